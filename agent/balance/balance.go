@@ -22,7 +22,7 @@ import (
 
 // Run leaves and enters load balancers in one run of the agent.
 type Run struct {
-	*inspect.Host
+	Host   *inspect.Host
 	ID     string
 	Test   bool
 	Ledger *ledger.Ledger
@@ -56,12 +56,12 @@ const (
 // balances reports whether a deploy of a pair deregisters the host. Load balancers serve the host's service: base alone
 // and the projects beside it leave them unchanged.
 func (r *Run) balances(pair ledger.Pair) bool {
-	return r.Config.ELB.Deploy && r.Alone == "" && !pair.BaseAlone()
+	return r.Host.Config.ELB.Deploy && r.Host.Alone == "" && !pair.BaseAlone()
 }
 
 // balancers are those of this host, as agent.yaml names them.
 func (r *Run) balancers() elb.Balancers {
-	return elb.Balancers{Names: r.Config.ELB.Names, TargetGroups: r.Config.ELB.TargetGroups}.OrNamed(r.Cluster())
+	return elb.Balancers{Names: r.Host.Config.ELB.Names, TargetGroups: r.Host.Config.ELB.TargetGroups}.OrNamed(r.Cluster())
 }
 
 // Leave deregisters the host from those load balancers that it is registered with, and waits until they have
@@ -71,10 +71,11 @@ func (r *Run) Leave(ctx context.Context, pair ledger.Pair) error {
 		return nil
 	}
 	if r.Open == nil {
-		r.Record.Note("elb.deploy has no effect below %s: its load balancers are those of the running system", r.Layout.Root)
+		r.Record.Note("elb.deploy has no effect below %s: its load balancers are those of the running system",
+			r.Host.Layout.Root)
 		return nil
 	}
-	if err := r.Unwritable(); err != nil {
+	if err := r.Host.Unwritable(); err != nil {
 		return err
 	}
 	err := r.leaveThose(ctx, r.balancers())
@@ -95,7 +96,7 @@ func (r *Run) leaveThose(ctx context.Context, all elb.Balancers) error {
 		return err
 	}
 	before := r.Ledger.Away
-	away := ledger.Away{Run: r.ID, Since: r.Time().UTC(), Instance: client.Instance}
+	away := ledger.Away{Run: r.ID, Since: r.Host.Time().UTC(), Instance: client.Instance}
 	comesBack := registered
 	if r.Ledger.Good == nil { // it has served nothing yet, and is to serve
 		comesBack = all
@@ -117,8 +118,8 @@ func (r *Run) leaveThose(ctx context.Context, all elb.Balancers) error {
 		return nil
 	}
 	err = r.Record.Stage(leaveStage, registered.String(), func() error {
-		return within(ctx, r.Config.ELB.Timeout+balancerTime, func(ctx context.Context) error {
-			return client.Deregister(ctx, registered, r.Config.ELB.Timeout)
+		return within(ctx, r.Host.Config.ELB.Timeout+balancerTime, func(ctx context.Context) error {
+			return client.Deregister(ctx, registered, r.Host.Config.ELB.Timeout)
 		})
 	})
 	var late *elb.Late
@@ -157,7 +158,7 @@ func (r *Run) registered(ctx context.Context, all elb.Balancers) (client *elb.Cl
 // healthy. result is how the run ended so far.
 func (r *Run) Enter(ctx context.Context, result error) error {
 	away := r.Ledger.Away
-	if away == nil || r.Alone != "" {
+	if away == nil || r.Host.Alone != "" {
 		return nil
 	}
 	back := elb.Balancers{Names: away.Names, TargetGroups: away.TargetGroups}
@@ -195,7 +196,7 @@ func (r *Run) enterThose(ctx context.Context, away ledger.Away, back elb.Balance
 		return err
 	}
 	err := r.Record.Stage(enterStage, back.String(), func() error {
-		return within(ctx, r.Config.ELB.Timeout+balancerTime, func(ctx context.Context) error {
+		return within(ctx, r.Host.Config.ELB.Timeout+balancerTime, func(ctx context.Context) error {
 			client, err := r.Open(ctx)
 			if err != nil {
 				return err
@@ -205,7 +206,7 @@ func (r *Run) enterThose(ctx context.Context, away ledger.Away, back elb.Balance
 					client.Instance)
 				return nil
 			}
-			return client.Register(ctx, back, r.Config.ELB.Timeout)
+			return client.Register(ctx, back, r.Host.Config.ELB.Timeout)
 		})
 	})
 	if err != nil {

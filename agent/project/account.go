@@ -18,7 +18,7 @@ import (
 
 // account makes the project's user, and an SSH key for it. Where users cannot be created, it notes that.
 func (r *Run) account(ctx context.Context) error {
-	h, err := r.StateHost()
+	h, err := r.Host.StateHost()
 	if err != nil || r.Entry.User == "" {
 		return err
 	}
@@ -53,7 +53,7 @@ func (r *Run) account(ctx context.Context) error {
 // the user, so it is entered by descriptors: a link in the place of .ssh is refused and noted, and does not fail the
 // deploy.
 func (r *Run) sshKey(user host.User, project string) error {
-	root, err := r.OpenSafely()
+	root, err := r.Host.OpenSafely()
 	if err != nil {
 		return err
 	}

@@ -25,7 +25,7 @@ func (r *Run) Archive(ctx context.Context, pair ledger.Pair) error {
 		r.Environment() == Dev && !asked {
 		return nil
 	}
-	says, err := r.Recipe(good.Service)
+	says, err := r.Host.Recipe(good.Service)
 	if err != nil || good.Service.Local == trust.ByEditable {
 		return err
 	}
@@ -47,21 +47,21 @@ func (r *Run) Archive(ctx context.Context, pair ledger.Pair) error {
 // archived, which the run notes. It is an error if the archive was asked for by name, or if the configuration requires
 // archives.
 func (r *Run) archiveTree(ctx context.Context, good ledger.Pair, asked bool) error {
-	project := r.LayoutOf(good.Service.Project)
+	project := r.Host.LayoutOf(good.Service.Project)
 	if err := durable.MkdirAll(project.Archives(), 0o700); err != nil {
 		return diag.WithHint(
 			fmt.Errorf("archiving: %w", err),
 			"the archives directory must be writable for root; nothing on the host was changed",
 		)
 	}
-	root, err := r.OpenSafely()
+	root, err := r.Host.OpenSafely()
 	if err != nil {
 		return err
 	}
 	defer root.Close()
-	tree := procedure.Tree{Root: root, Path: r.Layout.Inside(r.tree(good)), Note: r.Record.Note}
+	tree := procedure.Tree{Root: root, Path: r.Host.Layout.Inside(r.tree(good)), Note: r.Record.Note}
 	noSpace := r.makeSpace(ctx, tree, project)
-	if noSpace != nil && (!isNoSpace(noSpace) || asked || r.Config.ArchiveRequired) {
+	if noSpace != nil && (!isNoSpace(noSpace) || asked || r.Host.Config.ArchiveRequired) {
 		return noSpace
 	}
 	if err := r.Hooks(ctx, "pre-archive", good); err != nil {
@@ -78,7 +78,7 @@ func (r *Run) archiveTree(ctx context.Context, good ledger.Pair, asked bool) err
 	}
 	switch {
 	case noSpace == nil:
-	case !isNoSpace(noSpace) || asked || r.Config.ArchiveRequired:
+	case !isNoSpace(noSpace) || asked || r.Host.Config.ArchiveRequired:
 		return fetch.ExplainSpace(noSpace)
 	default:
 		r.Record.Note(

@@ -25,7 +25,7 @@ func (r *Run) Configuration(ctx context.Context, pair ledger.Pair) (*value.Map, 
 		layers.Saved = r.Entry.Settings
 	}
 	sample := filepath.Join(r.tree(pair), procedure.Dir, "PILLAR.sample")
-	if layers.Sample, err = site.FileData(ctx, request, r.Layout, sample); err != nil {
+	if layers.Sample, err = site.FileData(ctx, request, r.Host.Layout, sample); err != nil {
 		return nil, err
 	}
 	return layers.Merge()
@@ -48,9 +48,9 @@ func (r *Run) defaults() *value.Map {
 
 // facts returns the highest layer of the configuration: paths, names and versions, which nothing overrides.
 func (r *Run) facts(pair ledger.Pair) *value.Map {
-	p := r.LayoutOf(pair.Service.Project)
-	service, base := r.PairDirs(pair)
-	inside := r.Layout.Inside
+	p := r.Host.LayoutOf(pair.Service.Project)
+	service, base := r.Host.PairDirs(pair)
+	inside := r.Host.Layout.Inside
 	return value.NewMap(
 		"api_version", ledger.APIVersion,
 		"name", p.Name,
@@ -78,7 +78,7 @@ func (r *Run) SaveConfiguration(ctx context.Context, pair ledger.Pair) error {
 	if err != nil {
 		return err
 	}
-	now := r.Time().UTC()
-	r.Entry.Configuration, r.Entry.Saved = r.Secrets().Value(cfg).(*value.Map), &now
-	return r.SaveEntry(r.Entry)
+	now := r.Host.Time().UTC()
+	r.Entry.Configuration, r.Entry.Saved = r.Host.Secrets().Value(cfg).(*value.Map), &now
+	return r.Host.SaveEntry(r.Entry)
 }

@@ -22,9 +22,9 @@ func (r *Run) Environment() string {
 		return r.Entry.Env
 	}
 	switch {
-	case slices.Contains(r.Config.Dev, r.Identity.Instance):
+	case slices.Contains(r.Host.Config.Dev, r.Identity.Instance):
 		return Dev
-	case slices.Contains(r.Config.Prod, r.Identity.Instance):
+	case slices.Contains(r.Host.Config.Prod, r.Identity.Instance):
 		return Prod
 	}
 	return Staging

@@ -27,16 +27,16 @@ const maxDepth = 256
 // release, and the pillar accessible to root alone. The user may move files meanwhile, so no link is followed; a file
 // whose owner cannot be changed safely stays unchanged and is noted.
 func (r *Run) giveToUser(ctx context.Context, pair ledger.Pair) error {
-	root, err := r.OpenSafely()
+	root, err := r.Host.OpenSafely()
 	if err != nil {
 		return err
 	}
 	defer root.Close()
-	p := r.LayoutOf(pair.Service.Project)
+	p := r.Host.LayoutOf(pair.Service.Project)
 	if err := r.closePillar(root, p); err != nil {
 		return err
 	}
-	h, err := r.StateHost()
+	h, err := r.Host.StateHost()
 	if err != nil || r.Entry == nil || r.Entry.User == "" {
 		return err
 	}
@@ -52,11 +52,11 @@ func (r *Run) giveToUser(ctx context.Context, pair ledger.Pair) error {
 		return nil
 	}
 	g := giver{ctx: ctx, uid: user.UID, gid: user.GID}
-	err = g.below(root, r.Layout.Inside(p.Dir), "data")
+	err = g.below(root, r.Host.Layout.Inside(p.Dir), "data")
 	names, listErr := r.writable(pair)
 	err = errors.Join(err, listErr)
 	for _, name := range names {
-		err = errors.Join(err, g.below(root, r.Layout.Inside(p.Release(pair.Service.Dir())), name))
+		err = errors.Join(err, g.below(root, r.Host.Layout.Inside(p.Release(pair.Service.Dir())), name))
 	}
 	g.note(r.Record)
 	if err != nil {
@@ -66,7 +66,7 @@ func (r *Run) giveToUser(ctx context.Context, pair ledger.Pair) error {
 }
 
 func (r *Run) closePillar(root *walk.Root, p layout.Project) error {
-	dir, name, err := root.Parent(r.Layout.Inside(p.Pillar()))
+	dir, name, err := root.Parent(r.Host.Layout.Inside(p.Pillar()))
 	if err != nil {
 		return err
 	}
@@ -83,7 +83,7 @@ func (r *Run) writable(pair ledger.Pair) ([]string, error) {
 	if pair.Service.Local == trust.ByEditable {
 		return nil, nil
 	}
-	says, err := r.Recipe(pair.Service)
+	says, err := r.Host.Recipe(pair.Service)
 	if len(says.Denied) > 0 {
 		r.Record.Note(
 			"%s calls %s writable, which is or holds what the agent reads or runs; it stays root's. "+

@@ -25,7 +25,7 @@ import (
 
 // tree returns the directory of a pair's service release.
 func (r *Run) tree(pair ledger.Pair) string {
-	return r.LayoutOf(pair.Service.Project).Release(pair.Service.Dir())
+	return r.Host.LayoutOf(pair.Service.Project).Release(pair.Service.Dir())
 }
 
 // follows reports whether a part of the run was asked for and the service of a pair has a directory of procedures. It
@@ -83,15 +83,15 @@ func (r *Run) nothingToInstall(pair ledger.Pair) error {
 	if !r.Only.All() {
 		return exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("%s has nothing to install", pair.Service), add))
 	}
-	current := filepath.Join(r.LayoutOf(pair.Service.Project).Dir, "current")
+	current := filepath.Join(r.Host.LayoutOf(pair.Service.Project).Dir, "current")
 	r.Record.Note("%s has no states: its files are in place at %s, and nothing else was done; %s, to install something",
-		pair.Service, r.Layout.Inside(current), add)
+		pair.Service, r.Host.Layout.Inside(current), add)
 	return nil
 }
 
 func (r *Run) hasTop(pair ledger.Pair) (bool, error) {
-	service, _ := r.PairDirs(pair)
-	return walk.Named(filepath.Join(r.Layout.Path(layout.StateRoots(service, "")[0]), "top.sls"))
+	service, _ := r.Host.PairDirs(pair)
+	return walk.Named(filepath.Join(r.Host.Layout.Path(layout.StateRoots(service, "")[0]), "top.sls"))
 }
 
 // sls runs one of the project's SLS files with the native engine, whichever engine converges.
@@ -110,10 +110,11 @@ func (r *Run) sls(ctx context.Context, name string, pair ledger.Pair, o exec.Obs
 	if err := r.checkSalt(); err != nil {
 		return err
 	}
-	own := filepath.Join(r.Layout.Inside(r.tree(pair)), procedure.Dir)
-	request.StateRoots = append([]string{own, r.Layout.Inside(r.Layout.Path("/srv/salt"))}, request.StateRoots...)
+	own := filepath.Join(r.Host.Layout.Inside(r.tree(pair)), procedure.Dir)
+	salt := r.Host.Layout.Inside(r.Host.Layout.Path("/srv/salt"))
+	request.StateRoots = append([]string{own, salt}, request.StateRoots...)
 	request.Vars = value.NewMap("cfg", cfg)
-	err = failure.Within(ctx, "converge.timeout", r.Config.ConvergeTimeout, func(ctx context.Context) error {
+	err = failure.Within(ctx, "converge.timeout", r.Host.Config.ConvergeTimeout, func(ctx context.Context) error {
 		program, err := state.SLS(ctx, request, name)
 		if err != nil {
 			return err
@@ -130,11 +131,11 @@ func (r *Run) sls(ctx context.Context, name string, pair ledger.Pair, o exec.Obs
 
 // program runs a procedure that is a program. CORPUS_CFG names a file with the configuration as JSON.
 func (r *Run) program(ctx context.Context, name string, own procedure.Own, pair ledger.Pair) error {
-	if r.Layout.Relocated() && !r.Chroot {
+	if r.Host.Layout.Relocated() && !r.Host.Chroot {
 		r.Record.Note(
 			"the procedure %s was skipped: it would run on the running system and not below %s",
 			name,
-			r.Layout.Root,
+			r.Host.Layout.Root,
 		)
 		return nil
 	}
@@ -149,7 +150,7 @@ func (r *Run) program(ctx context.Context, name string, own procedure.Own, pair 
 	if err != nil {
 		return err
 	}
-	file, err := durable.TempFile(r.Layout.State()) // what a kill leaves of it is swept
+	file, err := durable.TempFile(r.Host.Layout.State()) // what a kill leaves of it is swept
 	if err != nil {
 		return err
 	}
@@ -161,19 +162,19 @@ func (r *Run) program(ctx context.Context, name string, own procedure.Own, pair 
 		return err
 	}
 	options := hook.Options{
-		Env:     append(r.HookEnv(name, pair), "CORPUS_CFG="+r.Layout.Inside(file.Name())),
-		Dir:     r.Layout.Inside(r.tree(pair)),
-		Timeout: r.Config.HookTimeout,
-		Check:   r.CheckScript,
+		Env:     append(r.HookEnv(name, pair), "CORPUS_CFG="+r.Host.Layout.Inside(file.Name())),
+		Dir:     r.Host.Layout.Inside(r.tree(pair)),
+		Timeout: r.Host.Config.HookTimeout,
+		Check:   r.Host.CheckScript,
 	}
-	if r.Layout.Relocated() {
-		options.Root = r.Layout.Root
+	if r.Host.Layout.Relocated() {
+		options.Root = r.Host.Layout.Root
 	}
 	ended, err := r.RecordProgram("procedure "+name, own.Executable, pair)
 	if err != nil {
 		return err
 	}
-	result, err := hook.Program(ctx, r.Layout.Inside(own.Executable), options)
+	result, err := hook.Program(ctx, r.Host.Layout.Inside(own.Executable), options)
 	ended()
 	result.Release = pair.Service.String()
 	r.Record.Hooks(name, []hook.Result{result})
@@ -241,7 +242,7 @@ func (r *Run) Notify(ctx context.Context, pair *ledger.Pair) {
 	if !r.Only.Has(procedure.Notify) {
 		return
 	}
-	if pair == nil || !r.Held().Has(pair.Releases()...) {
+	if pair == nil || !r.Host.Held().Has(pair.Releases()...) {
 		pair = r.Ledger.Good // what failed was moved away
 	}
 	if pair == nil {
@@ -266,5 +267,5 @@ func (quiet) StepDone(*exec.Result)     {}
 
 // checkSalt refuses /srv/salt, from which SLS files of procedures may include files, if another user can change it.
 func (r *Run) checkSalt() error {
-	return failure.OfWork(r.CheckAbove(r.Layout.Path("/srv/salt/_")))
+	return failure.OfWork(r.Host.CheckAbove(r.Host.Layout.Path("/srv/salt/_")))
 }

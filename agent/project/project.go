@@ -18,7 +18,7 @@ import (
 
 // Run is the part of one run of the agent that works on the project of the run's service. All functions have to be set.
 type Run struct {
-	*inspect.Host
+	Host     *inspect.Host
 	ID       string
 	Test     bool // a dry run
 	Ledger   *ledger.Ledger

@@ -56,12 +56,12 @@ func CheckBranch(name string) error {
 // CheckRepositories refuses the repositories of a project unless everything in them belongs to root alone: git runs
 // there as root, and runs programs that hooks and configuration name. Repositories that do not exist are accepted.
 func (r *Run) CheckRepositories(p layout.Project) error {
-	root, err := r.OpenSafely()
+	root, err := r.Host.OpenSafely()
 	if err != nil {
 		return err
 	}
 	defer root.Close()
-	err = root.Sole(r.Layout.Inside(filepath.Dir(p.Git("project"))))
+	err = root.Sole(r.Host.Layout.Inside(filepath.Dir(p.Git("project"))))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -89,7 +89,7 @@ func (r *Run) Repositories(ctx context.Context, branch, command string) ([]strin
 	if r.Entry.Branch == "" {
 		r.Entry.Branch = records.DefaultBranch
 	}
-	p := r.LayoutOf(r.Entry.Name)
+	p := r.Host.LayoutOf(r.Entry.Name)
 	if err := r.CheckRepositories(p); err != nil {
 		return nil, err
 	}

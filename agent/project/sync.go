@@ -33,12 +33,12 @@ func (r *Run) Sync(ctx context.Context, pair ledger.Pair) error {
 		if pair.Service.Local == "" {
 			return nil
 		}
-		root, err := r.OpenSafely()
+		root, err := r.Host.OpenSafely()
 		if err != nil {
 			return err
 		}
 		defer root.Close()
-		written, err := procedure.WriteSkeleton(root, r.Layout.Inside(r.tree(pair)), pair.Service.Project)
+		written, err := procedure.WriteSkeleton(root, r.Host.Layout.Inside(r.tree(pair)), pair.Service.Project)
 		if len(written) > 0 {
 			r.Record.Note("default procedures were written into %s: %s", procedure.Dir, strings.Join(written, ", "))
 		}
@@ -62,7 +62,7 @@ const (
 
 // Prepare makes the directories, the user and the links of the project.
 func (r *Run) Prepare(ctx context.Context) error {
-	p := r.LayoutOf(r.Entry.Name)
+	p := r.Host.LayoutOf(r.Entry.Name)
 	if err := LayOut(p); err != nil {
 		return err
 	}
@@ -73,7 +73,7 @@ func (r *Run) Prepare(ctx context.Context) error {
 		{StatesDir, filepath.Join("..", "..", "projects", p.Name, "next", procedure.Dir)},
 		{PillarsDir, filepath.Join("..", "..", "projects", p.Name, "pillar")},
 	} {
-		if err := r.wire(filepath.Join(r.Layout.Path(l.dir), p.Name), l.target); err != nil {
+		if err := r.wire(filepath.Join(r.Host.Layout.Path(l.dir), p.Name), l.target); err != nil {
 			return err
 		}
 	}
@@ -85,7 +85,7 @@ func (r *Run) wire(link, target string) error {
 	if above := filepath.Dir(link); walk.Misplaced(above) || walk.Misplaced(filepath.Dir(above)) {
 		r.Record.Note(
 			"%s is not made, since something else is in the place of a directory above it: move that away",
-			r.Layout.Inside(link),
+			r.Host.Layout.Inside(link),
 		)
 		return nil
 	}
@@ -98,7 +98,7 @@ func (r *Run) wire(link, target string) error {
 		return nil
 	}
 	if found && info.Mode()&fs.ModeSymlink == 0 {
-		r.Record.Note("%s is not a link and stays; %s is not found there", r.Layout.Inside(link), r.Entry.Name)
+		r.Record.Note("%s is not a link and stays; %s is not found there", r.Host.Layout.Inside(link), r.Entry.Name)
 		return nil
 	}
 	if err := durable.MkdirAll(filepath.Dir(link), 0o755); err != nil {
@@ -112,7 +112,7 @@ func (r *Run) Enter(project string) error {
 	entry, notes, err := r.Host.Entry(project, !r.Test)
 	var corrupt *ledger.Corrupt
 	if r.Test && errors.As(err, &corrupt) {
-		entry, err = r.EntryFromDisk(project) // as a run would make it, that says so
+		entry, err = r.Host.EntryFromDisk(project) // as a run would make it, that says so
 	}
 	r.Entry = entry
 	for _, text := range notes {

@@ -28,7 +28,7 @@ type Tree struct {
 
 // Allow refuses a release that no key signed in environments that do not run such.
 func (r *Run) Allow(release artifact.Release) error {
-	if slices.Contains(r.Config.AllowUnsigned, release.Project) {
+	if slices.Contains(r.Host.Config.AllowUnsigned, release.Project) {
 		return nil
 	}
 	switch env := r.Environment(); {
@@ -53,7 +53,7 @@ func (r *Run) Allow(release artifact.Release) error {
 
 // Pushed returns a commit of the project's repository.
 func (r *Run) Pushed(ctx context.Context, ref string) (Tree, error) {
-	p := r.LayoutOf(r.Identity.Service)
+	p := r.Host.LayoutOf(r.Identity.Service)
 	if err := r.CheckRepositories(p); err != nil {
 		return Tree{}, err
 	}
@@ -109,7 +109,7 @@ type Pillar struct{ temp, place string }
 
 // PushedPillar exports a commit of the pillar's repository. The caller calls Remove.
 func (r *Run) PushedPillar(ctx context.Context, commit string) (*Pillar, error) {
-	p := r.LayoutOf(r.Identity.Service)
+	p := r.Host.LayoutOf(r.Identity.Service)
 	if err := r.CheckRepositories(p); err != nil {
 		return nil, err
 	}

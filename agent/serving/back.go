@@ -53,7 +53,7 @@ func (r *Run) HealthyBack(ctx context.Context, good ledger.Pair) error {
 // ResetStartLimits resets how often the init system counts the units as failed and started. The release that failed
 // used up their start limits, and the one that the links lead back to has to start.
 func (r *Run) ResetStartLimits(ctx context.Context) {
-	s, err := r.System()
+	s, err := r.Host.System()
 	if err != nil || s.Allowed() != nil || r.Ledger.Serving == nil {
 		return
 	}
@@ -66,7 +66,7 @@ func (r *Run) ResetStartLimits(ctx context.Context) {
 // could run.
 func (r *Run) StopStarted(ctx context.Context) error {
 	r.Ledger.Serving = nil
-	s, err := r.System()
+	s, err := r.Host.System()
 	if err != nil || len(r.served) == 0 {
 		return err
 	}

@@ -39,7 +39,7 @@ func (r *Run) NoteWrongUnits(ctx context.Context, pair ledger.Pair) error {
 		return failure.OfWork(err)
 	}
 	serving := r.servingOf()
-	serving.Run, serving.Since = r.ID, r.Time().UTC()
+	serving.Run, serving.Since = r.ID, r.Host.Time().UTC()
 	serving.Units, serving.Retry = joined(serving.Units, strays), joined(serving.Retry, strays)
 	return r.Save()
 }
@@ -97,12 +97,12 @@ func (r *Run) FollowReplaced(ctx context.Context, pair ledger.Pair) (restart boo
 // wrongSince reports whether links through which units start lead elsewhere than to a release, and since when. The time
 // is zero if it is unknown, as for a link that is gone.
 func (r *Run) wrongSince(release artifact.Release) (since time.Time, wrong bool, err error) {
-	p := r.LayoutOf(release.Project)
+	p := r.Host.LayoutOf(release.Project)
 	links := map[string]string{}
 	for _, name := range []string{"next", "current"} {
 		links[filepath.Join(p.Dir, name)] = filepath.Base(release.Dir())
 	}
-	if r.Alone == "" {
+	if r.Host.Alone == "" {
 		links[r.nameOf(p)] = p.Name
 	}
 	for path, want := range links {
@@ -123,9 +123,9 @@ func (r *Run) wrongSince(release artifact.Release) (since time.Time, wrong bool,
 // nameOf returns /srv/base or /srv/service, the name under which units find a project.
 func (r *Run) nameOf(p layout.Project) string {
 	if p.Name == artifact.Base {
-		return r.Layout.BaseLink()
+		return r.Host.Layout.BaseLink()
 	}
-	return r.Layout.ServiceLink()
+	return r.Host.Layout.ServiceLink()
 }
 
 // changedAt returns the target of a link, and when the link was made or renamed to its path. For a path that is gone or

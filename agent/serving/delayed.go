@@ -112,7 +112,7 @@ func (r *Run) UnitsBeforeLinks(pair ledger.Pair, units host.Units) (host.Units, 
 	if len(moving) == 0 {
 		return units, nil
 	}
-	s, err := r.System()
+	s, err := r.Host.System()
 	if err != nil || s.Allowed() != nil {
 		return units, err
 	}

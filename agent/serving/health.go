@@ -21,10 +21,10 @@ const healthStage = report.HealthStage
 // wantedHealth returns the probes of the host, base and the service, and how long and how often they are asked: as the
 // service says, else as base says, else as the host is configured.
 func (r *Run) wantedHealth(pair ledger.Pair) (recipe.Health, error) {
-	wanted := r.Config.Health
+	wanted := r.Host.Config.Health
 	for _, release := range pair.Releases() {
-		dir := r.LayoutOf(release.Project).Release(release.Dir())
-		says, err := r.Recipe(release)
+		dir := r.Host.LayoutOf(release.Project).Release(release.Dir())
+		says, err := r.Host.Recipe(release)
 		if err != nil {
 			return wanted, fmt.Errorf("reading how %s becomes healthy: %w", release, err)
 		}
@@ -39,11 +39,11 @@ func (r *Run) checkHealth(ctx context.Context, pair ledger.Pair) error {
 	if err != nil {
 		return err
 	}
-	if r.Layout.Relocated() && !r.ProbeAnyRoot && len(wanted.Probes) > 0 {
+	if r.Host.Layout.Relocated() && !r.ProbeAnyRoot && len(wanted.Probes) > 0 {
 		r.Record.Note(
 			"%d health probes were skipped: they would ask the running system and not what is below %s",
 			len(wanted.Probes),
-			r.Layout.Root,
+			r.Host.Layout.Root,
 		)
 		wanted.Probes = nil
 	}
@@ -51,7 +51,7 @@ func (r *Run) checkHealth(ctx context.Context, pair ledger.Pair) error {
 		return nil
 	}
 	last := pair.Own()
-	scripts := r.LayoutOf(last.Project).Release(last.Dir())
+	scripts := r.Host.LayoutOf(last.Project).Release(last.Dir())
 	return r.Record.Stage(healthStage, pair.String(), func() error {
 		if err := r.Intact(ctx, pair); err != nil {
 			return err
@@ -69,7 +69,7 @@ func (r *Run) checkHealth(ctx context.Context, pair ledger.Pair) error {
 				Units:     r.watch,
 				Answering: answering,
 				Journal:   r.unitJournal,
-				Check:     r.CheckScript,
+				Check:     r.Host.CheckScript,
 			},
 		)
 		r.Record.Probes(results)
@@ -79,11 +79,11 @@ func (r *Run) checkHealth(ctx context.Context, pair ledger.Pair) error {
 
 // unitJournal returns the last lines that a unit logged in this run, as many as an error shows, redacted.
 func (r *Run) unitJournal(ctx context.Context, unit string) []string {
-	s, err := r.System()
+	s, err := r.Host.System()
 	if err != nil || s.Allowed() != nil {
 		return nil
 	}
-	began := time.Now().Add(r.Began - r.UnitClock())
+	began := time.Now().Add(r.Began - r.Host.UnitClock())
 	if at := r.firstStart(ctx, s, unit); at.After(began) {
 		began = at
 	}

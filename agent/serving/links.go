@@ -15,7 +15,7 @@ import (
 // Follow writes into the ledger that the links of the moving releases are about to lead to a pair, and which units run
 // now and have to follow them. If the run is interrupted, the next one restarts those units.
 func (r *Run) Follow(ctx context.Context, pair ledger.Pair, moving []artifact.Release) error {
-	s, err := r.System()
+	s, err := r.Host.System()
 	if err != nil || s.Allowed() != nil || r.Test {
 		return err
 	}
@@ -45,7 +45,7 @@ func (r *Run) Moved() {
 		r.movedAt = map[string]time.Duration{}
 	}
 	for _, project := range r.moves {
-		r.movedAt[project] = r.UnitClock()
+		r.movedAt[project] = r.Host.UnitClock()
 		r.NoteMoved(project)
 	}
 	r.moves = nil
@@ -55,7 +55,7 @@ func (r *Run) Moved() {
 func (r *Run) Moving(releases []artifact.Release) []string {
 	var projects []string
 	for _, release := range releases {
-		if now, err := link.Of(r.LayoutOf(release.Project)).Read(); err != nil || now.Current != release.Dir() ||
+		if now, err := link.Of(r.Host.LayoutOf(release.Project)).Read(); err != nil || now.Current != release.Dir() ||
 			r.Replaced(release) {
 			projects = append(projects, release.Project)
 		}
@@ -68,7 +68,7 @@ func (r *Run) Moving(releases []artifact.Release) []string {
 func (r *Run) LinkedFirst(pair ledger.Pair) []artifact.Release {
 	var first []artifact.Release
 	for _, release := range pair.Releases() {
-		now, err := link.Of(r.LayoutOf(release.Project)).Read()
+		now, err := link.Of(r.Host.LayoutOf(release.Project)).Read()
 		if release.Project == artifact.Base || err == nil && now.Current == "" {
 			first = append(first, release)
 		}
@@ -91,9 +91,9 @@ func (r *Run) FollowBack(ctx context.Context, pair *ledger.Pair) {
 // NoteMoved writes into the ledger that the link current of a project has been moved now. The clock of units, unlike
 // the wall clock, is never set.
 func (r *Run) NoteMoved(project string) {
-	r.NoteLinked(project, r.Time())
+	r.NoteLinked(project, r.Host.Time())
 	if l, known := r.Ledger.Linked[project]; known {
-		l.Boot, l.Clock = r.BootID(), r.UnitClock()
+		l.Boot, l.Clock = r.Host.BootID(), r.Host.UnitClock()
 		r.Ledger.Linked[project] = l
 	}
 }
@@ -101,7 +101,7 @@ func (r *Run) NoteMoved(project string) {
 // NoteLinked writes into the ledger when the link current of a project was moved to the release that it leads to. It
 // does nothing where the link leads nowhere or the time is zero.
 func (r *Run) NoteLinked(project string, at time.Time) {
-	if release := inspect.CurrentOf(r.LayoutOf(project)); release != "" && !at.IsZero() {
+	if release := inspect.CurrentOf(r.Host.LayoutOf(project)); release != "" && !at.IsZero() {
 		if r.Ledger.Linked == nil {
 			r.Ledger.Linked = map[string]ledger.Linked{}
 		}
@@ -116,7 +116,7 @@ func (r *Run) RememberLinks() (changed bool) {
 		return false
 	}
 	for _, release := range r.Ledger.Runs().Releases() {
-		p := r.LayoutOf(release.Project)
+		p := r.Host.LayoutOf(release.Project)
 		before := r.Ledger.Linked[release.Project]
 		if current := inspect.CurrentOf(p); current != "" && current != before.Release {
 			r.NoteLinked(release.Project, inspect.LinkedAt(p, ledger.Linked{}))

@@ -25,7 +25,7 @@ import (
 // answering returns what finds out which processes answer the probes of a pair. It is nil where the agent may not act
 // on the units of this host, as below a root.
 func (r *Run) answering(ctx context.Context, pair ledger.Pair, probes []recipe.Probe) (*service.Answering, error) {
-	s, err := r.System()
+	s, err := r.Host.System()
 	if err != nil || s.Allowed() != nil {
 		return nil, err
 	}

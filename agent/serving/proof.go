@@ -22,7 +22,7 @@ func (r *Run) Healthy(ctx context.Context, pair ledger.Pair) error {
 	if err := r.checkHealth(ctx, pair); err != nil {
 		return err
 	}
-	proven := &ledger.Proven{Pair: pair, Run: r.ID, At: r.Time().UTC(), OtherRoot: r.Layout.Relocated()}
+	proven := &ledger.Proven{Pair: pair, Run: r.ID, At: r.Host.Time().UTC(), OtherRoot: r.Host.Layout.Relocated()}
 	if r.watch != nil {
 		for _, m := range r.watch.Members {
 			if d, err := r.watch.System.Service(ctx, m.Unit); err == nil {
@@ -73,7 +73,7 @@ func (r *Run) HealthyNow(ctx context.Context, pair ledger.Pair) error {
 // deployedUnits returns the units of a pair that the links lead to, and none where the agent may not act on the units
 // of this host, as below a root.
 func (r *Run) deployedUnits(ctx context.Context, pair ledger.Pair) (service.System, []service.Member, error) {
-	s, err := r.System()
+	s, err := r.Host.System()
 	if err != nil || s.Allowed() != nil {
 		return nil, nil, err
 	}

@@ -24,7 +24,7 @@ import (
 
 // Run is the part of one run of the agent that puts releases into service. All of its exported fields have to be set.
 type Run struct {
-	*inspect.Host
+	Host   *inspect.Host
 	ID     string
 	Test   bool // a dry run: nothing is restarted, and the ledger is not written
 	Ledger *ledger.Ledger

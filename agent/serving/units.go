@@ -17,7 +17,7 @@ const unitsStage = report.UnitsStage
 
 // inService returns the projects of a pair with what package service needs to find their units.
 func (r *Run) inService(pair ledger.Pair) ([]service.Project, error) {
-	return r.ServiceProjects(pair, r.Ledger.Linked)
+	return r.Host.ServiceProjects(pair, r.Ledger.Linked)
 }
 
 // members lists the units of a pair: those of base before those of the service, and sockets before their services.
@@ -69,7 +69,7 @@ func joined(list, more []string) []string {
 // Serve restarts, reloads or starts the units of a pair that do not run it, now that the links lead to it. back says
 // that the pair ran on this host before: a unit of it that is missing is then no failure.
 func (r *Run) Serve(ctx context.Context, pair ledger.Pair, back bool) error {
-	s, err := r.System()
+	s, err := r.Host.System()
 	if err != nil {
 		return err
 	}
@@ -92,7 +92,7 @@ func (r *Run) Serve(ctx context.Context, pair ledger.Pair, back bool) error {
 		}
 		order.Wanted, order.Retry = joined(joined(order.Wanted, r.delayed), r.started), joined(order.Retry, r.delayed)
 		var done []service.Result
-		err := failure.Within(ctx, "hooks.timeout", r.Config.HookTimeout, func(ctx context.Context) (err error) {
+		err := failure.Within(ctx, "hooks.timeout", r.Host.Config.HookTimeout, func(ctx context.Context) (err error) {
 			done, err = service.Serve(ctx, s, order)
 			return err
 		})
@@ -164,7 +164,7 @@ func (r *Run) watching(s service.System, members []service.Member, done []servic
 // UnitsToFollow lists the running units of pairs: of the deployed one, and of the one to deploy in its place. Errors
 // are noted.
 func (r *Run) UnitsToFollow(ctx context.Context, pairs ...ledger.Pair) (units []string) {
-	s, err := r.System()
+	s, err := r.Host.System()
 	if err != nil || s.Allowed() != nil {
 		return nil // a run that is not dry notes why, and restarts none
 	}

@@ -122,7 +122,7 @@ func (r *Run) KeepUnserved(ctx context.Context, before []Unserved) {
 
 // beganAt returns when the program of a unit started, by the wall clock as it was then; zero if that is unknown.
 func (r *Run) beganAt(ctx context.Context, unit string) time.Time {
-	if s, err := r.System(); err == nil {
+	if s, err := r.Host.System(); err == nil {
 		if d, err := s.Service(ctx, unit); err == nil {
 			return d.BeganAt
 		}

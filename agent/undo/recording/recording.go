@@ -22,7 +22,7 @@ import (
 // Run is the part of one run of the agent that records changes and takes them back. All exported fields but Over and
 // Left have to be set.
 type Run struct {
-	*inspect.Host
+	Host   *inspect.Host
 	ID     string
 	Test   bool // a dry run: nothing is recorded and nothing undone
 	Ledger *ledger.Ledger
@@ -59,14 +59,14 @@ func (r *Run) recorder(pair ledger.Pair) (*journal.Recorder, error) {
 		ID:   r.ID,
 		Pair: pair.Key(),
 		Name: pair.String(),
-		Now:  r.Time,
+		Now:  r.Host.Time,
 		Note: r.Record.Note,
-		Skip: []string{r.Layout.Inside(r.Layout.State())},
+		Skip: []string{r.Host.Layout.Inside(r.Host.Layout.State())},
 	}
 	if over != nil {
 		run.Over = over.Key()
 	}
-	r.current = &undoing{Recorder: r.Journal().Record(run), pair: pair}
+	r.current = &undoing{Recorder: r.Host.Journal().Record(run), pair: pair}
 	return r.current.Recorder, nil
 }
 
@@ -76,7 +76,7 @@ func (r *Run) Recording(pair ledger.Pair) (*host.Host, error) {
 	if err != nil {
 		return nil, err
 	}
-	h, err := r.StateHostWith(recorder, r.temporaryBeside(recorder))
+	h, err := r.Host.StateHostWith(recorder, r.temporaryBeside(recorder))
 	if err == nil {
 		recorder.Bind(h)
 		r.current.host = h
@@ -126,23 +126,23 @@ func (r *Run) BeforeProgram(what, name string, pair ledger.Pair) (ended func(), 
 
 // BeforeEngine records that an engine which is a program converges: the journal does not see what it changes.
 func (r *Run) BeforeEngine() error {
-	if r.current == nil || r.Config.Engine == "native" || r.Test {
+	if r.current == nil || r.Host.Config.Engine == "native" || r.Test {
 		return nil
 	}
 	// One record for a pair is enough: the timer would add one on each run.
-	last, err := r.Journal().Last()
+	last, err := r.Host.Journal().Last()
 	if err == nil && last != nil && last.Key().Same(r.current.pair.Key()) &&
 		slices.ContainsFunc(last.Live(), func(c *journal.Record) bool { return c.Step == "engine" }) {
 		return nil
 	}
-	return r.current.BeforeProgram("engine", r.Config.Engine)
+	return r.current.BeforeProgram("engine", r.Host.Config.Engine)
 }
 
 // Observing adds to an observer of states that the journal records which state is at work. In a dry run it adds notes
 // about files that are too large for the journal.
 func (r *Run) Observing(o exec.Observer) exec.Observer {
-	if r.Test && r.Config.UndoLimit > 0 {
-		if h, err := r.StateHost(); err == nil { // converging reports why there is none
+	if r.Test && r.Host.Config.UndoLimit > 0 {
+		if h, err := r.Host.StateHost(); err == nil { // converging reports why there is none
 			o = tooLarge{Observer: o, of: r, host: h}
 		}
 	}
@@ -216,10 +216,10 @@ func (o *observer) StepDone(r *exec.Result) {
 func (r *Run) temporaryBeside(recorder *journal.Recorder) func(dir string) {
 	var once sync.Once
 	return func(dir string) {
-		if !recorder.ChangedIn(r.Layout.Inside(dir)) {
-			r.NoteTemporary(dir)
+		if !recorder.ChangedIn(r.Host.Layout.Inside(dir)) {
+			r.Host.NoteTemporary(dir)
 			return
 		}
-		once.Do(func() { r.NoteTemporary(site.InJournal + r.Journal().Dir) })
+		once.Do(func() { r.Host.NoteTemporary(site.InJournal + r.Host.Journal().Dir) })
 	}
 }

@@ -19,7 +19,7 @@ import (
 
 // Scope returns how far a run that was interrupted was to undo changes.
 func (r *Run) Scope(cut *ledger.Running) undo.Scope {
-	s := undo.Scope{From: cut.Pair.Key(), Run: cut.UndoTo, Sequence: r.RunSequence()}
+	s := undo.Scope{From: cut.Pair.Key(), Run: cut.UndoTo, Sequence: r.Host.RunSequence()}
 	if runs := r.Ledger.Runs(); runs != nil {
 		s.To = runs.Key()
 	}
@@ -41,7 +41,7 @@ func (r *Run) TakeBack(ctx context.Context, s undo.Scope) error {
 	}
 	var did undo.Summary
 	err = r.Record.Stage("undo", "", func() error {
-		did, err = undo.Restore(ctx, h, r.Journal(), r.ID, plan)
+		did, err = undo.Restore(ctx, h, r.Host.Journal(), r.ID, plan)
 		return errors.Join(err, r.incomplete(did))
 	})
 	if err == nil || errors.Is(err, ErrIncomplete) {
@@ -67,11 +67,11 @@ func (r *Run) noteUnfinished(s undo.Scope, unfinished bool) {
 
 // Plan plans what TakeBack would undo.
 func (r *Run) Plan(ctx context.Context, s undo.Scope) (*undo.Plan, *host.Host, error) {
-	h, err := r.StateHost()
+	h, err := r.Host.StateHost()
 	if err != nil {
 		return nil, nil, err
 	}
-	j := r.Journal()
+	j := r.Host.Journal()
 	chapters, readErr := j.Chapters()
 	if len(chapters) > 0 && !r.Test {
 		image.Finish(ctx, h)
@@ -93,7 +93,7 @@ func (r *Run) Plan(ctx context.Context, s undo.Scope) (*undo.Plan, *host.Host, e
 // FinishPackages finishes what a cut interrupted in the package manager: the release that is deployed again is not at
 // fault for that.
 func (r *Run) FinishPackages(ctx context.Context) error {
-	h, err := r.StateHost()
+	h, err := r.Host.StateHost()
 	if err == nil {
 		image.Finish(ctx, h)
 	}

@@ -50,7 +50,7 @@ func (o tooLarge) look(p string, below bool, left int) int {
 	if err != nil || left <= 0 {
 		return 0
 	}
-	limit := o.of.Config.UndoFileLimit
+	limit := o.of.Host.Config.UndoFileLimit
 	switch {
 	case info.Mode.IsRegular() && info.Size > limit:
 		o.of.Record.Note("%s has %s, more than undo.file_limit (%s): its content is not kept, so no rollback restores it",
