@@ -17,7 +17,6 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/recipe"
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
-	"github.com/corpus-agent/corpus-agent/cmd/cli"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
@@ -150,16 +149,12 @@ func (k *clouds) question(ctx context.Context, text string) error {
 	if k.yes {
 		return nil
 	}
-	in := cli.InputTerminal(k.In)
-	if in == nil {
+	if !k.Asks() {
 		return exit.WithCode(exit.Usage,
-			diag.WithHint(errors.New("a person has to confirm this change, and standard input is not a terminal"),
+			diag.WithHint(errors.New("a person has to confirm this change, and there is no terminal to ask on"),
 				"give --yes to publish it, or --dry-run to only see it"))
 	}
-	fmt.Fprintf(k.Err, "%s [y/N] ", text)
-	answer := ""
-	if _, err := fmt.Fscanln(in, &answer); err != nil || !strings.HasPrefix(strings.ToLower(answer), "y") ||
-		ctx.Err() != nil {
+	if !k.Confirm(ctx, text) {
 		return exit.WithCode(exit.Usage, diag.WithHint(errors.New("nothing was published"), "answer y to publish the change"))
 	}
 	return nil

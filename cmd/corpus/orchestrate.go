@@ -81,7 +81,7 @@ func (o *orchestrating) run(ctx context.Context, names []string) error {
 	if !o.json {
 		dry.plan(o.Out)
 	}
-	if err := o.agreed(dry.deletions()); err != nil {
+	if err := o.agreed(ctx, dry.deletions()); err != nil {
 		return err
 	}
 	done, err := o.pass(ctx, all, false)
@@ -171,7 +171,7 @@ func (o *orchestrating) end(ctx context.Context, r *orchestrated) error {
 		}
 	}
 	if keepErr != nil {
-		fmt.Fprintf(o.Err, "the report could not be kept: %v\n", keepErr)
+		fmt.Fprintf(o.Err, "the report could not be kept: %v\n%s", keepErr, diag.HintLines(diag.HintOf(keepErr)))
 	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)

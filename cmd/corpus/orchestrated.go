@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -174,6 +175,9 @@ func (o *orchestrated) document() *value.Map {
 		"results", results)
 }
 
+// reportName is the name of a report, as a layout of its time.
+const reportName = "20060102T150405.000000000Z.json"
+
 // keptReports is how many reports are kept.
 const keptReports = 100
 
@@ -187,6 +191,9 @@ func (o *orchestrated) keep(getenv func(string) string) (string, error) {
 		return "", nil
 	}
 	dir := filepath.Join(base, "corpus", "orchestrate")
+	if err := ownPlace(dir); err != nil {
+		return "", err
+	}
 	if err := durable.MkdirAll(dir, 0o700); err != nil {
 		return "", err
 	}
@@ -194,18 +201,23 @@ func (o *orchestrated) keep(getenv func(string) string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	file := filepath.Join(dir, o.started.UTC().Format("20060102T150405.000000000Z")+".json")
+	file := filepath.Join(dir, o.started.UTC().Format(reportName))
 	if err := durable.WriteFile(file, []byte(text+"\n"), 0o600); err != nil {
 		return "", err
 	}
 	return file, prune(dir)
 }
 
+// prune removes the oldest reports. Other files in the directory stay.
 func prune(dir string) error {
 	entries, err := os.ReadDir(dir) // sorted by name, which is by time
 	if err != nil {
 		return err
 	}
+	entries = slices.DeleteFunc(entries, func(e fs.DirEntry) bool {
+		_, err := time.Parse(reportName, e.Name())
+		return err != nil
+	})
 	for len(entries) > keptReports {
 		if err := durable.Remove(filepath.Join(dir, entries[0].Name())); err != nil {
 			return err

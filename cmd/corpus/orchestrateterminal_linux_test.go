@@ -40,7 +40,7 @@ func TestOrchestrateConfirmsDeletions(t *testing.T) {
 	for _, one := range []struct {
 		answer     string
 		code, left int
-	}{{"\n", 2, 2}, {"no\n", 2, 2}, {"\x04", 2, 2}, {"Yes\n", 0, 1}} {
+	}{{"\n", 2, 2}, {"no\n", 2, 2}, {"\x04", 2, 2}, {"yikes\n", 2, 2}, {"y n\n", 2, 2}, {"Yes\n", 0, 1}} {
 		person, command := openTerminal(t)
 		if _, err := person.WriteString(one.answer); err != nil {
 			t.Fatal(err)

@@ -1,7 +1,7 @@
 package main
 
 import (
-	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -12,7 +12,6 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/minion"
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
-	"github.com/corpus-agent/corpus-agent/cmd/cli"
 	"github.com/corpus-agent/corpus-agent/grains/custom"
 	"github.com/corpus-agent/corpus-agent/packaging"
 	"github.com/corpus-agent/corpus-agent/state/diag"
@@ -133,17 +132,15 @@ func (o *orchestrating) given(s *session.Settings) error {
 }
 
 // agreed asks whether what the plan deletes may go.
-func (o *orchestrating) agreed(deletions []string) error {
+func (o *orchestrating) agreed(ctx context.Context, deletions []string) error {
 	if len(deletions) == 0 || o.yes {
 		return nil
 	}
-	if !cli.Terminal(o.Err) || o.json {
+	if !o.Asks() || o.json {
 		return exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("the plan deletes %s", strings.Join(deletions, ", ")),
 			"look at it with --test, and give --yes to agree"))
 	}
-	fmt.Fprintf(o.Err, "This deletes %s. Continue? [y/N] ", strings.Join(deletions, ", "))
-	answer, _ := bufio.NewReader(o.In).ReadString('\n') // the end of input is no yes
-	if a := strings.ToLower(strings.TrimSpace(answer)); a == "y" || a == "yes" {
+	if o.Confirm(ctx, fmt.Sprintf("This deletes %s. Continue?", strings.Join(deletions, ", "))) {
 		return nil
 	}
 	return exit.WithCode(exit.Usage, errors.New("nothing was done: the deletions were not confirmed"))

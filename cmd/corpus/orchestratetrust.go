@@ -94,3 +94,24 @@ func (v *voucher) path(path string, look func(*walk.Root, string, walk.Trust) er
 	}
 	return err
 }
+
+// ownPlace refuses a directory of reports that another user than root and the caller can replace: a link that such a
+// user made, or a directory that such a user may write to. Links of the caller's own are followed. A directory that
+// does not exist is judged by the one it will be in.
+func ownPlace(dir string) error {
+	root, err := walk.Open(walk.Options{Members: passwd.Members("")})
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	err = root.Source(dir, walk.Trust{})
+	for walk.Nowhere(err) && dir != filepath.Dir(dir) {
+		dir = filepath.Dir(dir)
+		err = root.Source(dir, walk.Trust{})
+	}
+	if unsafe := new(walk.UnsafeError); errors.As(err, &unsafe) {
+		return diag.WithHint(fmt.Errorf("%s is refused: %s can change %s", unsafe.Path, unsafe.By, unsafe.Component),
+			"set XDG_STATE_HOME to a directory that you and root alone can change")
+	}
+	return err
+}

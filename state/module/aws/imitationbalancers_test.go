@@ -209,7 +209,8 @@ func (s *balancers) answerPolicies(in any) (any, error) {
 		if _, ok := b.policies[*in.PolicyName]; ok {
 			return nil, fault("DuplicatePolicyName")
 		}
-		b.policies[*in.PolicyName] = types.PolicyDescription{PolicyName: in.PolicyName, PolicyTypeName: in.PolicyTypeName}
+		b.policies[*in.PolicyName] = types.PolicyDescription{PolicyName: in.PolicyName, PolicyTypeName: in.PolicyTypeName,
+			PolicyAttributeDescriptions: attributesOf(in.PolicyAttributes)}
 		return &elb.CreateLoadBalancerPolicyOutput{}, nil
 	case *elb.DeleteLoadBalancerPolicyInput:
 		b, err := s.one(in.LoadBalancerName)
@@ -328,4 +329,12 @@ func (s *balancers) answerAttributes(in any) (any, error) {
 		return &elb.ModifyLoadBalancerAttributesOutput{}, nil
 	}
 	return nil, nil
+}
+
+func attributesOf(all []types.PolicyAttribute) (shown []types.PolicyAttributeDescription) {
+	for _, a := range all {
+		shown = append(shown,
+			types.PolicyAttributeDescription{AttributeName: a.AttributeName, AttributeValue: a.AttributeValue})
+	}
+	return shown
 }

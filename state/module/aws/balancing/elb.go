@@ -60,6 +60,8 @@ type elbPresent struct {
 	Tags             *value.Map `sls:"tags"`
 	InstanceIDs      []string   `sls:"instance_ids"`
 	InstanceNames    []string   `sls:"instance_names"`
+
+	undeclared []string // policies of the load balancer that are not declared
 }
 
 // RunsBeside implements module.Concurrent.
@@ -100,6 +102,7 @@ func (e *elbPresent) look(ctx context.Context) (*cloud.Plan, error) {
 		return nil, err
 	}
 	p := cloud.NewPlan()
+	e.undeclared = nil
 	has, err := Describe(ctx, a, e.Name)
 	if err != nil {
 		return nil, err
@@ -112,7 +115,8 @@ func (e *elbPresent) look(ctx context.Context) (*cloud.Plan, error) {
 		has = &types.LoadBalancerDescription{}
 	}
 	parts := []func(context.Context, *cloud.Plan, *cloud.Account, *types.LoadBalancerDescription) error{
-		e.policies, e.listenerDrift, e.places, e.groups, e.health, e.attributes, e.backends, e.instances, e.tags, e.cnames}
+		e.policies, e.listenerDrift, e.places, e.groups, e.health, e.attributes, e.backends, e.oldPolicies, e.instances,
+		e.tags, e.cnames}
 	for _, part := range parts {
 		if err := part(ctx, p, a, has); err != nil {
 			return nil, err

@@ -94,6 +94,13 @@ func (e *elbPresent) listenerDrift(_ context.Context, p *cloud.Plan, a *cloud.Ac
 	if err != nil {
 		return err
 	}
+	declared, err := e.declaredPolicies()
+	if err != nil {
+		return err
+	}
+	for i := range want {
+		want[i].policies = fullNames(declared, want[i].policies)
+	}
 	now := map[int32]types.ListenerDescription{}
 	var old []listener
 	for _, d := range has.ListenerDescriptions {

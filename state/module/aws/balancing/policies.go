@@ -2,9 +2,11 @@ package balancing
 
 import (
 	"context"
+	"crypto/md5"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	sdk "github.com/aws/aws-sdk-go-v2/aws"
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing"
@@ -16,51 +18,184 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// policies plans the policies that listeners and back ends use.
+// policy is a declared policy. AWS changes no policy, so its name at AWS has a digest of its content, as Salt gives it:
+// other content is a policy of another name, which takes the place of the one before.
+type policy struct {
+	name, kind, full string // full is the name at AWS
+	content          *value.Map
+}
+
+// declaredPolicies are the policies of the pillar and of the argument, by their declared names.
+func (e *elbPresent) declaredPolicies() (all []policy, err error) {
+	for _, item := range slices.Concat(module.Items(e.Cloud.Option(e.PoliciesPillar)), module.Items(e.Policies)) {
+		m := cloud.MapOf(item)
+		one := policy{name: cloud.Text(m, "policy_name"), kind: cloud.Text(m, "policy_type"),
+			content: cloud.MapOf(m.Value("policy"))}
+		if one.name == "" || one.kind == "" {
+			return nil, diag.WithHint(fmt.Errorf("the policy %s lacks policy_name or policy_type", value.Repr(item)),
+				"give both, and the attributes as policy")
+		}
+		if slices.ContainsFunc(all, func(o policy) bool { return o.name == one.name }) {
+			return nil, diag.WithHint(fmt.Errorf("the policy %s is declared twice", one.name), "remove one, or rename it")
+		}
+		one.full = one.prefix() + one.digest()
+		all = append(all, one)
+	}
+	return all, nil
+}
+
+// prefix is what the names of all versions of a policy begin with.
+func (y policy) prefix() string { return strings.TrimSuffix(y.kind, "Type") + "-" + y.name + "-" }
+
+// digest is that of Salt: of Python's text of the sorted attributes.
+func (y policy) digest() string {
+	names := y.content.Names()
+	slices.Sort(names)
+	var pairs []string
+	for _, name := range names {
+		pairs = append(pairs, "("+value.Repr(name)+", "+value.Repr(y.content.Value(name))+")")
+	}
+	return fmt.Sprintf("%x", md5.Sum([]byte("["+strings.Join(pairs, ", ")+"]"))) //nolint:gosec // it only names
+}
+
+// fullNames are the names at AWS of declared policies. Other names, such as those of AWS's own policies, stay.
+func fullNames(all []policy, names []string) []string {
+	names = slices.Clone(names)
+	for i, name := range names {
+		for _, y := range all {
+			if y.name == name {
+				names[i] = y.full
+			}
+		}
+	}
+	return names
+}
+
+// policies plans the policies that listeners and back ends use. Those that are no longer declared are deleted last.
 func (e *elbPresent) policies(ctx context.Context, p *cloud.Plan, a *cloud.Account,
 	has *types.LoadBalancerDescription) error {
-	declared := slices.Concat(module.Items(e.Cloud.Option(e.PoliciesPillar)), module.Items(e.Policies))
-	if len(declared) == 0 {
-		return nil
+	declared, err := e.declaredPolicies()
+	if len(declared) == 0 || err != nil {
+		return err
 	}
-	client, now := ELBOf(a), map[string]bool{}
-	if !p.Made && has.Policies != nil {
-		out, err := client.DescribeLoadBalancerPolicies(ctx,
-			&elb.DescribeLoadBalancerPoliciesInput{LoadBalancerName: &e.Name})
-		if err != nil {
-			return cloud.Failed("reading the policies of load balancer", e.Name, err)
-		}
-		for _, d := range out.PolicyDescriptions {
-			now[sdk.ToString(d.PolicyName)] = true
-		}
+	now, err := e.presentPolicies(ctx, p, a, has)
+	if err != nil {
+		return err
 	}
-	for _, item := range declared {
-		m := cloud.MapOf(item)
-		name, kind := cloud.Text(m, "policy_name"), cloud.Text(m, "policy_type")
-		if now[name] {
+	for _, y := range declared {
+		if now[y.full] != nil {
 			continue
 		}
-		p.Differ("policy "+name, nil, kind)
-		p.Then("policy made", func(ctx context.Context) error {
-			in := &elb.CreateLoadBalancerPolicyInput{LoadBalancerName: &e.Name, PolicyName: &name, PolicyTypeName: &kind}
-			for key, v := range cloud.MapOf(m.Value("policy")).All() {
-				text, err := cloud.AttributeText(v)
-				if err != nil {
-					return err
-				}
-				in.PolicyAttributes = append(in.PolicyAttributes, types.PolicyAttribute{AttributeName: sdk.String(value.Str(key)),
-					AttributeValue: &text})
+		var old any
+		for name, content := range now {
+			if strings.HasPrefix(name, y.prefix()) {
+				old = content
 			}
-			_, err := client.CreateLoadBalancerPolicy(ctx, in)
-			return cloud.Failed("making a policy of load balancer", e.Name, err)
+		}
+		p.Differ("policy "+y.name, old, y.shown())
+		p.Then("policy made", func(ctx context.Context) error { return e.makePolicy(ctx, a, y) })
+	}
+	for name := range now {
+		if !slices.ContainsFunc(declared, func(y policy) bool { return y.full == name }) {
+			e.undeclared = append(e.undeclared, name)
+		}
+	}
+	slices.Sort(e.undeclared)
+	return nil
+}
+
+// presentPolicies are the contents of the policies of a load balancer, by their names at AWS. AWS's own do not count.
+func (e *elbPresent) presentPolicies(ctx context.Context, p *cloud.Plan, a *cloud.Account,
+	has *types.LoadBalancerDescription) (map[string]*value.Map, error) {
+	if p.Made || has.Policies == nil {
+		return nil, nil
+	}
+	out, err := ELBOf(a).DescribeLoadBalancerPolicies(ctx,
+		&elb.DescribeLoadBalancerPoliciesInput{LoadBalancerName: &e.Name})
+	if err != nil {
+		return nil, cloud.Failed("reading the policies of load balancer", e.Name, err)
+	}
+	now := map[string]*value.Map{}
+	for _, d := range out.PolicyDescriptions {
+		if strings.HasPrefix(sdk.ToString(d.PolicyName), "ELBSecurityPolicy-") {
+			continue
+		}
+		content := value.NewMap("type", sdk.ToString(d.PolicyTypeName))
+		for _, attribute := range d.PolicyAttributeDescriptions {
+			content.Set(sdk.ToString(attribute.AttributeName), sdk.ToString(attribute.AttributeValue))
+		}
+		now[sdk.ToString(d.PolicyName)] = content
+	}
+	return now, nil
+}
+
+// shown is a policy as a plan shows it.
+func (y policy) shown() *value.Map {
+	m := value.NewMap("type", y.kind)
+	m.Update(y.content)
+	return m
+}
+
+func (e *elbPresent) makePolicy(ctx context.Context, a *cloud.Account, y policy) error {
+	in := &elb.CreateLoadBalancerPolicyInput{LoadBalancerName: &e.Name, PolicyName: &y.full, PolicyTypeName: &y.kind}
+	for key, v := range y.content.All() {
+		text, err := cloud.AttributeText(v)
+		if err != nil {
+			return err
+		}
+		in.PolicyAttributes = append(in.PolicyAttributes,
+			types.PolicyAttribute{AttributeName: sdk.String(value.Str(key)), AttributeValue: &text})
+	}
+	_, err := ELBOf(a).CreateLoadBalancerPolicy(ctx, in)
+	return cloud.Failed("making a policy of load balancer", e.Name, err)
+}
+
+// oldPolicies plans that policies which are no longer declared are deleted, unless a listener or back end that is not
+// managed uses them.
+func (e *elbPresent) oldPolicies(_ context.Context, p *cloud.Plan, a *cloud.Account,
+	has *types.LoadBalancerDescription) error {
+	var used []string
+	for _, d := range has.ListenerDescriptions {
+		if !e.managesPolicies(d.Listener.LoadBalancerPort) {
+			used = append(used, d.PolicyNames...)
+		}
+	}
+	for _, b := range has.BackendServerDescriptions {
+		if !slices.ContainsFunc(e.Backends, func(item any) bool {
+			port, _ := cloud.Number(cloud.MapOf(item), "instance_port")
+			return port == sdk.ToInt32(b.InstancePort)
+		}) {
+			used = append(used, b.PolicyNames...)
+		}
+	}
+	for _, name := range e.undeclared {
+		if slices.Contains(used, name) {
+			continue
+		}
+		p.Differ("policy "+name, name, nil)
+		p.Then("policy deleted", func(ctx context.Context) error {
+			_, err := ELBOf(a).DeleteLoadBalancerPolicy(ctx,
+				&elb.DeleteLoadBalancerPolicyInput{LoadBalancerName: &e.Name, PolicyName: &name})
+			return cloud.Failed("deleting a policy of load balancer", e.Name, err)
 		})
 	}
 	return nil
 }
 
+// managesPolicies reports whether the policies of a listener are declared, or it is deleted.
+func (e *elbPresent) managesPolicies(port int32) bool {
+	all, err := e.listeners()
+	i := slices.IndexFunc(all, func(l listener) bool { return l.LoadBalancerPort == port })
+	return err == nil && (i < 0 || all[i].managed)
+}
+
 // backends plans the policies of the ports of instances.
 func (e *elbPresent) backends(_ context.Context, p *cloud.Plan, a *cloud.Account,
 	has *types.LoadBalancerDescription) error {
+	declared, err := e.declaredPolicies()
+	if err != nil {
+		return err
+	}
 	for _, item := range e.Backends {
 		m := cloud.MapOf(item)
 		port, ok := cloud.Number(m, "instance_port")
@@ -73,7 +208,7 @@ func (e *elbPresent) backends(_ context.Context, p *cloud.Plan, a *cloud.Account
 				now = b.PolicyNames
 			}
 		}
-		want := cloud.Texts(m.Value("policies"))
+		want := fullNames(declared, cloud.Texts(m.Value("policies")))
 		if !p.Compare(fmt.Sprintf("policies of instance port %d", port), cloud.Sorted(now), cloud.Sorted(want)) {
 			continue
 		}

@@ -21,7 +21,7 @@ func Failed(what, name string, err error) error {
 	if err == nil {
 		return nil
 	}
-	wrapped := fmt.Errorf("%s %s: %w", what, name, err)
+	wrapped := fmt.Errorf("%s %s: %w", what, name, oneLine{err})
 	if unreachable(err) {
 		return diag.WithHint(wrapped, "look at the network, the region and --endpoint, and run it again")
 	}
@@ -38,6 +38,15 @@ func Failed(what, name string, err error) error {
 	}
 	return wrapped
 }
+
+// oneLine is an error of AWS on one line, as reports and terminals show it: AWS breaks some texts, and quotes requests.
+type oneLine struct{ error }
+
+// Error implements error.
+func (e oneLine) Error() string { return strings.Join(strings.Fields(e.error.Error()), " ") }
+
+// Unwrap returns the error as AWS sent it.
+func (e oneLine) Unwrap() error { return e.error }
 
 // HasCode reports whether an error of AWS has one of these codes.
 func HasCode(err error, codes ...string) bool {

@@ -116,9 +116,17 @@ func (d *dhcpOptions) create(p *cloud.Plan, a *cloud.Account) {
 	fields.Set("dhcp_options", d.Name)
 	p.Create(fields)
 	p.Then("DHCP options made", func(ctx context.Context) error {
-		_, err := EC2Of(a).CreateDhcpOptions(ctx, &ec2.CreateDhcpOptionsInput{DhcpConfigurations: configuration,
-			TagSpecifications: Specs(types.ResourceTypeDhcpOptions, d.Tags, d.Name)})
-		return cloud.Failed("making DHCP options", d.Name, err)
+		specs := Specs(types.ResourceTypeDhcpOptions, d.Tags, d.Name)
+		out, err := EC2Of(a).CreateDhcpOptions(ctx, &ec2.CreateDhcpOptionsInput{DhcpConfigurations: configuration,
+			TagSpecifications: specs})
+		if err != nil {
+			return cloud.Failed("making DHCP options", d.Name, err)
+		}
+		d.ID = sdk.ToString(out.DhcpOptions.DhcpOptionsId)
+		if len(out.DhcpOptions.Tags) == 0 { // emulators of AWS do not tag what they make
+			_, err = EC2Of(a).CreateTags(ctx, &ec2.CreateTagsInput{Resources: []string{d.ID}, Tags: specs[0].Tags})
+		}
+		return cloud.Failed("tagging DHCP options", d.Name, err)
 	})
 }
 

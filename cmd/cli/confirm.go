@@ -1,0 +1,32 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"strings"
+)
+
+// Asks reports whether Confirm can ask: a person reads the error stream and types the input.
+func (s IO) Asks() bool { return Terminal(s.Err) && InputTerminal(s.In) != nil }
+
+// Confirm asks a question on the terminal, and reports whether the answer is yes: y or yes, in any case. Every other
+// answer is no, and so are the end of the input and the end of ctx.
+func (s IO) Confirm(ctx context.Context, question string) bool {
+	if !s.Asks() {
+		return false
+	}
+	fmt.Fprintf(s.Err, "%s [y/N] ", question)
+	answers := make(chan string, 1)
+	go func() {
+		answer, _ := bufio.NewReader(s.In).ReadString('\n')
+		answers <- answer
+	}()
+	select {
+	case <-ctx.Done():
+		return false
+	case answer := <-answers:
+		answer = strings.ToLower(strings.TrimSpace(answer))
+		return answer == "y" || answer == "yes"
+	}
+}

@@ -1,0 +1,22 @@
+package cloud
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/aws/smithy-go"
+)
+
+// TestErrorsOfAWSAreOneLine holds that a text of AWS with line breaks is one line, and that its code is still found.
+func TestErrorsOfAWSAreOneLine(t *testing.T) {
+	err := Failed("making load balancer", "elb", &smithy.GenericAPIError{Code: "ValidationError",
+		Message: "1 validation error:\n\n\tvalue 'x' at 'y'\r\n  is not valid\n"})
+	want := "making load balancer elb: api error ValidationError: 1 validation error: value 'x' at 'y' is not valid"
+	if err.Error() != want {
+		t.Errorf("it says %q, want %q", err, want)
+	}
+	if !HasCode(err, "ValidationError") || strings.Contains(errors.Unwrap(err).Error(), "\n") {
+		t.Errorf("the code of %q is not found, or what it wraps has several lines", err)
+	}
+}
