@@ -22,7 +22,7 @@ func (e *elbPresent) instances(ctx context.Context, p *cloud.Plan, a *cloud.Acco
 	}
 	want := slices.Clone(e.InstanceIDs)
 	for _, name := range e.InstanceNames {
-		all, err := compute.InstancesOf(ctx, a, name, "")
+		all, err := compute.InstancesOf(ctx, a, a.Called("instance", name), "")
 		switch {
 		case err != nil:
 			return err

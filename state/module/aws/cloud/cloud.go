@@ -61,6 +61,7 @@ type Account struct {
 	mu       sync.Mutex
 	kept     map[string]*kept
 	coming   map[string]bool
+	called   map[string]string      // by kind and name of a state: the tag Name of its resource, where that is another one
 	retryers map[string]sdk.Retryer // by service
 }
 
@@ -90,6 +91,7 @@ func (c *Cloud) Account(ctx context.Context, service string, a Arguments) (*Acco
 		c.accounts = map[access]*Account{}
 	}
 	c.accounts[to] = &Account{access: to, Config: cfg, failure: err, kept: map[string]*kept{}, coming: map[string]bool{},
+		called:   map[string]string{},
 		retryers: map[string]sdk.Retryer{}}
 	return c.accounts[to], err
 }

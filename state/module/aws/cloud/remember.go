@@ -7,6 +7,8 @@ import (
 
 	sdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
+
+	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
 // Remember gives an answer that several states need, and asks for it only once until it is forgotten.
@@ -58,6 +60,29 @@ func (a *Account) Expects(kind, name string) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.coming[kind+" "+name]
+}
+
+// Call returns the name that a resource has at AWS: that of the state, or the tag Name if the state declares it, which
+// Salt sets last and looks for. States that refer to the resource by the name of its state find it with Called.
+func (a *Account) Call(kind, name string, tags *value.Map) string {
+	tag := Text(tags, "Name")
+	if tag == "" || tag == name {
+		return name
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.called[kind+" "+name] = tag
+	return tag
+}
+
+// Called returns the name at AWS of a resource that another state refers to.
+func (a *Account) Called(kind, name string) string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if tag := a.called[kind+" "+name]; tag != "" {
+		return tag
+	}
+	return name
 }
 
 // Later stands in a plan for what is known only when a resource has been made.

@@ -50,6 +50,7 @@ func (s *imageCreated) look(ctx context.Context) (*cloud.Plan, error) {
 	if has != nil || err != nil {
 		return p, err
 	}
+	s.Instance = a.Called("instance", s.Instance)
 	all, err := InstancesOf(ctx, a, s.Instance, "")
 	switch {
 	case err != nil:

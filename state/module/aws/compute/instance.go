@@ -112,6 +112,7 @@ func (i *instancePresent) look(ctx context.Context) (*cloud.Plan, error) {
 		return nil, err
 	}
 	i.fold()
+	i.InstanceName = a.Call("instance", i.title(), i.Tags)
 	p := cloud.NewPlan()
 	has, err := i.find(ctx, a)
 	if err != nil {

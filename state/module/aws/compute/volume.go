@@ -114,6 +114,7 @@ func (v *volumePresent) look(ctx context.Context) (*cloud.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
+	v.InstanceName = a.Called("instance", v.InstanceName)
 	p := cloud.NewPlan()
 	instance, err := v.instance(ctx, a)
 	if err != nil {

@@ -45,6 +45,7 @@ func VPCOf(ctx context.Context, a *cloud.Account, id, name string) (string, erro
 	if err != nil {
 		return "", err
 	}
+	name = a.Called("vpc", name)
 	for _, v := range all {
 		if name == "" && sdk.ToBool(v.IsDefault) || name != "" && NameOf(v.Tags) == name {
 			return *v.VpcId, nil
@@ -93,6 +94,7 @@ func SubnetIDs(ctx context.Context, a *cloud.Account, ids, names []string) ([]st
 		return nil, err
 	}
 	for _, name := range names {
+		name = a.Called("subnet", name)
 		i := slices.IndexFunc(all, func(s types.Subnet) bool { return NameOf(s.Tags) == name })
 		switch {
 		case i >= 0:

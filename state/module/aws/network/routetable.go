@@ -61,7 +61,7 @@ func (r *route) resolve(ctx context.Context, a *cloud.Account, m *value.Map) err
 		}
 		return nil
 	}
-	if name := cloud.Text(m, "internet_gateway_name"); name != "" {
+	if name := a.Called("internet_gateway", cloud.Text(m, "internet_gateway_name")); name != "" {
 		g, err := GatewayOf(ctx, a, name)
 		if g == nil {
 			g = &types.InternetGateway{}

@@ -80,7 +80,7 @@ func (n *NetResource) subnet(ctx context.Context, p *cloud.Plan, a *cloud.Accoun
 // table is the route table that the arguments name for a subnet; nil for one that the run makes.
 func (n *NetResource) table(ctx context.Context, a *cloud.Account) (*types.RouteTable, error) {
 	if n.TableID == "" {
-		return TableOf(ctx, a, n.Table)
+		return TableOf(ctx, a, a.Called("route_table", n.Table))
 	}
 	out, err := EC2Of(a).DescribeRouteTables(ctx,
 		&ec2.DescribeRouteTablesInput{Filters: []types.Filter{Filter("route-table-id", n.TableID)}})
@@ -103,7 +103,7 @@ func (n *NetResource) subnetTable(ctx context.Context, p *cloud.Plan, a *cloud.A
 	switch {
 	case want != nil:
 		id = sdk.ToString(want.RouteTableId)
-	case n.TableID != "" || !a.Expects("route table", n.Table):
+	case n.TableID != "" || !a.Expects("route table", a.Called("route_table", n.Table)):
 		return cloud.Missing("route table", n.TableID+n.Table, "boto_vpc.route_table_present")
 	}
 	var association *string

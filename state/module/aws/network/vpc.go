@@ -91,6 +91,7 @@ func (n *netPresent) Check(ctx context.Context, _ *host.Host) (module.Diff, erro
 	if err != nil {
 		return module.Diff{}, err
 	}
+	n.Name = a.Call(n.Kind, n.Name, n.Tags)
 	p := cloud.NewPlan()
 	switch n.Kind {
 	case "vpc":
