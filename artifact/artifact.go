@@ -1,8 +1,8 @@
-// Package artifact defines the names of what is deployed: projects, versions, channels, digests and releases.
+// Package artifact defines the names of deployable things: projects, versions, channels, digests and releases.
 //
-// An artifact is a signed archive of one project. A channel, such as myapp/testing, is a signed name that points to
-// one version. Promoting changes which digest a channel points to, and never the bytes. Packages below this one
-// publish artifacts to a store (publish), verify them (trust) and unpack them (unpack).
+// An artifact is a signed archive of one project. A channel, such as myapp/testing, is a signed name that points to one
+// version. Promoting a release changes the digest that a channel points to, and never the bytes. Packages below this
+// one publish artifacts to a store (publish), verify them (trust) and unpack them (unpack).
 package artifact
 
 import (
@@ -134,7 +134,8 @@ type Release struct {
 // with one version and different bytes have different directories.
 func (r Release) Dir() string { return r.Version + "-" + r.Digest.Short() }
 
-// Is reports whether two releases are the same bytes of one project. Two projects may have a release of the same bytes.
+// Is reports whether two releases have the same project and the same bytes. Releases of two projects may have the same
+// bytes.
 func (r Release) Is(other Release) bool {
 	return r.Project == other.Project && r.Digest == other.Digest
 }

@@ -27,7 +27,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/tuf"
 )
 
-// Repo is a store that was set up, with all its keys.
+// Repo is a store with all its keys.
 type Repo struct {
 	*publish.Publisher
 	t *testing.T
@@ -49,7 +49,7 @@ func On(t *testing.T, s store.Store) *Repo {
 	return &Repo{Publisher: p, t: t}
 }
 
-// Of is a store that was set up, with its publisher's keys.
+// Of returns the store of a publisher, with the publisher's keys.
 func Of(t *testing.T, p *publish.Publisher) *Repo { return &Repo{Publisher: p, t: t} }
 
 // must ends a test that cannot continue; it is written must(f())(t).
@@ -63,13 +63,13 @@ func must[T any](v T, err error) func(*testing.T) T {
 	}
 }
 
-// Root is the first root, for hosts to trust.
+// Root returns the first root, for hosts to trust.
 func (r *Repo) Root() []byte {
 	r.t.Helper()
 	return must(os.ReadFile(filepath.Join(r.Keys.Dir, roots.RootName)))(r.t)
 }
 
-// Files is a tree: names ending in a slash are directories, and a value of "-> x" is a link to x.
+// Files is a tree: names that end in a slash are directories, and a value of "-> x" is a link to x.
 type Files map[string]string
 
 // Release publishes a tree as a version and points a channel at it.
@@ -105,13 +105,13 @@ func Archive(t *testing.T, files Files) []byte {
 	return Pack(t, headers...)
 }
 
-// Entry is one entry of an archive, as it is.
+// Entry is one entry of an archive, which is written unchanged.
 type Entry struct {
 	tar.Header
 	Content string
 }
 
-// Pack packs entries in the order given, whatever they are.
+// Pack packs entries in the given order, even if they are invalid.
 func Pack(t *testing.T, entries ...Entry) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -139,13 +139,13 @@ func Pack(t *testing.T, entries ...Entry) []byte {
 
 // Host is a host that trusts a store.
 type Host struct {
-	Dir   string // where it keeps what it has seen
+	Dir   string // directory with the metadata that it has seen
 	Store store.Store
 	Now   func() time.Time
 	t     *testing.T
 }
 
-// Host makes a host that was told to trust the store's root and has seen nothing yet.
+// Host makes a host that trusts the store's root and has read nothing yet.
 func (r *Repo) Host() *Host {
 	r.t.Helper()
 	h := &Host{Dir: filepath.Join(r.t.TempDir(), "trust"), Store: r.Store, t: r.t}
@@ -155,7 +155,7 @@ func (r *Repo) Host() *Host {
 	return h
 }
 
-// Resolve asks the store anew what a channel names.
+// Resolve reads the store again and returns the release that a channel names.
 func (h *Host) Resolve(channel string) (artifact.Release, error) {
 	h.t.Helper()
 	c, err := h.Client()
@@ -165,7 +165,7 @@ func (h *Host) Resolve(channel string) (artifact.Release, error) {
 	return c.Resolve(context.Background(), must(artifact.ParseRef(channel))(h.t))
 }
 
-// Client follows the store to where it is now.
+// Client returns a client that has read the current metadata of the store.
 func (h *Host) Client() (*trust.Client, error) {
 	h.t.Helper()
 	c := must(trust.Open(h.Store, h.Dir, h.Now))(h.t)
@@ -183,13 +183,13 @@ func (r *Repo) Object(key string) []byte {
 	return must(io.ReadAll(body))(r.t)
 }
 
-// Replace puts something else in an object's place, as whoever controls the store can.
+// Replace replaces an object, as an attacker who controls the store can.
 func (r *Repo) Replace(key string, data []byte) {
 	r.t.Helper()
 	must(r.Store.Put(context.Background(), key, bytes.NewReader(data), int64(len(data)), store.Condition{}))(r.t)
 }
 
-// Snapshot copies all objects, to go back in time with Restore.
+// Snapshot copies all objects, for Restore.
 func (r *Repo) Snapshot() map[string][]byte {
 	r.t.Helper()
 	objects := map[string][]byte{}
@@ -202,7 +202,7 @@ func (r *Repo) Snapshot() map[string][]byte {
 	return objects
 }
 
-// Restore makes the store what it was, and nothing else.
+// Restore makes the store contain exactly the objects of a snapshot.
 func (r *Repo) Restore(objects map[string][]byte) {
 	r.t.Helper()
 	for key := range r.Snapshot() {

@@ -19,20 +19,20 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/tuf"
 )
 
-// Forger is somebody who can write to a store whatever they like and holds some of its keys. Every
-// other role they sign with keys of their own.
+// Forger is an attacker who can write anything to a store and has the keys of some roles. It signs every other role
+// with its own keys.
 type Forger struct {
 	repo   *Repo
 	stolen []string
 	own    keyring.Ring
 }
 
-// Forger makes one who holds all keys of these roles.
+// Forger makes a forger that has all keys of these roles.
 func (r *Repo) Forger(stolen ...string) *Forger {
 	return &Forger{repo: r, stolen: stolen, own: keyring.Ring{Dir: r.t.TempDir()}}
 }
 
-// Keys are what the forger signs a role with.
+// Keys returns the keys with which the forger signs a role.
 func (f *Forger) Keys(role string) []keyring.Key {
 	f.repo.t.Helper()
 	if slices.Contains(f.stolen, role) {
@@ -42,25 +42,26 @@ func (f *Forger) Keys(role string) []keyring.Key {
 	return must(f.own.Keys(role))(f.repo.t)
 }
 
-// Public is the public part of the forger's own key of a role.
+// Public returns the public part of the forger's own key of a role.
 func (f *Forger) Public(role string) *tuf.Key {
 	f.repo.t.Helper()
 	must(f.own.New(role, 1))(f.repo.t)
 	return must(f.own.Public(role))(f.repo.t)[0]
 }
 
-// Forged is the metadata that a forger writes. What is edited in Roles is signed and written under
-// the version that it says; Snapshot and Timestamp follow in any case, a version on unless Held.
+// Forged is the metadata that a forger writes. Each role in Roles that was edited is signed and written with the
+// version number that it contains. Snapshot and Timestamp are always written, with the next version number unless Held
+// is set.
 type Forged struct {
 	Roles     map[string]*trust.Role // targets and projects
 	Snapshot  *tuf.Metadata[tuf.SnapshotType]
 	Timestamp *tuf.Metadata[tuf.TimestampType]
-	Held      bool // snapshot and timestamp keep the versions they are given
+	Held      bool // snapshot and timestamp keep the version numbers that edit gave them
 
-	Before func() // runs when the roles are described in Snapshot, before it is signed
+	Before func() // called when the roles are described in Snapshot, before it is signed
 }
 
-// Forge writes what edit makes of the store's metadata.
+// Forge reads the metadata of the store, calls edit, and writes the result.
 func (f *Forger) Forge(edit func(*Forged)) {
 	t := f.repo.t
 	t.Helper()
@@ -94,7 +95,7 @@ func (f *Forger) Forge(edit func(*Forged)) {
 	f.repo.Replace(trust.TimestampKey, signed(t, forged.Timestamp, f.Keys(tuf.RoleTimestamp)))
 }
 
-// head writes the head and the pages of a project, which say what its role says.
+// head writes the head and the pages of a project, with the content of its role.
 func (f *Forger) head(forged *Forged, name string) {
 	t := f.repo.t
 	t.Helper()
@@ -108,7 +109,7 @@ func (f *Forger) head(forged *Forged, name string) {
 	forged.Snapshot.Signed.Meta[trust.MetaName(trust.HeadRole(name))] = Described(role.Signed.Version, data)
 }
 
-// Root writes the next root as edit makes it, signed by the forger and by whom else signers says.
+// Root writes the next root, changed by edit and signed by the forger and by signers.
 func (f *Forger) Root(edit func(*tuf.RootType), signers ...keyring.Key) {
 	t := f.repo.t
 	t.Helper()
@@ -130,7 +131,7 @@ func (r *Repo) has(key string) (bool, error) {
 	return false, nil
 }
 
-// read reads the store as it stands; nothing is verified.
+// read reads the metadata of the store without verifying it.
 func (f *Forger) read() *Forged {
 	t, repo := f.repo.t, f.repo
 	t.Helper()
@@ -141,7 +142,7 @@ func (f *Forger) read() *Forged {
 	for file, meta := range forged.Snapshot.Signed.Meta {
 		name := strings.TrimSuffix(file, ".json")
 		if _, head := trust.IsHead(name); head {
-			continue // it follows the project's role
+			continue // its content follows from the project's role
 		}
 		forged.Roles[name] = must(tuf.Decode[tuf.TargetsType](repo.Object(trust.RoleKey(name, meta.Version))))(t)
 	}
@@ -169,7 +170,7 @@ func signed[T tuf.Roles](t *testing.T, role *tuf.Metadata[T], keys []keyring.Key
 	return must(role.ToBytes())(t)
 }
 
-// Described describes a metadata file to the role that names it.
+// Described returns the entry that describes a metadata file in the role above it.
 func Described(version int64, data []byte) *tuf.MetaFiles {
 	sum := sha256.Sum256(data)
 	file := tuf.MetaFile(version)
@@ -177,7 +178,7 @@ func Described(version int64, data []byte) *tuf.MetaFiles {
 	return file
 }
 
-// Sneak puts a release of other bytes into a role, points a channel at it, and uploads the bytes.
+// Sneak adds a release with these bytes to a role, points a channel at it, and uploads the bytes.
 func (f *Forger) Sneak(role *trust.Role, project, version, channel string, data []byte) artifact.Release {
 	t := f.repo.t
 	t.Helper()
@@ -197,19 +198,19 @@ func (f *Forger) Sneak(role *trust.Role, project, version, channel string, data 
 	return r
 }
 
-// Later is a clock that many days ahead.
+// Later returns a clock that is so many days ahead.
 func Later(days int) func() time.Time {
 	return func() time.Time { return time.Now().AddDate(0, 0, days) }
 }
 
-// Aside is a keyring in a directory beside the store's own, such as a rotation wants.
+// Aside returns a keyring in a directory beside that of the store, as rotations need.
 func (r *Repo) Aside() keyring.Ring {
 	next := r.Keys
 	next.Dir = filepath.Join(r.t.TempDir(), "next")
 	return next
 }
 
-// As is the store's publisher with nothing but the keys of some roles.
+// As returns a publisher of the store that has only the keys of some roles.
 func (r *Repo) As(roles ...string) *publish.Publisher {
 	r.t.Helper()
 	p := *r.Publisher

@@ -16,24 +16,24 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact"
 )
 
-// Hostile is an archive that no release may be.
+// Hostile is an archive that agents must refuse.
 type Hostile struct {
 	Name   string
 	Format artifact.Format
 	Data   []byte
 }
 
-// Block is a header of a tar archive as it is, byte by byte: what no careful library would write.
+// Block is a header of a tar archive, byte by byte, which need not be valid.
 type Block struct {
 	Name, Link, Prefix string
 	Type               byte
-	Mode, Size         string // as the header spells them; empty for what is usual
+	Mode, Size         string // as written in the header; "" for the usual value
 	Magic              string // empty for ustar
 	Content            string
 	BadSum             bool
 }
 
-// bytes is the header and the content, padded.
+// bytes returns the header and the content, padded.
 func (b Block) bytes() []byte {
 	h := make([]byte, 512)
 	put := func(at, length int, text string) { copy(h[at:at+length], text) }
@@ -67,7 +67,7 @@ func (b Block) bytes() []byte {
 	return append(h, content...)
 }
 
-// Raw puts headers together to an archive.
+// Raw joins headers into an archive.
 func Raw(blocks ...Block) []byte {
 	var out []byte
 	for _, b := range blocks {
@@ -76,12 +76,12 @@ func Raw(blocks ...Block) []byte {
 	return append(out, make([]byte, 1024)...)
 }
 
-// pax is an extended header with the records given, as text.
+// pax returns an extended header with the given records.
 func pax(records string) Block {
 	return Block{Name: "PaxHeaders/x", Type: 'x', Content: records}
 }
 
-// record spells a record of an extended header.
+// record formats a record of an extended header.
 func record(key, value string) string {
 	size := len(key) + len(value) + 3
 	for n := size + 1; ; n++ {
@@ -96,7 +96,7 @@ func link(name, to string) Block {
 	return Block{Name: name, Type: tar.TypeSymlink, Link: to}
 }
 
-// hostileNames are tar archives of names and links that lead where they may not.
+// hostileNames returns tar archives with names and links that lead to forbidden places.
 func hostileNames() map[string][]Block {
 	return map[string][]Block{
 		"absolute name":               {file("/etc/passwd")},
@@ -133,7 +133,7 @@ func hostileNames() map[string][]Block {
 	}
 }
 
-// hostileForms are tar archives of kinds, modes, sizes and records that no release has.
+// hostileForms returns tar archives with kinds, modes, sizes and records that are not allowed in releases.
 func hostileForms() map[string][]Block {
 	return map[string][]Block{
 		"character device": {{Name: "null", Type: tar.TypeChar}},
@@ -171,7 +171,7 @@ func hostileForms() map[string][]Block {
 	}
 }
 
-// HostileTars are archives that a library would not write, and some it would.
+// HostileTars returns tar archives that agents must refuse: some that no library writes, and some that libraries write.
 func HostileTars() []Hostile {
 	cases := hostileNames()
 	maps.Copy(cases, hostileForms())
@@ -193,7 +193,7 @@ func HostileTars() []Hostile {
 	)
 }
 
-// Bomb is a gzipped archive of one file of zeros, so many bytes of it.
+// Bomb returns a gzipped archive with one file of size zero bytes.
 func Bomb(t *testing.T, size int64) Hostile {
 	t.Helper()
 	var b bytes.Buffer
@@ -219,18 +219,18 @@ func (zeros) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// ZipEntry is an entry of a zip archive as it is.
+// ZipEntry is an entry of a zip archive, which need not be valid.
 type ZipEntry struct {
 	Name    string
-	Mode    uint32 // of Unix, with its type
+	Mode    uint32 // of Unix, including the file type
 	Content string
 	Method  uint16
 	Flags   uint16
-	Size    uint32 // as the directory says; 0 for the true one
-	At      *int   // offset that the directory gives; nil for the true one
+	Size    uint32 // as written in the directory; 0 for the true size
+	At      *int   // offset written in the directory; nil for the true offset
 }
 
-// RawZip puts entries together to an archive.
+// RawZip joins entries into an archive.
 func RawZip(entries ...ZipEntry) []byte {
 	var out, directory bytes.Buffer
 	le := binary.LittleEndian
@@ -284,7 +284,7 @@ const (
 	zipLink = 0o120000
 )
 
-// HostileZips are what slips through careless readers of zip archives.
+// HostileZips returns zip archives that careless readers accept.
 func HostileZips() []Hostile {
 	plain := func(name string) ZipEntry { return ZipEntry{Name: name, Mode: zipFile | 0o644, Content: "x"} }
 	sym := func(name, to string) ZipEntry { return ZipEntry{Name: name, Mode: zipLink | 0o777, Content: to} }
@@ -322,7 +322,7 @@ func HostileZips() []Hostile {
 	)
 }
 
-// ZipBomb is a zip archive of one file of zeros.
+// ZipBomb returns a zip archive with one file of size zero bytes.
 func ZipBomb(t *testing.T, size int64) Hostile {
 	t.Helper()
 	var b bytes.Buffer

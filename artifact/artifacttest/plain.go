@@ -33,8 +33,8 @@ func PlainTar(t *testing.T, files Files) []byte {
 	return b.Bytes()
 }
 
-// Boundaries are the offsets in a plain archive at which an entry ends: where a cut leaves what many
-// readers take for a whole archive.
+// Boundaries returns the offsets in a plain archive at which an entry ends. Many readers accept an archive that was cut
+// there as complete.
 func Boundaries(archive []byte) []int {
 	var cuts []int
 	r := bytes.NewReader(archive)
@@ -55,7 +55,7 @@ func (r *Repo) ReleaseFile(project, version, channel, file string) artifact.Rele
 		File: file, Channel: channel}))(r.t)
 }
 
-// Sign puts a target into a role and gives its digest.
+// Sign adds a target to a role and returns its digest.
 func (f *Forger) Sign(role *trust.Role, target string, data []byte) artifact.Digest {
 	f.repo.t.Helper()
 	sum := sha256.Sum256(data)

@@ -20,7 +20,7 @@ func Publisher(t *testing.T, s store.Store) *publish.Publisher {
 	return On(t, s).Publisher
 }
 
-// Beside returns a publisher with the same keys that has seen nothing of the store but its root.
+// Beside returns a publisher with the same keys that has read only the root of the store.
 func Beside(t *testing.T, p *publish.Publisher) *publish.Publisher {
 	t.Helper()
 	other := *p
@@ -62,13 +62,13 @@ func Stored(t *testing.T, s store.Store, suffix string) []string {
 	return keys
 }
 
-// Failing is a store that refuses every write after Left more of them.
+// Failing is a store that fails every write after Left writes.
 type Failing struct {
 	store.Store
 	Left int
 }
 
-// Put writes, or fails as a store does that is out of reach.
+// Put writes the object, or fails as if the store could not be reached.
 func (f *Failing) Put(ctx context.Context, key string, r io.Reader, size int64, cond store.Condition) (store.Info,
 	error) {
 	f.Left--

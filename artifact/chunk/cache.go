@@ -64,8 +64,8 @@ func (c *Cache) load() error {
 	return c.file.Truncate(c.size)
 }
 
-// loadRecord adds the record at the end of what is loaded of a file of that size. It reports whether there is one that
-// is complete and undamaged.
+// loadRecord reads the record that follows the loaded ones, in a file of the given size, and adds it. It reports
+// whether there was a complete, undamaged record.
 func (c *Cache) loadRecord(size int64) bool {
 	var head [recordHead]byte
 	if _, err := c.file.ReadAt(head[:], c.size); err != nil {

@@ -3,14 +3,14 @@
 // The tree of a release is treated as one stream: the list of artifact/manifest, followed by the content of every file
 // in the order of the list. The stream is cut into chunks of about 32 KiB at places that depend on its content, so an
 // insertion moves the later places and does not change the chunks. An Index, signed beside the artifact, lists the
-// digests of the chunks and where each is, compressed, in a pack: an object with all chunks that one version added to
-// its project. A later version refers to chunks of earlier packs, so nothing is stored twice, and the chunks of a
-// version are adjacent, so that one request fetches them.
+// digests of the chunks, and the place of each compressed chunk in a pack: an object with all chunks that one version
+// added to its project. A later version refers to chunks of earlier packs, so nothing is stored twice, and the chunks
+// of a version are adjacent, so that one request fetches them.
 //
 // A host cuts the releases on its disk in the same way, and so finds the chunks that it has; chunks that were changed
-// on disk are simply not found. A Plan is the rest, in as few requests as possible, and its cost, by which the host
-// decides between chunks and the whole artifact. A Tree puts the chunks together. Each is verified when it is read,
-// wherever it comes from, and artifact/unpack accepts a Tree like a *trust.Verified.
+// on disk are simply not found. A Plan has the requests for the other chunks, as few as possible, and their cost, by
+// which the host chooses between chunks and the whole artifact. A Tree joins the chunks. Each chunk is verified when it
+// is read, from the disk or from a store, and artifact/unpack accepts a Tree like a *trust.Verified.
 package chunk
 
 import (

@@ -36,7 +36,7 @@ func (p *Plan) Fetch(ctx context.Context, s store.Store, cache *Cache, progress 
 	return nil
 }
 
-// fetch gets the chunks of a request from the store whose turn it is, and the rest from the next one.
+// fetch gets the chunks of a request from one store after the other, until it has all.
 func (p *Plan) fetch(ctx context.Context, r request, turns *store.Turns, cache *Cache, progress trust.Progress) error {
 	var refused error
 	for todo, bad := r.chunks, 0; len(todo) > 0; {

@@ -174,7 +174,7 @@ func (r *reader) sum() (sum [32]byte) {
 	return sum
 }
 
-// chunk reads a chunk; next is where the previous chunk of each pack ended.
+// chunk reads a chunk. next has the end of the previous chunk of each pack.
 func (r *reader) chunk(size int, next []int64) Chunk {
 	c := Chunk{Sum: r.sum()}
 	c.Length, c.Stored = r.number(longest(size)), r.number(longest(size)+storedExtra)

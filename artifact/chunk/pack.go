@@ -13,10 +13,10 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact"
 )
 
-// storedExtra is how much larger than a chunk its compressed form may be.
+// storedExtra is the maximum number of bytes that compression may add to a chunk.
 const storedExtra = 1 << 10
 
-// Place is where a chunk of an earlier version is.
+// Place is the position of a chunk of an earlier version.
 type Place struct {
 	Pack   artifact.Digest
 	Offset int64

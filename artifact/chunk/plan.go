@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// requestCost is the cost of a request in bytes: what a connection of 100 Mbit/s transfers in the 10 ms that a
-	// store takes to respond.
+	// requestCost is the cost of a request in bytes: the amount that a connection of 100 Mbit/s transfers in the 10 ms
+	// that a store takes to respond.
 	requestCost = 128 << 10
 	// closeBy is the largest gap between two chunks that is fetched with them instead of making two requests.
 	closeBy = 64 << 10
@@ -21,7 +21,7 @@ const (
 // FullCost returns the cost of fetching a whole artifact, for comparison with a Plan's Cost.
 func FullCost(length int64) int64 { return length + (length/partSize+1)*requestCost }
 
-// Plan is which chunks of a release are on this host, and how to fetch the others.
+// Plan lists the chunks of a release that are on this host, and the requests for the others.
 type Plan struct {
 	index    *Index
 	streams  []*Stream
@@ -30,7 +30,7 @@ type Plan struct {
 	bytes    int64
 }
 
-// spot is where a chunk is in a stream on this host.
+// spot is the position of a chunk in a stream on this host.
 type spot struct {
 	stream int
 	offset int64
@@ -90,7 +90,7 @@ func (p *Plan) Missing() int {
 	return n
 }
 
-// Cost returns the cost of fetching in bytes; each request counts as some.
+// Cost returns the cost of fetching in bytes, including a fixed cost for each request.
 func (p *Plan) Cost() int64 { return p.bytes + int64(len(p.requests))*requestCost }
 
 // arrange makes the requests: chunks of one pack that are close together share a request.

@@ -17,9 +17,9 @@ type Stream struct {
 	root  *os.Root
 	list  []byte
 	files []manifest.Entry
-	ends  []int64 // where the content of each file ends in the stream
+	ends  []int64 // end of each file's content in the stream
 	open  *os.File
-	at    int // which file is open
+	at    int // index of the open file
 
 	byDigest map[[32]byte]string // names of files
 }

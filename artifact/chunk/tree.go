@@ -12,12 +12,12 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 )
 
-// ErrChanged is the error for chunks that were found on this host, in a release or among those that arrived, and cannot
-// be read again: they were changed, or the disk fails.
+// ErrChanged is the error for chunks that were found on this host, in a release or in the cache, and cannot be read
+// again: they were changed, or the disk fails.
 var ErrChanged = errors.New("chunks that were on this host cannot be read from it again")
 
-// Tree is the tree of a release, put together from chunks. Only Assemble makes one, from a signed index, and it returns
-// only bytes of chunks with their signed digests.
+// Tree is the tree of a release, joined from chunks. Only Assemble makes one, from a signed index, and it returns only
+// bytes of chunks with their signed digests.
 type Tree struct {
 	plan  *Plan
 	cache *Cache
@@ -27,7 +27,7 @@ type Tree struct {
 	rest []byte // unread bytes of the previous chunk
 }
 
-// Assemble puts the chunks together; the cache must have all those that this host lacked.
+// Assemble joins the chunks. The cache must have all chunks that were missing on this host.
 func (p *Plan) Assemble(cache *Cache) (*Tree, error) {
 	t := &Tree{plan: p, cache: cache}
 	data := make([]byte, p.index.List)
@@ -66,7 +66,7 @@ func (t *Tree) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// Skip skips content that came from elsewhere; chunks with nothing else are not read.
+// Skip skips content that the caller has from another source. Chunks that are skipped completely are not read.
 func (t *Tree) Skip(n int64) error {
 	for n > 0 {
 		if len(t.rest) == 0 {

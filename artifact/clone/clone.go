@@ -1,9 +1,9 @@
-// Package clone checks who can change what git reads as configuration, or runs, in a clone.
+// Package clone checks who can change the configuration and the programs of a git clone.
 //
-// Git trusts a clone whose top directories belong to the user who runs it. It does not ask who else may write to its
-// configuration: a group, an entry of an access control list, the owner of one file. Such a user names a program (a
-// file system monitor, a filter, an ssh command, a hook), and git runs it as the user who runs git. Check refuses such
-// a clone before git runs.
+// Git trusts a clone whose top directories belong to the user who runs it. It does not check who else may write to its
+// configuration: a group, an entry of an access control list, the owner of one file. Such a user can name a program (a
+// file system monitor, a filter, an ssh command, a hook) that git runs as the user who runs git. Check refuses such a
+// clone before git runs.
 package clone
 
 import (
@@ -19,8 +19,9 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
-// Config is the environment that turns off the file system monitor, a program that only makes git faster, and adds
-// other settings: keys and values in turn. Git passes it on to what it runs in submodules.
+// Config returns environment variables that turn off the file system monitor, a program that only makes git faster, and
+// add other settings, given as alternating keys and values. Git passes the variables on to the commands that it runs in
+// submodules.
 func Config(settings ...string) []string {
 	settings = append([]string{"core.fsmonitor", ""}, settings...)
 	env := []string{"GIT_CONFIG_COUNT=" + strconv.Itoa(len(settings)/2)}
@@ -30,16 +31,16 @@ func Config(settings ...string) []string {
 	return env
 }
 
-// As is who runs git.
+// As is the user who runs git.
 type As struct {
 	UID  int
 	Name string // for errors; "" for root
 	Home string // for paths of the configuration that begin with ~/
 }
 
-// Check refuses, in a safe root, the clone that git would use in a directory if another user than root and the one who
-// runs git can change its configuration, its hooks, a file that its configuration includes, or a part of the way to
-// these. The clone is in the directory, or above it; where there is none, there is nothing to refuse.
+// Check checks the clone that git would use in a directory below a safe root. It returns an error if a user other than
+// root and as can change the clone's configuration, its hooks, a file that its configuration includes, or a directory
+// on the way to these. The clone is in dir or in a directory above it; if there is none, Check returns nil.
 func Check(r *walk.Root, dir string, as As) error {
 	if !r.Safe() {
 		return nil
@@ -66,11 +67,11 @@ type check struct {
 	root *walk.Root
 	as   As
 	top  string          // the directory of the clone
-	seen map[string]bool // what has been checked
+	seen map[string]bool // names that were checked
 }
 
-// find returns the directory in which git finds a clone: dir, or the nearest one above it with .git or a bare
-// repository; "" where there is none.
+// find returns the directory in which git finds a clone: dir, or the nearest directory above it that has .git or is a
+// bare repository; "" if there is none.
 func (c check) find(dir string) (string, error) {
 	for ; ; dir = path.Dir(dir) {
 		if there, err := c.exists(path.Join(dir, ".git")); there || err != nil {
@@ -102,7 +103,7 @@ func (c check) exists(p string) (bool, error) {
 	return true, f.Close()
 }
 
-// absent drops the error of what does not exist.
+// absent returns nil for an error that means that a file does not exist, and other errors unchanged.
 func absent(err error) error {
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) {
 		return nil
@@ -145,14 +146,14 @@ func (c check) workTree(dir string) error {
 	return c.gitlinks(repository, dir)
 }
 
-// named are the parts of a repository that name programs, or lead to other parts.
+// named returns the names in a repository that configure programs or refer to other repositories.
 func named() []string {
 	return []string{"config", "config.worktree", "hooks", "info", "modules", "remotes", "branches", "commondir", "gitdir",
 		"index", "HEAD", "objects/info"}
 }
 
-// repository checks what git reads in a repository, and in the one whose work tree it is. Hooks run in the directory
-// top.
+// repository checks the files that git reads in a repository, and in the repository that it refers to. Hooks run in the
+// directory top.
 func (c check) repository(dir, top string) error {
 	if c.seen[dir+"/"] {
 		return nil
@@ -178,7 +179,7 @@ func (c check) repository(dir, top string) error {
 	return c.repository(below(dir, strings.TrimSpace(text)), top)
 }
 
-// only checks a file or directory, the way to it, and nothing in it.
+// only checks a file or directory and the way to it, but not the content of a directory.
 func (c check) only(p string) error {
 	if err := c.root.ByName(p); err != nil {
 		return err
@@ -195,7 +196,8 @@ func (c check) only(p string) error {
 	return absent(dir.Sole(path.Base(real)))
 }
 
-// configuration checks what a file of git's configuration names: files that it includes, and a directory of hooks.
+// configuration checks a configuration file of git, the files that it includes, and the directory of hooks that it
+// names.
 func (c check) configuration(file, top string) error {
 	if c.seen[file] {
 		return nil

@@ -10,8 +10,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// CheckHere is Check for a process of root that is about to run git in a directory of the machine. Other users decide
-// for themselves whose clones they work in, and root does by git's setting safe.directory.
+// CheckHere is like Check, for a process of root that is about to run git in a directory of this machine. It returns
+// nil for other users, and for clones that root has named in git's setting safe.directory.
 func CheckHere(dir string) error {
 	if os.Geteuid() != 0 {
 		return nil
@@ -37,7 +37,7 @@ func CheckHere(dir string) error {
 		"safe.directory %s", unsafe.Hint(), unsafe.Path)
 }
 
-// trusted reports whether root's own configuration of git names a directory as safe.
+// trusted reports whether root's own git configuration names a directory as safe.
 func trusted(r *walk.Root, dir string) bool {
 	found := false
 	for _, file := range []string{"/etc/gitconfig", os.Getenv("HOME") + "/.config/git/config",

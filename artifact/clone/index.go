@@ -6,11 +6,11 @@ import (
 	"errors"
 )
 
-// errIndex is the error for an index that is damaged, or of a form that this package does not know.
+// errIndex is the error for an index that is damaged, or has an unknown format.
 var errIndex = errors.New("it is not an index of git that can be read")
 
-// gitlinks returns the paths of the entries of an index that are commits of other repositories. git looks into the
-// directories of all of them, whether .gitmodules names them or not.
+// gitlinks returns the paths of the entries of an index that are commits of other repositories. git reads the
+// repositories in all of these directories, even if .gitmodules does not list them.
 func gitlinks(index []byte) ([]string, error) {
 	links, err := gitlinksWith(index, 20)
 	if err != nil {
@@ -19,7 +19,7 @@ func gitlinks(index []byte) ([]string, error) {
 	return links, nil
 }
 
-// Parts of an entry of an index.
+// Sizes in the format of an index.
 const (
 	indexHead = 12 // "DIRC", the version, and the number of entries
 	statBytes = 40 // of an entry, before its object ID
@@ -27,7 +27,7 @@ const (
 	gitlink   = 0o160000
 )
 
-// gitlinksWith reads an index whose object IDs have a number of bytes.
+// gitlinksWith reads an index with object IDs of id bytes.
 func gitlinksWith(index []byte, id int) (links []string, err error) {
 	if len(index) < indexHead || string(index[:4]) != "DIRC" {
 		return nil, errIndex
@@ -71,7 +71,8 @@ func gitlinksWith(index []byte, id int) (links []string, err error) {
 	return links, nil
 }
 
-// offset reads a number in the notation that git has for offsets in packs, and returns where it ends, -1 for none.
+// offset decodes a variable-length number, encoded as the offsets in packs of git. It returns the number and the index
+// after it; end is -1 if the encoding is invalid.
 func offset(index []byte, at int) (n, end int) {
 	for i := at; i < len(index) && i < at+5; i++ {
 		n = n<<7 | int(index[i]&0x7f)

@@ -9,7 +9,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
-// most is how much of a file is read: git's own files of configuration are small.
+// most is the maximum number of bytes that are read of a file: git's own configuration files are small.
 const most = 1 << 20
 
 // read reads a regular file.
@@ -29,10 +29,11 @@ func (c check) readUpTo(p string, most int64) (string, error) {
 	return string(data), err
 }
 
-// setting is one line of git's configuration. The section is without the part in quotes, and in lower case as the key.
+// setting is one line of git's configuration. section is the section without the part in quotes; section and key are in
+// lower case.
 type setting struct{ section, key, value string }
 
-// settings reads the format of git's configuration. It takes what git would refuse for something, too.
+// settings parses a git configuration file. It also accepts files that git refuses.
 func settings(text string) (all []setting) {
 	section := ""
 	for line := range strings.Lines(strings.ReplaceAll(text, "\\\n", "")) {
@@ -55,7 +56,7 @@ func settings(text string) (all []setting) {
 	return all
 }
 
-// unquoted is a value without quotes, escapes and a comment.
+// unquoted returns a value without its quotes, escapes and comment.
 func unquoted(v string) string {
 	var b strings.Builder
 	quoted := false

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// submodules checks the clones in a work tree that .gitmodules names: git looks into them.
+// submodules checks the clones that .gitmodules lists in a work tree, since git reads them.
 func (c check) submodules(dir string) error {
 	file := path.Join(dir, ".gitmodules")
 	if err := absent(c.root.Sole(file)); err != nil {
@@ -40,7 +40,7 @@ func (c check) submodule(dir string) error {
 // largestIndex is the length in bytes of the longest index that is read.
 const largestIndex = 1 << 28
 
-// gitlinks checks the clones in a work tree that the index of its repository names.
+// gitlinks checks the clones in a work tree that are entries of the index of its repository.
 func (c check) gitlinks(repository, dir string) error {
 	for _, file := range c.indexes(repository) {
 		text, err := c.readUpTo(file, largestIndex)
@@ -70,7 +70,7 @@ func (c check) gitlinks(repository, dir string) error {
 	return nil
 }
 
-// indexes returns the index of a repository, and the files that a split index shares with others.
+// indexes returns the paths of the index of a repository and of its shared indexes.
 func (c check) indexes(repository string) []string {
 	files := []string{path.Join(repository, "index")}
 	d, err := c.root.OpenDir(repository)

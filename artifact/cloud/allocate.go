@@ -9,16 +9,17 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// The lengths of the networks that nodes get of the cloud's.
+// Prefix lengths of the networks of nodes.
 const (
 	nodeBits4  = 24
 	nodeBits6  = 64
 	cloudBits6 = 48
 )
 
-// Allocate chooses what a cloud leaves open: networks of nodes, and IDs, addresses and SSH ports of guests. It changes
-// nothing that is set, and what it chooses is not an other's. What was freed last is used again last, as far as the
-// highest in use tells. IDs and the cloud's IPv6 network are read from random.
+// Allocate sets the values that a cloud leaves open: networks of nodes, and IDs, addresses and SSH ports of guests. It
+// never changes a value that is set, and never chooses a value that is in use. Addresses and ports continue after the
+// highest one in use, so that freed values are reused as late as possible. IDs and the cloud's IPv6 network are read
+// from random.
 func (c *Cloud) Allocate(random io.Reader) error {
 	if c.Range6 == "" {
 		network, err := uniqueLocal(random)
@@ -44,13 +45,13 @@ func (c *Cloud) Allocate(random io.Reader) error {
 	return nil
 }
 
-// inUse is what guests have that no other guest may have.
+// inUse has the addresses and ports that guests use.
 type inUse struct {
 	addresses map[netip.Addr]bool
 	ports     map[int]bool
 }
 
-// used returns what the guests have.
+// used returns the addresses and ports that guests use.
 func (c *Cloud) used() inUse {
 	u := inUse{map[netip.Addr]bool{}, map[int]bool{}}
 	for _, g := range c.Guests {
@@ -64,7 +65,7 @@ func (c *Cloud) used() inUse {
 	return u
 }
 
-// uniqueLocal returns a network of RFC 4193.
+// uniqueLocal returns a random unique local network (RFC 4193).
 func uniqueLocal(random io.Reader) (string, error) {
 	addr := [16]byte{0xfd}
 	if _, err := io.ReadFull(random, addr[1:6]); err != nil {
@@ -101,7 +102,7 @@ func (c *Cloud) allocateNode(name string) error {
 	return nil
 }
 
-// freeNetwork returns the first network with a length in another one that overlaps none that are used.
+// freeNetwork returns the first network with bits prefix bits in from that overlaps no used network.
 func freeNetwork(from string, bits int, used []netip.Prefix) (netip.Prefix, error) {
 	all, err := netip.ParsePrefix(from)
 	if err != nil {
@@ -131,10 +132,10 @@ func freeNetwork(from string, bits int, used []netip.Prefix) (netip.Prefix, erro
 		"give the node one with --range4 or --range6")
 }
 
-// following returns the first address after a network; none after the last one.
+// following returns the first address after a network, or the zero Addr if there is none.
 func following(p netip.Prefix) netip.Addr {
 	bytes := p.Masked().Addr().AsSlice()
-	for bit := p.Bits() - 1; bit >= 0; bit-- { // adds 1 to the number that the first bits are
+	for bit := p.Bits() - 1; bit >= 0; bit-- { // adds 1 to the number that the prefix bits represent
 		mask := byte(0x80) >> (bit % 8)
 		if bytes[bit/8]&mask == 0 {
 			bytes[bit/8] |= mask
@@ -146,7 +147,7 @@ func following(p netip.Prefix) netip.Addr {
 	return netip.Addr{}
 }
 
-// allocateGuest chooses what a guest leaves open, and adds it to used.
+// allocateGuest sets the values that a guest leaves open, and adds them to used.
 func (c *Cloud) allocateGuest(name string, random io.Reader, used inUse) error {
 	g := c.Guests[name]
 	node := c.Nodes[g.Node]

@@ -10,18 +10,18 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// The most slots of a node.
+// mostSlots is the maximum number of slots of a node.
 const mostSlots = 1000
 
-// longestLabel is the most characters of the first part of a hostname.
+// longestLabel is the maximum length, in characters, of the first part of a hostname.
 const longestLabel = 63
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
 func joined(names []string) string { return strings.Join(names, ", ") }
 
-// Check returns what is wrong with a cloud as a whole: references that lead nowhere, and addresses, ports and names
-// that two guests have. It does not repeat the checks of single values.
+// Check returns the mistakes in a cloud as a whole: references to objects that do not exist, and addresses, ports and
+// names of two guests. It does not check single values.
 func (c *Cloud) Check() error {
 	return c.check(func(path string) diag.Pos { return diag.Pos{File: Name} })
 }
@@ -42,7 +42,7 @@ func (c *Cloud) check(at func(path string) diag.Pos) error {
 type checking struct {
 	cloud    *Cloud
 	at       func(path string) diag.Pos
-	taken    map[string]string // what only one guest may have, and the path where it was found
+	taken    map[string]string // values that only one guest may have, with the path of each
 	problems diag.List
 }
 
@@ -50,7 +50,7 @@ func (k *checking) add(path, hint, format string, args ...any) {
 	k.problems.Add(k.at(path), "%s: %s", path, fmt.Sprintf(format, args...)).WithHint(hint)
 }
 
-// once reports what another guest has, too.
+// once reports a value that another guest has, too.
 func (k *checking) once(path, what, value string) {
 	if other, taken := k.taken[what+value]; taken {
 		k.add(path, cureTaken(path), "%s %s is that of %s", what, value, other)
@@ -59,7 +59,8 @@ func (k *checking) once(path, what, value string) {
 	k.taken[what+value] = path
 }
 
-// cureTaken returns what to do about a value that two have. Corpus chooses addresses, ports and IDs of guests alone.
+// cureTaken returns a hint about a value that two objects have. Corpus itself chooses only addresses, ports and IDs of
+// guests.
 func cureTaken(path string) string {
 	if strings.HasPrefix(path, "nodes.") || strings.HasSuffix(path, ".names") {
 		return "give one of them another one"
@@ -82,7 +83,7 @@ func (k *checking) nodes() {
 	}
 }
 
-// ranges reports networks of nodes that overlap, and addresses of nodes inside of them.
+// ranges reports networks of nodes that overlap, and addresses of nodes that are in such a network.
 func (k *checking) ranges() {
 	type owned struct {
 		path   string
@@ -145,7 +146,7 @@ func (k *checking) guest(name string, g Guest) {
 	}
 }
 
-// among returns a hint for a name that does not exist.
+// among returns a hint for a name that is not one of all.
 func among(name string, all []string) string {
 	if hint := diag.DidYouMean(name, all); hint != "" {
 		return hint
@@ -156,7 +157,7 @@ func among(name string, all []string) string {
 	return "there are " + joined(all)
 }
 
-// address reports an address that is not one for a guest of a node's network.
+// address reports an address that is not in the network of the guest's node, or is reserved there.
 func (k *checking) address(path, text, network string) {
 	if text == "" {
 		return
@@ -170,10 +171,11 @@ func (k *checking) address(path, text, network string) {
 	}
 }
 
-// Bridge returns the node's own address in a network of guests: the first one.
+// Bridge returns the node's own address in a network of guests, which is the first address.
 func Bridge(prefix netip.Prefix) netip.Addr { return prefix.Addr().Next() }
 
-// reserved reports whether an address of a network is not a guest's: the network's own, the node's, and the last one.
+// reserved reports whether guests may not have an address: it is the address of the network or of the node, or the last
+// one.
 func reserved(prefix netip.Prefix, addr netip.Addr) bool {
 	return addr == prefix.Addr() || addr == Bridge(prefix) || !prefix.Contains(addr.Next())
 }

@@ -1,10 +1,10 @@
 // Package cloud has the data of a cloud: its nodes, their guests, and the images that guests are made from.
 //
-// The data is one file, cloud.yaml, in a release of the project cloud, which is signed and published as any other. A
-// program that changes it reads the file with Parse, edits the Cloud, lets Allocate choose what is left open, shows a
-// person the result of Diff, and publishes what Bytes writes. If another person has published meanwhile, Merge joins
-// the two edits or names the conflicts. A node reads the same file, and Parse refuses one in which two guests have the
-// same address, port or name.
+// The data is one file, cloud.yaml, in a release of the project cloud, which is signed and published like any other. A
+// program that changes it reads the file with Parse, edits the Cloud, calls Allocate to set the values that are left
+// open, shows a person the result of Diff, and publishes the output of Bytes. If another person has published
+// meanwhile, Merge joins the two edits or names the conflicts. A node reads the same file, and Parse refuses a file in
+// which two guests have the same address, port or name.
 //
 // The package reads no files, no network and no clock.
 package cloud
@@ -15,16 +15,16 @@ import (
 	"strings"
 )
 
-// The names in which the data is published.
+// Names under which the data is published.
 const (
 	Project = "cloud"                         // the project of a cloud, and the service of its nodes
 	Name    = "salt/config/states/cloud.yaml" // the file of its releases
 )
 
-// form is the version of the file's format.
+// form is the version of the file format.
 const form = 1
 
-// The ports of a node on which guests answer SSH; each guest of a cloud has one.
+// Range of the ports of a node on which guests answer SSH; each guest of a cloud has its own.
 const (
 	FirstPort = 40000
 	LastPort  = 50000
@@ -33,46 +33,46 @@ const (
 // Cloud is the content of cloud.yaml.
 type Cloud struct {
 	Form    int                `json:"form"`
-	Domain  string             `json:"domain,omitempty"` // in which each guest has a name; empty for none
-	Range4  string             `json:"range4,omitempty"` // from which nodes get their ranges
+	Domain  string             `json:"domain,omitempty"` // domain of the names of guests; empty for none
+	Range4  string             `json:"range4,omitempty"` // range from which nodes get their networks
 	Range6  string             `json:"range6,omitempty"`
 	Images  map[string]Image   `json:"images,omitempty"`
 	Nodes   map[string]Node    `json:"nodes,omitempty"`
 	Guests  map[string]Guest   `json:"guests,omitempty"`
-	Deleted map[string]Deleted `json:"deleted,omitempty"` // by the IDs of guests
+	Deleted map[string]Deleted `json:"deleted,omitempty"` // by ID of the guest
 }
 
 // Image is a release that has the root file system of guests.
 type Image struct {
 	Project string `json:"project"`
 	Version string `json:"version"`
-	Digest  string `json:"digest"` // of the artifact, which nodes check
+	Digest  string `json:"digest"` // digest of the artifact, which nodes check
 }
 
 // Node is a host that runs guests.
 type Node struct {
 	Mode    string `json:"mode"`              // the environment of its guests: dev, staging or prod
 	Region  string `json:"region"`            // as in its hostname
-	Address string `json:"address,omitempty"` // at which other hosts reach it
-	Range4  string `json:"range4,omitempty"`  // from which its guests get addresses
+	Address string `json:"address,omitempty"` // address under which other hosts reach it
+	Range4  string `json:"range4,omitempty"`  // range from which its guests get addresses
 	Range6  string `json:"range6,omitempty"`
-	Driver  string `json:"driver"` // that runs the guests
-	Slots   int    `json:"slots"`  // the most guests that it runs
+	Driver  string `json:"driver"` // name of the driver that runs the guests
+	Slots   int    `json:"slots"`  // maximum number of guests
 }
 
 // Guest is a host that a node runs.
 type Guest struct {
-	ID       string   `json:"id,omitempty"` // its machine ID; another guest of the same name has another one
+	ID       string   `json:"id,omitempty"` // machine ID, which is new for a new guest of the same name
 	Node     string   `json:"node"`
 	Project  string   `json:"project"` // its service
 	Env      string   `json:"env"`     // dev, staging or prod
 	Image    string   `json:"image"`
 	Address4 string   `json:"address4,omitempty"`
 	Address6 string   `json:"address6,omitempty"`
-	SSHPort  int      `json:"ssh_port,omitempty"` // of the node
-	Names    []string `json:"names,omitempty"`    // for which the node's proxy leads to it, besides its own name
-	Size     string   `json:"size"`               // of its disk, such as 5GiB
-	SSHKeys  []string `json:"ssh_keys,omitempty"` // that may log in as root
+	SSHPort  int      `json:"ssh_port,omitempty"` // port on the node
+	Names    []string `json:"names,omitempty"`    // that the node's proxy forwards, besides its own name
+	Size     string   `json:"size"`               // size of the disk, such as 5GiB
+	SSHKeys  []string `json:"ssh_keys,omitempty"` // keys that may log in as root
 }
 
 // Deleted is a guest that was deleted: its node removes the disk. A node stops a guest that is neither among the guests
@@ -82,7 +82,7 @@ type Deleted struct {
 	Node  string `json:"node"`
 }
 
-// The defaults of what a person may omit.
+// Default values.
 const (
 	DefaultSize   = "5GiB"
 	DefaultDriver = "nspawn"
@@ -113,7 +113,7 @@ func (c *Cloud) NodeHostname(node, channel string) string {
 	return strings.Join([]string{Project, channel, c.Nodes[node].Region, node}, "-")
 }
 
-// AllNames returns the names for which a proxy leads to a guest: its own name in the domain first.
+// AllNames returns the names that a proxy forwards to a guest, beginning with its own name in the domain.
 func (c *Cloud) AllNames(guest string) []string {
 	names := slices.Clone(c.Guests[guest].Names)
 	if c.Domain != "" {
@@ -132,7 +132,7 @@ func (c *Cloud) On(node string) (names []string) {
 	return names
 }
 
-// Free returns how many more guests a node may have.
+// Free returns the number of free slots of a node.
 func (c *Cloud) Free(node string) int { return max(0, c.Nodes[node].Slots-len(c.On(node))) }
 
 // Place returns the node with the most free slots among those of an environment; "" if there is none.
@@ -146,7 +146,7 @@ func (c *Cloud) Place(env string) string {
 	return best
 }
 
-// ParseSize returns the bytes of a size such as 512MiB, 5GiB or 1TiB; false for another text.
+// ParseSize parses a size such as 512MiB, 5GiB or 1TiB and returns it in bytes; false if the text is not a size.
 func ParseSize(text string) (int64, bool) {
 	for unit, factor := range map[string]int64{"MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40} {
 		number, is := strings.CutSuffix(text, unit)
@@ -162,5 +162,5 @@ func ParseSize(text string) (int64, bool) {
 	return 0, false
 }
 
-// largestSize is the most bytes that the disk of a guest may have.
+// largestSize is the maximum size, in bytes, of the disk of a guest.
 const largestSize = 1 << 50

@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// Change is what differs between two clouds at one place.
+// Change is one difference between two clouds.
 type Change struct {
-	Section string `json:"section"` // such as guests; empty for what concerns the whole cloud
+	Section string `json:"section"` // such as guests; empty for a value of the whole cloud
 	Name    string `json:"name"`
 	Kind    string `json:"kind"` // added, removed or changed
 	Field   string `json:"field"`
@@ -26,8 +26,8 @@ const (
 	changed = "changed"
 )
 
-// Diff returns what a person has to read before signing the second of two clouds, sorted by place. An object that was
-// added or removed has a change for each of its fields.
+// Diff returns the changes from one cloud to another, sorted by place, for a person to read before signing. An object
+// that was added or removed has a change for each of its fields.
 func Diff(before, after *Cloud) ([]Change, error) {
 	old, err := before.objects()
 	if err != nil {
@@ -83,7 +83,7 @@ func fieldsOf(section string) (fields []string) {
 	return fields
 }
 
-// Text writes changes for a person.
+// Text formats changes for people.
 func Text(changes []Change) string {
 	var b strings.Builder
 	signs := map[string]string{added: "+", removed: "-", changed: "~"}

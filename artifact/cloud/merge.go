@@ -10,10 +10,10 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// Merge joins two edits of a cloud: mine, which is not published yet, and theirs, which is. Both began with base. Edits
-// of different things are joined, and so are those of different fields of a guest, and of different items of a list. A
-// thing that both changed in different ways is a conflict; the error is a diag.List of all of them. If both edits gave
-// the same address or port to new guests, the guest of mine has to get another one: it is left open for Allocate.
+// Merge joins two edits of a cloud that began with base: mine, which is not published yet, and theirs, which is. It
+// joins edits of different objects, of different fields of one object, and of different items of a list. A field that
+// both edits changed in different ways is a conflict; the error is a diag.List of all conflicts. If both edits gave the
+// same address or port to new guests, Merge clears the value of mine, and Allocate has to choose another one.
 func Merge(base, mine, theirs *Cloud) (*Cloud, error) {
 	var sides [3]map[string]map[string]object
 	for i, c := range []*Cloud{base, mine, theirs} {
@@ -54,7 +54,7 @@ func (m *merging) conflict(format string, args ...any) {
 			"still right")
 }
 
-// object joins what two edits made of one object. Nil is an object that does not exist.
+// object merges two edits of one object. nil stands for an object that does not exist.
 func (m *merging) object(at string, base, mine, theirs object) object {
 	switch {
 	case reflect.DeepEqual(mine, base), reflect.DeepEqual(mine, theirs):
@@ -104,7 +104,7 @@ func orNone(v any) string {
 	return shown(v)
 }
 
-// list returns a field that is a list, or that does not exist as a list may be.
+// list returns the value of a field that is a list or absent. ok is false for other values.
 func list(v any) ([]any, bool) {
 	if v == nil {
 		return nil, true
@@ -113,7 +113,7 @@ func list(v any) ([]any, bool) {
 	return l, is
 }
 
-// mergeLists returns theirs without what mine removed, and with what mine added.
+// mergeLists applies the removals and the additions of mine to theirs.
 func mergeLists(base, mine, theirs []any) any {
 	var joined []any
 	for _, item := range theirs {
@@ -132,8 +132,8 @@ func mergeLists(base, mine, theirs []any) any {
 	return joined
 }
 
-// yield clears the networks of nodes, and the addresses, ports and IDs of guests, that are new in c and that others of
-// theirs have.
+// yield clears the networks of nodes, and the addresses, ports and IDs of guests, that are new in c and in use in
+// theirs.
 func (c *Cloud) yield(base, theirs *Cloud) {
 	taken := map[string]bool{}
 	for _, n := range theirs.Nodes {

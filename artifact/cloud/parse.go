@@ -12,11 +12,10 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// largestFile is the most bytes of a cloud.yaml.
+// largestFile is the maximum size, in bytes, of a cloud.yaml.
 const largestFile = 16 << 20
 
-// Parse reads a cloud.yaml. Its error is a diag.List of everything that is wrong, with positions in the file of this
-// name.
+// Parse parses a cloud.yaml. Its error is a diag.List of all mistakes, with positions in the file of this name.
 func Parse(file string, data []byte) (*Cloud, error) {
 	p := &parser{file: file, places: map[string]diag.Pos{}}
 	if len(data) > largestFile {
@@ -56,11 +55,11 @@ func Parse(file string, data []byte) (*Cloud, error) {
 // parser reads nodes of YAML and collects problems.
 type parser struct {
 	file     string
-	places   map[string]diag.Pos // of values, by paths such as guests.web1.size
+	places   map[string]diag.Pos // positions of values, by path such as guests.web1.size
 	problems diag.List
 }
 
-// at returns where a path was read. It is the file for a path that was not.
+// at returns the position of a path, or the file if the path was not read.
 func (p *parser) at(path string) diag.Pos {
 	if pos, ok := p.places[path]; ok {
 		return pos
@@ -169,7 +168,7 @@ func (p *parser) list(path string, n *yaml.Node, k key) []string {
 	return all
 }
 
-// largestNumber is above every number of the file that can be right.
+// largestNumber is larger than every valid number in the file.
 const largestNumber = 1 << 20
 
 func (p *parser) number(path string, n *yaml.Node) int {

@@ -21,9 +21,9 @@ type key struct {
 	doc      string
 	kind     kind
 	required bool
-	check    func(string) error // of a text, or of each text of a list
-	of       []key              // of each mapping in a mapping by names
-	named    func(string) error // checks these names
+	check    func(string) error // checks a text, or each text of a list
+	of       []key              // keys of the mappings in a mapping of names to mappings
+	named    func(string) error // checks the names
 }
 
 type kind int
@@ -115,14 +115,14 @@ func checkRegion(name string) error {
 
 func idPattern() *regexp.Regexp { return regexp.MustCompile(`^[0-9a-f]{32}$`) }
 
-// CheckID returns an error for a text that is not the ID of a guest.
+// CheckID returns an error if the text is not the ID of a guest.
 func CheckID(id string) error { return matches(idPattern(), id, "corpus chooses IDs: omit it") }
 
 var domainPattern = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z][a-z0-9-]{0,61}[a-z0-9]$`)
 })
 
-// CheckDomain returns an error for a text that is not a name of the DNS in lower case with at least one dot.
+// CheckDomain returns an error if the text is not a DNS name in lower case with at least one dot.
 func CheckDomain(name string) error {
 	if len(name) > 253 {
 		name = name[:253] + "."
@@ -137,7 +137,7 @@ func matches(pattern *regexp.Regexp, text, hint string) error {
 	return diag.WithHint(fmt.Errorf("%q is not allowed", clipped(text)), "%s", hint)
 }
 
-// clipped returns the beginning of a text that may be long.
+// clipped returns the beginning of a text, so that a long one fits into a message.
 func clipped(text string) string {
 	const most = 80
 	if len(text) > most {
@@ -174,10 +174,10 @@ func checkAddress(text string) error {
 	return nil
 }
 
-// CheckRange4 returns an error for a text that is not an IPv4 network with room for guests.
+// CheckRange4 returns an error if the text is not an IPv4 network with room for guests.
 func CheckRange4(text string) error { return checkRange(text, 8, 29, "10.80.0.0/24", netip.Addr.Is4) }
 
-// CheckRange6 returns an error for a text that is not an IPv6 network with room for guests.
+// CheckRange6 returns an error if the text is not an IPv6 network with room for guests.
 func CheckRange6(text string) error {
 	return checkRange(text, 16, 120, "fd12:3456:789a::/64", netip.Addr.Is6)
 }
@@ -192,7 +192,7 @@ func checkRange(text string, widest, narrowest int, example string, is func(neti
 	return nil
 }
 
-// CheckSize returns an error for a text that is not a size of a disk.
+// CheckSize returns an error if the text is not a disk size.
 func CheckSize(text string) error {
 	if _, ok := ParseSize(text); ok {
 		return nil
@@ -200,7 +200,7 @@ func CheckSize(text string) error {
 	return diag.WithHint(fmt.Errorf("%q is not a size", clipped(text)), "write a whole number with its unit, such as 5GiB")
 }
 
-// CheckSSHKey returns an error for a text that is not a public key as in authorized_keys, without options.
+// CheckSSHKey returns an error if the text is not a public key in the format of authorized_keys, without options.
 func CheckSSHKey(text string) error {
 	const longest = 4096
 	fields := strings.Split(text, " ")

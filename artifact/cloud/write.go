@@ -10,10 +10,11 @@ import (
 	"sync"
 )
 
-// object is a mapping of the file by its keys: texts, numbers as float64 and lists of texts.
+// object is a mapping of the file: keys to texts, numbers as float64, or lists of texts.
 type object = map[string]any
 
-// objects returns a cloud as data: the sections by names, and below "" what stands outside of them.
+// objects returns the data of a cloud: the objects of each section by name, and under "" the values outside of
+// sections.
 func (c *Cloud) objects() (map[string]map[string]object, error) {
 	data, err := json.Marshal(c)
 	if err != nil {
@@ -40,7 +41,7 @@ func (c *Cloud) objects() (map[string]map[string]object, error) {
 	return sections, nil
 }
 
-// fromObjects is the opposite of objects.
+// fromObjects returns the cloud with this data. It is the inverse of objects.
 func fromObjects(sections map[string]map[string]object) (*Cloud, error) {
 	all := map[string]any{}
 	for name, one := range sections[""][""] {
@@ -69,7 +70,7 @@ func (c *Cloud) Clone() (*Cloud, error) {
 	return fromObjects(sections)
 }
 
-// Bytes writes a cloud as a cloud.yaml. The same cloud gives the same bytes.
+// Bytes returns a cloud as a cloud.yaml. Equal clouds have equal bytes.
 func (c *Cloud) Bytes() ([]byte, error) {
 	sections, err := c.objects()
 	if err != nil {
@@ -111,7 +112,7 @@ func writeValue(b *bytes.Buffer, indent, name string, v any) {
 
 var plain = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z][a-z0-9._-]*$`) })
 
-// quoted writes a text so that YAML reads it as that text.
+// quoted returns a text as a YAML scalar.
 func quoted(text string) string {
 	words := []string{"y", "n", "yes", "no", "on", "off", "true", "false", "null"}
 	if plain().MatchString(text) && !slices.Contains(words, text) {

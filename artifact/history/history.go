@@ -1,9 +1,9 @@
-// Package history reads how the channels of a project moved: which release each of them came to name, when, how, and
-// who moved it, with what people did to its rollouts.
+// Package history reads how the channels of a project moved: which releases each of them has named, since when, and who
+// moved it, including the moves of its rollouts.
 //
 // The newest metadata of a project has the last move of each channel and the moves of its rollout. Earlier moves are in
 // the metadata that it replaced, which stays in the store until corpus gc removes it. A move counts as verified if the
-// metadata that has it is signed with keys that may sign the project now.
+// metadata with it is signed with keys that may sign the project now.
 package history
 
 import (
@@ -31,20 +31,20 @@ const (
 type Move struct {
 	Ref artifact.Ref `json:"ref"`
 	rollout.Move
-	Version  string `json:"version,omitempty"` // that the move is about; empty where the project does not sign it any more
+	Version  string `json:"version,omitempty"` // of the release that the move is about; empty if it is no longer signed
 	Digest   string `json:"digest,omitempty"`  // of that release, shortened
 	Points   bool   `json:"points"`            // the channel came to name that release
 	Verified bool   `json:"verified"`          // signed with keys that may sign the project now
 }
 
 const (
-	// mostHeads is how many earlier versions of a project's metadata are read.
+	// mostHeads is the maximum number of earlier versions of a project's metadata that are read.
 	mostHeads = 30
-	// largestHead is how many bytes are read of one.
+	// largestHead is the maximum size, in bytes, of one of them.
 	largestHead = 4 << 20
 )
 
-// Read returns the moves of a project's channels, the newest first. The listing is what the client verified.
+// Read returns the moves of a project's channels, the newest first. The client has verified the listing.
 func Read(ctx context.Context, s store.Store, client *trust.Client, l trust.Listing) ([]Move, error) {
 	h := reading{project: l.Project, versions: map[string]string{}, named: map[string]trust.Pointer{}}
 	for _, r := range l.Releases {
@@ -67,14 +67,14 @@ func Read(ctx context.Context, s store.Store, client *trust.Client, l trust.List
 	return h.moves, nil
 }
 
-// head is what a version of a project's metadata says of its channels.
+// head has the channels in a version of a project's metadata.
 type head struct {
 	channels map[string]trust.Pointer
-	at       time.Time // when the store got it
+	at       time.Time // when the store received it
 	verified bool
 }
 
-// reading collects the moves of a project from one version of its metadata after the other.
+// reading collects the moves of a project from successive versions of its metadata.
 type reading struct {
 	project  string
 	versions map[string]string // by digest
@@ -82,8 +82,8 @@ type reading struct {
 	moves    []Move
 }
 
-// earlier is a version of the metadata that another one replaced; nil where the store no longer has it, or has another
-// file in its place.
+// earlier reads an earlier version of the metadata. It returns nil if the store no longer has it, or has another file
+// in its place.
 func (h *reading) earlier(ctx context.Context, s store.Store, client *trust.Client, serial int64) (*head, error) {
 	key := trust.RoleKey(trust.HeadRole(h.project), serial)
 	data, info, err := store.ReadUpTo(ctx, s, key, largestHead)
@@ -104,7 +104,7 @@ func (h *reading) earlier(ctx context.Context, s store.Store, client *trust.Clie
 	return &head{channels, info.Modified.UTC(), client.SignsProject(h.project, role)}, nil
 }
 
-// at is when the store got the newest metadata; zero where it does not say.
+// at returns the time at which the store received the newest metadata; zero if the store does not report it.
 func (h *reading) at(ctx context.Context, s store.Store, serial int64) time.Time {
 	body, info, err := s.Get(ctx, trust.RoleKey(trust.HeadRole(h.project), serial), 0)
 	if err != nil {
@@ -114,7 +114,7 @@ func (h *reading) at(ctx context.Context, s store.Store, serial int64) time.Time
 	return info.Modified.UTC()
 }
 
-// add adds the moves that a version of the metadata has and that the ones before did not have.
+// add adds the moves of a version of the metadata that earlier versions did not have.
 func (h *reading) add(now head) {
 	for _, name := range slices.Sorted(maps.Keys(h.named)) {
 		if _, there := now.channels[name]; !there {
@@ -133,7 +133,7 @@ func (h *reading) ref(channel string) artifact.Ref {
 	return artifact.Ref{Project: h.project, Channel: channel}
 }
 
-// pointer adds the move by which a channel came to name a release, and those of its rollout.
+// pointer adds the move after which a channel names this release, and the moves of its rollout.
 func (h *reading) pointer(name string, p trust.Pointer, now head) {
 	before, there := h.named[name]
 	points := Move{Ref: h.ref(name), Version: p.Version, Digest: p.Digest.Short(), Points: true, Verified: now.verified}
@@ -150,7 +150,7 @@ func (h *reading) pointer(name string, p trust.Pointer, now head) {
 	}
 	for _, m := range p.Rollout.Moves {
 		if p.Moved != nil && (m.What == "start" || m.Is(*p.Moved)) {
-			continue // the move of the channel is in the list already
+			continue // the move of the channel was added already
 		}
 		digest := artifact.Digest(p.Rollout.Release)
 		h.note(Move{Ref: h.ref(name), Move: m, Version: h.versions[string(digest)], Digest: digest.Short(),
@@ -158,7 +158,7 @@ func (h *reading) pointer(name string, p trust.Pointer, now head) {
 	}
 }
 
-// note adds a move once. It is verified if any metadata that is verified has it.
+// note adds a move unless it was added before. A move is verified if any verified metadata has it.
 func (h *reading) note(m Move) {
 	for i := range h.moves {
 		if had := &h.moves[i]; had.Ref == m.Ref && had.Move.Is(m.Move) && had.Digest == m.Digest {

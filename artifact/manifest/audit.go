@@ -17,31 +17,32 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/structsort"
 )
 
-// Scope is which parts of a tree are compared, and how.
+// Scope selects the parts of a tree to compare.
 type Scope struct {
-	// Writable are paths below which anything but the kind of a name may change, and names may be added.
+	// Writable are paths below which everything but the kind of a name may change, and names may be added.
 	Writable []string
-	// Code are paths that are compared even if they are below a writable one. What links in code lead to is code too.
+	// Code are paths that are compared even if they are below a writable path. The targets of links in code are code
+	// too.
 	Code []string
 	// Unlocked are paths below which files may be writable by their owner: code that the recipe declares writable.
 	Unlocked []string
 	// OnlyCode leaves out everything that is not code.
 	OnlyCode bool
-	// Trusted are the users who may own what is compared; nil allows every user.
+	// Trusted are the users who may own the compared names; nil allows every user.
 	Trusted []uint32
 }
 
-// auditors is how many files are read concurrently.
+// auditors is the number of files that are read concurrently.
 const auditors = 4
 
 // Audit compares the tree in root with the list: names, kinds, content, links, modes, owners and capabilities. An
-// access control list that lets another user write shows as a mode, since its mask is in the place of the group's
+// access control list that lets another user write is reported as a different mode, since its mask replaces the group's
 // bits.
 func (m *Manifest) Audit(ctx context.Context, root *os.Root, s Scope) ([]Change, error) {
 	return m.audit(ctx, &audit{root: root, Scope: s, behind: m.Behind(s.Code)})
 }
 
-// Complete reports whether root holds exactly what is listed, including writable paths.
+// Complete reports whether root contains exactly the listed names and contents, including writable paths.
 func (m *Manifest) Complete(ctx context.Context, root *os.Root) (bool, error) {
 	changes, err := m.audit(ctx, &audit{root: root, anyMode: true})
 	return len(changes) == 0, err
@@ -126,7 +127,7 @@ func below(paths []string, name string) bool {
 	})
 }
 
-// walk goes through the tree; files are read concurrently.
+// walk walks the tree; files are read concurrently.
 func (a *audit) walk(ctx context.Context) error {
 	files, within := errgroup.WithContext(ctx)
 	files.SetLimit(auditors)
@@ -146,7 +147,7 @@ func (a *audit) walk(ctx context.Context) error {
 			return errors.Join(err, ctx.Err())
 		}
 		if within.Err() != nil {
-			return fs.SkipAll // Wait returns which file could not be read
+			return fs.SkipAll // Wait returns the error with the name of the file
 		}
 		if !a.compares(name) {
 			return skip(d)
@@ -184,7 +185,7 @@ func skip(d fs.DirEntry) error {
 
 func gone(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) }
 
-// look compares one name. What is unchanged, and a user can change, is reported too.
+// look compares one name. It also reports an unchanged name that a user can change.
 func (a *audit) look(ctx context.Context, e Entry, known bool, name string, info fs.FileInfo) (Change, error) {
 	what, err := a.compare(ctx, e, known, name, info)
 	c := change(name, what, info)

@@ -7,12 +7,12 @@ import (
 	"os"
 )
 
-// The modes that unpacking gives, whatever the archive says but for the bit that makes a file executable.
+// Modes of unpacked names. Of the mode in an archive, only the executable bits of files are kept.
 const (
 	fileMode       = 0o444
 	executableMode = 0o555
 	directoryMode  = 0o755
-	setgid         = 0o2000 // directories take it over from the one above
+	setgid         = 0o2000 // directories inherit it from the parent directory
 )
 
 // Private are the directories of a release that hold a host's secrets. They have PrivateMode.
@@ -32,9 +32,8 @@ func ClosePrivate(tree *os.Root) error {
 	return errors.Join(errs...)
 }
 
-// CloseLinked gives the directories of a tree, to which its private names are links, the mode of private ones. It is
-// for a tree that has no list with modes. A link to the tree itself is an error: its files would be out of reach for
-// their users.
+// CloseLinked sets PrivateMode on the directories of a tree to which its private names are links. It is for a tree that
+// has no list with modes. A link to the tree itself is an error: users of its files could not reach them.
 func CloseLinked(tree *os.Root) error {
 	top, err := tree.Stat(".")
 	errs := []error{err}
@@ -52,8 +51,8 @@ func CloseLinked(tree *os.Root) error {
 	return errors.Join(errs...)
 }
 
-// modeFits reports whether a file has the mode that it was unpacked with. A file that is code, and that the recipe
-// calls writable, may have its owner's write bit.
+// modeFits reports whether a file has the mode that it was unpacked with. Code that the recipe declares writable may
+// have its owner's write bit.
 func (a *audit) modeFits(e Entry, name string, mode uint32) bool {
 	if a.anyMode {
 		return mode&0o7000 == 0 && (mode&0o111 != 0) == (e.Kind == Executable)

@@ -10,8 +10,8 @@ import (
 const maxHops = 40
 
 // Behind lists the targets of links in some paths, and the links on the way there: a user who can change one of these
-// can change what is found under the paths. Directories that contain the link itself are left out. Unpacking has
-// checked that no link leads out of the tree.
+// can replace the files at the paths. Directories that contain the link itself are left out. Unpacking has checked that
+// no link leads out of the tree.
 func (m *Manifest) Behind(paths []string) []string {
 	links := map[string]string{}
 	for _, e := range m.Entries {
@@ -45,7 +45,7 @@ func addNew(all []string, from string, more []string) []string {
 	return all
 }
 
-// passed returns the links on the way of a path, and where it ends.
+// passed returns the links that a path passes through, and its final target.
 func passed(links map[string]string, name string) (all []string) {
 	for range maxHops {
 		at, rest := firstLink(links, name)

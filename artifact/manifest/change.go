@@ -9,7 +9,7 @@ import (
 type Change struct {
 	Name     string    `json:"name"`
 	What     string    `json:"what"`              // the difference, in words
-	Owner    string    `json:"owner,omitempty"`   // numeric ID of the present owner
+	Owner    string    `json:"owner,omitempty"`   // modification time of the file
 	Modified time.Time `json:"modified,omitzero"` // modification time, as the file has it
 	// Changed is the change time (ctime), which only the kernel sets; of a missing name, that of its directory.
 	Changed time.Time `json:"changed,omitzero"`

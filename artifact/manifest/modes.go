@@ -2,8 +2,8 @@ package manifest
 
 import "slices"
 
-// Modes returns the modes that unpacking gave the directories and files of the list, by name. It leaves out what may
-// change according to s, and the root of the tree.
+// Modes returns the modes that unpacking gave the directories and files of the list, by name. It leaves out the root of
+// the tree, and names that may change according to s.
 func (m *Manifest) Modes(s Scope) (modes map[string]Mode) {
 	a := &audit{Scope: s, behind: m.Behind(s.Code), listed: make(map[string]Entry, len(m.Entries))}
 	for _, e := range m.Entries {
@@ -25,8 +25,8 @@ func (m *Manifest) Modes(s Scope) (modes map[string]Mode) {
 // Mode is the mode of a name in a release.
 type Mode struct {
 	Directory bool
-	Bits      uint32 // that unpacking gave
-	Free      uint32 // that the name may have as well
+	Bits      uint32 // mode given by unpacking
+	Free      uint32 // further bits that the name may have
 }
 
 // Fits reports whether a name may have these bits.

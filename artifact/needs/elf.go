@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Limits for reading a program, independent of its headers. Package debug/elf is not made for untrusted files: it
-// allocates what a header declares, decompresses sections, and panics on some.
+// Limits for reading a program, independent of its headers. Package debug/elf is not safe for untrusted files: it
+// allocates the sizes in headers, decompresses sections, and panics on some files.
 const (
 	maxHeaders = 4096     // program headers
 	maxTable   = 16 << 20 // bytes of a table in memory: the largest known string table of versions has a few KiB
@@ -133,7 +133,7 @@ func (p *program) loader() string {
 	return ""
 }
 
-// mapped returns where in the file the content of an address lies, and how much follows it there.
+// mapped returns the offset in the file of the content at an address, and the number of bytes that follow it there.
 func (p *program) mapped(address uint64) (offset, size uint64, err error) {
 	for _, part := range p.parts {
 		if part.kind == elf.PT_LOAD && address >= part.address && address-part.address < part.size {

@@ -12,7 +12,7 @@ type versionWalk struct {
 	names       []string
 }
 
-// record returns the record of a size at an offset.
+// record returns the size bytes of the record at an offset.
 func (w *versionWalk) record(at uint64, size int) ([]byte, error) {
 	if w.left--; w.left < 0 {
 		return nil, fmt.Errorf("%w: it has more than %d versions", errDamaged, maxRecords)
@@ -56,7 +56,7 @@ func (w *versionWalk) needed(count uint64) ([]string, error) {
 	return w.names, nil
 }
 
-// neededOf notes the names of the versions that are needed of one library, whose records begin at an offset.
+// neededOf adds the names of the versions that are needed of one library, whose records begin at an offset.
 func (w *versionWalk) neededOf(at uint64, count uint16) error {
 	for range count {
 		a, err := w.record(at, 16)

@@ -1,8 +1,7 @@
-// Package needs determines what a release needs of a host: an architecture, a C library, interpreters.
+// Package needs determines the requirements of a release: an architecture, a C library, interpreters.
 //
-// The builder of a release finds the needs by reading its files, and writes them into the release. A host compares them
-// with itself before it changes any link: refusing a release that cannot start here is better than rolling it
-// back.
+// The builder of a release finds the needs by reading its files, and writes them into the release. A host checks them
+// before it changes any link: refusing a release that cannot start here is better than rolling it back.
 package needs
 
 import (
@@ -130,14 +129,14 @@ func numbers(version string) []int {
 	return list
 }
 
-// Host is the host to compare with.
+// Host is the host that needs are compared with.
 type Host struct {
 	Arch string // as Go names it
 	Root fs.FS  // the host's file system
 }
 
-// Missing lists in words what a host lacks; nil if the release can run there. It returns an error if the host's files
-// cannot be read.
+// Missing returns a sentence for each requirement that a host does not meet; nil if the release can run there. It
+// returns an error if the host's files cannot be read.
 func (n Needs) Missing(h Host) (missing []string, err error) {
 	if n.Arch != "" && n.Arch != h.Arch {
 		missing = append(missing, fmt.Sprintf("it is built for %s, and this host is %s", n.Arch, h.Arch))
@@ -170,7 +169,7 @@ func (n Needs) Missing(h Host) (missing []string, err error) {
 // glibcOf returns the version of the C library of a system tree, or "".
 func glibcOf(root fs.FS) (newest string, err error) {
 	dirs := []string{"lib64", "lib", "usr/lib"}
-	for _, above := range []string{"lib", "usr/lib"} { // directories for one of several architectures
+	for _, above := range []string{"lib", "usr/lib"} { // also directories for one of several architectures
 		entries, err := fs.ReadDir(root, above)
 		if _, err := walk.Found(err); err != nil {
 			return "", err

@@ -23,7 +23,7 @@ type Release struct {
 	Needs   Needs  `json:"needs"`
 }
 
-// Read reads the description of a release. A release without one needs nothing.
+// Read reads the description of a release. A release without one has no needs.
 func Read(release fs.FS) (Release, error) {
 	data, err := fs.ReadFile(release, File)
 	if errors.Is(err, fs.ErrNotExist) {

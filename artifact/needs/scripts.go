@@ -12,12 +12,12 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
-// maxLine is how much of a script's first line is read; Linux reads no more (BINPRM_BUF_SIZE).
+// maxLine is the maximum number of bytes that are read of a script's first line; Linux reads no more (BINPRM_BUF_SIZE).
 const maxLine = 256
 
-// Scripts returns what the first lines of a release's executable scripts name: interpreters by absolute path, and
-// programs that env looks for on PATH, each with a script that names it. Interpreters below one of the prefixes, or at
-// a relative path, come with the release and are left out.
+// Scripts returns the interpreters in the first lines of a release's executable scripts: absolute paths, and names of
+// programs that env searches on PATH, each with the name of one such script. Interpreters below one of the prefixes, or
+// with a relative path, are part of the release and left out.
 func Scripts(release fs.FS, prefixes ...string) (map[string]string, error) {
 	found := map[string]string{}
 	err := fs.WalkDir(release, ".", func(name string, d fs.DirEntry, err error) error {
@@ -56,7 +56,8 @@ func firstLine(release fs.FS, name string) (string, error) {
 	return line, err
 }
 
-// interpreters returns what a first line starts: an absolute path and, of env, the program that it looks for on PATH.
+// interpreters returns the programs that the first line of a script starts: an absolute path and, for env, the name of
+// the program that it searches on PATH.
 func interpreters(line string) []string {
 	rest, script := strings.CutPrefix(line, "#!")
 	words := strings.Fields(rest)
@@ -78,8 +79,8 @@ func interpreters(line string) []string {
 // searched are the directories in which env finds programs that the agent and systemd start.
 const searched = "usr/local/sbin usr/local/bin usr/sbin usr/bin sbin bin"
 
-// Absent lists in words which of some interpreters a host lacks, each with a script that names it. It returns an error
-// if the host's files cannot be read.
+// Absent returns a sentence for each interpreter that a host does not have, with a script that uses it. It returns an
+// error if the host's files cannot be read.
 func Absent(interpreters map[string]string, h Host) (absent []string, err error) {
 	for program, script := range interpreters {
 		dirs := strings.Fields(searched)

@@ -12,10 +12,12 @@ import (
 
 // Adopt makes this process the parent of all processes that its commands leave behind, however they detach themselves
 // (setsid, forks, an empty environment). The returned function ends those that are still in this process's control
-// group, as systemd does at the end of a unit, and returns their names. What systemd started for a command has a group
-// of its own and continues, and so does a program of this process's user that serves a file system (FUSE).
+// group, as systemd does at the end of a unit, and returns their names. Services that systemd started for a command
+// have their own control groups and continue, and so does a program of this process's user that serves a file system
+// (FUSE).
 //
-// On a host without systemd, Adopt does nothing: services that a command started look like what it left behind.
+// On a host without systemd, Adopt does nothing: there, services that a command started cannot be distinguished from
+// processes that it left behind.
 func Adopt() (end func() []string) {
 	if _, err := os.Stat("/run/systemd/system"); err != nil {
 		return func() []string { return nil }
@@ -30,11 +32,11 @@ func adopt() (end func() []string) {
 	return endAdopted
 }
 
-// termWait is how long a process that was left behind has to end by itself.
+// termWait is the time for a process that was left behind to end after SIGTERM.
 const termWait = 500 * time.Millisecond
 
-// quietLooks is how many looks in a row have to find nothing: a process that forks and ends during a look can be missed
-// together with its child.
+// quietLooks is the number of successive searches that have to find no process: a process that forks and ends during a
+// search can be missed together with its child.
 const quietLooks = 3
 
 func endAdopted() (names []string) {
@@ -60,14 +62,14 @@ func endAdopted() (names []string) {
 	return names
 }
 
-// reap takes note of the children that have ended, and reports whether none is left.
+// reap waits for the children that have ended, and reports whether none is left.
 func reap() bool {
 	for {
 		pid, err := syscall.Wait4(-1, nil, syscall.WNOHANG, nil)
 		switch {
 		case err == syscall.EINTR:
 		case err != nil:
-			return true // ECHILD
+			return true // ECHILD: there are no children
 		case pid == 0:
 			return false
 		}
@@ -95,7 +97,8 @@ func below(children map[int][]listed, pid int) (all []listed) {
 	return all
 }
 
-// servesFiles reports whether a process of this process's user serves a file system: to end it would cut that off.
+// servesFiles reports whether a process of this process's user serves a file system, which would become unreachable if
+// the process ended.
 func servesFiles(p listed) bool {
 	dir := filepath.Join("/proc", p.name())
 	info, err := os.Stat(dir)

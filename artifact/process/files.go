@@ -27,5 +27,5 @@ func keepEach() {
 	}
 }
 
-// most is how many descriptors keepEach marks.
+// most is the maximum number of descriptors that keepEach marks.
 const most = 1 << 16

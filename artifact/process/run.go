@@ -20,8 +20,8 @@ func (t *Tree) Run(ctx context.Context) (held bool, err error) {
 	return t.run(ctx, func(overdue, held bool) { t.End(overdue || held) })
 }
 
-// RunAndLeave is [Tree.Run] for a command that may leave processes behind: they continue, unless the context ended the
-// command. Output that they still hold open is discarded from then on.
+// RunAndLeave is like [Tree.Run] for a command that may leave processes behind: they continue, unless the context ended
+// the command. Output that they write later is discarded.
 func (t *Tree) RunAndLeave(ctx context.Context) (held bool, err error) {
 	return t.run(ctx, func(overdue, _ bool) {
 		if overdue {
@@ -140,8 +140,8 @@ func (s *streams) end(within time.Duration) bool {
 	}
 }
 
-// stop closes the pipes. A writer that is still blocked with the last output, for example a stopped terminal, gets
-// nothing more.
+// stop closes the pipes. If a writer is still blocked with the last output, for example a stopped terminal, the
+// remaining output is lost.
 func (s *streams) stop() {
 	closeAll(s.ours)
 	s.end(outputGrace)

@@ -13,11 +13,10 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// longestFirstLine is how much of a script's first line the kernel reads (BINPRM_BUF_SIZE).
+// longestFirstLine is the maximum number of bytes that the kernel reads of a script's first line (BINPRM_BUF_SIZE).
 const longestFirstLine = 256
 
-// Start starts a command. The error has a hint where the command is a script with a first line that the kernel cannot
-// follow.
+// Start starts a command. If the command is a script whose first line the kernel cannot follow, the error has a hint.
 func Start(cmd *exec.Cmd) error {
 	err := cmd.Start()
 	switch {
@@ -49,12 +48,12 @@ func firstLine(file string) string {
 		return ""
 	}
 	defer f.Close()
-	line, _ := bufio.NewReader(io.LimitReader(f, longestFirstLine)).ReadString('\n') // what could be read is looked at
+	line, _ := bufio.NewReader(io.LimitReader(f, longestFirstLine)).ReadString('\n') // after an error, the part that was read is used
 	return strings.TrimSuffix(line, "\n")
 }
 
-// ScriptHint returns what to do about a script that cannot be started for its first line, which is given without its
-// newline: it has Windows line ends, or its interpreter does not exist. It returns "" where the line is not at fault.
+// ScriptHint returns a hint about a script that cannot be started because of its first line, given without its newline:
+// it has Windows line ends, or its interpreter does not exist. It returns "" if the line is not the cause.
 func ScriptHint(file, line string, exists func(path string) bool) string {
 	words, isScript := strings.CutPrefix(line, "#!")
 	fields := strings.Fields(words)

@@ -85,7 +85,7 @@ func (t *Tree) Leave() {
 	}
 }
 
-// endWait is how long End waits for killed processes to disappear.
+// endWait is the maximum time that End waits for killed processes to disappear.
 const endWait = 2 * time.Second
 
 // kill kills all processes, including those that they start in the meantime.

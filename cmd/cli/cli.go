@@ -83,7 +83,8 @@ func InputTerminal(r io.Reader) *os.File {
 	return nil
 }
 
-// Findings prints what a doctor found, as JSON or as text. The error has the exit code of a check that failed.
+// Findings prints the findings of doctor, as JSON or as text. If a check failed, the error has the exit code of that
+// check.
 func (s IO) Findings(found interface {
 	Write(w io.Writer) error
 	Err() error

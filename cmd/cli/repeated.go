@@ -24,5 +24,5 @@ func (r *Repeated) Set(text string) error {
 // String returns the texts for messages.
 func (r *Repeated) String() string { return strings.Join(*r, ",") }
 
-// Type is what help texts call the value.
+// Type returns the name of the value's type for help texts.
 func (*Repeated) Type() string { return "stringArray" }

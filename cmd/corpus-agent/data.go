@@ -25,8 +25,8 @@ func (p *program) pillarCommand() *cobra.Command {
 		func(ctx context.Context, a *agent.Agent) (*value.Map, []error, error) { return a.ShowPillar(ctx) })
 }
 
-// dataCommand returns a command that prints a mapping, or one value of it, and prints on standard error what is
-// missing from it.
+// dataCommand returns a command that prints a mapping or one of its values. It prints the problems that left parts of
+// the mapping out on standard error.
 func (p *program) dataCommand(name, short string,
 	get func(context.Context, *agent.Agent) (*value.Map, []error, error)) *cobra.Command {
 	return &cobra.Command{

@@ -40,8 +40,8 @@ Exit codes: 0 nothing is wrong or there are only warnings, 2 the configuration m
 	}
 }
 
-// patient returns the host as doctor examines it. A configuration with mistakes is a finding, and the defaults stand in
-// for it.
+// patient returns the host for doctor to examine. Mistakes in the configuration become findings, and the defaults are
+// used in its place.
 func (p *program) patient() (*onhost.Host, error) {
 	sources, err := p.sources(map[string]string{})
 	if err != nil {
@@ -55,7 +55,7 @@ func (p *program) patient() (*onhost.Host, error) {
 	if damaged := a.Config.File.Damaged; damaged != nil && len(mistakes) == 0 {
 		mistakes.AddError(diag.Pos{File: a.Config.File.Path}, damaged)
 	}
-	// A person waits: a store that does not answer is a finding after a few seconds.
+	// A person waits, so a store that does not answer becomes a finding after a few seconds.
 	settings := a.Config
 	settings.FetchRetry = 5 * time.Second
 	return &onhost.Host{Host: a.Host, OpenStore: openStore(settings, p.SlowStore), Mistakes: mistakes, Warnings: warnings},

@@ -1,5 +1,5 @@
-// Corpus-agent is the program on every host: it fetches the releases that the host's channels name, converges the
-// host, and records what it did.
+// Corpus-agent is the program on every host: it fetches the releases that the host's channels name, converges the host,
+// and records the result.
 package main
 
 import (

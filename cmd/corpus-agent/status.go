@@ -62,8 +62,8 @@ func refusedLine(r records.Refusals) string {
 	return line + fmt.Sprintf("; %s, process %d, held it", r.Holder.Command, r.Holder.PID)
 }
 
-// printStatus prints the state of the host, one line for each thing, starting with what is deployed. named is what
-// the channels named last, nil if that is unknown; all shows the whole quarantine.
+// printStatus prints the state of the host, one line for each thing, starting with the deployed releases. named is the
+// pair of releases that the channels named last, nil if unknown; all shows the whole quarantine.
 func (p *program) printStatus(s inspect.Status, named *ledger.Pair, all bool) error {
 	w := tabwriter.NewWriter(p.Out, 0, 8, 2, ' ', 0)
 	l := statusLines{w}

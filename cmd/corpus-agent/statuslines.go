@@ -79,7 +79,7 @@ func (l statusLines) store(s inspect.Status) {
 	}
 }
 
-// underWay prints the run that is under way, and what prevented runs from starting or ending.
+// underWay prints the run that is under way, and the reasons why runs could not start or end.
 func (l statusLines) underWay(s inspect.Status) {
 	if s.Running != nil {
 		l.say("running", "%s, process %d, since %s", s.Running.Command, s.Running.PID, when(s.Running.Since))
@@ -147,7 +147,7 @@ func (l statusLines) quarantined(s inspect.Status, named *ledger.Pair, all bool)
 	}
 }
 
-// found prints the other projects of the host, and the differences from what is deployed.
+// found prints the other projects of the host, and the differences from the deployed releases.
 func (l statusLines) found(s inspect.Status) {
 	for _, o := range s.Others {
 		what := "nothing deployed"

@@ -73,7 +73,7 @@ func (p *program) printAudit(a inspect.Audit) {
 	}
 }
 
-// whoAndWhen returns a text with what is known of the author and the time of a change.
+// whoAndWhen returns a text with the known details of a change: its author, the owner of the file, and the time.
 func whoAndWhen(c manifest.Change) string {
 	var known []string
 	if c.By != "" {

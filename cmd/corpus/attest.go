@@ -62,7 +62,7 @@ channels carry. Then corpus promote PROJECT TO TO updates the channel TO.`,
 	return c
 }
 
-// counted says which reports count.
+// counted selects the reports that count for a proof.
 type counted struct {
 	except    []string // hosts whose failures are ignored
 	otherRoot bool     // runs below another root count

@@ -69,7 +69,7 @@ func (p *program) build(ctx context.Context, tree string, how buildHow) error {
 		Cache: p.cache(), OnTop: how.onTop, Commit: pipeline.Commit(how.commit), Render: renderDefaults}
 	request.Waiting = func(text string) { fmt.Fprintln(p.Err, text) }
 	if p.verbose {
-		request.Log, request.Waiting = p.Err, nil // the log says it too
+		request.Log, request.Waiting = p.Err, nil // the log has this message too
 	}
 	if how.check {
 		return p.checkBuild(ctx, request)
@@ -151,7 +151,7 @@ func (p *program) noteChangeable(tree string, r recipe.Recipe) error {
 	return err
 }
 
-// isTree returns an error for what is not a directory.
+// isTree returns an error if the path is not a directory.
 func isTree(tree string) error {
 	info, err := os.Stat(tree)
 	if err == nil && info.IsDir() {

@@ -20,7 +20,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// checking is what the check command was given.
+// checking has the flags and the output of the check command.
 type checking struct {
 	*program
 	grains, pillar []string
@@ -98,7 +98,7 @@ func (k *checking) run(ctx context.Context, trees []string) error {
 	return err
 }
 
-// sourcesOf opens directories of SLS files; hint is what to do about a name that is no directory.
+// sourcesOf opens directories of SLS files. Errors about names that are not directories get the hint.
 func (p *program) sourcesOf(trees []string, hint string) (all []check.Source, err error) {
 	for _, tree := range trees {
 		if err := isTree(tree); err != nil {
@@ -118,7 +118,7 @@ func (p *program) sourcesOf(trees []string, hint string) (all []check.Source, er
 	return all, nil
 }
 
-// writer returns the function that writes the format.
+// writer returns the function that writes a report in the chosen format.
 func (k *checking) writer() (func(io.Writer, *check.Report) error, error) {
 	if k.json && k.format == "" {
 		k.format = "json"
@@ -138,7 +138,7 @@ func (k *checking) writer() (func(io.Writer, *check.Report) error, error) {
 	return nil, diag.WithHint(fmt.Errorf("there is no format %s", k.format), "%s", hint)
 }
 
-// minions reads the hosts, or takes the usual ones.
+// minions reads the hosts from the files of --grains, or returns the default hosts if there are none.
 func (k *checking) minions(trees []string) ([]check.Minion, error) {
 	if len(k.grains) == 0 {
 		return check.Defaults(serviceOf(trees[0])), nil
@@ -158,7 +158,7 @@ func (k *checking) minions(trees []string) ([]check.Minion, error) {
 	return all, nil
 }
 
-// serviceOf is the name of the service that a tree is for: that of its recipe, or of its directory.
+// serviceOf returns the name of the service of a tree: the name in its recipe, or else the name of its directory.
 func serviceOf(tree string) string {
 	if r, err := recipe.Load(os.DirFS(tree)); err == nil && r.Name != "" {
 		return r.Name
@@ -170,24 +170,25 @@ func serviceOf(tree string) string {
 	return strings.ReplaceAll(filepath.Base(full), "-", "")
 }
 
-// relative makes the places of findings relative to the working directory, where they are below it.
+// relative makes the paths of findings relative to the working directory if they are below it.
 func relative(r *check.Report) {
 	here, err := os.Getwd()
 	if err != nil {
 		return
 	}
 	for _, f := range r.Findings {
-		f.Pos.File = strings.NewReplacer("\n", `\n`, "\r", `\r`).Replace(f.Pos.File) // a line is one finding
+		f.Pos.File = strings.NewReplacer("\n", `\n`, "\r", `\r`).Replace(f.Pos.File) // one line for each finding
 		if name, err := filepath.Rel(here, f.Pos.File); err == nil && filepath.IsAbs(f.Pos.File) && filepath.IsLocal(name) {
 			f.Pos.File = name
 		}
 	}
 }
 
-// mostListed is the number of hosts and files that a line of text names.
+// mostListed is the maximum number of hosts and files that a line of text lists.
 const mostListed = 3
 
-// writeFindings writes findings as text for people, and one line about what was checked.
+// writeFindings writes findings as text for people, and one line that counts the hosts, files and states that were
+// checked.
 func writeFindings(w io.Writer, r *check.Report) error {
 	var states int
 	files := map[string]bool{}
@@ -217,7 +218,7 @@ func writeFindings(w io.Writer, r *check.Report) error {
 	return err
 }
 
-// named lists names, the first few in full.
+// named joins the first names with commas, at most most of them, and adds the number of the others.
 func named(all []string, most int) string {
 	shown := strings.Join(all[:min(len(all), most)], ", ")
 	if more := len(all) - most; more > 0 {

@@ -32,7 +32,7 @@ type publishedCloud struct {
 	next    int             // the version that a change gets
 }
 
-// editedCloud is the answer of a command that changed a cloud.
+// editedCloud is the output of a command that changed a cloud.
 type editedCloud struct {
 	Project string         `json:"project"`
 	Channel string         `json:"channel"`
@@ -41,7 +41,7 @@ type editedCloud struct {
 	Changes []cloud.Change `json:"changes"`
 }
 
-// read fetches the cloud that the channel names. A store without a project cloud has an empty one.
+// read fetches the cloud that the channel names. It returns an empty cloud if the store has no project cloud.
 func (k *clouds) read(ctx context.Context) (*publishedCloud, func(), error) {
 	client, closeClient, err := k.reader(ctx)
 	if err != nil {
@@ -87,7 +87,7 @@ func (k *clouds) fetch(ctx context.Context, client *trust.Client, now *published
 	return now.parse()
 }
 
-// start writes the tree that a new cloud begins with.
+// start writes the files of a new cloud.
 func (now *publishedCloud) start() error {
 	files, err := packaging.Starter("cloud", cloud.Project)
 	if err != nil {
@@ -116,7 +116,7 @@ func (now *publishedCloud) parse() error {
 }
 
 // edit changes a cloud: it shows the change, asks the person to confirm it, and publishes it as the next version. If
-// another person publishes meanwhile, it joins the two changes and shows the result again.
+// another person publishes meanwhile, edit merges the two changes and shows the result again.
 func (k *clouds) edit(ctx context.Context, change func(*cloud.Cloud) error) error {
 	base, done, err := k.read(ctx)
 	if err != nil {
@@ -172,7 +172,7 @@ func overtaken(err error) bool {
 	return errors.As(err, &immutable) || errors.As(err, &moved)
 }
 
-// proposed allocates what a change leaves open, checks the result, and describes it.
+// proposed allocates the values that a change leaves open, checks the result, and returns a description of the changes.
 func (k *clouds) proposed(base *publishedCloud, mine *cloud.Cloud) (editedCloud, string, error) {
 	answer := editedCloud{Project: cloud.Project, Channel: k.channel, Version: strconv.Itoa(base.next),
 		Changes: []cloud.Change{}}
@@ -215,7 +215,7 @@ func (k *clouds) confirm(ctx context.Context, answer editedCloud, text string) e
 	return k.question(ctx, fmt.Sprintf("Sign and publish this as %s %s?", cloud.Project, answer.Version))
 }
 
-// publishCloud builds the tree of base, which has the changed file, and publishes it.
+// publishCloud builds the tree of base, with the changed file, and publishes it.
 func (k *clouds) publishCloud(ctx context.Context, base *publishedCloud) (artifact.Release, error) {
 	publisher, err := k.pinned(ctx)
 	if err != nil {

@@ -17,13 +17,13 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// shownGuest is a guest as commands show it.
+// shownGuest is a guest in the output of a command.
 type shownGuest struct {
 	Name string `json:"name"`
 	Host string `json:"host"` // its hostname
 	SSH  string `json:"ssh"`  // the command that logs in; empty if its node has no address
 	cloud.Guest
-	AllNames []string `json:"all_names"` // for which the proxy leads to it
+	AllNames []string `json:"all_names"` // that the proxy forwards to the guest
 }
 
 func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

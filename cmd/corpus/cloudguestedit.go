@@ -70,22 +70,22 @@ func (k *clouds) guestEnlarge() *cobra.Command {
 	})
 }
 
-// guestName has the commands for names that lead to a guest.
+// guestName returns the commands that add and remove DNS names of a guest.
 func (k *clouds) guestName() *cobra.Command {
 	return k.items("name", "DOMAIN", "names for which the node's proxy leads to a guest", "web1 www.example.com",
 		func(text string) ([]string, error) { return []string{text}, cloud.CheckDomain(text) },
 		func(g *cloud.Guest) *[]string { return &g.Names })
 }
 
-// guestKey has the commands for keys that may log in to a guest.
+// guestKey returns the commands that add and remove SSH keys of a guest.
 func (k *clouds) guestKey() *cobra.Command {
 	return k.items("ssh-key", "FILE", "public keys that may log in to a guest as root", "web1 id_ed25519.pub",
 		func(text string) ([]string, error) { return readSSHKeys([]string{text}) },
 		func(g *cloud.Guest) *[]string { return &g.SSHKeys })
 }
 
-// items has the commands that add items to a list of a guest and remove them. read returns the items that an argument
-// names.
+// items returns the commands that add items to a list of a guest and remove them. read returns the items that an
+// argument names.
 func (k *clouds) items(what, argument, about, example string, read func(string) ([]string, error),
 	list func(*cloud.Guest) *[]string) *cobra.Command {
 	c := &cobra.Command{Use: what, Short: "Add and remove " + about}

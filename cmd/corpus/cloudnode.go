@@ -16,7 +16,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// shownNode is a node as commands show it.
+// shownNode is a node in the output of a command.
 type shownNode struct {
 	Name string `json:"name"`
 	Host string `json:"host"` // its hostname without a domain

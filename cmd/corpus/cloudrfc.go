@@ -9,8 +9,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/cmd/cli"
 )
 
-// rfcCommands returns the commands of clouds under the names and with the arguments of the RFC, whose first one is an
-// entry of clouds.yaml. They are not listed: the names of today are those of corpus node and corpus guest.
+// rfcCommands returns the commands for clouds with the names and arguments of the RFC; the first argument is an entry
+// of clouds.yaml. They are hidden from help texts, which list corpus node and corpus guest.
 func (p *program) rfcCommands() []*cobra.Command {
 	k := &clouds{program: p}
 	return []*cobra.Command{
@@ -22,7 +22,8 @@ func (p *program) rfcCommands() []*cobra.Command {
 	}
 }
 
-// rfc gives a command another usage. Pick are the arguments that it then gets, counted from ENDPOINT, which is 0.
+// rfc gives a command the usage line of the RFC. pick has the indexes of the arguments to pass to the command; index 0
+// is ENDPOINT.
 func (k *clouds) rfc(use string, c *cobra.Command, pick ...int) *cobra.Command {
 	run := c.RunE
 	c.Long = c.Short + ". This is the RFC's name of a command of corpus node or corpus guest."

@@ -101,8 +101,8 @@ func (k *clouds) knownClouds() (map[string]knownCloud, string, error) {
 		"write one, such as:\nprod:\n  store: s3://bucket/prefix\n  keys: /home/ann/keys")
 }
 
-// parseClouds reads a list of clouds. Each has a store; the RFC's name of that key is url, and its id and password are
-// read without a use, since keys sign what is published.
+// parseClouds reads a list of clouds. Each has a store; the RFC calls that key url. The RFC's keys id and password are
+// accepted and ignored, since keys sign what is published.
 func parseClouds(file string, data []byte) (map[string]knownCloud, error) {
 	var root yaml.Node
 	if err := yaml.Unmarshal(data, &root); err != nil {
@@ -144,7 +144,7 @@ func parseClouds(file string, data []byte) (map[string]knownCloud, error) {
 	return all, problems.Err()
 }
 
-// question asks on the terminal whether to go on. Without a terminal, it is an error.
+// question asks the user on the terminal whether to continue. It returns an error if standard input is not a terminal.
 func (k *clouds) question(ctx context.Context, text string) error {
 	if k.yes {
 		return nil

@@ -17,17 +17,17 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/unpack"
 )
 
-// largestCompared is up to which size an artifact is read to compare its files.
+// largestCompared is the maximum size, in bytes, of an artifact that is read to compare its files.
 const largestCompared = 8 << 20
 
-// comparing compares releases by what is signed of them.
+// comparing compares releases by their signed contents.
 type comparing struct {
 	client   *trust.Client
 	listings []trust.Listing
 }
 
-// releases compares two releases of a project: their packages, where both have lists of them, and their files, where
-// the artifacts are small.
+// releases compares two releases of a project: their packages if both have package lists, and their files if the
+// artifacts are small.
 func (c comparing) releases(ctx context.Context, project, older, newer string) (out pages.Comparison, err error) {
 	out.Old, out.New = c.find(project, older), c.find(project, newer)
 	if out.Old.Version == "" || out.New.Version == "" {
@@ -72,12 +72,13 @@ func (c comparing) find(project, version string) artifact.Release {
 	return artifact.Release{}
 }
 
-// packages are the versions of the packages of a release, by name; nil where none are listed.
+// packages returns the versions of the packages of a release by name. It returns nil if the release has no package
+// list.
 func (c comparing) packages(ctx context.Context, r artifact.Release) (map[string]string, error) {
 	signed, err := c.client.FetchSidecar(ctx, r, trust.KindSPDX)
 	var refused *trust.Refused
 	if errors.Is(err, trust.ErrNoSidecar) || errors.As(err, &refused) {
-		return nil, nil //nolint:nilnil // corpus verify names what is damaged
+		return nil, nil //nolint:nilnil // corpus verify lists damaged objects
 	}
 	if err != nil {
 		return nil, err
@@ -117,7 +118,7 @@ func changedPackages(before, after map[string]string) (all []string) {
 	return all
 }
 
-// tree is what is in a release; nil where the store has it not as it was signed.
+// tree returns the manifest of a release. It returns nil if the artifact is lost or damaged in the store, or too large.
 func (c comparing) tree(ctx context.Context, r artifact.Release) (*manifest.Manifest, error) {
 	dir, done, err := durable.Scratch()
 	if err != nil {
@@ -132,7 +133,7 @@ func (c comparing) tree(ctx context.Context, r artifact.Release) (*manifest.Mani
 	return tree, lost(err)
 }
 
-// unpacked fetches a release, verifies it, and unpacks it below tree of a directory.
+// unpacked fetches and verifies a release, and unpacks it into the directory tree below dir.
 func (c comparing) unpacked(ctx context.Context, r artifact.Release, dir string,
 	limits unpack.Limits) (*manifest.Manifest,
 	error) {
@@ -157,7 +158,8 @@ func (c comparing) unpacked(ctx context.Context, r artifact.Release, dir string,
 	return unpacked.Tree, err
 }
 
-// lost is nil for an artifact that is lost or damaged, which corpus verify names, and any other error.
+// lost returns nil for the error of an artifact that is lost or damaged, since corpus verify lists these, and returns
+// any other error unchanged.
 func lost(err error) error {
 	var sum verified
 	return sum.take(err)

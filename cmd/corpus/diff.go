@@ -22,14 +22,14 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// releaseDiff is how two releases of a project differ.
+// releaseDiff is the difference between two releases of a project.
 type releaseDiff struct {
 	Project  string              `json:"project"`
 	Old      artifact.Release    `json:"old"`
 	New      artifact.Release    `json:"new"`
 	Files    fileDiff            `json:"files"`
 	Units    []string            `json:"units"`    // systemd units among the files that differ
-	Packages []string            `json:"packages"` // what differs, in words
+	Packages []string            `json:"packages"` // differences in words
 	Listed   bool                `json:"packages_listed"`
 	States   []check.StateChange `json:"states"`
 	Hosts    int                 `json:"hosts"`  // for which the states were compiled
@@ -95,7 +95,7 @@ func (k *checking) diff(ctx context.Context, project, older, newer string) error
 	return d.print(k.IO)
 }
 
-// compare fetches both releases and fills in what differs.
+// compare fetches both releases and fills in the differences.
 func (k *checking) compare(ctx context.Context, c comparing, d *releaseDiff) error {
 	var packages [2]map[string]string
 	var trees [2]*manifest.Manifest
@@ -154,13 +154,13 @@ func (d *releaseDiff) fill(packages [2]map[string]string, trees [2]*manifest.Man
 	d.States = append(d.States, check.Changed(&sure[0], &sure[1])...)
 }
 
-// isUnit reports whether a file of a release is a systemd unit, or changes one.
+// isUnit reports whether a file of a release is a systemd unit or a drop-in of one.
 func isUnit(name string) bool {
 	kinds := []string{".service", ".socket", ".timer", ".path", ".mount", ".target", ".slice"}
 	return slices.Contains(kinds, filepath.Ext(name)) || strings.Contains(name, ".service.d/")
 }
 
-// releaseNamed is the release that a version or a channel of a project names.
+// releaseNamed returns the release with the given version, or the release to which the channel of that name points.
 func releaseNamed(l trust.Listing, name string) (artifact.Release, error) {
 	version := name
 	if pointer, is := l.Channels[name]; is {

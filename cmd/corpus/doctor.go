@@ -39,7 +39,7 @@ Exit codes: 0 nothing is wrong or there are only warnings, 2 the URL of the stor
 	}
 }
 
-// examine makes all checks. A person waits: a store that does not answer is a finding after a few seconds.
+// examine makes all checks. A person waits, so a store that does not answer becomes a finding after a few seconds.
 func (p *program) examine(ctx context.Context) (*doctor.Findings, error) {
 	if p.store == "" {
 		return nil, noStore()

@@ -12,7 +12,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// examineKeys adds which private keys do not work, which other users of this machine may read, and which are missing.
+// examineKeys adds findings about private keys that do not work, that other users of this machine may read, or that are
+// missing.
 func (p *program) examineKeys(found *doctor.Findings) {
 	if p.keys == "" {
 		found.Skip("keys", "no --keys were given")
@@ -52,7 +53,7 @@ func (p *program) examineKeys(found *doctor.Findings) {
 	missingKeys(found, ring)
 }
 
-// examineKey adds what is wrong with a private key file. ok says that nothing is.
+// examineKey adds findings about a private key file. ok reports that there are none.
 func examineKey(found *doctor.Findings, ring keyring.Ring, file string) (ok, encrypted bool) {
 	key, err := keyring.Inspect(file)
 	switch {
@@ -67,7 +68,7 @@ func examineKey(found *doctor.Findings, ring keyring.Ring, file string) (ok, enc
 	return ok, key.Encrypted
 }
 
-// missingKeys adds the roles that each change of the store is signed for, and that have no key.
+// missingKeys adds findings about roles without a key whose signature every change of the store needs.
 func missingKeys(found *doctor.Findings, ring keyring.Ring) {
 	for _, role := range []string{tuf.RoleSnapshot, tuf.RoleTimestamp} {
 		if !ring.Has(role) {

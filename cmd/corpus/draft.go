@@ -183,7 +183,7 @@ another version was committed after it was made: make it again.`,
 func (p *program) importDraft(ctx context.Context, d *publish.Draft) error {
 	open := p.pinned
 	if d.From == 0 && d.Role == "root" {
-		open = p.publisher // the store has no root yet
+		open = p.publisher // the store does not have a root yet
 	}
 	publisher, err := open(ctx)
 	if err != nil {

@@ -19,24 +19,25 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// silentAfter is how long a host may say nothing before it counts as silent. Its timer runs every five minutes.
+// silentAfter is the age of a host's newest report from which the host counts as silent. The timer of a host runs every
+// five minutes.
 const silentAfter = time.Hour
 
-// watchEvery is how often `corpus fleet --watch` looks by default, and shortestWatch how often at most.
+// watchEvery is the default interval of `corpus fleet --watch`, and shortestWatch is its minimum.
 const (
 	watchEvery    = 30 * time.Second
 	shortestWatch = time.Second
 )
 
-// fleetOptions are what is asked of a fleet.
+// fleetOptions has the flags of `corpus fleet`.
 type fleetOptions struct {
 	project, channel string
 	behind           bool
 	silent           time.Duration
 	watch            bool
 	every            time.Duration // with watch
-	metrics, html    string        // where to write figures and pages; "" for nowhere
-	reports          int           // for how many hosts pages show runs
+	metrics, html    string        // files of metrics and pages; "" for none
+	reports          int           // number of hosts whose runs are shown on pages
 }
 
 func (p *program) fleetCommand() *cobra.Command {
@@ -91,7 +92,7 @@ since the last look.`,
 	return c
 }
 
-// fleet shows the fleet, once or again and again.
+// fleet shows the fleet, once or repeatedly.
 func (p *program) fleet(ctx context.Context, o fleetOptions) error {
 	look, done, err := p.fleetLook(ctx, o)
 	if err != nil {
@@ -107,14 +108,15 @@ func (p *program) fleet(ctx context.Context, o fleetOptions) error {
 			return nil
 		case <-time.After(o.every):
 		}
-		// A store that does not answer for a while ends no watch: what is shown stays, with the time of the failure.
+		// A store that does not answer for a while does not end the watch: the last output stays, with the time of the
+		// failure.
 		if err := p.lookOnce(ctx, look, o); err != nil && ctx.Err() == nil {
 			fmt.Fprintf(p.Err, "%s: %v\n", stamp(time.Now()), err)
 		}
 	}
 }
 
-// lookOnce looks at the fleet, and shows it or writes the files that were asked for.
+// lookOnce reads the records of the fleet, and shows them or writes the files of --html and --metrics.
 func (p *program) lookOnce(ctx context.Context, look lookAtFleet, o fleetOptions) error {
 	v, write, err := look(ctx)
 	if err != nil {
@@ -126,19 +128,19 @@ func (p *program) lookOnce(ctx context.Context, look lookAtFleet, o fleetOptions
 	return p.redrawFleet(v, o)
 }
 
-// redrawFleet shows a look at the fleet, in the place of the one before where the terminal is watched.
+// redrawFleet shows a view of the fleet. On a watched terminal it replaces the one before.
 func (p *program) redrawFleet(v *fleet.View, o fleetOptions) error {
 	if f := cli.File(p.Out); o.watch && f != nil && cli.Terminal(p.Out) && !p.json {
-		_, _ = io.WriteString(f, "\x1b[H\x1b[2J") // a terminal that is gone needs nothing more
+		_, _ = io.WriteString(f, "\x1b[H\x1b[2J") // an error of a closed terminal is ignored
 	}
 	return p.showFleet(v, o)
 }
 
-// lookAtFleet looks at a fleet. write writes the files that were asked for.
+// lookAtFleet reads the records of the fleet. The returned function writes the files of --html and --metrics.
 type lookAtFleet func(context.Context) (v *fleet.View, write func() error, err error)
 
-// fleetLook opens the store for looks at the fleet, each of which relies on the keys of hosts that the one before has
-// seen.
+// fleetLook opens the store and returns a function that reads the fleet. Each call relies on the host keys that the
+// call before has seen.
 func (p *program) fleetLook(ctx context.Context, o fleetOptions) (look lookAtFleet, done func(), err error) {
 	client, s, done, err := p.readerAndStore(ctx)
 	if err != nil {
@@ -183,8 +185,8 @@ func (p *program) fleetLook(ctx context.Context, o fleetOptions) (look lookAtFle
 	}, done, nil
 }
 
-// check refuses a project or a channel that neither the store nor a host knows: an empty table would say that all is
-// well.
+// check returns an error for a project or a channel that is neither in the store nor followed by a host. An empty table
+// would mean that all hosts are well.
 func (o fleetOptions) check(v *fleet.View, list []trust.Listing) error {
 	if len(v.Hosts) > 0 {
 		return nil
@@ -205,7 +207,7 @@ func (o fleetOptions) check(v *fleet.View, list []trust.Listing) error {
 		"`corpus ls` lists the channels")
 }
 
-// writeMetrics replaces the file of figures, so that a scrape never sees half of it.
+// writeMetrics replaces the metrics file atomically.
 func (p *program) writeMetrics(v *fleet.View, file string) error {
 	if file == "" {
 		return nil
@@ -221,7 +223,7 @@ func (p *program) writeMetrics(v *fleet.View, file string) error {
 	return p.answer(metricsWritten{file, len(v.Hosts)}, "wrote figures of %s: %s", hostCountOf(len(v.Hosts)), file)
 }
 
-// metricsWritten is the answer of `corpus fleet --metrics`.
+// metricsWritten is the output of `corpus fleet --metrics`.
 type metricsWritten struct {
 	File  string `json:"file"`
 	Hosts int    `json:"hosts"`

@@ -20,7 +20,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// pagesWritten is the answer of `corpus fleet --html`.
+// pagesWritten is the output of `corpus fleet --html`.
 type pagesWritten struct {
 	First string `json:"first"` // the page to begin with
 	Hosts int    `json:"hosts"`
@@ -52,7 +52,7 @@ func (p *program) writePages(ctx context.Context, s store.Store, client *trust.C
 	return p.answer(pagesWritten{first, hosts}, "wrote pages of %s: %s", hostCountOf(hosts), first)
 }
 
-// pagesInto is where pages go, and the first of them.
+// pagesInto returns the output for pages, and the path or URL of the first page.
 func (p *program) pagesInto(into string) (out pages.Output, first string, err error) {
 	if strings.Contains(into, "://") {
 		s, err := stores.OpenAs(into, stores.Options{Retry: store.RetryPolicy{Total: p.retry, Waiting: p.waiting(),
@@ -75,7 +75,7 @@ func (p *program) pagesInto(into string) (out pages.Output, first string, err er
 	return inDirectory{root}, "file://" + filepath.Join(dir, "index.html"), nil
 }
 
-// inDirectory writes pages into a directory. They are not synced: another look writes them again.
+// inDirectory writes pages into a directory. The files are not synced, since every call writes all of them.
 type inDirectory struct{ root *os.Root }
 
 func (d inDirectory) Page(_ context.Context, name string, content []byte) error {

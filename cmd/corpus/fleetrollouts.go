@@ -16,8 +16,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// stoppedRollouts are the rollouts that only a person ends. They are read of channels that have hosts behind what they
-// name: elsewhere every host has it.
+// stoppedRollouts returns the rollouts that only a person can continue or end. It reads the rollouts of channels with
+// hosts that do not run the current release; in other channels, every host runs it.
 func stoppedRollouts(ctx context.Context, client *trust.Client, s store.Store,
 	rows []fleet.Row) (found []fleet.Attention) {
 	seen := map[artifact.Ref]bool{}
@@ -41,7 +41,7 @@ func stoppedRollouts(ctx context.Context, client *trust.Client, s store.Store,
 	return found
 }
 
-// stopped is what a person should know of a rollout that is halted or paused.
+// stopped returns a message for people if a rollout is halted or paused.
 func (u *underway) stopped() (fleet.Attention, bool) {
 	state, next := u.next(1, 0)
 	what := map[string]string{"halted": fleet.Halted, "paused": fleet.Paused}[state]
@@ -59,7 +59,7 @@ func (u *underway) stopped() (fleet.Attention, bool) {
 	return a, true
 }
 
-// shownRollouts are the rollouts of all channels, as pages show them.
+// shownRollouts returns the rollouts of all channels for the pages.
 func shownRollouts(ctx context.Context, client *trust.Client, s store.Store, list []trust.Listing) (all []pages.Rollout,
 	err error) {
 	for _, l := range list {

@@ -11,7 +11,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// noHost says why a table of the fleet is empty.
+// noHost returns the reason why a table of the fleet is empty.
 func (o fleetOptions) noHost() string {
 	text := "no host"
 	if o.project != "" || o.channel != "" {
@@ -70,7 +70,7 @@ func (p *program) printRows(rows []fleet.Row) error {
 	return w.Flush()
 }
 
-// number is a count in a table, in which what does not exist does not draw the eye.
+// number formats a count for a table: "-" for 0, which draws less attention.
 func number(n int) string {
 	if n == 0 {
 		return "-"
@@ -78,7 +78,7 @@ func number(n int) string {
 	return strconv.Itoa(n)
 }
 
-// mostOnLine is how many hosts a line names.
+// mostOnLine is the maximum number of hosts that a line lists.
 const mostOnLine = 5
 
 func (p *program) printAttention(all []fleet.Attention) error {

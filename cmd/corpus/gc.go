@@ -122,7 +122,7 @@ func (p *program) prune(c *cobra.Command, publisher *publish.Publisher, keep int
 	return pruned, err
 }
 
-// days is a duration that may be written in days: 90d.
+// days is a duration that may also be given in days, such as 90d.
 type days time.Duration
 
 func (d *days) String() string {
@@ -132,10 +132,10 @@ func (d *days) String() string {
 	return time.Duration(*d).String()
 }
 
-// Type names the value in the help.
+// Type returns the name of the value's type for help texts.
 func (d *days) Type() string { return "duration" }
 
-// Set reads days, or a duration such as 720h.
+// Set parses a number of days or a duration such as 720h.
 func (d *days) Set(text string) error {
 	number, inDays := strings.CutSuffix(text, "d")
 	if n, err := strconv.ParseUint(number, 10, 16); inDays && err == nil && n > 0 {
@@ -150,7 +150,7 @@ func (d *days) Set(text string) error {
 	return nil
 }
 
-// oldReports removes old reports of hosts, and adds their bytes to what was collected; nil without --reports.
+// oldReports removes old reports of hosts, and adds their size to all.Bytes. It returns nil without --reports.
 func (p *program) oldReports(c *cobra.Command, publisher *publish.Publisher, age days, dry bool,
 	all *collect.Collected) (*collect.Tally, error) {
 	if age == 0 {

@@ -99,7 +99,7 @@ func (p *program) printMoves(moves []history.Move) error {
 	return w.Flush()
 }
 
-// histories are the moves of a project's channels, as pages show them.
+// histories returns the moves of a project's channels for the pages.
 func histories(ctx context.Context, s store.Store, client *trust.Client, l trust.Listing) ([]pages.History, error) {
 	moves, err := history.Read(ctx, s, client, l)
 	if err != nil {

@@ -35,11 +35,11 @@ type knownHost struct {
 	Key       hostkey.Public       `json:"key"`
 	Since     time.Time            `json:"since"`
 	Conflicts []hostkey.Registered `json:"conflicts,omitempty"`
-	// Current is how the host was after its newest run; nil where the store has no record of it that counts.
+	// Current is the state of the host after its newest run; nil if the store has no valid record of the host.
 	Current *currentHost `json:"current,omitempty"`
 }
 
-// currentHost is the record of a host with all that it says.
+// currentHost is the complete record of a host.
 type currentHost struct {
 	fleet.Host
 	hostrecord.Detail

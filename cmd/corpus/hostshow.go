@@ -58,7 +58,7 @@ failed there and why. It takes the right to list the store.`,
 	}
 }
 
-// current reads the record of a host; nil for none that counts.
+// current reads the record of a host. It returns nil if there is no valid record.
 func current(ctx context.Context, s store.Store, h knownHost) (*currentHost, error) {
 	known := hostkey.Registry{h.Host: append([]hostkey.Registered{{Key: h.Key, Since: h.Since}}, h.Conflicts...)}
 	keys := func(context.Context, store.Store) (hostkey.Registry, error) { return known, nil }
@@ -92,7 +92,7 @@ func (p *program) printCurrent(h *currentHost) error {
 	return w.Flush()
 }
 
-// stateText is the state of a host with what else is to be said of it.
+// stateText returns the state of a host followed by its other conditions, such as "silent".
 func stateText(h fleet.Host) string {
 	text := string(h.State)
 	for _, more := range []struct {

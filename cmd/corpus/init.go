@@ -19,7 +19,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// startedTree is the answer of init.
+// startedTree is the output of init.
 type startedTree struct {
 	Tree  string   `json:"tree"`
 	Kind  string   `json:"kind"`
@@ -57,7 +57,7 @@ that nginx serves. docs/packaging.md explains the files.`,
 	return c
 }
 
-// write fills the directory. Nothing is written if there is something in it.
+// write fills the directory. It writes nothing if the directory is not empty.
 func (b *startedTree) write() error {
 	if b.Tree == "" {
 		return diag.WithHint(errors.New("the name of the directory is empty"),
@@ -97,7 +97,7 @@ func (b *startedTree) write() error {
 	return nil
 }
 
-// isVacant returns an error for a directory that has something in it, and for what is not a directory.
+// isVacant returns an error if dir is neither missing nor an empty directory.
 func isVacant(dir string) error {
 	entries, err := os.ReadDir(dir)
 	switch {

@@ -35,7 +35,7 @@ the project my-app: CORPUS_KEY_MY_APP). Both hold one of:
 	return keys
 }
 
-// sealing is how new keys are encrypted.
+// sealing has the flags for the encryption of new keys.
 type sealing struct {
 	passphrase bool
 	recipients []string

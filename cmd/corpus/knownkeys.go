@@ -21,14 +21,14 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
-// keysCount is how long keys of hosts are relied on without another look. A key that is not known, or that did not
-// sign, is looked up at once; one that a person has forgotten elsewhere counts so much longer.
+// keysCount is the maximum age of cached host keys. If a key is unknown, or a signature is not valid, the keys are read
+// again at once. A key that another person has forgotten stays valid here for up to this time.
 const keysCount = 10 * time.Minute
 
-// knownKeys are the keys of hosts that this person's earlier looks have seen, so that a look at the fleet lists them
-// not each time.
+// knownKeys are the host keys that earlier commands of this user have read. With them, reading the fleet need not list
+// the keys each time.
 type knownKeys struct {
-	file string // "" where this person has no cache
+	file string // "" if this user has no cache
 	At   time.Time
 	Keys hostkey.Registry
 }
@@ -48,7 +48,7 @@ func (p *program) recallKeys() *knownKeys {
 	return k
 }
 
-// registry is what is known; nil where that is too old.
+// registry returns the cached keys, or nil if they are too old.
 func (k *knownKeys) registry(now time.Time) hostkey.Registry {
 	if age := now.Sub(k.At); age < 0 || age > keysCount {
 		return nil
@@ -56,7 +56,7 @@ func (k *knownKeys) registry(now time.Time) hostkey.Registry {
 	return k.Keys
 }
 
-// keep remembers keys that were read now.
+// keep stores keys that were just read.
 func (k *knownKeys) keep(p *program, keys hostkey.Registry, now time.Time) {
 	k.At, k.Keys = now, keys
 	if k.file == "" {
@@ -74,15 +74,16 @@ func (k *knownKeys) keep(p *program, keys hostkey.Registry, now time.Time) {
 	}
 }
 
-// forget lets the next look read the keys again, and does not remember which one a host had first.
+// forget makes the next command read the keys again, and removes the record of which key a host had first.
 func (k *knownKeys) forget(p *program, host string) {
 	delete(k.Keys, host)
 	k.keep(p, k.Keys, time.Time{})
 }
 
-// hostKeys reads the keys of hosts. Where a name has several, the one is its first that the newest rollout's roster
-// has, whose digest is signed, and otherwise the one that this person's earlier looks have seen: the user who may write
-// the registrations of others can move their times. client is asked for only then; an error means that there is none.
+// hostKeys returns a function that reads the keys of hosts. If a host has several keys, the first one that is in the
+// roster of the newest rollout is preferred, since the digest of a roster is signed; otherwise the one that earlier
+// commands of this user have seen. Times of registrations do not count: a user who may write registrations can change
+// them. client is only called for hosts with several keys; an error means that there is no client.
 func (p *program) hostKeys(client func(context.Context) (*trust.Client, error)) fleet.Keys {
 	return func(ctx context.Context, s store.Store) (hostkey.Registry, error) {
 		known, err := hostkey.List(ctx, s)
@@ -99,7 +100,7 @@ func (p *program) hostKeys(client func(context.Context) (*trust.Client, error)) 
 	}
 }
 
-// preferRosters puts the keys of rosters first, those of the newest rollout at last.
+// preferRosters makes the keys in rosters the first keys of their hosts; the newest rollout takes precedence.
 func (p *program) preferRosters(ctx context.Context, client *trust.Client, s store.Store,
 	known hostkey.Registry) error {
 	list, err := client.List(ctx)
@@ -135,7 +136,8 @@ func (p *program) preferRosters(ctx context.Context, client *trust.Client, s sto
 	return nil
 }
 
-// readerClient returns a client of the store for hostKeys, where there is a root of trust. done is called in the end.
+// readerClient returns a function that opens a client of the store for hostKeys, if there is a root of trust. done
+// closes the client.
 func (p *program) readerClient() (client func(context.Context) (*trust.Client, error), done func()) {
 	end := func() {}
 	client = func(ctx context.Context) (*trust.Client, error) {

@@ -23,7 +23,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// orchestrating is what the orchestrate command was given.
+// orchestrating has the flags and the state of the orchestrate command.
 type orchestrating struct {
 	*program
 	tree, minion, endpoint string
@@ -91,7 +91,7 @@ func (o *orchestrating) run(ctx context.Context, names []string) error {
 	return o.end(ctx, done)
 }
 
-// pass compiles and runs the program once, with everything read again.
+// pass reads all files again, and compiles and runs the program once.
 func (o *orchestrating) pass(ctx context.Context, names []string, dry bool) (*orchestrated, error) {
 	s, err := o.session(dry)
 	if err != nil {
@@ -126,7 +126,7 @@ func (o *orchestrating) compile(ctx context.Context, s *session.Session, names [
 	return s.Program(ctx, matches)
 }
 
-// session opens the trees.
+// session opens a session with the trees.
 func (o *orchestrating) session(dry bool) (*session.Session, error) {
 	h, err := host.Open(host.Options{}, host.Caches{})
 	if err != nil {
@@ -157,7 +157,7 @@ func (o *orchestrating) session(dry bool) (*session.Session, error) {
 	return session.New(settings), nil
 }
 
-// end shows what came out, keeps the report and gives the exit code.
+// end shows the results, stores the report and returns an error with the exit code.
 func (o *orchestrating) end(ctx context.Context, r *orchestrated) error {
 	kept, keepErr := r.keep(o.Getenv)
 	if o.json {

@@ -17,7 +17,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// orchestrated is what one pass came to.
+// orchestrated has the results of one pass.
 type orchestrated struct {
 	dry     bool
 	list    []*exec.Result
@@ -32,7 +32,8 @@ func changesOf(r *exec.Result) *value.Map {
 	return r.Changes
 }
 
-// sign is + for a resource that is made, - for one that is deleted, ~ for one that changes, ! for a failure.
+// sign returns + for a resource that is created, - for one that is deleted, ~ for one that changes, ! for a failure,
+// and = otherwise.
 func sign(r *exec.Result) string {
 	changes := changesOf(r)
 	old, hasOld := changes.Get("old")
@@ -66,7 +67,7 @@ func (o *orchestrated) wouldChange() bool {
 
 func (o *orchestrated) failures() int { return o.count()["!"] }
 
-// deletions are the resources that the plan deletes.
+// deletions returns the names of the resources that the plan deletes.
 func (o *orchestrated) deletions() (names []string) {
 	for _, r := range o.list {
 		if sign(r) == "-" {
@@ -76,7 +77,7 @@ func (o *orchestrated) deletions() (names []string) {
 	return names
 }
 
-// plan shows what would be done.
+// plan prints the planned changes.
 func (o *orchestrated) plan(w io.Writer) {
 	for _, r := range o.list {
 		s := sign(r)
@@ -97,7 +98,7 @@ func (o *orchestrated) plan(w io.Writer) {
 	}
 }
 
-// failed shows what failed.
+// failed prints the states that failed or have warnings.
 func (o *orchestrated) failed(w io.Writer) {
 	var list []*exec.Result
 	for _, r := range o.list {
@@ -108,7 +109,7 @@ func (o *orchestrated) failed(w io.Writer) {
 	(&orchestrated{list: list}).plan(w)
 }
 
-// show is the plan, or what failed of a run, with a line that counts.
+// show prints the plan, or after a run the failed states, and a line with the numbers of changes.
 func (o *orchestrated) show(w io.Writer) {
 	if o.dry {
 		o.plan(w)
@@ -124,7 +125,7 @@ func (o *orchestrated) show(w io.Writer) {
 		n["-"], verb[2], n["!"], o.took.Seconds())
 }
 
-// fields shows each field that differs.
+// fields prints each field that changes.
 func fields(w io.Writer, changes *value.Map) {
 	old, _ := changes.Value("old").(*value.Map)
 	new, _ := changes.Value("new").(*value.Map)
@@ -151,7 +152,7 @@ func fields(w io.Writer, changes *value.Map) {
 	}
 }
 
-// longest is how much of a value a plan shows.
+// longest is the maximum length, in bytes, of a value in a plan.
 const longest = 200
 
 func short(v any) string {
@@ -162,7 +163,7 @@ func short(v any) string {
 	return string(text)
 }
 
-// document is the report.
+// document returns the report as a mapping.
 func (o *orchestrated) document() *value.Map {
 	results := value.NewMap()
 	for _, r := range o.list {
@@ -178,10 +179,10 @@ func (o *orchestrated) document() *value.Map {
 // reportName is the name of a report, as a layout of its time.
 const reportName = "20060102T150405.000000000Z.json"
 
-// keptReports is how many reports are kept.
+// keptReports is the number of reports that are kept.
 const keptReports = 100
 
-// keep writes the report below the user's state directory.
+// keep writes the report below the user's state directory, and returns its path.
 func (o *orchestrated) keep(getenv func(string) string) (string, error) {
 	base := getenv("XDG_STATE_HOME")
 	if base == "" && getenv("HOME") != "" {
@@ -210,7 +211,7 @@ func (o *orchestrated) keep(getenv func(string) string) (string, error) {
 
 // prune removes the oldest reports. Other files in the directory stay.
 func prune(dir string) error {
-	entries, err := os.ReadDir(dir) // sorted by name, which is by time
+	entries, err := os.ReadDir(dir) // sorted by name, which begins with the time
 	if err != nil {
 		return err
 	}
@@ -227,7 +228,7 @@ func prune(dir string) error {
 	return nil
 }
 
-// progress shows each state as it ends, with its time.
+// progress prints each state when it ends, with its duration.
 type progress struct {
 	out  io.Writer
 	mu   sync.Mutex

@@ -20,7 +20,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// userData is what bootstrap prints, of the settings that a launch configuration gives.
+// userData returns the user data that `corpus bootstrap` prints for the settings of a launch configuration.
 func userData(settings *value.Map) (string, error) {
 	b, known := packaging.Bootstrap{Balance: value.Truth(settings.Value("elb"))}, []string{"elb"}
 	for name, field := range map[string]*string{"store": &b.Store, "agent": &b.Agent, "trust_root": &b.Root,
@@ -39,7 +39,7 @@ func userData(settings *value.Map) (string, error) {
 	return b.UserData()
 }
 
-// trees takes the directories of a tree, or what a minion file says.
+// trees sets the directories of SLS files from --tree, or from the minion file of -c.
 func (o *orchestrating) trees(s *session.Settings) error {
 	switch {
 	case (o.tree == "") == (o.minion == ""):
@@ -82,7 +82,7 @@ func (o *orchestrating) trees(s *session.Settings) error {
 	return err
 }
 
-// existing are those of directories that exist.
+// existing returns the directories that exist.
 func existing(dirs ...string) (all []string, err error) {
 	for _, dir := range dirs {
 		info, err := os.Stat(dir)
@@ -97,7 +97,7 @@ func existing(dirs ...string) (all []string, err error) {
 	return all, nil
 }
 
-// given takes the grains and the pillar of the command line.
+// given sets the grains and the pillar of the command line.
 func (o *orchestrating) given(s *session.Settings) error {
 	args, grains := session.ParseArguments(o.set)
 	if len(args) > 0 {
@@ -131,7 +131,7 @@ func (o *orchestrating) given(s *session.Settings) error {
 	return nil
 }
 
-// agreed asks whether what the plan deletes may go.
+// agreed returns an error unless the user confirms the deletions of the plan.
 func (o *orchestrating) agreed(ctx context.Context, deletions []string) error {
 	if len(deletions) == 0 || o.yes {
 		return nil

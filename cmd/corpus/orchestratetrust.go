@@ -14,9 +14,9 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/session"
 )
 
-// vouched refuses files that another user than root and the caller can change: a tree is a program that runs with the
-// rights of the user who plans it, and reads what that user may read. The directories of the trees count with
-// everything in them, and given files (of a minion's configuration, of the pillar) by themselves.
+// vouched returns an error for files that a user other than root and the caller can change: a tree is a program that
+// runs with the rights of the user who plans it, and reads what that user may read. The directories of the trees are
+// checked with everything in them. Given files (of a minion's configuration, of the pillar) are checked alone.
 func vouched(s *session.Settings, given []string) error {
 	root, err := walk.Open(walk.Options{Members: passwd.Members("")})
 	if err != nil {
@@ -42,19 +42,19 @@ func vouched(s *session.Settings, given []string) error {
 	return nil
 }
 
-// inherited reports whether a path means something that the program was started with, or a device.
+// inherited reports whether a path names a file descriptor that the program was started with, or a device.
 func inherited(path string) bool {
 	return strings.HasPrefix(filepath.Clean(path), "/dev/") || strings.HasPrefix(filepath.Clean(path), "/proc/")
 }
 
-// voucher looks at trees, at each directory once.
+// voucher checks trees, each directory once.
 type voucher struct {
 	root *walk.Root
 	seen map[string]bool
 }
 
-// tree refuses a directory in which another user can change something. Of the links in it the files and directories
-// count that they lead to.
+// tree returns an error for a directory in which another user can change something. Files and directories outside, to
+// which links in the directory lead, are checked too.
 func (v *voucher) tree(dir string) error {
 	if v.seen[dir] {
 		return nil
@@ -75,7 +75,7 @@ func (v *voucher) tree(dir string) error {
 	})
 }
 
-// path refuses a path that another user can change. One that does not exist is fine.
+// path returns an error for a path that another user can change. The path need not exist.
 func (v *voucher) path(path string, look func(*walk.Root, string, walk.Trust) error) error {
 	path, err := filepath.Abs(path)
 	if err != nil {

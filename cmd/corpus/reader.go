@@ -17,7 +17,7 @@ func (p *program) reader(ctx context.Context) (client *trust.Client, done func()
 	return client, done, err
 }
 
-// readerAndStore is reader, with the store that it reads.
+// readerAndStore is like reader, and also returns the store.
 func (p *program) readerAndStore(ctx context.Context) (client *trust.Client, s store.Store, done func(), err error) {
 	if s, err = p.openStore(); err != nil {
 		return nil, nil, nil, err
@@ -72,8 +72,8 @@ func fresh(ctx context.Context, s store.Store, root []byte, memory string) (clie
 	return client, dir, done, nil
 }
 
-// checkMemory returns an error if the metadata that publishers with these keys have seen is damaged: without it, a
-// store that went back in time would not be noticed.
+// checkMemory returns an error if the metadata that publishers with these keys have seen is damaged: without it, an
+// older state of the store would not be noticed.
 func (p *program) checkMemory() error {
 	if p.keys == "" {
 		return nil
@@ -81,8 +81,8 @@ func (p *program) checkMemory() error {
 	return trust.CheckKept(filepath.Join(p.keys, seenName))
 }
 
-// memoryOf returns the directory with what was seen of the store with this root: by publishers with these keys, or
-// else by earlier commands of this user, in the cache. It returns "" if there is none.
+// memoryOf returns the directory with the metadata that was read earlier from the store with this root: by publishers
+// with these keys, or else by earlier commands of this user, in the cache. It returns "" if there is none.
 func (p *program) memoryOf(root []byte) string {
 	if p.keys != "" {
 		beside := filepath.Join(p.keys, seenName)
@@ -97,7 +97,7 @@ func (p *program) memoryOf(root []byte) string {
 	return filepath.Join(cache, seenName, fmt.Sprintf("%x", sha256.Sum256(root)))
 }
 
-// cacheDir is the directory of what this person's earlier looks have seen; "" where there is none.
+// cacheDir returns the cache directory of this user; "" if there is none.
 func (p *program) cacheDir() string {
 	cache := p.Getenv("XDG_CACHE_HOME")
 	if home := p.Getenv("HOME"); cache == "" && home != "" {
@@ -109,7 +109,7 @@ func (p *program) cacheDir() string {
 	return filepath.Join(cache, "corpus")
 }
 
-// remember stores in the cache what a command has seen. The directory of publishers is not changed.
+// remember stores the metadata that a command has read in the cache. The directory of publishers is not changed.
 func (p *program) remember(memory, dir string, root []byte) {
 	if memory == "" || p.keys != "" && memory == filepath.Join(p.keys, seenName) {
 		return

@@ -18,7 +18,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// rolloutMove is a command that signs a move of a channel's rollout.
+// rolloutMove is a command that signs a move of a rollout, such as pause.
 type rolloutMove struct {
 	name, short, long string
 	do                func(ctx context.Context, publisher *publish.Publisher,
@@ -89,7 +89,7 @@ func abortRollout(ctx context.Context, publisher *publish.Publisher, ref artifac
 		ref, result.Version), err
 }
 
-// resumeRollout forgets failures only where the rollout has stopped at them.
+// resumeRollout resumes a rollout. It forgives earlier failures only if they have stopped the rollout.
 func (p *program) resumeRollout(ctx context.Context, publisher *publish.Publisher, ref artifact.Ref) (releases.Steered,
 	string, error) {
 	u, err := publisherRollout(ctx, publisher, ref)
@@ -105,8 +105,8 @@ func (p *program) resumeRollout(ctx context.Context, publisher *publish.Publishe
 	return result, text, err
 }
 
-// stopsAt is a time up to which failures have to be forgotten so that the rollout continues; zero where none stop it.
-// The store's clock may be ahead of this one, so the time is after all that the store has.
+// stopsAt returns the time up to which failures have to be forgiven so that the rollout continues; zero if no failure
+// stops it. The store's clock may be ahead of the local clock, so the time is after all results in the store.
 func (u *underway) stopsAt() time.Time {
 	start := u.rollout.Start
 	start.Paused = false
@@ -201,7 +201,7 @@ func (p *program) rolloutBack(ctx context.Context, ref artifact.Ref, urgent bool
 	return starter.answer(ref, release, fmt.Sprintf("%s is %s, as before its last rollout", ref, release.Version))
 }
 
-// exampleOf returns the shortest line of a move.
+// exampleOf returns the shortest command line of a move, for help texts.
 func exampleOf(move string) string {
 	return strings.Join([]string{"  corpus", "rollout", move, "myapp production --store s3://bucket/prefix --keys keys"},
 		" ")

@@ -21,7 +21,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// planFlags are the flags that change a plan. Those that are not given leave it unchanged.
+// planFlags are the flags that change a plan. A flag that is not given leaves its part of the plan unchanged.
 type planFlags struct {
 	waves, haltAt, atOnce, healthy   string
 	windows, canaries, last, regions []string
@@ -46,7 +46,7 @@ func (f *planFlags) add(c *cobra.Command) {
 	f.given = func(name string) bool { return flags.Changed(name) }
 }
 
-// planFlagNames are the names of these flags.
+// planFlagNames returns the names of the flags of planFlags.
 func planFlagNames() []string {
 	return []string{"waves", "halt-at", "at-once", "healthy", "window", "canary", "last", "regions"}
 }
@@ -56,7 +56,7 @@ func (f *planFlags) any() bool {
 	return slices.ContainsFunc(planFlagNames(), f.given)
 }
 
-// change writes into a plan what the flags say, and returns every mistake in them and in the plan.
+// change sets the parts of a plan for which a flag was given, and returns every mistake in the flags and in the plan.
 func (f *planFlags) change(p *rollout.Plan) error {
 	errs := []error{
 		parsed(f, "waves", f.waves, rollout.ParseWaves, &p.Waves),
@@ -99,7 +99,7 @@ func listed(f *planFlags, name string, items []string, into *[]string) {
 	}
 }
 
-// written are the items of a list that are not empty: an empty one alone empties the list.
+// written returns the items that are not empty. A list of one empty item therefore empties the list of the plan.
 func written(items []string) []string {
 	return slices.DeleteFunc(slices.Clone(items), func(s string) bool { return strings.TrimSpace(s) == "" })
 }
@@ -186,8 +186,8 @@ func (p *program) setPlan(ctx context.Context, ref artifact.Ref, change func(*ro
 	return p.answer(result, "%s", text)
 }
 
-// mayEndPlan refuses to take a plan away while a rollout by it has not arrived: every other host would take the release
-// at once.
+// mayEndPlan returns an error if a rollout by the plan is not complete: without the plan, every other host would take
+// the release at once.
 func mayEndPlan(ctx context.Context, publisher *publish.Publisher, ref artifact.Ref) error {
 	n, err := publisher.View(ctx)
 	if err != nil {
@@ -227,7 +227,7 @@ func (p *program) showPlan(ctx context.Context, ref artifact.Ref) error {
 	return p.answer(result, "%s", planText(result))
 }
 
-// planText shows a plan to a person.
+// planText returns a plan as text for people.
 func planText(r projects.Planned) string {
 	if r.Plan == nil {
 		return fmt.Sprintf("%s has no rollout plan: its hosts take a release as soon as they see it", r.Ref)
@@ -243,7 +243,7 @@ func planText(r projects.Planned) string {
 		}
 		fmt.Fprintf(w, "  wave %s\t%s of the hosts%s\n", trust.Printable(r.Plan.WaveName(i)), wave.Share, after)
 	}
-	_ = w.Flush() // a strings.Builder takes everything
+	_ = w.Flush() // a strings.Builder never returns an error
 	fmt.Fprintf(&b, "  stops at %s, %s of a cluster at once", haltText(r.Plan.Halt), r.Plan.AtOnce)
 	for _, list := range []struct {
 		what  string
@@ -260,7 +260,7 @@ func planText(r projects.Planned) string {
 	return b.String()
 }
 
-// haltText says when a rollout stops by itself.
+// haltText returns the limits of failures at which a rollout halts.
 func haltText(h rollout.Halt) string {
 	count, share := diag.Count(h.Hosts, "failed host"), fmt.Sprintf("%s of the finished ones (from %d on)", h.Share,
 		rollout.ShareCountsFrom)
@@ -282,7 +282,7 @@ func windowTexts(windows []rollout.Window) (texts []string) {
 	return texts
 }
 
-// shortly is a duration for a person, without what is too small to matter.
+// shortly formats a duration for people, rounded to minutes or hours if it is long.
 func shortly(d time.Duration) string {
 	switch {
 	case d < time.Minute:

@@ -24,8 +24,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// How long ago the newest report of a host may be: one that is divided into waves, since a wave waits for its hosts,
-// and one whose agent is looked at, since it may come back.
+// inRoster is the maximum age of the newest report of a host that is put into a wave, since a wave waits for its hosts.
+// mayAgain is the maximum age for hosts whose agent version is checked, since a silent host may run again.
 const (
 	inRoster = 24 * time.Hour
 	mayAgain = 7 * 24 * time.Hour
@@ -47,12 +47,12 @@ type begun struct {
 	start  rollout.Start
 	roster hosts.Roster
 	kept   bool
-	ends   string   // version whose rollout ends before it arrived; "" for none
-	taken  []string // hosts with another key than the last rollout had for them
-	others int      // hosts of the channel that sign no reports
+	ends   string   // version whose rollout ends before it is complete; "" for none
+	taken  []string // hosts whose key differs from the one in the last roster
+	others int      // hosts of the channel whose reports are not signed
 }
 
-// starts lets a publisher start rollouts.
+// starts makes a publisher start rollouts.
 func (p *program) starts(publisher *publish.Publisher, urgent bool) *starter {
 	s := &starter{program: p, store: publisher.Store, begun: map[string]*begun{}}
 	publisher.Start, publisher.Urgent = s.begin, urgent
@@ -70,7 +70,7 @@ func (s *starter) begin(ctx context.Context, b publish.Beginning) (*rollout.Star
 	}
 	made := s.begun[of]
 	if b.Before == nil && len(made.roster.Hosts) == 0 {
-		return nil, nil, nil // it is the first release, and there is no host that it could harm
+		return nil, nil, nil // the first release of the channel: there are no hosts that it could harm
 	}
 	made.start.Before, made.start.Urgent, made.ends = b.Before, b.Urgent, ""
 	if earlier := b.Earlier; earlier != nil && !earlier.Aborted && earlier.Before != nil && b.Before != nil &&
@@ -89,15 +89,15 @@ func (s *starter) begin(ctx context.Context, b publish.Beginning) (*rollout.Star
 	return &start, keep, nil
 }
 
-// arrived reports whether the release that a channel names has come to its hosts: enough of each wave are healthy, and
-// nothing stops its rollout. A release that has not is nothing to go back to, and neither is one of which that is not
-// known.
+// arrived reports whether the rollout of the release that a channel names is complete: enough hosts of each wave are
+// healthy, and nothing stops it. Only such a release is one to return to. arrived returns false if the results cannot
+// be read.
 func (s *starter) arrived(ctx context.Context, b publish.Beginning) bool {
 	u := &underway{ref: b.Ref, plan: b.Plan, now: time.Now()}
 	return u.read(ctx, s.store, *b.Earlier) == nil && u.arrived()
 }
 
-// prepare divides the hosts that follow a channel.
+// prepare divides the hosts that follow a channel into waves.
 func (s *starter) prepare(ctx context.Context, b publish.Beginning) (*begun, error) {
 	now := time.Now()
 	all, err := fleet.Followers(ctx, s.store, hostkey.List, b.Ref, now.Add(-mayAgain))
@@ -134,10 +134,10 @@ func (s *starter) prepare(ctx context.Context, b publish.Beginning) (*begun, err
 	return made, err
 }
 
-// takenOver takes their key from followers that signed with another key than the last roster of the channel has for
-// them, while that key is registered still. Which key was registered first is seen by the store's times, which users
-// who may write there change by writing again; a roster is signed. A person forgets the key of a machine that was
-// replaced, and then its new key counts.
+// takenOver removes the keys of followers that signed with a key other than the one in the last roster of the channel,
+// as long as that older key is registered. The order of registrations follows the store's times, which users who may
+// write there can change; a roster is signed. If a machine was replaced, a person forgets the old key, and the new key
+// becomes valid.
 func (s *starter) takenOver(ctx context.Context, b publish.Beginning, all []fleet.Follower) (names []string,
 	err error) {
 	if b.Earlier == nil {
@@ -145,7 +145,7 @@ func (s *starter) takenOver(ctx context.Context, b publish.Beginning, all []flee
 	}
 	last, _, err := hosts.FetchRoster(ctx, s.store, b.Ref, *b.Earlier)
 	if err != nil {
-		return nil, nil // the rollout is long over, or never began: there is nothing to compare with
+		return nil, nil // the rollout is long over, or never began: there is no roster to compare with
 	}
 	known, err := hostkey.List(ctx, s.store)
 	if err != nil {
@@ -166,8 +166,8 @@ func (s *starter) takenOver(ctx context.Context, b publish.Beginning, all []flee
 	return names, nil
 }
 
-// newBegun makes a roster of the hosts that signed a report since a time. Of names that one key has signed for, since a
-// host was renamed, the newest one counts.
+// newBegun makes a roster of the hosts that signed a report after the given time. If a host was renamed, its key has
+// signed for several names, and the newest name counts.
 func newBegun(all []fleet.Follower, since time.Time) *begun {
 	made, byKey := &begun{}, map[hostkey.Public]fleet.Follower{}
 	for _, f := range all {
@@ -194,8 +194,8 @@ func newRolloutID(now time.Time) (string, error) {
 	return now.UTC().Format("20060102t150405") + "-" + hex.EncodeToString(chance), nil
 }
 
-// oldAgents refuses a rollout while hosts of the channel have agents that are older than the plan takes: they would
-// take the release at once.
+// oldAgents returns an error if hosts of the channel have agents that are older than the plan requires: they would take
+// the release at once.
 func oldAgents(b publish.Beginning, all []fleet.Follower) error {
 	if b.Plan.Agent == "" {
 		return nil
@@ -216,13 +216,13 @@ func oldAgents(b publish.Beginning, all []fleet.Follower) error {
 			"`corpus project rollout %s %s --agent VERSION`", b.Ref.Project, b.Ref.Channel))
 }
 
-// placed is a release that a channel names now, and the rollout by which its hosts take it.
+// placed is a release that a channel names, and its rollout.
 type placed struct {
 	artifact.Release
 	Rollout *rollout.Start `json:"rollout,omitempty"`
 }
 
-// answer tells which rollout has started, after the text that says what the channel is now.
+// answer prints the text, and the rollout that was started.
 func (s *starter) answer(ref artifact.Ref, release artifact.Release, text string) error {
 	made := s.begun[ref.String()+" "+string(release.Digest)]
 	if made == nil || !made.kept {

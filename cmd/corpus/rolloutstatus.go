@@ -16,25 +16,25 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// underway is the rollout of a channel, as its pointer and the store have it.
+// underway is the rollout of a channel: its signed start and plan, and the results in the store.
 type underway struct {
 	ref     artifact.Ref
 	version string // that the channel names
-	brings  string // version that is rolled out, also after it was aborted; "" where the project does not sign it any more
+	brings  string // version that is rolled out, also after an abort; "" if the project has removed it
 	plan    rollout.Plan
 	rollout hosts.Rollout
 	seen    hosts.Evidence
 	now     time.Time
 }
 
-// The errors for a channel that has nothing to look at.
+// Errors about channels without a rollout.
 var (
 	errNoRollout = errors.New("it has no rollout")
 	errNoPlan    = errors.New("its plan was removed, so its hosts take the release at once")
 )
 
-// loadRollout reads the rollout of a channel and the results of its hosts. The error wraps errNoRollout or errNoPlan
-// where there is none; the version that the channel names is known then.
+// loadRollout reads the rollout of a channel and the results of its hosts. If there is none, the error wraps
+// errNoRollout or errNoPlan, and the version that the channel names is set nevertheless.
 func loadRollout(ctx context.Context, client *trust.Client, s store.Store, ref artifact.Ref) (*underway, error) {
 	_, pointer, err := client.Named(ctx, ref)
 	var withdrawn *trust.Withdrawn
@@ -60,8 +60,8 @@ func loadRollout(ctx context.Context, client *trust.Client, s store.Store, ref a
 	return u, u.read(ctx, s, *pointer.Rollout)
 }
 
-// versionOf is the version that the last rollout of a channel brings, also after it was aborted; "" where the project
-// does not sign it any more.
+// versionOf returns the version that the last rollout of a channel brings, also after an abort; "" if the project has
+// removed it.
 func versionOf(ctx context.Context, client *trust.Client, project string, pointer trust.Pointer) (string, error) {
 	if !pointer.Rollout.Aborted {
 		return pointer.Version, nil
@@ -99,7 +99,7 @@ func (u *underway) arrived() bool {
 	return u.stopsAt().IsZero()
 }
 
-// noRollout gives the error of a command that needs a rollout its exit code and hint.
+// noRollout adds the exit code and the hint to errors about channels without a rollout.
 func noRollout(ref artifact.Ref, err error) error {
 	if errors.Is(err, errNoRollout) || errors.Is(err, errNoPlan) {
 		return exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("%s: %w", ref, err),
@@ -118,15 +118,15 @@ type waveStatus struct {
 	Failed  int           `json:"failed"` // or rolled back
 	Waiting int           `json:"waiting"`
 	Open    bool          `json:"open"` // its hosts may take the release
-	Why     string        `json:"why"`  // they may, or not yet
+	Why     string        `json:"why"`  // reason why the hosts may take the release, or may not yet
 }
 
 // haltStatus is a halt that a host recorded.
 type haltStatus struct {
 	Host    string         `json:"host"`
-	At      time.Time      `json:"at"` // when the store got it
+	At      time.Time      `json:"at"` // when the store received it
 	Grounds *hosts.Grounds `json:"grounds,omitempty"`
-	Unread  string         `json:"unread,omitempty"` // why its grounds are not known
+	Unread  string         `json:"unread,omitempty"` // reason why its failures are not known
 }
 
 // failedHost is a host on which the release failed.
@@ -138,29 +138,30 @@ type failedHost struct {
 	At      time.Time     `json:"at"`
 }
 
-// rolloutStatus is the answer of `corpus rollout status`.
+// rolloutStatus is the output of `corpus rollout status`.
 type rolloutStatus struct {
 	Ref     artifact.Ref   `json:"ref"`
 	Version string         `json:"version"`          // that the channel names
-	Brings  string         `json:"brings,omitempty"` // version that is rolled out, also after it was aborted
+	Brings  string         `json:"brings,omitempty"` // version that is rolled out, also after an abort
 	State   string         `json:"state"`            // none, running, paused, halted, aborted or finished
-	Next    string         `json:"next"`             // what comes next
+	Next    string         `json:"next"`             // the next event, in words
 	Start   *rollout.Start `json:"rollout,omitempty"`
 	Plan    *rollout.Plan  `json:"plan,omitempty"`
 	Waves   []waveStatus   `json:"waves,omitempty"`
 	Failed  []failedHost   `json:"failed,omitempty"`
 	Halts   []haltStatus   `json:"halts,omitempty"`
-	// names in the store that count for nothing; the first ones, at most 20
+	// number of names in the store that are not valid results
 	Ignored int `json:"ignored,omitempty"`
-	// hosts whose results another key signed than the roster has: the rollout waits for them
+	// hosts whose results are signed with a key that is not in the roster: the rollout waits for them
 	Rekeyed []string  `json:"rekeyed,omitempty"`
-	Summary time.Time `json:"summary,omitzero"` // when the summary was made that this is from
+	Summary time.Time `json:"summary,omitzero"` // when the summary was made, if the results are from one
 }
 
-// mostHalts is how many halts are shown; a rollout continues after the first one of an epoch only by a person.
+// mostHalts is the maximum number of halts that are shown. After the first halt of an epoch, a rollout continues only
+// if a person resumes it.
 const mostHalts = 5
 
-// status says how a rollout stands.
+// status returns the state of a rollout with the progress of its waves.
 func (u *underway) status(ctx context.Context, s store.Store) rolloutStatus {
 	start := u.rollout.Start
 	r := rolloutStatus{Ref: u.ref, Version: u.version, Brings: u.brings, Start: &start, Plan: &u.plan,
@@ -205,7 +206,8 @@ func (u *underway) verdict(wave int) rollout.Verdict {
 	return rollout.Decide(u.plan, u.rollout.Start, wave, u.now, u.seen.View(u.now))
 }
 
-// tooFew says what a wave waits for, and that it waits for good where none of the hosts that could be healthy is left.
+// tooFew returns a text that says how many healthy hosts a wave lacks, and whether it waits forever because too many of
+// its hosts failed.
 func (u *underway) tooFew(v rollout.Verdict) string {
 	for i := range u.plan.Waves {
 		if u.plan.WaveName(i) != v.Wave {
@@ -227,7 +229,8 @@ func (u *underway) tooFew(v rollout.Verdict) string {
 	return v.String()
 }
 
-// waitsAt is the first wave whose hosts do not take the release yet; the number of waves where all do.
+// waitsAt returns the index of the first wave whose hosts do not take the release yet; the number of waves if all hosts
+// take it.
 func (u *underway) waitsAt() int {
 	for i := range u.plan.Waves {
 		if !u.verdict(i).Take {
@@ -237,7 +240,7 @@ func (u *underway) waitsAt() int {
 	return len(u.plan.Waves)
 }
 
-// next says how a rollout stands, and what comes next.
+// next returns the state of a rollout, and a sentence about the next event.
 func (u *underway) next(waiting, failed int) (state, next string) {
 	of := u.ref.Project + " " + u.ref.Channel
 	v := u.verdict(len(u.plan.Waves) - 1)
@@ -269,7 +272,7 @@ func (u *underway) next(waiting, failed int) (state, next string) {
 	return "running", fmt.Sprintf("%s may take the release at the next look", diag.Count(waiting, "host"))
 }
 
-// publisherRollout is loadRollout for a publisher that is about to steer it.
+// publisherRollout is like loadRollout, for a publisher that is about to change the rollout.
 func publisherRollout(ctx context.Context, publisher *publish.Publisher, ref artifact.Ref) (*underway, error) {
 	n, err := publisher.View(ctx)
 	if err != nil {

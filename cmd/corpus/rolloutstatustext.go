@@ -51,7 +51,7 @@ func (p *program) rolloutStatus(ctx context.Context, ref artifact.Ref) error {
 	return p.answer(r, "%s", strings.TrimRight(r.text(), "\n"))
 }
 
-// text shows a rollout to a person.
+// text returns the state of a rollout as text for people.
 func (r rolloutStatus) text() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: rollout of %s is %s", r.Ref, r.rolledOut(), r.State)
@@ -69,7 +69,7 @@ func (r rolloutStatus) text() string {
 		fmt.Fprintf(w, "  %s\t%s\t%d\t%d\t%d\t%d\t%s\n", trust.Printable(wave.Name), wave.Share, wave.Hosts, wave.Healthy,
 			wave.Failed, wave.Waiting, why)
 	}
-	_ = w.Flush() // a strings.Builder takes everything
+	_ = w.Flush() // a strings.Builder never returns an error
 	for _, f := range r.Failed[:min(len(r.Failed), mostNamed)] {
 		fmt.Fprintf(&b, "  %s: %s in wave %s, run %s at %s\n", f.Outcome, f.Host, f.Wave, f.Run, stamp(f.At))
 	}
@@ -105,7 +105,8 @@ func (r rolloutStatus) text() string {
 	return b.String()
 }
 
-// rolledOut is the version that is rolled out, or its digest where the channel names another one by now.
+// rolledOut returns the version that is rolled out, also after an abort, or the digest of its release if the version is
+// not known.
 func (r rolloutStatus) rolledOut() string {
 	switch {
 	case !r.Start.Aborted:

@@ -20,10 +20,10 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// mostSimulated is how many hosts are simulated at most.
+// mostSimulated is the maximum number of simulated hosts.
 const mostSimulated = 1_000_000
 
-// simulation is what `corpus rollout simulate` is given.
+// simulation has the flags of `corpus rollout simulate`.
 type simulation struct {
 	plan                           planFlags
 	params                         simulate.Params
@@ -101,7 +101,7 @@ orders, and region1, region2 and so on; clusters are region1-0, region2-1 and so
 	return c
 }
 
-// channelPlan reads the plan of a channel; one without a plan is an error.
+// channelPlan reads the plan of a channel. It returns an error if there is none.
 func (p *program) channelPlan(ctx context.Context, ref artifact.Ref) (rollout.Plan, error) {
 	client, done, err := p.reader(ctx)
 	if err != nil {
@@ -158,7 +158,7 @@ func (s *simulation) read(plan rollout.Plan) error {
 	return errors.Join(append(errs, s.checkTimes(), s.place())...)
 }
 
-// checkTimes refuses times that would let a simulation run for hours.
+// checkTimes returns an error for durations with which a simulation would take hours.
 func (s *simulation) checkTimes() error {
 	var errs []error
 	for name, d := range map[string]time.Duration{"tick": s.params.Tick, "deploy": s.params.Deploy} {
@@ -179,7 +179,7 @@ func (s *simulation) checkTimes() error {
 	return errors.Join(errs...)
 }
 
-// place reads the region or cluster in which the release fails.
+// place parses the region or cluster in which the release fails.
 func (s *simulation) place() error {
 	if s.in == "" || s.params.Hosts < 1 || s.params.Hosts > mostSimulated || s.params.Regions < 1 || s.params.Cluster < 1 {
 		return nil
@@ -197,14 +197,14 @@ func (s *simulation) place() error {
 	return nil
 }
 
-// simulated is the answer of `corpus rollout simulate`.
+// simulated is the output of `corpus rollout simulate`.
 type simulated struct {
 	Plan rollout.Plan    `json:"plan"`
 	Bad  simulate.Result `json:"bad"`
 	Good simulate.Result `json:"good"`
 }
 
-// both simulates the release that fails, and a good one.
+// both simulates a release that fails, and a good one.
 func (s *simulation) both() simulated {
 	good := s.params
 	good.Fails = simulate.Failures{}

@@ -10,13 +10,13 @@ import (
 	"github.com/corpus-agent/corpus-agent/cmd/cli"
 )
 
-// pattern is a row of the table of ways to fail.
+// pattern is a row of the table of failure patterns.
 type pattern struct {
 	Fails string          `json:"fails"`
 	Bad   simulate.Result `json:"bad"`
 }
 
-// patternsOf simulates each way to fail.
+// patternsOf simulates each failure pattern.
 func patternsOf(params simulate.Params) []pattern {
 	var rows []pattern
 	for _, one := range simulate.Patterns() {
@@ -55,7 +55,8 @@ func (p *program) simulatePatterns(s simulation) error {
 	return errors.Join(append(broken, err)...)
 }
 
-// patternCells are the cells of a row: hosts that it reaches, hosts that it fails on, and when it stops.
+// patternCells returns the cells of a row: the number of hosts that took the release, the number of hosts on which it
+// failed, and the time at which the rollout stopped.
 func patternCells(r simulate.Result) []string {
 	stops := "never"
 	if r.Stopped != "" {

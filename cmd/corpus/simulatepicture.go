@@ -13,7 +13,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// broken is an error where a rule of rollouts did not hold in a simulation, which is a mistake in this program.
+// broken returns an error if a simulation violated a rule of rollouts, which is a mistake in this program.
 func (r simulated) broken() error {
 	var errs []error
 	for _, text := range append(append([]string{}, r.Bad.Broken...), r.Good.Broken...) {
@@ -50,15 +50,16 @@ func goodText(r simulate.Result) string {
 	return fmt.Sprintf("it reaches all %s in %s", diag.Count(r.Hosts, "host"), shortly(r.Ended))
 }
 
-// percent is a part of a whole, for a person.
+// percent formats a fraction as a percentage.
 func percent(part, whole int) string {
 	return fmt.Sprintf("%.3g%%", float64(part)*100/float64(max(whole, 1)))
 }
 
-// across is how many columns a picture has.
+// across is the number of columns of a picture.
 const across = 60
 
-// picture draws which share of each wave took the release until when: a row for each wave, and time from left to right.
+// picture draws the share of each wave that took the release over time: a row for each wave, and time from left to
+// right.
 func picture(plan rollout.Plan, r simulate.Result) string {
 	end := max(r.Ended, r.StopAt, time.Minute)
 	taken := make([][]int, len(plan.Waves))
@@ -88,7 +89,7 @@ func picture(plan rollout.Plan, r simulate.Result) string {
 	}
 	left := shortly(end)
 	fmt.Fprintf(w, "\t\t 0%s%s\t\n", strings.Repeat(" ", max(across-1-len(left), 1)), left)
-	_ = w.Flush() // a strings.Builder takes everything
+	_ = w.Flush() // a strings.Builder never returns an error
 	legend := "  . some of the wave took it, : a half, # all"
 	if stop >= 0 {
 		legend += ", ! it stops"
@@ -100,7 +101,7 @@ func picture(plan rollout.Plan, r simulate.Result) string {
 	return strings.Join(lines, "\n")
 }
 
-// shade is the sign for a share of a wave.
+// shade returns the character for a share of a wave.
 func shade(part, whole int) byte {
 	switch {
 	case part == 0:

@@ -48,7 +48,7 @@ first root, its owners sign it, and ` + "`corpus import`" + ` sets the store up.
 	return c
 }
 
-// answerInit prints that a store was set up.
+// answerInit prints the result of `corpus store init`.
 func (p *program) answerInit(result roots.InitResult) error {
 	if !result.Conditional {
 		fmt.Fprintln(p.Err,

@@ -69,7 +69,7 @@ type verified struct {
 	Statements int   `json:"statements"`
 	Bytes      int64 `json:"bytes"`
 
-	damaged []error // objects that are lost, or differ from what was signed
+	damaged []error // errors of objects that are lost or damaged
 }
 
 // add reads a release and the files that are signed beside it. It returns only errors that would affect other

@@ -21,10 +21,10 @@ func (p *program) byFlag(c *cobra.Command) {
 		"who makes this move, for the history of the channel (CORPUS_BY); by default the user and this machine")
 }
 
-// longestName is how many bytes the name of a person has at most.
+// longestName is the maximum length, in bytes, of the name of a person.
 const longestName = 128
 
-// mover is the person who moves channels: the one that was given, or the user of this machine.
+// mover returns the name of the person who moves channels: from --by or CORPUS_BY, or else the user and the machine.
 func (p *program) mover() (string, error) {
 	given := cmp.Or(p.by, p.Getenv("CORPUS_BY"))
 	if given == "" {
@@ -40,7 +40,7 @@ func (p *program) mover() (string, error) {
 	return given, nil
 }
 
-// userAndMachine is who runs this program, and on which machine.
+// userAndMachine returns the name of the user who runs this program and of the machine.
 func (p *program) userAndMachine() string {
 	name := cmp.Or(p.Getenv("SUDO_USER"), p.Getenv("USER"), p.Getenv("LOGNAME"))
 	if name == "" {
