@@ -82,7 +82,7 @@ func (a *audit) missing(name string) Change {
 
 type audit struct {
 	Scope
-	behind  []string // what links in code lead to, see Behind
+	behind  []string // targets of links in code, see Behind
 	root    *os.Root
 	anyMode bool
 	listed  map[string]Entry

@@ -15,7 +15,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/tuf"
 )
 
-// commit signs what changed, checks as a host does that hosts will accept it, and writes it: the roles, then the
+// commit signs the changed roles, checks like a host that hosts will accept them, and writes them: the roles, then the
 // snapshot that names them, then the timestamp that names the snapshot, on condition that no other publisher has
 // written one. Nothing is written before everything is signed and checked.
 func (n *Next) commit(ctx context.Context) error {
@@ -37,8 +37,8 @@ func (n *Next) commit(ctx context.Context) error {
 	return n.Publisher.Keep(ctx, n.Client, objects)
 }
 
-// Stage signs what changed. The keys satisfy each delegation that one of may returns for a role. Stage leaves n as it
-// is, so that it can be staged again in another way.
+// Stage signs the changed roles. The keys satisfy each delegation that a function of may returns for a role. Stage does
+// not change n, so that it can be staged again in another way.
 func (n *Next) Stage(ctx context.Context, may ...func(role string) trust.Delegation) ([]Object, error) {
 	keys, err := n.keys(may)
 	if err != nil {
@@ -61,7 +61,7 @@ func (n *Next) Stage(ctx context.Context, may ...func(role string) trust.Delegat
 	return append(objects, last), err
 }
 
-// stageBelow signs everything but the timestamp, and returns how the timestamp describes the snapshot.
+// stageBelow signs everything but the timestamp, and returns the timestamp's entry for the snapshot.
 func (n *Next) stageBelow(ctx context.Context, keys map[string][]keyring.Key) ([]Object, *tuf.MetaFiles, error) {
 	p := n.Publisher
 	var objects []Object
@@ -169,7 +169,7 @@ func (p *Publisher) StageReady(ctx context.Context, name string, data []byte) (O
 	version := role.Signed.Version
 	o := Object{Key: trust.RoleKey(name, version), Data: data, cond: store.Condition{IfAbsent: true}}
 	there, err := trust.ReadMetadata(ctx, p.Store, o.Key)
-	if err == nil && !bytes.Equal(there, data) { // the same bytes are from an interrupted attempt, or one that lost a race
+	if err == nil && !bytes.Equal(there, data) { // equal bytes are from an interrupted attempt, or one that lost a race
 		return Object{}, nil, Stale(name, "version %d of %s is taken", version, name)
 	}
 	if errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrForbidden) {

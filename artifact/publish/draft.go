@@ -27,13 +27,13 @@ const (
 	projectForm = 2
 )
 
-// Draft is the next version of a role on its way between people: one writes it, several sign it without access to the
-// store, and one who has the online keys commits it.
+// Draft is the next version of a role while several people sign it: one person makes it, others sign it without access
+// to the store, and one who has the online keys commits it.
 type Draft struct {
 	Form     int                `json:"corpus_draft"`
 	Role     string             `json:"role"`
 	From     int64              `json:"from"`  // version that it follows; 0 for none
-	Needs    []trust.Delegation `json:"needs"` // as the store said; Import asks the store again
+	Needs    []trust.Delegation `json:"needs"` // as in the store when the draft was made; Import reads them again
 	Metadata json.RawMessage    `json:"metadata"`
 
 	// For a project, in format 2: Metadata is its head, Whole is the list of all versions in one file, which is empty
@@ -72,7 +72,7 @@ func ParseDraft(data []byte) (*Draft, error) {
 	return &d, nil
 }
 
-// check refuses a draft whose content is not what a draft can have.
+// check returns an error for a draft with a role or content that drafts cannot have.
 func (d *Draft) check() error {
 	if d.Role != tuf.RoleRoot && d.Role != tuf.RoleTargets {
 		if err := trust.CheckProject(d.Role); err != nil {
@@ -105,8 +105,8 @@ func (d *Draft) Knows(may trust.Delegation) bool {
 	return known >= may.Threshold
 }
 
-// Sign adds the signatures of keys. A key that may not sign the draft is an error, so that its owner does not take the
-// draft for signed.
+// Sign adds the signatures of keys. A key that may not sign the draft is an error, so that its owner does not believe
+// that the draft is signed.
 func (d *Draft) Sign(keys []keyring.Key) error {
 	for _, k := range keys {
 		if !slices.ContainsFunc(d.Needs, func(may trust.Delegation) bool { return slices.Contains(may.Keys, k.ID) }) {
@@ -140,19 +140,19 @@ func signAgain[T tuf.Roles](data []byte, keys []keyring.Key) ([]byte, error) {
 	return role.ToBytes()
 }
 
-// Summary is what a person reads before signing, made from the bytes that are signed.
+// Summary describes a draft to a person before signing. It is made from the bytes that are signed.
 type Summary struct {
 	Role     string             `json:"role"`
 	Version  int64              `json:"version"`
 	Expires  time.Time          `json:"expires"`
-	Content  artifact.Digest    `json:"content"` // of what is signed: the same for all signers
+	Content  artifact.Digest    `json:"content"` // digest of the signed content, which is the same for all signers
 	Says     []string           `json:"says"`
 	SignedBy []string           `json:"signed_by"` // IDs of keys
 	Needs    []trust.Delegation `json:"needs"`
 	Missing  int                `json:"missing"` // signatures that are still needed
 }
 
-// Summary reads a draft for a person.
+// Summary returns a summary of the draft.
 func (d *Draft) Summary() (Summary, error) {
 	s := Summary{Role: d.Role, SignedBy: trust.SignedBy(d.Metadata), Needs: d.Needs, Says: []string{}}
 	for _, may := range d.Needs {
@@ -205,10 +205,10 @@ func mayText(role string, may trust.Delegation) string {
 	return text
 }
 
-// longID returns as much of an ID as no one can imitate with another key.
+// longID returns the beginning of a key ID, long enough that no other key can be made with the same one.
 func longID(id string) string { return id[:min(len(id), 32)] }
 
-// roleSays tells what targets or a project's role says.
+// roleSays describes the content of targets or of a project's role in sentences.
 func roleSays(name string, role *trust.Role) ([]string, error) {
 	says := []string{}
 	if delegations := role.Signed.Delegations; delegations != nil {

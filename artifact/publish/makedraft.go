@@ -8,7 +8,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/tuf"
 )
 
-// MakeDraft makes a draft of the one role that changes, signed with the keys at hand.
+// MakeDraft makes a draft of the one role that changes, signed with the available keys.
 func (n *Next) MakeDraft(ctx context.Context) error {
 	if len(n.Roles) != 1 {
 		return NewMistake("make a draft of each, one after the other", "the change is one of %d roles, and a draft holds one",
@@ -44,7 +44,8 @@ func (n *Next) MakeDraft(ctx context.Context) error {
 	return nil
 }
 
-// MakeRootDraft makes a draft of a root, signed with the keys at hand. needs says who has to sign it.
+// MakeRootDraft makes a draft of a root, signed with the available keys. needs are the delegations whose keys have to
+// sign it.
 func (p *Publisher) MakeRootDraft(root *RootRole, from int64, needs ...trust.Delegation) error {
 	root.Signatures = []tuf.Signature{}
 	for _, may := range needs {

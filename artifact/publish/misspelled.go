@@ -15,8 +15,8 @@ const HintIfMeant = "correct the command; or if it is meant, give --new as well"
 // usualChannels returns the names of channels that most projects have.
 func usualChannels() []string { return []string{"testing", "staging", "production"} }
 
-// CheckChannelName refuses the name of a new channel that looks mistyped: it differs in a letter or two from a channel
-// of the project, or from a usual one.
+// CheckChannelName returns an error if the name of a new channel looks mistyped: it differs in a letter or two from a
+// channel of the project, or from a usual one.
 func (n *Next) CheckChannelName(channel string, channels map[string]trust.Pointer) error {
 	if _, there := channels[channel]; there || n.NewName || slices.Contains(usualChannels(), channel) {
 		return nil
@@ -29,8 +29,8 @@ func (n *Next) CheckChannelName(channel string, channels map[string]trust.Pointe
 	return nil
 }
 
-// WithoutDigits returns a name without its digits. Names that differ only in digits, as shop1 and shop2, are no
-// mistake.
+// WithoutDigits returns a name without its digits. Names that differ only in digits, such as shop1 and shop2, are not
+// taken for typing errors.
 func WithoutDigits(name string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= '0' && r <= '9' {

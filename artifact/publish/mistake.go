@@ -8,21 +8,21 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// Mistake is the error for a request that cannot succeed whatever the store contains: the user has to ask for something
-// else.
+// Mistake is the error for a request that cannot succeed with any content of the store, so that the user has to change
+// the request.
 type Mistake struct {
 	what string
 	hint string
 }
 
-// NewMistake returns a Mistake. hint says what to ask for instead.
+// NewMistake returns a Mistake. The hint proposes another request.
 func NewMistake(hint, format string, args ...any) error {
 	return &Mistake{what: fmt.Sprintf(format, args...), hint: hint}
 }
 
 func (m *Mistake) Error() string { return m.what }
 
-// Hint says what to ask for instead.
+// Hint returns a proposal for another request.
 func (m *Mistake) Hint() string { return m.hint }
 
 // Stale returns the error for a draft that can no longer be committed.
@@ -38,7 +38,7 @@ func CheckRef(ref artifact.Ref) error {
 	return artifact.CheckChannel(ref.Channel)
 }
 
-// MistakeOf makes a Mistake of an error that carries a hint.
+// MistakeOf returns a Mistake with the text and the hint of an error.
 func MistakeOf(err error) error {
 	return NewMistake(diag.HintOf(err), "%s", fmt.Sprint(err))
 }

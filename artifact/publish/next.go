@@ -13,7 +13,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// Next is the next version of a store, while it is edited.
+// Next is the next version of a store, which is being edited.
 type Next struct {
 	Publisher *Publisher
 	Client    *trust.Client
@@ -22,11 +22,11 @@ type Next struct {
 	Ready     map[string]ReadyFiles  // roles that others have signed
 	Brief     bool                   // only the timestamp is signed again
 
-	Ahead []func(context.Context) error // writes what the change names, before it is signed
+	Ahead []func(context.Context) error // functions that write the objects of the change before it is signed
 
 	NewName bool                   // allow a channel name that looks mistyped
 	Strict  bool                   // hosts must accept the store in the end, even if they refused it before
-	Allowed map[string]bool        // what hosts may refuse in the end because the caller asked for that
+	Allowed map[string]bool        // projects and channels that hosts may refuse afterwards, since the caller asked for it
 	Advice  func(of string) string // returns the steps to propose if hosts would refuse the change
 }
 
@@ -40,7 +40,7 @@ func (n *Next) Targets() *trust.Role {
 	return role
 }
 
-// Project returns a project's role, to be changed. That of a project that never published is empty.
+// Project returns a project's role, to be changed. If the project never published, its role is empty.
 func (n *Next) Project(ctx context.Context, name string) (*trust.Role, error) {
 	if role, ok := n.Roles[name]; ok {
 		return role, nil
@@ -83,7 +83,7 @@ func NoProject(name string) error {
 	return diag.WithHint(fmt.Errorf("%w: %s", trust.ErrNoProject, name), "`corpus ls` shows what there is")
 }
 
-// Delegate lets keys sign a project, in addition to those that may already.
+// Delegate allows keys to sign a project, in addition to the keys that may sign it already.
 func (n *Next) Delegate(name string, keys []*tuf.Key) error {
 	role := n.Targets()
 	if role.Signed.Delegations == nil {
@@ -102,8 +102,8 @@ func (n *Next) Delegate(name string, keys []*tuf.Key) error {
 	return nil
 }
 
-// SignedProject returns a project's role as it stands. It is nil if the role is lost or not signed as it should be, and
-// if the project has published nothing, which unpublished reports.
+// SignedProject returns a project's role. It is nil if the role is lost or has no valid signatures, and if the project
+// has published nothing, which unpublished reports.
 func (n *Next) SignedProject(ctx context.Context, name string) (role *trust.Role, unpublished bool, err error) {
 	if name == trust.AttestationRole { // it signs proofs, and has no file of its own
 		return nil, true, nil
@@ -116,8 +116,8 @@ func (n *Next) SignedProject(ctx context.Context, name string) (role *trust.Role
 	return role, unpublished, err
 }
 
-// SignAgain includes a project in the change if its keys have changed so that its signatures no longer hold, and if the
-// keys at hand suffice. It reports whether the project will be signed.
+// SignAgain adds a project to the change if its keys have changed so that its signatures are no longer valid, and if
+// the available keys suffice. It reports whether the project will be signed.
 func (n *Next) SignAgain(name string, role *trust.Role) (bool, error) {
 	if role == nil {
 		return false, nil

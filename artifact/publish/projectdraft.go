@@ -14,7 +14,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/tuf"
 )
 
-// draftProject makes a draft of a project, signed with the keys at hand. It has the head, the pages and, unless the
+// draftProject makes a draft of a project, signed with the available keys. It has the head, the pages and, unless the
 // store was upgraded, the whole list.
 func (n *Next) draftProject(ctx context.Context, name string, role *trust.Role) (*Draft, error) {
 	from := role.Signed.Version
@@ -76,7 +76,7 @@ func (d *Draft) All() (*trust.Role, error) {
 	return all, agree(all, whole)
 }
 
-// agree checks that a whole list says only what the project says. It may lack versions.
+// agree returns an error if a whole list has entries that differ from those of the project. The list may lack versions.
 func agree(all, whole *trust.Role) error {
 	if whole.Signed.Version != all.Signed.Version || !whole.Signed.Expires.Equal(all.Signed.Expires) ||
 		whole.Signed.Delegations != nil || all.Signed.Delegations != nil {
@@ -100,7 +100,7 @@ func agree(all, whole *trust.Role) error {
 
 var errDiffer = errors.New("the two forms of the project's metadata in the draft say different things")
 
-// content returns what is signed in all files of the draft.
+// content returns the signed content of all files of the draft.
 func (d *Draft) content() (any, error) {
 	role, err := trust.Decode[tuf.TargetsType](d.Metadata)
 	if err != nil || len(d.Whole) == 0 {

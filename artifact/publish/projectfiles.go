@@ -14,7 +14,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/tuf"
 )
 
-// signatureRoom is the most that a signature adds to a file.
+// signatureRoom is the maximum number of bytes that a signature adds to a file.
 const signatureRoom = 1 << 10
 
 // Split makes the unsigned files of the next version of a project.
@@ -35,7 +35,7 @@ func (n *Next) Split(ctx context.Context, name string) (trust.Forms, error) {
 	return forms, errors.Join(errs...)
 }
 
-// upgraded reports whether the store has no whole lists any more once the change is made.
+// upgraded reports whether the store has no whole lists after the change.
 func (n *Next) upgraded() bool {
 	targets := n.Client.Trusted().Targets[tuf.RoleTargets]
 	if role, ok := n.Roles[tuf.RoleTargets]; ok {
@@ -44,7 +44,7 @@ func (n *Next) upgraded() bool {
 	return trust.Upgraded(targets)
 }
 
-// fits refuses a role that would be too large for readers with so many signatures.
+// fits returns an error if a role with so many signatures is too large for readers.
 func fits[T tuf.Roles](role *tuf.Metadata[T], signatures int) error {
 	data, err := role.ToBytes()
 	if err != nil {
@@ -77,7 +77,7 @@ func (n *Next) stageProject(ctx context.Context, name string, keys []keyring.Key
 	return append(pageObjects(name, forms.Pages, n.lyingPages(name)), objects...), described, nil
 }
 
-// describeForms returns the files of a project, and how the snapshot describes them.
+// describeForms returns the files of a project, and their entries in the snapshot.
 func describeForms(name string, version int64, head, whole []byte) ([]Object, map[string]*tuf.MetaFiles) {
 	var objects []Object
 	described := map[string]*tuf.MetaFiles{}
@@ -103,7 +103,8 @@ func signForms(forms trust.Forms, version int64, keys []keyring.Key) (head, whol
 	return head, whole, err
 }
 
-// lyingPages returns the pages that the head in force names. The store has them, and garbage collection keeps them.
+// lyingPages returns the digests of the pages that the current head names. The store has them, and garbage collection
+// keeps them.
 func (n *Next) lyingPages(name string) []artifact.Digest {
 	role := n.Client.Trusted().Targets[name]
 	if role == nil {
@@ -116,8 +117,8 @@ func (n *Next) lyingPages(name string) []artifact.Digest {
 	return pages
 }
 
-// pageObjects returns the pages that are to be written. A page that is in the store although no head in force names it
-// is written again, since it may be removed at any moment.
+// pageObjects returns the pages to write. A page that is in the store but not in the current head is written again,
+// since garbage collection may remove it at any moment.
 func pageObjects(project string, pages map[artifact.Digest][]byte, lying []artifact.Digest) []Object {
 	var objects []Object
 	for _, digest := range slices.Sorted(maps.Keys(pages)) {

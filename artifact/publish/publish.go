@@ -1,17 +1,17 @@
-// Package publish writes the metadata of a store: it reads what is signed, changes it, signs it and commits it.
+// Package publish writes the metadata of a store: it reads the signed metadata, changes it, signs it and commits it.
 //
-// A Publisher holds some of the keys of the roles that package trust describes. Publisher.Change reads the store, lets
-// a function edit the Next version of some roles, signs them, checks as a host does that hosts will accept the result
+// A Publisher has some of the keys of the roles that package trust describes. Publisher.Change reads the store, calls a
+// function that edits the Next version of some roles, signs them, checks like a host that hosts will accept the result
 // (Next.Rehearse), and writes it (Publisher.Write). All files but one get names that no publisher has used, and the
 // last step is a conditional write of timestamp.json. Therefore:
 //
 //   - readers see the store as it was before the change or as it is after it;
-//   - of two publishers that meet, the later one finds the timestamp changed, reads the store again and repeats its
+//   - of two concurrent publishers, the later one finds the timestamp changed, reads the store again and repeats its
 //     change;
 //   - files that an interrupted publisher left are skipped.
 //
-// What there is to change is in the packages below this one: releases, projects, proofs, roots, drafts, refresh,
-// recovery and collect. Package blobs has what is in a store beside the metadata, and keyring has the keys.
+// The packages below this one make the changes: releases, projects, proofs, roots, drafts, refresh, recovery and
+// collect. Package blobs reads and writes the other objects of a store, and keyring has the keys.
 package publish
 
 import (
@@ -29,14 +29,14 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// Expiry says how long signatures are valid. A zero field means its default.
+// Expiry has the times for which signatures are valid. A zero field means its default.
 type Expiry struct {
 	Timestamp time.Duration // 14 days by default
 	Snapshot  time.Duration // also targets and projects; 90 days by default
 	Root      time.Duration // 1 year by default
 }
 
-// WithDefaults returns e with the defaults in the place of zero fields.
+// WithDefaults returns e with zero fields replaced by the defaults.
 func (e Expiry) WithDefaults() Expiry {
 	if e.Timestamp == 0 {
 		e.Timestamp = trust.Lifetime(tuf.RoleTimestamp)
@@ -54,39 +54,39 @@ func (e Expiry) WithDefaults() Expiry {
 type Publisher struct {
 	Store  store.Store
 	Keys   keyring.Ring
-	Seen   string // directory for what the publisher has seen of the store
+	Seen   string // directory for the metadata that the publisher has read
 	Expiry Expiry
 	Now    func() time.Time // nil means time.Now
-	// Hand, if set, receives each change as a draft for other people to sign, instead of a commit. A change that one
-	// draft cannot hold is an error then.
+	// Hand, if set, receives each change as a draft for other people to sign, instead of a commit. A change that does
+	// not fit into one draft is then an error.
 	Hand func(*Draft) error
-	// AtOnce lets a command take keys away although hosts will refuse what only these keys have signed until others
-	// sign it. That is right when a stolen key does more harm than hosts that stay on what they run.
+	// AtOnce allows a command to remove keys although hosts will refuse metadata that only these keys have signed until
+	// others sign it. That is right if a stolen key does more harm than hosts that stay on their present releases.
 	AtOnce bool
 	// New allows a new name that looks mistyped, of a channel or, in a releases.Request, of a project. It also allows
 	// to add a removed project again with other keys; it begins without the versions that it had.
 	New bool
 
 	// Start prepares the rollout of a release to a channel that has a plan, since a publisher does not know the hosts.
-	// keep writes what belongs to it, before the pointer is signed. A nil start is a release that all hosts take at once.
-	// A publisher without Start moves no channel that has a plan.
+	// The function keep writes the objects of the rollout, before the pointer is signed. With a nil start, all hosts
+	// take the release at once. A publisher without Start cannot move a channel that has a plan.
 	Start func(ctx context.Context, b Beginning) (start *rollout.Start, keep func(context.Context) error, err error)
-	// Who is the person who moves channels, for their history. It is what the person says, and is signed as such.
+	// Who is the name of the person who moves channels, for their history. It is not verified, and is signed as given.
 	Who string
-	// Urgent lets rollouts that this publisher starts wait for no waves.
+	// Urgent makes rollouts that this publisher starts skip all waves.
 	Urgent bool
 
 	// Waiting has, in addition to Keys, the new keys of rotations that are under way. They sign as soon as the store
-	// lets them.
+	// allows it.
 	Waiting []keyring.Ring
 }
 
-// Beginning is a rollout that is about to start.
+// Beginning describes a rollout that is about to start.
 type Beginning struct {
 	Ref     artifact.Ref
 	Plan    rollout.Plan
 	Release artifact.Release
-	Before  *rollout.Before // nil for a channel that named nothing
+	Before  *rollout.Before // nil if the channel is new
 	Earlier *rollout.Start  // the last rollout of the channel; nil for none
 	Urgent  bool
 }
@@ -102,13 +102,13 @@ func (p *Publisher) Time() time.Time {
 	return time.Now()
 }
 
-// Expires returns the time that is after from now, in whole seconds as the metadata has it.
+// Expires returns the time at this distance from now, in whole seconds as in the metadata.
 func (p *Publisher) Expires(after time.Duration) time.Time {
 	return p.Time().UTC().Add(after).Truncate(time.Second)
 }
 
-// Change reads the store, calls edit to make the next version of some roles, and commits it. If another publisher was
-// faster, Change starts again from what that one wrote.
+// Change reads the store, calls edit to make the next version of some roles, and commits it. If another publisher
+// commits first, Change reads the store again and repeats the change.
 func (p *Publisher) Change(ctx context.Context, edit func(*Next) error) error {
 	return p.Retry(ctx, func() error {
 		n, err := p.Read(ctx)
@@ -130,7 +130,7 @@ func (p *Publisher) Change(ctx context.Context, edit func(*Next) error) error {
 	})
 }
 
-// Read verifies the store, so that a change can be committed to it.
+// Read reads and verifies the store, so that a change can be committed to it.
 func (p *Publisher) Read(ctx context.Context) (*Next, error) {
 	// The ETag is read first, so that any later change makes the commit fail.
 	etag, err := p.TimestampETag(ctx)
@@ -145,7 +145,7 @@ func (p *Publisher) Read(ctx context.Context) (*Next, error) {
 	return n, nil
 }
 
-// View verifies the store for a caller that commits nothing to it.
+// View reads and verifies the store for a caller that commits nothing to it.
 func (p *Publisher) View(ctx context.Context) (*Next, error) {
 	client, err := p.Open(ctx)
 	if err != nil {
@@ -160,7 +160,7 @@ func (p *Publisher) View(ctx context.Context) (*Next, error) {
 	return p.NextAfter(client, ""), nil
 }
 
-// lostFile adds a hint to an error: a store that was never set up needs another one than a store that has lost a file.
+// lostFile adds a hint to an error, which depends on whether the store was never set up or has lost a file.
 func (p *Publisher) lostFile(ctx context.Context, err error) error {
 	if !errors.Is(err, store.ErrNotFound) || trust.SetUp(ctx, p.Store) {
 		return trust.HintRebuild(err)
@@ -168,7 +168,7 @@ func (p *Publisher) lostFile(ctx context.Context, err error) error {
 	return diag.WithHint(err, "see that the store's URL is right; an empty store is set up with `corpus store init`")
 }
 
-// Open returns a client of the store. It refuses a store that the publisher's root does not belong to.
+// Open returns a client of the store. It returns an error if the store does not belong to the publisher's root.
 func (p *Publisher) Open(ctx context.Context) (*trust.Client, error) {
 	client, err := trust.OpenToRenew(p.Store, p.Seen)
 	if err != nil {
@@ -177,13 +177,13 @@ func (p *Publisher) Open(ctx context.Context) (*trust.Client, error) {
 	return client, client.Belongs(ctx)
 }
 
-// NextAfter begins the next version of what a client has verified.
+// NextAfter returns a Next for changing the metadata that a client has verified.
 func (p *Publisher) NextAfter(client *trust.Client, etag string) *Next {
 	return &Next{Publisher: p, Client: client, ETag: etag, NewName: p.New, Roles: map[string]*trust.Role{},
 		Ready: map[string]ReadyFiles{}}
 }
 
-// checkClock refuses to sign with a clock that is behind the last signature: hosts would refuse what is signed, or
+// checkClock returns an error if the local clock is behind the last signature: hosts would refuse the new metadata, or
 // trust it for too long.
 func (p *Publisher) checkClock(client *trust.Client) error {
 	last, ok := trust.Created(client.Trusted().Timestamp)
@@ -194,12 +194,12 @@ func (p *Publisher) checkClock(client *trust.Client) error {
 		Err: trust.ClockError(last, p.Time())}
 }
 
-// mostSkew is how far a publisher's clock may be from the store's. Hosts tolerate more (trust.ClockTolerance), but
-// their clocks may be wrong in the other direction.
+// mostSkew is the maximum difference between the clocks of a publisher and of the store. Hosts tolerate more
+// (trust.ClockTolerance), but their clocks may be wrong in the other direction.
 const mostSkew = 5 * time.Minute
 
-// checkStoreClock refuses to sign with a clock that is far from the store's, if the store tells its time: hosts would
-// refuse metadata that is signed in their future.
+// checkStoreClock returns an error if the local clock differs too much from the store's, if the store reports its time:
+// hosts would refuse metadata that is signed in their future.
 func (p *Publisher) checkStoreClock(store time.Time) error {
 	if store.IsZero() {
 		return nil
@@ -234,7 +234,8 @@ func (p *Publisher) TimestampETag(ctx context.Context) (string, error) {
 // RootRole is the metadata of a root.
 type RootRole = tuf.Metadata[tuf.RootType]
 
-// lostTimestamp explains why the store has no timestamp: it was never set up, or it has lost the file.
+// lostTimestamp adds to an error the reason why the store has no timestamp: it was never set up, or it has lost the
+// file.
 func (p *Publisher) lostTimestamp(ctx context.Context, err error) error {
 	if trust.SetUp(ctx, p.Store) {
 		return trust.LostTimestamp(err)

@@ -22,7 +22,7 @@ type ahead struct {
 	objects []Object
 }
 
-// Get gives what is to be written, and what the store has otherwise.
+// Get returns an object that is to be written, or else the object in the store.
 func (a ahead) Get(ctx context.Context, key string, from int64) (io.ReadCloser, store.Info, error) {
 	for _, o := range slices.Backward(a.objects) {
 		if o.Key == key {
@@ -33,11 +33,12 @@ func (a ahead) Get(ctx context.Context, key string, from int64) (io.ReadCloser, 
 	return a.Store.Get(ctx, key, from)
 }
 
-// WholeStore stands for the store itself among the names of what hosts refuse. The others are projects, and channels as
-// project/channel.
+// WholeStore is the name of the store itself among the names that refusals returns. The other names are projects, and
+// channels as project/channel.
 const WholeStore = "the store"
 
-// refusals returns what a host that knows the store as n has read it refuses when it reads the store s.
+// refusals returns, by name, the errors with which a host refuses the store s, its projects and its channels. The host
+// has already seen the metadata that n has read.
 func (n *Next) refusals(ctx context.Context, s store.Store, projects []string) (map[string]error, error) {
 	host, err := n.Client.Rehearse(s, n.Publisher.Time)
 	if err != nil {
@@ -77,7 +78,7 @@ func (n *Next) refusals(ctx context.Context, s store.Store, projects []string) (
 // Unaccepted is the error for a change that was not written because hosts would refuse the result.
 type Unaccepted struct {
 	Of  string // the store, a project, or a channel
-	Err error  // why hosts would refuse it
+	Err error  // the error with which hosts would refuse it
 
 	Advice string
 }
@@ -86,12 +87,12 @@ func (u *Unaccepted) Error() string {
 	return fmt.Sprintf("nothing was written, since hosts would refuse %s: %v", u.Of, u.Err)
 }
 
-// Hint says which steps hosts accept.
+// Hint returns steps that hosts accept.
 func (u *Unaccepted) Hint() string { return u.Advice }
 
-// Rehearse checks as a host does, before the first of the objects is written, that the change takes nothing from hosts:
-// after each object that hosts act on they accept what they accepted before, and in the end they accept what the change
-// signs. With endOnly only the end is checked.
+// Rehearse checks like a host, before the first of the objects is written, that hosts lose nothing by the change: after
+// each object that affects hosts, they must accept everything that they accepted before, and in the end also the new
+// metadata. With endOnly only the end is checked.
 func (n *Next) Rehearse(ctx context.Context, objects []Object, endOnly bool) error {
 	projects := n.affected()
 	var before map[string]error
@@ -113,7 +114,7 @@ func (n *Next) Rehearse(ctx context.Context, objects []Object, endOnly bool) err
 			if n.passes(of, before, last) {
 				continue
 			}
-			if _, refused := before[of]; refused { // the command was about to write below what hosts refuse
+			if _, refused := before[of]; refused { // the command was about to write below metadata that hosts refuse
 				return fmt.Errorf("nothing was written: %w", after[of])
 			}
 			return &Unaccepted{Of: of, Err: after[of], Advice: n.steps(of, after[of])}
@@ -122,8 +123,8 @@ func (n *Next) Rehearse(ctx context.Context, objects []Object, endOnly bool) err
 	return nil
 }
 
-// passes reports whether a refusal after the change is not a reason to stop: hosts refused the same before, and the
-// change was not made to end that.
+// passes reports whether a refusal after the change is allowed: hosts refused the same before, and the change was not
+// made to end that.
 func (n *Next) passes(of string, before map[string]error, last bool) bool {
 	if n.Allowed[of] {
 		return true
@@ -138,7 +139,7 @@ func (n *Next) passes(of string, before map[string]error, last bool) bool {
 	return !n.Strict || !last || of != WholeStore && n.Roles[of] == nil
 }
 
-// affected returns the projects that hosts could lose by the change: all of them if it changes who may sign, else those
+// affected returns the projects that hosts could lose by the change: all if it changes delegations, otherwise those
 // that it signs.
 func (n *Next) affected() []string {
 	if _, handed := n.Ready[tuf.RoleTargets]; handed || n.Roles[tuf.RoleTargets] != nil {
@@ -149,7 +150,7 @@ func (n *Next) affected() []string {
 	return names
 }
 
-// steps returns the hint for a change that hosts would refuse in one step.
+// steps returns a hint for a change that hosts would refuse in one step.
 func (n *Next) steps(of string, err error) string {
 	if n.Advice != nil {
 		return n.Advice(of)
@@ -158,13 +159,13 @@ func (n *Next) steps(of string, err error) string {
 }
 
 // ReadyFiles are the files of a role that others have signed. A project has a head, pages and a whole list. Any other
-// role has one file, in whole.
+// role has one file, in Whole.
 type ReadyFiles struct {
 	Head, Whole []byte
 	Pages       map[artifact.Digest][]byte
 }
 
-// TryOut does all of a change except writing it: it signs with the keys at hand, and checks as a host does.
+// TryOut does all of a change except writing it: it signs with the available keys, and checks like a host.
 func (n *Next) TryOut(ctx context.Context) error {
 	p := n.Publisher
 	if p.Hand != nil {

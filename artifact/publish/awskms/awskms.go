@@ -1,9 +1,8 @@
 // Package awskms signs with keys that never leave AWS KMS.
 //
-// A reference reads awskms:ARN, or awskms:alias/NAME and awskms:KEY-ID where the region comes from
-// the environment. Credentials, region and endpoint are the SDK's: environment, profile, instance
-// role, AWS_ENDPOINT_URL_KMS. The key is an asymmetric one for signing, ECC_NIST_P256 or RSA: what
-// KMS calls Ed25519 signs at most 4 KiB, and metadata is longer.
+// A reference is awskms:ARN or, if the environment sets the region, awskms:alias/NAME or awskms:KEY-ID. Credentials,
+// region and endpoint are those of the SDK: environment, profile, instance role, AWS_ENDPOINT_URL_KMS. The key must be
+// an asymmetric signing key, ECC_NIST_P256 or RSA: Ed25519 keys of KMS sign at most 4 KiB, and metadata is longer.
 package awskms
 
 import (
@@ -32,19 +31,19 @@ import (
 // Prefix starts a reference.
 const Prefix = "awskms:"
 
-// timeout is how long one question to KMS may take, its repetitions included.
+// timeout is the time limit of one request to KMS, including its retries.
 const timeout = 30 * time.Second
 
 // signer is a key in KMS.
 type signer struct {
-	ctx       context.Context // of the command: the interface it signs by has none
+	ctx       context.Context // of the command, since keyring.Signer has no context
 	api       *kms.Client
 	key       string
 	public    crypto.PublicKey
 	algorithm types.SigningAlgorithmSpec
 }
 
-// Open asks KMS for a key's public part. Signing takes one request each.
+// Open fetches the public part of a key from KMS. Each signature takes one more request.
 func Open(ctx context.Context, ref string) (keyring.Signer, error) {
 	key, ok := strings.CutPrefix(ref, Prefix)
 	if !ok || key == "" {
@@ -66,8 +65,8 @@ func Open(ctx context.Context, ref string) (keyring.Signer, error) {
 	return s, s.load()
 }
 
-// Account finds the AWS account of a person or of CI: all that the SDK knows, signing in through IAM Identity Center
-// (SSO) and `aws login` included. Region and profile win over the environment; "" for none.
+// Account returns the AWS configuration of a person or of CI, from all sources of the SDK, including sessions of IAM
+// Identity Center (SSO) and of `aws login`. Region and profile override the environment unless they are "".
 func Account(ctx context.Context, region, profile string) (aws.Config, error) {
 	options := []func(*config.LoadOptions) error{config.WithLogger(logging.Nop{})}
 	if region != "" {
@@ -126,7 +125,7 @@ func (s *signer) PublicKey() (crypto.PublicKey, error) {
 	return s.public, nil
 }
 
-// Sign is part of keyring.Signer. Only the digest of the message goes to KMS.
+// Sign is part of keyring.Signer. Only the digest of the message is sent to KMS.
 func (s *signer) Sign(message []byte) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(s.ctx, timeout)
 	defer cancel()
@@ -144,7 +143,7 @@ func (s *signer) Sign(message []byte) ([]byte, error) {
 	return out.Signature, nil
 }
 
-// verify keeps a signature that is none from being published.
+// verify returns an error for an invalid signature, so that it is not published.
 func (s *signer) verify(digest, sig []byte) error {
 	good := false
 	switch public := s.public.(type) {

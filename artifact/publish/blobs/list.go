@@ -14,13 +14,13 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 )
 
-// Listing is what a store has of one project.
+// Listing has the objects of one project in a store, except metadata.
 type Listing struct {
 	Packs, Notes []store.Info
 	Objects      []store.Info // artifacts and sidecars
 }
 
-// List lists the objects under a prefix. It leaves out objects whose names no publisher gives.
+// List lists the objects under a prefix. It leaves out objects whose names no publisher would choose.
 func List(ctx context.Context, s store.Store, prefix string) (there Listing, err error) {
 	for info, err := range s.List(ctx, prefix) {
 		switch {

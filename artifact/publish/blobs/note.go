@@ -15,9 +15,9 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 )
 
-// Note tells package collect which objects a draft names. Signing offline may take days, and nothing else in the store
-// shows that a draft is being signed. A note is beside the packs. Only package collect removes it: when everything
-// that it names is signed, or when it is too old. A note is not signed, and a false one can do no more than keep
+// Note protects the objects of a draft from package collect. Signing offline may take days, and nothing else in the
+// store shows that a draft is being signed. A note is beside the packs. Only package collect removes it: when all
+// objects in it are signed, or when it is too old. A note is not signed, and a false one can do no more than keep
 // objects.
 type Note struct {
 	Version string            `json:"version"`
@@ -45,7 +45,7 @@ func LeaveNote(ctx context.Context, s store.Store, r artifact.Release, keys []st
 		return err
 	}
 	key := chunk.PackPrefix(r.Project) + artifact.NewDigest(sha256.Sum256(data)).Hex() + noteSuffix
-	// A note that is there is from an earlier attempt; writing it again renews its time.
+	// An existing note is from an earlier attempt; writing it again renews its time.
 	if _, err := s.Put(ctx, key, bytes.NewReader(data), int64(len(data)), store.Condition{}); err != nil {
 		return fmt.Errorf("noting what the draft of %s needs: %w", r, err)
 	}
@@ -70,7 +70,7 @@ func (n Note) Keys(project string, objects []store.Info) map[string]bool {
 	return keys
 }
 
-// ReadNote reads a note. One that cannot be parsed is a *trust.Refused.
+// ReadNote reads a note. If it cannot be parsed, the error is a *trust.Refused.
 func ReadNote(ctx context.Context, s store.Store, key string) (Note, error) {
 	var n Note
 	data, _, err := store.ReadUpTo(ctx, s, key, maxNote)

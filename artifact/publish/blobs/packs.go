@@ -10,9 +10,9 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 )
 
-// Packs returns a function that reports whether the store has a pack of the project. A pack that signed metadata names
-// may be missing: garbage collection removes it when signing a draft took longer than its grace period. If the
-// credentials may not list the store, every pack counts as present.
+// Packs returns a function that reports whether the store has a pack of the project. A pack may be missing although
+// signed metadata names it: garbage collection removes it when signing a draft took longer than its grace period. If
+// the credentials may not list the store, every pack counts as present.
 func Packs(ctx context.Context, s store.Store, project string) (there func(artifact.Digest) bool, err error) {
 	listing, err := List(ctx, s, chunk.PackPrefix(project))
 	if errors.Is(err, store.ErrForbidden) {

@@ -12,7 +12,7 @@ import (
 )
 
 // PutOnce writes an object whose name contains the digest of its content. If the store has an object of that name,
-// PutOnce compares its content and replaces it when it differs: it was damaged, or is not what its name says.
+// PutOnce compares its content, and replaces it if it has another digest.
 func PutOnce(ctx context.Context, s store.Store, key string, r io.ReadSeeker, size int64,
 	digest artifact.Digest) error {
 	_, err := s.Put(ctx, key, r, size, store.Condition{IfAbsent: true})

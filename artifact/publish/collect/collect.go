@@ -1,4 +1,4 @@
-// Package collect removes from a store what its signed metadata no longer needs: garbage (`corpus gc`), and old
+// Package collect removes objects that the signed metadata of a store no longer needs: garbage (`corpus gc`), and old
 // versions (`corpus gc --keep`).
 package collect
 
@@ -15,8 +15,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 )
 
-// Collected counts what was removed, or would be in a dry run. The fields of the first block count packs, except for
-// Bytes, which adds up packs, objects and pages.
+// Collected counts the removed objects, or in a dry run those that would be removed. The fields of the first block
+// count packs, except for Bytes, which adds up packs, objects and pages.
 type Collected struct {
 	Packs   int   `json:"packs"` // removed
 	Bytes   int64 `json:"bytes"`
@@ -37,21 +37,21 @@ type Tally struct {
 	Kept    int `json:"kept"`
 }
 
-// Grace says how old an unreferenced object has to be before it is removed.
+// Grace has the age at which an unreferenced object is removed.
 type Grace struct {
-	Packs  time.Duration // also of objects and uploads, since they were written or begun; longer than any publish takes
-	Drafts time.Duration // since a draft that names it was written; longer than signing takes
+	Packs  time.Duration // age of packs, objects and uploads; longer than any publish takes
+	Drafts time.Duration // age of a draft; longer than signing takes
 }
 
 // Garbage removes packs of chunks, artifacts, sidecars, and pages of lists of versions that are older than the grace
 // period, and that neither the project's signed metadata nor an unsigned draft names. It aborts unfinished uploads of
 // that age.
 //
-// A publisher that works at the same time loses nothing. What it uploaded is young. The packs of earlier versions that
-// it uses again it checks in the change that signs them, and the other objects after that change.
+// A publisher that works at the same time loses nothing. Its new objects are too young to be removed. It checks the
+// packs of earlier versions that it uses again in the change that signs them, and the other objects after that change.
 //
 // Objects of withdrawn versions stay, since a withdrawal can be undone. If any metadata of a project cannot be read, or
-// if the project has none, none of it is removed. A dry run removes nothing.
+// if the project has none, none of its objects are removed. A dry run removes nothing.
 func Garbage(ctx context.Context, p *publish.Publisher, grace Grace, dry bool) (Collected, error) {
 	var all Collected
 	n, err := p.Read(ctx)
@@ -82,9 +82,9 @@ type collection struct {
 	all   *Collected
 }
 
-// collect lists the objects before it reads the signed metadata, so that it sees as signed what a publisher signs
-// between the two. In the other order, a draft might be imported, and its note removed by another collection, between
-// reading and listing.
+// collect lists the objects before it reads the signed metadata. In the other order, a publisher might sign an object
+// between the two: a draft might be imported, and its note removed by another collection, so that the object would seem
+// to be unreferenced.
 func (c *collection) collect(ctx context.Context, project string) error {
 	there, err := blobs.List(ctx, c.Store, "deploy/"+project+"/")
 	if err != nil {
@@ -111,8 +111,8 @@ func (c *collection) collect(ctx context.Context, project string) error {
 	return c.objects(ctx, project, pages, used, nil, etag, &c.all.Pages)
 }
 
-// used returns the keys of the objects that a project's signed metadata names, and the ETag of the timestamp by which
-// it was read. It is nil for a project without signed metadata, which never published or has lost it.
+// used returns the keys of the objects that a project's signed metadata names, and the ETag of the timestamp with which
+// it was read. used is nil for a project without signed metadata, which never published or has lost it.
 func (c *collection) used(ctx context.Context, project string) (used map[string]bool, etag string, err error) {
 	n, err := c.Read(ctx)
 	if err != nil {
@@ -139,9 +139,9 @@ func (c *collection) packs(ctx context.Context, packs []store.Info, used, pendin
 	return nil
 }
 
-// objects removes artifacts, sidecars or pages. Their names are made of their content, so a publisher may sign one that
-// an earlier attempt left. Therefore the signed metadata is read again before a removal if the timestamp has changed,
-// and publishers check that their objects are there after they have signed them.
+// objects removes artifacts, sidecars or pages. Their names are digests, so a publisher may sign an object that an
+// earlier attempt left. Therefore the signed metadata is read again before a removal if the timestamp has changed, and
+// publishers check that their objects exist after they have signed them.
 func (c *collection) objects(ctx context.Context, project string, objects []store.Info, used, pending map[string]bool,
 	etag string, tally *Tally) error {
 	for _, info := range objects {
@@ -180,7 +180,8 @@ func (c *collection) judge(info store.Info, used, pending map[string]bool, tally
 	return &tally.Removed
 }
 
-// young reports whether a publisher may be about to sign what was written at this time.
+// young reports whether an object that was written at this time is within the grace period, so that a publisher may be
+// about to sign it.
 func (c *collection) young(at time.Time) bool { return at.IsZero() || c.Time().Sub(at) < c.grace.Packs }
 
 func (c *collection) remove(ctx context.Context, info store.Info) error {

@@ -11,8 +11,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/tuf"
 )
 
-// pages lists the pages of a project's versions that may be removed: those that neither the head in force names nor a
-// head that was replaced within the grace period. A host that read such a head may be about to read its pages.
+// pages lists the pages of a project's versions that may be removed: those that are neither in the current head nor in
+// a head that was replaced within the grace period. A host that read such a head may be about to read its pages.
 func (c *collection) pages(ctx context.Context, project string) ([]store.Info, error) {
 	recent, err := c.recentPages(ctx, project)
 	if err != nil {

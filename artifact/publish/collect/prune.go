@@ -11,16 +11,16 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 )
 
-// Pruned says which versions of a project were taken out of its signed metadata.
+// Pruned lists the versions that were removed from a project's signed metadata.
 type Pruned struct {
 	Project  string   `json:"project"`
 	Versions []string `json:"versions"`
-	Left     string   `json:"left,omitempty"` // why no version was taken out although there are more than keep
+	Left     string   `json:"left,omitempty"` // reason why no version was removed
 }
 
-// Prune takes all but the newest versions of each project out of its signed metadata, so that Garbage removes their
-// objects. Versions that channels point at stay, and so do withdrawals: hosts that run a withdrawn version still learn
-// of it. A project is left unchanged if its key is not at hand. A dry run signs nothing.
+// Prune removes all but the newest versions of each project from its signed metadata, so that Garbage removes their
+// objects. Versions that channels point at stay, and so do withdrawals, so that hosts with a withdrawn version still
+// report it. A project is left unchanged if its key is not available. A dry run signs nothing.
 func Prune(ctx context.Context, p *publish.Publisher, keep int, dry bool) ([]Pruned, error) {
 	n, err := p.View(ctx)
 	if err != nil {
@@ -81,7 +81,7 @@ func prune(ctx context.Context, p *publish.Publisher, project string, keep int, 
 	return result, err
 }
 
-// errNothing ends a change that has nothing to sign.
+// errNothing stops a change that would sign the same content.
 var errNothing = errors.New("there is nothing to change")
 
 // superfluous returns the releases of a project that are neither among the newest nor named by a channel.

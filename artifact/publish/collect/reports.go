@@ -12,18 +12,18 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 )
 
-// Where hosts put their reports, as reports/PROJECT/HOST/RUN.json, and their records, as fleet/PROJECT/HOST/...
+// Prefixes of the reports of hosts, reports/PROJECT/HOST/RUN.json, and of their records, fleet/PROJECT/HOST/...
 const (
 	reportsPrefix = "reports/"
 	recordsPrefix = "fleet/"
 )
 
-// removedAtOnce is how many reports are removed at the same time.
+// removedAtOnce is the number of reports that are removed concurrently.
 const removedAtOnce = 16
 
-// Reports removes the reports of hosts that the store got longer ago than an age, by its own clock. The newest report
-// of each host that has a record stays whatever its age: a host whose runs change nothing uploads none, and that report
-// is then the last that it had to say. A dry run removes nothing.
+// Reports removes the reports of hosts that are older than age by the store's clock. The newest report of each host
+// that has a record stays: a host whose runs change nothing uploads no report, so that this one is the last. A dry run
+// removes nothing.
 func Reports(ctx context.Context, p *publish.Publisher, age time.Duration, dry bool) (Tally, int64, error) {
 	recorded, err := recordedHosts(ctx, p.Store)
 	if err != nil {
@@ -68,7 +68,7 @@ func Reports(ctx context.Context, p *publish.Publisher, age time.Duration, dry b
 	return tally, bytes, nil
 }
 
-// reportOf is PROJECT/HOST of a report's key; "" for another object, which stays.
+// reportOf returns PROJECT/HOST of a report's key; "" for another object, which stays.
 func reportOf(key string) string {
 	parts := strings.Split(key, "/")
 	if len(parts) != 4 {
@@ -81,7 +81,7 @@ func reportOf(key string) string {
 	return parts[1] + "/" + parts[2]
 }
 
-// recordedHosts are the hosts that have a record, as PROJECT/HOST.
+// recordedHosts returns the hosts that have a record, as PROJECT/HOST.
 func recordedHosts(ctx context.Context, s store.Store) (map[string]bool, error) {
 	hosts := map[string]bool{}
 	for info, err := range s.List(ctx, recordsPrefix) {

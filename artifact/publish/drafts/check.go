@@ -12,7 +12,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// files returns the files of a draft of targets or of a project as they are written. Each has enough signatures.
+// files returns the files of a draft of targets or of a project, ready to be written, after checking that each has
+// enough signatures.
 func files(n *publish.Next, d *publish.Draft) (publish.ReadyFiles, error) {
 	first, err := signed(n, d, d.Metadata)
 	if err != nil || d.Form == publish.DraftForm {
@@ -48,7 +49,7 @@ func readPages(d *publish.Draft, to map[artifact.Digest][]byte) error {
 	return nil
 }
 
-// signed checks the signatures of a file of a draft, and returns the file as it is written.
+// signed checks the signatures of a file of a draft, and returns the file, ready to be written.
 func signed(n *publish.Next, d *publish.Draft, data []byte) ([]byte, error) {
 	role, err := trust.Decode[tuf.TargetsType](data)
 	if err != nil {
@@ -60,7 +61,7 @@ func signed(n *publish.Next, d *publish.Draft, data []byte) ([]byte, error) {
 	return role.ToBytes()
 }
 
-// fit refuses files that readers would refuse for their size.
+// fit returns an error for files that are too large for readers.
 func fit(r publish.ReadyFiles, name string) error {
 	errs := []error{trust.CheckSize(name, len(r.Head)), trust.CheckSize(name, len(r.Whole))}
 	for page := range maps.Values(r.Pages) {

@@ -15,8 +15,9 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// Export makes a draft of a role as it stands, to be signed again because it expires or because its signers no longer
-// may. verified is false for a project whose signatures do not hold; people should read it before they sign.
+// Export makes a draft of a role with its current content, to be signed again because it expires or because its
+// signers' keys were revoked. verified is false for a project whose signatures are not valid; people should read its
+// draft before they sign it.
 func Export(ctx context.Context, p *publish.Publisher, role string) (d *publish.Draft, verified bool, err error) {
 	if role == tuf.RoleSnapshot || role == tuf.RoleTimestamp {
 		return nil, false, publish.NewMistake("`corpus refresh` signs it again",
@@ -41,7 +42,7 @@ func Export(ctx context.Context, p *publish.Publisher, role string) (d *publish.
 	return d, verified, err
 }
 
-// viewBelow reads the store as far as its signatures hold, since the role to sign again may be the one that hosts
+// viewBelow reads the store as far as its signatures are valid, since the role to sign again may be the one that hosts
 // refuse.
 func viewBelow(ctx context.Context, p *publish.Publisher) (*publish.Next, error) {
 	n, err := p.View(ctx)
@@ -60,7 +61,7 @@ func viewBelow(ctx context.Context, p *publish.Publisher) (*publish.Next, error)
 	return p.NextAfter(client, ""), nil
 }
 
-// exported returns the content of a role, and whether keys that may have signed it.
+// exported returns the content of a role, and whether it has valid signatures.
 func exported(ctx context.Context, n *publish.Next, role string) (*trust.Role, bool, error) {
 	targets := n.Client.Trusted().Targets[tuf.RoleTargets]
 	if role == tuf.RoleTargets && targets != nil {
@@ -88,7 +89,7 @@ func exported(ctx context.Context, n *publish.Next, role string) (*trust.Role, b
 	return content, false, err
 }
 
-// salvaged returns a project with the versions that are left, and whether these are all.
+// salvaged returns a project with the versions that could still be read, and whether these are all.
 func salvaged(ctx context.Context, n *publish.Next, project string, head *trust.Role) (*trust.Role, bool, error) {
 	left, all, err := n.Client.Salvage(ctx, project, head)
 	if err != nil || all {
@@ -97,8 +98,8 @@ func salvaged(ctx context.Context, n *publish.Next, project string, head *trust.
 	return left, false, nil
 }
 
-// addKnown delegates the projects that snapshots name, and that older targets do not delegate, to the public keys at
-// hand: their delegation was lost with the targets. People read the draft before they sign it.
+// addKnown adds delegations for the projects that snapshots name and that older targets do not delegate, with the
+// public keys in files: their delegations were lost with the targets. People read the draft before they sign it.
 func addKnown(n *publish.Next, files []string, role *trust.Role) error {
 	n.Roles[tuf.RoleTargets] = role
 	delegated := map[string]bool{}

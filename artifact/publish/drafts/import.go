@@ -18,17 +18,17 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/tuf"
 )
 
-// Imported says what was committed.
+// Imported is the result of Import.
 type Imported struct {
 	Role    string            `json:"role"`
 	Version int64             `json:"version"`
 	Store   *roots.InitResult `json:"store,omitempty"` // a store that was set up by its first root
 	Root    *roots.Result     `json:"root,omitempty"`  // a root that was replaced
 
-	WithoutChunks []string `json:"without_chunks,omitempty"` // new versions whose chunks are gone: hosts fetch them whole
+	WithoutChunks []string `json:"without_chunks,omitempty"` // new versions whose chunks are lost: hosts fetch them whole
 }
 
-// Import commits a draft with enough signatures. How many are enough is read from the store, not from the draft.
+// Import commits a draft with enough signatures. The required number is read from the store, not from the draft.
 func Import(ctx context.Context, p *publish.Publisher, d *publish.Draft) (Imported, error) {
 	s, err := d.Summary()
 	if err != nil {
@@ -48,7 +48,8 @@ func Import(ctx context.Context, p *publish.Publisher, d *publish.Draft) (Import
 	return result, err
 }
 
-// importRole commits a draft of targets or of a project, and looks for the chunks of its new versions.
+// importRole commits a draft of targets or of a project, and checks whether the store has the chunks of its new
+// versions.
 func importRole(ctx context.Context, p *publish.Publisher, d *publish.Draft, result Imported) (Imported, error) {
 	if d.Role == tuf.RoleTargets {
 		if done, err := importTargets(ctx, p, d); done || err != nil {
@@ -75,7 +76,7 @@ func importRole(ctx context.Context, p *publish.Publisher, d *publish.Draft, res
 	return result, nil
 }
 
-// uploaded refuses new versions whose artifacts are not in the store, since hosts could not fetch them.
+// uploaded returns an error for new versions whose artifacts are not in the store, since hosts could not fetch them.
 func uploaded(ctx context.Context, p *publish.Publisher, fresh []artifact.Release) error {
 	for _, r := range fresh {
 		missing, err := blobs.Missing(ctx, p.Store, []string{trust.ObjectKey(r)})
@@ -92,8 +93,8 @@ func uploaded(ctx context.Context, p *publish.Publisher, fresh []artifact.Releas
 	return nil
 }
 
-// importTargets commits a draft of targets to a store whose targets or snapshot do not hold, and makes snapshot and
-// timestamp again. It reports false for any other store.
+// importTargets commits a draft of targets to a store whose targets or snapshot are not valid, and signs a new snapshot
+// and timestamp. done is false for any other store.
 func importTargets(ctx context.Context, p *publish.Publisher, d *publish.Draft) (done bool, err error) {
 	err = p.Retry(ctx, func() error {
 		n, err := viewBelow(ctx, p)
@@ -157,7 +158,7 @@ func freshReleases(ctx context.Context, n *publish.Next, d *publish.Draft) ([]ar
 	return slices.DeleteFunc(releases, func(r artifact.Release) bool { return slices.Contains(before, r) }), nil
 }
 
-// take puts a draft into the next version of the store.
+// take sets the next version of a role to the content of a draft.
 func take(ctx context.Context, n *publish.Next, d *publish.Draft) error {
 	role, err := d.All()
 	if err != nil {
@@ -185,7 +186,7 @@ func take(ctx context.Context, n *publish.Next, d *publish.Draft) error {
 	return nil
 }
 
-// provenMoves refuses a draft that moves a channel without the proof that the channel requires.
+// provenMoves returns an error for a draft that moves a channel without the proof that the channel requires.
 func provenMoves(ctx context.Context, n *publish.Next, project string, role *trust.Role) error {
 	if project == tuf.RoleTargets {
 		return nil

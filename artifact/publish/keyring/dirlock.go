@@ -13,10 +13,11 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// lockWait is how long a command waits for another one that makes or moves keys in the same directory.
+// lockWait is the maximum time that a command waits for another command that creates or moves keys in the same
+// directory.
 const lockWait = 2 * time.Minute
 
-// Lock makes the ring's directory where it is missing, and waits until no other command makes or moves keys in it. The
+// Lock creates the ring's directory if it is missing, and waits until no other command creates or moves keys in it. The
 // caller must call unlock; the kernel releases the lock of a process that dies. Readers of keys take no lock.
 func (r Ring) Lock(ctx context.Context) (unlock func(), err error) {
 	if err := durable.MkdirAll(r.Dir, 0o700); err != nil {
@@ -30,7 +31,7 @@ func (r Ring) Lock(ctx context.Context) (unlock func(), err error) {
 		_ = f.Close() // it was not locked
 		return nil, fmt.Errorf("locking the key directory %s: %w", r.Dir, err)
 	}
-	_ = durable.SweepAbandoned(r.Dir) // half a key that a killed command wrote is of no use
+	_ = durable.SweepAbandoned(r.Dir) // remove incomplete keys of killed commands
 	return func() { _ = f.Close() }, nil
 }
 

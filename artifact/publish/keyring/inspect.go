@@ -15,17 +15,17 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// errEncrypted says that a private key cannot be read without a passphrase or an age identity.
+// errEncrypted is the error for a private key that cannot be read without a passphrase or an age identity.
 var errEncrypted = errors.New("it is encrypted")
 
-// Private is what can be said of a private key file without opening it.
+// Private describes a private key file without decrypting it.
 type Private struct {
-	Encrypted bool        // its key is not verified then
-	Mode      fs.FileMode // who may read it
+	Encrypted bool        // if true, the key was not verified
+	Mode      fs.FileMode // permission bits
 }
 
-// Inspect reads a private key file without a passphrase and without a key management service. The error says why the
-// file cannot sign, and its hint what to do.
+// Inspect reads a private key file without a passphrase and without a key management service. The error gives the
+// reason why the key cannot sign, with a hint.
 func Inspect(file string) (Private, error) {
 	info, err := os.Stat(file)
 	if err != nil {
@@ -63,7 +63,7 @@ func inspectText(file, text string) (encrypted bool, err error) {
 	return false, explainFile(file, err)
 }
 
-// RoleOf returns the role whose private key a file of the ring's directory is: ROLE for ROLE.key and ROLE-2.key.
+// RoleOf returns the role of a private key file in the ring's directory: ROLE for ROLE.key and ROLE-2.key.
 func (r Ring) RoleOf(file string) string {
 	name := strings.TrimSuffix(filepath.Base(file), privateSuffix)
 	if r.numbered(name, privateSuffix) {

@@ -25,9 +25,9 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// Ring is the keys at hand. With nothing but Dir it is keys that lie open in files.
+// Ring is the set of available keys. With only Dir set, it has the unencrypted keys in files.
 type Ring struct {
-	Dir    string                           // of key files; empty for none
+	Dir    string                           // directory of key files; empty for none
 	Env    func(name string) string         // the environment; nil for none
 	Locks  *Locks                           // opens and makes encrypted keys; nil for none
 	Remote func(ref string) (Signer, error) // opens a reference; nil for none
@@ -41,14 +41,14 @@ const (
 	publicSuffix  = ".pub"
 )
 
-// Key is a private key that is at hand.
+// Key is an available private key.
 type Key struct {
 	Signer
-	ID   string // as signed metadata calls it
+	ID   string // ID in signed metadata
 	From string // the file or variable it was read from
 }
 
-// keyFile is the name of the n-th key of a role, without its suffix.
+// keyFile returns the name of the n-th key of a role, without its suffix.
 func keyFile(role string, n int) string {
 	if n == 1 {
 		return role
@@ -56,10 +56,10 @@ func keyFile(role string, n int) string {
 	return fmt.Sprintf("%s-%d", role, n)
 }
 
-// FileOf is the name of the n-th private key file of a role, counted from 1.
+// FileOf returns the name of the n-th private key file of a role, counted from 1.
 func FileOf(role string, n int) string { return keyFile(role, n) + privateSuffix }
 
-// PublicFile is the public key file of the role's key with this ID.
+// PublicFile returns the path of the public key file of the role's key with this ID.
 func (r Ring) PublicFile(role, id string) (string, error) {
 	files, err := r.files(role, publicSuffix)
 	if err != nil {
@@ -77,7 +77,7 @@ func (r Ring) PublicFile(role, id string) (string, error) {
 	return "", fmt.Errorf("no public key %s of %s in %s", id, role, r.where())
 }
 
-// EnvName is the variable that may hold a role's private keys: CORPUS_KEY_MY_APP for my-app.
+// EnvName returns the name of the variable for a role's private keys: CORPUS_KEY_MY_APP for my-app.
 func EnvName(role string) string {
 	return "CORPUS_KEY_" + strings.Map(func(r rune) rune {
 		switch {
@@ -97,7 +97,7 @@ func (r Ring) env(role string) string {
 	return r.Env(EnvName(role))
 }
 
-// Has reports whether a private key of the role is at hand.
+// Has reports whether a private key of the role is available.
 func (r Ring) Has(role string) bool {
 	if r.env(role) != "" {
 		return true
@@ -109,8 +109,8 @@ func (r Ring) Has(role string) bool {
 	return err == nil
 }
 
-// Keys reads the role's private keys: those of the environment, then those of the directory. A role
-// of which there is none has no keys, which is not an error.
+// Keys reads the role's private keys: those of the environment, then those of the directory. It returns no keys and no
+// error if there are none.
 func (r Ring) Keys(role string) ([]Key, error) {
 	var keys []Key
 	if text := r.env(role); text != "" {
@@ -134,7 +134,7 @@ func (r Ring) Keys(role string) ([]Key, error) {
 	return keys, nil
 }
 
-// File reads the private keys of one file, or of a reference given in a file's place.
+// File reads the private keys in a file, or the key of a reference given in place of a file.
 func (r Ring) File(file string) ([]Key, error) {
 	if isReference(file) {
 		return r.read(file, file)
@@ -149,7 +149,7 @@ func (r Ring) File(file string) ([]Key, error) {
 	return keys, explainFile(file, err)
 }
 
-// lookAt reports a private key that others may read. A reference is not a secret.
+// lookAt calls Exposed for a private key that others may read. A reference is not a secret.
 func (r Ring) lookAt(file string, data []byte) {
 	if r.Exposed == nil || isReference(string(data)) {
 		return
@@ -159,12 +159,11 @@ func (r Ring) lookAt(file string, data []byte) {
 	}
 }
 
-// mostKeys bounds how many keys of a role are looked for.
+// mostKeys is the maximum number of keys of a role.
 const mostKeys = 64
 
-// files lists a role's files in the order of their numbers. One that is missing does not hide those after
-// it where the role's first public key shows that they are this role's, and not those of a role whose name
-// ends in a number.
+// files lists a role's files in the order of their numbers. If the role's first public key exists, files after a
+// missing number are listed too. Otherwise they may belong to another role whose name ends in a number.
 func (r Ring) files(role, suffix string) ([]string, error) {
 	if r.Dir == "" {
 		return nil, nil
@@ -212,8 +211,7 @@ func (r Ring) Public(role string) ([]*tuf.Key, error) {
 	return keys, nil
 }
 
-// Held lists the IDs of the role's private keys that are at hand. Those in files are not opened, so that
-// no passphrase is asked for.
+// Held lists the IDs of the role's available private keys. It does not decrypt files, so that no passphrase is needed.
 func (r Ring) Held(role string) (ids []string, err error) {
 	if text := r.env(role); text != "" {
 		keys, err := r.read("the variable "+EnvName(role), text)
@@ -256,13 +254,13 @@ func (r Ring) where() string {
 	return r.Dir
 }
 
-// Missing is the error of a role no key of which is at hand.
+// Missing returns the error for a role without an available key.
 func (r Ring) Missing(role string) error {
 	return diag.WithHint(fmt.Errorf("no key of %s in %s", role, r.where()),
 		"give --keys the directory that holds %s%s, set %s, or ask its owner to do this", role, privateSuffix, EnvName(role))
 }
 
-// roles lists the roles that the directory has files of this kind of.
+// roles lists the roles that have files with this suffix in the directory.
 func (r Ring) roles(suffix string) ([]string, error) {
 	entries, err := os.ReadDir(r.Dir)
 	if err != nil {
@@ -280,7 +278,7 @@ func (r Ring) roles(suffix string) ([]string, error) {
 	return names, nil
 }
 
-// numbered tells ROLE-2, the second key of ROLE, from a role of that name.
+// numbered reports whether name is a numbered key of a role, such as ROLE-2, and not the name of a role.
 func (r Ring) numbered(name, suffix string) bool {
 	i := strings.LastIndexByte(name, '-')
 	if i <= 0 || name[i+1:] == "" || strings.Trim(name[i+1:], "0123456789") != "" {

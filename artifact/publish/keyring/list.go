@@ -8,12 +8,12 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
-// Listed is what can be said of a key without opening it.
+// Listed describes a key without decrypting it.
 type Listed struct {
 	Role string `json:"role"`
 	ID   string `json:"id"`
-	// Kind is open, encrypted, a reference, or public where the private key is not here; "damaged" for a file that holds
-	// no private key, and "another key" for one whose public key is not the ID's.
+	// Kind is open, encrypted, a reference, or public if the private key is missing; "damaged" if the file contains no
+	// private key, and "another key" if the private key does not belong to the ID.
 	Kind string `json:"kind"`
 	File string `json:"file"`
 }
@@ -41,7 +41,7 @@ func (r Ring) List() ([]Listed, error) {
 	return list, nil
 }
 
-// listed is the key of a role whose public half is in a file.
+// listed describes the key whose public part is in a file.
 func (r Ring) listed(role, file string) (Listed, error) {
 	key, err := ReadPublic(file)
 	if err != nil {
@@ -71,7 +71,7 @@ func (r Ring) kindOf(private, public, id string) (kind, file string) {
 	return r.kindOfOpen(private, strings.TrimSpace(string(data)), id), private
 }
 
-// kindOfOpen is the kind of a key that is not encrypted, which may be another role's key, or none.
+// kindOfOpen returns the kind of a key that is not encrypted, which may also be another key or damaged.
 func (r Ring) kindOfOpen(file, text, id string) string {
 	signers, err := r.parse(file, text)
 	if err != nil || len(signers) == 0 {

@@ -15,18 +15,17 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// Locks encrypts private keys with age, and opens them again. A passphrase is asked for once and
-// each key is opened once, since opening one is made to take a second. It is safe for concurrent
-// use.
+// Locks encrypts private keys with age and decrypts them. It asks for a passphrase once and decrypts each key once,
+// since age makes decrypting with a passphrase slow. It is safe for concurrent use.
 type Locks struct {
-	// Ask asks for the passphrase; twice where it is a new one. about says what it is for.
+	// Ask returns the passphrase for the purpose about. If isNew is set, the user has to enter it twice.
 	Ask func(about string, isNew bool) (string, error)
 	// Passphrase encrypts new keys with a passphrase.
 	Passphrase bool
-	// Recipients are whom new keys are encrypted to, and Identities open such keys.
+	// Recipients are the age recipients to which new keys are encrypted, and Identities decrypt such keys.
 	Recipients []age.Recipient
 	Identities []age.Identity
-	// WorkFactor is what a passphrase costs to try, as a power of two; 0 means age's own default.
+	// WorkFactor is the cost of trying a passphrase, as a power of two; 0 means age's default.
 	WorkFactor int
 
 	mu     sync.Mutex
@@ -34,7 +33,7 @@ type Locks struct {
 	opened map[[32]byte][]byte
 }
 
-// lock encrypts a new key, if that is wanted.
+// lock encrypts a new key, if a passphrase or recipients are set.
 func (l *Locks) lock(secret []byte) ([]byte, error) {
 	to := l.Recipients
 	if l.Passphrase {
@@ -60,7 +59,7 @@ func (l *Locks) lock(secret []byte) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// chosen reports whether it was said how new keys are encrypted.
+// chosen reports whether an encryption of new keys is set.
 func (l *Locks) chosen() bool { return l != nil && (l.Passphrase || len(l.Recipients) > 0) }
 
 func (l *Locks) withPassphrase(passphrase string) ([]age.Recipient, error) {
@@ -74,14 +73,14 @@ func (l *Locks) withPassphrase(passphrase string) ([]age.Recipient, error) {
 	return []age.Recipient{r}, nil
 }
 
-// recipientsOf returns the recipients of an encrypted key, to encrypt another one to. The key must be opened for
-// that, since a file does not name its recipients.
+// recipientsOf returns the recipients of an encrypted key, to encrypt another key to them. The key must be decrypted
+// for that, since a file does not contain its recipients.
 func (l *Locks) recipientsOf(from string, sealed []byte) ([]age.Recipient, error) {
 	if _, err := l.open(from, sealed); err != nil {
 		return nil, err
 	}
 	header := &stanzas{}
-	_, _ = age.Decrypt(armor.NewReader(bytes.NewReader(sealed)), header) // it only looks
+	_, _ = age.Decrypt(armor.NewReader(bytes.NewReader(sealed)), header) // only to inspect the header
 	if header.passphrase {
 		return l.withPassphrase(l.answer)
 	}
@@ -104,7 +103,7 @@ func (l *Locks) recipientsOf(from string, sealed []byte) ([]age.Recipient, error
 	return to, nil
 }
 
-// stanzas is an identity that opens nothing and counts whom a file is encrypted to.
+// stanzas is an identity that decrypts nothing and counts the recipients of a file.
 type stanzas struct {
 	count      int
 	passphrase bool
@@ -165,7 +164,7 @@ func (l *Locks) open(from string, sealed []byte) ([]byte, error) {
 		plain, err = io.ReadAll(r)
 	}
 	if err != nil {
-		return nil, errors.New("it is encrypted, and damaged") // the library's words quote it
+		return nil, errors.New("it is encrypted, and damaged") // the library's message may quote the key
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -176,11 +175,11 @@ func (l *Locks) open(from string, sealed []byte) ([]byte, error) {
 	return plain, nil
 }
 
-// asked opens what is encrypted with a passphrase, and asks for it only then.
+// asked is an identity that decrypts with a passphrase, and asks for it when it is first needed.
 type asked struct {
 	locks *Locks
 	about string
-	err   error // why there is no passphrase
+	err   error // reason why there is no passphrase
 }
 
 // Unwrap is part of age.Identity.

@@ -27,8 +27,7 @@ const (
 	publicBlock  = "PUBLIC KEY"
 )
 
-// New makes n key pairs for a role. A key that is there already is kept; made lists the files that
-// are new.
+// New makes n key pairs for a role. It keeps existing keys; made lists the new files.
 func (r Ring) New(role string, n int) (made []string, err error) {
 	if r.Dir == "" {
 		return nil, diag.WithHint(errors.New("new keys need a directory"), "give --keys DIR, or set CORPUS_KEYS")
@@ -71,8 +70,8 @@ func (r Ring) newPair(name string) error {
 	return writePair(name, public, secret)
 }
 
-// Refer writes a reference to a private key that is elsewhere as a key of the role, and its
-// public part. A key that is there already is not replaced.
+// Refer writes a reference to a private key that is elsewhere as a key of the role, and its public part. It does not
+// replace an existing key.
 func (r Ring) Refer(role, ref string) (Key, error) {
 	keys, err := r.File(ref)
 	if err != nil {
@@ -104,7 +103,7 @@ func (r Ring) Refer(role, ref string) (Key, error) {
 	return keys[0], writePair(name, public, []byte(ref+"\n"))
 }
 
-// writePair writes the private key last: it is what makes the pair count as there.
+// writePair writes the public key before the private key, since a pair counts as existing when its private key exists.
 func writePair(name string, public crypto.PublicKey, secret []byte) error {
 	der, err := x509.MarshalPKIXPublicKey(public)
 	if err != nil {
@@ -134,8 +133,8 @@ func ReadPublic(file string) (*tuf.Key, error) {
 	return tuf.NewKey(public)
 }
 
-// NewLike makes n key pairs for a role, each protected as the pair of the same number in old is, unless
-// Locks says how: encrypted with its passphrase, or to its recipients. A key that is there already is kept.
+// NewLike makes n key pairs for a role. Each is encrypted like the pair with the same number in old, unless Locks has a
+// passphrase or recipients for new keys. It keeps existing keys.
 func (r Ring) NewLike(role string, n int, old Ring) error {
 	if err := durable.MkdirAll(r.Dir, 0o700); err != nil {
 		return fmt.Errorf("making the key directory: %w", err)
@@ -186,14 +185,14 @@ func (r Ring) newPairLike(name, role, old string) error {
 	return like.newPair(name)
 }
 
-// moving marks a role whose new keys are being put in place: they are in force by then.
+// moving returns the name of a file that exists while the new keys of a role, which are in force, are moved into place.
 func (r Ring) moving(role string) string { return filepath.Join(r.Dir, role+".moving") }
 
 // Moving reports whether an earlier Retire of the keys in next was interrupted.
 func (r Ring) Moving(role string) (bool, error) { return walk.Named(r.moving(role)) }
 
-// Retire copies the role's pairs into the subdirectory old, under names that carry their IDs, and puts
-// those of next in their place. One that was interrupted continues, wherever it was.
+// Retire copies the role's pairs into the subdirectory old, under names that contain their IDs, and replaces them by
+// those of next. After an interruption, it continues.
 func (r Ring) Retire(role string, next Ring) error {
 	old := filepath.Join(r.Dir, "old")
 	if err := durable.MkdirAll(old, 0o700); err != nil {
@@ -210,10 +209,10 @@ func (r Ring) Retire(role string, next Ring) error {
 	if err != nil {
 		return err
 	}
-	// From the last to the first: what is left after a cut still counts from 1.
+	// From the last to the first, so that after an interruption the numbers of the remaining keys start at 1.
 	for n := max(len(public), len(private)); n > 0; n-- {
 		from, name := filepath.Join(next.Dir, keyFile(role, n)), filepath.Join(r.Dir, keyFile(role, n))
-		if n <= len(public) { // the public key moves first: while it is in next the old pair is whole
+		if n <= len(public) { // the public key moves first: while the private key is in next, the old pair is whole
 			if err := keepOld(name, filepath.Join(old, keyFile(role, n))); err != nil {
 				return err
 			}
@@ -226,7 +225,7 @@ func (r Ring) Retire(role string, next Ring) error {
 	return durable.Remove(next.moving(role))
 }
 
-// keepOld copies a pair, if it is there.
+// keepOld copies a pair, if it exists.
 func keepOld(name, to string) error {
 	id, err := publicID(name + publicSuffix)
 	if errors.Is(err, fs.ErrNotExist) {

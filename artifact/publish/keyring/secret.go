@@ -17,11 +17,11 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// isReference reports whether a text names a key that is elsewhere.
+// isReference reports whether a text is a reference to a key that is elsewhere.
 func isReference(text string) bool { return strings.HasPrefix(text, "awskms:") }
 
-// read reads private keys written in any of the ways there are. from says where they were, for
-// errors; those never hold any of the text.
+// read parses private keys in any of the supported forms. from is their origin, for errors; the errors never contain
+// any of the text.
 func (r Ring) read(from, text string) ([]Key, error) {
 	signers, err := r.parse(from, strings.TrimSpace(text))
 	if err != nil {
@@ -54,7 +54,7 @@ func (r Ring) parse(from, text string) ([]Signer, error) {
 	case strings.HasPrefix(text, "-----BEGIN "):
 		return parsePEM([]byte(text))
 	}
-	// One line, as variables of CI systems like it.
+	// One line of base64, for variables of CI systems.
 	plain, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(text), ""))
 	if err != nil || !strings.HasPrefix(string(plain), "-----BEGIN ") {
 		return nil, diag.WithHint(&damagedKey{"it is neither PEM, nor base64 of PEM, nor a reference"},
@@ -93,12 +93,12 @@ func parsePEM(data []byte) ([]Signer, error) {
 	return signers, nil
 }
 
-// damagedKey is the error of a text that is not a private key.
+// damagedKey is the error for a text that is not a private key.
 type damagedKey struct{ text string }
 
 func (d *damagedKey) Error() string { return d.text }
 
-// explainFile gives the error of a damaged key file its cure.
+// explainFile adds a hint to the error about a damaged key file.
 func explainFile(file string, err error) error {
 	var damaged *damagedKey
 	if !errors.As(err, &damaged) {
@@ -129,7 +129,7 @@ func parseBlock(block *pem.Block) (Signer, error) {
 	}
 	key, err := x509.ParsePKCS8PrivateKey(block.Bytes)
 	if err != nil {
-		return nil, &damagedKey{"it is damaged"} // the library's words might quote it
+		return nil, &damagedKey{"it is damaged"} // the library's message might quote the key
 	}
 	switch private := key.(type) {
 	case ed25519.PrivateKey:
@@ -142,7 +142,7 @@ func parseBlock(block *pem.Block) (Signer, error) {
 	return nil, fmt.Errorf("it is a %T, and only Ed25519 and ECDSA P-256 keys sign", key)
 }
 
-// idOf is a key's ID in signed metadata.
+// idOf returns a key's ID in signed metadata.
 func idOf(s Signer) (string, error) {
 	public, err := s.PublicKey()
 	if err != nil {

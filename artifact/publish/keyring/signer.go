@@ -8,7 +8,7 @@ import (
 	"crypto/sha256"
 )
 
-// Signer is a private key that signs, wherever it lies.
+// Signer is a private key that signs, in memory or in a key management service.
 type Signer interface {
 	PublicKey() (crypto.PublicKey, error)
 	// Sign signs a whole message, not its digest.

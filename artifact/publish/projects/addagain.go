@@ -9,10 +9,10 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 )
 
-// addAgain decides with which content a project begins that had no keys until this change. If the store has had the
-// project, and the new keys have signed its last content, it comes back with that content. With other keys, which may
-// be the wrong ones, it begins without its versions, and only if Publisher.New is set. A project that was removed with
-// its artifacts has no content left.
+// addAgain sets the initial content of a project that had no keys before this change. If the store has had the project,
+// and the new keys have signed its last content, the project gets that content again. With other keys, which may be the
+// wrong ones, it begins without its versions, and only if Publisher.New is set. A project that was removed with its
+// artifacts has no content left.
 func addAgain(ctx context.Context, n *publish.Next, name string) error {
 	if name == trust.AttestationRole || n.Client.Last(name) == 0 {
 		return nil
@@ -41,8 +41,8 @@ func addAgain(ctx context.Context, n *publish.Next, name string) error {
 	return publish.NewMistake(hint, "the store had a project %s before, which cannot be read: %v", name, err)
 }
 
-// end signs that the content that the store has of a project is void. It refuses if an attacker has used up the
-// versions: after the repair the versions of the project are low again, and would all be void.
+// end signs that the content of a project in the store is void. It returns an error if an attacker has used up the
+// version numbers: after the repair, the versions of the project are low again, and would all be void.
 func end(n *publish.Next, name string) error {
 	last := n.Client.Last(name)
 	if publish.Spent(last) {

@@ -14,8 +14,9 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/tuf"
 )
 
-// Add lets keys sign a project: deploy/NAME/* and nothing else. Keys are added to those that the project has. threshold
-// is how many keys have to sign; with 0 it stays unchanged, and is 1 for a new project. Add needs the targets key.
+// Add allows keys to sign a project, which is deploy/NAME/* and nothing else, in addition to the project's present
+// keys. threshold is the number of keys that have to sign; with 0 it stays unchanged, and is 1 for a new project. Add
+// needs the targets key.
 func Add(ctx context.Context, p *publish.Publisher, name string, threshold int, keys ...*tuf.Key) error {
 	if err := trust.CheckDelegated(name); err != nil {
 		return err
@@ -51,7 +52,7 @@ func Add(ctx context.Context, p *publish.Publisher, name string, threshold int, 
 	})
 }
 
-// Revoked says what revoking keys has left.
+// Revoked is the result of revoking keys.
 type Revoked struct {
 	Keys   []string `json:"keys"`   // IDs that may no longer sign
 	Signed bool     `json:"signed"` // the project is signed by keys that still may sign it
@@ -59,9 +60,9 @@ type Revoked struct {
 	Refused []string `json:"refused,omitempty"`
 }
 
-// Revoke takes keys, given by their IDs or the beginnings of these, away from a project. What only they have signed is
-// signed again in the same step if the keys at hand suffice; otherwise hosts refuse the project until it is signed.
-// Revoke needs the targets key.
+// Revoke revokes keys of a project, given by their IDs or the beginnings of these. Content that only they have signed
+// is signed again in the same step if the available keys suffice; otherwise hosts refuse the project until it is
+// signed. Revoke needs the targets key.
 func Revoke(ctx context.Context, p *publish.Publisher, name string, ids ...string) (Revoked, error) {
 	var result Revoked
 	err := p.Change(ctx, func(n *publish.Next) error {
@@ -86,7 +87,7 @@ func Revoke(ctx context.Context, p *publish.Publisher, name string, ids ...strin
 	return result, err
 }
 
-// ReplaceKeys lets only these keys sign a project, after a key was lost.
+// ReplaceKeys replaces all keys of a project, after a key was lost.
 func ReplaceKeys(ctx context.Context, p *publish.Publisher, name string, keys ...*tuf.Key) error {
 	fresh, err := publish.IDs(keys)
 	if err != nil {
@@ -121,7 +122,8 @@ func setThreshold(n *publish.Next, name string, threshold int) error {
 	return nil
 }
 
-// revoke takes keys away, and reports whether the project will be signed. Its content is what the old keys have signed.
+// revoke revokes keys, and reports whether the project will be signed. The project's content stays as the old keys have
+// signed it.
 func revoke(ctx context.Context, n *publish.Next, name string, ids []string) (signed bool, err error) {
 	n.Advice = RevokeSteps(name)
 	role, unpublished, err := n.SignedProject(ctx, name)
@@ -144,8 +146,8 @@ func revoke(ctx context.Context, n *publish.Next, name string, ids []string) (si
 	return n.SignAgain(name, role)
 }
 
-// RevokeSteps returns the hint that says how to take keys away, or to require more signatures, so that hosts refuse
-// nothing meanwhile.
+// RevokeSteps returns a function that returns a hint with the steps to revoke keys, or to require more signatures,
+// without a time in which hosts refuse something.
 func RevokeSteps(name string) func(of string) string {
 	return func(of string) string {
 		if name == trust.AttestationRole {

@@ -14,19 +14,19 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/tuf"
 )
 
-// Removed says what was removed of a project.
+// Removed is the result of Remove.
 type Removed struct {
 	Project string `json:"project"`
 	Objects int    `json:"objects"` // removed artifacts and sidecars
 	Bytes   int64  `json:"bytes"`
 }
 
-// Remove takes a project out of the store: no key may sign it, no channel requires proof of it, and its hosts keep what
-// they run. It needs the targets key.
+// Remove removes a project from the store: no key may sign it, no channel requires proof of it, and its hosts stay on
+// their present releases. It needs the targets key.
 //
 // With objects it also removes the project's artifacts, which needs the right to delete, and makes its content void, so
-// that none of it comes back if the project is added again. The same command with objects removes the artifacts later,
-// and after an interruption.
+// that none of it becomes valid again if the project is added again. The same command with objects removes the
+// artifacts later, and after an interruption.
 func Remove(ctx context.Context, p *publish.Publisher, name string, objects bool) (Removed, error) {
 	result := Removed{Project: name}
 	if err := trust.CheckProject(name); err != nil {
@@ -57,10 +57,10 @@ func Remove(ctx context.Context, p *publish.Publisher, name string, objects bool
 		if err := trust.SetRequirements(targets, required); err != nil {
 			return err
 		}
-		n.Allowed = map[string]bool{name: true} // hosts are to refuse it
+		n.Allowed = map[string]bool{name: true} // hosts should refuse it
 		return dropPlans(targets, name)
 	})
-	gone := objects && errors.Is(err, trust.ErrNoProject) // it was removed before, and its artifacts were not
+	gone := objects && errors.Is(err, trust.ErrNoProject) // it was removed before without its artifacts
 	if err != nil && !gone || !objects || p.Hand != nil {
 		return result, err
 	}
@@ -81,7 +81,7 @@ func Remove(ctx context.Context, p *publish.Publisher, name string, objects bool
 	return result, nil
 }
 
-// endRemoved makes the content void of a project that was removed earlier without its artifacts. It returns
+// endRemoved makes the content of a project void that was removed earlier without its artifacts. It returns
 // ErrNoProject if there is nothing to sign.
 func endRemoved(n *publish.Next, name string, objects bool) error {
 	over, err := n.Client.Over(name)

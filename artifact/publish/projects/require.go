@@ -9,7 +9,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 )
 
-// Required says what a channel requires, and whether hosts accept what it names.
+// Required is the requirement of a channel, and the reason why hosts refuse its present release, if they do.
 type Required struct {
 	Ref         artifact.Ref       `json:"ref"`
 	Requirement *trust.Requirement `json:"requirement"` // nil for a channel that requires nothing
@@ -17,8 +17,8 @@ type Required struct {
 	Hint        string             `json:"hint,omitempty"`
 }
 
-// Require makes a channel require proof of what it points at or, with nil, makes it require nothing. It needs the
-// targets key, since the publishers of the project must not be able to change it.
+// Require sets the proof that a channel requires of its releases; nil means none. It needs the targets key, since the
+// publishers of the project must not be able to change it.
 func Require(ctx context.Context, p *publish.Publisher, ref artifact.Ref, q *trust.Requirement) (Required, error) {
 	result := Required{Ref: ref, Requirement: q}
 	if err := publish.CheckRef(ref); err != nil {
@@ -54,13 +54,13 @@ func Require(ctx context.Context, p *publish.Publisher, ref artifact.Ref, q *tru
 		if err := trust.SetRequirements(n.Targets(), all); err != nil {
 			return err
 		}
-		n.Allowed = map[string]bool{ref.String(): true} // the result says so
+		n.Allowed = map[string]bool{ref.String(): true} // the result reports it
 		return standsUp(ctx, n, &result)
 	})
 	return result, err
 }
 
-// meantChannels refuses names of channels of a project that look mistyped.
+// meantChannels returns an error for names of channels of a project that look mistyped.
 func meantChannels(ctx context.Context, n *publish.Next, project string, names ...string) error {
 	channels := map[string]trust.Pointer{}
 	role, _, err := n.SignedProject(ctx, project)
@@ -78,7 +78,7 @@ func meantChannels(ctx context.Context, n *publish.Next, project string, names .
 	return nil
 }
 
-// standsUp checks whether what a channel names meets the new requirement.
+// standsUp checks whether the release of a channel meets the new requirement.
 func standsUp(ctx context.Context, n *publish.Next, r *Required) error {
 	role, unpublished, err := n.SignedProject(ctx, r.Ref.Project)
 	if err != nil || unpublished || role == nil {
@@ -99,7 +99,7 @@ func standsUp(ctx context.Context, n *publish.Next, r *Required) error {
 	return nil
 }
 
-// ownKeys refuses a key that would sign both a project and the proofs that its channels require: its owner could
+// ownKeys returns an error if a key would sign both a project and the proofs that its channels require: its owner could
 // publish without independent proof.
 func ownKeys(n *publish.Next) error {
 	attests := n.Client.Delegation(trust.AttestationRole).Keys

@@ -10,16 +10,16 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 )
 
-// Planned is the plan by which a channel's hosts take a release.
+// Planned is the rollout plan of a channel.
 type Planned struct {
 	Ref  artifact.Ref  `json:"ref"`
-	Plan *rollout.Plan `json:"plan"` // nil for a channel whose hosts all take it at once
+	Plan *rollout.Plan `json:"plan"` // Underway is the rollout during which the plan was changed; nil if there is none.
 	// Underway is the rollout of the channel that the plan changed under; nil if there is none.
 	Underway *rollout.Start `json:"underway,omitempty"`
 }
 
-// Rollout changes the plan of a channel. change gets the plan that the channel has, or the default one, and nil takes
-// the plan away. It needs the targets key, since the publishers of the project must not be able to change it.
+// Rollout changes the plan of a channel. It calls change with the channel's plan, or the default plan; a nil change
+// removes the plan. It needs the targets key, since the publishers of the project must not be able to change it.
 func Rollout(ctx context.Context, p *publish.Publisher, ref artifact.Ref,
 	change func(*rollout.Plan) error) (Planned, error) {
 	result := Planned{Ref: ref}

@@ -20,28 +20,28 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// Attested says what was attested.
+// Attested is the result of Attest.
 type Attested struct {
 	trust.Attestation
 	Expires time.Time      `json:"expires"`
 	Keys    []string       `json:"keys"`    // IDs of the keys that signed it
 	Missing int            `json:"missing"` // signatures that are still needed
 	Key     string         `json:"key"`     // where in the store the proof lies
-	For     []artifact.Ref `json:"for"`     // channels that require it
+	For     []artifact.Ref `json:"for"`     // key of the proof in the store
 }
 
-// Case is what there is to attest, as the store stood when it was read.
+// Case is a release to attest, with the state of the store at the time when it was read.
 type Case struct {
 	Ref     artifact.Ref
 	Release artifact.Release
-	// Demand is the strictest of what the channels require, or the defaults if none requires the proof.
+	// Demand is the strictest requirement of the channels, or the defaults if none requires the proof.
 	Demand trust.Requirement
 	For    []artifact.Ref // these channels
 
 	store *publish.Next
 }
 
-// Prepare reads what an attestation will be about: a version, or what the channel names if version is "".
+// Prepare reads the release to attest: a version, or the release that the channel names if version is "".
 func Prepare(ctx context.Context, p *publish.Publisher, ref artifact.Ref, version string) (Case, error) {
 	c := Case{Ref: ref}
 	if err := publish.CheckRef(ref); err != nil {
@@ -58,8 +58,8 @@ func Prepare(ctx context.Context, p *publish.Publisher, ref artifact.Ref, versio
 	return c, err
 }
 
-// demandOn returns the strictest of the requirements that channels of a project have of a channel, or the defaults if
-// there is none, and the channels that have them.
+// demandOn returns the strictest requirement that channels of a project have of a channel, or the defaults if there is
+// none, and these channels.
 func demandOn(n *publish.Next, from artifact.Ref) (trust.Requirement, []artifact.Ref, error) {
 	demand := trust.Requirement{From: from.Channel, Hosts: trust.DefaultHosts, Fresh: trust.DefaultFresh,
 		Holds: trust.DefaultHolds}
@@ -85,9 +85,9 @@ func demandOn(n *publish.Next, from artifact.Ref) (trust.Requirement, []artifact
 	return demand, refs, nil
 }
 
-// Attest signs that hosts of a channel have reported a release healthy, and puts the proof into the store, where a
-// promotion finds it. It needs only the attestation key. If several keys have to sign, each of their owners attests:
-// Attest adds a signature to the proof in the store if its hosts are all among the given ones.
+// Attest signs a proof that hosts of a channel have reported a release healthy, and writes it to the store, where a
+// promotion finds it. It needs only the attestation key. If several keys have to sign, each of their owners calls
+// Attest: it adds a signature to the proof in the store if its hosts are all among the given ones.
 func Attest(ctx context.Context, p *publish.Publisher, c Case, hosts []trust.Healthy) (Attested, error) {
 	if len(hosts) < c.Demand.Hosts {
 		return Attested{}, fewHosts(c.Ref, c.Release, len(hosts), c.Demand)
@@ -116,7 +116,7 @@ type Unproven struct{ err error }
 
 func (u *Unproven) Error() string { return u.err.Error() }
 
-// Unwrap returns what is missing.
+// Unwrap returns the error with the missing proof.
 func (u *Unproven) Unwrap() error { return u.err }
 
 // putProof signs a proof and puts it into the store. If the store has a proof that still lacks signatures and that
@@ -206,7 +206,7 @@ func proofOf(role *trust.Role) (*trust.Proof, error) {
 	return trust.ParseProof(data)
 }
 
-// storedProof reads a proof from the store. It is nil if there is none that can be read.
+// storedProof reads a proof from the store. It returns nil if there is none that can be read.
 func storedProof(ctx context.Context, p *publish.Publisher, key string) (*trust.Proof, string, error) {
 	body, info, err := p.Store.Get(ctx, key, 0)
 	if errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrForbidden) {
@@ -224,7 +224,7 @@ func storedProof(ctx context.Context, p *publish.Publisher, key string) (*trust.
 	}
 	proof, err := trust.ParseProof(data)
 	if err != nil {
-		return nil, info.ETag, nil // what cannot be parsed is replaced
+		return nil, info.ETag, nil // a proof that cannot be parsed is replaced
 	}
 	return proof, info.ETag, nil
 }

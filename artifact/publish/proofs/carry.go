@@ -14,9 +14,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// Prove returns the proof that a pointer will carry: the newer one of the proof in the store and the proof that the
-// pointer before it carries. A channel that requires no proof carries one if there is one, so that it can be required
-// later.
+// Prove returns the proof for a new pointer: the newer one of the proof in the store and the proof in the previous
+// pointer. A channel that requires no proof has one in its pointer if it exists, so that it can be required later.
 func Prove(ctx context.Context, n *publish.Next, ref artifact.Ref, pointer, before trust.Pointer,
 	from string) (json.RawMessage, error) {
 	required, err := n.Client.Requirement(ref)
@@ -40,7 +39,7 @@ func Prove(ctx context.Context, n *publish.Next, ref artifact.Ref, pointer, befo
 		return nil, nil
 	}
 	if best == nil {
-		best = stored // to say what is wrong with it
+		best = stored // for an error that gives its fault
 	}
 	if best != nil {
 		if pointer.Proof, err = best.Role.ToBytes(); err != nil {
@@ -53,7 +52,7 @@ func Prove(ctx context.Context, n *publish.Next, ref artifact.Ref, pointer, befo
 	return pointer.Proof, notBehind(n, ref, demand, best, Carried(before))
 }
 
-// newest returns the newest of the proofs that hold.
+// newest returns the newest of the valid proofs.
 func newest(n *publish.Next, claim trust.Claim, proofs ...*trust.Proof) (best *trust.Proof) {
 	targets := n.Client.Trusted().Targets[tuf.RoleTargets]
 	for _, p := range proofs {
@@ -67,7 +66,7 @@ func newest(n *publish.Next, claim trust.Claim, proofs ...*trust.Proof) (best *t
 	return best
 }
 
-// notBehind refuses a proof that hosts would refuse because they have seen a newer one.
+// notBehind returns an error for a proof that hosts would refuse because they have seen a newer one.
 func notBehind(n *publish.Next, ref artifact.Ref, q trust.Requirement, now, before *trust.Proof) error {
 	targets := n.Client.Trusted().Targets[tuf.RoleTargets]
 	if before == nil || now == nil || !now.At.Before(before.At) || trust.SignedProof(before, targets) != nil {
@@ -79,7 +78,7 @@ func notBehind(n *publish.Next, ref artifact.Ref, q trust.Requirement, now, befo
 		"attest it again: `corpus attest %s %s %s`", ref.Project, q.From, now.Version)}
 }
 
-// Carried returns the proof of a pointer, or nil if there is none that can be read.
+// Carried returns the proof in a pointer, or nil if there is none that can be read.
 func Carried(pointer trust.Pointer) *trust.Proof {
 	if len(pointer.Proof) == 0 {
 		return nil
@@ -91,7 +90,7 @@ func Carried(pointer trust.Pointer) *trust.Proof {
 	return proof
 }
 
-// RefusedChannels returns the channels of all projects whose pointers do not meet what they require.
+// RefusedChannels returns the channels of all projects whose pointers do not meet the channel's requirement.
 func RefusedChannels(ctx context.Context, n *publish.Next) ([]string, error) {
 	refused := []string{}
 	err := EachPointer(ctx, n, func(ref artifact.Ref, pointer trust.Pointer, _ *trust.Role) error {

@@ -11,9 +11,9 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// Renew signs the proofs of a channel that other channels of the project carry again, with the same content and a later
-// expiry, and puts them into the store. It reads no reports: what a channel carries was proven once, and holds but for
-// its expiry.
+// Renew signs again the proofs of a channel that are in pointers of other channels of the project, with the same
+// content and a later expiry, and writes them to the store. It reads no reports: each proof was valid when it was put
+// into the pointer, and only its expiry has passed since.
 func Renew(ctx context.Context, p *publish.Publisher, from artifact.Ref) ([]Attested, error) {
 	if err := publish.CheckRef(from); err != nil {
 		return nil, err

@@ -9,9 +9,9 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/tuf"
 )
 
-// takePages puts back pages that the store has lost: from this publisher's copies, or made again from the list of all
-// versions in one file, which has the same content. A page that neither has is reported as missing; hosts still follow
-// the channels.
+// takePages restores pages that the store has lost: from this publisher's copies, or made again from the list of all
+// versions in one file, which has the same content. A page that is in neither is reported as missing; hosts can still
+// follow the channels.
 func (b *rebuilding) takePages(ctx context.Context, project string, head *trust.Role) error {
 	digests, err := trust.Pages(head)
 	if err != nil || len(digests) == 0 {
@@ -43,8 +43,8 @@ func (b *rebuilding) takePages(ctx context.Context, project string, head *trust.
 	return nil
 }
 
-// listedPages makes the pages of a head again from the list of all versions beside it. Pages made from a truncated or
-// forged list have other digests than the head names.
+// listedPages makes the pages of a head again from the list of all versions beside it. If the list is truncated or
+// forged, the pages have other digests than those in the head.
 func (b *rebuilding) listedPages(ctx context.Context, project string, head *trust.Role) (map[artifact.Digest][]byte,
 	error) {
 	data, err := trust.ReadMetadata(ctx, b.Publisher.Store, trust.RoleKey(project, head.Signed.Version))

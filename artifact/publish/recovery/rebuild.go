@@ -15,25 +15,25 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// Rebuilt says from what a store was rebuilt.
+// Rebuilt lists the files from which a store was rebuilt, and those that are lost.
 type Rebuilt struct {
-	Roles map[string]int64 `json:"roles"` // version of each that is in force again
-	// Lost are projects whose files are missing or not signed as they should be. Hosts get nothing new of them until
+	Roles map[string]int64 `json:"roles"` // version of each role that is in force again
+	// Lost are projects whose files are missing or have no valid signatures. Hosts get no new releases of them until
 	// their owners sign them again.
 	Lost []string `json:"lost"`
 	// Missing has the missing file of each project of Lost, and of targets.
 	Missing []Missing `json:"missing,omitempty"`
 	// Restored are files that the store had lost and that were written again from this publisher's copies.
 	Restored []string `json:"restored,omitempty"`
-	// Pages are pages of projects' versions that are missing. Hosts follow the channels without them; a project
-	// cannot be published before they are restored from a backup or a mirror.
+	// Pages are the missing pages of projects' versions. Hosts can follow the channels without them; a project cannot
+	// be published before they are restored from a backup or a mirror.
 	Pages []string `json:"pages,omitempty"`
-	// Unnamed are roles that were taken although no snapshot that names them is left. They may include changes of an
+	// Unnamed are roles that were restored although no remaining snapshot names them. They may include changes of an
 	// interrupted publisher that were never in force.
 	Unnamed []string `json:"unnamed,omitempty"`
 }
 
-// Missing is a file that a snapshot names and that is lost or not signed as it should be.
+// Missing is a file that a snapshot names and that is lost or has no valid signatures.
 type Missing struct {
 	Role    string `json:"role"`
 	Version int64  `json:"version"`
@@ -42,12 +42,12 @@ type Missing struct {
 
 func (m *Missing) Error() string { return fmt.Sprintf("%s %d: %s", m.Role, m.Version, m.Why) }
 
-// Rebuild makes snapshot and timestamp again from what snapshots have named before. It repairs a store after an
-// attacker with their keys, which have since been replaced in the root, has signed false ones, and after the store lost
-// files or was restored in part from a backup.
+// Rebuild signs a new snapshot and timestamp with the files that earlier snapshots have named. It repairs a store after
+// an attacker with their keys, which have since been replaced in the root, has signed false ones, and after the store
+// lost files or was partly restored from a backup.
 //
-// Rebuild leaves out files that no snapshot has named, since an interrupted publisher left them. Versions never go
-// back, and no project is dropped: if a file is missing, its entry stays and the result names it. Rebuild needs the
+// Rebuild leaves out files that no snapshot has named, since an interrupted publisher left them. Version numbers never
+// decrease, and no project is dropped: if a file is missing, its entry stays and the result names it. Rebuild needs the
 // keys of snapshot and timestamp.
 func Rebuild(ctx context.Context, p *publish.Publisher) (result Rebuilt, err error) {
 	err = p.Retry(ctx, func() error {
@@ -57,7 +57,7 @@ func Rebuild(ctx context.Context, p *publish.Publisher) (result Rebuilt, err err
 	return result, beyondRebuild(err)
 }
 
-// beyondRebuild gives an error of a rebuild another hint than to run it.
+// beyondRebuild replaces a hint to run a rebuild in an error of the rebuild itself.
 func beyondRebuild(err error) error {
 	if !strings.Contains(diag.HintOf(err), "refresh --rebuild") {
 		return err
@@ -77,8 +77,8 @@ func rebuildOnce(ctx context.Context, p *publish.Publisher) (Rebuilt, error) {
 		return Rebuilt{}, err
 	}
 	err = client.Belongs(ctx)
-	// A missing root may be put back. That the store is this publisher's shows in what is signed below the root:
-	// StageRebuild finds nothing in another store.
+	// A missing root may be restored. The roles that are signed below the root show that the store belongs to this
+	// publisher: StageRebuild finds none in another store.
 	if err != nil && !errors.Is(err, trust.ErrRootMissing) {
 		return Rebuilt{}, err
 	}
@@ -109,8 +109,8 @@ func rebuildOnce(ctx context.Context, p *publish.Publisher) (Rebuilt, error) {
 	return result, p.Keep(ctx, client, objects)
 }
 
-// mounted refuses an empty store. A share that is not mounted looks empty, and a rebuild would write a store there that
-// has only what this publisher has kept.
+// mounted returns an error for an empty store. A share that is not mounted looks empty, and a rebuild would write a
+// store there that has only the copies of this publisher.
 func mounted(ctx context.Context, p *publish.Publisher) error {
 	for _, err := range p.Store.List(ctx, "") {
 		if err != nil && !errors.Is(err, store.ErrNoStore) {
@@ -130,9 +130,9 @@ type rebuilding struct {
 	*publish.Next
 	versions map[string][]int64 // of each role in the store, newest first
 	named    map[string][]*tuf.MetaFiles
-	// version of the snapshot that named comes from; 0 if it comes from several, signed by keys that are gone
+	// version of the snapshot with the names; 0 if they come from several, signed by keys that were removed
 	newest   int64
-	torn     bool  // the snapshot in force is lost, and named comes from an earlier one
+	torn     bool  // the current snapshot is lost, and the names come from an earlier one
 	snapshot int64 // the highest known version of a snapshot, or 0
 	counted  bool  // a valid timestamp has that version
 	result   Rebuilt
@@ -140,8 +140,8 @@ type rebuilding struct {
 	objects  []publish.Object
 }
 
-// StageRebuild signs a snapshot and a timestamp for what snapshots have named. ready, if not nil, is a targets role
-// that replaces the one in the store.
+// StageRebuild signs a snapshot and a timestamp with the files that snapshots have named. ready, if not nil, is a
+// targets role that replaces the one in the store.
 func StageRebuild(ctx context.Context, n *publish.Next, ready []byte) (Rebuilt, []publish.Object, error) {
 	b := &rebuilding{Next: n, meta: map[string]*tuf.MetaFiles{},
 		result: Rebuilt{Roles: map[string]int64{}, Lost: []string{}}}

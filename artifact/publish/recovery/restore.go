@@ -16,8 +16,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/tuf"
 )
 
-// restoreRoots puts back roots that the store has lost or damaged. A host that was pinned to an older root follows all
-// of them.
+// restoreRoots restores roots that the store has lost or damaged. A host that was pinned to an older root reads all of
+// them.
 func restoreRoots(ctx context.Context, p *publish.Publisher, client *trust.Client) (objects []publish.Object,
 	restored []string, err error) {
 	newest := client.Trusted().Root.Signed.Version
@@ -43,8 +43,8 @@ func restoreRoots(ctx context.Context, p *publish.Publisher, client *trust.Clien
 	return objects, restored, nil
 }
 
-// takeWhole puts the list of all versions of a project in the place of its lost head. The list is signed by the same
-// keys with the same version, and a head without pages is complete.
+// takeWhole uses the list of all versions of a project in place of its lost head. The list is signed by the same keys
+// with the same version, and a head without pages is complete.
 func (b *rebuilding) takeWhole(ctx context.Context, project string, verify func(*trust.Role) error) (*trust.Role,
 	error) {
 	head, whole := b.named[trust.HeadRole(project)], b.named[project]
@@ -69,7 +69,7 @@ func (b *rebuilding) takeWhole(ctx context.Context, project string, verify func(
 	return role, nil
 }
 
-// lostPages returns the pages that the store does not have as they were signed.
+// lostPages returns the digests of pages that the store has lost or damaged.
 func lostPages(ctx context.Context, p *publish.Publisher, project string, digests []artifact.Digest) ([]artifact.Digest,
 	error) {
 	group, within := errgroup.WithContext(ctx)
@@ -93,7 +93,7 @@ func lostPages(ctx context.Context, p *publish.Publisher, project string, digest
 	return lost, err
 }
 
-// hasPage reports whether the store has a page as it was signed. A store that does not answer is an error.
+// hasPage reports whether the store has a page with this digest. A store that does not answer is an error.
 func hasPage(ctx context.Context, p *publish.Publisher, project string, digest artifact.Digest) (bool, error) {
 	data, err := trust.ReadMetadata(ctx, p.Store, trust.PageKey(project, digest))
 	if err := publish.Unanswered(err); err != nil {

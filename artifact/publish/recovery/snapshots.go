@@ -13,13 +13,13 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
-// sameForLong is how many snapshots in a row, signed by keys that are gone, may name nothing new before no older ones
-// are read.
+// sameForLong is the number of successive snapshots, signed by keys that were removed, without a new name after which
+// no older ones are read.
 const sameForLong = 64
 
-// readNames finds the files that belong to the store: those that the snapshot in force names. If the timestamp is lost,
-// that is the newest snapshot with valid signatures. If the root has taken away the keys of all snapshots, the names of
-// all of them count, newest versions first, since an attacker may have signed the last ones.
+// readNames finds the files that belong to the store, which are those that the current snapshot names. If the timestamp
+// is lost, the newest snapshot with valid signatures is used. If the root has removed the keys of all snapshots, the
+// names of all of them count, newest versions first, since an attacker may have signed the last ones.
 func (b *rebuilding) readNames(ctx context.Context) error {
 	b.named = map[string][]*tuf.MetaFiles{}
 	root := b.Client.Trusted().Root
@@ -34,7 +34,7 @@ func (b *rebuilding) readNames(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// Nothing older than what this publisher has seen in force counts, since hosts may have seen the same.
+	// Metadata older than that seen by this publisher does not count, since hosts may have seen the same.
 	floor, err := b.kept()
 	if err != nil {
 		return err
@@ -75,15 +75,15 @@ func (b *rebuilding) readNames(ctx context.Context) error {
 		b.dropSpent()
 		return nil
 	}
-	for name, list := range b.named { // older versions would take hosts back
+	for name, list := range b.named { // older versions would be a rollback for hosts
 		b.named[name] = list[:1]
 	}
 	b.torn = b.newest < from
 	return nil
 }
 
-// dropSpent drops files with spent versions: an attacker wrote them. Hosts that saw the root take the snapshot's keys
-// away count versions from the beginning, and accept the file that was in force before.
+// dropSpent drops files with used-up version numbers: an attacker wrote them. Hosts that saw the root revoke the
+// snapshot's keys count versions from the beginning, and accept the file that was in force before.
 func (b *rebuilding) dropSpent() {
 	for name, list := range b.named {
 		honest := slices.DeleteFunc(slices.Clone(list), func(m *tuf.MetaFiles) bool { return publish.Spent(m.Version) })
@@ -93,7 +93,7 @@ func (b *rebuilding) dropSpent() {
 	}
 }
 
-// signedBelow reports whether the snapshot was signed by keys that one of the roots names.
+// signedBelow reports whether the snapshot was signed with keys of one of the roots.
 func signedBelow(roots []*publish.RootRole, s *tuf.Metadata[tuf.SnapshotType]) bool {
 	return slices.ContainsFunc(roots, func(r *publish.RootRole) bool {
 		return trust.Guard(func() error { return r.VerifyDelegate(tuf.RoleSnapshot, s) }) == nil
@@ -159,7 +159,7 @@ func (b *rebuilding) readSnapshot(ctx context.Context, version int64) (*tuf.Meta
 	return s, nil
 }
 
-// add takes in what a snapshot names, and reports whether any of it is new.
+// add adds the files that a snapshot names, and reports whether any of them is new.
 func (b *rebuilding) add(s *tuf.Metadata[tuf.SnapshotType]) bool {
 	fresh := false
 	for file, meta := range s.Signed.Meta {

@@ -12,7 +12,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// takeTargets finds the targets role, which says who may sign the others.
+// takeTargets finds the targets role, which has the delegations of the other roles.
 func (b *rebuilding) takeTargets(ctx context.Context, ready []byte) error {
 	root := b.Client.Trusted().Root
 	if ready != nil {
@@ -48,7 +48,7 @@ func (b *rebuilding) takeTargets(ctx context.Context, ready []byte) error {
 	return nil
 }
 
-// takeRest finds the projects and everything else that snapshots have named.
+// takeRest finds the projects and the other roles that snapshots have named.
 func (b *rebuilding) takeRest(ctx context.Context) error {
 	targets := b.Client.Trusted().Targets[tuf.RoleTargets]
 	ended, err := trust.Ended(targets)
@@ -72,7 +72,7 @@ func (b *rebuilding) takeRest(ctx context.Context) error {
 		}
 		verify := func(*trust.Role) error { return nil }
 		project, _ := trust.IsHead(name)
-		over := func(version int64) bool { // an older file does not stand for a newer one that was named
+		over := func(version int64) bool { // an older file must not replace a newer one that was named
 			list := b.named[name]
 			return version <= ended[project] && (len(list) == 0 || list[0].Version <= ended[project])
 		}
@@ -108,8 +108,8 @@ func (b *rebuilding) takeRest(ctx context.Context) error {
 	return nil
 }
 
-// take finds the file of a role that snapshots have named: the first that exists and is signed as it should be. If
-// there is none, the entry of the newest snapshot stays, and the file is missing.
+// take finds the file of a role that snapshots have named: the first that exists and has valid signatures. If there is
+// none, the entry of the newest snapshot stays, and the file is reported as missing.
 func (b *rebuilding) take(ctx context.Context, name string, verify func(*trust.Role) error) (*trust.Role, *Missing,
 	error) {
 	if len(b.named) == 0 || b.torn {
@@ -146,8 +146,8 @@ func (b *rebuilding) take(ctx context.Context, name string, verify func(*trust.R
 	return nil, missing, nil
 }
 
-// takeUnnamed takes the newest file of a role that is signed as it should be when the snapshot that would name it is
-// lost, since hosts may have seen that file.
+// takeUnnamed finds the newest file of a role with valid signatures if the snapshot that named it is lost, since hosts
+// may have seen that file.
 func (b *rebuilding) takeUnnamed(ctx context.Context, name string, verify func(*trust.Role) error) (*trust.Role,
 	error) {
 	versions := slices.Clone(b.versions[name])
@@ -163,8 +163,8 @@ func (b *rebuilding) takeUnnamed(ctx context.Context, name string, verify func(*
 	return role, err
 }
 
-// read returns the file that a snapshot describes, from the store or from this publisher's copies. It is nil if neither
-// has that file.
+// read returns the file that a snapshot describes, from the store or from this publisher's copies. data is nil if
+// neither has that file.
 func (b *rebuilding) read(ctx context.Context, name string, meta *tuf.MetaFiles) (data []byte, kept bool, err error) {
 	data, err = trust.ReadMetadata(ctx, b.Publisher.Store, trust.RoleKey(name, meta.Version))
 	if err == nil && meta.VerifyLengthHashes(data) == nil {

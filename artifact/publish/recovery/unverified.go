@@ -14,13 +14,13 @@ import (
 )
 
 // Unverified reads the newest version of a role that snapshots have named and that exists, with any signatures. If the
-// file in force is lost, it is an older one, which gets the version of the lost one. Both forms of a project are read.
+// current file is lost, an older one is returned with the version of the lost one. Both forms of a project are read.
 func Unverified(ctx context.Context, n *publish.Next, name string) (*trust.Role, error) {
 	role, _, err := NewestLeft(ctx, n, name)
 	return role, err
 }
 
-// NewestLeft is Unverified, and also returns the names of the files that snapshots have named, sorted.
+// NewestLeft is like Unverified, and also returns the names of the files that snapshots have named, sorted.
 func NewestLeft(ctx context.Context, n *publish.Next, name string) (*trust.Role, []string, error) {
 	b := &rebuilding{Next: n}
 	var err error
@@ -70,7 +70,7 @@ func (b *rebuilding) highest(names []string) (highest int64) {
 	return highest
 }
 
-// namedRole reads the newest file of a role that is as a snapshot has named it.
+// namedRole reads the newest file of a role with the length and digest of an entry in a snapshot.
 func (b *rebuilding) namedRole(ctx context.Context, name string, highest int64) (*trust.Role, error) {
 	for _, meta := range b.named[name] {
 		if meta.Version < highest {

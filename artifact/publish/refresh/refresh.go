@@ -19,18 +19,18 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/tuf"
 )
 
-// Standing says how long a role is signed for.
+// Standing describes the expiry of a role, and whether it was renewed.
 type Standing struct {
 	Role    string    `json:"role"`
 	Expires time.Time `json:"expires,omitzero"` // zero if the role cannot be read
 	Renewed bool      `json:"renewed"`
 	Left    bool      `json:"left"`          // it should have been signed again, and was not
-	Why     string    `json:"why,omitempty"` // why it was not
+	Why     string    `json:"why,omitempty"` // reason why it was not
 }
 
-// Roles signs again what expires within a time, as far as the keys at hand suffice: the timestamp always, the snapshot
-// when it is due, and root, targets and projects if their keys are there. It needs only the keys of snapshot and
-// timestamp, and reports what it could not sign.
+// Roles signs the roles again that expire within a time, as far as the available keys suffice: the timestamp always,
+// the snapshot when it is due, and root, targets and projects if their keys are available. It needs only the keys of
+// snapshot and timestamp, and reports the roles that it could not sign.
 func Roles(ctx context.Context, p *publish.Publisher, within time.Duration) ([]Standing, error) {
 	root, err := refreshRoot(ctx, p, within)
 	if err != nil {
@@ -62,7 +62,7 @@ func Roles(ctx context.Context, p *publish.Publisher, within time.Duration) ([]S
 			return err
 		}
 		for _, role := range lost {
-			if role != tuf.RoleSnapshot && n.Roles[role] == nil { // the roles that are signed now are written anyway
+			if role != tuf.RoleSnapshot && n.Roles[role] == nil { // roles that are signed now are written anyway
 				list = append(list,
 					Standing{Role: role, Left: true, Why: "the store has lost its file, which `corpus refresh --rebuild` puts back"})
 			}
@@ -80,8 +80,8 @@ func Roles(ctx context.Context, p *publish.Publisher, within time.Duration) ([]S
 	return list, err
 }
 
-// lost returns the roles whose newest files the store does not have. This publisher may still have copies of them, but
-// a new host has none. A publisher that may not list the store cannot see what is lost.
+// lost returns the roles whose newest files are not in the store. This publisher may still have copies of them, but a
+// new host has none. If the publisher may not list the store, it returns none.
 func lost(ctx context.Context, n *publish.Next) (roles []string, err error) {
 	there, err := n.Publisher.Versions(ctx)
 	if errors.Is(err, store.ErrForbidden) {
@@ -117,7 +117,7 @@ func refreshRoot(ctx context.Context, p *publish.Publisher, within time.Duration
 	return s, err
 }
 
-// refreshRole includes a role in the change if it is due. A project that never published has none.
+// refreshRole adds a role to the change if it is due. It does nothing for a project that never published.
 func refreshRole(ctx context.Context, n *publish.Next, name string, within time.Duration) ([]Standing, error) {
 	p := n.Publisher
 	role := n.Client.Trusted().Targets[tuf.RoleTargets]
@@ -160,8 +160,8 @@ func refreshRole(ctx context.Context, n *publish.Next, name string, within time.
 	return []Standing{s}, nil
 }
 
-// freshKey reports whether the keys at hand suffice to sign a role and one of them has not signed it. Such a key was
-// added since, and has to sign before the key that it replaces can go.
+// freshKey reports whether the available keys suffice to sign a role and one of them has not signed it. Such a key was
+// added since, and has to sign before the key that it replaces can be removed.
 func freshKey(p *publish.Publisher, role string, may trust.Delegation, signed []tuf.Signature) (bool, error) {
 	held, err := p.Held(role)
 	if err != nil {
@@ -174,7 +174,7 @@ func freshKey(p *publish.Publisher, role string, may trust.Delegation, signed []
 }
 
 // expiringProofs returns the proofs of channels that expire within a time. Signing them again needs the attestation
-// key, and putting them into channels the project's key.
+// key, and putting them into pointers needs the project's key.
 func expiringProofs(ctx context.Context, n *publish.Next, within time.Duration) (list []Standing, err error) {
 	err = proofs.EachPointer(ctx, n, func(ref artifact.Ref, pointer trust.Pointer, _ *trust.Role) error {
 		required, err := n.Client.Requirement(ref)
