@@ -21,7 +21,7 @@ func (s stoppable) Read(p []byte) (int, error) {
 	return s.Reader.Read(p)
 }
 
-// StoppableWriter is Stoppable for a writer.
+// StoppableWriter is like Stoppable for a writer.
 func StoppableWriter(ctx context.Context, w io.Writer) io.Writer { return stoppableWriter{ctx, w} }
 
 type stoppableWriter struct {

@@ -9,8 +9,8 @@ import (
 type Change struct {
 	Name     string    `json:"name"`
 	What     string    `json:"what"`              // the difference, in words
-	Owner    string    `json:"owner,omitempty"`   // modification time of the file
-	Modified time.Time `json:"modified,omitzero"` // modification time, as the file has it
+	Owner    string    `json:"owner,omitempty"`   // numeric ID of the present owner
+	Modified time.Time `json:"modified,omitzero"` // modification time of the file
 	// Changed is the change time (ctime), which only the kernel sets; of a missing name, that of its directory.
 	Changed time.Time `json:"changed,omitzero"`
 	By      string    `json:"by,omitempty"`      // who changed it, if known

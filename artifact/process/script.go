@@ -48,7 +48,7 @@ func firstLine(file string) string {
 		return ""
 	}
 	defer f.Close()
-	line, _ := bufio.NewReader(io.LimitReader(f, longestFirstLine)).ReadString('\n') // an error leaves the part that was read
+	line, _ := bufio.NewReader(io.LimitReader(f, longestFirstLine)).ReadString('\n') // errors do not matter
 	return strings.TrimSuffix(line, "\n")
 }
 

@@ -26,7 +26,7 @@ type Next struct {
 
 	NewName bool                   // allow a channel name that looks mistyped
 	Strict  bool                   // hosts must accept the store in the end, even if they refused it before
-	Allowed map[string]bool        // projects and channels that hosts may refuse afterwards, since the caller asked for it
+	Allowed map[string]bool        // names that hosts may refuse afterwards at the request of the caller
 	Advice  func(of string) string // returns the steps to propose if hosts would refuse the change
 }
 

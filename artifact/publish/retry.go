@@ -11,7 +11,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// Attempts is how often a change is tried while others publish at the same time.
+// Attempts is the maximum number of attempts at a change while others publish at the same time.
 const Attempts = 20
 
 // Retry calls try, which reads the store and the keys and then changes the store, until no other publisher

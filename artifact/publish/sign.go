@@ -15,7 +15,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// KeysFor returns the keys at hand that may sign a role. If they are too few the error is a *Short.
+// KeysFor returns the available keys that may sign a role. If they are too few, the error is a *Short.
 func (p *Publisher) KeysFor(role string, may trust.Delegation) ([]keyring.Key, error) {
 	good, others, err := p.AtHand(role, may)
 	if err != nil {
@@ -29,7 +29,7 @@ func (p *Publisher) KeysFor(role string, may trust.Delegation) ([]keyring.Key, e
 
 // AtHand reads the role's keys, and returns those that may sign it and the others.
 func (p *Publisher) AtHand(role string, may trust.Delegation) (good, others []keyring.Key, err error) {
-	// A rotation moves keys from Waiting to Keys; reading in this order misses none.
+	// A rotation moves keys from Waiting to Keys; reading in this order finds all of them.
 	waiting, err := p.waiting(role, may)
 	if err != nil {
 		return nil, nil, err
@@ -65,7 +65,7 @@ func (p *Publisher) waiting(role string, may trust.Delegation) (keys []keyring.K
 			return nil, err
 		}
 		letIn := slices.ContainsFunc(held, func(id string) bool { return slices.Contains(may.Keys, id) })
-		if !letIn && !moving { // while keys are moved, a private key may be without its public part
+		if !letIn && !moving { // while keys are moved, a private key may exist without its public part
 			continue
 		}
 		some, err := ring.Keys(role)
@@ -77,7 +77,7 @@ func (p *Publisher) waiting(role string, may trust.Delegation) (keys []keyring.K
 	return keys, nil
 }
 
-// Held lists the IDs of the role's private keys that are at hand, without opening files.
+// Held lists the IDs of the role's available private keys, without decrypting files.
 func (p *Publisher) Held(role string) (ids []string, err error) {
 	for _, ring := range append([]keyring.Ring{p.Keys}, p.Waiting...) {
 		some, err := ring.Held(role)
@@ -89,12 +89,12 @@ func (p *Publisher) Held(role string) (ids []string, err error) {
 	return ids, nil
 }
 
-// Short is the error for a role that the keys at hand are too few to sign.
+// Short is the error for a role for which too few keys are available.
 type Short struct {
 	Role   string
 	May    trust.Delegation // who may sign it
-	Have   int              // how many of them are at hand
-	Others []keyring.Key    // keys at hand that may not
+	Have   int              // how many of them are available
+	Others []keyring.Key    // available keys that may not sign it
 
 	Advice string
 }
@@ -112,7 +112,7 @@ func (s *Short) Error() string {
 		len(s.May.Keys), s.Have, have)
 }
 
-// Hint says how people who hold the keys sign together.
+// Hint describes how people who have the keys sign together.
 func (s *Short) Hint() string {
 	if s.Have > 0 || s.May.Threshold > 1 {
 		return fmt.Sprintf(
@@ -122,8 +122,7 @@ func (s *Short) Hint() string {
 	return s.Advice
 }
 
-// exported returns the role to make a draft of. Snapshot and timestamp have no drafts; the root says how many keys sign
-// them.
+// exported returns the role to make a draft of. Snapshot and timestamp have no drafts; the root has their thresholds.
 func (s *Short) exported() string {
 	if s.Role == tuf.RoleSnapshot || s.Role == tuf.RoleTimestamp {
 		return tuf.RoleRoot
@@ -131,8 +130,8 @@ func (s *Short) exported() string {
 	return s.Role
 }
 
-// Sign returns the file of a role, with signatures of these keys and no others. It refuses a file that readers would
-// refuse for its size.
+// Sign returns the file of a role, with signatures of these keys and no others. It returns an error for a file that is
+// too large for readers.
 func Sign[T tuf.Roles](role *tuf.Metadata[T], keys []keyring.Key) ([]byte, error) {
 	role.Signatures = []tuf.Signature{}
 	if err := fits(role, len(keys)); err != nil {
@@ -144,8 +143,8 @@ func Sign[T tuf.Roles](role *tuf.Metadata[T], keys []keyring.Key) ([]byte, error
 	return role.ToBytes()
 }
 
-// AddSignatures signs with each key that has not signed yet. The library's own way to sign keeps to
-// itself why a key did not.
+// AddSignatures signs with each key that has not signed yet. In contrast to the library's function, it returns the
+// reason why a key could not sign.
 func AddSignatures[T tuf.Roles](role *tuf.Metadata[T], keys []keyring.Key) error {
 	payload, err := cjson.EncodeCanonical(role.Signed)
 	if err != nil {
@@ -164,8 +163,8 @@ func AddSignatures[T tuf.Roles](role *tuf.Metadata[T], keys []keyring.Key) error
 	return nil
 }
 
-// MetaFile returns how other metadata describes a file. Length and digest limit what a host reads before it checks a
-// signature.
+// MetaFile returns the entry of a metadata file in the metadata above it. Length and digest limit the bytes that a host
+// reads before it verifies a signature.
 func MetaFile(version int64, data []byte) *tuf.MetaFiles {
 	sum := sha256.Sum256(data)
 	file := tuf.MetaFile(version)

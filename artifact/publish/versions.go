@@ -14,14 +14,15 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/tuf"
 )
 
-// Exhausted is the error for a role that has the highest possible version: an attacker with its key has used them up.
+// Exhausted is the error for a role with the highest possible version number: an attacker with its key has used them
+// up.
 type Exhausted struct{ Role string }
 
 func (e *Exhausted) Error() string {
 	return e.Role + " has the highest version there can be, so nothing can follow it"
 }
 
-// Hint says where the rollback is described.
+// Hint returns a hint with the steps of the repair.
 func (e *Exhausted) Hint() string {
 	return "`corpus keys rotate timestamp`, then `corpus keys rotate snapshot`, bring back what was in force before; " +
 		"then replace this role's key: see \"Versions that are run up\" in docs/trust.md"
@@ -55,7 +56,7 @@ func (p *Publisher) free(ctx context.Context, name string, version int64) (int64
 		}
 		version++
 		body, _, err := p.Store.Get(ctx, trust.RoleKey(name, version), 0)
-		// If the bucket may not be listed, S3 says "forbidden" for what is absent.
+		// S3 says "forbidden" for an absent object if the bucket may not be listed.
 		if errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrForbidden) {
 			return version, nil
 		}
@@ -69,7 +70,7 @@ func (p *Publisher) free(ctx context.Context, name string, version int64) (int64
 // Spent reports whether a version is higher than any that honest publishers reach.
 func Spent(version int64) bool { return version > math.MaxInt64-LostVersions }
 
-// SpentRole returns a role that the snapshot in force names with a spent version, or "".
+// SpentRole returns a role for which the current snapshot has a used-up version number, or "".
 func SpentRole(snapshot *tuf.Metadata[tuf.SnapshotType]) string {
 	for file, meta := range snapshot.Signed.Meta {
 		if Spent(meta.Version) {
@@ -79,12 +80,12 @@ func SpentRole(snapshot *tuf.Metadata[tuf.SnapshotType]) string {
 	return ""
 }
 
-// LostVersions is how far a rebuild goes beyond the highest version that it finds when the timestamp is lost. Nothing
-// else in the store counts the timestamps that `corpus refresh` has signed, and hosts accept none that is older than
-// what they have seen. Hourly refreshes take a century to use it up.
+// LostVersions is the distance from the highest version found to the version that a rebuild signs if the timestamp is
+// lost. Nothing else in the store counts the timestamps that `corpus refresh` has signed, and hosts accept none that is
+// older than one that they have seen. Hourly refreshes need a century for so many.
 const LostVersions = 1_000_000
 
-// Versions returns the versions of each role that the store has, newest first.
+// Versions returns the versions of each role in the store, newest first.
 func (p *Publisher) Versions(ctx context.Context) (map[string][]int64, error) {
 	versions := map[string][]int64{}
 	for info, err := range p.Store.List(ctx, "metadata/") {

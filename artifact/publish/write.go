@@ -27,12 +27,12 @@ func Clone[T tuf.Roles](role *tuf.Metadata[T]) (*tuf.Metadata[T], error) {
 	return trust.Decode[T](data)
 }
 
-// RootObject returns a root as it is written: under a name that no root has yet.
+// RootObject returns a root to be written under a name that no root has yet.
 func RootObject(version int64, data []byte) []Object {
 	return []Object{{Key: trust.RoleKey(tuf.RoleRoot, version), Data: data, cond: store.Condition{IfAbsent: true}}}
 }
 
-// Keep saves a copy of what was put into force, so that it can be restored if the store loses it.
+// Keep saves a copy of the metadata that was put into force, so that it can be restored if the store loses it.
 func (p *Publisher) Keep(ctx context.Context, client *trust.Client, objects []Object) error {
 	written := map[string][]byte{}
 	for _, o := range objects {
@@ -56,8 +56,8 @@ type Object struct {
 	Page bool // nothing names it yet, so pages may be written in parallel
 }
 
-// seenByHosts reports whether hosts act on the object as soon as it is written. They find all other objects only
-// through a timestamp.
+// seenByHosts reports whether hosts read the object as soon as it is written. They find all other objects only through
+// a timestamp.
 func (o Object) seenByHosts() bool {
 	return o.Key == trust.TimestampKey || o.IsRoot()
 }
@@ -103,7 +103,7 @@ func (o Object) role() string {
 	return o.Key
 }
 
-// PageWriters is how many pages are read or written in parallel.
+// PageWriters is the number of pages that are read or written concurrently.
 const PageWriters = 8
 
 // writePages writes the pages among objects. No file that names them is written yet.
@@ -121,8 +121,8 @@ func (p *Publisher) writePages(ctx context.Context, objects []Object) error {
 	return group.Wait()
 }
 
-// keepPages writes pages again that garbage collection removed while nothing named them. The name of a page is made of
-// its content, so it may have been left by an earlier attempt.
+// keepPages writes pages again that garbage collection removed while nothing named them. The name of a page is its
+// digest, so an earlier attempt may have left it.
 func (p *Publisher) keepPages(ctx context.Context, objects []Object) error {
 	var keys []string
 	for _, o := range objects {

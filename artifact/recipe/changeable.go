@@ -10,10 +10,10 @@ import (
 	"sync"
 )
 
-// Changeable lists the templates that SLS files of a tree name and that the project's user may change on a host: below
-// one of the writable paths, or in data/. The agent does not render them. Each is returned as FILE:LINE and the source.
-// SLS files that are themselves below one of the writable paths are returned as FILE. It reads text and evaluates no
-// templates, so it does not find a path that is computed as a whole.
+// Changeable lists the templates that SLS files of a tree name and that the project's user may change on a host: those
+// below one of the writable paths or in data/. The agent does not render them. Each is returned as FILE:LINE and the
+// source. SLS files that are themselves below one of the writable paths are returned as FILE. It reads text and
+// evaluates no templates, so it does not find a path that is computed as a whole.
 func Changeable(tree fs.FS, writable []string) ([]string, error) {
 	var all []string
 	for _, root := range []string{"salt", "states"} {
@@ -67,7 +67,8 @@ func changeableIn(file, text string, writable []string) (all []string) {
 	return all
 }
 
-// templateLine names an engine, and sourceWord is a path of the host or a tree, with an expression in it or without.
+// templateLine matches a line that names a template engine, and sourceWord a path of the host or a tree, with or
+// without an expression in it.
 var (
 	templateLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\btemplate['"]?\s*:\s*['"]?jinja`) })
 	sourceWord   = sync.OnceValue(func() *regexp.Regexp {

@@ -9,7 +9,7 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// WritableCodeKey is the key that allows a project's user to change what the agent runs as root.
+// WritableCodeKey is the key that allows a project's user to change files that the agent runs as root.
 const WritableCodeKey = "writable_code"
 
 // CodeDirs returns the top-level names of a release whose content the agent reads or runs as root, regardless of the

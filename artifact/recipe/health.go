@@ -7,8 +7,7 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// Health is when a release counts as healthy. For a zero value, the host's configuration
-// applies.
+// Health is the definition of a healthy release. The host's configuration applies in place of zero values.
 type Health struct {
 	Grace    time.Duration `json:"grace,omitempty"`    // before the first attempt
 	Deadline time.Duration `json:"deadline,omitempty"` // until all probes must have passed, including the grace period
@@ -18,7 +17,7 @@ type Health struct {
 	Probes   []Probe       `json:"probes,omitempty"`
 }
 
-// healthKeys and probeKeys return the known keys.
+// healthKeys returns the known keys of the section, and probeKeys those of a probe.
 func healthKeys() []string {
 	return []string{"grace", "deadline", "interval", "timeout", "retries", "probes"}
 }
@@ -61,11 +60,11 @@ func (p *parser) health(n *yaml.Node) Health {
 	return h
 }
 
-// defaultDeadline is health.deadline of a host that sets none.
+// defaultDeadline is the health.deadline of a host that does not set one.
 const defaultDeadline = 2 * time.Minute
 
-// span is the range of a key of the section health. A host refuses negative values alone: what it can run of a release
-// that was built by another version, it runs.
+// span returns the range of a key of the section health. A host refuses only negative values, so that it can use
+// releases that were built by another version.
 func (p *parser) span(key string) Span {
 	if p.lenient {
 		return AnyNumber()

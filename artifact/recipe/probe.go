@@ -95,7 +95,7 @@ func (p *parser) probe(n *yaml.Node) Probe {
 	return probe
 }
 
-// kindOf is the kind of a probe; "" for none.
+// kindOf returns the kind of a probe; "" if it has none.
 func kindOf(n *yaml.Node) string {
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		switch key := n.Content[i].Value; key {
@@ -106,7 +106,7 @@ func kindOf(n *yaml.Node) string {
 	return ""
 }
 
-// fitsProbe refuses a key that probes of another kind have alone. A host passes over it.
+// fitsProbe reports a key that only probes of another kind have. A host ignores it.
 func (p *parser) fitsProbe(key *yaml.Node, kind string) {
 	of := ""
 	switch key.Value {
@@ -121,7 +121,7 @@ func (p *parser) fitsProbe(key *yaml.Node, kind string) {
 	}
 }
 
-// port refuses a number that is not a port. A host asks, and gets no answer.
+// port reports a number that is not a port. A host accepts it, and the probe fails.
 func (p *parser) port(n *yaml.Node, port string) {
 	number, err := strconv.Atoi(port)
 	if err == nil && (number < 1 || number > 65535) && !p.lenient {
@@ -156,7 +156,7 @@ func (p *parser) target(n *yaml.Node, probe Probe) {
 	}
 }
 
-// place records where a script or a unit is named.
+// place records where the file names a script or a unit.
 func (p *parser) place(n *yaml.Node, probe Probe) {
 	name := probe.Target
 	switch {

@@ -31,7 +31,7 @@ type Recipe struct {
 	// Builder builds the release from the tree: tree, command, python, node or go.
 	Builder string `yaml:"builder"`
 	Build   Build  `yaml:"build"`
-	// Prefix is where packages and images install the release; /opt/NAME by default.
+	// Prefix is the directory in which packages and images install the release; /opt/NAME by default.
 	Prefix string `yaml:"prefix"`
 	// Files are the paths of the tree that belong to the release; empty means all.
 	Files []string `yaml:"files"`
@@ -50,13 +50,13 @@ type Recipe struct {
 	// Denied are the paths that the file declares writable and that are not in Writable, since they contain code.
 	Denied []string `yaml:"-"`
 	Hooks  Hooks    `yaml:"hooks"`
-	// Units are the units of the release, in the order in which an agent restarts them: files of the
-	// tree, which packages install, or names of units that something else installs. Nil means those that
-	// start through the release's links.
+	// Units are the units of the release, in the order in which an agent restarts them: files of the tree, which
+	// packages install, or names of units that are installed otherwise. Nil means the units that start through the
+	// release's links.
 	Units []string `yaml:"units"`
 	// Reload are units that an agent reloads instead of restarting them.
 	Reload []string `yaml:"reload"`
-	// Health is when the release counts as healthy.
+	// Health is the definition of a healthy release.
 	Health Health `yaml:"-"`
 	// Templates are configuration files that a host renders.
 	Templates []Template `yaml:"templates"`
@@ -65,7 +65,7 @@ type Recipe struct {
 	places map[string]diag.Pos
 }
 
-// At returns where the file names a path; only the file if it does not.
+// At returns the position at which the file names a path, or only the file if it does not name it.
 func (r Recipe) At(path string) diag.Pos {
 	if pos, ok := r.places[path]; ok {
 		return pos
@@ -76,8 +76,8 @@ func (r Recipe) At(path string) diag.Pos {
 // IsName reports whether a recipe may have this name.
 func IsName(name string) bool { return regexp.MustCompile(namePattern).MatchString(name) }
 
-// UnitFiles returns the units whose files are in a tree. A path with a directory always means a file of the
-// tree; a bare name may be a unit that something else installs.
+// UnitFiles returns the units whose files are in a tree. A path with a directory always means a file of the tree; a
+// bare name may be a unit that is installed otherwise.
 func (r Recipe) UnitFiles(tree fs.FS) []string {
 	return slices.DeleteFunc(slices.Clone(r.Units), func(unit string) bool {
 		_, err := fs.Stat(tree, path.Clean(unit))
@@ -150,7 +150,7 @@ func (h Hooks) All() []string {
 // AllowedSecret is a file, or a directory with everything below it, that looks like a secret and may be packed.
 type AllowedSecret struct {
 	Path   string `yaml:"path"`
-	Rule   string `yaml:"rule"`   // whose findings are meant; all by default
+	Rule   string `yaml:"rule"`   // rule whose findings may be packed; all by default
 	Reason string `yaml:"reason"` // for people who read the file
 }
 
@@ -185,16 +185,15 @@ type Package struct {
 	Pillar map[string]any `yaml:"pillar"`
 }
 
-// procedureDir is where a project keeps its own procedures.
+// procedureDir is the directory of a project's own procedures.
 const procedureDir = ".salt"
 
-// Load parses the recipe of a release as a host does: unknown keys are ignored, since the builder of the release may be
-// a newer version. A tree without a recipe gets the default: nothing in it is
-// writable.
+// Load parses the recipe of a release like a host: unknown keys are ignored, since the builder of the release may be a
+// newer version. A tree without a recipe gets the default, in which nothing is writable.
 func Load(tree fs.FS) (Recipe, error) { return load(tree, true) }
 
-// LoadStrict parses the recipe of a tree as its author needs it: an unknown key is an error, and so are a path that the
-// tree lacks and a file that no agent will read (see Unread). Its error has all mistakes.
+// LoadStrict parses the recipe of a tree for its author: unknown keys, paths that are not in the tree, and files that
+// no agent will read (see Unread) are errors. Its error has all mistakes.
 func LoadStrict(tree fs.FS) (Recipe, error) { return load(tree, false) }
 
 func load(tree fs.FS, lenient bool) (Recipe, error) {
@@ -235,7 +234,8 @@ func Said(data []byte) (name, version string) {
 	return said.Name, said.Version
 }
 
-// parse parses a recipe. Its error is a diag.List with every problem; the recipe has what could be parsed anyway.
+// parse parses a recipe. Its error is a diag.List with every problem; the recipe has the parts that could be parsed
+// nevertheless.
 func (p *parser) parse(data []byte) (Recipe, error) {
 	var root yaml.Node
 	if err := yaml.Unmarshal(data, &root); err != nil {
@@ -251,7 +251,7 @@ func (p *parser) parse(data []byte) (Recipe, error) {
 		p.apart(root.Content[0])
 	}
 	r := Recipe{Health: p.readHealth, places: p.places}
-	if err := root.Decode(&r); err != nil && len(p.problems) == 0 { // a problem has a better place
+	if err := root.Decode(&r); err != nil && len(p.problems) == 0 { // a problem has a better position
 		return Recipe{}, diag.At(diag.Pos{File: p.file}, "%v", err)
 	}
 	r.Writable, r.Files = cleaned(r.Writable), cleaned(r.Files)
@@ -262,7 +262,7 @@ func (p *parser) parse(data []byte) (Recipe, error) {
 	return r, p.problems.Err()
 }
 
-// NotYAML returns an error of the YAML parser with its place in the file, and a hint.
+// NotYAML returns an error of the YAML parser with its position in the file, and a hint.
 func NotYAML(file string, err error) *diag.Diagnostic {
 	var at *yaml.LoadError
 	if !errors.As(err, &at) {

@@ -44,7 +44,7 @@ type Key struct {
 	Keys     []Key              // of a section
 }
 
-// The forms of names and versions, as stores know them.
+// Patterns of names and versions, as in stores.
 const (
 	namePattern = `^[a-z][a-z0-9-]{0,62}$`
 	modePattern = `^0?[0-7]{3}$`
@@ -307,7 +307,7 @@ func (p *parser) scalar(n *yaml.Node, k Key) {
 		p.add(n, "%s is %q", k.Name, n.Value).WithHint(hint)
 	case k.Pattern != "" && !regexp.MustCompile(k.Pattern).MatchString(n.Value):
 		p.add(n, "%s is %q", k.Name, n.Value).WithHint("write " + formOf(k.Pattern))
-	case k.Check != nil && (!p.lenient || k.Name != "version"): // a host goes by the version that is signed
+	case k.Check != nil && (!p.lenient || k.Name != "version"): // a host uses the signed version
 		if err := k.Check(n.Value); err != nil {
 			p.add(n, "%s: %v", k.Name, err).WithHint(diag.HintOf(err))
 		}

@@ -11,7 +11,7 @@ import (
 // Span is the range of a number, or of a duration in nanoseconds.
 type Span struct {
 	Least, Most int64
-	Zero        bool // 0 is allowed too, though it is less than Least
+	Zero        bool // 0 is allowed too, although it is less than Least
 }
 
 // Durations returns the span of durations from least to most.
@@ -23,7 +23,7 @@ func Numbers(least, most int64) Span { return Span{Least: least, Most: most} }
 // AnyNumber returns the span of numbers that are not negative.
 func AnyNumber() Span { return Numbers(0, math.MaxInt64) }
 
-// OrZero returns the span with 0 in it.
+// OrZero returns the span extended by 0.
 func (s Span) OrZero() Span {
 	s.Zero = true
 	return s
@@ -71,14 +71,14 @@ func (s Span) words(show func(int64) string) string {
 	return zero + "from " + show(s.Least) + " to " + show(s.Most)
 }
 
-// Short returns a duration as people write it: 2h, not 2h0m0s.
+// Short returns a duration without zero units: 2h, not 2h0m0s.
 func Short(d time.Duration) string {
 	text := strings.Replace(d.String(), "m0s", "m", 1)
 	return strings.Replace(text, "h0m", "h", 1)
 }
 
-// HealthSpan returns the range of a duration or number of the section health; that of a host has to be
-// given, and that of a release may be 0, for what the host says.
+// HealthSpan returns the range of a duration or number of the section health. A release may also have 0, which means
+// the host's setting.
 func HealthSpan(key string) Span {
 	switch key {
 	case "grace":

@@ -43,7 +43,7 @@ func (u *unread) add(name, text, hint string, args ...any) {
 	u.problems.Add(diag.Pos{File: name}, "%s", text).WithHint(fmt.Sprintf(hint, args...))
 }
 
-// entries are the names in a directory that are not hidden. A directory that is absent has none.
+// entries returns the names in a directory that are not hidden; none if the directory does not exist.
 func (u *unread) entries(dir string) []fs.DirEntry {
 	list, err := fs.ReadDir(u.tree, dir)
 	if found, err := walk.Found(err); err != nil {
@@ -56,7 +56,8 @@ func (u *unread) entries(dir string) []fs.DirEntry {
 	})
 }
 
-// look is what is at a path, links followed; nil for nothing, or where that cannot be found out, which is reported.
+// look returns the file at a path, with links followed. It returns nil if there is none, or if that cannot be
+// determined, which it reports.
 func (u *unread) look(name string) fs.FileInfo {
 	info, err := fs.Stat(u.tree, name)
 	if found, err := walk.Found(err); err != nil {
@@ -73,7 +74,7 @@ func (u *unread) is(name string) (dir, program bool) {
 	return info != nil && info.IsDir(), info != nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0
 }
 
-// text is the content of a file; nil for none.
+// text returns the content of a file; nil if it is not a regular file.
 func (u *unread) text(name string) []byte {
 	if info := u.look(name); info == nil || !info.Mode().IsRegular() {
 		return nil
@@ -109,7 +110,8 @@ func (u *unread) hooks() {
 	}
 }
 
-// misspeltStage is the stage that a name below hooks probably means; "" where it is a stage's directory, or means none.
+// misspeltStage returns the stage that a name below hooks probably means; "" if it is a stage's directory, or no
+// similar name.
 func misspeltStage(name string) string {
 	plain := strings.ReplaceAll(strings.ToLower(strings.TrimSuffix(name, ".d")), "_", "-")
 	switch {
@@ -121,7 +123,7 @@ func misspeltStage(name string) string {
 	return diag.Misspelling(plain, Stages())
 }
 
-// stage looks for files in a stage's directory that are not started, which fails the stage.
+// stage reports files in a stage's directory that cannot be started, which makes the stage fail.
 func (u *unread) stage(dir string) {
 	for _, e := range u.entries(dir) {
 		name := path.Join(dir, e.Name())
@@ -131,7 +133,7 @@ func (u *unread) stage(dir string) {
 	}
 }
 
-// mentioned reports whether a hook has a name in its text: it may call what is called so.
+// mentioned reports whether the text of a hook contains a name, since the hook may call a program of that name.
 func (u *unread) mentioned(name string) bool {
 	scripts := slices.Clone(u.recipe.Hooks.All())
 	for _, stage := range Stages() {
@@ -145,7 +147,7 @@ func (u *unread) mentioned(name string) bool {
 	})
 }
 
-// elsewhere looks for directories of stages that are not below hooks, and for a recipe that is not called so.
+// elsewhere reports directories of stages that are not below hooks, and a recipe with another name.
 func (u *unread) elsewhere() {
 	for _, e := range u.entries(".") {
 		for _, stage := range Stages() {

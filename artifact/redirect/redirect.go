@@ -90,7 +90,7 @@ func mark(req *http.Request) {
 	}
 }
 
-// hop is what is known of a request when it is redirected.
+// hop has the properties of a request when it is redirected.
 type hop struct {
 	public  bool // the response came from a public address
 	guarded bool // the request was restricted to public addresses
@@ -136,7 +136,7 @@ func (g *Guarded) roundTrip(req *http.Request) (*http.Response, error) {
 			return nil, refuse(req.URL.Hostname())
 		}
 		h.public = !private
-		return g.any.RoundTrip(req.WithContext(context.WithValue(ctx, guardKey{}, false))) // dials the proxy
+		return g.any.RoundTrip(req.WithContext(context.WithValue(ctx, guardKey{}, false))) // connects to the proxy
 	}
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(info httptrace.GotConnInfo) {
 		address, err := netip.ParseAddrPort(info.Conn.RemoteAddr().String())
@@ -168,7 +168,7 @@ func Dial(d net.Dialer) func(ctx context.Context, kind, address string) (net.Con
 	return func(ctx context.Context, kind, address string) (net.Conn, error) {
 		conn, err := d.DialContext(ctx, kind, address)
 		var refused Refused
-		if err != nil && errors.As(err, &refused) { // without the address that was tried beside
+		if err != nil && errors.As(err, &refused) { // the address that was dialed concurrently is left out
 			return nil, refused
 		}
 		return conn, err

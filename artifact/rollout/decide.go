@@ -7,38 +7,38 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// Reason is why a host takes a release, or does not yet.
+// Reason is the reason why a host takes a release, or does not take it yet.
 type Reason string
 
 // The reasons.
 const (
 	Turn    Reason = "turn"    // it takes the release
 	Urgent  Reason = "urgent"  // it takes the release, since waves are not waited for
-	Waits   Reason = "waits"   // for the time of its wave
+	Waits   Reason = "waits"   // until the time of its wave
 	TooFew  Reason = "too few" // hosts of a wave before are healthy
 	Closed  Reason = "closed"  // outside of the windows
 	Paused  Reason = "paused"
-	Halted  Reason = "halted" // as was recorded
-	Stops   Reason = "stops"  // at a limit that this host is the first to find
+	Halted  Reason = "halted" // a halt was recorded
+	Stops   Reason = "stops"  // a limit of failures is reached, and this host is the first to find it
 	Aborted Reason = "aborted"
 )
 
-// Verdict is what a host does about a release.
+// Verdict is the decision of a host about a release.
 type Verdict struct {
 	Take   bool
 	Reason Reason
-	Not    time.Time // when its turn is not before, so far as that is known; zero otherwise
+	Not    time.Time // its turn is not before this time, if known; zero otherwise
 
-	Wave        string // that the reason is about
+	Wave        string // wave that the reason is about
 	Have, Need  int    // healthy hosts of that wave
-	Failed, All int    // hosts, of those that finished
+	Failed, All int    // failed hosts, and finished hosts
 	Err         error  // a window that cannot be read
 }
 
-// Decide says whether a host of a wave takes the release now. seen is the results of the hosts before it, as far as the
-// host could verify it; now is the store's time, so the host's own clock does not matter. A host that could not ask has
-// no View and must keep what it has. That hosts of earlier waves are healthy has to be seen; a failure that a host
-// cannot see yet cannot stop it.
+// Decide decides whether a host of a wave takes the release now. seen has the verified results of the hosts before it;
+// now is the store's time, so the host's own clock does not matter. A host that could not read the store has no View
+// and must stay on its present release. Healthy hosts of earlier waves count only if their results were read; failures
+// that a host has not read yet cannot stop it.
 func Decide(p Plan, s Start, wave int, now time.Time, seen View) Verdict {
 	switch {
 	case s.Aborted:
@@ -60,8 +60,8 @@ func Decide(p Plan, s Start, wave int, now time.Time, seen View) Verdict {
 	return p.window(wave, now)
 }
 
-// Early is what can be said without evidence: that a host has to keep what it has, or that it has to ask the store how
-// the others did (Take).
+// Early decides without the results of other hosts: the host must stay on its present release, or has to read the
+// results from the store (Take).
 func (p Plan) Early(s Start, wave int, now time.Time) Verdict {
 	switch {
 	case s.Aborted:
@@ -81,14 +81,14 @@ func (p Plan) Early(s Start, wave int, now time.Time) Verdict {
 	return p.window(wave, now)
 }
 
-// reached reports whether so many failed hosts stop a rollout.
+// reached reports whether this number of failed hosts stops a rollout.
 func (h Halt) reached(failed, finished int) bool {
 	return h.Hosts > 0 && failed >= h.Hosts ||
 		h.Share > 0 && failed > 0 && finished >= ShareCountsFrom && int64(failed)*int64(All) >= int64(h.Share)*int64(finished)
 }
 
-// turn says whether the wave of a host has begun. Each wave before has to have enough healthy hosts, and to have soaked
-// since the time at which it had.
+// turn decides whether the wave of a host has begun. Each earlier wave must have enough healthy hosts, and its soak
+// time must have passed since then.
 func (p Plan) turn(s Start, wave int, now time.Time, seen View) Verdict {
 	begins := s.At
 	for w := min(s.Skipped, wave); w < min(wave, len(p.Waves)); w++ {
@@ -113,7 +113,7 @@ func (p Plan) turn(s Start, wave int, now time.Time, seen View) Verdict {
 	return Verdict{Take: true, Reason: Turn, Wave: p.WaveName(wave)}
 }
 
-// window says whether one of the plan's windows is open.
+// window decides whether one of the plan's windows is open.
 func (p Plan) window(wave int, now time.Time) Verdict {
 	v := Verdict{Take: len(p.Windows) == 0, Reason: Turn, Wave: p.WaveName(wave)}
 	for _, w := range p.Windows {
@@ -135,7 +135,7 @@ func (p Plan) window(wave int, now time.Time) Verdict {
 	return v
 }
 
-// String says why, for people.
+// String returns the reason as text for people.
 func (v Verdict) String() string {
 	switch v.Reason {
 	case Turn:
@@ -161,5 +161,5 @@ func (v Verdict) String() string {
 	return "the rollout is " + string(v.Reason)
 }
 
-// Slots is how many hosts of a cluster of n may deploy at the same time: at least one.
+// Slots returns the number of hosts of a cluster of n that may deploy at the same time, at least one.
 func (p Plan) Slots(n int) int { return max(1, int(int64(p.AtOnce)*int64(n)/int64(All))) }

@@ -7,16 +7,16 @@ import (
 	"slices"
 )
 
-// Host is what decides on the place of a host: its name and where it stands.
+// Host has the properties of a host that determine its place: its name, region and cluster.
 type Host struct {
 	Name    string
 	Region  string
 	Cluster string
 }
 
-// Place is where a host stands in a rollout: hosts with a smaller place come first. It depends on nothing but the
-// release, the host's own name and its region, so it does not change when hosts are added or go, and with another
-// release other hosts are the first.
+// Place returns the position of a host in a rollout: hosts with a smaller place come first. It depends only on the
+// release, the host's name and its region, so it does not change when hosts are added or removed, and other hosts come
+// first with another release.
 func (p Plan) Place(release string, h Host) uint32 {
 	sum := sha256.Sum256([]byte("corpus rollout\n" + release + "\n" + h.Name))
 	place := uint64(binary.BigEndian.Uint32(sum[:]))
@@ -30,7 +30,7 @@ func (p Plan) Place(release string, h Host) uint32 {
 	return uint32(place)
 }
 
-// Wave is the wave of a host, from 0 on. Cuts are those of Cut.
+// Wave returns the wave of a host, counted from 0. Cuts are those of Cut.
 func (p Plan) Wave(release string, h Host, cuts []uint32) int {
 	last := len(p.Waves) - 1
 	switch {
@@ -56,7 +56,7 @@ func matches(patterns []string, name string) bool {
 }
 
 // Cut divides the hosts that are known when a rollout starts: a wave has the hosts whose place is below its cut and not
-// below the one before. Each wave gets a host while there are enough. The last wave needs no cut. Without known hosts
+// below the previous cut. Each wave gets a host while there are enough. The last wave needs no cut. Without known hosts
 // the cuts are the waves' shares.
 func (p Plan) Cut(release string, hosts []Host) (cuts []uint32, counts []int) {
 	places := []uint32{}

@@ -18,38 +18,38 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// Plan is how a release reaches the hosts of a channel. It is signed with the targets key.
+// Plan describes the order in which the hosts of a channel take a release. It is signed with the targets key.
 type Plan struct {
 	Waves   []Wave   `json:"waves"`
 	Halt    Halt     `json:"halt"`
-	Healthy Share    `json:"healthy"` // of a wave's hosts, before the next wave begins
-	AtOnce  Share    `json:"at_once"` // of a cluster's hosts that deploy at the same time
+	Healthy Share    `json:"healthy"` // share of a wave's hosts that must be healthy before the next wave begins
+	AtOnce  Share    `json:"at_once"` // share of a cluster's hosts that may deploy at the same time
 	Windows []Window `json:"windows,omitempty"`
 	First   []string `json:"first,omitempty"`   // patterns of hosts that are always in the first wave
 	Last    []string `json:"last,omitempty"`    // patterns of hosts that are always in the last wave
-	Regions []string `json:"regions,omitempty"` // in this order, each as a whole; the others follow
-	Agent   string   `json:"agent"`             // the version of the agent that it takes
+	Regions []string `json:"regions,omitempty"` // taken in this order, each as a whole; the others follow
+	Agent   string   `json:"agent"`             // version of the agent that it requires
 }
 
 // Wave is a share of the hosts. The shares are cumulative: that of the last wave is All.
 type Wave struct {
 	Name  string   `json:"name,omitempty"`
 	Share Share    `json:"share"`
-	Soak  Duration `json:"soak"` // between the time at which enough of its hosts are healthy, and the next wave
+	Soak  Duration `json:"soak"` // time between enough healthy hosts and the next wave
 }
 
-// Halt says when a rollout stops by itself: at a number of failed hosts or at their share of those that finished,
-// whichever is reached first. 0 is not a limit.
+// Halt has the limits at which a rollout stops by itself: a number of failed hosts or their share of the finished
+// hosts, whichever is reached first. 0 is not a limit.
 type Halt struct {
 	Hosts int   `json:"hosts,omitempty"`
 	Share Share `json:"share,omitempty"`
 }
 
-// ShareCountsFrom is how many hosts have to be finished before a share of them stops a rollout: of a few hosts any
-// failure is a large share.
+// ShareCountsFrom is the number of finished hosts from which a share of failed hosts stops a rollout: among a few
+// hosts, any failure is a large share.
 const ShareCountsFrom = 20
 
-// Default is the plan of a channel that names no numbers of its own. It suits ten hosts as well as ten thousand, since
+// Default returns the plan of a channel without numbers of its own. It suits ten hosts as well as ten thousand, since
 // every wave has at least one host.
 func Default() Plan {
 	return Plan{
@@ -61,8 +61,8 @@ func Default() Plan {
 	}
 }
 
-// The limits of a plan, which keep a mistake in one from stopping a fleet for years, or a host from reading it for
-// long.
+// Limits of a plan. They prevent that a mistake in a plan stops a fleet for years, or that a host needs long to read
+// it.
 const (
 	maxWaves    = 20
 	maxSoak     = 30 * 24 * time.Hour
@@ -78,7 +78,7 @@ func (p Plan) Check() error {
 	return errors.Join(errs...)
 }
 
-// Sound is Check without the windows: a host may lack a time zone that they name, and then they are closed.
+// Sound is like Check, without the windows: if a host lacks the time zone of a window, the window is closed.
 func (p Plan) Sound() error {
 	errs := append(p.checkWaves(), p.checkShares()...)
 	for _, n := range []int{len(p.First), len(p.Last), len(p.Regions), len(p.Windows)} {
@@ -134,7 +134,7 @@ func (p Plan) checkShares() (errs []error) {
 	return errs
 }
 
-// WaveName is what a wave is called: by its name, or by its number from 1 on.
+// WaveName returns the name of a wave, or its number from 1 on if it has none.
 func (p Plan) WaveName(i int) string {
 	if i < len(p.Waves) && p.Waves[i].Name != "" {
 		return p.Waves[i].Name

@@ -9,7 +9,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// Share is a part of the whole in hundredths of a percent. Its text is a percentage: signed files hold no fractions.
+// Share is a part of the whole in hundredths of a percent. Its text is a percentage: signed files contain no fractions.
 type Share int
 
 // Shares of a whole.
@@ -36,19 +36,19 @@ func ParseShare(text string) (Share, error) {
 	return s, nil
 }
 
-// Of is how many of n a share is, rounded up.
+// Of returns the number of hosts in a share of n, rounded up.
 func (s Share) Of(n int) int { return int((int64(s)*int64(n) + int64(All) - 1) / int64(All)) }
 
-// MarshalText writes a percentage.
+// MarshalText formats a percentage.
 func (s Share) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// UnmarshalText reads a percentage.
+// UnmarshalText parses a percentage.
 func (s *Share) UnmarshalText(text []byte) (err error) {
 	*s, err = ParseShare(string(text))
 	return err
 }
 
-// Duration is a time.Duration whose text is one as people write it: 90m, 1h30m.
+// Duration is a time.Duration whose text has no zero units: 90m, 1h30m.
 type Duration time.Duration
 
 func (d Duration) String() string {
@@ -62,10 +62,10 @@ func (d Duration) String() string {
 	return text
 }
 
-// MarshalText writes a duration.
+// MarshalText formats a duration.
 func (d Duration) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
 
-// UnmarshalText reads a duration.
+// UnmarshalText parses a duration.
 func (d *Duration) UnmarshalText(text []byte) error {
 	parsed, err := time.ParseDuration(string(text))
 	*d = Duration(parsed)

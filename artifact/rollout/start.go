@@ -12,32 +12,32 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// Start is a rollout that is under way. It is signed with the channel's pointer, and so are the moves that change it:
+// Start is the signed state of a rollout. It is signed with the channel's pointer, and so are the moves that change it:
 // pause, resume, skip-wave and abort.
 type Start struct {
-	ID      string    `json:"id"`      // names what hosts say of it in the store
-	Release string    `json:"release"` // digest of what hosts are to take
+	ID      string    `json:"id"`      // part of the keys of its results in the store
+	Release string    `json:"release"` // digest of the release
 	At      time.Time `json:"at"`
-	Before  *Before   `json:"before,omitempty"` // what the channel named before; nil for a channel that was new
-	Roster  string    `json:"roster"`           // digest of the list of the hosts that the channel had; see RosterKey
-	Agent   string    `json:"agent,omitempty"`  // the version of the agent that it takes
+	Before  *Before   `json:"before,omitempty"` // previous release of the channel; nil if the channel is new
+	Roster  string    `json:"roster"`           // digest of the list of the channel's hosts; see RosterKey
+	Agent   string    `json:"agent,omitempty"`  // version of the agent that it requires
 	Cuts    []uint32  `json:"cuts"`             // see Plan.Cut
 	Hosts   []int     `json:"hosts"`            // of each wave, when it started
 	Urgent  bool      `json:"urgent,omitempty"`
 	Paused  bool      `json:"paused,omitempty"`
 	Aborted bool      `json:"aborted,omitempty"`
-	Skipped int       `json:"skipped,omitempty"` // waves that are not waited for any more
-	Resumed time.Time `json:"resumed,omitzero"`  // failures and halts before do not count any more
-	Moves   []Move    `json:"moves,omitempty"`   // what people did to it, the oldest first
+	Skipped int       `json:"skipped,omitempty"` // number of waves that are not waited for
+	Resumed time.Time `json:"resumed,omitzero"`  // failures and halts before this time do not count
+	Moves   []Move    `json:"moves,omitempty"`   // moves of people, the oldest first
 }
 
-// Move is what a person did to a rollout, or how a channel came to name its release.
+// Move is a change of a rollout by a person, or the change by which a channel names its release.
 type Move struct {
 	// start, urgent, pause, resume, skip-wave or abort; of a channel promote, point, publish or abort
 	What string    `json:"what"`
 	At   time.Time `json:"at"`
-	By   []string  `json:"by,omitempty"` // IDs of the keys at hand that may sign the project
-	// the person, as the publisher was given the name; empty in moves of older programs
+	By   []string  `json:"by,omitempty"` // IDs of the available keys that may sign the project
+	// the person's name as given to the publisher; empty in moves of older programs
 	Who string `json:"who,omitempty"`
 }
 
@@ -55,32 +55,32 @@ func (m Move) String() string {
 	return text
 }
 
-// maxMoves is how many moves a start keeps.
+// maxMoves is the maximum number of moves that a start keeps.
 const maxMoves = 50
 
-// Note adds a move to a rollout. Beyond the limit the oldest one goes.
+// Note adds a move to a rollout. At the limit, the oldest one is removed.
 func (s *Start) Note(m Move) {
 	s.Moves = append(slices.Clone(s.Moves), m)
 	s.Moves = s.Moves[max(0, len(s.Moves)-maxMoves):]
 }
 
-// Before is the release that a channel named before a rollout: what its hosts keep until their turn, and where an
-// abort points the channel.
+// Before is the release that a channel named before a rollout. Its hosts stay on it until their turn, and an abort
+// points the channel at it.
 type Before struct {
 	Version string          `json:"version"`
 	Digest  artifact.Digest `json:"digest"`
 }
 
-// NewStart begins a rollout of a release to the hosts that are known.
+// NewStart returns the start of a rollout of a release to the known hosts.
 func (p Plan) NewStart(id, release string, at time.Time, hosts []Host) Start {
 	cuts, counts := p.Cut(release, hosts)
 	return Start{ID: id, Release: release, At: at.UTC().Truncate(time.Second), Agent: p.Agent, Cuts: cuts, Hosts: counts}
 }
 
-// maxID is the length of the longest ID of a rollout: it is a segment of keys in the store.
+// maxID is the maximum length of the ID of a rollout, which is a segment of keys in the store.
 const maxID = 64
 
-// Check returns every mistake in a start, which a project's key signed.
+// Check returns every mistake in a start.
 func (s Start) Check() error {
 	errs := []error{checkID(s.ID), checkDigest("release", s.Release), checkDigest("roster", s.Roster)}
 	if s.At.IsZero() {
@@ -131,8 +131,8 @@ func (s Start) String() string {
 	return text
 }
 
-// Older reports whether a version of the agent is older than one that a rollout takes. A version that is not a release
-// of the agent, such as dev, is as new as any; an agent that does not say its version is older than all.
+// Older reports whether a version of the agent is older than the one that a rollout requires. A version that is not a
+// release of the agent, such as dev, is as new as any; an agent that does not report its version is older than all.
 func Older(version, takes string) bool {
 	released := func(v string) bool { return v != "" && v[0] >= '0' && v[0] <= '9' && !strings.HasPrefix(v, "0.0.0") }
 	version, takes = strings.TrimPrefix(version, "v"), strings.TrimPrefix(takes, "v")

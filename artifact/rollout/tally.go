@@ -5,8 +5,9 @@ import (
 	"time"
 )
 
-// Tally is the results of hosts in a rollout, each with the time at which the store received it. Times, since words may
-// reach a reader late or not at all: what counts at a time is what the store had by then.
+// Tally has the results of hosts in a rollout, each with the time at which the store received it. The times are needed
+// because a reader may see results late or not at all: the results that count at a time are those that the store had by
+// then.
 type Tally struct {
 	healthy [][]time.Time // by wave, ascending
 	failed  []time.Time   // ascending
@@ -21,7 +22,7 @@ type Result struct {
 	At     time.Time
 }
 
-// NewTally counts results, each host once: a failure counts more than its health, and the earliest of either.
+// NewTally counts results, each host once: a failure takes precedence, and then the earliest result.
 func NewTally(waves int, results []Result, halted []time.Time) *Tally {
 	t := &Tally{healthy: make([][]time.Time, waves), halted: slices.SortedFunc(slices.Values(halted), time.Time.Compare)}
 	byHost := map[string]Result{}
@@ -47,7 +48,7 @@ func NewTally(waves int, results []Result, halted []time.Time) *Tally {
 	return t
 }
 
-// Add counts one more host, whose word is the newest one.
+// Add counts the result of one more host, which must be the newest.
 func (t *Tally) Add(r Result) {
 	if r.Failed {
 		t.failed = append(t.failed, r.At)
@@ -56,10 +57,10 @@ func (t *Tally) Add(r Result) {
 	}
 }
 
-// AddHalt counts a halt that was recorded, the newest one.
+// AddHalt counts a recorded halt, which must be the newest.
 func (t *Tally) AddHalt(at time.Time) { t.halted = append(t.halted, at) }
 
-// upTo is how many of ascending times are not after until.
+// upTo returns the number of the ascending times that are not after until.
 func upTo(times []time.Time, until time.Time) int {
 	n, _ := slices.BinarySearchFunc(times, until, func(a, b time.Time) int {
 		if a.After(b) {
@@ -76,10 +77,10 @@ type View struct {
 	until time.Time
 }
 
-// AsOf is what the store had at a time.
+// AsOf returns the results that the store had at a time.
 func (t *Tally) AsOf(until time.Time) View { return View{t, until} }
 
-// nthHealthy is when the nth host of a wave, from 1 on, was healthy.
+// nthHealthy returns the time at which the nth host of a wave, counted from 1, was healthy.
 func (v View) nthHealthy(wave, n int) (time.Time, bool) {
 	if n > v.Healthy(wave) {
 		return time.Time{}, false
@@ -87,15 +88,15 @@ func (v View) nthHealthy(wave, n int) (time.Time, bool) {
 	return v.tally.healthy[wave][n-1], true
 }
 
-// Healthy is how many hosts of a wave are healthy.
+// Healthy returns the number of healthy hosts of a wave.
 func (v View) Healthy(wave int) int { return upTo(v.tally.healthy[wave], v.until) }
 
-// failedSince is how many hosts failed after a time.
+// failedSince returns the number of hosts that failed after a time.
 func (v View) failedSince(since time.Time) int {
 	return upTo(v.tally.failed, v.until) - upTo(v.tally.failed, since)
 }
 
-// finished is how many hosts have ended, well or not after a time.
+// finished returns the number of hosts that are healthy, or failed after a time.
 func (v View) finished(since time.Time) int {
 	n := v.failedSince(since)
 	for wave := range v.tally.healthy {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// FormatWaves returns waves as ParseWaves reads them.
+// FormatWaves formats waves for ParseWaves.
 func FormatWaves(waves []Wave) string {
 	var parts []string
 	for _, w := range waves {
@@ -43,7 +43,7 @@ func (p Plan) String() string {
 	return text
 }
 
-// Least is how long a rollout in which nothing fails takes at least: what its waves wait.
+// Least returns the minimum duration of a rollout without failures, which is the sum of the soak times.
 func (p Plan) Least() time.Duration {
 	var d time.Duration
 	for _, w := range p.Waves[:max(len(p.Waves)-1, 0)] {

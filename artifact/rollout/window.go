@@ -9,9 +9,9 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// Window is a time of the week in which hosts may take a release: "Mon-Thu 09:00-16:00 Europe/Paris". Days and time
-// zone may be missing: every day, and UTC. A window whose end is before its start continues past midnight; the day is
-// the one on which it opens.
+// Window is a time of the week in which hosts may take a release: "Mon-Thu 09:00-16:00 Europe/Paris". The days and the
+// time zone are optional; the defaults are every day, and UTC. A window whose end is before its start continues past
+// midnight; its day is the one on which it opens.
 type Window string
 
 // times are the parts of a window.
@@ -97,7 +97,7 @@ func parseTime(text string) (int, error) {
 	return t.Hour()*60 + t.Minute(), err
 }
 
-// next is when a window opens after a time; zero for one that cannot be read.
+// next returns the time at which a window opens after a time; zero if the window cannot be parsed.
 func (w Window) next(at time.Time) time.Time {
 	t, err := w.parse()
 	if err != nil {
@@ -113,7 +113,7 @@ func (w Window) next(at time.Time) time.Time {
 	return time.Time{}
 }
 
-// Open reports whether a window is open at a time. A window that this host cannot read is closed.
+// Open reports whether a window is open at a time. A window that this host cannot parse is closed.
 func (w Window) Open(at time.Time) (bool, error) {
 	t, err := w.parse()
 	if err != nil {

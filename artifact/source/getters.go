@@ -20,8 +20,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
-// webGetter returns go-getter's own getter, with a client that reports failures as stores do and ends a body at
-// the limit. It does not resume files, since it would append whatever the server has now.
+// webGetter returns go-getter's own getter, with a client that reports failures like stores and ends a body at the
+// limit. It does not resume files, since it would append bytes of another version.
 func webGetter(shown string, limit int64) getter.Getter {
 	client := wire.NewClient(bounded{wire.NewTransport(), shown, limit}, false)
 	return &getter.HttpGetter{Client: client, DoNotCheckHeadFirst: true, XTerraformGetDisabled: true}
@@ -130,7 +130,7 @@ func writeTo(ctx context.Context, dst string, body io.ReadCloser) error {
 	return errors.Join(err, f.Close())
 }
 
-// only has the common methods of these getters: each is the only one of its client.
+// only has the methods that all these getters share. Each getter is the only one of its client.
 type only struct{}
 
 // Mode is not used, since every request has one.
@@ -145,7 +145,7 @@ func (only) Get(context.Context, *getter.Request) error { return errors.New("it 
 // GetFile refuses a file.
 func (only) GetFile(context.Context, *getter.Request) error { return errors.New("it is not a file") }
 
-// inspect refuses a tree that is too large or whose links lead out of it.
+// inspect returns an error for a tree that is too large, or with links that lead out of it.
 func inspect(dir string, limit int64) error {
 	left := limit
 	return filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {

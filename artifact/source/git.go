@@ -48,8 +48,8 @@ func (g gitGetter) Get(ctx context.Context, req *getter.Request) error {
 	return os.RemoveAll(filepath.Join(req.Dst, ".git"))
 }
 
-// note reads which commit was fetched from git's own files: HEAD has the commit, and FETCH_HEAD the kind of name by
-// which it was found.
+// note reads the fetched commit from git's own files: HEAD has the commit, and FETCH_HEAD the kind of name by which it
+// was found.
 func (g gitGetter) note(repository string) error {
 	if g.got == nil {
 		return nil

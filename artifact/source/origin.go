@@ -44,7 +44,7 @@ func show(u *url.URL) string {
 	return redact.URLs(c.String())
 }
 
-// parse parses a URL, and refuses what go-getter could interpret differently.
+// parse parses a URL. It returns an error for a URL that go-getter could interpret differently.
 func parse(rawURL string) (origin, error) {
 	rest, git := strings.CutPrefix(rawURL, "git::")
 	u, err := url.Parse(rest)
@@ -128,7 +128,7 @@ func (o *origin) takeOptions() error {
 	return nil
 }
 
-// safe refuses logins, and content that could be changed on the network.
+// safe returns an error for URLs with logins, and for content that could be changed on the network.
 func (o *origin) safe() error {
 	if _, password := o.url.User.Password(); password || o.url.User != nil && o.url.Scheme != "ssh" {
 		return diag.WithHint(errors.New("it holds credentials, which would be remembered and shown"),

@@ -62,15 +62,15 @@ func File(ctx context.Context, rawURL, dst string, opts Options) (Info, error) {
 	return info, nil
 }
 
-// Commit is the commit that a tree fetched by git is a copy of; zero for a tree from elsewhere.
+// Commit is the git commit of a fetched tree; zero for a tree that was not fetched by git.
 type Commit struct {
 	URL string // of the repository, without options
 	ID  string // all digits of the commit
-	Tag string // that was asked for; "" for a branch or a commit
+	Tag string // of the ref; "" for a branch or a commit
 }
 
-// Tree fetches a directory, or a git repository without its history, to the directory dst, which
-// must not be there or be empty. Submodules are not fetched.
+// Tree fetches a directory, or a git repository without its history, to the directory dst, which must be empty or not
+// exist. Submodules are not fetched.
 func Tree(ctx context.Context, rawURL, dst string, opts Options) (Commit, error) {
 	o, err := parse(rawURL)
 	if err != nil {
@@ -96,7 +96,7 @@ func (o origin) file(ctx context.Context, dst string, limit int64) (Info, error)
 	if err != nil {
 		return Info{}, err
 	}
-	defer os.Remove(temp.Name()) // it has another name when all went well
+	defer os.Remove(temp.Name()) // after success it has another name
 	defer temp.Close()
 	if err := o.get(ctx, temp.Name(), getter.ModeFile, limit); err != nil {
 		return Info{}, err
@@ -108,7 +108,7 @@ func (o origin) file(ctx context.Context, dst string, limit int64) (Info, error)
 	return info, os.Rename(temp.Name(), dst)
 }
 
-// check reads what was fetched, compares it with what was promised, and sees it to the disk.
+// check hashes the fetched file, compares its digest with the expected one, and syncs the file.
 func (o origin) check(ctx context.Context, path string, limit int64) (Info, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -156,14 +156,14 @@ func (o origin) tree(ctx context.Context, dst string, limit int64) error {
 	if err := inspect(got, limit); err != nil {
 		return err
 	}
-	// Go's rename does not go over an empty directory, and rmdir takes no other away.
+	// Go's rename does not replace an empty directory, and rmdir removes only an empty one.
 	if err := syscall.Rmdir(dst); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return diag.WithHint(fmt.Errorf("replacing %s: %w", dst, err), "it must not be there yet, or be an empty directory")
 	}
 	return os.Rename(got, dst)
 }
 
-// get lets go-getter fetch, with the one getter that the URL is for.
+// get calls go-getter with only the getter for the URL.
 func (o origin) get(ctx context.Context, dst string, mode getter.Mode, limit int64) error {
 	client := getter.Client{
 		Getters:         []getter.Getter{o.getter(limit)},
@@ -174,7 +174,7 @@ func (o origin) get(ctx context.Context, dst string, mode getter.Mode, limit int
 	if err != nil && ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	var wrapped *url.Error // which would show the query
+	var wrapped *url.Error // its text would show the query
 	if errors.As(err, &wrapped) {
 		return wrapped.Err
 	}

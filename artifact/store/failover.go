@@ -65,8 +65,7 @@ func Each(s Store) []Store {
 	return append(slices.Clone(f.stores[at:]), f.stores[:at]...)
 }
 
-// Prefer makes a Failover use the store at this index of Each, because the content of those before it is
-// wrong.
+// Prefer makes a Failover use the store at this index of Each, because the content in those before it is wrong.
 func Prefer(s Store, place int) {
 	if f, ok := s.(*failover); ok {
 		f.current.Store((f.current.Load() + int32(place)) % int32(len(f.stores)))

@@ -12,9 +12,9 @@ type resuming struct {
 	inner    Store
 	patience *patience
 	body     io.ReadCloser
-	failed   error // what body said with its last bytes
+	failed   error // error that body returned with its last bytes
 	info     Info
-	part     Range // what was asked for
+	part     Range // requested part
 	done     int64 // bytes of it that were read
 }
 

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// smallBody is how many bytes Put keeps in memory for a retry if it cannot rewind a reader.
+// smallBody is the number of bytes that Put keeps in memory for a retry if it cannot rewind a reader.
 const smallBody = 1 << 20
 
 // Put repeats a write if its reader allows: one that can seek is rewound, a small one is kept in memory, any other is

@@ -13,7 +13,8 @@ func Func[T any](list []T, compare func(a, b T) int) {
 	sort.SliceStable(list, func(i, j int) bool { return compare(list[i], list[j]) < 0 })
 }
 
-// Without returns a new list of the elements that drop does not report, in their order. It is nil if the list is.
+// Without returns a new list of the elements for which drop returns false, in their order. It is nil if the list is
+// nil.
 func Without[T any](list []T, drop func(T) bool) []T {
 	if list == nil {
 		return nil

@@ -26,12 +26,13 @@ type Blocks struct {
 const (
 	blocksMagic = "corpusB1"
 
-	// smallestBlock is how much a killed download loses per connection, and how much memory each needs. The list is
-	// 0.012 % of the artifact.
+	// smallestBlock is the smallest size of a block. A killed download loses at most one block per connection, and each
+	// connection needs the memory of one. The list is 0.012 % of the artifact.
 	smallestBlock = 256 << 10
 	// mostBlocks limits the list of a huge artifact to 1 MiB; its blocks are larger.
 	mostBlocks = 32 << 10
-	// largestBlock is how much memory a host uses per connection: 16 MiB in all, for artifacts of 128 GiB and more.
+	// largestBlock is the largest size of a block, which a host needs in memory per connection: 16 MiB in all, for
+	// artifacts of 128 GiB and more.
 	largestBlock = 4 << 20
 )
 
@@ -44,7 +45,7 @@ func blockSize(length int64) int64 {
 	return size
 }
 
-// blockCount returns how many blocks of a size an artifact has. It avoids length+size, which may overflow.
+// blockCount returns the number of blocks of a size in an artifact. It avoids length+size, which may overflow.
 func blockCount(length, size int64) int64 {
 	if length%size > 0 {
 		return length/size + 1
@@ -93,7 +94,7 @@ func ParseBlocks(s *Signed) (*Blocks, error) {
 // count returns the number of blocks.
 func (b *Blocks) count() int { return len(b.sums) / sha256.Size }
 
-// span returns where a block is in the artifact.
+// span returns the position of a block in the artifact.
 func (b *Blocks) span(i int) (from, length int64) {
 	from = int64(i) * b.size
 	return from, min(b.size, b.release.Length-from)

@@ -23,7 +23,7 @@ const (
 	maxRepair    = 128 << 20 // the same for a publisher, which must read files that were written too large
 	maxTimestamp = 64 << 10
 
-	// ClockTolerance is how far a publisher's clock may be ahead of a host's.
+	// ClockTolerance is the maximum time by which a publisher's clock may be ahead of a host's.
 	ClockTolerance = time.Hour
 )
 
@@ -33,20 +33,21 @@ type Client struct {
 	seen  seen
 	now   func() time.Time
 	renew bool   // accept expired metadata, to sign it again
-	given []byte // root that is pinned once it has verified the store; nil if a root is pinned
-	knew  bool   // the host had followed the store before this client was opened
+	given []byte // root to pin after it has verified the store; nil if a root is pinned
+	knew  bool   // the host had read the store before this client was opened
 	set   *tuf.Set
 	known map[string]map[string]*tuf.TargetFiles // by project: signed targets that are not in the head
-	clock struct{ store, own time.Time }         // the store's and the own when the store gave its timestamp
+	clock struct{ store, own time.Time }         // times of both when the store sent its timestamp
 }
 
-// Open returns a client of a host that keeps the metadata it has seen in dir, where a root is pinned.
-// now is the host's clock; nil means time.Now.
+// Open returns a client of a host that keeps the metadata that it has seen in dir, where a root is pinned. now is the
+// host's clock; nil means time.Now.
 func Open(s store.Store, dir string, now func() time.Time) (*Client, error) {
 	return OpenChecked(s, dir, now, nil)
 }
 
-// OpenChecked is Open with a root that Damaged has verified. If the root on the disk has changed, it is verified again.
+// OpenChecked is like Open with a root that Damaged has verified. If the root on the disk has changed, it is verified
+// again.
 func OpenChecked(s store.Store, dir string, now func() time.Time, checked *CheckedRoot) (*Client, error) {
 	if now == nil {
 		now = time.Now
@@ -85,7 +86,7 @@ func OpenToRenew(s store.Store, dir string) (*Client, error) {
 	}
 	c.renew = true
 	c.set.RefTime = time.Time{}
-	if s == nil { // a host that recalls what it has seen, see Recall
+	if s == nil { // see Recall
 		return c, nil
 	}
 	return c, c.keepPinnedRoot()
@@ -94,7 +95,7 @@ func OpenToRenew(s store.Store, dir string) (*Client, error) {
 // Trusted returns the metadata that has been verified so far. A publisher makes the next version from it.
 func (c *Client) Trusted() *tuf.Set { return c.set }
 
-// FirstRoot fetches the store's first root and compares it with the digest that a person gave.
+// FirstRoot fetches the store's first root and compares its digest with the expected one.
 func FirstRoot(ctx context.Context, s store.Store, want artifact.Digest) ([]byte, error) {
 	key := RoleKey(tuf.RoleRoot, 1)
 	root, err := read(ctx, s, key, maxMetadata)
@@ -107,8 +108,8 @@ func FirstRoot(ctx context.Context, s store.Store, want artifact.Digest) ([]byte
 	return root, nil
 }
 
-// Roots follows the store to its newest root and no further, for a publisher that is about to replace
-// it. Refresh starts the same way.
+// Roots reads the store up to its newest root and no further, for a publisher that is about to replace the root.
+// Refresh starts the same way.
 func (c *Client) Roots(ctx context.Context) error {
 	_, err := c.followRoots(ctx, c.store)
 	return err

@@ -14,7 +14,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// Damage is a kept file whose content is not what was written.
+// Damage describes a kept file with changed content.
 type Damage struct {
 	Path string
 	Why  string // the damage and its consequence, to follow the path in a sentence
@@ -26,7 +26,8 @@ type CheckedRoot struct {
 	set  *tuf.Set
 }
 
-// take returns the set of a root with this content. It does so once, since a client changes its set; otherwise nil.
+// take returns the verified set of a root with this content. It does so only once, since a client changes its set;
+// otherwise it returns nil.
 func (c *CheckedRoot) take(root []byte) *tuf.Set {
 	if c == nil || c.set == nil || !bytes.Equal(c.data, root) {
 		return nil
@@ -36,15 +37,15 @@ func (c *CheckedRoot) take(root []byte) *tuf.Set {
 	return set
 }
 
-// check is isRoot, and keeps the verified root for OpenChecked.
+// check is like isRoot, and keeps the verified root for OpenChecked.
 func (c *CheckedRoot) check(data []byte) (err error) {
 	c.data = data
 	c.set, err = newSet(data)
 	return err
 }
 
-// Damaged checks the files in which a host keeps what it has seen. It checks their syntax and, of the root only, the
-// signatures; other signatures are verified when a file is used. It returns an error if a file cannot be read.
+// Damaged checks the metadata files that a host keeps. It checks their syntax and, of the root only, the signatures;
+// other signatures are verified when a file is used. It returns an error if a file cannot be read.
 func Damaged(dir string) ([]Damage, *CheckedRoot, error) {
 	root := &CheckedRoot{}
 	var found []Damage
@@ -97,7 +98,7 @@ func isJSON(data []byte) error {
 	return json.Unmarshal(data, &object)
 }
 
-// isMetadata is isJSON for a file that must have content: {} and null are refused.
+// isMetadata is like isJSON for a file that must have content: {} and null are errors.
 func isMetadata(data []byte) error {
 	var object map[string]json.RawMessage
 	err := json.Unmarshal(data, &object)
@@ -117,13 +118,13 @@ func Bootstrapped(dir string) (bool, error) {
 	return false, nil
 }
 
-// Remembers reports whether a host that keeps its trust in dir has followed a store, so that it would notice one
-// that goes back in time.
+// Remembers reports whether a host that keeps its trust in dir has read a store, so that it would notice an older state
+// of the store.
 func Remembers(dir string) (bool, error) { return walk.Exists(filepath.Join(dir, timestampFile)) }
 
-// CheckKept checks the directory in which a publisher keeps what it has seen: that directories and files have the right
-// type, and that the root verifies. The error names the damaged path on this machine and how to repair it, and says
-// that the store is not affected. Absent files are fine, and other damaged metadata is read from the store again.
+// CheckKept checks the directory of a publisher's copies of metadata: that directories and files have the right type,
+// and that the root verifies. The error names the damaged path on this machine, says how to repair it, and that the
+// store is not affected. Absent files are fine, and other damaged metadata is read from the store again.
 func CheckKept(dir string) error {
 	for _, name := range []string{".", "projects", "roots", "pages"} {
 		if err := keptAs(filepath.Join(dir, name), "directory", os.FileMode.IsDir); err != nil {

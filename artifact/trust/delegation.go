@@ -10,14 +10,14 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/tuf"
 )
 
-// Delegation is which keys may sign a role.
+// Delegation lists the keys that may sign a role.
 type Delegation struct {
 	By        string   `json:"by"`        // the delegating file, with its version
 	Keys      []string `json:"keys"`      // IDs of the keys
-	Threshold int      `json:"threshold"` // how many of them must sign
+	Threshold int      `json:"threshold"` // required number of signatures
 }
 
-// Delegation returns which keys may sign a role in the store; the zero value if none may.
+// Delegation returns the keys that may sign a role in the store; the zero value if none may.
 func (c *Client) Delegation(role string) Delegation {
 	if slices.Contains(tuf.TopRoles(), role) {
 		return RootDelegation(c.set.Root, role)
@@ -31,7 +31,7 @@ func (c *Client) Delegation(role string) Delegation {
 	return Delegation{}
 }
 
-// RootDelegation returns which keys a root allows to sign a role.
+// RootDelegation returns the keys that may sign a role according to a root.
 func RootDelegation(root *tuf.Metadata[tuf.RootType], role string) Delegation {
 	r := root.Signed.Roles[role]
 	if r == nil {
@@ -132,7 +132,7 @@ func SignatureOf(dir, project string) (*Signature, error) {
 	return &s, err
 }
 
-// SignsProject reports whether enough of the keys that may sign a project now have signed a role, which may be an
+// SignsProject reports whether a role has enough signatures of the keys that may sign a project now. The role may be an
 // earlier one that has expired.
 func (c *Client) SignsProject(project string, role *Role) bool {
 	targets := c.set.Targets[targetsRole]

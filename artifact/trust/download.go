@@ -15,20 +15,20 @@ import (
 )
 
 const (
-	// connections is how many parts are fetched at once. One connection to S3 yields 50 to 90 MB/s; four
+	// connections is the number of parts that are fetched concurrently. One connection to S3 yields 50 to 90 MB/s; four
 	// fill a gigabit line several times over and cost four blocks of memory.
 	connections = 4
 	// partSize is the size of one request: large enough to make the cost of requests negligible (128 per GiB), and
 	// small enough that the parts unpacking waits for arrive soon.
 	partSize = 8 << 20
-	// badTurns is how often a part may fail in a row without progress, per store.
+	// badTurns is the maximum number of failures of a part in a row without progress, per store.
 	badTurns = 2
 )
 
-// Download fetches an artifact by its blocks: several parts at once, each block verified before it is written to file,
-// with failover between mirrors. The returned Verified can be read at once: its reader waits for the blocks, in
-// order, and ends with io.EOF only if the length and digest of the whole are right too. Blocks that file holds already
-// are verified and not fetched again. The Verified owns the file, and the caller must close it.
+// Download fetches an artifact by its blocks: several parts concurrently, each block verified before it is written to
+// file, with failover between mirrors. The returned Verified can be read at once: its reader waits for the blocks, in
+// order, and ends with io.EOF only if the length and digest of the whole are right too. Blocks that the file contains
+// already are verified and not fetched again. The Verified owns the file, and the caller must close it.
 func (c *Client) Download(ctx context.Context, blocks *Blocks, file *os.File, progress Progress) (*Verified, error) {
 	known, err := file.Seek(0, io.SeekEnd)
 	if err != nil {
@@ -61,7 +61,7 @@ type download struct {
 	turns    *store.Turns
 	progress Progress
 	cancel   context.CancelFunc
-	vouch    func(error) error // adds who signed the artifact to a refusal
+	vouch    func(error) error // adds the signer of the artifact to a refusal
 	workers  sync.WaitGroup
 
 	mu      sync.Mutex
@@ -150,7 +150,7 @@ func (d *download) arrived(i int) {
 	}
 }
 
-// fetch gets blocks from the store whose turn it is, and what is then missing from the next one.
+// fetch gets blocks from one store after the other, until it has all.
 func (d *download) fetch(ctx context.Context, from, to int, buf []byte) error {
 	var refused error
 	for bad := 0; from < to; {

@@ -25,7 +25,7 @@ type Imported struct {
 	Store   *roots.InitResult `json:"store,omitempty"` // a store that was set up by its first root
 	Root    *roots.Result     `json:"root,omitempty"`  // a root that was replaced
 
-	WithoutChunks []string `json:"without_chunks,omitempty"` // new versions whose chunks are lost: hosts fetch them whole
+	WithoutChunks []string `json:"without_chunks,omitempty"` // new versions with lost chunks: hosts fetch them whole
 }
 
 // Import commits a draft with enough signatures. The required number is read from the store, not from the draft.

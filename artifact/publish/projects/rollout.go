@@ -13,8 +13,8 @@ import (
 // Planned is the rollout plan of a channel.
 type Planned struct {
 	Ref  artifact.Ref  `json:"ref"`
-	Plan *rollout.Plan `json:"plan"` // Underway is the rollout during which the plan was changed; nil if there is none.
-	// Underway is the rollout of the channel that the plan changed under; nil if there is none.
+	Plan *rollout.Plan `json:"plan"` // nil for a channel whose hosts all take it at once
+	// Underway is the rollout during which the plan was changed; nil if there is none.
 	Underway *rollout.Start `json:"underway,omitempty"`
 }
 

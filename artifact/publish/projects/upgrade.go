@@ -10,7 +10,7 @@ import (
 
 // Upgrade ends the lists of all versions of a project in one file, which old agents and publishers read: from its next
 // version on, the head of each project is written under that name too. It needs the targets key. done reports whether
-// the store had been upgraded before.
+// the store was changed.
 func Upgrade(ctx context.Context, p *publish.Publisher) (done bool, err error) {
 	err = p.Change(ctx, func(n *publish.Next) error {
 		if done = !trust.Upgraded(n.Client.Trusted().Targets[tuf.RoleTargets]); !done {

@@ -26,8 +26,8 @@ type Attested struct {
 	Expires time.Time      `json:"expires"`
 	Keys    []string       `json:"keys"`    // IDs of the keys that signed it
 	Missing int            `json:"missing"` // signatures that are still needed
-	Key     string         `json:"key"`     // where in the store the proof lies
-	For     []artifact.Ref `json:"for"`     // key of the proof in the store
+	Key     string         `json:"key"`     // key of the proof in the store
+	For     []artifact.Ref `json:"for"`     // channels that require it
 }
 
 // Case is a release to attest, with the state of the store at the time when it was read.
@@ -111,7 +111,7 @@ func fewHosts(ref artifact.Ref, release artifact.Release, n int, q trust.Require
 		"let hosts of %s deploy it with `reports.upload` on in agent.yaml, then run this again", ref)}
 }
 
-// Unproven is the error for health that was not proven.
+// Unproven is the error for a release whose health was not proven.
 type Unproven struct{ err error }
 
 func (u *Unproven) Error() string { return u.err.Error() }

@@ -22,13 +22,13 @@ import (
 )
 
 const (
-	// leastChunked is the size from which on an artifact is also published in chunks. For a smaller one the request
+	// leastChunked is the minimum size of an artifact that is also published in chunks. For a smaller one, the request
 	// for the index costs more than chunks save.
 	leastChunked = 256 << 10
-	// leastShare is how many times smaller than the artifact an index has to be. A host reads it before it knows
+	// leastShare is the minimum ratio of the sizes of an artifact and its index. A host reads the index before it knows
 	// whether chunks save anything, and must not lose more than 2 % if they do not.
 	leastShare = 60
-	// leanOn is how many earlier versions are searched for chunks.
+	// leanOn is the number of earlier versions that are searched for chunks.
 	leanOn = 20
 )
 
@@ -77,9 +77,9 @@ func addChunks(ctx context.Context, p *publish.Publisher, d *described, root *os
 	return nil
 }
 
-// putPack uploads a pack. If the store has that pack although no known version names it, an interrupted publisher left
-// it, and it may be removed before this one is signed. Then some bytes that no index points to are added to the pack,
-// which gives it another name.
+// putPack uploads a pack. If the store already has that pack although no known version names it, an interrupted
+// publisher left it, and it may be removed before this version is signed. Then some bytes that no index points to are
+// added to the pack, which gives it another name.
 func putPack(ctx context.Context, p *publish.Publisher, project string, pack artifact.Digest, file *os.File,
 	size int64) (artifact.Digest, error) {
 	for {
@@ -104,7 +104,7 @@ func putPack(ctx context.Context, p *publish.Publisher, project string, pack art
 	}
 }
 
-// knownChunks reads the indexes of the project's newest versions. For each pack it also returns a release that keeps
+// knownChunks reads the indexes of the project's newest versions. For each pack it also returns a release that names
 // the pack.
 func knownChunks(ctx context.Context, p *publish.Publisher, r artifact.Release) (chunk.Known,
 	map[artifact.Digest]artifact.Release, error) {
@@ -141,11 +141,11 @@ func knownChunks(ctx context.Context, p *publish.Publisher, r artifact.Release) 
 	return known, sources, nil
 }
 
-// errWithdrawn is the error for a version whose chunks were to be used again and that has been taken out meanwhile, so
-// that its chunks may be removed at any moment.
+// errWithdrawn is the error for a version whose chunks were to be used again and that was removed meanwhile, so that
+// its chunks may be removed at any moment.
 var errWithdrawn = errors.New("an earlier version was withdrawn at the same time")
 
-// checkLeansOn checks that the project's role, as it will be signed, has the versions that keep the packs that are used
+// checkLeansOn returns an error if the project's role to be signed lacks a version that names the packs that are used
 // again. New packs are safe because they are young.
 func (d described) checkLeansOn(role *trust.Role) error {
 	releases := trust.Releases(d.release.Project, role)

@@ -23,13 +23,13 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// described is what is signed of an artifact in addition to its length and digest.
+// described has the signed data of an artifact in addition to its length and digest.
 type described struct {
 	release  artifact.Release
 	tree     artifact.Digest
 	sidecars map[trust.Kind][]byte
-	leansOn  []artifact.Release // whose chunks are used again
-	packs    []artifact.Digest  // uploaded for it, and named by no version yet
+	leansOn  []artifact.Release // releases whose chunks are used again
+	packs    []artifact.Digest  // uploaded for it, and not in any version yet
 }
 
 // objects returns the keys of the artifact and its sidecars.
@@ -42,7 +42,7 @@ func (d described) objects() []string {
 	return keys
 }
 
-// prepared is an artifact that was read, unpacked and checked, with none of it uploaded.
+// prepared is an artifact that was read, unpacked and checked. None of it was uploaded.
 type prepared struct {
 	described
 	root     *os.Root // the unpacked tree
@@ -50,8 +50,8 @@ type prepared struct {
 	close    func()
 }
 
-// describe unpacks an artifact as a host would, which finds what a host would refuse, and makes the list that lets
-// hosts fetch it in blocks. Plain artifacts are only unpacked. The caller closes what it gives.
+// describe unpacks an artifact like a host, which finds faults that hosts would refuse, and makes the list of blocks.
+// Plain artifacts are only unpacked. The caller must close the result.
 func describe(ctx context.Context, release artifact.Release, r Request) (*prepared, error) {
 	dir, done, err := durable.Scratch()
 	if err != nil {
@@ -63,7 +63,7 @@ func describe(ctx context.Context, release artifact.Release, r Request) (*prepar
 		return nil, err
 	}
 	d := &prepared{described: described{release: release, sidecars: map[trust.Kind][]byte{}}, root: root, close: func() {
-		_ = root.Close() // it was only read through
+		_ = root.Close() // it was only read
 		done()
 	}}
 	if err := d.read(ctx, dir, r); err != nil {
@@ -73,7 +73,7 @@ func describe(ctx context.Context, release artifact.Release, r Request) (*prepar
 	return d, nil
 }
 
-// read fills in what is signed of an artifact that hosts can do without the chunks of other versions.
+// read fills in the signed data of an artifact that does not depend on the chunks of other versions.
 func (d *prepared) read(ctx context.Context, dir string, r Request) (err error) {
 	if d.manifest, err = unpackFile(ctx, d.release, r.File, d.root); err != nil {
 		return err
@@ -106,11 +106,11 @@ func unpackFile(ctx context.Context, release artifact.Release, file string, root
 	return unpacked.Tree, nil
 }
 
-// maxStatement limits how much of a statement is read.
+// maxStatement is the maximum size, in bytes, of a statement.
 const maxStatement = 64 << 20
 
-// addStatements takes the statements that a build left beside the file. A statement about other bytes is an error,
-// since it would be signed as one about these.
+// addStatements adds the statements that a build left beside the file. A statement about other bytes is an error, since
+// it would be signed as a statement about these.
 func (d *described) addStatements(file string) error {
 	stem := strings.TrimSuffix(file, "."+string(d.release.Format))
 	for _, kind := range trust.Statements() {

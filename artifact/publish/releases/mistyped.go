@@ -18,7 +18,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// checkMistyped refuses, before anything is written, a project or a version that looks mistyped.
+// checkMistyped returns an error, before anything is written, for a project or a version that looks mistyped.
 func checkMistyped(ctx context.Context, p *publish.Publisher, release artifact.Release, r Request) error {
 	if r.New {
 		return nil
@@ -65,7 +65,7 @@ func recipeSays(ctx context.Context, release artifact.Release, file string) (nam
 	defer f.Close()
 	data, err := unpack.Peek(ctx, io.NewSectionReader(f, 0, release.Length), release.Format, recipe.Name, 1<<20)
 	if err != nil {
-		return "", "", nil // Publish itself reports what is wrong with the artifact
+		return "", "", nil // Publish itself reports faults of the artifact
 	}
 	name, version = recipe.Said(data)
 	return name, version, nil

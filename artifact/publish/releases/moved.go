@@ -7,17 +7,17 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 )
 
-// Moved is the error for a release that was made from what a channel no longer names.
+// Moved is the error for a release that was made from an earlier release of a channel than the present one.
 type Moved struct{ Ref artifact.Ref }
 
 func (e *Moved) Error() string { return fmt.Sprintf("%s names another release than before", e.Ref) }
 
-// Hint says how to go on.
+// Hint returns a hint to run the command again.
 func (e *Moved) Hint() string {
 	return "run the command again: it then begins with what is published now"
 }
 
-// moved refuses a release that was made from what the channel no longer names.
+// moved returns an error if the release was made from another one than the channel names.
 func (r Request) moved(role *trust.Role) error {
 	if r.After == "" {
 		return nil

@@ -11,7 +11,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// Point points a channel at any version that is published and not withdrawn. The artifact does not have to be at hand.
+// Point points a channel at any version that is published and not withdrawn. The artifact need not be available
+// locally.
 func Point(ctx context.Context, p *publish.Publisher, ref artifact.Ref, version string) (artifact.Release, error) {
 	if err := errors.Join(trust.CheckProject(ref.Project), artifact.CheckChannel(ref.Channel),
 		artifact.CheckVersion(version)); err != nil {
@@ -40,8 +41,8 @@ func Point(ctx context.Context, p *publish.Publisher, ref artifact.Ref, version 
 	return release, err
 }
 
-// Unpoint takes a channel out of a project. Its hosts keep what they run and report that the channel is gone. What it
-// pointed at stays published.
+// Unpoint removes a channel from a project. Its hosts stay on their present releases and report that the channel is
+// gone. The release stays published.
 func Unpoint(ctx context.Context, p *publish.Publisher, ref artifact.Ref) (trust.Pointer, error) {
 	if err := publish.CheckRef(ref); err != nil {
 		return trust.Pointer{}, err
@@ -60,7 +61,7 @@ func Unpoint(ctx context.Context, p *publish.Publisher, ref artifact.Ref) (trust
 	return pointer, err
 }
 
-// channelsWith returns a project's role with its channels, which have to have this one.
+// channelsWith returns a project's role with its channels, or an error if the channel is not one of them.
 func channelsWith(ctx context.Context, n *publish.Next, ref artifact.Ref) (*trust.Role, map[string]trust.Pointer,
 	error) {
 	role, err := n.Project(ctx, ref.Project)

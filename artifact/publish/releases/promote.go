@@ -10,9 +10,9 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 )
 
-// Promote points a channel at what another channel of the project points at. No bytes are copied. A channel that
-// requires proof gets it from the store; if there is no valid one the error is a *trust.Refused. Promoting a channel to
-// itself takes in a newer proof.
+// Promote points a channel at the release of another channel of the project. No bytes are copied. A channel that
+// requires proof gets it from the store; if there is no valid one, the error is a *trust.Refused. Promoting a channel
+// to itself adds a newer proof.
 func Promote(ctx context.Context, p *publish.Publisher, project, from, to string) (artifact.Release, error) {
 	if err := errors.Join(trust.CheckProject(project), artifact.CheckChannel(from),
 		artifact.CheckChannel(to)); err != nil {
@@ -34,7 +34,7 @@ func Promote(ctx context.Context, p *publish.Publisher, project, from, to string
 	return release, err
 }
 
-// way is how a channel comes to name a release: the command, and the channel that the release comes from or "".
+// way has the command by which a channel moves to a release, and the channel that the release comes from or "".
 type way struct{ what, from string }
 
 // point moves a channel of a project to a release.

@@ -22,25 +22,25 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// Request says what to publish.
+// Request describes a release to publish.
 type Request struct {
 	Project string
 	Version string
 	File    string // the artifact
 	Channel string // to point at it; empty for none
-	Plain   bool   // without the lists that let hosts fetch it in blocks and chunks
+	Plain   bool   // without the lists with which hosts fetch it in blocks and chunks
 	New     bool   // even if the name looks mistyped, or the artifact names another project or version
 	// Check, if not nil, checks the unpacked tree of the artifact before anything is uploaded.
 	Check func(ctx context.Context, tree string) error
 	Force bool // even if the store has an unsigned artifact of this version with other bytes
-	// After is what Channel names at the time the release was made from it; empty for any. A channel that names
-	// another release by now is a *Moved.
+	// After is the release from which this one was made, if it was in Channel; empty for none. If the channel names
+	// another release now, the error is a *Moved.
 	After artifact.Digest
 }
 
-// Publish uploads an artifact, signs it as a version of its project, and points a channel at it. Publishing the same
-// bytes under the same version again changes nothing but the channel; other bytes are an *Immutable. If the keyring has
-// the targets key, a new project is delegated to a key that is made for it.
+// Publish uploads an artifact, signs it as a version of its project, and points a channel at it. If the same bytes are
+// already published under the version, only the channel changes; other bytes are an *Immutable. If the keyring has the
+// targets key, a new project is delegated to a key that is made for it.
 func Publish(ctx context.Context, p *publish.Publisher, r Request) (artifact.Release, error) {
 	if err := r.check(); err != nil {
 		return artifact.Release{}, publish.MistakeOf(err)
@@ -49,7 +49,7 @@ func Publish(ctx context.Context, p *publish.Publisher, r Request) (artifact.Rel
 	if err != nil {
 		return artifact.Release{}, err
 	}
-	r.Force = r.Force || seen // a publisher that has seen the store notices when it went back
+	r.Force = r.Force || seen // a publisher that has seen the store notices an older state of it
 	release, err := examine(ctx, r)
 	if err != nil {
 		return artifact.Release{}, err
@@ -84,9 +84,10 @@ func Publish(ctx context.Context, p *publish.Publisher, r Request) (artifact.Rel
 	return release, err
 }
 
-// mayPublish refuses, before anything is written or uploaded, a version whose metadata could not be signed: it is
-// taken by other bytes, withdrawn, the project would be too large for its readers, a key or its passphrase is missing,
-// or hosts would refuse it. It reports whether the store delegates the project already.
+// mayPublish returns an error, before anything is written or uploaded, for a version whose metadata could not be
+// signed: the version exists with other bytes or is withdrawn, the project would be too large for its readers, a key or
+// its passphrase is missing, or hosts would refuse it. delegated reports whether the store already delegates the
+// project.
 func mayPublish(ctx context.Context, p *publish.Publisher, release artifact.Release, r Request) (delegated bool,
 	err error) {
 	n, err := p.Read(ctx)
@@ -109,15 +110,15 @@ func mayPublish(ctx context.Context, p *publish.Publisher, release artifact.Rele
 	if _, err := n.Split(ctx, r.Project); err != nil {
 		return false, err
 	}
-	if !delegated { // its key is made once all else is checked
+	if !delegated { // its key is made after all other checks
 		delete(n.Roles, r.Project)
 		n.Targets()
 	}
 	return delegated, n.TryOut(ctx)
 }
 
-// delegateNew makes a key for a new project, delegates the project to it, and checks again what may be published, since
-// a project that was removed comes back with its versions.
+// delegateNew makes a key for a new project, delegates the project to it, and repeats the checks of mayPublish, since a
+// project that was removed gets its versions back.
 func delegateNew(ctx context.Context, p *publish.Publisher, release artifact.Release, r Request) error {
 	if err := ensureDelegated(ctx, p, r.Project); err != nil {
 		return err
@@ -169,8 +170,8 @@ func ensureDelegated(ctx context.Context, p *publish.Publisher, project string) 
 	if err == nil {
 		err = projects.Add(ctx, p, project, 0, keys...)
 	}
-	// A key that is not in use would later be taken for the project's key. If the answer of the store was lost, the key
-	// may be in use.
+	// A key that is not in use would later be taken for the project's key. If the response of the store was lost, the
+	// key may be in use.
 	if err != nil && len(made) > 0 && !errors.Is(err, store.ErrUnreachable) && ctx.Err() == nil {
 		err = errors.Join(err, p.Keys.Forget(project))
 	}
@@ -222,9 +223,9 @@ func add(ctx context.Context, n *publish.Next, about described, wanted Request) 
 	return point(ctx, n, role, artifact.Ref{Project: r.Project, Channel: channel}, r, way{what: "publish"})
 }
 
-// untaken refuses a version if the store has an artifact of it with other bytes that no signed metadata names. A
-// publisher that has seen the store before notices when it was restored from an older copy. One that has not can tell
-// only by such artifacts: hosts may run their bytes, and accept no others under the version.
+// untaken returns an error for a version if the store has an artifact of it with other bytes that no signed metadata
+// names. A publisher that has seen the store before notices when it was restored from an older copy. Another publisher
+// can only notice such artifacts: hosts may run their bytes, and accept no others under the version.
 func untaken(ctx context.Context, p *publish.Publisher, r artifact.Release) error {
 	_, name := path.Split(trust.TargetPath(r.Project, r.Version, r.Format))
 	for info, err := range p.Store.List(ctx, "deploy/"+r.Project+"/") {

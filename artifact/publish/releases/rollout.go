@@ -13,8 +13,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// begin returns the rollout with which a channel moves to a release: a new one where the channel has a plan, and
-// the one that is under way where the channel names the release already.
+// begin returns the rollout with which a channel moves to a release: a new one if the channel has a plan, and the
+// current one if the channel already names the release.
 func begin(ctx context.Context, n *publish.Next, ref artifact.Ref, r artifact.Release,
 	before trust.Pointer) (*rollout.Start, error) {
 	p := n.Publisher
@@ -42,7 +42,7 @@ func begin(ctx context.Context, n *publish.Next, ref artifact.Ref, r artifact.Re
 	return &begun, begun.Check()
 }
 
-// hurried is a rollout that continues, without waves from now on where the publisher is in a hurry.
+// hurried returns a current rollout, without waves from now on if the publisher is in a hurry.
 func hurried(n *publish.Next, ref artifact.Ref, start *rollout.Start) (*rollout.Start, error) {
 	if start == nil || start.Urgent || start.Aborted || !n.Publisher.Urgent {
 		return start, nil
@@ -58,7 +58,7 @@ func moved(n *publish.Next, project, what string) rollout.Move {
 	m := rollout.Move{What: what, At: n.Publisher.Time().UTC().Truncate(time.Second), Who: n.Publisher.Who}
 	keys, _, err := n.Publisher.AtHand(project, n.Client.Delegation(project))
 	if err != nil {
-		return m // signing reports it
+		return m // signing reports the error
 	}
 	for _, k := range keys {
 		m.By = append(m.By, k.ID)
@@ -74,8 +74,8 @@ type Steered struct {
 	Start   *rollout.Start `json:"rollout"`
 }
 
-// Steer changes the rollout that is under way on a channel: change gets its start, and what it returns is signed
-// with the channel's pointer.
+// Steer changes the current rollout of a channel: it calls change with its start, and signs the changed start with the
+// channel's pointer.
 func Steer(ctx context.Context, p *publish.Publisher, ref artifact.Ref, what string,
 	change func(*rollout.Start) error) (Steered, error) {
 	return steer(ctx, p, ref, what, func(_ *publish.Next, _ *trust.Role, pointer *trust.Pointer) error {
@@ -83,7 +83,8 @@ func Steer(ctx context.Context, p *publish.Publisher, ref artifact.Ref, what str
 	})
 }
 
-// Abort ends a rollout: the channel names again what it named before, and hosts that have taken the release go back.
+// Abort ends a rollout: the channel names its previous release again, and hosts that have taken the new release return
+// to it.
 func Abort(ctx context.Context, p *publish.Publisher, ref artifact.Ref) (Steered, error) {
 	return steer(ctx, p, ref, "abort", func(n *publish.Next, role *trust.Role, pointer *trust.Pointer) error {
 		before := pointer.Rollout.Before
@@ -107,7 +108,7 @@ func Abort(ctx context.Context, p *publish.Publisher, ref artifact.Ref) (Steered
 	})
 }
 
-// signed finds the release that a channel named before, which has to be signed still and not withdrawn.
+// signed returns the previous release of a channel, which must still be signed and not withdrawn.
 func signed(role *trust.Role, ref artifact.Ref, before *rollout.Before) (artifact.Release, error) {
 	yanks, err := trust.Yanks(role)
 	if err != nil {
@@ -135,7 +136,7 @@ func steer(ctx context.Context, p *publish.Publisher, ref artifact.Ref, what str
 	if err := publish.CheckRef(ref); err != nil {
 		return result, err
 	}
-	of := "" // the rollout that is moved, also when the change is made again since another publisher was quicker
+	of := "" // ID of the rollout, also when the change is repeated because another publisher was faster
 	err := p.Change(ctx, func(n *publish.Next) error {
 		n.Strict = true
 		role, channels, err := channelsWith(ctx, n, ref)
@@ -168,7 +169,7 @@ func steer(ctx context.Context, p *publish.Publisher, ref artifact.Ref, what str
 	return result, err
 }
 
-// Pause stops a rollout until it is resumed: no host takes the release meanwhile.
+// Pause stops a rollout until it is resumed: no host takes the release in the meantime.
 func Pause(ctx context.Context, p *publish.Publisher, ref artifact.Ref) (Steered, error) {
 	return Steer(ctx, p, ref, "pause", func(s *rollout.Start) error {
 		if s.Paused {
@@ -179,8 +180,8 @@ func Pause(ctx context.Context, p *publish.Publisher, ref artifact.Ref) (Steered
 	})
 }
 
-// Resume lets a rollout continue that was paused or has stopped. Failures and halts up to forget do not count any
-// more; where it is zero, all continue to count.
+// Resume continues a rollout that was paused or has stopped. Failures and halts up to forget no longer count; if it is
+// zero, all continue to count.
 func Resume(ctx context.Context, p *publish.Publisher, ref artifact.Ref, forget time.Time) (Steered, error) {
 	return Steer(ctx, p, ref, "resume", func(s *rollout.Start) error {
 		if !s.Paused && forget.IsZero() {
@@ -195,7 +196,7 @@ func Resume(ctx context.Context, p *publish.Publisher, ref artifact.Ref, forget 
 	})
 }
 
-// SkipWaves lets the first waves of a rollout not be waited for any more.
+// SkipWaves makes a rollout no longer wait for its first waves.
 func SkipWaves(ctx context.Context, p *publish.Publisher, ref artifact.Ref, waves int) (Steered, error) {
 	return Steer(ctx, p, ref, "skip-wave", func(s *rollout.Start) error {
 		s.Skipped = max(s.Skipped, waves)

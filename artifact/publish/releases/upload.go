@@ -15,7 +15,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
-// uploadAndSign uploads and signs an artifact and all that belongs to it.
+// uploadAndSign uploads and signs an artifact and its sidecars.
 func uploadAndSign(ctx context.Context, p *publish.Publisher, ready *prepared, r Request) error {
 	release, about := ready.release, ready.described
 	about.sidecars = maps.Clone(ready.sidecars)
@@ -42,8 +42,8 @@ func uploadAndSign(ctx context.Context, p *publish.Publisher, ready *prepared, r
 	return keepThere(ctx, p, about, r.File)
 }
 
-// keepThere uploads again what garbage collection removed before it was signed: an object that an earlier attempt had
-// left long ago was in the store, and was not uploaded.
+// keepThere uploads objects again that garbage collection removed before they were signed: an object that an earlier
+// attempt left long ago was in the store, and was not uploaded.
 func keepThere(ctx context.Context, p *publish.Publisher, about described, file string) error {
 	missing, err := blobs.Missing(ctx, p.Store, about.objects())
 	if err != nil || len(missing) == 0 {
@@ -68,14 +68,14 @@ func upload(ctx context.Context, p *publish.Publisher, r artifact.Release, file 
 // Immutable is the error for a version that is published with other bytes.
 type Immutable struct {
 	Release artifact.Release // as it was published
-	Digest  artifact.Digest  // of what was to be published
+	Digest  artifact.Digest  // of the artifact that was to be published
 }
 
 func (e *Immutable) Error() string {
 	return fmt.Sprintf("%s is published with digest %s, and this artifact has %s", e.Release, e.Release.Digest, e.Digest)
 }
 
-// Hint says how to publish a change.
+// Hint proposes to publish a change as a new version.
 func (e *Immutable) Hint() string { return "a changed tree is a new version: publish it under one" }
 
 // uploadSidecars writes the artifact's sidecars.

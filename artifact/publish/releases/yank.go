@@ -12,15 +12,15 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 )
 
-// Yanked says what was withdrawn.
+// Yanked is the result of withdrawing a version.
 type Yanked struct {
 	Release  artifact.Release `json:"release"`
 	Yank     trust.Yank       `json:"yank"`
-	Channels []string         `json:"channels"` // that point at it; hosts of these keep what they have
+	Channels []string         `json:"channels"` // channels that name it; their hosts stay on it
 }
 
-// Yank withdraws a version: hosts that run it learn of that, and no other host gets it. The artifact stays in the
-// store, since hosts that run it may have to fetch it again.
+// Yank withdraws a version: hosts that run it report that, and no other host gets it. The artifact stays in the store,
+// since hosts that run it may have to fetch it again.
 func Yank(ctx context.Context, p *publish.Publisher, project, version, reason string) (Yanked, error) {
 	var result Yanked
 	err := yanks(ctx, p, project, version, func(r artifact.Release, role *trust.Role, yanks map[string]trust.Yank) error {
@@ -54,7 +54,7 @@ func Unyank(ctx context.Context, p *publish.Publisher, project, version string) 
 	return release, err
 }
 
-// yanks changes which versions of a project are withdrawn.
+// yanks changes the set of withdrawn versions of a project.
 func yanks(ctx context.Context, p *publish.Publisher, project, version string,
 	edit func(artifact.Release, *trust.Role, map[string]trust.Yank) error) error {
 	if err := errors.Join(trust.CheckProject(project), artifact.CheckVersion(version)); err != nil {
@@ -83,5 +83,5 @@ func yanks(ctx context.Context, p *publish.Publisher, project, version string,
 	})
 }
 
-// oneLine returns a reason as tables and logs show it.
+// oneLine returns a reason on one line, for tables and logs.
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

@@ -16,9 +16,9 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// rotateAttestation replaces attestation keys. The same commit signs the proofs that channels carry with the new keys,
-// so that hosts follow at any moment. If a project's keys are not at hand, its owner has to take the proofs in first;
-// until then the old keys stay.
+// rotateAttestation replaces attestation keys. The same commit signs the proofs of channels with the new keys, so that
+// hosts accept them at any moment. If a project's keys are not available, its owner has to put the new proofs into
+// pointers first; until then the old keys stay.
 func rotateAttestation(ctx context.Context, p *publish.Publisher, fresh []*tuf.Key, old []string) error {
 	before, err := p.Keys.Public(trust.AttestationRole)
 	if err != nil {
@@ -63,7 +63,7 @@ type signedPointer struct {
 	proof   *trust.Proof
 }
 
-// signedProofs returns the channels whose proofs are signed by keys that may.
+// signedProofs returns the channels whose proofs have valid signatures.
 func signedProofs(ctx context.Context, n *publish.Next) (list []signedPointer, err error) {
 	targets := n.Client.Trusted().Targets[tuf.RoleTargets]
 	err = proofs.EachPointer(ctx, n, func(ref artifact.Ref, pointer trust.Pointer, role *trust.Role) error {
@@ -76,7 +76,7 @@ func signedProofs(ctx context.Context, n *publish.Next) (list []signedPointer, e
 }
 
 // resignProofs signs the proofs whose signatures no longer suffice, and returns the channels of projects whose keys are
-// not at hand.
+// not available.
 func resignProofs(ctx context.Context, n *publish.Next, good []signedPointer) (left []artifact.Ref, err error) {
 	for _, g := range good {
 		if trust.SignedProof(g.proof, n.Targets()) == nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/tuf"
 )
 
-// Change says how the next root differs from this one. The keys of its maps are roles: root, targets, snapshot,
-// timestamp.
+// Change describes the differences between the next root and the current one. The keys of its maps are roles: root,
+// targets, snapshot, timestamp.
 type Change struct {
 	Add       map[string][]*tuf.Key
 	Remove    map[string][]string // IDs of keys, or the beginning of them
@@ -27,7 +27,7 @@ func (c Change) empty() bool {
 	return !c.Renew && len(c.Add) == 0 && len(c.Remove) == 0 && len(c.Threshold) == 0
 }
 
-// Result says what replacing the root did.
+// Result is the result of replacing the root.
 type Result struct {
 	Version int64     `json:"version"`
 	Expires time.Time `json:"expires"`
@@ -37,10 +37,10 @@ type Result struct {
 }
 
 // Apply replaces the root, and signs the roles directly below it again if their keys have changed. It needs as many
-// root keys as the root before and the new one require.
+// root keys as the previous and the new root require.
 //
-// Hosts follow at any moment: the roles below are signed by old and new keys before an old key is taken away, which may
-// need a root in between. If the keys at hand do not suffice for that, Apply writes nothing.
+// Hosts accept the store at any moment: the roles below are signed by old and new keys before an old key is removed,
+// which may need an intermediate root. If the available keys do not suffice for that, Apply writes nothing.
 func Apply(ctx context.Context, p *publish.Publisher, c Change) (Result, error) {
 	if c.empty() {
 		return Result{}, publish.NewMistake("name the change; `corpus root change --help` shows how",
@@ -94,7 +94,7 @@ func (c Change) resolved(before *publish.RootRole) (Change, error) {
 	return c, nil
 }
 
-// apply makes the next root. The IDs of keys to remove are full; keys that are gone already are ignored.
+// apply makes the next root. The IDs of keys to remove are full; keys that were removed already are ignored.
 func (c Change) apply(before *publish.RootRole) (*publish.RootRole, error) {
 	data, err := before.ToBytes()
 	if err != nil {
@@ -131,7 +131,7 @@ func (c Change) apply(before *publish.RootRole) (*publish.RootRole, error) {
 	return root, checkThresholds(root)
 }
 
-// checkThresholds refuses a root whose thresholds its keys cannot meet.
+// checkThresholds returns an error for a root whose thresholds its keys cannot meet.
 func checkThresholds(root *publish.RootRole) error {
 	for _, role := range tuf.TopRoles() {
 		may := trust.RootDelegation(root, role)
@@ -143,7 +143,7 @@ func checkThresholds(root *publish.RootRole) error {
 	return nil
 }
 
-// Read verifies the store as far as it is valid, since a root has to be replaceable when what is below it is damaged.
+// Read verifies the store as far as it is valid, since a root must be replaceable if the metadata below it is damaged.
 func Read(ctx context.Context, p *publish.Publisher) (*publish.Next, error) {
 	n, err := p.Read(ctx)
 	var refused *trust.Refused

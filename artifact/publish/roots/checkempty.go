@@ -15,8 +15,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
-// checkEmpty refuses to set up a store that has metadata, or with a directory of keys that belongs to another store. It
-// accepts what an interrupted Init leaves: the same root, targets without projects, and snapshots.
+// checkEmpty returns an error if the store has metadata, or if the directory of keys belongs to another store. It
+// accepts the files of an interrupted Init: the same root, targets without projects, and snapshots.
 func checkEmpty(ctx context.Context, p *publish.Publisher, root []byte) error {
 	own, err := seenOwn(p, root)
 	if err != nil {
@@ -47,8 +47,8 @@ func checkEmpty(ctx context.Context, p *publish.Publisher, root []byte) error {
 	return nil
 }
 
-// seenOwn reports whether this publisher's copies are of a store that shares keys with a root. Keys that never set up a
-// store, and failed to publish into someone else's, have copies of that one only.
+// seenOwn reports whether this publisher's copies are of a store that shares keys with a root. If the keys never set up
+// a store, and failed to publish into another one, the copies are of that one only.
 func seenOwn(p *publish.Publisher, root []byte) (bool, error) {
 	pinned, err := trust.Pinned(p.Seen)
 	if err != nil || !pinned {
@@ -71,7 +71,7 @@ func seenOwn(p *publish.Publisher, root []byte) (bool, error) {
 	return false, nil
 }
 
-// setSeenAside moves copies of another store out of the way.
+// setSeenAside renames the directory with copies of another store.
 func setSeenAside(p *publish.Publisher) error {
 	if found, err := walk.Named(p.Seen); err != nil || !found {
 		return err
@@ -79,7 +79,7 @@ func setSeenAside(p *publish.Publisher) error {
 	return durable.Rename(p.Seen, p.Seen+".other-"+p.Time().UTC().Format("20060102T150405"))
 }
 
-// checkRootFile refuses to replace the root.json of another store.
+// checkRootFile returns an error if there is a root.json of another store.
 func checkRootFile(p *publish.Publisher, root []byte) error {
 	if p.Keys.Dir == "" {
 		return nil
@@ -96,7 +96,7 @@ func checkRootFile(p *publish.Publisher, root []byte) error {
 		"%s is the root of another store", file)
 }
 
-// checkLeft refuses versions of a role that an interrupted Init cannot have left.
+// checkLeft returns an error for versions of a role that an interrupted Init cannot have left.
 func checkLeft(ctx context.Context, p *publish.Publisher, name string, versions []int64, root []byte) error {
 	newest := trust.RoleKey(name, versions[0])
 	switch name {

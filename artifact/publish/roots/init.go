@@ -24,16 +24,16 @@ import (
 // RootName is the name of the public root beside the keys, which hosts are configured to trust.
 const RootName = "root.json"
 
-// InitResult says how a store was set up.
+// InitResult is the result of setting up a store.
 type InitResult struct {
 	RootFile string          `json:"root_file"`
-	Digest   artifact.Digest `json:"digest"` // of the root, for --trust-root
-	// the store honours conditional writes, which keep two publishers apart
+	Digest   artifact.Digest `json:"digest"` // digest of the root, for --trust-root
+	// the store supports conditional writes, with which publishers exclude each other
 	Conditional bool `json:"conditional"`
 }
 
-// Init sets up an empty store: root, empty targets, snapshot and timestamp. threshold is how many
-// root keys must agree on the next root; 0 means more than half of those in the keyring.
+// Init sets up an empty store: root, empty targets, snapshot and timestamp. threshold is the number of root keys that
+// must sign the next root; 0 means more than half of those in the keyring.
 func Init(ctx context.Context, p *publish.Publisher, threshold int) (InitResult, error) {
 	root, err := firstRoot(p, threshold)
 	if err != nil {
@@ -140,7 +140,7 @@ func firstRoot(p *publish.Publisher, threshold int) (*publish.RootRole, error) {
 }
 
 // putFirstRoot writes the first root. If the store has one that checkEmpty has accepted, an interrupted attempt left
-// it, and it is used as it is.
+// it, and it is used unchanged.
 func putFirstRoot(ctx context.Context, p *publish.Publisher, root []byte) ([]byte, error) {
 	key := trust.RoleKey(tuf.RoleRoot, 1)
 	_, err := p.Store.Put(ctx, key, bytes.NewReader(root), int64(len(root)), store.Condition{IfAbsent: true})
@@ -204,8 +204,9 @@ func stageEmpty(ctx context.Context, p *publish.Publisher, root []byte) ([]publi
 	return []publish.Object{first, second, third}, err
 }
 
-// probe finds out whether the store honours conditional writes, which keep two publishers apart. It tries to write the
-// first root again with the same bytes: a store that ignores conditions loses nothing, and nothing is left to delete.
+// probe reports whether the store supports conditional writes, with which publishers exclude each other. It tries to
+// write the first root again with the same bytes: a store that ignores conditions loses nothing, and nothing is left to
+// delete.
 func probe(ctx context.Context, p *publish.Publisher, root []byte) (honoured bool, err error) {
 	key := trust.RoleKey(tuf.RoleRoot, 1)
 	for _, cond := range []store.Condition{{IfAbsent: true}, {IfMatch: `"0"`}} {
@@ -220,8 +221,8 @@ func probe(ctx context.Context, p *publish.Publisher, root []byte) (honoured boo
 	return true, nil
 }
 
-// probeOnce writes until the store answers. The store retries nothing: if an earlier try, whose answer was lost, wrote
-// the same bytes, a retry must not count that as success.
+// probeOnce writes until the store responds. The store itself retries nothing: if an earlier attempt, whose response
+// was lost, wrote the same bytes, a retry must not count that as success.
 func probeOnce(ctx context.Context, p *publish.Publisher, key string, root []byte, cond store.Condition) (err error) {
 	for attempt := range publish.Attempts {
 		_, err = p.Store.Put(store.Once(ctx), key, bytes.NewReader(root), int64(len(root)), cond)

@@ -14,14 +14,14 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/tuf"
 )
 
-// plan is a way from one root to another: the objects to write, in their order.
+// plan is the list of objects to write, in this order, to replace a root.
 type plan struct {
 	objects []publish.Object
 	endOnly bool // hosts refuse the store between the writes
 }
 
-// moveTo replaces the root. It takes the first plan that hosts can follow at any moment, or else one that they accept
-// in the end. It sets placed once a root is written.
+// moveTo replaces the root. It uses the first plan with which hosts accept the store at any moment, or else a plan with
+// which they accept it in the end. It sets placed when a root is written.
 func moveTo(ctx context.Context, n *publish.Next, before, final *publish.RootRole, c Change, placed *bool) (Result,
 	error) {
 	signed, err := signRoots(n, before, final, c)
@@ -35,12 +35,12 @@ func moveTo(ctx context.Context, n *publish.Next, before, final *publish.RootRol
 type signedRoots struct {
 	final  *publish.RootRole
 	direct []publish.Object  // the final root, directly after the root before; none if it is in force already
-	middle *publish.RootRole // the root before with the keys that are added; nil if that is not a step
-	first  []publish.Object  // the middle root
-	second []publish.Object  // the final root, after it
+	middle *publish.RootRole // the previous root with the added keys; nil if there is no such step
+	first  []publish.Object  // middle, signed
+	second []publish.Object  // the final root after middle
 }
 
-// signRoots signs the final root and, if keys are both added and taken away, the root in between.
+// signRoots signs the final root and, if keys are both added and removed, an intermediate root.
 func signRoots(n *publish.Next, before, final *publish.RootRole, c Change) (signedRoots, error) {
 	r := signedRoots{final: final}
 	if final == before {
@@ -88,7 +88,7 @@ func signRoot(p *publish.Publisher, root, before *publish.RootRole) ([]publish.O
 	return publish.RootObject(root.Signed.Version, data), nil
 }
 
-// Place puts a root into force that others have signed, and reports whether the root was written.
+// Place puts a root into force that others have signed, and sets placed if the root was written.
 func Place(ctx context.Context, n *publish.Next, before, root *publish.RootRole, data []byte) (result Result,
 	placed bool, err error) {
 	r := signedRoots{final: root, direct: publish.RootObject(root.Signed.Version, data)}
@@ -168,33 +168,33 @@ func choose(ctx context.Context, n *publish.Next, before *publish.RootRole, r si
 	return plan{}, first
 }
 
-// plans returns the ways from one root to another, the best first.
+// plans returns the possible plans, the best first.
 func plans(ctx context.Context, n *publish.Next, before *publish.RootRole, r signedRoots) []func() (plan, error) {
 	return []func() (plan, error){
-		func() (plan, error) { // the root, then what is below it
+		func() (plan, error) { // the root, then the roles below it
 			below, err := stageMoved(ctx, n, before, r.final, r.final)
 			return plan{objects: slices.Concat(r.direct, below)}, err
 		},
-		func() (plan, error) { // what is below, signed with the keys of both, then the root
+		func() (plan, error) { // the roles below, signed with the keys of both roots, then the root
 			below, err := stageMoved(ctx, n, before, r.final, before, r.final)
 			return plan{objects: slices.Concat(below, r.direct)}, err
 		},
-		func() (plan, error) { // a root that lets both sign, what is below, then the root
+		func() (plan, error) { // a root that allows both keys, the roles below, then the final root
 			if r.middle == nil {
 				return plan{}, errNoPlan
 			}
 			below, err := stageMoved(ctx, n, before, r.final, r.middle, r.final)
 			return plan{objects: slices.Concat(r.first, below, r.second)}, err
 		},
-		func() (plan, error) { // the root, then snapshot and timestamp made again: nothing can follow the old ones
+		func() (plan, error) { // the root, then new snapshot and timestamp: no version can follow the old ones
 			objects, err := stageAgain(ctx, n, r.final)
 			return plan{objects: slices.Concat(r.direct, objects), endOnly: true}, err
 		},
 	}
 }
 
-// chooseBroken replaces the root of a store that hosts refuse. The same step makes snapshot and timestamp again if
-// their keys are at hand.
+// chooseBroken replaces the root of a store that hosts refuse. The same step signs a new snapshot and timestamp if
+// their keys are available.
 func chooseBroken(ctx context.Context, n *publish.Next, r signedRoots) (plan, error) {
 	objects, err := stageAgain(ctx, n, r.final)
 	p := plan{objects: slices.Concat(r.direct, objects), endOnly: true}
@@ -208,8 +208,8 @@ func chooseBroken(ctx context.Context, n *publish.Next, r signedRoots) (plan, er
 	return plan{objects: r.direct}, nil
 }
 
-// stageMoved signs roles below the root whose keys change, with keys that all roots of may name: the roles that hosts
-// would refuse under the final root, and others if the keys at hand suffice.
+// stageMoved signs roles below the root whose keys change, with keys that all roots of may allow: the roles that hosts
+// would refuse under the final root, and others if the available keys suffice.
 func stageMoved(ctx context.Context, n *publish.Next, before, final *publish.RootRole,
 	may ...*publish.RootRole) ([]publish.Object, error) {
 	set := n.Client.Trusted()
@@ -228,7 +228,7 @@ func stageMoved(ctx context.Context, n *publish.Next, before, final *publish.Roo
 		wanted[role] = wanted[role] || !slices.Equal(was.Keys, is.Keys) || was.Threshold != is.Threshold
 	}
 	if role := publish.SpentRole(set.Snapshot); role != "" && wanted[tuf.RoleSnapshot] {
-		// signing again would keep the spent version; stageAgain goes back to the file before it
+		// signing again would keep the used-up version; stageAgain returns to the file before it
 		return nil, publish.NewExhausted(role)
 	}
 	objects, err := stageRoles(ctx, n, wanted, by)
@@ -252,7 +252,7 @@ func stageRoles(ctx context.Context, n *publish.Next, wanted map[string]bool,
 	return n.Stage(ctx, may...)
 }
 
-// stageAgain makes snapshot and timestamp again for a root that is not yet in force.
+// stageAgain signs a new snapshot and timestamp for a root that is not in force yet.
 func stageAgain(ctx context.Context, n *publish.Next, root *publish.RootRole) ([]publish.Object, error) {
 	set := n.Client.Trusted()
 	before, targets := set.Root, set.Targets[tuf.RoleTargets]
@@ -267,7 +267,7 @@ func stageAgain(ctx context.Context, n *publish.Next, root *publish.RootRole) ([
 	return objects, err
 }
 
-// moveSteps says how several people replace keys of the root together.
+// moveSteps describes how several people replace keys of the root together.
 const moveSteps = "do it step by step, which hosts follow: (1) add the new key: `corpus root change --add-key " +
 	"ROLE=PUB`; " +
 	"(2) let the new key sign: snapshot and timestamp with `corpus refresh`, targets with `corpus export targets`, " +
@@ -287,7 +287,7 @@ func mayTryOn(err error) bool {
 		errors.As(err, &missing)
 }
 
-// tellingMore returns the error that says more: what hosts would refuse says more than a missing key does.
+// tellingMore returns the more useful error: the reason of a refusal is more useful than a missing key.
 func tellingMore(first, err error) error {
 	var short *publish.Short
 	if first == nil || errors.Is(first, errNoPlan) || errors.As(err, &short) && !errors.As(first, &short) {

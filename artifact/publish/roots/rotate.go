@@ -11,20 +11,20 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/tuf"
 )
 
-// Rotated says which keys replaced which.
+// Rotated is the result of replacing keys.
 type Rotated struct {
 	Role string   `json:"role"`
 	Old  []string `json:"old"` // IDs that may no longer sign
 	New  []string `json:"new"`
-	Root int64    `json:"root,omitempty"` // version of the root that says so; 0 where targets does
+	Root int64    `json:"root,omitempty"` // version of the root with the new keys; 0 if they are in targets
 }
 
 // Rotate replaces the keys of a role that are in the keyring's directory with new ones, and leaves other people's keys.
-// next is the keyring in which the new keys are made and wait until they are in force; after an interruption, Rotate
+// next is the keyring in which the new keys are made and stay until they are in force; after an interruption, Rotate
 // continues from there.
 //
-// Hosts follow at any moment: the new key is added and signs beside the old one before the old one goes. Rotations with
-// one keyring wait for each other. Other commands may run meanwhile.
+// Hosts accept the store at any moment: the new key is added and signs beside the old one before the old one is
+// removed. Rotations with one keyring wait for each other. Other commands may run at the same time.
 func Rotate(ctx context.Context, p *publish.Publisher, role string, next keyring.Ring) (Rotated, error) {
 	unlock, err := next.Lock(ctx)
 	if err != nil {
@@ -59,7 +59,7 @@ func Rotate(ctx context.Context, p *publish.Publisher, role string, next keyring
 	both.Waiting = []keyring.Ring{next}
 	r := rotation{Publisher: &both, role: role, old: old, fresh: result.New, next: next.Dir,
 		may: n.Client.Delegation(role)}
-	if r.inForce() { // others have signed what this command could not
+	if r.inForce() { // others have signed the roles that this command could not sign
 		return result, p.Keys.Retire(role, next)
 	}
 	switch {
@@ -89,8 +89,8 @@ func finishRotation(p *publish.Publisher, role string, next keyring.Ring) (Rotat
 	return result, err
 }
 
-// ownKeysOf returns the IDs of the role's keys whose private parts are in the directory, or else of all its keys: the
-// holder of the root may replace keys of others.
+// ownKeysOf returns the IDs of the role's keys whose private parts are in the directory, or of all its keys if there
+// are none: the holder of the root may replace keys of others.
 func ownKeysOf(p *publish.Publisher, role string) ([]string, error) {
 	files := keyring.Ring{Dir: p.Keys.Dir}
 	held, err := files.Held(role)
@@ -133,7 +133,7 @@ func rotateProject(ctx context.Context, p *publish.Publisher, project string, fr
 		if role == nil {
 			return nil
 		}
-		// If the signatures by keys that stay suffice, the project need not be signed again.
+		// If the signatures with the remaining keys suffice, the project need not be signed again.
 		var short *publish.Short
 		_, err = p.KeysFor(project, n.Client.Delegation(project))
 		if errors.As(err, &short) && n.Targets().VerifyDelegate(project, role) == nil {
@@ -144,7 +144,7 @@ func rotateProject(ctx context.Context, p *publish.Publisher, project string, fr
 	})
 }
 
-// swapKeys adds keys to a role that targets delegates, and takes others away.
+// swapKeys adds keys to a role that targets delegates, and removes others.
 func swapKeys(n *publish.Next, role string, fresh []*tuf.Key, old []string) error {
 	may := slices.Clone(n.Client.Delegation(role).Keys)
 	if err := n.Delegate(role, fresh); err != nil {

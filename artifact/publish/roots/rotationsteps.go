@@ -15,7 +15,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// rotation is the replacement of a role's keys, from which the steps are made when one command cannot do all of it.
+// rotation is the replacement of a role's keys. If one command cannot do all of it, the remaining steps are derived
+// from it.
 type rotation struct {
 	*publish.Publisher // with the new keys waiting
 	role               string
@@ -35,7 +36,7 @@ func (r rotation) letIn() bool {
 	return !slices.ContainsFunc(r.fresh, func(id string) bool { return !slices.Contains(r.may.Keys, id) })
 }
 
-// explain adds to the error of a rotation that needs keys of others the steps that complete it.
+// explain adds the steps that complete a rotation to the error of one that needs keys of others.
 func (r rotation) explain(ctx context.Context, n *publish.Next, err error) error {
 	var short *publish.Short
 	var unaccepted *publish.Unaccepted
@@ -116,8 +117,8 @@ func (r rotation) pairs(first string, ids []string) (files []string, err error) 
 	return files, nil
 }
 
-// above returns the role that names the keys of this one, and how many of its signatures cannot be made with the keys
-// at hand.
+// above returns the role that delegates this one, and the number of its signatures that cannot be made with the
+// available keys.
 func (r rotation) above(n *publish.Next) (role string, short int, err error) {
 	role = tuf.RoleTargets
 	if slices.Contains(tuf.TopRoles(), r.role) {
@@ -129,7 +130,7 @@ func (r rotation) above(n *publish.Next) (role string, short int, err error) {
 }
 
 // signs returns the steps that sign the role with the new keys, and with keys of others if it needs more. alone reports
-// whether the keys at hand sign the role while the keys change.
+// whether the available keys sign the role while the keys change.
 func (r rotation) signs() (steps []string, alone bool, err error) {
 	held, err := r.Held(r.role)
 	if err != nil {
@@ -159,7 +160,7 @@ func (r rotation) signs() (steps []string, alone bool, err error) {
 	return steps, missing <= 0 && len(old) >= r.may.Threshold, nil
 }
 
-// signedBy reports whether new keys, and keys that stay, have signed the role as often as it needs.
+// signedBy reports whether new keys, and keys that stay, have made enough signatures of the role.
 func (r rotation) signedBy(n *publish.Next) bool {
 	var signatures []tuf.Signature
 	set := n.Client.Trusted()
@@ -180,8 +181,8 @@ func (r rotation) signedBy(n *publish.Next) bool {
 	return stay >= r.may.Threshold
 }
 
-// drafted returns the steps of a command that a role has to sign: the command alone, or with a draft if others have to
-// sign as well.
+// drafted returns the steps of a command whose result a role has to sign: only the command, or the command with a draft
+// if others have to sign too.
 func drafted(command, role string, short int) []string {
 	if short == 0 {
 		return []string{"`" + command + "`"}
@@ -199,7 +200,7 @@ func others(n int, role, draft string) string {
 	return fmt.Sprintf("let %s of %s run `corpus sign %s`", who, role, draft)
 }
 
-// flags repeats a flag for each value.
+// flags returns the flag repeated for each value.
 func flags(flag, before string, values []string) string {
 	text := ""
 	for _, v := range values {

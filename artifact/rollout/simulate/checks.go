@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// checks looks at a simulation from outside: it counts what the store really had, with none of the code that decides,
-// and notes what must never happen.
+// checks verifies a simulation independently: it counts the results in the store without the code that decides, and
+// records violations of the rules.
 type checks struct {
-	healthy [][]time.Time // by wave, as the store got it
+	healthy [][]time.Time // by wave, when the store received the result
 	failed  []time.Time
 	broken  []string
 }
@@ -22,7 +22,7 @@ func (c *checks) note(format string, args ...any) {
 	}
 }
 
-// said counts what the store got.
+// said counts a result that the store received.
 func (c *checks) said(r *run, i int, now time.Time, failed bool) {
 	for len(c.healthy) < len(r.Plan.Waves) {
 		c.healthy = append(c.healthy, nil)
@@ -34,8 +34,8 @@ func (c *checks) said(r *run, i int, now time.Time, failed bool) {
 	c.healthy[r.hosts[i].wave] = append(c.healthy[r.hosts[i].wave], now)
 }
 
-// started looks at a host that takes the release: no limit was reached that it could see, and the waves before it have
-// enough healthy hosts and soaked.
+// started checks that a host may take the release: no limit was reached as far as it can see, and the waves before it
+// have enough healthy hosts and have soaked.
 func (c *checks) started(r *run, i int, now time.Time) {
 	visible := now.Add(-r.Faults.Stale)
 	failed := before(c.failed, visible)
@@ -46,7 +46,7 @@ func (c *checks) started(r *run, i int, now time.Time) {
 	limit := r.Plan.Halt
 	share := limit.Share > 0 && finished >= 20 && failed > 0 &&
 		float64(failed)*10000 >= float64(limit.Share)*float64(finished)
-	// By the share a host that sees an older listing may see more failures or fewer.
+	// A host that reads an older listing may see a larger or a smaller share of failures.
 	if limit.Hosts > 0 && failed >= limit.Hosts || share && r.Faults.Stale == 0 {
 		c.note("host %d took it at %s, with %d of %d hosts failed", i, now.Sub(began), failed, finished)
 	}
@@ -71,12 +71,12 @@ func (c *checks) started(r *run, i int, now time.Time) {
 	}
 }
 
-// before is how many of ascending times are before a time.
+// before returns the number of the ascending times that are before a limit.
 func before(times []time.Time, limit time.Time) int {
 	return sort.Search(len(times), func(i int) bool { return !times[i].Before(limit) })
 }
 
-// after looks at the end: a release that fails nowhere reaches every host that lives, where enough of them live.
+// after checks the end: a release that does not fail reaches every host that is not dead, if enough of them are left.
 func (c *checks) after(r *run) []string {
 	f := r.Fails
 	good := f.Share == 0 && f.Region == "" && f.Cluster == "" && f.After == 0 && f.Late == 0 && len(f.Names) == 0 &&

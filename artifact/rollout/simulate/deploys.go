@@ -24,7 +24,7 @@ func (r *run) take(i int, now time.Time) {
 	heap.Push(&r.ending, ending{h.ends, i})
 }
 
-// settle ends the deploys that are over by a time.
+// settle ends the deploys that are finished at a time.
 func (r *run) settle(now time.Time) {
 	for len(r.ending) > 0 && !r.ending[0].at.After(now) {
 		e := heap.Pop(&r.ending).(ending)
@@ -40,7 +40,7 @@ func (r *run) settle(now time.Time) {
 	}
 }
 
-// report puts the word of a host into the store, or keeps it for the next look.
+// report writes the result of a host to the store, or keeps it for the host's next attempt.
 func (r *run) report(i int, now time.Time) {
 	h := &r.hosts[i]
 	if h.pending = r.away(now); h.pending {

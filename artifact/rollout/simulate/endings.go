@@ -2,7 +2,7 @@ package simulate
 
 import "time"
 
-// ending is a deploy that ends.
+// ending is the end of a deploy.
 type ending struct {
 	at   time.Time
 	host int

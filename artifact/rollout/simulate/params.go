@@ -7,7 +7,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/rollout"
 )
 
-// Params is what is simulated.
+// Params are the parameters of a simulation.
 type Params struct {
 	Plan    rollout.Plan
 	Hosts   int
@@ -15,37 +15,37 @@ type Params struct {
 	Urgent  bool
 	Fails   Failures
 	Faults  Faults
-	Tick    time.Duration // how often a host looks for something to do
-	Deploy  time.Duration // how long a deploy takes at most; at least a tenth of it
+	Tick    time.Duration // interval at which a host runs
+	Deploy  time.Duration // maximum duration of a deploy; the minimum is a tenth of it
 	Regions int
-	Cluster int           // hosts of a cluster
+	Cluster int           // number of hosts in a cluster
 	Most    time.Duration // virtual time after which the simulation ends
 }
 
-// Failures are the hosts on which a release does not work.
+// Failures selects the hosts on which a release does not work.
 type Failures struct {
 	Share   float64         // of all hosts, chosen at random
 	Region  string          // all hosts of a region
 	Cluster string          // all hosts of a cluster
 	After   time.Duration   // hosts that take it later than this after the start
-	Late    time.Duration   // it is healthy at first, and fails so much later
-	Names   map[string]bool // these
+	Late    time.Duration   // all hosts are healthy at first, and fail so much later
+	Names   map[string]bool // hosts with these names
 	Wave    map[int]bool    // hosts of these waves
 	_       [0]func()       // not comparable, since maps are not
 }
 
-// Faults are what goes wrong besides the release. The probabilities are per request.
+// Faults are faults other than those of the release. The probabilities are per request.
 type Faults struct {
-	Refused  float64       // answers 503
-	Lost     float64       // writes that the store has and whose answer is lost
-	Stale    time.Duration // how old a listing may be
-	Outages  int           // times in which the store is out of reach
-	Outage   time.Duration // how long each is
+	Refused  float64       // responses with status 503
+	Lost     float64       // writes that succeed, with a lost response
+	Stale    time.Duration // maximum age of a listing
+	Outages  int           // number of outages of the store
+	Outage   time.Duration // duration of each outage
 	Dead     float64       // share of hosts that die while they deploy
-	LeaseTTL time.Duration // after which the place of a host that died is free
+	LeaseTTL time.Duration // time after which the lease of a dead host expires
 }
 
-// Defaults fills in what is zero.
+// Defaults returns the parameters with zero values replaced by the defaults.
 func (p Params) Defaults() Params {
 	set := func(d *time.Duration, value time.Duration) {
 		if *d == 0 {
@@ -63,7 +63,8 @@ func (p Params) Defaults() Params {
 	return p
 }
 
-// Region returns the name of the nth region, from 0 on. The first ones have the names that the plan orders.
+// Region returns the name of the nth region, counted from 0. The first ones have the names in the plan's list of
+// regions.
 func (p Params) Region(n int) string {
 	if n < len(p.Plan.Regions) {
 		return p.Plan.Regions[n]

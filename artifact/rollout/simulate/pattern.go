@@ -8,7 +8,7 @@ type Pattern struct {
 	Set  func(*Params)
 }
 
-// Patterns are ways in which releases fail, from the one that is found at once to those that are found late.
+// Patterns returns ways in which releases fail, from the one that is found first to those that are found late.
 func Patterns() []Pattern {
 	return []Pattern{
 		{"on every host", func(p *Params) { p.Fails.Share = 1 }},

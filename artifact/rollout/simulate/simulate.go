@@ -12,25 +12,25 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/rollout"
 )
 
-// Result is how a rollout went.
+// Result is the result of a simulated rollout.
 type Result struct {
 	Hosts   int    `json:"hosts"`
 	Waves   []int  `json:"waves"` // hosts of each
-	Tried   int    `json:"tried"` // hosts that took the release: what a bad one reaches
+	Tried   int    `json:"tried"` // hosts that took the release
 	Healthy int    `json:"healthy"`
 	Failed  int    `json:"failed"`
 	Dead    int    `json:"dead"`
-	Stopped string `json:"stopped,omitempty"` // why it stopped by itself
-	// for what hosts wait for good that did not take it; empty if it stopped
+	Stopped string `json:"stopped,omitempty"` // reason why it stopped by itself
+	// reason why the remaining hosts wait forever; empty if it stopped
 	Waits    string        `json:"waits,omitempty"`
-	StopAt   time.Duration `json:"stop_ns,omitempty"` // when the limit was reached
+	StopAt   time.Duration `json:"stop_ns,omitempty"` // time at which the limit was reached
 	Ended    time.Duration `json:"ended_ns"`          // when the last host was finished
 	Requests int           `json:"listings"`          // listings of results by all hosts
 	Starts   []Event       `json:"-"`
 	Broken   []string      `json:"broken,omitempty"` // invariants that did not hold
 }
 
-// Event is a host that took the release.
+// Event is the start of a host's deploy.
 type Event struct {
 	At   time.Duration
 	Wave int
@@ -41,10 +41,10 @@ type host struct {
 	rollout.Host
 	wave    int
 	phase   time.Duration
-	not     time.Time // its turn is not before
+	not     time.Time // the turn of the host is not before this time
 	state   state
 	ends    time.Time
-	pending bool // its word has not reached the store
+	pending bool // its result has not reached the store
 }
 
 type state uint8
@@ -71,8 +71,8 @@ type run struct {
 	checks  checks
 	left    int // hosts that are neither finished nor dead
 	stopped bool
-	changed time.Time // when something happened last
-	awaited time.Time // the latest time at which something happens by itself
+	changed time.Time // time of the last event
+	awaited time.Time // latest time at which something happens by itself
 }
 
 type lease struct {
@@ -98,7 +98,7 @@ func Run(p Params) Result {
 	return r.result
 }
 
-// waitsFor is for what the hosts of the first wave that did not take the release wait in the end.
+// waitsFor returns the reason why the hosts of the first wave that did not take the release wait in the end.
 func (r *run) waitsFor(end time.Time) string {
 	wave := len(r.Plan.Waves)
 	for _, h := range r.hosts {
@@ -143,11 +143,11 @@ func newRun(p Params) *run {
 	return r
 }
 
-// quiet is how long nothing has to happen until nothing will any more: every host has looked often enough by then,
-// whatever the store refused, and the places of hosts that died are free.
+// quiet is the time without an event after which nothing will happen any more: every host has run often enough by then,
+// in spite of failed requests, and the leases of dead hosts have expired.
 const quiet = 3 * time.Hour
 
-// over reports whether nothing will change until a person does something.
+// over reports whether nothing will happen until a person acts.
 func (r *run) over(now time.Time) bool {
 	last := r.changed
 	for _, o := range r.outages {
@@ -161,7 +161,7 @@ func (r *run) over(now time.Time) bool {
 	return len(r.ending) == 0 && now.Sub(last) > quiet
 }
 
-// tick is one look of a host at what there is to do.
+// tick is one run of a host.
 func (r *run) tick(i int, now time.Time) {
 	h := &r.hosts[i]
 	if h.state == dead || h.state == finished && !h.pending {
@@ -177,7 +177,7 @@ func (r *run) tick(i int, now time.Time) {
 	}
 }
 
-// decide is what a host does after it read the results of the others from the store.
+// decide makes the decision of a host after it has read the results of the others from the store.
 func (r *run) decide(i int, now time.Time) {
 	h := &r.hosts[i]
 	r.result.Requests++
@@ -195,7 +195,7 @@ func (r *run) decide(i int, now time.Time) {
 	}
 }
 
-// wait lets a host look again when its turn may have come.
+// wait sets the time of a host's next attempt.
 func (r *run) wait(h *host, v rollout.Verdict, now time.Time) {
 	h.not = v.Not
 	switch {
@@ -206,7 +206,7 @@ func (r *run) wait(h *host, v rollout.Verdict, now time.Time) {
 	}
 }
 
-// away reports whether the store gives no answer.
+// away reports whether the store does not respond.
 func (r *run) away(now time.Time) bool {
 	return r.chance(r.Faults.Refused) ||
 		slices.ContainsFunc(r.outages, func(o span) bool { return !now.Before(o.from) && now.Before(o.to) })
@@ -221,7 +221,7 @@ func (r *run) upTo(d time.Duration) time.Duration {
 	return time.Duration(r.random.Int64N(int64(d) + 1))
 }
 
-// stop records a halt, unless the store does not get it.
+// stop records a halt, unless the request to the store fails.
 func (r *run) stop(why string, now time.Time) {
 	if !r.stopped {
 		r.stopped = true
@@ -233,7 +233,7 @@ func (r *run) stop(why string, now time.Time) {
 	}
 }
 
-// place takes one of the places of the host's cluster.
+// place acquires a lease in the host's cluster.
 func (r *run) place(i int, now time.Time) bool {
 	cluster := r.hosts[i].Cluster
 	held := slices.DeleteFunc(r.leases[cluster], func(l lease) bool { return !l.expires.After(now) })
@@ -245,7 +245,7 @@ func (r *run) place(i int, now time.Time) bool {
 	if mine < 0 {
 		r.leases[cluster] = append(held, lease{i, now.Add(r.Faults.LeaseTTL)})
 	}
-	return !r.chance(r.Faults.Lost) // the place is taken, and the host finds it at its next look
+	return !r.chance(r.Faults.Lost) // the lease exists, and the host finds it in its next run
 }
 
 func (r *run) release(i int) {

@@ -89,7 +89,7 @@ func openLock(root *os.Root, dir string) (*os.File, error) {
 	return f, nil
 }
 
-// asWritable gives a lock file of this user the owner and the write permissions of its directory.
+// asWritable sets the group and the write permissions of a lock file of this user to those of its directory.
 func asWritable(root *os.Root, dir string, f *os.File) error {
 	above, err := root.Stat(dir)
 	if err != nil {

@@ -1,8 +1,7 @@
 // Package minio keeps objects on a MinIO server, or on another S3 server outside AWS, through MinIO's own client.
 //
 // In contrast to package s3, it is configured by the host and port of a server and MINIO_ACCESS_KEY, without region or
-// profile. As there, the client's own retries are off, since store.Retry knows what is safe to
-// repeat.
+// profile. As there, the client's own retries are off, since store.Retry decides which requests are safe to repeat.
 package minio
 
 import (

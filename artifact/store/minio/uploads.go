@@ -7,7 +7,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/store/wire"
 )
 
-// uploadsAtOnce is how many unfinished uploads a page of a listing has at most, a limit of the protocol.
+// uploadsAtOnce is the maximum number of unfinished uploads in a page of a listing, a limit of the protocol.
 const uploadsAtOnce = 1000
 
 // Unfinished lists the multipart uploads that were begun and not completed. MinIO lists those that were begun since the

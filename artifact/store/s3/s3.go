@@ -2,8 +2,8 @@
 //
 // Credentials, region and endpoint come from the usual sources of AWS tools: the AWS_* environment, ~/.aws/config and
 // credentials with their profiles, web identity, and the role of the instance through its metadata service. Nothing is
-// loaded before the first request. The SDK's own retries are off, since store.Retry knows what is safe to repeat: a
-// conditional write that the SDK repeats can be refused because its first attempt succeeded.
+// loaded before the first request. The SDK's own retries are off, since store.Retry decides which requests are safe to
+// repeat: a conditional write that the SDK repeats can be refused because its first attempt succeeded.
 package s3
 
 import (

@@ -99,7 +99,8 @@ func (w *writing) Begin(ctx context.Context) (string, error) {
 	return aws.ToString(out.UploadId), nil
 }
 
-// contentType is what browsers have to know of a page, its style sheet and its script; nil for what no browser reads.
+// contentType returns the Content-Type of a page, a style sheet or a script, which browsers need; nil for other
+// objects.
 func contentType(key *string) *string {
 	types := map[string]string{
 		".html": "text/html; charset=utf-8", ".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8",

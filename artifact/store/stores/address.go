@@ -22,7 +22,7 @@ type address struct {
 	account s3.Account // for S3; nil for that of a host
 }
 
-// parse makes the checks that all kinds of stores have in common. Its errors never contain what may be secret.
+// parse makes the checks that all kinds of stores have in common. Its errors never contain possible secrets.
 func parse(rawURL string) (address, error) {
 	shown := Display(rawURL)
 	name, _, ok := strings.Cut(rawURL, "://")
@@ -121,8 +121,7 @@ func (a *address) flag(name string) (on, given bool, err error) {
 	}
 }
 
-// Display returns a store's URL for messages and reports: without anything that may be secret, even if Open
-// would refuse it.
+// Display returns a store's URL for messages and reports, without possible secrets, even if Open would refuse the URL.
 func Display(rawURL string) string {
 	scheme, _, ok := strings.Cut(rawURL, "://")
 	u, err := url.Parse(rawURL)

@@ -41,7 +41,7 @@ type Options = store.Settings
 // does not connect before the first request.
 func Open(rawURL string, opts Options) (store.Store, error) { return OpenAs(rawURL, opts, nil) }
 
-// OpenAs is Open for a program that finds its AWS account in another way; nil means the way of hosts.
+// OpenAs is like Open for a program that finds its AWS account in another way; nil means the way of hosts.
 func OpenAs(rawURL string, opts Options, account s3.Account) (store.Store, error) {
 	s, err := bare(rawURL, account)
 	if err != nil {
@@ -51,7 +51,7 @@ func OpenAs(rawURL string, opts Options, account s3.Account) (store.Store, error
 	return store.Stack(s, opts), nil
 }
 
-// base returns what messages put before the keys of a store: its URL without options.
+// base returns the URL of a store without options, which precedes the keys in messages.
 func base(rawURL string) string {
 	name, _, _ := strings.Cut(Display(rawURL), "?")
 	return name

@@ -10,37 +10,37 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 )
 
-// Fault is something that goes wrong with requests to a Faulty store. What a request meets is the
-// first fault that fits it; a fault does one thing, in the order of the fields.
+// Fault is a fault in requests to a Faulty store. The first fault that matches a request applies. A fault does one
+// thing: the first one set, in the order of the fields.
 type Fault struct {
-	Op   store.Op // which operation; empty means any
-	Key  string   // which key, or a List's prefix; empty means any
-	Nth  int      // only the nth request that fits, counted from 1; 0 means every one
-	Last int      // with Nth: up to this one; 0 means the nth alone
+	Op   store.Op // operation; empty means any
+	Key  string   // key, or a List's prefix; empty means any
+	Nth  int      // only the nth matching request, counted from 1; 0 means every one
+	Last int      // with Nth: the last matching request; 0 means only the nth
 
-	Delay time.Duration // before anything else happens
+	Delay time.Duration // before the request
 	Hang  bool          // no answer until the context ends
-	Lost  bool          // it is done, and then fails with Err, as when an answer gets lost
+	Lost  bool          // the request is done, and then fails with Err, like one whose response was lost
 	Cut   int64         // a Get's body ends after so many bytes, with Err, or silently without one
-	Stall int64         // a Get's body gives so many bytes and then stands still
-	Drip  time.Duration // a Get's body gives a byte at a time, so far apart
-	Err   error         // nothing is done and this returned; with Lost or Cut see there
+	Stall int64         // a Get's body stalls after so many bytes
+	Drip  time.Duration // a Get's body returns one byte at a time, at this interval
+	Err   error         // returned without a request; with Lost or Cut see there
 }
 
-// Faulty is a store that fails on command.
+// Faulty is a store that fails on request.
 type Faulty struct {
 	inner  store.Store
 	mu     sync.Mutex
 	faults []Fault
-	met    []int // how many requests fitted each fault
+	met    []int // number of requests that matched each fault
 }
 
-// NewFaulty makes a store that meets the faults and otherwise does as the one inside.
+// NewFaulty returns a store with the faults, which otherwise behaves like inner.
 func NewFaulty(inner store.Store, faults ...Fault) *Faulty {
 	return &Faulty{inner: inner, faults: faults, met: make([]int, len(faults))}
 }
 
-// meet counts a request and returns the fault for it; the zero Fault is none.
+// meet counts a request and returns the fault for it, or the zero Fault.
 func (f *Faulty) meet(op store.Op, key string) Fault {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -57,7 +57,7 @@ func (f *Faulty) meet(op store.Op, key string) Fault {
 	return found
 }
 
-// before does what a fault does before the request, and says whether that was all.
+// before does the part of a fault that comes before the request. It returns an error if the request is not made.
 func (f Fault) before(ctx context.Context) error {
 	if f.Delay > 0 {
 		select {
@@ -108,7 +108,7 @@ func (f *Faulty) Put(ctx context.Context, key string, r io.Reader, size int64, c
 	return info, err
 }
 
-// List yields the objects under a prefix; with Cut it breaks off after so many.
+// List yields the objects under a prefix; with Cut it ends after so many.
 func (f *Faulty) List(ctx context.Context, prefix string) iter.Seq2[store.Info, error] {
 	return func(yield func(store.Info, error) bool) {
 		fault := f.meet(store.OpList, prefix)
@@ -172,7 +172,7 @@ func (b *faultyBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// end is what comes after the last byte that the fault lets through.
+// end returns the error after the last byte of a body.
 func (b *faultyBody) end() error {
 	if b.fault.Stall > 0 {
 		<-b.ctx.Done()

@@ -9,7 +9,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 )
 
-// wantKeys checks that these are the keys under a prefix, in key order.
+// wantKeys checks the keys under a prefix, and their order.
 func wantKeys(t *testing.T, s store.Store, prefix string, want ...string) {
 	t.Helper()
 	got := []string{}
@@ -59,7 +59,7 @@ func (s suite) testListPrefix(t *testing.T) {
 	wantKeys(t, st, "nothing/here")
 }
 
-// testListMany goes beyond the 1,000 keys that S3 lists at once.
+// testListMany lists more than the 1,000 keys of one page of S3.
 func (s suite) testListMany(t *testing.T) {
 	st := s.open(t)
 	const many = 1050

@@ -8,28 +8,27 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 )
 
-// Log remembers the requests that a store has served. Its Add goes into store.Observe. The zero
-// Log is empty and ready.
+// Log records the requests of a store. Its Add is passed to store.Observe. The zero Log is empty and ready.
 type Log struct {
 	mu       sync.Mutex
 	requests []store.Request
 }
 
-// Add remembers a request.
+// Add records a request.
 func (l *Log) Add(r store.Request) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.requests = append(l.requests, r)
 }
 
-// Requests are all so far, in the order in which they ended.
+// Requests returns all requests so far, in the order in which they ended.
 func (l *Log) Requests() []store.Request {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return append([]store.Request(nil), l.requests...)
 }
 
-// Bytes is how many bytes the bodies of all requests had.
+// Bytes returns the total number of bytes in the bodies of all requests.
 func (l *Log) Bytes() int64 {
 	sum := int64(0)
 	for _, r := range l.Requests() {
@@ -38,14 +37,14 @@ func (l *Log) Bytes() int64 {
 	return sum
 }
 
-// Reset forgets all.
+// Reset removes all requests.
 func (l *Log) Reset() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.requests = nil
 }
 
-// String lists the requests, one in a line, for the messages of tests.
+// String lists the requests, one on each line, for the messages of tests.
 func (l *Log) String() string {
 	lines := []string{}
 	for _, r := range l.Requests() {

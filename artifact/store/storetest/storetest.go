@@ -21,7 +21,7 @@ type suite struct {
 	open func(t *testing.T) store.Store
 }
 
-// Run runs the suite. Open is called for every test and gives an empty store.
+// Run runs the suite. It calls open for every test, which must return an empty store.
 func Run(t *testing.T, open func(t *testing.T) store.Store) {
 	s := suite{open}
 	t.Run("Get", s.testGet)
@@ -53,8 +53,8 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 	t.Run("Concurrent", s.testConcurrent)
 }
 
-// random gives bytes that do not compress, the same for the same seed. They repeat, with a period
-// that no block size divides, since making them takes long where races are looked for.
+// random returns bytes that do not compress, the same for the same seed. They repeat with a period that no block size
+// divides, since generating them is slow with the race detector.
 func random(seed byte, size int) []byte {
 	period := make([]byte, 99_991)
 	_, _ = rand.NewChaCha8([32]byte{seed}).Read(period) // never fails

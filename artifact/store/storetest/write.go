@@ -103,7 +103,7 @@ func (s suite) testIfMatchAbsent(t *testing.T) {
 	wantKeys(t, st, "")
 }
 
-// busy reports a refusal after which a writer may simply try again.
+// busy reports whether an error means that a writer should try again.
 func busy(err error) bool {
 	return errors.Is(err, store.ErrPrecondition) || errors.Is(err, store.ErrThrottled)
 }
@@ -137,7 +137,7 @@ func (s suite) testRaceToCreate(t *testing.T) {
 	}
 }
 
-// testCompareAndSwap has writers append to one object: each line must be there in the end, once.
+// testCompareAndSwap lets writers append to one object concurrently: each line must be in it once in the end.
 func (s suite) testCompareAndSwap(t *testing.T) {
 	st := s.open(t)
 	put(t, st, "log", nil)
@@ -178,7 +178,7 @@ func appendLine(ctx context.Context, st store.Store, key, line string) error {
 	}
 }
 
-// testWholeOrNothing reads an object while it is overwritten: it is one version or the other.
+// testWholeOrNothing reads an object while it is overwritten: the content must be one of the two versions.
 func (s suite) testWholeOrNothing(t *testing.T) {
 	st := s.open(t)
 	versions := [][]byte{bytes.Repeat([]byte("a"), 300<<10), bytes.Repeat([]byte("b"), 200<<10)}
@@ -210,7 +210,7 @@ func (s suite) testDelete(t *testing.T) {
 	st := s.open(t)
 	put(t, st, "a/key", []byte("x"))
 	put(t, st, "a/other", []byte("y"))
-	for range 2 { // the second time it is absent
+	for range 2 { // the second time it does not exist
 		if err := st.Delete(t.Context(), "a/key"); err != nil {
 			t.Fatal(err)
 		}

@@ -13,9 +13,10 @@ import (
 	"time"
 )
 
-// Sums are checksums of a part of an object: for comparing it with what the server has, and for signing a request.
+// Sums are checksums of a part of an object, for comparing it with the server's copy and for signing a request.
 type Sums struct {
-	// as S3 writes it: base64 of the checksum; for an object in parts, of the parts' checksums, and their number
+	// CRC32 in the notation of S3: base64 of the checksum; for an object in parts, the checksum of the parts'
+	// checksums, and their number
 	CRC32  string
 	MD5    []byte
 	SHA256 string // hexadecimal; empty for an object in parts
@@ -45,8 +46,8 @@ func together(parts []Part) (Sums, error) {
 	return Sums{CRC32: fmt.Sprintf("%s-%d", crcText(crc32.ChecksumIEEE(crcs.Bytes())), len(parts)), MD5: sum[:]}, nil
 }
 
-// same compares the server's description of an object with what was sent. sure is false if the server sent nothing
-// to compare.
+// same compares the server's description of an object with the checksums of the uploaded data. sure is false if the
+// server sent no checksum to compare.
 func (s Sums) same(said Written) (same, sure bool) {
 	etag := strings.Trim(said.ETag, `"`)
 	etag, number, _ := strings.Cut(etag, "-")
@@ -64,8 +65,8 @@ func (s Sums) same(said Written) (same, sure bool) {
 }
 
 // memory is a part of an object while it is sent. It can be read again from the start, which clients need for signing,
-// and reports progress. Bytes that were read last may still be in buffers of the system; on a slow line, sending them
-// takes no longer than what went before.
+// and reports progress. The bytes that were read last may still be in buffers of the system; even on a slow line,
+// sending them takes no longer than the bytes before.
 type memory struct {
 	*bytes.Reader
 	moved func(more time.Duration)
@@ -81,5 +82,5 @@ func (m *memory) Read(p []byte) (int, error) {
 	return m.Reader.Read(p[:min(len(p), 32<<10)])
 }
 
-// WriteTo hides the reader's own, which would write everything at once.
+// WriteTo hides the WriteTo method of the reader, which would write everything at once.
 func (m *memory) WriteTo(w io.Writer) (int64, error) { return io.Copy(w, struct{ io.Reader }{m}) }

@@ -23,7 +23,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 )
 
-// Call is one operation of a store, with what is known of the server's response so far.
+// Call is one operation of a store, with the information from the server's responses so far.
 type Call struct {
 	Op     store.Op
 	Key    string
@@ -69,8 +69,7 @@ func Tune(t *http.Transport) {
 	t.DisableCompression = true
 }
 
-// sendBuffer limits how much of an upload the kernel holds that the server does not have yet, so that progress is
-// visible on a slow line.
+// sendBuffer limits the size of the kernel's send buffer, so that progress is visible on a slow line.
 const sendBuffer = 512 << 10
 
 func dial(ctx context.Context, kind, address string) (net.Conn, error) {

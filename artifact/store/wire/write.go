@@ -94,7 +94,7 @@ type put struct {
 	size   int64
 	cond   store.Condition
 	moved  func(time.Duration)
-	crc    uint32 // checksum of what was read from the source
+	crc    uint32 // checksum of the bytes that were read from the source
 }
 
 func (p *put) write() (Written, error) {
@@ -127,7 +127,7 @@ func (p *put) body(data []byte) io.ReadSeeker {
 	return &memory{Reader: bytes.NewReader(data), moved: p.moved}
 }
 
-// confirm compares what the server has with what was sent.
+// confirm compares the object on the server with the data that was sent.
 func (p *put) confirm(said Written, sums Sums) (Written, error) {
 	same, sure := sums.same(said)
 	if sure && !same {
@@ -143,15 +143,15 @@ func (p *put) confirm(said Written, sums Sums) (Written, error) {
 	case err != nil:
 		return said, err
 	case said.ETag != "" && there.ETag != said.ETag && same:
-		return said, nil // another writer has replaced it since
+		return said, nil // another writer has replaced it in the meantime
 	case there.Size >= 0 && there.Size != p.size:
 		return said, p.damaged("it answered that it stored %d bytes, and has %d", p.size, there.Size)
 	}
 	return p.compare(said, there, sums)
 }
 
-// compare compares the checksum of the object that the store has with what was sent, and reads the object where the
-// store has none.
+// compare compares the checksum of the uploaded object with that of the data. If the server reports no checksum, it
+// reads the object.
 func (p *put) compare(said, there Written, sums Sums) (Written, error) {
 	if same, sure := sums.same(there); sure && same {
 		return there, nil
@@ -161,7 +161,7 @@ func (p *put) compare(said, there Written, sums Sums) (Written, error) {
 	return there, p.readBack()
 }
 
-// readBack compares the checksum of the object in the store.
+// readBack reads the object back and compares its checksum.
 func (p *put) readBack() error {
 	p.moved(0)
 	body, err := p.client.Read(p.ctx)

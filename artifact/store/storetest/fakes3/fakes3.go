@@ -23,8 +23,8 @@ type Server struct {
 	Host string // host:port
 }
 
-// Start starts a server that ends with the test, and gives the test's process credentials for it.
-// Wrap may put a handler of the test's own before it; nil means none.
+// Start starts a server that ends with the test, and sets the credentials for it in the environment of the test's
+// process. wrap, if not nil, returns a handler that is called before the server.
 func Start(t *testing.T, wrap func(http.Handler) http.Handler) Server {
 	t.Helper()
 	backend := s3mem.New()
@@ -36,14 +36,14 @@ func Start(t *testing.T, wrap func(http.Handler) http.Handler) Server {
 		handler = wrap(handler)
 	}
 	server := httptest.NewUnstartedServer(handler)
-	server.Config.ErrorLog = log.New(io.Discard, "", 0) // it answers twice when a client goes away
+	server.Config.ErrorLog = log.New(io.Discard, "", 0) // it responds twice when a client disconnects
 	server.Start()
 	t.Cleanup(server.Close)
 	Login(t, "user", "secret")
 	return Server{Host: strings.TrimPrefix(server.URL, "http://")}
 }
 
-// Login sets the environment from which both S3 stores take credentials, and nothing else.
+// Login sets the environment from which both S3 stores read credentials, and clears all other sources.
 func Login(t *testing.T, access, secret string) {
 	t.Helper()
 	home := t.TempDir()

@@ -31,7 +31,7 @@ const (
 	secret  = "corpus-test-secret"
 )
 
-// Bucket exists on every server.
+// Bucket is a bucket on every server.
 const Bucket = "corpus"
 
 // Server is a MinIO server.
@@ -44,8 +44,8 @@ type Server struct {
 	process *exec.Cmd
 }
 
-// New starts a server with an empty Bucket. Both S3 stores find its keys in the environment of the
-// test's process.
+// New starts a server with an empty Bucket, and sets its credentials in the environment of the test's process for both
+// S3 stores.
 func New(tb testing.TB) *Server {
 	tb.Helper()
 	program, err := build(tb.Context())
@@ -71,17 +71,17 @@ func New(tb testing.TB) *Server {
 	return s
 }
 
-// MinioURL is the URL of a minio:// store under a prefix.
+// MinioURL returns the URL of a minio:// store under a prefix.
 func (s *Server) MinioURL(prefix string) string {
 	return "minio://" + s.Host + "/" + Bucket + "/" + prefix + "?tls=0"
 }
 
-// S3URL is the URL of an s3:// store under a prefix.
+// S3URL returns the URL of an s3:// store under a prefix.
 func (s *Server) S3URL(prefix string) string {
 	return "s3://" + Bucket + "/" + prefix + "?endpoint=http://" + s.Host
 }
 
-// Start starts a server that was stopped, with the objects it had.
+// Start starts a stopped server, with its previous objects.
 func (s *Server) Start(tb testing.TB) {
 	tb.Helper()
 	s.log.Reset()
@@ -99,11 +99,11 @@ func (s *Server) Start(tb testing.TB) {
 	}
 }
 
-// Stop kills the server, as a crash would. It may be stopped already.
+// Stop kills the server, like a crash. The server need not be running.
 func (s *Server) Stop() {
 	if s.process != nil {
-		_ = s.process.Process.Kill() // it may be gone
-		_ = s.process.Wait()         // killed is what it should be
+		_ = s.process.Process.Kill() // it may have ended already
+		_ = s.process.Wait()         // it was killed, which is an error
 		s.process = nil
 	}
 }
@@ -141,8 +141,8 @@ func freePort(tb testing.TB) string {
 	return l.Addr().String()
 }
 
-// build returns the server's program, which it makes when the cache has none yet. Test binaries
-// that run at the same time wait for each other.
+// build returns the path of the server's program. If it is not in the cache, it is built first. Test binaries that run
+// at the same time wait for each other.
 func build(ctx context.Context) (string, error) {
 	dir, err := cacheDir()
 	if err != nil {
