@@ -49,7 +49,7 @@ func (r *Refused) Error() string {
 
 func (r *Refused) Unwrap() error { return r.Err }
 
-// Hint returns what to try, depending on the check that failed.
+// Hint returns a remedy, depending on the check that failed.
 func (r *Refused) Hint() string {
 	switch r.Check {
 	case CheckExpiry:
@@ -85,7 +85,7 @@ func (w *Withdrawn) Error() string {
 	return text
 }
 
-// Hint returns what to do next.
+// Hint returns the next step.
 func (w *Withdrawn) Hint() string { return "publish a fixed version and point the channel at it" }
 
 // Errors for things that are absent rather than wrong.
@@ -99,7 +99,7 @@ func absent(err error, what string) error {
 	return diag.WithHint(fmt.Errorf("%w: %s", err, what), "`corpus ls`, on a workstation, shows what there is")
 }
 
-// absentAmong is absent for a name that may be misspelled: its hint suggests the most similar name in there.
+// absentAmong is like absent for a name that may be misspelled: its hint suggests the most similar name in there.
 func absentAmong(err error, what, name string, there []string) error {
 	err = absent(err, what)
 	if meant := diag.DidYouMean(name, there); meant != "" {

@@ -13,7 +13,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
-// Expiry is when the signature of a file expires.
+// Expiry is the time at which the signature of a file expires.
 type Expiry struct {
 	Role    string    `json:"role"` // timestamp, snapshot, targets, root or a project
 	Expires time.Time `json:"expires"`
@@ -45,7 +45,7 @@ func (e Expiry) Remedy() string {
 	return "corpus refresh --within 90, with the key of " + e.Role + "; publishing renews it too"
 }
 
-// String returns what expires when, and how to renew it.
+// String returns a sentence with the role, the time, and the command that renews the file.
 func (e Expiry) String() string {
 	return fmt.Sprintf("the signature of %s expires on %s: %s", e.Role,
 		e.Expires.UTC().Format("2006-01-02 15:04"), e.Remedy())
@@ -56,8 +56,8 @@ func Expiring(all []Expiry, now time.Time) []Expiry {
 	return structsort.Without(all, func(e Expiry) bool { return !e.Soon(now) })
 }
 
-// Expiries lists when the verified metadata expires, the first to expire first. The caller must call Refresh first; of
-// the projects, those that were read since are included.
+// Expiries returns the expiry of the verified metadata, the first to expire first. The caller must call Refresh first;
+// projects are included if they were read since.
 func (c *Client) Expiries() []Expiry {
 	list := []Expiry{{tuf.RoleRoot, c.set.Root.Signed.Expires}}
 	if c.set.Timestamp != nil {
@@ -75,8 +75,8 @@ func (c *Client) Expiries() []Expiry {
 	return inOrder(list)
 }
 
-// KeptExpiries is Expiries for the metadata that a host keeps in dir, for its own projects. It does not read the store.
-// Files that the host does not have are left out.
+// KeptExpiries is like Expiries for the metadata that a host keeps in dir, for its own projects. It does not read the
+// store. Files that the host does not have are left out.
 func KeptExpiries(dir string, projects ...string) ([]Expiry, error) {
 	files := map[string]string{tuf.RoleRoot: rootFile, tuf.RoleTimestamp: timestampFile, tuf.RoleSnapshot: snapshotFile,
 		targetsRole: roleFile(targetsRole)}
@@ -148,7 +148,7 @@ func expired(until, at time.Time) error {
 	return nil
 }
 
-// Created returns when a timestamp was signed, if it has that field.
+// Created returns the time at which a timestamp was signed, if it has that field.
 func Created(timestamp *tuf.Metadata[tuf.TimestampType]) (time.Time, bool) {
 	if timestamp == nil {
 		return time.Time{}, false
@@ -158,7 +158,7 @@ func Created(timestamp *tuf.Metadata[tuf.TimestampType]) (time.Time, bool) {
 	return at, err == nil
 }
 
-// SetCreated sets when a timestamp is signed.
+// SetCreated sets the time at which a timestamp is signed.
 func SetCreated(timestamp *tuf.Metadata[tuf.TimestampType], at time.Time) {
 	if timestamp.Signed.UnrecognizedFields == nil {
 		timestamp.Signed.UnrecognizedFields = map[string]any{}

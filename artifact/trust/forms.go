@@ -18,17 +18,16 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/tuf"
 )
 
-// A project's metadata is written in two forms, both signed by the project's keys, with one version
-// number:
+// A project's metadata is written in two forms, both signed by the project's keys, with one version number:
 //
 //	NAME        the whole list: every version in one file, for older agents and publishers.
-//	            It is capped, the channels' versions first, to stay below their size limit.
+//	            It is capped to stay below their size limit; the channels' versions come first.
 //	NAME~head   the channels, the targets of the versions that they name, and the digests of the pages.
 //	            Each version is on the page that its hash selects. A page is stored under its own
 //	            digest, so the head's signature, version and expiry cover its pages.
 //
-// A reader uses the head unless the snapshot names a whole list of a higher version, which an older
-// publisher wrote. After the store was upgraded, the head is written under both names.
+// A reader uses the head unless the snapshot names a whole list of a higher version, which an older publisher wrote.
+// After the store was upgraded, the head is written under both names.
 const (
 	pagesField      = "pages"           // head: digests of the pages, base64; "" for a page without versions
 	moreYankedField = "more_yanked"     // head: true if its field "yanked" is incomplete
@@ -40,9 +39,9 @@ const (
 	// wholeCap limits the whole list well below the size that older agents read (8 MiB), since older publishers add to
 	// it without a check.
 	wholeCap = 6 << 20
-	// headYanks is how many withdrawals a head lists. If there are more, hosts read the pages.
+	// headYanks is the maximum number of withdrawals in a head. If there are more, hosts read the pages.
 	headYanks = 64
-	// pageVersions is how many versions a page has on average while the project is not large.
+	// pageVersions is the average number of versions on a page while the project is not large.
 	pageVersions = 20
 )
 
@@ -204,7 +203,7 @@ func encodeDigest(digest artifact.Digest) string {
 	return base64.RawURLEncoding.EncodeToString(sum)
 }
 
-// pageCount returns how many pages to use for so many versions: a power of two, so that both the head, which names each
+// pageCount returns the number of pages for so many versions: a power of two, so that both the head, which names each
 // page, and the pages are small.
 func pageCount(versions int) int {
 	few := 1
@@ -303,8 +302,8 @@ func parsePage(data []byte, i, pages int) (*page, error) {
 	return &p, nil
 }
 
-// Join combines a project's head with all of its pages, which read returns by digest. Entries of the head win over
-// those of the pages. A role without pages is complete already.
+// Join combines a project's head with all of its pages, which read returns by digest. Entries of the head take
+// precedence over those of the pages. A role without pages is complete already.
 func Join(project string, head *Role, read func(artifact.Digest) ([]byte, error)) (*Role, error) {
 	digests, err := pageDigests(head)
 	if err != nil {
@@ -348,7 +347,7 @@ func Join(project string, head *Role, read func(artifact.Digest) ([]byte, error)
 // file, 2 is a head with pages.
 const NewestForm = 2
 
-// Upgraded reports whether targets says that the store no longer has lists of all versions in one file.
+// Upgraded reports whether targets declares that the store no longer has lists of all versions in one file.
 func Upgraded(targets *Role) bool {
 	if targets == nil {
 		return false
@@ -357,7 +356,7 @@ func Upgraded(targets *Role) bool {
 	return value == upgradedValue
 }
 
-// SetUpgraded marks targets so before it is signed.
+// SetUpgraded declares this in targets before it is signed.
 func SetUpgraded(targets *Role) {
 	if targets.Signed.UnrecognizedFields == nil {
 		targets.Signed.UnrecognizedFields = map[string]any{}

@@ -177,8 +177,8 @@ func (c *Client) refreshTimestamp(ctx context.Context, s store.Store, have *obje
 	return errors.Join(c.seen.keep(timestampFile, data), c.keepVersion(have))
 }
 
-// sameTimestamp refuses a timestamp that has the version of the one seen before and names another snapshot. Publishers
-// use each version once, so the store was restored from an older copy and then published to.
+// sameTimestamp returns an error for a timestamp that has the version of the one seen before and names another
+// snapshot. Publishers use each version once, so the store was restored from an older copy and then published to.
 func (c *Client) sameTimestamp(seen, data []byte) error {
 	there, err := Decode[tuf.TimestampType](data)
 	if err != nil {
@@ -193,7 +193,7 @@ func (c *Client) sameTimestamp(seen, data []byte) error {
 	return refuseOther(timestampFile, there.Signed.Version)
 }
 
-// refuseOther refuses a file that has the version of one seen before and different content.
+// refuseOther returns the error for a file that has the version of one seen before and different content.
 func refuseOther(of string, version int64) error {
 	return diag.WithHint(&Refused{Check: CheckVersion, Of: of,
 		Err: fmt.Errorf("it says something else than the version %d that was seen before", version)},

@@ -8,12 +8,12 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
-// givenFile holds the first root that a person gave, or its digest, until a store is verified under it.
+// givenFile holds the given first root, or its digest, until a store was verified with it.
 const givenFile = "given"
 
-// Give keeps the first root that a person gave, as its content or its digest sha256:HEX, until Pin replaces it. A host
-// whose store did not respond uses it in the next run. It is not trusted yet: OpenGiven verifies the store under it
-// first. Giving another root replaces it.
+// Give keeps a first root, as its content or its digest sha256:HEX, until Pin replaces it. A host whose store did not
+// respond uses it in the next run. It is not trusted yet: OpenGiven first verifies the store with it. Giving another
+// root replaces it.
 func Give(dir string, given []byte) error {
 	if err := isGiven(given); err != nil {
 		return err
@@ -24,7 +24,7 @@ func Give(dir string, given []byte) error {
 	return (seen{dir: dir}).keep(givenFile, given)
 }
 
-// Given returns what Give kept; nil if there is nothing, or if a root has been pinned since.
+// Given returns the root or the digest that Give has kept; nil if there is none, or if a root has been pinned since.
 func Given(dir string) ([]byte, error) {
 	if pinned, err := Pinned(dir); pinned || err != nil {
 		return nil, err
@@ -33,8 +33,8 @@ func Given(dir string) ([]byte, error) {
 	return data, err
 }
 
-// Introduced reports whether a host that keeps its trust in dir has a root to trust: a pinned one, or a given one that
-// waits for a store that it verifies.
+// Introduced reports whether a host that keeps its trust in dir has a root: a pinned one, or a given one that has not
+// verified a store yet.
 func Introduced(dir string) (bool, error) {
 	if pinned, err := Pinned(dir); pinned || err != nil {
 		return pinned, err

@@ -15,26 +15,26 @@ type Grounds struct {
 	Requires *Requirement `json:"requires,omitempty"`
 	By       string       `json:"by,omitempty"` // the file with the requirement, and its version
 	Proof    *Shown       `json:"proof,omitempty"`
-	Refused  string       `json:"refused,omitempty"` // why hosts refuse it
+	Refused  string       `json:"refused,omitempty"` // reason why hosts refuse it
 	Hint     string       `json:"hint,omitempty"`
 }
 
-// Promotion is who signed a channel's pointer.
+// Promotion has the signature of a channel's pointer.
 type Promotion struct {
 	By     string   `json:"by"`     // the project's file with the pointer, and its version
-	Serial int64    `json:"serial"` // how often the channel was moved
+	Serial int64    `json:"serial"` // number of moves of the channel
 	Keys   []string `json:"keys"`   // IDs of the keys that signed it, each verified
 }
 
-// Shown is a proof as people see it.
+// Shown is a proof in the output of a command.
 type Shown struct {
 	Attestation
 	Expires time.Time `json:"expires"`
 	Keys    []string  `json:"keys"` // IDs of the authorized keys that signed it, each verified
 }
 
-// grounds returns why a channel may point where it does. A proof that is returned together with a refusal must not be
-// believed.
+// grounds returns the reasons why a channel may point where it does. If the result has a refusal, its proof is not
+// valid.
 func (c *Client) grounds(ref artifact.Ref, pointer Pointer, project *Role) Grounds {
 	g := Grounds{Promoted: Promotion{
 		By: fmt.Sprintf("%s %d", ref.Project, project.Signed.Version), Serial: pointer.Serial,

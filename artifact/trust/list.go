@@ -21,7 +21,8 @@ type Listing struct {
 	Statements map[string][]Statement `json:"statements,omitempty"`
 	// Grounds are the reasons why channels may point where they do.
 	Grounds map[string]Grounds `json:"grounds,omitempty"`
-	// Problem is why the project cannot be read; all other fields but Project are empty then. Err is the same error.
+	// Problem is the reason why the project cannot be read; all other fields but Project are empty then. Err is the
+	// same error.
 	Problem string `json:"problem,omitempty"`
 	Err     error  `json:"-"`
 }
@@ -44,7 +45,7 @@ func (c *Client) List(ctx context.Context) ([]Listing, error) {
 	return list, nil
 }
 
-// ListOne reads one project, as List does; a project without a release has an empty Listing.
+// ListOne reads one project, like List; a project without a release has an empty Listing.
 func (c *Client) ListOne(ctx context.Context, name string) (Listing, error) {
 	role, err := c.Whole(ctx, name)
 	if errors.Is(err, ErrNoProject) {
@@ -62,7 +63,7 @@ func empty(project string) Listing {
 }
 
 // OfOne reports whether an error of reading a project concerns that project only: its files are lost, forbidden or
-// refused. Any other error, such as a store that does not respond, concerns all projects.
+// refused. Any other error, such as that of a store that does not respond, concerns all projects.
 func OfOne(err error) bool {
 	var refused *Refused
 	return errors.As(err, &refused) || errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrForbidden)

@@ -27,5 +27,5 @@ func NewLocal(project, version, how string, digest artifact.Digest) (Local, erro
 	return Local{release: artifact.Release{Project: project, Version: version, Digest: digest, Local: how}}, nil
 }
 
-// Release returns the release that the tree is on this host.
+// Release returns the release of the tree on this host.
 func (l Local) Release() artifact.Release { return l.release }

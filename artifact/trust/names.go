@@ -22,8 +22,8 @@ func RoleKey(role string, version int64) string {
 // MetaName returns the name of a role's file in snapshot and timestamp.
 func MetaName(role string) string { return role + ".json" }
 
-// CheckProject reports whether a project may have this name in a store, where projects share their names with the four
-// roles of The Update Framework.
+// CheckProject returns an error if a project may not have this name in a store, where projects share their names with
+// the four roles of The Update Framework.
 func CheckProject(name string) error {
 	if name == AttestationRole || slices.Contains(tuf.TopRoles(), name) {
 		return diag.WithHint(fmt.Errorf("%q cannot be a project: it is the name of a signing role", name),
@@ -32,7 +32,7 @@ func CheckProject(name string) error {
 	return artifact.CheckProject(name)
 }
 
-// CheckDelegated reports whether targets may delegate a role of this name: a project, or the
+// CheckDelegated returns an error if targets may not delegate a role of this name: it must be a project, or the
 // attestation role.
 func CheckDelegated(name string) error {
 	if name == AttestationRole {

@@ -83,7 +83,7 @@ func (c *Client) Whole(ctx context.Context, project string) (*Role, error) {
 	return all, err
 }
 
-// Complete returns a copy of a project's role with every version, whatever form the role has.
+// Complete returns a copy of a project's role with every version, for roles in either form.
 func (c *Client) Complete(ctx context.Context, project string, role *Role) (*Role, error) {
 	all, err := c.join(ctx, project, role)
 	if err != nil {
@@ -101,11 +101,10 @@ func (c *Client) Current(project string) (role string, meta *tuf.MetaFiles) {
 	return project, c.set.Snapshot.Signed.Meta[MetaName(project)]
 }
 
-// addCapped adds the versions that a whole list of an older publisher lacks since it was capped: those of the head
-// before it.
+// addCapped adds the versions that are missing from a capped whole list of an older publisher, from the previous head.
 func (c *Client) addCapped(ctx context.Context, project string, all *Role) error {
 	if c.set.Snapshot == nil {
-		return nil // only the root is known, and the role is signed again as it is
+		return nil // only the root is known, and the role is signed again unchanged
 	}
 	meta := c.set.Snapshot.Signed.Meta[MetaName(HeadRole(project))]
 	if meta == nil || c.head(project) != nil {
@@ -138,7 +137,7 @@ func (c *Client) addCapped(ctx context.Context, project string, all *Role) error
 	return nil
 }
 
-// join is Join with the pages that this client reads, several at a time.
+// join is like Join, with the pages read by this client, several concurrently.
 func (c *Client) join(ctx context.Context, project string, head *Role) (*Role, error) {
 	digests, err := Pages(head)
 	if err != nil {
@@ -151,7 +150,7 @@ func (c *Client) join(ctx context.Context, project string, head *Role) (*Role, e
 	return Join(project, head, func(d artifact.Digest) ([]byte, error) { return data[slices.Index(digests, d)], nil })
 }
 
-// readPages reads pages of a project, several at a time, and returns them in the order of their digests.
+// readPages reads pages of a project, several concurrently, and returns them in the order of their digests.
 func (c *Client) readPages(ctx context.Context, project string, digests []artifact.Digest) ([][]byte, error) {
 	data, errs := make([][]byte, len(digests)), make([]error, len(digests))
 	next := make(chan int)
@@ -174,7 +173,7 @@ func (c *Client) readPages(ctx context.Context, project string, digests []artifa
 	return data, nil
 }
 
-// pageReaders is how many pages are read at once.
+// pageReaders is the number of pages that are read concurrently.
 const pageReaders = 8
 
 func firstOf(errs []error) error {
@@ -207,7 +206,7 @@ func (c *Client) pageData(ctx context.Context, project string, digest artifact.D
 	return data, c.seen.keepPage(ctx, project, digest, data)
 }
 
-// Learn reads the signed target of a release that is not in the project's head, and keeps it for Recall. It reports
+// Learn reads the signed target of a release that is not in the project's head, and keeps it for Recall. asked reports
 // whether the store was read. The caller must call Project first.
 func (c *Client) Learn(ctx context.Context, r artifact.Release) (asked bool, err error) {
 	role := c.set.Targets[r.Project]
@@ -218,8 +217,8 @@ func (c *Client) Learn(ctx context.Context, r artifact.Release) (asked bool, err
 	return p != nil, err
 }
 
-// CompleteDigest returns a release of which only the start of the digest is known with the digest that the store signs.
-// It returns r unchanged if the store signs none with that start. The caller must call Learn first.
+// CompleteDigest completes the digest of a release of which only the start is known, with the digest that the store
+// signs. It returns r unchanged if no signed digest has that start. The caller must call Learn first.
 func (c *Client) CompleteDigest(r artifact.Release) artifact.Release {
 	file := c.file(r.Project, TargetPath(r.Project, r.Version, r.Format))
 	if file == nil || len(file.Hashes["sha256"]) != 32 {
@@ -268,7 +267,7 @@ func (c *Client) file(project, target string) *tuf.TargetFiles {
 	return c.seenPage(project, role, target)
 }
 
-// seenPage is what the page that has a target says of it, if that page was kept from an earlier run.
+// seenPage returns a target from its page, if the page was kept from an earlier run.
 func (c *Client) seenPage(project string, role *Role, target string) *tuf.TargetFiles {
 	digests, err := pageDigests(role)
 	if err != nil || len(digests) == 0 {
@@ -286,7 +285,7 @@ func (c *Client) seenPage(project string, role *Role, target string) *tuf.Target
 	return p.Targets[target]
 }
 
-// extend remembers the signed targets of a project that are not in its head.
+// extend adds the signed targets of a project that are not in its head.
 func (c *Client) extend(project string, targets map[string]*tuf.TargetFiles) {
 	if c.known == nil {
 		c.known = map[string]map[string]*tuf.TargetFiles{}
@@ -294,13 +293,13 @@ func (c *Client) extend(project string, targets map[string]*tuf.TargetFiles) {
 	c.known[project] = targets
 }
 
-// KeptPage returns a page that this client has read before; nil if it has not.
+// KeptPage returns a page that this client has kept; nil if it has not.
 func (c *Client) KeptPage(project string, digest artifact.Digest) []byte {
 	return c.seen.page(project, digest)
 }
 
-// PagesSuffix ends the name of each directory in which the pages of a project are kept, below projects. Its content can
-// be read from the store again.
+// PagesSuffix ends the name of each directory in which the pages of a project are kept, below projects. They can be
+// read from the store again.
 const PagesSuffix = "~pages"
 
 // pagesDir returns the directory in which the pages of a project are kept.
@@ -346,7 +345,7 @@ func (s seen) keepPage(ctx context.Context, project string, digest artifact.Dige
 	return nil
 }
 
-// keepPages removes the pages that the head no longer names, and whatever else is beside them.
+// keepPages removes the pages that the head no longer names, and all other files beside them.
 func (s seen) keepPages(ctx context.Context, project string, named []artifact.Digest) error {
 	if s.memory {
 		return nil

@@ -21,7 +21,7 @@ import (
 // Pinned reports whether a host that keeps its trust in dir has a pinned root.
 func Pinned(dir string) (bool, error) { return walk.Exists(filepath.Join(dir, rootFile)) }
 
-// ReadRoot reads a root file that a person gave. If it is something else, the error says what it is.
+// ReadRoot reads a root file that a person gave. If the file is not a root, the error says what it is instead.
 func ReadRoot(file string) ([]byte, error) {
 	data, err := walk.ReadGiven(file)
 	if err != nil {
@@ -39,8 +39,8 @@ func ReadRoot(file string) ([]byte, error) {
 	return data, nil
 }
 
-// Pin makes a host trust a root. Pinning the same root again changes nothing; another root is refused, since it would
-// remove the host's protection.
+// Pin makes a host trust a root. Pinning the same root again changes nothing; pinning another root is an error, since
+// it would remove the host's protection.
 func Pin(dir string, root []byte) error {
 	if done, err := checkPin(dir, root); done || err != nil {
 		return err
@@ -56,7 +56,8 @@ func Pin(dir string, root []byte) error {
 	return s.forget(givenFile)
 }
 
-// checkPin refuses an invalid root, and one that differs from the pinned one. done reports that it is pinned already.
+// checkPin returns an error for an invalid root, and for one that differs from the pinned one. done reports that it is
+// pinned already.
 func checkPin(dir string, root []byte) (done bool, err error) {
 	before, pinned, err := walk.Read(filepath.Join(dir, pinFile))
 	if err != nil {
@@ -80,7 +81,7 @@ func checkPin(dir string, root []byte) (done bool, err error) {
 	return false, nil
 }
 
-// OpenGiven is Open for a host that was given its first root. The root is pinned once it has verified the store's
+// OpenGiven is like Open for a host that was given its first root. The root is pinned after it has verified the store's
 // timestamp. Until then nothing in dir changes, so that giving the root of another store does no harm.
 func OpenGiven(s store.Store, dir string, root []byte, now func() time.Time) (*Client, error) {
 	done, err := checkPin(dir, root)
@@ -106,7 +107,7 @@ func OpenGiven(s store.Store, dir string, root []byte, now func() time.Time) (*C
 	return c, nil
 }
 
-// PinOf is Pin for a publisher: it pins the root only if the store is under it.
+// PinOf is like Pin for a publisher: it pins the root only if the store belongs to it.
 func PinOf(ctx context.Context, s store.Store, dir string, root []byte) error {
 	c, err := OpenGiven(s, dir, root, nil)
 	if err != nil || c.Pinned() {
@@ -130,10 +131,10 @@ func (c *Client) signsTimestamp(ctx context.Context) bool {
 	return err == nil && Guard(func() error { return c.set.Root.VerifyDelegate(tuf.RoleTimestamp, timestamp) }) == nil
 }
 
-// Pinned reports whether the root that this client follows is pinned, rather than only given.
+// Pinned reports whether the root of this client is pinned, and not only given.
 func (c *Client) Pinned() bool { return !c.seen.pending }
 
-// settle pins a given root once it has verified the timestamp, and keeps what was verified since.
+// settle pins a given root after it has verified the timestamp, and keeps the metadata that was verified since.
 func (c *Client) settle() error {
 	if !c.seen.pending || c.set.Timestamp == nil {
 		return nil
@@ -184,7 +185,7 @@ func (c *Client) unlessForeign(ctx context.Context, err error) error {
 	return err
 }
 
-// foreign is the refusal of a store whose root does not follow from the trusted one.
+// foreign returns the refusal of a store whose root does not follow from the trusted one.
 func foreign(root, trusted []byte) error {
 	return diag.WithHint(&Refused{Check: CheckPin, Of: "the store",
 		Err: fmt.Errorf("this store is not the one these keys belong to: its root is %s, and the trusted one is %s",
@@ -209,8 +210,8 @@ func (c *Client) isForeign(data []byte) bool {
 		func(id string) bool { return slices.Contains(trusted, id) })
 }
 
-// PutBack writes what this client has read and verified into its directory again where the root was removed from there
-// since, and reports whether it was.
+// PutBack restores the files in the client's directory from its memory if the root was removed from the directory, and
+// reports whether it was.
 func (c *Client) PutBack() (lost bool, err error) {
 	if c.seen.memory || c.seen.pending || c.seen.held[rootFile] == nil {
 		return false, nil
@@ -227,5 +228,5 @@ func (c *Client) PutBack() (lost bool, err error) {
 	if err != nil {
 		return true, err
 	}
-	return true, c.seen.keep(rootFile, c.seen.held[rootFile]) // last: it says that the host is bootstrapped
+	return true, c.seen.keep(rootFile, c.seen.held[rootFile]) // last, since it marks the host as bootstrapped
 }

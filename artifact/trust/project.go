@@ -22,17 +22,17 @@ const (
 // Role is a targets role: the top one or a project's.
 type Role = tuf.Metadata[tuf.TargetsType]
 
-// Pointer is where a channel points. The project role's version and expiry are the channel's too;
-// Serial counts the moves of this one channel.
+// Pointer has the release that a channel points at. The project role's version and expiry are the channel's too; Serial
+// counts the moves of this one channel.
 type Pointer struct {
 	Version string          `json:"version"`
 	Digest  artifact.Digest `json:"digest"`
 	Serial  int64           `json:"serial"`
-	// Proof is the proof that the channel's Requirement demands; empty if nothing is required.
+	// Proof is the proof that the channel's Requirement demands; empty if there is no requirement.
 	Proof json.RawMessage `json:"proof,omitempty"`
-	// Rollout is how hosts come to take the release, on a channel with a plan; nil if they all take it at once.
+	// Rollout describes how hosts take the release, on a channel with a plan; nil if they all take it at once.
 	Rollout *rollout.Start `json:"rollout,omitempty"`
-	// Moved is who made the channel name this release, when and how; nil for what older programs signed.
+	// Moved has the person, time and command of the move to this release; nil for moves of older programs.
 	Moved *rollout.Move `json:"moved,omitempty"`
 }
 
@@ -58,7 +58,7 @@ func Yanks(role *Role) (map[string]Yank, error) {
 	return named(role, yanksField, func(version string, _ Yank) bool { return artifact.CheckVersion(version) == nil })
 }
 
-// named is fieldOf without the entries for which good returns false.
+// named is like fieldOf without the entries for which good returns false.
 func named[V any](role *Role, field string, good func(string, V) bool) (map[string]V, error) {
 	values, err := fieldOf[V](role, field)
 	maps.DeleteFunc(values, func(name string, v V) bool { return !good(name, v) })
@@ -134,7 +134,7 @@ func Releases(project string, role *Role) []artifact.Release {
 // project that was removed and is added again needs this to start empty.
 const endedField = "ended"
 
-// Ended returns up to which version the metadata of each ended project is invalid.
+// Ended returns the version of each ended project up to which its metadata is invalid.
 func Ended(targets *Role) (map[string]int64, error) { return fieldOf[int64](targets, endedField) }
 
 // End marks a project's metadata up to a version as invalid before targets is signed.

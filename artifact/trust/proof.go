@@ -19,7 +19,7 @@ const AttestationRole = "attestation"
 // attestationField holds the Attestation in the signed part of a proof.
 const attestationField = "attestation"
 
-// MaxHosts limits how many hosts a proof names.
+// MaxHosts is the maximum number of hosts in a proof.
 const MaxHosts = 100
 
 // Attestation is the signed statement that a release was on a channel, and that these hosts reported it
@@ -38,10 +38,10 @@ type Healthy struct {
 	Host string    `json:"host"`
 	Run  string    `json:"run"` // ID of its report
 	At   time.Time `json:"at"`  // end of that run
-	// OtherRoot says that the run worked below another root, where units and probes are not checked. The attesting
+	// OtherRoot is set if the run worked below another root, where units and probes are not checked. The attesting
 	// person allowed that.
 	OtherRoot bool `json:"other_root,omitempty"`
-	// Signed says that the report was signed with the key that the host registered.
+	// Signed is set if the report was signed with the key that the host registered.
 	Signed bool `json:"signed,omitempty"`
 }
 
@@ -60,7 +60,7 @@ func NewProof(a Attestation, expires time.Time) (*Role, error) {
 	return role, setField(role, attestationField, a)
 }
 
-// ParseProof parses a proof. It must not be believed before Holds has checked it.
+// ParseProof parses a proof. It must not be trusted before Holds has checked it.
 func ParseProof(data []byte) (*Proof, error) {
 	var p *Proof
 	err := Guard(func() error {
@@ -86,14 +86,14 @@ func ProofKey(project, channel string, digest artifact.Digest) string {
 	return "attestations/" + project + "/" + channel + "." + digest.Hex() + ".json"
 }
 
-// Claim is what a proof must show: a channel's pointer, and the channel's requirement.
+// Claim is the fact that a proof must show: a channel's pointer meets the channel's requirement.
 type Claim struct {
 	Ref     artifact.Ref
 	Pointer Pointer
 	Requirement
 }
 
-// Holds checks a proof against a claim, with the keys that targets names now. If now is zero, checks that depend on the
+// Holds checks a proof against a claim, with the keys that targets has now. If now is zero, checks that depend on the
 // time are skipped.
 func (p *Proof) Holds(claim Claim, targets *Role, now time.Time) error {
 	if err := SignedProof(p, targets); err != nil {
@@ -107,7 +107,7 @@ func SignedProof(p *Proof, targets *Role) error {
 	return Guard(func() error { return targets.VerifyDelegate(AttestationRole, p.Role) })
 }
 
-// Says is Holds without the check of the signatures.
+// Says is like Holds without the check of the signatures.
 func (p *Proof) Says(claim Claim, now time.Time) error {
 	for _, c := range []struct{ what, is, want string }{
 		{"project", p.Project, claim.Ref.Project},
@@ -152,7 +152,7 @@ func (p *Proof) Same(q *Proof) bool {
 		len(p.Hosts) == len(q.Hosts) && p.Within(q.Hosts)
 }
 
-// healthy counts the hosts whose reports were recent enough when they were attested, and signed where that is required.
+// healthy counts the hosts whose reports were recent enough when they were attested, and signed if that is required.
 func (p *Proof) healthy(fresh time.Duration, signed bool) int {
 	var names []string
 	for _, h := range p.Hosts[:min(len(p.Hosts), MaxHosts)] {
@@ -165,8 +165,8 @@ func (p *Proof) healthy(fresh time.Duration, signed bool) int {
 	return len(names)
 }
 
-// CheckPointer checks that a channel may point where it does: it requires nothing, or its proof holds. The proof is nil
-// if nothing is required or the pointer has no proof that can be parsed.
+// CheckPointer checks that a channel may point where it does: it has no requirement, or its proof is valid. The proof
+// is nil if there is no requirement or the pointer has no proof that can be parsed.
 func (c *Client) CheckPointer(ref artifact.Ref, pointer Pointer, now time.Time) (*Proof, error) {
 	required, err := c.Requirement(ref)
 	if err != nil || required == nil {
@@ -193,14 +193,14 @@ func (c *Client) unproven(ref artifact.Ref, q Requirement, by []string, err erro
 	return diag.WithHint(refused, "%s", ProveHint(ref, q.From))
 }
 
-// ProveHint returns the hint how to get a proof for a channel.
+// ProveHint returns a hint with the commands that create a proof for a channel.
 func ProveHint(ref artifact.Ref, from string) string {
 	return fmt.Sprintf("run `corpus attest %s %s` where the attestation key is, then `corpus promote %s %s %s`",
 		ref.Project, from, ref.Project, from, ref.Channel)
 }
 
-// proven is CheckPointer for a host, which also refuses a proof older than the newest one seen for the channel: an old
-// proof, of bytes that once were healthy, would otherwise be valid until it expires.
+// proven is like CheckPointer for a host, which also refuses a proof older than the newest one seen for the channel: an
+// old proof, of bytes that were healthy once, would otherwise be valid until it expires.
 func (c *Client) proven(ref artifact.Ref, pointer Pointer) error {
 	now := c.set.RefTime
 	proof, err := c.CheckPointer(ref, pointer, now)
@@ -224,7 +224,7 @@ func (c *Client) proven(ref artifact.Ref, pointer Pointer) error {
 	return c.seen.keepProofs(last)
 }
 
-const proofsFile = "proofs.json" // project/channel -> when the newest proof seen of it was made
+const proofsFile = "proofs.json" // project/channel -> time of the newest proof seen
 
 func (s seen) proofs() (map[string]time.Time, error) {
 	last := map[string]time.Time{}

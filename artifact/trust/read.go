@@ -25,7 +25,7 @@ func newSet(root []byte) (set *tuf.Set, err error) {
 	return set, err
 }
 
-// guardFile is Guard for a parser of a file. It first refuses files that two parsers may read differently.
+// guardFile is like Guard for a parser of a file. It first refuses files that two parsers may read differently.
 func guardFile(data []byte, check func() error) error {
 	if err := artifact.CheckJSON(data); err != nil {
 		return fmt.Errorf("malformed metadata: %w", err)
@@ -44,7 +44,7 @@ func Guard(check func() error) (err error) {
 	return check()
 }
 
-// limit returns how many bytes of a metadata file to read at most.
+// limit returns the maximum number of bytes to read of a metadata file.
 func (c *Client) limit(meta *tuf.MetaFiles) int64 {
 	most := int64(maxMetadata)
 	if c.renew {
@@ -80,13 +80,14 @@ func read(ctx context.Context, s store.Store, key string, limit int64) ([]byte, 
 	return o.data, nil
 }
 
-// object is an object of a store with what the store says of it.
+// object is an object of a store with its description.
 type object struct {
 	data []byte
 	info store.Info
 }
 
-// readObject is read for an object that may be one that the caller has: store.ErrUnchanged if its ETag is unless.
+// readObject is like read for an object that the caller may have already. The error is store.ErrUnchanged if the
+// object's ETag is unless.
 func readObject(ctx context.Context, s store.Store, key string, limit int64, unless string) (*object, error) {
 	body, info, err := store.GetRange(ctx, s, key, store.Range{Unless: unless})
 	if err != nil {
@@ -121,14 +122,14 @@ func PageInstead(key string, start []byte) error {
 			"URL in a browser, or with curl")
 }
 
-// pageInstead is PageInstead for an unread body. The returned reader reads all of the body.
+// pageInstead is like PageInstead for an unread body. The returned reader reads all of the body.
 func pageInstead(key string, body io.Reader) (io.Reader, error) {
 	whole := bufio.NewReaderSize(body, pageStart)
 	start, _ := whole.Peek(pageStart) // reading from whole returns the error again
 	return whole, PageInstead(key, start)
 }
 
-// pageStart is how many bytes of a response show whether it is a web page.
+// pageStart is the number of bytes of a response that show whether it is a web page.
 const pageStart = 512
 
 // webPage reports whether a document is HTML, which no object in a store is.
@@ -156,8 +157,7 @@ func (c *Client) eachStore(ctx context.Context, key string, limit int64, accept 
 	return HintRebuild(all)
 }
 
-// HintRebuild adds a hint how to restore a metadata file that the store has lost, or that was damaged
-// there.
+// HintRebuild adds a hint to an error about a metadata file that the store has lost, or that was damaged there.
 func HintRebuild(err error) error {
 	var refused *Refused
 	if errors.As(err, &refused) {
@@ -203,8 +203,8 @@ func LostTimestamp(err error) error {
 			"project")
 }
 
-// Decode parses a signed file without verifying its signatures. All such files are parsed by it: it refuses files that
-// two parsers may read differently (see artifact.CheckJSON), and those that make a verifier panic.
+// Decode parses a signed file without verifying its signatures. All such files are parsed with it: it refuses files
+// that two parsers may read differently (see artifact.CheckJSON), and those that make a verifier panic.
 func Decode[T tuf.Roles](data []byte) (role *tuf.Metadata[T], err error) {
 	err = guardFile(data, func() error {
 		role, err = tuf.Decode[T](data)
@@ -216,8 +216,8 @@ func Decode[T tuf.Roles](data []byte) (role *tuf.Metadata[T], err error) {
 	return role, nil
 }
 
-// DecodeInto is Decode for files, and parts of files, without a type in artifact/tuf: pages of versions, provenance,
-// and files that are examined before they are verified.
+// DecodeInto is like Decode for files, and parts of files, without a type in artifact/tuf: pages of versions,
+// provenance, and files that are examined before they are verified.
 func DecodeInto(data []byte, into any) error {
 	return guardFile(data, func() error { return json.Unmarshal(data, into) })
 }

@@ -13,9 +13,9 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// Rehearse returns a client of a host that has seen everything that c has seen. A publisher uses it to find out whether
-// that host would accept a store before anything is written. It makes all checks of a host, with now as its clock, and
-// keeps what it sees in memory.
+// Rehearse returns a client of a host that has seen everything that c has seen. With it, a publisher determines whether
+// such a host would accept a store before anything is written. The client makes all checks of a host, with now as its
+// clock, and keeps metadata only in memory.
 func (c *Client) Rehearse(s store.Store, now func() time.Time) (*Client, error) {
 	h := &Client{store: s, seen: seen{held: maps.Clone(c.seen.held), memory: true}, now: now}
 	if ahead(h.seen.held[timestampFile], now()) { // hosts with the right time have refused it
@@ -29,9 +29,9 @@ func (c *Client) Rehearse(s store.Store, now func() time.Time) (*Client, error) 
 	return h, nil
 }
 
-// Belongs refuses a store under another root than the one this client trusts. A publisher calls it first: no host of
-// the other store would accept a root that is written on top of its roots. A store that lacks the root is refused too,
-// with ErrRootMissing.
+// Belongs returns an error for a store with another root than the trusted one. A publisher calls it first: no host of
+// the other store would accept a root that is written on top of its roots. If the store lacks the root, the error is
+// ErrRootMissing.
 func (c *Client) Belongs(ctx context.Context) error {
 	key := RoleKey(tuf.RoleRoot, c.set.Root.Signed.Version)
 	there, err := read(ctx, c.store, key, maxMetadata)
@@ -64,8 +64,8 @@ var ErrRootMissing = errors.New("the store has no such root")
 // RootFile returns the newest root that this client trusts, in its signed form.
 func (c *Client) RootFile() []byte { return c.seen.held[rootFile] }
 
-// Recall loads the timestamp and snapshot that this client has seen before, so that Rehearse can check that hosts which
-// have seen them accept the store.
+// Recall loads the timestamp and snapshot that this client has kept, so that Rehearse can check that hosts which have
+// seen them accept the store.
 func (c *Client) Recall() error {
 	for _, name := range []string{timestampFile, snapshotFile} {
 		if _, err := c.seen.load(name); err != nil {
@@ -81,7 +81,7 @@ func (c *Client) Kept(name string) ([]byte, error) {
 	return c.seen.load(roleFile(project))
 }
 
-// PastRoots reads the roots of the store from the pinned one on, each verified by the one before. If the store lacks
+// PastRoots reads the roots of the store from the pinned one on, each verified by the previous one. If the store lacks
 // one, the roots after it are left out.
 func (c *Client) PastRoots(ctx context.Context) ([]*tuf.Metadata[tuf.RootType], error) {
 	pin, err := c.seen.load(pinFile)
@@ -105,7 +105,7 @@ func (c *Client) PastRoots(ctx context.Context) ([]*tuf.Metadata[tuf.RootType], 
 		case set != nil:
 			err = guardFile(data, func() error { err := set.UpdateRoot(data); return err })
 		}
-		if err != nil { // damaged, as good as missing
+		if err != nil { // a damaged root is treated as missing
 			set = nil
 		}
 		if set != nil {

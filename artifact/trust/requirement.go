@@ -12,14 +12,14 @@ import (
 // change it. It maps project/channel to a Requirement.
 const requiredField = "required"
 
-// Requirement is what a channel requires before it may point at a release: proof that the same bytes were on another
-// channel of the project, and healthy on hosts there.
+// Requirement is the condition under which a channel may point at a release: a proof that the same bytes were on
+// another channel of the project, and healthy on hosts there.
 type Requirement struct {
 	From  string `json:"from"`       // the other channel
-	Hosts int    `json:"hosts"`      // the least number of hosts
-	Fresh int    `json:"fresh_days"` // the greatest age of a host's report when it is attested, in days
-	Holds int    `json:"holds_days"` // how long a proof is valid, in days
-	// Signed says that only reports count that a host signed with the key that it registered.
+	Hosts int    `json:"hosts"`      // the minimum number of hosts
+	Fresh int    `json:"fresh_days"` // the maximum age of a host's report when it is attested, in days
+	Holds int    `json:"holds_days"` // validity of a proof, in days
+	// Signed is set if only reports count that are signed with the key that the host registered.
 	Signed bool `json:"signed,omitempty"`
 }
 
@@ -32,10 +32,10 @@ const (
 
 const day = 24 * time.Hour
 
-// FreshFor returns how old a report may be when it is attested.
+// FreshFor returns the maximum age of a report when it is attested.
 func (q Requirement) FreshFor() time.Duration { return time.Duration(q.Fresh) * day }
 
-// HoldsFor returns how long a proof is valid.
+// HoldsFor returns the time for which a proof is valid.
 func (q Requirement) HoldsFor() time.Duration { return time.Duration(q.Holds) * day }
 
 // Check returns an error if a requirement of a channel is invalid.
@@ -76,7 +76,7 @@ func SetRequirements(targets *Role, required map[string]Requirement) error {
 	return setField(targets, requiredField, required)
 }
 
-// Requirement returns what a channel requires; nil if it requires nothing.
+// Requirement returns the requirement of a channel; nil if it has none.
 func (c *Client) Requirement(ref artifact.Ref) (*Requirement, error) {
 	all, err := Requirements(c.set.Targets[targetsRole])
 	if err != nil {

@@ -10,9 +10,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact"
 )
 
-// Resolve returns the release that hosts of a channel are to run. The errors are ErrNoProject,
-// ErrNoChannel, a *Withdrawn, a *Refused, or the store's. A channel that requires proof and has
-// no valid one is Refused.
+// Resolve returns the release for the hosts of a channel. The errors are ErrNoProject, ErrNoChannel, a *Withdrawn, a
+// *Refused, or the store's. If a channel requires proof and has no valid one, the error is a *Refused.
 func (c *Client) Resolve(ctx context.Context, ref artifact.Ref) (artifact.Release, error) {
 	release, pointer, err := c.Named(ctx, ref)
 	if pointer.Version == "" {
@@ -55,7 +54,7 @@ func (c *Client) Named(ctx context.Context, ref artifact.Ref) (artifact.Release,
 		fmt.Errorf("it points at %s, %s, which the project does not sign", pointer.Version, pointer.Digest))
 }
 
-// Withdrawn returns whether the project has withdrawn a release; nil if it has not. A project that no longer exists has
+// Withdrawn returns the withdrawal of a release; nil if it is not withdrawn. A project that no longer exists has
 // withdrawn nothing.
 func (c *Client) Withdrawn(ctx context.Context, r artifact.Release) (*Withdrawn, error) {
 	role, err := c.Project(ctx, r.Project)

@@ -23,7 +23,7 @@ func SetRollouts(targets *Role, plans map[string]rollout.Plan) error {
 	return setField(targets, rolloutsField, plans)
 }
 
-// Rollout returns the plan by which a channel's hosts take a release; nil if they all take it at once.
+// Rollout returns the rollout plan of a channel; nil if its hosts all take a release at once.
 func (c *Client) Rollout(ref artifact.Ref) (*rollout.Plan, error) {
 	all, err := Rollouts(c.set.Targets[targetsRole])
 	if err != nil {
@@ -39,8 +39,8 @@ func (c *Client) Rollout(ref artifact.Ref) (*rollout.Plan, error) {
 	return &plan, nil
 }
 
-// RolloutOf returns by which plan hosts take what a channel names, and the rollout that is under way. Either is nil
-// where there is none: then they take it at once.
+// RolloutOf returns the plan and the current rollout of a channel. If either is nil, its hosts take the release at
+// once.
 func (c *Client) RolloutOf(ctx context.Context, ref artifact.Ref) (*rollout.Plan, *rollout.Start, error) {
 	plan, err := c.Rollout(ref)
 	if err != nil {
@@ -64,8 +64,8 @@ func (c *Client) RolloutOf(ctx context.Context, ref artifact.Ref) (*rollout.Plan
 	return plan, start, nil
 }
 
-// Signed returns a release that a project signs, by version and digest; false where it signs none. It reads a page of
-// the project where its head does not have the release.
+// Signed returns a release that a project signs, by version and digest; false if it is not signed. If the project's
+// head does not have the release, Signed reads a page of the project.
 func (c *Client) Signed(ctx context.Context, project, version string, digest artifact.Digest) (artifact.Release, bool,
 	error) {
 	role, err := c.Project(ctx, project)
@@ -87,8 +87,8 @@ func (c *Client) Signed(ctx context.Context, project, version string, digest art
 	return artifact.Release{}, false, nil
 }
 
-// StoreTime returns what the store's clock says, as of when it gave its timestamp; the own clock's time where the store
-// sends none, as a directory does.
+// StoreTime returns the time of the store's clock, based on the response with its timestamp. If the store sends no
+// time, as a directory does, it returns that of the local clock.
 func (c *Client) StoreTime() time.Time {
 	if c.clock.store.IsZero() {
 		return c.now().UTC()

@@ -17,11 +17,11 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// seen is the metadata that was verified before, kept in a directory, so that a store that goes back in time is
+// seen is the metadata that was verified before, kept in a directory, with which an older state of the store is
 // noticed.
 type seen struct {
 	dir string
-	// held has the content that was loaded or kept, by name; nil if it need not be remembered.
+	// held has the content that was loaded or kept, by name; nil if it is not needed again.
 	held map[string][]byte
 	// memory means that only held is used: the directory is neither read nor written.
 	memory bool
@@ -108,9 +108,9 @@ func roleFile(role string) string {
 // seenWait is how long a publisher waits for another one that updates the same directory.
 const seenWait = 5 * time.Minute
 
-// lock keeps other publishers with the same directory from updating it at the same time. Otherwise one that keeps a
-// newer snapshot between this one's timestamp and snapshot would make the store seem to have gone back in time. The
-// kernel releases the lock when its process ends. A host needs no lock here, since it holds one during each run.
+// lock prevents other publishers with the same directory from updating it at the same time. Otherwise, if one of them
+// kept a newer snapshot between this publisher's timestamp and snapshot, the store would seem to have an older state.
+// The kernel releases the lock when its process ends. A host needs no lock here, since it holds one during each run.
 func (s seen) lock(ctx context.Context) (unlock func(), err error) {
 	if err := durable.MkdirAll(s.dir, 0o700); err != nil {
 		return nil, s.unwritable(fmt.Errorf("keeping what was seen of the store: %w", err))
@@ -145,10 +145,10 @@ func (s seen) waitFor(ctx context.Context, f *os.File) error {
 	}
 }
 
-// Remind copies what another directory has seen of the store into dir, where root is pinned, so that a client of dir
-// refuses a store that went back in time since. It copies nothing if the other directory pins another root, or none.
-// It takes no lock. A concurrent publisher does no harm: each file that is read is at least as new as the one before,
-// and a snapshot older than the timestamp only means that a client reads the newer one from the store.
+// Remind copies the metadata of a store from another directory into dir, where root is pinned, so that a client of dir
+// refuses an older state of the store. It copies nothing if the other directory pins another root, or none. It takes no
+// lock. A concurrent publisher does no harm: each file that is read is at least as new as the one before, and a
+// snapshot older than the timestamp only means that a client reads the newer one from the store.
 func Remind(dir, from string, root []byte) error {
 	if err := keptAs(from, "directory", os.FileMode.IsDir); err != nil {
 		return err

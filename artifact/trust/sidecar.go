@@ -22,7 +22,7 @@ const (
 	KindIndex  Kind = "index"  // the chunks of the unpacked tree, see artifact/chunk
 
 	KindSPDX       Kind = "spdx.json"       // the artifact's components
-	KindProvenance Kind = "provenance.json" // how the artifact was built
+	KindProvenance Kind = "provenance.json" // a description of the build of the artifact
 )
 
 // Statements returns the kinds that are meant for people and other programs; no host needs them.
@@ -99,7 +99,7 @@ func (c *Client) Sidecar(r artifact.Release, kind Kind) (length int64, digest ar
 	return file.Length, artifact.NewDigest([32]byte(file.Hashes["sha256"])), true
 }
 
-// maxSidecar limits what is read into memory: the index of a tree of about 64 GiB.
+// maxSidecar is the maximum size, in bytes, of an object that is read into memory: the index of a tree of about 64 GiB.
 const maxSidecar = 128 << 20
 
 // signs reports whether a project signs exactly this release.
@@ -149,7 +149,7 @@ func (c *Client) sidecar(ctx context.Context, s store.Store, r artifact.Release,
 	return data, nil
 }
 
-// custom is what a project's role records of an artifact besides its length and digest.
+// custom has the data of an artifact in a project's role besides its length and digest.
 type custom struct {
 	Tree artifact.Digest `json:"tree,omitempty"` // digest of the unpacked tree's manifest
 }
@@ -193,7 +193,7 @@ func SetTree(role *Role, r artifact.Release, digest artifact.Digest) error {
 	return nil
 }
 
-// Recall returns a client of what a host has seen, for questions about releases that it has. It reads no store and
+// Recall returns a client of the metadata that a host has kept, for questions about its releases. It reads no store and
 // accepts expired metadata. Each file is verified by its signatures alone, since an interrupted refresh leaves some
 // files newer than others.
 func Recall(dir string) (*Client, error) {

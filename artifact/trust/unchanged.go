@@ -10,8 +10,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 )
 
-// versionFile keeps which version of the timestamp the store had, so that a refresh that finds nothing new makes a
-// single request: for the timestamp, unless it is still that version.
+// versionFile keeps the ETag of the store's timestamp, so that a refresh that finds nothing new makes a single request:
+// for the timestamp, unless it still has that ETag.
 const versionFile = "timestamp.version"
 
 // keptVersion is the content of versionFile.
@@ -20,7 +20,7 @@ type keptVersion struct {
 	Digest artifact.Digest `json:"digest"` // of the timestamp that was kept
 }
 
-// settles is how old an object must be for its ETag to name its content: web servers make ETags of times with a
+// settles is the minimum age of an object whose ETag identifies its content: web servers make ETags from times with a
 // resolution of a second.
 const settles = 2 * time.Second
 
@@ -41,7 +41,7 @@ func (c *Client) keepVersion(read *object) error {
 	return c.seen.keep(versionFile, data)
 }
 
-// version returns the version that was kept, the zero value if there is none that can be read: it only saves requests.
+// version returns the version that was kept; the zero value if it cannot be read, which only costs requests.
 func (c *Client) version() (version keptVersion) {
 	data, err := c.seen.load(versionFile)
 	if err != nil || json.Unmarshal(data, &version) != nil {
@@ -50,10 +50,10 @@ func (c *Client) version() (version keptVersion) {
 	return version
 }
 
-// askUnchanged asks the store for its timestamp unless it is the one that was kept. If it is, the timestamp counts as
-// the newest while it and the root are valid, and the client looks for no newer root: a publisher signs a timestamp
-// after each root, and an expired timestamp makes the client look at the latest. Otherwise it returns the timestamp of
-// the store, or nil if there was no version to compare with.
+// askUnchanged fetches the timestamp from the store unless it is the one that was kept. If it is, the timestamp counts
+// as the newest while it and the root are valid, and the client looks for no newer root: a publisher signs a timestamp
+// after each root, and the client looks for a root again when the timestamp expires. Otherwise askUnchanged returns the
+// timestamp of the store, or nil if there was no version to compare with.
 func (c *Client) askUnchanged(ctx context.Context, s store.Store) (read *object, unchanged bool, err error) {
 	if c.renew {
 		return nil, false, nil
@@ -74,13 +74,12 @@ func (c *Client) askUnchanged(ctx context.Context, s store.Store) (read *object,
 		}
 		return nil, true, nil
 	case errors.Is(err, store.ErrNotFound), errors.Is(err, store.ErrForbidden):
-		return nil, false, nil // asked again after the roots, which may say why
+		return nil, false, nil // fetched again after the roots, which may explain the error
 	}
 	return read, false, err
 }
 
-// holdsTimestamp takes the timestamp that was kept into the set, and reports whether it is valid and its version is
-// known.
+// holdsTimestamp loads the kept timestamp into the set, and reports whether it is valid and its version is known.
 func (c *Client) holdsTimestamp() (bool, error) {
 	version := c.version()
 	if version.ETag == "" || expired(c.set.Root.Signed.Expires, c.set.RefTime) != nil {

@@ -22,8 +22,8 @@ type Verified struct {
 // Release returns the release that was verified.
 func (v *Verified) Release() artifact.Release { return v.release }
 
-// Reader reads the artifact from the start, and returns io.EOF after the last byte only if the whole is right. An
-// artifact that is still arriving has only one reader.
+// Reader reads the artifact from the start, and returns io.EOF after the last byte only if the whole artifact is
+// verified. An artifact that is still being downloaded has only one reader.
 func (v *Verified) Reader() io.Reader {
 	if v.stream != nil {
 		return v.stream
@@ -99,8 +99,7 @@ func verify(r artifact.Release, from io.Reader) error {
 	return nil
 }
 
-// wrongSize reports whether the store announces another length than was signed; a web server may not announce
-// any.
+// wrongSize reports whether the store announces a length other than the signed one; a web server may not announce any.
 func wrongSize(info store.Info, r artifact.Release) bool {
 	return info.Size >= 0 && info.Size != r.Length
 }

@@ -9,10 +9,10 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// versionsFile is where a host keeps the digests of the versions that its channels have named.
+// versionsFile is the file with the digests of the versions that a host's channels have named.
 const versionsFile = "versions.json"
 
-// mostVersions is how many versions of a project a host remembers.
+// mostVersions is the maximum number of versions of a project that a host remembers.
 const mostVersions = 256
 
 // versionDigests are the digests of projects' versions, in the order in which the host saw them.
@@ -23,10 +23,10 @@ type versionDigest struct {
 	Digest  artifact.Digest `json:"digest"`
 }
 
-// SameBytes refuses a release whose version has another digest on this host: the store was restored from an older copy,
-// and a publisher, unaware of the version, used it again. Otherwise the release is remembered. known are releases that
-// the host remembers elsewhere; they are used if versions.json is missing or damaged and the host has followed this
-// store before.
+// SameBytes returns an error for a release whose version has another digest on this host: the store was restored from
+// an older copy, and a publisher, unaware of the version, used it again. Otherwise it adds the release to the host's
+// versions. known are releases that the host has recorded elsewhere; they are used if versions.json is missing or
+// damaged and the host has read this store before.
 func (c *Client) SameBytes(r artifact.Release, known ...artifact.Release) error {
 	data, err := c.seen.load(versionsFile)
 	if err != nil {
@@ -66,7 +66,7 @@ func (c *Client) keepVersions(v versionDigests) error {
 	return c.seen.keep(versionsFile, data)
 }
 
-// add remembers a release unless its version is known, and returns the digest of the version.
+// add adds a release unless its version is known, and returns the digest of the version.
 func (v versionDigests) add(r artifact.Release) (digest artifact.Digest, added bool) {
 	if r.Local != "" {
 		return r.Digest, false

@@ -13,13 +13,13 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/tuf"
 )
 
-// rootsDir is where a publisher keeps every root that it has seen, by version. A store that has lost a root cannot
-// lead new hosts to the newest one.
+// rootsDir is the directory in which a publisher keeps every root that it has seen, by version. If a store has lost a
+// root, new hosts cannot get from the first root to the newest one.
 const rootsDir = "roots"
 
 // KeepWritten keeps the metadata files that a publisher has just published, by their keys in the store, as if it had
-// read them there, so that they can be restored if the store loses them. Files of a change that another publisher has
-// overtaken are not kept.
+// read them there, so that they can be restored if the store loses them. If another publisher has published a newer
+// change since, the files are not kept.
 func (c *Client) KeepWritten(ctx context.Context, written map[string][]byte) error {
 	unlock, err := c.seen.lock(ctx)
 	if err != nil {
@@ -115,13 +115,13 @@ func (c *Client) keepPinnedRoot() error {
 	return c.seen.keepRoot(version, c.seen.held[rootFile])
 }
 
-// KeptRoot returns the root of a version that a publisher has seen; nil if it has not.
+// KeptRoot returns the root of a version that a publisher has kept; nil if it has not.
 func (c *Client) KeptRoot(version int64) ([]byte, error) {
 	return c.seen.load(filepath.Join(rootsDir, strconv.FormatInt(version, 10)+".json"))
 }
 
-// Salvage is Complete for a project of which the store has lost pages: it returns the versions that are left, and
-// reports whether they are all. They include those in the list of all versions, if that has the same or a later
+// Salvage is like Complete for a project of which the store has lost pages: it returns the remaining versions, and
+// reports whether these are all. They include those in the list of all versions, if that has the same or a later
 // version.
 func (c *Client) Salvage(ctx context.Context, project string, role *Role) (left *Role, all bool, err error) {
 	complete, err := c.Complete(ctx, project, role)
@@ -132,7 +132,7 @@ func (c *Client) Salvage(ctx context.Context, project string, role *Role) (left 
 	return left, false, err
 }
 
-// joinLeft is join without the lost pages.
+// joinLeft is like join without the lost pages.
 func (c *Client) joinLeft(ctx context.Context, project string, role *Role) (*Role, error) {
 	digests, err := pageDigests(role)
 	if err != nil {

@@ -29,7 +29,7 @@ type ExpiredError struct{ Msg string }
 
 func (e *ExpiredError) Error() string { return e.Msg }
 
-// ContentError is the error for data that is not what was signed.
+// ContentError is the error for data with another length or digest than was signed.
 type ContentError struct{ Msg string }
 
 func (e *ContentError) Error() string { return e.Msg }

@@ -1,15 +1,15 @@
 // Package tuf implements the metadata of The Update Framework (https://theupdateframework.github.io/specification/,
 // 1.0): its files, their signatures, and the order in which a client accepts new ones.
 //
-// A file is a Metadata of one of four roles. A Set is what a client trusts: it starts with a root and accepts newer
-// files one by one, if they are signed by the keys that the previous files name. Package artifact/trust fetches files,
-// remembers the files seen before and acts on them; artifact/publish writes them.
+// A file is a Metadata of one of four roles. A Set is the metadata that a client trusts: it starts with a root and
+// accepts newer files one by one, if they are signed by the keys that the previous files name. Package artifact/trust
+// fetches files, remembers the files seen before and acts on them; artifact/publish writes them.
 //
 // Unknown fields of a file are kept in UnrecognizedFields and written again, since a later version of a program may
 // have signed more. Signatures cover the canonical form of the signed content, not the bytes of the file.
 //
-// The input must have passed artifact.CheckJSON, and may contain hostile keys: the package returns errors
-// and never panics.
+// The input must have passed artifact.CheckJSON, and may contain hostile keys: the package returns errors and never
+// panics.
 package tuf
 
 import (
@@ -108,7 +108,7 @@ type KeyVal struct {
 	UnrecognizedFields map[string]any `json:"-"`
 }
 
-// Role is which keys may sign a role, and how many of them must.
+// Role has the keys that may sign a role, and the required number of signatures.
 type Role struct {
 	KeyIDs             []string       `json:"keyids"`
 	Threshold          int            `json:"threshold"`
@@ -137,7 +137,7 @@ type TargetFiles struct {
 	UnrecognizedFields map[string]any   `json:"-"`
 }
 
-// Delegations names who else may list files: Roles, or else SuccinctRoles.
+// Delegations has the roles that may list further files: Roles, or else SuccinctRoles.
 type Delegations struct {
 	Keys               map[string]*Key `json:"keys"` // by ID
 	Roles              []DelegatedRole `json:"roles,omitzero"`

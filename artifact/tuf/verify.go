@@ -18,7 +18,7 @@ type File interface {
 	signatureOf(keyID string) []byte
 }
 
-// content returns the bytes that are signed.
+// content returns the signed bytes.
 func (m *Metadata[T]) content() ([]byte, error) { return cjson.EncodeCanonical(m.Signed) }
 
 // signatureOf returns the signature made with a key; nil if there is none.
@@ -73,7 +73,7 @@ func (m *Metadata[T]) VerifyDelegate(role string, file File) error {
 	return nil
 }
 
-// delegation returns who signs a role, and the keys.
+// delegation returns the keys of a role and the number of signatures that it needs.
 func (m *Metadata[T]) delegation(role string) (may Role, keys map[string]*Key, err error) {
 	absent := fmt.Errorf("no metadata delegates %s", role)
 	switch signed := any(&m.Signed).(type) {

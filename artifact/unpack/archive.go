@@ -54,11 +54,11 @@ func walkTar(ctx context.Context, source io.Reader, format artifact.Format, rule
 	return rules.complete(ctx, err)
 }
 
-// tarEnd is how many zero bytes end a tar archive.
+// tarEnd is the number of zero bytes at the end of a tar archive.
 const tarEnd = 1024
 
-// ending counts the zero bytes at the end of what is read. A tar reader accepts an archive that was cut between two
-// entries as a whole one.
+// ending counts the zero bytes at the end of a stream. A tar reader accepts an archive that was cut between two entries
+// as complete.
 type ending struct {
 	io.Reader
 	zeros int
@@ -132,7 +132,8 @@ func walkZip(ctx context.Context, all sized, rules *rules, to target) error {
 	return rules.complete(ctx, nil)
 }
 
-// apart refuses entries that share bytes: with these a small archive could contain more than its size allows.
+// apart returns an error for entries that share bytes: with these a small archive could contain more than its size
+// allows.
 func apart(files []*zip.File) error {
 	type span struct {
 		name     string

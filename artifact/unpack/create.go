@@ -84,8 +84,7 @@ func dress(fd int, e entry) error {
 	return nil
 }
 
-// setTimes is futimens(3), which golang.org/x/sys lacks: utimensat of an open file without a
-// path.
+// setTimes is futimens(3), which golang.org/x/sys lacks: utimensat of an open file without a path.
 func setTimes(fd int, at time.Time) error {
 	spec := unix.NsecToTimespec(at.UnixNano())
 	times := [2]unix.Timespec{spec, spec}
@@ -96,7 +95,7 @@ func setTimes(fd int, at time.Time) error {
 	return nil
 }
 
-// earlyPiece is how many new bytes of a file make the kernel start writing them.
+// earlyPiece is the number of new bytes of a file after which the kernel is made to write them.
 const earlyPiece = 8 << 20
 
 // early makes the kernel write a large file to disk while the rest of it still arrives, so that the sync at the end is
@@ -108,7 +107,7 @@ type early struct {
 	ended chan struct{}
 }
 
-// startEarly starts this for a file that will have so many bytes; it returns nil for a small one.
+// startEarly starts this for a file that will have size bytes; it returns nil for a small one.
 func startEarly(f *os.File, size int64) *early {
 	if size < earlyPiece {
 		return nil
@@ -135,7 +134,7 @@ func (e *early) Write(p []byte) (int, error) {
 		select {
 		case e.upTo <- e.done:
 			e.asked = e.done
-		default: // the disk is behind, and is asked again later
+		default: // the disk is slow; the next Write tries again
 		}
 	}
 	return len(p), nil

@@ -6,8 +6,8 @@ import (
 	"sync/atomic"
 )
 
-// growth compares the size of what an artifact unpacks to with the size of the artifact. Everything that the rules
-// remember is proportional to what is unpacked, including headers, so this limits what a small artifact can cost.
+// growth compares the number of unpacked bytes with the size of the artifact. The memory that the rules use is
+// proportional to the unpacked bytes, including headers, so this limits the cost of a small artifact.
 type growth struct {
 	ratio  int64
 	packed int64        // bytes of the artifact; 0 if they are counted while they are read
@@ -15,7 +15,7 @@ type growth struct {
 	out    int64
 }
 
-// beyond reports whether so many bytes are too much for the artifact.
+// beyond reports whether so many unpacked bytes are too many for the artifact.
 func (g *growth) beyond(out int64) bool {
 	packed := g.packed
 	if packed == 0 {

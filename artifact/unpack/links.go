@@ -17,8 +17,8 @@ const (
 	stepsPerLook  = 1 << 12 // after so many steps the context is checked
 )
 
-// checkLinks follows every symbolic link through the tree as it will be, since a link that looks harmless can lead out
-// of the release through another one.
+// checkLinks follows every symbolic link in the complete tree, since a link that looks harmless can lead out of the
+// release through another one.
 func (r *rules) checkLinks(ctx context.Context) error {
 	f := &follower{links: r.links, left: linkSteps + stepsEachLink*len(r.links)}
 	for name, target := range r.links {

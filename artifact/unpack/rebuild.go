@@ -19,10 +19,9 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 )
 
-// Rebuild makes a directory from a tree that was put together from chunks, by the same rules as Into and with the same
+// Rebuild makes a directory from a tree that was joined from chunks, by the same rules as Into and with the same
 // result. Large files that an older release on this host has are cloned if the filesystem supports it (FICLONE), so
-// that they share disk space; a clone is a separate file, unlike a hard link, and its digest is
-// checked.
+// that they share disk space; a clone is a separate file, unlike a hard link, and its digest is checked.
 func Rebuild(ctx context.Context, t *chunk.Tree, dir *os.Root, limits Limits) (Unpacked, error) {
 	rules := newRules(limits.withDefaults(), t.Release().Length)
 	s := newSink(dir)
@@ -86,7 +85,7 @@ func header(e manifest.Entry) *tar.Header {
 	return h
 }
 
-// reuse makes a file from that of an older release, or else from its chunks.
+// reuse makes a file from the file of an older release, or else from its chunks.
 func (s *sink) reuse(ctx context.Context, e entry, listed manifest.Entry, t *chunk.Tree) error {
 	if e.size > smallFile && !s.noClone {
 		if from := t.Same(listed); from != nil {
@@ -124,7 +123,7 @@ func (s *sink) clone(e entry, from *os.File, want [32]byte) (bool, error) {
 	return err == nil, err
 }
 
-// hasSum returns errNoClone for a file that has not that size and that SHA-256.
+// hasSum returns errNoClone if a file has another size or SHA-256.
 func hasSum(f *os.File, size int64, want [32]byte) error {
 	sum := sha256.New()
 	if _, err := io.Copy(sum, io.NewSectionReader(f, 0, size+1)); err != nil {

@@ -33,7 +33,7 @@ type entry struct {
 	listed *manifest.Entry // its entry in the tree's list; the sink sets the digest
 }
 
-// rules decide which entries may be unpacked; they remember every name.
+// rules decide which entries may be unpacked. They record every name.
 type rules struct {
 	limits  Limits
 	summary Summary
@@ -59,9 +59,9 @@ const (
 	modeTypes = 0o170000
 )
 
-// admit checks an entry of an archive, and returns what it becomes below the release: a name in normal form that leads
-// through no link, a kind that a release may have, and a mode without set-ID bits. Any other entry is refused as a
-// *Hostile.
+// admit checks an entry of an archive, and returns it in the form for the release: with a name in normal form that
+// passes through no link, a kind that is allowed in releases, and a mode without set-ID bits. If the entry is not
+// allowed, the error is a *Hostile.
 func (r *rules) admit(h *tar.Header) (entry, error) {
 	r.last = h.Name
 	if err := r.weigh(h); err != nil {
@@ -128,7 +128,7 @@ func (r *rules) tree() *manifest.Manifest {
 	return m
 }
 
-// cleanName returns the name relative to the release, or what is wrong with it.
+// cleanName returns the name relative to the release, or a sentence with its fault.
 func (r *rules) cleanName(raw string) (name, problem string) {
 	if len(raw) > maxPath {
 		return "", fmt.Sprintf("its name is longer than %d bytes", maxPath)
@@ -168,7 +168,7 @@ func kindOf(h *tar.Header) kind {
 	return skip
 }
 
-// checkEntry returns why an entry is refused, apart from its name and link.
+// checkEntry returns the reason why an entry is refused, apart from its name and link.
 func (r *rules) checkEntry(h *tar.Header, e entry) string {
 	switch {
 	case e.kind == skip:
@@ -189,7 +189,7 @@ func (r *rules) checkEntry(h *tar.Header, e entry) string {
 	return r.checkParents(e.name)
 }
 
-// checkParents refuses a name below a link or a file, and remembers the parents.
+// checkParents refuses a name below a link or a file, and records the parents.
 func (r *rules) checkParents(name string) string {
 	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
 		switch k, known := r.kinds[dir]; {
@@ -201,7 +201,7 @@ func (r *rules) checkParents(name string) string {
 		if len(r.kinds) >= r.limits.Files {
 			return fmt.Sprintf("there are more than %d names, with the directories that they are in", r.limits.Files)
 		}
-		// Each new directory is remembered, and hashed, with its whole path.
+		// Each new directory is recorded, and hashed, with its whole path.
 		if r.texts += len(dir); r.texts > maxTexts {
 			return fmt.Sprintf("the paths of the directories that the archive implies hold more than %d bytes", maxTexts)
 		}
@@ -210,8 +210,8 @@ func (r *rules) checkParents(name string) string {
 	return ""
 }
 
-// checkLink checks where a link leads: a symbolic link may be relative only, and a hard link may name an earlier file
-// only. It returns what is wrong, or "".
+// checkLink checks the target of a link: a symbolic link must be relative, and a hard link must name an earlier file.
+// It returns a sentence with the fault, or "".
 func (r *rules) checkLink(h *tar.Header, e *entry) string {
 	switch e.kind {
 	case symlink:
@@ -259,7 +259,7 @@ func (r *rules) count(h *tar.Header, e entry) error {
 	return nil
 }
 
-// weigh refuses texts that would take too much memory, before keeping them.
+// weigh refuses texts that would need too much memory, before they are recorded.
 func (r *rules) weigh(h *tar.Header) error {
 	r.texts += len(h.Name) + len(h.Linkname)
 	if r.texts > maxTexts {

@@ -14,8 +14,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/recipe"
 )
 
-// sink writes admitted entries below a directory. os.Root keeps them there even if the rules had a
-// gap. The directory of the last entry stays open, since archives are usually sorted.
+// sink writes admitted entries below a directory. os.Root confines them to it even if the rules had a gap. The
+// directory of the last entry stays open, since archives are usually sorted.
 type sink struct {
 	root  *os.Root
 	files *writer

@@ -25,7 +25,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 )
 
-// Limits are the limits of what an archive may unpack to. A zero field means its default.
+// Limits are limits of the unpacked tree. A zero field means its default.
 type Limits struct {
 	Bytes int64 // total size of all files; 64 GiB by default
 	Files int   // entries of any kind, and directories above them; 2 million by default
@@ -33,7 +33,7 @@ type Limits struct {
 	Ratio int   // unpacked bytes, including headers, per byte of the artifact, beyond 64 MiB; 1,000 by default
 }
 
-// ratioFloor is the size up to which Ratio does not matter: small trees of zeros are harmless.
+// ratioFloor is the size up to which Ratio is not checked: small trees of zeros are harmless.
 const ratioFloor = 64 << 20
 
 func (l Limits) withDefaults() Limits {
@@ -52,7 +52,7 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// Summary counts what was unpacked.
+// Summary counts the unpacked entries and bytes.
 type Summary struct {
 	Files int   `json:"files"` // entries of any kind
 	Bytes int64 `json:"bytes"` // content of regular files
@@ -83,15 +83,15 @@ func clipped(text string) string {
 	return text
 }
 
-// Hint returns what to do about a refused archive.
+// Hint returns a hint to pack the tree again.
 func (h *Hostile) Hint() string {
 	return "pack the tree with `corpus build`, which names what it leaves out"
 }
 
-// Into unpacks a verified artifact into an empty directory. On failure the directory contains what was unpacked so far,
-// and the caller must remove it. An artifact that is still arriving is unpacked as it arrives, and Into fails at the
-// end if the whole is not what was signed. Into also returns when its context ends while it waits for
-// bytes.
+// Into unpacks a verified artifact into an empty directory. On failure the directory contains the entries that were
+// unpacked so far, and the caller must remove it. An artifact that is still being downloaded is unpacked as it arrives,
+// and Into fails at the end if its length or digest is not the signed one. Into also returns when its context ends
+// while it waits for bytes.
 func Into(ctx context.Context, v *trust.Verified, dir *os.Root, limits Limits) (Unpacked, error) {
 	rules := newRules(limits.withDefaults(), v.Release().Length)
 	err := fill(dir, func(to target) error {
@@ -110,7 +110,7 @@ func Into(ctx context.Context, v *trust.Verified, dir *os.Root, limits Limits) (
 	return Unpacked{Summary: rules.summary, Tree: rules.tree()}, nil
 }
 
-// fill writes a release into a directory: its entries, and then what can only be done after the last one.
+// fill writes a release into a directory: its entries, and then the modes that can only be set after the last one.
 func fill(dir *os.Root, walk func(target) error) error {
 	s := newSink(dir)
 	err := walk(s)

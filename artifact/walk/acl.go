@@ -71,7 +71,8 @@ func parseACL(raw []byte) ([]aclEntry, error) {
 	return all, nil
 }
 
-// writersOf are the users and groups that a list lets write to what is open, beside the owner and everyone.
+// writersOf returns the users and groups, in addition to the owner and everyone, to whom an access control list of an
+// open file gives write permission.
 func (r *Root) writersOf(fd int, list []aclEntry, st *unix.Stat_t) (by []controller) {
 	for _, e := range list {
 		switch {
@@ -93,8 +94,8 @@ func (r *Root) inherited(dir int, st *unix.Stat_t) ([]controller, error) {
 	return r.writersOf(dir, list, st), err
 }
 
-// Granted refuses, in a safe root, a directory whose access control lists allow an unprivileged user to write to it, or
-// to new names in it.
+// Granted returns an error, in a safe root, for a directory whose access control lists allow an unprivileged user to
+// write to it, or to new names in it.
 func (r *Root) Granted(p string) error {
 	if !r.safe {
 		return nil
@@ -113,7 +114,7 @@ func (r *Root) Granted(p string) error {
 		return pathError("getxattr", p, err)
 	}
 	named := st
-	named.Gid = 0 // the directory's own group is no matter of the list
+	named.Gid = 0 // the list does not apply to the directory's own group
 	by := r.writersOf(fd, list, &named)
 	if later, err := r.inherited(fd, &named); err != nil {
 		return pathError("getxattr", p, err)
@@ -138,7 +139,7 @@ func DropACL(fd int) error {
 	return absentACL(Retry(func() error { return unix.Removexattr(Handle(fd), defaultACL) }))
 }
 
-// DropACL is the function DropACL for a name in the directory. A link has no lists.
+// DropACL is like the function DropACL for a name in the directory. A link has no lists.
 func (d *Dir) DropACL(name string) error {
 	return d.place("removexattr", name, func(fd int, st *unix.Stat_t) error {
 		if st.Mode&unix.S_IFMT == unix.S_IFLNK {
@@ -173,14 +174,14 @@ func absentACL(err error) error {
 	return err
 }
 
-// fromUser is the attribute of a file that an unprivileged user owned when the agent gave it to another user. Its
-// content still comes from that user, so it must not get setuid or setgid bits. A file that replaces it lacks the
-// attribute.
+// fromUser is an attribute that marks a file that an unprivileged user owned when the agent gave it to another user.
+// Its content still comes from that user, so it must not get setuid or setgid bits. A file that replaces it does not
+// have the attribute.
 const fromUser = "trusted.corpus.from_user"
 
 // TakeOver removes the access control lists that an unprivileged user, who owned an open file or directory, may have
-// left on it before it was given to uid. was describes it before that. It also marks a file with its previous owner,
-// see fromUser, and takes rights away that the user gave to others where root is the new owner, see Closed.
+// left on it before it was given to uid. was describes it before that. TakeOver also marks a file with its previous
+// owner, see fromUser, and if root is the new owner, removes rights that the user gave to others, see Closed.
 func (r *Root) TakeOver(fd int, was *unix.Stat_t, uid int) error {
 	kind := was.Mode & unix.S_IFMT
 	if uid < 0 || uint32(uid) == was.Uid || !r.unprivileged(was.Uid) || kind == unix.S_IFLNK {
@@ -200,9 +201,9 @@ func (r *Root) TakeOver(fd int, was *unix.Stat_t, uid int) error {
 	return unix.Chmod(Handle(fd), Closed(is.Mode)&0o7777)
 }
 
-// Closed is the mode, with the type, of what root takes over from an unprivileged user, who chose its mode: a file
-// without the permissions of the group and of all users to write, and a directory without that of all users, unless it
-// has the sticky bit.
+// Closed returns the mode, with the type, of a file that root takes over from an unprivileged user, who chose its mode:
+// a file without write permission for the group and for all users, and a directory without write permission for all
+// users, unless it has the sticky bit.
 func Closed(mode uint32) uint32 {
 	switch {
 	case mode&unix.S_IFMT == unix.S_IFREG:
@@ -230,7 +231,7 @@ func IsACL(attribute string) bool { return attribute == accessACL || attribute =
 // IsNote reports whether an attribute is one that this package sets on files, see fromUser.
 func IsNote(attribute string) bool { return attribute == fromUser }
 
-// noted returns the previous owner that an open file is marked with.
+// noted returns the previous owner with which an open file is marked.
 func noted(fd int) (uid uint32, is bool) {
 	var note [4]byte
 	n, err := unix.Getxattr(Handle(fd), fromUser, note[:])

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// anchor is a directory whose path contains links. They are walked once, by the rule of safe roots, and paths below the
-// directory are opened from there.
+// anchor is a directory whose path contains links. The links are walked once, by the rules of safe roots, and paths
+// below the directory are opened from there.
 type anchor struct {
 	path  string
 	once  sync.Once
@@ -18,12 +18,11 @@ type anchor struct {
 	at    unix.Stat_t
 }
 
-// Anchored returns a root like r that walks the links on the way to these directories once, when something below them
-// is first opened. After that it only checks that a directory's path still leads there, which takes one system call
-// instead of some thirty. If the path leads elsewhere since, or a link is below the directory, or a file there has
-// several names, the whole path is walked as by r. So the new root opens what r opens, and refuses what r refuses. It
-// shares the directory of r, so it must not be used after r is closed. Without openat2(2) it walks every path
-// as a whole.
+// Anchored returns a root like r that walks the links on the way to these directories once, when a path below them is
+// first opened. After that it only checks that a directory's path still leads there, which takes one system call
+// instead of some thirty. If the path leads elsewhere now, or a link is below the directory, or a file there has
+// several names, the whole path is walked as by r. So the new root opens and refuses the same paths as r. It shares the
+// directory of r, so it must not be used after r is closed. Without openat2(2) it walks every path as a whole.
 func (r *Root) Anchored(dirs []string) *Root {
 	other := *r
 	other.anchors = nil

@@ -8,8 +8,8 @@ import (
 )
 
 // Beneath opens a directory of the root as a new Root that follows no links: a path that contains or ends in a link
-// fails with ELOOP. The path of the directory itself is walked by the rule of safe roots, whatever r is. The new
-// root stays with the directory if that is renamed. The caller must close it.
+// fails with ELOOP. The path of the directory itself is walked by the rules of safe roots, even if r is not safe. The
+// new root stays with the directory if that is renamed. The caller must close it.
 func (r *Root) Beneath(path string) (*Root, error) {
 	careful := *r
 	careful.safe = true
@@ -25,8 +25,8 @@ func (r *Root) Beneath(path string) (*Root, error) {
 	return below, nil
 }
 
-// Free returns how many bytes the program can still write to the root's filesystem, and how many files it can make
-// there.
+// Free returns the number of bytes that the program can still write to the root's filesystem, and the number of files
+// that it can make there.
 func (r *Root) Free() (bytes, files int64, err error) {
 	s, err := SpaceFor(r.dir)
 	return s.For(r.self), s.Files, err

@@ -6,12 +6,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// MayRaise refuses, in a safe root, setuid and setgid bits for a file whose program an unprivileged user may have put
-// there: the user controls its open directory or one above it, or owns the file, now or before the agent gave it to
-// another user. Otherwise the program would run with rights that the user does not have. A program may run as the only
-// user who controls the directory, or with that user's private group. was describes the file as it is, st with its
-// future owner and group but without the bits of mode; asked is its path in the error, and file the open
-// file.
+// MayRaise returns an error, in a safe root, for setuid and setgid bits on a file whose content may come from an
+// unprivileged user: the user controls its open directory or one above it, or owns the file, now or before the agent
+// gave it to another user. Otherwise the program would run with rights that the user does not have. A program may run
+// as the only user who controls the directory, or with that user's private group. was describes the present file, st
+// has its future owner and group but not the bits of mode; asked is its path in the error, and file the open file.
 func (r *Root) MayRaise(dir, file int, asked string, was, st *unix.Stat_t, mode fs.FileMode) error {
 	raw := RawMode(mode)
 	setuid, setgid := raw&unix.S_ISUID != 0, raw&unix.S_ISGID != 0

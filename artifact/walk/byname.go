@@ -7,10 +7,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ByName refuses, in a safe root, a path whose meaning an unprivileged user can change: one with a link that such a
-// user controls, or below a directory that such a user owns or may write to. A program that is given a path walks it
-// again, so checking where the path leads at the moment protects nothing. The path's target may belong to a user, and
-// need not exist.
+// ByName returns an error, in a safe root, for a path whose meaning an unprivileged user can change: one with a link
+// that such a user controls, or below a directory that such a user owns or may write to. A program that is given a path
+// walks it again, so checking the present target of the path protects nothing. The path's target may belong to a user,
+// and need not exist.
 func (r *Root) ByName(p string) error {
 	if !r.safe {
 		return nil
@@ -55,7 +55,7 @@ func (r *Root) byNameOnce(p string) error {
 	return r.inSticky(p, above[len(above)-1], path.Base(w.name))
 }
 
-// inSticky refuses a name in a sticky directory that a user owns or could create.
+// inSticky returns an error for a name in a sticky directory that a user owns or could create.
 func (r *Root) inSticky(p string, dir step, name string) error {
 	var in, st unix.Stat_t
 	if err := unix.Fstat(dir.fd, &in); err != nil || in.Mode&unix.S_ISVTX == 0 || in.Mode&0o022 == 0 {

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// errRaced reports that something changed between two steps, so that the walk must start again.
+// errRaced is the error for a change between two steps, after which the walk must start again.
 var errRaced = errors.New("a part of the path kept changing while it was opened")
 
 // openChecked walks a path without openat2(2).
@@ -42,8 +42,8 @@ func (r *Root) openOnce(p string, flags int) (int, error) {
 	return fd, nil
 }
 
-// Follow is Parent with the links at the end of the path followed; their target need not exist. In a safe root, a link
-// to a missing target must lead into a directory of the user who controls the link.
+// Follow is like Parent with the links at the end of the path followed; their target need not exist. In a safe root, a
+// link to a missing target must lead into a directory of the user who controls the link.
 func (r *Root) Follow(p string) (*Dir, string, error) {
 	d, name, linked, err := r.plainly(p)
 	if err != nil || !linked {
@@ -58,7 +58,7 @@ func (r *Root) Follow(p string) (*Dir, string, error) {
 	return nil, "", pathError("open", p, unix.EAGAIN)
 }
 
-// plainly is Follow for a path whose last name is not a link; otherwise linked is true.
+// plainly is like Follow for a path whose last name is not a link; otherwise linked is true.
 func (r *Root) plainly(p string) (d *Dir, name string, linked bool, err error) {
 	if d, name, err = r.Parent(p); err != nil || name == "." {
 		return d, name, false, err
@@ -78,9 +78,9 @@ func (r *Root) plainly(p string) (d *Dir, name string, linked bool, err error) {
 	return d, name, false, nil
 }
 
-// Resolve returns the path to which the links at the end of a path lead, which need not exist. A path whose last name
-// is not a link is returned unchanged; any other result contains no links in the part that exists. It refuses what
-// Follow refuses.
+// Resolve returns the target of the links at the end of a path, which need not exist. A path whose last name is not a
+// link is returned unchanged; any other result contains no links in the part that exists. It returns the same errors as
+// Follow.
 func (r *Root) Resolve(p string) (string, error) {
 	d, _, linked, err := r.plainly(p)
 	switch {

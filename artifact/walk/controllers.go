@@ -7,12 +7,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// controller is a party that can make a path mean something else.
+// controller is a user, a group or everyone, who can change the meaning of a path.
 type controller struct {
 	kind    byte // u, g, o
 	id      uint32
-	members []uint32 // of a group, as far as they matter; empty where none is known
-	at      string   // what it controls, as far as that was asked for
+	members []uint32 // members of a group, as far as they matter; empty if none is known
+	at      string   // path that it controls, if known
 }
 
 func (c controller) String() string {
@@ -25,7 +25,7 @@ func (c controller) String() string {
 	return "any user"
 }
 
-// controls reports whether the party can write to something anyway.
+// controls reports whether the party can write to the file anyway.
 func (c controller) controls(st *unix.Stat_t) bool {
 	switch c.kind {
 	case 'u':
@@ -62,7 +62,7 @@ func (r *Root) controllers(dir int) (by []controller, err error) {
 
 // controllersOf returns the parties that control an open directory or file, described by st: its owner, and those who
 // may write to it by its mode or its access control list. The group bits are the mask of such a list, so without them
-// the list allows no writing.
+// the list gives no write permission.
 func (r *Root) controllersOf(fd int, st *unix.Stat_t) (by []controller, err error) {
 	if r.unprivileged(st.Uid) {
 		by = append(by, controller{kind: 'u', id: st.Uid})

@@ -19,11 +19,12 @@ type Visit struct {
 	Leave func(at *Dir, name string) error
 }
 
-// mostLevels bounds the depth of a walk. A user can continue making directories in the lowest one while it is walked.
+// mostLevels is the maximum depth of a walk. A user can continue making directories in the lowest one while it is
+// walked.
 const mostLevels = 1 << 14
 
-// mostNames bounds how many names of a directory are read. A user can continue making, or renaming, names meanwhile,
-// and some filesystems list the new ones too.
+// mostNames is the maximum number of names that are read of a directory. A user can continue making, or renaming, names
+// in the meantime, and some filesystems list the new ones too.
 const mostNames = 1 << 22
 
 // errEndless is the error for a tree that exceeds mostLevels or mostNames.
@@ -47,7 +48,7 @@ func ReadNames(next func(n int) ([]string, error)) ([]string, error) {
 	}
 }
 
-// mostOpen is how many directories above the present one are kept open.
+// mostOpen is the maximum number of directories above the present one that are kept open.
 const mostOpen = 64
 
 // level is a directory between the top and the present one.
@@ -59,8 +60,8 @@ type level struct {
 	names []string // remaining names
 }
 
-// tree is a walk of everything below a directory. Its time is proportional to the content, whatever the depth, and it
-// uses no paths: a user can make trees of 10,000 levels, whose paths are too long for any system call.
+// tree is a walk of everything below a directory. Its time is proportional to the content, at any depth, and it uses no
+// paths: a user can make trees of 10,000 levels, whose paths are too long for any system call.
 type tree struct {
 	Visit
 	way []*level
@@ -174,7 +175,7 @@ func (t *tree) up() error {
 
 var errMoved = errors.New("it was moved during the walk")
 
-// enter is OpenDir for a walk, which shortens long paths.
+// enter is like OpenDir for a walk, which shortens long paths.
 func (d *Dir) enter(name string) (*Dir, error) {
 	fd, err := RetryOpen(func() (int, error) {
 		return unix.Openat(d.FD(), name, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)

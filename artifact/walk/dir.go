@@ -69,7 +69,7 @@ func (d *Dir) place(op, name string, call func(fd int, st *unix.Stat_t) error) e
 	})
 }
 
-// ownName refuses, in a safe root, a file that a user may have hard-linked here.
+// ownName returns an error, in a safe root, for a file that a user may have hard-linked here.
 func (d *Dir) ownName(name string, st *unix.Stat_t) error {
 	return d.root.OwnName(d.FD(), path.Join(d.path, name), st)
 }

@@ -179,16 +179,16 @@ func emptying(ctx context.Context) Visit {
 	}
 }
 
-// Chown gives a name itself to a user and a group; -1 leaves one as it is. In a safe root a file with several names
-// is refused where its directory is an unprivileged user's and the file is not. A file that such a user could write to
-// until then is replaced by a copy: see Renew.
+// Chown sets the owner and group of a name itself; -1 leaves one unchanged. In a safe root, a file with several names
+// is an error if an unprivileged user controls its directory and does not own the file. If such a user could write to
+// the file before, a copy replaces it: see Renew.
 func (d *Dir) Chown(name string, uid, gid int) error {
 	return d.place("chown", name, func(fd int, st *unix.Stat_t) error {
 		return d.chown(name, fd, st, uid, gid)
 	})
 }
 
-// chown gives a name, open as a place, to a user and a group.
+// chown sets the owner and group of a name that is open with O_PATH.
 func (d *Dir) chown(name string, fd int, st *unix.Stat_t, uid, gid int) error {
 	fd, done, err := d.root.Renew(d.FD(), name, fd, st, uid, gid, st.Mode)
 	if err != nil {
@@ -200,8 +200,8 @@ func (d *Dir) chown(name string, fd int, st *unix.Stat_t, uid, gid int) error {
 	return done(d.root.TakeOver(fd, st, uid))
 }
 
-// Chmod sets the mode of a file or directory. A link has none. It refuses what Chown and MayRaise refuse, and
-// replaces what Chown replaces.
+// Chmod sets the mode of a file or directory. A link has none. It returns the errors of Chown and MayRaise, and
+// replaces files like Chown.
 func (d *Dir) Chmod(name string, mode fs.FileMode) error {
 	return d.place("chmod", name, func(fd int, st *unix.Stat_t) error {
 		if st.Mode&unix.S_IFMT == unix.S_IFLNK {

@@ -11,8 +11,8 @@ import (
 	"syscall"
 )
 
-// Found reports, from the error of looking for something, whether it exists. Only fs.ErrNotExist means that it does
-// not; any other error leaves that open and is returned.
+// Found reports whether a file exists, from the error of opening or describing it. Only fs.ErrNotExist means that it
+// does not exist; any other error is returned.
 func Found(err error) (bool, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
@@ -21,12 +21,12 @@ func Found(err error) (bool, error) {
 }
 
 // Nowhere reports whether an error means that a path's links lead nowhere. An I/O error does not mean that: the target
-// may be there in the next run.
+// may be found in the next run.
 func Nowhere(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ELOOP) || errors.Is(err, syscall.ENOTDIR)
 }
 
-// Exists reports whether a path leads to something. It follows links.
+// Exists reports whether a path leads to a file or directory. It follows links.
 func Exists(path string) (bool, error) {
 	_, err := os.Stat(path)
 	return Found(err)
@@ -45,8 +45,8 @@ func Directory(path string) (bool, error) {
 	return found && info.IsDir(), err
 }
 
-// Misplaced reports whether a path that should be a directory exists as something else: a file, a named pipe, or a link
-// that does not lead to a directory.
+// Misplaced reports whether a path that should be a directory is a file, a named pipe, or a link that does not lead to
+// a directory.
 func Misplaced(path string) bool {
 	info, err := os.Stat(path)
 	if err == nil {
@@ -105,7 +105,7 @@ func OpenDir(path string) (*os.File, error) {
 	return os.OpenFile(path, os.O_RDONLY|syscall.O_DIRECTORY, 0)
 }
 
-// OpenTree is os.OpenRoot, but does not block on a named pipe.
+// OpenTree is like os.OpenRoot, but does not block on a named pipe.
 func OpenTree(path string) (*os.Root, error) {
 	return os.OpenRoot(path + "/.")
 }

@@ -8,8 +8,8 @@ import (
 )
 
 // Give sets the owner and group of a file, directory or link. A file with several names that does not belong to the
-// user yet is refused in any directory, since another name of it may be where the user must not change anything.
-// Devices are refused too. A file that another user could write to is replaced by a copy: see Renew.
+// user yet is an error in any directory, since another of its names may be in a place that the user must not change.
+// Devices are errors too. If another user could write to the file before, a copy replaces it: see Renew.
 func (d *Dir) Give(name string, uid, gid int) error {
 	return d.place("chown", name, func(fd int, st *unix.Stat_t) error {
 		if int(st.Uid) == uid && int(st.Gid) == gid {
@@ -61,7 +61,7 @@ func (d *Dir) New(name string) (*os.File, error) {
 }
 
 // Link gives a file another name, possibly in another directory. It is an error if the name exists. In a safe root it
-// refuses what Chown refuses.
+// returns the same errors as Chown.
 func (d *Dir) Link(name string, to *Dir, newName string) error {
 	if err := single(newName); err != nil {
 		return pathError("link", path.Join(to.path, newName), err)

@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Extent is the next part of a file of some size that has content, from an offset on: start is size where there is
-// none. A filesystem that cannot tell has content everywhere.
+// Extent returns the next part of a file of the given size that has content, from offset at on; start is size if there
+// is none. If the filesystem does not report holes, the rest of the file is returned.
 func Extent(f *os.File, at, size int64) (start, end int64) {
 	start, err := unix.Seek(int(f.Fd()), at, unix.SEEK_DATA)
 	if errors.Is(err, unix.ENXIO) {

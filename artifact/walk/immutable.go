@@ -6,10 +6,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Immutable is the error for a change that the kernel refuses even to root, since the file, or the directory that it is
-// in, is immutable or can only be appended to: the attributes i and a of chattr(1).
+// Immutable is the error for a change that the kernel denies even to root, since the file, or its directory, is
+// immutable or can only be appended to: the attributes i and a of chattr(1).
 type Immutable struct {
-	Directory bool // it is the directory that has the attribute
+	Directory bool // the directory has the attribute, not the file
 	Append    bool // the attribute is a, not i
 }
 
@@ -24,10 +24,10 @@ func (e *Immutable) Error() string {
 	return unix.EPERM.Error() + ": " + what + " immutable"
 }
 
-// Unwrap is what the kernel says.
+// Unwrap returns the error of the kernel.
 func (e *Immutable) Unwrap() error { return unix.EPERM }
 
-// Flag is the attribute as chattr(1) writes it.
+// Flag returns the attribute in the notation of chattr(1).
 func (e *Immutable) Flag() string {
 	if e.Append {
 		return "a"
@@ -35,8 +35,8 @@ func (e *Immutable) Flag() string {
 	return "i"
 }
 
-// ExplainPermission returns an Immutable for an EPERM that an attribute of a file, or of the directory that is open as
-// dir, accounts for; any other error as it is.
+// ExplainPermission returns an Immutable for an EPERM that is caused by an attribute of a file, or of its directory,
+// which is open as dir; any other error unchanged.
 func ExplainPermission(err error, dir int, name string) error {
 	var known *Immutable
 	if !errors.Is(err, unix.EPERM) || errors.As(err, &known) {
@@ -51,7 +51,7 @@ func ExplainPermission(err error, dir int, name string) error {
 	return err
 }
 
-// protection is which of the two attributes a file has, as far as its filesystem says so.
+// protection returns the attributes of a file that prevent changes, as far as its filesystem reports them.
 func protection(dir int, name string, flags int) uint64 {
 	var st unix.Statx_t
 	if unix.Statx(dir, name, flags, unix.STATX_BASIC_STATS, &st) != nil {

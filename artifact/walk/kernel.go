@@ -8,7 +8,7 @@ import (
 
 const inRoot = unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS
 
-// maxRaces is how often a path is walked again after a part of it was renamed during the walk.
+// maxRaces is the maximum number of times that a path is walked again after a part of it was renamed during the walk.
 const maxRaces = 64
 
 // asksKernel reports whether openat2(2) works here. A filter may return any error instead (ENOSYS, EPERM), so

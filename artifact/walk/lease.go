@@ -12,10 +12,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Leased is the error for a file that a process keeps others from opening, by a lease (fcntl(2), F_SETLEASE). Its owner
-// may take one at any time. The kernel ends it some time after it was first in the way.
+// Leased is the error for a file that other processes cannot open because of a lease (fcntl(2), F_SETLEASE). The file's
+// owner may take a lease at any time. The kernel breaks it some time after another process tried to open the file.
 type Leased struct {
-	PID int // of the process, 0 where it is not known
+	PID int // of the process with the lease; 0 if unknown
 }
 
 func (e *Leased) Error() string {
@@ -25,10 +25,10 @@ func (e *Leased) Error() string {
 	return fmt.Sprintf("process %d holds a lease on it", e.PID)
 }
 
-// Unwrap is what the kernel says.
+// Unwrap returns the error of the kernel.
 func (e *Leased) Unwrap() error { return unix.EAGAIN }
 
-// Hint says what to do about it.
+// Hint returns a hint to stop the process.
 func (e *Leased) Hint() string {
 	if e.PID == 0 {
 		return "find the process in /proc/locks (LEASE) and stop it, and run again"
@@ -36,15 +36,15 @@ func (e *Leased) Hint() string {
 	return fmt.Sprintf("look at the process (ps -fp %[1]d) and stop it (kill %[1]d), and run again", e.PID)
 }
 
-// patience is how long all that is opened through a root and its copies may wait for leases: a user can take one on
-// each of many files.
+// patience limits the total time that opens through a root and its copies may wait for leases: a user can take a lease
+// on each of many files.
 type patience struct{ spent atomic.Int64 }
 
-// longestLease bounds the time that a root waits for leases, whatever the kernel's own limit is.
+// longestLease is the maximum time that a root waits for leases, even if the kernel's own limit is longer.
 const longestLease = time.Minute
 
-// await opens a file when its lease has ended. again is an open that a lease may refuse, and holder gives the process
-// that holds one, and whether there may be one.
+// await opens a file when its lease has ended. again opens the file, and fails with EAGAIN while there is a lease.
+// holder returns the process with the lease, and whether there may be one.
 func (p *patience) await(err error, again func() (int, error), holder func() (pid int, leased bool)) (int, error) {
 	const pause = 100 * time.Millisecond
 	pid, leased := holder()
@@ -60,7 +60,7 @@ func (p *patience) await(err error, again func() (int, error), holder func() (pi
 	return -1, &Leased{pid}
 }
 
-// leaseTime is how long the kernel lets a lease be in the way, and a little more.
+// leaseTime returns the time after which the kernel breaks a lease, and a little more.
 func leaseTime() time.Duration {
 	text, err := os.ReadFile("/proc/sys/fs/lease-break-time")
 	seconds, wrong := strconv.Atoi(strings.TrimSpace(string(text)))
@@ -70,7 +70,7 @@ func leaseTime() time.Duration {
 	return min(time.Duration(seconds)*time.Second+time.Second, longestLease)
 }
 
-// holder finds who holds a lease on a file that is open as a place. Nothing but a file has one.
+// holder returns the process that has a lease on a file that is open with O_PATH. Only regular files have leases.
 func holder(fd int) (pid int, leased bool) {
 	var st unix.Stat_t
 	if unix.Fstat(fd, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFREG {
@@ -113,7 +113,7 @@ func (r *Root) openFile(dir int, name string) (int, error) {
 	})
 }
 
-// pastLease is openat for a file that a process may hold a lease on.
+// pastLease is like openat for a file on which a process may have a lease.
 func (r *Root) pastLease(p string, flags int) (int, error) {
 	fd, err := r.openat(p, flags)
 	if !errors.Is(err, unix.EAGAIN) || flags&unix.O_PATH != 0 {

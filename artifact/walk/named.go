@@ -12,10 +12,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mostGiven is the length in bytes of the longest file that ReadGiven reads.
+// mostGiven is the maximum size, in bytes, of a file that ReadGiven reads.
 const mostGiven = 64 << 20
 
-// ReadGiven reads a file that a person, a setting or the environment names, which OpenGiven opens.
+// ReadGiven reads a file that a person, a setting or the environment names. It opens the file with OpenGiven.
 func ReadGiven(path string) ([]byte, error) {
 	f, err := OpenGiven(path)
 	if err != nil {
@@ -30,8 +30,8 @@ func ReadGiven(path string) ([]byte, error) {
 }
 
 // OpenGiven opens a file that a person, a setting or the environment names. It does not block: a named pipe, a socket
-// or a device could keep the program waiting, or never end, and is an ErrNoFile. It opens /dev/null, and what the
-// program was started with: /dev/stdin, or the /dev/fd/N of the shell's <(command).
+// or a device could make the program wait, or never end, and is an ErrNoFile. It opens /dev/null, and descriptors that
+// the program has inherited: /dev/stdin, or the /dev/fd/N of the shell's <(command).
 func OpenGiven(path string) (*os.File, error) {
 	if fd := inheritedFD(path); fd >= 0 {
 		own, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 3)
@@ -47,7 +47,7 @@ func OpenGiven(path string) (*os.File, error) {
 	return Regular(f, err)
 }
 
-// inheritedFD returns the number of the file descriptor of this program that a path means, -1 for other paths.
+// inheritedFD returns the number of the file descriptor of this program that a path names; -1 for other paths.
 func inheritedFD(path string) int {
 	path = filepath.Clean(path)
 	if path == "/dev/stdin" {

@@ -11,14 +11,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Renew opens a copy of a regular file that takes its place, where a change of owner, group or mode ends the right of
-// an unprivileged user to write to it: such a user may have the file open and write to it ever after, or have given it
-// other names. The copy has what the user had written by then. A file stays unchanged if an unprivileged user owns it
-// before and after: a program of that user may have it open, and the user answers for its mode.
+// Renew makes a copy of a regular file to replace it, if a change of owner, group or mode removes the right of an
+// unprivileged user to write to the file: such a user may have the file open and continue to write to it, or have given
+// it other names. The copy has the content at the time of the call. A file stays unchanged if an unprivileged user owns
+// it before and after: a program of that user may have it open, and the user is responsible for its mode.
 //
-// file is the file, open as a place, whose name is in the open directory dir, and st describes it; uid and gid are -1
-// for what stays. The caller makes the change on what is returned and hands its error to done, which puts the copy in
-// its place. Where no copy is needed, that is the file itself.
+// file is the file, opened with O_PATH, whose name is in the open directory dir, and st describes it; uid and gid are
+// -1 if they stay unchanged. Renew returns the descriptor of the copy, or file itself if no copy is needed. The caller
+// makes the change on that descriptor and passes its error to done, which renames the copy to name.
 func (r *Root) Renew(dir int, name string, file int, st *unix.Stat_t, uid, gid int, mode uint32) (fd int,
 	done func(error) error, err error) {
 	lost, err := r.loses(file, st, uid, gid, mode)
@@ -50,7 +50,7 @@ func (r *Root) Renew(dir int, name string, file int, st *unix.Stat_t, uid, gid i
 	}, nil
 }
 
-// errExchanged is the error for a name that means another file than a moment ago.
+// errExchanged is the error for a name that was replaced by another file in the meantime.
 var errExchanged = fmt.Errorf("it was exchanged meanwhile: %w", unix.EAGAIN)
 
 // loses reports whether an unprivileged user can write to a regular file before a change, and not after it.
@@ -71,7 +71,7 @@ func (r *Root) loses(fd int, st *unix.Stat_t, uid, gid int, mode uint32) (bool, 
 	return false, err
 }
 
-// fileCopy is a file that is to take the place of another.
+// fileCopy is a copy that will replace a file.
 type fileCopy struct {
 	dir        int
 	file       *os.File
@@ -89,7 +89,7 @@ func newCopy(dir int, name string) (*fileCopy, error) {
 	return &fileCopy{dir: dir, file: os.NewFile(uintptr(fd), temp), temp: temp, name: name}, nil
 }
 
-// done puts the copy in its place, or takes it away where there is an error.
+// done renames the copy to its final name, or removes it after an error.
 func (c *fileCopy) done(err error) error {
 	if err == nil {
 		err = c.file.Sync()
@@ -103,14 +103,14 @@ func (c *fileCopy) done(err error) error {
 	return err
 }
 
-// fillCopy gives a copy what the original has: the content, without what is appended meanwhile, attributes, group and
-// permissions. Access control lists, and what vouches for a program, stay behind.
+// fillCopy copies the content of a file, without bytes that are appended in the meantime, and its attributes, group and
+// permissions. It does not copy access control lists and capabilities.
 func (r *Root) fillCopy(to, from *os.File, st *unix.Stat_t) error {
 	fd := int(to.Fd())
 	if err := DropACL(fd); err != nil {
 		return err
 	}
-	shared := unix.IoctlFileClone(fd, int(from.Fd())) == nil // a filesystem that lets files share blocks needs no copy
+	shared := unix.IoctlFileClone(fd, int(from.Fd())) == nil // with shared blocks, no copy is needed
 	for at := int64(0); at < st.Size && !shared; {
 		start, end := Extent(from, at, st.Size)
 		n, err := io.Copy(io.NewOffsetWriter(to, start), io.NewSectionReader(from, start, end-start))
@@ -118,7 +118,7 @@ func (r *Root) fillCopy(to, from *os.File, st *unix.Stat_t) error {
 			return err
 		}
 		if at = end; n < end-start {
-			break // it was cut meanwhile
+			break // it was truncated in the meantime
 		}
 	}
 	if err := to.Truncate(st.Size); err != nil {
@@ -135,7 +135,8 @@ func (r *Root) fillCopy(to, from *os.File, st *unix.Stat_t) error {
 	return unix.Fchmod(fd, st.Mode&0o777)
 }
 
-// copyAttributes copies labels and what users noted. One that the filesystem does not keep is left out.
+// copyAttributes copies SELinux labels and the attributes of users. An attribute that the filesystem does not support
+// is left out.
 func copyAttributes(to, from int) {
 	names := make([]byte, 64<<10)
 	n, err := unix.Flistxattr(from, names)

@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Following returns a root like r that follows every link. It shares the directory of r, so it must not be used after
-// r is closed.
+// Following returns a root like r that follows every link. It shares the directory of r, so it must not be used after r
+// is closed.
 func (r *Root) Following() *Root {
 	other := r.unanchored()
 	other.safe = false
@@ -30,9 +30,9 @@ func (r *Root) As(uid uint32) *Root {
 // Safe reports whether the root refuses unsafe steps.
 func (r *Root) Safe() bool { return r.safe }
 
-// OwnName refuses, in a safe root, a name in an open directory that a user may have given to a file of another user: a
-// file with several names that a user who controls the directory does not own. st describes the file, and asked is its
-// path in the error. Directories have only one name.
+// OwnName returns an error, in a safe root, for a name in an open directory that a user may have given to a file of
+// another user: a file with several names that a user who controls the directory does not own. st describes the file,
+// and asked is its path in the error. Directories have only one name.
 func (r *Root) OwnName(dir int, asked string, st *unix.Stat_t) error {
 	if !r.safe || st.Mode&unix.S_IFMT == unix.S_IFDIR || st.Nlink < 2 {
 		return nil
@@ -74,14 +74,14 @@ func (r *Root) Fixed(p string) bool {
 	return true
 }
 
-// debt is a link whose target is still to be checked.
+// debt is a link whose target must still be checked.
 type debt struct {
-	left int // how many names remain when the link is resolved
+	left int // number of names that remain when the link is resolved
 	link string
 	by   []controller
 }
 
-// openSafely opens a path and refuses unsafe steps. If the kernel finds no link, there is nothing to refuse.
+// openSafely opens a path and refuses unsafe steps. If the kernel finds no link, no step is unsafe.
 func (r *Root) openSafely(p string, flags int) (int, error) {
 	if !r.kernel {
 		return r.openChecked(p, flags)
@@ -98,7 +98,7 @@ func (r *Root) openSafely(p string, flags int) (int, error) {
 	return r.openChecked(p, flags)
 }
 
-// openPlain lets the kernel open a path without links, and reports whether the opened file may have several names. A
+// openPlain opens a path without links with openat2(2), and reports whether the opened file may have several names. A
 // file is opened in two steps, since counting its names needs its directory.
 func (r *Root) openPlain(p string, flags int) (fd int, several bool, err error) {
 	way, name, err := Split(p)
@@ -122,14 +122,14 @@ func (r *Root) openPlain(p string, flags int) (fd int, several bool, err error) 
 	return fd, err != nil || st.Mode&unix.S_IFMT != unix.S_IFDIR && st.Nlink > 1, nil
 }
 
-// StatNames is fstat(2) of a file that was opened by a name in a directory, except that a file which has lost that
+// StatNames is like fstat(2) of a file that was opened by a name in a directory, except that a file which has lost that
 // name, or is losing it, is reported to have two names. A user can give a file of another user a name, and remove the
 // name between the moment when it is opened and the moment when its names are counted.
 //
-// A descriptor knows by which name it was opened, and whether that name is gone. But the kernel decrements the count
-// before it removes the name, and keeps the directory locked meanwhile. So the names are counted first; then reading
-// the directory waits for the lock; and then the name is checked. A file that was moved to another directory
-// is reported to have two names as well.
+// The kernel stores for a descriptor the name by which it was opened, and whether that name is gone. But it decrements
+// the count before it removes the name, and keeps the directory locked in the meantime. So the names are counted first;
+// then reading the directory waits for the lock; and then the name is checked. A file that was moved to another
+// directory is reported to have two names as well.
 func StatNames(dir int, name string, fd int, st *unix.Stat_t) error {
 	if err := unix.Fstat(fd, st); err != nil || st.Mode&unix.S_IFMT == unix.S_IFDIR || st.Nlink != 1 {
 		return err
@@ -246,7 +246,7 @@ func (w *walker) arrived(fd int) error {
 	return ownName(w.asked, w.asked, &st, by)
 }
 
-// ownName refuses a file with several names that a user who controls its directory does not own.
+// ownName returns an error for a file with several names that a user who controls its directory does not own.
 func ownName(asked, component string, st *unix.Stat_t, by []controller) error {
 	if st.Mode&unix.S_IFMT == unix.S_IFDIR || st.Nlink < 2 {
 		return nil

@@ -7,10 +7,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Sole refuses, in a safe root, a file or directory if an unprivileged user controls any part of it: the way to it, or
-// a file, directory or link in it, or the target of such a link. A program that reads its configuration, or the names
-// of other programs, from such a place must not run as root. The way is also checked if the path leads to nothing yet;
-// the error is then fs.ErrNotExist if the way is safe.
+// Sole returns an error, in a safe root, for a file or directory if an unprivileged user controls any part of it: the
+// way to it, or a file, directory or link in it, or the target of such a link. A program that reads its configuration,
+// or the names of other programs, from such a place must not run as root. The way is also checked if the path does not
+// exist yet; the error is then fs.ErrNotExist if the way is safe.
 func (r *Root) Sole(p string) error {
 	if !r.safe {
 		return nil
@@ -25,9 +25,9 @@ func (r *Root) Sole(p string) error {
 	return soleTree{root: r, asked: p, seen: map[[2]uint64]bool{}}.opened(fd, p)
 }
 
-// Shared lists what Sole would refuse, up to a number of parts: only the way to the path if that is unsafe, otherwise
-// each part of the tree that an unprivileged user controls. A path that leads to nothing, on a safe way, is
-// fs.ErrNotExist.
+// Shared returns the errors of Sole for up to most parts: only that of the way to the path if the way is unsafe,
+// otherwise that of each part of the tree that an unprivileged user controls. If the path does not exist and the way is
+// safe, the error is fs.ErrNotExist.
 func (r *Root) Shared(p string, most int) ([]*UnsafeError, error) {
 	var unsafe *UnsafeError
 	if err := r.ByName(p); errors.As(err, &unsafe) {
@@ -49,8 +49,8 @@ func (r *Root) Shared(p string, most int) ([]*UnsafeError, error) {
 	return found, nil
 }
 
-// Sole refuses, in a safe root, a name itself if an unprivileged user controls it. It checks neither the way to the
-// name nor the content of a directory, and follows no links.
+// Sole returns an error, in a safe root, for a name itself if an unprivileged user controls it. It checks neither the
+// way to the name nor the content of a directory, and follows no links.
 func (d *Dir) Sole(name string) error {
 	if !d.root.safe {
 		return nil
@@ -147,8 +147,9 @@ func (s soleTree) opened(fd int, full string) error {
 	return s.entry(fd, full, &st)
 }
 
-// entry refuses a file or directory that an unprivileged user owns or may write to, and a directory in which new names
-// would be writable for such a user. The sticky bit does not matter, since it does not prevent new names.
+// entry returns an error for a file or directory that an unprivileged user owns or may write to, and for a directory in
+// which new names would be writable for such a user. The sticky bit does not matter, since it does not prevent new
+// names.
 func (s soleTree) entry(fd int, full string, st *unix.Stat_t) error {
 	var by []controller
 	if s.root.unprivileged(st.Uid) {

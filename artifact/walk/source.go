@@ -9,23 +9,23 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Trust is which users may control a file whose content is used.
+// Trust selects the users who may control a file whose content is used.
 type Trust struct {
-	Tops []string   // directories whose controllers are trusted for files in them, whatever path leads to the file
-	To   *Recipient // what the content is for; users who can change that anyway are trusted; nil for nothing
+	Tops []string   // directories whose controllers are trusted for files in them, by any path
+	To   *Recipient // destination of the content, whose controllers are trusted; nil for none
 }
 
-// Recipient is what the content of a file is for.
+// Recipient is the destination of the content of a file.
 type Recipient struct {
 	Path string // a file or directory, which need not exist yet; "" for none
-	UID  int    // its future owner, or the user it is run as; -1 for the present owner, 0 for root alone
+	UID  int    // its future owner, or the user that runs it; -1 for the present owner, 0 for only root
 	What string // its description; if "", Path is used
 }
 
 func (t *Recipient) what() string { return cmp.Or(t.What, t.Path, "what root reads") }
 
-// Source refuses a file that an unprivileged user can change or replace, by any part of the way to it, including links,
-// unless that user is trusted. It checks this whether or not the root is safe.
+// Source returns an error for a file that an unprivileged user can change or replace, by any part of the way to it,
+// including links, unless that user is trusted. It checks this even if the root is not safe.
 func (r *Root) Source(p string, trust Trust) error {
 	by, trusted, err := r.against(p, trust, false, (*walker).collectAll)
 	if err != nil {
@@ -34,8 +34,8 @@ func (r *Root) Source(p string, trust Trust) error {
 	return refuseSource(p, by, trusted, trust.To)
 }
 
-// SourceLink is Source for a link itself, whose text is used: its owner and the way to it count, and what it leads to
-// does not.
+// SourceLink is like Source for a link itself, whose text is used: its owner and the way to it are checked, and its
+// target is not.
 func (r *Root) SourceLink(p string, trust Trust) error {
 	by, trusted, err := r.against(p, trust, false, (*walker).collectLink)
 	if err != nil {
@@ -44,8 +44,8 @@ func (r *Root) SourceLink(p string, trust Trust) error {
 	return refuseSource(p, by, trusted, trust.To)
 }
 
-// against returns the parties that control a path, and the trusted ones; the latter always, or only if there are the
-// former.
+// against returns the parties that control a path, and the trusted parties. The trusted ones are only determined if
+// there are others, or if always is set.
 func (r *Root) against(p string, trust Trust, always bool, collect func(*walker) error) (by, trusted []controller,
 	err error) {
 	var way []fileID
@@ -62,7 +62,8 @@ func (r *Root) against(p string, trust Trust, always bool, collect func(*walker)
 	return by, trusted, err
 }
 
-// SourceTree is Source for a directory with everything in it, or a file. The targets of links in it are not checked.
+// SourceTree is like Source for a directory with everything in it, or a file. The targets of links in it are not
+// checked.
 func (r *Root) SourceTree(p string, trust Trust) error {
 	by, trusted, err := r.against(p, trust, true, (*walker).collectAll)
 	if err != nil {
@@ -227,7 +228,7 @@ func (w *walker) collectAll() error {
 	return w.atLast(func(fd int, st *unix.Stat_t) error { return w.collectOne(fd, st) })
 }
 
-// collectLink gives the parties of the directories on the way to a link, and its owner.
+// collectLink collects the parties of the directories on the way to a link, and its owner.
 func (w *walker) collectLink() error {
 	if err := w.walk(false); err != nil {
 		return err

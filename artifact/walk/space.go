@@ -6,19 +6,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// noLimit stands for what a filesystem without a size, or without a limit of files, has left. Sums of two do not
+// noLimit represents the free space of a filesystem without a size, or without a limit of files. Sums of two do not
 // overflow.
 const noLimit = 1 << 61
 
-// Space is what a filesystem has left.
+// Space is the free space of a filesystem.
 type Space struct {
-	Bytes      int64 // those included that are reserved for root
+	Bytes      int64 // including those reserved for root
 	Unreserved int64 // bytes that every user can write
 	Files      int64 // inodes
 	ReadOnly   bool
 }
 
-// SpaceAt returns what the filesystem of a path has left.
+// SpaceAt returns the free space of the filesystem of a path.
 func SpaceAt(path string) (Space, error) {
 	var st unix.Statfs_t
 	if err := Retry(func() error { return unix.Statfs(path, &st) }); err != nil {
@@ -27,7 +27,7 @@ func SpaceAt(path string) (Space, error) {
 	return spaceOf(&st), nil
 }
 
-// SpaceFor returns what the filesystem of an open file has left.
+// SpaceFor returns the free space of the filesystem of an open file.
 func SpaceFor(file *os.File) (Space, error) {
 	var st unix.Statfs_t
 	// Before Linux 3.6, fstatfs(2) failed for descriptors opened with O_PATH.
@@ -45,7 +45,7 @@ func (s Space) For(uid int) int64 {
 	return s.Unreserved
 }
 
-// spaceOf counts as df(1) does: in blocks of f_frsize, which f_bsize, the size that is best for transfers, may exceed.
+// spaceOf counts like df(1): in blocks of f_frsize. f_bsize, the best size for transfers, may be larger.
 func spaceOf(st *unix.Statfs_t) Space {
 	s := Space{Bytes: noLimit, Unreserved: noLimit, Files: noLimit, ReadOnly: st.Flags&unix.ST_RDONLY != 0}
 	if st.Blocks > 0 {

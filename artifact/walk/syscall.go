@@ -17,7 +17,7 @@ func Retry(call func() error) error {
 	}
 }
 
-// RetryOpen is Retry for a call that returns a descriptor.
+// RetryOpen is like Retry for a call that returns a descriptor.
 func RetryOpen(call func() (int, error)) (fd int, err error) {
 	err = Retry(func() error { fd, err = call(); return err })
 	return fd, err

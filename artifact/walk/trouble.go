@@ -9,8 +9,8 @@ import (
 )
 
 // Trouble collects errors that mean that the machine is at fault: a failing disk (EIO), no more open files (EMFILE,
-// ENFILE), no memory (ENOMEM). Such an error says nothing about the file that was looked for, so code that treats every
-// error as an answer, like `err == nil`, is wrong about it. A path that a safe root refuses (UnsafeError) is collected
+// ENFILE), no memory (ENOMEM). Such an error says nothing about the file itself, so code that treats every error as
+// "does not exist", like `err == nil`, is wrong about it. A path that a safe root refuses (UnsafeError) is collected
 // for the same reason. The caller of such code checks the Trouble afterwards. A nil Trouble collects nothing. It is
 // safe for concurrent use.
 type Trouble struct {

@@ -7,26 +7,26 @@ import (
 	"strings"
 )
 
-// UnsafeError refuses a step that an unprivileged user could have prepared: a link leads to something that does not
-// belong to the user who owns the link, or who could replace it by writing to a directory on the way.
-// Root and the program's own user are privileged. In a sticky directory only owners can replace names. If a directory
-// is writable for a group, or for all users, its writers must be able to write to the link's target by the same right,
-// or own it. A group counts whether or not it has members: see groupOf.
+// UnsafeError is the error for a step that an unprivileged user could have prepared: a link whose target does not
+// belong to the user who owns the link, or who could replace it by writing to a directory on the way. Root and the
+// program's own user are privileged. In a sticky directory only owners can replace names. If a directory is writable
+// for a group, or for all users, its writers must be able to write to the link's target by the same right, or own it. A
+// group counts whether or not it has members: see groupOf.
 //
 // A file (or link, device, pipe, socket) with several names in such a directory that does not belong to that user is
 // refused in the same way, since the user may have given it that name.
 type UnsafeError struct {
 	Path      string // the path that was to be opened
 	Component string // the link, or the file with several names
-	By        string // who controls it: "user 1000", "group 50", "any user"
+	By        string // party that controls it: "user 1000", "group 50", "any user"
 	Owner     int    // the owner of the target
-	OwnerName string // the owner's name, "" if it is not known
-	Raised    bool   // a file was to get setuid or setgid bits: see MayRaise
-	Program   bool   // a program was to get the path: see ByName
-	Tree      bool   // a program was to run on a tree with this part: see Sole
-	Runner    string // the name of the user who was to run that program; "" for root
-	Source    bool   // its content was to be trusted: see Root.Source
-	Into      string // what the content was for; "" for instructions to root
+	OwnerName string // the owner's name, "" if unknown
+	Raised    bool   // a file was about to get setuid or setgid bits: see MayRaise
+	Program   bool   // a program was about to get the path: see ByName
+	Tree      bool   // a program was about to run on a tree with this part: see Sole
+	Runner    string // the name of the user who would have run that program; "" for root
+	Source    bool   // its content was about to be used: see Root.Source
+	Into      string // destination of the content; "" for instructions to root
 }
 
 func (e *UnsafeError) Error() string {
@@ -65,7 +65,7 @@ func (e *UnsafeError) Named(user, group func(id int) string) *UnsafeError {
 	return &named
 }
 
-// Hint returns what to do.
+// Hint returns a remedy.
 func (e *UnsafeError) Hint() string {
 	if e.Raised {
 		return "remove it, and have such programs made in a directory where root alone may write"
@@ -86,9 +86,9 @@ func (e *UnsafeError) Hint() string {
 	return fmt.Sprintf("look at %s with ls -l: remove it, or make what it leads to belong to %s", e.Component, e.By)
 }
 
-// CopyHint says how a tree that other users could write to comes to belong to the user who runs programs in it, "" for
-// root: as a copy. A recursive chown would give that user what another one put there a moment ago, and leave files to
-// those who have them open.
+// CopyHint returns a hint to copy a tree that other users could write to, so that it belongs to the user who runs
+// programs in it, "" for root. A recursive chown would not be safe: it would also give that user files that another
+// user has just put there, and other users could still write to files that they have open.
 func CopyHint(path, user string) string {
 	as := ""
 	if user != "" && user != "root" {

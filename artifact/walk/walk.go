@@ -58,10 +58,10 @@ type Root struct {
 	trusted  int  // another trusted user, or 0: see As
 	members  func(gid uint32) (uids []uint32, known bool)
 	anchors  []*anchor // see Anchored
-	top      fileID    // the directory that stands for "/" to the program, of which this root may be a part
+	top      fileID    // the directory that is "/" for the program; this root may be a part of it
 	base     string    // the name of that directory on the machine
 	patience *patience
-	collect  func([]controller) // takes those who control a link that is followed: see Source; nil refuses them
+	collect  func([]controller) // called with the controllers of a link that is followed: see Source; nil refuses them
 }
 
 // Open opens a root. The caller must close it.
@@ -125,7 +125,7 @@ func (r *Root) openat(path string, flags int) (fd int, err error) {
 	return r.openChecked(path, flags)
 }
 
-// OpenFile is Openat with an *os.File as the result; errors contain the path.
+// OpenFile is like Openat with an *os.File as the result; errors contain the path.
 func (r *Root) OpenFile(path string, flags int) (*os.File, error) {
 	fd, err := r.Openat(path, flags)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxHops is how many links are followed in one path, as in the kernel.
+// maxHops is the maximum number of links that are followed in one path, as in the kernel.
 const maxHops = 40
 
 // rest returns the path of the walk so far, with the remaining names.
@@ -128,7 +128,7 @@ func (w *walker) dots(name string) error {
 		w.back(max(1, len(w.way)-1))
 	}
 	if len(w.todo) == 0 {
-		return nil // the caller checks what it opens at the end
+		return nil // the caller checks the opened file at the end
 	}
 	return w.settle(w.here().fd)
 }

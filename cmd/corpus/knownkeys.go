@@ -25,8 +25,8 @@ import (
 // again at once. A key that another person has forgotten stays valid here for up to this time.
 const keysCount = 10 * time.Minute
 
-// knownKeys are the host keys that earlier commands of this user have read. With them, reading the fleet need not list
-// the keys each time.
+// knownKeys are the host keys that earlier commands of this user have read. With them, the keys need not be listed for
+// each view of the fleet.
 type knownKeys struct {
 	file string // "" if this user has no cache
 	At   time.Time
