@@ -18,11 +18,11 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// Source says where facts are found. The zero Source is the machine the program runs on.
+// Source selects the sources of facts. The zero Source is the machine on which the program runs.
 type Source struct {
-	// Root is the tree that a run changes, "" for the machine itself. Where it has an os-release
-	// of its own, what belongs to the distribution is read there: formulas choose package names
-	// and paths by it. Everything else is always the machine's.
+	// Root is the tree that a run changes, "" for the machine itself. If it has its own os-release, the facts about the
+	// distribution are read there: formulas choose package names and paths by them. All other facts are always those of
+	// the machine.
 	Root string
 	// Machine is a tree to read in place of the machine's own /proc, /sys, /run and /etc.
 	Machine string
@@ -30,11 +30,11 @@ type Source struct {
 	ID string
 	// Getenv looks up the environment; nil means os.Getenv.
 	Getenv func(string) string
-	// Interfaces lists the network interfaces; nil asks the kernel.
+	// Interfaces lists the network interfaces; nil reads them from the kernel.
 	Interfaces func() ([]Interface, error)
-	// Resolver asks name servers; nil means net.DefaultResolver.
+	// Resolver queries name servers; nil means net.DefaultResolver.
 	Resolver Resolver
-	// Patience bounds every question to a name server; 0 means half a second.
+	// Patience limits the time of each query to a name server; 0 means half a second.
 	Patience time.Duration
 }
 
@@ -51,10 +51,10 @@ type Facts struct {
 	later map[string]func(context.Context) any
 }
 
-// Map returns the facts that are known at once. The caller may change it.
+// Map returns the facts that need no name server. The caller may change it.
 func (f *Facts) Map() *value.Map { return value.Copy(f.known).(*value.Map) }
 
-// Later names the facts that need a name server, which Map leaves out.
+// Later returns the names of the facts that need a name server, which Map leaves out.
 func (f *Facts) Later() []string { return slices.Sorted(maps.Keys(f.later)) }
 
 // All returns every fact. The mapping computes those of Later when they are first read, which may be
@@ -73,16 +73,16 @@ func (f *Facts) All(ctx context.Context) *value.Map {
 type collector struct {
 	Source
 	machine tree // the running machine
-	system  tree // the tree whose distribution counts
+	system  tree // the tree of the distribution
 	facts   *value.Map
 	trouble *walk.Trouble
 }
 
-// Collect gathers the core grains. What does not exist or may not be read is left out. An error of the machine, such as
-// EIO or EMFILE, is returned: the facts would be wrong.
+// Collect gathers the core grains. Facts whose sources do not exist or may not be read are left out. An error of the
+// machine, such as EIO or EMFILE, is returned: the facts would be wrong.
 //
-// The one thing it may wait for is the domain of a host whose hostname has none: /etc/hosts is
-// looked at first, and only a host that is not in there asks its name server, for Patience at most.
+// Collect may only have to wait for the domain of a host whose hostname has none: if the host is not in /etc/hosts, it
+// queries the name server, for up to Patience.
 func Collect(ctx context.Context, s Source) (*Facts, error) {
 	c := s.collector()
 	c.kernel()
@@ -148,7 +148,7 @@ func (c *collector) pretend() {
 	id := cmp.Or(c.ID, c.fullName())
 	sum := sha256.Sum256([]byte(id))
 	c.set("id", id)
-	// A number that MySQL takes for its server id: the hash of the id modulo 2 to the 31st.
+	// MySQL uses this number as its server ID: the hash of the ID modulo 2 to the 31st.
 	c.set("server_id", int(binary.BigEndian.Uint32(sum[28:])&0x7fffffff))
 }
 

@@ -10,26 +10,26 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// DefaultConvention is how hostnames are built unless the configuration says otherwise.
+// DefaultConvention is the template of hostnames unless the configuration sets another.
 const DefaultConvention = "{service}-{instance}-{region}-{node}"
 
-// Introduction is the command by which hints have a person say who a host is.
+// Introduction is the command in hints with which a person sets the identity of a host.
 const Introduction = "corpus-agent deploy SERVICE INSTANCE"
 
 // maxHostname limits how much of a name is examined; a DNS name is not longer.
 const maxHostname = 253
 
-// A part is one piece of a hostname.
+// A part is one component of a hostname.
 type part struct {
 	name    string
 	pattern string
-	rule    string // what the pattern demands, for people
+	rule    string // rule of the pattern, for people
 	example string
 }
 
-// Only a service may hold dashes, so a hostname can be read from its end in one way only. Instance
-// and region start with a letter and a region ends in a digit: in ip-10-0-0-12, the name a cloud
-// gives by itself, 10 is not an instance and 0 is not a region.
+// Only a service may contain dashes, so that a hostname can be split from its end in only one way. Instance and region
+// start with a letter and a region ends in a digit: in ip-10-0-0-12, a name that a cloud chooses, 10 is not an instance
+// and 0 is not a region.
 var parts = []part{
 	{"service", `[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?`, "a service holds letters, digits and inner dashes", "myapp"},
 	{"instance", `[A-Za-z][A-Za-z0-9]*`, "an instance starts with a letter", "testing"},
@@ -37,12 +37,12 @@ var parts = []part{
 	{"node", `[A-Za-z0-9]+`, "a node holds letters and digits", "898900"},
 }
 
-// Convention is how a hostname is built from an identity. The zero Convention is the default
-// one. A Convention is made by NewConvention and never changes.
+// Convention is a template or a regular expression of hostnames. The zero Convention is the default. A Convention is
+// made by NewConvention and never changes.
 type Convention struct {
-	form, example           string         // as the operator wrote it; a regular expression has no example
+	form, example           string         // as in the configuration; a regular expression has no example
 	groupForm, groupExample string         // the same for auto scaling groups
-	host, group             *regexp.Regexp // what short hostnames and names of groups match
+	host, group             *regexp.Regexp // patterns of short hostnames and of names of groups
 	loose                   *regexp.Regexp // hostnames with the right number of parts; nil for a regular expression
 }
 
@@ -56,10 +56,9 @@ func mustTemplate(form string) Convention {
 	return c
 }
 
-// NewConvention reads a convention: a template such as {service}-{instance}-{region}-{node}, or a
-// regular expression with named groups of these names, (?P<service>...) or (?<service>...). Service
-// and instance are mandatory. The expression has to match the whole short hostname. An empty form
-// is the default convention.
+// NewConvention parses a convention: a template such as {service}-{instance}-{region}-{node}, or a regular expression
+// with named groups of these names, (?P<service>...) or (?<service>...). Service and instance are mandatory. The
+// expression has to match the whole short hostname. An empty form is the default convention.
 func NewConvention(form string) (Convention, error) {
 	from := fromTemplate
 	switch {
@@ -98,7 +97,7 @@ func fromRegexp(form string) (Convention, error) {
 	}
 	return Convention{
 		form: form, host: re,
-		// A regular expression cannot be read without its node, so groups follow the default.
+		// A regular expression cannot be used without its node, so groups follow the default.
 		groupForm: standard().groupForm, groupExample: standard().groupExample, group: standard().group,
 	}, nil
 }
@@ -141,9 +140,9 @@ func partNames() []string {
 type MismatchError struct {
 	Kind    string // hostname or auto scaling group
 	Name    string
-	Form    string // the form that was expected
+	Form    string // the expected form
 	Example string // a name of that form; may be empty
-	Reason  string // which part is wrong; empty if that is not known
+	Reason  string // the invalid part; empty if unknown
 }
 
 func (e *MismatchError) Error() string {
@@ -165,8 +164,8 @@ func clip(name string) string {
 	return name
 }
 
-// Parse reads the identity off a hostname, with or without a domain. A hostname that was not built
-// by the convention is a *MismatchError with a hint.
+// Parse returns the identity in a hostname, with or without a domain. If the hostname does not follow the convention,
+// the error is a *MismatchError with a hint.
 func Parse(hostname string, c Convention) (Identity, error) {
 	c = c.orStandard()
 	short, domain := splitHost(hostname)
@@ -180,8 +179,8 @@ func Parse(hostname string, c Convention) (Identity, error) {
 	return id, nil
 }
 
-// ParseGroup reads service, instance and region off the name of an auto scaling group, which is a
-// hostname of the convention without its node. A name that does not conform is a *MismatchError.
+// ParseGroup returns service, instance and region in the name of an auto scaling group, which is a hostname of the
+// convention without its node. If the name does not follow the convention, the error is a *MismatchError.
 func ParseGroup(name string, c Convention) (Identity, error) {
 	c = c.orStandard()
 	id, ok := read(c.group, name)
@@ -193,8 +192,7 @@ func ParseGroup(name string, c Convention) (Identity, error) {
 	return id, nil
 }
 
-// reason returns which part of a hostname breaks its rule, or "" if the parts cannot be
-// distinguished.
+// reason returns a text with the part of a hostname that violates its rule, or "" if the parts cannot be distinguished.
 func (c Convention) reason(short string) string {
 	if c.loose == nil || len(short) > maxHostname {
 		return ""

@@ -12,33 +12,33 @@ import (
 // Local is the region of a host for which no source gives one.
 const Local = "local"
 
-// Request has everything that may determine who a host is. Empty parts are unknown.
+// Request has everything that may determine the identity of a host. Empty parts are unknown.
 type Request struct {
 	Hostname   string
 	Convention Convention
-	// Given comes from the command line of this run. It names a host whose hostname does not follow
-	// the convention, and must not contradict one that does.
+	// Given comes from the command line of this run. It sets the identity of a host whose hostname does not follow the
+	// convention, and must not contradict a hostname that does.
 	Given Identity
-	// Configured comes from the configuration or was given to an earlier run. Given and a hostname
-	// that conforms win over it. It may contradict the hostname: the host may have been renamed since.
+	// Configured comes from the configuration or was given to an earlier run. Given and a hostname that follows the
+	// convention take precedence over it. It may contradict the hostname: the host may have been renamed since.
 	Configured Identity
-	// Cloud asks the metadata service; nil means that there is none. Decide asks it last, and never
-	// on a host whose hostname follows the convention.
+	// Cloud is the metadata service; nil if there is none. Decide queries it last, and never on a host whose hostname
+	// follows the convention.
 	Cloud Cloud
-	// OnCloud says that this host certainly runs there. Decide then asks for region and node if they
-	// were not given, even though service and instance were.
+	// OnCloud is set if this host certainly runs in the cloud. Decide then queries region and node if they were not
+	// given, even if service and instance were.
 	OnCloud bool
 }
 
 // Cloud is a cloud's metadata service for this host.
 type Cloud interface {
-	// Place returns the region in the form hostnames have, such as useast1, and the node.
+	// Place returns the region in the form of hostnames, such as useast1, and the node.
 	Place(ctx context.Context) (region, node string, err error)
 	// Group returns the name of the auto scaling group that started this host.
 	Group(ctx context.Context) (string, error)
 }
 
-// Origin is where an identity was found.
+// Origin is the source of an identity.
 type Origin string
 
 // The origins, in the order in which they are tried.
@@ -49,22 +49,22 @@ const (
 	FromCloud    Origin = "instance metadata"
 )
 
-// ConflictError says that an identity was given that contradicts the hostname. Only a person can
-// decide which of the two is wrong.
+// ConflictError is the error for a given identity that contradicts the hostname. Only a person can decide which of the
+// two is wrong.
 type ConflictError struct {
 	Hostname string
 	Part     string // service, instance, region or node
 	Given    string
-	Named    string // what the hostname says
+	Named    string // part in the hostname
 }
 
 func (e *ConflictError) Error() string {
 	return fmt.Sprintf("the %s was given as %q, but hostname %s says %q", e.Part, e.Given, e.Hostname, e.Named)
 }
 
-// Decide says who this host is: by its hostname where that follows the convention; else by what was
-// given or configured; else by its auto scaling group. When none of them says, it fails with a
-// *MismatchError about the hostname. What was given against a conforming hostname is a
+// Decide determines the identity of a host: from its hostname if that follows the convention; otherwise from the given
+// or configured identity, or else from its auto scaling group. If there is none, the error is a *MismatchError about
+// the hostname. If the given identity contradicts a hostname that follows the convention, the error is a
 // *ConflictError.
 func Decide(ctx context.Context, r Request) (Identity, Origin, error) {
 	if err := r.Check(); err != nil {
@@ -91,8 +91,8 @@ func Decide(ctx context.Context, r Request) (Identity, Origin, error) {
 	return r.complete(id), FromCloud, nil
 }
 
-// Check reports names that cannot be part of an identity, and a service that was given without an instance or an
-// instance without a service. It asks neither the hostname nor the cloud.
+// Check returns an error for names that cannot be part of an identity, and for a service without an instance or an
+// instance without a service. It reads neither the hostname nor the cloud's metadata.
 func (r Request) Check() error {
 	for _, who := range []struct {
 		where string
@@ -128,8 +128,8 @@ func (r Request) conflict(id Identity) error {
 	return nil
 }
 
-// placed takes service and instance from who and, on a cloud, asks for region and node unless they
-// were given. If the metadata service does not answer, the host gets what a host without one gets.
+// placed returns the service and instance of who. On a cloud, it queries region and node unless they were given. If the
+// metadata service does not answer, the host gets the same values as without one.
 func (r Request) placed(ctx context.Context, who Identity) Identity {
 	id := r.fill(Identity{Service: who.Service, Instance: who.Instance})
 	if r.Cloud != nil && r.OnCloud && (id.Region == "" || id.Node == "") {
@@ -164,7 +164,7 @@ func (r Request) fill(id Identity) Identity {
 	return id
 }
 
-// complete gives every part a value.
+// complete sets every missing part to a default.
 func (r Request) complete(id Identity) Identity {
 	id = r.fill(id)
 	short, domain := splitHost(r.Hostname)

@@ -12,8 +12,8 @@ import (
 
 // A distro is the description of a distribution by its files. Salt determines these facts in steps that grew over the
 // years, with exceptions for files that once were wrong. Formulas compare the results, so the same steps are followed
-// here. Only the family of a distribution that Salt does not know is better here: it is that of the distribution from
-// which it says it derives.
+// here. Only the family of a distribution that Salt does not know is better here: it is the family of the distribution
+// from which it is derived according to os-release.
 type distro struct {
 	os, family, fullName string
 	release, codename    string
@@ -42,7 +42,7 @@ func (c *collector) distribution() {
 	c.set("transactional", c.system.program("transactional-update"))
 }
 
-// distro puts the release files together.
+// distro combines the release files.
 func (t tree) distro() distro {
 	release := t.osRelease()
 	if release == nil {
@@ -55,7 +55,7 @@ func (t tree) distro() distro {
 	}
 	switch {
 	case strings.HasPrefix(strings.ToLower(d.lsb["lsb_distrib_description"]), "antergos"):
-		d.fullName = "Antergos Linux" // its lsb-release says Arch
+		d.fullName = "Antergos Linux" // its lsb-release has the name Arch
 	case d.lsb["lsb_distrib_id"] == "":
 		d.fromOSRelease(release)
 	}
@@ -81,7 +81,7 @@ func (d *distro) fromOSRelease(release map[string]string) {
 	}
 }
 
-// fromSUSE sets what the distributions of SUSE have other names for.
+// fromSUSE sets the facts that are in other fields of os-release on distributions of SUSE.
 func (d *distro) fromSUSE(release map[string]string) {
 	vendor, version := cpe(release["CPE_NAME"])
 	if vendor == "suse" || vendor == "opensuse" {
@@ -131,8 +131,8 @@ func (d *distro) setCodename(t tree, release map[string]string) {
 	}
 }
 
-// release sets what is derived from the version: its parts, the first of them, and the fingerprint
-// that formulas look up in their tables.
+// release sets the facts that are derived from the version: its parts, the first of them, and the name with the
+// version, which formulas look up in their tables.
 func (c *collector) release(d distro) {
 	var info value.Tuple
 	for part := range strings.SplitSeq(d.release, ".") {
@@ -167,8 +167,8 @@ var debianArch = sync.OnceValue(func() map[string]string {
 	}
 })
 
-// osArch is the architecture packages are built for. dpkg writes it down only once a foreign one was
-// added; its own comes first.
+// osArch returns the architecture of packages. dpkg records it only after a foreign architecture was added; its own
+// comes first.
 func (c *collector) osArch(family string) string {
 	machine := c.text("cpuarch")
 	if family != "Debian" {

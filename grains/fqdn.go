@@ -9,8 +9,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// hostname is the name that identity is read from: the machine's, or that of the tree that stands
-// in for it.
+// hostname returns the name from which the identity is parsed: the machine's, or that of the tree that is read in its
+// place.
 func (c *collector) hostname() string {
 	if name := c.machine.line("proc/sys/kernel/hostname"); name != "" || c.Machine != "" {
 		return name
@@ -31,8 +31,8 @@ func (c *collector) names(ctx context.Context) {
 	c.set("domain", domain)
 }
 
-// fqdn is the canonical name that the resolver has for the hostname. A hostname with a domain is
-// used as it is, so that most hosts ask no name server.
+// fqdn returns the canonical name of the hostname according to the resolver. A hostname with a domain is returned
+// unchanged, so that most hosts query no name server.
 func (c *collector) fqdn(ctx context.Context, hostname string) string {
 	if hostname == "" {
 		return "localhost.localdomain"
@@ -66,8 +66,8 @@ func canonical(hosts, name string) string {
 	return ""
 }
 
-// addresses are those the resolver has for the full name. A host without addresses of a family is
-// not asked about.
+// addresses returns the addresses of the full name according to the resolver. If the host has no address of the family,
+// it does not query the resolver.
 func (c *collector) addresses(ctx context.Context, network, fqdn string) *value.List {
 	own, _ := c.facts.Value(strings.Replace(network, "ip", "ipv", 1)).(*value.List)
 	found := value.NewList()
@@ -83,7 +83,7 @@ func (c *collector) addresses(ctx context.Context, network, fqdn string) *value.
 	return addrList(addrs)
 }
 
-// dns is the resolver's configuration, with the keys Salt gives it.
+// dns sets the resolver's configuration, with Salt's keys.
 func (c *collector) dns() {
 	file := "etc/resolv.conf"
 	if c.machine.exists("run/systemd/resolve/resolv.conf") {

@@ -18,7 +18,7 @@ package grains
 
 import "github.com/corpus-agent/corpus-agent/state/value"
 
-// Layers are the sources of grains, weakest first. A nil layer is empty.
+// Layers are the sources of grains in order of increasing precedence. A nil layer is empty.
 type Layers struct {
 	Core     *value.Map // from Collect
 	Static   *value.Map // from the operator's file
@@ -26,8 +26,8 @@ type Layers struct {
 	Identity Identity
 }
 
-// Merge returns the mapping that a run uses. A grain of a later layer replaces an earlier one
-// whole, as in Salt: mappings inside grains are not merged.
+// Merge returns the mapping for a run. A grain of a later layer replaces the whole earlier one, as in Salt: mappings
+// inside grains are not merged.
 func (l Layers) Merge() *value.Map {
 	all := l.Core.Clone()
 	all.Update(l.Static)

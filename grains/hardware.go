@@ -18,8 +18,8 @@ func (c *collector) hardware() {
 	c.set("zfs_support", c.machine.exists("sys/module/zfs"))
 }
 
-// processors reads the descriptions of the first few processors only, since the kernel takes its time
-// to describe hundreds of them, and counts them elsewhere.
+// processors reads the descriptions of only the first processors, since the kernel needs long to describe hundreds of
+// them, and counts the processors from another file.
 func (c *collector) processors() {
 	const enough = 32 << 10
 	model, flags := "Unknown", value.NewList()
@@ -66,7 +66,7 @@ func countCPUs(list string) int {
 	return count
 }
 
-// memory is counted in MiB, rounded down.
+// memory sets the memory in MiB, rounded down.
 func (c *collector) memory() {
 	sizes := map[string]int{}
 	for key, val := range pairs(c.machine.read("proc/meminfo"), ":") {
@@ -78,7 +78,7 @@ func (c *collector) memory() {
 	c.set("swap_total", sizes["SwapTotal"])
 }
 
-// firmware reads what the maker of the board recorded. Serial number and uuid are readable by root only.
+// firmware sets the facts that the maker of the board recorded. Only root can read serial number and UUID.
 func (c *collector) firmware() {
 	for _, f := range [][2]string{
 		{"biosversion", "bios_version"}, {"biosvendor", "bios_vendor"}, {"biosreleasedate", "bios_date"},
@@ -99,7 +99,7 @@ func (c *collector) firmware() {
 	c.set("efi-secure-boot", secure)
 }
 
-// deviceTree is what boards without a BIOS have.
+// deviceTree sets the facts of boards without a BIOS.
 func (c *collector) deviceTree() {
 	read := func(name string) string {
 		return strings.TrimRight(c.machine.read("proc/device-tree/"+name), "\x00")
@@ -114,7 +114,7 @@ func (c *collector) deviceTree() {
 	c.setText("serialnumber", read("serial-number"))
 }
 
-// disks lists block devices by what they say of themselves: ssds do not rotate.
+// disks lists block devices; those that do not rotate are ssds.
 func (c *collector) disks() {
 	disks, ssds := value.NewList(), value.NewList()
 	for _, name := range c.machine.names("sys/block") {

@@ -8,30 +8,30 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// Identity is who a host is. Service and Instance are always known; Region and Node are empty only
-// where a convention leaves them out, and Decide fills them in.
+// Identity is the identity of a host. Service and Instance are always known; Region and Node are empty only if a
+// convention leaves them out, and Decide sets them.
 type Identity struct {
-	Service  string `json:"service"`  // what runs here, such as myapp
-	Instance string `json:"instance"` // for whom, such as testing; also the service's channel
-	Region   string `json:"region"`   // where, such as useast1
-	Node     string `json:"node"`     // which one, such as 898900
-	Domain   string `json:"domain"`   // what follows the first dot of the hostname; may be empty
+	Service  string `json:"service"`  // the service that the host runs, such as myapp
+	Instance string `json:"instance"` // its instance, such as testing; also the service's channel
+	Region   string `json:"region"`   // its region, such as useast1
+	Node     string `json:"node"`     // its node, such as 898900
+	Domain   string `json:"domain"`   // the hostname after its first dot; may be empty
 }
 
-// Group names all hosts of one instance of a service, such as myapp-testing.
+// Group returns the name of all hosts of one instance of a service, such as myapp-testing.
 func (i Identity) Group() string { return i.Service + "-" + i.Instance }
 
-// Cluster names the hosts of a group in one region, such as myapp-testing-useast1. It is also the
-// name of their auto scaling group.
+// Cluster returns the name of the hosts of a group in one region, such as myapp-testing-useast1. It is also the name of
+// their auto scaling group.
 func (i Identity) Cluster() string { return join(i.Group(), i.Region) }
 
-// String is the short hostname in the default convention, such as myapp-testing-useast1-898900.
+// String returns the short hostname in the default convention, such as myapp-testing-useast1-898900.
 func (i Identity) String() string { return join(i.Cluster(), i.Node) }
 
-// IsZero reports whether the identity is not known.
+// IsZero reports whether the identity is unknown.
 func (i Identity) IsZero() bool { return i == Identity{} }
 
-// Grains are the grains that top files match on.
+// Grains returns the grains that top files match on.
 func (i Identity) Grains() *value.Map {
 	return value.NewMap(
 		"service_name", i.Service,
@@ -50,16 +50,16 @@ func join(name, more string) string {
 	return name + "-" + more
 }
 
-// maxName is the longest name a part of an identity can have, that of a DNS label.
+// maxName is the maximum length of a part of an identity, which is that of a DNS label.
 const maxName = 63
 
-// identityName is what a part of an identity may look like however it was given. Parts end up in
-// paths and in keys of a store, so there is no slash and no leading dot or dash.
+// identityName matches valid parts of an identity from all sources. Parts are used in paths and in keys of a store, so
+// there is no slash and no leading dot or dash.
 var identityName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`) })
 
 func isName(s string) bool { return len(s) <= maxName && identityName().MatchString(s) }
 
-// splitHost cuts a hostname at its first dot. The root's dot at the end does not count.
+// splitHost splits a hostname at its first dot. A dot at the end, for the DNS root, is ignored.
 func splitHost(hostname string) (short, domain string) {
 	short, domain, _ = strings.Cut(strings.TrimSuffix(hostname, "."), ".")
 	return short, domain

@@ -11,7 +11,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// kernel sets what uname prints, and the command that lists processes.
+// kernel sets the output of uname, and the command that lists processes.
 func (c *collector) kernel() {
 	c.set("ps", "ps -efHww")
 	c.set("kernel", cmp.Or(c.machine.line("proc/sys/kernel/ostype"), "Linux"))
@@ -20,13 +20,12 @@ func (c *collector) kernel() {
 	c.set("cpuarch", cmp.Or(c.machine.line("proc/sys/kernel/arch"), machineOf[runtime.GOARCH], runtime.GOARCH))
 }
 
-// machineOf is the kernel's name for the architecture of this program. Kernels before 6.1 do not
-// have it in /proc.
+// machineOf has the kernel's names of the architectures of Go. Kernels before 6.1 do not have them in /proc.
 var machineOf = map[string]string{
 	"386": "i686", "amd64": "x86_64", "arm": "armv7l", "arm64": "aarch64", "loong64": "loongarch64",
 }
 
-// init names the first process.
+// init sets the name of the first process.
 func (c *collector) init() {
 	c.set("init", c.initSystem())
 }
@@ -53,7 +52,7 @@ func (c *collector) initSystem() string {
 	return "unknown"
 }
 
-// initProgram distinguishes programs that are all called init: each contains its own name.
+// initProgram distinguishes programs that are all called init by the name that each contains.
 func (c *collector) initProgram(name string) string {
 	program := strings.ToLower(c.machine.read(name))
 	for _, known := range []string{"upstart", "sysvinit", "systemd"} {
@@ -72,8 +71,8 @@ func (c *collector) selinux() {
 	c.set("selinux", value.NewMap("enabled", state != "", "enforced", cmp.Or(state, "Disabled")))
 }
 
-// systemd sets version and features. systemctl would print them, but it is a process; both are in
-// the library that every part of systemd shares, the version in its very name.
+// systemd sets version and features without running systemctl: both are in the library that all parts of systemd share,
+// the version in its file name.
 func (c *collector) systemd() {
 	if !c.system.program("systemctl") || !c.system.program("localectl") {
 		return
@@ -96,7 +95,7 @@ func (c *collector) systemd() {
 	}
 }
 
-// triplet names the directory in which Debian keeps libraries of this architecture.
+// triplet returns the name of the directory in which Debian keeps libraries of this architecture.
 func (c *collector) triplet() string {
 	switch machine := c.text("cpuarch"); {
 	case strings.HasPrefix(machine, "armv"):
@@ -110,9 +109,9 @@ func (c *collector) triplet() string {
 	}
 }
 
-// textWith returns the printable text around a place of a binary file that has the marker. It
-// looks from the end, since linkers put code, which is large, before texts. The text is taken to be
-// shorter than a kilobyte, so that blocks overlap by as much.
+// textWith returns the printable text around the marker in a binary file. It searches from the end, since linkers put
+// code, which is large, before texts. It assumes that the text is shorter than a kilobyte, so blocks overlap by that
+// much.
 func (t tree) textWith(name, marker string) string {
 	const overlap, size = 1 << 10, 64 << 10
 	f, err := os.Open(t.path(name))
@@ -135,7 +134,7 @@ func (t tree) textWith(name, marker string) string {
 	return ""
 }
 
-// printable is the run of printable ASCII around a place.
+// printable returns the printable ASCII text around a position.
 func printable(block []byte, at int) string {
 	special := func(r rune) bool { return r < ' ' || r > '~' }
 	from := bytes.LastIndexFunc(block[:at], special) + 1

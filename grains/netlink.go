@@ -2,7 +2,7 @@ package grains
 
 import "github.com/corpus-agent/corpus-agent/state/host/links"
 
-// interfaces are the links of this machine with their addresses.
+// interfaces returns the links of this machine with their addresses.
 func interfaces() ([]Interface, error) {
 	found, err := links.All()
 	if err != nil {

@@ -11,13 +11,13 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// Interface is a network interface with its addresses, each kind in the order the kernel has them.
+// Interface is a network interface with its addresses, each kind in the kernel's order.
 type Interface struct {
 	Name      string
-	Hardware  string // such as 02:fc:00:00:00:01; "" where there is none
+	Hardware  string // such as 02:fc:00:00:00:01; "" if there is none
 	IPv4      []netip.Addr
 	IPv6      []netip.Addr
-	Secondary []netip.Addr // further IPv4 addresses inside a network the interface is in already
+	Secondary []netip.Addr // further IPv4 addresses inside a network that the interface already has
 }
 
 func (c *collector) network() {
@@ -60,8 +60,8 @@ func sorted(addrs []netip.Addr) []netip.Addr {
 	return slices.Compact(addrs)
 }
 
-// gateways sets ip4_gw and ip6_gw to the address of the default gateway, to True for a default route
-// without one, and to False without a route.
+// gateways sets ip4_gw and ip6_gw to the address of the default gateway, to True for a default route without a gateway,
+// and to False without a route.
 func (c *collector) gateways() {
 	four := gateway4(c.machine.read("proc/net/route"))
 	six := gateway6(c.machine.read("proc/net/ipv6_route"))
@@ -72,8 +72,8 @@ func (c *collector) gateways() {
 
 var littleEndian = binary.NativeEndian.Uint16([]byte{1, 0}) == 1
 
-// gateway4 reads the kernel's table: interface, destination, gateway and so on, in hexadecimal and
-// in the byte order of the machine.
+// gateway4 parses the kernel's table: interface, destination, gateway and so on, in hexadecimal and in the byte order
+// of the machine.
 func gateway4(table string) any {
 	for line := range strings.Lines(table) {
 		f := strings.Fields(line)
@@ -92,8 +92,8 @@ func gateway4(table string) any {
 	return false
 }
 
-// gateway6 reads destination, prefix length, source, prefix length, next hop, metric, two counters,
-// flags and interface. The kernel lists an unreachable default on lo, which is not a route.
+// gateway6 parses destination, prefix length, source, prefix length, next hop, metric, two counters, flags and
+// interface. The kernel lists an unreachable default on lo, which is not a route.
 func gateway6(table string) any {
 	for line := range strings.Lines(table) {
 		f := strings.Fields(line)

@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// osByName maps the first ten letters of a distribution's name, without "GNU/Linux" and spaces, to
-// the os grain that formulas know. A name that is not here is its own os.
+// osByName maps the first ten letters of a distribution's name, without "GNU/Linux" and spaces, to the os grain that
+// formulas use. A name that is not in the map is its own os.
 var osByName = sync.OnceValue(func() map[string]string {
 	return map[string]string{
 		"alibabaclo": "Alinux", "almalinux": "AlmaLinux", "alt": "ALT", "amazonami": "Amazon",
@@ -30,7 +30,7 @@ var osByIDAndName = sync.OnceValue(func() map[[2]string]string {
 	}
 })
 
-// families lists the os grains of each family. An os that is not here is its own family.
+// families lists the os grains of each family. An os that is not in the map is its own family.
 var families = sync.OnceValue(func() map[string][]string {
 	return map[string][]string{
 		"Debian": {
@@ -66,7 +66,8 @@ var familyOf = sync.OnceValue(func() map[string]string {
 	return of
 })
 
-// familyByID has the family of a distribution that is in no table above, by what it derives from.
+// familyByID has the family of a distribution that is in no table above, by the ID of the distribution from which it is
+// derived.
 var familyByID = sync.OnceValue(func() map[string]string {
 	return map[string]string{
 		"alpine": "Alpine", "arch": "Arch", "centos": "RedHat", "debian": "Debian", "fedora": "RedHat",
@@ -76,7 +77,7 @@ var familyByID = sync.OnceValue(func() map[string]string {
 
 var linuxInName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)\W(?:gnu/)?linux`) })
 
-// osGrain is the short name Salt has for a distribution.
+// osGrain returns Salt's short name of a distribution.
 func osGrain(name, id string) string {
 	if os, ok := osByIDAndName()[[2]string{id, name}]; ok {
 		return os

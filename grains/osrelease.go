@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// osRelease reads os-release as freedesktop.org defines it, or returns nil when the tree has none.
+// osRelease parses os-release as defined by freedesktop.org, or returns nil if the tree has none.
 func (t tree) osRelease() map[string]string {
 	for _, name := range []string{"etc/os-release", "usr/lib/os-release"} {
 		if text := t.read(name); text != "" {
@@ -28,7 +28,7 @@ func parseOSRelease(text string) map[string]string {
 
 var escaped = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("\\\\([$\"'\\\\`])") })
 
-// unquote undoes what a shell would: quotes around the whole, backslashes before special characters.
+// unquote removes shell quoting: quotes around the whole, and backslashes before special characters.
 func unquote(s string) string {
 	if n := len(s); n >= 2 && (s[0] == '"' || s[0] == '\'') && s[n-1] == s[0] {
 		s = s[1 : n-1]
@@ -36,10 +36,10 @@ func unquote(s string) string {
 	return escaped().ReplaceAllString(s, "$1")
 }
 
-// lsbValue is the part of a value in /etc/lsb-release that Salt takes.
+// lsbValue matches the part of a value in /etc/lsb-release that Salt uses.
 var lsbValue = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^['"]?([\w\s.\-]+)`) })
 
-// lsbRelease reads /etc/lsb-release into the grains Salt makes of it.
+// lsbRelease returns Salt's grains for /etc/lsb-release.
 func (t tree) lsbRelease() map[string]string {
 	lsb := map[string]string{}
 	for key, val := range pairs(t.read("etc/lsb-release"), "=") {
@@ -53,13 +53,13 @@ func (t tree) lsbRelease() map[string]string {
 	return lsb
 }
 
-// ownRelease is the one line of a file such as /etc/redhat-release.
+// ownRelease matches the only line of a file such as /etc/redhat-release.
 var ownRelease = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?:release |System )?(\d[\d.+\-a-z]*)(?: +\(([^)]*)\))?`)
 })
 
-// ownRelease reads version and code name off the distribution's own file. It is more precise than
-// os-release, which says 7 where /etc/centos-release says 7.9.2009.
+// ownRelease returns version and code name in the distribution's own file. It is more precise than os-release, where
+// the version is 7 if /etc/centos-release has 7.9.2009.
 func (t tree) ownRelease(id string) (version, codename string) {
 	for _, name := range []string{id, "redhat", "SuSE"} {
 		line, _, _ := strings.Cut(t.read("etc/"+name+"-release"), "\n")
@@ -75,7 +75,7 @@ var (
 	inBrackets        = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\(([^)]*)\)`) })
 )
 
-// versionCodename is the code name an os-release has, if need be from inside VERSION.
+// versionCodename returns the code name in an os-release, if necessary from VERSION.
 func versionCodename(release map[string]string) string {
 	for _, key := range []string{"VERSION_CODENAME", "UBUNTU_CODENAME"} {
 		if name, ok := release[key]; ok {
@@ -88,7 +88,7 @@ func versionCodename(release map[string]string) string {
 	return ""
 }
 
-// cpe returns vendor and version out of a CPE name, such as cpe:/o:opensuse:leap:15.5.
+// cpe returns vendor and version in a CPE name, such as cpe:/o:opensuse:leap:15.5.
 func cpe(name string) (vendor, version string) {
 	f := strings.Split(name, ":")
 	switch {

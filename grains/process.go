@@ -10,7 +10,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// process sets what is true of the running program and of its surroundings.
+// process sets facts of the running program and its environment.
 func (c *collector) process() {
 	c.set("pid", os.Getpid())
 	c.set("uid", os.Getuid())
@@ -25,7 +25,7 @@ func (c *collector) process() {
 	c.setText("machine_id", cmp.Or(c.machine.line("etc/machine-id"), c.machine.line("var/lib/dbus/machine-id")))
 }
 
-// account finds the name of a number in passwd or group. An account from elsewhere has its number.
+// account returns the name of a number in passwd or group. If the account is not in the file, it returns the number.
 func (c *collector) account(file string, number int) string {
 	text := strconv.Itoa(number)
 	for line := range strings.Lines(c.machine.read(file)) {
@@ -36,7 +36,8 @@ func (c *collector) account(file string, number int) string {
 	return text
 }
 
-// locale is what Python makes of the environment: without any locale it takes C.UTF-8 for American.
+// locale returns the locale that Python derives from the environment. Without any locale, Python treats C.UTF-8 as
+// American English.
 func (c *collector) locale() *value.Map {
 	var language, encoding any
 	name := cmp.Or(c.Getenv("LC_ALL"), c.Getenv("LC_CTYPE"), c.Getenv("LANG"), "C.UTF-8")
@@ -56,7 +57,7 @@ func (c *collector) locale() *value.Map {
 		"detectedencoding", "utf-8", "timezone", c.timezone())
 }
 
-// timezone is the abbreviation in force now, such as UTC or CEST.
+// timezone returns the present abbreviation of the time zone, such as UTC or CEST.
 func (c *collector) timezone() string {
 	file := "etc/localtime"
 	// The link is absolute and would lead out of a relocated tree.

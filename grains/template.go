@@ -33,7 +33,7 @@ func fromTemplate(form string) (Convention, error) {
 	}, nil
 }
 
-// checkPieces refuses a form with parts that are not known, or with nothing between two of them.
+// checkPieces returns an error for a template with unknown parts, or with two parts without text between them.
 func checkPieces(pieces []piece) error {
 	var names []string
 	for i, p := range pieces {
@@ -89,8 +89,8 @@ func checkBetween(text string) error {
 // named is a template that was checked.
 type named struct{ pieces []piece }
 
-// fill writes the template with every part replaced. The text between needs no quoting in a regular
-// expression: checkBetween saw to that.
+// fill returns the template with every part replaced. The text between parts needs no quoting in a regular expression,
+// which checkBetween has ensured.
 func (n named) fill(with func(part) string) string {
 	var b strings.Builder
 	for _, p := range n.pieces {
@@ -110,7 +110,7 @@ func (n named) compile() *regexp.Regexp {
 	return regexp.MustCompile(`^` + n.fill(func(p part) string { return group(p.name, p.pattern) }) + `$`)
 }
 
-// compileLoosely returns a pattern for the right number of parts, whatever they contain.
+// compileLoosely returns a pattern for the right number of parts with any content.
 func (n named) compileLoosely() *regexp.Regexp {
 	return regexp.MustCompile(`^` + n.fill(func(p part) string {
 		if p.name == "service" {
@@ -122,8 +122,8 @@ func (n named) compileLoosely() *regexp.Regexp {
 
 func group(name, pattern string) string { return `(?P<` + name + `>` + pattern + `)` }
 
-// withoutNode drops the node and the text that sets it apart: the text before it, or the text after
-// it where no other part comes before.
+// withoutNode removes the node and the text that separates it: the text before it, or the text after it if it is the
+// first part.
 func withoutNode(pieces []piece) []piece {
 	at := slices.Index(pieces, piece{text: "node", part: true})
 	switch {

@@ -10,15 +10,15 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
-// A tree is a directory that is laid out like a host; "" is the machine itself. What does not exist, or may not be
-// read, reads as empty: a fact that is not known is left out. An error of the machine, which makes facts wrong, is
-// remembered.
+// A tree is a directory with the layout of a host; "" is the machine itself. A file that does not exist, or may not be
+// read, is treated as empty: an unknown fact is left out. An error of the machine, which makes facts wrong, is
+// recorded.
 type tree struct {
 	dir     string
 	trouble *walk.Trouble
 }
 
-// maxFile bounds what is read of a file that only claims to be small.
+// maxFile is the maximum number of bytes that are read of a file.
 const maxFile = 1 << 20
 
 func (t tree) path(name string) string {
@@ -28,7 +28,7 @@ func (t tree) path(name string) string {
 	return filepath.Join(t.dir, name)
 }
 
-// failed remembers an error of a name in the tree. It reports whether there was one.
+// failed records an error of a name in the tree. It reports whether there was one.
 func (t tree) failed(name string, err error) bool {
 	return t.trouble.Note(filepath.Join("/", name), err) != nil
 }
@@ -58,7 +58,7 @@ func (t tree) exists(name string) bool {
 	return !t.failed(name, err)
 }
 
-// program reports whether a program is installed where the system keeps its own.
+// program reports whether a program is installed in a directory of system programs.
 func (t tree) program(name string) bool {
 	for _, dir := range []string{"usr/bin", "bin", "usr/sbin", "sbin"} {
 		if t.exists(filepath.Join(dir, name)) {
@@ -81,7 +81,7 @@ func (t tree) names(dir string) []string {
 	return names
 }
 
-// link returns where a symbolic link points, or "".
+// link returns the target of a symbolic link, or "".
 func (t tree) link(name string) string {
 	target, err := os.Readlink(t.path(name))
 	if t.failed(name, err) {

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// virtual determines what the host runs on: physical, a hypervisor's name, or container. Salt uses systemd-detect-virt,
+// virtual determines the kind of machine: physical, a hypervisor's name, or container. Salt uses systemd-detect-virt,
 // virt-what, dmidecode or lspci, whichever is installed, so that its result depends on the packages of a host. Here the
-// result is read from the sources of those programs.
+// result is determined from the same sources as in those programs.
 func (c *collector) virtual() {
 	kind, subtype := c.hypervisor()
 	if xen := c.xen(); xen != "" {
@@ -26,11 +26,11 @@ func (c *collector) virtual() {
 	c.setText("virtual_subtype", subtype)
 }
 
-// hypervisor recognizes hypervisors by the names that the makers of virtual hardware put into it.
+// hypervisor recognizes hypervisors by the vendor names in virtual hardware.
 func (c *collector) hypervisor() (kind, subtype string) {
 	product, maker, bios := c.text("productname"), c.text("manufacturer"), c.text("biosvendor")
 	if strings.Contains(product, ".metal") {
-		return "", "" // a whole machine of Amazon's
+		return "", "" // a bare-metal instance of Amazon EC2
 	}
 	all := strings.Join([]string{product, maker, bios, c.text("boardname")}, "\n")
 	for _, sign := range []struct{ in, sign, kind, subtype string }{
@@ -61,8 +61,8 @@ func (c *collector) hypervisor() (kind, subtype string) {
 	return c.clock(), ""
 }
 
-// clock goes by the clock that a hypervisor lends. Small virtual machines have no firmware that could
-// name its maker.
+// clock recognizes hypervisors by the clock that they provide. Small virtual machines have no firmware with the name of
+// a vendor.
 func (c *collector) clock() string {
 	clocks := c.machine.read("sys/devices/system/clocksource/clocksource0/available_clocksource")
 	switch {
@@ -87,8 +87,8 @@ func (c *collector) xen() string {
 	return ""
 }
 
-// container returns the kind of container that this is. If no source names it, the kind of virtual
-// hardware below the container counts.
+// container returns the kind of container that this is. If no source names it, the kind of virtual hardware below the
+// container is returned.
 func (c *collector) container() (kind, subtype string) {
 	groups := c.machine.read("proc/1/cgroup")
 	environ := c.machine.read("proc/1/environ")

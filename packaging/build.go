@@ -25,22 +25,22 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// Options of a build. The zero Options are the usual ones.
+// Options configure a build. The zero value is right for most builds.
 type Options struct {
-	// Time is written as the modification time of every entry; the zero Time writes none, and
-	// files then get the time at which a host unpacks them.
+	// Time is the modification time of every entry; if it is zero, none is written, and files get the time at which a
+	// host unpacks them.
 	Time time.Time
-	// Skip is a file to leave out: the artifact itself.
+	// Skip is a file to leave out, such as the artifact itself.
 	Skip string
 	// LeaveOut has patterns of names, or of paths if they contain a slash, that are not packed.
 	LeaveOut []string
 	// Allow lists the files that look like secrets and may be packed; any other such file is an error.
 	Allow []Allowed
-	// Checked says that Check has scanned the tree for secrets, and that the tree has not changed since.
+	// Checked is set if Check has scanned the tree for secrets, and the tree has not changed since.
 	Checked bool
 }
 
-// Summary says what was packed.
+// Summary counts the packed files.
 type Summary struct {
 	Files   int      `json:"files"`
 	Bytes   int64    `json:"bytes"`    // content of regular files
@@ -178,7 +178,7 @@ func same(file, skip string) bool {
 	return errA == nil && errB == nil && os.SameFile(a, b)
 }
 
-// examine reads what is needed to pack an entry, or returns the reason why hosts would refuse it.
+// examine reads the data for packing an entry. problem is the reason why hosts would refuse it, or "".
 func examine(tree, name string, d fs.DirEntry) (e found, problem string) {
 	info, err := d.Info()
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"sync"
 )
 
-// Missing returns the SLS files that the top files of a tree name and the tree lacks, each as "top file: name".
-// Names that a template computes are left out, since they are not known.
+// Missing returns the SLS files that the top files of a tree name and that are missing in the tree, each as "top file:
+// name". Names that a template computes are left out, since they are not known.
 func Missing(tree fs.FS) ([]string, error) {
 	var all []string
 	for _, root := range roots() {

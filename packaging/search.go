@@ -2,7 +2,7 @@ package packaging
 
 import "io/fs"
 
-// maxSearched is the size up to which files are searched for names.
+// maxSearched is the maximum size, in bytes, of files that are searched for names.
 const maxSearched = 1 << 20
 
 // search visits the wanted files of a tree.

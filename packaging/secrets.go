@@ -43,8 +43,8 @@ func (o Options) allows(name, rule string) bool {
 	})
 }
 
-// CheckSecrets returns an error that lists the files which look like secrets in a tree that is published as it is.
-// The tree's corpus.yaml lists exceptions; no file is left out.
+// CheckSecrets returns an error that lists the files which look like secrets in a tree that is published unchanged. The
+// tree's corpus.yaml lists exceptions; no file is left out.
 func CheckSecrets(ctx context.Context, tree string) error {
 	r, err := recipe.Load(os.DirFS(tree))
 	if err != nil {
@@ -114,7 +114,7 @@ func (o Options) findSecrets(ctx context.Context, tree string, entries []found, 
 	return nil
 }
 
-// leaves reports whether a pattern leaves out a path: one without a slash matches names in any directory.
+// leaves reports whether a pattern leaves out a path. A pattern without a slash matches names in any directory.
 func leaves(patterns []string, name string) bool {
 	return slices.ContainsFunc(patterns, func(pattern string) bool {
 		subject := name

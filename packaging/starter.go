@@ -34,7 +34,7 @@ func StarterKinds() (kinds []string) {
 }
 
 // Starter returns the files of a new tree of a kind for a project, by their paths. A file whose content begins with #!
-// is meant to be executable.
+// should be executable.
 func Starter(kind, name string) (map[string][]byte, error) {
 	if !slices.Contains(StarterKinds(), kind) {
 		return nil, diag.WithHint(fmt.Errorf("there is no starter tree of the kind %s", kind), "kinds are %s",
@@ -58,8 +58,8 @@ func Starter(kind, name string) (map[string][]byte, error) {
 	return files, err
 }
 
-// renamed puts another name in the place of that of the starter trees. Names of variables of the environment are in
-// upper case and have no dashes.
+// renamed replaces the name of the starter trees by another name. Names of environment variables are in upper case and
+// have no dashes.
 func renamed(text, name string) string {
 	variable := strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
 	return strings.NewReplacer(starterName, name, strings.ToUpper(starterName), variable, "Myapp answers",

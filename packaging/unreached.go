@@ -16,9 +16,9 @@ func roots() []string {
 }
 
 // Unreached returns the SLS files of a tree that its own top files do not reach, by name or by the includes of the
-// files that they name. It reads text and evaluates no template: an SLS that is mentioned counts as reached, and if
-// a template computes a name, so does every SLS that the name could be. For a directory without a top file it
-// returns nothing, since the top file of another project decides.
+// files that they name. It reads text and evaluates no template: an SLS that is mentioned counts as reached, and if a
+// template computes a name, so does every SLS that the name could be. For a directory without a top file it returns
+// nothing, since another project's top file assigns its SLS files.
 func Unreached(tree fs.FS) ([]string, error) {
 	var all []string
 	for _, root := range roots() {
@@ -135,7 +135,7 @@ var (
 	})
 )
 
-// computed reports whether a file is written in another language than YAML with templates.
+// computed reports whether a file is in a language other than YAML with templates.
 func computed(text string) bool {
 	first, _, _ := strings.Cut(text, "\n")
 	return strings.HasPrefix(first, "#!") && !strings.Contains(first, "yaml")

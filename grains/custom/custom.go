@@ -1,10 +1,9 @@
-// Package custom adds the grains that an operator makes: a static file, and directories of programs
-// and files.
+// Package custom adds the grains of an operator: a static file, and directories of programs and files.
 //
-// The static file is a YAML mapping, /etc/corpus/grains.yaml. It is configuration, so a mistake
-// in it is an error with a position, for the caller to stop at.
+// The static file is a YAML mapping, /etc/corpus/grains.yaml. It is configuration, so a mistake in it is an error with
+// a position, at which the caller must stop.
 //
-// A grains directory holds programs that print a YAML or JSON mapping, and files that are one. A base project has its
+// A grains directory has programs that print a YAML or JSON mapping, and files that contain one. A base project has its
 // own directory, a host may have another. Programs run in every run, on every host, and their authors may not be the
 // host's operators, so they get a clean environment, a time limit and a bounded output, and the processes that they
 // leave running are killed. If a program fails, its grains are missing and the report has a warning. The run continues,
@@ -31,50 +30,51 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// Options say where grains are and how programs run.
+// Options have the directories of grains, and the settings for running programs.
 type Options struct {
-	// Dirs are the grains directories, weakest first. One that is absent is empty.
+	// Dirs are the grains directories in order of increasing precedence. A directory that does not exist is empty.
 	Dirs []string
-	// Timeout is how long one program may take; 0 means ten seconds.
+	// Timeout is the time limit of one program; 0 means ten seconds.
 	Timeout time.Duration
-	// Skip is why programs must not run, such as that the root is not this machine's; "" lets them.
+	// Skip is the reason why programs must not run, such as that the root is not this machine's; "" if they may run.
 	Skip string
-	// Root is the tree that Dirs are in, "" for the machine's own. Programs get it as CORPUS_ROOT.
+	// Root is the tree with Dirs, "" for the machine's own. Programs get it as CORPUS_ROOT.
 	Root string
-	// Chroot has programs run inside of Root, which then is / to them. It needs root.
+	// Chroot makes programs run with Root as their root directory. It needs root.
 	Chroot bool
-	// Check refuses a program before it is run; nil for none.
+	// Check returns an error for a program that must not be run; nil for no check.
 	Check func(path string) error
-	// Identity is given to programs, as CORPUS_SERVICE and so on.
+	// Identity is passed to programs, as CORPUS_SERVICE and so on.
 	Identity grains.Identity
-	// ModuleDirs are directories of Salt's grain modules alone, weakest first: files NAME.py, whatever their mode.
+	// ModuleDirs are directories with only Salt's grain modules, in order of increasing precedence: files NAME.py, with
+	// any mode.
 	ModuleDirs []string
-	// Modules runs grain modules, which are Python for Salt's loader, and gives an answer for each file. A file that it
-	// does not answer for has no grains. nil for no way to run them.
+	// Modules runs grain modules, which are Python for Salt's loader, and returns an answer for each file. A file
+	// without an answer has no grains. nil if they cannot be run.
 	Modules func(ctx context.Context, files []string) (map[string]ModuleAnswer, error)
 }
 
-// ModuleAnswer is what the functions of a grain module gave, and what went wrong.
+// ModuleAnswer has the grains that the functions of a grain module returned, and the errors.
 type ModuleAnswer struct {
 	Grains   *value.Map
 	Problems []error
 }
 
-// Result is what directories gave.
+// Result has the grains of all directories.
 type Result struct {
 	Grains   *value.Map
 	Skipped  []string // programs that were not run because of Options.Skip
-	Warnings []error  // what is missing from Grains and why, with hints
-	// Unreadable are the errors of directories and files that could not be read. Their grains are not known, so the
-	// caller must not decide anything by Grains.
+	Warnings []error  // reasons why grains are missing, with hints
+	// Unreadable are the errors of directories and files that could not be read. Their grains are unknown, so the
+	// caller must not base decisions on Grains.
 	Unreadable []error
 }
 
-// atOnce is how many programs run side by side.
+// atOnce is the number of programs that run concurrently.
 const atOnce = 4
 
-// Load runs the programs and reads the files of all directories. Grains of a later directory win,
-// and inside of one those of a later name.
+// Load runs the programs and reads the files of all directories. Grains of a later directory take precedence, and in a
+// directory those of a later name.
 func Load(ctx context.Context, o Options) Result {
 	result := Result{Grains: value.NewMap()}
 	var found []entry
@@ -132,7 +132,7 @@ func (o Options) load(ctx context.Context, e entry) answer {
 		return answer{m, err}
 	case saltModule:
 		if o.Modules != nil {
-			return answer{} // runModules gives it
+			return answer{} // runModules sets it
 		}
 		return answer{nil,
 			diag.WithHint(fmt.Errorf("%s is a grain module for Salt, which is not run: it needs Salt's loader", e.path),
@@ -155,7 +155,7 @@ func (o Options) load(ctx context.Context, e entry) answer {
 	return answer{m, err}
 }
 
-// kind is what a file in a grains directory is.
+// kind is the kind of a file in a grains directory.
 type kind int
 
 const (
@@ -163,7 +163,7 @@ const (
 	program
 	static
 	saltModule
-	forgotten // a program without the bit that makes it one
+	forgotten // a program that is not executable
 )
 
 type entry struct {
@@ -171,7 +171,7 @@ type entry struct {
 	kind kind
 }
 
-// list returns what there is to read and to run in a directory, by name.
+// list returns the files to read and the programs to run in a directory, by name.
 func list(dir string) ([]entry, error) {
 	names, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -191,8 +191,8 @@ func list(dir string) ([]entry, error) {
 	return found, nil
 }
 
-// classify returns the kind of a file. Directories, hidden files, what editors and packages leave
-// behind, and texts such as a README are other.
+// classify returns the kind of a file. Directories, hidden files, leftovers of editors and packages, and texts such as
+// a README are other.
 func classify(path string) (kind, error) {
 	name := filepath.Base(path)
 	if strings.HasPrefix(name, ".") {

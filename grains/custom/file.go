@@ -13,8 +13,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/yaml"
 )
 
-// ReadFile reads grains from a file that is a YAML or JSON mapping. Mistakes are diagnostics with
-// positions, all of them at once. A file that is absent is an error that wraps fs.ErrNotExist.
+// ReadFile reads grains from a file that is a YAML or JSON mapping. Mistakes are diagnostics with positions, all of
+// them at once. If the file does not exist, the error wraps fs.ErrNotExist.
 func ReadFile(path string) (*value.Map, error) {
 	f, err := open(path)
 	if err != nil {
@@ -31,12 +31,12 @@ func ReadFile(path string) (*value.Map, error) {
 	return parse(path, data)
 }
 
-// open does not wait for the other end of a pipe: it refuses what is not a plain file.
+// open opens a file, and fails without blocking if it is not a regular file.
 func open(path string) (*os.File, error) {
 	return walk.OpenGiven(path)
 }
 
-// parse reads a mapping of grains out of a text that came from somewhere. An empty text has none.
+// parse parses a mapping of grains. from is the origin of the text, for errors. An empty text has no grains.
 func parse(from string, data []byte) (*value.Map, error) {
 	if text := bytes.TrimSpace(data); len(text) > 0 && text[0] == '{' && shallow(data) {
 		if v, err := value.FromJSON(data); err == nil {
@@ -58,11 +58,11 @@ func parse(from string, data []byte) (*value.Map, error) {
 	return nil, d
 }
 
-// maxDepth is how deep values may be nested. No real grain is nested so deep, and a parser that reads
-// a program's endless brackets takes hundreds of megabytes.
+// maxDepth is the maximum depth of nested values. No real grain is nested so deep, and parsing a program's endless
+// brackets takes hundreds of megabytes.
 const maxDepth = 100
 
-// shallow reports whether a JSON text is nested no deeper than is sensible, as far as it is JSON.
+// shallow reports whether a JSON text is nested no deeper than maxDepth, up to its first error.
 func shallow(data []byte) bool {
 	d := json.NewDecoder(bytes.NewReader(data))
 	depth := 0

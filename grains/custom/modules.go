@@ -25,8 +25,9 @@ func listModules(dir string) ([]entry, error) {
 	return found, nil
 }
 
-// runModules runs the grain modules that were found, all at once, and writes their answers. A module whose name a later
-// directory has too is not run, as with Salt. The errors are of modules that gave grains anyway.
+// runModules runs all grain modules among found together, and sets their answers. If a later directory has a module of
+// the same name, only the later one is run, as with Salt. The errors are those of modules that returned grains
+// nevertheless.
 func (o Options) runModules(ctx context.Context, found []entry, answers []answer) (warnings []error) {
 	if o.Modules == nil || o.Skip != "" {
 		return nil

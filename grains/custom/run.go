@@ -22,14 +22,13 @@ const (
 	maxOutput      = 1 << 20
 	maxMessages    = 4 << 10
 
-	// grace is how long a program has between SIGTERM and SIGKILL.
+	// grace is the time of a program between SIGTERM and SIGKILL.
 	grace = time.Second
 
 	searchPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 )
 
-// run starts a program and reads the mapping it prints. There can be both: a mapping, and something
-// to warn about.
+// run starts a program and parses its output. It may return both a mapping and an error to warn about.
 func (o Options) run(ctx context.Context, path string) (*value.Map, error) {
 	timeout := cmp.Or(o.Timeout, defaultTimeout)
 	ctx, stop := context.WithTimeout(ctx, timeout)
@@ -54,7 +53,7 @@ func (o Options) run(ctx context.Context, path string) (*value.Map, error) {
 	return m, cmp.Or(err, left)
 }
 
-// start runs a program as a tree of processes of its own, so that what it forks ends with it.
+// start runs a program as a separate tree of processes, so that its child processes end with it.
 func (o Options) start(ctx context.Context, path string, out, messages *bounded) (held bool, err error) {
 	attributes := &syscall.SysProcAttr{}
 	if o.Chroot {
@@ -71,7 +70,7 @@ func (o Options) start(ctx context.Context, path string, out, messages *bounded)
 	return tree.Run(ctx)
 }
 
-// environ is all that programs see of the environment.
+// environ returns the complete environment of programs.
 func (o Options) environ() []string {
 	root := cmp.Or(o.Root, "/")
 	if o.Chroot {
@@ -89,7 +88,7 @@ func (o Options) environ() []string {
 	}
 }
 
-// lastLine is what a program said before it failed, as the end of a message.
+// lastLine returns the last line of a program's messages, as the end of an error text.
 func lastLine(messages []byte) string {
 	lines := strings.Split(strings.TrimSpace(string(messages)), "\n")
 	if last := strings.TrimSpace(lines[len(lines)-1]); last != "" {
@@ -98,9 +97,9 @@ func lastLine(messages []byte) string {
 	return ""
 }
 
-// bounded keeps the start of what is written to it and says once when there is more. Writing never
-// fails, so that the writer gets no SIGPIPE, which it does not expect. The buffer is not embedded:
-// its ReadFrom would be preferred to Write, and takes everything.
+// bounded keeps the first limit bytes that are written to it, and calls full once when there are more. Writing never
+// fails, so that the program gets no SIGPIPE, which it does not expect. The buffer is not embedded: its ReadFrom would
+// be preferred to Write, and reads everything.
 type bounded struct {
 	mu     sync.Mutex
 	buffer bytes.Buffer
@@ -115,7 +114,7 @@ func (b *bounded) text() []byte {
 	return bytes.Clone(b.buffer.Bytes())
 }
 
-// more reports whether there was more than it keeps.
+// more reports whether more bytes were written than it keeps.
 func (b *bounded) more() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -40,27 +40,25 @@ const (
 	endpointEnv     = "AWS_EC2_METADATA_SERVICE_ENDPOINT"
 )
 
-// ErrNoMetadata says that no metadata service answers: this is not an EC2 instance, or what stands
-// in between does not let it be one.
+// ErrNoMetadata is the error if no metadata service answers: this is not an EC2 instance, or its requests are blocked.
 var ErrNoMetadata = errors.New("no EC2 instance metadata")
 
-// Options configure how EC2 is queried. The zero Options are right on EC2.
+// Options configure the queries. The zero Options are right on EC2.
 type Options struct {
-	// Endpoint is the metadata service; "" means AWS_EC2_METADATA_SERVICE_ENDPOINT, and without it
-	// the address every instance has.
+	// Endpoint is the metadata service; "" means AWS_EC2_METADATA_SERVICE_ENDPOINT, and without it the usual address.
 	Endpoint string
 	// API is EC2's API; "" means the one of the instance's region.
 	API string
-	// AllowV1 lets version 1 of the metadata service be used where version 2 is not to be had.
+	// AllowV1 allows version 1 of the metadata service if version 2 is not available.
 	AllowV1 bool
-	// Timeout bounds every question to the metadata service; 0 means 900 milliseconds.
+	// Timeout limits each request to the metadata service; 0 means 900 milliseconds.
 	Timeout time.Duration
-	// APITimeout bounds the question to EC2's API, all attempts included; 0 means ten seconds.
+	// APITimeout limits the request to EC2's API, including all attempts; 0 means ten seconds.
 	APITimeout time.Duration
 }
 
-// Host is the instance this program runs on, as EC2 knows it. It keeps the answers it got, and is
-// not for concurrent use. It is a grains.Cloud.
+// Host is the EC2 instance on which this program runs. It keeps the responses, and is not safe for concurrent use. It
+// is a grains.Cloud.
 type Host struct {
 	options  Options
 	metadata *imds.Client
@@ -68,7 +66,7 @@ type Host struct {
 	document *imds.InstanceIdentityDocument
 }
 
-// New returns the instance this program runs on. It makes no request yet.
+// New returns the instance on which this program runs. It makes no request yet.
 func New(o Options) *Host {
 	o.Endpoint = cmp.Or(o.Endpoint, os.Getenv(endpointEnv), defaultEndpoint)
 	o.Timeout = cmp.Or(o.Timeout, 900*time.Millisecond)
@@ -82,13 +80,12 @@ func New(o Options) *Host {
 			s.MaxAttempts = 2
 			s.MaxBackoff = 50 * time.Millisecond
 		}),
-		DisableDefaultMaxBackoff: true, // which would be a second
+		DisableDefaultMaxBackoff: true, // the default is one second
 	})}
 }
 
-// Likely reports whether this looks like an EC2 instance, without a request: the firmware says
-// so, or the environment names a metadata service. Machine is a tree to read in place of the
-// machine's own, "" for none.
+// Likely reports, without a request, whether this machine looks like an EC2 instance: by its firmware, or because the
+// environment sets a metadata service. machine is a tree to read in place of the machine's own, "" for none.
 func Likely(machine string) bool {
 	if os.Getenv(endpointEnv) != "" {
 		return true
@@ -106,8 +103,8 @@ func Likely(machine string) bool {
 	return false
 }
 
-// Place returns the region in the form hostnames have it, such as useast1 for us-east-1, and the
-// instance id without its i- as the node. Off EC2 the error wraps ErrNoMetadata.
+// Place returns the region in the form of hostnames, such as useast1 for us-east-1, and as node the instance ID without
+// its i-. Outside of EC2 the error wraps ErrNoMetadata.
 func (h *Host) Place(ctx context.Context) (region, node string, err error) {
 	doc, err := h.identify(ctx)
 	if err != nil {
@@ -116,8 +113,8 @@ func (h *Host) Place(ctx context.Context) (region, node string, err error) {
 	return strings.ReplaceAll(doc.Region, "-", ""), strings.TrimPrefix(doc.InstanceID, "i-"), nil
 }
 
-// Instance returns the region and the instance's id as EC2 writes them, such as us-east-1 and
-// i-0123456789abcdef0. Off EC2 the error wraps ErrNoMetadata.
+// Instance returns the region and the instance ID in EC2's notation, such as us-east-1 and i-0123456789abcdef0. Outside
+// of EC2 the error wraps ErrNoMetadata.
 func (h *Host) Instance(ctx context.Context) (region, id string, err error) {
 	doc, err := h.identify(ctx)
 	if err != nil {
@@ -126,8 +123,8 @@ func (h *Host) Instance(ctx context.Context) (region, id string, err error) {
 	return doc.Region, doc.InstanceID, nil
 }
 
-// Group returns the name of the auto scaling group that started this instance. Off EC2 the error
-// wraps ErrNoMetadata.
+// Group returns the name of the auto scaling group that started this instance. Outside of EC2 the error wraps
+// ErrNoMetadata.
 func (h *Host) Group(ctx context.Context) (string, error) {
 	doc, err := h.identify(ctx)
 	if err != nil {
@@ -157,7 +154,7 @@ func (h *Host) identify(ctx context.Context) (*imds.InstanceIdentityDocument, er
 	return h.document, nil
 }
 
-// explain turns an error of the metadata service, or its silence, into an error for people.
+// explain returns an error for people in place of an error or timeout of the metadata service.
 func (h *Host) explain(err error) error {
 	at := h.options.Endpoint
 	switch h.line.status {
@@ -175,7 +172,7 @@ func (h *Host) explain(err error) error {
 	return fmt.Errorf("EC2 instance metadata at %s: status %d: %w", at, h.line.status, innermost(err))
 }
 
-// tagFromMetadata returns "" where tags are not allowed in metadata, or there is no such tag.
+// tagFromMetadata returns the tag, or "" if tags are not allowed in metadata or there is no such tag.
 func (h *Host) tagFromMetadata(ctx context.Context) (string, error) {
 	ctx, stop := context.WithTimeout(ctx, h.options.Timeout)
 	defer stop()

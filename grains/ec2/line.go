@@ -6,16 +6,16 @@ import (
 	"time"
 )
 
-// A line carries requests to the metadata service. It remembers how the last one went, because the
-// client's own errors say so only in words.
+// A line sends requests to the metadata service. It records the status of the last response, which the client's errors
+// contain only in their text.
 type line struct {
 	client http.Client
-	status int   // of the last answer; 0 when there was none
-	err    error // why there was none
+	status int   // status of the last response; 0 if there was none
+	err    error // reason why there was none
 }
 
-// newLine makes a line that gives up early, since off EC2 no server answers, and that never
-// goes through a proxy: what a proxy's metadata service says is about the proxy.
+// newLine returns a line with short time limits, since no server responds outside of EC2, and without a proxy: the
+// metadata would be that of the proxy's host.
 func newLine() *line {
 	return &line{client: http.Client{
 		Transport: &http.Transport{
@@ -23,7 +23,7 @@ func newLine() *line {
 			ResponseHeaderTimeout: 500 * time.Millisecond,
 			DisableKeepAlives:     true,
 		},
-		// A captive portal, which redirects to a login page, is not metadata service.
+		// A captive portal, which redirects to a login page, is not a metadata service.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
 }

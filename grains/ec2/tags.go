@@ -15,7 +15,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// tags is EC2's answer to DescribeTags.
+// tags is EC2's response to DescribeTags.
 type tags struct {
 	Items []struct {
 		Key   string `xml:"key"`
@@ -54,7 +54,7 @@ func (h *Host) tagFromAPI(ctx context.Context, doc *imds.InstanceIdentityDocumen
 	return "", fmt.Errorf("instance %s is in no auto scaling group", doc.InstanceID)
 }
 
-// pause is the wait after a first try that failed.
+// pause is the wait after a failed first attempt.
 const pause = 500 * time.Millisecond
 
 // cause returns the API's error message, or else the innermost error.

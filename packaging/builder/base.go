@@ -14,8 +14,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// Base is a clean system to build in, so that a laptop builds what the server needs: for each build, a temporary
-// copy of a tree that debootstrap makes once and that is kept.
+// Base is a clean system to build in, so that builds on any machine suit the system of the servers: for each build, a
+// temporary copy of a tree that debootstrap makes once and that is kept.
 type Base struct {
 	Root string // the copy
 	dirs []mapped
@@ -31,7 +31,7 @@ type Opening struct {
 	Cache    string   // the directory in which systems are kept
 	Work     string   // the directory in which the copy is made
 	Log      io.Writer
-	Waiting  func(string) // called with what OpenBase waits for; may be nil
+	Waiting  func(string) // called with the reason why OpenBase waits; may be nil
 }
 
 // OpenBase makes a copy of a system. It needs root's rights and debootstrap.

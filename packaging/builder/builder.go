@@ -1,9 +1,9 @@
 // Package builder makes the tree of a release from a source tree, as its recipe says.
 //
-// A builder works on a copy: the source is never changed, and files of an earlier build do not interfere. It runs
-// on this machine or inside a clean base system, both through a Runner, so that the steps are the same. The output
-// of a builder goes to a log, which is kept if the build fails. The release contains nothing that depends on where,
-// when and by which user it was built.
+// A builder works on a copy: the source is never changed, and files of an earlier build do not interfere. It runs on
+// this machine or inside a clean base system, both through a Runner, so that the steps are the same. The output of a
+// builder is written to a log, which is kept if the build fails. The release contains nothing that depends on the
+// place, the time and the user of the build.
 package builder
 
 import (
@@ -31,8 +31,8 @@ type Job struct {
 	Run    Runner
 }
 
-// Runner starts the programs of a build. Paths are those of this machine; a runner that works
-// inside of a base system knows how they look from there.
+// Runner starts the programs of a build. Paths are those of this machine; a runner for a base system converts them to
+// paths inside it.
 type Runner interface {
 	Run(ctx context.Context, c Command) error
 	// Inside returns the path under which the programs see a path of this machine.
@@ -231,7 +231,7 @@ func (Here) Run(ctx context.Context, c Command) error {
 	return explain(c.Args, cmd.Run())
 }
 
-// environment returns the environment of a build, without anything that differs between people.
+// environment returns the environment of a build, without variables that differ between users.
 func environment(path, home string) []string {
 	return []string{
 		"PATH=" + path, "HOME=" + home, "LANG=C.UTF-8", "LC_ALL=C.UTF-8", "TZ=UTC", "SOURCE_DATE_EPOCH=0",
@@ -239,8 +239,8 @@ func environment(path, home string) []string {
 	}
 }
 
-// caches returns those variables of the environment that set where tools cache and fetch files; they change where a
-// build gets something, not what it gets.
+// caches returns the variables of the environment that set the caches and the sources of downloads of tools. They do
+// not change the content of downloads.
 func caches() []string {
 	var kept []string
 	for _, name := range []string{

@@ -23,7 +23,7 @@ import (
 // process at a time.
 type system struct {
 	name, suite, mirror string
-	tree                string // where it lies
+	tree                string // directory of the system
 }
 
 // mirrors returns the URLs from which the packages of systems are fetched; CORPUS_MIRROR names another one.
@@ -44,8 +44,8 @@ func kept(name, cache string) system {
 	return s
 }
 
-// ensure makes the system unless it exists. While another process makes it, ensure waits and uses
-// the result; it calls waiting with what it waits for.
+// ensure makes the system unless it exists. While another process makes it, ensure calls waiting with the reason,
+// waits, and uses the result.
 func (s system) ensure(ctx context.Context, log io.Writer, waiting func(string)) error {
 	if s.there() {
 		return nil
@@ -102,7 +102,7 @@ func (s system) turn(ctx context.Context, waiting func(string)) (release func(),
 	return func() { _ = errors.Join(f.Truncate(0), f.Close()) }, nil // closing unlocks
 }
 
-// sign records which process holds the lock, for processes that wait.
+// sign records that this process holds the lock, for processes that wait.
 func sign(f *os.File) error {
 	_, err := f.WriteAt(fmt.Appendf(nil, "%d\n", os.Getpid()), 0)
 	return err
@@ -147,8 +147,8 @@ func removeTree(dir string) error {
 	return os.RemoveAll(dir)
 }
 
-// apart runs a program that mounts file systems and starts processes, in its own mount and process namespaces. When
-// it is stopped, its mounts and processes are gone, so that its tree can be removed safely.
+// apart runs a program that mounts file systems and starts processes, in its own mount and process namespaces. When it
+// is stopped, its mounts and processes are gone, so that its tree can be removed safely.
 func apart(ctx context.Context, log io.Writer, args ...string) error {
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
 	cmd.Stdout, cmd.Stderr = log, log

@@ -31,7 +31,7 @@ type Request struct {
 	Name    string
 	Version string
 	Prefix  string
-	Arch    string           // in Go's words; all for any
+	Arch    string           // architecture as Go names it; all for any
 	Content string           // digest of the release's content
 	Files   []installed.File // files outside the prefix
 	Scratch string           // a directory for temporary files

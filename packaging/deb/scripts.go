@@ -15,11 +15,11 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// The scripts that make systemd know the units of a package. The first argument is a word in a deb and a count in an
-// rpm. Whether a unit starts at boot is for the presets of the distribution: Debian's enable what is installed,
-// Fedora's and Red Hat's do not. An upgrade leaves that as the administrator has it, and restarts what runs.
-// dpkg gives the script after an installation the version before, also of a package that was removed in between: only
-// the script before it learns that. So it leaves a mark.
+// Scripts that register the units of a package with systemd. The first argument is a word in a deb and a number in an
+// rpm. The presets of the distribution decide whether a unit starts at boot: those of Debian enable installed units,
+// those of Fedora and Red Hat do not. An upgrade keeps the administrator's choice, and restarts running units. dpkg
+// passes the previous version to the script after an installation, also if the package was removed in between: only the
+// script before the installation is called differently then. So it leaves a mark.
 const (
 	beforeInstall = `
 [ "$1" != install ] || : > %[2]s || true

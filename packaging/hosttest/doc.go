@@ -1,3 +1,3 @@
-// Package hosttest holds the tests that install this project's own package on real systemd hosts. They have the
-// build tag hosts; `make hosts` runs them.
+// Package hosttest has the tests that install this project's own package on real systemd hosts. They have the build tag
+// hosts; `make hosts` runs them.
 package hosttest

@@ -27,7 +27,7 @@ type File struct {
 // Render renders a template of a tree, with a pillar of defaults.
 type Render func(ctx context.Context, tree fs.FS, source string, pillar map[string]any) (string, error)
 
-// Request is what to install.
+// Request describes the files to install.
 type Request struct {
 	Place
 	Tree   fs.FS
@@ -35,7 +35,7 @@ type Request struct {
 	Render Render
 }
 
-// Files returns the units and the rendered templates. Its error lists everything that would not work on a host.
+// Files returns the units and the rendered templates. Its error lists all mistakes that would fail on a host.
 func Files(ctx context.Context, r Request) ([]File, error) {
 	var problems diag.List
 	var files []File

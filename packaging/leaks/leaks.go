@@ -20,7 +20,7 @@ type Finding struct {
 	Line int    // 0 for a finding about the file as a whole, or in a file that is not text
 }
 
-// String says what was found, in words for a message about the file.
+// String describes the finding in a sentence for a message about the file.
 func (f Finding) String() string {
 	switch f.Rule {
 	case nameRule:
@@ -61,7 +61,7 @@ const (
 	overlap = 256 << 10
 )
 
-// scan reads a file. Public reports that the file begins with keys or certificates, none of which is private.
+// scan reads a file. public reports that the file begins with keys or certificates, none of which is private.
 func (c *contents) scan(r io.Reader, name string) (found []Finding, public bool, err error) {
 	r, binary := readable(r)
 	var rest []byte

@@ -31,7 +31,7 @@ type contents struct {
 	of     map[string][]int  // the rules that have a keyword
 }
 
-// rulesOnce compiles some hundred expressions, once per process.
+// rulesOnce compiles about a hundred expressions, once per process.
 var rulesOnce = sync.OnceValues(readRules)
 
 func readRules() (*contents, error) {
@@ -84,7 +84,7 @@ type match struct {
 	at   int
 }
 
-// in returns the first match of each rule in a text, in the order of their places.
+// in returns the first match of each rule in a text, in the order of their positions.
 func (c *contents) in(name, text string) []match {
 	var found []match
 	for i, windows := range c.candidates(text) {
@@ -146,7 +146,7 @@ func joined(windows []window, w window) []window {
 	return append(windows, w)
 }
 
-// rule returns where a rule finds the first secret in a text, or -1.
+// rule returns the position of the first secret that a rule finds in a text, or -1.
 func (c *contents) rule(rule *config.Rule, text string) int {
 	for _, place := range rule.Regex.FindAllStringSubmatchIndex(text, -1) {
 		whole, secret := text[place[0]:place[1]], captured(rule, text, place)

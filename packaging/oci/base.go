@@ -184,7 +184,7 @@ func packSystem(archive *tar.Writer, dir string, at time.Time) error {
 	})
 }
 
-// special returns the mode bits of an archive beside the permissions.
+// special returns the mode bits of an archive in addition to the permissions.
 func special(mode fs.FileMode) (bits int64) {
 	for flag, bit := range map[fs.FileMode]int64{fs.ModeSetuid: 0o4000, fs.ModeSetgid: 0o2000, fs.ModeSticky: 0o1000} {
 		if mode&flag != 0 {

@@ -34,7 +34,7 @@ type Request struct {
 	Prefix  string
 	Name    string
 	Version string
-	Arch    string // in Go's words
+	Arch    string // architecture as Go names it
 	Content string // digest of the release's content
 	Command []string
 	Base    string           // the base: a directory, an archive or a layout; empty for none
@@ -89,7 +89,7 @@ func (r Request) image(ctx context.Context, scratch string) (v1.Image, error) {
 	return r.configured(image, base)
 }
 
-// configured gives an image its configuration, with what its base has of it.
+// configured returns an image with its configuration, including that of its base.
 func (r Request) configured(image, base v1.Image) (v1.Image, error) {
 	file, err := image.ConfigFile()
 	if err != nil {
@@ -218,7 +218,7 @@ func packAs(archive *tar.Writer, h *tar.Header, file string, d fs.DirEntry) erro
 	case d.Type().IsRegular():
 		h.Typeflag, h.Size = tar.TypeReg, info.Size()
 	default:
-		return nil // in a release, the check has refused it before
+		return nil // in a release, the check has found it before
 	}
 	if err := archive.WriteHeader(h); err != nil || h.Typeflag != tar.TypeReg {
 		return err

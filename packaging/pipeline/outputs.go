@@ -22,7 +22,7 @@ import (
 
 // write writes every output under a temporary name, and renames them when all are complete.
 func (b *build) write(ctx context.Context) error {
-	made := map[string]string{} // final name -> temporary place
+	made := map[string]string{} // final name -> temporary path
 	digests := map[string]string{}
 	for i, output := range b.Outputs {
 		temp := filepath.Join(b.work, fmt.Sprintf("output-%d", i))
@@ -81,7 +81,7 @@ func (b *build) packPackage(format string, w io.Writer) error {
 	})
 }
 
-// packImage writes an OCI image, for this machine's architecture where the release needs none.
+// packImage writes an OCI image. If the release needs no certain architecture, the image has that of this machine.
 func (b *build) packImage(ctx context.Context, w io.Writer) error {
 	arch := b.result.Needs.Arch
 	if arch == "" {
@@ -150,7 +150,7 @@ func (b *build) statements(ctx context.Context, digests map[string]string) (map[
 	return map[string][]byte{first + ".spdx.json": list, first + ".provenance.json": provenance}, nil
 }
 
-// source returns the commit of the tree, if git knows it.
+// source returns the commit of the tree, if it is in a git repository.
 func (b *build) source(ctx context.Context) statement.Source {
 	if b.Commit.ID != "" {
 		return statement.Source{URI: "git+" + b.Commit.URL + "@" + b.Commit.ID, Commit: b.Commit.ID}

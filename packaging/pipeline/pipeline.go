@@ -32,7 +32,7 @@ type Request struct {
 	Commit  Commit   // of a tree that git fetched
 	Time    time.Time
 	Log     io.Writer        // also gets the output of builders; may be nil
-	Waiting func(string)     // called with what the build waits for; may be nil
+	Waiting func(string)     // called with the reason why the build waits; may be nil
 	Render  installed.Render // renders templates for packages and images; nil if the build makes none
 }
 
@@ -102,7 +102,7 @@ func (b *build) staged(ctx context.Context) error {
 	return b.run(ctx)
 }
 
-// keepLog writes the output of builders beside the place of the first output.
+// keepLog writes the output of builders to a file beside the first output.
 func (b *build) keepLog(err error) error {
 	if b.log.Len() == 0 {
 		return err

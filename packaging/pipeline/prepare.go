@@ -107,7 +107,7 @@ func (b *build) version(ctx context.Context) (string, error) {
 // idDigits is the number of digits of a commit in a version. By default git prints more of them for larger clones.
 const idDigits = 12
 
-// described returns the version that was given, or the one that git describes.
+// described returns the given version, or the output of git describe.
 func (b *build) described(ctx context.Context) (string, error) {
 	switch {
 	case b.Version != "":
@@ -143,7 +143,7 @@ func (b *build) gitDescribe(ctx context.Context, args ...string) ([]byte, error)
 	return cmd.Output()
 }
 
-// refused reports whether git was not run because other users can change what it runs.
+// refused reports whether git was not run because other users can change programs or configuration that it uses.
 func refused(err error) bool {
 	var unsafe *walk.UnsafeError
 	return errors.As(err, &unsafe)
@@ -181,7 +181,6 @@ func (b *build) checkOutputs() error {
 	return nil
 }
 
-// checkNames finds paths that the recipe names and the tree does not have, or not as they have to be, all
 // onTop returns the base of the image; a path in the recipe is relative to its tree.
 func (b *build) onTop() string {
 	base := b.recipe.Package.Base

@@ -135,7 +135,7 @@ func (b *build) describe(ctx context.Context) error {
 	return b.writeNeeds()
 }
 
-// writeNeeds writes what was found out of the release into its tree, for the hosts to read.
+// writeNeeds writes the description of the release, with its needs, into its tree, where hosts read it.
 func (b *build) writeNeeds() error {
 	data, err := json.MarshalIndent(b.result.Release, "", "  ")
 	if err != nil {

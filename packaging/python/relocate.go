@@ -1,8 +1,9 @@
 // Package python makes a virtualenv relocatable.
 //
-// A virtualenv records where it was made: in the first line of every script, in its activation scripts and in its
-// configuration. pip also records where it installed from. Relocate makes scripts find the interpreter beside them,
-// and removes the rest, so that the same sources give the same bytes and the result runs below any directory.
+// A virtualenv records the directory in which it was made: in the first line of every script, in its activation scripts
+// and in its configuration. pip also records the sources of installed packages. Relocate makes scripts find the
+// interpreter beside them, and removes the rest, so that the same sources give the same bytes and the result runs below
+// any directory.
 package python
 
 import (
@@ -22,7 +23,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
-// Layout has the paths of a virtualenv: where it is, where it was made, and where it will be.
+// Layout has the paths of a virtualenv: its present path, the path under which it was made, and the path under which it
+// will be used.
 type Layout struct {
 	Dir    string
 	Built  string
@@ -44,7 +46,7 @@ func (l Layout) Relocate() error {
 	return l.records(changed)
 }
 
-// clean removes what a release does not need: activation scripts, byte code, and pip's records of sources.
+// clean removes files that a release does not need: activation scripts, byte code, and pip's records of sources.
 func (l Layout) clean() error {
 	return filepath.WalkDir(l.Dir, func(file string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -122,7 +124,7 @@ func (l Layout) afterShebang(data []byte) ([]byte, bool) {
 	return nil, false
 }
 
-// configuration removes the line that records how the virtualenv was made.
+// configuration removes the line with the command that made the virtualenv.
 func (l Layout) configuration() error {
 	file := filepath.Join(l.Dir, "pyvenv.cfg")
 	data, err := os.ReadFile(file)

@@ -109,7 +109,7 @@ func modules(release fs.FS, name string) []Component {
 	return found
 }
 
-// linked is a module as it was linked into a program: what replaces it, where something does.
+// linked returns a module of a program. If the module was replaced, it returns the replacement.
 func linked(m *debug.Module) Component {
 	path, version := m.Path, m.Version
 	if m.Replace != nil {

@@ -1,10 +1,10 @@
 // Package account finds the AWS account of a host: its credentials, region and endpoints, for the AWS SDK's clients.
 //
-// It looks where the SDK's own config.LoadDefaultConfig does, in the same order: the environment, the files
+// It reads the same sources as the SDK's own config.LoadDefaultConfig, in the same order: the environment, the files
 // ~/.aws/config and ~/.aws/credentials with their profiles, web identity, a role to assume, a program that prints
-// credentials, the container, and the role of the instance. It leaves out what only people sign in with, IAM Identity
-// Center (SSO) and `aws login`: the SDK's package config links the clients for these, whose tables are made whenever a
-// program starts, and all of them are 1.1 MB of program.
+// credentials, the container, and the role of the instance. It leaves out the ways in which people sign in, IAM
+// Identity Center (SSO) and `aws login`: the SDK's package config links the clients for these, whose tables are built
+// whenever a program starts, and which add 1.1 MB to it.
 package account
 
 import (
@@ -29,9 +29,9 @@ import (
 
 // Options are settings that take precedence. The zero value takes everything from the environment and the files.
 type Options struct {
-	Region   string       // wins over the environment and the files
-	Profile  string       // wins over AWS_PROFILE; it has to exist
-	Metadata *imds.Client // of the instance, for its role; nil for the usual one
+	Region   string       // overrides the environment and the files
+	Profile  string       // overrides AWS_PROFILE; it has to exist
+	Metadata *imds.Client // client for the role of the instance; nil for the usual one
 }
 
 // Load returns the configuration for the SDK's clients. It reads files and does not use the network: credentials are
@@ -44,7 +44,7 @@ func Load(ctx context.Context, o Options) (aws.Config, error) {
 	cfg := aws.Config{
 		Region: cmp.Or(o.Region, os.Getenv("AWS_REGION"), os.Getenv("AWS_DEFAULT_REGION"), p.section["region"]),
 		Logger: logging.Nop{},
-		// The clients read endpoints and the like from it.
+		// The clients read endpoints and other settings from it.
 		ConfigSources:    []any{set},
 		AppID:            set.get("sdk_ua_app_id"),
 		RetryMode:        parse(set, "retry_mode", aws.ParseRetryMode),
@@ -70,8 +70,8 @@ func Load(ctx context.Context, o Options) (aws.Config, error) {
 	return cfg, err
 }
 
-// read reads a profile of the files, and what it and the environment say about endpoints and the like. Without a name
-// it is the default profile, which may be absent.
+// read reads a profile of the files, and the settings in it and in the environment, such as endpoints. Without a name
+// it reads the default profile, which may not exist.
 func read(name string) (*profile, *settings, error) {
 	all, err := sharedFiles()
 	if err != nil {
@@ -87,8 +87,8 @@ func read(name string) (*profile, *settings, error) {
 	return p, readSettings(p.section, all["services "+p.section["services"]]), nil
 }
 
-// authorities makes a client that trusts the certificate authorities of a file, which AWS_CA_BUNDLE or ca_bundle in the
-// profile names; nil without a file.
+// authorities returns a client that trusts the certificate authorities in a file, which AWS_CA_BUNDLE or ca_bundle in
+// the profile names; nil without a file.
 func authorities(file string) (aws.HTTPClient, error) {
 	if file == "" {
 		return nil, nil

@@ -27,12 +27,12 @@ import (
 
 // chain finds credentials in the order of the SDK.
 type chain struct {
-	cfg      aws.Config // with the credentials found so far, which sign the request for a role's
+	cfg      aws.Config // with the credentials found so far, which sign the request for those of a role
 	metadata *imds.Client
 }
 
 // credentials returns the first of: keys in the environment, web identity in the environment, and those of the profile.
-// A profile that was named to the agent itself wins over the environment.
+// A profile that was passed to the agent itself takes precedence over the environment.
 func (c *chain) credentials(ctx context.Context, named bool, p *profile) (aws.CredentialsProvider, error) {
 	provider, err := aws.CredentialsProvider(nil), error(nil)
 	switch {
@@ -59,7 +59,7 @@ func environment() aws.Credentials {
 	}
 }
 
-// cached keeps credentials until they expire.
+// cached returns a provider that keeps credentials until they expire.
 func cached(p aws.CredentialsProvider, options ...func(*aws.CredentialsCacheOptions)) aws.CredentialsProvider {
 	if _, is := p.(*aws.CredentialsCache); is {
 		return p
@@ -70,7 +70,7 @@ func cached(p aws.CredentialsProvider, options ...func(*aws.CredentialsCacheOpti
 // ofProfile returns the credentials of a profile, or those of its role if it has one.
 func (c *chain) ofProfile(ctx context.Context, p *profile) (aws.CredentialsProvider, error) {
 	if file := p.section["web_identity_token_file"]; file != "" && p.source == nil && !p.keys().HasKeys() {
-		return c.webIdentity(file, p.section["role_arn"], p.section["role_session_name"]) // the role is the identity's own
+		return c.webIdentity(file, p.section["role_arn"], p.section["role_session_name"]) // the role of the identity
 	}
 	provider, err := c.base(ctx, p)
 	if err != nil || p.section["role_arn"] == "" {
@@ -96,7 +96,7 @@ func (c *chain) base(ctx context.Context, p *profile) (aws.CredentialsProvider, 
 	return c.ofMachine(ctx)
 }
 
-// people refuses a way to sign in that needs a person with a browser.
+// people returns an error for a profile with which a person has to sign in with a browser.
 func people(p *profile) error {
 	way := "IAM Identity Center (SSO)"
 	if p.section["login_session"] != "" {
@@ -107,7 +107,7 @@ func people(p *profile) error {
 			"what a person's profile has")
 }
 
-// ofSource returns the credentials that credential_source names.
+// ofSource returns the credentials of the source in credential_source.
 func (c *chain) ofSource(ctx context.Context, source string) (aws.CredentialsProvider, error) {
 	switch source {
 	case "Ec2InstanceMetadata":
@@ -175,11 +175,11 @@ func tokenIn(file string) endpointcreds.TokenProviderFunc {
 	}
 }
 
-// containers are the addresses of ECS and EKS, where credentials go over plain HTTP.
+// containers returns the addresses of ECS and EKS, which serve credentials over plain HTTP.
 func containers() []string { return []string{"169.254.170.2", "169.254.170.23", "fd00:ec2::23"} }
 
-// checkServer refuses a server of credentials that others on the network could stand for: with plain HTTP it has to be
-// this host, or the one of ECS or EKS.
+// checkServer returns an error for a server of credentials that others on the network could impersonate: with plain
+// HTTP it has to be this host, or that of ECS or EKS.
 func checkServer(ctx context.Context, at string) error {
 	u, err := url.Parse(at)
 	if err != nil || u.Hostname() == "" {

@@ -23,7 +23,7 @@ import (
 type section map[string]string
 
 // readSections reads the sections of a file. As with the SDK, a file that cannot be opened has none, a directory is an
-// error, and a line that is not understood is skipped. A named pipe, which the SDK would wait for, is an error too.
+// error, and a line with a syntax error is skipped. A named pipe, which would block the SDK, is an error too.
 func readSections(file string) (map[string]section, error) {
 	f, err := walk.OpenGiven(file)
 	if errors.Is(err, walk.ErrNoFile) {
@@ -115,10 +115,10 @@ func withoutComment(line string, starts ...string) string {
 	return line
 }
 
-// home is a file of the user's .aws.
+// home returns the path of a file in the user's .aws.
 func home(name string) string {
 	dir, _ := os.UserHomeDir()
-	if dir == "" { // a service of systemd has no HOME
+	if dir == "" { // services of systemd have no HOME
 		if u, err := user.Current(); err == nil {
 			dir = u.HomeDir
 		}
@@ -126,7 +126,7 @@ func home(name string) string {
 	return filepath.Join(dir, ".aws", name)
 }
 
-// sharedFiles reads both files. Sections of config have the names they have in credentials, whose keys win.
+// sharedFiles reads both files. Sections of config get the names of those of credentials, whose keys take precedence.
 func sharedFiles() (map[string]section, error) {
 	configFile := cmp.Or(os.Getenv("AWS_CONFIG_FILE"), home("config"))
 	credentialsFile := cmp.Or(os.Getenv("AWS_SHARED_CREDENTIALS_FILE"), home("credentials"))
@@ -156,7 +156,8 @@ func sharedFiles() (map[string]section, error) {
 	return all, nil
 }
 
-// with adds keys that win. Access keys are of one file: the two parts of one never come from two.
+// with returns the section with keys of another, which take precedence. The two parts of an access key never come from
+// two files.
 func (s section) with(more section) section {
 	all := section{}
 	maps.Copy(all, s)
@@ -187,7 +188,7 @@ func (s section) any(keys ...string) bool {
 	return false
 }
 
-// keys are the access keys in a section.
+// keys returns the access keys in a section.
 func (s section) keys() aws.Credentials {
 	return aws.Credentials{
 		AccessKeyID: s["aws_access_key_id"], SecretAccessKey: s["aws_secret_access_key"],
@@ -200,10 +201,10 @@ func (s section) keys() aws.Credentials {
 type profile struct {
 	section
 	name   string
-	source *profile // its credentials are used to request those of the role
+	source *profile // profile whose credentials are used to request those of the role
 }
 
-// readProfile reads a profile of the files, and those that it refers to; seen are those that refer to it.
+// readProfile reads a profile of the files, and those that it refers to; seen has the profiles that refer to it.
 func readProfile(all map[string]section, name string, seen map[string]bool) (*profile, error) {
 	s, is := all[name]
 	if !is {
@@ -251,7 +252,7 @@ func (p *profile) drop(keys ...string) {
 	}
 }
 
-// readSource reads the profile that source_profile names. It has to have credentials.
+// readSource reads the profile in source_profile, which must have credentials.
 func (p *profile) readSource(all map[string]section, seen map[string]bool) error {
 	name := p.section["source_profile"]
 	if name == "" {

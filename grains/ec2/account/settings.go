@@ -11,17 +11,18 @@ import (
 	"github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
 )
 
-// settings are those of the environment and a profile. The SDK's clients call the methods whose names start with Get.
+// settings has the settings of the environment and a profile. The SDK's clients call the methods whose names start with
+// Get.
 type settings struct {
 	profile  section
-	services section // of the profile: endpoints by service
+	services section // section of the profile with the endpoints of services
 	switches map[string]bool
 	mode     imds.EndpointModeState
-	// invalid is the first setting that is not understood
+	// invalid is the error of the first setting that cannot be parsed
 	invalid error
 }
 
-// switches are the settings that are true or false.
+// switches returns the names of the settings that are true or false.
 func switches() []string {
 	return []string{
 		"use_fips_endpoint", "use_dualstack_endpoint", "ignore_configured_endpoint_urls", "disable_clock_skew_correction",
@@ -30,13 +31,13 @@ func switches() []string {
 	}
 }
 
-// variable is the variable of the environment for a key of a profile.
+// variable returns the environment variable for a key of a profile.
 func variable(key string) string { return "AWS_" + strings.ToUpper(key) }
 
-// get returns a setting: that of the environment, or else that of the profile.
+// get returns a setting of the environment, or else of the profile.
 func (s *settings) get(key string) string { return cmp.Or(os.Getenv(variable(key)), s.profile[key]) }
 
-// parse remembers the error of a setting that is not understood.
+// parse parses a setting, and records the error if it is invalid.
 func parse[T any](s *settings, key string, from func(string) (T, error)) (value T) {
 	text := s.get(key)
 	if text == "" {
@@ -71,8 +72,8 @@ func yes(text string) (bool, error) {
 	return false, fmt.Errorf("%q is neither true nor false", text)
 }
 
-// defaultsMode reads the set of defaults of the SDK's clients. "auto" asks the SDK to find out where it runs, which is
-// of use to programs outside of the region of their data alone: a host gets the defaults of a region.
+// defaultsMode parses the name of a set of defaults of the SDK's clients. "auto" makes the SDK determine where it runs,
+// which is only useful for programs outside of the region of their data: a host gets the defaults of a region.
 func defaultsMode(text string) (mode aws.DefaultsMode, err error) {
 	if !mode.SetFromString(text) {
 		return "", fmt.Errorf("there is no mode %q", text)

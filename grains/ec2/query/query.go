@@ -1,8 +1,7 @@
 // Package query is a client for the AWS services that use the query protocol: requests are forms, responses are XML.
 //
-// The requests are few and small, so they are written here and only signed and authorized by the
-// AWS SDK: of the SDK's own clients a host would carry megabytes for them. Credentials, region and
-// endpoints come from where the SDK has them.
+// The requests are few and small, so they are written here, and only signed and authorized by the AWS SDK: the SDK's
+// own clients would add megabytes to a host's program. Credentials, region and endpoints come from the SDK's sources.
 package query
 
 import (
@@ -33,15 +32,15 @@ type Client struct {
 	Account aws.Config
 	Service string // such as ec2
 	Version string // of the service's API
-	// Variables of the environment that name another endpoint; the first that is set counts.
+	// Variables are environment variables that may set another endpoint; the first one that is set is used.
 	Variables []string
 	// Endpoint is another endpoint; it overrides the environment.
 	Endpoint string
-	// Pause is the wait after the first try, longer after each; 2 s by default.
+	// Pause is the wait after the first attempt, and longer after each further one; 2 s by default.
 	Pause time.Duration
 }
 
-// tries is how often a request is made.
+// tries is the maximum number of attempts of a request.
 const tries = 5
 
 // Call repeats a request until it gets a response, or a fault that a retry would not fix.
@@ -57,7 +56,7 @@ func (c *Client) Call(ctx context.Context, action string, form url.Values) ([]by
 	}
 }
 
-// Wait pauses so many times as long as after a first try, and reports whether there was time for it.
+// Wait pauses for factor times the first pause, and reports whether the context allowed it.
 func (c *Client) Wait(ctx context.Context, factor int) bool {
 	wait := c.Pause
 	if wait == 0 {
@@ -71,7 +70,7 @@ func (c *Client) Wait(ctx context.Context, factor int) bool {
 	}
 }
 
-// mostAnswer limits how much of a response is read.
+// mostAnswer is the maximum size, in bytes, of a response.
 const mostAnswer = 1 << 20
 
 // client returns the HTTP client of the account's configuration; the default is used if that has none.
@@ -134,7 +133,7 @@ type Fault struct {
 	Message string
 }
 
-// faultOf reads a fault in either of the forms that services have. One that is not XML has its status.
+// faultOf parses a fault in either of the two forms of services. If it is not XML, the fault has only the status.
 func faultOf(status int, data []byte) *Fault {
 	var answer struct {
 		One  []said `xml:"Error"`
@@ -159,7 +158,7 @@ func (f *Fault) Error() string {
 	return f.Code + ": " + f.Message
 }
 
-// passing reports whether trying again may help.
+// passing reports whether a retry may succeed.
 func (f *Fault) passing() bool {
 	return f.Status >= 500 || f.Status == http.StatusTooManyRequests || strings.Contains(f.Code, "Throttl")
 }

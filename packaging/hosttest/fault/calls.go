@@ -12,8 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// call is what there is to know of a system call: its number, and which of its arguments say what
-// file it is about.
+// call describes a system call: its number, and the arguments that identify its file.
 type call struct {
 	number int
 	dir    int // argument: descriptor of the directory that path starts from; -1 for none
@@ -24,7 +23,7 @@ type call struct {
 	inRoot bool // an absolute path begins at dir
 }
 
-// calls are those by which Go programs change a disk.
+// calls returns the calls with which Go programs change a disk.
 func calls() map[string]call {
 	at := func(number, dir int) call { return call{number: number, dir: dir, path: dir + 1, fd: -1, flag: -1} }
 	on := func(number, fd int) call { return call{number: number, dir: -1, path: -1, fd: fd, flag: -1} }
@@ -48,31 +47,32 @@ func calls() map[string]call {
 	}
 }
 
-// Names are the calls that change something and can be watched. "create" is an openat(2) that may make a file.
+// Names returns the names of the calls that change the disk and can be watched. "create" is an openat(2) that may make
+// a file.
 func Names() []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(calls())), func(name string) bool {
 		return slices.Contains(Reading(), name)
 	})
 }
 
-// Reading are the calls by which a program finds out what there is. They can be watched as well.
+// Reading returns the names of calls that read the disk. They can be watched as well.
 func Reading() []string {
 	return []string{"openat", "openat2", "newfstatat", "readlinkat", "read", "getdents64"}
 }
 
-// Naming are the calls that give a name, take one away, or make content last: where a program that is
-// killed can leave half of something.
+// Naming returns the names of the calls that add or remove a name, or sync content. If a program is killed at one of
+// them, its work may be left incomplete.
 func Naming() []string {
 	return []string{"renameat", "renameat2", "linkat", "symlinkat", "unlinkat", "mkdirat", "fsync", "fdatasync", "syncfs"}
 }
 
-// Needing are the calls that a disk which is full or broken fails.
+// Needing returns the names of the calls that fail on a full or broken disk.
 func Needing() []string {
 	return []string{"create", "mkdirat", "renameat", "renameat2", "symlinkat", "linkat", "write", "pwrite64",
 		"copy_file_range", "fallocate", "fsync", "fdatasync", "syncfs"}
 }
 
-// file is the path that a call of a process is about; "" for what is not a file.
+// file returns the path of the file of a call; "" if the call is not about a file.
 func (c call) file(pid int, args [6]uint64) string {
 	proc := "/proc/" + strconv.Itoa(pid)
 	descriptor := func(fd int32) string {
@@ -108,7 +108,7 @@ func text(proc string, address uint64) string {
 	}
 	defer f.Close()
 	buf := make([]byte, syscall.PathMax)
-	n, _ := f.ReadAt(buf, int64(address)) // as much as there is before the next page that is not
+	n, _ := f.ReadAt(buf, int64(address)) // up to the first page that is not mapped
 	name, _, _ := strings.Cut(string(buf[:n]), "\x00")
 	return name
 }

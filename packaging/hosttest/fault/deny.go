@@ -12,17 +12,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// denied is the environment by which Main knows which calls the program is to be denied: "NUMBER=ERRNO,...".
+// denied is the variable with the calls that Main has to deny: "NUMBER=ERRNO,...".
 const denied = "CORPUS_FAULT_DENIED"
 
-// Deny is the environment of a test's own binary, whose TestMain calls Main, that makes it the program at path, with
-// its arguments, in a system where a call fails always and everywhere: as with a kernel that does not have it (ENOSYS)
-// or a container's filter that forbids it (EPERM). What the program starts is denied the call, too.
+// Deny returns the environment in which a test's own binary, whose TestMain calls Main, becomes the program at path,
+// with its arguments, on a system where a call always fails: as with a kernel that does not have the call (ENOSYS) or a
+// filter of a container that denies it (EPERM). The program's child processes are denied the call, too.
 func Deny(path string, number int, errno syscall.Errno) []string {
 	return []string{fmt.Sprintf("%s=%d=%d", denied, number, int(errno)), target + "=" + path}
 }
 
-// deny asks the kernel for the filter and becomes the program.
+// deny installs the filter and executes the program.
 func deny(rules string) error {
 	var code []unix.SockFilter
 	for rule := range strings.SplitSeq(rules, ",") {

@@ -21,31 +21,31 @@ import (
 // Call is a system call that the program made.
 type Call struct {
 	Name string
-	Path string // of the file that it is about
+	Path string // path of its file
 }
 
 func (c Call) String() string { return c.Name + " of " + c.Path }
 
-// Watch says which calls are counted, and what becomes of one.
+// Watch selects the calls to count, and the fault for one of them.
 type Watch struct {
-	Calls []string // names of system calls, of those in Names
-	Below string   // directory; calls about other files are let through and not counted
-	Like  string   // how the path of a file ends; calls about other files are let through and not counted; "" for any
+	Calls []string // names of system calls, from Names
+	Below string   // directory; calls about files elsewhere are not counted
+	Like  string   // suffix of the path of a file; calls about other files are not counted; "" for any
 
-	At     int           // the call that it happens to, from 1 on; 0 for none
-	Errno  syscall.Errno // how it fails; 0 for a program that is killed there
-	Onward bool          // all later ones fail as well
+	At     int           // number of the call with the fault, counted from 1; 0 for none
+	Errno  syscall.Errno // error of the call; 0 kills the program
+	Onward bool          // all later calls fail as well
 }
 
-// Outcome is what became of the program.
+// Outcome is the result of the program.
 type Outcome struct {
-	Calls []Call // all that were counted
+	Calls []Call // the counted calls
 	Code  int    // its exit code; -1 for one that was killed
-	Out   string // what it said
+	Out   string // standard output
 	Err   string
 }
 
-// Hit is the call that something happened to, if the program came that far.
+// Hit returns the call with the fault, if the program reached it.
 func (o Outcome) Hit(w Watch) (Call, bool) {
 	if w.At == 0 || len(o.Calls) < w.At {
 		return Call{}, false
@@ -53,7 +53,7 @@ func (o Outcome) Hit(w Watch) (Call, bool) {
 	return o.Calls[w.At-1], true
 }
 
-// Run runs a program to its end. Only the program's own calls count, and not those of what it starts.
+// Run runs a program to its end. Only the program's own calls count, and not those of its child processes.
 func (w Watch) Run(cmd *exec.Cmd) (Outcome, error) {
 	ours, theirs, err := socketpair()
 	if err != nil {
@@ -88,13 +88,13 @@ func ignoreExit(err error) error {
 	return err
 }
 
-// The environment by which Main knows that it is to become another program.
+// Variables with which Main is called to execute another program.
 const (
 	environment = "CORPUS_FAULT_CALLS" // names of the calls to watch
 	target      = "CORPUS_FAULT_PROGRAM"
 )
 
-// launch starts this binary, whose Main asks the kernel for the watch and becomes the program.
+// launch starts this binary, whose Main installs the filter and executes the program.
 func (w Watch) launch(cmd *exec.Cmd, theirs *os.File) error {
 	defer theirs.Close()
 	table := calls()
@@ -119,7 +119,7 @@ func socketpair() (ours, theirs *os.File, err error) {
 	return os.NewFile(uintptr(pair[0]), "watch"), os.NewFile(uintptr(pair[1]), "watched"), nil
 }
 
-// receive takes the kernel's end of the watch.
+// receive receives the file descriptor of the filter.
 func receive(from *os.File) (int, error) {
 	word, rights := make([]byte, 1), make([]byte, unix.CmsgSpace(4))
 	_, n, _, _, err := unix.Recvmsg(int(from.Fd()), word, rights, unix.MSG_CMSG_CLOEXEC)

@@ -14,24 +14,24 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What linux/seccomp.h says and the unix package does not.
+// Constants of linux/seccomp.h that are missing in package unix.
 const (
 	userNotify = 0x7fc00000 // SECCOMP_RET_USER_NOTIF
 	allow      = 0x7fff0000 // SECCOMP_RET_ALLOW
 
 	newListener  = 1 << 3 // SECCOMP_FILTER_FLAG_NEW_LISTENER
-	waitKillable = 1 << 5 // SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV: signals do not make a call that waits start again
+	waitKillable = 1 << 5 // SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV: signals do not restart a waiting call
 
 	notifyReceive = 0xc0502100 // SECCOMP_IOCTL_NOTIF_RECV
 	notifySend    = 0xc0182101 // SECCOMP_IOCTL_NOTIF_SEND
 	notifyProceed = 1          // SECCOMP_USER_NOTIF_FLAG_CONTINUE
 )
 
-// Main makes of the test's own binary the program that is watched, where that is what it was started
-// for. It is the first thing that a TestMain does.
+// Main executes the watched program in place of the test's own binary, if the binary was started for that. It must be
+// the first call of a TestMain.
 func Main() {
 	if rules := os.Getenv(denied); rules != "" {
-		runtime.LockOSThread() // the filter is this thread's, and so is the program that it becomes
+		runtime.LockOSThread() // the filter is for this thread, which executes the program
 		fmt.Fprintln(os.Stderr, "denying system calls:", deny(rules))
 		os.Exit(125)
 	}
@@ -39,7 +39,7 @@ func Main() {
 	if names == "" {
 		return
 	}
-	runtime.LockOSThread() // the filter is this thread's, and so is the program that it becomes
+	runtime.LockOSThread() // the filter is for this thread, which executes the program
 	if err := become(os.Getenv(target), strings.Split(names, ",")); err != nil {
 		fmt.Fprintln(os.Stderr, "watching system calls:", err)
 		os.Exit(125)
@@ -67,7 +67,7 @@ func become(program string, names []string) error {
 	return syscall.Exec(program, os.Args, env)
 }
 
-// filter asks the kernel to hold the calls back, and gives the end by which they are answered.
+// filter installs a filter that suspends the calls, and returns the descriptor with which they are answered.
 func filter(names []string) (int, error) {
 	var wanted []call
 	table := calls()
@@ -89,8 +89,8 @@ func filter(names []string) (int, error) {
 	return int(fd), nil
 }
 
-// assemble writes the filter: a call that is wanted, with the bits it has to have, is told about, and
-// every other one proceeds.
+// assemble returns the program of the filter: a wanted call, with the required bits, is reported, and every other call
+// proceeds.
 func assemble(wanted []call) []unix.SockFilter {
 	const number, argument = 0, 16 // offsets in struct seccomp_data
 	load := func(offset int) unix.SockFilter {
@@ -114,7 +114,7 @@ func assemble(wanted []call) []unix.SockFilter {
 	return append(code, answer(allow))
 }
 
-// supervisor answers the kernel.
+// supervisor responds to the suspended calls.
 type supervisor struct {
 	Watch
 	listener int
@@ -141,7 +141,7 @@ type answer struct {
 	flags uint32
 }
 
-// serve answers until the program has ended, or nobody is left to answer.
+// serve responds until the program has ended, or no process has the filter any more.
 func (s *supervisor) serve(ended <-chan struct{}) error {
 	for {
 		fds := []unix.PollFd{{Fd: int32(s.listener), Events: unix.POLLIN}}
@@ -155,7 +155,7 @@ func (s *supervisor) serve(ended <-chan struct{}) error {
 				return err
 			}
 		case n > 0:
-			return nil // all that had the filter are gone
+			return nil // all processes with the filter have ended
 		default:
 			select {
 			case <-ended:
@@ -170,7 +170,7 @@ func (s *supervisor) next() error {
 	var n notice
 	if err := s.ioctl(notifyReceive, unsafe.Pointer(&n)); err != nil {
 		if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.EINTR) {
-			return nil // whoever asked is gone
+			return nil // the process with the call has ended
 		}
 		return err
 	}
@@ -190,13 +190,13 @@ func (s *supervisor) next() error {
 	return nil
 }
 
-// own reports whether a call is the program's, and not of something that it started.
+// own reports whether a call was made by the program itself, and not by a child process.
 func (s *supervisor) own(n notice) bool {
 	_, err := os.Stat(filepath.Join("/proc", strconv.Itoa(s.pid), "task", strconv.Itoa(int(n.pid))))
 	return err == nil
 }
 
-// counts notes a call, if it is about a file that is watched.
+// counts records a call, if its file is watched.
 func (s *supervisor) counts(n notice) bool {
 	table := calls()
 	for _, name := range s.Calls {

@@ -2,5 +2,5 @@ package fault
 
 import "golang.org/x/sys/unix"
 
-// statAt is the call behind os.Stat.
+// statAt is the system call of os.Stat.
 const statAt = unix.SYS_NEWFSTATAT

@@ -13,11 +13,11 @@ import (
 	"strings"
 )
 
-// archive is where a suite comes from.
+// archive is the source of a suite.
 type archive struct {
-	variable string // names another mirror
+	variable string // variable that sets another mirror
 	mirror   string
-	script   string // of debootstrap, where it has none of the suite's name
+	script   string // script of debootstrap, if it has none with the suite's name
 	keyring  func(dir string) (string, error)
 }
 
@@ -37,14 +37,13 @@ func (a archive) url() string {
 	return a.mirror
 }
 
-// The package in which Ubuntu publishes the keys of its archive. It comes without a signature, so it
-// is known by its digest.
+// Package with the keys of Ubuntu's archive. It is not signed, so its digest is checked.
 const (
 	ubuntuKeys       = "http://archive.ubuntu.com/ubuntu/pool/main/u/ubuntu-keyring/ubuntu-keyring_2023.11.28.1_all.deb"
 	ubuntuKeysDigest = "36de43b15853ccae0028e9a767613770c704833f82586f28eb262f0311adb8a8"
 )
 
-// ubuntuKeyring gets the keys of Ubuntu's archive into dir.
+// ubuntuKeyring writes the keys of Ubuntu's archive to dir and returns the path.
 func ubuntuKeyring(dir string) (string, error) {
 	resp, err := http.Get(ubuntuKeys)
 	if err != nil {

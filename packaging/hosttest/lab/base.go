@@ -17,18 +17,18 @@ import (
 	"time"
 )
 
-// Base is a tree that hosts are made of.
+// Base describes the tree from which hosts are made.
 type Base struct {
 	Suite string // bookworm, trixie, noble ...
 
-	// Packages are installed, beside those without which there is no host.
+	// Packages are installed in addition to the packages of every host.
 	Packages []string
-	// Offers are packages that hosts can install without a network: with all they depend on, they
-	// are in /opt/packages of every host, which is the only repository that apt knows there.
+	// Offers are packages that hosts can install without a network: they are, with all their dependencies, in
+	// /opt/packages of every host, which is the only repository of apt there.
 	Offers []string
 }
 
-// Suites are the systems that hosts are made of: those of $CORPUS_TEST_SUITES, by default all.
+// Suites returns the suites of the hosts: those of $CORPUS_TEST_SUITES, by default all.
 func Suites() []string {
 	if some := os.Getenv("CORPUS_TEST_SUITES"); some != "" {
 		return strings.FieldsFunc(some, func(r rune) bool { return r == ',' || r == ' ' })
@@ -36,7 +36,7 @@ func Suites() []string {
 	return []string{"bookworm", "trixie", "noble"}
 }
 
-// Standard is a base with what servers have.
+// Standard returns a base with the packages of a usual server.
 func Standard(suite string) Base {
 	return Base{
 		Suite:    suite,
@@ -45,13 +45,13 @@ func Standard(suite string) Base {
 	}
 }
 
-// essential is what every host has.
+// essential returns the packages of every host.
 func essential() []string {
 	return []string{"ca-certificates", "dbus", "iproute2", "procps", "systemd", "systemd-sysv", "udev"}
 }
 
-// Tree makes the base's tree, or finds it in the cache. It skips the test where the suite is not
-// cached and its archive is out of reach.
+// Tree returns the base's tree, which it makes unless it is in the cache. It skips the test if the suite is not cached
+// and its archive cannot be reached.
 func (b Base) Tree(t *testing.T) string {
 	t.Helper()
 	dir, err := cache()
@@ -85,7 +85,7 @@ func (b Base) Tree(t *testing.T) string {
 	return tree
 }
 
-// name is that of the tree, which has another one when it would be made in another way.
+// name returns the name of the tree, which depends on everything that determines its content.
 func (b Base) name() string {
 	const way = "3"
 	sum := sha256.Sum256([]byte(fmt.Sprint(way, b.Suite, essential(), b.Packages, b.Offers)))
@@ -126,7 +126,7 @@ func (b Base) make(dir string) error {
 	if _, err := os.Stat("/usr/share/debootstrap/scripts/" + b.Suite); err != nil {
 		args = append(args, a.script)
 	}
-	// A tree that is lost to a power failure is made again, so dpkg need not sync every file.
+	// A tree that a power failure damages is made again, so dpkg need not sync every file.
 	if _, err := command("env", append([]string{"DPKG_FORCE=unsafe-io", "debootstrap"}, args...)...); err != nil {
 		return err
 	}
@@ -136,8 +136,8 @@ func (b Base) make(dir string) error {
 	return tidy(dir)
 }
 
-// repository is run in a new tree. It gets what is offered and what that depends on from the
-// archive, recommendations too, as an administrator would.
+// repository is run in a new tree. It downloads the offered packages and their dependencies, including recommended
+// ones, from the archive.
 const repository = `set -e
 mkdir -p /opt/packages
 if [ $# -gt 0 ]; then
@@ -172,7 +172,7 @@ func (b Base) offer(dir string) error {
 	return err
 }
 
-// tidy removes what is one machine's own.
+// tidy removes the files that are specific to one machine.
 func tidy(dir string) error {
 	for _, name := range []string{"etc/hostname", "etc/resolv.conf", "etc/machine-id", "var/lib/dbus/machine-id"} {
 		if err := os.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, os.ErrNotExist) {

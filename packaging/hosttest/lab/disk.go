@@ -15,11 +15,11 @@ import (
 	"unsafe"
 )
 
-// disk is what a host writes to, laid over the tree of its base.
+// disk has the writable layer of a host over the tree of its base.
 type disk struct {
-	dir   string // holds root, where it is mounted, and layer, what was written
+	dir   string // contains root, the mount point, and layer, the written files
 	tree  string
-	crash bool // a file system of its own, which can lose what was not written yet
+	crash bool // a separate file system, which can lose data that was not synced
 }
 
 func (d *disk) root() string  { return filepath.Join(d.dir, "root") }
@@ -68,9 +68,9 @@ func (d *disk) mountLayer() error {
 	return err
 }
 
-// detach makes sure that the image is mounted anew, and not once more as it was frozen: the kernel keeps
-// a file system for as long as a mount namespace that somebody made meanwhile has it. Where it does, the
-// host continues with a copy of the image.
+// detach ensures that the next mount reads the image from its file, and not from the frozen file system: the kernel
+// keeps that as long as a mount namespace of another process has it. In this case the host continues with a copy of the
+// image.
 func (d *disk) detach() error {
 	for range 10 {
 		used, err := command("losetup", "-n", "-O", "NAME", "-j", d.image())
@@ -86,7 +86,7 @@ func (d *disk) detach() error {
 	return os.Rename(fresh, d.image())
 }
 
-// unmount unmounts the disk. What is in memory stays there until remove.
+// unmount unmounts the disk. A layer in memory stays there until remove.
 func (d *disk) unmount() error {
 	if err := release(d.root()); err != nil || !d.crash {
 		return err
@@ -94,8 +94,8 @@ func (d *disk) unmount() error {
 	return release(d.layer())
 }
 
-// freeze makes everything fail that would still be written, and writes nothing out: what was not
-// synced and not in the file system's journal is lost.
+// freeze makes all further writes fail, and writes nothing to the disk: data that was neither synced nor in the file
+// system's journal is lost.
 func (d *disk) freeze() error {
 	const shutdown, noFlush = 0x8004587D, 2 // EXT4_IOC_SHUTDOWN
 	f, err := os.Open(d.layer())
@@ -112,7 +112,7 @@ func (d *disk) freeze() error {
 	return nil
 }
 
-// mounts are the places at and below a directory where something is mounted, the deepest first.
+// mounts returns the mount points at and below a directory, the deepest first.
 func mounts(dir string) ([]string, error) {
 	data, err := os.ReadFile("/proc/self/mounts")
 	if err != nil {
@@ -125,7 +125,7 @@ func mounts(dir string) ([]string, error) {
 			found = append(found, fields[1])
 		}
 	}
-	slices.Reverse(found) // what was mounted later is deeper, or above
+	slices.Reverse(found) // later mounts are deeper, or above
 	return found, nil
 }
 
@@ -149,8 +149,8 @@ func release(dir string) error {
 	return fmt.Errorf("unmounting %s: %w", dir, err)
 }
 
-// removeTree removes a directory, after it unmounted whatever is mounted in it. While anything still
-// is, nothing is removed: it could be somebody else's.
+// removeTree removes a directory, after it has unmounted everything in it. If that fails, it removes nothing, since the
+// mounted data could belong to others.
 func removeTree(dir string) error {
 	found, err := mounts(dir)
 	if err != nil {

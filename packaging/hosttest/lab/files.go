@@ -9,8 +9,8 @@ import (
 	"strconv"
 )
 
-// path is a file of the host as this machine reaches it. A host that runs has mounts of its own, such as
-// /run, which its filesystem on disk does not show.
+// path returns the path on this machine of a file of the host. A running host has its own mounts, such as /run, which
+// are not in its filesystem on disk.
 func (h *Host) path(name string) string {
 	if h.leader != 0 {
 		return filepath.Join("/proc", strconv.Itoa(h.leader), "root", name)

@@ -14,34 +14,34 @@ import (
 	"time"
 )
 
-// Options say which host to boot. The zero Options are a Debian host without a network.
+// Options describe the host to boot. The zero Options are a Debian host without a network.
 type Options struct {
 	Base     Base   // Standard("bookworm") by default
 	Hostname string // the host's name in the lab by default
 
-	Network *Network // what the host is joined to; none by default
-	Address string   // in the network, such as 172.31.0.11
+	Network *Network // network that the host is joined to; none by default
+	Address string   // address in the network, such as 172.31.0.11
 
-	// Crash gives the host a disk of its own: a power failure loses what was not synced.
+	// Crash gives the host a separate disk: a power failure loses data that was not synced.
 	Crash bool
 	// Before is called with the host's filesystem before its first boot.
 	Before func(h *Host)
 }
 
-// Host is a host, which runs but for the time between Stop or Cut and Start.
+// Host is a host, which runs except between Stop or Cut and Start.
 type Host struct {
 	Name string // in the lab
-	Root string // its filesystem, as this machine sees it
+	Root string // its filesystem on this machine
 
 	t       *testing.T
 	network *Network
 	disk    *disk
 	nspawn  *exec.Cmd
 	console *bytes.Buffer
-	leader  int // its init, as this machine counts processes
+	leader  int // ID of its init on this machine
 }
 
-// Boot boots a host and waits until it has settled. It is gone when the test ends.
+// Boot boots a host and waits until it has settled. It is removed when the test ends.
 func Boot(t *testing.T, o Options) *Host {
 	t.Helper()
 	if err := need(); err != nil {
@@ -70,7 +70,7 @@ func Boot(t *testing.T, o Options) *Host {
 	return h
 }
 
-// personalise writes what is the host's own.
+// personalise writes the files that are specific to the host.
 func (h *Host) personalise(o Options) {
 	h.t.Helper()
 	if o.Hostname == "" {
@@ -127,31 +127,31 @@ func (h *Host) PowerOn() {
 	}
 }
 
-// enterCgroups gives a host control groups of its own; two systemds in one would meet in
-// system.slice. It knows machines with one hierarchy and with several.
+// enterCgroups gives a host its own control groups; otherwise two hosts would share system.slice. It supports machines
+// with one hierarchy and with several.
 const enterCgroups = `top=/sys/fs/cgroup
 for c in $top $top/unified $top/systemd $top/memory $top/pids; do
   [ -e $c/cgroup.procs ] && mkdir -p "$c/corpus-lab/$1" && echo $$ > "$c/corpus-lab/$1/cgroup.procs"
 done 2>/dev/null
 `
 
-// removeCgroups removes a host's control groups; they go with the machine at the latest.
+// removeCgroups removes a host's control groups; otherwise they exist until the machine reboots.
 func removeCgroups(name string) {
 	_ = exec.Command("find", "/sys/fs/cgroup", "-depth", "-path", "*/corpus-lab/"+name+"*", "-type", "d", "-exec", "rmdir",
 		"{}", "+").Run()
 }
 
-// Stop shuts the host down as its administrator would.
+// Stop shuts the host down like its administrator.
 func (h *Host) Stop() {
 	h.t.Helper()
-	_ = h.nspawn.Process.Signal(syscall.SIGTERM) // nspawn passes it on
+	_ = h.nspawn.Process.Signal(syscall.SIGTERM) // nspawn shuts the host down
 	h.ended(time.Minute)
 	if err := h.disk.unmount(); err != nil {
 		h.t.Fatal(err)
 	}
 }
 
-// PoweredOff waits until the host, which was asked to from inside, has shut down.
+// PoweredOff waits until the host, whose shutdown was requested from inside, has shut down.
 func (h *Host) PoweredOff() {
 	h.t.Helper()
 	h.ended(2 * time.Minute)
@@ -167,7 +167,7 @@ func (h *Host) Reboot() {
 	h.Start()
 }
 
-// Cut takes the host's power away. With Options.Crash what was not synced is lost.
+// Cut simulates a power failure of the host. With Options.Crash, data that was not synced is lost.
 func (h *Host) Cut() {
 	h.t.Helper()
 	if h.disk.crash {
@@ -195,10 +195,10 @@ func (h *Host) kill() {
 	h.ended(5 * time.Second)
 }
 
-// ended waits for nspawn's end, and brings it about if it takes too long.
+// ended waits for the end of nspawn, and kills it if that takes too long.
 func (h *Host) ended(within time.Duration) {
 	done := make(chan struct{})
-	go func() { _ = h.nspawn.Wait(); close(done) }() // killed is what it may be
+	go func() { _ = h.nspawn.Wait(); close(done) }() // an error is expected if it was killed
 	select {
 	case <-done:
 	case <-time.After(within):

@@ -26,7 +26,7 @@ import (
 	"time"
 )
 
-// tools are the programs that hosts are made with, and the package of each.
+// tools returns the programs that are needed to make hosts, with the package of each.
 func tools() map[string]string {
 	return map[string]string{
 		"debootstrap": "debootstrap", "systemd-nspawn": "systemd-container", "nsenter": "util-linux", "ip": "iproute2",
@@ -35,7 +35,7 @@ func tools() map[string]string {
 	}
 }
 
-// need sees to it that hosts can be booted here, once, and sweeps up what an earlier run left.
+// need checks once that hosts can be booted here, installs missing tools, and removes the remains of an earlier run.
 var need = sync.OnceValue(func() error {
 	if os.Geteuid() != 0 {
 		return errors.New("booting hosts takes root")
@@ -73,7 +73,7 @@ func install(missing []string) error {
 	return nil
 }
 
-// command runs a command that must succeed; what it said is part of the error.
+// command runs a command that must succeed. Its output is part of the error.
 func command(program string, args ...string) (string, error) {
 	out, err := exec.Command(program, args...).CombinedOutput()
 	if err != nil {
@@ -88,7 +88,7 @@ func tail(text string, lines int) string {
 	return strings.Join(all[max(0, len(all)-lines):], "\n")
 }
 
-// ip runs ip, without which a test makes no sense.
+// ip runs the program ip, and fails the test if it fails.
 func ip(t *testing.T, args ...string) string {
 	t.Helper()
 	out, err := command("ip", args...)
@@ -98,7 +98,7 @@ func ip(t *testing.T, args ...string) string {
 	return out
 }
 
-// cache is the directory of all that is kept.
+// cache returns the directory of kept files.
 func cache() (string, error) {
 	dir := os.Getenv("CORPUS_TEST_CACHE")
 	if dir == "" {
@@ -114,13 +114,13 @@ func cache() (string, error) {
 
 var count atomic.Int32
 
-// newName names something of this process, so that whoever finds it knows whether its owner lives.
-// Names are short: a network device's has 15 characters.
+// newName returns a name that contains the ID of this process, so that other processes can determine whether its owner
+// still runs. Names are short: that of a network device has at most 15 characters.
 func newName() string {
 	return "l" + strconv.FormatInt(int64(os.Getpid()), 16) + "-" + strconv.Itoa(int(count.Add(1)))
 }
 
-// abandoned reports whether a name's owner is gone.
+// abandoned reports whether the owner of a name has ended.
 func abandoned(name string) bool {
 	owner, ok := strings.CutPrefix(name, "l")
 	owner, _, dash := strings.Cut(owner, "-")
@@ -148,16 +148,16 @@ func sweep() error {
 			removeCgroups(e.Name())
 		}
 	}
-	networks, _ := os.ReadDir("/run/netns") // there is none before the first
+	networks, _ := os.ReadDir("/run/netns") // the directory does not exist before the first network
 	for _, e := range networks {
 		if abandoned(e.Name()) {
-			_, _ = command("ip", "netns", "del", e.Name()) // it was there a moment ago
+			_, _ = command("ip", "netns", "del", e.Name()) // another process may have removed it
 		}
 	}
 	return err
 }
 
-// Eventually waits until a condition holds, and fails the test if it does not in time.
+// Eventually waits until a condition holds, and fails the test if it does not hold in time.
 func Eventually(t *testing.T, within time.Duration, what string, holds func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(within); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {

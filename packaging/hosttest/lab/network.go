@@ -20,13 +20,13 @@ import (
 
 // Addresses of the test's side of every network.
 const (
-	Gateway  = "172.31.0.1"      // where hosts send everything to
-	Metadata = "169.254.169.254" // where clouds have their metadata service
+	Gateway  = "172.31.0.1"      // default gateway of hosts
+	Metadata = "169.254.169.254" // address of the metadata service of clouds
 )
 
 const bridge = "br0"
 
-// Network joins hosts to each other and to servers of the test, and to nothing else.
+// Network connects hosts to each other and to servers of the test, and to no other network.
 type Network struct {
 	t    *testing.T
 	name string
@@ -40,7 +40,7 @@ func NewNetwork(t *testing.T) *Network {
 	}
 	n := &Network{t: t, name: newName()}
 	ip(t, "netns", "add", n.name)
-	t.Cleanup(func() { _, _ = command("ip", "netns", "del", n.name) }) // the next run sweeps
+	t.Cleanup(func() { _, _ = command("ip", "netns", "del", n.name) }) // the next run removes it otherwise
 	for _, args := range [][]string{
 		{"link", "set", "lo", "up"},
 		{"link", "add", bridge, "type", "bridge"},
@@ -53,8 +53,8 @@ func NewNetwork(t *testing.T) *Network {
 	return n
 }
 
-// Lose lets a share of a host's packets vanish, in percent and in both directions, with the carrier as
-// it was; 100 is a host that is cut off by something on the way, and 0 ends it.
+// Lose drops a share of a host's packets, in percent and in both directions, without a loss of carrier; 100 disconnects
+// the host like a fault on the way, and 0 ends it.
 func (n *Network) Lose(h *Host, percent int) {
 	n.t.Helper()
 	const table = "bridge lab"
@@ -78,7 +78,7 @@ func (n *Network) Lose(h *Host, percent int) {
 	}
 }
 
-// Slow lets no more than this much through to a host, as tc(8) writes it: 1mbit; "" ends it.
+// Slow limits the rate of traffic to a host, in the notation of tc(8) such as 1mbit; "" ends it.
 func (n *Network) Slow(h *Host, rate string) {
 	n.t.Helper()
 	tc := []string{"netns", "exec", n.name, "tc", "qdisc"}
@@ -89,10 +89,10 @@ func (n *Network) Slow(h *Host, rate string) {
 	ip(n.t, append(tc, "add", "dev", "vb-"+h.Name, "root", "tbf", "rate", rate, "burst", "16k", "latency", "200ms")...)
 }
 
-// Name is the network namespace of the test's side, for programs that are to run there.
+// Name returns the name of the network namespace of the test's side, for programs that are run in it.
 func (n *Network) Name() string { return n.name }
 
-// plug brings up a host's end, as networkd does where it runs.
+// plug brings up a host's end of the connection, like networkd.
 func (n *Network) plug(device string) {
 	n.t.Helper()
 	var err error
@@ -105,13 +105,13 @@ func (n *Network) plug(device string) {
 	n.t.Fatal(err)
 }
 
-// Unplug takes a host off the network, and Plug puts it back.
+// Unplug disconnects a host from the network.
 func (n *Network) Unplug(h *Host) { ip(n.t, "-n", n.name, "link", "set", "vb-"+h.Name, "down") }
 
-// Plug puts a host back on the network.
+// Plug connects a host to the network again.
 func (n *Network) Plug(h *Host) { n.plug("vb-" + h.Name) }
 
-// Listen listens inside of the network, at an address of the test's side.
+// Listen listens in the network, at an address of the test's side.
 func (n *Network) Listen(address string) net.Listener {
 	n.t.Helper()
 	l, err := n.listen(address)
@@ -122,7 +122,7 @@ func (n *Network) Listen(address string) net.Listener {
 	return l
 }
 
-// listen goes into the network with this thread for as long as it takes; what is open stays there.
+// listen moves this thread into the network temporarily; the open socket stays there.
 func (n *Network) listen(address string) (l net.Listener, err error) {
 	runtime.LockOSThread()
 	elsewhere := false
@@ -152,7 +152,7 @@ func (n *Network) listen(address string) (l net.Listener, err error) {
 	return l, err
 }
 
-// Serve answers HTTP at an address of the test's side until the test ends.
+// Serve serves HTTP at an address of the test's side until the test ends.
 func (n *Network) Serve(address string, handler http.Handler) {
 	n.t.Helper()
 	server, l := &http.Server{Handler: handler}, n.Listen(address)
@@ -160,7 +160,7 @@ func (n *Network) Serve(address string, handler http.Handler) {
 	n.t.Cleanup(func() { _ = server.Close() })
 }
 
-// Relay passes connections to an address of the test's side on to a server of this machine.
+// Relay forwards connections to an address of the test's side to a server of this machine.
 func (n *Network) Relay(address, server string) {
 	n.t.Helper()
 	l := n.Listen(address)
@@ -179,7 +179,7 @@ func relay(c net.Conn, server string) {
 	defer c.Close()
 	s, err := net.Dial("tcp", server)
 	if err != nil {
-		return // the host sees its connection end
+		return // the host's connection ends
 	}
 	defer s.Close()
 	go func() { _, _ = io.Copy(s, c); _ = s.(*net.TCPConn).CloseWrite() }()

@@ -14,14 +14,14 @@ import (
 	"time"
 )
 
-// Ready waits until the host has settled: every unit that boots with it is up, or failed.
+// Ready waits until the host has settled: every unit that starts at boot is active or failed.
 func (h *Host) Ready(within time.Duration) {
 	h.t.Helper()
 	for deadline := time.Now().Add(within); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
 		if h.leader = h.init(); h.leader == 0 {
 			continue
 		}
-		out, _ := h.enter("systemctl", "is-system-running").Output() // it says so with its code, too
+		out, _ := h.enter("systemctl", "is-system-running").Output() // the state is in the output, too
 		if s := strings.TrimSpace(string(out)); s == "running" || s == "degraded" {
 			return
 		}
@@ -29,8 +29,7 @@ func (h *Host) Ready(within time.Duration) {
 	h.t.Fatalf("%s did not boot:\n%s", h.Name, tail(h.console.String(), 30))
 }
 
-// init is the host's first process, or 0. nspawn's first child only prepares what its second starts,
-// and is not in the host.
+// init returns the ID of the host's first process, or 0. nspawn's first child, which is not in the host, starts it.
 func (h *Host) init() int {
 	pid := h.nspawn.Process.Pid
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
@@ -47,7 +46,7 @@ func (h *Host) init() int {
 	return 0
 }
 
-// enter prepares a command inside of the host, outside of its init's care.
+// enter prepares a command inside the host, outside of its units.
 func (h *Host) enter(argv ...string) *exec.Cmd {
 	args := slices.Concat([]string{"-t", strconv.Itoa(h.leader), "-m", "-u", "-i", "-n", "-p", "-C", "-r", "-w", "env",
 		"-i",
@@ -55,14 +54,14 @@ func (h *Host) enter(argv ...string) *exec.Cmd {
 	return exec.Command("nsenter", args...)
 }
 
-// Result is what became of a command on a host.
+// Result is the result of a command on a host.
 type Result struct {
 	Out  string
 	Err  string
 	Code int
 }
 
-// Run runs a command on the host as a unit of its own, as a service would.
+// Run runs a command on the host as a separate unit, like a service.
 func (h *Host) Run(argv ...string) Result {
 	h.t.Helper()
 	if h.leader == 0 {
@@ -83,7 +82,7 @@ func (h *Host) Run(argv ...string) Result {
 	return r
 }
 
-// Must runs a command that has to succeed, and gives what it printed.
+// Must runs a command that has to succeed, and returns its output.
 func (h *Host) Must(argv ...string) string {
 	h.t.Helper()
 	r := h.Run(argv...)
@@ -94,7 +93,7 @@ func (h *Host) Must(argv ...string) string {
 	return r.Out
 }
 
-// Sh runs a line of shell that has to succeed, and gives what it printed, without the last newline.
+// Sh runs a line of shell that has to succeed, and returns its output without the last newline.
 func (h *Host) Sh(line string) string {
 	h.t.Helper()
 	return strings.TrimRight(h.Must("sh", "-ec", line), "\n")
