@@ -26,7 +26,7 @@ func CheckVersion(version string) error { return check("version", version, 128, 
 // CheckChannel returns an error if a channel may not have this name.
 func CheckChannel(name string) error { return check("channel", name, 63, "._-") }
 
-// CheckPart returns a check for a part of a host's identity, such as its instance. Its errors contain what.
+// CheckPart returns a check for a part of a host's identity, such as its instance. Its errors contain the text what.
 func CheckPart(what string) func(string) error {
 	return func(name string) error { return check(what, name, 63, "._-") }
 }

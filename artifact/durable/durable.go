@@ -29,7 +29,7 @@ func WriteFile(path string, data []byte, mode fs.FileMode) error {
 	})
 }
 
-// Write replaces a file's content with what fill writes. If fill fails, the file is unchanged.
+// Write replaces a file's content with the bytes that fill writes. If fill fails, the file is unchanged.
 func Write(path string, mode fs.FileMode, fill func(io.Writer) error) error {
 	return write(path, mode, fill, true)
 }

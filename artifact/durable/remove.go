@@ -39,8 +39,8 @@ func removeAll(ctx context.Context, path string) error {
 // moment is how long RemoveTemp outlasts its context.
 const moment = time.Second
 
-// RemoveTemp removes what TempDir made. If its context ends, it continues for a second, in which a small tree is gone,
-// and leaves the rest to Sweep.
+// RemoveTemp removes a directory of TempDir. If its context ends, it continues for a second, which is enough for a
+// small tree, and leaves the rest to Sweep.
 func RemoveTemp(ctx context.Context, path string) error {
 	late, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()

@@ -1,9 +1,9 @@
-// Package source downloads what a user names by a URL: an artifact to publish, or a tree to build. It is used on
-// workstations and in CI; hosts read stores.
+// Package source downloads from URLs of users: an artifact to publish, or a tree to build. It is used on workstations
+// and in CI; hosts read stores.
 //
 //	https://host/app.tar.zst?checksum=sha256:...    a file on a web server
 //	s3://bucket/path/app.tar.zst?region=eu-west-1   an object in a store, by any URL of package stores,
-//	minio://host:9000/bucket/app.tar.zst?tls=0          with the name of the file at its end
+//	minio://host:9000/bucket/app.tar.zst?tls=0      with the name of the file at its end
 //	file:///home/me/app.tar.zst                     a local file or directory
 //	git::https://host/app.git?ref=v1.2              a git repository at a branch, tag or commit
 //	git::ssh://git@host/app.git//states?ref=main    a directory of a repository

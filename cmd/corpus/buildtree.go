@@ -36,7 +36,7 @@ type buildHow struct {
 	commit  source.Commit // of a tree that git fetched
 }
 
-// build packs a plain tree as it is, and builds any other with the pipeline.
+// build packs a plain tree unchanged, and builds any other with the pipeline.
 func (p *program) build(ctx context.Context, tree string, how buildHow) error {
 	if len(how.outputs) == 0 && !how.check {
 		return exit.WithCode(exit.Usage, diag.WithHint(errors.New("no output file was given"),
@@ -229,7 +229,7 @@ func (p *program) checkBuild(ctx context.Context, request pipeline.Request) erro
 	return p.answer(map[string]any{"differences": []string{}}, "two builds of the same tree are the same")
 }
 
-// pack packs a tree as it is.
+// pack packs a tree unchanged.
 func (p *program) pack(ctx context.Context, tree, out string, options packaging.Options) error {
 	if f, err := artifact.FormatOf(out); err != nil || f != artifact.TarZst {
 		return exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("%s: corpus build does not write that format", out),

@@ -29,8 +29,8 @@ func (p *program) readerAndStore(ctx context.Context) (client *trust.Client, s s
 	if err := p.checkMemory(); err != nil {
 		return nil, nil, nil, err
 	}
-	// The client sees the store as a new host would. The store is refused if it is older than what this user has
-	// seen of it. What was seen never replaces files that the store has lost.
+	// The client sees the store as a new host would. An older state of the store than this user has seen is refused.
+	// Kept metadata never replaces files that the store has lost.
 	memory := p.memoryOf(root)
 	if memory != "" {
 		_, _, forget, err := fresh(ctx, s, root, memory)
@@ -47,8 +47,8 @@ func (p *program) readerAndStore(ctx context.Context) (client *trust.Client, s s
 	return client, s, done, nil
 }
 
-// fresh returns a client of a store that knows only the root and, if memory is not empty, the metadata in that
-// directory. It stores what it sees in dir until done is called.
+// fresh returns a client of a store that has only the root and, if memory is not empty, the metadata in that directory.
+// It stores the metadata that it reads in dir until done is called.
 func fresh(ctx context.Context, s store.Store, root []byte, memory string) (client *trust.Client, dir string,
 	done func(), err error) {
 	dir, done, err = durable.Scratch()

@@ -50,7 +50,7 @@ type program struct {
 	verbose   bool
 	retry     time.Duration // how long a request is repeated if the store does not answer
 
-	atOnce   bool           // remove keys although hosts refuse what only these have signed
+	atOnce   bool           // remove keys although hosts will refuse metadata that only they have signed
 	by       string         // who moves a channel, as given
 	draft    string         // file to write a draft to, instead of changing the store
 	drafted  *publish.Draft // the draft that was written to it
@@ -154,11 +154,11 @@ func (p *program) waiting() func(error, time.Duration) {
 // nextName is the directory beside the keys that has the new keys of a rotation until they are in force.
 const nextName = "next"
 
-// seenName is the directory beside the keys in which publishers store what they have seen of the store.
+// seenName is the directory beside the keys in which publishers store the metadata that they have read.
 const seenName = "seen"
 
-// publisher opens the store with the available keys. What the publisher has seen of the store is kept beside the
-// keys; if the keys come from the environment, it is not kept.
+// publisher opens the store with the available keys. The metadata that the publisher has read is kept beside the keys;
+// if the keys come from the environment, it is not kept.
 func (p *program) publisher(ctx context.Context) (*publish.Publisher, error) {
 	s, err := p.openStore()
 	if err != nil {

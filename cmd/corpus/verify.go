@@ -63,7 +63,7 @@ func (p *program) verify(ctx context.Context) error {
 	return p.answer(sum, "verified %s, %s", diag.Count(sum.Artifacts, "artifact"), diag.Size(sum.Bytes))
 }
 
-// verified counts what verify has read.
+// verified counts the objects that verify has read.
 type verified struct {
 	Artifacts  int   `json:"artifacts"`
 	Statements int   `json:"statements"`

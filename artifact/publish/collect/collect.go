@@ -29,7 +29,7 @@ type Collected struct {
 	Uploads Tally `json:"uploads"` // unfinished uploads
 }
 
-// Tally counts objects of one kind by what happened to them.
+// Tally counts objects of one kind by the decision about them.
 type Tally struct {
 	Removed int `json:"removed"`
 	Young   int `json:"young"`

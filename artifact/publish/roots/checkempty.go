@@ -61,7 +61,7 @@ func seenOwn(p *publish.Publisher, root []byte) (bool, error) {
 	seen, errSeen := trust.Decode[tuf.RootType](data)
 	fresh, errFresh := trust.Decode[tuf.RootType](root)
 	if errSeen != nil || errFresh != nil {
-		return true, nil //nolint:nilerr // what cannot be read may be of the own store
+		return true, nil //nolint:nilerr // unreadable copies may be of this store
 	}
 	for id := range fresh.Signed.Keys {
 		if seen.Signed.Keys[id] != nil {
