@@ -107,7 +107,7 @@ func (c *Cache) Get(want Chunk) ([]byte, error) {
 }
 
 // errOther is the error for bytes that are not the expected chunk.
-var errOther = errors.New("a chunk is not the one that was signed")
+var errOther = errors.New("a chunk has another digest than was signed")
 
 // errKeeping is the error for a failure of this host's disk.
 var errKeeping = errors.New("keeping a chunk")

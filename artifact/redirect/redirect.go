@@ -122,7 +122,7 @@ func (g *Guarded) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	if _, err := resp.Location(); err != nil && !errors.Is(err, http.ErrNoLocation) {
 		_ = resp.Body.Close() // the body is not used
-		return nil, Refused{errors.New("it redirects to what is not a URL")}
+		return nil, Refused{errors.New("it redirects to an invalid URL")}
 	}
 	return resp, nil
 }

@@ -80,7 +80,7 @@ func TestRedirectFromPublicToPrivate(t *testing.T) {
 func TestRedirectToAnotherScheme(t *testing.T) {
 	for location, want := range map[string]string{
 		"file:///etc/passwd": "a URL of file", "ftp://public/x": "a URL of ftp", "data:text/plain,x": "a URL of data",
-		"http://[::1": "what is not a URL", "http://a b/": "what is not a URL",
+		"http://[::1": "an invalid URL", "http://a b/": "an invalid URL",
 	} {
 		_, err := get(t, true, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Location", location)

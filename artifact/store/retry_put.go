@@ -21,7 +21,7 @@ const smallBody = 1 << 20
 func (r *retrying) Put(ctx context.Context, key string, body io.Reader, size int64, cond Condition) (Info, error) {
 	rewind, err := rewinder(body, size)
 	if err != nil {
-		return Info{}, fmt.Errorf("reading what is to be written to %s: %w", key, err)
+		return Info{}, fmt.Errorf("reading the source of %s: %w", key, err)
 	}
 	if rewind == nil || ctx.Value(onceKey{}) != nil {
 		return r.inner.Put(ctx, key, body, size, cond)
@@ -30,7 +30,7 @@ func (r *retrying) Put(ctx context.Context, key string, body io.Reader, size int
 	for {
 		again, err := rewind()
 		if err != nil {
-			return Info{}, fmt.Errorf("rewinding what is to be written to %s: %w", key, err)
+			return Info{}, fmt.Errorf("rewinding the source of %s: %w", key, err)
 		}
 		info, err := r.inner.Put(ctx, key, again, size, cond)
 		if err == nil {

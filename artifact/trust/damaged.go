@@ -185,7 +185,7 @@ func moveAway(path string, err error) error {
 
 // unreadKept returns the error for a kept file that could not be read.
 func unreadKept(path string, err error) error {
-	err = fmt.Errorf("reading what was seen of the store: %w", err)
+	err = fmt.Errorf("reading the kept metadata of the store: %w", err)
 	if errors.Is(err, walk.ErrNoFile) || walk.Nowhere(err) {
 		return moveAway(path, err)
 	}

@@ -208,7 +208,7 @@ func (d *download) request(ctx context.Context, from, to int, buf []byte) (got, 
 		}
 		if !d.blocks.holds(i, buf[:length]) {
 			return got, at, d.refusal(ctx, &Refused{Check: CheckDigest, Of: d.release.String(),
-				Err: fmt.Errorf("the block at byte %d is not the one that was signed", offset)})
+				Err: fmt.Errorf("the block at byte %d has another digest than was signed", offset)})
 		}
 		if _, err := d.file.WriteAt(buf[:length], offset); err != nil {
 			return got, at, disk{fmt.Errorf("keeping %s: %w", d.release, err)}

@@ -113,11 +113,11 @@ const seenWait = 5 * time.Minute
 // The kernel releases the lock when its process ends. A host needs no lock here, since it holds one during each run.
 func (s seen) lock(ctx context.Context) (unlock func(), err error) {
 	if err := durable.MkdirAll(s.dir, 0o700); err != nil {
-		return nil, s.unwritable(fmt.Errorf("keeping what was seen of the store: %w", err))
+		return nil, s.unwritable(fmt.Errorf("keeping the metadata of the store: %w", err))
 	}
 	f, err := os.OpenFile(filepath.Join(s.dir, ".lock"), os.O_CREATE|os.O_RDWR|syscall.O_NOFOLLOW, 0o600)
 	if err != nil {
-		return nil, s.unwritable(fmt.Errorf("keeping what was seen of the store: %w", err))
+		return nil, s.unwritable(fmt.Errorf("keeping the metadata of the store: %w", err))
 	}
 	if err := s.waitFor(ctx, f); err != nil {
 		_ = f.Close() // it was not locked

@@ -180,7 +180,7 @@ func SetTree(role *Role, r artifact.Release, digest artifact.Digest) error {
 	says := map[string]any{}
 	if file.Custom != nil {
 		if err := json.Unmarshal(*file.Custom, &says); err != nil {
-			return fmt.Errorf("reading what is signed of %s: %w", r, err)
+			return fmt.Errorf("reading the signed data of %s: %w", r, err)
 		}
 	}
 	says["tree"] = digest

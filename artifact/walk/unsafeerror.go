@@ -83,7 +83,7 @@ func (e *UnsafeError) Hint() string {
 	if e.Program {
 		return "use a path below directories where root alone may write"
 	}
-	return fmt.Sprintf("look at %s with ls -l: remove it, or make what it leads to belong to %s", e.Component, e.By)
+	return fmt.Sprintf("look at %s with ls -l: remove it, or make its target belong to %s", e.Component, e.By)
 }
 
 // CopyHint returns a hint to copy a tree that other users could write to, so that it belongs to the user who runs

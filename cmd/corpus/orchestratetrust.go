@@ -83,7 +83,7 @@ func (v *voucher) path(path string, look func(*walk.Root, string, walk.Trust) er
 	}
 	err = look(v.root, path, walk.Trust{})
 	if unsafe := new(walk.UnsafeError); errors.As(err, &unsafe) {
-		return diag.WithHint(fmt.Errorf("%s: refused, since %s can change %s, and what it says would be done with "+
+		return diag.WithHint(fmt.Errorf("%s: refused, since %s can change %s, and it would run with "+
 			"your rights",
 			unsafe.Path, unsafe.By, unsafe.Component),
 			"copy the tree to where you and root alone may write, as yourself (umask 022; cp -R), look at the copy, and "+

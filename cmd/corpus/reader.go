@@ -119,6 +119,6 @@ func (p *program) remember(memory, dir string, root []byte) {
 		err = trust.Remind(memory, dir, root)
 	}
 	if err != nil {
-		p.explain("what was seen of the store was not kept in %s: %v", memory, err)
+		p.explain("the metadata of the store was not kept in %s: %v", memory, err)
 	}
 }

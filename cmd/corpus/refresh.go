@@ -118,7 +118,7 @@ func (p *program) rebuild(ctx context.Context) error {
 	}
 	text = strings.TrimSuffix(text, ",")
 	if len(result.Restored) > 0 {
-		text += "\nrestored what the store had lost: " + strings.Join(result.Restored, ", ")
+		text += "\nrestored lost files: " + strings.Join(result.Restored, ", ")
 	}
 	if len(result.Unnamed) > 0 {
 		text += "\nincluded although no remaining snapshot names them, so check the output of `corpus ls`: " +

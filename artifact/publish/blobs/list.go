@@ -53,7 +53,7 @@ func Missing(ctx context.Context, s store.Store, keys []string) (missing []strin
 		case errors.Is(err, store.ErrNotFound):
 			missing = append(missing, key)
 		case !errors.Is(err, store.ErrForbidden):
-			return nil, fmt.Errorf("looking for what was uploaded: %w", err)
+			return nil, fmt.Errorf("looking for uploaded objects: %w", err)
 		}
 	}
 	return missing, nil

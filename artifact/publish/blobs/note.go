@@ -47,7 +47,7 @@ func LeaveNote(ctx context.Context, s store.Store, r artifact.Release, keys []st
 	key := chunk.PackPrefix(r.Project) + artifact.NewDigest(sha256.Sum256(data)).Hex() + noteSuffix
 	// An existing note is from an earlier attempt; writing it again renews its time.
 	if _, err := s.Put(ctx, key, bytes.NewReader(data), int64(len(data)), store.Condition{}); err != nil {
-		return fmt.Errorf("noting what the draft of %s needs: %w", r, err)
+		return fmt.Errorf("writing the note of the draft of %s: %w", r, err)
 	}
 	return nil
 }

@@ -37,7 +37,7 @@ func holds(ctx context.Context, s store.Store, key string, size int64, digest ar
 		return false, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("comparing what the store has already: %w", err)
+		return false, fmt.Errorf("comparing the object that is already in the store: %w", err)
 	}
 	defer body.Close()
 	if info.Size >= 0 && info.Size != size {
@@ -46,7 +46,7 @@ func holds(ctx context.Context, s store.Store, key string, size int64, digest ar
 	sum := sha256.New()
 	n, err := io.Copy(sum, io.LimitReader(artifact.Stoppable(ctx, body), size+1))
 	if err != nil {
-		return false, fmt.Errorf("comparing what the store has already: %w", err)
+		return false, fmt.Errorf("comparing the object that is already in the store: %w", err)
 	}
 	return n == size && artifact.NewDigest([32]byte(sum.Sum(nil))) == digest, nil
 }

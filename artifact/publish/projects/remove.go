@@ -67,10 +67,10 @@ func Remove(ctx context.Context, p *publish.Publisher, name string, objects bool
 	for _, prefix := range []string{"deploy/" + name + "/", trust.PagePrefix(name)} {
 		for info, listed := range p.Store.List(ctx, prefix) {
 			if listed != nil {
-				return result, fmt.Errorf("listing what is left of %s: %w", name, listed)
+				return result, fmt.Errorf("listing the objects of %s: %w", name, listed)
 			}
 			if err := p.Store.Delete(ctx, info.Key); err != nil {
-				return result, fmt.Errorf("removing what is left of %s: %w", name, err)
+				return result, fmt.Errorf("removing the objects of %s: %w", name, err)
 			}
 			result.Objects, result.Bytes = result.Objects+1, result.Bytes+info.Size
 		}

@@ -131,7 +131,7 @@ func (p *put) body(data []byte) io.ReadSeeker {
 func (p *put) confirm(said Written, sums Sums) (Written, error) {
 	same, sure := sums.same(said)
 	if sure && !same {
-		return said, p.damaged("its checksum of what it stored is another one (%s, not %s)", said.CRC32, sums.CRC32)
+		return said, p.damaged("the object that it stored has the checksum %s, not %s", said.CRC32, sums.CRC32)
 	}
 	p.moved(0)
 	there, err := p.client.Head(p.ctx)
@@ -193,7 +193,7 @@ func (m movingReader) Read(b []byte) (int, error) {
 // damaged returns the error for a server that did not store what it confirmed.
 func (p *put) damaged(format string, args ...any) error {
 	return p.call.tell(verdict{kind: store.ErrUnreachable, again: true,
-		hint: "something between here and the store, or the store itself, loses what is written: look at proxies and " +
+		hint: "a proxy on the way to the store, or the store itself, loses data: look at proxies and " +
 			"at the server's log"},
 		fmt.Errorf(format, args...))
 }

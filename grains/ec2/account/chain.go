@@ -104,7 +104,7 @@ func people(p *profile) error {
 	}
 	return diag.WithHint(fmt.Errorf("profile %s signs in with %s, which hosts do not do", p.name, way),
 		"give the host a role, or a profile with role_arn or credential_process; `aws configure export-credentials` prints "+
-			"what a person's profile has")
+			"the keys of a person's profile")
 }
 
 // ofSource returns the credentials of the source in credential_source.
