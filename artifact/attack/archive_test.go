@@ -20,8 +20,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// unpackAs unpacks a hostile archive as a host would one that an attacker with the project's key signed,
-// below a directory of its own, and gives that directory's parent.
+// unpackAs unpacks a hostile archive like a host, as if an attacker with the project's key had signed it, below a new
+// directory. It returns the parent of that directory.
 func unpackAs(t *testing.T, h artifacttest.Hostile, limits unpack.Limits) (parent string, err error) {
 	t.Helper()
 	parent = t.TempDir()
@@ -53,7 +53,7 @@ func unpackAs(t *testing.T, h artifacttest.Hostile, limits unpack.Limits) (paren
 	return parent, err
 }
 
-// outside lists what is below a directory and not in the release.
+// outside lists the files below a directory that are not in the release.
 func outside(t *testing.T, parent string) []string {
 	t.Helper()
 	var found []string
@@ -70,7 +70,7 @@ func outside(t *testing.T, parent string) []string {
 	return found
 }
 
-// compressed is a hostile tar archive in each other form that it may come in.
+// compressed returns a hostile tar archive in all other formats.
 func compressed(t *testing.T, h artifacttest.Hostile) []artifacttest.Hostile {
 	t.Helper()
 	var all []artifacttest.Hostile
@@ -93,7 +93,7 @@ func compressed(t *testing.T, h artifacttest.Hostile) []artifacttest.Hostile {
 	return all
 }
 
-// everyHostile are all hostile archives, in all five formats.
+// everyHostile returns all hostile archives, in all five formats.
 func everyHostile(t *testing.T) []artifacttest.Hostile {
 	t.Helper()
 	all := artifacttest.HostileZips()
@@ -105,8 +105,8 @@ func everyHostile(t *testing.T) []artifacttest.Hostile {
 	return all
 }
 
-// A compressed archive whose last bytes are missing, or changed, or followed by others, is no whole one:
-// not even where every entry of it can be read.
+// TestDamagedCompression checks that a compressed archive is refused if its last bytes are missing, changed or followed
+// by others, even if every entry of it can be read.
 func TestDamagedCompression(t *testing.T) {
 	whole := artifacttest.Hostile{Data: artifacttest.Raw(artifacttest.Block{Name: "a", Type: '0', Content: "x"})}
 	for _, h := range compressed(t, whole) {
@@ -140,7 +140,7 @@ func TestHostileArchives(t *testing.T) {
 			if errors.As(err, &hostile) && (exit.Code(err) != exit.Refused || diag.HintOf(err) == "" || hostile.Rule == "") {
 				t.Errorf("%v: exit code %d, want %d, a rule and a hint", err, exit.Code(err), exit.Refused)
 			}
-			// Who publishes it is told before a host is.
+			// A publisher gets the error before a host does.
 			if _, err := unpack.Inspect(t.Context(), bytes.NewReader(h.Data), h.Format, unpack.Limits{}); err == nil {
 				t.Error("it may be published")
 			}
@@ -149,7 +149,7 @@ func TestHostileArchives(t *testing.T) {
 }
 
 func TestHostileArchivesAreRefusedByARule(t *testing.T) {
-	// These are well-formed: that they are refused is a decision, and named.
+	// These archives are well-formed, so the error has to name the rule.
 	for _, h := range everyHostile(t) {
 		rule := false
 		for _, word := range []string{"leaves", "absolute", "device", "fifo", "set", "twice", "through", "hard link",

@@ -1,7 +1,7 @@
-// Package attack_test plays whoever is between a publisher and a host: the network, the store's
-// owner, attackers with keys, and whoever packs archives. Each test is an attack that docs/trust.md lists
-// with the capability it takes; what is expected is that a host refuses, says which check failed, of
-// which file and signed by whom, and that nothing was written outside of where it may be.
+// Package attack_test plays the attackers between a publisher and a host: the network, the store's owner, attackers
+// with keys, and authors of archives. Each test is an attack in docs/trust.md, with the capability that it needs. The
+// host has to refuse the attack with an error that contains the failed check, the file and its signers, and must not
+// write anything outside of the allowed places.
 package attack_test
 
 import (
@@ -29,7 +29,7 @@ import (
 
 func app(content string) artifacttest.Files { return artifacttest.Files{"app": content} }
 
-// published is a store with two versions of myapp and one of base, and a host that has seen them.
+// published returns a store with two versions of myapp and one of base, and a host that has read them.
 func published(t *testing.T) (*artifacttest.Repo, *artifacttest.Host) {
 	t.Helper()
 	repo := artifacttest.New(t)
@@ -41,7 +41,7 @@ func published(t *testing.T) (*artifacttest.Repo, *artifacttest.Host) {
 	return repo, host
 }
 
-// sees checks that a host is told to run a version.
+// sees checks that the channel of a host names a version.
 func sees(t *testing.T, host *artifacttest.Host, version string) {
 	t.Helper()
 	if r, err := host.Resolve("myapp/testing"); err != nil || r.Version != version {
@@ -49,8 +49,8 @@ func sees(t *testing.T, host *artifacttest.Host, version string) {
 	}
 }
 
-// looksForRoots makes a host look for newer roots though the timestamp is the one that it has, as it does where a store
-// names no versions of its files.
+// looksForRoots makes a host look for newer roots although the timestamp is unchanged, as with a store that reports no
+// versions of its files.
 func looksForRoots(t *testing.T, host *artifacttest.Host) {
 	t.Helper()
 	if err := os.Remove(filepath.Join(host.Dir, "timestamp.version")); err != nil {
@@ -58,8 +58,8 @@ func looksForRoots(t *testing.T, host *artifacttest.Host) {
 	}
 }
 
-// refused checks that an error is a refusal that tells what a person needs: which check, of which
-// file, what to do, and for signatures whose they are. Scripts see exit code 4.
+// refused checks that an error is a refusal with the failed check, the file, a hint, and for signatures the signers.
+// Scripts get exit code 4.
 func refused(t *testing.T, err error, check trust.Check, of string) {
 	t.Helper()
 	var r *trust.Refused
@@ -178,7 +178,7 @@ func TestRollback(t *testing.T) {
 			t.Fatal(err)
 		}
 		sees(t, host, "2")
-		// The old root under the next name is not a next root.
+		// The old root under the next name is not a newer root.
 		repo.Replace(trust.RoleKey("root", 3), repo.Object(trust.RoleKey("root", 1)))
 		looksForRoots(t, host)
 		_, err := host.Resolve("myapp/testing")
@@ -219,14 +219,14 @@ func TestMixAndMatch(t *testing.T) {
 	before := repo.Snapshot()
 	repo.Release("myapp", "3", "testing", app("three"))
 	now := repo.Snapshot()
-	// Under each name that is new lies what an older name had.
+	// Each new name gets the content of an older name.
 	for key := range now {
 		if _, old := before[key]; old || !strings.HasPrefix(key, "metadata/") ||
 			strings.HasPrefix(key, trust.PagePrefix("myapp")) {
 			continue // pages have a test of their own
 		}
 		if strings.HasSuffix(key, ".myapp.json") {
-			continue // the list for readers of before, which this one does not read
+			continue // the list for older readers, which this client does not read
 		}
 		t.Run(key, func(t *testing.T) {
 			defer repo.Restore(now)
@@ -238,7 +238,7 @@ func TestMixAndMatch(t *testing.T) {
 	}
 }
 
-// newest is the newest version of a role's file among objects.
+// newest returns the newest version of a role's file among objects.
 func newest(objects map[string][]byte, file string) string {
 	best := ""
 	for key := range objects {
@@ -263,8 +263,8 @@ func TestFastForwardAndRecovery(t *testing.T) {
 					f.Snapshot.Signed.Version = to
 				}
 			})
-			sees(t, host, "2") // it is signed with good keys
-			// The owner of the root takes the stolen keys away and builds both anew.
+			sees(t, host, "2") // it is signed with valid keys
+			// The owner of the root removes the stolen keys and rebuilds both roles.
 			for _, stolen := range []string{"timestamp", "snapshot"} {
 				replaceKey(t, repo, stolen)
 			}
@@ -278,7 +278,7 @@ func TestFastForwardAndRecovery(t *testing.T) {
 	}
 }
 
-// replaceKey gives a role of the root a new key and takes the old one away at once, as after a theft.
+// replaceKey gives a role of the root a new key and removes the old one at once, as after a theft.
 func replaceKey(t *testing.T, repo *artifacttest.Repo, role string) {
 	t.Helper()
 	next := repo.Aside()
@@ -314,9 +314,9 @@ func TestKeyCompromiseUnderThresholds(t *testing.T) {
 	t.Run("one of three root keys", func(t *testing.T) {
 		repo, host := published(t)
 		attacker := repo.Forger("timestamp", "snapshot", "targets")
-		// The attacker's root names the attacker's keys; it is signed by him alone.
+		// The attacker's root names the attacker's keys and is signed only with them.
 		attacker.Root(func(root *tuf.RootType) { _ = root.AddKey(attacker.Public("root"), "root") })
-		sees(t, host, "2") // nothing is new, so the host does not look
+		sees(t, host, "2") // nothing is new, so the host does not look for a root
 		looksForRoots(t, host)
 		_, err := host.Resolve("myapp/testing")
 		refused(t, err, trust.CheckSignature, "root.json")
@@ -333,7 +333,7 @@ func TestKeyCompromiseUnderThresholds(t *testing.T) {
 		looksForRoots(t, host)
 		_, err = host.Resolve("myapp/testing")
 		refused(t, err, trust.CheckSignature, "root.json")
-		// The same key twice is no second signature.
+		// Two signatures with the same key count as one.
 		repo.Forger().Root(func(root *tuf.RootType) { root.Version--; root.Roles["root"].Threshold = 1 }, all[0], all[0])
 		if _, err = host.Resolve("myapp/testing"); exit.Code(err) != exit.Refused {
 			t.Errorf("a root signed twice with one key: %v, want it refused", err)
@@ -377,7 +377,7 @@ func TestKeyCompromiseUnderThresholds(t *testing.T) {
 	})
 }
 
-// grow gives a role of the root more keys, so many of which have to sign.
+// grow gives a role of the root more keys, and the threshold.
 func grow(t *testing.T, repo *artifacttest.Repo, role string, keys, threshold int) {
 	t.Helper()
 	if _, err := repo.Keys.New(role, keys); err != nil {
@@ -393,7 +393,7 @@ func grow(t *testing.T, repo *artifacttest.Repo, role string, keys, threshold in
 	}
 }
 
-// one is the first key of a role, the one that was stolen.
+// one returns the first key of a role, which is the stolen one.
 func one(t *testing.T, repo *artifacttest.Repo, role string) keyring.Key {
 	t.Helper()
 	all, err := repo.Keys.Keys(role)
@@ -429,7 +429,7 @@ func TestWrongClock(t *testing.T) {
 	host.Now = func() time.Time { return time.Now().Add(-10 * time.Minute) }
 	sees(t, host, "2")
 
-	// What was seen counts, also where the store does not answer with anything newer.
+	// The metadata that was seen counts, even if the store has nothing newer.
 	repo := artifacttest.New(t)
 	repo.Release("myapp", "1", "testing", app("one"))
 	host = repo.Host()

@@ -9,10 +9,10 @@ import (
 	"testing"
 )
 
-// testName is how docs write the name of a test.
+// testName matches the name of a test in docs.
 var testName = regexp.MustCompile("`(Test[A-Za-z0-9_]+)`")
 
-// TestDocsNameTestsThatExist holds everything that is written against the tests.
+// TestDocsNameTestsThatExist checks that every test that docs name exists.
 func TestDocsNameTestsThatExist(t *testing.T) {
 	files, err := filepath.Glob("../../docs/*.md")
 	if err != nil || len(files) < 10 {
@@ -32,8 +32,8 @@ func TestDocsNameTestsThatExist(t *testing.T) {
 	}
 }
 
-// TestThreatModelIsHeldByTests holds docs/trust.md against the tests: each row of the threat model
-// names tests that exist, and no attack that is played here is missing from it.
+// TestThreatModelIsHeldByTests checks that each row of the threat model in docs/trust.md names tests that exist, and
+// that every attack here is in the threat model.
 func TestThreatModelIsHeldByTests(t *testing.T) {
 	text, err := os.ReadFile("../../docs/trust.md")
 	if err != nil {
@@ -77,7 +77,7 @@ func TestThreatModelIsHeldByTests(t *testing.T) {
 	}
 }
 
-// tests are the tests of this repository, by the file they are in.
+// tests returns the names of all tests in this repository, by file.
 func tests(t *testing.T) map[string]string {
 	t.Helper()
 	found := map[string]string{}

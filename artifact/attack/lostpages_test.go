@@ -14,7 +14,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 )
 
-// removePages takes all pages of the project out of the store.
+// removePages removes all pages of the project from the store.
 func removePages(t *testing.T, repo *artifacttest.Repo) {
 	t.Helper()
 	for _, key := range pages(repo) {
@@ -24,8 +24,8 @@ func removePages(t *testing.T, repo *artifacttest.Repo) {
 	}
 }
 
-// The store has lost the pages of a project. A rebuild puts them back: as a publisher has kept them, or out of the list
-// of all versions; without either it names them, and hosts continue following the channels.
+// TestLostPagesAreRestored checks that a rebuild restores the lost pages of a project: from the publisher's copies, or
+// from the list of all versions. Without either, it reports them as missing, and hosts continue following the channels.
 func TestLostPagesAreRestored(t *testing.T) {
 	for name, prepare := range map[string]func(*artifacttest.Repo){
 		"kept": func(repo *artifacttest.Repo) {
@@ -74,7 +74,8 @@ func TestLostPagesAreRestored(t *testing.T) {
 	}
 }
 
-// Nothing is uploaded of a version whose project would be too large for its readers.
+// TestPublishBeyondSizeLimitUploadsNothing checks that nothing is uploaded if the project would be too large for its
+// readers.
 func TestPublishBeyondSizeLimitUploadsNothing(t *testing.T) {
 	repo := artifacttest.New(t)
 	release := repo.Release("myapp", "1.0", "testing", app("one"))

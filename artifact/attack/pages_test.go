@@ -52,8 +52,8 @@ func (c counting) Get(ctx context.Context, key string, from int64) (io.ReadClose
 	return body, info, err
 }
 
-// A host of a project with 10,000 versions reads less than 100 KB of metadata, the page of a release
-// that no channel names any more included.
+// TestTickReadsLittleOfManyVersions checks that a host of a project with 10,000 versions reads less than 100 KB of
+// metadata, including the page of a release that no channel names any more.
 func TestTickReadsLittleOfManyVersions(t *testing.T) {
 	repo := many(t, 10_000)
 	host, bytes := repo.Host(), int64(0)
@@ -89,7 +89,7 @@ func TestTickReadsLittleOfManyVersions(t *testing.T) {
 	}
 }
 
-// pages are the keys of a project's pages.
+// pages returns the keys of a project's pages.
 func pages(repo *artifacttest.Repo) []string {
 	var keys []string
 	for key := range repo.Snapshot() {
@@ -100,7 +100,8 @@ func pages(repo *artifacttest.Repo) []string {
 	return keys
 }
 
-// A page of another time, of another place, damaged, or missing is not believed; the channels continue.
+// TestPagesAreBoundToTheHead checks that an old, misplaced, damaged or missing page is refused, and that the channels
+// continue to work.
 func TestPagesAreBoundToTheHead(t *testing.T) {
 	repo := many(t, 200)
 	before := pages(repo)
@@ -142,7 +143,7 @@ func TestPagesAreBoundToTheHead(t *testing.T) {
 	}
 }
 
-// More roots than a host once followed at a time are no obstacle for one that is new.
+// TestManyRootsAreFollowed checks that a new host reads more roots than earlier agents read in one refresh.
 func TestManyRootsAreFollowed(t *testing.T) {
 	repo, _ := published(t)
 	attacker := repo.Forger("root")
@@ -152,8 +153,8 @@ func TestManyRootsAreFollowed(t *testing.T) {
 	sees(t, repo.Host(), "2")
 }
 
-// After the upgrade a project's file of before is the head, which agents of before read as a project
-// without other versions; no version is lost for the others.
+// TestUpgradedStore checks that after the upgrade the project's old file is the head, which earlier agents read as a
+// project without other versions; the others lose no version.
 func TestUpgradedStore(t *testing.T) {
 	repo := many(t, 200)
 	if _, err := projects.Upgrade(t.Context(), repo.Publisher); err != nil {
@@ -174,8 +175,8 @@ func TestUpgradedStore(t *testing.T) {
 	}
 }
 
-// A store of before whose project has grown beyond what readers take is good again after the next
-// promotion.
+// TestProjectBeyondTheLimitIsRepaired checks that an older store with a project that is too large for readers is valid
+// again after the next promotion.
 func TestProjectBeyondTheLimitIsRepaired(t *testing.T) {
 	repo := many(t, 26_000)
 	repo.Forger("myapp", "snapshot", "timestamp").Forge(func(f *artifacttest.Forged) {

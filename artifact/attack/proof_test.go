@@ -28,8 +28,8 @@ var (
 	tested     = trust.Requirement{From: "testing", Hosts: 2, Fresh: 7, Holds: 90}
 )
 
-// guarded is a store whose myapp/production requires proof of two hosts of testing, with version 1
-// promoted, and a host of production that has it.
+// guarded returns a store whose myapp/production requires proof of two hosts of testing, with version 1 promoted, and a
+// host of production that has it.
 func guarded(t *testing.T) (*artifacttest.Repo, *artifacttest.Host, artifact.Release) {
 	t.Helper()
 	repo := artifacttest.New(t)
@@ -60,7 +60,7 @@ func letAttest(t *testing.T, repo *artifacttest.Repo) {
 	}
 }
 
-// attest attests with the attestation key alone that two hosts reported a release healthy.
+// attest attests with only the attestation key that two hosts reported a release healthy.
 func attest(t *testing.T, repo *artifacttest.Repo, ref artifact.Ref, r artifact.Release, now time.Time) {
 	t.Helper()
 	p := repo.As(trust.AttestationRole)
@@ -95,7 +95,7 @@ func promote(t *testing.T, repo *artifacttest.Repo) {
 	}
 }
 
-// takes checks that a host of production is told to run a version.
+// takes checks that the channel of a host of production names a version.
 func takes(t *testing.T, host *artifacttest.Host, version string) {
 	t.Helper()
 	if r, err := host.Resolve("myapp/production"); err != nil || r.Version != version {
@@ -103,8 +103,8 @@ func takes(t *testing.T, host *artifacttest.Host, version string) {
 	}
 }
 
-// pointed has an attacker with the project's key and the online keys point production at a release, with
-// a proof. Nothing but a host stands in the way.
+// pointed makes an attacker with the project's key and the online keys point production at a release, with a proof.
+// Only a host can prevent that.
 func pointed(t *testing.T, repo *artifacttest.Repo, r artifact.Release, proof []byte) {
 	t.Helper()
 	repo.Forger("myapp", "snapshot", "timestamp").Forge(func(f *artifacttest.Forged) {
@@ -122,7 +122,7 @@ func pointed(t *testing.T, repo *artifacttest.Repo, r artifact.Release, proof []
 	})
 }
 
-// signedProof is a proof as edit makes it of a good one of a release, signed with these keys.
+// signedProof returns a proof of a release, changed by edit and signed with these keys.
 func signedProof(t *testing.T, r artifact.Release, keys []keyring.Key,
 	edit func(*trust.Attestation, *time.Time)) []byte {
 	t.Helper()
@@ -148,8 +148,8 @@ func signedProof(t *testing.T, r artifact.Release, keys []keyring.Key,
 	return data
 }
 
-// TestPromotionWithoutProof has who holds the project's key and the online keys point production at
-// what was never healthy on testing.
+// TestPromotionWithoutProof plays an attacker with the project's key and the online keys who points production at a
+// release that was never healthy on testing.
 func TestPromotionWithoutProof(t *testing.T) {
 	days := func(n int) time.Time { return time.Now().UTC().AddDate(0, 0, n).Truncate(time.Second) }
 	type edit = func(*trust.Attestation, *time.Time)
@@ -233,7 +233,7 @@ func TestPromotionWithoutProof(t *testing.T) {
 			sees(t, host, "2") // testing requires nothing
 		})
 	}
-	t.Run("good", func(t *testing.T) { // the attacker's way is refused for what is wrong with it alone
+	t.Run("good", func(t *testing.T) { // everything else is valid
 		repo, host, _ := guarded(t)
 		two := repo.Release("myapp", "2", "testing", app("two"))
 		pointed(t, repo, two, signedProof(t, two, repo.Forger(trust.AttestationRole).Keys(trust.AttestationRole),
@@ -242,7 +242,7 @@ func TestPromotionWithoutProof(t *testing.T) {
 	})
 }
 
-// TestPromoteRefusesWhatHostsRefuse has publishers try, with good programs, what hosts would refuse.
+// TestPromoteRefusesWhatHostsRefuse checks that the programs of publishers refuse changes that hosts would refuse.
 func TestPromoteRefusesWhatHostsRefuse(t *testing.T) {
 	repo, _, _ := guarded(t)
 	two := repo.Release("myapp", "2", "testing", app("two"))
@@ -269,14 +269,14 @@ func TestPromoteRefusesWhatHostsRefuse(t *testing.T) {
 			Channel: "production"})
 		return err
 	})
-	// Whoever may write below attestations/ puts what they like there.
+	// Any user who may write below attestations/ can replace the proof.
 	key := trust.ProofKey("myapp", "testing", two.Digest)
 	repo.Replace(key, signedProof(t, two, repo.Forger().Keys(trust.AttestationRole),
 		func(*trust.Attestation, *time.Time) {}))
 	try("promote by a forged proof", move)
 	repo.Replace(key, []byte("{"))
 	try("promote by nonsense", move)
-	// A draft of an older program, which knew of no requirement.
+	// A draft of an older program without requirements.
 	var draft *publish.Draft
 	team.Hand = func(d *publish.Draft) error { draft = d; return nil }
 	attest(t, repo, testing_, two, time.Now())
@@ -291,7 +291,7 @@ func TestPromoteRefusesWhatHostsRefuse(t *testing.T) {
 	}
 }
 
-// withoutProofs takes the proofs out of a project's metadata, and signs it again.
+// withoutProofs removes the proofs from a project's metadata, and signs it again.
 func withoutProofs(t *testing.T, repo *artifacttest.Repo, data []byte) json.RawMessage {
 	t.Helper()
 	role, err := tuf.Decode[tuf.TargetsType](data)
@@ -322,7 +322,8 @@ func withoutProofs(t *testing.T, repo *artifacttest.Repo, data []byte) json.RawM
 	return signed
 }
 
-// TestRemovalOfRequirementIsRefused has attackers with ever more keys try to make production require nothing.
+// TestRemovalOfRequirementIsRefused plays attackers with more and more keys who try to remove the requirement of
+// production.
 func TestRemovalOfRequirementIsRefused(t *testing.T) {
 	t.Run("in the project's own metadata", func(t *testing.T) {
 		repo, host, _ := guarded(t)
@@ -384,7 +385,7 @@ func TestRemovalOfRequirementIsRefused(t *testing.T) {
 	})
 }
 
-// TestProofReplayed has a proof that was good once used again.
+// TestProofReplayed uses a proof that was valid once.
 func TestProofReplayed(t *testing.T) {
 	t.Run("of an earlier release, on a host that has seen a newer proof", func(t *testing.T) {
 		repo, host, one := guarded(t)
@@ -538,7 +539,7 @@ func TestAttestationKeyRotatedAndRevoked(t *testing.T) {
 	})
 }
 
-// TestProofsUnderAThreshold wants two people to attest.
+// TestProofsUnderAThreshold requires two people to attest.
 func TestProofsUnderAThreshold(t *testing.T) {
 	repo, host, _ := guarded(t)
 	bob := keyring.Ring{Dir: t.TempDir()}

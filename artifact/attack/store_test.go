@@ -25,7 +25,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/tuf"
 )
 
-// endless is a store whose objects never end, but for those it leaves alone.
+// endless is a store whose objects never end, with some exceptions.
 type endless struct {
 	store.Store
 	key  string
@@ -111,7 +111,7 @@ func TestSlowRetrieval(t *testing.T) {
 				Timeout: store.TimeoutPolicy{Answer: 50 * time.Millisecond, Idle: 50 * time.Millisecond},
 				Retry:   store.RetryPolicy{Attempts: 1},
 			}))
-			// The agent gives the whole question a time; a drip moves and is ended by that.
+			// The agent limits the time of the whole request; a slow stream is ended by that.
 			ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 			defer cancel()
 			err := client.Refresh(ctx)
@@ -122,7 +122,7 @@ func TestSlowRetrieval(t *testing.T) {
 	}
 }
 
-// openOn is a host's client on another store than the repository's own.
+// openOn returns a host's client on a store other than the repository's own.
 func openOn(t *testing.T, repo *artifacttest.Repo, s store.Store) *trust.Client {
 	t.Helper()
 	client, err := trust.Open(s, repo.Host().Dir, nil)
@@ -132,11 +132,11 @@ func openOn(t *testing.T, repo *artifacttest.Repo, s store.Store) *trust.Client 
 	return client
 }
 
-// mirror answers each request as the store was at one time or another, or with nonsense.
+// mirror answers each request with the store's content of one time or another, or with invalid data.
 type mirror struct {
 	store.Store
 	times []map[string][]byte
-	rand  *rand.Rand // nil for the first time and no nonsense
+	rand  *rand.Rand // nil for the first snapshot and no invalid data
 }
 
 func (m *mirror) Get(_ context.Context, key string, from int64) (io.ReadCloser, store.Info, error) {
@@ -195,7 +195,7 @@ func TestStaleMirror(t *testing.T) {
 	stale := repo.Snapshot()
 	repo.Release("myapp", "2", "testing", app("two"))
 	host := repo.Host()
-	// A host that knows nothing newer takes what a stale mirror has until it expires, and no longer.
+	// A host that has seen nothing newer accepts a stale mirror until its metadata expires, and no longer.
 	host.Store = &mirror{repo.Store, []map[string][]byte{stale}, nil}
 	sees(t, host, "1")
 	host.Store = repo.Store
@@ -292,7 +292,7 @@ func TestCachedRoleIsVerifiedUnderItsCurrentDelegator(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Targets changes and nothing else: what the host has kept of myapp is what the snapshot names.
+	// Only targets changes: the metadata of myapp that the host has kept is the current one.
 	owner := repo.As("targets", "snapshot", "timestamp")
 	owner.AtOnce = true
 	if err := projects.ReplaceKeys(t.Context(), owner, "myapp", fresh...); err != nil {
@@ -305,7 +305,7 @@ func TestCachedRoleIsVerifiedUnderItsCurrentDelegator(t *testing.T) {
 	}
 }
 
-// TestEveryDamageIsRefused damages every file of a store in every way and place that a byte can be.
+// TestEveryDamageIsRefused damages every file of a store in every possible way at every byte.
 func TestEveryDamageIsRefused(t *testing.T) {
 	repo, _ := published(t)
 	all := repo.Snapshot()
@@ -331,7 +331,7 @@ func TestEveryDamageIsRefused(t *testing.T) {
 			repo.Replace(key, data)
 			resolved, err := repo.Host().Resolve("myapp/testing")
 			if err == nil && resolved.Version == "2" && strings.HasPrefix(name, "bit") {
-				continue // a letter of a name that JSON reads either way; nothing signed is another
+				continue // a letter of a key that JSON reads in either case; the signed content is the same
 			}
 			var r *trust.Refused
 			if !errors.As(err, &r) || exit.Code(err) != exit.Refused {
@@ -381,7 +381,7 @@ func TestForgedAndTruncatedIndexes(t *testing.T) {
 	}
 }
 
-// nonsense signs damaged lists with the project's own key: what is signed is still read with care.
+// nonsense signs damaged lists with the project's own key: signed data is still parsed with care.
 func nonsense(t *testing.T, repo *artifacttest.Repo, r artifact.Release, kind trust.Kind, good []byte) {
 	t.Helper()
 	for cut := range slices.Values([]int{0, 1, 8, len(good) / 2, len(good) - 1}) {
@@ -438,7 +438,7 @@ func TestArtifactCutAtAnEntry(t *testing.T) {
 		repo.Replace(trust.ObjectKey(release), good[:cut])
 		refused(t, fetch(t, client, release), trust.CheckLength, "myapp 1")
 	}
-	// Nor as an archive of the right length.
+	// An archive of the right length is refused, too.
 	for _, cut := range artifacttest.Boundaries(good) {
 		padded := make([]byte, len(good))
 		copy(padded, good[:cut])

@@ -61,7 +61,7 @@ func TestChunksCoverStreamWithinSizeLimits(t *testing.T) {
 	if average := len(data) / len(chunks); average < usualSize/2 || average > 2*usualSize {
 		t.Errorf("chunks have %d bytes on average, want about %d", average, usualSize)
 	}
-	// Zeros have no place to cut at but the longest.
+	// Zeros have no cut point before the maximum length.
 	for _, c := range cutAll(t, make([]byte, 1<<20)) {
 		if len(c) != 4*usualSize {
 			t.Errorf("a chunk of zeros has %d bytes", len(c))
@@ -176,7 +176,7 @@ func TestReleaseIsRebuiltOfOldAndNewChunks(t *testing.T) {
 		if have != nil && (plan.Bytes() > size+closeBy || plan.Requests() > 3) {
 			t.Errorf("with %s: %d bytes in %d requests for %d that are new", name, plan.Bytes(), plan.Requests(), size)
 		}
-		// What arrived is there again after a restart, and nothing is asked for twice.
+		// Chunks that arrived are used after a restart, and none is fetched twice.
 		if got := assembled(t, plan, mem.New(), cacheFile); !bytes.Equal(got, want) {
 			t.Errorf("with %s, after a restart: other bytes", name)
 		}
@@ -204,7 +204,7 @@ func assembled(t *testing.T, plan *Plan, from store.Store, cacheFile string) []b
 	return got
 }
 
-// A file that somebody changed on the host is not taken for what it was.
+// TestChangedFilesAreNotUsed checks that a file that was changed on the host does not count as its old content.
 func TestChangedFilesAreNotUsed(t *testing.T) {
 	objects := mem.New()
 	files := map[string][]byte{"a": noise(1, 1<<20), "b": noise(2, 1<<20), "c": noise(3, 1<<20)}
@@ -222,7 +222,7 @@ func TestChangedFilesAreNotUsed(t *testing.T) {
 		slices.Concat(files["a"], files["b"], files["c"])) {
 		t.Error("the tree is not what was published")
 	}
-	// And one that changes after it was looked at is noticed.
+	// A file that changes after it was read is noticed, too.
 	if err := old.root.WriteFile("a", noise(7, 1<<20), 0o644); err != nil {
 		t.Fatal(err)
 	}

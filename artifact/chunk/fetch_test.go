@@ -22,7 +22,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 )
 
-// brought is a release of which this host has nothing, in a store whose requests are counted.
+// brought returns a plan for a release of which this host has nothing, in a store whose requests are counted.
 func brought(t *testing.T) (p *Plan, s store.Store, requests, fetched *atomic.Int64) {
 	t.Helper()
 	objects := mem.New()
@@ -45,7 +45,8 @@ func opened(t *testing.T, p *Plan, file string) *Cache {
 	return c
 }
 
-// A disk that fails is not a fault of the store's: asking again would fetch the same bytes for nothing.
+// TestDiskErrorIsNotRetriedAtTheStore checks that an error of the disk is not treated as one of the store: a retry
+// would fetch the same bytes in vain.
 func TestDiskErrorIsNotRetriedAtTheStore(t *testing.T) {
 	plan, s, requests, _ := brought(t)
 	cache := opened(t, plan, filepath.Join(t.TempDir(), "chunks"))
@@ -64,7 +65,7 @@ func TestDiskErrorIsNotRetriedAtTheStore(t *testing.T) {
 	}
 }
 
-// Chunks that arrived are not asked for again, wherever they lie among those that are missing.
+// TestReceivedChunksAreNotFetchedAgain checks this for chunks at any position among the missing ones.
 func TestReceivedChunksAreNotFetchedAgain(t *testing.T) {
 	plan, s, _, fetched := brought(t)
 	file := filepath.Join(t.TempDir(), "chunks")
@@ -84,7 +85,7 @@ func TestReceivedChunksAreNotFetchedAgain(t *testing.T) {
 	}
 }
 
-// A store may send whatever it likes in place of a chunk; it must not be able to fill the memory.
+// TestChunkThatGrowsIsRefused checks that a hostile store cannot fill the memory with a chunk.
 func TestChunkThatGrowsIsRefused(t *testing.T) {
 	plan, _, _, _ := brought(t)
 	encoder, err := zstd.NewWriter(nil)
@@ -113,8 +114,8 @@ func TestChunkThatGrowsIsRefused(t *testing.T) {
 	}
 }
 
-// Chunks that a disk gives back otherwise than they were put there make the host take another way, as
-// a release does that was changed.
+// TestDamagedCacheIsNoticed checks that chunks that the disk returns with other content make the host fetch in another
+// way, like a changed release.
 func TestDamagedCacheIsNoticed(t *testing.T) {
 	plan, s, _, _ := brought(t)
 	file := filepath.Join(t.TempDir(), "chunks")
@@ -135,14 +136,15 @@ func TestDamagedCacheIsNoticed(t *testing.T) {
 	}
 }
 
-// What the disk cannot read does not exist: another way to the release may be open.
+// TestUnreadableFileCountsAsAbsent checks that a file that the disk cannot read counts as absent: the release may be
+// fetched in another way.
 func TestUnreadableFileCountsAsAbsent(t *testing.T) {
 	root, err := os.OpenRoot("/proc/self")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer root.Close()
-	// The first page of a process can be read by nobody: EIO.
+	// Reading the first page of a process fails with EIO.
 	list := &manifest.Manifest{Entries: []manifest.Entry{{Name: "mem", Kind: manifest.File, Size: 1 << 20}}}
 	plan, _, _, _ := brought(t)
 	stream := NewStream(root, list)
@@ -153,7 +155,7 @@ func TestUnreadableFileCountsAsAbsent(t *testing.T) {
 	}
 }
 
-// A tree may be large: who wants to stop need not wait until it was read.
+// TestLookStopsWithContext checks that the search in a large tree ends with its context.
 func TestLookStopsWithContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	plan, _, _, _ := brought(t)
@@ -165,7 +167,8 @@ func TestLookStopsWithContext(t *testing.T) {
 	}
 }
 
-// A service may replace what it may write to by a pipe at any moment, also between a look and an open.
+// TestPipesAreNotWaitedFor checks this for writable files, which a service may replace by a pipe at any moment, even
+// between lstat and open.
 func TestPipesAreNotWaitedFor(t *testing.T) {
 	files := map[string][]byte{"a": []byte("content")}
 	stream, list := tree(t, files)
@@ -189,7 +192,7 @@ func TestPipesAreNotWaitedFor(t *testing.T) {
 		t.Error("it waits for who would write into a pipe")
 		cancel()
 		if err := <-swapped; err == nil {
-			_, _ = unix.Open(pipe, unix.O_RDWR, 0) // lets it continue, whichever is the pipe now
+			_, _ = unix.Open(pipe, unix.O_RDWR, 0) // unblocks the reader of either pipe
 			_, _ = unix.Open(name, unix.O_RDWR, 0)
 		}
 		swapped <- nil

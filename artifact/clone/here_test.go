@@ -13,7 +13,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// TestSafeDirectoryAllowsSharedClone is about a clone that all users may change, as CI makes it in a container.
+// TestSafeDirectoryAllowsSharedClone uses a clone that all users may change, as CI makes it in a container.
 func TestSafeDirectoryAllowsSharedClone(t *testing.T) {
 	if _, err := exec.LookPath("git"); err != nil || os.Geteuid() != 0 {
 		t.Skip("this takes root and a git")

@@ -158,7 +158,7 @@ func TestNodesGetNetworksOfTheirOwn(t *testing.T) {
 	}
 }
 
-// TestMistakesAreNamedWithTheirPlaces edits a good file in one place.
+// TestMistakesAreNamedWithTheirPlaces makes a mistake at one place of a valid file.
 func TestMistakesAreNamedWithTheirPlaces(t *testing.T) {
 	c := sample(t)
 	c.Guests["web2"] = guest("n1")

@@ -104,7 +104,8 @@ func TestConflictsAreRefusedAllAtOnce(t *testing.T) {
 	}
 }
 
-// FuzzParse checks that bad input is refused without a panic, and that good input is read as it is written.
+// FuzzParse checks that invalid input is refused without a panic, and that valid input is parsed to the same values as
+// its output.
 func FuzzParse(f *testing.F) {
 	good, err := sample(f).Bytes()
 	if err != nil {

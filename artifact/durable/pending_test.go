@@ -107,7 +107,7 @@ func TestPendingFilesGetTheirNames(t *testing.T) {
 			if err != nil || p.temp != "" {
 				return p, err
 			}
-			_, err = p.WriteString("new") // the copy has what was written so far
+			_, err = p.WriteString("new") // the copy has the bytes that were written so far
 			err = errors.Join(err, p.copied())
 			if err == nil {
 				_, err = p.Seek(0, io.SeekStart)

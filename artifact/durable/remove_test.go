@@ -27,7 +27,7 @@ func full(t *testing.T, dir string) string {
 	return dir
 }
 
-// seventh is a context that ends when it has been asked seven times.
+// seventh is a context that ends when Err has been called seven times.
 type seventh struct {
 	context.Context
 	asked int
@@ -40,7 +40,7 @@ func (s *seventh) Err() error {
 	return nil
 }
 
-// TestRemovalsEndWithTheirContext ends each removal in its middle. The next sweep takes the rest.
+// TestRemovalsEndWithTheirContext ends each removal in its middle. The next sweep removes the rest.
 func TestRemovalsEndWithTheirContext(t *testing.T) {
 	for name, remove := range map[string]func(ctx context.Context, dir string) error{
 		"RemoveAll": func(ctx context.Context, dir string) error { return RemoveAll(ctx, full(t, dir+"/"+tempPrefix+"a")) },
@@ -73,7 +73,8 @@ func TestRemovalsEndWithTheirContext(t *testing.T) {
 	}
 }
 
-// TestRemoveTempOutlastsItsContext removes a small tree after its context has ended, and is not done with a large one.
+// TestRemoveTempOutlastsItsContext removes a small tree completely after its context has ended, and a large one only in
+// part.
 func TestRemoveTempOutlastsItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -15,7 +15,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 )
 
-// moves are the moves of a project in a line each, the newest first.
+// moves returns the moves of a project, one on each line, the newest first.
 func moves(t *testing.T, repo *artifacttest.Repo) (lines []string) {
 	t.Helper()
 	client := artifacttest.Client(t, repo.Publisher)
@@ -45,7 +45,7 @@ func expect(t *testing.T, what string, got []string, want ...string) {
 	}
 }
 
-// TestMovesHaveWhoAndWhen of a project whose first move an older program signed, from metadata that is signed, and from
+// TestMovesHaveWhoAndWhen reads a project whose first move an older program signed, from signed metadata, and from
 // metadata that another user has written.
 func TestMovesHaveWhoAndWhen(t *testing.T) {
 	repo := artifacttest.New(t)
@@ -84,7 +84,7 @@ func TestMovesHaveWhoAndWhen(t *testing.T) {
 		"testing point 2 anna@example.com 1 true", "staging moved 1  0 true", "testing publish 1  1 true"}
 	expect(t, "in all", moves(t, repo), all...)
 
-	// A user who may write to the store may replace earlier metadata, and no move of it is verified then.
+	// A user who may write to the store may replace earlier metadata, whose moves are then not verified.
 	for serial, done := int64(1), false; !done; serial++ {
 		key := trust.RoleKey(trust.HeadRole("myapp"), serial)
 		data, _, err := store.ReadUpTo(t.Context(), repo.Store, key, 1<<20)

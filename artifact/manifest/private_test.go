@@ -9,7 +9,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/manifest"
 )
 
-// TestPrivateDirectoriesBehindLinks: a pillar may be a link to another directory, whose mode counts.
+// TestPrivateDirectoriesBehindLinks checks that a pillar may be a link to another directory, whose mode counts.
 func TestPrivateDirectoriesBehindLinks(t *testing.T) {
 	for to, want := range map[string]os.FileMode{"secret": 0o700, ".": 0, "../outside": 0o755, "missing": 0} {
 		above := t.TempDir()

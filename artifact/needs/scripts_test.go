@@ -10,7 +10,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/needs"
 )
 
-// TestScriptsRequireInterpreters holds what first lines mean, and which of them a host without them is told of.
+// TestScriptsRequireInterpreters checks the parsing of first lines, and the sentences about interpreters that a host
+// lacks.
 func TestScriptsRequireInterpreters(t *testing.T) {
 	release := fstest.MapFS{"text": {Data: []byte("#!/usr/bin/perl\n")}, "bin/empty": {Mode: 0o755}}
 	for name, line := range map[string]string{

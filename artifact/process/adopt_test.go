@@ -8,10 +8,10 @@ import (
 	"testing"
 )
 
-// leaving is the variable by which the test starts itself as the process that adopts.
+// leaving is the variable with which the test starts itself as the process that adopts.
 const leaving = "PROCESS_TEST_LEAVING"
 
-// TestDetachedProcessesAreKilled has commands detach programs by sessions, forks and an empty environment.
+// TestDetachedProcessesAreKilled runs commands that detach programs by sessions, forks and an empty environment.
 func TestDetachedProcessesAreKilled(t *testing.T) {
 	t.Parallel()
 	if command := os.Getenv(leaving); command != "" {

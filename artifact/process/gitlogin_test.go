@@ -62,7 +62,7 @@ func TestGitUsesLogins(t *testing.T) {
 		cmd.Env = append(append(os.Environ(), "GIT_TERMINAL_PROMPT=0", "GIT_CONFIG_GLOBAL=/dev/null"), env...)
 		_ = cmd.Run() // the server has no repository
 	}
-	mu.Lock() // git may have hung up before the server ends its answer
+	mu.Lock() // git may have disconnected before the server ends its response
 	defer mu.Unlock()
 	for path, want := range map[string]string{"/one.git": "ann:one", "/two.git": "bob:t wo", "/other": "ann:one"} {
 		if got[path] != want {

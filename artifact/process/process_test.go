@@ -34,7 +34,7 @@ func TestCredentialsAreNotInherited(t *testing.T) {
 	}
 }
 
-// TestScriptsThatCannotBeStartedHaveAHint is about first lines that the kernel cannot follow.
+// TestScriptsThatCannotBeStartedHaveAHint starts scripts with first lines that the kernel cannot follow.
 func TestScriptsThatCannotBeStartedHaveAHint(t *testing.T) {
 	for text, want := range map[string]string{
 		"#!/bin/sh\r\ntrue\r\n":         "CRLF",

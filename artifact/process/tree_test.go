@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// wanderers starts processes in sessions of their own, one of them without a parent in the tree, and prints their IDs.
+// wanderers starts processes in separate sessions, one of them without a parent in the tree, and prints their IDs.
 const wanderers = `setsid sh -c 'echo $$; exec sleep 60' & (setsid sh -c 'trap "" TERM; echo $$; exec sleep 60' &); ` +
 	`sleep 0.3; `
 
@@ -46,7 +46,8 @@ func TestTreeEndKillsProcessesOutsideTheGroup(t *testing.T) {
 	}
 }
 
-// Without systemd a hook that restarts a service by its script starts it as a child.
+// TestTreeEndKeepsServicesWithoutSystemd checks that a service survives that a hook restarted by its script, which
+// makes it a child process.
 func TestTreeEndKeepsServicesWithoutSystemd(t *testing.T) {
 	for _, kind := range []string{"control group", "environment"} {
 		t.Run(kind, func(t *testing.T) {
@@ -69,8 +70,7 @@ func TestTreeEndKeepsServicesWithoutSystemd(t *testing.T) {
 	}
 }
 
-// enclosed starts a script as a tree of a kind. What it prints goes to a file, which nothing holds the end of a wait
-// for.
+// enclosed starts a script as a tree of a kind. Its output goes to a file, which does not delay the end of a wait.
 func enclosed(t *testing.T, kind, script string) (*Tree, *printed) {
 	t.Helper()
 	out, err := os.Create(filepath.Join(t.TempDir(), "out"))

@@ -19,7 +19,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/tuf"
 )
 
-// public is the public key of a role that a publisher has.
+// public returns the public key of a publisher's role, and its ID.
 func public(t *testing.T, p *publish.Publisher, role string) (*tuf.Key, string) {
 	t.Helper()
 	keys, err := p.Keys.Public(role)
@@ -33,7 +33,7 @@ func public(t *testing.T, p *publish.Publisher, role string) (*tuf.Key, string) 
 	return keys[0], id
 }
 
-// Keys of one store write nothing into another, whichever command it is.
+// TestKeysOfAnotherStoreWriteNothing checks that no command writes to a store with the keys of another one.
 func TestKeysOfAnotherStoreWriteNothing(t *testing.T) {
 	t.Parallel()
 	theirs, ours := artifacttest.New(t), artifacttest.New(t)
@@ -108,8 +108,8 @@ func TestKeysOfAnotherStoreWriteNothing(t *testing.T) {
 	}
 }
 
-// The root's holder alone rotates what can be rotated so; for the rest nothing is written, and the steps
-// that the error names lead there, with hosts that follow all the time.
+// TestRotationWithRootKeyOnly checks that the root's holder alone can rotate some keys; for the others nothing is
+// written, and the steps in the error complete the rotation, while hosts accept the store all the time.
 func TestRotationWithRootKeyOnly(t *testing.T) {
 	t.Parallel()
 	for _, role := range []string{"timestamp", "snapshot", "targets"} {
@@ -178,8 +178,8 @@ func TestRotationWithRootKeyOnly(t *testing.T) {
 	}
 }
 
-// TestEveryChangeInterruptedAtEveryWrite cuts each change of keys at each write: hosts follow at every moment, and
-// the same command continues.
+// TestEveryChangeInterruptedAtEveryWrite interrupts each change of keys at each write: hosts accept the store at every
+// moment, and the same command continues.
 func TestEveryChangeInterruptedAtEveryWrite(t *testing.T) {
 	t.Parallel()
 	type change func(*artifacttest.Repo, publish.Keyring) error
@@ -225,7 +225,7 @@ func TestEveryChangeInterruptedAtEveryWrite(t *testing.T) {
 				s.Left = cut
 				first := run(repo, next)
 				sees("cut")
-				// Cut a second time, and then not any more.
+				// Interrupt it a second time, and then no more.
 				s.Left = cut
 				second := run(repo, next)
 				sees("cut twice")
@@ -247,7 +247,7 @@ func TestEveryChangeInterruptedAtEveryWrite(t *testing.T) {
 	}
 }
 
-// copyKey gives a key pair to another directory of keys, under another name.
+// copyKey copies a key pair to another directory of keys, under another name.
 func copyKey(t *testing.T, from, name, to, as string) {
 	t.Helper()
 	for _, suffix := range []string{".key", ".pub"} {

@@ -17,7 +17,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 )
 
-// interrupted is a store that calls before a request of the given number, counted from 1.
+// interrupted is a store that calls a function before the request with the given number, counted from 1.
 type interrupted struct {
 	store.Store
 	at, count int
@@ -41,7 +41,7 @@ func (s *interrupted) Put(ctx context.Context, key string, r io.Reader, size int
 	return s.Store.Put(ctx, key, r, size, cond)
 }
 
-// command is what one of two publishers with the same directory of keys does.
+// command is an operation of one of two publishers with the same directory of keys.
 type command func(context.Context, *publish.Publisher) error
 
 func promoteTo(channel string) command {
@@ -73,11 +73,11 @@ func renewRoot(ctx context.Context, p *publish.Publisher) error {
 	return err
 }
 
-// atOnce is how many requests of a command TestConcurrentCommandsWithSharedKeys tries at the same time.
+// atOnce is the number of requests of a command that TestConcurrentCommandsWithSharedKeys tries concurrently.
 const atOnce = 4
 
-// TestConcurrentCommandsWithSharedKeys runs a whole command at each request that another command with the same
-// directory of keys makes. Both must end well: the one that lost the race reads the store and the keys again.
+// TestConcurrentCommandsWithSharedKeys runs a whole command at each request of another command with the same directory
+// of keys. Both must succeed: the one that lost the race reads the store and the keys again.
 func TestConcurrentCommandsWithSharedKeys(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -113,8 +113,8 @@ func TestConcurrentCommandsWithSharedKeys(t *testing.T) {
 	}
 }
 
-// besideEachOther starts a command before the request of this number that another one makes, and reports whether there
-// was one.
+// besideEachOther starts a command before the request with this number of another command, and reports whether there
+// was such a request.
 func besideEachOther(t *testing.T, at int, one, beside command) bool {
 	t.Helper()
 	repo := artifacttest.New(t)

@@ -22,7 +22,7 @@ func TestConcurrentPublishersLoseNoChange(t *testing.T) {
 	}
 }
 
-// everybody publishes, promotes, withdraws, delegates and refreshes, all at the same time.
+// everybody publishes, promotes, withdraws, delegates and refreshes concurrently.
 func everybody(t *testing.T, p *publish.Publisher) {
 	t.Helper()
 	ctx := t.Context()

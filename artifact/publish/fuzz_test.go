@@ -10,7 +10,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/publish/drafts"
 )
 
-// FuzzParseDraft reads what was handed round by somebody: it is a draft that can be shown, or an error.
+// FuzzParseDraft parses drafts from untrusted people: the result is a draft that can be shown, or an error.
 func FuzzParseDraft(f *testing.F) {
 	t := &testing.T{}
 	repo := artifacttest.New(t)

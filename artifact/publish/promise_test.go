@@ -17,7 +17,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 )
 
-// careless is a store that does every write, whatever its condition.
+// careless is a store that ignores the conditions of writes.
 type careless struct{ store.Store }
 
 func (c careless) Put(ctx context.Context, key string, r io.Reader, size int64, _ store.Condition) (store.Info, error) {

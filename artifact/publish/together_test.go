@@ -20,7 +20,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// meeting is a store at which something happens after the timestamp was read.
+// meeting is a store that calls a function after the timestamp was read.
 type meeting struct {
 	store.Store
 	after func()
@@ -34,8 +34,8 @@ func (m *meeting) Get(ctx context.Context, key string, from int64) (io.ReadClose
 	return body, info, err
 }
 
-// Two publishers with one directory of keys: the second commits between the first one's reading of the
-// timestamp and of the snapshot, at every timestamp that the first one reads.
+// TestPublishersWithOneKeysDirectory runs two publishers with one directory of keys: the second one commits between the
+// first one's reads of the timestamp and of the snapshot, at every timestamp that the first one reads.
 func TestPublishersWithOneKeysDirectory(t *testing.T) {
 	t.Parallel()
 	repo := artifacttest.New(t)
@@ -54,14 +54,14 @@ func TestPublishersWithOneKeysDirectory(t *testing.T) {
 		ended := make(chan struct{})
 		go func() {
 			var err error
-			for range 2 { // the second one keeps what the first one wrote
+			for range 2 { // the second one keeps the files that the first one wrote
 				_, e := releases.Promote(context.WithoutCancel(t.Context()), other, "myapp", "testing", "staging")
 				err = errors.Join(err, e)
 			}
 			done <- err
 			close(ended)
 		}()
-		select { // with a lock between the two, the other one waits for this one
+		select { // with a lock between the two, the second one waits for the first
 		case <-ended:
 		case <-time.After(200 * time.Millisecond):
 		}
@@ -78,7 +78,8 @@ func TestPublishersWithOneKeysDirectory(t *testing.T) {
 	}
 }
 
-// A publisher whose clock is far from the store's signs nothing, and says how far it is and what to do.
+// TestClockFarFromTheStores checks that a publisher whose clock differs too much from the store's signs nothing, and
+// that the error has the difference and a hint.
 func TestClockFarFromTheStores(t *testing.T) {
 	server := fakes3.Start(t, nil)
 	s := s3.New(s3.Options{Bucket: fakes3.Bucket, Endpoint: "http://" + server.Host})

@@ -5,15 +5,15 @@ import (
 	"slices"
 )
 
-// JSONSchema is the file's form for editors and other programs (https://json-schema.org, draft
-// 2020-12). What a schema cannot say, such as that a path stays inside the tree, reading it alone checks.
+// JSONSchema returns the file's schema for editors and other programs (https://json-schema.org, draft 2020-12). Rules
+// that a schema cannot express, such as that a path stays inside the tree, are only checked by the parser.
 func JSONSchema() []byte {
 	top := object(Keys())
 	top["$schema"] = "https://json-schema.org/draft/2020-12/schema"
 	top["title"] = Name
 	data, err := json.MarshalIndent(top, "", "  ")
 	if err != nil {
-		panic(err) // maps of texts always have a form in JSON
+		panic(err) // maps of texts can always be encoded
 	}
 	return append(data, '\n')
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// TestRecipeFilesMustExist names files that are missing, are directories, or cannot be run.
+// TestRecipeFilesMustExist uses names of files that are missing, are directories, or cannot be run.
 func TestRecipeFilesMustExist(t *testing.T) {
 	tree := fstest.MapFS{
 		"bin/check": {Mode: 0o755}, "bin/plain": {Mode: 0o644}, "bin/dir/x": {Mode: 0o644}, "web.service": {Mode: 0o644},
@@ -62,8 +62,8 @@ func TestRecipeFilesMustExist(t *testing.T) {
 	}
 }
 
-// TestAllMistakesOfARecipeComeAtOnce has unknown keys, wrong kinds, settings of another builder, code that is writable,
-// and files that the tree lacks.
+// TestAllMistakesOfARecipeComeAtOnce uses unknown keys, wrong kinds, settings of another builder, code that is
+// writable, and files that are missing in the tree.
 func TestAllMistakesOfARecipeComeAtOnce(t *testing.T) {
 	text := `nmae: shop
 version: 1.0

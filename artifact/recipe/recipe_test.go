@@ -145,7 +145,8 @@ func TestHostsIgnoreUnknownKeys(t *testing.T) {
 	}
 }
 
-// The published schema and the table of keys come from the table that checking goes by.
+// TestSchemaAndTableArePublished checks that the published schema and the table of keys are made from the table of the
+// parser.
 func TestSchemaAndTableArePublished(t *testing.T) {
 	const schema, page = "../../docs/corpus.schema.json", "../../docs/packaging.md"
 	if !json.Valid(recipe.JSONSchema()) {

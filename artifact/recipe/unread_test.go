@@ -13,7 +13,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// TestUnreadFilesAreMistakes are mistakes of the tree: a build refuses them, with what was probably meant.
+// TestUnreadFilesAreMistakes uses trees with mistakes: a build refuses them, and proposes the name that was probably
+// meant.
 func TestUnreadFilesAreMistakes(t *testing.T) {
 	const program, plain = fs.FileMode(0o755), fs.FileMode(0o644)
 	for name, c := range map[string]struct {

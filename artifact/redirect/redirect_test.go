@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// seenAs makes a server's connections look as if they came from an address.
+// seenAs makes a server's connections seem to come from an address.
 type seenAs struct {
 	net.Conn
 	address net.Addr
@@ -21,7 +21,8 @@ type seenAs struct {
 
 func (s seenAs) RemoteAddr() net.Addr { return s.address }
 
-// get uses a client for which http://public/ is a server at a public address, and all other servers are what they are.
+// get uses a client for which http://public/ is a server at a public address; all other servers have their real
+// addresses.
 func get(t *testing.T, private bool, handler http.HandlerFunc) (string, error) {
 	t.Helper()
 	server := httptest.NewServer(handler)

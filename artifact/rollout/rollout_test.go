@@ -79,7 +79,7 @@ func fleet(n, regions int) (hosts []rollout.Host) {
 	return hosts
 }
 
-// TestEveryWaveHasHostsOfEachRegionInProportion and with another release other hosts are the first.
+// TestEveryWaveHasHostsOfEachRegionInProportion also checks that with another release other hosts are the first.
 func TestEveryWaveHasHostsOfEachRegionInProportion(t *testing.T) {
 	p, hosts := rollout.Default(), fleet(10_000, 8)
 	cuts, counts := p.Cut("sha256:1", hosts)
@@ -112,7 +112,7 @@ func TestEveryWaveHasHostsOfEachRegionInProportion(t *testing.T) {
 	}
 }
 
-// TestAddedHostsMoveNoOther and a small fleet has a host in each wave.
+// TestAddedHostsMoveNoOther also checks that a small fleet has a host in each wave.
 func TestAddedHostsMoveNoOther(t *testing.T) {
 	p := rollout.Default()
 	hosts := fleet(10, 2)
@@ -135,7 +135,7 @@ func TestAddedHostsMoveNoOther(t *testing.T) {
 	}
 }
 
-// TestHostsThatAreAlwaysFirstOrLast and regions in an order.
+// TestHostsThatAreAlwaysFirstOrLast also checks the order of regions.
 func TestHostsThatAreAlwaysFirstOrLast(t *testing.T) {
 	p, hosts := rollout.Default(), fleet(100, 4)
 	p.First, p.Last, p.Regions = []string{"*-99"}, []string{"*-0"}, []string{"r2", "r1"}
@@ -275,7 +275,7 @@ func TestDecisions(t *testing.T) {
 	}
 }
 
-// TestAShareCountsFromTwentyHosts since of a few hosts any failure is a large share.
+// TestAShareCountsFromTwentyHosts checks this because any failure is a large share of a few hosts.
 func TestAShareCountsFromTwentyHosts(t *testing.T) {
 	now := time.Date(2026, 1, 5, 8, 0, 0, 0, time.UTC)
 	p := rollout.Default()

@@ -29,7 +29,7 @@ func sum(text string) string {
 	return "sha256:" + hex.EncodeToString(h[:])
 }
 
-// server is a web server with a file and many ways not to give it.
+// server starts a web server with a file, and with many kinds of failures.
 func server(t *testing.T) string {
 	t.Helper()
 	mux := http.NewServeMux()
@@ -63,7 +63,7 @@ func server(t *testing.T) string {
 	return s.URL
 }
 
-// wantNothing checks that a fetch that failed has left nothing behind.
+// wantNothing checks that a failed fetch has left nothing behind.
 func wantNothing(t *testing.T, dir string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)

@@ -142,7 +142,7 @@ func TestGitDirectory(t *testing.T) {
 	}
 }
 
-// The environment of a git hook points git at the hook's own repository.
+// TestGitInsideAHook checks that the environment of a git hook, which names the hook's own repository, is ignored.
 func TestGitInsideAHook(t *testing.T) {
 	r := newRepository(t)
 	for _, name := range []string{"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY"} {
@@ -218,7 +218,7 @@ func TestTreeOverSomething(t *testing.T) {
 	}
 }
 
-// A server that never answers: git and the program it started for the network must end.
+// TestGitIsCancelled fetches from a server that never responds: git and its child process for the network must end.
 func TestGitIsCancelled(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -236,7 +236,7 @@ func TestGitIsCancelled(t *testing.T) {
 	wantNothing(t, dir)
 }
 
-// TestDirectoryIsCancelled ends the copy of a large file, and does not begin one of more than the limit.
+// TestDirectoryIsCancelled cancels the copy of a large file, and checks that a copy above the limit does not begin.
 func TestDirectoryIsCancelled(t *testing.T) {
 	from, dir := t.TempDir(), t.TempDir()
 	if err := os.WriteFile(filepath.Join(from, "big"), nil, 0o644); err != nil {

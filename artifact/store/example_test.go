@@ -37,7 +37,7 @@ func Example() {
 	// true
 }
 
-// Of two publishers who read the same object, the one that writes last is refused and reads again.
+// Of two publishers that read the same object, the one that writes last gets an error and reads it again.
 func ExampleCondition() {
 	ctx := context.Background()
 	s := mem.New()

@@ -54,7 +54,8 @@ type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) { return len(p), nil }
 
-// The write went through, its answer did not: the writer must hear that it has won.
+// TestConditionalPutWithLostAnswerSucceeds checks that a write that was done, but whose response was lost, is reported
+// as a success.
 func TestConditionalPutWithLostAnswerSucceeds(t *testing.T) {
 	for name, cond := range map[string]func(store.Info) store.Condition{
 		"if absent": func(store.Info) store.Condition { return store.Condition{IfAbsent: true} },
@@ -79,7 +80,8 @@ func TestConditionalPutWithLostAnswerSucceeds(t *testing.T) {
 	}
 }
 
-// The answer is lost and someone else has written: the writer must hear that it has lost.
+// TestConditionalPutWithLostAnswerAndConflict checks that the write is reported as refused if another writer has
+// written since.
 func TestConditionalPutWithLostAnswerAndConflict(t *testing.T) {
 	for _, theirs := range []string{"them", "longer than ours"} {
 		synctest.Test(t, func(t *testing.T) {
@@ -95,7 +97,7 @@ func TestConditionalPutWithLostAnswerAndConflict(t *testing.T) {
 	}
 }
 
-// A refusal that nothing was lost before is one.
+// TestPlainRefusalIsNotSettled checks that a refusal without an earlier lost response is reported.
 func TestPlainRefusalIsNotSettled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inner, log := mem.New(), &storetest.Log{}
@@ -109,7 +111,7 @@ func TestPlainRefusalIsNotSettled(t *testing.T) {
 	})
 }
 
-// Writers append lines with compare-and-swap while every second answer is lost.
+// TestCompareAndSwapOverALossyLine lets writers append lines with compare-and-swap while every second response is lost.
 func TestCompareAndSwapOverALossyLine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inner, faults := mem.New(), []storetest.Fault{}

@@ -19,7 +19,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/store/storetest"
 )
 
-// Every test here runs on a clock of its own that jumps over waits.
+// Every test here runs with a fake clock that skips waits.
 
 func passing(kind error) error {
 	return &store.Error{Op: store.OpGet, Object: "key", Kind: kind, Again: true}
@@ -54,7 +54,7 @@ func (silent) List(context.Context, string) iter.Seq2[store.Info, error] {
 	return func(yield func(store.Info, error) bool) { yield(store.Info{}, passing(store.ErrUnreachable)) }
 }
 
-// movedOn is a failover whose first store cannot be read, and which reads from the mirror by now.
+// movedOn returns a failover whose first store cannot be read, and which now reads from the mirror.
 func movedOn(t *testing.T, s store.Store) store.Store {
 	t.Helper()
 	f := store.Failover(silent{s}, s)
@@ -122,7 +122,7 @@ func TestRetrySucceeds(t *testing.T) {
 	}
 }
 
-// delayed answers a request after a while.
+// delayed responds after a delay.
 type delayed struct {
 	store.Store
 	after time.Duration
@@ -184,7 +184,7 @@ func TestRetryStopsAtItsLimit(t *testing.T) {
 	}
 }
 
-// Waits are random, at most double each time, and end together within the total.
+// TestRetryWaits checks that waits are random, with a doubled limit each time, and end together within the total.
 func TestRetryWaits(t *testing.T) {
 	var waits [5]map[time.Duration]bool
 	for i := range waits {
@@ -213,8 +213,8 @@ func TestRetryWaits(t *testing.T) {
 	}
 }
 
-// A store that is away for most of a minute, as one that restarts, is waited for, and a longer absence
-// ends after a minute, whatever the random waits were.
+// TestRetryLastsAMinute checks that an outage of most of a minute, such as a restart, is survived, and that a longer
+// one ends with an error after a minute, for all random waits.
 func TestRetryLastsAMinute(t *testing.T) {
 	for range 20 {
 		synctest.Test(t, func(t *testing.T) {
@@ -271,7 +271,8 @@ func TestRetryIsCancelled(t *testing.T) {
 	})
 }
 
-// A body that is cut continues where it was, at any place, as often as it must.
+// TestBodyResumes checks that a body that breaks off continues at the same place, at any offset and any number of
+// times.
 func TestBodyResumes(t *testing.T) {
 	data := make([]byte, 100_000)
 	for i := range data {
@@ -323,7 +324,7 @@ func TestBodyStopsAtRetryLimit(t *testing.T) {
 	})
 }
 
-// Two versions are never mixed.
+// TestBodyOfAnotherVersion checks that two versions are never mixed.
 func TestBodyOfAnotherVersion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inner := mem.New()

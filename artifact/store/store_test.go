@@ -9,7 +9,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 )
 
-// A key that is taken is a path below wherever it is put, and has one spelling.
+// FuzzCheckKey checks that every valid key is a path below a directory, and has one spelling.
 func FuzzCheckKey(f *testing.F) {
 	for _, key := range []string{"deploy/app/1.0.tar.zst", "../x", "a/../../x", "/x", "a//b", "a/", "...", "", "\x00",
 		"größe", strings.Repeat("x", 2000)} {

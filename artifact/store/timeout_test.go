@@ -75,7 +75,7 @@ func TestSlowBodyIsNotAStall(t *testing.T) {
 	})
 }
 
-// A reader that takes its time, unpacking for example, must not be punished.
+// TestSlowReaderIsNotAStall checks that time that the reader needs, for example for unpacking, does not count.
 func TestSlowReaderIsNotAStall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inner := mem.New()
@@ -94,7 +94,7 @@ func TestSlowReaderIsNotAStall(t *testing.T) {
 	})
 }
 
-// slowSource gives a byte in a while.
+// slowSource returns one byte after a delay.
 type slowSource struct {
 	r    io.Reader
 	wait time.Duration
@@ -167,7 +167,7 @@ func TestNoLimit(t *testing.T) {
 	})
 }
 
-// A mirror has a limit of its own beside that of the run.
+// TestLimitOfAHost checks that a mirror has a separate limit beside that of the run.
 func TestLimitOfAHost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		run := store.NewLimiter(1000)
@@ -234,8 +234,8 @@ func TestObserve(t *testing.T) {
 	}
 }
 
-// A store that crawls is given up where another one may do better, at a lower rate each time, so that a
-// line which is slow to every store still gets there.
+// TestCrawlingStoreIsGivenUp checks that a slow store is abandoned if another one may be faster, at a lower rate each
+// time, so that a fetch over a line that is slow for every store still completes.
 func TestCrawlingStoreIsGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inner := mem.New()
@@ -258,7 +258,7 @@ func TestCrawlingStoreIsGivenUp(t *testing.T) {
 	})
 }
 
-// crawling brings a KiB a second.
+// crawling is a store that sends a KiB per second.
 type crawling struct{ store.Store }
 
 func (c crawling) Get(ctx context.Context, key string, from int64) (io.ReadCloser, store.Info, error) {

@@ -26,17 +26,17 @@ import (
 
 const arn = "arn:aws:kms:eu-central-1:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab"
 
-// service answers as AWS KMS does: JSON over POST, the operation in a header.
+// service responds like AWS KMS: JSON over POST, the operation in a header.
 type service struct {
 	key     crypto.Signer
 	usage   string
 	denied  bool // every request
-	forged  bool // signatures are of something else
+	forged  bool // signatures are of other data
 	regions []string
 	signed  int
 }
 
-// start runs the service and points the SDK at it.
+// start runs the service and configures the SDK for it.
 func (s *service) start(t *testing.T) {
 	t.Helper()
 	server := httptest.NewServer(s)
@@ -132,7 +132,7 @@ func TestStoreIsSignedWithKeysInKMS(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			kms := &service{key: key, usage: "SIGN_VERIFY"}
 			kms.start(t)
-			// A store of which the targets key is in KMS.
+			// A store whose targets key is in KMS.
 			repo := artifacttest.New(t)
 			next := repo.Keys
 			next.Dir = filepath.Join(t.TempDir(), "next")

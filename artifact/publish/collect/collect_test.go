@@ -25,10 +25,10 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 )
 
-// usual are the defaults of `corpus gc`.
+// usual returns the defaults of `corpus gc`.
 func usual() collect.Grace { return collect.Grace{Packs: 24 * time.Hour, Drafts: 30 * 24 * time.Hour} }
 
-// noise is content that is worth an index, the same for the same seed.
+// noise returns content that is large enough for an index, the same for the same seed.
 func noise(seed byte) string {
 	data := make([]byte, 1<<20)
 	_, _ = rand.NewChaCha8([32]byte{seed}).Read(data) // never fails
@@ -44,7 +44,7 @@ func release(t *testing.T, p *publish.Publisher, version, content string) {
 	}
 }
 
-// collectedPacks is collected for tests of packs alone.
+// collectedPacks is like collected, for tests of packs only.
 func collectedPacks(t *testing.T, p *publish.Publisher, days int, dry bool) collect.Collected {
 	t.Helper()
 	all := collected(t, p, days, dry)
@@ -92,7 +92,7 @@ func lost(t *testing.T, p *publish.Publisher) []string {
 				missing = append(missing, fmt.Sprintf("%s of %s", key, r.Version))
 				continue
 			}
-			_ = body.Close() // it was asked for its being there
+			_ = body.Close() // only its existence matters
 		}
 	}
 	return missing
@@ -134,7 +134,8 @@ func TestCollectRemovesUnreferencedPacks(t *testing.T) {
 	}
 }
 
-// A withdrawal can be revoked, so what a withdrawn version brought stays.
+// TestCollectKeepsWithdrawnVersions checks that the objects of a withdrawn version stay, since a withdrawal can be
+// undone.
 func TestCollectKeepsWithdrawnVersions(t *testing.T) {
 	t.Parallel()
 	p := artifacttest.Publisher(t, mem.New())
@@ -151,7 +152,7 @@ func TestCollectKeepsWithdrawnVersions(t *testing.T) {
 	}
 }
 
-// drafted returns a draft of a version that is still to be signed.
+// drafted returns a draft of a version that is not signed yet.
 func drafted(t *testing.T, p *publish.Publisher, version, content string) *publish.Draft {
 	t.Helper()
 	offline := artifacttest.Beside(t, p)
@@ -199,7 +200,8 @@ func removed(t *testing.T, s store.Store, keys ...string) {
 	}
 }
 
-// What a publish that was interrupted left goes after the grace, and nothing else does.
+// TestCollectRemovesOrphanObjects checks that the objects of an interrupted publish are removed after the grace period,
+// and no others.
 func TestCollectRemovesOrphanObjects(t *testing.T) {
 	t.Parallel()
 	p := artifacttest.Publisher(t, mem.New())
@@ -227,8 +229,8 @@ func TestCollectRemovesOrphanObjects(t *testing.T) {
 	}
 }
 
-// A draft keeps its artifact for as long as its chunks, whether its note names objects or, as notes of
-// before, does not. A draft that comes later is refused, since hosts could fetch nothing.
+// TestCollectKeepsArtifactsOfDrafts checks that a draft keeps its artifact as long as its chunks, whether or not its
+// note names objects, as older notes do not. A later draft is refused, since hosts could fetch nothing.
 func TestCollectKeepsArtifactsOfDrafts(t *testing.T) {
 	t.Parallel()
 	for _, old := range []bool{false, true} {
@@ -259,7 +261,7 @@ func TestCollectKeepsArtifactsOfDrafts(t *testing.T) {
 	}
 }
 
-// forgetObjects makes notes as an earlier corpus wrote them.
+// forgetObjects replaces notes by those of an earlier corpus.
 func forgetObjects(t *testing.T, s store.Store) {
 	t.Helper()
 	for _, key := range artifacttest.Stored(t, s, ".draft") {
@@ -282,8 +284,8 @@ func forgetObjects(t *testing.T, s store.Store) {
 	}
 }
 
-// A publisher signs what an earlier attempt left long ago, while a collection that has seen it old is at
-// work: the release is whole in the end, whichever of the two is faster.
+// TestCollectDuringPublishOfOldObjects checks that a release is complete if a publisher signs objects that an earlier
+// attempt left long ago, while a collection that considers them old is running, in either order.
 func TestCollectDuringPublishOfOldObjects(t *testing.T) {
 	t.Parallel()
 	for name, between := range map[string]func(t *testing.T, p *publish.Publisher, collect func()){
@@ -323,7 +325,7 @@ func TestCollectDuringPublishOfOldObjects(t *testing.T) {
 	}
 }
 
-// beforeCommit is a store in which something happens before a timestamp is written.
+// beforeCommit is a store that calls a function before a timestamp is written.
 type beforeCommit struct {
 	store.Store
 	do func()
@@ -337,8 +339,9 @@ func (b beforeCommit) Put(ctx context.Context, key string, r io.Reader, size int
 	return b.Store.Put(ctx, key, r, size, cond)
 }
 
-// A draft of before there were notes, or one that is signed too late, has lost its chunks. The version can be
-// deployed anyway, who imports it is told, nobody builds on what is gone, and it can be mended.
+// TestImportOfDraftWithMissingChunks imports a draft without a note, or one that is signed too late, whose chunks were
+// removed. The version can be deployed nevertheless, the result of the import names it, later versions do not use the
+// lost chunks, and it can be repaired.
 func TestImportOfDraftWithMissingChunks(t *testing.T) {
 	t.Parallel()
 	p := artifacttest.Publisher(t, mem.New())
@@ -364,7 +367,7 @@ func TestImportOfDraftWithMissingChunks(t *testing.T) {
 	}
 }
 
-// meddled is a store in which something happens after a listing of packs, and before each write.
+// meddled is a store that calls functions after a listing of packs, and before each write.
 type meddled struct {
 	store.Store
 	listed func()
@@ -392,8 +395,8 @@ func (m *meddled) List(ctx context.Context, prefix string) iter.Seq2[store.Info,
 	}
 }
 
-// A draft is imported, and its note collected by somebody else, while a collection is between its
-// listing and what it reads next.
+// TestCollectDuringImportAndOtherCollection imports a draft, whose note another collection removes, while a collection
+// is between its listing and the next read.
 func TestCollectDuringImportAndOtherCollection(t *testing.T) {
 	t.Parallel()
 	p := artifacttest.Publisher(t, mem.New())
@@ -415,8 +418,8 @@ func TestCollectDuringImportAndOtherCollection(t *testing.T) {
 	}
 }
 
-// A publisher brings the very chunks that one who was interrupted long ago left behind, and a collection
-// that has seen those is still at work when he has signed.
+// TestCollectDuringPublishOfOldChunks publishes chunks that an interrupted publisher left long ago, while a collection
+// that considers them old is running.
 func TestCollectDuringPublishOfOldChunks(t *testing.T) {
 	t.Parallel()
 	p := artifacttest.Publisher(t, mem.New())
@@ -444,7 +447,7 @@ func TestCollectDuringPublishOfOldChunks(t *testing.T) {
 	}
 }
 
-// lateDeletes is a store whose deletions come later.
+// lateDeletes is a store that delays deletions.
 type lateDeletes struct {
 	store.Store
 	keys []string

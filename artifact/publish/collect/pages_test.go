@@ -25,7 +25,8 @@ func pageKeys(t *testing.T, p *publish.Publisher) []string {
 	return all
 }
 
-// Pages of heads that were replaced continuece the grace has passed, and not before: hosts may be about to read them.
+// TestCollectRemovesPagesOfReplacedHeads checks that pages of replaced heads stay until the grace period has passed:
+// hosts may be about to read them.
 func TestCollectRemovesPagesOfReplacedHeads(t *testing.T) {
 	t.Parallel()
 	p := artifacttest.Publisher(t, mem.New())
@@ -51,7 +52,8 @@ func TestCollectRemovesPagesOfReplacedHeads(t *testing.T) {
 	}
 }
 
-// A page that is as old as the store stays while the head that names it was replaced a moment ago.
+// TestCollectKeepsOldPagesOfAHeadReplacedNow checks that an old page stays if the head that names it was replaced a
+// moment ago.
 func TestCollectKeepsOldPagesOfAHeadReplacedNow(t *testing.T) {
 	t.Parallel()
 	p := artifacttest.Publisher(t, mem.New())

@@ -14,7 +14,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/store/mem"
 )
 
-// aged is a store that got each object at the time which the name of its run says.
+// aged is a store that received each object at the time in the name of its run.
 type aged struct{ store.Store }
 
 func (s aged) List(ctx context.Context, prefix string) iter.Seq2[store.Info, error] {
@@ -31,8 +31,8 @@ func (s aged) List(ctx context.Context, prefix string) iter.Seq2[store.Info, err
 	}
 }
 
-// TestOldReportsAreRemoved but the newest one of a host that still has a record, since such a host may have had nothing
-// to report for longer than that; and what is not a report stays.
+// TestOldReportsAreRemoved checks that the newest report of a host that still has a record stays, since such a host may
+// have had nothing to report for longer than that, and so do objects that are not reports.
 func TestOldReportsAreRemoved(t *testing.T) {
 	s := aged{mem.New()}
 	names := func() (keys []string) {

@@ -34,7 +34,7 @@ func TestPassphraseIsAskedForOnce(t *testing.T) {
 	if asked != 1 {
 		t.Errorf("the passphrase was asked for %d times, want once", asked)
 	}
-	// Somebody who knows another one opens nothing.
+	// A wrong passphrase opens nothing.
 	ring.Locks = &keyring.Locks{Ask: func(string, bool) (string, error) { return "battery staple", nil }}
 	if _, err := ring.Keys("root"); err == nil || diag.HintOf(err) == "" || strings.Contains(err.Error(), "battery") {
 		t.Errorf("with another passphrase: %v, want an error with a hint and without the passphrase", err)
@@ -60,7 +60,7 @@ func TestRolesThatLookNumberedAreRoles(t *testing.T) {
 	for _, k := range list {
 		roles = append(roles, k.Role)
 	}
-	// web-2 cannot be told from the second key of web, and app-2 can.
+	// web-2 cannot be distinguished from the second key of web, and app-2 can.
 	if got := strings.Join(roles, " "); got != "app-2 web web" {
 		t.Errorf("the roles are %q", got)
 	}
@@ -75,7 +75,7 @@ func TestVariablesAreNamedAfterRoles(t *testing.T) {
 	}
 }
 
-// FuzzKeys reads private keys of any text: none panics, and no error holds what was read.
+// FuzzKeys parses private keys from any text: it must not panic, and no error may contain the text.
 func FuzzKeys(f *testing.F) {
 	dir := f.TempDir()
 	if _, err := (keyring.Ring{Dir: dir}).New("root", 1); err != nil {
@@ -101,7 +101,7 @@ func FuzzKeys(f *testing.F) {
 	})
 }
 
-// TestDamagedKeyFileNamesItsCure reads key files that hold no key.
+// TestDamagedKeyFileNamesItsCure reads key files that contain no key.
 func TestDamagedKeyFileNamesItsCure(t *testing.T) {
 	for _, content := range []string{"", "garbage", "-----BEGIN PRIVATE KEY-----\nAAAA",
 		"-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n"} {

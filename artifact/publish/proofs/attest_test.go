@@ -21,7 +21,7 @@ import (
 
 var testStage = artifact.Ref{Project: "myapp", Channel: "testing"}
 
-// proving is a store with an attestation key and one release on testing.
+// proving returns a store with an attestation key and one release on testing.
 func proving(t *testing.T) (*artifacttest.Repo, artifact.Release) {
 	t.Helper()
 	repo := artifacttest.New(t)
@@ -46,7 +46,7 @@ func healthyOn(hosts ...string) (list []trust.Healthy) {
 	return list
 }
 
-// attest attests a release as a publisher does who has read the store.
+// attest attests a release with a publisher that has read the store.
 func attest(t *testing.T, p *publish.Publisher, r artifact.Release, hosts ...string) (proofs.Attested, error) {
 	t.Helper()
 	c, err := proofs.Prepare(t.Context(), p, testStage, r.Version)
@@ -56,7 +56,7 @@ func attest(t *testing.T, p *publish.Publisher, r artifact.Release, hosts ...str
 	return proofs.Attest(t.Context(), p, c, healthyOn(hosts...))
 }
 
-// grounds tells why production points where it does.
+// grounds returns the reasons why production points where it does.
 func grounds(t *testing.T, repo *artifacttest.Repo) trust.Grounds {
 	t.Helper()
 	client, err := repo.Host().Client()
@@ -224,7 +224,7 @@ func TestConcurrentAttestsAtTheSameTime(t *testing.T) {
 		t.Fatal(err)
 	}
 	done := make(chan error, 3)
-	for _, host := range []string{"a", "b", "c"} { // three who attest at the same time
+	for _, host := range []string{"a", "b", "c"} { // three people attest concurrently
 		p := repo.As(trust.AttestationRole)
 		about, err := proofs.Prepare(t.Context(), p, testStage, one.Version)
 		if err != nil {
@@ -242,8 +242,8 @@ func TestConcurrentAttestsAtTheSameTime(t *testing.T) {
 	}
 }
 
-// TestAttestingReadsTheStoreOnce counts, for a store may be far away: who attests follows its metadata
-// once, and reads each file of it once.
+// TestAttestingReadsTheStoreOnce counts requests, since a store may be far away: an attestation reads the metadata
+// once, and each file of it once.
 func TestAttestingReadsTheStoreOnce(t *testing.T) {
 	t.Parallel()
 	repo, one := proving(t)

@@ -38,7 +38,8 @@ func TestRebuildIgnoresDamagedMetadata(t *testing.T) {
 	}
 }
 
-// A rebuild does not put into force what an interrupted publisher had not, and reports what is missing.
+// TestRebuildRestoresFilesOfSnapshots checks that a rebuild does not put the files of an interrupted publisher into
+// force, and reports missing files.
 func TestRebuildRestoresFilesOfSnapshots(t *testing.T) {
 	t.Parallel()
 	for _, lost := range []string{"", "timestamp", "snapshot", "both"} {
@@ -76,7 +77,7 @@ func TestRebuildRestoresFilesOfSnapshots(t *testing.T) {
 					}
 				}
 			}
-			if lost == "both" { // and the project's file that is in force
+			if lost == "both" { // also the project's current file
 				remove(t, repo, newestOf(before, "myapp"))
 				remove(t, repo, newestOf(before, trust.HeadRole("myapp")))
 			}
@@ -101,7 +102,7 @@ func TestRebuildRestoresFilesOfSnapshots(t *testing.T) {
 				!slices.Equal(rebuilt.Lost, []string{"myapp"}) {
 				t.Errorf("the rebuild says %+v: want myapp to be missing", rebuilt)
 			}
-			// Its owner takes what is left, signs it, and continues.
+			// The owner exports the remaining content, signs it, and continues.
 			draft, verified, err := drafts.Export(t.Context(), repo.As("snapshot", "timestamp"), "myapp")
 			if err != nil || verified {
 				t.Fatalf("exporting what is left of myapp: verified %v, %v", verified, err)

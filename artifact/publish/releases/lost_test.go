@@ -16,7 +16,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// deaf is a store whose answer to a write of the timestamp is lost.
+// deaf is a store that loses the response to a write of the timestamp.
 type deaf struct{ store.Store }
 
 func (d deaf) Put(ctx context.Context, key string, r io.Reader, size int64, cond store.Condition) (store.Info, error) {
@@ -44,7 +44,8 @@ func TestLostAnswerErrorMentionsPossiblePublish(t *testing.T) {
 	}
 }
 
-// An object that is under the artifact's name and holds something else is not trusted, but replaced.
+// TestObjectUnderTheArtifactsNameIsCompared checks that an object with the artifact's name and other content is
+// replaced.
 func TestObjectUnderTheArtifactsNameIsCompared(t *testing.T) {
 	t.Parallel()
 	repo := artifacttest.New(t)

@@ -14,8 +14,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 )
 
-// A person aborts a rollout while another one starts the next: the first one's command is made again on what the other
-// wrote, and must not abort that.
+// TestAMoveIsNotMadeOnARolloutThatStartedMeanwhile aborts a rollout while another person starts the next one: the abort
+// is repeated on the new state of the store, and must not abort the new rollout.
 func TestAMoveIsNotMadeOnARolloutThatStartedMeanwhile(t *testing.T) {
 	repo := artifacttest.New(t)
 	ref := artifact.Ref{Project: "myapp", Channel: "production"}

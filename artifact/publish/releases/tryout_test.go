@@ -18,7 +18,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// counted is a store that counts what is written.
+// counted is a store that counts the objects that are written.
 type counted struct {
 	store.Store
 	puts atomic.Int32
@@ -30,8 +30,8 @@ func (c *counted) Put(ctx context.Context, key string, r io.Reader, size int64, 
 	return c.Store.Put(ctx, key, r, size, cond)
 }
 
-// TestPublishThatCannotBeSignedUploadsNothing takes a key away, damages one, and gives what is refused: nothing is
-// written, no key is made, and the version can be published afterwards.
+// TestPublishThatCannotBeSignedUploadsNothing removes a key, damages one, and publishes releases that are refused:
+// nothing is written, no key is made, and the version can be published afterwards.
 func TestPublishThatCannotBeSignedUploadsNothing(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -106,7 +106,8 @@ func lose(name string) func(*testing.T, *publish.Publisher, *releases.Request) {
 }
 
 // TestArtifactOfAnAbortedPublish leaves artifacts of a publish that was interrupted before it was signed: the same
-// bytes are taken, who has seen the store publishes others, and who has not gets a way to.
+// bytes can be published; a publisher that has seen the store can publish other bytes, and another publisher gets a
+// hint.
 func TestArtifactOfAnAbortedPublish(t *testing.T) {
 	t.Parallel()
 	s := &dying{Store: mem.New()}
@@ -150,7 +151,7 @@ func TestArtifactOfAnAbortedPublish(t *testing.T) {
 	}
 }
 
-// dying is a store that takes no metadata while it is dead.
+// dying is a store that accepts no metadata while dead is set.
 type dying struct {
 	store.Store
 	dead bool

@@ -13,7 +13,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/store/mem"
 )
 
-// losing is a store whose answer to every other write is lost. With careless it ignores conditions.
+// losing is a store that loses every other response to a write. With careless it ignores conditions.
 type losing struct {
 	store.Store
 	careless bool
@@ -32,7 +32,8 @@ func (l losing) Put(ctx context.Context, key string, r io.Reader, size int64, co
 	return info, err
 }
 
-// What init says of a store's conditional writes is true though answers are lost.
+// TestInitProbeWithLostAnswers checks that init reports the store's support for conditional writes correctly although
+// responses are lost.
 func TestInitProbeWithLostAnswers(t *testing.T) {
 	t.Parallel()
 	for _, careless := range []bool{false, true} {

@@ -12,7 +12,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/tuf"
 )
 
-// TestRotationInterruptedWhileKeysMove cuts a rotation of two keys at each step of putting the new pairs in place.
+// TestRotationInterruptedWhileKeysMove interrupts a rotation of two keys at each step of moving the new pairs into
+// place.
 func TestRotationInterruptedWhileKeysMove(t *testing.T) {
 	t.Parallel()
 	moves := []string{"timestamp-2.pub", "timestamp-2.key", "timestamp.pub", "timestamp.key"}
@@ -27,7 +28,7 @@ func TestRotationInterruptedWhileKeysMove(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// Everything but the last part of a rotation, as a process that is killed leaves it.
+		// All but the last step of a rotation, as a killed process leaves it.
 		keep := repo.Aside()
 		copyAll(t, repo.Keys.Dir, keep.Dir)
 		if _, err := roots.Rotate(t.Context(), repo.Publisher, "timestamp", copied(t, next)); err != nil {
@@ -101,7 +102,7 @@ func copied(t *testing.T, ring keyring.Ring) keyring.Ring {
 	return other
 }
 
-// adding returns the change of the root that lets all of a role's keys sign.
+// adding returns the change of the root that allows all of a role's keys to sign.
 func adding(t *testing.T, ring publish.Keyring, role string) roots.Change {
 	t.Helper()
 	keys, err := ring.Public(role)

@@ -13,7 +13,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/store/mem"
 )
 
-// moments is a store that calls after every write.
+// moments is a store that calls a function after every write.
 type moments struct {
 	store.Store
 	after func()
@@ -60,7 +60,7 @@ func TestHostsFollowARotationAtEveryMoment(t *testing.T) {
 	repo.Release("myapp", "2", "testing", artifacttest.Files{"app": "2"})
 }
 
-// TestInterruptedRotationResumes cuts a rotation at every write.
+// TestInterruptedRotationResumes interrupts a rotation at every write.
 func TestInterruptedRotationResumes(t *testing.T) {
 	t.Parallel()
 	for _, role := range []string{"timestamp", "root", "myapp"} {

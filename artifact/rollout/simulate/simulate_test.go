@@ -11,7 +11,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/rollout/simulate"
 )
 
-// TestBadReleaseReachesOnlyFirstWave and a good one every host.
+// TestBadReleaseReachesOnlyFirstWave also checks that a good release reaches every host.
 func TestBadReleaseReachesOnlyFirstWave(t *testing.T) {
 	bad := simulate.Run(simulate.Params{Hosts: 1000, Seed: 7, Fails: simulate.Failures{Share: 1}, Regions: 4})
 	if bad.Stopped == "" || bad.Tried > bad.Waves[0] || len(bad.Broken) > 0 {
@@ -26,7 +26,7 @@ func TestBadReleaseReachesOnlyFirstWave(t *testing.T) {
 	}
 }
 
-// TestSimulationIsReproducible whatever goes wrong.
+// TestSimulationIsReproducible simulates all kinds of faults twice.
 func TestSimulationIsReproducible(t *testing.T) {
 	p := faulty(3)
 	if a, b := simulate.Run(p), simulate.Run(p); !reflect.DeepEqual(a, b) {
@@ -34,7 +34,7 @@ func TestSimulationIsReproducible(t *testing.T) {
 	}
 }
 
-// faulty is a rollout in which the store, the hosts and the release misbehave, chosen by the seed.
+// faulty returns a rollout with faults of the store, the hosts and the release, chosen by the seed.
 func faulty(seed uint64) simulate.Params {
 	p := simulate.Params{Hosts: 200, Seed: seed, Regions: int(seed%5) + 1, Cluster: int(seed%7)*5 + 5}
 	p.Faults = simulate.Faults{Refused: float64(seed%3) * 0.1, Lost: float64(seed%4) * 0.1,
@@ -59,8 +59,9 @@ func faulty(seed uint64) simulate.Params {
 	return p
 }
 
-// TestInvariants of rollouts: none continues beyond a limit that its hosts can see, none is ahead of its evidence, and
-// every good release arrives. CORPUS_SEEDS=10000 takes that many seeds, and CORPUS_SEED=N replays one that failed.
+// TestInvariants checks rollouts: none continues beyond a limit that its hosts can see, no host is ahead of its
+// evidence, and every good release reaches all hosts. CORPUS_SEEDS=10000 tries that many seeds, and CORPUS_SEED=N
+// repeats one that failed.
 func TestInvariants(t *testing.T) {
 	first, seeds := uint64(0), uint64(1000)
 	if n, err := strconv.ParseUint(os.Getenv("CORPUS_SEEDS"), 10, 64); err == nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/rollout/simulate"
 )
 
-// TestDocumentedFailureTableMatchesSimulator holds docs/performance.md to what the simulator says of eight ways to
-// fail.
+// TestDocumentedFailureTableMatchesSimulator compares docs/performance.md with the simulator's results for eight
+// failure patterns.
 func TestDocumentedFailureTableMatchesSimulator(t *testing.T) {
 	page, err := os.ReadFile("../../../docs/performance.md")
 	if err != nil {
@@ -48,7 +48,7 @@ func cells(r simulate.Result) string {
 
 func minutes(d time.Duration) string { return rollout.Duration(d.Round(time.Minute)).String() }
 
-// used is how long this process has used processors: what else the machine does is not counted.
+// used returns the processor time of this process, which does not depend on other processes.
 func used(t *testing.T) time.Duration {
 	t.Helper()
 	var u syscall.Rusage
@@ -58,7 +58,7 @@ func used(t *testing.T) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// TestAHundredThousandHosts are simulated within a minute.
+// TestAHundredThousandHosts checks that a simulation of so many hosts takes at most a minute.
 func TestAHundredThousandHosts(t *testing.T) {
 	began := used(t)
 	r := simulate.Run(simulate.Params{Hosts: 100_000, Seed: 7, Regions: 8})

@@ -24,7 +24,7 @@ func TestConformance(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) store.Store { return creating(t.TempDir()) })
 }
 
-// creating is a store whose directory the first Put makes.
+// creating returns a store whose directory the first Put makes.
 func creating(path string) *dir.Store {
 	s := dir.New(path)
 	s.Create = true
@@ -100,7 +100,7 @@ func TestMissingDirectory(t *testing.T) {
 	}
 }
 
-// The mount point of a share that is not mounted is an empty directory.
+// TestAWriteDoesNotFillAMountPoint writes to an empty directory, like the mount point of a share that is not mounted.
 func TestAWriteDoesNotFillAMountPoint(t *testing.T) {
 	root := t.TempDir()
 	for _, there := range []string{"", "lost+found"} {
@@ -122,7 +122,7 @@ func TestAWriteDoesNotFillAMountPoint(t *testing.T) {
 	mustPut(t, dir.New(root), "reports/app/h/1.json", "x")
 }
 
-// The tree is what other programs expect: a file for each key, readable, and nothing that matters besides.
+// TestTreeOnDisk checks the tree for other programs: a readable file for each key, and nothing else that matters.
 func TestTreeOnDisk(t *testing.T) {
 	root := t.TempDir()
 	s := creating(root)
@@ -210,7 +210,8 @@ func TestKeysThatADirectoryCannotHold(t *testing.T) {
 	}
 }
 
-// A writer that died leaves a temporary file; it is never seen and cleaned by a later one.
+// TestTemporaryFilesOfDeadWriterAreRemoved checks that the temporary file of a dead writer is never listed and is
+// removed by a later writer.
 func TestTemporaryFilesOfDeadWriterAreRemoved(t *testing.T) {
 	root := t.TempDir()
 	mustPut(t, creating(root), "a/key", "x")
@@ -246,7 +247,7 @@ func TestTemporaryFilesOfDeadWriterAreRemoved(t *testing.T) {
 	}
 }
 
-// asNobody runs f without root's rights, as far as files go.
+// asNobody runs f without root's rights to files.
 func asNobody(t *testing.T, f func()) {
 	t.Helper()
 	if os.Getuid() != 0 {
@@ -314,7 +315,7 @@ func TestPermissions(t *testing.T) {
 	}
 }
 
-// Somebody cuts the file who does not know how to write here.
+// Another program truncates the file.
 func TestFileTruncatedWhileReading(t *testing.T) {
 	root := t.TempDir()
 	s := creating(root)
@@ -336,7 +337,8 @@ func TestFileTruncatedWhileReading(t *testing.T) {
 	}
 }
 
-// Large objects have an ETag that costs nothing to know; it must tell quick overwrites apart.
+// TestETagsOfQuickOverwrites checks that large objects, whose ETags are not digests, get different ETags when they are
+// overwritten quickly.
 func TestETagsOfQuickOverwrites(t *testing.T) {
 	s, seen := creating(t.TempDir()), map[string]bool{}
 	data := make([]byte, 1<<20+1)
@@ -355,7 +357,8 @@ func TestETagsOfQuickOverwrites(t *testing.T) {
 
 func BenchmarkGet(b *testing.B) { storetest.BenchmarkGet(b, creating(b.TempDir())) }
 
-// The lock of a directory may be opened by who may write the directory, and by no other user, who could hold it.
+// TestLockFollowsWhoMayWrite checks that only users who may write to the directory can open its lock, since other users
+// could hold it.
 func TestLockFollowsWhoMayWrite(t *testing.T) {
 	for mode, want := range map[os.FileMode]os.FileMode{0o755: 0o600, 0o700: 0o600, 0o775: 0o660, 0o777: 0o666} {
 		root := t.TempDir()
@@ -377,7 +380,8 @@ func TestLockFollowsWhoMayWrite(t *testing.T) {
 	}
 }
 
-// A writer does not wait for ever, and says for whom it waits.
+// TestHeldLockErrorNamesHolder checks that a writer does not wait forever, and that its error names the process with
+// the lock.
 func TestHeldLockErrorNamesHolder(t *testing.T) {
 	root := t.TempDir()
 	s := creating(root)

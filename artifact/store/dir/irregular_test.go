@@ -16,7 +16,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// lay puts something that is not a file into a place: what a user who may write to a store's directory can put there.
+// lay creates something other than a file at a path, which a user who may write to a store's directory can do.
 func lay(t *testing.T, kind, place string) {
 	t.Helper()
 	var err error
@@ -38,8 +38,9 @@ func lay(t *testing.T, kind, place string) {
 	}
 }
 
-// TestDirectoryStoreDoesNotBlockOnPipes makes every operation where something else is in the place of an object,
-// of its directory, of the lock, of a leftover, or of the store. A test that waits for ever is ended by its time.
+// TestDirectoryStoreDoesNotBlockOnPipes runs every operation with something else in place of an object, of its
+// directory, of the lock, of a temporary file, or of the store. If an operation blocks, the test ends by its time
+// limit.
 func TestDirectoryStoreDoesNotBlockOnPipes(t *testing.T) {
 	old := time.Now().Add(-time.Hour)
 	for _, kind := range []string{"pipe", "directory", "link to nowhere", "socket"} {
@@ -82,7 +83,7 @@ func TestDirectoryStoreDoesNotBlockOnPipes(t *testing.T) {
 	}
 }
 
-// everyWrite may fail or not: it has to end, and a lock that is none is named with what to do.
+// everyWrite runs all writes, which may fail but must end. If the lock is not a file, the error must have a hint.
 func everyWrite(ctx context.Context, t *testing.T, s *dir.Store, locked bool) {
 	t.Helper()
 	_, err := s.Put(ctx, "a/b", strings.NewReader("x"), 1, store.Condition{IfAbsent: true})

@@ -14,7 +14,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 )
 
-// The test's program is also the other processes that write to the same directory.
+// TestMain also starts this program as the other processes that write to the same directory.
 func TestMain(m *testing.M) {
 	var err error
 	switch os.Getenv("CORPUS_TEST_WRITER") {
@@ -104,7 +104,7 @@ func overwriteForEver(root string) error {
 	}
 }
 
-// A writer is killed at any moment: what is there is whole, and the next writer is not in its way.
+// TestKilledWriters kills a writer at a random moment: all objects are complete, and the next writer is not blocked.
 func TestKilledWriters(t *testing.T) {
 	root := t.TempDir()
 	s := creating(root)
@@ -118,7 +118,7 @@ func TestKilledWriters(t *testing.T) {
 		if err := cmd.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}
-		_ = cmd.Wait() // killed is what it should be
+		_ = cmd.Wait() // it was killed, which is an error
 		text, info, err := read(t.Context(), s, "key")
 		if err != nil || len(text) != versionSize || strings.Count(text, text[:1]) != versionSize {
 			t.Fatalf("after kill %d: %d bytes, %v", i, len(text), err)

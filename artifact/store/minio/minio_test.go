@@ -40,7 +40,7 @@ func TestKeySources(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("AWS_ACCESS_KEY_ID", "")
-	// Each of these outranks those before it.
+	// Each of these takes precedence over those before it.
 	for _, c := range []struct{ id, secret, want string }{
 		{"", "", "from-mc"},
 		{"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "from-aws"},

@@ -26,7 +26,8 @@ func TestConformance(t *testing.T) {
 	})
 }
 
-// TestPagesHaveTheTypeThatBrowsersWant: what a browser would download instead of showing it is no page.
+// TestPagesHaveTheTypeThatBrowsersWant checks the types, since browsers would otherwise download pages instead of
+// showing them.
 func TestPagesHaveTheTypeThatBrowsersWant(t *testing.T) {
 	server := fakes3.Start(t, nil)
 	s := s3.New(s3.Options{Bucket: fakes3.Bucket, Prefix: "pages", Endpoint: "http://" + server.Host})
@@ -46,8 +47,8 @@ func TestPagesHaveTheTypeThatBrowsersWant(t *testing.T) {
 	}
 }
 
-// loginProgram makes an AWS configuration whose credentials come from a program, as single sign-on
-// does: its access key is what the file holds at the time.
+// loginProgram makes an AWS configuration whose credentials come from a program, as with single sign-on: its access key
+// is the content of a file.
 func loginProgram(t *testing.T) (keyFile string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -71,7 +72,7 @@ func writeFile(t *testing.T, path, text string, mode os.FileMode) {
 	}
 }
 
-// Credentials expire in the middle of a download: it continues with new ones.
+// TestCredentialsExpireDuringDownload checks that a download continues with new credentials.
 func TestCredentialsExpireDuringDownload(t *testing.T) {
 	var expired, cut atomic.Bool
 	server := fakes3.Start(t, func(next http.Handler) http.Handler {
@@ -121,7 +122,8 @@ func (c *cutWriter) Write(p []byte) (int, error) {
 	return c.ResponseWriter.Write(p)
 }
 
-// A refused upload leaves its source alone, which may be read for the next try by then.
+// TestRefusedUploadDoesNotReadSource checks that a refused upload no longer reads its source, since the next attempt
+// may read it by then.
 func TestRefusedUploadDoesNotReadSource(t *testing.T) {
 	server := fakes3.Start(t, func(http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) })
@@ -145,7 +147,7 @@ type readerFunc func([]byte) (int, error)
 
 func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
-// What the source does wrong is not the network's fault, and not tried again.
+// TestSourceFails checks that an error of the source is not treated as one of the network, and not retried.
 func TestSourceFails(t *testing.T) {
 	server := fakes3.Start(t, nil)
 	s := s3.New(s3.Options{Bucket: fakes3.Bucket, Endpoint: "http://" + server.Host})

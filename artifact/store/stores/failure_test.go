@@ -21,7 +21,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// overHTTP are the stores that speak HTTP, all for the server at a URL.
+// overHTTP returns the stores that use HTTP, all for the server at a URL.
 func overHTTP(t *testing.T, server string) map[string]store.Store {
 	t.Helper()
 	fakes3.Login(t, "user", "secret")
@@ -39,7 +39,7 @@ func overHTTP(t *testing.T, server string) map[string]store.Store {
 func getErr(ctx context.Context, s store.Store) error {
 	body, _, err := s.Get(ctx, "deploy/app/1.tar.zst", 0)
 	if err == nil {
-		_ = body.Close() // nothing was wanted of it
+		_ = body.Close() // the body is not used
 	}
 	return err
 }
@@ -132,7 +132,7 @@ func checkRefusal(t *testing.T, kind string, r refusal, err error) {
 	}
 }
 
-// checkDelete checks that what is absent may be deleted, and nothing else is taken for that.
+// checkDelete checks that deleting an absent object is not an error, and that other errors are not treated like that.
 func checkDelete(t *testing.T, kind string, r refusal, err error) {
 	t.Helper()
 	want := r.kind
@@ -210,13 +210,13 @@ func TestDeadlineExceeded(t *testing.T) {
 	}
 }
 
-// The answer is cut in the middle: the reader must not take it for the end.
+// TestTruncated checks that a response that breaks off is not treated as complete.
 func TestTruncated(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Length", "1000")
 		w.Header().Set("ETag", `"x"`)
 		w.Header().Set("Last-Modified", time.Now().UTC().Format(http.TimeFormat))
-		_, _ = w.Write(make([]byte, 500)) // the client may be gone
+		_, _ = w.Write(make([]byte, 500)) // the client may have disconnected
 	}))
 	defer server.Close()
 	for kind, st := range overHTTP(t, server.URL) {
@@ -232,7 +232,7 @@ func TestTruncated(t *testing.T) {
 	}
 }
 
-// An error page that never ends must not fill the memory.
+// TestEndlessErrorPage checks that an error page that never ends does not fill the memory.
 func TestEndlessErrorPage(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusForbidden)
@@ -250,7 +250,7 @@ func TestEndlessErrorPage(t *testing.T) {
 	}
 }
 
-// A listing whose pages repeat must end.
+// TestEndlessListing checks that a listing whose pages repeat ends.
 func TestEndlessListing(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprintf(w, `<ListBucketResult><Name>corpus</Name><KeyCount>1</KeyCount><IsTruncated>true</IsTruncated>

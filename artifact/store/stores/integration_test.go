@@ -56,7 +56,7 @@ func TestConformanceOnMinIO(t *testing.T) {
 	}
 }
 
-// overTLS puts TLS before a server, with a certificate that the AWS SDK is told to trust.
+// overTLS starts a TLS proxy for a server, with a certificate that the AWS SDK is configured to trust.
 func overTLS(t *testing.T, server *minioserver.Server) *httptest.Server {
 	t.Helper()
 	proxy := &httputil.ReverseProxy{ErrorLog: quiet(), Rewrite: func(r *httputil.ProxyRequest) {
@@ -83,7 +83,8 @@ func open(t testing.TB, u string) store.Store {
 	return s
 }
 
-// Every write carries a CRC32 in a header, that of a large object in parts; the server checks and keeps it.
+// TestChecksumsAsOnAWS checks that every write has a CRC32 in a header, for a large object in each part; the server
+// checks and keeps it.
 func TestChecksumsAsOnAWS(t *testing.T) {
 	server := minioserver.New(t)
 	secure := overTLS(t, server)
@@ -96,7 +97,7 @@ func TestChecksumsAsOnAWS(t *testing.T) {
 			continue
 		}
 		for _, cond := range []store.Condition{{IfAbsent: true}, {IfMatch: `"0123456789abcdef0123456789abcdef"`}} {
-			// The server may refuse, and close the connection, before it has read the body.
+			// The server may refuse the request, and close the connection, before it has read the body.
 			err := store.ErrUnreachable
 			for try := 0; try < 20 && errors.Is(err, store.ErrUnreachable); try++ {
 				_, err = s.Put(t.Context(), fmt.Sprint(size), bytes.NewReader(data), int64(size), cond)
@@ -119,8 +120,8 @@ func TestChecksumsAsOnAWS(t *testing.T) {
 	}
 }
 
-// Another publisher writes the object while a large one is on its way in parts: the condition is asked
-// for again when the upload is completed.
+// TestCompletionIsConditional lets another publisher write the object while a large one is being uploaded in parts: the
+// condition is checked again when the upload is completed.
 func TestCompletionIsConditional(t *testing.T) {
 	server := minioserver.New(t)
 	for name, u := range map[string]string{"minio": server.MinioURL("x"), "s3": server.S3URL("y")} {
@@ -141,11 +142,11 @@ func TestCompletionIsConditional(t *testing.T) {
 			t.Errorf("%s: there is %+v, %v", name, info, err)
 			continue
 		}
-		_ = body.Close() // its size was asked for
+		_ = body.Close() // only its size matters
 	}
 }
 
-// onRead is an empty source at whose place something happens.
+// onRead is an empty source that calls a function when it is read.
 type onRead struct{ do func() }
 
 func (o *onRead) Read([]byte) (int, error) {
@@ -153,7 +154,7 @@ func (o *onRead) Read([]byte) (int, error) {
 	return 0, io.EOF
 }
 
-// The server dies in the middle of a download and comes back: the download continues.
+// TestServerDiesDuringDownload kills and restarts the server in the middle of a download: the download continues.
 func TestServerDiesDuringDownload(t *testing.T) {
 	server := minioserver.New(t)
 	data := bytes.Repeat([]byte("0123456789abcdef"), 4<<20) // 64 MiB
@@ -193,7 +194,7 @@ func TestMinIORefuses(t *testing.T) {
 	get := func(u string) error {
 		body, _, err := open(t, u).Get(t.Context(), "key", 0)
 		if err == nil {
-			_ = body.Close() // not expected, and told by the nil
+			_ = body.Close() // an unexpected response; the nil error is reported
 		}
 		return err
 	}

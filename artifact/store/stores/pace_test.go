@@ -14,7 +14,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// trickling is a server that sends a byte every few milliseconds, for as long as it is listened to.
+// trickling starts a server that sends a byte every few milliseconds until the client disconnects.
 func trickling(t *testing.T, head http.Header) string {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -33,8 +33,8 @@ func trickling(t *testing.T, head http.Header) string {
 	return server.URL + "/file"
 }
 
-// TestFetchSlowerThanTheLimitFails holds that a server which sends a little all the time is given up, with the
-// setting's name, whether the file could be resumed or not.
+// TestFetchSlowerThanTheLimitFails checks that a fetch from a server that sends a little all the time fails with an
+// error that names the setting, whether or not the file could be resumed.
 func TestFetchSlowerThanTheLimitFails(t *testing.T) {
 	for name, c := range map[string]struct {
 		pace    stores.Pace
@@ -61,7 +61,7 @@ func TestFetchSlowerThanTheLimitFails(t *testing.T) {
 	}
 }
 
-// TestFetchFasterThanTheLimitSucceeds arrives.
+// TestFetchFasterThanTheLimitSucceeds fetches a file at a sufficient rate.
 func TestFetchFasterThanTheLimitSucceeds(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w,
@@ -79,7 +79,7 @@ func TestFetchFasterThanTheLimitSucceeds(t *testing.T) {
 	}
 }
 
-// TestARedirectToAnotherSchemeIsNotRetried fails at once.
+// TestARedirectToAnotherSchemeIsNotRetried checks that the fetch fails at once.
 func TestARedirectToAnotherSchemeIsNotRetried(t *testing.T) {
 	asked := 0
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

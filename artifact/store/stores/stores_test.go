@@ -112,7 +112,7 @@ func TestSecretsAreNotShown(t *testing.T) {
 	}
 }
 
-// Opening must not touch anything: it is done before the command line is known to be right.
+// TestOpenSendsNoRequest checks this because a store is opened before the command line is checked.
 func TestOpenSendsNoRequest(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "store")
 	for _, u := range []string{"file://" + dir, "s3://bucket", "minio://127.0.0.1:1/bucket", "https://store.invalid"} {
@@ -166,7 +166,7 @@ func FuzzURL(f *testing.F) {
 	})
 }
 
-// check reports what is wrong with a store's URL.
+// check returns the error of opening a store's URL.
 func check(rawURL string) error {
 	_, err := stores.Open(rawURL, stores.Options{})
 	return err

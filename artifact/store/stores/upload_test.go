@@ -19,10 +19,10 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/store/storetest/fakes3"
 )
 
-// proxy is what is between a publisher and the server, and does something wrong.
+// proxy is a faulty proxy between a publisher and the server.
 type proxy struct {
 	mu    sync.Mutex
-	fault func(w http.ResponseWriter, r *http.Request) bool // answers, or reports that it did not
+	fault func(w http.ResponseWriter, r *http.Request) bool // responds, or reports that it did not
 	parts []string                                          // numbers of parts that went through
 }
 
@@ -75,7 +75,7 @@ func noise(n int) []byte {
 	return data
 }
 
-// A proxy answers 200 to a PUT that it did not pass on: that is not taken for a write.
+// TestPutThatWasNotStored checks that a response 200 of a proxy that did not forward a PUT does not count as a write.
 func TestPutThatWasNotStored(t *testing.T) {
 	swallow := func(times int) func(http.ResponseWriter, *http.Request) bool {
 		return func(w http.ResponseWriter, r *http.Request) bool {
@@ -108,7 +108,7 @@ func TestPutThatWasNotStored(t *testing.T) {
 	})
 }
 
-// A proxy changes bytes on their way: the write fails, or is repeated.
+// TestPutThatWasDamaged checks that a write fails, or is repeated, if a proxy changes bytes.
 func TestPutThatWasDamaged(t *testing.T) {
 	bothS3(t, store.RetryPolicy{Attempts: 3, First: time.Millisecond}, func(t *testing.T, s store.Store, p *proxy) {
 		damaged := false
@@ -132,8 +132,8 @@ func TestPutThatWasDamaged(t *testing.T) {
 	})
 }
 
-// An upload over a line that breaks again and again arrives, and no part that arrived is sent again, by
-// this process or, after it was killed, by the next one.
+// TestUploadResumes checks that an upload over a connection that breaks repeatedly succeeds, and that no part that
+// arrived is sent again, by this process or, after it was killed, by the next one.
 func TestUploadResumes(t *testing.T) {
 	data := noise(23 << 20)
 	bothS3(t, store.RetryPolicy{Attempts: 2, First: time.Millisecond}, func(t *testing.T, s store.Store, p *proxy) {
@@ -190,7 +190,7 @@ func readAll(t *testing.T, s store.Store, key string) []byte {
 	return data
 }
 
-// A slow line that moves is not a stall, though the bytes come from memory.
+// TestSlowUploadIsNotAStall checks this although the bytes are read from memory.
 func TestSlowUploadIsNotAStall(t *testing.T) {
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodPut {
@@ -224,7 +224,7 @@ func TestSlowUploadIsNotAStall(t *testing.T) {
 	}
 }
 
-// An upload that was interrupted is listed, and aborted, by every client.
+// TestUnfinishedUploads checks that every client lists and aborts an interrupted upload.
 func TestUnfinishedUploads(t *testing.T) {
 	bothS3(t, store.RetryPolicy{Attempts: 2, First: time.Millisecond}, func(t *testing.T, s store.Store, p *proxy) {
 		data := noise(12 << 20)

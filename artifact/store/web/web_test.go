@@ -20,7 +20,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// mirror is a store behind a web server: written and listed on the inside, read from the outside.
+// mirror is a store behind a web server: written and listed directly, read through the server.
 type mirror struct {
 	*mem.Store
 	outside *web.Store
@@ -42,7 +42,7 @@ func (m mirror) Put(ctx context.Context, key string, r io.Reader,
 	return info, err
 }
 
-// files serves a store as web servers do.
+// files serves a store like common web servers.
 func files(s store.Store) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		body, info, err := s.Get(r.Context(), strings.TrimPrefix(r.URL.Path, "/some/path/"), 0)
@@ -61,7 +61,7 @@ func files(s store.Store) http.HandlerFunc {
 	}
 }
 
-// withoutRanges serves a store as the plainest servers do.
+// withoutRanges serves a store like a web server without ranges.
 func withoutRanges(s store.Store) http.HandlerFunc {
 	serve := files(s)
 	return func(w http.ResponseWriter, r *http.Request) {
@@ -99,7 +99,7 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// A server that knows neither ETags nor dates gives what can be read once, and never mixed.
+// TestNoValidators checks that without ETags and dates an object can be read once, and versions are never mixed.
 func TestNoValidators(t *testing.T) {
 	st := serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "content") }))
 	body, info, err := st.Get(t.Context(), "key", 3)
@@ -134,7 +134,7 @@ func TestDateForETag(t *testing.T) {
 	}
 }
 
-// What the server claims about the part it sends.
+// TestWrongRangeHeadersAreRefused uses servers with wrong headers about the part that they send.
 func TestWrongRangeHeadersAreRefused(t *testing.T) {
 	for name, c := range map[string]struct {
 		status  int
@@ -160,7 +160,7 @@ func TestWrongRangeHeadersAreRefused(t *testing.T) {
 					w.Header().Set(name, value)
 				}
 				w.WriteHeader(c.status)
-				_, _ = io.WriteString(w, c.body) // the client may be gone
+				_, _ = io.WriteString(w, c.body) // the client may have disconnected
 			}))
 			body, _, err := st.Get(t.Context(), "key", 3)
 			if err == nil {
@@ -174,7 +174,7 @@ func TestWrongRangeHeadersAreRefused(t *testing.T) {
 	}
 }
 
-// A body without an end, of a length that was said: what is read ends where it should.
+// TestEndlessBody reads a body that never ends, with a Content-Length: the read ends at that length.
 func TestEndlessBody(t *testing.T) {
 	st := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Range", "bytes 3-9/10")
@@ -195,13 +195,13 @@ func TestEndlessBody(t *testing.T) {
 	}
 }
 
-// A part that ends before it should, without a Content-Length that would show it.
+// TestShortPart reads a part that is too short, without a Content-Length that would show it.
 func TestShortPart(t *testing.T) {
 	st := serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Range", "bytes 3-9/10")
 		w.WriteHeader(http.StatusPartialContent)
 		w.(http.Flusher).Flush()
-		_, _ = io.WriteString(w, "345") // the client may be gone
+		_, _ = io.WriteString(w, "345") // the client may have disconnected
 	}))
 	body, _, err := st.Get(t.Context(), "key", 3)
 	if err != nil {
@@ -217,7 +217,7 @@ func TestShortPart(t *testing.T) {
 func TestEncodingOfTheFileItself(t *testing.T) {
 	st := serve(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Encoding", "gzip")
-		_, _ = io.WriteString(w, "raw bytes") // the client may be gone
+		_, _ = io.WriteString(w, "raw bytes") // the client may have disconnected
 	}))
 	body, _, err := st.Get(t.Context(), "app.tar.gz", 0)
 	if err != nil {

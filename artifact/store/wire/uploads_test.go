@@ -11,7 +11,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/store/wire"
 )
 
-// listing is a server's answers by the prefix and the marker that it was asked for.
+// listing has the responses of a server by prefix and marker.
 type listing map[string]wire.UploadPage
 
 func (l listing) ask(prefix string, after wire.UploadMarker) (wire.UploadPage, error) {
@@ -29,8 +29,8 @@ func uploads(keys ...string) (all []store.Unfinished) {
 	return all
 }
 
-// TestUnfinishedUploadsOfAStore has servers that page, that do not advance, that list a bucket only as a whole, and
-// that fail.
+// TestUnfinishedUploadsOfAStore uses servers that page, that do not advance, that only list a whole bucket, and that
+// fail.
 func TestUnfinishedUploadsOfAStore(t *testing.T) {
 	for name, c := range map[string]struct {
 		server listing
