@@ -19,7 +19,7 @@ type wayBack struct {
 	old string // a file of the host that the release removes
 }
 
-// manyRoots are hosts below one directory, and a store that they deploy from.
+// manyRoots has hosts below one directory, and a store from which they deploy.
 type manyRoots struct {
 	t     *testing.T
 	r     *reader
@@ -28,9 +28,10 @@ type manyRoots struct {
 
 const manyFiles = 40
 
-// TestAKilledHostGoesBackFromAnAbortedRollout lets a real agent take a release that another host halts, and kills it
-// with SIGKILL while it goes back from the release after the rollout was aborted. The next run finishes the way: every
-// file is as it was before the release, the ones that it made are gone, and one that it removed is there again.
+// TestAKilledHostGoesBackFromAnAbortedRollout lets a real agent deploy a release that another host halts, and kills it
+// with SIGKILL during its rollback after the rollout was aborted. The next run completes the rollback: every file has
+// its content from before the release, the files that the release made are removed, and a file that it removed exists
+// again.
 func TestAKilledHostGoesBackFromAnAbortedRollout(t *testing.T) {
 	w := newWayBack(t)
 	for round, after := range []int{0, 1, manyFiles / 2, manyFiles - 1} {
@@ -89,7 +90,7 @@ func (m *manyRoots) write(file, text string) {
 	}
 }
 
-// publish publishes a version, to the channel as long as no rollout would begin with it.
+// publish publishes a version, and points the channel at it unless that would start a rollout.
 func (m *manyRoots) publish(version, more string) {
 	m.t.Helper()
 	tree := filepath.Join(m.r.dir, "tree-"+version)
@@ -126,7 +127,7 @@ func (m *manyRoots) deploy(name string, code int) string {
 	return string(out)
 }
 
-// back is how many of the files have the content of the version before.
+// back returns the number of files with the content of the previous version.
 func (m *manyRoots) back() (n int) {
 	for i := range manyFiles {
 		data, _ := os.ReadFile(filepath.Join(m.root("one"), "etc/app", strconv.Itoa(i)+".conf"))
@@ -137,7 +138,7 @@ func (m *manyRoots) back() (n int) {
 	return n
 }
 
-// killed starts a run of the host and kills it as soon as more than so many files are back.
+// killed starts a run of the host and kills it when more than so many files are restored.
 func (w wayBack) killed(after int) {
 	w.t.Helper()
 	cmd := w.agent("one")
@@ -160,7 +161,7 @@ func (w wayBack) killed(after int) {
 	w.t.Logf("killed with %d of %d files back", w.back(), manyFiles)
 }
 
-// holds checks every file that the releases are about.
+// holds checks every file that the releases change.
 func (w wayBack) holds(version string, old bool) {
 	w.t.Helper()
 	back := w.back()

@@ -15,11 +15,11 @@ import (
 	"github.com/corpus-agent/corpus-agent/packaging/hosttest/fault"
 )
 
-// place is something that a run looks for, and may find absent.
+// place is a file or directory that a run opens, and that may not exist.
 type place struct {
 	name string
-	like string // how its path ends
-	own  bool   // of the agent's own: what leads nowhere there is damage, which a run repairs
+	like string // suffix of its path
+	own  bool   // a file of the agent: a link there without a target is damage, which a run repairs
 }
 
 func places() []place {
@@ -40,7 +40,8 @@ func places() []place {
 	}
 }
 
-// TestUnreadableIsNotAbsent has every call that looks for one file fail, for a whole converge and a whole deploy.
+// TestUnreadableIsNotAbsent lets every call that opens or describes one file fail, for a whole converge and a whole
+// deploy.
 func TestUnreadableIsNotAbsent(t *testing.T) {
 	f := newFleet(t)
 	f.release("base", "2", "production", map[string]string{
@@ -88,7 +89,7 @@ func TestUnreadableIsNotAbsent(t *testing.T) {
 	}
 }
 
-// unreadable runs a command on a host that cannot read a place, and once more when it can.
+// unreadable runs a command on a host that cannot read a place, and again when it can.
 func (f *fleet) unreadable(begin string, p place, errno syscall.Errno, command string) {
 	f.t.Helper()
 	host := f.copied(begin)

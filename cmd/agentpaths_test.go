@@ -13,10 +13,10 @@ import (
 	"testing"
 )
 
-// TestTheAgentOpensNoPathOfAUserByName keeps calls out of the agent that name a file in a directory which another user
-// can change: between the check of such a path and its use it may mean something else. Package walk goes there by
-// descriptors. Each function that may name paths stands here with the reason, by its file: what is new in such a file
-// is not excepted.
+// TestTheAgentOpensNoPathOfAUserByName checks that the agent makes no calls with the path of a file in a directory that
+// another user can change: the path may lead elsewhere between its check and its use. Package walk opens such paths by
+// descriptors. Each function that may use paths is listed here by its file, with the reason, so that a new function in
+// such a file is not exempt.
 func TestTheAgentOpensNoPathOfAUserByName(t *testing.T) {
 	const (
 		state    = "the state directory, which is root's and 0700: see closeState"
@@ -141,17 +141,17 @@ func TestTheAgentOpensNoPathOfAUserByName(t *testing.T) {
 	}
 }
 
-// excepted says why functions of a file may name paths.
+// excepted has the reason why functions of a file may use paths.
 type excepted struct{ reason, functions string }
 
-// pathUse is a line that names a path.
+// pathUse is a line that uses a path.
 type pathUse struct {
 	line     int
-	function string // with its receiver's type: Type.method; of what is in no function, "package"
+	function string // with its receiver's type: Type.method; "package" outside of functions
 	text     string
 }
 
-// usesOf lists the lines of a source file that match, outside of comments.
+// usesOf lists the lines of a source file that match, except comments.
 func usesOf(file string, calls *regexp.Regexp) (all []pathUse, err error) {
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -170,7 +170,7 @@ func usesOf(file string, calls *regexp.Regexp) (all []pathUse, err error) {
 	return all, nil
 }
 
-// functionAt names the function that a line is in.
+// functionAt returns the name of the function at a line.
 func functionAt(set *token.FileSet, file *ast.File, line int) string {
 	for _, d := range file.Decls {
 		f, ok := d.(*ast.FuncDecl)
@@ -192,7 +192,7 @@ func functionAt(set *token.FileSet, file *ast.File, line int) string {
 	return "package"
 }
 
-// TestNewFunctionIsNotExempt sees to it that the test above tells functions of a file apart.
+// TestNewFunctionIsNotExempt checks that the test above distinguishes the functions of a file.
 func TestNewFunctionIsNotExempt(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "x.go")
 	source := "package x\n\nvar a = os.Open(\"a\")\n\nfunc old() {\n\tos.Open(p) // os.Remove(p)\n\t// os.Remove(p)\n" +

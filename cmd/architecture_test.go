@@ -15,7 +15,7 @@ import (
 
 const architecture = "docs/architecture.md"
 
-// placeRow is a row of a table of docs/architecture.md that says where something is.
+// placeRow is a row of a table of docs/architecture.md with the place of code.
 type placeRow struct {
 	line  int
 	what  string
@@ -23,8 +23,9 @@ type placeRow struct {
 	names []string // of functions, methods as Type.Method, and types
 }
 
-// TestDocsArchitectureNamesWhatExists checks that each row of the tables "path | function" of docs/architecture.md, and
-// each path of its picture, names what exists. After a move or a new name, the failure says which row to mend and how.
+// TestDocsArchitectureNamesWhatExists checks that the paths and functions exist that the tables "path | function" of
+// docs/architecture.md list, and the paths in its picture. After a move or a renaming, the failure names the row to
+// correct and the new text.
 func TestDocsArchitectureNamesWhatExists(t *testing.T) {
 	text, err := os.ReadFile("../" + architecture)
 	if err != nil {
@@ -51,7 +52,7 @@ func TestDocsArchitectureNamesWhatExists(t *testing.T) {
 	}
 }
 
-// TestDocsArchitectureFailureNamesRow: a move and a new name are reported with the place where the thing is now.
+// TestDocsArchitectureFailureNamesRow checks that a failure after a move or a renaming contains the new place.
 func TestDocsArchitectureFailureNamesRow(t *testing.T) {
 	repo := sources{"a/new.go": {"Moved", "T.Method"}, "a/old.go": {"Kept"}}
 	write := ": write the name of the function that does this now, or remove the row"
@@ -70,10 +71,10 @@ func TestDocsArchitectureFailureNamesRow(t *testing.T) {
 	}
 }
 
-// sources is what Go files declare, by path. Other files have no entry.
+// sources has the declarations of Go files, by path. Other files have no entry.
 type sources map[string][]string
 
-// problems says what is wrong with a row, and what to write in it.
+// problems returns the mistakes in a row, with the text to write.
 func (r placeRow) problems(repo sources) (problems []string) {
 	declared, isGo := repo[r.path]
 	_, err := os.Stat(filepath.Join("..", r.path))
@@ -108,7 +109,7 @@ func (repo sources) declaring(name string) (places []string) {
 	return places
 }
 
-// alike lists the methods and functions that have the name of another type's method, as what a hint adds.
+// alike lists the methods and functions that have the name of another type's method, for a hint.
 func (repo sources) alike(name string) string {
 	var found []string
 	for path, names := range repo {
@@ -154,7 +155,7 @@ func placeRows(text string) (rows []placeRow) {
 
 var topPath = regexp.MustCompile(`(?:^|[\s(\[|])((?:agent|artifact|cmd|grains|packaging|state)(?:/[a-z0-9-]+)+)`)
 
-// picturePaths are the paths below the top-level folders in the indented blocks of a page.
+// picturePaths returns the paths below the top-level folders in the indented blocks of a page.
 func picturePaths(text string) (rooms []placeRow) {
 	for i, line := range strings.Split(text, "\n") {
 		if strings.HasPrefix(line, "    ") {
@@ -166,7 +167,7 @@ func picturePaths(text string) (rooms []placeRow) {
 	return rooms
 }
 
-// repository reads what the Go files of this repository declare, tests left out.
+// repository reads the declarations in the Go files of this repository, except tests.
 func repository(t *testing.T) sources {
 	t.Helper()
 	repo := sources{}
@@ -208,7 +209,7 @@ func declaredIn(path string) (names []string, err error) {
 	return names, nil
 }
 
-// receiver is the type of a method and a dot, or "" for a function.
+// receiver returns the type of a method and a dot, or "" for a function.
 func receiver(f *ast.FuncDecl) string {
 	if f.Recv == nil {
 		return ""

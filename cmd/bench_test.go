@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// measured runs the agent as often as the benchmark says, each time after what readies, and reports
-// its peak memory and the processor time of one run beside its time.
+// measured runs the agent once per iteration, each time after readies, and reports its peak memory and the processor
+// time of one run beside its duration.
 func measured(b *testing.B, r *reader, readies string, args ...string) {
 	b.Helper()
 	program, peak := filepath.Join(bin(b), "corpus-agent"), int64(0)
@@ -40,13 +40,13 @@ func measured(b *testing.B, r *reader, readies string, args ...string) {
 	b.ReportMetric(float64(peak)/1024, "peak-MiB")
 }
 
-// BenchmarkVersion is what starting the program costs; at most 10 ms is wanted.
+// BenchmarkVersion measures the start of the program; the target is at most 10 ms.
 func BenchmarkVersion(b *testing.B) { measured(b, nil, "", "version") }
 
-// BenchmarkCall is what calling a function costs beyond its own work; at most 10 ms is wanted.
+// BenchmarkCall measures a function call beyond its own work; the target is at most 10 ms.
 func BenchmarkCall(b *testing.B) { measured(b, nil, "", "call", "test.ping") }
 
-// BenchmarkNothingNew is a tick of the timer with nothing to do: at most 100 ms and 40 MiB.
+// BenchmarkNothingNew measures a run of the timer without a change; the target is at most 100 ms and 40 MiB.
 func BenchmarkNothingNew(b *testing.B) {
 	r := newReader(b)
 	r.prepare()

@@ -21,19 +21,19 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/store/storetest/minioserver"
 )
 
-// shape is what an artifact is made of.
+// shape describes the content of an artifact.
 type shape struct {
 	name  string
 	files int
 	write func(dir string) error
 }
 
-// benchTree is the environment of a child that writes a tree: its shape and its directory. A program
-// that is started counts the peak of the process that starts it as its own, so that one stays small.
+// benchTree is the environment variable of a child process that writes a tree, with its shape and its directory. A
+// program includes the peak memory of the process that starts it in its own, so this process must stay small.
 const benchTree = "CORPUS_BENCH_TREE"
 
-// shapes are the two ends: few large files, whose bytes count, and many small ones, whose system
-// calls count.
+// shapes returns the two extremes: few large files, whose bytes dominate, and many small ones, whose system calls
+// dominate.
 func shapes() []shape {
 	return []shape{
 		{"1 GB, 16 files", 16, func(dir string) error { return writeFiles(dir, 16, 1, 88<<20, 0.5) }},
@@ -41,8 +41,8 @@ func shapes() []shape {
 	}
 }
 
-// writeFiles makes a tree of so many files, some to a directory. A size of 0 stands for sizes as
-// source trees have them. noisy is the part of the content that no compression makes smaller.
+// writeFiles makes a tree of count files, perDir in each directory. A size of 0 means sizes like those in source trees.
+// noisy is the part of the content that cannot be compressed.
 func writeFiles(dir string, count, perDir, size int, noisy float64) error {
 	random := rand.New(rand.NewPCG(1, 1))
 	words := words(random)
@@ -107,7 +107,7 @@ func writeFile(name string, length int, noisy float64, words []string, random *r
 	return file.Close()
 }
 
-// spent is what one run took.
+// spent has the resources used by one run.
 type spent struct {
 	wall, cpu time.Duration
 	peak      int64 // KiB
@@ -117,9 +117,9 @@ func (s spent) String() string {
 	return fmt.Sprintf("%.2f s, %.2f s of the processor", s.wall.Seconds(), s.cpu.Seconds())
 }
 
-// TestFetchBesideCurl measures a first deploy from MinIO beside `curl | tar --zstd -x` and a sync of the
-// same filesystem, by turns. Deploying includes all that a host verifies, and its own start.
-// CORPUS_BENCH_ROUNDS is how often; TMPDIR names the disk.
+// TestFetchBesideCurl measures a first deploy from MinIO beside `curl | tar --zstd -x` and a sync of the same
+// filesystem, alternately. The deploy includes everything that a host verifies, and its own start. CORPUS_BENCH_ROUNDS
+// is the number of rounds; TMPDIR selects the disk.
 func TestFetchBesideCurl(t *testing.T) {
 	if number, dir, ok := strings.Cut(os.Getenv(benchTree), ":"); ok {
 		n, err := strconv.Atoi(number)
@@ -154,8 +154,8 @@ func TestFetchBesideCurl(t *testing.T) {
 	fmt.Printf("%d rounds each, the middle one; load %s%s", rounds, load, b.String())
 }
 
-// besideCurl measures one shape. What was unpacked stays until the end where it is many files: ext4
-// passes over the inodes of files that were deleted a short while ago, one by one.
+// besideCurl measures one shape. With many files, the unpacked trees stay until the end: ext4 skips the inodes of
+// recently deleted files one by one.
 func besideCurl(t *testing.T, server *minioserver.Server, number, rounds int) (size int64, ours, theirs spent) {
 	r, s, prefix := newReader(t), shapes()[number], fmt.Sprint("shape", number)
 	r.store = server.MinioURL(prefix)
@@ -190,7 +190,7 @@ func besideCurl(t *testing.T, server *minioserver.Server, number, rounds int) (s
 	return info.Size(), middle(agent), middle(curl)
 }
 
-// timed runs a program, with nothing left to write to the disk by others.
+// timed runs a program after all data of others was written to the disk.
 func timed(t *testing.T, r *reader, program string, args ...string) spent {
 	syscall.Sync()
 	if program == "corpus-agent" {
@@ -208,7 +208,7 @@ func timed(t *testing.T, r *reader, program string, args ...string) spent {
 	return spent{wall, cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime(), usage.Maxrss}
 }
 
-// middle is the middle of the times and the most of the memory.
+// middle returns the median of the times and the maximum of the memory.
 func middle(runs []spent) spent {
 	var walls, cpus []time.Duration
 	var m spent

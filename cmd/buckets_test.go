@@ -26,11 +26,11 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/store/storetest/minioserver"
 )
 
-// rolePolicy is a policy in docs/buckets.md.
+// rolePolicy matches a policy in docs/buckets.md.
 var rolePolicy = regexp.MustCompile("(?s)```json ([a-z-]+)\n(.*?)```")
 
-// Each role of docs/buckets.md does its commands on a real server with the policy that is documented,
-// and nothing else.
+// TestBucketPolicies runs the commands of each role in docs/buckets.md on a real server with the documented policy, and
+// checks that the policy allows nothing else.
 func TestBucketPolicies(t *testing.T) {
 	text, err := os.ReadFile("../docs/buckets.md")
 	if err != nil {
@@ -139,7 +139,7 @@ func TestBucketPolicies(t *testing.T) {
 			host+"roster.json "+host+
 			"summary.json metadata/probe rollouts/other/production/20261124t210000-0badcafe/leases/c/0.json "+
 			host+"results/other/leases/0.json "+host+"results/other/results/myapp-testing-useast1-898900/x")
-	// Two hosts try to write what is each other's.
+	// Two hosts try to write each other's objects.
 	first := "myapp-testing-useast1-898900"
 	mine := func(name string) string {
 		return strings.ReplaceAll("reports/myapp/NAME/mine hosts/NAME/mine fleet/myapp/NAME/mine", "NAME", name)
@@ -171,7 +171,7 @@ func TestBucketPolicies(t *testing.T) {
 	}
 }
 
-// large writes a file that goes up in parts, and in chunks.
+// large writes a file that is uploaded in parts, and in chunks.
 func large(t *testing.T, file string) {
 	t.Helper()
 	if out, err := exec.Command("dd", "if=/dev/urandom", "of="+file, "bs=1M", "count=12").CombinedOutput(); err != nil {
@@ -179,7 +179,7 @@ func large(t *testing.T, file string) {
 	}
 }
 
-// may holds a role to the keys that it may write, and must not; no role but gc deletes.
+// may checks which keys a role may write, and which it must not; only gc may delete.
 func may(t *testing.T, url, role, write, never string) {
 	t.Helper()
 	s, err := stores.Open(url, stores.Options{Retry: store.RetryPolicy{Attempts: 1}})
@@ -213,7 +213,7 @@ func may(t *testing.T, url, role, write, never string) {
 	_ = body.Close()
 }
 
-// begin begins an upload in parts with the server's own keys, as a publisher does that is killed then. left says
+// begin begins an upload in parts with the server's own keys, like a publisher that is killed then. left reports
 // whether the server still has it.
 func begin(t *testing.T, server *minioserver.Server, object string) (left func() bool) {
 	t.Helper()

@@ -24,7 +24,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Canaries: secrets that no way out of a host may show. Each ends in something that stands nowhere else.
+// Canaries: secrets that must not leave a host. Each has a unique ending.
 const (
 	canaryLong = `c4nary-long/"quoted" 'twice' $HOME & 100% <of> \it+plus=` +
 		"0123456789-abcdefghijklmnopqrstuvwxyz-0123456789-abcdefghijklmnopqrstuvwxyz-é-l0ngend"
@@ -37,7 +37,7 @@ const (
 	canaryStore  = "c4nary+store/credential0000000000000000"
 )
 
-// canaries are the texts to look for, each with its name.
+// canaries returns the texts to search for, each with its name.
 func canaries() map[string]string {
 	return map[string]string{
 		"the long value": canaryLong, "its end": "l0ngend", "line 1": "MIIc4naryFirstLineOfTheKey/0001",
@@ -48,7 +48,7 @@ func canaries() map[string]string {
 	}
 }
 
-// sightings are the ways in which a text may show a canary. They are made without the redactor's own functions.
+// sightings returns the forms in which a text may contain a canary. They are made without the redactor's own functions.
 func sightings(canary string) map[string]string {
 	inJSON, _ := json.Marshal(canary)
 	plainJSON := new(bytes.Buffer)
@@ -65,7 +65,7 @@ func sightings(canary string) map[string]string {
 	for name, encoding := range map[string]*base64.Encoding{"base64": base64.StdEncoding,
 		"base64url": base64.URLEncoding} {
 		for before := range 3 {
-			// What is before and behind it decides up to two characters at either end.
+			// The text before and after it determines up to two characters at either end.
 			text := encoding.EncodeToString([]byte("user"[:before] + canary + "~~~"))
 			all[fmt.Sprintf("%s at %d", name, before)] = text[(before*8+5)/6 : (before+len(canary))*8/6]
 		}
@@ -74,13 +74,13 @@ func sightings(canary string) map[string]string {
 	return all
 }
 
-// emission is a text that shows every canary in every way, as programs print them.
+// emission returns a text that contains every canary in every form, as programs print them.
 func emission() string {
 	var out strings.Builder
 	for name, canary := range canaries() {
 		if name == "the store's credential" || name == "the URL's password" || strings.HasSuffix(name, "end") ||
 			name == "its rest" {
-			continue // nothing prints these alone
+			continue // no program prints these alone
 		}
 		for how, text := range sightings(canary) {
 			fmt.Fprintf(&out, "%s %s: [%s]\n", name, how, text)
@@ -98,14 +98,14 @@ func emission() string {
 	return out.String()
 }
 
-// canaryHost is a system of its own, with a shell and little else, in which the built agent is process and root.
+// canaryHost is a separate root file system, with a shell and little else, in which the built agent runs as root.
 type canaryHost struct {
 	t        *testing.T
 	root     string
 	env      []string
 	mu       sync.Mutex
 	webhooks []byte
-	said     map[string]string // what commands printed, by command
+	said     map[string]string // output of commands, by command
 }
 
 func newCanaryHost(t *testing.T) *canaryHost {
@@ -228,26 +228,26 @@ func (h *canaryHost) bring(program string) {
 	}
 }
 
-// runs runs a command of the agent on the host, keeps what it prints and returns its exit code.
+// runs runs a command of the agent on the host, keeps its output and returns its exit code.
 func (h *canaryHost) runs(args ...string) int {
 	h.t.Helper()
 	chroot, err := exec.LookPath("chroot")
 	h.must(err)
-	// The mount is seen by this process and its children alone, and ends with them.
+	// Only this process and its children see the mount, which ends with them.
 	const inside = `mount -t proc proc "$0/proc" && exec env -i "$@"`
 	cmd := exec.Command("unshare",
 		append(append([]string{"--mount", "--propagation", "private", "sh", "-c", inside, h.root}, h.env...),
 			append([]string{chroot, h.root, "/usr/bin/corpus-agent"}, args...)...)...)
 	var out, bad bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &bad
-	_ = cmd.Run() // its exit code says how it went
+	_ = cmd.Run() // its exit code has the result
 	line := strings.Join(args, " ")
 	h.said["stdout of "+line] += out.String()
 	h.said["stderr of "+line] += bad.String()
 	return cmd.ProcessState.ExitCode()
 }
 
-// publishes makes a release of files, from a workstation that has the store and the keys.
+// publishes makes a release of files, on a workstation with the store and the keys.
 func (h *canaryHost) publishes(version string, files map[string]string) {
 	h.t.Helper()
 	tree, keys := h.t.TempDir(), filepath.Join(h.root, "keys")
@@ -280,7 +280,7 @@ func (h *canaryHost) publishes(version string, files map[string]string) {
 	run("publish", "myapp", version, file, "--channel", "testing")
 }
 
-// waysOut are all texts that left the agent: what it printed, and what others can read of it.
+// waysOut returns all texts that left the agent: its output, and files that other users can read.
 func (h *canaryHost) waysOut() map[string]string {
 	all := map[string]string{"webhook": string(h.webhooks)}
 	for what, text := range h.said {
@@ -306,8 +306,8 @@ func (h *canaryHost) waysOut() map[string]string {
 	return all
 }
 
-// TestCanariesStayOnTheHost runs releases that show secrets wherever they can, through success and failure, and looks
-// for the secrets in every way out of the host, in every form.
+// TestCanariesStayOnTheHost runs releases that print secrets in every possible place, in successful and failing runs,
+// and searches for the secrets in everything that leaves the host, in every form.
 func TestCanariesStayOnTheHost(t *testing.T) {
 	t.Parallel()
 	h := newCanaryHost(t)
@@ -433,7 +433,7 @@ fails {{ c.whole }}:
 
 func tail(text string) string { return text[max(0, len(text)-700):] }
 
-// shows fails for each canary in a text, with what is around it.
+// shows fails for each canary in a text, and prints the text around it.
 func shows(t *testing.T, what, text string) {
 	t.Helper()
 	showsAny(t, what, text, canaries())

@@ -38,7 +38,7 @@ func placeCanaries() map[string]string {
 	return all
 }
 
-// placeStates put secrets into all that states can be given: templates, contexts, logins of sources, environments.
+// placeStates put secrets into all inputs of states: templates, contexts, logins of sources, environments.
 const placeStates = `
 {% set c = pillar['canary'] %}
 {% set web = 'http://deploy:` + canaryGit + `@127.0.0.1:1' %}
@@ -115,13 +115,13 @@ conditional:
     - onlyif: "emit; : {{ pillar['sealed'] }}"
 `
 
-// argvProgram records its arguments, which every user of a host can read, and prints what it knows.
+// argvProgram records its arguments, which every user of a host can read, and prints them.
 const argvProgram = "#!/bin/sh\necho \"$0 $*\" >>/argv\ncase \"$*\" in *list*format*) echo '[]'; exit 0;; " +
 	"*list*json*) echo '{}'; exit 0;; *list*) exit 0;; esac\ncat /emitted >&2\nenv >&2\nexit 3\n"
 
 // TestCanariesOfEveryPlace puts secrets into the places of configuration, states and commands that
-// TestCanariesStayOnTheHost leaves out, ends runs by a refusal, a signal and SIGKILL, and looks into what commands
-// print, what every user of the host can read of its disk, and the arguments of programs.
+// TestCanariesStayOnTheHost does not use, ends runs by a refusal, a signal and SIGKILL, and searches the output of
+// commands, the files that every user of the host can read, and the arguments of programs.
 func TestCanariesOfEveryPlace(t *testing.T) {
 	t.Parallel()
 	h := newCanaryHost(t)
@@ -152,7 +152,7 @@ func TestCanariesOfEveryPlace(t *testing.T) {
 	if got := h.runs("deploy"); got != 0 {
 		t.Fatalf("the first deploy ends with %d: %s", got, tail(h.said["stdout of deploy"]+h.said["stderr of deploy"]))
 	}
-	// A webhook that does not answer, probes with a login, states that all fail.
+	// A webhook that does not respond, probes with a login, states that all fail.
 	h.configure("http://127.0.0.1:1/services/"+canaryHook,
 		"fetch: {retry: 1s}\nhealth:\n  deadline: 1s\n  probes: [{http: \"http://probe:"+canaryProbe+"@127.0.0.1:1/\"}]\n")
 	h.publishes("2", files(nil))
@@ -162,7 +162,7 @@ func TestCanariesOfEveryPlace(t *testing.T) {
 		h.runs(strings.Fields(line)...)
 	}
 	h.env = h.env[:len(h.env)-1]
-	// What states do not compile for shows their arguments.
+	// The compiler error contains arguments of the state.
 	h.publishes("2.1", files(map[string]string{"salt/config/states/app.sls": `
 {% set c = pillar['canary'] %}
 unknown argument:
@@ -204,7 +204,7 @@ include: [{{ pillar['sealed'] }}]
 	h.env = stored
 	h.remembersALogin()
 	h.configure("http://127.0.0.1:1/services/"+canaryHook, "")
-	// A project whose configuration was typed in.
+	// A project with settings from standard input.
 	h.runs("project", "init", "shop")
 	h.runs("project", "set-configuration", "shop", "data:password="+canaryEntered)
 	h.runs("project", "set-configuration", "shop", "data:bad=["+canaryEntered)
@@ -240,14 +240,14 @@ include: [{{ pillar['sealed'] }}]
 		}
 	}
 	for what, text := range ways {
-		if strings.HasPrefix(what, "stdout of config") { // it shows root the settings, which root wrote
+		if strings.HasPrefix(what, "stdout of config") { // it prints the settings, which root wrote, to root
 			text = strings.ReplaceAll(text, canaryHook, "")
 		}
 		showsAny(t, what, text, placeCanaries())
 	}
 }
 
-// remembersALogin makes the host remember a store whose URL has a login, as one does that was deployed from it.
+// remembersALogin makes the host's records contain a store whose URL has a login, as after a deploy from it.
 func (h *canaryHost) remembersALogin() {
 	const ledger = "/var/lib/corpus/ledger.json"
 	data, err := os.ReadFile(filepath.Join(h.root, ledger))
@@ -305,8 +305,8 @@ func (h *canaryHost) sealWithGPG() {
 		strings.ReplaceAll(strings.TrimSpace(sealed), "\n", "\n  ")+"\n", 0o600)
 }
 
-// interrupted ends runs while a state with secrets is under way: by SIGTERM, by SIGQUIT, at which Go prints what
-// each goroutine does, and by SIGKILL, after which another run cleans up.
+// interrupted ends runs during a state with secrets: by SIGTERM, by SIGQUIT, at which Go prints the stack of each
+// goroutine, and by SIGKILL, after which another run cleans up.
 func (h *canaryHost) interrupted(files map[string]string) {
 	h.bring("sleep")
 	h.publishes("4", files)
@@ -329,8 +329,8 @@ func (h *canaryHost) interrupted(files map[string]string) {
 	h.runs("converge")
 }
 
-// readable are the files of the host that every user can read: each directory above them lets others through. Left
-// out are what the test put there and the store, which stands for another host.
+// readable returns the files of the host that every user can read, since each directory above them allows it. It leaves
+// out the files of the test and the store, which represents another host.
 func (h *canaryHost) readable() map[string]string {
 	all := map[string]string{}
 	h.must(filepath.WalkDir(h.root, func(path string, e fs.DirEntry, err error) error {

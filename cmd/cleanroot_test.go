@@ -21,17 +21,17 @@ import (
 	"github.com/corpus-agent/corpus-agent/packaging/builder"
 )
 
-// system is what clean roots are made of.
+// system is the base system of clean roots.
 const system = "debian/bookworm"
 
-// cleanRoot is a Debian to throw away: a tree of its own that programs see as /.
+// cleanRoot is a temporary Debian tree that programs see as /.
 type cleanRoot struct {
 	*builder.Base
 	t *testing.T
 }
 
-// cleaner makes clean roots. What they are made of is kept in CORPUS_CACHE, where that is set, and
-// else until the tests end.
+// cleaner returns a function that makes clean roots. The base systems are kept in CORPUS_CACHE if it is set, and
+// otherwise until the tests end.
 func cleaner(t *testing.T) func(packages ...string) cleanRoot {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -55,8 +55,8 @@ func cleaner(t *testing.T) func(packages ...string) cleanRoot {
 	}
 }
 
-// needDebootstrap takes debootstrap from Debian's archive for this test where it is not installed. It
-// is a few shell scripts, so the machine needs no change for it.
+// needDebootstrap downloads debootstrap from Debian's archive for this test if it is not installed. It consists of a
+// few shell scripts, so the machine is not changed.
 func needDebootstrap(t *testing.T) {
 	t.Helper()
 	if _, err := exec.LookPath("debootstrap"); err == nil {
@@ -100,7 +100,7 @@ func (r cleanRoot) copyIn(from, to string) {
 	}
 }
 
-// serve starts a service in the root until the test ends, and gives its URL once it answers.
+// serve starts a service in the root until the test ends, and returns its URL when it responds.
 func (r cleanRoot) serve(variable string, args ...string) string {
 	r.t.Helper()
 	address := freeAddress(r.t)
@@ -138,7 +138,7 @@ func freeAddress(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// ask asks over HTTP; with a body it posts that.
+// ask makes an HTTP request; with a body it is a POST.
 func ask(t *testing.T, url, body string) string {
 	t.Helper()
 	resp, err := http.Get(url)
@@ -156,7 +156,7 @@ func ask(t *testing.T, url, body string) string {
 	return string(data)
 }
 
-// imageRoot unpacks an image, base and all, into a root, and tells what it runs.
+// imageRoot unpacks an image with its base into a root, and returns the root and the command of the image.
 func imageRoot(t *testing.T, file string) (cleanRoot, []string) {
 	t.Helper()
 	dir := t.TempDir()

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestStatesOfNodesWriteValidConfigurations publishes a cloud, renders its states for one of its nodes as a run does,
-// and gives the results to haproxy and nft where this machine has them.
+// TestStatesOfNodesWriteValidConfigurations publishes a cloud, renders its states for one of its nodes like a run, and
+// passes the results to haproxy and nft if this machine has them.
 func TestStatesOfNodesWriteValidConfigurations(t *testing.T) {
 	t.Parallel()
 	r := newReader(t)
@@ -85,7 +85,7 @@ func TestStatesOfNodesWriteValidConfigurations(t *testing.T) {
 	}
 }
 
-// becomesNode holds that the first deploy of a host with the name of a node runs the states of nodes.
+// becomesNode checks that the first deploy of a host with the name of a node runs the states of nodes.
 func becomesNode(t *testing.T, r *reader) {
 	t.Helper()
 	out := r.must("mkdir -p node/etc/systemd/network node/etc/haproxy && echo cloud-prod-eu1-n1 >node/etc/hostname",
@@ -97,7 +97,7 @@ func becomesNode(t *testing.T, r *reader) {
 	}
 }
 
-// checkFile lets a program check a configuration, where this machine has the program.
+// checkFile makes a program check a configuration, if this machine has the program.
 func checkFile(t *testing.T, file, text string, check []string) {
 	t.Helper()
 	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {

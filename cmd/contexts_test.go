@@ -12,10 +12,9 @@ import (
 	"testing"
 )
 
-// TestNoContextIsUsedAfterItsEnd keeps code out of the source in which a context that has ended looks like the
-// caller's. The context of an errgroup ends when Wait returns: it has a name of its own, never that of the context it
-// is made from, and is not used after Wait. A context is not used after its cancel function was called in the same
-// block.
+// TestNoContextIsUsedAfterItsEnd checks that no code uses an ended context in place of the caller's. The context of an
+// errgroup ends when Wait returns: it must have a different name than the context from which it is made, and must not
+// be used after Wait. A context must not be used after its cancel function was called in the same block.
 func TestNoContextIsUsedAfterItsEnd(t *testing.T) {
 	for _, top := range []string{"agent", "artifact", "grains", "packaging", "state", "cmd"} {
 		err := filepath.WalkDir("../"+top, func(path string, _ os.DirEntry, err error) error {
@@ -34,7 +33,7 @@ func TestNoContextIsUsedAfterItsEnd(t *testing.T) {
 	}
 }
 
-// TestEndedContextsAreFound shows TestNoContextIsUsedAfterItsEnd what it has to find, and what not.
+// TestEndedContextsAreFound checks which code TestNoContextIsUsedAfterItsEnd finds, and which it does not.
 func TestEndedContextsAreFound(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "x.go")
 	source := `package x
@@ -69,7 +68,7 @@ func inner(ctx C) { { ctx, cancel := context.WithCancel(ctx); use(ctx); cancel()
 	}
 }
 
-// endedContexts lists, as line, function and what is wrong, where a file uses contexts that have ended.
+// endedContexts lists, with line, function and mistake, the places where a file uses contexts that have ended.
 func endedContexts(path string) (found []string, err error) {
 	files := token.NewFileSet()
 	file, err := parser.ParseFile(files, path, nil, 0)
@@ -102,7 +101,7 @@ func endedContexts(path string) (found []string, err error) {
 	return found, nil
 }
 
-// endsBefore says what is wrong about a statement that makes a context, by those that follow it in its block.
+// endsBefore returns the mistake in a statement that makes a context, given the statements that follow it in its block.
 func endsBefore(s ast.Stmt, rest []ast.Stmt) string {
 	assign, ok := s.(*ast.AssignStmt)
 	if !ok || len(assign.Rhs) != 1 || len(assign.Lhs) != 2 {
@@ -124,8 +123,8 @@ func endsBefore(s ast.Stmt, rest []ast.Stmt) string {
 	return ""
 }
 
-// usedAfter reports whether statements of one block use a context after one of them has called what ends it. That the
-// context is asked for its error is no use.
+// usedAfter reports whether statements of one block use a context after one of them has called the function that ends
+// it. Calling Err of the context is allowed.
 func usedAfter(list []ast.Stmt, ends, context string) bool {
 	ended := false
 	for _, s := range list {
@@ -157,7 +156,7 @@ func endsIn(s ast.Stmt, name string) (calls bool) {
 	return calls
 }
 
-// mentions reports whether a statement uses a variable, other than to ask a context for its error.
+// mentions reports whether a statement uses a variable, other than to call Err of a context.
 func mentions(s ast.Stmt, name string) (uses bool) {
 	ast.Inspect(s, func(n ast.Node) bool {
 		switch n := n.(type) {
@@ -184,7 +183,7 @@ func nameOf(e ast.Expr) string {
 	return ""
 }
 
-// callee is the function that is called, with the name before its dot.
+// callee returns the function that is called, with the name before its dot.
 func callee(c *ast.CallExpr) string {
 	switch f := c.Fun.(type) {
 	case *ast.Ident:

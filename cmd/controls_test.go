@@ -11,11 +11,11 @@ import (
 	"unicode/utf8"
 )
 
-// hostile is what a terminal would obey: set the clipboard, clear the screen, CSI as one byte and as a
+// hostile contains characters that control a terminal: set the clipboard, clear the screen, CSI as one byte and as a
 // character, write from right to left, isolate, go to the start of the line, ring.
 const hostile = "a\x1b]52;c;aGk=\x07b\x1b[2J\u009b31mc\u202ed\u2066e\x7f\b"
 
-// obeyed is the first character of a text that a terminal obeys, or that reorders what it shows; "" for none.
+// obeyed returns the first character of a text that controls a terminal, or reorders its text; "" for none.
 func obeyed(text []byte) string {
 	for at := 0; at < len(text); {
 		c, size := utf8.DecodeRune(text[at:])
@@ -28,8 +28,8 @@ func obeyed(text []byte) string {
 	return ""
 }
 
-// TestCommandsPrintNoControlCharacters gives hostile text to every input that others write, IDs, names,
-// outputs, templates, records of hosts and objects of the store, and looks at each byte of each command.
+// TestCommandsPrintNoControlCharacters puts hostile text into every input of other parties, IDs, names, outputs,
+// templates, records of hosts and objects of the store, and checks each byte of the output of each command.
 func TestCommandsPrintNoControlCharacters(t *testing.T) {
 	t.Parallel()
 	r := newReader(t)
@@ -72,7 +72,7 @@ func TestCommandsPrintNoControlCharacters(t *testing.T) {
 	}
 	commands = append(commands,
 		`corpus-agent call cmd.run "`+strings.ReplaceAll(print, `"`, ``)+`"`,
-		// A store that its bucket's other writers filled.
+		// A store with objects of other writers of its bucket.
 		"mkdir -p store/reports/myapp/"+q+" && cp -r store store2 && for d in store2/*; do : > $d/"+q+"; done",
 		"CORPUS_STORE=file://$PWD/store2 corpus ls", "CORPUS_STORE=file://$PWD/store2 corpus gc",
 		"CORPUS_STORE=file://$PWD/store2 corpus verify",

@@ -7,8 +7,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact"
 )
 
-// FuzzBlocks reads a list of blocks for an artifact of any length. One that is accepted covers the artifact, each byte
-// once, in blocks that a host has memory for.
+// FuzzBlocks parses a list of blocks for an artifact of any length. A valid list covers each byte of the artifact once,
+// with blocks that fit into a host's memory.
 func FuzzBlocks(f *testing.F) {
 	content := bytes.Repeat([]byte("x"), smallestBlock+1)
 	list, err := MakeBlocks(bytes.NewReader(content), int64(len(content)))

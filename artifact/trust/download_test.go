@@ -23,7 +23,7 @@ import (
 
 const block = 256 << 10
 
-// noise does not compress, and is the same for the same seed.
+// noise returns a text that does not compress, the same for the same seed.
 func noise(seed byte, size int) string {
 	data := make([]byte, size)
 	_, _ = rand.NewChaCha8([32]byte{seed}).Read(data) // never fails
@@ -35,7 +35,7 @@ func large(repo *artifacttest.Repo) artifact.Release {
 	return repo.Release("myapp", "1", "testing", artifacttest.Files{"data": noise(1, 12*block)})
 }
 
-// download fetches a release by its blocks from a store, into a file that may hold some already.
+// download fetches a release by its blocks from a store, into a file that may already contain some.
 func download(t *testing.T, repo *artifacttest.Repo, s store.Store,
 	r artifact.Release, file string) (got []byte, progress int, err error) {
 	t.Helper()
@@ -80,7 +80,7 @@ func TestDownloadGivesTheSignedBytes(t *testing.T) {
 	}
 }
 
-// TestDownloadResumes checks that blocks of a killed run are used if they are right, and fetched again if not.
+// TestDownloadResumes checks that blocks of a killed run are used if they are right, and fetched again otherwise.
 func TestDownloadResumes(t *testing.T) {
 	repo := artifacttest.New(t)
 	r := large(repo)
@@ -88,7 +88,7 @@ func TestDownloadResumes(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "part")
 	left := bytes.Clone(want[:7*block+1000])
 	left[3*block+5]++                         // a block that the disk lost
-	copy(left[5*block:], make([]byte, block)) // a block that never came: a hole
+	copy(left[5*block:], make([]byte, block)) // a block that never arrived: a hole
 	if err := os.WriteFile(file, left, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +107,8 @@ func TestDownloadResumes(t *testing.T) {
 	}
 }
 
-// A mirror takes over in the middle, also from a store that lies.
+// TestDownloadFailsOver checks that a mirror is used in the middle of a download, also if the first store sends wrong
+// bytes.
 func TestDownloadFailsOver(t *testing.T) {
 	repo := artifacttest.New(t)
 	r := large(repo)
@@ -143,7 +144,7 @@ func TestDownloadFailsOver(t *testing.T) {
 	}
 }
 
-// A list that one store changed comes from another one.
+// TestSidecarFailsOver checks that a list that one store changed is fetched from another one.
 func TestSidecarFailsOver(t *testing.T) {
 	repo := artifacttest.New(t)
 	r := large(repo)
@@ -168,7 +169,7 @@ func TestSidecarFailsOver(t *testing.T) {
 	}
 }
 
-// A download that is stopped ends, also where all of it is here and is only read.
+// TestDownloadIsStopped checks that a cancelled download ends, also if all blocks are in the file and are only read.
 func TestDownloadIsStopped(t *testing.T) {
 	repo := artifacttest.New(t)
 	r := large(repo)
@@ -213,7 +214,8 @@ func TestDownloadIsStopped(t *testing.T) {
 	}
 }
 
-// A connection that is reset every so many bytes costs requests and no byte twice.
+// TestDownloadOverABadLine checks that a connection that is reset repeatedly costs requests, and that no byte is
+// fetched twice.
 func TestDownloadOverABadLine(t *testing.T) {
 	repo := artifacttest.New(t)
 	r := large(repo)
@@ -268,7 +270,8 @@ func TestForgedListsOfBlocksAreRefused(t *testing.T) {
 	}
 }
 
-// A host that lost power between the two files that pin a store is pinned by the next try.
+// TestPinIsFinished checks that a host that lost power between writing the two files of a pin is pinned by the next
+// attempt.
 func TestPinIsFinished(t *testing.T) {
 	repo := artifacttest.New(t)
 	dir := t.TempDir()

@@ -19,7 +19,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 )
 
-// A host pins the store's first root, follows what the root leads to, and gets the bytes that the project's key signed.
+// A host pins the store's first root, follows the roots that are signed from there on, and gets the bytes that the
+// project's key signed.
 func Example() {
 	ctx := context.Background()
 	dir, err := os.MkdirTemp("", "example")
@@ -94,7 +95,7 @@ func published(ctx context.Context, dir, content string) (p *publish.Publisher, 
 	return p, root, err
 }
 
-// tarOf is an archive of one file.
+// tarOf returns an archive with one file.
 func tarOf(name, content string) []byte {
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
@@ -103,7 +104,7 @@ func tarOf(name, content string) []byte {
 		_, err = io.WriteString(w, content)
 	}
 	if err = errors.Join(err, w.Close()); err != nil {
-		panic(err) // a buffer takes everything
+		panic(err) // a buffer never returns an error
 	}
 	return b.Bytes()
 }

@@ -9,8 +9,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 )
 
-// forbidding answers as S3 does where the bucket may not be listed: 403 for what is absent, or with
-// all for everything.
+// forbidding responds like S3 if the bucket may not be listed: 403 for an absent object, or with all for every object.
 type forbidding struct {
 	store.Store
 	all bool

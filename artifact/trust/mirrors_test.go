@@ -40,7 +40,7 @@ func (s spoiled) Get(ctx context.Context, key string, _ int64) (io.ReadCloser, s
 	return io.NopCloser(strings.NewReader(out)), info, nil
 }
 
-// TestMetadataFailsOverToMirror has a first store whose metadata is refused, in several ways.
+// TestMetadataFailsOverToMirror uses a first store whose metadata is refused, for several reasons.
 func TestMetadataFailsOverToMirror(t *testing.T) {
 	page := "<!DOCTYPE html><html>Please log in</html>"
 	damage := func(what string) func(key, text string) (string, error) {
@@ -73,7 +73,8 @@ func TestMetadataFailsOverToMirror(t *testing.T) {
 	}
 }
 
-// A captive portal is a store that cannot be reached, not one that lies.
+// TestCaptivePortalMeansUnreachable checks that a captive portal counts as an unreachable store, and not as a hostile
+// one.
 func TestCaptivePortalMeansUnreachable(t *testing.T) {
 	repo := artifacttest.On(t, mem.New())
 	repo.Release("myapp", "1", "testing", artifacttest.Files{"app": "1"})
@@ -88,7 +89,8 @@ func TestCaptivePortalMeansUnreachable(t *testing.T) {
 	}
 }
 
-// TestCaptivePortalInPlaceOfAnArtifact has a web page come for an artifact, shorter or as long as the artifact.
+// TestCaptivePortalInPlaceOfAnArtifact sends a web page in place of an artifact, shorter than the artifact or of the
+// same length.
 func TestCaptivePortalInPlaceOfAnArtifact(t *testing.T) {
 	repo := artifacttest.On(t, mem.New())
 	repo.Release("myapp", "1", "testing", artifacttest.Files{"app": strings.Repeat("1", 5000)})

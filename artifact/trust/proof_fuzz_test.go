@@ -9,8 +9,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/tuf"
 )
 
-// FuzzParseProof parses the content of a pointer. No content holds where no key may attest, and parsing it again
-// returns the same proof.
+// FuzzParseProof parses the content of a pointer. No content may be valid if no key may attest, and parsing it again
+// must return the same proof.
 func FuzzParseProof(f *testing.F) {
 	at := time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
 	digest := artifact.NewDigest([32]byte{1})

@@ -26,7 +26,7 @@ func setPlan(t *testing.T, repo *artifacttest.Repo, plan rollout.Plan) {
 	}
 }
 
-// setStart signs a rollout of what myapp/production names.
+// setStart signs a rollout of the release that myapp/production names.
 func setStart(t *testing.T, repo *artifacttest.Repo, start rollout.Start) error {
 	return repo.Publisher.Change(t.Context(), func(n *publish.Next) error {
 		role, err := n.Project(t.Context(), production.Project)
@@ -127,7 +127,7 @@ func TestDamagedStartsOfRolloutsAreRefused(t *testing.T) {
 	refused(t, err, trust.CheckForm)
 }
 
-// Programs that know no rollouts read a pointer by its other fields.
+// TestFormerProgramsReadPointersWithRollouts checks that programs without rollouts read a pointer by its other fields.
 func TestFormerProgramsReadPointersWithRollouts(t *testing.T) {
 	start := goodStart(rollout.Default())
 	data, err :=

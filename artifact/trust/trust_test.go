@@ -23,10 +23,10 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// app is the tree of most releases here.
+// app returns the tree of most releases here.
 func app(content string) artifacttest.Files { return artifacttest.Files{"app": content} }
 
-// refused checks that an error is a refusal by a check.
+// refused checks that an error is a refusal by the given check.
 func refused(t *testing.T, err error, check trust.Check) {
 	t.Helper()
 	var r *trust.Refused
@@ -81,13 +81,13 @@ func TestMixedMetadataIsRefused(t *testing.T) {
 	repo.Release("myapp", "1", "testing", app("1"))
 	key := newest(repo, ".myapp~head.json")
 	repo.Release("myapp", "2", "testing", app("2"))
-	// The new snapshot, with the project's metadata of another time under the new name.
+	// The new snapshot, with the project's older metadata under the new name.
 	repo.Replace(newest(repo, ".myapp~head.json"), repo.Object(key))
 	_, err := repo.Host().Resolve("myapp/testing")
 	refused(t, err, trust.CheckDigest)
 }
 
-// newest is the key of the newest version of a metadata file.
+// newest returns the key of the newest version of a metadata file.
 func newest(repo *artifacttest.Repo, suffix string) string {
 	best, length := "", 0
 	for key := range repo.Snapshot() {
@@ -106,8 +106,8 @@ func TestRevokedKeyIsRefusedEvenFromTheCache(t *testing.T) {
 	if _, err := host.Resolve("myapp/testing"); err != nil {
 		t.Fatal(err)
 	}
-	// The next targets delegate myapp to another key; the project's old metadata, which the host
-	// has verified and kept, is still what the snapshot names.
+	// The next targets delegate myapp to another key; the project's old metadata, which the host has verified and kept,
+	// is still current in the snapshot.
 	other := publish.Keyring{Dir: t.TempDir()}
 	if _, err := other.New("myapp", 1); err != nil {
 		t.Fatal(err)
@@ -212,8 +212,8 @@ func TestPinIsForOneRoot(t *testing.T) {
 	}
 }
 
-// TestCheckThatFindsNothingNewCostsOneRequest which the store answers without the object, and one more where it names
-// no versions of objects.
+// TestCheckThatFindsNothingNewCostsOneRequest checks this, and that a store without versions of objects costs one more
+// request.
 func TestCheckThatFindsNothingNewCostsOneRequest(t *testing.T) {
 	repo := artifacttest.New(t)
 	repo.Release("base", "1", "production", app("1"))
@@ -246,7 +246,7 @@ func TestCheckThatFindsNothingNewCostsOneRequest(t *testing.T) {
 	}
 }
 
-// nameless is a store that names no versions of objects, as some web servers do.
+// nameless is a store that reports no versions of objects, like some web servers.
 type nameless struct{ store.Store }
 
 func (s nameless) Get(ctx context.Context, key string, from int64) (io.ReadCloser, store.Info, error) {
@@ -255,7 +255,7 @@ func (s nameless) Get(ctx context.Context, key string, from int64) (io.ReadClose
 	return body, info, err
 }
 
-// TestNewRootIsFoundWithUnchangedTimestamp from a host that is to take something new.
+// TestNewRootIsFoundWithUnchangedTimestamp checks this for a host that is about to deploy a new release.
 func TestNewRootIsFoundWithUnchangedTimestamp(t *testing.T) {
 	repo := artifacttest.New(t)
 	repo.Release("myapp", "1", "testing", app("1"))

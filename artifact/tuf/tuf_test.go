@@ -25,8 +25,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact"
 )
 
-// These tests compare with go-tuf, which was used before: what it refuses has to be refused here, and what it takes has
-// to be taken, but for what it has no answer to.
+// These tests compare with go-tuf, which was used before: files that it refuses have to be refused here, and files that
+// it accepts have to be accepted, except where go-tuf has a fault.
 
 // signer is a private key of any kind.
 type signer struct {
@@ -160,7 +160,7 @@ func newWorld(t *testing.T) world {
 	return w
 }
 
-// step is one file that a client takes.
+// step is one file that a client adds.
 type step struct {
 	data   []byte
 	ours   func(*Set, []byte) error
@@ -198,7 +198,7 @@ func (w world) steps() map[string]step {
 	}
 }
 
-// kind is what trust makes of an error.
+// kind returns the refusal that package trust makes from an error.
 func kind(err error) string {
 	var signature *SignatureError
 	var version *VersionError
@@ -254,7 +254,7 @@ func guarded(check func() error) (err error) {
 	return check()
 }
 
-// follow takes files in an order, on both sides, and compares what becomes of each.
+// follow adds files in an order to both implementations, and compares the results.
 func follow(t *testing.T, root []byte, at time.Time, steps map[string]step, order ...string) {
 	t.Helper()
 	ours, err := NewSet(root)
@@ -297,7 +297,7 @@ func TestEveryOrder(t *testing.T) {
 	}
 }
 
-// TestDamagedFiles changes bytes, numbers and names of each file, and leaves parts out.
+// TestDamagedFiles changes bytes, numbers and names of each file, and removes parts.
 func TestDamagedFiles(t *testing.T) {
 	w := newWorld(t)
 	steps := w.steps()
@@ -313,7 +313,7 @@ func TestDamagedFiles(t *testing.T) {
 			s := damaged[name]
 			s.data = damage(dice, s.data)
 			if !json.Valid(s.data) || bytes.Contains(s.data, []byte("null")) {
-				continue // go-tuf takes null for what is left out
+				continue // go-tuf accepts null for a missing field
 			}
 			damaged[name] = s
 			follow(t, w.root, at, damaged, good[:i+1]...)
@@ -330,24 +330,24 @@ func TestDamagedFiles(t *testing.T) {
 func damage(dice *mathrand.Rand, data []byte) []byte {
 	text := string(data)
 	switch dice.IntN(5) {
-	case 0: // another byte
+	case 0: // a changed byte
 		i := dice.IntN(len(text))
 		return []byte(text[:i] + string(rune('0'+dice.IntN(10))) + text[i+1:])
-	case 1: // a member of an object is left out
+	case 1: // a removed member of an object
 		parts := strings.SplitAfter(text, ",")
 		i := dice.IntN(len(parts))
 		return []byte(strings.Join(append(parts[:i:i], parts[i+1:]...), ""))
-	case 2: // a word is another one
+	case 2: // a changed word
 		words := []string{"ed25519", "ecdsa", "rsa", "targets", "root", "snapshot", "sha256", "sha512", "keyids", "threshold",
 			"version", `"version":1`, `"threshold":1`, "PUBLIC"}
 		return []byte(strings.Replace(text, words[dice.IntN(len(words))], words[dice.IntN(len(words))], 1))
-	case 3: // a number
+	case 3: // a changed number
 		return []byte(strings.Replace(text, ":1", fmt.Sprint(":", dice.IntN(5)-1), 1+dice.IntN(3)))
 	}
 	return []byte(strings.Replace(text, `{"`, `{"more":"here","`, 1+dice.IntN(3)))
 }
 
-// TestBytesAreTheSame holds files to the bytes that go-tuf writes of them.
+// TestBytesAreTheSame compares files with the bytes that go-tuf writes for them.
 func TestBytesAreTheSame(t *testing.T) {
 	w := newWorld(t)
 	compare := func(name string, data, ours, theirs []byte) {
@@ -446,7 +446,8 @@ func TestOneKeyUnderTwoIDsSignsOnce(t *testing.T) {
 	follow(t, data, far, nil)
 }
 
-// TestUnknownIntegersAreSignedExactly holds integers that a float64 cannot hold to what was signed. go-tuf rounds them.
+// TestUnknownIntegersAreSignedExactly checks that integers that do not fit into a float64 are signed unchanged. go-tuf
+// rounds them.
 func TestUnknownIntegersAreSignedExactly(t *testing.T) {
 	k := newSigner(t, "ed25519")
 	root := NewRoot(far)
@@ -472,7 +473,7 @@ func TestUnknownIntegersAreSignedExactly(t *testing.T) {
 	}
 }
 
-// rounded finds integers that may be beyond 2^53, which go-tuf rounds.
+// rounded matches integers that may be beyond 2^53, which go-tuf rounds.
 var rounded = regexp.MustCompile(`[0-9]{16}`)
 
 func FuzzDecode(f *testing.F) {

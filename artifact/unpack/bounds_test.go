@@ -16,7 +16,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact"
 )
 
-// packed is a small artifact of many headers.
+// packed returns a small artifact with many headers.
 func packed(t *testing.T, headers func(yield func(*tar.Header) bool)) []byte {
 	t.Helper()
 	var out bytes.Buffer
@@ -43,7 +43,7 @@ func inspect(ctx context.Context, data []byte) (*rules, error) {
 	return r, walkTar(ctx, bytes.NewReader(data), artifact.TarZst, r, discard{})
 }
 
-// kept is how many bytes an inspection leaves in use while its rules are.
+// kept returns the number of bytes in use after an inspection while its rules are in use.
 func kept(t *testing.T, data []byte) (*rules, int64, error) {
 	t.Helper()
 	var before, after runtime.MemStats
@@ -55,8 +55,8 @@ func kept(t *testing.T, data []byte) (*rules, int64, error) {
 	return r, int64(after.HeapAlloc) - int64(before.HeapAlloc), err
 }
 
-// TestHostileArtifactsUseBoundedResources unpacks artifacts that took gigabytes or minutes by names, link targets and
-// links that lead through one another.
+// TestHostileArtifactsUseBoundedResources unpacks artifacts that once took gigabytes or minutes because of names, link
+// targets and links through other links.
 func TestHostileArtifactsUseBoundedResources(t *testing.T) {
 	for name, c := range map[string]struct {
 		headers func(yield func(*tar.Header) bool)
@@ -104,8 +104,8 @@ func TestHostileArtifactsUseBoundedResources(t *testing.T) {
 	}
 }
 
-// chain are links of which each leads through the next one twice and more, so that following one takes as many steps as
-// there can be.
+// chain returns links, each of which leads through the next one at least twice, so that following one takes the maximum
+// number of steps.
 func chain(links int) func(yield func(*tar.Header) bool) {
 	return func(yield func(*tar.Header) bool) {
 		if !yield(&tar.Header{Typeflag: tar.TypeDir, Name: "d"}) {
@@ -120,7 +120,7 @@ func chain(links int) func(yield func(*tar.Header) bool) {
 	}
 }
 
-// TestLinksThroughLinksTakeBoundedSteps counts the steps in place of the time: there were 47 s of them in 28 KB.
+// TestLinksThroughLinksTakeBoundedSteps counts steps instead of time: an artifact of 28 KB once took 47 s.
 func TestLinksThroughLinksTakeBoundedSteps(t *testing.T) {
 	data := packed(t, chain(3000))
 	r, err := inspect(context.Background(), data)
@@ -139,7 +139,7 @@ func TestLinksThroughLinksTakeBoundedSteps(t *testing.T) {
 	}
 }
 
-// TestManyValidLinks holds that the bounds leave room for a large tree of links.
+// TestManyValidLinks checks that the limits allow a large tree of links.
 func TestManyValidLinks(t *testing.T) {
 	_, err := inspect(context.Background(), packed(t, func(yield func(*tar.Header) bool) {
 		for i := range 50_000 {
@@ -154,7 +154,7 @@ func TestManyValidLinks(t *testing.T) {
 	}
 }
 
-// TestCancelled ends each part of unpacking with its context: links, and content that does not end.
+// TestCancelled ends each part of unpacking with its context: links, and content that never ends.
 func TestCancelled(t *testing.T) {
 	r, err := inspect(context.Background(), packed(t, chain(3000)))
 	if err == nil {
@@ -177,7 +177,7 @@ func TestCancelled(t *testing.T) {
 	}
 }
 
-// zeros never end. The first read interrupts the run.
+// zeros is an endless reader. The first read cancels the context.
 type zeros struct{ cancel func() }
 
 func (z zeros) Read(p []byte) (int, error) { z.cancel(); clear(p); return len(p), nil }

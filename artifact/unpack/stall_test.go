@@ -18,7 +18,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/unpack"
 )
 
-// stalling is a store whose artifacts never arrive whole: after some bytes nothing comes until the download is closed.
+// stalling is a store whose artifacts never arrive completely: after some bytes the download stalls until it is closed.
 type stalling struct {
 	store.Store
 	after int64
@@ -39,7 +39,7 @@ func (s stalling) GetRange(ctx context.Context, key string, part store.Range) (i
 	}{io.MultiReader(io.LimitReader(body, s.after), stuck(ctx.Done())), body}, info, nil
 }
 
-// stuck is a reader that waits for a channel.
+// stuck is a reader that blocks on a channel.
 type stuck <-chan struct{}
 
 func (s stuck) Read([]byte) (int, error) {
@@ -47,7 +47,7 @@ func (s stuck) Read([]byte) (int, error) {
 	return 0, errors.New("it ended")
 }
 
-// arriving is a release of a store that is being downloaded.
+// arriving returns a release of a store that is being downloaded.
 func arriving(t *testing.T, after int64) *trust.Verified {
 	t.Helper()
 	repo := artifacttest.New(t)
@@ -81,7 +81,7 @@ func arriving(t *testing.T, after int64) *trust.Verified {
 	return v
 }
 
-// noise does not compress.
+// noise returns content that does not compress.
 func noise(size int) string {
 	var b strings.Builder
 	for n := uint32(1); b.Len() < size; n = n*1664525 + 1013904223 {
@@ -90,8 +90,8 @@ func noise(size int) string {
 	return b.String()
 }
 
-// TestIntoEndsWithItsContext checks that unpacking an artifact that stalls ends when its time is up, or when the run is
-// interrupted, though the download itself continues waiting.
+// TestIntoEndsWithItsContext checks that unpacking an artifact that stalls ends at its time limit, or when the run is
+// interrupted, although the download itself continues to wait.
 func TestIntoEndsWithItsContext(t *testing.T) {
 	for _, after := range []int64{100 << 10, 300 << 10} { // within the first block, and beyond it
 		for name, c := range map[string]struct {
@@ -135,7 +135,7 @@ func TestIntoEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// TestInspectEndsWithItsContext holds the same for a reader that nothing can interrupt.
+// TestInspectEndsWithItsContext checks the same for a reader that cannot be interrupted.
 func TestInspectEndsWithItsContext(t *testing.T) {
 	whole := artifacttest.Archive(t, artifacttest.Files{"data": noise(1 << 20)})
 	for _, format := range []artifact.Format{artifact.TarZst, artifact.TarGz, artifact.TarXz, artifact.Tar} {

@@ -21,14 +21,14 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/unpack"
 )
 
-// unpacked unpacks an archive the way a host does: verified first.
+// unpacked unpacks an archive like a host, after verifying it.
 func unpacked(t *testing.T, archive []byte, format artifact.Format, limits unpack.Limits) (string, error) {
 	t.Helper()
 	dir, _, err := unpackedInto(t, archive, format, limits)
 	return dir, err
 }
 
-// unpackedTree unpacks a good archive and gives the list of what it held.
+// unpackedTree unpacks a valid archive and returns the list of its content.
 func unpackedTree(t *testing.T, archive []byte) *manifest.Manifest {
 	t.Helper()
 	_, made, err := unpackedInto(t, archive, artifact.TarZst, unpack.Limits{})
@@ -68,7 +68,7 @@ func unpackedInto(t *testing.T, archive []byte,
 	return dir, made, err
 }
 
-// tree lists what is below a directory: name, mode, and the target of links.
+// tree lists the names below a directory with their modes, and the targets of links.
 func tree(t *testing.T, dir string) string {
 	t.Helper()
 	var b strings.Builder
@@ -132,7 +132,7 @@ drwx------ salt/config/pillar
 	}
 }
 
-// TestProjectWithProceduresIsReadOnly has both forms of the earlier default, which gave the whole release to its user.
+// TestProjectWithProceduresIsReadOnly uses both forms of the earlier default, which gave the whole release to its user.
 func TestProjectWithProceduresIsReadOnly(t *testing.T) {
 	for _, recipe := range []string{"", "writable: [.]\n", "writable: [.salt, app]\n"} {
 		files := artifacttest.Files{".salt/install.sls": "a: test.nop", "app": "x"}
@@ -211,7 +211,7 @@ func plainTar(t *testing.T, name, content string) []byte {
 	return b.Bytes()
 }
 
-// entry shortens the archives of the hostile table.
+// entry returns an entry for the hostile table.
 func entry(kind byte, name, link string) artifacttest.Entry {
 	e := artifacttest.Entry{Header: tar.Header{Typeflag: kind, Name: name, Linkname: link, Mode: 0o644}}
 	if kind == tar.TypeReg {

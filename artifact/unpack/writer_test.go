@@ -16,8 +16,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/unpack"
 )
 
-// manyFiles are of all sizes that are written differently: nothing, a few bytes, what fills a batch
-// alone, what is written while it is read, and what is told to the disk early.
+// manyFiles returns files of all sizes that are written differently: empty, a few bytes, a size that fills a batch, one
+// that is written while it is read, and one that is written to disk early.
 func manyFiles() artifacttest.Files {
 	files := artifacttest.Files{}
 	random := rand.NewChaCha8([32]byte{1})
@@ -64,7 +64,7 @@ func TestListNamesEveryFileByItsDigest(t *testing.T) {
 	}
 }
 
-// The process's mask takes nothing from what a release's files are.
+// TestModesDoNotDependOnTheMask unpacks with a restrictive umask.
 func TestModesDoNotDependOnTheMask(t *testing.T) {
 	before := syscall.Umask(0o077)
 	defer syscall.Umask(before)

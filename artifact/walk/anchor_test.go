@@ -9,7 +9,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
-// linked makes a tree as a deploy does: files below links of root, and one that ann's link leads to.
+// linked makes a tree like a deploy: files below links of root, and one to which a link of ann leads.
 func linked(t *testing.T) string {
 	t.Helper()
 	root := homes(t)
@@ -30,7 +30,7 @@ func linked(t *testing.T) string {
 	return root
 }
 
-// TestAnchoredRootsResolveLikeRoot compares both, as the tree changes below the directories and above them.
+// TestAnchoredRootsResolveLikeRoot compares both, while the tree changes below the directories and above them.
 func TestAnchoredRootsResolveLikeRoot(t *testing.T) {
 	both(t, func(t *testing.T, o walk.Options) {
 		for _, o.Safe = range []bool{true, false} {
@@ -72,7 +72,7 @@ func TestAnchoredRootsResolveLikeRoot(t *testing.T) {
 	})
 }
 
-// errnoOf is the kernel's number of an error, 0 for an unsafe step.
+// errnoOf returns the kernel's number of an error, 0 for an unsafe step.
 func errnoOf(err error) syscall.Errno {
 	var errno syscall.Errno
 	errors.As(err, &errno)

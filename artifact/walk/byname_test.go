@@ -8,8 +8,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
-// TestPathsForProgramsCannotBeExchanged gives paths to a program by name: what matters is who can change what a path
-// means, and neither whether it exists nor who owns what it leads to.
+// TestPathsForProgramsCannotBeExchanged passes paths to programs: only the users who can change the meaning of a path
+// count, and neither its existence nor the owner of its target.
 func TestPathsForProgramsCannotBeExchanged(t *testing.T) {
 	root := homes(t)
 	do(t, os.Mkdir(root+"/tmp/byann", 0o755))

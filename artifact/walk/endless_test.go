@@ -12,7 +12,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
-// TestWalkOfGrowingTreeEnds: a user makes a directory in each one that is entered.
+// TestWalkOfGrowingTreeEnds walks a tree in which a user makes a directory in each directory that is entered.
 func TestWalkOfGrowingTreeEnds(t *testing.T) {
 	root := homes(t)
 	do(t, unix.Mkdir(root+"/srv", 0o755))
@@ -35,7 +35,7 @@ func TestWalkOfGrowingTreeEnds(t *testing.T) {
 	}
 }
 
-// TestReadOfGrowingDirectoryEnds: a user renames files in a directory, which lists each of them again.
+// TestReadOfGrowingDirectoryEnds reads a directory in which a user renames files, so that it lists each of them again.
 func TestReadOfGrowingDirectoryEnds(t *testing.T) {
 	read := 0
 	_, err := walk.ReadNames(func(n int) ([]string, error) {

@@ -13,7 +13,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
-// dice gives what the bytes of an input choose; it runs out of them with zeros.
+// dice returns choices from the bytes of an input; after the end it returns zeros.
 type dice []byte
 
 func (d *dice) pick(n int) int {
@@ -25,8 +25,8 @@ func (d *dice) pick(n int) int {
 	return c % n
 }
 
-// FuzzWalk makes a tree out of an input, with links and files of several users, and opens paths in it: a root of each
-// kind finds what the others of its kind find, and nothing outside of the tree.
+// FuzzWalk makes a tree from an input, with links and files of several users, and opens paths in it: all roots of one
+// kind must find the same, and nothing outside of the tree.
 func FuzzWalk(f *testing.F) {
 	f.Add([]byte("abcdefghijklmnopqrstuvwxyz0123456789"))
 	f.Add([]byte("\x02\x00\x01\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b\x0c\x0d\x0e\x0f\xff\xfe\xfd\xfc"))
@@ -62,7 +62,7 @@ func FuzzWalk(f *testing.F) {
 	})
 }
 
-// agree compares how roots of one kind open a path.
+// agree compares the results of roots of one kind for a path.
 func agree(t *testing.T, root, p string, flags int, safe bool, inside map[string]bool) {
 	t.Helper()
 	kernel, checked := open(t, walk.Options{Safe: safe}, root), open(t, walk.Options{Safe: safe, Checked: true}, root)

@@ -10,8 +10,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
-// TestFilesOpenedByUsersAreReplaced: ann has a file open for writing, and another name of it, when root takes the file
-// over.
+// TestFilesOpenedByUsersAreReplaced lets ann open a file for writing, and give it another name, before root takes the
+// file over.
 func TestFilesOpenedByUsersAreReplaced(t *testing.T) {
 	for name, c := range map[string]struct {
 		uid, gid int
@@ -65,7 +65,8 @@ func TestFilesOpenedByUsersAreReplaced(t *testing.T) {
 	}
 }
 
-// TestGivenFilesAreNew: Give, which refuses files with several names, replaces the file of another user too.
+// TestGivenFilesAreNew checks that Give, which refuses files with several names, also replaces the file of another
+// user.
 func TestGivenFilesAreNew(t *testing.T) {
 	root := homes(t)
 	file := root + "/srv/f"
@@ -83,8 +84,8 @@ func TestGivenFilesAreNew(t *testing.T) {
 	}
 }
 
-// TestFilesTakenOverByRootAreNotWritable: the mode of a user's file or directory no longer lets the user write when it
-// is root's.
+// TestFilesTakenOverByRootAreNotWritable checks that the mode of a user's file or directory no longer allows the user
+// to write when root owns it.
 func TestFilesTakenOverByRootAreNotWritable(t *testing.T) {
 	for _, c := range []struct {
 		dir         bool
@@ -114,7 +115,7 @@ func TestFilesTakenOverByRootAreNotWritable(t *testing.T) {
 	}
 }
 
-// TestCopyKeepsHoles: a copy of a user's sparse file takes no more room than the file.
+// TestCopyKeepsHoles checks that a copy of a user's sparse file uses no more disk space than the file.
 func TestCopyKeepsHoles(t *testing.T) {
 	root := homes(t)
 	file := root + "/vault/sparse"
@@ -129,7 +130,8 @@ func TestCopyKeepsHoles(t *testing.T) {
 	}
 }
 
-// TestLeases: a file under a lease is opened when the kernel has ended the lease, and the error names who holds it.
+// TestLeases checks that a file with a lease is opened when the kernel has broken the lease, and that the error names
+// the process with the lease.
 func TestLeases(t *testing.T) {
 	root := homes(t)
 	held, err := os.OpenFile(root+"/vault/secret", os.O_RDWR, 0)

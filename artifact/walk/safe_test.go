@@ -15,8 +15,8 @@ import (
 
 const ann, bob = 64001, 64002
 
-// homes makes a tree in which ann and bob have directories of their own. Links lead to names that no machine has: a
-// test that followed one outside the root would change the machine that it runs on.
+// homes makes a tree in which ann and bob have their own directories. Links lead to names that no machine has: a test
+// that followed one outside the root would change the machine on which it runs.
 func homes(t *testing.T) string {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -138,8 +138,8 @@ func TestSafeRootCreatesNothingThroughForeignLinks(t *testing.T) {
 
 func second[T any](_ T, err error) error { return err }
 
-// TestSafeRootUnderExchange: ann exchanges a directory of her own with a link to root's while files are read and made
-// in it.
+// TestSafeRootUnderExchange lets ann exchange a directory of hers with a link to one of root while files are read and
+// made in it.
 func TestSafeRootUnderExchange(t *testing.T) {
 	root := homes(t)
 	do(t, os.WriteFile(root+"/home/ann/own/secret", []byte("ann's"), 0o644))
@@ -201,8 +201,8 @@ func TestRefusalsNameAccounts(t *testing.T) {
 	}
 }
 
-// TestGroupsThatMayWriteControl: a group counts whoever is in it, since processes have groups that their users are not
-// in, unless it is the owner's own, or staff below /usr/local, and nobody else is in it.
+// TestGroupsThatMayWriteControl checks that a group counts in any case, since processes have groups in which their
+// users are not members, unless it is the owner's own group, or staff below /usr/local, without other members.
 func TestGroupsThatMayWriteControl(t *testing.T) {
 	root := homes(t)
 	do(t, errors.Join(os.MkdirAll(root+"/usr/local/lib", 0o755), os.Symlink("/vault/secret", root+"/usr/local/lib/link"),
@@ -242,7 +242,7 @@ func TestGroupsThatMayWriteControl(t *testing.T) {
 	}
 }
 
-// TestNamesThatUsersGiveAreRefusedBeneath: ann gives root's file a name in a directory of hers, which is opened as a
+// TestNamesThatUsersGiveAreRefusedBeneath lets ann give root's file a name in a directory of hers, which is opened as a
 // root.
 func TestNamesThatUsersGiveAreRefusedBeneath(t *testing.T) {
 	both(t, func(t *testing.T, o walk.Options) {
@@ -259,8 +259,8 @@ func TestNamesThatUsersGiveAreRefusedBeneath(t *testing.T) {
 	})
 }
 
-// TestNamesThatUsersGiveForAMoment: ann gives root's file a name and takes it away again, over and over. The kernel
-// counts a name as removed before the name is gone, so that the file seems to have one name, this one.
+// TestNamesThatUsersGiveForAMoment lets ann give root's file a name and remove it again, repeatedly. The kernel counts
+// a name as removed before the name is gone, so that the file seems to have only this name.
 func TestNamesThatUsersGiveForAMoment(t *testing.T) {
 	both(t, func(t *testing.T, o walk.Options) {
 		o.Safe = true

@@ -13,7 +13,7 @@ import (
 func TestSoleTrees(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(root string) error
-		by     string // "" for nobody
+		by     string // "" for no user
 		at     string
 	}{
 		"root's":            {func(string) error { return nil }, "", ""},
@@ -75,7 +75,7 @@ func TestSoleTrees(t *testing.T) {
 	}
 }
 
-// TestSoleFiles looks at files, whose way counts even where they do not exist.
+// TestSoleFiles checks files, whose way counts even if they do not exist.
 func TestSoleFiles(t *testing.T) {
 	root := homes(t)
 	do(t, os.MkdirAll(root+"/etc/x", 0o755))

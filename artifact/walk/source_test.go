@@ -9,7 +9,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
-// TestSourcesAreTrustedByDestinationOwner: a user's file becomes what is that user's, or is in a tree that is.
+// TestSourcesAreTrustedByDestinationOwner copies a user's file to a file of that user, or into a tree of that user.
 func TestSourcesAreTrustedByDestinationOwner(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("needs root, to give files to users")

@@ -19,7 +19,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
-// both runs a test of conformance with the kernel's walk and with the checked one.
+// both runs a conformance test with the kernel's walk and with the checked walk.
 func both(t *testing.T, test func(t *testing.T, o walk.Options)) {
 	t.Run("kernel", func(t *testing.T) {
 		fd, err := unix.Openat2(unix.AT_FDCWD, "/", &unix.OpenHow{Flags: unix.O_PATH})
@@ -39,7 +39,7 @@ func do(t testing.TB, err error) {
 	}
 }
 
-// open opens a root at a directory of the test's.
+// open opens a root at a directory of the test.
 func open(t testing.TB, o walk.Options, dir string) *walk.Root {
 	t.Helper()
 	o.Dir = dir
@@ -49,8 +49,8 @@ func open(t testing.TB, o walk.Options, dir string) *walk.Root {
 	return r
 }
 
-// plant makes a root beside a directory that must not be reached: directories end in a slash, links have a target, the
-// others have their own name as content.
+// plant makes a root beside a directory that must not be reached. A name that ends in a slash is a directory, one with
+// a target is a link, and any other is a file with its own name as content.
 func plant(t testing.TB, entries ...string) (root, outside string) {
 	t.Helper()
 	base := t.TempDir()
@@ -151,7 +151,8 @@ func TestPathsMeanTheSameInsideARoot(t *testing.T) {
 	}
 }
 
-// TestMagicLinksAreNotFollowed: what /proc calls a link leads to a file whatever its text says.
+// TestMagicLinksAreNotFollowed checks that links in /proc, which lead to files regardless of their text, are not
+// followed.
 func TestMagicLinksAreNotFollowed(t *testing.T) {
 	both(t, func(t *testing.T, o walk.Options) {
 		r := open(t, o, "/proc")
@@ -166,7 +167,7 @@ func TestMagicLinksAreNotFollowed(t *testing.T) {
 	})
 }
 
-// TestBothWalksAgree compares the two on trees and paths made at random.
+// TestBothWalksAgree compares the two on random trees and paths.
 func TestBothWalksAgree(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	names := []string{"a", "b", "c", "..", ".", "/", "d/", "a/b", "../a", "/a", "/b/..", "c/../..", "//a//b/"}
@@ -199,7 +200,7 @@ func TestBothWalksAgree(t *testing.T) {
 	}
 }
 
-// identity is the file that a path means, or the error.
+// identity returns the file to which a path leads, or the error.
 func identity(r *walk.Root, p string, flags int) string {
 	fd, err := r.Openat(p, flags)
 	if err != nil {
@@ -211,7 +212,7 @@ func identity(r *walk.Root, p string, flags int) string {
 	return fmt.Sprint(st.Dev, st.Ino)
 }
 
-// TestRacesNeverLeadOut moves directories and links about while paths are opened.
+// TestRacesNeverLeadOut moves directories and links while paths are opened.
 func TestRacesNeverLeadOut(t *testing.T) {
 	both(t, func(t *testing.T, o walk.Options) {
 		root, outside := plant(t, "d/", "deep/er/x/", "l -> OUTSIDE", "up -> ../../../outside")
@@ -236,8 +237,8 @@ func TestRacesNeverLeadOut(t *testing.T) {
 	})
 }
 
-// exchange exchanges pairs of paths until it is stopped, and leaves them unchanged. A path that does not exist is
-// moved to and from.
+// exchange exchanges pairs of paths until it is stopped, and then restores them. A path that does not exist is moved
+// back and forth.
 func exchange(paths ...string) (stop func()) {
 	end := make(chan struct{})
 	var moving sync.WaitGroup
@@ -285,7 +286,7 @@ func TestErrorsOfTheHostAreNotAbsence(t *testing.T) {
 	})
 }
 
-// TestAsOrdinaryUser runs the tests again as nobody.
+// TestAsOrdinaryUser runs the tests again as the user nobody.
 func TestAsOrdinaryUser(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("all tests of this run are an ordinary user's")

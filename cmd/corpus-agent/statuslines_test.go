@@ -13,7 +13,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact"
 )
 
-// TestStatusBeginsWithDeployedReleases, and of a long quarantine what the channels name, the newest, and a count.
+// TestStatusBeginsWithDeployedReleases also checks that of a long quarantine only the releases that channels name, the
+// newest ones, and a count are printed.
 func TestStatusBeginsWithDeployedReleases(t *testing.T) {
 	release := func(version string) artifact.Release {
 		return artifact.Release{Project: "web", Version: version,

@@ -10,7 +10,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/manifest"
 )
 
-// Whoever adds a file chooses its name, which must not get to write what it likes to a terminal.
+// TestNamesInAnAuditArePrintable checks that the name of an added file, which any user may choose, cannot control a
+// terminal.
 func TestNamesInAnAuditArePrintable(t *testing.T) {
 	var out bytes.Buffer
 	p := &program{}

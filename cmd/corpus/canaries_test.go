@@ -22,7 +22,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/cmd/cli"
 )
 
-// Secrets of a workstation. Each stands nowhere else.
+// Secrets of a workstation. Each is a unique text.
 const (
 	canarySecret     = "c4nary+secret/key0123456789"
 	canaryToken      = "c4naryOfTheSession0123456789=="
@@ -32,7 +32,7 @@ const (
 	canaryKey        = "c4nary-of-a-private-key"
 )
 
-// workstationCanaries are the texts to look for, in the forms in which a server gets or returns them.
+// workstationCanaries returns the texts to search for, in the forms in which a server gets or returns them.
 func workstationCanaries() []string {
 	var all []string
 	for _, c := range []string{canarySecret, canaryToken, canaryLogin, canarySigned, canaryPassphrase, canaryKey} {
@@ -41,11 +41,11 @@ func workstationCanaries() []string {
 	return append(all, base64.StdEncoding.EncodeToString([]byte("deploy:"+canaryLogin)))
 }
 
-// obeyedHere is what a terminal would obey.
+// obeyedHere contains characters that control a terminal.
 const obeyedHere = "\x1b]52;c;aGk=\x07\x1b[2J\u009b31m\u202e\u2066\x7f\b\r"
 
-// workstationLines are command lines of all commands. @ stands for the workstation's directory, % for a text that a
-// terminal would obey.
+// workstationLines returns command lines of all commands. @ represents the workstation's directory, % a text that
+// controls a terminal.
 func workstationLines() []string {
 	return []string{
 		"keys new --keys @other", "keys new %", "keys ls", "keys ls --keys @none", "keys use myapp awskms:%",
@@ -86,7 +86,7 @@ func workstationLines() []string {
 	}
 }
 
-// TestEveryCommandIsSwept compares the lines with the commands that there are.
+// TestEveryCommandIsSwept compares the lines with the existing commands.
 func TestEveryCommandIsSwept(t *testing.T) {
 	var look func(c *cobra.Command, path string)
 	look = func(c *cobra.Command, path string) {
@@ -101,7 +101,7 @@ func TestEveryCommandIsSwept(t *testing.T) {
 	look((&program{IO: cli.Process()}).root(), "")
 }
 
-// quoting answers as servers do that quote requests in their errors, and more than that.
+// quoting responds like servers that quote requests in their errors, and with more details.
 func quoting(kind string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
@@ -109,7 +109,7 @@ func quoting(kind string) http.HandlerFunc {
 		quoted := fmt.Sprintf("%s %s %v login %s:%s %s", r.Method, r.URL, r.Header, account, password,
 			"https://x/?X-Amz-Signature="+canarySigned+"&X-Amz-Security-Token="+url.QueryEscape(canaryToken))
 		known := r.Header.Get("Authorization") + password + r.URL.Query().Get("sig")
-		if strings.HasPrefix(r.URL.Path, "/bucket") { // of S3, which knows the account's secret
+		if strings.HasPrefix(r.URL.Path, "/bucket") { // S3 knows the account's secret
 			known, quoted = canarySecret, canarySecret+" "+quoted
 		}
 		w.Header().Set("X-Amz-Request-Id", known)
@@ -139,8 +139,8 @@ func quoting(kind string) http.HandlerFunc {
 	}
 }
 
-// TestServersDoNotMakeCommandsShowSecrets lets servers quote credentials and signed URLs, and control a terminal, in
-// all they answer, and looks at what each command writes.
+// TestServersDoNotMakeCommandsShowSecrets runs commands against servers that quote credentials and signed URLs, and
+// send terminal control characters, in all responses, and checks the output of each command.
 func TestServersDoNotMakeCommandsShowSecrets(t *testing.T) {
 	for _, kind := range []string{"AccessDenied 403", "SignatureDoesNotMatch 403", "InvalidToken 400", "NoSuchKey 400",
 		"\x1b[2J" + canaryToken + " 403", "InternalError 500", "plain", "redirect", "malformed", "listing"} {
@@ -162,8 +162,8 @@ func TestServersDoNotMakeCommandsShowSecrets(t *testing.T) {
 	}
 }
 
-// TestCommandsShowNoSecretsAndControlNoTerminal gives each command a store, keys and reports of hosts that hold what a
-// terminal would obey, and an environment with secrets, and looks at what it writes.
+// TestCommandsShowNoSecretsAndControlNoTerminal runs each command with a store, keys and reports of hosts that contain
+// terminal control characters, and an environment with secrets, and checks its output.
 func TestCommandsShowNoSecretsAndControlNoTerminal(t *testing.T) {
 	s := newSwept(t)
 	for round, env := range []map[string]string{{}, {"CORPUS_KEY_TARGETS": canaryKey + obeyedHere,
@@ -177,7 +177,7 @@ func TestCommandsShowNoSecretsAndControlNoTerminal(t *testing.T) {
 	}
 }
 
-// newSwept is a workstation with secrets, beside a store to which hosts with hostile reports write.
+// newSwept returns a workstation with secrets, and a store to which hosts with hostile reports write.
 func newSwept(t *testing.T) *shell {
 	t.Helper()
 	for name, value := range map[string]string{
@@ -217,7 +217,7 @@ func newSwept(t *testing.T) *shell {
 	return s
 }
 
-// sweep runs a command and looks at each byte that it writes.
+// sweep runs a command and checks each byte of its output.
 func (s *shell) sweep(where, line string) {
 	s.t.Helper()
 	var words []string

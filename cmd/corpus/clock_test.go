@@ -12,7 +12,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/store/stores"
 )
 
-// A publisher whose clock was ahead more than once is repaired as the hint says.
+// TestFastClockInTwoDeploys checks that the hint repairs a store after a publisher's clock was ahead more than once.
 func TestFastClockInTwoDeploys(t *testing.T) {
 	s := newStore(t)
 	s.artifact("one", "1")
@@ -38,7 +38,7 @@ func TestFastClockInTwoDeploys(t *testing.T) {
 	s.follows("in the end", old, "myapp/testing")
 }
 
-// noClock is a store that does not tell its time.
+// noClock is a store that does not report its time.
 type noClock struct{ store.Store }
 
 // Get is part of store.Store.

@@ -13,7 +13,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/cmd/cli"
 )
 
-// newCloud is a workstation with a store that has an image, and a cloud of two nodes.
+// newCloud returns a workstation with a store that has an image, and a cloud of two nodes.
 func newCloud(t *testing.T) *shell {
 	t.Helper()
 	s := newStore(t)
@@ -26,7 +26,7 @@ func newCloud(t *testing.T) *shell {
 	return s
 }
 
-// sshKey writes the file of a public key.
+// sshKey writes a public key file.
 func (s *shell) sshKey(name string, fill byte) {
 	s.t.Helper()
 	raw := append([]byte("\x00\x00\x00\x0bssh-ed25519\x00\x00\x00\x20"), bytes.Repeat([]byte{fill}, 32)...)
@@ -104,7 +104,7 @@ func TestBadCloudsAreNotPublished(t *testing.T) {
 	s.expect(0, "ls", "cloud/prod    3")
 }
 
-// TestAnEarlierCloudIsPublishedAgain goes back to a version, and then on from there.
+// TestAnEarlierCloudIsPublishedAgain returns to a version, and continues from there.
 func TestAnEarlierCloudIsPublishedAgain(t *testing.T) {
 	s := newCloud(t)
 	s.expect(0, "point cloud prod 1", "")
@@ -117,7 +117,7 @@ func TestAnEarlierCloudIsPublishedAgain(t *testing.T) {
 	s.expect(0, "node ls", "n4")
 }
 
-// TestTwoPeoplePublishAtOnce lets another person publish between what one has read and what he signs.
+// TestTwoPeoplePublishAtOnce lets another person publish between a person's reading and signing.
 func TestTwoPeoplePublishAtOnce(t *testing.T) {
 	s := newCloud(t)
 	streams := cli.IO{In: strings.NewReader(""), Out: io.Discard, Err: io.Discard,
@@ -151,7 +151,7 @@ func TestTwoPeoplePublishAtOnce(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "size is 9GiB in your edit, and 7GiB in that of another person") {
 		t.Errorf("two sizes at once: %v", err)
 	}
-	// A person who goes back to an earlier version while another one edits is not overridden unseen.
+	// A change to an earlier version by one person is not overwritten by another person's edit.
 	err = k.edit(context.Background(), func(c *cloud.Cloud) error {
 		s.expect(0, "point cloud prod 4", "")
 		g := c.Guests["mine"]

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// What a store lost or damaged is named by verify, all of it, and replaced by publishing the file again.
+// TestDamageIsRepairedByPublishingAgain checks that verify lists all lost and damaged objects of a store, and that
+// publishing the file again replaces them.
 func TestDamageIsRepairedByPublishingAgain(t *testing.T) {
 	for name, harm := range map[string]func(file string) error{
 		"damaged": func(file string) error { return os.WriteFile(file, []byte("not what was signed"), 0o600) },
@@ -36,7 +37,7 @@ func TestDamageIsRepairedByPublishingAgain(t *testing.T) {
 	}
 }
 
-// noiseText does not compress, so that its artifact has blocks and an index.
+// noiseText returns a text that does not compress, so that its artifact has blocks and an index.
 func noiseText(n int) string {
 	data, x := make([]byte, n), uint64(1)
 	for i := range data {

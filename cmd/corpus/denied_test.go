@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestDeniedRefreshIsNotRepeated holds that a store which may not be written has another exit code than one that is not
-// reached: corpus-refresh@.service repeats the latter.
+// TestDeniedRefreshIsNotRepeated checks that a store that denies writes has another exit code than one that cannot be
+// reached: corpus-refresh@.service repeats only the latter.
 func TestDeniedRefreshIsNotRepeated(t *testing.T) {
 	if os.Geteuid() == 0 {
 		t.Skip("root may write everywhere")

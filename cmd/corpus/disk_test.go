@@ -10,7 +10,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// An error of a full or read-only disk, of the store or of the keys, says what to do about it.
+// TestDiskErrorsHaveACure checks that an error of a full or read-only disk, of the store or of the keys, has a hint.
 func TestDiskErrorsHaveACure(t *testing.T) {
 	for errno, want := range map[syscall.Errno]string{syscall.ENOSPC: "make room", syscall.EDQUOT: "make room",
 		syscall.EROFS: "for writing"} {
@@ -21,7 +21,8 @@ func TestDiskErrorsHaveACure(t *testing.T) {
 	}
 }
 
-// Keys that failed to publish into another team's store set up one of their own.
+// TestKeysUsedWithAnotherStoreCanInitialize checks that keys that failed to publish into another team's store can set
+// up their own.
 func TestKeysUsedWithAnotherStoreCanInitialize(t *testing.T) {
 	s := newStore(t)
 	s.artifact("one", "1")

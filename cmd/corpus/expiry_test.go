@@ -9,7 +9,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/store/stores"
 )
 
-// ls begins with the date on which hosts stop to believe the store, and warns from the last third of a lifetime on.
+// TestListShowsTheFirstExpiry checks that ls begins with the date on which hosts begin to refuse the store, and warns
+// from the last third of a lifetime on.
 func TestListShowsTheFirstExpiry(t *testing.T) {
 	s := newStore(t)
 	s.artifact("one", "1")

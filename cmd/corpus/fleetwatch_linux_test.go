@@ -27,7 +27,7 @@ func (s *screen) Write(data []byte) (int, error) {
 	return s.text.Write(data)
 }
 
-// until waits until the command has written something, and forgets everything up to there.
+// until waits until the command has written something, and discards everything up to there.
 func (s *screen) until(t *testing.T, says string) {
 	t.Helper()
 	seen := ""
@@ -46,7 +46,7 @@ func (s *screen) until(t *testing.T, says string) {
 	t.Fatalf("the command does not say %q, but %q", says, seen)
 }
 
-// watching is `corpus fleet --watch` of a store with one host, which has version 1.0.
+// watching returns a workstation for `corpus fleet --watch` of a store with one host, which has version 1.0.
 func watching(t *testing.T) *shell {
 	t.Helper()
 	s := newStore(t)
@@ -79,7 +79,7 @@ func watching(t *testing.T) *shell {
 	return s
 }
 
-// start starts a command whose output goes elsewhere, and returns what ends it.
+// start starts a command with other streams, and returns a function that ends it and returns its exit code.
 func (s *shell) start(line string, streams cli.IO) (end func() int) {
 	ctx, cancel := context.WithCancel(context.Background())
 	streams.Getenv = func(k string) string { return s.env[k] }
@@ -92,8 +92,8 @@ func (s *shell) start(line string, streams cli.IO) (end func() int) {
 	}
 }
 
-// TestAWatchShowsTheFleetAgain shows a promotion that happens meanwhile, continues after the store was away, and ends
-// with the person.
+// TestAWatchShowsTheFleetAgain checks that a watch shows a promotion, continues after an outage of the store, and ends
+// at a signal.
 func TestAWatchShowsTheFleetAgain(t *testing.T) {
 	s := watching(t)
 	var out, errs screen
@@ -123,7 +123,8 @@ func TestAWatchShowsTheFleetAgain(t *testing.T) {
 	}
 }
 
-// TestAWatchDrawsInPlaceOnATerminal clears the screen before each look, but not what goes to a file.
+// TestAWatchDrawsInPlaceOnATerminal checks that the screen is cleared before each view on a terminal, but not in a
+// file.
 func TestAWatchDrawsInPlaceOnATerminal(t *testing.T) {
 	const clear = "\x1b[H\x1b[2J"
 	s := watching(t)

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// Readers that are given the keys or the root of another store say so, and tell no story of a theft.
+// TestReadersNameTheWrongStore checks that the error for keys or a root of another store says so, and does not suspect
+// an attack.
 func TestReadersNameTheWrongStore(t *testing.T) {
 	a, b := newStore(t), newStore(t)
 	a.expect(0, "root change --renew", "root 2")
@@ -29,7 +30,8 @@ func TestReadersNameTheWrongStore(t *testing.T) {
 	a.expect(0, "ls", "")
 }
 
-// A file that is not a root is the person's mistake, and it is named.
+// TestFileThatIsNotARootIsReported checks that the error for a file that is not a root names the file, as a mistake of
+// the user.
 func TestFileThatIsNotARootIsReported(t *testing.T) {
 	s := newStore(t)
 	for _, file := range []string{"root.pub", "targets.key"} {
@@ -42,7 +44,8 @@ func TestFileThatIsNotARootIsReported(t *testing.T) {
 	}
 }
 
-// A publisher that is given the root of another store can continue with the right one.
+// TestWrongRootIsNotPinnedByAPublisher checks that a publisher that was given the root of another store can continue
+// with the right one.
 func TestWrongRootIsNotPinnedByAPublisher(t *testing.T) {
 	a, b := newStore(t), newStore(t)
 	for _, name := range []string{"snapshot", "timestamp"} {

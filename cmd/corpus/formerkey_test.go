@@ -2,8 +2,8 @@ package main
 
 import "testing"
 
-// TestDraftOfAFormerKey imports what a key has signed that was replaced since. The hint leads to a draft of the new
-// key.
+// TestDraftOfAFormerKey imports a draft that was signed with a key that has been replaced. The hint leads to a draft of
+// the new key.
 func TestDraftOfAFormerKey(t *testing.T) {
 	for role, replace := range map[string][]string{
 		"targets": {"root change --add-key targets=@new/targets.pub --remove-key targets=@keys/targets.pub --at-once"},

@@ -9,7 +9,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/packaging"
 )
 
-// TestStarterTrees starts a tree of each kind, checks it, builds it and publishes it.
+// TestStarterTrees makes a tree of each kind, checks it, builds it and publishes it.
 func TestStarterTrees(t *testing.T) {
 	s := newStore(t)
 	for _, kind := range packaging.StarterKinds() {

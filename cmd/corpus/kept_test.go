@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestDamagedMemoryOfAPublisherIsLocal replaces what publishers keep beside the keys: the error names it and its cure,
-// and not the store; with the cure the command continues.
+// TestDamagedMemoryOfAPublisherIsLocal damages the metadata that publishers keep beside the keys: the error names it
+// with a remedy, and not the store; after the remedy the command succeeds.
 func TestDamagedMemoryOfAPublisherIsLocal(t *testing.T) {
 	s := newStore(t)
 	for _, c := range []struct {

@@ -21,7 +21,7 @@ func TestKeysEncryptedWithAPassphrase(t *testing.T) {
 		t.Errorf("the key is written as %.40q", key)
 	}
 	s.expect(0, "keys ls", "encrypted")
-	s.expect(0, "keys new", "made") // the others lie open
+	s.expect(0, "keys new", "made") // the others are not encrypted
 	s.expect(0, "store init", "set up")
 	s.expect(0, "project add myapp --key @keys/myapp.pub", "")
 	s.artifact("one", "1")
@@ -60,7 +60,7 @@ func TestKeysInTheEnvironment(t *testing.T) {
 
 	temp := t.TempDir()
 	t.Setenv("TMPDIR", temp)
-	// A job of a CI system: no directory of keys, a root of trust by its digest.
+	// A CI job without a directory of keys, with the digest of the root of trust.
 	var init roots.InitResult
 	other := newShell(t)
 	other.expect(0, "keys new", "")
@@ -97,7 +97,7 @@ func TestKeysInTheEnvironment(t *testing.T) {
 	}
 }
 
-// privateParts are what must never be seen of a key: the lines of its PEM block.
+// privateParts returns the secret parts of a key: the lines of its PEM block.
 func privateParts(pem string) []string {
 	var parts []string
 	for line := range strings.Lines(pem) {
@@ -127,7 +127,7 @@ func TestPrivateKeysAreNeverPrinted(t *testing.T) {
 	for _, file := range []string{"root", "targets", "snapshot", "timestamp", "myapp"} {
 		secrets = append(secrets, privateParts(s.read("keys/"+file+".key"))...)
 	}
-	// Damaged ones must not be quoted either.
+	// Damaged keys must not be quoted either.
 	key := s.read("keys/myapp.key")
 	for _, damaged := range []string{key[:len(key)-40], strings.Replace(key, "PRIVATE", "PUBLIC", 2),
 		strings.ReplaceAll(key, "-----", ""), base64.StdEncoding.EncodeToString([]byte(key))[:40]} {
@@ -162,7 +162,7 @@ func TestKeysAreListedWithoutOpeningThem(t *testing.T) {
 	s.expect(2, "keys use root nonsense --keys @keys", "is not a reference to a key")
 }
 
-// A rotation keeps the protection that a key had.
+// TestRotationKeepsEncryptionOfKeys checks that a rotation encrypts the new key like the old one.
 func TestRotationKeepsEncryptionOfKeys(t *testing.T) {
 	const sealed = "-----BEGIN AGE ENCRYPTED FILE-----"
 	t.Run("passphrase", func(t *testing.T) {
@@ -210,7 +210,7 @@ func TestRotationKeepsEncryptionOfKeys(t *testing.T) {
 	})
 }
 
-// Private keys that other users may read are warned of, once for each.
+// TestReadablePrivateKeysAreWarnedOf checks that a warning is printed, once for each key, if other users may read it.
 func TestReadablePrivateKeysAreWarnedOf(t *testing.T) {
 	s := newStore(t)
 	s.expect(0, "refresh", "renewed")
@@ -228,7 +228,7 @@ func TestReadablePrivateKeysAreWarnedOf(t *testing.T) {
 	}
 }
 
-// The directory of one store's keys is left alone by every command on another store.
+// TestKeysOfAnotherStoreAreRefused checks that no command changes the key directory of another store.
 func TestKeysOfAnotherStoreAreRefused(t *testing.T) {
 	a, b := newStore(t), newStore(t)
 	a.artifact("one", "1")

@@ -17,7 +17,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/cmd/cli"
 )
 
-// A command that is refused leaves no keys that a later one would take for those of the role.
+// TestRefusedCommandsCreateNoKeys checks that a refused command leaves no keys that a later one would use for the role.
 func TestRefusedCommandsCreateNoKeys(t *testing.T) {
 	a, b := newStore(t), newStore(t)
 	a.artifact("one", "1")
@@ -36,7 +36,7 @@ func TestRefusedCommandsCreateNoKeys(t *testing.T) {
 	}
 }
 
-// A key file that is empty, or that of another role, is listed as what it is.
+// TestKeysThatAreNotTheirs checks that an empty key file, and one of another role, are listed with their kind.
 func TestKeysThatAreNotTheirs(t *testing.T) {
 	s := newStore(t)
 	s.write("keys/targets.key", "")
@@ -51,7 +51,8 @@ func TestKeysThatAreNotTheirs(t *testing.T) {
 	}
 }
 
-// A share that is not mounted is an empty directory, into which nothing is written.
+// TestRebuildRefusesEmptyDirectory checks that nothing is written into an empty directory, like a share that is not
+// mounted.
 func TestRebuildRefusesEmptyDirectory(t *testing.T) {
 	s := newStore(t)
 	s.artifact("one", "1")
@@ -73,8 +74,8 @@ func TestRebuildRefusesEmptyDirectory(t *testing.T) {
 	}
 }
 
-// TestKilledBuildLeavesNothing kills corpus build with SIGKILL while it packs: it leaves no incomplete
-// output file, at the latest after the next build.
+// TestKilledBuildLeavesNothing kills corpus build with SIGKILL while it packs: no incomplete output file is left after
+// the next build.
 func TestKilledBuildLeavesNothing(t *testing.T) {
 	if dir := os.Getenv("CORPUS_TEST_BUILD"); dir != "" {
 		t.Chdir(dir)
@@ -98,7 +99,7 @@ func TestKilledBuildLeavesNothing(t *testing.T) {
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
-	writing := func() bool { // it has the output open, with a name or without one
+	writing := func() bool { // it has opened the output, with a name or without one
 		fds, err := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", c.Process.Pid))
 		if err != nil {
 			t.Fatal(err)

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// losses are the metadata files of newUsed's store, by what they are.
+// losses has the metadata files of newUsed's store, by kind.
 var losses = map[string]string{
 	"newest root": "2.root.json", "older root": "1.root.json",
 	"newest targets": "5.targets.json", "older targets": "3.targets.json",
@@ -21,8 +21,8 @@ var losses = map[string]string{
 	"newest snapshot": "SNAPSHOT", "older snapshot": "3.snapshot.json", "timestamp": "timestamp.json",
 }
 
-// newUsed is a store of three projects with two roots, whose newest change of each kind would be undone by
-// going back one version: a new project, a withdrawal, a channel.
+// newUsed returns a store of three projects with two roots, whose newest change of each kind would be undone by
+// returning to the previous version: a new project, a withdrawal, a channel.
 func newUsed(t *testing.T) *shell {
 	s := newStore(t)
 	for _, name := range []string{"one", "two", "three"} {
@@ -39,12 +39,12 @@ func newUsed(t *testing.T) *shell {
 	return s
 }
 
-// TestLossOfEachFile takes one metadata file after the other from a store, or damages it, and follows what
-// the commands print, literally, until they are content. Nothing goes back by that.
+// TestLossOfEachFile removes or damages each metadata file of a store, and runs the commands that the output proposes,
+// literally, until they succeed. No version may decrease.
 func TestLossOfEachFile(t *testing.T) {
 	for what, file := range losses {
 		for _, how := range []string{"lost", "damaged"} {
-			if how == "damaged" && strings.HasPrefix(what, "older") && what != "older root" { // nobody reads them
+			if how == "damaged" && strings.HasPrefix(what, "older") && what != "older root" { // no command reads them
 				continue
 			}
 			for _, who := range []string{"who published", "another machine"} {
@@ -75,7 +75,7 @@ func loseOne(t *testing.T, file, how, who string) {
 		t.Fatal(err)
 	}
 	if file == "2.root.json" && how == "damaged" && who != "who published" {
-		// Nobody can tell what the root said but who has seen it: the hint names that directory.
+		// Only a publisher that has seen the root has a copy of it: the hint names its directory.
 		s.expect(4, "refresh", "the --keys directory that published last")
 		if err := errors.Join(os.RemoveAll(s.path("keys/seen")), os.Rename(s.path("seen-elsewhere"),
 			s.path("keys/seen"))); err != nil {
@@ -101,7 +101,7 @@ var (
 	steps  = regexp.MustCompile(`(?m)^  corpus .*$`)
 )
 
-// newest is the name of a file, with what only the directory says of it.
+// newest returns the name of the newest version of a file, which is only in the directory listing.
 func (s *shell) newest(file string) string {
 	dir, name := filepath.Split(file)
 	pattern := map[string]string{"NEWEST": "*.json", "SNAPSHOT": "*.snapshot.json"}[name]
@@ -122,7 +122,7 @@ func (s *shell) newest(file string) string {
 	return dir + filepath.Base(files[len(files)-1])
 }
 
-// followHints runs verify and refresh, and what they and their hints print, until both succeed.
+// followHints runs verify and refresh, and the commands in their output and hints, until both succeed.
 func (s *shell) followHints() {
 	s.t.Helper()
 	for range 6 {

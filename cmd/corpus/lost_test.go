@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// A store that lost timestamp.json is not set up over what it holds: every command leads to the rebuild,
-// which keeps all projects and goes beyond every version that a host may have seen.
+// TestLostTimestampIsRebuilt checks that a store that lost timestamp.json is not set up again: every command proposes
+// the rebuild, which keeps all projects and uses a higher version than any that a host may have seen.
 func TestLostTimestampIsRebuilt(t *testing.T) {
 	s := newStore(t)
 	s.artifact("one", "1")
@@ -33,7 +33,7 @@ func TestLostTimestampIsRebuilt(t *testing.T) {
 	if now := s.names("store/metadata"); strings.Join(now, " ") != strings.Join(names, " ") {
 		t.Errorf("store init changed the store: %v, before %v", now, names)
 	}
-	// Another machine with the online keys, which has not seen this store's timestamps.
+	// Another machine with the online keys, which has not read this store's timestamps.
 	for _, file := range []string{"snapshot.key", "timestamp.key", "root.json"} {
 		s.copy("keys/"+file, "online/"+file)
 	}
@@ -75,7 +75,7 @@ func (s *shell) names(dir string) (names []string) {
 	return names
 }
 
-// Keys of one store set up no other, and its root.json stays.
+// TestInitKeepsAnotherStoresRoot checks that the keys of one store do not set up another, and its root.json stays.
 func TestInitKeepsAnotherStoresRoot(t *testing.T) {
 	s := newStore(t)
 	root := s.read("keys/root.json")
@@ -88,7 +88,7 @@ func TestInitKeepsAnotherStoresRoot(t *testing.T) {
 	}
 }
 
-// What an interrupted init left is completed.
+// TestInterruptedInitIsCompleted checks that a second init completes an interrupted one.
 func TestInterruptedInitIsCompleted(t *testing.T) {
 	s := newStore(t)
 	s.remove("store/metadata/timestamp.json")
@@ -99,8 +99,9 @@ func TestInterruptedInitIsCompleted(t *testing.T) {
 	s.expect(0, "verify", "verified 0 artifacts")
 }
 
-// What a publisher remembers stands in for nothing that the store has lost: ls and verify refuse what a new host would,
-// and refresh makes a snapshot again and names what else is gone, while it continues signing for all others.
+// TestCachedMetadataDoesNotReplaceLostFiles checks that the copies of a publisher do not replace files that the store
+// has lost: ls and verify fail like a new host, and refresh makes a new snapshot and names the other lost files, while
+// it continues to sign all other roles.
 func TestCachedMetadataDoesNotReplaceLostFiles(t *testing.T) {
 	s := newStore(t)
 	s.artifact("one", "1")

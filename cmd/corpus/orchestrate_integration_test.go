@@ -28,13 +28,13 @@ import (
 	dns "github.com/aws/aws-sdk-go-v2/service/route53/types"
 )
 
-// counter passes requests on to an emulator, and counts them.
+// counter forwards requests to an emulator, and counts them.
 type counter struct {
 	http.Handler
 	mu          sync.Mutex
 	all         int
 	now, widest int
-	refuse      int // of so many requests, one is answered with 503; 0 for none
+	refuse      int // one of so many requests is answered with 503; 0 for none
 }
 
 func (c *counter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -58,7 +58,7 @@ func (c *counter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 func (c *counter) reset() { c.all, c.widest = 0, 0 }
 
-// theExample runs the example tree against the emulator that MOTO_ENDPOINT names.
+// theExample runs the example tree against the emulator in MOTO_ENDPOINT.
 func theExample(t *testing.T) (*orchestrator, *counter, sdk.Config) {
 	t.Helper()
 	endpoint := os.Getenv("MOTO_ENDPOINT")
@@ -97,8 +97,8 @@ logs: {boto_s3_bucket.present: [Bucket: logs, profile: aws_profile]}
 	return o, c, cfg
 }
 
-// TestTheExampleAppliesTwice makes the example tree while each seventh request is refused, reads it back through the
-// SDK, and wants a second run to change nothing, with at most 3 requests for each resource.
+// TestTheExampleAppliesTwice applies the example tree while each seventh request fails, reads the resources through the
+// SDK, and requires that a second run changes nothing, with at most 3 requests for each resource.
 func TestTheExampleAppliesTwice(t *testing.T) {
 	o, c, cfg := theExample(t)
 	args := []string{"orchestration.myapp", "--set", "service_instance=testing"}
@@ -119,7 +119,7 @@ func TestTheExampleAppliesTwice(t *testing.T) {
 	readBack(t, cfg)
 }
 
-// must is a value, without the error that the test cannot continue from.
+// must returns a value, and fails the test on an error.
 func must[T any](t *testing.T) func(v T, err error) T {
 	return func(v T, err error) T {
 		t.Helper()
@@ -130,7 +130,7 @@ func must[T any](t *testing.T) func(v T, err error) T {
 	}
 }
 
-// readBack compares what the example makes with what it asks for.
+// readBack compares the resources with the example tree.
 func readBack(t *testing.T, cfg sdk.Config) {
 	t.Helper()
 	ctx, name := context.Background(), "myapp-testing-useast1"
@@ -227,8 +227,8 @@ func readBack(t *testing.T, cfg sdk.Config) {
 		*data.UserData != ""}, fmt.Sprint([]any{1, both, name, true, true}))
 }
 
-// TestManyEnvironments holds what 20 environments with nothing to change cost: requests for each that do not grow with
-// their number, and several at once.
+// TestManyEnvironments checks the requests for 20 environments without a change: their number per environment must not
+// grow with the number of environments, and some must be concurrent.
 func TestManyEnvironments(t *testing.T) {
 	o, c, _ := theExample(t)
 	var args []string
@@ -239,7 +239,7 @@ func TestManyEnvironments(t *testing.T) {
 	for i := range 20 {
 		name := fmt.Sprintf("e%d", i)
 		sls := strings.ReplaceAll(string(text), "grains.get('service_instance', 'testing')", "'"+name+"'")
-		// an emulator has one policy of a name
+		// an emulator allows one policy of a name
 		sls = strings.NewReplacer("myapp", name, "ScaleUp", "Up-"+name, "ScaleDown", "Down-"+name,
 			"min_size: 3", "min_size: 0").Replace(sls)
 		if err := os.WriteFile(o.dir+"/tree/"+name+".sls", []byte(sls), 0o644); err != nil {

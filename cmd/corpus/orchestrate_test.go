@@ -21,17 +21,16 @@ import (
 	"github.com/corpus-agent/corpus-agent/cmd/cli"
 )
 
-// queues is an imitation of SQS: it keeps queues, refuses every few requests as AWS does when there are too many, and
-// counts what asks at once.
+// queues is a fake SQS: it keeps queues, throttles some requests like AWS, and counts concurrent requests.
 type queues struct {
 	mu       sync.Mutex
 	all      map[string]map[string]string
 	requests int
-	throttle int // every how many requests one is refused; 0 for none
+	throttle int // one of so many requests is throttled; 0 for none
 	now      int
-	most     int // requests at once
+	most     int // maximum number of concurrent requests
 	pause    time.Duration
-	lost     string // a queue that cannot be made
+	lost     string // name of a queue that cannot be made
 	denied   string // the error of all requests
 	opened   int    // connections
 }
@@ -87,7 +86,7 @@ func refuse(w http.ResponseWriter, code string) {
 	fmt.Fprintf(w, `{"__type":%q,"message":"refused"}`, code)
 }
 
-// orchestrator runs the command on a tree against the imitation.
+// orchestrator runs the command on a tree against the fake.
 type orchestrator struct {
 	*testing.T
 	queues *queues
@@ -124,7 +123,7 @@ func newOrchestrator(t *testing.T, files map[string]string) *orchestrator {
 	return o
 }
 
-// run gives what the command says, and wants an exit code.
+// run runs the command, checks its exit code, and returns its output.
 func (o *orchestrator) run(code int, args ...string) (out, errs string) {
 	o.Helper()
 	var stderr bytes.Buffer
@@ -132,7 +131,7 @@ func (o *orchestrator) run(code int, args ...string) (out, errs string) {
 	return out, stderr.String()
 }
 
-// runWith runs the command with an input and errors of its own.
+// runWith runs the command with the given input and standard error.
 func (o *orchestrator) runWith(in io.Reader, stderr io.Writer, code int, args ...string) string {
 	o.Helper()
 	var stdout bytes.Buffer
@@ -201,7 +200,7 @@ func TestOrchestrate(t *testing.T) {
 	}
 }
 
-// TestOrchestrateRefuses holds what is refused before anything is done.
+// TestOrchestrateRefuses checks mistakes that are reported before anything is done.
 func TestOrchestrateRefuses(t *testing.T) {
 	o := newOrchestrator(t, tree())
 	for want, args := range map[string][]string{
@@ -216,8 +215,8 @@ func TestOrchestrateRefuses(t *testing.T) {
 	}
 }
 
-// TestOrchestrateContinuesAfterFailure holds that requests which AWS throttles are repeated, that a failure leaves the
-// rest done, and that the report is in JSON.
+// TestOrchestrateContinuesAfterFailure checks that throttled requests are repeated, that other states run after a
+// failure, and that the report is in JSON.
 func TestOrchestrateContinuesAfterFailure(t *testing.T) {
 	o := newOrchestrator(t, tree())
 	o.queues.throttle, o.queues.lost = 4, "shop-testing-a"
@@ -245,8 +244,8 @@ func TestOrchestrateContinuesAfterFailure(t *testing.T) {
 	}
 }
 
-// TestOrchestrateNamesWrongCredentials holds that keys which AWS does not know are named as the reason, without a
-// second try, and are not shown.
+// TestOrchestrateNamesWrongCredentials checks that invalid keys are named as the reason, without a retry, and are not
+// shown.
 func TestOrchestrateNamesWrongCredentials(t *testing.T) {
 	o := newOrchestrator(t, tree())
 	o.queues.denied = "InvalidClientTokenId"
@@ -257,7 +256,7 @@ func TestOrchestrateNamesWrongCredentials(t *testing.T) {
 	}
 }
 
-// TestOrchestrateRunsInParallel holds that resources are read at the same time, and those that name one another in
+// TestOrchestrateRunsInParallel checks that resources are read concurrently, and those that refer to one another in
 // order.
 func TestOrchestrateRunsInParallel(t *testing.T) {
 	var text strings.Builder

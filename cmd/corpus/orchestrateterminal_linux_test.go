@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openTerminal gives both ends of a terminal: the person's, and the command's.
+// openTerminal returns both ends of a terminal: the person's, and the command's.
 func openTerminal(t *testing.T) (person, command *os.File) {
 	t.Helper()
 	person, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
@@ -33,7 +33,7 @@ func openTerminal(t *testing.T) (person, command *os.File) {
 	return person, command
 }
 
-// TestOrchestrateConfirmsDeletions holds that a terminal is asked about deletions, and that only y and yes agree.
+// TestOrchestrateConfirmsDeletions checks that deletions are confirmed on a terminal, and that only y and yes confirm.
 func TestOrchestrateConfirmsDeletions(t *testing.T) {
 	o := newOrchestrator(t, tree())
 	o.run(0, "shop", "--set", "service_instance=testing")

@@ -7,12 +7,12 @@ import (
 	"testing"
 )
 
-// TestOrchestrateRefusesTreesOfOtherUsers holds that a tree, its pillar, what links in it lead to, files given by name
+// TestOrchestrateRefusesTreesOfOtherUsers checks that a tree, its pillar, the targets of its links, files given by name
 // and a minion's configuration are not used, not even for a plan, while another user can change them.
 func TestOrchestrateRefusesTreesOfOtherUsers(t *testing.T) {
 	set := []string{"shop", "--set", "service_instance=testing", "--test"}
 	for _, c := range []struct {
-		open string // what others may write; below the directory of the test
+		open string // path that others may write to, below the directory of the test
 		mode os.FileMode
 		args []string
 	}{

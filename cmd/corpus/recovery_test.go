@@ -19,7 +19,7 @@ import (
 
 var notRun = regexp.MustCompile(`^<!-- not run: (\w+), (lost|stolen|added|threshold|exhausted|restored|forgotten): `)
 
-// documentedRecovery reads the commands of docs/trust.md for each key and what happens to it.
+// documentedRecovery reads the commands in docs/trust.md for each event of each key.
 func documentedRecovery(t *testing.T) map[[2]string][]string {
 	t.Helper()
 	text, err := os.ReadFile("../../docs/trust.md")
@@ -46,8 +46,8 @@ func documentedRecovery(t *testing.T) map[[2]string][]string {
 	return found
 }
 
-// TestRecoveryAsDocumented runs the commands of docs/trust.md literally, for each key that is lost, stolen,
-// added or raised in threshold; hosts follow after each of them, but for what --at-once says.
+// TestRecoveryAsDocumented runs the commands of docs/trust.md literally, for each key that is lost, stolen, added or
+// raised in threshold; hosts accept the store after each of them, except as documented for --at-once.
 func TestRecoveryAsDocumented(t *testing.T) {
 	documented := documentedRecovery(t)
 	for _, role := range []string{"root", "targets", "snapshot", "timestamp", "myapp", "attestation"} {
@@ -63,7 +63,7 @@ func TestRecoveryAsDocumented(t *testing.T) {
 	}
 }
 
-// TestVersionsRunUpAsDocumented runs the commands for versions that an attacker ran up as far as they go.
+// TestVersionsRunUpAsDocumented runs the documented commands for version numbers that an attacker has used up.
 func TestVersionsRunUpAsDocumented(t *testing.T) {
 	documented := documentedRecovery(t)
 	for _, role := range []string{"targets", "myapp"} {
@@ -161,7 +161,7 @@ func recoverAsDocumented(t *testing.T, role, event string, commands []string) {
 	s.follows("in the end", old, "other/testing", "myapp/testing")
 }
 
-// ids is the ID of a public key.
+// ids returns the ID of a public key.
 func (s *shell) ids(name string) string {
 	s.t.Helper()
 	ids, err := keyIDs([]string{s.path(name + ".pub")})
@@ -171,7 +171,7 @@ func (s *shell) ids(name string) string {
 	return ids[0]
 }
 
-// host is the directory of a host that trusts the store's first root.
+// host returns the directory of a host that trusts the store's first root.
 func (s *shell) host() string {
 	s.t.Helper()
 	dir := filepath.Join(s.t.TempDir(), "trust")
@@ -181,8 +181,7 @@ func (s *shell) host() string {
 	return dir
 }
 
-// follows checks that a host which knows the store, and one that sees it for the first time, take these
-// channels.
+// follows checks that a host that has read the store, and a new one, accept these channels.
 func (s *shell) follows(when, old string, channels ...string) {
 	s.t.Helper()
 	opened, err := stores.Open(s.env["CORPUS_STORE"], stores.Options{})

@@ -12,8 +12,9 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 )
 
-// TestRestoredStoreAsDocumented restores a whole store from an older backup and runs the commands of docs/trust.md, by
-// who has published last and by who has seen nothing since. Hosts that know the newer store and new ones follow.
+// TestRestoredStoreAsDocumented restores a whole store from an older backup and runs the commands of docs/trust.md, as
+// the last publisher and as a publisher that has read nothing since. Hosts that have read the newer store and new hosts
+// accept the result.
 func TestRestoredStoreAsDocumented(t *testing.T) {
 	for event, version := range map[string]string{"restored": "1.1", "forgotten": "1.2"} {
 		t.Run(event, func(t *testing.T) {
@@ -42,7 +43,8 @@ func TestRestoredStoreAsDocumented(t *testing.T) {
 	}
 }
 
-// A publisher that has not seen the store does not give a version again of which the store holds other bytes.
+// TestVersionOfRestoredMetadataIsNotPublishedAgain checks that a publisher that has not read the store does not publish
+// a version if the store has its artifact with other bytes.
 func TestVersionOfRestoredMetadataIsNotPublishedAgain(t *testing.T) {
 	s := newStore(t)
 	for _, name := range []string{"one", "two", "three"} {
@@ -69,8 +71,8 @@ func TestVersionOfRestoredMetadataIsNotPublishedAgain(t *testing.T) {
 	s.expect(0, "publish myapp 1.2 @three.tar.zst --channel testing", "testing is 1.2")
 }
 
-// restored is a store with versions 1.0 and 1.1 of a project that was restored from a backup of 1.0; HOST is a host
-// that has seen 1.1. With forgotten its publisher has seen nothing.
+// restored returns a store with versions 1.0 and 1.1 of a project that was restored from a backup of 1.0; HOST is a
+// host that has read 1.1. With forgotten its publisher has read nothing.
 func restored(t *testing.T, forgotten bool) *shell {
 	s := newStore(t)
 	t.Chdir(s.dir)
@@ -97,7 +99,7 @@ func restored(t *testing.T, forgotten bool) *shell {
 	return s
 }
 
-// replace puts a directory into the place of another.
+// replace replaces a directory by another.
 func (s *shell) replace(name, by string) {
 	s.t.Helper()
 	if err := os.RemoveAll(s.path(name)); err != nil {
@@ -108,7 +110,7 @@ func (s *shell) replace(name, by string) {
 	}
 }
 
-// sees is the error of a host that does not see a channel name a version.
+// sees returns the error of a host to which a channel does not name a version.
 func (s *shell) sees(dir, channel, version string) error {
 	s.t.Helper()
 	opened, err := stores.Open(s.env["CORPUS_STORE"], stores.Options{})

@@ -23,13 +23,13 @@ func TestEveryKeyCanBeRotated(t *testing.T) {
 		if s.read("keys/"+role+".pub") == before {
 			t.Errorf("%s has the same key after rotating", role)
 		}
-		// Who trusts the first root follows, and the old key is kept apart.
+		// Hosts that trust the first root accept the store, and the old key is kept in a separate directory.
 		s.write("first.json", first)
 		s.expect(0, "verify --trust-root @first.json", "verified 1 artifact")
 		s.copy("keys/old/"+role+"."+done.Old[0][:8]+".key", "stolen/"+role+".key")
 	}
 	s.expect(0, "publish myapp 1.0 @one.tar.zst --channel production", "")
-	// An attacker with the old keys can do nothing any more.
+	// An attacker with the old keys has no access any more.
 	s.copy("keys/root.json", "stolen/root.json")
 	s.expect(2, "promote myapp testing staging --keys @stolen", "names other keys")
 	s.expect(2, "root change --renew --keys @stolen", "root may not be signed with key")
@@ -58,7 +58,7 @@ func TestRefreshRequiresOnlyOnlineKeys(t *testing.T) {
 		s.copy("keys/"+file, "online/"+file)
 	}
 	s.expect(0, "refresh --keys @online", "timestamp")
-	// Targets and myapp are good for 90 days; somebody else has to sign them.
+	// Targets and myapp are valid for 90 days; another person has to sign them.
 	s.expect(3, "refresh --keys @online --within 100", "NOT RENEWED")
 	var list []refresh.Standing
 	s.json("refresh --keys @online --within 100", &list)

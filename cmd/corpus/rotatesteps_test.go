@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestRotationsThatSeveralSign rotates keys of roles that two have to sign, or whose keys are named by a role that two
-// have to sign, and runs what the command prints, literally, until it succeeds. bob has the second keys.
+// TestRotationsThatSeveralSign rotates keys of roles that two people have to sign, or whose delegating role two people
+// have to sign, and runs the commands in the output, literally, until they succeed. bob has the second keys.
 func TestRotationsThatSeveralSign(t *testing.T) {
 	for _, test := range []struct {
 		role  string
@@ -56,11 +56,11 @@ func TestRotationsThatSeveralSign(t *testing.T) {
 	}
 }
 
-// newTwoSign is a store of which two keys sign some roles. bob has the second key of some of them in his directory.
+// newTwoSign returns a store with roles that two keys sign. bob has the second key of some of them in his directory.
 func newTwoSign(t *testing.T, two, ofBob []string) *shell {
 	s := newStore(t)
 	t.Chdir(s.dir)
-	s.env["CORPUS_KEYS"] = "keys" // as a person would, so that what is printed is relative
+	s.env["CORPUS_KEYS"] = "keys" // as a person would, so that printed paths are relative
 	s.artifact("one", "1")
 	s.expect(0, "publish myapp 1.0 one.tar.zst --channel testing", "")
 	s.expect(0, "keys new --keys bob", "made")
@@ -83,7 +83,7 @@ func newTwoSign(t *testing.T, two, ofBob []string) *shell {
 	return s
 }
 
-// followSteps runs what the last command printed. What others are to sign bob signs.
+// followSteps runs the commands that the last command printed. bob signs for others.
 func (s *shell) followSteps(host string) {
 	s.t.Helper()
 	said := s.err

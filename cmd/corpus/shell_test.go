@@ -12,7 +12,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/cmd/cli"
 )
 
-// shell is somebody at a workstation: a directory, an environment, and a store.
+// shell is a user at a workstation: a directory, an environment, and a store.
 type shell struct {
 	t   *testing.T
 	dir string
@@ -22,7 +22,7 @@ type shell struct {
 	all strings.Builder // of all commands
 }
 
-// newShell is a workstation beside an empty store.
+// newShell returns a workstation with an empty store.
 func newShell(t *testing.T) *shell {
 	t.Helper()
 	dir := t.TempDir()
@@ -33,7 +33,7 @@ func newShell(t *testing.T) *shell {
 		"CORPUS_KEYS": dir + "/keys"}}
 }
 
-// newStore is a workstation beside a store that it has set up, with keys of its own.
+// newStore returns a workstation with a store that it has set up, with its own keys.
 func newStore(t *testing.T) *shell {
 	t.Helper()
 	s := newShell(t)
@@ -42,21 +42,21 @@ func newStore(t *testing.T) *shell {
 	return s
 }
 
-// path is a file of the workstation.
+// path returns the path of a file of the workstation.
 func (s *shell) path(name string) string { return filepath.Join(s.dir, name) }
 
-// run runs a command and gives its exit code. A @ starts the name of a file of the workstation.
+// run runs a command and returns its exit code. A @ starts the name of a file of the workstation.
 func (s *shell) run(line string) int {
 	s.t.Helper()
 	return s.runWords(strings.Fields(line))
 }
 
-// runWords is run for words that may have spaces in them.
+// runWords is like run for words that may contain spaces.
 func (s *shell) runWords(words []string) int {
 	s.t.Helper()
 	var args []string
 	for _, word := range words {
-		if !strings.Contains(word, "://") || strings.Contains(word, "://@") { // else it is a login's @
+		if !strings.Contains(word, "://") || strings.Contains(word, "://@") { // otherwise it belongs to a login
 			word = strings.ReplaceAll(word, "@", s.dir+"/")
 		}
 		args = append(args, word)
@@ -69,7 +69,7 @@ func (s *shell) runWords(words []string) int {
 	return code
 }
 
-// expect runs a command and checks its exit code and that it says something.
+// expect runs a command and checks its exit code and a part of its output.
 func (s *shell) expect(code int, line, says string) {
 	s.t.Helper()
 	if got := s.run(line); got != code {
@@ -83,7 +83,7 @@ func (s *shell) expect(code int, line, says string) {
 	}
 }
 
-// json runs a command with --json and reads its answer.
+// json runs a command with --json and decodes its output.
 func (s *shell) json(line string, into any) {
 	s.t.Helper()
 	if code := s.run(line + " --json"); code != 0 && code != 3 {
@@ -94,7 +94,7 @@ func (s *shell) json(line string, into any) {
 	}
 }
 
-// artifact builds an artifact of one file.
+// artifact builds an artifact with one file.
 func (s *shell) artifact(name, content string) {
 	s.t.Helper()
 	tree := s.path(name + ".tree")
@@ -121,7 +121,7 @@ func (s *shell) read(name string) string {
 	return string(data)
 }
 
-// move gives files of the keys to somebody else.
+// move moves files of the keys to another person.
 func (s *shell) move(to string, names ...string) {
 	s.t.Helper()
 	for _, name := range names {
@@ -135,7 +135,7 @@ func (s *shell) move(to string, names ...string) {
 	}
 }
 
-// copy hands somebody a copy of a file.
+// copy copies a file for another person.
 func (s *shell) copy(from, to string) {
 	s.t.Helper()
 	if err := os.MkdirAll(filepath.Dir(s.path(to)), 0o700); err != nil {

@@ -13,7 +13,7 @@ func TestRootWithSeveralSignersFromInit(t *testing.T) {
 	s.expect(0, "keys new --root-keys 3", "made")
 	s.move("bob", "keys/root-2.key")
 	s.move("eve", "keys/root-3.key")
-	// One hand alone cannot set the store up.
+	// One person alone cannot set the store up.
 	s.expect(2, "store init", "root requires 2 of 3 keys")
 	s.expect(0, "store init --draft @root.draft", "1 more needed")
 	s.expect(4, "import @root.draft", "signature check failed")
@@ -22,16 +22,16 @@ func TestRootWithSeveralSignersFromInit(t *testing.T) {
 	s.artifact("one", "1")
 	s.expect(0, "publish myapp 1.0 @one.tar.zst --channel testing", "myapp/testing is 1.0")
 
-	// Bob's key goes: two of the three have to agree, and the new root is in force for readers.
+	// Bob's key is removed: two of the three have to agree, and the new root is in force for readers.
 	s.expect(2, "root change --remove-key root=@keys/root-2.pub", "--draft")
 	s.expect(0, "root change --remove-key root=@keys/root-2.pub --draft @next.draft", "root 2")
 	s.expect(0, "sign @next.draft --show", "1 more needed")
 	s.expect(0, "sign @next.draft --key @eve/root-3.key", "corpus import")
 	s.expect(0, "import @next.draft", "root 2 is in place")
 	s.expect(0, "ls", "myapp/testing")
-	// Once in force it cannot be put into force again.
+	// It can only be put into force once.
 	s.expect(2, "import @next.draft", "root 2")
-	// Bob no longer counts.
+	// Bob's signature no longer counts.
 	s.expect(0, "export root -o @third.draft", "1 more needed")
 	s.expect(2, "sign @third.draft --key @bob/root-2.key", "none that may sign root")
 }
@@ -74,7 +74,7 @@ func TestSignersSeeTheSameContent(t *testing.T) {
 	if before.Content != after.Content || before.Content == "" {
 		t.Errorf("the content is %s before signing and %s after", before.Content, after.Content)
 	}
-	// What was changed in a draft is no longer signed.
+	// A change to a draft invalidates its signatures.
 	draft := s.read("targets.draft")
 	s.write("targets.draft", strings.Replace(draft, `"version": 2`, `"version": 3`, 1))
 	s.expect(4, "import @targets.draft", "signature check failed")
@@ -95,13 +95,13 @@ func TestLostKeyOfAProject(t *testing.T) {
 	s.expect(0, "project revoke myapp --key @keys/myapp.pub --at-once", "hosts refuse myapp until")
 	s.expect(4, "ls", "signature check failed")
 	s.expect(4, "publish myapp 1.0 @one.tar.zst --channel testing", "corpus export")
-	// Ann looks at what is there and vouches for it.
+	// Ann reviews the content and signs it.
 	s.expect(0, "export myapp -o @myapp.draft", "no key that may sign myapp has signed this")
 	s.expect(0, "sign @myapp.draft --keys @ann", "myapp/testing is 1.0")
 	s.expect(0, "import @myapp.draft", "in force")
 	s.expect(0, "ls", "myapp/testing")
 
-	// Where another key is at hand, revoking signs anew in the same step.
+	// If another key is available, revoking signs again in the same step.
 	s.expect(0, "keys new --keys @bob myapp", "made")
 	s.expect(0, "project add myapp --key @bob/myapp.pub", "")
 	s.copy("bob/myapp.key", "keys/myapp.key")

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// report puts a host's report into the store, as an agent does.
+// report writes a host's report into the store, like an agent.
 func (s *shell) report(project, host string, ended time.Time, rest string) {
 	s.t.Helper()
 	if err := os.MkdirAll(s.path("store/reports/"+project+"/"+host), 0o755); err != nil {
@@ -19,7 +19,8 @@ func (s *shell) report(project, host string, ended time.Time, rest string) {
 		fmt.Sprintf(`{"id": %q, "host": %q, "ended": %q%s}`, run, host, ended.UTC().Format(time.RFC3339), rest))
 }
 
-// A store is not upgraded while a host's newest report comes from an agent that does not read the new form.
+// TestUpgradeLooksAtTheAgentsOfHosts checks that a store is not upgraded while a host's newest report comes from an
+// agent that does not read the new format.
 func TestUpgradeLooksAtTheAgentsOfHosts(t *testing.T) {
 	const newer = `, "agent": "9.1.0", "reads_form": 2`
 	now := time.Now()

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestReadersRefuseOlderMetadata puts older metadata back: who has published, and who has only looked, learn of it.
+// TestReadersRefuseOlderMetadata restores older metadata: publishers, and users who have only read the store, get an
+// error.
 func TestReadersRefuseOlderMetadata(t *testing.T) {
 	for who, env := range map[string]map[string]string{
 		"publisher": {},

@@ -315,7 +315,7 @@ func TestPermissions(t *testing.T) {
 	}
 }
 
-// Another program truncates the file.
+// TestFileTruncatedWhileReading lets another program truncate the file.
 func TestFileTruncatedWhileReading(t *testing.T) {
 	root := t.TempDir()
 	s := creating(root)
