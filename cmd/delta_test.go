@@ -25,7 +25,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 )
 
-// traffic is what a web server was asked for, by the ending of the name.
+// traffic has the names that a web server was asked for, counted by their suffixes.
 type traffic struct {
 	mu       sync.Mutex
 	bytes    map[string]int64
@@ -38,7 +38,7 @@ func (c *traffic) reset() {
 	c.bytes, c.requests = map[string]int64{}, map[string]int{}
 }
 
-// serve gives a directory by HTTP.
+// serve serves a directory by HTTP.
 func (c *traffic) serve(t *testing.T, where string) string {
 	c.reset()
 	files := http.FileServer(http.Dir(where))
@@ -65,20 +65,19 @@ func (w *countedWriter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// limits of what is wanted, as parts of the compressed artifact.
+// Limits for the results, as parts of the compressed artifact.
 const (
 	mostFetched = 0.12
 	mostIndex   = 0.008
 )
 
-// benchRows is a regular expression for the rows to measure, as the table calls them: all where it is empty.
+// benchRows is the environment variable with a regular expression for the rows to measure; all if it is empty.
 const benchRows = "CORPUS_BENCH_ROWS"
 
-// patience is how long a program may take about a tree, so that a row that hangs does not take the others
-// with it.
+// patience is the time limit of a program for one tree, so that a row that hangs does not stop the others.
 const patience = 10 * time.Minute
 
-// TestDeltas measures what a host fetches of the next version of real trees, with both programs and over
+// TestDeltas measures the bytes that a host fetches for the next version of real trees, with both programs and over
 // HTTP, beside casync on the same trees. It needs Debian's apt-get, python3 and root.
 func TestDeltas(t *testing.T) {
 	rows, err := regexp.Compile(os.Getenv(benchRows))
@@ -146,13 +145,13 @@ func measureGrove(t *testing.T, w *tabwriter.Writer, g grove, casync string, env
 		row.check(t, g, c)
 		line := fmt.Sprintf("%s: %s\t%s\t%s", g.name, c.name, row,
 			besideCasync(t, r, casync, env, "tree", version, row.whole))
-		t.Log(line) // in case that a later one fails
+		t.Log(line) // in case a later one fails
 		fmt.Fprintln(w, line)
 		r.must("rm -rf --one-file-system " + version + " " + version + ".tar.zst")
 	}
 }
 
-// deltaRow is what an agent fetched of a change.
+// deltaRow has the bytes that an agent fetched for a change.
 type deltaRow struct {
 	whole, index, fetched int64
 	requests, chunks      int
@@ -187,8 +186,7 @@ func size(t *testing.T, file string) int64 {
 	return info.Size()
 }
 
-// newChunks counts the chunks of content, the tree's list left out, that a version has and an earlier
-// one has not.
+// newChunks counts the chunks of content, except the tree's list, that are in a version and not in an earlier one.
 func newChunks(t *testing.T, r *reader, before, after string) int {
 	t.Helper()
 	known := map[chunk.Sum]bool{}
@@ -200,7 +198,7 @@ func newChunks(t *testing.T, r *reader, before, after string) int {
 	for _, c := range x.Chunks {
 		at += int64(c.Length)
 		if !known[c.Sum] && at > x.List+int64(x.Size)*4 {
-			fresh++ // chunks near the list may hold some of it
+			fresh++ // chunks near the list may contain a part of it
 		}
 	}
 	return fresh
@@ -244,7 +242,7 @@ func signedIndex(t *testing.T, r *reader, version string) *chunk.Index {
 	return x
 }
 
-// fetchCasync gets Debian's casync and its libraries into a directory of their own.
+// fetchCasync downloads Debian's casync and its libraries into a separate directory.
 func fetchCasync(t *testing.T) (program string, env []string, reason string) {
 	where := t.TempDir()
 	script := `cd "$0" && apt-get download -q casync libfuse2 libcurl3-gnutls >/dev/null && for f in *.deb; do dpkg-deb ` +
@@ -263,7 +261,7 @@ func fetchCasync(t *testing.T) (program string, env []string, reason string) {
 	return program, env, ""
 }
 
-// besideCasync lets casync fetch the same tree by HTTP to where the one before lies.
+// besideCasync lets casync fetch the same tree by HTTP over the previous one.
 func besideCasync(t *testing.T, r *reader, casync string, env []string, before, after string, whole int64) string {
 	if casync == "" {
 		return "absent"

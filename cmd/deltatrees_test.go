@@ -13,21 +13,21 @@ import (
 	"testing"
 )
 
-// change is a tree and what becomes of it.
+// change is a change of a tree.
 type change struct {
 	name string
-	edit func(tree string) error // from the version before to the next one
+	edit func(tree string) error // makes the next version from the previous one
 }
 
-// grove is a first version of a tree and several next ones, each made of a copy of it.
+// grove is a first version of a tree and several next ones, each made from a copy of it.
 type grove struct {
 	name    string
 	plant   func(tree string) error
 	changes []change
-	debs    []string // packages of Debian that it is made of
+	debs    []string // packages of Debian from which it is made
 }
 
-// absent says why a grove cannot be had here, or "".
+// absent returns the reason why a grove cannot be made here, or "".
 func (g grove) absent() string {
 	for _, name := range g.debs {
 		if len(versions(name)) == 0 {
@@ -37,8 +37,8 @@ func (g grove) absent() string {
 	return ""
 }
 
-// groves are the trees that deltas are measured on. Packages of Debian come in the two versions that the
-// archive has of them where there was a security update.
+// groves returns the trees for measuring deltas. Packages of Debian are used in both versions that the archive has
+// after a security update.
 func groves(t *testing.T) []grove {
 	system := []string{"git", "vim-runtime", "postgresql-15", "perl-base", "openssl", "libssl3", "libpython3.11-stdlib",
 		"bind9-libs"}
@@ -64,10 +64,10 @@ func groves(t *testing.T) []grove {
 	return []grove{packages, virtualenv, many}
 }
 
-// sitePackages is where a virtualenv has its modules, relative to it, and Debian its own.
+// sitePackages is the directory of modules, both in a virtualenv and in Debian's /usr.
 const sitePackages = "lib/python3/dist-packages"
 
-// versions are those that the archive has of a package, the oldest first.
+// versions returns the versions of a package in the archive, the oldest first.
 func versions(name string) []string {
 	out, err := exec.Command("apt-cache", "madison", name).Output()
 	if err != nil {
@@ -88,7 +88,7 @@ func versions(name string) []string {
 	return slices.Compact(all)
 }
 
-// bump is a change from the version of packages before the newest to the newest.
+// bump returns a change from the previous to the newest version of packages.
 func bump(debs, below string, names ...string) change {
 	return change{strings.Join(names, " and ") + " bumped", func(tree string) error {
 		for _, name := range names {
@@ -119,14 +119,15 @@ func unpackDebs(debs, tree, below string, names ...string) error {
 	return nil
 }
 
-// opened is a package's tree, or the part of it below a directory, compiled as the python builder does.
+// opened returns the unpacked tree of a package, or the part of it below a directory, compiled like in the python
+// builder.
 func opened(debs, below, name, version string) (string, error) {
 	dir := filepath.Join(debs, name+"_"+strings.ReplaceAll(version, ":", "%"))
 	if _, err := os.Stat(dir); err == nil {
 		return dir, nil
 	}
 	script := `cd "$0" && apt-get download -q "$1=$2" >/dev/null && dpkg-deb -x "$1"_*.deb "$3.new" && rm "$1"_*.deb && ` +
-		// No release may hold links that name a place on the host.
+		// A release must not contain absolute links.
 		`find "$3.new" -lname '/*' -delete && ` +
 		`if [ -n "$4" ]; then mv "$3.new/usr/$4" "$3" && python3 -m compileall -q --invalidation-mode unchecked-hash -s ` +
 		`"$3" -p / "$3"; else mv "$3.new" "$3"; fi`
@@ -159,7 +160,7 @@ func shell(script string, args ...string) error {
 	return nil
 }
 
-// touchFiles changes two bytes in the middle of files at random.
+// touchFiles changes two bytes in the middle of random files.
 func touchFiles(tree string, count int) error {
 	var files []string
 	err := filepath.WalkDir(tree, func(path string, d os.DirEntry, err error) error {

@@ -15,7 +15,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/process"
 )
 
-// demo runs the demonstration below a directory, and gives what it shows.
+// demo runs the demonstration below a directory, and returns its output.
 func demo(t *testing.T, bin, dir string) string {
 	t.Helper()
 	return shown(t, exec.Command("../testdata/demo/run", bin, dir))
@@ -42,8 +42,8 @@ const (
 	screenColumns = 120
 )
 
-// TestDemoOutput runs the demonstration as a newcomer does. Each act fits on a screen, says what happened and
-// where to look, and repeats no warning; production never gets what was rolled back.
+// TestDemoOutput runs the demonstration like a new user. Each act fits on a screen, prints its result and where to
+// look, and repeats no warning; production never gets a release that was rolled back.
 func TestDemoOutput(t *testing.T) {
 	t.Parallel()
 	out := demo(t, bin(t), filepath.Join(t.TempDir(), "demo"))
@@ -95,7 +95,7 @@ func TestDemoOutput(t *testing.T) {
 	}
 }
 
-// TestDemoCommandsCanBeCopied types what the demonstration shows, in a shell that knows nothing of it.
+// TestDemoCommandsCanBeCopied runs the commands that the demonstration prints in a new shell.
 func TestDemoCommandsCanBeCopied(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "demo")

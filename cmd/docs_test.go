@@ -13,9 +13,9 @@ import (
 	"time"
 )
 
-// TestDocumentedCommandsWork runs every command that README.md and docs/ show, in their order, as a
-// reader would: on the demonstration's trees, with a directory in place of a bucket and a host below a
-// scratch root. A block that cannot run here follows a comment that says why:
+// TestDocumentedCommandsWork runs every command in README.md and docs/, in order, like a reader: on the demonstration's
+// trees, with a directory in place of a bucket and a host below a scratch root. A block that cannot run here follows a
+// comment with the reason:
 //
 //	<!-- not run: reason -->
 func TestDocumentedCommandsWork(t *testing.T) {
@@ -49,10 +49,10 @@ func TestDocumentedCommandsWork(t *testing.T) {
 	}
 }
 
-// described cuts off what a line says after its command.
+// described matches the description after a command in a line.
 var described = regexp.MustCompile(`\s(\s|#).*$`)
 
-// shownCommands are the commands of the indented blocks that start with one.
+// shownCommands returns the commands of the indented blocks that start with one.
 func shownCommands(text string) []string {
 	var commands []string
 	skip, inside, taken := false, false, false
@@ -76,13 +76,13 @@ func shownCommands(text string) []string {
 	return commands
 }
 
-// reader is somebody who tries what the documentation shows.
+// reader is a user who runs the documented commands.
 type reader struct {
 	t     testing.TB
 	dir   string
-	store string // stands for s3://bucket/prefix; a directory by default
+	store string // in place of s3://bucket/prefix; a directory by default
 	env   []string
-	// otherRoot has corpus attest count a page's hosts, which here are directories.
+	// otherRoot makes corpus attest count a page's hosts, which are directories here.
 	otherRoot bool
 }
 
@@ -111,11 +111,11 @@ func newReader(t testing.TB) *reader {
 	return &reader{t: t, dir: dir, store: "file://" + dir + "/store", env: append(os.Environ(),
 		"PATH="+bin(t)+":"+os.Getenv("PATH"), "HOME="+dir,
 		"CORPUS_KEYS=keys", "CORPUS_ROOT="+dir+"/root", "CORPUS_METADATA_ENABLED=false",
-		goCache(), "CORPUS_REPORTS_UPLOAD=true", // as promotion.md has it in agent.yaml
+		goCache(), "CORPUS_REPORTS_UPLOAD=true", // as in agent.yaml in promotion.md
 	)}
 }
 
-// tag makes a git tree with the tag v1.0 of a directory.
+// tag makes a git tree with the tag v1.0 from a directory.
 func tag(t testing.TB, dir string) {
 	t.Helper()
 	for _, args := range [][]string{{"init", "-q"}, {"add", "."}, {"commit", "-q", "-m", "First"}, {"tag", "v1.0"}} {
@@ -128,7 +128,7 @@ func tag(t testing.TB, dir string) {
 	}
 }
 
-// goCache is where the go command keeps what it has compiled; a build of the examples uses it again.
+// goCache returns the build cache of the go command; a build of the examples uses it again.
 func goCache() string {
 	out, err := exec.Command("go", "env", "GOCACHE").Output()
 	if err != nil {
@@ -137,7 +137,7 @@ func goCache() string {
 	return "GOCACHE=" + strings.TrimSpace(string(out))
 }
 
-// prepare sets up what most pages take for granted: a store, and a host on the first of two versions.
+// prepare makes a store, and a host with the first of two versions, which most pages presuppose.
 func (r *reader) prepare() {
 	r.t.Helper()
 	r.must("corpus keys new", "corpus store init",
@@ -148,7 +148,7 @@ func (r *reader) prepare() {
 		"corpus publish myapp 1.1 myapp-1.1.tar.zst --channel testing")
 }
 
-// must runs commands that the rest depends on, and gives what the last one said.
+// must runs commands that must succeed, and returns the output of the last one.
 func (r *reader) must(commands ...string) (out string) {
 	r.t.Helper()
 	for _, c := range commands {
@@ -170,8 +170,8 @@ func (r *reader) run(command string) (string, error) {
 	return string(out), err
 }
 
-// TestHelloServesItsVersion fetches what the program of docs/examples.md answers when it is started
-// through the links as its unit does: after a deploy, an upgrade and a rollback.
+// TestHelloServesItsVersion fetches the response of the program of docs/examples.md, started through the links like its
+// unit, after a deploy, an upgrade and a rollback.
 func TestHelloServesItsVersion(t *testing.T) {
 	t.Parallel()
 	r := newReader(t)
@@ -198,7 +198,7 @@ func TestHelloServesItsVersion(t *testing.T) {
 	answers("1.0")
 }
 
-// startAndAsk starts a program of hello and gives what it answers.
+// startAndAsk starts a program of hello and returns its response.
 func startAndAsk(t *testing.T, program string) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -230,7 +230,7 @@ func startAndAsk(t *testing.T, program string) string {
 	return ""
 }
 
-// TestReadmeNamesTheLeastGo: who reads README.md installs a Go that can build this.
+// TestReadmeNamesTheLeastGo checks that a reader of README.md installs a Go that can build this repository.
 func TestReadmeNamesTheLeastGo(t *testing.T) {
 	mod, err := os.ReadFile("../go.mod")
 	if err != nil {
@@ -246,8 +246,8 @@ func TestReadmeNamesTheLeastGo(t *testing.T) {
 	}
 }
 
-// TestMakeReportsMissingTools runs make where Go or git does not exist, or Go is too old: one line says so and what to
-// install.
+// TestMakeReportsMissingTools runs make without Go or git, or with a Go that is too old: one line names the problem and
+// the program to install.
 func TestMakeReportsMissingTools(t *testing.T) {
 	old := "#!/bin/sh\n[ \"$1\" = version ] || exit 1\necho go version go1.19.8 linux/amd64\n"
 	for name, c := range map[string]struct {

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// TestDemoEmulated runs the demo with the arm64 programs in an emulator of one process, which does not know all system
-// calls of Linux: openat2(2) does not exist.
+// TestDemoEmulated runs the demo with the arm64 programs in a user-mode emulator, which does not support all system
+// calls of Linux: openat2(2) is missing.
 func TestDemoEmulated(t *testing.T) {
 	if runtime.GOARCH == "arm64" {
 		t.Skip("the arm64 programs run here without an emulator")
@@ -31,7 +31,7 @@ func TestDemoEmulated(t *testing.T) {
 		t.Fatalf("building for arm64: %v\n%s", err, out)
 	}
 	for _, name := range []string{"corpus-agent", "corpus"} {
-		// Signals that preempt goroutines are what emulators of one process are known to handle badly.
+		// User-mode emulators are known to handle the signals that preempt goroutines badly.
 		script := "#!/bin/sh\nGODEBUG=asyncpreemptoff=1 exec " + emulator + " " + filepath.Join(arm, name) + " \"$@\"\n"
 		if err := os.WriteFile(filepath.Join(bin, name), []byte(script), 0o755); err != nil {
 			t.Fatal(err)

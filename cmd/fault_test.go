@@ -20,11 +20,10 @@ import (
 	"github.com/corpus-agent/corpus-agent/packaging/hosttest/fault"
 )
 
-// moments is how many of the system calls of a run are tried; 0 for all of them.
+// moments is the environment variable with the number of system calls of a run to try; 0 for all of them.
 const moments = "CORPUS_TEST_FAULTS"
 
-// fleet is a store with three versions of a service, the third of which fails, and hosts that deploy
-// from it.
+// fleet is a store with three versions of a service, the third of which fails, and hosts that deploy from it.
 type fleet struct {
 	t     *testing.T
 	dir   string
@@ -122,7 +121,7 @@ func (f *fleet) host() string {
 	return root
 }
 
-// copied is a host that is like another one.
+// copied returns a copy of a host.
 func (f *fleet) copied(root string) string {
 	f.t.Helper()
 	to := f.t.TempDir()
@@ -147,7 +146,7 @@ func (f *fleet) agent(root string, w fault.Watch, args ...string) fault.Outcome 
 	return o
 }
 
-// plain runs corpus-agent on a host and expects its exit code.
+// plain runs corpus-agent on a host and checks its exit code.
 func (f *fleet) plain(root string, code int, args ...string) {
 	f.t.Helper()
 	if o := f.agent(root, fault.Watch{Calls: fault.Naming()}, args...); o.Code != code {
@@ -155,10 +154,10 @@ func (f *fleet) plain(root string, code int, args ...string) {
 	}
 }
 
-// ownNames are names that say when and by whom a file was made.
+// ownNames matches names that contain the time and the process by which a file was made.
 var ownNames = regexp.MustCompile(`\d{8}T\d{6}\.\d{6}(-\w+)?`)
 
-// tree lists all that is on a host, but for what a run writes about itself.
+// tree lists everything on a host, except the records of a run about itself.
 func tree(t *testing.T, root string) string {
 	t.Helper()
 	var all []string
@@ -169,7 +168,7 @@ func tree(t *testing.T, root string) string {
 		name, err := filepath.Rel(root, path)
 		if err != nil || strings.HasPrefix(name, "var/lib/corpus/reports/") ||
 			strings.HasPrefix(name, "var/lib/corpus/journal/") {
-			return err // records of what happened, which differs where something failed on the way
+			return err // records of events, which differ after a failure
 		}
 		line := ownNames.ReplaceAllString(name, "RUN") + " " + d.Type().String()
 		switch {
@@ -193,7 +192,7 @@ func tree(t *testing.T, root string) string {
 	return strings.Join(slices.Compact(all), "\n")
 }
 
-// difference lists the lines that one of two listings has and the other has not.
+// difference returns the lines that are in only one of two listings.
 func difference(got, want string) string {
 	g, w := strings.Split(got, "\n"), strings.Split(want, "\n")
 	var lines []string
@@ -210,7 +209,7 @@ func difference(got, want string) string {
 	return strings.Join(lines, "\n")
 }
 
-// whole checks that current, where there is one, is a release as it was signed.
+// whole checks that current, if it exists, is the release that was signed.
 func (f *fleet) whole(root string) error {
 	current := filepath.Join(root, "srv/service/current")
 	if _, err := os.Lstat(current); err != nil {
@@ -229,17 +228,17 @@ func (f *fleet) whole(root string) error {
 	return nil
 }
 
-// story is something that happens to a host.
+// story is an event on a host.
 type story struct {
 	name  string
-	begin string // the host as it was before
+	begin string // the host before it
 	args  []string
-	code  int      // how it ends if nothing goes wrong
-	ends  []string // what the host may be once the next run has ended
+	code  int      // exit code without a fault
+	ends  []string // possible states of the host after the next run
 }
 
-// stories tells everything that happens to a host from its first boot on, and calls tell while the
-// store is as it was at that time.
+// stories produces all events of a host from its first boot on, and calls tell while the store is in its state at that
+// time.
 func (f *fleet) stories(tell func(story)) {
 	f.t.Helper()
 	deploy := []string{"deploy"}
@@ -257,7 +256,7 @@ func (f *fleet) stories(tell func(story)) {
 	tell(story{"broken version", two, deploy, 7, []string{tree(f.t, bad)}})
 }
 
-// grown is a host after a command, and after the run that follows it.
+// grown returns a host after a command, and after the run that follows it.
 func (f *fleet) grown(from string, code int, args ...string) string {
 	f.t.Helper()
 	host := f.copied(from)
@@ -269,8 +268,7 @@ func (f *fleet) grown(from string, code int, args ...string) string {
 	return host
 }
 
-// outlived checks a host on which a run was interrupted or failed, and lets the next one finish without
-// help.
+// outlived checks a host on which a run was interrupted or failed, and that the next one completes without help.
 func (f *fleet) outlived(s story, host, what string) {
 	f.t.Helper()
 	if err := f.whole(host); err != nil {
@@ -288,8 +286,7 @@ func (f *fleet) outlived(s story, host, what string) {
 	}
 }
 
-// TestKilledAtEveryCall kills runs at the system calls that give names, take them away or make content
-// last.
+// TestKilledAtEveryCall kills runs at the system calls that add or remove names, or sync content.
 func TestKilledAtEveryCall(t *testing.T) {
 	f := newFleet(t)
 	f.stories(func(s story) {
@@ -315,7 +312,7 @@ func TestKilledAtEveryCall(t *testing.T) {
 	})
 }
 
-// TestDiskFailsAtEveryCall lets runs meet a disk that is broken at one call, or full from one call on.
+// TestDiskFailsAtEveryCall runs with a disk that fails at one call, or is full from one call on.
 func TestDiskFailsAtEveryCall(t *testing.T) {
 	f := newFleet(t)
 	f.stories(func(s story) {
@@ -344,7 +341,7 @@ func TestDiskFailsAtEveryCall(t *testing.T) {
 					codes[o.Code]++
 					f.failed(s, host, what, o, w.Errno)
 					if strings.Contains(o.Out+o.Err, "the failed release stays under releases") {
-						continue // it says so; until it is pruned, the tree differs in that from every other end
+						continue // it reports this; until it is pruned, the tree differs from all others
 					}
 					f.outlived(s, host, what)
 				}
@@ -354,8 +351,8 @@ func TestDiskFailsAtEveryCall(t *testing.T) {
 	})
 }
 
-// TestReleaseThatCouldNotBeSyncedIsNotAdopted lets the sync before a release gets its name fail once. The
-// kernel tells of a lost write once: a second sync of the same release would find nothing wrong.
+// TestReleaseThatCouldNotBeSyncedIsNotAdopted lets the sync before the renaming of a release fail once. The kernel
+// reports a lost write once: a second sync of the same release would succeed.
 func TestReleaseThatCouldNotBeSyncedIsNotAdopted(t *testing.T) {
 	f := newFleet(t)
 	host := f.host()
@@ -375,13 +372,13 @@ func TestReleaseThatCouldNotBeSyncedIsNotAdopted(t *testing.T) {
 	f.plain(host, 0, "deploy")
 }
 
-// failed checks what a run says that met a disk which fails, and what it leaves.
+// failed checks the output of a run on a failing disk, and the state after it.
 func (f *fleet) failed(s story, host, what string, o fault.Outcome, errno syscall.Errno) {
 	f.t.Helper()
 	said := o.Out + o.Err
 	switch o.Code {
 	case s.code:
-		return // it did without, or has told of it as of any other failure
+		return // the run succeeded nevertheless, or reported this like any other failure
 	case 1, 2, 3, 7, 8:
 	default:
 		f.t.Errorf("%s: exit code %d: %s", what, o.Code, said)
@@ -409,7 +406,7 @@ func (f *fleet) with(t *testing.T) *fleet {
 	return &g
 }
 
-// picked are the moments of a run that are tried: all, or some that lie apart.
+// picked returns the system calls of a run to try: all, or some at intervals.
 func picked(t *testing.T, calls int) []int {
 	t.Helper()
 	n, err := strconv.Atoi(cmp.Or(os.Getenv(moments), "12"))

@@ -1,4 +1,4 @@
-// Package cmd_test holds the architecture against the code: which package may import which.
+// Package cmd_test checks the code against the architecture: which package may import which.
 package cmd_test
 
 import (
@@ -27,7 +27,7 @@ type pkg struct {
 
 func packages(t *testing.T) []pkg {
 	t.Helper()
-	// By directory: a pattern of import paths makes go read the go.mod of modules that nothing here imports.
+	// By directory: with a pattern of import paths, go would read the go.mod of modules that nothing here imports.
 	cmd := exec.Command("go", "list", "-json=ImportPath,Imports,Deps,Doc,Name,GoFiles", "./...")
 	cmd.Dir = ".."
 	out, err := cmd.Output()
@@ -52,7 +52,7 @@ func packages(t *testing.T) []pkg {
 	return list
 }
 
-// floor is the floor a package lives on; imports point down only.
+// floor returns the floor of a package; imports point down only.
 func floor(path string) int {
 	switch {
 	case under(path, "grains"), path == "artifact", under(path, "state/value"), path == "state/diag",
@@ -70,8 +70,8 @@ func floor(path string) int {
 	return 5
 }
 
-// TestDocsListTheGroundFloor compares floor with what CONTRIBUTING.md, docs/architecture.md and the linter's
-// configuration list as floor 1.
+// TestDocsListTheGroundFloor compares floor with the lists of floor 1 in CONTRIBUTING.md, docs/architecture.md and the
+// linter's configuration.
 func TestDocsListTheGroundFloor(t *testing.T) {
 	var want []string
 	for _, p := range packages(t) {
@@ -138,11 +138,11 @@ func TestImportsPointDown(t *testing.T) {
 	}
 }
 
-// mostFiles is how many files a package may have: those who look for something read their names.
+// mostFiles is the maximum number of files in a package, so that readers can find a file by its name.
 const mostFiles = 30
 
-// TestPackagesHaveFewFiles leaves out the language, each of whose parts needs the others, Salt's state module file,
-// with one file for each of its functions, and the program corpus, with one for each of its commands.
+// TestPackagesHaveFewFiles leaves out the language, whose parts depend on one another, Salt's state module file, with
+// one file for each of its functions, and the program corpus, with one for each of its commands.
 func TestPackagesHaveFewFiles(t *testing.T) {
 	for _, p := range packages(t) {
 		path := strings.TrimPrefix(p.ImportPath, module)
@@ -153,7 +153,8 @@ func TestPackagesHaveFewFiles(t *testing.T) {
 	}
 }
 
-// standsAlone reports whether a room of a host does not need the host: state/host and its other rooms import it.
+// standsAlone reports whether a package below state/host does not import it: state/host and its other packages import
+// it.
 func standsAlone(path string) bool {
 	rooms := []string{"dialog", "links", "network", "outage", "packages/order", "passwd", "processes", "terminal"}
 	return slices.Contains(rooms, strings.TrimPrefix(path, "state/host/"))
@@ -164,10 +165,10 @@ func room(path string) string {
 	return r
 }
 
-// families are the folders with a package for each Salt module, and what several packages of a folder share. Below
-// state/module, client has what the clients of package managers and servers need, owned makes files that belong to a
-// user, pep440 compares versions of Python distributions, and sshkey reads keys. Below state/function, manual is the
-// documentation of functions, ospath is Python's os.path, and table lists all functions.
+// families returns the folders with a package for each Salt module, and the packages that several packages of a folder
+// share. Below state/module, client has common code of clients of package managers and servers, owned makes files that
+// belong to a user, pep440 compares versions of Python distributions, and sshkey reads keys. Below state/function,
+// manual is the documentation of functions, ospath is Python's os.path, and table lists all functions.
 func families() map[string][]string {
 	return map[string][]string{
 		"state/module":   {"client", "owned", "pep440", "sshkey"},
@@ -175,7 +176,7 @@ func families() map[string][]string {
 	}
 }
 
-// family is the package of a Salt module that a path below a folder belongs to, or "" for any other path.
+// family returns the package of the Salt module to which a path below a folder belongs, or "" for any other path.
 func family(path, folder string, shared []string) string {
 	f, ok := strings.CutPrefix(path, folder+"/")
 	if !ok || slices.Contains(shared, room(f)) {
@@ -214,7 +215,8 @@ func TestEveryPackageExplainsItself(t *testing.T) {
 	}
 }
 
-// Only agent/report and the programs log. Packages that are only linked into tests may.
+// TestFloorsBelowTheAgentDoNotLog checks that only agent/report and the programs log. Packages that are only linked
+// into tests may log.
 func TestFloorsBelowTheAgentDoNotLog(t *testing.T) {
 	for _, p := range packages(t) {
 		from := strings.TrimPrefix(p.ImportPath, module)

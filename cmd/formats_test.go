@@ -14,8 +14,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// TestRecordedFormats continues with key directories, stores and hosts that earlier programs made: each archive in
-// testdata/formats was written by testdata/formats/record with the programs of the commit that it is named after.
+// TestRecordedFormats continues with key directories, stores and hosts of earlier programs: testdata/formats/record
+// wrote each archive in testdata/formats with the programs of the commit in its name.
 func TestRecordedFormats(t *testing.T) {
 	t.Parallel()
 	records, err := filepath.Glob("../testdata/formats/*.tar.zst")
@@ -40,7 +40,7 @@ func goOn(t *testing.T, s *site) {
 	s.says("corpus-agent history", 0, "rolled back  base 1.0, myapp 1.1", "converged    base 1.0, myapp 1.0")
 	s.says("corpus-agent converge", 0, "converged")
 
-	// The signatures may have expired since the record was made.
+	// The signatures may have expired since the recording.
 	s.says("corpus refresh --within 80", 0, "renewed")
 	s.says("corpus verify", 0, "verified")
 	s.says("corpus ls", 0, "myapp/testing", "1.2", "0.9")
@@ -78,7 +78,7 @@ func goOn(t *testing.T, s *site) {
 	s.says("corpus-agent status", 0, "base 1.1, myapp 3.0")
 }
 
-// site is a workstation with keys, a store and a host, and the programs that act on them.
+// site is a workstation with keys, a store and a host, and the programs to run on them.
 type site struct {
 	t   *testing.T
 	dir string
@@ -97,14 +97,14 @@ func newSite(t *testing.T, bin string) *site {
 	return s
 }
 
-// with is the same site with other programs.
+// with returns the same site with other programs.
 func (s *site) with(bin string) *site {
 	other := *s
 	other.bin = bin
 	return &other
 }
 
-// host is the same site with another host, which has a name.
+// host returns the same site with another named host.
 func (s *site) host(root, name string) *site {
 	s.t.Helper()
 	other := *s
@@ -113,7 +113,7 @@ func (s *site) host(root, name string) *site {
 	return &other
 }
 
-// writable lets the test's directory be removed: releases are read-only.
+// writable allows the test's directory to be removed: releases are read-only.
 func (s *site) writable() {
 	_ = filepath.WalkDir(s.dir, func(path string, d fs.DirEntry, err error) error {
 		if err == nil && d.IsDir() {
@@ -134,7 +134,7 @@ func (s *site) write(name, text string) {
 	}
 }
 
-// says runs a program, and expects its exit code and what it says.
+// says runs a program, and checks its exit code and its output.
 func (s *site) says(line string, code int, want ...string) string {
 	s.t.Helper()
 	words := strings.Fields(line)
@@ -163,7 +163,7 @@ func (s *site) publish(project, version, channel string) {
 	if project == "base" {
 		states = "states"
 	} else {
-		s.write(tree+"/salt/config/pillar/"+project+".sls", "{}\n") // the recorded base asks for it
+		s.write(tree+"/salt/config/pillar/"+project+".sls", "{}\n") // the recorded base includes it
 	}
 	s.write(tree+"/version", version)
 	s.write(tree+"/"+states+"/top.sls", "base:\n  '*':\n    - "+project+"\n")
@@ -174,7 +174,7 @@ func (s *site) publish(project, version, channel string) {
 		project+"/"+channel+" is "+version)
 }
 
-// current checks which version of the service is current on the host.
+// current checks the current version of the service on the host.
 func (s *site) current(version string) {
 	s.t.Helper()
 	target, err := os.Readlink(filepath.Join(s.dir, "root/srv/service/current"))

@@ -27,15 +27,15 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// hostileNames are not names of anything: they leave a directory, are an option of a program, end a line, move a
-// terminal's cursor, or are longer than a file's name.
+// hostileNames returns invalid names: they leave a directory, are an option of a program, end a line, move a terminal's
+// cursor, or are longer than a file name.
 func hostileNames() []string {
 	return []string{"../x", "a/b", "-rf", "a\nb", "a\n", "a\x00b", "\x1b[2J", "a\x1b]52;c;eA==\x07",
 		strings.Repeat("a", 300), "", ".", "..", "a b", "\u202ea"}
 }
 
-// TestHostileNamesAreRefused gives every such name to each place where a name enters from outside. In a file that a
-// person writes the refusal has file:line:col.
+// TestHostileNamesAreRefused passes every such name to each input for names. The error about a file of a user has
+// file:line:col.
 func TestHostileNamesAreRefused(t *testing.T) {
 	for place, check := range map[string]func(string) error{
 		"project":          artifact.CheckProject,
@@ -57,7 +57,7 @@ func TestHostileNamesAreRefused(t *testing.T) {
 			return err
 		},
 		"user of set-configuration": func(name string) error {
-			in := procedure.Input{Stdin: strings.NewReader(name + "\n")} // one line feed is taken off
+			in := procedure.Input{Stdin: strings.NewReader(name + "\n")} // one line feed is removed
 			_, err := procedure.ParseSettings([]string{"user=-"}, in)
 			return err
 		},
@@ -115,7 +115,7 @@ func TestHostileNamesAreRefused(t *testing.T) {
 	}
 }
 
-// eachHostile puts hostile names into a line of a file. An empty one may mean that nothing was said.
+// eachHostile puts hostile names into a line of a file. An empty one may mean that no value was given.
 func eachHostile(t *testing.T, place, line string, read func(string) error, mayBeEmpty bool) {
 	t.Helper()
 	for _, name := range hostileNames() {
@@ -146,7 +146,7 @@ func eachHostile(t *testing.T, place, line string, read func(string) error, mayB
 }
 
 // readsHostileNames signs metadata and uploads reports with hostile names, as a project's key and a host's credentials
-// allow: nothing that reads them passes such a name on.
+// allow: readers must not return such a name.
 func readsHostileNames(t *testing.T) {
 	t.Helper()
 	role := tuf.NewTargets(time.Now().Add(time.Hour))

@@ -10,11 +10,11 @@ import (
 	"testing"
 )
 
-// hostPolicy is the policy of a host in docs/buckets.md.
+// hostPolicy matches the policy of a host in docs/buckets.md.
 var hostPolicy = regexp.MustCompile("(?s)```json (host[a-z-]*)\n(.*?)```")
 
-// TestHostPoliciesDenyOtherHosts holds the policies of hosts to what a host may write: a name of its own, whatever
-// slashes the wildcards of a policy match, with the ID of a rollout as corpus makes it.
+// TestHostPoliciesDenyOtherHosts checks that the policies of hosts only allow a host to write its own names, even
+// though the wildcards of a policy match slashes, with rollout IDs in the form that corpus makes.
 func TestHostPoliciesDenyOtherHosts(t *testing.T) {
 	text, err := os.ReadFile("../docs/buckets.md")
 	if err != nil {
@@ -50,8 +50,8 @@ func TestHostPoliciesDenyOtherHosts(t *testing.T) {
 	}
 }
 
-// TestTheRoleOfTheOrchestrationTreeIsThatOfAHost holds the role that the example tree makes to the rights that
-// docs/buckets.md lists for a host, with the names of the group's hosts in the place of one.
+// TestTheRoleOfTheOrchestrationTreeIsThatOfAHost compares the role in the example tree with the rights of a host in
+// docs/buckets.md, with the names of the group's hosts in place of one.
 func TestTheRoleOfTheOrchestrationTreeIsThatOfAHost(t *testing.T) {
 	tree, err := os.ReadFile("../packaging/trees/orchestration/orchestration/myapp.sls")
 	if err != nil {
@@ -86,7 +86,7 @@ func TestTheRoleOfTheOrchestrationTreeIsThatOfAHost(t *testing.T) {
 	}
 }
 
-// granted are the keys of a policy's resources, with the names of the host h4.
+// granted returns patterns of the keys of a policy's resources, for the host h4.
 func granted(resources []string) (all []*regexp.Regexp) {
 	names := strings.NewReplacer("arn:aws:s3:::BUCKET/PREFIX/", "", "PROJECT", "myapp", "CHANNEL", "production", "HOST",
 		"h4")

@@ -13,11 +13,12 @@ import (
 	"unicode/utf8"
 )
 
-// longest is how many characters a line of a Go file may have; a tab counts as one.
+// longest is the maximum length, in characters, of a line of a Go file; a tab counts as one.
 const longest = 120
 
-// longLinesAllowed are the files with longer lines, with the reason. Lines of strings between backquotes that have
-// several lines are not counted: they are help, scripts and fixtures, which stand as a program prints or reads them.
+// longLinesAllowed has the files with longer lines, with the reason. Lines of strings between backquotes that have
+// several lines are not counted: they are help, scripts and fixtures in the form in which a program prints or reads
+// them.
 var longLinesAllowed = map[string]string{
 	"state/host/outage/outage_test.go":  "messages stand as package managers print them",
 	"state/session/hostfilters_test.go": "templates stand beside what they render to",
@@ -28,7 +29,7 @@ var longLinesAllowed = map[string]string{
 	"state/yaml/load_test.go":           "a document stands beside what it loads as",
 }
 
-// TestLinesFitTheScreen looks at all Go files, tests too.
+// TestLinesFitTheScreen checks all Go files, including tests.
 func TestLinesFitTheScreen(t *testing.T) {
 	used := map[string]bool{}
 	for _, name := range goFiles(t) {
@@ -50,7 +51,7 @@ func TestLinesFitTheScreen(t *testing.T) {
 	}
 }
 
-// textLines are the lines of a file that a string between backquotes of several lines is on.
+// textLines returns the lines of a file that are in a string between backquotes of several lines.
 func textLines(set *token.FileSet, file *ast.File) map[int]bool {
 	lines := map[int]bool{}
 	ast.Inspect(file, func(n ast.Node) bool {
@@ -65,8 +66,8 @@ func textLines(set *token.FileSet, file *ast.File) map[int]bool {
 	return lines
 }
 
-// TestFunctionsAndFilesStaySmall holds the sizes of what is not a test and not generated: a reader sees a function
-// whole, and a file in few screens.
+// TestFunctionsAndFilesStaySmall limits the sizes of code that is neither a test nor generated, so that a function fits
+// on the screen, and a file on few screens.
 func TestFunctionsAndFilesStaySmall(t *testing.T) {
 	var files, functions []int
 	for _, name := range goFiles(t) {
@@ -97,7 +98,7 @@ func TestFunctionsAndFilesStaySmall(t *testing.T) {
 	}
 }
 
-// goFiles are the names of all Go files of the repository.
+// goFiles returns the names of all Go files of the repository.
 func goFiles(t *testing.T) (names []string) {
 	t.Helper()
 	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {

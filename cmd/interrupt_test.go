@@ -12,10 +12,10 @@ import (
 	"time"
 )
 
-// TestCorpusEndsOnSignal sends SIGTERM to commands whose work does not look at a context: they sum a file of 200 GiB,
-// and read a tree that holds one.
+// TestCorpusEndsOnSignal sends SIGTERM to commands in work that does not check a context: hashing a file of 200 GiB,
+// and reading a tree with such a file.
 func TestCorpusEndsOnSignal(t *testing.T) {
-	// A program that is started by one that ignores SIGHUP, as below nohup, ignores it too.
+	// A program that is started by one that ignores SIGHUP, such as nohup, ignores it too.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
 	t.Cleanup(func() { signal.Reset(syscall.SIGHUP) })
 	for name, args := range map[string][]string{
@@ -55,7 +55,7 @@ func TestCorpusEndsOnSignal(t *testing.T) {
 					t.Errorf("it ended with %v, want exit code 130\n%s", err, said.String())
 				}
 				t.Logf("ended %v after the signal", time.Since(began))
-			case <-time.After(time.Minute): // 1.5 s where the machine is idle
+			case <-time.After(time.Minute): // 1.5 s on an idle machine
 				t.Errorf("it runs on after %v\n%s", sent, said.String())
 			}
 			if _, err := os.Stat(filepath.Join(r.dir, "huge.tar.zst")); err == nil {
@@ -65,7 +65,7 @@ func TestCorpusEndsOnSignal(t *testing.T) {
 	}
 }
 
-// startAndWait starts a command and gives how it ended. The test's end kills it.
+// startAndWait starts a command and returns a channel with its result. The end of the test kills it.
 func startAndWait(t *testing.T, cmd *exec.Cmd) <-chan error {
 	t.Helper()
 	if err := cmd.Start(); err != nil {

@@ -12,9 +12,9 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/statetest/benchtree"
 )
 
-// TestDeployWithJournal measures the first deploy of the tree of 159 states with the journal and without,
-// by turns, each on a copy of the same host: what a whole run costs more for what can be undone.
-// CORPUS_BENCH_ROUNDS is how often.
+// TestDeployWithJournal measures the first deploy of the tree of 159 states with the journal and without, alternately,
+// each on a copy of the same host: the difference is the cost of undo for a whole run. CORPUS_BENCH_ROUNDS is the
+// number of rounds.
 func TestDeployWithJournal(t *testing.T) {
 	rounds := 15
 	if n, err := strconv.Atoi(os.Getenv("CORPUS_BENCH_ROUNDS")); err == nil {

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// Each command of corpus that uses a temporary place is killed in the middle of it. The next command
-// removes what it left.
+// TestKilledCommandsLeaveNothing kills each command of corpus that uses temporary files in its middle. The next command
+// removes them.
 func TestKilledCommandsLeaveNothing(t *testing.T) {
 	dir := t.TempDir()
 	temp, tree := filepath.Join(dir, "tmp"), filepath.Join(dir, "tree")
@@ -69,7 +69,7 @@ func TestKilledCommandsLeaveNothing(t *testing.T) {
 	}
 }
 
-// killedAtWork kills a command as soon as it has something in a directory.
+// killedAtWork kills a command as soon as there is a file in a directory.
 func killedAtWork(t *testing.T, c *exec.Cmd, temp string) bool {
 	t.Helper()
 	var out bytes.Buffer
@@ -85,7 +85,7 @@ func killedAtWork(t *testing.T, c *exec.Cmd, temp string) bool {
 		if found, _ := filepath.Glob(temp + "/*/*"); len(found) > 0 {
 			_ = c.Process.Kill()
 			<-ended
-			_ = syscall.Kill(-c.Process.Pid, syscall.SIGKILL) // the programs that it started
+			_ = syscall.Kill(-c.Process.Pid, syscall.SIGKILL) // also the programs that it started
 			left, _ := filepath.Glob(temp + "/*")
 			return len(left) > 0
 		}

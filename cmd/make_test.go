@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestMakeInACloneOfAnotherUser builds two small programs with the Makefile where git refuses the clone: make speaks
-// for it, and where git refuses whatever it is asked, programs carry no commit.
+// TestMakeInACloneOfAnotherUser builds two small programs with the Makefile where git refuses the clone: make declares
+// the clone safe, and where git refuses it nevertheless, programs contain no commit.
 func TestMakeInACloneOfAnotherUser(t *testing.T) {
 	t.Parallel()
 	for _, program := range []string{"make", "git"} {

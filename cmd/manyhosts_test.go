@@ -24,10 +24,10 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/store/storetest/minioserver"
 )
 
-// TestRolloutToManyHosts lets agents, each a process with a root and a name of its own, take releases in waves from a
+// TestRolloutToManyHosts lets agents, each a process with a separate root and name, deploy releases in waves from a
 // real server: one that fails on every host, which reaches no host beyond the first wave, and one that fails on every
-// twentieth host, which a limit of 10 % lets through. Nothing runs but the agents and the server. It is a state that
-// fails, since below a root of their own agents run no hooks. CORPUS_TEST_HOSTS is how many hosts there are.
+// twentieth host, which a limit of 10 % allows. Only the agents and the server run. A state fails, since agents below
+// another root run no hooks. CORPUS_TEST_HOSTS is the number of hosts.
 func TestRolloutToManyHosts(t *testing.T) {
 	m := newManyHosts(t)
 	m.everyone("the first deploy", exit.OK)
@@ -37,7 +37,7 @@ func TestRolloutToManyHosts(t *testing.T) {
 	m.failsOnAFew()
 }
 
-// manyHosts are hosts below one directory, and a bucket that they deploy from.
+// manyHosts has hosts below one directory, and a bucket from which they deploy.
 type manyHosts struct {
 	t     *testing.T
 	r     *reader
@@ -45,7 +45,7 @@ type manyHosts struct {
 	roots string // NAME below it is the root of a host
 
 	mu   sync.Mutex
-	went map[string]bool // hosts that went back from the version that was published last
+	went map[string]bool // hosts that rolled back from the version that was published last
 }
 
 func newManyHosts(t *testing.T) *manyHosts {
@@ -54,7 +54,7 @@ func newManyHosts(t *testing.T) *manyHosts {
 	if n, err := strconv.Atoi(os.Getenv("CORPUS_TEST_HOSTS")); err == nil {
 		many = n
 	}
-	url := minioserver.New(t).MinioURL("many") // whose credentials are in the environment from here on
+	url := minioserver.New(t).MinioURL("many") // which sets the credentials in the environment
 	m := &manyHosts{t: t, r: newReader(t), roots: inMemory(t)}
 	m.r.store = url
 	m.r.must("corpus keys new", "corpus store init")
@@ -68,7 +68,7 @@ func newManyHosts(t *testing.T) *manyHosts {
 	return m
 }
 
-// inMemory is a directory that no disk slows down, where there is one.
+// inMemory returns a directory in memory, if there is one.
 func inMemory(t *testing.T) string {
 	t.Helper()
 	if _, err := os.Stat("/dev/shm"); err != nil {
@@ -107,7 +107,7 @@ func (m *manyHosts) publish(version, state string) string {
 		".tar.zst --channel production")
 }
 
-// everyone lets every host run once, in order, some at the same time, and holds their exit codes to some.
+// everyone lets every host run once, in order, some concurrently, and checks their exit codes.
 func (m *manyHosts) everyone(what string, codes ...int) {
 	m.t.Helper()
 	started := time.Now()
@@ -145,7 +145,7 @@ func (m *manyHosts) deploy(name string) (code int, out string) {
 	return cmd.ProcessState.ExitCode(), string(said)
 }
 
-// have are the hosts that run a version.
+// have returns the hosts that run a version.
 func (m *manyHosts) have(version string) (names []string) {
 	for _, name := range m.names {
 		data, _ := os.ReadFile(filepath.Join(m.roots, name, "srv/service/current/version"))
@@ -156,10 +156,10 @@ func (m *manyHosts) have(version string) (names []string) {
 	return names
 }
 
-// tried is how many hosts took the version that was published last.
+// tried returns the number of hosts that took the version that was published last.
 func (m *manyHosts) tried(version string) int { return len(m.went) + len(m.have(version)) }
 
-// rolling is the part of `corpus rollout status --json` that matters here.
+// rolling has the fields of `corpus rollout status --json` that the test uses.
 type rolling struct {
 	State   string        `json:"state"`
 	Rollout rollout.Start `json:"rollout"`

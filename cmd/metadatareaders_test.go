@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// jsonReaders are the functions of the packages of signed metadata that may read JSON without trust.Decode or
-// trust.DecodeInto, each with what it reads.
+// jsonReaders returns the functions of the packages of signed metadata that may read JSON without trust.Decode or
+// trust.DecodeInto, each with the data that it reads.
 func jsonReaders() map[string]string {
 	return map[string]string{
 		"trust.Decode": "the reader itself", "trust.DecodeInto": "the reader itself",
@@ -27,9 +27,9 @@ func jsonReaders() map[string]string {
 	}
 }
 
-// TestSignedMetadataHasOneReader keeps every other way to read JSON out of the packages that read signed metadata: only
-// trust.Decode and trust.DecodeInto refuse what two readers may read differently, and survive what makes a reader
-// panic.
+// TestSignedMetadataHasOneReader checks that the packages that read signed metadata read JSON in no other way: only
+// trust.Decode and trust.DecodeInto refuse data that two parsers may read differently, and survive data that makes a
+// parser panic.
 func TestSignedMetadataHasOneReader(t *testing.T) {
 	used := map[string]bool{}
 	for _, dir := range metadataPackages(t) {
@@ -57,7 +57,7 @@ func TestSignedMetadataHasOneReader(t *testing.T) {
 	}
 }
 
-// metadataPackages are the directories of the packages that read or write signed metadata.
+// metadataPackages returns the directories of the packages that read or write signed metadata.
 func metadataPackages(t *testing.T) []string {
 	t.Helper()
 	dirs := []string{"../artifact/trust"}
@@ -73,7 +73,7 @@ func metadataPackages(t *testing.T) []string {
 	return dirs
 }
 
-// readsJSON are the functions of a file that call, or hand over, a reader of JSON, and where they do.
+// readsJSON returns the functions of a file that call, or pass on, a JSON decoder, with their positions.
 func readsJSON(t *testing.T, file string) map[string]string {
 	t.Helper()
 	source, err := os.ReadFile(file)

@@ -17,7 +17,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/tuf"
 )
 
-// before is the last commit whose programs know a project's metadata as one file alone.
+// before is the last commit whose programs read a project's metadata from one file only.
 const before = "5623b4b"
 
 // oldPrograms builds the programs of an earlier commit.
@@ -41,15 +41,15 @@ func oldPrograms(t *testing.T, commit string) string {
 	return bin
 }
 
-// TestOldProgramsUnderANewStore runs the programs of before beside the current ones.
+// TestOldProgramsUnderANewStore runs the older programs beside the current ones.
 func TestOldProgramsUnderANewStore(t *testing.T) {
 	old := oldPrograms(t, before)
 	t.Run("every command", func(t *testing.T) { oldBesideNew(t, old) })
 	t.Run("large project", func(t *testing.T) { oldUnderLarge(t, old) })
 }
 
-// oldBesideNew lets agents of before follow what this corpus publishes, promotes, withdraws and signs with new keys,
-// and a corpus of before publish beside it; then the store is upgraded.
+// oldBesideNew lets older agents follow releases that this corpus publishes, promotes, withdraws and signs with new
+// keys, and an older corpus publish in the same store; then the store is upgraded.
 func oldBesideNew(t *testing.T, programs string) {
 	s := newSite(t, bin(t))
 	old := s.with(programs)
@@ -79,7 +79,7 @@ func oldBesideNew(t *testing.T, programs string) {
 		testing.says("corpus-agent deploy", 0, "myapp "+version)
 	}
 
-	// A corpus of before publishes, and this one continues from that.
+	// An older corpus publishes, and this one continues from that.
 	old.publish("myapp", "3.0", "testing")
 	s.host("new", "myapp-testing-useast1-2").says("corpus-agent deploy --trust-root keys/root.json", 0, "myapp 3.0")
 	s.publish("myapp", "3.1", "testing")
@@ -97,14 +97,14 @@ func oldBesideNew(t *testing.T, programs string) {
 	s.publish("myapp", "4.1", "testing")
 	testing.says("corpus-agent deploy", 0, "myapp 4.1")
 	testing.says("corpus-agent verify", 0)
-	testing.says("corpus-agent rollback --to 3.1", 0, "myapp 3.1") // no channel names it: its head is silent of it
+	testing.says("corpus-agent rollback --to 3.1", 0, "myapp 3.1") // no channel names it, so it is not in the head
 	testing.says("corpus-agent verify", 0)
 	if list := old.says("corpus ls --json", 0); strings.Contains(list, `"3.0"`) || !strings.Contains(list, `"4.1"`) {
 		t.Errorf("a corpus of before sees more or less than what channels name: %s", list)
 	}
 }
 
-// oldUnderLarge has a project whose versions need more than the 8 MiB that readers take of one file.
+// oldUnderLarge publishes a project whose versions need more than the 8 MiB that readers accept in one file.
 func oldUnderLarge(t *testing.T, programs string) {
 	s := newSite(t, bin(t))
 	old := s.with(programs).host("root", "myapp-testing-useast1-1")
@@ -139,7 +139,7 @@ func oldUnderLarge(t *testing.T, programs string) {
 	old.says("corpus-agent deploy", 0, "myapp 1.3")
 }
 
-// checkSizes checks that the newest file of the form of before is as large as it may be, and none of the new form is.
+// checkSizes checks that the newest file in the older format has the maximum size, and that none in the new format has.
 func checkSizes(t *testing.T, dir string) {
 	t.Helper()
 	list, err := filepath.Glob(dir + "/*.myapp.json")

@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// TestGivenFilesAreOpenedInOnePlace keeps calls out of the sources that wait for the other end of a named pipe, which
-// may are in the place of any file that a person, a setting or a tree names: walk.OpenGiven and walk.OpenFile do not
-// wait. The files of a directory that has another test, ../agent, are excepted where they name paths of their own.
+// TestGivenFilesAreOpenedInOnePlace checks that the sources make no calls that block on a named pipe, which may be in
+// place of any file that a person, a setting or a tree names: walk.OpenGiven and walk.OpenFile do not block. The files
+// of a directory with a separate test, ../agent, are exempt if they use their own paths.
 func TestGivenFilesAreOpenedInOnePlace(t *testing.T) {
 	const own, kernel = "a file or directory that the program made", "/proc, /sys and cgroups"
 	allowed := map[string]string{

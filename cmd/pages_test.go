@@ -19,7 +19,7 @@ func page(t *testing.T, name string) string {
 	return string(text)
 }
 
-// pages are the Markdown files that people read, by their paths in the repository.
+// pages returns the Markdown files for people, by their paths in the repository.
 func pages(t *testing.T) (names []string) {
 	t.Helper()
 	for _, pattern := range []string{"*.md", "docs/*.md", "docs/decisions/*.md", ".github/*.md"} {
@@ -40,7 +40,7 @@ var (
 	notInSlug = regexp.MustCompile(`[^\pL\pN _-]`)
 )
 
-// anchors are the fragments by which links name the headings of a page.
+// anchors returns the fragments with which links name the headings of a page.
 func anchors(text string) (names []string) {
 	for _, h := range heading.FindAllStringSubmatch(text, -1) {
 		plain := pageLink.ReplaceAllString(strings.ReplaceAll(h[1], "[", ""), "")
@@ -70,7 +70,7 @@ func TestDocsLinksLeadToPagesAndHeadings(t *testing.T) {
 	}
 }
 
-// TestDocsIndexNamesEachPage checks that README.md or docs/README.md leads to each page of docs, README.md to
+// TestDocsIndexNamesEachPage checks that README.md or docs/README.md links to each page of docs, README.md to
 // docs/README.md, and the list of decisions to each decision.
 func TestDocsIndexNamesEachPage(t *testing.T) {
 	readme, decisions := page(t, "README.md"), page(t, "docs/decisions/README.md")
@@ -90,7 +90,7 @@ func TestDocsIndexNamesEachPage(t *testing.T) {
 	}
 }
 
-// TestDocsDecisionsHaveOneForm holds each decision to its four parts and 40 lines.
+// TestDocsDecisionsHaveOneForm checks that each decision has its four parts and at most 40 lines.
 func TestDocsDecisionsHaveOneForm(t *testing.T) {
 	want := []string{"context", "decision", "consequences", "what-would-make-us-change-it"}
 	for _, name := range pages(t) {
@@ -107,8 +107,8 @@ func TestDocsDecisionsHaveOneForm(t *testing.T) {
 	}
 }
 
-// TestDocsGlossaryHasEachWordOnce holds docs/glossary.md to one meaning for a word, and the words of a table to their
-// order.
+// TestDocsGlossaryHasEachWordOnce checks that docs/glossary.md has one meaning for a word, and that the words of a
+// table are in order.
 func TestDocsGlossaryHasEachWordOnce(t *testing.T) {
 	seen, before := map[string]bool{}, ""
 	for line := range strings.Lines(page(t, "docs/glossary.md")) {
@@ -135,7 +135,7 @@ func TestDocsGlossaryHasEachWordOnce(t *testing.T) {
 	}
 }
 
-// TestDocsChangelogHasOneForm holds CHANGELOG.md to headings that tools read, newest first.
+// TestDocsChangelogHasOneForm checks that the headings of CHANGELOG.md can be read by tools, newest first.
 func TestDocsChangelogHasOneForm(t *testing.T) {
 	version := regexp.MustCompile(`^## \d+\.\d+\.\d+(-[0-9a-z.]+)? - (\d{4}-\d{2}-\d{2})$`)
 	last, headings := "9999", 0

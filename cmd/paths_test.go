@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// TestPathsGoThroughTheWalker keeps calls out of the source that open, make, change or remove a path by its name: root
-// works in directories of other users, where a name may lead elsewhere from one moment to the next. Package walk, and
-// state/host by it, work with directory descriptors. An exception has its reason here: a line of code for what it is.
+// TestPathsGoThroughTheWalker checks that the source makes no calls that open, make, change or remove a path by its
+// name: root works in directories of other users, where a name may lead elsewhere at any moment. Package walk, and
+// state/host with it, use directory descriptors. Each exception is listed here with its reason.
 func TestPathsGoThroughTheWalker(t *testing.T) {
 	allowed := map[string]string{
 		"state/host/processes/sockets.go":   "/proc",

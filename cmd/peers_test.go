@@ -22,13 +22,13 @@ import (
 // peer is a program that is measured, with the tree that it applies below /srv/trees.
 type peer struct {
 	program  string
-	packages []string // what Debian calls it; none means that it is there or is not
-	dir      string   // below /srv/trees, where it runs
+	packages []string // Debian's packages; none if it must be installed already
+	dir      string   // directory below /srv/trees in which it runs
 	args     []string
-	nothing  func(out string, code int) bool // tells whether a run succeeded and had nothing to change
+	nothing  func(out string, code int) bool // reports whether a run succeeded and had nothing to change
 }
 
-// peers are the programs by side, ours first.
+// peers returns the programs to compare, ours first.
 func peers(users int) []peer {
 	summary := func(out string, code int) bool {
 		return code == 0 && strings.Contains(out, fmt.Sprintf("Succeeded: %d\n", benchtree.States(users)))
@@ -40,7 +40,7 @@ func peers(users int) []peer {
 			[]string{"apply", "--detailed-exitcodes", "--hiera_config", "/srv/trees/puppet/hiera.yaml", "--modulepath",
 				"/srv/trees/puppet/modules:/usr/share/puppet/modules", "site.pp"},
 			func(_ string, code int) bool { return code == 0 }},
-		// The package ansible has the collections, of which ansible-core has none; python3-apt is for its module apt.
+		// The package ansible has the collections, which ansible-core lacks; python3-apt is for its module apt.
 		{"ansible-playbook", []string{"ansible-core", "ansible", "python3-apt"}, "ansible",
 			[]string{"-i", "localhost,", "-c", "local", "site.yml"},
 			func(out string, code int) bool { return code == 0 && strings.Contains(out, "changed=0 ") }},
@@ -49,16 +49,16 @@ func peers(users int) []peer {
 	}
 }
 
-// row is what a program took with nothing to change, or why that is not known.
+// row has the resources that a program used with nothing to change, or the reason why they are not known.
 type row struct {
 	name      string
-	wall, cpu time.Duration // the middle of the runs; processes that it started included
+	wall, cpu time.Duration // median of the runs; child processes included
 	peak      int64         // KiB, of the largest process in any run
 	absent    string
 }
 
-// TestPeers measures this engine, puppet, ansible and Salt side by side, each on a host of its own that
-// it has made so before. CORPUS_PEERS_USERS is the number of users in the trees.
+// TestPeers measures this engine, puppet, ansible and Salt side by side, each on a separate host that it has converged
+// before. CORPUS_PEERS_USERS is the number of users in the trees.
 func TestPeers(t *testing.T) {
 	scratch := os.Getenv("CORPUS_PEERS_SCRATCH")
 	if scratch == "" {
@@ -76,7 +76,7 @@ func TestPeers(t *testing.T) {
 		}
 		users = n
 	}
-	mount(t, "proc", "/proc", "proc", "") // this process is the first of its own: the other /proc does not have it
+	mount(t, "proc", "/proc", "proc", "") // a new PID namespace needs a new /proc
 	agent := filepath.Join(bin(t), "corpus-agent")
 	mount(t, "tmpfs", scratch, "tmpfs", "mode=0755")
 	list := peers(users)
@@ -92,8 +92,8 @@ func TestPeers(t *testing.T) {
 	fmt.Print(table(benchtree.States(users), rows))
 }
 
-// installPeers makes the layer that every host lies on: the running system with the programs and the
-// trees added. It gives the reason for each program that does not exist.
+// installPeers makes the lower layer of every host: the running system with the programs and the trees. It returns the
+// reason for each program that does not exist.
 func installPeers(t *testing.T, scratch, agent string, users int, list []peer) map[string]string {
 	root := mountRoot(t, scratch, "installed", "/")
 	defer unmountRoot(t, root)
@@ -102,7 +102,7 @@ func installPeers(t *testing.T, scratch, agent string, users int, list []peer) m
 		"  base: [/srv/trees/salt/pillar]\n"
 	err := benchtree.Write(trees, users)
 	if err == nil {
-		// Not read into this process: a program that it starts counts this process's peak as its own.
+		// Not read into this process, since a program that it starts includes this process's peak memory in its own.
 		err = exec.Command("cp", agent, filepath.Join(root, "usr/local/bin/corpus-agent")).Run()
 	}
 	for path, f := range map[string]struct {
@@ -131,7 +131,7 @@ func installPeers(t *testing.T, scratch, agent string, users int, list []peer) m
 	return missing
 }
 
-// apt runs apt-get in a root. What it could not do it tells in the test's log, and returns in a word or two.
+// apt runs apt-get in a root. It logs an error, and returns it in a word or two.
 func apt(t *testing.T, root, verb string, packages ...string) string {
 	args := append([]string{"/usr/bin/apt-get", "-qy", "--no-install-recommends", verb}, packages...)
 	out, err := inRoot(root, "/", args...).CombinedOutput()
@@ -142,7 +142,7 @@ func apt(t *testing.T, root, verb string, packages ...string) string {
 	return "apt-get cannot " + verb + " it"
 }
 
-// comparePeer lets a program make a new host so, and measures three runs after that.
+// comparePeer lets a program converge a new host, and measures three runs after that.
 func comparePeer(t *testing.T, scratch string, p peer) row {
 	root := mountRoot(t, scratch, p.program, filepath.Join(scratch, "installed/upper")+":/")
 	defer unmountRoot(t, root)
@@ -159,7 +159,7 @@ func comparePeer(t *testing.T, scratch string, p peer) row {
 			t.Fatalf("%s: %v", p.program, err)
 		}
 		if run == 0 {
-			continue // it had everything to change
+			continue // the first run had everything to change
 		}
 		if !p.nothing(out.String(), cmd.ProcessState.ExitCode()) {
 			t.Errorf("%s had something to change or failed, with code %d:\n%s", p.program, cmd.ProcessState.ExitCode(),
@@ -176,7 +176,7 @@ func comparePeer(t *testing.T, scratch string, p peer) row {
 	return r
 }
 
-// table shows the rows side by side, with their ratios to the first.
+// table returns the rows side by side, with their ratios to the first.
 func table(states int, rows []row) string {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
@@ -198,7 +198,7 @@ func table(states int, rows []row) string {
 	return b.String()
 }
 
-// lastLines are the last lines of what a program said.
+// lastLines returns the last lines of a program's output.
 func lastLines(out string) string {
 	lines := strings.Split(strings.TrimSpace(out), "\n")
 	return strings.Join(lines[max(0, len(lines)-15):], "\n")

@@ -13,9 +13,8 @@ import (
 	"testing"
 )
 
-// apart runs this test again as the first process of new namespaces for mounts and processes. All that
-// it mounts and writes goes when it ends, however it ends: what it writes is in memory, and nothing has
-// to be removed from a tree that something may be mounted in.
+// apart runs this test again as the first process of new namespaces for mounts and processes. All its mounts and files
+// disappear when it ends, for whatever reason: its files are in memory, and no tree with mounts has to be removed.
 func apart(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("a root to throw away takes root")
@@ -28,8 +27,8 @@ func apart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer os.Remove(scratch) // only ever an empty directory here
-	runtime.LockOSThread()   // the signal comes when the thread ends
+	defer os.Remove(scratch) // this is only ever an empty directory
+	runtime.LockOSThread()   // the signal is sent when the thread ends
 	defer runtime.UnlockOSThread()
 	cmd := exec.Command(self, "-test.run=^TestPeers$", "-test.v", "-test.timeout=0")
 	cmd.Env = append(os.Environ(), "CORPUS_PEERS_SCRATCH="+scratch)
@@ -48,10 +47,10 @@ func mount(t *testing.T, source, target, kind, options string) {
 	}
 }
 
-// fresh are the directories of a root that are its own from the start.
+// fresh returns the directories of a root that are new for each root.
 func fresh() []string { return []string{"dev", "tmp", "run"} }
 
-// mountRoot makes a system that shows the lower layers and keeps what is written to it in memory.
+// mountRoot makes a system from the lower layers that keeps its changes in memory.
 func mountRoot(t *testing.T, scratch, name, lower string) string {
 	t.Helper()
 	dir := filepath.Join(scratch, name)
@@ -83,7 +82,7 @@ func mountRoot(t *testing.T, scratch, name, lower string) string {
 	return root
 }
 
-// unmountRoot takes a system away again, so that its layer can be below others.
+// unmountRoot unmounts a system, so that its layer can be below others.
 func unmountRoot(t *testing.T, root string) {
 	for _, sub := range append(fresh(), "proc", "") {
 		if err := syscall.Unmount(filepath.Join(root, sub), 0); err != nil {
@@ -92,8 +91,8 @@ func unmountRoot(t *testing.T, root string) {
 	}
 }
 
-// inRoot is a command in a root, with the environment that a timer gives it: above all without SHELL,
-// which would choose the shell of guards.
+// inRoot returns a command in a root, with the environment of a timer: in particular without SHELL, which would set the
+// shell of guards.
 func inRoot(root, dir string, args ...string) *exec.Cmd {
 	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Dir, cmd.SysProcAttr = dir, &syscall.SysProcAttr{Chroot: root}
@@ -103,7 +102,7 @@ func inRoot(root, dir string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// lookIn is the path of a program in a root, or "".
+// lookIn returns the path of a program in a root, or "".
 func lookIn(root, name string) string {
 	for dir := range strings.SplitSeq("/usr/local/bin:/usr/bin:/bin:"+os.Getenv("PATH"), ":") {
 		file := filepath.Join(dir, name)

@@ -15,7 +15,7 @@ var updatePicture = flag.Bool("update-picture", false, "write docs/picture.svg f
 
 const pictureFile = "../docs/picture.svg"
 
-// passing are parts of the demo's output that differ from run to run.
+// passing has patterns of the parts of the demo's output that differ from run to run.
 var passing = []struct {
 	pattern *regexp.Regexp
 	instead string
@@ -26,8 +26,8 @@ var passing = []struct {
 	{regexp.MustCompile(`\b\d+ B\b`), "500 B"},
 }
 
-// pictureLines are the lines of the demo that the picture shows: a version is deployed, a broken one is rolled back,
-// and the next run does not try it again.
+// pictureLines returns the lines of the demo in the picture: a version is deployed, a broken one is rolled back, and
+// the next run does not try it again.
 func pictureLines(t *testing.T, out string) (lines []string) {
 	t.Helper()
 	_, acts, found := strings.Cut(out, "$ corpus publish myapp 1.1")
@@ -52,7 +52,7 @@ func pictureLines(t *testing.T, out string) (lines []string) {
 	return lines
 }
 
-// drawn is a picture of a terminal with these lines. It has the colours of the reader's light or dark theme.
+// drawn returns a picture of a terminal with these lines. It has the colours of the reader's light or dark theme.
 func drawn(lines []string) string {
 	const columns, height, margin = 112, 19, 16
 	var b strings.Builder
@@ -84,8 +84,7 @@ func drawn(lines []string) string {
 	return b.String() + "</svg>\n"
 }
 
-// TestPictureShowsARealRun runs the demo and compares what it prints with docs/picture.svg, except durations and
-// digests.
+// TestPictureShowsARealRun runs the demo and compares its output with docs/picture.svg, except durations and digests.
 func TestPictureShowsARealRun(t *testing.T) {
 	t.Parallel()
 	want := drawn(pictureLines(t, demo(t, bin(t), filepath.Join(t.TempDir(), "demo"))))

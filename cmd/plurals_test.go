@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestCountsAgreeWithTheirNouns keeps "1 files" out of messages: a number of things that may be one is written by
-// diag.Count. Limits ("more than %d files") are never one.
+// TestCountsAgreeWithTheirNouns checks that messages do not contain "1 files": a number that may be one is formatted
+// with diag.Count. Limits ("more than %d files") are never one.
 func TestCountsAgreeWithTheirNouns(t *testing.T) {
 	counted := regexp.MustCompile(
 		`(\S*) ?%d ((more|other|unfinished) )?(artifacts|backups|changes|entries|files|hosts|names|` +

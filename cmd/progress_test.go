@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// terminal is a pseudo-terminal: what a program has, and the screen that shows it.
+// terminal opens a pseudo-terminal: the end of the program, and the screen.
 func terminal(t *testing.T) (program, screen *os.File) {
 	t.Helper()
 	screen, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
@@ -36,8 +36,8 @@ func terminal(t *testing.T) (program, screen *os.File) {
 	return program, screen
 }
 
-// TestProgressOnATerminal fetches slowly and looks at the screen: bytes, rate and time left. On a pipe
-// there is no progress line.
+// TestProgressOnATerminal fetches slowly and checks the screen: bytes, rate and time left. On a pipe there is no
+// progress line.
 func TestProgressOnATerminal(t *testing.T) {
 	r := newReader(t)
 	r.prepare()
@@ -55,8 +55,8 @@ func TestProgressOnATerminal(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	_ = program.Close()            // the program has it now
-	shown, _ := io.ReadAll(screen) // ends with an error when nobody is at the other end
+	_ = program.Close()            // the program has inherited it
+	shown, _ := io.ReadAll(screen) // ends with an error when the other end is closed
 	if err := cmd.Wait(); err != nil {
 		t.Fatalf("%v\n%s", err, shown)
 	}

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// developer is somebody with a working tree, and a host below a root of its own to push to.
+// developer is a user with a working tree, and a host below a separate root to push to.
 type developer struct {
 	t    *testing.T
 	tree string
@@ -76,7 +76,7 @@ func (d *developer) push(more ...string) (string, error) {
 	return d.run("git", append([]string{"push", d.repository("project"), "HEAD:main"}, more...)...)
 }
 
-// head is the commit that the host's branch names.
+// head returns the commit of the host's branch.
 func (d *developer) head() string {
 	out, err := d.run("git", "--git-dir="+d.repository("project"), "rev-parse", "main")
 	if err != nil {
@@ -113,7 +113,7 @@ func TestPushDeploys(t *testing.T) {
 		t.Errorf("the branch names %s, want %s as before", got, good)
 	}
 	d.host("srv/out", "one")
-	// Another history altogether: it takes force, and is deployed.
+	// A different history requires force, and is deployed.
 	d.ok("git", "checkout", "-q", "--orphan", "other")
 	d.commit(".salt/00.sls", writes)
 	d.commit(".salt/PILLAR.sample", "data: {text: two}\n")
@@ -138,7 +138,7 @@ func TestPushDeploys(t *testing.T) {
 	d.host("srv/out", "one")
 }
 
-// TestPushedPillarsArePrivate looks at the modes of what is pushed, and of a host whose agent left them open.
+// TestPushedPillarsArePrivate checks the modes of pushed files, and of a host whose agent left them open.
 func TestPushedPillarsArePrivate(t *testing.T) {
 	d := newDeveloper(t, "--env", "dev")
 	d.commit("pillar/s.sls", "k: secret\n")
@@ -161,7 +161,7 @@ func TestPushedPillarsArePrivate(t *testing.T) {
 	}
 	closed("after the push")
 	if os.Geteuid() != 0 {
-		return // others cannot take a tree back
+		return // only root can change the owner back
 	}
 	for _, name := range private {
 		if err := os.Chmod(filepath.Join(shop, name), 0o755); err != nil {
@@ -268,7 +268,7 @@ func TestUnknownProjects(t *testing.T) {
 
 func TestPushOverSSH(t *testing.T) {
 	d := newDeveloper(t)
-	// Stands for ssh: runs the command here, with the host's paths below the root.
+	// A stand-in for ssh that runs the command here, with the host's paths below the root.
 	ssh := filepath.Join(t.TempDir(), "ssh")
 	shim := "#!/bin/sh\n[ \"$1\" = root@dev1 ] || exit 9\nexec sh -c \"$(printf %s \"$2\" | sed 's#/srv/projects#" +
 		d.root + "/srv/projects#')\"\n"
@@ -301,7 +301,7 @@ func TestRunContinuesWhenItsClientEnds(t *testing.T) {
 	if err := os.Remove(filepath.Join(d.root, "srv/out")); err != nil {
 		t.Fatal(err)
 	}
-	// Nobody reads what it says from the first line on.
+	// The reader closes the output after the first line.
 	d.ok("sh", "-c", "corpus-agent -v project install shop 2>&1 | true")
 	d.host("srv/out", "one")
 	if out := d.ok("corpus-agent", "status"); !strings.Contains(out, "shop: shop "+d.head()[:12]+" (unsigned) since") {
@@ -309,8 +309,8 @@ func TestRunContinuesWhenItsClientEnds(t *testing.T) {
 	}
 }
 
-// TestPushIntoARepositoryOfAUser: git runs as root what a repository names, so one of which a user controls a part is
-// refused before git runs there, and the user's program with it.
+// TestPushIntoARepositoryOfAUser checks that a repository of which a user controls a part is refused before git runs
+// there: git would run the user's programs as root.
 func TestPushIntoARepositoryOfAUser(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("files of several users take root")
@@ -349,7 +349,7 @@ func TestPushIntoARepositoryOfAUser(t *testing.T) {
 	}
 }
 
-// TestPushOfATreeWithoutStates pushes a tree that says nothing of states: it is put in place, and the push says so.
+// TestPushOfATreeWithoutStates pushes a tree without states: it is deployed, and the push says so.
 func TestPushOfATreeWithoutStates(t *testing.T) {
 	d := newDeveloper(t, "--env", "dev")
 	d.commit("index.html", "hello\n")
@@ -361,7 +361,7 @@ func TestPushOfATreeWithoutStates(t *testing.T) {
 	d.host("srv/projects/shop/current/index.html", "hello")
 }
 
-// TestStatusShowsAFailedPush fails the first push to a project of a dev host, and one after a good one.
+// TestStatusShowsAFailedPush lets the first push to a project of a dev host fail, and one after a successful one.
 func TestStatusShowsAFailedPush(t *testing.T) {
 	d := newDeveloper(t, "--env", "dev")
 	d.commit(".salt/00.sls", "out:\n  test.fail_without_changes: []\n")

@@ -9,11 +9,11 @@ import (
 	"testing"
 )
 
-// typedBlock is a block of docs/quickstart.md that a reader types; its second word says what it takes.
+// typedBlock matches a block of docs/quickstart.md that a reader types; its second word names its requirements.
 var typedBlock = regexp.MustCompile("(?sm)^```sh ?(\\w*)\n(.*?)^```")
 
-// standIns are the programs by which a reader reaches hosts. Each host is a directory, and what it starts with
-// systemctl is the agent.
+// standIns are programs in place of those with which a reader reaches hosts. Each host is a directory, and systemctl
+// starts the agent.
 var standIns = map[string]string{
 	"scp": `#!/bin/sh
 for last; do :; done
@@ -36,8 +36,8 @@ corpus-agent deploy
 `,
 }
 
-// TestQuickStartAsTyped types docs/quickstart.md into a shell. A directory stands for the bucket and one for each host,
-// which has no apt and no systemd: programs in their place do what the text needs of them.
+// TestQuickStartAsTyped types docs/quickstart.md into a shell. Directories replace the bucket and each host, which has
+// no apt and no systemd: stand-ins do what the text needs of them.
 func TestQuickStartAsTyped(t *testing.T) {
 	t.Parallel()
 	dir, lines := t.TempDir(), 0

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestRaceRunsWhatStartsGoroutines holds the list of `make race` to the code: each package that starts goroutines is in
-// it, or here with a reason.
+// TestRaceRunsWhatStartsGoroutines compares the list of `make race` with the code: each package that starts goroutines
+// is in it, or here with a reason.
 func TestRaceRunsWhatStartsGoroutines(t *testing.T) {
 	elsewhere := map[string]string{
 		"agent":                    "its one goroutine asks systemd, which none of its tests has; the tests take minutes",
@@ -42,7 +42,7 @@ func TestRaceRunsWhatStartsGoroutines(t *testing.T) {
 
 var startsGoroutine = regexp.MustCompile(`(?m)^\s*go (func\b|[a-zA-Z.]+\()|errgroup\.|\.Go\(func`)
 
-// packagesStartingGoroutines are the directories of this repository with a goroutine outside of tests, sorted.
+// packagesStartingGoroutines returns the directories of this repository with a goroutine outside of tests, sorted.
 func packagesStartingGoroutines(t *testing.T) (dirs []string) {
 	t.Helper()
 	for _, top := range []string{"agent", "artifact", "cmd", "grains", "packaging", "state"} {

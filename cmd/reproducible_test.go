@@ -14,14 +14,14 @@ import (
 	"time"
 )
 
-// siteOutputs are all forms of the site of docs/packaging.md, and what goes beside them.
+// siteOutputs returns all forms of the site of docs/packaging.md, and the files beside them.
 func siteOutputs() []string {
 	return []string{"site-1.0.tar.zst", "site-1.0.deb", "site-1.0.rpm", "site-1.0.oci.tar", "site-1.0.spdx.json",
 		"site-1.0.provenance.json"}
 }
 
-// somebody who builds: as a user, from a tree whose files are as old as that user's copy is, under his
-// umask, in his time zone and his language.
+// somebody is a user who builds: with a certain user ID, from a tree with files of a certain age, with a umask, a time
+// zone and a language.
 type somebody struct {
 	uid   uint32
 	umask int
@@ -29,7 +29,7 @@ type somebody struct {
 	env   []string
 }
 
-// build builds all forms of the site below a directory of his own.
+// build builds all forms of the site below a new directory.
 func (s somebody) build(t *testing.T, dir string) {
 	t.Helper()
 	tree := filepath.Join(dir, "site")
@@ -73,7 +73,7 @@ func digestOf(t *testing.T, file string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// open lets everybody into a directory and those above it that are this test's.
+// open gives all users access to a directory and to those above it that belong to this test.
 func open(t *testing.T, dir string) string {
 	t.Helper()
 	for d := dir; d != os.TempDir() && d != "/"; d = filepath.Dir(d) {
@@ -84,8 +84,8 @@ func open(t *testing.T, dir string) string {
 	return dir
 }
 
-// TestTwoBuildsAreTheSameToDiffoscope builds all forms in two directories, at two times, by two users,
-// and has diffoscope compare them; rpm then installs what was built.
+// TestTwoBuildsAreTheSameToDiffoscope builds all forms in two directories, at two times, by two users, and compares
+// them with diffoscope; rpm then installs the package.
 func TestTwoBuildsAreTheSameToDiffoscope(t *testing.T) {
 	clean := cleaner(t)
 	root := clean("diffoscope-minimal", "rpm", "xz-utils", "zstd")

@@ -18,10 +18,10 @@ import (
 	"github.com/corpus-agent/corpus-agent/packaging/hosttest/fault"
 )
 
-// programsDir is the directory of programs, once they are built.
+// programsDir is the directory of the built programs.
 var programsDir string
 
-// programs builds both programs, once for all tests, and gives the directory they are in.
+// programs builds both programs, once for all tests, and returns their directory.
 var programs = sync.OnceValues(func() (string, error) {
 	dir, err := os.MkdirTemp("", "corpus-programs-")
 	if err != nil {
@@ -44,7 +44,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// bin is the directory of the built programs.
+// bin returns the directory of the built programs.
 func bin(t testing.TB) string {
 	t.Helper()
 	dir, err := programs()
@@ -54,18 +54,18 @@ func bin(t testing.TB) string {
 	return dir
 }
 
-// TestScripts runs what people type: each file in testdata/script is a session on a workstation and
-// a host, whose trees stand at its end. A script's host is below $WORK/root and is named
-// myapp-testing-useast1-1; its store, keys and root of trust are in the environment.
+// TestScripts runs sessions of users: each file in testdata/script is a session on a workstation and a host, whose
+// trees are at its end. A script's host is below $WORK/root and is named myapp-testing-useast1-1; its store, keys and
+// root of trust are in the environment.
 //
-// Besides testscript's own commands there are
+// In addition to testscript's own commands there are
 //
 //	exits CODE PROGRAM...   run a program and expect its exit code
 //	release PROJECT TREE VERSION CHANNEL   build and publish
-//	alone CODE PROGRAM...   exits, for a program without a root, which gets a lock of its own
-//	denied ERRNO CODE PROGRAM...   exits, in a system whose openat2(2) answers ENOSYS or EPERM
+//	alone CODE PROGRAM...   exits, for a program without a root, which gets a separate lock
+//	denied ERRNO CODE PROGRAM...   exits, in a system whose openat2(2) fails with ENOSYS or EPERM
 //
-// and the condition [root], that the test runs as root.
+// and the condition [root], which means that the test runs as root.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "../testdata/script", RequireExplicitExec: true, RequireUniqueNames: true,
@@ -100,8 +100,8 @@ func hostAndStore(bin string, env *testscript.Env) error {
 	return os.WriteFile(filepath.Join(etc, "hostname"), []byte("myapp-testing-useast1-1\n"), 0o644)
 }
 
-// alone keeps a program that works on the machine itself from the lock of the machine, which another run may hold: it
-// has a /var/lib/corpus of its own where the tests may mount one.
+// alone prevents that a program that works on the machine itself uses the lock of the machine, which another run may
+// hold: it has a separate /var/lib/corpus if the tests may mount one.
 func alone(ts *testscript.TestScript, neg bool, args []string) {
 	const mounted = `mkdir -p /var/lib/corpus && mount -t tmpfs -o mode=700 own /var/lib/corpus && exec "$@"`
 	if len(args) > 1 && os.Geteuid() == 0 && exec.Command("unshare", "--mount", "true").Run() == nil {

@@ -10,8 +10,7 @@ import (
 	"testing"
 )
 
-// makeWheels makes wheels of Python packages that Debian has, with what they need, for a place without
-// an index.
+// makeWheels makes wheels of Python packages of Debian, with their dependencies, for use without a package index.
 const makeWheels = `
 import importlib.metadata as m, pathlib, sys, zipfile
 out = pathlib.Path(sys.argv[1]); out.mkdir(parents=True, exist_ok=True)
@@ -42,9 +41,9 @@ for name in sys.argv[2:]:
             z.writestr(f, files[f])
 `
 
-// TestPythonServiceFromAllForms runs the Flask application of docs/examples.md: built in a clean
-// Debian, promoted from test to production with proof, and then really started from the deployed
-// artifact, from the .deb and from the image, in roots that have Python and nothing of Flask.
+// TestPythonServiceFromAllForms runs the Flask application of docs/examples.md: built in a clean Debian, promoted from
+// test to production with proof, and then started from the deployed artifact, from the .deb and from the image, in
+// roots that have Python without Flask.
 func TestPythonServiceFromAllForms(t *testing.T) {
 	clean := cleaner(t)
 	r := newReader(t)
@@ -114,7 +113,7 @@ func TestPythonServiceFromAllForms(t *testing.T) {
 	})
 }
 
-// wheels puts wheels of what the application needs beside it.
+// wheels puts wheels of the application's dependencies beside it.
 func (r *reader) wheels(clean func(...string) cleanRoot) {
 	r.t.Helper()
 	root := clean("python3-flask", "python3-waitress")
@@ -145,7 +144,7 @@ func notesWork(t *testing.T, url string) {
 	}
 }
 
-// copyRoot is another root with the same in it.
+// copyRoot returns a copy of a root.
 func copyRoot(t *testing.T, of cleanRoot) cleanRoot {
 	t.Helper()
 	root := cleanRoot{of.Base, t}
@@ -158,8 +157,8 @@ func copyRoot(t *testing.T, of cleanRoot) cleanRoot {
 	return root
 }
 
-// TestFailingTemplateCheckCausesRollback has a host in a clean root, where commands are run, deploy a
-// release whose rendered configuration its check refuses.
+// TestFailingTemplateCheckCausesRollback lets a host in a clean root, where commands are run, deploy a release whose
+// rendered configuration fails its check.
 func TestFailingTemplateCheckCausesRollback(t *testing.T) {
 	clean := cleaner(t)
 	root := clean()

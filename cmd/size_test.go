@@ -9,12 +9,11 @@ import (
 	"testing"
 )
 
-// mostBytes is how large the program of hosts may be: 27 MiB, 1 MiB for what a fleet needs, and half of one for modules
-// in Python. docs/dependencies.md says what each megabyte is for.
+// mostBytes is the maximum size of the program of hosts: 27 MiB, 1 MiB for fleets, and half a MiB for modules in
+// Python. docs/dependencies.md lists the use of each megabyte.
 const mostBytes = 57 << 19
 
-// unlinked are functions of libraries that are large and of no use on a host. Something that uses one makes the linker
-// keep it.
+// unlinked returns large functions of libraries that a host does not need. If the code uses one, the linker keeps it.
 func unlinked() map[string]string {
 	return map[string]string{
 		"github.com/aws/aws-sdk-go-v2/config.":        "use grains/ec2/account: people sign in with the rest",
@@ -31,8 +30,8 @@ func unlinked() map[string]string {
 	}
 }
 
-// TestSize builds the program of hosts as `go install` does and releases do, stripped, for the machine that releases
-// are measured on.
+// TestSize builds the program of hosts like `go install` and releases, stripped, for the machine on which releases are
+// measured.
 func TestSize(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "corpus-agent")
@@ -50,15 +49,15 @@ func TestSize(t *testing.T) {
 		t.Errorf("corpus-agent has %d bytes, and may have %d: `go tool nm -size -sort size` of an unstripped build says "+
 			"what is large", len(program), mostBytes)
 	}
-	for name, reason := range unlinked() { // names of functions outlive stripping
+	for name, reason := range unlinked() { // names of functions remain after stripping
 		if bytes.Contains(program, []byte(name)) {
 			t.Errorf("corpus-agent links %s: %s", name, reason)
 		}
 	}
 }
 
-// TestBuildsAreReproducible keeps flags that change the program out of the ways to build it: `go install` gives what is
-// released.
+// TestBuildsAreReproducible checks that no way to build the program uses flags that change it: `go install` gives the
+// released program.
 func TestBuildsAreReproducible(t *testing.T) {
 	for _, file := range []string{"../Makefile", "../goreleaser.yaml"} {
 		text, err := os.ReadFile(file)

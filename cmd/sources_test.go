@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// single is a state that takes a source of a server, to be run by the built agent below a root of its own.
+// single returns a command with the built agent that runs a state with a source from a server below a separate root.
 func single(t *testing.T, function, source string) (cmd *exec.Cmd, said *bytes.Buffer) {
 	t.Helper()
 	root := t.TempDir()
@@ -31,7 +31,8 @@ func single(t *testing.T, function, source string) (cmd *exec.Cmd, said *bytes.B
 	return cmd, said
 }
 
-// TestSourcesAreRetriedAsLongAsTheStoreIs: a server that is out of order is asked for fetch.retry, and no longer.
+// TestSourcesAreRetriedAsLongAsTheStoreIs checks that requests to a failing server are repeated for fetch.retry, and no
+// longer.
 func TestSourcesAreRetriedAsLongAsTheStoreIs(t *testing.T) {
 	for _, function := range []string{"file.managed", "archive.extracted"} {
 		var asked atomic.Int32
@@ -50,8 +51,7 @@ func TestSourcesAreRetriedAsLongAsTheStoreIs(t *testing.T) {
 	}
 }
 
-// TestAnArchiveThatStallsEndsWithTheRun: a server sends the half of an archive and no more, and the run is ended
-// meanwhile.
+// TestAnArchiveThatStallsEndsWithTheRun sends half of an archive, and ends the run in the meantime.
 func TestAnArchiveThatStallsEndsWithTheRun(t *testing.T) {
 	stalled, over := make(chan bool, 1), make(chan bool)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

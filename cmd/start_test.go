@@ -9,16 +9,17 @@ import (
 	"testing"
 )
 
-// mostObjects is how many objects the packages of a program may make before main begins, as Go's runtime counts them:
-// all packages, and those of this repository. A count is the same on every machine, and start-up time follows it. Most
-// of what libraries make are the endpoints of AWS and regular expressions; docs/dependencies.md has a table.
+// mostObjects returns the maximum number of objects that the packages of a program may allocate before main, as counted
+// by Go's runtime: all packages, and those of this repository. The number is the same on every machine, and the
+// start-up time depends on it. Most objects of libraries are the endpoints of AWS and regular expressions;
+// docs/dependencies.md has a table.
 func mostObjects() map[string]struct{ all, own int } {
 	return map[string]struct{ all, own int }{"corpus-agent": {all: 6200, own: 200}, "corpus": {all: 29000, own: 250}}
 }
 
 var initialised = regexp.MustCompile(`(?m)^init (\S+) @.* (\d+) allocs$`)
 
-// TestStart keeps work out of what runs before main.
+// TestStart limits the work before main.
 func TestStart(t *testing.T) {
 	for program, most := range mostObjects() {
 		total, own := 0, 0
@@ -39,7 +40,7 @@ func TestStart(t *testing.T) {
 	}
 }
 
-// objectsBeforeMain returns how many objects each package of a program makes before main begins.
+// objectsBeforeMain returns the number of objects that each package of a program allocates before main.
 func objectsBeforeMain(t *testing.T, program string) map[string]int {
 	t.Helper()
 	cmd := exec.Command(filepath.Join(bin(t), program), "version")

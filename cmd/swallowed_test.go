@@ -12,9 +12,9 @@ import (
 	"testing"
 )
 
-// TestNoErrorOfLookingIsSwallowed keeps code out of the source that takes what cannot be read for what is absent: a
-// look at a path whose error is dropped, or only compared with nil. Only "does not exist" means absent; package walk
-// has Found, Exists and Glob for that. filepath.Glob is banned as a whole, since it returns no errors of reading.
+// TestNoErrorOfLookingIsSwallowed checks that no code treats an unreadable file as absent: a lookup of a path whose
+// error is dropped, or only compared with nil. Only "does not exist" means absent; package walk has Found, Exists and
+// Glob for that. filepath.Glob is forbidden, since it returns no errors of reading.
 func TestNoErrorOfLookingIsSwallowed(t *testing.T) {
 	allowed := map[string]string{}
 	for why, places := range reasons() {
@@ -51,7 +51,7 @@ func TestNoErrorOfLookingIsSwallowed(t *testing.T) {
 	}
 }
 
-// reasons lists the places that may reduce the error of a look to yes or no, as file:function, by why they may.
+// reasons lists the places that may reduce the error of a lookup to yes or no, as file:function, by reason.
 func reasons() map[string][]string {
 	return map[string][]string{
 		"what is not as it has to be is written again, and the write reports what is wrong": {
@@ -120,7 +120,7 @@ func reasons() map[string][]string {
 	}
 }
 
-// TestSwallowedErrorsAreFound shows TestNoErrorOfLookingIsSwallowed what it has to find, and what not.
+// TestSwallowedErrorsAreFound checks which code TestNoErrorOfLookingIsSwallowed finds, and which it does not.
 func TestSwallowedErrorsAreFound(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "x.go")
 	source := `package x
@@ -154,13 +154,13 @@ func stored()   { var s struct{ err error }; _, s.err = os.Stat("f"); use(s) }
 	}
 }
 
-// look is a call that looks at a path and whose error is swallowed.
+// look is a call that looks up a path and whose error is swallowed.
 type look struct {
 	function, call string
 	line           int
 }
 
-// swallowed lists the looks of a source file whose errors are swallowed.
+// swallowed lists the lookups of a source file whose errors are swallowed.
 func swallowed(file string) ([]look, error) {
 	set := token.NewFileSet()
 	parsed, err := parser.ParseFile(set, file, nil, 0)
@@ -185,7 +185,7 @@ func swallowed(file string) ([]look, error) {
 	return all, nil
 }
 
-// looksAt is the name of the function if an expression calls one that looks at a path, and else "".
+// looksAt returns the name of the function if an expression calls one that looks up a path, and otherwise "".
 func looksAt(e ast.Expr) string {
 	call, ok := e.(*ast.CallExpr)
 	if !ok {
@@ -212,7 +212,7 @@ func looksAt(e ast.Expr) string {
 	return ""
 }
 
-// drops reports whether a function does nothing with the error of a look but compare it with nil.
+// drops reports whether a function only compares the error of a lookup with nil.
 func drops(f *ast.FuncDecl, assign *ast.AssignStmt, call string) bool {
 	err, ok := assign.Lhs[len(assign.Lhs)-1].(*ast.Ident)
 	switch {
@@ -249,7 +249,8 @@ func drops(f *ast.FuncDecl, assign *ast.AssignStmt, call string) bool {
 	return compared && !asked
 }
 
-// reassigned is where a variable gets its next value after an assignment, or the end of the function.
+// reassigned returns the position at which a variable gets its next value after an assignment, or the end of the
+// function.
 func reassigned(f *ast.FuncDecl, after *ast.AssignStmt, name *ast.Ident) token.Pos {
 	end := f.End()
 	ast.Inspect(f, func(n ast.Node) bool {
@@ -265,7 +266,7 @@ func reassigned(f *ast.FuncDecl, after *ast.AssignStmt, name *ast.Ident) token.P
 	return end
 }
 
-// testSupport reports whether a file is compiled into tests alone.
+// testSupport reports whether a file is only compiled into tests.
 func testSupport(path string) bool {
 	return slices.ContainsFunc([]string{"/hosttest/", "/storetest/", "/statetest/", "/artifacttest/", "/elbtest/"},
 		func(dir string) bool { return strings.Contains(path, dir) })

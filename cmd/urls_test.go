@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestURLsAreRedactedInOnePlace keeps the removal of credentials from URLs out of all packages but state/redact: what
-// net/url offers shows a password that was not escaped, and the tokens of a query, and so did each removal by hand.
+// TestURLsAreRedactedInOnePlace checks that only state/redact removes credentials from URLs: the functions of net/url
+// show a password that was not escaped, and the tokens of a query, and so did each other implementation.
 func TestURLsAreRedactedInOnePlace(t *testing.T) {
 	byHand := regexp.MustCompile(`\.Redacted\(\)|\.User = (nil|url)|url\.(User|UserPassword)\(|` +
 		`://[^"` + "`" + `]*\[\^[^"` + "`" + `]*@|"xxxxx`)

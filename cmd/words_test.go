@@ -23,7 +23,8 @@ var riddlesAllowed = map[string]string{
 	"state/host/shell.go nobody": "the user nobody",
 }
 
-// TestTextsNameWhoActs keeps the words of riddles out of comments and string literals of code other than tests.
+// TestTextsNameWhoActs checks that comments and string literals of code other than tests do not contain the words of
+// riddles.
 func TestTextsNameWhoActs(t *testing.T) {
 	used := map[string]bool{}
 	for _, name := range goFiles(t) {
