@@ -1,7 +1,7 @@
 // Package balance deregisters a host from its load balancers before a deploy, and registers it again once it is
 // healthy.
 //
-// The ledger has what the host leaves before it leaves it, so a run that ends in between leaves the rest to the next.
+// The ledger records each load balancer before the host leaves it, so the run after an interrupted one enters it again.
 package balance
 
 import (
@@ -133,7 +133,7 @@ func (r *Run) leaveThose(ctx context.Context, all elb.Balancers) error {
 	return err
 }
 
-// stayIn registers the host again with what it was about to leave.
+// stayIn registers the host again with the load balancers that it was about to leave.
 func (r *Run) stayIn(ctx context.Context, client *elb.Client, left elb.Balancers, before *ledger.Away) error {
 	err := within(ctx, balancerTime, func(ctx context.Context) error { return client.Register(ctx, left, 0) })
 	if err != nil {

@@ -39,7 +39,7 @@ func sorted(list diag.List) diag.List {
 	return list
 }
 
-// check collects what is wrong with values.
+// check collects the errors of values.
 type check struct {
 	root               string
 	engine             string
@@ -119,7 +119,7 @@ func (c *check) metrics(v value) {
 	}
 }
 
-// command checks what the engine starts. The engine native starts nothing.
+// command checks the command of the engine. The engine native starts none.
 func (c *check) command(s Sources) {
 	if c.engine == "native" {
 		return

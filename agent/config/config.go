@@ -11,7 +11,7 @@ import (
 	sls "github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// Config is what was said, with defaults for the rest.
+// Config is the configuration, with defaults for settings that no source has.
 type Config struct {
 	File File // that the settings were read from
 

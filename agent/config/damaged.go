@@ -81,7 +81,7 @@ func source(s Sources) (f File, data []byte, problems diag.List) {
 	return f, data, verify(data, s.File)
 }
 
-// readRegular reads a file, and does not wait for what is in its place, such as a pipe.
+// readRegular reads a regular file. It does not block on another kind of file, such as a pipe.
 func readRegular(path string) ([]byte, error) {
 	data, err := walk.ReadGiven(path)
 	if errors.Is(err, walk.ErrNoFile) {

@@ -17,7 +17,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// Kind is what a key's value must be.
+// Kind is the kind of a key's value.
 type Kind string
 
 // The kinds of values.
@@ -160,7 +160,7 @@ func section(name string) bool {
 	return slices.ContainsFunc(Keys(), func(k Key) bool { return strings.HasPrefix(k.Name, name+".") })
 }
 
-// check says what is wrong with a text as a value of the key, or "".
+// check returns the reason why a text is not a value of the key, or "".
 func (k Key) check(text string) string {
 	var err error
 	switch k.Kind {
@@ -182,7 +182,7 @@ func (k Key) check(text string) string {
 	return k.checkChoice(text)
 }
 
-// checkName says what is wrong with a text, or an item of a list, of a key that takes names; "" for any other key.
+// checkName returns the reason why a text, or an item of a list, is not a name; "" for a key that takes no names.
 func (k Key) checkName(text string) string {
 	check := k.names()
 	if check == nil || text == "" && k.Kind == Text {

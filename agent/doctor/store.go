@@ -34,7 +34,7 @@ func (f *Findings) AskStore(ctx context.Context, s Store) bool {
 	return answers
 }
 
-// answer adds what the first request says about the store.
+// answer adds the finding about the first request to the store.
 func (f *Findings) answer(ctx context.Context, s Store, err error) bool {
 	switch {
 	case err == nil:

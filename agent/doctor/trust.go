@@ -97,7 +97,7 @@ func (f *Findings) firstExpiry(all []trust.Expiry) {
 	}
 }
 
-// AskChannels adds what the channels of a host name.
+// AskChannels adds the releases that the channels of a host name.
 func (f *Findings) AskChannels(ctx context.Context, client *trust.Client, channels ...artifact.Ref) {
 	for _, ref := range channels {
 		release, err := client.Resolve(ctx, ref)

@@ -79,7 +79,7 @@ type Client struct {
 	account aws.Config
 }
 
-// Open loads what the SDK knows about the account.
+// Open loads the configuration of the SDK: region, credentials and endpoint.
 func Open(ctx context.Context, region, instance string) (*Client, error) {
 	loaded, err := account.Load(ctx, account.Options{Region: region})
 	if err != nil {

@@ -73,7 +73,7 @@ func Code(err error) int {
 	return Internal
 }
 
-// outOfReach reports whether a store, or what a host needs from it, cannot be had.
+// outOfReach reports whether a store, or an object that a host needs from it, is unavailable.
 func outOfReach(err error) bool {
 	for _, reason := range []error{store.ErrUnreachable, store.ErrThrottled, store.ErrForbidden, store.ErrNotFound,
 		trust.ErrNoProject, trust.ErrNoChannel} {

@@ -74,7 +74,7 @@ func (f *Fetcher) arriveWhole(ctx context.Context, release artifact.Release, pro
 	return &arrival{Verified: verified, file: file.Name()}, nil
 }
 
-// progress reports how much of what is fetched for a release has arrived.
+// progress reports how much of a release has arrived.
 func (f *Fetcher) progress(release artifact.Release, total int64) trust.Progress {
 	var done atomic.Int64
 	return func(n int) { f.Recorder.Fetching(release.String(), done.Add(int64(n)), total) }

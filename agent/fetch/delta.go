@@ -90,7 +90,7 @@ func (f *Fetcher) planDelta(ctx context.Context, release artifact.Release, old t
 	return plan, nil
 }
 
-// rebuild fetches what is missing and makes the release.
+// rebuild fetches the missing chunks and makes the release.
 func (f *Fetcher) rebuild(ctx context.Context, release artifact.Release, plan *chunk.Plan) (err error) {
 	f.Recorder.Note("%s: %s of %s are new, fetched in %s", release, diag.Size(plan.Bytes()),
 		diag.Size(release.Length), diag.Count(plan.Requests(), "request"))

@@ -28,7 +28,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
-// Recorder shows what a fetch does.
+// Recorder shows the progress of a fetch.
 type Recorder interface {
 	Note(format string, args ...any)
 	Fetching(artifact string, done, total int64) // bytes
@@ -94,7 +94,7 @@ func (f *Fetcher) Again(ctx context.Context, release artifact.Release) error {
 	return ExplainSpace(f.vouched(release, f.fetchRelease(ctx, release)))
 }
 
-// vouched adds to a refusal who signed what was refused.
+// vouched adds the signer of the refused release to a refusal.
 func (f *Fetcher) vouched(release artifact.Release, err error) error {
 	var hostile *unpack.Hostile
 	if errors.As(err, &hostile) {
@@ -124,7 +124,7 @@ func (f *Fetcher) fetchRelease(ctx context.Context, release artifact.Release) (e
 	}, func() error { return in.end(nil) })
 }
 
-// tidy removes what is left of artifacts that are not to be fetched.
+// tidy removes the parts of artifacts that are not needed any more.
 func (f *Fetcher) tidy(ctx context.Context, releases, missing []artifact.Release) error {
 	wanted := map[string]bool{}
 	for _, release := range missing {

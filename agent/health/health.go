@@ -60,7 +60,7 @@ type Result struct {
 	// Answered is the process of this host that listens where the answer came from; "" where it is not known.
 	Answered string `json:"answered,omitempty"`
 
-	// Journal is what the unit logged last, where its program ended or is not up.
+	// Journal has the unit's last log lines if its program ended or is not up.
 	Journal []string `json:"journal,omitempty"`
 
 	Project string `json:"-"` // whose unit or probe it is; "" of a probe of the host
@@ -213,7 +213,7 @@ func attempts(ctx context.Context, p recipe.Probe, o Options) Result {
 			r.Error, r.hint, r.occupied, r.Answered = "", "", nil, answered
 			return r
 		}
-		// What a try that the deadline interrupted says is less than what the one before said.
+		// An attempt that the deadline interrupted says less than the one before.
 		if r.Error == "" || ctx.Err() == nil {
 			r.Error, r.hint, r.occupied = err.Error(), diag.HintOf(err), nil
 			_ = errors.As(err, &r.occupied)

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// readJournals adds to the results of units that are not up what they logged last. Each unit is read once.
+// readJournals adds the last log lines of units that are not up to their results. It reads each unit once.
 func (o Options) readJournals(ctx context.Context, results []Result) {
 	if o.Journal == nil {
 		return

@@ -101,7 +101,7 @@ func (r Registry) Prefer(first map[string]Public) {
 // List reads the registry of a store, in one request for a thousand hosts.
 func List(ctx context.Context, s store.Store) (Registry, error) { return list(ctx, s, Prefix) }
 
-// Of reads what the registry has of one host.
+// Of reads the entries of one host.
 func Of(ctx context.Context, s store.Store, host string) ([]Registered, error) {
 	if err := artifact.CheckHost(host); err != nil {
 		return nil, err

@@ -76,7 +76,7 @@ func message(place string, object []byte) []byte {
 // said begins a text that a host signs beside what carries it, so that no signature of a text is one of an object.
 const said = "corpus: a host says in a name, 1\n"
 
-// Sign returns the signature of a text in unpadded base64 for URLs, for what a host says in the name of an object.
+// Sign returns the signature of a text in unpadded base64 for URLs, as names of objects have it.
 func (k Key) Sign(text string) string {
 	return base64.RawURLEncoding.EncodeToString(ed25519.Sign(k.private, []byte(said+text)))
 }

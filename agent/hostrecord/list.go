@@ -84,7 +84,7 @@ func (u Unchecked) Check(known hostkey.Registry) (hosts []Listed, ignored []Igno
 	return hosts, ignored
 }
 
-// keepNewest bounds what is remembered of a host that has many records.
+// keepNewest limits the number of records that are kept of one host.
 func keepNewest(all []candidate) []candidate {
 	if len(all) <= 2*mostTried {
 		return all

@@ -36,7 +36,7 @@ func PrefixOf(project string) string {
 	return Prefix + project + "/"
 }
 
-// Place is a release on a host: which channel it came from, and what it is.
+// Place is a release on a host, with the channel that it came from.
 type Place struct {
 	Channel string `json:"channel,omitempty"`
 	Version string `json:"version"`
@@ -139,7 +139,7 @@ func (r *Record) text() string {
 // signed is what the host signs: the text, and whose it is.
 func signed(project, host, text string) string { return PrefixOf(project) + host + "/" + text }
 
-// placeFields and runFields are how many fields a name has at least for what is deployed, and for the run.
+// placeFields and runFields are the least numbers of fields in a name for the deployed pair, and for the run.
 const placeFields, runFields = 3 + 3 + 2 + 2, 7
 
 // Key is where a store keeps the record, signed with a host's key.

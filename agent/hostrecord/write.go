@@ -16,7 +16,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// Detail is what a record says beyond its name.
+// Detail is the content of a record, beside the fields in its name.
 type Detail struct {
 	Error string `json:"error,omitempty"`
 	Hint  string `json:"hint,omitempty"`

@@ -49,7 +49,8 @@ func Pull(ctx context.Context, s store.Store, trusted, dir string, w Wanted) (st
 	return tree, place(ctx, client, release, dir, tree)
 }
 
-// reader returns a client that has seen what the host has, and keeps what it sees to itself.
+// reader returns a client that starts from the metadata that the host has seen, and stores its own in a temporary
+// directory.
 func reader(s store.Store, trusted string) (*trust.Client, func(), error) {
 	root, err := trust.ReadRoot(filepath.Join(trusted, "root.json"))
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
-// Audit is how a release on this host compares with what was published.
+// Audit is the result of comparing a release on this host with the published one.
 type Audit struct {
 	Release artifact.Release  `json:"release"`
 	Dir     string            `json:"dir"`
@@ -74,7 +74,7 @@ func changed(audits []Audit) error {
 			"remove its directory first"))
 }
 
-// worst is the error of several releases: what was changed comes before what could not be compared.
+// worst returns the error of several releases: a change comes before a failed comparison.
 func worst(changed error, failures []error) error {
 	if changed != nil {
 		failures = append([]error{changed}, failures...)

@@ -67,7 +67,7 @@ func (h *Host) addGrainModules(ctx context.Context, dirs []string, s *session.Se
 	return nil
 }
 
-// override takes over what was named on the command line.
+// override applies the settings of the command line.
 func (h *Host) override(ctx context.Context, t Trees, s *session.Settings) error {
 	if len(t.States)+len(t.Pillar) > 0 {
 		if err := h.onMachine(s); err != nil {
@@ -140,7 +140,7 @@ func overridePillar(paths []string, s *session.Settings) error {
 	return err
 }
 
-// overrideFile puts what a file has over the pillar.
+// overrideFile merges the content of a file over the pillar.
 func overrideFile(path string, s *session.Settings) error {
 	data, err := custom.ReadFile(path)
 	if err != nil {

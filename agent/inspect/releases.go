@@ -24,7 +24,7 @@ type Known struct {
 	Held        string   `json:"held,omitempty"`        // why it waits: the host is held
 }
 
-// Marks are what is special about the release, as words and sentences.
+// Marks are the special states of the release, such as quarantined, as words and sentences.
 func (k Known) Marks() []string {
 	var marks []string
 	mark := func(is bool, text string) {

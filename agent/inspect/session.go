@@ -22,7 +22,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// Trees say where a call takes its files from, if not from what is deployed.
+// Trees name the sources of the files of a call, if they are not those of the deployed releases.
 type Trees struct {
 	Minion string   // directory with a minion file
 	States []string // directories of SLS files; they replace all others
@@ -86,7 +86,7 @@ func (h *Host) Session(ctx context.Context, t Trees, quick bool) (*Opened, error
 	return opened, nil
 }
 
-// treeSettings are the settings of the trees' first source: a minion file, or what is deployed.
+// treeSettings are the settings of the trees' first source: a minion file, or the deployed releases.
 func (h *Host) treeSettings(ctx context.Context, t Trees, quick bool) (session.Settings, *Opened, error) {
 	opened := &Opened{Output: minion.Output{Mode: h.callMode(), Verbose: h.Config.StateVerbose, Color: true}}
 	if t.Minion == "" && !quick {
@@ -161,7 +161,7 @@ func (h *Host) identity(ctx context.Context) (grains.Identity, error) {
 	return id, nil
 }
 
-// minion takes over what a minion file says.
+// minion applies the settings of a minion file.
 func (o *Opened) minion(c *minion.Config, s *session.Settings) {
 	o.Output, o.statesPos = c.Output, c.StatesPos
 	o.Notes = append(o.Notes, c.Ignored...)
@@ -173,7 +173,7 @@ func (o *Opened) minion(c *minion.Config, s *session.Settings) {
 	}
 }
 
-// deployedSettings are those of what is deployed; on a host without a deploy there are no files.
+// deployedSettings are those of the deployed releases; on a host without a deploy there are no files.
 func (h *Host) deployedSettings(ctx context.Context) (session.Settings, []error, error) {
 	book, err := h.ReadHostLedger()
 	if h.Skips(err) {
@@ -213,7 +213,7 @@ func (h *Host) deployedSettings(ctx context.Context) (session.Settings, []error,
 	return settings, warnings, nil
 }
 
-// warn keeps what is missing from the grains, and why, for the person who calls.
+// warn keeps the reasons why grains are missing, for the caller.
 func (o *Opened) warn(missing []error) {
 	for _, w := range missing {
 		o.Notes = append(o.Notes, w.Error())

@@ -66,7 +66,7 @@ func (h *Host) ShowPillar(ctx context.Context) (pillar *value.Map, warnings []er
 	return s.Redactor.Value(data).(*value.Map), warnings, nil
 }
 
-// ErrNothingDeployed is the error of a question about what is deployed on a host on which nothing is.
+// ErrNothingDeployed returns the error of a command that needs a deployed release, on a host without one.
 func ErrNothingDeployed() error {
 	return exit.WithCode(exit.Usage, diag.WithHint(errors.New("nothing is deployed on this host"),
 		"deploy first: corpus-agent deploy"))

@@ -72,7 +72,7 @@ type Status struct {
 	lost   *ledger.Pair             // what a deploy has to fetch again; nil for nothing
 }
 
-// runs is what is deployed, or else base alone.
+// runs returns the deployed pair, or base alone.
 func (s Status) runs() *ledger.Pair { return cmp.Or(s.Deployed, s.BaseAlone) }
 
 // RootLost reports whether the host has deployed from a store and does not know any more whom to trust.
@@ -83,7 +83,7 @@ func (s Status) RootLost() bool {
 	return slices.ContainsFunc(s.runs().Releases(), func(r artifact.Release) bool { return r.Local == "" })
 }
 
-// Status reads what is known. It takes no lock and changes nothing.
+// Status reads the state of this host. It takes no lock and changes nothing.
 func (h *Host) Status() (Status, error) {
 	s, err := h.status()
 	return s, h.forLook(err)

@@ -33,7 +33,7 @@ func (h *Host) ServiceProjects(pair ledger.Pair, linked map[string]ledger.Linked
 	return projects, nil
 }
 
-// linksTo are the paths by which units name what is current of a project, or next.
+// linksTo are the paths by which units name the current or next release of a project.
 func (h *Host) linksTo(project string) []string {
 	dirs := []string{h.LayoutOf(project).Dir}
 	for _, l := range []string{h.Layout.ServiceLink(), h.Layout.BaseLink()} {
@@ -54,7 +54,8 @@ func (h *Host) linksTo(project string) []string {
 	return slices.Compact(links)
 }
 
-// RunningUnits says what the units of the deployed pair run, and adds to the drift what is not deployed.
+// RunningUnits returns the units of the deployed pair with their programs, and adds a drift for each program that is not
+// of a deployed release.
 // Where units are not this host's there are none.
 func (h *Host) RunningUnits(ctx context.Context, status *Status) error {
 	s, err := h.System()
@@ -80,7 +81,7 @@ func (h *Host) RunningUnits(ctx context.Context, status *Status) error {
 	return nil
 }
 
-// noteDrift adds the units that run something else than what is deployed.
+// noteDrift adds the units whose programs are not those of the deployed release.
 func (s *Status) noteDrift() {
 	for _, u := range s.Units {
 		if !u.Deployed {

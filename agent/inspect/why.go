@@ -131,7 +131,7 @@ func (h *Host) LastNamed() (named *ledger.Pair, err error) {
 	return named, err
 }
 
-// notDeployed says what the channels name, and why the host does not run it.
+// notDeployed names the release of the channels and the reason why the host does not run it.
 func notDeployed(s Status, last *report.Report, named ledger.Pair) string {
 	text := fmt.Sprintf("%s named %s when the store was last asked, which this host does not run: ", channelNames(s),
 		named)

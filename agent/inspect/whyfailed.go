@@ -10,7 +10,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/report"
 )
 
-// findFailure looks for the newest run that failed since what is deployed was deployed.
+// findFailure returns the newest run that failed after the deploy of the current pair.
 func (h *Host) findFailure(w *Why) error {
 	ids, err := h.Reports().IDs()
 	if err != nil {

@@ -50,7 +50,7 @@ func (l Layout) Contained() error {
 	return errors.Join(errs...)
 }
 
-// writable are the directories in which the agent writes, and what is there in their places.
+// writable returns the directories in which the agent writes, and the links among the files that it keeps.
 func (l Layout) writable() ([]string, error) {
 	dirs := []string{l.State(), l.Trust(), filepath.Join(l.Trust(), "projects"), l.Journal(),
 		filepath.Dir(l.ProjectJournal("_")), l.Configuration(), l.Projects(), l.Images()}

@@ -69,16 +69,16 @@ func (l Layout) ConfigurationParts() (all []string) {
 // StaticGrains is the file of grains that an operator wrote down.
 func (l Layout) StaticGrains() string { return filepath.Join(l.Configuration(), "grains.yaml") }
 
-// State is the directory of what this host remembers.
+// State is the directory of the agent's own data.
 func (l Layout) State() string { return l.Path("/var/lib/corpus") }
 
-// Trust is where artifact/trust keeps what it has seen. Its root.json makes a host bootstrapped.
+// Trust is where artifact/trust keeps the metadata that it has verified. A host with root.json in it is bootstrapped.
 func (l Layout) Trust() string { return filepath.Join(l.State(), "trust") }
 
 // Images is where a node keeps the images of its guests.
 func (l Layout) Images() string { return l.Path("/var/lib/corpus-images") }
 
-// Ledger is the file of what is deployed.
+// Ledger is the file of the ledger, which names the deployed releases.
 func (l Layout) Ledger() string { return filepath.Join(l.State(), "ledger.json") }
 
 // Reports is the directory of the runs' reports.
@@ -92,7 +92,7 @@ func (l Layout) ProjectJournal(project string) string {
 	return filepath.Join(l.State(), "journal", "projects", project)
 }
 
-// Registry is the file of what this host remembers of a project beside its releases.
+// Registry is the file of the registry entry of a project.
 func (l Layout) Registry(project string) string {
 	return filepath.Join(l.State(), "projects", project+".json")
 }
@@ -135,10 +135,10 @@ func (l Layout) Chunks(project, digest string) string {
 	return filepath.Join(l.Incoming(), digest+"."+project+".chunks")
 }
 
-// Trees is the directory of the lists of what a project's releases hold.
+// Trees is the directory of the manifests of a project's releases.
 func (l Layout) Trees(project string) string { return filepath.Join(l.State(), "trees", project) }
 
-// Tree is the list of what a release holds.
+// Tree is the manifest of a release.
 func (l Layout) Tree(project, dir string) string { return filepath.Join(l.Trees(project), dir) }
 
 // Lock is the file that a run holds.

@@ -8,7 +8,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/structsort"
 )
 
-// Runs is what the host runs: what is deployed, or else base alone; nil for neither.
+// Runs returns what the host runs: the deployed pair, or base alone; nil for neither.
 func (l *Ledger) Runs() *Pair {
 	if l.Good != nil {
 		return l.Good
@@ -47,7 +47,7 @@ func (l *Ledger) StandIn(p Pair, at time.Time) {
 	}
 }
 
-// StandsInFor reports whether what is deployed stands in for a pair.
+// StandsInFor reports whether the deployed pair stands in for another.
 func (l *Ledger) StandsInFor(p Pair) bool { return l.StandsFor != nil && l.StandsFor.Same(p) }
 
 // runs makes a pair the one that is deployed.

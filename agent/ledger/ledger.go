@@ -154,7 +154,7 @@ type Ledger struct {
 	// Announced are the signatures that expire soon and that notifications have named.
 	Announced []trust.Expiry `json:"announced,omitempty"`
 
-	// Away is what the host left before a deploy and has not entered again; nil for nothing.
+	// Away has the load balancers that the host left before a deploy and has not entered again; nil for none.
 	Away *Away `json:"away,omitempty"`
 
 	// Linked says since when `current` of a project leads to a release, by project.

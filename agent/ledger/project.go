@@ -12,7 +12,7 @@ import (
 // later one can live beside it, since each project says which is its own.
 const APIVersion = 2
 
-// Project is what a host remembers of one project beside its releases: the registry's entry.
+// Project is the entry of one project in the registry of a host.
 type Project struct {
 	APIVersion int    `json:"api_version"`
 	Name       string `json:"name"`

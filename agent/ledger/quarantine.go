@@ -14,7 +14,7 @@ const ByHand = "rolled back by hand"
 
 // Bad is a release that is in quarantine: no deploy tries it again, whatever it is paired with.
 type Bad struct {
-	// Pair is what was deployed when the release failed. Agents that know no Release compare it.
+	// Pair is the pair of the deploy in which the release failed. Agents that do not read Release compare it.
 	Pair Pair `json:"pair"`
 	// Release is the release at fault. It is nil in entries of agents that quarantined pairs.
 	Release *artifact.Release `json:"release,omitempty"`
@@ -112,7 +112,7 @@ func Release(b Bad) artifact.Release {
 	return *b.Release
 }
 
-// Amend adds to the reason of what is in quarantine of a pair.
+// Amend adds to the reason of the quarantined releases of a pair.
 func (l *Ledger) Amend(p Pair, more string) {
 	for i, b := range l.Bad {
 		if b.Covers(p) && !strings.HasSuffix(b.Reason, more) {

@@ -59,7 +59,7 @@ func (l Links) Read() (Set, error) {
 	return s, errors.Join(errs...)
 }
 
-// Instead says what is in the place of a link, such as "a directory"; "" where the link or nothing does.
+// Instead describes what is in the place of a link, such as "a directory"; "" for a link or nothing.
 func (l Links) Instead(name string) (string, error) {
 	info, err := os.Lstat(filepath.Join(l.project.Dir, name))
 	switch {
@@ -94,7 +94,7 @@ func (l Links) SetNext(release string) error {
 	return errors.Join(err, l.name())
 }
 
-// Named reports whether there is the link by which procedures know what is current.
+// Named reports whether the link project, by which procedures find the current release, exists.
 func (l Links) Named() bool {
 	target, err := os.Readlink(filepath.Join(l.project.Dir, project))
 	return err == nil && target == current

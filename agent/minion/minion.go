@@ -27,7 +27,7 @@ const (
 	defaultPillar = "/srv/pillar"
 )
 
-// Config is what a minion's files say.
+// Config is the configuration in a minion's files.
 type Config struct {
 	File    string     // the main one
 	Files   []string   // all that were read, sorted

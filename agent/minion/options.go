@@ -12,7 +12,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// config takes out of the options what has a meaning of its own here.
+// config takes the options out that have a meaning here.
 func (r *reader) config(file string) *Config {
 	c := &Config{File: file, StatesPos: r.pos("file_roots", file), Output: Output{Verbose: true, Color: true}}
 	c.ID = r.text("id")

@@ -28,7 +28,7 @@ type Filter struct {
 	Readable *Readable
 }
 
-// notShown stands for what is not shown outside of the host.
+// notShown replaces text that is not shown outside of the host.
 const notShown = "not shown outside of the host"
 
 // Copy is the report as it may leave the host, to the store and to notifications: this is the one place that decides

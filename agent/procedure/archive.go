@@ -61,7 +61,7 @@ type Tree struct {
 	Note func(format string, args ...any)
 }
 
-// vanished reports whether an error is that of a name that is not any more what it was.
+// vanished reports whether an error is that of a file that was removed or replaced during the copy.
 func vanished(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP) ||
 		errors.Is(err, unix.ENXIO)
@@ -148,7 +148,7 @@ func (t Tree) into(ctx context.Context, temp, archives string) (err error) {
 // grows is how much a tree may have grown while it is archived, in addition to a twentieth of it.
 const grows = 64 << 20
 
-// errGrown ends a copy that takes more than what was measured.
+// errGrown ends a copy that takes more space than was measured.
 var errGrown = errors.New("the tree grows while it is archived")
 
 // copier copies one tree.
@@ -293,7 +293,7 @@ func (c *copier) file(from, to *walk.Dir, name string) error {
 	return errors.Join(err, describe(to, name, &st))
 }
 
-// content copies what a file had when it was opened, and no holes.
+// content copies as many bytes of a file as it had when it was opened, and skips holes.
 func (c *copier) content(in, out *os.File, size int64) error {
 	for at := int64(0); at < size; {
 		if err := c.ctx.Err(); err != nil {

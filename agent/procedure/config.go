@@ -164,7 +164,7 @@ func (e *expansion) resolve(text, key string) string {
 	return text
 }
 
-// once expands the references in a text, but not those in what it puts there.
+// once expands the references in a text, but not references in the expanded values.
 func (e *expansion) once(text, key string) (next string, more bool) {
 	var b strings.Builder
 	at := 0

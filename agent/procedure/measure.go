@@ -14,7 +14,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// Takes is what a copy of a tree takes on disk.
+// Takes is the disk space of a copy of a tree.
 type Takes struct {
 	Bytes int64 // a file with holes counts by its blocks, and one with several names once
 	Files int64 // inodes
@@ -38,7 +38,7 @@ func (s share) String() string {
 // mostNamed is how many parts of a tree a message names.
 const mostNamed = 3
 
-// Measure finds what a copy of the tree takes on disk.
+// Measure returns the disk space that a copy of the tree takes.
 func (t Tree) Measure(ctx context.Context) (Takes, error) {
 	dir, err := t.Root.OpenDir(t.Path)
 	if err != nil {
@@ -93,7 +93,7 @@ func (m *measure) below(ctx context.Context, dir *walk.Dir, name, at string, dep
 	return errors.Join(m.directory(ctx, sub, at, depth), sub.Close())
 }
 
-// entry adds what is not a directory.
+// entry adds a file that is not a directory.
 func (m *measure) entry(here *share, at string, st *unix.Stat_t) {
 	m.takes.Bytes += entry
 	if st.Mode&unix.S_IFMT != unix.S_IFREG {

@@ -56,7 +56,7 @@ func ParseSettings(pairs []string, in Input) (*value.Map, error) {
 	return settings, checkAccounts(settings)
 }
 
-// value is what a pair sets its key to.
+// value is the value of a pair.
 func (in *Input) value(key, text string) (any, error) {
 	if file, named := strings.CutPrefix(text, "@"); named || text == "-" {
 		read, err := in.read(file, text == "-")

@@ -39,7 +39,7 @@ type Run struct {
 	Request func(context.Context, ledger.Pair) (state.Request, error)
 	// Observing adds the journal to an observer of states.
 	Observing func(exec.Observer) exec.Observer
-	// Synced returns when a power failure can no longer lose what the journal recorded.
+	// Synced returns once the records of the journal are on the disk.
 	Synced func() error
 	// RecordProgram writes into the journal that a program of a release runs, which may change anything. The caller
 	// calls ended after the program has ended.

@@ -86,7 +86,7 @@ func (rs *Records) exclusively(do func() error) error {
 	return do()
 }
 
-// Requested carries out in memory what was asked for. Its error is a request that cannot be read.
+// Requested applies the requests to the ledger in memory. It returns an error for a request that it cannot read.
 func (rs *Records) Requested(book *ledger.Ledger) error {
 	if rs.Alone != "" {
 		return nil
@@ -118,7 +118,7 @@ func parseHold(data []byte) (h holdRequest, err error) {
 	return h, json.Unmarshal(data, &h)
 }
 
-// carryOutRequests saves a ledger with what was asked for, and removes the request.
+// carryOutRequests saves a ledger to which the requests were applied, and removes them.
 func (rs *Records) carryOutRequests(book *ledger.Ledger, save func() error) error {
 	if rs.Alone != "" {
 		return save()

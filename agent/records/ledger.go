@@ -27,7 +27,7 @@ type Records struct {
 	CheckedRoot *trust.CheckedRoot
 }
 
-// LedgerPath is the file of what is deployed.
+// LedgerPath is the file of the ledger.
 func (rs *Records) LedgerPath() string {
 	if rs.Alone != "" {
 		return rs.Layout.ProjectLedger(rs.Alone)

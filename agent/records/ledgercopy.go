@@ -38,7 +38,7 @@ func (rs *Records) SaveLedger(book *ledger.Ledger) (uncopied string, err error) 
 	return uncopied, err
 }
 
-// saveRestored writes a ledger that was lost, and returns it with what is to be said about that.
+// saveRestored writes a restored ledger, and returns it with the notes about the loss.
 func (rs *Records) saveRestored(book *ledger.Ledger, note string) (*ledger.Ledger, []string, error) {
 	lost := []string{note}
 	uncopied, err := rs.SaveLedger(book)
@@ -68,7 +68,7 @@ func (rs *Records) saveCopy(book *ledger.Ledger) error {
 	return book.Save(rs.ledgerCopy())
 }
 
-// refreshCopy writes the copy again where it is not what the ledger is. A copy that was lost says so.
+// refreshCopy writes the copy of the ledger again if it differs. It returns a note if the copy was lost.
 func (rs *Records) refreshCopy(book *ledger.Ledger) []string {
 	want, err := book.Content()
 	if err != nil {

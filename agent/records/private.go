@@ -35,7 +35,7 @@ func (rs *Records) closeState() error {
 	return errors.Join(errs...)
 }
 
-// isCopy reports whether a file beside the projects is a copy of what the agent remembers.
+// isCopy reports whether a file beside the projects is a copy of one of the agent's own files.
 func (rs *Records) isCopy(name string) bool {
 	return strings.HasPrefix(name, ".") && (strings.HasSuffix(name, ".json") || name == path.Base(rs.Layout.ConfigCopy()))
 }

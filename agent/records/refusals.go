@@ -54,7 +54,7 @@ func (rs *Records) NoteRefusal(ctx context.Context, held *lock.Held, err error) 
 			rs.Layout.Inside(rs.Layout.Lock())))
 }
 
-// Refused reads what was recorded; nil for nothing.
+// Refused reads the recorded refusals; nil for none.
 func (rs *Records) Refused() *Refusals {
 	data, err := walk.ReadFile(rs.Layout.Refusals())
 	var r Refusals

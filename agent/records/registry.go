@@ -81,7 +81,7 @@ func (rs *Records) SaveEntry(entry *ledger.Project) error {
 	return entry.Save(rs.Layout.Registry(entry.Name))
 }
 
-// refreshEntryCopy writes the copy again where it is not what the entry is.
+// refreshEntryCopy writes the copy of the entry again if it differs.
 func (rs *Records) refreshEntryCopy(entry *ledger.Project) []string {
 	want, written, err := walk.Read(rs.Layout.Registry(entry.Name))
 	path := rs.Layout.RegistryCopy(entry.Name)

@@ -104,7 +104,7 @@ func (s *setAside) copies() {
 	}))
 }
 
-// directory sets aside what is in the place of a directory. A link to a directory is as good as one.
+// directory sets aside a file in the place of a directory. A link to a directory counts as one.
 func (s *setAside) directory(path string) {
 	if found, err := walk.Named(path); err != nil || !found {
 		s.unread(err) // what does not exist is made where it is needed
@@ -128,7 +128,7 @@ func (s *setAside) unread(err error) {
 	}
 }
 
-// below lists what is in a directory.
+// below lists the names in a directory.
 func (s *setAside) below(dir string) []string {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -144,7 +144,7 @@ func (s *setAside) below(dir string) []string {
 	return all
 }
 
-// file sets aside what is in the place of a file.
+// file sets aside anything but a file in the place of a file.
 func (s *setAside) file(path string) {
 	switch info, err := os.Stat(path); {
 	case err == nil && info.IsDir():
@@ -222,7 +222,7 @@ func (s *setAside) projects() {
 	}
 }
 
-// SetLinksAside sets aside what is in the place of the links of projects, under a name with the ID of a run.
+// SetLinksAside sets aside anything but a link in the place of the links of projects, under a name with the ID of a run.
 func (rs *Records) SetLinksAside(projects []string, id string) (lost []string, err error) {
 	s := setAside{agent: rs, id: id}
 	for _, project := range projects {
@@ -269,7 +269,7 @@ func (rs *Records) repairLock() (lost []string, err error) {
 	return s.lost, errors.Join(s.errs...)
 }
 
-// fine reports whether a path does not exist, or is what it has to be.
+// fine reports whether a path does not exist, or has the expected kind of file.
 func (s *setAside) fine(path string, is func(fs.FileInfo) bool) bool {
 	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
 		return true

@@ -19,7 +19,7 @@ import (
 type Sink interface {
 	// Begin is called at the start of the run.
 	Begin(r *Report)
-	// Stage is called when a part of the run starts. detail names what it works on.
+	// Stage is called when a part of the run starts. detail is its subject, such as a release.
 	Stage(name, detail string)
 	// Fetching reports how much of an artifact has arrived. It is called often.
 	Fetching(artifact string, done, total int64)
@@ -128,7 +128,7 @@ func (r *Builder) Hooks(stage string, results []hook.Result) {
 // UnitsStage is the stage at which units are reported.
 const UnitsStage = "units"
 
-// Unit records what was done about a unit.
+// Unit records the result of an action on a unit.
 func (r *Builder) Unit(result service.Result) {
 	result.Error = r.Show(result.Error) // it may contain journal lines of the unit
 	r.update(func(rep *Report) {

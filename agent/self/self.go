@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// Name is what the program's file is called.
+// Name is the name of the program's file.
 const Name = "corpus-agent"
 
 // Self is the agent as this host starts it next.
@@ -83,7 +83,7 @@ func fileOf(name string) file {
 	return f
 }
 
-// Changed lists the files that are not what they were when the snapshot was taken, sorted.
+// Changed lists the files that have changed since the snapshot, sorted.
 func (s *Self) Changed(before Snapshot) []string {
 	now := s.Look()
 	var changed []string

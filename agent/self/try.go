@@ -50,7 +50,7 @@ type Trial struct {
 	Least  time.Duration // the tests may take this long even where that is longer than Self.Limit
 }
 
-// Verdict is what a trial that passed found out.
+// Verdict is the result of a trial that passed.
 type Verdict struct {
 	Program string // that was tried; "" where none could be
 	Version string // as the program says it

@@ -99,7 +99,8 @@ func (u Unit) works() bool { return u.Load == "loaded" }
 
 func (u Unit) enabled() bool { return u.Boot == "enabled" || u.Boot == "enabled-runtime" }
 
-// Lost asks systemd what the agent's units do not do any more that they did before; "" for nothing.
+// Lost compares the agent's units with their state in an earlier snapshot and names what they no longer do, such as
+// being enabled; "" for nothing.
 func (s *Self) Lost(ctx context.Context, before Units) string {
 	if before.Service.Load == "" {
 		return ""
@@ -107,7 +108,7 @@ func (s *Self) Lost(ctx context.Context, before Units) string {
 	return before.lost(s.Units(ctx))
 }
 
-// lost says what the units do not do any more that they did before; "" for nothing.
+// lost names what the units no longer do; "" for nothing.
 func (before Units) lost(now Units) string {
 	switch {
 	case before.Service.works() && !now.Service.works():

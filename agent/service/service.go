@@ -28,7 +28,7 @@ type System interface {
 	Loaded(ctx context.Context) ([]string, error)
 	// Service describes a unit; one that does not exist is not Found, which is not an error.
 	Service(ctx context.Context, name string) (units.Service, error)
-	// Process says what a process is; what may not be read is empty.
+	// Process describes a process; fields that the caller may not read are empty.
 	Process(pid int) processes.Process
 	// Sockets are the TCP sockets of this host that a caller wants.
 	Sockets(wanted func(processes.Socket) bool) []processes.Socket
@@ -132,7 +132,7 @@ const (
 	Stopped   = "stopped"
 )
 
-// Result is what was done about a unit.
+// Result is the result of an action on a unit.
 type Result struct {
 	Unit     string        `json:"unit"`
 	Release  string        `json:"release"` // whose unit it is, such as "myapp 2.0"

@@ -97,7 +97,7 @@ func (h *Host) identity(ctx context.Context) {
 	h.id = id
 }
 
-// links adds where next, current and previous do not lead to what is deployed.
+// links adds each of next, current and previous that does not lead to the deployed release.
 func (h *Host) links() {
 	drift := slices.Clone(h.status.Drift)
 	switch s := h.status; {

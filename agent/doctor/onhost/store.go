@@ -69,7 +69,7 @@ func (h *Host) signatures(ctx context.Context, s doctor.Store) {
 		artifact.Ref{Project: h.id.Service, Channel: cmp.Or(h.Config.ServiceChannel, h.id.Instance)})
 }
 
-// rights adds what this host may do in the store, and what its configuration demands.
+// rights compares the rights of this host in the store with those that its configuration needs.
 func (h *Host) rights(ctx context.Context, s doctor.Store) {
 	needed := ""
 	if len(h.status.Turns) > 0 {

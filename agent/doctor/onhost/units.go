@@ -72,7 +72,7 @@ const (
 	fewFiles = 2000
 )
 
-// disks adds what the filesystems of the agent's own directory and of the releases have left.
+// disks adds the free space of the filesystems of the agent's own directory and of the releases.
 func (h *Host) disks() {
 	if err := h.Unwritable(); err != nil {
 		h.found.Error("disk", err, "make room")

@@ -55,7 +55,7 @@ func Init(ctx context.Context, dir, branch, hook string) error {
 	return nil
 }
 
-// Tree is what a commit holds.
+// Tree is the content of a commit.
 type Tree struct {
 	Commit string
 	ID     string // of the tree
@@ -112,7 +112,7 @@ func Push(ctx context.Context, tree, remote, branch string, force bool, out io.W
 	return nil
 }
 
-// run runs git and gives what it printed.
+// run runs git and returns its output.
 func run(ctx context.Context, env []string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "git", args...)
 	cmd.Env = append(append(process.Environ(), "SUDO_UID="), env...) // with SUDO_UID git trusts what that user owns

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// counts are what a run came to.
+// counts are the numbers of results of a run.
 type counts struct {
 	succeeded, unchanged, changed, failed, warnings int
 
