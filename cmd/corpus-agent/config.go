@@ -12,7 +12,7 @@ import (
 )
 
 func (p *program) configCommand() *cobra.Command {
-	c := &cobra.Command{Use: "config", Short: "Check the configuration"}
+	c := &cobra.Command{Use: "config", Short: "Check, write or edit the configuration"}
 	strict := false
 	check := &cobra.Command{
 		Use:   "check",
@@ -48,7 +48,7 @@ agent runs check without --strict, so that a warning does not prevent the update
 		},
 	}
 	check.Flags().BoolVar(&strict, "strict", false, "treat warnings as mistakes")
-	c.AddCommand(check)
+	c.AddCommand(check, p.configInitCommand(), p.configEditCommand())
 	return c
 }
 
