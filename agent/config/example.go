@@ -10,14 +10,18 @@ import (
 )
 
 // Example returns an agent.yaml in which every setting is a comment with its meaning and its default. Without the # at
-// their beginning, its lines of settings change nothing.
-func Example() []byte {
+// their beginning, its lines of settings change nothing. The URL of a store is set if it is not "".
+func Example(store string) []byte {
 	var b strings.Builder
-	b.WriteString("# Settings of corpus-agent on this host. Each setting has its default here; remove the # in front of one to\n" +
+	b.WriteString("# Settings of corpus-agent on this host. Each has its default here; remove the # in front of one to\n" +
 		"# change it. This command finds mistakes: corpus-agent config check\n")
 	for _, k := range Keys() {
 		b.WriteString("\n")
 		comment(&b, k.Doc, k.Range())
+		if k.Name == "store" && store != "" {
+			fmt.Fprintf(&b, "store: %q\n", store)
+			continue
+		}
 		fmt.Fprintf(&b, "#%s: %s\n", k.Name, inYAML(k.Default))
 	}
 	return []byte(b.String())

@@ -15,7 +15,7 @@ import (
 // TestExampleHasTheDefaults uncomments all settings of the example: the configuration is the one without a file.
 func TestExampleHasTheDefaults(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "agent.yaml")
-	settings := regexp.MustCompile(`(?m)^#([a-z])`).ReplaceAll(config.Example(), []byte("$1"))
+	settings := regexp.MustCompile(`(?m)^#([a-z])`).ReplaceAll(config.Example(""), []byte("$1"))
 	if n := bytes.Count(settings, []byte(": ")); n < len(config.Keys()) {
 		t.Fatalf("%d settings of %d", n, len(config.Keys()))
 	}
@@ -42,14 +42,15 @@ func TestExampleHasTheDefaults(t *testing.T) {
 	}
 }
 
-// TestSchemaAndExampleArePublished holds the schema for editors, and the file that packages install, to the table of keys.
+// TestSchemaAndExampleArePublished holds the schema for editors, and the file that packages install, to the table of
+// keys.
 func TestSchemaAndExampleArePublished(t *testing.T) {
 	if !json.Valid(config.JSONSchema()) {
 		t.Fatal("the schema is not JSON")
 	}
 	for file, want := range map[string][]byte{
 		"../../docs/agent.schema.json":   config.JSONSchema(),
-		"../../packaging/etc/agent.yaml": config.Example(),
+		"../../packaging/etc/agent.yaml": config.Example(""),
 	} {
 		if *update {
 			if err := os.WriteFile(file, want, 0o644); err != nil {

@@ -138,12 +138,7 @@ func SameAfterRollback(cause, back error) bool {
 	if !errors.As(cause, &failed) {
 		return sameSymptoms(symptoms(cause), symptoms(back))
 	}
-	for _, other := range programsOf(back) {
-		if failed.Alike(other) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(programsOf(back), failed.Alike)
 }
 
 // programsOf are the programs whose failures an error joins.

@@ -54,8 +54,8 @@ func (h *Host) linksTo(project string) []string {
 	return slices.Compact(links)
 }
 
-// RunningUnits returns the units of the deployed pair with their programs, and adds a drift for each program that is not
-// of a deployed release.
+// RunningUnits returns the units of the deployed pair with their programs, and adds a drift for each program that is
+// not of a deployed release.
 // Where units are not this host's there are none.
 func (h *Host) RunningUnits(ctx context.Context, status *Status) error {
 	s, err := h.System()

@@ -230,15 +230,9 @@ func (r *Recorder) before(c *Change) {
 
 // skips reports whether changes of a subject are not recorded.
 func (r *Recorder) skips(s host.Subject) bool {
-	if r.host == nil {
-		return true
-	}
-	for _, dir := range r.run.Skip {
-		if s.Name == dir || strings.HasPrefix(s.Name, dir+"/") {
-			return true
-		}
-	}
-	return false
+	return r.host == nil || slices.ContainsFunc(r.run.Skip, func(dir string) bool {
+		return s.Name == dir || strings.HasPrefix(s.Name, dir+"/")
+	})
 }
 
 // BeforeProgram records a program that is about to start, and that may change anything. The caller calls AfterProgram

@@ -3,6 +3,7 @@ package journal
 import (
 	"bytes"
 	"io"
+	"slices"
 	"unicode/utf8"
 
 	"github.com/corpus-agent/corpus-agent/state/host"
@@ -31,27 +32,14 @@ func (w *secretKeeper) Keep(r io.Reader, size int64) ([]string, string, error) {
 // secret reports whether an image must not be shown: it is the image of an account, or of a file that not every user of
 // the host can read, or it contains a secret of the run.
 func (w *secretKeeper) secret(s host.Subject, i image.Image) bool {
-	if w.found || restricted(s, i) {
-		return true
-	}
-	for _, p := range i.Parts {
-		if p.Text != "" && w.hide(p.Text) != p.Text {
-			return true
-		}
-	}
-	return false
+	return w.found || restricted(s, i) || slices.ContainsFunc(i.Parts, func(p image.Part) bool {
+		return p.Text != "" && w.hide(p.Text) != p.Text
+	})
 }
 
 func restricted(s host.Subject, i image.Image) bool {
-	if s.Kind == host.KindUser || s.Kind == host.KindGroup {
-		return true
-	}
-	for _, p := range i.Parts {
-		if p.Type == image.File && p.Mode&0o004 == 0 {
-			return true
-		}
-	}
-	return false
+	return s.Kind == host.KindUser || s.Kind == host.KindGroup ||
+		slices.ContainsFunc(i.Parts, func(p image.Part) bool { return p.Type == image.File && p.Mode&0o004 == 0 })
 }
 
 // maxText is the size in bytes of the longest text that after-images keep. They keep texts only for diffs.

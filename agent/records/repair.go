@@ -222,7 +222,7 @@ func (s *setAside) projects() {
 	}
 }
 
-// SetLinksAside sets aside anything but a link in the place of the links of projects, under a name with the ID of a run.
+// SetLinksAside sets aside anything but a link in the places of the links of projects, under a name with a run's ID.
 func (rs *Records) SetLinksAside(projects []string, id string) (lost []string, err error) {
 	s := setAside{agent: rs, id: id}
 	for _, project := range projects {

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -81,10 +82,7 @@ func belowAny(source string, writable []string) bool {
 	if rest, salt := strings.CutPrefix(source, "salt://"); salt {
 		source = "/" + rest
 	}
-	for _, dir := range writable {
-		if strings.Contains(source, "/"+path.Clean(dir)+"/") || strings.HasSuffix(source, "/"+path.Clean(dir)) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(writable, func(dir string) bool {
+		return strings.Contains(source+"/", "/"+path.Clean(dir)+"/")
+	})
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/goreleaser/nfpm/v2"
@@ -123,9 +124,5 @@ func isShell(shebang string) bool {
 	if len(fields) > 1 && path.Base(fields[0]) == "env" {
 		fields = fields[1:]
 	}
-	switch path.Base(fields[0]) {
-	case "sh", "bash", "dash":
-		return true
-	}
-	return false
+	return slices.Contains([]string{"sh", "bash", "dash"}, path.Base(fields[0]))
 }

@@ -3,6 +3,7 @@ package function
 import (
 	"io/fs"
 	"os"
+	"slices"
 
 	"github.com/corpus-agent/corpus-agent/state/host"
 )
@@ -28,10 +29,5 @@ func memberOf(gid int) bool {
 	if err != nil {
 		return gid == os.Getegid()
 	}
-	for _, g := range append(groups, os.Getegid()) {
-		if g == gid {
-			return true
-		}
-	}
-	return false
+	return gid == os.Getegid() || slices.Contains(groups, gid)
 }

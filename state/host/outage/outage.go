@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net"
 	"regexp"
+	"slices"
 	"sync"
 	"time"
 
@@ -49,15 +50,10 @@ func Recognize(ctx context.Context, output string, err error) error {
 // saysOutage reads the output of package managers, git, docker and others. Many word a name server that does not
 // answer as a name that does not exist; missing then says which it is.
 func saysOutage(output string, missing func(name string) bool) bool {
-	if outageWords().MatchString(output) {
-		return true
-	}
-	for _, m := range unresolved().FindAllStringSubmatch(output, -1) {
-		if !missing(m[1] + m[2] + m[3]) {
-			return true
-		}
-	}
-	return false
+	return outageWords().MatchString(output) ||
+		slices.ContainsFunc(unresolved().FindAllStringSubmatch(output, -1), func(m []string) bool {
+			return !missing(m[1] + m[2] + m[3])
+		})
 }
 
 // outageWords are what those programs print of servers that they did not reach, and of servers that cannot answer now.

@@ -2,20 +2,17 @@ package packages
 
 import (
 	"github.com/corpus-agent/corpus-agent/state/host"
+	"slices"
 	"strings"
 )
 
 // dnfLocked reports whether another process changes packages just now.
 func dnfLocked(out host.Output) bool {
 	text := out.Stdout + out.Stderr
-	for _, says := range []string{"Failed to obtain the transaction lock", "Another app is currently holding the yum lock",
+	messages := []string{"Failed to obtain the transaction lock", "Another app is currently holding the yum lock",
 		"Failed to obtain rpm transaction lock", "can't create transaction lock", "Waiting for process with pid",
-		"Failed to lock"} {
-		if strings.Contains(text, says) {
-			return true
-		}
-	}
-	return false
+		"Failed to lock"}
+	return slices.ContainsFunc(messages, func(message string) bool { return strings.Contains(text, message) })
 }
 
 // dnfClues lists what dnf and yum are known to say; the first that fits counts.

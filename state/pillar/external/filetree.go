@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"slices"
 
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state/diag"
@@ -150,10 +151,5 @@ func (t treeReader) keeps(rel string) bool {
 	if !ok {
 		return value.Truth(t.keepNewline)
 	}
-	for _, pattern := range patterns.Items {
-		if value.Glob(value.Str(pattern), rel) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(patterns.Items, func(pattern any) bool { return value.Glob(value.Str(pattern), rel) })
 }
