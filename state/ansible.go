@@ -65,8 +65,8 @@ func playbooks(r Request) ([]string, error) {
 	return books, nil
 }
 
-// Command converges with a program of the operator's. It learns from its environment what to
-// converge (CORPUS_SERVICE_DIR, CORPUS_BASE_DIR, CORPUS_TEST=1 for a dry run, and the identity).
+// Command converges a host with a program of the operator. The environment of the program names the trees and the mode
+// (CORPUS_SERVICE_DIR, CORPUS_BASE_DIR, CORPUS_TEST=1 for a dry run, and the identity).
 type Command struct{ Argv []string }
 
 // Compile finds the program.

@@ -23,7 +23,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// Request is what to converge.
+// Request describes one converge: the host, the trees, and the options.
 type Request struct {
 	Host   *host.Host
 	Grains *value.Map
@@ -39,10 +39,10 @@ type Request struct {
 
 	Options  *value.Map       // of a minion, such as ext_pillar; only the native engine has them; may be nil
 	Override *value.Map       // pillar that wins over all files; may be nil
-	Redactor *redact.Redactor // gets what is decrypted on the way; nil for none
+	Redactor *redact.Redactor // receives the decrypted values; nil for none
 	Vars     *value.Map       // variables of templates besides the usual ones; only the native engine has them
 
-	WorkDir string // directory on this machine for what an engine has to write down
+	WorkDir string // directory on this machine for files that an engine writes
 
 	Remote  session.Remote // opens sources that are on no tree; nil for none
 	Log     func(level, message string)
@@ -62,17 +62,17 @@ type Engine interface {
 	Compile(ctx context.Context, r Request) (Program, error)
 }
 
-// Program is what an engine is about to do.
+// Program is a compiled converge that has not run yet.
 type Program interface {
-	// Apply does it, or with Request.Test says what it would do. States that failed are a
-	// *Failure beside the outcome.
+	// Apply runs the program, or with Request.Test predicts its changes. If states failed, it returns a *Failure in
+	// addition to the outcome.
 	Apply(ctx context.Context, o exec.Observer) (Outcome, error)
 }
 
-// Outcome is what was done.
+// Outcome holds the results of a converge.
 type Outcome struct {
 	Results []*exec.Result
-	Output  string // of an engine that is a program, as it printed it
+	Output  string // the output of an engine that is a program, unchanged
 }
 
 // Failure says that states failed, and which was the first.
@@ -92,8 +92,8 @@ func (f *Failure) Error() string {
 // Outage reports whether the first state that failed did so because of a server elsewhere that was not reached.
 func (f *Failure) Outage() bool { return outage.Passing(f.First.Cause()) }
 
-// Refused reports whether the first state that failed did so because of what an unprivileged user controls, such as a
-// link of theirs where the state has a file.
+// Refused reports whether the first failed state refused a file that an unprivileged user controls, such as a link of
+// theirs at the path of a state.
 func (f *Failure) Refused() bool {
 	_, refused := host.Unsafe(f.First.Cause())
 	return refused
@@ -112,8 +112,8 @@ func (f *Failure) Is(target error) bool {
 	return ok && f.First.FailedBy(errno)
 }
 
-// As finds in the cause of the first state that failed what kept the package manager from its work: a
-// *packages.Busy or a *packages.Unfinished. Nothing else of the cause can be found: it may hold secrets.
+// As finds a *packages.Busy or a *packages.Unfinished in the cause of the first failed state. It finds no other error,
+// since those may hold secrets.
 func (f *Failure) As(target any) bool {
 	switch target.(type) {
 	case **packages.Busy, **packages.Unfinished:

@@ -27,10 +27,10 @@ type Finding struct {
 	Minions []string // the hosts that meet it; none for a mistake that every host meets
 }
 
-// Compiled is what one host gets of the trees.
+// Compiled describes the program that the trees compile to for one host.
 type Compiled struct {
 	ID       string
-	States   int      // how many states it has
+	States   int      // number of states
 	SLS      []string // the SLS files that they come from
 	Findings []Finding
 
@@ -101,7 +101,7 @@ type compiler struct {
 	report         Report
 }
 
-// open finds the roots of the trees and what is wrong in them wherever they are compiled.
+// open finds the roots of the trees, and the mistakes in them that do not depend on a host.
 func (c *compiler) open(trees []Source) error {
 	here, err := host.Open(host.Options{}, host.Caches{})
 	if err != nil {
@@ -257,7 +257,7 @@ func titleOf(step *compile.Step) string {
 	return title
 }
 
-// argumentsOf returns what the author of a state wrote, as JSON by name.
+// argumentsOf returns the arguments that the author of a state wrote, as JSON by name.
 func argumentsOf(step *compile.Step) map[string]string {
 	all := map[string]string{}
 	for _, name := range step.Chunk.Names() {
@@ -273,8 +273,8 @@ func argumentsOf(step *compile.Step) map[string]string {
 	return all
 }
 
-// program compiles what the top file assigns. SLS files that only a host can compile are left out, and with them what
-// depends on them is not judged.
+// program compiles the SLS files that the top file assigns. Files that only a host can compile are left out, and states
+// that depend on them are not checked.
 func (c *compiler) program(ctx context.Context, s *session.Session) (*compile.Program, diag.List) {
 	matches, err := s.Top(ctx)
 	for _, m := range matches {
@@ -343,7 +343,7 @@ func undeclared(p *compile.Program) (problems diag.List) {
 	return problems
 }
 
-// ofEveryStep lists what the compiler adds to every step.
+// ofEveryStep lists the arguments that the compiler adds to every step.
 func ofEveryStep() []string { return []string{"state", "fun", "name", "order"} }
 
 // gather puts the same finding of several hosts together, and sorts all.

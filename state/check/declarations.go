@@ -12,7 +12,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/yaml"
 )
 
-// computed stands for a character of what a template computes.
+// computed replaces each character of a template expression in a masked text.
 const computed = "\uE000"
 
 var (
@@ -87,7 +87,8 @@ func (f *file) declaration(states *value.Map, key, run any) {
 	f.unknown(state, function, at)
 }
 
-// soleName is the function that a list of arguments names; "" for none, several, and what a template computes.
+// soleName returns the function that a list of arguments names; "" if it names none or several, or if a template
+// computes the name.
 func soleName(arguments *value.List) (name string) {
 	if arguments == nil {
 		return ""

@@ -16,8 +16,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// High is what rendering SLS files gave: IDs in order, each a mapping of state declarations, and
-// under __extend__ and __exclude__ what the files say of each other's.
+// High holds the rendered SLS files: IDs in order, each a mapping of state declarations. Under __extend__ and
+// __exclude__ it has the extensions and exclusions of declarations in other files.
 type High struct {
 	Data *value.Map
 	// Pos finds the place of a declaration: of an ID, of a state below it, of an argument below
@@ -80,7 +80,7 @@ type Vocabulary interface {
 	Functions() []string
 }
 
-// Program is what a run walks.
+// Program is a compiled, ordered list of steps.
 type Program struct {
 	Steps  []*Step
 	Doubts diag.List
@@ -100,8 +100,7 @@ func Compile(high *High, vocabulary Vocabulary) (*Program, error) {
 	return p, nil
 }
 
-// Resolve applies to high data what its parts say of each other: extend, the _in requisites, use
-// and exclude.
+// Resolve applies the declarations that change other declarations: extend, the _in requisites, use and exclude.
 func Resolve(high *High) error {
 	var problems diag.List
 	extend(high, false, &problems, nil)

@@ -26,7 +26,7 @@ func excludedFiles(high *value.Map) map[string]bool {
 	return files
 }
 
-// exclude removes what the files exclude: whole SLS files, by glob, and single IDs.
+// exclude removes the declarations that the files exclude: those of whole SLS files, by glob, and single IDs.
 func exclude(high *High) {
 	list, _ := high.Data.Value(KeyExclude).(*value.List)
 	high.Data.Delete(KeyExclude)

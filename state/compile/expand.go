@@ -68,7 +68,7 @@ func (e *expander) steps(body *value.Map, run *value.List) []*Step {
 	return steps
 }
 
-// arguments copies the arguments into the chunk; functions and names are what it does not copy.
+// arguments copies the arguments into the chunk, except functions and names, which it returns.
 func (e *expander) arguments(chunk *value.Map, run *value.List) (functions []string, names []any) {
 	for _, argument := range run.Items {
 		switch argument := argument.(type) {
@@ -150,7 +150,7 @@ func (e *expander) step(chunk *value.Map, function string) *Step {
 	return &Step{Chunk: chunk, Pos: e.high.at(e.id, e.state), high: e.high, misnamed: e.misnamed}
 }
 
-// lastOrder separates what is ordered last, or from the end, from everything else.
+// lastOrder is added to the order of steps that are ordered last or from the end.
 const lastOrder = 1000000
 
 // order numbers the steps that have no number and sorts them. Explicit orders take no automatic

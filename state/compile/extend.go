@@ -117,8 +117,8 @@ func firstState(body *value.Map) string {
 	return ""
 }
 
-// mergeArguments takes over each argument of an extension: a function replaces the function, a
-// requisite is appended to, anything else is replaced, and what is new is added.
+// mergeArguments takes over each argument of an extension: a function replaces the function, requisites are appended,
+// other arguments are replaced, and new ones are added.
 func mergeArguments(target, addition *value.List) {
 	for _, argument := range addition.Items {
 		if !mergeArgument(target, argument) {
@@ -166,7 +166,7 @@ func appendTo(list, more any) {
 	}
 }
 
-// single takes an argument apart: its first key is what it is called by.
+// single returns the name and the value of an argument: its first key and the value of that.
 func single(argument any) (key string, v any, ok bool) {
 	m, _ := argument.(*value.Map)
 	for k, v := range m.All() {

@@ -16,7 +16,7 @@ func kinds() []string {
 		"onchanges", "onchanges_any", "prerequired"}
 }
 
-// link finds the steps that requisites name, and doubts what will fail when it runs.
+// link finds the steps that requisites name, and notes the steps that are certain to fail.
 func (p *Program) link(vocabulary Vocabulary) {
 	index := newIndex(p.Steps)
 	for _, s := range p.Steps {
@@ -129,7 +129,7 @@ func (x *index) glob(t Target) []*Step {
 	return found
 }
 
-// doubt notes what is certain to fail when the program runs.
+// doubt notes the steps that are certain to fail when the program runs.
 func (p *Program) doubt(vocabulary Vocabulary, x *index) {
 	for _, s := range p.Steps {
 		if !vocabulary.Has(s.State(), s.Fun()) {
@@ -192,7 +192,7 @@ func (p *Program) doubtFunction(s *Step, vocabulary Vocabulary) {
 	p.Doubts.Add(s.Pos, "%s of %s: %v", s.Function(), s.ID(), why).WithHint(diag.HintOf(why))
 }
 
-// UnknownFunction returns why there is no such state function, with what may have been meant as its hint.
+// UnknownFunction returns an error that says why a state function does not exist, with similar names as its hint.
 func UnknownFunction(state, fun string, vocabulary Vocabulary) error {
 	if why := vocabulary.Refuses(state); why != nil {
 		return why

@@ -36,7 +36,7 @@ func (s *Step) text(key string) string { return value.Str(s.Chunk.Value(key)) }
 // ID returns the ID the step was declared under.
 func (s *Step) ID() string { return s.text(KeyID) }
 
-// Name returns what the step is about: a path, a package, a command.
+// Name returns the name of the object that the step manages: a path, a package, a command.
 func (s *Step) Name() string { return s.text("name") }
 
 // State returns the kind of state, such as file.
@@ -80,17 +80,17 @@ type Requisite struct {
 	Targets []Target
 }
 
-// Target is what one item of a requisite names.
+// Target is one item of a requisite, and the steps that it names.
 type Target struct {
 	State string // "sls" for a whole file, "id" where only an ID was given
 	Name  string // may be a glob
 	Steps []*Step
-	Lost  *diag.Diagnostic // where it is named, and what may be meant, of one that no step is; may be nil
+	Lost  *diag.Diagnostic // the position and similar names of an item that names no step; may be nil
 }
 
 func (t Target) String() string { return t.State + ": " + t.Name }
 
-// Names reports whether a step is what the item means, were it in the program.
+// Names reports whether the item names the step. The step need not be in the program.
 func (t Target) Names(s *Step) bool {
 	return (t.State == "id" || t.State == s.State()) && (Match(t.Name, s.ID()) || Match(t.Name, s.Name()))
 }

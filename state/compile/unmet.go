@@ -9,8 +9,8 @@ import (
 )
 
 // Unmet lists requisites on IDs and names that no file declares, where other problems keep the files from becoming a
-// program. Files that could not be read may declare what their texts mention; where such a file is missing or includes
-// others, nothing is certain, and the list is empty.
+// program. A file that could not be read may declare any name that its text mentions. If such a file is missing or
+// includes others, nothing is certain, and the list is empty.
 func Unmet(high *High) (problems diag.List) {
 	for _, text := range high.Unread {
 		if text == "" || strings.Contains(text, "include") {

@@ -27,7 +27,7 @@ func verify(high *High, problems *diag.List) {
 	}
 }
 
-// wanted is what one requisite argument of an ID names: state by name.
+// wanted holds the items of one requisite argument of an ID: the state of each by its name.
 type wanted struct {
 	state string // that has the argument
 	names map[string]string

@@ -69,7 +69,8 @@ func globals() *value.Map {
 	return m
 }
 
-// vars are the variables of a template. Those of a host are there as well, for errors that say what is wrong.
+// vars returns the variables of a template. Variables of a host are among them; their use is an error that gives the
+// reason.
 func (t Template) vars() *value.Map {
 	given := t.Pillar
 	if given == nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// object is what the variables of a template have in common.
+// object implements the methods that all variables of a template share.
 type object struct{ name string }
 
 // PyType, PyRepr and PyTruth are part of value.Object.
@@ -115,7 +115,8 @@ func (m *module) GetAttr(ctx context.Context, name string) (any, bool, error) {
 	return m.functions.GetItem(ctx, "pillar."+name)
 }
 
-// arguments are those of both forms of get. Without a default, what is absent is false and cannot be written.
+// arguments returns the key and the default of a call of either form of get. The default of a call without one is an
+// absent value.
 func arguments(c *jinja.Call) (key, fallback any, err error) {
 	if len(c.Args) == 0 || len(c.Args) > 2 {
 		return nil, nil, fmt.Errorf("pillar.get takes a key and a default here")
@@ -129,7 +130,8 @@ func arguments(c *jinja.Call) (key, fallback any, err error) {
 	return c.Args[0], absent{object{"absent"}, value.Str(c.Args[0])}, nil
 }
 
-// absent is what get without a default gives for a key that does not exist. A template may ask whether it is there.
+// absent is the result of get without a default for a key that does not exist. It is false in a test, and an error in
+// output.
 type absent struct {
 	object
 	key string

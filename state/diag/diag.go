@@ -42,11 +42,11 @@ func (p Pos) IsZero() bool { return p == Pos{} }
 // Diagnostic is one problem in one place of a user's file.
 type Diagnostic struct {
 	Pos     Pos
-	Message string // what is wrong and what was expected, one line
+	Message string // the mistake and what was expected, one line
 	Hint    string // what to do next, one line; may be empty
 	Excerpt string // the text around the place, from Excerpt; may be empty
-	// Cause is what the host answered (EIO, EMFILE, ENOSPC ...) where that, and no mistake in the file, is the
-	// problem; nil otherwise. Errors.Is finds it in a List, too.
+	// Cause is the error of the host (EIO, EMFILE, ENOSPC ...) if that is the problem and not a mistake in the file;
+	// nil otherwise. Errors.Is finds it in a List, too.
 	Cause error `json:"-"`
 	// HostOnly says that only the host which compiles the file can tell whether this is a mistake: the file depends on
 	// keys, programs or facts of that host.
@@ -64,7 +64,7 @@ func At(p Pos, format string, args ...any) *Diagnostic {
 	return d
 }
 
-// follow takes over from err what a diagnostic says besides its text, unless the diagnostic says it already.
+// follow copies the cause and the mark HostOnly of err, unless the diagnostic has them already.
 func (d *Diagnostic) follow(err error) {
 	if d.Cause == nil {
 		d.Cause = CauseOf(err)
@@ -72,8 +72,7 @@ func (d *Diagnostic) follow(err error) {
 	d.HostOnly = d.HostOnly || IsHostOnly(err)
 }
 
-// CauseOf is the error number that the host answered where err comes from one, or nil. That a file does not exist is
-// no error of the host.
+// CauseOf returns the error number in the chain of err, or nil. It ignores ENOENT, which is no failure of the host.
 func CauseOf(err error) error {
 	var number syscall.Errno
 	if errors.As(err, &number) && number != syscall.ENOENT {
@@ -127,7 +126,7 @@ func (l *List) AddError(p Pos, err error) {
 		var one *Diagnostic
 		if !errors.As(part, &one) {
 			one = &Diagnostic{Pos: p, Message: part.Error(), Hint: strings.Join(HintsOf(part), "\n")}
-		} else { // what wraps the diagnostic may say more than it does
+		} else { // the error that wraps the diagnostic may have a cause or a mark
 			copied := *one
 			one = &copied
 		}

@@ -12,8 +12,8 @@ type hinted struct {
 	hint string
 }
 
-// WithHint attaches what to try next to an error that belongs to no user file.
-// It returns nil for a nil error.
+// WithHint adds a hint, the next thing to try, to an error that belongs to no user file. It returns nil for a nil
+// error.
 func WithHint(err error, format string, args ...any) error {
 	if err == nil {
 		return nil

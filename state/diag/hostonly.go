@@ -11,7 +11,8 @@ func HostOnly(err error) error {
 	return hostOnly{err}
 }
 
-// IsHostOnly reports whether err, or what it wraps, has the mark of [HostOnly] or a method HostOnly that returns true.
+// IsHostOnly reports whether err, or an error that it wraps, has the mark of [HostOnly] or a method HostOnly that
+// returns true.
 func IsHostOnly(err error) bool {
 	var marked interface{ HostOnly() bool }
 	var one *Diagnostic

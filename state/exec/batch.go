@@ -14,14 +14,14 @@ import (
 // finds nothing left to do, and reports what the batch changed for it. If the batch failed, or did a part, a step does
 // the rest by itself, and the failure is its own.
 
-// apart are arguments with which a step is no part of a batch: whether or how often it acts is decided when its turn
-// comes.
+// apart lists the arguments that exclude a step from batches: with them, whether or how often it acts is decided when
+// its turn comes.
 func apart() []string {
 	return []string{"onlyif", "unless", "creates", "check_cmd", "retry", "parallel", "failhard", "timeout", followUnsafe}
 }
 
-// together returns the steps after the one whose turn it is for which it may act as well. None has a requisite, so
-// nothing can come between them, and none stops the run by its failure.
+// together returns the following steps for which step s may act as well. None has a requisite, so no other step can run
+// between them, and none stops the run by its failure.
 func (w *walk) together(s *compile.Step) []*compile.Step {
 	if w.runner.Test || w.runner.Failhard || len(w.rest) == 0 || w.rest[0] != s || w.tried[s] || !w.joins(s) {
 		return nil
@@ -46,8 +46,8 @@ func (w *walk) joins(s *compile.Step) bool {
 	return ok
 }
 
-// batch lets a step that has something to do act for those of its batch as well. It reports whether it did; the try
-// then has what was done for the step itself, and the result what was done for the others.
+// batch lets a step that has something to do act for the other steps of its batch as well. It reports whether it did.
+// It stores the changes of the step itself in the try and those of the others in the result.
 func (r *Runner) batch(ctx context.Context, first module.Resource, t *try, result *Result) bool {
 	batcher, ok := first.(module.Batcher)
 	if !ok || t.together == nil {
@@ -73,7 +73,7 @@ func (r *Runner) batch(ctx context.Context, first module.Resource, t *try, resul
 	return true
 }
 
-// keepMade keeps what a step did for others until their turns come. A batch is tried once.
+// keepMade stores the changes that a step made for others until their turns come. A batch is tried once.
 func (w *walk) keepMade(r *Result) {
 	for i, s := range r.batch {
 		if w.tried[s] = true; i < len(r.made) {
@@ -83,8 +83,8 @@ func (w *walk) keepMade(r *Result) {
 	r.batch, r.made = nil, nil
 }
 
-// takeMade adds what a batch has done for a step to its result. What the step did by itself counts where both changed
-// the same.
+// takeMade adds the changes that a batch made for a step to its result. If both changed the same object, the change of
+// the step itself counts.
 func (r *Result) takeMade(made module.Report) {
 	if made.Changes.Len() == 0 {
 		return

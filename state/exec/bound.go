@@ -12,8 +12,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// abandonAfter is how long a step that was ended may take to give up what it waits for. One that does not,
-// such as one that reads from a share whose server is gone, is left alone: nothing can end it.
+// abandonAfter is the time that a cancelled step has to return. A step that does not return, for example because it
+// reads from a share whose server is down, is abandoned: nothing can end it.
 const abandonAfter = 30 * time.Second
 
 var (
@@ -73,7 +73,8 @@ func (r *Runner) outlasting(ctx context.Context) (own context.Context, end func(
 	return own, func() { stop(); cancel(nil) }
 }
 
-// asked is the context that says when the run of a step is asked to end, and what ends the step.
+// asked holds the context of the run of a step, which is done when the run is to end, and the function that cancels the
+// step.
 type asked struct {
 	run context.Context
 	end context.CancelCauseFunc
@@ -81,7 +82,7 @@ type asked struct {
 
 type askedKey struct{}
 
-// looking runs what only looks at the host, for a step of [Runner.bounded]. It ends soon after the run is asked to end.
+// looking runs the check of a step in [Runner.bounded]. It cancels the check soon after the run is to end.
 func (r *Runner) looking(ctx context.Context, look func(context.Context) (module.Diff, error)) (module.Diff, error) {
 	a, bounded := ctx.Value(askedKey{}).(*asked)
 	if !bounded {
@@ -91,7 +92,7 @@ func (r *Runner) looking(ctx context.Context, look func(context.Context) (module
 	if r.Grace > 0 {
 		grace = min(grace, r.Grace)
 	}
-	own, cancel := context.WithCancelCause(ctx) // what the look has opened may be in use for as long as ctx
+	own, cancel := context.WithCancelCause(ctx) // files that the check opened may be in use for as long as ctx
 	stop := context.AfterFunc(a.run, func() {
 		timer := time.AfterFunc(grace, func() { cancel(errLooking) })
 		context.AfterFunc(own, func() { timer.Stop() })

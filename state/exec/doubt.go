@@ -41,7 +41,7 @@ func (w *walk) watches(s *compile.Step) bool {
 	return ok && acts
 }
 
-// doubtOf says of which step it is not known what becomes of it.
+// doubtOf returns the reason why the result of a step is unknown, and names the step that it depends on.
 func (w *walk) doubtOf(s *compile.Step) string {
 	for _, q := range s.Requisites {
 		for _, t := range q.Targets {
@@ -60,8 +60,7 @@ func (w *walk) doubtOf(s *compile.Step) string {
 	return "what it listens to may change nothing"
 }
 
-// doubtGuard discards the result of a guard of a step in a dry run if an earlier step of the run
-// may change what the guard asks.
+// doubtGuard discards the result of a guard of a step in a dry run if an earlier step of the run may change it.
 func (t try) doubtGuard(held bool, result *Result) {
 	if !t.foresees || result.Skipped != "" || result.Outcome == Failed {
 		return

@@ -3,9 +3,8 @@
 //
 // The semantics are Salt 3006's, including order numbers and special cases: a step's requisites run before it
 // regardless of the order; a watch runs the step and, if that changed nothing, its watch action; a prereq asks its
-// target by a dry run first; listeners run once at the end, even after a failure that stopped the run. How a step is
-// carried out (check, then apply where there is a difference) is in step.go; what its requisites say is in
-// requisite.go.
+// target by a dry run first; listeners run once at the end, even after a failure that stopped the run. File step.go
+// runs a step (check, then apply if there is a difference); requisite.go evaluates its requisites.
 package exec
 
 import (
@@ -88,7 +87,7 @@ func (r *Runner) RunID(ctx context.Context, p *compile.Program, id string) *Resu
 type walk struct {
 	runner  *Runner
 	running *Results
-	pre     map[string]*Result // what dry runs for prereq gave
+	pre     map[string]*Result // results of dry runs for prereq
 	active  map[string]bool    // steps whose requisites are being run, to notice circles
 	flags   map[*compile.Step]*flags
 	number  int  // Salt's __run_num__ of the next result
@@ -99,16 +98,16 @@ type walk struct {
 	program []*compile.Step
 	rest    []*compile.Step                 // the step whose turn it is, and those after it
 	tried   map[*compile.Step]bool          // steps that a batch was tried with
-	made    map[*compile.Step]module.Report // what batches have done for later steps
-	// planned are the accounts that a dry run would make and remove, as the steps would report them.
+	made    map[*compile.Step]module.Report // changes that batches made for later steps
+	// planned lists the accounts that a dry run would create and remove, as the steps would report them.
 	planned []any
 	wide    *wide  // nil where steps run by order
 	aside   *aside // nil where only the steps of one ID run
 }
 
-// flags are what the walk notes on a step for prereq.
+// flags are the marks of a step for prereq.
 type flags struct {
-	prereq      bool // run it dry, since something hangs on whether it would change
+	prereq      bool // run it dry first, since another step depends on whether it would change something
 	prerequired bool // something runs before it, if it would change
 	doubt       bool // a dry run cannot know whether it runs, or acts on a watch
 	again       bool // it listens to steps that act at every run, and to no other that changed
@@ -169,7 +168,7 @@ func (w *walk) step(ctx context.Context, s *compile.Step, depth int) {
 	}
 }
 
-// act does with a step what its requisites say.
+// act runs or skips a step, depending on the status of its requisites.
 func (w *walk) act(ctx context.Context, s *compile.Step, st status) {
 	switch st {
 	case failed:
@@ -236,7 +235,7 @@ func (w *walk) put(r *Result) {
 	}
 }
 
-// plan remembers what a step of a dry run would do to accounts.
+// plan records the changes that a step of a dry run would make to accounts.
 func (w *walk) plan(r *Result) {
 	if state := r.Step.State(); (state == "user" || state == "group") && !r.Unknown && r.Predicted.Len() > 0 {
 		w.planned = append(w.planned, value.NewMap("function", r.Step.Function(), "name", r.Step.Name(), "changes",
@@ -257,7 +256,7 @@ func (w *walk) failsHard(s *compile.Step) bool {
 	return hard && r.Outcome == Failed
 }
 
-// settle waits for what still runs in parallel, and finds the failures that were taken care of.
+// settle waits for steps that still run in parallel, and marks the failures that an onfail step handled.
 func (w *walk) settle(steps []*compile.Step) {
 	for _, r := range w.running.list {
 		w.wait(r)

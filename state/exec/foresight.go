@@ -13,8 +13,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// await discards the failure of a step in a dry run if an earlier step of the run creates, or may create, what it
-// lacks.
+// await discards the failure of a step in a dry run if an earlier step of the run creates, or may create, the object
+// that it lacks.
 func (t try) await(result *Result, err error) {
 	lack := host.Lacks(err)
 	step, sure := t.provider(lack)
@@ -54,7 +54,7 @@ func (t try) earlier(counts func(*compile.Step) bool) *compile.Step {
 	return nil
 }
 
-// concerns reports whether a step makes or changes what a path names.
+// concerns reports whether a step creates or changes the file at a path.
 func concerns(s *compile.Step, p string) bool {
 	switch {
 	case s.State() == "file" && !isTree(s):
@@ -201,7 +201,7 @@ func packagesOf(s *compile.Step) (names []string) {
 	return names
 }
 
-// weigh decides what becomes of a step of a dry run that would fail as the host is now.
+// weigh determines the result of a step of a dry run that would fail on the host as it is now.
 func (t try) weigh(result *Result, lacks []error) {
 	for _, err := range lacks {
 		lack := host.Lacks(err)
@@ -235,8 +235,8 @@ func unknownUntil(lack *host.Lack, step *compile.Step) string {
 
 func spoken(s *compile.Step) string { return s.Function() + " " + s.Name() }
 
-// provider returns the last of the earlier steps that makes what a later one lacks, or may make it. A step that
-// makes it for sure counts before others.
+// provider returns the last earlier step that creates, or may create, the object that a later step lacks. It prefers
+// steps that certainly create it.
 func (t try) provider(l *host.Lack) (step *compile.Step, sure bool) {
 	makesOne := func(name string) bool {
 		return slices.ContainsFunc(t.coming, func(s *compile.Step) bool { return makes(s, l.Thing, name) })
@@ -253,7 +253,7 @@ func (t try) provider(l *host.Lack) (step *compile.Step, sure bool) {
 	return step, false
 }
 
-// makes reports whether a step, if it does what it says, leaves a thing on the host.
+// makes reports whether a step that succeeds leaves a thing on the host.
 func makes(s *compile.Step, thing host.Thing, name string) bool {
 	if s.Name() == "" || takesAway(s) {
 		return false

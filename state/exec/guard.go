@@ -30,7 +30,7 @@ func (r *Runner) guarded(ctx context.Context, s *compile.Step, result *Result) b
 	return true
 }
 
-// ask returns what holds a step back, or "".
+// ask returns the guard that keeps a step from running, or "".
 func (r *Runner) ask(ctx context.Context, s *compile.Step) (held string, err error) {
 	guards := []struct {
 		key string
@@ -42,7 +42,7 @@ func (r *Runner) ask(ctx context.Context, s *compile.Step) (held string, err err
 			continue
 		}
 		reason, err := r.observed(g.key, func() (string, error) { return g.ask(ctx, s, v) })
-		if cut := context.Cause(ctx); cut != nil { // what a guard that was ended answers is no answer
+		if cut := context.Cause(ctx); cut != nil { // the exit code of a guard that was cut off means nothing
 			return "", &cutGuard{g.key, cut}
 		}
 		if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/module"
 )
 
-// aside is what runs beside the steps of a run, such as a download for later steps.
+// aside holds the functions that run beside the steps of a run, such as a download for later steps.
 type aside struct {
 	ctx     context.Context
 	running sync.WaitGroup
@@ -25,7 +25,7 @@ func (a *aside) beside(f func(context.Context)) {
 	}()
 }
 
-// withAside lets steps start what runs beside the others until end is called, which waits for it.
+// withAside lets steps start functions that run beside other steps. end cancels them and waits for them.
 func (w *walk) withAside(ctx context.Context) (end func()) {
 	own, cancel := context.WithCancel(ctx)
 	w.aside = &aside{ctx: own}
@@ -86,6 +86,5 @@ func (w *walk) mayBring(s *compile.Step) bool {
 	return w.running.Get(s.Tag()) == nil && ofRepositories(s)
 }
 
-// ofRepositories reports whether a step may tell the package manager of a repository, by its state or by what it
-// manages.
+// ofRepositories reports whether a step may add a package repository, by its state or by the file that it manages.
 func ofRepositories(s *compile.Step) bool { return s.State() == "pkgrepo" || bringsRepository(s) }

@@ -24,7 +24,7 @@ func (w *walk) listen(ctx context.Context, steps []*compile.Step) {
 		l.listen(s)
 		l.listenIn(s)
 	}
-	w.stopped = false // what stopped the run does not stop its listeners
+	w.stopped = false // a failure that stopped the run does not stop its listeners
 	w.steps(ctx, l.actions)
 	for _, lost := range l.lost {
 		w.record(lost)
@@ -37,9 +37,9 @@ type ref struct{ state, name string }
 type listeners struct {
 	walk    *walk
 	index   map[ref][]*compile.Step
-	bare    map[string]ref // what a bare ID or name stands for: the last step that has it
+	bare    map[string]ref // by ID or name without a state: the last step that has it
 	actions []*compile.Step
-	lost    []*Result // listeners to what does not exist
+	lost    []*Result // listeners to steps that do not exist
 }
 
 func (l *listeners) add(name string, s *compile.Step) {

@@ -9,10 +9,11 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// This file finds out which paths a step and a guard name, so that a dry run knows what an earlier step may change.
+// This file finds the paths that a step and a guard name, so that a dry run can tell whether an earlier step may change
+// them.
 
-// mentions reports whether one of the words of a guard names what a step is about: a path of its, or a package, unit,
-// user or group.
+// mentions reports whether one of the words of a guard names the object of a step: one of its paths, or a package,
+// unit, user or group.
 func mentions(words []string, s *compile.Step) bool {
 	switch s.State() {
 	case "pkg", "user", "group", "service":
@@ -30,7 +31,7 @@ func mentions(words []string, s *compile.Step) bool {
 
 const wordLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._+-@"
 
-// words returns the words of a text, and as what a relative one names a path in dir; "" for no directory.
+// words returns the words of a text, and for each relative one also its path in dir. An empty dir is no directory.
 func words(text, dir string) []string {
 	all := strings.FieldsFunc(text, func(c rune) bool { return !strings.ContainsRune(wordLetters, c) })
 	for _, word := range slices.Clone(all) {
@@ -57,7 +58,7 @@ func placesOf(s *compile.Step) (places []string) {
 	}
 	switch s.State() {
 	case "cmd", "module": // its name is a command
-	case "git": // its name is what is cloned
+	case "git": // its name is the URL of the repository
 		names = append(names, s.Chunk.Value("target"))
 	default:
 		names = append(names, s.Name())

@@ -8,7 +8,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/compile"
 )
 
-// status is what a step's requisites say about running it.
+// status says whether the requisites of a step let it run.
 type status int
 
 const (
@@ -21,15 +21,14 @@ const (
 	noChange         // onchanges, and nothing changed
 )
 
-// signs are what the requisites of one kind, or of all, say; several can be true at once.
+// signs are the findings about the requisites of one kind, or of all; several can be true at once.
 type signs struct {
 	met, unmet, failed, changed, premet, quiet, noFailure, noChange, someChange bool
 
-	doubt bool // a dry run: whether a target changes something, or fails, is known only when it has run
+	doubt bool // in a dry run: only a real run can tell whether a target changes something or fails
 }
 
-// status asks all requisites of a step. One that names nothing, and one that has not run yet, is
-// unmet.
+// status evaluates all requisites of a step. A requisite that names no step, or one that has not run yet, is unmet.
 func (w *walk) status(s *compile.Step) status {
 	if len(s.Requisites) == 0 {
 		return met
@@ -164,7 +163,7 @@ func (w *walk) changedBy(s *compile.Step) []string {
 	return list
 }
 
-// open lists what a step's requisites name, in order, and the ones that name nothing.
+// open lists the steps that the requisites of a step name, in order, and the requisites that name none.
 func (w *walk) open(s *compile.Step) (steps []*compile.Step, lost []lostTarget) {
 	for _, q := range s.Requisites {
 		if q.Kind == "onfail_all" || q.Kind == "prerequired" && w.flag(s).prereq {
@@ -192,13 +191,13 @@ func (w *walk) mark(kind string, target *compile.Step) {
 	}
 }
 
-// lostTarget is what a requisite names that is not a step.
+// lostTarget is an item of a requisite that names no step.
 type lostTarget struct {
 	kind string
 	compile.Target
 }
 
-// missing says which requisites are missing and where they are named, and what may be meant.
+// missing describes missing requisites: the comment has their names and positions, the hint similar names.
 func missing(lost []lostTarget) (comment, hint string) {
 	names := make([]string, len(lost))
 	for i, t := range lost {

@@ -33,22 +33,22 @@ func (o Outcome) Value() any {
 	return false
 }
 
-// Result is what became of a step.
+// Result is the result of a step.
 type Result struct {
 	Step     *compile.Step
 	Outcome  Outcome
 	Changes  *value.Map
 	Comment  string
-	Hint     string // what to do about a failure
+	Hint     string // the next thing to try after a failure
 	Warnings []string
-	Skipped  string // why it was not done, though nothing is wrong: it would have left the root
+	Skipped  string // why the step was skipped without an error: it would have changed something outside the root
 
-	// Predicted is what a real run would report as Changes, where Outcome is Pending; Changes is
-	// then what Salt's dry run reports, which for some states is less.
+	// Predicted has the changes that a real run would report, if Outcome is Pending. Changes then has those that Salt's
+	// dry run reports, which for some states are fewer.
 	Predicted *value.Map
-	Unknown   bool // Pending, and only acting will tell what changes, or whether
+	Unknown   bool // Pending, and only a real run can tell whether and what it changes
 
-	Always bool // it acts at every run, and so its changes say nothing of how the host was
+	Always bool // it acts at every run, so its changes do not show that the host differed
 
 	RunNum    int // the place in the run, counted as Salt does
 	Started   time.Time
@@ -62,7 +62,7 @@ type Result struct {
 	cause    error            // of a failure, where there was an error
 	pending  chan *Result     // while it runs in parallel
 	batch    []*compile.Step  // that it tried to act for as well
-	made     []module.Report  // what it did for the first of them
+	made     []module.Report  // the changes it made for the first of them
 }
 
 // wouldChange reports whether a step changed something, or surely would.
@@ -105,7 +105,7 @@ func (r *Result) ID() string { return r.shown(r.Step.ID()) }
 // Name returns the name of the step as people may see it.
 func (r *Result) Name() string { return r.shown(r.Step.Name()) }
 
-// shownValue is shown for a value that is a text; others stay what they are, without numbers that are secrets.
+// shownValue redacts a value: a text as shown does, other values by their parts, numbers included.
 func (r *Result) shownValue(v any) any {
 	if text, ok := v.(string); ok {
 		return r.shown(text)

@@ -10,7 +10,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// runRequisites runs what has not run yet; it reports whether that settled the step as well.
+// runRequisites runs the requisites that have not run yet. It reports whether that determined the result of the step as
+// well.
 func (w *walk) runRequisites(ctx context.Context, s *compile.Step, requisites []*compile.Step) (done bool) {
 	for _, q := range requisites {
 		tag := q.Tag()
@@ -57,7 +58,7 @@ func (w *walk) circleOf() string {
 	return "its requisites go round in a circle: " + strings.Join(names, ", ")
 }
 
-// dryAfterRequisites is the dry run of a prereq's target once what it needs has run.
+// dryAfterRequisites makes the dry run of the target of a prereq after its requisites have run.
 func (w *walk) dryAfterRequisites(ctx context.Context, s *compile.Step) {
 	status := w.status(s)
 	r := w.call(ctx, s)
@@ -97,7 +98,7 @@ func (w *walk) notRun(s *compile.Step, ok bool, comment string) *Result {
 	return r
 }
 
-// lacking returns the result of a step whose requisites do not exist, with what else would keep it from running.
+// lacking returns the result of a step whose requisites do not exist, with the other reasons not to run it.
 func (w *walk) lacking(s *compile.Step, lost []lostTarget) *Result {
 	comment, hint := missing(lost)
 	own := &Result{Step: s}

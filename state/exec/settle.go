@@ -37,7 +37,7 @@ func (r *Runner) settle(ctx context.Context, resource module.Resource, t try, re
 		t.weigh(result, diff.Lacks)
 	case r.batch(ctx, resource, &t, result):
 		result.Warnings = warnings
-		r.settle(ctx, resource, t, result) // what the batch left is the step's own to do
+		r.settle(ctx, resource, t, result) // the step itself does the part that the batch left
 		return
 	default:
 		r.apply(t.acting(ctx, r), resource, diff, warnings, result)
@@ -117,8 +117,8 @@ func (r *Result) doubt(trouble error) {
 	r.cause = errors.Join(trouble, r.cause)
 }
 
-// postpone discards the failure of a step in a dry run: what it requires would be done first in a real
-// run, and may be just what is missing.
+// postpone discards the failure of a step in a dry run: in a real run its requisites run first, and may create what is
+// missing.
 func (r *Result) postpone() {
 	r.Outcome, r.Unknown, r.Changes, r.Predicted, r.Hint = Pending, true, value.NewMap(), value.NewMap(), ""
 	r.Comment = "known only when what it requires is done; as the host is now, " + r.Comment

@@ -92,8 +92,8 @@ func orElse(s, fallback string) string {
 type try struct {
 	step     *compile.Step
 	dry      bool
-	prepared bool // a dry run, and what a real one would have done before is not done
-	foresees bool // a dry run of the whole program, in which coming are the earlier steps that would change something
+	prepared bool // in a dry run: steps that would have run before have not changed the host
+	foresees bool // in a dry run of the whole program: coming has the earlier steps that would change something
 	coming   []*compile.Step
 	planned  []any           // of the accounts that coming would make and remove
 	steps    []*compile.Step // of the whole program
@@ -104,8 +104,8 @@ type try struct {
 	// finds those for which this one may fetch something, see later.go; may be nil
 	later func(*compile.Step) []*compile.Step
 	aside *aside        // may be nil
-	made  module.Report // what an earlier step has done for this one
-	again bool          // it reacts to steps that act at every run, and to no other
+	made  module.Report // changes that an earlier step made for this one
+	again bool          // it reacts only to steps that act at every run
 }
 
 // attempt runs a step once. It does not look at requisites.
@@ -184,7 +184,7 @@ func (w *walk) reactsAgain(s *compile.Step) bool {
 	return again
 }
 
-// redact removes secrets from what a result says. Its step keeps them: ID and Name remove them when asked.
+// redact removes secrets from the texts of a result. Its step keeps them; the methods ID and Name redact them.
 func (r *Runner) redact(result *Result) {
 	result.redactor = r.Redactor
 	result.Comment, result.Hint = result.shown(result.Comment), result.shown(result.Hint)
@@ -197,7 +197,7 @@ func (r *Runner) redact(result *Result) {
 	redact.Each(&result.Predicted, redact.URLs)
 }
 
-// resource makes what the step is about, or writes into the result why it cannot be.
+// resource creates the resource of the step, or sets the result to the reason why it cannot.
 func (r *Runner) resource(t try, result *Result) (module.Resource, bool) {
 	s := t.step
 	function := s.Fun()
@@ -241,10 +241,10 @@ func (r *Runner) resource(t try, result *Result) (module.Resource, bool) {
 	return watcher.Watched(), true
 }
 
-// reserved gives a resource what it may know of the rest of the run: in __required__ the chunks of
-// the steps that have to come before it, in __changed__ which of the watched ones changed, and in __coming__, in a dry
-// run, those of itself and of later steps of its kind; in __planned__ what earlier steps of the dry run would do to
-// accounts.
+// reserved returns the value of a reserved argument, which describes the rest of the run: __required__ has the chunks
+// of the steps that must run before this one, __changed__ the watched steps that changed something. In a dry run,
+// __coming__ has the chunks of this step and of later steps of its kind, and __planned__ the changes of earlier steps
+// to accounts.
 func (t try) reserved(name string) any {
 	switch name {
 	case "__changed__":
@@ -288,7 +288,7 @@ func required(s *compile.Step) *value.List {
 	return chunks
 }
 
-// look finds out what there is to do.
+// look determines the changes that the step has to make.
 func (t try) look(ctx context.Context, resource module.Resource, h *host.Host) (module.Diff, error) {
 	if rehearser, ok := resource.(module.Rehearser); ok && t.dry {
 		return rehearser.Rehearse(ctx, h)

@@ -11,10 +11,10 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// wide is what a walk keeps to run steps side by side.
+// wide holds the data with which a walk runs steps in parallel.
 type wide struct {
-	room     chan struct{}                     // a place for each step that may run at once
-	finished chan struct{}                     // a step that ran beside others has ended
+	room     chan struct{}                     // limits the number of steps that run at once
+	finished chan struct{}                     // receives a value when a parallel step has ended
 	after    map[*compile.Step][]*compile.Step // the earlier steps that a step names in its arguments
 	beside   map[string]bool                   // by function: whether its steps may run beside others
 }
@@ -169,7 +169,7 @@ func requireLater(steps []*compile.Step) bool {
 	return false
 }
 
-// needs reports whether a step waits for another one, by its requisites or by what those wait for.
+// needs reports whether a step waits for another one, directly or through the steps that it waits for.
 func needs(s, other *compile.Step, after map[*compile.Step][]*compile.Step, seen map[*compile.Step]bool) bool {
 	if seen[s] {
 		return false

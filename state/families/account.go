@@ -9,8 +9,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// accountFunctions returns the functions that read what the states of accounts manage: crontabs and authorized
-// keys. They use the code of those states.
+// accountFunctions returns the functions that read crontabs and authorized keys. They use the code of those states.
 func accountFunctions(h *host.Host) function.Table {
 	crontab := function.Of("user", func(ctx context.Context, user string) (string, error) {
 		return h.Crontabs.Read(ctx, user)

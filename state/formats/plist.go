@@ -16,7 +16,7 @@ import (
 // maxDepth is how deep lists and mappings may be within each other.
 const maxDepth = 200
 
-// errDepth refuses what only an attacker writes.
+// errDepth is the error for values that are nested deeper than any legitimate file nests them.
 var errDepth = errors.New("its values are nested too deeply")
 
 // Plist reads a property list that is written as XML. Dates are texts, as Python prints them.

@@ -25,7 +25,7 @@ type Facts struct {
 	// Refresh renders the pillar again, for one environment if env is not empty, with the data of override over it.
 	// If it is nil, functions use Pillar.
 	Refresh func(ctx context.Context, env string, override *value.Map) (*value.Map, error)
-	Options *value.Map // what Salt calls opts
+	Options *value.Map // Salt's opts: the configuration of the minion
 
 	States  *roots.Roots
 	Pillars *roots.Roots
@@ -182,7 +182,7 @@ type GrainsFile struct {
 	Host *host.Host // the host that has the file; nil for the host of the functions
 }
 
-// Described is what is known of a function that is not in a table.
+// Described holds the parameters and the documentation of a function that is not in a table.
 type Described struct {
 	Parameters []Parameter
 	Doc        string

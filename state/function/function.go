@@ -1,6 +1,6 @@
-// Package function is the contract of execution functions: what templates call as salt['grains.filter_by'](...), and
-// what module.run and `corpus-agent call` call. The functions of one Salt module are in the package with its name below
-// this one, such as state/function/file; state/function/table lists them all.
+// Package function defines execution functions, which templates call as salt['grains.filter_by'](...), and which
+// module.run and `corpus-agent call` call. The functions of one Salt module are in the package with its name below this
+// one, such as state/function/file; state/function/table lists them all.
 //
 // A template reads and does not change the host. It is rendered before it is known whether the run will change
 // anything, in dry runs too, and sometimes twice. So each package has two tables: Functions, which templates may call,
@@ -10,8 +10,8 @@
 //
 // Names, parameters and answers are those of Salt 3006, since their callers were written for it. A Function is a plain
 // Go function next to the signature that Salt documents. Everything Python about a call (names or positions, defaults,
-// *args and **kwargs, None, what counts as true) is handled in this package, where the two are brought together. Calls
-// of what Salt has and this engine does not are refused with the reason and an alternative.
+// *args and **kwargs, None, truth of values) is handled in this package. Calls of functions that Salt has and this
+// engine does not are refused with the reason and an alternative.
 package function
 
 import (
@@ -95,10 +95,10 @@ type Function struct {
 //	path, follow_symlinks=True, *args, **kwargs
 //
 // and do is a Go function with a Go parameter for each of these, in this order, and perhaps a
-// context before them. A parameter of type any takes what comes, bool the truth of it, and string,
-// int, float64, []string, *value.List and *value.Map what can be made one; for None they are
-// zero if None is the default, and *string and *int tell it apart. *args is []any or []string and
-// **kwargs a *value.Map. A function whose only parameter is Arguments gets all of them by name.
+// context before them. A parameter of type any receives the argument unchanged, and bool its truth. For string, int,
+// float64, []string, *value.List and *value.Map the argument is converted, or refused if it cannot be. None becomes the
+// zero value if None is the default; for *string and *int it becomes nil. *args is []any or []string and **kwargs a
+// *value.Map. A function whose only parameter is Arguments gets all of them by name.
 //
 // do returns a value, or a value and an error.
 //

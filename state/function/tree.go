@@ -40,7 +40,7 @@ func (f *Facts) Locate(url, env string) (file string, ok bool, err error) {
 	return f.locateInTree(rest, env)
 }
 
-// locateInTree finds a file of the state tree by what follows salt://, which may name the environment.
+// locateInTree finds a file of the state tree by the rest of a URL after salt://, which may name the environment.
 func (f *Facts) locateInTree(rest, env string) (file string, ok bool, err error) {
 	tree, err := f.StateTree()
 	if err != nil {
@@ -53,7 +53,7 @@ func (f *Facts) locateInTree(rest, env string) (file string, ok bool, err error)
 	return tree.Find(f.Environment(env), name)
 }
 
-// HostOf returns the host whose files contain what Locate found for a URL, since state trees may be outside of the
+// HostOf returns the host whose files contain the result of Locate for a URL, since state trees may be outside of the
 // host's files.
 func (f *Facts) HostOf(url string) *host.Host {
 	if f.Trees != nil && strings.HasPrefix(url, "salt://") {

@@ -19,7 +19,7 @@ var acting string
 // ErrNotHere is wrapped by the error of a function that lacks its program on this host.
 var ErrNotHere = errors.New("on this host")
 
-// Unknown returns an error that says why a function does not exist, with a hint what to do instead.
+// Unknown returns an error that says why a function does not exist. Its hint names an alternative.
 func (t Table) Unknown(name string) error {
 	if f := t[name]; f != nil {
 		if why := f.absent(); why != nil {
@@ -98,7 +98,7 @@ func Acts(name string) bool {
 	return false
 }
 
-// reasonFor returns why a module of Salt is not supported, and what to use instead; "" for any other module.
+// reasonFor returns why a module of Salt is not supported, and the alternative; "" for any other module.
 func reasonFor(module string) (reason, instead string) {
 	for line := range strings.Lines(elsewhere) {
 		if heading, ok := strings.CutPrefix(line, ":"); ok {

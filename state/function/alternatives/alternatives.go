@@ -26,7 +26,7 @@ func Functions(f *function.Facts) function.Table {
 	}
 }
 
-// current returns what an alternative leads to, or False.
+// current returns the path that an alternative points to, or False.
 func (a alternatives) current(name string) any {
 	target, err := a.Host.Files.Readlink("/etc/alternatives/" + name)
 	if err != nil {

@@ -208,7 +208,7 @@ func (a archive) unzip(ctx context.Context, file, dest string, excludes, options
 	return a.extract(ctx, file, dest, "zip", strings.TrimSpace(words), runas)
 }
 
-// extract unpacks an archive over what exists, and returns the names in it.
+// extract unpacks an archive, replaces existing files, and returns the names in it.
 func (a archive) extract(ctx context.Context, file, dest, format, options, runas string) ([]string, error) {
 	if !path.IsAbs(file) || !path.IsAbs(dest) {
 		return nil, fmt.Errorf("the archive %q and the destination %q have to be absolute paths", file, dest)

@@ -194,7 +194,7 @@ func (c cmd) line(ctx context.Context, a function.Arguments) (host.Line, error) 
 	return l, c.directory(l)
 }
 
-// words sets what runs: a shell with a command line, or a program with arguments.
+// words sets the command to run: a command line for a shell, or a program with arguments.
 func (c cmd) words(ctx context.Context, l *host.Line, a function.Arguments) error {
 	command := a.Value("cmd")
 	inShell := value.Truth(a.Value("python_shell")) || a.Value("python_shell") == nil && c.Shell

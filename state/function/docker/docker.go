@@ -40,7 +40,7 @@ func (d docker) containers(ctx context.Context, filters *value.Map, options *val
 	return parseContainers(text)
 }
 
-// parseContainers reads what docker ps prints: a container in JSON on each line.
+// parseContainers parses the output of docker ps: a container in JSON on each line.
 func parseContainers(text string) (*value.Map, error) {
 	all := value.NewMap()
 	for line := range strings.Lines(text) {

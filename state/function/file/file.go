@@ -91,8 +91,7 @@ func (o file) is(kind fs.FileMode) func(string) (bool, error) {
 	}
 }
 
-// access reports whether the process may do with a file what mode names: f tests for existence; r, w and x for
-// permissions.
+// access reports whether a file exists (mode f), or whether the process has the permission r, w or x for it.
 func (o file) access(p string, mode any) (bool, error) {
 	if p = o.path(p); !path.IsAbs(p) {
 		return false, fmt.Errorf("%q is not an absolute path", p)
@@ -112,8 +111,8 @@ func (o file) access(p string, mode any) (bool, error) {
 // stats returns the attributes of a file, or those of the link itself if it is broken.
 func (o file) stats(ctx context.Context, p, form string, follow bool) (*value.Map, error) {
 	p = o.path(p)
-	// A link that an unprivileged user made is not followed, because callers decide by the owner and the mode what
-	// root does.
+	// A link that an unprivileged user made is not followed, because callers decide by the owner and the mode how root
+	// proceeds.
 	info, err := o.Host.Files.Stat(p)
 	if err != nil || !follow {
 		info, err = o.Host.Files.Lstat(p)
@@ -168,7 +167,7 @@ func (o file) part(name string) func(context.Context, string, bool) (any, error)
 	}
 }
 
-// lstat returns what lstat(2) says of a path; an empty mapping if it does not exist.
+// lstat returns the result of lstat(2) for a path; an empty mapping if it does not exist.
 func (o file) lstat(p string) (*value.Map, error) {
 	if p = o.path(p); !path.IsAbs(p) {
 		return nil, fmt.Errorf("%q is not an absolute path", p)
@@ -272,8 +271,8 @@ func (o file) diskUsage(ctx context.Context, p string) (int, error) {
 	return total, o.complete(ctx, "file.diskusage", err)
 }
 
-// complete logs what a walk left out. Only a cancelled context is an error: a user can make directories of any
-// depth, and must not be able to prevent a template from being rendered.
+// complete logs the directories that a walk left out. Only a cancelled context is an error: a user can make directories
+// of any depth, and must not be able to prevent a template from being rendered.
 func (o file) complete(ctx context.Context, function string, leftOut error) error {
 	if leftOut != nil && ctx.Err() == nil {
 		o.WriteLog("warning", fmt.Sprintf("%s: %v; what is below it is left out", function, leftOut))

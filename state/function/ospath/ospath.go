@@ -135,8 +135,9 @@ func globIn(h *host.Host, dir, pattern string) []string {
 	return found
 }
 
-// Walk calls visit for every directory below one, with the names in it; links are not entered. visit says whether to go
-// deeper. What is [descent.TooDeep] is left out, and the error says what that is. The walk ends with the context.
+// Walk calls visit for every directory below one, with the names in it; links are not entered. visit reports whether to
+// walk the directories below. Directories that are [descent.TooDeep] are left out, and the error names them. The walk
+// ends with the context.
 func Walk(ctx context.Context, h *host.Host, dir string, visit func(dir string, dirs, files []string) bool) error {
 	w := walker{ctx: ctx, host: h, visit: visit}
 	w.below(dir, 0)

@@ -14,7 +14,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// status reads what the kernel reports in /proc.
+// status implements the functions that read /proc.
 type status struct{ *function.Facts }
 
 // Functions returns the functions of status that templates may call.
