@@ -10,8 +10,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// runRequisites runs the requisites that have not run yet. It reports whether that determined the result of the step as
-// well.
+// runRequisites runs the requisites that have not run yet. It reports whether the step itself needs no run afterwards,
+// for example because the run ends.
 func (w *walk) runRequisites(ctx context.Context, s *compile.Step, requisites []*compile.Step) (done bool) {
 	for _, q := range requisites {
 		tag := q.Tag()

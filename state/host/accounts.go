@@ -26,11 +26,11 @@ type Accounts interface {
 	// change the result.
 	AllUsers() ([]User, error)
 	AllGroups() ([]Group, error)
-	// Shadow is what only root may read of a user.
+	// Shadow returns the password entry of a user, which only root may read.
 	Shadow(user string) (Shadow, bool, error)
 
-	// PlanUser tells the account AddUser would make, its numbers included, and the groups it would be
-	// in; PlanGroup tells the same for AddGroup. An error says why they would fail.
+	// PlanUser returns the account that AddUser would create, with its IDs, and the groups it would be in; PlanGroup
+	// tells the same for AddGroup. An error says why they would fail.
 	PlanUser(n NewUser) (User, []string, error)
 	PlanGroup(n NewGroup) (Group, error)
 
@@ -105,7 +105,7 @@ func (e Expected) User(accounts Accounts, name string) (User, bool, error) {
 	return u, there, err
 }
 
-// UserChange is what shall be different about a user; nil leaves a thing as it is.
+// UserChange has the new values for a user; nil leaves a value unchanged.
 type UserChange struct {
 	UID         *int
 	NonUnique   bool
@@ -124,7 +124,7 @@ type UserRemoval struct {
 	Force bool // even while it is logged in
 }
 
-// ShadowChange is what shall be different about a password. Days of -1 empty a field.
+// ShadowChange has the new values for a password entry; nil leaves a value unchanged. Days of -1 empty a field.
 type ShadowChange struct {
 	Hash                                         *string // "" for a password that is not asked for
 	LastChange, Min, Max, Warn, Inactive, Expire *int
@@ -141,7 +141,7 @@ type NewGroup struct {
 	Expected Expected // PlanGroup counts them as made; AddGroup does not
 }
 
-// GroupChange is what shall be different about a group; nil leaves a thing as it is.
+// GroupChange has the new values for a group; nil leaves a value unchanged.
 type GroupChange struct {
 	GID         *int
 	NonUnique   bool

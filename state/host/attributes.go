@@ -28,7 +28,8 @@ func (t *tree) Attributes(p string) (all map[string][]byte, err error) {
 	return all, err
 }
 
-// attributesOf reads what may be read; trusted ones and those of other users' namespaces may not.
+// attributesOf returns the extended attributes that may be read, which excludes trusted ones and those of other users'
+// namespaces.
 func attributesOf(place string) map[string][]byte {
 	names := attribute(func(buf []byte) (int, error) { return unix.Listxattr(place, buf) })
 	var all map[string][]byte

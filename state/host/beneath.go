@@ -10,7 +10,7 @@ import (
 // beneath is a tree whose "/" is a directory of another one.
 type beneath struct{ *tree }
 
-// Beneath shares with the tree all but its root: what is recorded, counted and remembered is the same.
+// Beneath returns a tree with another root. It shares everything else with t: the recorder, the counters and the cache.
 func (t *tree) Beneath(dir string) (Beneath, error) {
 	root, err := t.root.Beneath(dir)
 	if err != nil {

@@ -32,14 +32,14 @@ type Command struct {
 	Argv  []string
 	Dir   string        // absolute, "/" by default
 	Env   []string      // NAME=value, all of it
-	Stdin string        // what the command reads
+	Stdin string        // standard input of the command
 	As    *Credential   // nil for the agent's own user
 	Umask *int          // nil for the agent's own
 	Limit time.Duration // 0 for none
-	Quiet bool          // changes nothing, so what was read stays true
-	Named bool          // the caller has named to the recorder what it changes
-	Merge bool          // what goes to stderr belongs to Stdout, in the order in which it comes
-	Mute  bool          // only its code counts; what it prints is dropped
+	Quiet bool          // changes nothing, so cached reads stay valid
+	Named bool          // the caller has recorded the subjects that it changes
+	Merge bool          // write stderr to Stdout as well, in the order of the output
+	Mute  bool          // discard the output; only the exit code counts
 
 	// Paths are paths that the command is given by their names. Run refuses those that another user can make mean
 	// something else, unless the command runs as a user, whose rights bound what it does.
@@ -58,7 +58,7 @@ type Credential struct {
 	Groups   []uint32
 }
 
-// Output is what became of a command.
+// Output is the result of a command.
 type Output struct {
 	PID      int
 	Code     int // exit code; 128 and the signal's number for one that was killed
@@ -67,10 +67,10 @@ type Output struct {
 	TimedOut bool
 }
 
-// maxOutput is how much of each stream is kept; what follows is read and dropped.
+// maxOutput is the number of bytes kept of each stream; the rest is read and discarded.
 const maxOutput = 16 << 20
 
-// hearing lets a function have the output of commands that fail.
+// hearing passes the output of failed commands to a function.
 type hearing struct {
 	Commands
 	failed func(Output)
@@ -108,7 +108,7 @@ func (c *commands) Run(ctx context.Context, command Command) (Output, error) {
 	}
 	if !command.Quiet {
 		c.changed()
-		defer c.changed() // what was read while it ran may be old by now
+		defer c.changed() // drop reads made while it ran
 	}
 	if command.Limit > 0 {
 		var cancel context.CancelFunc
@@ -147,7 +147,7 @@ func (c *commands) run(ctx context.Context, command Command) (Output, error) {
 	process.Detach(cmd)
 	ended := make(chan struct{})
 	defer close(ended)
-	var overdue atomic.Bool // the command was ended; its own end counts where only what it left continued for too long
+	var overdue atomic.Bool // if the command itself had ended, and only its children ran on, its exit code counts
 	cmd.Cancel = func() error {
 		overdue.Store(true)
 		return endGroup(ctx, cmd, ended)
@@ -185,7 +185,7 @@ func (c *commands) run(ctx context.Context, command Command) (Output, error) {
 // killAfter is how long a command may take to end that was asked to.
 const killAfter = 5 * time.Second
 
-// endGroup ends a command and what it started: at once where it ran longer than its limit, else by
+// endGroup ends a command and the processes that it started: by SIGKILL if it ran longer than its limit, otherwise by
 // SIGTERM first.
 func endGroup(ctx context.Context, cmd *exec.Cmd, ended <-chan struct{}) error {
 	if errors.Is(context.Cause(ctx), errTimedOut) {

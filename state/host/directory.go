@@ -102,8 +102,8 @@ func changeTo(root *walk.Root, p string) error {
 	return unix.Fchdir(fd)
 }
 
-// withRights runs a function with what a user may do with files. It changes only the thread, which must be the
-// caller's alone (inThread).
+// withRights runs a function with the file permissions of a user. It changes those of the thread, which the caller must
+// have locked (inThread).
 func withRights(as *Credential, do func() error) error {
 	if as == nil || os.Geteuid() != 0 {
 		return do()

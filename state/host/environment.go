@@ -31,8 +31,8 @@ func (e *Environment) All() []string {
 	return slices.Clone(e.vars)
 }
 
-// Foreign gives what commands of another user get: what states have set, and of the agent's own what concerns programs
-// of every user.
+// Foreign returns the environment of commands of another user: the variables that states have set, and those of the
+// agent that concern programs of every user.
 func (e *Environment) Foreign() []string {
 	vars := e.All()
 	given := func(string) bool { return false }

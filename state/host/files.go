@@ -16,21 +16,21 @@ import (
 // Files is the filesystem of a host. Paths are absolute and mean the host's own, whatever the root.
 // Errors of absence wrap fs.ErrNotExist.
 type Files interface {
-	// Stat describes what a path leads to, Lstat the path itself.
+	// Stat describes the file at a path and follows links; Lstat describes the link itself.
 	Stat(path string) (Info, error)
 	Lstat(path string) (Info, error)
 	Readlink(path string) (string, error)
-	// Resolve follows the links at the end of a path, one after the other, to what is not a link. What
-	// does not exist is not an error.
+	// Resolve follows the links at the end of a path, one after the other, and returns the first path that is not a
+	// link. The path need not exist.
 	Resolve(path string) (string, error)
 	ReadFile(path string) ([]byte, error)
 	Open(path string) (io.ReadCloser, error)
 	// ReadDir lists names in order.
 	ReadDir(path string) ([]string, error)
 
-	// Write replaces a file's content at once: a reader sees the old content or the new. A symbolic
-	// link is kept and what it leads to is replaced. What the file was (mode, owner, extended
-	// attributes, label) it stays, but for what f says. If f.Content fails, nothing is replaced.
+	// Write replaces a file's content at once: a reader sees the old content or the new. A symbolic link is kept, and
+	// its target is replaced. The file keeps its mode, owner, extended attributes and label, except those that f sets.
+	// If f.Content fails, nothing is replaced.
 	Write(path string, f NewFile) error
 	Mkdir(path string, mode fs.FileMode) error
 	// Symlink makes path a link to target and replaces a link that is there.
@@ -41,13 +41,14 @@ type Files interface {
 	// an error to RemoveAll.
 	Remove(path string) error
 	RemoveAll(path string) error
-	// Chmod, Chown and Chtimes change a path itself, and not what a link there leads to; Resolve
-	// tells that. A link has an owner, and no mode of its own.
+	// Chmod, Chown and Chtimes do not follow a link at the path; Resolve returns its target. A link has an owner, and
+	// no mode of its own.
 	Chmod(path string, mode fs.FileMode) error
-	// Chown leaves unchanged what is -1.
+	// Chown leaves an owner or group of -1 unchanged.
 	Chown(path string, uid, gid int) error
-	// Own is Chown and then Chmod of one file, whatever takes its name meanwhile. A nil mode is the one that the file
-	// has, with the special bits that Chown takes away, as far as a safe root gives them. A link gets no mode.
+	// Own calls Chown and then Chmod for the same file, even if its name is given to another file meanwhile. A nil mode
+	// restores the mode of the file, with the special bits that Chown removes, if a safe root allows them. A link gets
+	// no mode.
 	Own(path string, uid, gid int, mode *fs.FileMode) error
 	Chtimes(path string, accessed, modified time.Time) error
 
@@ -62,7 +63,7 @@ type Files interface {
 
 	// CanChown reports whether files can be given to others at all.
 	CanChown() bool
-	// Umask is what a new file lacks of 0666, and a directory of 0777, where the state sets no mode.
+	// Umask returns the permissions that a new file or directory does not get if the state sets no mode.
 	Umask() fs.FileMode
 }
 
@@ -74,7 +75,7 @@ type Beneath interface {
 	Files
 	// Free is how many bytes can still be written there, and how many files made; -1 where those are not counted.
 	Free() (bytes, files int64, err error)
-	// SyncAll returns when no power failure can undo what was written there, by NewFile.Unsynced as well.
+	// SyncAll syncs everything that was written there, including files with NewFile.Unsynced, to the disk.
 	SyncAll() error
 	Close() error
 }
@@ -129,17 +130,18 @@ func (i Info) Closed() fs.FileMode {
 	return i.Mode&^fs.ModePerm | fs.FileMode(walk.Closed(walk.RawMode(i.Mode)|kind))&fs.ModePerm
 }
 
-// NewFile is what a file shall be.
+// NewFile describes the new content and attributes of a file.
 type NewFile struct {
 	Content io.Reader
 	Mode    *fs.FileMode // nil keeps the mode, or takes 0644 less the umask for a new file
 	UID     int          // -1 keeps the owner
 	GID     int          // -1 keeps the group
-	// ReplaceLink puts the file in the place of a symbolic link, and not of what the link leads to.
+	// ReplaceLink replaces a symbolic link itself, not its target.
 	ReplaceLink bool
-	// Restored says that the file is one of before, with the mode that it had.
+	// Restored says that the file is restored from a backup, with its former mode.
 	Restored bool
-	// Unsynced leaves the file for Beneath.SyncAll to sync, before it gets the name by which it counts.
+	// Unsynced leaves the sync of the file to Beneath.SyncAll, which the caller calls before it gives the file its
+	// final name.
 	Unsynced bool
 }
 

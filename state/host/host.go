@@ -2,8 +2,8 @@
 //
 // State functions read and change everything through a Host: files, processes, accounts, units, packages. So a Host can
 // enforce the guarantees of a run. With a root, every path is below that root, including the targets of links inside
-// it, and an operation that would act on the running system is refused with a Skipped error. Each write announces what
-// it is about to replace, so that a recorder can keep it.
+// it, and an operation that would act on the running system is refused with a Skipped error. Each write first announces
+// the file that it replaces, so that a recorder can keep the old content.
 //
 // Files, commands and the recorder are in this package; accounts, packages and units are here as the interfaces that
 // states see, and each has its code in a package below. Package machine opens all of them. Package program runs the
@@ -39,16 +39,17 @@ type Host struct {
 	parsed   *ParseCache // nil keeps nothing
 	recorder Recorder    // nil for none
 	trouble  *walk.Trouble
-	forget   func()                                // what was read; nil where nothing is kept
+	forget   func()                                // drops cached reads; nil if nothing is cached
 	talk     func(Command) (*dialog.Dialog, error) // nil where no process can be started
 }
 
 // Mark is a moment, for TroubleSince.
 func (h *Host) Mark() int { return h.trouble.Mark() }
 
-// TroubleSince is the first error of the machine (EIO, EMFILE, ENFILE, ENOMEM) that reading its files, or starting a
-// command, met since a moment, or nil. What was found out meanwhile may be wrong, even where the code that met the
-// error did not return it: what a Host keeps of it is forgotten, and the caller must not use the rest.
+// TroubleSince returns the first error of the machine (EIO, EMFILE, ENFILE, ENOMEM) since a mark, when a file was read
+// or a command was started; nil if there was none. Results that were computed since then may be wrong, even if the code
+// that met the error did not return it: TroubleSince drops those that the Host has cached, and the caller must not use
+// the others.
 func (h *Host) TroubleSince(mark int) error {
 	err := h.trouble.Since(mark)
 	if err == nil {
@@ -67,8 +68,8 @@ func (h *Host) WithFiles(files Files) *Host {
 	return &other
 }
 
-// Following is a host like h that follows every link, also those that other users control: what a state with
-// `follow_unsafe: true` works on. A host whose files are not those of a machine or a root is returned as it is.
+// Following returns a host like h that follows every link, including those that other users control, for states with
+// `follow_unsafe: true`. A host whose files are not those of a machine or a root is returned unchanged.
 func (h *Host) Following() *Host {
 	t, ok := h.Files.(*tree)
 	if !ok {
@@ -93,9 +94,9 @@ func (h *Host) Ending(ctx context.Context) *Host {
 	return &other
 }
 
-// Foreseeing is a host like h on which some links lead where they will lead once a deploy has set them: what a dry run
-// of it reads through them is what the deploy will read. links maps a path to the path that stands for it. A host whose
-// files are not those of a machine or a root is returned as it is. Commands see the links as they are.
+// Foreseeing returns a host like h for a dry run of a deploy, on which links have the targets that the deploy will give
+// them. links maps the path of a link to its future target. A host whose files are not those of a machine or a root is
+// returned unchanged. Commands see the present links.
 func (h *Host) Foreseeing(links map[string]string) *Host {
 	t, ok := h.Files.(*tree)
 	if !ok || len(links) == 0 {
@@ -117,7 +118,7 @@ func (h *Host) Machine() (Files, error) {
 	return files, nil
 }
 
-// Options choose what a Host is.
+// Options configure a Host.
 type Options struct {
 	// Root is the directory that stands for "/"; "" is the machine itself.
 	Root string
@@ -185,8 +186,7 @@ func (h *Host) RecordCommand(ctx context.Context, name string) error {
 	return nil
 }
 
-// Acted says that a program other than the host's own commands may have changed the host, if what continues changes it:
-// what was read before counts no more.
+// Acted drops all cached reads if ctx is that of a change: a program that the host did not start may have changed it.
 func (h *Host) Acted(ctx context.Context) {
 	if applying(ctx) && h.forget != nil {
 		h.forget()

@@ -52,7 +52,8 @@ func (h *Host) jailed(ctx context.Context, l Line, c Command) (Output, error) {
 	return h.Commands.Run(ctx, c)
 }
 
-// jailEnvironment is what a line inside of its root starts with. The home of a user of that tree is not known here.
+// jailEnvironment returns the environment of a command line that runs inside of its root. The home of a user of that
+// tree is not known here.
 func (h *Host) jailEnvironment(l Line) []string {
 	name, _, _ := strings.Cut(l.RunAs, ":")
 	if name == "" || name == "root" {

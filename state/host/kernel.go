@@ -7,9 +7,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Kernel is the system that runs, as against the files that it was started from: its settings, what
-// is mounted, what filters its packets, its name. A chroot has no kernel of its own, so what a run
-// below a root does there would happen to the machine around it.
+// Kernel is the running system, in contrast to the files that it was started from: its settings, mounts, packet filters
+// and host name. A chroot has no kernel of its own, so a change by a run below a root would affect the machine around
+// it.
 type Kernel interface {
 	// Allowed says whether the running system may be changed; if not, the error is a *Skipped.
 	Allowed(what string) error

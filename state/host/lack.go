@@ -21,11 +21,11 @@ const (
 	AnyThing   Thing = "" // that no kind is known of
 )
 
-// Lack is the error of a state that needs something that does not exist, and that another state can make. A dry run
-// looks for it among what the earlier states of the run would do.
+// Lack is the error of a state that needs an object which does not exist, and which another state can create. A dry run
+// looks for an earlier state that would create it.
 type Lack struct {
 	Thing Thing
-	Names []string // all of which are needed
+	Names []string // all of them are needed
 	error
 }
 
@@ -35,7 +35,7 @@ func Lacking(err error, thing Thing, names ...string) error { return &Lack{thing
 // Unwrap is the error in the words of the state.
 func (l *Lack) Unwrap() error { return l.error }
 
-// What names what does not exist.
+// What describes the missing objects.
 func (l *Lack) What() string {
 	if l.Thing == AnyThing {
 		return l.Error()
@@ -43,7 +43,7 @@ func (l *Lack) What() string {
 	return fmt.Sprintf("%s %s", l.Thing, strings.Join(l.Names, ", "))
 }
 
-// Lacks is what an error says is lacking; an error that names nothing lacks AnyThing.
+// Lacks returns the Lack in the chain of err, or one of AnyThing.
 func Lacks(err error) *Lack {
 	var l *Lack
 	if errors.As(err, &l) {

@@ -11,10 +11,10 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host/dialog"
 )
 
-// Caches are what keeps answers about a host: the rooms that package machine opens. Each function may be nil.
+// Caches connects a Host to caches of its data, such as those that package machine opens. Each function may be nil.
 type Caches struct {
-	Changed func(path string) // a file was written, made or removed
-	Forget  func()            // anything may be another: a command ran, or a read failed
+	Changed func(path string) // called when a file was written, created or removed
+	Forget  func()            // called when anything may have changed: a command ran, or a read failed
 }
 
 // Open opens the corridor of a host, which is its files, commands, kernel and network. Accounts, Crontabs, Packages and
@@ -46,7 +46,7 @@ func Open(o Options, c Caches) (*Host, error) {
 	}, nil
 }
 
-// commandsOf are the commands that the options give, or those of the host, with whom they tell of what they run.
+// commandsOf returns the Commands of the options, or those of the host, and adds the observers of the options.
 func commandsOf(o Options, files *tree, changed func()) Commands {
 	run := o.Commands
 	if run == nil {

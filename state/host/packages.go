@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// Packages is the software that a host's package manager has put on it, and could.
+// Packages reads and changes the packages of a host with its package manager.
 //
-// Reading never takes the package manager's locks and never reaches the network: what is installed
-// comes from its database, what could be from the indexes of the last refresh.
+// Reading never takes the package manager's locks and never reaches the network: installed packages come from its
+// database, available ones from the indexes of the last refresh.
 type Packages interface {
 	// Allowed says whether packages can be changed; if not, the error is a *Skipped, or says that
 	// there is no package manager that is known here.
@@ -25,8 +25,8 @@ type Packages interface {
 	// changed it; the caller does not change it.
 	Installed() (*Inventory, error)
 
-	// Offers tells what the repositories have of packages, by name; release is one to prefer.
-	// Names that they do not know are absent; one that others merely provide has no versions.
+	// Offers returns the available versions of packages, by name; release is a release to prefer. Names that the
+	// repositories do not have are absent; a name that other packages merely provide has no versions.
 	Offers(ctx context.Context, names []string, release string) (map[string]Offer, error)
 	// Names lists all packages that the repositories have.
 	Names(ctx context.Context) ([]string, error)
@@ -39,7 +39,7 @@ type Packages interface {
 	// Unreached is the outage for which the last Refresh did not get all indexes; nil for none.
 	Unreached() error
 
-	// Plan says what a transaction would change.
+	// Plan returns the changes that a transaction would make.
 	Plan(ctx context.Context, t Transaction) ([]PackageChange, error)
 	// Do performs a transaction, in one call of the package manager.
 	Do(ctx context.Context, t Transaction) error
@@ -49,7 +49,7 @@ type Packages interface {
 	Cached() ([]Package, error)
 }
 
-// PackageAction is what a transaction is to do.
+// PackageAction is the kind of a transaction.
 type PackageAction int
 
 // The actions. Upgrade removes nothing and installs nothing new; FullUpgrade does where it must.
@@ -61,16 +61,15 @@ const (
 	FullUpgradePackages
 )
 
-// Transaction is one order to the package manager. The zero value of an option is what an
-// unattended, careful administrator would want.
+// Transaction is one call of the package manager. The zero value of each option is safe for an unattended run.
 type Transaction struct {
 	Action   PackageAction
 	Packages []Wanted // not for upgrades
 
 	Release      string // take packages from this release where it has them
-	Recommends   *bool  // install what packages recommend; nil leaves it to the host's settings
-	Reinstall    bool   // also what is there already
-	OnlyUpgrade  bool   // nothing that does not exist yet
+	Recommends   *bool  // install recommended packages; nil leaves it to the host's settings
+	Reinstall    bool   // also packages that are installed already
+	OnlyUpgrade  bool   // no package that is not installed yet
 	DownloadOnly bool
 	Unverified   bool // also from unsigned repositories
 	NewConfig    bool // take the package's version of configuration files that were changed by hand
@@ -83,13 +82,13 @@ type Wanted struct {
 	File    string // absolute path of a package file
 }
 
-// Offer is what repositories have of a package.
+// Offer has the versions of a package in the repositories.
 type Offer struct {
-	Candidate string   // what would be installed; "" for nothing
+	Candidate string   // the version that would be installed; "" for none
 	Versions  []string // all versions, the newest first
 }
 
-// PackageChange is what becomes of one package; "" stands for its absence.
+// PackageChange is the change of one package; a version of "" means that it is not installed.
 type PackageChange struct {
 	Name     string
 	Old, New string
@@ -98,7 +97,7 @@ type PackageChange struct {
 	Purged bool
 }
 
-// String says in a few words what a transaction is to do.
+// String describes a transaction in a few words.
 func (t Transaction) String() string {
 	switch t.Action {
 	case RemovePackages:

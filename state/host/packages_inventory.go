@@ -41,14 +41,14 @@ type Inventory struct {
 	byName   map[string][]Package
 	provided map[string][]string // the packages, as list names, that provide a name
 	Provider func(virtual string) []string
-	asked    sync.Map // what provider answered, by name
+	asked    sync.Map // answers of provider, by name
 }
 
 // ArchNames is how a family of package managers writes the architecture behind a package's name.
 type ArchNames struct {
-	Join string                         // what stands between them
-	Any  []string                       // architectures that stand for any
-	Same func(native, arch string) bool // whether two are as good as one; nil for never
+	Join string                         // the text between name and architecture
+	Any  []string                       // words for any architecture
+	Same func(native, arch string) bool // reports whether two words name the same architecture; nil for never
 }
 
 func debianNames() ArchNames { return ArchNames{Join: ":", Any: []string{"all", "any"}} }
@@ -127,7 +127,7 @@ func (v *Inventory) Held(name string) bool {
 	return slices.ContainsFunc(v.byName[name], func(p Package) bool { return p.Held })
 }
 
-// Holds lists what is on hold.
+// Holds lists the packages on hold.
 func (v *Inventory) Holds() []string {
 	return v.names(func(p Package) bool { return p.Held })
 }
@@ -161,7 +161,7 @@ func (v *Inventory) names(is func(Package) bool) []string {
 	return names
 }
 
-// Changes lists what is different in a later inventory, by name.
+// Changes lists the differences in a later inventory, by name.
 func (v *Inventory) Changes(later *Inventory) []PackageChange {
 	var changes []PackageChange
 	for name := range union(v.byName, later.byName) {

@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// ParseCache holds what was made of files that many states ask about.
+// ParseCache caches parsed files that many states read.
 type ParseCache struct {
 	mu   sync.Mutex
 	kept map[parsedKey]parsedFile
@@ -21,9 +21,8 @@ type parsedFile struct {
 	value any
 }
 
-// Parsed reads a file and gives what parse makes of it. It is read again only once the file is
-// another or has changed, so four hundred states about one file cost one reading. What parse returns
-// is shared: callers must not change it.
+// Parsed reads a file and returns the result of parse. It reads the file again only if it was replaced or changed, so
+// many states about one file cost one read. The result is shared: callers must not change it.
 func Parsed[T any](h *Host, path string, parse func(text string) T) (T, error) {
 	return ParsedOf(h.Files, h.parsed, path, parse)
 }

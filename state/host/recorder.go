@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Recorder keeps what a run replaces.
+// Recorder keeps the files and other subjects that a run replaces.
 type Recorder interface {
 	// Replacing is called before the first byte of the subject changes. An error stops the change.
 	Replacing(s Subject) error
@@ -27,10 +27,10 @@ type Subject struct {
 
 func (s Subject) String() string { return string(s.Kind) + " " + s.Name }
 
-// Kind says what a subject is, in words for people.
+// Kind is the kind of a subject, in words for people.
 type Kind string
 
-// The kinds of subjects. What is named by any other cannot be put back by who only knows the name.
+// The kinds of subjects. A subject of any other kind cannot be restored from its name.
 const (
 	KindFile         Kind = "file" // a path itself: file, directory or link
 	KindTree         Kind = "tree" // a path with all that is below it
@@ -47,8 +47,8 @@ const (
 	KindCommand      Kind = "command" // a program that may have changed anything; it cannot be undone
 )
 
-// Record tells a recorder, if there is one, what is about to be replaced, and waits until that is
-// kept.
+// Record passes subjects that are about to be replaced to a recorder, if there is one, and waits until it has kept
+// them.
 func Record(r Recorder, subjects ...Subject) error {
 	if r == nil {
 		return nil
@@ -122,16 +122,16 @@ func (h *Host) Missing(p string) []string {
 
 type applyingKey struct{}
 
-// Applying says that what is called with this context carries out what a state found to be different.
-// Whatever else runs, such as a guard or a command in a template, is there to look and not to change.
+// Applying returns a context for calls that apply the changes of a state. Other calls, such as a guard or a command in
+// a template, should only read.
 func Applying(ctx context.Context) context.Context {
 	return context.WithValue(ctx, applyingKey{}, true)
 }
 
 func applying(ctx context.Context) bool { return ctx.Value(applyingKey{}) != nil }
 
-// namedCommands are commands of a host with a recorder, which receives the name of each that may change
-// something, but for those whose caller has named what they change.
+// namedCommands runs the commands of a host with a recorder. The recorder receives the name of each command that may
+// change something, unless the caller has recorded its subjects.
 type namedCommands struct {
 	Commands
 	recorder Recorder

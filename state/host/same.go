@@ -87,7 +87,7 @@ func (c *comparison) run() (bool, error) {
 	return true, nil
 }
 
-// part compares what the files have from start to end.
+// part compares the bytes of the files from start to end.
 func (c *comparison) part(start, end int64) (bool, error) {
 	for ; start < end; start += block {
 		if err := c.ctx.Err(); err != nil {

@@ -10,11 +10,11 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
-// Seen gives the content that a file had when it was opened, for as long as a context lasts: a user may append to a
-// file for as long as it is read, and a file may be larger than any disk and take no space. A file of a host that tells
-// no size, such as a device or one of the kernel's, is read up to the bound of Files.ReadFile. What is not a file ends
-// with the context alone. Files.Write keeps the holes of what Seen gives, and [Same] skips them; any other reader of
-// them gets an error after 4 GiB of zeros that are not on the disk.
+// Seen returns a reader of the content that a file had when it was opened, until the context is done: a user may append
+// to a file while it is read, and a sparse file may be larger than any disk. A file without a size, such as a device or
+// one of the kernel's, is read up to the limit of Files.ReadFile. A reader that is no file is limited by the context
+// alone. Files.Write keeps the holes of the content, and [Same] skips them; other readers get an error after 4 GiB of
+// zeros that are not on the disk.
 func Seen(ctx context.Context, r io.Reader) io.Reader {
 	s := &seen{ctx: ctx, from: r, left: unbounded, size: SizeOf(r)}
 	if s.file, _ = r.(*opened); s.size > 0 {
@@ -100,7 +100,7 @@ func writeContent(file *os.File, content io.Reader) error {
 	return file.Truncate(skipping.at)
 }
 
-// copyTo copies what the file holds, and nothing of its holes.
+// copyTo copies the data of the file, without its holes.
 func (s *seen) copyTo(file *os.File) error {
 	limit := spaceLimit{file: file}
 	for at := int64(0); at < s.size; {
@@ -128,10 +128,10 @@ func (s *seen) copyTo(file *os.File) error {
 	return file.Truncate(s.size)
 }
 
-// Wrapped is content around what a host may write instead of it.
+// Wrapped is a reader around another one, which a host may read instead.
 type Wrapped interface{ Content() io.Reader }
 
-// SizeOf is how many bytes there are of content, with holes; 0 where that is not known.
+// SizeOf returns the size of content in bytes, with holes; 0 if it is unknown.
 func SizeOf(content io.Reader) int64 {
 	if s, ok := content.(interface{ Size() int64 }); ok {
 		return s.Size()

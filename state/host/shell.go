@@ -11,7 +11,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// Line is a command line for a shell, with what users may say about how it runs.
+// Line is a command line for a shell, with the options that users may set.
 type Line struct {
 	Text  string
 	Shell string   // "/bin/sh" by default
@@ -24,9 +24,9 @@ type Line struct {
 	Limit time.Duration
 	Clean bool     // start from an empty environment
 	Quiet bool     // changes nothing
-	Named bool     // the caller has named to the recorder what it changes
-	Merge bool     // errors go where the output goes
-	Mute  bool     // only the code counts
+	Named bool     // the caller has recorded the subjects that it changes
+	Merge bool     // write stderr to the output
+	Mute  bool     // discard the output; only the exit code counts
 	Argv  []string // run this instead of a shell with Text
 	// Root is a directory in which the line runs as if it were "/" (chroot); "" for none. Shell, Dir and RunAs are then
 	// the shell, the directory ("/" by default) and the user of that tree. Argv has no effect.
@@ -35,7 +35,7 @@ type Line struct {
 	Terminal bool
 }
 
-// DefaultShell is what runs a line that does not say otherwise.
+// DefaultShell is the shell of a Line that sets none.
 const DefaultShell = "/bin/sh"
 
 // Shell runs a command line.
@@ -74,7 +74,7 @@ func (h *Host) Shell(ctx context.Context, l Line) (Output, error) {
 	return h.Commands.Run(ctx, c)
 }
 
-// become finds what it takes to run as a user.
+// become returns a user and the credential to run as that user.
 func (h *Host) become(name string) (User, *Credential, error) {
 	u, ok, err := h.Accounts.User(name)
 	if err != nil {
@@ -118,20 +118,20 @@ func home(u *User) string {
 	return "/"
 }
 
-// locale names the settings every command gets, so that what states parse does not depend on who
-// runs them. A step's own environment may say otherwise.
+// locale returns the names of the locale variables that every command gets, so that the output that states parse does
+// not depend on the environment of the agent. The environment of a step may override them.
 func locale() []string {
 	return []string{"LC_CTYPE", "LC_NUMERIC", "LC_TIME", "LC_COLLATE", "LC_MONETARY", "LC_MESSAGES", "LC_PAPER",
 		"LC_NAME", "LC_ADDRESS", "LC_TELEPHONE", "LC_MEASUREMENT", "LC_IDENTIFICATION", "LANGUAGE"}
 }
 
-// Variables is an environment without what is the agent's own, in the plain locale, and with vars, each NAME=value, in
-// the place of variables of their names.
+// Variables returns the environment base without the variables of the agent, in the C locale, and with vars, each
+// NAME=value, which replace variables with the same names.
 func Variables(base []string, vars ...string) []string {
 	return environment(base, Line{Env: vars}, nil)
 }
 
-// environment puts together what a command sees.
+// environment returns the environment of a command.
 func environment(base []string, l Line, u *User) []string {
 	var env []string
 	if !l.Clean {

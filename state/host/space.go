@@ -12,7 +12,7 @@ import (
 
 const (
 	spared  = 16 << 20 // bytes that are left free on a filesystem
-	unasked = 64 << 20 // bytes that are written before the filesystem is asked what it has left
+	unasked = 64 << 20 // bytes that are written before the free space is checked
 )
 
 // spaceLimit reads the content of a file, and fails when its filesystem has no space left: a sparse file of a user,

@@ -51,8 +51,7 @@ func (t *temporaries) in(dir int) {
 	t.tell(path)
 }
 
-// TempName is a file name that no other run will use. A * in the pattern stands for what makes it
-// its own.
+// TempName returns a file name that no other run will use. A * in the pattern is replaced by a random number.
 func TempName(pattern string) string {
 	before, after, _ := strings.Cut(pattern, "*")
 	return fmt.Sprintf(tempPrefix+"%s%016x%s", before, rand.Uint64(), after)

@@ -14,14 +14,14 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// Tool is a program of the system, run to ask something or to change what is not a file.
+// Tool is a program of the system, run to read something or to change something that is not a file.
 type Tool struct {
 	Argv    []string
 	Stdin   string
 	Env     []string      // NAME=value, on top of a plain PATH and locale
 	Limit   time.Duration // 10 minutes by default
-	Changes Subject       // what it replaces, which is recorded first; zero for a tool that only reads
-	Package string        // that has the tool, for who does not have it
+	Changes Subject       // the subject that it replaces, which is recorded first; zero for a tool that only reads
+	Package string        // package that contains the tool, for the hint if it is missing
 	Plain   []string      // words of Argv that the tool does not follow as paths, though they begin with a slash
 }
 
@@ -38,9 +38,9 @@ func (t Tool) paths() (all []string) {
 	return all
 }
 
-// Tool runs a program of the system to its end and gives what it printed. A tool that changes something gets no
-// absolute path that another user can make mean something else: see Command.Paths. A code other than 0 is a *ToolError
-// with what the program said; a program that does not exist is an error with a hint.
+// Tool runs a program of the system to its end and returns its output. A tool that changes something gets no absolute
+// path that another user can redirect: see Command.Paths. An exit code other than 0 is a *ToolError with the message of
+// the program; a program that does not exist is an error with a hint.
 func (h *Host) Tool(ctx context.Context, t Tool) (string, error) {
 	name := path.Base(t.Argv[0])
 	if err := h.Commands.Allowed(name); err != nil {
@@ -86,8 +86,7 @@ func (t Tool) brings() string {
 	return "the package that has it"
 }
 
-// Failed words why something could not be done by a tool: what that was, and what the tool says of it.
-// The hint is for an error that has none of its own. It is nil for a nil error.
+// Failed adds to the error of a tool what failed, and a hint if the error has none. It returns nil for a nil error.
 func Failed(err error, what, hint string) error {
 	if err == nil {
 		return nil
@@ -102,8 +101,8 @@ func Failed(err error, what, hint string) error {
 // ToolLimit is how long a tool may take. userdel -r of a large home is the slowest.
 const ToolLimit = 10 * time.Minute
 
-// ToolError is a tool that refused. What it says goes into Text; passwords never do, since no tool
-// repeats what it reads.
+// ToolError is the failure of a tool. Text has its message, which contains no passwords, since no tool repeats its
+// input.
 type ToolError struct {
 	Tool string
 	Code int
@@ -117,7 +116,7 @@ func (e *ToolError) Error() string {
 	return e.Text
 }
 
-// Hint says what the tool's code means for people. The codes are those of useradd(8) and similar tools.
+// Hint explains the exit code of the tool. The codes are those of useradd(8) and similar tools.
 func (e *ToolError) Hint() string {
 	if os.Geteuid() != 0 && e.lacksRights() {
 		return "changing the system needs root"
@@ -166,7 +165,7 @@ func FirstLines(text string) string {
 	return strings.Join(lines[:min(len(lines), 3)], "; ")
 }
 
-// Complaint is what a command that failed said last.
+// Complaint returns the last message of a failed command as an error.
 func Complaint(out Output) error {
 	if out.Code == 0 {
 		return nil
@@ -210,8 +209,7 @@ func SystemPath() []string {
 	return []string{"/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"}
 }
 
-// ToolEnvironment is what the system's own tools get: their messages in English, nothing of the
-// agent's.
+// ToolEnvironment returns the environment of the system's own tools: messages in English, no variables of the agent.
 func ToolEnvironment() []string {
 	return []string{"PATH=" + strings.Join(SystemPath(), ":"), "LC_ALL=C", "HOME=/"}
 }

@@ -19,18 +19,18 @@ import (
 
 // tree is the Files of a machine or of a root. Every operation opens the directory of a path and
 // then works on a name in it by the kernel's *at calls. With a root, package walk resolves the way
-// to that directory inside the root, links and .. included, so neither what a link says nor a race
-// can lead out. No path is ever simplified here: to the kernel a/../b is not b where a is a link.
+// to that directory inside the root, links and .. included, so neither a link nor a race can lead out. No path is ever
+// simplified here: to the kernel a/../b is not b where a is a link.
 //
-// The root is a safe one: from a directory that an unprivileged user controls, no link leads to what is not that
-// user's, and a file with several names there has to be that user's (walk.UnsafeError).
+// The root is a safe one: in a directory that an unprivileged user controls, links to files of other users are refused,
+// and so are files of other users with several names (walk.UnsafeError).
 type tree struct {
 	root      *walk.Root
 	relocated bool   // the root is not the machine's own
 	base      string // the machine's name of the directory that is "/" to a recorder
 	temporary bool   // all of it goes when the step that made it is over, so none of it is recorded
 	recorder  Recorder
-	changed   func(path string) // called after a write, to forget what was read
+	changed   func(path string) // called after a write, to drop cached reads
 	temps     *temporaries
 	umask     fs.FileMode
 	unsynced  *unsynced
@@ -100,7 +100,7 @@ func (t *tree) foreseen(p string) string {
 // opener opens the directory in which a path is looked up, and gives the name in it.
 type opener func(p string) (dir int, name string, done func(), err error)
 
-// end is at for what the links at the end of a path lead to.
+// end returns the same as at, for the path to which the links at the end of a path lead.
 func (t *tree) end(p string) (dir int, name string, done func(), err error) {
 	d, name, err := t.root.Follow(p)
 	if err != nil {
@@ -135,7 +135,8 @@ func (t *tree) do(op, p string, call func(dir int, name string) error) error {
 // failed is pathError for an error that is remembered if it is one of the machine.
 func (t *tree) failed(op, p string, err error) error { return t.trouble.Note(p, pathError(op, p, err)) }
 
-// write is do for what changes the path at once: it is recorded and kept first and forgotten after.
+// write calls a function that changes a path at once. The file is recorded and kept before, and its cached reads are
+// dropped after.
 func (t *tree) write(op, p string, call func(dir int, name string) error) error {
 	return t.change(op, p, t.at, func(dir int, name string) error {
 		if err := t.kept(name); err != nil {
@@ -145,7 +146,7 @@ func (t *tree) write(op, p string, call func(dir int, name string) error) error 
 	})
 }
 
-// change is write for a call that sees to it itself that what it replaces is kept by then.
+// change does the same as write, for a function that itself waits until the old file is kept.
 func (t *tree) change(op, p string, open opener, call func(dir int, name string) error) error {
 	dir, name, done, err := open(p)
 	if err != nil {
@@ -187,7 +188,7 @@ func (t *tree) replacing(kind Kind, p, real string) error {
 	return nil
 }
 
-// kept waits for what was recorded of the file of a name.
+// kept waits until the recorded file with a name is kept.
 func (t *tree) kept(name string) error {
 	if t.temporary || ownTemp(name) {
 		return nil
@@ -245,7 +246,7 @@ func pathError(op, p string, err error) error {
 	return &fs.PathError{Op: op, Path: walk.Clip(p), Err: err}
 }
 
-// explain adds what to try to an error of a file.
+// explain adds a hint to an error of a file.
 func explain(err error) error {
 	var leased *walk.Leased
 	var immutable *walk.Immutable

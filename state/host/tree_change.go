@@ -25,7 +25,7 @@ func (t *tree) Mkdir(p string, mode fs.FileMode) error {
 			return err
 		}
 		defer unix.Close(fd)
-		if err := walk.DropACL(fd); err != nil { // what the directory above has others inherit
+		if err := walk.DropACL(fd); err != nil { // inherited from the directory above
 			return err
 		}
 		return unix.Chmod(walk.Handle(fd), walk.RawMode(mode))
@@ -118,8 +118,8 @@ func unlink(dir int, name string) error {
 	return err
 }
 
-// RemoveAll goes down by directory handles, so that no link can be put in its way, and takes time in proportion to what
-// there is, whatever the depth.
+// RemoveAll descends by directory handles, so that no link can redirect it. Its time is proportional to the number of
+// files, at any depth.
 func (t *tree) RemoveAll(p string) error {
 	if err := t.recordAll(p); err != nil {
 		return err
@@ -159,7 +159,7 @@ func (t *tree) recordAll(p string) error {
 	return t.record(KindFile, p)
 }
 
-// recordNamed records a file, if its path is one that a system call takes: what is deeper could not be put back.
+// recordNamed records a file, unless its path is too long for a system call: such a file could not be restored.
 func (t *tree) recordNamed(p string) error {
 	if len(p) >= unix.PathMax {
 		return nil
@@ -169,8 +169,8 @@ func (t *tree) recordNamed(p string) error {
 
 func joined(at *walk.Dir, name string) string { return at.Path() + "/" + name }
 
-// eachBelow calls a function for all that is below a name, for a directory after what is in it. What is not a directory
-// has nothing below it.
+// eachBelow calls a function for everything below a name, for a directory after its entries. It does nothing if the
+// name is not a directory.
 func (t *tree) eachBelow(dir int, name, p string, call func(at *walk.Dir, name string) error) error {
 	fd, err := walk.RetryOpen(func() (int, error) {
 		return unix.Openat(dir, name, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)

@@ -48,7 +48,7 @@ func (t *tree) Readlink(p string) (target string, err error) {
 	return target, err
 }
 
-// Resolve follows the links at the end of a path, also to what does not exist yet.
+// Resolve follows the links at the end of a path. The last target need not exist.
 func (t *tree) Resolve(p string) (string, error) {
 	real, err := t.root.Resolve(p)
 	return real, t.failed("resolve", p, err)
@@ -126,8 +126,8 @@ func (t *tree) ReadFile(p string) ([]byte, error) {
 	if err := info.Readable(p); err != nil {
 		return nil, err
 	}
-	// One byte more than the size, so that the end is seen without another buffer. Files of the kernel
-	// say that they are empty, and some give what they hold only to who asks for all of it at once.
+	// One byte more than the size, so that the end is seen without another buffer. Files of the kernel have the size 0,
+	// and some return their content only to a read of all of it at once.
 	data := make([]byte, 0, max(info.Size+1, 512))
 	for {
 		n, err := f.Read(data[len(data):cap(data)])
@@ -147,7 +147,7 @@ func (t *tree) ReadFile(p string) ([]byte, error) {
 	}
 }
 
-// ReadAll reads what a file, or anything else of a name, holds into memory, up to the bound of Files.ReadFile.
+// ReadAll reads all of r into memory, up to the limit of Files.ReadFile. name is for the error.
 func ReadAll(r io.Reader, name string) ([]byte, error) {
 	data, err := io.ReadAll(io.LimitReader(r, maxRead+1))
 	if err == nil && len(data) > maxRead {

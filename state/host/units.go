@@ -8,15 +8,15 @@ import (
 	"time"
 )
 
-// Units are what an init system runs: services above all, and where it knows them sockets, timers
-// and the like. Names may leave out .service.
+// Units reads and changes the units of an init system: services, and with systemd also sockets, timers and other kinds.
+// Names may leave out .service.
 type Units interface {
 	// Allowed says whether units can be started and stopped; if not, the error is a *Skipped.
 	Allowed(what string) error
-	// AllowedAtBoot says the same of what is started at boot, which a chroot does have.
+	// AllowedAtBoot says the same about the units that are started at boot, which a chroot has as well.
 	AllowedAtBoot(what string) error
-	// Unit describes a unit. One that does not exist is not Found, which is not an error. Where the init
-	// system cannot tell by itself, process is a part of the command line of what the unit runs.
+	// Unit describes a unit. One that does not exist is not Found, which is not an error. If the init system does not
+	// know whether the unit runs, process is a part of the command line of its process.
 	Unit(ctx context.Context, name, process string) (Unit, error)
 	// Names lists all services, without .service.
 	Names(ctx context.Context) ([]string, error)
@@ -34,7 +34,7 @@ type Units interface {
 // UnitVerb is something to do to a unit now.
 type UnitVerb string
 
-// The verbs. ReloadOrRestart restarts what cannot reload.
+// The verbs. ReloadOrRestart restarts a unit that cannot reload.
 const (
 	Start           UnitVerb = "start"
 	Stop            UnitVerb = "stop"
@@ -69,7 +69,7 @@ func (u Unit) Running() bool {
 	return slices.Contains([]string{"active", "reloading", "refreshing"}, u.Active)
 }
 
-// StartsAtBoot reports whether a unit is started when it is needed, at boot or by what needs it.
+// StartsAtBoot reports whether a unit is started at boot, or by a unit that needs it.
 func (u Unit) StartsAtBoot() bool {
 	return slices.Contains([]string{"enabled", "enabled-runtime", "static", "alias", "indirect", "generated", "transient"},
 		u.Boot)
@@ -120,7 +120,7 @@ func (o *OwnUnit) AllPassed() []string {
 	return slices.Clone(o.passed)
 }
 
-// Pending is what is to be done to the unit once the run is over; "" for nothing.
+// Pending returns the verb to apply to the unit after the run; "" for none.
 func (o *OwnUnit) Pending() UnitVerb {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -130,7 +130,7 @@ func (o *OwnUnit) Pending() UnitVerb {
 // Is reports whether a name is that of the agent's own unit.
 func (o *OwnUnit) Is(name string) bool { return o != nil && UnitName(name) == o.Name }
 
-// Put replaces what is to be done to the unit once the run is over.
+// Put sets the verb to apply to the unit after the run.
 func (o *OwnUnit) Put(verb UnitVerb) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

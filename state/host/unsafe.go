@@ -16,8 +16,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// Unsafe reports whether an error refuses a path because of a link, or a name of a file, that another user controls,
-// and what the author of a state can do about it.
+// Unsafe reports whether an error refuses a path because another user controls a link, or a name of a file. hint says
+// what the author of a state can do about it.
 func Unsafe(err error) (hint string, unsafe bool) {
 	var refused *walk.UnsafeError
 	if !errors.As(err, &refused) {
@@ -72,12 +72,12 @@ func followed(files Files) Files {
 
 type followingKey struct{}
 
-// WithFollowing says that what is called with this context follows every link, also those that other users control.
+// WithFollowing returns a context for calls that follow every link, including those that other users control.
 func WithFollowing(ctx context.Context) context.Context {
 	return context.WithValue(ctx, followingKey{}, true)
 }
 
-// FilesFor are the files as what is called with a context sees them.
+// FilesFor returns the files for calls with a context: those of Following if it is one of WithFollowing.
 func (h *Host) FilesFor(ctx context.Context) Files {
 	if ctx.Value(followingKey{}) != nil {
 		return h.Following().Files
@@ -85,8 +85,8 @@ func (h *Host) FilesFor(ctx context.Context) Files {
 	return h.Files
 }
 
-// Changeable refuses a path whose owner or mode is about to change where another user may have given it its name, as
-// Chown and Chmod do. info is what Lstat says of the path.
+// Changeable refuses a path whose owner or mode is about to change if another user may have created that name of the
+// file, as Chown and Chmod do. info is the result of Lstat for the path.
 func (h *Host) Changeable(p string, info Info) error {
 	t, ok := h.Files.(*tree)
 	if !ok || info.IsDir() || info.Links < 2 {
@@ -162,7 +162,7 @@ func (h *Host) Sole(p string) error {
 }
 
 // CheckClone refuses to run git as a user, "" for root, in a clone, or in a directory below one, where another user can
-// change what git reads or runs: see clone.Check. It is nil where Sole is.
+// change what git reads or runs: see clone.Check. It returns nil in the cases in which Sole does.
 func (h *Host) CheckClone(dir, user string) error {
 	t, ok := h.Files.(*tree)
 	if !ok || os.Geteuid() != 0 {
@@ -195,21 +195,21 @@ func Vouched(files any, p string, tops ...string) error {
 	return pathError("open", p, err)
 }
 
-// Recipient is what the content of a source becomes; see walk.Recipient.
+// Recipient describes the destination of the content of a source; see walk.Recipient.
 type Recipient = walk.Recipient
 
 type recipientKey struct{}
 
-// To says what the content of a source that is opened with this context becomes. Without it only root may control a
-// source.
+// To returns a context with the destination of sources that are opened with it. Without a destination, only root may
+// control a source.
 func To(ctx context.Context, r Recipient) context.Context {
 	return context.WithValue(ctx, recipientKey{}, &r)
 }
 
-// Received refuses a file of this host whose bytes an unprivileged user controls, where they would go into something
-// that root runs or reads: what they become has to be that user's already, or to become it (see To). If the file lies
-// in one of the directories tops, those who control that directory as well are trusted. A context with which every link
-// is followed allows it, and so does an agent without the rights of root. A file that does not exist is fine.
+// Received refuses a file of this host whose bytes an unprivileged user controls, if root runs or reads the
+// destination: it must belong to that user, or be given to that user (see To). If the file lies in one of the
+// directories tops, those who control that directory as well are trusted. A context of WithFollowing allows every file,
+// and so does an agent that does not run as root. A missing file is no error.
 func (h *Host) Received(ctx context.Context, p string, tops ...string) error {
 	return h.received(ctx, p, func(r *walk.Root, trust walk.Trust) error {
 		trust.Tops = tops

@@ -41,8 +41,8 @@ func (u *unsynced) add(dir int) error {
 	return nil
 }
 
-// sync syncs each filesystem as a whole: that costs less than a sync of each name that was changed in
-// it, and reaches what programs wrote.
+// sync syncs each filesystem as a whole: that costs less than a sync of each changed name, and includes the files that
+// programs wrote.
 func (u *unsynced) sync() error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -69,8 +69,8 @@ func syncFilesystem(dir string) error {
 	return errors.Join(unix.Syncfs(fd), unix.Close(fd))
 }
 
-// Sync returns when no power failure can undo what was changed through this host, nor what programs
-// wrote below the given paths and in the filesystem of the root.
+// Sync writes to the disk all changes that were made through this host, and those of programs below the given paths and
+// in the filesystem of the root.
 func (h *Host) Sync(paths ...string) error {
 	t, ok := h.Files.(*tree)
 	if !ok {

@@ -19,7 +19,7 @@ func (t *tree) Write(p string, f NewFile) error {
 	return t.change("write", p, way, func(dir int, name string) error { return t.replace(dir, name, f) })
 }
 
-// tempName is a name that nothing else has; it belongs into the directory of what it will become.
+// tempName returns a unique name for a temporary file, which is created in the directory of the target.
 func tempName() string { return fmt.Sprintf(tempPrefix+"%d-%08x", os.Getpid(), rand.Uint32()) }
 
 // replace writes a temporary file beside the target, makes it like the old one, and renames it.
@@ -59,9 +59,9 @@ func (t *tree) replace(dir int, name string, f NewFile) (err error) {
 	return syncDir(dir)
 }
 
-// fill gives the temporary file its content and, before it has its name, what it must be.
+// fill writes the content of the temporary file, and sets its attributes before it is renamed.
 func (t *tree) fill(file *os.File, dir int, name string, f NewFile) error {
-	if err := walk.DropACL(int(file.Fd())); err != nil { // what the directory has others inherit, before there is content
+	if err := walk.DropACL(int(file.Fd())); err != nil { // inherited; dropped before there is content
 		return err
 	}
 	if err := writeContent(file, f.Content); err != nil {
@@ -134,8 +134,8 @@ func keep(wanted, old int) int {
 }
 
 // copyAttributes gives the new file the extended attributes of the old, its SELinux label among
-// them. One that the filesystem or our rights do not allow is left out, as cp -a does, and so is
-// what vouches for the old content, and access control lists unless lists says that they may stay.
+// them. It leaves out those that the filesystem or our rights do not allow, as cp -a does, those that vouch for the old
+// content, and access control lists unless lists is true.
 func copyAttributes(file *os.File, old string, lists bool) {
 	for name, v := range attributesOf(old) {
 		if !vouches(name) && (lists || !walk.IsACL(name)) {

@@ -22,7 +22,7 @@ type Image struct {
 	Parts []Part `json:"parts"`
 }
 
-// Type says what a part is.
+// Type is the type of a part.
 type Type string
 
 // The types of parts.
@@ -33,12 +33,12 @@ const (
 	Link      Type = "link"
 	Special   Type = "special" // a pipe, socket or device; it cannot be put back
 	Line      Type = "line"    // of a file of accounts
-	Value     Type = "value"   // of what is not a file
+	Value     Type = "value"   // a setting that is not a file
 )
 
 // Part is one part of an image. What its type does not need is zero.
 type Part struct {
-	Name     string `json:"name"` // a path, a file of accounts, or what about the subject this is
+	Name     string `json:"name"` // a path, an account file, or the name of a property of the subject
 	Type     Type   `json:"type"`
 	Mode     uint32 `json:"mode,omitempty"` // Go's bits
 	UID      int    `json:"uid,omitempty"`
@@ -72,7 +72,7 @@ func (p Part) Identical(q Part) bool {
 // sameContent reports whether two parts are files with the same content.
 func (p Part) sameContent(q Part) bool { return p.Type == File && q.Type == File && p.Sum == q.Sum }
 
-// Kept reports whether a part can be made of what is there now: its content is kept, or there.
+// Kept reports whether a part can be restored: its content is kept, or is still that of now.
 func (p Part) Kept(now Part) bool { return p.Lost == "" || now.sameContent(p) }
 
 // Part finds a part by its name; one that does not exist is absent.
@@ -109,8 +109,7 @@ func Names(images ...Image) []string {
 
 // Keeper keeps content.
 type Keeper interface {
-	// Keep stores what it reads and says where, or in lost why it did not. Content of size bytes is
-	// expected.
+	// Keep stores content and returns its pieces, or in lost the reason why it did not. It expects size bytes.
 	Keep(r io.Reader, size int64) (pieces []string, lost string, err error)
 }
 

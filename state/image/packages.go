@@ -33,7 +33,7 @@ func (p Putter) Packages(ctx context.Context, want map[string]Image) (lost map[s
 		}
 	}
 	install = p.offered(ctx, install, lost)
-	// An old version may not go with what is to be removed, nor a removal with what is to be old.
+	// A downgrade may need a removal first, or a removal a downgrade, so both are tried twice.
 	failed := map[string]error{}
 	for range 2 {
 		clear(failed)
@@ -53,9 +53,9 @@ func (p Putter) Packages(ctx context.Context, want map[string]Image) (lost map[s
 	return lost
 }
 
-// Finish has dpkg end what a power failure interrupted, without which it does nothing else, and packages are
-// neither what they were nor what they shall be. What another process has under way is left to that. If dpkg
-// cannot, the next order will say why.
+// Finish makes dpkg complete a change that a power failure interrupted; until then dpkg does nothing else, and packages
+// are in between versions. It leaves a change of a running process alone. If dpkg fails, the next transaction reports
+// why.
 func Finish(ctx context.Context, h *host.Host) {
 	v, err := h.Packages.Installed()
 	if err != nil || !v.Interrupted || h.Packages.Family() != "apt" {
@@ -96,7 +96,7 @@ func (p Putter) offered(ctx context.Context, wanted []host.Wanted, lost map[stri
 	return structsort.Without(wanted, func(w host.Wanted) bool { return lost[w.Name] != nil })
 }
 
-// pending drops what is done already.
+// pending returns the packages that are not in the wanted state yet.
 func (p Putter) pending(wanted []host.Wanted, purge bool) []host.Wanted {
 	v, err := p.Host.Packages.Installed()
 	if err != nil {

@@ -31,7 +31,7 @@ func (s Stays) Error() string { return string(s) }
 // NotEmpty says that a directory stays, since something in it must stay.
 const NotEmpty = Stays("there are files in it that no state made")
 
-// Put makes one part of a subject what it was. Packages are put back together, by Packages.
+// Put restores one part of a subject. Packages are restored together, by Packages.
 func (p Putter) Put(ctx context.Context, s host.Subject, want Part) error {
 	switch {
 	case want.Lost != "" && !p.holds(ctx, want):
@@ -48,8 +48,7 @@ func (p Putter) Put(ctx context.Context, s host.Subject, want Part) error {
 	return p.kernel(ctx, s, want)
 }
 
-// path makes a path what it was. What stands in the way was looked at before: it is what a state
-// left there.
+// path restores the file at a path. The caller has checked that a file in its place is one that a state left there.
 func (p Putter) path(ctx context.Context, want Part) error {
 	files := p.Host.Files
 	now, err := files.Lstat(want.Name)
@@ -128,7 +127,7 @@ func (p Putter) write(want Part) error {
 	return p.Host.Files.Write(want.Name, new)
 }
 
-// dress gives a file or directory what it is beside its content.
+// dress restores the attributes of a file or directory.
 func (p Putter) dress(want Part) error {
 	files := p.Host.Files
 	now, err := files.Attributes(want.Name)
@@ -200,7 +199,7 @@ func (p Putter) unit(ctx context.Context, name string, want Part) error {
 // Runs reports whether a part says that a unit runs.
 func (p Part) Runs() bool { return p.Type == Value && p.Text == running }
 
-// kernel tells the running system what it was before.
+// kernel restores a setting of the running system.
 func (p Putter) kernel(ctx context.Context, s host.Subject, want Part) error {
 	switch s.Kind {
 	case host.KindHostname:
@@ -218,7 +217,7 @@ func (p Putter) kernel(ctx context.Context, s host.Subject, want Part) error {
 	return fmt.Errorf("a %s cannot be restored", s.Kind)
 }
 
-// mount mounts what was mounted, in the place of what is now.
+// mount restores a mount, in the place of the present one.
 func (p Putter) mount(ctx context.Context, s host.Subject, want string) error {
 	taker := Taker{Host: p.Host}
 	now, err := taker.mounted(s.Name)

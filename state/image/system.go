@@ -13,7 +13,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
-// UnitState is the part of a unit that says whether it runs, and running what it then is.
+// UnitState is the name of the part of a unit that says whether it runs, and running is its value then.
 const (
 	UnitState = "state"
 	running   = "running"
@@ -26,15 +26,15 @@ func (t Taker) unit(ctx context.Context, name string) (Image, error) {
 	if err != nil {
 		return Image{}, err
 	}
-	state := "stopped" // which is what one that does not exist is, too
+	state := "stopped" // also for a unit that does not exist
 	if u.Running() {
 		state = running
 	}
 	return Image{[]Part{value(UnitState, state)}}, nil
 }
 
-// unitDirs are where links say what starts when; a name below them is a unit's or a directory of
-// units that another wants.
+// unitDirs returns the directories with the links of enabled units; an entry is a unit, or a directory of units that
+// another one wants.
 func unitDirs() []string { return []string{"/etc/systemd/system", "/run/systemd/system"} }
 
 // boot describes the links that start a unit by themselves, or mask it, and whether it runs: should
@@ -71,7 +71,7 @@ func (t Taker) unitLinks(dir, unit string, deep bool, i *Image) error {
 			!strings.HasSuffix(name, ".upholds") {
 			continue
 		}
-		// The directory may come and go with what is in it.
+		// The directory may be created and removed with its entries.
 		if err := t.add(path.Join(dir, name), i); err != nil {
 			return err
 		}
@@ -115,7 +115,7 @@ func (t Taker) entries(dir string) ([]string, error) {
 	return names, err
 }
 
-// pack describes what the package database says of a package.
+// pack describes the state of a package in the package database.
 func (t Taker) pack(name string) (Image, error) {
 	v, err := t.Host.Packages.Installed()
 	if err != nil {
@@ -129,8 +129,8 @@ func (t Taker) pack(name string) (Image, error) {
 		value("hold", held)}}, nil
 }
 
-// alternative describes the files that make up an alternative: what the tool notes about it, and the
-// links that the note names.
+// alternative describes the files that make up an alternative: the record of the tool, and the links that the record
+// names.
 func (t Taker) alternative(name string) (Image, error) {
 	var i Image
 	for _, dir := range []string{"/var/lib/dpkg/alternatives/", "/var/lib/alternatives/"} {
@@ -168,7 +168,7 @@ func alternativeLinks(name, note string) []string {
 	return slices.DeleteFunc(links, func(l string) bool { return !path.IsAbs(l) })
 }
 
-// kernel describes what the running system alone knows.
+// kernel describes a setting that only the running system has.
 func (t Taker) kernel(s host.Subject) (Image, error) {
 	switch s.Kind {
 	case host.KindHostname:
@@ -198,8 +198,7 @@ func sysctlFile(name string) string {
 	return "/proc/sys/" + path.Clean("/" + name)[1:]
 }
 
-// mounted describes what is mounted at a place, as arguments of mount(8), or whether it is swapped
-// to.
+// mounted describes the mount at a path, as arguments of mount(8), or whether it is used as swap.
 func (t Taker) mounted(place string) (Image, error) {
 	mounts, err := t.Host.Files.ReadFile("/proc/self/mounts")
 	if err != nil {

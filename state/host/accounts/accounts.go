@@ -23,7 +23,7 @@ type Accounts struct {
 	mu     sync.Mutex
 	tables *tables                // nil until read
 	shadow map[string]host.Shadow // nil until read
-	others map[string]string      // what other sources answered, "" for nothing
+	others map[string]string      // answers of other sources, "" for none
 }
 
 // New opens the accounts of a host.
@@ -39,7 +39,7 @@ type tables struct {
 	usersByID  map[int]host.User
 	groups     map[string]host.Group
 	groupsByID map[int]host.Group
-	memberOf   map[string][]string // by user, what group lines say
+	memberOf   map[string][]string // groups by user, from the lines of the group file
 	byGID      map[int][]string    // names that share a number
 	elsewhere  map[string]bool     // by database: nsswitch names more than files
 }
@@ -52,7 +52,7 @@ func (a *Accounts) Allowed(what string) error {
 	return nil
 }
 
-// Changed forgets what a file said that was written.
+// Changed drops the cached content of a file that was written.
 func (a *Accounts) Changed(path string) {
 	if strings.HasPrefix(path, "/etc/") {
 		a.Forget()

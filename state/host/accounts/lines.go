@@ -18,8 +18,8 @@ func FilesOf(kind host.Kind) []string {
 	return []string{"/etc/passwd", "/etc/shadow", "/etc/subuid", "/etc/subgid"}
 }
 
-// Line is what a file of accounts says of one name. A name may have several ranges of
-// subordinate ids, which are several lines.
+// Line holds the lines of one name in an account file. It may be several lines: a name may have several ranges of
+// subordinate IDs.
 type Line struct {
 	Text  string // with the ends of its lines; "" for a name that the file does not have
 	After string // the name that the line before is about; "" for the first
@@ -52,8 +52,8 @@ func accountOf(line string) string {
 	return name
 }
 
-// SetLine puts a name's line back as it was, where it was. It does what no account tool can:
-// give a line every field that it had. The tools are kept away from the files meanwhile.
+// SetLine restores the line of a name, with all fields, at its place, which no account tool can do. It holds the lock
+// of the account tools meanwhile.
 func SetLine(ctx context.Context, h *host.Host, file, name string, line Line) error {
 	if err := h.Accounts.Allowed("changing " + file); err != nil {
 		return err

@@ -12,9 +12,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
-// What useradd and groupadd choose by themselves follows from the accounts there are and from two
-// files of settings. Choosing the same way beforehand is what lets a dry run name the number a new
-// account will get.
+// The choices of useradd and groupadd follow from the existing accounts and from two files of settings. This file makes
+// the same choices, so that a dry run can name the ID that a new account will get.
 
 // settings are login.defs or useradd's defaults.
 type settings map[string]string

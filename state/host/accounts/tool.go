@@ -13,12 +13,12 @@ import (
 type tool struct {
 	argv     []string
 	stdin    string
-	subjects []host.Subject // what it replaces
-	paths    []string       // that it works on: see Command.Paths
+	subjects []host.Subject // the subjects that it replaces
+	paths    []string       // the paths that it works on: see Command.Paths
 }
 
-// run carries out a change: what it replaces is recorded, others who are changing accounts are waited
-// for, and what was read before is forgotten.
+// run makes a change. It records the subjects that are replaced, waits for other processes that change accounts, and
+// drops the cached accounts.
 func (a *Accounts) run(ctx context.Context, t tool) error {
 	name := t.argv[0]
 	if err := a.Allowed(name); err != nil {

@@ -12,12 +12,12 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// MostLevels bounds how many levels below a directory states look, and change what is there, by paths. A user makes
+// MostLevels is the number of levels below a directory in which states read and change files by path. A user makes
 // trees of 10,000 levels in no time; to look at each path of them takes time in proportion to the square of that.
 const MostLevels = 256
 
 // TooDeep reports whether a directory so many levels below another is out of reach of a walk by paths: it lies too
-// deep, or what is in it has paths that no system call takes.
+// deep, or its entries have paths that are too long for system calls.
 func TooDeep(dir string, level int) bool {
 	return level > MostLevels || len(dir)+unix.NAME_MAX+1 >= unix.PathMax
 }

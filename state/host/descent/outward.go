@@ -11,9 +11,8 @@ import (
 )
 
 // LeadsOut reports whether a symbolic link of a tree at dir may lead out of it: name is where the link is below dir.
-// The directories above it are none of links, so that two dots at the start of its target mean what they seem to. Two
-// dots after a name do so only where the tree has a directory of that name; a link there would make them mean another
-// place.
+// No directory above it is a link, so two dots at the start of its target mean the directory above. Two dots after a
+// name do so only if the tree has a directory of that name: after a link, they mean another place.
 func LeadsOut(dir, name, target string, isDir func(name string) bool) bool {
 	at, named := path.Dir(name), false
 	if path.IsAbs(target) {
@@ -37,9 +36,9 @@ func LeadsOut(dir, name, target string, isDir func(name string) bool) bool {
 	return false
 }
 
-// OutwardLinks are the symbolic links below a directory that may lead out of it, and what they lead to, by their names
-// below it. Directories of the name skip are left out, and what belongs to another user than the directory itself: root
-// does not follow a link of such a user. There are none in a directory that does not exist.
+// OutwardLinks returns the targets of the symbolic links below a directory that may lead out of it, by their names
+// below it. It skips directories with the name skip, and files of another user than the owner of the directory: root
+// does not follow a link of such a user. The result is empty if the directory does not exist.
 func OutwardLinks(ctx context.Context, files host.Files, dir, skip string) (map[string]string, error) {
 	dir = path.Clean(dir)
 	info, err := files.Stat(dir)

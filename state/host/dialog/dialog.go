@@ -35,8 +35,8 @@ func Start(cmd *exec.Cmd) (*Dialog, error) {
 	return d, nil
 }
 
-// start connects the process and starts it. The pipe of what it prints is read apart from its end, since a child may
-// keep it open for longer.
+// start connects the process and starts it. Its output is read independently of its end, since a child may keep the
+// pipe open for longer.
 func (d *Dialog) start() error {
 	var files []*os.File
 	pipe := func() (r, w *os.File, err error) {
@@ -80,7 +80,7 @@ func closeFiles(files ...*os.File) {
 	}
 }
 
-// Read reads what the process answers.
+// Read reads the answers of the process.
 func (d *Dialog) Read(p []byte) (int, error) { return d.from.Read(p) }
 
 // Write sends to the process.
@@ -89,7 +89,7 @@ func (d *Dialog) Write(p []byte) (int, error) { return d.to.Write(p) }
 // Signal sends a signal to the process alone.
 func (d *Dialog) Signal(s syscall.Signal) error { return d.cmd.Process.Signal(s) }
 
-// Printed is the end of what the process printed.
+// Printed returns the end of the output of the process.
 func (d *Dialog) Printed() string { return d.printed.String() }
 
 // Ending waits for the end of a process that has hung up, and describes it.
@@ -117,7 +117,7 @@ func (d *Dialog) Kill() { d.close(0) }
 
 func (d *Dialog) close(wait time.Duration) {
 	d.once.Do(func() {
-		_ = d.to.Close() // the process sees the end of what it reads
+		_ = d.to.Close() // the process reads the end of its input
 		if wait > 0 {
 			select {
 			case <-d.ended:
@@ -134,7 +134,7 @@ func (d *Dialog) close(wait time.Duration) {
 	})
 }
 
-// tail keeps the end of what a process prints.
+// tail keeps the end of the output of a process.
 type tail struct {
 	mu   sync.Mutex
 	text []byte

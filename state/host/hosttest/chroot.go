@@ -39,7 +39,7 @@ func Chroot(t testing.TB) string {
 	return root
 }
 
-// library matches a file in what ldd(1) prints.
+// library matches a file in the output of ldd(1).
 var library = regexp.MustCompile(`/[^ ()]+`)
 
 // Install copies a program and the libraries it is linked with.

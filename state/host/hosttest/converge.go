@@ -10,9 +10,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// Converge calls a state function three times, as runs would: it looks, makes what it was asked for,
-// and looks again. What it said it would change must be what it changed, and the last look must find
-// nothing to do. It returns what was reported.
+// Converge checks, applies and checks a state, as runs would. The changes must be those that the first check predicted,
+// and the second check must find nothing to do. It returns the report of Apply.
 func Converge(t testing.TB, h *host.Host, table module.Table, function string, arguments *value.Map) module.Report {
 	t.Helper()
 	ctx := context.Background()

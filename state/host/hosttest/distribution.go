@@ -69,7 +69,7 @@ func mirror() string {
 	return "http://deb.debian.org/debian"
 }
 
-// In runs a program in a root and gives what it printed.
+// In runs a program in a root and returns its output.
 func In(t testing.TB, root string, argv ...string) string {
 	t.Helper()
 	return command(t, "chroot", append([]string{root, "env", "LC_ALL=C", "HOME=/root"}, argv...)...)

@@ -13,11 +13,11 @@ import (
 type Scripted struct {
 	T       testing.TB
 	Answers map[string]host.Output
-	Ran     []string // what was run, in order
-	Writes  []string // of these, what was not quiet
+	Ran     []string // commands that were run, in order
+	Writes  []string // of these, those that are not quiet
 
-	Busy  host.Output // what the package manager, and not rpm, says while another process has its lock
-	Turns int         // how many of the next commands meet that
+	Busy  host.Output // output of the package manager (not of rpm) while another process holds its lock
+	Turns int         // number of following commands that get Busy
 }
 
 // Allowed allows every command.
@@ -30,7 +30,7 @@ func (s *Scripted) Run(_ context.Context, c host.Command) (host.Output, error) {
 	if !c.Quiet {
 		s.Writes = append(s.Writes, line)
 	}
-	// Whether a cache is there does not change what is asked.
+	// Options that turn off apt's caches do not change the query.
 	line = strings.ReplaceAll(line, " -o Dir::Cache::pkgcache= -o Dir::Cache::srcpkgcache=", "")
 	if s.Turns > 0 && c.Argv[0] != "rpm" {
 		s.Turns--
@@ -62,7 +62,7 @@ func Root(t testing.TB, files map[string]string) *host.Host {
 	return h
 }
 
-// Recorded is a recorder that notes what is about to be replaced, and refuses it if Refuse is set.
+// Recorded is a recorder that lists the subjects that are replaced. It refuses them if Refuse is set.
 type Recorded struct {
 	Subjects []string
 	Refuse   error

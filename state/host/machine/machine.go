@@ -20,13 +20,14 @@ func New(o host.Options) (*host.Host, error) {
 	r.accounts, r.packages, r.units = accounts.New(h, o), packages.New(h, o), units.New(h, o)
 	h.Accounts, h.Packages, h.Units = r.accounts, r.packages, r.units
 	h.Crontabs = accounts.NewCrontabs(h, o)
-	if err := h.TroubleSince(0); err != nil { // what the rooms found may be wrong
+	if err := h.TroubleSince(0); err != nil { // their results may be wrong
 		return nil, err
 	}
 	return h, nil
 }
 
-// rooms keep answers about a host until something changes what they were read from.
+// rooms holds the caches of accounts, packages and units, which are dropped when a file or a command changes their
+// sources.
 type rooms struct {
 	accounts *accounts.Accounts
 	packages *packages.Packages

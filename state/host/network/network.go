@@ -12,7 +12,7 @@ type fileReader interface {
 	ReadFile(path string) ([]byte, error)
 }
 
-// Of is the network of a host with these files, which say what its name servers are.
+// Of returns the network of a host with these files, among them resolv.conf.
 func Of(files fileReader) Network { return Network{files} }
 
 // Links asks the kernel for all links and their addresses.

@@ -25,7 +25,7 @@ func (o *Error) Unwrap() error { return o.Err }
 // Passing marks errors that a later run may not meet; see [Passing].
 func (o *Error) Passing() bool { return true }
 
-// Hint says what a person can do.
+// Hint returns the next thing to try.
 func (o *Error) Hint() string {
 	if hint := diag.HintOf(o.Err); hint != "" {
 		return hint
@@ -56,7 +56,7 @@ func saysOutage(output string, missing func(name string) bool) bool {
 		})
 }
 
-// outageWords are what those programs print of servers that they did not reach, and of servers that cannot answer now.
+// outageWords matches messages of those programs about servers that they did not reach, or that cannot answer now.
 var outageWords = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?i)temporary failure (?:in name resolution|resolving)|\bEAI_AGAIN\b|server misbehaving` +
 		`|connection (?:refused|reset|timed out|broken by|aborted)|\b(?:ECONNREFUSED|ECONNRESET|ETIMEDOUT|ESOCKETTIMEDOUT|` +

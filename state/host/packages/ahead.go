@@ -15,29 +15,29 @@ type downloader interface {
 	spare() (int64, error)
 	// download fetches and verifies packages into a directory of theirs, number n, without a lock.
 	download(ctx context.Context, n int, changes []host.PackageChange) error
-	// adopt moves what was downloaded into a directory to where the package manager looks for it.
+	// adopt moves downloaded packages of group n to the directory in which the package manager looks for them.
 	adopt(ctx context.Context, n int, changes []host.PackageChange) error
 	// discard deletes all such directories.
 	discard(ctx context.Context) error
 }
 
-// ahead is what is downloaded beside a run for its later transactions, in groups.
+// ahead holds the packages that are downloaded during a run for its later transactions, in groups.
 type ahead struct {
 	mu      sync.Mutex
 	groups  []*group // by the order of the run; the number of a group names its directory
 	stopped bool     // no other group is begun
 }
 
-// group is what is downloaded in one call.
+// group is a set of packages that one call downloads.
 type group struct {
 	changes []host.PackageChange
 	ended   chan struct{} // nil before it has begun; closed when it has ended
 }
 
-// FetchAhead returns what downloads the packages of later transactions beside a run, which own is a transaction of; nil
-// if there is nothing to download. It is called before own is performed. The function keeps the packages for Do until
-// its context is done; then it deletes those that no transaction took. After a call that returned a function, others do
-// nothing until the indexes are refreshed.
+// FetchAhead returns a function that downloads the packages of later transactions during a run; own is a transaction of
+// the same run. It returns nil if there is nothing to download. It is called before own is performed. The function
+// keeps the packages for Do until its context is done; then it deletes those that no transaction took. After a call
+// that returned a function, further calls return nil until the indexes are refreshed.
 //
 // Only apt can do that. The packages are those that a simulation of all transactions together installs, and they are
 // only downloaded if the disk has room for all of them, downloaded and installed. A transaction that comes to packages
@@ -78,8 +78,8 @@ func (p *Packages) newAhead() bool {
 	return true
 }
 
-// groupsOf divides what transactions change into groups, each of twice as many transactions as the one before: the
-// first ones are there soon, and many take few calls of the package manager.
+// groupsOf divides the changes of transactions into groups, each with twice as many transactions as the one before: the
+// first ones arrive soon, and the rest take few calls of the package manager.
 func groupsOf(j *jointPlan, list []host.Transaction) (groups []*group) {
 	for size := 1; len(list) > 0; size *= 2 {
 		n := min(size, len(list))
@@ -94,7 +94,8 @@ func groupsOf(j *jointPlan, list []host.Transaction) (groups []*group) {
 	return groups
 }
 
-// run downloads one group after the other until one fails, and deletes at the end of ctx what was not adopted.
+// run downloads one group after the other until one fails. At the end of ctx it deletes the packages that were not
+// adopted.
 func (a *ahead) run(ctx context.Context, d downloader) {
 	for n := range a.groups {
 		g := a.begin(n)
@@ -103,7 +104,7 @@ func (a *ahead) run(ctx context.Context, d downloader) {
 		}
 		err := d.download(ctx, n, g.changes)
 		close(g.ended)
-		if err != nil { // each transaction says by itself what it cannot fetch
+		if err != nil { // each transaction reports the packages that it cannot fetch
 			a.stop()
 		}
 	}
@@ -134,7 +135,7 @@ func (a *ahead) stop() {
 	}
 }
 
-// adopt gives the package manager what was downloaded of a transaction's changes.
+// adopt gives the package manager the downloaded packages of a transaction.
 func (p *Packages) adopt(ctx context.Context, changes []host.PackageChange) {
 	p.mu.Lock()
 	a := p.ahead
@@ -152,7 +153,7 @@ func (p *Packages) adopt(ctx context.Context, changes []host.PackageChange) {
 		case <-ctx.Done():
 			return
 		case <-ended:
-			_ = d.adopt(ctx, n, wanted) // what does not exist, the package manager fetches
+			_ = d.adopt(ctx, n, wanted) // the package manager fetches missing packages itself
 		}
 	}
 }

@@ -137,7 +137,7 @@ func (a *apk) offers(ctx context.Context, names []string, release string) (map[s
 	return parseAPKPolicy(text, release)
 }
 
-// parseAPKPolicy reads what apk policy says:
+// parseAPKPolicy parses the output of apk policy:
 //
 //	foo policy:
 //	  1.0-r0:
@@ -145,7 +145,7 @@ func (a *apk) offers(ctx context.Context, names []string, release string) (map[s
 //	    https://example.com/main
 //	    @edge https://example.com/edge
 //
-// Versions that are merely installed are no offer, nor are those behind a tag that was not asked for.
+// It leaves out versions that are merely installed, and those of a repository with another tag.
 func parseAPKPolicy(text, tag string) (map[string]host.Offer, error) {
 	offers := map[string]host.Offer{}
 	name, version := "", ""

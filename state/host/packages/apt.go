@@ -104,8 +104,8 @@ func (a *apt) offers(ctx context.Context, names []string, release string) (map[s
 }
 
 // parsePolicy reads the answer of apt-cache policy. A package's lines are indented below its name,
-// its versions by five places and what has them by more. A version of a package that is not installed, and
-// that dpkg's status alone still has, is gone: no repository can give it.
+// its versions by five places and the repositories of a version by more. A version of a package that is not installed,
+// and that dpkg's status alone still has, is gone: no repository can give it.
 func parsePolicy(text string) map[string]host.Offer {
 	offers := map[string]host.Offer{}
 	name, version, there := "", "", false

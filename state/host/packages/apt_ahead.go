@@ -13,14 +13,14 @@ import (
 )
 
 // aptAhead has a directory for each group of packages that are downloaded ahead. It is on the filesystem of apt's
-// archives, and not in them: apt and hosts that keep no archives delete what they find there.
+// archives, and not in them: apt, and hosts that keep no archives, delete files that they find there.
 const aptAhead = "/var/cache/apt/ahead"
 
 // aptUser is the user that apt's downloads run as, where a host has it and its settings name no other.
 const aptUser = "_apt"
 
-// sparedByAhead are bytes that downloading ahead leaves free on a disk, beside what the packages take when they are
-// installed.
+// sparedByAhead is the number of bytes that downloading ahead leaves free on a disk, in addition to the space of the
+// installed packages.
 const sparedByAhead = 256 << 20
 
 func (a *apt) spare() (int64, error) {
@@ -124,7 +124,7 @@ func (a *apt) needs(ctx context.Context, changes []host.PackageChange) (map[stri
 	return neededAmong(out.Stdout, changes), sizesOf(out.Stdout), nil
 }
 
-// sizesOf adds up what stanzas of packages say of sizes: in bytes as they are downloaded, in KiB as they are installed.
+// sizesOf adds up the sizes in stanzas of packages: of the download, in bytes, and of the installed files, in KiB.
 func sizesOf(text string) (bytes int64) {
 	for line := range strings.Lines(text) {
 		field, v, _ := strings.Cut(line, ":")

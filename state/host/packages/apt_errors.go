@@ -12,7 +12,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/redact"
 )
 
-// failure turns what a failed apt command printed into a cause and a hint.
+// failure makes an error with a cause and a hint from the output of a failed apt command.
 func (a *apt) failure(ctx context.Context, what string, out host.Output) error {
 	text := out.Stderr + "\n" + out.Stdout
 	if strings.Contains(text, "dpkg was interrupted") {
@@ -34,7 +34,7 @@ type knownFailure struct {
 	hint    wording
 }
 
-// wording tells a cause or a hint; m is what the pattern matched.
+// wording returns a cause or a hint; m has the submatches of the pattern.
 type wording func(ctx context.Context, a *apt, m []string, out host.Output) string
 
 func say(format string, groups ...int) wording {
@@ -120,7 +120,7 @@ func otherVersions(ctx context.Context, a *apt, m []string, _ host.Output) strin
 	return "there are: " + strings.Join(offers[m[2]].Versions, ", ")
 }
 
-// providers lists what could be installed in place of a name that is not a package of its own.
+// providers lists the packages that provide a virtual package.
 func providers(_ context.Context, _ *apt, _ []string, out host.Output) string {
 	_, list, ok := strings.Cut(out.Stdout, "is a virtual package provided by:\n")
 	if !ok {
@@ -137,7 +137,7 @@ func providers(_ context.Context, _ *apt, _ []string, out host.Output) string {
 	return "name one of the packages that provide it: " + strings.Join(names, ", ")
 }
 
-// unmet gives the lines that say which package lacks what.
+// unmet returns the lines that name packages and their unmet dependencies.
 func unmet(_ context.Context, _ *apt, m []string, _ host.Output) string {
 	var lacks []string
 	for line := range strings.SplitSeq(m[1], "\n") {
@@ -155,9 +155,9 @@ func holds(_ context.Context, a *apt, _ []string, _ host.Output) string {
 	return "check that all repositories it needs are there and of the same release"
 }
 
-// scripts gives what dpkg says of the packages whose scripts or files it stumbled over.
+// scripts returns dpkg's messages about the packages whose scripts or files failed.
 func scripts(_ context.Context, _ *apt, _ []string, out host.Output) string {
-	// dpkg writes to what it takes for a terminal.
+	// dpkg writes carriage returns, as for a terminal.
 	lines := strings.Split(strings.ReplaceAll(out.Stdout+"\n"+out.Stderr, "\r", ""), "\n")
 	var said []string
 	for i, line := range lines {

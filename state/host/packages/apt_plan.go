@@ -40,8 +40,8 @@ func (a *apt) plan(ctx context.Context, t host.Transaction) ([]host.PackageChang
 	return changes, nil
 }
 
-// checkNames refuses what is not a package name. apt reads foo- as an order to remove foo, and foo.* as
-// a pattern, where there is no package of that name; so such names have to be those of packages.
+// checkNames refuses names that are not package names. Where no package has such a name, apt reads foo- as an order to
+// remove foo, and foo.* as a pattern; so checkNames accepts them only if a package has that name.
 func (a *apt) checkNames(ctx context.Context, v *host.Inventory, t host.Transaction) error {
 	syntax := regexp.MustCompile(`^[a-z0-9][a-z0-9+.-]*(:[a-z0-9-]+)?$`)
 	var doubtful []string
@@ -73,8 +73,8 @@ func (a *apt) checkNames(ctx context.Context, v *host.Inventory, t host.Transact
 	return nil
 }
 
-// settled is what is installed while no other process changes it. Updates that dpkg has not merged into its
-// database yet are those of another process that is at work, or else of one that was cut off.
+// settled returns the installed packages after it has waited for other processes that change them. If dpkg still has
+// updates that are not merged into its database, a process was cut off, and the error is *Unfinished.
 func (a *apt) settled(ctx context.Context) (*host.Inventory, error) {
 	v, err := a.installed()
 	if err != nil || !v.Interrupted {

@@ -78,7 +78,7 @@ func (a *apt) perform(ctx context.Context, t host.Transaction) error {
 	if err != nil {
 		return err
 	}
-	// Installing what was on hold takes it off.
+	// Installing a package on hold removes the hold.
 	if err := a.hold(ctx, held, true); err != nil {
 		return err
 	}

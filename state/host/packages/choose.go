@@ -116,7 +116,7 @@ func familyOfID(id string) string {
 	return ""
 }
 
-// holdsPackages reports whether a file is of a package database, or says what there is to install.
+// holdsPackages reports whether a file belongs to a package database or to the configuration of repositories.
 func holdsPackages(file string) bool {
 	return slices.ContainsFunc([]string{
 		"/var/lib/dpkg/", "/etc/apt/", "/var/lib/rpm/", "/usr/lib/sysimage/rpm/", "/etc/yum", "/etc/dnf/", "/etc/zypp/",

@@ -14,13 +14,13 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/redact"
 )
 
-// client is what all package managers share: how their programs are run.
+// client runs the programs of all package managers.
 type client struct {
 	files    host.Files
 	commands host.Commands
 	lockWait time.Duration // how long to wait for others that change packages
-	// scoped starts what changes packages in a systemd scope of its own, so that a package whose script restarts the
-	// agent's unit does not kill its own installation.
+	// scoped starts commands that change packages in a systemd scope of their own, so that a package whose script
+	// restarts the agent's unit does not kill its own installation.
 	scoped bool
 	env    *host.Environment // nil for the agent's own
 }
@@ -121,7 +121,7 @@ func (c *client) newest(paths ...string) time.Time {
 	return last
 }
 
-// clue is a known way to fail. Cause and hint may name what the pattern matched: $1.
+// clue is a known kind of failure. Cause and hint may contain submatches of the pattern: $1.
 type clue struct{ pattern, cause, hint string }
 
 // whyFailed turns the output of a program that failed into a cause and a hint; the first clue that matches counts.
@@ -150,7 +150,7 @@ func whyFailed(what string, out host.Output, clues []clue) error {
 	return fmt.Errorf("%s: %s", what, redact.URLs(host.FirstLines(said)))
 }
 
-// notUnderstood says that a program printed what it never did before. Nothing is guessed then.
+// notUnderstood returns an error for unknown output of a program, which is not interpreted.
 func notUnderstood(program, line string) error {
 	const most = 200
 	line = strings.TrimSpace(line)
@@ -175,9 +175,9 @@ func (c *client) processOf(file string) (string, bool) {
 	return fmt.Sprintf("%s (process %s)", strings.TrimSpace(string(name)), pid), true
 }
 
-// inScope is the command line that runs what follows it in a systemd scope of its own. The scope is ordered
-// before the unit of this run, so that a shutdown, which stops units in the opposite order, stops the
-// run first: that waits until the package manager is done.
+// inScope returns the start of a command line that runs the following command in a systemd scope of its own. The scope
+// is ordered before the unit of this run, so that a shutdown, which stops units in the opposite order, stops the run
+// first; the run waits until the package manager is done.
 func inScope(description string) []string {
 	argv := []string{"systemd-run", "--scope", "--quiet", "--description=" + description}
 	if unit := ownUnit(); unit != "" {

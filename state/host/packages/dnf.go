@@ -89,8 +89,8 @@ func (d *dnf) options(t host.Transaction) []string {
 	return argv
 }
 
-// orders are the commands of a transaction: what is there already is upgraded, downgraded or
-// reinstalled by a command of its own.
+// orders returns the commands of a transaction: installed packages are upgraded, downgraded or reinstalled by separate
+// commands.
 func (d *dnf) orders(v *host.Inventory, t host.Transaction) [][]string {
 	switch t.Action {
 	case host.RemovePackages, host.PurgePackages:
@@ -209,7 +209,8 @@ func (d *dnf) plan(ctx context.Context, t host.Transaction) ([]host.PackageChang
 	return slices.Compact(changes), refuseHeld(v, changes, held, d.program+" versionlock delete")
 }
 
-// foresee reads what a command would do. It ends as one that failed, because its question is not answered.
+// foresee returns the changes that a command would make. The command ends with a failure, because its question is
+// answered with no.
 func (d *dnf) foresee(ctx context.Context, v *host.Inventory, t host.Transaction, argv []string) ([]host.PackageChange,
 	error) {
 	out, err := d.insist(ctx, true, dnfLocked, argv...)

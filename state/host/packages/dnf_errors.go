@@ -15,7 +15,7 @@ func dnfLocked(out host.Output) bool {
 	return slices.ContainsFunc(messages, func(message string) bool { return strings.Contains(text, message) })
 }
 
-// dnfClues lists what dnf and yum are known to say; the first that fits counts.
+// dnfClues lists the known messages of dnf and yum; the first that matches counts.
 func dnfClues() []clue {
 	const names = "check the name and the version, or add the repository that has it in a pkgrepo.managed state"
 	return append(rpmClues(), []clue{

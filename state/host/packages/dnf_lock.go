@@ -102,8 +102,8 @@ func parseLockTable(text string) versionLocks {
 	return locks
 }
 
-// hold locks packages at their versions, or unlocks them, and makes sure that it was done: the plugin
-// says nothing of what it does not know.
+// hold locks packages at their versions, or unlocks them, and verifies the result: the plugin does not report packages
+// that it does not know.
 func (d *dnf) hold(ctx context.Context, names []string, held bool) error {
 	if len(names) == 0 {
 		return nil

@@ -11,12 +11,12 @@ import (
 	"strings"
 )
 
-// fromCache is the start of a command that only reads what the last refresh brought.
+// fromCache returns the start of a command that only reads the indexes of the last refresh.
 func (d *dnf) fromCache(words ...string) []string {
 	return append([]string{d.program, "-C"}, words...)
 }
 
-// withoutLocks are the options that show what would be there but for holds.
+// withoutLocks returns the options with which dnf ignores holds.
 func (d *dnf) withoutLocks(locks versionLocks) []string {
 	if len(locks) == 0 || d.program == "dnf5" {
 		return nil
@@ -79,7 +79,7 @@ func (d *dnf) virtual(ctx context.Context, argv, names []string, offers map[stri
 	return nil
 }
 
-// collect sorts what was found under the names that were asked for, the newest first.
+// collect adds the packages that were found to the offers of the given names, the newest version first.
 func (d *dnf) collect(offers map[string]host.Offer, names []string, found []host.Package) {
 	v := host.InventoryOf(rpmNative(nil), rpmNames(), nil)
 	for _, p := range found {
@@ -155,7 +155,7 @@ func (d *dnf) cached() ([]host.Package, error) {
 				continue
 			}
 			p, err := d.describeFile(pattern + "/" + name)
-			if err == nil { // what is cut off was not downloaded
+			if err == nil { // an incomplete file was not downloaded
 				packages = append(packages, p)
 			}
 		}

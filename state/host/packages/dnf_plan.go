@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// dnfSections says what becomes of the packages below each heading of dnf's and yum's tables: whether
-// they are new, go, or are passed over.
+// dnfSections returns the meaning of each heading in the tables of dnf and yum: its packages are "new", "gone", or ""
+// if they do not change.
 func dnfSections() map[string]string {
 	return map[string]string{
 		"Installing": "new", "Installing dependencies": "new", "Installing for dependencies": "new",
@@ -25,7 +25,7 @@ func dnfSections() map[string]string {
 	}
 }
 
-// parseDnfPlan reads the table of what would be done:
+// parseDnfPlan parses the table of changes:
 //
 //	Package   Arch     Version   Repository   Size
 //	Installing:
@@ -36,8 +36,8 @@ func dnfSections() map[string]string {
 //
 //	Transaction Summary
 //
-// A package has one space before it. What has more belongs to the line before, which older versions
-// break where it is too long.
+// A package has one space before it. A line with more belongs to the line before, since older versions break long
+// lines.
 func parseDnfPlan(program, text string, v *host.Inventory) ([]host.PackageChange, error) {
 	p := dnfPlan{program: program, v: v}
 	begun := false
@@ -71,7 +71,7 @@ func isDnfHeading(line string) bool {
 type dnfPlan struct {
 	program string
 	v       *host.Inventory
-	section string   // what becomes of the packages that follow
+	section string   // the meaning of the heading above, from dnfSections
 	row     []string // the package that is being read
 	changes []host.PackageChange
 }

@@ -17,7 +17,7 @@ import (
 const (
 	dpkgStatus     = "/var/lib/dpkg/status"
 	dpkgStatusDir  = "/var/lib/dpkg/status.d" // a file for each package, as images without dpkg have them
-	dpkgUpdatesDir = "/var/lib/dpkg/updates"  // what dpkg has not merged into the status file yet
+	dpkgUpdatesDir = "/var/lib/dpkg/updates"  // updates that dpkg has not merged into the status file yet
 )
 
 // readDpkg reads the package database of dpkg. A host without one has no packages.
@@ -75,7 +75,7 @@ func (d *dpkgDatabase) readDir(files host.Files, dir string, is func(name string
 
 func isNumber(name string) bool { return name != "" && strings.Trim(name, "0123456789") == "" }
 
-// latest keeps the last word on each package, since updates repeat what they change.
+// latest returns the last entry of each package, since an update repeats the entry that it changes.
 func (d *dpkgDatabase) latest() []host.Package {
 	type key struct{ name, arch string }
 	at := make(map[key]int, len(d.packages))
@@ -195,7 +195,7 @@ func fieldValue(line []byte, name string) ([]byte, bool) {
 	return bytes.TrimSpace(line[len(name):]), true
 }
 
-// setStatus reads what is wanted of a package and how far it is there: "install ok installed".
+// setStatus parses the wanted state and the present state of a package: "install ok installed".
 func setStatus(p *host.Package, v []byte) {
 	want, rest, _ := bytes.Cut(v, []byte(" "))
 	_, is, _ := bytes.Cut(rest, []byte(" "))

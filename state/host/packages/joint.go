@@ -15,12 +15,12 @@ type jointPlanner interface {
 	needs(ctx context.Context, changes []host.PackageChange) (names map[string][]string, size int64, err error)
 }
 
-// jointPlan is what several transactions, one after the other, would change.
+// jointPlan has the changes that several successive transactions would make.
 type jointPlan struct {
 	all   host.Transaction
-	left  map[string]host.PackageChange // what no transaction has taken yet, by name
+	left  map[string]host.PackageChange // changes that no transaction has taken yet, by name
 	needs map[string][]string
-	size  int64 // bytes of a disk for all changes, with the files that are downloaded
+	size  int64 // disk space for all changes in bytes, including downloads
 }
 
 // PlanAhead plays transactions that come one after the other through in one call of the package manager, so that Plan
@@ -44,7 +44,8 @@ func (p *Packages) PlanAhead(ctx context.Context, list []host.Transaction) error
 	return nil
 }
 
-// jointly plays transactions through in one call; nil where that cannot be. Plan finds for each of them what it lacks.
+// jointly simulates transactions in one call; it returns nil if that is impossible. Plan then reports the errors of
+// each.
 func (p *Packages) jointly(ctx context.Context, planner jointPlanner, list []host.Transaction) *jointPlan {
 	list, err := p.known(ctx, list)
 	all, alike := joined(list)
@@ -69,7 +70,7 @@ func (p *Packages) jointly(ctx context.Context, planner jointPlanner, list []hos
 	return j
 }
 
-// known are the transactions whose packages the repositories have. Plan says of the others what they lack.
+// known returns the transactions whose packages the repositories have. Plan reports the errors of the others.
 func (p *Packages) known(ctx context.Context, list []host.Transaction) ([]host.Transaction, error) {
 	var names []string
 	for _, t := range list {
@@ -133,7 +134,7 @@ func joined(list []host.Transaction) (all host.Transaction, alike bool) {
 	return all, true
 }
 
-// reached are the changes that a transaction and what it needs ask for.
+// reached returns the changes to the packages of a transaction and to their dependencies.
 func (j *jointPlan) reached(t host.Transaction) []host.PackageChange {
 	var names []string
 	for _, w := range t.Packages {

@@ -69,11 +69,10 @@ func waitForLock(ctx context.Context, files host.Files, limit time.Duration, fil
 	}
 }
 
-// Busy says that another process changes packages, for longer than was waited. It is not a failure of what
-// was to be done.
+// Busy is the error if another process changes packages for longer than the wait. It is no failure of the transaction.
 type Busy struct {
 	Lock   string        // the file that is locked; "" where the package manager does not say
-	Holder string        // the process in words
+	Holder string        // a description of the process
 	Waited time.Duration // how long
 	Err    error         // in the package manager's words; nil for those of Error
 }
@@ -85,7 +84,7 @@ func (b *Busy) Error() string {
 	return fmt.Sprintf("%s is locked by %s, for more than %s now", b.Lock, b.Holder, b.Waited.Round(time.Second))
 }
 
-// Hint returns what the user can do about it.
+// Hint returns the next thing to try.
 func (b *Busy) Hint() string {
 	if hint := diag.HintOf(b.Err); hint != "" {
 		return hint
@@ -93,8 +92,8 @@ func (b *Busy) Hint() string {
 	return "let that end, or see what it waits for; the next run tries again"
 }
 
-// orPassing makes a *Busy of what a package manager said that ended because another process has its lock, and a
-// *outage.Error where it did not reach a repository.
+// orPassing returns a *Busy if the output of a package manager says that another process holds its lock, a
+// *outage.Error if it did not reach a repository, and otherwise err.
 func orPassing(ctx context.Context, locked func(host.Output) bool, out host.Output, err error) error {
 	if locked(out) {
 		return &Busy{Err: err}
@@ -102,13 +101,13 @@ func orPassing(ctx context.Context, locked func(host.Output) bool, out host.Outp
 	return outage.Recognize(ctx, out.Stderr+"\n"+out.Stdout, err)
 }
 
-// Unfinished says that a change of packages was cut off, which has to be finished before the next. That
-// was there before, and is not a failure of what was to be done.
+// Unfinished is the error if an earlier change of packages was cut off and must be completed first. It is no failure of
+// the transaction.
 type Unfinished struct{}
 
 func (*Unfinished) Error() string { return "dpkg was interrupted while it changed packages" }
 
-// Hint returns what the user can do about it.
+// Hint returns the next thing to try.
 func (*Unfinished) Hint() string {
 	return "run `dpkg --configure -a` on the host and look at what it says"
 }

@@ -40,8 +40,8 @@ type packageManager interface {
 	hold(ctx context.Context, names []string, held bool) error
 }
 
-// Packages is the part of Packages that is the same everywhere: what may be done, what is kept for
-// the run, and that every change is recorded before it is made.
+// Packages implements host.Packages. It has the part that all package managers share: it refuses changes that are not
+// allowed, caches reads for the run, and records every change before it is made.
 type Packages struct {
 	manager  packageManager // nil where none is known
 	refused  bool
@@ -65,7 +65,7 @@ func New(h *host.Host, o host.Options) *Packages {
 	return &Packages{manager: packageManagerOf(h.Files, h.Commands, h.Env, o), refused: o.Refuses(), recorder: o.Recorder}
 }
 
-// Changed forgets what the database said if a file of it was written.
+// Changed drops the cached packages if a file of the database was written.
 func (p *Packages) Changed(path string) {
 	if holdsPackages(path) {
 		p.Forget()
@@ -131,7 +131,7 @@ func (p *Packages) Installed() (*host.Inventory, error) {
 	return p.inventory, nil
 }
 
-// Offers returns what the repositories have of packages, by name. It prefers what release has.
+// Offers returns the available versions of packages, by name. It prefers those of release.
 func (p *Packages) Offers(ctx context.Context, names []string, release string) (map[string]host.Offer, error) {
 	if err := p.Allowed("asking what the repositories have"); err != nil || len(names) == 0 {
 		return nil, err
@@ -208,7 +208,7 @@ func (p *Packages) Unreached() error {
 	return p.unreached
 }
 
-// Plan returns what a transaction would change.
+// Plan returns the changes that a transaction would make.
 func (p *Packages) Plan(ctx context.Context, t host.Transaction) ([]host.PackageChange, error) {
 	if err := p.Allowed(t.String()); err != nil {
 		return nil, err

@@ -99,7 +99,7 @@ func (p *pacman) query(ctx context.Context, what string, args ...string) (string
 	return out.Stdout, nil
 }
 
-// list reads what the repositories have, in their order.
+// list returns the packages of the repositories, in their order.
 func (p *pacman) list(ctx context.Context, release string) ([]host.Package, error) {
 	args := []string{"-Sl"}
 	if release != "" {

@@ -50,7 +50,7 @@ func pacmanTargets(t host.Transaction) []string {
 	return targets
 }
 
-// plan lets pacman print what it would do.
+// plan returns the changes that pacman prints for a transaction without making them.
 func (p *pacman) plan(ctx context.Context, t host.Transaction) ([]host.PackageChange, error) {
 	v, err := p.installed()
 	if err != nil {
@@ -72,7 +72,7 @@ func (p *pacman) plan(ctx context.Context, t host.Transaction) ([]host.PackageCh
 	return changes, refuseHeld(v, changes, plainNames(t), "pacman -S")
 }
 
-// pacmanStep marks what would be done among all else that pacman prints.
+// pacmanStep marks the changes in the output of pacman.
 const pacmanStep = "step: "
 
 // parsePacmanPlan reads lines of pacmanStep, name and version.

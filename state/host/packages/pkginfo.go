@@ -38,7 +38,7 @@ func describePkginfo(file io.Reader) (host.Package, error) {
 	return host.Package{}, errNoArchive
 }
 
-// uncompressed opens an archive by what it begins with.
+// uncompressed opens a compressed archive. It detects the compression by the first bytes.
 func uncompressed(file io.Reader) (io.ReadCloser, error) {
 	r := bufio.NewReader(file)
 	start, err := r.Peek(6)

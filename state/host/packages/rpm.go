@@ -14,11 +14,11 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host/packages/order"
 )
 
-// rpmFormat asks rpm for what counts of a package, separated by tabs.
+// rpmFormat is the format of the fields that readRPM needs, separated by tabs.
 const rpmFormat = `%{NAME}\t%{EPOCH}\t%{VERSION}\t%{RELEASE}\t%{ARCH}\n`
 
 // readRPM reads the package database of rpm, which has had too many formats to be read without it.
-// Held tells what is on hold.
+// held reports whether a package is on hold.
 func (c *client) readRPM(held func(name string) bool) (*host.Inventory, error) {
 	out, err := c.ask("rpm", "-qa", "--queryformat", rpmFormat)
 	if err != nil {
@@ -134,7 +134,7 @@ func (c *client) rpmProviders(v *host.Inventory, virtual string) []string {
 	return names
 }
 
-// refuseHeld makes sure that a transaction leaves alone what is on hold and was not asked for.
+// refuseHeld returns an error if a transaction would change a package on hold that it does not name.
 func refuseHeld(v *host.Inventory, changes []host.PackageChange, named []string, unhold string) error {
 	for _, c := range changes {
 		if v.Held(c.Name) && !slices.Contains(named, c.Name) {
@@ -172,7 +172,7 @@ func aroundHold(ctx context.Context, held []string, hold func(context.Context, [
 
 const lettersAndDigits = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 
-// checkPackageNames refuses what the command line of a package manager would take for something else.
+// checkPackageNames refuses names that the command line of a package manager would interpret as something else.
 func checkPackageNames(t host.Transaction, signs string) error {
 	bad := func(r rune) bool { return !strings.ContainsRune(lettersAndDigits+signs, r) }
 	for _, w := range t.Packages {

@@ -10,7 +10,7 @@ import (
 	"strconv"
 )
 
-// The tags of an rpm header that say what a package is.
+// Tags of an rpm header that identify a package.
 const (
 	rpmName    = 1000
 	rpmVersion = 1001
@@ -21,8 +21,8 @@ const (
 
 var errNoRPM = errors.New("this is not an rpm package file")
 
-// describeRPM reads name, version and architecture out of an rpm package file. They are in the second
-// of its two headers; what follows is left unread.
+// describeRPM reads name, version and architecture out of an rpm package file. They are in the second of its two
+// headers; the rest is not read.
 func describeRPM(file io.Reader) (host.Package, error) {
 	lead := make([]byte, 96)
 	if _, err := io.ReadFull(file, lead); err != nil || !bytes.HasPrefix(lead, []byte{0xed, 0xab, 0xee, 0xdb}) {

@@ -35,8 +35,8 @@ func (z *zypper) installed() (*host.Inventory, error) {
 
 const zypperLocks = "/etc/zypp/locks"
 
-// locks lists the packages that are locked by name in every version and repository, which is what a
-// hold is. The entries of the file have empty lines between them.
+// locks lists the packages that are locked by name in every version and repository, which is how a hold is made. The
+// entries of the file have empty lines between them.
 func (z *zypper) locks() ([]string, error) {
 	data, err := z.files.ReadFile(zypperLocks)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -158,7 +158,7 @@ func (z *zypper) cached() ([]host.Package, error) {
 			if !strings.HasSuffix(name, ".rpm") {
 				continue
 			}
-			if p, err := z.describeFile(dir + "/" + name); err == nil { // what is cut off was not downloaded
+			if p, err := z.describeFile(dir + "/" + name); err == nil { // an incomplete file was not downloaded
 				packages = append(packages, p)
 			}
 		}

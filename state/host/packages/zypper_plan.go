@@ -78,8 +78,8 @@ func (z *zypper) plan(ctx context.Context, t host.Transaction) ([]host.PackageCh
 	return z.foresee(ctx, v, t)
 }
 
-// planHeld foresees what becomes of packages on hold themselves, from what the repositories have, and
-// of the others by playing it through.
+// planHeld predicts the changes of a transaction with packages on hold: those of packages on hold from the offers of
+// the repositories, and those of the others by a simulation.
 func (z *zypper) planHeld(ctx context.Context, v *host.Inventory, t host.Transaction,
 	held []string) ([]host.PackageChange, error) {
 	others := t

@@ -11,7 +11,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host/packages/order"
 )
 
-// zypperAnswer is what zypper answers with --xmlout.
+// zypperAnswer is the output of zypper with --xmlout.
 type zypperAnswer struct {
 	XMLName  xml.Name         `xml:"stream"`
 	Messages []zypperMessage  `xml:"message"`
@@ -61,14 +61,14 @@ func parseZypper(text string) (a zypperAnswer, err error) {
 	return a, nil
 }
 
-// found lists what a search found in repositories, not what is merely on the host.
+// found returns the packages that a search found in repositories, without those that are merely installed.
 func (a zypperAnswer) found() []zypperSolvable {
 	return structsort.Without(a.Result, func(s zypperSolvable) bool {
 		return s.Repository == "(System Packages)" || s.Kind != "package"
 	})
 }
 
-// offer is what the repositories have of a package; "" is the host's own architecture.
+// offer returns the versions of a package in the repositories; an arch of "" is the host's own.
 func (a zypperAnswer) offer(name, arch string) (o host.Offer, ok bool) {
 	for _, s := range a.found() {
 		fits := s.Arch == arch || arch == "" && (s.Arch == "noarch" || s.Arch == rpmNative(nil) ||
@@ -83,7 +83,7 @@ func (a zypperAnswer) offer(name, arch string) (o host.Offer, ok bool) {
 	return newestFirst(o, order.RPM), true
 }
 
-// changes reads what would be done. Nothing to do has no summary, or one without packages.
+// changes returns the changes in the summary. If there is nothing to do, the summary is missing or has no packages.
 func (a zypperAnswer) changes(v *host.Inventory) ([]host.PackageChange, error) {
 	if a.Summary == nil {
 		return nil, nil
@@ -113,13 +113,13 @@ func (a zypperAnswer) changes(v *host.Inventory) ([]host.PackageChange, error) {
 	return slices.Compact(changes), nil
 }
 
-// zypperRemarks are the parts of a summary that say what does not happen.
+// zypperRemarks lists the parts of a summary about packages that do not change.
 func zypperRemarks() []string {
 	return []string{"recommended", "suggested", "not-updated", "locked", "not-supported", "no-update", "unsupported",
 		"need-reboot", "vendor-unsupported", "superseded", "update-blocked"}
 }
 
-// errors are what it says went wrong, and the problems it would have asked about.
+// errors returns the error messages, and the problems about which zypper would have asked.
 func (a zypperAnswer) errors() []string {
 	var said []string
 	for _, m := range a.Messages {

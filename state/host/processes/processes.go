@@ -12,17 +12,17 @@ import (
 	"strings"
 )
 
-// Process is what the kernel says of a process. What may not be read is empty.
+// Process describes a process. A field that may not be read is empty.
 type Process struct {
 	Program   string // the file that runs
-	Directory string // in which it works
+	Directory string // its working directory
 	Arguments []string
 	// User is the user that it runs as: 0 only where all of its user IDs are root's.
 	User   int
 	Cgroup string // such as /system.slice/app.service
 }
 
-// Name is how messages name a process: its program, and for an interpreter what it runs.
+// Name returns the name of a process for messages: its program, and for an interpreter the script that it runs.
 func (p Process) Name() string {
 	name := p.Program
 	if len(p.Arguments) > 1 && filepath.IsAbs(p.Arguments[1]) {

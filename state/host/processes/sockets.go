@@ -30,7 +30,7 @@ func (s Socket) Takes(to netip.AddrPort) bool {
 // other network namespaces, as of a container, are not among them.
 func Sockets(wanted func(Socket) bool) []Socket {
 	var found []Socket
-	inodes := map[string]int{} // of what was found -> which one
+	inodes := map[string]int{} // inode of a socket -> index of its address
 	for _, table := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
 		data, _ := os.ReadFile(table)
 		for line := range strings.Lines(string(data)) {

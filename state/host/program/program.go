@@ -1,5 +1,5 @@
-// Package program runs the programs that states work through, such as git or psql: as the user who owns what they work
-// on, within a time limit, and with errors in the words of the program.
+// Package program runs the programs that states work through, such as git or psql: as the user who owns the files they
+// work on, within a time limit, and with errors in the words of the program.
 package program
 
 import (
@@ -20,7 +20,7 @@ import (
 // Program is a program of the host that states work through, such as git or psql.
 type Program struct {
 	Name    string   // looked for in the host's directories of programs; a path is taken as it is
-	Package string   // what brings it, for messages; Name by default
+	Package string   // package that contains the program, for messages; Name by default
 	RunAs   string   // user name; "" for the agent's own
 	Dir     string   // the user's home by default
 	Target  string   // a directory that the program fills; "" for none
@@ -66,7 +66,7 @@ func (e *Error) Error() string {
 	return strings.TrimSuffix(fmt.Sprintf("%s ended with code %d: %s", e.Program, e.Code, said), ": ")
 }
 
-// cause is the end of what a program said, up to the first line with which git says what failed: advice follows it.
+// cause returns the last lines of the output of a program, up to git's first line about the failure: advice follows it.
 func cause(said string) string {
 	before := ""
 	for line := range strings.Lines(said) {
@@ -78,7 +78,7 @@ func cause(said string) string {
 	return lastLines(said)
 }
 
-// lastLines is the end of what a program said, short enough for an error.
+// lastLines returns the last lines of the output of a program, short enough for an error.
 func lastLines(s string) string {
 	lines := strings.Split(strings.TrimSpace(s), "\n")
 	return strings.Join(lines[max(0, len(lines)-3):], "\n")
@@ -102,7 +102,7 @@ func (p Program) path(h *host.Host) (string, bool) {
 	return p.Name, err == nil && info.IsRegular() && info.Mode&0o111 != 0
 }
 
-// Missing is the failure of what needs the program where it is not.
+// Missing returns the error of a state that needs the program if it is not installed.
 func (p Program) Missing() error {
 	from := p.Package
 	if from == "" {
@@ -112,8 +112,7 @@ func (p Program) Missing() error {
 		"install the package %s, in a state that this one requires", from)
 }
 
-// Ask runs the program to read something and gives what it prints. A code other than 0 is a
-// *ProgramError.
+// Ask runs the program to read something and returns its output. An exit code other than 0 is a *ProgramError.
 func (p Program) Ask(ctx context.Context, h *host.Host, args ...string) (string, error) {
 	return p.run(ctx, h, true, args)
 }
@@ -158,15 +157,15 @@ func (p Program) run(ctx context.Context, h *host.Host, quiet bool, args []strin
 	return out.Stdout, failure
 }
 
-// Runner is the name of the user that the program runs as: RunAs, or else the owner of what it works on, as Ask and Do
-// find it. "" is the agent's own.
+// Runner returns the name of the user as whom the program runs: RunAs, or else the owner of the files it works on. ""
+// is the agent's own user.
 func (p Program) Runner(h *host.Host) (string, error) {
 	err := p.asOwner(h)
 	return p.RunAs, err
 }
 
-// asOwner has a program that would run as root run as the user who owns it, or the directory in which it works: what
-// is there decides what the program does.
+// asOwner sets RunAs of a program that would run as root to the owner of the program, or of its working directory:
+// files there decide what the program does.
 func (p *Program) asOwner(h *host.Host) error {
 	places := []string{p.Dir, p.Target}
 	if strings.Contains(p.Name, "/") {
@@ -186,9 +185,9 @@ func (p *Program) asOwner(h *host.Host) error {
 }
 
 // rootsOwn refuses to run the program as root where an unprivileged user controls a part of what it reads or runs,
-// though root owns the directory in which it works: the program itself, if a path names it, the parts of its virtual
-// environment or of the one that it makes, Reads, and the regular files that its arguments name. Other files in Dir may
-// be a user's, as the data of a project are. What does not exist yet is fine if no such user can make it.
+// though root owns its working directory. It checks the program itself, if a path names it, the parts of its virtual
+// environment or of the one that it creates, Reads, and the regular files that its arguments name. Other files in Dir
+// may belong to a user, as the data of a project do. A file may be missing if no such user can create it.
 func (p *Program) rootsOwn(h *host.Host, args []string) error {
 	if p.RunAs != "" && p.RunAs != "root" {
 		return nil
@@ -201,7 +200,7 @@ func (p *Program) rootsOwn(h *host.Host, args []string) error {
 	return nil
 }
 
-// parts are the files that decide what the program does: itself, its environment, and what it reads.
+// parts returns the files that decide what the program does: the program, its environment, and the files that it reads.
 func (p *Program) parts(h *host.Host, args []string) []string {
 	parts := regularFiles(h, args)
 	if strings.Contains(p.Name, "/") {
@@ -268,7 +267,7 @@ func isEnvironment(h *host.Host, dir string) bool {
 	return err == nil
 }
 
-// environmentParts are what a virtual environment of Python runs.
+// environmentParts returns the parts of a Python virtual environment that determine what its programs run.
 func environmentParts(dir string) (parts []string) {
 	for _, name := range []string{"pyvenv.cfg", "bin", "lib", "lib64"} {
 		parts = append(parts, path.Join(dir, name))

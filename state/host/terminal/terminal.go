@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Attach makes the streams of a command terminals and copies what it prints there. The caller must call finish when
-// the command has ended, or was not started; what was printed is complete then.
+// Attach connects the streams of a command to terminals and copies its output. The caller must call finish when the
+// command has ended, or was not started; the output is complete then.
 func Attach(cmd *exec.Cmd, stdout, stderr io.Writer, merge bool) (finish func(), err error) {
 	out, err := openTerminal()
 	if err != nil {
@@ -89,7 +89,7 @@ func (t *terminal) copyTo(w io.Writer) {
 	}()
 }
 
-// close takes what is left. A process that the command left behind may keep the terminal open for longer.
+// close copies the rest of the output. A process that the command left behind may keep the terminal open for longer.
 func (t *terminal) close() error {
 	err := t.command.Close()
 	select {

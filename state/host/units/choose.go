@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// initSystemOf finds out what runs the units of a host.
+// initSystemOf returns the init system of a host.
 func initSystemOf(files host.Files, commands host.Commands, relocated, asleep bool) initSystem {
 	if !relocated && host.BootedWithSystemd(files) {
 		return &systemd{files: files, commands: commands}
@@ -21,7 +21,7 @@ func initSystemOf(files host.Files, commands host.Commands, relocated, asleep bo
 	return &sysv{files: files, commands: commands}
 }
 
-// holdsUnits reports whether a file may say what units there are or when they start.
+// holdsUnits reports whether a file may define units or their start at boot.
 func holdsUnits(path string) bool {
 	return strings.Contains(path, "/systemd/") || strings.HasPrefix(path, "/etc/init.d/") ||
 		strings.HasPrefix(path, "/etc/rc") || strings.HasPrefix(path, runlevels)

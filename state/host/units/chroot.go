@@ -14,7 +14,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
-// offline changes what a system that does not run starts at its boot, with the systemctl inside it.
+// offline changes the units that a system which does not run starts at boot, with the systemctl inside it.
 type offline struct {
 	files    host.Files
 	commands host.Commands

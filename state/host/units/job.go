@@ -33,8 +33,8 @@ func (s *systemd) act(ctx context.Context, verb host.UnitVerb, name string, wait
 	})
 }
 
-// prepare has systemd read its files again where a state changed one of them, where those of the unit are
-// not what it was loaded from, or where it could not be loaded, and makes sure that there is such a unit.
+// prepare makes systemd reload its files if a state changed one of them, if those of the unit have changed since it was
+// loaded, or if the unit could not be loaded. It returns an error if the unit does not exist.
 func (s *systemd) prepare(ctx context.Context, c *dbus.Conn, unit string) error {
 	state, from, stale, err := loadState(ctx, c, unit)
 	if err != nil {
@@ -117,8 +117,8 @@ func (s *systemd) await(ctx context.Context, c *dbus.Conn, unit string, id int, 
 	}
 }
 
-// lost is the result of a job that is gone: what may have come meanwhile, or done, since the state
-// of the unit is looked at afterwards in any case.
+// lost returns the result of a job that no longer exists: the result that has arrived meanwhile, or else "done", since
+// the state of the unit is checked afterwards in any case.
 func lost(done <-chan string) string {
 	select {
 	case result := <-done:
@@ -128,7 +128,7 @@ func lost(done <-chan string) string {
 	}
 }
 
-// lastWords tells why a job failed, with what the unit has said since.
+// lastWords returns an error that says why a job failed, with the lines that the unit has logged since.
 func (s *systemd) lastWords(ctx context.Context, c *dbus.Conn, verb host.UnitVerb, unit, result string,
 	since time.Time) error {
 	err := fmt.Errorf("%s of %s failed: %s", verb, unit, s.reason(ctx, c, unit, result))

@@ -24,9 +24,9 @@ const (
 	journalEntries = 100
 )
 
-// Journal returns what a unit logged since a time, oldest line first, without control characters. The lines are
-// whole: a caller that redacts them must do so before it calls LastLines. There are none where systemd does not run or
-// keeps no journal.
+// Journal returns the lines that a unit logged since a time, oldest first, without control characters. The lines are
+// not cut: a caller that redacts them must do so before it calls LastLines. The result is empty if systemd does not run
+// or keeps no journal.
 func Journal(ctx context.Context, h *host.Host, name string, since time.Time) []string {
 	u, ok := unitsOf(h.Units)
 	if !ok || u.refused {
@@ -65,10 +65,10 @@ func cutLine(line string) string {
 	return line[:max(at, 0)] + "…"
 }
 
-// journal reads what a unit logged since a time.
+// journal returns the lines that a unit logged since a time.
 func (s *systemd) journal(ctx context.Context, unit string, since time.Time) []string {
 	env := host.Variables(process.Environ(), "LC_ALL=C")
-	// Lines may still be on their way; a journal that cannot be synced shows what it has.
+	// Recent lines may not be written yet. A failed sync is ignored.
 	_, _ = s.commands.Run(ctx, host.Command{Argv: []string{"journalctl", "--sync"}, Env: env, Quiet: true,
 		Limit: 5 * time.Second})
 	out, err := s.commands.Run(ctx, host.Command{

@@ -75,7 +75,7 @@ func (o *openrc) unit(ctx context.Context, name, process string) (host.Unit, err
 	return u, err
 }
 
-// openrcStatus is what the code of rc-service status says.
+// openrcStatus returns the meaning of the exit code of rc-service status.
 func openrcStatus(script string, out host.Output) (string, error) {
 	switch out.Code {
 	case 0:

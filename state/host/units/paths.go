@@ -19,8 +19,8 @@ func Paths() []string {
 }
 
 // systemdReads reports whether systemd, or one of the generators that it runs when it reads its files again,
-// reads a file: unit files and drop-ins, the links of enabled units, presets, and what units are generated
-// from. A change of one of them has no effect before systemd has read them again.
+// reads a file: unit files and drop-ins, the links of enabled units, presets, and the inputs of generators. A change of
+// one of them has no effect before systemd has read them again.
 func systemdReads(p string) bool {
 	for _, part := range []string{"/systemd/system", "/systemd/transient", "/containers/systemd/"} {
 		if strings.Contains(p, part) {

@@ -31,10 +31,10 @@ type queue struct {
 	deps func(unit string) (d order, ok bool) // of a unit; a field for tests
 }
 
-// order is what a unit says of others.
+// order holds the dependencies of a unit on others.
 type order struct {
-	after []string // whose jobs it waits for
-	pulls []string // that are started with it
+	after []string // units whose jobs it waits for
+	pulls []string // units that are started with it
 }
 
 const waiting = "waiting"

@@ -15,8 +15,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host/processes"
 )
 
-// Service is a unit with what the init system knows of the program that it runs. Only systemd knows
-// more than Unit has; of other init systems the rest is zero.
+// Service is a unit with properties of the program that it runs. Only systemd has them; with other init systems they
+// are zero.
 type Service struct {
 	host.Unit
 	Known    bool          // the fields below were filled in
@@ -115,7 +115,7 @@ func (s *systemd) service(ctx context.Context, name string) (Service, error) {
 	return d, nil
 }
 
-// read takes over what systemd said of a unit.
+// read sets the fields from the properties that systemd returned.
 func (d *Service) read(all map[string]any) {
 	d.Sub, _ = all["SubState"].(string)
 	d.Result, _ = all["Result"].(string)

@@ -19,10 +19,9 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
-// systemd runs the units of a machine that systemd booted. It is asked over D-Bus, once in a run for
-// all units that are loaded, and for the file of each unit when it is needed. The list of
-// all files is not asked for, but to find what was meant by a wrong name: systemd takes a quarter of
-// a second to make it, and less than a millisecond for one.
+// systemd runs the units of a machine that systemd booted. It queries systemd over D-Bus: once in a run for all loaded
+// units, and for the file of each unit when it is needed. It queries the list of all files only to find names similar
+// to a wrong one: the list takes systemd a quarter of a second, and one file less than a millisecond.
 type systemd struct {
 	files    host.Files
 	commands host.Commands
@@ -35,7 +34,7 @@ type systemd struct {
 	mu     sync.Mutex
 	conn   *dbus.Conn                 // for questions; closed when the host is garbage
 	loaded map[string]dbus.UnitStatus // by name; nil when not read
-	known  map[string]host.Unit       // what was found out so far
+	known  map[string]host.Unit       // units that were queried so far
 }
 
 // callTimeout is how long systemd may take for an answer; jobs may take as long as their units allow.
@@ -132,7 +131,7 @@ func (s *systemd) load(ctx context.Context, conn *dbus.Conn) error {
 	return nil
 }
 
-// find puts together what there is to know of a unit.
+// find sets the properties of a unit.
 func (s *systemd) find(ctx context.Context, conn *dbus.Conn, u *host.Unit) error {
 	u.Masked, u.MaskedRuntime = masks(s.files, u.Name)
 	file, onDisk, err := unitFile(ctx, conn, u.Name)

@@ -16,7 +16,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
-// initSystem is how one kind of host runs units. It may cache what it read until it is asked to forget.
+// initSystem is one kind of init system. It may cache its reads until forget is called.
 type initSystem interface {
 	unit(ctx context.Context, name, process string) (host.Unit, error)
 	names(ctx context.Context) ([]string, error)
@@ -25,14 +25,14 @@ type initSystem interface {
 	forget()
 }
 
-// Units is the part of Units that is the same everywhere: what may be done, and that every change is
-// recorded before it is made.
+// Units implements host.Units. It has the part that all init systems share: it refuses changes that are not allowed,
+// and records every change before it is made.
 type Units struct {
 	init        initSystem
-	refused     bool // nothing may be done: the root is not a system
+	refused     bool // nothing is allowed: the root is not a system
 	bootRefused bool
 	recorder    host.Recorder
-	own         *host.OwnUnit // nil where nothing carries out later what is put off
+	own         *host.OwnUnit // nil if changes to the agent's unit cannot be postponed
 }
 
 // New opens the units of a host, those of the init system that it has.
@@ -47,7 +47,8 @@ func New(h *host.Host, o host.Options) *Units {
 	}
 }
 
-// Changed forgets what was read if a file says something else now, and remembers whether systemd has to read it, too.
+// Changed drops the cached units if a file that defines them was written, and notes whether systemd has to reload its
+// files.
 func (u *Units) Changed(path string) {
 	if holdsUnits(path) {
 		u.init.forget()
@@ -57,7 +58,7 @@ func (u *Units) Changed(path string) {
 	}
 }
 
-// Forget drops what is known of units, since something may have changed them.
+// Forget drops the cached units.
 func (u *Units) Forget() { u.init.forget() }
 
 // Allowed returns a *host.Skipped error where units can be neither started nor stopped.
@@ -185,7 +186,7 @@ func bare(names []string) []string {
 	return short
 }
 
-// unitsOf finds the units of a host below what wraps them.
+// unitsOf returns the Units of this package inside of wrappers.
 func unitsOf(all host.Units) (*Units, bool) {
 	for {
 		if u, ok := all.(*Units); ok {
