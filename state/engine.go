@@ -123,7 +123,7 @@ func (f *Failure) As(target any) bool {
 	return false
 }
 
-// Hint is the first failure's own.
+// Hint returns the first failure's own.
 func (f *Failure) Hint() string { return f.First.Hint }
 
 // failure finds the states that failed.
@@ -143,8 +143,7 @@ func failure(results []*exec.Result) error {
 	return &f
 }
 
-// ByName gives the engine of a name. command is the program and arguments of an engine that is
-// not native.
+// ByName returns the engine of a name. command is the program and arguments of an engine that is not native.
 func ByName(name string, command []string) (Engine, error) {
 	switch name {
 	case "native", "":

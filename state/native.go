@@ -17,10 +17,10 @@ import (
 // Native is this project's own engine.
 type Native struct{}
 
-// SessionFor is the session in which a request converges.
+// SessionFor returns the session in which a request converges.
 func SessionFor(r Request) *session.Session { return session.New(SettingsFor(r)) }
 
-// SettingsFor are the settings of that session.
+// SettingsFor returns the settings of that session.
 func SettingsFor(r Request) session.Settings {
 	id, _ := r.Grains.Value("id").(string)
 	options := value.NewMap("strict_arguments", r.StrictArguments)
@@ -66,7 +66,7 @@ func (p *nativeProgram) Apply(ctx context.Context, o exec.Observer) (Outcome, er
 	return Outcome{Results: results}, err
 }
 
-// overdue is the end of a converge that took too long.
+// overdue returns the end of a converge that took too long.
 func overdue(ctx context.Context) error {
 	return diag.WithHint(fmt.Errorf("the converge was ended: %w", context.Cause(ctx)),
 		"see which states take so long, or raise converge.timeout in agent.yaml")

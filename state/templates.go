@@ -28,7 +28,7 @@ const templateSLS = "corpus.yaml"
 
 func (t Template) id() string { return "template " + t.Target }
 
-// state is the template as the body of an ID.
+// state returns the template as the body of an ID.
 func (t Template) state() *value.Map {
 	mode := t.Mode
 	if mode == "" {

@@ -20,7 +20,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/yaml"
 )
 
-// stateRoots are the directories of a release that have its states, and pillarRoots those that have its pillar.
+// stateRoots returns the directories of a release that have its states, and pillarRoots those that have its pillar.
 func stateRoots() []string  { return []string{"salt/config/states", "states"} }
 func pillarRoots() []string { return []string{"salt/config/pillar", "pillar"} }
 
@@ -49,7 +49,7 @@ func mistakes(tree fs.FS, states, pillars []string) (diag.List, error) {
 	return c.problems, nil
 }
 
-// filters are the filters that SLS files may use. Those that look at a host's files are only names here.
+// filters returns the filters that SLS files may use. Those that look at a host's files are only names here.
 func filters() map[string]jinja.Filter {
 	all := jinjasalt.Filters()
 	for _, name := range HostFilters() {

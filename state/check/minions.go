@@ -16,8 +16,8 @@ type Minion struct {
 	Grains *value.Map
 }
 
-// systems are the grains of the operating systems that hosts have most often, by their name and version. An entry of a
-// matrix that names one with the grains os and osrelease need not repeat the rest.
+// systems returns the grains of the operating systems that hosts have most often, by their name and version. An entry
+// of a matrix that names one with the grains os and osrelease need not repeat the rest.
 func systems() []*value.Map {
 	system := func(family, name, full, codename, release string, major int, init, arch string) *value.Map {
 		return value.NewMap("kernel", "Linux", "os_family", family, "os", name, "osfullname", full, "oscodename", codename,
@@ -40,7 +40,7 @@ func systems() []*value.Map {
 	}
 }
 
-// Defaults are the hosts that a tree is compiled for where no grains are given: one of each of the three commonest
+// Defaults returns the hosts that a tree is compiled for where no grains are given: one of each of the three commonest
 // systems, in testing and in production, named by the hostname convention for a service.
 func Defaults(service string) []Minion {
 	var all []Minion

@@ -42,7 +42,7 @@ func exclude(high *High) {
 	}
 }
 
-// excluded are the SLS files and the IDs that a list of exclude names.
+// excluded returns the SLS files and the IDs that a list of exclude names.
 func excluded(list *value.List) (files, ids []string) {
 	for _, item := range list.Items {
 		switch item := item.(type) {

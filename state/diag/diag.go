@@ -81,7 +81,7 @@ func CauseOf(err error) error {
 	return nil
 }
 
-// Unwrap is the Cause.
+// Unwrap returns the Cause.
 func (d *Diagnostic) Unwrap() error { return d.Cause }
 
 // WithHint sets the hint and returns the diagnostic.
@@ -90,7 +90,7 @@ func (d *Diagnostic) WithHint(hint string) *Diagnostic {
 	return d
 }
 
-// Error gives the one-line form, file:line:col: message.
+// Error returns the one-line form, file:line:col: message.
 func (d *Diagnostic) Error() string {
 	if d.Pos.IsZero() {
 		return d.Message
@@ -98,7 +98,7 @@ func (d *Diagnostic) Error() string {
 	return d.Pos.String() + ": " + d.Message
 }
 
-// Text gives the full form: the line, the excerpt and the hint.
+// Text returns the full form: the line, the excerpt and the hint.
 func (d *Diagnostic) Text() string {
 	s := d.Error()
 	if d.Excerpt != "" {
@@ -148,7 +148,7 @@ func (l List) Err() error {
 	return slices.CompactFunc(sorted, func(a, b *Diagnostic) bool { return a.Pos == b.Pos && a.Message == b.Message })
 }
 
-// Unwrap gives the causes of the problems.
+// Unwrap returns the causes of the problems.
 func (l List) Unwrap() []error {
 	var causes []error
 	for _, d := range l {

@@ -78,8 +78,8 @@ func HintLines(hint string) string {
 	return "hint: " + strings.ReplaceAll(hint, "\n", "\nhint: ")
 }
 
-// Parts are the errors that errors.Join put together in err and the diagnostics of lists, in order, each once. What an
-// error around a list says follows the list where it has a hint of its own.
+// Parts returns the errors that errors.Join put together in err and the diagnostics of lists, in order, each once. What
+// an error around a list says follows the list where it has a hint of its own.
 func Parts(err error) []error {
 	var parts []error
 	for _, part := range takenApart(err) {
@@ -121,7 +121,7 @@ func takenApart(err error) (parts []error) {
 	return parts
 }
 
-// around is an error that wraps a list, without the list; nil where it adds no hint to those of the list.
+// around returns an error that wraps a list, without the list; nil where it adds no hint to those of the list.
 func around(err error, list List) error {
 	known := HintsOf(list)
 	hints := slices.DeleteFunc(strings.Split(strings.Join(HintsOf(err), "\n"), "\n"), func(hint string) bool {

@@ -14,10 +14,10 @@ func DidYouMean(word string, known []string) string {
 	return ""
 }
 
-// Nearest is the known word nearest to a given one, or "" where none is near enough or it is known itself. Of two that
-// are as near, one that begins with the given word is meant, such as its plural, or else one of the same length:
-// letters change places more often than they are lost. Where two letters or more differ, one that only lacks letters
-// of it is meant, and one of which half differs is not.
+// Nearest returns the known word nearest to a given one, or "" where none is near enough or it is known itself. Of two
+// that are as near, one that begins with the given word is meant, such as its plural, or else one of the same length:
+// letters change places more often than they are lost. Where two letters or more differ, one that only lacks letters of
+// it is meant, and one of which half differs is not.
 func Nearest(word string, known []string) string {
 	best, bestDistance := "", min(2+len(word)/4, 4, len(word))
 	for _, k := range known {
@@ -58,8 +58,8 @@ func shortens(word, known string) bool {
 	return true
 }
 
-// Misspelling is the known word that a word misspells: one letter off, or two where the word has at least six letters.
-// It is stricter than DidYouMean, for words that are not wrong by themselves; "" means that there is none.
+// Misspelling returns the known word that a word misspells: one letter off, or two where the word has at least six
+// letters. It is stricter than DidYouMean, for words that are not wrong by themselves; "" means that there is none.
 func Misspelling(word string, known []string) string {
 	best, bestDistance := "", 2+len(word)/6
 	if bestDistance > 3 {
@@ -76,8 +76,8 @@ func Misspelling(word string, known []string) string {
 	return best
 }
 
-// distance is the number of letters to insert, delete, replace or swap with their neighbour that
-// turns a into b (optimal string alignment); it stops counting at limit.
+// distance returns the number of letters to insert, delete, replace or swap with their neighbour that turns a into b
+// (optimal string alignment); it stops counting at limit.
 func distance(a, b string, limit int) int {
 	ra, rb := []rune(a), []rune(b)
 	if diff := len(ra) - len(rb); diff >= limit || -diff >= limit {

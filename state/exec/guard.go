@@ -170,7 +170,8 @@ func (r *Runner) holdsFunction(ctx context.Context, function string, c *value.Ma
 	return value.Truth(got), true, nil
 }
 
-// guardArguments are the arguments for the function of a guard: those of args, and by name whatever else the guard has.
+// guardArguments returns the arguments for the function of a guard: those of args, and by name whatever else the guard
+// has.
 func guardArguments(c *value.Map) (args []any, kwargs *value.Map) {
 	kwargs = value.NewMap()
 	for k, v := range c.All() {

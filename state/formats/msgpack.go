@@ -35,7 +35,7 @@ func (p *packed) take(n int) ([]byte, error) {
 	return taken, nil
 }
 
-// number is an unsigned number of some bytes, the highest first.
+// number returns an unsigned number of some bytes, the highest first.
 func (p *packed) number(size int) (uint64, error) {
 	b, err := p.take(size)
 	if err != nil {
@@ -68,7 +68,7 @@ func (p *packed) value(depth int) (any, error) {
 	}
 }
 
-// marked is a value whose first byte says how its length or number follows.
+// marked returns a value whose first byte says how its length or number follows.
 func (p *packed) marked(b byte, depth int) (any, error) {
 	switch b {
 	case 0xc0:
@@ -96,7 +96,7 @@ func (p *packed) marked(b byte, depth int) (any, error) {
 	return p.long(b, depth)
 }
 
-// long is a text, bytes, list or mapping that is too long for its length to stand in the first byte.
+// long returns a text, bytes, list or mapping that is too long for its length to stand in the first byte.
 func (p *packed) long(b byte, depth int) (any, error) {
 	sizes := map[byte]int{0xc4: 1, 0xc5: 2, 0xc6: 4, 0xd9: 1, 0xda: 2, 0xdb: 4, 0xdc: 2, 0xdd: 4, 0xde: 2, 0xdf: 4}
 	size, known := sizes[b]

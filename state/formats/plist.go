@@ -40,7 +40,7 @@ func Plist(text []byte) (any, error) {
 
 type plist struct{ *xml.Decoder }
 
-// next is the start of the next element; nil at the end of the one around it.
+// next returns the start of the next element; nil at the end of the one around it.
 func (p plist) next() (*xml.StartElement, error) {
 	for {
 		token, err := p.Token()

@@ -60,7 +60,7 @@ func tomlKeys(it unstable.Iterator) []string {
 	return keys
 }
 
-// tomlTable is the table of a path, made where it does not exist. Of an array of tables it is the last one.
+// tomlTable returns the table of a path, made where it does not exist. Of an array of tables it is the last one.
 func tomlTable(m *value.Map, keys []string) (*value.Map, error) {
 	for _, key := range keys {
 		if !m.Has(key) {

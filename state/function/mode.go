@@ -25,7 +25,7 @@ func RawMode(mode fs.FileMode) uint32 {
 	return raw | 0o100000
 }
 
-// rawPerm is the part of a mode in the kernel's form that chmod sets.
+// rawPerm returns the part of a mode in the kernel's form that chmod sets.
 func rawPerm(mode fs.FileMode) uint32 {
 	raw := uint32(mode.Perm())
 	for _, bit := range []struct {

@@ -7,11 +7,10 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host/passwd"
 )
 
-// Accounts are the users and groups of a host.
-// What is asked is answered from /etc/passwd, /etc/group and /etc/shadow, read once and again after
-// something may have changed them. A name or number they lack is looked for where nsswitch.conf says
-// that accounts come from elsewhere too (LDAP, sssd ...). Changes are made by the system's own
-// tools, since they know its locks, its skeleton of a home and its subordinate ids.
+// Accounts reads and changes the users and groups of a host. It reads /etc/passwd, /etc/group and /etc/shadow once, and
+// again after something may have changed them. If nsswitch.conf names other sources (LDAP, sssd ...), names and IDs
+// that the files lack are looked up there. Changes are made by the system's own tools, which handle its locks,
+// skeletons of homes and subordinate IDs.
 type Accounts interface {
 	// Allowed says whether accounts can be changed; if not, the error is a *Skipped.
 	Allowed(what string) error
@@ -20,17 +19,17 @@ type Accounts interface {
 	UserByID(uid int) (User, bool, error)
 	Group(name string) (Group, bool, error)
 	GroupByID(gid int) (Group, bool, error)
-	// GroupsOf lists the groups that have the user as a member, its own group included, by name.
+	// GroupsOf lists the names of the groups of a user, including the primary group.
 	GroupsOf(user string) ([]string, error)
-	// AllUsers and AllGroups return those of the files; other sources need not list all they know. Callers must not
-	// change the result.
+	// AllUsers and AllGroups return the accounts in the files, since other sources need not list all theirs. Callers
+	// must not change the result.
 	AllUsers() ([]User, error)
 	AllGroups() ([]Group, error)
 	// Shadow returns the password entry of a user, which only root may read.
 	Shadow(user string) (Shadow, bool, error)
 
 	// PlanUser returns the account that AddUser would create, with its IDs, and the groups it would be in; PlanGroup
-	// tells the same for AddGroup. An error says why they would fail.
+	// returns the same for AddGroup. An error says why they would fail.
 	PlanUser(n NewUser) (User, []string, error)
 	PlanGroup(n NewGroup) (Group, error)
 
@@ -50,25 +49,25 @@ type Shadow struct {
 	LastChange, Min, Max, Warn, Inactive, Expire int
 }
 
-// NewUser is an account to be made. What is left out is as the host's defaults say.
+// NewUser describes an account to create. Zero fields get the host's defaults.
 type NewUser struct {
 	Name       string
 	UID        *int
 	Group      string   // the user's own group, by name or number
-	OwnGroup   *bool    // make a group of the user's name; nil does as login.defs says
-	Groups     []string // the groups it is a member of besides
+	OwnGroup   *bool    // create a group with the user's name; nil follows login.defs
+	Groups     []string // supplementary groups
 	Gecos      string
 	Home       string
 	CreateHome bool
 	Shell      string
-	NonUnique  bool // the number may be another's too
-	System     bool // take a number from the range of system accounts
+	NonUnique  bool // the ID may belong to another account too
+	System     bool // take an ID from the range of system accounts
 	NoLog      bool // leave the account out of lastlog and faillog
 
-	Expected Expected // PlanUser counts them as made; AddUser does not
+	Expected Expected // PlanUser treats them as existing; AddUser does not
 }
 
-// Expected are accounts that earlier steps of a dry run would make and remove, for the plans of later ones.
+// Expected holds the accounts that earlier steps of a dry run would create and remove, for the plans of later steps.
 type Expected struct {
 	Users      []User
 	Groups     []Group
@@ -76,7 +75,7 @@ type Expected struct {
 	GoneGroups []string
 }
 
-// Has reports whether a group would be there though the host has none of its name yet.
+// Has reports whether earlier steps would create a group that the host does not have yet.
 func (e Expected) Has(group string) bool {
 	return slices.ContainsFunc(e.Groups, func(g Group) bool { return g.Name == group })
 }
@@ -113,24 +112,24 @@ type UserChange struct {
 	Groups      *[]string
 	KeepGroups  bool // Groups are added to those that the user has
 	Gecos       *string
-	Home        *string // the directory is neither made nor moved
+	Home        *string // the directory is neither created nor moved
 	Shell       *string
 	LockedState *bool // whether the password is locked
 }
 
-// UserRemoval says how a user goes.
+// UserRemoval has the options for the removal of a user.
 type UserRemoval struct {
-	Purge bool // its home and mail with it
+	Purge bool // remove its home and mail as well
 	Force bool // even while it is logged in
 }
 
 // ShadowChange has the new values for a password entry; nil leaves a value unchanged. Days of -1 empty a field.
 type ShadowChange struct {
-	Hash                                         *string // "" for a password that is not asked for
+	Hash                                         *string // "" for an account without a password
 	LastChange, Min, Max, Warn, Inactive, Expire *int
 }
 
-// NewGroup is a group to be made.
+// NewGroup describes a group to create.
 type NewGroup struct {
 	Name      string
 	GID       *int
@@ -138,7 +137,7 @@ type NewGroup struct {
 	System    bool
 	Members   []string
 
-	Expected Expected // PlanGroup counts them as made; AddGroup does not
+	Expected Expected // PlanGroup treats them as existing; AddGroup does not
 }
 
 // GroupChange has the new values for a group; nil leaves a value unchanged.
@@ -149,11 +148,11 @@ type GroupChange struct {
 	Add, Remove []string // single members
 }
 
-// Crontabs are the tables of jobs that users have with cron.
+// Crontabs reads and writes the crontabs of users.
 type Crontabs interface {
 	// Allowed says whether there are crontabs to act on; if not, the error is a *Skipped.
 	Allowed(what string) error
-	// Read gives a user's crontab as its user wrote it, or "" if there is none.
+	// Read returns the crontab of a user as the user wrote it, or "" if there is none.
 	Read(ctx context.Context, user string) (string, error)
 	// Write replaces a user's crontab. cron itself refuses one that it cannot read.
 	Write(ctx context.Context, user, text string) error

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// beneath is a tree whose "/" is a directory of another one.
+// beneath is a tree whose root is a directory of another tree.
 type beneath struct{ *tree }
 
 // Beneath returns a tree with another root. It shares everything else with t: the recorder, the counters and the cache.

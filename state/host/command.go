@@ -22,8 +22,8 @@ import (
 type Commands interface {
 	// Allowed says whether commands can be run at all; if not, the error is a *Skipped.
 	Allowed(what string) error
-	// Run runs a command to its end. A command that cannot be started is an error; one that fails
-	// has a Code.
+	// Run runs a command to its end. It returns an error if the command cannot be started. If the command fails, Code
+	// of the output is not 0.
 	Run(ctx context.Context, c Command) (Output, error)
 }
 
@@ -31,7 +31,7 @@ type Commands interface {
 type Command struct {
 	Argv  []string
 	Dir   string        // absolute, "/" by default
-	Env   []string      // NAME=value, all of it
+	Env   []string      // the whole environment, NAME=value
 	Stdin string        // standard input of the command
 	As    *Credential   // nil for the agent's own user
 	Umask *int          // nil for the agent's own
@@ -41,18 +41,18 @@ type Command struct {
 	Merge bool          // write stderr to Stdout as well, in the order of the output
 	Mute  bool          // discard the output; only the exit code counts
 
-	// Paths are paths that the command is given by their names. Run refuses those that another user can make mean
-	// something else, unless the command runs as a user, whose rights bound what it does.
+	// Paths lists the paths among the arguments. Run refuses paths that another user can redirect, unless the command
+	// runs as an unprivileged user, whose permissions limit it.
 	Paths []string
 
-	// Terminal gives the command terminals as its streams. Errors then come in Stderr as without, unless Merge is set.
+	// Terminal connects the streams of the command to terminals. Stderr is separate unless Merge is set.
 	Terminal bool
 
-	// Following says that links on the way to Dir, and in Paths, are followed, also those that other users control.
+	// Following allows links that other users control on the way to Dir and in Paths.
 	Following bool
 }
 
-// Credential is the user a command runs as.
+// Credential is the user as whom a command runs.
 type Credential struct {
 	UID, GID uint32
 	Groups   []uint32
@@ -88,7 +88,7 @@ type commands struct {
 	chroot  string // "" for none
 	refused bool   // a root that is not a system to enter
 	changed func() // called before and after a command that may change anything
-	files   *tree  // that finds their directories; they start in "/" without one
+	files   *tree  // finds the working directories; without it, commands start in "/"
 	trouble *walk.Trouble
 }
 
@@ -124,7 +124,7 @@ func (c *commands) run(ctx context.Context, command Command) (Output, error) {
 	argv := withUmask(command.Argv, command.Umask)
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	stdout, stderr := &kept{}, &kept{}
-	// What is left nil is /dev/null, which needs neither a pipe nor a goroutine that waits for it.
+	// A nil stream is /dev/null, which needs neither a pipe nor a goroutine.
 	if command.Stdin != "" {
 		cmd.Stdin = strings.NewReader(command.Stdin)
 	}
@@ -182,7 +182,7 @@ func (c *commands) run(ctx context.Context, command Command) (Output, error) {
 	return out, nil
 }
 
-// killAfter is how long a command may take to end that was asked to.
+// killAfter is the time that a command has to end after SIGTERM.
 const killAfter = 5 * time.Second
 
 // endGroup ends a command and the processes that it started: by SIGKILL if it ran longer than its limit, otherwise by
@@ -193,7 +193,7 @@ func endGroup(ctx context.Context, cmd *exec.Cmd, ended <-chan struct{}) error {
 	}
 	go func() {
 		select {
-		case <-ended: // its process ID may be another's by now
+		case <-ended: // its process ID may belong to another process by now
 		case <-time.After(killAfter):
 			_ = process.Signal(cmd, syscall.SIGKILL)
 		}
@@ -201,8 +201,8 @@ func endGroup(ctx context.Context, cmd *exec.Cmd, ended <-chan struct{}) error {
 	return process.Signal(cmd, syscall.SIGTERM)
 }
 
-// withUmask lets a shell set the umask, since a process can only set its own and ours is shared by
-// all that runs beside.
+// withUmask makes a shell set the umask, since a process can only set its own, and the agent's applies to all its
+// threads.
 func withUmask(argv []string, mask *int) []string {
 	if mask == nil {
 		return argv
@@ -210,7 +210,7 @@ func withUmask(argv []string, mask *int) []string {
 	return append([]string{"/bin/sh", "-c", fmt.Sprintf(`umask %04o && exec "$@"`, *mask), "sh"}, argv...)
 }
 
-// resolve finds the program inside the chroot, where exec.LookPath looked outside.
+// resolve finds the program inside the chroot; exec.LookPath has searched outside of it.
 func (c *commands) resolve(cmd *exec.Cmd) error {
 	if c.chroot == "" || strings.Contains(cmd.Args[0], "/") {
 		return nil
@@ -247,8 +247,8 @@ func exitCode(state *os.ProcessState) int {
 	return state.ExitCode()
 }
 
-// kept keeps the start of a stream. Its buffer is not an embedded one: io.Copy would take the buffer's own ReadFrom,
-// which has no limit, in the place of Write.
+// kept keeps the start of a stream. It does not embed the buffer, since io.Copy would then call the ReadFrom of the
+// buffer, which has no limit, instead of Write.
 type kept struct{ buffer bytes.Buffer }
 
 func (k *kept) Write(p []byte) (int, error) {
@@ -258,12 +258,12 @@ func (k *kept) Write(p []byte) (int, error) {
 
 func (k *kept) String() string { return k.buffer.String() }
 
-// systemPrograms are the directories with the programs of a system.
+// systemPrograms returns the directories with the programs of a system.
 func systemPrograms() []string {
 	return []string{"/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"}
 }
 
-// talk starts a process to talk with, in the root of commands.
+// talk starts a process for a dialog, in the root of commands.
 func (c *commands) talk(command Command) (*dialog.Dialog, error) {
 	if err := c.Allowed(strings.Join(command.Argv[:1], " ")); err != nil {
 		return nil, err
@@ -283,7 +283,7 @@ func (c *commands) talk(command Command) (*dialog.Dialog, error) {
 	return d, nil
 }
 
-// systemProgram finds a program of the system; exec.ErrNotFound says that there is none.
+// systemProgram returns the path of a program of the system, or exec.ErrNotFound.
 func (c *commands) systemProgram(name string) (string, error) {
 	for _, dir := range systemPrograms() {
 		found, err := process.LookIn(c.chroot, dir, name)

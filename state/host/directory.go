@@ -17,7 +17,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// steady refuses paths of a command that another user can make mean something else while the command runs.
+// steady refuses paths of a command that another user can redirect while the command runs.
 func (c *commands) steady(ctx context.Context, command Command) error {
 	if command.Following || ctx.Value(followingKey{}) != nil || command.As != nil || c.files == nil {
 		return nil
@@ -40,7 +40,7 @@ func (c *commands) start(cmd *exec.Cmd, command Command) error {
 	if command.Following {
 		files = files.following()
 	}
-	// A process changes to its directory with the rights of its user, who may have none there.
+	// A process changes to its directory with the permissions of its user, which may not suffice.
 	if command.As == nil && (command.Following || c.files.root.Fixed(command.Dir)) {
 		cmd.Dir = command.Dir
 		return process.Start(cmd)
@@ -48,20 +48,20 @@ func (c *commands) start(cmd *exec.Cmd, command Command) error {
 	return startIn(cmd, func() error { return files.enter(command.Dir, command.As) })
 }
 
-// startIn starts a command in the directory that enter makes the thread's, which no link that is exchanged meanwhile
-// replaces by another. It costs a thread, so start enters a directory that no user can exchange by its name instead. A
-// process takes over the directory of the thread that starts it; so a thread gets one of its own, and ends with it.
+// startIn starts a command in the directory that enter makes the working directory of the thread, so that no link can
+// redirect it meanwhile. It costs a thread, so start uses it only for directories that a user can exchange. A process
+// inherits the directory of the thread that starts it; so the thread gets its own directory, and ends afterwards.
 func startIn(cmd *exec.Cmd, enter func() error) error {
 	return inThread(func() error {
 		if err := enter(); err != nil {
 			return err
 		}
-		cmd.Dir = "" // the thread's own; to change to "." would take the right to search it once more
+		cmd.Dir = "" // inherited from the thread; changing to "." would need the permission to search it
 		return process.Start(cmd)
 	})
 }
 
-// inThread runs a function in a thread that has a working directory of its own, and ends with the function.
+// inThread runs a function in a thread with its own working directory, which ends with the function.
 func inThread(do func() error) error {
 	done := make(chan error, 1)
 	go func() {
@@ -69,16 +69,16 @@ func inThread(do func() error) error {
 		err := unix.Unshare(unix.CLONE_FS)
 		if err == nil {
 			err = do()
-			_ = unix.Chdir("/") // the first thread of a program stays; it must not keep the directory in use
+			_ = unix.Chdir("/") // the main thread does not end; it must not keep the directory in use
 		}
 		done <- err
 	}()
 	return <-done
 }
 
-// enter makes a directory that of the thread. It is found with the rights of the user who will work there, and links
-// that this user controls are followed, as they would be if the user's own process went there. A directory that only
-// the agent may enter is entered with the agent's rights, past no link of a user: the author of the state chose it.
+// enter changes the working directory of the thread. It uses the permissions of the user as whom the command runs, and
+// follows links that this user controls, as a process of the user would. A directory that only the agent may enter is
+// entered with the agent's permissions and without following links of users, since the author of the state chose it.
 func (t *tree) enter(p string, as *Credential) error {
 	root := t.root
 	if as != nil {
@@ -119,7 +119,7 @@ func withRights(as *Credential, do func() error) error {
 	if err := setGroups(as.Groups); err != nil {
 		return err
 	}
-	gid, _ := unix.SetfsgidRetGid(int(as.GID)) // these two calls report no failure: they give the number before
+	gid, _ := unix.SetfsgidRetGid(int(as.GID)) // these two calls report no failure: they return the former ID
 	uid, _ := unix.SetfsuidRetUid(int(as.UID))
 	if now, _ := unix.SetfsuidRetUid(-1); now == int(as.UID) {
 		err = do()
@@ -131,7 +131,7 @@ func withRights(as *Credential, do func() error) error {
 	return errors.Join(err, setGroups(before))
 }
 
-// setGroups sets the further groups of the thread; package unix would set those of all threads.
+// setGroups sets the supplementary groups of the thread; package unix would set those of all threads.
 func setGroups(groups []uint32) error {
 	_, _, errno := unix.RawSyscall(unix.SYS_SETGROUPS, uintptr(len(groups)),
 		uintptr(unsafe.Pointer(unsafe.SliceData(groups))), 0)
@@ -141,8 +141,7 @@ func setGroups(groups []uint32) error {
 	return nil
 }
 
-// Enterable reports why a command of a user, "" for the agent's own, cannot start in a directory: a nil error says that
-// it can.
+// Enterable returns an error if a command of a user, "" for the agent's own, cannot start in a directory.
 func (h *Host) Enterable(dir, runAs string) error {
 	err := h.enterable(dir, runAs)
 	var refused *walk.UnsafeError
@@ -170,7 +169,7 @@ func (h *Host) enterable(dir, runAs string) error {
 	}
 	_, as, err := h.become(runAs)
 	if err != nil {
-		return nil // the command itself fails, and says why
+		return nil // the command itself fails and reports why
 	}
 	if as == nil {
 		return h.statDir(dir)

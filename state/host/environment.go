@@ -21,7 +21,7 @@ type Environment struct {
 // NewEnvironment starts from NAME=value pairs.
 func NewEnvironment(vars ...string) *Environment { return &Environment{vars: vars} }
 
-// All gives a copy of everything as NAME=value.
+// All returns a copy of everything as NAME=value.
 func (e *Environment) All() []string {
 	if e == nil {
 		return process.Environ()
@@ -47,7 +47,7 @@ func (e *Environment) Foreign() []string {
 	})
 }
 
-// Get gives a variable, and whether there is one of that name.
+// Get returns a variable, and whether there is one of that name.
 func (e *Environment) Get(name string) (string, bool) {
 	for _, v := range e.All() {
 		if v, ok := strings.CutPrefix(v, name+"="); ok {
@@ -57,7 +57,7 @@ func (e *Environment) Get(name string) (string, bool) {
 	return "", false
 }
 
-// Set gives a variable a value for all commands that follow.
+// Set sets a variable for all later commands.
 func (e *Environment) Set(name, v string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -68,17 +68,17 @@ func (e *Environment) Set(name, v string) {
 	e.given[name] = true
 }
 
-// Unset takes a variable away.
+// Unset removes a variable.
 func (e *Environment) Unset(name string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.vars = without(e.vars, name)
 }
 
-// loginOf returns an environment as root's own login has it, if uid is root's: with root's HOME, USER, LOGNAME and
-// SHELL, and without the directories and the bus of a session. A run then does the same by hand, through sudo, which
-// may keep the caller's HOME, from cron and as a unit, where HOME may be absent. Other users' environments stay as they
-// are. A missing PATH is set for all.
+// loginOf returns the environment of a login of root, if uid is 0: with root's HOME, USER, LOGNAME and SHELL, and
+// without the directories and the bus of a session. So a run does the same when it is started by hand, through sudo,
+// which may keep the caller's HOME, from cron, or as a unit without HOME. Environments of other users are unchanged,
+// except that a missing PATH is set.
 func loginOf(env []string, uid int) []string {
 	if get(env, "PATH") == "" {
 		env = set(env, "PATH", strings.Join(SystemPath(), ":"))
@@ -95,7 +95,7 @@ func loginOf(env []string, uid int) []string {
 	return env
 }
 
-// rootsHome is root's home by the user database.
+// rootsHome returns root's home from the user database.
 func rootsHome() string {
 	if u, err := user.LookupId(strconv.Itoa(0)); err == nil && u.HomeDir != "" {
 		return u.HomeDir

@@ -13,8 +13,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
-// Files is the filesystem of a host. Paths are absolute and mean the host's own, whatever the root.
-// Errors of absence wrap fs.ErrNotExist.
+// Files is the filesystem of a host. Paths are absolute, as the host sees them, and lie below the root. Errors of
+// absence wrap fs.ErrNotExist.
 type Files interface {
 	// Stat describes the file at a path and follows links; Lstat describes the link itself.
 	Stat(path string) (Info, error)
@@ -37,8 +37,7 @@ type Files interface {
 	Symlink(target, path string) error
 	Link(old, path string) error
 	Rename(old, path string) error
-	// Remove deletes a file, link or empty directory; RemoveAll a whole tree. What is absent is not
-	// an error to RemoveAll.
+	// Remove deletes a file, link or empty directory; RemoveAll deletes a whole tree, which may be absent.
 	Remove(path string) error
 	RemoveAll(path string) error
 	// Chmod, Chown and Chtimes do not follow a link at the path; Resolve returns its target. A link has an owner, and
@@ -52,36 +51,38 @@ type Files interface {
 	Own(path string, uid, gid int, mode *fs.FileMode) error
 	Chtimes(path string, accessed, modified time.Time) error
 
-	// Attributes are the extended attributes of a path itself, by name; nil where a filesystem has none.
+	// Attributes returns the extended attributes of a path by name, without following a link; nil if the filesystem has
+	// none.
 	Attributes(path string) (map[string][]byte, error)
-	// SetAttributes makes these the extended attributes of a file or directory, and takes away all others.
+	// SetAttributes sets the extended attributes of a file or directory, and removes all others.
 	SetAttributes(path string, attributes map[string][]byte) error
 
-	// Beneath is a view of a directory in which paths start at that directory and no link is ever followed: see
+	// Beneath returns a view of a directory in which paths start at that directory and no link is followed: see
 	// Beneath.
 	Beneath(dir string) (Beneath, error)
 
-	// CanChown reports whether files can be given to others at all.
+	// CanChown reports whether the owner of files can be changed.
 	CanChown() bool
 	// Umask returns the permissions that a new file or directory does not get if the state sets no mode.
 	Umask() fs.FileMode
 }
 
-// Beneath are the files below one directory, which is "/" to them. What a path means there depends on no link: one that
-// lies on the way, or at the end of a path that is opened, is an error (ELOOP). The way to the directory itself is
-// walked once, and a link in it that an unprivileged user controls is refused. It means the same directory until it is
-// closed, under whatever name.
+// Beneath has the files below one directory, which is the root of its paths. It follows no link: a link on the way, or
+// at the end of a path that is opened, is an error (ELOOP). The way to the directory itself is walked once, and a link
+// in it that an unprivileged user controls is refused. It stays the same directory until it is closed, even if that is
+// renamed.
 type Beneath interface {
 	Files
-	// Free is how many bytes can still be written there, and how many files made; -1 where those are not counted.
+	// Free returns the free bytes and the number of files that can be created; -1 for files if the filesystem has no
+	// limit.
 	Free() (bytes, files int64, err error)
 	// SyncAll syncs everything that was written there, including files with NewFile.Unsynced, to the disk.
 	SyncAll() error
 	Close() error
 }
 
-// Anchored are files with the same meaning, for many looks below some directories: the links on the way to them are
-// walked once, and not for each path. Files that cannot do so are returned as they are.
+// Anchored returns files for many reads below some directories: the links on the way to these are resolved once, and
+// not for each path. Files that cannot do so are returned unchanged.
 func Anchored(files Files, dirs []string) Files {
 	if can, ok := files.(interface{ Anchored(dirs []string) Files }); ok {
 		return can.Anchored(dirs)
@@ -102,10 +103,10 @@ type Info struct {
 	Links    uint64
 }
 
-// FileID tells one file of the machine from all others.
+// FileID identifies a file of the machine.
 type FileID struct{ Device, Inode uint64 }
 
-// ID is the file's own, whatever path it was found by.
+// ID returns the identity of the file, which does not depend on its path.
 func (i Info) ID() FileID { return FileID{i.Device, i.Inode} }
 
 // IsDir reports whether it is a directory.
@@ -117,7 +118,8 @@ func (i Info) IsRegular() bool { return i.Mode.IsRegular() }
 // IsLink reports whether it is a symbolic link.
 func (i Info) IsLink() bool { return i.Mode&fs.ModeSymlink != 0 }
 
-// Closed is the mode that a file or directory has after root took it over from an unprivileged user, see walk.Closed.
+// Closed returns the mode that a file or directory has after root took it over from an unprivileged user, see
+// walk.Closed.
 func (i Info) Closed() fs.FileMode {
 	kind := uint32(0)
 	switch {
@@ -169,8 +171,8 @@ func (h *Host) mkdirAll(dir string) error {
 	return nil
 }
 
-// WriteText replaces a file's content and makes its directory if need be. Mode and owner stay, or
-// are those of any new file.
+// WriteText replaces the content of a file, and creates its directory if necessary. It keeps the mode and the owner; a
+// new file gets the default ones.
 func (h *Host) WriteText(file, text string) error {
 	if err := h.Announce(file); err != nil {
 		return err

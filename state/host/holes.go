@@ -8,7 +8,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// maxHoles is how many bytes of holes are read of a file, which takes a hash some seconds.
+// maxHoles is the number of bytes of holes that are read of a file, which a hash takes some seconds for.
 const maxHoles = 4 << 30
 
 func tooManyHoles(p string) error {
@@ -16,17 +16,17 @@ func tooManyHoles(p string) error {
 		"look at it with ls -ls: it may be large and take no room; such a file is copied and compared, but not hashed")
 }
 
-// holes bounds how many bytes of holes are read of a sparse file, from its offset on. The zero value has no bound.
+// holes limits the bytes of holes that are read of a sparse file, from its offset on. The zero value has no limit.
 type holes struct {
 	file *opened // nil for a file without holes
 	at   int64   // the offset of the file
-	data int64   // where the next content begins, and end where it ends
+	data int64   // start of the next content; end is its end
 	end  int64
-	read int64 // bytes of holes
+	read int64 // bytes of holes read so far
 }
 
-// next returns the part of p to read next, which is content or a hole and not both. It fills the part with zeros where
-// it is a hole, which then need not be read.
+// next returns the part of p to read next, which is either content or a hole. It fills the part with zeros if it is a
+// hole, which then need not be read.
 func (h *holes) next(p []byte) (part []byte, hole bool, err error) {
 	if h.file == nil || len(p) == 0 {
 		return p, false, nil

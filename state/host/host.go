@@ -24,7 +24,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host/network"
 )
 
-// Host is one machine, or a tree that looks like one.
+// Host is one machine, or a directory tree with the files of one.
 type Host struct {
 	Files    Files
 	Commands Commands
@@ -43,7 +43,7 @@ type Host struct {
 	talk     func(Command) (*dialog.Dialog, error) // nil where no process can be started
 }
 
-// Mark is a moment, for TroubleSince.
+// Mark returns a mark for TroubleSince.
 func (h *Host) Mark() int { return h.trouble.Mark() }
 
 // TroubleSince returns the first error of the machine (EIO, EMFILE, ENFILE, ENOMEM) since a mark, when a file was read
@@ -61,7 +61,7 @@ func (h *Host) TroubleSince(mark int) error {
 	return explain(err)
 }
 
-// WithFiles is a host like h that sees its files another way.
+// WithFiles returns a host like h with other Files.
 func (h *Host) WithFiles(files Files) *Host {
 	other := *h
 	other.Files, other.parsed, other.Network = files, &ParseCache{}, network.Of(files)
@@ -81,8 +81,8 @@ func (h *Host) Following() *Host {
 	return &other
 }
 
-// Ending is a host like h on which the removal of a tree ends with ctx, half done: a user makes trees that take
-// minutes. A host whose files are not those of a machine or a root is returned as it is.
+// Ending returns a host like h on which the removal of a tree ends when ctx is done, even if it is incomplete: a tree
+// of a user can take minutes. A host whose files are not those of a machine or a root is returned unchanged.
 func (h *Host) Ending(ctx context.Context) *Host {
 	t, ok := h.Files.(*tree)
 	if !ok || ctx.Done() == nil {
@@ -108,7 +108,7 @@ func (h *Host) Foreseeing(links map[string]string) *Host {
 	return &other
 }
 
-// Machine are the files of this machine, wherever the host's root is. Errors of reading them count as the host's.
+// Machine returns the files of this machine, wherever the host's root is. Errors of reading them count as the host's.
 func (h *Host) Machine() (Files, error) {
 	files, err := openTree("", false, Options{}, func(string) {})
 	if err != nil {
@@ -124,34 +124,35 @@ type Options struct {
 	Root string
 	// Chroot says that Root is a system tree to be entered: commands run inside it.
 	Chroot bool
-	// Commands runs commands in place of the host's own way; nil for that. With one, nothing acts on
-	// the running system, so a plain root refuses nothing.
+	// Commands runs the commands of the host; nil for processes of this machine. With Commands set, nothing acts on the
+	// running system, so a plain root refuses nothing.
 	Commands Commands
 	// Recorder is called before anything is replaced; nil for none.
 	Recorder Recorder
 	// Temporary is called with a directory of this machine before the first temporary file is made in it; nil for
 	// none. A process that is killed leaves such a file behind.
 	Temporary func(dir string)
-	// Own is the unit that runs the agent; nil lets states act on it at once.
+	// Own is the unit that runs the agent; if nil, states act on it at once.
 	Own *OwnUnit
 	// Failed is called with the output of each command that ends with a code other than 0; nil for none. Calls
 	// may come at the same time.
 	Failed func(Output)
-	// LockWait is how long to wait for others that change packages; 0 means five minutes.
+	// LockWait limits the wait for other processes that change packages; 0 means five minutes.
 	LockWait time.Duration
 }
 
 // Relocated reports whether the root is another directory than that of the machine.
 func (o Options) Relocated() bool { return o.Root != "" && o.Root != "/" }
 
-// Asleep reports whether nothing runs in the root: there is a kernel and an init system, but of the machine around it.
+// Asleep reports whether nothing runs in the root: the running kernel and init system are those of the machine around
+// it.
 func (o Options) Asleep() bool { return o.Relocated() && o.Commands == nil }
 
-// Refuses reports whether no command runs: the root is not a system to enter.
+// Refuses reports whether commands are refused: the root is not a system to enter.
 func (o Options) Refuses() bool { return o.Asleep() && !o.Chroot }
 
-// Skipped says that something was not done because it would have acted on the running system
-// instead of the tree the run is about.
+// Skipped is the error for an operation that was not done because it would have acted on the running system instead of
+// the root of the run.
 type Skipped struct{ What string }
 
 func (s *Skipped) Error() string {
@@ -161,13 +162,13 @@ func (s *Skipped) Error() string {
 // HostOnly implements [diag.IsHostOnly].
 func (s *Skipped) HostOnly() bool { return true }
 
-// Hint says how to have it done.
+// Hint returns a way to get it done.
 func (s *Skipped) Hint() string {
 	return "run on the host itself, or with --chroot if the root is a whole system"
 }
 
-// Talk starts a process to talk with. Its program is looked for in the directories of the system's programs, inside of
-// the root where that is entered. Where no command of this host may run, the error is that of Commands.Allowed.
+// Talk starts a process for a dialog. Its program is looked up in the directories of the system's programs, inside of
+// the root if that is entered. If no command may run on this host, the error is that of Commands.Allowed.
 func (h *Host) Talk(c Command) (*dialog.Dialog, error) {
 	if h.talk == nil {
 		return nil, cmp.Or(h.Commands.Allowed(c.Argv[0]), error(&Skipped{What: c.Argv[0]}))
@@ -175,7 +176,7 @@ func (h *Host) Talk(c Command) (*dialog.Dialog, error) {
 	return h.talk(c)
 }
 
-// RecordCommand tells the recorder of a program that may change anything, which a rollback can only name.
+// RecordCommand records a program that may change anything, which a rollback can only name.
 func (h *Host) RecordCommand(ctx context.Context, name string) error {
 	if h.recorder == nil || !applying(ctx) {
 		return nil

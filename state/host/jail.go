@@ -13,8 +13,8 @@ import (
 
 // jailScript runs a command inside of a tree ($1) that has its own system: a user ($2, "" for the agent's), a directory
 // ($3), a shell ($4) and its line ($5). Programs in the tree see the machine's devices and processes where the tree has
-// the directories for them. These mounts are in a namespace of their own, so that they end with the command however it
-// ends. Without the right to make a namespace the command runs without the mounts.
+// the directories for them. These mounts are in a separate namespace, so that they end with the command. Without the
+// permission to create a namespace, the command runs without the mounts.
 const jailScript = `root=$1 user=$2
 set -- "$3" "$4" "$5"
 enter() {
@@ -62,7 +62,7 @@ func (h *Host) jailEnvironment(l Line) []string {
 	return append(h.Env.Foreign(), "HOME=/", "USER="+name, "LOGNAME="+name)
 }
 
-// jail reports why nothing can run inside of a directory.
+// jail returns an error if commands cannot run inside of a directory.
 func (h *Host) jail(root string) error {
 	if !path.IsAbs(root) {
 		return diag.WithHint(fmt.Errorf("the root %s is not an absolute path", root), "start it with a slash")

@@ -13,7 +13,7 @@ import (
 type Kernel interface {
 	// Allowed says whether the running system may be changed; if not, the error is a *Skipped.
 	Allowed(what string) error
-	// Hostname is the name that the kernel goes by.
+	// Hostname returns the host name of the kernel.
 	Hostname() (string, error)
 	// SetHostname changes that name until the next boot.
 	SetHostname(name string) error

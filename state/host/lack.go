@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// Thing is a kind of thing that one state makes and another needs.
+// Thing is a kind of object that one state creates and another needs.
 type Thing string
 
-// The things that states say they lack.
+// The kinds of objects that states need.
 const (
 	AUser      Thing = "user"
 	AGroup     Thing = "group"
@@ -18,7 +18,7 @@ const (
 	ACommand   Thing = "command"
 	AUnit      Thing = "unit" // of the service manager
 	APackage   Thing = "package"
-	AnyThing   Thing = "" // that no kind is known of
+	AnyThing   Thing = "" // of unknown kind
 )
 
 // Lack is the error of a state that needs an object which does not exist, and which another state can create. A dry run
@@ -29,10 +29,10 @@ type Lack struct {
 	error
 }
 
-// Lacking says of an error that it comes from the lack of something.
+// Lacking wraps an error of a state that needs missing objects.
 func Lacking(err error, thing Thing, names ...string) error { return &Lack{thing, names, err} }
 
-// Unwrap is the error in the words of the state.
+// Unwrap returns the error in the words of the state.
 func (l *Lack) Unwrap() error { return l.error }
 
 // What describes the missing objects.

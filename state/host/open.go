@@ -17,8 +17,8 @@ type Caches struct {
 	Forget  func()            // called when anything may have changed: a command ran, or a read failed
 }
 
-// Open opens the corridor of a host, which is its files, commands, kernel and network. Accounts, Crontabs, Packages and
-// Units stay nil: package machine opens them.
+// Open opens the files, commands, kernel and network of a host. Accounts, Crontabs, Packages and Units stay nil:
+// package machine opens them.
 func Open(o Options, c Caches) (*Host, error) {
 	if o.Chroot && os.Geteuid() != 0 {
 		return nil, fmt.Errorf("entering %s needs root", o.Root)
@@ -62,7 +62,7 @@ func commandsOf(o Options, files *tree, changed func()) Commands {
 	return run
 }
 
-// ownCommands runs commands on this machine, in the root if that is a system.
+// ownCommands returns Commands that run on this machine, in the root if that is a system.
 func ownCommands(o Options, refused bool, changed func()) *commands {
 	c := &commands{refused: refused, changed: changed}
 	if o.Chroot {
@@ -71,7 +71,7 @@ func ownCommands(o Options, refused bool, changed func()) *commands {
 	return c
 }
 
-// BootedWithSystemd says whether systemd runs the machine: the directory is there for all who ask.
+// BootedWithSystemd reports whether systemd runs the machine, by the same directory as sd_booted(3).
 func BootedWithSystemd(files Files) bool {
 	info, err := files.Lstat("/run/systemd/system")
 	return err == nil && info.IsDir()

@@ -12,8 +12,8 @@ import (
 // Reading never takes the package manager's locks and never reaches the network: installed packages come from its
 // database, available ones from the indexes of the last refresh.
 type Packages interface {
-	// Allowed says whether packages can be changed; if not, the error is a *Skipped, or says that
-	// there is no package manager that is known here.
+	// Allowed says whether packages can be changed; if not, the error is a *Skipped, or says that the host has no known
+	// package manager.
 	Allowed(what string) error
 	// Family names the package manager: apt.
 	Family() string
@@ -21,8 +21,8 @@ type Packages interface {
 	Compare(a, b string) int
 	// Describe reads name and version out of a package file. It reads no more than it needs.
 	Describe(file io.Reader) (Package, error)
-	// Installed is the package database. It is read once and again after something may have
-	// changed it; the caller does not change it.
+	// Installed returns the package database. It is read once, and again after something may have changed it. Callers
+	// must not change the result.
 	Installed() (*Inventory, error)
 
 	// Offers returns the available versions of packages, by name; release is a release to prefer. Names that the
@@ -36,7 +36,7 @@ type Packages interface {
 	// Refresh fetches the indexes of the repositories. Repositories that could not be fetched are returned in
 	// warnings; an error means that none could be used.
 	Refresh(ctx context.Context) (warnings []string, err error)
-	// Unreached is the outage for which the last Refresh did not get all indexes; nil for none.
+	// Unreached returns the outage because of which the last Refresh did not get all indexes; nil for none.
 	Unreached() error
 
 	// Plan returns the changes that a transaction would make.
@@ -52,7 +52,7 @@ type Packages interface {
 // PackageAction is the kind of a transaction.
 type PackageAction int
 
-// The actions. Upgrade removes nothing and installs nothing new; FullUpgrade does where it must.
+// The actions. UpgradePackages removes nothing and installs nothing new; FullUpgrade does so if necessary.
 const (
 	InstallPackages PackageAction = iota
 	RemovePackages
@@ -66,7 +66,7 @@ type Transaction struct {
 	Action   PackageAction
 	Packages []Wanted // not for upgrades
 
-	Release      string // take packages from this release where it has them
+	Release      string // prefer packages from this release
 	Recommends   *bool  // install recommended packages; nil leaves it to the host's settings
 	Reinstall    bool   // also packages that are installed already
 	OnlyUpgrade  bool   // no package that is not installed yet
@@ -85,15 +85,14 @@ type Wanted struct {
 // Offer has the versions of a package in the repositories.
 type Offer struct {
 	Candidate string   // the version that would be installed; "" for none
-	Versions  []string // all versions, the newest first
+	Versions  []string // all versions, newest first
 }
 
 // PackageChange is the change of one package; a version of "" means that it is not installed.
 type PackageChange struct {
 	Name     string
 	Old, New string
-	// Purged says that the configuration files that an earlier removal left go away; Old is then
-	// the version that left them.
+	// Purged says that configuration files of an earlier removal are deleted; Old is then the version that left them.
 	Purged bool
 }
 
@@ -113,14 +112,13 @@ func (t Transaction) String() string {
 // workKey is the key of a context's counter of work that must not be cut off.
 type workKey struct{}
 
-// Tracking is ctx with a counter of work that continues though ctx is done. busy reports whether there is
-// any.
+// Tracking returns ctx with a counter of work that continues after ctx is done. busy reports whether there is any.
 func Tracking(ctx context.Context) (tracked context.Context, busy func() bool) {
 	var n atomic.Int32
 	return context.WithValue(ctx, workKey{}, &n), func() bool { return n.Load() > 0 }
 }
 
-// Working adds n to the count of the work that must not be cut off, which Tracking has put into ctx.
+// Working adds n to the counter of Tracking in ctx.
 func Working(ctx context.Context, n int32) {
 	if count, ok := ctx.Value(workKey{}).(*atomic.Int32); ok {
 		count.Add(n)

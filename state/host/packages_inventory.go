@@ -8,16 +8,15 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/structsort"
 )
 
-// PackageState is how far a package is installed.
+// PackageState is the installation state of a package.
 type PackageState int
 
-// The states of a package. A package that is known, but not there, has the zero state: it may have
-// been put on hold.
+// The states of a package. A package that is in the database but not installed has the zero state: it may be on hold.
 const (
 	NotInstalled     PackageState = iota
 	ConfigFiles                   // removed, but for its configuration files
-	HalfInstalled                 // some step did not end: unpacked, or not configured
-	InstalledPackage              // as it should be
+	HalfInstalled                 // the installation was not completed
+	InstalledPackage              // installed completely
 )
 
 // Package is a package on the host, or in a file.
@@ -27,14 +26,14 @@ type Package struct {
 	Arch     string
 	State    PackageState
 	Held     bool
-	Provides []string // names, each perhaps with "=version", that it also answers to
+	Provides []string // names that it provides, some with "=version"
 }
 
-// Inventory is a package database as it was when it was read.
+// Inventory is the content of a package database.
 type Inventory struct {
 	// Native is the host's own architecture.
 	Native string
-	// Interrupted says that a change was cut off and has to be ended by hand.
+	// Interrupted says that a change was cut off and must be completed first.
 	Interrupted bool
 
 	arch     ArchNames
@@ -44,7 +43,7 @@ type Inventory struct {
 	asked    sync.Map // answers of provider, by name
 }
 
-// ArchNames is how a family of package managers writes the architecture behind a package's name.
+// ArchNames describes how a family of package managers writes the architecture after a package's name.
 type ArchNames struct {
 	Join string                         // the text between name and architecture
 	Any  []string                       // words for any architecture
@@ -53,7 +52,7 @@ type ArchNames struct {
 
 func debianNames() ArchNames { return ArchNames{Join: ":", Any: []string{"all", "any"}} }
 
-// NewInventory makes an inventory of packages that are named as on Debian.
+// NewInventory returns an inventory of packages with Debian's names of architectures.
 func NewInventory(native string, packages []Package) *Inventory {
 	return InventoryOf(native, debianNames(), packages)
 }
@@ -76,8 +75,7 @@ func InventoryOf(native string, arch ArchNames, packages []Package) *Inventory {
 	return v
 }
 
-// NameOf is the name that users and reports call a package by: with its architecture only where
-// that is not the host's.
+// NameOf returns the name of a package for users and reports: with its architecture only if that is not the host's.
 func (v *Inventory) NameOf(p Package) string {
 	if p.Arch == "" || v.saysNothing(p.Arch) {
 		return p.Name
@@ -85,12 +83,12 @@ func (v *Inventory) NameOf(p Package) string {
 	return p.Name + v.arch.Join + p.Arch
 }
 
-// saysNothing reports whether an architecture is left out of names.
+// saysNothing reports whether names leave out an architecture, since it is the host's own.
 func (v *Inventory) saysNothing(arch string) bool {
 	return arch == v.Native || slices.Contains(v.arch.Any, arch) || v.arch.Same != nil && v.arch.Same(v.Native, arch)
 }
 
-// ListName is a name as users may write it, without an architecture that says nothing.
+// ListName returns the name that a user wrote, without the host's own architecture.
 func (v *Inventory) ListName(name string) string {
 	if i := strings.LastIndex(name, v.arch.Join); v.arch.Join != "" && i > 0 && v.saysNothing(name[i+len(v.arch.Join):]) {
 		return name[:i]
@@ -98,8 +96,8 @@ func (v *Inventory) ListName(name string) string {
 	return name
 }
 
-// Version is the version of an installed package, "" for one that is not installed. Where several
-// versions are installed beside each other, commas separate them.
+// Version returns the version of an installed package, "" for one that is not installed. Where several versions are
+// installed beside each other, commas separate them.
 func (v *Inventory) Version(name string) string {
 	return strings.Join(v.Versions(name), ",")
 }
@@ -107,7 +105,7 @@ func (v *Inventory) Version(name string) string {
 // Versions lists the installed versions of a package.
 func (v *Inventory) Versions(name string) []string { return v.versions(name, InstalledPackage) }
 
-// Leftover is the version of a package that was removed and left its configuration files.
+// Leftover returns the version of a package that was removed and left its configuration files.
 func (v *Inventory) Leftover(name string) string {
 	return strings.Join(v.versions(name, ConfigFiles), ",")
 }

@@ -27,14 +27,14 @@ func Parsed[T any](h *Host, path string, parse func(text string) T) (T, error) {
 	return ParsedOf(h.Files, h.parsed, path, parse)
 }
 
-// ParsedOf is Parsed with the files and the cache of a host given one by one.
+// ParsedOf is like Parsed for given files and a given cache.
 func ParsedOf[T any](files Files, p *ParseCache, path string, parse func(text string) T) (T, error) {
 	var none T
 	info, err := files.Stat(path)
 	if err != nil {
 		return none, err
 	}
-	info.Accessed = info.Changed // reading changes it, and that is not a change
+	info.Accessed = info.Changed // a read changes the access time, which does not count
 	key := parsedKey{path: path, kind: reflect.TypeFor[T]()}
 	if v, ok := p.get(key, info); ok {
 		return v.(T), nil

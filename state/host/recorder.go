@@ -37,7 +37,7 @@ const (
 	KindUser         Kind = "user"
 	KindGroup        Kind = "group"
 	KindUnit         Kind = "unit"         // whether it runs
-	KindBoot         Kind = "unit at boot" // whether it starts by itself, or can be at all
+	KindBoot         Kind = "unit at boot" // whether it is enabled or masked
 	KindPackage      Kind = "package"
 	KindHostname     Kind = "hostname"
 	KindSysctl       Kind = "sysctl"
@@ -79,9 +79,8 @@ func awaitKept(r Recorder) error {
 	return nil
 }
 
-// Announce tells the recorder of paths that are about to change one after the other, each with the
-// directories that are still to be made above it. All of them are kept by the first wait, in the place of
-// one for each.
+// Announce records paths that are about to change one after the other, and the directories that will be created above
+// them. The first wait of the changes then covers all of them.
 func (h *Host) Announce(paths ...string) error {
 	t, ok := h.Files.(*tree)
 	if !ok {
@@ -104,8 +103,8 @@ func (h *Host) Announce(paths ...string) error {
 	return nil
 }
 
-// Missing is a path that does not exist, after the directories above it that do not exist either, all as
-// they will be called without links; nil where something exists or that is unknown.
+// Missing returns a path that does not exist, after the missing directories above it, all without links; nil if the
+// path exists or that is unknown.
 func (h *Host) Missing(p string) []string {
 	t, ok := h.Files.(*tree)
 	if !ok || !path.IsAbs(p) {
@@ -140,7 +139,7 @@ type namedCommands struct {
 func (r *namedCommands) Run(ctx context.Context, c Command) (Output, error) {
 	if !c.Quiet && !c.Named && applying(ctx) && r.Allowed(c.Argv[0]) == nil {
 		// The arguments may hold secrets.
-		// Since it is only named and cannot be put back, nothing waits for that to be kept.
+		// Since it cannot be restored, nothing waits until its name is kept.
 		s := Subject{KindCommand, path.Base(c.Argv[0])}
 		if err := r.recorder.Replacing(s); err != nil {
 			return Output{}, fmt.Errorf("recording %s: %w", s, err)
@@ -149,8 +148,8 @@ func (r *namedCommands) Run(ctx context.Context, c Command) (Output, error) {
 	return r.Commands.Run(ctx, c)
 }
 
-// ownTemp reports whether a path is a temporary file of this program's own, which is gone when the
-// step that made it is over, or is in a temporary directory.
+// ownTemp reports whether a path is a temporary file of this program, which is removed at the end of its step, or lies
+// in a temporary directory.
 func ownTemp(p string) bool {
 	return strings.HasPrefix(path.Base(p), tempPrefix) || strings.Contains(p, "/"+tempPrefix)
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
-// Same reports whether two contents are equal. It stops at the first difference, and when the context ends. Holes that
-// two files of a host have in the same places are not read: a user makes files of any size without room on the disk.
+// Same reports whether two contents are equal. It stops at the first difference, and when the context ends. Holes at
+// the same offsets in both files are not read, since a sparse file of a user can have any size.
 func Same(ctx context.Context, a, b io.Reader) (bool, error) {
 	a, b = unwrapped(a), unwrapped(b)
 	if one, two := SizeOf(a), SizeOf(b); one > 0 && two > 0 && one != two {
@@ -56,7 +56,7 @@ func sameFile(a, b *opened) bool {
 	return errA == nil && errB == nil && os.SameFile(one, two)
 }
 
-// comparison compares two files of a size where one of them has content.
+// comparison compares two files of the same size, except where both have holes.
 type comparison struct {
 	ctx      context.Context
 	a, b     *opened
@@ -64,7 +64,7 @@ type comparison struct {
 	one, two []byte
 }
 
-// block is how much of each content is compared at once.
+// block is the number of bytes that are compared at once.
 const block = 256 << 10
 
 func (c *comparison) run() (bool, error) {
@@ -99,7 +99,7 @@ func (c *comparison) part(start, end int64) (bool, error) {
 		if err := errors.Join(failed(errA), failed(errB)); err != nil {
 			return false, err
 		}
-		if n != m || int64(n) < length || !bytes.Equal(c.one[:n], c.two[:n]) { // a file that was cut meanwhile differs
+		if n != m || int64(n) < length || !bytes.Equal(c.one[:n], c.two[:n]) { // a file truncated meanwhile differs
 			return false, nil
 		}
 	}

@@ -30,14 +30,14 @@ const unbounded = 1<<63 - 1
 type seen struct {
 	ctx   context.Context
 	from  io.Reader
-	file  *opened // nil where from is not a file of a host
-	size  int64   // 0 where it is not known
+	file  *opened // nil if from is not a file of a host
+	size  int64   // 0 if unknown
 	left  int64
 	begun bool
 	holes holes
 }
 
-// Size is how many bytes there are, with the holes; 0 where that is not known.
+// Size returns the size in bytes, with holes; 0 if it is unknown.
 func (s *seen) Size() int64 { return s.size }
 
 func (s *seen) Read(p []byte) (int, error) {
@@ -77,7 +77,8 @@ func (s *seen) sparse() *opened {
 	return nil
 }
 
-// writeContent fills a new file, as far as its filesystem has space. Content that is sparse leaves holes in it.
+// writeContent writes the content of a new file, and fails if its filesystem has no space left. Sparse content leaves
+// holes in it.
 func writeContent(file *os.File, content io.Reader) error {
 	if w, ok := content.(Wrapped); ok {
 		content = w.Content()
@@ -120,7 +121,7 @@ func (s *seen) copyTo(file *os.File) error {
 			return err
 		}
 		if n == 0 {
-			break // it was cut meanwhile
+			break // it was truncated meanwhile
 		}
 		at = start + n
 		limit.given += n
@@ -139,13 +140,13 @@ func SizeOf(content io.Reader) int64 {
 	return 0
 }
 
-// Sparse reports whether content says that it comes from a file that takes less space than it has bytes.
+// Sparse reports whether content comes from a file that takes less space than it has bytes.
 func Sparse(content io.Reader) bool {
 	s, ok := content.(interface{ Sparse() bool })
 	return ok && s.Sparse()
 }
 
-// skipZeros writes a file and leaves holes where it would write nothing but zeros.
+// skipZeros writes a file and leaves holes in the place of blocks of zeros.
 type skipZeros struct {
 	file *os.File
 	at   int64

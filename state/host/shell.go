@@ -98,8 +98,8 @@ func (h *Host) become(name string) (User, *Credential, error) {
 	return u, c, err
 }
 
-// startDir is where a command starts by default: at home, or at the root for a user such as
-// nobody, whose home does not exist.
+// startDir returns the default directory of a command: the home of the user, or "/" if that does not exist, as for
+// nobody.
 func (h *Host) startDir(u *User) string {
 	dir := home(u)
 	if info, err := followed(h.Files).Stat(dir); err != nil || !info.IsDir() {
@@ -135,7 +135,7 @@ func Variables(base []string, vars ...string) []string {
 func environment(base []string, l Line, u *User) []string {
 	var env []string
 	if !l.Clean {
-		// The socket belongs to the agent's own unit; a command must not answer for it.
+		// The socket belongs to the agent's own unit; a command must not send notifications for it.
 		env = without(base, "NOTIFY_SOCKET")
 		for _, name := range locale() {
 			env = set(env, name, "C")

@@ -22,7 +22,7 @@ type spaceLimit struct {
 	content io.Reader
 	file    *os.File
 	given   int64
-	ask     int64 // the number of bytes given at which the filesystem is asked again
+	ask     int64 // offset at which the free space is checked again
 }
 
 func withinSpace(file *os.File, content io.Reader) (io.Reader, error) {
@@ -47,8 +47,8 @@ func (l *spaceLimit) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// fits returns how many bytes may be written before the filesystem has to be asked again. It is an error if that is
-// less than bytes.
+// fits returns the number of bytes that may be written before the free space must be checked again. It returns an error
+// if that is less than bytes.
 func (l *spaceLimit) fits(bytes int64) (left int64, err error) {
 	space, err := walk.SpaceFor(l.file)
 	if err != nil {

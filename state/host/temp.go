@@ -21,7 +21,7 @@ import (
 // tempPrefix starts the names of temporary files, as in artifact/durable, whose Sweep removes them.
 const tempPrefix = ".corpus-tmp-"
 
-// temporaries tells of the directories in which temporary files are made, each once.
+// temporaries reports the directories in which temporary files are created, each once.
 type temporaries struct {
 	tell func(dir string)
 
@@ -29,8 +29,8 @@ type temporaries struct {
 	told map[string]bool
 }
 
-// in says that a file is about to be made in a directory. It is named without the links by which it
-// was found, since those may lead elsewhere by the time the file is looked for.
+// in reports a directory in which a file is about to be created. Its path is resolved, since links may lead elsewhere
+// by the time the file is searched for.
 func (t *temporaries) in(dir int) {
 	if t.tell == nil {
 		return
@@ -57,13 +57,13 @@ func TempName(pattern string) string {
 	return fmt.Sprintf(tempPrefix+"%s%016x%s", before, rand.Uint64(), after)
 }
 
-// TempFile makes a file in /tmp with the given content and a TempName. The caller removes it.
+// TempFile creates a file in /tmp with the given content and a TempName. The caller must remove it.
 func (h *Host) TempFile(pattern string, content []byte, mode fs.FileMode) (string, error) {
 	return h.TempCopy(pattern, bytes.NewReader(content), mode)
 }
 
-// TempFor is TempFile for a file that a program of a user reads, and no other user. The user is "" for the agent's own.
-// The mode may give rights to the owner alone. An account that does not exist is an error.
+// TempFor is like TempFile for a file that only the programs of one user can read. The user is "" for the agent's own.
+// The mode may give permissions only to the owner. An account that does not exist is an error.
 func (h *Host) TempFor(user, pattern string, content []byte, mode fs.FileMode) (string, error) {
 	owner, group := -1, -1
 	if user != "" {
@@ -87,7 +87,7 @@ func (h *Host) TempFor(user, pattern string, content []byte, mode fs.FileMode) (
 	return file, nil
 }
 
-// TempCopy is TempFile for content of any size.
+// TempCopy is like TempFile for content of any size.
 func (h *Host) TempCopy(pattern string, content io.Reader, mode fs.FileMode) (string, error) {
 	path := "/tmp/" + TempName(pattern)
 	return path, h.Files.Write(path, NewFile{Content: content, Mode: &mode, UID: -1, GID: -1})

@@ -22,10 +22,10 @@ type Tool struct {
 	Limit   time.Duration // 10 minutes by default
 	Changes Subject       // the subject that it replaces, which is recorded first; zero for a tool that only reads
 	Package string        // package that contains the tool, for the hint if it is missing
-	Plain   []string      // words of Argv that the tool does not follow as paths, though they begin with a slash
+	Plain   []string      // words of Argv that begin with a slash and are no paths
 }
 
-// paths are the paths that a tool which changes something is given by their names.
+// paths returns the paths among the arguments of a tool that changes something.
 func (t Tool) paths() (all []string) {
 	if t.Changes == (Subject{}) {
 		return nil
@@ -98,7 +98,7 @@ func Failed(err error, what, hint string) error {
 	return diag.WithHint(worded, "%s", hint)
 }
 
-// ToolLimit is how long a tool may take. userdel -r of a large home is the slowest.
+// ToolLimit is the default time limit of a tool. userdel -r of a large home is the slowest.
 const ToolLimit = 10 * time.Minute
 
 // ToolError is the failure of a tool. Text has its message, which contains no passwords, since no tool repeats its
@@ -147,7 +147,7 @@ func (e *ToolError) Hint() string {
 	return ""
 }
 
-// lacksRights reports whether the tool says that its user may not do this.
+// lacksRights reports whether the tool failed for lack of permissions.
 func (e *ToolError) lacksRights() bool {
 	text := strings.ToLower(e.Text)
 	for _, words := range []string{"permission denied", "not permitted", "are you root", "be root", "only root",
@@ -159,7 +159,7 @@ func (e *ToolError) lacksRights() bool {
 	return text == ""
 }
 
-// FirstLines is a tool's message on one line.
+// FirstLines returns the message of a tool on one line.
 func FirstLines(text string) string {
 	lines := strings.FieldsFunc(strings.TrimSpace(text), func(r rune) bool { return r == '\n' })
 	return strings.Join(lines[:min(len(lines), 3)], "; ")
@@ -185,8 +185,7 @@ func LastLine(s string) string {
 // Which finds a program by its name in the host's own directories.
 func (h *Host) Which(name string) (string, bool) { return Which(h.Files, name) }
 
-// Which looks where the system's tools are, whatever PATH the agent was started with, and then in
-// that PATH.
+// Which searches the system's directories of programs, and then the PATH of the agent.
 func Which(files Files, name string) (string, bool) {
 	dirs := SystemPath()
 	for _, dir := range strings.Split(os.Getenv("PATH"), ":") {
@@ -194,7 +193,7 @@ func Which(files Files, name string) (string, bool) {
 			dirs = append(dirs, dir)
 		}
 	}
-	files = followed(files) // which program that is, its administrator says
+	files = followed(files) // links to programs are the administrator's choice
 	for _, dir := range dirs {
 		file := dir + "/" + name
 		if info, err := files.Stat(file); err == nil && info.IsRegular() && info.Mode&0o111 != 0 {

@@ -27,15 +27,15 @@ import (
 type tree struct {
 	root      *walk.Root
 	relocated bool   // the root is not the machine's own
-	base      string // the machine's name of the directory that is "/" to a recorder
-	temporary bool   // all of it goes when the step that made it is over, so none of it is recorded
+	base      string // path on the machine of the recorder's root
+	temporary bool   // it is removed at the end of its step, so nothing in it is recorded
 	recorder  Recorder
 	changed   func(path string) // called after a write, to drop cached reads
 	temps     *temporaries
 	umask     fs.FileMode
 	unsynced  *unsynced
 	trouble   *walk.Trouble
-	links     map[string]string // paths that lead elsewhere than they do, for [Host.Foreseeing]
+	links     map[string]string // future targets of links, for [Host.Foreseeing]
 	ending    context.Context   // ends walks of whole trees; nil for none, see [Host.Ending]
 }
 
@@ -55,15 +55,15 @@ func openTree(root string, relocated bool, o Options, changed func(string)) (*tr
 	return t, err
 }
 
-// following is the same tree with every link followed, also those that other users control.
+// following returns the same tree with every link followed, also those that other users control.
 func (t *tree) following() *tree {
 	other := *t
 	other.root = t.root.Following()
 	return &other
 }
 
-// ended is why walks of whole trees end now; nil while they continue. Temporary files of the agent's own are removed
-// anyway.
+// ended returns the reason to end walks of whole trees now; nil if they may continue. The agent's own temporary files
+// are removed anyway.
 func (t *tree) ended(p string) error {
 	if t.ending == nil || ownTemp(p) {
 		return nil
@@ -71,7 +71,7 @@ func (t *tree) ended(p string) error {
 	return context.Cause(t.ending)
 }
 
-// Anchored is the same tree, for many looks below some directories: see [walk.Root.Anchored].
+// Anchored returns the same tree, for many looks below some directories: see [walk.Root.Anchored].
 func (t *tree) Anchored(dirs []string) Files {
 	other := *t
 	other.root = t.root.Anchored(dirs)
@@ -83,7 +83,7 @@ func (t *tree) openat(p string, flags int) (fd int, err error) {
 	return t.root.Openat(t.foreseen(p), flags)
 }
 
-// foreseen is a path whose first part may be a link of t.links, as it will be. The longest link counts.
+// foreseen replaces the first part of a path that is a link of t.links by its future target. The longest link counts.
 func (t *tree) foreseen(p string) string {
 	longest := ""
 	for link := range t.links {
@@ -97,7 +97,7 @@ func (t *tree) foreseen(p string) string {
 	return t.links[longest] + p[len(longest):]
 }
 
-// opener opens the directory in which a path is looked up, and gives the name in it.
+// opener opens the directory in which a path is looked up, and returns the name in it.
 type opener func(p string) (dir int, name string, done func(), err error)
 
 // end returns the same as at, for the path to which the links at the end of a path lead.
@@ -109,7 +109,7 @@ func (t *tree) end(p string) (dir int, name string, done func(), err error) {
 	return d.FD(), name, func() { _ = d.Close() }, nil
 }
 
-// at gives the directory of a path and the last name in it.
+// at returns the directory of a path and the last name in it.
 func (t *tree) at(p string) (dir int, name string, done func(), err error) {
 	way, name, err := walk.Split(p)
 	if err != nil {
@@ -132,7 +132,7 @@ func (t *tree) do(op, p string, call func(dir int, name string) error) error {
 	return t.failed(op, p, err)
 }
 
-// failed is pathError for an error that is remembered if it is one of the machine.
+// failed returns a pathError, and notes it as trouble if it is an error of the machine.
 func (t *tree) failed(op, p string, err error) error { return t.trouble.Note(p, pathError(op, p, err)) }
 
 // write calls a function that changes a path at once. The file is recorded and kept before, and its cached reads are
@@ -171,7 +171,7 @@ func (t *tree) change(op, p string, open opener, call func(dir int, name string)
 	return explain(t.failed(op, p, err))
 }
 
-// tells reports whether a recorder hears of changes of a path.
+// tells reports whether changes of a path are recorded.
 func (t *tree) tells(p string) bool { return t.recorder != nil && !t.temporary && !ownTemp(p) }
 
 func (t *tree) record(kind Kind, p string) error {
@@ -196,8 +196,8 @@ func (t *tree) kept(name string) error {
 	return awaitKept(t.recorder)
 }
 
-// real is a path with no link on the way to its last name. What leads there now may lead elsewhere
-// when the path is looked at again. A way that does not exist yet is left unchanged.
+// real returns a path with no link on the way to its last name. Links may lead elsewhere when the path is used again. A
+// directory that does not exist yet is left unchanged.
 func (t *tree) real(p string) string {
 	dir, name, done, err := t.at(p)
 	if err != nil {
@@ -207,7 +207,7 @@ func (t *tree) real(p string) string {
 	return t.below(dir, name, p)
 }
 
-// below is a name in a directory, without links; p where that is unknown.
+// below returns the path of a name in a directory, without links; p if that is unknown.
 func (t *tree) below(dir int, name, p string) string {
 	way, err := os.Readlink(walk.Handle(dir))
 	if err != nil {
@@ -227,8 +227,8 @@ func (t *tree) below(dir int, name, p string) string {
 
 // Errors that callers distinguish, beside fs.ErrNotExist and the like; errors of files wrap them.
 const (
-	ErrNotDir          = unix.ENOTDIR // a file is where a directory would have to be on the way
-	ErrLink            = unix.ELOOP   // links lead in a circle, or there is one where none is followed
+	ErrNotDir          = unix.ENOTDIR // a part of the path is a file
+	ErrLink            = unix.ELOOP   // links form a loop, or there is one where none is followed
 	ErrOtherFilesystem = unix.EXDEV   // of a Rename or Link from one filesystem to another
 )
 

@@ -60,7 +60,7 @@ func (t *tree) Link(old, p string) error {
 }
 
 func (t *tree) Rename(old, p string) error {
-	// A directory takes all that is in it along.
+	// A directory is renamed with its content.
 	kind := KindFile
 	if info, err := t.Lstat(old); err == nil && info.IsDir() && t.recorder != nil {
 		kind = KindTree
@@ -80,7 +80,7 @@ func (t *tree) Rename(old, p string) error {
 	return err
 }
 
-// former is the first of two paths, opened as a place.
+// former is the first of two paths, opened with O_PATH.
 type former struct {
 	dir  int
 	name string
@@ -125,7 +125,7 @@ func (t *tree) RemoveAll(p string) error {
 		return err
 	}
 	err := t.do("remove", p, func(dir int, name string) error {
-		if err := t.unsynced.add(dir); err != nil { // before the walk is so deep that no directory has a name
+		if err := t.unsynced.add(dir); err != nil { // before the paths of the walk become too long
 			return err
 		}
 		err := t.eachBelow(dir, name, p, func(at *walk.Dir, below string) error {
@@ -142,7 +142,7 @@ func (t *tree) RemoveAll(p string) error {
 	return explain(err)
 }
 
-// recordAll records a tree in the order in which it goes, so that all of it is kept by one wait.
+// recordAll records a tree in the order of its removal, so that one wait covers all of it.
 func (t *tree) recordAll(p string) error {
 	if !t.tells(p) {
 		return nil
@@ -202,7 +202,7 @@ func (t *tree) eachBelow(dir int, name, p string, call func(at *walk.Dir, name s
 	})
 }
 
-// removeOne removes a name that has nothing below it, or nothing any more. One that is gone is fine.
+// removeOne removes a file or an empty directory. It may be absent.
 func (t *tree) removeOne(dir int, name, p string) error {
 	if err := t.recordNamed(p); err != nil {
 		return err
@@ -217,8 +217,8 @@ func (t *tree) removeOne(dir int, name, p string) error {
 	return nil
 }
 
-// Chmod, Own and Chtimes open the place first and change it by its handle, since the kernel's own calls
-// would follow a last link, out of a root or to where a user just pointed it.
+// Chmod, Own and Chtimes open the path first and change it by its descriptor, since the kernel's calls by path would
+// follow a link at its end.
 func (t *tree) Chmod(p string, mode fs.FileMode) error {
 	return t.write("chmod", p, func(dir int, name string) error {
 		fd, st, err := t.place(dir, name)
@@ -253,14 +253,14 @@ func (t *tree) Own(p string, uid, gid int, mode *fs.FileMode) error {
 			return err
 		}
 		return done(t.own(fd, st, uid, gid, mode, func(after *unix.Stat_t, bits fs.FileMode) error {
-			// Who owned the file wrote it: that counts for bits that the caller asks for too, since the directory
-			// may have been given to root a moment ago.
+			// The former owner wrote the file. That counts for setuid bits that the caller sets as well, since the
+			// directory may have been given to root only now.
 			return t.root.MayRaise(dir, fd, t.below(dir, name, p), &st, after, bits)
 		}))
 	})
 }
 
-// own gives an open file to a user and a group. Chown takes special bits away, so the mode is set after.
+// own sets the owner and the group of an open file. Chown clears special bits, so the mode is set afterwards.
 func (t *tree) own(fd int, st unix.Stat_t, uid, gid int, mode *fs.FileMode,
 	may func(*unix.Stat_t, fs.FileMode) error) error {
 	bits, link := modeOf(st.Mode)&^fs.ModeType, st.Mode&unix.S_IFMT == unix.S_IFLNK
@@ -285,7 +285,7 @@ func (t *tree) own(fd int, st unix.Stat_t, uid, gid int, mode *fs.FileMode,
 	if link || refused != nil || mode == nil && !chown {
 		return nil
 	}
-	if mode == nil { // TakeOver may have taken rights of the group away
+	if mode == nil { // TakeOver may have removed permissions of the group
 		if err := unix.Fstat(fd, &was); err != nil {
 			return err
 		}
@@ -310,8 +310,8 @@ func (t *tree) itself(op, p string, call func(place string) error) error {
 	})
 }
 
-// place opens a name as a place, a link itself, and refuses a file that a user may have given that name. The caller
-// must close it.
+// place opens a name with O_PATH, without following a link, and refuses a file to which a user may have given that
+// name. The caller must close it.
 func (t *tree) place(dir int, name string) (fd int, st unix.Stat_t, err error) {
 	if fd, err = unix.Openat(dir, name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0); err != nil {
 		return -1, st, err

@@ -54,8 +54,8 @@ func (t *tree) Resolve(p string) (string, error) {
 	return real, t.failed("resolve", p, err)
 }
 
-// open opens for reading. A pipe would block until a process writes, so nothing but files,
-// directories and devices is read.
+// open opens a path for reading. A pipe would block until a process writes, so only files, directories and devices are
+// opened.
 func (t *tree) open(p string) (*os.File, Info, error) {
 	fd, err := t.openat(p, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY)
 	if err != nil {
@@ -74,7 +74,7 @@ func (t *tree) open(p string) (*os.File, Info, error) {
 	return os.NewFile(uintptr(fd), p), info, nil
 }
 
-// Leased reports whether an error is that a process keeps others from opening a file, by a lease.
+// Leased reports whether an error is a file that cannot be opened because a process holds a lease on it.
 func Leased(err error) bool {
 	var leased *walk.Leased
 	return errors.As(err, &leased)
@@ -88,7 +88,7 @@ func (t *tree) Open(p string) (io.ReadCloser, error) {
 	return &opened{File: f, path: p, trouble: t.trouble}, nil
 }
 
-// opened is a file whose reading may fail later.
+// opened is an open file whose read errors are noted as trouble.
 type opened struct {
 	*os.File
 	path    string
@@ -100,7 +100,7 @@ func (o *opened) Read(p []byte) (int, error) {
 	return n, o.trouble.Note(o.path, err)
 }
 
-// Size is how many bytes the file has, with its holes; 0 if that is not known.
+// Size returns the size of the file in bytes, with holes; 0 if it is unknown.
 func (o *opened) Size() int64 {
 	info, err := o.Stat()
 	if err != nil || !info.Mode().IsRegular() {
@@ -114,7 +114,7 @@ func (o *opened) ReadAt(p []byte, off int64) (int, error) {
 	return n, o.trouble.Note(o.path, err)
 }
 
-// WriteTo reads by Read, so that an error is remembered.
+// WriteTo calls Read, so that errors are noted.
 func (o *opened) WriteTo(w io.Writer) (int64, error) { return io.Copy(w, struct{ io.Reader }{o}) }
 
 func (t *tree) ReadFile(p string) ([]byte, error) {
@@ -126,8 +126,8 @@ func (t *tree) ReadFile(p string) ([]byte, error) {
 	if err := info.Readable(p); err != nil {
 		return nil, err
 	}
-	// One byte more than the size, so that the end is seen without another buffer. Files of the kernel have the size 0,
-	// and some return their content only to a read of all of it at once.
+	// One byte more than the size, so that the end is found without another buffer. Files of the kernel have the size
+	// 0, and some return their content only to a read of all of it at once.
 	data := make([]byte, 0, max(info.Size+1, 512))
 	for {
 		n, err := f.Read(data[len(data):cap(data)])
@@ -164,8 +164,8 @@ func (i Info) Readable(name string) error {
 	return nil
 }
 
-// maxRead is the size of the largest file that is read into memory. A user makes a file of 100 GB without room on the
-// disk.
+// maxRead is the size of the largest file that is read into memory. A sparse file of a user can have 100 GB and take no
+// space.
 const maxRead = 256 << 20
 
 func tooLarge(p string) error {
@@ -187,7 +187,7 @@ func (t *tree) ReadDir(p string) ([]string, error) {
 	return names, nil
 }
 
-// modeOf translates the kernel's bits to Go's; walk.RawMode is the other direction.
+// modeOf converts the kernel's mode bits to Go's; walk.RawMode does the opposite.
 func modeOf(raw uint32) fs.FileMode {
 	mode := fs.FileMode(raw & 0o777)
 	switch raw & unix.S_IFMT {

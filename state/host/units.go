@@ -15,23 +15,23 @@ type Units interface {
 	Allowed(what string) error
 	// AllowedAtBoot says the same about the units that are started at boot, which a chroot has as well.
 	AllowedAtBoot(what string) error
-	// Unit describes a unit. One that does not exist is not Found, which is not an error. If the init system does not
-	// know whether the unit runs, process is a part of the command line of its process.
+	// Unit describes a unit. For a unit that does not exist, Found is false and the error nil. If the init system does
+	// not know whether the unit runs, process is a part of the command line of its process.
 	Unit(ctx context.Context, name, process string) (Unit, error)
 	// Names lists all services, without .service.
 	Names(ctx context.Context) ([]string, error)
-	// Act starts, stops or otherwise acts on a unit and, if wait is true, waits until that is done. systemd first
-	// reads changed unit files again. An error has the last log lines of the unit.
+	// Act starts, stops or otherwise acts on a unit and, if wait is true, waits until that is done. systemd reloads
+	// changed unit files first. An error has the last log lines of the unit.
 	Act(ctx context.Context, verb UnitVerb, name string, wait bool) error
-	// Stays looks at a unit that was started at a time until it counts as up. The error says why it is not, with
-	// the last words of the unit.
+	// Stays waits until a unit that was started at a time counts as up. Otherwise the error says why, with the last log
+	// lines of the unit.
 	Stays(ctx context.Context, name string, started time.Time) error
-	// SetBoot changes whether a unit is started at boot, or can be at all; runtime says that only
-	// until the next boot.
+	// SetBoot changes whether a unit is started at boot, or can be at all; runtime limits the change to the time until
+	// the next boot.
 	SetBoot(ctx context.Context, verb BootVerb, name string, runtime bool) error
 }
 
-// UnitVerb is something to do to a unit now.
+// UnitVerb is an operation on a unit.
 type UnitVerb string
 
 // The verbs. ReloadOrRestart restarts a unit that cannot reload.
@@ -43,10 +43,10 @@ const (
 	ReloadOrRestart UnitVerb = "reload-or-restart"
 )
 
-// BootVerb is something to do about a unit at boot.
+// BootVerb is a change of how a unit starts at boot.
 type BootVerb string
 
-// The verbs. What is masked cannot be started by anything.
+// The verbs. A masked unit cannot be started at all.
 const (
 	Enable  BootVerb = "enable"
 	Disable BootVerb = "disable"
@@ -54,12 +54,12 @@ const (
 	Unmask  BootVerb = "unmask"
 )
 
-// Unit is how a unit is doing.
+// Unit is the state of a unit.
 type Unit struct {
 	Name          string // in full
 	Found         bool
 	Active        string // active, inactive, failed, activating ...
-	Boot          string // enabled, disabled, static, masked ...; "" where that is unknown
+	Boot          string // enabled, disabled, static, masked ...; "" if unknown
 	Masked        bool
 	MaskedRuntime bool // until the next boot
 }
@@ -75,7 +75,7 @@ func (u Unit) StartsAtBoot() bool {
 		u.Boot)
 }
 
-// UnitName is a unit's name in full.
+// UnitName returns the full name of a unit.
 func UnitName(name string) string {
 	if i := strings.LastIndexByte(name, '.'); i >= 0 && slices.Contains(unitTypes(), name[i+1:]) {
 		return name
@@ -88,17 +88,17 @@ func unitTypes() []string {
 		"scope"}
 }
 
-// OwnUnit is the unit that runs the agent. A state that starts, stops or restarts it would wait for the end
-// of the very run that it is part of, so that is put off until the run is over.
+// OwnUnit is the unit that runs the agent. A state that starts, stops or restarts it would wait for the end of its own
+// run, so the verb is postponed until the run is over.
 type OwnUnit struct {
 	Name string // in full
 
 	mu     sync.Mutex
-	verb   UnitVerb // the last that was asked for; "" for none
+	verb   UnitVerb // the last one that was requested; "" for none
 	passed []string
 }
 
-// Passed notes a unit that is ordered after the agent's own and was started while that one runs; "" is none.
+// Passed records a unit that is ordered after the agent's own and was started during the run; "" is none.
 func (o *OwnUnit) Passed(unit string) {
 	if o == nil || unit == "" {
 		return
@@ -110,7 +110,7 @@ func (o *OwnUnit) Passed(unit string) {
 	}
 }
 
-// AllPassed are the units that Passed was called with.
+// AllPassed returns the units that Passed was called with.
 func (o *OwnUnit) AllPassed() []string {
 	if o == nil {
 		return nil
@@ -137,7 +137,7 @@ func (o *OwnUnit) Put(verb UnitVerb) {
 	o.verb = verb
 }
 
-// Active is the state of the unit as it will be: a run that is under way in it is activating it.
+// Active returns the state of the unit after the run: during a run in it, systemd calls it activating.
 func (o *OwnUnit) Active(now string) string {
 	switch verb := o.Pending(); {
 	case verb == Stop:

@@ -32,8 +32,7 @@ func Unsafe(err error) (hint string, unsafe bool) {
 	return refused.Hint() + "; `follow_unsafe: true` has the state follow it anyway", true
 }
 
-// WithNames gives texts about an error that refuses a path with the names of the accounts that this host knows, in the
-// place of their numbers.
+// WithNames replaces user IDs by names in texts about an error that refuses a path.
 func (h *Host) WithNames(err error, texts ...*string) {
 	var refused *walk.UnsafeError
 	if !errors.As(err, &refused) {
@@ -49,7 +48,7 @@ func (h *Host) WithNames(err error, texts ...*string) {
 func (h *Host) userName(id int) string {
 	u, _, err := h.Accounts.UserByID(id)
 	if err != nil {
-		return "" // the number says enough
+		return "" // the ID is shown
 	}
 	return u.Name
 }
@@ -62,7 +61,7 @@ func (h *Host) groupName(id int) string {
 	return g.Name
 }
 
-// followed are the same files with every link followed.
+// followed returns the same files with every link followed.
 func followed(files Files) Files {
 	if t, ok := files.(*tree); ok {
 		return t.following()
@@ -101,8 +100,8 @@ func (h *Host) Changeable(p string, info Info) error {
 	})
 }
 
-// Refuses gives the refusal that following a path, to its end, meets, or nil. It is for code that does something else
-// then, so it does not count as trouble. What the path leads to may change at any time: Files check it again.
+// Refuses returns the error with which a path is refused when its links are followed, or nil. It is for code that
+// handles the refusal, so it is not noted as trouble. The target may change at any time: Files checks it again.
 func (h *Host) Refuses(p string) error {
 	t, ok := h.Files.(*tree)
 	if !ok {
@@ -119,7 +118,7 @@ func (h *Host) Refuses(p string) error {
 	return nil
 }
 
-// followingCommands are commands that start in a directory whatever links lead there.
+// followingCommands runs commands with Following set.
 type followingCommands struct{ Commands }
 
 func (f followingCommands) Run(ctx context.Context, c Command) (Output, error) {
@@ -127,7 +126,7 @@ func (f followingCommands) Run(ctx context.Context, c Command) (Output, error) {
 	return f.Commands.Run(ctx, c)
 }
 
-// followingAccounts are accounts whose tools follow every link to a home.
+// followingAccounts changes accounts with tools that follow every link to a home.
 type followingAccounts struct{ Accounts }
 
 func (f followingAccounts) AddUser(ctx context.Context, n NewUser) error {
@@ -142,8 +141,8 @@ func (f followingAccounts) RemoveUser(ctx context.Context, name string, r UserRe
 	return f.Accounts.RemoveUser(WithFollowing(ctx), name, r)
 }
 
-// Steady refuses a path that no program may be given by its name, as another user can make it mean something else
-// while the program runs. It is nil for a host that follows every link.
+// Steady refuses a path that another user can redirect while a program that gets its name runs. It is nil for a host
+// that follows every link.
 func (h *Host) Steady(p string) error {
 	if t, ok := h.Files.(*tree); ok {
 		return t.root.ByName(p)
@@ -181,8 +180,8 @@ func (h *Host) CheckClone(dir, user string) error {
 
 // Vouched refuses a file that an unprivileged user can change, or exchange for another, and whose content root would
 // act on: a template, an SLS file, a program that gets setuid bits. If the file is in one of the directories tops,
-// those who control that directory as well are trusted: who names the directory of a tree trusts them. It looks only
-// where the agent runs as root, and whatever a state follows. A file that does not exist is fine.
+// those who control that directory as well are trusted, since the tree was configured by its directory. It returns nil
+// if the agent does not run as root. It ignores WithFollowing. A missing file is no error.
 func Vouched(files any, p string, tops ...string) error {
 	t, ok := files.(*tree)
 	if !ok || os.Geteuid() != 0 {
@@ -217,7 +216,7 @@ func (h *Host) Received(ctx context.Context, p string, tops ...string) error {
 	})
 }
 
-// ReceivedLink is Received for the text of a symbolic link.
+// ReceivedLink is like Received for the text of a symbolic link.
 func (h *Host) ReceivedLink(ctx context.Context, p string, tops ...string) error {
 	return h.received(ctx, p, func(r *walk.Root, trust walk.Trust) error {
 		trust.Tops = tops
@@ -225,7 +224,7 @@ func (h *Host) ReceivedLink(ctx context.Context, p string, tops ...string) error
 	})
 }
 
-// ReceivedTree is Received for a directory with all that is in it, or a file.
+// ReceivedTree is like Received for a directory with its content, or a file.
 func (h *Host) ReceivedTree(ctx context.Context, p string) error {
 	return h.received(ctx, p, func(r *walk.Root, trust walk.Trust) error { return r.SourceTree(p, trust) })
 }
@@ -246,10 +245,10 @@ func (h *Host) received(ctx context.Context, p string, look func(*walk.Root, wal
 	return pathError("open", p, err)
 }
 
-// OwnerOf is the unprivileged user who owns a directory, or the nearest one above it that exists: who can put programs
-// and configuration there that a program such as git or pip runs. It is "" for root and the agent's own user, who are
-// trusted. A program that root runs there has to run as that user. A directory of root's whose access control lists let
-// other users write there is refused.
+// OwnerOf returns the unprivileged user who owns a directory, or the nearest one above it that exists: who can put
+// programs and configuration there that a program such as git or pip runs. It is "" for root and the agent's own user,
+// who are trusted. A program that root runs there must run as that user. A directory of root's whose access control
+// lists let other users write there is refused.
 func (h *Host) OwnerOf(dir string) (string, error) {
 	info, err := h.Files.Stat(dir)
 	for ; errors.Is(err, fs.ErrNotExist) && dir != "/"; info, err = h.Files.Stat(dir) {

@@ -13,10 +13,10 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
-// unsynced are the filesystems in which something was changed that a power failure could still undo.
+// unsynced holds the filesystems with changes that are not synced yet.
 type unsynced struct {
 	mu   sync.Mutex
-	dirs map[uint64]string // a directory in each, as the machine calls it
+	dirs map[uint64]string // a directory in each, by its path on the machine
 }
 
 // add notes the filesystem of a directory.
@@ -56,8 +56,7 @@ func (u *unsynced) sync() error {
 	return errors.Join(errs...)
 }
 
-// syncFilesystem syncs the filesystem of a directory, or where a later state took that away of the one
-// above it.
+// syncFilesystem syncs the filesystem of a directory, or that of the directory above if a later state has removed it.
 func syncFilesystem(dir string) error {
 	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
 	if err != nil {

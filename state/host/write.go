@@ -23,10 +23,10 @@ func (t *tree) Write(p string, f NewFile) error {
 func tempName() string { return fmt.Sprintf(tempPrefix+"%d-%08x", os.Getpid(), rand.Uint32()) }
 
 // replace writes a temporary file beside the target, makes it like the old one, and renames it.
-// The file is synced before: after a power failure the name has one content or the other. The directory is
-// synced after, so that it has the new; with a recorder that waits for Sync, which syncs each once.
+// The file is synced before the rename, so that after a power failure it has either the old or the new content. The
+// directory is synced after it, so that it has the new one; with a recorder, Sync does that once for each filesystem.
 //
-// The recorder's data is written while the file is written: the disk does both in the time of one.
+// The recorder's data is written at the same time as the file.
 func (t *tree) replace(dir int, name string, f NewFile) (err error) {
 	keeping := make(chan error, 1)
 	go func() { keeping <- t.kept(name) }()
@@ -80,7 +80,7 @@ func (t *tree) fill(file *os.File, dir int, name string, f NewFile) error {
 		mode = old.Mode & 0o7777
 		uid, gid = keep(uid, int(old.Uid)), keep(gid, int(old.Gid))
 		if uint32(uid) != old.Uid && old.Uid != 0 {
-			mode &= 0o777 // who owned it chose that it runs with the owner's rights
+			mode &= 0o777 // the former owner may have set its setuid bit
 			if uid == 0 {
 				mode = walk.Closed(mode|unix.S_IFREG) & 0o777
 			}
@@ -107,8 +107,8 @@ func (t *tree) fill(file *os.File, dir int, name string, f NewFile) error {
 	return file.Sync()
 }
 
-// raised is the mode of a new file, without the setuid and setgid bits of the file that it replaces where an
-// unprivileged user may put files. Bits that are asked for are refused there.
+// raised returns the mode of a new file. In a directory in which an unprivileged user may create files, setuid and
+// setgid bits of the replaced file are dropped, and requested ones are refused.
 func (t *tree) raised(file *os.File, dir int, name string, f NewFile, uid, gid int, mode uint32) (uint32, error) {
 	if mode&(unix.S_ISUID|unix.S_ISGID) == 0 || f.Restored {
 		return mode, nil
@@ -144,13 +144,13 @@ func copyAttributes(file *os.File, old string, lists bool) {
 	}
 }
 
-// vouches reports whether an attribute says something about the content: what it may do as root,
-// or that it was measured. The kernel takes the first away from a file that is written to.
+// vouches reports whether an attribute vouches for the content: it grants capabilities, or holds a measurement. The
+// kernel removes the former from a file that is written.
 func vouches(name string) bool {
 	return walk.IsNote(name) || name == "security.capability" || name == "security.ima" || name == "security.evm"
 }
 
-// attribute asks for a size and then for as many bytes; nil when there is nothing to have.
+// attribute queries the size of a value and then reads it; nil if there is none.
 func attribute(get func(buf []byte) (int, error)) []byte {
 	size, err := get(nil)
 	if err != nil || size == 0 {
@@ -164,8 +164,8 @@ func attribute(get func(buf []byte) (int, error)) []byte {
 	return buf[:n]
 }
 
-// syncDir makes a rename last. A directory that may be written but not read cannot be synced; the
-// rename is done anyway.
+// syncDir syncs a directory after a rename. A directory that may be written but not read cannot be synced; that is no
+// error.
 func syncDir(dir int) error {
 	fd, err := unix.Openat(dir, ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {

@@ -57,5 +57,5 @@ func withoutCase(v any) any {
 	return v
 }
 
-// caseIgnored is the opposite of the argument case_sensitive.
+// caseIgnored returns the opposite of the argument case_sensitive.
 func (c *Call) caseIgnored(i int) (bool, error) { return not(c.Bool(i)) }

@@ -43,8 +43,8 @@ func (b *boundMethod) PyRepr() string {
 	return "<built-in method " + b.name + " of " + value.TypeName(b.self) + " object>"
 }
 
-// uncalled is the hint for a method that stands where a value was meant, most often a key of a mapping; "" for other
-// values.
+// uncalled returns the hint for a method that stands where a value was meant, most often a key of a mapping; "" for
+// other values.
 func uncalled(v any) string {
 	b, ok := v.(*boundMethod)
 	if !ok {
@@ -67,7 +67,7 @@ func newMethods() *methods {
 	}
 }
 
-// of gives the methods of a value. The nil methods have none.
+// of returns the methods of a value. The nil methods have none.
 func (m *methods) of(v any) map[string]*method {
 	if m == nil {
 		return nil

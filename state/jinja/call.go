@@ -20,10 +20,10 @@ const (
 	rest
 )
 
-// Arg is a parameter that must be given.
+// Arg returns a parameter that must be given.
 func Arg(name string) Param { return Param{name: name} }
 
-// Opt is a parameter with a default.
+// Opt returns a parameter with a default.
 func Opt(name string, fallback any) Param { return Param{name, fallback, optional} }
 
 // Rest takes all positional arguments that are left, as a tuple. It comes last.
@@ -113,7 +113,7 @@ func Function(name string, call func(c *Call) (any, error)) Callable { return &b
 // Str is Python's str of an argument. An undefined one is an error.
 func (c *Call) Str(i int) (string, error) { return value.ToStr(c.Args[i]) }
 
-// Text is an argument that must be a string.
+// Text returns an argument that must be a string.
 func (c *Call) Text(i int) (string, error) {
 	if s, ok := c.Args[i].(string); ok {
 		return s, nil
@@ -124,7 +124,7 @@ func (c *Call) Text(i int) (string, error) {
 	return "", typeError("expected a string, not " + value.TypeName(c.Args[i]))
 }
 
-// Int is an argument that must be an int.
+// Int returns an argument that must be an int.
 func (c *Call) Int(i int) (int, error) {
 	if err := refused(c.Args[i]); err != nil {
 		return 0, err
@@ -132,10 +132,10 @@ func (c *Call) Int(i int) (int, error) {
 	return value.AsIndex(c.Args[i])
 }
 
-// With is the same call with one other argument, to apply the methods of Call to any value.
+// With returns the same call with one other argument, to apply the methods of Call to any value.
 func (c *Call) With(v any) *Call { return &Call{Args: []any{v}, f: c.f, at: c.at} }
 
-// Bool is the truth of an argument.
+// Bool returns the truth of an argument.
 func (c *Call) Bool(i int) (bool, error) { return truth(c.Args[i]) }
 
 // Items is Python's list of an argument.
@@ -176,7 +176,7 @@ func (c *Call) Iterate(i int) (func() (any, bool, error), error) { return iterat
 // Plain makes plain values of what only templates know: a list of a range, the text of a module.
 func (c *Call) Plain(i int) (any, error) { return c.f.plain(textOf(c.Args[i])) }
 
-// Variables are all variables that the template at the place of the call sees.
+// Variables returns all variables that the template at the place of the call sees.
 func (c *Call) Variables() map[string]any { return c.f.scope.all() }
 
 // call calls anything that can be called.

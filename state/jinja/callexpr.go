@@ -168,7 +168,7 @@ func (e *missingExpr) eval(f *frame) (any, error) {
 	return nil, f.fail(e.at, e.err)
 }
 
-// unknownName is the error for a filter or test that does not exist.
+// unknownName returns the error for a filter or test that does not exist.
 func unknownName(what, name string, known []string) error {
 	return withHint(templateError("No "+what+" named "+value.Repr(name)+" found."), suggest(name, known))
 }

@@ -151,12 +151,12 @@ func (c *compiler) function(fr *cframe, body []syntax.Stmt, specials *specialsSt
 	return fn
 }
 
-// inner is a frame inside this one, in the same function.
+// inner returns a frame inside this one, in the same function.
 func (fr *cframe) inner() *cframe {
 	return &cframe{symbols: newSymbols(fr.symbols), fn: fr.fn, checkPrint: fr.checkPrint, loop: fr.loop}
 }
 
-// innerFunction is a frame inside this one that is a function of its own.
+// innerFunction returns a frame inside this one that is a function of its own.
 func (fr *cframe) innerFunction() *cframe {
 	in := fr.inner()
 	in.fn = newPlaces(fr.fn)
@@ -164,7 +164,7 @@ func (fr *cframe) innerFunction() *cframe {
 	return in
 }
 
-// softly is the same frame inside a condition.
+// softly returns the same frame inside a condition.
 func (fr *cframe) softly() *cframe {
 	s := *fr
 	s.rootlevel, s.soft = false, true
@@ -194,7 +194,7 @@ func (fr *cframe) place(name string) place {
 	return fr.fn.find(id)
 }
 
-// export is the name if the frame is the template itself, whose variables others can see.
+// export returns the name if the frame is the template itself, whose variables others can see.
 func (fr *cframe) export(name string) string {
 	if fr.toplevel {
 		return name
@@ -202,7 +202,7 @@ func (fr *cframe) export(name string) string {
 	return ""
 }
 
-// locals are the variables that an included or imported template sees.
+// locals returns the variables that an included or imported template sees.
 func (fr *cframe) locals() []local {
 	stored := fr.symbols.stored()
 	names := slices.Collect(maps.Keys(stored))

@@ -31,7 +31,7 @@ type Error struct {
 
 func (e *Error) Error() string { return e.Diagnostic.Error() }
 
-// Unwrap gives the diagnostic, and what caused the error, if a callable returned it.
+// Unwrap returns the diagnostic, and what caused the error, if a callable returned it.
 func (e *Error) Unwrap() []error {
 	if e.cause == nil {
 		return []error{e.Diagnostic}
@@ -58,14 +58,14 @@ func (t *Template) syntaxError(err error) error {
 	return e
 }
 
-// again is a copy of an error that Parse keeps, for one Render to add to.
+// again returns a copy of an error that Parse keeps, for one Render to add to.
 func (e *Error) again() *Error {
 	c, d := *e, *e.Diagnostic
 	c.Diagnostic = &d
 	return &c
 }
 
-// margin is the column of the first thing on a line.
+// margin returns the column of the first thing on a line.
 func (t *Template) margin(line int) int {
 	text := t.text[t.lines.offset(t.text, line, 1):]
 	return len(text) - len(strings.TrimLeft(text, " \t")) + 1
@@ -144,7 +144,7 @@ func isKind(err error, kinds ...string) bool {
 	return false
 }
 
-// kindOf is the class of an error, or "" if it has none.
+// kindOf returns the class of an error, or "" if it has none.
 func kindOf(err error) string {
 	var e *Error
 	var r *Failure

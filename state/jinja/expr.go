@@ -161,7 +161,7 @@ func (e *sliceExpr) eval(f *frame) (any, error) {
 	return v, nil
 }
 
-// slice is the part of an object between bounds: start, stop and step.
+// slice returns the part of an object between bounds: start, stop and step.
 func (f *frame) slice(object any, bounds [3]any) (any, error) {
 	if err := refused(object); err != nil {
 		return nil, err

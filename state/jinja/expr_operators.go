@@ -39,7 +39,7 @@ func (e *notExpr) eval(f *frame) (any, error) {
 	return !t, err
 }
 
-// evalTruth is the truth of an expression.
+// evalTruth returns the truth of an expression.
 func evalTruth(f *frame, e expr, at int) (bool, error) {
 	v, err := e.eval(f)
 	if err != nil {

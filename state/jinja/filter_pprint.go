@@ -85,7 +85,7 @@ func (p *prettyPrinter) members(m *value.Map, column, closing int) {
 	p.out.WriteString("}")
 }
 
-// sortedKeys are the keys in their order, or in the order of their types where they have none.
+// sortedKeys returns the keys in their order, or in the order of their types where they have none.
 func sortedKeys(m *value.Map) []any {
 	keys := m.Keys()
 	if value.SortBy(keys, func(k any) any { return k }, false) != nil {

@@ -43,7 +43,7 @@ func (c *Call) noSuch(what string, name any) error {
 // withFirst puts an item before other arguments.
 func withFirst(item any, rest []any) []any { return append([]any{item}, rest...) }
 
-// copied is a copy of keyword arguments, which a callee may change.
+// copied returns a copy of keyword arguments, which a callee may change.
 func copied(kwargs *value.Map) *value.Map {
 	if kwargs.Len() == 0 {
 		return nil

@@ -6,7 +6,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// mapping is an argument that must be a dict.
+// mapping returns an argument that must be a dict.
 func (c *Call) mapping(i int) (*value.Map, error) {
 	if m, ok := c.Args[i].(*value.Map); ok {
 		return m, nil

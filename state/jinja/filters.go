@@ -1,6 +1,6 @@
 package jinja
 
-// builtinFilters are the filters of Jinja2.
+// builtinFilters returns the filters of Jinja2.
 func builtinFilters() map[string]Filter {
 	attribute := Opt("attribute", nil)
 	caseSensitive := Opt("case_sensitive", false)

@@ -10,7 +10,7 @@ import (
 // maxRange is how long a range may be, as Jinja2's sandbox has it.
 const maxRange = 100_000
 
-// builtinGlobals are the functions that every template has.
+// builtinGlobals returns the functions that every template has.
 func builtinGlobals() map[string]any {
 	return map[string]any{
 		"range":     &builtin{"range", rangeGlobal},
@@ -133,7 +133,7 @@ func joinerGlobal(c *Call) (any, error) {
 	return &joiner{object: object{"jinja2.utils.Joiner"}, sep: c.Args[0]}, nil
 }
 
-// Call gives the separator.
+// Call returns the separator.
 func (j *joiner) Call(c *Call) (any, error) {
 	if err := c.bind("joiner", nil); err != nil {
 		return nil, err

@@ -119,7 +119,7 @@ func (f *frame) blockAt(name string, depth int) any {
 	return &blockReference{f, name, depth}
 }
 
-// superOf is the block below a definition.
+// superOf returns the block below a definition.
 func (f *frame) superOf(name string, fn *function) any {
 	for i, b := range f.scope.blocks[name] {
 		if b.fn == fn {
@@ -136,7 +136,7 @@ func (s *selfReference) PyType() string { return "jinja2.runtime.TemplateReferen
 func (s *selfReference) PyTruth() bool  { return true }
 func (s *selfReference) PyRepr() string { return "<TemplateReference " + value.Repr(s.f.t.name) + ">" }
 
-// GetItem gives a block by its name.
+// GetItem returns a block by its name.
 func (s *selfReference) GetItem(_ context.Context, key any) (any, bool, error) {
 	name, ok := key.(string)
 	if !ok || len(s.f.scope.blocks[name]) == 0 {

@@ -136,7 +136,7 @@ func (r *run) makeModule(t *Template, given, locals map[string]any) (*module, er
 	return &module{name: t.name, body: string(out.buf), names: s.exports()}, r.charge(len(out.buf))
 }
 
-// withoutContext gives the module of a template that sees only the globals. It is made once.
+// withoutContext returns the module of a template that sees only the globals. It is made once.
 func (l *loaded) withoutContext(r *run) (*module, error) {
 	if l.module != nil {
 		return l.module, nil
@@ -150,7 +150,7 @@ func (l *loaded) withoutContext(r *run) (*module, error) {
 	return m, err
 }
 
-// shared are the variables that all templates of the Env see.
+// shared returns the variables that all templates of the Env see.
 func (r *run) shared() map[string]any {
 	all := maps.Clone(r.env.globals)
 	maps.Copy(all, r.added)

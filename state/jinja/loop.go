@@ -138,7 +138,7 @@ func (s *forStmt) iterator(f *frame, items any) (next func() (any, bool, error),
 	return s.test.filter(f, next), nil, nil
 }
 
-// filter is a generator: its frame is made when the first item is asked for.
+// filter returns a generator: its frame is made when the first item is asked for.
 func (t *loopTest) filter(f *frame, next func() (any, bool, error)) func() (any, bool, error) {
 	var inner *frame
 	return func() (any, bool, error) {
@@ -223,7 +223,7 @@ func (l *loopContext) peek() (any, error) {
 	return l.after, err
 }
 
-// count is the length of the loop. Where nothing tells it, all items are taken at once.
+// count returns the length of the loop. Where nothing tells it, all items are taken at once.
 func (l *loopContext) count() (int, error) {
 	if l.length >= 0 {
 		return l.length, nil
@@ -246,13 +246,13 @@ func (l *loopContext) count() (int, error) {
 	return l.length, nil
 }
 
-// Names are the attributes of loop.
+// Names returns the attributes of loop.
 func (l *loopContext) Names() []string {
 	return []string{"index", "index0", "revindex", "revindex0", "first", "last", "length", "depth", "depth0", "previtem",
 		"nextitem"}
 }
 
-// GetAttr gives the attributes of loop.
+// GetAttr returns the attributes of loop.
 func (l *loopContext) GetAttr(_ context.Context, name string) (any, bool, error) {
 	switch name {
 	case "index":

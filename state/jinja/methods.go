@@ -28,7 +28,7 @@ func dictMethods() map[string]*method {
 	}
 }
 
-// key is an argument used as a key of a dict.
+// key returns an argument used as a key of a dict.
 func (c *Call) key(i int) (any, error) {
 	if err := strict(c.Args[i]); err != nil {
 		return nil, err

@@ -44,7 +44,7 @@ func listExtend(c *Call, l *value.List) (any, error) {
 	return nil, c.f.r.charge(16 * len(items))
 }
 
-// clampedIndex is an index as list.insert has it.
+// clampedIndex returns an index as list.insert has it.
 func (c *Call) clampedIndex(i, n int) (int, error) {
 	at, err := c.Int(i)
 	if at < 0 {
@@ -171,7 +171,7 @@ func (c *Call) sort(items []any, key func(any) (any, error), reverse bool) error
 	return nil
 }
 
-// refusedInside is the error for an undefined value, also inside a list of keys.
+// refusedInside returns the error for an undefined value, also inside a list of keys.
 func refusedInside(v any) error {
 	if l, ok := v.(*value.List); ok {
 		for _, item := range l.Items {

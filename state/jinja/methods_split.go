@@ -63,7 +63,7 @@ func affixMethod(has func(s, affix string) bool) *method {
 	}, Arg("affix"), Opt("start", nil), Opt("end", nil))
 }
 
-// separator is the argument sep, and the limit of splits after it.
+// separator returns the argument sep, and the limit of splits after it.
 func separator(c *Call) (sep string, given bool, limit int, err error) {
 	if limit, err = c.Int(1); err != nil || c.Args[0] == nil {
 		return "", false, limit, err

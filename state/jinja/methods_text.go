@@ -8,14 +8,14 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// textMethod is a method of str that needs nothing but the string. It is not inlined, as [Define].
+// textMethod returns a method of str that needs nothing but the string. It is not inlined, as [Define].
 //
 //go:noinline
 func textMethod(fn func(s string) any) *method {
 	return &method{call: func(_ *Call, self any) (any, error) { return fn(self.(string)), nil }}
 }
 
-// stringMethod is a method of str with parameters. It is not inlined, as [Define].
+// stringMethod returns a method of str with parameters. It is not inlined, as [Define].
 //
 //go:noinline
 func stringMethod(fn func(c *Call, s string) (any, error), params ...Param) *method {
@@ -169,8 +169,8 @@ func cutMethod(cut func(s, affix string) string) *method {
 	}, Arg("affix"))
 }
 
-// window is the part of s that start and end, arguments from and from+1, ask for, and where it
-// starts in characters.
+// window returns the part of s that start and end, arguments from and from+1, ask for, and where it starts in
+// characters.
 func window(c *Call, s string, from int) (part string, offset int, ok bool, err error) {
 	n := utf8.RuneCountInString(s)
 	r, err := value.Bounds(c.Args[from], c.Args[from+1], nil, n)

@@ -190,7 +190,7 @@ func (n *namedTuple) JSONItems() []any { return n.items }
 // Iterate goes through the items.
 func (n *namedTuple) Iterate() func() (any, bool, error) { return iterateItems(n.items) }
 
-// GetAttr gives an item by its name.
+// GetAttr returns an item by its name.
 func (n *namedTuple) GetAttr(_ context.Context, name string) (any, bool, error) {
 	for i, known := range n.names {
 		if known == name {
@@ -215,10 +215,10 @@ func (n *namespace) PyType() string { return "jinja2.utils.Namespace" }
 func (n *namespace) PyRepr() string { return "<Namespace " + value.Repr(n.attrs) + ">" }
 func (n *namespace) PyTruth() bool  { return true }
 
-// Names are the attributes.
+// Names returns the attributes.
 func (n *namespace) Names() []string { return n.attrs.Names() }
 
-// GetAttr gives an attribute.
+// GetAttr returns an attribute.
 func (n *namespace) GetAttr(_ context.Context, name string) (any, bool, error) {
 	v, ok := n.attrs.Get(name)
 	return v, ok, nil
@@ -236,7 +236,7 @@ func (m *module) PyRepr() string         { return "<TemplateModule " + value.Rep
 func (m *module) PyTruth() bool          { return true }
 func (m *module) PyStr() (string, error) { return m.body, nil }
 
-// Names are those the template exports.
+// Names returns those the template exports.
 func (m *module) Names() []string {
 	var names []string
 	for name := range m.names {
@@ -245,13 +245,13 @@ func (m *module) Names() []string {
 	return names
 }
 
-// GetAttr gives an exported variable.
+// GetAttr returns an exported variable.
 func (m *module) GetAttr(_ context.Context, name string) (any, bool, error) {
 	v, ok := m.names[name]
 	return v, ok, nil
 }
 
-// textOf is the text of a template module, or the value itself.
+// textOf returns the text of a template module, or the value itself.
 func textOf(v any) any {
 	if m, ok := v.(*module); ok {
 		return m.body

@@ -73,7 +73,7 @@ type Call struct {
 	at int
 }
 
-// Context is the one Render was given.
+// Context returns the one Render was given.
 func (c *Call) Context() context.Context { return c.f.r.ctx }
 
 // Pos is where in the template the call stands.

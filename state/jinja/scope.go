@@ -79,7 +79,7 @@ func (s *scope) all() map[string]any {
 	return all
 }
 
-// exports are the variables that an import sees.
+// exports returns the variables that an import sees.
 func (s *scope) exports() map[string]any {
 	names := make(map[string]any, len(s.exported))
 	for name := range s.exported {
@@ -88,7 +88,7 @@ func (s *scope) exports() map[string]any {
 	return names
 }
 
-// names are the names that would resolve, for hints. The nil scope has none.
+// names returns the names that would resolve, for hints. The nil scope has none.
 func (s *scope) names() []string {
 	if s == nil {
 		return nil
@@ -103,7 +103,7 @@ func (s *scope) names() []string {
 	return names
 }
 
-// derived is a scope of its own that starts with everything this one knows, and some locals.
+// derived returns a scope of its own that starts with everything this one knows, and some locals.
 func (s *scope) derived(locals map[string]any) *scope {
 	d := &scope{given: maps.Clone(s.all()), blocks: make(map[string][]*block, len(s.blocks))}
 	for name, v := range locals {

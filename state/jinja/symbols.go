@@ -85,7 +85,7 @@ func (s *symbols) define(name string, l load) ident {
 	return id
 }
 
-// find gives the variable that a name stands for in this frame or an outer one.
+// find returns the variable that a name stands for in this frame or an outer one.
 func (s *symbols) find(name string) (ident, bool) {
 	for ; s != nil; s = s.parent {
 		if id, ok := s.refs[name]; ok {
@@ -145,7 +145,7 @@ func (s *symbols) branches(branches ...*symbols) {
 	}
 }
 
-// stored are the names set in this frame and the outer ones, each with its innermost variable.
+// stored returns the names set in this frame and the outer ones, each with its innermost variable.
 func (s *symbols) stored() map[string]ident {
 	all := map[string]ident{}
 	for frame := s; frame != nil; frame = frame.parent {

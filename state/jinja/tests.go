@@ -21,7 +21,7 @@ func compare(name string, op comparison) Test {
 	return DefineTest(name, func(c *Call) (bool, error) { return op(c.f, c.Args[0], c.Args[1]) }, Arg("a"), Arg("b"))
 }
 
-// builtinTests are the tests of Jinja2.
+// builtinTests returns the tests of Jinja2.
 func builtinTests() map[string]Test {
 	t := map[string]Test{
 		"boolean":   is("boolean", func(v any) bool { _, ok := v.(bool); return ok }),

@@ -45,7 +45,7 @@ func (u *Undefined) PyStr() (string, error) {
 	return "", u.err()
 }
 
-// err is the error that using it makes.
+// err returns the error that using it makes.
 func (u *Undefined) err() error {
 	e := &Failure{Class: "UndefinedError", Message: u.text(), Hint: u.hint()}
 	if why := u.explained(); why != nil {
@@ -108,7 +108,7 @@ func lackOf(v any, object expr) any {
 	return v
 }
 
-// noKey is the hint for a mapping that lacks a key. A method is meant only where the name is a slip of one and was
+// noKey returns the hint for a mapping that lacks a key. A method is meant only where the name is a slip of one and was
 // written as an attribute: short keys, such as port, are near to pop.
 func (u *Undefined) noKey(m *value.Map, key string) string {
 	if hint := diag.DidYouMean(key, m.Names()); hint != "" {
@@ -134,7 +134,7 @@ func (u *Undefined) noKey(m *value.Map, key string) string {
 	return hint
 }
 
-// names are the attributes and keys of the object, for a hint.
+// names returns the attributes and keys of the object, for a hint.
 func (u *Undefined) names() []string {
 	var names []string
 	for name := range u.methods.of(u.object) {
@@ -163,7 +163,7 @@ func isUndefined(v any) bool {
 	return ok
 }
 
-// strict is the error for an undefined value, or nil for anything else and for a lenient one.
+// strict returns the error for an undefined value, or nil for anything else and for a lenient one.
 func strict(v any) error {
 	if u, ok := v.(*Undefined); ok && !u.lenient {
 		return u.err()
@@ -171,7 +171,7 @@ func strict(v any) error {
 	return nil
 }
 
-// refused is the error for any undefined value, lenient or not.
+// refused returns the error for any undefined value, lenient or not.
 func refused(v any) error {
 	if u, ok := v.(*Undefined); ok {
 		return u.err()

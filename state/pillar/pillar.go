@@ -35,7 +35,7 @@ type Compiler struct {
 	TopRoots    bool           // the top files of all roots count, see top.Loader.Roots
 }
 
-// Compile gives the pillar. Its error is a diag.List.
+// Compile returns the pillar. Its error is a diag.List.
 func (c *Compiler) Compile(ctx context.Context) (*value.Map, error) {
 	loader := &top.Loader{Tree: c.Tree, Target: c.Target, Only: c.Env, Roots: c.TopRoots,
 		Render: func(ctx context.Context, src render.Source, sls string) (*render.Document, error) {
@@ -109,7 +109,7 @@ func (m *merger) all(matches []top.Match) *value.Map {
 	return pillar
 }
 
-// expand gives the files that a glob means; one that means none stands for itself, to be missed.
+// expand returns the files that a glob means; one that means none stands for itself, to be missed.
 func (m *merger) expand(env, pattern string) []string {
 	if !strings.ContainsAny(pattern, "*?[") {
 		return []string{pattern}
@@ -224,8 +224,8 @@ func (m *merger) include(env, sls, path string, item any, at diag.Pos) (included
 	return included
 }
 
-// targets are the files that a name in an include means: from the top of the tree and, with a
-// leading dot, from the including file.
+// targets returns the files that a name in an include means: from the top of the tree and, with a leading dot, from the
+// including file.
 func (m *merger) targets(env, sls, path, name string) []string {
 	found := m.existing(env, strings.ReplaceAll(strings.TrimLeft(name, "."), "/", "."))
 	if rest, ok := strings.CutPrefix(name, "."); ok {
@@ -246,7 +246,7 @@ func (m *merger) targets(env, sls, path, name string) []string {
 	return found
 }
 
-// existing are the files that a name or glob means and that are there.
+// existing returns the files that a name or glob means and that are there.
 func (m *merger) existing(env, pattern string) []string {
 	return slices.DeleteFunc(m.expand(env, pattern), func(sls string) bool {
 		_, ok, err := m.Tree.FindSLS(env, sls)

@@ -34,7 +34,7 @@ func forms(secret string) []string {
 	return slices.Compact(all)
 }
 
-// number is a secret of digits as a template's `int` filter writes it, without leading zeros, or "".
+// number returns a secret of digits as a template's `int` filter writes it, without leading zeros, or "".
 func number(text string) string {
 	text = strings.TrimSpace(text)
 	if text == "" || strings.Trim(text, "0123456789") != "" {
@@ -137,7 +137,7 @@ func encoded(text string) []string {
 	return slices.DeleteFunc(all, func(form string) bool { return len(form) < Shortest })
 }
 
-// within is the part of the base64 of a longer text that only the given one decides, where so many bytes stand
+// within returns the part of the base64 of a longer text that only the given one decides, where so many bytes stand
 // before it in its group of three.
 func within(encoding *base64.Encoding, text string, before int) string {
 	full := encoding.EncodeToString([]byte(strings.Repeat("\x00", before) + text))

@@ -44,7 +44,7 @@ func (w *Writer) Colours() {
 	w.colours = true
 }
 
-// Unwrap is the writer below.
+// Unwrap returns the writer below.
 func (w *Writer) Unwrap() io.Writer { return w.to }
 
 // Write is part of io.Writer. A character that was written in part is held until its rest is written.

@@ -51,7 +51,7 @@ func withoutCredentials(address string) string {
 	return scheme + "://" + parameter().ReplaceAllString(rest, "${1}"+Mark)
 }
 
-// withoutPassword is an address of the short form without its user and password.
+// withoutPassword returns an address of the short form without its user and password.
 func withoutPassword(found string) string {
 	part := brief().FindStringSubmatch(found)
 	if strings.HasPrefix(part[3], "sha") && strings.Trim(part[3][len("sha"):], "0123456789") == "" {

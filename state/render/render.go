@@ -77,7 +77,7 @@ type Document struct {
 	at    func(line, col int) diag.Pos
 }
 
-// Pos is the place of a key in a mapping, or an item in a list, of the document.
+// Pos returns the place of a key in a mapping, or an item in a list, of the document.
 func (d *Document) Pos(container, key any) diag.Pos {
 	if d.yaml == nil {
 		return diag.Pos{File: d.file}
@@ -85,7 +85,7 @@ func (d *Document) Pos(container, key any) diag.Pos {
 	return d.origin(d.yaml.Pos(container, key))
 }
 
-// Start is the place at which the document begins.
+// Start returns the place at which the document begins.
 func (d *Document) Start() diag.Pos {
 	if d.yaml == nil {
 		return diag.Pos{File: d.file, Line: 1, Col: 1}
@@ -369,7 +369,7 @@ func (w *walker) walk(v, container, key any) any {
 	return v
 }
 
-// Mapping gives the document's value as a mapping; an empty document is an empty one.
+// Mapping returns the document's value as a mapping; an empty document is an empty one.
 func (d *Document) Mapping() (*value.Map, error) {
 	switch v := d.Value.(type) {
 	case nil:

@@ -84,7 +84,7 @@ func (r *Roots) Dirs(env string) []string {
 	return nil
 }
 
-// Find gives the file on the host that a path of the tree means. A path never leaves its tree. A file that cannot be
+// Find returns the file on the host that a path of the tree means. A path never leaves its tree. A file that cannot be
 // looked at is an error and not absent.
 func (r *Roots) Find(env, name string) (file string, ok bool, err error) {
 	for _, dir := range r.Dirs(env) {
@@ -138,10 +138,10 @@ func (r *Roots) ReadFile(file string) ([]byte, error) {
 	return data, err
 }
 
-// Vouched is the refusal of ReadFile, for a file that is read in another way.
+// Vouched returns the refusal of ReadFile, for a file that is read in another way.
 func (r *Roots) Vouched(file string) error { return host.Vouched(r.files, file, r.Top(file)) }
 
-// Top is the directory of the tree that a file is in, or "".
+// Top returns the directory of the tree that a file is in, or "".
 func (r *Roots) Top(file string) string {
 	top := ""
 	for _, e := range r.envs {
@@ -220,8 +220,8 @@ func inside(name string) (string, bool) {
 	return clean, clean != "" && !strings.ContainsRune(name, 0)
 }
 
-// Read gives a file's content and where on the host it lies. Its error wraps fs.ErrNotExist where
-// no directory of the environment has it.
+// Read returns a file's content and where on the host it lies. Its error wraps fs.ErrNotExist where no directory of the
+// environment has it.
 func (r *Roots) Read(env, name string) (data []byte, file string, err error) {
 	file, ok, err := r.Find(env, name)
 	if err != nil {
@@ -234,7 +234,7 @@ func (r *Roots) Read(env, name string) (data []byte, file string, err error) {
 	return data, file, err
 }
 
-// FindSLS gives the path of the tree that an SLS name means: a/b.sls or a/b/init.sls for a.b.
+// FindSLS returns the path of the tree that an SLS name means: a/b.sls or a/b/init.sls for a.b.
 func (r *Roots) FindSLS(env, sls string) (name string, ok bool, err error) {
 	base := strings.ReplaceAll(sls, ".", "/")
 	for _, name := range []string{base + ".sls", base + "/init.sls"} {

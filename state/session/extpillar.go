@@ -31,7 +31,7 @@ func (s *Session) withExternal(ctx context.Context, pillar *value.Map, sources [
 	return pillar, nil
 }
 
-// sourceError is the error of a source. What wraps it finds the *external.Failed of a source of the agent's own.
+// sourceError returns the error of a source. What wraps it finds the *external.Failed of a source of the agent's own.
 func sourceError(source external.Source, err error) error {
 	d := diag.At(diag.Pos{}, "%v", err).WithHint(diag.HintOf(err))
 	var failed *external.Failed

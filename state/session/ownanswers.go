@@ -79,7 +79,7 @@ func (o *ownModules) Ask(ctx context.Context, q *value.Map) (any, error) {
 	return nil, fmt.Errorf("a module asked for %s, which the agent does not know", value.Repr(q.Value("ask")))
 }
 
-// source is the text of a module. A file that another user can change is refused.
+// source returns the text of a module. A file that another user can change is refused.
 func (o *ownModules) source(kind, name string) (any, error) {
 	name, part, isPart := strings.Cut(name, "/")
 	file, ok := o.found[kind][name]
@@ -99,7 +99,7 @@ func (o *ownModules) source(kind, name string) (any, error) {
 	return value.NewMap("path", file, "text", strings.ToValidUTF8(string(data), "\ufffd")).Plain(), nil
 }
 
-// partOf is the file of a package that a dotted import from it means, with slashes; "" for none.
+// partOf returns the file of a package that a dotted import from it means, with slashes; "" for none.
 func (o *ownModules) partOf(file, part string) (string, error) {
 	dir, isPackage := strings.CutSuffix(file, "/__init__.py")
 	if !isPackage {

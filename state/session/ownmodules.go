@@ -41,7 +41,7 @@ type signature struct {
 	doc        string
 }
 
-// kinds are the directories of a tree by the kind of module, as Salt's loader has them.
+// kinds returns the directories of a tree by the kind of module, as Salt's loader has them.
 func kinds() map[string]string {
 	return map[string]string{"modules": "_modules", "states": "_states", "grains": "_grains", "utils": "_utils",
 		"pillar": "_pillar", "renderers": "_renderers", "returners": "_returners", "outputters": "_output", "tops": "_tops"}
@@ -68,7 +68,7 @@ func newOwnModules(s *Session) *ownModules {
 	return o
 }
 
-// known are the files of the modules by kind and name, as the worker reads them.
+// known returns the files of the modules by kind and name, as the worker reads them.
 func (o *ownModules) known() *value.Map {
 	known := value.NewMap()
 	for kind, files := range o.found {
@@ -84,15 +84,15 @@ func (o *ownModules) known() *value.Map {
 // Close ends the worker.
 func (o *ownModules) Close() { o.worker.Close() }
 
-// workerOptions are the options as modules see them; grains and pillar are sent apart.
+// workerOptions returns the options as modules see them; grains and pillar are sent apart.
 func (s *Session) workerOptions() *value.Map {
 	m := s.options.Clone()
 	m.Delete("grains")
 	return m
 }
 
-// ModuleFiles are the modules below the directories of a name in all environments of a tree, by their names. The first
-// that has a name wins.
+// ModuleFiles returns the modules below the directories of a name in all environments of a tree, by their names. The
+// first that has a name wins.
 func ModuleFiles(files roots.Files, tree *roots.Roots, dir string) (map[string]string, error) {
 	found := map[string]string{}
 	for _, env := range tree.Envs() {
@@ -253,7 +253,7 @@ func readSignature(v any) signature {
 	return s
 }
 
-// described are the functions of all execution modules of the tree.
+// described returns the functions of all execution modules of the tree.
 func (o *ownModules) described() map[string]function.Described {
 	all := map[string]function.Described{}
 	for module, functions := range o.every("modules") {

@@ -15,7 +15,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// programRenderers are the renderers that the worker has itself: `py`, and those in its package salt.renderers.
+// programRenderers returns the renderers that the worker has itself: `py`, and those in its package salt.renderers.
 func programRenderers() []string {
 	return []string{"py", "mako"}
 }
@@ -49,7 +49,7 @@ func (o *ownModules) Render(ctx context.Context, c render.Call) (any, error) {
 	return v, nil
 }
 
-// renderError is the error of a renderer, at the line of the file that raised it if that is known.
+// renderError returns the error of a renderer, at the line of the file that raised it if that is known.
 func renderError(err error, c render.Call) error {
 	at := diag.Pos{File: c.Source.File, Line: 1, Col: 1}
 	var raised *python.Raised
@@ -60,8 +60,8 @@ func renderError(err error, c render.Call) error {
 	return diag.At(at, "renderer %s: %v", c.Renderer, err).WithHint(hint)
 }
 
-// lineIn is the line of a file that an exception's place or the last line of its traceback in that file names; 0 for
-// none.
+// lineIn returns the line of a file that an exception's place or the last line of its traceback in that file names; 0
+// for none.
 func lineIn(file string, r *python.Raised) (line int) {
 	for _, text := range append(slices.Clone(r.Trace), r.Place) {
 		for _, start := range []string{file + ":", fmt.Sprintf("File %q, line ", file)} {

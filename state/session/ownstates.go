@@ -135,7 +135,7 @@ func (s *watchedState) Watched() module.Resource {
 	return &watched
 }
 
-// registry are the state functions that there are.
+// registry returns the state functions that there are.
 func (s *Session) registry() module.Registry {
 	s.registryMu.Lock()
 	defer s.registryMu.Unlock()
@@ -198,7 +198,7 @@ func (s *Session) add(state string, functions module.Table) {
 	s.modules = all
 }
 
-// everyState are the state functions that there are, all of the tree's included.
+// everyState returns the state functions that there are, all of the tree's included.
 func (s *Session) everyState() module.Registry {
 	for state := range s.own.every("states") {
 		s.loadState(state)

@@ -77,7 +77,7 @@ func parsePlace(rawURL, env string) place {
 // in the tree.
 func treePath(rawURL string) string { return parsePlace(rawURL, "").path }
 
-// Local is the file on the host that a URL means.
+// Local returns the file on the host that a URL means.
 func (s *Sources) Local(rawURL, env string) (string, bool, error) {
 	switch p := parsePlace(rawURL, env); p.scheme {
 	case "salt":
@@ -120,7 +120,7 @@ func (s *Sources) ReceivedFrom(ctx context.Context, rawURL, name string) error {
 	return s.received(ctx, parsePlace(rawURL, "").scheme, name)
 }
 
-// Missing is the error of a URL that means no file of the tree.
+// Missing returns the error of a URL that means no file of the tree.
 func (s *Sources) Missing(rawURL, env string) error { return s.missing(parsePlace(rawURL, env)) }
 
 // ofTrees returns the host with the files that contain the state tree.

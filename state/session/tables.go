@@ -34,10 +34,10 @@ func (noTables) States(*Session) module.Registry                 { return module
 // Sources opens what states of the session name as a source.
 func (s *Session) Sources() *Sources { return s.sources }
 
-// Actions are the functions that module.run may call.
+// Actions returns the functions that module.run may call.
 func (s *Session) Actions() TreeFunctions { return s.actions }
 
-// Option is an option of the minion that is text; "" for any other.
+// Option returns an option of the minion that is text; "" for any other.
 func (s *Session) Option(name string) string { return s.option(name) }
 
 // InPillar looks a path up in the pillar as it is now.
@@ -62,8 +62,8 @@ func (s *Session) RenderFile(ctx context.Context, engine string, src render.Sour
 	return s.renderer.Text(withTree(ctx, s.states), engine, src, vars)
 }
 
-// Connection is a setting of how a server is reached, such as mysql.user: an option, or the pillar
-// as mysql.user or as user below mysql.
+// Connection returns a setting of how a server is reached, such as mysql.user: an option, or the pillar as mysql.user
+// or as user below mysql.
 func (s *Session) Connection(name string) string {
 	for _, v := range []any{s.options.Value(name), s.pillar.Value(name)} {
 		if v != nil {

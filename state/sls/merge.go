@@ -133,8 +133,7 @@ func (g *gatherer) posOfState(body *value.Map, state string, list *value.List, a
 	return g.find(body, body, written(state, list))
 }
 
-// find is the place of a key, most likely in the file of the declaration, or else in one that extends
-// it.
+// find returns the place of a key, most likely in the file of the declaration, or else in one that extends it.
 func (g *gatherer) find(body, container *value.Map, key string) diag.Pos {
 	if h, ok := g.homes[body]; ok {
 		if p := h.doc.Pos(container, key); !p.IsZero() {

@@ -94,8 +94,7 @@ type home struct {
 	key       any
 }
 
-// expand gives the SLS names that a glob means; one that means none stands for itself, to be
-// missed.
+// expand returns the SLS names that a glob means; one that means none stands for itself, to be missed.
 func (g *gatherer) expand(env, pattern string) []string {
 	if !strings.ContainsAny(pattern, "*?[") {
 		return []string{pattern}
@@ -170,7 +169,7 @@ func (g *gatherer) missing(env, name string, from diag.Pos) {
 	g.problems.Add(from, "there is no SLS %q in environment %s", name, env).WithHint(hint)
 }
 
-// slsName is the name of the SLS that a path of its file means; the name itself where it is not a path.
+// slsName returns the name of the SLS that a path of its file means; the name itself where it is not a path.
 func slsName(name string, states []string) string {
 	path, isFile := strings.CutSuffix(name, ".sls")
 	if !isFile && !strings.Contains(name, "/") {

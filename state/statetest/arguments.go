@@ -79,7 +79,7 @@ func mistyped(t *testing.T, function string, r module.Resource, name string, wro
 	t.Errorf("%s takes %s for its argument %s: %v", function, value.Repr(wrong), name, problems)
 }
 
-// wrongFor is a value that a field of a type cannot take, if there is one.
+// wrongFor returns a value that a field of a type cannot take, if there is one.
 func wrongFor(of reflect.Type) (any, bool) {
 	if of.Kind() == reflect.Pointer && of != reflect.TypeFor[*value.Map]() && of != reflect.TypeFor[*value.List]() {
 		return wrongFor(of.Elem())
@@ -96,7 +96,7 @@ func wrongFor(of reflect.Type) (any, bool) {
 	return nil, false
 }
 
-// call is a call whose arguments each have a place of their own.
+// call returns a call whose arguments each have a place of their own.
 func call(function string, arguments *value.Map) module.Call {
 	return module.Call{Function: function, Arguments: arguments, At: func(argument string) diag.Pos {
 		return diag.Pos{File: "case.sls", Line: len(argument) + 1, Col: 1}

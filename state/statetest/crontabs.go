@@ -25,7 +25,7 @@ func (c *Crontabs) Allowed(what string) error {
 	return nil
 }
 
-// Read gives a user's crontab.
+// Read returns a user's crontab.
 func (c *Crontabs) Read(_ context.Context, user string) (string, error) { return c.Tabs[user], nil }
 
 // Write replaces a user's crontab.

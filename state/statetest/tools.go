@@ -50,7 +50,7 @@ func UseTools(t *testing.T, h *Host, tools map[string]Tool) {
 	})
 }
 
-// Text is a file's content, or "" without the file.
+// Text returns a file's content, or "" without the file.
 func (h *Host) Text(file string) string {
 	data, _ := h.Files.ReadFile(file)
 	return string(data)

@@ -34,16 +34,16 @@ type Entry struct {
 	Absent   bool // nothing may be there
 }
 
-// File is an entry with content.
+// File returns an entry with content.
 func File(content string) Entry { return Entry{Kind: "file", Content: &content} }
 
-// Dir is a directory.
+// Dir returns a directory.
 func Dir() Entry { return Entry{Kind: "dir"} }
 
-// Link is a symbolic link.
+// Link returns a symbolic link.
 func Link(target string) Entry { return Entry{Kind: "link", Target: target} }
 
-// With is the entry with a mode and, unless they are "", an owner.
+// With returns the entry with a mode and, unless they are "", an owner.
 func (e Entry) With(mode, user, group string) Entry {
 	e.Mode, e.User, e.Group = mode, user, group
 	return e

@@ -17,7 +17,7 @@ func (t *Target) compound(expression string) (bool, error) {
 	return p.all()
 }
 
-// nodegroup is the compound expression of a named group.
+// nodegroup returns the compound expression of a named group.
 func (t *Target) nodegroup(name string, inside []string) (bool, error) {
 	if slices.Contains(inside, name) {
 		return false, fmt.Errorf("nodegroup %s contains itself", name)

@@ -169,7 +169,7 @@ func (m *giver) option(env string, f file, item *value.Map) {
 	}
 }
 
-// match is the index of an environment's match, which is made where there is none.
+// match returns the index of an environment's match, which is made where there is none.
 func (m *giver) match(env string) int {
 	i := slices.IndexFunc(m.matches, func(x Match) bool { return x.Env == env })
 	if i < 0 {

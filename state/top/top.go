@@ -81,7 +81,7 @@ func (t *table) get(env, target string) (entry, bool) {
 	return t.entries[env][i], true
 }
 
-// States gives the SLS files of a highstate, also those that it found beside problems. A tree without a top file
+// States returns the SLS files of a highstate, also those that it found beside problems. A tree without a top file
 // matches nothing.
 func (l *Loader) States(ctx context.Context) ([]Match, error) {
 	files, err := l.files(ctx)
@@ -107,7 +107,7 @@ func (l *Loader) States(ctx context.Context) ([]Match, error) {
 	return matches, problems.Err()
 }
 
-// Pillar gives the SLS files of the pillar, and those of them that may be missing.
+// Pillar returns the SLS files of the pillar, and those of them that may be missing.
 func (l *Loader) Pillar(ctx context.Context) (matches []Match, optional map[string]bool, err error) {
 	files, err := l.files(ctx)
 	if err != nil {
@@ -129,7 +129,7 @@ func (l *Loader) Pillar(ctx context.Context) (matches []Match, optional map[stri
 	return matches, optional, problems.Err()
 }
 
-// optional are the SLS files that may be missing, as ENVIRONMENT:NAME.
+// optional returns the SLS files that may be missing, as ENVIRONMENT:NAME.
 func (t *table) optional() map[string]bool {
 	names := map[string]bool{}
 	for env, entries := range t.entries {

@@ -50,7 +50,7 @@ func unsupported(sign string, x, y any) error {
 	return typeError("unsupported operand type(s) for %s: '%s' and '%s'", sign, TypeName(x), TypeName(y))
 }
 
-// whole gives an int for a big one that fits, and refuses one that is too big to work with.
+// whole returns an int for a big one that fits, and refuses one that is too big to work with.
 func whole(n *big.Int) (any, error) {
 	if n.IsInt64() {
 		return int(n.Int64()), nil

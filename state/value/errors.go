@@ -19,7 +19,7 @@ func Raise(class, format string, args ...any) error {
 	return &Error{Class: class, Message: fmt.Sprintf(format, args...)}
 }
 
-// ClassOf is the Python class of an error that this package returned, or "" for any other error.
+// ClassOf returns the Python class of an error that this package returned, or "" for any other error.
 func ClassOf(err error) string {
 	var raised *Error
 	var key *KeyError

@@ -96,7 +96,7 @@ func isDigits(s string) bool {
 	return s != "inf" && s != "nan" && s != "INF" && s != "NAN"
 }
 
-// groupWidth is the width that zeros have to fill, which are grouped like the digits.
+// groupWidth returns the width that zeros have to fill, which are grouped like the digits.
 func (s *formatSpec) groupWidth(align byte, fill rune) int {
 	if align == '=' && fill == '0' {
 		return s.width

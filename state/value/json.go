@@ -68,7 +68,7 @@ func encode(b *bytes.Buffer, v any) error {
 	return nil
 }
 
-// JSONKey is the member name that Python's json module gives a key.
+// JSONKey returns the member name that Python's json module gives a key.
 func JSONKey(k any) (string, error) {
 	switch k := k.(type) {
 	case string:

@@ -28,7 +28,7 @@ func (l *later) value() any {
 	return l.v
 }
 
-// known is the entry's value, worked out if it was left for later.
+// known returns the entry's value, worked out if it was left for later.
 func (e *entry) known() any {
 	if l, ok := e.value.(*later); ok {
 		return l.value()

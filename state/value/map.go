@@ -59,7 +59,7 @@ func (m *Map) Plain() *Map {
 // IsPlain reports whether the mapping is a plain dict.
 func (m *Map) IsPlain() bool { return m != nil && m.plain }
 
-// Len is the number of keys.
+// Len returns the number of keys.
 func (m *Map) Len() int {
 	if m == nil {
 		return 0
@@ -186,7 +186,7 @@ func (m *Map) Names() []string {
 	return names
 }
 
-// Clone is a shallow copy: the same values under the same keys.
+// Clone returns a shallow copy: the same values under the same keys.
 func (m *Map) Clone() *Map {
 	c := &Map{plain: m.IsPlain()}
 	c.Update(m)

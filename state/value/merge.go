@@ -15,7 +15,7 @@ const (
 	None      Strategy = "none"
 )
 
-// Strategies are all of them.
+// Strategies returns all of them.
 func Strategies() []Strategy {
 	return []Strategy{Smart, Recurse, Aggregate, Overwrite, ListMerge, None}
 }

@@ -116,8 +116,8 @@ func asciiDigits(s string) string {
 	}, s)
 }
 
-// digitValue is the value of a decimal digit of any script, or -1. Unicode puts the ten digits of a
-// script side by side, and some scripts next to one another.
+// digitValue returns the value of a decimal digit of any script, or -1. Unicode puts the ten digits of a script side by
+// side, and some scripts next to one another.
 func digitValue(r rune) int {
 	if !unicode.Is(unicode.Nd, r) {
 		return -1

@@ -44,7 +44,7 @@ func NewRandom(seed any) (*Random, error) {
 	return r, nil
 }
 
-// words are the 32-bit digits of a number, the lowest first; 0 has one.
+// words returns the 32-bit digits of a number, the lowest first; 0 has one.
 func words(n *big.Int) []uint32 {
 	buf := n.Bytes()
 	padded := make([]byte, max(4, (len(buf)+3)/4*4))
@@ -171,7 +171,7 @@ func (r *Random) sampleFew(items []any, k int) []any {
 	return drawn
 }
 
-// poolLimit is the length up to which Python copies the list, which changes what is drawn.
+// poolLimit returns the length up to which Python copies the list, which changes what is drawn.
 func (*Random) poolLimit(k int) int {
 	if k <= 5 {
 		return 21

@@ -171,7 +171,7 @@ func (r *Regexp) eachBacktracking(s string, yield func(*Match) bool) error {
 	return nil
 }
 
-// runeOffsets gives the byte offset of every character; the backtracking engine counts characters.
+// runeOffsets returns the byte offset of every character; the backtracking engine counts characters.
 func runeOffsets(s string) []int {
 	offsets := make([]int, 0, utf8.RuneCountInString(s)+1)
 	for i := range s {

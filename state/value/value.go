@@ -39,7 +39,7 @@ func Strings(items ...string) *List {
 // Append adds an item at the end.
 func (l *List) Append(item any) { l.Items = append(l.Items, item) }
 
-// Len is the number of items.
+// Len returns the number of items.
 func (l *List) Len() int { return len(l.Items) }
 
 // Tuple is a Python tuple; callers must not change one.

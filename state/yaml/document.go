@@ -100,7 +100,7 @@ func (d *Document) posOrZero(at int32) diag.Pos {
 	return d.pos(int(at))
 }
 
-// find gives the mark of a key, or else where the container starts, which is -1 if unknown.
+// find returns the mark of a key, or else where the container starts, which is -1 if unknown.
 func (d *Document) find(container, key any) (m *mark, at int32) {
 	if d.index == nil {
 		d.index = make(map[any]int, len(d.spans))

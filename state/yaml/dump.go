@@ -109,7 +109,7 @@ func (e *emitter) firstMeeting(v any) bool {
 	return !met
 }
 
-// keys are the keys of a mapping in the order in which they are written.
+// keys returns the keys of a mapping in the order in which they are written.
 func (e *emitter) keys(m *value.Map) []any {
 	keys := m.Keys()
 	if e.options.Sort == SortAll || e.options.Sort == SortPlain && m.IsPlain() {

@@ -177,7 +177,7 @@ func (p *parser) merge(own []pair) []pair {
 	return append(merged, rest...)
 }
 
-// mergedPairs are the pairs of a mapping, or of a list of mappings from the last to the first.
+// mergedPairs returns the pairs of a mapping, or of a list of mappings from the last to the first.
 func (p *parser) mergedPairs(n *node) []pair {
 	switch n.kind {
 	case mappingNode:

@@ -29,7 +29,7 @@ func newScanner(src string, start int) *scanner {
 	}
 }
 
-// peek gives the next token without taking it.
+// peek returns the next token without taking it.
 func (s *scanner) peek() (*token, error) {
 	if s.settled {
 		return &s.queue[s.head], nil
@@ -62,7 +62,7 @@ func (s *scanner) byteAt(i int) byte {
 
 func (s *scanner) column() int { return s.pos - s.lineStart }
 
-// breakAt is the length of the line break at i, or 0.
+// breakAt returns the length of the line break at i, or 0.
 func (s *scanner) breakAt(i int) int {
 	switch s.byteAt(i) {
 	case '\n':

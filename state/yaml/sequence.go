@@ -7,7 +7,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// empty is the node where nothing is written.
+// empty returns the node where nothing is written.
 func empty(at int) node { return node{at: int32(at)} }
 
 // sequence reads the items with the given reader, which appends them to p.items, and makes what
@@ -176,7 +176,7 @@ func (p *parser) separator(first bool, openAt int, closing kind) (*token, error)
 	return t, nil
 }
 
-// unclosed is the problem of a token inside of brackets that neither separates items nor closes the brackets.
+// unclosed returns the problem of a token inside of brackets that neither separates items nor closes the brackets.
 func (p *parser) unclosed(t *token, openAt int, closing kind) *problem {
 	line, _ := p.doc.lineCol(openAt)
 	return &problem{

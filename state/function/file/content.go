@@ -129,7 +129,7 @@ func regexpFlags(v any) (flags value.RegexpFlags, inline string, err error) {
 // The numbers of Python's flags of regular expressions.
 const ignoreCase, multiline, dotAll, unicode = 2, 8, 16, 32
 
-// sumOfFlags is the number for the names of flags.
+// sumOfFlags returns the number for the names of flags.
 func sumOfFlags(v any) (sum int, err error) {
 	names, err := function.Texts(v)
 	if err != nil {

@@ -104,7 +104,7 @@ func decodeBody(kind string, got function.Response) (v any, decoded bool, err er
 	return nil, false, diag.WithHint(fmt.Errorf("an answer is not decoded as %s", kind), "use json, yaml or plain")
 }
 
-// declaredKind is the format that a Content-Type names: JSON where there is none, and plain text for all others.
+// declaredKind returns the format that a Content-Type names: JSON where there is none, and plain text for all others.
 func declaredKind(contentType string) string {
 	if contentType == "" {
 		return "json"

@@ -56,7 +56,7 @@ func (k kmod) names(persistent bool) ([]string, error) {
 	return names, err
 }
 
-// persistent are the names of the kernel modules that each boot loads.
+// persistent returns the names of the kernel modules that each boot loads.
 func (k kmod) persistent() ([]string, error) {
 	file := "/etc/modules"
 	if k.Grains.Has("systemd") {

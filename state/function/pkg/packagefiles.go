@@ -124,7 +124,7 @@ func (p pkg) ownerOf(ctx context.Context, path string) (string, error) {
 	return p.ownersOnDebian(path)
 }
 
-// ownersOnDebian are the names of the packages in whose list of files a path is.
+// ownersOnDebian returns the names of the packages in whose list of files a path is.
 func (p pkg) ownersOnDebian(path string) (string, error) {
 	lists, err := p.fileLists()
 	if err != nil {

@@ -63,7 +63,7 @@ func (p pkg) version(names []string, asList any, _ *value.Map) (any, error) {
 	return found, nil
 }
 
-// matching are the names of the packages that a glob matches, in order.
+// matching returns the names of the packages that a glob matches, in order.
 func matching(all map[string]string, glob string) []string {
 	return slices.DeleteFunc(function.SortedKeys(all), func(name string) bool { return !value.Glob(glob, name) })
 }

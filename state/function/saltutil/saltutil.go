@@ -75,7 +75,7 @@ func inTree(f *function.Facts, kind string, saltenv any) (*value.List, error) {
 	return value.Strings(slices.Compact(names)...), nil
 }
 
-// environments are those that saltenv names: a list, or names with commas between them; all of the tree for none.
+// environments returns those that saltenv names: a list, or names with commas between them; all of the tree for none.
 func environments(f *function.Facts, saltenv any) []string {
 	var named []string
 	switch v := saltenv.(type) {

@@ -96,7 +96,7 @@ func (s slsutil) dumpAs(format string) func(v any, options *value.Map) (string, 
 	}
 }
 
-// serializer is a format of file.serialize.
+// serializer returns a format of file.serialize.
 func (s slsutil) serializer(format string) (function.Serializer, error) {
 	if s.Serializer != nil {
 		if serializer, ok := s.Serializer(format); ok {

@@ -94,7 +94,7 @@ func (s sys) argspec(pattern string) (*value.Map, error) {
 	return report, nil
 }
 
-// own are the functions of the tree's modules.
+// own returns the functions of the tree's modules.
 func (s sys) own() map[string]function.Described {
 	if s.Own == nil {
 		return nil

@@ -71,7 +71,7 @@ func Filters(f *function.Facts) map[string]jinja.Filter {
 	return filters
 }
 
-// serializer is a format of file.serialize.
+// serializer returns a format of file.serialize.
 func serializer(format string) (function.Serializer, bool) { return files.SerializerOf(format) }
 
 // New returns the table of all functions that templates may call.

@@ -13,7 +13,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host/passwd"
 )
 
-// Accounts answers from the files of a host and changes them by its commands.
+// Accounts implements host.Accounts with the files and the commands of a host.
 type Accounts struct {
 	files    host.Files
 	commands host.Commands
@@ -31,7 +31,7 @@ func New(h *host.Host, o host.Options) *Accounts {
 	return &Accounts{files: h.Files, commands: h.Commands, recorder: o.Recorder, refused: o.Refuses()}
 }
 
-// tables are passwd and group, indexed by everything they are asked for.
+// tables holds the content of passwd and group with its indexes.
 type tables struct {
 	allUsers   []host.User
 	allGroups  []host.Group
@@ -40,8 +40,8 @@ type tables struct {
 	groups     map[string]host.Group
 	groupsByID map[int]host.Group
 	memberOf   map[string][]string // groups by user, from the lines of the group file
-	byGID      map[int][]string    // names that share a number
-	elsewhere  map[string]bool     // by database: nsswitch names more than files
+	byGID      map[int][]string    // names of groups that share an ID
+	elsewhere  map[string]bool     // by database: nsswitch.conf names sources beside the files
 }
 
 // Allowed returns a *host.Skipped error where accounts cannot be changed.
@@ -59,14 +59,14 @@ func (a *Accounts) Changed(path string) {
 	}
 }
 
-// Forget makes the next question read the files again.
+// Forget drops the cached content of the files.
 func (a *Accounts) Forget() {
 	a.mu.Lock()
 	a.tables, a.shadow, a.others = nil, nil, nil
 	a.mu.Unlock()
 }
 
-// read gives the tables. They are never changed once made, so the lock guards only the reading.
+// read returns the tables. They are never changed once made, so the lock guards only the reading.
 func (a *Accounts) read() (*tables, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -177,7 +177,7 @@ func (a *Accounts) GroupsOf(user string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The kernel knows groups by number, so a group that shares one is had as well.
+	// The kernel identifies groups by ID, so a user is also a member of groups that share the ID.
 	var names []string
 	for _, name := range t.memberOf[user] {
 		names = append(names, t.byGID[t.groups[name].GID]...)

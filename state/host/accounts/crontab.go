@@ -38,12 +38,12 @@ func (c *crontabs) Allowed(what string) error {
 	return nil
 }
 
-// spools are where the crons of Debian, SUSE and Red Hat keep crontabs.
+// spools returns the directories with the crontabs of Debian, SUSE and Red Hat.
 func spools() []string {
 	return []string{"/var/spool/cron/crontabs/", "/var/spool/cron/tabs/", "/var/spool/cron/"}
 }
 
-// spool is the one of these that the host's cron has.
+// spool returns the directory of the host's cron.
 func (c *crontabs) spool() string {
 	for _, dir := range spools() {
 		if info, err := c.files.Stat(dir); err == nil && info.IsDir() {
@@ -68,11 +68,11 @@ func (c *crontabs) Read(ctx context.Context, user string) (string, error) {
 			return "", fmt.Errorf("reading the crontab of %s: %w", user, err)
 		}
 	}
-	_, err := c.tool(user) // without cron it is not that the user has no jobs
+	_, err := c.tool(user) // without cron this is an error, not an empty crontab
 	return "", err
 }
 
-// plainName keeps a name that would lead elsewhere out of a path.
+// plainName refuses a user name that cannot be a file name.
 func plainName(user string) error {
 	if user == "" || user[0] == '.' || user[0] == '-' || strings.ContainsAny(user, "/\x00") {
 		return fmt.Errorf("%q is not a user's name", user)
@@ -123,7 +123,7 @@ func (c *crontabs) run(ctx context.Context, user string, command host.Command, w
 	return c.commands.Run(ctx, command)
 }
 
-// list asks crontab(1), whose code for "none" is the one for every other failure.
+// list runs crontab(1), whose exit code for "no crontab" is that of every other failure.
 func (c *crontabs) list(ctx context.Context, user string) (string, error) {
 	out, err := c.run(ctx, user, host.Command{Quiet: true}, "-l")
 	if err != nil {

@@ -42,7 +42,7 @@ func (a *Accounts) ChangeGroup(ctx context.Context, name string, c host.GroupCha
 	return nil
 }
 
-// groupCalls are the commands that change a group.
+// groupCalls returns the commands that change a group.
 func groupCalls(name string, c host.GroupChange) (calls [][]string) {
 	if c.GID != nil {
 		argv := []string{"groupmod", "-g", strconv.Itoa(*c.GID)}

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// FilesOf are the files that say something of users, or of groups.
+// FilesOf returns the account files with lines about users, or about groups.
 func FilesOf(kind host.Kind) []string {
 	if kind == host.KindGroup {
 		return []string{"/etc/group", "/etc/gshadow"}
@@ -21,8 +21,8 @@ func FilesOf(kind host.Kind) []string {
 // Line holds the lines of one name in an account file. It may be several lines: a name may have several ranges of
 // subordinate IDs.
 type Line struct {
-	Text  string // with the ends of its lines; "" for a name that the file does not have
-	After string // the name that the line before is about; "" for the first
+	Text  string // with line feeds; "" for a name that the file does not have
+	After string // the name of the line before; "" for the first
 }
 
 // LineOf reads a name's line.
@@ -46,7 +46,7 @@ func LineOf(h *host.Host, file, name string) (Line, error) {
 	return found, nil
 }
 
-// accountOf is the name that a line is about.
+// accountOf returns the account name of a line.
 func accountOf(line string) string {
 	name, _, _ := strings.Cut(strings.TrimRight(line, "\n"), ":")
 	return name
@@ -74,7 +74,7 @@ func SetLine(ctx context.Context, h *host.Host, file, name string, line Line) er
 		GID: -1})
 }
 
-// withLine is a file of accounts in which a name has the given line.
+// withLine returns the text of an account file in which a name has the given line.
 func withLine(text, name string, line Line) string {
 	lines := slices.Collect(strings.Lines(text))
 	if n := len(lines); n > 0 && !strings.HasSuffix(lines[n-1], "\n") {

@@ -12,14 +12,14 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
-// How long and how often to look whether others are done with the accounts.
+// The limit and the interval of the wait for other processes that change accounts.
 const (
 	lockPatience = 2 * time.Minute
 	lockPause    = 50 * time.Millisecond
 )
 
 // awaitLock waits until no process holds the lock of the account files (lckpwdf(3)). The tools take it
-// themselves but give up after seconds, which is less than a package that makes many accounts needs.
+// themselves but give up after seconds, which is too short if a package creates many accounts.
 func awaitLock(ctx context.Context, files host.Files) error {
 	done, err := holdLock(ctx, files)
 	if err == nil {
@@ -28,12 +28,12 @@ func awaitLock(ctx context.Context, files host.Files) error {
 	return err
 }
 
-// holdLock keeps the tools from changing accounts until it is done. A lock for reading is enough:
-// theirs is one for writing.
+// holdLock keeps the account tools from changing accounts until done is called. A read lock is enough, since the tools
+// take a write lock.
 func holdLock(ctx context.Context, files host.Files) (done func(), err error) {
 	f, err := files.Open("/etc/.pwd.lock")
 	if err != nil {
-		return func() {}, nil // it was never taken, or the tool will say why it cannot
+		return func() {}, nil // there is no lock file, or the tool reports why it cannot use it
 	}
 	done = func() { _ = f.Close() }
 	descriptor, ok := f.(interface{ Fd() uintptr })
@@ -46,7 +46,7 @@ func holdLock(ctx context.Context, files host.Files) (done func(), err error) {
 		shared := unix.Flock_t{Type: unix.F_RDLCK}
 		err := unix.FcntlFlock(descriptor.Fd(), unix.F_OFD_SETLK, &shared)
 		if !errors.Is(err, unix.EAGAIN) && !errors.Is(err, unix.EACCES) {
-			return done, nil // ours until the file is closed; or the kernel has no such locks
+			return done, nil // held until the file is closed; some kernels have no such locks
 		}
 		select {
 		case <-ctx.Done():

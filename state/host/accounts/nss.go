@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// elsewhere asks the other sources for one line of a database.
+// elsewhere queries the other sources for one line of a database.
 func elsewhere[T any](a *Accounts, t *tables, database, key string, parse func(string) []T) (T, bool, error) {
 	var none T
 	answer, err := a.getent(t, database, database, key)
@@ -22,7 +22,7 @@ func elsewhere[T any](a *Accounts, t *tables, database, key string, parse func(s
 	return none, false, nil
 }
 
-// named is a key for getent that cannot be mistaken for a number or an option, or "".
+// named returns a name as a key for getent, or "" if getent would read it as an ID or an option.
 func named(name string) string {
 	if _, err := strconv.Atoi(name); err == nil || strings.HasPrefix(name, "-") {
 		return ""
@@ -30,7 +30,7 @@ func named(name string) string {
 	return name
 }
 
-// otherGroups are the groups other sources have a user in.
+// otherGroups returns the groups of a user in other sources.
 func (a *Accounts) otherGroups(t *tables, user string) ([]string, error) {
 	answer, err := a.getent(t, "group", "initgroups", user)
 	if err != nil {
@@ -56,8 +56,8 @@ func (a *Accounts) otherGroups(t *tables, user string) ([]string, error) {
 // notFound is getent's code for a key that no source knows.
 const notFound = 2
 
-// getent asks every source nsswitch.conf names, and remembers the answer. It runs nothing where files
-// are the only source or where nothing can be run.
+// getent queries every source that nsswitch.conf names, and caches the answer. It runs nothing if files are the only
+// source or if commands cannot run.
 func (a *Accounts) getent(t *tables, database, table, key string) (string, error) {
 	if !t.elsewhere[database] || a.refused || key == "" {
 		return "", nil

@@ -12,7 +12,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host/passwd"
 )
 
-// lines reads a file of the accounts. A root without the file has no accounts.
+// lines reads an account file. A root without the file has no accounts.
 func (a *Accounts) lines(path string) (string, error) {
 	data, err := a.files.ReadFile(path)
 	switch {
@@ -37,7 +37,7 @@ func parseShadow(text string) []host.Shadow {
 	return list
 }
 
-// days reads a field of shadow; an empty one is -1.
+// days parses a field of shadow; an empty one is -1.
 func days(field string) int {
 	n, err := strconv.Atoi(field)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 // The choices of useradd and groupadd follow from the existing accounts and from two files of settings. This file makes
 // the same choices, so that a dry run can name the ID that a new account will get.
 
-// settings are login.defs or useradd's defaults.
+// settings holds the values of login.defs or of useradd's defaults.
 type settings map[string]string
 
 func (a *Accounts) settings(path, separators string) (settings, error) {
@@ -42,10 +42,10 @@ func (s settings) number(name string, fallback int) int {
 	return fallback
 }
 
-// span is a range of ids, its ends included.
+// span is a range of IDs, both ends included.
 type span struct{ min, max int }
 
-// ids reads the range of a kind of id, UID or GID.
+// ids returns the range of a kind of ID, UID or GID.
 func (s settings) ids(kind string, system bool) span {
 	least := s.number(kind+"_MIN", 1000)
 	if system {
@@ -54,8 +54,8 @@ func (s settings) ids(kind string, system bool) span {
 	return span{least, s.number(kind+"_MAX", 60000)}
 }
 
-// free chooses an id: for people the one after the highest in use, for the system the one before the
-// lowest, and where that end of the range is taken the first gap from the other end.
+// free chooses an ID: for ordinary accounts the one after the highest in use, for system accounts the one before the
+// lowest, and if that end of the range is in use, the first gap from the other end.
 func free[V any](r span, used map[int]V, system bool) (int, error) {
 	above, below := r.min, r.max
 	for id := range used {
@@ -137,7 +137,8 @@ func planUID(t *tables, login settings, n host.NewUser) (int, error) {
 	return *n.UID, nil
 }
 
-// planOwnGroup is the group of a new user: the one that is named, one of its own, or the one for every user.
+// planOwnGroup returns the primary group of a new user: the named one, a new one with the user's name, or the default
+// for every user.
 func (a *Accounts) planOwnGroup(t *tables, login, defaults settings, n host.NewUser, uid int) (host.Group, error) {
 	own := login["USERGROUPS_ENAB"] == "yes"
 	if n.OwnGroup != nil {
@@ -156,8 +157,8 @@ func (a *Accounts) planOwnGroup(t *tables, login, defaults settings, n host.NewU
 	return planNewGroup(t, login, n, uid)
 }
 
-// planNewGroup is a new group with the name of a user. It gets the user's number if it can; one of the system may have
-// any below its range too.
+// planNewGroup returns a new group with the name of a user. It gets the ID of the user if that is free; a system group
+// may also have an ID below its range.
 func planNewGroup(t *tables, login settings, n host.NewUser, uid int) (host.Group, error) {
 	ids := login.ids("GID", n.System)
 	low := ids.min
@@ -171,7 +172,7 @@ func planNewGroup(t *tables, login settings, n host.NewUser, uid int) (host.Grou
 	return host.Group{Name: n.Name, GID: gid}, err
 }
 
-// with is the tables as they would be with the accounts of earlier steps.
+// with returns the tables as they would be with the accounts of earlier steps.
 func (t *tables) with(e host.Expected) *tables {
 	if len(e.Users)+len(e.Groups)+len(e.GoneUsers)+len(e.GoneGroups) == 0 {
 		return t

@@ -52,7 +52,7 @@ func (a *Accounts) run(ctx context.Context, t tool) error {
 func userSubject(name string) host.Subject  { return host.Subject{Kind: host.KindUser, Name: name} }
 func groupSubject(name string) host.Subject { return host.Subject{Kind: host.KindGroup, Name: name} }
 
-// exited tells whether an error is a tool's, with the given code.
+// exited reports whether an error is a *ToolError with the given code.
 func exited(err error, code int) bool {
 	var e *host.ToolError
 	return errors.As(err, &e) && e.Code == code

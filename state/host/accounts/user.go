@@ -34,7 +34,7 @@ func (a *Accounts) AddUser(ctx context.Context, n host.NewUser) error {
 	option(n.NonUnique, "-o")
 	option(n.System, "-r")
 	option(n.NoLog, "-l")
-	// A group of the user's name may be made along with it, and a mailbox.
+	// useradd may also create a group with the user's name, and a mailbox.
 	subjects := memberships([]host.Subject{userSubject(n.Name), groupSubject(n.Name),
 		{Kind: host.KindFile, Name: a.mailbox(n.Name)}}, n.Groups)
 	var paths []string
@@ -47,7 +47,7 @@ func (a *Accounts) AddUser(ctx context.Context, n host.NewUser) error {
 	return a.run(ctx, tool{argv: append(argv, "--", n.Name), subjects: subjects, paths: paths})
 }
 
-// memberships adds the groups whose members a change touches.
+// memberships adds the groups whose members a change affects.
 func memberships(subjects []host.Subject, groups []string) []host.Subject {
 	for _, g := range groups {
 		subjects = append(subjects, groupSubject(g))
@@ -98,7 +98,7 @@ func (a *Accounts) ChangeUser(ctx context.Context, name string, c host.UserChang
 	return a.run(ctx, tool{argv: append(argv, "--", name), subjects: subjects, paths: paths})
 }
 
-// givenOver are the directories whose files usermod gives to the user's new number or group.
+// givenOver returns the directories whose files usermod gives to the new ID or group of the user.
 func (a *Accounts) givenOver(name string, c host.UserChange) ([]string, error) {
 	if c.UID == nil && c.Group == nil {
 		return nil, nil
@@ -114,7 +114,7 @@ func (a *Accounts) givenOver(name string, c host.UserChange) ([]string, error) {
 	return homes, nil
 }
 
-// mailbox is where the mail of a user comes in.
+// mailbox returns the path of the mailbox of a user.
 func (a *Accounts) mailbox(name string) string {
 	login, err := a.loginDefs()
 	if err != nil {
@@ -123,8 +123,8 @@ func (a *Accounts) mailbox(name string) string {
 	return or(login["MAIL_DIR"], "/var/mail") + "/" + name
 }
 
-// homeLeft is userdel's code for a home or a mailbox that could not be removed. Some versions also
-// give it for a mailbox that never was.
+// homeLeft is userdel's code for a home or a mailbox that could not be removed. Some versions also return it for a
+// mailbox that did not exist.
 const homeLeft = 12
 
 // RemoveUser removes an account with userdel.
@@ -158,7 +158,7 @@ func (a *Accounts) RemoveUser(ctx context.Context, name string, r host.UserRemov
 	return err
 }
 
-// SetShadow changes a user's password and how it ages.
+// SetShadow changes the password of a user and its expiry.
 func (a *Accounts) SetShadow(ctx context.Context, name string, c host.ShadowChange) error {
 	if c.Hash != nil {
 		if err := a.setHash(ctx, name, *c.Hash); err != nil {
@@ -180,7 +180,7 @@ func (a *Accounts) SetShadow(ctx context.Context, name string, c host.ShadowChan
 	return a.run(ctx, tool{argv: append(argv, "--", name), subjects: []host.Subject{userSubject(name)}})
 }
 
-// setHash gives a password by a pipe, where no other process can read it.
+// setHash passes the hash of a password through a pipe, which no other process can read.
 func (a *Accounts) setHash(ctx context.Context, name, hash string) error {
 	t := tool{argv: []string{"passwd", "-d", "--", name}, subjects: []host.Subject{userSubject(name)}}
 	if strings.ContainsAny(name+hash, ":\n\r") {

@@ -12,8 +12,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// MostLevels is the number of levels below a directory in which states read and change files by path. A user makes
-// trees of 10,000 levels in no time; to look at each path of them takes time in proportion to the square of that.
+// MostLevels is the number of levels below a directory in which states read and change files by path. A user can create
+// a tree of 10,000 levels quickly; the time to read all its paths grows with the square of the depth.
 const MostLevels = 256
 
 // TooDeep reports whether a directory so many levels below another is out of reach of a walk by paths: it lies too
@@ -22,8 +22,8 @@ func TooDeep(dir string, level int) bool {
 	return level > MostLevels || len(dir)+unix.NAME_MAX+1 >= unix.PathMax
 }
 
-// Enter is called by a walk by paths for each directory, before it lists it. It fails where the run was ended, and
-// where the directory is [TooDeep].
+// Enter must be called by a walk by paths before it lists a directory. It returns an error if ctx is done or the
+// directory is [TooDeep].
 func Enter(ctx context.Context, dir string, level int) error {
 	if err := ctx.Err(); err != nil {
 		return err

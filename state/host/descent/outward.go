@@ -10,7 +10,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
-// LeadsOut reports whether a symbolic link of a tree at dir may lead out of it: name is where the link is below dir.
+// LeadsOut reports whether a symbolic link of a tree at dir may lead out of it: name is the path of the link below dir.
 // No directory above it is a link, so two dots at the start of its target mean the directory above. Two dots after a
 // name do so only if the tree has a directory of that name: after a link, they mean another place.
 func LeadsOut(dir, name, target string, isDir func(name string) bool) bool {
@@ -52,7 +52,7 @@ func OutwardLinks(ctx context.Context, files host.Files, dir, skip string) (map[
 	return t.found, t.below(ctx, ".", 0)
 }
 
-// outward looks for links that lead out of a directory.
+// outward searches for links that lead out of a directory.
 type outward struct {
 	files     host.Files
 	dir, skip string

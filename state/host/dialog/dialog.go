@@ -13,15 +13,15 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/process"
 )
 
-// Dialog is a process that this program asks and that answers, until Close: it reads from its descriptor 3, and writes
-// to its descriptor 4. What it prints is kept for messages, as far as it is the end.
+// Dialog is a process that reads requests from its descriptor 3 and writes answers to its descriptor 4, until Close.
+// The end of its output is kept for messages.
 type Dialog struct {
 	cmd      *exec.Cmd
 	tree     *process.Tree
 	to, from *os.File
 	printed  tail
 	ended    chan struct{} // closed when the process has ended
-	silent   chan struct{} // closed when nothing can print any more
+	silent   chan struct{} // closed when the output is complete
 	once     sync.Once
 }
 
@@ -66,7 +66,7 @@ func (d *Dialog) start() error {
 		close(d.silent)
 	}()
 	go func() {
-		_ = d.cmd.Wait() // Ending tells how it ended
+		_ = d.cmd.Wait() // Ending describes how it ended
 		close(d.ended)
 	}()
 	return nil
@@ -75,7 +75,7 @@ func (d *Dialog) start() error {
 func closeFiles(files ...*os.File) {
 	for _, f := range files {
 		if f != nil {
-			_ = f.Close() // pipes have nothing left to write
+			_ = f.Close() // a pipe has no data to flush
 		}
 	}
 }
@@ -83,7 +83,7 @@ func closeFiles(files ...*os.File) {
 // Read reads the answers of the process.
 func (d *Dialog) Read(p []byte) (int, error) { return d.from.Read(p) }
 
-// Write sends to the process.
+// Write sends data to the process.
 func (d *Dialog) Write(p []byte) (int, error) { return d.to.Write(p) }
 
 // Signal sends a signal to the process alone.
@@ -92,11 +92,11 @@ func (d *Dialog) Signal(s syscall.Signal) error { return d.cmd.Process.Signal(s)
 // Printed returns the end of the output of the process.
 func (d *Dialog) Printed() string { return d.printed.String() }
 
-// Ending waits for the end of a process that has hung up, and describes it.
+// Ending waits for the end of a process that has closed its pipe, and describes it.
 func (d *Dialog) Ending() string {
 	select {
 	case <-d.ended:
-		select { // its last words may still be in the pipe, which a child may hold open
+		select { // the pipe may still have output, and a child may hold it open
 		case <-d.silent:
 		case <-time.After(closeWait):
 		}
@@ -106,13 +106,13 @@ func (d *Dialog) Ending() string {
 	}
 }
 
-// closeWait is how long a process has to end by itself once its pipes are closed.
+// closeWait is the time that a process has to end by itself after its pipes are closed.
 const closeWait = 2 * time.Second
 
-// Close hangs up, waits for a moment, and ends the process with all that it started.
+// Close closes the pipes, waits for a moment, and ends the process with all processes that it started.
 func (d *Dialog) Close() { d.close(closeWait) }
 
-// Kill ends the process with all that it started, at once.
+// Kill ends the process with all processes that it started, at once.
 func (d *Dialog) Kill() { d.close(0) }
 
 func (d *Dialog) close(wait time.Duration) {

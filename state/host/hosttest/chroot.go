@@ -8,15 +8,14 @@ import (
 	"testing"
 )
 
-// tools are the programs that accounts are changed with.
+// tools returns the programs that change accounts.
 func tools() []string {
 	return []string{"useradd", "usermod", "userdel", "groupadd", "groupmod", "groupdel", "gpasswd", "chage", "chpasswd",
 		"passwd", "getent"}
 }
 
-// Chroot makes a small system of the machine's own account tools, to be entered, with crontab and
-// visudo if the machine has them. It skips the test where that takes rights or programs that are not
-// there.
+// Chroot creates a small system with the account tools of the machine, and with crontab and visudo if the machine has
+// them. It skips the test if permissions or programs are missing.
 func Chroot(t testing.TB) string {
 	t.Helper()
 	if os.Geteuid() != 0 {

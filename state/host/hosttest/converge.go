@@ -34,7 +34,7 @@ func Converge(t testing.TB, h *host.Host, table module.Table, function string, a
 	return report
 }
 
-// Look makes a resource and lets it check.
+// Look creates a resource and returns the result of its Check.
 func Look(t testing.TB, h *host.Host, table module.Table, function string, arguments *value.Map) (module.Resource,
 	module.Diff) {
 	t.Helper()

@@ -9,9 +9,8 @@ import (
 )
 
 // Distribution makes a root that is like a host of another family: a small Debian with the package
-// manager of that family from Debian's own packages. Release is its /etc/os-release. It skips the test
-// where that takes rights or programs that do not exist. What was fetched is kept for the next time
-// in the directory that $CORPUS_TEST_ROOTS names, if it names one.
+// manager of that family from Debian's own packages. Release is its /etc/os-release. It skips the test if permissions
+// or programs are missing. Downloaded packages are kept in the directory $CORPUS_TEST_ROOTS, if that is set.
 func Distribution(t testing.TB, release string, packages ...string) string {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -37,7 +36,7 @@ func Distribution(t testing.TB, release string, packages ...string) string {
 	return root
 }
 
-// bootstrap makes the root under another name first, so that one that was cut off is not taken.
+// bootstrap creates the root under another name first, so that an incomplete one is not used.
 func bootstrap(t testing.TB, prepared string, packages []string) {
 	t.Helper()
 	half := prepared + ".half"
@@ -58,7 +57,7 @@ func bootstrap(t testing.TB, prepared string, packages []string) {
 	}
 }
 
-// mirror is the one that the machine's own apt uses, or Debian's.
+// mirror returns the mirror that the machine's apt uses, or Debian's.
 func mirror() string {
 	out, _ := exec.Command("apt-get", "indextargets", "--format", "$(REPO_URI)").Output() // without one there is Debian's
 	for line := range strings.Lines(string(out)) {

@@ -9,7 +9,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
-// Scripted are commands that answer commands from a list, by the start of their command line.
+// Scripted is a fake of host.Commands. It answers commands from a list, by the start of their command line.
 type Scripted struct {
 	T       testing.TB
 	Answers map[string]host.Output
@@ -23,7 +23,7 @@ type Scripted struct {
 // Allowed allows every command.
 func (s *Scripted) Allowed(string) error { return nil }
 
-// Run notes a command and answers it. A command that no answer begins is an error of the test.
+// Run records a command and returns its answer. A command without an answer fails the test.
 func (s *Scripted) Run(_ context.Context, c host.Command) (host.Output, error) {
 	line := strings.Join(c.Argv, " ")
 	s.Ran = append(s.Ran, line)
@@ -48,7 +48,7 @@ func (s *Scripted) Run(_ context.Context, c host.Command) (host.Output, error) {
 	return s.Answers[best], nil
 }
 
-// Root opens the corridor of a host whose files are the given ones, by their paths, below a scratch directory.
+// Root returns a host whose root is a temporary directory with the given files, by path.
 func Root(t testing.TB, files map[string]string) *host.Host {
 	t.Helper()
 	dir := t.TempDir()
@@ -68,7 +68,7 @@ type Recorded struct {
 	Refuse   error
 }
 
-// Kept says that all is kept.
+// Kept returns nil.
 func (r *Recorded) Kept() error { return nil }
 
 // Replacing notes a subject.

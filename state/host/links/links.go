@@ -27,7 +27,7 @@ type Address struct {
 	Broadcast netip.Addr // of IPv4, where there is one
 	Label     string     // of IPv4: the link's name, or an alias of it
 	Scope     string     // global, link or host
-	Secondary bool       // a further one inside a network that the link is in already
+	Secondary bool       // an additional address in a network of the link
 }
 
 // All asks the kernel for all links and their addresses.
@@ -47,7 +47,7 @@ func All() ([]Link, error) {
 	return all, addAddresses(all, index)
 }
 
-// addAddresses gives links their addresses. index has the places of the links by the kernel's numbers.
+// addAddresses adds their addresses to links. index maps the kernel's link numbers to positions in all.
 func addAddresses(all []Link, index map[uint32]int) error {
 	messages, err := netlink(syscall.RTM_GETADDR, syscall.RTM_NEWADDR)
 	for _, m := range messages {
@@ -62,7 +62,7 @@ func addAddresses(all []Link, index map[uint32]int) error {
 	return err
 }
 
-// netlink asks a question of the kernel and keeps the answers of one kind.
+// netlink sends a request to the kernel and returns the answers of one kind.
 func netlink(ask int, answer uint16) ([]syscall.NetlinkMessage, error) {
 	data, err := syscall.NetlinkRIB(ask, syscall.AF_UNSPEC)
 	if err != nil {
@@ -99,7 +99,7 @@ func readLink(m syscall.NetlinkMessage) (l Link, number uint32, ok bool) {
 	return l, binary.NativeEndian.Uint32(m.Data[4:]), l.Name != ""
 }
 
-// hardware writes the address of a link as `ip link` does: that of a tunnel is an IP address.
+// hardware formats the hardware address of a link as `ip link` does: that of a tunnel is an IP address.
 func hardware(b []byte) string {
 	if ip, ok := netip.AddrFromSlice(b); ok {
 		return ip.String()
@@ -135,7 +135,7 @@ func readAddress(m syscall.NetlinkMessage) (a Address, number uint32, ok bool) {
 	return a, binary.NativeEndian.Uint32(m.Data[4:]), ip.IsValid()
 }
 
-// scope names how far an address is of use.
+// scope returns the name of the scope of an address.
 func scope(n byte) string {
 	switch n {
 	case syscall.RT_SCOPE_HOST:

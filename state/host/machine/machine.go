@@ -10,7 +10,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host/units"
 )
 
-// New opens a host with all its rooms.
+// New opens a host with its accounts, packages and units.
 func New(o host.Options) (*host.Host, error) {
 	r := &rooms{}
 	h, err := host.Open(o, host.Caches{Changed: r.changed, Forget: r.forget})

@@ -4,7 +4,7 @@ package network
 
 import "github.com/corpus-agent/corpus-agent/state/host/links"
 
-// Network answers for one host.
+// Network is the network of one host.
 type Network struct{ files fileReader }
 
 // fileReader reads the files of a host.

@@ -17,10 +17,10 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// Lookup gives the records of a kind (A, AAAA, CNAME, MX, NS, PTR, TXT) as dig +short prints them,
-// with the aliases that lead to them. server is an address to ask, "" for those of resolv.conf. The
-// question of a PTR may be an address. Unlike the C library's, an answer never comes from
-// /etc/hosts. That there are no records is not an error; that no server answers is one.
+// Lookup returns the records of a kind (A, AAAA, CNAME, MX, NS, PTR, TXT) as dig +short prints them, with the aliases
+// that lead to them. server is the address of a name server, "" for those of resolv.conf. The name for PTR may be an
+// address. Unlike the C library, Lookup does not read /etc/hosts. It returns no error if there are no records, and one
+// if no server answers.
 func (n Network) Lookup(ctx context.Context, kind, name, server string) ([]string, error) {
 	kindOf, ok := recordKinds()[kind]
 	if !ok {
@@ -55,7 +55,7 @@ func recordKinds() map[string]dnsmessage.Type {
 		"NS": dnsmessage.TypeNS, "PTR": dnsmessage.TypePTR, "TXT": dnsmessage.TypeTXT}
 }
 
-// reverseName is the name under which an address has its PTR records.
+// reverseName returns the name under which an address has its PTR records.
 func reverseName(ip netip.Addr) string {
 	var name strings.Builder
 	b := ip.AsSlice()
@@ -72,10 +72,10 @@ func reverseName(ip netip.Addr) string {
 	return name.String() + "ip6.arpa"
 }
 
-// nameservers are those of resolv.conf; without any, the host itself is asked, as libraries do.
+// nameservers returns the name servers of resolv.conf; without any, the host itself, as C libraries do.
 func (n Network) nameservers() []string {
 	var servers []string
-	data, _ := n.files.ReadFile("/etc/resolv.conf") // a host without it has a name server of its own
+	data, _ := n.files.ReadFile("/etc/resolv.conf") // a host without it runs a name server itself
 	for line := range strings.Lines(string(data)) {
 		if f := strings.Fields(line); len(f) > 1 && f[0] == "nameserver" {
 			servers = append(servers, f[1])
@@ -87,10 +87,10 @@ func (n Network) nameservers() []string {
 	return servers
 }
 
-// dnsPatience is how long one name server may take.
+// dnsPatience limits the time for an answer of one name server.
 const dnsPatience = 3 * time.Second
 
-// ask asks one name server, and again by TCP where the answer is too long for a packet.
+// ask queries one name server, and again by TCP if the answer is too long for a packet.
 func ask(ctx context.Context, server string, q dnsmessage.Question) (*dnsmessage.Message, error) {
 	id := uint16(rand.Uint32())
 	m := dnsmessage.Message{Header: dnsmessage.Header{ID: id, RecursionDesired: true}, Questions: []dnsmessage.Question{q}}
@@ -142,7 +142,7 @@ func exchange(ctx context.Context, network, server string, question []byte, id u
 		} else if network == "tcp" {
 			return nil, errors.Join(err, errors.New("it answers something else"))
 		}
-		// A packet that is no answer to this query; the answer may still come.
+		// The packet does not answer this query; the answer may still come.
 	}
 }
 
@@ -161,7 +161,7 @@ func receive(conn net.Conn, network string) ([]byte, error) {
 	return packet, err
 }
 
-// answers writes the answers of a kind, and the aliases before them.
+// answers formats the answers of a kind, and the aliases before them.
 func answers(m *dnsmessage.Message, kind dnsmessage.Type) []string {
 	lines := []string{}
 	for _, r := range m.Answers {

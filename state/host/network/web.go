@@ -19,8 +19,8 @@ type Request struct {
 	URL            string
 	Header         map[string]string
 	User, Password string
-	Limit          time.Duration // 0 for a minute
-	Unverified     bool          // take any certificate
+	Limit          time.Duration // 0 means one minute
+	Unverified     bool          // accept any certificate
 }
 
 // Response is the answer to a request.
@@ -30,10 +30,10 @@ type Response struct {
 	Body   string
 }
 
-// maxPage is how much of a page is read.
+// maxPage is the size of the longest page that is read, in bytes.
 const maxPage = 16 << 20
 
-// Get gives the answer to a GET request. A body that is longer than 16 MiB is an error.
+// Get returns the answer to a GET request. A body that is longer than 16 MiB is an error.
 func (n Network) Get(ctx context.Context, r Request) (Response, error) {
 	limit := r.Limit
 	if limit <= 0 {
@@ -54,7 +54,7 @@ func (n Network) Get(ctx context.Context, r Request) (Response, error) {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.DialContext = redirect.Dial(net.Dialer{Timeout: 30 * time.Second})
 	if r.Unverified {
-		transport.TLSClientConfig = &tls.Config{InsecureSkipVerify: true} // as the caller says
+		transport.TLSClientConfig = &tls.Config{InsecureSkipVerify: true} // the caller has asked for it
 	}
 	guarded := redirect.Guard(transport)
 	defer guarded.CloseIdleConnections()

@@ -13,16 +13,16 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// Error is a failure for which the network, a name server or another server is to blame, and that passes: a mirror
-// that refuses connections, a name that cannot be resolved just now. Its text is that of Err.
+// Error is a temporary failure of the network, a name server or another server, such as a mirror that refuses
+// connections or a name that cannot be resolved at the moment. Its text is that of Err.
 type Error struct{ Err error }
 
 func (o *Error) Error() string { return o.Err.Error() }
 
-// Unwrap is the failure as the program worded it.
+// Unwrap returns the failure as the program worded it.
 func (o *Error) Unwrap() error { return o.Err }
 
-// Passing marks errors that a later run may not meet; see [Passing].
+// Passing marks the error as temporary; see [Passing].
 func (o *Error) Passing() bool { return true }
 
 // Hint returns the next thing to try.
@@ -33,13 +33,13 @@ func (o *Error) Hint() string {
 	return "check that the host reaches that server: network, name resolution and proxy; the next run tries again"
 }
 
-// Passing reports whether an error, or one that it wraps, is one of the network that passes.
+// Passing reports whether an error, or one that it wraps, is a temporary failure of the network.
 func Passing(err error) bool {
 	var passing interface{ Passing() bool }
 	return errors.As(err, &passing) && passing.Passing()
 }
 
-// Recognize makes an *Error of the error of a program whose output says that it did not reach a server.
+// Recognize wraps the error of a program in an *Error if the output says that it did not reach a server.
 func Recognize(ctx context.Context, output string, err error) error {
 	if err == nil || Passing(err) || !saysOutage(output, func(name string) bool { return noSuchName(ctx, name) }) {
 		return err
@@ -47,8 +47,8 @@ func Recognize(ctx context.Context, output string, err error) error {
 	return &Error{err}
 }
 
-// saysOutage reads the output of package managers, git, docker and others. Many word a name server that does not
-// answer as a name that does not exist; missing then says which it is.
+// saysOutage interprets the output of package managers, git, docker and others. Many report the same for a name server
+// that does not answer and for a name that does not exist; missing then tells them apart.
 func saysOutage(output string, missing func(name string) bool) bool {
 	return outageWords().MatchString(output) ||
 		slices.ContainsFunc(unresolved().FindAllStringSubmatch(output, -1), func(m []string) bool {
@@ -70,7 +70,7 @@ var outageWords = sync.OnceValue(func() *regexp.Regexp {
 		`+service (?:temporarily )?unavailable)|returned error: (?:429|50[0234])\b`)
 })
 
-// unresolved finds names that a program could not resolve.
+// unresolved matches names that a program could not resolve.
 var unresolved = sync.OnceValue(func() *regexp.Regexp {
 	const name = `[a-zA-Z0-9](?:[\w.-]*\w)?`
 	return regexp.MustCompile(`(?i)resolve (?:host(?: ?name)?|proxy)?(?: for [a-z]+://|:)? ?['"]?(` + name + `)` +

@@ -11,9 +11,9 @@ import (
 // downloader is a package manager that can download packages while it changes others.
 type downloader interface {
 	jointPlanner
-	// spare is how many bytes may still be written where packages are downloaded to.
+	// spare returns the number of bytes that may still be written to the disk of the downloads.
 	spare() (int64, error)
-	// download fetches and verifies packages into a directory of theirs, number n, without a lock.
+	// download fetches and verifies packages into directory n, without a lock.
 	download(ctx context.Context, n int, changes []host.PackageChange) error
 	// adopt moves downloaded packages of group n to the directory in which the package manager looks for them.
 	adopt(ctx context.Context, n int, changes []host.PackageChange) error
@@ -24,14 +24,14 @@ type downloader interface {
 // ahead holds the packages that are downloaded during a run for its later transactions, in groups.
 type ahead struct {
 	mu      sync.Mutex
-	groups  []*group // by the order of the run; the number of a group names its directory
-	stopped bool     // no other group is begun
+	groups  []*group // in the order of the run; the index of a group names its directory
+	stopped bool     // no further group is started
 }
 
 // group is a set of packages that one call downloads.
 type group struct {
 	changes []host.PackageChange
-	ended   chan struct{} // nil before it has begun; closed when it has ended
+	ended   chan struct{} // nil before the start; closed at the end of the download
 }
 
 // FetchAhead returns a function that downloads the packages of later transactions during a run; own is a transaction of
@@ -40,8 +40,8 @@ type group struct {
 // that returned a function, further calls return nil until the indexes are refreshed.
 //
 // Only apt can do that. The packages are those that a simulation of all transactions together installs, and they are
-// only downloaded if the disk has room for all of them, downloaded and installed. A transaction that comes to packages
-// which are being downloaded waits for them, and fetches by itself what is still missing.
+// only downloaded if the disk has room for all of them, downloaded and installed. A transaction waits for its packages
+// that are being downloaded, and fetches missing ones itself.
 func (p *Packages) FetchAhead(ctx context.Context, own host.Transaction,
 	later func() []host.Transaction) func(context.Context) {
 	d, ok := p.manager.(downloader)
@@ -67,7 +67,7 @@ func (p *Packages) FetchAhead(ctx context.Context, own host.Transaction,
 	return func(ctx context.Context) { a.run(ctx, d) }
 }
 
-// newAhead reports whether no transaction was looked ahead from yet, and notes that one is now.
+// newAhead reports whether this is the first call since the indexes were refreshed.
 func (p *Packages) newAhead() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -114,7 +114,7 @@ func (a *ahead) run(ctx context.Context, d downloader) {
 	_ = d.discard(ctx) // the next run does it again
 }
 
-// begin takes the packages of a group that no transaction has fetched by itself; nil for none, or if it was stopped.
+// begin returns group n with the packages that no transaction has fetched itself; nil if there are none, or after stop.
 func (a *ahead) begin(n int) *group {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -126,7 +126,7 @@ func (a *ahead) begin(n int) *group {
 	return g
 }
 
-// stop keeps groups that have not begun from beginning.
+// stop prevents the start of further groups.
 func (a *ahead) stop() {
 	if a != nil {
 		a.mu.Lock()
@@ -158,8 +158,8 @@ func (p *Packages) adopt(ctx context.Context, changes []host.PackageChange) {
 	}
 }
 
-// parts returns the changes that a group downloads, with the channel that says when. A group that has not begun leaves
-// them to the transaction.
+// parts returns the changes that a group downloads, with the channel that is closed at the end of the download. A group
+// that has not started leaves them to the transaction.
 func (a *ahead) parts(n int, changes []host.PackageChange) (wanted []host.PackageChange, ended chan struct{}) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -16,9 +16,8 @@ import (
 	"time"
 )
 
-// apk is the package manager of Alpine Linux. What shall be there is in a file, the world; whatever
-// else nothing in the world needs goes away by itself. A package that the world names with a version
-// stays at that version: it is on hold.
+// apk is the package manager of Alpine Linux. A file, the world, lists the wanted packages; apk removes packages that
+// nothing in the world needs. A package that the world names with a version stays at that version: it is on hold.
 type apk struct{ client }
 
 const apkWorld = "/etc/apk/world"
@@ -46,7 +45,7 @@ func (a *apk) installed() (*host.Inventory, error) {
 		if packages, err = parseInstalled(data); err != nil {
 			return nil, fmt.Errorf("reading the package database %s: %w", file, err)
 		}
-		break // of two, one is a link to the other
+		break // if there are two, one is a link to the other
 	}
 	for i := range packages {
 		packages[i].Held = pins[packages[i].Name] != ""
@@ -97,7 +96,7 @@ func apkField(p *host.Package, key byte, v string) {
 	}
 }
 
-// pins are the packages that the world names with a version, as they stand there.
+// pins returns the packages that the world names with a version, by name, with their entries.
 func (a *apk) pins() (map[string]string, error) {
 	data, err := a.files.ReadFile(apkWorld)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -117,7 +116,7 @@ func parseWorld(text string) map[string]string {
 	return pins
 }
 
-// query runs apk for an answer from the indexes that the last refresh brought.
+// query runs apk to read the indexes of the last refresh.
 func (a *apk) query(ctx context.Context, what string, args ...string) (string, error) {
 	out, err := a.insist(ctx, true, apkLocked, append([]string{"apk", "--no-network", "--no-progress"}, args...)...)
 	if err != nil {

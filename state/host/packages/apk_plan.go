@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// orders are the commands of a transaction.
+// orders returns the commands of a transaction.
 func (a *apk) orders(v *host.Inventory, t host.Transaction) [][]string {
 	switch t.Action {
 	case host.RemovePackages:
@@ -65,7 +65,7 @@ func apkTarget(t host.Transaction, w host.Wanted) string {
 	return target
 }
 
-// plan lets apk play a transaction through.
+// plan makes apk simulate a transaction.
 func (a *apk) plan(ctx context.Context, t host.Transaction) ([]host.PackageChange, error) {
 	v, err := a.installed()
 	if err != nil {

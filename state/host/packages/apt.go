@@ -26,7 +26,7 @@ func (a *apt) describe(file io.Reader) (host.Package, error) { return describeDe
 
 func (a *apt) installed() (*host.Inventory, error) { return readDpkg(a.files) }
 
-// run starts an apt command in an environment in which it asks no questions.
+// run runs an apt command in an environment in which it asks no questions.
 func (a *apt) run(ctx context.Context, quiet bool, argv ...string) (host.Output, error) {
 	env := a.variables("DEBIAN_FRONTEND=noninteractive", "DEBIAN_PRIORITY=critical",
 		"APT_LISTCHANGES_FRONTEND=none", "APT_LISTBUGS_FRONTEND=none", "UCF_FORCE_CONFFOLD=1")
@@ -58,7 +58,7 @@ func (a *apt) cacheIsCurrent() bool {
 	return a.repositoriesAt().Before(built)
 }
 
-// modified is when a file or directory last changed, the zero time for one that does not exist.
+// modified returns the time of the last change of a file or directory; the zero time if it does not exist.
 func (a *apt) modified(path string) time.Time {
 	info, err := a.files.Stat(path)
 	if err != nil {
@@ -67,7 +67,7 @@ func (a *apt) modified(path string) time.Time {
 	return info.Modified
 }
 
-// refreshedAt is when the lists were fetched; images often come without any.
+// refreshedAt returns the time when the lists were fetched; images often have none.
 func (a *apt) refreshedAt() time.Time {
 	names, _ := a.files.ReadDir(aptLists) // without the directory there are none
 	if !slices.ContainsFunc(names, func(name string) bool { return strings.Contains(name, "_") }) {
@@ -185,7 +185,7 @@ func (a *apt) refresh(ctx context.Context) ([]string, error) {
 	}
 	var warnings []string
 	for line := range strings.SplitSeq(out.Stderr, "\n") {
-		// What is old now was there before; a failed fetch leaves the old index in use.
+		// After a failed fetch, apt uses the old index.
 		if text, ok := strings.CutPrefix(line, "W: "); ok && strings.HasPrefix(text, "Failed to fetch") {
 			warnings = append(warnings, redact.URLs(text))
 		}

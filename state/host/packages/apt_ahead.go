@@ -16,7 +16,7 @@ import (
 // archives, and not in them: apt, and hosts that keep no archives, delete files that they find there.
 const aptAhead = "/var/cache/apt/ahead"
 
-// aptUser is the user that apt's downloads run as, where a host has it and its settings name no other.
+// aptUser is the user as whom apt downloads, if the host has it and its settings name no other.
 const aptUser = "_apt"
 
 // sparedByAhead is the number of bytes that downloading ahead leaves free on a disk, in addition to the space of the
@@ -35,8 +35,8 @@ func (a *apt) spare() (int64, error) {
 
 func groupDir(n int) string { return fmt.Sprintf("%s/%d", aptAhead, n) }
 
-// download lets apt-get fetch packages, which needs no lock, with apt's own proxies, mirrors, checks and user. The
-// directory belongs to that user until they are there, and then to root.
+// download makes apt-get fetch packages, which needs no lock, with apt's own proxies, mirrors, checks and user. The
+// directory belongs to that user during the download, and then to root.
 func (a *apt) download(ctx context.Context, n int, changes []host.PackageChange) error {
 	dir, owner := groupDir(n), "0"
 	if data, err := a.files.ReadFile("/etc/passwd"); err == nil && strings.Contains("\n"+string(data), "\n"+aptUser+":") {
@@ -60,7 +60,7 @@ func (a *apt) download(ctx context.Context, n int, changes []host.PackageChange)
 	return nil
 }
 
-// must runs a command of downloading ahead, which changes nothing that a step has read.
+// must runs a command of the download. It changes nothing that a step has read.
 func (a *apt) must(ctx context.Context, argv []string) error {
 	out, err := a.run(ctx, true, argv...)
 	if err == nil && out.Code != 0 {
@@ -175,7 +175,7 @@ func neededAmong(text string, changes []host.PackageChange) map[string][]string 
 	return needs
 }
 
-// dependencyNames are the names in a field such as "a (>= 1), b | c:any".
+// dependencyNames returns the names in a field such as "a (>= 1), b | c:any".
 func dependencyNames(field string) []string {
 	var names []string
 	for part := range strings.FieldsFuncSeq(field, func(r rune) bool { return r == ',' || r == '|' }) {

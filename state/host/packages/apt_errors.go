@@ -27,7 +27,7 @@ func (a *apt) failure(ctx context.Context, what string, out host.Output) error {
 	return orPassing(ctx, aptLocked, out, fmt.Errorf("%s: %s", what, redact.URLs(complaints(out))))
 }
 
-// knownFailure is a way to fail that has a better explanation than apt's own.
+// knownFailure is a failure for which we have a better explanation than apt's own.
 type knownFailure struct {
 	pattern *regexp.Regexp
 	cause   wording
@@ -47,7 +47,7 @@ func say(format string, groups ...int) wording {
 	}
 }
 
-// knownFailures lists them; the first that fits counts.
+// knownFailures lists the known failures; the first that matches counts.
 func knownFailures() []knownFailure {
 	return []knownFailure{
 		{regexp.MustCompile(`Could not open lock file|are you root\?`),
@@ -99,7 +99,7 @@ func complaintsAs(_ context.Context, _ *apt, _ []string, out host.Output) string
 	return complaints(out)
 }
 
-// likeName looks for the name that was meant.
+// likeName returns a hint with a similar package name.
 func likeName(ctx context.Context, a *apt, m []string, _ host.Output) string {
 	fallback := "refresh the indexes, or add the repository that has it in a pkgrepo.managed state"
 	names, err := a.names(ctx)
@@ -171,7 +171,7 @@ func scripts(_ context.Context, _ *apt, _ []string, out host.Output) string {
 	return strings.Join(slices.Compact(said), "; ")
 }
 
-// complaints are apt's own lines of errors, or the last thing it said.
+// complaints returns the error lines of apt, or its last line.
 func complaints(out host.Output) string {
 	var said []string
 	for line := range strings.SplitSeq(out.Stderr, "\n") {

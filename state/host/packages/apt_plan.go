@@ -12,8 +12,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
-// plan lets apt-get play a transaction through. A change to a package that is on hold and was not
-// asked for by name is refused.
+// plan makes apt-get simulate a transaction. It refuses a change of a package on hold that the transaction does not
+// name.
 func (a *apt) plan(ctx context.Context, t host.Transaction) ([]host.PackageChange, error) {
 	v, err := a.settled(ctx)
 	if err != nil {

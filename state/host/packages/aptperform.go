@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// options are the arguments of apt-get that say how to do a transaction.
+// options returns the options of apt-get for a transaction.
 func (a *apt) options(t host.Transaction) []string {
 	argv := []string{"-q", "-y"}
 	if t.NewConfig {
@@ -17,7 +17,7 @@ func (a *apt) options(t host.Transaction) []string {
 		argv = append(argv, "-o", "DPkg::Options::=--force-confold", "-o", "DPkg::Options::=--force-confdef")
 	}
 	if t.Action == host.InstallPackages {
-		// The versions that are asked for are known by now, and going back may be among them.
+		// The wanted versions are known by now, and some may be downgrades.
 		argv = append(argv, "--allow-downgrades")
 	}
 	for _, option := range []struct {
@@ -47,7 +47,7 @@ func (a *apt) order(t host.Transaction) []string {
 	return append(argv, targets(t)...)
 }
 
-// targets are the packages as apt and zypper want them written.
+// targets returns the packages as apt and zypper want them written.
 func targets(t host.Transaction) []string {
 	var all []string
 	for _, w := range t.Packages {
@@ -88,7 +88,7 @@ func (a *apt) perform(ctx context.Context, t host.Transaction) error {
 	return nil
 }
 
-// insist runs a command, again where another process was quicker to take a lock, within the limit.
+// insist runs a command, and runs it again if another process took a lock first, within the limit.
 func (a *apt) insist(ctx context.Context, argv []string) (host.Output, error) {
 	ctx, done := unhurried(ctx)
 	defer done()
@@ -108,7 +108,7 @@ func (a *apt) insist(ctx context.Context, argv []string) (host.Output, error) {
 	}
 }
 
-// heldTargets lists the packages on hold that a transaction asks for by name.
+// heldTargets lists the packages on hold that a transaction names.
 func (a *apt) heldTargets(t host.Transaction) []string {
 	v, err := a.installed()
 	if err != nil || t.Action != host.InstallPackages {

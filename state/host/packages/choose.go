@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// packageManagerOf finds out which package manager a host has: the one of its family where that is
-// there, since hosts may have the clients of others, or else whichever is.
+// packageManagerOf returns the package manager of a host: that of its family if it is installed, since hosts may also
+// have those of other families, or else any that is installed.
 func packageManagerOf(files host.Files, commands host.Commands, env *host.Environment, o host.Options) packageManager {
 	c := client{
 		env: env, files: files, commands: commands,
@@ -27,7 +27,7 @@ func packageManagerOf(files host.Files, commands host.Commands, env *host.Enviro
 	return nil
 }
 
-// manager is the package manager of a family, or nil where it does not exist.
+// manager returns the package manager of a family, or nil where it does not exist.
 func (c client) manager(family string) packageManager {
 	switch {
 	case family == "apt" && (c.hasProgram("apt-get") || c.has(dpkgStatus)):
@@ -46,7 +46,7 @@ func (c client) manager(family string) packageManager {
 	return nil
 }
 
-// dnfProgram tells which of its generations is there. dnf and yum may be names of the next one.
+// dnfProgram returns the installed generation of dnf. dnf and yum may be links to a later one.
 func (c client) dnfProgram() string {
 	for _, dir := range []string{"/usr/bin/", "/bin/"} {
 		for _, name := range []string{"dnf", "yum"} {
@@ -78,7 +78,7 @@ func (c client) hasProgram(name string) bool {
 	})
 }
 
-// packageFamily is the family that a distribution says it belongs to, by the package manager it has.
+// packageFamily returns the package manager of the family that os-release names.
 func packageFamily(files host.Files) string {
 	for _, file := range []string{"/etc/os-release", "/usr/lib/os-release"} {
 		data, err := files.ReadFile(file)

@@ -18,17 +18,17 @@ import (
 type client struct {
 	files    host.Files
 	commands host.Commands
-	lockWait time.Duration // how long to wait for others that change packages
+	lockWait time.Duration // limit of the wait for other processes that change packages
 	// scoped starts commands that change packages in a systemd scope of their own, so that a package whose script
 	// restarts the agent's unit does not kill its own installation.
 	scoped bool
 	env    *host.Environment // nil for the agent's own
 }
 
-// queryLimit is more than reading the database of a package manager takes.
+// queryLimit is longer than any read of the database of a package manager.
 const queryLimit = 5 * time.Minute
 
-// run starts a program in an environment in which it asks no questions and all messages are English.
+// run runs a program in an environment in which it asks no questions and all messages are English.
 func (c *client) run(ctx context.Context, quiet bool, argv ...string) (host.Output, error) {
 	env := c.variables("LANG=C")
 	if home, _ := env.Get("HOME"); home == "" {
@@ -37,7 +37,7 @@ func (c *client) run(ctx context.Context, quiet bool, argv ...string) (host.Outp
 	return c.runIn(ctx, env, quiet, argv)
 }
 
-// variables is the environment of a program, with vars, each NAME=value, on top.
+// variables returns the environment of a program, with vars, each NAME=value, on top.
 func (c *client) variables(vars ...string) *host.Environment {
 	env := host.NewEnvironment(host.Variables(c.env.All(), append(vars, "LC_ALL=C")...)...)
 	if path, _ := env.Get("PATH"); path == "" {
@@ -50,8 +50,8 @@ func (c *client) runIn(ctx context.Context, env *host.Environment, quiet bool, a
 	return c.commands.Run(ctx, host.Command{Argv: argv, Env: env.All(), Quiet: quiet, Named: true})
 }
 
-// change runs a program that changes packages, in a systemd scope where there is systemd. While
-// another holds the lock, it is tried again until the wait is over.
+// change runs a program that changes packages, in a scope if systemd runs. While another process holds the lock, it
+// retries until the wait is over.
 func (c *client) change(ctx context.Context, what string, locked func(host.Output) bool, argv ...string) (host.Output,
 	error) {
 	if c.scoped {
@@ -62,7 +62,7 @@ func (c *client) change(ctx context.Context, what string, locked func(host.Outpu
 	return c.insist(ctx, false, locked, argv...)
 }
 
-// insist runs a program, again and again while another process holds the lock, until the wait is over.
+// insist runs a program, and retries while another process holds the lock, until the wait is over.
 func (c *client) insist(ctx context.Context, quiet bool, locked func(host.Output) bool, argv ...string) (host.Output,
 	error) {
 	start := time.Now()
@@ -79,8 +79,8 @@ func (c *client) insist(ctx context.Context, quiet bool, locked func(host.Output
 	}
 }
 
-// waitForRPM waits until no process holds the lock of rpm's database, for which rpm itself would wait
-// without an end and without a word.
+// waitForRPM waits until no process holds the lock of rpm's database, for which rpm itself would wait without a limit
+// and without a message.
 func (c *client) waitForRPM(ctx context.Context) error {
 	for _, dir := range []string{"/var/lib/rpm", "/usr/lib/sysimage/rpm"} {
 		if err := waitForLock(ctx, c.files, c.lockWait, dir+"/.rpm.lock"); err != nil {
@@ -97,7 +97,7 @@ func (c *client) ask(argv ...string) (host.Output, error) {
 	return c.run(ctx, true, argv...)
 }
 
-// newest is when the last of some files or directories changed, entries of directories included.
+// newest returns the time of the last change of some files or directories, including their entries.
 func (c *client) newest(paths ...string) time.Time {
 	var last time.Time
 	for _, path := range paths {
@@ -111,7 +111,7 @@ func (c *client) newest(paths ...string) time.Time {
 		if !info.IsDir() {
 			continue
 		}
-		names, _ := c.files.ReadDir(path) // one that cannot be read tells nothing
+		names, _ := c.files.ReadDir(path) // a directory that cannot be read is ignored
 		for _, name := range names {
 			if entry, err := c.files.Stat(path + "/" + name); err == nil && entry.Modified.After(last) {
 				last = entry.Modified
@@ -124,8 +124,8 @@ func (c *client) newest(paths ...string) time.Time {
 // clue is a known kind of failure. Cause and hint may contain submatches of the pattern: $1.
 type clue struct{ pattern, cause, hint string }
 
-// whyFailed turns the output of a program that failed into a cause and a hint; the first clue that matches counts.
-// Without one, the program's own words are used.
+// whyFailed returns an error with a cause and a hint for the output of a failed program; the first clue that matches
+// counts. Without one, the cause is the message of the program.
 func whyFailed(what string, out host.Output, clues []clue) error {
 	text := out.Stderr + "\n" + out.Stdout
 	for _, k := range clues {
@@ -161,7 +161,7 @@ func notUnderstood(program, line string) error {
 		"its version may be newer than this agent; please report it with that line")
 }
 
-// processOf names the process whose number a lock file has in it, and whether it still runs.
+// processOf returns the name of the process whose ID a lock file contains, and whether it still runs.
 func (c *client) processOf(file string) (string, bool) {
 	data, err := c.files.ReadFile(file)
 	pid := strings.TrimSpace(string(data))
@@ -171,7 +171,7 @@ func (c *client) processOf(file string) (string, bool) {
 	if _, err := os.Stat("/proc/" + pid); err != nil {
 		return "", false
 	}
-	name, _ := os.ReadFile("/proc/" + pid + "/comm") // without a name there is the number
+	name, _ := os.ReadFile("/proc/" + pid + "/comm") // without a name, the ID is used
 	return fmt.Sprintf("%s (process %s)", strings.TrimSpace(string(name)), pid), true
 }
 
@@ -186,7 +186,7 @@ func inScope(description string) []string {
 	return append(argv, "--")
 }
 
-// ownUnit is the systemd unit that this process runs in; "" where that is not known.
+// ownUnit returns the systemd unit that this process runs in; "" where that is not known.
 func ownUnit() string {
 	data, err := os.ReadFile("/proc/self/cgroup")
 	if err != nil {
@@ -210,12 +210,12 @@ func unitOfCgroup(text string) string {
 	return ""
 }
 
-// packageGrace is how long a package manager that has begun may go on after the run was asked to end:
-// one that is killed leaves packages that are neither old nor new. The unit's TimeoutStopSec= is longer.
+// packageGrace limits the time of a running package manager after the run was cancelled: one that is killed leaves
+// packages half installed. The unit's TimeoutStopSec= is longer.
 const packageGrace = 10 * time.Minute
 
-// unhurried is a context that is done some time after ctx: a package manager under way is to be
-// finished. The caller must call done.
+// unhurried returns a context that is done some time after ctx, so that a running package manager can finish. The
+// caller must call done.
 func unhurried(ctx context.Context) (own context.Context, done func()) {
 	own, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	host.Working(ctx, 1)

@@ -16,7 +16,7 @@ import (
 	"github.com/mholt/archives"
 )
 
-// maxControl is more than any package says about itself, in bytes.
+// maxControl is a limit for the size of control data, in bytes.
 const maxControl = 1 << 20
 
 // describeDeb reads name, version and architecture out of a .deb. They come early in the file, so
@@ -45,7 +45,7 @@ func describeDeb(file io.Reader) (host.Package, error) {
 
 var errNoDeb = errors.New("this is not a Debian package file")
 
-// controlMember finds the part of a .deb that describes it. The outer format is that of ar(1).
+// controlMember returns the part of a .deb with its control data. The outer format is that of ar(1).
 func controlMember(r io.Reader) (name string, member io.Reader, err error) {
 	magic := make([]byte, 8)
 	if _, err := io.ReadFull(r, magic); err != nil || string(magic) != "!<arch>\n" {

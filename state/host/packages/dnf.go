@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// dnf is the package manager of Red Hat's family: dnf, its successor dnf5, or yum before them. They
-// take the same orders, but for a few.
+// dnf is the package manager of Red Hat's family: dnf, its successor dnf5, or yum before them. Most of their commands
+// are the same.
 type dnf struct {
 	client
 	program string // dnf5, dnf or yum
@@ -70,7 +70,7 @@ func (d *dnf) refresh(ctx context.Context) ([]string, error) {
 	return warnings, nil
 }
 
-// options say how to do a transaction.
+// options returns the options for a transaction.
 func (d *dnf) options(t host.Transaction) []string {
 	argv := fromRepository(t.Release)
 	for _, option := range []struct {
@@ -115,7 +115,7 @@ func (d *dnf) orders(v *host.Inventory, t host.Transaction) [][]string {
 func (d *dnf) verb(v *host.Inventory, t host.Transaction, w host.Wanted) string {
 	there := v.Versions(w.Name)
 	switch {
-	case len(there) == 0 || len(there) > 1: // several beside each other, as kernels are
+	case len(there) == 0 || len(there) > 1: // several versions are installed, as with kernels
 		return "install"
 	case t.Reinstall && (w.Version == "" || order.RPM(there[0], w.Version) == 0):
 		return "reinstall"
@@ -135,8 +135,7 @@ func plainNames(t host.Transaction) []string {
 	return names
 }
 
-// rpmSpec is a package on the command line: a file, a name, or a name with a version, behind which
-// the architecture belongs.
+// rpmSpec returns a package on the command line: a file, a name, or a name with a version and then the architecture.
 func rpmSpec(w host.Wanted) string {
 	switch {
 	case w.File != "":
@@ -179,7 +178,7 @@ func (d *dnf) perform(ctx context.Context, t host.Transaction) error {
 	})
 }
 
-// plan lets dnf play a transaction through.
+// plan makes dnf simulate a transaction.
 func (d *dnf) plan(ctx context.Context, t host.Transaction) ([]host.PackageChange, error) {
 	v, err := d.installed()
 	if err != nil {

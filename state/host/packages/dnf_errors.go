@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// dnfLocked reports whether another process changes packages just now.
+// dnfLocked reports whether the output says that another process holds the lock.
 func dnfLocked(out host.Output) bool {
 	text := out.Stdout + out.Stderr
 	messages := []string{"Failed to obtain the transaction lock", "Another app is currently holding the yum lock",

@@ -29,7 +29,7 @@ func (l versionLocks) holds(name string) bool {
 	})
 }
 
-// lockFile is where the versionlock plugin keeps its entries, if nothing else is configured.
+// lockFile returns the file of the versionlock plugin.
 func (d *dnf) lockFile() string {
 	conf, file := "/etc/dnf/plugins/versionlock.conf", "/etc/dnf/plugins/versionlock.list"
 	switch d.program {
@@ -38,7 +38,7 @@ func (d *dnf) lockFile() string {
 	case "yum":
 		conf, file = "/etc/yum/pluginconf.d/versionlock.conf", "/etc/yum/pluginconf.d/versionlock.list"
 	}
-	data, _ := d.files.ReadFile(conf) // without one, the usual place counts
+	data, _ := d.files.ReadFile(conf) // without a configuration, the default applies
 	for line := range strings.SplitSeq(string(data), "\n") {
 		if key, v, ok := strings.Cut(line, "="); ok && strings.TrimSpace(key) == "locklist" &&
 			strings.HasPrefix(strings.TrimSpace(v), "/") {
@@ -63,7 +63,7 @@ func (d *dnf) versionLocks() (versionLocks, error) {
 }
 
 // parseVersionLocks reads lines such as foo-1:2.0-1.*, which is dnf's, or 1:foo-2.0-1.*, which is
-// yum's. One that begins with ! keeps a version away, which is not a hold.
+// yum's. One that begins with ! excludes a version, which is not a hold.
 func parseVersionLocks(text string) versionLocks {
 	dnf := regexp.MustCompile(`^(.+)-(?:\d+|\*):[^-]+-[^-]+$`)
 	yum := regexp.MustCompile(`^(?:\d+|\*):(.+)-[^-]+-[^-]+$`)

@@ -24,7 +24,7 @@ func (d *dnf) withoutLocks(locks versionLocks) []string {
 	return []string{"--disableplugin=versionlock"}
 }
 
-// fromRepository are the options that take packages from one repository alone.
+// fromRepository returns the options to take packages from one repository only.
 func fromRepository(name string) []string {
 	if name == "" {
 		return nil
@@ -89,7 +89,7 @@ func (d *dnf) collect(offers map[string]host.Offer, names []string, found []host
 				continue
 			}
 			if name == p.Name && v.NameOf(p) != p.Name {
-				continue // a foreign architecture does not answer to the plain name
+				continue // the plain name does not mean a package of a foreign architecture
 			}
 			o.Versions = append(o.Versions, p.Version)
 			offers[name] = newestFirst(o, order.RPM)
@@ -97,7 +97,7 @@ func (d *dnf) collect(offers map[string]host.Offer, names []string, found []host
 	}
 }
 
-// newestFirst puts versions in order; the newest is the candidate.
+// newestFirst sorts versions; the newest is the candidate.
 func newestFirst(o host.Offer, compare func(a, b string) int) host.Offer {
 	structsort.Func(o.Versions, func(a, b string) int { return compare(b, a) })
 	o.Candidate = o.Versions[0]
@@ -137,18 +137,18 @@ func (d *dnf) names(ctx context.Context) ([]string, error) {
 	return slices.Compact(names), nil
 }
 
-// caches are where package files and indexes are kept.
+// cache returns the directory of package files and indexes.
 func (d *dnf) cache() string {
 	return map[string]string{"dnf5": "/var/cache/libdnf5", "dnf": "/var/cache/dnf", "yum": "/var/cache/yum"}[d.program]
 }
 
-// cached reads the package files that were kept: name-version-release.arch.rpm does not tell an epoch.
+// cached reads the headers of cached package files, since their names, name-version-release.arch.rpm, have no epoch.
 func (d *dnf) cached() ([]host.Package, error) {
 	var packages []host.Package
 	for _, pattern := range d.cacheDirs(d.cache(), 3) {
 		names, err := d.files.ReadDir(pattern)
 		if err != nil {
-			continue // a directory of something else
+			continue // another kind of directory
 		}
 		for _, name := range names {
 			if !strings.HasSuffix(name, ".rpm") {

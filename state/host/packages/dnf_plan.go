@@ -67,7 +67,7 @@ func isDnfHeading(line string) bool {
 		strings.HasPrefix(f[3], "Repo")
 }
 
-// dnfPlan is the table as far as it was read.
+// dnfPlan is the state of parsing a table.
 type dnfPlan struct {
 	program string
 	v       *host.Inventory
@@ -102,8 +102,8 @@ func (p *dnfPlan) line(line string) error {
 	return nil
 }
 
-// replaced takes over a package that another one makes obsolete: name.arch version, or as dnf5 has
-// it, name arch version. An older version of the same package is not news.
+// replaced adds a package that another one makes obsolete: name.arch version, or with dnf5, name arch version. It
+// ignores an older version of the same package.
 func (p *dnfPlan) replaced(f []string, line string) error {
 	if len(f) < 2 || len(p.row) == 0 {
 		return notUnderstood(p.program, line)
@@ -137,7 +137,7 @@ func (p *dnfPlan) flush() error {
 		c.New = ""
 		if rest := slices.DeleteFunc(p.v.Versions(name),
 			func(v string) bool { return v == plainEVR(row[2]) }); len(rest) > 0 {
-			c.New = strings.Join(rest, ",") // other versions stay beside
+			c.New = strings.Join(rest, ",") // other versions stay installed
 		}
 	}
 	p.changes = append(p.changes, c)

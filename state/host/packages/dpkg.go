@@ -92,8 +92,8 @@ func (d *dpkgDatabase) latest() []host.Package {
 	return kept
 }
 
-// native is the architecture of dpkg itself; an image without dpkg has that of its packages, and a
-// host without any that of the agent.
+// native returns the architecture of dpkg itself; an image without dpkg has that of its packages, and a host without
+// any that of the agent.
 func (d *dpkgDatabase) native() string {
 	for _, is := range []func(host.Package) bool{
 		func(p host.Package) bool { return p.Name == "dpkg" },
@@ -116,8 +116,8 @@ func (d *dpkgDatabase) native() string {
 	return runtime.GOARCH
 }
 
-// parseDpkg yields the packages of a file of stanzas. It reads line by line, and of the long lines
-// only the start, since all that counts is short.
+// parseDpkg yields the packages of a file of stanzas. It reads line by line, and of long lines only the start, since
+// the fields that count are short.
 func parseDpkg(r io.Reader, yield func(host.Package)) error {
 	lines := bufio.NewReaderSize(r, 64<<10)
 	var s stanza
@@ -144,12 +144,11 @@ func parseDpkg(r io.Reader, yield func(host.Package)) error {
 // stanza is the package that is being read.
 type stanza struct {
 	host.Package
-	stated bool   // it says how far it is installed
-	arch   string // of the stanza before, which most share
+	stated bool   // it has a status field
+	arch   string // of the previous stanza; most are the same
 }
 
-// end yields the package and starts the next. A stanza that does not say how far its package is
-// installed is from a directory of installed ones.
+// end yields the package and starts the next. A stanza without a status is from a directory of installed packages.
 func (s *stanza) end(yield func(host.Package)) {
 	if !s.stated {
 		s.State = host.InstalledPackage
@@ -160,7 +159,7 @@ func (s *stanza) end(yield func(host.Package)) {
 	*s = stanza{arch: s.arch}
 }
 
-// field takes over a line.
+// field parses a line.
 func (s *stanza) field(line []byte) {
 	switch line[0] {
 	case 'P':
@@ -210,7 +209,7 @@ func setStatus(p *host.Package, v []byte) {
 	}
 }
 
-// parseProvides reads "a, b (= 1.2)" as a and b=1.2.
+// parseProvides parses "a, b (= 1.2)" into a and b=1.2.
 func parseProvides(v string) []string {
 	var names []string
 	for item := range strings.SplitSeq(v, ",") {

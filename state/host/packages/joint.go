@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// jointPlanner is a package manager that plays several installations through at once.
+// jointPlanner is a package manager that can simulate several installations at once.
 type jointPlanner interface {
-	// needs tells which packages of a plan each of them needs, or is better with, and how many bytes of a disk all take,
-	// with their files as they are downloaded.
+	// needs returns for each package of a plan the others that it depends on or recommends, and the disk space of all
+	// in bytes, including their downloads.
 	needs(ctx context.Context, changes []host.PackageChange) (names map[string][]string, size int64, err error)
 }
 
@@ -23,16 +23,16 @@ type jointPlan struct {
 	size  int64 // disk space for all changes in bytes, including downloads
 }
 
-// PlanAhead plays transactions that come one after the other through in one call of the package manager, so that Plan
-// answers for each without another call. It does nothing where that cannot be: for package managers other than apt, for
-// transactions of different kinds, and where a package would be removed. Plan then asks for each.
+// PlanAhead simulates successive transactions in one call of the package manager, so that Plan answers for each without
+// another call. It does nothing for package managers other than apt, for transactions of different kinds, and if a
+// package would be removed. Plan then simulates each.
 func (p *Packages) PlanAhead(ctx context.Context, list []host.Transaction) error {
 	planner, ok := p.manager.(jointPlanner)
 	if !ok || len(list) < 2 || p.Allowed(list[0].String()) != nil || p.foresaw(list[0]) {
 		return nil
 	}
 	p.mu.Lock()
-	p.alone = true // until it is known that they can be played through together
+	p.alone = true // until a joint simulation has succeeded
 	p.mu.Unlock()
 	j := p.jointly(ctx, planner, list)
 	if j == nil {
@@ -84,8 +84,7 @@ func (p *Packages) known(ctx context.Context, list []host.Transaction) ([]host.T
 	}), err
 }
 
-// foresaw reports whether Plan answers for a transaction without another call, or transactions cannot be played through
-// together.
+// foresaw reports whether Plan answers for a transaction without another call, or a joint simulation is impossible.
 func (p *Packages) foresaw(t host.Transaction) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -107,7 +106,7 @@ func (j *jointPlan) covers(t host.Transaction) bool {
 	})
 }
 
-// joined is one transaction for several that differ in nothing but their packages.
+// joined returns one transaction for several that differ only in their packages.
 func joined(list []host.Transaction) (all host.Transaction, alike bool) {
 	if len(list) < 2 {
 		return all, false
@@ -158,7 +157,7 @@ func (j *jointPlan) reached(t host.Transaction) []host.PackageChange {
 	return changes
 }
 
-// take gives a transaction its changes. A later one does not get them again.
+// take removes the changes of a transaction from the plan and returns them.
 func (j *jointPlan) take(t host.Transaction) []host.PackageChange {
 	changes := j.reached(t)
 	for _, c := range changes {
@@ -167,5 +166,5 @@ func (j *jointPlan) take(t host.Transaction) []host.PackageChange {
 	return changes
 }
 
-// virtual is put before the name that other packages provide.
+// virtual is the prefix of names that other packages provide.
 const virtual = "provided:"

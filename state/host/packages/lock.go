@@ -15,12 +15,12 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host/outage"
 )
 
-// defaultLockWait is how long others may keep the package manager: an unattended upgrade takes its
-// time, a shell that was left open in a dialog does not end by itself.
+// defaultLockWait limits the wait for other processes that use the package manager: an unattended upgrade takes
+// minutes, and an open dialog does not end by itself.
 const defaultLockWait = 5 * time.Minute
 
 // waitFor waits until no process holds a lock file. apt waits by itself for some of its locks, but not
-// in all versions and not for the lock of its indexes, and it does not say for whom.
+// in all versions and not for the lock of its indexes, and it does not name the process that holds the lock.
 func (a *apt) waitFor(ctx context.Context, file string) error {
 	return waitForLock(ctx, a.files, a.lockWait, file)
 }
@@ -74,7 +74,7 @@ type Busy struct {
 	Lock   string        // the file that is locked; "" where the package manager does not say
 	Holder string        // a description of the process
 	Waited time.Duration // how long
-	Err    error         // in the package manager's words; nil for those of Error
+	Err    error         // the message of the package manager; nil for the text of Error
 }
 
 func (b *Busy) Error() string {
@@ -112,8 +112,8 @@ func (*Unfinished) Hint() string {
 	return "run `dpkg --configure -a` on the host and look at what it says"
 }
 
-// holderOf names the process that has a lock of fcntl(2) on a file. A file that cannot be opened has
-// none that this user could wait for.
+// holderOf returns the process that holds a lock of fcntl(2) on a file. It returns none for a file that cannot be
+// opened.
 func holderOf(files host.Files, file string) (string, bool) {
 	f, err := files.Open(file)
 	if err != nil {
@@ -131,7 +131,7 @@ func holderOf(files host.Files, file string) (string, bool) {
 	return processName(int(lock.Pid)), true
 }
 
-// processName is a process in words. The kernel gives 0 or -1 for one that cannot be seen from here.
+// processName returns a description of a process. The kernel reports 0 or -1 for one in another namespace.
 func processName(pid int) string {
 	if pid <= 0 {
 		return "a process of another container"

@@ -21,7 +21,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host/packages/order"
 )
 
-// packageManager is how one family of hosts does it. It keeps nothing between calls.
+// packageManager is the package manager of one family of distributions. It keeps no state between calls.
 type packageManager interface {
 	family() string
 	compare(a, b string) int
@@ -30,9 +30,9 @@ type packageManager interface {
 	offers(ctx context.Context, names []string, release string) (map[string]host.Offer, error)
 	names(ctx context.Context) ([]string, error)
 	cached() ([]host.Package, error)
-	// refreshedAt is when the indexes were got; the zero time if that is unknown.
+	// refreshedAt returns the time when the indexes were fetched; the zero time if that is unknown.
 	refreshedAt() time.Time
-	// repositoriesAt is when the list of repositories last changed.
+	// repositoriesAt returns the time of the last change of the list of repositories.
 	repositoriesAt() time.Time
 	refresh(ctx context.Context) (warnings []string, err error)
 	plan(ctx context.Context, t host.Transaction) ([]host.PackageChange, error)
@@ -43,18 +43,18 @@ type packageManager interface {
 // Packages implements host.Packages. It has the part that all package managers share: it refuses changes that are not
 // allowed, caches reads for the run, and records every change before it is made.
 type Packages struct {
-	manager  packageManager // nil where none is known
+	manager  packageManager // nil if the host has no known one
 	refused  bool
 	recorder host.Recorder
 
 	mu        sync.Mutex
 	inventory *host.Inventory
-	refreshed time.Time // when this run did it; zero if it has not
+	refreshed time.Time // time of the refresh of this run; zero for none
 	unreached error     // an *outage.Error that kept the last refresh from a repository
 	plans     map[string][]host.PackageChange
 	joint     *jointPlan // see PlanAhead
 	ahead     *ahead     // see FetchAhead
-	alone     bool       // PlanAhead found that transactions cannot be played through together
+	alone     bool       // PlanAhead found that a joint simulation is impossible
 }
 
 var errNoPackageManager = diag.WithHint(errors.New("no package manager that is known here was found"),
@@ -107,7 +107,7 @@ func (p *Packages) Describe(file io.Reader) (host.Package, error) {
 	return p.manager.describe(file)
 }
 
-// Forget makes the next question read the database again.
+// Forget drops the cached database.
 func (p *Packages) Forget() {
 	p.mu.Lock()
 	p.inventory, p.plans, p.joint, p.alone = nil, nil, nil, false
@@ -186,12 +186,12 @@ func (p *Packages) Refresh(ctx context.Context) ([]string, error) {
 	if err == nil {
 		p.refreshed = start
 		p.ahead.stop()
-		p.ahead = nil // there may be more to fetch now
+		p.ahead = nil // new indexes may have other packages to download
 	}
 	return warnings, err
 }
 
-// partialOutage is why a refresh got not all indexes, where a repository was not reached.
+// partialOutage returns the outage because of which a refresh did not get all indexes, or nil.
 func partialOutage(ctx context.Context, warnings []string) error {
 	for _, warning := range warnings {
 		if err := outage.Recognize(ctx, warning, errors.New(warning)); outage.Passing(err) {
@@ -273,7 +273,7 @@ func (p *Packages) record(names []string) error {
 	return host.Record(p.recorder, subjects...)
 }
 
-// Hold keeps packages at their versions, or ends that.
+// Hold puts packages on hold or removes the hold.
 func (p *Packages) Hold(ctx context.Context, names []string, held bool) error {
 	if err := p.Allowed("holding packages"); err != nil || len(names) == 0 {
 		return err
@@ -285,7 +285,7 @@ func (p *Packages) Hold(ctx context.Context, names []string, held bool) error {
 	return p.manager.hold(ctx, names, held)
 }
 
-// key tells transactions apart.
+// keyOf returns a key that is unique to a transaction.
 func keyOf(t host.Transaction) string {
 	recommends := "as set"
 	if t.Recommends != nil {

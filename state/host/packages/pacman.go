@@ -86,13 +86,13 @@ func parseLocal(text string) host.Package {
 	return one
 }
 
-// query runs pacman for an answer.
+// query runs pacman to read something.
 func (p *pacman) query(ctx context.Context, what string, args ...string) (string, error) {
 	out, err := p.insist(ctx, true, pacmanLocked, append([]string{"pacman"}, args...)...)
 	if err != nil {
 		return "", err
 	}
-	// A damaged index is an error that pacman does not end with.
+	// pacman exits with 0 after an error about a damaged index.
 	if out.Code != 0 || strings.HasPrefix(out.Stderr, "error:") {
 		return "", orPassing(ctx, pacmanLocked, out, whyFailed(what, out, pacmanClues()))
 	}

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// order is the command of a transaction.
+// order returns the command of a transaction.
 func (p *pacman) order(t host.Transaction) []string {
 	argv := []string{"--noconfirm", "--noprogressbar"}
 	switch t.Action {

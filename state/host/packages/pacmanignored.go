@@ -20,7 +20,7 @@ const (
 	pacmanLock  = pacmanDB + "/db.lck"
 )
 
-// ignoredNames are names and globs of packages that upgrades leave alone.
+// ignoredNames lists names and globs of packages that upgrades skip.
 type ignoredNames []string
 
 func (i ignoredNames) holds(name string) bool {
@@ -80,8 +80,8 @@ func (p *pacman) hold(_ context.Context, names []string, held bool) error {
 	return nil
 }
 
-// editIgnored takes names out of all lines IgnorePkg, and puts held ones into the first, or into one
-// at the start of the options.
+// editIgnored removes names from all lines IgnorePkg, and adds held ones to the first, or to a new one at the start of
+// the options.
 func editIgnored(text string, names []string, held bool) string {
 	var lines []string
 	if text != "" {
@@ -116,7 +116,7 @@ func editIgnored(text string, names []string, held bool) string {
 	if held && first < 0 {
 		line := "IgnorePkg = " + strings.Join(names, " ")
 		if options < 0 {
-			kept = append(kept, "[options]") // at the end: settings before any section are of none
+			kept = append(kept, "[options]") // at the end: settings before the first section belong to none
 			options = len(kept)
 		}
 		kept = slices.Insert(kept, options, line)

@@ -24,7 +24,7 @@ func describePkginfo(file io.Reader) (host.Package, error) {
 		return host.Package{}, err
 	}
 	defer plain.Close()
-	const most = 100 // files that come before it; there are five
+	const most = 100 // files before .PKGINFO; usually five
 	entries := tar.NewReader(io.LimitReader(plain, 64*maxControl))
 	for range most {
 		h, err := entries.Next()

@@ -84,7 +84,7 @@ func parseRPM(text string) ([]host.Package, error) {
 	return packages, nil
 }
 
-// evr is a version as users write it: without an epoch that is none.
+// evr returns a version as users write it: without an epoch of "(none)" or 0.
 func evr(epoch, version, release string) string {
 	if release != "" {
 		version += "-" + release
@@ -98,7 +98,7 @@ func evr(epoch, version, release string) string {
 // plainEVR leaves out an epoch of 0.
 func plainEVR(v string) string { return strings.TrimPrefix(v, "0:") }
 
-// rpmNative is the architecture of rpm itself, or else that of the agent.
+// rpmNative returns the architecture of rpm itself, or else that of the agent.
 func rpmNative(packages []host.Package) string {
 	if i := slices.IndexFunc(packages, func(p host.Package) bool { return p.Name == "rpm" }); i >= 0 {
 		return packages[i].Arch
@@ -114,14 +114,14 @@ func rpmNative(packages []host.Package) string {
 	return runtime.GOARCH
 }
 
-// rpmProviders asks which installed packages provide a name, which may also be a file.
+// rpmProviders returns the installed packages that provide a name, which may also be a file.
 func (c *client) rpmProviders(v *host.Inventory, virtual string) []string {
 	if strings.HasPrefix(virtual, "-") {
 		return nil
 	}
 	out, err := c.ask("rpm", "-q", "--whatprovides", "--queryformat", rpmFormat, virtual)
 	if err != nil || out.Code != 0 {
-		return nil // rpm's way to say that there are none
+		return nil // rpm fails if there are none
 	}
 	packages, err := parseRPM(out.Stdout)
 	if err != nil {
@@ -156,8 +156,8 @@ func heldOf(v *host.Inventory, t host.Transaction) []string {
 	return held
 }
 
-// aroundHold performs a transaction that changes packages on hold: they are taken off it, and put
-// back whatever came of the transaction.
+// aroundHold performs a transaction that changes packages on hold. It removes the holds, and restores them even if the
+// transaction fails.
 func aroundHold(ctx context.Context, held []string, hold func(context.Context, []string, bool) error,
 	do func() error) error {
 	if len(held) == 0 {

@@ -49,7 +49,7 @@ func describeRPM(file io.Reader) (host.Package, error) {
 // rpmHeader is a table of tags: 16 bytes each, which point into the data that follows.
 type rpmHeader struct{ index, data []byte }
 
-// readRPMHeader reads a header. The first of a file is filled up to a multiple of eight bytes.
+// readRPMHeader reads a header. The first header of a file is padded to a multiple of eight bytes.
 func readRPMHeader(r io.Reader, filled bool) (h rpmHeader, err error) {
 	const most = 64 << 20 // bytes, which a package of a million files does not have
 	intro := make([]byte, 16)
@@ -72,7 +72,7 @@ func readRPMHeader(r io.Reader, filled bool) (h rpmHeader, err error) {
 	return rpmHeader{whole[:tags*16], whole[tags*16:]}, nil
 }
 
-// find is the data of a tag, to the end of all data.
+// find returns the data of a tag, to the end of all data.
 func (h rpmHeader) find(tag uint32) []byte {
 	for at := 0; at < len(h.index); at += 16 {
 		offset := binary.BigEndian.Uint32(h.index[at+8:])

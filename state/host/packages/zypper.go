@@ -65,7 +65,7 @@ func parseZypperLocks(text string) []string {
 	return names
 }
 
-// quiet is the start of every command: it asks no questions and fetches no index.
+// quiet returns the start of every command: it asks no questions and fetches no index.
 func (z *zypper) quiet(words ...string) []string {
 	return append([]string{"zypper", "--xmlout", "--non-interactive", "--no-refresh"}, words...)
 }
@@ -83,7 +83,7 @@ func (z *zypper) query(ctx context.Context, what string, argv []string) (zypperA
 	return answer, out, err
 }
 
-// zypperNothing is the code for: nothing of that name was found.
+// zypperNothing is the exit code if no package has the name.
 const zypperNothing = 104
 
 func zypperFailed(out host.Output) bool {
@@ -153,7 +153,7 @@ const zypperCache = "/var/cache/zypp"
 func (z *zypper) cached() ([]host.Package, error) {
 	var packages []host.Package
 	for _, dir := range z.rpmDirs(zypperCache+"/packages", 4) {
-		names, _ := z.files.ReadDir(dir) // it was read a moment ago
+		names, _ := z.files.ReadDir(dir) // its error was checked above
 		for _, name := range names {
 			if !strings.HasSuffix(name, ".rpm") {
 				continue

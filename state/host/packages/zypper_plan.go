@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// order is the command of a transaction.
+// order returns the command of a transaction.
 func (z *zypper) order(v *host.Inventory, t host.Transaction, test bool) []string {
 	var argv []string
 	switch t.Action {
@@ -54,7 +54,7 @@ func (z *zypper) options(v *host.Inventory, t host.Transaction) []string {
 	return argv
 }
 
-// unverified is the option before the command that does without signatures.
+// unverified adds the global option to accept missing signatures.
 func unverified(argv []string, t host.Transaction) []string {
 	if !t.Unverified {
 		return argv

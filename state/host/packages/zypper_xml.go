@@ -33,7 +33,7 @@ type zypperSummary struct {
 	Sections []zypperSection `xml:",any"`
 }
 
-// zypperSection has packages to which the same happens: to-install, to-remove and so on.
+// zypperSection lists packages with the same change: to-install, to-remove and so on.
 type zypperSection struct {
 	XMLName   xml.Name
 	Solvables []zypperSolvable `xml:"solvable"`
@@ -49,7 +49,7 @@ type zypperSolvable struct {
 	Repository string `xml:"repository,attr"`
 }
 
-// parseZypper reads an answer. What is printed before the XML begins, or after it, is no part of it.
+// parseZypper reads an answer. Text before and after the XML is ignored.
 func parseZypper(text string) (a zypperAnswer, err error) {
 	start, end := strings.Index(text, "<stream>"), strings.LastIndex(text, "</stream>")
 	if start < 0 || end < start {
@@ -135,14 +135,14 @@ func (a zypperAnswer) errors() []string {
 	return said
 }
 
-// zypperLockedCode is how zypper ends where another process has its lock.
+// zypperLockedCode is the exit code of zypper if another process holds its lock.
 const zypperLockedCode = 7
 
 func zypperLocked(out host.Output) bool {
 	return out.Code == zypperLockedCode || strings.Contains(out.Stderr+out.Stdout, "System management is locked by")
 }
 
-// failure words why a command failed, from its XML where there is some.
+// failure returns an error that says why a command failed, from its XML if there is any.
 func (z *zypper) failure(ctx context.Context, what string, out host.Output) error {
 	if answer, err := parseZypper(out.Stdout); err == nil && len(answer.errors()) > 0 {
 		out.Stderr, out.Stdout = strings.Join(answer.errors(), "\n")+"\n"+out.Stderr, ""

@@ -14,15 +14,15 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
-// Members is the function of walk.Options that knows who is in a group from the files of a root, "" for the machine's.
-// The files are read again when they change. Groups are not known where nsswitch.conf names other sources of accounts,
-// which need not list their members.
+// Members returns a function for walk.Options that lists the members of a group from the files of a root, "" for the
+// machine's. The files are read again when they change. The members are unknown if nsswitch.conf names other sources of
+// accounts, which need not list them.
 func Members(root string) func(gid uint32) (uids []uint32, known bool) {
 	m := &members{dir: root}
 	return m.of
 }
 
-// members keeps who is in which group.
+// members caches the members of each group.
 type members struct {
 	dir string
 
@@ -58,13 +58,12 @@ func (m *members) of(gid uint32) ([]uint32, bool) {
 	return m.groups[gid], m.known
 }
 
-// accountFiles opens the files that say who is in a group. The caller must close them, also those that come with an
-// error.
+// accountFiles opens the files that define the members of groups. The caller must close them, even after an error.
 func accountFiles(root *walk.Root) (files []*os.File, stamps []unix.Stat_t, err error) {
 	for _, name := range []string{"/etc/passwd", "/etc/group", "/etc/nsswitch.conf"} {
 		f, err := root.OpenFile(name, unix.O_RDONLY|unix.O_NONBLOCK)
 		if name == "/etc/nsswitch.conf" && errors.Is(err, fs.ErrNotExist) {
-			continue // the C library then asks the files alone
+			continue // the C library then reads only the files
 		}
 		if err != nil {
 			return files, stamps, err
@@ -96,15 +95,15 @@ func unchanged(a, b unix.Stat_t) bool {
 	return a.Dev == b.Dev && a.Ino == b.Ino && a.Size == b.Size && a.Mtim == b.Mtim && a.Ctim == b.Ctim
 }
 
-// filesOnly reports whether accounts come from the files alone. What systemd adds are users of units, each in a group
-// of its own.
+// filesOnly reports whether accounts come only from the files. It ignores the source systemd, which adds users of
+// units, each in a group of its own.
 func filesOnly(nsswitch string) bool {
 	more := OtherSources(strings.ReplaceAll(nsswitch, "systemd", "files"))
 	return !more["passwd"] && !more["group"] && !more["initgroups"]
 }
 
-// membersIn lists the users of each group: those who have it as their own, and those whom it names. A name without an
-// account is left out.
+// membersIn lists the users of each group: those with it as the primary group, and those whom it lists. A name without
+// an account is left out.
 func membersIn(users []User, groups []Group) map[uint32][]uint32 {
 	all, byName := map[uint32][]uint32{}, map[string][]uint32{}
 	for _, u := range users {

@@ -21,8 +21,8 @@ type Group struct {
 	Members        []string
 }
 
-// Records yields the lines that have the given number of fields. Comments, NIS markers and broken lines are no
-// accounts.
+// Records yields the fields of lines with the given number of fields. It skips comments, NIS markers and malformed
+// lines.
 func Records(text string, fields int) iter.Seq[[]string] {
 	return func(yield func([]string) bool) {
 		for line := range strings.SplitSeq(text, "\n") {
@@ -37,7 +37,7 @@ func Records(text string, fields int) iter.Seq[[]string] {
 	}
 }
 
-// Users are the accounts of a file such as /etc/passwd.
+// Users returns the accounts of a file such as /etc/passwd.
 func Users(text string) []User {
 	var users []User
 	for f := range Records(text, 7) {
@@ -50,7 +50,7 @@ func Users(text string) []User {
 	return users
 }
 
-// Groups are those of a file such as /etc/group.
+// Groups returns the groups of a file such as /etc/group.
 func Groups(text string) []Group {
 	var groups []Group
 	for f := range Records(text, 4) {
@@ -67,8 +67,8 @@ func Groups(text string) []Group {
 	return groups
 }
 
-// OtherSources says for which databases nsswitch.conf names more than the files: there, a name that is not in them may
-// still be that of an account.
+// OtherSources returns the databases for which nsswitch.conf names sources beside the files: an account may exist there
+// without being in the files.
 func OtherSources(text string) map[string]bool {
 	more := map[string]bool{}
 	for line := range strings.SplitSeq(text, "\n") {

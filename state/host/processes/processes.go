@@ -17,7 +17,7 @@ type Process struct {
 	Program   string // the file that runs
 	Directory string // its working directory
 	Arguments []string
-	// User is the user that it runs as: 0 only where all of its user IDs are root's.
+	// User is the ID of its user: 0 only if all of its user IDs are root's.
 	User   int
 	Cgroup string // such as /system.slice/app.service
 }
@@ -31,8 +31,7 @@ func (p Process) Name() string {
 	return cmp.Or(name, "its program may not be read")
 }
 
-// Of describes a process of the running system. A process that has ended, or may not be looked at,
-// counts as one of no user.
+// Of describes a process of the running system. A process that has ended, or may not be read, has the user NoUser.
 func Of(pid int) Process {
 	dir := fmt.Sprintf("/proc/%d/", pid)
 	p := Process{User: userOf(dir), Cgroup: unitCgroup(CgroupOf(dir), CgroupOf("/proc/1/"))}
@@ -45,10 +44,10 @@ func Of(pid int) Process {
 	return p
 }
 
-// NoUser is the user of a process that cannot be looked at.
+// NoUser is the user of a process that cannot be read.
 const NoUser = -1
 
-// userOf is the first user ID of a process that is not root's, of the real, the effective, the saved one and that
+// userOf returns the first user ID of a process that is not root's, of the real, the effective, the saved one and that
 // for files; 0 where all are root's.
 func userOf(dir string) int {
 	data, _ := os.ReadFile(dir + "status")
@@ -67,7 +66,7 @@ func userOf(dir string) int {
 	return NoUser
 }
 
-// UserName is the name of a user, and the number where it has none.
+// UserName returns the name of a user, or the ID if it has none.
 func UserName(id int) string {
 	if u, err := user.LookupId(strconv.Itoa(id)); err == nil {
 		return u.Username
@@ -75,8 +74,9 @@ func UserName(id int) string {
 	return strconv.Itoa(id)
 }
 
-// unitCgroup is a control group as the init system names it. In a container that has no cgroup namespace of its own,
-// or for a process that entered one from outside, the kernel names groups from further up than the init system does.
+// unitCgroup returns a control group as the init system names it. In a container that has no cgroup namespace of its
+// own, or for a process that entered one from outside, the kernel names groups from further up than the init system
+// does.
 func unitCgroup(cgroup, ofInit string) string {
 	above, found := strings.CutSuffix(ofInit, "/init.scope")
 	if rest, inside := strings.CutPrefix(cgroup, above+"/"); found && inside {
@@ -85,7 +85,7 @@ func unitCgroup(cgroup, ofInit string) string {
 	return cgroup
 }
 
-// CgroupOf is the control group of a process: that of version 2, or of systemd's own hierarchy of version 1 where
+// CgroupOf returns the control group of a process: that of version 2, or of systemd's own hierarchy of version 1 where
 // version 2 is not in use.
 func CgroupOf(dir string) string {
 	data, _ := os.ReadFile(dir + "cgroup")

@@ -14,19 +14,19 @@ import (
 // Socket is a TCP socket of the running system.
 type Socket struct {
 	Local   netip.AddrPort
-	Remote  netip.AddrPort // the zero port of one that listens
+	Remote  netip.AddrPort // the port is 0 for a listening socket
 	Listens bool
-	User    int   // who made it
-	Holders []int // the processes that have it open, in the order of their numbers; none where that may not be read
+	User    int   // ID of the user who created it
+	Holders []int // IDs of the processes that have it open, sorted; empty if they may not be read
 }
 
-// Takes reports whether connections to an address are the socket's.
+// Takes reports whether the socket receives connections to an address.
 func (s Socket) Takes(to netip.AddrPort) bool {
 	return s.Listens && s.Local.Port() == to.Port() && (s.Local.Addr().IsUnspecified() ||
 		s.Local.Addr() == to.Addr().Unmap())
 }
 
-// Sockets are the TCP sockets of the running system that a caller wants, in the order of their addresses. Those of
+// Sockets returns the TCP sockets of the running system that a caller wants, in the order of their addresses. Those of
 // other network namespaces, as of a container, are not among them.
 func Sockets(wanted func(Socket) bool) []Socket {
 	var found []Socket
@@ -82,7 +82,7 @@ func procAddress(s string) (netip.AddrPort, bool) {
 	return netip.AddrPortFrom(addr.Unmap(), uint16(number)), ok
 }
 
-// hold finds the processes that have the sockets open.
+// hold sets the Holders of sockets.
 func hold(sockets []Socket, inodes map[string]int) {
 	dirs, _ := filepath.Glob("/proc/[0-9]*/fd")
 	for _, dir := range dirs {

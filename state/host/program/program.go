@@ -17,9 +17,9 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host/outage"
 )
 
-// Program is a program of the host that states work through, such as git or psql.
+// Program is a program of the host that states use, such as git or psql.
 type Program struct {
-	Name    string   // looked for in the host's directories of programs; a path is taken as it is
+	Name    string   // looked up in the host's directories of programs; a path is used unchanged
 	Package string   // package that contains the program, for messages; Name by default
 	RunAs   string   // user name; "" for the agent's own
 	Dir     string   // the user's home by default
@@ -27,15 +27,15 @@ type Program struct {
 	Reads   []string // files and directories, below Dir unless absolute, that decide what the program runs: see rootsOwn
 	Env     []string // NAME=value, on top of the agent's own
 	Stdin   string
-	// 0 for an hour, or five minutes of a question: a user's own configuration can make a program wait for ever
+	// 0 means an hour, or five minutes for Ask: a user's own configuration can make a program wait for ever
 	Limit  time.Duration
 	Umask  *int
-	Remote bool // it asks another server: a failure to reach that is an *outage.Error
+	Remote bool // it connects to another server: a failure to reach that is an *outage.Error
 	// Hide removes secrets from what the program prints; nil removes nothing.
 	Hide func(text string) string
 }
 
-// limit is how long the program may take.
+// limit returns the time limit of the program.
 func (p Program) limit(asks bool) time.Duration {
 	switch {
 	case p.Limit > 0:
@@ -84,7 +84,7 @@ func lastLines(s string) string {
 	return strings.Join(lines[max(0, len(lines)-3):], "\n")
 }
 
-// Ready reports whether the program is there. An error is a *Skipped: nothing may run here.
+// Ready reports whether the program is installed. An error is a *Skipped: no program may run here.
 func (p Program) Ready(h *host.Host) (bool, error) {
 	if err := h.Commands.Allowed(p.Name); err != nil {
 		return false, err
@@ -97,7 +97,7 @@ func (p Program) path(h *host.Host) (string, bool) {
 	if !strings.Contains(p.Name, "/") {
 		return h.Which(p.Name)
 	}
-	// a virtual environment links to the python of the system; asOwner says who runs it
+	// a virtual environment links to the system's python; asOwner determines its user
 	info, err := h.Following().Files.Stat(p.Name)
 	return p.Name, err == nil && info.IsRegular() && info.Mode&0o111 != 0
 }
@@ -275,7 +275,7 @@ func environmentParts(dir string) (parts []string) {
 	return parts
 }
 
-// EndedWith reports whether an error is a program that ended with one of these codes.
+// EndedWith reports whether an error is that of a program that exited with one of these codes.
 func EndedWith(err error, codes ...int) bool {
 	var failure *Error
 	return errors.As(err, &failure) && !failure.Timeout && slices.Contains(codes, failure.Code)

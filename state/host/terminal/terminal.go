@@ -36,7 +36,7 @@ func Attach(cmd *exec.Cmd, stdout, stderr io.Writer, merge bool) (finish func(),
 	}
 	return func() {
 		for _, t := range all {
-			_ = t.close() // it is only read from
+			_ = t.close() // only reads use it
 		}
 	}, nil
 }
@@ -71,7 +71,7 @@ func openTerminal() (*terminal, error) {
 	return &terminal{agent: agent, command: command, copied: make(chan struct{})}, nil
 }
 
-// plainOutput leaves the ends of lines as the command prints them.
+// plainOutput turns off the translation of line feeds in the output.
 func plainOutput(fd int) error {
 	modes, err := unix.IoctlGetTermios(fd, unix.TCGETS)
 	if err != nil {

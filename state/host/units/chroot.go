@@ -81,7 +81,7 @@ func (o *offline) unit(ctx context.Context, name, _ string) (host.Unit, error) {
 	case isInitScript(o.files, scriptName(u.Name)):
 		u.Found, u.Boot = true, scriptAtBoot(o.files, scriptName(u.Name))
 	case strings.Contains(u.Name, "@"):
-		// Of the instances of a template, systemctl tells one at a time.
+		// systemctl does not list the instances of a template, so each is queried.
 		out, err := o.systemctl(ctx, true, "is-enabled", u.Name)
 		if err != nil {
 			return u, err

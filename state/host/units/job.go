@@ -19,7 +19,7 @@ func (s *systemd) act(ctx context.Context, verb host.UnitVerb, name string, wait
 			return explainBus(err, string(verb), unit)
 		}
 		if verb != host.Stop {
-			// Starts that failed may have used up the unit's limit. A unit that is not loaded has none.
+			// Failed starts may have used up the start limit of the unit. A unit that is not loaded has none.
 			_ = c.ResetFailedUnitContext(ctx, unit)
 		}
 		result, err := s.job(ctx, c, verb, unit, wait)
@@ -54,8 +54,8 @@ func (s *systemd) prepare(ctx context.Context, c *dbus.Conn, unit string) error 
 	return nil
 }
 
-// loadState says whether a unit is loaded, from which files, and whether systemd knows that one of them has
-// changed since.
+// loadState returns the load state of a unit, the files it was loaded from, and whether systemd reports that one of
+// them has changed since.
 func loadState(ctx context.Context, c *dbus.Conn, unit string) (state string, from loadedFrom, stale bool, err error) {
 	all, err := c.GetUnitPropertiesContext(ctx, unit)
 	state, _ = all["LoadState"].(string)
@@ -88,8 +88,8 @@ func (s *systemd) job(ctx context.Context, c *dbus.Conn, verb host.UnitVerb, uni
 	return s.await(ctx, c, unit, id, done)
 }
 
-// await waits for the end of a job. Should the message of it get lost, as when the bus itself is
-// restarted, the unit is asked whether the job is still there. A job that waits for the end of this very run is freed.
+// await waits for the end of a job. Since the signal can get lost, for example when the bus is restarted, it also
+// queries the unit for its job. A job that waits for the end of this run is freed.
 func (s *systemd) await(ctx context.Context, c *dbus.Conn, unit string, id int, done <-chan string) (string, error) {
 	tick := time.NewTicker(2 * time.Second)
 	defer tick.Stop()
@@ -138,7 +138,7 @@ func (s *systemd) lastWords(ctx context.Context, c *dbus.Conn, verb host.UnitVer
 	return diag.WithHint(err, "`systemctl status %s` and `journalctl -u %s` on the host show more", unit, unit)
 }
 
-// reason words the result of a job and of the unit's process.
+// reason returns a description of the result of a job and of the unit's process.
 func (s *systemd) reason(ctx context.Context, c *dbus.Conn, unit, result string) string {
 	switch result {
 	case "dependency":

@@ -16,11 +16,12 @@ import (
 )
 
 const (
-	journalLines = 10      // of a unit's journal that an error shows
-	journalBytes = 2 << 10 // of all of these lines
-	lineBytes    = 500     // of one of them
+	journalLines = 10      // number of journal lines in an error
+	journalBytes = 2 << 10 // size limit of all of these lines
+	lineBytes    = 500     // size limit of one of them
 
-	// journalEntries is how many entries are read: those of systemd itself, several for each start, do not count.
+	// journalEntries is the number of entries that are read. It is larger, since entries of systemd itself, several for
+	// each start, do not count.
 	journalEntries = 100
 )
 
@@ -82,8 +83,8 @@ func (s *systemd) journal(ctx context.Context, unit string, since time.Time) []s
 	return parseJournal(out.Stdout)
 }
 
-// parseJournal reads journal entries, a JSON object in each line. What systemd says of the starts and ends of a unit
-// counts only where the unit itself said nothing.
+// parseJournal reads journal entries, a JSON object in each line. Entries of systemd about starts and ends count only
+// if the unit itself logged nothing.
 func parseJournal(text string) []string {
 	var own, systemds []string
 	for line := range strings.SplitSeq(text, "\n") {
@@ -130,10 +131,10 @@ func journalMessage(identifier string, raw json.RawMessage) []string {
 	return lines
 }
 
-// escapes are the sequences by which programs colour their output and move the cursor.
+// escapes matches the sequences with which programs colour their output and move the cursor.
 var escapes = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("\x1b\\[[0-9;?]*[ -/]*[@-~]") })
 
-// printable is a line without escape sequences, control characters and characters that reorder text.
+// printable returns a line without escape sequences, control characters and characters that reorder text.
 func printable(line string) string {
 	line = strings.Map(func(c rune) rune {
 		if c == '\t' {

@@ -12,8 +12,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
-// openrc runs the services of Alpine and Gentoo: init scripts that links in the directories of
-// runlevels start.
+// openrc runs the services of Alpine and Gentoo: init scripts, which are enabled by links in the directories of
+// runlevels.
 type openrc struct {
 	sysv
 	offline bool // in a tree where nothing runs
@@ -40,7 +40,7 @@ func hasOpenRC(files host.Files) bool {
 func (o *openrc) levelsOf(script string) []string {
 	levels, err := o.files.ReadDir(runlevels)
 	if err != nil {
-		return nil // without any, none does
+		return nil // without runlevels, none starts it
 	}
 	return slices.DeleteFunc(levels, func(level string) bool {
 		_, err := o.files.Lstat(runlevels + "/" + level + "/" + script)
@@ -86,7 +86,7 @@ func openrcStatus(script string, out host.Output) (string, error) {
 		return "deactivating", nil
 	case 8:
 		return "activating", nil
-	case 16: // it waits for something, and starts by itself then
+	case 16: // it waits for something, and will start
 		return "activating", nil
 	case 32:
 		return "failed", nil

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Paths are the directories in which systemd looks for a system's unit files, the first first.
+// Paths returns the directories in which systemd searches for unit files of the system, in its order.
 func Paths() []string {
 	return []string{
 		"/etc/systemd/system.control", "/run/systemd/system.control", "/run/systemd/transient",
@@ -18,9 +18,9 @@ func Paths() []string {
 	}
 }
 
-// systemdReads reports whether systemd, or one of the generators that it runs when it reads its files again,
-// reads a file: unit files and drop-ins, the links of enabled units, presets, and the inputs of generators. A change of
-// one of them has no effect before systemd has read them again.
+// systemdReads reports whether systemd, or one of the generators that it runs on a reload, reads a file: unit files and
+// drop-ins, the links of enabled units, presets, and the inputs of generators. A change of one of them has no effect
+// before systemd reloads its files.
 func systemdReads(p string) bool {
 	for _, part := range []string{"/systemd/system", "/systemd/transient", "/containers/systemd/"} {
 		if strings.Contains(p, part) {
@@ -36,23 +36,23 @@ func systemdReads(p string) bool {
 	return strings.HasPrefix(p, "/etc/systemd/") && strings.Contains(p, "-generator.conf")
 }
 
-// loadedFrom is which files systemd has read a unit from.
+// loadedFrom lists the files from which systemd has loaded a unit.
 type loadedFrom struct {
 	names    []string // of the unit, its aliases among them
 	fragment string
 	dropIns  []string
 }
 
-// differs reports whether the files of a unit are others than those that systemd has read it from. systemd
-// itself compares the times of files that it knows; a directory of drop-ins that came later, or a unit file
-// in a directory that goes before, it does not see (NeedDaemonReload stays false).
+// differs reports whether the files of a unit differ from those from which systemd has loaded it. systemd itself only
+// compares the times of files that it has loaded; it does not notice a new directory of drop-ins, or a unit file in a
+// directory of higher priority (NeedDaemonReload stays false).
 func (l loadedFrom) differs(files host.Files) bool {
 	var there []string
 	masked := map[string]bool{}
 	for _, dir := range Paths() {
 		for _, name := range l.names {
 			for _, d := range dropInNames(name) {
-				found, _ := files.ReadDir(path.Join(dir, d)) // one that does not exist has none
+				found, _ := files.ReadDir(path.Join(dir, d)) // the directory may be missing
 				for _, f := range found {
 					target, _ := files.Readlink(path.Join(dir, d, f))
 					masked[f] = masked[f] || target == "/dev/null"
@@ -70,8 +70,8 @@ func (l loadedFrom) differs(files host.Files) bool {
 	return !slices.Equal(unmasked(there, masked), unmasked(read, masked)) || l.moved(files) || l.linked(files)
 }
 
-// linked reports whether a link leads from a file of the unit, or its directory, to elsewhere, such as into a release.
-// What is there may have been replaced by a file that is no newer, which systemd does not see.
+// linked reports whether a file of the unit, or its directory, is a link to another place, such as a release. Its
+// target may have been replaced by a file that is no newer, which systemd does not notice.
 func (l loadedFrom) linked(files host.Files) bool {
 	return slices.ContainsFunc(append(slices.Clone(l.dropIns), l.fragment), func(p string) bool {
 		return strings.HasPrefix(p, "/") && p != "/dev/null" && (leadsAway(files, p) || leadsAway(files, path.Dir(p)))
@@ -85,14 +85,14 @@ func leadsAway(files host.Files, p string) bool {
 		!slices.ContainsFunc(Paths(), func(dir string) bool { return strings.HasPrefix(to+"/", dir+"/") })
 }
 
-// unmasked sorts names and leaves out those that are switched off, which some versions of systemd count.
+// unmasked sorts names and leaves out masked drop-ins, which some versions of systemd list.
 func unmasked(names []string, masked map[string]bool) []string {
 	names = slices.DeleteFunc(names, func(name string) bool { return masked[name] })
 	slices.Sort(names)
 	return slices.Compact(names)
 }
 
-// moved reports whether the unit file that systemd would read now is another one than it has read.
+// moved reports whether systemd would now load the unit from another file.
 func (l loadedFrom) moved(files host.Files) bool {
 	if !strings.HasPrefix(l.fragment, "/") || l.fragment == "/dev/null" {
 		return false
@@ -113,11 +113,11 @@ func (l loadedFrom) moved(files host.Files) bool {
 	return false
 }
 
-// withoutUsr makes a path below /usr/lib the same as one below /lib, which on most systems is a link to it.
+// withoutUsr removes /usr from a path: /lib is a link to /usr/lib on most systems.
 func withoutUsr(p string) string { return strings.TrimPrefix(p, "/usr") }
 
-// dropInNames are the directories in which drop-ins of a unit may be: its own, those of the template that it
-// is an instance of and of the prefixes of its name, and those of all units of its kind.
+// dropInNames returns the directories in which drop-ins of a unit may be: its own, those of the template that it is an
+// instance of and of the prefixes of its name, and those of all units of its kind.
 func dropInNames(unit string) []string {
 	dot := strings.LastIndexByte(unit, '.')
 	if dot < 0 {

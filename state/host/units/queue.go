@@ -18,10 +18,10 @@ import (
 // start of one with After=corpus-agent.service waits in the queue as long as the start job of that unit runs, which is
 // until the run is over, since it is a oneshot.
 
-// queueLimit is how long a job may wait in systemd's queue before it has begun.
+// queueLimit limits the time of a job in systemd's queue before it starts.
 const queueLimit = 10 * time.Minute
 
-// queue is systemd's queue of jobs, as one that waits for a job of its own sees it.
+// queue is systemd's queue of jobs during the wait for one of them.
 type queue struct {
 	conn  *dbus.Conn
 	own   string    // the unit that this process runs in
@@ -39,9 +39,9 @@ type order struct {
 
 const waiting = "waiting"
 
-// free lets a unit's job, or the one that it waits for, begin without regard to the order of units where it waits for
-// the job of this process's own unit. freed is the unit of that job; "" for none. A job that has waited for too long is
-// an error.
+// free starts the job of a unit, or the job that it waits for, without regard to the order of units, if it waits for
+// the job of this process's own unit. freed is the unit of that job; "" for none. It returns an error if a job has
+// waited for too long.
 func (q *queue) free(ctx context.Context, unit string) (freed string, err error) {
 	all, err := q.conn.ListJobsContext(ctx)
 	if err != nil {
@@ -61,8 +61,8 @@ func (q *queue) free(ctx context.Context, unit string) (freed string, err error)
 	return "", nil
 }
 
-// FreeAll lets the jobs of units that a program of this run waits for begin, such as those of a `systemctl restart` in
-// a hook, where they wait for the end of this process's own unit. It reports the units whose jobs it freed to own.
+// FreeAll starts jobs of units for which a program of this run waits, such as those of a `systemctl restart` in a hook,
+// if they wait for the end of this process's own unit. It reports the units whose jobs it freed to own.
 func FreeAll(ctx context.Context, names []string, own *host.OwnUnit) error {
 	c, err := connect(ctx)
 	if err != nil {
@@ -71,7 +71,7 @@ func FreeAll(ctx context.Context, names []string, own *host.OwnUnit) error {
 	defer c.Close()
 	var errs []error
 	for _, name := range names {
-		id, err := c.GetUnitPropertyContext(ctx, host.UnitName(name), "Id") // by an alias a unit has no job
+		id, err := c.GetUnitPropertyContext(ctx, host.UnitName(name), "Id") // jobs have no aliases of units
 		if err != nil {
 			continue // it does not exist
 		}
@@ -99,8 +99,8 @@ func (q *queue) ask(ctx context.Context, unit string) (o order, ok bool) {
 	return o, true
 }
 
-// next is the unit whose job has to be freed first for that of a unit to begin: a unit that it pulls in goes before it.
-// "" is for a job that does not wait for this process, or that waits for one of these to end.
+// next returns the unit whose job must be freed first so that the job of a unit can start: a unit that it pulls in goes
+// first. It returns "" if the job does not wait for this process, or waits for a running job of such a unit.
 func (q *queue) next(unit string, seen map[string]bool) string {
 	if seen[unit] || !q.behind(unit, map[string]bool{}) {
 		return ""
@@ -125,7 +125,7 @@ func (q *queue) behind(unit string, seen map[string]bool) bool {
 	return ok && slices.ContainsFunc(o.after, func(other string) bool { return other == q.own || q.behind(other, seen) })
 }
 
-// release has systemd begin a job that waits. The same job is asked for again, which changes the one in the queue.
+// release makes systemd start a waiting job: it requests the same job again, which changes the one in the queue.
 func (q *queue) release(ctx context.Context, j dbus.JobStatus) error {
 	call := q.conn.StartUnitContext
 	switch j.JobType {
@@ -140,7 +140,7 @@ func (q *queue) release(ctx context.Context, j dbus.JobStatus) error {
 	return nil
 }
 
-// late is the error of a job that has waited for too long.
+// late returns the error of a job that has waited for too long.
 func (q *queue) late(unit string) error {
 	o, _ := q.deps(unit)
 	var others []string

@@ -21,25 +21,25 @@ type Service struct {
 	host.Unit
 	Known    bool          // the fields below were filled in
 	Sub      string        // running, dead, auto-restart, exited ...
-	Result   string        // why it ended: success, exit-code, start-limit-hit ...
-	Status   int           // with which status its main program ended last
-	Quiet    bool          // the init system takes its program as started without a word from it (Type=simple, exec, idle)
+	Result   string        // result of the last run: success, exit-code, start-limit-hit ...
+	Status   int           // exit status of the last run of its main program
+	Quiet    bool          // its program counts as started without a notification (Type=simple, exec, idle)
 	Job      bool          // a program that runs to its end and leaves nothing active
-	MainPID  int           // 0 where it is not known
+	MainPID  int           // 0 if unknown
 	Began    time.Duration // on the monotonic clock, when its main program started; 0 for never since boot
 	BeganAt  time.Time     // the same by the wall clock
-	Ended    time.Duration // on the monotonic clock, when its main program ended last; 0 for never, or where it runs
+	Ended    time.Duration // on the monotonic clock, when its main program ended last; 0 for never, or while it runs
 	Left     time.Duration // on the monotonic clock, when it left the active state last; 0 for never
 	Restarts int           // by systemd, because the program ended
 	Settings []string      // values that may name files: commands, environment files, watched paths
 	Triggers []string      // units that this one starts
-	Awaited  bool          // a timer, a socket or a path starts it when its time comes
-	Files    []string      // that the unit was read from
-	User     string        // that its programs run as; "" for root
-	Cgroup   string        // of its processes, such as /system.slice/app.service; "" where it has none
+	Awaited  bool          // a timer, a socket or a path unit starts it
+	Files    []string      // from which the unit was loaded
+	User     string        // as whom its programs run; "" for root
+	Cgroup   string        // of its processes, such as /system.slice/app.service; "" for none
 }
 
-// Describe gives a unit and its main program.
+// Describe returns the state of a unit and of its main program.
 func Describe(ctx context.Context, h *host.Host, name string) (Service, error) {
 	u, ok := unitsOf(h.Units)
 	if !ok || u.refused {
@@ -53,8 +53,7 @@ func Describe(ctx context.Context, h *host.Host, name string) (Service, error) {
 	return s.service(ctx, host.UnitName(name))
 }
 
-// Loaded lists the services and path units that systemd has in memory; of other init systems
-// none.
+// Loaded lists the services and path units that systemd has loaded; it is empty for other init systems.
 func Loaded(ctx context.Context, h *host.Host) ([]string, error) {
 	u, ok := unitsOf(h.Units)
 	if !ok || u.refused {
@@ -80,8 +79,8 @@ func Loaded(ctx context.Context, h *host.Host) ([]string, error) {
 	return names, err
 }
 
-// Forgive has systemd forget that a unit failed, and how often it was started lately: a limit
-// that a broken program used up must not keep a good one from starting.
+// Forgive resets the failed state and the start counter of a unit in systemd, so that the start limit that a broken
+// program used up does not affect a good one.
 func Forgive(ctx context.Context, h *host.Host, name string) {
 	u, ok := unitsOf(h.Units)
 	if !ok || u.refused {
@@ -156,7 +155,7 @@ func (d *Service) read(all map[string]any) {
 	}
 }
 
-// clock is a property of systemd that is a time on the monotonic clock.
+// clock converts a property of systemd that is a time on the monotonic clock.
 func clock(property any) time.Duration {
 	at, _ := property.(uint64)
 	return time.Duration(at) * time.Microsecond
@@ -168,7 +167,7 @@ func (d Service) EndedItself() bool {
 	return d.Known && d.Active == "inactive" && d.Ended > 0 && d.Ended <= d.Left
 }
 
-// State is how the unit is doing, in systemd's words.
+// State returns the state of the unit in systemd's terms.
 func (d Service) State() string {
 	if d.Sub == "" {
 		return d.Active
@@ -176,11 +175,11 @@ func (d Service) State() string {
 	return d.Active + " (" + d.Sub + ")"
 }
 
-// statusUser is the status with which systemd ends a process for which it could not take the unit's user, see
+// statusUser is the exit status of a process for which systemd could not change to the unit's user, see
 // systemd.exec(5).
 const statusUser = 217
 
-// Ending is how the main program ended.
+// Ending describes how the main program ended.
 func (d Service) Ending() string {
 	if d.Status == statusUser {
 		return fmt.Sprintf(
@@ -193,7 +192,7 @@ func (d Service) Ending() string {
 	return fmt.Sprintf("ended with status %d", d.Status)
 }
 
-// texts adds all texts in a value of D-Bus.
+// texts appends all strings in a value of D-Bus.
 func texts(list []string, v any) []string {
 	switch v := v.(type) {
 	case string:
@@ -212,7 +211,7 @@ func texts(list []string, v any) []string {
 	return list
 }
 
-// Own is the unit that this process runs in; "" where there is none.
+// Own returns the unit that this process runs in; "" where there is none.
 func Own() string {
 	for part := range strings.SplitSeq(processes.CgroupOf("/proc/self/"), "/") {
 		if strings.HasSuffix(part, ".service") {
@@ -222,7 +221,7 @@ func Own() string {
 	return ""
 }
 
-// Monotonic is the clock by which systemd says when units started.
+// Monotonic returns the time on the monotonic clock, which systemd uses for the times of units.
 func Monotonic() time.Duration {
 	var now unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {

@@ -10,13 +10,13 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
-// Stable is how long a program has to run before its unit counts as up: one that exits at once was started as well as
-// any other, as far as the init system can tell.
+// Stable is the time that a program has to run before its unit counts as up, since the init system reports success even
+// for one that exits at once.
 const Stable = time.Second
 
 // Stays waits until a unit that was started at a time has run for Stable. The error says how its program ended, with
-// the last lines of its journal. Only the programs are waited for that systemd counts as up from their start on; the
-// others have said themselves that they are ready.
+// the last lines of its journal. It waits only for programs that systemd counts as up from their start on; others have
+// notified it that they are ready.
 func (u *Units) Stays(ctx context.Context, name string, started time.Time) error {
 	s, ok := u.init.(*systemd)
 	if !ok || u.refused || u.own.Is(name) {
@@ -41,7 +41,7 @@ func (u *Units) Stays(ctx context.Context, name string, started time.Time) error
 	return err
 }
 
-// notUp is the error of a unit whose program ended after it was started.
+// notUp returns the error of a unit whose program ended after it was started.
 func (s *systemd) notUp(ctx context.Context, d Service, started time.Time) error {
 	err := fmt.Errorf("%s was started, and is %s now: its program %s", d.Name, d.State(), d.Ending())
 	hint := fmt.Sprintf("`systemctl status %s` and `journalctl -u %s` on the host show more", d.Name, d.Name)

@@ -25,19 +25,19 @@ import (
 type systemd struct {
 	files    host.Files
 	commands host.Commands
-	own      *host.OwnUnit // nil where no run reports it
+	own      *host.OwnUnit // nil outside of a run
 
-	// stale says that a file which systemd reads was changed since it read them. Whatever acts on a unit has
-	// systemd read them again first, and so does the end of a run.
+	// stale says that a file of systemd was changed since systemd loaded its files. They are reloaded before an
+	// operation on a unit and at the end of a run.
 	stale atomic.Bool
 
 	mu     sync.Mutex
-	conn   *dbus.Conn                 // for questions; closed when the host is garbage
+	conn   *dbus.Conn                 // for queries; closed when the host is garbage
 	loaded map[string]dbus.UnitStatus // by name; nil when not read
 	known  map[string]host.Unit       // units that were queried so far
 }
 
-// callTimeout is how long systemd may take for an answer; jobs may take as long as their units allow.
+// callTimeout limits the time for an answer of systemd; jobs may take as long as their units allow.
 const callTimeout = 30 * time.Second
 
 func (s *systemd) forget() {
@@ -46,7 +46,7 @@ func (s *systemd) forget() {
 	s.mu.Unlock()
 }
 
-// connected calls with a new connection to systemd: over the bus or, for root and without a bus, to
+// connected calls a function with a new connection to systemd: over the bus or, for root and without a bus, to
 // systemd's own socket.
 func (s *systemd) connected(ctx context.Context, call func(*dbus.Conn) error) error {
 	conn, err := connect(ctx)
@@ -65,7 +65,7 @@ func connect(ctx context.Context) (*dbus.Conn, error) {
 	return conn, nil
 }
 
-// ask gives the connection for questions. The caller has the lock.
+// ask returns the connection for queries. The caller must hold the lock.
 func (s *systemd) ask(ctx context.Context) (*dbus.Conn, error) {
 	if s.conn != nil && s.conn.Connected() {
 		return s.conn, nil
@@ -115,7 +115,7 @@ func (s *systemd) unit(ctx context.Context, name, _ string) (host.Unit, error) {
 	return u, nil
 }
 
-// load reads the list of loaded units unless it is known.
+// load reads the list of loaded units unless it is cached.
 func (s *systemd) load(ctx context.Context, conn *dbus.Conn) error {
 	if s.loaded != nil {
 		return nil
@@ -139,7 +139,7 @@ func (s *systemd) find(ctx context.Context, conn *dbus.Conn, u *host.Unit) error
 	case err != nil:
 		return err
 	case !onDisk || file.Type == "alias":
-		// The lists have no instances of templates, and of aliases only the file.
+		// The lists have no instances of templates, and only the files of aliases.
 		if err := describe(ctx, conn, u); err != nil {
 			return err
 		}
@@ -156,7 +156,7 @@ func (s *systemd) find(ctx context.Context, conn *dbus.Conn, u *host.Unit) error
 	return nil
 }
 
-// unitFile asks for the file of a unit, which systemd looks up on disk.
+// unitFile returns the file of a unit, which systemd looks up on the disk.
 func unitFile(ctx context.Context, conn *dbus.Conn, unit string) (dbus.UnitFile, bool, error) {
 	pattern := strings.NewReplacer("*", `\*`, "?", `\?`, "[", `\[`).Replace(unit)
 	files, err := conn.ListUnitFilesByPatternsContext(ctx, nil, []string{pattern})
@@ -166,7 +166,7 @@ func unitFile(ctx context.Context, conn *dbus.Conn, unit string) (dbus.UnitFile,
 	return files[0], true, nil
 }
 
-// describe asks for all about a unit, which makes systemd load it.
+// describe queries the properties of a unit, which makes systemd load it.
 func describe(ctx context.Context, conn *dbus.Conn, u *host.Unit) error {
 	all, err := conn.GetUnitPropertiesContext(ctx, u.Name)
 	if err != nil {
@@ -204,12 +204,12 @@ func (s *systemd) setBoot(ctx context.Context, verb host.BootVerb, name string, 
 	if err != nil || !switches || untilBoot || !isInitScript(s.files, scriptName(unit)) {
 		return explainBus(err, string(verb), unit)
 	}
-	// As systemctl does: the links of an init script beside a unit say the same, for who looks at them or boots without
-	// systemd.
+	// As systemctl does, set the links of an init script with the same name, for tools that read them and for boots
+	// without systemd.
 	return switchScript(ctx, s.commands, verb, scriptName(unit))
 }
 
-// reload has systemd read its files again. What changes from here on is read the next time.
+// reload makes systemd reload its files. Files that change from here on are reloaded the next time.
 func (s *systemd) reload(ctx context.Context, c *dbus.Conn) error {
 	s.stale.Store(false)
 	err := c.ReloadContext(ctx)
@@ -248,7 +248,7 @@ func (s *systemd) isOnlyInitScript(ctx context.Context, unit string) bool {
 	return err == nil && only
 }
 
-// explainBus gives an error of systemd its hint.
+// explainBus adds a hint to an error of systemd.
 func explainBus(err error, what, unit string) error {
 	var failed godbus.Error
 	if err == nil || errors.Is(err, errNoUnit) {

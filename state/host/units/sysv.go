@@ -13,8 +13,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
-// sysv runs init scripts, where no systemd is process 1: in most containers, and on hosts with an
-// init of the old kind.
+// sysv runs init scripts on hosts without systemd: in most containers, and with SysV init.
 type sysv struct {
 	files    host.Files
 	commands host.Commands
@@ -22,7 +21,7 @@ type sysv struct {
 
 const initScripts = "/etc/init.d"
 
-// scriptName is the init script of a unit.
+// scriptName returns the init script of a unit.
 func scriptName(unit string) string { return strings.TrimSuffix(unit, ".service") }
 
 func isInitScript(files host.Files, name string) bool {
@@ -34,7 +33,7 @@ func isInitScript(files host.Files, name string) bool {
 	return err == nil && info.IsRegular() && info.Mode&0o111 != 0
 }
 
-// scriptAtBoot says whether the links of a script in the directories of the runlevels start it.
+// scriptAtBoot reports whether the links of a script in the directories of the runlevels start it.
 func scriptAtBoot(files host.Files, name string) string {
 	for _, level := range "2345S" {
 		links, err := files.ReadDir(fmt.Sprintf("/etc/rc%c.d", level))
@@ -89,7 +88,7 @@ func (s *sysv) unit(ctx context.Context, name, process string) (host.Unit, error
 
 func allDigits(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
 
-// runs looks for a process whose command line has the given text in it.
+// runs reports whether the command line of a process contains the given text.
 func (s *sysv) runs(text string) bool {
 	processes, err := s.files.ReadDir("/proc")
 	if err != nil || text == "" {
@@ -128,8 +127,8 @@ func (s *sysv) act(ctx context.Context, verb host.UnitVerb, name string, _ bool)
 	return nil
 }
 
-// call runs an init script. A daemon that it leaves running may hold on to our pipes; the door of
-// commands does not wait for that.
+// call runs an init script. A daemon that it leaves running may keep our pipes open; Commands.Run does not wait for
+// that.
 func (s *sysv) call(ctx context.Context, script, action string, quiet bool) (host.Output, error) {
 	return s.commands.Run(ctx, host.Command{Argv: []string{initScripts + "/" + script, action},
 		Env: host.Variables(process.Environ(), "LC_ALL=C"), Quiet: quiet, Named: true})
@@ -146,8 +145,7 @@ func (s *sysv) setBoot(ctx context.Context, verb host.BootVerb, name string, _ b
 	return switchScript(ctx, s.commands, verb, script)
 }
 
-// switchScript has the links of an init script made or taken away: with Debian's tool, or the one of
-// Red Hat's family.
+// switchScript creates or removes the links of an init script, with the tool of Debian or of Red Hat's family.
 func switchScript(ctx context.Context, commands host.Commands, verb host.BootVerb, script string) error {
 	lines := [][]string{{"update-rc.d", script, "defaults"}, {"update-rc.d", script, string(verb)}}
 	other := [][]string{{"chkconfig", script, map[host.BootVerb]string{host.Enable: "on", host.Disable: "off"}[verb]}}

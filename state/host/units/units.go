@@ -104,7 +104,7 @@ func (u *Units) Names(ctx context.Context) ([]string, error) {
 	return services, err
 }
 
-// Act starts, stops, restarts or reloads a unit. Verbs for the agent's own unit wait for the end of the run.
+// Act starts, stops, restarts or reloads a unit. Verbs for the agent's own unit are postponed until the end of the run.
 func (u *Units) Act(ctx context.Context, verb host.UnitVerb, name string, wait bool) error {
 	if err := u.Allowed(fmt.Sprintf("%s of unit %s", verb, name)); err != nil {
 		return err
@@ -124,7 +124,7 @@ func (u *Units) SetBoot(ctx context.Context, verb host.BootVerb, name string, ru
 	return u.change(ctx, host.KindBoot, name, func() error { return u.init.setBoot(ctx, verb, name, runtime) })
 }
 
-// Reload has the init system read its files again, where it does not do so by itself.
+// Reload makes the init system reload its files, if it does not do so itself.
 func Reload(ctx context.Context, h *host.Host) error {
 	u, ok := unitsOf(h.Units)
 	if !ok || u.refused {
@@ -137,8 +137,7 @@ func Reload(ctx context.Context, h *host.Host) error {
 	return nil
 }
 
-// Settle has the init system read its files again if states changed one of them and nothing has had it
-// do so since.
+// Settle makes the init system reload its files if states have changed one of them since the last reload.
 func Settle(ctx context.Context, h *host.Host) error {
 	if u, ok := unitsOf(h.Units); ok && !u.refused {
 		if s, ok := u.init.(*systemd); ok && s.stale.Load() {
@@ -164,7 +163,7 @@ func (u *Units) change(ctx context.Context, kind host.Kind, name string, do func
 // errNoUnit says that there is no such unit.
 var errNoUnit = errors.New("no such unit")
 
-// withMeant adds the unit that was probably meant.
+// withMeant adds a hint with similar names of units.
 func (u *Units) withMeant(ctx context.Context, name string, err error) error {
 	names, listErr := u.init.names(ctx)
 	if listErr != nil {
@@ -177,7 +176,7 @@ func (u *Units) withMeant(ctx context.Context, name string, err error) error {
 	return diag.WithHint(err, "%s", hint)
 }
 
-// bare are the names of units as people write them, which for a service is without its kind.
+// bare returns the names of units, those of services without .service.
 func bare(names []string) []string {
 	short := make([]string, len(names))
 	for i, name := range names {

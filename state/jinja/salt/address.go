@@ -43,8 +43,8 @@ func parseAddress(v any) (address, bool) {
 	return address{}, false
 }
 
-// maskBits is the length of a prefix that is given as a number, a netmask or a host mask; -1 if it
-// is none of these.
+// maskBits returns the length of a prefix that is given as a number, a netmask or a host mask; -1 if it is none of
+// these.
 func maskBits(mask string, ip netip.Addr) int {
 	if n, err := strconv.ParseUint(mask, 10, 16); err == nil && int(n) <= ip.BitLen() {
 		return int(n)
@@ -65,7 +65,7 @@ func maskBits(mask string, ip netip.Addr) int {
 	return -1
 }
 
-// String is the address as Python prints it: an IPv4 address inside IPv6 in hexadecimal.
+// String returns the address as Python prints it: an IPv4 address inside IPv6 in hexadecimal.
 func (a address) String() string {
 	s := a.ip.String()
 	if a.ip.Is4In6() {
@@ -88,7 +88,7 @@ func (a address) version() int {
 	return 6
 }
 
-// network is the network that the address is in.
+// network returns the network that the address is in.
 func (a address) network() netip.Prefix {
 	return netip.PrefixFrom(a.ip.WithZone(""), a.bits).Masked()
 }
@@ -114,7 +114,7 @@ func (a address) hosts(found func(address) error) error {
 	}
 }
 
-// broadcast is the last address of a network.
+// broadcast returns the last address of a network.
 func broadcast(n netip.Prefix) netip.Addr {
 	b := n.Addr().AsSlice()
 	for i := n.Bits(); i < len(b)*8; i++ {

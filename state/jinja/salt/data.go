@@ -29,7 +29,7 @@ func dataFilters() map[string]jinja.Filter {
 	}
 }
 
-// plainArgument is the value a filter is for, with ranges and the like as lists.
+// plainArgument returns the value a filter is for, with ranges and the like as lists.
 func plainArgument(c *jinja.Call) (any, error) {
 	if _, err := c.Str(0); err != nil {
 		return nil, err
@@ -37,7 +37,7 @@ func plainArgument(c *jinja.Call) (any, error) {
 	return c.Plain(0)
 }
 
-// collections is the argument flow_style of PyYAML: true, false, or None for a mixture.
+// collections returns the argument flow_style of PyYAML: true, false, or None for a mixture.
 func collections(c *jinja.Call, i int) (yaml.Collections, error) {
 	if c.Args[i] == nil {
 		return yaml.Mixed, nil

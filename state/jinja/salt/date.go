@@ -51,7 +51,7 @@ func dateOf(c *jinja.Call) (time.Time, error) {
 	return sinceEpoch(v, s)
 }
 
-// sinceEpoch is the time that is a number of seconds after 1970. shown is how errors show the number.
+// sinceEpoch returns the time that is a number of seconds after 1970. shown is how errors show the number.
 func sinceEpoch(v any, shown string) (time.Time, error) {
 	seconds, err := value.ToFloat(v)
 	const latest = 253402300800 // the year 10000

@@ -39,7 +39,7 @@ func encodingFilters() map[string]jinja.Filter {
 	}
 }
 
-// bytesOf is an argument that must be str or bytes, as bytes.
+// bytesOf returns an argument that must be str or bytes, as bytes.
 func bytesOf(c *jinja.Call, i int) ([]byte, error) {
 	if b, ok := c.Args[i].([]byte); ok {
 		return b, nil
@@ -119,7 +119,7 @@ func toBytes(c *jinja.Call) (any, error) {
 var namespaceUUID = [16]byte{0x91, 0x63, 0x3e, 0xbf, 0x1c, 0x86, 0x5e, 0x33, 0x93, 0x5a, 0x28, 0x06, 0x1f, 0x4b, 0x48,
 	0x0e}
 
-// uuid is a UUID of version 5 of a text.
+// uuid returns a UUID of version 5 of a text.
 func uuid(c *jinja.Call) (any, error) {
 	b, err := bytesOf(c, 0)
 	if err != nil {

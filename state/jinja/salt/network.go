@@ -28,8 +28,8 @@ func networkFilters() map[string]jinja.Filter {
 	}
 }
 
-// chosenAddress is a value as an address of a version that fits the options, which are the second
-// argument of the call.
+// chosenAddress returns a value as an address of a version that fits the options, which are the second argument of the
+// call.
 func chosenAddress(c *jinja.Call, v any, version int) (address, bool, error) {
 	a, ok := parseAddress(v)
 	if !ok || a.version() != version {
@@ -75,7 +75,7 @@ func several(c *jinja.Call, v any) ([]any, bool, error) {
 	return items, true, err
 }
 
-// addressesOf are the addresses of a version in a value, and whether it is a list.
+// addressesOf returns the addresses of a version in a value, and whether it is a list.
 func addressesOf(c *jinja.Call, version int) (all []any, list bool, err error) {
 	items, list, err := several(c, c.Args[0])
 	if err != nil {
@@ -117,7 +117,7 @@ func onlyAddresses(version int) func(c *jinja.Call) (any, error) {
 	}
 }
 
-// addressesOfAll are the addresses of any version, those of version 4 first.
+// addressesOfAll returns the addresses of any version, those of version 4 first.
 func addressesOfAll(c *jinja.Call) ([]any, bool, error) {
 	all, list, err := addressesOf(c, 4)
 	if err != nil {
@@ -149,7 +149,7 @@ func eachAddress(fn func(c *jinja.Call, a address) (any, error)) func(c *jinja.C
 	}
 }
 
-// addressesOfVersion are the addresses of the version that the third argument names.
+// addressesOfVersion returns the addresses of the version that the third argument names.
 func addressesOfVersion(c *jinja.Call) ([]any, bool, error) {
 	wanted, err := c.Bool(2)
 	if err != nil {

@@ -50,7 +50,7 @@ func randomHash(c *jinja.Call) (any, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// hashOf is the algorithm that an argument names, or MD5.
+// hashOf returns the algorithm that an argument names, or MD5.
 func hashOf(c *jinja.Call, i int) (func() hash.Hash, error) {
 	known := map[string]func() hash.Hash{
 		"md5": md5.New, "sha1": sha1.New, "sha224": sha256.New224, "sha256": sha256.New, "sha384": sha512.New384,
@@ -126,7 +126,7 @@ func sample(c *jinja.Call, n, seed int) (any, error) {
 	return value.NewList(drawn...), err
 }
 
-// seeded is a generator whose seed is the hash of an argument, or one without a seed where that is None.
+// seeded returns a generator whose seed is the hash of an argument, or one without a seed where that is None.
 func seeded(c *jinja.Call, seed int) (*value.Random, error) {
 	if c.Args[seed] == nil {
 		return value.NewRandom(nil)

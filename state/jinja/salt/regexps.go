@@ -19,7 +19,7 @@ func regexpFilters() map[string]jinja.Filter {
 	}
 }
 
-// compiled is the regular expression of a call, and the text it is for. Flags start at an argument.
+// compiled returns the regular expression of a call, and the text it is for. Flags start at an argument.
 func compiled(c *jinja.Call, flagsAt int) (r *value.Regexp, text string, err error) {
 	if text, err = c.Text(0); err != nil {
 		return nil, "", err
@@ -44,7 +44,7 @@ func regexEscape(c *jinja.Call) (any, error) {
 	return value.EscapeRegexp(s), err
 }
 
-// groupsOf are the groups of a match as a tuple, or None.
+// groupsOf returns the groups of a match as a tuple, or None.
 func groupsOf(m *value.Match, err error) (any, error) {
 	if m == nil || err != nil {
 		return nil, err

@@ -38,7 +38,7 @@ func unique(c *jinja.Call) (any, error) {
 	return uniqueItems(c, items)
 }
 
-// both are the items of the first two arguments.
+// both returns the items of the first two arguments.
 func both(c *jinja.Call) (a, b []any, err error) {
 	if a, err = c.Items(0); err == nil {
 		b, err = c.Items(1)
@@ -54,7 +54,7 @@ func union(c *jinja.Call) (any, error) {
 	return uniqueItems(c, append(a, b...))
 }
 
-// chosen are the items of one list that another has, or has not.
+// chosen returns the items of one list that another has, or has not.
 func chosen(c *jinja.Call, items []any, other any, have bool) ([]any, error) {
 	var kept []any
 	for _, item := range items {

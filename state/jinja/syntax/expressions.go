@@ -6,7 +6,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// here is the position of the current token.
+// here returns the position of the current token.
 func (p *parser) here() position {
 	t := p.current()
 	return position{t.line, t.at}

@@ -166,7 +166,7 @@ func (r *run) complete(c call) error {
 		"in the older form write it as m_%s where a state has an argument of that name", missing[0])
 }
 
-// missing are the names of the parameters that are required and have no argument.
+// missing returns the names of the parameters that are required and have no argument.
 func (c call) missing(parameters []Parameter) (names []string) {
 	positions := len(c.args)
 	for _, p := range parameters {

@@ -152,7 +152,7 @@ func (i *imageAbsent) Check(ctx context.Context, h *host.Host) (module.Diff, err
 		Comment: "would remove " + strings.Join(gone, ", ")}, nil
 }
 
-// present are the references of those images that the host has.
+// present returns the references of those images that the host has.
 func present(ctx context.Context, h *host.Host, names []string) (refs []string, err error) {
 	for _, name := range names {
 		ref := reference(name, "")

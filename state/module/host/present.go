@@ -81,7 +81,7 @@ func (p *present) add(f *file) (added, commented *value.Map) {
 	return added, commented
 }
 
-// written is the text of the file with the name at the addresses that lack it, and with the comment at those.
+// written returns the text of the file with the name at the addresses that lack it, and with the comment at those.
 func (p *present) written(added, commented *value.Map) string {
 	f := parse(p.text)
 	for _, ip := range p.IP {

@@ -73,7 +73,7 @@ func (s *system) with(h *host.Host) (string, error) {
 	return ended(string(data)) + line, nil
 }
 
-// ended is a text whose last line ends.
+// ended returns a text whose last line ends.
 func ended(text string) string {
 	if text != "" && !strings.HasSuffix(text, "\n") {
 		text += "\n"

@@ -141,8 +141,8 @@ func criteria(e entry, matchOn []string) (func(old entry) bool, error) {
 	}, nil
 }
 
-// usualKey is the part that distinguishes entries of a filesystem type: the device, unless several can have the same
-// one.
+// usualKey returns the part that distinguishes entries of a filesystem type: the device, unless several can have the
+// same one.
 func usualKey(fstype string) string {
 	if slices.Contains([]string{"none", "tmpfs", "sysfs", "proc", "fusectl", "debugfs", "securityfs", "devtmpfs",
 		"cgroup", "nfs", "nfs4", "glusterfs", "btrfs"}, fstype) {

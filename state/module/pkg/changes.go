@@ -43,7 +43,7 @@ func describe(changes []host.PackageChange, tense string) string {
 	return strings.Join(parts, "; ")
 }
 
-// sorted are the packages that were installed, removed and changed, with their versions.
+// sorted returns the packages that were installed, removed and changed, with their versions.
 func sorted(changes []host.PackageChange) (came, went, moved []string) {
 	for _, c := range changes {
 		switch {

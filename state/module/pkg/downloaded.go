@@ -50,7 +50,7 @@ func (d *downloaded) targets(h *host.Host) ([]wanted, error) {
 	return d.withoutFiles(h, files, list)
 }
 
-// withoutFiles are the packages whose files the cache of the package manager lacks.
+// withoutFiles returns the packages whose files the cache of the package manager lacks.
 func (d *downloaded) withoutFiles(h *host.Host, files []host.Package,
 	list []wanted) (targets []wanted, err error) {
 	for _, w := range list {

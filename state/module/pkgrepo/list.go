@@ -41,7 +41,7 @@ func listApt(h *host.Host) (*value.Map, error) {
 	return all, nil
 }
 
-// entries are the repositories of a file, in either format.
+// entries returns the repositories of a file, in either format.
 func (f *listFile) entries() []entry {
 	all := slices.Clone(f.foreign)
 	for _, ln := range f.lines {

@@ -178,7 +178,7 @@ func (p *present) scan(ctx context.Context, h *host.Host) ([]entry, error) {
 	return found, outage.Recognize(ctx, out.Stderr, p.judge(found))
 }
 
-// scanCommand is the command that asks the host for its keys.
+// scanCommand returns the command that asks the host for its keys.
 func (p *present) scanCommand(tool string) []string {
 	argv := []string{tool, "-T", strconv.Itoa(p.Timeout)}
 	if p.Port != 0 {

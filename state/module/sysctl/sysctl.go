@@ -141,7 +141,7 @@ func (p *present) written(text string, isNew bool) string {
 	return after
 }
 
-// replaced is a text with a line in the place of those that set the parameter to something else.
+// replaced returns a text with a line in the place of those that set the parameter to something else.
 func (p *present) replaced(text, line string) (after string, found, changed bool) {
 	var b strings.Builder
 	for l := range strings.Lines(text) {

@@ -58,7 +58,7 @@ func (w World) vouched(command string) error {
 	return nil
 }
 
-// absolutePaths are the words of a command that are absolute paths, split as a shell does, and also at the shell's
+// absolutePaths returns the words of a command that are absolute paths, split as a shell does, and also at the shell's
 // operators and at =, as in (/usr/bin/x; /usr/bin/y --file=/etc/z).
 func absolutePaths(command string) []string {
 	words := strings.FieldsFunc(command, func(r rune) bool { return strings.ContainsRune(" \t\r\n;|&()<>{}`'\"=", r) })

@@ -21,7 +21,7 @@ type treeReader struct {
 	keepNewline any  // true, or patterns of the paths of files that keep the newline at their end
 }
 
-// fileTree is the data below the directories of the host's nodegroups, and over them those below the host's own.
+// fileTree returns the data below the directories of the host's nodegroups, and over them those below the host's own.
 func (w World) fileTree(argument any) (any, error) {
 	p, err := parameters(argument, "root_dir", "follow_dir_links", "debug", "keep_newline", "render_default",
 		"renderer_blacklist", "renderer_whitelist", "template")
@@ -58,7 +58,7 @@ func (w World) fileTree(argument any) (any, error) {
 	return all, nil
 }
 
-// treeBelow is the data of this host below one root directory.
+// treeBelow returns the data of this host below one root directory.
 func (w World) treeBelow(t treeReader, root string) (*value.Map, error) {
 	all := value.NewMap()
 	groups, _ := w.Options.Value("nodegroups").(*value.Map)
@@ -118,7 +118,7 @@ func (t treeReader) read(dir, prefix string, depth int) (*value.Map, error) {
 	return all, nil
 }
 
-// entry is the value of one name in a directory.
+// entry returns the value of one name in a directory.
 func (t treeReader) entry(file, rel string, depth int) (v any, found bool, err error) {
 	info, err := t.files.Stat(file)
 	if found, err = walk.Found(err); err != nil || !found {

@@ -44,7 +44,7 @@ func (w World) text(file string) (text string, found bool, err error) {
 	return string(data), found, err
 }
 
-// env is the environment of the pillar, or of the states.
+// env returns the environment of the pillar, or of the states.
 func (w World) env() string {
 	for _, name := range []string{"pillarenv", "saltenv"} {
 		if env, ok := w.Options.Value(name).(string); ok && env != "" {
@@ -54,7 +54,7 @@ func (w World) env() string {
 	return "base"
 }
 
-// stackLists are the files that list others: all that are given, or those for a value of the pillar, a grain or an
+// stackLists returns the files that list others: all that are given, or those for a value of the pillar, a grain or an
 // option.
 func (w World) stackLists(argument any) ([]string, error) {
 	switch a := argument.(type) {
@@ -135,7 +135,7 @@ func (w World) stackFile(ctx context.Context, file, text string, all *value.Map)
 	return all, nil
 }
 
-// listed are the patterns of a file that lists others: a list in YAML, or one on each line.
+// listed returns the patterns of a file that lists others: a list in YAML, or one on each line.
 func listed(text string) (all []string) {
 	lines := strings.Split(text, "\n")
 	if doc, err := yaml.LoadString(text, "the list"); err == nil {
@@ -173,7 +173,7 @@ func (w World) stackOne(ctx context.Context, dir, file string, vars, all *value.
 	return all, nil
 }
 
-// matching are the files of a directory that a pattern means, in order.
+// matching returns the files of a directory that a pattern means, in order.
 func (w World) matching(dir, pattern string) ([]string, error) {
 	dirs := []string{dir}
 	if path.IsAbs(pattern) {

@@ -12,7 +12,7 @@ import (
 // keyStrategy is the key of a mapping, or of the first item of a list, that says how it is merged.
 const keyStrategy = "__"
 
-// ways are the strategies of PillarStack.
+// ways returns the strategies of PillarStack.
 func ways() []string { return []string{"overwrite", "merge-first", "merge-last", "remove"} }
 
 // way takes the strategy out of a mapping.
@@ -103,7 +103,7 @@ func stackedList(old, l *value.List) (any, error) {
 	return nil, errors.New("there is no strategy " + strategy)
 }
 
-// cleaned is a value without the keys that say how it is merged.
+// cleaned returns a value without the keys that say how it is merged.
 func cleaned(v any) any {
 	switch v := v.(type) {
 	case *value.Map:

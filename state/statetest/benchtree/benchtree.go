@@ -20,26 +20,24 @@ var tree embed.FS
 // apps is how many applications there are, each with a file from a template.
 const apps = 40
 
-// States is the number of states that the Salt tree for so many users has: 159 with 40, 879 with 400.
+// States returns the number of states that the Salt tree for so many users has: 159 with 40, 879 with 400.
 func States(users int) int { return users*2 + apps + 39 }
 
-// Salt is the tree for corpus-agent and salt-call: the texts of the files below states/ and pillar/, by path.
+// Salt returns the tree for corpus-agent and salt-call: the texts of the files below states/ and pillar/, by path.
 func Salt(users int) map[string]string {
 	files := static("salt")
 	files["pillar/users.sls"], files["pillar/apps.sls"] = userPillar(users), appPillar()
 	return files
 }
 
-// Ansible is the tree for ansible-playbook, whose playbook is site.yml. It needs the collection
-// ansible.posix.
+// Ansible returns the tree for ansible-playbook, whose playbook is site.yml. It needs the collection ansible.posix.
 func Ansible(users int) map[string]string {
 	files := static("ansible")
 	files["data.json"] = ansibleData(users)
 	return files
 }
 
-// Puppet is the tree for puppet apply, whose manifest is site.pp. It needs the modules cron_core and
-// sshkeys_core.
+// Puppet returns the tree for puppet apply, whose manifest is site.pp. It needs the modules cron_core and sshkeys_core.
 func Puppet(users int) map[string]string {
 	files := static("puppet")
 	files["data/common.yaml"] = hiera(users)
@@ -63,8 +61,8 @@ func Write(dir string, users int) error {
 	return nil
 }
 
-// static gives the files of one program that are the same for any number of users. They are part of
-// this program, so that reading them cannot fail.
+// static returns the files of one program that are the same for any number of users. They are part of this program, so
+// that reading them cannot fail.
 func static(name string) map[string]string {
 	files, top := map[string]string{}, "tree/"+name
 	err := fs.WalkDir(tree, top, func(path string, d fs.DirEntry, err error) error {

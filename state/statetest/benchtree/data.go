@@ -18,7 +18,7 @@ type User struct {
 	Comment  string   `json:"comment"` // of the key
 }
 
-// Users are the first n accounts. They are the same every time.
+// Users returns the first n accounts. They are the same every time.
 func Users(n int) []User {
 	list := make([]User, 0, n)
 	for i := 1; i <= n; i++ {
@@ -37,7 +37,7 @@ func Users(n int) []User {
 	return list
 }
 
-// key is the public key of a user, made of a number.
+// key returns the public key of a user, made of a number.
 func key(i int) string {
 	raw := sha256.Sum256([]byte(fmt.Sprint("key ", i)))
 	const kind = "ssh-ed25519"

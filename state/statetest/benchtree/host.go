@@ -88,7 +88,7 @@ func accounts(t testing.TB, root string, users int) {
 	hosttest.Put(t, filepath.Join(root, "etc/shadow"), shadow.String(), 0o600)
 }
 
-// dpkgStatus is the database of a host with 500 packages.
+// dpkgStatus returns the database of a host with 500 packages.
 func dpkgStatus() string {
 	var b strings.Builder
 	names := []string{"coreutils", "sed", "curl", "git", "cron", "procps"}
