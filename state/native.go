@@ -40,8 +40,8 @@ func SettingsFor(r Request) session.Settings {
 	}
 }
 
-// Compile renders what the top file gives this host and puts it in order. Whatever is certain to
-// fail when it runs is an error here, before anything changes.
+// Compile renders the SLS files that the top file assigns to this host, and orders their steps. A step that is certain
+// to fail is an error here, before anything changes.
 func (Native) Compile(ctx context.Context, r Request) (Program, error) {
 	return native(ctx, SessionFor(r))
 }

@@ -18,7 +18,7 @@ func SLS(ctx context.Context, r Request, names ...string) (Program, error) {
 	return &nativeProgram{session: s, program: p}, nil
 }
 
-// Data renders a file of the host and gives the mapping in it. The request's redactor gets what was decrypted.
+// Data renders a file of the host and returns the mapping in it. The request's redactor receives the decrypted values.
 func Data(ctx context.Context, r Request, file string) (*value.Map, error) {
 	s := SessionFor(r)
 	defer s.Close()

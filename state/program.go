@@ -23,7 +23,7 @@ type program struct {
 	argv []string
 	env  []string
 	dir  string
-	read func(stdout []byte) (Outcome, error) // makes results of what it printed; nil keeps the text
+	read func(stdout []byte) (Outcome, error) // parses the output into results; nil keeps the text
 }
 
 // prepare finds the program before anything else happens. It acts on the running system, so below
@@ -42,7 +42,7 @@ func prepare(r Request, p program) (Program, error) {
 	return p, nil
 }
 
-// describe tells a program in its environment what it converges.
+// describe returns the environment variables that tell a program which trees to converge.
 func describe(r Request) []string {
 	env := []string{"CORPUS_SERVICE_DIR=" + r.Service, "CORPUS_BASE_DIR=" + r.Base}
 	if r.Test {
@@ -70,7 +70,7 @@ func (p program) Apply(ctx context.Context, _ exec.Observer) (Outcome, error) {
 	tree := process.Enclose(cmd)
 	cmd.WaitDelay = stopGrace
 	cmd.Cancel = func() error { return tree.Signal(syscall.SIGTERM) }
-	_, err := tree.RunAndLeave(ctx) // what its states started continues
+	_, err := tree.RunAndLeave(ctx) // processes that its states started continue
 	if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return Outcome{Output: all.String()}, overdue(ctx)
 	}
@@ -103,8 +103,8 @@ func lastLine(s string) string {
 	return s[strings.LastIndexByte(s, '\n')+1:]
 }
 
-// transcript keeps what a program prints, both streams in the order in which they come. Of a very
-// long one the end is kept, where the failures are.
+// transcript keeps the output of a program, both streams in the order in which they arrive. Of a very long output it
+// keeps the end, where the failures are.
 type transcript struct {
 	mu   sync.Mutex
 	text []byte

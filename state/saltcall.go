@@ -60,7 +60,7 @@ func minionConfig(r Request) *value.Map {
 	return config
 }
 
-// readHighstate makes results of what salt-call printed: {"local": {tag: result}}.
+// readHighstate parses the output of salt-call into results: {"local": {tag: result}}.
 func readHighstate(stdout []byte) (Outcome, error) {
 	v, err := value.FromJSON(stdout)
 	if err != nil {

@@ -49,7 +49,7 @@ func (t Template) state() *value.Map {
 	return value.NewMap("file", list, compile.KeySLS, templateSLS, compile.KeyEnv, "base")
 }
 
-// declare adds templates to what SLS files declare.
+// declare adds templates to the declarations of SLS files.
 func declare(high *compile.High, templates []Template) error {
 	var problems diag.List
 	places := map[string]diag.Pos{}
@@ -79,7 +79,7 @@ func declaredAt(places map[string]diag.Pos, other func(...string) diag.Pos) func
 	}
 }
 
-// native compiles what the request's top file gives, and its templates.
+// native compiles the SLS files of the request's top file, and the templates of the request.
 func native(ctx context.Context, s *session.Session) (p Program, err error) {
 	sure := s.Doubt()
 	defer func() {

@@ -11,7 +11,7 @@ import (
 type getter func(item any) (any, error)
 
 // attribute makes a getter. Dots lead on, and digits are indexes. Without an attribute it gives
-// the item itself. Fallback takes the place of what is undefined, unless it is nil.
+// the item itself. Fallback replaces an undefined result, unless it is nil.
 func (c *Call) attribute(attr, fallback any, ignoreCase bool) getter {
 	parts := attributeParts(attr)
 	return func(item any) (any, error) {

@@ -153,10 +153,10 @@ func (c *Call) Equal(a, b any) (bool, error) { return c.f.equal(a, b) }
 // Contains is Python's item in container.
 func (c *Call) Contains(container, item any) (bool, error) { return c.f.contains(container, item) }
 
-// GetItem is Jinja2's v[key]; what does not exist is undefined.
+// GetItem evaluates Jinja2's v[key]; a missing item is undefined.
 func (c *Call) GetItem(v, key any) (any, error) { return c.f.getitem(v, key) }
 
-// GetAttr is Jinja2's v.name; what does not exist is undefined.
+// GetAttr evaluates Jinja2's v.name; a missing attribute is undefined.
 func (c *Call) GetAttr(v any, name string) (any, error) { return c.f.getattr(v, name) }
 
 // Invoke calls something that can be called.
@@ -173,7 +173,7 @@ func (c *Call) Generator(next func() (any, bool, error)) any { return newIterato
 // Iterate goes through an argument as a loop does.
 func (c *Call) Iterate(i int) (func() (any, bool, error), error) { return iterate(c.Args[i]) }
 
-// Plain makes plain values of what only templates know: a list of a range, the text of a module.
+// Plain converts a value that only templates have to a plain one: a range to a list, a module to its text.
 func (c *Call) Plain(i int) (any, error) { return c.f.plain(textOf(c.Args[i])) }
 
 // Variables returns all variables that the template at the place of the call sees.
@@ -185,7 +185,7 @@ func (f *frame) call(callee any, args []any, kwargs *value.Map, at int) (any, er
 		return nil, err
 	}
 	c := &Call{Args: args, Kwargs: kwargs, f: f, at: at}
-	if _, ours := callee.(*macro); !ours { // what a macro does is weighed in it
+	if _, ours := callee.(*macro); !ours { // the operations of a macro are weighed in it
 		if err := f.weighCall(args, kwargs); err != nil {
 			return nil, err
 		}

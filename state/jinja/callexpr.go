@@ -150,12 +150,12 @@ func (e *testExpr) eval(f *frame) (any, error) {
 // missingExpr is a filter or test that does not exist, in a branch that may never be taken.
 type missingExpr struct {
 	err       error
-	node      expr // what it is applied to; nil in a filter block
+	node      expr // its operand; nil in a filter block
 	arguments arguments
 	at        int
 }
 
-// eval finds out that the name is missing only when it is called, after what it is called with.
+// eval reports the missing name only when it is called, after it has evaluated the arguments.
 func (e *missingExpr) eval(f *frame) (any, error) {
 	if e.node != nil {
 		if _, err := e.node.eval(f); err != nil {

@@ -131,7 +131,7 @@ func (f *frame) among(items []any, item any) (bool, error) {
 	return false, nil
 }
 
-// same is what in asks of every item: the very same object, or an equal one.
+// same is the comparison of the operator in: it reports whether two values are the same object, or equal.
 func (f *frame) same(a, b any) (bool, error) {
 	if u, ok := a.(*Undefined); ok && a == b {
 		return u == b, nil

@@ -8,8 +8,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/jinja/syntax"
 )
 
-// compiler turns the tree of a template into what can be run. It walks the tree in the order in
-// which Jinja2 writes its Python code, because some mistakes depend on it.
+// compiler converts the tree of a template to functions that run it. It walks the tree in the order in which Jinja2
+// writes its Python code, because some mistakes depend on it.
 type compiler struct {
 	env          *Env
 	blocks       map[string]*syntax.Block

@@ -75,7 +75,7 @@ func (c *compiler) refuseLoopTarget(s *syntax.For) {
 	visit(s)
 }
 
-// macroCode compiles what a macro and a call block have in common.
+// macroCode compiles the common parts of a macro and a call block.
 func (c *compiler) macroCode(s *syntax.Signature, body []syntax.Stmt, n syntax.Node, name string,
 	fr *cframe) *macroCode {
 	in := fr.innerFunction()

@@ -47,7 +47,7 @@ func (c *compiler) stmt(s syntax.Stmt, fr *cframe) []stmt {
 	return c.templateStmt(s, fr)
 }
 
-// templateStmt compiles what has to do with other templates.
+// templateStmt compiles the statements that refer to other templates.
 func (c *compiler) templateStmt(s syntax.Stmt, fr *cframe) []stmt {
 	switch s := s.(type) {
 	case *syntax.Extends:
@@ -153,7 +153,7 @@ func (c *compiler) assign(s *syntax.Assign, fr *cframe) stmt {
 	return a
 }
 
-// target compiles what is assigned to.
+// target compiles the target of an assignment.
 func (c *compiler) target(n syntax.Expr, fr *cframe) target {
 	switch n := n.(type) {
 	case *syntax.Name:

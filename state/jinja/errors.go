@@ -13,9 +13,9 @@ import (
 
 func itoa(n int) string { return strconv.Itoa(n) }
 
-// Error is what is wrong with a template. It is a *diag.Diagnostic as well, for errors.As: its
-// position has the line that Jinja2 names, which is the line where the statement or the printed
-// expression starts, and its excerpt shows the very place.
+// Error is a mistake in a template or a failure of its run. It is a *diag.Diagnostic as well, for errors.As: its
+// position has the line that Jinja2 names, which is the line where the statement or the printed expression starts, and
+// its excerpt shows the exact position.
 type Error struct {
 	Diagnostic *diag.Diagnostic
 	Kind       string     // Jinja2's or Python's class, such as UndefinedError or TypeError
@@ -31,7 +31,7 @@ type Error struct {
 
 func (e *Error) Error() string { return e.Diagnostic.Error() }
 
-// Unwrap returns the diagnostic, and what caused the error, if a callable returned it.
+// Unwrap returns the diagnostic, and the cause of the error if a callable returned it.
 func (e *Error) Unwrap() []error {
 	if e.cause == nil {
 		return []error{e.Diagnostic}
@@ -46,7 +46,7 @@ func (t *Template) pos(at int) diag.Pos {
 	return diag.Pos{File: t.file, Line: line, Col: col}
 }
 
-// syntaxError makes an *Error of what package syntax or the compiler found.
+// syntaxError converts an error of package syntax or of the compiler to an *Error.
 func (t *Template) syntaxError(err error) error {
 	var s *syntax.Error
 	if !errors.As(err, &s) {
@@ -71,7 +71,7 @@ func (t *Template) margin(line int) int {
 	return len(text) - len(strings.TrimLeft(text, " \t")) + 1
 }
 
-// usual is what to try where an error has no hint of its own.
+// usual returns the default hint of a kind of error.
 func usual(kind string) string {
 	switch kind {
 	case "TypeError", "ValueError":
@@ -111,7 +111,7 @@ type Failure struct {
 	Class   string // such as TypeError
 	Message string
 	Hint    string
-	Excerpt string // of what else is wrong, such as a text that was to be loaded
+	Excerpt string // of another text with the mistake, such as one that was loaded
 
 	hostOnly bool // see [diag.HostOnly]
 }
@@ -157,7 +157,7 @@ func kindOf(err error) string {
 	return value.ClassOf(err)
 }
 
-// fail gives an error its place, unless it has one.
+// fail adds a position to an error that has none.
 func (f *frame) fail(at int, err error) error {
 	var e *Error
 	if errors.As(err, &e) {

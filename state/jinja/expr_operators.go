@@ -79,7 +79,7 @@ func (f *frame) arithmetic(op func(a, b any) (any, error), a, b any) (any, error
 	if err := refused(a); err != nil {
 		return nil, err
 	}
-	if _, format := a.(string); !format || !isUndefined(b) { // a format decides itself what it does with it
+	if _, format := a.(string); !format || !isUndefined(b) { // a format handles undefined values itself
 		if err := refused(b); err != nil {
 			return nil, err
 		}

@@ -36,8 +36,7 @@ func toJSONFilter(c *Call) (any, error) {
 	return EscapeScript(text), err
 }
 
-// JSONIndent makes options of what json.dumps takes as its indent: nothing, a number of spaces, or
-// the text itself.
+// JSONIndent converts the indent argument of json.dumps to options: None, a number of spaces, or the text itself.
 func JSONIndent(indent any) (value.JSONOptions, error) {
 	switch v := indent.(type) {
 	case nil:

@@ -69,7 +69,7 @@ func lastFilter(c *Call) (any, error) {
 	return items[len(items)-1], nil
 }
 
-// reversible gives the items of what Python's reversed takes.
+// reversible returns the items of a value that Python's reversed accepts.
 func (c *Call) reversible(i int) ([]any, error) {
 	switch v := c.Args[i].(type) {
 	case *iterator:

@@ -8,8 +8,8 @@ import (
 
 func pprintFilter(c *Call) (any, error) { return PrettyPrint(c.Args[0]), nil }
 
-// PrettyPrint is Python's pprint.pformat: what does not fit on a line of 80 characters gets a line
-// for every item, and the keys of mappings are sorted.
+// PrettyPrint formats a value as Python's pprint.pformat does: a collection that does not fit on a line of 80
+// characters gets a line for each item, and the keys of mappings are sorted.
 func PrettyPrint(v any) string {
 	p := &prettyPrinter{}
 	p.print(v, 0, 0)

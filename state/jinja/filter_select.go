@@ -76,7 +76,7 @@ func mapFilter(c *Call) (any, error) {
 	}), nil
 }
 
-// lazilyIfTrue is lazily for the first argument, but what is false has no items.
+// lazilyIfTrue is lazily for the first argument; a false value has no items.
 func (c *Call) lazilyIfTrue(step func(next func() (any, bool, error)) (any, bool, error)) any {
 	source := c.Args[0]
 	var items any
@@ -92,7 +92,7 @@ func (c *Call) lazilyIfTrue(step func(next func() (any, bool, error)) (any, bool
 	})
 }
 
-// mapper is what map does with every item: look up an attribute, or call a filter.
+// mapper returns the function that the filter map applies to every item: it looks up an attribute, or calls a filter.
 func (c *Call) mapper(args []any) (getter, error) {
 	if attr, ok := c.Kwargs.Get("attribute"); ok && len(args) == 0 {
 		fallback := c.Kwargs.Value("default")

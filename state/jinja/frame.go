@@ -1,7 +1,7 @@
 package jinja
 
-// function is what Jinja2 makes a Python function of: a template, a block, a macro, the body of a
-// recursive loop, or the test of a loop.
+// function is a part of a template for which Jinja2 generates a Python function: a template, a block, a macro, the body
+// of a recursive loop, or the test of a loop.
 type function struct {
 	slots int // places for variables
 	enter []entry

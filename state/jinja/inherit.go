@@ -81,7 +81,7 @@ func (f *frame) runBlock(b *block, sc *scope) error {
 	return b.fn.run(inner)
 }
 
-// blockReference is super, or a block of self: calling it gives what the block prints.
+// blockReference is super, or a block of self: a call returns the output of the block.
 type blockReference struct {
 	f     *frame
 	name  string

@@ -21,7 +21,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// Options say what the templates of an Env share. The zero Options give plain, strict Jinja2.
+// Options configure an Env and the variables, filters and tests of its templates. The zero Options give plain, strict
+// Jinja2.
 type Options struct {
 	Loader       Loader            // finds the templates that others name; nil finds none
 	Globals      *value.Map        // variables of all templates
@@ -134,7 +135,7 @@ func (t *Template) Render(ctx context.Context, vars *value.Map) (*Output, error)
 	r := newRun(ctx, t.env)
 	addNames(r.globals, vars)
 	out := &writer{limit: r.limits.OutputBytes, spans: []span{}}
-	err := t.run(r, newScope(maps.Clone(r.globals), nil, t), out) // what later loads add is not for this template
+	err := t.run(r, newScope(maps.Clone(r.globals), nil, t), out) // without the additions of later loads
 	if err != nil {
 		return nil, r.finish(err)
 	}

@@ -5,11 +5,11 @@ import (
 	"math"
 )
 
-// Limits bound what one Render may do. A zero field stands for the default.
+// Limits limit the resources of one Render. A zero field stands for the default.
 type Limits struct {
-	Steps       int // statements, rounds of loops, calls, and the sizes of what operations touch (see weigh); 5 million
+	Steps       int // statements, loop rounds, calls, and sizes of operands (see weigh); 5 million
 	OutputBytes int // 64 MiB
-	MemoryBytes int // of all strings and lists that are made on the way; 1 GiB
+	MemoryBytes int // of all strings and lists that are created; 1 GiB
 	Depth       int // macros, includes and loops inside one another; 200
 }
 
@@ -41,8 +41,8 @@ type run struct {
 	memory  int
 	depth   int
 	globals map[string]any     // Loader and templates that are loaded add to them
-	added   map[string]any     // what they added
-	loaded  map[string]*loaded // by the name a template was asked for
+	added   map[string]any     // their additions
+	loaded  map[string]*loaded // by the name of the template in the statement
 	regexps map[regexpKey]*cachedRegexp
 }
 
@@ -79,7 +79,7 @@ func (r *run) step(n int) error {
 	return nil
 }
 
-// charge counts memory for what was made.
+// charge counts memory for a new value.
 func (r *run) charge(bytes int) error {
 	if r.memory += bytes; r.memory > r.limits.MemoryBytes || r.memory > math.MaxInt/2 {
 		return &limitError{

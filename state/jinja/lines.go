@@ -37,7 +37,7 @@ func (l *lines) lineCol(text string, at int) (line, col int) {
 	return line, utf8.RuneCountInString(text[starts[line-1]:at]) + 1
 }
 
-// offset finds a place in the text; what is behind the end of a line or the text is the end.
+// offset returns the offset of a line and column in the text, or the end of the line or text if they are beyond it.
 func (l *lines) offset(text string, line, col int) int {
 	starts := l.of(text)
 	if line > len(starts) {

@@ -59,10 +59,10 @@ func (t Tree) Load(ctx context.Context, name string, globals func(string) any) (
 		nil
 }
 
-// loaded is a template of a run, and what importing it gave.
+// loaded is a template of a run, and the module of its import.
 type loaded struct {
 	template *Template
-	module   *module // without context; nil until it was asked for
+	module   *module // without context; nil until the first import
 }
 
 // load finds a template by a value: its name, or several names of which the first that is there
@@ -142,7 +142,7 @@ func (l *loaded) withoutContext(r *run) (*module, error) {
 		return l.module, nil
 	}
 	given := make(map[string]any, len(r.globals))
-	for name, v := range r.globals { // later loads must not change what this template sees
+	for name, v := range r.globals { // later loads must not change the variables of this template
 		given[name] = v
 	}
 	m, err := r.makeModule(l.template, given, nil)
@@ -186,7 +186,7 @@ func (s *includeStmt) exec(f *frame) (flow, error) {
 
 func (s *includeStmt) include(f *frame, l *loaded) error {
 	given, locals := f.scope.all(), f.locals(s.locals)
-	if !s.withContext { // unlike an import, it does not see what Render was given either
+	if !s.withContext { // unlike an import, it does not see the variables of Render either
 		given, locals = f.r.shared(), nil
 	}
 	return l.template.run(f.r, newScope(given, locals, l.template), f.out)

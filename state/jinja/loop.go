@@ -49,7 +49,7 @@ func (s *forStmt) exec(f *frame) (flow, error) {
 	return flowNext, nil
 }
 
-// recurse runs a recursive loop in a frame of its own, and returns what it prints.
+// recurse runs a recursive loop in a frame of its own, and returns its output.
 func (s *forStmt) recurse(f *frame, items any, depth int) (string, error) {
 	if err := f.r.enter(); err != nil {
 		return "", err
@@ -129,7 +129,7 @@ func (s *forStmt) runElse(f *frame) (flow, error) {
 	return next, err
 }
 
-// iterator goes through the items that pass the test. Sized is what has the length of the loop.
+// iterator goes through the items that pass the test. sized is the value with the length of the loop.
 func (s *forStmt) iterator(f *frame, items any) (next func() (any, bool, error), sized any, err error) {
 	next, err = iterate(items)
 	if err != nil || s.test == nil {
@@ -178,7 +178,7 @@ type loopContext struct {
 	before  any
 	current any
 	after   any // missing unless it was peeked at
-	changed any // what changed was called with last
+	changed any // the arguments of the last call of changed
 	depth0  int
 	again   func(items any, depth int) (string, error) // nil unless the loop is recursive
 }

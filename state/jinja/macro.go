@@ -6,7 +6,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// macroCode is what a macro or a call block was compiled to.
+// macroCode is a compiled macro or call block.
 type macroCode struct {
 	fn       *function
 	name     string // "" for a call block
@@ -40,7 +40,7 @@ func (m *macro) PyRepr() string {
 	return "<Macro " + value.Repr(m.code.name) + ">"
 }
 
-// GetAttr gives what a template may ask a macro for.
+// GetAttr returns an attribute of the macro: its name, arguments and so on.
 func (m *macro) GetAttr(_ context.Context, name string) (any, bool, error) {
 	switch name {
 	case "name":
@@ -64,7 +64,7 @@ func (m *macro) GetAttr(_ context.Context, name string) (any, bool, error) {
 	return nil, false, nil
 }
 
-// call runs the macro and returns what it prints.
+// call runs the macro and returns its output.
 func (m *macro) call(c *Call) (any, error) {
 	r := m.f.r
 	if err := r.enter(); err != nil {
@@ -157,7 +157,7 @@ func (m *macro) suggestArgument(given string) string {
 	return suggest(given, known)
 }
 
-// fallbacks gives the arguments that are missing their defaults.
+// fallbacks sets missing arguments to their defaults.
 func (m *macro) fallbacks(f *frame) error {
 	for _, a := range m.code.args {
 		if f.slots[a.slot] != any(missing) {

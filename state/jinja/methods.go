@@ -124,7 +124,7 @@ func (f *frame) updateMap(m *value.Map, from any) error {
 	return f.r.charge(32 * len(pairs))
 }
 
-// setPair sets a key of a map to a value: the two items of element i of what the map is updated with.
+// setPair sets a key of a map to a value: the two items of pair, which is element i of the argument of update.
 func (f *frame) setPair(m *value.Map, i int, pair any) error {
 	parts, err := f.listOf(pair)
 	if err != nil {

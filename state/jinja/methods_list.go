@@ -140,8 +140,7 @@ func listSort(c *Call, l *value.List) (any, error) {
 	return nil, c.sort(l.Items, key, reverse)
 }
 
-// sort sorts items in place by what key makes of them.
-// keyed is an item with what it is sorted by.
+// sort sorts items in place by the results of key. keyed is an item with its sort key.
 type keyed struct{ key, item any }
 
 func (c *Call) sort(items []any, key func(any) (any, error), reverse bool) error {

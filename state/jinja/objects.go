@@ -14,7 +14,7 @@ func (o object) PyType() string { return o.pyType }
 func (o object) PyRepr() string { return "<" + o.pyType + " object>" }
 func (o object) PyTruth() bool  { return true }
 
-// iterator goes through something once, as Python's generators do: what was taken is gone.
+// iterator yields each item once, as Python's generators do.
 type iterator struct {
 	object
 	next func() (any, bool, error)
@@ -119,7 +119,7 @@ func (r *rangeObject) slice(start, stop, step any) (any, error) {
 	return s, err
 }
 
-// dictView is what keys, values and items of a dict give: it shows the dict as it is.
+// dictView is the result of keys, values and items of a dict. It reflects later changes of the dict.
 type dictView struct {
 	object
 	m    *value.Map
@@ -208,7 +208,7 @@ func plainTuple(v any) any {
 	return v
 }
 
-// namespace is what namespace() makes: attributes that a template may set from anywhere.
+// namespace is the result of namespace(): an object whose attributes a template may set in any scope.
 type namespace struct{ attrs *value.Map }
 
 func (n *namespace) PyType() string { return "jinja2.utils.Namespace" }

@@ -6,7 +6,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// Output is what a template made.
+// Output is the output of a template.
 type Output struct {
 	Text string
 
@@ -14,8 +14,8 @@ type Output struct {
 	lines lines
 }
 
-// span says where the output from an offset on comes from. Literal text was copied from the
-// template; anything else was printed by what stands there.
+// span maps the output from an offset on to its origin. Literal text was copied from the template; other text is the
+// value of an expression there.
 type span struct {
 	template *Template
 	out      int
@@ -23,8 +23,8 @@ type span struct {
 	literal  bool
 }
 
-// Origin maps a place of the text, counted from 1, back to the template: to the very place for
-// literal text, and to the expression for what was printed.
+// Origin maps a position in the text, counted from 1, to the template: to the exact position for literal text, and to
+// the expression for printed values.
 func (o *Output) Origin(line, col int) diag.Pos {
 	at := o.lines.offset(o.Text, line, col)
 	i := sort.Search(len(o.spans), func(i int) bool { return o.spans[i].out > at }) - 1
@@ -66,7 +66,7 @@ func (w *writer) full() error {
 	return nil
 }
 
-// captured runs body with a writer of its own, and returns what it printed.
+// captured runs body with a writer of its own, and returns the output.
 func (f *frame) captured(body func() error) (string, error) {
 	outer := f.out
 	f.out = &writer{limit: f.r.limits.OutputBytes}

@@ -56,15 +56,15 @@ type Sized interface {
 	Len() int
 }
 
-// Container is an object that knows what is in it.
+// Container is an object that implements the operator in.
 type Container interface {
 	value.Object
 	Contains(item any) (bool, error)
 }
 
 // Call is a call of a Callable, a Filter or a Test. For the latter two, the first argument is the
-// value they are applied to. Lists, mappings and strings come as they are; what only templates
-// know, such as ranges, comes as a list.
+// value they are applied to. Lists, mappings and strings are passed unchanged; values that only templates have, such as
+// ranges, are passed as lists.
 type Call struct {
 	Args   []any
 	Kwargs *value.Map // nil if there are none
@@ -133,8 +133,7 @@ func iterateItems(items []any) func() (any, bool, error) {
 	}
 }
 
-// iterateMap goes through what pick makes of every key and value. The mapping must not change its
-// size meanwhile.
+// iterateMap yields the result of pick for every key and value. The size of the mapping must not change meanwhile.
 func iterateMap(m *value.Map, pick func(k, v any) any) func() (any, bool, error) {
 	keys := m.Keys()
 	i := 0
@@ -174,7 +173,7 @@ func iterateBytes(b []byte) func() (any, bool, error) {
 	}
 }
 
-// listOf is Python's list(v). It counts steps, since what it goes through may never end.
+// listOf is Python's list(v). It counts steps, since an iterator may be infinite.
 func (f *frame) listOf(v any) ([]any, error) {
 	switch v := v.(type) {
 	case *value.List:
@@ -189,7 +188,7 @@ func (f *frame) listOf(v any) ([]any, error) {
 	return f.collect(next)
 }
 
-// collect makes a list of what an iteration yields, and counts its steps and its memory.
+// collect returns the items of an iteration as a list, and counts its steps and memory.
 func (f *frame) collect(next func() (any, bool, error)) ([]any, error) {
 	var items []any
 	for {
@@ -221,7 +220,7 @@ func lengthOf(v any) (int, error) {
 	return 0, typeError("object of type '" + value.TypeName(v) + "' has no len()")
 }
 
-// plain makes plain values of what only templates know, for callables of other rooms.
+// plain converts values that only templates have to plain ones, for callables of other packages.
 func (f *frame) plain(v any) (any, error) {
 	switch o := v.(type) {
 	case *namedTuple:

@@ -8,8 +8,8 @@ type missingType struct{ _ byte }
 
 var missing = &missingType{}
 
-// scope is what Jinja2 calls the context of a template: the variables it was given, and those it
-// sets at its top level.
+// scope holds the variables of a template that Jinja2 calls its context: those it was given, and those it sets at its
+// top level.
 type scope struct {
 	given    map[string]any // never changed
 	vars     map[string]any

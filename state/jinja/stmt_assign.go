@@ -2,10 +2,10 @@ package jinja
 
 import "github.com/corpus-agent/corpus-agent/state/value"
 
-// target is what is assigned to.
+// target is the target of an assignment.
 type target interface {
 	assign(f *frame, v any) error
-	// check refuses what cannot be assigned to, before the value is known.
+	// check returns an error if the target cannot be assigned to, before the value is evaluated.
 	check(f *frame) error
 }
 

@@ -6,11 +6,10 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/jinja/syntax"
 )
 
-// Jinja2 turns a template into Python functions, and its scoping rules are what Python's local
-// variables make of that. So the places of variables are worked out the way Jinja2 does it: every
-// frame (the template, a loop, a with block, a macro) has symbols; a name that is only read is
-// looked up in the context when the frame is entered, and one that is set starts out as the same
-// name of an outer frame, or as missing.
+// Jinja2 turns a template into Python functions, and its scoping rules follow from Python's local variables. So the
+// slots of variables are assigned as in Jinja2: every frame (the template, a loop, a with block, a macro) has symbols;
+// a name that is only read is looked up in the context when the frame is entered, and one that is set starts out as the
+// same name of an outer frame, or as missing.
 
 // ident is a local variable of the Python functions: a name at a depth of frames.
 type ident struct {
@@ -58,7 +57,7 @@ func (s *symbols) copy() *symbols {
 	return c
 }
 
-// update takes over what another frame of the same level knows.
+// update copies the symbols of another frame of the same level.
 func (s *symbols) update(from *symbols) {
 	for name, id := range from.refs {
 		s.refs[name] = id
@@ -118,8 +117,8 @@ func (s *symbols) parameter(name string) ident {
 	return s.define(name, load{kind: loadParam})
 }
 
-// branches joins what the branches of a condition know. A name that only some of them set starts
-// out as what it was outside.
+// branches merges the symbols of the branches of a condition. A name that only some of them set starts with its value
+// outside.
 func (s *symbols) branches(branches ...*symbols) {
 	counts := map[string]int{}
 	for _, b := range branches {
@@ -158,7 +157,7 @@ func (s *symbols) stored() map[string]ident {
 	return all
 }
 
-// analyzeAll visits what belongs to a frame.
+// analyzeAll visits the nodes of a frame.
 func (s *symbols) analyzeAll(nodes ...syntax.Node) {
 	for _, n := range nodes {
 		s.analyze(n)

@@ -9,15 +9,15 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// Undefined is what a name, an attribute or an item gives that does not exist. It may be tested and
-// given a default; anything else is an error, unless the Env is lenient.
+// Undefined is the value of a name, an attribute or an item that does not exist. Tests and defaults accept it; any
+// other use is an error, unless the Env is lenient.
 type Undefined struct {
 	lenient bool
-	message string // what to say; "" to make it up from the rest
-	object  any    // that lacks the name, or missing
-	name    any    // what was looked for
-	kind    string // of the error; "" is UndefinedError
-	scope   *scope // where the name was looked for, or nil
+	message string // the message; "" to compose it from the other fields
+	object  any    // the object that lacks the name, or missing
+	name    any    // the name that was looked up
+	kind    string // class of the error; "" is UndefinedError
+	scope   *scope // in which the name was looked up, or nil
 	methods *methods
 	dotted  bool   // it was looked for as an attribute: object.name
 	whole   string // the variable that the object is, such as pillar, or ""
@@ -57,7 +57,7 @@ func (u *Undefined) err() error {
 	return e
 }
 
-// explained is what the object says of what it lacks, or nil.
+// explained returns the error of the object for the missing name, or nil.
 func (u *Undefined) explained() error {
 	if o, ok := u.object.(Explainer); ok && u.message == "" {
 		return o.Explain(u.name)
@@ -191,7 +191,7 @@ func (f *frame) undefinedBecause(message string, name string) *Undefined {
 	return &Undefined{lenient: f.r.env.options.Lenient, object: missing, name: name, message: message}
 }
 
-// unsafeAttribute is what an attribute gives that a template must not see.
+// unsafeAttribute returns the value of an attribute that a template must not see.
 func (f *frame) unsafeAttribute(object any, name string) *Undefined {
 	u := f.undefinedOf(object, name)
 	u.kind = "SecurityError"

@@ -6,10 +6,10 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// What an operation costs depends on the size of what it touches: a comparison of two texts of 60 MB is one step for a
-// template, and milliseconds for the host. So each way into an operation (an operator, a comparison, a filter, a test,
-// a method, a call, printing) weighs its operands first, and counts steps for them. The operations themselves need not
-// know of it, and none is reached another way.
+// The cost of an operation depends on the size of its operands: a comparison of two texts of 60 MB is one step for a
+// template, and takes the host milliseconds. So each way into an operation (an operator, a comparison, a filter, a
+// test, a method, a call, printing) weighs its operands first, and counts steps for them. The operations themselves do
+// not count, and there is no other way to them.
 const (
 	bytesPerStep = 256 // of text
 	itemsPerStep = 16  // of lists and mappings, at any depth
@@ -25,8 +25,8 @@ func (f *frame) weigh(values ...any) error {
 	return f.r.step(s.steps())
 }
 
-// weighTexts counts steps for the texts among values, and none for what is in lists and mappings: for operations that
-// look at a few items of these, or count the items that they look at.
+// weighTexts counts steps for the texts among values, and none for the content of lists and mappings. It is for
+// operations that read only a few items of these, or count the items that they read.
 func (f *frame) weighTexts(values []any) error {
 	n := 0
 	for _, v := range values {
@@ -54,7 +54,7 @@ func (f *frame) weighBoth(a, b any) error {
 	return nil
 }
 
-// scale adds up sizes until they are beyond what a template may still do.
+// scale adds up sizes until they exceed the remaining steps of a template.
 type scale struct {
 	bytes, items int
 	most         int // steps
@@ -120,7 +120,7 @@ func (f *frame) weighFilter(name string, args []any, kwargs *value.Map) error {
 	return f.weighCall(args, kwargs)
 }
 
-// weighCall is for what may look at all of its arguments.
+// weighCall weighs all arguments of a call.
 func (f *frame) weighCall(args []any, kwargs *value.Map) error {
 	if kwargs.Len() == 0 {
 		return f.weigh(args...)

@@ -17,8 +17,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// Resource is what a step manages. The run creates a new one for every step and every attempt, so Check may
-// store in it what Apply needs.
+// Resource is the object that a step manages. The run creates a new one for every step and every attempt, so Check may
+// store data for Apply in it.
 type Resource interface {
 	// Check compares the host with the declared state. It only reads. An error means that the declared state
 	// cannot be reached; the step fails.
@@ -46,13 +46,13 @@ type Constant interface {
 	ActsAlways() bool
 }
 
-// Concurrent is a Resource that may run beside others: it shares nothing with them but what its arguments name.
+// Concurrent is a Resource that may run in parallel with others: it shares only the objects that its arguments name.
 type Concurrent interface{ RunsBeside() }
 
 // Batcher is a Resource that can act for other ones as well, in one go: package managers take about as long for ten
 // packages as for one.
 type Batcher interface {
-	// Batch does at once what this resource and the leading ones of others declare. Its reports have the changes that
+	// Batch applies this resource and the leading ones of others in one operation. Its reports have the changes that
 	// were made for each of them, this one first; it returns none if it would act for this one alone. Each resource is
 	// checked by itself afterwards and applied if anything is left to do, so a failure of the batch is not a failure of
 	// a step.
@@ -62,7 +62,7 @@ type Batcher interface {
 type decidingKey struct{}
 
 // Deciding returns a context for a Check that only decides whether there is something to do, since Apply follows. Its
-// Diff need not say what.
+// Diff need not list the changes.
 func Deciding(ctx context.Context) context.Context {
 	return context.WithValue(ctx, decidingKey{}, true)
 }
@@ -95,8 +95,8 @@ type Diff struct {
 	// Comment describes the result for people.
 	Comment  string
 	Warnings []string
-	// Lacks lists prerequisites that are missing (host.Lack), without which Apply would fail. A dry run fails with
-	// them unless an earlier state of the run creates what is missing.
+	// Lacks lists prerequisites that are missing (host.Lack), without which Apply would fail. A dry run fails with them
+	// unless an earlier state of the run creates the missing objects.
 	Lacks []error
 }
 

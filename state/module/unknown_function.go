@@ -13,8 +13,8 @@ import (
 //go:embed unsupported_states.txt
 var unsupported string
 
-// Unknown returns the error for a state function that does not exist, with a hint: a similar name, or what to
-// use instead of a function of Salt that the agent does not have.
+// Unknown returns the error for a state function that does not exist, with a hint: a similar name, or an alternative to
+// a function of Salt that the agent does not have.
 func Unknown(function string, known []string) error {
 	state, fun, _ := strings.Cut(function, ".")
 	var same []string
@@ -52,7 +52,7 @@ func nearest(function string, known []string) string {
 	return diag.Nearest(function, like)
 }
 
-// reasonFor returns why the agent does not have a state of Salt and what to use instead; "" for other states.
+// reasonFor returns why the agent does not have a state of Salt and the alternative; "" for other states.
 func reasonFor(state string) (reason, instead string) {
 	for line := range strings.Lines(unsupported) {
 		if heading, ok := strings.CutPrefix(line, ":"); ok {

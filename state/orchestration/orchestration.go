@@ -62,7 +62,7 @@ func (t Tables) States(s *session.Session) module.Registry {
 	return all
 }
 
-// setting is what config.option gives: an option of the minion's configuration, or the pillar.
+// setting returns the value of config.option: an option of the minion's configuration, or a pillar value.
 func setting(s *session.Session, name string) any {
 	if v, ok := value.Lookup(s.Options, name, ":"); ok && v != nil {
 		return v

@@ -1,5 +1,5 @@
-// Package pillar compiles a host's private data: the pillar files that its top file matches, with
-// what they include, merged in order.
+// Package pillar compiles a host's private data: the pillar files that its top file matches, and the files that they
+// include, merged in order.
 //
 // Any problem stops the compile. A host that converged with half of its pillar would be worse than
 // one that did not converge.
@@ -22,14 +22,14 @@ import (
 // Compiler compiles pillars.
 type Compiler struct {
 	Tree *roots.Roots
-	// Render renders a pillar file of this name; defaults are what its include gives it.
+	// Render renders a pillar file of this name; defaults has the values of its include.
 	Render func(ctx context.Context, src render.Source, sls string, defaults *value.Map) (*render.Document, error)
 	Target *top.Target
 	Env    string // the one environment that counts; "" for all
 
 	Strategy    value.Strategy // how files are merged; smart by default
 	MergeLists  bool           // lists are joined and not replaced
-	IncludesWin bool           // what a file includes wins over the file
+	IncludesWin bool           // included files win over the including file
 	Override    *value.Map     // wins over all files; may be nil
 	Under       *value.Map     // all files win over it; may be nil
 	TopRoots    bool           // the top files of all roots count, see top.Loader.Roots
@@ -56,7 +56,7 @@ func (c *Compiler) Compile(ctx context.Context) (*value.Map, error) {
 	return m.overridden(pillar), m.problems.Err()
 }
 
-// Overridden puts what overrides a pillar over it, as after a compile.
+// Overridden merges Override over a pillar, as Compile does.
 func (c *Compiler) Overridden(pillar *value.Map) (*value.Map, error) {
 	m := &merger{Compiler: c}
 	return m.overridden(pillar), m.problems.Err()
@@ -123,8 +123,8 @@ func (m *merger) expand(env, pattern string) []string {
 	return found
 }
 
-// file renders a pillar file and merges what it includes. nil is a file that may be missing, or a
-// problem that was noted.
+// file renders a pillar file and merges the files that it includes. It returns nil for a missing optional file, or
+// after a problem, which it has noted.
 func (m *merger) file(env, sls string, defaults *value.Map, from diag.Pos) *value.Map {
 	path, ok, err := m.Tree.FindSLS(env, sls)
 	if err != nil {
@@ -199,8 +199,8 @@ func (m *merger) including(env, sls, path string, doc *render.Document, own *val
 	return merged
 }
 
-// include reads what one item includes: a name, or a name with defaults for its template and a key
-// to put the data under.
+// include reads the files of one item of an include: a name, or a name with defaults for its template and a key for the
+// data.
 func (m *merger) include(env, sls, path string, item any, at diag.Pos) (included []*value.Map) {
 	name, key := value.Str(item), ""
 	var defaults *value.Map

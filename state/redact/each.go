@@ -93,7 +93,8 @@ func (w *walker) data(v any) any {
 	})
 }
 
-// rewrite is a copy of SLS data in which what is neither a map, a list nor a tuple is replaced, keys of maps included.
+// rewrite returns a copy of SLS data in which leaf has replaced everything that is not a map, a list or a tuple,
+// including keys of maps.
 func rewrite(v any, leaf func(any) any) any {
 	switch v := v.(type) {
 	case *value.Map:

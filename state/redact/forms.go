@@ -14,8 +14,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// forms lists the texts that show a secret: the secret, its lines, and both in the encodings of programs that
-// print what they were given.
+// forms lists the texts that show a secret: the secret, its lines, and both in the encodings of programs that print
+// their input.
 func forms(secret string) []string {
 	var all []string
 	for _, text := range append(strings.Split(secret, "\n"), secret, strings.TrimSpace(secret)) {
@@ -57,7 +57,7 @@ func escaped(text string) []string {
 	}
 }
 
-// inside is what is between the quotes of a text or of bytes that Python printed.
+// inside returns the part between the quotes of a text or of bytes that Python printed.
 func inside(repr string) string {
 	from := strings.IndexAny(repr, `'"`)
 	return repr[from+1 : len(repr)-1]

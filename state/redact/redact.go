@@ -1,11 +1,10 @@
-// Package redact removes secrets from what leaves a run: the terminal, the journal, reports, notifications,
-// error messages and the ledger.
+// Package redact removes secrets from the output of a run: the terminal, the journal, reports, notifications, error
+// messages and the ledger.
 //
 // A run has one Redactor. Whatever decrypts a value adds it, and everything that shows text passes it through
 // [Redactor.Text], after it was rendered and before it is cut to a length. A secret is found as it is, line by
-// line, and in the forms in which programs print what they were given: base64, hexadecimal, and escaped for
-// URLs, JSON, shells and Go. What cannot be found is a secret that something has changed in another way, for
-// example by hashing, reversing or splitting it.
+// line, and in the forms in which programs print their input: base64, hexadecimal, and escaped for URLs, JSON, shells
+// and Go. It cannot find a secret that was changed in another way, for example by hashing, reversing or splitting it.
 //
 // URLs need no list: [URLs] removes the credentials from those in any text.
 package redact
@@ -33,9 +32,9 @@ const Shortest = 5
 // *Redactor redacts nothing.
 type Redactor struct {
 	mu    sync.RWMutex
-	plain map[string]bool // what was added
+	plain map[string]bool // the secrets that were added
 	whole map[string]bool // texts that are replaced where they stand alone
-	parts patterns        // what is looked for inside of texts
+	parts patterns        // texts that are replaced inside of others
 }
 
 // Add makes secrets known. Texts that are already known, and empty ones, change nothing.
@@ -69,7 +68,7 @@ func (r *Redactor) AddAll(other *Redactor) {
 	}
 }
 
-// Secrets returns what was added, sorted.
+// Secrets returns the secrets that were added, sorted.
 func (r *Redactor) Secrets() []string {
 	if r == nil {
 		return nil
@@ -167,7 +166,7 @@ func (r *Redactor) leaf(v any) any {
 }
 
 // Error returns an error without secrets in its text and its hint. Problems in files keep their positions;
-// an error that holds no secret is returned as it is, and so keeps what it wraps.
+// an error that holds no secret is returned unchanged, with the errors that it wraps.
 func (r *Redactor) Error(err error) error {
 	if err == nil || r.Empty() {
 		return err
@@ -193,11 +192,11 @@ func (r *Redactor) problems(list diag.List) diag.List {
 	return shown
 }
 
-// redacted is an error whose text was redacted. Callers can still ask what it is, and what the host answered.
+// redacted is an error whose text was redacted. Callers can still find its type and the error number of the host.
 type redacted struct {
 	text  string
 	shown error
-	cause error // what it unwraps to; nil for nothing
+	cause error // result of Unwrap; nil for none
 }
 
 func (e *redacted) Error() string        { return e.text }

@@ -24,14 +24,13 @@ func Screen(text string) string {
 	return out.String()
 }
 
-// Writer passes on what is written to it as Controls shows it: a terminal gets no escape sequence from a name,
-// an ID, an error or a program's output, whichever code printed it. Its owner must call Flush at the end.
-// It is safe for concurrent use.
+// Writer passes data on as Controls shows it: a terminal gets no escape sequence from a name, an ID, an error or a
+// program's output, whichever code printed it. Its owner must call Flush at the end. It is safe for concurrent use.
 type Writer struct {
 	to      io.Writer
 	mu      sync.Mutex
 	colours bool
-	held    string // the start of what can only be judged with the bytes that follow it
+	held    string // the start of a sequence that continues in the next write
 }
 
 // NewWriter writes to w. With colours it lets those of this project's own output through.
@@ -60,7 +59,7 @@ func (w *Writer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Flush writes what is held.
+// Flush writes the bytes that are held.
 func (w *Writer) Flush() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// unwrapped is a text without line breaks and what indents the lines behind them.
+// unwrapped is a text without line breaks and the indentation after them.
 type unwrapped struct {
 	text   string
 	pieces []piece

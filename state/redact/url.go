@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// address finds what may be a URL: a scheme, and all up to a character that no URL has.
+// address matches a possible URL: a scheme, and all characters up to one that no URL has.
 var address = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*://[^\s"'<>` + "`" + `]+`)
 })
@@ -100,7 +100,7 @@ func unescaped(text string) string {
 
 // credentials returns where the user information of a URL's rest ends, at its "@", or 0. Passwords are often
 // written with a slash or another character that should have been escaped, so the last "@" before the query
-// counts if what stands before the first slash is not a host and port.
+// counts if the text before the first slash is not a host and port.
 func credentials(scheme, rest string) int {
 	authority := rest
 	if end := strings.IndexAny(rest, "/?#"); end >= 0 {

@@ -24,7 +24,7 @@ type Source struct {
 	Text string
 }
 
-// Text is what a template made, and where each place of it came from.
+// Text is the output of a template, and the origin of each position in it.
 type Text struct {
 	Text   string
 	Origin func(line, col int) diag.Pos
@@ -53,11 +53,11 @@ type Programs interface {
 	Render(ctx context.Context, c Call) (any, error)
 }
 
-// Call is what a renderer of Programs gets.
+// Call holds the arguments of a renderer of Programs.
 type Call struct {
-	Renderer, Arguments string // the name, and what follows it in the shebang
+	Renderer, Arguments string // the name, and the rest of its part of the shebang
 	Source              Source
-	Data                any // what the renderers before it made; the file's text for the first
+	Data                any // output of the previous renderer; the file's text for the first
 	Vars                *value.Map
 }
 
@@ -210,7 +210,7 @@ func (r *Renderer) pipe(src Source) ([]part, error) {
 	return stages, nil
 }
 
-// known refuses what this engine does not render, with the reason and the way out.
+// known refuses renderers that this engine does not have, with the reason and an alternative.
 func (r *Renderer) known(name string) *diag.Diagnostic {
 	const salt = "converge this host with `engine: salt-call`, or rewrite the file"
 	switch name {
@@ -251,7 +251,7 @@ func (r *Renderer) stage(ctx context.Context, s *state, p part) error {
 	return r.decrypt(ctx, s, r.Decrypters[p.name])
 }
 
-// program puts what there is through a renderer in Python.
+// program passes the present text or data through a renderer in Python.
 func (r *Renderer) program(ctx context.Context, s *state, p part) error {
 	c := Call{Renderer: p.name, Arguments: p.arguments, Source: s.src, Data: s.text, Vars: s.vars}
 	if s.data {

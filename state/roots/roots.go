@@ -45,7 +45,7 @@ type Roots struct {
 	states map[string][]string // SLS names by environment
 }
 
-// listing is what there is in an environment, sorted.
+// listing has the files and folders of an environment, sorted.
 type listing struct{ files, folders []string }
 
 // New makes a tree of environments. One that is named base comes first, as Salt has it.
@@ -129,7 +129,7 @@ func (r *Roots) findIn(dir, name string) (file string, ok bool, err error) {
 }
 
 // ReadFile reads a file that Find or FindAll gave. It refuses a file that an unprivileged user can change who does not
-// control the whole directory of the tree: root does what files of a tree say.
+// control the whole directory of the tree: root acts on the files of a tree.
 func (r *Roots) ReadFile(file string) ([]byte, error) {
 	data, err := r.files.ReadFile(file)
 	if err == nil {
@@ -154,7 +154,7 @@ func (r *Roots) Top(file string) string {
 	return top
 }
 
-// look describes what a path leads to.
+// look describes the file at a path, and follows links.
 func (r *Roots) look(file string) (info host.Info, found bool, err error) {
 	info, err = r.files.Stat(file)
 	found, err = walk.Found(err)
@@ -176,7 +176,7 @@ func (r *Roots) leadsNowhere(file string) error {
 	return fmt.Errorf("%s is a link to a file that does not exist", file)
 }
 
-// hintFor says what to do about a file that cannot be looked at.
+// hintFor returns the hint for a file that cannot be read.
 func hintFor(err error, file string) string {
 	if errors.Is(err, fs.ErrPermission) {
 		return "give the agent's user the right to read " + file + " and to search the directories above it"

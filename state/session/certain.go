@@ -76,7 +76,7 @@ func (s *Session) missingSources(step *compile.Step) (problems diag.List) {
 	env, _ := step.Chunk.Value(compile.KeyEnv).(string)
 	candidates := literalSources(step.Chunk.Value("source"), env)
 	for _, p := range candidates {
-		if there, err := s.sources.inTree(p); there || err != nil { // the run reports what it cannot read
+		if there, err := s.sources.inTree(p); there || err != nil { // the run reports files that it cannot read
 			return nil
 		}
 	}

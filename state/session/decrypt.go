@@ -25,7 +25,7 @@ func (s *Session) decrypters() map[string]render.Decrypter {
 	}
 }
 
-// keeping is a Decrypter that adds what it decrypts to the redactor.
+// keeping is a Decrypter that adds decrypted values to the redactor.
 type keeping struct {
 	render.Decrypter
 	of *Session

@@ -12,7 +12,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// withExternal merges what the sources of ext_pillar give over a pillar, one after the other. Each sees the pillar so
+// withExternal merges the data of the sources of ext_pillar over a pillar, one after the other. Each sees the pillar so
 // far.
 func (s *Session) withExternal(ctx context.Context, pillar *value.Map, sources []external.Source) (*value.Map, error) {
 	strategy := value.Strategy(s.option("pillar_source_merging_strategy"))
@@ -43,7 +43,7 @@ func sourceError(source external.Source, err error) error {
 	return diag.List{d} // of which redaction keeps the causes
 }
 
-// externalData is what one source gives: a module of the tree, or a source of the agent's own.
+// externalData returns the data of one source: a module of the tree, or a source of the agent's own.
 func (s *Session) externalData(ctx context.Context, e external.Source, pillar *value.Map) (*value.Map, error) {
 	var v any
 	var err error
@@ -73,7 +73,7 @@ func (s *Session) externalData(ctx context.Context, e external.Source, pillar *v
 	return nil, &external.Failed{Source: e.Name, Err: err}
 }
 
-// externalWorld is what the agent's own sources use.
+// externalWorld returns the World of the agent's own sources.
 func (s *Session) externalWorld(pillar *value.Map) external.World {
 	return external.World{ID: s.ID, Grains: s.Grains, Options: s.options, Pillar: pillar,
 		Dirs:   s.pillars.Dirs("base"),

@@ -10,7 +10,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// facts returns what the functions need of the session.
+// facts returns the parts of the session that functions use.
 func (s *Session) facts() function.Facts {
 	return function.Facts{
 		ID: s.ID, Grains: s.Grains, GrainsFile: s.GrainsFile, Options: s.options, Host: s.Host,

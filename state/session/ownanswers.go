@@ -23,7 +23,7 @@ func (o *ownModules) World() *value.Map {
 	return value.NewMap("grains", o.session.Grains, "pillar", pillar)
 }
 
-// Ask is part of python.Asker: what modules ask of the agent while they run.
+// Ask is part of python.Asker. It answers requests of modules while they run.
 func (o *ownModules) Ask(ctx context.Context, q *value.Map) (any, error) {
 	name, _ := q.Value("name").(string)
 	kind, _ := q.Value("kind").(string)
@@ -188,5 +188,5 @@ func (o *ownModules) runState(ctx context.Context, name string, args *value.List
 	return all[0].Map().Plain(), nil
 }
 
-// testKey carries through a context whether what a state in Python calls is to change nothing.
+// testKey is the key of a context value: whether functions that a state in Python calls must change nothing.
 type testKey struct{}

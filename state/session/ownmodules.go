@@ -35,7 +35,7 @@ type ownModules struct {
 	failed error                                      // the last error of a question that cannot give one
 }
 
-// signature is what a function of Python takes, and what it says of itself.
+// signature has the parameters and the docstring of a Python function.
 type signature struct {
 	parameters []function.Parameter
 	doc        string
@@ -376,7 +376,7 @@ func (t TreeFunctions) Unknown(name string) error {
 	return t.Table.Unknown(name)
 }
 
-// Parameters are what a function takes.
+// Parameters returns the parameters of a function.
 func (t TreeFunctions) Parameters(name string) ([]function.Parameter, error) {
 	module, fun, _ := strings.Cut(name, ".")
 	if own, _ := t.find(name); own {

@@ -26,8 +26,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// Session is one use of the native engine on a host: its trees, and what was computed from them so far. The pillar
-// is compiled when it is first read.
+// Session is one use of the native engine on a host: its trees, and the data computed from them so far. The pillar is
+// compiled when it is first read.
 type Session struct {
 	Settings
 	states    *roots.Roots
@@ -195,8 +195,7 @@ func (s *Session) topLoader(data *value.Map, read func(context.Context, render.S
 	}
 }
 
-// Close ends what runs for the session, which is the worker of modules in Python. A session that is not closed leaves
-// it to the end of this program.
+// Close ends the worker of Python modules, if it runs. Without Close, the worker ends with this program.
 func (s *Session) Close() { s.own.Close() }
 
 // Run runs a program.

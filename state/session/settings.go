@@ -31,7 +31,7 @@ type Settings struct {
 	// directories of releases on the host; the owner of a whole release is trusted with its files
 	Releases []string
 	Override *value.Map       // pillar given on the command line; overrides all files
-	Redactor *redact.Redactor // receives what is decrypted; nil for a new one
+	Redactor *redact.Redactor // receives the decrypted values; nil for a new one
 	Vars     *value.Map       // variables of every template besides the usual ones; may be nil
 	Options  *value.Map
 	TopRoots bool // the top files of all roots count, the last root's first

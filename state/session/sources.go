@@ -30,8 +30,8 @@ type Entry struct {
 	Place  string // of a link: where it lies
 }
 
-// Sources opens what states name as a source: salt://path of the state tree, file:///path or /path
-// of the host, and anything else from where it is.
+// Sources opens the sources that states name: salt://path of the state tree, file:///path or /path of the host, and
+// other URLs.
 type Sources struct {
 	tree   *roots.Roots
 	trees  host.Files // the files that contain the tree
@@ -88,7 +88,7 @@ func (s *Sources) Local(rawURL, env string) (string, bool, error) {
 	return "", false, nil
 }
 
-// Vouched is what file.Sources asks for.
+// Vouched implements file.Sources.
 func (s *Sources) Vouched(rawURL, env string) error {
 	p := parsePlace(rawURL, env)
 	name, ok, err := s.Local(rawURL, env)
@@ -130,12 +130,12 @@ func (s *Sources) ofTrees() *host.Host {
 	return &h
 }
 
-// ReceivedLink is what file.Sources asks for.
+// ReceivedLink implements file.Sources.
 func (s *Sources) ReceivedLink(ctx context.Context, place string) error {
 	return s.ofTrees().ReceivedLink(ctx, place, s.tree.Top(place))
 }
 
-// Open is what file.Sources asks for.
+// Open implements file.Sources.
 func (s *Sources) Open(ctx context.Context, rawURL, env string) (Source, error) {
 	p := parsePlace(rawURL, env)
 	if p.scheme != "salt" && p.scheme != "file" {
@@ -184,7 +184,7 @@ func (s *Sources) fetch(ctx context.Context, p place) (io.ReadCloser, error) {
 	return s.remote.Open(ctx, p.path)
 }
 
-// First is what file.Sources asks for.
+// First implements file.Sources.
 func (s *Sources) First(ctx context.Context, urls []string, env string) (int, error) {
 	for i, rawURL := range urls {
 		there, err := s.there(ctx, rawURL, env)
@@ -224,7 +224,7 @@ func (s *Sources) inTree(p place) (bool, error) {
 	return len(dirs) > 0, err
 }
 
-// List is what file.Sources asks for.
+// List implements file.Sources.
 func (s *Sources) List(ctx context.Context, rawURL, env string) ([]Entry, error) {
 	p := parsePlace(rawURL, env)
 	if p.scheme != "salt" {

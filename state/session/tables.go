@@ -31,7 +31,7 @@ func (noTables) Acting(function.Facts) function.Table            { return functi
 func (noTables) Filters(*function.Facts) map[string]jinja.Filter { return nil }
 func (noTables) States(*Session) module.Registry                 { return module.Registry{} }
 
-// Sources opens what states of the session name as a source.
+// Sources returns the Sources of the session's states.
 func (s *Session) Sources() *Sources { return s.sources }
 
 // Actions returns the functions that module.run may call.

@@ -2,8 +2,7 @@ package session
 
 import "github.com/corpus-agent/corpus-agent/state/module"
 
-// vocabulary is what the compiler may know of the registry, and of a tree that brings states of its
-// own along.
+// vocabulary implements compile.Vocabulary with the registry and with the states of a tree.
 type vocabulary struct {
 	module.Registry
 	own *ownModules

@@ -32,7 +32,7 @@ type Loader struct {
 // firstOrder is the number of the first state.
 const firstOrder = 10000
 
-// High reads what a top file matched. Its error is a diag.List with the problems of all files.
+// High reads the SLS files that a top file matched. Its error is a diag.List with the problems of all files.
 func (l *Loader) High(ctx context.Context, matches []top.Match) (*compile.High, error) {
 	g := l.gatherer(ctx, matches)
 	for _, m := range matches {
@@ -136,7 +136,7 @@ func (g *gatherer) file(env, name string, from diag.Pos) *value.Map {
 	return g.source(render.Source{Name: path, File: file, Env: env, Text: string(data)}, name)
 }
 
-// source renders an SLS file and reads what it includes.
+// source renders an SLS file and reads the files that it includes.
 func (g *gatherer) source(src render.Source, name string) *value.Map {
 	doc, declarations, ok := g.render(src, name)
 	if !ok {

@@ -56,7 +56,7 @@ func arguments(t *testing.T, function string, resource func() module.Resource) {
 	}
 }
 
-// slip gives an argument with a letter too many: it is warned about, and what was meant is named.
+// slip passes an argument with an extra letter: the warning must name the correct argument.
 func slip(t *testing.T, function string, r module.Resource, name string) {
 	typed := name + "q"
 	warnings, _ := module.Decode(r, call(function, value.NewMap("name", "/x", typed, "1")))
@@ -67,7 +67,7 @@ func slip(t *testing.T, function string, r module.Resource, name string) {
 	}
 }
 
-// mistyped gives an argument a value of the wrong type: a problem at the argument's place.
+// mistyped passes a value of the wrong type: the problem must have the position of the argument.
 func mistyped(t *testing.T, function string, r module.Resource, name string, wrong any) {
 	c := call(function, value.NewMap("name", "/x", name, wrong))
 	_, problems := module.Decode(r, c)

@@ -11,14 +11,14 @@ type Case struct {
 	Name      string
 	Function  string     // without the state: managed
 	Arguments *value.Map // as an SLS file has them, name included; exec's own such as __env__ as well
-	Tree      Tree       // what is there before
-	Before    []Call     // calls of the same run that come first and are really made
-	// Setup does what a tree cannot say; nil for nothing.
+	Tree      Tree       // the files before the call
+	Before    []Call     // earlier calls of the same run, which are applied
+	// Setup prepares the host where a tree does not suffice; nil for nothing.
 	Setup func(t *testing.T, h *Host)
 
-	// What comes of a dry run, of a first run and of a second; nil for whatever the contract allows.
+	// The expected results of a dry run, a first run and a second run; nil allows any that the contract allows.
 	Dry, First, Second *Want
-	// After is what is there after the first run; what it does not name may be as it is.
+	// After lists files after the first run; other files may exist.
 	After Tree
 	// Always says that the function acts on every run, as file.touch does.
 	Always bool
@@ -34,11 +34,11 @@ type Call struct {
 	Arguments *value.Map
 }
 
-// Want is what should come of a call.
+// Want is the expected result of a call.
 type Want struct {
 	// Result is true, false, or nil for a dry run that would change something.
 	Result any
-	// Changes is what changes should be; nil for whatever.
+	// Changes are the expected changes; nil for any.
 	Changes *value.Map
 	// Comment, Warning and Hint are words that each must have, and "" for any. The comment of a
 	// failure is its error.

@@ -47,7 +47,7 @@ func NewHost(t *testing.T) *Host {
 // Watch names something beside the tree that a dry run must leave alone; state tells how it is.
 func (h *Host) Watch(what string, state func() string) { h.watched[what] = state }
 
-// Snapshot describes the whole host: files with their owners, accounts, and what is watched.
+// Snapshot describes the whole host: files with their owners, accounts, and the values added with Watch.
 func (h *Host) Snapshot(t *testing.T) Tree {
 	t.Helper()
 	tree, err := Snapshot(h.Dir)

@@ -7,8 +7,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
-// owners are files whose owners are remembered by inode instead of being set, so that an ordinary
-// user can test what takes root. What was not given to anybody belongs to root.
+// owners are files whose owners are remembered by inode instead of being set, so that an ordinary user can run tests
+// that need root. Files whose owner was not set belong to root.
 type owners struct {
 	host.Files
 	of       map[uint64]owner
@@ -29,7 +29,7 @@ func (o *owners) as(info host.Info, err error) (host.Info, error) {
 func (o *owners) Stat(p string) (host.Info, error)  { return o.as(o.Files.Stat(p)) }
 func (o *owners) Lstat(p string) (host.Info, error) { return o.as(o.Files.Lstat(p)) }
 
-// born gives a new file to root, and to the group of a directory that has its group bit set.
+// born sets the owner of a new file to root, and its group to that of a directory with the setgid bit.
 func (o *owners) born(p string) error {
 	who := owner{}
 	if dir, err := o.Stat(path.Dir(p)); err == nil && dir.Mode&fs.ModeSetgid != 0 {

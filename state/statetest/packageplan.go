@@ -12,7 +12,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
-// Plan finds out what a transaction would change.
+// Plan returns the changes that a transaction would make.
 func (p *Packages) Plan(_ context.Context, t host.Transaction) ([]host.PackageChange, error) {
 	v, err := p.Installed()
 	if err != nil {
@@ -100,8 +100,8 @@ func (p *Packages) planRemove(v *host.Inventory, t host.Transaction, plan map[st
 	}
 }
 
-// Do does what Plan says. A package whose repository line has fails= is left half-way: it is not
-// installed, and what comes after it is not either.
+// Do makes the changes of Plan. It stops at a package whose repository line has fails=: that and later packages are not
+// installed.
 func (p *Packages) Do(ctx context.Context, t host.Transaction) error {
 	changes, err := p.Plan(ctx, t)
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
-// Packages is a package manager that keeps all it knows in files of the case's tree, so that cases
-// say in their tree what is installed and what could be:
+// Packages is a package manager that keeps its data in files of the case's tree, so that the tree of a case defines the
+// installed and the available packages:
 //
 //	/packages      what is there: "foo 1.0", "foo 1.0 held", "old 0.9 removed"
 //	/repository    what could be, versions with the newest first: "foo 2.0 1.0",
@@ -196,7 +196,7 @@ func (p *Packages) Hold(_ context.Context, names []string, held bool) error {
 	return nil
 }
 
-// Cached finds what was downloaded.
+// Cached returns the downloaded packages.
 func (p *Packages) Cached() ([]host.Package, error) {
 	names, err := p.h.Files.ReadDir("/")
 	var packages []host.Package

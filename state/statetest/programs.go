@@ -10,11 +10,11 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
-// Program imitates a program: it is given the arguments and answers with what it prints. An error
-// makes it fail and is what it prints as one.
+// Program imitates a program: it receives the arguments and returns the output. An error makes it fail and is its error
+// output.
 type Program func(args []string, c host.Command) (string, error)
 
-// Exit is an error of a Program that says which code it ends with; other errors are code 1.
+// Exit is an error of a Program with its exit code; other errors have code 1.
 type Exit struct {
 	Code int
 	Text string

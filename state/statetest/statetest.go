@@ -4,10 +4,10 @@
 // run has nothing to do; a misspelled argument is reported with a suggestion; a secret is never shown. Run checks these
 // rules for every function and for every case of a family.
 //
-// A case is a small tree, a call, and what should come of it three times in a row: in a dry run, in
-// a first run, in a second. Cases are Go values or, where there are many, YAML files that Load
-// reads, and both are written in the words of SLS files. The tree is in a temporary directory;
-// owners, accounts and commands live in memory, so that root and an ordinary user see the same.
+// A case is a small tree, a call, and its expected results in a dry run, a first run and a second run. Cases are Go
+// values or, where there are many, YAML files that Load reads, and both are written in the words of SLS files. The tree
+// is in a temporary directory; owners, accounts and commands live in memory, so that root and an ordinary user see the
+// same.
 //
 //	func TestConformance(t *testing.T) {
 //		statetest.Run(t, statetest.Suite{
@@ -17,8 +17,8 @@
 //		})
 //	}
 //
-// A family with a door of its own, such as packages, gives the case's host a fake in Prepare and
-// tells the suite with Host.Watch what of it a dry run must leave alone.
+// A family with an interface of its own, such as packages, installs a fake in the case's host in Prepare, and names
+// with Host.Watch the values that a dry run must not change.
 package statetest
 
 import (

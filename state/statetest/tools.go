@@ -10,9 +10,9 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
-// Tool stands in for a program of the system. It gets the words of its command line without the
-// program itself, and what it reads; it gives what it prints, and as an error what it complains of,
-// for which it ends with the error's Code, or with 1.
+// Tool imitates a program of the system. It receives the words of its command line without the program itself, and its
+// standard input. It returns its output; the text of an error is its error output, and the error's Code, or 1, its exit
+// code.
 type Tool func(args []string, stdin string) (string, error)
 
 // Code is a complaint with the exit code that goes with it.
@@ -23,8 +23,8 @@ type Code struct {
 
 func (c Code) Error() string { return c.Text }
 
-// UseTools puts programs into /usr/sbin of a host and stands in for them. A line of what was run is
-// added to /tools.log for each, but for those that the host says only read.
+// UseTools creates programs in /usr/sbin of a host and imitates them. It appends the command line of each call to
+// /tools.log, except for those that only read.
 func UseTools(t *testing.T, h *Host, tools map[string]Tool) {
 	t.Helper()
 	for name := range tools {

@@ -17,7 +17,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/module"
 )
 
-// Tree is what is below a directory, by absolute path as the host sees it.
+// Tree has the files below a directory, by absolute path as the host sees it.
 type Tree map[string]Entry
 
 // Entry is a file, directory or link. What is zero is not looked at, and has its usual value where
@@ -90,7 +90,7 @@ func describe(file string) (Entry, error) {
 	return e, nil
 }
 
-// Diff lists what differs between two whole trees, one line each, sorted by path.
+// Diff lists the differences between two whole trees, one line each, sorted by path.
 func (t Tree) Diff(after Tree) []string {
 	var lines []string
 	for _, p := range t.paths() {
@@ -111,7 +111,7 @@ func (t Tree) Diff(after Tree) []string {
 
 func (t Tree) paths() []string { return slices.Sorted(maps.Keys(t)) }
 
-// differs says in what another entry is not what this one asks for, or "".
+// differs describes how another entry differs from this one, or returns "".
 func (e Entry) differs(got Entry) string {
 	var parts []string
 	note := func(what, want, got string) {
@@ -186,7 +186,7 @@ func (h *Host) place(t *testing.T, p string, e Entry) {
 	h.own(t, p, e)
 }
 
-// own gives a path the owner and the mode of an entry.
+// own sets the owner and the mode of a path to those of an entry.
 func (h *Host) own(t *testing.T, p string, e Entry) {
 	t.Helper()
 	uid, gid := -1, -1
@@ -206,7 +206,7 @@ func (h *Host) own(t *testing.T, p string, e Entry) {
 	}
 }
 
-// Expect compares what a tree names with what is on the host.
+// Expect compares the entries of a tree with the files of the host.
 func (h *Host) Expect(t *testing.T, want Tree) {
 	t.Helper()
 	got := h.Snapshot(t)

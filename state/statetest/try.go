@@ -13,7 +13,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// outcome is what came of a call, as a run would report it.
+// outcome is the result of a call, as a run would report it.
 type outcome struct {
 	diff     module.Diff
 	result   any // true, false, nil
@@ -65,7 +65,7 @@ func (r *trial) dry(t *testing.T) {
 	r.judge(t, "dry run", r.Dry, first)
 }
 
-// first applies. What was done must be what the check of the same run said.
+// first makes a real run. Its changes must be those that its check predicted.
 func (r *trial) first(t *testing.T) outcome {
 	o := r.run(t, r.call())
 	if o.result == true && !o.diff.Unknown && !value.Equal(orEmpty(o.diff.Changes), o.changes) {
@@ -138,7 +138,7 @@ func (r *trial) look(t *testing.T, c Call) (module.Resource, outcome) {
 	return resource, o
 }
 
-// run is what a real run does: look, and apply the difference if there is one.
+// run does the same as a real run: it checks, and applies the difference if there is one.
 func (r *trial) run(t *testing.T, c Call) outcome {
 	t.Helper()
 	resource, o := r.look(t, c)
@@ -175,7 +175,7 @@ func (o outcome) String() string {
 		value.Repr(o.changes), o.comment, o.hint, o.warnings)
 }
 
-// judge compares what came of a call with what should have.
+// judge compares the result of a call with the expected one.
 func (r *trial) judge(t *testing.T, what string, want *Want, got outcome) {
 	t.Helper()
 	for _, secret := range r.Secrets {

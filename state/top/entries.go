@@ -20,7 +20,7 @@ type entry struct {
 	missing bool // its SLS files may be missing
 }
 
-// parse renders the text of a top file, and reads what it includes.
+// parse renders the text of a top file, and reads the files that it includes.
 func (l *Loader) parse(ctx context.Context, env string, src render.Source, sls string, problems *diag.List) []file {
 	path := src.File
 	doc, err := l.Render(ctx, src, sls)
@@ -106,7 +106,7 @@ func (l *Loader) entry(f file, targets *value.Map, target, items any, problems *
 	return e, true
 }
 
-// match matches every target and lists what it gives.
+// match matches every target and lists the SLS files of the matching ones.
 func (l *Loader) match(t *table, problems *diag.List) []Match {
 	m := &giver{loader: l, problems: problems}
 	for _, env := range t.envs {

@@ -7,8 +7,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// mergeBase is the default: base's top file counts whole, and another environment's only for that
-// environment, if base says nothing of it.
+// mergeBase is the default strategy: base's top file counts whole, and another environment's only for that environment,
+// if base says nothing of it.
 func (l *Loader) mergeBase(files []file, t *table, problems *diag.List) {
 	first := "base"
 	if l.Only != "" {

@@ -18,14 +18,14 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// Match is what a host gets of an environment, in order.
+// Match lists the SLS files of an environment that a host gets, in order.
 type Match struct {
 	Env string
 	SLS []string
 	at  map[string]diag.Pos // where top files name these
 }
 
-// At is where a top file names an SLS first; the zero Pos for what none names.
+// At returns the first position at which a top file names an SLS; the zero Pos for none.
 func (m Match) At(sls string) diag.Pos { return m.at[sls] }
 
 // Loader reads top files.
@@ -191,7 +191,8 @@ func (l *Loader) readRoots(ctx context.Context, env string, problems *diag.List)
 	return files
 }
 
-// read renders a top file and what it includes. One that does not exist is none; one that cannot be read is an error.
+// read renders a top file and the files that it includes. It returns nil if the file does not exist; one that cannot be
+// read is an error.
 func (l *Loader) read(ctx context.Context, env, name, sls string, problems *diag.List) []file {
 	data, path, err := l.Tree.Read(env, name)
 	if found, err := walk.Found(err); err != nil || !found {

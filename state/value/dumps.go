@@ -33,7 +33,7 @@ type dumper struct {
 	strings.Builder
 	options JSONOptions
 	level   int
-	budget  int // counts what is written, since shared values can be printed very often
+	budget  int // limits the output, since shared values can be printed very often
 }
 
 func (d *dumper) value(v any) error {
@@ -72,7 +72,7 @@ func (d *dumper) value(v any) error {
 	return nil
 }
 
-// jsonFloat writes what is not a number as Python does, in words JSON has no place for.
+// jsonFloat formats a float as Python does: NaN, Infinity and -Infinity are words that JSON does not have.
 func jsonFloat(f float64) string {
 	switch {
 	case math.IsInf(f, 1):

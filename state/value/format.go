@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// FormatArgs are what a format string may name.
+// FormatArgs holds the arguments of a format string.
 type FormatArgs struct {
 	Args   []any
 	Kwargs *Map
@@ -64,8 +64,7 @@ func (x *formatter) expand(format string, depth int) (string, error) {
 	return out.String(), nil
 }
 
-// cutField takes what stands before the brace that closes the field. Inside brackets a brace has
-// no meaning.
+// cutField splits s at the brace that closes the field. Braces inside brackets have no meaning.
 func cutField(s string) (field, rest string, err error) {
 	if s == "" {
 		return "", "", valueError("Single '{' encountered in format string")
@@ -154,7 +153,7 @@ func convert(v any, conversion byte) (string, error) {
 	return "", valueError("Unknown conversion specifier '%c'", conversion)
 }
 
-// ascii escapes what Python's ascii() does.
+// ascii escapes the same characters as Python's ascii().
 func ascii(s string) string {
 	quoted := strconv.QuoteToASCII(s)
 	quoted = quoted[1 : len(quoted)-1]

@@ -181,8 +181,8 @@ func withPoint(text string) string {
 	return text + "."
 }
 
-// general is the g format: the exponent form for very large and very small numbers, and no zeros
-// at the end. Without a type, a number in plain form keeps one decimal.
+// general formats a float with the g format: the exponent form for very large and very small numbers, and no zeros at
+// the end. Without a type, a number in plain form keeps one decimal.
 func (s *formatSpec) general(f float64) string {
 	precision := s.precision
 	if precision < 0 {

@@ -9,7 +9,7 @@ import (
 // formatSpec is Python's format mini-language: [[fill]align][sign][z][#][0][width][,][.precision][type].
 type formatSpec struct {
 	fill      rune // 0 is a space
-	align     byte // one of < > = ^, or 0 for what the type likes
+	align     byte // one of < > = ^, or 0 for the default of the type
 	sign      byte // one of + - space, or 0
 	noNegZero bool
 	alternate bool

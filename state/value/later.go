@@ -5,9 +5,8 @@ import (
 	"sync"
 )
 
-// SetLater gives a string key a value that costs something to find out: work runs once, when
-// the value is read, by its key or by walking through them all. Clone, Update, Copy, Keys
-// and Has do not ask.
+// SetLater sets a string key to a value that is expensive to compute: work runs once, when the value is read, by its
+// key or by walking through them all. Clone, Update, Copy, Keys and Has do not ask.
 func (m *Map) SetLater(key string, work func() any) { m.Set(key, &later{work: work}) }
 
 // HasKey is Has for a key of any type. A list or mapping as key is a *KeyError.
@@ -36,7 +35,7 @@ func (e *entry) known() any {
 	return e.value
 }
 
-// live yields the entries as they are, with what was left for later still in them.
+// live yields the entries without computing deferred values.
 func (m *Map) live() iter.Seq2[int, entry] {
 	return func(yield func(int, entry) bool) {
 		if m == nil {

@@ -5,9 +5,9 @@ import "strings"
 // Lookup follows a path such as a:b:0 through mappings and lists, as pillar.get, grains.get and the
 // traverse filter do.
 //
-// In a list, a name finds the first mapping in it that has this key, and a number such a key or
-// else an item, a negative one from the end. In a mapping, a step that no key equals is tried once
-// more as what YAML would read it as: 1 finds the key 1, and yes the key True.
+// In a list, a name finds the first mapping in it that has this key, and a number finds such a key or else an item, a
+// negative one from the end. In a mapping, a step that equals no key is tried again as its YAML value: 1 finds the key
+// 1, and yes the key True.
 func Lookup(v any, path, separator string) (any, bool) {
 	for step := range strings.SplitSeq(path, separator) {
 		next, ok := into(v, step)
@@ -62,7 +62,7 @@ func intoMap(m *Map, step any) (any, bool) {
 	return nil, false
 }
 
-// plainKey is what a word means in YAML, where that is not a string.
+// plainKey returns the YAML value of a word, if that is not a string.
 func plainKey(word string) (key any, typed bool) {
 	switch strings.ToLower(word) {
 	case "true", "yes", "on":

@@ -84,7 +84,7 @@ func (m *Map) Value(key string) any {
 // Has reports whether there is such a string key.
 func (m *Map) Has(key string) bool { return m.findName(key) >= 0 }
 
-// Set gives a string key a value; a new key goes to the end.
+// Set sets a string key to a value; a new key is added at the end.
 func (m *Map) Set(key string, v any) { m.set(key, key, v) }
 
 // Delete removes a string key and reports whether it was there.

@@ -12,7 +12,7 @@ type KeyError struct{ Type string }
 
 func (e *KeyError) Error() string { return fmt.Sprintf("unhashable type: '%s'", e.Type) }
 
-// normal is what a key is compared by: Python's 1, 1.0 and True are one key.
+// normal returns the form of a key for comparisons: Python's 1, 1.0 and True are one key.
 func normal(key any) (any, error) {
 	switch k := key.(type) {
 	case string, int, nil:

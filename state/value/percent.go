@@ -54,7 +54,7 @@ type percent struct {
 	named *Map
 }
 
-// directive writes what follows a percent sign.
+// directive formats the directive after a percent sign.
 func (p *percent) directive() error {
 	var spec formatSpec
 	var arg any

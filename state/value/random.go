@@ -10,8 +10,8 @@ import (
 )
 
 // Random is Python's random.Random: the same seed gives the same numbers, on every host and in
-// every version, so that the minute of a cron job that was drawn by a host's name stays what it was.
-// It is a Mersenne Twister and no source of secrets.
+// every version, so that the random minute of a cron job, seeded by the host's name, never changes. It is a Mersenne
+// Twister, which is not suitable for secrets.
 type Random struct {
 	state [twisterSize]uint32
 	next  int
@@ -157,7 +157,7 @@ func (r *Random) Sample(items []any, k int) ([]any, error) {
 	return drawn, nil
 }
 
-// sampleFew draws items without a copy of them all: it draws again what was drawn already.
+// sampleFew draws items without copying all of them: it repeats draws of items that were drawn already.
 func (r *Random) sampleFew(items []any, k int) []any {
 	drawn, taken := make([]any, k), make(map[int]bool, k)
 	for i := range drawn {

@@ -19,7 +19,7 @@ func EscapeRegexp(s string) string {
 	return b.String()
 }
 
-// escape reads a backslash and what belongs to it.
+// escape translates an escape sequence.
 func (t *regexpTranslator) escape(inClass bool) error {
 	if len(t.rest) == 1 {
 		return Raise("re.error", "bad escape (end of pattern)")
@@ -79,7 +79,7 @@ func quoteControl(r rune) string {
 	return quoteRegexp(r)
 }
 
-// number is a back-reference or, with a leading zero, three digits or inside a class, a character.
+// number translates a back-reference or, with a leading zero, three digits or inside a class, a character.
 func (t *regexpTranslator) number(inClass bool) error {
 	end := 1
 	for end < len(t.rest) && end < 4 && t.rest[end] >= '0' && t.rest[end] <= '7' {

@@ -65,7 +65,7 @@ var (
 	octalEscape   = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(?:0[0-7]{0,2}|[1-3][0-7]{2})`) })
 )
 
-// parseReplacementEscape reads what follows a backslash and tells how long it is.
+// parseReplacementEscape parses the text after a backslash and returns the length of the escape sequence.
 func parseReplacementEscape(s string) (replacement, int, error) {
 	if m := groupByName().FindStringSubmatch(s); m != nil {
 		if n, err := strconv.Atoi(m[1]); err == nil {

@@ -17,7 +17,7 @@ func (w waryOf) of(s string) bool {
 	return w.newline && strings.Contains(s, "\n") || w.unicode && !isASCII(s)
 }
 
-// translateRegexp rewrites Python's syntax into what Go's engine and the backtracking one both read.
+// translateRegexp translates Python's syntax to one that Go's engine and the backtracking one both accept.
 func translateRegexp(pattern string, multiline bool) (string, waryOf, error) {
 	t := regexpTranslator{rest: pattern, multiline: multiline}
 	for t.rest != "" {
@@ -70,7 +70,7 @@ func (t *regexpTranslator) replace(n int, with string) {
 	t.rest = t.rest[n:]
 }
 
-// group reads what may follow an opening parenthesis.
+// group translates the start of a group after its opening parenthesis.
 func (t *regexpTranslator) group() error {
 	t.open++
 	rest := t.rest

@@ -80,7 +80,7 @@ func isASCII(s string) bool {
 	return true
 }
 
-// Range is what a slice covers of a sequence of n items: Count items from Start on, Step apart.
+// Range is the part of a sequence that a slice selects: Count items from Start on, Step apart.
 type Range struct{ Start, Step, Count int }
 
 // Bounds works out start:stop:step, each nil or an int, for a sequence of n items.

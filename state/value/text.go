@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// IsSpace reports what str.isspace and str.strip take for white space.
+// IsSpace reports whether str.isspace and str.strip treat a character as white space.
 func IsSpace(r rune) bool { return unicode.IsSpace(r) || r >= 0x1c && r <= 0x1f }
 
 // Strip takes white space away at both ends, as str.strip() does.

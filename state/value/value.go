@@ -108,8 +108,8 @@ func Truth(v any) bool {
 	return true
 }
 
-// Copy is Python's copy.deepcopy: lists, tuples and mappings are copied, and what was shared
-// inside v is shared inside the copy.
+// Copy is Python's copy.deepcopy: lists, tuples and mappings are copied, and values that are shared inside v are shared
+// inside the copy.
 func Copy(v any) any { return copier{}.copy(v) }
 
 // Plainly makes plain dicts of all mappings inside v, which it returns.
@@ -163,7 +163,7 @@ func (c copier) copy(v any) any {
 		m.plain = v.plain
 		c[v] = m
 		for _, e := range v.live() {
-			m.put(e.key, c.copy(e.value)) // what was left for later is left so in the copy
+			m.put(e.key, c.copy(e.value)) // deferred values stay deferred in the copy
 		}
 		return m
 	}

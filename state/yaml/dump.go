@@ -72,7 +72,7 @@ type reference struct {
 	met    bool
 }
 
-// countReferences gives a name to every list and mapping that is found a second time.
+// countReferences assigns an anchor to every list and mapping that occurs more than once.
 func (e *emitter) countReferences(v any) {
 	switch v := v.(type) {
 	case *value.List:
@@ -137,7 +137,7 @@ func scalarOf(v any) (text, tag string) {
 	case []byte:
 		return binaryText(v), "!!binary"
 	}
-	return "NULL", "" // what only some room knows has no form in YAML
+	return "NULL", "" // objects of other packages have no form in YAML
 }
 
 func floatText(f float64) string {

@@ -27,7 +27,7 @@ func analyze(text string, asciiOnly bool) analysis {
 	return a
 }
 
-// features are what scanText found.
+// features is the result of scanText.
 type features struct {
 	breaks, special                              bool
 	spaceFirst, spaceLast, breakFirst, breakLast bool

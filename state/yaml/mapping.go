@@ -8,8 +8,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// mapping reads the pairs with the given reader, which appends them to p.pairs, and makes what the
-// tag asks for.
+// mapping reads the pairs with the given reader, which appends them to p.pairs, and constructs the value for the tag.
 func (p *parser) mapping(props properties, keep keeping, read func() error) (node, error) {
 	n := node{at: int32(props.at), kind: mappingNode}
 	base := len(p.pairs)

@@ -1,10 +1,10 @@
 package yaml
 
-// node is what was read: a value, and what merging needs to know of it besides.
+// node is a parsed node: its value, and the data that merging needs.
 type node struct {
 	value   any
 	raw     string // of a scalar, as written
-	kept    *kept  // what was to be kept
+	kept    *kept  // data that keeping requested
 	at      int32
 	kind    nodeKind
 	special special
@@ -16,7 +16,7 @@ type kept struct {
 	items []node
 }
 
-// keeping says what a collection is read for.
+// keeping says which data of a collection to keep beside its value.
 type keeping uint8
 
 const (

@@ -6,13 +6,13 @@ import "strconv"
 type parser struct {
 	*scanner
 	doc      *Document
-	handles  map[string]string // what the handles of tags stand for
+	handles  map[string]string // prefixes of tags by handle
 	anchors  map[string]*anchored
-	problems []*problem // those that do not keep the rest from being read
+	problems []*problem // problems after which parsing continues
 	pairs    []pair     // of the mappings that are being read
 	items    []node     // of the sequences that are being read
 	depth    int
-	size     int            // nodes so far, with every alias counted as what it stands for
+	size     int            // nodes so far, with every alias counted as its target
 	words    map[string]any // strings met before, so that equal keys share memory
 }
 
@@ -150,7 +150,7 @@ func (p *parser) tooLarge() error {
 	}
 }
 
-// content reads what follows the properties.
+// content parses the node after its properties.
 func (p *parser) content(props properties, block, indentless bool, keep keeping) (node, error) {
 	t, err := p.peek()
 	if err != nil {

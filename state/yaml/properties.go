@@ -1,6 +1,6 @@
 package yaml
 
-// properties are what may stand before a node.
+// properties holds the anchor and the tag before a node.
 type properties struct {
 	at       int
 	anchor   string

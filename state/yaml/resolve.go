@@ -9,8 +9,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// implicit gives an unquoted scalar the type that YAML 1.1 sees in it, with Salt's two changes:
-// digits after a leading zero are decimal, and a date stays text. Typed is false for a string.
+// implicit converts an unquoted scalar to its YAML 1.1 type, with Salt's two changes: digits after a leading zero are
+// decimal, and a date stays text. Typed is false for a string.
 func implicit(text string) (v any, typed bool) {
 	if text == "" {
 		return nil, true
@@ -75,7 +75,7 @@ func number(text string) (any, bool) {
 	return nil, false
 }
 
-// decimal takes the short way for what most numbers are.
+// decimal is the fast path for short decimal integers.
 func decimal(text string) (any, bool) {
 	if len(text) > 15 || text[0] == '0' && len(text) > 1 {
 		return nil, false

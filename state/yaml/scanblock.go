@@ -2,7 +2,7 @@ package yaml
 
 import "strings"
 
-// chomping says what happens to the line breaks at the end of a block scalar.
+// chomping says how the line breaks at the end of a block scalar are handled.
 type chomping uint8
 
 const (
@@ -35,7 +35,7 @@ func (s *scanner) fetchBlockScalar() error {
 	return nil
 }
 
-// blockHeader reads what follows | or > on the line: how to chomp, and a digit for the indentation.
+// blockHeader parses the indicators after | or > on the line: the chomping, and a digit for the indentation.
 func (s *scanner) blockHeader() (chomp chomping, increment int, err error) {
 	for range 2 {
 		switch c := s.byteAt(s.pos); {

@@ -1,10 +1,10 @@
 package yaml
 
-// scanner cuts the text into tokens.
+// scanner splits the text into tokens.
 //
-// What makes YAML hard to cut is that a key is known to be one only when its colon is met. So the
-// scanner remembers for every level of brackets where a key may have started, and when the colon
-// comes it puts a key token, and perhaps the start of a mapping, before what it has cut already.
+// A key of YAML is recognized only at its colon. So the scanner stores the possible start of a key for every level of
+// brackets. At the colon, it inserts a key token, and perhaps the start of a mapping, before the tokens that it has
+// returned since.
 type scanner struct {
 	src        string
 	pos        int
@@ -95,7 +95,7 @@ func (s *scanner) blankAt(i int) bool {
 	return false
 }
 
-// newLine steps over the line break at pos and returns what it means inside a scalar.
+// newLine skips the line break at pos and returns its value inside a scalar.
 func (s *scanner) newLine() string {
 	n := s.breakAt(s.pos)
 	text := "\n"
@@ -190,7 +190,7 @@ func (s *scanner) fetch() error {
 	return s.fetchIndicatorOrScalar(c)
 }
 
-// fetchIndicatorOrScalar cuts what depends on the next character too.
+// fetchIndicatorOrScalar reads tokens whose kind depends on the next character too.
 func (s *scanner) fetchIndicatorOrScalar(c byte) error {
 	blank := s.blankAt(s.pos + 1)
 	switch {

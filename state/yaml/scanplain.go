@@ -76,7 +76,7 @@ func isFlowIndicator(c byte) bool {
 }
 
 // scanPlainLine finds the end of the words on this line that belong to the value. A tab between two words is part of
-// the value, as for libyaml, which is what Salt reads YAML with.
+// the value, as for libyaml, with which Salt reads YAML.
 func (s *scanner) scanPlainLine() (int, error) {
 	end := s.pos // after the last character that is not a blank
 	for i := s.pos; ; {
@@ -100,8 +100,7 @@ func (s *scanner) scanPlainLine() (int, error) {
 	}
 }
 
-// plainWord finds the end of the word at i: a blank, a colon before a blank, and inside brackets
-// what separates items.
+// plainWord finds the end of the word at i: a blank, a colon before a blank, or inside brackets a separator of items.
 func (s *scanner) plainWord(i int) (int, error) {
 	for ; ; i++ {
 		switch c := s.byteAt(i); c {
@@ -152,8 +151,7 @@ func (s *scanner) scanPlainRest(b *strings.Builder) (string, error) {
 	}
 }
 
-// foldPlain steps over blanks and line breaks and returns what they mean between two words, or
-// "" if there are none.
+// foldPlain skips blanks and line breaks and returns their value between two words, or "" if there are none.
 func (s *scanner) foldPlain() (string, error) {
 	start, breaks := s.pos, ""
 	var lines int

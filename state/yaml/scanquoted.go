@@ -140,7 +140,7 @@ func (s *scanner) foldBreaks(b *strings.Builder) {
 	}
 }
 
-// escapes are the letters that may follow a backslash, with what they mean.
+// escapes maps the letters that may follow a backslash to their values.
 var escapes = sync.OnceValue(func() map[byte]string {
 	return map[byte]string{
 		'0': "\x00", 'a': "\a", 'b': "\b", 't': "\t", '\t': "\t", 'n': "\n", 'v': "\v", 'f': "\f",

@@ -10,8 +10,7 @@ import (
 // empty returns the node where nothing is written.
 func empty(at int) node { return node{at: int32(at)} }
 
-// sequence reads the items with the given reader, which appends them to p.items, and makes what
-// the tag asks for.
+// sequence reads the items with the given reader, which appends them to p.items, and constructs the value for the tag.
 func (p *parser) sequence(props properties, keep keeping, read func(keep keeping) error) (node, error) {
 	n := node{at: int32(props.at), kind: sequenceNode}
 	if props.tag != "" {
@@ -69,7 +68,7 @@ func (p *parser) block(begins kind, what, expected string, item func(*token) err
 	}
 }
 
-// badBlock says what should have stood where a line of a block collection ends up.
+// badBlock returns the error for a line of a block collection that does not start with the expected token.
 func (p *parser) badBlock(t *token, startAt int, what, expected string) error {
 	line, _ := p.doc.lineCol(startAt)
 	hint := "check the indentation of this line and the ones before it"
@@ -84,7 +83,7 @@ func (p *parser) badBlock(t *token, startAt int, what, expected string) error {
 	}
 }
 
-// entry reads what follows a dash.
+// entry parses the item after a dash.
 func (p *parser) entry(indentless bool, keep keeping) error {
 	t, err := p.peek()
 	if err != nil {

@@ -25,7 +25,7 @@ func (p *parser) scalar(t *token) node {
 	return n
 }
 
-// implicit gives an unquoted scalar its type by the document's rules.
+// implicit converts an unquoted scalar by the rules of the document.
 func (p *parser) implicit(text string) (v any, typed bool) {
 	if p.doc.plain && isOctal(text) {
 		v, err := parsePlainInt(text)
@@ -48,7 +48,7 @@ func (p *parser) parseInt(text string) (any, error) {
 	return parseInt(text)
 }
 
-// taggedOrPlain makes a value of a scalar and what may stand before it.
+// taggedOrPlain converts a scalar to a value according to its properties.
 func (p *parser) taggedOrPlain(t *token, props properties) node {
 	if props.tag == "!" { // whatever it looks like, quoted or not
 		t.style, props.tag = plain, ""

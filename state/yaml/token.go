@@ -1,6 +1,6 @@
 package yaml
 
-// kind is what a token is. The block kinds are not written in the text: indentation makes them.
+// kind is the kind of a token. Tokens of the block kinds do not occur in the text: they follow from the indentation.
 type kind uint8
 
 const (
@@ -60,7 +60,7 @@ func (t *token) isKey() bool {
 	return t.kind == blockMappingStart || t.kind == keyMark || t.kind == valueMark
 }
 
-// problem is what is wrong at an offset of the text, before it is reported.
+// problem is a mistake at an offset of the text, before it is reported.
 type problem struct {
 	at      int
 	message string

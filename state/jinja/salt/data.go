@@ -118,7 +118,7 @@ func loadYAML(c *jinja.Call) (any, error) {
 	return recoded(c, d.Value, decoded, 0)
 }
 
-// yamlFailure tells what is wrong with YAML inside a template.
+// yamlFailure returns the error for invalid YAML inside a template.
 func yamlFailure(err error) error {
 	f := &jinja.Failure{Class: "TemplateRuntimeError", Message: "Encountered error loading yaml: " + err.Error()}
 	var list diag.List

@@ -30,7 +30,7 @@ func odict(c *jinja.Call) (any, error) {
 	return m, err
 }
 
-// showFullContext is every variable the template sees; what is not a plain value is shown as it prints.
+// showFullContext returns all variables of the template; values that are not plain are converted to text.
 func showFullContext(c *jinja.Call) (any, error) {
 	all := c.Variables()
 	m := value.NewMap()

@@ -98,8 +98,8 @@ func jsonQuery(c *jinja.Call) (any, error) {
 	if err != nil {
 		return nil, valueError("json_query: " + err.Error())
 	}
-	// The library counts in floats. Only the average makes one of integers; floats that look like
-	// integers may also have been there before, and then all stay what they are.
+	// The library computes with floats, so whole numbers are converted back to integers. They are left alone after an
+	// average, or if the data had whole floats before.
 	if !strings.Contains(expr, "avg(") && !hasWholeFloat(v) {
 		found = integers(found)
 	}

@@ -266,7 +266,7 @@ func generate(c *jinja.Call, items []any) any {
 	})
 }
 
-// zip takes one item of every argument at a time; zip_longest fills up what is shorter.
+// zip returns tuples with one item of each argument; zip_longest pads shorter arguments.
 func zip(c *jinja.Call) (any, error) {
 	fill, longest := c.Kwargs.Get("fillvalue")
 	lists := make([][]any, len(c.Args))

@@ -99,7 +99,7 @@ func addressesOf(c *jinja.Call, version int) (all []any, list bool, err error) {
 	return all, list, nil
 }
 
-// listOrOne is a list of what there is, or the only one, or None.
+// listOrOne returns all as a list, or its only item, or None.
 func listOrOne(all []any, list bool) any {
 	switch {
 	case list:

@@ -7,8 +7,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// element is a node of XML: what is neither a mapping nor a list in a mapping is an attribute,
-// and what is, is a child.
+// element is a node of XML: mappings and lists in a mapping are children, and other values attributes.
 type element struct {
 	tag      string
 	text     string
@@ -40,7 +39,7 @@ func toXML(c *jinja.Call) (any, error) {
 	return b.String(), nil
 }
 
-// pairsOf are the names and contents of what is in an element.
+// pairsOf returns the names and contents of the entries of an element.
 func pairsOf(v any) ([][2]any, error) {
 	var pairs [][2]any
 	m, ok := v.(*value.Map)

@@ -62,7 +62,7 @@ type (
 		Elif []*If
 		Else []Stmt
 	}
-	// Signature is what a macro or a call block may be called with.
+	// Signature has the parameters of a macro or a call block.
 	Signature struct {
 		Args     []*Name
 		Defaults []Expr // of the last arguments
@@ -81,7 +81,7 @@ type (
 		Signature
 		Body []Stmt
 	}
-	// FilterBlock filters what its body prints.
+	// FilterBlock filters the output of its body.
 	FilterBlock struct {
 		position
 		Body   []Stmt
@@ -123,7 +123,7 @@ type (
 		Names       []ImportName
 		WithContext bool
 	}
-	// ImportName is one name of a FromImport, and what it is called here.
+	// ImportName is one name of a FromImport, and its alias.
 	ImportName struct{ Name, Alias string }
 	// ExprStmt evaluates an expression for its effect.
 	ExprStmt struct {
@@ -136,7 +136,7 @@ type (
 		Target Expr
 		Node   Expr
 	}
-	// AssignBlock sets a variable to what its body prints. Filter may be nil.
+	// AssignBlock sets a variable to the output of its body. Filter may be nil.
 	AssignBlock struct {
 		position
 		Target Expr
@@ -155,7 +155,7 @@ type (
 	Continue struct{ position }
 )
 
-// Access says what happens to the variable of a Name.
+// Access says whether a Name is read or assigned.
 type Access uint8
 
 // The kinds of access.

@@ -133,8 +133,7 @@ func (p *parser) power() (Expr, error) {
 	return p.leftAssociative(func() (Expr, error) { return p.unary(true) }, func(t token) bool { return t.kind == tokPow })
 }
 
-// unary reads a sign, a value, and what follows the value. A filter does not belong to the
-// operand of a sign.
+// unary reads a sign, a value, and the operators after the value. A filter does not belong to the operand of a sign.
 func (p *parser) unary(withFilter bool) (Expr, error) {
 	at := p.here()
 	var e Expr

@@ -32,8 +32,8 @@ type lexer struct {
 	tokens       []token
 }
 
-// tokenize cuts all of a normalized template. The last token is always tokEOF; an error is what
-// stands there instead.
+// tokenize splits a normalized template into tokens. The last one is always tokEOF. After an error, it returns the
+// tokens before it.
 func tokenize(src string, o Options) ([]token, error) {
 	l := &lexer{src: src, options: o, line: 1, lineStarting: true, tokens: make([]token, 0, len(src)/6+8)}
 	var err error
@@ -123,7 +123,7 @@ func (l *lexer) push(k kind, at int) {
 	l.tokens = append(l.tokens, token{kind: k, line: l.line, at: at})
 }
 
-// stripBefore takes away what the sign of a tag, or LstripBlocks, takes from the text before it.
+// stripBefore removes the white space before a tag according to its sign or to LstripBlocks.
 func (l *lexer) stripBefore(text string, sign byte, variable bool) string {
 	switch {
 	case sign == '-':
@@ -143,8 +143,8 @@ func (l *lexer) skipSpace(at int) int {
 	return len(l.src) - len(value.StripLeft(l.src[at:]))
 }
 
-// tagEnd reads the end of a tag at an offset, with its sign and what the sign takes away, and
-// returns the offset after it, or -1 if there is none.
+// tagEnd reads the end of a tag at an offset, with its sign and the white space that the sign removes. It returns the
+// offset after it, or -1 if there is none.
 func (l *lexer) tagEnd(at int, closing string, plus, trim bool) int {
 	rest := l.src[at:]
 	switch {
@@ -236,7 +236,7 @@ func (l *lexer) rawEnd(at int) (sign byte, end int) {
 	return sign, l.tagEnd(l.skipSpace(at+len("endraw")), "%}", true, true)
 }
 
-// expression cuts what stands inside {{ }} or {% %}, and the end of it.
+// expression splits the text inside {{ }} or {% %} into tokens, up to the end of the tag.
 func (l *lexer) expression(variable bool) error {
 	l.closers = l.closers[:0]
 	closing, end := "%}", tokBlockEnd

@@ -158,7 +158,8 @@ func unescape(text string) (string, error) {
 	return b.String(), nil
 }
 
-// unescapeOne writes what a backslash and the start of s mean, and returns how much of s that is.
+// unescapeOne writes the character of an escape sequence, a backslash and the start of s, and returns the number of
+// bytes of s that it used.
 func unescapeOne(b *strings.Builder, s string) (int, error) {
 	if s == "" {
 		b.WriteByte('\\')
@@ -189,8 +190,8 @@ func unescapeOne(b *strings.Builder, s string) (int, error) {
 	return 1, nil
 }
 
-// doubleEscape is what comes out for a backslash before a character that is not ASCII: Python
-// turns the character into an escape first, whose own backslash is then the escaped one.
+// doubleEscape returns the result of a backslash before a character that is not ASCII: Python converts the character to
+// an escape sequence first, so the backslash escapes the one of that sequence.
 func doubleEscape(r rune) string {
 	switch {
 	case r <= 0xff:

@@ -12,7 +12,7 @@ func Parse(text string, o Options) (*Template, error) {
 	tokens, unreadable := tokenize(text, o)
 	p := &parser{tokens: tokens}
 	body, err := p.statements(nil)
-	// Jinja2 reads on only when it needs to, so what stands before the unreadable place counts first.
+	// Jinja2 reads tokens only when it needs them, so mistakes before the unreadable position are reported first.
 	if unreadable != nil && p.seen == len(tokens)-1 {
 		return nil, unreadable
 	}
@@ -22,7 +22,7 @@ func Parse(text string, o Options) (*Template, error) {
 	return &Template{Text: text, Body: body}, nil
 }
 
-// parser reads tokens. Its methods are named after what they read.
+// parser parses tokens. Its methods have the names of the constructs that they parse.
 type parser struct {
 	tokens []token
 	pos    int
@@ -226,7 +226,7 @@ func quotedList(names []string) string {
 	return strings.Join(quoted, " or ")
 }
 
-// unknownTag says what is wrong with a tag that cannot stand here.
+// unknownTag returns the error for a tag that is not allowed here.
 func (p *parser) unknownTag(t token) error {
 	message := fmt.Sprintf("Encountered unknown tag '%s'.", t.text)
 	looking := p.ends[len(p.ends)-1]

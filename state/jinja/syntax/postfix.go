@@ -23,7 +23,7 @@ func (p *parser) postfix(e Expr) (Expr, error) {
 	return nil, err
 }
 
-// filterExpr reads filters, tests, and calls of what they give.
+// filterExpr reads filters, tests, and calls of their results.
 func (p *parser) filterExpr(e Expr) (Expr, error) {
 	err := error(nil)
 	for n := 0; err == nil; n++ {

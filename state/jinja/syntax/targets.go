@@ -1,12 +1,12 @@
 package syntax
 
-// targetOptions say what may be assigned to.
+// targetOptions says which targets an assignment may have.
 type targetOptions struct {
 	tuple     bool
 	namespace bool // name.attribute too
 }
 
-// target reads what is assigned to.
+// target reads the target of an assignment.
 func (p *parser) target(o targetOptions) (Expr, error) {
 	if o.namespace && p.look().kind == tokDot {
 		name, err := p.expect(tokName)

@@ -1,6 +1,6 @@
 package syntax
 
-// kind is what a token is.
+// kind is the kind of a token.
 type kind uint8
 
 const (

@@ -98,7 +98,7 @@ func (x *extracted) extractInto(ctx context.Context, h *host.Host, uid, gid int)
 	return errors.Join(m.move("/"), w.redress(files, m.there))
 }
 
-// clear removes what is in the way.
+// clear removes the files that are in the way.
 func (x *extracted) clear(files host.Files, stage string) error {
 	removed := make([]string, 0, len(x.todo.removed))
 	for _, p := range x.todo.removed {
@@ -119,7 +119,7 @@ func (x *extracted) clear(files host.Files, stage string) error {
 	return nil
 }
 
-// allBut lists the paths of what is in the root of files, without the one given.
+// allBut lists the paths of the entries in the root of files, except the given one.
 func allBut(files host.Files, without string) ([]string, error) {
 	names, err := files.ReadDir("/")
 	if err != nil {

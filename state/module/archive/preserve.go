@@ -12,7 +12,7 @@ import (
 // change them. Unless the state says so (preserve, or -p in options), setuid and setgid bits and the write
 // permission of all users are removed, and files belong to root unless the state sets an owner or group.
 
-// rights are what of an entry extraction leaves out.
+// rights holds the attributes of an entry that extraction leaves out.
 type rights struct{ raised, open, owner bool }
 
 // tamed returns the rights that an entry has, and takes them from it.

@@ -1,5 +1,5 @@
-// Package client holds what states have in common that use a client program: the package managers of
-// programming languages (pip, npm, gem, pecl) and the clients of database servers (psql, mysql, mongosh).
+// Package client holds the common code of states that use a client program: the package managers of programming
+// languages (pip, npm, gem, pecl) and the clients of database servers (psql, mysql, mongosh).
 //
 // A missing program, account or server may be installed or started by an earlier state of the run, so a dry run
 // reports unknown changes where a run fails. Secrets are passed to a client through its environment, its
@@ -24,7 +24,7 @@ type Sources interface {
 	Source(ctx context.Context, url, env string) ([]byte, error)
 }
 
-// Awaits returns what a program lacks: the program itself or the user it runs as; "" for nothing.
+// Awaits returns the missing prerequisite of a program: the program itself or the user as whom it runs; "" for none.
 func Awaits(h *host.Host, p program.Program) (string, error) {
 	if ok, err := p.Ready(h); err != nil || !ok {
 		return p.Name, err

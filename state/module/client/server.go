@@ -16,7 +16,7 @@ import (
 // "" if it is not set.
 type Settings func(name string) string
 
-// Work is what a state has to change on a server.
+// Work holds the changes that a state has to make on a server.
 type Work struct {
 	Statements []string
 	Changes    *value.Map

@@ -80,7 +80,7 @@ func (w *phrases) UnmarshalSLS(v any) error {
 	return nil
 }
 
-// succeeded reports whether a command succeeded, by its exit code or by what it printed.
+// succeeded reports whether a command succeeded, by its exit code or by its output.
 func (o *options) succeeded(out host.Output) bool {
 	in := func(text string) func(string) bool {
 		return func(part string) bool { return strings.Contains(text, part) }

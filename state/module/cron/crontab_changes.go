@@ -56,7 +56,7 @@ func (t *tab) set(wanted job) (*tab, string) {
 	case !j.differs(wanted):
 		return t, same
 	}
-	// Parsing the text again drops what is not written back, such as comments without a job.
+	// Parsing the text again drops lines that are not written back, such as comments without a job.
 	rest := parse(t.without(j, wanted.command).String())
 	result, word := rest.set(takeOver(wanted, j))
 	if word == added {

@@ -44,7 +44,7 @@ func (s *setenv) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 	return module.Diff{Changes: changes, Comment: "the environment of what follows would change"}, nil
 }
 
-// changes returns the variables that differ from what is wanted.
+// changes returns the variables that differ from the wanted ones.
 func (s *setenv) changes(h *host.Host, wanted *value.Map) *value.Map {
 	changes := value.NewMap()
 	if s.ClearAll {

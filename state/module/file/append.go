@@ -90,7 +90,7 @@ func (a *addition) missing(chunks []string) ([]string, error) {
 	return added, nil
 }
 
-// joined is the text of the file with what is added to it.
+// joined returns the text of the file with the additions.
 func (a *addition) joined(text string) []byte {
 	before := string(a.edit.before)
 	switch {

@@ -62,7 +62,7 @@ func (k *keeper) keep(paths ...string) {
 	}
 }
 
-// keepStep keeps what a required file state manages: a file, a directory with all its content, or only the
+// keepStep keeps the files that a required file state manages: a file, a directory with all its content, or only the
 // files that a file.recurse copies.
 func (k *keeper) keepStep(ctx context.Context, h *host.Host, f *family, chunk *value.Map) error {
 	name, err := absolute(h, "name", value.Str(chunk.Value("name")))

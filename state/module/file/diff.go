@@ -50,7 +50,7 @@ func (f *family) seen(text string) string {
 	return text
 }
 
-// unified returns what Python's difflib.unified_diff does, its lines joined by join.
+// unified returns the result of Python's difflib.unified_diff, its lines joined by join.
 func (f *family) unified(before, after []string, join string) string {
 	if len(before) > maxDiffLines || len(after) > maxDiffLines {
 		return fmt.Sprintf("Replace %d lines with %d: too many to compare", len(before), len(after))

@@ -15,7 +15,7 @@ import (
 )
 
 // directory implements file.directory: a directory with an owner and a mode. With recurse it also sets those of
-// its content, and with clean it removes what no other state manages.
+// its content, and with clean it removes files that no other state manages.
 type directory struct {
 	ownership
 	unsupported
@@ -113,7 +113,7 @@ func (d *directory) compare(ctx context.Context, h *host.Host, kinds []string, d
 	return diff, nil
 }
 
-// checkNew predicts the creation of a directory, including the replacement of what is at its path.
+// checkNew predicts the creation of a directory, including the replacement of a file at its path.
 func (d *directory) checkNew(h *host.Host, diff module.Diff) module.Diff {
 	made := value.NewMap("directory", "new")
 	diff.Comment = "would make " + d.Name

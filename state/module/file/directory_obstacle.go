@@ -7,14 +7,14 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
-// obstacle is what exists at the path of a directory to create; the zero value is nothing.
+// obstacle is an existing file at the path of a directory to create; the zero value means none.
 type obstacle struct {
 	kind   string // File or Symlink, as Salt's changes name it
 	forced bool   // it is removed
 	backup string // the path to which it is moved
 }
 
-// obstacle returns what is at the path, or an error if the arguments do not allow its removal.
+// obstacle returns the file at the path, or an error if the arguments do not allow its removal.
 func (d *directory) obstacle(h *host.Host) (obstacle, error) {
 	info, there, err := look(h.Files.Lstat, d.Name)
 	if err != nil || !there || info.IsDir() {

@@ -72,7 +72,7 @@ func (e *edit) diff(before, after []string, show bool) module.Diff {
 	if bytes.Equal(e.before, e.after) {
 		return module.Diff{Comment: e.name + " is as it should be"}
 	}
-	var text any = true // what Salt reports if changes are not shown
+	var text any = true // Salt reports True if changes are not shown
 	if show {
 		text = e.family.unified(before, after, "")
 	}

@@ -9,8 +9,7 @@
 // held in memory.
 //
 // Everything that is not on the host comes through the interfaces in Inputs. The names of arguments and the
-// form of changes are Salt's. Where Salt's dry run differs from its real run, ours reports what the real run
-// does.
+// form of changes are Salt's. Where Salt's dry run differs from its real run, ours reports the changes of the real run.
 package file
 
 import (
@@ -22,7 +21,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// Inputs holds what the file states need beside the host.
+// Inputs holds the dependencies of the file states other than the host.
 type Inputs struct {
 	Sources   Sources
 	Templates Templates

@@ -127,7 +127,7 @@ func (w *pairWalk) missing() (lines []string) {
 	return lines
 }
 
-// line returns what a line becomes.
+// line returns the new text of a line.
 func (w *pairWalk) line(line string) string {
 	for key, v := range w.Values.All() {
 		line = w.pair(line, value.Str(key), v)

@@ -54,7 +54,7 @@ type part struct {
 	path     string
 	resource module.Resource
 	diff     module.Diff
-	clear    bool // remove what is at the path first, as it is of another kind
+	clear    bool // remove the file at the path first, as it is of another kind
 	aside    bool // omitted from the changes if there are others
 }
 

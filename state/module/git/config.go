@@ -43,7 +43,7 @@ func (c *configured) Valid() error {
 	return nil
 }
 
-// awaits returns what must exist before the state can run, or "".
+// awaits returns the missing prerequisite of the state, or "".
 func (c *configured) awaits(h *host.Host) (string, error) {
 	if as := c.access(); !c.Global {
 		if err := as.actFor(h, c.Repo); err != nil {

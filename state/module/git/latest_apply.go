@@ -51,7 +51,7 @@ func (l *latest) write(ctx context.Context, h *host.Host, d module.Diff) (module
 		l.finish(ctx, h)
 }
 
-// absent returns the error for a missing prerequisite: err, or that what does not exist.
+// absent returns the error for the missing prerequisite what: err, or an error that says that it does not exist.
 func (a access) absent(what string, err error) error {
 	switch {
 	case err != nil:
@@ -207,7 +207,7 @@ func (l *latest) switchBranch(ctx context.Context, h *host.Host, git func(args .
 	return nil
 }
 
-// finish updates what belongs to the checkout besides its commit: the upstream branch, tags and submodules.
+// finish updates the upstream branch, tags and submodules of the checkout.
 func (l *latest) finish(ctx context.Context, h *host.Host) error {
 	if l.kind == "branch" && !l.Bare && !l.Mirror && l.UpdateHead {
 		// A detached HEAD has no upstream branch, so failures are ignored.

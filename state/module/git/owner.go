@@ -31,8 +31,8 @@ func (a *access) actFor(h *host.Host, dir string) error {
 	return a.sole(h, dir)
 }
 
-// sole refuses a clone in which other users than the one who runs git can change what git reads or runs. A clone that
-// is still to be made reads nothing of one above it.
+// sole refuses a clone in which other users than the one who runs git can change what git reads or runs. A new clone
+// reads nothing of a clone above it.
 func (a *access) sole(h *host.Host, dir string) error {
 	at, err := placeOf(h, dir)
 	if err != nil || at != checkout {

@@ -143,8 +143,8 @@ var (
 	shortHash = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9a-f]{5,63}$`) })
 )
 
-// find returns the commit of a revision; kind is HEAD, branch, tag or commit. known is false for what may be
-// the hash of a commit that is at no branch or tag.
+// find returns the commit of a revision; kind is HEAD, branch, tag or commit. known is false if the revision may be the
+// hash of a commit that is at no branch or tag.
 func (r refs) find(rev string) (commit, kind string, known bool) {
 	switch {
 	case rev == "HEAD":
@@ -190,7 +190,7 @@ func (r refs) missing(rev, rawURL string) error {
 	return diag.WithHint(fmt.Errorf("the repository %s has no revision %s", address(rawURL), rev), "%s", hint)
 }
 
-// place is the kind of what exists at the path of a checkout.
+// place is the kind of the file at the path of a checkout.
 type place int
 
 const (
@@ -199,7 +199,7 @@ const (
 	occupied              // something else
 )
 
-// placeOf returns what exists at a path.
+// placeOf returns the kind of the file at a path.
 func placeOf(h *host.Host, dir string) (place, error) {
 	if !path.IsAbs(dir) {
 		return 0, diag.WithHint(fmt.Errorf("the path %q is not absolute", dir), "start it with a slash")

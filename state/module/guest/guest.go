@@ -2,9 +2,9 @@
 // hosts that run on it, each with a root file system of its own.
 //
 // A guest is made from an image, a tar archive of a root file system, by a driver (nspawn). A record below Records says
-// which guest of the cloud, by its ID, is in which directory, and what a run was about to do with it. It is written
-// before anything else, so a run after a power failure finishes what the last one began or removes it. A root file
-// system gets its name only when it is complete and on the disk.
+// which guest of the cloud, by its ID, is in which directory, and the operation that a run was about to perform on it.
+// It is written before anything else, so a run after a power failure finishes or removes a guest that the last run
+// began. A root file system gets its name only when it is complete and on the disk.
 //
 // Once a guest has run, its root can put links anywhere in its file system. Therefore a node writes into it only before
 // it has run for the first time, and follows no link there.
@@ -44,7 +44,7 @@ const (
 	deleting = "deleting" // its removal has begun
 )
 
-// record is what a node keeps of a guest.
+// record is the record of a guest on a node.
 type record struct {
 	Name   string `json:"-"`
 	ID     string `json:"id"`

@@ -203,7 +203,8 @@ func (p *present) create(ctx context.Context, h *host.Host) error {
 	return r.write(h)
 }
 
-// seed writes what makes the tree this guest, follows no link of the image, and syncs everything.
+// seed writes the files that configure the tree as this guest, without following a link of the image, and syncs
+// everything.
 func (p *present) seed(ctx context.Context, h *host.Host, dir string) error {
 	for _, unit := range p.Enable {
 		_, err := h.Tool(ctx, host.Tool{Argv: []string{"systemctl", "--root=" + dir, "enable", unit}, Package: "systemd",

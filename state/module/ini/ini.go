@@ -162,7 +162,7 @@ func (o *optionsAbsent) Check(_ context.Context, h *host.Host) (module.Diff, err
 	return o.diff(d, changes), nil
 }
 
-// removeAll removes options of a section, and returns what they were set to.
+// removeAll removes options of a section, and returns their former values.
 func (d *document) removeAll(section string, options *value.List) *value.Map {
 	gone := value.NewMap()
 	for _, item := range options.Items {

@@ -125,7 +125,7 @@ func (m *server) roles(ctx context.Context, h *host.Host) (roles []string, ok bo
 	return m.parseRoles(out)
 }
 
-// parseRoles reads the roles that a user has in the database from what the shell printed.
+// parseRoles parses the roles of a user in the database from the output of the shell.
 func (m *server) parseRoles(out string) (roles []string, ok bool, err error) {
 	_, answer, found := strings.Cut(out, mark)
 	answer, _, _ = strings.Cut(answer, "\n")

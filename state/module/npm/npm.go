@@ -52,7 +52,7 @@ func (n *npm) list(ctx context.Context, h *host.Host, env any) (map[string]strin
 	return parseList(out)
 }
 
-// parseList reads the versions of packages from what npm list prints.
+// parseList parses the versions of packages from the output of npm list.
 func parseList(out string) (map[string]string, error) {
 	var tree struct {
 		Dependencies map[string]struct {

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"unicode/utf16"
 
-	//nolint:staticcheck // what Samba compares passwords by
+	//nolint:staticcheck // Samba compares passwords by this hash
 	"golang.org/x/crypto/md4"
 
 	"github.com/corpus-agent/corpus-agent/state/host"

@@ -98,7 +98,7 @@ func (p *pip) do(ctx context.Context, h *host.Host, python program.Program, args
 	return err
 }
 
-// awaits returns what must exist before pip can run, or "".
+// awaits returns the missing prerequisite of pip, or "".
 func (p *pip) awaits(h *host.Host) (string, program.Program, error) {
 	program, _ := p.program(h)
 	what, err := client.Awaits(h, program)

@@ -20,7 +20,7 @@ func (i *installed) Batch(ctx context.Context, h *host.Host, others []module.Res
 	warnings, err := i.refresh(ctx, h)
 	jobs := jobsOf(ctx, h, group) // the indexes may be new
 	if err != nil || acting(jobs) < 2 {
-		return nil // each state says by itself what is wrong
+		return nil // each state reports its own error
 	}
 	targets := []wanted{}
 	for _, j := range jobs {
@@ -57,7 +57,7 @@ func (i *installed) onlyInstalls() bool {
 	return i.Files == nil && i.Hold == nil && i.Debconf == "" && !i.Reinstall && !i.none() && i.Valid() == nil
 }
 
-// options returns a state without what its packages are.
+// options returns the options of a state without its packages.
 func (i *installed) options() install {
 	o := i.install
 	o.Name, o.Version, o.Pkgs, o.real, o.refreshErr = "", nil, nil, nil, nil

@@ -130,7 +130,7 @@ func (u *upstream) find(ctx context.Context, h *host.Host) (*todo, error) {
 }
 
 // imported returns the step that sets an upstream with a password: every user can read the arguments of rabbitmqctl,
-// and import_definitions is what it reads from its standard input.
+// and it reads import_definitions from its standard input.
 func (u *upstream) imported(definition string) ([]step, error) {
 	text, err := json.Marshal(map[string]any{"parameters": []map[string]any{{"component": upstreamKind, "vhost": "/",
 		"name": u.Name, "value": json.RawMessage(definition)}}})

@@ -82,7 +82,7 @@ func disabling(u host.Unit) (host.BootVerb, []string) {
 			u.Name, u.Boot)}
 }
 
-// onlyAtBoot reports whether the state can only set what starts at boot, as in a chroot. If it cannot do that
+// onlyAtBoot reports whether the state can only enable and disable services, as in a chroot. If it cannot do that
 // either, the error says why it is skipped.
 func (a *activity) onlyAtBoot(h *host.Host, what string) (bool, error) {
 	skipped := h.Units.Allowed(what + " service " + a.Name)

@@ -13,7 +13,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// printed is what a command prints as YAML or JSON. %s in it stands for the ID of the host.
+// printed runs a command and returns its output, parsed as YAML or JSON. %s in the command stands for the ID of the
+// host.
 func (w World) printed(ctx context.Context, s Source) (any, error) {
 	command := strings.ReplaceAll(value.Str(s.Argument), "%s", w.ID)
 	if err := w.vouched(command); err != nil {
@@ -62,7 +63,7 @@ func (w World) vouched(command string) error {
 // operators and at =, as in (/usr/bin/x; /usr/bin/y --file=/etc/z).
 func absolutePaths(command string) []string {
 	words := strings.FieldsFunc(command, func(r rune) bool { return strings.ContainsRune(" \t\r\n;|&()<>{}`'\"=", r) })
-	if quoted, err := value.SplitWords(command); err == nil { // the shell says what is wrong with the others
+	if quoted, err := value.SplitWords(command); err == nil { // the shell reports the error of other commands
 		words = append(words, quoted...)
 	}
 	slices.Sort(words)

@@ -1,9 +1,9 @@
 // Package external has the sources of pillar data beside the pillar's files: the option ext_pillar, as a minion's
 // configuration has it.
 //
-// A source gets what Salt's module of its name gets, and gives a mapping, which the caller merges. One that fails is an
-// error, so that nothing runs with half of the pillar. Files that sources read or run are refused if an unprivileged
-// user can change them.
+// A source gets the same arguments as Salt's module of its name, and returns a mapping, which the caller merges. A
+// failed source is an error, so that nothing runs with half of the pillar. Files that sources read or run are refused
+// if an unprivileged user can change them.
 package external
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// Source is one item of ext_pillar: the name of a source, and what it gets.
+// Source is one item of ext_pillar: the name of a source, and its argument.
 type Source struct {
 	Name     string
 	Argument any
@@ -34,13 +34,13 @@ type Files interface {
 	Vouched(path string) error
 }
 
-// World is what sources see and use.
+// World holds the data and files that sources use.
 type World struct {
 	ID      string     // of the host
 	Grains  *value.Map // of the host
 	Options *value.Map // of the minion
-	Pillar  *value.Map // what there is so far
-	Dirs    []string   // directories of pillar files, which relative paths are below
+	Pillar  *value.Map // the data so far
+	Dirs    []string   // directories of pillar files, for relative paths
 	Files   Files
 	// Call calls a function of the agent.
 	Call func(ctx context.Context, name string, args []any, kwargs *value.Map) (any, error)
@@ -76,8 +76,8 @@ func Parse(option any) ([]Source, error) {
 
 const itemHint = "write each source as `- NAME: ARGUMENT`"
 
-// Failed is that one of the agent's own sources gave no data. The host's configuration names the source and what it
-// reads, so that no release is at fault.
+// Failed is the failure of one of the agent's own sources. The host's configuration names the source and its inputs, so
+// no release is at fault.
 type Failed struct {
 	Source string // its name
 	Err    error
@@ -89,7 +89,7 @@ func (f *Failed) Error() string { return "ext_pillar " + f.Source + ": " + f.Err
 // Unwrap is why it failed.
 func (f *Failed) Unwrap() error { return f.Err }
 
-// Data returns what a source gives; nil for nothing. An error is a *Failed. It wraps that of ctx if ctx is done.
+// Data returns the data of a source; nil for none. An error is a *Failed, which wraps the error of ctx if ctx is done.
 func (w World) Data(ctx context.Context, s Source) (any, error) {
 	data, err := w.data(ctx, s)
 	if err == nil {
@@ -115,7 +115,7 @@ func (w World) data(ctx context.Context, s Source) (any, error) {
 	return nil, diag.WithHint(errors.New("there is no such source of pillar data"), "%s", insteadOf(s.Name))
 }
 
-// insteadOf is what to use in place of a source that is not here.
+// insteadOf returns the alternative to a source that is not supported.
 func insteadOf(name string) string {
 	switch name {
 	case "git":

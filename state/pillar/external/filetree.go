@@ -96,7 +96,7 @@ func isDir(files Files, dir string) (bool, error) {
 	return found && info.IsDir(), err
 }
 
-// read makes a mapping of what is in a directory. prefix is its path below the first one.
+// read returns the content of a directory as a mapping. prefix is its path below the root directory.
 func (t treeReader) read(dir, prefix string, depth int) (*value.Map, error) {
 	if depth > mostDepth {
 		return nil, fmt.Errorf("%s is below more than %d directories", dir, mostDepth)

@@ -16,7 +16,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/yaml"
 )
 
-// stack is PillarStack: files that list YAML files, which are templates and see what those before them gave.
+// stack implements PillarStack: files list YAML files, which are templates and see the data of the files before them.
 func (w World) stack(ctx context.Context, argument any) (any, error) {
 	lists, err := w.stackLists(argument)
 	if err != nil {
@@ -111,7 +111,7 @@ func (w World) chosen(key string, choices any) ([]string, error) {
 	return files, nil
 }
 
-// stackFile merges over the data so far what a file lists.
+// stackFile merges the YAML files that a file lists over the data so far.
 func (w World) stackFile(ctx context.Context, file, text string, all *value.Map) (*value.Map, error) {
 	dir := path.Dir(file)
 	vars := value.NewMap("__opts__", w.Options, "__grains__", w.Grains, "__stack__",

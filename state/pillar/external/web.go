@@ -16,7 +16,7 @@ import (
 
 var grainName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`<(.*?)>`) })
 
-// page is what a server answers, as JSON or YAML.
+// page returns the response of a server, parsed as JSON or YAML.
 func (w World) page(ctx context.Context, s Source) (any, error) {
 	p, err := parameters(s.Argument, "url", "with_grains", "header_dict", "auth", "username", "password", "namespace")
 	if err != nil {

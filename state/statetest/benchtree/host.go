@@ -51,7 +51,7 @@ func Program(t testing.TB, h *host.Host) (*session.Session, *compile.Program) {
 	return s, p
 }
 
-// Fill writes what Host has beside programs below a root.
+// Fill writes the files of Host, without programs, below a root.
 func Fill(t testing.TB, root string, users int) {
 	t.Helper()
 	put := func(path, text string) { hosttest.Put(t, filepath.Join(root, path), text, 0o644) }
