@@ -16,7 +16,7 @@ type kept struct {
 	items []node
 }
 
-// keeping says which data of a collection to keep beside its value.
+// keeping says whether the value or the parts of a collection are needed.
 type keeping uint8
 
 const (

@@ -155,7 +155,7 @@ type (
 	Continue struct{ position }
 )
 
-// Access says whether a Name is read or assigned.
+// Access says whether a Name is read, assigned, or a parameter.
 type Access uint8
 
 // The kinds of access.
