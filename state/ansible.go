@@ -16,10 +16,10 @@ import (
 // Ansible converges with ansible-playbook on this host: base's playbook, then the service's.
 type Ansible struct{ Program string }
 
-// playbook is where a release keeps its playbook.
+// playbook is the path of the playbook in a release.
 const playbook = "ansible/site.yml"
 
-// Compile finds the playbooks and writes the grains down as variables.
+// Compile finds the playbooks and writes the grains to a file of variables.
 func (a Ansible) Compile(_ context.Context, r Request) (Program, error) {
 	argv := []string{a.Program, "-c", "local", "-i", "localhost,"}
 	if r.Test {

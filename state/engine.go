@@ -28,14 +28,14 @@ type Request struct {
 	Host   *host.Host
 	Grains *value.Map
 
-	Service string // directory of the service's release, as the host calls it
+	Service string // directory of the service's release, by its path on the host
 	Base    string // directory of base's release; empty without one
 
 	StateRoots  []string // directories of SLS files; the first that has a file wins
 	PillarRoots []string
 	TopRoots    bool // the top files of all roots count, the last root's first; the native engine's alone
 
-	Templates []Template // configuration files that the releases bring
+	Templates []Template // configuration files of the releases
 
 	Options  *value.Map       // of a minion, such as ext_pillar; only the native engine has them; may be nil
 	Override *value.Map       // pillar that wins over all files; may be nil
@@ -44,9 +44,9 @@ type Request struct {
 
 	WorkDir string // directory on this machine for files that an engine writes
 
-	Remote  session.Remote // opens sources that are on no tree; nil for none
+	Remote  session.Remote // opens sources that are in no tree; nil for none
 	Log     func(level, message string)
-	Version string // the program's own
+	Version string // version of this program
 
 	Test            bool // change nothing
 	Failhard        bool
@@ -56,7 +56,7 @@ type Request struct {
 	StateVerbose    bool
 }
 
-// Engine makes a program of a request.
+// Engine compiles a request into a program.
 type Engine interface {
 	// Compile changes nothing. Problems in users' files are a diag.List.
 	Compile(ctx context.Context, r Request) (Program, error)
@@ -75,7 +75,7 @@ type Outcome struct {
 	Output  string // the output of an engine that is a program, unchanged
 }
 
-// Failure says that states failed, and which was the first.
+// Failure is the error if states failed. It holds the first failed result.
 type Failure struct {
 	Count int
 	First *exec.Result
@@ -89,7 +89,7 @@ func (f *Failure) Error() string {
 	return text
 }
 
-// Outage reports whether the first state that failed did so because of a server elsewhere that was not reached.
+// Outage reports whether the first failed state could not reach a server.
 func (f *Failure) Outage() bool { return outage.Passing(f.First.Cause()) }
 
 // Refused reports whether the first failed state refused a file that an unprivileged user controls, such as a link of
@@ -99,14 +99,13 @@ func (f *Failure) Refused() bool {
 	return refused
 }
 
-// Immutable reports whether the first state that failed did so because of a file that an attribute of this host keeps
-// even root from changing.
+// Immutable reports whether the first failed state could not change a file with the immutable attribute.
 func (f *Failure) Immutable() bool {
 	var immutable *walk.Immutable
 	return errors.As(f.First.Cause(), &immutable)
 }
 
-// Is reports whether the first state failed because of a system call that failed so.
+// Is reports whether the first failed state failed because of a system call with this error.
 func (f *Failure) Is(target error) bool {
 	errno, ok := target.(syscall.Errno)
 	return ok && f.First.FailedBy(errno)
@@ -123,10 +122,10 @@ func (f *Failure) As(target any) bool {
 	return false
 }
 
-// Hint returns the first failure's own.
+// Hint returns the hint of the first failed state.
 func (f *Failure) Hint() string { return f.First.Hint }
 
-// failure finds the states that failed.
+// failure returns a *Failure if states failed, or nil.
 func failure(results []*exec.Result) error {
 	var f Failure
 	for _, r := range results {

@@ -60,13 +60,13 @@ func (p *nativeProgram) Apply(ctx context.Context, o exec.Observer) (Outcome, er
 	case ctx.Err() == nil:
 	case !errors.Is(ctx.Err(), context.DeadlineExceeded):
 		err = ctx.Err()
-	case err == nil: // the time was over between two steps
+	case err == nil: // the time ended between two steps
 		err = overdue(ctx)
 	}
 	return Outcome{Results: results}, err
 }
 
-// overdue returns the end of a converge that took too long.
+// overdue returns the error of a converge that took too long.
 func overdue(ctx context.Context) error {
 	return diag.WithHint(fmt.Errorf("the converge was ended: %w", context.Cause(ctx)),
 		"see which states take so long, or raise converge.timeout in agent.yaml")

@@ -6,8 +6,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// SLS compiles SLS files by name in place of those that a top file gives. It is how procedures of a
-// project run, whatever the engine of a converge is.
+// SLS compiles SLS files by name instead of those of a top file. Procedures of a project use it, regardless of the
+// engine of converges.
 func SLS(ctx context.Context, r Request, names ...string) (Program, error) {
 	s := SessionFor(r)
 	p, err := s.Program(ctx, s.Named(names...))

@@ -18,7 +18,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// program is a process that converges in the native engine's place.
+// program is a process that converges in the place of the native engine.
 type program struct {
 	argv []string
 	env  []string
@@ -26,8 +26,7 @@ type program struct {
 	read func(stdout []byte) (Outcome, error) // parses the output into results; nil keeps the text
 }
 
-// prepare finds the program before anything else happens. It acts on the running system, so below
-// a root it is refused.
+// prepare finds the program. It refuses a host with a root, since the program acts on the running system.
 func prepare(r Request, p program) (Program, error) {
 	if err := r.Host.Commands.Allowed("the engine " + p.argv[0]); err != nil {
 		return nil, err
@@ -57,7 +56,7 @@ func describe(r Request) []string {
 	return env
 }
 
-// stopGrace is how long a program may take to end after SIGTERM.
+// stopGrace is the time that a program has to end after SIGTERM.
 const stopGrace = 30 * time.Second
 
 // Apply runs the program. When ctx is done, the program is asked to stop, and is killed if it does not.

@@ -20,8 +20,7 @@ import (
 // SaltCall converges with real Salt, without a master.
 type SaltCall struct{ Program string }
 
-// Compile writes a minion configuration for this run. What is wrong in SLS files is for Salt to
-// find when it runs.
+// Compile writes a minion configuration for this run. Salt reports mistakes in SLS files when it runs.
 func (s SaltCall) Compile(_ context.Context, r Request) (Program, error) {
 	dir := filepath.Join(r.WorkDir, "salt")
 	if err := durable.MkdirAll(dir, 0o700); err != nil {

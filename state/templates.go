@@ -10,20 +10,20 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// Template is a configuration file that a release brings as a template. It becomes a file.managed
-// state behind those of the SLS files, which may require and watch it by its target.
+// Template is a configuration file that a release brings as a template. It becomes a file.managed state after those of
+// the SLS files, which may require and watch it by its target.
 type Template struct {
-	Source string // as the host calls it
+	Source string // path on the host
 	Target string
 	User   string
 	Group  string
 	Mode   string // octal; 0644 by default
-	Check  string // a command that refuses the rendered file by failing; "" for none
+	Check  string // a command that checks the rendered file and fails for an invalid one; "" for none
 
 	Pos diag.Pos // where it is declared
 }
 
-// templateSLS is the name under which results show templates; no SLS file can have it.
+// templateSLS is the SLS name of templates in results; no SLS file can have it.
 const templateSLS = "corpus.yaml"
 
 func (t Template) id() string { return "template " + t.Target }
@@ -66,7 +66,7 @@ func declare(high *compile.High, templates []Template) error {
 	return problems.Err()
 }
 
-// declaredAt finds the places of IDs, and with other the places of all other IDs.
+// declaredAt returns a function that finds the positions of IDs in places, and those of all other IDs with other.
 func declaredAt(places map[string]diag.Pos, other func(...string) diag.Pos) func(...string) diag.Pos {
 	return func(path ...string) diag.Pos {
 		if pos, ok := places[path[0]]; ok {
@@ -103,8 +103,8 @@ func compiled(s *session.Session, high *compile.High) (Program, error) {
 	return &nativeProgram{session: s, program: p}, nil
 }
 
-// WithTemplates has the native engine render a request's templates once another engine is done, which
-// knows nothing of them.
+// WithTemplates returns an engine that runs e, which does not support templates, and then renders the templates of the
+// request with the native engine.
 func WithTemplates(e Engine) Engine {
 	if _, is := e.(Native); is {
 		return e
@@ -131,10 +131,10 @@ func (e templating) Compile(ctx context.Context, r Request) (Program, error) {
 	return both{first, then}, nil
 }
 
-// both is one program after another.
+// both runs two programs in succession.
 type both struct{ first, then Program }
 
-// Apply runs the second where nothing of the first failed.
+// Apply runs the second program if the first one did not fail.
 func (b both) Apply(ctx context.Context, o exec.Observer) (Outcome, error) {
 	outcome, err := b.first.Apply(ctx, o)
 	if err != nil {

@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// StateChange is how a state of a tree differs from that of an older one.
+// StateChange is the difference between a state of a tree and the same state of an older one.
 type StateChange struct {
 	Change    string   `json:"change"`              // added, removed or changed
 	State     string   `json:"state"`               // function, ID and name
-	Arguments []string `json:"arguments,omitempty"` // the names of those that differ
+	Arguments []string `json:"arguments,omitempty"` // names of the arguments that differ
 	Hosts     []string `json:"hosts"`
 }
 

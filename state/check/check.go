@@ -49,7 +49,7 @@ func mistakes(tree fs.FS, states, pillars []string) (diag.List, error) {
 	return c.problems, nil
 }
 
-// filters returns the filters that SLS files may use. Those that look at a host's files are only names here.
+// filters returns the filters that SLS files may use. Those that read files of a host exist only by name here.
 func filters() map[string]jinja.Filter {
 	all := jinjasalt.Filters()
 	for _, name := range HostFilters() {
@@ -58,7 +58,7 @@ func filters() map[string]jinja.Filter {
 	return all
 }
 
-// HostFilters lists the filters that look at the host.
+// HostFilters lists the filters that read the host.
 func HostFilters() []string {
 	return []string{"which", "is_text_file", "is_bin_file", "is_empty", "list_files", "file_hashsum"}
 }

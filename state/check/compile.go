@@ -23,8 +23,8 @@ import (
 // Finding is a mistake, or something that cannot be checked without a host.
 type Finding struct {
 	*diag.Diagnostic
-	Note    bool     // no mistake: a part of the tree that only a host can compile
-	Minions []string // the hosts that meet it; none for a mistake that every host meets
+	Note    bool     // not a mistake: a part of the tree that only a host can compile
+	Minions []string // the affected hosts; empty if all are
 }
 
 // Compiled describes the program that the trees compile to for one host.
@@ -114,7 +114,7 @@ func (c *compiler) open(trees []Source) error {
 		}
 	}
 	if len(c.static) > 0 {
-		return nil // what they lead to is not read
+		return nil // their targets are not read
 	}
 	for _, tree := range trees {
 		if err := c.add(tree); err != nil {
@@ -248,7 +248,7 @@ func (c *compiler) compile(ctx context.Context, m Minion) Compiled {
 	return done
 }
 
-// titleOf names a state for people: its function and its ID, and its name where that is another.
+// titleOf returns the title of a state for people: its function and ID, and its name if that differs.
 func titleOf(step *compile.Step) string {
 	title := step.Function() + " " + step.ID()
 	if step.Name() != step.ID() {
@@ -356,7 +356,7 @@ func (c *compiler) gather() {
 	add := func(f Finding) {
 		k := key{f.Pos, f.Message}
 		if strings.Contains(f.Message, "no such state function") {
-			k.message = "" // the check of all files and the compiler word it differently
+			k.message = "" // the check of all files and the compiler use different words
 		}
 		i, known := at[k]
 		if !known {

@@ -104,7 +104,7 @@ func soleName(arguments *value.List) (name string) {
 	return name
 }
 
-// unknown reports a function that does not exist. A state of which nothing is known may be one of base's or of Salt's.
+// unknown reports a function that does not exist. An unknown state may be one of base or of Salt.
 func (f *file) unknown(state, function string, at diag.Pos) {
 	var all, same []string
 	for name := range functions() {
@@ -125,7 +125,7 @@ func (f *file) unknown(state, function string, at diag.Pos) {
 	}
 }
 
-// arguments reports arguments that a function does not have. Below a tag they may be those of another function.
+// arguments reports arguments that a function does not have. Below a tag they may belong to another function.
 func (f *file) arguments(function string, given *value.List, known []string, at diag.Pos) {
 	if given == nil || slices.Contains(known, "*") {
 		return

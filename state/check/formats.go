@@ -19,7 +19,7 @@ type finding struct {
 	Column  int      `json:"column,omitempty"`
 	Message string   `json:"message"`
 	Hint    string   `json:"hint,omitempty"`
-	Hosts   []string `json:"hosts,omitempty"` // none: every host meets it
+	Hosts   []string `json:"hosts,omitempty"` // empty if all hosts are affected
 }
 
 // compiled is a Compiled in JSON.
@@ -156,8 +156,8 @@ type (
 	}
 )
 
-// WriteJUnit writes the report as a suite of JUnit: a test for each host, and one for the mistakes that no host needs
-// to be known for.
+// WriteJUnit writes the report as a suite of JUnit: a test for each host, and one for the mistakes that do not depend
+// on a host.
 func WriteJUnit(w io.Writer, r *Report) error {
 	suite := junitSuite{Name: "corpus check", Cases: []junitCase{{Class: "corpus.check", Name: "every host"}}}
 	suite.Cases[0].Failure = failure(r, func(f Finding) bool { return len(f.Minions) == 0 })
@@ -190,7 +190,7 @@ func WriteJUnit(w io.Writer, r *Report) error {
 	return err
 }
 
-// failure joins the mistakes that a test has; nil for none.
+// failure joins the mistakes of a test; it returns nil for none.
 func failure(r *Report, has func(Finding) bool) *junitFailure {
 	var texts []string
 	for _, f := range r.Mistakes() {

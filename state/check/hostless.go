@@ -37,12 +37,12 @@ import (
 //go:embed hostfunctions.txt
 var hostFunctions string
 
-// errAsksHost is the error of a template that asks the host.
+// errAsksHost is the error of a template that reads the host.
 var errAsksHost = diag.HostOnly(diag.WithHint(errors.New("asks the host, and there is none here"),
 	"what follows from the answer is checked when a host compiles the tree"))
 
-// hostless are the functions of a session without a host: those that only compute are the ones that hosts have, and
-// those that ask the host are errors.
+// hostless has the functions of a session without a host: those that only compute are the ones that hosts have, and
+// those that read the host return errors.
 type hostless struct{ own map[string]bool }
 
 // Reading implements session.Tables.

@@ -10,14 +10,14 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/yaml"
 )
 
-// Minion is a host that a tree is compiled for. Only its name and its grains are known.
+// Minion is a host for which a tree is compiled. Only its name and its grains are known.
 type Minion struct {
 	ID     string
 	Grains *value.Map
 }
 
-// systems returns the grains of the operating systems that hosts have most often, by their name and version. An entry
-// of a matrix that names one with the grains os and osrelease need not repeat the rest.
+// systems returns the grains of common operating systems. An entry of a matrix that names one with the grains os and
+// osrelease need not repeat the rest.
 func systems() []*value.Map {
 	system := func(family, name, full, codename, release string, major int, init, arch string) *value.Map {
 		return value.NewMap("kernel", "Linux", "os_family", family, "os", name, "osfullname", full, "oscodename", codename,
@@ -40,7 +40,7 @@ func systems() []*value.Map {
 	}
 }
 
-// Defaults returns the hosts that a tree is compiled for where no grains are given: one of each of the three commonest
+// Defaults returns the hosts for which a tree is compiled if no grains are given: one of each of the three commonest
 // systems, in testing and in production, named by the hostname convention for a service.
 func Defaults(service string) []Minion {
 	var all []Minion
@@ -86,7 +86,7 @@ func Matrix(text, file string) ([]Minion, error) {
 	return all, problems.Err()
 }
 
-// completed returns the grains of a host: those given, then those that its name tells, then those of its system.
+// completed returns the grains of a host: the given ones, then those of its name, then those of its system.
 func completed(id string, given *value.Map) *value.Map {
 	all := value.NewMap()
 	known := systems()

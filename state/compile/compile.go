@@ -27,7 +27,7 @@ type High struct {
 	PosOf func(body any) diag.Pos
 	// Includes are the includes of all files, in the order in which they were read.
 	Includes []Include
-	// Unread are the texts of files that could not be read; "" for a file that is missing.
+	// Unread has the texts of files that could not be parsed; "" for a missing file.
 	Unread []string
 }
 
@@ -35,7 +35,7 @@ type High struct {
 type Include struct {
 	Env string
 	SLS string // that is included
-	By  string // the SLS that says so
+	By  string // the including SLS
 	Pos diag.Pos
 }
 
@@ -68,13 +68,13 @@ func internal(key any) bool {
 	return ok && len(s) >= 2 && s[:2] == "__"
 }
 
-// Vocabulary tells which state functions there are.
+// Vocabulary lists the state functions that exist.
 type Vocabulary interface {
 	Has(state, function string) bool
 	// Watches reports whether states of this kind react to a watch of their own (Salt's mod_watch);
 	// for the others a watch is a require.
 	Watches(state string) bool
-	// Refuses says why there are no states of this kind and what to do about it, or nil.
+	// Refuses returns an error that says why there are no states of this kind, with a hint; nil if there may be some.
 	Refuses(state string) error
 	// Functions lists all known functions as state.function, for suggestions.
 	Functions() []string
@@ -86,7 +86,7 @@ type Program struct {
 	Doubts diag.List
 }
 
-// Compile makes a program of high data, which it changes on the way. Its error is a diag.List.
+// Compile compiles high data into a program. It changes the high data. Its error is a diag.List.
 func Compile(high *High, vocabulary Vocabulary) (*Program, error) {
 	if err := Resolve(high); err != nil {
 		return nil, err

@@ -9,7 +9,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// Expand makes the ordered steps of high data as it stands, before or after Resolve.
+// Expand returns the ordered steps of high data, before or after Resolve.
 func Expand(high *High) ([]*Step, error) {
 	var problems diag.List
 	var steps []*Step
@@ -38,7 +38,7 @@ type expander struct {
 	problems  *diag.List
 }
 
-// steps makes one step of a declaration, or one for each of its names.
+// steps returns one step for a declaration, or one for each of its names.
 func (e *expander) steps(body *value.Map, run *value.List) []*Step {
 	chunk := value.NewMap("state", e.state, "name", e.id)
 	if v, ok := body.Get(KeySLS); ok {
@@ -91,7 +91,7 @@ func (e *expander) arguments(chunk *value.Map, run *value.List) (functions []str
 					chunk.Set("name", v)
 				default:
 					if _, ok := key.(string); ok {
-						_ = chunk.SetKey(key, v) // a string can be a key, and as it is costs no allocation
+						_ = chunk.SetKey(key, v) // a string can be a key; no conversion, no allocation
 					} else {
 						chunk.Set(value.Str(key), v)
 					}
@@ -122,7 +122,7 @@ func (e *expander) names(names []any, v any) []any {
 	return names
 }
 
-// rename gives a chunk its own name; a name written as a mapping brings arguments of its own.
+// rename sets the name of a chunk; a name that is a mapping adds arguments of its own.
 func (e *expander) rename(chunk *value.Map, name any) {
 	m, ok := name.(*value.Map)
 	if !ok {

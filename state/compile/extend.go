@@ -15,9 +15,8 @@ func isRequisite(key string) bool {
 	return false
 }
 
-// extend merges the extensions into the declarations they name. strict is how requisites address
-// their target: an ID counts only if it has such a state.
-// origins are the requisites that extensions were made of; the others stand in files.
+// extend merges the extensions into the declarations they name. With strict, as for requisites, an ID counts only if it
+// has such a state. origins has the requisites from which extensions were made; other extensions are in files.
 func extend(high *High, strict bool, problems *diag.List, origins map[*value.Map]origin) {
 	extensions, _ := high.Data.Value(KeyExtend).(*value.List)
 	high.Data.Delete(KeyExtend)
@@ -38,7 +37,7 @@ func extend(high *High, strict bool, problems *diag.List, origins map[*value.Map
 	}
 }
 
-// origin is the requisite that an extension was made of.
+// origin is the requisite from which an extension was made.
 type origin struct {
 	pos  diag.Pos
 	text string // such as require_in of web
@@ -117,8 +116,8 @@ func firstState(body *value.Map) string {
 	return ""
 }
 
-// mergeArguments takes over each argument of an extension: a function replaces the function, requisites are appended,
-// other arguments are replaced, and new ones are added.
+// mergeArguments merges the arguments of an extension: a function replaces the function, requisites are appended, other
+// arguments are replaced, and new ones are added.
 func mergeArguments(target, addition *value.List) {
 	for _, argument := range addition.Items {
 		if !mergeArgument(target, argument) {

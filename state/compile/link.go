@@ -34,7 +34,7 @@ func (p *Program) link(vocabulary Vocabulary) {
 	p.doubt(vocabulary, index)
 }
 
-// demote makes a watch a require, where the state has nothing to do when it fires.
+// demote converts a watch to a require, if the state has no watch action.
 func (s *Step) demote(from, to string) {
 	list, ok := s.Chunk.Value(from).(*value.List)
 	if !ok {
@@ -58,7 +58,7 @@ func (s *Step) Targets(kind string) ([]Target, bool) {
 	return nil, false
 }
 
-// index finds steps by ID, name and SLS. Globs are looked for among all, once each.
+// index finds steps by ID, name and SLS. Each glob is matched against all steps once.
 type index struct {
 	steps  []*Step
 	byName map[string][]*Step // by ID and by name
@@ -88,7 +88,7 @@ func (x *index) targets(list *value.List) []Target {
 			state, name, _ = single(item)
 		}
 		if name == nil {
-			continue // as in Salt, a requisite on nothing is none
+			continue // as in Salt, a requisite without targets is ignored
 		}
 		t := Target{State: withoutDot(state), Name: value.Str(name)}
 		t.Steps = x.find(t)
@@ -149,9 +149,8 @@ func (p *Program) doubt(vocabulary Vocabulary, x *index) {
 	p.doubtCycles()
 }
 
-// doubtUnread notes targets that do not exist of the requisites that are not requisites of the step: listen and
-// listen_in, whose targets are exact, and those that act on their target, of which a bare name that does not exist
-// counts as none.
+// doubtUnread notes missing targets of arguments that are not requisites of the step itself: listen and listen_in,
+// whose targets are exact, and the _in requisites, in which a missing bare name is ignored.
 func (p *Program) doubtUnread(s *Step, x *index) {
 	for _, key := range []string{"listen", "listen_in", "require_in", "watch_in", "onfail_in", "onchanges_in", "prereq_in",
 		"use", "use_in"} {
@@ -177,7 +176,7 @@ func (x *index) exact(t Target) bool {
 	return slices.ContainsFunc(x.byName[t.Name], func(s *Step) bool { return t.State == "id" || t.State == s.State() })
 }
 
-// doubtName notes a name that is a list or a mapping, in whose place the ID counts.
+// doubtName notes a name that is a list or a mapping, since the ID is used instead.
 func (p *Program) doubtName(s *Step) {
 	if s.misnamed == nil {
 		return
@@ -186,7 +185,7 @@ func (p *Program) doubtName(s *Step) {
 		WithHint("write it as one string, or each of several names below `- names:`")
 }
 
-// doubtFunction says why there is no such state function.
+// doubtFunction notes that a state function does not exist.
 func (p *Program) doubtFunction(s *Step, vocabulary Vocabulary) {
 	why := UnknownFunction(s.State(), s.Fun(), vocabulary)
 	p.Doubts.Add(s.Pos, "%s of %s: %v", s.Function(), s.ID(), why).WithHint(diag.HintOf(why))
@@ -200,8 +199,8 @@ func UnknownFunction(state, fun string, vocabulary Vocabulary) error {
 	return module.Unknown(state+"."+fun, vocabulary.Functions())
 }
 
-// suggestions is how often a name is compared with all the others. Where more are missing, there is another
-// problem than a typing mistake.
+// suggestions is the number of missing names that are compared with all others. If more are missing, the problem is not
+// a typing mistake.
 const suggestions = 20
 
 func (x *index) suggest(t Target) string {
@@ -262,11 +261,11 @@ func (p *Program) doubtCycles() {
 	}
 }
 
-// waitsFor yields the steps that run before this one whatever the order says.
+// waitsFor yields the steps that run before this one regardless of the order.
 func (s *Step) waitsFor() func(func(*Step) bool) {
 	return func(yield func(*Step) bool) {
 		for _, r := range s.Requisites {
-			// A prereq runs before its target, and says so at both ends.
+			// A prereq runs before its target, and is recorded at both ends.
 			if r.Kind == "prereq" {
 				continue
 			}

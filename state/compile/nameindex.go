@@ -11,8 +11,7 @@ type nameIndex struct {
 
 func newNameIndex(high *value.Map) *nameIndex { return &nameIndex{high: high} }
 
-// find lists the IDs that a name stands for. With strict an ID must have the state to count as
-// itself.
+// find lists the IDs that a name may mean. With strict, an ID counts only if it has the state.
 func (n *nameIndex) find(name, state string, strict bool) []string {
 	body, ok := n.high.Value(name).(*value.Map)
 	if n.high.Has(name) && (!strict || ok && body.Has(state)) {

@@ -8,8 +8,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// requisitesIn turns the _in requisites round: `a: require_in: b` becomes `b: require: a`. It
-// copies arguments for use and use_in, and notes on both ends of a prereq that it is there.
+// requisitesIn reverses the _in requisites: `a: require_in: b` becomes `b: require: a`. It copies arguments for use and
+// use_in, and records a prereq at both ends.
 func requisitesIn(high *High, problems *diag.List) {
 	t := &turner{high: high, names: newNameIndex(high.Data), extensions: value.NewMap(), origins: map[*value.Map]origin{},
 		problems: problems}
@@ -32,7 +32,7 @@ func requisitesIn(high *High, problems *diag.List) {
 	extend(high, true, problems, t.origins)
 }
 
-// source is the declaration whose requisites are being turned round.
+// source is the declaration whose requisites are being reversed.
 type source struct {
 	id, state string
 	body      *value.Map
@@ -75,17 +75,16 @@ func (t *turner) declaration(from source, arguments *value.List) {
 	}
 }
 
-// turnMapping handles the short form, in which the requisite is one mapping and no list.
+// turnMapping handles the short form, in which the requisite is one mapping instead of a list.
 func (t *turner) turnMapping(from source, key, state, name string) {
 	t.demand(from, baseKey(key), t.plainState(from, key, state, name), name)
 }
 
-// repeatLimit is the length of a list up to which earlier targets are noted again with every later
-// one. Salt does so; nothing depends on it but the data it shows, and a long list would grow with
-// its square.
+// repeatLimit is the length of a list up to which earlier targets are recorded again with every later one, as Salt
+// does. This only affects the displayed data, whose size grows with the square of the length.
 const repeatLimit = 64
 
-// turnList goes through a list of targets.
+// turnList reverses the requisites of a list of targets.
 func (t *turner) turnList(from source, key string, items *value.List) {
 	var targets []target
 	for _, item := range items.Items {
@@ -171,7 +170,7 @@ func (t *turner) statesOf(sls string) []target {
 	return slices.Clip(t.bySLS[sls])
 }
 
-// plainState refuses a function where a state belongs.
+// plainState refuses a function in the place of a state.
 func (t *turner) plainState(from source, key, state, name string) string {
 	plain := withoutDot(state)
 	if plain != state {
@@ -182,7 +181,7 @@ func (t *turner) plainState(from source, key, state, name string) string {
 	return plain
 }
 
-// turn notes one requisite at its other end.
+// turn records one requisite at its other end.
 func (t *turner) turn(from source, key string, to target) {
 	switch key {
 	case "use":
@@ -245,8 +244,8 @@ func (t *turner) list(id, state string) *value.List {
 	return list
 }
 
-// copyArguments gives one state the arguments of another that it does not have itself; requisites
-// and names are not copied.
+// copyArguments copies the arguments of one state to another that does not have them itself, except requisites and
+// names.
 func (t *turner) copyArguments(from, to target) {
 	own := t.argumentsOf(to)
 	list := t.list(to.id, to.state)
@@ -291,7 +290,7 @@ func neverUsed(key string) bool {
 	return turned(key)
 }
 
-// baseKey returns the requisite that an _in form gives its target.
+// baseKey returns the requisite that an _in form adds to its target.
 func baseKey(key string) string {
 	before, _, _ := strings.Cut(key, "_")
 	return before

@@ -8,7 +8,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// Slips lists arguments of the run whose values mean nothing, and that Salt passes over.
+// Slips lists arguments of the run with values that have no meaning, which Salt ignores.
 func (s *Step) Slips() (list diag.List) {
 	if s.misordered != nil {
 		hint := diag.DidYouMean(value.Str(s.misordered), []string{"first", "last"})

@@ -7,20 +7,20 @@ import (
 
 // Step is one call of a state function.
 type Step struct {
-	// Chunk holds everything the declaration says, by argument name, and beside that state, fun,
-	// name, order, __id__, __sls__ and __env__. It is Salt's low chunk.
+	// Chunk holds the arguments of the declaration by name, and state, fun, name, order, __id__, __sls__ and __env__.
+	// It is Salt's low chunk.
 	Chunk *value.Map
 	Pos   diag.Pos
 
-	// Requisites are the steps this one looks at, by the kind of requisite, once linked.
+	// Requisites has the targets of each kind of requisite, once the step is linked.
 	Requisites []Requisite
 
 	tag       string // see Tag; "" for a step that was not linked
 	nameOrder int    // place among the names of one declaration, from 1
 	high      *High
 
-	misordered any // an order that is none; nil for none
-	misnamed   any // a name that is a list or a mapping, in whose place the ID counts; nil for none
+	misordered any // an invalid order; nil for none
+	misnamed   any // a name that is a list or a mapping, so that the ID is used; nil for none
 }
 
 // At returns the place of one argument of the step.
@@ -33,7 +33,7 @@ func (s *Step) At(argument string) diag.Pos {
 
 func (s *Step) text(key string) string { return value.Str(s.Chunk.Value(key)) }
 
-// ID returns the ID the step was declared under.
+// ID returns the ID of the step's declaration.
 func (s *Step) ID() string { return s.text(KeyID) }
 
 // Name returns the name of the object that the step manages: a path, a package, a command.
@@ -48,7 +48,7 @@ func (s *Step) Fun() string { return s.text("fun") }
 // Function returns state and function, such as file.managed.
 func (s *Step) Function() string { return s.State() + "." + s.Fun() }
 
-// SLS returns the SLS the step was declared in.
+// SLS returns the SLS file of the step's declaration.
 func (s *Step) SLS() string { return s.text(KeySLS) }
 
 // Env returns the environment of the SLS.

@@ -8,8 +8,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// Unmet lists requisites on IDs and names that no file declares, where other problems keep the files from becoming a
-// program. A file that could not be read may declare any name that its text mentions. If such a file is missing or
+// Unmet lists requisites on IDs and names that no file declares, if other problems prevent the compilation of the
+// files. A file that could not be read may declare any name that its text mentions. If such a file is missing or
 // includes others, nothing is certain, and the list is empty.
 func Unmet(high *High) (problems diag.List) {
 	for _, text := range high.Unread {
@@ -30,7 +30,7 @@ func Unmet(high *High) (problems diag.List) {
 	return problems
 }
 
-// unmetBy adds the requisites of a state that nothing meets.
+// unmetBy adds the requisites of a state that name no declaration.
 func unmetBy(high *High, id, state string, list *value.List, known map[string]bool, problems *diag.List) {
 	for _, argument := range list.Items {
 		m, _ := argument.(*value.Map)
@@ -50,7 +50,7 @@ func unmetBy(high *High, id, state string, list *value.List, known map[string]bo
 	}
 }
 
-// declaredNames returns the IDs of all states, and their names where they say them.
+// declaredNames returns the IDs of all states, and their name arguments.
 func declaredNames(high *High) map[string]bool {
 	known := map[string]bool{}
 	for id, body := range high.Data.All() {

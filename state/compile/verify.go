@@ -29,7 +29,7 @@ func verify(high *High, problems *diag.List) {
 
 // wanted holds the items of one requisite argument of an ID: the state of each by its name.
 type wanted struct {
-	state string // that has the argument
+	state string // the state with the argument
 	names map[string]string
 }
 
@@ -164,8 +164,8 @@ func (v *verifier) noList(key string, arg any) {
 		WithHint("write `- " + key + ":` and below it `- state: id`")
 }
 
-// otherRequisite checks a requisite whose shape Salt does not check: it passes over one that it cannot read. Those that
-// act on their target may be one mapping, and one without a value is none.
+// otherRequisite checks a requisite whose shape Salt does not check: Salt ignores one that it cannot read. An _in
+// requisite may be one mapping; one without a value is ignored.
 func (v *verifier) otherRequisite(key string, arg any) {
 	switch arg := arg.(type) {
 	case nil:

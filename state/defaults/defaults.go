@@ -25,12 +25,12 @@ type Template struct {
 	Pillar map[string]any // the defaults that corpus.yaml gives
 }
 
-// hint is how an author makes a template one that packages can hold.
+// hint says how an author makes a template usable for packages.
 const hint = "give it a default in the template, as in salt['pillar.get']('key', 'default'), or a value under " +
 	"package.pillar of corpus.yaml; " +
 	"`host_only: true` beside the template leaves its file out of packages and images"
 
-// Render renders a template. Its errors carry their place in the template and a hint.
+// Render renders a template. Its errors have their position in the template and a hint.
 func Render(ctx context.Context, t Template) (string, error) {
 	text, err := fs.ReadFile(t.Tree, path.Clean(t.Source))
 	if err != nil {

@@ -19,8 +19,8 @@ func (o object) PyTruth() bool  { return true }
 // unknown is a variable that only a host has.
 type unknown struct{ object }
 
-// GetAttr and GetItem refuse whatever a template asks, with a default or without: the default of a template is for
-// hosts that lack a grain, and here no grain is known.
+// GetAttr and GetItem refuse every access, even with a default: the default of a template is for hosts that lack a
+// grain, and here no grain is known.
 func (u *unknown) GetAttr(_ context.Context, name string) (any, bool, error) {
 	return nil, false, fmt.Errorf("%s.%s is known only on a host", u.name, name)
 }
@@ -68,7 +68,7 @@ func (p *pillar) get(c *jinja.Call) (any, error) {
 	return fallback, nil
 }
 
-// functions is salt in templates. It has pillar.get alone: the others look at a host.
+// functions is the variable salt of templates. It has only pillar.get: other functions read a host.
 type functions struct {
 	object
 	data *value.Map
@@ -140,7 +140,7 @@ type absent struct {
 // PyTruth is false.
 func (absent) PyTruth() bool { return false }
 
-// PyStr refuses to be written.
+// PyStr returns an error.
 func (a absent) PyStr() (string, error) { return "", noDefault(a.key) }
 
 func noDefault(key string) error { return fmt.Errorf("the pillar key %q has no default", key) }

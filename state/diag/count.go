@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Count writes a number of things, of which noun is one: "1 file", "2 files", "0 entries".
+// Count formats a number with a noun, given in the singular: "1 file", "2 files", "0 entries".
 func Count(n int, noun string) string {
 	number := strconv.Itoa(n)
 	switch {

@@ -17,7 +17,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/structsort"
 )
 
-// Pos is a place in a user's file. Line and Col count from 1; 0 means unknown.
+// Pos is a position in a user's file. Line and Col count from 1; 0 means unknown.
 type Pos struct {
 	File string
 	Line int
@@ -36,10 +36,10 @@ func (p Pos) String() string {
 	return s
 }
 
-// IsZero reports whether nothing is known about the place.
+// IsZero reports whether the position is unknown.
 func (p Pos) IsZero() bool { return p == Pos{} }
 
-// Diagnostic is one problem in one place of a user's file.
+// Diagnostic is one problem at one position of a user's file.
 type Diagnostic struct {
 	Pos     Pos
 	Message string // the mistake and what was expected, one line
@@ -53,7 +53,8 @@ type Diagnostic struct {
 	HostOnly bool `json:"-"`
 }
 
-// At makes a diagnostic with a formatted message. An error among args that a host's error caused is its Cause.
+// At returns a diagnostic with a formatted message. If an error among args was caused by an error of the host, that is
+// its Cause.
 func At(p Pos, format string, args ...any) *Diagnostic {
 	d := &Diagnostic{Pos: p, Message: fmt.Sprintf(format, args...)}
 	for _, a := range args {
@@ -110,7 +111,7 @@ func (d *Diagnostic) Text() string {
 	return s
 }
 
-// List is every problem found, an error when there is at least one.
+// List is a list of problems. It is an error if it is not empty.
 type List []*Diagnostic
 
 // Add appends a diagnostic with a formatted message and returns it for a hint.
@@ -120,7 +121,8 @@ func (l *List) Add(p Pos, format string, args ...any) *Diagnostic {
 	return d
 }
 
-// AddError takes over the diagnostics inside err, or places err itself at p. Joined errors are added one by one.
+// AddError appends the diagnostics inside err, or else err itself with the position p. Joined errors are added one by
+// one.
 func (l *List) AddError(p Pos, err error) {
 	for _, part := range Parts(err) {
 		var one *Diagnostic
@@ -135,7 +137,7 @@ func (l *List) AddError(p Pos, err error) {
 	}
 }
 
-// Err sorts the list by place, drops repetitions, and returns nil when it is empty.
+// Err sorts the list by position and drops repetitions. It returns nil if the list is empty.
 func (l List) Err() error {
 	if len(l) == 0 {
 		return nil

@@ -6,7 +6,7 @@ import (
 )
 
 // Excerpt shows the line with the problem, two lines before and after it, and a caret below the
-// column. A line that is not in the text gives "".
+// column. It returns "" for a line that is not in the text.
 func Excerpt(text string, line, col int) string {
 	const around = 2
 	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
@@ -27,7 +27,7 @@ func Excerpt(text string, line, col int) string {
 	return b.String()
 }
 
-// caretIndent keeps tabs, so that the caret stands below its column however wide they are shown.
+// caretIndent keeps tabs, so that the caret is below its column for any tab width.
 func caretIndent(line string, col int) string {
 	var b strings.Builder
 	n := 1

@@ -48,7 +48,7 @@ func HintsOf(err error) (hints []string) {
 			hints = append(hints, hint)
 		}
 	}
-	switch e := err.(type) { //nolint:errorlint // it walks the tree itself
+	switch e := err.(type) { //nolint:errorlint // walks the tree itself
 	case *hinted:
 		if add(e.hint); e.hint == "" {
 			return HintsOf(e.err)
@@ -73,13 +73,13 @@ func HintsOf(err error) (hints []string) {
 	return hints
 }
 
-// HintLines writes each line of a hint, which may be those of several errors, as a line that begins with "hint: ".
+// HintLines formats each line of a hint, which may join those of several errors, as a line that begins with "hint: ".
 func HintLines(hint string) string {
 	return "hint: " + strings.ReplaceAll(hint, "\n", "\nhint: ")
 }
 
-// Parts returns the errors that errors.Join put together in err and the diagnostics of lists, in order, each once. What
-// an error around a list says follows the list where it has a hint of its own.
+// Parts returns the errors that errors.Join joined in err, and the diagnostics of lists, in order, each once. An error
+// that wraps a list follows the list if it has a hint of its own.
 func Parts(err error) []error {
 	var parts []error
 	for _, part := range takenApart(err) {
@@ -95,7 +95,7 @@ func takenApart(err error) (parts []error) {
 	if err == nil {
 		return nil
 	}
-	several, is := err.(interface{ Unwrap() []error }) //nolint:errorlint // it takes joined errors apart
+	several, is := err.(interface{ Unwrap() []error }) //nolint:errorlint // splits joined errors
 	if is && !isList(err) {
 		below := several.Unwrap()
 		if joined := errors.Join(below...); joined != nil && joined.Error() == err.Error() {
@@ -121,7 +121,7 @@ func takenApart(err error) (parts []error) {
 	return parts
 }
 
-// around returns an error that wraps a list, without the list; nil where it adds no hint to those of the list.
+// around returns an error that wraps a list, without the list; nil if it adds no hint to those of the list.
 func around(err error, list List) error {
 	known := HintsOf(list)
 	hints := slices.DeleteFunc(strings.Split(strings.Join(HintsOf(err), "\n"), "\n"), func(hint string) bool {
@@ -138,8 +138,8 @@ func around(err error, list List) error {
 	return WithHint(errors.New(text), "%s", strings.Join(hints, "\n"))
 }
 
-// AllHints returns the hints of all parts of err, each once: those of diagnostics, too, for which the hint of an error
-// around their list stands in HintsOf.
+// AllHints returns the hints of all parts of err, each once. Unlike HintsOf, it includes the hints of diagnostics in a
+// list that another error wraps.
 func AllHints(err error) (hints []string) {
 	for _, part := range Parts(err) {
 		for _, hint := range HintsOf(part) {
@@ -152,6 +152,6 @@ func AllHints(err error) (hints []string) {
 }
 
 func isList(err error) bool {
-	_, is := err.(List) //nolint:errorlint // it asks for the error itself
+	_, is := err.(List) //nolint:errorlint // checks the error itself
 	return is
 }

@@ -2,8 +2,8 @@ package diag
 
 import "errors"
 
-// HostOnly marks err: only the host for which a file is compiled can tell whether the file has a mistake. The text of
-// err stays the same.
+// HostOnly marks err: only the host for which a file is compiled can tell whether the file has a mistake. It does not
+// change the text of err.
 func HostOnly(err error) error {
 	if err == nil {
 		return nil

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Size writes bytes with a unit.
+// Size formats a number of bytes with a unit.
 func Size(n int64) string {
 	units := []string{"B", "KiB", "MiB", "GiB", "TiB"}
 	size, unit := float64(n), 0
@@ -18,7 +18,7 @@ func Size(n int64) string {
 	return fmt.Sprintf("%.1f %s", size, units[unit])
 }
 
-// Elapsed writes a duration with a unit, as exactly as a person cares.
+// Elapsed formats a duration with a unit, rounded for people.
 func Elapsed(d time.Duration) string {
 	switch {
 	case d < time.Second:

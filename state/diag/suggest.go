@@ -5,8 +5,7 @@ import (
 	"strings"
 )
 
-// DidYouMean returns `did you mean "x"?` for the known word nearest to the given one, or "" when
-// none is near enough to be a slip of the finger.
+// DidYouMean returns `did you mean "x"?` for the known word nearest to the given one, or "" if none is similar enough.
 func DidYouMean(word string, known []string) string {
 	if best := Nearest(word, known); best != "" {
 		return fmt.Sprintf("did you mean %q?", best)
@@ -14,10 +13,10 @@ func DidYouMean(word string, known []string) string {
 	return ""
 }
 
-// Nearest returns the known word nearest to a given one, or "" where none is near enough or it is known itself. Of two
-// that are as near, one that begins with the given word is meant, such as its plural, or else one of the same length:
-// letters change places more often than they are lost. Where two letters or more differ, one that only lacks letters of
-// it is meant, and one of which half differs is not.
+// Nearest returns the known word nearest to a given one, or "" if none is similar enough or the word is known itself.
+// Of two at the same distance, it prefers one that begins with the given word, such as its plural, and then one of the
+// same length, since letters are swapped more often than lost. If two letters or more differ, it prefers one that only
+// lacks letters, and excludes one of which half differs.
 func Nearest(word string, known []string) string {
 	best, bestDistance := "", min(2+len(word)/4, 4, len(word))
 	for _, k := range known {
@@ -35,7 +34,7 @@ func Nearest(word string, known []string) string {
 	return best
 }
 
-// likeness ranks known words that are at the same distance from a given word, or farther.
+// likeness ranks a known word among those at the same distance from a given word.
 func likeness(word, known string, distance int) int {
 	switch {
 	case strings.HasPrefix(known, word), distance > 1 && len(known) == len(word)+distance && shortens(word, known):
@@ -46,7 +45,7 @@ func likeness(word, known string, distance int) int {
 	return 0
 }
 
-// shortens reports whether a word is another one without some of its letters.
+// shortens reports whether a word is another word without some of its letters.
 func shortens(word, known string) bool {
 	for i := range len(word) {
 		at := strings.IndexByte(known, word[i])
@@ -59,7 +58,7 @@ func shortens(word, known string) bool {
 }
 
 // Misspelling returns the known word that a word misspells: one letter off, or two where the word has at least six
-// letters. It is stricter than DidYouMean, for words that are not wrong by themselves; "" means that there is none.
+// letters. It is stricter than DidYouMean, for words that may be correct; "" means that there is none.
 func Misspelling(word string, known []string) string {
 	best, bestDistance := "", 2+len(word)/6
 	if bestDistance > 3 {

@@ -22,12 +22,12 @@ var (
 	errLooking = errors.New("the run was asked to end before the step had found out what there is to do")
 )
 
-// lookGrace is how long a step that only looks at the host continues once the run is asked to end. It has changed
-// nothing, so it need not be waited for.
+// lookGrace is the time that a step in its check has to end after the run was asked to end. It is short, since the step
+// has changed nothing.
 const lookGrace = 2 * time.Second
 
-// bounded runs a step. A step that has begun continues though ctx is done: for the runner's Grace where the
-// run was asked to end, and not at all where its time is over. Then the step is ended.
+// bounded runs a step. A step that has begun continues after ctx is done: for the runner's Grace if the run was asked
+// to end, and not at all if its time is over. Then the step is cancelled.
 func (r *Runner) bounded(ctx context.Context, s *compile.Step, run func(context.Context) *Result) *Result {
 	if ctx.Done() == nil {
 		return run(ctx)
@@ -104,18 +104,18 @@ func (r *Runner) looking(ctx context.Context, look func(context.Context) (module
 	return diff, err
 }
 
-// ended is the cause of the failure of a step that was ended with its run.
+// ended is the cause of the failure of a step that was cancelled with its run.
 type ended struct{ error }
 
 func (e *ended) Unwrap() error { return e.error }
 
-// Ended reports whether the step was ended because its run was asked to end, or the time of that was over.
+// Ended reports whether the step was cancelled because its run was asked to end or its time was over.
 func (r *Result) Ended() bool {
 	var e *ended
 	return errors.As(r.cause, &e)
 }
 
-// endedBy says in the result of a step that it was ended, and why.
+// endedBy writes into the result of a step that it was cancelled, and the reason.
 func (r *Result) endedBy(ctx context.Context) *Result {
 	cause := context.Cause(ctx)
 	if cause == nil || r.Outcome != Failed {

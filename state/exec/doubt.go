@@ -11,8 +11,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// doubted returns the result of a step of a dry run that runs, or acts on a watch, only if another one changes
-// something or fails, which is known only when that one has run.
+// doubted returns the result of a step of a dry run that runs, or acts on a watch, only if another step changes
+// something or fails, which only a real run can tell.
 func (w *walk) doubted(ctx context.Context, s *compile.Step, r *Result) *Result {
 	if r.Outcome == Succeeded && r.Changes.Len() == 0 && !r.SkipWatch && w.watches(s) {
 		if acts := w.watch(ctx, s); acts.Outcome == Pending {
@@ -31,7 +31,7 @@ func (w *walk) doubted(ctx context.Context, s *compile.Step, r *Result) *Result 
 	return r
 }
 
-// watches reports whether a step watches another one, and has something to do when that changes.
+// watches reports whether a step watches another one, and has a watch action.
 func (w *walk) watches(s *compile.Step) bool {
 	if !slices.ContainsFunc(s.Requisites, func(q compile.Requisite) bool { return strings.HasPrefix(q.Kind, "watch") }) {
 		return false
@@ -94,7 +94,7 @@ func (t try) awaited() *compile.Step {
 	return nil
 }
 
-// guardTouched finds an earlier step that would change a thing which one of the guards names.
+// guardTouched finds an earlier step that would change an object which one of the guards names.
 func (t try) guardTouched() (guard string, step *compile.Step) {
 	for _, key := range []string{"onlyif", "unless", "creates"} {
 		v, ok := t.step.Chunk.Get(key)

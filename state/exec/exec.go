@@ -1,10 +1,10 @@
 // Package exec walks a program: it decides for every step whether its requisites let it run, runs
-// it, and lets watchers and listeners act on what changed.
+// it, and runs the actions of watchers and listeners whose targets changed.
 //
 // The semantics are Salt 3006's, including order numbers and special cases: a step's requisites run before it
-// regardless of the order; a watch runs the step and, if that changed nothing, its watch action; a prereq asks its
-// target by a dry run first; listeners run once at the end, even after a failure that stopped the run. File step.go
-// runs a step (check, then apply if there is a difference); requisite.go evaluates its requisites.
+// regardless of the order; a watch runs the step and, if that changed nothing, its watch action; a prereq makes a dry
+// run of its target first; listeners run once at the end, even after a failure that stopped the run. File step.go runs
+// a step (check, then apply if there is a difference); requisite.go evaluates its requisites.
 package exec
 
 import (
@@ -27,23 +27,23 @@ type Runner struct {
 	Shell    string           // that guards run in; "/bin/sh" by default
 	Redactor *redact.Redactor // nil for none
 
-	Test     bool // look, but change nothing
+	Test     bool // check, but change nothing
 	Failhard bool // stop at the first failure
 
-	// Parallel is how many steps may run at once, of those whose functions allow it (module.Concurrent); below 2 they run
-	// by order.
+	// Parallel is the number of steps that may run at once, if their functions allow it (module.Concurrent); below 2,
+	// steps run in order.
 	Parallel int
 
-	// Grace is how long a step under way may continue once the run is asked to end; 0 is until it ends. A
-	// package manager that changes packages may continue for longer.
+	// Grace is the time that a running step has to end after the run was asked to end; 0 is no limit. A package manager
+	// that changes packages may continue for longer.
 	Grace time.Duration
 
 	decoder module.Decoder
 }
 
-// Run walks a program to its end, to the first failure with failhard, or until ctx is done; a step
-// under way is ended at once where the deadline of ctx has passed, and else is given the Grace. The results are in the
-// order in which they came about.
+// Run walks a program to its end, to the first failure with failhard, or until ctx is done; a running step is cancelled
+// at once if the deadline of ctx has passed, and otherwise after the Grace. The results are in the order in which the
+// steps ended.
 func (r *Runner) Run(ctx context.Context, p *compile.Program) *Results {
 	if o, ok := r.Observer.(Discreet); ok && r.Redactor != nil {
 		o.Redacting(r.Redactor)
@@ -88,29 +88,29 @@ type walk struct {
 	runner  *Runner
 	running *Results
 	pre     map[string]*Result // results of dry runs for prereq
-	active  map[string]bool    // steps whose requisites are being run, to notice circles
+	active  map[string]bool    // steps whose requisites are being run, to detect cycles
 	flags   map[*compile.Step]*flags
 	number  int  // Salt's __run_num__ of the next result
 	stopped bool // failhard
-	// coming are the steps that a dry run has found would change something, in the order of the run. It is only
-	// appended to.
+	// coming has the steps that would change something, as a dry run has found, in the order of the run. It is
+	// append-only.
 	coming  []*compile.Step
 	program []*compile.Step
 	rest    []*compile.Step                 // the step whose turn it is, and those after it
-	tried   map[*compile.Step]bool          // steps that a batch was tried with
+	tried   map[*compile.Step]bool          // steps for which a batch was tried
 	made    map[*compile.Step]module.Report // changes that batches made for later steps
 	// planned lists the accounts that a dry run would create and remove, as the steps would report them.
 	planned []any
-	wide    *wide  // nil where steps run by order
-	aside   *aside // nil where only the steps of one ID run
+	wide    *wide  // nil if steps run in order
+	aside   *aside // nil if only the steps of one ID run
 }
 
 // flags are the marks of a step for prereq.
 type flags struct {
 	prereq      bool // run it dry first, since another step depends on whether it would change something
-	prerequired bool // something runs before it, if it would change
+	prerequired bool // another step runs before it, if it would change something
 	doubt       bool // a dry run cannot know whether it runs, or acts on a watch
-	again       bool // it listens to steps that act at every run, and to no other that changed
+	again       bool // of the steps it listens to, only those that act at every run changed
 }
 
 func (w *walk) flag(s *compile.Step) *flags {
@@ -136,7 +136,7 @@ func (w *walk) steps(ctx context.Context, steps []*compile.Step) {
 	}
 }
 
-// maxDepth is how often a step may be tried again after its requisites ran; once is enough.
+// maxDepth is the number of times that a step may be tried again after its requisites ran; once is usually enough.
 const maxDepth = 20
 
 // step runs a step after its requisites.
@@ -189,7 +189,7 @@ func (w *walk) act(ctx context.Context, s *compile.Step, st status) {
 	}
 }
 
-// run runs a step, dry if a prereq asks.
+// run runs a step, as a dry run if a prereq needs one.
 func (w *walk) run(ctx context.Context, s *compile.Step) {
 	dry := w.flag(s).prereq
 	r := w.call(ctx, s)
@@ -203,7 +203,7 @@ func (w *walk) run(ctx context.Context, s *compile.Step) {
 	w.put(r)
 }
 
-// changed runs a step whose watch fired, and its watch action if that had nothing to do.
+// changed runs a step of which a watched step changed, and its watch action if the step itself had nothing to do.
 func (w *walk) changed(ctx context.Context, s *compile.Step) {
 	if w.flag(s).prereq {
 		w.run(ctx, s)
@@ -217,7 +217,7 @@ func (w *walk) changed(ctx context.Context, s *compile.Step) {
 	w.put(r)
 }
 
-// record numbers a result and keeps it.
+// record numbers a result and stores it.
 func (w *walk) record(r *Result) {
 	r.RunNum = w.number
 	w.number++
@@ -264,7 +264,7 @@ func (w *walk) settle(steps []*compile.Step) {
 	w.remedies(steps)
 }
 
-// wait takes over the result of a step that runs in parallel.
+// wait waits for a step that runs in parallel and stores its result.
 func (w *walk) wait(r *Result) {
 	if r == nil || r.pending == nil {
 		return

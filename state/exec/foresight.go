@@ -35,8 +35,8 @@ func (t try) await(result *Result, err error) {
 	}
 }
 
-// earlier returns the last of the earlier steps that count and would change a file which this step is about, or
-// reads; nil where none would.
+// earlier returns the last earlier step that counts and would change a file which this step manages or reads; nil if
+// there is none.
 func (t try) earlier(counts func(*compile.Step) bool) *compile.Step {
 	if t.step.State() != "file" {
 		return nil
@@ -65,12 +65,12 @@ func concerns(s *compile.Step, p string) bool {
 	return slices.Contains(placesOf(s), p) // a command that creates it
 }
 
-// changesIn reports whether a step makes or changes a file below a directory.
+// changesIn reports whether a step creates or changes a file below a directory.
 func changesIn(s *compile.Step, dir string) bool {
 	return s.State() == "file" && path.IsAbs(s.Name()) && below(path.Clean(s.Name()), dir)
 }
 
-// isTree reports whether a step is about all that is below its directory.
+// isTree reports whether a step manages everything below its directory.
 func isTree(s *compile.Step) bool {
 	if s.State() != "file" {
 		return false
@@ -79,15 +79,15 @@ func isTree(s *compile.Step) bool {
 		s.Fun() == "directory" && (value.Truth(s.Chunk.Value("clean")) || value.Truth(s.Chunk.Value("recurse")))
 }
 
-// makesWhole reports whether a step makes all of a file, or takes it away.
+// makesWhole reports whether a step writes all of a file, or removes it.
 func makesWhole(s *compile.Step) bool {
 	return s.State() != "file" ||
 		slices.Contains([]string{"managed", "absent", "copy", "symlink", "hardlink", "rename", "serialize", "decode",
 			"cached", "recurse"}, s.Fun())
 }
 
-// overtaken discards the result of a step in a dry run about a file that an earlier step makes or edits, or of a
-// package that an earlier step installs and this one removes, or the other way round.
+// overtaken discards the result of a step in a dry run if an earlier step creates or edits the same file, or if an
+// earlier step installs the package that this one removes, or vice versa.
 func (t try) overtaken(result *Result) {
 	step, what := t.earlier(makesWhole), "the file"
 	if step == nil {
@@ -111,8 +111,8 @@ func (t try) overtaken(result *Result) {
 	}
 }
 
-// unpacked discards the result of a step in a dry run about a missing file that a package of an earlier step
-// may bring: the file to be made would be changed, and the one to be absent removed.
+// unpacked discards the result of a step in a dry run if its missing file may come with a package of an earlier step:
+// the step would then change or remove the file.
 func (t try) unpacked(h *host.Host, result *Result) {
 	if t.step.State() != "file" || result.Unknown || result.Outcome == Failed || result.Skipped != "" ||
 		!ofPackages(t.step.Name()) {
@@ -132,8 +132,8 @@ func (t try) unpacked(h *host.Host, result *Result) {
 	}
 }
 
-// belongsTo reports whether the file of a step is likely one of the packages of another: it requires them, or bears
-// their name.
+// belongsTo reports whether the file of a step is likely one of the packages of another: it requires them, or its path
+// has their name.
 func (t try) belongsTo(s *compile.Step) bool {
 	if slices.ContainsFunc(t.step.Requisites, func(q compile.Requisite) bool {
 		return waits(q.Kind) && slices.ContainsFunc(q.Targets, func(target compile.Target) bool {
@@ -145,15 +145,15 @@ func (t try) belongsTo(s *compile.Step) bool {
 	return slices.ContainsFunc(packagesOf(s), func(name string) bool { return strings.Contains(t.step.Name(), name) })
 }
 
-// ofPackages reports whether a file is where packages have theirs.
+// ofPackages reports whether a file is in a directory in which packages install files.
 func ofPackages(file string) bool {
 	return slices.ContainsFunc([]string{"/etc", "/usr", "/var", "/lib", "/opt", "/boot"}, func(dir string) bool {
 		return below(path.Clean(file), dir)
 	})
 }
 
-// opposite returns the last of the earlier steps that would install a package which this step removes, or remove
-// one which it installs; nil where none would.
+// opposite returns the last earlier step that would install a package which this step removes, or remove one which it
+// installs; nil if there is none.
 func (t try) opposite() *compile.Step {
 	if t.step.State() != "pkg" {
 		return nil
@@ -168,8 +168,7 @@ func (t try) opposite() *compile.Step {
 	return nil
 }
 
-// sameUnit returns the last of the earlier steps that would change the unit which this step is about, other than by
-// a watch.
+// sameUnit returns the last earlier step that would change the unit of this step, other than by a watch.
 func (t try) sameUnit() *compile.Step {
 	if t.step.State() != "service" || t.watching {
 		return nil
@@ -284,15 +283,14 @@ func makes(s *compile.Step, thing host.Thing, name string) bool {
 	return false
 }
 
-// isUnitFile reports whether a path is where the service manager finds a unit, or the script of a service.
+// isUnitFile reports whether a path is that of a unit file, or of the init script of a service.
 func isUnitFile(file, unit string) bool {
 	dir, base := path.Split(file)
 	return strings.HasPrefix(dir, "/etc/init.d/") && base == unit ||
 		strings.Contains(dir, "/systemd/") && (base == unit || base == unit+".service")
 }
 
-// mayMake reports whether a step can leave a thing on the host that its arguments do not name, as packages and commands
-// do.
+// mayMake reports whether a step may create a thing that its arguments do not name, as packages and commands do.
 func mayMake(s *compile.Step, thing host.Thing) bool {
 	if takesAway(s) {
 		return false
@@ -320,8 +318,8 @@ func mayMake(s *compile.Step, thing host.Thing) bool {
 	return true
 }
 
-// bringsRepository reports whether a step may tell the package manager of a repository: a file among its settings, or a
-// package such as epel-release.
+// bringsRepository reports whether a step may add a package repository: with a file in the configuration of the package
+// manager, or with a package such as epel-release.
 func bringsRepository(s *compile.Step) bool {
 	if s.State() == "file" {
 		return slices.ContainsFunc([]string{"/etc/apt", "/etc/yum", "/etc/dnf", "/etc/zypp", "/etc/pacman", "/etc/apk"},
@@ -334,7 +332,7 @@ func bringsRepository(s *compile.Step) bool {
 		strings.Contains(about, "repo"))
 }
 
-// takesAway reports whether a function leaves less on the host than there was.
+// takesAway reports whether a function removes something.
 func takesAway(s *compile.Step) bool {
 	return slices.Contains([]string{"absent", "removed", "purged", "dead", "disabled", "masked", "held", "unheld",
 		"unmounted", "not_cached", "missing", "tidied"}, s.Fun())

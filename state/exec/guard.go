@@ -15,8 +15,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// guarded asks onlyif, unless and creates. When one of them holds the step back, or cannot be
-// asked, the result is complete and guarded is true.
+// guarded evaluates onlyif, unless and creates. If one of them keeps the step from running, or cannot be evaluated, the
+// result is complete and guarded returns true.
 func (r *Runner) guarded(ctx context.Context, s *compile.Step, result *Result) bool {
 	held, err := r.ask(ctx, s)
 	switch {
@@ -64,7 +64,7 @@ func (r *Runner) observed(key string, ask func() (string, error)) (string, error
 	return ask()
 }
 
-// cutGuard is the error of a guard that was ended with its run, or with its step.
+// cutGuard is the error of a guard that was cancelled with its run, or with its step.
 type cutGuard struct {
 	key   string
 	cause error
@@ -74,7 +74,7 @@ func (c *cutGuard) Error() string { return fmt.Sprintf("asking %s: %v", c.key, c
 
 func (c *cutGuard) Unwrap() error { return c.cause }
 
-// onlyif holds a step back when one of the conditions is false.
+// onlyif keeps a step from running if one of the conditions is false.
 func (r *Runner) onlyif(ctx context.Context, s *compile.Step, v any) (string, error) {
 	for _, condition := range list(v) {
 		holds, known, err := r.holds(ctx, s, condition)
@@ -88,7 +88,7 @@ func (r *Runner) onlyif(ctx context.Context, s *compile.Step, v any) (string, er
 	return "", nil
 }
 
-// unless holds a step back when all of the conditions are true.
+// unless keeps a step from running if all of the conditions are true.
 func (r *Runner) unless(ctx context.Context, s *compile.Step, v any) (string, error) {
 	held := ""
 	for _, condition := range list(v) {
@@ -108,7 +108,7 @@ func (r *Runner) unless(ctx context.Context, s *compile.Step, v any) (string, er
 
 func (r *Runner) creates(_ context.Context, _ *compile.Step, v any) (string, error) {
 	for _, path := range list(v) {
-		_, err := r.Host.Following().Files.Stat(value.Str(path)) // whether it is there says nothing to anyone
+		_, err := r.Host.Following().Files.Stat(value.Str(path)) // its existence is no secret
 		if errors.Is(err, fs.ErrNotExist) {
 			return "", nil
 		}
@@ -126,7 +126,7 @@ func list(v any) []any {
 	return []any{v}
 }
 
-// holds asks one condition: a command line, or a function call. Anything else is no condition.
+// holds evaluates one condition: a command line, or a function call. known is false for other values.
 func (r *Runner) holds(ctx context.Context, s *compile.Step, condition any) (holds, known bool, err error) {
 	switch c := condition.(type) {
 	case string:
@@ -145,7 +145,8 @@ func (r *Runner) holds(ctx context.Context, s *compile.Step, condition any) (hol
 	return false, false, nil
 }
 
-// decisive lets only a skip, or a directory that is refused, stop the step: a command that cannot be started is false.
+// decisive returns err if it must stop the step: a skip, or a refused directory. A command that cannot be started is
+// only a false condition.
 func decisive(err error) error {
 	var skipped *host.Skipped
 	if _, unsafe := host.Unsafe(err); unsafe || errors.As(err, &skipped) {
@@ -161,7 +162,7 @@ func (r *Runner) holdsFunction(ctx context.Context, function string, c *value.Ma
 	if err != nil {
 		return false, true, err
 	}
-	if code != 0 { // of a command that the function ran
+	if code != 0 { // exit code of a command that the function ran
 		return false, true, nil
 	}
 	if path, ok := c.Value("get_return").(string); ok {
@@ -211,8 +212,8 @@ func optional(s *compile.Step, key string) string {
 	return ""
 }
 
-// checkCommand lets check_cmd decide whether a step succeeded. In a dry run there is nothing to
-// check yet where the step would change something.
+// checkCommand runs check_cmd, which decides whether a step succeeded. It does nothing in a dry run if the step would
+// change something.
 func (r *Runner) checkCommand(ctx context.Context, s *compile.Step, resource module.Resource, result *Result) {
 	v, ok := s.Chunk.Get("check_cmd")
 	if _, own := resource.(module.Validator); !ok || own || result.Skipped != "" || result.Outcome == Pending {

@@ -16,7 +16,7 @@ type aside struct {
 	running sync.WaitGroup
 }
 
-// beside starts f, which ends with the run.
+// beside starts f. The end of the run cancels it.
 func (a *aside) beside(f func(context.Context)) {
 	a.running.Add(1)
 	go func() {
@@ -35,7 +35,7 @@ func (w *walk) withAside(ctx context.Context) (end func()) {
 	}
 }
 
-// acting returns the context in which a step acts. With it the step may do something for later ones.
+// acting returns the context in which a step acts. With it, the step may do work for later steps.
 func (t try) acting(ctx context.Context, r *Runner) context.Context {
 	if t.aside == nil || t.later == nil {
 		return ctx
@@ -51,8 +51,8 @@ func (t try) acting(ctx context.Context, r *Runner) context.Context {
 	}})
 }
 
-// later returns the steps after the one whose turn it is that are of the same state and whose turn comes in any case.
-// They end before a step that may tell the package manager of a repository.
+// later returns the following steps of the same state that will certainly run, up to the first step that may add a
+// package repository.
 func (w *walk) later(s *compile.Step) (steps []*compile.Step) {
 	for _, l := range w.rest {
 		switch {
@@ -81,7 +81,7 @@ func (w *walk) certain(s *compile.Step) bool {
 	})
 }
 
-// mayBring reports whether a step that has not run yet may tell the package manager of a repository.
+// mayBring reports whether a step that has not run yet may add a package repository.
 func (w *walk) mayBring(s *compile.Step) bool {
 	return w.running.Get(s.Tag()) == nil && ofRepositories(s)
 }

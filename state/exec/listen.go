@@ -10,8 +10,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// listen runs the watch actions of all listeners whose source changed, once each, in the order in
-// which they were declared.
+// listen runs the watch actions of all listeners whose source changed, once each, in the order of their declaration.
 func (w *walk) listen(ctx context.Context, steps []*compile.Step) {
 	l := &listeners{walk: w, index: map[ref][]*compile.Step{}, bare: map[string]ref{}}
 	for _, s := range steps {
@@ -114,8 +113,7 @@ func (l *listeners) act(source ref, steps []*compile.Step) {
 	}
 }
 
-// react notes whether an action reacts to steps that act at every run alone. Another source may have called for it
-// before.
+// react records whether an action reacts only to steps that act at every run. It may have other sources.
 func (l *listeners) react(action *compile.Step, again bool) {
 	for _, earlier := range l.actions {
 		if earlier.Tag() == action.Tag() {
@@ -134,7 +132,7 @@ func (l *listeners) always(source ref) bool {
 	})
 }
 
-// changed reports whether a source changed, or would; or perhaps would, in a dry run that cannot know.
+// changed reports whether a source changed or would change (sure), or may change in a real run (perhaps).
 func (l *listeners) changed(source ref) (sure, perhaps bool) {
 	for _, s := range l.index[source] {
 		r := l.walk.running.Get(s.Tag())
@@ -146,7 +144,7 @@ func (l *listeners) changed(source ref) (sure, perhaps bool) {
 	return sure, perhaps
 }
 
-// missing records that a step listens to a state that does not exist, or has one listen.
+// missing records that a step names a state that does not exist in listen or listen_in.
 func (l *listeners) missing(by *compile.Step, key string, r ref) {
 	at := by.At(key)
 	s := &compile.Step{Pos: at, Chunk: value.NewMap(

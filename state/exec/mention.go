@@ -42,7 +42,7 @@ func words(text, dir string) []string {
 	return all
 }
 
-// directoryOf returns the directory in which the commands of a step run, if the step says so.
+// directoryOf returns the directory that a step sets for its commands, or "".
 func directoryOf(s *compile.Step) string {
 	if dir, ok := s.Chunk.Value("cwd").(string); ok && path.IsAbs(dir) {
 		return dir
@@ -50,7 +50,7 @@ func directoryOf(s *compile.Step) string {
 	return ""
 }
 
-// placesOf returns the paths that a step makes or changes, as far as its arguments say.
+// placesOf returns the paths that a step creates or changes according to its arguments.
 func placesOf(s *compile.Step) (places []string) {
 	names := []any{s.Chunk.Value("creates")}
 	if list, ok := names[0].(*value.List); ok {
@@ -71,8 +71,8 @@ func placesOf(s *compile.Step) (places []string) {
 	return places
 }
 
-// writtenBy returns the paths that the commands of a step name, and that they may make or change. The programs that
-// they run are not among them, nor devices, nor where they look for programs.
+// writtenBy returns the paths in the commands of a step, which they may create or change. It leaves out their programs,
+// devices, and directories of programs.
 func writtenBy(s *compile.Step) (places []string) {
 	dir := directoryOf(s)
 	for _, text := range commandsOf(s) {

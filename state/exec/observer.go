@@ -14,7 +14,7 @@ type Observer interface {
 	StepDone(r *Result)
 }
 
-// Discreet is an observer that gets the redactor of the run, before the first step.
+// Discreet is an observer that receives the redactor of the run before the first step.
 type Discreet interface{ Redacting(r *redact.Redactor) }
 
 // Foresighted is an observer that receives all steps in their order before the first one starts.

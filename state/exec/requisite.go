@@ -13,7 +13,7 @@ type status int
 
 const (
 	met       status = iota
-	unmet            // something has to run first
+	unmet            // a requisite has to run first
 	failed           // a requisite failed
 	changed          // a watched step changed
 	quiet            // a prereq's target would not change
@@ -49,7 +49,7 @@ func (w *walk) status(s *compile.Step) status {
 	return all.status()
 }
 
-// signsOf looks at the results of one requisite's targets.
+// signsOf evaluates the results of the targets of one requisite.
 func (w *walk) signsOf(q compile.Requisite) signs {
 	var g signs
 	for _, t := range q.Targets {
@@ -66,7 +66,7 @@ func (w *walk) signsOf(q compile.Requisite) signs {
 	return g
 }
 
-// look takes one target's result into account.
+// look adds the result of one target.
 func (g *signs) look(kind string, r *Result) {
 	onfail, watch := strings.HasPrefix(kind, "onfail"), strings.HasPrefix(kind, "watch")
 	switch {
@@ -95,7 +95,7 @@ func (g *signs) look(kind string, r *Result) {
 	}
 }
 
-// weigh lets one target speak for all, where the kind of requisite says so.
+// weigh combines the targets of an _any or _all requisite: one target decides for all.
 func (g *signs) weigh(kind string) {
 	if strings.HasSuffix(kind, "_any") || kind == "onfail" {
 		if g.met || g.changed || g.someChange {
@@ -215,7 +215,7 @@ func missing(lost []lostTarget) (comment, hint string) {
 	return "these requisites are not part of this run: " + strings.Join(names, ", "), hint
 }
 
-// blame names the requisites that failed, by SLS and ID.
+// blame lists the requisites that failed, by SLS and ID.
 func (w *walk) blame(s *compile.Step) string {
 	var names []string
 	for _, q := range s.Requisites {
@@ -235,8 +235,8 @@ func (w *walk) blame(s *compile.Step) string {
 	return fmt.Sprintf("a requisite failed: %s", strings.Join(names, ", "))
 }
 
-// remedies marks the failures that remedies took care of: steps with `onfail_stop: False` whose
-// onfail names the failure, if they ran and none of them failed as well.
+// remedies marks the failures that are remedied: steps with `onfail_stop: False` name them in onfail, have run, and did
+// not fail themselves.
 func (w *walk) remedies(steps []*compile.Step) {
 	outcomes := map[*Result][]Outcome{}
 	for _, s := range steps {

@@ -12,14 +12,14 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// Outcome is how a step ended; Salt's True, False and None.
+// Outcome is the outcome of a step: Salt's True, False and None.
 type Outcome int
 
 // The outcomes of a step.
 const (
 	Failed    Outcome = iota
-	Succeeded         // it is as it was asked for, and was before or was made so
-	Pending           // a dry run: it would change, or only running would tell
+	Succeeded         // the host has the declared state, with or without a change
+	Pending           // in a dry run: it would change something, or only a real run can tell
 )
 
 // Value returns the outcome as Salt writes it: True, False or None.
@@ -53,19 +53,19 @@ type Result struct {
 	RunNum    int // the place in the run, counted as Salt does
 	Started   time.Time
 	Duration  time.Duration
-	NotRun    bool // its requisites decided that there was no need
-	SkipWatch bool // a guard held, so a watch has nothing to act on
+	NotRun    bool // its requisites did not require it to run
+	SkipWatch bool // a guard kept it from running, so its watch action does not run either
 	Parallel  bool
-	Remedied  bool // it failed, and a step that is there for this took care of it
+	Remedied  bool // it failed, and an onfail step with onfail_stop: False handled that
 
 	redactor *redact.Redactor // for the ID and name of its step; nil for none
-	cause    error            // of a failure, where there was an error
+	cause    error            // error of a failure; may be nil
 	pending  chan *Result     // while it runs in parallel
-	batch    []*compile.Step  // that it tried to act for as well
+	batch    []*compile.Step  // the steps for which it tried to act as well
 	made     []module.Report  // the changes it made for the first of them
 }
 
-// wouldChange reports whether a step changed something, or surely would.
+// wouldChange reports whether a step changed something, or certainly would.
 func (r *Result) wouldChange() bool {
 	if r.Outcome == Pending {
 		return !r.Unknown && (r.Changes.Len() > 0 || r.Predicted.Len() > 0)
@@ -73,14 +73,14 @@ func (r *Result) wouldChange() bool {
 	return r.Changes.Len() > 0
 }
 
-// inDoubt reports of a step of a dry run that only acting tells whether it changes something.
+// inDoubt reports whether only a real run can tell if a step changes something.
 func (r *Result) inDoubt() bool { return r.Outcome == Pending && r.Unknown }
 
 // Fails reports whether the run failed because of this step.
 func (r *Result) Fails() bool { return r.Outcome == Failed && !r.Remedied }
 
-// FailedBy reports whether the step failed because of an error of this kind, or because of a command that printed that
-// a system call failed so.
+// FailedBy reports whether the step failed because of an error of this kind, or because of a command that printed the
+// text of this error.
 func (r *Result) FailedBy(kind error) bool {
 	var errno syscall.Errno
 	return errors.Is(r.cause, kind) || errors.As(kind, &errno) && r.printed(errno)
@@ -96,7 +96,7 @@ func (r *Result) printed(errno syscall.Errno) bool {
 	return false
 }
 
-// Cause returns the error for which the step failed; nil where there was none. It may hold secrets.
+// Cause returns the error because of which the step failed; nil if there was none. It may hold secrets.
 func (r *Result) Cause() error { return r.cause }
 
 // ID returns the ID of the step as people may see it.
@@ -122,7 +122,7 @@ func (r *Result) shown(text string) string { return redact.URLs(r.redactor.Text(
 // Tag returns the tag of the result's step.
 func (r *Result) Tag() string { return r.Step.Tag() }
 
-// Map returns the result in the form Salt returns it. What to do about a failure is a line of its comment.
+// Map returns the result in the form Salt returns it. The hint of a failure is a line of its comment.
 func (r *Result) Map() *value.Map {
 	comment := r.Comment
 	if r.Hint != "" {

@@ -1,6 +1,6 @@
 package exec
 
-// Results are the results of a run by tag and in order.
+// Results holds the results of a run by tag and in order.
 type Results struct {
 	list  []*Result
 	byTag map[string]*Result
@@ -21,5 +21,5 @@ func (r *Results) put(result *Result) {
 // Get returns the result of a tag, or nil.
 func (r *Results) Get(tag string) *Result { return r.byTag[tag] }
 
-// All lists the results in the order in which they came about.
+// All lists the results in the order in which the steps ended.
 func (r *Results) All() []*Result { return r.list }

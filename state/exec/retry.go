@@ -18,7 +18,7 @@ type plan struct {
 	splay    time.Duration
 }
 
-// planOf reads the retry argument. What is of the wrong type keeps its default, as in Salt.
+// planOf reads the retry argument. A value of the wrong type is replaced by the default, as in Salt.
 func planOf(v any) plan {
 	p := plan{until: true, attempts: 2, interval: 30 * time.Second}
 	m, _ := v.(*value.Map)
@@ -37,8 +37,8 @@ func planOf(v any) plan {
 	return p
 }
 
-// retry repeats a step until its result is the one waited for, or its attempts are used up. Each
-// attempt takes a place in the run.
+// retry repeats a step until it has the wanted result, or its attempts are used up. Each attempt is counted in the
+// order of the run.
 func (w *walk) retry(ctx context.Context, s *compile.Step, r *Result) *Result {
 	v, ok := s.Chunk.Get("retry")
 	if !ok {

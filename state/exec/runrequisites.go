@@ -33,7 +33,7 @@ func (w *walk) runRequisites(ctx context.Context, s *compile.Step, requisites []
 	return false
 }
 
-// circle handles a requisite that is itself waiting: the two ends of a prereq, or a real circle.
+// circle handles a requisite that is itself waiting: the two ends of a prereq, or a real cycle.
 func (w *walk) circle(ctx context.Context, s, q *compile.Step) bool {
 	if w.flag(q).prerequired {
 		if w.pre[s.Tag()] == nil {
@@ -69,8 +69,8 @@ func (w *walk) dryAfterRequisites(ctx context.Context, s *compile.Step) {
 	w.pre[s.Tag()] = r
 }
 
-// requisiteFailed records a step that cannot run. If it was asked by a dry run for a prereq, that
-// answer stands, as in Salt, without the changes that did not happen, and a run says that it did not run the step.
+// requisiteFailed records a step that cannot run. If a prereq has made a dry run of it, that result is used, as in
+// Salt, without the changes, which did not happen; a real run adds that the step did not run.
 func (w *walk) requisiteFailed(s *compile.Step) {
 	if r := w.pre[s.Tag()]; r != nil {
 		r.Changes = value.NewMap()
@@ -88,7 +88,7 @@ func (w *walk) requisiteFailed(s *compile.Step) {
 	w.record(r)
 }
 
-// notRun returns the result of a step that was decided without running it.
+// notRun returns the result of a step that did not run.
 func (w *walk) notRun(s *compile.Step, ok bool, comment string) *Result {
 	r := &Result{Step: s, Outcome: Failed, Changes: value.NewMap(), Comment: comment, Started: time.Now()}
 	if ok {

@@ -49,7 +49,7 @@ func (r *Runner) settle(ctx context.Context, resource module.Resource, t try, re
 	}
 }
 
-// followUnsafe is the argument of every state with which it follows links that other users control.
+// followUnsafe is the argument with which any state follows links that other users control.
 const followUnsafe = "follow_unsafe"
 
 func follows(s *compile.Step) bool { return s.Chunk.Value(followUnsafe) == true }
@@ -89,16 +89,15 @@ func (r *Result) fail(err error, changes *value.Map) {
 	r.Comment, r.cause = strings.TrimSpace(err.Error()), err
 }
 
-// nameFollowing names a step that follows links even if other users control them, so that a report has each of
-// them.
+// nameFollowing adds a remark to the result of a step that follows links of other users, so that reports show it.
 func (r *Result) nameFollowing() {
 	if follows(r.Step) {
 		r.Warnings = append(r.Warnings, "follow_unsafe: this state follows links that unprivileged users control")
 	}
 }
 
-// doubt fails a step during which the machine had an error, or a path was refused, whatever the step made of it: it may
-// have found a file absent that could not be read.
+// doubt fails a step during which the machine had an error, or a path was refused, even if the step succeeded: it may
+// have treated a file that could not be read as absent.
 func (r *Result) doubt(trouble error) {
 	if trouble == nil {
 		return

@@ -16,8 +16,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// call runs a step once, or as often as its retry says. When a prereq asked for a dry run, the
-// answer takes no place in the run.
+// call runs a step once, or as often as its retry says. A dry run for a prereq is not counted in the order of the run.
 func (w *walk) call(ctx context.Context, s *compile.Step) *Result {
 	dry := w.flag(s).prereq
 	w.flag(s).prereq = false
@@ -47,7 +46,7 @@ func (w *walk) watch(ctx context.Context, s *compile.Step) *Result {
 	return w.numbered(w.runner.attempt(ctx, t))
 }
 
-// tryOf returns the next try of a step at this place of the run.
+// tryOf returns the next try of a step.
 func (w *walk) tryOf(s *compile.Step) try {
 	return try{
 		step: s, dry: w.runner.Test, prepared: w.prepared(s), again: w.reactsAgain(s), foresees: w.runner.Test,
@@ -61,7 +60,7 @@ func (w *walk) numbered(r *Result) *Result {
 	return r
 }
 
-// parallel lets a step run beside the ones that follow.
+// parallel runs a step concurrently with the following ones.
 func (w *walk) parallel(ctx context.Context, s *compile.Step) *Result {
 	r := w.numbered(&Result{Step: s, Outcome: Pending, Changes: value.NewMap(), Started: time.Now()})
 	pending := make(chan *Result, 1)
@@ -78,7 +77,7 @@ func (w *walk) parallel(ctx context.Context, s *compile.Step) *Result {
 	return r
 }
 
-// watchAction is the function of a listener's step: whatever its state does on a watch.
+// watchAction is the function of the step of a listener: the watch action of its state.
 const watchAction = "mod_watch"
 
 func orElse(s, fallback string) string {
@@ -88,27 +87,27 @@ func orElse(s, fallback string) string {
 	return s
 }
 
-// try is one time that a step runs.
+// try is one run of a step.
 type try struct {
 	step     *compile.Step
 	dry      bool
 	prepared bool // in a dry run: steps that would have run before have not changed the host
 	foresees bool // in a dry run of the whole program: coming has the earlier steps that would change something
 	coming   []*compile.Step
-	planned  []any           // of the accounts that coming would make and remove
+	planned  []any           // accounts that the steps of coming would create and remove
 	steps    []*compile.Step // of the whole program
-	watching bool            // take the watch action
+	watching bool            // run the watch action
 	changed  []string        // the watched steps that changed
-	// finds those for which this one may act as well, see batch.go; may be nil
+	// returns the steps for which this one may act as well, see batch.go; may be nil
 	together func(*compile.Step) []*compile.Step
-	// finds those for which this one may fetch something, see later.go; may be nil
+	// returns the steps for which this one may fetch something, see later.go; may be nil
 	later func(*compile.Step) []*compile.Step
 	aside *aside        // may be nil
 	made  module.Report // changes that an earlier step made for this one
 	again bool          // it reacts only to steps that act at every run
 }
 
-// attempt runs a step once. It does not look at requisites.
+// attempt runs a step once. It ignores requisites.
 func (r *Runner) attempt(ctx context.Context, t try) *Result {
 	if follows(t.step) {
 		ctx = host.WithFollowing(ctx)
@@ -116,7 +115,7 @@ func (r *Runner) attempt(ctx context.Context, t try) *Result {
 	return r.bounded(ctx, t.step, func(ctx context.Context) *Result { return r.once(ctx, t) })
 }
 
-// once is attempt, for as long as it takes.
+// once is attempt without a time limit.
 func (r *Runner) once(ctx context.Context, t try) *Result {
 	result := &Result{Step: t.step, Changes: value.NewMap(), Started: time.Now()}
 	mark := r.Host.Mark()
@@ -145,7 +144,7 @@ func (r *Runner) once(ctx context.Context, t try) *Result {
 }
 
 // always reports whether a step acts at every run: the resource does, and neither a guard nor a requisite decides about
-// it. What reacts to such steps alone acts at every run as well.
+// it. A step that reacts only to such steps acts at every run as well.
 func (t try) always(resource module.Resource) bool {
 	constant, ok := resource.(module.Constant)
 	if t.watching && !t.again || !t.watching && (!ok || !constant.ActsAlways()) {
@@ -261,7 +260,7 @@ func (t try) reserved(name string) any {
 	return nil
 }
 
-// alikeFrom returns the chunks of a step and of those after it that are about the same state.
+// alikeFrom returns the chunks of a step and of later steps of the same state.
 func alikeFrom(steps []*compile.Step, s *compile.Step) *value.List {
 	chunks := value.NewList(s.Chunk)
 	at := slices.Index(steps, s)
@@ -299,7 +298,7 @@ func (t try) look(ctx context.Context, resource module.Resource, h *host.Host) (
 	return resource.Check(ctx, h)
 }
 
-// prepared reports whether a dry run has come to a step that requires one which it did not do.
+// prepared reports whether a dry run has reached a step whose requisites would have changed something.
 func (w *walk) prepared(s *compile.Step) bool {
 	if !w.runner.Test {
 		return false
@@ -319,7 +318,7 @@ func (w *walk) prepared(s *compile.Step) bool {
 	return false
 }
 
-// waits reports whether a requisite's targets have to be done before, whatever becomes of them.
+// waits reports whether the targets of a kind of requisite must run before the step, regardless of their results.
 func waits(kind string) bool {
 	return strings.HasPrefix(kind, "require") || strings.HasPrefix(kind, "watch") || strings.HasPrefix(kind, "onchanges")
 }

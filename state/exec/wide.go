@@ -19,8 +19,8 @@ type wide struct {
 	beside   map[string]bool                   // by function: whether its steps may run beside others
 }
 
-// sideBySide walks steps, several at once where their functions allow it. A step waits for its requisites, for the
-// earlier steps whose names its arguments have, and for every earlier step if its function runs alone.
+// sideBySide runs steps, several at once if their functions allow it. A step waits for its requisites, for the earlier
+// steps whose names its arguments have, and for every earlier step if its function runs alone.
 func (w *walk) sideBySide(ctx context.Context, steps []*compile.Step) {
 	w.wide = &wide{room: make(chan struct{}, w.runner.Parallel), finished: make(chan struct{}, len(steps)),
 		after: w.named(steps), beside: map[string]bool{}}
@@ -28,7 +28,7 @@ func (w *walk) sideBySide(ctx context.Context, steps []*compile.Step) {
 	for len(left) > 0 && !w.stopped && ctx.Err() == nil {
 		blocked := w.pass(ctx, left)
 		if len(blocked) == len(left) && !w.await(ctx) {
-			w.wide = nil // they wait for one another, and the walk by order says so
+			w.wide = nil // the steps wait for one another; the walk in order reports it
 			w.steps(ctx, left)
 			return
 		}
@@ -36,7 +36,7 @@ func (w *walk) sideBySide(ctx context.Context, steps []*compile.Step) {
 	}
 }
 
-// pass starts every step that waits for nothing, and gives the others.
+// pass starts every step that waits for nothing, and returns the others.
 func (w *walk) pass(ctx context.Context, steps []*compile.Step) (blocked []*compile.Step) {
 	for _, s := range steps {
 		if w.stopped || ctx.Err() != nil {
@@ -58,7 +58,7 @@ func (w *walk) pass(ctx context.Context, steps []*compile.Step) (blocked []*comp
 	return blocked
 }
 
-// waits reports whether a step has to wait. behind says that an earlier step does.
+// waits reports whether a step has to wait. behind says that an earlier step waits.
 func (w *walk) waits(s *compile.Step, behind bool) bool {
 	if !w.beside(s) && (behind || slices.ContainsFunc(w.running.list, func(r *Result) bool { return !w.settled(r) })) {
 		return true
@@ -80,7 +80,7 @@ func (w *walk) done(steps []*compile.Step) bool {
 	})
 }
 
-// settled reports whether a result is there, and takes it over if its step has just ended.
+// settled reports whether a result is complete, and stores it if its step has just ended.
 func (w *walk) settled(r *Result) bool {
 	if r.pending == nil {
 		return true
@@ -94,7 +94,7 @@ func (w *walk) settled(r *Result) bool {
 	}
 }
 
-// await waits until a step that runs beside others has ended; it reports false if none runs.
+// await waits until a parallel step has ended; it returns false if none runs.
 func (w *walk) await(ctx context.Context) bool {
 	if !slices.ContainsFunc(w.running.list, func(r *Result) bool { return r.pending != nil }) {
 		return false
@@ -125,8 +125,8 @@ func (w *walk) beside(s *compile.Step) bool {
 	return concurrent
 }
 
-// named finds for each step the earlier ones whose names its arguments have. Requisites count before names: a step does
-// not wait for one that requires it.
+// named returns for each step the earlier ones whose names its arguments contain. Requisites count before names: a step
+// does not wait for one that requires it.
 func (w *walk) named(steps []*compile.Step) map[*compile.Step][]*compile.Step {
 	after, byName, same := map[*compile.Step][]*compile.Step{}, map[string][]*compile.Step{}, map[string]*compile.Step{}
 	forward := requireLater(steps)
@@ -208,7 +208,7 @@ func collect(v any, words map[string]bool) {
 	}
 }
 
-// inOrder puts the results into the order in which the steps are written, and numbers them so.
+// inOrder sorts and numbers the results in the order of the program.
 func (w *walk) inOrder() {
 	place := map[string]int{}
 	for i, s := range w.program {

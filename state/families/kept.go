@@ -9,7 +9,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// keptGrains gives the states that change grains access to those of a session.
+// keptGrains implements grains.Keeper with the grains of a session.
 type keptGrains struct{ session *session.Session }
 
 // Grain implements grains.Keeper.

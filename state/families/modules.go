@@ -118,7 +118,7 @@ func states(s *session.Session) module.Registry {
 	return all
 }
 
-// inputs gives other modules the content of sources in the way the states of file read it.
+// inputs provides the content of sources to other modules, read as the file states do.
 type inputs struct{ file.Inputs }
 
 // Script implements cmd.Scripts.

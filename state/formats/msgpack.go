@@ -96,7 +96,7 @@ func (p *packed) marked(b byte, depth int) (any, error) {
 	return p.long(b, depth)
 }
 
-// long returns a text, bytes, list or mapping that is too long for its length to stand in the first byte.
+// long returns a text, bytes, list or mapping whose length does not fit into the first byte.
 func (p *packed) long(b byte, depth int) (any, error) {
 	sizes := map[byte]int{0xc4: 1, 0xc5: 2, 0xc6: 4, 0xd9: 1, 0xda: 2, 0xdb: 4, 0xdc: 2, 0xdd: 4, 0xde: 2, 0xdf: 4}
 	size, known := sizes[b]
@@ -104,7 +104,7 @@ func (p *packed) long(b byte, depth int) (any, error) {
 		return nil, fmt.Errorf("byte 0x%02x begins nothing that is read here", b)
 	}
 	n, err := p.number(size)
-	if err != nil || n > uint64(len(p.rest)) { // each item takes a byte at least
+	if err != nil || n > uint64(len(p.rest)) { // each item has at least one byte
 		return nil, errCut
 	}
 	switch {

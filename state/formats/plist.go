@@ -13,7 +13,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// maxDepth is how deep lists and mappings may be within each other.
+// maxDepth is the maximum nesting of lists and mappings.
 const maxDepth = 200
 
 // errDepth is the error for values that are nested deeper than any legitimate file nests them.

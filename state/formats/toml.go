@@ -30,7 +30,7 @@ func TOML(text []byte) (any, error) {
 
 type tomlReader struct {
 	root  *value.Map
-	named map[*value.Map]bool // tables that have had a heading of their own
+	named map[*value.Map]bool // tables that already had a heading
 }
 
 func (r tomlReader) read(p *unstable.Parser) (err error) {
@@ -60,7 +60,7 @@ func tomlKeys(it unstable.Iterator) []string {
 	return keys
 }
 
-// tomlTable returns the table of a path, made where it does not exist. Of an array of tables it is the last one.
+// tomlTable returns the table at a path, and creates it if it does not exist. In an array of tables it is the last one.
 func tomlTable(m *value.Map, keys []string) (*value.Map, error) {
 	for _, key := range keys {
 		if !m.Has(key) {
@@ -165,7 +165,7 @@ func tomlFloat(text string) (any, error) {
 	return strconv.ParseFloat(strings.ReplaceAll(text, "_", ""), 64)
 }
 
-// tomlTime writes a time as Python prints one.
+// tomlTime formats a time as Python does.
 func tomlTime(text string) string {
 	if len(text) > 10 && strings.ContainsRune("Tt", rune(text[10])) {
 		text = text[:10] + " " + text[11:]

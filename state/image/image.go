@@ -31,12 +31,12 @@ const (
 	File      Type = "file"
 	Directory Type = "directory"
 	Link      Type = "link"
-	Special   Type = "special" // a pipe, socket or device; it cannot be put back
-	Line      Type = "line"    // of a file of accounts
+	Special   Type = "special" // a pipe, socket or device, which cannot be restored
+	Line      Type = "line"    // a line of an account file
 	Value     Type = "value"   // a setting that is not a file
 )
 
-// Part is one part of an image. What its type does not need is zero.
+// Part is one part of an image. Fields that its type does not use are zero.
 type Part struct {
 	Name     string `json:"name"` // a path, an account file, or the name of a property of the subject
 	Type     Type   `json:"type"`
@@ -49,22 +49,21 @@ type Part struct {
 	Sum    string            `json:"sum,omitempty"`
 	Xattrs map[string][]byte `json:"xattrs,omitempty"`
 	Text   string            `json:"text,omitempty"`   // target of a link, a value, or the name before a line
-	Pieces []string          `json:"pieces,omitempty"` // where the content is kept
-	Lost   string            `json:"lost,omitempty"`   // why it is not kept
+	Pieces []string          `json:"pieces,omitempty"` // the stored pieces of the content
+	Lost   string            `json:"lost,omitempty"`   // why the content is not kept
 }
 
-// Same reports whether two parts are the same to their users. When a file was written does not
-// count.
+// Same reports whether two parts are the same to their users. It ignores the time of the last write of a file.
 func (p Part) Same(q Part) bool {
 	return p.Type == q.Type && p.Mode == q.Mode && p.UID == q.UID && p.GID == q.GID && p.Size == q.Size &&
 		p.Sum == q.Sum &&
 		p.sameText(q) && maps.EqualFunc(p.Xattrs, q.Xattrs, bytes.Equal)
 }
 
-// sameText compares texts, but for the name before a line, which only says where the line goes.
+// sameText compares texts. It ignores the name before a line, which is only the position of the line.
 func (p Part) sameText(q Part) bool { return p.Type == Line || p.Text == q.Text }
 
-// Identical is Same, with the time at which a file was written.
+// Identical is like Same, but also compares the time of the last write of a file.
 func (p Part) Identical(q Part) bool {
 	return p.Same(q) && (p.Type != File || p.Modified == q.Modified)
 }
@@ -75,7 +74,7 @@ func (p Part) sameContent(q Part) bool { return p.Type == File && q.Type == File
 // Kept reports whether a part can be restored: its content is kept, or is still that of now.
 func (p Part) Kept(now Part) bool { return p.Lost == "" || now.sameContent(p) }
 
-// Part finds a part by its name; one that does not exist is absent.
+// Part returns the part with a name; a missing one has the type Absent.
 func (i Image) Part(name string) Part {
 	for _, p := range i.Parts {
 		if p.Name == name {
@@ -85,7 +84,7 @@ func (i Image) Part(name string) Part {
 	return Part{Name: name, Type: Absent}
 }
 
-// Same reports whether two images are.
+// Same reports whether two images have the same parts.
 func (i Image) Same(j Image) bool {
 	for _, name := range Names(i, j) {
 		if !i.Part(name).Same(j.Part(name)) {
@@ -113,12 +112,12 @@ type Keeper interface {
 	Keep(r io.Reader, size int64) (pieces []string, lost string, err error)
 }
 
-// Content gives content back.
+// Content returns stored content.
 type Content interface {
 	Open(pieces []string) (io.ReadCloser, error)
 }
 
-// CanBePutBack reports whether images of such a subject can be taken and put back.
+// CanBePutBack reports whether images of such a subject can be taken and restored.
 func CanBePutBack(kind host.Kind) bool {
 	return slices.Contains([]host.Kind{host.KindFile, host.KindTree, host.KindUser, host.KindGroup, host.KindUnit,
 		host.KindBoot, host.KindPackage,

@@ -12,8 +12,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host/packages"
 )
 
-// Packages puts packages back to the versions that they had, with one order to the package manager
-// for each thing to do. It says by name why some cannot be.
+// Packages restores the former versions of packages, with one transaction for each kind of change. lost has the
+// packages that could not be restored, with the reasons.
 func (p Putter) Packages(ctx context.Context, want map[string]Image) (lost map[string]error) {
 	lost = map[string]error{}
 	names := make([]string, 0, len(want))
@@ -68,7 +68,7 @@ func Finish(ctx context.Context, h *host.Host) {
 	}
 }
 
-// offered drops versions that no repository has. The indexes are fetched again where that may help.
+// offered drops versions that no repository has. It refreshes the indexes if that may help.
 func (p Putter) offered(ctx context.Context, wanted []host.Wanted, lost map[string]error) []host.Wanted {
 	wanted = p.pending(wanted, false)
 	missing := func() []host.Wanted {
@@ -127,7 +127,7 @@ func (p Putter) order(ctx context.Context, t host.Transaction, lost map[string]e
 	}
 }
 
-// alone refuses an order that would take packages away which it does not name.
+// alone refuses a transaction that would remove packages which it does not name.
 func (p Putter) alone(ctx context.Context, t host.Transaction) error {
 	changes, err := p.Host.Packages.Plan(ctx, t)
 	if err != nil {

@@ -17,18 +17,18 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host/accounts"
 )
 
-// Putter puts parts of images back.
+// Putter restores parts of images.
 type Putter struct {
 	Host    *host.Host
 	Content Content
 }
 
-// Stays says why something cannot be put back, which no other try will change.
+// Stays is the reason why something can never be restored.
 type Stays string
 
 func (s Stays) Error() string { return string(s) }
 
-// NotEmpty says that a directory stays, since something in it must stay.
+// NotEmpty is the reason for a directory with files that must stay.
 const NotEmpty = Stays("there are files in it that no state made")
 
 // Put restores one part of a subject. Packages are restored together, by Packages.
@@ -76,7 +76,7 @@ func (p Putter) path(ctx context.Context, want Part) error {
 		}
 	case File:
 		if there && now.Size == want.Size && p.holds(ctx, want) {
-			return errors.Join(p.own(want), p.dress(want)) // processes that have it open keep it
+			return errors.Join(p.own(want), p.dress(want)) // processes may have it open
 		}
 		if err := p.write(want); err != nil {
 			return err
@@ -85,7 +85,7 @@ func (p Putter) path(ctx context.Context, want Part) error {
 	return p.dress(want)
 }
 
-// holds reports whether a file has the content that is wanted.
+// holds reports whether a file has the wanted content.
 func (p Putter) holds(ctx context.Context, want Part) bool {
 	if want.Type != File {
 		return false
@@ -94,7 +94,7 @@ func (p Putter) holds(ctx context.Context, want Part) bool {
 	return err == nil && now.sameContent(want)
 }
 
-// remove takes one name away; a directory only if it is empty.
+// remove removes a file or an empty directory.
 func remove(files host.Files, name string) error {
 	err := files.Remove(name)
 	switch {
@@ -151,7 +151,7 @@ func (p Putter) dress(want Part) error {
 	return files.Chtimes(want.Name, at, at)
 }
 
-// own says whose something is and who may use it.
+// own restores the owner, the group and the mode.
 func (p Putter) own(want Part) error {
 	uid, gid, mode := -1, -1, fs.FileMode(want.Mode)
 	if p.Host.Files.CanChown() {
@@ -196,7 +196,7 @@ func (p Putter) unit(ctx context.Context, name string, want Part) error {
 	return p.Host.Units.Act(ctx, verb, name, true)
 }
 
-// Runs reports whether a part says that a unit runs.
+// Runs reports whether the part is the state of a running unit.
 func (p Part) Runs() bool { return p.Type == Value && p.Text == running }
 
 // kernel restores a setting of the running system.
@@ -227,7 +227,7 @@ func (p Putter) mount(ctx context.Context, s host.Subject, want string) error {
 	place, f := taker.real(s.Name), strings.Fields(want)
 	was := strings.Fields(now.Part("mounted").Text)
 	if len(was) > 1 && len(f) > 3 && was[0] == f[0] {
-		// With both named, mount(8) does not mix the options with those there are.
+		// With both the device and the path, mount(8) does not merge the options with the present ones.
 		return p.tool(ctx, s, "mount", "-t", f[2], "-o", "remount,"+f[3], "--", walk.MountWord(f[0]), walk.MountWord(f[1]))
 	}
 	switch {

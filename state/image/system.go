@@ -37,8 +37,8 @@ func (t Taker) unit(ctx context.Context, name string) (Image, error) {
 // another one wants.
 func unitDirs() []string { return []string{"/etc/systemd/system", "/run/systemd/system"} }
 
-// boot describes the links that start a unit by themselves, or mask it, and whether it runs: should
-// the host boot before it is put back, they will have started it.
+// boot describes the links that enable or mask a unit, and whether it runs: if the host boots before a restore, they
+// will have started it.
 func (t Taker) boot(ctx context.Context, unit string) (Image, error) {
 	i, err := t.unit(ctx, unit)
 	if err != nil {
@@ -82,7 +82,7 @@ func (t Taker) unitLinks(dir, unit string, deep bool, i *Image) error {
 	return err
 }
 
-// links adds those of the links in a directory that are meant.
+// links adds the links in a directory for which meant returns true.
 func (t Taker) links(dir string, i *Image, meant func(name, target string) bool) error {
 	names, err := t.entries(dir)
 	if err != nil {
@@ -92,7 +92,7 @@ func (t Taker) links(dir string, i *Image, meant func(name, target string) bool)
 		file := path.Join(dir, name)
 		target, err := t.Host.Files.Readlink(file)
 		if err != nil || !meant(name, target) {
-			continue // no link, or another's
+			continue // not a link, or one of another unit
 		}
 		if err := t.add(file, i); err != nil {
 			return err
@@ -154,8 +154,8 @@ func (t Taker) alternative(name string) (Image, error) {
 	return i, nil
 }
 
-// alternativeLinks reads a note of update-alternatives: the mode, the link, for each that follows
-// along its name and link, an empty line, and then the choices.
+// alternativeLinks parses a record of update-alternatives: the mode, the link, the name and link of each slave, an
+// empty line, and then the choices.
 func alternativeLinks(name, note string) []string {
 	lines := strings.Split(note, "\n")
 	if len(lines) < 2 {
@@ -177,7 +177,7 @@ func (t Taker) kernel(s host.Subject) (Image, error) {
 	case host.KindSysctl:
 		text, err := t.Host.Files.ReadFile(sysctlFile(s.Name))
 		if err != nil {
-			return Image{[]Part{value("value", "")}}, nil // there is no such setting, which its setter will say
+			return Image{[]Part{value("value", "")}}, nil // the state reports the missing setting
 		}
 		return Image{[]Part{value("value", strings.TrimSpace(string(text)))}}, nil
 	case host.KindMount:
@@ -188,8 +188,8 @@ func (t Taker) kernel(s host.Subject) (Image, error) {
 	return Image{}, nil
 }
 
-// sysctlFile is where the kernel shows a setting. Names may be written with slashes, so that a dot
-// can stand in the name of an interface.
+// sysctlFile returns the file of a kernel setting. A name may be written with slashes, so that the name of an interface
+// can contain a dot.
 func sysctlFile(name string) string {
 	slash := strings.IndexByte(name, '/')
 	if dot := strings.IndexByte(name, '.'); slash < 0 || dot >= 0 && dot < slash {
@@ -209,7 +209,7 @@ func (t Taker) mounted(place string) (Image, error) {
 	for line := range strings.Lines(string(mounts)) {
 		f := strings.Fields(line)
 		if len(f) > 3 && walk.MountWord(f[1]) == place {
-			state = strings.Join(f[:4], " ") // the last one lies on top
+			state = strings.Join(f[:4], " ") // the last one is on top
 		}
 	}
 	if t.isSwap(place) {
@@ -221,7 +221,7 @@ func (t Taker) mounted(place string) (Image, error) {
 	return Image{[]Part{value("mounted", state)}}, nil
 }
 
-// isSwap reports whether the kernel swaps to a place.
+// isSwap reports whether the kernel uses a path as swap.
 func (t Taker) isSwap(place string) bool {
 	swaps, _ := t.Host.Files.ReadFile("/proc/swaps") // a kernel without swap has no such file
 	for line := range strings.Lines(string(swaps)) {
@@ -232,7 +232,7 @@ func (t Taker) isSwap(place string) bool {
 	return false
 }
 
-// real is where a path leads to, which is how the kernel knows it.
+// real returns a path without links, as the kernel lists it.
 func (t Taker) real(place string) string {
 	to, err := t.Host.Files.Resolve(place)
 	if err != nil {
@@ -241,8 +241,8 @@ func (t Taker) real(place string) string {
 	return path.Clean(to)
 }
 
-// bound describes a mount in the words of mount(8). Where it shows a directory of a filesystem that is
-// mounted elsewhere too, only that place tells which: to mount the device again would show all of it.
+// bound describes a mount as arguments of mount(8). A bind mount of a directory is described by the path of the
+// directory, since mounting the device would show the whole filesystem.
 func (t Taker) bound(place string, mount []string) (Image, error) {
 	table, err := t.Host.Files.ReadFile("/proc/self/mountinfo")
 	if err != nil {

@@ -20,12 +20,12 @@ import (
 // Taker takes images of a host.
 type Taker struct {
 	Host *host.Host
-	Keep Keeper // nil keeps no content: an image to compare with
+	Keep Keeper // nil stores no content: the image is only for comparison
 
 	ctx context.Context
 }
 
-// Take takes the image of a subject. What cannot be put back has no parts.
+// Take takes the image of a subject. The image of a subject that cannot be restored has no parts.
 func (t Taker) Take(ctx context.Context, s host.Subject) (Image, error) {
 	t.ctx = ctx
 	switch s.Kind {
@@ -61,7 +61,7 @@ func (t Taker) path(name string) (Part, error) {
 	p.Mode, p.UID, p.GID = uint32(info.Mode), info.UID, info.GID
 	switch {
 	case info.IsLink():
-		p.Type, p.Mode = Link, 0 // a link's mode says nothing
+		p.Type, p.Mode = Link, 0 // a link has no mode of its own
 		p.Text, err = t.Host.Files.Readlink(name)
 		return p, err
 	case info.IsDir():
@@ -81,7 +81,7 @@ func (t Taker) path(name string) (Part, error) {
 	return p, nil
 }
 
-// content sums a file up and, if asked, keeps it.
+// content computes the checksum of a file and, if Keep is set, stores the content.
 func (t Taker) content(p *Part) error {
 	f, err := t.Host.Files.Open(p.Name)
 	if err != nil {
@@ -95,11 +95,11 @@ func (t Taker) content(p *Part) error {
 	return t.sum(p, seen)
 }
 
-// maxHole is the size from which a file with holes is not read to sum it up. A user makes a file of 100 GB in no time
-// and without room on the disk, and reading it takes the agent minutes.
+// maxHole is the size from which a sparse file is not read for its checksum. A user can create a sparse file of 100 GB
+// at once, and reading it takes minutes.
 const maxHole = 1 << 20
 
-// hasHole reports whether a large file has parts that take no room on the disk.
+// hasHole reports whether a large file has holes.
 func hasHole(f io.Reader, size int64) bool {
 	seeker, ok := f.(io.Seeker)
 	if !ok || size <= maxHole {
@@ -107,13 +107,13 @@ func hasHole(f io.Reader, size int64) bool {
 	}
 	hole, err := seeker.Seek(0, unix.SEEK_HOLE)
 	if _, back := seeker.Seek(0, io.SeekStart); err != nil || back != nil {
-		return false // the filesystem does not know, or reading reports it
+		return false // unsupported by the filesystem, or an error that the read reports
 	}
 	return hole < size
 }
 
-// unread has the size and the time of the last change stand for the content of a file. What is asked for is kept all
-// the same where it is not too large.
+// unread uses the size and the time of the last change of a file in the place of a checksum. If Keep is set, the
+// content is stored anyway, unless it is too large.
 func (t Taker) unread(p *Part, f io.Reader) (err error) {
 	if t.Keep != nil {
 		p.Pieces, p.Lost, err = t.Keep.Keep(f, p.Size)
@@ -138,10 +138,10 @@ func (t Taker) sum(p *Part, r io.Reader) error {
 	return nil
 }
 
-// maxTree is how many entries a tree may have to be kept.
+// maxTree is the maximum number of entries of a tree in an image.
 const maxTree = 10000
 
-// tree describes all that is below a path, parents first.
+// tree describes everything below a path, parents first.
 func (t Taker) tree(top string) (Image, error) {
 	var i Image
 	err := t.walk(top, &i)

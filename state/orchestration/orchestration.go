@@ -33,7 +33,7 @@ import (
 
 // Tables are the functions of such a session.
 type Tables struct {
-	// Cloud is reached by the states. Its Setting becomes the session's configuration and pillar.
+	// Cloud is the AWS account of the states. Its Setting is set to read the session's configuration and pillar.
 	Cloud *aws.Cloud
 }
 

@@ -1,8 +1,7 @@
 // Package pillar compiles a host's private data: the pillar files that its top file matches, and the files that they
 // include, merged in order.
 //
-// Any problem stops the compile. A host that converged with half of its pillar would be worse than
-// one that did not converge.
+// Any problem is an error, since no host may converge with an incomplete pillar.
 package pillar
 
 import (
@@ -28,7 +27,7 @@ type Compiler struct {
 	Env    string // the one environment that counts; "" for all
 
 	Strategy    value.Strategy // how files are merged; smart by default
-	MergeLists  bool           // lists are joined and not replaced
+	MergeLists  bool           // lists are joined instead of replaced
 	IncludesWin bool           // included files win over the including file
 	Override    *value.Map     // wins over all files; may be nil
 	Under       *value.Map     // all files win over it; may be nil
@@ -73,12 +72,12 @@ func (m *merger) overridden(pillar *value.Map) *value.Map {
 type merger struct {
 	*Compiler
 	ctx      context.Context
-	optional map[string]bool       // env:sls of files that may be missing
-	rendered map[string]*value.Map // of the environment at hand, by SLS
+	optional map[string]bool       // optional files, as env:sls
+	rendered map[string]*value.Map // of the present environment, by SLS
 	problems diag.List
 }
 
-// merge puts more over data.
+// merge merges more over data.
 func (m *merger) merge(data, more *value.Map) *value.Map {
 	strategy := m.Strategy
 	if strategy == "" {
@@ -109,7 +108,8 @@ func (m *merger) all(matches []top.Match) *value.Map {
 	return pillar
 }
 
-// expand returns the files that a glob means; one that means none stands for itself, to be missed.
+// expand returns the files that a glob matches, or the pattern itself if there are none, which is then reported as
+// missing.
 func (m *merger) expand(env, pattern string) []string {
 	if !strings.ContainsAny(pattern, "*?[") {
 		return []string{pattern}
@@ -156,7 +156,7 @@ func (m *merger) missing(env, sls string, from diag.Pos) {
 	if m.optional[env+":"+sls] {
 		return
 	}
-	names, _ := m.Tree.States(env) // a tree that cannot be listed suggests nothing
+	names, _ := m.Tree.States(env) // without a list there is no suggestion
 	hint := diag.DidYouMean(sls, names)
 	if hint == "" {
 		hint = fmt.Sprintf("make %s.sls in one of %s", strings.ReplaceAll(sls, ".", "/"),
@@ -165,7 +165,7 @@ func (m *merger) missing(env, sls string, from diag.Pos) {
 	m.problems.Add(from, "there is no pillar file %q in environment %s", sls, env).WithHint(hint)
 }
 
-// including merges the files that a file includes, in order, and the file over them.
+// including merges the files that a file includes, in order, and then the file over them.
 func (m *merger) including(env, sls, path string, doc *render.Document, own *value.Map) *value.Map {
 	v, ok := own.Get("include")
 	if !ok {
@@ -224,8 +224,8 @@ func (m *merger) include(env, sls, path string, item any, at diag.Pos) (included
 	return included
 }
 
-// targets returns the files that a name in an include means: from the top of the tree and, with a leading dot, from the
-// including file.
+// targets returns the files that a name in an include may mean: relative to the top of the tree and, with a leading
+// dot, to the including file.
 func (m *merger) targets(env, sls, path, name string) []string {
 	found := m.existing(env, strings.ReplaceAll(strings.TrimLeft(name, "."), "/", "."))
 	if rest, ok := strings.CutPrefix(name, "."); ok {
@@ -246,7 +246,7 @@ func (m *merger) targets(env, sls, path, name string) []string {
 	return found
 }
 
-// existing returns the files that a name or glob means and that are there.
+// existing returns the existing files that a name or glob means.
 func (m *merger) existing(env, pattern string) []string {
 	return slices.DeleteFunc(m.expand(env, pattern), func(sls string) bool {
 		_, ok, err := m.Tree.FindSLS(env, sls)
@@ -255,7 +255,7 @@ func (m *merger) existing(env, pattern string) []string {
 	})
 }
 
-// below puts data under a:b.
+// below returns data under the key a:b.
 func below(key string, data *value.Map) *value.Map {
 	if key == "" {
 		return data

@@ -7,9 +7,9 @@ import (
 	"unicode/utf8"
 )
 
-// Controls returns a text that does a terminal no harm: escape sequences and other control characters of
-// programs' output are written as \x1b, bytes that are not UTF-8 likewise, and characters that reorder what is
-// shown as \u202e. Line feeds and tabs stay; a carriage return before a line feed is dropped.
+// Controls returns a text that is safe for a terminal: escape sequences and other control characters of programs'
+// output are written as \x1b, bytes that are not UTF-8 likewise, and characters that reorder what is shown as \u202e.
+// Line feeds and tabs stay; a carriage return before a line feed is dropped.
 func Controls(text string) string {
 	if strings.IndexFunc(text, unsafe) < 0 && utf8.ValidString(text) {
 		return text
@@ -33,7 +33,7 @@ func Controls(text string) string {
 	return out.String()
 }
 
-// unsafe reports control characters, those that reorder text, and those that some readers take for a line's end.
+// unsafe reports whether a character is a control character, reorders text, or is a line end to some programs.
 func unsafe(c rune) bool {
 	switch c {
 	case '\n', '\t':

@@ -7,8 +7,7 @@ import (
 )
 
 // Each replaces every string that can be reached from a pointer to a struct, slice or map: of exported fields,
-// elements, values, and SLS data, which is copied. Keys of Go maps, and the fields that keep names, stay as they
-// are.
+// elements, values, and SLS data, which is copied. It does not change keys of Go maps, and the fields that keep names.
 func Each(pointer any, change func(string) string, keep ...string) {
 	w := walker{change: change, keep: map[string]bool{}}
 	for _, field := range keep {
@@ -80,7 +79,7 @@ func (w *walker) entries(v reflect.Value) {
 	}
 }
 
-// data is SLS data with its strings and bytes replaced.
+// data returns SLS data with its strings and bytes replaced.
 func (w *walker) data(v any) any {
 	return rewrite(v, func(leaf any) any {
 		switch v := leaf.(type) {
@@ -103,7 +102,7 @@ func rewrite(v any, leaf func(any) any) any {
 		}
 		m := value.NewMap()
 		for key, item := range v.All() {
-			_ = m.SetKey(rewrite(key, leaf), rewrite(item, leaf)) // it cannot fail: text in place of a key is a key, too
+			_ = m.SetKey(rewrite(key, leaf), rewrite(item, leaf)) // it cannot fail: a text is a valid key
 		}
 		return m
 	case *value.List:

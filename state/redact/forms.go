@@ -76,7 +76,7 @@ func ascii(text string, escape func(rune) string) string {
 	return out.String()
 }
 
-// pythonEscape is how Python's ascii() writes a character.
+// pythonEscape returns a character as Python's ascii() writes it.
 func pythonEscape(c rune) string {
 	switch {
 	case c < 0x100:
@@ -87,7 +87,7 @@ func pythonEscape(c rune) string {
 	return fmt.Sprintf(`\U%08x`, c)
 }
 
-// jsonEscape is how programs that keep JSON in ASCII write a character, as Python's json does.
+// jsonEscape returns a character as programs that write JSON in ASCII do, such as Python's json.
 func jsonEscape(c rune) string {
 	if c < 0x10000 {
 		return fmt.Sprintf(`\u%04x`, c)
@@ -107,12 +107,12 @@ func jsonText(text string, html bool) string {
 	return quoted[1 : len(quoted)-1]
 }
 
-// doubleQuoted is how a shell writes a text between double quotes.
+// doubleQuoted returns a text as a shell writes it between double quotes.
 func doubleQuoted(text string) string {
 	return strings.NewReplacer(`\`, `\\`, `"`, `\"`, "$", `\$`, "`", "\\`").Replace(text)
 }
 
-// backslashed is how `printf %q` of a shell writes a text.
+// backslashed returns a text as `printf %q` of a shell writes it.
 func backslashed(text string) string {
 	var out strings.Builder
 	for _, c := range text {
@@ -124,8 +124,8 @@ func backslashed(text string) string {
 	return out.String()
 }
 
-// encoded lists the encodings in which the text's own bytes do not stand: hexadecimal and base64, the latter
-// also as a part of something longer ("user:secret"), where it starts at any of three places of a group.
+// encoded lists the encodings that do not contain the bytes of the text: hexadecimal and base64, the latter also as a
+// part of a longer text ("user:secret"), in which it starts at any of the three positions of a group.
 func encoded(text string) []string {
 	all := []string{hex.EncodeToString([]byte(text)), strings.ToUpper(hex.EncodeToString([]byte(text)))}
 	for _, encoding := range []*base64.Encoding{base64.StdEncoding, base64.URLEncoding} {
@@ -137,8 +137,8 @@ func encoded(text string) []string {
 	return slices.DeleteFunc(all, func(form string) bool { return len(form) < Shortest })
 }
 
-// within returns the part of the base64 of a longer text that only the given one decides, where so many bytes stand
-// before it in its group of three.
+// within returns the part of the base64 of a longer text that depends only on the given text, if before is the number
+// of bytes in front of it in its group of three.
 func within(encoding *base64.Encoding, text string, before int) string {
 	full := encoding.EncodeToString([]byte(strings.Repeat("\x00", before) + text))
 	from := []int{0, 2, 3}[before]

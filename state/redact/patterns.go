@@ -8,14 +8,14 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/structsort"
 )
 
-// patterns finds many texts in one pass. All are at least Shortest bytes long: the first four bytes choose
-// the few that can stand at a place.
+// patterns finds many texts in one pass. All are at least Shortest bytes long: the first four bytes select the few that
+// can match at a position.
 type patterns struct {
 	byStart map[uint32][]string
-	seen    [1 << 10]uint64 // a bit for each hash of four bytes, so that most places need no look into the map
+	seen    [1 << 10]uint64 // a bit for each hash of four bytes, so that most positions need no lookup in the map
 }
 
-// span is a place in a text.
+// span is a range of a text.
 type span struct{ from, to int }
 
 func (p *patterns) add(text string) {
@@ -31,8 +31,8 @@ func start(text string, at int) uint32 { return binary.LittleEndian.Uint32([]byt
 
 func bucket(key uint32) uint32 { return key * 2654435761 >> 22 }
 
-// in returns where patterns stand in a text, also where line feeds break them, as base64(1) does: in order,
-// overlapping places joined.
+// in returns the matches of patterns in a text, including those that are broken by line feeds, as base64(1) does. They
+// are sorted, and overlapping ones are joined.
 func (p *patterns) in(text string) []span {
 	if p.byStart == nil {
 		return nil
@@ -47,7 +47,7 @@ func (p *patterns) in(text string) []span {
 	return joined(found)
 }
 
-// find returns where patterns stand in a text as it is, sorted by where they begin.
+// find returns the exact matches of patterns in a text, sorted by their start.
 func (p *patterns) find(text string) []span {
 	var found []span
 	for at := 0; at+Shortest <= len(text); at++ {
@@ -64,7 +64,7 @@ func (p *patterns) find(text string) []span {
 	return found
 }
 
-// joined makes one of spans that overlap. They are sorted by where they begin.
+// joined joins spans that overlap. They must be sorted by their start.
 func joined(spans []span) []span {
 	out := spans[:0]
 	for _, s := range spans {

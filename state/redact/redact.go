@@ -1,10 +1,10 @@
 // Package redact removes secrets from the output of a run: the terminal, the journal, reports, notifications, error
 // messages and the ledger.
 //
-// A run has one Redactor. Whatever decrypts a value adds it, and everything that shows text passes it through
-// [Redactor.Text], after it was rendered and before it is cut to a length. A secret is found as it is, line by
-// line, and in the forms in which programs print their input: base64, hexadecimal, and escaped for URLs, JSON, shells
-// and Go. It cannot find a secret that was changed in another way, for example by hashing, reversing or splitting it.
+// A run has one Redactor. Code that decrypts a value adds it, and code that shows text passes it through
+// [Redactor.Text], after it was rendered and before it is truncated. A secret is found as it is, line by line, and in
+// the forms in which programs print their input: base64, hexadecimal, and escaped for URLs, JSON, shells and Go. It
+// cannot find a secret that was changed in another way, for example by hashing, reversing or splitting it.
 //
 // URLs need no list: [URLs] removes the credentials from those in any text.
 package redact
@@ -21,23 +21,23 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// Mark stands where a secret was.
+// Mark replaces a secret.
 const Mark = "<secret>"
 
-// Shortest is the length in bytes from which a secret is looked for inside of other text. Shorter ones would
-// be found everywhere, and are replaced only where they are all of a text.
+// Shortest is the length in bytes from which a secret is replaced inside of other text. Shorter ones would match
+// everywhere, and are replaced only if they are the whole text.
 const Shortest = 5
 
-// Redactor knows the secrets of a run. The zero Redactor knows none. It is safe for concurrent use, and a nil
-// *Redactor redacts nothing.
+// Redactor holds the secrets of a run. The zero Redactor holds none. It is safe for concurrent use, and a nil *Redactor
+// redacts nothing.
 type Redactor struct {
 	mu    sync.RWMutex
 	plain map[string]bool // the secrets that were added
-	whole map[string]bool // texts that are replaced where they stand alone
+	whole map[string]bool // texts that are replaced if they are the whole text
 	parts patterns        // texts that are replaced inside of others
 }
 
-// Add makes secrets known. Texts that are already known, and empty ones, change nothing.
+// Add adds secrets. It ignores empty texts and those that were added before.
 func (r *Redactor) Add(secrets ...string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -61,7 +61,7 @@ func (r *Redactor) Add(secrets ...string) {
 	}
 }
 
-// AddAll makes the secrets of another Redactor known to this one.
+// AddAll adds the secrets of another Redactor.
 func (r *Redactor) AddAll(other *Redactor) {
 	if other != nil && other != r {
 		r.Add(other.Secrets()...)
@@ -89,7 +89,7 @@ func (r *Redactor) Unprotected() int {
 	return short
 }
 
-// Empty reports whether no secret is known.
+// Empty reports whether there are no secrets.
 func (r *Redactor) Empty() bool {
 	if r == nil {
 		return true
@@ -99,7 +99,7 @@ func (r *Redactor) Empty() bool {
 	return len(r.plain) == 0
 }
 
-// In reports whether a text holds a secret.
+// In reports whether a text contains a secret.
 func (r *Redactor) In(text string) bool {
 	if r.Empty() {
 		return false
@@ -109,7 +109,7 @@ func (r *Redactor) In(text string) bool {
 	return r.whole[text] || r.whole[strings.TrimSpace(text)] || len(r.parts.in(text)) > 0
 }
 
-// Text returns a text in which [Mark] stands for each secret. Secrets that overlap are replaced as one.
+// Text returns a text in which [Mark] replaces each secret. Secrets that overlap are replaced as one.
 func (r *Redactor) Text(text string) string {
 	if r.Empty() || text == "" {
 		return text
@@ -134,8 +134,8 @@ func (r *Redactor) Text(text string) string {
 	return out.String()
 }
 
-// Value is Text for all strings in a value, keys included. A number that is a secret becomes [Mark]. What
-// holds nothing to redact may be returned as it is; the value itself is never changed.
+// Value applies Text to all strings in a value, keys included. A number that is a secret becomes [Mark]. A value
+// without a secret may be returned itself; it is never changed.
 func (r *Redactor) Value(v any) any {
 	if r.Empty() {
 		return v

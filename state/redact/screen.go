@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// ours are the escape sequences that this project's own output has: four colours, and their end.
+// ours matches the escape sequences of this project's own output: four colours, and their end.
 var ours = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("\x1b\\[(?:0|(?:0;)?3[1236])m") })
 
 // Screen returns a text as Controls does, with the colours of this project's own output kept.
@@ -33,10 +33,10 @@ type Writer struct {
 	held    string // the start of a sequence that continues in the next write
 }
 
-// NewWriter writes to w. With colours it lets those of this project's own output through.
+// NewWriter writes to w. With colours, it keeps those of this project's own output.
 func NewWriter(w io.Writer, colours bool) *Writer { return &Writer{to: w, colours: colours} }
 
-// Colours lets the colours of this project's own output through from now on.
+// Colours keeps the colours of this project's own output from now on.
 func (w *Writer) Colours() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -83,7 +83,8 @@ func (w *Writer) pass(text string) error {
 // longest is the length of the longest sequence of ours.
 const longest = len("\x1b[0;31m")
 
-// unfinished is how many bytes at the end of a text may be the start of a character, a line end or a colour.
+// unfinished returns the number of bytes at the end of a text that may be the start of a character, a line end or a
+// colour.
 func unfinished(text string) int {
 	if strings.HasSuffix(text, "\r") {
 		return 1
@@ -103,8 +104,8 @@ func unfinished(text string) int {
 	return 0
 }
 
-// JSON returns a JSON document with the characters that Controls replaces, which only its strings can hold,
-// as JSON writes them: a reader gets the same strings.
+// JSON returns a JSON document in which the characters that Controls replaces, which occur only in strings, are escaped
+// as in JSON: a reader gets the same strings.
 func JSON(document string) string {
 	if strings.IndexFunc(document, unsafe) < 0 {
 		return document

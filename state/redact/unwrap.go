@@ -12,10 +12,10 @@ type unwrapped struct {
 	pieces []piece
 }
 
-// piece is a part of a text that holds no line break.
-type piece struct{ from, original int } // where it begins in the unwrapped and in the original text
+// piece is a part of a text without a line break.
+type piece struct{ from, original int } // its start in the unwrapped and in the original text
 
-// at is where a byte of the unwrapped text stands in the original.
+// at returns the offset in the original of a byte of the unwrapped text.
 func (u unwrapped) at(flat int) int {
 	i, found := slices.BinarySearchFunc(u.pieces, flat, func(p piece, at int) int { return cmp.Compare(p.from, at) })
 	if !found {
@@ -24,7 +24,7 @@ func (u unwrapped) at(flat int) int {
 	return u.pieces[i].original + flat - u.pieces[i].from
 }
 
-// unwrap removes line feeds, also those that JSON or a programming language escaped, and the indentation of lines.
+// unwrap removes line feeds, including escaped ones of JSON or a programming language, and the indentation of lines.
 func unwrap(text string) unwrapped {
 	var u unwrapped
 	var out strings.Builder
@@ -40,7 +40,7 @@ func unwrap(text string) unwrapped {
 	return u
 }
 
-// lineBreak returns where the next line break begins, and where the text continues behind it and its indentation.
+// lineBreak returns the offset of the next line break, and the offset after it and its indentation.
 func lineBreak(text string, from int) (begin, behind int) {
 	begin = strings.IndexByte(text[from:], '\n')
 	size := 1

@@ -12,25 +12,24 @@ var address = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*://[^\s"'<>` + "`" + `]+`)
 })
 
-// parameter finds parameters of a query whose value lets its reader in.
+// parameter matches parameters of a query whose values are credentials.
 var parameter = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(
 		`(?i)([?&;](?:[a-z0-9_.-]*[_.-])?(?:sig|signature|token|secret|password|passwd|pwd|key|apikey|auth|authorization|` +
 			`credential|code|jwt)=)[^&;#\s"'<>]+`)
 })
 
-// brief finds the short form of an address that ssh(1) and git(1) take, user@host:path, where a password was written
-// behind the user, and a name without one but with a digest (image:tag@sha256:...), which has the same shape.
+// brief matches the short form of an address for ssh(1) and git(1), user@host:path, with a password after the user. It
+// also matches names with a digest (image:tag@sha256:...), which have the same shape.
 var brief = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(^|[\s"'` + "`" + `=(,<\[])([A-Za-z0-9._+-]+:[^\s:/"'<>` + "`" + `][^\s"'<>` + "`" +
 		`]*)@` +
 		`([A-Za-z0-9._-]+|\[[0-9A-Fa-f:]+\]):([^\s:])`)
 })
 
-// URLs returns a text whose URLs show neither passwords nor tokens: [Mark] stands for the user information and for
-// the values of parameters of a query that are named like credentials. A user name alone is kept where the
-// scheme is neither HTTP's nor that of a bucket (ssh://git@host). The short form user:password@host:path counts as a
-// URL.
+// URLs returns a text whose URLs contain neither passwords nor tokens: [Mark] replaces the user information and the
+// values of query parameters with names of credentials. A user name without a password is kept if the scheme is neither
+// HTTP's nor that of a bucket (ssh://git@host). The short form user:password@host:path counts as a URL.
 //
 // It is the only function that does this: every message, report and answer that may hold a URL goes through it.
 func URLs(text string) string {
@@ -60,12 +59,12 @@ func withoutPassword(found string) string {
 	return part[1] + Mark + "@" + part[3] + ":" + part[4]
 }
 
-// HoldsLogin reports whether a text shows a URL with something that [URLs] removes.
+// HoldsLogin reports whether a text contains a URL with credentials that [URLs] removes.
 func HoldsLogin(text string) bool { return URLs(text) != text }
 
-// Login takes the user information out of a URL, for a program that is to get it in another way than on its command
-// line, which every user of the host can read. A name alone stays in a URL that is not HTTP's. Characters that should
-// have been escaped stand for themselves.
+// Login removes the user information from a URL and returns it, for a program that must not get it on its command line,
+// which every user of the host can read. A name without a password stays in a URL that is not HTTP's. Characters that
+// should have been escaped are taken literally.
 func Login(address string) (without, user, password string) {
 	scheme, rest, ok := strings.Cut(address, "://")
 	at := hostAt(rest, credentials(scheme, rest))
@@ -79,8 +78,8 @@ func Login(address string) (without, user, password string) {
 	return scheme + "://" + rest[at+1:], unescaped(user), unescaped(password)
 }
 
-// hostAt is where the host of a URL's rest begins, at its "@", given the last "@" that may be the place: behind it, a
-// package manager's URL may have a revision, which has one as well (https://u:a/b@host/repository@v1).
+// hostAt returns the offset of the "@" before the host in the rest of a URL. last is the last possible "@": a package
+// manager's URL may have another one, before a revision (https://u:a/b@host/repository@v1).
 func hostAt(rest string, last int) int {
 	if last <= 0 || strings.Contains(rest[last:], "/") || !strings.Contains(rest[:last], "/") {
 		return last
@@ -128,7 +127,7 @@ func isBucket(scheme string) bool {
 	return scheme == "s3" || scheme == "minio"
 }
 
-// isPort reports whether a text can be the port behind a host's name; an empty one can.
+// isPort reports whether a text can be the port after a host's name; it may be empty.
 func isPort(text string) bool {
 	return len(text) <= 5 && strings.Trim(text, "0123456789") == "" && (len(text) < 5 || text <= "65535")
 }

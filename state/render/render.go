@@ -18,7 +18,7 @@ import (
 
 // Source is a file to render.
 type Source struct {
-	Name string // path in its tree, such as web/init.sls; templates name each other so
+	Name string // path in its tree, such as web/init.sls, as in imports of templates
 	File string // path on the host, for messages
 	Env  string
 	Text string
@@ -40,16 +40,16 @@ type Decrypter interface {
 	Decrypt(ctx context.Context, text string) (plain string, ok bool, err error)
 }
 
-// Noticer is a Decrypter that gets each value that was decrypted, and the key and place at which it stands.
+// Noticer is a Decrypter that receives each decrypted value with its key and position.
 type Noticer interface {
 	Decrypted(plain, key string, at diag.Pos)
 }
 
-// Programs renders with programs in Python: files that are programs themselves, and renderers of a tree's own.
+// Programs renders files with Python: files that are programs, and renderers of a tree.
 type Programs interface {
-	// Renders reports whether there is a renderer of a name. A tree's own takes the place of one of this package.
+	// Renders reports whether there is a renderer with a name. One of a tree replaces one of this package.
 	Renders(name string) bool
-	// Render puts data, or a text, through a renderer, and gives data or a text.
+	// Render passes data, or a text, through a renderer, and returns data or a text.
 	Render(ctx context.Context, c Call) (any, error)
 }
 
@@ -100,20 +100,20 @@ func (d *Document) origin(p diag.Pos) diag.Pos {
 	return d.at(p.Line, p.Col)
 }
 
-// state is a file on its way through the pipe.
+// state is a file in the pipe of renderers.
 type state struct {
 	src  Source
 	vars *value.Map
 	text string
-	data bool // text was made data
+	data bool // the text was converted to data
 	doc  *Document
 
-	sealed string    // text before it was decrypted
-	with   Decrypter // that decrypted it; nil if none did
+	sealed string    // the text before its decryption
+	with   Decrypter // the one that decrypted it; nil for none
 }
 
-// notice names the values that came out of a text which was decrypted before it was data. The text as a whole is
-// known to be secret, but not which values are in it.
+// notice reports the values of a text that was decrypted before its conversion to data. The text as a whole is secret,
+// and so its values are.
 func (s *state) notice(v, container, key any) {
 	n, is := s.with.(Noticer)
 	if !is {
@@ -136,7 +136,7 @@ func (s *state) notice(v, container, key any) {
 	}
 }
 
-// Render renders a file. A file of nothing but blanks is an empty document.
+// Render renders a file. A file with only white space is an empty document.
 func (r *Renderer) Render(ctx context.Context, src Source, vars *value.Map) (*Document, error) {
 	if strings.TrimSpace(src.Text) == "" {
 		return &Document{file: src.File}, nil
@@ -160,7 +160,7 @@ func (r *Renderer) Render(ctx context.Context, src Source, vars *value.Map) (*Do
 	return s.doc, nil
 }
 
-// Text puts a text through a text renderer, as files that are templates name one.
+// Text passes a text through the text renderer that a template file names.
 func (r *Renderer) Text(ctx context.Context, engine string, src Source, vars *value.Map) (string, error) {
 	if engine == "text" {
 		return src.Text, nil
@@ -185,7 +185,7 @@ func (r *Renderer) Text(ctx context.Context, engine string, src Source, vars *va
 // part is one renderer of a pipe.
 type part struct{ name, arguments string }
 
-// pipe reads the shebang.
+// pipe parses the shebang.
 func (r *Renderer) pipe(src Source) ([]part, error) {
 	text := r.Default
 	if text == "" {
@@ -358,7 +358,7 @@ func (w *walker) walk(v, container, key any) any {
 	case *value.Map:
 		for _, k := range v.Keys() {
 			if old, ok, err := v.GetKey(k); ok && err == nil {
-				_ = v.SetKey(k, w.walk(old, v, k)) // a key that is in a mapping can be one
+				_ = v.SetKey(k, w.walk(old, v, k)) // the key is valid, since it is in the mapping
 			}
 		}
 	case *value.List:

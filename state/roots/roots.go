@@ -21,7 +21,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
-// Files is the part of a host's files that a tree is read through.
+// Files is the part of host.Files with which a tree is read.
 type Files interface {
 	Stat(path string) (host.Info, error)
 	Lstat(path string) (host.Info, error)
@@ -48,7 +48,7 @@ type Roots struct {
 // listing has the files and folders of an environment, sorted.
 type listing struct{ files, folders []string }
 
-// New makes a tree of environments. One that is named base comes first, as Salt has it.
+// New returns a tree of environments. The environment base comes first, as in Salt.
 func New(files Files, envs ...Env) *Roots {
 	envs = slices.Clone(envs)
 	structsort.Func(envs, func(a, b Env) int { return baseFirst(b.Name) - baseFirst(a.Name) })
@@ -85,7 +85,7 @@ func (r *Roots) Dirs(env string) []string {
 }
 
 // Find returns the file on the host that a path of the tree means. A path never leaves its tree. A file that cannot be
-// looked at is an error and not absent.
+// read is an error, not absent.
 func (r *Roots) Find(env, name string) (file string, ok bool, err error) {
 	for _, dir := range r.Dirs(env) {
 		if file, ok, err := r.findIn(dir, name); ok || err != nil {
@@ -95,7 +95,7 @@ func (r *Roots) Find(env, name string) (file string, ok bool, err error) {
 	return "", false, nil
 }
 
-// FindAll is Find in each root of an environment, in their order.
+// FindAll does the same as Find in each root of an environment, in their order.
 func (r *Roots) FindAll(env, name string) (files []string, err error) {
 	for _, dir := range r.Dirs(env) {
 		file, ok, err := r.findIn(dir, name)
@@ -128,8 +128,8 @@ func (r *Roots) findIn(dir, name string) (file string, ok bool, err error) {
 	return "", false, nil
 }
 
-// ReadFile reads a file that Find or FindAll gave. It refuses a file that an unprivileged user can change who does not
-// control the whole directory of the tree: root acts on the files of a tree.
+// ReadFile reads a file that Find or FindAll returned. It refuses a file that an unprivileged user can change who does
+// not control the whole directory of the tree: root acts on the files of a tree.
 func (r *Roots) ReadFile(file string) ([]byte, error) {
 	data, err := r.files.ReadFile(file)
 	if err == nil {
@@ -138,7 +138,7 @@ func (r *Roots) ReadFile(file string) ([]byte, error) {
 	return data, err
 }
 
-// Vouched returns the refusal of ReadFile, for a file that is read in another way.
+// Vouched returns the error with which ReadFile would refuse a file, for a file that is read in another way.
 func (r *Roots) Vouched(file string) error { return host.Vouched(r.files, file, r.Top(file)) }
 
 // Top returns the directory of the tree that a file is in, or "".
@@ -167,7 +167,7 @@ func (r *Roots) look(file string) (info host.Info, found bool, err error) {
 	return info, found, nil
 }
 
-// leadsNowhere refuses an SLS file that is there, as a link, and whose content is not.
+// leadsNowhere refuses an SLS file that is a link to a missing file.
 func (r *Roots) leadsNowhere(file string) error {
 	info, err := r.files.Lstat(file)
 	if found, err := walk.Found(err); err != nil || !found || !info.IsLink() {
@@ -191,7 +191,7 @@ func kindOf(info host.Info) string {
 	return "device, pipe or socket"
 }
 
-// FindDir is Find for a directory; every directory that has it is part of it.
+// FindDir returns the directories of all roots that have a path.
 func (r *Roots) FindDir(env, name string) (dirs []string, err error) {
 	name, ok := inside(name)
 	if !ok {
@@ -209,7 +209,7 @@ func (r *Roots) FindDir(env, name string) (dirs []string, err error) {
 	return dirs, nil
 }
 
-// inside cleans a path of the tree; one that leads out of it is none.
+// inside cleans a path of the tree, and reports whether it stays in the tree.
 func inside(name string) (string, bool) {
 	clean := path.Clean("/" + name)[1:]
 	for part := range strings.SplitSeq(name, "/") {
@@ -220,7 +220,7 @@ func inside(name string) (string, bool) {
 	return clean, clean != "" && !strings.ContainsRune(name, 0)
 }
 
-// Read returns a file's content and where on the host it lies. Its error wraps fs.ErrNotExist where no directory of the
+// Read returns the content of a file and its path on the host. Its error wraps fs.ErrNotExist where no directory of the
 // environment has it.
 func (r *Roots) Read(env, name string) (data []byte, file string, err error) {
 	file, ok, err := r.Find(env, name)
@@ -275,7 +275,7 @@ func (r *Roots) list(env string) (listing, error) {
 	return r.lists[env], nil
 }
 
-// lister walks a directory, links followed; one that leads back up is entered once.
+// lister walks a directory and follows links. It enters a loop once.
 type lister struct {
 	files Files
 	found listing
@@ -303,7 +303,7 @@ func (l *lister) walk(dir, prefix string) error {
 
 func (l *lister) visit(file, name string) error {
 	info, err := l.files.Stat(file)
-	if found, err := walk.Found(err); err != nil || !found { // a link may lead nowhere
+	if found, err := walk.Found(err); err != nil || !found { // the target of a link may be missing
 		return err
 	}
 	if info.IsDir() {

@@ -26,8 +26,8 @@ type Explanation struct {
 	Order    any        `json:"order"`   // the value of order that sorts it
 	Place    int        `json:"place"`   // position in the run, from 1, with requisites applied
 	Of       int        `json:"of"`      // the number of steps
-	After    []Relation `json:"after"`   // the steps that it waits for or looks at
-	Before   []Relation `json:"before"`  // the steps that wait for it or look at it
+	After    []Relation `json:"after"`   // the targets of its requisites
+	Before   []Relation `json:"before"`  // the steps with requisites on it
 }
 
 // Relation is a requisite between the explained step and another.

@@ -31,7 +31,8 @@ func (s *Session) withExternal(ctx context.Context, pillar *value.Map, sources [
 	return pillar, nil
 }
 
-// sourceError returns the error of a source. What wraps it finds the *external.Failed of a source of the agent's own.
+// sourceError returns the error of a source. Callers can find the *external.Failed of a source of the agent's own in
+// it.
 func sourceError(source external.Source, err error) error {
 	d := diag.At(diag.Pos{}, "%v", err).WithHint(diag.HintOf(err))
 	var failed *external.Failed
@@ -40,7 +41,7 @@ func sourceError(source external.Source, err error) error {
 	} else {
 		d.Message = "ext_pillar " + source.Name + ": " + d.Message
 	}
-	return diag.List{d} // of which redaction keeps the causes
+	return diag.List{d} // redaction keeps its causes
 }
 
 // externalData returns the data of one source: a module of the tree, or a source of the agent's own.
@@ -84,7 +85,7 @@ func (s *Session) externalWorld(pillar *value.Map) external.World {
 	}
 }
 
-// vouchedFiles are the host's files, of which none is read that an unprivileged user can change.
+// vouchedFiles reads files of the host, and refuses those that an unprivileged user can change.
 type vouchedFiles struct {
 	roots.Files
 	tree *roots.Roots

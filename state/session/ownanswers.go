@@ -145,7 +145,7 @@ func (o *ownModules) callAgent(ctx context.Context, name string, args []any, kwa
 	return o.session.agentActions.Call(ctx, name, args, kwargs)
 }
 
-// runState applies a state for a module, and gives its result.
+// runState applies a state for a module, and returns its result.
 func (o *ownModules) runState(ctx context.Context, name string, args *value.List, kwargs *value.Map) (any, error) {
 	state, fun, dotted := strings.Cut(name, ".")
 	if !dotted {

@@ -20,19 +20,19 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// ownModules are the tree's own modules in Python. Looking for them is a look at a few directories; the worker that
-// runs them is started when one is first needed.
+// ownModules has the tree's own modules in Python. They are found by listing a few directories; the worker that runs
+// them is started when a module is first needed.
 type ownModules struct {
 	session *Session
 	worker  *python.Worker
 
 	mu     sync.Mutex
 	found  map[string]map[string]string               // files by kind and name
-	claims map[string]map[string]bool                 // other names that files of a kind may take
+	claims map[string]map[string]bool                 // other module names that files of a kind may claim
 	lists  map[string]map[string]map[string]signature // functions by kind, module and name
 	all    map[string]bool                            // kinds of which every module has been listed
 	broken error                                      // the directories of the tree cannot be read
-	failed error                                      // the last error of a question that cannot give one
+	failed error                                      // the last error of a method that cannot return one
 }
 
 // signature has the parameters and the docstring of a Python function.
@@ -47,7 +47,7 @@ func kinds() map[string]string {
 		"pillar": "_pillar", "renderers": "_renderers", "returners": "_returners", "outputters": "_output", "tops": "_tops"}
 }
 
-// loadTime is how long loading modules may take where nothing else sets a limit.
+// loadTime is the default time limit for loading modules.
 const loadTime = time.Minute
 
 func newOwnModules(s *Session) *ownModules {
@@ -56,7 +56,7 @@ func newOwnModules(s *Session) *ownModules {
 	for kind, dir := range kinds() {
 		files, err := ModuleFiles(s.Trees, s.states, dir)
 		if err != nil {
-			o.broken = err // which the first that needs a module meets
+			o.broken = err // returned when a module is first needed
 			continue
 		}
 		if len(files) > 0 {
@@ -143,7 +143,7 @@ func (o *ownModules) hides(kind, module string) bool {
 	return has
 }
 
-// names that a module's text may give it. A name that is worked out is found by listing all modules.
+// matches names that a module sets for itself. Computed names are found by listing all modules.
 var namesItself = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?m)(?:__virtualname__\s*=|return|__virtual_aliases__\s*=)\s*\(?\s*['"](\w+)['"]`)
 })
@@ -158,7 +158,7 @@ func (o *ownModules) claimed(kind, module string) bool {
 		for _, file := range o.found[kind] {
 			data, err := o.session.Trees.ReadFile(file)
 			if err != nil {
-				continue // the worker asks for the file, too, and that is an error
+				continue // the worker requests the file as well, and reports the error
 			}
 			for _, m := range namesItself().FindAllSubmatch(data, -1) {
 				names[string(m[1])] = true
@@ -169,7 +169,7 @@ func (o *ownModules) claimed(kind, module string) bool {
 	return names[module]
 }
 
-// module lists the functions of a module of the tree; none where the tree has none of that name.
+// module lists the functions of a module of the tree; it returns none if there is no such module.
 func (o *ownModules) module(kind, name string) map[string]signature {
 	if !o.has(kind) || !o.hides(kind, name) && !o.claimed(kind, name) {
 		return nil
@@ -199,7 +199,7 @@ func (o *ownModules) every(kind string) map[string]map[string]signature {
 	return maps.Clone(o.lists[kind])
 }
 
-// list asks the worker for the functions of a module, or of all.
+// list requests the functions of a module, or of all, from the worker.
 func (o *ownModules) list(kind, name string) map[string]map[string]signature {
 	ctx, cancel := context.WithTimeout(context.Background(), loadTime)
 	defer cancel()
@@ -264,7 +264,7 @@ func (o *ownModules) described() map[string]function.Described {
 	return all
 }
 
-// why is why there is no function, as Salt says it; nil where the tree says nothing about it.
+// why returns an error that says why a function does not exist, in Salt's words; nil if the tree has no such module.
 func (o *ownModules) why(kind, name string) error {
 	module, _, _ := strings.Cut(name, ".")
 	switch {
@@ -307,8 +307,8 @@ func (o *ownModules) call(ctx context.Context, kind, name string, args []any, kw
 	return v, nil
 }
 
-// TreeFunctions are the functions of the agent with those of the tree's modules, which come first: a file of the tree
-// is in the place of the whole module of its name.
+// TreeFunctions has the functions of the agent and of the tree's modules. A file of the tree replaces the whole module
+// of its name.
 type TreeFunctions struct {
 	function.Table
 	own *ownModules

@@ -32,7 +32,7 @@ func (o *ownModules) Render(ctx context.Context, c render.Call) (any, error) {
 	}
 	vars := value.NewMap().Plain()
 	for name, v := range c.Vars.All() {
-		if !slices.Contains([]any{"salt", "grains", "pillar", "opts"}, name) { // which modules see anyway
+		if !slices.Contains([]any{"salt", "grains", "pillar", "opts"}, name) { // modules have these in any case
 			vars.Set(value.Str(name), v)
 		}
 	}
@@ -87,7 +87,7 @@ func (o *ownModules) renderFor(ctx context.Context, q *value.Map) (any, error) {
 		src.Name = name
 	}
 	if first, rest, _ := strings.Cut(src.Text, "\n"); strings.HasPrefix(first, "#!") {
-		src.Text = "\n" + rest // it names the renderer that asks
+		src.Text = "\n" + rest // its first line names the requesting renderer
 	}
 	vars := s.slsVars(src, sls, s.pillar)
 	more, _ := q.Value("vars").(*value.Map)

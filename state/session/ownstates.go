@@ -16,8 +16,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// ownState is a state function of the tree's, in Python. What it would change is found out by calling it in test mode;
-// where its module does not look at test mode, it is not called in a dry run.
+// ownState is a Python state function of the tree. A dry run calls it in test mode; if its module ignores test mode, a
+// dry run does not call it.
 type ownState struct {
 	Arguments *value.Map `sls:"__arguments__"`
 	Others    *value.Map `sls:"*"`
@@ -27,7 +27,7 @@ type ownState struct {
 	sfun      string // of mod_watch, the function that watches
 }
 
-// Check is part of module.Resource: only calling the function would say what it changes.
+// Check is part of module.Resource. Only a call of the function can tell the changes.
 func (s *ownState) Check(context.Context, *host.Host) (module.Diff, error) {
 	return module.Diff{Unknown: true}, nil
 }
@@ -100,7 +100,7 @@ func (s *ownState) call(ctx context.Context, _ *host.Host, test bool) (*value.Ma
 	return answer, nil
 }
 
-// Valid is part of module.Validated: Salt's run ends where a function does not take an argument.
+// Valid is part of module.Validated: an unknown argument is an error, as in Salt.
 func (s *ownState) Valid() error {
 	var known []string
 	for _, p := range s.takes {
@@ -135,15 +135,15 @@ func (s *watchedState) Watched() module.Resource {
 	return &watched
 }
 
-// registry returns the state functions that there are.
+// registry returns the known state functions.
 func (s *Session) registry() module.Registry {
 	s.registryMu.Lock()
 	defer s.registryMu.Unlock()
 	return s.modules
 }
 
-// loadStates adds the states of the tree's own that files declare to the registry. A file of the tree stands in the
-// place of all states of its name.
+// loadStates adds the states of the tree's own that files declare to the registry. A file of the tree replaces all
+// states of its name.
 func (s *Session) loadStates(high *compile.High) {
 	if !s.own.has("states") || high == nil {
 		return
@@ -167,7 +167,7 @@ func (s *Session) loadStates(high *compile.High) {
 	}
 }
 
-// absentState is a function that a module of the tree's lacks, or whose module does not exist.
+// absentState is a function that does not exist in a module of the tree, or whose module does not exist.
 type absentState struct {
 	Others *value.Map `sls:"*"`
 	why    error
@@ -186,7 +186,7 @@ func (a *absentState) Apply(context.Context, *host.Host, module.Diff) (module.Re
 	return module.Report{}, a.why
 }
 
-// add adds functions to those of a state. A run continues with those that it began with.
+// add adds functions to those of a state. A run that has begun keeps its functions.
 func (s *Session) add(state string, functions module.Table) {
 	s.registryMu.Lock()
 	defer s.registryMu.Unlock()
@@ -198,7 +198,7 @@ func (s *Session) add(state string, functions module.Table) {
 	s.modules = all
 }
 
-// everyState returns the state functions that there are, all of the tree's included.
+// everyState returns all state functions, including all of the tree.
 func (s *Session) everyState() module.Registry {
 	for state := range s.own.every("states") {
 		s.loadState(state)
@@ -206,7 +206,7 @@ func (s *Session) everyState() module.Registry {
 	return s.registry()
 }
 
-// loadState adds the functions of a state of the tree's to the registry, unless that is done.
+// loadState adds the functions of a state of the tree to the registry, unless they are there.
 func (s *Session) loadState(state string) {
 	s.registryMu.Lock()
 	done := s.loaded[state]

@@ -2,7 +2,7 @@
 //
 // A Session has the state tree and the pillar tree; it renders, targets, compiles and runs. Its parts do not import
 // each other: templates call functions, functions read the pillar, the pillar is made of templates. Each of them
-// reaches the others through the session. The session also calls functions by name, as users do with salt-call: see
+// uses the others through the session. The session also calls functions by name, as users do with salt-call: see
 // call.go and callshow.go.
 package session
 

@@ -27,7 +27,7 @@ type Entry struct {
 	Path   string // below the directory that is listed
 	Dir    bool
 	Target string // of a link
-	Place  string // of a link: where it lies
+	Place  string // of a link: its path on the host
 }
 
 // Sources opens the sources that states name: salt://path of the state tree, file:///path or /path of the host, and
@@ -115,7 +115,7 @@ func (s *Sources) received(ctx context.Context, scheme, name string) error {
 	return s.ofTrees().Received(ctx, name, s.tree.Top(name))
 }
 
-// ReceivedFrom is received for the file on the host that a URL means.
+// ReceivedFrom does the same as received for the file on the host that a URL means.
 func (s *Sources) ReceivedFrom(ctx context.Context, rawURL, name string) error {
 	return s.received(ctx, parsePlace(rawURL, "").scheme, name)
 }

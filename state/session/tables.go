@@ -10,16 +10,16 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// Tables are the functions of a session. A host has those of all families (state/families), and a program that changes
+// Tables provides the functions of a session. A host has those of all families (state/families); a program that changes
 // no host has fewer.
 type Tables interface {
-	// Reading are the functions that templates may call.
+	// Reading returns the functions that templates may call.
 	Reading(f function.Facts) function.Table
-	// Acting are those, and the functions that change something, for people and module.run.
+	// Acting returns these and the functions that change something, for people and module.run.
 	Acting(f function.Facts) function.Table
-	// Filters are the filters of templates that ask the host.
+	// Filters returns the filters of templates that read the host.
 	Filters(f *function.Facts) map[string]jinja.Filter
-	// States are the state functions. They may ask the session, but not before the first of them is used.
+	// States returns the state functions. They may use the session, but not before the first of them is used.
 	States(s *Session) module.Registry
 }
 
@@ -40,7 +40,7 @@ func (s *Session) Actions() TreeFunctions { return s.actions }
 // Option returns an option of the minion that is text; "" for any other.
 func (s *Session) Option(name string) string { return s.option(name) }
 
-// InPillar looks a path up in the pillar as it is now.
+// InPillar looks up a path in the present pillar.
 func (s *Session) InPillar(path, delimiter string) (any, bool) {
 	return value.Lookup(s.pillar, path, delimiter)
 }
@@ -62,8 +62,8 @@ func (s *Session) RenderFile(ctx context.Context, engine string, src render.Sour
 	return s.renderer.Text(withTree(ctx, s.states), engine, src, vars)
 }
 
-// Connection returns a setting of how a server is reached, such as mysql.user: an option, or the pillar as mysql.user
-// or as user below mysql.
+// Connection returns a setting of the connection to a server, such as mysql.user: an option, or the pillar as
+// mysql.user or as user below mysql.
 func (s *Session) Connection(name string) string {
 	for _, v := range []any{s.options.Value(name), s.pillar.Value(name)} {
 		if v != nil {

@@ -23,7 +23,7 @@ func (f *file) problem(container, key any, format string, args ...any) *diag.Dia
 	return f.problems.Add(f.doc.Pos(container, key), format, args...)
 }
 
-// takeIncludes takes the include declaration out of the file.
+// takeIncludes removes the include declaration from the file and returns it.
 func (f *file) takeIncludes() *value.List {
 	v, ok := f.data.Get("include")
 	if !ok {
@@ -40,7 +40,7 @@ func (f *file) takeIncludes() *value.List {
 	return list
 }
 
-// takeExtend sets the extend declaration apart.
+// takeExtend moves the extend declaration out of the states.
 func (f *file) takeExtend() {
 	v, ok := f.data.Get("extend")
 	if !ok {
@@ -71,7 +71,7 @@ func (f *file) takeExtend() {
 	f.data.Set(compile.KeyExtend, value.NewList(extensions))
 }
 
-// takeExclude sets the exclude declaration apart.
+// takeExclude moves the exclude declaration out of the states.
 func (f *file) takeExclude() {
 	v, ok := f.data.Get("exclude")
 	if !ok {
@@ -87,7 +87,7 @@ func (f *file) takeExclude() {
 	f.data.Set(compile.KeyExclude, list)
 }
 
-// mark notes where a declaration comes from.
+// mark records the origin of a declaration.
 func (f *file) mark(body *value.Map) {
 	if !body.Has(compile.KeySLS) {
 		body.Set(compile.KeySLS, f.name)
@@ -97,7 +97,7 @@ func (f *file) mark(body *value.Map) {
 	}
 }
 
-// splitFunction turns file.managed: [...] into file: [..., managed].
+// splitFunction converts file.managed: [...] to file: [..., managed].
 func splitFunction(body *value.Map, key string, list *value.List) (state string) {
 	state, function, ok := strings.Cut(key, ".")
 	if !ok || strings.HasPrefix(key, "_") {
@@ -110,7 +110,7 @@ func splitFunction(body *value.Map, key string, list *value.List) (state string)
 	return state
 }
 
-// declare brings every ID into the form that the rest of the compiler knows.
+// declare converts every ID to the form that the compiler expects.
 func (f *file) declare() {
 	for _, id := range f.data.Keys() {
 		if id == compile.KeyExtend || id == compile.KeyExclude {
@@ -126,7 +126,7 @@ func (f *file) declare() {
 		default:
 			f.problem(f.data, id, "ID %s holds a %s, and a mapping of states was expected", value.Str(id), value.TypeName(v)).
 				WithHint("write `state.function:` below it, and below that its arguments")
-			_, _ = f.data.DeleteKey(id) // it is a key of the mapping, so it can be one
+			_, _ = f.data.DeleteKey(id) // the key is valid, since it is in the mapping
 		}
 	}
 }
@@ -164,7 +164,7 @@ func (f *file) declareBody(id string, body *value.Map) {
 	f.mark(body)
 }
 
-// include reads an included file, or all that a glob means, before this one.
+// include reads an included file, or all that a glob matches, before this one.
 func (f *file) include(item any, at diag.Pos) {
 	env, name := f.env, ""
 	switch item := item.(type) {
@@ -201,10 +201,10 @@ func (f *file) include(item any, at diag.Pos) {
 	}
 }
 
-// anyEnv asks for the one matched environment that has the file.
+// anyEnv stands for the one matched environment that has the file.
 const anyEnv = "_xenv"
 
-// environment finds the environment an include is read from.
+// environment returns the environment of an include.
 func (f *file) environment(env, name string, at diag.Pos) (string, bool) {
 	if env != anyEnv {
 		return env, true
@@ -235,7 +235,7 @@ func (f *file) exists(env, name string) bool {
 	return ok
 }
 
-// absolute resolves .name and ..name, which start from this file.
+// absolute resolves .name and ..name, which are relative to this file.
 func (f *file) absolute(name string, at diag.Pos) (string, bool) {
 	rest := strings.TrimLeft(name, ".")
 	levels := len(name) - len(rest)

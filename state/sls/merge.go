@@ -9,7 +9,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// merge takes declarations over. An ID that is there already must be the same.
+// merge merges declarations. An ID that is there already must be the same.
 func (g *gatherer) merge(into, from *value.Map) {
 	for _, key := range []string{compile.KeyExtend, compile.KeyExclude} {
 		if more, ok := from.Value(key).(*value.List); ok {
@@ -40,7 +40,7 @@ func (g *gatherer) conflict(id string, a, b any) {
 		WithHint(fmt.Sprintf("the other is at %s; IDs are global, so rename one", g.posOf(a)))
 }
 
-// posOf is where a declaration stands.
+// posOf returns the position of a declaration.
 func (g *gatherer) posOf(declaration any) diag.Pos {
 	body, _ := declaration.(*value.Map)
 	if h, ok := g.homes[body]; ok {
@@ -78,8 +78,7 @@ func hasArgument(list *value.List, name string) bool {
 	return false
 }
 
-// dropRepeatedExtensions keeps one of each extension: a file that is included twice says nothing
-// twice.
+// dropRepeatedExtensions keeps one of each extension, since a file may be included twice.
 func (g *gatherer) dropRepeatedExtensions() {
 	all, ok := g.high.Value(compile.KeyExtend).(*value.List)
 	if !ok {
@@ -148,7 +147,7 @@ func (g *gatherer) find(body, container *value.Map, key string) diag.Pos {
 	return diag.Pos{}
 }
 
-// written is how a file wrote a state: file.managed became file with the function in its list.
+// written returns a state as it was written in a file: file.managed became file with the function in its list.
 func written(state string, list *value.List) string {
 	for _, item := range list.Items {
 		if function, ok := item.(string); ok {

@@ -22,7 +22,7 @@ import (
 // Loader reads SLS files of a tree.
 type Loader struct {
 	Tree *roots.Roots
-	// Render renders a file as an SLS of this name.
+	// Render renders a file as the SLS with this name.
 	Render func(ctx context.Context, src render.Source, sls string) (*render.Document, error)
 	// Unordered leaves out the numbers that keep states in the order of their files (Salt's
 	// state_auto_order: False).
@@ -66,7 +66,7 @@ func (l *Loader) gatherer(ctx context.Context, matches []top.Match) *gatherer {
 func (g *gatherer) gathered() (*compile.High, error) {
 	g.dropRepeatedExtensions()
 	high := &compile.High{Data: g.high, Pos: g.pos, PosOf: g.posOf, Includes: g.includes, Unread: g.unread}
-	if len(g.problems) > 0 { // other problems are reported with it
+	if len(g.problems) > 0 { // reported together with the other problems
 		g.problems.AddError(diag.Pos{}, compile.Verify(high))
 	}
 	return high, g.problems.Err()
@@ -84,17 +84,18 @@ type gatherer struct {
 	homes    map[*value.Map]home // of every declaration
 	includes []compile.Include
 	problems diag.List
-	unread   []string // texts of the files that could not be read; "" for one that has none
+	unread   []string // texts of the files that could not be parsed; "" for a missing file
 }
 
-// home is where a declaration stands: under a key of a mapping of a file.
+// home is the position of a declaration: a key of a mapping of a file.
 type home struct {
 	doc       *render.Document
 	container *value.Map
 	key       any
 }
 
-// expand returns the SLS names that a glob means; one that means none stands for itself, to be missed.
+// expand returns the SLS names that a glob matches, or the pattern itself if there are none, which is then reported as
+// missing.
 func (g *gatherer) expand(env, pattern string) []string {
 	if !strings.ContainsAny(pattern, "*?[") {
 		return []string{pattern}
@@ -108,7 +109,7 @@ func (g *gatherer) expand(env, pattern string) []string {
 	return found
 }
 
-// file reads an SLS file and all that it includes; from is where it was asked for.
+// file reads an SLS file and the files that it includes; from is the position of the include.
 func (g *gatherer) file(env, name string, from diag.Pos) *value.Map {
 	g.seen[env+":"+name] = true
 	if slices.Contains(strings.Split(name, "."), "") {
@@ -158,7 +159,7 @@ func (g *gatherer) source(src render.Source, name string) *value.Map {
 }
 
 func (g *gatherer) missing(env, name string, from diag.Pos) {
-	states, _ := g.loader.Tree.States(env) // a tree that cannot be listed suggests nothing
+	states, _ := g.loader.Tree.States(env) // without a list there is no suggestion
 	hint := ""
 	if dotted := slsName(name, states); dotted != name {
 		hint = fmt.Sprintf("write %s: an SLS is named by its path below the tree, with dots and without .sls", dotted)

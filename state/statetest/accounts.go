@@ -9,17 +9,17 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
-// Accounts are users and groups in memory.
+// Accounts implements host.Accounts in memory.
 type Accounts struct {
 	Users   []host.User
 	Groups  []host.Group
 	Shadows []host.Shadow
-	Files   host.Files // where homes are made
+	Files   host.Files // in which homes are created
 	// Refused makes every change of accounts a *host.Skipped, as below a root.
 	Refused bool
 }
 
-// NewAccounts has root, games and the groups root, games and users.
+// NewAccounts returns the users root and games, and the groups root, games and users.
 func NewAccounts() *Accounts {
 	return &Accounts{
 		Users: []host.User{
@@ -77,7 +77,7 @@ func (a *Accounts) AllUsers() ([]host.User, error) { return a.Users, nil }
 // AllGroups lists the groups.
 func (a *Accounts) AllGroups() ([]host.Group, error) { return a.Groups, nil }
 
-// pick finds an item in the form in which a host answers, with an error that never is one.
+// pick finds an item, with the results of methods of host.Accounts; the error is always nil.
 func pick[T any](items []T, is func(T) bool) (T, bool, error) { //nolint:unparam // see above
 	if i := slices.IndexFunc(items, is); i >= 0 {
 		return items[i], true, nil

@@ -17,7 +17,7 @@ func (a *Accounts) Shadow(user string) (host.Shadow, bool, error) {
 	return pick(a.Shadows, func(s host.Shadow) bool { return s.Name == user })
 }
 
-// PlanUser numbers a new user after those that are there, from 1000 on or, for the system, below.
+// PlanUser assigns a new user the ID after those in use, from 1000 on or, for system accounts, below.
 func (a *Accounts) PlanUser(n host.NewUser) (host.User, []string, error) {
 	u := host.User{Name: n.Name, Password: "x", Gecos: n.Gecos, Home: n.Home, Shell: n.Shell}
 	if u.Home == "" {
@@ -78,7 +78,7 @@ func unused(system bool, taken func(int) bool) int {
 	return id
 }
 
-// PlanGroup numbers a new group as PlanUser does a user.
+// PlanGroup assigns the ID of a new group as PlanUser does.
 func (a *Accounts) PlanGroup(n host.NewGroup) (host.Group, error) {
 	g := host.Group{Name: n.Name, Password: "x", Members: n.Members}
 	g.GID = unused(n.System, func(id int) bool { _, ok, _ := a.GroupByID(id); return ok })
@@ -92,7 +92,7 @@ func (a *Accounts) PlanGroup(n host.NewGroup) (host.Group, error) {
 	return g, nil
 }
 
-// AddUser makes a user, its own group where it gets one, and its home.
+// AddUser creates a user, its own group if it gets one, and its home.
 func (a *Accounts) AddUser(_ context.Context, n host.NewUser) error {
 	if err := a.Allowed("useradd"); err != nil {
 		return err
@@ -117,7 +117,7 @@ func (a *Accounts) AddUser(_ context.Context, n host.NewUser) error {
 	return a.Files.Chown(u.Home, u.UID, u.GID)
 }
 
-// join makes a user a member of groups, and without keep of no others.
+// join adds a user to groups, and without keep removes it from all others.
 func (a *Accounts) join(user string, groups []string, keep bool) {
 	for i := range a.Groups {
 		g := &a.Groups[i]
@@ -198,7 +198,7 @@ func (a *Accounts) RemoveUser(_ context.Context, name string, r host.UserRemoval
 	return nil
 }
 
-// SetShadow changes a password and how it ages.
+// SetShadow changes a password and its expiry.
 func (a *Accounts) SetShadow(_ context.Context, name string, c host.ShadowChange) error {
 	if err := a.Allowed("chage"); err != nil {
 		return err
@@ -261,7 +261,7 @@ func (a *Accounts) ChangeGroup(_ context.Context, name string, c host.GroupChang
 	return nil
 }
 
-// enlist adds members to a group, who must be there.
+// enlist adds members, which must exist, to a group.
 func (a *Accounts) enlist(group string, members []string) error {
 	i := slices.IndexFunc(a.Groups, func(g host.Group) bool { return g.Name == group })
 	for _, m := range members {
@@ -273,7 +273,7 @@ func (a *Accounts) enlist(group string, members []string) error {
 	return nil
 }
 
-// RemoveGroup removes a group that is nobody's own.
+// RemoveGroup removes a group that is no user's primary group.
 func (a *Accounts) RemoveGroup(_ context.Context, name string) error {
 	if err := a.Allowed("groupdel"); err != nil {
 		return err

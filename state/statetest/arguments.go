@@ -12,7 +12,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// field is an argument that a function takes.
+// field is an argument of a function.
 type field struct {
 	name string
 	of   reflect.Type
@@ -39,7 +39,7 @@ func fieldsOf(r module.Resource) []field {
 	return fields
 }
 
-// arguments tries how a function takes arguments that are wrong.
+// arguments tests a function with invalid arguments.
 func arguments(t *testing.T, function string, resource func() module.Resource) {
 	fields := fieldsOf(resource())
 	open := slices.ContainsFunc(fields, func(f field) bool { return f.name == "*" })
@@ -79,7 +79,7 @@ func mistyped(t *testing.T, function string, r module.Resource, name string, wro
 	t.Errorf("%s takes %s for its argument %s: %v", function, value.Repr(wrong), name, problems)
 }
 
-// wrongFor returns a value that a field of a type cannot take, if there is one.
+// wrongFor returns an invalid value for a field of a type, if there is one.
 func wrongFor(of reflect.Type) (any, bool) {
 	if of.Kind() == reflect.Pointer && of != reflect.TypeFor[*value.Map]() && of != reflect.TypeFor[*value.List]() {
 		return wrongFor(of.Elem())
@@ -96,7 +96,7 @@ func wrongFor(of reflect.Type) (any, bool) {
 	return nil, false
 }
 
-// call returns a call whose arguments each have a place of their own.
+// call returns a call in which each argument has its own position.
 func call(function string, arguments *value.Map) module.Call {
 	return module.Call{Function: function, Arguments: arguments, At: func(argument string) diag.Pos {
 		return diag.Pos{File: "case.sls", Line: len(argument) + 1, Col: 1}

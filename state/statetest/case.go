@@ -9,8 +9,8 @@ import (
 // Case is one call of a state function on a small host.
 type Case struct {
 	Name      string
-	Function  string     // without the state: managed
-	Arguments *value.Map // as an SLS file has them, name included; exec's own such as __env__ as well
+	Function  string     // without the state, such as managed
+	Arguments *value.Map // as in an SLS file, including name; may have reserved ones such as __env__
 	Tree      Tree       // the files before the call
 	Before    []Call     // earlier calls of the same run, which are applied
 	// Setup prepares the host where a tree does not suffice; nil for nothing.
@@ -22,9 +22,9 @@ type Case struct {
 	After Tree
 	// Always says that the function acts on every run, as file.touch does.
 	Always bool
-	// User says that the agent is not a root and cannot give files away.
+	// User says that the agent is not root and cannot change owners.
 	User bool
-	// Secrets are texts that may show nowhere but in the files that hold them.
+	// Secrets are texts that may appear only in the files that contain them.
 	Secrets []string
 }
 
@@ -40,7 +40,7 @@ type Want struct {
 	Result any
 	// Changes are the expected changes; nil for any.
 	Changes *value.Map
-	// Comment, Warning and Hint are words that each must have, and "" for any. The comment of a
-	// failure is its error.
+	// Comment, Warning and Hint are words that the result must contain; "" for any. The comment of a failure is its
+	// error.
 	Comment, Warning, Hint string
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
-// Commands are commands that a function stands in for.
+// Commands implements host.Commands with a function.
 type Commands func(c host.Command) (host.Output, error)
 
 // Allowed allows every command.

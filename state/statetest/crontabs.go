@@ -10,7 +10,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
-// Crontabs are crontabs in memory, by user. A line that starts with ! is one that cron refuses.
+// Crontabs holds crontabs in memory, by user. A line that starts with ! is refused, as cron refuses an invalid one.
 type Crontabs struct {
 	Tabs map[string]string
 	// Refused makes every change a *host.Skipped, as below a root.

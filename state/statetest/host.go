@@ -16,7 +16,7 @@ import (
 // commands that live in memory. Its agent is root, unless the case says otherwise.
 type Host struct {
 	*host.Host
-	Dir   string    // where the tree lies on disk
+	Dir   string    // directory of the tree on the disk
 	Users *Accounts // the accounts, also as Host.Accounts
 	Cron  *Crontabs // the crontabs, also as Host.Crontabs
 
@@ -24,8 +24,8 @@ type Host struct {
 	watched  map[string]func() string
 }
 
-// NewHost makes a host with nothing but /etc, /srv and /tmp, the users root and games and the groups root, games and
-// users. It has no commands: a test gives it some with
+// NewHost returns a host with only /etc, /srv and /tmp, the users root and games and the groups root, games and users.
+// It has no commands: a test sets some with
 //
 //	h.Commands = statetest.Commands(func(c host.Command) (host.Output, error) { ... })
 func NewHost(t *testing.T) *Host {
@@ -44,7 +44,7 @@ func NewHost(t *testing.T) *Host {
 	return h
 }
 
-// Watch names something beside the tree that a dry run must leave alone; state tells how it is.
+// Watch adds a value outside of the tree that a dry run must not change; state returns it.
 func (h *Host) Watch(what string, state func() string) { h.watched[what] = state }
 
 // Snapshot describes the whole host: files with their owners, accounts, and the values added with Watch.
@@ -65,7 +65,7 @@ func (h *Host) Snapshot(t *testing.T) Tree {
 	return tree
 }
 
-// tidy finds temporary files that were left behind.
+// tidy reports temporary files that were left behind.
 func (h *Host) tidy(t *testing.T) {
 	t.Helper()
 	for p := range h.Snapshot(t) {

@@ -83,7 +83,7 @@ func caseOf(v any) (c Case, err error) {
 	}
 	for key, v := range m.All() {
 		switch key {
-		case "why": // a case is as it is; for the reader
+		case "why": // a remark for the reader
 		case "case":
 			c.Name = value.Str(v)
 		case "tree":
@@ -237,7 +237,7 @@ func texts(v any) []string {
 	return out
 }
 
-// plain turns a YAML document into values.
+// plain converts a YAML document to values.
 func plain(n *yaml.Node) (any, error) {
 	switch n.Kind {
 	case yaml.MappingNode:

@@ -7,17 +7,17 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
-// owners are files whose owners are remembered by inode instead of being set, so that an ordinary user can run tests
-// that need root. Files whose owner was not set belong to root.
+// owners implements host.Files. It records the owners of files by inode instead of setting them, so that an ordinary
+// user can run tests that need root. Files whose owner was not set belong to root.
 type owners struct {
 	host.Files
 	of       map[uint64]owner
-	ordinary *bool // files cannot be given away
+	ordinary *bool // owners cannot be changed
 }
 
 type owner struct{ uid, gid int }
 
-// CanChown reports that the agent is root, or that it is not.
+// CanChown reports whether the agent is root.
 func (o *owners) CanChown() bool { return !*o.ordinary }
 
 func (o *owners) as(info host.Info, err error) (host.Info, error) {
@@ -101,7 +101,7 @@ func (o *owners) Chown(p string, uid, gid int) error {
 	return nil
 }
 
-// Own is Chown and Chmod.
+// Own calls Chown and Chmod.
 func (o *owners) Own(p string, uid, gid int, mode *fs.FileMode) error {
 	if uid >= 0 || gid >= 0 {
 		if err := o.Chown(p, uid, gid); err != nil {
@@ -115,7 +115,7 @@ func (o *owners) Own(p string, uid, gid int, mode *fs.FileMode) error {
 	return o.Chmod(p, *mode)
 }
 
-// Beneath remembers owners in the same place.
+// Beneath shares the recorded owners.
 func (o *owners) Beneath(dir string) (host.Beneath, error) {
 	below, err := o.Files.Beneath(dir)
 	if err != nil {

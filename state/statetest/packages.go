@@ -31,7 +31,7 @@ type Packages struct {
 	h             *Host
 }
 
-// UsePackages gives a host a package manager.
+// UsePackages sets the package manager of a host.
 func UsePackages(h *Host) *Packages {
 	p := &Packages{Packages: h.Packages, h: h}
 	h.Packages = p
@@ -87,7 +87,7 @@ func (p *Packages) write(entries []entry) {
 func (p *Packages) put(file, text string) {
 	err := p.h.Files.Write(file, host.NewFile{Content: strings.NewReader(text), UID: -1, GID: -1})
 	if err != nil {
-		panic(err) // a directory that this test made
+		panic(err) // the test has created the directory
 	}
 }
 
@@ -99,7 +99,7 @@ func (p *Packages) log(line string) {
 // Allowed allows everything.
 func (p *Packages) Allowed(string) error { return nil }
 
-// Family is that of Debian, unless /family has the name of another.
+// Family returns the name in /family, or apt.
 func (p *Packages) Family() string {
 	if name, err := p.h.Files.ReadFile("/family"); err == nil {
 		return strings.TrimSpace(string(name))
@@ -169,7 +169,7 @@ func (p *Packages) Fresh(time.Duration) bool {
 	return err == nil
 }
 
-// Refresh puts /upstream into /repository.
+// Refresh copies /upstream to /repository.
 func (p *Packages) Refresh(context.Context) ([]string, error) {
 	p.log("refresh")
 	if text, err := p.h.Files.ReadFile("/upstream"); err == nil {
@@ -179,7 +179,7 @@ func (p *Packages) Refresh(context.Context) ([]string, error) {
 	return nil, nil
 }
 
-// Hold notes holds in /packages.
+// Hold writes holds to /packages.
 func (p *Packages) Hold(_ context.Context, names []string, held bool) error {
 	entries := p.read("/packages")
 	for _, name := range names {

@@ -22,8 +22,7 @@ type Exit struct {
 
 func (e Exit) Error() string { return e.Text }
 
-// Provide puts programs on the host of a case, in /usr/bin, that are imitated. Whatever else runs is
-// an error.
+// Provide adds imitated programs to /usr/bin of the host of a case. Running another program is an error.
 func (h *Host) Provide(t *testing.T, programs map[string]Program) {
 	t.Helper()
 	tree := Tree{}

@@ -27,24 +27,24 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/module"
 )
 
-// Suite is a family of state functions and the cases it is tried with.
+// Suite is a family of state functions and its cases.
 type Suite struct {
 	State string // as SLS files write it, such as file
-	// Functions makes the family's functions for one case, which stands for one run.
+	// Functions returns the family's functions for one case, which corresponds to one run.
 	Functions func(h *Host) module.Table
-	// Prepare gives the host of every case doors of the family's own; nil for none.
+	// Prepare adds the family's own fakes to the host of every case; nil for none.
 	Prepare func(t *testing.T, h *Host)
 	Cases   []Case
 }
 
-// Run holds a family to the contract of state functions. A function without a case is an error.
+// Run tests a family against the contract of state functions. A function without a case is an error.
 func Run(t *testing.T, s Suite) {
 	t.Helper()
 	tried := map[string]bool{}
 	for _, c := range s.Cases {
 		tried[c.Function] = true
 		t.Run(c.Name, func(t *testing.T) {
-			t.Parallel() // most of a case is waiting for the disk
+			t.Parallel() // a case mostly waits for the disk
 			s.try(t, c)
 		})
 	}

@@ -15,7 +15,7 @@ import (
 // code.
 type Tool func(args []string, stdin string) (string, error)
 
-// Code is a complaint with the exit code that goes with it.
+// Code is an error with an exit code.
 type Code struct {
 	Code int
 	Text string
@@ -50,7 +50,7 @@ func UseTools(t *testing.T, h *Host, tools map[string]Tool) {
 	})
 }
 
-// Text returns a file's content, or "" without the file.
+// Text returns the content of a file, or "" if it does not exist.
 func (h *Host) Text(file string) string {
 	data, _ := h.Files.ReadFile(file)
 	return string(data)
@@ -59,17 +59,17 @@ func (h *Host) Text(file string) string {
 // Put writes a file of the case's tree as a tool would.
 func (h *Host) Put(file, text string) {
 	if err := h.WriteText(file, text); err != nil {
-		panic(err) // a directory that this test made
+		panic(err) // the test has created the directory
 	}
 }
 
 // Append adds to a file of the case's tree.
 func (h *Host) Append(file, text string) { h.Put(file, h.Text(file)+text) }
 
-// kernel is the running system of a case; there is none to change where /chroot is.
+// kernel is the running system of a case; if /chroot exists, it cannot be changed.
 type kernel struct{ h *Host }
 
-// Allowed refuses where /chroot is.
+// Allowed returns an error if /chroot exists.
 func (k kernel) Allowed(what string) error {
 	if _, err := k.h.Files.Lstat("/chroot"); err == nil {
 		return &host.Skipped{What: what}

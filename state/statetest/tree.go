@@ -20,8 +20,8 @@ import (
 // Tree has the files below a directory, by absolute path as the host sees it.
 type Tree map[string]Entry
 
-// Entry is a file, directory or link. What is zero is not looked at, and has its usual value where
-// a tree is built: mode 0644 or 0755, owner root, made now.
+// Entry is a file, directory or link. Zero fields are not compared; a new file gets their defaults: mode 0644 or 0755,
+// owner root, the present time.
 type Entry struct {
 	Kind     string // file, dir, link or other
 	Content  *string
@@ -31,7 +31,7 @@ type Entry struct {
 	Target   string // of a link
 	Modified time.Time
 	Inode    uint64
-	Absent   bool // nothing may be there
+	Absent   bool // the path must not exist
 }
 
 // File returns an entry with content.
@@ -49,8 +49,7 @@ func (e Entry) With(mode, user, group string) Entry {
 	return e
 }
 
-// Snapshot describes all that is below a directory on disk. Owners are left out; a Host's
-// Snapshot has them.
+// Snapshot describes everything below a directory on the disk, without owners; Host.Snapshot has them.
 func Snapshot(dir string) (Tree, error) {
 	tree := Tree{}
 	err := filepath.WalkDir(dir, func(file string, _ fs.DirEntry, err error) error {
@@ -143,14 +142,14 @@ func quoted(s *string) string {
 	return fmt.Sprintf("%q", *s)
 }
 
-// Build makes the tree on a host, parents included.
+// Build creates the tree on a host, including parents.
 func (h *Host) Build(t *testing.T, tree Tree) {
 	t.Helper()
 	for _, p := range tree.paths() {
 		h.mkdirs(t, path.Dir(p))
 		h.place(t, p, tree[p])
 	}
-	// What is made below a directory touches it, so times are set last.
+	// Creating an entry changes the time of its directory, so times are set last.
 	for _, p := range tree.paths() {
 		if m := tree[p].Modified; !m.IsZero() {
 			must(t, h.Files.Chtimes(p, m, m))

@@ -24,7 +24,7 @@ type outcome struct {
 	skipped  bool
 }
 
-// trial is a case under way.
+// trial is a running case.
 type trial struct {
 	Case
 	suite Suite
@@ -32,7 +32,7 @@ type trial struct {
 	table module.Table
 }
 
-// try runs a case: dry, for the first time, and again.
+// try runs a case: a dry run, a first run and a second run.
 func (s Suite) try(t *testing.T, c Case) {
 	h := NewHost(t)
 	h.ordinary = c.User
@@ -101,7 +101,7 @@ func (r *trial) unchanged(t *testing.T, before Tree, what string) {
 	}
 }
 
-// check makes a resource and lets it look.
+// check creates a resource and returns the outcome of its Check.
 func (r *trial) check(t *testing.T, c Call) outcome {
 	_, o := r.look(t, c)
 	return o
@@ -183,7 +183,7 @@ func (r *trial) judge(t *testing.T, what string, want *Want, got outcome) {
 			t.Errorf("%s shows a secret: %s", what, got)
 		}
 	}
-	for _, slip := range []string{"<nil>", "%!"} { // an error that is nil, or a wrong verb, in a message
+	for _, slip := range []string{"<nil>", "%!"} { // a nil error, or a wrong verb, in a message
 		if text := strings.Join(append(got.warnings, got.comment, got.hint), "\n"); strings.Contains(text, slip) {
 			t.Errorf("%s: a message has %q in it: %s", what, slip, text)
 		}

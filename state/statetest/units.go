@@ -21,7 +21,7 @@ import (
 //	/chroot     is there when nothing can be started and stopped
 type Units struct{ h *Host }
 
-// UseUnits gives a host an init system.
+// UseUnits sets the init system of a host.
 func UseUnits(h *Host) *Units {
 	u := &Units{h}
 	h.Units = u
@@ -80,16 +80,16 @@ func (u *Units) write(units []unit) {
 
 func (u *Units) put(file, text string) {
 	if err := u.h.Files.Write(file, host.NewFile{Content: strings.NewReader(text), UID: -1, GID: -1}); err != nil {
-		panic(err) // a directory that this test made
+		panic(err) // the test has created the directory
 	}
 }
 
 func (u *Units) log(line string) {
-	old, _ := u.h.Files.ReadFile("/units.log") // none before the first line
+	old, _ := u.h.Files.ReadFile("/units.log") // it is missing before the first line
 	u.put("/units.log", string(old)+line+"\n")
 }
 
-// Allowed refuses where /chroot is.
+// Allowed returns an error if /chroot exists.
 func (u *Units) Allowed(what string) error {
 	if _, err := u.h.Files.Lstat("/chroot"); err == nil {
 		return &host.Skipped{What: what}
@@ -117,8 +117,7 @@ func (u *Units) Unit(_ context.Context, name, _ string) (host.Unit, error) {
 	return host.Unit{Name: full(name)}, nil
 }
 
-// change changes a line of /units and notes it. A unit that does not exist can be masked, and nothing
-// else.
+// change changes a line of /units and logs it. A unit that does not exist can only be masked.
 func (u *Units) change(name, verb string, change func(*unit) error) error {
 	units := u.read()
 	i := slices.IndexFunc(units, func(one unit) bool { return one.Name == full(name) })
@@ -161,7 +160,7 @@ func (u *Units) Act(_ context.Context, verb host.UnitVerb, name string, _ bool) 
 	})
 }
 
-// Stays fails for a unit that ended.
+// Stays returns an error for a unit that has ended.
 func (u *Units) Stays(ctx context.Context, name string, _ time.Time) error {
 	one, err := u.Unit(ctx, name, "")
 	if err == nil && one.Found && !one.Running() {

@@ -98,7 +98,7 @@ func (p *parser) or() (bool, error) {
 	return result, err
 }
 
-// and also stands before a `not` that follows a match directly.
+// and parses conjunctions. The operator may be missing before a `not` that follows a match.
 func (p *parser) and() (bool, error) {
 	result, err := p.not()
 	for err == nil && (p.take("and") || len(p.words) > 0 && p.words[0] == "not") {

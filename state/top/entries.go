@@ -62,7 +62,7 @@ func (l *Loader) expand(env, pattern string, problems *diag.List) []string {
 	return found
 }
 
-// add takes over the sections of a file that count.
+// add adds the sections of a file for which counts returns true.
 func (l *Loader) add(f file, t *table, counts func(env string) bool, problems *diag.List) {
 	for key, section := range f.data.All() {
 		env := value.Str(key)
@@ -169,7 +169,7 @@ func (m *giver) option(env string, f file, item *value.Map) {
 	}
 }
 
-// match returns the index of an environment's match, which is made where there is none.
+// match returns the index of the match of an environment, and adds one if there is none.
 func (m *giver) match(env string) int {
 	i := slices.IndexFunc(m.matches, func(x Match) bool { return x.Env == env })
 	if i < 0 {

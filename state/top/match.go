@@ -11,7 +11,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// Target is the host that expressions are matched against.
+// Target is the host against which expressions are matched.
 type Target struct {
 	ID         string
 	Grains     *value.Map
@@ -19,18 +19,18 @@ type Target struct {
 	Nodegroups *value.Map // name -> compound expression
 }
 
-// Kinds lists the ways to match, as top files name them.
+// Kinds lists the kinds of matchers, as top files name them.
 func Kinds() []string {
 	return []string{"compound", "glob", "pcre", "list", "grain", "grain_pcre", "pillar", "pillar_exact", "pillar_pcre",
 		"nodegroup", "ipcidr"}
 }
 
-// Match reports whether the host is meant by an expression of some kind.
+// Match reports whether an expression of a kind matches the host.
 func (t *Target) Match(kind, expression string) (bool, error) {
 	return t.MatchDelimited(kind, expression, ":")
 }
 
-// MatchDelimited is Match where something else than a colon stands between keys of grains and pillar.
+// MatchDelimited is like Match with a delimiter other than a colon between keys of grains and pillar.
 func (t *Target) MatchDelimited(kind, expression, delimiter string) (bool, error) {
 	switch kind {
 	case "compound":
@@ -72,7 +72,7 @@ func matches(pattern, text string) (bool, error) {
 	return m != nil, err
 }
 
-// matcher compares one piece of data with a pattern. Case never counts.
+// matcher compares a value with a pattern. It ignores case.
 type matcher func(data any, pattern string) (bool, error)
 
 func globMatch(data any, pattern string) (bool, error) {
@@ -114,7 +114,7 @@ func inData(data *value.Map, expression, delimiter string, match matcher) (bool,
 	return false, nil
 }
 
-// anyValue handles *:pattern, which looks at the values of all keys.
+// anyValue handles *:pattern, which matches the values of all keys.
 func anyValue(data *value.Map, pattern string, match matcher) (bool, error) {
 	for _, v := range data.All() {
 		if ok, err := matchOne(v, pattern, ":", match); ok || err != nil {
@@ -151,7 +151,7 @@ func matchOne(data any, pattern, delimiter string, match matcher) (bool, error) 
 	return match(data, pattern)
 }
 
-// ipcidr reports whether one of the host's addresses is this one or is in this network.
+// ipcidr reports whether one of the host's addresses is the given one or is in the given network.
 func (t *Target) ipcidr(expression string) (bool, error) {
 	network, err := netip.ParsePrefix(expression)
 	if err != nil {

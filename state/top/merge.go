@@ -7,8 +7,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// mergeBase is the default strategy: base's top file counts whole, and another environment's only for that environment,
-// if base says nothing of it.
+// mergeBase is the default strategy: all sections of base's top file count, and those of another environment's top file
+// only for that environment, if base has no section for it.
 func (l *Loader) mergeBase(files []file, t *table, problems *diag.List) {
 	first := "base"
 	if l.Only != "" {
@@ -27,8 +27,8 @@ func (l *Loader) mergeBase(files []file, t *table, problems *diag.List) {
 	}
 }
 
-// mergeSame takes of each top file the section of its own environment; where an environment has no
-// top file, the default one's section for it.
+// mergeSame uses the section of each top file for its own environment, and for an environment without a top file the
+// section of the default one.
 func (l *Loader) mergeSame(files []file, t *table, problems *diag.List) {
 	for _, env := range l.Tree.Envs() {
 		own := func(e string) bool { return e == env }
@@ -44,7 +44,7 @@ func (l *Loader) mergeSame(files []file, t *table, problems *diag.List) {
 	}
 }
 
-// mergeAll puts the lists of one target in several top files together.
+// mergeAll joins the lists of one target in several top files.
 func (l *Loader) mergeAll(files []file, t *table, problems *diag.List) {
 	for _, f := range files {
 		one := newTable()

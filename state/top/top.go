@@ -1,9 +1,8 @@
 // Package top decides which SLS files a host gets: it reads top files and matches their targets.
 //
-// A top file maps environments to targets, and targets to SLS names and options. States and pillar
-// read their top files alike and put several of them together differently, as Salt does: for states
-// the base environment's top file is authoritative, for pillar all of them count and targets may be
-// given an order.
+// A top file maps environments to targets, and targets to SLS names and options. States and pillar read their top files
+// in the same way and merge several of them differently, as Salt does: for states, the top file of the base environment
+// is authoritative; for pillar, all of them count, and targets may have an order.
 package top
 
 import (
@@ -22,7 +21,7 @@ import (
 type Match struct {
 	Env string
 	SLS []string
-	at  map[string]diag.Pos // where top files name these
+	at  map[string]diag.Pos // positions of these in top files
 }
 
 // At returns the first position at which a top file names an SLS; the zero Pos for none.
@@ -34,25 +33,25 @@ type Loader struct {
 	Render func(ctx context.Context, src render.Source, sls string) (*render.Document, error)
 	Target *Target
 	Only   string // the one environment that counts; "" for all
-	Merge  string // how states' top files are put together: merge, same or merge_all
-	Base   string // environment whose top file stands in for missing ones with merge same
-	// Roots says that the top files of all roots of an environment count, the last root's first, and not the first
-	// root's alone.
+	Merge  string // how top files of states are merged: merge, same or merge_all
+	Base   string // environment whose top file replaces missing ones with merge same
+	// Roots says that the top files of all roots of an environment count, the last root's first, and not only that of
+	// the first root.
 	Roots bool
 }
 
 // File is the name of a top file in its tree.
 const File = "top.sls"
 
-// file is one rendered top file, or one it includes.
+// file is a rendered top file, or one that it includes.
 type file struct {
 	env  string
-	root int // of those whose top files count
+	root int // index of its root, if the top files of all roots count
 	data *value.Map
 	doc  *render.Document
 }
 
-// table is the targets of all environments, in order.
+// table has the targets of all environments, in order.
 type table struct {
 	envs    []string
 	entries map[string][]entry
@@ -81,8 +80,8 @@ func (t *table) get(env, target string) (entry, bool) {
 	return t.entries[env][i], true
 }
 
-// States returns the SLS files of a highstate, also those that it found beside problems. A tree without a top file
-// matches nothing.
+// States returns the SLS files of a highstate. With an error, it returns those that it could find. A tree without a top
+// file matches nothing.
 func (l *Loader) States(ctx context.Context) ([]Match, error) {
 	files, err := l.files(ctx)
 	var problems diag.List
@@ -154,7 +153,7 @@ func unique(names []string) []string {
 	return list
 }
 
-// files renders the top file of every environment, and those they include.
+// files renders the top files of all environments, and the files that they include.
 func (l *Loader) files(ctx context.Context) ([]file, error) {
 	envs := l.Tree.Envs()
 	if l.Only != "" {
@@ -172,7 +171,7 @@ func (l *Loader) files(ctx context.Context) ([]file, error) {
 	return files, problems.Err()
 }
 
-// readRoots is read for the top file of each root, the last root's first.
+// readRoots calls read for the top file of each root, the last root's first.
 func (l *Loader) readRoots(ctx context.Context, env string, problems *diag.List) (files []file) {
 	paths, err := l.Tree.FindAll(env, File)
 	problems.AddError(diag.Pos{}, err)
@@ -202,7 +201,7 @@ func (l *Loader) read(ctx context.Context, env, name, sls string, problems *diag
 	return l.parse(ctx, env, render.Source{Name: name, File: path, Env: env, Text: string(data)}, sls, problems)
 }
 
-// Map gives matches in the form in which Salt shows a top.
+// Map returns matches in the form in which Salt shows a top file.
 func Map(matches []Match) *value.Map {
 	m := value.NewMap()
 	for _, match := range matches {

@@ -39,8 +39,8 @@ func (w World) printed(ctx context.Context, s Source) (any, error) {
 	return fromYAML(text)
 }
 
-// vouched refuses a command, which root runs, if its words name a file that an unprivileged user can change. Only
-// absolute paths of files that exist are looked at.
+// vouched refuses a command, which root runs, if its words name a file that an unprivileged user can change. It checks
+// only absolute paths of existing files.
 func (w World) vouched(command string) error {
 	for _, file := range absolutePaths(command) {
 		info, err := w.Files.Stat(file)

@@ -30,7 +30,7 @@ type Files interface {
 	ReadDir(path string) ([]string, error)
 	// ReadFile refuses a file that an unprivileged user can change.
 	ReadFile(path string) ([]byte, error)
-	// Vouched is the refusal of ReadFile, for a file that a command runs or reads.
+	// Vouched returns the error with which ReadFile would refuse a file, for a file that a command runs or reads.
 	Vouched(path string) error
 }
 
@@ -86,7 +86,7 @@ type Failed struct {
 // Error names the source.
 func (f *Failed) Error() string { return "ext_pillar " + f.Source + ": " + f.Err.Error() }
 
-// Unwrap is why it failed.
+// Unwrap returns the cause.
 func (f *Failed) Unwrap() error { return f.Err }
 
 // Data returns the data of a source; nil for none. An error is a *Failed, which wraps the error of ctx if ctx is done.
@@ -95,7 +95,7 @@ func (w World) Data(ctx context.Context, s Source) (any, error) {
 	if err == nil {
 		return data, nil
 	}
-	if over := ctx.Err(); over != nil && !errors.Is(err, over) { // a command was ended, a server had not answered
+	if over := ctx.Err(); over != nil && !errors.Is(err, over) { // a command or request was cancelled
 		err = fmt.Errorf("%w: %w", err, over)
 	}
 	return nil, &Failed{Source: s.Name, Err: err}
@@ -130,8 +130,8 @@ func insteadOf(name string) string {
 	return "write it as a module " + name + ".py in _pillar of the state tree, or take it out of the option"
 }
 
-// parameters reads the argument of a source as Python would pass it on: a mapping by name, a list by position, anything
-// else as the first. What the source does not take is an error.
+// parameters reads the argument of a source as Python would pass it: a mapping by name, a list by position, anything
+// else as the first parameter. An unknown parameter is an error.
 func parameters(argument any, names ...string) (*value.Map, error) {
 	given := value.NewMap()
 	switch a := argument.(type) {

@@ -11,17 +11,18 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// mostDepth is how many directories a file of a tree may be below: links may lead round in circles.
+// mostDepth is the maximum depth of a file in a tree, since links may form a loop.
 const mostDepth = 64
 
-// treeReader makes a mapping of a directory: files by their names, and directories as mappings.
+// treeReader reads a directory as a mapping: files by their names, and directories as mappings.
 type treeReader struct {
 	files       Files
-	followLinks bool // to directories
+	followLinks bool // follow links to directories
 	keepNewline any  // true, or patterns of the paths of files that keep the newline at their end
 }
 
-// fileTree returns the data below the directories of the host's nodegroups, and over them those below the host's own.
+// fileTree returns the data below the directories of the host's nodegroups, with the data below the host's own
+// directory merged over them.
 func (w World) fileTree(argument any) (any, error) {
 	p, err := parameters(argument, "root_dir", "follow_dir_links", "debug", "keep_newline", "render_default",
 		"renderer_blacklist", "renderer_whitelist", "template")

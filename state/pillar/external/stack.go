@@ -54,7 +54,7 @@ func (w World) env() string {
 	return "base"
 }
 
-// stackLists returns the files that list others: all that are given, or those for a value of the pillar, a grain or an
+// stackLists returns the files that list others: all of the argument, or those for a value of the pillar, a grain or an
 // option.
 func (w World) stackLists(argument any) ([]string, error) {
 	switch a := argument.(type) {
@@ -173,7 +173,7 @@ func (w World) stackOne(ctx context.Context, dir, file string, vars, all *value.
 	return all, nil
 }
 
-// matching returns the files of a directory that a pattern means, in order.
+// matching returns the files of a directory that a pattern matches, in order.
 func (w World) matching(dir, pattern string) ([]string, error) {
 	dirs := []string{dir}
 	if path.IsAbs(pattern) {

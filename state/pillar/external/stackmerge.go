@@ -9,13 +9,13 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// keyStrategy is the key of a mapping, or of the first item of a list, that says how it is merged.
+// keyStrategy is the key of a mapping, or of the first item of a list, whose value is the merge strategy.
 const keyStrategy = "__"
 
 // ways returns the strategies of PillarStack.
 func ways() []string { return []string{"overwrite", "merge-first", "merge-last", "remove"} }
 
-// way takes the strategy out of a mapping.
+// way removes the strategy from a mapping and returns it.
 func way(m *value.Map) (string, error) {
 	v := m.Value(keyStrategy)
 	m.Delete(keyStrategy)
@@ -29,7 +29,7 @@ func way(m *value.Map) (string, error) {
 	return name, nil
 }
 
-// stacked merges a mapping over another as its strategy says.
+// stacked merges a mapping over another according to its strategy.
 func stacked(all, m *value.Map) (*value.Map, error) {
 	m = m.Clone()
 	strategy, err := way(m)
@@ -37,7 +37,7 @@ func stacked(all, m *value.Map) (*value.Map, error) {
 		return nil, err
 	}
 	if strategy == "overwrite" {
-		return cleaned(m).(*value.Map), nil //nolint:errcheck // a mapping stays one
+		return cleaned(m).(*value.Map), nil //nolint:errcheck // a mapping stays a mapping
 	}
 	all = all.Clone()
 	for key, v := range m.All() {
@@ -103,14 +103,14 @@ func stackedList(old, l *value.List) (any, error) {
 	return nil, errors.New("there is no strategy " + strategy)
 }
 
-// cleaned returns a value without the keys that say how it is merged.
+// cleaned returns a value without the keys of merge strategies.
 func cleaned(v any) any {
 	switch v := v.(type) {
 	case *value.Map:
 		m := v.Clone()
 		m.Delete(keyStrategy)
 		for key, item := range m.All() {
-			_ = m.SetKey(key, cleaned(item)) // a key that it has
+			_ = m.SetKey(key, cleaned(item)) // the key is valid, since it is in the mapping
 		}
 		return m
 	case *value.List:

@@ -51,7 +51,7 @@ func (w World) page(ctx context.Context, s Source) (any, error) {
 	return data, nil
 }
 
-// address puts the host's ID and its grains into a URL.
+// address inserts the host's ID and its grains into a URL.
 func (w World) address(text string, grains bool) (string, error) {
 	text = strings.ReplaceAll(text, "%s", url.PathEscape(w.ID))
 	if !grains {

@@ -17,13 +17,13 @@ import (
 //go:embed tree
 var tree embed.FS
 
-// apps is how many applications there are, each with a file from a template.
+// apps is the number of applications, each with a file from a template.
 const apps = 40
 
-// States returns the number of states that the Salt tree for so many users has: 159 with 40, 879 with 400.
+// States returns the number of states in the Salt tree for a number of users: 159 for 40, 879 for 400.
 func States(users int) int { return users*2 + apps + 39 }
 
-// Salt returns the tree for corpus-agent and salt-call: the texts of the files below states/ and pillar/, by path.
+// Salt returns the tree for corpus-agent and salt-call: the contents of the files below states/ and pillar/, by path.
 func Salt(users int) map[string]string {
 	files := static("salt")
 	files["pillar/users.sls"], files["pillar/apps.sls"] = userPillar(users), appPillar()
@@ -44,7 +44,7 @@ func Puppet(users int) map[string]string {
 	return files
 }
 
-// Write writes the trees for so many users to salt/, ansible/ and puppet/ below dir.
+// Write writes the trees for a number of users to salt/, ansible/ and puppet/ below dir.
 func Write(dir string, users int) error {
 	for name, files := range map[string]map[string]string{"salt": Salt(users), "ansible": Ansible(users),
 		"puppet": Puppet(users)} {
@@ -105,7 +105,7 @@ func appPillar() string {
 func ansibleData(users int) string {
 	data, err := json.MarshalIndent(map[string]any{"users": Users(users), "apps": applications()}, "", " ")
 	if err != nil {
-		panic(err) // strings, numbers and lists of them always have a form in JSON
+		panic(err) // strings, numbers and lists of them can always be encoded
 	}
 	return string(data) + "\n"
 }

@@ -7,13 +7,13 @@ import (
 	"fmt"
 )
 
-// User is an account that the trees ask for. Its own group has its name and its number.
+// User is an account of the trees. Its primary group has its name and its ID.
 type User struct {
 	Name     string   `json:"name"`
 	UID      int      `json:"uid"`
 	FullName string   `json:"fullname"`
 	Shell    string   `json:"shell"`
-	Groups   []string `json:"groups"`  // besides its own
+	Groups   []string `json:"groups"`  // supplementary groups
 	Key      string   `json:"key"`     // a public key for ssh-ed25519, without its kind and comment
 	Comment  string   `json:"comment"` // of the key
 }
@@ -37,7 +37,7 @@ func Users(n int) []User {
 	return list
 }
 
-// key returns the public key of a user, made of a number.
+// key returns the public key of a user, derived from a number.
 func key(i int) string {
 	raw := sha256.Sum256([]byte(fmt.Sprint("key ", i)))
 	const kind = "ssh-ed25519"

@@ -16,9 +16,9 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// Host makes a system to be entered that the Salt tree for so many users is about: with the machine's
-// own account tools, a package database, the accounts, jobs, and the tree below /srv/salt. It skips
-// the test where that takes rights or programs that do not exist.
+// Host creates a root for a chroot with the host that the Salt tree for a number of users describes: with the account
+// tools of the machine, a package database, the accounts, jobs, and the tree below /srv/salt. It skips the test if
+// permissions or programs are missing.
 func Host(t testing.TB, users int) (root string) {
 	t.Helper()
 	root = hosttest.Chroot(t)
@@ -32,7 +32,7 @@ func Host(t testing.TB, users int) (root string) {
 	return root
 }
 
-// Program makes the session of a host that Host made, and of its tree the program.
+// Program returns a session on a host of Host, and the compiled program of its tree.
 func Program(t testing.TB, h *host.Host) (*session.Session, *compile.Program) {
 	t.Helper()
 	s := families.New(session.Settings{
@@ -64,7 +64,7 @@ func Fill(t testing.TB, root string, users int) {
 	accounts(t, root, users)
 }
 
-// accounts adds the users to the account files, so that nothing has to make them one by one.
+// accounts adds the users to the account files, since creating them one by one is slow.
 func accounts(t testing.TB, root string, users int) {
 	var passwd, group, shadow, plain, games strings.Builder
 	passwd.WriteString("root:x:0:0:root:/root:/bin/bash\n")
@@ -105,7 +105,7 @@ func dpkgStatus() string {
 	return b.String()
 }
 
-// crontab has the jobs already, since not every machine has a crontab(1) to make them with.
+// crontab returns the jobs, since not every machine has crontab(1) to create them.
 func crontab() string {
 	text := "# Lines below here are managed by Salt, do not edit\n"
 	for i := 1; i < 5; i++ {
