@@ -10,8 +10,8 @@ import (
 // getter looks an attribute up in an item, as in map(attribute="address.city").
 type getter func(item any) (any, error)
 
-// attribute makes a getter. Dots lead on, and digits are indexes. Without an attribute it gives
-// the item itself. Fallback replaces an undefined result, unless it is nil.
+// attribute returns a getter for a path. Dots separate names, and digits are indexes. Without an attribute, the getter
+// returns the item itself. Fallback replaces an undefined result, unless it is nil.
 func (c *Call) attribute(attr, fallback any, ignoreCase bool) getter {
 	parts := attributeParts(attr)
 	return func(item any) (any, error) {

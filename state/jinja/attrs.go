@@ -7,7 +7,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// method is a method of a plain value. Without params it looks at the arguments itself.
+// method is a method of a plain value. Without params, it parses the arguments itself.
 type method struct {
 	params []Param
 	raw    bool
@@ -43,8 +43,8 @@ func (b *boundMethod) PyRepr() string {
 	return "<built-in method " + b.name + " of " + value.TypeName(b.self) + " object>"
 }
 
-// uncalled returns the hint for a method that stands where a value was meant, most often a key of a mapping; "" for
-// other values.
+// uncalled returns the hint for a method in the place of a value, most often of a key of a mapping; "" for other
+// values.
 func uncalled(v any) string {
 	b, ok := v.(*boundMethod)
 	if !ok {
@@ -95,7 +95,7 @@ func (m *methods) of(v any) map[string]*method {
 	return nil
 }
 
-// attribute is Python's getattr for v: a method, or an attribute of an object.
+// attribute implements Python's getattr for v: it returns a method, or an attribute of an object.
 func (f *frame) attribute(v any, name string) (any, bool, error) {
 	if m, ok := f.r.env.methods.of(v)[name]; ok {
 		return &boundMethod{v, name, m}, true, nil
@@ -120,7 +120,7 @@ func isInternal(name string) bool {
 	return false
 }
 
-// getattr is v.name: the attribute, or else the item.
+// getattr evaluates v.name: the attribute, or else the item.
 func (f *frame) getattr(v any, name string) (any, error) {
 	if m, ok := v.(*value.Map); ok && f.r.env.methods.dict[name] == nil && !isInternal(name) { // by far the most common
 		if item, ok := m.Get(name); ok {
@@ -141,7 +141,7 @@ func (f *frame) getattr(v any, name string) (any, error) {
 	return u, nil
 }
 
-// getitem is v[key]: the item, or else the attribute.
+// getitem evaluates v[key]: the item, or else the attribute.
 func (f *frame) getitem(v, key any) (any, error) {
 	if err := refused(v); err != nil {
 		return nil, err
@@ -157,7 +157,7 @@ func (f *frame) getitem(v, key any) (any, error) {
 	return f.undefinedOf(v, key), nil
 }
 
-// item is Python's v[key]; found is false where Python has an IndexError, a KeyError or a TypeError.
+// item evaluates Python's v[key]; found is false if Python raises an IndexError, a KeyError or a TypeError.
 func (f *frame) item(v, key any) (item any, found bool, err error) {
 	switch o := v.(type) {
 	case *value.Map:

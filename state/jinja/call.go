@@ -26,11 +26,11 @@ func Arg(name string) Param { return Param{name: name} }
 // Opt returns a parameter with a default.
 func Opt(name string, fallback any) Param { return Param{name, fallback, optional} }
 
-// Rest takes all positional arguments that are left, as a tuple. It comes last.
+// Rest returns a parameter for all remaining positional arguments, as a tuple. It must be the last one.
 func Rest(name string) Param { return Param{name: name, kind: rest} }
 
-// Define makes a Filter of a function whose arguments are put in the order of the parameters, with
-// defaults filled in, before it is called. Kwargs is nil then. Name is for messages.
+// Define returns a Filter that calls fn with the arguments in the order of the parameters, with defaults filled in.
+// Kwargs is nil then. Name is for messages.
 //
 // It is not inlined: tables call it hundreds of times, and each would have its own copy of the function in it.
 //
@@ -44,7 +44,7 @@ func Define(name string, fn func(c *Call) (any, error), params ...Param) Filter 
 	}
 }
 
-// DefineTest is Define for a Test.
+// DefineTest does the same as Define for a Test.
 //
 //go:noinline
 func DefineTest(name string, fn func(c *Call) (bool, error), params ...Param) Test {
@@ -107,7 +107,7 @@ func (c *Call) unexpected(name string, params []Param) error {
 	return typeError(name + "() got an unexpected keyword argument")
 }
 
-// Function makes something that templates can call out of a Go function.
+// Function returns a Go function as an object that templates can call.
 func Function(name string, call func(c *Call) (any, error)) Callable { return &builtin{name, call} }
 
 // Str is Python's str of an argument. An undefined one is an error.
@@ -144,7 +144,7 @@ func (c *Call) Items(i int) ([]any, error) { return c.f.listOf(c.Args[i]) }
 // Length is Python's len of an argument.
 func (c *Call) Length(i int) (int, error) { return lengthOf(c.Args[i]) }
 
-// Work counts steps of a long computation, and is an error when there were too many.
+// Work counts steps of a long computation, and returns an error if there were too many.
 func (c *Call) Work(steps int) error { return c.f.r.step(steps) }
 
 // Equal is Python's ==.
@@ -167,16 +167,16 @@ func (c *Call) Invoke(callee any, args []any, kwargs *value.Map) (any, error) {
 // Undefined makes an undefined value with a message.
 func (c *Call) Undefined(message string) any { return c.f.undefinedBecause(message, "") }
 
-// Generator makes an object that templates can go through once.
+// Generator returns an object that templates can iterate over once.
 func (c *Call) Generator(next func() (any, bool, error)) any { return newIterator("generator", next) }
 
-// Iterate goes through an argument as a loop does.
+// Iterate iterates over an argument as a loop does.
 func (c *Call) Iterate(i int) (func() (any, bool, error), error) { return iterate(c.Args[i]) }
 
 // Plain converts a value that only templates have to a plain one: a range to a list, a module to its text.
 func (c *Call) Plain(i int) (any, error) { return c.f.plain(textOf(c.Args[i])) }
 
-// Variables returns all variables that the template at the place of the call sees.
+// Variables returns all variables of the template at the position of the call.
 func (c *Call) Variables() map[string]any { return c.f.scope.all() }
 
 // call calls anything that can be called.
@@ -212,7 +212,7 @@ func (f *frame) call(callee any, args []any, kwargs *value.Map, at int) (any, er
 	return nil, typeError("'" + value.TypeName(callee) + "' object is not callable")
 }
 
-// callObject calls an object of another room, which gets plain values.
+// callObject calls an object of another package, which receives plain values.
 func (c *Call) callObject(o Callable) (any, error) {
 	for i := range c.Args {
 		v, err := c.f.plain(c.Args[i])
@@ -231,7 +231,7 @@ func (c *Call) callObject(o Callable) (any, error) {
 	return o.Call(c)
 }
 
-// arguments are those of a call, a filter or a test.
+// arguments holds the arguments of a call, a filter or a test.
 type arguments struct {
 	args      []expr
 	names     []string
@@ -240,7 +240,7 @@ type arguments struct {
 	dynKwargs expr // may be nil
 }
 
-// eval evaluates the arguments, after some that are known.
+// eval evaluates the arguments and appends them to first.
 func (a *arguments) eval(f *frame, first ...any) ([]any, *value.Map, error) {
 	args := make([]any, len(first), len(first)+len(a.args))
 	copy(args, first)

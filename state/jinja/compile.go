@@ -14,7 +14,7 @@ type compiler struct {
 	env          *Env
 	blocks       map[string]*syntax.Block
 	blockOrder   []string
-	extends      int  // statements so far
+	extends      int  // number of extends statements so far
 	knownExtends bool // one of them always runs
 	failed       *syntax.Error
 }
@@ -26,11 +26,11 @@ type cframe struct {
 	toplevel   bool // the template itself, conditions included
 	rootlevel  bool // the template itself, conditions not included
 	soft       bool // inside a condition
-	checkPrint bool // output counts only if no other template is extended
+	checkPrint bool // output is printed only if no other template is extended
 	loop       bool // break and continue are allowed
 }
 
-// places hands out the slots of a function.
+// places assigns the slots of a function.
 type places struct {
 	slots map[ident]int
 	up    *places
@@ -46,7 +46,7 @@ func (p *places) slot(id ident) int {
 	return p.slots[id]
 }
 
-// find says where a variable lives: in this function or one around it.
+// find returns the slot of a variable, in this function or one around it.
 func (p *places) find(id ident) place {
 	up := 0
 	for fn := p; fn != nil; fn = fn.up {
@@ -76,7 +76,7 @@ func compileTemplate(t *Template, tree *syntax.Template) error {
 	return nil
 }
 
-// fail notes the first mistake.
+// fail records the first mistake.
 func (c *compiler) fail(kind string, n syntax.Node, message string) {
 	if c.failed == nil {
 		c.failed = &syntax.Error{Kind: kind, Message: message, Line: n.Line(), Offset: n.Offset()}
@@ -124,7 +124,7 @@ func (c *compiler) rootFunction(tree *syntax.Template, hasExtends bool) *functio
 	return c.function(fr, tree.Body, specials)
 }
 
-// blockFunction compiles a block, which knows nothing of the variables around it.
+// blockFunction compiles a block, which does not see the variables around it.
 func (c *compiler) blockFunction(b *syntax.Block) *function {
 	fr := &cframe{symbols: newSymbols(nil), fn: newPlaces(nil)}
 	names := undeclared(b.Body, "self", "super")
@@ -171,7 +171,7 @@ func (fr *cframe) softly() *cframe {
 	return &s
 }
 
-// enter works out how the variables of the frame start out.
+// enter returns the initial values of the variables of the frame.
 func (fr *cframe) enter() []entry {
 	entries := make([]entry, 0, len(fr.symbols.order))
 	for _, id := range fr.symbols.order {
@@ -185,16 +185,16 @@ func (fr *cframe) enter() []entry {
 	return entries
 }
 
-// place says where a name lives.
+// place returns the slot of a name.
 func (fr *cframe) place(name string) place {
 	id, ok := fr.symbols.find(name)
-	if !ok { // the name was not looked up before, and is not defined anywhere
+	if !ok { // the name was not looked up before and is defined nowhere
 		id = fr.symbols.define(name, load{kind: loadMissing})
 	}
 	return fr.fn.find(id)
 }
 
-// export returns the name if the frame is the template itself, whose variables others can see.
+// export returns the name if the frame is the template itself, whose variables other templates can see, or "".
 func (fr *cframe) export(name string) string {
 	if fr.toplevel {
 		return name

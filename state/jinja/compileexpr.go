@@ -134,7 +134,7 @@ func (c *compiler) call(n *syntax.Call, fr *cframe) *callExpr {
 	return &callExpr{callee, c.arguments(&n.Arguments, n, fr), n.Node.Offset()}
 }
 
-// filterNamed checks that a filter is there. Inside a condition it need not be, unless it is used.
+// filterNamed checks that a filter exists. Inside a condition, a missing one is an error only if it is used.
 func (c *compiler) filterNamed(n *syntax.Filter, fr *cframe) error {
 	if _, ok := c.env.filters[n.Name]; ok {
 		return nil

@@ -105,7 +105,7 @@ func (c *compiler) macroCode(s *syntax.Signature, body []syntax.Stmt, n syntax.N
 	return code
 }
 
-// specialArguments gives caller, kwargs and varargs a place if the body looks at them.
+// specialArguments assigns slots to caller, kwargs and varargs if the body uses them.
 func (c *compiler) specialArguments(code *macroCode, s *syntax.Signature, used map[string]bool, in *cframe,
 	n syntax.Node) {
 	declared := map[string]int{}

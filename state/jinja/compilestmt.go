@@ -189,7 +189,7 @@ func (c *compiler) assignBlock(s *syntax.AssignBlock, fr *cframe) stmt {
 // filterChain compiles filters that are applied to a captured text.
 func (c *compiler) filterChain(f *syntax.Filter, fr *cframe) *filterExpr {
 	e, ok := c.filter(f, fr).(*filterExpr)
-	if !ok { // the filter does not exist; running it says so
+	if !ok { // the filter does not exist; running it reports that
 		missed := c.filterNamed(f, fr)
 		return &filterExpr{filter: func(*Call) (any, error) { return nil, missed }, at: f.Offset()}
 	}

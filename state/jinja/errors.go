@@ -19,13 +19,13 @@ func itoa(n int) string { return strconv.Itoa(n) }
 type Error struct {
 	Diagnostic *diag.Diagnostic
 	Kind       string     // Jinja2's or Python's class, such as UndefinedError or TypeError
-	Trace      []diag.Pos // where the macros and templates on the way were called, innermost first
+	Trace      []diag.Pos // positions of the calls of macros and templates, innermost first
 
 	cause    error
 	template *Template
-	at       int // offset of the very place
-	line     int // that Jinja2 names; 0 until the statement is known
-	told     int // how much of Trace is in the message already
+	at       int // offset of the exact position
+	line     int // the line that Jinja2 names; 0 until the statement is known
+	told     int // number of positions of Trace that are in the message already
 	extra    string
 }
 
@@ -58,7 +58,7 @@ func (t *Template) syntaxError(err error) error {
 	return e
 }
 
-// again returns a copy of an error that Parse keeps, for one Render to add to.
+// again returns a copy of an error that Parse keeps, to which one Render may add.
 func (e *Error) again() *Error {
 	c, d := *e, *e.Diagnostic
 	c.Diagnostic = &d
@@ -87,7 +87,7 @@ func usual(kind string) string {
 	return "look at the place that the excerpt shows"
 }
 
-// place fills in the position and the excerpt.
+// place sets the position and the excerpt.
 func (e *Error) place() {
 	line, col := e.template.lineCol(e.at)
 	d := e.Diagnostic
@@ -164,7 +164,7 @@ func (f *frame) fail(at int, err error) error {
 		return err
 	}
 	message, _, _ := strings.Cut(strings.TrimSpace(err.Error()), "\n")
-	if message == "" { // raise('') does that
+	if message == "" { // as with raise('')
 		message = "the template stops here, and does not say why"
 	}
 	e = &Error{Diagnostic: diag.At(diag.Pos{}, "%s", message), Kind: kindOf(err), template: f.t, at: at}
@@ -183,7 +183,7 @@ func (f *frame) fail(at int, err error) error {
 	return e
 }
 
-// onLine tells an error the line that Jinja2 would name, unless it is known.
+// onLine sets the line that Jinja2 would name for an error, unless it is set.
 func (f *frame) onLine(line, at int, err error) error {
 	err = f.fail(at, err)
 	var e *Error
@@ -193,7 +193,7 @@ func (f *frame) onLine(line, at int, err error) error {
 	return err
 }
 
-// calledAt notes where a macro or a template was called that an error came out of.
+// calledAt adds the position of a call of a macro or a template to the trace of an error.
 func (f *frame) calledAt(at int, err error) error {
 	var e *Error
 	if errors.As(err, &e) && e.line > 0 {
@@ -205,7 +205,8 @@ func (f *frame) calledAt(at int, err error) error {
 	return err
 }
 
-// circleOf joins the places of a trace that repeats itself, up to the first of them again; "" for any other trace.
+// circleOf joins the positions of a trace that repeats itself, up to the first repeated one; it returns "" for any
+// other trace.
 func circleOf(trace []diag.Pos) string {
 	for period := 1; period <= len(trace)/2; period++ {
 		if !slices.Equal(trace[period:], trace[:len(trace)-period]) {

@@ -87,7 +87,7 @@ func (e *condExpr) eval(f *frame) (any, error) {
 	case e.otherwise != nil:
 		return e.otherwise.eval(f)
 	}
-	// Jinja2 has a lenient undefined here, even where all others are strict.
+	// Jinja2 uses a lenient undefined here, even if all others are strict.
 	return &Undefined{lenient: true, object: missing, message: "the inline if-expression on line " + itoa(e.line) +
 		" evaluated to false and no else section was defined."}, nil
 }

@@ -90,14 +90,14 @@ func (f *frame) arithmetic(op func(a, b any) (any, error), a, b any) (any, error
 	v, err := op(plainTuple(a), plainTuple(b))
 	if err != nil {
 		if kindOf(err) == "TypeError" && isUndefined(b) && !strings.Contains(err.Error(), "format") {
-			err = refused(b) // no format took it, so it was asked itself
+			err = refused(b) // it was not an argument of a format
 		}
 		return nil, err
 	}
 	return v, f.r.charge(sizeOf(v))
 }
 
-// sizeOf is how much memory was made for a value.
+// sizeOf returns the memory of a new value in bytes.
 func sizeOf(v any) int {
 	const item = 16
 	switch v := v.(type) {
@@ -140,7 +140,7 @@ type concatExpr struct {
 
 func (e *concatExpr) eval(f *frame) (any, error) {
 	values := make([]any, len(e.nodes))
-	for i, n := range e.nodes { // all of them before any is made text of
+	for i, n := range e.nodes { // all of them, before any is converted to text
 		var err error
 		if values[i], err = n.eval(f); err != nil {
 			return nil, err

@@ -6,8 +6,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// lazily makes a generator whose items step makes out of those of an argument. Nothing happens,
-// and nothing can fail, before the first item is asked for.
+// lazily returns a generator whose items step computes from those of an argument. It does nothing, and cannot fail,
+// before the first item is read.
 func (c *Call) lazily(i int, step func(next func() (any, bool, error)) (any, bool, error)) any {
 	var next func() (any, bool, error)
 	source := c.Args[i]

@@ -52,7 +52,7 @@ func JSONIndent(indent any) (value.JSONOptions, error) {
 	return value.JSONOptions{Indent: strings.Repeat(" ", max(0, min(n, widest))), Lines: true}, nil
 }
 
-// quoteURL leaves letters, digits, _.-~ and the safe characters as they are.
+// quoteURL escapes all characters except letters, digits, _.-~ and the safe ones.
 func quoteURL(s, safe string) string {
 	quoted := strings.ReplaceAll(url.QueryEscape(s), "+", "%20")
 	for _, c := range safe {
@@ -175,7 +175,7 @@ func urlizeFilter(c *Call) (any, error) {
 	return wordOrGap().ReplaceAllStringFunc(htmlEscapes.Replace(s), u.link), nil
 }
 
-// urlizer makes links of addresses.
+// urlizer converts addresses to links.
 type urlizer struct {
 	limit   int
 	attrs   string
@@ -213,7 +213,7 @@ func (u *urlizer) shorten(text string) string {
 	return text
 }
 
-// trimPunctuation takes brackets and full stops off a word.
+// trimPunctuation splits brackets and full stops off a word.
 func trimPunctuation(word string) (head, middle, tail string) {
 	for changed := true; changed; {
 		changed = false

@@ -38,7 +38,7 @@ func defaultFilter(c *Call) (any, error) {
 
 func lengthFilter(c *Call) (any, error) { return anyOf(c.Length(0)) }
 
-// anyOf makes an any of a result.
+// anyOf converts a result to any.
 func anyOf[T any](v T, err error) (any, error) { return v, err }
 
 func listFilter(c *Call) (any, error) {

@@ -58,7 +58,7 @@ func fileSizeFilter(c *Call) (any, error) {
 	return "", nil
 }
 
-// failsToConvert reports whether a filter takes an error for "give the default".
+// failsToConvert reports whether a filter returns the default for an error.
 func failsToConvert(err error) bool { return isKind(err, "TypeError", "ValueError") }
 
 func intFilter(c *Call) (any, error) {
@@ -143,7 +143,7 @@ func roundFilter(c *Call) (any, error) {
 	return value.Div(whole, power)
 }
 
-// hexFloat writes all digits of a float, as Python does; its exponent has no zero in front.
+// hexFloat formats a float as Python's float.hex does; its exponent has no leading zero.
 func hexFloat(f float64) string {
 	s := strconv.FormatFloat(f, 'x', 13, 64)
 	if f == 0 {

@@ -26,7 +26,7 @@ const (
 	prettyDepth = 100
 )
 
-// print writes v, which starts at a column and is followed by so many closing brackets.
+// print writes v, which starts at column and is followed by the given number of closing brackets.
 func (p *prettyPrinter) print(v any, column, closing int) {
 	text := prettyRepr(v, 0)
 	if column+len(text)+closing <= prettyWidth || p.depth > prettyDepth {
@@ -85,7 +85,7 @@ func (p *prettyPrinter) members(m *value.Map, column, closing int) {
 	p.out.WriteString("}")
 }
 
-// sortedKeys returns the keys in their order, or in the order of their types where they have none.
+// sortedKeys returns the sorted keys; keys without an order are sorted by their types.
 func sortedKeys(m *value.Map) []any {
 	keys := m.Keys()
 	if value.SortBy(keys, func(k any) any { return k }, false) != nil {

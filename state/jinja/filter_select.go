@@ -111,7 +111,7 @@ func (c *Call) mapper(args []any) (getter, error) {
 	}, nil
 }
 
-// selecting makes the filters that keep the items for which a test holds, or does not.
+// selecting returns a filter that keeps the items for which a test is true, or false if keep is false.
 func selecting(name string, byAttribute, keep bool) Filter {
 	return func(c *Call) (any, error) {
 		if len(c.Args) == 0 {

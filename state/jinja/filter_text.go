@@ -8,7 +8,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// onText makes a filter of a function on strings. Values that are not strings are printed first.
+// onText returns a filter that applies a function on strings. Other values are converted to text first.
 func onText(fn func(s string) string) func(c *Call) (any, error) {
 	return func(c *Call) (any, error) {
 		s, err := c.Str(0)
@@ -24,7 +24,7 @@ var (
 	titleFilter      = onText(title)
 )
 
-// title makes capitals after white space and a few brackets only, unlike Python's.
+// title capitalizes letters only after white space and a few brackets, unlike Python's.
 func title(s string) string {
 	start := true
 	var b strings.Builder
@@ -76,7 +76,7 @@ func indentFilter(c *Call) (any, error) {
 		if err := refused(c.Args[0]); err != nil {
 			return nil, err
 		}
-		if l, ok := c.Args[0].(*value.List); ok { // a list takes the line break for one more item
+		if l, ok := c.Args[0].(*value.List); ok { // the line break becomes another item of a list
 			l.Append("\n")
 			return nil, noAttribute(l, "splitlines")
 		}

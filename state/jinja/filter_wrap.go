@@ -66,7 +66,7 @@ func (w *wrapper) wrap(line string) []string {
 	return lines
 }
 
-// fill takes as many chunks as fit into a line.
+// fill returns a line with as many chunks as fit, and the rest.
 func (w *wrapper) fill(chunks []string) (line string, rest []string) {
 	var taken []string
 	room := w.width
@@ -77,7 +77,7 @@ func (w *wrapper) fill(chunks []string) (line string, rest []string) {
 	if len(chunks) > 0 && utf8.RuneCountInString(chunks[0]) > w.width {
 		switch {
 		case w.breakWords:
-			head, tail := w.cut(chunks[0], room) // nothing of it, if there is no room
+			head, tail := w.cut(chunks[0], room) // head is empty if there is no room
 			taken = append(taken, head)
 			if chunks = chunks[1:]; tail != "" {
 				chunks = append([]string{tail}, chunks...)
@@ -92,7 +92,7 @@ func (w *wrapper) fill(chunks []string) (line string, rest []string) {
 	return strings.Join(taken, ""), chunks
 }
 
-// cut takes the start off a word that is too long, after a hyphen if it can.
+// cut splits a word that is too long, after a hyphen if possible.
 func (w *wrapper) cut(word string, room int) (head, tail string) {
 	runes := []rune(word)
 	end := min(room, len(runes))
@@ -107,7 +107,7 @@ func (w *wrapper) cut(word string, room int) (head, tail string) {
 	return string(runes[:end]), string(runes[end:])
 }
 
-// chunks cuts a line into words, white space, and the parts of words with hyphens.
+// chunks splits a line into words, white space, and the parts of words with hyphens.
 func (w *wrapper) chunks(line string) []string {
 	var chunks []string
 	runes := []rune(line)
@@ -126,8 +126,8 @@ func (w *wrapper) chunks(line string) []string {
 
 func wrapSpace(r rune) bool { return strings.ContainsRune("\t\n\v\f\r ", r) }
 
-// breaksAt reports whether a word may be cut before runes[at]: after a hyphen between letters, and
-// around a dash of several hyphens.
+// breaksAt reports whether a word may be split before runes[at]: after a hyphen between letters, and around a dash of
+// several hyphens.
 func (w *wrapper) breaksAt(runes []rune, start, at int) bool {
 	letter := func(i int) bool {
 		return i >= start && i < len(runes) && (unicode.IsLetter(runes[i]) || runes[i] == '_')

@@ -3,7 +3,7 @@ package jinja
 // function is a part of a template for which Jinja2 generates a Python function: a template, a block, a macro, the body
 // of a recursive loop, or the test of a loop.
 type function struct {
-	slots int // places for variables
+	slots int // number of variables
 	enter []entry
 	body  []stmt
 }
@@ -12,11 +12,11 @@ type function struct {
 type frame struct {
 	r      *run
 	t      *Template
-	up     *frame // the call of the function around this one
+	up     *frame // frame of the function around this one
 	scope  *scope
 	slots  []any
 	out    *writer
-	parent *Template // that this template extends
+	parent *Template // the template that this one extends
 }
 
 func newFrame(fn *function, r *run, t *Template, s *scope, up *frame, out *writer) *frame {
@@ -27,7 +27,7 @@ func newFrame(fn *function, r *run, t *Template, s *scope, up *frame, out *write
 	return f
 }
 
-// place is where a variable lives: so many functions up, in that slot.
+// place is the slot of a variable: up is the number of functions outwards.
 type place struct{ up, slot int }
 
 func (f *frame) at(p place) *any {
@@ -37,7 +37,7 @@ func (f *frame) at(p place) *any {
 	return &f.slots[p.slot]
 }
 
-// entry is how a variable starts out.
+// entry is the initial value of a variable.
 type entry struct {
 	kind loadKind
 	slot int
@@ -45,7 +45,7 @@ type entry struct {
 	from place  // of loadAlias
 }
 
-// start runs the entries of a frame.
+// start sets the initial values of the variables of a frame.
 func (f *frame) start(entries []entry) {
 	for i := range entries {
 		e := &entries[i]
@@ -60,14 +60,14 @@ func (f *frame) start(entries []entry) {
 	}
 }
 
-// end forgets the variables of a frame.
+// end drops the variables of a frame.
 func (f *frame) end(entries []entry) {
 	for i := range entries {
 		f.slots[entries[i].slot] = missing
 	}
 }
 
-// flow is how a statement ended.
+// flow says how a statement ended.
 type flow uint8
 
 const (

@@ -7,7 +7,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// maxRange is how long a range may be, as Jinja2's sandbox has it.
+// maxRange is the maximum length of a range, as in Jinja2's sandbox.
 const maxRange = 100_000
 
 // builtinGlobals returns the functions that every template has.
@@ -51,7 +51,7 @@ func rangeGlobal(c *Call) (any, error) {
 	return r, nil
 }
 
-// newDict is Python's dict(...).
+// newDict implements Python's dict(...).
 func (c *Call) newDict(name string) (*value.Map, error) {
 	if len(c.Args) > 1 {
 		return nil, typeError(name + " expected at most 1 argument, got " + itoa(len(c.Args)))
@@ -77,7 +77,7 @@ func lipsumGlobal(*Call) (any, error) {
 	return nil, templateError("lipsum() is not supported: states are no place for random text")
 }
 
-// cycler gives its items one after the other, over and over.
+// cycler returns its items in turn, repeatedly.
 type cycler struct {
 	object
 	items []any
@@ -91,7 +91,7 @@ func cyclerGlobal(c *Call) (any, error) {
 	return &cycler{object{"jinja2.utils.Cycler"}, c.Args, 0}, nil
 }
 
-// GetAttr knows the current item.
+// GetAttr returns the current item.
 func (y *cycler) GetAttr(_ context.Context, name string) (any, bool, error) {
 	switch name {
 	case "current":
@@ -119,7 +119,7 @@ func cyclerMethods() map[string]*method {
 	}
 }
 
-// joiner gives nothing when it is called first, and a separator from then on.
+// joiner returns nothing on the first call, and a separator on later ones.
 type joiner struct {
 	object
 	sep  any

@@ -6,7 +6,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// extendsStmt names the parent.
+// extendsStmt sets the parent.
 type extendsStmt struct {
 	template expr
 	again    bool // an extends before this one may have run
@@ -33,7 +33,7 @@ func (s *extendsStmt) exec(f *frame) (flow, error) {
 	return flowNext, nil
 }
 
-// blockStmt prints a block: the definition of the template that extends last.
+// blockStmt prints a block, by the definition of the outermost child template.
 type blockStmt struct {
 	name     string
 	scoped   bool
@@ -43,7 +43,7 @@ type blockStmt struct {
 	line     int
 }
 
-// local is a variable of a frame that another scope is to know.
+// local is a variable of a frame that is passed to another scope.
 type local struct {
 	name  string
 	place place
@@ -104,7 +104,7 @@ func (b *blockReference) call(c *Call) (any, error) {
 	})
 }
 
-// GetAttr knows super.
+// GetAttr returns super.
 func (b *blockReference) GetAttr(_ context.Context, name string) (any, bool, error) {
 	if name != "super" {
 		return nil, false, nil
@@ -145,7 +145,7 @@ func (s *selfReference) GetItem(_ context.Context, key any) (any, bool, error) {
 	return &blockReference{s.f, name, 0}, true, nil
 }
 
-// specialsStmt sets self and super where a template or a block uses them.
+// specialsStmt sets self and super if a template or a block uses them.
 type specialsStmt struct {
 	self  int // slot, or -1
 	super int

@@ -2,14 +2,14 @@
 //
 // SLS files use Jinja2 3.1 with Python's values, so the package implements the same scoping of variables, the same
 // truth of values, and the same lines in errors. A template is parsed into a tree (package syntax), its variables are
-// assigned to slots once (symbols.go), and the result is run as often as needed. An Env holds what the templates of one
-// run of the program share, caches every parsed template, and may be used by several goroutines at once.
+// assigned to slots once (symbols.go), and the result is run as often as needed. An Env holds the filters, tests and
+// variables that templates share, caches every parsed template, and may be used by several goroutines at once.
 //
 // Undefined variables are strict: every use except in a test or a default is an error. Every error has a position in
 // the template and the message of Jinja2.
 //
-// A template never touches the host. It sees the variables, filters, tests and callables it is given; those of Salt
-// that need no host are in package salt below. Its time and memory are limited: see Limits.
+// A template never touches the host. It uses the variables, filters, tests and callables of its Env; those of Salt that
+// need no host are in package salt below. Its time and memory are limited: see Limits.
 package jinja
 
 import (
@@ -24,9 +24,9 @@ import (
 // Options configure an Env and the variables, filters and tests of its templates. The zero Options give plain, strict
 // Jinja2.
 type Options struct {
-	Loader       Loader            // finds the templates that others name; nil finds none
+	Loader       Loader            // loads the templates that others name; nil loads none
 	Globals      *value.Map        // variables of all templates
-	Filters      map[string]Filter // besides Jinja2's, or in place of them
+	Filters      map[string]Filter // in addition to Jinja2's, or instead of them
 	Tests        map[string]Test   // likewise
 	Lenient      bool              // an undefined variable prints as nothing and is false
 	TrimBlocks   bool              // drop the line break after a statement
@@ -46,14 +46,14 @@ type Env struct {
 	templates map[Source]*parsed
 }
 
-// parsed is a template that was read, or why it could not be.
+// parsed is a parsed template, or the error of parsing it.
 type parsed struct {
 	once     sync.Once
 	template *Template
 	err      error
 }
 
-// New makes an Env.
+// New returns an Env.
 func New(o Options) *Env {
 	e := &Env{
 		options: o, filters: builtinFilters(), tests: builtinTests(), methods: newMethods(), templates: map[Source]*parsed{},
@@ -80,13 +80,13 @@ func addNames(names map[string]any, from *value.Map) {
 
 // Source is the text of a template.
 type Source struct {
-	Name string     // how other templates name it
-	File string     // where errors point to
-	Text string     // as in the file
-	Vars *value.Map // set for all templates once this one was loaded; see Loader
+	Name string     // its name in other templates
+	File string     // file in positions of errors
+	Text string     // content of the file
+	Vars *value.Map // set for all templates after this one was loaded; see Loader
 }
 
-// Parse reads a template, or finds it among those read before. What is wrong with it is an *Error.
+// Parse parses a template, or returns a cached one. The error is an *Error.
 func (e *Env) Parse(src Source) (*Template, error) {
 	src.Vars = nil
 	e.mu.Lock()
@@ -116,21 +116,20 @@ func (e *Env) parse(src Source) (*Template, error) {
 	return t, nil
 }
 
-// Template is a template that was read. It never changes.
+// Template is a parsed template. It never changes.
 type Template struct {
 	env      *Env
 	name     string
 	file     string
 	text     string // normalized
-	endsLine bool   // the text ended with a line break, which goes on the end of the output again
+	endsLine bool   // the text ended with a line break, which the output also gets
 	root     *function
 	blocks   map[string]*function
 	lines    lines
 }
 
-// Render runs the template. Vars are the variables it sees; as Salt has it, templates that are
-// imported without context see them too. The text ends with a line break if the template did. What
-// goes wrong is an *Error.
+// Render runs the template. Vars are its variables; as in Salt, templates that are imported without context see them
+// too. The text ends with a line break if the template did. The error is an *Error.
 func (t *Template) Render(ctx context.Context, vars *value.Map) (*Output, error) {
 	r := newRun(ctx, t.env)
 	addNames(r.globals, vars)

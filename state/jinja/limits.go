@@ -10,7 +10,7 @@ type Limits struct {
 	Steps       int // statements, loop rounds, calls, and sizes of operands (see weigh); 5 million
 	OutputBytes int // 64 MiB
 	MemoryBytes int // of all strings and lists that are created; 1 GiB
-	Depth       int // macros, includes and loops inside one another; 200
+	Depth       int // nested macros, includes and loops; 200
 }
 
 func (l Limits) withDefaults() Limits {
@@ -26,7 +26,7 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// limitError says which limit was reached.
+// limitError is the error if a limit was reached.
 type limitError struct{ message, hint string }
 
 func (e *limitError) Error() string { return e.message }
@@ -37,10 +37,10 @@ type run struct {
 	env     *Env
 	limits  Limits
 	steps   int
-	check   int // the number of steps at which to look at the context again
+	check   int // number of steps at which the context is checked again
 	memory  int
 	depth   int
-	globals map[string]any     // Loader and templates that are loaded add to them
+	globals map[string]any     // variables of all templates; loaded templates add to them
 	added   map[string]any     // their additions
 	loaded  map[string]*loaded // by the name of the template in the statement
 	regexps map[regexpKey]*cachedRegexp
@@ -57,10 +57,10 @@ func newRun(ctx context.Context, e *Env) *run {
 	return r
 }
 
-// often is after how many steps the limit and the context are looked at.
+// often is the number of steps between checks of the limit and the context.
 const often = 1000
 
-// step counts work and notices when it is too much, or when the caller gave up.
+// step counts steps. It returns an error if there are too many or the context is done.
 func (r *run) step(n int) error {
 	r.steps += n
 	if r.steps < r.check {
@@ -90,7 +90,7 @@ func (r *run) charge(bytes int) error {
 	return nil
 }
 
-// enter continuese call deeper; leave comes back.
+// enter increases the depth of calls, and leave decreases it.
 func (r *run) enter() error {
 	if r.depth++; r.depth > r.limits.Depth {
 		return &limitError{

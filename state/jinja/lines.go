@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// lines finds the places where the lines of a text begin, once it is first asked. A caller that looks up many
-// places does not scan the text each time.
+// lines holds the offsets of the lines of a text, which are computed on first use. So a caller that looks up many
+// positions does not scan the text each time.
 type lines struct {
 	once   sync.Once
 	starts []int

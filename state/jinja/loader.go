@@ -12,21 +12,19 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// Loader finds the templates that include, import and extends name.
+// Loader loads the templates that include, import and extends name.
 //
-// Each template is loaded once in a Render. Globals looks up the variables that imported templates
-// see, as the loads so far have left them. The Vars of the Source are set among them when it was
-// loaded: that is how Salt tells an imported template where it lies. An error that is
-// fs.ErrNotExist means that there is no such template.
+// Each template is loaded once in a Render. Globals looks up the variables that imported templates see, with the
+// changes of earlier loads. The Vars of the Source are added to them: in this way, Salt tells an imported template its
+// path. An error that is fs.ErrNotExist means that the template does not exist.
 type Loader interface {
 	Load(ctx context.Context, name string, globals func(name string) any) (Source, error)
 }
 
-// Tree is a Loader for the templates of a file tree, with Salt's rules: a name counts from the
-// top of the tree, or if it starts with ./ or ../ from the directory tpldir. Loading a template
-// sets tplfile, tpldir and tpldot to where it lies.
+// Tree is a Loader for the templates of a file tree, with Salt's rules: a name is relative to the top of the tree, or
+// if it starts with ./ or ../ to the directory tpldir. Loading a template sets tplfile, tpldir and tpldot to its path.
 type Tree struct {
-	// Read returns the text of a file, and how errors should call it.
+	// Read returns the text of a file, and its name for errors.
 	Read func(ctx context.Context, path string) (text, file string, err error)
 }
 
@@ -65,8 +63,7 @@ type loaded struct {
 	module   *module // without context; nil until the first import
 }
 
-// load finds a template by a value: its name, or several names of which the first that is there
-// counts.
+// load loads a template by a value: its name, or a list of names, of which the first that exists counts.
 func (f *frame) load(name any) (*loaded, error) {
 	switch n := name.(type) {
 	case string:
@@ -126,7 +123,7 @@ func (f *frame) loadName(name string) (*loaded, error) {
 	return l, nil
 }
 
-// makeModule runs a template for its variables.
+// makeModule runs a template to get its variables.
 func (r *run) makeModule(t *Template, given, locals map[string]any) (*module, error) {
 	s := newScope(given, locals, t)
 	out := &writer{limit: r.limits.OutputBytes}
@@ -136,7 +133,7 @@ func (r *run) makeModule(t *Template, given, locals map[string]any) (*module, er
 	return &module{name: t.name, body: string(out.buf), names: s.exports()}, r.charge(len(out.buf))
 }
 
-// withoutContext returns the module of a template that sees only the globals. It is made once.
+// withoutContext returns the module of a template that sees only the globals. It is created once.
 func (l *loaded) withoutContext(r *run) (*module, error) {
 	if l.module != nil {
 		return l.module, nil
@@ -198,7 +195,7 @@ type importStmt struct {
 	withContext bool
 	locals      []local
 	target      place
-	export      string // the name if it is one of the template's own
+	export      string // the name if it is a variable of the template itself
 	at          int
 	line        int
 }

@@ -64,7 +64,7 @@ func (s *forStmt) recurse(f *frame, items any, depth int) (string, error) {
 	})
 }
 
-// rounds goes through the items. Loop is nil unless the loop is recursive.
+// rounds runs the body for each item. Loop is nil unless the loop is recursive.
 func (s *forStmt) rounds(f *frame, items any, loop *loopContext) (flow, error) {
 	next, sized, err := s.iterator(f, items)
 	if err != nil {
@@ -96,7 +96,7 @@ func (s *forStmt) rounds(f *frame, items any, loop *loopContext) (flow, error) {
 		if end == flowBreak {
 			break
 		}
-		if end == flowNext { // to Jinja2 a round that was interrupted does not count
+		if end == flowNext { // Jinja2 does not count an interrupted round
 			empty = false
 		}
 	}
@@ -107,7 +107,7 @@ func (s *forStmt) rounds(f *frame, items any, loop *loopContext) (flow, error) {
 	return flowNext, nil
 }
 
-// bind starts a round.
+// bind sets the variables of a round.
 func (s *forStmt) bind(f *frame, item any, loop *loopContext) error {
 	if err := f.r.step(1); err != nil {
 		return err
@@ -129,7 +129,8 @@ func (s *forStmt) runElse(f *frame) (flow, error) {
 	return next, err
 }
 
-// iterator goes through the items that pass the test. sized is the value with the length of the loop.
+// iterator returns a function that yields the items for which the test is true. sized is the value with the length of
+// the loop.
 func (s *forStmt) iterator(f *frame, items any) (next func() (any, bool, error), sized any, err error) {
 	next, err = iterate(items)
 	if err != nil || s.test == nil {
@@ -138,7 +139,7 @@ func (s *forStmt) iterator(f *frame, items any) (next func() (any, bool, error),
 	return s.test.filter(f, next), nil, nil
 }
 
-// filter returns a generator: its frame is made when the first item is asked for.
+// filter returns a generator, whose frame is created when the first item is read.
 func (t *loopTest) filter(f *frame, next func() (any, bool, error)) func() (any, bool, error) {
 	var inner *frame
 	return func() (any, bool, error) {
@@ -172,12 +173,12 @@ func (t *loopTest) filter(f *frame, next func() (any, bool, error)) func() (any,
 type loopContext struct {
 	f       *frame
 	items   func() (any, bool, error)
-	sized   any // nil if the length has to be counted
-	length  int // once it is known, or -1
+	sized   any // nil if the items have to be counted
+	length  int // -1 until it is known
 	index0  int
 	before  any
 	current any
-	after   any // missing unless it was peeked at
+	after   any // the next item; missing unless peek has read it
 	changed any // the arguments of the last call of changed
 	depth0  int
 	again   func(items any, depth int) (string, error) // nil unless the loop is recursive
@@ -196,7 +197,7 @@ func (l *loopContext) PyRepr() string {
 	return "<LoopContext " + itoa(l.index0+1) + "/" + itoa(n) + ">"
 }
 
-// next continues to the next round.
+// next returns the item of the next round.
 func (l *loopContext) next() (any, bool, error) {
 	v, ok, err := l.after, true, error(nil)
 	if l.after == any(missing) {
@@ -211,7 +212,7 @@ func (l *loopContext) next() (any, bool, error) {
 	return v, true, nil
 }
 
-// peek looks at the item of the next round, or gives missing.
+// peek returns the item of the next round without taking it, or missing.
 func (l *loopContext) peek() (any, error) {
 	if l.after != any(missing) {
 		return l.after, nil
@@ -223,7 +224,7 @@ func (l *loopContext) peek() (any, error) {
 	return l.after, err
 }
 
-// count returns the length of the loop. Where nothing tells it, all items are taken at once.
+// count returns the length of the loop. If that is unknown, it reads all items at once.
 func (l *loopContext) count() (int, error) {
 	if l.length >= 0 {
 		return l.length, nil

@@ -11,7 +11,7 @@ type macroCode struct {
 	fn       *function
 	name     string // "" for a call block
 	args     []macroArg
-	caller   int // slot of the variable that is only there if the body uses it, or -1
+	caller   int // slot of the variable caller, or -1 if the body does not use it
 	kwargs   int
 	varargs  int
 	explicit bool // caller is one of the arguments
@@ -25,7 +25,7 @@ type macroArg struct {
 	fallback expr // nil if there is none
 }
 
-// macro is a macro that was defined in a frame, whose variables it sees.
+// macro is a macro with the frame in which it was defined, whose variables it sees.
 type macro struct {
 	code *macroCode
 	f    *frame
@@ -85,7 +85,7 @@ func (m *macro) call(c *Call) (any, error) {
 	})
 }
 
-// bind puts the arguments of a call into the frame. What is not given stays missing.
+// bind sets the parameters in the frame to the arguments of a call. Parameters without an argument stay missing.
 func (m *macro) bind(f *frame, c *Call) error {
 	code := m.code
 	kwargs := c.Kwargs
@@ -180,7 +180,7 @@ func (m *macro) fallbacks(f *frame) error {
 type macroStmt struct {
 	code   *macroCode
 	target place
-	export string // its name if it is one of the template's own
+	export string // its name if it is a macro of the template itself
 }
 
 func (s *macroStmt) exec(f *frame) (flow, error) {

@@ -44,7 +44,7 @@ func listExtend(c *Call, l *value.List) (any, error) {
 	return nil, c.f.r.charge(16 * len(items))
 }
 
-// clampedIndex returns an index as list.insert has it.
+// clampedIndex returns an index, limited as for list.insert.
 func (c *Call) clampedIndex(i, n int) (int, error) {
 	at, err := c.Int(i)
 	if at < 0 {
@@ -140,9 +140,10 @@ func listSort(c *Call, l *value.List) (any, error) {
 	return nil, c.sort(l.Items, key, reverse)
 }
 
-// sort sorts items in place by the results of key. keyed is an item with its sort key.
+// keyed is an item with its sort key.
 type keyed struct{ key, item any }
 
+// sort sorts items in place by the results of key.
 func (c *Call) sort(items []any, key func(any) (any, error), reverse bool) error {
 	if err := c.Work(len(items)); err != nil {
 		return err
@@ -170,7 +171,7 @@ func (c *Call) sort(items []any, key func(any) (any, error), reverse bool) error
 	return nil
 }
 
-// refusedInside returns the error for an undefined value, also inside a list of keys.
+// refusedInside returns the error for an undefined value, or for one inside a list of keys.
 func refusedInside(v any) error {
 	if l, ok := v.(*value.List); ok {
 		for _, item := range l.Items {

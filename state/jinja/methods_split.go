@@ -155,6 +155,6 @@ func (c *Call) joined(texts []string, sep string) (any, error) {
 	if err := c.f.r.charge(size); err != nil {
 		return nil, err
 	}
-	c.f.r.memory -= size // the result will be counted again
+	c.f.r.memory -= size // the caller counts the result again
 	return strings.Join(texts, sep), nil
 }

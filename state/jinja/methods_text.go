@@ -22,7 +22,8 @@ func stringMethod(fn func(c *Call, s string) (any, error), params ...Param) *met
 	return &method{params: params, call: func(c *Call, self any) (any, error) { return fn(c, self.(string)) }}
 }
 
-// allRunes reports whether the string has characters and all of them are like that. It is not inlined, as [Define].
+// allRunes returns a method that reports whether the string is not empty and is is true for all its characters. It is
+// not inlined, as [Define].
 //
 //go:noinline
 func allRunes(is func(rune) bool) *method {
@@ -108,7 +109,7 @@ func isIdentifier(s string) bool {
 	return s != ""
 }
 
-// isCase reports whether there are cased letters, and none of the other case.
+// isCase reports whether a string has cased letters, and none of the other case.
 func isCase(s string, is, other func(rune) bool) bool {
 	return strings.IndexFunc(s, is) >= 0 && strings.IndexFunc(s, func(r rune) bool {
 		return other(r) || unicode.IsTitle(r)
@@ -133,7 +134,7 @@ func padMethod(pad func(s string, width int, fill rune) (string, error)) *method
 	}, Arg("width"), Opt("fillchar", " "))
 }
 
-// wrap makes an any of a string, for functions that return one.
+// wrap converts a string to any.
 func wrap(s string, err error) (any, error) { return s, err }
 
 func zfill(c *Call, s string) (any, error) {
@@ -169,7 +170,7 @@ func cutMethod(cut func(s, affix string) string) *method {
 	}, Arg("affix"))
 }
 
-// window returns the part of s that start and end, arguments from and from+1, ask for, and where it starts in
+// window returns the part of s between start and end, which are arguments from and from+1, and its offset in
 // characters.
 func window(c *Call, s string, from int) (part string, offset int, ok bool, err error) {
 	n := utf8.RuneCountInString(s)
@@ -271,7 +272,7 @@ func formatMap(c *Call, s string) (any, error) {
 	return c.format(s, nil, m)
 }
 
-// format lets fields look at attributes and items as templates do.
+// format formats a string whose fields access attributes and items as templates do.
 func (c *Call) format(s string, args []any, kwargs *value.Map) (any, error) {
 	return wrap(value.Format(s, value.FormatArgs{
 		Args: args, Kwargs: kwargs,

@@ -7,7 +7,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// object gives the methods of value.Object to the types below, which embed it.
+// object implements value.Object for the types below, which embed it.
 type object struct{ pyType string }
 
 func (o object) PyType() string { return o.pyType }
@@ -25,7 +25,7 @@ func newIterator(pyType string, next func() (any, bool, error)) *iterator {
 	return &iterator{object: object{pyType}, next: next}
 }
 
-// Iterate continues where it was left.
+// Iterate continues after the last item that was taken.
 func (i *iterator) Iterate() func() (any, bool, error) {
 	return func() (any, bool, error) {
 		if i.done {
@@ -40,7 +40,7 @@ func (i *iterator) Iterate() func() (any, bool, error) {
 // rangeObject is Python's range.
 type rangeObject struct{ start, stop, step, count int }
 
-// newRange has the bounds of Python's range.
+// newRange returns a range with Python's bounds.
 func newRange(start, stop, step int) (*rangeObject, error) {
 	if step == 0 {
 		return nil, value.Raise("ValueError", "range() arg 3 must not be zero")
@@ -72,7 +72,7 @@ func (r *rangeObject) equal(other any) bool {
 	return ok && r.count == o.count && (r.count == 0 || r.start == o.start && (r.count == 1 || r.step == o.step))
 }
 
-// Iterate counts.
+// Iterate yields the numbers.
 func (r *rangeObject) Iterate() func() (any, bool, error) {
 	i := 0
 	return func() (any, bool, error) {
@@ -84,7 +84,7 @@ func (r *rangeObject) Iterate() func() (any, bool, error) {
 	}
 }
 
-// Contains works it out.
+// Contains computes whether the range has a number.
 func (r *rangeObject) Contains(item any) (bool, error) {
 	n, ok := item.(int)
 	if f, isFloat := item.(float64); isFloat && f == float64(int(f)) {
@@ -149,10 +149,10 @@ func (d *dictView) PyRepr() string {
 	return d.pyType + "(" + value.Repr(value.NewList(d.items()...)) + ")"
 }
 
-// Iterate goes through the dict.
+// Iterate yields the keys, values or items of the dict.
 func (d *dictView) Iterate() func() (any, bool, error) { return iterateMap(d.m, d.pick) }
 
-// Contains looks in the dict.
+// Contains reports whether the dict has a key.
 func (d *dictView) Contains(item any) (bool, error) {
 	if d.pyType == "dict_keys" {
 		return d.m.HasKey(item)
@@ -184,10 +184,10 @@ func (n *namedTuple) PyRepr() string { return value.Repr(n.items) }
 func (n *namedTuple) PyTruth() bool  { return true }
 func (n *namedTuple) Len() int       { return len(n.items) }
 
-// JSONItems makes a list of it in JSON.
+// JSONItems returns the items, which JSON writes as a list.
 func (n *namedTuple) JSONItems() []any { return n.items }
 
-// Iterate goes through the items.
+// Iterate yields the items.
 func (n *namedTuple) Iterate() func() (any, bool, error) { return iterateItems(n.items) }
 
 // GetAttr returns an item by its name.
@@ -200,7 +200,7 @@ func (n *namedTuple) GetAttr(_ context.Context, name string) (any, bool, error) 
 	return nil, false, nil
 }
 
-// plainTuple takes the names of a named tuple away.
+// plainTuple converts a named tuple to a plain one.
 func plainTuple(v any) any {
 	if n, ok := v.(*namedTuple); ok {
 		return n.items
@@ -236,7 +236,7 @@ func (m *module) PyRepr() string         { return "<TemplateModule " + value.Rep
 func (m *module) PyTruth() bool          { return true }
 func (m *module) PyStr() (string, error) { return m.body, nil }
 
-// Names returns those the template exports.
+// Names returns the names that the template exports.
 func (m *module) Names() []string {
 	var names []string
 	for name := range m.names {
@@ -276,5 +276,5 @@ func (b *builtin) PyRepr() string {
 	return "<built-in function " + strings.TrimPrefix(b.name, ".") + ">"
 }
 
-// Call calls it.
+// Call calls the function.
 func (b *builtin) Call(c *Call) (any, error) { return b.call(c) }

@@ -38,7 +38,7 @@ func (o *Output) Origin(line, col int) diag.Pos {
 	return s.template.pos(s.at)
 }
 
-// writer collects output. Spans are kept only if it has them from the start.
+// writer collects output. It records spans only if it was created with some.
 type writer struct {
 	buf   []byte
 	spans []span

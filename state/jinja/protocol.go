@@ -7,8 +7,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// What rooms above put into templates besides plain values are objects that implement value.Object
-// and whichever of the following they need.
+// Besides plain values, callers can pass objects to templates that implement value.Object and any of the following
+// interfaces.
 
 // Callable is an object that templates may call.
 type Callable interface {
@@ -16,8 +16,7 @@ type Callable interface {
 	Call(c *Call) (any, error)
 }
 
-// AttrGetter is an object with attributes, as in salt.pillar. Found is false for an attribute it
-// does not have; items are tried then.
+// AttrGetter is an object with attributes, as in salt.pillar. If found is false, the template looks for an item.
 type AttrGetter interface {
 	value.Object
 	GetAttr(ctx context.Context, name string) (v any, found bool, err error)
@@ -29,22 +28,21 @@ type ItemGetter interface {
 	GetItem(ctx context.Context, key any) (v any, found bool, err error)
 }
 
-// Namer is an object that knows the names of its attributes or items, for hints.
+// Namer is an object that lists the names of its attributes or items, for hints.
 type Namer interface {
 	value.Object
 	Names() []string
 }
 
-// Explainer is an object that can say why it lacks an attribute or item. The missing value is undefined like any
-// other, and may be tested and given a default; the error is for templates that use it nevertheless. Nil stands for
-// the usual message.
+// Explainer is an object that explains why it lacks an attribute or item. The missing value is undefined like any
+// other: tests and defaults accept it, and other uses return the error. Nil stands for the usual message.
 type Explainer interface {
 	value.Object
 	Explain(name any) error
 }
 
-// Iterable is an object that loops can go through. Iterate gives a function that gives one item
-// after the other, and false after the last.
+// Iterable is an object that loops can iterate over. Iterate returns a function that returns one item after the other,
+// and false after the last.
 type Iterable interface {
 	value.Object
 	Iterate() func() (item any, ok bool, err error)
@@ -62,9 +60,8 @@ type Container interface {
 	Contains(item any) (bool, error)
 }
 
-// Call is a call of a Callable, a Filter or a Test. For the latter two, the first argument is the
-// value they are applied to. Lists, mappings and strings are passed unchanged; values that only templates have, such as
-// ranges, are passed as lists.
+// Call is a call of a Callable, a Filter or a Test. For the latter two, the first argument is their operand. Lists,
+// mappings and strings are passed unchanged; values that only templates have, such as ranges, are passed as lists.
 type Call struct {
 	Args   []any
 	Kwargs *value.Map // nil if there are none
@@ -73,10 +70,10 @@ type Call struct {
 	at int
 }
 
-// Context returns the one Render was given.
+// Context returns the context of Render.
 func (c *Call) Context() context.Context { return c.f.r.ctx }
 
-// Pos is where in the template the call stands.
+// Pos returns the position of the call in the template.
 func (c *Call) Pos() diag.Pos { return c.f.t.pos(c.at) }
 
 // Filter is applied to a value as in value | filter(arguments).
@@ -85,7 +82,7 @@ type Filter func(c *Call) (any, error)
 // Test is applied to a value as in value is test(arguments).
 type Test func(c *Call) (bool, error)
 
-// iterate goes through a value as a loop does.
+// iterate iterates over a value as a loop does.
 func iterate(v any) (func() (any, bool, error), error) {
 	switch v := v.(type) {
 	case *value.List:
@@ -110,7 +107,7 @@ func iterate(v any) (func() (any, bool, error), error) {
 	return nil, err
 }
 
-// iterateList sees items that are added on the way, as Python does.
+// iterateList yields the items of a list, including those that are added meanwhile, as Python does.
 func iterateList(l *value.List) func() (any, bool, error) {
 	i := 0
 	return func() (any, bool, error) {

@@ -13,10 +13,10 @@ type cachedRegexp struct {
 	err    error
 }
 
-// Regexp compiles a regular expression of Python's, or finds it among those of this Render.
+// Regexp compiles a Python regular expression, or returns the one that this Render has cached.
 func (c *Call) Regexp(pattern string, flags value.RegexpFlags) (*value.Regexp, error) {
 	r := c.f.r
-	for _, arg := range c.Args { // going through a text by an expression takes longer than comparing it
+	for _, arg := range c.Args { // matching a text takes longer than comparing it
 		if s, ok := arg.(string); ok {
 			if err := r.step(8 * len(s) / bytesPerStep); err != nil {
 				return nil, err

@@ -2,8 +2,8 @@ package jinja
 
 import "maps"
 
-// missingType is the type of missing, which stands where a variable has no value. It has a field
-// so that no two pointers to it can be the same.
+// missingType is the type of missing, the value of a variable without a value. It has a field so that two pointers to
+// it differ.
 type missingType struct{ _ byte }
 
 var missing = &missingType{}
@@ -23,8 +23,8 @@ type block struct {
 	template *Template
 }
 
-// newScope makes the scope of a template. Given and locals belong to the caller; locals come over
-// given, except where they are missing.
+// newScope returns the scope of a template. Given and locals belong to the caller; locals override given unless they
+// are missing.
 func newScope(given, locals map[string]any, t *Template) *scope {
 	s := &scope{given: given, blocks: make(map[string][]*block, len(t.blocks))}
 	for name, fn := range t.blocks {
@@ -41,7 +41,7 @@ func newScope(given, locals map[string]any, t *Template) *scope {
 	return s
 }
 
-// resolve looks a name up, and gives missing if there is none.
+// resolve looks up a name; it returns missing if there is none.
 func (s *scope) resolve(name string) any {
 	if v, ok := s.vars[name]; ok {
 		return v
@@ -52,7 +52,7 @@ func (s *scope) resolve(name string) any {
 	return missing
 }
 
-// set sets a variable at the top level. A name with an underscore in front is not exported.
+// set sets a variable at the top level. A name with a leading underscore is not exported.
 func (s *scope) set(name string, v any, export bool) {
 	if s.vars == nil {
 		s.vars, s.exported = map[string]any{}, map[string]bool{}
@@ -68,7 +68,7 @@ func (s *scope) set(name string, v any, export bool) {
 	}
 }
 
-// all is everything the scope knows.
+// all returns all variables of the scope.
 func (s *scope) all() map[string]any {
 	if len(s.vars) == 0 {
 		return s.given
@@ -79,7 +79,7 @@ func (s *scope) all() map[string]any {
 	return all
 }
 
-// exports returns the variables that an import sees.
+// exports returns the variables that an importing template sees.
 func (s *scope) exports() map[string]any {
 	names := make(map[string]any, len(s.exported))
 	for name := range s.exported {
@@ -88,7 +88,7 @@ func (s *scope) exports() map[string]any {
 	return names
 }
 
-// names returns the names that would resolve, for hints. The nil scope has none.
+// names returns the names of all variables, for hints. The nil scope has none.
 func (s *scope) names() []string {
 	if s == nil {
 		return nil
@@ -103,7 +103,7 @@ func (s *scope) names() []string {
 	return names
 }
 
-// derived returns a scope of its own that starts with everything this one knows, and some locals.
+// derived returns a new scope with the variables of this one, and some locals.
 func (s *scope) derived(locals map[string]any) *scope {
 	d := &scope{given: maps.Clone(s.all()), blocks: make(map[string][]*block, len(s.blocks))}
 	for name, v := range locals {

@@ -61,8 +61,7 @@ func (f *frame) print(v any, at int) error {
 	return f.out.write(text)
 }
 
-// printable refuses a mapping with an undefined value: Salt prints mappings so that they stay
-// YAML, and for that it prints every value.
+// printable refuses a mapping with an undefined value: Salt prints mappings as YAML, and so prints every value.
 func printable(m *value.Map, depth int) error {
 	const deep = 100
 	for _, v := range m.All() {
@@ -88,7 +87,7 @@ func (s *unlessExtended) exec(f *frame) (flow, error) {
 	return execAll(s.body, f)
 }
 
-// ifStmt runs the first branch whose test holds. The last may have none.
+// ifStmt runs the first branch whose test is true. The last may have no test.
 type ifStmt struct{ branches []branch }
 
 type branch struct {
@@ -118,7 +117,7 @@ func (s *ifStmt) exec(f *frame) (flow, error) {
 	return flowNext, nil
 }
 
-// filtered applies a chain of filters, the innermost of which has no value of its own, to a text.
+// filtered applies a chain of filters to a text, which is the operand of the innermost one.
 func (f *frame) filtered(e *filterExpr, text string) (any, error) {
 	var v any = text
 	var err error
@@ -195,7 +194,7 @@ func (s *withStmt) exec(f *frame) (flow, error) {
 	return next, err
 }
 
-// scopeStmt keeps the variables of its body to itself.
+// scopeStmt runs its body in a scope of its own.
 type scopeStmt struct {
 	enter []entry
 	body  []stmt

@@ -9,7 +9,7 @@ type target interface {
 	check(f *frame) error
 }
 
-// slotTarget is a variable. Export is its name if it is one of the template's own.
+// slotTarget is a variable. Export is its name if it is a variable of the template itself.
 type slotTarget struct {
 	place  place
 	export string
@@ -25,7 +25,7 @@ func (t *slotTarget) assign(f *frame, v any) error {
 	return nil
 }
 
-// tupleTarget takes a value apart.
+// tupleTarget assigns the items of a value to several targets.
 type tupleTarget struct{ items []target }
 
 func (t *tupleTarget) check(*frame) error { return nil }
@@ -43,7 +43,7 @@ func (t *tupleTarget) assign(f *frame, v any) error {
 	return nil
 }
 
-// unpack takes exactly n items out of a value.
+// unpack returns the items of a value, which must be exactly n.
 func (f *frame) unpack(v any, n int) ([]any, error) {
 	switch v := v.(type) {
 	case value.Tuple:

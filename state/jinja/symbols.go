@@ -6,12 +6,12 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/jinja/syntax"
 )
 
-// Jinja2 turns a template into Python functions, and its scoping rules follow from Python's local variables. So the
+// Jinja2 compiles a template to Python functions, and its scoping rules follow from Python's local variables. So the
 // slots of variables are assigned as in Jinja2: every frame (the template, a loop, a with block, a macro) has symbols;
-// a name that is only read is looked up in the context when the frame is entered, and one that is set starts out as the
-// same name of an outer frame, or as missing.
+// a name that is only read is looked up in the context when the frame is entered, and one that is set is initialized
+// with the same name of an outer frame, or with missing.
 
-// ident is a local variable of the Python functions: a name at a depth of frames.
+// ident is a local variable of the Python functions: a name and the depth of its frame.
 type ident struct {
 	level int
 	name  string
@@ -26,19 +26,19 @@ const (
 	loadMissing                 // nowhere
 )
 
-// load says how a variable starts out when its frame is entered.
+// load says how a variable is initialized when its frame is entered.
 type load struct {
 	kind loadKind
 	from ident // of loadAlias
 }
 
-// symbols are the variables of one frame.
+// symbols holds the variables of one frame.
 type symbols struct {
 	level  int
 	parent *symbols
 	refs   map[string]ident
 	loads  map[ident]load
-	order  []ident // of loads, as they were found
+	order  []ident // keys of loads in their order
 	stores map[string]bool
 }
 
@@ -84,7 +84,7 @@ func (s *symbols) define(name string, l load) ident {
 	return id
 }
 
-// find returns the variable that a name stands for in this frame or an outer one.
+// find returns the variable of a name in this frame or an outer one.
 func (s *symbols) find(name string) (ident, bool) {
 	for ; s != nil; s = s.parent {
 		if id, ok := s.refs[name]; ok {
@@ -164,8 +164,7 @@ func (s *symbols) analyzeAll(nodes ...syntax.Node) {
 	}
 }
 
-// analyze finds the names that a node reads and sets in this frame. It stops where a node opens a
-// frame of its own.
+// analyze finds the names that a node reads and sets in this frame. It stops at nodes that open a frame of their own.
 func (s *symbols) analyze(n syntax.Node) {
 	switch n := n.(type) {
 	case nil:
@@ -226,7 +225,7 @@ func (s *symbols) condition(n *syntax.If) {
 	s.branches(then, elif, otherwise)
 }
 
-// parameters declares the names of a target as set from outside.
+// parameters declares the names of a target as parameters.
 func (s *symbols) parameters(target syntax.Expr) {
 	switch t := target.(type) {
 	case *syntax.Name:
@@ -238,8 +237,8 @@ func (s *symbols) parameters(target syntax.Expr) {
 	}
 }
 
-// undeclared finds which of the names are read in the nodes before they are set there. It looks
-// into inner frames, but not into blocks.
+// undeclared returns those of the names that are read in the nodes before they are set there. It visits inner frames,
+// but not blocks.
 func undeclared(nodes []syntax.Stmt, names ...string) map[string]bool {
 	watched, found := map[string]bool{}, map[string]bool{}
 	for _, n := range names {

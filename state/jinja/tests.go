@@ -7,14 +7,14 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// is makes a test of one value. It is not inlined, as Define is not.
+// is returns a test of one value. Like Define, it is not inlined.
 //
 //go:noinline
 func is(name string, test func(v any) bool) Test {
 	return DefineTest(name, func(c *Call) (bool, error) { return test(c.Args[0]), nil }, Arg("value"))
 }
 
-// compare makes a test of two values. It is not inlined, as Define is not.
+// compare returns a test of two values. Like Define, it is not inlined.
 //
 //go:noinline
 func compare(name string, op comparison) Test {
@@ -122,8 +122,8 @@ func hasCase(c *Call, is, other func(rune) bool) (bool, error) {
 	return isCase(s, is, other), err
 }
 
-// sameObject is Python's is. Equal numbers and strings need not be the same object there, but
-// small ones and those of a template are.
+// sameObject implements Python's is. In Python, equal numbers and strings need not be the same object, but small ones
+// and those of a template are.
 func sameObject(a, b any) bool {
 	switch x := a.(type) {
 	case value.Tuple:

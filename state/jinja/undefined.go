@@ -19,8 +19,8 @@ type Undefined struct {
 	kind    string // class of the error; "" is UndefinedError
 	scope   *scope // in which the name was looked up, or nil
 	methods *methods
-	dotted  bool   // it was looked for as an attribute: object.name
-	whole   string // the variable that the object is, such as pillar, or ""
+	dotted  bool   // it was looked up as an attribute: object.name
+	whole   string // the name of the variable with the object, such as pillar, or ""
 }
 
 // PyType is StrictUndefined or Undefined.
@@ -37,7 +37,7 @@ func (u *Undefined) PyRepr() string { return "Undefined" }
 // PyTruth is false.
 func (u *Undefined) PyTruth() bool { return false }
 
-// PyStr is nothing for a lenient one and an error otherwise.
+// PyStr returns "" for a lenient one and an error otherwise.
 func (u *Undefined) PyStr() (string, error) {
 	if u.lenient {
 		return "", nil
@@ -45,7 +45,7 @@ func (u *Undefined) PyStr() (string, error) {
 	return "", u.err()
 }
 
-// err returns the error that using it makes.
+// err returns the error of a use of the value.
 func (u *Undefined) err() error {
 	e := &Failure{Class: "UndefinedError", Message: u.text(), Hint: u.hint()}
 	if why := u.explained(); why != nil {
@@ -98,7 +98,7 @@ func (u *Undefined) hint() string {
 	return "if it may be missing, use .get(" + value.Repr(name) + ", ...) or | default(...)"
 }
 
-// lackOf lets an undefined value know the variable that it was looked for in, for a hint.
+// lackOf sets the variable in which an undefined value was looked up, for a hint.
 func lackOf(v any, object expr) any {
 	if u, ok := v.(*Undefined); ok && u.whole == "" {
 		if name, ok := object.(*nameExpr); ok && u.object != any(missing) {
@@ -108,8 +108,8 @@ func lackOf(v any, object expr) any {
 	return v
 }
 
-// noKey returns the hint for a mapping that lacks a key. A method is meant only where the name is a slip of one and was
-// written as an attribute: short keys, such as port, are near to pop.
+// noKey returns the hint for a mapping that lacks a key. It suggests a method only for a misspelled one that was
+// written as an attribute, since short keys such as port are similar to pop.
 func (u *Undefined) noKey(m *value.Map, key string) string {
 	if hint := diag.DidYouMean(key, m.Names()); hint != "" {
 		return hint
@@ -149,7 +149,7 @@ func (u *Undefined) names() []string {
 	return names
 }
 
-// describeObject is how Jinja2 calls a value in messages.
+// describeObject returns Jinja2's name of a value in messages.
 func describeObject(v any) string {
 	if v == nil {
 		return "None"

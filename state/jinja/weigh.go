@@ -16,7 +16,7 @@ const (
 	deepestValue = 1000
 )
 
-// weigh counts steps for all that is in values, at any depth.
+// weigh counts steps for the content of values, at any depth.
 func (f *frame) weigh(values ...any) error {
 	s := f.r.scale()
 	for _, v := range values {
@@ -37,7 +37,7 @@ func (f *frame) weighTexts(values []any) error {
 	return f.r.step(n / bytesPerStep)
 }
 
-// weighBoth counts steps for a comparison: texts are compared up to where the shorter one ends.
+// weighBoth counts steps for a comparison: texts are compared up to the length of the shorter one.
 func (f *frame) weighBoth(a, b any) error {
 	x, isText := a.(string)
 	y, both := b.(string)
@@ -60,7 +60,7 @@ type scale struct {
 	most         int // steps
 }
 
-// scale ends well beyond the limit, so that step notices, which does not look at each step.
+// scale returns a scale that ends well beyond the limit, since step does not check the limit at each step.
 func (r *run) scale() scale { return scale{most: max(r.limits.Steps-r.steps, 0) + 2*often} }
 
 func (s *scale) steps() int { return s.bytes/bytesPerStep + s.items/itemsPerStep }
@@ -102,7 +102,8 @@ func (s *scale) all(items []any, depth int) {
 	}
 }
 
-// looksAtItems are the filters that weighTexts is for; all others are weighed with all that is in their arguments.
+// looksAtItems reports whether a filter is weighed with weighTexts; others are weighed with the whole content of their
+// arguments.
 func looksAtItems(filter string) bool {
 	switch filter {
 	case "attr", "batch", "count", "d", "default", "dictsort", "first", "groupby", "items", "last", "length", "list",
@@ -128,8 +129,8 @@ func (f *frame) weighCall(args []any, kwargs *value.Map) error {
 	return f.weigh(append(args[:len(args):len(args)], kwargs)...)
 }
 
-// weighMethod is for a method. Those of lists and mappings count the items that they look at; those of texts look at
-// all of the text and of the arguments.
+// weighMethod weighs a call of a method. Methods of lists and mappings count the items that they read; those of texts
+// read all of the text and of the arguments.
 func (f *frame) weighMethod(self any, args []any, kwargs *value.Map) error {
 	if s, ok := self.(string); ok {
 		if err := f.r.step(len(s) / bytesPerStep); err != nil {
@@ -140,7 +141,7 @@ func (f *frame) weighMethod(self any, args []any, kwargs *value.Map) error {
 	return f.weighTexts(args)
 }
 
-// weighOperands is for an operator. A text may be a format for all that is in the other operand.
+// weighOperands weighs the operands of an operator. A text may be a format for the whole content of the other operand.
 func (f *frame) weighOperands(a, b any) error {
 	if _, ok := a.(string); ok {
 		return f.weigh(a, b)

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// arithmetic is one of Python's operators on numbers. An operation on two ints that does not fit
-// an int is done again on big ones.
+// arithmetic is one of Python's operators on numbers. If the result for two ints does not fit an int, it is computed
+// again with big ones.
 type arithmetic struct {
 	sign  string
 	small func(x, y int) (result int, fits bool)
@@ -50,7 +50,7 @@ func unsupported(sign string, x, y any) error {
 	return typeError("unsupported operand type(s) for %s: '%s' and '%s'", sign, TypeName(x), TypeName(y))
 }
 
-// whole returns an int for a big one that fits, and refuses one that is too big to work with.
+// whole returns n as an int if it fits. It returns an error if n exceeds the limit for big ones.
 func whole(n *big.Int) (any, error) {
 	if n.IsInt64() {
 		return int(n.Int64()), nil
@@ -130,7 +130,7 @@ func Add(a, b any) (any, error) {
 	return numbers(&addition, a, b)
 }
 
-// numbers applies an operator that knows nothing but numbers.
+// numbers applies an operator that is defined only for numbers.
 func numbers(op *arithmetic, a, b any) (any, error) {
 	result, ok, err := op.apply(a, b)
 	if !ok {

@@ -7,20 +7,20 @@ import (
 	"math/big"
 )
 
-// maxDepth bounds how deep nested values are compared and printed; a list can contain itself.
+// maxDepth is the depth to which nested values are compared and printed; a list can contain itself.
 const maxDepth = 500
 
 // Equal is Python's ==.
 func Equal(a, b any) bool { return (&equality{}).equal(a, b, 0) }
 
-// equality compares two values. Values that share parts many times over are walked as often as they
-// show a part, so a long comparison remembers which parts were equal.
+// equality compares two values. A part that values share is compared for each of its occurrences, so a long comparison
+// records which parts were equal.
 type equality struct {
 	compared int
 	same     map[[2]any]bool
 }
 
-// patience is how many parts are compared before any is remembered.
+// patience is the number of parts that are compared before equal ones are recorded.
 const patience = 4096
 
 func (e *equality) equal(a, b any, depth int) bool {
@@ -54,7 +54,7 @@ func (e *equality) equal(a, b any, depth int) bool {
 	return false
 }
 
-// once compares two lists or mappings, unless they were found equal before.
+// once compares two lists or mappings, unless they are recorded as equal.
 func (e *equality) once(x, y any, compare func() bool) bool {
 	if e.compared++; e.compared < patience {
 		return compare()
@@ -98,15 +98,15 @@ func (e *equality) maps(x, y *Map, depth int) bool {
 	return true
 }
 
-// OrderError says that two values have no order, in Python's words for the types.
+// OrderError is the error for two values without an order. Left and Right are Python's names of their types.
 type OrderError struct{ Left, Right string }
 
 func (e *OrderError) Error() string {
 	return fmt.Sprintf("'<' not supported between instances of '%s' and '%s'", e.Left, e.Right)
 }
 
-// Compare orders two values as Python's < does: negative, zero or positive. Values without an
-// order, such as a number and a string, are an *OrderError.
+// Compare orders two values as Python's < does: the result is negative, zero or positive. For values without an order,
+// such as a number and a string, the error is an *OrderError.
 func Compare(a, b any) (int, error) { return compare(a, b, 0) }
 
 func compare(a, b any, depth int) (int, error) {

@@ -13,8 +13,8 @@ import (
 
 // JSONOptions are those of Python's json.dumps.
 type JSONOptions struct {
-	Indent   string // written once for each level; "" keeps everything on one line unless Lines is set
-	Lines    bool   // one member or item a line
+	Indent   string // indentation of one level; "" writes everything on one line unless Lines is set
+	Lines    bool   // write one member or item per line
 	SortKeys bool
 	ASCII    bool // escape everything that is not ASCII
 }
@@ -64,7 +64,7 @@ func (d *dumper) value(v any) error {
 		return d.items(v)
 	case *Map:
 		return d.members(v)
-	case interface{ JSONItems() []any }: // a tuple of some room's own kind
+	case interface{ JSONItems() []any }: // a kind of tuple of another package
 		return d.items(v.JSONItems())
 	default:
 		return typeError("Object of type %s is not JSON serializable", TypeName(v))

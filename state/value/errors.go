@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// Error is a failure as Python would raise it: the class of the exception and its message. People
-// who write templates know these words, and a few filters catch some classes and not others.
+// Error is an exception as Python would raise it: its class and its message. Authors of templates know these messages,
+// and a few filters catch only some classes.
 type Error struct {
 	Class   string // such as TypeError
 	Message string
@@ -36,7 +36,7 @@ func ClassOf(err error) string {
 func typeError(format string, args ...any) error  { return Raise("TypeError", format, args...) }
 func valueError(format string, args ...any) error { return Raise("ValueError", format, args...) }
 
-// Nothing a template computes may grow without bound: these are the most that one operation makes.
+// Limits of the result of one operation, so that no value of a template grows without bound.
 const (
 	maxText    = 64 << 20 // bytes of a string
 	maxItems   = 4 << 20  // items of a list
@@ -57,7 +57,7 @@ func checkItems(n int) error {
 	return nil
 }
 
-// repeated is how much n times size is, or the error for text or items beyond the limit.
+// repeated returns n times size, or the error of check if that exceeds the limit.
 func repeated(size, n int, check func(int) error) (int, error) {
 	if n <= 0 || size == 0 {
 		return 0, nil

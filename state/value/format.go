@@ -26,7 +26,7 @@ type formatter struct {
 	manual bool // a {0} was seen
 }
 
-// expand replaces the fields of a format string. Depth is how deep fields may still be nested.
+// expand replaces the fields of a format string. Depth is the remaining nesting of fields.
 func (x *formatter) expand(format string, depth int) (string, error) {
 	if depth < 0 {
 		return "", valueError("Max string recursion exceeded")
@@ -140,7 +140,7 @@ func splitField(field string) (name string, conversion byte, spec string, err er
 	return name, conversion, strings.TrimPrefix(rest, ":"), nil
 }
 
-// convert is !s, !r or !a.
+// convert implements !s, !r and !a.
 func convert(v any, conversion byte) (string, error) {
 	switch conversion {
 	case 's':

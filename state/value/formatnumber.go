@@ -53,7 +53,7 @@ func (s *formatSpec) intText(n *big.Int) (string, error) {
 	return s.number(s.signOf(n.Sign() < 0)+prefix, digits)
 }
 
-// digits writes the amount of n in the base of the verb, and the prefix the alternate form wants.
+// digits returns the absolute value of n in the base of the verb, and the prefix of the alternate form.
 func (s *formatSpec) digits(n *big.Int) (prefix, digits string) {
 	base := map[byte]int{'b': 2, 'o': 8, 'x': 16, 'X': 16}[s.verb]
 	if base == 0 {
@@ -68,7 +68,7 @@ func (s *formatSpec) digits(n *big.Int) (prefix, digits string) {
 	return prefix, digits
 }
 
-// number puts sign and prefix, padding and digits together. Digits may end in a point and decimals.
+// number joins sign, prefix, padding and digits. Digits may end in a point and decimals.
 func (s *formatSpec) number(prefix, digits string) (string, error) {
 	whole, decimals := digits, ""
 	if i := strings.IndexAny(digits, ".e%"); i >= 0 && s.verb != 'x' && s.verb != 'X' {
@@ -96,7 +96,7 @@ func isDigits(s string) bool {
 	return s != "inf" && s != "nan" && s != "INF" && s != "NAN"
 }
 
-// groupWidth returns the width that zeros have to fill, which are grouped like the digits.
+// groupWidth returns the width to fill with zeros, which are grouped like the digits.
 func (s *formatSpec) groupWidth(align byte, fill rune) int {
 	if align == '=' && fill == '0' {
 		return s.width

@@ -92,7 +92,7 @@ func (s *formatSpec) parseAlign(text string) (rest string) {
 	return text
 }
 
-// leadingNumber reads the digits at the start, which must give a length that is allowed.
+// leadingNumber reads the digits at the start, which must be an allowed length.
 func leadingNumber(s string) (n int, rest string, err error) {
 	end := 0
 	for end < len(s) && s[end] >= '0' && s[end] <= '9' {
@@ -134,7 +134,7 @@ func (s *formatSpec) formatString(v string) (string, error) {
 	return s.text(v)
 }
 
-// text cuts the string to the precision and pads it to the width.
+// text truncates the string to the precision and pads it to the width.
 func (s *formatSpec) text(v string) (string, error) {
 	if s.precision >= 0 && s.precision < len(v) {
 		n, _ := Len(v)

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// From turns Go's plain data, as facts and decoded documents come, into values. Go maps have no
-// order, so their keys are sorted. A type it does not know is a mistake of the caller and panics.
+// From converts plain Go data, such as facts and decoded documents, to values. Go maps have no order, so their keys are
+// sorted. It panics for an unknown type, which is a mistake of the caller.
 func From(v any) any {
 	switch v := v.(type) {
 	case map[string]any:

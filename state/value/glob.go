@@ -6,8 +6,8 @@ import (
 )
 
 // Glob reports whether a name fits a pattern as in Python's fnmatch: * and ? match any character, /
-// included, [!a-c] negates, and a bracket that is never closed is a bracket. It keeps one place to
-// return to, so it is never worse than pattern times name.
+// included, [!a-c] negates, and a bracket that is never closed is an ordinary character. It keeps one position for
+// backtracking, so its time is at most the product of both lengths.
 func Glob(pattern, name string) bool {
 	if !strings.ContainsAny(pattern, "*?[") {
 		return pattern == name
@@ -36,7 +36,7 @@ func Glob(pattern, name string) bool {
 	return strings.Trim(pattern[p:], "*") == ""
 }
 
-// matchOne matches one character and says how much of the pattern it took.
+// matchOne matches one character and returns the length of the part of the pattern for it.
 func matchOne(pattern string, c rune) (size int, ok bool) {
 	if pattern == "" {
 		return 0, false

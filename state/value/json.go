@@ -57,7 +57,7 @@ func writeMember(b *bytes.Buffer, k, v any) error {
 	return encode(b, v)
 }
 
-// encode keeps <, > and & as they are: nothing of ours ends up inside HTML.
+// encode does not escape <, > and &, since the output is not part of HTML.
 func encode(b *bytes.Buffer, v any) error {
 	e := json.NewEncoder(b)
 	e.SetEscapeHTML(false)
@@ -68,7 +68,7 @@ func encode(b *bytes.Buffer, v any) error {
 	return nil
 }
 
-// JSONKey returns the member name that Python's json module gives a key.
+// JSONKey returns the member name that Python's json module writes for a key.
 func JSONKey(k any) (string, error) {
 	switch k := k.(type) {
 	case string:
@@ -102,7 +102,7 @@ func (t Tuple) MarshalJSON() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// jsonDepth is how deep a JSON document may be nested, about as deep as Python reads one.
+// jsonDepth is the maximum nesting of a JSON document, about the same as Python's.
 const jsonDepth = 1000
 
 // FromJSON reads one JSON document, keeping the order of members. Anything after the document is

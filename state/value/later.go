@@ -6,16 +6,16 @@ import (
 )
 
 // SetLater sets a string key to a value that is expensive to compute: work runs once, when the value is read, by its
-// key or by walking through them all. Clone, Update, Copy, Keys and Has do not ask.
+// key or by iteration. Clone, Update, Copy, Keys and Has do not run it.
 func (m *Map) SetLater(key string, work func() any) { m.Set(key, &later{work: work}) }
 
-// HasKey is Has for a key of any type. A list or mapping as key is a *KeyError.
+// HasKey does the same as Has for a key of any type. For a list or mapping as key, the error is a *KeyError.
 func (m *Map) HasKey(key any) (bool, error) {
 	norm, err := normal(key)
 	return err == nil && m.find(norm) >= 0, err
 }
 
-// later is a value that is worked out when it is first read.
+// later is a value that is computed when it is first read.
 type later struct {
 	once sync.Once
 	work func() any
@@ -27,7 +27,7 @@ func (l *later) value() any {
 	return l.v
 }
 
-// known returns the entry's value, worked out if it was left for later.
+// known returns the value of the entry, and computes it first if it is deferred.
 func (e *entry) known() any {
 	if l, ok := e.value.(*later); ok {
 		return l.value()

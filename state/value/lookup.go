@@ -19,7 +19,7 @@ func Lookup(v any, path, separator string) (any, bool) {
 	return v, true
 }
 
-// Follow is Lookup with the steps apart, each a string or a number.
+// Follow does the same as Lookup with separate steps, each a string or a number.
 func Follow(v any, steps ...any) (any, bool) {
 	for _, step := range steps {
 		next, ok := into(v, step)
@@ -118,7 +118,7 @@ func indexOf(step any) (int, bool) {
 	return index, ok && err == nil
 }
 
-// maybeNumber spares most words from being parsed as a number.
+// maybeNumber reports whether a word may be a number, so that most words are not parsed.
 func maybeNumber(word string) bool {
 	return word != "" && strings.IndexByte("0123456789+-.", word[0]) >= 0
 }

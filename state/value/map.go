@@ -2,25 +2,25 @@ package value
 
 import "iter"
 
-// Map is a Python dict: it keeps the order in which keys came, and it is a reference. The zero
-// Map is empty and ready to use; a nil *Map can be read.
+// Map is a Python dict: it keeps the order in which keys were added, and it is a reference. The zero Map is empty and
+// ready to use; a nil *Map can be read.
 //
-// Almost every key is a string, and almost every Map is small. So string keys have methods of their
-// own that cannot fail, and the index is built only once a Map has outgrown a scan of its entries.
+// Almost every key is a string, and almost every Map is small. So string keys have separate methods that cannot fail,
+// and the index is built only for a Map that is too large to scan.
 //
-// Python knows two kinds of mappings, and Salt prints only one of them sorted as YAML: the plain
-// dicts that templates make. What Salt reads from SLS files is of the other kind.
+// Salt has two kinds of mappings, and writes only one of them sorted as YAML: the plain dicts that templates create.
+// Mappings of SLS files are of the other kind.
 type Map struct {
 	entries []entry
-	index   map[any]int // by normal key; nil while small
+	index   map[any]int // by normal key; nil for a small Map
 	dead    int         // entries that were deleted
 	plain   bool
 }
 
-// entry is a key as it was given and its value.
+// entry is a key, as it was set, and its value.
 type entry struct{ key, value any }
 
-// deleted is in the place of a key that is gone.
+// deleted takes the place of a deleted key.
 type deleted struct{}
 
 func (e *entry) dead() bool {
@@ -28,7 +28,7 @@ func (e *entry) dead() bool {
 	return dead
 }
 
-// scanLimit is the number of entries up to which a scan beats a Go map.
+// scanLimit is the number of entries up to which a scan is faster than a Go map.
 const scanLimit = 16
 
 // NewMap makes a Map of alternating string keys and values.
@@ -50,7 +50,7 @@ func MakeMap(n int) *Map {
 	return m
 }
 
-// Plain makes the mapping, which it returns, a plain dict.
+// Plain marks the mapping as a plain dict and returns it.
 func (m *Map) Plain() *Map {
 	m.plain = true
 	return m
@@ -90,7 +90,7 @@ func (m *Map) Set(key string, v any) { m.set(key, key, v) }
 // Delete removes a string key and reports whether it was there.
 func (m *Map) Delete(key string) bool { return m.remove(key) }
 
-// put sets a key that is known to be hashable, since it came out of a Map.
+// put sets a key of another Map, which is hashable.
 func (m *Map) put(key, v any) {
 	norm, _ := normal(key)
 	m.set(key, norm, v)
@@ -150,8 +150,8 @@ func (m *Map) reindex() {
 	}
 }
 
-// All yields keys and values in order. The Map may be changed meanwhile: keys that are added or
-// deleted during the walk may or may not be seen.
+// All yields keys and values in order. The Map may be changed meanwhile: keys that are added or deleted during the
+// iteration may or may not be yielded.
 func (m *Map) All() iter.Seq2[any, any] {
 	return func(yield func(any, any) bool) {
 		if m == nil {

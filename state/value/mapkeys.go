@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// KeyError says that a value cannot be a key of a mapping.
+// KeyError is the error for a value that cannot be a key of a mapping.
 type KeyError struct{ Type string }
 
 func (e *KeyError) Error() string { return fmt.Sprintf("unhashable type: '%s'", e.Type) }
@@ -98,7 +98,7 @@ func (m *Map) findName(name string) int {
 	return -1
 }
 
-// GetKey is Get for a key of any type. A list or mapping as key is a *KeyError.
+// GetKey does the same as Get for a key of any type. For a list or mapping as key, the error is a *KeyError.
 func (m *Map) GetKey(key any) (any, bool, error) {
 	norm, err := normal(key)
 	if err != nil {
@@ -110,7 +110,7 @@ func (m *Map) GetKey(key any) (any, bool, error) {
 	return nil, false, nil
 }
 
-// SetKey is Set for a key of any type. A list or mapping as key is a *KeyError.
+// SetKey does the same as Set for a key of any type. For a list or mapping as key, the error is a *KeyError.
 func (m *Map) SetKey(key, v any) error {
 	norm, err := normal(key)
 	if err != nil {
@@ -120,8 +120,8 @@ func (m *Map) SetKey(key, v any) error {
 	return nil
 }
 
-// Insert sets a key that does not exist yet, and reports with taken that it is there already and
-// keeps its value. A list or mapping as key is a *KeyError.
+// Insert sets a key that does not exist yet. If it exists, Insert keeps its value and taken is true. For a list or
+// mapping as key, the error is a *KeyError.
 func (m *Map) Insert(key, v any) (taken bool, err error) {
 	norm, err := normal(key)
 	if err != nil || m.find(norm) >= 0 {
@@ -131,7 +131,7 @@ func (m *Map) Insert(key, v any) (taken bool, err error) {
 	return false, nil
 }
 
-// DeleteKey is Delete for a key of any type. A list or mapping as key is a *KeyError.
+// DeleteKey does the same as Delete for a key of any type. For a list or mapping as key, the error is a *KeyError.
 func (m *Map) DeleteKey(key any) (bool, error) {
 	norm, err := normal(key)
 	if err != nil {

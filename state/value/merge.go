@@ -2,7 +2,7 @@ package value
 
 import "fmt"
 
-// Strategy says how two mappings become one, in the words of Salt's pillar_source_merging_strategy.
+// Strategy is a way to merge two mappings, as in Salt's pillar_source_merging_strategy.
 type Strategy string
 
 // The strategies. Smart is Recurse for everything that is plain YAML.
@@ -20,8 +20,7 @@ func Strategies() []Strategy {
 	return []Strategy{Smart, Recurse, Aggregate, Overwrite, ListMerge, None}
 }
 
-// Merge puts src over dst and returns the result. Neither is changed, but the result may share
-// values with src.
+// Merge merges src over dst and returns the result. It changes neither, but the result may share values with src.
 //
 //   - smart, recurse, none: mappings are merged at every level; anything else of src wins, null too.
 //   - overwrite, aggregate: a key of src replaces the same key of dst as a whole.
@@ -51,7 +50,7 @@ func Merge(dst, src *Map, strategy Strategy, mergeLists bool) (*Map, error) {
 }
 
 // Update sets every key of src in dst. If it is recursive, two mappings under one key are merged
-// in the same way, and with mergeLists two lists become one, as Merge has it.
+// in the same way, and with mergeLists two lists are joined, as in Merge.
 func Update(dst, src *Map, recursive, mergeLists bool) {
 	if dst == src {
 		return

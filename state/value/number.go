@@ -17,7 +17,7 @@ func IsNumber(v any) bool {
 	return false
 }
 
-// AsIndex gives v as a Go int where Python wants an index or a count: an int or a bool.
+// AsIndex converts an int or a bool to a Go int, for an index or a count of Python.
 func AsIndex(v any) (int, error) {
 	if n, ok := AsInt(v); ok {
 		return n, nil
@@ -28,7 +28,7 @@ func AsIndex(v any) (int, error) {
 	return 0, typeError("'%s' object cannot be interpreted as an integer", TypeName(v))
 }
 
-// ToInt is Python's int(v): it cuts a float off, and reads a string as a decimal number.
+// ToInt is Python's int(v): it truncates a float, and parses a string as a decimal number.
 func ToInt(v any) (any, error) {
 	switch v := v.(type) {
 	case int, *big.Int:
@@ -103,7 +103,7 @@ func ParseInt(s string, base int) (any, error) {
 	return whole(n)
 }
 
-// asciiDigits turns the decimal digits of other scripts into ASCII ones, as Python reads them.
+// asciiDigits converts the decimal digits of other scripts to ASCII, as Python does.
 func asciiDigits(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r < 0x80 {
@@ -129,7 +129,7 @@ func digitValue(r rune) int {
 	return int(r-first) % 10
 }
 
-// cutBasePrefix takes 0x, 0o or 0b away where the base allows it; one underscore may follow.
+// cutBasePrefix removes 0x, 0o or 0b if the base allows it; one underscore may follow.
 func cutBasePrefix(digits string, base int) (rest string, realBase int, ok bool) {
 	if len(digits) > 1 && digits[0] == '0' {
 		prefixBase := map[byte]int{'x': 16, 'o': 8, 'b': 2}[digits[1]|0x20]
@@ -219,8 +219,7 @@ func roundInt(n *big.Int, power int) *big.Int {
 	return q.Mul(q, unit)
 }
 
-// roundTens does it for a float. What stands behind the point only breaks a tie, so it may be
-// written as one more digit.
+// roundTens does the same for a float. The digits after the point only break a tie, so one digit can stand for them.
 func roundTens(f float64, power int) float64 {
 	whole, _ := big.NewFloat(math.Trunc(f)).Int(nil)
 	whole.Mul(whole, big.NewInt(10))

@@ -34,8 +34,7 @@ func Percent(format string, args any) (string, error) {
 	return p.out.String(), nil
 }
 
-// hasItems reports whether Python could ask a value for %(name)s, which excuses arguments that the
-// format does not use.
+// hasItems reports whether a value can have items for %(name)s. For such a value, unused arguments are no error.
 func hasItems(v any) bool {
 	switch v := v.(type) {
 	case *Map, *List, []byte:
@@ -161,7 +160,7 @@ func (p *percent) size(spec *formatSpec) (err error) {
 	return err
 }
 
-// number reads digits, or for a star takes the next argument.
+// number parses digits, or returns the next argument for a star.
 func (p *percent) number() (int, error) {
 	if strings.HasPrefix(p.rest, "*") {
 		p.rest = p.rest[1:]
@@ -250,7 +249,7 @@ func percentInt(v any, verb byte, spec *formatSpec) (string, error) {
 	return spec.intDigits(n)
 }
 
-// intDigits is intText for a percent directive, where a precision is the least number of digits.
+// intDigits is intText for a percent directive, in which the precision is the minimum number of digits.
 func (s *formatSpec) intDigits(n *big.Int) (string, error) {
 	least := s.precision
 	s.precision = -1

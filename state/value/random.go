@@ -22,7 +22,7 @@ const (
 	twisterShift = 397
 )
 
-// NewRandom makes a generator from a seed, an int or a string; nil draws a seed.
+// NewRandom returns a generator with a seed, an int or a string; nil draws a seed.
 func NewRandom(seed any) (*Random, error) {
 	var n *big.Int
 	switch seed := seed.(type) {
@@ -171,7 +171,7 @@ func (r *Random) sampleFew(items []any, k int) []any {
 	return drawn
 }
 
-// poolLimit returns the length up to which Python copies the list, which changes what is drawn.
+// poolLimit returns the length up to which Python copies the list, since copying changes the drawn items.
 func (*Random) poolLimit(k int) int {
 	if k <= 5 {
 		return 21

@@ -11,25 +11,24 @@ import (
 
 // Regexp is a regular expression with the syntax and the meaning of Python's re.
 //
-// Go's own engine runs it when it can, in time linear in the text. Look-around, back-references
-// and the few things that engine understands differently go to a backtracking engine, which gives
-// up after a second.
+// Go's own engine runs it when it can, in time linear in the text. Look-around, back-references and a few constructs
+// with another meaning there are matched by a backtracking engine, which stops after a second.
 type Regexp struct {
 	pattern  string
-	linear   *regexp.Regexp // nil when Go's engine cannot express the pattern
+	linear   *regexp.Regexp // nil if Go's engine cannot express the pattern
 	wary     waryOf
 	flags    RegexpFlags
 	groups   int
 	backward *regexp2.Regexp // compiled when first needed
 }
 
-// RegexpFlags are the flags of Python's re that templates and states can ask for.
+// RegexpFlags are the flags of Python's re that templates and states can set.
 type RegexpFlags struct{ IgnoreCase, Multiline, DotAll bool }
 
-// backtrackingTime is how long the backtracking engine may work on one text.
+// backtrackingTime limits the time of the backtracking engine for one text.
 const backtrackingTime = time.Second
 
-// CompileRegexp reads a pattern. What Python's re refuses is an *Error of class re.error.
+// CompileRegexp compiles a pattern. For a pattern that Python's re refuses, the error is an *Error of class re.error.
 func CompileRegexp(pattern string, flags RegexpFlags) (*Regexp, error) {
 	translated, wary, err := translateRegexp(pattern, flags.Multiline)
 	if err != nil {
@@ -86,8 +85,8 @@ func (r *Regexp) compileBacktracking() error {
 	return nil
 }
 
-// Match is where a Regexp matched: Start and End count bytes, Groups has a string for every group
-// that took part and nil for the others.
+// Match is a match of a Regexp: Start and End are byte offsets, and Groups has a string for every group that took part
+// and nil for the others.
 type Match struct {
 	Start, End int
 	Groups     Tuple
@@ -200,7 +199,7 @@ func (r *Regexp) Replace(s, template string) (string, error) {
 }
 
 // ReplaceSome is re.subn(pattern, template, s, limit): it replaces at most limit matches, or all if
-// limit is 0, and tells how many.
+// limit is 0, and returns their number.
 func (r *Regexp) ReplaceSome(s, template string, limit int) (string, int, error) {
 	parts, err := parseReplacement(template)
 	if err != nil {

@@ -19,7 +19,7 @@ func EscapeRegexp(s string) string {
 	return b.String()
 }
 
-// escape translates an escape sequence.
+// escape translates a backslash and the characters of its sequence.
 func (t *regexpTranslator) escape(inClass bool) error {
 	if len(t.rest) == 1 {
 		return Raise("re.error", "bad escape (end of pattern)")

@@ -6,11 +6,11 @@ import (
 	"sync"
 )
 
-// waryOf says for which texts Go's engine would find something else than Python.
+// waryOf says for which texts the matches of Go's engine differ from Python's.
 type waryOf struct {
 	always  bool // back-references and look-around
-	newline bool // $ matches before a last newline
-	unicode bool // \w, \d, \s, \b know all of Unicode
+	newline bool // $ also matches before a last newline
+	unicode bool // \w, \d, \s, \b match all of Unicode
 }
 
 func (w waryOf) of(s string) bool {
@@ -139,7 +139,7 @@ func (t *regexpTranslator) inlineFlags() error {
 	return nil
 }
 
-// repetition knows that {,n} starts at nothing and that a brace without numbers is a plain one.
+// repetition translates {,n} to {0,n}, and escapes a brace that is no repetition.
 func (t *regexpTranslator) repetition() error {
 	m := repeatForm().FindStringSubmatch(t.rest)
 	switch {

@@ -20,13 +20,13 @@ func Str(v any) string {
 	return s
 }
 
-// Stringer is an Object whose str differs from its repr, or that refuses to be printed.
+// Stringer is an Object whose str differs from its repr, or cannot be printed.
 type Stringer interface {
 	Object
 	PyStr() (string, error)
 }
 
-// ToStr is Python's str(v). Only a Stringer can give an error.
+// ToStr is Python's str(v). Only a Stringer can return an error.
 func ToStr(v any) (string, error) {
 	switch v := v.(type) {
 	case string:
@@ -48,7 +48,7 @@ func Repr(v any) string {
 
 type printer struct {
 	strings.Builder
-	open []any // the lists and mappings being printed; one inside itself prints as [...]
+	open []any // the lists and mappings being printed; one that contains itself prints as [...]
 }
 
 func (p *printer) print(v any) {
@@ -130,7 +130,7 @@ func (p *printer) mapping(m *Map) {
 	p.WriteByte('}')
 }
 
-// quote writes a Python string literal: single quotes unless the string has some and no double ones.
+// quote writes a Python string literal, in single quotes unless the string has some and no double ones.
 func (p *printer) quote(s string) {
 	q := byte('\'')
 	if strings.IndexByte(s, '\'') >= 0 && strings.IndexByte(s, '"') < 0 {
@@ -171,7 +171,7 @@ func (p *printer) quoteRune(r rune, size int, first, q byte) {
 	}
 }
 
-// printable follows Python's str.isprintable: no separators but the space, nothing unassigned.
+// printable implements Python's str.isprintable: no separators except the space, no unassigned characters.
 func printable(r rune) bool {
 	return unicode.In(r, unicode.L, unicode.M, unicode.N, unicode.P, unicode.S)
 }
@@ -189,7 +189,7 @@ func (p *printer) quoteBytes(b []byte) {
 	p.WriteByte(quote)
 }
 
-// quoteByte writes a byte of bytes between such quotes.
+// quoteByte writes a byte of a bytes literal in such quotes.
 func (p *printer) quoteByte(c, quote byte) {
 	switch {
 	case c == quote || c == '\\':

@@ -83,7 +83,7 @@ func isASCII(s string) bool {
 // Range is the part of a sequence that a slice selects: Count items from Start on, Step apart.
 type Range struct{ Start, Step, Count int }
 
-// Bounds works out start:stop:step, each nil or an int, for a sequence of n items.
+// Bounds computes the Range of start:stop:step, each nil or an int, for a sequence of n items.
 func Bounds(start, stop, step any, n int) (Range, error) {
 	by, err := sliceIndex(step, 1)
 	if err != nil {

@@ -19,7 +19,7 @@ func StripLeft(s string) string { return strings.TrimLeftFunc(s, IsSpace) }
 // StripRight is str.rstrip().
 func StripRight(s string) string { return strings.TrimRightFunc(s, IsSpace) }
 
-// Fields is str.split() without a separator, in at most limit cuts; a negative limit is none.
+// Fields is str.split() without a separator, with at most limit splits; a negative limit means no limit.
 func Fields(s string, limit int) []string {
 	if limit < 0 {
 		return strings.FieldsFunc(s, IsSpace)
@@ -43,7 +43,7 @@ func trimLast(s string, cut bool) string {
 	return s
 }
 
-// FieldsRight is str.rsplit() without a separator, which counts its cuts from the end.
+// FieldsRight is str.rsplit() without a separator, which splits from the end.
 func FieldsRight(s string, limit int) []string {
 	if limit < 0 {
 		return Fields(s, limit)
@@ -107,13 +107,13 @@ func lineBreak(s string) (at, size int) {
 	return at, size
 }
 
-// Upper is str.upper(). Python maps ß to two letters, which Go's tables cannot.
+// Upper is str.upper(). Python maps ß to two letters, unlike Go.
 func Upper(s string) string { return strings.ReplaceAll(strings.ToUpper(s), "ß", "SS") }
 
 // Lower is str.lower().
 func Lower(s string) string { return strings.ToLower(s) }
 
-// Capitalize is str.capitalize(): the first letter as a title has it, the others small.
+// Capitalize is str.capitalize(): the first letter in title case, the others in lower case.
 func Capitalize(s string) string {
 	r, size := utf8.DecodeRuneInString(s)
 	if size == 0 {
@@ -125,7 +125,7 @@ func Capitalize(s string) string {
 	return string(unicode.ToTitle(r)) + Lower(s[size:])
 }
 
-// Title is str.title(): every letter that follows no letter is capital, the others small.
+// Title is str.title(): every letter that follows no letter in title case, the others in lower case.
 func Title(s string) string {
 	inWord := false
 	return strings.Map(func(r rune) rune {

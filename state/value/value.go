@@ -45,7 +45,7 @@ func (l *List) Len() int { return len(l.Items) }
 // Tuple is a Python tuple; callers must not change one.
 type Tuple []any
 
-// Object is a value that only some room knows, such as a macro or an undefined variable.
+// Object is a value of another package, such as a macro or an undefined variable.
 type Object interface {
 	PyType() string // as Python's type(x).__name__
 	PyRepr() string
@@ -112,7 +112,7 @@ func Truth(v any) bool {
 // inside the copy.
 func Copy(v any) any { return copier{}.copy(v) }
 
-// Plainly makes plain dicts of all mappings inside v, which it returns.
+// Plainly marks all mappings inside v as plain dicts and returns v.
 func Plainly(v any) any {
 	switch v := v.(type) {
 	case *List:
@@ -124,7 +124,7 @@ func Plainly(v any) any {
 			Plainly(item)
 		}
 	case *Map:
-		if v.plain { // and all inside it, so that shared values are not walked again
+		if v.plain { // so are all inside it; shared values are not walked again
 			break
 		}
 		v.plain = true

@@ -19,37 +19,36 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// Document is a YAML document: its value, and where everything stands.
+// Document is a YAML document: its value, and the positions of keys and items.
 type Document struct {
 	Value any // nil for an empty document
 
 	file  string
 	text  string
-	lines []int // offsets of the starts of lines, made when first needed
+	lines []int // offsets of the starts of lines, computed when first needed
 	start int
 	plain bool // YAML 1.1 without Salt's rules
 
-	spans []span // of the collections, in the order they were finished
+	spans []span // of the collections, in the order of their ends
 	marks []mark
-	index map[any]int // from a collection to its span, made when first needed
+	index map[any]int // from a collection to its span, computed when first needed
 }
 
-// span says which marks belong to a collection.
+// span is the range of the marks of a collection.
 type span struct {
 	of           any // *value.Map or *value.List
 	at           int32
 	first, count int32
 }
 
-// mark is where a key and its value stand, or an item. A key is identified by its hash, so that marks
-// hold no pointers; should two keys of one mapping ever share a hash, one is shown in the place of
-// the other.
+// mark is the position of a key and its value, or of an item. A key is identified by its hash, so that marks hold no
+// pointers; if two keys of one mapping share a hash, the position of one may be reported for the other.
 type mark struct {
 	hash           uint32
 	keyAt, valueAt int32
 }
 
-// marksFor makes room for n marks of a collection.
+// marksFor allocates n marks of a collection.
 func (d *Document) marksFor(of any, at int32, n int) []mark {
 	first := len(d.marks)
 	d.spans = append(d.spans, span{of: of, at: at, first: int32(first), count: int32(n)})
@@ -57,7 +56,7 @@ func (d *Document) marksFor(of any, at int32, n int) []mark {
 	return d.marks[first:]
 }
 
-// hashKey is FNV-1a of the key as it prints.
+// hashKey returns the FNV-1a hash of the printed key.
 func hashKey(key any) uint32 {
 	text, ok := key.(string)
 	if !ok {
@@ -70,12 +69,12 @@ func hashKey(key any) uint32 {
 	return h
 }
 
-// Start is where the document's content starts.
+// Start returns the position of the start of the document's content.
 func (d *Document) Start() diag.Pos { return d.pos(d.start) }
 
-// Pos is where a key of a mapping, or an item of a list with its index as key, stands. Container
-// is a *value.Map or *value.List of this document. For a key that the text does not have, it is
-// where the container starts; for a container of another document, the zero Pos.
+// Pos returns the position of a key of a mapping, or of an item of a list with its index as key. Container is a
+// *value.Map or *value.List of this document. For a missing key, it returns the start of the container; for a container
+// of another document, the zero Pos.
 func (d *Document) Pos(container, key any) diag.Pos {
 	m, at := d.find(container, key)
 	if m != nil {
@@ -100,7 +99,7 @@ func (d *Document) posOrZero(at int32) diag.Pos {
 	return d.pos(int(at))
 }
 
-// find returns the mark of a key, or else where the container starts, which is -1 if unknown.
+// find returns the mark of a key, or else the offset of the start of the container, which is -1 if unknown.
 func (d *Document) find(container, key any) (m *mark, at int32) {
 	if d.index == nil {
 		d.index = make(map[any]int, len(d.spans))

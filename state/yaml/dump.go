@@ -16,12 +16,12 @@ type Collections uint8
 
 // The ways of writing collections, in PyYAML's words default_flow_style None, True and False.
 const (
-	Mixed Collections = iota // in brackets where there is no collection inside
+	Mixed Collections = iota // in brackets unless there is a collection inside
 	Flow                     // in brackets
-	Block                    // one item or key a line
+	Block                    // one item or key per line
 )
 
-// Sorting says which mappings are written with their keys sorted, where the keys have an order.
+// Sorting says which mappings are written with sorted keys, if the keys have an order.
 type Sorting uint8
 
 // The ways of sorting.
@@ -31,7 +31,7 @@ const (
 	SortAll           // as PyYAML does
 )
 
-// DumpOptions are those of PyYAML's dump.
+// DumpOptions are the options of PyYAML's dump.
 type DumpOptions struct {
 	Collections Collections
 	Sort        Sorting
@@ -41,8 +41,8 @@ type DumpOptions struct {
 	Width       int  // column after which lines are folded; 0 is 80
 }
 
-// Dump writes a value as PyYAML's safe_dump does, folding, quoting and anchors for shared lists
-// and mappings included. It ends with a line break, and a lone scalar with the line "...".
+// Dump writes a value as PyYAML's safe_dump does, with the same folding, quoting, and anchors for shared lists and
+// mappings. The text ends with a line break, and for a single scalar with the line "...".
 func Dump(v any, o DumpOptions) string {
 	e := newEmitter(o)
 	e.countReferences(v)
@@ -66,9 +66,9 @@ func newEmitter(o DumpOptions) *emitter {
 	return e
 }
 
-// reference is a list or mapping that may be met more than once.
+// reference is a list or mapping that may occur more than once.
 type reference struct {
-	anchor string // "" unless it is
+	anchor string // "" if it occurs once
 	met    bool
 }
 
@@ -121,7 +121,7 @@ func (e *emitter) keys(m *value.Map) []any {
 	return keys
 }
 
-// scalarOf is how a value that is not a collection is written, with its tag if it needs one.
+// scalarOf returns the text of a value that is not a collection, with its tag if it needs one.
 func scalarOf(v any) (text, tag string) {
 	switch v := v.(type) {
 	case nil:
@@ -170,8 +170,8 @@ func binaryText(b []byte) string {
 	return out.String()
 }
 
-// Scalar is how a value that is not a collection is written inside a line, with strings always in
-// double quotes. It is an error for lists and mappings.
+// Scalar returns the text of a value that is not a collection inside of a line; strings are always in double quotes. It
+// returns an error for lists and mappings.
 func Scalar(v any) (string, error) {
 	switch v := v.(type) {
 	case string:

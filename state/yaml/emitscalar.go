@@ -8,10 +8,10 @@ import (
 	"unicode/utf8"
 )
 
-// analysis says which styles can carry a text.
+// analysis says which styles are possible for a text.
 type analysis struct{ multiline, flowPlain, blockPlain, singleQuoted, block bool }
 
-// analyze looks at every character of a text once.
+// analyze examines every character of a text once.
 func analyze(text string, asciiOnly bool) analysis {
 	if text == "" {
 		return analysis{blockPlain: true, singleQuoted: true}
@@ -100,7 +100,7 @@ func isBreakRune(r rune) bool {
 
 func isBlankRune(r rune) bool { return r == ' ' || r == '\t' || isBreakRune(r) }
 
-// printableRune reports whether libyaml writes the character as it is.
+// printableRune reports whether libyaml writes the character without an escape.
 func printableRune(r rune) bool {
 	return r == '\n' || r >= ' ' && r < 0x7f || r >= 0xa0 && r < 0xfffe && r != 0xfeff && r != utf8.RuneError
 }
@@ -130,7 +130,7 @@ func (e *emitter) writeSingleQuoted(text string, fold bool) {
 	e.whitespace, e.indention = false, false
 }
 
-// writeFolded writes words and folds the line at a single space, and writes a line break as two.
+// writeFolded writes words, folds the line at single spaces, and doubles line breaks.
 func (e *emitter) writeFolded(text string, fold, quoted bool) {
 	spaces, breaks := false, false
 	for i, r := range text {
@@ -176,7 +176,7 @@ func (e *emitter) writeBreak(r rune) {
 	e.column = 0
 }
 
-// shortEscapes are the characters with an escape of one letter.
+// shortEscapes maps the characters with an escape of one letter to that letter.
 var shortEscapes = sync.OnceValue(func() map[rune]byte {
 	return map[rune]byte{
 		0: '0', 7: 'a', 8: 'b', 9: 't', 10: 'n', 11: 'v', 12: 'f', 13: 'r', 0x1b: 'e', '"': '"', '\\': '\\',
@@ -220,7 +220,7 @@ func escape(r rune) string {
 	return fmt.Sprintf(`\U%08X`, r)
 }
 
-// writeLiteral writes lines as they are, below the mark.
+// writeLiteral writes lines unchanged, below the indicator.
 func (e *emitter) writeLiteral(text string) {
 	e.indicator("|", true, false, false)
 	e.lineBreak()

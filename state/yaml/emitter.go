@@ -7,8 +7,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// emitter writes a document. It keeps track of where on the line it is, because that decides
-// where a line is folded and whether a space is due.
+// emitter writes a document. It tracks the column, which determines where a line is folded and whether a space is
+// needed.
 type emitter struct {
 	out        strings.Builder
 	options    DumpOptions
@@ -21,13 +21,13 @@ type emitter struct {
 	named      int
 }
 
-// place is where a node stands.
+// place is the context of a node.
 type place struct {
 	mapping   bool // as the key or value of a mapping
 	simpleKey bool // as a key that is written without a question mark
 }
 
-// maxSimpleKey is how long a key without a question mark may be.
+// maxSimpleKey is the maximum length of a key without a question mark.
 const maxSimpleKey = 128
 
 func (e *emitter) node(v any, at place) {
@@ -59,7 +59,7 @@ func (e *emitter) reference(v any) *reference {
 	return nil
 }
 
-// inBrackets decides how a collection is written, from its items, or keys and values.
+// inBrackets reports whether a collection with these items, or keys and values, is written in brackets.
 func (e *emitter) inBrackets(items []any) bool {
 	if e.flow > 0 || len(items) == 0 || e.options.Collections == Flow {
 		return true
@@ -91,7 +91,7 @@ func (e *emitter) sequence(items []any, at place) {
 	}
 }
 
-// deeper continuese level of indentation down.
+// deeper increases the indentation by one level.
 func (e *emitter) deeper(inBrackets, indentless bool) {
 	switch {
 	case e.indent < 0 && inBrackets:
@@ -118,7 +118,7 @@ func (e *emitter) flowSequence(items []any) {
 	e.indicator("]", false, false, false)
 }
 
-// foldHere starts a new line between items when this one is full.
+// foldHere starts a new line between items if this one is full.
 func (e *emitter) foldHere() {
 	if e.column > e.options.Width {
 		e.writeIndent()
@@ -222,7 +222,7 @@ func (e *emitter) scalar(v any, at place) {
 	}
 }
 
-// style chooses the plainest style that reads back as the same value.
+// style returns the simplest style that is parsed back to the same value.
 func (e *emitter) style(text string, isString, binary bool, at place) style {
 	a := analyze(text, e.options.ASCII)
 	if binary {
@@ -247,11 +247,11 @@ func (e *emitter) style(text string, isString, binary bool, at place) style {
 	return doubleQuoted
 }
 
-// isSpecialWord reports whether PyYAML takes a plain word for more than a string, though Salt's
-// loader does not: dates, << and =.
+// isSpecialWord reports whether a plain word is not a string for PyYAML, though it is for Salt's loader: dates, << and
+// =.
 func isSpecialWord(text string) bool { return specialOf(text) != ordinary || isTimestamp(text) }
 
-// indicator writes a mark, after a space if one is due.
+// indicator writes an indicator, after a space if one is needed.
 func (e *emitter) indicator(text string, needSpace, isSpace, isIndention bool) {
 	if needSpace && !e.whitespace {
 		e.put(" ")
@@ -271,7 +271,7 @@ func (e *emitter) lineBreak() {
 	e.column = 0
 }
 
-// writeIndent goes to the indentation of a new line, unless it is there already.
+// writeIndent starts a new line with the indentation, unless it is there already.
 func (e *emitter) writeIndent() {
 	indent := max(e.indent, 0)
 	if !e.indention || e.column > indent || e.column == indent && !e.whitespace {

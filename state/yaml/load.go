@@ -9,18 +9,18 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// maxProblems is how many mistakes of a document are reported.
+// maxProblems is the maximum number of reported mistakes of a document.
 const maxProblems = 20
 
-// Load reads one document. File names it in positions. Everything that is wrong comes back at
-// once, as a diag.List; the Document is returned even then, for its positions, and has no Value.
+// Load parses one document. File is its name in positions. The error is a diag.List with all mistakes; the Document is
+// returned even then, for its positions, without a Value.
 func Load(src []byte, file string) (*Document, error) { return LoadString(string(src), file) }
 
-// LoadString is Load for a string.
+// LoadString is like Load for a string.
 func LoadString(src, file string) (*Document, error) { return load(&Document{file: file, text: src}) }
 
-// LoadPlain reads one document as YAML 1.1 has it, without Salt's rules for SLS files: 0644 is octal, and the last of
-// two equal keys of a mapping counts. Salt's serializers read data so. Dates stay text there too.
+// LoadPlain parses one document by the rules of YAML 1.1, without Salt's rules for SLS files, as Salt's serializers do:
+// 0644 is octal, and the last of two equal keys of a mapping counts. Dates stay text there too.
 func LoadPlain(src, file string) (*Document, error) {
 	return load(&Document{file: file, text: src, plain: true})
 }
@@ -41,8 +41,8 @@ func load(d *Document) (*Document, error) {
 	return d, nil
 }
 
-// read parses the text, and after a mistake that stops the parser continues with the next line that
-// starts at the margin, only to find more mistakes.
+// read parses the text. After a mistake that stops the parser, it continues with the next line that is not indented,
+// only to find more mistakes.
 func (d *Document) read(start int) []*problem {
 	d.spans = make([]span, 0, len(d.text)/20+4)
 	d.marks = make([]mark, 0, len(d.text)/10+4)
@@ -54,7 +54,7 @@ func (d *Document) read(start int) []*problem {
 		return problems
 	}
 	for err != nil && len(problems) < maxProblems {
-		stop := err.(*problem) //nolint:errorlint // the parser makes no other
+		stop := err.(*problem) //nolint:errorlint // the parser returns no other
 		problems = append(problems, stop)
 		next := d.nextAtMargin(stop.resume)
 		if next < 0 {
@@ -115,14 +115,14 @@ func checkCharacters(src string) []*problem {
 	return problems
 }
 
-// report makes diagnostics of the problems.
+// report converts problems to diagnostics.
 func (d *Document) report(problems []*problem) error {
 	var list diag.List
 	for _, p := range problems {
 		pos := d.pos(p.at)
 		found := list.Add(pos, "%s", p.message).WithHint(p.hint)
 		found.Excerpt = diag.Excerpt(d.text, pos.Line, pos.Col)
-		if found.Excerpt == "" && pos.Line > 1 { // the end is on no line: show the last one
+		if found.Excerpt == "" && pos.Line > 1 { // the end is after the last line: show that
 			found.Excerpt = diag.Excerpt(d.text, pos.Line-1, 0)
 		}
 	}

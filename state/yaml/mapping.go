@@ -30,7 +30,7 @@ func (p *parser) mapping(props properties, keep keeping, read func() error) (nod
 	return n, nil
 }
 
-// newMap puts the pairs into a mapping and refuses keys that come twice.
+// newMap returns a mapping of the pairs, and reports duplicate keys.
 func (p *parser) newMap(pairs []pair, at int32) *value.Map {
 	m := value.MakeMap(len(pairs))
 	marks := p.doc.marksFor(m, at, len(pairs))
@@ -45,7 +45,7 @@ func (p *parser) newMap(pairs []pair, at int32) *value.Map {
 				hint: "put a value that starts with { or [ in quotes",
 			})
 		case taken && p.doc.plain:
-			_ = m.SetKey(k.value, v.value) // the key is in the mapping already, so it can be one
+			_ = m.SetKey(k.value, v.value) // the key is valid, since it is in the mapping
 		case taken:
 			p.duplicate(pairs[:i], k)
 		}
@@ -82,7 +82,7 @@ func (p *parser) blockPair(t *token) error {
 	return p.pairWith(key, p.blockPart)
 }
 
-// blockPart reads a node unless the next key or the end is there already.
+// blockPart reads a node, or returns otherwise before the next key or the end.
 func (p *parser) blockPart(otherwise node, keep keeping) (node, error) {
 	t, err := p.peek()
 	if err != nil || t.kind == keyMark || t.kind == valueMark || t.kind == blockEnd {
@@ -128,7 +128,7 @@ func (p *parser) flowMapping() error {
 	})
 }
 
-// flowPart reads a node inside brackets unless something ends the place for it.
+// flowPart reads a node inside brackets, or returns otherwise if it is missing.
 func (p *parser) flowPart(otherwise node, keep keeping) (node, error) {
 	t, err := p.peek()
 	if err != nil {
@@ -156,8 +156,8 @@ func (p *parser) singlePair() error {
 	return p.pairWith(key, p.flowPart)
 }
 
-// merge carries out << : the pairs of the mappings it names come first, without the keys that the
-// mapping itself has. Keys are compared as they are written.
+// merge implements <<: the pairs of the mappings that it names come first, without the keys of the mapping itself. Keys
+// are compared by their text.
 func (p *parser) merge(own []pair) []pair {
 	if !slices.ContainsFunc(own, func(x pair) bool { return x.key.special == mergeKey }) {
 		return own

@@ -10,7 +10,7 @@ type node struct {
 	special special
 }
 
-// kept are the parts of a collection that may be merged into another.
+// kept holds the parts of a collection that may be merged into another.
 type kept struct {
 	pairs []pair
 	items []node
@@ -25,7 +25,7 @@ const (
 	mergeSource                // only for its parts
 )
 
-// special marks the two words that mean something of their own as keys, and nothing as values.
+// special marks the two words with a special meaning as keys, which are not allowed as values.
 type special uint8
 
 const (
@@ -46,7 +46,7 @@ func (k nodeKind) String() string { return [...]string{"scalar", "sequence", "ma
 
 type pair struct{ key, value node }
 
-// anchored is a node that has a name.
+// anchored is a node with an anchor.
 type anchored struct {
 	node node
 	size int

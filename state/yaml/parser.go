@@ -2,7 +2,7 @@ package yaml
 
 import "strconv"
 
-// parser reads the grammar and makes values as it goes: there is no tree in between.
+// parser parses the tokens and constructs values directly, without a syntax tree.
 type parser struct {
 	*scanner
 	doc      *Document
@@ -13,15 +13,15 @@ type parser struct {
 	items    []node     // of the sequences that are being read
 	depth    int
 	size     int            // nodes so far, with every alias counted as its target
-	words    map[string]any // strings met before, so that equal keys share memory
+	words    map[string]any // strings so far, so that equal keys share memory
 }
 
 const (
 	maxDepth = 1000
-	maxSize  = 4 << 20 // nodes, which keeps aliases of aliases of aliases within bounds
+	maxSize  = 4 << 20 // nodes; limits nested aliases
 )
 
-// document reads all of the text, which must be one document.
+// document parses all of the text, which must be one document.
 func (p *parser) document() (any, error) {
 	explicit, err := p.documentStart()
 	if err != nil {
@@ -101,9 +101,9 @@ func (p *parser) documentEnd() error {
 	}
 }
 
-// node reads one node. Block nodes may stand for themselves on the following lines; a sequence
-// without more indentation may stand where a mapping's value does. Keep asks for the pairs of a
-// mapping or the items of a sequence.
+// node reads one node. With block, the node may be a block collection on the following lines; with indentless, a
+// sequence as the value of a mapping need not be indented. Keep requests the pairs of a mapping or the items of a
+// sequence.
 func (p *parser) node(block, indentless bool, keep keeping) (node, error) {
 	t, err := p.peek()
 	if err != nil {
@@ -173,7 +173,7 @@ func (p *parser) content(props properties, block, indentless bool, keep keeping)
 		return p.mapping(props, keep, p.blockMapping)
 	case props.anchor != "" || props.tag != "":
 		t := token{kind: scalarText, at: props.at}
-		if props.tag == "!" { // nothing at all with a tag that asks for nothing is text
+		if props.tag == "!" { // an empty node with the tag ! is a string
 			t.style, props.tag = singleQuoted, ""
 		}
 		return p.taggedOrPlain(&t, props), nil

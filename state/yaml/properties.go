@@ -45,7 +45,7 @@ func (p *parser) resolveTag(t *token) (string, error) {
 	return prefix + t.text, nil
 }
 
-// anchor reads a node with a name and remembers it.
+// anchor reads a node with an anchor and records it.
 func (p *parser) anchor(props properties, block, indentless bool) (node, error) {
 	a := &anchored{open: true}
 	if _, taken := p.anchors[props.anchor]; taken {

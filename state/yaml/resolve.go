@@ -26,7 +26,7 @@ func implicit(text string) (v any, typed bool) {
 	return nil, false
 }
 
-// specialOf knows the two words that mean something as keys.
+// specialOf returns the special meaning of a word as a key.
 func specialOf(text string) special {
 	switch text {
 	case "<<":
@@ -37,7 +37,7 @@ func specialOf(text string) special {
 	return ordinary
 }
 
-// word knows the words that are not strings.
+// word returns the value of a word that is not a string.
 func word(text string) (v any, typed bool) {
 	switch text {
 	case "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON":
@@ -90,7 +90,7 @@ func decimal(text string) (any, bool) {
 	return n, true
 }
 
-// numberBytes rules out most text that starts like a number.
+// numberBytes excludes most text that starts like a number and is none.
 func numberBytes(text string) bool {
 	for i := range len(text) {
 		c := text[i]
@@ -122,7 +122,7 @@ func isInt(s string) bool {
 	return !sexagesimal || isSixties(rest)
 }
 
-// isSixties reports whether s is numbers below sixty with colons between.
+// isSixties reports whether s is a number in base sixty: numbers below sixty with colons between.
 func isSixties(s string) bool {
 	for part := range strings.SplitSeq(s, ":") {
 		if part == "" || len(part) > 2 || !only(part, "0123456789") || len(part) == 2 && part[0] > '5' {
@@ -174,17 +174,17 @@ func isDigits(s string) bool {
 	return s != "" && s[0] >= '0' && s[0] <= '9' && only(s, "0123456789_")
 }
 
-// parseInt makes an int of text that is one, or that !!int claims to be one.
+// parseInt parses an int, or text with the tag !!int.
 func parseInt(text string) (any, error) {
 	if text != "0" && strings.HasPrefix(text, "0") && !strings.HasPrefix(text, "0b") && !strings.HasPrefix(text, "0x") {
-		if text = strings.TrimLeft(text, "0"); text == "" { // 0644 is meant as a file mode: keep its digits
+		if text = strings.TrimLeft(text, "0"); text == "" { // 0644 is a file mode: keep its digits
 			text = "0"
 		}
 	}
 	return parsePlainInt(text)
 }
 
-// parsePlainInt is parseInt by YAML 1.1's own rules: digits after a leading zero are octal.
+// parsePlainInt parses an int by the rules of YAML 1.1: digits after a leading zero are octal.
 func parsePlainInt(text string) (any, error) {
 	text = strings.ReplaceAll(text, "_", "")
 	negative := strings.HasPrefix(text, "-")
@@ -226,7 +226,7 @@ func sixtiesInt(s string) (any, error) {
 	return n, nil
 }
 
-// parseFloat makes a float of text that is one, or that !!float claims to be one.
+// parseFloat parses a float, or text with the tag !!float.
 func parseFloat(text string) (any, error) {
 	text = strings.ToLower(strings.ReplaceAll(text, "_", ""))
 	sign := 1.0

@@ -82,7 +82,7 @@ func (s *scanner) blockText(st style, chomp chomping, increment int) (string, er
 		return "", err
 	}
 	var b strings.Builder
-	last := "" // the break after the line before
+	last := "" // the break of the previous line
 	lastBlank := false
 	for s.column() == indent && s.pos < len(s.src) {
 		blank := s.byteAt(s.pos) == ' ' || s.byteAt(s.pos) == '\t'
@@ -123,8 +123,8 @@ func (s *scanner) blockLine(b *strings.Builder) string {
 	return s.newLine()
 }
 
-// blockBreaks steps over indentation and empty lines. An indentation of 0 is not known yet: the
-// first line with text tells it.
+// blockBreaks skips indentation and empty lines. An indentation of 0 is not known yet: the first line with text
+// determines it.
 func (s *scanner) blockBreaks(indent int) (breaks string, found int, err error) {
 	deepest := 0
 	for {

@@ -2,17 +2,17 @@ package yaml
 
 type possibleKey struct {
 	possible bool
-	required bool // nothing else may stand at this column
+	required bool // only a key is allowed at this column
 	number   int  // of the token that would be the key
 	at       int
 	line     int
 	column   int
 }
 
-// maxKeyLength is how many bytes on one line a key without a question mark may take.
+// maxKeyLength is the maximum length in bytes of a key without a question mark.
 const maxKeyLength = 1024
 
-// awaitsColon reports whether the next token may still turn out to be a key.
+// awaitsColon reports whether the next token may still become a key.
 func (s *scanner) awaitsColon() bool {
 	if s.ended {
 		return false
@@ -26,7 +26,7 @@ func (s *scanner) awaitsColon() bool {
 	return false
 }
 
-// stale reports whether too much has come since for this to be a key.
+// stale reports whether a possible key can no longer be one, because of its length or a line break.
 func (s *scanner) stale(k *possibleKey) bool {
 	return k.line < s.line || s.pos-k.at > maxKeyLength && runesExceed(s.src[k.at:s.pos], maxKeyLength)
 }
@@ -40,8 +40,8 @@ func runesExceed(s string, n int) bool {
 	return false
 }
 
-// roll starts a block collection where the column is deeper than the last one. Number is the
-// token to put it before, or -1 for the end.
+// roll starts a block collection if the column is deeper than the last one. Number is the token before which it is
+// inserted, or -1 for the end.
 func (s *scanner) roll(column, number int, k kind, at int) {
 	if s.flow > 0 || s.indent >= column {
 		return
@@ -88,7 +88,7 @@ func (s *scanner) missingColon(k *possibleKey) error {
 	}
 }
 
-// saveKey remembers that the next token may be a key.
+// saveKey records that the next token may be a key.
 func (s *scanner) saveKey() error {
 	if !s.keyAllowed {
 		return nil
@@ -103,7 +103,7 @@ func (s *scanner) saveKey() error {
 	return nil
 }
 
-// dropKey forgets the key that may have started at this depth of brackets.
+// dropKey drops the possible key at this depth of brackets.
 func (s *scanner) dropKey() error {
 	k := &s.keys[len(s.keys)-1]
 	if k.possible && k.required {

@@ -9,16 +9,16 @@ type scanner struct {
 	src        string
 	pos        int
 	line       int // counts line breaks before pos
-	lineStart  int // where the line of pos starts
+	lineStart  int // start of the line of pos
 	indent     int // column of the innermost block collection, -1 outside of any
 	indents    []int
 	flow       int // depth of brackets
 	keyAllowed bool
 	keys       []possibleKey // one for every depth of brackets
 	queue      []token
-	head       int  // first token of queue that was not taken
+	head       int  // index of the first token of queue that was not taken
 	taken      int  // tokens taken so far
-	settled    bool // the first token of queue is known to stay the first
+	settled    bool // no token will be inserted before the first token of queue
 	ended      bool
 }
 
@@ -43,7 +43,7 @@ func (s *scanner) peek() (*token, error) {
 	return &s.queue[s.head], nil
 }
 
-// skip takes the token that peek gave.
+// skip takes the token that peek returned.
 func (s *scanner) skip() {
 	s.settled = false
 	s.head++
@@ -108,7 +108,7 @@ func (s *scanner) newLine() string {
 	return text
 }
 
-// documentMark reports whether --- or ... stands alone at the start of this line.
+// documentMark reports whether --- or ... is a word of its own at the start of this line.
 func (s *scanner) documentMark() bool {
 	if s.pos != s.lineStart || s.pos+3 > len(s.src) {
 		return false
@@ -117,8 +117,8 @@ func (s *scanner) documentMark() bool {
 	return (mark == "---" || mark == "...") && s.blankAt(s.pos+3)
 }
 
-// skipBlank goes to the next token: over spaces, comments and line breaks. A tab may stand
-// between tokens, but never where indentation counts.
+// skipBlank skips spaces, comments and line breaks up to the next token. A tab is allowed between tokens, but not as
+// indentation.
 func (s *scanner) skipBlank() {
 	for {
 		s.skipByteOrderMark()
@@ -142,7 +142,7 @@ func (s *scanner) skipBlank() {
 	}
 }
 
-// skipByteOrderMark steps over one at the start of a line, which then takes one column.
+// skipByteOrderMark skips a byte order mark at the start of a line, which counts as one column.
 func (s *scanner) skipByteOrderMark() {
 	if s.pos == s.lineStart && s.byteAt(s.pos) == 0xef && s.byteAt(s.pos+1) == 0xbb && s.byteAt(s.pos+2) == 0xbf {
 		s.pos += 3
@@ -150,7 +150,7 @@ func (s *scanner) skipByteOrderMark() {
 	}
 }
 
-// fetch cuts at least one more token.
+// fetch reads at least one more token.
 func (s *scanner) fetch() error {
 	s.skipBlank()
 	if err := s.dropStaleKeys(); err != nil {
@@ -228,7 +228,7 @@ func quoteByte(c byte) string {
 
 func (s *scanner) push(t token) { s.queue = append(s.queue, t) }
 
-// insert puts a token before the one with the given number.
+// insert inserts a token before the one with the given number.
 func (s *scanner) insert(number int, t token) {
 	i := s.head + number - s.taken
 	s.queue = append(s.queue, token{})

@@ -46,8 +46,8 @@ func (s *scanner) scanPlain() (string, error) {
 	return s.scanPlainRest(&b)
 }
 
-// plainEndsHere steps over blanks on this line and reports whether nothing more can follow. It
-// is the usual case, so it must be quick.
+// plainEndsHere skips blanks on this line and reports whether the value ends here. It is the fast path for the usual
+// case.
 func (s *scanner) plainEndsHere() bool {
 	i := s.pos
 	for s.byteAt(i) == ' ' || s.byteAt(i) == '\t' {

@@ -47,7 +47,7 @@ func (s *scanner) scanQuoted(quote byte) (string, error) {
 	}
 }
 
-// scanQuotedQuickly takes a value on one line without anything to unescape.
+// scanQuotedQuickly reads a value on one line without escape sequences.
 func (s *scanner) scanQuotedQuickly(quote byte) (string, bool) {
 	for i := s.pos; i < len(s.src); i++ {
 		switch c := s.src[i]; {
@@ -124,7 +124,7 @@ func (s *scanner) foldQuoted(b *strings.Builder, escapedBreak bool) {
 	}
 }
 
-// foldBreaks steps over blanks and copies the breaks of empty lines.
+// foldBreaks skips blanks and copies the breaks of empty lines.
 func (s *scanner) foldBreaks(b *strings.Builder) {
 	for {
 		switch c := s.byteAt(s.pos); {

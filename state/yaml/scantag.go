@@ -87,7 +87,7 @@ func (s *scanner) shorthandTag(t *token) (err error) {
 	t.handle = "!"
 	s.pos = start + 1
 	t.text, err = s.tagURI(false)
-	if t.text == "" { // a lone ! asks for no type in particular
+	if t.text == "" { // a single ! requests no particular type
 		t.handle, t.text = "", "!"
 	}
 	return err

@@ -7,7 +7,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// empty returns the node where nothing is written.
+// empty returns the node for an empty value.
 func empty(at int) node { return node{at: int32(at)} }
 
 // sequence reads the items with the given reader, which appends them to p.items, and constructs the value for the tag.
@@ -43,7 +43,7 @@ func (p *parser) blockSequence(keep keeping) error {
 	return p.block(blockEntry, "sequence", "'-'", func(*token) error { return p.entry(false, keep) })
 }
 
-// block reads the items of a block collection, each of which begins with the same token, to its end.
+// block reads all items of a block collection, each of which begins with the same kind of token.
 func (p *parser) block(begins kind, what, expected string, item func(*token) error) error {
 	start, err := p.peek()
 	if err != nil {
@@ -152,8 +152,8 @@ func (p *parser) flow(end kind, item func(*token) error) error {
 	}
 }
 
-// separator reads the comma before an item in brackets, and gives the first token of the item or
-// nil at the closing bracket.
+// separator reads the comma before an item in brackets. It returns the first token of the item, or nil at the closing
+// bracket.
 func (p *parser) separator(first bool, openAt int, closing kind) (*token, error) {
 	t, err := p.peek()
 	if err != nil {

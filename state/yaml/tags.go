@@ -10,7 +10,7 @@ import (
 
 const tagPrefix = "tag:yaml.org,2002:"
 
-// scalar makes a value of a scalar without a tag.
+// scalar converts a scalar without a tag to a value.
 func (p *parser) scalar(t *token) node {
 	n := node{raw: t.text, at: int32(t.at)}
 	if t.style == plain {
@@ -34,13 +34,13 @@ func (p *parser) implicit(text string) (v any, typed bool) {
 	return implicit(text)
 }
 
-// isOctal reports whether an unquoted scalar is an octal number of YAML 1.1, of which Salt keeps the digits.
+// isOctal reports whether an unquoted scalar is an octal number of YAML 1.1, whose digits Salt keeps.
 func isOctal(text string) bool {
 	digits := strings.TrimLeft(text, "+-")
 	return len(text)-len(digits) <= 1 && len(digits) > 1 && digits[0] == '0' && only(digits, "01234567_")
 }
 
-// parseInt makes an int of text by the document's rules.
+// parseInt parses an int by the rules of the document.
 func (p *parser) parseInt(text string) (any, error) {
 	if p.doc.plain {
 		return parsePlainInt(text)
@@ -50,7 +50,7 @@ func (p *parser) parseInt(text string) (any, error) {
 
 // taggedOrPlain converts a scalar to a value according to its properties.
 func (p *parser) taggedOrPlain(t *token, props properties) node {
-	if props.tag == "!" { // whatever it looks like, quoted or not
+	if props.tag == "!" { // regardless of its form and quotes
 		t.style, props.tag = plain, ""
 	}
 	n := p.scalar(t)
@@ -61,7 +61,7 @@ func (p *parser) taggedOrPlain(t *token, props properties) node {
 	return n
 }
 
-// word puts a string into an interface, and shares the memory of short ones that come again.
+// word converts a string to an interface value. Equal short strings share memory.
 func (p *parser) word(s string) any {
 	const short = 24
 	if len(s) > short {
@@ -133,8 +133,8 @@ func parseBool(text string) (any, error) {
 	return nil, &problem{message: "it is no yes or no"}
 }
 
-// decodeBinary reads base64 as Python does: strange characters are skipped, and nothing counts
-// after the padding. Text comes out as a string.
+// decodeBinary decodes base64 as Python does: it skips invalid characters and ignores everything after the padding.
+// Valid UTF-8 is returned as a string.
 func decodeBinary(text string) (any, error) {
 	if strings.IndexFunc(text, func(r rune) bool { return r >= utf8.RuneSelf }) >= 0 {
 		return nil, &problem{message: "base64 is made of ASCII"}
@@ -166,7 +166,7 @@ func decodeBinary(text string) (any, error) {
 	return data, nil
 }
 
-// finish refuses the words that mean something only as keys.
+// finish refuses the words that are allowed only as keys.
 func (p *parser) finish(n *node) {
 	switch n.special {
 	case mergeKey:
@@ -197,7 +197,7 @@ func (p *parser) wrongKind(props properties, found nodeKind) any {
 	return nil
 }
 
-// orderedPairs makes a list of key and value tuples out of a list of mappings with one key each.
+// orderedPairs converts a list of mappings with one key each to a list of tuples of key and value.
 func (p *parser) orderedPairs(n *node) any {
 	out := value.NewList()
 	for i := range n.kept.items {

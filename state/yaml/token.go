@@ -36,7 +36,7 @@ var kindNames = [...]string{
 
 func (k kind) String() string { return kindNames[k] }
 
-// style is how a scalar is written.
+// style is the style of a scalar.
 type style uint8
 
 const (
@@ -55,7 +55,7 @@ type token struct {
 	handle string // of a tag
 }
 
-// isKey reports whether a key of a mapping, or the mark after one, begins here.
+// isKey reports whether the token begins a key of a mapping, or ends one.
 func (t *token) isKey() bool {
 	return t.kind == blockMappingStart || t.kind == keyMark || t.kind == valueMark
 }
@@ -65,7 +65,7 @@ type problem struct {
 	at      int
 	message string
 	hint    string
-	resume  int // where reading may continue to find more; 0 if it never stopped
+	resume  int // offset at which parsing may continue to find more; 0 if it did not stop
 }
 
 func (p *problem) Error() string { return p.message }

@@ -9,8 +9,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// address is an IP address as a template gave it: alone, or with a prefix when it is one of a
-// network.
+// address is an IP address from a template: alone, or with a prefix length.
 type address struct {
 	ip     netip.Addr
 	bits   int
@@ -93,10 +92,10 @@ func (a address) network() netip.Prefix {
 	return netip.PrefixFrom(a.ip.WithZone(""), a.bits).Masked()
 }
 
-// size is how many addresses the network has.
+// size returns the number of addresses of the network.
 func (a address) size() (any, error) { return value.Pow(2, a.ip.BitLen()-a.bits) }
 
-// hosts calls found with every address of the network that a host can have.
+// hosts calls found with every host address of the network.
 func (a address) hosts(found func(address) error) error {
 	n := a.network()
 	first, free := n.Addr(), a.ip.BitLen()-a.bits
@@ -124,7 +123,7 @@ func broadcast(n netip.Prefix) netip.Addr {
 	return ip
 }
 
-// is reports whether the address is of a kind. It is of any kind that is not known.
+// is reports whether the address is of a kind. It returns true for an unknown kind.
 func (a address) is(kind string) bool {
 	ip := a.ip.WithZone("")
 	switch kind {
@@ -148,8 +147,7 @@ func (a address) is(kind string) bool {
 	return true
 }
 
-// isPrivate reports whether the registries of IANA say that an address is not reached from
-// everywhere.
+// isPrivate reports whether an address is not globally reachable according to the registries of IANA.
 func isPrivate(ip netip.Addr) bool {
 	return within(ip,
 		"0.0.0.0/8", "10.0.0.0/8", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24", "192.0.2.0/24",

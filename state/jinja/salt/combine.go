@@ -5,8 +5,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// indexed makes a generator of tuples. Indexes are changed in place by next, which reports
-// whether there is another tuple.
+// indexed returns a generator of tuples. next changes indexes in place and reports whether there is another tuple.
 func indexed(c *jinja.Call, items []any, indexes []int, any_ bool, next func([]int) bool) any {
 	started := false
 	return c.Generator(func() (any, bool, error) {
@@ -23,7 +22,7 @@ func indexed(c *jinja.Call, items []any, indexes []int, any_ bool, next func([]i
 	})
 }
 
-// sizeArgument is how many items a tuple is to have.
+// sizeArgument returns the number of items of a tuple.
 func sizeArgument(c *jinja.Call, otherwise int) (int, error) {
 	if c.Args[1] == nil {
 		return otherwise, nil
@@ -109,7 +108,7 @@ func permutations(c *jinja.Call) (any, error) {
 	}), nil
 }
 
-// free finds the first index from one on that is not used, or gives -1.
+// free returns the first unused index, starting at from, or -1.
 func free(used []bool, from, n int) int {
 	for i := from; i < n; i++ {
 		if !used[i] {
@@ -159,7 +158,7 @@ func product(c *jinja.Call) (any, error) {
 	}), nil
 }
 
-// count continues to the next place of every list, as the digits of a number do.
+// count advances the positions in lists as the digits of a number. It returns false after the last.
 func count(at []int, lists [][]any) bool {
 	for i := len(at) - 1; i >= 0; i-- {
 		if at[i]++; at[i] < len(lists[i]) {

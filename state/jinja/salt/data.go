@@ -29,7 +29,7 @@ func dataFilters() map[string]jinja.Filter {
 	}
 }
 
-// plainArgument returns the value a filter is for, with ranges and the like as lists.
+// plainArgument returns the operand of a filter, with ranges and the like as lists.
 func plainArgument(c *jinja.Call) (any, error) {
 	if _, err := c.Str(0); err != nil {
 		return nil, err
@@ -37,7 +37,7 @@ func plainArgument(c *jinja.Call) (any, error) {
 	return c.Plain(0)
 }
 
-// collections returns the argument flow_style of PyYAML: true, false, or None for a mixture.
+// collections returns the value of PyYAML's argument flow_style: true, false, or None for a mixture.
 func collections(c *jinja.Call, i int) (yaml.Collections, error) {
 	if c.Args[i] == nil {
 		return yaml.Mixed, nil
@@ -58,7 +58,7 @@ func toYAML(c *jinja.Call) (any, error) {
 	return strings.TrimSpace(yaml.Dump(v, yaml.DumpOptions{Collections: style, Sort: yaml.SortPlain})), err
 }
 
-// slsParams writes a mapping as the arguments of a state.
+// slsParams formats a mapping as the arguments of a state.
 func slsParams(c *jinja.Call) (any, error) {
 	m, err := mapArgument(c, 0)
 	if err != nil {
@@ -95,7 +95,7 @@ func yamlEncode(c *jinja.Call) (any, error) {
 	return text, err
 }
 
-// loadYAML reads YAML out of text or an imported file. All mappings are plain dicts.
+// loadYAML parses YAML from text or an imported file. All mappings are plain dicts.
 func loadYAML(c *jinja.Call) (any, error) {
 	v, err := c.Plain(0)
 	if err != nil {
@@ -132,7 +132,7 @@ func yamlFailure(err error) error {
 	return f
 }
 
-// goData makes Go's plain data of a value, for JMESPath, which counts in floats.
+// goData converts a value to plain Go data, for JMESPath, which computes with floats.
 func goData(v any, depth int) any {
 	const deepest = 500
 	if depth > deepest {

@@ -10,7 +10,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// formatDate writes a time stamp, a date in one of the common forms, or for nothing the time now.
+// formatDate formats a time stamp, a date in one of the common forms, or the present time if the value is empty.
 func formatDate(c *jinja.Call) (any, error) {
 	format, err := c.Text(1)
 	if err != nil {
@@ -23,7 +23,7 @@ func formatDate(c *jinja.Call) (any, error) {
 	return Strftime(t, format), nil
 }
 
-// dateLayouts are the forms of dates that are understood.
+// dateLayouts lists the accepted forms of dates.
 var dateLayouts = []string{
 	"2006-01-02", "2006/01/02", "2006-01-02 15:04:05", "2006-01-02 15:04", "2006-01-02T15:04:05",
 	"2006-01-02T15:04:05Z07:00",
@@ -51,7 +51,7 @@ func dateOf(c *jinja.Call) (time.Time, error) {
 	return sinceEpoch(v, s)
 }
 
-// sinceEpoch returns the time that is a number of seconds after 1970. shown is how errors show the number.
+// sinceEpoch returns the time that is v seconds after 1970. shown is the number in errors.
 func sinceEpoch(v any, shown string) (time.Time, error) {
 	seconds, err := value.ToFloat(v)
 	const latest = 253402300800 // the year 10000
@@ -65,7 +65,7 @@ func sinceEpoch(v any, shown string) (time.Time, error) {
 	return time.Unix(int64(whole), int64(part*1e9)), nil
 }
 
-// layouts are the directives that Go knows too.
+// layouts maps the directives that Go has as well to its layouts.
 var layouts = map[byte]string{
 	'a': "Mon", 'A': "Monday", 'b': "Jan", 'B': "January", 'h': "Jan", 'd': "02", 'e': "_2", 'H': "15", 'I': "03",
 	'j': "002",
@@ -74,7 +74,7 @@ var layouts = map[byte]string{
 	'r': "03:04:05 PM",
 }
 
-// Strftime writes a time as Python and C do.
+// Strftime formats a time as Python and C do.
 func Strftime(t time.Time, format string) string {
 	var b strings.Builder
 	for i := 0; i < len(format); i++ {

@@ -26,7 +26,7 @@ func dictFilters() map[string]jinja.Filter {
 	}
 }
 
-// methodCall calls a method by its name; a method that does not exist gives None.
+// methodCall calls a method by its name; it returns None if the method does not exist.
 func methodCall(c *jinja.Call) (any, error) {
 	if len(c.Args) < 2 {
 		return nil, typeError("method_call() missing a required argument: 'f_name'")
@@ -296,7 +296,7 @@ func asYAML(key any) (any, bool) {
 	return d.Value, true
 }
 
-// mysqlToDict reads a table as the mysql client prints it.
+// mysqlToDict parses a table that the mysql client has printed.
 func mysqlToDict(c *jinja.Call) (any, error) {
 	lines, err := c.Items(0)
 	if err != nil {

@@ -62,8 +62,8 @@ func base64Encode(c *jinja.Call) (any, error) {
 	return base64.StdEncoding.EncodeToString(b), err
 }
 
-// base64Decode gives text if it is some, and bytes otherwise. Characters that do not belong are
-// skipped, as Python does.
+// base64Decode returns a string if the result is valid text, and bytes otherwise. It skips invalid characters, as
+// Python does.
 func base64Decode(c *jinja.Call) (any, error) {
 	b, err := bytesOf(c, 0)
 	if err != nil {
@@ -115,11 +115,11 @@ func toBytes(c *jinja.Call) (any, error) {
 	return b, err
 }
 
-// namespaceUUID is the namespace in which Salt makes its UUIDs.
+// namespaceUUID is the namespace of Salt's UUIDs.
 var namespaceUUID = [16]byte{0x91, 0x63, 0x3e, 0xbf, 0x1c, 0x86, 0x5e, 0x33, 0x93, 0x5a, 0x28, 0x06, 0x1f, 0x4b, 0x48,
 	0x0e}
 
-// uuid returns a UUID of version 5 of a text.
+// uuid returns the UUID of version 5 of a text.
 func uuid(c *jinja.Call) (any, error) {
 	b, err := bytesOf(c, 0)
 	if err != nil {

@@ -19,7 +19,7 @@ func raise(c *jinja.Call) (any, error) {
 	return nil, &jinja.Failure{Class: "TemplateError", Message: message}
 }
 
-// odict makes an ordered dict, out of a mapping or pairs and keyword arguments.
+// odict returns an ordered dict of a mapping or pairs, and of keyword arguments.
 func odict(c *jinja.Call) (any, error) {
 	m := value.NewMap()
 	update, err := c.GetAttr(m, "update")

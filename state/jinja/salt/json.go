@@ -27,7 +27,7 @@ func toJSON(c *jinja.Call) (any, error) {
 	return text, err
 }
 
-// toScriptJSON is tojson as Salt has it: unlike Jinja2's, it keeps the order of keys.
+// toScriptJSON implements Salt's tojson, which keeps the order of keys, unlike Jinja2's.
 func toScriptJSON(c *jinja.Call) (any, error) {
 	v, err := plainArgument(c)
 	if err != nil {
@@ -84,7 +84,7 @@ func shortened(s string) string {
 	return s
 }
 
-// jsonQuery asks JMESPath. What it makes of mappings has its keys sorted.
+// jsonQuery evaluates a JMESPath expression. The keys of mappings in the result are sorted.
 func jsonQuery(c *jinja.Call) (any, error) {
 	v, err := plainArgument(c)
 	if err != nil {
@@ -106,7 +106,7 @@ func jsonQuery(c *jinja.Call) (any, error) {
 	return value.Plainly(value.From(found)), nil
 }
 
-// hasWholeFloat reports whether there is a float in a value that looks like an integer.
+// hasWholeFloat reports whether a value contains a float without a fraction.
 func hasWholeFloat(v any) bool {
 	switch v := v.(type) {
 	case float64:
@@ -125,7 +125,7 @@ func hasWholeFloat(v any) bool {
 	return false
 }
 
-// integers makes integers of the floats that look like them.
+// integers converts floats without a fraction to integers.
 func integers(v any) any {
 	switch v := v.(type) {
 	case float64:

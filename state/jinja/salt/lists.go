@@ -154,7 +154,7 @@ func substringInList(c *jinja.Call) (any, error) {
 	return false, nil
 }
 
-// exactlyTrue reports whether so many items are true, and no more.
+// exactlyTrue reports whether exactly the given number of items are true.
 func exactlyTrue(c *jinja.Call) (any, error) {
 	items, err := c.Items(0)
 	if err != nil {
@@ -232,7 +232,7 @@ func flattenInto(c *jinja.Call, out *value.List, v any, levels int, keepNulls bo
 	return nil
 }
 
-// itemsOf is list(v) of a value that is not an argument.
+// itemsOf returns list(v) for a value that is not an argument.
 func itemsOf(c *jinja.Call, v any) ([]any, error) { return c.With(v).Items(0) }
 
 func iterable(c *jinja.Call, v any) bool {
@@ -254,7 +254,7 @@ func compress(c *jinja.Call) (any, error) {
 	return generate(c, kept.Items), nil
 }
 
-// generate makes a generator of items that are there already.
+// generate returns a generator of existing items.
 func generate(c *jinja.Call, items []any) any {
 	i := 0
 	return c.Generator(func() (any, bool, error) {
@@ -294,5 +294,5 @@ func zip(c *jinja.Call) (any, error) {
 	return generate(c, rows), c.Work(len(rows) * len(lists) / 8)
 }
 
-// describe names a value in a message.
+// describe returns the name of a value's type for messages.
 func describe(v any) string { return strings.TrimSpace(value.TypeName(v)) }

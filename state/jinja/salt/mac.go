@@ -60,7 +60,7 @@ func macBytes(c *jinja.Call) (any, error) {
 	return b, nil
 }
 
-// makeMAC makes a hardware address up, with a prefix.
+// makeMAC returns a random hardware address with a prefix.
 func makeMAC(c *jinja.Call) (any, error) {
 	s, err := c.Str(0)
 	for range 3 {

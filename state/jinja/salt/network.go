@@ -28,8 +28,8 @@ func networkFilters() map[string]jinja.Filter {
 	}
 }
 
-// chosenAddress returns a value as an address of a version that fits the options, which are the second argument of the
-// call.
+// chosenAddress returns a value as an address of a version that matches the options, which are the second argument of
+// the call.
 func chosenAddress(c *jinja.Call, v any, version int) (address, bool, error) {
 	a, ok := parseAddress(v)
 	if !ok || a.version() != version {
@@ -62,7 +62,7 @@ func isAddress(versions ...int) func(c *jinja.Call) (any, error) {
 	}
 }
 
-// several reports whether a value is a list of addresses, and not one of them.
+// several reports whether a value is a list of addresses and not a single one.
 func several(c *jinja.Call, v any) ([]any, bool, error) {
 	switch v.(type) {
 	case string, []byte, *value.Map:

@@ -107,7 +107,7 @@ func randomSample(c *jinja.Call) (any, error) {
 	return sample(c, n, 2)
 }
 
-// sample takes n items of the first argument by chance, always the same for the same seed.
+// sample returns n random items of the first argument, always the same ones for the same seed.
 func sample(c *jinja.Call, n, seed int) (any, error) {
 	switch c.Args[0].(type) {
 	case *value.List, value.Tuple, string:
@@ -126,7 +126,7 @@ func sample(c *jinja.Call, n, seed int) (any, error) {
 	return value.NewList(drawn...), err
 }
 
-// seeded returns a generator whose seed is the hash of an argument, or one without a seed where that is None.
+// seeded returns a generator whose seed is the hash of an argument, or one without a seed if that is None.
 func seeded(c *jinja.Call, seed int) (*value.Random, error) {
 	if c.Args[seed] == nil {
 		return value.NewRandom(nil)

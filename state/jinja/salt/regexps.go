@@ -19,7 +19,7 @@ func regexpFilters() map[string]jinja.Filter {
 	}
 }
 
-// compiled returns the regular expression of a call, and the text it is for. Flags start at an argument.
+// compiled returns the regular expression of a call, and the text to match. Flags start at argument flagsAt.
 func compiled(c *jinja.Call, flagsAt int) (r *value.Regexp, text string, err error) {
 	if text, err = c.Text(0); err != nil {
 		return nil, "", err

@@ -1,11 +1,11 @@
-// Package salt implements the filters, tests and globals that Salt adds to Jinja2, as far as they need nothing but
-// their arguments. Those that read files, names or addresses of the host are added to the options of the Env by
-// callers that may access the host.
+// Package salt implements the filters, tests and globals that Salt adds to Jinja2, if they need only their arguments.
+// Those that read files, names or addresses of the host are added to the options of the Env by callers that may access
+// the host.
 package salt
 
 import "github.com/corpus-agent/corpus-agent/state/jinja"
 
-// Filters are Salt's filters.
+// Filters returns Salt's filters.
 func Filters() map[string]jinja.Filter {
 	all := map[string]jinja.Filter{}
 	for _, group := range []map[string]jinja.Filter{
@@ -19,7 +19,7 @@ func Filters() map[string]jinja.Filter {
 	return all
 }
 
-// Tests are Salt's tests.
+// Tests returns Salt's tests.
 func Tests() map[string]jinja.Test {
 	return map[string]jinja.Test{
 		"equalto": jinja.DefineTest("equalto", func(c *jinja.Call) (bool, error) { return c.Equal(c.Args[0], c.Args[1]) },
@@ -31,7 +31,7 @@ func Tests() map[string]jinja.Test {
 	}
 }
 
-// Globals are Salt's functions that every template has.
+// Globals returns Salt's functions for every template.
 func Globals() map[string]any {
 	return map[string]any{
 		"odict":             jinja.Function("OrderedDict", odict),

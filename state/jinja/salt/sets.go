@@ -54,7 +54,7 @@ func union(c *jinja.Call) (any, error) {
 	return uniqueItems(c, append(a, b...))
 }
 
-// chosen returns the items of one list that another has, or has not.
+// chosen returns the items that another list contains, or does not contain if have is false.
 func chosen(c *jinja.Call, items []any, other any, have bool) ([]any, error) {
 	var kept []any
 	for _, item := range items {

@@ -55,7 +55,7 @@ func toBool(c *jinja.Call) (any, error) {
 	return false, nil
 }
 
-// toNumber makes an int or a float of text that is one, and leaves anything else.
+// toNumber converts text to an int or a float if possible, and returns other values unchanged.
 func toNumber(c *jinja.Call) (any, error) {
 	if _, err := c.Str(0); err != nil {
 		return nil, err
@@ -89,7 +89,7 @@ func isHex(c *jinja.Call) (any, error) {
 	return err == nil, nil
 }
 
-// quote makes one word for a shell of any text.
+// quote quotes a text as one word for a shell.
 func quote(c *jinja.Call) (any, error) {
 	s, err := c.Text(0)
 	if err != nil || s != "" && !unsafeForShell().MatchString(s) {
@@ -159,7 +159,7 @@ var (
 	binaryUnit = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(?:b|[kmgtpezy](?:ib)?)$`) })
 )
 
-// humanToBytes reads 64KiB and the like. What it cannot read is 0.
+// humanToBytes parses sizes such as 64KiB. It returns 0 for invalid ones.
 func humanToBytes(c *jinja.Call) (any, error) {
 	s, err := c.Str(0)
 	if err != nil {
@@ -222,7 +222,7 @@ func checkLists(c *jinja.Call) (any, error) {
 	return (!black || !inBlack) && (!white || inWhite), err
 }
 
-// matchesAny reports whether there is such a list, and whether something in it matches.
+// matchesAny reports whether list argument i is given, and whether one of its items matches.
 func matchesAny(c *jinja.Call, s string, i int) (given, matches bool, err error) {
 	given, err = c.Bool(i)
 	if !given || err != nil {

@@ -6,8 +6,8 @@
 // not resolved here.
 package syntax
 
-// Node is a part of a template. Line is the line Jinja2 gives the node, and Offset where a reader
-// would look for it in the normalized text; the two need not agree.
+// Node is a part of a template. Line is the line that Jinja2 assigns to the node, and Offset its position for readers
+// in the normalized text; the two need not agree.
 type Node interface {
 	Line() int
 	Offset() int
@@ -18,7 +18,7 @@ type position struct{ line, at int }
 func (p position) Line() int   { return p.line }
 func (p position) Offset() int { return p.at }
 
-// Which nodes are statements and which are expressions shows below.
+// The groups of types below say which nodes are statements and which are expressions.
 type (
 	// Stmt is a statement or a piece of output.
 	Stmt = Node
@@ -54,7 +54,7 @@ type (
 		Test      Expr
 		Recursive bool
 	}
-	// If is a condition. Every Elif has only a Test and a Body.
+	// If is a condition. An Elif has only a Test and a Body.
 	If struct {
 		position
 		Test Expr
@@ -74,7 +74,7 @@ type (
 		Signature
 		Body []Stmt
 	}
-	// CallBlock calls a macro and hands it the body as caller.
+	// CallBlock calls a macro and passes it the body as caller.
 	CallBlock struct {
 		position
 		Call *Call
@@ -116,7 +116,7 @@ type (
 		Target      string
 		WithContext bool
 	}
-	// FromImport takes names out of a module.
+	// FromImport imports names of a module.
 	FromImport struct {
 		position
 		Template    Expr
@@ -143,7 +143,7 @@ type (
 		Filter *Filter
 		Body   []Stmt
 	}
-	// Scope keeps the variables of its body to itself. Autoescape has no other effect here.
+	// Scope runs its body in a scope of its own. Autoescape has no other effect here.
 	Scope struct {
 		position
 		Options Expr
@@ -239,7 +239,7 @@ type (
 		position
 		Test, Then, Else Expr
 	}
-	// Arguments are those of a call, a filter or a test.
+	// Arguments holds the arguments of a call, a filter or a test.
 	Arguments struct {
 		Args      []Expr
 		Kwargs    []Keyword

@@ -2,13 +2,13 @@ package syntax
 
 import "fmt"
 
-// Error says that a template is not well formed.
+// Error is a syntax error of a template.
 type Error struct {
 	Kind    string // Jinja2's class: TemplateSyntaxError or TemplateAssertionError
 	Message string
 	Hint    string
 	Line    int // counted from 1
-	Offset  int // in the text that Parse read
+	Offset  int // in the normalized text
 }
 
 func (e *Error) Error() string { return fmt.Sprintf("line %d: %s", e.Line, e.Message) }

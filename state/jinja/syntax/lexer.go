@@ -7,13 +7,13 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// Options change how the white space around tags is treated.
+// Options configure the handling of white space around tags.
 type Options struct {
 	TrimBlocks   bool // drop the line break after a statement or comment
 	LstripBlocks bool // drop the white space before a statement or comment that starts a line
 }
 
-// Normalize makes every line break of a template a \n, and drops the last one.
+// Normalize converts every line break of a template to \n, and drops the last one.
 func Normalize(text string) string {
 	if strings.Contains(text, "\r") {
 		text = strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n")
@@ -21,7 +21,7 @@ func Normalize(text string) string {
 	return strings.TrimSuffix(text, "\n")
 }
 
-// lexer cuts a template into tokens.
+// lexer splits a template into tokens.
 type lexer struct {
 	src          string
 	options      Options
@@ -162,7 +162,7 @@ func (l *lexer) tagEnd(at int, closing string, plus, trim bool) int {
 	return at
 }
 
-// endTag goes behind a tag that ends at an offset.
+// endTag moves behind a tag that ends at an offset.
 func (l *lexer) endTag(end int) {
 	l.lineStarting = end > 0 && l.src[end-1] == '\n'
 	l.advance(end)
@@ -185,8 +185,7 @@ func (l *lexer) comment(from int) error {
 	return fail(l.line, l.pos, "Missing end of comment tag").withHint("close the comment with #}")
 }
 
-// rawBegin reports where the text of a raw block starts, if the tag that starts at an offset
-// begins one.
+// rawBegin returns the start of the text of a raw block, if the tag at an offset begins one, or -1.
 func (l *lexer) rawBegin(at int) int {
 	at = l.skipSpace(at)
 	if !strings.HasPrefix(l.src[at:], "raw") {
@@ -262,7 +261,7 @@ func (l *lexer) expression(variable bool) error {
 	return nil
 }
 
-// operand cuts a number, a name, a string or an operator.
+// operand reads a number, a name, a string or an operator.
 func (l *lexer) operand() error {
 	c := l.src[l.pos]
 	switch {
@@ -290,7 +289,7 @@ func (l *lexer) unexpected() error {
 	return e
 }
 
-// operators by their text; two characters are tried before one.
+// operators maps operators to their kinds; those of two characters are tried first.
 var operators = map[string]kind{
 	"+": tokAdd, "-": tokSub, "*": tokMul, "/": tokDiv, "//": tokFloorDiv, "%": tokMod, "**": tokPow,
 	"~": tokTilde, "[": tokLbracket, "]": tokRbracket, "(": tokLparen, ")": tokRparen, "{": tokLbrace,
@@ -316,7 +315,7 @@ func (l *lexer) operator() error {
 	return nil
 }
 
-// balance keeps the brackets that are open.
+// balance tracks the open brackets.
 func (l *lexer) balance(k kind) error {
 	switch k {
 	case tokLbrace:

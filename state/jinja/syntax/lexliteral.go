@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// name cuts a name, which must be a Python identifier.
+// name reads a name, which must be a Python identifier.
 func (l *lexer) name() error {
 	end := l.pos
 	for i, r := range l.src[l.pos:] {
@@ -37,7 +37,7 @@ func isNameRune(r rune) bool {
 		unicode.In(r, unicode.M, unicode.Nl, unicode.Pc))
 }
 
-// number cuts an integer or a float. Digits after a dot belong to an attribute: a.1.2 has no float.
+// number reads an integer or a float. Digits after the dot of an attribute are no float: a.1.2 has none.
 func (l *lexer) number() error {
 	k, end := tokFloat, -1
 	if l.pos == 0 || l.src[l.pos-1] != '.' {
@@ -110,7 +110,7 @@ func (l *lexer) integerEnd(at int) int {
 	return l.digitsEnd(at, "0")
 }
 
-// quoted cuts a string.
+// quoted reads a string.
 func (l *lexer) quoted(quote byte) error {
 	end := l.pos + 1
 	escapes := false
@@ -140,7 +140,7 @@ func (l *lexer) quoted(quote byte) error {
 	return nil
 }
 
-// unescape replaces escapes as Python's unicode-escape does. What it does not know stays.
+// unescape replaces escape sequences as Python's unicode-escape does. Unknown ones stay unchanged.
 func unescape(text string) (string, error) {
 	var b strings.Builder
 	for text != "" {

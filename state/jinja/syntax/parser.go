@@ -26,10 +26,10 @@ func Parse(text string, o Options) (*Template, error) {
 type parser struct {
 	tokens []token
 	pos    int
-	seen   int        // the last token that was looked at
+	seen   int        // index of the last token that was read
 	tags   []openTag  // the statements that are being read
 	ends   [][]string // the tags that would end them
-	hidden int        // number of names made up so far
+	hidden int        // number of generated names so far
 	depth  int
 }
 
@@ -38,8 +38,8 @@ type openTag struct {
 	line int
 }
 
-// maxDepth bounds how deep statements and expressions are nested, maxChain how many operators,
-// attributes or filters follow one another.
+// maxDepth limits the nesting of statements and expressions, and maxChain the number of successive operators,
+// attributes or filters.
 const (
 	maxDepth = 400
 	maxChain = 500
@@ -112,7 +112,7 @@ func (p *parser) fail(format string, args ...any) error {
 	return fail(t.line, t.at, format, args...)
 }
 
-// deeper counts how deep the parser is, and must be paired with p.depth--.
+// deeper increases the depth of the parser, and must be paired with p.depth--.
 func (p *parser) deeper() error {
 	if p.depth++; p.depth > maxDepth {
 		return p.fail("the template is nested more than %d levels deep", maxDepth)
@@ -120,8 +120,8 @@ func (p *parser) deeper() error {
 	return nil
 }
 
-// statements reads text and statements up to one of the tags that end the enclosing statement,
-// whose name is then the current token. At the end of the template nothing is left.
+// statements reads text and statements up to one of the tags that end the enclosing statement, whose name is then the
+// current token, or up to the end of the template.
 func (p *parser) statements(ends []string) ([]Stmt, error) {
 	var body []Stmt
 	var output []Expr
@@ -199,7 +199,7 @@ func (p *parser) block(ends ...string) ([]Stmt, error) {
 	return body, nil
 }
 
-// body is block, and takes the end tag's name too.
+// body does the same as block, and reads the name of the end tag too.
 func (p *parser) body(end string) ([]Stmt, error) {
 	body, err := p.block(end)
 	if err == nil {
@@ -208,7 +208,7 @@ func (p *parser) body(end string) ([]Stmt, error) {
 	return body, err
 }
 
-// unfinished says which tags are missing at the end of the template.
+// unfinished returns the error for tags that are missing at the end of the template.
 func (p *parser) unfinished(ends []string) error {
 	t := p.current()
 	open := p.tags[len(p.tags)-1]
@@ -258,7 +258,7 @@ func (p *parser) endsSomething(name string) bool {
 	return false
 }
 
-// statement reads one statement, without the end of its tag. Some of Salt's become several.
+// statement reads one statement, without the end of its tag. Some statements of Salt become several.
 func (p *parser) statement() ([]Stmt, error) {
 	t := p.current()
 	if t.kind != tokName {

@@ -144,7 +144,7 @@ func (p *parser) arguments() (Arguments, error) {
 	return a, nil
 }
 
-// argument reads one argument, and reports whether it may stand after the others.
+// argument reads one argument, and reports whether it may follow the others.
 func (p *parser) argument(a *Arguments) (ok bool, err error) {
 	switch t := p.current(); {
 	case t.kind == tokMul:

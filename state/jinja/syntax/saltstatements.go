@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// load reads {% load_yaml as x %}...{% endload %}: a macro without arguments, whose output goes
-// through the filter of the same name.
+// load reads {% load_yaml as x %}...{% endload %}, which becomes a macro without arguments whose output is passed to
+// the filter of the same name.
 func (p *parser) load() ([]Stmt, error) {
 	t := p.next()
 	at := position{t.line, t.at}
@@ -30,8 +30,7 @@ func (p *parser) load() ([]Stmt, error) {
 	}, nil
 }
 
-// importData reads {% import_yaml "file" as x %}: an import, whose text goes through the filter
-// load_yaml.
+// importData reads {% import_yaml "file" as x %}, which becomes an import whose text is passed to the filter load_yaml.
 func (p *parser) importData() ([]Stmt, error) {
 	format := strings.TrimPrefix(p.current().text, "import_")
 	s, err := p.importAs()
@@ -46,8 +45,7 @@ func (p *parser) importData() ([]Stmt, error) {
 	}}, nil
 }
 
-// profile reads {% profile as x %}...{% endprofile %}. Salt logs how long the body takes; here it
-// only is a body.
+// profile reads {% profile as x %}...{% endprofile %}. Salt logs the time of the body; here only the body remains.
 func (p *parser) profile() ([]Stmt, error) {
 	p.next()
 	if err := p.expectName("as"); err != nil {

@@ -6,7 +6,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// tags are the names of all statements.
+// tags lists the names of all statements.
 var tags = []string{
 	"autoescape", "block", "break", "call", "continue", "do", "extends", "filter", "for", "from", "if",
 	"import", "import_json", "import_text", "import_yaml", "include", "load_json", "load_text",
@@ -75,7 +75,7 @@ func (p *parser) simpleTag(name string) func() (Stmt, error) {
 	return nil
 }
 
-// start takes the name of a tag.
+// start reads the name of a tag and returns its position.
 func (p *parser) start() position {
 	t := p.next()
 	return position{t.line, t.at}
@@ -233,7 +233,7 @@ func onlySpace(body []Stmt) bool {
 	return true
 }
 
-// signature reads the arguments a macro or a call block declares.
+// signature reads the parameters of a macro or a call block.
 func (p *parser) signature() (Signature, error) {
 	var s Signature
 	if _, err := p.expect(tokLparen); err != nil {

@@ -28,7 +28,7 @@ func (p *parser) target(o targetOptions) (Expr, error) {
 	return e, nil
 }
 
-// targetName reads one name that is assigned to.
+// targetName reads one name as a target.
 func (p *parser) targetName() (*Name, error) {
 	t, err := p.expect(tokName)
 	if err != nil {
@@ -79,12 +79,12 @@ func setAccess(e Expr, a Access) {
 	}
 }
 
-// tupleOptions say how a tuple without parentheses is read.
+// tupleOptions says how a tuple without parentheses is read.
 type tupleOptions struct {
 	simple      bool   // only names and literals
 	conditional bool   // x if y is allowed
 	end         string // a name that ends it
-	parentheses bool   // it stands in parentheses, so it may be empty
+	parentheses bool   // it is in parentheses, so it may be empty
 }
 
 // tuple reads one expression, or several with commas between.

@@ -42,7 +42,7 @@ const (
 	tokSemicolon
 )
 
-// kindNames is how messages call a token that has no text of its own.
+// kindNames has the names for messages of tokens without a text.
 var kindNames = [...]string{
 	tokEOF: "end of template", tokData: "template data / text",
 	tokVariableBegin: "begin of print statement", tokVariableEnd: "end of print statement",
@@ -56,8 +56,8 @@ var kindNames = [...]string{
 
 func (k kind) String() string { return kindNames[k] }
 
-// token is a piece of a template. Text is the template's own text for data, and the name, number or
-// unescaped string otherwise.
+// token is a piece of a template. Text is the text of the template for data, and otherwise the name, the number or the
+// unescaped string.
 type token struct {
 	kind kind
 	line int
@@ -65,7 +65,7 @@ type token struct {
 	text string
 }
 
-// describe is how messages call this token.
+// describe returns the name of the token for messages.
 func (t token) describe() string {
 	if t.kind == tokName {
 		return t.text
