@@ -46,11 +46,29 @@ func Reading(c *cloud.Cloud) function.Table {
 				return m.Len() > 0, err
 			}),
 		"boto_vpc.get_id": function.Of("name=None, cidr=None, tags=None"+reach,
-			func(ctx context.Context, name, _ string, _ any, region, key, keyID string, profile any) (*value.Map, error) {
-				id, err := q.resourceID(ctx, "vpc", name, region, key, keyID, profile)
-				return value.NewMap("id", id), err
+			func(ctx context.Context, name, cidr string, tags *value.Map, region, key, keyID string, profile any) (any, error) {
+				all, err := q.vpcs(ctx, "", name, cidr, tags, region, key, keyID, profile)
+				if len(all) == 0 || err != nil {
+					return value.NewMap("id", nil), err
+				}
+				return value.NewMap("id", sdk.ToString(all[0].VpcId)), nil
 			}),
-		"boto_vpc.exists": function.Of("vpc_id=None, name=None, cidr=None, tags=None"+reach, q.vpcExists),
+		"boto_vpc.exists": function.Of("vpc_id=None, name=None, cidr=None, tags=None"+reach,
+			func(ctx context.Context, id, name, cidr string, tags *value.Map, region, key, keyID string,
+				profile any) (any, error) {
+				all, err := q.vpcs(ctx, id, name, cidr, tags, region, key, keyID, profile)
+				return value.NewMap("exists", len(all) > 0), err
+			}),
+		"boto_vpc.describe_vpcs": function.Of("vpc_id=None, name=None, cidr=None, tags=None"+reach,
+			func(ctx context.Context, id, name, cidr string, tags *value.Map, region, key, keyID string,
+				profile any) (any, error) {
+				all, err := q.vpcs(ctx, id, name, cidr, tags, region, key, keyID, profile)
+				list := value.NewList()
+				for _, v := range all {
+					list.Append(shownVPC(v))
+				}
+				return value.NewMap("vpcs", list), err
+			}),
 		"boto_vpc.get_resource_id": function.Of("resource, name"+reach,
 			func(ctx context.Context, kind, name, region, key, keyID string, profile any) (*value.Map, error) {
 				id, err := q.resourceID(ctx, kind, name, region, key, keyID, profile)
@@ -165,21 +183,6 @@ func (q asked) resourceID(ctx context.Context, kind, name, region, key, keyID st
 		return nil, err
 	}
 	return *id, nil
-}
-
-func (q asked) vpcExists(ctx context.Context, id, name, _ string, _ any, region, key, keyID string,
-	profile any) (*value.Map, error) {
-	a, err := q.account(ctx, "vpc", region, key, keyID, profile)
-	if err != nil {
-		return nil, err
-	}
-	all, err := network.VPCs(ctx, a)
-	for _, v := range all {
-		if id != "" && sdk.ToString(v.VpcId) == id || name != "" && network.NameOf(v.Tags) == name {
-			return value.NewMap("exists", true), err
-		}
-	}
-	return value.NewMap("exists", false), err
 }
 
 // accountID is the number of the account.

@@ -15,14 +15,15 @@ import (
 // emulator does not keep.
 func TestEveryDriftIsFoundInAnImitation(t *testing.T) {
 	i := newImitation(t, newNetworks(1), newSecurityGroups(1), newIAMRoles(1), newQueues(1), newTopics(0),
-		newDynamoTables(1), newAlarms(), newBalancers(), newZones(1), newScaling(1), newTemplates())
+		newDynamoTables(1), newAlarms(), newBalancers(), newZones(1), newScaling(1), newTemplates(),
+		newEncryptionKeys(), newTargetGroups(1))
 	runState(t, i.cloud(), "boto_secgroup.present", "{name: other, description: other}", false)
 	runState(t, i.cloud(), "boto_secgroup.present", "{name: default, description: other}", false)
 	runState(t, i.cloud(), "boto_route53.hosted_zone_present", "{name: example.com.}", false)
 	runState(t, i.cloud(), "boto_elb.present", "{name: spare, availability_zones: [us-east-1a], listeners: [{elb_port: "+
 		"80, elb_protocol: HTTP}]}", false)
 	imitated := []string{"boto_sqs", "boto_sns", "boto_secgroup", "boto_iam_role", "boto_dynamodb",
-		"boto_cloudwatch_alarm", "boto_vpc", "boto_elb", "boto_route53", "boto_asg", "boto_lc"}
+		"boto_cloudwatch_alarm", "boto_vpc", "boto_elb", "boto_route53", "boto_asg", "boto_lc", "boto_kms", "boto_elbv2"}
 	all := slices.DeleteFunc(resources(), func(r resource) bool {
 		family, _, _ := strings.Cut(r.function, ".")
 		return !slices.Contains(imitated, family)
@@ -243,5 +244,37 @@ func TestPartialFailureListsSentRequests(t *testing.T) {
 	if len(roles.all["r"].attached) != 1 ||
 		i.requests["CreateRole"]+i.requests["PutRolePolicy"]+i.requests["CreateInstanceProfile"] > 0 {
 		t.Errorf("the next run makes the requests %v, and the role has %v", i.requests, roles.all["r"].attached)
+	}
+}
+
+// TestTargetsLeaveAndJoin holds that a target which still drains counts as gone, and that one that is registered
+// already is not registered again; requests that are throttled are sent again.
+func TestTargetsLeaveAndJoin(t *testing.T) {
+	groups := newTargetGroups(2)
+	i := newImitation(t, newNetworks(0), groups)
+	i.throttle = map[string]int{"CreateTargetGroup": 1, "RegisterTargets": 1, "DescribeTargetHealth": 1}
+	runState(t, i.cloud(), "boto_elbv2.create_target_group", "{name: tg, protocol: HTTP, port: 80}", false)
+	for _, c := range []struct{ function, targets, changes, left string }{
+		{"targets_registered", "[i-1, i-2, i-3]", "['i-1', 'i-2', 'i-3']", "[i-1 i-2 i-3]"},
+		{"targets_registered", "[i-2]", "{}", "[i-1 i-2 i-3]"},
+		{"targets_deregistered", "[i-1, i-2]", "['i-3']", "[i-3]"},
+		{"targets_deregistered", "[i-1]", "{}", "[i-3]"},
+		{"targets_registered", "[i-1]", "['i-1', 'i-3']", "[i-3 i-1]"},
+	} {
+		arguments := "{name: tg, targets: " + c.targets + "}"
+		planned := runState(t, i.cloud(), "boto_elbv2."+c.function, arguments, true)
+		done := runState(t, i.cloud(), "boto_elbv2."+c.function, arguments, false)
+		left := fmt.Sprint(groups.all[targetARNs+"tg"].targets)
+		if !value.Equal(planned, done) || !strings.Contains(value.Repr(done), c.changes) || left != c.left {
+			t.Errorf("%s of %s: the plan is %s, the run does %s and leaves %s", c.function, c.targets, value.Repr(planned),
+				value.Repr(done), left)
+		}
+	}
+	if i.requests["RegisterTargets"] != 3 || i.requests["CreateTargetGroup"] != 2 {
+		t.Errorf("the requests are %v", i.requests)
+	}
+	runState(t, i.cloud(), "boto_elbv2.delete_target_group", "{name: tg}", false)
+	if len(groups.all) != 0 {
+		t.Error("the target group is left")
 	}
 }

@@ -76,13 +76,38 @@ func (q asked) vpcDescription() *function.Function {
 			all, err := network.VPCs(ctx, a)
 			for _, v := range all {
 				if id != "" && sdk.ToString(v.VpcId) == id || id == "" && name != "" && network.NameOf(v.Tags) == name {
-					return value.NewMap("vpc", value.NewMap("id", sdk.ToString(v.VpcId), "cidr_block", sdk.ToString(v.CidrBlock),
-						"is_default", sdk.ToBool(v.IsDefault), "state", string(v.State), "tags", shownTags(v.Tags),
-						"dhcp_options_id", sdk.ToString(v.DhcpOptionsId), "instance_tenancy", string(v.InstanceTenancy))), err
+					return value.NewMap("vpc", shownVPC(v)), err
 				}
 			}
 			return value.NewMap("vpc", nil), err
 		})
+}
+
+// shownVPC is a VPC, with Salt's names of its properties.
+func shownVPC(v types.Vpc) *value.Map {
+	return value.NewMap("id", sdk.ToString(v.VpcId), "cidr_block", sdk.ToString(v.CidrBlock),
+		"is_default", sdk.ToBool(v.IsDefault), "state", string(v.State), "tags", shownTags(v.Tags),
+		"dhcp_options_id", sdk.ToString(v.DhcpOptionsId), "instance_tenancy", string(v.InstanceTenancy))
+}
+
+// vpcs are the VPCs that have each given property.
+func (q asked) vpcs(ctx context.Context, id, name, cidr string, tags *value.Map, region, key, keyID string,
+	profile any) ([]types.Vpc, error) {
+	a, err := q.account(ctx, "vpc", region, key, keyID, profile)
+	if err != nil {
+		return nil, err
+	}
+	all, err := network.VPCs(ctx, a)
+	return slices.DeleteFunc(slices.Clone(all), func(v types.Vpc) bool {
+		has := shownTags(v.Tags)
+		for key, want := range tags.All() {
+			if !has.Has(value.Str(key)) || value.Str(has.Value(value.Str(key))) != value.Str(want) {
+				return true
+			}
+		}
+		return id != "" && sdk.ToString(v.VpcId) != id || name != "" && network.NameOf(v.Tags) != name ||
+			cidr != "" && sdk.ToString(v.CidrBlock) != cidr
+	}), err
 }
 
 // subnetDescriptions is boto_vpc.describe_subnets.
