@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// An engine's own end counts: what its states started may hold its output open, and continues.
+// The exit of the engine's process counts: processes that its states started may hold its output open, and continue.
 func TestEngineResultIgnoresBackgroundProcesses(t *testing.T) {
 	p := program{argv: []string{"/bin/sh", "-c", "sleep 30 & echo $!"}, env: []string{"PATH=" + os.Getenv("PATH")},
 		dir: "/"}

@@ -31,7 +31,7 @@ func tree(t *testing.T, files map[string]string) string {
 	return dir
 }
 
-// within is what is below a directory.
+// within returns the files below a directory.
 func within(t *testing.T, dir string) fs.FS {
 	t.Helper()
 	root, err := os.OpenRoot(dir)
@@ -269,7 +269,7 @@ func TestFormatsOfReports(t *testing.T) {
 	}
 }
 
-// TestPythonOfATreeIsForHosts has what a tree's own Python would say be a note: it runs on hosts.
+// TestPythonOfATreeIsForHosts checks that Python modules of a tree are reported as notes, since they run only on hosts.
 func TestPythonOfATreeIsForHosts(t *testing.T) {
 	r := checked(t, "", tree(t, map[string]string{
 		"states/top.sls":          "base: {'*': [program, module]}\n",

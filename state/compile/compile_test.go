@@ -104,7 +104,7 @@ w: {test: [nop, {watch: [{test: a}]}], __sls__: v, __env__: base}`)
 	}
 }
 
-// What Salt would notice only when it runs is a doubt, each with what may have been meant.
+// TestWarnings checks that mistakes which Salt reports only during a run are doubts with suggestions.
 func TestWarnings(t *testing.T) {
 	p, err := compiled(t, `
 alpha: {test: [nop, {require: [{test: beta}]}], __sls__: t, __env__: base}

@@ -11,8 +11,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// TestBatches has trees of states that install packages, what the package manager does for them, and what the states
-// report.
+// TestBatches runs trees of states that install packages, and checks the calls of the package manager and the results.
 func TestBatches(t *testing.T) {
 	const repository = "foo 1.0\nbar 1.1 1.0 needs=lib\nbaz 1.0\nlib 3.0\n"
 	for name, c := range map[string]struct {

@@ -19,9 +19,9 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// TestSemantics runs the trees of testdata/exec. Each says what becomes of it under Salt 3006: a line
-// for each result, in the order of the run, with its number, its state and what it gives. The files
-// `apply`, `test` and `again` are runs in the order in which they stand there; `test` is a dry one.
+// TestSemantics runs the trees of testdata/exec. Each has its results under Salt 3006: a line for each result, in the
+// order of the run, with its number, its state and its outcome. The files `apply`, `test` and `again` are runs in the
+// order of the files; `test` is a dry run.
 func TestSemantics(t *testing.T) {
 	files, err := filepath.Glob("../../testdata/exec/*.txtar")
 	if err != nil || len(files) < 30 {

@@ -59,8 +59,8 @@ func TestStatesThatMayProvideAPackage(t *testing.T) {
 	}
 }
 
-// TestPackagesThatComeAndGo has a dry run know that an earlier step installs what a later one removes, and the other
-// way round.
+// TestPackagesThatComeAndGo checks that a dry run notices when an earlier step installs a package that a later one
+// removes, and vice versa.
 func TestPackagesThatComeAndGo(t *testing.T) {
 	step := func(fun string, args ...any) *compile.Step {
 		return &compile.Step{Chunk: value.NewMap(append([]any{"state", "pkg", "fun", fun}, args...)...)}
@@ -88,8 +88,7 @@ func TestPackagesThatComeAndGo(t *testing.T) {
 	}
 }
 
-// TestGuardsThatNamePathsOfCommands knows which earlier commands may change what a guard asks, and which have nothing
-// to do with it.
+// TestGuardsThatNamePathsOfCommands checks which earlier commands may change the result of a guard.
 func TestGuardsThatNamePathsOfCommands(t *testing.T) {
 	step := func(state, fun, name string, args ...any) *compile.Step {
 		return &compile.Step{Chunk: value.NewMap(append([]any{"state", state, "fun", fun, "name", name}, args...)...)}

@@ -13,7 +13,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// fetching are packages that record what is to be fetched ahead, and when that ends.
+// fetching is a host.Packages that records the packages to fetch ahead, and the end of the fetch.
 type fetching struct {
 	host.Packages
 	own, later []string

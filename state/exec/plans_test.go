@@ -56,9 +56,9 @@ type passes struct{ results []exec.Result }
 func (*passes) StepStarted(*compile.Step)      {}
 func (p *passes) StepDone(result *exec.Result) { p.results = append(p.results, *result) }
 
-// keepsPlan runs the SLS t of a tree dry, for real, and dry again. Each state has to do what the plan said or to have
-// been unknown, and afterwards nothing known is left to do. States whose function is named in the comment of the
-// archive, after "again:", act in each run.
+// keepsPlan runs the SLS t of a tree dry, for real, and dry again. Each state must make the planned changes or have
+// been unknown, and the last dry run must predict no known changes. States whose function is named in the comment of
+// the archive, after "again:", act in each run.
 func keepsPlan(t *testing.T, archive *txtar.Archive, o host.Options) {
 	t.Helper()
 	for _, f := range archive.Files {

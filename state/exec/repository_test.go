@@ -17,8 +17,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// TestARepositoryThatAnEarlierStateMakes is unknown to a dry run as long as nothing is there; what is there and is not
-// a repository remains an error.
+// TestARepositoryThatAnEarlierStateMakes checks that a dry run reports a missing repository as unknown, and a path that
+// exists and is no repository as an error.
 func TestARepositoryThatAnEarlierStateMakes(t *testing.T) {
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("this machine has no git to test with")

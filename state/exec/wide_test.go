@@ -157,7 +157,7 @@ after: {thing.made: [uses: [named]]}
 	}
 }
 
-// TestParallelRunContinuesAfterFailures holds that a failure stops what requires the step, and nothing else.
+// TestParallelRunContinuesAfterFailures checks that a failure stops only the steps that require the failed one.
 func TestParallelRunContinuesAfterFailures(t *testing.T) {
 	c := &cloud{}
 	lines := c.wide(t, 8, `
@@ -186,8 +186,8 @@ func TestParallelDecisionIsCached(t *testing.T) {
 	}
 }
 
-// TestRequisitesCountBeforeNames holds that a step which requires a later one runs after it, also where the later one
-// has its name in an argument, and that what depends on neither runs beside them.
+// TestRequisitesCountBeforeNames holds that a step which requires a later one runs after it, even if the later one has
+// its name in an argument, and that independent steps run beside them.
 func TestRequisitesCountBeforeNames(t *testing.T) {
 	c := &cloud{}
 	c.meeting.Add(2)

@@ -74,8 +74,8 @@ const packed = "de0012a173a2c3a4a46c6f6e67d9287878787878787878787878787878787878
 	"a16c930191a1618001a36f6e65a16dde0011a13000a13101a13202a13303a13404a13505a13606a13707a13808a13909a231300aa231310ba231320ca231330da231340ea231350f" +
 	"a2313610a162c40200ff"
 
-// TestDecodersMatchPython has what toml, plistlib and msgpack of Python gave for these texts; dates are as Python
-// prints them.
+// TestDecodersMatchPython compares with the results of Python's toml, plistlib and msgpack; dates are as Python prints
+// them.
 func TestDecodersMatchPython(t *testing.T) {
 	binary, err := hex.DecodeString(packed)
 	if err != nil {

@@ -21,8 +21,8 @@ func (s *seenBy) Run(_ context.Context, c host.Command) (host.Output, error) {
 	return host.Output{}, nil
 }
 
-// TestCommandsOfAnotherUserGetNoSecretsOfTheAgentsEnvironment: a command with runas must not read what the person who
-// started the run has in the environment.
+// TestCommandsOfAnotherUserGetNoSecretsOfTheAgentsEnvironment: a command with runas must not see the environment of the
+// person who started the run.
 func TestCommandsOfAnotherUserGetNoSecretsOfTheAgentsEnvironment(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("running a command as another user takes root")

@@ -17,7 +17,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host/machine"
 )
 
-// order notes what happens in which order: what is named, waited for, and run.
+// order records events in their order: subjects, waits, and commands.
 type order struct {
 	events []string
 	refuse bool
@@ -68,7 +68,7 @@ func recordedHost(t *testing.T, o *order) (*host.Host, string) {
 	return h, root
 }
 
-// writes are all methods of a host that change something, by interface and name, with what they name
+// writes returns all methods of a host that change something, by interface and name, with the subjects that they record
 // first.
 func writes() map[string]map[string]struct {
 	named string
@@ -147,8 +147,8 @@ func writes() map[string]map[string]struct {
 	}
 }
 
-// reads are the methods that change nothing: asking, and getting the indexes of repositories, which
-// are a copy of what others have.
+// reads returns the methods that change nothing: those that read, and the refresh of indexes, which are copies of data
+// of the repositories.
 func reads() map[string][]string {
 	return map[string][]string{
 		"Files": {"Stat", "Lstat", "Readlink", "Resolve", "ReadFile", "Open", "ReadDir", "Beneath", "Attributes",
@@ -164,8 +164,8 @@ func reads() map[string][]string {
 	}
 }
 
-// TestEveryMethodIsClassified fails for a method that nobody has thought about: it has to be
-// added to the writes, which are tested to name what they change, or to the reads.
+// TestEveryMethodIsClassified fails for a method that is in neither list: it must be added to the writes, which are
+// tested to record their subjects, or to the reads.
 func TestEveryMethodIsClassified(t *testing.T) {
 	doors := map[string]reflect.Type{
 		"Files": reflect.TypeFor[host.Files](), "Commands": reflect.TypeFor[host.Commands](),

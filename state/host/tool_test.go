@@ -14,7 +14,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host/machine"
 )
 
-// noted is a recorder that notes what is about to be replaced, or refuses.
+// noted is a recorder that lists the subjects that are replaced, or refuses them.
 type noted struct {
 	subjects []host.Subject
 	refuse   error

@@ -280,7 +280,7 @@ func mode(t *testing.T, p string, want fs.FileMode) {
 	}
 }
 
-// recorder writes down what it is told, and refuses what it is told to refuse.
+// recorder lists the recorded subjects, and refuses a given one.
 type recorder struct {
 	told   []string
 	refuse string

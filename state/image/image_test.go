@@ -151,7 +151,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// back puts all parts back that differ: what goes from the deepest up, and then what comes.
+// back restores all parts that differ: it removes parts, the deepest first, and then creates others.
 func back(t *testing.T, h *host.Host, kept memory, s host.Subject, before, after image.Image) {
 	t.Helper()
 	p := image.Putter{Host: h, Content: kept}

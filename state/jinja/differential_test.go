@@ -18,7 +18,7 @@ const python = "/usr/bin/python3"
 // seeds are those of the templates that every run of the tests compares.
 var seeds = []uint64{1, 2, 3, 5, 8, 13, 21, 34}
 
-// verdict is what one of the two made of a template.
+// verdict is the result of a template in one of the two implementations.
 type verdict struct {
 	Out  string `json:"out"`
 	Kind string `json:"kind"`

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// recorded are templates and what Jinja2 made of them, with Salt's filters.
+// recorded is a template and its result in Jinja2 with Salt's filters.
 type recorded struct {
 	Files map[string]string `json:"files"`
 	Cases []recordedCase    `json:"cases"`

@@ -51,7 +51,7 @@ func render(o jinja.Options, text string, vars *value.Map) (string, error) {
 	return out.Text, nil
 }
 
-// modules is what templates call salt: functions by names such as test.echo.
+// modules is the variable salt of templates: functions by names such as test.echo.
 type modules map[string]func(c *jinja.Call) (any, error)
 
 func (modules) PyType() string    { return "LazyLoader" }
@@ -145,7 +145,7 @@ func functions(grains, pillar *value.Map) modules {
 	}
 }
 
-// jinjaError is what an error says of a template.
+// jinjaError returns the *jinja.Error in the chain of err.
 func jinjaError(t *testing.T, err error) *jinja.Error {
 	t.Helper()
 	var e *jinja.Error

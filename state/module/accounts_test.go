@@ -78,7 +78,7 @@ func TestResultsEqualSalts(t *testing.T) {
 	templates(t, h)
 }
 
-// templates checks what templates see of the accounts that the recorded states created.
+// templates checks the accounts that the recorded states created as templates see them.
 func templates(t *testing.T, h *host.Host) {
 	t.Helper()
 	info, ok, err := user.Lookup(h, "gu1")
@@ -153,8 +153,8 @@ func open(t testing.TB, root string) *host.Host {
 	return h
 }
 
-// TestBelowARoot checks that states do not act on the running system: accounts and crontabs are skipped, and so
-// is what belongs to a missing user. Files below the root are written.
+// TestBelowARoot checks that states do not act on the running system: accounts and crontabs are skipped, and so are
+// files of a missing user. Files below the root are written.
 func TestBelowARoot(t *testing.T) {
 	root := t.TempDir()
 	hosttest.Tree(t, root)
@@ -232,8 +232,8 @@ func accountStates() module.Registry {
 	}
 }
 
-// TestPlansOfAccountsThatGo runs the checks of a dry run one after the other: what an earlier step removes or creates
-// is what a later one finds.
+// TestPlansOfAccountsThatGo runs the checks of a dry run one after the other: a later step finds the accounts as an
+// earlier one would leave them.
 func TestPlansOfAccountsThatGo(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("entering a root takes root")

@@ -63,7 +63,8 @@ func TestStrategies(t *testing.T) {
 	}
 }
 
-// An include can put a file below a key; what is given on the command line wins over all.
+// TestIncludes checks that an include can put a file below a key, and that values of the command line win over all
+// files.
 func TestIncludes(t *testing.T) {
 	p := compiler(t, map[string]string{
 		"top.sls":         "base: {'os:Debian': [{match: grain}, web]}",

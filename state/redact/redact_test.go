@@ -152,7 +152,7 @@ func TestURLsShowNoCredentials(t *testing.T) {
 	}
 }
 
-// TestLogins: a URL is given to a program without what may be secret, and the secret in another way.
+// TestLogins: a URL is passed to a program without credentials, which are passed in another way.
 func TestLogins(t *testing.T) {
 	for in, want := range map[string][3]string{
 		"https://h/x":                 {"https://h/x", "", ""},

@@ -161,8 +161,8 @@ func TestCallingFunctions(t *testing.T) {
 	}
 }
 
-// TestTemplatesOnlyRead holds that a template cannot call what changes the host, and that it can ask
-// the network.
+// TestTemplatesOnlyRead checks that a template cannot call functions that change the host, and that it can query the
+// network.
 func TestTemplatesOnlyRead(t *testing.T) {
 	s, _ := stateTree(t, map[string]string{"t.sls": `
 {% set links = salt['network.interfaces']() %}

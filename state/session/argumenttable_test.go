@@ -17,7 +17,7 @@ import (
 )
 
 // TestArgumentTable decodes arguments in the forms in which Salt's documentation and formulas give them.
-// CORPUS_RECORD=1 writes what states get into the table, for a person to look at.
+// CORPUS_RECORD=1 writes the decoded arguments into the table, for a review.
 func TestArgumentTable(t *testing.T) {
 	const file = "testdata/arguments.txt"
 	table, err := os.ReadFile(file)
@@ -49,7 +49,7 @@ func TestArgumentTable(t *testing.T) {
 	}
 }
 
-// decoded is what a state gets for an argument that is written as YAML, or why it is refused.
+// decoded returns the value that a state gets for an argument in YAML, or the error.
 func decoded(t *testing.T, s *session.Session, function, text string) string {
 	t.Helper()
 	doc, err := yaml.LoadString(text, "row")

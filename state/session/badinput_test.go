@@ -35,7 +35,7 @@ func converge(t *testing.T, root, sls string) map[string]*exec.Result {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The tree of states lies on the machine, what they change is below the root.
+	// The tree of states is on the machine, and the files that they change are below the root.
 	s := families.New(session.Settings{
 		Host: h.WithFiles(both{h.Files, trees.Files, tree}), ID: "t",
 		Grains: value.NewMap("id", "t", "os_family", "Debian", "kernel", "Linux"),
@@ -77,7 +77,7 @@ func (b both) ReadFile(path string) ([]byte, error)  { return b.of(path).ReadFil
 func (b both) ReadDir(path string) ([]string, error) { return b.of(path).ReadDir(path) }
 func (b both) Resolve(path string) (string, error)   { return b.of(path).Resolve(path) }
 
-// fails makes sure that a state failed, says why, and what to do.
+// fails checks that a state failed with a cause and a hint.
 func fails(t *testing.T, r *exec.Result, cause, hint string) {
 	t.Helper()
 	if r == nil {
@@ -276,7 +276,7 @@ func TestImmutableFile(t *testing.T) {
 
 const immutableFlag = 0x10 // FS_IMMUTABLE_FL of linux/fs.h
 
-// immutable sets or clears what chattr(1) calls i.
+// immutable sets or clears the attribute i of chattr(1).
 func immutable(path string, on bool) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -293,8 +293,7 @@ func immutable(path string, on bool) error {
 	return errors.Join(err, f.Close())
 }
 
-// TestInvalidDeclarationsFailBeforeChanges holds what is wrong in a declaration to a failure that names it, before
-// anything changes.
+// TestInvalidDeclarationsFailBeforeChanges checks that a mistake in a declaration is reported before anything changes.
 func TestInvalidDeclarationsFailBeforeChanges(t *testing.T) {
 	root := t.TempDir()
 	hosttest.Tree(t, root)

@@ -261,7 +261,7 @@ func TestAllOfGitLooksWhoConfiguresIt(t *testing.T) {
 	}
 }
 
-// TestGitOfUsersLooksWhoConfiguresIt: what git runs for a user is neither another's.
+// TestGitOfUsersLooksWhoConfiguresIt: git runs no program for a user that another user configured.
 func TestGitOfUsersLooksWhoConfiguresIt(t *testing.T) {
 	c := newClones(t)
 	clone := c.fresh()

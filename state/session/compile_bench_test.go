@@ -9,7 +9,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/statetest/benchtree"
 )
 
-// compiles compiles what the top file gives, all of it anew each time, and expects so many steps.
+// compiles compiles the SLS files of the top file, in a new session each time, and expects the given number of steps.
 func compiles(b *testing.B, files map[string]string, steps int) {
 	b.Helper()
 	set, _ := settings(b, files)

@@ -14,9 +14,9 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/statetest/benchtree"
 )
 
-// The limits below are 5 % above what was counted when they were set. A count is the same on every machine and under
-// any load, which a time is not. Who makes a run dearer on purpose sets the limit to the new count and 5 %, and says in
-// the commit what is had for it; who makes it cheaper lowers the limit, so that it stays so.
+// The limits below are 5 % above the counts when they were set. Unlike a time, a count is the same on every machine and
+// under any load. A commit that makes a run more expensive on purpose raises the limit to the new count and 5 %, and
+// gives the reason; one that makes it cheaper lowers the limit.
 const (
 	mostAllocationsPerStep = 100.1 // of compiling 879 states, the rendering of states and pillar included
 	mostAllocationsPerLine = 11.2  // the same, by line of the states as they are rendered
@@ -48,7 +48,7 @@ func TestCountsOfCompiling(t *testing.T) {
 		}
 		steps, lines = len(p.Steps), 0
 		for _, step := range p.Steps {
-			lines += 1 + step.Chunk.Len() - 5 // without what the compiler adds: state, __id__, __sls__, __env__, order
+			lines += 1 + step.Chunk.Len() - 5 // without the compiler's state, __id__, __sls__, __env__, order
 		}
 	})
 	within(t, "allocations for a step", allocations/float64(steps), mostAllocationsPerStep)
@@ -58,7 +58,7 @@ func TestCountsOfCompiling(t *testing.T) {
 // counted names the root on which a traced process makes its pass.
 const counted = "CORPUS_TEST_COUNTED_ROOT"
 
-// TestCountedPass is what TestCountsOfARun traces, and does nothing by itself.
+// TestCountedPass is traced by TestCountsOfARun, and does nothing by itself.
 func TestCountedPass(t *testing.T) {
 	root, users, ok := strings.Cut(os.Getenv(counted), "\n")
 	if !ok {
@@ -71,8 +71,8 @@ func TestCountedPass(t *testing.T) {
 	tree{root, benchtree.States(n)}.run(t, false)
 }
 
-// TestCountsOfARun holds the system calls and processes of a run with nothing to do to their limits. strace counts them
-// in two runs of different size, and the difference is what a state costs.
+// TestCountsOfARun checks the limits of the system calls and processes of a run with nothing to do. strace counts them
+// in two runs of different size, and the difference is the cost of a state.
 func TestCountsOfARun(t *testing.T) {
 	strace, err := exec.LookPath("strace")
 	if err != nil {

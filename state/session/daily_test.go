@@ -19,7 +19,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// daily is a call and what it answers. Wants beginning with ~ are part of the answer, with ! of the error.
+// daily is a call and its answer. Wants beginning with ~ are part of the answer, with ! of the error.
 type daily struct {
 	name   string
 	args   []any

@@ -175,7 +175,8 @@ func TestNetworkSystemAndLists(t *testing.T) {
 	}
 }
 
-// TestUnchrootableRootDoesNotActOnMachine calls what would act on this machine below a root that is none.
+// TestUnchrootableRootDoesNotActOnMachine calls functions that act on the running system, below a root that is not a
+// system.
 func TestUnchrootableRootDoesNotActOnMachine(t *testing.T) {
 	s, root := dailyRoot(t, nil, nil)
 	for _, name := range []string{"system.reboot", "system.halt", "system.set_reboot_required_witnessed"} {

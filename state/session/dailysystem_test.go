@@ -54,7 +54,8 @@ func TestSystemAndPipAct(t *testing.T) {
 	}
 }
 
-// TestUnchrootableRootDoesNotSetClock calls what would set this machine's clock and name below a root that is none.
+// TestUnchrootableRootDoesNotSetClock calls functions that set the machine's clock and name, below a root that is not a
+// system.
 func TestUnchrootableRootDoesNotSetClock(t *testing.T) {
 	s, root := dailyRoot(t, nil, nil)
 	callDaily(t, s, root, []daily{

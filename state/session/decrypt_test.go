@@ -16,7 +16,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// oneGPG answers as gpg: the plain text of a block is what stands between its marks.
+// oneGPG is a fake of gpg: the plain text of a block is the text between its marks.
 type oneGPG struct {
 	host.Commands
 	hangs   bool

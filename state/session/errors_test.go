@@ -11,7 +11,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// expectation is what a line of an error case says of itself: # error: message // hint.
+// expectation is the expected error of a line of an error case: # error: message // hint.
 type expectation struct {
 	line          int
 	message, hint string
@@ -29,8 +29,8 @@ func expectations(text string) (all []expectation) {
 	return all
 }
 
-// TestMistakesAreReportedWithPositions compiles the files of testdata/errors, each of which says beside
-// its bad lines what is to be told of them: all of it, at once, and nothing else.
+// TestMistakesAreReportedWithPositions compiles the files of testdata/errors, each of which has the expected errors
+// beside its bad lines. All of them must be reported at once, and no others.
 func TestMistakesAreReportedWithPositions(t *testing.T) {
 	files, err := filepath.Glob("../../testdata/errors/*.sls")
 	if err != nil || len(files) < 20 {
@@ -64,7 +64,7 @@ func TestMistakesAreReportedWithPositions(t *testing.T) {
 	}
 }
 
-// checkTold looks for a problem on a line, with its place, what is around it and what to do.
+// checkTold checks that a problem is reported on a line, with its position, an excerpt and a hint.
 func checkTold(t *testing.T, list diag.List, w expectation, file string) {
 	t.Helper()
 	for _, p := range list {
@@ -152,7 +152,7 @@ b:
 	}
 }
 
-// TestStatesThatCannotRunSayWhere runs, as salt-call does, what compiles and cannot run.
+// TestStatesThatCannotRunSayWhere runs states that compile and cannot run, as salt-call does.
 func TestStatesThatCannotRunSayWhere(t *testing.T) {
 	set, dir := settings(t,
 		map[string]string{"states/t.sls": "a:\n  file.manged: []\nb:\n  test.nop:\n    - require:\n      - file: nowhere\n" +

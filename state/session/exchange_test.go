@@ -40,7 +40,7 @@ func exchange(dir string) {
 }
 
 // TestStatesUnderExchange: a process of ann's exchanges directories and files with links to root's, while states of
-// root change what is there.
+// root change files there.
 func TestStatesUnderExchange(t *testing.T) {
 	root := annsHost(t)
 	for _, p := range []string{root, filepath.Dir(root)} {

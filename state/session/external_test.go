@@ -35,7 +35,7 @@ const stackGives = "{'k': 'v', 'users': {'tom': {'uid': 1000, 'roles': ['dev', '
 	"'list': ['b'], 'gone': 1, 'mode': ['now', 'a', 'list'], 'first': {'a': 1, 'c': 3, 'b': 2}, 'seen': 500, " +
 	"'t': '0-none', 'new': {'a': {'b': 1}}, 'pillar_seen': 'v', 'salt': 'web'}"
 
-// TestAStackGivesWhatSaltsGives compares the source `stack` with what Salt made of the same files.
+// TestAStackGivesWhatSaltsGives compares the source `stack` with Salt's result for the same files.
 func TestAStackGivesWhatSaltsGives(t *testing.T) {
 	for _, by := range []string{"path", "grain"} {
 		set, dir := settings(t, stackFiles)

@@ -89,7 +89,7 @@ type trial struct {
 	session *session.Session
 }
 
-// outcome is what a call comes to: what is wrong with its arguments, or what Check finds.
+// outcome returns the result of a call: the mistake in its arguments, or the result of Check.
 func (t trial) outcome(state, function string, arguments *value.Map) (text string) {
 	defer func() {
 		if problem := recover(); problem != nil {

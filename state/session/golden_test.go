@@ -242,7 +242,7 @@ func problemsOf(err error) diag.List {
 	return list
 }
 
-// comparable is an answer without sentences and what differs from run to run.
+// comparable returns an answer without sentences and without values that differ between runs.
 func comparable(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -257,7 +257,7 @@ func comparable(v any) any {
 				m[key] = comparable(item)
 			}
 		}
-		for key, item := range m { // of states only what became of them
+		for key, item := range m { // only the results of states
 			if result, ok := item.(map[string]any); ok && strings.Contains(key, "_|-") {
 				m[key] = map[string]any{"result": result["result"], "changes": result["changes"],
 					"__run_num__": result["__run_num__"]}
@@ -284,7 +284,7 @@ func without(answer any, id string) {
 	}
 }
 
-// difference reports what differs: of mappings the members that do.
+// difference reports the differences: of mappings, the members that differ.
 func difference(t *testing.T, call string, got, want any) {
 	t.Helper()
 	g, gotMap := got.(map[string]any)

@@ -9,10 +9,10 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/statetest/benchtree"
 )
 
-// cost is what compiling a tree takes.
+// cost is the cost of compiling a tree.
 type cost struct{ states, objects, bytes float64 }
 
-// compiling is what it takes to compile the tree for so many users, in objects and bytes that are allocated.
+// compiling returns the cost of compiling the tree for a number of users, in allocated objects and bytes.
 func compiling(t *testing.T, users int) cost {
 	t.Helper()
 	set, _ := settings(t, benchtree.Salt(users))
@@ -26,7 +26,7 @@ func compiling(t *testing.T, users int) cost {
 			t.Fatal(err)
 		}
 	}
-	once() // what is made once for the process
+	once() // allocations that are made once per process
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	once()
@@ -35,8 +35,8 @@ func compiling(t *testing.T, users int) cost {
 		float64(after.TotalAlloc - before.TotalAlloc)}
 }
 
-// TestGrowthOfCompiling: what each more state takes is the same for ten times the users, and with CORPUS_BENCH_LARGE
-// for a hundred times. A list that is searched once for each state would show here.
+// TestGrowthOfCompiling: the cost of each further state is the same for ten times the users, and with
+// CORPUS_BENCH_LARGE for a hundred times. A list that is searched once for each state would show here.
 func TestGrowthOfCompiling(t *testing.T) {
 	sizes := []int{4, 40, 400}
 	if os.Getenv("CORPUS_BENCH_LARGE") != "" {

@@ -10,8 +10,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/redact"
 )
 
-// TestErrorsHideSecrets checks that what was decrypted is in no error, and that errors keep their
-// kind, their places and their hints.
+// TestErrorsHideSecrets checks that no error contains a decrypted value, and that errors keep their type, their
+// positions and their hints.
 func TestErrorsHideSecrets(t *testing.T) {
 	s := &Session{Settings: Settings{Redactor: &redact.Redactor{}}}
 	s.Redactor.Add("hunter22")

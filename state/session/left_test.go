@@ -10,8 +10,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host/hosttest"
 )
 
-// TestBackgroundProcessWithOpenOutputDoesNotBlock: what a command of a user leaves in the background keeps the streams
-// of the command open.
+// TestBackgroundProcessWithOpenOutputDoesNotBlock: a background process of a command of a user keeps the streams of the
+// command open.
 func TestBackgroundProcessWithOpenOutputDoesNotBlock(t *testing.T) {
 	c := newClones(t)
 	script := filepath.Join(c.dir, "leaver")

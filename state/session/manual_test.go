@@ -102,7 +102,7 @@ func TestManualExamples(t *testing.T) {
 	}
 }
 
-// TestSysDoc shows what people read.
+// TestSysDoc checks the texts of sys.doc.
 func TestSysDoc(t *testing.T) {
 	s := everyFunction(t)
 	want := `archive.gzip(sourcefile, template=None, runas=None, options=None)

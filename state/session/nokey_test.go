@@ -7,8 +7,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/families"
 )
 
-// TestHintsForMissingKeys looks for keys that the pillar, the grains and a mapping lack. The hint names a key
-// that is near, and a method only where an attribute misspells it; else it says where to see what is there.
+// TestHintsForMissingKeys looks up keys that the pillar, the grains and a mapping lack. The hint names a similar key,
+// and a method only if an attribute misspells it; otherwise it says how to list the keys.
 func TestHintsForMissingKeys(t *testing.T) {
 	const looks = "the pillar of this host has no key shop (`corpus-agent pillar` shows it); if it may be missing, " +
 		"use .get('shop', ...)"

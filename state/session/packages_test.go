@@ -58,7 +58,7 @@ func TestModulesThatAnotherUserCanChangeDoNotRun(t *testing.T) {
 	}
 }
 
-// contractModule has what Salt 3006.0 was asked about: its answers are those of the test below.
+// contractModule is the module that was called in Salt 3006.0; the test below has the answers.
 const contractModule = `
 import salt.exceptions
 import salt.utils.args

@@ -59,8 +59,8 @@ func statePackages(text string) map[string]string {
 	return packages
 }
 
-// packagesFor are the packages that a state module may be in: its name without underscores, as a Go package is named,
-// or what stands before the first one, for the modules of one program. The package of `module` has another name, since
+// packagesFor returns the possible packages of a state module: its name without underscores, as a Go package is named,
+// or the part before the first one, for the modules of one program. The package of `module` has another name, since
 // module is the contract of all of them.
 func packagesFor(name string) []string {
 	if name == "module" {
@@ -70,8 +70,8 @@ func packagesFor(name string) []string {
 	return []string{"state/module/" + strings.ReplaceAll(name, "_", ""), "state/module/" + first}
 }
 
-// checkPackageComment fails where the comment of a package, in the file with its name, does not name the state module,
-// or for several modules what their names begin with.
+// checkPackageComment fails if the comment of a package, in the file with its name, does not name the state module, or
+// for several modules the common start of their names.
 func checkPackageComment(t *testing.T, name, path string) {
 	t.Helper()
 	base := filepath.Base(path)

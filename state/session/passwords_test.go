@@ -26,7 +26,7 @@ type password struct {
 	state     string
 	arguments *value.Map
 	programs  []string
-	answers   []string // a text, and what is printed for it
+	answers   []string // a text, and the output for it
 	files     []string // of the host: a name and a content
 	fails     bool     // the programs do not imitate so much that it succeeds
 }
@@ -126,7 +126,7 @@ func passwords() []password {
 	}
 }
 
-// TestPasswordsAreInNoArguments runs each state that takes a password with programs that keep what they are given.
+// TestPasswordsAreInNoArguments runs each state that takes a password with programs that record their arguments.
 func TestPasswordsAreInNoArguments(t *testing.T) {
 	for _, p := range passwords() {
 		t.Run(p.state, func(t *testing.T) {

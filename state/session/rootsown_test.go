@@ -17,7 +17,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// TestRootRunsNoProgramOnPartsOfAUser: a directory of root's in which a user owns what a program runs.
+// TestRootRunsNoProgramOnPartsOfAUser: a directory of root in which a user owns files that a program runs.
 func TestRootRunsNoProgramOnPartsOfAUser(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("files of several users take root")

@@ -65,7 +65,7 @@ func TestMissingFunctionErrorHasReason(t *testing.T) {
 	}
 }
 
-// mustProblems are what is wrong with users' files.
+// mustProblems returns the problems in users' files.
 func mustProblems(t *testing.T, err error) diag.List {
 	t.Helper()
 	list := problemsOf(err)

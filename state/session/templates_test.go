@@ -7,8 +7,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// Where a template lies is what Salt 3006 says it is: an import or include with context sees the
-// place of the SLS file, one without context sees its own.
+// TestTemplatePathVariablesMatchSalt compares the path variables with those of Salt 3006: an import or include with
+// context has those of the SLS file, one without context its own.
 func TestTemplatePathVariablesMatchSalt(t *testing.T) {
 	const place = "{{ tpldir }} {{ tplfile }}"
 	set, _ := settings(t, map[string]string{

@@ -87,7 +87,7 @@ func on(t *testing.T, root, sls string, dry bool) []*exec.Result {
 	return s.Run(t.Context(), p, nil).All()
 }
 
-// outside describes all of a root but what belongs to ann and the states.
+// outside describes all of a root except the files of ann and of the states.
 func outside(t *testing.T, root string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -207,7 +207,7 @@ func TestStatesRefuseForeignLinks(t *testing.T) {
 	}
 }
 
-// TestStatesFollowLinksToOwnFiles: what a user links to files of that user works as before.
+// TestStatesFollowLinksToOwnFiles: a user's links to files of the same user are followed.
 func TestStatesFollowLinksToOwnFiles(t *testing.T) {
 	root := annsHost(t)
 	for _, sls := range []string{
@@ -366,7 +366,7 @@ func TestKeysOfAUserAreNotUsed(t *testing.T) {
 	}
 }
 
-// A user's file of 100 GB that takes no room is replaced, and not summed up to say what it was.
+// TestDecodeReplacesAHugeFile checks that a user's sparse file of 100 GB is replaced without computing its checksum.
 func TestDecodeReplacesAHugeFile(t *testing.T) {
 	root := annsHost(t)
 	file := filepath.Join(root, "home/ann/file")
@@ -385,8 +385,8 @@ func TestDecodeReplacesAHugeFile(t *testing.T) {
 	}
 }
 
-// TestFunctionsRefuseForeignLinks renders templates that ask functions and filters about a path of ann's
-// which leads to what root alone may read.
+// TestFunctionsRefuseForeignLinks renders templates that ask functions and filters about a path of ann that leads to a
+// file which only root may read.
 func TestFunctionsRefuseForeignLinks(t *testing.T) {
 	for _, expression := range []string{
 		"salt['file.search']('/home/ann/link', 'root')", "salt['file.grep']('/home/ann/link', 'root').stdout",

@@ -77,7 +77,7 @@ func TestConformantFunctionPasses(t *testing.T) {
 	statetest.Run(t, suite(written("nothing")))
 }
 
-// broken are functions that break a promise, with what the suite must say.
+// broken returns functions that break a rule, with the expected messages of the suite.
 func broken() map[string]string {
 	return map[string]string{
 		"check writes": "a dry run changes the host: /note is new",

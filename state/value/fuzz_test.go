@@ -58,7 +58,7 @@ func FuzzFormat(f *testing.F) {
 	})
 }
 
-// FuzzJSON reads documents; what was read is written and read again, and is the same.
+// FuzzJSON parses documents, and checks that the value stays the same when it is written and parsed again.
 func FuzzJSON(f *testing.F) {
 	for _, text := range []string{`{"a": [1, 2.5, null, true, "é"], "b": {}}`, `123456789012345678901234567890`, `1e400`,
 		`-0`, `"\ud800"`, `[`, strings.Repeat("[", 1200), `{"a":1,"a":2}`} {

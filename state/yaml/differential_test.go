@@ -86,7 +86,7 @@ func TestLoadMatchesPyYAML(t *testing.T) {
 		purpose)
 }
 
-// pieces are what random documents are put together from.
+// pieces are the parts of random documents.
 var pieces = strings.Split(
 	`a|b|key|x y|1|0|-1|0644|08|1_000|1.5|1e3|1.0e+3|.5|-.inf|.nan|22:22|1:30:45|190:20:30.15|yes|No|on|~|null|`+
 		`: |:|- |-|? |?|, |,|[|]|{|}|'|"|#| #|&a |*a|&b|*b |!|!!str |!!int |!!set |!!omap |!!binary |!foo |!<x> |<<: |<<|=|`+
@@ -166,7 +166,7 @@ func randomTree(r *rand.Rand, b *strings.Builder, indent, depth int) {
 		} else {
 			b.WriteString(key + ":")
 		}
-		if depth > 0 && r.IntN(3) == 0 && (sequence || key != "<<") { // what a merge leaves out is still checked here
+		if depth > 0 && r.IntN(3) == 0 && (sequence || key != "<<") { // left-out keys are still checked
 			b.WriteString("\n")
 			randomTree(r, b, indent+1+r.IntN(3), depth-1)
 			continue

@@ -12,16 +12,15 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/yaml"
 )
 
-// recorded is a document and what PyYAML made of it.
+// recorded is a document and its value in PyYAML.
 type recorded struct {
 	Doc string `json:"doc"`
 	Res []any  `json:"res"`
 	Err bool   `json:"err"`
 }
 
-// saltDiffers are the recorded documents on which Salt's loader differs from PyYAML's, and what
-// Salt makes of them: 0644 keeps its digits, dates stay text, and a key of a mapping wins over the
-// same key merged into it.
+// saltDiffers has the recorded documents for which Salt's loader differs from PyYAML's, and their values in Salt: 0644
+// keeps its digits, dates stay text, and a key of a mapping wins over the same key merged into it.
 var saltDiffers = map[string]string{
 	"v: 0644":                         `["map",[[["str","v"],["int","644"]]]]`,
 	"v: 0777":                         `["map",[[["str","v"],["int","777"]]]]`,

@@ -47,8 +47,7 @@ func typedItems(items []any) []any {
 	return out
 }
 
-// sameTyped compares what typed made with an answer out of JSON. A set of the other side is a
-// mapping of nulls here.
+// sameTyped compares a result of typed with an answer from JSON. A set of the other side is a mapping of nulls here.
 func sameTyped(got, want []any) bool {
 	if want[0] == "set" || want[0] == "other" {
 		return got[0] == "map"

@@ -11,7 +11,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// TestEnvironOfTheRun makes sure that templates see what environ.setenv sets for the run.
+// TestEnvironOfTheRun checks that templates see the variables that environ.setenv sets for the run.
 func TestEnvironOfTheRun(t *testing.T) {
 	h, err := machine.New(host.Options{Root: t.TempDir()})
 	if err != nil {

@@ -56,8 +56,8 @@ func TestDigestStopsWithContext(t *testing.T) {
 	}
 }
 
-// TestSkippedDirectoriesAreLogged: a user makes directories of any depth. A template continues without what lies too
-// deep, and the log says what that is.
+// TestSkippedDirectoriesAreLogged: a user can make directories of any depth. A template continues without those that
+// are too deep, and the log names them.
 func TestSkippedDirectoriesAreLogged(t *testing.T) {
 	root := t.TempDir()
 	if err := os.MkdirAll(filepath.Join(root, "d", strings.Repeat("x/", descent.MostLevels+5)), 0o700); err != nil {

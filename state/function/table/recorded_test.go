@@ -23,8 +23,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// testdata holds what Salt 3006.0 answers: one file for each of its modules, and in host.json the
-// host that was asked.
+// testdata holds answers of Salt 3006.0: one file for each of its modules, and in host.json the host of the answers.
 const testdata = "../../../testdata/function"
 
 // recorded is one call. Want and After are Python's repr of the answer and of the arguments
@@ -119,7 +118,7 @@ func (unrendered) Render(_ context.Context, src render.Source, _ *value.Map) (re
 	}}, nil
 }
 
-// facts are what functions know of the host.
+// facts returns the Facts of the recorded host.
 func (f *fixture) facts(h *host.Host) function.Facts {
 	target := &top.Target{ID: f.ID, Grains: f.Grains, Pillar: f.Pillar}
 	return function.Facts{
@@ -219,7 +218,7 @@ func (r *recorded) check(t *testing.T, table function.Table) {
 	}
 }
 
-// The recorded data must stay free of what is peculiar to the machine it was made on.
+// The recorded data must not contain properties of the machine on which it was recorded.
 func TestRecordedIsOfNoMachine(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(testdata, "*.json"))
 	if err != nil {

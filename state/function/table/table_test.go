@@ -11,7 +11,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
-// TestEveryModuleHasItsPackage holds what docs/architecture.md says: the functions of an execution module are in the
+// TestEveryModuleHasItsPackage checks a rule of docs/architecture.md: the functions of an execution module are in the
 // package with its name, whose comment names the module.
 func TestEveryModuleHasItsPackage(t *testing.T) {
 	texts := map[string]string{} // of packages, by module

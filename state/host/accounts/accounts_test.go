@@ -19,7 +19,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host/machine"
 )
 
-// recorded is a fake of the host's commands that remembers what was run and answers by tool.
+// recorded is a fake of the host's commands that records the commands and answers by tool.
 type recorded struct {
 	commands []host.Command
 	answers  map[string]host.Output
@@ -40,7 +40,7 @@ func (r *recorded) lines() []string {
 	return lines
 }
 
-// replaced remembers what a run was about to replace.
+// replaced records the subjects that a run replaces.
 type replaced []string
 
 func (r *replaced) Kept() error { return nil }
@@ -69,8 +69,8 @@ func small(t testing.TB, answers map[string]host.Output) (*host.Host, *recorded,
 
 func ptr[T any](v T) *T { return &v }
 
-// TestAccountCommands shows which tools carry out a change, what they read, and what the recorder is
-// told first. No password is among the words of a command, where every process could read it.
+// TestAccountCommands checks the tools that make a change, their input, and the subjects that are recorded first. No
+// password is among the words of a command, where every process could read it.
 func TestAccountCommands(t *testing.T) {
 	ctx := context.Background()
 	for _, c := range []struct {
@@ -164,7 +164,7 @@ func TestReading(t *testing.T) {
 		Expire: -1}); !ok || err != nil || shadow != want {
 		t.Errorf("her shadow is %+v, %v, %v, want %+v", shadow, ok, err, want)
 	}
-	// Behind the agent's back nothing changes for it; what it does itself, or has done, it sees.
+	// A change by another program is not seen; a change by the host's own methods or commands is.
 	passwd := "first:x:5:5::/:/bin/sh\nfirst:x:6:6::/:/bin/sh\nsixth:x:5:6::/:/bin/sh\n"
 	hosttest.Put(t, filepath.Join(root, "etc/passwd"), passwd, 0o644)
 	if _, ok, _ := h.Accounts.User("alice"); !ok {
@@ -259,7 +259,7 @@ func (a answer) Run(_ context.Context, c host.Command) (host.Output, error) {
 	return host.Output{Code: 2}, nil
 }
 
-// TestHints says what a tool's code means.
+// TestHints checks the explanations of the tools' exit codes.
 func TestHints(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("an ordinary user is told to be root, whatever the code")
@@ -277,7 +277,7 @@ func TestHints(t *testing.T) {
 	}
 }
 
-// TestMissingTool names what to install.
+// TestMissingTool checks that the hint names the package to install.
 func TestMissingTool(t *testing.T) {
 	h, _, _, root := small(t, nil)
 	if err := os.Remove(filepath.Join(root, "usr/sbin/groupadd")); err != nil {
@@ -373,7 +373,7 @@ func foreseen(t *testing.T, h *host.Host, n host.NewUser) {
 	}
 }
 
-// add puts text after what a file holds; later settings count, as earlier ones are dropped.
+// add appends text to a file; of settings that occur twice, the later one counts.
 func add(t *testing.T, path, text string) {
 	t.Helper()
 	data, err := os.ReadFile(path)

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestOutagesAreNotMistakes reads what programs print: servers that were not reached pass, what a server answers
-// of a name, a version or a checksum does not.
+// TestOutagesAreNotMistakes checks outputs of programs: an unreachable server is temporary; an answer about a name, a
+// version or a checksum is not.
 func TestOutagesAreNotMistakes(t *testing.T) {
 	missing := func(name string) bool { return name == "typo.example.com" }
 	for output, want := range map[string]bool{

@@ -152,7 +152,7 @@ func TestATransactionTakesWhatWasFetched(t *testing.T) {
 	}
 }
 
-// TestAGroupThatHasNotBegun leaves out what a transaction has fetched by itself.
+// TestAGroupThatHasNotBegun checks that a group leaves out packages that a transaction has fetched itself.
 func TestAGroupThatHasNotBegun(t *testing.T) {
 	p, commands := aptOf(t, 4, "-")
 	ctx, end := context.WithCancel(t.Context())

@@ -125,7 +125,7 @@ func TestAPKNotUnderstood(t *testing.T) {
 	}
 }
 
-// What apk 2.14 prints where it fails, and what becomes of it.
+// TestAPKFailures checks the errors for failures of apk 2.14 by their output.
 func TestAPKFailures(t *testing.T) {
 	for _, c := range []struct{ said, want string }{
 		{"ERROR: unable to select packages:\n  nope (no such package):\n    required by: world[nope]\n",

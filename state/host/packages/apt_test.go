@@ -33,8 +33,8 @@ virt:
   Version table:
 `
 
-// TestVersionsThatCannotBeHadAgain passes over what dpkg's status alone still knows of a package that was removed,
-// and keeps what is installed, whatever has it.
+// TestVersionsThatCannotBeHadAgain checks that versions of removed packages that only dpkg's status has are left out,
+// and that installed versions are kept.
 func TestVersionsThatCannotBeHadAgain(t *testing.T) {
 	offers := parsePolicy(
 		"removed:\n  Installed: (none)\n  Candidate: 1.0\n  Version table:\n     1.0 -1\n        100 /var/lib/dpkg/status\n" +

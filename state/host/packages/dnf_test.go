@@ -218,7 +218,7 @@ func TestParseYumList(t *testing.T) {
 	}
 }
 
-// What dnf 4.14 prints where it fails, and what becomes of it.
+// TestDnfFailures checks the errors for failures of dnf 4.14 by their output.
 func TestDnfFailures(t *testing.T) {
 	for _, c := range []struct{ said, want, hint string }{
 		{"Error: Unable to find a match: nope\n", "x: the repositories have no package nope", "pkgrepo.managed"},

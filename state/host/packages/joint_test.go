@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestInstallationsAreSimulatedInOneCall has three transactions, of which the first two need one library. apt is asked
-// three times in all, and each transaction has what it brings.
+// TestInstallationsAreSimulatedInOneCall plans three transactions, of which the first two need one library. apt runs
+// three times in all, and each plan has the changes of its transaction.
 func TestInstallationsAreSimulatedInOneCall(t *testing.T) {
 	install := func(names ...string) (t host.Transaction) {
 		for _, name := range names {

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// TestPlanningWaitsForTheLock has another process keep the package manager for two commands, then for longer
-// than the agent waits. What each family says is what it prints.
+// TestPlanningWaitsForTheLock simulates another process that holds the lock for two commands, then for longer than the
+// agent waits. The messages are those of each family.
 func TestPlanningWaitsForTheLock(t *testing.T) {
 	const start = "zypper --xmlout --non-interactive --no-refresh "
 	families := map[string]struct {

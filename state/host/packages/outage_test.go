@@ -8,8 +8,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host/outage"
 )
 
-// TestMirrorOutageDiffersFromMissingPackage has each family print what it does without its mirror, and of a
-// package that no repository has.
+// TestMirrorOutageDiffersFromMissingPackage uses the output of each family without its mirror, and for a package that
+// no repository has.
 func TestMirrorOutageDiffersFromMissingPackage(t *testing.T) {
 	ctx := context.Background()
 	scripted, _ := aptWith(t, nil, nil)

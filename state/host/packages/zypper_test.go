@@ -125,7 +125,7 @@ func TestZypper(t *testing.T) {
 	if v, err := p.Installed(); err != nil || !v.Held("foo") || v.Version("gpg-pubkey.(none)") != "" {
 		t.Errorf("installed are %v, %v", v.Names(), err)
 	}
-	// What is on hold cannot be played through; what it would become is known anyway.
+	// A change of a package on hold cannot be simulated; its result is predicted from the offers.
 	changes, err := p.Plan(ctx, host.Transaction{Packages: []host.Wanted{{Name: "foo"}}})
 	if err != nil || !reflect.DeepEqual(changes, []host.PackageChange{{Name: "foo", Old: "1.0-1", New: "2.0-2"}}) {
 		t.Errorf("the plan is %+v, %v", changes, err)

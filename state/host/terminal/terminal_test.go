@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestCommandsHaveTerminals: a command finds terminals, and what it prints there is complete and keeps its ends of
-// lines.
+// TestCommandsHaveTerminals: the streams of a command are terminals, and its output is complete and keeps its line
+// ends.
 func TestCommandsHaveTerminals(t *testing.T) {
 	if _, err := os.Stat("/dev/ptmx"); err != nil {
 		t.Skipf("there are no terminals here: %v", err)

@@ -13,7 +13,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// printed is what a template prints that has one expression.
+// printed returns the output of a template with one expression.
 func printed(t *testing.T, expression string) (string, error) {
 	t.Helper()
 	o := jinja.Options{Filters: salt.Filters(), Tests: salt.Tests(), Globals: value.NewMap()}
@@ -31,7 +31,7 @@ func printed(t *testing.T, expression string) (string, error) {
 	return out.Text, nil
 }
 
-// TestResultsMatchSalt compares what the filters, tests and globals give with what Salt gives.
+// TestResultsMatchSalt compares the results of filters, tests and globals with Salt's.
 func TestResultsMatchSalt(t *testing.T) {
 	data, err := os.ReadFile("testdata/answers.txtar")
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// TestArchivesSetNoPrivilegedBits extracts setuid programs and what every user may write to, with the state's word and
-// without.
+// TestArchivesSetNoPrivilegedBits extracts setuid programs and files that every user may write to, with the option of
+// the state that allows them and without.
 func TestArchivesSetNoPrivilegedBits(t *testing.T) {
 	data := tarOf(item{name: "app/", mode: 0o2777}, item{name: "app/sh", text: "x", mode: 0o4755},
 		item{name: "app/tool", text: "x", mode: 0o2775}, item{name: "app/run.sh", text: "x", mode: 0o777},

@@ -23,7 +23,7 @@ func TestConformance(t *testing.T) {
 	})
 }
 
-// TestHostsText compares /etc/hosts byte by byte with what Salt 3006 wrote after the same calls, and the
+// TestHostsText compares /etc/hosts byte by byte with the file that Salt 3006 wrote after the same calls, and the
 // reported changes with Salt's. Each line of the test data is a file and a list of calls.
 func TestHostsText(t *testing.T) {
 	data, err := os.ReadFile("../../../testdata/modules/account/hosts.json")

@@ -59,7 +59,7 @@ func people(t *testing.T, h *statetest.Host) {
 	h.Build(t, tree)
 }
 
-// TestKeys checks what templates see of a user's keys.
+// TestKeys checks a user's keys as templates see them.
 func TestKeys(t *testing.T) {
 	h := statetest.NewHost(t)
 	h.Users.Users = append(h.Users.Users, host.User{Name: "gu1", UID: 7001, Home: "/home/gu1"})
