@@ -17,11 +17,10 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// hosts is a directory of host trees, each with the grains it has to give.
+// hosts is a directory of host trees, each with its expected grains.
 const hosts = "../testdata/grains"
 
-// source reads a host tree with everything outside of it made up.
-// collect gathers facts where nothing is wrong with the machine.
+// collect gathers facts on a machine without errors.
 func collect(t testing.TB, s grains.Source) *grains.Facts {
 	facts, err := grains.Collect(context.Background(), s)
 	if err != nil {
@@ -55,7 +54,7 @@ func addrs(texts ...string) []netip.Addr {
 	return all
 }
 
-// resolver stands in for name servers.
+// resolver is a fake name server.
 type resolver struct {
 	name    string
 	addrs   []netip.Addr
@@ -101,7 +100,7 @@ func TestGrainsMatchSalt(t *testing.T) {
 	}
 }
 
-// plain turns tuples into the lists that JSON knows.
+// plain converts tuples to lists, as in JSON.
 func plain(v any) any {
 	if t, ok := v.(value.Tuple); ok {
 		return value.NewList(t...)
@@ -122,7 +121,8 @@ func readJSON(t *testing.T, file string) *value.Map {
 	return v.(*value.Map)
 }
 
-// Formulas index osrelease_info and print it, so it has to be the tuple Salt has.
+// TestVersionPartsAreATuple checks this because formulas index osrelease_info and print it, so it has to be a tuple as
+// in Salt.
 func TestVersionPartsAreATuple(t *testing.T) {
 	got := collect(t, source(hosts+"/centos-7/root")).Map().Value("osrelease_info")
 	if value.Repr(got) != "(7, 9, 2009)" {
@@ -130,7 +130,7 @@ func TestVersionPartsAreATuple(t *testing.T) {
 	}
 }
 
-// A template that changes a grain changes its own copy.
+// TestGrainMapsAreCopies checks that a template that changes a grain changes its own copy.
 func TestGrainMapsAreCopies(t *testing.T) {
 	facts := collect(t, source(hosts+"/debian-12-physical/root"))
 	facts.Map().Value("ipv4").(*value.List).Append("changed")
@@ -189,7 +189,8 @@ func TestRelocatedRootWithoutReleaseFileIsTheMachines(t *testing.T) {
 	}
 }
 
-// The link to the time zone is absolute on most systems; inside a relocated root it means the root's.
+// TestTimeZoneOfARelocatedRoot checks that the link to the time zone, which is absolute on most systems, is resolved
+// inside a relocated root.
 func TestTimeZoneOfARelocatedRoot(t *testing.T) {
 	root := t.TempDir()
 	write(t, root, "etc/os-release", "ID=debian\n")
@@ -303,7 +304,7 @@ func TestVirtualHardware(t *testing.T) {
 	}
 }
 
-// A pipe in the place of a file must not make a run wait for somebody to write into it.
+// TestPipeInPlaceOfAFileDoesNotHang checks that a pipe in place of a file does not block a run.
 func TestPipeInPlaceOfAFileDoesNotHang(t *testing.T) {
 	root := t.TempDir()
 	if err := os.Mkdir(filepath.Join(root, "etc"), 0o755); err != nil {

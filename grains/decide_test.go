@@ -10,7 +10,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// cloud answers like a metadata service and counts how often it was asked.
+// cloud is a fake metadata service that counts its requests.
 type cloud struct {
 	region, node, group string
 	err                 error
@@ -34,7 +34,7 @@ func TestDecide(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		r      grains.Request
-		cloud  *cloud // nil: there is none
+		cloud  *cloud // nil if there is none
 		want   string
 		origin grains.Origin
 		asked  int
@@ -158,8 +158,8 @@ func TestDecideRefuses(t *testing.T) {
 	}
 }
 
-// What the metadata service failed with stays visible, so that a caller can tell a host off the cloud
-// from one that may not ask.
+// TestDecideReturnsTheMetadataError checks that a caller can distinguish a host outside of the cloud from one without
+// permission.
 func TestDecideReturnsTheMetadataError(t *testing.T) {
 	cause := errors.New("no answer")
 	_, _, err := grains.Decide(t.Context(), grains.Request{Hostname: "web1", Cloud: &cloud{err: cause}})

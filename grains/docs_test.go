@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// The list for operators names every core grain, and none that does not exist.
+// TestDocumentedGrainsAreTheRealOnes checks that the list for operators has every core grain, and no others.
 func TestDocumentedGrainsAreTheRealOnes(t *testing.T) {
 	text, err := os.ReadFile("../docs/grains.md")
 	if err != nil {

@@ -31,7 +31,7 @@ func ExampleNewConvention() {
 	// shop live fra1 <nil>
 }
 
-// A host whose name does not follow the convention takes the identity that a person gave.
+// A host whose name does not follow the convention gets the identity that a person gave.
 func ExampleDecide() {
 	id, from, err := grains.Decide(context.Background(), grains.Request{
 		Hostname: "debian", Given: grains.Identity{Service: "myapp", Instance: "testing"},
@@ -41,7 +41,7 @@ func ExampleDecide() {
 	// myapp-testing from arguments <nil>
 }
 
-// A later layer replaces a grain of an earlier one, and the identity wins over all.
+// A later layer replaces a grain of an earlier one, and the identity takes precedence over all.
 func ExampleLayers_Merge() {
 	all := grains.Layers{
 		Core:     value.NewMap("os", "Debian", "role", "none"),

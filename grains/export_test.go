@@ -1,7 +1,7 @@
 package grains
 
-// String is the convention as it was written.
+// String returns the convention as in the configuration.
 func (c Convention) String() string { return c.orStandard().form }
 
-// Example is a hostname that conforms, or "" where the convention is a regular expression.
+// Example returns a hostname that follows the convention, or "" if the convention is a regular expression.
 func (c Convention) Example() string { return c.orStandard().example }

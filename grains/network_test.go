@@ -80,7 +80,7 @@ func TestAddressLookupIsLazy(t *testing.T) {
 	}
 }
 
-// The kernel is asked by hand, so the answer is held against the one the net package gets.
+// TestInterfacesOfThisMachine compares the result of our netlink requests with that of package net.
 func TestInterfacesOfThisMachine(t *testing.T) {
 	s := source(t.TempDir())
 	s.Interfaces = nil

@@ -38,8 +38,8 @@ func TestUserDataIsAShortShellScript(t *testing.T) {
 	}
 }
 
-// firstBoot runs the user data with programs that note their calls. deploy ends with the codes given,
-// one after the other.
+// firstBoot runs the user data with programs that record their calls. deploy ends with the given codes, one after the
+// other.
 func firstBoot(t *testing.T, b packaging.Bootstrap, codes string) (calls string, err error) {
 	t.Helper()
 	text, err := b.UserData()
@@ -64,7 +64,7 @@ func firstBoot(t *testing.T, b packaging.Bootstrap, codes string) (calls string,
 	if err := os.WriteFile(filepath.Join(dir, "codes"), []byte(codes+"\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	// Units would be written below /etc; the test keeps to packages.
+	// Units would be written below /etc, so the test only uses packages.
 	cmd := exec.Command("sh")
 	cmd.Stdin = strings.NewReader(text)
 	cmd.Env = append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"), "TMPDIR="+dir)

@@ -16,7 +16,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// sow writes the same tree, in the order given.
+// sow writes the same tree, in the given order.
 func sow(t *testing.T, names ...string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -42,8 +42,8 @@ func build(t *testing.T, tree string, o packaging.Options) ([]byte, packaging.Su
 	return b.Bytes(), s
 }
 
-// TestProcessorsDoNotChangeTheBytes packs files that are read before their turn, and some that are not,
-// on one processor and on several.
+// TestProcessorsDoNotChangeTheBytes packs files that are read ahead, and some that are not, on one processor and on
+// several.
 func TestProcessorsDoNotChangeTheBytes(t *testing.T) {
 	dir := t.TempDir()
 	for i := range 300 {

@@ -14,8 +14,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/packaging"
 )
 
-// wood is a tree of 30,000 files and 314 MB, of which a third packs badly, as in trees of services
-// with their libraries.
+// wood returns a tree of 30,000 files and 314 MB, of which a third is hard to compress, as in trees of services with
+// their libraries.
 func wood(b *testing.B) (dir string, size int64) {
 	b.Helper()
 	const files = 30_000
@@ -47,9 +47,9 @@ func wood(b *testing.B) (dir string, size int64) {
 	return dir, size
 }
 
-// BenchmarkPack packs a tree as `corpus build` does, and beside it, in the same run, as
-// `tar --sort=name | zstd` do at the same level. It reports how much longer it takes; at most 1.2 is
-// wanted. Each waits for the other's disk cache, so the first round does not count.
+// BenchmarkPack packs a tree like `corpus build` and, in the same run, like `tar --sort=name | zstd` at the same level.
+// It reports the ratio of their durations; the target is at most 1.2. The first round, which fills the disk cache, does
+// not count.
 func BenchmarkPack(b *testing.B) {
 	for _, program := range []string{"tar", "zstd"} {
 		if _, err := exec.LookPath(program); err != nil {

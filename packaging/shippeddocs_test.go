@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestLinksOfPackagedDocumentsResolve has each package's documents lie as in the source tree, with all that they link
-// to.
+// TestLinksOfPackagedDocumentsResolve checks that each package contains its documents with the layout of the source
+// tree, and all files to which they link.
 func TestLinksOfPackagedDocumentsResolve(t *testing.T) {
 	config, err := os.ReadFile("../goreleaser.yaml")
 	if err != nil {
@@ -49,7 +49,7 @@ func TestLinksOfPackagedDocumentsResolve(t *testing.T) {
 			for _, found := range link.FindAllStringSubmatch(string(text), -1) {
 				target := path.Join(path.Dir(file), found[1])
 				if _, err := os.Stat("../" + target); err != nil || strings.Contains(found[1], ":") {
-					continue // no link to a file, or one that the test of the documents reports
+					continue // not a link to a file, or one that the test of the documents reports
 				}
 				if !files[target] {
 					t.Errorf("%s of the package %s links to %s, which the package lacks", file, to, target)

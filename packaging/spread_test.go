@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// placed runs the generator as systemd does on a host of this name, and returns the place of its timer in the five
+// placed runs the generator like systemd on a host of this name, and returns the offset of its timer in the five
 // minutes, in seconds.
 func placed(t *testing.T, host string) int {
 	t.Helper()
@@ -36,8 +36,8 @@ func placed(t *testing.T, host string) int {
 	return 60*minute + second
 }
 
-// TestTicksAreSpreadByTheHostsName: hosts with names that differ in a digit come to the store at all times of the five
-// minutes, and one host always at the same.
+// TestTicksAreSpreadByTheHostsName checks that hosts with names that differ in a digit use all offsets in the five
+// minutes, and that one host always uses the same.
 func TestTicksAreSpreadByTheHostsName(t *testing.T) {
 	t.Parallel()
 	const hosts = 300

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// A run that another one refused for longer than the timer's interval (9) is a failure of the unit; a short
-// overlap (6) and an interrupted host (130) are none.
+// TestUnitFailsIfLockIsNeverFree checks that the unit fails if another run held the lock for longer than the timer's
+// interval (9), and not after a short overlap (6) or an interrupt (130).
 func TestUnitFailsIfLockIsNeverFree(t *testing.T) {
 	for _, file := range []string{"systemd/corpus-agent.service", "bootstrap.go"} {
 		data, err := os.ReadFile(file)
@@ -29,7 +29,8 @@ func TestUnitFailsIfLockIsNeverFree(t *testing.T) {
 	}
 }
 
-// A webhook's URL in agent.yaml is often a secret: no package installs the file readable by every user.
+// TestConfigurationIsInstalledPrivate checks that no package installs agent.yaml readable by all users: a webhook's URL
+// in it is often a secret.
 func TestConfigurationIsInstalledPrivate(t *testing.T) {
 	packages, err := os.ReadFile("../goreleaser.yaml")
 	if err != nil {
@@ -54,7 +55,8 @@ func TestConfigurationIsInstalledPrivate(t *testing.T) {
 	}
 }
 
-// A run of the timer is skipped on a host that was never deployed from a store, and on no other, whatever it has lost.
+// TestOnlyHostsThatWereNeverDeployedSkipRuns checks that a run of the timer is skipped on a host that was never
+// deployed from a store, and on no other, even after a loss of files.
 func TestOnlyHostsThatWereNeverDeployedSkipRuns(t *testing.T) {
 	const root, given = "/var/lib/corpus/trust/root.json", "/var/lib/corpus/trust/given"
 	const ledger, other = "/var/lib/corpus/ledger.json", "/srv/projects/.ledger.json"
@@ -123,8 +125,9 @@ func unitRuns(t *testing.T, dir, env string) bool {
 	return met && cmd.Run() == nil
 }
 
-// A unit that a person has enabled fails where it has lost what it needs; a condition would skip it without a word.
-// corpus reports the loss, and no mistake is repeated: a later start would wait for the next try.
+// TestRefreshFailsWithoutItsSettings checks that a unit that a person has enabled fails if its files are missing; a
+// condition would skip it silently. corpus reports the loss, and no mistake is retried: a later start would wait for
+// the next attempt.
 func TestRefreshFailsWithoutItsSettings(t *testing.T) {
 	data, err := os.ReadFile("systemd/corpus-refresh@.service")
 	if err != nil {

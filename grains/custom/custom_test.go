@@ -34,7 +34,7 @@ func script(t testing.TB, dir, name, body string) string {
 	return write(t, dir, name, "#!/bin/sh\n"+body+"\n", 0o755)
 }
 
-// warning asserts that there is exactly one warning, with these words, and returns its hint.
+// warning checks that there is exactly one warning, with these words, and returns its hint.
 func warning(t *testing.T, r custom.Result, words string) string {
 	t.Helper()
 	if len(r.Warnings) != 1 || !strings.Contains(r.Warnings[0].Error(), words) {
@@ -156,7 +156,7 @@ func TestPythonProgramIsAProgram(t *testing.T) {
 	}
 }
 
-// The program that operators are shown has to work as it stands.
+// TestDocumentedProgram checks that the program in the documentation works unchanged.
 func TestDocumentedProgram(t *testing.T) {
 	text, err := os.ReadFile("../../docs/grains.md")
 	if err != nil {
@@ -189,7 +189,7 @@ func TestSkippedProgramsAreReportedAndFilesStillRead(t *testing.T) {
 	}
 }
 
-// A whole system that is not running is entered, so that its programs see its files.
+// TestProgramsRunInsideAChroot checks that programs of a system that is not running see its files.
 func TestProgramsRunInsideAChroot(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root may enter a root")
@@ -236,8 +236,8 @@ func TestSlowProgramsEndTogether(t *testing.T) {
 	}
 }
 
-// What a program starts must end with it, however it hides: in the background with the output open,
-// deaf to SIGTERM, or both.
+// TestAllProcessesEndWithTheTimeLimit checks that the child processes of a program end with it: in the background with
+// the output open, with SIGTERM ignored, or both.
 func TestAllProcessesEndWithTheTimeLimit(t *testing.T) {
 	for _, c := range []struct{ name, body, words string }{
 		{"hangs", `echo $$ >PID; exec sleep 60`, "took longer than 300ms"},
@@ -250,7 +250,7 @@ func TestAllProcessesEndWithTheTimeLimit(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			dir, pidFile := t.TempDir(), filepath.Join(t.TempDir(), "pid")
 			script(t, dir, "bad", strings.ReplaceAll(c.body, "PID", pidFile))
-			t.Parallel() // only now: a program that is being written while another forks cannot be run
+			t.Parallel() // only now: a program that is being written while another process forks cannot be run
 			start := time.Now()
 			r := custom.Load(t.Context(), custom.Options{Dirs: []string{dir}, Timeout: 300 * time.Millisecond})
 			if took := time.Since(start); took > 30*time.Second {
@@ -267,7 +267,7 @@ func TestAllProcessesEndWithTheTimeLimit(t *testing.T) {
 	}
 }
 
-// gone waits for a process to end; a killed one stays visible until its new parent looks after it.
+// gone waits for a process to end; a killed one stays visible until its new parent has waited for it.
 func gone(t *testing.T, pidFile string) bool {
 	t.Helper()
 	text, err := os.ReadFile(pidFile)

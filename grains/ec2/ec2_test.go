@@ -22,13 +22,12 @@ import (
 
 const instance = "i-0abc1234def567890"
 
-// metadata behaves as the metadata service of an instance: version 1 is a plain GET, version 2 wants
-// a token that was fetched by a PUT.
+// metadata is a fake metadata service of an instance: version 1 is a plain GET, version 2 needs a token from a PUT.
 type metadata struct {
 	noV1, noV2 bool
 	off        bool   // metadata is disabled for the instance
-	tag        string // the group's name, where tags are allowed in metadata
-	broken     int    // how many requests are answered with an error first
+	tag        string // name of the group, if tags are allowed in metadata
+	broken     int    // number of requests that are first answered with an error
 
 	mu   sync.Mutex
 	seen []string
@@ -86,11 +85,11 @@ func (m *metadata) answer(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// api behaves as EC2's API does for DescribeTags.
+// api is a fake of EC2's API for DescribeTags.
 type api struct {
 	group  string
 	denied bool
-	busy   int // how many requests are told to come back later first
+	busy   int // number of requests that are first throttled
 	asked  []string
 }
 
@@ -132,7 +131,7 @@ func fault(w http.ResponseWriter, status int, code, message string) {
 
 func serve(t *testing.T, h http.Handler) string {
 	t.Helper()
-	// Nothing of the machine that runs the tests may count.
+	// The environment of the machine that runs the tests must not count.
 	for _, name := range []string{"AWS_ACCESS_KEY_ID", "AWS_PROFILE", "AWS_EC2_METADATA_SERVICE_ENDPOINT",
 		"AWS_EC2_METADATA_DISABLED", "AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_EC2"} {
 		t.Setenv(name, "")
@@ -172,7 +171,8 @@ func TestIdentityFromMetadataAlone(t *testing.T) {
 	}
 }
 
-// Version 1 answers whoever can make a program fetch a URL, so it takes an explicit wish.
+// TestVersionOneIsNotUsedUnasked checks that version 1, which answers anyone who can make a program fetch a URL, is
+// only used if the options allow it.
 func TestVersionOneIsNotUsedUnasked(t *testing.T) {
 	m := &metadata{noV2: true, tag: "myapp-testing-useast1"}
 	_, _, err := ec2.New(ec2.Options{Endpoint: serve(t, m)}).Place(t.Context())
@@ -226,7 +226,7 @@ func TestAPIThatHangsIsGivenUp(t *testing.T) {
 	}
 }
 
-// shortest is how long a call takes, or where that is more than limit, the shortest time of ten calls: on a busy
+// shortest returns the duration of a call or, if that is more than limit, the shortest duration of ten calls: on a busy
 // machine some take longer.
 func shortest(limit time.Duration, call func()) time.Duration {
 	took := time.Duration(math.MaxInt64)
@@ -240,7 +240,7 @@ func shortest(limit time.Duration, call func()) time.Duration {
 	return took
 }
 
-// silent is an address that takes connections and never answers.
+// silent returns an address that accepts connections and never responds.
 func silent(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

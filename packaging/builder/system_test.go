@@ -14,7 +14,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/packaging/builder"
 )
 
-// The test's program is also another process that opens a base system.
+// TestMain also starts this program as another process that opens a base system.
 func TestMain(m *testing.M) {
 	cache := os.Getenv("CORPUS_TEST_BASES")
 	if cache == "" {
@@ -30,8 +30,8 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// debootstrap puts a program of this name on PATH. It makes a tree with a file, tells that it began
-// and waits for leave to make another. Both are fifos, so nobody waits for a time.
+// debootstrap puts a fake of this program on PATH. It makes a tree with a file, reports that it began and waits for
+// leave before it makes another. Both are fifos, so the test does not depend on time.
 func debootstrap(t *testing.T) (dir string) {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -79,7 +79,7 @@ func write(t *testing.T, file, text string) {
 	}
 }
 
-// opened opens the system and hands over what came of it.
+// opened opens the system and returns a channel with the result.
 func opened(t *testing.T, ctx context.Context, cache string, waits chan<- string) <-chan error {
 	t.Helper()
 	work, done := t.TempDir(), make(chan error, 1)
@@ -176,8 +176,8 @@ func TestWhenTheFirstBuildFailsTheSecondMakesTheBase(t *testing.T) {
 	}
 }
 
-// TestKilledBuildIsRestarted kills a process in the middle. What it had started must end with
-// it: it would continue writing into the tree of who comes next.
+// TestKilledBuildIsRestarted kills a process in its middle. Its child processes must end with it: they would continue
+// writing into the tree of the next process.
 func TestKilledBuildIsRestarted(t *testing.T) {
 	dir, cache, waits := debootstrap(t), t.TempDir(), make(chan string, 1)
 	self, err := os.Executable()
@@ -200,7 +200,7 @@ func TestKilledBuildIsRestarted(t *testing.T) {
 	}
 	_ = killed.Wait() // it was killed
 	contentOf(t, filepath.Join(dir, "began"))
-	// One word is read by one program: if the killed one's still lived, it could be that one.
+	// One word is read by one program: if the killed process's program still ran, it might read it.
 	write(t, filepath.Join(dir, "leave"), "whole")
 	if err := <-waiting; err != nil {
 		t.Error(err)

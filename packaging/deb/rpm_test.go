@@ -16,7 +16,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/packaging/installed"
 )
 
-// The numbers of tags, as rpm's own documentation lists them.
+// Numbers of tags in rpm's documentation.
 const (
 	tagName, tagVersion, tagRelease, tagSummary, tagDescription         = 1000, 1001, 1002, 1004, 1005
 	tagBuildTime, tagBuildHost, tagLicense, tagURL, tagOS, tagArch      = 1006, 1007, 1014, 1020, 1021, 1022
@@ -26,14 +26,14 @@ const (
 	tagCompressor                                                       = 1125
 )
 
-// header is what an rpm says of itself: texts and numbers by tag.
+// header has the texts and numbers in the header of an rpm, by tag.
 type header struct {
 	texts   map[int][]string
 	numbers map[int][]int64
 }
 
-// readHeader reads a header section and tells how long it is. Its form: a magic number, how many
-// entries and bytes follow, for each entry tag, kind, offset and count, then the bytes.
+// readHeader parses a header section and returns its length. Its format: a magic number, the numbers of entries and
+// bytes that follow, for each entry tag, kind, offset and count, then the bytes.
 func readHeader(t *testing.T, data []byte) (header, int) {
 	t.Helper()
 	if !bytes.HasPrefix(data, []byte{0x8e, 0xad, 0xe8, 1}) {
@@ -61,8 +61,7 @@ func readHeader(t *testing.T, data []byte) (header, int) {
 	return h, 16 + 16*entries + size
 }
 
-// parse reads an rpm's header: it follows a lead of 96 bytes and the signatures, which end on a
-// multiple of 8.
+// parse parses an rpm's header, which follows a lead of 96 bytes and the signatures, padded to a multiple of 8.
 func parse(t *testing.T, data []byte) header {
 	t.Helper()
 	if !bytes.HasPrefix(data, []byte{0xed, 0xab, 0xee, 0xdb}) {
@@ -117,7 +116,7 @@ func rpm(t *testing.T, change func(*deb.Request)) []byte {
 	return b.Bytes()
 }
 
-// TestVersionsAreWrittenAsPackageManagersTakeThem goes by deb-version(7) and by what rpmbuild refuses.
+// TestVersionsAreWrittenAsPackageManagersTakeThem uses the rules of deb-version(7) and the restrictions of rpmbuild.
 func TestVersionsAreWrittenAsPackageManagersTakeThem(t *testing.T) {
 	for version, want := range map[string][2]string{
 		"1.2.3":               {"1.2.3", "1.2.3"},
@@ -136,7 +135,7 @@ func TestVersionsAreWrittenAsPackageManagersTakeThem(t *testing.T) {
 	}
 }
 
-// debField has the system's own program read a field of a package.
+// debField returns a field of a package, read by the system's dpkg-deb.
 func debField(t *testing.T, data []byte, field string) string {
 	t.Helper()
 	if _, err := exec.LookPath("dpkg-deb"); err != nil {
@@ -199,7 +198,7 @@ func TestRPMListsTheReleaseAsRootOwnsIt(t *testing.T) {
 	}
 	const file, dir, link = 0o100000, 0o040000, 0o120000
 	for name, mode := range map[string]int64{
-		// rpm does not look at the rest
+		// rpm does not check the rest
 		"/opt/myapp": dir | 0o755, "/opt/myapp/app": file | 0o755, "/opt/myapp/etc/app.conf": file | 0o644,
 		"/opt/myapp/current":                    link,
 		"/usr/lib/systemd/system/myapp.service": file | 0o644, "/etc/myapp.conf": file | 0o640,

@@ -17,8 +17,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/packaging/hosttest/lab"
 )
 
-// TestFirstBootFromUserData boots a host from what `corpus bootstrap` prints, once for the package and
-// once for the static binary, and lets its timer bring the next version.
+// TestFirstBootFromUserData boots a host with the output of `corpus bootstrap`, once for the package and once for the
+// static binary, and waits for its timer to deploy the next version.
 func TestFirstBootFromUserData(t *testing.T) {
 	for kind, file := range map[string]string{"package": deb(t),
 		"binary": filepath.Join(repository, "bin", "corpus-agent")} {
@@ -50,7 +50,7 @@ func TestFirstBootFromUserData(t *testing.T) {
 				"datasource_list: [NoCloud]\nnetwork: {config: disabled}\nmanage_etc_hosts: false\n")
 			h.Write("/var/lib/cloud/seed/nocloud/meta-data", "instance-id: lab-1\nlocal-hostname: web-testing-local1-1\n")
 			h.Write("/var/lib/cloud/seed/nocloud/user-data", userData)
-			h.Write("/etc/corpus/agent.yaml", "keep:\n  releases: 4\n") // as write_files does, before any script runs
+			h.Write("/etc/corpus/agent.yaml", "keep:\n  releases: 4\n") // like write_files, before any script runs
 			h.Sh("cloud-init clean --logs; rm -f /etc/machine-id; touch /etc/machine-id")
 			h.Reboot()
 			h.Sh("cloud-init status --wait || true")
@@ -74,7 +74,7 @@ func TestFirstBootFromUserData(t *testing.T) {
 	}
 }
 
-// TestUserDataRefusesAnotherAgent serves a host another agent than its user data has the digest of.
+// TestUserDataRefusesAnotherAgent serves an agent with a digest other than that in the user data.
 func TestUserDataRefusesAnotherAgent(t *testing.T) {
 	n, s := lab.NewNetwork(t), newStore(t)
 	n.Serve(net.JoinHostPort(lab.Gateway, "80"), http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -91,8 +91,8 @@ func TestUserDataRefusesAnotherAgent(t *testing.T) {
 	}
 }
 
-// TestAgentUpdatesItself has base install a later package of the agent while the agent runs base. The
-// run continues to its end, and the next one is the new agent's.
+// TestAgentUpdatesItself lets base install a later package of the agent while the agent runs base. The run continues to
+// its end, and the next one uses the new agent.
 func TestAgentUpdatesItself(t *testing.T) {
 	n, s := lab.NewNetwork(t), newStore(t)
 	base := func(states string) string {
@@ -191,8 +191,8 @@ func TestPushOverSSH(t *testing.T) {
 	}
 }
 
-// TestHostDeploysAfterTheFirstPromotion installs a host before its service is promoted to its channel, while the
-// store does not answer yet. Its timer does the rest.
+// TestHostDeploysAfterTheFirstPromotion installs a host before its service is promoted to its channel, while the store
+// does not respond yet. Its timer deploys it.
 func TestHostDeploysAfterTheFirstPromotion(t *testing.T) {
 	n, s := lab.NewNetwork(t), newStore(t)
 	s.publish("web", "1", "testing", web(t, "1", checks))
@@ -220,8 +220,8 @@ func TestHostDeploysAfterTheFirstPromotion(t *testing.T) {
 	lab.Eventually(t, time.Minute, "the timer deploys the first promotion", func() bool { return page(h) == "web 1" })
 }
 
-// TestTheEnvironmentNamesTheRootOfTrust writes all that a host must know into /etc/corpus/environment, as an image or
-// a configuration tool does, and leaves the rest to the timer. A file without a root of trust starts no run.
+// TestTheEnvironmentNamesTheRootOfTrust writes everything that a host needs into /etc/corpus/environment, like an image
+// or a configuration tool, and waits for the timer. A file without a root of trust starts no run.
 func TestTheEnvironmentNamesTheRootOfTrust(t *testing.T) {
 	n, s := lab.NewNetwork(t), newStore(t)
 	s.publish("web", "1", "testing", web(t, "1", checks))

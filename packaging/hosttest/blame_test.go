@@ -10,7 +10,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/packaging/hosttest/lab"
 )
 
-// applying is a release whose only states are these.
+// applying returns a release with only these states.
 func applying(t *testing.T, sls string) string {
 	return tree(t, map[string]string{"salt/config/states/top.sls": "base:\n  '*':\n    - it\n",
 		"salt/config/states/it.sls": sls})
@@ -18,7 +18,7 @@ func applying(t *testing.T, sls string) string {
 
 const nothing = "/etc/it:\n  file.managed:\n    - contents: it\n"
 
-// blamed is a host on which version 1 of a service runs that has one simple state.
+// blamed returns a host that runs version 1 of a service with one simple state.
 func blamed(t *testing.T) (*store, *lab.Host) {
 	t.Helper()
 	n, s := lab.NewNetwork(t), newStore(t)
@@ -32,7 +32,7 @@ func blamed(t *testing.T) (*store, *lab.Host) {
 	return s, h
 }
 
-// unitRun runs the agent's unit as the timer does, and gives the report and how long it took.
+// unitRun runs the agent's unit like the timer, and returns the report and the duration.
 func unitRun(t *testing.T, h *lab.Host) (report, time.Duration) {
 	t.Helper()
 	started := time.Now()
@@ -43,14 +43,14 @@ func unitRun(t *testing.T, h *lab.Host) (report, time.Duration) {
 	return history(t, h)[0], time.Since(started)
 }
 
-// starts counts how often systemd has started the agent's unit.
+// starts returns how often systemd has started the agent's unit.
 func starts(h *lab.Host) int {
-	const starting = "7d4958e842da4a758f6c1cdc7b36dcc5" // the id of systemd's message
+	const starting = "7d4958e842da4a758f6c1cdc7b36dcc5" // the ID of systemd's message
 	return strings.Count(h.Sh("journalctl --sync; journalctl -o cat UNIT=corpus-agent.service MESSAGE_ID="+starting+
 		" | cat"), "Starting")
 }
 
-// TestStatesThatStopTheAgent has states stop and restart the agent's unit, and hang.
+// TestStatesThatStopTheAgent runs states that stop and restart the agent's unit, and that hang.
 func TestStatesThatStopTheAgent(t *testing.T) {
 	s, h := blamed(t)
 	h.Write("/etc/corpus/agent.yaml", h.Read("/etc/corpus/agent.yaml")+"\nconverge:\n  stop_timeout: 3s\n  timeout: 15s\n")
@@ -89,7 +89,7 @@ corpus-agent:
 
 	s.publish("blame", "4", "testing", applying(t, "hang:\n  cmd.run:\n    - name: touch /run/hangs; sleep 3600\n"))
 	lab.Eventually(t, 2*time.Minute, "the state hangs", func() bool {
-		h.Run("systemctl", "start", "--no-block", "corpus-agent.service") // a run that the restart began may be under way
+		h.Run("systemctl", "start", "--no-block", "corpus-agent.service") // a run that the restart began may still be running
 		return h.Exists("/run/hangs")
 	})
 	started := time.Now()
@@ -104,8 +104,8 @@ corpus-agent:
 	}
 }
 
-// TestAnotherPackageManagerAtWork has another process hold dpkg's lock, and dpkg's database look as it does
-// in the middle of that process's work.
+// TestAnotherPackageManagerAtWork lets another process hold dpkg's lock, with dpkg's database in the state in the
+// middle of that process's work.
 func TestAnotherPackageManagerAtWork(t *testing.T) {
 	s, h := blamed(t)
 	caseRepository(t, h)
@@ -132,8 +132,8 @@ os.remove("/var/lib/dpkg/updates/0001")
 	}
 }
 
-// TestShutdownDuringAPackageInstallation powers the host off while the script of a package runs, once for a
-// run of the unit.
+// TestShutdownDuringAPackageInstallation powers the host off while the script of a package runs, during a run of the
+// unit.
 func TestShutdownDuringAPackageInstallation(t *testing.T) {
 	s, h := blamed(t)
 	dir := t.TempDir()
@@ -164,7 +164,7 @@ func TestShutdownDuringAPackageInstallation(t *testing.T) {
 	}
 }
 
-// TestAStateThatRebootsTheHost shuts the host down from a state, at each deploy.
+// TestAStateThatRebootsTheHost deploys states that shut the host down.
 func TestAStateThatRebootsTheHost(t *testing.T) {
 	s, h := blamed(t)
 	s.publish("blame", "2", "testing", applying(t, "reboot:\n  cmd.run:\n    - name: systemctl poweroff; sleep 60\n"))

@@ -10,7 +10,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/packaging/hosttest/lab"
 )
 
-// TestCall runs states by hand, as salt-call does, on a host where nothing is deployed.
+// TestCall runs states by hand, like salt-call, on a host without a deployed release.
 func TestCall(t *testing.T) {
 	h := lab.Boot(t, lab.Options{Hostname: "myapp-testing-local1-1"})
 	install(t, h)
@@ -43,7 +43,7 @@ type answer struct {
 	Comment string
 }
 
-// answers are the states of an answer in JSON that are as the test asks.
+// answers returns the states in JSON output that the test selects.
 func answers(t *testing.T, out string, wanted func(answer) bool) []string {
 	t.Helper()
 	var all map[string]map[string]answer

@@ -14,10 +14,10 @@ import (
 	"github.com/corpus-agent/corpus-agent/packaging/hosttest/lab"
 )
 
-// cuts is how often the power is cut; a few times by default.
+// cuts is the environment variable with the number of power failures; a few by default.
 const cuts = "CORPUS_TEST_CUTS"
 
-// paged is a service that keeps a page: a directory of files and a link, all of one version.
+// paged returns a service with a page: a directory of files and a link, all of one version.
 func paged(t *testing.T, version string) string {
 	return tree(t, map[string]string{
 		"version":                    version,
@@ -42,8 +42,8 @@ func paged(t *testing.T, version string) string {
 `})
 }
 
-// TestPowerCutsAtRandomMoments deploys one version after the other and cuts the power somewhere in each
-// deploy, on a disk that loses what was not synced.
+// TestPowerCutsAtRandomMoments deploys one version after the other and simulates a power failure at a random moment of
+// each deploy, on a disk that loses data that was not synced.
 func TestPowerCutsAtRandomMoments(t *testing.T) {
 	n, s := lab.NewNetwork(t), newStore(t)
 	s.publish("paged", "1", "testing", paged(t, "1"))
@@ -77,7 +77,7 @@ func TestPowerCutsAtRandomMoments(t *testing.T) {
 		stages[found(h, version)]++
 		survived(t, h, what, version)
 		if (i+1)%10 == 0 {
-			t.Logf("%d cuts survived so far", i+1) // a long run that is ended by a deadline has told how far it came
+			t.Logf("%d cuts survived so far", i+1) // a long run that is ended by its time limit has printed its progress
 		}
 		if t.Failed() {
 			t.Fatalf("what the host has after %s:\n%s", what, h.Sh("ls -laR /srv/projects/paged /var/lib/corpus | head -200"))
@@ -87,7 +87,7 @@ func TestPowerCutsAtRandomMoments(t *testing.T) {
 		stages)
 }
 
-// found says how far a deploy of a version had come when the power went.
+// found returns the progress of a deploy of a version at the power failure.
 func found(h *lab.Host, version string) string {
 	current := h.Run("cat", "/srv/service/current/version").Out
 	book := h.Run("cat", "/var/lib/corpus/ledger.json").Out
@@ -105,8 +105,8 @@ func found(h *lab.Host, version string) string {
 	return "before"
 }
 
-// survived checks a host after a power failure: what is current is whole, and the next run gets where the
-// one before was going, without help, and leaves nothing behind.
+// survived checks a host after a power failure: the current release is complete, and the next run completes the deploy
+// without help, and leaves nothing behind.
 func survived(t *testing.T, h *lab.Host, what, version string) {
 	t.Helper()
 	if r := h.Run("corpus-agent", "verify"); r.Code != 0 {

@@ -16,7 +16,7 @@ import (
 
 const demo = repository + "/testdata/demo"
 
-// demo publishes the demo's service as it was at a version.
+// demo publishes a version of the demo's service.
 func (s *store) demo(version string) {
 	s.t.Helper()
 	trees := []string{demo + "/myapp"}
@@ -28,7 +28,7 @@ func (s *store) demo(version string) {
 	s.publish("myapp", version, "testing", trees...)
 }
 
-// fast makes the timer of a host tick every two seconds.
+// fast sets the interval of a host's timer to two seconds.
 func fast(h *lab.Host) {
 	h.Write("/etc/systemd/system/corpus-agent.timer.d/fast.conf",
 		"[Timer]\nOnCalendar=\nOnCalendar=*:*:0/2\nRandomizedDelaySec=0\nFixedRandomDelay=false\nAccuracySec=100ms\n")
@@ -55,8 +55,8 @@ func statusOf(t *testing.T, h *lab.Host) status {
 	return s
 }
 
-// TestTimerDrives is the main job: a bare host with the package, told once where the store is and whom
-// to trust, follows its channel from then on.
+// TestTimerDrives tests the main use: a bare host with the package, configured once with the store and the root of
+// trust, follows its channel from then on.
 func TestTimerDrives(t *testing.T) {
 	n, s := lab.NewNetwork(t), newStore(t)
 	s.publish("base", "1.0", "production", demo+"/base")
@@ -146,7 +146,7 @@ func changed(r report) string {
 	return strings.Join(all, "\n")
 }
 
-// slow is a service whose converge takes its time, and says where it is.
+// slow returns a service whose converge takes time, and records its progress.
 func slow(t *testing.T, version string) string {
 	return tree(t, map[string]string{
 		"salt/config/states/top.sls": "base:\n  '*':\n    - slow\n",
@@ -170,7 +170,7 @@ Take some time:
 `})
 }
 
-// TestPowerCut cuts the power in the middle of a deploy; the host gets there without help.
+// TestPowerCut simulates a power failure in the middle of a deploy; the next run completes it without help.
 func TestPowerCut(t *testing.T) {
 	n, s := lab.NewNetwork(t), newStore(t)
 	s.publish("slow", "1", "testing", slow(t, "1"))
@@ -205,7 +205,7 @@ func TestPowerCut(t *testing.T) {
 	}
 }
 
-// TestStoreOutOfReach takes the network away: what is deployed continues converging.
+// TestStoreOutOfReach disconnects the network: the deployed release continues to converge.
 func TestStoreOutOfReach(t *testing.T) {
 	n, s := lab.NewNetwork(t), newStore(t)
 	s.publish("slow", "1", "testing", slow(t, "1"))
@@ -223,7 +223,7 @@ func TestStoreOutOfReach(t *testing.T) {
 	}
 }
 
-// TestMinio deploys from a MinIO server, with credentials from the file that the unit reads.
+// TestMinio deploys from a MinIO server, with credentials from the unit's environment file.
 func TestMinio(t *testing.T) {
 	n, server := lab.NewNetwork(t), minioserver.New(t)
 	n.Relay(lab.Gateway+":9000", server.Host)

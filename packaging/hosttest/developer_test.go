@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// developer is somebody with a working tree.
+// developer is a user with a working tree.
 type developer struct {
 	t    *testing.T
 	tree string
@@ -40,7 +40,7 @@ func (d *developer) ok(name string, args ...string) string {
 	return out
 }
 
-// commit commits the project's one state file.
+// commit commits the project's only state file.
 func (d *developer) commit(states string) {
 	d.t.Helper()
 	dir := filepath.Join(d.tree, ".salt")

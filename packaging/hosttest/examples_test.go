@@ -15,13 +15,13 @@ import (
 	"github.com/corpus-agent/corpus-agent/packaging/hosttest/lab"
 )
 
-// rpmHost is a Debian with the package manager rpm, whose own database is empty.
+// rpmHost returns a Debian with the package manager rpm, whose own database is empty.
 func rpmHost() lab.Base {
 	return lab.Base{Suite: lab.Suites()[0], Packages: []string{"curl", "rpm"}}
 }
 
-// TestPackagesOfTheExampleRun installs what docs/examples.md builds of the Go service on booted hosts: each form starts
-// as it is installed, and answers. What an agent deploys is tried in TestExampleServesItsVersion.
+// TestPackagesOfTheExampleRun installs the packages of the Go service of docs/examples.md on booted hosts: each starts
+// after its installation, and responds. TestExampleServesItsVersion tests the deploy by an agent.
 func TestPackagesOfTheExampleRun(t *testing.T) {
 	dir := t.TempDir()
 	file := func(version, ending string) string { return filepath.Join(dir, "hello-"+version+ending) }
@@ -51,7 +51,7 @@ func TestPackagesOfTheExampleRun(t *testing.T) {
 	t.Run("image", func(t *testing.T) { image(t, h, file("1.0", ".oci.tar")) })
 }
 
-// packaged follows the service through its package's life.
+// packaged installs, upgrades, removes and purges the service's package.
 func packaged(t *testing.T, h *lab.Host, install, upgrade, remove, purge string) {
 	h.Sh(install)
 	answersHello(t, h, "1.0")
@@ -87,7 +87,7 @@ func packaged(t *testing.T, h *lab.Host, install, upgrade, remove, purge string)
 	h.Sh(purge)
 }
 
-// answersHello waits until a version of the service answers.
+// answersHello waits until a version of the service responds.
 func answersHello(t *testing.T, h *lab.Host, version string) {
 	t.Helper()
 	lab.Eventually(t, time.Minute, "hello "+version+" answers", func() bool {

@@ -13,7 +13,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/packaging/hosttest/lab"
 )
 
-// at runs a command on several hosts at the same time.
+// at runs a command on several hosts concurrently.
 func at(hosts []*lab.Host, argv ...string) []lab.Result {
 	results := make([]lab.Result, len(hosts))
 	var group sync.WaitGroup
@@ -24,8 +24,8 @@ func at(hosts []*lab.Host, argv ...string) []lab.Result {
 	return results
 }
 
-// TestFourHosts has four hosts of one service on one store: a first deploy and an upgrade of all at
-// once, a rolling upgrade that a bad version stops at the first host, and a rollback of the fleet.
+// TestFourHosts uses four hosts of one service on one store: a first deploy and an upgrade of all together, a rolling
+// upgrade that a bad version stops at the first host, and a rollback of the fleet.
 func TestFourHosts(t *testing.T) {
 	n, s := lab.NewNetwork(t), newStore(t)
 	s.publish("web", "1", "testing", web(t, "1", checks))
@@ -82,8 +82,8 @@ func TestFourHosts(t *testing.T) {
 	ended("verify", 0, at(hosts, "corpus-agent", "verify"))
 }
 
-// TestNetworkThatFails brings a new version to a host whose network is bad, or whose store is down.
-// What runs is not touched, the report says what was wrong, and the next run recovers.
+// TestNetworkThatFails deploys a new version to a host with a bad network, or with a store that is down. The running
+// service is not touched, the report has the reason, and the next run succeeds.
 func TestNetworkThatFails(t *testing.T) {
 	n, s := lab.NewNetwork(t), newStore(t)
 	s.publish("web", "1", "testing", web(t, "1", checks))
@@ -143,7 +143,7 @@ func TestNetworkThatFails(t *testing.T) {
 	}
 }
 
-// breakOff promises more than it sends.
+// breakOff announces more bytes than it sends.
 func breakOff(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Length", "1000000")
 	_, _ = w.Write([]byte("{"))
@@ -152,7 +152,7 @@ func breakOff(w http.ResponseWriter, _ *http.Request) {
 	}
 }
 
-// noise is text that does not compress, another one for each seed.
+// noise returns text that does not compress, different for each seed.
 func noise(seed uint32, size int) string {
 	b, x := make([]byte, size), seed
 	for i := range b {
@@ -161,12 +161,12 @@ func noise(seed uint32, size int) string {
 		x ^= x << 5
 		b[i] = byte(x)
 	}
-	text, _ := json.Marshal(b) // base64: bytes that any file may hold
+	text, _ := json.Marshal(b) // base64: valid in any file
 	return string(text)
 }
 
-// TestStoreDownForManyTicks leaves a host alone with a store that is down: the timer continues, the
-// service is not touched, and what changed on the host meanwhile is put right.
+// TestStoreDownForManyTicks runs a host with a store that is down: the timer continues, the service is not touched, and
+// changes on the host are corrected.
 func TestStoreDownForManyTicks(t *testing.T) {
 	n, s := lab.NewNetwork(t), newStore(t)
 	s.publish("web", "1", "testing", web(t, "1", checks))

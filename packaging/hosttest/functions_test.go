@@ -13,13 +13,13 @@ import (
 	"github.com/corpus-agent/corpus-agent/packaging/hosttest/lab"
 )
 
-// family is a package of state functions with tests that change the machine they run on. They are in
-// its hosts_test.go, skip everywhere else, and want a host to throw away.
+// family is a package of state functions with tests that change the machine on which they run. They are in its
+// hosts_test.go, are skipped elsewhere, and need a temporary host.
 type family struct {
 	name    string
 	dir     string
 	program string
-	tests   string // a pattern of their names
+	tests   string // pattern of their names
 }
 
 func families(t *testing.T) []family {

@@ -1,7 +1,7 @@
 //go:build hosts
 
-// Package hosttest_test installs this project's own package on real systemd hosts and does with it what
-// an administrator does. `make hosts` builds what it installs.
+// Package hosttest_test installs this project's own packages on real systemd hosts and uses them like an administrator.
+// `make hosts` builds the packages.
 package hosttest_test
 
 import (
@@ -21,7 +21,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/packaging/hosttest/lab"
 )
 
-// repository is where this project's files are, seen from this package.
+// repository is the directory of this project's files, relative to this package.
 const repository = "../.."
 
 // run runs a command of this machine that must succeed.
@@ -34,10 +34,10 @@ func run(t *testing.T, argv ...string) string {
 	return string(out)
 }
 
-// deb is the package of the agent that was built last.
+// deb returns the package of the agent that was built last.
 func deb(t *testing.T) string { return built(t, "corpus-agent") }
 
-// built is a package that was built last.
+// built returns a package that was built last.
 func built(t *testing.T, name string) string {
 	t.Helper()
 	found, err := filepath.Glob(filepath.Join(repository, "dist", name+"_*_linux_"+runtime.GOARCH+".deb"))
@@ -54,11 +54,11 @@ func install(t *testing.T, h *lab.Host) {
 	h.Sh("apt-get install -y /root/corpus-agent.deb")
 }
 
-// store is a store that the test publishes to.
+// store is a store to which the test publishes.
 type store struct {
 	t    *testing.T
 	dir  string // its objects, if it is a directory
-	url  string // by which the test publishes
+	url  string // URL for publishing
 	keys string
 	work string
 }
@@ -95,7 +95,7 @@ func (s *store) corpus(args ...string) string {
 	return string(out)
 }
 
-// publish builds trees laid over each other and publishes the outcome.
+// publish builds trees laid over each other and publishes the result.
 func (s *store) publish(project, version, channel string, trees ...string) {
 	s.t.Helper()
 	tree := filepath.Join(s.work, project+"-"+version)
@@ -140,7 +140,7 @@ func (s *store) serve(n *lab.Network) *httptest.Server {
 	return server
 }
 
-// reach lets a host find the store and trust its certificate, and gives it the root of trust.
+// reach makes a host find the store and trust its certificate, and gives it the root of trust.
 func (s *store) reach(h *lab.Host, server *httptest.Server) {
 	s.t.Helper()
 	h.Write("/etc/hosts", h.Read("/etc/hosts")+lab.Gateway+" example.com\n")
@@ -150,7 +150,7 @@ func (s *store) reach(h *lab.Host, server *httptest.Server) {
 	h.Copy(filepath.Join(s.keys, "root.json"), "/root/root.json")
 }
 
-// report is what the tests read of a run's report.
+// report has the fields of a run's report that the tests use.
 type report struct {
 	Command string
 	Outcome string
@@ -173,7 +173,7 @@ type step struct {
 	Warnings []string
 }
 
-// agent runs corpus-agent on a host and gives its report, whatever its exit code is.
+// agent runs corpus-agent on a host and returns its report, regardless of its exit code.
 func agent(t *testing.T, h *lab.Host, args ...string) report {
 	t.Helper()
 	result := h.Run(append([]string{"corpus-agent", "--json"}, args...)...)
@@ -189,7 +189,7 @@ func decoded(t *testing.T, out, errs string) report {
 	return r
 }
 
-// converged fails the test unless a run ended well.
+// converged fails the test unless a run succeeded.
 func (r report) converged(t *testing.T) report {
 	t.Helper()
 	if r.Exit != 0 {
@@ -208,7 +208,7 @@ func (r report) failures() string {
 	return strings.Join(lines, "\n")
 }
 
-// history is the reports that a host keeps, the newest first.
+// history returns the reports that a host keeps, the newest first.
 func history(t *testing.T, h *lab.Host) []report {
 	t.Helper()
 	var all []report

@@ -12,8 +12,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/packaging/hosttest/lab"
 )
 
-// metadata is the metadata service of an instance that an auto scaling group started. It speaks
-// version 2 only.
+// metadata is the metadata service of an instance that an auto scaling group started. It supports only version 2.
 type metadata struct {
 	mu    sync.Mutex
 	asked []string
@@ -48,8 +47,8 @@ func (m *metadata) questions() []string {
 	return append([]string{}, m.asked...)
 }
 
-// TestIdentityFromTheCloud starts with the name a cloud gives. A state sets the hostname from the
-// grains, and the cloud is not asked again.
+// TestIdentityFromTheCloud starts with a name that a cloud gave. A state sets the hostname from the grains, and the
+// cloud is not queried again.
 func TestIdentityFromTheCloud(t *testing.T) {
 	n, s, m := lab.NewNetwork(t), newStore(t), &metadata{}
 	n.Serve(lab.Metadata+":80", m)
@@ -93,7 +92,7 @@ Ensure the host is called what it is:
 	}
 }
 
-// TestHostWithoutIdentity is a host that neither its name nor a cloud tells who it is.
+// TestHostWithoutIdentity uses a host without an identity in its name or from a cloud.
 func TestHostWithoutIdentity(t *testing.T) {
 	s := newStore(t)
 	s.publish("named", "1", "testing", tree(t, map[string]string{"salt/config/states/top.sls": "base: {}\n"}))
@@ -111,7 +110,7 @@ func TestHostWithoutIdentity(t *testing.T) {
 	}
 }
 
-// TestFirstBoot lets cloud-init bring a host up from its user data.
+// TestFirstBoot lets cloud-init configure a host from its user data.
 func TestFirstBoot(t *testing.T) {
 	n, s := lab.NewNetwork(t), newStore(t)
 	s.publish("slow", "1", "testing", slow(t, "1"))

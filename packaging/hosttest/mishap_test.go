@@ -12,13 +12,13 @@ import (
 	"github.com/corpus-agent/corpus-agent/packaging/hosttest/lab"
 )
 
-// exitOfUnit starts the unit as the timer does, and gives the exit code of its program.
+// exitOfUnit starts the unit like the timer, and returns the exit code of its program.
 func exitOfUnit(h *lab.Host) string {
 	h.Run("systemctl", "start", "corpus-agent.service")
 	return h.Sh("systemctl show -p ExecMainStatus --value corpus-agent.service")
 }
 
-// TestTimerRunsWithoutARootOfTrust takes the root of trust, and then all that the host remembers.
+// TestTimerRunsWithoutARootOfTrust removes the root of trust, and then all records of the host.
 func TestTimerRunsWithoutARootOfTrust(t *testing.T) {
 	_, h := blamed(t)
 	for _, lose := range []string{"mv /var/lib/corpus/trust/root.json /root/saved.json", "rm -rf /var/lib/corpus",
@@ -36,7 +36,7 @@ func TestTimerRunsWithoutARootOfTrust(t *testing.T) {
 	}
 }
 
-// TestUnitAfterTheAgent has a release whose unit is ordered after the agent's.
+// TestUnitAfterTheAgent deploys a release whose unit is ordered after the agent's.
 func TestUnitAfterTheAgent(t *testing.T) {
 	s, h := blamed(t)
 	s.publish("blame", "2", "testing", applying(t, `
@@ -59,7 +59,8 @@ late:
 	}
 }
 
-// TestCommandsThatRestartAUnitAfterTheAgent wait for that unit, whose job systemd puts behind the end of the run.
+// TestCommandsThatRestartAUnitAfterTheAgent checks that the commands wait for that unit, whose job systemd queues until
+// the end of the run.
 func TestCommandsThatRestartAUnitAfterTheAgent(t *testing.T) {
 	s, h := blamed(t)
 	for _, name := range []string{"one", "two"} {
@@ -88,15 +89,15 @@ func TestCommandsThatRestartAUnitAfterTheAgent(t *testing.T) {
 	}
 }
 
-// TestStatusShowsAUnitThatCannotWrite has a drop-in keep the unit, and not a shell, from writing.
+// TestStatusShowsAUnitThatCannotWrite uses a drop-in that prevents the unit, and not a shell, from writing.
 func TestStatusShowsAUnitThatCannotWrite(t *testing.T) {
 	_, h := blamed(t)
 	h.Write("/etc/systemd/system/corpus-agent.service.d/strict.conf",
 		"[Service]\nProtectSystem=strict\nReadWritePaths=/srv\n")
-	// systemd forgets a unit that ended well and that nothing refers to, as the timer does.
+	// systemd forgets a unit that ended successfully and that no other unit refers to, as the timer does.
 	h.Sh("systemctl unmask corpus-agent.timer; systemctl daemon-reload; systemctl start --no-block corpus-agent.timer")
 	time.Sleep(2 * time.Second)           // a run that begins within a second of another's report may have kept that
-	if got := exitOfUnit(h); got != "0" { // nothing has changed, so that it has nothing to keep but its report
+	if got := exitOfUnit(h); got != "0" { // nothing has changed, so that only the report would be written
 		t.Errorf("the unit ended with %s", got)
 	}
 	for _, command := range []string{"status", "why"} {

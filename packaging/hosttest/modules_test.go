@@ -15,7 +15,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/packaging/hosttest/lab"
 )
 
-// caseRepository makes the repository of the packages that the cases speak of.
+// caseRepository makes the repository of the packages in the cases.
 func caseRepository(t *testing.T, h *lab.Host) {
 	t.Helper()
 	dir := t.TempDir()
@@ -41,7 +41,7 @@ func caseRepository(t *testing.T, h *lab.Host) {
 			`%s $f) $(sha256sum $f | cut -d' ' -f1); done > Packages; apt-get update -q`)
 }
 
-// caseHost is a host whose release holds the cases, of which one at a time is what it converges.
+// caseHost returns a host whose release has the cases, of which it converges one at a time.
 func caseHost(t *testing.T, suite string) *lab.Host {
 	t.Helper()
 	s := newStore(t)
@@ -62,12 +62,12 @@ func caseHost(t *testing.T, suite string) *lab.Host {
 
 const cases = repository + "/testdata/hosts"
 
-// order is that of the cases; some undo what an earlier one did.
+// order returns the order of the cases; some undo the effects of an earlier one.
 func order() []string {
 	return []string{"file", "cmd", "account", "account-off", "service", "service-off", "pkg", "pkg-latest", "system"}
 }
 
-// TestStatesOnRealHosts applies every case, dry first, then for real, then again.
+// TestStatesOnRealHosts applies every case, first as a dry run, then for real, then again.
 func TestStatesOnRealHosts(t *testing.T) {
 	for _, suite := range lab.Suites() {
 		t.Run(suite, func(t *testing.T) {
@@ -79,7 +79,7 @@ func TestStatesOnRealHosts(t *testing.T) {
 	}
 }
 
-// watched are the files that a dry run must leave alone, with their times, and what systemd is told.
+// watched lists the files that a dry run must not change, with their times, and the state of systemd.
 const watched = `{ find /etc /var/lib /srv /home /usr/local -xdev -not -path '/var/lib/corpus*' -not -path '/var/lib/systemd/*' -printf '%p %m %u %g %s %T@ %l\n' | sort
 systemctl list-unit-files --plain --no-legend; systemctl list-units --plain --no-legend --type=service | awk '{print $1,$3}'; hostname; sysctl -n net.ipv4.ip_forward; } | grep -v -e '^/etc ' -e '^run-' -e '^corpus-agent' | sort > `
 
@@ -109,7 +109,7 @@ func applyCase(t *testing.T, h *lab.Host, name string) {
 	}
 }
 
-// unknown are the states of a case whose changes nobody can know before.
+// unknown returns the states of a case whose changes cannot be predicted.
 func unknown(text []byte) []string {
 	line, _, _ := bytes.Cut(text, []byte("\n"))
 	list, ok := bytes.CutPrefix(line, []byte("# unknown: "))
@@ -119,7 +119,7 @@ func unknown(text []byte) []string {
 	return strings.Split(string(list), ", ")
 }
 
-// steps tells what a run did, or would do, in a form that can be compared.
+// steps returns the steps of a run, or of a dry run, in a form that can be compared.
 func steps(r report, unknown []string) []string {
 	var all []string
 	for _, s := range r.Steps {

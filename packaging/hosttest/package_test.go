@@ -10,7 +10,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/packaging/hosttest/lab"
 )
 
-// later makes a package of a later version, whose default configuration has changed.
+// later makes a package of a later version, with a changed default configuration.
 func later(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "later")
@@ -22,7 +22,7 @@ func later(t *testing.T) string {
 	return file
 }
 
-// timer is what systemd says of the timer: whether it is enabled, and whether it runs.
+// timer returns the state of the timer in systemd: whether it is enabled, and whether it runs.
 func timer(h *lab.Host) string {
 	enabled := strings.TrimSpace(h.Run("systemctl", "is-enabled", "corpus-agent.timer").Out)
 	active := strings.TrimSpace(h.Run("systemctl", "is-active", "corpus-agent.timer").Out)
@@ -110,8 +110,8 @@ func TestPackageLife(t *testing.T) {
 	}
 }
 
-// TestConfigurationBeforeThePackage installs the package where cloud-init's write_files has already written
-// the configuration, as at a first boot: nobody answers a question.
+// TestConfigurationBeforeThePackage installs the package where cloud-init's write_files has already written the
+// configuration, as at a first boot without a user to answer questions.
 func TestConfigurationBeforeThePackage(t *testing.T) {
 	for name, command := range map[string]string{
 		"dpkg": "dpkg -i /root/corpus-agent.deb </dev/null", "apt": "apt-get install -y /root/corpus-agent.deb </dev/null",
@@ -135,7 +135,7 @@ func TestConfigurationBeforeThePackage(t *testing.T) {
 	}
 }
 
-// TestMaskedServiceIsNotRun masks the agent's service, which --now must not go around.
+// TestMaskedServiceIsNotRun masks the agent's service, which --now must not circumvent.
 func TestMaskedServiceIsNotRun(t *testing.T) {
 	n, s := lab.NewNetwork(t), newStore(t)
 	s.publish("slow", "1", "testing", slow(t, "1"))
@@ -160,7 +160,7 @@ func TestMaskedServiceIsNotRun(t *testing.T) {
 	}
 }
 
-// TestPresetDecides installs on a host whose presets turn everything off.
+// TestPresetDecides installs on a host whose presets disable all units.
 func TestPresetDecides(t *testing.T) {
 	h := lab.Boot(t, lab.Options{Before: func(h *lab.Host) {
 		h.Write("/etc/systemd/system-preset/00-lab.preset", "disable *\n")
@@ -171,7 +171,7 @@ func TestPresetDecides(t *testing.T) {
 	}
 }
 
-// TestLintian holds the packages to Debian's rules, where Debian's checker is at hand.
+// TestLintian checks the packages against Debian's rules, if lintian is installed.
 func TestLintian(t *testing.T) {
 	run(t, "sh", "-c", "command -v lintian >/dev/null || apt-get install -y -q --no-install-recommends lintian")
 	out := run(t, "lintian", "--allow-root", "--fail-on", "error,warning", deb(t), built(t, "corpus"))

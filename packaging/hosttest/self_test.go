@@ -12,7 +12,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/packaging/hosttest/lab"
 )
 
-// agentPackage makes a package of the agent of some version. With a program it has that one.
+// agentPackage makes a package of the agent with a version. If program is set, the package has that program.
 func agentPackage(t *testing.T, version, program string) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "agent")
@@ -27,7 +27,7 @@ func agentPackage(t *testing.T, version, program string) string {
 	return dir + ".deb"
 }
 
-// bringing is a base whose states install a package of the agent.
+// bringing returns a base whose states install a package of the agent.
 func bringing(t *testing.T, pkg string) string {
 	t.Helper()
 	dir := tree(t,
@@ -37,17 +37,17 @@ func bringing(t *testing.T, pkg string) string {
 	return dir
 }
 
-// own is what a host's agent is: whether its program is the one that was installed first, and its timer.
+// own returns whether a host's agent program is the one that was installed first, and the state of its timer.
 func own(h *lab.Host) string {
 	same := h.Run("cmp", "/root/first-agent", "/usr/bin/corpus-agent")
 	return fmt.Sprintf("cmp %d, %s", same.Code, timer(h))
 }
 
-// installed is the version of the agent's package.
+// installed returns the version of the agent's package.
 func installed(h *lab.Host) string { return h.Sh("dpkg -s corpus-agent | sed -n 's/^Version: //p'") }
 
-// TestReleasesWithBrokenAgentsAreRolledBack has base bring agents that do not work, and take away what starts them. The
-// host stays in reach of the next release each time.
+// TestReleasesWithBrokenAgentsAreRolledBack lets base install agents that do not work, and remove the units that start
+// them. The host accepts the next release each time.
 func TestReleasesWithBrokenAgentsAreRolledBack(t *testing.T) {
 	n, s := lab.NewNetwork(t), newStore(t)
 	base := func(states string) string { return tree(t, map[string]string{"states/agent.sls": states}) }
@@ -88,7 +88,7 @@ func TestReleasesWithBrokenAgentsAreRolledBack(t *testing.T) {
 			if r.Exit != 7 || !strings.Contains(r.Error, c.want) {
 				t.Errorf("exit code %d: %s; want %q in it", r.Exit, r.Error, c.want)
 			}
-			// No repository has the package, so its removal cannot be undone whole.
+			// No repository has the package, so its removal cannot be undone completely.
 			left := strings.Count(strings.Join(r.Notes, "\n"), "no repository of this host has version")
 			if c.name == "its package is removed" && left != 1 {
 				t.Errorf("the notes are\n%s", strings.Join(r.Notes, "\n"))
@@ -110,7 +110,7 @@ func TestReleasesWithBrokenAgentsAreRolledBack(t *testing.T) {
 	agent(t, h, "deploy").converged(t)
 }
 
-// TestFirstDeployWithHangingAgent has the very first release replace the agent with one that hangs.
+// TestFirstDeployWithHangingAgent lets the first release replace the agent with one that hangs.
 func TestFirstDeployWithHangingAgent(t *testing.T) {
 	n, s := lab.NewNetwork(t), newStore(t)
 	s.publish("base", "1", "production", bringing(t, agentPackage(t, "99.0", "#!/bin/sh\nexec sleep 1000\n")))

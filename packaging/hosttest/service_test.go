@@ -14,8 +14,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/packaging/hosttest/lab"
 )
 
-// answering is a program that answers with its version, or exits at once and without an error if the
-// version says so.
+// answering is a program that responds with its version or, depending on the version, exits at once without an error.
 const answering = `package main
 
 import (
@@ -39,8 +38,8 @@ func main() {
 }
 `
 
-// plain is the plainest service there is: a unit that starts through current, and an http probe. unit is
-// more of the unit's [Service] section.
+// plain returns the simplest service: a unit that starts through current, and an http probe. unit has more lines for
+// the unit's [Service] section.
 func plain(t *testing.T, version, unit string) string {
 	dir := tree(t, map[string]string{
 		"salt/config/states/top.sls": "base:\n  '*':\n    - plain\n",
@@ -85,12 +84,12 @@ func program(t *testing.T, file, version string) {
 	}
 }
 
-// versionOf is what the service says, without the words around the version.
+// versionOf returns the version in the response of the service.
 func versionOf(h *lab.Host) string {
 	return strings.TrimPrefix(strings.TrimSpace(h.Run("curl", "-fsS", "-m", "5", "http://127.0.0.1:8000/").Out), "answer ")
 }
 
-// serves checks which version answers, that the status knows it, and that nothing runs from elsewhere.
+// serves checks the version of the running service, the status, and that no process runs from elsewhere.
 func serves(t *testing.T, h *lab.Host, version string) {
 	t.Helper()
 	if got := versionOf(h); got != version {
@@ -123,7 +122,7 @@ type unitsOf struct {
 	Health []struct{ Probe, Test, Error, Answered string }
 }
 
-// TestServiceRunsWhatIsDeployed follows the plainest service there is through deploys and rollbacks.
+// TestServiceRunsWhatIsDeployed follows the simplest service through deploys and rollbacks.
 func TestServiceRunsWhatIsDeployed(t *testing.T) {
 	n, s := lab.NewNetwork(t), newStore(t)
 	server := s.serve(n)
@@ -168,7 +167,7 @@ func TestServiceRunsWhatIsDeployed(t *testing.T) {
 		}
 	}
 
-	// A hook that restarts the service as well changes nothing about it.
+	// A hook that also restarts the service makes no difference.
 	h.Sh("touch /root/restart")
 	if r := deploy("3.3-exits", ""); r.Exit != 7 {
 		t.Errorf("exit code %d, %s", r.Exit, r.Error)
@@ -194,8 +193,8 @@ func TestServiceRunsWhatIsDeployed(t *testing.T) {
 	}
 }
 
-// TestExampleServesItsVersion follows the Go service of docs/examples.md on a booted host: what it answers
-// is fetched after each deploy and rollback.
+// TestExampleServesItsVersion follows the Go service of docs/examples.md on a booted host: its response is fetched
+// after each deploy and rollback.
 func TestExampleServesItsVersion(t *testing.T) {
 	n, s := lab.NewNetwork(t), newStore(t)
 	server := s.serve(n)
@@ -239,7 +238,7 @@ func TestExampleServesItsVersion(t *testing.T) {
 	}
 	answers("1.0")
 
-	// A release that says it has no units leaves the old process running, and that one answers.
+	// A release that declares no units leaves the old process running, which responds.
 	recipe, err := os.ReadFile(demo + "/hello/corpus.yaml")
 	if err != nil {
 		t.Fatal(err)

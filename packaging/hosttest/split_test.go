@@ -12,7 +12,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/packaging/hosttest/lab"
 )
 
-// joint makes the package that held both programs before they were split: the content of both, in an earlier version.
+// joint makes the package that contained both programs before they were split: the content of both, in an earlier
+// version.
 func joint(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "joint")
@@ -27,8 +28,8 @@ func joint(t *testing.T) string {
 	return file
 }
 
-// TestUpgradeFromTheJointPackage upgrades hosts that have one package with both programs, in the ways in which
-// administrators do that.
+// TestUpgradeFromTheJointPackage upgrades hosts that have one package with both programs, in the usual ways of
+// administrators.
 func TestUpgradeFromTheJointPackage(t *testing.T) {
 	both := []string{"/usr/bin/corpus", "/usr/share/man/man1/corpus-publish.1.gz",
 		"/usr/share/bash-completion/completions/corpus"}
@@ -92,7 +93,7 @@ func TestUpgradeFromTheJointPackage(t *testing.T) {
 	}
 }
 
-// TestRefreshTimer has the workstation's timer renew a store with a user's keys.
+// TestRefreshTimer lets the workstation's timer renew a store with a user's keys.
 func TestRefreshTimer(t *testing.T) {
 	h := lab.Boot(t, lab.Options{Hostname: "workstation"})
 	h.Copy(built(t, "corpus"), "/root/corpus.deb")
@@ -113,7 +114,7 @@ func TestRefreshTimer(t *testing.T) {
 	h.Sh(
 		"install -d -m 700 /etc/corpus/refresh; printf 'CORPUS_STORE=file:///srv/store\nCORPUS_KEYS=/home/alice/keys\n' " +
 			"> /etc/corpus/refresh/alice.env; chown -R root /srv/store")
-	for range 2 { // the second start does not wait for a repetition of the first
+	for range 2 { // the second start does not wait for a retry of the first
 		if r := h.Run("timeout", "60", "systemctl", "start", "corpus-refresh@alice.service"); r.Code != 1 {
 			t.Errorf("a start without permission to write ends with %d: %s", r.Code, r.Err)
 		}
@@ -149,7 +150,7 @@ func TestRefreshTimer(t *testing.T) {
 	}
 }
 
-// recipe is the block of commands of docs/trust.md that has a line, with one text exchanged for another.
+// recipe returns the block of commands of docs/trust.md that contains a line, with one text replaced.
 func recipe(t *testing.T, line, from, to string) string {
 	t.Helper()
 	text, err := os.ReadFile("../../docs/trust.md")

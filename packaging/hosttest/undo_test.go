@@ -15,12 +15,12 @@ import (
 	"github.com/corpus-agent/corpus-agent/packaging/hosttest/lab"
 )
 
-// picture is a program that prints all of a host that a deploy may change: every file with its kind, mode,
-// owner, content and extended attributes, the accounts, what units are and start, and the packages.
+// picture is a program that prints everything on a host that a deploy may change: every file with its kind, mode,
+// owner, content and extended attributes, the accounts, the state and the enablement of units, and the packages.
 //
-// Left out are the exceptions that docs/undo.md names: what tools keep for themselves (backups of account
-// files and crontabs and what a cut leaves of new ones, lastlog, the note that a package's script enabled a unit,
-// databases of apt and dpkg, whose packages are told by version), logs, caches, and what deploys lay out.
+// It leaves out the exceptions in docs/undo.md: private files of tools (backups of account files and crontabs and
+// leftovers of interrupted new ones, lastlog, the note that a package's script enabled a unit, databases of apt and
+// dpkg, whose packages are listed by version), logs, caches, and the directories of deploys.
 const picture = `#!/usr/bin/python3
 import hashlib, os, re, stat, subprocess
 skip = {"/proc", "/sys", "/dev", "/run", "/tmp", "/srv", "/opt", "/root", "/var/log", "/var/cache", "/var/tmp", "/var/lib/corpus",
@@ -54,7 +54,7 @@ for line in subprocess.run(["systemctl", "list-units", "--type=service", "--stat
         print("active", line.split()[0])
 `
 
-// pictureOf is what the program prints.
+// pictureOf returns the output of the program.
 func pictureOf(h *lab.Host) string {
 	h.Program("/root/picture", picture)
 	return h.Sh("/root/picture") + "\n"
@@ -82,7 +82,7 @@ func same(t *testing.T, what, before, after string) {
 	}
 }
 
-// undoGood is what runs before: a daemon with a configuration, an account, a job.
+// undoGood is the release that runs first: a daemon with a configuration, an account, a job.
 const undoGood = `
 corpus-daemon: {pkg.installed: []}
 corpus-one:
@@ -114,7 +114,7 @@ a job:
     - contents: good
 `
 
-// undoBad changes what the good one made, and more, in a way for each family of states; and then fails.
+// undoBad changes the results of undoGood, and more, in a way for each family of states; and then fails.
 const undoBad = `
 corpus-one:
   pkg.installed:
@@ -208,7 +208,7 @@ it fails:
     - order: last
 `
 
-// undoHost is a host on the good release, with the bad one in its store.
+// undoHost returns a host with the good release, and the bad one in its store.
 func undoHost(t *testing.T, crash bool) (*lab.Host, *store) {
 	t.Helper()
 	s := newStore(t)
@@ -231,8 +231,8 @@ func undoHost(t *testing.T, crash bool) (*lab.Host, *store) {
 	return h, s
 }
 
-// TestRollbackUndoesChangesOfStates deploys a release that touches every family of states and then
-// fails, and compares the host with what it was.
+// TestRollbackUndoesChangesOfStates deploys a release that uses every family of states and then fails, and compares the
+// host with its previous state.
 func TestRollbackUndoesChangesOfStates(t *testing.T) {
 	h, _ := undoHost(t, false)
 	before := pictureOf(h)
@@ -268,8 +268,8 @@ func TestRollbackUndoesChangesOfStates(t *testing.T) {
 	same(t, "after the next run", before, pictureOf(h))
 }
 
-// TestPowerCutDuringUndo cuts the power at some moment of the apply or of the rollback, as often as
-// CORPUS_TEST_CUTS says. The runs after it bring the host back without help.
+// TestPowerCutDuringUndo simulates CORPUS_TEST_CUTS power failures at random moments of the apply or of the rollback.
+// The runs after it restore the host without help.
 func TestPowerCutDuringUndo(t *testing.T) {
 	cuts, err := strconv.Atoi(os.Getenv("CORPUS_TEST_CUTS"))
 	if err != nil {
@@ -309,13 +309,13 @@ func TestPowerCutDuringUndo(t *testing.T) {
 			t.Fatalf("the runs after it said:\n%s\nand the journal:\n%s", said, h.Sh("corpus-agent changes"))
 		}
 		if (n+1)%10 == 0 {
-			t.Logf("%d cuts survived so far", n+1) // a long run that is ended by a deadline has told how far it came
+			t.Logf("%d cuts survived so far", n+1) // a long run that is ended by its time limit has printed its progress
 		}
 	}
 	t.Logf("%d cuts, each within a deploy of about %s; the host was found %v", cuts, whole.Round(time.Millisecond), stages)
 }
 
-// undoStage says how far a deploy that fails had come when the power went.
+// undoStage returns the progress of a failing deploy at the power failure.
 func undoStage(h *lab.Host) string {
 	book := h.Run("cat", "/var/lib/corpus/ledger.json").Out
 	running, bad := strings.Contains(book, `"running"`), strings.Contains(book, `"bad"`)

@@ -10,7 +10,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/packaging/hosttest/lab"
 )
 
-// twoReleases is a host on a good release, with another in its store.
+// twoReleases returns a host with a good release, and another one in its store.
 func twoReleases(t *testing.T, good, bad string, prepare func(h *lab.Host)) *lab.Host {
 	t.Helper()
 	s := newStore(t)
@@ -32,11 +32,12 @@ func twoReleases(t *testing.T, good, bad string, prepare func(h *lab.Host)) *lab
 	return h
 }
 
-// index writes the list of the repository anew, and has the host read it.
+// index rewrites the list of the repository, and makes the host read it.
 const index = `cd /opt/cases; for f in *.deb; do dpkg-deb -f $f; printf 'Filename: ./%s\nSize: %s\nSHA256: %s\n\n' ` +
 	`$f $(stat -c %s $f) $(sha256sum $f | cut -d' ' -f1); done > Packages; apt-get update -q`
 
-// TestPackageThatNoRepositoryHasAnyMore names a version that cannot be had again, and takes all else back.
+// TestPackageThatNoRepositoryHasAnyMore checks that a version that is no longer available is named, and everything else
+// is undone.
 func TestPackageThatNoRepositoryHasAnyMore(t *testing.T) {
 	const (
 		good = "corpus-one: {pkg.installed: []}\n/etc/app.conf:\n  file.managed:\n    - contents: good\n"
@@ -76,12 +77,12 @@ func TestPackageThatNoRepositoryHasAnyMore(t *testing.T) {
 	}
 }
 
-// runningSystem is what a host is beside its files: what is mounted, its name, its settings and alternatives.
+// runningSystem prints the state of a host apart from its files: mounts, hostname, kernel settings and alternatives.
 const runningSystem = `awk '$5 ~ "^/mnt" {print $4, $5, $6, $9, $10, $11}' /proc/self/mountinfo | sort; hostname; cat /etc/hostname /etc/fstab
 sysctl net.ipv4.ip_default_ttl net.ipv4.ip_local_port_range; update-alternatives --query corpus-pager; readlink /usr/bin/corpus-pager /etc/alternatives/corpus-pager; cat /proc/swaps`
 
-// TestUndoRestoresRunningSystem undoes what is not a file: mounts old and new, the hostname, kernel settings and
-// alternatives.
+// TestUndoRestoresRunningSystem undoes changes that are not in files: mounts old and new, the hostname, kernel settings
+// and alternatives.
 func TestUndoRestoresRunningSystem(t *testing.T) {
 	const good = `
 /mnt/kept:
@@ -162,8 +163,8 @@ it fails:
 	}
 }
 
-// TestUndoOfPackageOfWatchedService fails a release that installs a service from Debian's archive, configures it and
-// has it restarted: the packages go again, and with them the units that the rollback would have restarted.
+// TestUndoOfPackageOfWatchedService deploys a failing release that installs a service from Debian's archive, configures
+// it and restarts it: the packages are removed again, and with them the units that the rollback would have restarted.
 func TestUndoOfPackageOfWatchedService(t *testing.T) {
 	const good = "/etc/app.conf:\n  file.managed:\n    - contents: good\n"
 	for service, config := range map[string]string{"nginx": "/etc/nginx/conf.d/app.conf",

@@ -11,8 +11,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/packaging/hosttest/lab"
 )
 
-// web is a service with a unit of its own that serves a page, and says how it becomes healthy. check is
-// the script of a probe.
+// web returns a service with its own unit that serves a page, with health checks. check is the script of a probe.
 func web(t *testing.T, version, check string) string {
 	return tree(t, map[string]string{
 		"version":                    version,
@@ -52,7 +51,7 @@ health:
 	})
 }
 
-// slowly is the service with a state that takes its time before the others.
+// slowly returns the service with a slow state before the others.
 func slowly(t *testing.T, version string) []string {
 	return []string{slow(t, version), web(t, version, checks), tree(t,
 		map[string]string{"salt/config/states/top.sls": "base:\n  '*':\n    - slow\n    - web\n"})}
@@ -61,7 +60,7 @@ func slowly(t *testing.T, version string) []string {
 const checks = "#!/bin/sh\n[ $CORPUS_STAGE = health ] && [ $1 = $CORPUS_VERSION ] && grep -q \"web $1\" " +
 	"/etc/web/index.html\n"
 
-// bootWeb boots a host on which version 1 of the service runs, and whose timer is stopped.
+// bootWeb boots a host that runs version 1 of the service, with a stopped timer.
 func bootWeb(t *testing.T, n *lab.Network, s *store, address string) *lab.Host {
 	t.Helper()
 	h := lab.Boot(t, lab.Options{Hostname: "web-testing-local1-" + address[strings.LastIndexByte(address, '.')+1:],
@@ -77,7 +76,7 @@ func (s *store) start(h *lab.Host) {
 	agent(s.t, h, "deploy", "--store", storeURL, "--trust-root", "/root/root.json").converged(s.t)
 }
 
-// journaled is the newest entry about a run in a host's journal.
+// journaled returns the newest entry about a run in a host's journal.
 func journaled(t *testing.T, h *lab.Host, match ...string) map[string]any {
 	t.Helper()
 	h.Sh("journalctl --sync")
@@ -89,9 +88,9 @@ func journaled(t *testing.T, h *lab.Host, match ...string) map[string]any {
 	return entry
 }
 
-// TestRunsUnderSystemd looks at all that a run has to do with systemd: probes of a unit and by a script,
-// entries in the journal, the next run in the status, a run that takes longer than a unit may take to
-// start, and a deploy that does not wait for the timer.
+// TestRunsUnderSystemd tests all interactions of a run with systemd: probes of a unit and by a script, entries in the
+// journal, the next run in the status, a run that takes longer than the start timeout of a unit, and a deploy that does
+// not wait for the timer.
 func TestRunsUnderSystemd(t *testing.T) {
 	n, s := lab.NewNetwork(t), newStore(t)
 	s.publish("web", "1", "testing", web(t, "1", checks))
@@ -157,8 +156,8 @@ func TestRunsUnderSystemd(t *testing.T) {
 	})
 }
 
-// deployNow has the unit run at once, with the unit's environment; after a run that is under way; and on
-// although nobody waits any more.
+// deployNow checks that the unit runs at once, with the unit's environment; after a run that is under way; and to its
+// end even if no process waits for it any more.
 func deployNow(t *testing.T, s *store, h *lab.Host) {
 	h.Write("/etc/corpus/environment", "CORPUS_CONVERGE_STATE_VERBOSE=true\n")
 	defer h.Sh("rm /etc/corpus/environment")
@@ -200,7 +199,7 @@ func deployNow(t *testing.T, s *store, h *lab.Host) {
 	})
 }
 
-// unhealthy deploys versions that a unit's probe and a script's find wanting.
+// unhealthy deploys versions that the probes of a unit and of a script refuse.
 func unhealthy(t *testing.T, s *store, h *lab.Host) {
 	good := page(h)
 	for version, broken := range map[string]struct {
@@ -234,7 +233,7 @@ func unhealthy(t *testing.T, s *store, h *lab.Host) {
 	}
 }
 
-// takesLong has a run that takes longer than systemd lets a unit start, and which asks for more time.
+// takesLong starts a run that takes longer than the start timeout of the unit, and which requests more time.
 func takesLong(t *testing.T, s *store, h *lab.Host) {
 	h.Write("/etc/systemd/system/corpus-agent.service.d/short.conf", "[Service]\nTimeoutStartSec=2s\n")
 	h.Sh("systemctl daemon-reload")

@@ -22,7 +22,7 @@ func scanner(t *testing.T) *leaks.Scanner {
 	return s
 }
 
-// scan writes a file with a name in a directory of its own and scans it.
+// scan writes a file with a name in a new directory and scans it.
 func scan(t *testing.T, s *leaks.Scanner, name, text string) []leaks.Finding {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "file")
@@ -36,7 +36,7 @@ func scan(t *testing.T, s *leaks.Scanner, name, text string) []leaks.Finding {
 	return found
 }
 
-// key is a text in the form of a private key.
+// key returns a text in the form of a private key.
 func key(kind string) string {
 	line := strings.Repeat("MIIEvQIBADANBgkq", 4)
 	return "-----BEGIN " + kind + "-----\n" + line + "\n" + line + "\n-----END " + kind + "-----\n"
@@ -82,7 +82,7 @@ func TestSecretsInFilesAreFound(t *testing.T) {
 	}
 }
 
-// The text in files that are not text is searched, in their first bytes alone.
+// TestSecretsInBinaryFilesAreFound checks that the text at the beginning of binary files is scanned.
 func TestSecretsInBinaryFilesAreFound(t *testing.T) {
 	s := scanner(t)
 	token := "ghp_" + strings.Repeat("a1B2c3D4e", 4)
@@ -147,7 +147,7 @@ func TestNamesOfSecretsAreFound(t *testing.T) {
 	}
 }
 
-// Ordinary trees are packed: states, formulas and documents that speak of passwords and keys.
+// TestOrdinaryTreesHaveNoFindings packs ordinary trees: states, formulas and documents that mention passwords and keys.
 func TestOrdinaryTreesHaveNoFindings(t *testing.T) {
 	s := scanner(t)
 	files := 0

@@ -22,7 +22,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// release is a tree with one program.
+// release returns a tree with one program.
 func release(t *testing.T) string {
 	t.Helper()
 	tree := t.TempDir()
@@ -32,7 +32,7 @@ func release(t *testing.T) string {
 	return tree
 }
 
-// system is the root directory of a system.
+// system returns the root directory of a system.
 func system(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -59,7 +59,7 @@ func system(t *testing.T) string {
 	return dir
 }
 
-// write makes an image twice, expects the same bytes, and gives the file.
+// write makes an image twice, expects the same bytes, and returns the file.
 func write(t *testing.T, tree, base string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "image.oci.tar")
@@ -82,7 +82,7 @@ func write(t *testing.T, tree, base string) string {
 	return file
 }
 
-// image opens the one image of a file.
+// image opens the only image in a file.
 func image(t *testing.T, file string) v1.Image {
 	t.Helper()
 	dir := t.TempDir()
@@ -128,7 +128,7 @@ func unpackInto(t *testing.T, file, dir string) {
 	}
 }
 
-// files are the entries that an image's layers leave, by name.
+// files returns the entries that remain after all of an image's layers, by name.
 func files(t *testing.T, i v1.Image) map[string]tar.Header {
 	t.Helper()
 	found := map[string]tar.Header{}
@@ -146,7 +146,7 @@ func files(t *testing.T, i v1.Image) map[string]tar.Header {
 	}
 }
 
-// archived packs a directory with the system's tar; packed says with which option.
+// archived packs a directory with the system's tar; pack compresses the archive.
 func archived(t *testing.T, dir string, pack func(io.Writer) io.WriteCloser) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "base.tar")
@@ -165,7 +165,7 @@ func archived(t *testing.T, dir string, pack func(io.Writer) io.WriteCloser) str
 	if err := errors.Join(archive.Close(), w.Close()); err != nil {
 		t.Fatal(err)
 	}
-	_ = f.Close() // closed already where nothing packs it
+	_ = f.Close() // already closed if there is no compression
 	return file
 }
 
@@ -251,7 +251,7 @@ func TestABaseThatDoesNotFitIsAnError(t *testing.T) {
 	}
 }
 
-// TestBaseSeesTheContext ends the reading of each kind of base once the build was interrupted.
+// TestBaseSeesTheContext checks that reading each kind of base ends when the build is interrupted.
 func TestBaseSeesTheContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -45,7 +45,7 @@ func sow(t *testing.T, files map[string]string) string {
 	return dir
 }
 
-// outputs are all forms, in a new directory.
+// outputs returns all forms, in a new directory.
 func outputs(t *testing.T) []string {
 	t.Helper()
 	stem := filepath.Join(t.TempDir(), "myapp-1.0")
@@ -61,7 +61,7 @@ func make1(t *testing.T, tree string) pipeline.Result {
 	return r
 }
 
-// withLog adds what the build printed.
+// withLog adds the output of the build to an error.
 func withLog(err error) error {
 	if _, log, found := strings.Cut(err.Error(), "its log is "); found {
 		if data, readErr := os.ReadFile(strings.TrimSuffix(log, ")")); readErr == nil {
@@ -71,9 +71,8 @@ func withLog(err error) error {
 	return err
 }
 
-// twice builds two copies of a tree, the second under another umask, in another time zone and language,
-// and deeper down, and expects the same bytes. That another user's are the same too is tested where
-// there are several users (TestTwoBuildsAreTheSameToDiffoscope).
+// twice builds two copies of a tree, the second with another umask, time zone and language, and in a deeper directory,
+// and expects the same bytes. TestTwoBuildsAreTheSameToDiffoscope does the same with several users.
 func twice(t *testing.T, files map[string]string) pipeline.Result {
 	t.Helper()
 	first := make1(t, sow(t, files))
@@ -150,7 +149,7 @@ func unpacked(t *testing.T, artifact string) map[string]string {
 	return entries(t, z)
 }
 
-// layer reads an image layout back, checks the digests that lead to its layer, and unpacks that.
+// layer reads an image layout, checks the digests that lead to its layer, and unpacks that.
 func layer(t *testing.T, image string) (files map[string]string, labels map[string]string) {
 	t.Helper()
 	layout := entries(t, bytes.NewReader(read(t, image)))
@@ -228,7 +227,7 @@ func TestTreeBecomesAllFormsWithOneContent(t *testing.T) {
 	debian(t, r)
 }
 
-// debian has the system's own program read the package.
+// debian reads the package with the system's own program.
 func debian(t *testing.T, r pipeline.Result) {
 	if _, err := exec.LookPath("dpkg-deb"); err != nil {
 		t.Log("dpkg-deb does not exist: the package is not read back")

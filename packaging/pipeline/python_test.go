@@ -13,8 +13,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/packaging/pipeline"
 )
 
-// greetSource is the source tree of a Python package that brings what builds it, so that no index is
-// asked.
+// greetSource returns the source tree of a Python package with its own build backend, so that no package index is
+// needed.
 func greetSource(below string) map[string]string {
 	return map[string]string{
 		below + "pyproject.toml": "[build-system]\nrequires = []\nbuild-backend = \"backend\"\nbackend-path = [\".\"]\n",
@@ -45,7 +45,7 @@ func needVenv(t *testing.T) {
 	}
 }
 
-// greets unpacks an artifact somewhere and runs what was installed.
+// greets unpacks an artifact and runs the installed program.
 func greets(t *testing.T, r pipeline.Result) {
 	t.Helper()
 	if !bytes.Contains(read(t, r.Statements[0]), []byte("pkg:pypi/greet@3.0")) {

@@ -10,7 +10,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/packaging/sbom"
 )
 
-// TestDocumentNamesTheModulesOfTheProgram compares the document of a program with what go list says it links.
+// TestDocumentNamesTheModulesOfTheProgram compares the document of a program with the output of go list.
 func TestDocumentNamesTheModulesOfTheProgram(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "corpus-agent")
 	run(t, "go", "build", "-buildvcs=false", "-ldflags", "-s -w", "-o", program, "../../cmd/corpus-agent")
@@ -49,7 +49,7 @@ func TestDocumentNamesTheModulesOfTheProgram(t *testing.T) {
 	}
 }
 
-// TestSignature signs checksums as a release does, and verifies them as docs/packages.md says.
+// TestSignature signs checksums like a release, and verifies them as documented in docs/packages.md.
 func TestSignature(t *testing.T) {
 	if _, err := exec.LookPath("ssh-keygen"); err != nil {
 		t.Skip("this machine has no ssh-keygen")
@@ -108,7 +108,7 @@ func sign(key, sums, snapshot string) (string, error) {
 func run(t *testing.T, name string, args ...string) string {
 	t.Helper()
 	cmd := exec.Command(name, args...)
-	var said strings.Builder // go warns there, as of a module cache that it may not write to
+	var said strings.Builder // go prints warnings there, such as one of a module cache that it may not write to
 	cmd.Stderr = &said
 	out, err := cmd.Output()
 	if err != nil {

@@ -18,8 +18,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// server answers as STS, as a container's server and as an instance's metadata. A key that it gives says what it was
-// asked for, and with whose key the request was signed.
+// server responds like STS, a container's server and an instance's metadata service. The keys that it returns contain
+// the request, and the key with which it was signed.
 func server(t *testing.T) string {
 	t.Helper()
 	mux := http.NewServeMux()
@@ -121,7 +121,7 @@ sso_start_url = https://start.example
 login_session = arn:aws:iam::1:user/me
 `
 
-// odd are sections that the SDK reads in ways of its own.
+// odd has sections that the SDK reads in special ways.
 const odd = `
 outside = 1
 [profile switches] ; a comment
@@ -241,7 +241,7 @@ aws_access_key_id = keysofmended
 aws_secret_access_key = s
 `
 
-// places gives the test an environment of its own, with the files above and the server for all that is asked.
+// places sets the environment for the test, with the files above and the server for all requests.
 func places(t *testing.T, environment string) {
 	t.Helper()
 	for _, v := range os.Environ() {
@@ -267,7 +267,7 @@ func places(t *testing.T, environment string) {
 	}
 }
 
-// seen is what a client sees of a configuration.
+// seen returns the configuration of a client as a text.
 func seen(t *testing.T, cfg aws.Config, err error) string {
 	t.Helper()
 	if err != nil {
@@ -283,7 +283,7 @@ func seen(t *testing.T, cfg aws.Config, err error) string {
 		cfg.HTTPClient != nil, cfg.AppID, clients(cfg))
 }
 
-// clients is what the SDK's clients make of a configuration.
+// clients returns the settings of the SDK's clients for a configuration.
 func clients(cfg aws.Config) string {
 	m := imds.Options{}
 	imds.NewFromConfig(cfg, func(o *imds.Options) { m = *o })

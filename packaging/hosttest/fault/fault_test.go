@@ -11,8 +11,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/packaging/hosttest/fault"
 )
 
-// writing is set where this binary is to be the program that is watched: it writes two files and
-// renames one.
+// writing is the variable that makes this binary the watched program: it writes two files and renames one.
 const writing = "CORPUS_TEST_WRITING"
 
 func TestMain(m *testing.M) {
