@@ -34,7 +34,7 @@ func (p *parser) fits(top *yaml.Node) {
 		return
 	}
 	if builder == nil {
-		p.add(build, "build is set, and the builder to which it belongs is not").WithHint("write `builder: ...` with one of " +
+		p.add(build, "build is set, but the builder for it is not").WithHint("write `builder: ...` with one of " +
 			strings.Join(running(), ", "))
 		return
 	}

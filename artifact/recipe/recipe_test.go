@@ -65,7 +65,7 @@ version:
 func TestSettingsOfAnotherBuilderAreMistakes(t *testing.T) {
 	for text, want := range map[string][]string{
 		"build: {command: [make]}\n": {
-			"corpus.yaml:1:8: build is given, and no builder",
+			"corpus.yaml:1:8: build is set, but the builder",
 		},
 		"builder: tree\nbuild: {base: debian/bookworm}\n": {
 			"corpus.yaml:2:9: build.base is for the builder command or python or node or go, and the builder is tree",

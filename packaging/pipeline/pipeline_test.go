@@ -345,7 +345,7 @@ func TestInvalidRecipeStopsTheBuild(t *testing.T) {
 		"no files": {map[string]string{"corpus.yaml": "builder: command\nbuild: {command: [sh, -c, 'mkfifo p q']}\n"},
 			"a.tar.zst", []string{"p: it is not a file, directory or link", "q: it is not a file, directory or link"}},
 		"no builder": {map[string]string{"corpus.yaml": "build: {command: [make]}\n"}, "a.tar.zst",
-			[]string{"corpus.yaml:1:8: build is given, and no builder"}},
+			[]string{"corpus.yaml:1:8: build is set, but the builder"}},
 		"another form": {map[string]string{}, "a.exe", []string{"a.exe: corpus build does not write that form"}},
 		"a secret": {map[string]string{"corpus.yaml": "builder: tree\n", "id_rsa": "x"}, "a.deb",
 			[]string{"id_rsa: its name is that of a secret"}},
