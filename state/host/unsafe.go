@@ -206,7 +206,7 @@ func To(ctx context.Context, r Recipient) context.Context {
 }
 
 // Received refuses a file of this host whose bytes an unprivileged user controls, if root runs or reads the
-// destination: it must belong to that user, or be given to that user (see To). If the file lies in one of the
+// destination: it must belong to that user, or be given to that user (see To). If the file is in one of the
 // directories tops, those who control that directory as well are trusted. A context of WithFollowing allows every file,
 // and so does an agent that does not run as root. A missing file is no error.
 func (h *Host) Received(ctx context.Context, p string, tops ...string) error {
