@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// mostBytes is the maximum size of the program of hosts: 27 MiB, 1 MiB for fleets, half a MiB for modules in Python, and
+// mostBytes is the size limit of the program of hosts: 27 MiB, 1 MiB for fleets, half a MiB for modules in Python, and
 // half a MiB for nodes. docs/dependencies.md lists the use of each megabyte.
 const mostBytes = 58 << 19
 

@@ -34,8 +34,8 @@ func (p *parser) fits(top *yaml.Node) {
 		return
 	}
 	if builder == nil {
-		p.add(build, "build is set, but the builder for it is not").WithHint("write `builder: ...` with one of " +
-			strings.Join(running(), ", "))
+		p.add(build, "build is set, but the builder for it is not").WithHint("write `builder: ...` with one " +
+			"of " + strings.Join(running(), ", "))
 		return
 	}
 	keys := buildKeys()
