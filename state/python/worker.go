@@ -141,13 +141,29 @@ func (w *Worker) Do(ctx context.Context, what string, arguments *value.Map) (any
 	return nil, w.lost(ctx, talk, what, arguments, err)
 }
 
-// showTime is how long a worker that is overdue has to print where it is.
-const showTime = 300 * time.Millisecond
+// showTime is the longest time that a worker that is overdue has to print where it is. showStep is the time between
+// two looks at what it has printed.
+const (
+	showTime = 2 * time.Second
+	showStep = 20 * time.Millisecond
+)
 
-// interrupt ends a worker that is overdue. SIGUSR1 makes it print what it does.
+// traceStart begins what Python's faulthandler prints of a thread.
+const traceStart = "(most recent call first)"
+
+// interrupt ends a worker that is overdue. SIGUSR1 makes it print what it does, which is complete once a look finds the
+// same text as the look before.
 func interrupt(talk *dialog.Dialog) {
 	_ = talk.Signal(syscall.SIGUSR1) // it may have ended
-	time.Sleep(showTime)
+	last := ""
+	for range showTime / showStep {
+		time.Sleep(showStep)
+		printed := talk.Printed()
+		if printed == last && strings.Contains(printed, traceStart) {
+			break
+		}
+		last = printed
+	}
 	talk.Kill()
 }
 

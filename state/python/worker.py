@@ -947,7 +947,7 @@ def do_render(m):
     return answer.read() if hasattr(answer, "read") else answer
 
 
-OUR_RENDERERS = {"mako"}
+OUR_RENDERERS = {"mako", "pyobjects"}
 
 
 class Renderers:
@@ -981,11 +981,11 @@ def do_program(m):
     module.__file__ = m["path"]
     pack_module(module, "renderers")
     module.__dict__.update({"__env__": m["env"], "__sls__": m["sls"], "salt": SALT, "grains": WORLD.grains,
-                            "pillar": WORLD.pillar, "opts": WORLD.opts, "env": m["env"], "saltenv": m["env"],
-                            "sls": m["sls"]})
+                            "pillar": WORLD.pillar, "opts": WORLD.opts, "saltenv": m["env"], "sls": m["sls"]})
     for name, v in m["vars"].items():
         module.__dict__.setdefault(name, v)
-    module.__dict__["context"] = m["vars"]
+    if not m["sls"]:
+        module.__dict__.update({"context": m["vars"], "env": m["env"]})
     exec(compile(text, m["path"], "exec", dont_inherit=True), module.__dict__)
     listen_to_logs()
     if not callable(module.__dict__.get("run")):

@@ -252,12 +252,21 @@ func TestPythonErrorsHavePositions(t *testing.T) {
 	}
 }
 
+// TestAHangEndsWithItsContext ends the context of a call once its function says that it begins to hang.
 func TestAHangEndsWithItsContext(t *testing.T) {
-	w := start(t, &asker{texts: map[string]string{"modules/own": own}})
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-	defer cancel()
-	_, err := call(w, ctx, "own.hang")
-	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "in hang") {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	defer cancel(nil)
+	a := &asker{texts: map[string]string{"modules/own": own + `
+def hangs():
+    __salt__["go.hangs"]()
+    hang()
+`}, call: func(context.Context, string, []any) (any, error) {
+		time.AfterFunc(50*time.Millisecond, func() { cancel(context.DeadlineExceeded) })
+		return nil, nil
+	}}
+	w := start(t, a)
+	_, err := call(w, ctx, "own.hangs")
+	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "in hangs") {
 		t.Errorf("the error is %v, want one that says where it hung", err)
 	}
 	if v, err := call(w, t.Context(), "own.echo", 1); err != nil || v != 1 {

@@ -118,6 +118,9 @@ func (s *Session) callFunction(ctx context.Context, name string, args []any, kwa
 		return Answer{}, err
 	}
 	s.retcode = 0
+	if own, _ := s.actions.find(name); own {
+		args, kwargs = s.asPublished(name, args, kwargs)
+	}
 	v, err := s.actions.Call(ctx, name, args, kwargs)
 	if err == nil && strings.HasPrefix(name, "pillar.") {
 		err = broken

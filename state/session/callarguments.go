@@ -1,8 +1,10 @@
 package session
 
 import (
+	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/corpus-agent/corpus-agent/state/compile"
 	"github.com/corpus-agent/corpus-agent/state/diag"
@@ -119,4 +121,44 @@ func (s *Session) misspelled(name string, kwargs *value.Map) error {
 
 func misspelled(name, word, meant string) error {
 	return misuse("did you mean "+meant+"?", "%s has no argument %s; nothing was done", name, word)
+}
+
+// asPublished returns the arguments that a function of the tree's gets from a command line: mappings are plain, and one
+// that takes arguments with any name also gets those that Salt's publisher adds.
+func (s *Session) asPublished(name string, args []any, kwargs *value.Map) ([]any, *value.Map) {
+	plain, named := make([]any, len(args)), value.NewMap()
+	for i, v := range args {
+		plain[i] = plainly(v)
+	}
+	for key, v := range kwargs.All() {
+		_ = named.SetKey(key, plainly(v)) // it was a key
+	}
+	parameters, err := s.actions.Parameters(name)
+	if err != nil { // the call returns it, too
+		return plain, named
+	}
+	if slices.ContainsFunc(parameters, func(p function.Parameter) bool { return p.Kind == function.Keywords }) {
+		named.Update(value.NewMap("__pub_fun", name, "__pub_jid", time.Now().UTC().Format("20060102150405000000"),
+			"__pub_pid", os.Getpid(), "__pub_tgt", "salt-call"))
+	}
+	return plain, named
+}
+
+// plainly returns a value with plain mappings in the place of ordered ones.
+func plainly(v any) any {
+	switch v := v.(type) {
+	case *value.Map:
+		m := value.NewMap().Plain()
+		for key, item := range v.All() {
+			_ = m.SetKey(key, plainly(item)) // it was a key
+		}
+		return m
+	case *value.List:
+		l := value.NewList()
+		for _, item := range v.Items {
+			l.Append(plainly(item))
+		}
+		return l
+	}
+	return v
 }

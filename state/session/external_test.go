@@ -221,3 +221,49 @@ func TestAliasesOfASourceCannotExplode(t *testing.T) {
 		t.Errorf("%.200v, hint %q", err, diag.HintOf(err))
 	}
 }
+
+// TestVaultGivesPillarData has a server with a store of each version, a list in the path, and a path without a secret.
+func TestVaultGivesPillarData(t *testing.T) {
+	pages := map[string]string{
+		"sys/internal/ui/mounts/kv/web-01": `{"data": {"type": "kv", "path": "kv/", "options": {"version": "2"}}}`,
+		"kv/data/web-01":                   `{"data": {"data": {"a": {"x": 1}}, "metadata": {"version": 3}}}`,
+		"old/web":                          `{"data": {"a": {"y": 2}}}`,
+		"old/db":                           `{"data": {"b": "two"}}`,
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		text, found := pages[strings.TrimPrefix(r.URL.Path, "/v1/")]
+		switch {
+		case r.Header.Get("X-Vault-Token") != "t0ken":
+			w.WriteHeader(http.StatusForbidden)
+		case !found:
+			w.WriteHeader(http.StatusNotFound)
+		default:
+			_, _ = w.Write([]byte(text))
+		}
+	}))
+	t.Cleanup(server.Close)
+	for _, c := range []struct{ conf, token, want, fails string }{
+		{"path=kv/{minion}", "t0ken", "{'roles': ['web', 'db', 'none'], 'a': {'x': 1}}", ""},
+		{"path=old/{pillar[roles]}", "t0ken", "{'roles': ['web', 'db', 'none'], 'a': {'y': 2}, 'b': 'two'}", ""},
+		{"path=old/{pillar[nothing]}", "t0ken", "{'roles': ['web', 'db', 'none']}", ""},
+		{"path=kv/{minion}", "wrong", "", "ext_pillar vault: the server answers HTTP 403"},
+		{"path=kv/{minion}", "", "", "it has no token"},
+		{"secret", "t0ken", "", "it has no path"},
+	} {
+		set, dir := settings(t, map[string]string{"pillar/top.sls": "base: {'*': [p]}\n",
+			"pillar/p.sls": "roles: [web, db, none]\n", "token": c.token + "\n"})
+		set.Options = value.NewMap("ext_pillar", value.NewList(value.NewMap("vault", value.NewMap("conf", c.conf, "url",
+			server.URL+"/", "token_file", filepath.Join(dir, "token")))))
+		s := families.New(set)
+		t.Cleanup(s.Close)
+		data, err := s.Pillar(t.Context())
+		switch {
+		case c.fails != "":
+			if err == nil || !strings.Contains(err.Error(), c.fails) || strings.Contains(err.Error(), "wrong") {
+				t.Errorf("%s: the error is %v, want %q", c.conf, err, c.fails)
+			}
+		case err != nil || value.Repr(data) != c.want:
+			t.Errorf("%s gives %s, want %s: %v", c.conf, value.Repr(data), c.want, err)
+		}
+	}
+}

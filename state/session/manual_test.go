@@ -70,7 +70,11 @@ func explained(t *testing.T, file, name string, book manual.Book, spec *value.Ma
 		t.Errorf("%s lacks a sentence about %s", file, name)
 	}
 	var arguments []string
-	for _, a := range spec.Value("args").(*value.List).Items {
+	names, _ := spec.Value("args").(*value.List) // nil for none
+	if names == nil {
+		names = value.NewList()
+	}
+	for _, a := range names.Items {
 		arguments = append(arguments, value.Str(a))
 		if entry.Sentence != "" && entry.Meaning(value.Str(a)) == "" {
 			t.Errorf("%s does not say what argument %s of %s is for", file, value.Str(a), name)

@@ -17,7 +17,7 @@ import (
 
 // programRenderers returns the renderers that the worker has itself: `py`, and those in its package salt.renderers.
 func programRenderers() []string {
-	return []string{"py", "mako"}
+	return []string{"py", "mako", "pyobjects"}
 }
 
 // Renders is part of render.Programs.

@@ -1,6 +1,7 @@
 package session_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -348,6 +349,25 @@ func TestFunctionsThatListModulesOfTheTree(t *testing.T) {
 			t.Errorf("sys.doc %s is %s, want %s: %v", name, got, want, err)
 		}
 	}
+	for call, want := range map[string]struct {
+		args []any
+		says string
+	}{
+		"sys.argspec": {[]any{"mine.count"},
+			"{'mine.count': {'args': None, 'defaults': None, 'varargs': None, 'kwargs': None}}"},
+		"sys.doc": {[]any{"mine.list"}, "{'mine.list': None}"},
+		"mine.list": {[]any{value.NewMap("a", 1)}, "[[{'a': 1}], ['__pub_fun', '__pub_jid', '__pub_pid', " +
+			"'__pub_tgt']]"},
+	} {
+		v, err := s.Call(t.Context(), call, want.args, value.NewMap(), nil)
+		got := value.Repr(v.Value)
+		if list, ok := v.Value.(*value.List); ok && list.Len() == 2 {
+			got = value.Repr(value.NewList(list.Items[0], value.Strings(list.Items[1].(*value.Map).Names()...)))
+		}
+		if err != nil || got != want.says {
+			t.Errorf("%s gives %s, want %s: %v", call, got, want.says, err)
+		}
+	}
 	v, err := s.Call(t.Context(), "sys.argspec", []any{"test.ping"}, nil, nil)
 	if got := value.Repr(v.Value); err != nil || !strings.Contains(got, "'args': ['a', 'b'], 'defaults': [3]") {
 		t.Errorf("sys.argspec is %s: %v", got, err)
@@ -373,11 +393,14 @@ func pythons(t testing.TB) (n int) {
 }
 
 // TestATreeStartsPythonOnlyForItsModules applies an SLS file of a tree that has modules, and needs none of them, and
-// then one that does.
+// then others that need modules of every kind.
 func TestATreeStartsPythonOnlyForItsModules(t *testing.T) {
 	s, _ := pythonSession(t, map[string]string{
-		"states/plain.sls":       "a:\n  test.nop:\n    - name: {{ salt['test.echo']('x') }}\n",
-		"states/_states/mine.py": ownStateModule, "states/_modules/own.py": ownModule,
+		"states/plain.sls":          "a:\n  test.nop:\n    - name: {{ salt['test.echo']('x') }}\n",
+		"states/all.sls":            "#!jinja|same|yaml\na:\n  mine.present:\n    - name: {{ salt['mine.hello']('x') }}\n",
+		"states/program.sls":        "#!py\ndef run():\n    return {'b': {'test.nop': [{'name': __salt__['mine.hello']('x')}]}}\n",
+		"states/_renderers/same.py": "def render(data, saltenv='base', sls='', **kwargs):\n    return data\n",
+		"states/_states/mine.py":    ownStateModule, "states/_modules/own.py": ownModule,
 	})
 	before := pythons(t)
 	if _, err := s.Call(t.Context(), "state.apply", []any{"plain"}, nil, nil); err != nil {
@@ -388,5 +411,59 @@ func TestATreeStartsPythonOnlyForItsModules(t *testing.T) {
 	}
 	if _, err := s.Call(t.Context(), "sys.doc", []any{"mine"}, nil, nil); err != nil || pythons(t)-before != 1 {
 		t.Errorf("a module needs 1 process of Python, and %d are there: %v", pythons(t)-before, err)
+	}
+	for _, sls := range []string{"all", "program"} {
+		if _, err := s.Call(t.Context(), "state.apply", []any{sls}, nil, nil); err != nil || pythons(t)-before != 1 {
+			t.Errorf("after state.apply %s, %d processes of Python are there, want 1: %v", sls, pythons(t)-before, err)
+		}
+	}
+}
+
+// TestFilesOfPyobjects has states, blocks, requisites, maps by grain and imports. What Salt 3006.0 makes of the same file
+// has the same requisites and arguments.
+func TestFilesOfPyobjects(t *testing.T) {
+	s, _ := pythonSession(t, map[string]string{
+		"states/lib/map.sls": "#!pyobjects\nclass Web(Map):\n    merge = 'web'\n    class Debian:\n        server = 'a'\n" +
+			"    class Other:\n        __grain__ = 'id'\n        __match__ = 'web-01'\n        user = 'www'\n" +
+			"Test.nop('not declared')\n",
+		"states/web.sls": "#!pyobjects\nfrom salt://lib/map.sls import Web as W\ninclude('other')\n" +
+			"with Test.nop('first', name=W.user):\n    Test.nop('second', name=W.port)\n" +
+			"Test.succeed_without_changes('third', require=[Test('second')], name=grains('id') + pillar('none', '-'))\n" +
+			"Test.nop('fourth', watch_in=Test('first'), name=salt.test.echo('x') + salt['test.echo']('y') + " +
+			"__sls__)\n" +
+			"Test.nop(extend('base'), name='extended')\n",
+		"states/other.sls":  "base:\n  test.nop: []\n",
+		"states/absent.sls": "#!pyobjects\nTest.nothing('x')\n",
+		"states/twice.sls":  "#!pyobjects\nTest.nop('x')\nTest.nop('x')\n",
+		"pillar/top.sls":    "base: {'*': [p]}\n",
+		"pillar/p.sls":      "web: {port: '80'}\n",
+	})
+	v, err := s.Call(t.Context(), "state.show_low_sls", []any{"web"}, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, item := range v.Value.(*value.List).Items {
+		low := item.(*value.Map)
+		got = append(got, fmt.Sprintf("%s %s %s%s", low.Value("__id__"), low.Value("name"), value.Repr(low.Value("require")),
+			value.Repr(low.Value("watch_in"))))
+	}
+	want := []string{"base base NoneNone", "first www NoneNone", "second 80 [{'test': 'first'}]None",
+		"third web-01- [{'test': 'second'}]None", "fourth xyweb None[{'test': 'first'}]"}
+	if strings.Join(got, "\n") != strings.Join(want, "\n") {
+		t.Errorf("the states are\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	p, err := s.Program(t.Context(), s.Named("web"))
+	if err != nil || p.Steps[0].Name() != "extended" {
+		t.Errorf("the file extends base: %v, %v", p, err)
+	}
+	for name, words := range map[string]string{
+		"absent": "absent.sls:2:1: renderer pyobjects: InvalidFunction: there is no state function test.nothing",
+		"twice":  "twice.sls:3:1: renderer pyobjects: DuplicateState: the ID x has the state test.nop twice",
+	} {
+		if _, err := s.Call(t.Context(), "state.show_low_sls", []any{name}, nil, nil); err == nil ||
+			!strings.Contains(err.Error(), words) {
+			t.Errorf("%s: the error is %v, want %q", name, err, words)
+		}
 	}
 }

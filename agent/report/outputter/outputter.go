@@ -61,7 +61,7 @@ func Write(w io.Writer, answer any, o Options) error {
 
 // Text is an answer as text that ends with a newline.
 func Text(answer any, o Options) (string, error) {
-	answer = printable(answer)
+	answer = printer{quoteBytes: o.Format == "json"}.value(answer)
 	switch known(o.Format) {
 	case "nested", "highstate", "txt", "newline_values_only":
 		redact.Each(&answer, redact.Controls) // the other forms escape what is not printable
@@ -148,9 +148,13 @@ func lines(answer any) string {
 	return b.String()
 }
 
-// printable is a value that all formats can write: what only templates know, such as a function, is
-// named as Python would.
-func printable(v any) any {
+// printer makes values that all formats can write.
+type printer struct {
+	quoteBytes bool // bytes are written as Python prints them, and not as text
+}
+
+// value is a value with what only templates know, such as a function, as Python prints it.
+func (p printer) value(v any) any {
 	switch v := v.(type) {
 	case *value.Map:
 		if v == nil {
@@ -161,25 +165,28 @@ func printable(v any) any {
 			if _, err := value.JSONKey(key); err != nil {
 				key = value.Repr(key)
 			}
-			_ = m.SetKey(key, printable(item)) // a key of a mapping can be one
+			_ = m.SetKey(key, p.value(item)) // a key of a mapping can be one
 		}
 		return m
 	case *value.List:
-		return &value.List{Items: printables(v.Items)}
+		return &value.List{Items: p.values(v.Items)}
 	case value.Tuple:
-		return value.Tuple(printables(v))
+		return value.Tuple(p.values(v))
 	case []byte:
-		return string(v)
+		if !p.quoteBytes {
+			return string(v)
+		}
+		return value.Repr(v)
 	case value.Object:
 		return value.Repr(v)
 	}
 	return v
 }
 
-func printables(items []any) []any {
+func (p printer) values(items []any) []any {
 	all := make([]any, len(items))
 	for i, item := range items {
-		all[i] = printable(item)
+		all[i] = p.value(item)
 	}
 	return all
 }

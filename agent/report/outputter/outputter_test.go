@@ -86,6 +86,11 @@ func TestData(t *testing.T) {
 	if got := text(t, "one\ntwo", outputter.Options{Format: "txt"}); got != "local: one\nlocal: two\n" {
 		t.Errorf("lines are %q", got)
 	}
+	for format, want := range map[string]string{"json": "\"b'\\\\xff'\"", "nested": `\xff`} {
+		if got := text(t, []byte{0xff}, outputter.Options{Format: format}); !strings.Contains(got, want) {
+			t.Errorf("bytes are printed as %s: %q, want %q", format, got, want)
+		}
+	}
 }
 
 func TestUnknownFormat(t *testing.T) {

@@ -152,6 +152,9 @@ func specOf(parameters []function.Parameter) *value.Map {
 	if defaults.Len() > 0 {
 		spec.Set("defaults", defaults)
 	}
+	if names.Len() == 0 {
+		spec.Set("args", nil)
+	}
 	return spec
 }
 
@@ -172,7 +175,7 @@ func (s sys) doc(patterns []string) (*value.Map, error) {
 			continue
 		}
 		if d, ok := s.own()[name]; ok {
-			texts.Set(name, d.Doc)
+			texts.Set(name, docstring(d.Doc))
 			continue
 		}
 		parameters, err := s.parameters(name)
@@ -186,6 +189,21 @@ func (s sys) doc(patterns []string) (*value.Map, error) {
 		texts.Set(name, book.Function(name, s.signature(name), arguments))
 	}
 	return texts, nil
+}
+
+// docstring returns the documentation of a function of the tree's as Salt prints it, without the directives of
+// reStructuredText; nil for none.
+func docstring(doc string) any {
+	if doc == "" {
+		return nil
+	}
+	for begin, rest, found := strings.Cut(doc, ".. code-block:: "); found; begin, rest, found = strings.Cut(doc,
+		".. code-block:: ") {
+		_, rest, _ = strings.Cut(rest, "\n")
+		doc = strings.TrimRight(begin, " ") + strings.TrimPrefix(rest, "\n")
+	}
+	return strings.NewReplacer(".. note::", "Note:", ".. warning::", "Warning:", ".. versionadded::", "New in version",
+		".. versionchanged::", "Changed in version").Replace(doc)
 }
 
 func (s sys) signature(name string) string {

@@ -111,6 +111,8 @@ func (w World) data(ctx context.Context, s Source) (any, error) {
 		return w.stack(ctx, s.Argument)
 	case "http_json", "http_yaml":
 		return w.page(ctx, s)
+	case "vault":
+		return w.vault(ctx, s.Argument)
 	}
 	return nil, diag.WithHint(errors.New("there is no such source of pillar data"), "%s", insteadOf(s.Name))
 }
@@ -122,8 +124,6 @@ func insteadOf(name string) string {
 		return "put the files of that repository into the pillar of the release, where they are signed"
 	case "s3":
 		return "write `- cmd_yaml: aws s3 cp s3://BUCKET/KEY -`"
-	case "vault":
-		return "write `- cmd_json: vault kv get -format=json -field=data PATH`"
 	case "consul", "consul_pillar", "etcd_pillar", "redis", "mongo":
 		return "write `- cmd_json: COMMAND` with a command that prints its data as JSON, or `http_json`"
 	}
