@@ -148,8 +148,8 @@ func TestAFileThatAnotherUserCanChangeIsNoPillarData(t *testing.T) {
 
 // TestSourcesThatAreNotHereNameAnother gives each its way out.
 func TestSourcesThatAreNotHereNameAnother(t *testing.T) {
-	for source, want := range map[string]string{"git": "pillar of the release", "s3": "aws s3 cp", "vault": "vault kv get",
-		"own": "own.py in _pillar"} {
+	for source, want := range map[string]string{"git": "pillar of the release", "s3": "aws s3 cp",
+		"vault": "it has no url", "own": "own.py in _pillar"} {
 		set, _ := settings(t, nil)
 		set.Options = value.NewMap("ext_pillar", value.NewList(value.NewMap(source, "x")))
 		s := families.New(set)

@@ -398,7 +398,7 @@ func TestATreeStartsPythonOnlyForItsModules(t *testing.T) {
 	s, _ := pythonSession(t, map[string]string{
 		"states/plain.sls":          "a:\n  test.nop:\n    - name: {{ salt['test.echo']('x') }}\n",
 		"states/all.sls":            "#!jinja|same|yaml\na:\n  mine.present:\n    - name: {{ salt['mine.hello']('x') }}\n",
-		"states/program.sls":        "#!py\ndef run():\n    return {'b': {'test.nop': [{'name': __salt__['mine.hello']('x')}]}}\n",
+		"states/program.sls":        "#!py\ndef run():\n    return {'b': {'test.nop': [{'name': salt['mine.hello']('x')}]}}\n",
 		"states/_renderers/same.py": "def render(data, saltenv='base', sls='', **kwargs):\n    return data\n",
 		"states/_states/mine.py":    ownStateModule, "states/_modules/own.py": ownModule,
 	})
@@ -419,8 +419,7 @@ func TestATreeStartsPythonOnlyForItsModules(t *testing.T) {
 	}
 }
 
-// TestFilesOfPyobjects has states, blocks, requisites, maps by grain and imports. What Salt 3006.0 makes of the same file
-// has the same requisites and arguments.
+// TestFilesOfPyobjects has states, blocks, requisites, maps by grain and imports.
 func TestFilesOfPyobjects(t *testing.T) {
 	s, _ := pythonSession(t, map[string]string{
 		"states/lib/map.sls": "#!pyobjects\nclass Web(Map):\n    merge = 'web'\n    class Debian:\n        server = 'a'\n" +

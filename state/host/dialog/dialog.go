@@ -86,6 +86,9 @@ func (d *Dialog) Read(p []byte) (int, error) { return d.from.Read(p) }
 // Write sends data to the process.
 func (d *Dialog) Write(p []byte) (int, error) { return d.to.Write(p) }
 
+// HangUp ends what the process reads.
+func (d *Dialog) HangUp() error { return d.to.Close() }
+
 // Signal sends a signal to the process alone.
 func (d *Dialog) Signal(s syscall.Signal) error { return d.cmd.Process.Signal(s) }
 

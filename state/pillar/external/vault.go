@@ -23,7 +23,8 @@ type vaultServer struct {
 
 // vault merges the secrets at the paths of a server of Vault. A path without a secret gives nothing.
 func (w World) vault(ctx context.Context, argument any) (any, error) {
-	p, err := parameters(argument, "conf", "nesting_key", "merge_strategy", "merge_lists", "url", "token_file", "namespace")
+	p, err := parameters(argument, "conf", "nesting_key", "merge_strategy", "merge_lists", "url", "token_file",
+		"namespace")
 	if err != nil {
 		return nil, err
 	}
