@@ -398,7 +398,7 @@ func TestATreeStartsPythonOnlyForItsModules(t *testing.T) {
 	s, _ := pythonSession(t, map[string]string{
 		"states/plain.sls":          "a:\n  test.nop:\n    - name: {{ salt['test.echo']('x') }}\n",
 		"states/all.sls":            "#!jinja|same|yaml\na:\n  mine.present:\n    - name: {{ salt['mine.hello']('x') }}\n",
-		"states/program.sls":        "#!py\ndef run():\n    return {'b': {'test.nop': [{'name': salt['mine.hello']('x')}]}}\n",
+		"states/program.sls":        "#!py\ndef run():\n    return {'b': {'test.nop': [{'name': salt['mine.hello']('')}]}}\n",
 		"states/_renderers/same.py": "def render(data, saltenv='base', sls='', **kwargs):\n    return data\n",
 		"states/_states/mine.py":    ownStateModule, "states/_modules/own.py": ownModule,
 	})
