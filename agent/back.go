@@ -120,7 +120,7 @@ func (r *run) rollBack(ctx context.Context, pair ledger.Pair, before map[string]
 	r.record.Note("rolling back to %s: %v", good, cause)
 	// The quarantine is written first: a cut from here on is found by the next run, which puts the
 	// links back and does not try the pair again.
-	r.condemn(pair, f)
+	r.quarantineAtFault(pair, f)
 	r.ledger.Running.Failed = true
 	r.left, r.undo.Left = &pair, &pair
 	r.remoded = nil // the pair may have given modes to what is deployed
@@ -156,7 +156,7 @@ func (r *run) rollBack(ctx context.Context, pair ledger.Pair, before map[string]
 	case err != nil && r.ending(ctx):
 		return interruptedGoingBack(cause)
 	case err != nil && f.of == report.FaultOfRelease && failure.SameAfterRollback(met, err):
-		return r.stuck(cause, errors.Join(undone, err, r.acquit(pair, cause)))
+		return r.stuck(cause, errors.Join(undone, err, r.unquarantine(pair, cause)))
 	case err != nil || undone != nil:
 		return r.stuck(cause, errors.Join(undone, err))
 	}

@@ -49,17 +49,17 @@ func (r *run) faultOf(ctx context.Context, pair ledger.Pair, cause error) fault 
 	case failure.OfHost(cause):
 		return fault{of: report.FaultOfHost, cause: cause}
 	}
-	return fault{of: report.FaultOfRelease, release: r.guilty(pair, r.origin(pair, cause)), cause: cause}
+	return fault{of: report.FaultOfRelease, release: r.releaseAtFault(pair, r.origin(pair, cause)), cause: cause}
 }
 
 // ending reports whether this run was asked to end, or the host is shutting down. What fails from
 // then on fails for that.
 func (r *run) ending(ctx context.Context) bool { return stopped(ctx) || r.ShuttingDown(ctx) }
 
-// guilty is the release of a pair that is at fault for an error in a file; "" is an error in none. What
+// releaseAtFault is the release of a pair that is at fault for an error in a file; "" is an error in none. What
 // ran before is not: where the other release is new, that made the difference. It is nil where both ran
 // before.
-func (r *run) guilty(pair ledger.Pair, file string) *artifact.Release {
+func (r *run) releaseAtFault(pair ledger.Pair, file string) *artifact.Release {
 	known := func(release artifact.Release) bool { return r.ledger.Runs() != nil && r.ledger.Runs().Has(release) }
 	service, base := &pair.Service, pair.Base
 	if base != nil && known(*base) {

@@ -73,10 +73,10 @@ func (r *run) settleFor(ctx context.Context, good ledger.Pair, cause error) erro
 		"the next run that reaches the store fetches it again: corpus-agent deploy")
 }
 
-// heal looks, after what is deployed failed to converge, whether that is because its releases are not what
-// was unpacked any more: half deleted, or emptied by a power failure. Such a release is fetched again, and what
-// is deployed converges once more. A release that is as it was signed leaves the failure as it is.
-func (r *run) heal(ctx context.Context, failure error) error {
+// fetchDamagedAndConverge looks, after what is deployed failed to converge, whether that is because its releases are
+// not what was unpacked any more: half deleted, or emptied by a power failure. Such a release is fetched again, and
+// what is deployed converges once more. A release that is as it was signed leaves the failure as it is.
+func (r *run) fetchDamagedAndConverge(ctx context.Context, failure error) error {
 	if failure == nil || r.ledger.Failing != nil || r.ledger.Running != nil || !r.refetch(ctx, *r.ledger.Runs()) {
 		return failure
 	}
@@ -95,7 +95,7 @@ func (r *run) keepServing(ctx context.Context) error {
 	if len(r.serving.UnservedBefore(ctx, runs)) > 0 {
 		r.refetch(ctx, runs)
 	}
-	err := r.serving.StillServes(ctx, r.heal(ctx, r.convergeGood(ctx)))
+	err := r.serving.StillServes(ctx, r.fetchDamagedAndConverge(ctx, r.convergeGood(ctx)))
 	if err != nil || len(r.report.Unserved) == 0 || !r.refetch(ctx, runs) {
 		return err
 	}

@@ -92,7 +92,7 @@ func (r *run) carryOut(ctx context.Context, client *trust.Client, pair ledger.Pa
 		return r.withoutOne(ctx, client, pair, err)
 	}
 	if r.heldMeanwhile(pair) {
-		return r.heal(ctx, r.convergeGood(ctx))
+		return r.fetchDamagedAndConverge(ctx, r.convergeGood(ctx))
 	}
 	if err := r.suits(pair); err != nil {
 		return r.withoutOne(ctx, client, pair, err)

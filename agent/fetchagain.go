@@ -35,7 +35,7 @@ func (r *run) fetcher(client *trust.Client) *fetch.Fetcher {
 	return &fetch.Fetcher{
 		Held: r.Held(), Client: client, Store: r.store, Recorder: r.record, Run: r.id, Running: running,
 		Limits: unpack.Limits{Bytes: c.UnpackBytes, Files: c.UnpackFiles, Depth: c.UnpackDepth, Ratio: c.UnpackRatio},
-		Intact: r.isWhole, Replaced: r.noteReplaced,
+		Intact: r.isComplete, Replaced: r.noteReplaced,
 	}
 }
 
@@ -127,8 +127,8 @@ func (r *run) noteReplaced(release artifact.Release) {
 	r.replaced[release.String()] = true
 }
 
-// isWhole reports whether a directory is a release as it is listed. What cannot be looked at is not.
-func (r *run) isWhole(ctx context.Context, release artifact.Release, name string) (bool, error) {
+// isComplete reports whether a directory is a release as it is listed. What cannot be looked at is not.
+func (r *run) isComplete(ctx context.Context, release artifact.Release, name string) (bool, error) {
 	root, err := walk.OpenTree(name)
 	if err != nil {
 		return false, nil //nolint:nilerr // it is replaced

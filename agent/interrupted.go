@@ -124,7 +124,7 @@ func (r *run) giveUp(cut *ledger.Running) {
 		reason = fmt.Sprintf("its deploy ended %d times in a reboot, or in an end of the run that a state asked for",
 			cut.Reboots)
 	}
-	if guilty := r.guilty(cut.Pair, ""); guilty != nil {
+	if guilty := r.releaseAtFault(cut.Pair, ""); guilty != nil {
 		r.record.Note("%s is quarantined: %s", guilty, reason)
 		r.quarantine(cut.Pair, *guilty, cut.Run, reason)
 	}

@@ -46,8 +46,8 @@ func inPlace(pair ledger.Pair, release artifact.Release, good ledger.Pair) ledge
 	return pair
 }
 
-// condemn records in the ledger what follows from a fault.
-func (r *run) condemn(pair ledger.Pair, f fault) {
+// quarantineAtFault records in the ledger what follows from a fault.
+func (r *run) quarantineAtFault(pair ledger.Pair, f fault) {
 	told := &report.Fault{Of: f.of, Release: f.release}
 	switch {
 	case f.of == report.FaultOfHost:
@@ -60,10 +60,10 @@ func (r *run) condemn(pair ledger.Pair, f fault) {
 	r.record.Complete(func(rep *report.Report) { rep.Fault = told })
 }
 
-// acquit takes a release out of quarantine whose failure the rollback has shown to be the host's.
-func (r *run) acquit(pair ledger.Pair, cause error) error {
+// unquarantine takes a release out of quarantine whose failure the rollback has shown to be the host's.
+func (r *run) unquarantine(pair ledger.Pair, cause error) error {
 	r.ledger.Bad = structsort.Without(r.ledger.Bad, func(b ledger.Bad) bool { return b.Run == r.id && b.Covers(pair) })
-	r.condemn(pair, fault{of: report.FaultOfHost, cause: cause})
+	r.quarantineAtFault(pair, fault{of: report.FaultOfHost, cause: cause})
 	return r.save()
 }
 
@@ -141,8 +141,8 @@ func (r *run) inQuarantine() []report.Quarantined {
 	return all
 }
 
-// condemned reports whether a release is in quarantine since it failed. One from which a person went back did not.
-func (r *run) condemned(release artifact.Release) bool {
+// failedBefore reports whether a release is in quarantine since it failed. One from which a person went back did not.
+func (r *run) failedBefore(release artifact.Release) bool {
 	return slices.ContainsFunc(r.ledger.Bad, func(b ledger.Bad) bool { return b.Is(release) && !byHand(b) })
 }
 

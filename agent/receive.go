@@ -55,7 +55,7 @@ func (a *Agent) deployLocal(ctx context.Context, command string, given Given,
 		if err := r.repairLinks(site.ProjectsOf(pair)); err != nil {
 			return err
 		}
-		if err := r.bring(release, b); err != nil {
+		if err := r.addRelease(release, b); err != nil {
 			return err
 		}
 		// A person who deploys a tree that failed before wants it tried again.
@@ -70,8 +70,8 @@ func (a *Agent) deployLocal(ctx context.Context, command string, given Given,
 	})
 }
 
-// bring makes a directory of the release, unless it is there.
-func (r *run) bring(release artifact.Release, b project.Tree) error {
+// addRelease makes a directory of the release, unless it is there.
+func (r *run) addRelease(release artifact.Release, b project.Tree) error {
 	return r.record.Stage(procedure.ReleaseSync, release.String(), func() error {
 		p := r.LayoutOf(release.Project)
 		if err := durable.MkdirAll(p.Releases(), 0o755); err != nil {

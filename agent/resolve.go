@@ -15,7 +15,7 @@ import (
 // resolve asks the store which pair this host is to run.
 func (r *run) resolve(ctx context.Context, client *trust.Client) (ledger.Pair, error) {
 	if err := client.Refresh(ctx); err != nil {
-		return ledger.Pair{}, r.wentBack(err)
+		return ledger.Pair{}, r.explainOlderStore(err)
 	}
 	if err := r.keepStore(); err != nil {
 		return ledger.Pair{}, err

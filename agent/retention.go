@@ -46,7 +46,7 @@ func (r *run) keepFailed(pair ledger.Pair) {
 		if err != nil {
 			r.record.Note("the failed release stays under releases: %v", err)
 		}
-		if !found || !r.condemned(release) || r.used(project, release.Dir()) {
+		if !found || !r.failedBefore(release) || r.used(project, release.Dir()) {
 			continue
 		}
 		dir := filepath.Join(project.Archives(), r.id)

@@ -49,7 +49,7 @@ func (r *run) rollback(ctx context.Context, version string) error {
 	if err != nil {
 		return exit.WithCode(exit.Usage, err)
 	}
-	if err := errors.Join(r.withdrawn(target), r.asUnpacked(ctx, target)); err != nil {
+	if err := errors.Join(r.withdrawn(target), r.verifyUnpacked(ctx, target)); err != nil {
 		return err
 	}
 	// A person who names a quarantined pair wants it tried again.
@@ -57,9 +57,9 @@ func (r *run) rollback(ctx context.Context, version string) error {
 	return r.goBack(ctx, target, *r.ledger.Good)
 }
 
-// asUnpacked verifies the releases of a pair to go back to, which may have lain on the disk for long, and puts
+// verifyUnpacked verifies the releases of a pair to go back to, which may have lain on the disk for long, and puts
 // their modes right. One whose list was not kept, or that no key signed, cannot be verified, and the run says so.
-func (r *run) asUnpacked(ctx context.Context, target ledger.Pair) error {
+func (r *run) verifyUnpacked(ctx context.Context, target ledger.Pair) error {
 	errs := []error{r.restoreOthers(target)}
 	for _, release := range target.Releases() {
 		if release.Local != "" {
@@ -184,7 +184,7 @@ func (a *Agent) ShowRollback(ctx context.Context, version string) (*report.Repor
 		if err != nil {
 			return exit.WithCode(exit.Usage, err)
 		}
-		if err := errors.Join(r.withdrawn(target), r.asUnpacked(ctx, target)); err != nil {
+		if err := errors.Join(r.withdrawn(target), r.verifyUnpacked(ctx, target)); err != nil {
 			return err
 		}
 		return r.showRollback(ctx, target)

@@ -239,8 +239,9 @@ func (r *run) keepStore() error {
 	return r.save()
 }
 
-// wentBack names the store in the refusal of one that went back in time: a host may have been moved to another since.
-func (r *run) wentBack(err error) error {
+// explainOlderStore names the store in the refusal of one that went back in time: a host may have been moved to another
+// since.
+func (r *run) explainOlderStore(err error) error {
 	var refused *trust.Refused
 	if !errors.As(err, &refused) || refused.Check != trust.CheckVersion {
 		return err

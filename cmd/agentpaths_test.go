@@ -27,7 +27,7 @@ func TestTheAgentOpensNoPathOfAUserByName(t *testing.T) {
 		operator = "a path that an operator gave"
 	)
 	allowed := map[string]excepted{
-		"agent/fetchagain.go":     {project + "; os.Root keeps the comparison inside the release", "run.isWhole"},
+		"agent/fetchagain.go":     {project + "; os.Root keeps the comparison inside the release", "run.isComplete"},
 		"agent/links.go":          {project, "run.clearNames run.namesLead"},
 		"agent/config/damaged.go": {etc, "readRegular"},
 		"agent/config/editing/editing.go": {operator,
