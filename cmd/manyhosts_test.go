@@ -113,7 +113,7 @@ func (m *manyHosts) everyone(what string, codes ...int) {
 	started := time.Now()
 	var failed atomic.Int64
 	group := errgroup.Group{}
-	group.SetLimit(4)
+	group.SetLimit(12)
 	for _, name := range m.names {
 		group.Go(func() error {
 			code, out := m.deploy(name)

@@ -3,14 +3,12 @@ package fleet
 import (
 	"cmp"
 	"context"
-	"maps"
 	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/corpus-agent/corpus-agent/agent/hostkey"
-	"github.com/corpus-agent/corpus-agent/agent/hostrecord"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 )
 
@@ -27,7 +25,7 @@ type Agent struct {
 // count, unless the host has repeated since then that nothing changed, nor does a report that is not about the host in
 // whose directory it lies.
 func Agents(ctx context.Context, s store.Store, since time.Time) ([]Agent, error) {
-	l, err := live(ctx, s, hostkey.List, "", prefix, since)
+	l, err := live(ctx, s, hostkey.List, "", since)
 	if err != nil {
 		return nil, err
 	}
@@ -38,7 +36,10 @@ func Agents(ctx context.Context, s store.Store, since time.Time) ([]Agent, error
 			l.answered[of] = true
 		}
 	}
-	runs := l.unanswered()
+	runs, err := l.unanswered(ctx, s, prefix)
+	if err != nil {
+		return nil, err
+	}
 	found := make([]*Agent, len(runs))
 	group, within := errgroup.WithContext(ctx)
 	group.SetLimit(atOnce)
@@ -58,37 +59,6 @@ func Agents(ctx context.Context, s store.Store, since time.Time) ([]Agent, error
 	}
 	slices.SortStableFunc(agents, func(a, b Agent) int { return cmp.Or(cmp.Compare(a.Host, b.Host), a.At.Compare(b.At)) })
 	return agents, nil
-}
-
-// living are the hosts from which the store got a report or a record since some time. What is asked of a host is
-// answered from its signed record where that says it, which takes no request of its own, and otherwise from its
-// reports.
-type living struct {
-	known    hostkey.Registry
-	recorded beats // signed records that the store got since then
-	runs     []hostRuns
-	answered map[string]bool // hosts whose reports do not have to be read
-}
-
-// live lists the reports of hosts from which the store got a report or a record after since, and the keys that it
-// knows.
-func live(ctx context.Context, s store.Store, keys Keys, project, prefix string, since time.Time) (*living, error) {
-	known, err := keys(ctx, s)
-	if err != nil {
-		return nil, err
-	}
-	beats, err := readBeats(ctx, s, project, known)
-	if err != nil {
-		return nil, err
-	}
-	runs, err := listBelow(ctx, s, prefix, since, beats)
-	maps.DeleteFunc(beats, func(_ string, r hostrecord.Listed) bool { return !r.Signed || r.Seen.Before(since) })
-	return &living{known: known, recorded: beats, runs: runs, answered: map[string]bool{}}, err
-}
-
-// unanswered are the hosts whose reports have to be read.
-func (l *living) unanswered() []hostRuns {
-	return slices.DeleteFunc(l.runs, func(h hostRuns) bool { return l.answered[h.of] })
 }
 
 // newestAgent reads a host's newest report; nil where it has none that counts.

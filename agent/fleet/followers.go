@@ -33,12 +33,15 @@ func Followers(ctx context.Context, s store.Store, keys Keys, ref artifact.Ref, 
 	if project == artifact.Base {
 		project = ""
 	}
-	l, err := live(ctx, s, keys, project, Prefix(ref.Project), since)
+	l, err := live(ctx, s, keys, project, since)
 	if err != nil {
 		return nil, err
 	}
 	found := l.recordedFollowers(ref)
-	runs := l.unanswered()
+	runs, err := l.unanswered(ctx, s, Prefix(ref.Project))
+	if err != nil {
+		return nil, err
+	}
 	read := make([]*Follower, len(runs))
 	group, within := errgroup.WithContext(ctx)
 	group.SetLimit(atOnce)

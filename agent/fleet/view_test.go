@@ -46,7 +46,10 @@ type listing struct {
 	IsTruncated bool
 	Next        string `xml:"NextContinuationToken,omitempty"`
 	Contents    []listed
+	Folders     []folder `xml:"CommonPrefixes"`
 }
+
+type folder struct{ Prefix string }
 
 type listed struct {
 	Key, LastModified, ETag string
@@ -56,15 +59,25 @@ type listed struct {
 func (b *bucket) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	b.requests.Add(1)
 	q := r.URL.Query()
-	from, _ := slices.BinarySearch(b.keys, q.Get("prefix"))
+	prefix := q.Get("prefix")
+	from, _ := slices.BinarySearch(b.keys, prefix)
 	if token := q.Get("continuation-token"); token != "" {
 		from, _ = slices.BinarySearch(b.keys, token)
 	}
 	var out listing
-	for i := from; i < len(b.keys) && strings.HasPrefix(b.keys[i], q.Get("prefix")); i++ {
-		if len(out.Contents) == 1000 {
+	for i := from; i < len(b.keys) && strings.HasPrefix(b.keys[i], prefix); i++ {
+		name, _, within := strings.Cut(b.keys[i][len(prefix):], "/")
+		if name = prefix + name + "/"; within && q.Get("delimiter") == "/" && len(out.Folders) > 0 &&
+			out.Folders[len(out.Folders)-1].Prefix == name {
+			continue
+		}
+		if len(out.Contents)+len(out.Folders) == 1000 {
 			out.IsTruncated, out.Next = true, b.keys[i]
 			break
+		}
+		if within && q.Get("delimiter") == "/" {
+			out.Folders = append(out.Folders, folder{name})
+			continue
 		}
 		out.Contents = append(out.Contents, listed{b.keys[i], now.Format("2006-01-02T15:04:05.000Z"), `"x"`, 2})
 	}
@@ -72,7 +85,8 @@ func (b *bucket) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = xml.NewEncoder(w).Encode(out)
 }
 
-// TestTenThousandHostsTakeTenRequests, and ten more for their keys the first time.
+// TestTenThousandHostsTakeTenRequests, and ten more for their keys the first time, though each of them keeps 30
+// reports.
 func TestTenThousandHostsTakeTenRequests(t *testing.T) {
 	const hosts = 10_000
 	key := hostKey(t)
@@ -89,6 +103,9 @@ func TestTenThousandHostsTakeTenRequests(t *testing.T) {
 			t.Fatal(err)
 		}
 		b.keys = append(b.keys, object, hostkey.Place(r.Host, key.Public()))
+		for day := range 30 {
+			b.keys = append(b.keys, fmt.Sprintf("reports/%s/%s/202604%02dT115500.000000.json", r.Project, r.Host, day+1))
+		}
 	}
 	slices.Sort(b.keys)
 	fakes3.Login(t, "user", "secret")
@@ -120,11 +137,12 @@ func TestTenThousandHostsTakeTenRequests(t *testing.T) {
 	if v := look(fleet.Query{Known: first.Known, Project: "app2"}); len(v.Hosts) != hosts/4 || b.requests.Load() != 3 {
 		t.Errorf("of one project: %d hosts in %d requests", len(v.Hosts), b.requests.Load())
 	}
-	// Who starts a rollout reads the hosts of a channel: three listings of records, ten of keys and one of reports.
+	// Who starts a rollout reads the hosts of a channel: three listings of records, ten of keys and three of the
+	// names below which reports are kept, however many these are.
 	b.requests.Store(0)
 	followers, err := fleet.Followers(t.Context(), s, hostkey.List, artifact.Ref{Project: "app2", Channel: "production"},
 		now.Add(-time.Hour))
-	if err != nil || len(followers) != hosts/4 || b.requests.Load() != 14 {
+	if err != nil || len(followers) != hosts/4 || b.requests.Load() != 16 {
 		t.Errorf("%d hosts follow the channel, in %d requests, %v", len(followers), b.requests.Load(), err)
 	} else if f := followers[0]; f.Key != key.Public() || f.Cluster != "app2-production" || f.Agent != "1.4.0" ||
 		f.At.IsZero() {
@@ -133,12 +151,12 @@ func TestTenThousandHostsTakeTenRequests(t *testing.T) {
 	b.requests.Store(0)
 	base, err := fleet.Followers(t.Context(), s, hostkey.List, artifact.Ref{Project: "base", Channel: "production"},
 		now.Add(-time.Hour))
-	if err != nil || len(base) != hosts || b.requests.Load() != 21 {
+	if err != nil || len(base) != hosts || b.requests.Load() != 33 {
 		t.Errorf("%d hosts follow base, in %d requests, %v", len(base), b.requests.Load(), err)
 	}
 	b.requests.Store(0)
 	agents, err := fleet.Agents(t.Context(), s, now.Add(-time.Hour))
-	if err != nil || len(agents) != hosts || b.requests.Load() != 21 {
+	if err != nil || len(agents) != hosts || b.requests.Load() != 33 {
 		t.Errorf("%d hosts have agents, in %d requests, %v", len(agents), b.requests.Load(), err)
 	}
 }

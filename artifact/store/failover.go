@@ -88,12 +88,21 @@ func (f *failover) Put(ctx context.Context, key string, r io.Reader, size int64,
 // List tries other stores only before the first key, since the rest of their lists may be of another
 // time.
 func (f *failover) List(ctx context.Context, prefix string) iter.Seq2[Info, error] {
+	return f.list(ctx, prefix, listObjects)
+}
+
+// Folders does the same with folders.
+func (f *failover) Folders(ctx context.Context, prefix string) iter.Seq2[Info, error] {
+	return f.list(ctx, prefix, ListFolders)
+}
+
+func (f *failover) list(ctx context.Context, prefix string, list lister) iter.Seq2[Info, error] {
 	return func(yield func(Info, error) bool) {
 		start := int(f.current.Load())
 		var errs []error
 		for i := range f.stores {
 			begun := false
-			for info, err := range f.stores[(start+i)%len(f.stores)].List(ctx, prefix) {
+			for info, err := range list(ctx, f.stores[(start+i)%len(f.stores)], prefix) {
 				if err != nil && !begun && away(err) && ctx.Err() == nil {
 					errs = append(errs, err)
 					break

@@ -53,6 +53,10 @@ func (s *slowed) List(ctx context.Context, prefix string) iter.Seq2[Info, error]
 	return s.inner.List(ctx, prefix)
 }
 
+func (s *slowed) Folders(ctx context.Context, prefix string) iter.Seq2[Info, error] {
+	return ListFolders(ctx, s.inner, prefix)
+}
+
 func (s *slowed) Delete(ctx context.Context, key string) error { return s.inner.Delete(ctx, key) }
 
 type slowReader struct {

@@ -50,13 +50,21 @@ func (o *observed) Put(ctx context.Context, key string, r io.Reader, size int64,
 }
 
 func (o *observed) List(ctx context.Context, prefix string) iter.Seq2[Info, error] {
+	return o.list(ctx, prefix, listObjects)
+}
+
+func (o *observed) Folders(ctx context.Context, prefix string) iter.Seq2[Info, error] {
+	return o.list(ctx, prefix, ListFolders)
+}
+
+func (o *observed) list(ctx context.Context, prefix string, list lister) iter.Seq2[Info, error] {
 	return func(yield func(Info, error) bool) {
 		request, start := Request{Op: OpList, Key: prefix}, time.Now()
 		defer func() {
 			request.Took = time.Since(start)
 			o.seen(request)
 		}()
-		for info, err := range o.inner.List(ctx, prefix) {
+		for info, err := range list(ctx, o.inner, prefix) {
 			request.Err = err
 			if !yield(info, err) {
 				return

@@ -75,6 +75,15 @@ func (r *retrying) GetRange(ctx context.Context, key string, part Range) (io.Rea
 
 // List starts again after a failure and skips the keys that it has yielded, since keys are ordered.
 func (r *retrying) List(ctx context.Context, prefix string) iter.Seq2[Info, error] {
+	return r.list(ctx, prefix, listObjects)
+}
+
+// Folders does the same with folders.
+func (r *retrying) Folders(ctx context.Context, prefix string) iter.Seq2[Info, error] {
+	return r.list(ctx, prefix, ListFolders)
+}
+
+func (r *retrying) list(ctx context.Context, prefix string, list lister) iter.Seq2[Info, error] {
 	return func(yield func(Info, error) bool) {
 		p, last := r.patience(), ""
 		fresh := func(info Info) bool {
@@ -86,7 +95,7 @@ func (r *retrying) List(ctx context.Context, prefix string) iter.Seq2[Info, erro
 			return yield(info, nil)
 		}
 		for {
-			err := each(r.inner.List(ctx, prefix), fresh)
+			err := each(list(ctx, r.inner, prefix), fresh)
 			if err == nil {
 				return
 			}

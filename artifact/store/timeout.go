@@ -78,11 +78,19 @@ func (t *timed) Put(ctx context.Context, key string, r io.Reader, size int64, co
 }
 
 func (t *timed) List(ctx context.Context, prefix string) iter.Seq2[Info, error] {
+	return t.list(ctx, prefix, listObjects)
+}
+
+func (t *timed) Folders(ctx context.Context, prefix string) iter.Seq2[Info, error] {
+	return t.list(ctx, prefix, ListFolders)
+}
+
+func (t *timed) list(ctx context.Context, prefix string, list lister) iter.Seq2[Info, error] {
 	return func(yield func(Info, error) bool) {
 		ctx, w := t.watch(ctx, OpList, prefix)
 		defer w.release()
 		w.arm(t.policy.Answer)
-		for info, err := range t.inner.List(ctx, prefix) {
+		for info, err := range list(ctx, t.inner, prefix) {
 			w.disarm()
 			if !yield(info, w.explain(ctx, err)) {
 				return

@@ -158,6 +158,15 @@ func (s *Store) Put(ctx context.Context, key string, r io.Reader,
 
 // List lists the objects page by page.
 func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[store.Info, error] {
+	return s.list(ctx, prefix, true)
+}
+
+// Folders lists the folders right below a prefix, page by page.
+func (s *Store) Folders(ctx context.Context, prefix string) iter.Seq2[store.Info, error] {
+	return s.list(ctx, prefix, false)
+}
+
+func (s *Store) list(ctx context.Context, prefix string, recursive bool) iter.Seq2[store.Info, error] {
 	return func(yield func(store.Info, error) bool) {
 		ctx, call := wire.Begin(ctx, store.OpList, prefix, s.name(prefix))
 		api, err := s.client(call)
@@ -165,22 +174,29 @@ func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[store.Info, e
 			yield(store.Info{}, err)
 			return
 		}
-		call.InOrder(s.objects(ctx, call, api, prefix))(yield)
+		call.InOrder(s.objects(ctx, call, api, prefix, recursive))(yield)
 	}
 }
 
+// objects yields the objects below a prefix, or with recursive false the folders right below it.
 func (s *Store) objects(ctx context.Context, call *wire.Call,
-	api *minio.Core, prefix string) iter.Seq2[store.Info, error] {
+	api *minio.Core, prefix string, recursive bool) iter.Seq2[store.Info, error] {
 	return func(yield func(store.Info, error) bool) {
 		owner := false
 		for o := range api.ListObjectsIter(ctx, s.opts.Bucket,
-			minio.ListObjectsOptions{Prefix: s.path(prefix), Recursive: true, FetchOwner: &owner}) {
+			minio.ListObjectsOptions{Prefix: s.path(prefix), Recursive: recursive, FetchOwner: &owner}) {
 			if o.Err != nil {
 				yield(store.Info{}, explain(call, o.Err))
 				return
 			}
-			if !yield(store.Info{Key: strings.TrimPrefix(o.Key, s.path("")), Size: o.Size, ETag: o.ETag,
-				Modified: o.LastModified}, nil) {
+			info := store.Info{Key: strings.TrimPrefix(o.Key, s.path("")), Size: o.Size, ETag: o.ETag, Modified: o.LastModified}
+			if !recursive {
+				if o.ETag != "" || !strings.HasSuffix(info.Key, "/") {
+					continue // it is an object
+				}
+				info = store.Info{Key: info.Key}
+			}
+			if !yield(info, nil) {
 				return
 			}
 		}

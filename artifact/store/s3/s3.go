@@ -134,6 +134,15 @@ func (s *Store) Put(ctx context.Context, key string, r io.Reader,
 
 // List lists the objects page by page.
 func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[store.Info, error] {
+	return s.list(ctx, prefix, nil)
+}
+
+// Folders lists the folders right below a prefix, page by page.
+func (s *Store) Folders(ctx context.Context, prefix string) iter.Seq2[store.Info, error] {
+	return s.list(ctx, prefix, aws.String("/"))
+}
+
+func (s *Store) list(ctx context.Context, prefix string, delimiter *string) iter.Seq2[store.Info, error] {
 	return func(yield func(store.Info, error) bool) {
 		ctx, call := wire.Begin(ctx, store.OpList, prefix, s.name(prefix))
 		api, err := s.client(ctx, call)
@@ -141,14 +150,16 @@ func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[store.Info, e
 			yield(store.Info{}, err)
 			return
 		}
-		call.InOrder(s.pages(ctx, call, api, prefix))(yield)
+		call.InOrder(s.pages(ctx, call, api, prefix, delimiter))(yield)
 	}
 }
 
-func (s *Store) pages(ctx context.Context, call *wire.Call, api *client, prefix string) iter.Seq2[store.Info, error] {
+// pages yields objects, or folders with a delimiter.
+func (s *Store) pages(ctx context.Context, call *wire.Call, api *client, prefix string,
+	delimiter *string) iter.Seq2[store.Info, error] {
 	return func(yield func(store.Info, error) bool) {
 		pages := s3.NewListObjectsV2Paginator(api, &s3.ListObjectsV2Input{Bucket: &s.opts.Bucket,
-			Prefix: aws.String(s.path(prefix))},
+			Prefix: aws.String(s.path(prefix)), Delimiter: delimiter},
 			func(o *s3.ListObjectsV2PaginatorOptions) { o.StopOnDuplicateToken = true })
 		for pages.HasMorePages() {
 			page, err := pages.NextPage(ctx)
@@ -156,16 +167,28 @@ func (s *Store) pages(ctx context.Context, call *wire.Call, api *client, prefix 
 				yield(store.Info{}, api.explain(call, err))
 				return
 			}
-			for _, o := range page.Contents {
-				key := strings.TrimPrefix(aws.ToString(o.Key), s.path(""))
-				info := store.Info{Key: key, Size: lengthOf(o.Size), ETag: aws.ToString(o.ETag),
-					Modified: aws.ToTime(o.LastModified)}
+			for _, info := range s.infos(page, delimiter != nil) {
 				if !yield(info, nil) {
 					return
 				}
 			}
 		}
 	}
+}
+
+// infos are the objects of a page, or its folders.
+func (s *Store) infos(page *s3.ListObjectsV2Output, folders bool) (infos []store.Info) {
+	if folders {
+		for _, p := range page.CommonPrefixes {
+			infos = append(infos, store.Info{Key: strings.TrimPrefix(aws.ToString(p.Prefix), s.path(""))})
+		}
+		return infos
+	}
+	for _, o := range page.Contents {
+		infos = append(infos, store.Info{Key: strings.TrimPrefix(aws.ToString(o.Key), s.path("")),
+			Size: lengthOf(o.Size), ETag: aws.ToString(o.ETag), Modified: aws.ToTime(o.LastModified)})
+	}
+	return infos
 }
 
 // Delete removes an object.

@@ -110,6 +110,18 @@ func (f *Faulty) Put(ctx context.Context, key string, r io.Reader, size int64, c
 
 // List yields the objects under a prefix; with Cut it ends after so many.
 func (f *Faulty) List(ctx context.Context, prefix string) iter.Seq2[store.Info, error] {
+	return f.list(ctx, prefix, f.inner.List)
+}
+
+// Folders yields the folders below a prefix, as List does objects.
+func (f *Faulty) Folders(ctx context.Context, prefix string) iter.Seq2[store.Info, error] {
+	return f.list(ctx, prefix, func(ctx context.Context, prefix string) iter.Seq2[store.Info, error] {
+		return store.ListFolders(ctx, f.inner, prefix)
+	})
+}
+
+func (f *Faulty) list(ctx context.Context, prefix string,
+	inner func(context.Context, string) iter.Seq2[store.Info, error]) iter.Seq2[store.Info, error] {
 	return func(yield func(store.Info, error) bool) {
 		fault := f.meet(store.OpList, prefix)
 		if err := fault.before(ctx); err != nil {
@@ -117,7 +129,7 @@ func (f *Faulty) List(ctx context.Context, prefix string) iter.Seq2[store.Info, 
 			return
 		}
 		left := fault.Cut
-		for info, err := range f.inner.List(ctx, prefix) {
+		for info, err := range inner(ctx, prefix) {
 			if fault.Cut > 0 && left == 0 {
 				yield(store.Info{}, fault.Err)
 				return

@@ -102,3 +102,36 @@ func (s suite) testListStops(t *testing.T) {
 		t.Errorf("saw %d keys, wanted to stop after 2", seen)
 	}
 }
+
+// testFolders goes beyond the 1,000 folders that S3 lists at once.
+func (s suite) testFolders(t *testing.T) {
+	st := s.open(t)
+	const many = 1010
+	want := []string{"f/a-b/", "f/a/", "f/aa/"}
+	for _, key := range []string{"f/a-b/1", "f/a/1", "f/a/2", "f/a/b/c", "f/aa/1", "f/object", "g/h/i"} {
+		put(t, st, key, []byte("x"))
+	}
+	for i := range many {
+		put(t, st, fmt.Sprintf("f/z%04d/x", i), []byte("x"))
+		want = append(want, fmt.Sprintf("f/z%04d/", i))
+	}
+	wantFolders(t, st, "f/", want...)
+	wantFolders(t, st, "", "f/", "g/")
+	wantFolders(t, st, "f/a/", "f/a/b/")
+	wantFolders(t, st, "nothing/")
+}
+
+// wantFolders checks that these are the folders right below a prefix, in key order.
+func wantFolders(t *testing.T, s store.Store, prefix string, want ...string) {
+	t.Helper()
+	var got []string
+	for info, err := range store.ListFolders(t.Context(), s, prefix) {
+		if err != nil {
+			t.Fatalf("ListFolders %q: %v", prefix, err)
+		}
+		got = append(got, info.Key)
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("ListFolders %q: got %d folders %.300q, want %d folders %.300q", prefix, len(got), got, len(want), want)
+	}
+}

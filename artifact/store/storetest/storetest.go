@@ -44,6 +44,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 	t.Run("WholeOrNothing", s.testWholeOrNothing)
 	t.Run("List", s.testList)
 	t.Run("ListPrefix", s.testListPrefix)
+	t.Run("Folders", s.testFolders)
 	t.Run("ListMany", s.testListMany)
 	t.Run("ListStops", s.testListStops)
 	t.Run("Delete", s.testDelete)

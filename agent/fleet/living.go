@@ -1,0 +1,93 @@
+package fleet
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/corpus-agent/corpus-agent/agent/hostkey"
+	"github.com/corpus-agent/corpus-agent/agent/hostrecord"
+	"github.com/corpus-agent/corpus-agent/artifact/store"
+)
+
+// living are the hosts from which the store got a report or a record since some time. What is asked of a host is
+// answered from its signed record where that says it, which takes no request of its own, and otherwise from its
+// reports.
+type living struct {
+	known    hostkey.Registry
+	since    time.Time
+	beats    beats           // records that count
+	recorded beats           // those of them that are signed, and that the store got since then
+	answered map[string]bool // hosts whose reports do not have to be read, by PROJECT/HOST
+}
+
+// live lists the records of a project's hosts, or of all hosts for "", and the keys that the store knows.
+func live(ctx context.Context, s store.Store, keys Keys, project string, since time.Time) (*living, error) {
+	known, err := keys(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	all, err := readBeats(ctx, s, project, known)
+	recorded := maps.Clone(all)
+	maps.DeleteFunc(recorded, func(_ string, r hostrecord.Listed) bool { return !r.Signed || r.Seen.Before(since) })
+	return &living{known, since, all, recorded, map[string]bool{}}, err
+}
+
+// unanswered lists the reports of hosts that have to be read, below a prefix of PROJECT/HOST or HOST. It lists the
+// names of hosts first, a thousand in a request however many reports they keep.
+func (l *living) unanswered(ctx context.Context, s store.Store, prefix string) ([]hostRuns, error) {
+	folders, err := hostFolders(ctx, s, prefix)
+	if err != nil {
+		return nil, err
+	}
+	count := len(folders)
+	folders = slices.DeleteFunc(folders, func(f string) bool { return l.answered[ofFolder(f)] })
+	if len(folders) > fewHosts+count/fewHosts {
+		all, err := listBelow(ctx, s, prefix, l.since, l.beats)
+		return slices.DeleteFunc(all, func(h hostRuns) bool { return l.answered[h.of] }), err
+	}
+	read := make([][]hostRuns, len(folders))
+	group, within := errgroup.WithContext(ctx)
+	group.SetLimit(atOnce)
+	for i, folder := range folders {
+		group.Go(func() (err error) {
+			read[i], err = listBelow(within, s, folder, l.since, l.beats)
+			return err
+		})
+	}
+	err = group.Wait()
+	return slices.Concat(read...), err
+}
+
+// fewHosts is how many hosts are listed one by one, and of how many hosts one more is: beyond that a listing of all
+// reports takes fewer requests.
+const fewHosts = 20
+
+// ofFolder is the PROJECT/HOST of a folder of reports.
+func ofFolder(folder string) string {
+	return strings.TrimSuffix(strings.TrimPrefix(folder, prefix), "/")
+}
+
+// hostFolders lists the folders of hosts below the prefix of a project, or of all projects.
+func hostFolders(ctx context.Context, s store.Store, below string) (folders []string, err error) {
+	for info, err := range store.ListFolders(ctx, s, below) {
+		if err != nil {
+			return nil, fmt.Errorf("reading the reports of hosts: %w", err)
+		}
+		if below != prefix {
+			folders = append(folders, info.Key)
+			continue
+		}
+		of, err := hostFolders(ctx, s, info.Key)
+		if err != nil {
+			return nil, err
+		}
+		folders = append(folders, of...)
+	}
+	return folders, nil
+}
