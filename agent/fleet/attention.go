@@ -27,7 +27,9 @@ type Attention struct {
 const (
 	Halted       = "halted rollout"
 	Paused       = "paused rollout"
+	Stuck        = "stuck rollout"
 	Unseen       = "rollout that cannot be read"
+	Unreadable   = "project that cannot be read"
 	WrongKey     = "wrong key"
 	Conflict     = "conflict"
 	NoRecord     = "no record"
@@ -39,7 +41,7 @@ const (
 
 // ranks are the kinds of what a person should look at, the most urgent first.
 func ranks() []string {
-	return []string{Halted, Unseen, string(Failed), string(RolledBack), string(Quarantined), WrongKey, Conflict, Copied,
+	return []string{Unreadable, Halted, Stuck, Unseen, string(Failed), string(RolledBack), string(Quarantined), WrongKey, Conflict, Copied,
 		NoRecord, Withdrawn, Silent, Unregistered, Paused, string(Held)}
 }
 

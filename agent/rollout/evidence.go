@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/corpus-agent/corpus-agent/agent/hostkey"
 	plans "github.com/corpus-agent/corpus-agent/artifact/rollout"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/state/diag"
@@ -27,6 +28,9 @@ const (
 // the store got earlier is none of what came after: a host may have signed it for a time that was still to come.
 const clockSlack = 5 * time.Minute
 
+// othersTried is how many results of a host that another key signed are looked at.
+const othersTried = 5
+
 // deeper stands for objects below the results or halts of a host whose names no host writes: who put them there is not
 // said by the name.
 const deeper = "names that no host writes"
@@ -35,14 +39,15 @@ const deeper = "names that no host writes"
 type Evidence struct {
 	Results []Said    // one for each host: what counts of it; by host
 	Halts   []Said    // of the present epoch, by time
+	Past    []Said    // halts of earlier epochs, by time: a person has resumed the rollout since then
 	Ignored []Ignored // the first names that do not count
-	Rekeyed []string  // hosts of the roster of which nothing counts, since another key than the roster's signed it
 	Objects int       // that were read
 	Summary time.Time // when the summary was made that this is from; zero for a listing
 
 	leases map[string]held // by key below the prefix
 	newest time.Time
 	tally  *plans.Tally
+	others map[string][]Name // results of hosts of which nothing counts, since the roster's key did not sign them
 }
 
 // Ignored is a name that does not count, and why.
@@ -58,6 +63,7 @@ type held struct {
 // listed. now is the store's time as far as it is known. The error wraps ErrNoEvidence if the store shows no host.
 func (r Rollout) Read(ctx context.Context, s store.Store, now time.Time) (Evidence, error) {
 	found := gathering{rollout: r, prefix: r.prefix(), leases: map[string]held{}, of: map[string]int{}}
+	listed := false // the roster, which was there before all else: an answer without it is not a listing of the rollout
 	for info, err := range s.List(ctx, found.prefix) {
 		if errors.Is(err, errors.ErrUnsupported) || errors.Is(err, store.ErrForbidden) {
 			return r.readSummary(ctx, s, now, err)
@@ -65,9 +71,15 @@ func (r Rollout) Read(ctx context.Context, s store.Store, now time.Time) (Eviden
 		if err != nil {
 			return Evidence{}, fmt.Errorf("reading the results of hosts: %w", err)
 		}
+		listed = listed || info.Key == plans.RosterKey(r.Ref, r.Start.ID)
 		if err := found.add(info.Key, info.Size, info.Modified); err != nil {
 			return Evidence{}, err
 		}
+	}
+	if !listed {
+		return Evidence{}, diag.WithHint(fmt.Errorf("%w: its listing of %s lacks roster.json", ErrNoEvidence, found.prefix),
+			"a proxy answers in the place of the store, or the store has lost objects: promote or point the channel again, or "+
+				"`corpus rollout abort %s %s`", r.Ref.Project, r.Ref.Channel)
 	}
 	return found.evidence(), nil
 }
@@ -79,6 +91,26 @@ func (e Evidence) View(now time.Time) plans.View {
 		now = e.newest
 	}
 	return e.tally.AsOf(now)
+}
+
+// Rekeyed are the hosts of the roster of which nothing counts, since they sign with another key than it has, which they
+// registered under their name. What no registered key signed may be of any user who can write to the store.
+func (r Rollout) Rekeyed(ctx context.Context, s store.Store, e Evidence) (hosts []string, err error) {
+	for _, host := range slices.Sorted(maps.Keys(e.others)) {
+		if len(hosts) == ignoredShown {
+			break
+		}
+		keys, err := hostkey.Of(ctx, s, host)
+		if err != nil {
+			return nil, err
+		}
+		if slices.ContainsFunc(e.others[host], func(n Name) bool {
+			return slices.ContainsFunc(keys, func(k hostkey.Registered) bool { return k.Key.Signed(r.text(n), n.Sig) })
+		}) {
+			hosts = append(hosts, host)
+		}
+	}
+	return hosts, nil
 }
 
 // Decide says whether a host takes the release now.
@@ -94,10 +126,11 @@ type gathering struct {
 	rollout Rollout
 	prefix  string
 	said    []Said
+	halts   []Said // of all epochs
 	ignored []Ignored
 	leases  map[string]held
 	of      map[string]int // objects, by host of the roster
-	rekeyed map[string]bool
+	others  map[string][]Name
 	objects int
 	newest  time.Time
 }
@@ -125,16 +158,16 @@ func (g *gathering) add(key string, size int64, at time.Time) error {
 		why = g.rollout.holds(n)
 	}
 	if why == wrongSignature && n.Outcome != "" {
-		if g.rekeyed == nil {
-			g.rekeyed = map[string]bool{}
+		if g.others == nil {
+			g.others = map[string][]Name{}
 		}
-		g.rekeyed[n.Host] = true
-	}
-	if why == "" && n.Outcome == "" &&
-		(n.Epoch != g.rollout.epoch() || at.Before(g.rollout.Start.Resumed.Add(-clockSlack))) {
-		why = "it was recorded before the rollout was resumed"
+		if len(g.others[n.Host]) < othersTried {
+			g.others[n.Host] = append(g.others[n.Host], n)
+		}
 	}
 	switch top := !strings.Contains(name, "/"); {
+	case why == "" && n.Outcome == "":
+		g.halts = append(g.halts, Said{n, at.UTC(), 0})
 	case why == "":
 		g.said = append(g.said, Said{n, at.UTC(), 0})
 		if at.After(g.newest) {
@@ -167,24 +200,54 @@ func (g *gathering) flooded() error {
 func (g *gathering) evidence() Evidence {
 	e := Evidence{Ignored: g.ignored, Objects: g.objects, leases: g.leases, newest: g.newest}
 	byHost := map[string][]Said{}
+	g.sortHalts(&e)
 	for _, said := range g.said {
 		m, _ := g.rollout.Roster.find(said.Host)
 		said.Wave = g.rollout.Wave(m.host())
-		if said.Outcome == "" {
-			e.Halts = append(e.Halts, said)
-			continue
-		}
 		byHost[said.Host] = append(byHost[said.Host], said)
 	}
 	for host, all := range byHost {
 		e.Results = append(e.Results, counting(all, g.rollout.Start.Resumed))
-		delete(g.rekeyed, host)
+		delete(g.others, host)
 	}
-	e.Rekeyed = slices.Sorted(maps.Keys(g.rekeyed))
+	e.others = g.others
 	slices.SortFunc(e.Results, func(a, b Said) int { return cmp.Compare(a.Host, b.Host) })
-	slices.SortFunc(e.Halts, func(a, b Said) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Host, b.Host)) })
 	e.tally = g.rollout.tally(e)
 	return e
+}
+
+// sortHalts divides halts into those that count, those of earlier epochs, and those that no host signs: of an epoch
+// that is to come, or with one of its host beside it. Such a host would stop every continuation in advance.
+func (g *gathering) sortHalts(e *Evidence) {
+	slices.SortFunc(g.halts, func(a, b Said) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Host, b.Host)) })
+	epoch, ahead := g.rollout.epoch(), map[string]bool{}
+	for _, h := range g.halts {
+		ahead[h.Host] = ahead[h.Host] || h.Epoch > epoch
+	}
+	for _, h := range g.halts {
+		switch {
+		case ahead[h.Host]:
+			g.ignore(h, "its host signed a halt for a time that is still to come")
+		case h.Epoch < epoch:
+			e.Past = append(e.Past, h)
+		case h.At.Before(g.rollout.Start.Resumed.Add(-clockSlack)):
+			g.ignore(h, "it was recorded before the rollout was resumed")
+		default:
+			m, _ := g.rollout.Roster.find(h.Host)
+			h.Wave = g.rollout.Wave(m.host())
+			e.Halts = append(e.Halts, h)
+			if h.At.After(e.newest) {
+				e.newest = h.At
+			}
+		}
+	}
+	e.Ignored = g.ignored
+}
+
+func (g *gathering) ignore(said Said, why string) {
+	if len(g.ignored) < ignoredShown {
+		g.ignored = append(g.ignored, Ignored{said.String(), why})
+	}
 }
 
 // counting is what counts of all that one host said: its newest word, and of several alike the first one. A failure

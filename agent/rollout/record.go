@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/agent/hostkey"
+	plans "github.com/corpus-agent/corpus-agent/artifact/rollout"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 )
 
@@ -41,12 +42,15 @@ type Grounds struct {
 // namedInGrounds is how many hosts the grounds of a halt name.
 const namedInGrounds = 20
 
-// RecordHalt says that a host found the limit reached.
+// RecordHalt says that a host found the limit reached, or that it saw a halt of which the store has no record any more.
 func (r Rollout) RecordHalt(ctx context.Context, s store.Store, key hostkey.Key, host, run string, e Evidence,
 	now time.Time) error {
 	v := r.Decide(r.Roster.member(host), e, now)
 	g := Grounds{Host: host, Run: run, At: now.UTC(), Failed: v.Failed, Finished: v.All, Limit: r.Plan.Halt.String(),
 		Why: v.String()}
+	if v.Reason != plans.Stops {
+		g.Why = "this host saw the rollout halted, and the store has lost the record of it"
+	}
 	for _, said := range e.Results {
 		if said.Outcome != Healthy && said.At.After(r.Start.Resumed) && len(g.Hosts) < namedInGrounds {
 			g.Hosts = append(g.Hosts, said.Host)
@@ -90,7 +94,7 @@ func (r Rollout) Grounds(ctx context.Context, s store.Store, halt Said) (g Groun
 		return g, fmt.Errorf("reading why the rollout stopped: %s is not signed by %s", place, halt.Host)
 	}
 	if err := json.Unmarshal(data, &g); err != nil {
-		return g, fmt.Errorf("reading why the rollout stopped: %w", err)
+		return g, fmt.Errorf("the grounds that %s signed are not in the form that agents write", halt.Host)
 	}
 	return g, nil
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"iter"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -39,7 +40,17 @@ type timed struct {
 	lists    int
 }
 
-func newTimed() *timed { return &timed{Store: mem.New(), now: began, times: map[string]time.Time{}} }
+// newTimed has an object in the place of the roster of newFleet's rollout, which stores list with the results.
+func newTimed() *timed {
+	s := &timed{Store: mem.New(), now: began, times: map[string]time.Time{}}
+	if _, err := s.Put(context.Background(), plans.RosterKey(production, rolloutID), strings.NewReader("{}"), 2,
+		store.Condition{}); err != nil {
+		panic(err)
+	}
+	return s
+}
+
+const rolloutID = "1-c0ffee"
 
 func (s *timed) Put(ctx context.Context, key string, r io.Reader, size int64, cond store.Condition) (store.Info,
 	error) {
@@ -107,7 +118,7 @@ func newFleet(t *testing.T, n int) fleet {
 			Key: key.Public()})
 	}
 	plan := plans.Default()
-	start := plan.NewStart("1-c0ffee", release, began, roster.Places())
+	start := plan.NewStart(rolloutID, release, began, roster.Places())
 	data, digest, err := roster.Content()
 	if err != nil {
 		t.Fatal(err)
@@ -217,7 +228,7 @@ func TestIgnoredResults(t *testing.T) {
 		if err := from.Record(t.Context(), elsewhere, f.keys[host], host, rollout.Failed, runID); err != nil {
 			t.Fatal(err)
 		}
-		for info, err := range elsewhere.List(t.Context(), "rollouts/") {
+		for info, err := range elsewhere.List(t.Context(), plans.Prefix(from.Ref, from.Start.ID)) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -228,7 +239,7 @@ func TestIgnoredResults(t *testing.T) {
 	// a name under the wrong host, and names that are none
 	good := newTimed()
 	f.record(t, good, host, rollout.Failed)
-	for info := range good.List(t.Context(), prefix) {
+	for info := range good.List(t.Context(), prefix+"results/") {
 		s.put(t, strings.Replace(info.Key, host, other, 1), "{}")
 		s.put(t, strings.Replace(info.Key, "failed.", "healthy.", 1), "{}")
 		s.put(t, strings.Replace(info.Key, runID, "20260105T090000.000002", 1), "{}")
@@ -435,6 +446,9 @@ func TestRenamedHostKeepsLease(t *testing.T) {
 
 func TestRostersAreVerified(t *testing.T) {
 	f, s := newFleet(t, 5), newTimed()
+	if err := s.Delete(t.Context(), plans.RosterKey(production, f.Start.ID)); err != nil {
+		t.Fatal(err)
+	}
 	digest, err := rollout.WriteRoster(t.Context(), s, production, f.Start.ID, f.Roster)
 	if err != nil || digest != f.Start.Roster {
 		t.Fatal(digest, err)
@@ -599,7 +613,46 @@ func TestHostsWithUnexpectedKeyAreReported(t *testing.T) {
 	}
 	f.record(t, s, fine, rollout.Healthy)
 	s.put(t, plans.Prefix(production, f.Start.ID)+"results/myapp-production-useast1-1/junk", "x")
-	if e := f.read(t, s); len(e.Rekeyed) != 1 || e.Rekeyed[0] != lost || len(e.Results) != 1 {
-		t.Errorf("hosts with another key are %v, results %v", e.Rekeyed, e.Results)
+	e := f.read(t, s)
+	if names, err := f.Rekeyed(t.Context(), s, e); err != nil || len(names) != 0 {
+		t.Errorf("a key that no host registered names %v, %v", names, err)
+	}
+	if err := other.Register(t.Context(), s, hostkey.Registration{Host: lost}); err != nil {
+		t.Fatal(err)
+	}
+	if names, err := f.Rekeyed(t.Context(), s, e); err != nil || !slices.Equal(names, []string{lost}) ||
+		len(e.Results) != 1 {
+		t.Errorf("hosts with another key are %v, %v, results %v", names, err, e.Results)
+	}
+}
+
+// TestHaltsSignedInAdvanceDoNotCount holds that a key which was stolen once does not stop a rollout again after a person
+// has resumed it, though it signed halts for all times to come.
+func TestHaltsSignedInAdvanceDoNotCount(t *testing.T) {
+	f, s := newFleet(t, 40), newTimed()
+	stolen := f.inWave(2)[0]
+	for i := range 20 {
+		at := f
+		at.Start.Resumed = s.now.Add(time.Duration(i) * time.Second)
+		if err := at.RecordHalt(t.Context(), s, f.keys[stolen], stolen, runID, f.read(t, s), s.now); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f.Start.Resumed = s.now.Add(5 * time.Second)
+	s.now = s.now.Add(time.Minute)
+	if e := f.read(t, s); len(e.Halts) != 0 || len(e.Ignored) != 20 {
+		t.Errorf("halts that were signed in advance: %+v, ignored %d", e.Halts, len(e.Ignored))
+	}
+}
+
+// TestAListingWithoutTheRosterIsNoEvidence holds that an answer in the place of the store's, or a store that lost
+// objects, does not look like a rollout in which nothing failed.
+func TestAListingWithoutTheRosterIsNoEvidence(t *testing.T) {
+	f, s := newFleet(t, 40), newTimed()
+	if err := s.Delete(t.Context(), plans.RosterKey(production, f.Start.ID)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Read(t.Context(), s, s.now); !errors.Is(err, rollout.ErrNoEvidence) || diag.HintOf(err) == "" {
+		t.Errorf("%v", err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/hostkey"
 	"github.com/corpus-agent/corpus-agent/artifact"
 	plans "github.com/corpus-agent/corpus-agent/artifact/rollout"
@@ -102,8 +103,10 @@ func (r Roster) check() error {
 func ParseRoster(data []byte, digest string) (Roster, error) {
 	var r Roster
 	if got := digestOf(data); got != digest {
-		return r, fmt.Errorf("the roster of the rollout has the digest %s, and the start of the rollout names %s", got,
-			digest)
+		return r, exit.WithCode(exit.Refused, diag.WithHint(
+			fmt.Errorf("the roster of the rollout has the digest %s, and the start of the rollout names %s", got, digest),
+			"the object was replaced or damaged: restore roster.json from a copy of the store, or promote or point the channel "+
+				"to another release, or `corpus rollout abort`"))
 	}
 	if err := json.Unmarshal(data, &r); err != nil {
 		return r, fmt.Errorf("reading the roster of the rollout: %w", err)

@@ -50,7 +50,7 @@ func (r *Run) ask(ctx context.Context, client *trust.Client, of rollout.Rollout,
 	if a, final := r.withoutStore(of, t, now, me, basis); final {
 		return a
 	}
-	a, err := r.askStore(ctx, of, now, me)
+	a, err := r.askStore(ctx, of, now, me, t)
 	if err != nil {
 		text := err.Error()
 		if hint := diag.HintOf(err); hint != "" {
@@ -114,9 +114,34 @@ func (r *Run) place() plans.Host {
 	return plans.Host{Name: r.Host, Region: r.Identity.Region, Cluster: r.Identity.Cluster()}
 }
 
+// remembered is a verdict of a host that keeps what it knows of a halt until a person resumes the rollout. lost reports
+// that the store has no record of the halt any more.
+func remembered(of rollout.Rollout, t *ledger.Turn, v plans.Verdict, member bool) (_ plans.Verdict, lost bool) {
+	epoch := epochOf(of.Start)
+	if lost = v.Take && t.Halted == epoch; lost {
+		v = plans.Verdict{Reason: plans.Halted}
+	}
+	if v.Reason == plans.Halted || v.Reason == plans.Stops && member {
+		t.Halted = epoch
+	}
+	return v, lost
+}
+
+// epochOf names when a person resumed a rollout last: a halt from before that does not count.
+func epochOf(start plans.Start) string {
+	resumed := start.Resumed
+	for _, m := range start.Moves {
+		if m.What == "resume" && m.At.After(resumed) {
+			resumed = m.At
+		}
+	}
+	return start.ID + " " + resumed.UTC().Format(time.RFC3339)
+}
+
 // askStore reads the results of other hosts and decides. It records a halt that this host is the first to find, and
 // takes a lease among the hosts that deploy at the same time.
-func (r *Run) askStore(ctx context.Context, of rollout.Rollout, now time.Time, me plans.Host) (answer, error) {
+func (r *Run) askStore(ctx context.Context, of rollout.Rollout, now time.Time, me plans.Host,
+	t *ledger.Turn) (answer, error) {
 	s, err := r.Open()
 	if err != nil {
 		return answer{}, err
@@ -138,13 +163,16 @@ func (r *Run) askStore(ctx context.Context, of rollout.Rollout, now time.Time, m
 	if err != nil {
 		return answer{}, err
 	}
-	v := of.Decide(who, e, now)
+	v, lost := remembered(of, t, of.Decide(who, e, now), member)
+	if latest := now.Add(of.Plan.Least()); v.Reason == plans.Waits && v.Not.After(latest) {
+		v.Not = latest // the store's times were ahead
+	}
 	a := answerOf(v, of.Plan.WaveName(of.Wave(who)))
 	if member {
 		a.name = who.Name
 	}
 	switch {
-	case v.Reason == plans.Stops && member && !r.Test:
+	case (v.Reason == plans.Stops || lost) && member && !r.Test:
 		if err := of.RecordHalt(ctx, s, *key, who.Name, r.ID, e, now); err != nil {
 			r.Record.Note("%v", err)
 		}

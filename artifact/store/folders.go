@@ -10,8 +10,8 @@ import (
 // answers for a thousand folders, and not for a thousand objects. Call ListFolders, which also works with others.
 type Folders interface {
 	Store
-	// Folders yields the folders right below a prefix that ends with a slash, or is "", in key order. Key ends with a slash;
-	// no other field of Info is set. It stops after the first error.
+	// Folders yields the folders right below a prefix that ends with a slash, or is "", in key order. Key ends with a
+	// slash; no other field of Info is set. It stops after the first error.
 	Folders(ctx context.Context, prefix string) iter.Seq2[Info, error]
 }
 

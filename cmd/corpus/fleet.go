@@ -180,7 +180,7 @@ func (p *program) fleetLook(ctx context.Context, o fleetOptions) (look lookAtFle
 		if err := v.Explain(ctx, s); err != nil {
 			return nil, nil, err
 		}
-		v.Attention = append(stoppedRollouts(ctx, client, s, v.Rows), v.Attention...)
+		v.Attention = slices.Concat(unreadable(list, o.project), stoppedRollouts(ctx, client, s, v.Rows), v.Attention)
 		return v, write, nil
 	}, done, nil
 }
@@ -188,7 +188,7 @@ func (p *program) fleetLook(ctx context.Context, o fleetOptions) (look lookAtFle
 // check returns an error for a project or a channel that is neither in the store nor followed by a host. An empty table
 // would mean that all hosts are well.
 func (o fleetOptions) check(v *fleet.View, list []trust.Listing) error {
-	if len(v.Hosts) > 0 {
+	if len(v.Hosts) > 0 || o.project == "" && o.channel == "" {
 		return nil
 	}
 	found := slices.ContainsFunc(list, func(l trust.Listing) bool { return o.project == "" || l.Project == o.project })

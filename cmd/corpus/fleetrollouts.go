@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -41,10 +42,22 @@ func stoppedRollouts(ctx context.Context, client *trust.Client, s store.Store,
 	return found
 }
 
-// stopped returns a message for people if a rollout is halted or paused.
+// unreadable are the projects of which a look cannot say what their channels name: their rows lack what is behind.
+func unreadable(list []trust.Listing, project string) (found []fleet.Attention) {
+	for _, l := range list {
+		if l.Err != nil && (project == "" || project == l.Project) {
+			found = append(found, fleet.Attention{What: fleet.Unreadable, Project: l.Project, Hosts: []string{},
+				Why:  fmt.Sprintf("%s: %v", trust.Printable(l.Project), l.Err),
+				Hint: cmp.Or(diag.HintOf(l.Err), "corpus verify shows what the store has")})
+		}
+	}
+	return found
+}
+
+// stopped is what a person should know of a rollout that is halted, stuck or paused.
 func (u *underway) stopped() (fleet.Attention, bool) {
 	state, next := u.next(1, 0)
-	what := map[string]string{"halted": fleet.Halted, "paused": fleet.Paused}[state]
+	what := map[string]string{"halted": fleet.Halted, "paused": fleet.Paused, "stuck": fleet.Stuck}[state]
 	if what == "" {
 		return fleet.Attention{}, false
 	}

@@ -80,14 +80,22 @@ It needs permission to list the store.`,
 			if p.json {
 				return p.JSON(hosts)
 			}
-			return p.printHosts(hosts)
+			return p.printHosts(hosts, conflicts)
 		},
 	}
 	c.Flags().BoolVar(&conflicts, "conflicts", false, "list only hosts whose name has several keys")
 	return c
 }
 
-func (p *program) printHosts(hosts []knownHost) error {
+func (p *program) printHosts(hosts []knownHost, conflicts bool) error {
+	if len(hosts) == 0 {
+		text := "no host has registered a key; hosts register one when they upload reports (reports.upload: true)"
+		if conflicts {
+			text = "no name has several keys"
+		}
+		_, err := fmt.Fprintln(p.Out, text)
+		return err
+	}
 	w := tabwriter.NewWriter(p.Out, 0, 8, 2, ' ', 0)
 	for _, h := range hosts {
 		fmt.Fprintf(w, "%s\t%s\tsince %s\n", h.Host, h.Key, stamp(h.Since))

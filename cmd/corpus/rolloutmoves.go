@@ -14,6 +14,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/publish"
 	"github.com/corpus-agent/corpus-agent/artifact/publish/releases"
 	"github.com/corpus-agent/corpus-agent/artifact/rollout"
+	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/cmd/cli"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
@@ -189,6 +190,10 @@ func (p *program) rolloutBack(ctx context.Context, ref artifact.Ref, urgent bool
 	if err != nil {
 		return exit.WithCode(exit.Usage, diag.WithHint(err, "point it at a version: `corpus point %s %s VERSION`",
 			ref.Project, ref.Channel))
+	}
+	if u.seen.Objects > 0 && !u.arrived() { // 0 where it has no plan any more
+		fmt.Fprintf(p.Err, "warning: %s has not arrived: `corpus rollout abort %s %s` goes back from it at once, and back goes "+
+			"in waves\n", trust.Printable(u.version), ref.Project, ref.Channel)
 	}
 	starter := p.starts(publisher, urgent)
 	release, err := releases.Point(ctx, publisher, ref, start.Before.Version)

@@ -100,7 +100,14 @@ func (s *starter) arrived(ctx context.Context, b publish.Beginning) bool {
 // prepare divides the hosts that follow a channel into waves.
 func (s *starter) prepare(ctx context.Context, b publish.Beginning) (*begun, error) {
 	now := time.Now()
-	all, err := fleet.Followers(ctx, s.store, hostkey.List, b.Ref, now.Add(-mayAgain))
+	last := s.lastRoster(ctx, b)
+	var known hostkey.Registry
+	keys := func(ctx context.Context, from store.Store) (_ hostkey.Registry, err error) {
+		known, err = hostkey.List(ctx, from)
+		known.Prefer(last)
+		return known, err
+	}
+	all, err := fleet.Followers(ctx, s.store, keys, b.Ref, now.Add(-mayAgain))
 	if err != nil {
 		hint := "a rollout takes the right to list the store, and to read below reports/ and hosts/"
 		if !errors.Is(err, store.ErrForbidden) {
@@ -109,10 +116,6 @@ func (s *starter) prepare(ctx context.Context, b publish.Beginning) (*begun, err
 		return nil, diag.WithHint(fmt.Errorf("which hosts follow %s is not known: %w", b.Ref, err), "%s", hint)
 	}
 	if err := oldAgents(b, all); err != nil {
-		return nil, err
-	}
-	taken, err := s.takenOver(ctx, b, all)
-	if err != nil {
 		return nil, err
 	}
 	made := newBegun(all, now.Add(-inRoster))
@@ -128,42 +131,44 @@ func (s *starter) prepare(ctx context.Context, b publish.Beginning) (*begun, err
 	if err != nil {
 		return nil, err
 	}
-	made.taken = taken
+	made.taken = takenOver(last, known, all)
 	made.start = b.Plan.NewStart(id, string(b.Release.Digest), now, made.roster.Places())
 	_, made.start.Roster, err = made.roster.Content()
 	return made, err
 }
 
-// takenOver removes the keys of followers that signed with a key other than the one in the last roster of the channel,
-// as long as that older key is registered. The order of registrations follows the store's times, which users who may
-// write there can change; a roster is signed. If a machine was replaced, a person forgets the old key, and the new key
-// becomes valid.
-func (s *starter) takenOver(ctx context.Context, b publish.Beginning, all []fleet.Follower) (names []string,
-	err error) {
+// lastRoster is the keys of the hosts of the last rollout of a channel; nothing where there was none, or its roster is
+// gone. Which key was registered first is seen by the store's times, which users who may write there change by writing
+// again; a roster is signed. A person forgets the key of a machine that was replaced, and then its new key counts.
+func (s *starter) lastRoster(ctx context.Context, b publish.Beginning) map[string]hostkey.Public {
+	keys := map[string]hostkey.Public{}
 	if b.Earlier == nil {
-		return nil, nil
+		return keys
 	}
 	last, _, err := hosts.FetchRoster(ctx, s.store, b.Ref, *b.Earlier)
 	if err != nil {
-		return nil, nil // the rollout is long over, or never began: there is no roster to compare with
+		return keys // the rollout is long over, or never began: there is nothing to compare with
 	}
-	known, err := hostkey.List(ctx, s.store)
-	if err != nil {
-		return nil, err
-	}
-	keys := map[string]hostkey.Public{}
 	for _, m := range last.Hosts {
 		keys[m.Name] = m.Key
 	}
-	for i, f := range all {
-		had, there := keys[f.Host]
-		still := slices.ContainsFunc(known[f.Host], func(r hostkey.Registered) bool { return r.Key == had })
-		if f.Key != "" && there && had != f.Key && still {
-			all[i].Key = ""
-			names = append(names, f.Host)
+	return keys
+}
+
+// takenOver are hosts of the last roster whose key is registered still, beside another one, and of which nothing is
+// there that their key signed.
+func takenOver(last map[string]hostkey.Public, known hostkey.Registry, all []fleet.Follower) (names []string) {
+	counts := map[string]bool{}
+	for _, f := range all {
+		counts[f.Host] = f.Key != ""
+	}
+	for host, key := range last {
+		if keys := known[host]; len(keys) > 1 && keys[0].Key == key && !counts[host] {
+			names = append(names, host)
 		}
 	}
-	return names, nil
+	slices.Sort(names)
+	return names
 }
 
 // newBegun makes a roster of the hosts that signed a report after the given time. If a host was renamed, its key has

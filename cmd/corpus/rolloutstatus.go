@@ -142,15 +142,16 @@ type failedHost struct {
 type rolloutStatus struct {
 	Ref     artifact.Ref   `json:"ref"`
 	Version string         `json:"version"`          // that the channel names
-	Brings  string         `json:"brings,omitempty"` // version that is rolled out, also after an abort
-	State   string         `json:"state"`            // none, running, paused, halted, aborted or finished
-	Next    string         `json:"next"`             // the next event, in words
+	Brings  string         `json:"brings,omitempty"` // version that is rolled out, also after it was aborted
+	State   string         `json:"state"`            // none, running, stuck, paused, halted, aborted or finished
+	Next    string         `json:"next"`             // what comes next
 	Start   *rollout.Start `json:"rollout,omitempty"`
 	Plan    *rollout.Plan  `json:"plan,omitempty"`
 	Waves   []waveStatus   `json:"waves,omitempty"`
 	Failed  []failedHost   `json:"failed,omitempty"`
 	Halts   []haltStatus   `json:"halts,omitempty"`
-	// number of names in the store that are not valid results
+	Past    []haltStatus   `json:"past_halts,omitempty"` // after which a person resumed the rollout
+	// names in the store that count for nothing; the first ones, at most 20
 	Ignored int `json:"ignored,omitempty"`
 	// hosts whose results are signed with a key that is not in the roster: the rollout waits for them
 	Rekeyed []string  `json:"rekeyed,omitempty"`
@@ -165,7 +166,10 @@ const mostHalts = 5
 func (u *underway) status(ctx context.Context, s store.Store) rolloutStatus {
 	start := u.rollout.Start
 	r := rolloutStatus{Ref: u.ref, Version: u.version, Brings: u.brings, Start: &start, Plan: &u.plan,
-		Ignored: len(u.seen.Ignored), Rekeyed: u.seen.Rekeyed, Summary: u.seen.Summary}
+		Ignored: len(u.seen.Ignored), Summary: u.seen.Summary}
+	if rekeyed, err := u.rollout.Rekeyed(ctx, s, u.seen); err == nil {
+		r.Rekeyed = rekeyed // else only the hosts' keys are not known, and what counts is
+	}
 	for i, w := range u.plan.Waves {
 		r.Waves = append(r.Waves, waveStatus{Name: u.plan.WaveName(i), Share: w.Share, Hosts: start.Hosts[i]})
 	}
@@ -185,30 +189,32 @@ func (u *underway) status(ctx context.Context, s store.Store) rolloutStatus {
 		waiting, failed = waiting+w.Waiting, failed+w.Failed
 		v := u.verdict(i)
 		w.Open, w.Why = v.Take, v.String()
-		if v.Reason == rollout.TooFew {
-			w.Why = u.tooFew(v)
-		}
 	}
-	for _, halt := range u.seen.Halts[:min(len(u.seen.Halts), mostHalts)] {
+	r.Halts, r.Past = u.halts(ctx, s, u.seen.Halts), u.halts(ctx, s, u.seen.Past)
+	r.State, r.Next = u.next(waiting, failed)
+	return r
+}
+
+// halts are the first halts of a list with their grounds.
+func (u *underway) halts(ctx context.Context, s store.Store, all []hosts.Said) (halts []haltStatus) {
+	for _, halt := range all[:min(len(all), mostHalts)] {
 		h := haltStatus{Host: halt.Host, At: halt.At}
 		if g, err := u.rollout.Grounds(ctx, s, halt); err != nil {
 			h.Unread = err.Error()
 		} else {
 			h.Grounds = &g
 		}
-		r.Halts = append(r.Halts, h)
+		halts = append(halts, h)
 	}
-	r.State, r.Next = u.next(waiting, failed)
-	return r
+	return halts
 }
 
 func (u *underway) verdict(wave int) rollout.Verdict {
 	return rollout.Decide(u.plan, u.rollout.Start, wave, u.now, u.seen.View(u.now))
 }
 
-// tooFew returns a text that says how many healthy hosts a wave lacks, and whether it waits forever because too many of
-// its hosts failed.
-func (u *underway) tooFew(v rollout.Verdict) string {
+// tooFew says what a wave waits for, and that it waits for good where none of the hosts that could be healthy is left.
+func (u *underway) tooFew(v rollout.Verdict) (state, why string) {
 	for i := range u.plan.Waves {
 		if u.plan.WaveName(i) != v.Wave {
 			continue
@@ -220,13 +226,13 @@ func (u *underway) tooFew(v rollout.Verdict) string {
 			}
 		}
 		if n := u.rollout.Start.Hosts[i]; n-failed < v.Need {
-			return fmt.Sprintf("%s; it cannot get them, since it failed on %d of the %s of that wave: a person aborts it, or "+
+			return "stuck", fmt.Sprintf("%s; it cannot get them, since it failed on %d of the %s of that wave: a person aborts it, or "+
 				"gives skip-wave", v,
 				failed, diag.Count(n, "host"))
 		}
 		break
 	}
-	return v.String()
+	return "running", v.String()
 }
 
 // waitsAt returns the index of the first wave whose hosts do not take the release yet; the number of waves if all hosts
@@ -265,7 +271,7 @@ func (u *underway) next(waiting, failed int) (state, next string) {
 	if at := u.waitsAt(); at < len(u.plan.Waves) {
 		v := u.verdict(at)
 		if v.Reason == rollout.TooFew {
-			return "running", u.tooFew(v)
+			return u.tooFew(v)
 		}
 		return "running", v.String()
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 
@@ -63,7 +64,10 @@ func (r rolloutStatus) text() string {
 	fmt.Fprintf(w, "  wave\tshare\thosts\thealthy\tfailed\twaiting\tits hosts\n")
 	for _, wave := range r.Waves {
 		why := "may take it"
-		if !wave.Open {
+		switch {
+		case wave.Waiting == 0:
+			why = "have finished"
+		case !wave.Open:
 			why = "wait: " + wave.Why
 		}
 		fmt.Fprintf(w, "  %s\t%s\t%d\t%d\t%d\t%d\t%s\n", trust.Printable(wave.Name), wave.Share, wave.Hosts, wave.Healthy,
@@ -79,6 +83,9 @@ func (r rolloutStatus) text() string {
 	for _, h := range r.Halts {
 		fmt.Fprintf(&b, "  halted by %s at %s: %s\n", h.Host, stamp(h.At), h.why())
 	}
+	for _, h := range r.Past {
+		fmt.Fprintf(&b, "  halted by %s at %s, before it was resumed: %s\n", h.Host, stamp(h.At), h.why())
+	}
 	for _, m := range r.Start.Moves {
 		by := ""
 		if m.Who != "" {
@@ -90,14 +97,14 @@ func (r rolloutStatus) text() string {
 		fmt.Fprintf(&b, "  %s at %s%s\n", trust.Printable(m.What), stamp(m.At), by)
 	}
 	for _, host := range r.Rekeyed[:min(len(r.Rekeyed), mostNamed)] {
-		fmt.Fprintf(&b, "  not counted: %s, which signs with another key than in the roster; if the machine lost its key "+
-			"or was replaced: corpus host forget %s, and the next rollout counts it\n", host, host)
+		fmt.Fprintf(&b, "  not counted: %s, which signs with another key than in the roster: corpus host show %s; if the "+
+			"machine lost its key or was replaced: corpus host forget %s, and the next rollout counts it\n", host, host, host)
 	}
 	if more := len(r.Rekeyed) - mostNamed; more > 0 {
 		fmt.Fprintf(&b, "  and %d more are not counted\n", more)
 	}
 	if r.Ignored > 0 {
-		fmt.Fprintf(&b, "  names in the store that count for nothing: %d or more\n", r.Ignored)
+		fmt.Fprintf(&b, "  names in the store that count for nothing: %s\n", r.ignored())
 	}
 	if !r.Summary.IsZero() {
 		fmt.Fprintf(&b, "  from the summary of %s\n", stamp(r.Summary))
@@ -117,9 +124,23 @@ func (r rolloutStatus) rolledOut() string {
 	return artifact.Digest(r.Start.Release).Short()
 }
 
+// ignored is how many names count for nothing, of which only the first ones are counted.
+func (r rolloutStatus) ignored() string {
+	if r.Ignored < mostIgnored {
+		return strconv.Itoa(r.Ignored)
+	}
+	return fmt.Sprintf("%d or more", r.Ignored)
+}
+
+// mostIgnored is how many names that do not count are counted.
+const mostIgnored = 20
+
 func (h haltStatus) why() string {
 	if h.Grounds == nil {
 		return trust.Printable(h.Unread)
+	}
+	if h.Grounds.Why == "" {
+		return "it gives no grounds"
 	}
 	return trust.Printable(fmt.Sprintf("%s (limit %s; %s)", h.Grounds.Why, h.Grounds.Limit,
 		strings.Join(h.Grounds.Hosts, ", ")))

@@ -2,6 +2,7 @@ package releases
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/publish"
 	"github.com/corpus-agent/corpus-agent/artifact/publish/proofs"
 	"github.com/corpus-agent/corpus-agent/artifact/rollout"
+	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
@@ -19,7 +21,13 @@ func begin(ctx context.Context, n *publish.Next, ref artifact.Ref, r artifact.Re
 	before trust.Pointer) (*rollout.Start, error) {
 	p := n.Publisher
 	if before.Version == r.Version && before.Digest == r.Digest {
-		return hurried(n, ref, before.Rollout)
+		lost, err := rosterLost(ctx, n, ref, before.Rollout)
+		if err != nil {
+			return nil, err
+		}
+		if !lost {
+			return hurried(n, ref, before.Rollout)
+		}
 	}
 	plan, err := n.Client.Rollout(ref)
 	if err != nil || plan == nil {
@@ -42,7 +50,25 @@ func begin(ctx context.Context, n *publish.Next, ref artifact.Ref, r artifact.Re
 	return &begun, begun.Check()
 }
 
-// hurried returns a current rollout, without waves from now on if the publisher is in a hurry.
+// rosterLost reports whether the store has lost the roster of a rollout that is under way, without which no more hosts
+// take the release.
+func rosterLost(ctx context.Context, n *publish.Next, ref artifact.Ref, start *rollout.Start) (bool, error) {
+	if start == nil || start.Aborted || n.Publisher.Start == nil {
+		return false, nil
+	}
+	body, _, err := n.Publisher.Store.Get(ctx, rollout.RosterKey(ref, start.ID), 0)
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return true, nil
+	case errors.Is(err, store.ErrForbidden):
+		return false, nil // this publisher may not read rollouts, and starts none
+	case err != nil:
+		return false, fmt.Errorf("reading the roster of the rollout: %w", err)
+	}
+	return false, body.Close()
+}
+
+// hurried is a rollout that continues, without waves from now on where the publisher is in a hurry.
 func hurried(n *publish.Next, ref artifact.Ref, start *rollout.Start) (*rollout.Start, error) {
 	if start == nil || start.Urgent || start.Aborted || !n.Publisher.Urgent {
 		return start, nil
