@@ -425,6 +425,40 @@ func TestARolloutStopsAndIsResumed(t *testing.T) {
 	}
 }
 
+// TestAHaltHoldsThoughTheStoreLosesIt until a person resumes the rollout: a host that saw it records it again.
+func TestAHaltHoldsThoughTheStoreLosesIt(t *testing.T) {
+	t.Parallel()
+	plan := twoWaves()
+	plan.Waves, _ = plans.ParseWaves("50%:1h,100%")
+	plan.Halt = plans.Halt{Hosts: 1}
+	f := newRolling(t, 4, plan)
+	f.start("2", "1")
+	wave := f.inOrder()[0]
+	wave[0].engine.fails = failsOn("2")
+	f.run(wave[0], exit.RolledBack)
+	f.run(wave[1], exit.OK)
+	for info, err := range f.store.List(t.Context(), "rollouts/") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(info.Key, "/results/") || strings.Contains(info.Key, "/halts/") {
+			if err := f.store.Delete(t.Context(), info.Key); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	f.store.requests()
+	noted(t, f.run(wave[1], exit.OK), "the rollout is halted")
+	f.runs(wave[1], "1")
+	if again := strings.Join(f.store.requests(), "\n"); !strings.Contains(again, "/halts/") {
+		t.Errorf("the halt is not recorded again: %s", again)
+	}
+	f.move(func(s *plans.Start) { s.Resumed = f.store.now.Add(time.Second) })
+	f.store.now = f.store.now.Add(time.Minute)
+	f.run(wave[1], exit.OK)
+	f.runs(wave[1], "2")
+}
+
 func TestResumeAfterHalt(t *testing.T) {
 	t.Parallel()
 	plan := twoWaves()

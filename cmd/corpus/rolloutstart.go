@@ -47,9 +47,9 @@ type begun struct {
 	start  rollout.Start
 	roster hosts.Roster
 	kept   bool
-	ends   string   // version whose rollout ends before it is complete; "" for none
-	taken  []string // hosts whose key differs from the one in the last roster
-	others int      // hosts of the channel whose reports are not signed
+	ends   string   // version whose rollout ends before it arrived; "" for none
+	taken  []string // hosts with another key besides that of the last rollout
+	others int      // hosts of the channel that sign no reports
 }
 
 // starts makes a publisher start rollouts.
@@ -131,7 +131,7 @@ func (s *starter) prepare(ctx context.Context, b publish.Beginning) (*begun, err
 	if err != nil {
 		return nil, err
 	}
-	made.taken = takenOver(last, known, all)
+	made.taken = disputed(last, known)
 	made.start = b.Plan.NewStart(id, string(b.Release.Digest), now, made.roster.Places())
 	_, made.start.Roster, err = made.roster.Content()
 	return made, err
@@ -155,15 +155,10 @@ func (s *starter) lastRoster(ctx context.Context, b publish.Beginning) map[strin
 	return keys
 }
 
-// takenOver are hosts of the last roster whose key is registered still, beside another one, and of which nothing is
-// there that their key signed.
-func takenOver(last map[string]hostkey.Public, known hostkey.Registry, all []fleet.Follower) (names []string) {
-	counts := map[string]bool{}
-	for _, f := range all {
-		counts[f.Host] = f.Key != ""
-	}
+// disputed are hosts of the last roster for whose names another key is registered beside the roster's.
+func disputed(last map[string]hostkey.Public, known hostkey.Registry) (names []string) {
 	for host, key := range last {
-		if keys := known[host]; len(keys) > 1 && keys[0].Key == key && !counts[host] {
+		if keys := known[host]; len(keys) > 1 && keys[0].Key == key {
 			names = append(names, host)
 		}
 	}
@@ -238,9 +233,9 @@ func (s *starter) answer(ref artifact.Ref, release artifact.Release, text string
 			"such hosts wait with the others, and count for nothing\n", diag.Count(made.others, "host"), ref)
 	}
 	if len(made.taken) > 0 {
-		fmt.Fprintf(s.program.Err, "warning: %s of %s signed with another key than in its last rollout, and that key is "+
-			"registered still: %s; they count for nothing (corpus host ls --conflicts). If a machine was replaced: corpus "+
-			"host forget NAME\n",
+		fmt.Fprintf(s.program.Err, "warning: %s of %s registered another key besides that of its last rollout: %s; only what "+
+			"the key of the last rollout signed counts (corpus host ls --conflicts). If a machine was replaced: corpus host "+
+			"forget NAME\n",
 			diag.Count(len(made.taken), "host"), ref, strings.Join(made.taken[:min(len(made.taken), mostOnLine)], ", "))
 	}
 	if made.ends != "" {
