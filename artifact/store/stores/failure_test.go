@@ -303,3 +303,43 @@ func TestNoRegion(t *testing.T) {
 		t.Errorf("%v, hint %q", err, diag.HintOf(err))
 	}
 }
+
+// TestAnswerThatIsNotAListingIsAnError checks that the answer of another server to a list request is not read as an empty
+// listing.
+func TestAnswerThatIsNotAListingIsAnError(t *testing.T) {
+	for name, page := range map[string]struct {
+		kind, body string
+		listing    bool
+	}{
+		"portal":    {"text/html", "<!DOCTYPE html><html><body>captive portal</body></html>", false},
+		"nothing":   {"application/xml", "", false},
+		"text":      {"text/plain", "welcome", false},
+		"other XML": {"application/xml", `<?xml version="1.0"?><ListAllMyBucketsResult/>`, false},
+		"empty": {"application/xml", "\n" + `<?xml version="1.0" encoding="UTF-8"?><!-- none --><ListBucketResult ` +
+			`xmlns="http://s3.amazonaws.com/doc/2006-03-01/"><Name>corpus</Name></ListBucketResult>`, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Type", page.kind)
+				_, _ = w.Write([]byte(page.body)) // a client that is gone needs nothing more
+			}))
+			defer server.Close()
+			for kind, s := range overHTTP(t, server.URL) {
+				if kind == "https" {
+					continue // it lists nothing
+				}
+				var failed error
+				for _, err := range s.List(t.Context(), "rollouts/") {
+					failed = err
+				}
+				if page.listing != (failed == nil) {
+					t.Errorf("%s: %v", kind, failed)
+				}
+				if !page.listing && (!errors.Is(failed, store.ErrUnreachable) || !strings.Contains(failed.Error(),
+					"not a listing") || !strings.Contains(diag.HintOf(failed), "answers in its place")) {
+					t.Errorf("%s: %v, hint %q", kind, failed, diag.HintOf(failed))
+				}
+			}
+		})
+	}
+}

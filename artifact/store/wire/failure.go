@@ -90,8 +90,12 @@ func network(err error) verdict {
 		invalid   x509.CertificateInvalidError
 		verify    *tls.CertificateVerificationError
 		wayward   redirect.Refused
+		other     notListing
 	)
 	switch {
+	case errors.As(err, &other):
+		v.hint = "something between here and the store answers in its place, such as a proxy or the login page of a " +
+			"network; or the store's URL names a server that is not S3"
 	case errors.As(err, &dns):
 		v.hint = fmt.Sprintf("check the name %s in the store's URL, and this host's resolver", dns.Name)
 	case errors.Is(err, syscall.ECONNREFUSED):

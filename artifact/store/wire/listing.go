@@ -1,7 +1,13 @@
 package wire
 
 import (
+	"bufio"
+	"bytes"
+	"encoding/xml"
+	"fmt"
 	"iter"
+	"net/http"
+	"strings"
 
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 )
@@ -19,6 +25,44 @@ func (c *Call) InOrder(listing iter.Seq2[store.Info, error]) iter.Seq2[store.Inf
 			if !yield(info, err) || err != nil {
 				return
 			}
+		}
+	}
+}
+
+// notListing is the error of an answer to a list request that is not a listing. The clients read it as an empty one.
+type notListing struct{ kind string }
+
+func (e notListing) Error() string {
+	return fmt.Sprintf("the answer to a list request is not a listing (Content-Type %.60q): the store did not answer",
+		e.kind)
+}
+
+// lists reports whether a request asks for a page of a listing.
+func lists(req *http.Request) bool { return strings.Contains(req.URL.RawQuery, "list-type=") }
+
+// headOfListing is how many bytes at the beginning of a listing have its first element.
+const headOfListing = 1 << 10
+
+// checkListing refuses a successful answer to a list request whose first element is not that of a listing, such as the
+// page of a captive portal.
+func checkListing(req *http.Request, resp *http.Response) error {
+	if !lists(req) || resp.StatusCode >= http.StatusMultipleChoices {
+		return nil
+	}
+	body := bufio.NewReaderSize(resp.Body, headOfListing)
+	head, _ := body.Peek(headOfListing) // an error is reported again where the client reads the body
+	resp.Body = cut{body, resp.Body}
+	d := xml.NewDecoder(bytes.NewReader(head))
+	for {
+		token, err := d.RawToken()
+		if err != nil {
+			return notListing{resp.Header.Get("Content-Type")}
+		}
+		if start, ok := token.(xml.StartElement); ok {
+			if start.Name.Local != "ListBucketResult" {
+				return notListing{resp.Header.Get("Content-Type")}
+			}
+			return nil
 		}
 	}
 }

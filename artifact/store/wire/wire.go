@@ -16,7 +16,6 @@ import (
 	"net"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/artifact/redirect"
@@ -112,6 +111,10 @@ func (l listener) RoundTrip(req *http.Request) (*http.Response, error) {
 		c.answer = heard(resp)
 	}
 	bound(req, resp)
+	if err := checkListing(req, resp); err != nil {
+		_ = resp.Body.Close() // it is not read
+		return nil, err
+	}
 	return resp, nil
 }
 
@@ -144,7 +147,7 @@ func bound(req *http.Request, resp *http.Response) {
 	switch {
 	case resp.StatusCode >= 300:
 		limit = errorLimit
-	case strings.Contains(req.URL.RawQuery, "list-type="):
+	case lists(req):
 		limit = listingLimit
 	default:
 		return
