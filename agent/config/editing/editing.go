@@ -30,11 +30,12 @@ const mode = 0o640
 func Create(file string, text []byte) error {
 	_, err := os.Lstat(file)
 	found, err := walk.Found(err)
-	if found {
-		err = diag.WithHint(fmt.Errorf("%s exists already", file), "corpus-agent config edit changes it")
-	}
 	if err != nil {
-		return exit.WithCode(exit.Usage, err)
+		return err
+	}
+	if found {
+		return exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("%s exists already", file),
+			"corpus-agent config edit changes it"))
 	}
 	return write(file, text, mode)
 }
