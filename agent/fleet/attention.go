@@ -41,8 +41,8 @@ const (
 
 // ranks are the kinds of what a person should look at, the most urgent first.
 func ranks() []string {
-	return []string{Unreadable, Halted, Stuck, Unseen, string(Failed), string(RolledBack), string(Quarantined), WrongKey, Conflict, Copied,
-		NoRecord, Withdrawn, Silent, Unregistered, Paused, string(Held)}
+	return []string{Unreadable, Halted, Stuck, Unseen, string(Failed), string(RolledBack), string(Quarantined), WrongKey,
+		Conflict, Copied, NoRecord, Withdrawn, Silent, Unregistered, Paused, string(Held)}
 }
 
 // attention gathers what a person should look at, the most urgent first and then what concerns most hosts.

@@ -626,8 +626,8 @@ func TestHostsWithUnexpectedKeyAreReported(t *testing.T) {
 	}
 }
 
-// TestHaltsSignedInAdvanceDoNotCount holds that a key which was stolen once does not stop a rollout again after a person
-// has resumed it, though it signed halts for all times to come.
+// TestHaltsSignedInAdvanceDoNotCount checks that a key which was stolen once does not stop a rollout again after a
+// person has resumed it, though it signed halts for all times to come.
 func TestHaltsSignedInAdvanceDoNotCount(t *testing.T) {
 	f, s := newFleet(t, 40), newTimed()
 	stolen := f.inWave(2)[0]

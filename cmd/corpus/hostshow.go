@@ -47,7 +47,8 @@ failed there and why. It takes the right to list the store.`,
 			if p.json {
 				return p.JSON(h)
 			}
-			if err := errors.Join(p.printHosts([]knownHost{h}, false), p.printCurrent(h.Current)); err != nil || len(h.Conflicts) == 0 {
+			err := errors.Join(p.printHosts([]knownHost{h}, false), p.printCurrent(h.Current))
+			if err != nil || len(h.Conflicts) == 0 {
 				return err
 			}
 			_, err = fmt.Fprintf(p.Out, "if %s was replaced and the first key is gone with the old machine: corpus host "+

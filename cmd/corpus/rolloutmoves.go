@@ -192,8 +192,8 @@ func (p *program) rolloutBack(ctx context.Context, ref artifact.Ref, urgent bool
 			ref.Project, ref.Channel))
 	}
 	if u.seen.Objects > 0 && !u.arrived() { // 0 where it has no plan any more
-		fmt.Fprintf(p.Err, "warning: %s has not arrived: `corpus rollout abort %s %s` goes back from it at once, and back goes "+
-			"in waves\n", trust.Printable(u.version), ref.Project, ref.Channel)
+		fmt.Fprintf(p.Err, "warning: %s has not arrived: `corpus rollout abort %s %s` goes back from it at once, and back "+
+			"goes in waves\n", trust.Printable(u.version), ref.Project, ref.Channel)
 	}
 	starter := p.starts(publisher, urgent)
 	release, err := releases.Point(ctx, publisher, ref, start.Before.Version)

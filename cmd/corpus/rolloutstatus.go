@@ -226,8 +226,8 @@ func (u *underway) tooFew(v rollout.Verdict) (state, why string) {
 			}
 		}
 		if n := u.rollout.Start.Hosts[i]; n-failed < v.Need {
-			return "stuck", fmt.Sprintf("%s; it cannot get them, since it failed on %d of the %s of that wave: a person aborts it, or "+
-				"gives skip-wave", v,
+			return "stuck", fmt.Sprintf("%s; it cannot get them, since it failed on %d of the %s of that wave: a person aborts "+
+				"it, or gives skip-wave", v,
 				failed, diag.Count(n, "host"))
 		}
 		break

@@ -304,8 +304,8 @@ func TestNoRegion(t *testing.T) {
 	}
 }
 
-// TestAnswerThatIsNotAListingIsAnError checks that the answer of another server to a list request is not read as an empty
-// listing.
+// TestAnswerThatIsNotAListingIsAnError checks that the answer of another server to a list request is not read as an
+// empty listing.
 func TestAnswerThatIsNotAListingIsAnError(t *testing.T) {
 	for name, page := range map[string]struct {
 		kind, body string
