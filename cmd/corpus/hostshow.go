@@ -47,7 +47,7 @@ failed there and why. It takes the right to list the store.`,
 			if p.json {
 				return p.JSON(h)
 			}
-			err := errors.Join(p.printHosts([]knownHost{h}, false), p.printCurrent(h.Current))
+			err = errors.Join(p.printHosts([]knownHost{h}, false), p.printCurrent(h.Current))
 			if err != nil || len(h.Conflicts) == 0 {
 				return err
 			}
