@@ -40,7 +40,9 @@ func TestImagesAreVerified(t *testing.T) {
 	}
 	rootfs := filepath.Join(images, good.Digest.Hex(), "rootfs.tar")
 	for _, damage := range []func() error{
-		func() error { return os.WriteFile(rootfs, []byte("a file systen"), 0o644) },
+		func() error { // no user may write to the file itself
+			return errors.Join(os.Remove(rootfs), os.WriteFile(rootfs, []byte("a file systen"), 0o644))
+		},
 		func() error { return os.Remove(rootfs) },
 		func() error { return os.RemoveAll(filepath.Dir(rootfs)) },
 		func() error { return os.Remove(filepath.Dir(rootfs) + ".list") },

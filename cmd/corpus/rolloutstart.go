@@ -234,8 +234,8 @@ func (s *starter) answer(ref artifact.Ref, release artifact.Release, text string
 	}
 	if len(made.taken) > 0 {
 		fmt.Fprintf(s.program.Err, "warning: %s of %s registered another key besides that of its last rollout: %s; only "+
-			"what the key of the last rollout signed counts (corpus host ls --conflicts). If a machine was replaced: corpus host "+
-			"forget NAME\n",
+			"what the key of the last rollout signed counts (corpus host ls --conflicts). If a machine was replaced: corpus "+
+			"host forget NAME\n",
 			diag.Count(len(made.taken), "host"), ref, strings.Join(made.taken[:min(len(made.taken), mostOnLine)], ", "))
 	}
 	if made.ends != "" {
