@@ -23,6 +23,9 @@ func (u *fakeUnits) ends(name string, stopped bool) {
 // what ran before the run: it is started, and has to run the new release. One that was stopped stays so, as does one
 // that a timer starts.
 func TestUnitThatExitsBeforeLinksMoveIsStarted(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes long, and the user makes no difference")
+	}
 	for name, c := range map[string]struct {
 		version string
 		during  func(u *fakeUnits)

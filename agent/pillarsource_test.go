@@ -17,6 +17,9 @@ import (
 // TestOutageOfAPillarSourceIsAHostError has a source of pillar data fail the deploy of a new release and the rollback.
 // The host stays on what ran before, and takes the release once the source answers.
 func TestOutageOfAPillarSourceIsAHostError(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes long, and the user makes no difference")
+	}
 	t.Parallel()
 	busy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusServiceUnavailable)

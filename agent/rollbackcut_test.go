@@ -39,6 +39,9 @@ func cutDeploy(t *testing.T, promoted bool) *lab {
 // TestRollbackAfterInterruptedDeployKeepsGoodRelease before it, and not one release further back, and the next deploy
 // does not bring the release that was left.
 func TestRollbackAfterInterruptedDeployKeepsGoodRelease(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes long, and the user makes no difference")
+	}
 	for name, back := range map[string]func(*lab) (*report.Report, error){
 		"rollback":        func(l *lab) (*report.Report, error) { return l.RollbackTo(l.t.Context(), "") },
 		"rollback --to 2": func(l *lab) (*report.Report, error) { return l.RollbackTo(l.t.Context(), "2") },

@@ -386,6 +386,9 @@ func TestAWaveWaitsForHealthyHostsOfTheOneBefore(t *testing.T) {
 }
 
 func TestARolloutStopsAndIsResumed(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes long, and the user makes no difference")
+	}
 	t.Parallel()
 	plan := twoWaves()
 	plan.Waves, _ = plans.ParseWaves("50%:1h,100%")
@@ -637,6 +640,9 @@ func TestNoHostIsAheadWithoutEvidence(t *testing.T) {
 }
 
 func TestClocksOfHostsDoNotMatter(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes long, and the user makes no difference")
+	}
 	t.Parallel()
 	// a clock before the last signature is refused
 	for _, off := range []time.Duration{24 * time.Hour, -45 * time.Minute} {
@@ -703,6 +709,9 @@ func TestDryRunInRolloutWritesNothing(t *testing.T) {
 }
 
 func TestAPlanThatIsChangedUnderWay(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes long, and the user makes no difference")
+	}
 	t.Parallel()
 	f := newRolling(t, 4, twoWaves())
 	f.start("2", "1")

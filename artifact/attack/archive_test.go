@@ -168,6 +168,9 @@ func TestHostileArchivesAreRefusedByARule(t *testing.T) {
 }
 
 func TestBombs(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes long, and the user makes no difference")
+	}
 	const size = 64 << 20
 	for _, h := range []artifacttest.Hostile{artifacttest.Bomb(t, size), artifacttest.ZipBomb(t, size)} {
 		parent, err := unpackAs(t, h, unpack.Limits{Bytes: 1 << 20})

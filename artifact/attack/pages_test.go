@@ -55,6 +55,9 @@ func (c counting) Get(ctx context.Context, key string, from int64) (io.ReadClose
 // TestTickReadsLittleOfManyVersions checks that a host of a project with 10,000 versions reads less than 100 KB of
 // metadata, including the page of a release that no channel names any more.
 func TestTickReadsLittleOfManyVersions(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes long, and the user makes no difference")
+	}
 	repo := many(t, 10_000)
 	host, bytes := repo.Host(), int64(0)
 	host.Store = counting{repo.Store, &bytes}
@@ -145,6 +148,9 @@ func TestPagesAreBoundToTheHead(t *testing.T) {
 
 // TestManyRootsAreFollowed checks that a new host reads more roots than earlier agents read in one refresh.
 func TestManyRootsAreFollowed(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes long, and the user makes no difference")
+	}
 	repo, _ := published(t)
 	attacker := repo.Forger("root")
 	for range 150 {

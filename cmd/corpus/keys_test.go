@@ -164,6 +164,9 @@ func TestKeysAreListedWithoutOpeningThem(t *testing.T) {
 
 // TestRotationKeepsEncryptionOfKeys checks that a rotation encrypts the new key like the old one.
 func TestRotationKeepsEncryptionOfKeys(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes long, and the user makes no difference")
+	}
 	const sealed = "-----BEGIN AGE ENCRYPTED FILE-----"
 	t.Run("passphrase", func(t *testing.T) {
 		s := newShell(t)
