@@ -64,6 +64,6 @@ func TestProjectGetsItsUser(t *testing.T) {
 	l.publishSalt("2", map[string]string{"00.sls": sets("/srv/out", "2")})
 	l.expect(exit.OK)
 	if l.host("/home/myapp-user/.ssh/id_ed25519") != key {
-		t.Error("the key was made anew")
+		t.Error("the key was made again")
 	}
 }

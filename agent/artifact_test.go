@@ -92,7 +92,7 @@ func inode(t *testing.T, name string) uint64 {
 	return info.Sys().(*syscall.Stat_t).Ino
 }
 
-// Whatever is wrong with the chunks, or with their index, the artifact itself is still there.
+// If the chunks or their index are damaged, the artifact itself is used.
 func TestBadChunksFallBackToTheWholeArtifact(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []string{".pack", ".index"} {
@@ -146,7 +146,7 @@ func TestDeltaThatGrowsBeyondItsRatioIsRefused(t *testing.T) {
 	unchanged(t, l)
 }
 
-// Chunks that somebody removed are no reason to stay on the old version either.
+// Removed chunks do not prevent the deploy of the new version either.
 func TestMissingChunksFallBackToTheWholeArtifact(t *testing.T) {
 	t.Parallel()
 	for _, missing := range []string{".pack", ".index"} {

@@ -213,7 +213,7 @@ func things() []thing {
 		{name: "previous", path: in("/srv/projects/myapp/previous"), says: saysLinks},
 		{name: "project", path: in("/srv/projects/myapp/project"), says: saysLinks},
 		{name: "base's current", path: in("/srv/projects/base/current"), says: saysLinks},
-		// Without the lists of releases, another directory in its place cannot be told from it.
+		// Without the lists of releases, the agent cannot recognize another directory in its place.
 		{name: "the release that runs", path: release("/srv/projects/myapp/current"), dir: true, only: true,
 			says: saysRelease},
 		{name: "the release before", path: release("/srv/projects/myapp/previous"), dir: true, silent: "a directory",
@@ -360,10 +360,10 @@ func (l *lab) reported(notes []string, what thing, how damage, path string) {
 	}
 }
 
-// hidden are the pairs of which one loss takes away what would tell of the other.
+// hidden are the pairs of losses in which one loss hides the other.
 var hidden = map[string]bool{
 	"previous, the release before": true,
-	// What is in a directory is told from a release by the lists.
+	// The lists decide whether a directory has the content of a release.
 	"all that the host remembers, base's release":        true,
 	"all that the host remembers, the release that runs": true,
 }

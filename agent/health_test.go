@@ -93,7 +93,7 @@ func TestScriptsOfProbesAreThoseOfTheirRelease(t *testing.T) {
 	}
 }
 
-// trusting is what a first deploy is told.
+// trusting is the request of a first deploy.
 func (l *lab) trusting() agent.Given {
 	l.t.Helper()
 	root := filepath.Join(l.t.TempDir(), "root.json")

@@ -27,7 +27,7 @@ const (
 	killMoments = "CORPUS_TEST_KILLS"
 )
 
-// tally is a store that notes at once, so that even a killed process has told, what arrived.
+// tally is a store that writes down each arrival at once, so that the note survives a killed process.
 type tally struct {
 	store.Store
 	file *os.File
@@ -209,7 +209,7 @@ func (k *killedFetch) ended(t *testing.T, root, log string, kills int) {
 	}
 }
 
-// unharmed checks that whatever is under the name of a release is one, byte by byte.
+// unharmed checks that each directory with the name of a release has its content, byte by byte.
 func (k *killedFetch) unharmed(t *testing.T, root string) {
 	t.Helper()
 	releases, err := filepath.Glob(filepath.Join(root, "srv/projects/myapp/releases/[^.]*"))

@@ -67,7 +67,7 @@ func (l *lab) publishBase(version string) {
 	l.repo.Release("base", version, "production", artifacttest.Files{"version": version, "states/top.sls": "base: {}"})
 }
 
-// deploy runs a deploy that is told whom to trust.
+// deploy runs a deploy with a root of trust.
 func (l *lab) deploy() (*report.Report, error) {
 	l.t.Helper()
 	root := filepath.Join(l.t.TempDir(), "root.json")

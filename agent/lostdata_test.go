@@ -56,7 +56,7 @@ func TestLinkedAndClosedReleaseDirectoriesDeploy(t *testing.T) {
 	l.expect(exit.OK)
 	l.links("2", "2", "1")
 	if os.Geteuid() != 0 {
-		return // nobody else could read the directory that is to be opened
+		return // another user could not read the directory that is opened
 	}
 	if err := os.Chmod(l.Layout.Projects(), 0); err != nil {
 		t.Fatal(err)

@@ -17,7 +17,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// told is a host that a person told who it is, since its name does not say, with a deployed pair.
+// told is a host with a deployed pair, whose identity was given on the command line.
 func told(t *testing.T) *lab {
 	t.Helper()
 	l := first(t, "vm")

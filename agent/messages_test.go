@@ -42,7 +42,7 @@ func failingHook(t *testing.T) string {
 	return string(data)
 }
 
-// TestHookThatFailsQuarantinesItsRelease before and after the release, whatever base is new with it.
+// TestHookThatFailsQuarantinesItsRelease checks hooks before and after the release, with each kind of new base.
 func TestHookThatFailsQuarantinesItsRelease(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() != 0 {
@@ -163,7 +163,7 @@ func TestOrdinaryUsersGetAHint(t *testing.T) {
 	}
 }
 
-// TestServiceTopFileThatReplacesBaseIsNoted is told of, once.
+// TestServiceTopFileThatReplacesBaseIsNoted checks that the note appears once.
 func TestServiceTopFileThatReplacesBaseIsNoted(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)

@@ -21,7 +21,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/grains"
 )
 
-// tries are commands that deploy nothing, whatever they leave on the disk.
+// tries are commands that deploy nothing, although they may leave files on the disk.
 func tries() map[string]func(l *lab) {
 	dry := func(l *lab) { dryRun(l, grains.Identity{}, exit.OK) }
 	return map[string]func(l *lab){

@@ -37,7 +37,7 @@ func TestRunIsSentToAWebhookAndMetrics(t *testing.T) {
 	}
 	l.publish("1")
 	l.expect(exit.OK)
-	l.expect(exit.OK) // nothing new, nobody is told
+	l.expect(exit.OK) // nothing new, so no notification
 	l.publish("2-broken")
 	l.expect(exit.RolledBack)
 	if len(events) != 2 || events[0] != notify.Success || events[1] != notify.Rollback {

@@ -106,7 +106,7 @@ fails:
 	}
 }
 
-// put writes a file with a mode, whatever the umask.
+// put writes a file with a mode, independent of the umask.
 func (l *lab) put(file, text string, mode os.FileMode) {
 	full := l.Layout.Path(file)
 	if err := os.WriteFile(full, []byte(text), mode); err != nil {

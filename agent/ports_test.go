@@ -20,7 +20,7 @@ import (
 // bob is a user of no unit of a release.
 const bob = 4711
 
-// stranger has a process of bob's listen at an address.
+// stranger starts a process of bob's that listens at an address.
 func (u *fakeUnits) stranger(address string) {
 	u.alone = map[int]processes.Process{812: {Program: "/usr/bin/python3", Directory: "/", User: bob,
 		Cgroup: "/user.slice/user-4711.slice/session-1.scope"}}
@@ -33,7 +33,7 @@ func asking(probe, more string) artifacttest.Files {
 	return artifacttest.Files{recipe.Name: more + "health:\n  interval: 1ms\n  retries: 1\n  probes:\n  - " + probe + "\n"}
 }
 
-// listening is a server that answers whatever is asked.
+// listening is a server that answers every request.
 func listening(t *testing.T) (address string) {
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	t.Cleanup(server.Close)
@@ -158,7 +158,7 @@ func TestPortTakenDuringRestartIsAHostError(t *testing.T) {
 	}
 }
 
-// TestReleaseFailureWithFreePortIsQuarantined where no stranger has its port.
+// TestReleaseFailureWithFreePortIsQuarantined checks a failure while no other process listens on the release's port.
 func TestReleaseFailureWithFreePortIsQuarantined(t *testing.T) {
 	l, u := runningUnits(t, "1", "app.service")
 	l.ProbeAnyRoot = true

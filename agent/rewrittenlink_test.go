@@ -93,7 +93,7 @@ func TestWhyAdviceOmitsUnreferencedReleases(t *testing.T) {
 	}
 }
 
-// TestServiceLinkToBase rebuilds the ledger of a host whose /srv/service somebody pointed at base.
+// TestServiceLinkToBase rebuilds the ledger of a host whose /srv/service a user pointed at base.
 func TestServiceLinkToBase(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)

@@ -147,7 +147,7 @@ func corruptLedger(t *testing.T, both bool, how string) {
 			t.Fatal(err)
 		}
 	}
-	l.Config.Store = "" // the host was told on the command line, and has to remember it
+	l.Config.Store = "" // it was given on the command line, and the host has to remember it
 	if s, err := l.Status(); err != nil || s.Deployed == nil || s.Deployed.Service.Version != "2" {
 		t.Errorf("status says that %v is deployed, %v", s.Deployed, err)
 	}
@@ -210,7 +210,7 @@ func TestWhyExplainsWithoutTheStore(t *testing.T) {
 	}
 	l.publish("1")
 	l.expect(exit.OK)
-	l.store = storetest.NewFaulty(l.repo.Store, storetest.Fault{Err: store.ErrUnreachable}) // from now on nobody answers
+	l.store = storetest.NewFaulty(l.repo.Store, storetest.Fault{Err: store.ErrUnreachable}) // an outage from now on
 	w, err := l.Why()
 	if err != nil || w.Reason != "it is what base/production and myapp/testing named when the store was last asked" ||
 		w.Failed != "" {

@@ -46,7 +46,7 @@ type unit struct {
 	refuse bool   // it cannot be started
 	why    string // what it says then
 	limit  bool   // it was started too often, and has to be forgiven first
-	exits  bool   // whatever it starts ends at once
+	exits  bool   // each program that it starts ends at once
 	script bool   // it is run by an interpreter, so that the process does not show the release
 	runs   string // the program, by the path that it had when it started
 	user   int    // that it runs as
@@ -480,7 +480,7 @@ func TestStatusShowsReleasesOfUnits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	u.all["app.service"].runs = previous // somebody started it by hand
+	u.all["app.service"].runs = previous // a person started it by hand
 	if s := look(); !strings.HasPrefix(s.Units[0].Release, "1-") || s.Units[0].Deployed || len(s.Drift) != 1 ||
 		!strings.Contains(s.Drift[0], "app.service runs 1-") {
 		t.Errorf("it says %+v, drift %q", s.Units, s.Drift)

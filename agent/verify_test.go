@@ -119,7 +119,7 @@ func TestVerifyListsChangedFiles(t *testing.T) {
 	}
 }
 
-// TestVerifyNamesTheRunThatDidIt has a state that writes into the release, and somebody who does after it.
+// TestVerifyNamesTheRunThatDidIt has a state write into the release, and then another program.
 func TestVerifyNamesTheRunThatDidIt(t *testing.T) {
 	l := converging(t)
 	files := stateFiles("1", "/srv/service/current/app.conf:\n  file.managed:\n    - contents: by a state\n")

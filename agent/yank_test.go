@@ -33,7 +33,7 @@ func TestHostOnWithdrawnReleaseReportsAndKeepsIt(t *testing.T) {
 	if err != nil || len(status.Withdrawn) != 1 || status.Withdrawn[0].Release.Version != "1" {
 		t.Errorf("status says %v is withdrawn (%v), want myapp 1", status.Withdrawn, err)
 	}
-	// A mended version is taken, and there is nothing left to tell.
+	// A corrected version is deployed, and no note remains.
 	l.publish("2")
 	l.expect(exit.OK)
 	l.links("2", "2", "1")
@@ -105,7 +105,7 @@ func TestNoRollbackToWithdrawnRelease(t *testing.T) {
 		}
 		l.links("2", "2", "1")
 	}
-	// Whoever stays on a withdrawn release goes back to none.
+	// A host that stays on a withdrawn release does not go back to another.
 	l.yank("myapp", "2")
 	l.expect(exit.OK)
 	if _, err := l.RollbackConverge(ctx, last.ID, false); err != nil {

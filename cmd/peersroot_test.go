@@ -14,7 +14,7 @@ import (
 )
 
 // apart runs this test again as the first process of new namespaces for mounts and processes. All its mounts and files
-// disappear when it ends, for whatever reason: its files are in memory, and no tree with mounts has to be removed.
+// disappear when it ends, in every case: its files are in memory, and no tree with mounts has to be removed.
 func apart(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("a root to throw away takes root")

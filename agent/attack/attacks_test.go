@@ -308,7 +308,7 @@ func above(p place) error {
 	return exchange(p.Dir, link)
 }
 
-// grab takes away each file that somebody else made in d, and puts a link to root's in its place.
+// grab replaces each file that another user made in d with a link to root's file.
 func grab(p place) error {
 	for _, where := range []string{p.d(), p.f(), p.Dir} {
 		names, err := os.ReadDir(where)

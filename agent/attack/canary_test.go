@@ -99,7 +99,7 @@ func (w *world) changed(except []string) []string {
 	return found
 }
 
-// readable lists what the attacker and a stranger can read of the victims' content.
+// readable lists the content of the victims that the attacker and a third user can read.
 func (w *world) readable() []string {
 	w.Helper()
 	var found []string

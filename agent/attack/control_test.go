@@ -138,7 +138,7 @@ func TestSourcesThatUsersControlAreRefused(t *testing.T) {
 		os.WriteFile(s.dir+"/srv/open/f", []byte("x"), 0o644),
 		os.MkdirAll(s.dir+"/srv/own", 0o755), os.WriteFile(s.dir+"/srv/own/f", []byte("root's\n"), 0o644),
 		os.Symlink("/home/ann/in/f", s.dir+"/srv/own/link")))
-	// Nobody is listed in the group of this directory: a unit, a setgid program or a former member may have it.
+	// The group of this directory has no members, but a unit, a setgid program or a former member may have it.
 	s.must(errors.Join(os.MkdirAll(s.dir+"/srv/shared", 0o755),
 		os.WriteFile(s.dir+"/srv/shared/job", []byte("* * * * * root id\n"), 0o644), os.Chmod(s.dir+"/srv/shared/job", 0o664),
 		os.Chown(s.dir+"/srv/shared/job", 0, 64500), os.Chown(s.dir+"/srv/shared", 0, 64500),

@@ -125,7 +125,7 @@ func written(dir string, tree map[string]string) error {
 type step struct {
 	name string
 	args []string
-	code int // that it ends with where nobody attacks
+	code int // exit code without an attack
 }
 
 func fromStore(n int, more ...string) []string {
@@ -215,7 +215,7 @@ func (w *world) is(rel string) bool {
 	return err == nil
 }
 
-// TestDeployWorks sees to it that the steps do what they should where nobody attacks.
+// TestDeployWorks checks that the steps work without an attack.
 func TestDeployWorks(t *testing.T) {
 	w := newProject(t)
 	w.project()

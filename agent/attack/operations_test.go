@@ -57,7 +57,7 @@ func filled(text, p string, n int) string {
 }
 
 // operations is the table of states. To add one, name the state, what f is, and its arguments.
-// TestEveryStateHasAnAttack sees to it that none is missing.
+// TestEveryStateHasAnAttack checks that no state function is without an attack.
 func operations() []operation {
 	edit := func(state string, lines ...string) operation {
 		return operation{state: state, kind: file, lines: lines}

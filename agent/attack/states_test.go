@@ -196,7 +196,7 @@ func (s *states) together(a attack, fit []operation) (got outcome, found []strin
 	return got, s.breaks(got, except...)
 }
 
-// TestStatesWork sees to it that the states do something where nobody attacks, since a state that fails at once holds.
+// TestStatesWork checks that the states work without an attack, since a state that fails at once resists every attack.
 func TestStatesWork(t *testing.T) {
 	for _, how := range []string{"entered", "relocated"} {
 		t.Run(how, func(t *testing.T) {

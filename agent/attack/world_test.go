@@ -89,7 +89,7 @@ var victims = []struct {
 	{"../outside/a", 0o600, 0, ""},
 }
 
-// plant puts the victims where they were and takes away what was made beside them.
+// plant restores the victims and removes the files that were made beside them.
 func (w *world) plant() {
 	w.Helper()
 	for _, d := range []string{"etc", "root", "home/bob", "../outside", "srv/out"} {
@@ -220,5 +220,5 @@ func (w *world) as(uid uint32, variable, value string) (string, error) {
 	return strings.TrimSpace(string(out)), err
 }
 
-// selfProgram is this program, for every user, whoever may read the directory it is in.
+// selfProgram is a copy of this program that every user may run.
 const selfProgram = "/proc/self/exe"

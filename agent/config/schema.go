@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/artifact"
@@ -45,7 +46,15 @@ func (k Key) Env() string {
 }
 
 // Keys lists all settings in the order in which they are documented.
-func Keys() []Key {
+func Keys() []Key { return slices.Clone(table()) }
+
+// table has all settings. They are put together once, since each value of each source is looked up here.
+var table = sync.OnceValue(func() []Key {
+	return slices.Concat(identityKeys(), convergeKeys(), fetchKeys(), healthKeys(), notifyKeys(), keepingKeys())
+})
+
+// identityKeys are the settings of the store and of the identity of the host.
+func identityKeys() []Key {
 	return []Key{
 		{"store", Text, "",
 			"where artifacts lie: s3://bucket/prefix, minio://host:port/bucket, https://host/path or file:///dir"},
@@ -60,6 +69,12 @@ func Keys() []Key {
 		{"metadata.v1", Switch, false, "allow version 1 of the metadata service, which needs no token"},
 		{"channels.base", Text, "production", "channel of base"},
 		{"channels.service", Text, "", "channel of the service; the instance by default"},
+	}
+}
+
+// convergeKeys are the settings of the converge.
+func convergeKeys() []Key {
+	return []Key{
 		{"engine", Text, "native", "what converges: native, salt-call, ansible or command"},
 		{"engine_command", Texts, []string{},
 			"program and arguments of the engine `command`, or the path of salt-call or ansible-playbook"},
@@ -79,6 +94,12 @@ func Keys() []Key {
 			"how long a state under way may continue when the run is asked to end, 0 for as long as it takes; " +
 				"a package manager " +
 				"may for 10 minutes"},
+	}
+}
+
+// fetchKeys are the settings of hooks, of fetching and of unpacking.
+func fetchKeys() []Key {
+	return []Key{
 		{"hooks.timeout", Duration, 10 * time.Minute, "longest run of one hook"},
 		{"fetch.timeout", Duration, 30 * time.Minute,
 			"longest fetch of both artifacts, and of each file that a state takes from a server"},
@@ -96,6 +117,12 @@ func Keys() []Key {
 		{"unpack.max_files", Number, 0, "most entries of a release; 0 for 2 million"},
 		{"unpack.max_depth", Number, 0, "most directories that a file of a release is below; 0 for 64"},
 		{"unpack.max_ratio", Number, 0, "bytes that may come of one byte of an artifact, beyond 64 MiB; 0 for 1,000"},
+	}
+}
+
+// healthKeys are the settings of probes.
+func healthKeys() []Key {
+	return []Key{
 		{"health.grace", Duration, time.Duration(0),
 			"wait before the first probe of a release; what the release's corpus.yaml says comes first, here and below"},
 		{"health.deadline", Duration, 2 * time.Minute, "time within which a release becomes healthy, the grace included"},
@@ -103,6 +130,12 @@ func Keys() []Key {
 		{"health.timeout", Duration, 10 * time.Second, "longest try of a probe"},
 		{"health.retries", Number, 0, "tries of a probe after the first; 0 for as many as fit into the deadline"},
 		{"health.probes", Probes, nil, "probes of every release on this host, beside the release's own; see deploy.md"},
+	}
+}
+
+// notifyKeys are the settings of notifications, metrics and reports.
+func notifyKeys() []Key {
+	return []Key{
 		{"notify.on", Texts, []string{"success", "failure", "rollback", "expiry"},
 			"what is notified: success (something was deployed or changed), failure, rollback, expiry (signatures of the " +
 				"store expire soon), no-change"},
@@ -120,6 +153,12 @@ func Keys() []Key {
 			"reports/"},
 		{"reports.heartbeat", Duration, 30 * time.Minute,
 			"how often a host that uploads reports writes that it runs, while nothing changes"},
+	}
+}
+
+// keepingKeys are the settings of environments, load balancers, undo and of what the host keeps.
+func keepingKeys() []Key {
+	return []Key{
 		{"environments.dev", Texts, []string{"dev", "development", "local"}, "instances that are dev environments"},
 		{"environments.prod", Texts, []string{"prod", "production"},
 			"instances that are prod environments; all others are staging"},
@@ -147,7 +186,7 @@ func Keys() []Key {
 
 // find returns the key of a name.
 func find(name string) (Key, bool) {
-	keys := Keys()
+	keys := table()
 	i := slices.IndexFunc(keys, func(k Key) bool { return k.Name == name })
 	if i < 0 {
 		return Key{}, false
@@ -157,7 +196,7 @@ func find(name string) (Key, bool) {
 
 // section reports whether keys are below a name.
 func section(name string) bool {
-	return slices.ContainsFunc(Keys(), func(k Key) bool { return strings.HasPrefix(k.Name, name+".") })
+	return slices.ContainsFunc(table(), func(k Key) bool { return strings.HasPrefix(k.Name, name+".") })
 }
 
 // check returns the reason why a text is not a value of the key, or "".

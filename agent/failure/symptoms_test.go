@@ -8,7 +8,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/service"
 )
 
-// One cause is one symptom, in whatever state systemd had the unit when it was looked at, and whoever looked.
+// One cause is one symptom, independent of the state of the unit when it was read and of the reader.
 func TestAProgramThatSystemdCannotStartIsOneSymptom(t *testing.T) {
 	probe := func(text string) error {
 		return &health.Unhealthy{Results: []health.Result{{Probe: "unit web.service", Error: text}}}

@@ -166,16 +166,12 @@ func (f *Fetcher) oldTrees(p layout.Project, but string) (trees, error) {
 		if dir == but {
 			continue
 		}
-		data, listed, err := walk.Read(f.Layout.Tree(p.Name, dir))
+		list, _, err := ReadTree(f.Layout.Tree(p.Name, dir))
 		if err != nil {
 			return found, err
 		}
-		if !listed {
-			continue // an agent without lists unpacked it
-		}
-		list, err := manifest.Decode(data)
-		if err != nil {
-			continue // only a list that is whole is of use
+		if list == nil {
+			continue // an agent without lists unpacked it, or the list is damaged
 		}
 		root, err := walk.OpenTree(p.Release(dir))
 		if err != nil {

@@ -46,7 +46,7 @@ func stampOf(file string) (fileStamp, error) {
 // It is read once for as long as the file stays the same. found reports whether there is a file.
 func (l *Lists) Of(file string) (list *manifest.Manifest, found bool, err error) {
 	if l == nil {
-		return readTree(file)
+		return ReadTree(file)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -57,7 +57,7 @@ func (l *Lists) Of(file string) (list *manifest.Manifest, found bool, err error)
 	if known, ok := l.read[file]; ok && known.from == stamp && stamp.inode != 0 {
 		return known.list, true, nil
 	}
-	if list, found, err = readTree(file); err != nil || !found {
+	if list, found, err = ReadTree(file); err != nil || !found {
 		return nil, false, err
 	}
 	if l.read == nil {
@@ -67,8 +67,8 @@ func (l *Lists) Of(file string) (list *manifest.Manifest, found bool, err error)
 	return list, true, nil
 }
 
-// readTree reads a list from its file. Content that was damaged says nothing of the release: its list is nil.
-func readTree(file string) (list *manifest.Manifest, found bool, err error) {
+// ReadTree reads the list of a tree from its file. The list is nil if the file is damaged.
+func ReadTree(file string) (list *manifest.Manifest, found bool, err error) {
 	data, found, err := walk.Read(file)
 	if err != nil || !found {
 		return nil, false, err

@@ -122,7 +122,7 @@ type undeletable struct {
 
 func (u undeletable) Delete(context.Context, string) error { return u.err }
 
-// TestHostWithoutDeletePermission is told what to give it the right to, and its newest record counts.
+// TestHostWithoutDeletePermission checks that the error names the missing right, and that the newest record counts.
 func TestHostWithoutDeletePermission(t *testing.T) {
 	s, key, file := mem.New(), newKey(t), filepath.Join(t.TempDir(), "record.json")
 	write(t, s, key, file, sample(1))

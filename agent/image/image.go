@@ -8,9 +8,9 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/corpus-agent/corpus-agent/agent/fetch"
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/durable"
-	"github.com/corpus-agent/corpus-agent/artifact/manifest"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/artifact/unpack"
@@ -99,13 +99,9 @@ func listOf(tree string) string { return tree + ".list" }
 
 // complete reports whether an image has exactly the content of its list.
 func complete(ctx context.Context, tree string) (bool, error) {
-	data, listed, err := walk.Read(listOf(tree))
-	if err != nil || !listed {
+	list, _, err := fetch.ReadTree(listOf(tree))
+	if err != nil || list == nil { // a damaged list is replaced with the image
 		return false, err
-	}
-	list, err := manifest.Decode(data)
-	if err != nil {
-		return false, nil // the list is damaged, and the image is fetched again
 	}
 	root, err := os.OpenRoot(tree)
 	if found, err := walk.Found(err); err != nil || !found {

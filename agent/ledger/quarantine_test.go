@@ -8,7 +8,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact"
 )
 
-// A release in quarantine is not retried, whatever failed its deploy before.
+// A release in quarantine is not retried, whichever failure quarantined it.
 func TestAReleaseInQuarantineIsNotRetried(t *testing.T) {
 	release := artifact.Release{Project: "web", Version: "2", Digest: "sha256:22"}
 	pair, now := ledger.Pair{Service: release}, time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)

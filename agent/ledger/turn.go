@@ -30,8 +30,8 @@ type Turn struct {
 	// Resumed is when a person resumed the rollout last, after which a host says once more that it is healthy; empty for
 	// never.
 	Resumed string `json:"resumed,omitempty"`
-	// Halted names what a person did to the rollout last when this host saw that it was halted. Until a person resumes the
-	// rollout, the host relies on that also where the store has lost the record.
+	// Halted is the time from which halts counted when this host saw that the rollout was halted; empty for never. While
+	// that time is the same, the host stays halted even if the store has lost the record.
 	Halted string `json:"halted,omitempty"`
 	// Until is when the host stops to record that the release fails after all.
 	Until *time.Time `json:"until,omitempty"`

@@ -21,14 +21,16 @@ import (
 const (
 	objectsOfHost = 20
 	otherObjects  = 20_000
-	ignoredShown  = 20
 )
+
+// MostIgnored is the maximum number of names that do not count which Evidence has.
+const MostIgnored = 20
 
 // clockSlack is how far the clock of the store may be behind the one of a publisher that resumes a rollout. A halt that
 // the store got earlier is none of what came after: a host may have signed it for a time that was still to come.
 const clockSlack = 5 * time.Minute
 
-// othersTried is how many results of a host that another key signed are looked at.
+// othersTried is the maximum number of results of one host with other signatures that are kept for Rekeyed.
 const othersTried = 5
 
 // deeper stands for objects below the results or halts of a host whose names no host writes: who put them there is not
@@ -47,7 +49,7 @@ type Evidence struct {
 	leases map[string]held // by key below the prefix
 	newest time.Time
 	tally  *plans.Tally
-	others map[string][]Name // results of hosts of which nothing counts, since the roster's key did not sign them
+	others map[string][]Name // results of hosts without valid ones, which the keys of the roster did not sign
 }
 
 // Ignored is a name that does not count, and why.
@@ -62,8 +64,8 @@ type held struct {
 // Read reads the results of the hosts of a rollout: with one listing, or from the summary if the store cannot be
 // listed. now is the store's time as far as it is known. The error wraps ErrNoEvidence if the store shows no host.
 func (r Rollout) Read(ctx context.Context, s store.Store, now time.Time) (Evidence, error) {
-	found := gathering{rollout: r, prefix: r.prefix(), leases: map[string]held{}, of: map[string]int{}}
-	listed := false // the roster, which was there before all else: an answer without it is not a listing of the rollout
+	found := r.gathering()
+	listed := false // the roster is in the listing; it is written first, so a listing without it is not of this rollout
 	for info, err := range s.List(ctx, found.prefix) {
 		if errors.Is(err, errors.ErrUnsupported) || errors.Is(err, store.ErrForbidden) {
 			return r.readSummary(ctx, s, now, err)
@@ -84,20 +86,22 @@ func (r Rollout) Read(ctx context.Context, s store.Store, now time.Time) (Eviden
 	return found.evidence(), nil
 }
 
-// View is the evidence as a decision at a time takes it. The store has seen all of it, so a clock that is behind does
-// not hide any.
-func (e Evidence) View(now time.Time) plans.View {
+// View returns the evidence up to a time. The store has all of it already, so a clock that is behind does not hide any.
+func (e Evidence) View(now time.Time) plans.View { return e.tally.AsOf(e.atLeast(now)) }
+
+// atLeast returns a time, or that of the newest evidence if it is later.
+func (e Evidence) atLeast(now time.Time) time.Time {
 	if e.newest.After(now) {
-		now = e.newest
+		return e.newest
 	}
-	return e.tally.AsOf(now)
+	return now
 }
 
-// Rekeyed are the hosts of the roster of which nothing counts, since they sign with another key than it has, which they
-// registered under their name. What no registered key signed may be of any user who can write to the store.
+// Rekeyed returns the hosts of the roster without valid results whose results are signed with another key that is
+// registered under their names. A result with any other signature may come from any user who can write to the store.
 func (r Rollout) Rekeyed(ctx context.Context, s store.Store, e Evidence) (hosts []string, err error) {
 	for _, host := range slices.Sorted(maps.Keys(e.others)) {
-		if len(hosts) == ignoredShown {
+		if len(hosts) == MostIgnored {
 			break
 		}
 		keys, err := hostkey.Of(ctx, s, host)
@@ -115,9 +119,7 @@ func (r Rollout) Rekeyed(ctx context.Context, s store.Store, e Evidence) (hosts 
 
 // Decide says whether a host takes the release now.
 func (r Rollout) Decide(h plans.Host, e Evidence, now time.Time) plans.Verdict {
-	if e.newest.After(now) {
-		now = e.newest
-	}
+	now = e.atLeast(now)
 	return plans.Decide(r.Plan, r.Start, r.Wave(h), now, e.View(now))
 }
 
@@ -125,14 +127,18 @@ func (r Rollout) Decide(h plans.Host, e Evidence, now time.Time) plans.Verdict {
 type gathering struct {
 	rollout Rollout
 	prefix  string
-	said    []Said
+	results []Said
 	halts   []Said // of all epochs
 	ignored []Ignored
 	leases  map[string]held
 	of      map[string]int // objects, by host of the roster
 	others  map[string][]Name
 	objects int
-	newest  time.Time
+}
+
+func (r Rollout) gathering() *gathering {
+	return &gathering{rollout: r, prefix: r.prefix(), leases: map[string]held{}, of: map[string]int{},
+		others: map[string][]Name{}}
 }
 
 func (g *gathering) add(key string, size int64, at time.Time) error {
@@ -158,25 +164,32 @@ func (g *gathering) add(key string, size int64, at time.Time) error {
 		why = g.rollout.holds(n)
 	}
 	if why == wrongSignature && n.Outcome != "" {
-		if g.others == nil {
-			g.others = map[string][]Name{}
-		}
 		if len(g.others[n.Host]) < othersTried {
 			g.others[n.Host] = append(g.others[n.Host], n)
 		}
 	}
 	switch top := !strings.Contains(name, "/"); {
 	case why == "" && n.Outcome == "":
-		g.halts = append(g.halts, Said{n, at.UTC(), 0})
+		g.halts = append(g.halts, g.said(n, at))
 	case why == "":
-		g.said = append(g.said, Said{n, at.UTC(), 0})
-		if at.After(g.newest) {
-			g.newest = at
-		}
-	case !top && len(g.ignored) < ignoredShown:
-		g.ignored = append(g.ignored, Ignored{name, why})
+		g.results = append(g.results, g.said(n, at))
+	case !top:
+		g.ignore(name, why)
 	}
 	return nil
+}
+
+// said returns a valid name with its time and the wave of its host.
+func (g *gathering) said(n Name, at time.Time) Said {
+	m, _ := g.rollout.Roster.find(n.Host)
+	return Said{n, at.UTC(), g.rollout.Wave(m.host())}
+}
+
+// ignore records a name that does not count.
+func (g *gathering) ignore(name, why string) {
+	if len(g.ignored) < MostIgnored {
+		g.ignored = append(g.ignored, Ignored{name, why})
+	}
 }
 
 // flooded is the error of a rollout that has more objects than its hosts can have put there.
@@ -198,27 +211,30 @@ func (g *gathering) flooded() error {
 
 // evidence is what follows from what was gathered.
 func (g *gathering) evidence() Evidence {
-	e := Evidence{Ignored: g.ignored, Objects: g.objects, leases: g.leases, newest: g.newest}
+	e := Evidence{Objects: g.objects, leases: g.leases, others: g.others}
+	e.Halts, e.Past = g.sortHalts()
+	e.Ignored = g.ignored
 	byHost := map[string][]Said{}
-	g.sortHalts(&e)
-	for _, said := range g.said {
-		m, _ := g.rollout.Roster.find(said.Host)
-		said.Wave = g.rollout.Wave(m.host())
+	for _, said := range g.results {
 		byHost[said.Host] = append(byHost[said.Host], said)
 	}
 	for host, all := range byHost {
 		e.Results = append(e.Results, counting(all, g.rollout.Start.Resumed))
 		delete(g.others, host)
 	}
-	e.others = g.others
+	for _, said := range slices.Concat(g.results, e.Halts) {
+		if said.At.After(e.newest) {
+			e.newest = said.At
+		}
+	}
 	slices.SortFunc(e.Results, func(a, b Said) int { return cmp.Compare(a.Host, b.Host) })
 	e.tally = g.rollout.tally(e)
 	return e
 }
 
-// sortHalts divides halts into those that count, those of earlier epochs, and those that no host signs: of an epoch
-// that is to come, or with one of its host beside it. Such a host would stop every continuation in advance.
-func (g *gathering) sortHalts(e *Evidence) {
+// sortHalts returns the halts that count and those of earlier epochs, by time. It ignores all halts of a host that has
+// signed one of a later epoch, since such a host would stop the rollout again after each resume.
+func (g *gathering) sortHalts() (present, past []Said) {
 	slices.SortFunc(g.halts, func(a, b Said) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Host, b.Host)) })
 	epoch, ahead := g.rollout.epoch(), map[string]bool{}
 	for _, h := range g.halts {
@@ -227,27 +243,16 @@ func (g *gathering) sortHalts(e *Evidence) {
 	for _, h := range g.halts {
 		switch {
 		case ahead[h.Host]:
-			g.ignore(h, "its host signed a halt for a time that is still to come")
+			g.ignore(h.String(), "its host signed a halt for a time that is still to come")
 		case h.Epoch < epoch:
-			e.Past = append(e.Past, h)
+			past = append(past, h)
 		case h.At.Before(g.rollout.Start.Resumed.Add(-clockSlack)):
-			g.ignore(h, "it was recorded before the rollout was resumed")
+			g.ignore(h.String(), "it was recorded before the rollout was resumed")
 		default:
-			m, _ := g.rollout.Roster.find(h.Host)
-			h.Wave = g.rollout.Wave(m.host())
-			e.Halts = append(e.Halts, h)
-			if h.At.After(e.newest) {
-				e.newest = h.At
-			}
+			present = append(present, h)
 		}
 	}
-	e.Ignored = g.ignored
-}
-
-func (g *gathering) ignore(said Said, why string) {
-	if len(g.ignored) < ignoredShown {
-		g.ignored = append(g.ignored, Ignored{said.String(), why})
-	}
+	return present, past
 }
 
 // counting is what counts of all that one host said: its newest word, and of several alike the first one. A failure

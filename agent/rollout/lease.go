@@ -65,9 +65,7 @@ func (r Rollout) Places(h plans.Host) int {
 // free. The evidence tells which places may be.
 func (r Rollout) Acquire(ctx context.Context, s store.Store, key hostkey.Key, h plans.Host, run string, e Evidence,
 	now time.Time) (*Lease, error) {
-	if e.newest.After(now) {
-		now = e.newest
-	}
+	now = e.atLeast(now)
 	for _, name := range r.candidates(h, e, now) {
 		l, err := r.take(ctx, s, key, h, r.prefix()+name, run, now)
 		if err != nil {

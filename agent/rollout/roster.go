@@ -59,6 +59,15 @@ func (r Roster) Places() []plans.Host {
 	return hosts
 }
 
+// Keys returns the keys of the hosts, by host.
+func (r Roster) Keys() map[string]hostkey.Public {
+	keys := make(map[string]hostkey.Public, len(r.Hosts))
+	for _, m := range r.Hosts {
+		keys[m.Name] = m.Key
+	}
+	return keys
+}
+
 // find returns a host by its name.
 func (r Roster) find(name string) (Member, bool) {
 	i, ok := slices.BinarySearchFunc(r.Hosts, name, func(m Member, name string) int { return cmp.Compare(m.Name, name) })

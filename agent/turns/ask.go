@@ -114,8 +114,8 @@ func (r *Run) place() plans.Host {
 	return plans.Host{Name: r.Host, Region: r.Identity.Region, Cluster: r.Identity.Cluster()}
 }
 
-// remembered is a verdict of a host that keeps what it knows of a halt until a person resumes the rollout. lost reports
-// that the store has no record of the halt any more.
+// remembered applies the halt that the host remembers to a verdict, and remembers a halt that the verdict shows. lost
+// reports that the store has lost the record of the halt.
 func remembered(of rollout.Rollout, t *ledger.Turn, v plans.Verdict, member bool) (_ plans.Verdict, lost bool) {
 	epoch := epochOf(of.Start)
 	if lost = v.Take && t.Halted == epoch; lost {
@@ -127,15 +127,14 @@ func remembered(of rollout.Rollout, t *ledger.Turn, v plans.Verdict, member bool
 	return v, lost
 }
 
-// epochOf names when a person resumed a rollout last: a halt from before that does not count.
+// epochOf returns the time from which halts count, as the ledger has it: that of the last resume, or the time up to
+// which failures are forgiven if that is later.
 func epochOf(start plans.Start) string {
-	resumed := start.Resumed
-	for _, m := range start.Moves {
-		if m.What == "resume" && m.At.After(resumed) {
-			resumed = m.At
-		}
+	epoch := start.LastResume()
+	if start.Resumed.After(epoch) {
+		epoch = start.Resumed
 	}
-	return start.ID + " " + resumed.UTC().Format(time.RFC3339)
+	return epoch.UTC().Format(time.RFC3339)
 }
 
 // askStore reads the results of other hosts and decides. It records a halt that this host is the first to find, and

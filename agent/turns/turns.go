@@ -102,10 +102,8 @@ func (r *Run) update(ctx context.Context, client *trust.Client, of rollout.Rollo
 // again. A failure is not repeated, since it would count as a new one.
 func repeatResult(t *ledger.Turn, start plans.Start) {
 	resumed := ""
-	for _, m := range start.Moves {
-		if m.What == "resume" {
-			resumed = m.At.UTC().Format(time.RFC3339)
-		}
+	if at := start.LastResume(); !at.IsZero() {
+		resumed = at.UTC().Format(time.RFC3339)
 	}
 	if t.Resumed != resumed && t.Said == string(rollout.Healthy) {
 		t.Said = ""

@@ -134,7 +134,7 @@ func sorted(text string) string {
 	return strings.Join(lines, "")
 }
 
-// TestHostnameIsRestoredOnARealHost sets the name of a machine that is nobody's.
+// TestHostnameIsRestoredOnARealHost sets the hostname in a namespace of its own.
 func TestHostnameIsRestoredOnARealHost(t *testing.T) {
 	if !setApart(t) {
 		return

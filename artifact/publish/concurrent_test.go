@@ -22,7 +22,7 @@ func TestConcurrentPublishersLoseNoChange(t *testing.T) {
 	}
 }
 
-// everybody publishes, promotes, withdraws, delegates and refreshes concurrently.
+// everybody has several publishers publish, promote, withdraw, delegate and refresh concurrently.
 func everybody(t *testing.T, p *publish.Publisher) {
 	t.Helper()
 	ctx := t.Context()

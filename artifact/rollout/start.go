@@ -64,6 +64,16 @@ func (s *Start) Note(m Move) {
 	s.Moves = s.Moves[max(0, len(s.Moves)-maxMoves):]
 }
 
+// LastResume returns when a person last resumed the rollout; the zero time for never.
+func (s Start) LastResume() (at time.Time) {
+	for _, m := range s.Moves {
+		if m.What == "resume" {
+			at = m.At
+		}
+	}
+	return at
+}
+
 // Before is the release that a channel named before a rollout. Its hosts stay on it until their turn, and an abort
 // points the channel at it.
 type Before struct {

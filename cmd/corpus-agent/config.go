@@ -106,7 +106,10 @@ settings as comments.`,
 
 func (p *program) editConfig(c *cobra.Command, sources config.Sources) (bool, error) {
 	e := editing.Editing{Sources: sources, Root: p.layout().Root, New: config.Example(p.store), Getenv: p.Getenv,
-		In: p.In, Err: p.Err, Terminal: cli.InputTerminal(p.In)}
+		In: p.In, Err: p.Err}
+	if p.Asks() {
+		e.Confirm = p.Confirm
+	}
 	return e.Run(c.Context())
 }
 

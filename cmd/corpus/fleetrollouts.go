@@ -42,7 +42,8 @@ func stoppedRollouts(ctx context.Context, client *trust.Client, s store.Store,
 	return found
 }
 
-// unreadable are the projects of which a look cannot say what their channels name: their rows lack what is behind.
+// unreadable returns the projects whose metadata cannot be read. Without it, their rows do not show which hosts are
+// behind.
 func unreadable(list []trust.Listing, project string) (found []fleet.Attention) {
 	for _, l := range list {
 		if l.Err != nil && (project == "" || project == l.Project) {
@@ -54,7 +55,7 @@ func unreadable(list []trust.Listing, project string) (found []fleet.Attention) 
 	return found
 }
 
-// stopped is what a person should know of a rollout that is halted, stuck or paused.
+// stopped returns the entry for a rollout that is halted, stuck or paused; false for any other.
 func (u *underway) stopped() (fleet.Attention, bool) {
 	state, next := u.next(1, 0)
 	what := map[string]string{"halted": fleet.Halted, "paused": fleet.Paused, "stuck": fleet.Stuck}[state]

@@ -127,11 +127,7 @@ func (p *program) preferRosters(ctx context.Context, client *trust.Client, s sto
 				"%s: %v\n", b.ref, err)
 			continue
 		}
-		first := map[string]hostkey.Public{}
-		for _, m := range roster.Hosts {
-			first[m.Name] = m.Key
-		}
-		known.Prefer(first)
+		known.Prefer(roster.Keys())
 	}
 	return nil
 }

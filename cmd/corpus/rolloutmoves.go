@@ -191,7 +191,7 @@ func (p *program) rolloutBack(ctx context.Context, ref artifact.Ref, urgent bool
 		return exit.WithCode(exit.Usage, diag.WithHint(err, "point it at a version: `corpus point %s %s VERSION`",
 			ref.Project, ref.Channel))
 	}
-	if u.seen.Objects > 0 && !u.arrived() { // 0 where it has no plan any more
+	if u.seen.Objects > 0 && !u.arrived() { // 0 objects if the channel has no plan any more
 		fmt.Fprintf(p.Err, "warning: %s has not arrived: `corpus rollout abort %s %s` goes back from it at once, and back "+
 			"goes in waves\n", trust.Printable(u.version), ref.Project, ref.Channel)
 	}

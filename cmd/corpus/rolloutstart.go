@@ -47,9 +47,9 @@ type begun struct {
 	start  rollout.Start
 	roster hosts.Roster
 	kept   bool
-	ends   string   // version whose rollout ends before it arrived; "" for none
-	taken  []string // hosts with another key besides that of the last rollout
-	others int      // hosts of the channel that sign no reports
+	ends   string   // version whose rollout ends before it is complete; "" for none
+	taken  []string // hosts with another registered key besides that of the last roster
+	others int      // hosts of the channel whose reports are not signed
 }
 
 // starts makes a publisher start rollouts.
@@ -137,25 +137,21 @@ func (s *starter) prepare(ctx context.Context, b publish.Beginning) (*begun, err
 	return made, err
 }
 
-// lastRoster is the keys of the hosts of the last rollout of a channel; nothing where there was none, or its roster is
-// gone. Which key was registered first is seen by the store's times, which users who may write there change by writing
-// again; a roster is signed. A person forgets the key of a machine that was replaced, and then its new key counts.
+// lastRoster returns the keys of the hosts of the last rollout of a channel, by host; nil if there was none or its
+// roster does not exist. The order of registrations follows the store's times, which users who may write there can
+// change; a roster is signed. If a machine was replaced, a person forgets the old key, and the new key becomes valid.
 func (s *starter) lastRoster(ctx context.Context, b publish.Beginning) map[string]hostkey.Public {
-	keys := map[string]hostkey.Public{}
 	if b.Earlier == nil {
-		return keys
+		return nil
 	}
 	last, _, err := hosts.FetchRoster(ctx, s.store, b.Ref, *b.Earlier)
 	if err != nil {
-		return keys // the rollout is long over, or never began: there is nothing to compare with
+		return nil // the rollout is long over, or never began: there is no roster to compare with
 	}
-	for _, m := range last.Hosts {
-		keys[m.Name] = m.Key
-	}
-	return keys
+	return last.Keys()
 }
 
-// disputed are hosts of the last roster for whose names another key is registered beside the roster's.
+// disputed returns the hosts of the last roster for whose names another key is registered beside the roster's.
 func disputed(last map[string]hostkey.Public, known hostkey.Registry) (names []string) {
 	for host, key := range last {
 		if keys := known[host]; len(keys) > 1 && keys[0].Key == key {

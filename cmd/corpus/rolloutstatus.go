@@ -142,16 +142,16 @@ type failedHost struct {
 type rolloutStatus struct {
 	Ref     artifact.Ref   `json:"ref"`
 	Version string         `json:"version"`          // that the channel names
-	Brings  string         `json:"brings,omitempty"` // version that is rolled out, also after it was aborted
+	Brings  string         `json:"brings,omitempty"` // version that is rolled out, also after an abort
 	State   string         `json:"state"`            // none, running, stuck, paused, halted, aborted or finished
-	Next    string         `json:"next"`             // what comes next
+	Next    string         `json:"next"`             // the next event, in words
 	Start   *rollout.Start `json:"rollout,omitempty"`
 	Plan    *rollout.Plan  `json:"plan,omitempty"`
 	Waves   []waveStatus   `json:"waves,omitempty"`
 	Failed  []failedHost   `json:"failed,omitempty"`
 	Halts   []haltStatus   `json:"halts,omitempty"`
-	Past    []haltStatus   `json:"past_halts,omitempty"` // after which a person resumed the rollout
-	// names in the store that count for nothing; the first ones, at most 20
+	Past    []haltStatus   `json:"past_halts,omitempty"` // halts before the last resume
+	// number of names in the store that are not valid results, at most hosts.MostIgnored
 	Ignored int `json:"ignored,omitempty"`
 	// hosts whose results are signed with a key that is not in the roster: the rollout waits for them
 	Rekeyed []string  `json:"rekeyed,omitempty"`
@@ -168,7 +168,7 @@ func (u *underway) status(ctx context.Context, s store.Store) rolloutStatus {
 	r := rolloutStatus{Ref: u.ref, Version: u.version, Brings: u.brings, Start: &start, Plan: &u.plan,
 		Ignored: len(u.seen.Ignored), Summary: u.seen.Summary}
 	if rekeyed, err := u.rollout.Rekeyed(ctx, s, u.seen); err == nil {
-		r.Rekeyed = rekeyed // else only the hosts' keys are not known, and what counts is
+		r.Rekeyed = rekeyed // without the registered keys, the rest of the status is still right
 	}
 	for i, w := range u.plan.Waves {
 		r.Waves = append(r.Waves, waveStatus{Name: u.plan.WaveName(i), Share: w.Share, Hosts: start.Hosts[i]})
@@ -195,7 +195,7 @@ func (u *underway) status(ctx context.Context, s store.Store) rolloutStatus {
 	return r
 }
 
-// halts are the first halts of a list with their grounds.
+// halts returns the first halts of a list with their grounds.
 func (u *underway) halts(ctx context.Context, s store.Store, all []hosts.Said) (halts []haltStatus) {
 	for _, halt := range all[:min(len(all), mostHalts)] {
 		h := haltStatus{Host: halt.Host, At: halt.At}
@@ -213,7 +213,8 @@ func (u *underway) verdict(wave int) rollout.Verdict {
 	return rollout.Decide(u.plan, u.rollout.Start, wave, u.now, u.seen.View(u.now))
 }
 
-// tooFew says what a wave waits for, and that it waits for good where none of the hosts that could be healthy is left.
+// tooFew returns a text that says how many healthy hosts a wave lacks. The state is stuck if too many of its hosts
+// failed for the wave to become healthy, and running otherwise.
 func (u *underway) tooFew(v rollout.Verdict) (state, why string) {
 	for i := range u.plan.Waves {
 		if u.plan.WaveName(i) != v.Wave {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	hosts "github.com/corpus-agent/corpus-agent/agent/rollout"
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/cmd/cli"
@@ -124,16 +125,13 @@ func (r rolloutStatus) rolledOut() string {
 	return artifact.Digest(r.Start.Release).Short()
 }
 
-// ignored is how many names count for nothing, of which only the first ones are counted.
+// ignored returns the number of invalid names, or its lower limit.
 func (r rolloutStatus) ignored() string {
-	if r.Ignored < mostIgnored {
+	if r.Ignored < hosts.MostIgnored {
 		return strconv.Itoa(r.Ignored)
 	}
 	return fmt.Sprintf("%d or more", r.Ignored)
 }
-
-// mostIgnored is how many names that do not count are counted.
-const mostIgnored = 20
 
 func (h haltStatus) why() string {
 	if h.Grounds == nil {

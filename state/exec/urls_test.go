@@ -8,7 +8,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// Passwords in URLs show nowhere in a result, in whatever form they were written, with no secret of a pillar at all.
+// Passwords in URLs appear nowhere in a result, in any notation, even if no pillar has a secret.
 func TestResultsShowNoPasswordsOfURLs(t *testing.T) {
 	const url = "https://u:Pl/ain@git.example.com/x.git?sig=abcdefgh"
 	r := &Result{

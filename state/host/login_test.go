@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Root's commands see root's home whatever called the run: sudo may keep the caller's, and a unit may have none.
+// Root's commands have root's home for every caller of the run: sudo may keep the caller's, and a unit may have none.
 func TestRootsCommandsSeeRootsHome(t *testing.T) {
 	t.Parallel()
 	callers := map[string][]string{

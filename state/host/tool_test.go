@@ -27,7 +27,7 @@ func (n *noted) Replacing(s host.Subject) error {
 	return n.refuse
 }
 
-// toolHost has one tool, which answers as told.
+// toolHost has one tool with scripted answers.
 func toolHost(t *testing.T, answer host.Output, recorder host.Recorder) (*host.Host, *hosttest.Scripted) {
 	t.Helper()
 	root := t.TempDir()

@@ -34,7 +34,7 @@ func TestFilesAsOrdinaryUser(t *testing.T) {
 	}
 }
 
-// rooted is a host below a root that is beside a directory nobody may touch.
+// rooted is a host below a root, beside a directory that must stay unchanged.
 func rooted(t testing.TB) (files host.Files, root, outside string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -175,7 +175,7 @@ func TestTreeFollowsLinksAsTheKernelDoes(t *testing.T) {
 		do(t, os.Mkdir(root+d, 0o755))
 	}
 	do(t, os.Symlink("/srv/a/b", root+"/var/here"))
-	do(t, os.Symlink("../file", root+"/srv/a/b/link")) // is /srv/a/file, whatever way led there
+	do(t, os.Symlink("../file", root+"/srv/a/b/link")) // is /srv/a/file on every way there
 	do(t, os.Symlink("/etc/absolute", root+"/var/absolute"))
 	for path, lands := range map[string]string{
 		"/var/here/link": "/srv/a/file", "/var/absolute": "/etc/absolute", "/var/here/../up": "/srv/a/up",
@@ -342,7 +342,7 @@ func TestTreePermissionErrorHasHint(t *testing.T) {
 	}
 }
 
-// FuzzTree does whatever it is told inside a root, links included, and looks at the outside.
+// FuzzTree does arbitrary operations inside a root, links included, and checks that the outside stays the same.
 func FuzzTree(f *testing.F) {
 	f.Add("/etc/a", "../../outside", "/etc/a/secret")
 	f.Add("/etc/a", "/", "/etc/a/../../outside/secret")

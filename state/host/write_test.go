@@ -128,7 +128,7 @@ func TestWriteOfImmutableFileHasHint(t *testing.T) {
 	alone(t, root+"/etc", "motd")
 }
 
-// TestContentLeavesSomeRoom writes content whose end nobody knows into a small filesystem.
+// TestContentLeavesSomeRoom writes content of unknown size into a small filesystem.
 func TestContentLeavesSomeRoom(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root mounts a filesystem that is small")

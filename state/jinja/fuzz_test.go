@@ -13,7 +13,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// FuzzEvaluator renders whatever parses, with Salt's filters: text within the limits, or an error
+// FuzzEvaluator renders every template that parses, with Salt's filters: text within the limits, or an error
 // with a place. Nothing may run for long, so the limits are low.
 func FuzzEvaluator(f *testing.F) {
 	data, err := os.ReadFile("../../testdata/jinja/golden.json")

@@ -52,7 +52,7 @@ func (g *generator) expr(depth int) string {
 	return g.wild(depth)
 }
 
-// wild writes an expression of whatever goes together by the grammar.
+// wild writes an arbitrary expression of the grammar.
 func (g *generator) wild(depth int) string {
 	if depth <= 0 {
 		return g.atom()

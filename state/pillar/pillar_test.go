@@ -85,7 +85,7 @@ func TestIncludes(t *testing.T) {
 	}
 }
 
-// Every problem of every file is told, each with its file; half a pillar is none.
+// Every problem of every file is reported with its file; a pillar with a problem is not used.
 func TestProblems(t *testing.T) {
 	p := compiler(t, map[string]string{
 		"top.sls":      "base: {'*': [missing, broken, includes, scalar]}",

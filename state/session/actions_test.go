@@ -229,7 +229,7 @@ func TestRefusedStates(t *testing.T) {
 	}
 }
 
-// TestCommandsOfTemplatesAreLogged holds that nobody runs a command from a template unseen.
+// TestCommandsOfTemplatesAreLogged checks that each command that a template runs is logged.
 func TestCommandsOfTemplatesAreLogged(t *testing.T) {
 	s, _ := stateTree(t, map[string]string{"t.sls": "{{ salt['cmd.run']('echo seen') }}:\n  test.nop: []\n"})
 	var lines []string

@@ -77,7 +77,7 @@ func TestNumbers(t *testing.T) {
 	}
 }
 
-// Every problem of every file is told at its own place.
+// Every problem of every file is reported at its own place.
 func TestProblems(t *testing.T) {
 	_, err := high(t, map[string]string{
 		"t.sls": `include:

@@ -14,7 +14,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// note is a state function that keeps all promises but the one it is told to break.
+// note is a state function that breaks exactly one promise, which the test chooses.
 type note struct {
 	Name   string `sls:"name"`
 	Text   string `sls:"text"`

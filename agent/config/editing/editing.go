@@ -3,7 +3,6 @@
 package editing
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -54,9 +53,11 @@ type Editing struct {
 	New     []byte         // the text to start from if there is no file
 	Getenv  func(string) string
 
-	In       io.Reader // read by the editor
-	Err      io.Writer // written by the editor, and gets warnings and mistakes
-	Terminal *os.File  // answers whether to open the editor again; nil for no terminal
+	In  io.Reader // read by the editor
+	Err io.Writer // written by the editor, and gets warnings and mistakes
+
+	// Confirm asks the user a question and reports whether the answer is yes; nil if there is no terminal.
+	Confirm func(ctx context.Context, question string) bool
 
 	copy   string
 	before []byte      // content of the file
@@ -123,7 +124,7 @@ func (e *Editing) untilValid(ctx context.Context) (bool, error) {
 		if len(mistakes) == 0 {
 			return true, e.install(text)
 		}
-		if err := e.again(mistakes); err != nil {
+		if err := e.again(ctx, mistakes); err != nil {
 			return false, err
 		}
 	}
@@ -171,17 +172,15 @@ func (e *Editing) mistakes() diag.List {
 
 // again prints the mistakes and asks whether to open the editor again. The error is the answer no, or the mistakes if
 // there is no terminal.
-func (e *Editing) again(mistakes diag.List) error {
+func (e *Editing) again(ctx context.Context, mistakes diag.List) error {
 	unchanged := fmt.Errorf("%s is unchanged", e.Sources.File)
-	if e.Terminal == nil {
+	if e.Confirm == nil {
 		return exit.WithCode(exit.Usage, errors.Join(mistakes.Err(), unchanged))
 	}
 	for _, d := range mistakes {
 		fmt.Fprintln(e.Err, "error:", d.Text())
 	}
-	fmt.Fprint(e.Err, "Edit again? [Y/n] ")
-	answer, err := bufio.NewReader(e.Terminal).ReadString('\n')
-	if a := strings.ToLower(strings.TrimSpace(answer)); err != nil || a == "n" || a == "no" {
+	if !e.Confirm(ctx, "Edit again?") {
 		return exit.WithCode(exit.Usage, unchanged)
 	}
 	return nil

@@ -190,11 +190,9 @@ func (s *Store) objects(ctx context.Context, call *wire.Call,
 				return
 			}
 			info := store.Info{Key: strings.TrimPrefix(o.Key, s.path("")), Size: o.Size, ETag: o.ETag, Modified: o.LastModified}
-			if !recursive {
-				if o.ETag != "" || !strings.HasSuffix(info.Key, "/") {
-					continue // it is an object
-				}
-				info = store.Info{Key: info.Key}
+			folder := o.ETag == "" && strings.HasSuffix(info.Key, "/") // the client yields folders and objects alike
+			if !recursive && !folder {
+				continue
 			}
 			if !yield(info, nil) {
 				return

@@ -7,7 +7,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host/passwd"
 )
 
-// FuzzAccountFiles reads whatever the files of accounts may hold.
+// FuzzAccountFiles reads account files with arbitrary content.
 func FuzzAccountFiles(f *testing.F) {
 	f.Add("root:x:0:0:root:/root:/bin/bash\nalice:x:1000:1000:A,,,:/home/alice:/bin/sh\n")
 	f.Add("+::::::\n-mallory\n# comment:x:1:1:::\nbroken:x:one:1:::\n::::::\n")
