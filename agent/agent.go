@@ -52,8 +52,8 @@ type Agent struct {
 	// Self is the agent as this host starts it next, which a run tries where it has changed it; nil where
 	// the host that is converged does not start this agent, as below a root.
 	Self *self.Self
-	// Lent is the descriptor of the lock that the run which tries this program has lent to it; 0 for none.
-	Lent int
+	// LockDescriptor is the descriptor of the lock that the run which tries this program has lent to it; 0 for none.
+	LockDescriptor int
 
 	CheckedRoot *trust.CheckedRoot // that the repair of this run looked at; nil before one
 }

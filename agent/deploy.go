@@ -30,7 +30,7 @@ func (a *Agent) Deploy(ctx context.Context, given Given, test bool) (*report.Rep
 	if err := given.readRoot(); err != nil {
 		return nil, exit.WithCode(exit.Usage, err)
 	}
-	return a.pass(ctx, "deploy", test, func(r *run) error { return r.orDoubt(r.deploy(ctx, given)) })
+	return a.pass(ctx, "deploy", test, func(r *run) error { return r.orBlocker(r.deploy(ctx, given)) })
 }
 
 func (r *run) deploy(ctx context.Context, given Given) error {
@@ -68,7 +68,7 @@ func (r *run) deploy(ctx context.Context, given Given) error {
 		}
 		return r.without(ctx, err)
 	}
-	return r.orTrouble(r.carryOut(ctx, client, pair))
+	return r.orUnresolved(r.carryOut(ctx, client, pair))
 }
 
 // carryOut brings the host to a pair, or converges what is current when there is nothing new.

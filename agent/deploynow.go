@@ -40,7 +40,7 @@ func (a *Agent) DeployNow(ctx context.Context, say func(format string, args ...a
 	switch load := a.unitLoad(ctx); load {
 	case "loaded":
 	case "", "not-found":
-		return a.nowHere(ctx, say)
+		return a.deployHere(ctx, say)
 	case "masked":
 		return nil, false,
 			exit.WithCode(exit.Usage,
@@ -53,7 +53,7 @@ func (a *Agent) DeployNow(ctx context.Context, say func(format string, args ...a
 	}
 	started := a.Time().UTC()
 	for tries := 0; ; tries++ {
-		if err := a.rest(ctx, tries, say); err != nil {
+		if err := a.waitBeforeTry(ctx, tries, say); err != nil {
 			return nil, true, err
 		}
 		if err := a.WaitUntilIdle(ctx, say); err != nil {
@@ -88,10 +88,10 @@ func (a *Agent) unreported(said string) error {
 		records.ServiceUnit)
 }
 
-// nowHere is DeployNow in this process.
-func (a *Agent) nowHere(ctx context.Context, say func(format string, args ...any)) (*report.Report, bool, error) {
+// deployHere is DeployNow in this process.
+func (a *Agent) deployHere(ctx context.Context, say func(format string, args ...any)) (*report.Report, bool, error) {
 	for tries := 0; ; tries++ {
-		if err := a.rest(ctx, tries, say); err != nil {
+		if err := a.waitBeforeTry(ctx, tries, say); err != nil {
 			return nil, false, err
 		}
 		if err := a.WaitUntilIdle(ctx, say); err != nil {
@@ -105,21 +105,21 @@ func (a *Agent) nowHere(ctx context.Context, say func(format string, args ...any
 	}
 }
 
-// rest waits before another try when a run could not take the lock. systemd starts a unit five times in ten seconds,
-// and no more after that.
-func (a *Agent) rest(ctx context.Context, tries int, say func(format string, args ...any)) error {
+// waitBeforeTry waits before another try when a run could not take the lock. systemd starts a unit five times in ten
+// seconds, and no more after that.
+func (a *Agent) waitBeforeTry(ctx context.Context, tries int, say func(format string, args ...any)) error {
 	if tries == 0 {
 		return nil
 	}
 	wait := min(time.Duration(tries)*restStep, restMost)
 	holder, busy := lock.Taken(a.Layout.Lock())
-	lookers := lock.Lookers(a.Layout.Lock())
+	sharers := lock.Sharers(a.Layout.Lock())
 	switch {
 	case busy:
 		say("the run could not start: %v; the next try is in %s", &lock.Held{Holder: holder}, wait)
-	case len(lookers) > 0:
+	case len(sharers) > 0:
 		say("the run could not start: %s shares the lock, which keeps every run from starting; the next try is in %s",
-			strings.Join(lookers, ", "), wait)
+			strings.Join(sharers, ", "), wait)
 	default:
 		say("another run was quicker; the next try is in %s", wait)
 	}

@@ -119,9 +119,9 @@ func (r *run) save() error {
 	return err
 }
 
-// puttingOff is an agent whose states do not act on its unit at once, as service.running with a watch on
+// deferUnitActions is an agent whose states do not act on its unit at once, as service.running with a watch on
 // agent.yaml would. after does what they asked for, once the lock is given up.
-func (a *Agent) puttingOff(ctx context.Context) (during *Agent, after func()) {
+func (a *Agent) deferUnitActions(ctx context.Context) (during *Agent, after func()) {
 	own := *a
 	own.Failures = &site.FailedOutput{}
 	own.OwnUnit = &host.OwnUnit{Name: records.ServiceUnit}

@@ -10,29 +10,28 @@ import (
 	"github.com/corpus-agent/corpus-agent/grains"
 )
 
-// A run in doubt continues with what is deployed: it converges it, fetches what of it was lost, and goes back
-// to it. It brings nothing new, and ends with the code and the hint of the doubt. The doubts are a damaged
-// configuration, and a host whose name has changed to that of another service.
+// A blocked run continues with the deployed releases: it converges them, fetches lost files of them, and rolls back to
+// them. It deploys nothing new, and ends with the exit code and the hint of the first blocker. A damaged configuration
+// is a blocker, and so is a hostname that now means another service.
 
-// doubt notes a reason to bring nothing new.
-func (r *run) doubt(err error) {
-	r.doubts = append(r.doubts, err)
+// keepDeployed notes a reason to deploy nothing new.
+func (r *run) keepDeployed(err error) {
+	r.blockers = append(r.blockers, err)
 	r.record.Note("%v", err)
 }
 
-// orDoubt is the error of a run, or else what it is in doubt about. orDoubt(nil) is asked before work that brings
-// something new.
-func (r *run) orDoubt(err error) error {
-	if err != nil || len(r.doubts) == 0 {
+// orBlocker returns err, or else the first blocker. Work that deploys something new calls orBlocker(nil) first.
+func (r *run) orBlocker(err error) error {
+	if err != nil || len(r.blockers) == 0 {
 		return err
 	}
-	return exit.WithCode(exit.Usage, r.doubts[0])
+	return exit.WithCode(exit.Usage, r.blockers[0])
 }
 
-// inDoubt reports whether the run keeps what is deployed instead of a pair.
-func (r *run) inDoubt(named ledger.Pair) bool {
+// isBlocked reports whether the run keeps the deployed pair instead of deploying the named one.
+func (r *run) isBlocked(named ledger.Pair) bool {
 	good := r.ledger.Runs()
-	if len(r.doubts) == 0 || good == nil || r.ledger.Running != nil {
+	if len(r.blockers) == 0 || good == nil || r.ledger.Running != nil {
 		return false
 	}
 	if !good.Same(named) {
@@ -41,9 +40,9 @@ func (r *run) inDoubt(named ledger.Pair) bool {
 	return true
 }
 
-// doubtConfiguration looks at the configuration file. With a damaged one nothing is deployed for the first
-// time.
-func (r *run) doubtConfiguration() error {
+// checkConfiguration checks the configuration file. A damaged one blocks the run; it is an error if nothing was
+// deployed yet.
+func (r *run) checkConfiguration() error {
 	var all []error
 	if err := r.MisplacedConfiguration(); err != nil {
 		all = append(all, err)
@@ -55,7 +54,7 @@ func (r *run) doubtConfiguration() error {
 		return exit.WithCode(exit.Usage, all[0])
 	}
 	for _, err := range all {
-		r.doubt(err)
+		r.keepDeployed(err)
 	}
 	return nil
 }
@@ -84,7 +83,7 @@ func (r *run) copyConfiguration(content []byte) error {
 
 // rememberWho records who the host is, once that is what is deployed, and reports whether that is news.
 func (r *run) rememberWho() (changed bool) {
-	if r.Alone != "" || r.test || len(r.doubts) > 0 || r.ledger.Good == nil ||
+	if r.Alone != "" || r.test || len(r.blockers) > 0 || r.ledger.Good == nil ||
 		r.ledger.Good.Service.Project != r.identity.Service {
 		return false
 	}
@@ -114,17 +113,17 @@ func (r *run) introduce(ctx context.Context, given Given) error {
 	return err
 }
 
-// identify decides who the host is and remembers what was given.
+// identify finds the identity of the host and records the given one.
 func (r *run) identify(ctx context.Context, given grains.Identity) error {
 	if r.Alone != "" {
 		return r.identifyAlone(ctx)
 	}
-	id, doubt, err := r.Who(ctx, given, r.ledger)
+	id, mismatch, err := r.Who(ctx, given, r.ledger)
 	if err != nil {
 		return err
 	}
-	if r.identity = id; doubt != nil {
-		r.doubt(doubt)
+	if r.identity = id; mismatch != nil {
+		r.keepDeployed(mismatch)
 	}
 	if err := r.project.Enter(r.identity.Service); err != nil {
 		return err

@@ -33,19 +33,19 @@ func (r *run) pairOf(ctx context.Context, pair ledger.Pair, has *artifact.Releas
 		return pair, firstError(serviceErr, baseErr)
 	case serviceErr != nil:
 		pair.Service = *has
-		r.inTrouble(has.Project, serviceErr)
+		r.noteUnresolved(has.Project, serviceErr)
 	case good == nil || good.Base == nil:
 		return pair, baseErr
 	default:
 		pair.Base = good.Base
-		r.inTrouble(artifact.Base, baseErr)
+		r.noteUnresolved(artifact.Base, baseErr)
 	}
 	return pair, nil
 }
 
 // aloneFor is the pair of base alone, which a host gets as long as nothing of its service can be deployed.
 func (r *run) aloneFor(base artifact.Release, cause error) ledger.Pair {
-	r.trouble, r.troubled = cause, []string{r.identity.Service}
+	r.unresolvedErr, r.unresolved = cause, []string{r.identity.Service}
 	r.record.Note("%s converges alone, since nothing of %s can be deployed yet: %v", base, r.identity.Service, cause)
 	return ledger.Pair{Base: &base}
 }
@@ -53,7 +53,7 @@ func (r *run) aloneFor(base artifact.Release, cause error) ledger.Pair {
 // parts are what is left of a pair to deploy where only one of its releases can be had: with what runs in the place of
 // the other, or base alone.
 func (r *run) parts(pair ledger.Pair) (parts []ledger.Pair) {
-	if pair.Base == nil || pair.BaseAlone() || r.trouble != nil {
+	if pair.Base == nil || pair.BaseAlone() || r.unresolvedErr != nil {
 		return nil
 	}
 	good := r.ledger.Good
@@ -81,9 +81,9 @@ func (r *run) withoutOne(ctx context.Context, client *trust.Client, pair ledger.
 		if part.BaseAlone() {
 			part = r.aloneFor(*part.Base, cause)
 		} else {
-			r.inTrouble(missingOf(pair, part), cause)
+			r.noteUnresolved(missingOf(pair, part), cause)
 		}
-		return r.orTrouble(r.carryOut(ctx, client, part))
+		return r.orUnresolved(r.carryOut(ctx, client, part))
 	}
 	return r.without(ctx, cause)
 }
@@ -100,23 +100,23 @@ func firstError(errs ...error) error {
 	return errs[slices.IndexFunc(errs, func(err error) bool { return err != nil })]
 }
 
-// inTrouble notes that the store does not give of a project what it should, once for each project.
-func (r *run) inTrouble(project string, err error) {
-	if r.trouble == nil {
-		r.trouble = err
+// noteUnresolved notes that the store does not give of a project what it should, once for each project.
+func (r *run) noteUnresolved(project string, err error) {
+	if r.unresolvedErr == nil {
+		r.unresolvedErr = err
 	}
-	if !slices.Contains(r.troubled, project) {
-		r.troubled = append(r.troubled, project)
+	if !slices.Contains(r.unresolved, project) {
+		r.unresolved = append(r.unresolved, project)
 		r.record.Note("%s is not changed, since the store does not provide its release: %v", project, err)
 	}
 }
 
-// orTrouble is the error of a run, or else that of a project that the store said nothing of.
-func (r *run) orTrouble(err error) error {
-	if err != nil || r.trouble == nil {
+// orUnresolved is the error of a run, or else that of a project that the store said nothing of.
+func (r *run) orUnresolved(err error) error {
+	if err != nil || r.unresolvedErr == nil {
 		return err
 	}
-	return explainReach(r.trouble)
+	return explainReach(r.unresolvedErr)
 }
 
 // deploysBaseWithout reports whether a run deploys base alone, since the pillar of the service is not rendered and

@@ -151,7 +151,7 @@ func (r *run) failedBefore(release artifact.Release) bool {
 func (r *run) stay(pair *ledger.Pair) (bool, error) {
 	named, good := *pair, r.ledger.Runs()
 	_ = r.Requested(r.ledger) // since the run began
-	if r.inDoubt(named) {
+	if r.isBlocked(named) {
 		return r.withhold(named), nil
 	}
 	r.withoutQuarantined(pair)
@@ -195,7 +195,7 @@ func (r *run) avoidQuarantined(pair, named ledger.Pair) (bool, error) {
 				diag.WithHint(fmt.Errorf("%s is quarantined (%s) and there is nothing else to run", bad.What(), bad.Reason),
 					hint, ledger.Release(bad).Version))
 	case r.ledger.Good == nil && !pair.BaseAlone():
-		r.trouble = exit.WithCode(exit.Failed,
+		r.unresolvedErr = exit.WithCode(exit.Failed,
 			diag.WithHint(fmt.Errorf("%s is quarantined (%s), and only %s converges", bad.What(), bad.Reason, good),
 				hint, ledger.Release(bad).Version))
 	case !good.Same(pair):

@@ -33,7 +33,7 @@ func (a *Agent) deployLocal(ctx context.Context, command string, given Given,
 		if err := r.identify(ctx, grains.Identity{}); err != nil {
 			return err
 		}
-		if err := r.orDoubt(nil); err != nil {
+		if err := r.orBlocker(nil); err != nil {
 			return err
 		}
 		if err := r.settleCut(ctx); err != nil {

@@ -82,7 +82,7 @@ func (r *run) readOnlyRequest(ctx context.Context, pair ledger.Pair) (state.Requ
 	request.Test = r.test
 	request.Log = r.log
 	if r.test && !r.linked(pair) {
-		request.Host = request.Host.Foreseeing(r.foreseenLinks(pair))
+		request.Host = request.Host.WithLinks(r.plannedLinks(pair))
 	}
 	return request, err
 }
@@ -94,10 +94,10 @@ func (r *run) log(level, message string) {
 	}
 }
 
-// foreseenLinks maps the links through which states of a deploy read a pair's releases to the releases' directories:
+// plannedLinks maps the links through which states of a deploy read a pair's releases to the releases' directories:
 // while states run, next of each project and current of base lead to them, and current of the service to the release
 // before.
-func (a *Agent) foreseenLinks(pair ledger.Pair) map[string]string {
+func (a *Agent) plannedLinks(pair ledger.Pair) map[string]string {
 	links := map[string]string{}
 	for _, release := range pair.Releases() {
 		p := a.LayoutOf(release.Project)

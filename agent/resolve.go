@@ -76,7 +76,7 @@ func (r *run) noteWithdrawn(ctx context.Context, client *trust.Client) error {
 			}
 			w, err := client.Withdrawn(ctx, release)
 			if err != nil {
-				r.inTrouble(release.Project, err)
+				r.noteUnresolved(release.Project, err)
 				found = append(found, knownWithdrawn(r.ledger.Withdrawn, release)...)
 				continue
 			}
@@ -126,7 +126,7 @@ const learnAtOnce = 2
 func (r *run) learn(ctx context.Context, client *trust.Client) {
 	read := 0
 	for _, release := range r.remembered() {
-		if slices.Contains(r.troubled, release.Project) || read == learnAtOnce {
+		if slices.Contains(r.unresolved, release.Project) || read == learnAtOnce {
 			continue
 		}
 		fetched, err := client.Learn(ctx, release)

@@ -46,19 +46,19 @@ type run struct {
 
 	endedIn string // the state that was ended since the run was asked to end; under endedMu
 
-	identity grains.Identity
-	store    store.Store   // with its mirrors, from connect on
-	client   *trust.Client // of the store; nil where the run has none to ask
-	only     procedure.Only
-	leaves   *ledger.Pair // the pair that a rollback leaves
-	trouble  error        // what the store did not say of one project, while it did of the other
-	troubled []string     // these projects
-	doubts   []error      // why the run brings nothing new, though it continues with what is deployed
-	acted    bool         // the run changed, or tried to change, what is deployed
-	ownStop  atomic.Bool  // a step asked for the end of this very run
-	cutStep  string       // where the deploy was interrupted that this run takes up, "" if that is not known
-	cuts     int          // how often in a row there
-	kept     []string     // directories in archives that get the report beside them
+	identity      grains.Identity
+	store         store.Store   // with its mirrors, from connect on
+	client        *trust.Client // of the store; nil where the run has none to ask
+	only          procedure.Only
+	leaves        *ledger.Pair // the pair that a rollback leaves
+	unresolvedErr error        // what the store did not say of one project, while it did of the other
+	unresolved    []string     // these projects
+	blockers      []error      // why the run brings nothing new, though it continues with what is deployed
+	acted         bool         // the run changed, or tried to change, what is deployed
+	ownStop       atomic.Bool  // a step asked for the end of this very run
+	cutStep       string       // where the deploy was interrupted that this run takes up, "" if that is not known
+	cuts          int          // how often in a row there
+	kept          []string     // directories in archives that get the report beside them
 
 	held        *records.Exclusive // the lock of this run; nil for a trial, whose lock is lent
 	files       self.Snapshot      // the agent's own files, as they were last known to work
@@ -89,7 +89,7 @@ type run struct {
 
 // Converge brings the host to what its current releases say. It never contacts the store.
 func (a *Agent) Converge(ctx context.Context, test bool) (*report.Report, error) {
-	if a.Lent != 0 && test {
+	if a.LockDescriptor != 0 && test {
 		return a.trial(ctx)
 	}
 	return a.pass(ctx, "converge", test, func(r *run) error {
@@ -105,7 +105,7 @@ func (a *Agent) Converge(ctx context.Context, test bool) (*report.Report, error)
 		if err := r.settleCut(ctx); err != nil {
 			return r.baseWithout(ctx, err)
 		}
-		return r.serving.StillServes(ctx, r.orDoubt(r.convergeGood(ctx)))
+		return r.serving.StillServes(ctx, r.orBlocker(r.convergeGood(ctx)))
 	})
 }
 
@@ -115,7 +115,7 @@ func (a *Agent) pass(ctx context.Context, command string, test bool, body func(*
 	if err != nil {
 		return nil, err
 	}
-	a, after := a.puttingOff(ctx)
+	a, after := a.deferUnitActions(ctx)
 	defer after()
 	defer func() { _ = held.Release() }()
 	refused := a.checkHost()
@@ -138,7 +138,7 @@ func (a *Agent) pass(ctx context.Context, command string, test bool, body func(*
 	defer r.freeWaiters(ctx)()
 	defer r.freeAwaited(ctx)()
 	if err == nil {
-		err = r.doubtConfiguration()
+		err = r.checkConfiguration()
 	}
 	if err == nil {
 		err = body(r)

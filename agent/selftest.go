@@ -179,7 +179,7 @@ func (r *run) restoreSelf(ctx context.Context) error {
 // trial is the run of a program that another run tries: a dry run of what is deployed, or of what that run
 // is deploying, under the lock that it has lent. It writes nothing at all.
 func (a *Agent) trial(ctx context.Context) (*report.Report, error) {
-	lent, err := lock.Inherit(a.Lent, a.Layout.Lock())
+	lent, err := lock.Inherit(a.LockDescriptor, a.Layout.Lock())
 	if err != nil {
 		return nil, err
 	}

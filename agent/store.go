@@ -27,12 +27,12 @@ func (r *run) connect(ctx context.Context, given Given) (*trust.Client, error) {
 		return nil, err
 	}
 	if r.ledger.Runs() != nil && given.TrustRoot == "" && kept == nil && !known {
-		return nil, r.untrusting(given.Identity) // whatever else it has lost, it needs that first
+		return nil, r.noRootError(given.Identity) // whatever else it has lost, it needs that first
 	}
 	url := r.storeURL()
 	if url == "" {
 		return nil,
-			r.unknown(diag.WithHint(errors.New("no store is known"), "give --store once, or set `store` in agent.yaml: %s",
+			r.noStoreError(diag.WithHint(errors.New("no store is known"), "give --store once, or set `store` in agent.yaml: %s",
 				r.Introducing(r.ledger, given.Identity)))
 	}
 	s, err := r.openStores(url)
@@ -74,7 +74,7 @@ func (r *run) trusting(ctx context.Context, s store.Store, given []byte, pinned 
 		}
 		return trust.OpenGiven(s, dir, root, r.Time)
 	case !pinned:
-		return nil, r.untrusting(grains.Identity{})
+		return nil, r.noRootError(grains.Identity{})
 	}
 	return trust.OpenChecked(s, r.Layout.Trust(), r.Time, r.CheckedRoot)
 }
@@ -117,18 +117,18 @@ func (r *run) trustGiven(pinned bool) (string, error) {
 // root of trust. Such a host continues with the releases on its disk.
 var errLost = errors.New("this host has lost the URL of its store")
 
-// unknown is the error of a host that knows no store.
-func (r *run) unknown(err error) error {
+// noStoreError is the error of a host that knows no store.
+func (r *run) noStoreError(err error) error {
 	if r.ledger.Runs() == nil {
 		return exit.WithCode(exit.Usage, err)
 	}
 	return exit.WithCode(exit.Usage, diag.WithHint(errLost, "%s", diag.HintOf(err)))
 }
 
-// untrusting is the error of a host without a root of trust. One that had a root before has lost it, and never takes
+// noRootError is the error of a host without a root of trust. One that had a root before has lost it, and never takes
 // another one from the store by itself: that would be to trust anything that answers there. given is who the host is,
 // where the command said so.
-func (r *run) untrusting(given grains.Identity) error {
+func (r *run) noRootError(given grains.Identity) error {
 	before, err := trust.Bootstrapped(r.Layout.Trust())
 	if err != nil {
 		return err

@@ -16,7 +16,7 @@ func TestGivenFilesAreOpenedInOnePlace(t *testing.T) {
 	allowed := map[string]string{
 		"agent/self/self.go": "the agent's own program and units", "agent/self/restore.go": "the agent's own program",
 		"agent/self/systemctl.go": kernel, "agent/lock/removed.go": own, "agent/records/repair.go": own,
-		"agent/lock/lookers.go":   kernel,
+		"agent/lock/sharers.go":   kernel,
 		"agent/failure/noexec.go": kernel, "artifact/walk/lease.go": kernel, "artifact/process/tree.go": kernel,
 		"artifact/process/adopt.go": kernel, "artifact/process/list.go": kernel, "artifact/process/group.go": kernel,
 		"artifact/source/git.go":    own,

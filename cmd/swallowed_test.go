@@ -66,7 +66,7 @@ func reasons() map[string][]string {
 			"artifact/process/group.go:outside", "artifact/process/list.go:processes",
 			"artifact/process/list.go:readProcess", "artifact/process/tree.go:hasVariable",
 			"artifact/process/tree.go:groupsOf", "artifact/process/adopt.go:servesFiles", "artifact/process/adopt.go:namesOf",
-			"agent/self/systemctl.go:systemctls", "agent/lock/lookers.go:Lookers",
+			"agent/self/systemctl.go:systemctls", "agent/lock/sharers.go:Sharers",
 			"agent/lock/removed.go:ofRemoved", "agent/lock/removed.go:heldIn", "agent/self/systemctl.go:parentOf",
 			"agent/self/systemctl.go:arguments", "state/host/processes/sockets.go:Sockets",
 			"state/host/processes/sockets.go:hold",
@@ -88,7 +88,7 @@ func reasons() map[string][]string {
 			"artifact/publish/keyring/list.go:kindOf",
 		},
 		"what cannot be read is refused, or kept secret": {
-			"state/pillar/external/command.go:vouched",
+			"state/pillar/external/command.go:checkTrusted",
 			"agent/records/repair.go:fine", "artifact/durable/scratch.go:own", "artifact/manifest/audit.go:Holds",
 			"agent/outgoing/readable.go:readableByAll", "agent/outgoing/readable.go:LookAt",
 			"agent/service/whose.go:rootsFile", "artifact/walk/groups.go:isStaffs",

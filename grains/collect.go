@@ -72,10 +72,10 @@ func (f *Facts) All(ctx context.Context) *value.Map {
 // collector gathers facts into one map.
 type collector struct {
 	Source
-	machine tree // the running machine
-	system  tree // the tree of the distribution
-	facts   *value.Map
-	trouble *walk.Trouble
+	machine       tree // the running machine
+	system        tree // the tree of the distribution
+	facts         *value.Map
+	machineErrors *walk.MachineErrors
 }
 
 // Collect gathers the core grains. Facts whose sources do not exist or may not be read are left out. An error of the
@@ -94,7 +94,7 @@ func Collect(ctx context.Context, s Source) (*Facts, error) {
 	c.virtual()
 	c.process()
 	c.pretend()
-	if err := c.trouble.Since(0); err != nil {
+	if err := c.machineErrors.Since(0); err != nil {
 		return nil, fmt.Errorf("collecting grains: %w", err)
 	}
 	fqdn, _ := c.facts.Value("fqdn").(string)
@@ -115,10 +115,10 @@ func (s Source) collector() *collector {
 		s.Resolver = net.DefaultResolver
 	}
 	s.Patience = cmp.Or(s.Patience, 500*time.Millisecond)
-	trouble := &walk.Trouble{}
-	machine := tree{s.Machine, trouble}
-	c := &collector{Source: s, machine: machine, system: machine, trouble: trouble, facts: value.NewMap()}
-	if root := (tree{s.Root, trouble}); root.path("") != "/" && root.osRelease() != nil {
+	machineErrors := &walk.MachineErrors{}
+	machine := tree{s.Machine, machineErrors}
+	c := &collector{Source: s, machine: machine, system: machine, machineErrors: machineErrors, facts: value.NewMap()}
+	if root := (tree{s.Root, machineErrors}); root.path("") != "/" && root.osRelease() != nil {
 		c.system = root
 	}
 	return c

@@ -16,7 +16,7 @@ func (c *collector) hostname() string {
 		return name
 	}
 	name, err := os.Hostname()
-	_ = c.trouble.Note("the hostname", err)
+	_ = c.machineErrors.Note("the hostname", err)
 	return name
 }
 

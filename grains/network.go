@@ -22,7 +22,7 @@ type Interface struct {
 
 func (c *collector) network() {
 	all, err := c.Interfaces()
-	if c.trouble.Note("the network interfaces", err) != nil {
+	if c.machineErrors.Note("the network interfaces", err) != nil {
 		all = nil
 	}
 	byName, only4, only6, hardware := value.NewMap(), value.NewMap(), value.NewMap(), value.NewMap()

@@ -14,8 +14,8 @@ import (
 // read, is treated as empty: an unknown fact is left out. An error of the machine, which makes facts wrong, is
 // recorded.
 type tree struct {
-	dir     string
-	trouble *walk.Trouble
+	dir           string
+	machineErrors *walk.MachineErrors
 }
 
 // maxFile is the maximum number of bytes that are read of a file.
@@ -30,7 +30,7 @@ func (t tree) path(name string) string {
 
 // failed records an error of a name in the tree. It reports whether there was one.
 func (t tree) failed(name string, err error) bool {
-	return t.trouble.Note(filepath.Join("/", name), err) != nil
+	return t.machineErrors.Note(filepath.Join("/", name), err) != nil
 }
 
 // read returns a file's content.

@@ -81,7 +81,7 @@ func declaredAt(places map[string]diag.Pos, other func(...string) diag.Pos) func
 
 // native compiles the SLS files of the request's top file, and the templates of the request.
 func native(ctx context.Context, s *session.Session) (p Program, err error) {
-	sure := s.Doubt()
+	sure := s.CollectErrors()
 	defer func() {
 		if err = sure(err); err != nil {
 			s.Close()

@@ -35,7 +35,7 @@ func (r *Run) upload(ctx context.Context, acted bool) error {
 		return nil
 	}
 	out := r.outgoing()
-	says, news := outgoing.Record(out, r.Ledger.Hold != nil), outgoing.News(out, acted)
+	says, news := outgoing.Record(out, r.Ledger.Hold != nil), outgoing.HasChanges(out, acted)
 	key, err := r.signingKey()
 	if err != nil {
 		return err

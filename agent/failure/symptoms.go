@@ -52,7 +52,7 @@ func symptom(of, text string) string {
 	case status != nil && unit != nil && strings.HasPrefix(of, "state service."):
 		return "unit " + unit[1] + ": not started, status " + status[1]
 	}
-	return anyRelease(of + ": " + telling(text))
+	return anyRelease(of + ": " + significantText(text))
 }
 
 // unstarted finds the status of a program that systemd could not start, see systemd.exec(5).
@@ -101,15 +101,16 @@ var releaseDir = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`/projects/[^/\s]+/releases/[^/\s:;,"']+`)
 })
 
-// untold is the end of a symptom that does not say why a unit failed. Two units, or one unit of two releases, that
+// noReason is the end of a symptom that does not say why a unit failed. Two units, or one unit of two releases, that
 // failed so have not failed alike as far as is known.
-const untold = "for no reason that is known"
+const noReason = "for no reason that is known"
 
-// telling is the text of a failure, or untold for one that says only that a unit did not start, or how its program
-// ended. From status 200 on systemd says by the status what it could not do for the program, see systemd.exec(5).
-func telling(text string) string {
+// significantText is the text of a failure, or untold for one that says only that a unit did not start, or how its
+// program ended. From status 200 on systemd says by the status what it could not do for the program, see
+// systemd.exec(5).
+func significantText(text string) string {
 	if bare().MatchString(strings.TrimSpace(text)) {
-		return untold
+		return noReason
 	}
 	return text
 }
@@ -127,7 +128,7 @@ var bare = sync.OnceValue(func() *regexp.Regexp {
 // that says no reason, is the new release's own.
 func sameSymptoms(cause, back []string) bool {
 	return len(cause) > 0 && !slices.ContainsFunc(cause, func(s string) bool {
-		return strings.HasSuffix(s, untold) || !slices.Contains(back, s)
+		return strings.HasSuffix(s, noReason) || !slices.Contains(back, s)
 	})
 }
 
@@ -138,7 +139,7 @@ func SameAfterRollback(cause, back error) bool {
 	if !errors.As(cause, &failed) {
 		return sameSymptoms(symptoms(cause), symptoms(back))
 	}
-	return slices.ContainsFunc(programsOf(back), failed.Alike)
+	return slices.ContainsFunc(programsOf(back), failed.SameFailure)
 }
 
 // programsOf are the programs whose failures an error joins.

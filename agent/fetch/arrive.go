@@ -88,15 +88,15 @@ func (a *arrival) end(cause error) error {
 	}
 	a.ended = true
 	err := a.Close()
-	if cause == nil || hopeless(cause, a.file) {
+	if cause == nil || isUnusable(cause, a.file) {
 		err = errors.Join(err, os.Remove(a.file))
 	}
 	return err
 }
 
-// hopeless reports whether a failure is one after which a file that has half arrived is of no more use.
-func hopeless(err error, file string) bool {
+// isUnusable reports whether a failure is one after which a file that has half arrived is of no more use.
+func isUnusable(err error, file string) bool {
 	var refused *trust.Refused
 	var hostile *unpack.Hostile
-	return errors.As(err, &refused) || errors.As(err, &hostile) || Full(err) && crowded(file)
+	return errors.As(err, &refused) || errors.As(err, &hostile) || Full(err) && exceedsFreeSpace(file)
 }

@@ -39,24 +39,24 @@ func (f *Fetcher) fetchDelta(ctx context.Context, release artifact.Release) (don
 		return false, err
 	}
 	plan, err := f.planDelta(ctx, release, old)
-	if dispensable(err) && ctx.Err() == nil {
-		f.Recorder.Note("%s is fetched as a whole: %v", release, f.Client.Vouch(release.Project, err))
+	if wholeSuffices(err) && ctx.Err() == nil {
+		f.Recorder.Note("%s is fetched as a whole: %v", release, f.Client.AddSigners(release.Project, err))
 		return false, nil
 	}
 	if err != nil || plan.Cost() >= chunk.FullCost(release.Length) {
 		return false, err
 	}
 	err = f.rebuild(ctx, release, plan)
-	if dispensable(err) && ctx.Err() == nil {
-		f.Recorder.Note("%s is fetched as a whole: %v", release, f.Client.Vouch(release.Project, err))
+	if wholeSuffices(err) && ctx.Err() == nil {
+		f.Recorder.Note("%s is fetched as a whole: %v", release, f.Client.AddSigners(release.Project, err))
 		return false, nil
 	}
 	return err == nil, err
 }
 
-// dispensable reports that chunks, or the index of them, do not exist or not what they should be, which
+// wholeSuffices reports that chunks, or the index of them, do not exist or not what they should be, which
 // the whole artifact may make up for.
-func dispensable(err error) bool {
+func wholeSuffices(err error) bool {
 	var refused *trust.Refused
 	return errors.As(err, &refused) || errors.Is(err, chunk.ErrChanged) || errors.Is(err, store.ErrNotFound) ||
 		errors.Is(err, store.ErrForbidden)
@@ -104,7 +104,7 @@ func (f *Fetcher) rebuild(ctx context.Context, release artifact.Release, plan *c
 		if !kept {
 			return
 		}
-		if err == nil || hopeless(err, file) || errors.Is(err, chunk.ErrChanged) {
+		if err == nil || isUnusable(err, file) || errors.Is(err, chunk.ErrChanged) {
 			err = errors.Join(err, cache.Remove())
 		} else {
 			err = errors.Join(err, cache.Close())

@@ -65,7 +65,7 @@ func (f *Fetcher) Fetch(ctx context.Context, releases []artifact.Release) error 
 	defer debug.SetGCPercent(debug.SetGCPercent(30))
 	group, within := errgroup.WithContext(ctx)
 	for _, release := range missing {
-		group.Go(func() error { return f.vouched(release, f.fetchRelease(within, release)) })
+		group.Go(func() error { return f.addSigners(release, f.fetchRelease(within, release)) })
 	}
 	if err := group.Wait(); err != nil {
 		return ExplainSpace(err)
@@ -91,16 +91,16 @@ func (f *Fetcher) missing(releases []artifact.Release) (missing []artifact.Relea
 // there is set aside when the new one is complete, and not before: a store that fails meanwhile leaves the host with
 // what it has.
 func (f *Fetcher) Again(ctx context.Context, release artifact.Release) error {
-	return ExplainSpace(f.vouched(release, f.fetchRelease(ctx, release)))
+	return ExplainSpace(f.addSigners(release, f.fetchRelease(ctx, release)))
 }
 
-// vouched adds the signer of the refused release to a refusal.
-func (f *Fetcher) vouched(release artifact.Release, err error) error {
+// addSigners adds the signer of the refused release to a refusal.
+func (f *Fetcher) addSigners(release artifact.Release, err error) error {
 	var hostile *unpack.Hostile
 	if errors.As(err, &hostile) {
 		return fmt.Errorf("%w; signed by %s", err, f.Client.Signers(release.Project))
 	}
-	return f.Client.Vouch(release.Project, err)
+	return f.Client.AddSigners(release.Project, err)
 }
 
 func (f *Fetcher) fetchRelease(ctx context.Context, release artifact.Release) (err error) {

@@ -33,8 +33,8 @@ func hasSpace(file string, length int64) error {
 	return nil
 }
 
-// crowded reports whether a file takes more space than it leaves to all other users.
-func crowded(file string) bool {
+// exceedsFreeSpace reports whether a file takes more space than it leaves to all other users.
+func exceedsFreeSpace(file string) bool {
 	left, size := space(file)
 	return left.Unreserved < size
 }

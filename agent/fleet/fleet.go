@@ -90,8 +90,8 @@ type Report struct {
 	seen   time.Time // when the store got it, by the store's clock
 }
 
-// Word is what a host says of a release: how its newest run that says anything about it ended.
-type Word struct {
+// RunResult is what a host says of a release: how its newest run that says anything about it ended.
+type RunResult struct {
 	Host    string    `json:"host"`
 	Run     string    `json:"run"`
 	At      time.Time `json:"at"`
@@ -121,7 +121,7 @@ type Ignored struct {
 
 // Answer is what the hosts of a channel say of a release, by host.
 type Answer struct {
-	Words   []Word
+	Results []RunResult
 	Ignored []Ignored
 }
 
@@ -139,7 +139,7 @@ func Ask(ctx context.Context, s store.Store, keys Keys, q Question) (Answer, err
 		return Answer{}, err
 	}
 	readers := make([]reader, len(runs))
-	words := make([]*Word, len(runs))
+	words := make([]*RunResult, len(runs))
 	group, within := errgroup.WithContext(ctx)
 	group.SetLimit(atOnce)
 	for i, host := range runs {
@@ -153,7 +153,7 @@ func Ask(ctx context.Context, s store.Store, keys Keys, q Question) (Answer, err
 	for i, w := range words {
 		answer.Ignored = append(answer.Ignored, readers[i].ignored...)
 		if w != nil {
-			answer.Words = append(answer.Words, *w)
+			answer.Results = append(answer.Results, *w)
 		}
 	}
 	return answer, nil
@@ -175,20 +175,20 @@ func (h hostRuns) later(at time.Time) time.Time {
 	return at
 }
 
-// beats are the records of hosts that count, by PROJECT/HOST. A host repeats its record while nothing changes.
-type beats map[string]hostrecord.Listed
+// hostRecords are the records of hosts that count, by PROJECT/HOST. A host repeats its record while nothing changes.
+type hostRecords map[string]hostrecord.Listed
 
 // at is when the store last got the record of a host; zero for none that counts.
-func (b beats) at(of string) time.Time { return b[of].Seen }
+func (b hostRecords) at(of string) time.Time { return b[of].Seen }
 
 // readBeats lists the records of a project's hosts, or of all hosts for "". Those that do not count for the keys that
 // the store knows are left out.
-func readBeats(ctx context.Context, s store.Store, project string, known hostkey.Registry) (beats, error) {
+func readBeats(ctx context.Context, s store.Store, project string, known hostkey.Registry) (hostRecords, error) {
 	records, err := hostrecord.List(ctx, s, project)
 	if err != nil {
 		return nil, err
 	}
-	found := beats{}
+	found := hostRecords{}
 	hosts, _ := records.Check(known)
 	for _, r := range hosts {
 		found[r.Project+"/"+r.Host] = r
@@ -204,7 +204,8 @@ func list(ctx context.Context, s store.Store, q Question) ([]hostRuns, error) {
 
 // listBelow finds the reports under a key prefix whose runs may have ended after since, and all reports of hosts that
 // beat since then.
-func listBelow(ctx context.Context, s store.Store, prefix string, since time.Time, beats beats) ([]hostRuns, error) {
+func listBelow(ctx context.Context, s store.Store, prefix string, since time.Time,
+	beats hostRecords) ([]hostRuns, error) {
 	oldest := since.Add(-24 * time.Hour).UTC().Format(runPattern)
 	byHost := map[string]*hostRuns{}
 	for info, err := range s.List(ctx, prefix) {
@@ -235,8 +236,8 @@ func listBelow(ctx context.Context, s store.Store, prefix string, since time.Tim
 
 // ask reads a host's reports until one says something of the release. What a run below another root says, be it good or
 // bad, counts only where no run on the host itself says anything, and the newest such run counts.
-func (d *reader) ask(ctx context.Context, h hostRuns, q Question) (*Word, error) {
-	var elsewhere *Word
+func (d *reader) ask(ctx context.Context, h hostRuns, q Question) (*RunResult, error) {
+	var elsewhere *RunResult
 	for _, key := range h.keys[:min(len(h.keys), mostTried)] {
 		r, err := d.read(ctx, h.host, key)
 		if err != nil {

@@ -165,7 +165,7 @@ func TestHealthyHostsAttestARelease(t *testing.T) {
 				t.Fatal(err)
 			}
 			said := ""
-			for _, w := range answer.Words {
+			for _, w := range answer.Results {
 				if said = w.Why; w.Healthy {
 					said = "healthy"
 				}
@@ -173,8 +173,8 @@ func TestHealthyHostsAttestARelease(t *testing.T) {
 					said += " elsewhere"
 				}
 			}
-			if said != c.says || len(answer.Words) > 1 {
-				t.Errorf("hosts say %+v, want %q", answer.Words, c.says)
+			if said != c.says || len(answer.Results) > 1 {
+				t.Errorf("hosts say %+v, want %q", answer.Results, c.says)
 			}
 		})
 	}
@@ -191,7 +191,7 @@ func TestHostsOfAllProjectsAttestBase(t *testing.T) {
 		fleet.Question{Channel: artifact.Ref{Project: "base", Channel: "production"},
 			Digest: digest(100), Since: now.AddDate(0, 0, -7), Until: now})
 	hosts := []string{}
-	for _, w := range answer.Words {
+	for _, w := range answer.Results {
 		hosts = append(hosts, w.Host)
 	}
 	if err != nil || !slices.Equal(hosts, []string{"a", "b"}) {

@@ -62,7 +62,7 @@ func Followers(ctx context.Context, s store.Store, keys Keys, ref artifact.Ref, 
 
 // recordedFollowers are the hosts whose signed records say that they follow a channel. Hosts whose records say so, or
 // that they follow another one, are answered.
-func (l *living) recordedFollowers(ref artifact.Ref) (found []*Follower) {
+func (l *activeHosts) recordedFollowers(ref artifact.Ref) (found []*Follower) {
 	for of, r := range l.recorded {
 		place := r.Service
 		if ref.Project == artifact.Base {

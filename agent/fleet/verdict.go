@@ -15,12 +15,12 @@ import (
 // and probes and they passed; this run, or an earlier one whose proof it repeats. It is not healthy where a
 // run failed on it, a person went back from it, it is quarantined, or its units do not run it any more.
 // Otherwise the report says nothing of it.
-func (r *Report) says(q Question) *Word {
+func (r *Report) says(q Question) *RunResult {
 	if r.Test || !slices.Contains(r.Channels, q.Channel) {
 		return nil
 	}
 	if why := r.against(q); why != "" {
-		return &Word{Host: r.Host, Run: r.ID, At: r.Ended, Why: why, OtherRoot: r.OtherRoot, Signed: r.signed}
+		return &RunResult{Host: r.Host, Run: r.ID, At: r.Ended, Why: why, OtherRoot: r.OtherRoot, Signed: r.signed}
 	}
 	if r.Exit != exit.OK || !holds(r.Left, q) {
 		return nil
@@ -30,7 +30,7 @@ func (r *Report) says(q Question) *Word {
 		return nil
 	}
 	elsewhere := r.OtherRoot || r.Proven != nil && r.Proven.OtherRoot
-	return &Word{Host: r.Host, Run: run, At: at, Healthy: true, OtherRoot: elsewhere,
+	return &RunResult{Host: r.Host, Run: run, At: at, Healthy: true, OtherRoot: elsewhere,
 		Signed: r.signed}
 }
 

@@ -128,8 +128,8 @@ func Look(ctx context.Context, q Query) (*View, error) {
 	v := &View{At: q.Now.UTC(), SilentAfter: q.SilentAfter, Rows: []Row{}, Attention: []Attention{}, Hosts: []Host{},
 		Known: q.Known}
 	listed, ignored := records.Check(v.Known)
-	doubtful := func(r hostrecord.Listed) bool { return !r.Signed || r.Passed > 0 }
-	if v.Known == nil || len(ignored) > 0 || slices.ContainsFunc(listed, doubtful) ||
+	needsKeys := func(r hostrecord.Listed) bool { return !r.Signed || r.Passed > 0 }
+	if v.Known == nil || len(ignored) > 0 || slices.ContainsFunc(listed, needsKeys) ||
 		len(q.unrecorded(v.Known, records)) > 0 {
 		if v.Known, err = q.Keys(ctx, q.Store); err != nil {
 			return nil, err

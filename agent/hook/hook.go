@@ -78,9 +78,9 @@ func (f *Failed) Is(target error) bool {
 	return ok && process.Printed(f.Result.Output, errno)
 }
 
-// Alike reports whether two releases' programs of a name and stage failed with the same error and the same output,
-// apart from the directory of the release.
-func (f *Failed) Alike(other *Failed) bool {
+// SameFailure reports whether two releases' programs of a name and stage failed with the same error and the same
+// output, apart from the directory of the release.
+func (f *Failed) SameFailure(other *Failed) bool {
 	one, two := f.Result, other.Result
 	return f.Stage == other.Stage && one.Name == two.Name && f.anywhere(one.Error) == other.anywhere(two.Error) &&
 		f.anywhere(one.Output) == other.anywhere(two.Output)

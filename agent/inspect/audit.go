@@ -194,7 +194,7 @@ func (h *Host) signed(release artifact.Release, digest artifact.Digest) (ok bool
 	}
 	if want != digest {
 		return false, "",
-			client.Vouch(release.Project, &trust.Refused{Check: trust.CheckDigest, Of: "the list of " + release.String(),
+			client.AddSigners(release.Project, &trust.Refused{Check: trust.CheckDigest, Of: "the list of " + release.String(),
 				Err: fmt.Errorf("its digest is %s, and %s was signed", digest, want)})
 	}
 	return true, "", nil

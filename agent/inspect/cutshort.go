@@ -76,7 +76,7 @@ func (h *Host) cutRun(s Status) *Cut {
 		}
 		return c
 	}
-	left, ok := lock.Left(h.Layout.Lock())
+	left, ok := lock.Abandoned(h.Layout.Lock())
 	if !ok || s.LastRun != nil && !s.LastRun.Started.Before(left.Since) {
 		return nil // it was complete but for its last words
 	}

@@ -23,10 +23,10 @@ type Turn struct {
 	// Not is when the host asks again at the earliest, by the store's clock; nil for its next run.
 	Not *time.Time `json:"not_before,omitempty"`
 	// Basis is a digest of the plan and the start from which Not follows.
-	Basis string `json:"basis,omitempty"`
-	Took  string `json:"took,omitempty"` // the run that took the release, or found that the host has it
-	Name  string `json:"name,omitempty"` // of the host in the roster of the rollout; empty where it is not in it
-	Said  string `json:"said,omitempty"` // the result that the host recorded last
+	Basis    string `json:"basis,omitempty"`
+	Took     string `json:"took,omitempty"` // the run that took the release, or found that the host has it
+	Name     string `json:"name,omitempty"` // of the host in the roster of the rollout; empty where it is not in it
+	Recorded string `json:"said,omitempty"` // the result that the host recorded last
 	// Resumed is when a person resumed the rollout last, after which a host says once more that it is healthy; empty for
 	// never.
 	Resumed string `json:"resumed,omitempty"`

@@ -133,7 +133,7 @@ func TestReadersOfAKilledRunsLockRefuseNoRun(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	var done atomic.Bool
 	var readers sync.WaitGroup
-	for _, look := range []func(string) (lock.Holder, bool){lock.Current, lock.Left, lock.Taken} {
+	for _, look := range []func(string) (lock.Holder, bool){lock.Current, lock.Abandoned, lock.Taken} {
 		readers.Go(func() {
 			for !done.Load() {
 				look(path)

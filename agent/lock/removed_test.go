@@ -40,7 +40,7 @@ func TestLockSurvivesRemovalOfItsFile(t *testing.T) {
 			if h, is := lock.Current(path); !is || h.Command != "deploy" {
 				t.Errorf("the holder is %+v, %v", h, is)
 			}
-			if h, is := lock.Left(path); is {
+			if h, is := lock.Abandoned(path); is {
 				t.Errorf("the run that is under way counts as interrupted: %+v", h)
 			}
 			var lost atomic.Int32

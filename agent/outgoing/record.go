@@ -37,10 +37,10 @@ func Record(r *report.Report, held bool) hostrecord.Record {
 	return out
 }
 
-// News reports whether a run has to say more than that nothing changed. A run that failed, acted, changed something or
-// asked the units and probes of what is deployed has; so does one whose record differs from the one before, which
-// hostrecord.Writer finds.
-func News(r *report.Report, acted bool) bool {
+// HasChanges reports whether a run has to say more than that nothing changed. A run that failed, acted, changed
+// something or asked the units and probes of what is deployed has; so does one whose record differs from the one
+// before, which hostrecord.Writer finds.
+func HasChanges(r *report.Report, acted bool) bool {
 	return acted || notify.EventOf(r) != notify.NoChange || r.Proven != nil && r.Proven.Run == r.ID ||
 		len(r.Units) > 0 || len(r.Health) > 0 || len(r.Hooks) > 0
 }

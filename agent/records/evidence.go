@@ -24,7 +24,7 @@ func (rs *Records) ranLast(project string, reports []*report.Report) (*artifact.
 		return nil, err
 	}
 	release, err := rs.releaseHeld(project, now.Current)
-	if release != nil || err != nil || !lostCurrent(links, now) || rs.condemned(project, now.Next, reports) {
+	if release != nil || err != nil || !lostCurrent(links, now) || rs.lastReportQuarantined(project, now.Next, reports) {
 		return release, err
 	}
 	return rs.releaseHeld(project, now.Next)
@@ -37,8 +37,8 @@ func lostCurrent(links link.Links, now link.Set) bool {
 	return now.Current != "" || now.Previous != "" || links.Named()
 }
 
-// condemned reports whether the last report has a release in quarantine.
-func (rs *Records) condemned(project, dir string, reports []*report.Report) bool {
+// lastReportQuarantined reports whether the last report has a release in quarantine.
+func (rs *Records) lastReportQuarantined(project, dir string, reports []*report.Report) bool {
 	for _, r := range slices.Backward(reports) {
 		if rs.Concerns(r) && r.Proves {
 			return slices.ContainsFunc(r.Quarantined, func(q report.Quarantined) bool {

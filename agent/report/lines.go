@@ -118,8 +118,8 @@ func (l *Lines) Step(s Step) {
 		l.failed(s)
 	case s.Result == StepSkipped:
 		l.line(yellow, "skipped ", "%s %s: %s", s.Function, short(s.Name), strings.TrimPrefix(s.Comment, "skipped: "))
-	case s.Doubt() != "":
-		l.line(yellow, "unknown ", "%s %s: %s", s.Function, short(s.Name), s.Doubt())
+	case s.UnknownReason() != "":
+		l.line(yellow, "unknown ", "%s %s: %s", s.Function, short(s.Name), s.UnknownReason())
 	case s.Result == StepPending:
 		l.line(yellow, "would   ", "%s %s%s%s", s.Function, short(s.Name), always(s), l.detail(s))
 	case s.Changes.Len() > 0:

@@ -98,9 +98,9 @@ func StepOf(r *exec.Result) Step {
 	return s
 }
 
-// Doubt is why a dry run could not determine what a state would do, in one line; "" if it could, or if the state is a
-// command, whose effect only acting shows.
-func (s Step) Doubt() string {
+// UnknownReason is why a dry run could not determine what a state would do, in one line; "" if it could, or if the
+// state is a command, whose effect only acting shows.
+func (s Step) UnknownReason() string {
 	comment, _, _ := strings.Cut(s.Comment, "\n")
 	if !s.Unknown || !strings.HasPrefix(comment, "unknown, because ") && !strings.HasPrefix(comment, "known only when ") {
 		return ""

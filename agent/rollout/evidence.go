@@ -34,14 +34,14 @@ const clockSlack = 5 * time.Minute
 const othersTried = 5
 
 // deeper stands for objects below the results or halts of a host whose names no host writes: who put them there is not
-// said by the name.
+// entries by the name.
 const deeper = "names that no host writes"
 
 // Evidence is the verified results of the hosts of a rollout.
 type Evidence struct {
-	Results []Said    // one for each host: what counts of it; by host
-	Halts   []Said    // of the present epoch, by time
-	Past    []Said    // halts of earlier epochs, by time: a person has resumed the rollout since then
+	Results []Entry   // one for each host: what counts of it; by host
+	Halts   []Entry   // of the present epoch, by time
+	Past    []Entry   // halts of earlier epochs, by time: a person has resumed the rollout since then
 	Ignored []Ignored // the first names that do not count
 	Objects int       // that were read
 	Summary time.Time // when the summary was made that this is from; zero for a listing
@@ -127,8 +127,8 @@ func (r Rollout) Decide(h plans.Host, e Evidence, now time.Time) plans.Verdict {
 type gathering struct {
 	rollout Rollout
 	prefix  string
-	results []Said
-	halts   []Said // of all epochs
+	results []Entry
+	halts   []Entry // of all epochs
 	ignored []Ignored
 	leases  map[string]held
 	of      map[string]int // objects, by host of the roster
@@ -170,19 +170,19 @@ func (g *gathering) add(key string, size int64, at time.Time) error {
 	}
 	switch top := !strings.Contains(name, "/"); {
 	case why == "" && n.Outcome == "":
-		g.halts = append(g.halts, g.said(n, at))
+		g.halts = append(g.halts, g.entries(n, at))
 	case why == "":
-		g.results = append(g.results, g.said(n, at))
+		g.results = append(g.results, g.entries(n, at))
 	case !top:
 		g.ignore(name, why)
 	}
 	return nil
 }
 
-// said returns a valid name with its time and the wave of its host.
-func (g *gathering) said(n Name, at time.Time) Said {
+// entries returns a valid name with its time and the wave of its host.
+func (g *gathering) entries(n Name, at time.Time) Entry {
 	m, _ := g.rollout.Roster.find(n.Host)
-	return Said{n, at.UTC(), g.rollout.Wave(m.host())}
+	return Entry{n, at.UTC(), g.rollout.Wave(m.host())}
 }
 
 // ignore records a name that does not count.
@@ -214,7 +214,7 @@ func (g *gathering) evidence() Evidence {
 	e := Evidence{Objects: g.objects, leases: g.leases, others: g.others}
 	e.Halts, e.Past = g.sortHalts()
 	e.Ignored = g.ignored
-	byHost := map[string][]Said{}
+	byHost := map[string][]Entry{}
 	for _, said := range g.results {
 		byHost[said.Host] = append(byHost[said.Host], said)
 	}
@@ -227,15 +227,15 @@ func (g *gathering) evidence() Evidence {
 			e.newest = said.At
 		}
 	}
-	slices.SortFunc(e.Results, func(a, b Said) int { return cmp.Compare(a.Host, b.Host) })
+	slices.SortFunc(e.Results, func(a, b Entry) int { return cmp.Compare(a.Host, b.Host) })
 	e.tally = g.rollout.tally(e)
 	return e
 }
 
 // sortHalts returns the halts that count and those of earlier epochs, by time. It ignores all halts of a host that has
 // signed one of a later epoch, since such a host would stop the rollout again after each resume.
-func (g *gathering) sortHalts() (present, past []Said) {
-	slices.SortFunc(g.halts, func(a, b Said) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Host, b.Host)) })
+func (g *gathering) sortHalts() (present, past []Entry) {
+	slices.SortFunc(g.halts, func(a, b Entry) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Host, b.Host)) })
 	epoch, ahead := g.rollout.epoch(), map[string]bool{}
 	for _, h := range g.halts {
 		ahead[h.Host] = ahead[h.Host] || h.Epoch > epoch
@@ -258,9 +258,9 @@ func (g *gathering) sortHalts() (present, past []Said) {
 // counting is what counts of all that one host said: its newest word, and of several alike the first one. A failure
 // after the rollout was resumed is a new one. Names that are written again are the same names, so what counts is when
 // the store got them.
-func counting(all []Said, resumed time.Time) Said {
-	slices.SortFunc(all, func(a, b Said) int { // of the same time, the failure is the newer one
-		return cmp.Or(a.At.Compare(b.At), a.badness()-b.badness(), cmp.Compare(a.Run, b.Run))
+func counting(all []Entry, resumed time.Time) Entry {
+	slices.SortFunc(all, func(a, b Entry) int { // of the same time, the failure is the newer one
+		return cmp.Or(a.At.Compare(b.At), a.severity()-b.severity(), cmp.Compare(a.Run, b.Run))
 	})
 	counts := all[0]
 	for _, said := range all[1:] {
@@ -271,7 +271,7 @@ func counting(all []Said, resumed time.Time) Said {
 	return counts
 }
 
-func (s Said) badness() int {
+func (s Entry) severity() int {
 	if s.Outcome == Healthy {
 		return 0
 	}

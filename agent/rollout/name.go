@@ -118,8 +118,8 @@ func (r Rollout) holds(n Name) string {
 	return ""
 }
 
-// Said is a name that counts, and when the store got it.
-type Said struct {
+// Entry is a name that counts, and when the store got it.
+type Entry struct {
 	Name
 	At   time.Time
 	Wave int

@@ -83,7 +83,7 @@ func (r Rollout) say(ctx context.Context, s store.Store, key hostkey.Key, n Name
 }
 
 // Grounds reads why a host recorded a halt.
-func (r Rollout) Grounds(ctx context.Context, s store.Store, halt Said) (g Grounds, err error) {
+func (r Rollout) Grounds(ctx context.Context, s store.Store, halt Entry) (g Grounds, err error) {
 	place := r.prefix() + halt.Name.String()
 	data, _, err := fetch(ctx, s, place, maxBody)
 	if err != nil {

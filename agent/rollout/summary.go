@@ -37,7 +37,7 @@ type summaryName struct {
 // WriteSummary puts what counts of the evidence into the store. now is the store's time.
 func (r Rollout) WriteSummary(ctx context.Context, s store.Store, e Evidence, now time.Time) error {
 	sum := summary{At: now.UTC(), Names: []summaryName{}}
-	for _, list := range [][]Said{e.Results, e.Halts} {
+	for _, list := range [][]Entry{e.Results, e.Halts} {
 		for _, said := range list {
 			sum.Names = append(sum.Names, summaryName{said.String(), said.At})
 		}

@@ -147,10 +147,10 @@ func process(s System, d units.Service) processes.Process {
 	return s.Process(d.MainPID)
 }
 
-// Strays lists the units that run another release than theirs. Of a unit that gives no evidence, or has failed, that is
-// said where it was started after the links of its project had come to lead elsewhere, which wrong says by the
-// project's name.
-func Strays(ctx context.Context, s System, members []Member, wrong map[string]time.Time) ([]string, error) {
+// MismatchedUnits lists the units that run another release than theirs. Of a unit that gives no evidence, or has
+// failed, that is said where it was started after the links of its project had come to lead elsewhere, which wrong says
+// by the project's name.
+func MismatchedUnits(ctx context.Context, s System, members []Member, wrong map[string]time.Time) ([]string, error) {
 	var strays []string
 	for _, m := range members {
 		d, err := describe(ctx, s, m.Unit)

@@ -14,7 +14,7 @@ import (
 )
 
 // This file decides whose evidence counts. A unit is found as a release's by what an unprivileged user cannot fake,
-// since what is found is restarted by root and its failure condemns the release:
+// since what is found is restarted by root and its failure quarantines the release:
 //
 //	unit files             those that root alone can change, see rootsFiles
 //	links in their paths   those that lead to the release without a step that another user controls, see safely

@@ -34,7 +34,7 @@ func (r *Run) NoteWrongUnits(ctx context.Context, pair ledger.Pair) error {
 	if err != nil {
 		return err
 	}
-	strays, err := service.Strays(ctx, s, members, wrong)
+	strays, err := service.MismatchedUnits(ctx, s, members, wrong)
 	if err != nil || len(strays) == 0 {
 		return failure.OfWork(err)
 	}

@@ -17,11 +17,10 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// Who is Identify for a host that may have been something else before; doubt says why it stays that. A host
-// on which something is deployed, and whose name or group since then says another service or instance, or
-// nothing at all, stays what it was until a person confirms the new one. A clone of an image is another
-// machine, and is what it is called at once.
-func (s *Site) Who(ctx context.Context, given grains.Identity, book *ledger.Ledger) (id grains.Identity, doubt,
+// Who is Identify for a host that may have had another identity before. If the name or group of a host with a deployed
+// release now means another service or instance, or none, the host keeps its earlier identity until a person confirms
+// the new one, and mismatch says so. A clone of an image is another machine and gets its new identity at once.
+func (s *Site) Who(ctx context.Context, given grains.Identity, book *ledger.Ledger) (id grains.Identity, mismatch,
 	err error) {
 	id, err = s.Identify(ctx, given, book.Host)
 	was := book.As
@@ -54,13 +53,13 @@ func (s *Site) Who(ctx context.Context, given grains.Identity, book *ledger.Ledg
 	case err != nil || was.Is(id) || s.confirmed(id, given, book):
 		return id, nil, err
 	}
-	doubt = diag.WithHint(
+	mismatch = diag.WithHint(
 		fmt.Errorf("the name of this host means %s %s now, and %s %s is deployed on it; the host stays that until the new "+
 			"identity is confirmed",
 			id.Service, id.Instance, was.Service, was.Instance),
 		"if it is to become %s: corpus-agent deploy %s %s; if not, give the host its name back", id.Service, id.Service,
 		id.Instance)
-	return was.Identity(id.Domain), doubt, nil
+	return was.Identity(id.Domain), mismatch, nil
 }
 
 // confirmed reports whether a person said that the host is what its name says: just now, in the

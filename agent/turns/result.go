@@ -23,14 +23,15 @@ func (r *Run) End(ctx context.Context, tried *ledger.Pair, result error) {
 	for i := range r.Ledger.Turns {
 		t := &r.Ledger.Turns[i]
 		outcome := r.outcome(*t, tried, result)
-		if outcome == "" || string(outcome) == t.Said || t.Said != "" && t.Until != nil && r.Site.Time().After(*t.Until) {
+		if outcome == "" || string(outcome) == t.Recorded ||
+			t.Recorded != "" && t.Until != nil && r.Site.Time().After(*t.Until) {
 			continue
 		}
 		if err := r.put(ctx, *t, outcome); err != nil {
 			r.Record.Note("%v; the next run records it", err)
 			continue
 		}
-		t.Said, changed = string(outcome), true
+		t.Recorded, changed = string(outcome), true
 	}
 	if changed {
 		if err := r.Save(); err != nil {

@@ -105,8 +105,8 @@ func repeatResult(t *ledger.Turn, start plans.Start) {
 	if at := start.LastResume(); !at.IsZero() {
 		resumed = at.UTC().Format(time.RFC3339)
 	}
-	if t.Resumed != resumed && t.Said == string(rollout.Healthy) {
-		t.Said = ""
+	if t.Resumed != resumed && t.Recorded == string(rollout.Healthy) {
+		t.Recorded = ""
 	}
 	t.Resumed = resumed
 }

@@ -66,7 +66,7 @@ func (w *Watchdog) say(text string) { _, _ = w.conn.Write([]byte(text)) } // who
 
 // Begin is part of report.Sink.
 func (w *Watchdog) Begin(*report.Report) {
-	w.heard()
+	w.noteProgress()
 	ticks := w.Ticks
 	if ticks == nil {
 		ticks = time.Tick(pace)
@@ -96,7 +96,7 @@ func (w *Watchdog) extend() {
 	}
 }
 
-func (w *Watchdog) heard() {
+func (w *Watchdog) noteProgress() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.last = w.Now()
@@ -104,7 +104,7 @@ func (w *Watchdog) heard() {
 
 // Stage is part of report.Sink. `systemctl status` shows it.
 func (w *Watchdog) Stage(name, detail string) {
-	w.heard()
+	w.noteProgress()
 	w.mu.Lock()
 	w.stage = name
 	w.mu.Unlock()
@@ -112,16 +112,16 @@ func (w *Watchdog) Stage(name, detail string) {
 }
 
 // Fetching is part of report.Sink.
-func (w *Watchdog) Fetching(string, int64, int64) { w.heard() }
+func (w *Watchdog) Fetching(string, int64, int64) { w.noteProgress() }
 
 // Step is part of report.Sink.
-func (w *Watchdog) Step(report.Step) { w.heard() }
+func (w *Watchdog) Step(report.Step) { w.noteProgress() }
 
 // Hook is part of report.Sink.
-func (w *Watchdog) Hook(string, hook.Result) { w.heard() }
+func (w *Watchdog) Hook(string, hook.Result) { w.noteProgress() }
 
 // Note is part of report.Sink.
-func (w *Watchdog) Note(string) { w.heard() }
+func (w *Watchdog) Note(string) { w.noteProgress() }
 
 // End is part of report.Sink.
 func (w *Watchdog) End(r *report.Report) {

@@ -94,8 +94,8 @@ func (d *Draft) Write(file string) error {
 	return durable.WriteFile(file, append(data, '\n'), 0o644)
 }
 
-// Knows reports whether the draft names enough of the keys that may sign it now to be signed.
-func (d *Draft) Knows(may trust.Delegation) bool {
+// HasKeys reports whether the draft names enough of the keys that may sign it now to be signed.
+func (d *Draft) HasKeys(may trust.Delegation) bool {
 	known := 0
 	for _, key := range may.Keys {
 		if slices.ContainsFunc(d.Needs, func(old trust.Delegation) bool { return slices.Contains(old.Keys, key) }) {

@@ -40,7 +40,7 @@ func (c *Client) Download(ctx context.Context, blocks *Blocks, file *os.File, pr
 		turns: store.NewTurns(c.store, ObjectKey(blocks.release)),
 		have:  make([]bool, blocks.count()), sum: sha256.New(), cancel: cancel,
 	}
-	d.vouch = func(err error) error { return c.Vouch(blocks.release.Project, err) }
+	d.addSigners = func(err error) error { return c.AddSigners(blocks.release.Project, err) }
 	d.changed.L = &d.mu
 	for range connections {
 		d.workers.Go(func() { d.work(ctx) })
@@ -54,15 +54,15 @@ func (c *Client) Download(ctx context.Context, blocks *Blocks, file *os.File, pr
 
 // download is a download in progress.
 type download struct {
-	release  artifact.Release
-	blocks   *Blocks
-	file     *os.File
-	known    int64 // size of the file at the start
-	turns    *store.Turns
-	progress Progress
-	cancel   context.CancelFunc
-	vouch    func(error) error // adds the signer of the artifact to a refusal
-	workers  sync.WaitGroup
+	release    artifact.Release
+	blocks     *Blocks
+	file       *os.File
+	known      int64 // size of the file at the start
+	turns      *store.Turns
+	progress   Progress
+	cancel     context.CancelFunc
+	addSigners func(error) error // adds the signer of the artifact to a refusal
+	workers    sync.WaitGroup
 
 	mu      sync.Mutex
 	changed sync.Cond
@@ -229,7 +229,7 @@ func (d *download) refusal(ctx context.Context, refused *Refused) error {
 			return err
 		}
 	}
-	return d.vouch(refused)
+	return d.addSigners(refused)
 }
 
 // short turns an early end of a body into an error of an unreachable store.
@@ -273,7 +273,7 @@ func (d *download) wait(i int) error {
 func (d *download) finish() error {
 	if !d.done {
 		if got := artifact.NewDigest([32]byte(d.sum.Sum(nil))); got != d.release.Digest {
-			return d.vouch(&Refused{Check: CheckDigest, Of: d.release.String(),
+			return d.addSigners(&Refused{Check: CheckDigest, Of: d.release.String(),
 				Err: fmt.Errorf("its digest is %s, and %s was signed", got, d.release.Digest)})
 		}
 		d.done = true

@@ -115,8 +115,8 @@ func refuseFile(of string, data []byte, may Delegation, err error) error {
 	return r
 }
 
-// Vouch adds the keys that signed a project to a refusal of the project's content.
-func (c *Client) Vouch(project string, err error) error {
+// AddSigners adds the keys that signed a project to a refusal of the project's content.
+func (c *Client) AddSigners(project string, err error) error {
 	var r *Refused
 	role := c.set.Targets[project]
 	if role == nil || !errors.As(err, &r) || r.By != nil {

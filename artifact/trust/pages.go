@@ -201,7 +201,7 @@ func (c *Client) pageData(ctx context.Context, project string, digest artifact.D
 				"otherwise restore %s from a backup or a mirror", key)
 	}
 	if err != nil {
-		return nil, c.Vouch(project, err)
+		return nil, c.AddSigners(project, err)
 	}
 	return data, c.seen.keepPage(ctx, project, digest, data)
 }

@@ -136,14 +136,14 @@ func (c *Client) sidecar(ctx context.Context, s store.Store, r artifact.Release,
 	digest artifact.Digest) ([]byte, error) {
 	data, err := read(ctx, s, key, length)
 	if err != nil {
-		return nil, c.Vouch(r.Project, err)
+		return nil, c.AddSigners(r.Project, err)
 	}
 	if int64(len(data)) != length {
-		return nil, c.Vouch(r.Project, &Refused{Check: CheckLength, Of: key,
+		return nil, c.AddSigners(r.Project, &Refused{Check: CheckLength, Of: key,
 			Err: fmt.Errorf("it has %d bytes, and %d were signed", len(data), length)})
 	}
 	if got := digestOf(data); got != digest {
-		return nil, c.Vouch(r.Project, &Refused{Check: CheckDigest, Of: key,
+		return nil, c.AddSigners(r.Project, &Refused{Check: CheckDigest, Of: key,
 			Err: fmt.Errorf("its digest is %s, and %s was signed", got, digest)})
 	}
 	return data, nil

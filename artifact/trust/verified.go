@@ -66,11 +66,11 @@ func (c *Client) Fetch(ctx context.Context, r artifact.Release, into *os.File, p
 		return nil, fmt.Errorf("fetching %s: %w", r, err)
 	}
 	if wrongSize(info, r) {
-		return nil, c.Vouch(r.Project, badLength(r, info.Size))
+		return nil, c.AddSigners(r.Project, badLength(r, info.Size))
 	}
 	// One byte more than signed is enough to notice a longer artifact.
 	if err := verify(r, io.TeeReader(io.LimitReader(&counted{whole, progress}, r.Length+1), into)); err != nil {
-		return nil, c.Vouch(r.Project, err)
+		return nil, c.AddSigners(r.Project, err)
 	}
 	return &Verified{release: r, file: into}, nil
 }
@@ -134,7 +134,7 @@ func (c *Client) Check(ctx context.Context, r artifact.Release, progress Progres
 		return fmt.Errorf("fetching %s: %w", r, err)
 	}
 	if wrongSize(info, r) {
-		return c.Vouch(r.Project, badLength(r, info.Size))
+		return c.AddSigners(r.Project, badLength(r, info.Size))
 	}
-	return c.Vouch(r.Project, verify(r, io.LimitReader(&counted{whole, progress}, r.Length+1)))
+	return c.AddSigners(r.Project, verify(r, io.LimitReader(&counted{whole, progress}, r.Length+1)))
 }

@@ -43,8 +43,8 @@ func progressOn(streams cli.IO) *progress {
 // Redacting is part of exec.Discreet.
 func (p *progress) Redacting(r *redact.Redactor) { p.redactor = r }
 
-// Coming is part of exec.Foresighted.
-func (p *progress) Coming(steps []*compile.Step) { p.total = len(steps) }
+// ProgramStarted is part of exec.ProgramObserver.
+func (p *progress) ProgramStarted(steps []*compile.Step) { p.total = len(steps) }
 
 // StepStarted is part of exec.Observer.
 func (p *progress) StepStarted(s *compile.Step) {

@@ -162,7 +162,7 @@ func (p *program) openedAs(settings config.Config) (*agent.Agent, error) {
 		Remote: sourceFiles(settings), Version: cli.Version, Within: p.Getenv("CORPUS_RUN"),
 		Cloud: ec2.New(ec2.Options{AllowV1: settings.MetadataV1}), OnCloud: ec2.Likely(""),
 	})
-	a.Self, a.Lent = p.self(l), p.lent()
+	a.Self, a.LockDescriptor = p.self(l), p.lent()
 	a.Sinks, a.OpenStore = p.sinks(settings), openStore(settings, p.SlowStore)
 	if !l.Relocated() {
 		a.OpenBalancers = balancersOf(settings)

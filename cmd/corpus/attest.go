@@ -90,19 +90,19 @@ func (p *program) attest(ctx context.Context, ref artifact.Ref, version string, 
 		p.explain("run %s of %s does not count: %s", trust.Printable(i.Run), trust.Printable(i.Host), trust.Printable(i.Why))
 	}
 	count.signed = about.Demand.Signed
-	hosts, err := p.healthy(answer.Words, about.Release, count)
+	hosts, err := p.healthy(answer.Results, about.Release, count)
 	if err != nil {
 		return err
 	}
 	result, err := proofs.Attest(ctx, publisher, about, hosts)
 	if err != nil {
-		return code(onlyElsewhere(err, answer.Words, hosts))
+		return code(onlyElsewhere(err, answer.Results, hosts))
 	}
 	return p.answer(result, "%s", attestedText(result))
 }
 
 // healthy returns the hosts that reported the release healthy. It returns an error if one reported a failure.
-func (p *program) healthy(words []fleet.Word, release artifact.Release, count counted) ([]trust.Healthy, error) {
+func (p *program) healthy(words []fleet.RunResult, release artifact.Release, count counted) ([]trust.Healthy, error) {
 	var hosts []trust.Healthy
 	var against []string
 	for _, w := range words {
@@ -132,7 +132,7 @@ func (p *program) healthy(words []fleet.Word, release artifact.Release, count co
 
 // onlyElsewhere adds to an error about too few hosts the hint that runs below another root did not count, if that
 // is the reason.
-func onlyElsewhere(err error, words []fleet.Word, counted []trust.Healthy) error {
+func onlyElsewhere(err error, words []fleet.RunResult, counted []trust.Healthy) error {
 	var unproven *proofs.Unproven
 	var elsewhere []string
 	for _, w := range words {

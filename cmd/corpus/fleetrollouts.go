@@ -56,7 +56,7 @@ func unreadable(list []trust.Listing, project string) (found []fleet.Attention) 
 }
 
 // stopped returns the entry for a rollout that is halted, stuck or paused; false for any other.
-func (u *underway) stopped() (fleet.Attention, bool) {
+func (u *activeRollout) stopped() (fleet.Attention, bool) {
 	state, next := u.next(1, 0)
 	what := map[string]string{"halted": fleet.Halted, "paused": fleet.Paused, "stuck": fleet.Stuck}[state]
 	if what == "" {

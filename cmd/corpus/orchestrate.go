@@ -144,7 +144,7 @@ func (o *orchestrating) session(dry bool) (*session.Session, error) {
 	if err := o.given(&settings); err != nil {
 		return nil, err
 	}
-	if err := vouched(&settings, append(o.configuration, o.pillar...)); err != nil {
+	if err := checkTrusted(&settings, append(o.configuration, o.pillar...)); err != nil {
 		return nil, err
 	}
 	settings.Log = func(level, message string) {

@@ -14,16 +14,16 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/session"
 )
 
-// vouched returns an error for files that a user other than root and the caller can change: a tree is a program that
-// runs with the rights of the user who plans it, and reads what that user may read. The directories of the trees are
-// checked with everything in them. Given files (of a minion's configuration, of the pillar) are checked alone.
-func vouched(s *session.Settings, given []string) error {
+// checkTrusted returns an error for files that a user other than root and the caller can change: a tree is a program
+// that runs with the rights of the user who plans it, and reads what that user may read. The directories of the trees
+// are checked with everything in them. Given files (of a minion's configuration, of the pillar) are checked alone.
+func checkTrusted(s *session.Settings, given []string) error {
 	root, err := walk.Open(walk.Options{Members: passwd.Members("")})
 	if err != nil {
 		return err
 	}
 	defer root.Close()
-	v := voucher{root: root, seen: map[string]bool{}}
+	v := trustChecker{root: root, seen: map[string]bool{}}
 	for _, env := range slices.Concat(s.States, s.Pillar) {
 		for _, dir := range env.Dirs {
 			if err := v.tree(dir); err != nil {
@@ -47,15 +47,15 @@ func inherited(path string) bool {
 	return strings.HasPrefix(filepath.Clean(path), "/dev/") || strings.HasPrefix(filepath.Clean(path), "/proc/")
 }
 
-// voucher checks trees, each directory once.
-type voucher struct {
+// trustChecker checks trees, each directory once.
+type trustChecker struct {
 	root *walk.Root
 	seen map[string]bool
 }
 
 // tree returns an error for a directory in which another user can change something. Files and directories outside, to
 // which links in the directory lead, are checked too.
-func (v *voucher) tree(dir string) error {
+func (v *trustChecker) tree(dir string) error {
 	if v.seen[dir] {
 		return nil
 	}
@@ -76,7 +76,7 @@ func (v *voucher) tree(dir string) error {
 }
 
 // path returns an error for a path that another user can change. The path need not exist.
-func (v *voucher) path(path string, look func(*walk.Root, string, walk.Trust) error) error {
+func (v *trustChecker) path(path string, look func(*walk.Root, string, walk.Trust) error) error {
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return err

@@ -108,7 +108,7 @@ func (p *program) resumeRollout(ctx context.Context, publisher *publish.Publishe
 
 // stopsAt returns the time up to which failures have to be forgiven so that the rollout continues; zero if no failure
 // stops it. The store's clock may be ahead of the local clock, so the time is after all results in the store.
-func (u *underway) stopsAt() time.Time {
+func (u *activeRollout) stopsAt() time.Time {
 	start := u.rollout.Start
 	start.Paused = false
 	v := rollout.Decide(u.plan, start, len(u.plan.Waves)-1, u.now, u.seen.View(u.now))

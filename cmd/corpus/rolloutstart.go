@@ -93,7 +93,7 @@ func (s *starter) begin(ctx context.Context, b publish.Beginning) (*rollout.Star
 // healthy, and nothing stops it. Only such a release is one to return to. arrived returns false if the results cannot
 // be read.
 func (s *starter) arrived(ctx context.Context, b publish.Beginning) bool {
-	u := &underway{ref: b.Ref, plan: b.Plan, now: time.Now()}
+	u := &activeRollout{ref: b.Ref, plan: b.Plan, now: time.Now()}
 	return u.read(ctx, s.store, *b.Earlier) == nil && u.arrived()
 }
 

@@ -16,8 +16,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// underway is the rollout of a channel: its signed start and plan, and the results in the store.
-type underway struct {
+// activeRollout is the rollout of a channel: its signed start and plan, and the results in the store.
+type activeRollout struct {
 	ref     artifact.Ref
 	version string // that the channel names
 	brings  string // version that is rolled out, also after an abort; "" if the project has removed it
@@ -35,13 +35,13 @@ var (
 
 // loadRollout reads the rollout of a channel and the results of its hosts. If there is none, the error wraps
 // errNoRollout or errNoPlan, and the version that the channel names is set nevertheless.
-func loadRollout(ctx context.Context, client *trust.Client, s store.Store, ref artifact.Ref) (*underway, error) {
+func loadRollout(ctx context.Context, client *trust.Client, s store.Store, ref artifact.Ref) (*activeRollout, error) {
 	_, pointer, err := client.Named(ctx, ref)
 	var withdrawn *trust.Withdrawn
 	if err != nil && !errors.As(err, &withdrawn) {
 		return nil, err
 	}
-	u := &underway{ref: ref, version: pointer.Version, now: time.Now()}
+	u := &activeRollout{ref: ref, version: pointer.Version, now: time.Now()}
 	if pointer.Rollout == nil {
 		return u, errNoRollout
 	}
@@ -79,7 +79,7 @@ func versionOf(ctx context.Context, client *trust.Client, project string, pointe
 }
 
 // read reads the results of the hosts of a rollout.
-func (u *underway) read(ctx context.Context, s store.Store, start rollout.Start) error {
+func (u *activeRollout) read(ctx context.Context, s store.Store, start rollout.Start) error {
 	roster, _, err := hosts.FetchRoster(ctx, s, u.ref, start)
 	if err != nil {
 		return err
@@ -90,7 +90,7 @@ func (u *underway) read(ctx context.Context, s store.Store, start rollout.Start)
 }
 
 // arrived reports whether enough hosts of each wave are healthy, and no failures stop the rollout.
-func (u *underway) arrived() bool {
+func (u *activeRollout) arrived() bool {
 	for w, n := range u.rollout.Start.Hosts {
 		if u.seen.View(u.now).Healthy(w) < u.plan.Healthy.Of(n) {
 			return false
@@ -163,7 +163,7 @@ type rolloutStatus struct {
 const mostHalts = 5
 
 // status returns the state of a rollout with the progress of its waves.
-func (u *underway) status(ctx context.Context, s store.Store) rolloutStatus {
+func (u *activeRollout) status(ctx context.Context, s store.Store) rolloutStatus {
 	start := u.rollout.Start
 	r := rolloutStatus{Ref: u.ref, Version: u.version, Brings: u.brings, Start: &start, Plan: &u.plan,
 		Ignored: len(u.seen.Ignored), Summary: u.seen.Summary}
@@ -196,7 +196,7 @@ func (u *underway) status(ctx context.Context, s store.Store) rolloutStatus {
 }
 
 // halts returns the first halts of a list with their grounds.
-func (u *underway) halts(ctx context.Context, s store.Store, all []hosts.Said) (halts []haltStatus) {
+func (u *activeRollout) halts(ctx context.Context, s store.Store, all []hosts.Entry) (halts []haltStatus) {
 	for _, halt := range all[:min(len(all), mostHalts)] {
 		h := haltStatus{Host: halt.Host, At: halt.At}
 		if g, err := u.rollout.Grounds(ctx, s, halt); err != nil {
@@ -209,13 +209,13 @@ func (u *underway) halts(ctx context.Context, s store.Store, all []hosts.Said) (
 	return halts
 }
 
-func (u *underway) verdict(wave int) rollout.Verdict {
+func (u *activeRollout) verdict(wave int) rollout.Verdict {
 	return rollout.Decide(u.plan, u.rollout.Start, wave, u.now, u.seen.View(u.now))
 }
 
 // tooFew returns a text that says how many healthy hosts a wave lacks. The state is stuck if too many of its hosts
 // failed for the wave to become healthy, and running otherwise.
-func (u *underway) tooFew(v rollout.Verdict) (state, why string) {
+func (u *activeRollout) tooFew(v rollout.Verdict) (state, why string) {
 	for i := range u.plan.Waves {
 		if u.plan.WaveName(i) != v.Wave {
 			continue
@@ -238,7 +238,7 @@ func (u *underway) tooFew(v rollout.Verdict) (state, why string) {
 
 // waitsAt returns the index of the first wave whose hosts do not take the release yet; the number of waves if all hosts
 // take it.
-func (u *underway) waitsAt() int {
+func (u *activeRollout) waitsAt() int {
 	for i := range u.plan.Waves {
 		if !u.verdict(i).Take {
 			return i
@@ -248,7 +248,7 @@ func (u *underway) waitsAt() int {
 }
 
 // next returns the state of a rollout, and a sentence about the next event.
-func (u *underway) next(waiting, failed int) (state, next string) {
+func (u *activeRollout) next(waiting, failed int) (state, next string) {
 	of := u.ref.Project + " " + u.ref.Channel
 	v := u.verdict(len(u.plan.Waves) - 1)
 	switch v.Reason {
@@ -280,7 +280,7 @@ func (u *underway) next(waiting, failed int) (state, next string) {
 }
 
 // publisherRollout is like loadRollout, for a publisher that is about to change the rollout.
-func publisherRollout(ctx context.Context, publisher *publish.Publisher, ref artifact.Ref) (*underway, error) {
+func publisherRollout(ctx context.Context, publisher *publish.Publisher, ref artifact.Ref) (*activeRollout, error) {
 	n, err := publisher.View(ctx)
 	if err != nil {
 		return nil, err

@@ -299,7 +299,7 @@ func (c *compiler) program(ctx context.Context, s *session.Session) (*compile.Pr
 	case len(left) > 0:
 		return program, left
 	}
-	return program, slices.Clone(program.Doubts)
+	return program, slices.Clone(program.Problems)
 }
 
 func newFinding(d *diag.Diagnostic, host string) Finding {

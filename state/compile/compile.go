@@ -8,7 +8,7 @@
 //
 // All errors in the form of declarations are reported together, each with its position in the SLS file. Mistakes that
 // Salt reports only during a run (a requisite that does not exist, a function that no module has) are returned as a
-// Doubt. Callers that must not start a run that cannot be completed treat doubts as errors.
+// Problems of the program. Callers that must not start a run that cannot be completed treat them as errors.
 package compile
 
 import (
@@ -82,8 +82,8 @@ type Vocabulary interface {
 
 // Program is a compiled, ordered list of steps.
 type Program struct {
-	Steps  []*Step
-	Doubts diag.List
+	Steps    []*Step
+	Problems diag.List
 }
 
 // Compile compiles high data into a program. It changes the high data. Its error is a diag.List.

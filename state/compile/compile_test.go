@@ -104,7 +104,7 @@ w: {test: [nop, {watch: [{test: a}]}], __sls__: v, __env__: base}`)
 	}
 }
 
-// TestWarnings checks that mistakes which Salt reports only during a run are doubts with suggestions.
+// TestWarnings checks that mistakes which Salt reports only during a run are problems with suggestions.
 func TestWarnings(t *testing.T) {
 	p, err := compiled(t, `
 alpha: {test: [nop, {require: [{test: beta}]}], __sls__: t, __env__: base}
@@ -116,14 +116,14 @@ own: {mine: [done], __sls__: t, __env__: base}`)
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := p.Doubts.Error()
+	text := p.Problems.Error()
 	for _, want := range []string{"alhpa", "alpha", "beta", "nopp", "test.nop", "a module of your own"} {
 		if !strings.Contains(text, want) {
-			t.Errorf("the doubts do not say %q:\n%s", want, text)
+			t.Errorf("the problems do not say %q:\n%s", want, text)
 		}
 	}
-	if len(p.Doubts) != 4 {
-		t.Errorf("%d doubts, want one for each mistake:\n%s", len(p.Doubts), text)
+	if len(p.Problems) != 4 {
+		t.Errorf("%d problems, want one for each mistake:\n%s", len(p.Problems), text)
 	}
 }
 
@@ -174,15 +174,15 @@ func TestRequisitesWithoutStateAreErrors(t *testing.T) {
 		"require_in: [ghost]", "watch_in: [ghost]", "onchanges_in: [ghost]", "onfail_in: [ghost]", "prereq_in: [ghost]",
 		"use: [ghost]"} {
 		p, err := compiled(t, "a: {test: [nop, {"+key+"}], __sls__: t, __env__: base}")
-		if err != nil || p.Doubts.Err() == nil || !strings.Contains(p.Doubts.Err().Error(), "of a: there is no") {
-			t.Errorf("%s: %v, doubts %v", key, err, p)
+		if err != nil || p.Problems.Err() == nil || !strings.Contains(p.Problems.Err().Error(), "of a: there is no") {
+			t.Errorf("%s: %v, problems %v", key, err, p)
 		}
 	}
 	p, err := compiled(t, `
 a: {test: [nop, {listen: [{test: b}]}, {listen_in: [b]}, {require_in: [c]}], __sls__: t, __env__: base}
 b: {test: [nop, {name: c}], __sls__: t, __env__: base}`)
-	if err != nil || p.Doubts.Err() != nil {
-		t.Errorf("%v, doubts %v", err, p.Doubts)
+	if err != nil || p.Problems.Err() != nil {
+		t.Errorf("%v, problems %v", err, p.Problems)
 	}
 }
 
@@ -211,7 +211,7 @@ func TestAStateThatRequiresItselfByName(t *testing.T) {
 
 func TestANameThatIsAList(t *testing.T) {
 	p, err := compiled(t, "a: {test: [nop, {name: [logger, hi]}], __sls__: t, __env__: base}")
-	if err != nil || !strings.Contains(p.Doubts.Err().Error(), "the name of a is ['logger', 'hi']") ||
+	if err != nil || !strings.Contains(p.Problems.Err().Error(), "the name of a is ['logger', 'hi']") ||
 		len(p.Steps[0].Slips()) != 1 {
 		t.Errorf("%v, %v", err, p)
 	}

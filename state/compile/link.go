@@ -31,7 +31,7 @@ func (p *Program) link(vocabulary Vocabulary) {
 			}
 		}
 	}
-	p.doubt(vocabulary, index)
+	p.noteProblems(vocabulary, index)
 }
 
 // demote converts a watch to a require, if the state has no watch action.
@@ -129,29 +129,29 @@ func (x *index) glob(t Target) []*Step {
 	return found
 }
 
-// doubt notes the steps that are certain to fail when the program runs.
-func (p *Program) doubt(vocabulary Vocabulary, x *index) {
+// noteProblems notes the steps that are certain to fail when the program runs.
+func (p *Program) noteProblems(vocabulary Vocabulary, x *index) {
 	for _, s := range p.Steps {
 		if !vocabulary.Has(s.State(), s.Fun()) {
-			p.doubtFunction(s, vocabulary)
+			p.noteUnknownFunction(s, vocabulary)
 		}
 		for _, r := range s.Requisites {
 			for i, t := range r.Targets {
 				if len(t.Steps) == 0 {
-					r.Targets[i].Lost = p.Doubts.Add(s.At(r.Kind), "%s of %s: there is no %s", r.Kind, s.ID(),
+					r.Targets[i].Lost = p.Problems.Add(s.At(r.Kind), "%s of %s: there is no %s", r.Kind, s.ID(),
 						t).WithHint(x.suggest(t))
 				}
 			}
 		}
-		p.doubtUnread(s, x)
-		p.doubtName(s)
+		p.noteUnreadTargets(s, x)
+		p.noteName(s)
 	}
-	p.doubtCycles()
+	p.noteCycles()
 }
 
-// doubtUnread notes missing targets of arguments that are not requisites of the step itself: listen and listen_in,
-// whose targets are exact, and the _in requisites, in which a missing bare name is ignored.
-func (p *Program) doubtUnread(s *Step, x *index) {
+// noteUnreadTargets notes missing targets of arguments that are not requisites of the step itself: listen and
+// listen_in, whose targets are exact, and the _in requisites, in which a missing bare name is ignored.
+func (p *Program) noteUnreadTargets(s *Step, x *index) {
 	for _, key := range []string{"listen", "listen_in", "require_in", "watch_in", "onfail_in", "onchanges_in", "prereq_in",
 		"use", "use_in"} {
 		list, _ := s.Chunk.Value(key).(*value.List)
@@ -164,7 +164,7 @@ func (p *Program) doubtUnread(s *Step, x *index) {
 			}
 			for _, t := range x.targets(value.NewList(item)) {
 				if !x.exact(t) {
-					p.Doubts.Add(s.At(key), "%s of %s: there is no %s", key, s.ID(), t).WithHint(x.suggest(t))
+					p.Problems.Add(s.At(key), "%s of %s: there is no %s", key, s.ID(), t).WithHint(x.suggest(t))
 				}
 			}
 		}
@@ -176,19 +176,19 @@ func (x *index) exact(t Target) bool {
 	return slices.ContainsFunc(x.byName[t.Name], func(s *Step) bool { return t.State == "id" || t.State == s.State() })
 }
 
-// doubtName notes a name that is a list or a mapping, since the ID is used instead.
-func (p *Program) doubtName(s *Step) {
+// noteName notes a name that is a list or a mapping, since the ID is used instead.
+func (p *Program) noteName(s *Step) {
 	if s.misnamed == nil {
 		return
 	}
-	p.Doubts.Add(s.At("name"), "the name of %s is %s, and a string was expected", s.ID(), value.Repr(s.misnamed)).
+	p.Problems.Add(s.At("name"), "the name of %s is %s, and a string was expected", s.ID(), value.Repr(s.misnamed)).
 		WithHint("write it as one string, or each of several names below `- names:`")
 }
 
-// doubtFunction notes that a state function does not exist.
-func (p *Program) doubtFunction(s *Step, vocabulary Vocabulary) {
+// noteUnknownFunction notes that a state function does not exist.
+func (p *Program) noteUnknownFunction(s *Step, vocabulary Vocabulary) {
 	why := UnknownFunction(s.State(), s.Fun(), vocabulary)
-	p.Doubts.Add(s.Pos, "%s of %s: %v", s.Function(), s.ID(), why).WithHint(diag.HintOf(why))
+	p.Problems.Add(s.Pos, "%s of %s: %v", s.Function(), s.ID(), why).WithHint(diag.HintOf(why))
 }
 
 // UnknownFunction returns an error that says why a state function does not exist, with similar names as its hint.
@@ -230,8 +230,8 @@ func (x *index) known(t Target) (names []string) {
 	return names
 }
 
-// doubtCycles reports each group of steps that wait for one another.
-func (p *Program) doubtCycles() {
+// noteCycles reports each group of steps that wait for one another.
+func (p *Program) noteCycles() {
 	const (
 		unseen = iota
 		open
@@ -286,6 +286,6 @@ func (p *Program) reportCycle(cycle []*Step) {
 		names = append(names, s.State()+": "+s.ID())
 	}
 	names = append(names, names[0])
-	p.Doubts.Add(cycle[0].Pos, "requisites go round in a circle: %s", strings.Join(names, " -> ")).
+	p.Problems.Add(cycle[0].Pos, "requisites go round in a circle: %s", strings.Join(names, " -> ")).
 		WithHint("take one of these requisites out")
 }

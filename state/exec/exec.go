@@ -45,11 +45,11 @@ type Runner struct {
 // at once if the deadline of ctx has passed, and otherwise after the Grace. The results are in the order in which the
 // steps ended.
 func (r *Runner) Run(ctx context.Context, p *compile.Program) *Results {
-	if o, ok := r.Observer.(Discreet); ok && r.Redactor != nil {
+	if o, ok := r.Observer.(RedactorUser); ok && r.Redactor != nil {
 		o.Redacting(r.Redactor)
 	}
-	if o, ok := r.Observer.(Foresighted); ok {
-		o.Coming(p.Steps)
+	if o, ok := r.Observer.(ProgramObserver); ok {
+		o.ProgramStarted(p.Steps)
 	}
 	w := &walk{runner: r, running: newResults(), pre: map[string]*Result{}, flags: map[*compile.Step]*flags{},
 		program: p.Steps, tried: map[*compile.Step]bool{}, made: map[*compile.Step]module.Report{}}
@@ -109,7 +109,7 @@ type walk struct {
 type flags struct {
 	prereq      bool // run it dry first, since another step depends on whether it would change something
 	prerequired bool // another step runs before it, if it would change something
-	doubt       bool // a dry run cannot know whether it runs, or acts on a watch
+	unknown     bool // a dry run cannot know whether it runs, or acts on a watch
 	again       bool // of the steps it listens to, only those that act at every run changed
 }
 
@@ -197,8 +197,8 @@ func (w *walk) run(ctx context.Context, s *compile.Step) {
 		w.pre[s.Tag()] = r
 		return
 	}
-	if w.flag(s).doubt && r.pending == nil {
-		r = w.doubted(ctx, s, r)
+	if w.flag(s).unknown && r.pending == nil {
+		r = w.conditional(ctx, s, r)
 	}
 	w.put(r)
 }

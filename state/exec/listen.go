@@ -107,7 +107,7 @@ func (l *listeners) act(source ref, steps []*compile.Step) {
 	for _, s := range steps {
 		action := s.With("sfun", s.Fun(), "fun", watchAction, compile.KeyID, "listener_"+s.ID())
 		action.Requisites = nil
-		l.walk.flag(action).doubt = !sure
+		l.walk.flag(action).unknown = !sure
 		l.react(action, l.always(source))
 		l.actions = append(l.actions, action)
 	}
@@ -138,7 +138,7 @@ func (l *listeners) changed(source ref) (sure, perhaps bool) {
 		r := l.walk.running.Get(s.Tag())
 		l.walk.wait(r)
 		if r != nil {
-			sure, perhaps = sure || r.wouldChange(), perhaps || r.inDoubt()
+			sure, perhaps = sure || r.wouldChange(), perhaps || r.isUnknown()
 		}
 	}
 	return sure, perhaps

@@ -14,11 +14,11 @@ type Observer interface {
 	StepDone(r *Result)
 }
 
-// Discreet is an observer that receives the redactor of the run before the first step.
-type Discreet interface{ Redacting(r *redact.Redactor) }
+// RedactorUser is an observer that receives the redactor of the run before the first step.
+type RedactorUser interface{ Redacting(r *redact.Redactor) }
 
-// Foresighted is an observer that receives all steps in their order before the first one starts.
-type Foresighted interface{ Coming(steps []*compile.Step) }
+// ProgramObserver is an observer that receives all steps in their order before the first one starts.
+type ProgramObserver interface{ ProgramStarted(steps []*compile.Step) }
 
 // Guarding is an observer that is called when a guard of the step that started last, or of one that runs in
 // parallel, starts to run a command or function, and when it has ended.

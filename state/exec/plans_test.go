@@ -112,9 +112,9 @@ func broken(plan, done []exec.Result) (problems []string) {
 	}
 	for _, r := range done {
 		p, ok := expected[r.Step.Tag()]
-		foreseen := p.Changes
+		planned := p.Changes
 		if p.Outcome == exec.Pending {
-			foreseen = p.Predicted
+			planned = p.Predicted
 		}
 		why := ""
 		switch {
@@ -123,8 +123,8 @@ func broken(plan, done []exec.Result) (problems []string) {
 		case p.Unknown:
 		case (p.Outcome == exec.Failed) != (r.Outcome == exec.Failed):
 			why = fmt.Sprintf("the plan says %v, the run %v", p.Outcome.Value(), r.Outcome.Value())
-		case r.Outcome != exec.Failed && !value.Equal(foreseen, r.Changes):
-			why = fmt.Sprintf("the plan says %s, the run %s", value.Repr(foreseen), value.Repr(r.Changes))
+		case r.Outcome != exec.Failed && !value.Equal(planned, r.Changes):
+			why = fmt.Sprintf("the plan says %s, the run %s", value.Repr(planned), value.Repr(r.Changes))
 		}
 		if why != "" {
 			problems = append(problems, fmt.Sprintf("%s: %s\nplan: %s\nrun: %s", spoken(r), why, p.Comment, r.Comment))

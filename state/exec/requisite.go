@@ -25,7 +25,7 @@ const (
 type signs struct {
 	met, unmet, failed, changed, premet, quiet, noFailure, noChange, someChange bool
 
-	doubt bool // in a dry run: only a real run can tell whether a target changes something or fails
+	unknown bool // in a dry run: only a real run can tell whether a target changes something or fails
 }
 
 // status evaluates all requisites of a step. A requisite that names no step, or one that has not run yet, is unmet.
@@ -45,7 +45,7 @@ func (w *walk) status(s *compile.Step) status {
 		}
 		all.add(w.signsOf(q))
 	}
-	w.flag(s).doubt = all.doubt && !all.someChange && !all.changed
+	w.flag(s).unknown = all.unknown && !all.someChange && !all.changed
 	return all.status()
 }
 
@@ -77,13 +77,13 @@ func (g *signs) look(kind string, r *Result) {
 	case !onfail && r.Outcome == Failed:
 		g.failed = true
 	case strings.HasPrefix(kind, "onchanges"):
-		g.doubt = g.doubt || r.inDoubt()
-		g.noChange = g.noChange || !r.inDoubt() && !r.wouldChange()
+		g.unknown = g.unknown || r.isUnknown()
+		g.noChange = g.noChange || !r.isUnknown() && !r.wouldChange()
 		g.someChange = g.someChange || r.wouldChange()
 	case watch && r.wouldChange():
 		g.changed = true
-	case onfail && r.Outcome == Pending, watch && r.inDoubt():
-		g.doubt = true
+	case onfail && r.Outcome == Pending, watch && r.isUnknown():
+		g.unknown = true
 		g.met = g.met || !r.NotRun
 	case kind == "prereq" && r.Outcome == Pending:
 		g.premet = true
@@ -123,7 +123,7 @@ func (g *signs) add(h signs) {
 	g.noFailure = g.noFailure || h.noFailure
 	g.noChange = g.noChange || h.noChange
 	g.someChange = g.someChange || h.someChange
-	g.doubt = g.doubt || h.doubt
+	g.unknown = g.unknown || h.unknown
 }
 
 func (g *signs) status() status {
@@ -138,7 +138,7 @@ func (g *signs) status() status {
 		return quiet
 	case g.noFailure && !g.someChange:
 		return noFailure
-	case g.noChange && !g.someChange && !g.doubt:
+	case g.noChange && !g.someChange && !g.unknown:
 		return noChange
 	case g.changed:
 		return changed

@@ -73,8 +73,8 @@ func (r *Result) wouldChange() bool {
 	return r.Changes.Len() > 0
 }
 
-// inDoubt reports whether only a real run can tell if a step changes something.
-func (r *Result) inDoubt() bool { return r.Outcome == Pending && r.Unknown }
+// isUnknown reports whether only a real run can tell if a step changes something.
+func (r *Result) isUnknown() bool { return r.Outcome == Pending && r.Unknown }
 
 // Fails reports whether the run failed because of this step.
 func (r *Result) Fails() bool { return r.Outcome == Failed && !r.Remedied }

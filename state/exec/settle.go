@@ -34,7 +34,7 @@ func (r *Runner) settle(ctx context.Context, resource module.Resource, t try, re
 	case t.dry:
 		result.Outcome, result.Unknown = Pending, diff.Unknown
 		result.Changes, result.Predicted = orEmpty(diff.Planned, diff.Changes), orEmpty(diff.Changes)
-		t.weigh(result, diff.Lacks)
+		t.weigh(result, diff.Missing)
 	case r.batch(ctx, resource, &t, result):
 		result.Warnings = warnings
 		r.settle(ctx, resource, t, result) // the step itself does the part that the batch left
@@ -96,24 +96,24 @@ func (r *Result) nameFollowing() {
 	}
 }
 
-// doubt fails a step during which the machine had an error, or a path was refused, even if the step succeeded: it may
-// have treated a file that could not be read as absent.
-func (r *Result) doubt(trouble error) {
-	if trouble == nil {
+// failOnMachineError fails a step during which the machine had an error, or a path was refused, even if the step
+// succeeded: it may have treated a file that could not be read as absent.
+func (r *Result) failOnMachineError(machineErr error) {
+	if machineErr == nil {
 		return
 	}
 	switch {
 	case r.Outcome != Failed || r.cause == nil && r.Comment == "":
-		r.Comment = strings.TrimSpace(trouble.Error() + "\n" + r.Comment)
-	case !strings.Contains(r.Comment, trouble.Error()):
-		r.Comment += "\n" + trouble.Error()
+		r.Comment = strings.TrimSpace(machineErr.Error() + "\n" + r.Comment)
+	case !strings.Contains(r.Comment, machineErr.Error()):
+		r.Comment += "\n" + machineErr.Error()
 	}
 	r.Outcome, r.Skipped, r.NotRun, r.SkipWatch, r.Unknown = Failed, "", false, false, false
-	r.Hint = orElse(r.Hint, diag.HintOf(trouble))
-	if hint, unsafe := host.Unsafe(trouble); unsafe {
+	r.Hint = orElse(r.Hint, diag.HintOf(machineErr))
+	if hint, unsafe := host.Unsafe(machineErr); unsafe {
 		r.Hint = hint
 	}
-	r.cause = errors.Join(trouble, r.cause)
+	r.cause = errors.Join(machineErr, r.cause)
 }
 
 // postpone discards the failure of a step in a dry run: in a real run its requisites run first, and may create what is

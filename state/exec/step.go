@@ -49,7 +49,7 @@ func (w *walk) watch(ctx context.Context, s *compile.Step) *Result {
 // tryOf returns the next try of a step.
 func (w *walk) tryOf(s *compile.Step) try {
 	return try{
-		step: s, dry: w.runner.Test, prepared: w.prepared(s), again: w.reactsAgain(s), foresees: w.runner.Test,
+		step: s, dry: w.runner.Test, prepared: w.prepared(s), again: w.reactsAgain(s), predicts: w.runner.Test,
 		coming: w.coming, planned: w.planned, steps: w.program, made: w.made[s],
 	}
 }
@@ -92,7 +92,7 @@ type try struct {
 	step     *compile.Step
 	dry      bool
 	prepared bool // in a dry run: steps that would have run before have not changed the host
-	foresees bool // in a dry run of the whole program: coming has the earlier steps that would change something
+	predicts bool // in a dry run of the whole program: coming has the earlier steps that would change something
 	coming   []*compile.Step
 	planned  []any           // accounts that the steps of coming would create and remove
 	steps    []*compile.Step // of the whole program
@@ -120,9 +120,9 @@ func (r *Runner) once(ctx context.Context, t try) *Result {
 	result := &Result{Step: t.step, Changes: value.NewMap(), Started: time.Now()}
 	mark := r.Host.Mark()
 	defer func() {
-		trouble := r.Host.TroubleSince(mark)
-		result.doubt(trouble)
-		r.Host.WithNames(errors.Join(result.cause, trouble), &result.Comment, &result.Hint)
+		machineErr := r.Host.MachineErrorSince(mark)
+		result.failOnMachineError(machineErr)
+		r.Host.WithNames(errors.Join(result.cause, machineErr), &result.Comment, &result.Hint)
 		result.nameFollowing()
 		result.Duration = time.Since(result.Started)
 		r.redact(result)
@@ -132,11 +132,11 @@ func (r *Runner) once(ctx context.Context, t try) *Result {
 		return result
 	}
 	if r.guarded(ctx, t.step, result) {
-		t.doubtGuard(true, result)
+		t.discardGuard(true, result)
 		return result
 	}
 	r.settle(ctx, resource, t, result)
-	t.doubtGuard(false, result)
+	t.discardGuard(false, result)
 	r.checkCommand(ctx, t.step, resource, result)
 	result.Always = result.Outcome != Failed && (result.Outcome == Pending || result.Changes.Len() > 0) &&
 		t.always(resource)
@@ -251,7 +251,7 @@ func (t try) reserved(name string) any {
 	case "__required__":
 		return required(t.step)
 	case "__coming__":
-		if t.foresees {
+		if t.predicts {
 			return alikeFrom(t.steps, t.step)
 		}
 	case "__planned__":

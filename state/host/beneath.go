@@ -14,7 +14,7 @@ type beneath struct{ *tree }
 func (t *tree) Beneath(dir string) (Beneath, error) {
 	root, err := t.root.Beneath(dir)
 	if err != nil {
-		return nil, t.trouble.Note(dir, err)
+		return nil, t.machineErrors.Note(dir, err)
 	}
 	sub := *t
 	sub.root = root

@@ -85,11 +85,11 @@ func (h hearing) Run(ctx context.Context, c Command) (Output, error) {
 }
 
 type commands struct {
-	chroot  string // "" for none
-	refused bool   // a root that is not a system to enter
-	changed func() // called before and after a command that may change anything
-	files   *tree  // finds the working directories; without it, commands start in "/"
-	trouble *walk.Trouble
+	chroot        string // "" for none
+	refused       bool   // a root that is not a system to enter
+	changed       func() // called before and after a command that may change anything
+	files         *tree  // finds the working directories; without it, commands start in "/"
+	machineErrors *walk.MachineErrors
 }
 
 func (c *commands) Allowed(what string) error {
@@ -162,7 +162,7 @@ func (c *commands) run(ctx context.Context, command Command) (Output, error) {
 	}
 	if err := c.start(cmd, command); err != nil {
 		finish()
-		_ = c.trouble.Note(cmd.Path, err)
+		_ = c.machineErrors.Note(cmd.Path, err)
 		return Output{}, fmt.Errorf("running %s: %w", command.Argv[0], err)
 	}
 	err := cmd.Wait()
@@ -277,7 +277,7 @@ func (c *commands) talk(command Command) (*dialog.Dialog, error) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Chroot: c.chroot}
 	d, err := dialog.Start(cmd)
 	if err != nil {
-		_ = c.trouble.Note(program, err)
+		_ = c.machineErrors.Note(program, err)
 		return nil, fmt.Errorf("running %s: %w", command.Argv[0], err)
 	}
 	return d, nil

@@ -36,22 +36,22 @@ type Host struct {
 	Env      *Environment // of commands; nil for the agent's own
 	Network  network.Network
 
-	parsed   *ParseCache // nil keeps nothing
-	recorder Recorder    // nil for none
-	trouble  *walk.Trouble
-	forget   func()                                // drops cached reads; nil if nothing is cached
-	talk     func(Command) (*dialog.Dialog, error) // nil where no process can be started
+	parsed        *ParseCache // nil keeps nothing
+	recorder      Recorder    // nil for none
+	machineErrors *walk.MachineErrors
+	forget        func()                                // drops cached reads; nil if nothing is cached
+	talk          func(Command) (*dialog.Dialog, error) // nil where no process can be started
 }
 
 // Mark returns a mark for TroubleSince.
-func (h *Host) Mark() int { return h.trouble.Mark() }
+func (h *Host) Mark() int { return h.machineErrors.Mark() }
 
-// TroubleSince returns the first error of the machine (EIO, EMFILE, ENFILE, ENOMEM) since a mark, when a file was read
-// or a command was started; nil if there was none. Results that were computed since then may be wrong, even if the code
-// that met the error did not return it: TroubleSince drops those that the Host has cached, and the caller must not use
-// the others.
-func (h *Host) TroubleSince(mark int) error {
-	err := h.trouble.Since(mark)
+// MachineErrorSince returns the first error of the machine (EIO, EMFILE, ENFILE, ENOMEM) since a mark, when a file was
+// read or a command was started; nil if there was none. Results that were computed since then may be wrong, even if the
+// code that met the error did not return it: MachineErrorSince drops those that the Host has cached, and the caller
+// must not use the others.
+func (h *Host) MachineErrorSince(mark int) error {
+	err := h.machineErrors.Since(mark)
 	if err == nil {
 		return nil
 	}
@@ -94,10 +94,10 @@ func (h *Host) Ending(ctx context.Context) *Host {
 	return &other
 }
 
-// Foreseeing returns a host like h for a dry run of a deploy, on which links have the targets that the deploy will give
+// WithLinks returns a host like h for a dry run of a deploy, on which links have the targets that the deploy will give
 // them. links maps the path of a link to its future target. A host whose files are not those of a machine or a root is
 // returned unchanged. Commands see the present links.
-func (h *Host) Foreseeing(links map[string]string) *Host {
+func (h *Host) WithLinks(links map[string]string) *Host {
 	t, ok := h.Files.(*tree)
 	if !ok || len(links) == 0 {
 		return h
@@ -114,7 +114,7 @@ func (h *Host) Machine() (Files, error) {
 	if err != nil {
 		return nil, err
 	}
-	files.trouble = h.trouble
+	files.machineErrors = h.machineErrors
 	return files, nil
 }
 

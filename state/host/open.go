@@ -36,13 +36,13 @@ func Open(o Options, c Caches) (*Host, error) {
 	var talk func(Command) (*dialog.Dialog, error)
 	if o.Commands == nil {
 		own := ownCommands(o, o.Refuses(), c.Forget)
-		own.trouble, own.files, talk = files.trouble, files, own.talk
+		own.machineErrors, own.files, talk = files.machineErrors, files, own.talk
 	}
 	return &Host{
 		Files: files, Commands: commandsOf(o, files, c.Forget), talk: talk, Network: network.Of(files),
 		Kernel: kernel{o.Asleep(), o.Recorder},
 		Env:    NewEnvironment(loginOf(process.Environ(), os.Geteuid())...), parsed: &ParseCache{}, recorder: o.Recorder,
-		trouble: files.trouble, forget: c.Forget,
+		machineErrors: files.machineErrors, forget: c.Forget,
 	}, nil
 }
 
@@ -51,7 +51,7 @@ func commandsOf(o Options, files *tree, changed func()) Commands {
 	run := o.Commands
 	if run == nil {
 		own := ownCommands(o, o.Refuses(), changed)
-		own.trouble, own.files, run = files.trouble, files, own
+		own.machineErrors, own.files, run = files.machineErrors, files, own
 	}
 	if o.Failed != nil {
 		run = hearing{run, o.Failed}

@@ -83,7 +83,7 @@ func (h *Host) become(name string) (User, *Credential, error) {
 	if !ok {
 		err := diag.WithHint(fmt.Errorf("user %s does not exist", name),
 			"make it in a user.present state that this one requires")
-		return u, nil, Lacking(err, AUser, name)
+		return u, nil, WithMissing(err, AUser, name)
 	}
 	if u.UID == os.Geteuid() {
 		return u, nil, nil

@@ -25,23 +25,23 @@ import (
 // The root is a safe one: in a directory that an unprivileged user controls, links to files of other users are refused,
 // and so are files of other users with several names (walk.UnsafeError).
 type tree struct {
-	root      *walk.Root
-	relocated bool   // the root is not the machine's own
-	base      string // path on the machine of the recorder's root
-	temporary bool   // it is removed at the end of its step, so nothing in it is recorded
-	recorder  Recorder
-	changed   func(path string) // called after a write, to drop cached reads
-	temps     *temporaries
-	umask     fs.FileMode
-	unsynced  *unsynced
-	trouble   *walk.Trouble
-	links     map[string]string // future targets of links, for [Host.Foreseeing]
-	ending    context.Context   // ends walks of whole trees; nil for none, see [Host.Ending]
+	root          *walk.Root
+	relocated     bool   // the root is not the machine's own
+	base          string // path on the machine of the recorder's root
+	temporary     bool   // it is removed at the end of its step, so nothing in it is recorded
+	recorder      Recorder
+	changed       func(path string) // called after a write, to drop cached reads
+	temps         *temporaries
+	umask         fs.FileMode
+	unsynced      *unsynced
+	machineErrors *walk.MachineErrors
+	links         map[string]string // future targets of links, for [Host.WithLinks]
+	ending        context.Context   // ends walks of whole trees; nil for none, see [Host.Ending]
 }
 
 func openTree(root string, relocated bool, o Options, changed func(string)) (*tree, error) {
 	t := &tree{recorder: o.Recorder, changed: changed, temps: &temporaries{tell: o.Temporary}, umask: umask(),
-		relocated: relocated, unsynced: &unsynced{}, trouble: &walk.Trouble{}}
+		relocated: relocated, unsynced: &unsynced{}, machineErrors: &walk.MachineErrors{}}
 	t.base = "/"
 	places := walk.Options{Safe: true}
 	if relocated {
@@ -80,11 +80,11 @@ func (t *tree) Anchored(dirs []string) Files {
 
 // openat opens a path, links followed.
 func (t *tree) openat(p string, flags int) (fd int, err error) {
-	return t.root.Openat(t.foreseen(p), flags)
+	return t.root.Openat(t.planned(p), flags)
 }
 
-// foreseen replaces the first part of a path that is a link of t.links by its future target. The longest link counts.
-func (t *tree) foreseen(p string) string {
+// planned replaces the first part of a path that is a link of t.links by its future target. The longest link counts.
+func (t *tree) planned(p string) string {
 	longest := ""
 	for link := range t.links {
 		if len(link) > len(longest) && (p == link || strings.HasPrefix(p, link+"/")) {
@@ -132,8 +132,10 @@ func (t *tree) do(op, p string, call func(dir int, name string) error) error {
 	return t.failed(op, p, err)
 }
 
-// failed returns a pathError, and notes it as trouble if it is an error of the machine.
-func (t *tree) failed(op, p string, err error) error { return t.trouble.Note(p, pathError(op, p, err)) }
+// failed returns a pathError, and notes it if it is an error of the machine.
+func (t *tree) failed(op, p string, err error) error {
+	return t.machineErrors.Note(p, pathError(op, p, err))
+}
 
 // write calls a function that changes a path at once. The file is recorded and kept before, and its cached reads are
 // dropped after.

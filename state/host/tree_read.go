@@ -85,19 +85,19 @@ func (t *tree) Open(p string) (io.ReadCloser, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &opened{File: f, path: p, trouble: t.trouble}, nil
+	return &opened{File: f, path: p, machineErrors: t.machineErrors}, nil
 }
 
-// opened is an open file whose read errors are noted as trouble.
+// opened is an open file whose read errors are noted as machine errors.
 type opened struct {
 	*os.File
-	path    string
-	trouble *walk.Trouble
+	path          string
+	machineErrors *walk.MachineErrors
 }
 
 func (o *opened) Read(p []byte) (int, error) {
 	n, err := o.File.Read(p)
-	return n, o.trouble.Note(o.path, err)
+	return n, o.machineErrors.Note(o.path, err)
 }
 
 // Size returns the size of the file in bytes, with holes; 0 if it is unknown.
@@ -111,7 +111,7 @@ func (o *opened) Size() int64 {
 
 func (o *opened) ReadAt(p []byte, off int64) (int, error) {
 	n, err := o.File.ReadAt(p, off)
-	return n, o.trouble.Note(o.path, err)
+	return n, o.machineErrors.Note(o.path, err)
 }
 
 // WriteTo calls Read, so that errors are noted.
@@ -136,7 +136,7 @@ func (t *tree) ReadFile(p string) ([]byte, error) {
 			return data, nil
 		}
 		if err != nil {
-			return data, t.trouble.Note(p, err)
+			return data, t.machineErrors.Note(p, err)
 		}
 		if len(data) > maxRead {
 			return nil, tooLarge(p)
@@ -182,7 +182,7 @@ func (t *tree) ReadDir(p string) ([]string, error) {
 	defer f.Close()
 	names, err := walk.ReadNames(f.Readdirnames)
 	if err != nil {
-		return nil, t.trouble.Note(p, fmt.Errorf("listing %s: %w", p, err))
+		return nil, t.machineErrors.Note(p, fmt.Errorf("listing %s: %w", p, err))
 	}
 	return names, nil
 }

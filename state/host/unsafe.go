@@ -101,7 +101,7 @@ func (h *Host) Changeable(p string, info Info) error {
 }
 
 // Refuses returns the error with which a path is refused when its links are followed, or nil. It is for code that
-// handles the refusal, so it is not noted as trouble. The target may change at any time: Files checks it again.
+// handles the refusal, so it is not noted as a machine error. The target may change at any time: Files checks it again.
 func (h *Host) Refuses(p string) error {
 	t, ok := h.Files.(*tree)
 	if !ok {
@@ -178,11 +178,11 @@ func (h *Host) CheckClone(dir, user string) error {
 	return clone.Check(t.root, dir, as)
 }
 
-// Vouched refuses a file that an unprivileged user can change, or exchange for another, and whose content root would
-// act on: a template, an SLS file, a program that gets setuid bits. If the file is in one of the directories tops,
-// those who control that directory as well are trusted, since the tree was configured by its directory. It returns nil
-// if the agent does not run as root. It ignores WithFollowing. A missing file is no error.
-func Vouched(files any, p string, tops ...string) error {
+// CheckTrusted refuses a file that an unprivileged user can change, or exchange for another, and whose content root
+// would act on: a template, an SLS file, a program that gets setuid bits. If the file is in one of the directories
+// tops, those who control that directory as well are trusted, since the tree was configured by its directory. It
+// returns nil if the agent does not run as root. It ignores WithFollowing. A missing file is no error.
+func CheckTrusted(files any, p string, tops ...string) error {
 	t, ok := files.(*tree)
 	if !ok || os.Geteuid() != 0 {
 		return nil

@@ -134,19 +134,19 @@ func keep(wanted, old int) int {
 }
 
 // copyAttributes gives the new file the extended attributes of the old, its SELinux label among
-// them. It leaves out those that the filesystem or our rights do not allow, as cp -a does, those that vouch for the old
+// them. It leaves out those that the filesystem or our rights do not allow, as cp -a does, those that certify the old
 // content, and access control lists unless lists is true.
 func copyAttributes(file *os.File, old string, lists bool) {
 	for name, v := range attributesOf(old) {
-		if !vouches(name) && (lists || !walk.IsACL(name)) {
+		if !certifies(name) && (lists || !walk.IsACL(name)) {
 			_ = unix.Fsetxattr(int(file.Fd()), name, v, 0)
 		}
 	}
 }
 
-// vouches reports whether an attribute vouches for the content: it grants capabilities, or holds a measurement. The
+// certifies reports whether an attribute certifies the content: it grants capabilities, or holds a measurement. The
 // kernel removes the former from a file that is written.
-func vouches(name string) bool {
+func certifies(name string) bool {
 	return walk.IsNote(name) || name == "security.capability" || name == "security.ima" || name == "security.evm"
 }
 

@@ -95,9 +95,9 @@ type Diff struct {
 	// Comment describes the result for people.
 	Comment  string
 	Warnings []string
-	// Lacks lists prerequisites that are missing (host.Lack), without which Apply would fail. A dry run fails with them
-	// unless an earlier state of the run creates the missing objects.
-	Lacks []error
+	// Missing lists prerequisites that are missing (host.Missing), without which Apply would fail. A dry run fails with
+	// them unless an earlier state of the run creates the missing objects.
+	Missing []error
 }
 
 // Empty reports whether Apply has nothing to do.

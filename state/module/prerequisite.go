@@ -16,7 +16,7 @@ func Awaits(what, would string) Diff {
 	return Diff{
 		Unknown: true, Planned: value.NewMap(),
 		Comment: fmt.Sprintf("%s does not exist; if an earlier state brings it, would %s", what, would),
-		Lacks:   []error{lacking(what)},
+		Missing: []error{lacking(what)},
 	}
 }
 
@@ -25,11 +25,11 @@ func lacking(what string) error {
 	kind, name, _ := strings.Cut(what, " ")
 	switch {
 	case kind == string(host.AUser) || kind == string(host.AGroup):
-		return host.Lacking(err, host.Thing(kind), name)
+		return host.WithMissing(err, host.Thing(kind), name)
 	case strings.HasPrefix(what, "/"):
-		return host.Lacking(err, host.ADirectory, what)
+		return host.WithMissing(err, host.ADirectory, what)
 	case name == "":
-		return host.Lacking(err, host.ACommand, what)
+		return host.WithMissing(err, host.ACommand, what)
 	}
-	return host.Lacking(err, host.AnyThing)
+	return host.WithMissing(err, host.AnyThing)
 }

@@ -133,13 +133,13 @@ func (r *Roots) findIn(dir, name string) (file string, ok bool, err error) {
 func (r *Roots) ReadFile(file string) ([]byte, error) {
 	data, err := r.files.ReadFile(file)
 	if err == nil {
-		err = r.Vouched(file)
+		err = r.CheckTrusted(file)
 	}
 	return data, err
 }
 
-// Vouched returns the error with which ReadFile would refuse a file, for a file that is read in another way.
-func (r *Roots) Vouched(file string) error { return host.Vouched(r.files, file, r.Top(file)) }
+// CheckTrusted returns the error with which ReadFile would refuse a file, for a file that is read in another way.
+func (r *Roots) CheckTrusted(file string) error { return host.CheckTrusted(r.files, file, r.Top(file)) }
 
 // Top returns the directory of the tree that a file is in, or "".
 func (r *Roots) Top(file string) string {

@@ -71,7 +71,7 @@ func succeeded(answer any) bool {
 // Problems in SLS files are returned as a diag.List.
 func (s *Session) Call(ctx context.Context, name string, args []any, kwargs *value.Map, o exec.Observer) (Answer,
 	error) {
-	own, sure := s, s.Doubt()
+	own, sure := s, s.CollectErrors()
 	answer, err := Answer{}, error(nil)
 	if run, ok := stateFunctions()[name]; ok {
 		if err := knownArguments(name, kwargs); err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// addCertainFailures adds to the doubts of a program the steps that cannot succeed as they are declared.
+// addCertainFailures adds to the problems of a program the steps that cannot succeed as they are declared.
 func (s *Session) addCertainFailures(p *compile.Program) {
 	for _, step := range p.Steps {
 		resource, ok := s.registry().New(step.State(), step.Fun())
@@ -29,7 +29,7 @@ func (s *Session) addCertainFailures(p *compile.Program) {
 				problem.Hint = correctArgument(step.Function())
 			}
 		}
-		p.Doubts = append(p.Doubts, problems...)
+		p.Problems = append(p.Problems, problems...)
 	}
 }
 

@@ -68,7 +68,7 @@ func (s *Session) Compile(high *compile.High) (*compile.Program, error) {
 	}
 	if s.Strict {
 		s.addCertainFailures(p)
-		if err := p.Doubts.Err(); err != nil {
+		if err := p.Problems.Err(); err != nil {
 			return nil, s.shown(err)
 		}
 	}
@@ -80,7 +80,7 @@ func (s *Session) Compile(high *compile.High) (*compile.Program, error) {
 // declares it.
 func (s *Session) pointOutside(p *compile.Program) {
 	high := &compile.High{Data: value.NewMap()}
-	if len(p.Doubts) == 0 || s.Declare == nil || s.Declare(high) != nil {
+	if len(p.Problems) == 0 || s.Declare == nil || s.Declare(high) != nil {
 		return
 	}
 	outside, err := compile.Expand(high)

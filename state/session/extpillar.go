@@ -78,24 +78,24 @@ func (s *Session) externalData(ctx context.Context, e external.Source, pillar *v
 func (s *Session) externalWorld(pillar *value.Map) external.World {
 	return external.World{ID: s.ID, Grains: s.Grains, Options: s.options, Pillar: pillar,
 		Dirs:   s.pillars.Dirs("base"),
-		Files:  vouchedFiles{s.Trees, s.pillars},
+		Files:  trustedFiles{s.Trees, s.pillars},
 		Call:   s.agentActions.Call,
 		Render: s.renderExternal,
 		Member: func(group string) (bool, error) { return s.target(pillar).Match("nodegroup", group) },
 	}
 }
 
-// vouchedFiles reads files of the host, and refuses those that an unprivileged user can change.
-type vouchedFiles struct {
+// trustedFiles reads files of the host, and refuses those that an unprivileged user can change.
+type trustedFiles struct {
 	roots.Files
 	tree *roots.Roots
 }
 
 // ReadFile is part of external.Files.
-func (v vouchedFiles) ReadFile(path string) ([]byte, error) { return v.tree.ReadFile(path) }
+func (v trustedFiles) ReadFile(path string) ([]byte, error) { return v.tree.ReadFile(path) }
 
-// Vouched is part of external.Files.
-func (v vouchedFiles) Vouched(path string) error { return v.tree.Vouched(path) }
+// CheckTrusted is part of external.Files.
+func (v trustedFiles) CheckTrusted(path string) error { return v.tree.CheckTrusted(path) }
 
 // renderExternal renders a template whose includes are in a directory.
 func (s *Session) renderExternal(ctx context.Context, dir, file, text string, more *value.Map) (string, error) {

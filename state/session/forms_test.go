@@ -104,7 +104,7 @@ func (t trial) outcome(state, function string, arguments *value.Map) (text strin
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	d, err := r.Check(ctx, t.session.Host)
-	return fmt.Sprint(warnings, d.Warnings, d.Comment, value.Repr(d.Changes), value.Repr(d.Planned), d.Unknown, d.Lacks,
+	return fmt.Sprint(warnings, d.Warnings, d.Comment, value.Repr(d.Changes), value.Repr(d.Planned), d.Unknown, d.Missing,
 		err)
 }
 

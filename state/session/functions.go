@@ -64,7 +64,7 @@ func (s *Session) renderAs(ctx context.Context, src render.Source, pipe string, 
 		if src.Name != src.File {
 			scheme = "salt"
 		}
-		if err := s.sources.vouched(scheme, src.File); err != nil {
+		if err := s.sources.checkTrusted(scheme, src.File); err != nil {
 			return nil, err
 		}
 	}

@@ -64,8 +64,8 @@ func FuzzCompiler(f *testing.F) {
 				_ = step.Tag()
 				_ = step.At("name")
 			}
-			for _, doubt := range p.Doubts {
-				_ = doubt.Text()
+			for _, problem := range p.Problems {
+				_ = problem.Text()
 			}
 			return
 		}

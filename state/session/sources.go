@@ -88,22 +88,22 @@ func (s *Sources) Local(rawURL, env string) (string, bool, error) {
 	return "", false, nil
 }
 
-// Vouched implements file.Sources.
-func (s *Sources) Vouched(rawURL, env string) error {
+// CheckTrusted implements file.Sources.
+func (s *Sources) CheckTrusted(rawURL, env string) error {
 	p := parsePlace(rawURL, env)
 	name, ok, err := s.Local(rawURL, env)
 	if err != nil || !ok || !path.IsAbs(name) {
 		return err
 	}
-	return s.vouched(p.scheme, name)
+	return s.checkTrusted(p.scheme, name)
 }
 
-// vouched returns an error if an unprivileged user can change a file of the host or of a tree.
-func (s *Sources) vouched(scheme, name string) error {
+// checkTrusted returns an error if an unprivileged user can change a file of the host or of a tree.
+func (s *Sources) checkTrusted(scheme, name string) error {
 	if scheme == "salt" {
-		return s.tree.Vouched(name)
+		return s.tree.CheckTrusted(name)
 	}
-	return host.Vouched(s.host.Files, name, s.releases...)
+	return host.CheckTrusted(s.host.Files, name, s.releases...)
 }
 
 // received returns an error if a user controls the content of a file that is to be copied to a place which that

@@ -55,7 +55,7 @@ func (s *Session) RenderFile(ctx context.Context, engine string, src render.Sour
 	} else if ok {
 		place = local
 	}
-	if err := s.sources.Vouched(src.Name, src.Env); err != nil {
+	if err := s.sources.CheckTrusted(src.Name, src.Env); err != nil {
 		return "", err
 	}
 	src.File, src.Name = place, treePath(src.Name)

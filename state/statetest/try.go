@@ -124,7 +124,7 @@ func (r *trial) look(t *testing.T, c Call) (module.Resource, outcome) {
 	diff, err := resource.Check(context.Background(), r.host.Host)
 	o.diff, o.comment = diff, diff.Comment
 	o.warnings = append(o.warnings, diff.Warnings...)
-	for _, lack := range diff.Lacks {
+	for _, lack := range diff.Missing {
 		o.warnings = append(o.warnings, lack.Error())
 	}
 	switch {

@@ -84,13 +84,13 @@ func (h *Host) identity(ctx context.Context) {
 		return
 	}
 	h.book = book
-	id, doubt, err := h.Who(ctx, grains.Identity{}, book)
+	id, mismatch, err := h.Who(ctx, grains.Identity{}, book)
 	switch {
 	case err != nil:
 		h.found.Error("identity", err, "set service and instance in agent.yaml, or rename the host: docs/grains.md")
 		return
-	case doubt != nil:
-		h.found.Warn("identity", diag.HintOf(doubt), "%v", doubt)
+	case mismatch != nil:
+		h.found.Warn("identity", diag.HintOf(mismatch), "%v", mismatch)
 	default:
 		h.found.OK("identity", "this host is %s", id)
 	}

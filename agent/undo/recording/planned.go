@@ -8,11 +8,11 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
-// foresight is how many steps ahead the journal records what they may create, once something changes.
-const foresight = 64
+// stepsAhead is the number of coming steps whose possible changes the journal records once something changes.
+const stepsAhead = 64
 
-// Coming is part of exec.Foresighted: it gets all steps of the run.
-func (o *observer) Coming(steps []*compile.Step) {
+// ProgramStarted is part of exec.ProgramObserver: it gets all steps of the run.
+func (o *observer) ProgramStarted(steps []*compile.Step) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.steps, o.at, o.given = steps, map[*compile.Step]int{}, 0
@@ -36,7 +36,7 @@ func (o *observer) pass(s *compile.Step) {
 func (o *observer) ahead() (all []journal.Planned) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	end := min(o.next+foresight, len(o.steps))
+	end := min(o.next+stepsAhead, len(o.steps))
 	for ; max(o.next, o.given) < end; o.given++ {
 		o.given = max(o.next, o.given)
 		s := o.steps[o.given]

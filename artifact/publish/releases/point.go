@@ -36,7 +36,7 @@ func Point(ctx context.Context, p *publish.Publisher, ref artifact.Ref, version 
 			return diag.WithHint(&trust.Withdrawn{Release: release, Yank: yank},
 				"point at another version, or take the withdrawal back with `corpus yank --undo`")
 		}
-		return point(ctx, n, role, ref, release, way{what: "point"})
+		return point(ctx, n, role, ref, release, origin{what: "point"})
 	})
 	return release, err
 }

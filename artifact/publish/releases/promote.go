@@ -29,16 +29,17 @@ func Promote(ctx context.Context, p *publish.Publisher, project, from, to string
 		if err != nil {
 			return err
 		}
-		return point(ctx, n, role, artifact.Ref{Project: project, Channel: to}, release, way{"promote", from})
+		return point(ctx, n, role, artifact.Ref{Project: project, Channel: to}, release, origin{"promote", from})
 	})
 	return release, err
 }
 
-// way has the command by which a channel moves to a release, and the channel that the release comes from or "".
-type way struct{ what, from string }
+// origin has the command by which a channel moves to a release, and the channel that the release comes from or "".
+type origin struct{ what, from string }
 
 // point moves a channel of a project to a release.
-func point(ctx context.Context, n *publish.Next, role *trust.Role, ref artifact.Ref, r artifact.Release, by way) error {
+func point(ctx context.Context, n *publish.Next, role *trust.Role, ref artifact.Ref, r artifact.Release,
+	by origin) error {
 	channels, err := trust.Channels(role)
 	if err != nil {
 		return err

@@ -220,7 +220,7 @@ func add(ctx context.Context, n *publish.Next, about described, wanted Request) 
 	if channel == "" {
 		return nil
 	}
-	return point(ctx, n, role, artifact.Ref{Project: r.Project, Channel: channel}, r, way{what: "publish"})
+	return point(ctx, n, role, artifact.Ref{Project: r.Project, Channel: channel}, r, origin{what: "publish"})
 }
 
 // untaken returns an error for a version if the store has an artifact of it with other bytes that no signed metadata

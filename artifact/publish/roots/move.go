@@ -154,7 +154,7 @@ func choose(ctx context.Context, n *publish.Next, before *publish.RootRole, r si
 		if err == nil {
 			return p, nil
 		}
-		if first = tellingMore(first, err); !mayTryOn(err) {
+		if first = moreSpecific(first, err); !mayTryOn(err) {
 			return plan{}, err
 		}
 	}
@@ -287,8 +287,8 @@ func mayTryOn(err error) bool {
 		errors.As(err, &missing)
 }
 
-// tellingMore returns the more useful error: the reason of a refusal is more useful than a missing key.
-func tellingMore(first, err error) error {
+// moreSpecific returns the more useful error: the reason of a refusal is more useful than a missing key.
+func moreSpecific(first, err error) error {
 	var short *publish.Short
 	if first == nil || errors.Is(first, errNoPlan) || errors.As(err, &short) && !errors.As(first, &short) {
 		return err

@@ -30,7 +30,7 @@ func (r *run) settle(now time.Time) {
 		e := heap.Pop(&r.ending).(ending)
 		h := &r.hosts[e.host]
 		if h.state == finished { // it was healthy, and fails now
-			r.word(e.host, e.at, true)
+			r.recordResult(e.host, e.at, true)
 			continue
 		}
 		h.state = finished
@@ -47,13 +47,13 @@ func (r *run) report(i int, now time.Time) {
 		return
 	}
 	failed := r.fails(i)
-	r.word(i, now, failed)
+	r.recordResult(i, now, failed)
 	if late := r.Fails.Late; late > 0 && !failed {
 		heap.Push(&r.ending, ending{now.Add(late), i})
 	}
 }
 
-func (r *run) word(i int, now time.Time, failed bool) {
+func (r *run) recordResult(i int, now time.Time, failed bool) {
 	if failed {
 		r.result.Failed++
 	} else {

@@ -102,7 +102,7 @@ func (c *crontabs) tool(user string) ([]string, error) {
 	if !ok {
 		err := diag.WithHint(errors.New("crontab is not installed, so there is no cron to give jobs to"),
 			"install cron in a pkg.installed state that this one requires")
-		return nil, host.Lacking(err, host.ACommand, "crontab")
+		return nil, host.WithMissing(err, host.ACommand, "crontab")
 	}
 	self, ok, err := c.accounts.UserByID(os.Geteuid())
 	if err != nil || ok && self.Name == user {

@@ -202,7 +202,7 @@ func (a *Accounts) groupNamed(t *tables, name string) (host.Group, error) {
 		g, ok, err = a.GroupByID(gid)
 	}
 	if err == nil && !ok {
-		err = host.Lacking(diag.WithHint(fmt.Errorf("group %s does not exist", name),
+		err = host.WithMissing(diag.WithHint(fmt.Errorf("group %s does not exist", name),
 			"make it in a group.present state that this one requires"), host.AGroup, name)
 	}
 	return g, err

@@ -24,7 +24,8 @@ func Converge(t testing.TB, h *host.Host, table module.Table, function string, a
 		t.Fatalf("%s of %s: %v (hint: %s)", function, value.Repr(arguments), err, diag.HintOf(err))
 	}
 	if !value.Equal(diff.Changes, report.Changes) {
-		t.Errorf("%s of %s: foreseen were\n%s\nand there came\n%s", function, value.Repr(arguments), value.Repr(diff.Changes),
+		t.Errorf("%s of %s: the planned changes are\n%s\nand the changes made are\n%s", function,
+			value.Repr(arguments), value.Repr(diff.Changes),
 			value.Repr(report.Changes))
 	}
 	if _, again := Look(t, h, table, function, arguments); !again.Empty() {

@@ -20,7 +20,7 @@ func New(o host.Options) (*host.Host, error) {
 	r.accounts, r.packages, r.units = accounts.New(h, o), packages.New(h, o), units.New(h, o)
 	h.Accounts, h.Packages, h.Units = r.accounts, r.packages, r.units
 	h.Crontabs = accounts.NewCrontabs(h, o)
-	if err := h.TroubleSince(0); err != nil { // their results may be wrong
+	if err := h.MachineErrorSince(0); err != nil { // their results may be wrong
 		return nil, err
 	}
 	return h, nil

@@ -156,7 +156,7 @@ func TestPages(t *testing.T) {
 	}
 	ask.Unverified = false
 	if _, err := (Network{}).Get(context.Background(), ask); err == nil || !strings.Contains(err.Error(), "certificate") {
-		t.Errorf("a certificate that nobody vouches for gives %v", err)
+		t.Errorf("a certificate without a trusted issuer gives %v", err)
 	}
 	if _, err := (Network{}).Get(context.Background(), Request{URL: server.URL + "/slow", Limit: 50 * time.Millisecond,
 		Unverified: true}); err == nil {

@@ -44,7 +44,7 @@ func (a *apt) plan(ctx context.Context, t host.Transaction) ([]host.PackageChang
 // remove foo, and foo.* as a pattern; so checkNames accepts them only if a package has that name.
 func (a *apt) checkNames(ctx context.Context, v *host.Inventory, t host.Transaction) error {
 	syntax := regexp.MustCompile(`^[a-z0-9][a-z0-9+.-]*(:[a-z0-9-]+)?$`)
-	var doubtful []string
+	var unclear []string
 	for _, w := range t.Packages {
 		switch {
 		case w.File != "":
@@ -53,18 +53,18 @@ func (a *apt) checkNames(ctx context.Context, v *host.Inventory, t host.Transact
 				"package names have small letters, digits and the signs + - . only")
 		case strings.ContainsAny(w.Name, "+.") || strings.HasSuffix(w.Name, "-"):
 			if v.Version(w.Name) == "" && v.Leftover(w.Name) == "" {
-				doubtful = append(doubtful, w.Name)
+				unclear = append(unclear, w.Name)
 			}
 		}
 	}
-	if len(doubtful) == 0 {
+	if len(unclear) == 0 {
 		return nil
 	}
-	offers, err := a.offers(ctx, doubtful, "")
+	offers, err := a.offers(ctx, unclear, "")
 	if err != nil {
 		return err
 	}
-	for _, name := range doubtful {
+	for _, name := range unclear {
 		if _, ok := offers[name]; !ok {
 			err := fmt.Errorf("%s: the repositories have no package %s", t, name)
 			return diag.WithHint(err, "%s", likeName(ctx, a, []string{"", name}, host.Output{}))

@@ -198,7 +198,7 @@ func (d *dnf) plan(ctx context.Context, t host.Transaction) ([]host.PackageChang
 	var changes []host.PackageChange
 	for _, order := range d.orders(v, t) {
 		argv := slices.Concat(d.fromCache("--assumeno"), d.withoutLocks(locks), d.options(t), order)
-		more, err := d.foresee(ctx, v, t, argv)
+		more, err := d.simulate(ctx, v, t, argv)
 		if err != nil {
 			return nil, err
 		}
@@ -208,9 +208,9 @@ func (d *dnf) plan(ctx context.Context, t host.Transaction) ([]host.PackageChang
 	return slices.Compact(changes), refuseHeld(v, changes, held, d.program+" versionlock delete")
 }
 
-// foresee returns the changes that a command would make. The command ends with a failure, because its question is
+// simulate returns the changes that a command would make. The command ends with a failure, because its question is
 // answered with no.
-func (d *dnf) foresee(ctx context.Context, v *host.Inventory, t host.Transaction, argv []string) ([]host.PackageChange,
+func (d *dnf) simulate(ctx context.Context, v *host.Inventory, t host.Transaction, argv []string) ([]host.PackageChange,
 	error) {
 	out, err := d.insist(ctx, true, dnfLocked, argv...)
 	if err != nil {

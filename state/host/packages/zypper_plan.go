@@ -63,7 +63,7 @@ func unverified(argv []string, t host.Transaction) []string {
 }
 
 // plan makes zypper simulate a transaction. The outcome for a held package that is asked for by name could only be
-// foreseen without the hold, so it is reported instead of tried.
+// predicted without the hold, so it is reported instead of tried.
 func (z *zypper) plan(ctx context.Context, t host.Transaction) ([]host.PackageChange, error) {
 	v, err := z.installed()
 	if err != nil {
@@ -75,7 +75,7 @@ func (z *zypper) plan(ctx context.Context, t host.Transaction) ([]host.PackageCh
 	if held := heldOf(v, t); len(held) > 0 {
 		return z.planHeld(ctx, v, t, held)
 	}
-	return z.foresee(ctx, v, t)
+	return z.simulate(ctx, v, t)
 }
 
 // planHeld predicts the changes of a transaction with packages on hold: those of packages on hold from the offers of
@@ -89,7 +89,7 @@ func (z *zypper) planHeld(ctx context.Context, v *host.Inventory, t host.Transac
 	var changes []host.PackageChange
 	if len(others.Packages) > 0 {
 		var err error
-		if changes, err = z.foresee(ctx, v, others); err != nil {
+		if changes, err = z.simulate(ctx, v, others); err != nil {
 			return nil, err
 		}
 	}
@@ -117,7 +117,7 @@ func (z *zypper) planHeld(ctx context.Context, v *host.Inventory, t host.Transac
 	return changes, nil
 }
 
-func (z *zypper) foresee(ctx context.Context, v *host.Inventory, t host.Transaction) ([]host.PackageChange, error) {
+func (z *zypper) simulate(ctx context.Context, v *host.Inventory, t host.Transaction) ([]host.PackageChange, error) {
 	out, err := z.insist(ctx, true, zypperLocked, unverified(z.quiet(z.order(v, t, true)...), t)...)
 	if err != nil {
 		return nil, err

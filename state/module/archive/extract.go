@@ -74,7 +74,8 @@ func (x *extracted) extractInto(ctx context.Context, h *host.Host, uid, gid int)
 		return err
 	}
 	defer staged.Close()
-	w := &writer{h: h, files: staged, plain: host.Vouched(h.Files, x.file()) != nil || host.Vouched(h.Files, x.dir) != nil,
+	w := &writer{h: h, files: staged, plain: host.CheckTrusted(h.Files, x.file()) != nil ||
+		host.CheckTrusted(h.Files, x.dir) != nil,
 		space: space, uid: uid, gid: gid, rules: newRules(x.limits(), x.linksBelow()), made: map[string]bool{},
 		unsynced: len(x.contents) > fewFiles}
 	if err := x.walk(ctx, h, w.write); err != nil {

@@ -76,7 +76,7 @@ func (x *extracted) Check(ctx context.Context, h *host.Host) (module.Diff, error
 	case !fetched && x.source.Path != "":
 		err := diag.WithHint(fmt.Errorf("the archive %s does not exist", x.source.Shown),
 			"correct its source, or require the state that makes it")
-		return module.Diff{}, host.Lacking(err, host.AFile, x.source.Path)
+		return module.Diff{}, host.WithMissing(err, host.AFile, x.source.Path)
 	case !fetched:
 		return x.unknown("would fetch %s, and extract what is missing"), nil
 	case x.source.Path == "" && x.verify(ctx, h) != nil:
@@ -92,7 +92,7 @@ func (x *extracted) Check(ctx context.Context, h *host.Host) (module.Diff, error
 // of the server, but not the archive.
 func (x *extracted) Rehearse(ctx context.Context, h *host.Host) (module.Diff, error) {
 	d, err := x.Check(ctx, h)
-	if err != nil || !d.Unknown || x.source.Open == nil || len(d.Lacks) > 0 {
+	if err != nil || !d.Unknown || x.source.Open == nil || len(d.Missing) > 0 {
 		return d, err
 	}
 	body, err := x.source.Open(ctx)

@@ -129,7 +129,7 @@ func (o *options) would(h *host.Host) (module.Diff, error) {
 	if _, ok, err := h.Accounts.User(o.RunAs); err == nil && !ok {
 		err = diag.WithHint(fmt.Errorf("user %s does not exist", o.RunAs),
 			"make it in a user.present state that this one requires")
-		d.Lacks = append(d.Lacks, host.Lacking(err, host.AUser, o.RunAs))
+		d.Missing = append(d.Missing, host.WithMissing(err, host.AUser, o.RunAs))
 	}
 	return d, nil
 }

@@ -39,14 +39,14 @@ func (s *script) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 		return module.Diff{}, diag.WithHint(errors.New("cmd.script has no root: the script would run on the host"),
 			"put the script into the tree with file.managed, and run it with cmd.run and root")
 	}
-	if err := s.vouched(h); err != nil {
+	if err := s.checkTrusted(h); err != nil {
 		return module.Diff{}, err
 	}
 	return s.would(h)
 }
 
-// vouched refuses to run a script of the host as root if an unprivileged user can change it.
-func (s *script) vouched(h *host.Host) error {
+// checkTrusted refuses to run a script of the host as root if an unprivileged user can change it.
+func (s *script) checkTrusted(h *host.Host) error {
 	source := s.Source
 	if source == "" {
 		source, _, _ = strings.Cut(s.Name, " ")
@@ -55,7 +55,7 @@ func (s *script) vouched(h *host.Host) error {
 	if !path.IsAbs(source) || s.RunAs != "" && s.RunAs != "root" {
 		return nil
 	}
-	if err := host.Vouched(h.Files, source); err != nil {
+	if err := host.CheckTrusted(h.Files, source); err != nil {
 		return diag.WithHint(fmt.Errorf("root does not run %s: %w", source, err),
 			"take the script from the tree (salt://), give it to root, or name the user with runas")
 	}
@@ -84,7 +84,7 @@ func (s *script) Apply(ctx context.Context, h *host.Host, _ module.Diff) (report
 	if args == "" && more {
 		args = rest
 	}
-	if err := s.vouched(h); err != nil {
+	if err := s.checkTrusted(h); err != nil {
 		return module.Report{}, err
 	}
 	vars := value.NewMap()

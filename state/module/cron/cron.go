@@ -75,7 +75,7 @@ func (o *owner) read(ctx context.Context, h *host.Host) (*tab, string, error) {
 	if !ok {
 		err := diag.WithHint(fmt.Errorf("user %s does not exist", o.User),
 			"make it in a user.present state that this one requires")
-		o.obstacle = host.Lacking(err, host.AUser, o.User)
+		o.obstacle = host.WithMissing(err, host.AUser, o.User)
 	}
 	o.uid = u.UID
 	text, err := h.Crontabs.Read(ctx, o.User)
@@ -95,7 +95,7 @@ func (o *owner) diff(changed *tab, name, comment string) module.Diff {
 
 func (o *owner) warn(d *module.Diff) {
 	if o.obstacle != nil {
-		d.Lacks = append(d.Lacks, o.obstacle)
+		d.Missing = append(d.Missing, o.obstacle)
 	}
 }
 

@@ -97,7 +97,7 @@ func (i *imagePresent) Apply(ctx context.Context, h *host.Host, d module.Diff) (
 	case i.Load != "":
 		args = []string{"load", "--quiet", "--input", i.Load}
 	}
-	if err := i.vouched(ctx, h); err != nil {
+	if err := i.checkTrusted(ctx, h); err != nil {
 		return module.Report{}, err
 	}
 	if err := do(ctx, h, args...); err != nil {
@@ -113,9 +113,9 @@ func (i *imagePresent) Apply(ctx context.Context, h *host.Host, d module.Diff) (
 	return module.Report{Changes: i.changes(ref), Comment: "got the image " + ref}, nil
 }
 
-// vouched refuses files of the host that determine the content of the image if an unprivileged user can change
+// checkTrusted refuses files of the host that determine the content of the image if an unprivileged user can change
 // them: the Docker daemon executes a Dockerfile as root.
-func (i *imagePresent) vouched(ctx context.Context, h *host.Host) error {
+func (i *imagePresent) checkTrusted(ctx context.Context, h *host.Host) error {
 	from := i.Load
 	if i.Build != "" {
 		from = path.Join(i.Build, cmp.Or(i.Dockerfile, "Dockerfile"))

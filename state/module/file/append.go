@@ -161,7 +161,7 @@ func (a *addition) checkNew(h *host.Host, added []string) module.Diff {
 		d.Changes = value.NewMap("diff", a.diff(added))
 	}
 	if !a.MakeDirs && !isDir(h, path.Dir(a.edit.name)) {
-		d.Lacks = append(d.Lacks, noParent(a.edit.name))
+		d.Missing = append(d.Missing, noParent(a.edit.name))
 	}
 	return d
 }

@@ -54,7 +54,7 @@ func (f *family) load(ctx context.Context, o origin) (content, error) {
 // unprivileged user can change.
 func (f *family) whole(ctx context.Context, o origin, t templated) ([]byte, fs.FileMode, error) {
 	if t.Template != "" {
-		if err := f.Sources.Vouched(o.url, o.env); err != nil {
+		if err := f.Sources.CheckTrusted(o.url, o.env); err != nil {
 			return nil, 0, err
 		}
 	}

@@ -41,7 +41,7 @@ func (c *duplicate) Check(ctx context.Context, h *host.Host) (d module.Diff, err
 		return d, err
 	}
 	c.there = there
-	if err := c.vouched(h); err != nil && (!there || c.Force) {
+	if err := c.checkTrusted(h); err != nil && (!there || c.Force) {
 		return d, err
 	}
 	if there && !c.Force {
@@ -65,7 +65,7 @@ func (c *duplicate) Check(ctx context.Context, h *host.Host) (d module.Diff, err
 	}
 	d.Warnings = append(d.Warnings, c.own.notes...)
 	if !c.MakeDirs && !isDir(h, path.Dir(c.target)) {
-		d.Lacks = append(d.Lacks, noParent(c.target))
+		d.Missing = append(d.Missing, noParent(c.target))
 	}
 	return d, nil
 }
@@ -132,9 +132,9 @@ func (c *duplicate) same(ctx context.Context, h *host.Host, info host.Info) (boo
 	return host.Same(ctx, one, two)
 }
 
-// vouched refuses setuid and setgid bits for a copy of a file that an unprivileged user can change, unless the
+// checkTrusted refuses setuid and setgid bits for a copy of a file that an unprivileged user can change, unless the
 // copy belongs to the same user and group.
-func (c *duplicate) vouched(h *host.Host) error {
+func (c *duplicate) checkTrusted(h *host.Host) error {
 	uid, gid := c.own.ids()
 	if c.source.IsDir() || uid > 0 && uid == c.source.UID && gid == c.source.GID {
 		return nil
@@ -142,7 +142,7 @@ func (c *duplicate) vouched(h *host.Host) error {
 	if !raises(c.own.mode) && !raises(module.Mode{Given: true, Bits: copiedMode(c.source, uid, gid)}) {
 		return nil
 	}
-	if err := host.Vouched(h.Files, c.Source); err != nil {
+	if err := host.CheckTrusted(h.Files, c.Source); err != nil {
 		return fmt.Errorf("setuid and setgid bits are refused: %w", err)
 	}
 	return nil

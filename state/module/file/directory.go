@@ -79,7 +79,7 @@ func (d *directory) Check(ctx context.Context, h *host.Host) (module.Diff, error
 	}
 	diff, err = d.compare(ctx, h, kinds, diff)
 	diff.Warnings = append(diff.Warnings, d.own.notes...)
-	diff.Lacks = append(diff.Lacks, d.own.lacks()...)
+	diff.Missing = append(diff.Missing, d.own.lacks()...)
 	return diff, err
 }
 
@@ -123,7 +123,7 @@ func (d *directory) checkNew(h *host.Host, diff module.Diff) module.Diff {
 		diff.Planned = value.NewMap("forced", d.way.kind+" would be forcibly replaced", d.Name, made)
 	}
 	if !d.MakeDirs && !isDir(h, path.Dir(d.Name)) {
-		diff.Lacks = append(diff.Lacks, noParent(d.Name))
+		diff.Missing = append(diff.Missing, noParent(d.Name))
 	}
 	return diff
 }

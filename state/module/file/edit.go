@@ -28,7 +28,7 @@ var errMissing = errors.New("does not exist")
 
 // lackingFile marks err as the lack of a file that another state may create.
 func lackingFile(err error, name string) error {
-	return host.Lacking(diag.WithHint(err, "require the state that makes it"), host.AFile, name)
+	return host.WithMissing(diag.WithHint(err, "require the state that makes it"), host.AFile, name)
 }
 
 // openEdit reads the file to edit.

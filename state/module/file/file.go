@@ -46,9 +46,9 @@ type Sources interface {
 	First(ctx context.Context, urls []string, env string) (int, error)
 	// Open opens a file. If it does not exist, the error wraps fs.ErrNotExist.
 	Open(ctx context.Context, url, env string) (Source, error)
-	// Vouched refuses a source on this host that an unprivileged user can change: it must not be rendered by root
+	// CheckTrusted refuses a source on this host that an unprivileged user can change: it must not be rendered by root
 	// or become a program that runs as another user.
-	Vouched(url, env string) error
+	CheckTrusted(url, env string) error
 	// List lists everything below a directory of the state tree. A link to a directory is listed as a link, and
 	// its content is listed as well.
 	List(ctx context.Context, url, env string) ([]Entry, error)

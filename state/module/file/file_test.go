@@ -87,7 +87,7 @@ func (s sources) First(_ context.Context, urls []string, _ string) (int, error) 
 	return 0, fs.ErrNotExist
 }
 
-func (s sources) Vouched(string, string) error { return nil }
+func (s sources) CheckTrusted(string, string) error { return nil }
 
 func (s sources) Open(_ context.Context, url, _ string) (file.Source, error) {
 	info, err := s.files.Stat(s.place(url))

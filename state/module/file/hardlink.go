@@ -64,7 +64,7 @@ func (l *hardlink) compare(h *host.Host, d module.Diff) (module.Diff, error) {
 	switch {
 	case !there:
 		if !l.MakeDirs && !isDir(h, path.Dir(l.Name)) {
-			d.Lacks = append(d.Lacks, noParent(l.Name))
+			d.Missing = append(d.Missing, noParent(l.Name))
 		}
 	case info.IsDir():
 		return module.Diff{}, diag.WithHint(fmt.Errorf("%s is a directory", l.Name), "remove it first")

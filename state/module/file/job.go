@@ -87,7 +87,7 @@ func (j *job) check(ctx context.Context, h *host.Host, d module.Diff) (module.Di
 		return d, err
 	}
 	d.Warnings = append(d.Warnings, j.perms.notes...)
-	d.Lacks = append(d.Lacks, j.perms.lacks()...)
+	d.Missing = append(d.Missing, j.perms.lacks()...)
 	if j.write && j.validation.wanted() {
 		if err := h.Commands.Allowed("check_cmd of " + j.name); err != nil {
 			return module.Diff{Warnings: d.Warnings}, err
@@ -170,7 +170,7 @@ func (j *job) checkNew(h *host.Host, d module.Diff) module.Diff {
 	d.Planned = value.NewMap("newfile", j.name)
 	d.Comment = "would make " + j.name
 	if !j.makeDirs && !isDir(h, path.Dir(j.target)) {
-		d.Lacks = append(d.Lacks, noParent(j.target))
+		d.Missing = append(d.Missing, noParent(j.target))
 	}
 	return d
 }

@@ -161,7 +161,7 @@ func (m *managed) fromSource(ctx context.Context) (content, error) {
 		return content{}, err
 	}
 	if raises(m.Mode) {
-		if err := m.family.Sources.Vouched(o.url, o.env); err != nil {
+		if err := m.family.Sources.CheckTrusted(o.url, o.env); err != nil {
 			return content{}, fmt.Errorf("setuid and setgid bits are refused: %w", err)
 		}
 	}

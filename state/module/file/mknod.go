@@ -44,7 +44,7 @@ func (n *node) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 	if n.info, n.there, err = look(h.Files.Lstat, name); err != nil {
 		return module.Diff{}, err
 	}
-	d := module.Diff{Warnings: n.perms.notes, Lacks: n.perms.lacks()}
+	d := module.Diff{Warnings: n.perms.notes, Missing: n.perms.lacks()}
 	if !n.there {
 		d.Changes, d.Comment = value.NewMap("new", name), "would make "+name
 		return d, h.Commands.Allowed("mknod " + name)

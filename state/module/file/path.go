@@ -55,7 +55,7 @@ func showsAsDir(h *host.Host, p string) bool { return isDir(h.Following(), p) }
 func noParent(file string) error {
 	err := diag.WithHint(fmt.Errorf("the directory %s does not exist", path.Dir(file)),
 		"set makedirs: True, or require a file.directory that makes it")
-	return host.Lacking(err, host.ADirectory, path.Dir(file))
+	return host.WithMissing(err, host.ADirectory, path.Dir(file))
 }
 
 // parents creates the missing directories above a path, all with the same owner and mode.

@@ -41,7 +41,7 @@ func (r *rename) Check(_ context.Context, h *host.Host) (d module.Diff, err erro
 	d = module.Diff{Changes: value.NewMap(r.Name, r.Source), Planned: value.NewMap(),
 		Comment: fmt.Sprintf("would move %s to %s", r.Source, r.Name)}
 	if !r.MakeDirs && !isDir(h, path.Dir(r.Name)) {
-		d.Lacks = append(d.Lacks, noParent(r.Name))
+		d.Missing = append(d.Missing, noParent(r.Name))
 	}
 	return d, nil
 }

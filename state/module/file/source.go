@@ -57,7 +57,7 @@ type origin struct {
 
 func isURL(s string) bool { return strings.Contains(s, "://") }
 
-// remote reports whether content comes from the network. For salt:// URLs, the run itself vouches.
+// remote reports whether content comes from the network. The run verifies salt:// URLs itself.
 func remote(url string) bool {
 	return isURL(url) && !strings.HasPrefix(url, "salt://") && !strings.HasPrefix(url, "file://")
 }

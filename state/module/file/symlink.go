@@ -83,7 +83,7 @@ func (s *symlink) foretell(h *host.Host, d module.Diff, planned string) module.D
 		}
 	}
 	if !s.MakeDirs && !isDir(h, path.Dir(s.Name)) {
-		d.Lacks = append(d.Lacks, noParent(s.Name))
+		d.Missing = append(d.Missing, noParent(s.Name))
 	}
 	return d
 }

@@ -38,7 +38,7 @@ func (t *touch) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 	case !t.there:
 		d := module.Diff{Changes: value.NewMap("new", name), Comment: "would make " + name}
 		if !t.MakeDirs && !isDir(h, path.Dir(name)) {
-			d.Lacks = append(d.Lacks, noParent(name))
+			d.Missing = append(d.Missing, noParent(name))
 		}
 		return d, nil
 	case t.timely():

@@ -118,7 +118,7 @@ func missingHere(h *host.Host, rawURL string, err error) error {
 			return err
 		}
 	}
-	return host.Lacking(err, host.ADirectory, dir)
+	return host.WithMissing(err, host.ADirectory, dir)
 }
 
 // remoteRefs returns the branches and tags of a remote repository.

@@ -380,9 +380,9 @@ func TestMissingLocalRepositoryIsUnknown(t *testing.T) {
 				t.Fatal(problems)
 			}
 			_, err := resource.Check(context.Background(), h.Host)
-			if err == nil || (host.Lacks(err).Thing == host.ADirectory) != c.lacks ||
+			if err == nil || (host.MissingOf(err).Thing == host.ADirectory) != c.lacks ||
 				!strings.Contains(err.Error(), "does not appear to be") || diag.HintOf(err) == "" {
-				t.Errorf("git.%s of %s: lacking %q, want %t; the error is %v, hint %q", function, name, host.Lacks(err).Thing,
+				t.Errorf("git.%s of %s: lacking %q, want %t; the error is %v, hint %q", function, name, host.MissingOf(err).Thing,
 					c.lacks, err, diag.HintOf(err))
 			}
 		}

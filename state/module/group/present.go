@@ -53,7 +53,7 @@ func (p *present) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 		return module.Diff{}, err
 	}
 	return module.Diff{
-		Changes: final(), Planned: value.NewMap(), Lacks: lacks,
+		Changes: final(), Planned: value.NewMap(), Missing: lacks,
 		Comment: fmt.Sprintf("group %s would change: %s", p.Name, strings.Join(differs.Names(), ", ")),
 	}, nil
 }
@@ -127,11 +127,11 @@ func (p *present) checkNew(h *host.Host) (module.Diff, error) {
 	n.Expected = module.ExpectedAccounts(p.Planned)
 	planned, err := h.Accounts.PlanGroup(n)
 	if err != nil {
-		d.Lacks = append(d.Lacks, err)
+		d.Missing = append(d.Missing, err)
 	}
 	d.Changes = Info(planned)
 	lacks, err := p.lacks(h, n.Members)
-	d.Lacks = append(d.Lacks, lacks...)
+	d.Missing = append(d.Missing, lacks...)
 	return d, err
 }
 
@@ -154,7 +154,7 @@ func (p *present) lacks(h *host.Host, members []string) (lacks []error, err erro
 		if !there {
 			err := diag.WithHint(fmt.Errorf("user %s, who is to be in group %s, does not exist", name, p.Name),
 				"make the user in a user.present state that this one requires, or leave the name out")
-			lacks = append(lacks, host.Lacking(err, host.AUser, name))
+			lacks = append(lacks, host.WithMissing(err, host.AUser, name))
 		}
 	}
 	return lacks, nil

@@ -79,7 +79,7 @@ func (i *install) blame(ctx context.Context, h *host.Host, names []string, err e
 
 // unavailable reports whether the indexes lack a wanted package or version.
 func (i *install) unavailable(ctx context.Context, h *host.Host, names []string, err error) bool {
-	var lack *host.Lack
+	var lack *host.Missing
 	if errors.As(err, &lack) {
 		return true
 	}
@@ -175,7 +175,7 @@ func (i *install) chosen(h *host.Host, w wanted, offer host.Offer) (string, erro
 	}
 	version, ok := d.choose(offer)
 	if !ok {
-		err := host.Lacking(fmt.Errorf("the repositories have no version %s of package %s", w.version, w.name),
+		err := host.WithMissing(fmt.Errorf("the repositories have no version %s of package %s", w.version, w.name),
 			host.APackage, w.name)
 		if len(offer.Versions) == 0 {
 			return "", diag.WithHint(err,

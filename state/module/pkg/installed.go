@@ -164,7 +164,7 @@ func (i *installed) predict(ctx context.Context, h *host.Host, j job) (module.Di
 		}
 		d.Unknown = true
 		d.Comment = fmt.Sprintf("would install: %s; as of now, %v", strings.Join(d.Planned.Names(), ", "), err)
-		d.Lacks = i.lacks(ctx, h, j, err)
+		d.Missing = i.lacks(ctx, h, j, err)
 		return d, nil
 	}
 	d.Changes = withHolds(changesMap(changes), j.holds)
@@ -184,7 +184,7 @@ func (i *installed) lacks(ctx context.Context, h *host.Host, j job, why error) [
 	if err != nil || len(names) == 0 {
 		return nil
 	}
-	return []error{host.Lacking(why, host.APackage, names...)}
+	return []error{host.WithMissing(why, host.APackage, names...)}
 }
 
 // ever exceeds the age of any index.

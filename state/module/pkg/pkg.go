@@ -24,10 +24,10 @@ type Sources interface {
 
 // Functions returns the functions of pkg.
 func Functions(sources Sources) module.Table {
-	foreseen := &planned{by: map[string]string{}}
+	removals := &planned{by: map[string]string{}}
 	return module.Table{
 		"installed": func() module.Resource {
-			return &installed{install: newInstall(), sources: sources, planned: foreseen}
+			return &installed{install: newInstall(), sources: sources, planned: removals}
 		},
 		"latest":          func() module.Resource { return &latest{install: newInstall()} },
 		"downloaded":      func() module.Resource { return &downloaded{install: newInstall()} },

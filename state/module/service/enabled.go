@@ -25,7 +25,7 @@ func (a *atBoot) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
 	d.Planned, d.Comment = value.NewMap(), fmt.Sprintf("would %s %s", verb, a.Name)
 	if d.Unknown {
 		d.Comment += ", if an earlier state brings it"
-		d.Lacks = noUnit(a.Name)
+		d.Missing = noUnit(a.Name)
 		return d, nil
 	}
 	d.Changes = changed(a.Name, true)
@@ -36,7 +36,7 @@ func (a *atBoot) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
 func noUnit(name string) []error {
 	err := diag.WithHint(fmt.Errorf("there is no unit %s on this host", name),
 		"correct the name, or require the state that brings the unit")
-	return []error{host.Lacking(err, host.AUnit, name)}
+	return []error{host.WithMissing(err, host.AUnit, name)}
 }
 
 // todo compares the unit with the state. A unit that does not exist counts as disabled.

@@ -56,7 +56,7 @@ func (r *running) Check(ctx context.Context, h *host.Host) (module.Diff, error) 
 // awaited returns the diff of a dry run for a unit that does not exist.
 func (r *running) awaited() module.Diff {
 	return module.Diff{
-		Unknown: true, Planned: value.NewMap(), Lacks: noUnit(r.Name),
+		Unknown: true, Planned: value.NewMap(), Missing: noUnit(r.Name),
 		Comment: fmt.Sprintf("%s does not exist; if an earlier state brings it, it would be started", r.Name),
 	}
 }

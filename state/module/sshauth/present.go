@@ -105,7 +105,7 @@ func (a *arguments) plan(h *host.Host, keys []sshkey.Key) (plan, error) {
 func (p plan) diff(changes *value.Map, comment string) module.Diff {
 	d := module.Diff{Changes: changes, Planned: value.NewMap(), Comment: comment}
 	if p.obstacle != nil {
-		d.Lacks = append(d.Lacks, p.obstacle)
+		d.Missing = append(d.Missing, p.obstacle)
 	}
 	return d
 }

@@ -56,7 +56,7 @@ func (p *present) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 	d := module.Diff{Planned: value.NewMap(),
 		Comment: fmt.Sprintf("the key of host %s would be added to %s", p.Name, p.where())}
 	if p.obstacle != nil {
-		d.Lacks = append(d.Lacks, p.obstacle)
+		d.Missing = append(d.Missing, p.obstacle)
 	}
 	if p.Key != "" {
 		d.Changes = p.changes(p.given())

@@ -39,13 +39,13 @@ func (p *present) checkNew(h *host.Host) module.Diff {
 	_, info, err := p.plan(h)
 	if err != nil {
 		d.Changes = value.NewMap("name", p.Name)
-		d.Lacks = append(d.Lacks, err)
+		d.Missing = append(d.Missing, err)
 		return d
 	}
 	d.Changes = p.made(info)
 	left, err := leftovers(h, info.User)
 	if err != nil {
-		d.Lacks = append(d.Lacks, err)
+		d.Missing = append(d.Missing, err)
 	}
 	d.Warnings = append(d.Warnings, left...)
 	return d

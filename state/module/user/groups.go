@@ -32,7 +32,7 @@ func groupNamed(h *host.Host, name string) (host.Group, error) {
 func noGroup(name string) error {
 	err := diag.WithHint(fmt.Errorf("group %s: %w", name, errNoGroup),
 		"make it in a group.present state that this one requires")
-	return host.Lacking(err, host.AGroup, name)
+	return host.WithMissing(err, host.AGroup, name)
 }
 
 // memberOf returns the groups that list a user as a member.

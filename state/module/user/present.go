@@ -122,7 +122,7 @@ func (p *present) findGroups(h *host.Host) error {
 	if len(missing) > 0 {
 		err := diag.WithHint(fmt.Errorf("these groups of user %s do not exist: %s", p.Name, strings.Join(missing, ", ")),
 			"make them in group.present states that this one requires, or name them in optional_groups")
-		return host.Lacking(err, host.AGroup, missing...)
+		return host.WithMissing(err, host.AGroup, missing...)
 	}
 	p.optional = nil
 	for _, name := range p.OptionalGroups {
@@ -171,7 +171,7 @@ func (p *present) ownGroup(h *host.Host) (string, error) {
 	case p.GIDFromName:
 		err := diag.WithHint(fmt.Errorf("group %s does not exist, and gid_from_name asks for it", p.Name),
 			"make it in a group.present state that this one requires")
-		return "", host.Lacking(err, host.AGroup, p.Name)
+		return "", host.WithMissing(err, host.AGroup, p.Name)
 	}
 	return "", nil
 }

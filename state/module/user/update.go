@@ -231,7 +231,7 @@ func (c *change) diff(warnings []string) (module.Diff, error) {
 		lacks = append(lacks, c.obstacle)
 	}
 	return module.Diff{
-		Lacks: lacks, Changes: c.report(c.after, c.aged), Planned: value.NewMap(), Warnings: warnings,
+		Missing: lacks, Changes: c.report(c.after, c.aged), Planned: value.NewMap(), Warnings: warnings,
 		Comment: fmt.Sprintf("user %s would change: %s", c.before.Name, strings.Join(c.words, ", ")),
 	}, nil
 }

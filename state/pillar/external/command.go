@@ -17,7 +17,7 @@ import (
 // host.
 func (w World) printed(ctx context.Context, s Source) (any, error) {
 	command := strings.ReplaceAll(value.Str(s.Argument), "%s", w.ID)
-	if err := w.vouched(command); err != nil {
+	if err := w.checkTrusted(command); err != nil {
 		return nil, err
 	}
 	answer, err := w.Call(ctx, "cmd.run_all", []any{command}, value.NewMap("python_shell", true))
@@ -39,9 +39,9 @@ func (w World) printed(ctx context.Context, s Source) (any, error) {
 	return fromYAML(text)
 }
 
-// vouched refuses a command, which root runs, if its words name a file that an unprivileged user can change. It checks
-// only absolute paths of existing files.
-func (w World) vouched(command string) error {
+// checkTrusted refuses a command, which root runs, if its words name a file that an unprivileged user can change. It
+// checks only absolute paths of existing files.
+func (w World) checkTrusted(command string) error {
 	for _, file := range absolutePaths(command) {
 		info, err := w.Files.Stat(file)
 		found, err := walk.Found(err)
@@ -49,7 +49,7 @@ func (w World) vouched(command string) error {
 			continue
 		}
 		if err == nil {
-			err = w.Files.Vouched(file)
+			err = w.Files.CheckTrusted(file)
 		}
 		if err != nil {
 			return diag.WithHint(fmt.Errorf("root does not run a command with %s: %w", file, err),

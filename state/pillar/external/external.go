@@ -30,8 +30,8 @@ type Files interface {
 	ReadDir(path string) ([]string, error)
 	// ReadFile refuses a file that an unprivileged user can change.
 	ReadFile(path string) ([]byte, error)
-	// Vouched returns the error with which ReadFile would refuse a file, for a file that a command runs or reads.
-	Vouched(path string) error
+	// CheckTrusted returns the error with which ReadFile would refuse a file, for a file that a command runs or reads.
+	CheckTrusted(path string) error
 }
 
 // World holds the data and files that sources use.

@@ -15,19 +15,19 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 )
 
-// living are the hosts from which the store got a report or a record since some time. What is asked of a host is
+// activeHosts are the hosts from which the store got a report or a record since some time. What is asked of a host is
 // answered from its signed record where that says it, which takes no request of its own, and otherwise from its
 // reports.
-type living struct {
+type activeHosts struct {
 	known    hostkey.Registry
 	since    time.Time
-	beats    beats           // records that count
-	recorded beats           // those of them that are signed, and that the store got since then
+	beats    hostRecords     // records that count
+	recorded hostRecords     // those of them that are signed, and that the store got since then
 	answered map[string]bool // hosts whose reports do not have to be read, by PROJECT/HOST
 }
 
 // live lists the records of a project's hosts, or of all hosts for "", and the keys that the store knows.
-func live(ctx context.Context, s store.Store, keys Keys, project string, since time.Time) (*living, error) {
+func live(ctx context.Context, s store.Store, keys Keys, project string, since time.Time) (*activeHosts, error) {
 	known, err := keys(ctx, s)
 	if err != nil {
 		return nil, err
@@ -35,12 +35,12 @@ func live(ctx context.Context, s store.Store, keys Keys, project string, since t
 	all, err := readBeats(ctx, s, project, known)
 	recorded := maps.Clone(all)
 	maps.DeleteFunc(recorded, func(_ string, r hostrecord.Listed) bool { return !r.Signed || r.Seen.Before(since) })
-	return &living{known, since, all, recorded, map[string]bool{}}, err
+	return &activeHosts{known, since, all, recorded, map[string]bool{}}, err
 }
 
 // unanswered lists the reports of hosts that have to be read, below a prefix of PROJECT/HOST or HOST. It lists the
 // names of hosts first, a thousand in a request however many reports they keep.
-func (l *living) unanswered(ctx context.Context, s store.Store, prefix string) ([]hostRuns, error) {
+func (l *activeHosts) unanswered(ctx context.Context, s store.Store, prefix string) ([]hostRuns, error) {
 	folders, err := hostFolders(ctx, s, prefix)
 	if err != nil {
 		return nil, err

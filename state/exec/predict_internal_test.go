@@ -26,7 +26,7 @@ func TestUnitFiles(t *testing.T) {
 
 // A lack of which nothing is known names no step: the nearest one would be blamed for nothing.
 func TestUnknownLackNamesNoStep(t *testing.T) {
-	got := unknownUntil(host.Lacks(errors.New("the server does not answer")), nil)
+	got := unknownUntil(host.MissingOf(errors.New("the server does not answer")), nil)
 	if !strings.Contains(got, "the server does not answer") || strings.Contains(got, "runs before") {
 		t.Error(got)
 	}

@@ -16,7 +16,7 @@ import (
 // await discards the failure of a step in a dry run if an earlier step of the run creates, or may create, the object
 // that it lacks.
 func (t try) await(result *Result, err error) {
-	lack := host.Lacks(err)
+	lack := host.MissingOf(err)
 	step, sure := t.provider(lack)
 	switch {
 	case lack.Thing != host.AnyThing && step != nil && sure:
@@ -203,10 +203,10 @@ func packagesOf(s *compile.Step) (names []string) {
 // weigh determines the result of a step of a dry run that would fail on the host as it is now.
 func (t try) weigh(result *Result, lacks []error) {
 	for _, err := range lacks {
-		lack := host.Lacks(err)
+		lack := host.MissingOf(err)
 		step, sure := t.provider(lack)
 		switch {
-		case !t.foresees, step == nil && lack.Thing == host.AUnit:
+		case !t.predicts, step == nil && lack.Thing == host.AUnit:
 			result.Warnings = append(result.Warnings, fmt.Sprintf("as the host is now it cannot be done: %v", err))
 		case step != nil && sure:
 			result.Comment += fmt.Sprintf("; %s makes %s first", spoken(step), lack.What())
@@ -224,7 +224,7 @@ func (t try) weigh(result *Result, lacks []error) {
 	}
 }
 
-func unknownUntil(lack *host.Lack, step *compile.Step) string {
+func unknownUntil(lack *host.Missing, step *compile.Step) string {
 	if lack.Thing == host.AnyThing { // any step may help, so none is named
 		return fmt.Sprintf("unknown: as the host is now, %v, and earlier states may change that", lack.Unwrap())
 	}
@@ -236,7 +236,7 @@ func spoken(s *compile.Step) string { return s.Function() + " " + s.Name() }
 
 // provider returns the last earlier step that creates, or may create, the object that a later step lacks. It prefers
 // steps that certainly create it.
-func (t try) provider(l *host.Lack) (step *compile.Step, sure bool) {
+func (t try) provider(l *host.Missing) (step *compile.Step, sure bool) {
 	makesOne := func(name string) bool {
 		return slices.ContainsFunc(t.coming, func(s *compile.Step) bool { return makes(s, l.Thing, name) })
 	}

@@ -11,9 +11,9 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// doubted returns the result of a step of a dry run that runs, or acts on a watch, only if another step changes
+// conditional returns the result of a step of a dry run that runs, or acts on a watch, only if another step changes
 // something or fails, which only a real run can tell.
-func (w *walk) doubted(ctx context.Context, s *compile.Step, r *Result) *Result {
+func (w *walk) conditional(ctx context.Context, s *compile.Step, r *Result) *Result {
 	if r.Outcome == Succeeded && r.Changes.Len() == 0 && !r.SkipWatch && w.watches(s) {
 		if acts := w.watch(ctx, s); acts.Outcome == Pending {
 			acts.Step = s
@@ -23,7 +23,7 @@ func (w *walk) doubted(ctx context.Context, s *compile.Step, r *Result) *Result 
 	switch r.Outcome {
 	case Pending:
 		r.Unknown = true
-		r.Comment = fmt.Sprintf("unknown, because %s: %s", w.doubtOf(s), r.Comment)
+		r.Comment = fmt.Sprintf("unknown, because %s: %s", w.conditionOf(s), r.Comment)
 	case Failed:
 		r.postpone()
 	}
@@ -41,8 +41,8 @@ func (w *walk) watches(s *compile.Step) bool {
 	return ok && acts
 }
 
-// doubtOf returns the reason why the result of a step is unknown, and names the step that it depends on.
-func (w *walk) doubtOf(s *compile.Step) string {
+// conditionOf returns the reason why the result of a step is unknown, and names the step that it depends on.
+func (w *walk) conditionOf(s *compile.Step) string {
 	for _, q := range s.Requisites {
 		for _, t := range q.Targets {
 			for _, target := range t.Steps {
@@ -51,7 +51,7 @@ func (w *walk) doubtOf(s *compile.Step) string {
 				case r == nil || r.Outcome != Pending:
 				case strings.HasPrefix(q.Kind, "onfail"):
 					return fmt.Sprintf("it runs only if %s fails", spoken(target))
-				case r.inDoubt() && (strings.HasPrefix(q.Kind, "watch") || strings.HasPrefix(q.Kind, "onchanges")):
+				case r.isUnknown() && (strings.HasPrefix(q.Kind, "watch") || strings.HasPrefix(q.Kind, "onchanges")):
 					return fmt.Sprintf("it depends on whether %s changes something", spoken(target))
 				}
 			}
@@ -60,9 +60,9 @@ func (w *walk) doubtOf(s *compile.Step) string {
 	return "what it listens to may change nothing"
 }
 
-// doubtGuard discards the result of a guard of a step in a dry run if an earlier step of the run may change it.
-func (t try) doubtGuard(held bool, result *Result) {
-	if !t.foresees || result.Skipped != "" || result.Outcome == Failed {
+// discardGuard discards the result of a guard of a step in a dry run if an earlier step of the run may change it.
+func (t try) discardGuard(held bool, result *Result) {
+	if !t.predicts || result.Skipped != "" || result.Outcome == Failed {
 		return
 	}
 	guard, step := t.guardTouched()

@@ -21,33 +21,33 @@ const (
 	AnyThing   Thing = "" // of unknown kind
 )
 
-// Lack is the error of a state that needs an object which does not exist, and which another state can create. A dry run
-// looks for an earlier state that would create it.
-type Lack struct {
+// Missing is the error of a state that needs an object which does not exist, and which another state can create. A dry
+// run looks for an earlier state that would create it.
+type Missing struct {
 	Thing Thing
 	Names []string // all of them are needed
 	error
 }
 
-// Lacking wraps an error of a state that needs missing objects.
-func Lacking(err error, thing Thing, names ...string) error { return &Lack{thing, names, err} }
+// WithMissing wraps an error of a state that needs missing objects.
+func WithMissing(err error, thing Thing, names ...string) error { return &Missing{thing, names, err} }
 
 // Unwrap returns the error in the words of the state.
-func (l *Lack) Unwrap() error { return l.error }
+func (l *Missing) Unwrap() error { return l.error }
 
 // What describes the missing objects.
-func (l *Lack) What() string {
+func (l *Missing) What() string {
 	if l.Thing == AnyThing {
 		return l.Error()
 	}
 	return fmt.Sprintf("%s %s", l.Thing, strings.Join(l.Names, ", "))
 }
 
-// Lacks returns the Lack in the chain of err, or one of AnyThing.
-func Lacks(err error) *Lack {
-	var l *Lack
+// MissingOf returns the Missing in the chain of err, or one of AnyThing.
+func MissingOf(err error) *Missing {
+	var l *Missing
 	if errors.As(err, &l) {
 		return l
 	}
-	return &Lack{AnyThing, nil, err}
+	return &Missing{AnyThing, nil, err}
 }

@@ -6,9 +6,9 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
-// Left returns the holder of a lock that the kernel released because its process ended without Release, as after
+// Abandoned returns the holder of a lock that the kernel released because its process ended without Release, as after
 // kill -9 or a power failure. The file still names that process then. Left reports false while the lock is held.
-func Left(path string) (Holder, bool) {
+func Abandoned(path string) (Holder, bool) {
 	f, err := walk.OpenFile(path)
 	if err != nil {
 		return Holder{}, false

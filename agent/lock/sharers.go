@@ -12,9 +12,9 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
-// Lookers names the processes other than this one that share the lock of the file at path, such as "process 4242
+// Sharers names the processes other than this one that share the lock of the file at path, such as "process 4242
 // (flock)". Those that look at the lock do so for a moment; one that keeps it keeps every run from starting.
-func Lookers(path string) (all []string) {
+func Sharers(path string) (all []string) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil

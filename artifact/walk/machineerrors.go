@@ -8,19 +8,19 @@ import (
 	"syscall"
 )
 
-// Trouble collects errors that mean that the machine is at fault: a failing disk (EIO), no more open files (EMFILE,
-// ENFILE), no memory (ENOMEM). Such an error says nothing about the file itself, so code that treats every error as
-// "does not exist", like `err == nil`, is wrong about it. A path that a safe root refuses (UnsafeError) is collected
-// for the same reason. The caller of such code checks the Trouble afterwards. A nil Trouble collects nothing. It is
-// safe for concurrent use.
-type Trouble struct {
+// MachineErrors collects errors that mean that the machine is at fault: a failing disk (EIO), no more open files
+// (EMFILE, ENFILE), no memory (ENOMEM). Such an error says nothing about the file itself, so code that treats every
+// error as "does not exist", like `err == nil`, is wrong about it. A path that a safe root refuses (UnsafeError) is
+// collected for the same reason. The caller of such code checks the MachineErrors afterwards. A nil MachineErrors
+// collects nothing. It is safe for concurrent use.
+type MachineErrors struct {
 	mu   sync.Mutex
 	errs []error
 }
 
 // Note collects an error about a path, if it is one of the above, and returns it. Reading some files of the kernel
 // fails with EIO by design, so below /proc, /sys and /dev only a lack of open files and refusals count.
-func (t *Trouble) Note(path string, err error) error {
+func (t *MachineErrors) Note(path string, err error) error {
 	if t == nil || !lacking(path, err) {
 		return err
 	}
@@ -50,7 +50,7 @@ func lacking(path string, err error) bool {
 }
 
 // Mark returns the number of errors so far, for Since.
-func (t *Trouble) Mark() int {
+func (t *MachineErrors) Mark() int {
 	if t == nil {
 		return 0
 	}
@@ -60,7 +60,7 @@ func (t *Trouble) Mark() int {
 }
 
 // Since returns the first error after a mark, or nil.
-func (t *Trouble) Since(mark int) error {
+func (t *MachineErrors) Since(mark int) error {
 	if t == nil {
 		return nil
 	}
