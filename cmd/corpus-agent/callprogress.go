@@ -40,7 +40,7 @@ func progressOn(streams cli.IO) *progress {
 	return p
 }
 
-// Redacting is part of exec.Discreet.
+// Redacting is part of exec.RedactorUser.
 func (p *progress) Redacting(r *redact.Redactor) { p.redactor = r }
 
 // ProgramStarted is part of exec.ProgramObserver.

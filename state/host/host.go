@@ -43,7 +43,7 @@ type Host struct {
 	talk          func(Command) (*dialog.Dialog, error) // nil where no process can be started
 }
 
-// Mark returns a mark for TroubleSince.
+// Mark returns a mark for MachineErrorSince.
 func (h *Host) Mark() int { return h.machineErrors.Mark() }
 
 // MachineErrorSince returns the first error of the machine (EIO, EMFILE, ENFILE, ENOMEM) since a mark, when a file was
