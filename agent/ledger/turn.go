@@ -27,6 +27,9 @@ type Turn struct {
 	Took     string `json:"took,omitempty"` // the run that took the release, or found that the host has it
 	Name     string `json:"name,omitempty"` // of the host in the roster of the rollout; empty where it is not in it
 	Recorded string `json:"said,omitempty"` // the result that the host recorded last
+	// FailedRun is the run whose failure the host recorded last, which it records again under the same name, since the
+	// store may lose it; empty after the host was healthy or a person has resumed the rollout.
+	FailedRun string `json:"failed_run,omitempty"`
 	// Resumed is when a person resumed the rollout last, after which a host says once more that it is healthy; empty for
 	// never.
 	Resumed string `json:"resumed,omitempty"`

@@ -129,12 +129,14 @@ func remembered(of rollout.Rollout, t *ledger.Turn, v plans.Verdict, member bool
 
 // epochOf returns the time from which halts count, as the ledger has it: that of the last resume, or the time up to
 // which failures are forgiven if that is later.
-func epochOf(start plans.Start) string {
-	epoch := start.LastResume()
-	if start.Resumed.After(epoch) {
-		epoch = start.Resumed
+func epochOf(start plans.Start) string { return lastEpoch(start).UTC().Format(time.RFC3339) }
+
+// lastEpoch returns the time of epochOf; the zero time if no person has resumed the rollout.
+func lastEpoch(start plans.Start) time.Time {
+	if last := start.LastResume(); last.After(start.Resumed) {
+		return last
 	}
-	return epoch.UTC().Format(time.RFC3339)
+	return start.Resumed
 }
 
 // askStore reads the results of other hosts and decides. It records a halt that this host is the first to find, and

@@ -3,6 +3,7 @@ package turns
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/corpus-agent/corpus-agent/agent/balance"
 	"github.com/corpus-agent/corpus-agent/agent/exit"
@@ -22,16 +23,11 @@ func (r *Run) End(ctx context.Context, tried *ledger.Pair, result error) {
 	changed := false
 	for i := range r.Ledger.Turns {
 		t := &r.Ledger.Turns[i]
-		outcome := r.outcome(*t, tried, result)
-		if outcome == "" || string(outcome) == t.Recorded ||
-			t.Recorded != "" && t.Until != nil && r.Site.Time().After(*t.Until) {
-			continue
-		}
-		if err := r.put(ctx, *t, outcome); err != nil {
+		recorded, err := r.recordResult(ctx, t, r.outcome(*t, tried, result))
+		if err != nil {
 			r.Record.Note("%v; the next run records it", err)
-			continue
 		}
-		t.Recorded, changed = string(outcome), true
+		changed = changed || recorded
 	}
 	if changed {
 		if err := r.Save(); err != nil {
@@ -47,8 +43,32 @@ func (r *Run) End(ctx context.Context, tried *ledger.Pair, result error) {
 	r.leases = nil
 }
 
-// put writes the result of this host into the store.
-func (r *Run) put(ctx context.Context, t ledger.Turn, outcome rollout.Outcome) error {
+// recordResult writes the result of this host into the store if it is a new one. It writes a failure in each run, under
+// the same name, since other hosts would take the release if the store has lost it. changed reports whether the turn
+// changed.
+func (r *Run) recordResult(ctx context.Context, t *ledger.Turn, outcome rollout.Outcome) (changed bool, err error) {
+	late := t.Recorded != "" && t.Until != nil && r.Site.Time().After(*t.Until)
+	switch {
+	case outcome == "" || late:
+		return false, nil
+	case string(outcome) == t.Recorded:
+		if t.FailedRun == "" || !slices.Contains(r.read, t.Channel) {
+			return false, nil
+		}
+		return false, r.put(ctx, *t, outcome, t.FailedRun)
+	}
+	if err := r.put(ctx, *t, outcome, r.ID); err != nil {
+		return false, err
+	}
+	t.Recorded, t.FailedRun = string(outcome), ""
+	if outcome != rollout.Healthy {
+		t.FailedRun = r.ID
+	}
+	return true, nil
+}
+
+// put writes the result of this host in a run into the store.
+func (r *Run) put(ctx context.Context, t ledger.Turn, outcome rollout.Outcome, run string) error {
 	s, err := r.Open()
 	if err != nil {
 		return err
@@ -58,7 +78,7 @@ func (r *Run) put(ctx context.Context, t ledger.Turn, outcome rollout.Outcome) e
 		return err
 	}
 	of := rollout.Rollout{Ref: t.Channel, Start: plans.Start{ID: t.Rollout, Release: string(t.Release.Digest)}}
-	return of.Record(store.LockWait(ctx, r.LockWait), s, *key, t.Name, outcome, r.ID)
+	return of.Record(store.LockWait(ctx, r.LockWait), s, *key, t.Name, outcome, run)
 }
 
 // outcome returns the result of this host with the release of a rollout; empty if the run has none.

@@ -43,6 +43,7 @@ type Run struct {
 	waiting []artifact.Release // that channels name, and that wait for the turn of this host
 	aborted *artifact.Release  // of a rollout that was aborted: the host goes back from it
 	leases  []*rollout.Lease
+	read    []artifact.Ref // channels whose rollouts this run has read: it has seen the last resume
 }
 
 // lateFailure is how long after a rollout came to a host it still records that the release fails after all.
@@ -87,6 +88,7 @@ func (r *Run) update(ctx context.Context, client *trust.Client, of rollout.Rollo
 		until := client.StoreTime().Add(lateFailure)
 		t.Until = &until
 	}
+	r.read = append(r.read, of.Ref)
 	repeatResult(t, of.Start)
 	if !r.decided(t, release, has) {
 		r.settle(t, r.ask(ctx, client, of, t))
@@ -99,16 +101,19 @@ func (r *Run) update(ctx context.Context, client *trust.Client, of rollout.Rollo
 
 // repeatResult lets a host that is healthy record that once more after a person has resumed the rollout, since the
 // store may have lost the first record. Of several equal results the first one counts, so the wave does not begin
-// again. A failure is not repeated, since it would count as a new one.
+// again. A failure is repeated until then and not after it, since it would count as a new one.
 func repeatResult(t *ledger.Turn, start plans.Start) {
 	resumed := ""
-	if at := start.LastResume(); !at.IsZero() {
+	if at := lastEpoch(start); !at.IsZero() {
 		resumed = at.UTC().Format(time.RFC3339)
 	}
-	if t.Resumed != resumed && t.Recorded == string(rollout.Healthy) {
+	if t.Resumed == resumed {
+		return
+	}
+	t.Resumed, t.FailedRun = resumed, ""
+	if t.Recorded == string(rollout.Healthy) {
 		t.Recorded = ""
 	}
-	t.Resumed = resumed
 }
 
 // decided reports whether the host needs no evidence about a release: it has it, or tried it. An interrupted deploy
