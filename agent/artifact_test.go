@@ -173,9 +173,7 @@ func TestMissingChunksFallBackToTheWholeArtifact(t *testing.T) {
 
 // An artifact that is another one altogether is fetched as a whole, at most 2 % dearer.
 func TestUnrelatedArtifactIsFetchedWhole(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes long, and the user makes no difference")
-	}
+	artifacttest.Long(t)
 	t.Parallel()
 	l := newLab(t)
 	l.repo.Release("myapp", "1", "testing", large("1"))
@@ -190,9 +188,7 @@ func TestUnrelatedArtifactIsFetchedWhole(t *testing.T) {
 }
 
 func TestArtifactsOfTheOldFormatAreDeployed(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes long, and the user makes no difference")
-	}
+	artifacttest.Long(t)
 	t.Parallel()
 	l := newLab(t)
 	for _, version := range []string{"1", "2"} {

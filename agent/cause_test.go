@@ -40,9 +40,7 @@ func (l *lab) pairRuns(base, service string) {
 // TestReleaseInQuarantineStaysOutWithAnotherBase fails a release of the service in its own ways, and
 // then brings new bases: each is deployed, with the service that ran.
 func TestReleaseInQuarantineStaysOutWithAnotherBase(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes long, and the user makes no difference")
-	}
+	artifacttest.Long(t)
 	t.Parallel()
 	for name, fail := range map[string]func(l *lab){
 		"states": func(l *lab) { l.publish("2-broken"); l.expect(exit.RolledBack) },
@@ -105,9 +103,7 @@ func (l *lab) failIn(file, when string) {
 
 // TestTheFileOfAFailureDecidesWhichReleaseIsQuarantined deploys a new base and a new service at once.
 func TestTheFileOfAFailureDecidesWhichReleaseIsQuarantined(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes long, and the user makes no difference")
-	}
+	artifacttest.Long(t)
 	t.Parallel()
 	for file, want := range map[string]struct{ bad, base, service string }{
 		"/srv/base/current/states/common.sls":              {"base 2", "1", "2"},

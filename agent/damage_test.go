@@ -370,6 +370,7 @@ var hidden = map[string]bool{
 
 // TestEveryTwoLossesAreRepaired loses each pair of things, each pair in one of the ways.
 func TestEveryTwoLossesAreRepaired(t *testing.T) {
+	artifacttest.Long(t)
 	all, ways, whole := things(), damages(), deployedTwice(t)
 	n := 0
 	for i, one := range all {
@@ -405,6 +406,7 @@ func TestEveryTwoLossesAreRepaired(t *testing.T) {
 
 // TestEachSingleLossIsRepaired loses each thing in each way.
 func TestEachSingleLossIsRepaired(t *testing.T) {
+	artifacttest.Long(t)
 	whole := deployedTwice(t)
 	for _, what := range things() {
 		for _, how := range damages() {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/artifact/artifacttest"
 	"github.com/corpus-agent/corpus-agent/state"
 )
 
@@ -23,9 +24,7 @@ func (u *fakeUnits) ends(name string, stopped bool) {
 // what ran before the run: it is started, and has to run the new release. One that was stopped stays so, as does one
 // that a timer starts.
 func TestUnitThatExitsBeforeLinksMoveIsStarted(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes long, and the user makes no difference")
-	}
+	artifacttest.Long(t)
 	for name, c := range map[string]struct {
 		version string
 		during  func(u *fakeUnits)

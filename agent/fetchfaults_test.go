@@ -136,9 +136,7 @@ func TestConnectionIsResetEveryNBytes(t *testing.T) {
 // TestDiskFullDuringAFetch has no room for what arrives, or for what is unpacked. None of it stays
 // under a name that is read, and with room the release comes, for no byte that is here already.
 func TestDiskFullDuringAFetch(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes long, and the user makes no difference")
-	}
+	artifacttest.Long(t)
 	t.Parallel()
 	for way, suffix := range fetches() {
 		for where, small := range map[string]func(*lab) string{

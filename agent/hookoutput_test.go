@@ -13,9 +13,7 @@ import (
 // TestHookWithHostErrorInItsOutputQuarantinesNothing fails a release by hooks that name an error of the host in the
 // words of the C library, as a shell does on a full disk.
 func TestHookWithHostErrorInItsOutputQuarantinesNothing(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes long, and the user makes no difference")
-	}
+	artifacttest.Long(t)
 	for _, printed := range []string{
 		"echo: I/O error", "cp: error writing 'x': No space left on device", "touch: cannot touch 'x': Read-only file system",
 		"sh: 1: cannot open x: Too many open files", "fork: Cannot allocate memory",

@@ -170,9 +170,7 @@ func spawn(t *testing.T, root, storeDir, trustRoot string, kill int, env ...stri
 // TestKilledAtAnyMoment kills a deploy at every event of it. Whatever the moment, current names a
 // complete release, and the next run finishes the deploy without help.
 func TestKilledAtAnyMoment(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts an agent dozens of times")
-	}
+	artifacttest.Long(t)
 	repo, storeDir, trustRoot := storeOnDisk(t)
 	publish := func(v string) {
 		repo.Release("myapp", v, "testing", artifacttest.Files{"version": v})
@@ -214,9 +212,7 @@ func TestKilledAtAnyMoment(t *testing.T) {
 // TestKilledBeforeAnythingIsDeployed kills a first deploy, a dry run and a fetch at every event. Whatever the moment,
 // nothing counts as deployed, and nothing is said to be lost.
 func TestKilledBeforeAnythingIsDeployed(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts an agent dozens of times")
-	}
+	artifacttest.Long(t)
 	repo, storeDir, trustRoot := storeOnDisk(t)
 	repo.Release("base", "1", "production", artifacttest.Files{"version": "1"})
 	repo.Release("myapp", "1", "testing", artifacttest.Files{"version": "1"})

@@ -119,9 +119,7 @@ func TestDeltaKilledAtRandomMoments(t *testing.T) {
 
 func newKilledFetch(t *testing.T) (*killedFetch, *artifacttest.Repo) {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("starts an agent dozens of times")
-	}
+	artifacttest.Long(t)
 	k := &killedFetch{store: t.TempDir(), trust: filepath.Join(t.TempDir(), "root.json"),
 		trees: map[string]artifacttest.Files{}}
 	repo := artifacttest.On(t, dir.New(k.store))

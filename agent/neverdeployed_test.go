@@ -200,6 +200,7 @@ func sameWithout(t *testing.T, before func(l *lab), try func(l *lab), loss func(
 
 // TestReadOnlyCommandsOnNewHostAreNoDeploy tries it on a new host.
 func TestReadOnlyCommandsOnNewHostAreNoDeploy(t *testing.T) {
+	artifacttest.Long(t)
 	t.Parallel()
 	for tried, try := range tries() {
 		for lost, loss := range losses() {

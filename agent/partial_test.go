@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/artifact/artifacttest"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 )
 
@@ -25,9 +26,7 @@ func newestHead(l *lab, project string) string {
 // The metadata of one project being too large, invalid or missing keeps nothing from a host that the
 // other project brings.
 func TestFailureOfOneProjectDoesNotPreventTheOther(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes long, and the user makes no difference")
-	}
+	artifacttest.Long(t)
 	t.Parallel()
 	for name, c := range map[string]struct {
 		data []byte // nil for none at all

@@ -17,9 +17,7 @@ import (
 // TestOutageOfAPillarSourceIsAHostError has a source of pillar data fail the deploy of a new release and the rollback.
 // The host stays on what ran before, and takes the release once the source answers.
 func TestOutageOfAPillarSourceIsAHostError(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes long, and the user makes no difference")
-	}
+	artifacttest.Long(t)
 	t.Parallel()
 	busy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusServiceUnavailable)

@@ -56,9 +56,7 @@ func (l *lab) postponed(r *report.Report, err error, text string) {
 
 // TestProbeAnsweredByForeignProcessIsAHostError does not make a release healthy, and the release is not blamed for it.
 func TestProbeAnsweredByForeignProcessIsAHostError(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes long, and the user makes no difference")
-	}
+	artifacttest.Long(t)
 	address := listening(t)
 	text := "process 812 (/usr/bin/python3) of user 4711 listens on " + address + " and belongs to no unit of the release"
 	for name, probe := range map[string]string{"http": "http: http://" + address + "/", "tcp": "tcp: " + address} {
@@ -98,9 +96,7 @@ func TestMainProcessIsRecognizedInAnyCgroup(t *testing.T) {
 
 // TestProbeAnswersOfOtherUnitsCount count where a probe of the release names their unit, or where root made the socket.
 func TestProbeAnswersOfOtherUnitsCount(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes long, and the user makes no difference")
-	}
+	artifacttest.Long(t)
 	address := listening(t)
 	l, u := runningUnits(t, "1", "app.service")
 	l.ProbeAnyRoot = true
@@ -126,9 +122,7 @@ func TestProbeAnswersOfOtherUnitsCount(t *testing.T) {
 
 // TestPortTakenDuringRestartIsAHostError is not a fault of the release, whose unit or hook fails for it.
 func TestPortTakenDuringRestartIsAHostError(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes long, and the user makes no difference")
-	}
+	artifacttest.Long(t)
 	for name, c := range map[string]struct {
 		version string
 		socket  processes.Socket

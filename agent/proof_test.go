@@ -10,6 +10,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/procedure"
 	"github.com/corpus-agent/corpus-agent/agent/report"
+	"github.com/corpus-agent/corpus-agent/artifact/artifacttest"
 	"github.com/corpus-agent/corpus-agent/state"
 )
 
@@ -97,9 +98,7 @@ func TestAUnitThatStatesStartAgainIsUnproven(t *testing.T) {
 // TestStartingUnitStaysProven has a tick come before the host has started the unit after its boot, or while it
 // starts.
 func TestStartingUnitStaysProven(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes long, and the user makes no difference")
-	}
+	artifacttest.Long(t)
 	t.Parallel()
 	for name, down := range map[string]func(s *unit){
 		"the host booted": func(s *unit) { s.Active, s.Sub, s.MainPID, s.Began = "inactive", "dead", 0, 0 },

@@ -7,6 +7,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/report"
+	"github.com/corpus-agent/corpus-agent/artifact/artifacttest"
 )
 
 // cutDeploy is a host with versions 1 and 2 whose deploy of version 3 was killed: while its states ran, or when the
@@ -39,9 +40,7 @@ func cutDeploy(t *testing.T, promoted bool) *lab {
 // TestRollbackAfterInterruptedDeployKeepsGoodRelease before it, and not one release further back, and the next deploy
 // does not bring the release that was left.
 func TestRollbackAfterInterruptedDeployKeepsGoodRelease(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes long, and the user makes no difference")
-	}
+	artifacttest.Long(t)
 	for name, back := range map[string]func(*lab) (*report.Report, error){
 		"rollback":        func(l *lab) (*report.Report, error) { return l.RollbackTo(l.t.Context(), "") },
 		"rollback --to 2": func(l *lab) (*report.Report, error) { return l.RollbackTo(l.t.Context(), "2") },

@@ -386,9 +386,7 @@ func TestAWaveWaitsForHealthyHostsOfTheOneBefore(t *testing.T) {
 }
 
 func TestARolloutStopsAndIsResumed(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes long, and the user makes no difference")
-	}
+	artifacttest.Long(t)
 	t.Parallel()
 	plan := twoWaves()
 	plan.Waves, _ = plans.ParseWaves("50%:1h,100%")
@@ -640,9 +638,7 @@ func TestNoHostIsAheadWithoutEvidence(t *testing.T) {
 }
 
 func TestClocksOfHostsDoNotMatter(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes long, and the user makes no difference")
-	}
+	artifacttest.Long(t)
 	t.Parallel()
 	// a clock before the last signature is refused
 	for _, off := range []time.Duration{24 * time.Hour, -45 * time.Minute} {
@@ -709,9 +705,7 @@ func TestDryRunInRolloutWritesNothing(t *testing.T) {
 }
 
 func TestAPlanThatIsChangedUnderWay(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes long, and the user makes no difference")
-	}
+	artifacttest.Long(t)
 	t.Parallel()
 	f := newRolling(t, 4, twoWaves())
 	f.start("2", "1")

@@ -17,6 +17,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/hook"
 	"github.com/corpus-agent/corpus-agent/agent/report"
+	"github.com/corpus-agent/corpus-agent/artifact/artifacttest"
 	plans "github.com/corpus-agent/corpus-agent/artifact/rollout"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/state"
@@ -27,6 +28,7 @@ import (
 // host, one that fails on every twentieth, and one that is good. CORPUS_TEST_RUNS is how many seeds are taken, and
 // CORPUS_TEST_HOSTS how many hosts each has.
 func TestRolloutsOnAVirtualClock(t *testing.T) {
+	artifacttest.Long(t)
 	seeds, many := fromEnv("CORPUS_TEST_RUNS", 1), fromEnv("CORPUS_TEST_HOSTS", 12)
 	for seed := range seeds {
 		t.Run(fmt.Sprintf("seed %d", seed+1), func(t *testing.T) {

@@ -16,9 +16,7 @@ import (
 // A store was restored from an older copy, and a publisher that had not seen the newer one published version 1.1 again
 // with other bytes. Hosts that know 1.1 keep theirs, say so in the report, and continue with the next version.
 func TestVersionWithOtherBytesIsRefused(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes long, and the user makes no difference")
-	}
+	artifacttest.Long(t)
 	t.Parallel()
 	for _, upgraded := range []string{"", "versions.json"} {
 		t.Run("without "+upgraded, func(t *testing.T) {

@@ -32,9 +32,7 @@ func hostAtFault(t *testing.T, l *lab) error {
 
 // TestFailureDuringRollbackIsAHostError has units fail the new release and the one before alike.
 func TestFailureDuringRollbackIsAHostError(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes long, and the user makes no difference")
-	}
+	artifacttest.Long(t)
 	for name, fail := range map[string]func(s *unit){
 		"the user of the unit is gone": func(s *unit) { s.exits, s.Status, s.User = true, 217, "appuser" },
 		"the unit says why":            func(s *unit) { s.refuse, s.why = true, "\nweb: the license has expired" },
@@ -54,9 +52,7 @@ func TestFailureDuringRollbackIsAHostError(t *testing.T) {
 // TestUnitStartFailureIsNotAHostError has both releases end for reasons that nothing tells: a new release that
 // crashes is not retried because the one before needs longer, or repair.
 func TestUnitStartFailureIsNotAHostError(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes long, and the user makes no difference")
-	}
+	artifacttest.Long(t)
 	for name, fail := range map[string]func(s *unit){
 		"the job failed":    func(s *unit) { s.refuse = true },
 		"the program ended": func(s *unit) { s.exits, s.Status = true, 1 },

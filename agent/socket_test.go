@@ -14,9 +14,7 @@ import (
 
 // TestSocketIsRestartedWithItsService names the units of a release in every way in which a socket can be among them.
 func TestSocketIsRestartedWithItsService(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes long, and the user makes no difference")
-	}
+	artifacttest.Long(t)
 	for names, starts := range map[string]bool{
 		"[web.service, sk.socket]": true, "[sk.service, sk.socket]": true, "[sk.socket, sk.service]": true,
 		"[sk.socket]": true, "[sk.socket, web.service]": false,

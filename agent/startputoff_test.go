@@ -219,9 +219,7 @@ func TestRollbackRunsHooksAfterFailedStates(t *testing.T) {
 // TestProgramOfEarlierReleaseThatExitsIsRestarted is that of the release before, which a state started: it ends with
 // status 0 while other states run. The unit is started after the links have moved, and judged.
 func TestProgramOfEarlierReleaseThatExitsIsRestarted(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes long, and the user makes no difference")
-	}
+	artifacttest.Long(t)
 	t.Parallel()
 	for name, test := range map[string]struct {
 		version string

@@ -303,9 +303,7 @@ func TestJournalThatWasTamperedWith(t *testing.T) {
 // TestKilledDuringUndo kills a deploy whose states fail at every event of it, apply and restore
 // alike. The next run finishes the rollback.
 func TestKilledDuringUndo(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts an agent dozens of times")
-	}
+	artifacttest.Long(t)
 	repo, storeDir, trustRoot := storeOnDisk(t)
 	repo.Release("myapp", "1", "testing", stateFiles("1", goodStates))
 	template := t.TempDir()

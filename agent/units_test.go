@@ -436,9 +436,7 @@ func (l *lab) killed() {
 
 // TestRunKilledBeforeItsUnitsWereRestarted is finished by the next run, in either direction.
 func TestRunKilledBeforeItsUnitsWereRestarted(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes long, and the user makes no difference")
-	}
+	artifacttest.Long(t)
 	for name, c := range map[string]struct {
 		at      string
 		times   int
@@ -543,9 +541,7 @@ func TestRollbackWithMissingUnitSucceeds(t *testing.T) {
 
 // TestUnitFailuresOfBaseQuarantineBase has base and the service new at once.
 func TestUnitFailuresOfBaseQuarantineBase(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes long, and the user makes no difference")
-	}
+	artifacttest.Long(t)
 	t.Parallel()
 	closed := "health:\n  interval: 1ms\n  retries: 1\n  probes:\n  - tcp: 127.0.0.1:1\n"
 	for name, c := range map[string]struct {
@@ -582,9 +578,7 @@ func TestUnitFailuresOfBaseQuarantineBase(t *testing.T) {
 
 // TestUnitThatDidNotComeBackIsTriedAgain is left alone by no later run until it runs what is deployed.
 func TestUnitThatDidNotComeBackIsTriedAgain(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes long, and the user makes no difference")
-	}
+	artifacttest.Long(t)
 	for name, fail := range map[string]func(*unit, bool){
 		"it does not start": func(s *unit, broken bool) { s.refuse = broken },
 		"it ends at once":   func(s *unit, broken bool) { s.exits = broken },
@@ -673,9 +667,7 @@ func (bootUnits) BootID() string { return "boot-1" }
 // TestFastClockDuringDeploy has the clock set back afterwards: which release an interpreter runs is not judged
 // by the wall clock.
 func TestFastClockDuringDeploy(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes long, and the user makes no difference")
-	}
+	artifacttest.Long(t)
 	t.Parallel()
 	for name, known := range map[string]bool{"the boot is known": true, "by an earlier agent": false} {
 		t.Run(name, func(t *testing.T) {

@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/corpus-agent/corpus-agent/artifact/artifacttest"
 )
 
 // wayBack is a host during its rollback from a release of an aborted rollout, which changed manyFiles files.
@@ -33,6 +35,7 @@ const manyFiles = 40
 // its content from before the release, the files that the release made are removed, and a file that it removed exists
 // again.
 func TestAKilledHostGoesBackFromAnAbortedRollout(t *testing.T) {
+	artifacttest.Long(t)
 	w := newWayBack(t)
 	for round, after := range []int{0, 1, manyFiles / 2, manyFiles - 1} {
 		w.r.must("corpus point myapp production 2.0")

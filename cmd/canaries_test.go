@@ -22,6 +22,8 @@ import (
 	"filippo.io/age"
 	"filippo.io/age/armor"
 	"golang.org/x/sys/unix"
+
+	"github.com/corpus-agent/corpus-agent/artifact/artifacttest"
 )
 
 // Canaries: secrets that must not leave a host. Each has a unique ending.
@@ -309,6 +311,7 @@ func (h *canaryHost) waysOut() map[string]string {
 // TestCanariesStayOnTheHost runs releases that print secrets in every possible place, in successful and failing runs,
 // and searches for the secrets in everything that leaves the host, in every form.
 func TestCanariesStayOnTheHost(t *testing.T) {
+	artifacttest.Long(t)
 	t.Parallel()
 	h := newCanaryHost(t)
 	const top = "base:\n  '*':\n    - app\n"

@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/corpus-agent/corpus-agent/artifact/artifacttest"
 )
 
 // Canaries of places that TestCanariesStayOnTheHost does not use.
@@ -123,6 +125,7 @@ const argvProgram = "#!/bin/sh\necho \"$0 $*\" >>/argv\ncase \"$*\" in *list*for
 // TestCanariesStayOnTheHost does not use, ends runs by a refusal, a signal and SIGKILL, and searches the output of
 // commands, the files that every user of the host can read, and the arguments of programs.
 func TestCanariesOfEveryPlace(t *testing.T) {
+	artifacttest.Long(t)
 	t.Parallel()
 	h := newCanaryHost(t)
 	h.write("/emitted", "x "+canaryGPG+" http://deploy:"+canaryGit+"@127.0.0.1:1/app.git\n"+emission(), 0o600)

@@ -8,11 +8,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/corpus-agent/corpus-agent/artifact/artifacttest"
 )
 
 // TestStatesOfNodesWriteValidConfigurations publishes a cloud, renders its states for one of its nodes like a run, and
 // passes the results to haproxy and nft if this machine has them.
 func TestStatesOfNodesWriteValidConfigurations(t *testing.T) {
+	artifacttest.Long(t)
 	t.Parallel()
 	r := newReader(t)
 	r.env = append(r.env, "states=salt/config/states")

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/corpus-agent/corpus-agent/artifact/artifacttest"
 )
 
 // hostile contains characters that control a terminal: set the clipboard, clear the screen, CSI as one byte and as a
@@ -31,6 +33,7 @@ func obeyed(text []byte) string {
 // TestCommandsPrintNoControlCharacters puts hostile text into every input of other parties, IDs, names, outputs,
 // templates, records of hosts and objects of the store, and checks each byte of the output of each command.
 func TestCommandsPrintNoControlCharacters(t *testing.T) {
+	artifacttest.Long(t)
 	t.Parallel()
 	r := newReader(t)
 	r.prepare()

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/corpus-agent/corpus-agent/artifact/artifacttest"
 	"github.com/corpus-agent/corpus-agent/artifact/process"
 )
 
@@ -45,6 +46,7 @@ const (
 // TestDemoOutput runs the demonstration like a new user. Each act fits on a screen, prints its result and where to
 // look, and repeats no warning; production never gets a release that was rolled back.
 func TestDemoOutput(t *testing.T) {
+	artifacttest.Long(t)
 	t.Parallel()
 	out := demo(t, bin(t), filepath.Join(t.TempDir(), "demo"))
 	acts := regexp.MustCompile(`(?m)^\d\. `).Split(out, -1)[1:]
@@ -97,6 +99,7 @@ func TestDemoOutput(t *testing.T) {
 
 // TestDemoCommandsCanBeCopied runs the commands that the demonstration prints in a new shell.
 func TestDemoCommandsCanBeCopied(t *testing.T) {
+	artifacttest.Long(t)
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "demo")
 	var typed []string

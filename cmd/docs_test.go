@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/corpus-agent/corpus-agent/artifact/artifacttest"
 )
 
 // TestDocumentedCommandsWork runs every command in README.md and docs/, in order, like a reader: on the demonstration's
@@ -173,6 +175,7 @@ func (r *reader) run(command string) (string, error) {
 // TestHelloServesItsVersion fetches the response of the program of docs/examples.md, started through the links like its
 // unit, after a deploy, an upgrade and a rollback.
 func TestHelloServesItsVersion(t *testing.T) {
+	artifacttest.Long(t)
 	t.Parallel()
 	r := newReader(t)
 	r.must("corpus keys new", "corpus store init")

@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/corpus-agent/corpus-agent/artifact/artifacttest"
 )
 
 var updatePicture = flag.Bool("update-picture", false, "write docs/picture.svg from a run of the demo")
@@ -86,6 +88,7 @@ func drawn(lines []string) string {
 
 // TestPictureShowsARealRun runs the demo and compares its output with docs/picture.svg, except durations and digests.
 func TestPictureShowsARealRun(t *testing.T) {
+	artifacttest.Long(t)
 	t.Parallel()
 	want := drawn(pictureLines(t, demo(t, bin(t), filepath.Join(t.TempDir(), "demo"))))
 	if *updatePicture {

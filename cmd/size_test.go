@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"regexp"
 	"testing"
+
+	"github.com/corpus-agent/corpus-agent/artifact/artifacttest"
 )
 
 // mostBytes is the size limit of the program of hosts: 27 MiB, 1 MiB for fleets, half a MiB for modules in Python, and
@@ -33,6 +35,7 @@ func unlinked() map[string]string {
 // TestSize builds the program of hosts like `go install` and releases, stripped, for the machine on which releases are
 // measured.
 func TestSize(t *testing.T) {
+	artifacttest.Long(t)
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "corpus-agent")
 	cmd := exec.Command("go", "build", "-buildvcs=false", "-trimpath", "-ldflags=-s -w", "-o", file, "./corpus-agent")

@@ -168,9 +168,7 @@ func TestHostileArchivesAreRefusedByARule(t *testing.T) {
 }
 
 func TestBombs(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes long, and the user makes no difference")
-	}
+	artifacttest.Long(t)
 	const size = 64 << 20
 	for _, h := range []artifacttest.Hostile{artifacttest.Bomb(t, size), artifacttest.ZipBomb(t, size)} {
 		parent, err := unpackAs(t, h, unpack.Limits{Bytes: 1 << 20})

@@ -27,9 +27,7 @@ func removePages(t *testing.T, repo *artifacttest.Repo) {
 // TestLostPagesAreRestored checks that a rebuild restores the lost pages of a project: from the publisher's copies, or
 // from the list of all versions. Without either, it reports them as missing, and hosts continue following the channels.
 func TestLostPagesAreRestored(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes long, and the user makes no difference")
-	}
+	artifacttest.Long(t)
 	for name, prepare := range map[string]func(*artifacttest.Repo){
 		"kept": func(repo *artifacttest.Repo) {
 			if _, err := projects.Upgrade(t.Context(), repo.Publisher); err != nil { // there is no list

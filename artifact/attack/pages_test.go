@@ -55,9 +55,7 @@ func (c counting) Get(ctx context.Context, key string, from int64) (io.ReadClose
 // TestTickReadsLittleOfManyVersions checks that a host of a project with 10,000 versions reads less than 100 KB of
 // metadata, including the page of a release that no channel names any more.
 func TestTickReadsLittleOfManyVersions(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes long, and the user makes no difference")
-	}
+	artifacttest.Long(t)
 	repo := many(t, 10_000)
 	host, bytes := repo.Host(), int64(0)
 	host.Store = counting{repo.Store, &bytes}
@@ -148,9 +146,7 @@ func TestPagesAreBoundToTheHead(t *testing.T) {
 
 // TestManyRootsAreFollowed checks that a new host reads more roots than earlier agents read in one refresh.
 func TestManyRootsAreFollowed(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes long, and the user makes no difference")
-	}
+	artifacttest.Long(t)
 	repo, _ := published(t)
 	attacker := repo.Forger("root")
 	for range 150 {
@@ -184,6 +180,7 @@ func TestUpgradedStore(t *testing.T) {
 // TestProjectBeyondTheLimitIsRepaired checks that an older store with a project that is too large for readers is valid
 // again after the next promotion.
 func TestProjectBeyondTheLimitIsRepaired(t *testing.T) {
+	artifacttest.Long(t)
 	repo := many(t, 26_000)
 	repo.Forger("myapp", "snapshot", "timestamp").Forge(func(f *artifacttest.Forged) {
 		f.Roles["myapp"].Signed.Version++

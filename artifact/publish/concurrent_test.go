@@ -16,6 +16,7 @@ import (
 )
 
 func TestConcurrentPublishersLoseNoChange(t *testing.T) {
+	artifacttest.Long(t)
 	t.Parallel()
 	for name, s := range map[string]store.Store{"mem": mem.New(), "dir": dir.New(t.TempDir())} {
 		t.Run(name, func(t *testing.T) { everybody(t, artifacttest.Publisher(t, s)) })

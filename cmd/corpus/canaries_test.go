@@ -19,6 +19,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/corpus-agent/corpus-agent/artifact/artifacttest"
 	"github.com/corpus-agent/corpus-agent/cmd/cli"
 )
 
@@ -142,9 +143,8 @@ func quoting(kind string) http.HandlerFunc {
 // TestServersDoNotMakeCommandsShowSecrets runs commands against servers that quote credentials and signed URLs, and
 // send terminal control characters, in all responses, and checks the output of each command.
 func TestServersDoNotMakeCommandsShowSecrets(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes long, and the user makes no difference")
-	}
+	artifacttest.Long(t)
+	artifacttest.Long(t)
 	for _, kind := range []string{"AccessDenied 403", "SignatureDoesNotMatch 403", "InvalidToken 400", "NoSuchKey 400",
 		"\x1b[2J" + canaryToken + " 403", "InternalError 500", "plain", "redirect", "malformed", "listing"} {
 		server := httptest.NewServer(quoting(kind))

@@ -8,6 +8,7 @@ import (
 
 	"filippo.io/age"
 
+	"github.com/corpus-agent/corpus-agent/artifact/artifacttest"
 	"github.com/corpus-agent/corpus-agent/artifact/publish/keyring"
 	"github.com/corpus-agent/corpus-agent/artifact/publish/roots"
 )
@@ -164,9 +165,7 @@ func TestKeysAreListedWithoutOpeningThem(t *testing.T) {
 
 // TestRotationKeepsEncryptionOfKeys checks that a rotation encrypts the new key like the old one.
 func TestRotationKeepsEncryptionOfKeys(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes long, and the user makes no difference")
-	}
+	artifacttest.Long(t)
 	const sealed = "-----BEGIN AGE ENCRYPTED FILE-----"
 	t.Run("passphrase", func(t *testing.T) {
 		s := newShell(t)

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/corpus-agent/corpus-agent/artifact/artifacttest"
 )
 
 // losses has the metadata files of newUsed's store, by kind.
@@ -42,9 +44,7 @@ func newUsed(t *testing.T) *shell {
 // TestLossOfEachFile removes or damages each metadata file of a store, and runs the commands that the output proposes,
 // literally, until they succeed. No version may decrease.
 func TestLossOfEachFile(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes long, and the user makes no difference")
-	}
+	artifacttest.Long(t)
 	for what, file := range losses {
 		for _, how := range []string{"lost", "damaged"} {
 			if how == "damaged" && strings.HasPrefix(what, "older") && what != "older root" { // no command reads them

@@ -49,9 +49,7 @@ func documentedRecovery(t *testing.T) map[[2]string][]string {
 // TestRecoveryAsDocumented runs the commands of docs/trust.md literally, for each key that is lost, stolen, added or
 // raised in threshold; hosts accept the store after each of them, except as documented for --at-once.
 func TestRecoveryAsDocumented(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes long, and the user makes no difference")
-	}
+	artifacttest.Long(t)
 	documented := documentedRecovery(t)
 	for _, role := range []string{"root", "targets", "snapshot", "timestamp", "myapp", "attestation"} {
 		for _, event := range []string{"lost", "stolen", "added", "threshold"} {

@@ -5,11 +5,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/corpus-agent/corpus-agent/artifact/artifacttest"
 )
 
 // TestRotationsThatSeveralSign rotates keys of roles that two people have to sign, or whose delegating role two people
 // have to sign, and runs the commands in the output, literally, until they succeed. bob has the second keys.
 func TestRotationsThatSeveralSign(t *testing.T) {
+	artifacttest.Long(t)
 	for _, test := range []struct {
 		role  string
 		two   []string // roles that two keys sign

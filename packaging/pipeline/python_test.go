@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/corpus-agent/corpus-agent/artifact/artifacttest"
 	"github.com/corpus-agent/corpus-agent/packaging/pipeline"
 )
 
@@ -70,6 +71,7 @@ func TestAPythonServiceIsInstalledFromItsSource(t *testing.T) {
 }
 
 func TestAPythonServiceIsInstalledFromACommit(t *testing.T) {
+	artifacttest.Long(t)
 	t.Parallel()
 	needVenv(t)
 	repository := sow(t, greetSource(""))
@@ -100,6 +102,7 @@ func TestAPythonServiceIsInstalledFromACommit(t *testing.T) {
 }
 
 func TestHashesOfRequirementsAreChecked(t *testing.T) {
+	artifacttest.Long(t)
 	t.Parallel()
 	needVenv(t)
 	body := wheel(t)
