@@ -33,7 +33,7 @@ func (r *run) fetcher(client *trust.Client) *fetch.Fetcher {
 	}
 	c := r.Config
 	return &fetch.Fetcher{
-		Held: r.Held(), Client: client, Store: r.store, Recorder: r.record, Run: r.id, Running: running,
+		Held: r.Held(), Client: client, Store: r.store, Progress: r.record, Run: r.id, Running: running,
 		Limits: unpack.Limits{Bytes: c.UnpackBytes, Files: c.UnpackFiles, Depth: c.UnpackDepth, Ratio: c.UnpackRatio},
 		Intact: r.isComplete, Replaced: r.noteReplaced,
 	}

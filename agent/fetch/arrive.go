@@ -77,7 +77,7 @@ func (f *Fetcher) arriveWhole(ctx context.Context, release artifact.Release, pro
 // progress reports how much of a release has arrived.
 func (f *Fetcher) progress(release artifact.Release, total int64) trust.Progress {
 	var done atomic.Int64
-	return func(n int) { f.Recorder.Fetching(release.String(), done.Add(int64(n)), total) }
+	return func(n int) { f.Progress.Fetching(release.String(), done.Add(int64(n)), total) }
 }
 
 // end closes what arrived. Blocks stay for the next run where this one was only interrupted; they go

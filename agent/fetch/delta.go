@@ -40,7 +40,7 @@ func (f *Fetcher) fetchDelta(ctx context.Context, release artifact.Release) (don
 	}
 	plan, err := f.planDelta(ctx, release, old)
 	if wholeSuffices(err) && ctx.Err() == nil {
-		f.Recorder.Note("%s is fetched as a whole: %v", release, f.Client.AddSigners(release.Project, err))
+		f.Progress.Note("%s is fetched as a whole: %v", release, f.Client.AddSigners(release.Project, err))
 		return false, nil
 	}
 	if err != nil || plan.Cost() >= chunk.FullCost(release.Length) {
@@ -48,7 +48,7 @@ func (f *Fetcher) fetchDelta(ctx context.Context, release artifact.Release) (don
 	}
 	err = f.rebuild(ctx, release, plan)
 	if wholeSuffices(err) && ctx.Err() == nil {
-		f.Recorder.Note("%s is fetched as a whole: %v", release, f.Client.AddSigners(release.Project, err))
+		f.Progress.Note("%s is fetched as a whole: %v", release, f.Client.AddSigners(release.Project, err))
 		return false, nil
 	}
 	return err == nil, err
@@ -92,7 +92,7 @@ func (f *Fetcher) planDelta(ctx context.Context, release artifact.Release, old t
 
 // rebuild fetches the missing chunks and makes the release.
 func (f *Fetcher) rebuild(ctx context.Context, release artifact.Release, plan *chunk.Plan) (err error) {
-	f.Recorder.Note("%s: %s of %s are new, fetched in %s", release, diag.Size(plan.Bytes()),
+	f.Progress.Note("%s: %s of %s are new, fetched in %s", release, diag.Size(plan.Bytes()),
 		diag.Size(release.Length), diag.Count(plan.Requests(), "request"))
 	file := f.Layout.Chunks(release.Project, release.Digest.Hex())
 	cache, err := plan.OpenCache(file)

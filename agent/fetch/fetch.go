@@ -28,8 +28,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
-// Recorder shows the progress of a fetch.
-type Recorder interface {
+// Progress shows the progress of a fetch.
+type Progress interface {
 	Note(format string, args ...any)
 	Fetching(artifact string, done, total int64) // bytes
 }
@@ -40,7 +40,7 @@ type Fetcher struct {
 	Client   *trust.Client // of the store, refreshed
 	Store    store.Store   // where chunks come from
 	Limits   unpack.Limits
-	Recorder Recorder
+	Progress Progress
 	Run      string // the run's ID, which is in the name of what is set aside
 	// Running are the directories of the releases that run, by project: a delta looks into them first.
 	Running map[string]string

@@ -59,7 +59,7 @@ func newFetcher(t *testing.T, repo *artifacttest.Repo) (*fetcher, *recorder) {
 	t.Helper()
 	rec := &recorder{}
 	return &fetcher{host: repo.Host(), Fetcher: fetch.Fetcher{
-		Held: fetch.Held{Layout: layout.At(t.TempDir())}, Store: repo.Store, Recorder: rec, Run: "run",
+		Held: fetch.Held{Layout: layout.At(t.TempDir())}, Store: repo.Store, Progress: rec, Run: "run",
 		Limits:   unpack.Limits{Bytes: 1 << 30, Files: 1000, Depth: 10, Ratio: 1000},
 		Intact:   func(context.Context, artifact.Release, string) (bool, error) { return false, nil },
 		Replaced: func(artifact.Release) {},

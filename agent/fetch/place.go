@@ -158,11 +158,11 @@ func (f *Fetcher) setAside(ctx context.Context, release artifact.Release) (strin
 	if err := durable.Rename(path, aside); err != nil {
 		return "", fmt.Errorf("setting aside %s, which differs from what was unpacked: %w", f.Layout.Inside(path), err)
 	}
-	f.Recorder.Note("%s differed from what was unpacked; it was set aside as %s", f.Layout.Inside(path),
+	f.Progress.Note("%s differed from what was unpacked; it was set aside as %s", f.Layout.Inside(path),
 		filepath.Base(aside))
 	for _, name := range earlier {
 		if err := durable.Discard(ctx, name); err != nil && name != aside {
-			f.Recorder.Note("%s, which an earlier run set aside, could not be removed: %v", f.Layout.Inside(name), err)
+			f.Progress.Note("%s, which an earlier run set aside, could not be removed: %v", f.Layout.Inside(name), err)
 		}
 	}
 	return aside, nil

@@ -30,7 +30,7 @@ type Run struct {
 }
 
 // Recorder writes the changes of a run into the journal. It does not touch the journal before the first change. It
-// implements host.Recorder for the host given to Bind.
+// implements host.ChangeRecorder for the host given to Bind.
 type Recorder struct {
 	journal Journal
 	run     Run
@@ -267,7 +267,7 @@ func (r *Recorder) AfterProgram() error {
 	return explain(errors.Join(err, r.writer.sync()))
 }
 
-// Kept implements host.Recorder: it waits until the records of the announced changes are synced to disk.
+// Kept implements host.ChangeRecorder: it waits until the records of the announced changes are synced to disk.
 func (r *Recorder) Kept() error {
 	r.mu.Lock()
 	w := r.writer

@@ -45,7 +45,7 @@ func (s *Site) StateHost() (*host.Host, error) { return s.StateHostWith(nil, s.N
 
 // StateHostWith is the host with a recorder of what is replaced, and a function that is called with
 // directories in which temporary files are made.
-func (s *Site) StateHostWith(recorder host.Recorder, temporary func(dir string)) (*host.Host, error) {
+func (s *Site) StateHostWith(recorder host.ChangeRecorder, temporary func(dir string)) (*host.Host, error) {
 	root := ""
 	if s.Layout.Relocated() {
 		root = s.Layout.Root

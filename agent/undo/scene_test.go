@@ -64,7 +64,7 @@ func (s *scene) do(err error) {
 	}
 }
 
-func (s *scene) host(r host.Recorder) *host.Host {
+func (s *scene) host(r host.ChangeRecorder) *host.Host {
 	s.Helper()
 	o := host.Options{Recorder: r}
 	if s.machine != nil {

@@ -36,8 +36,8 @@ type Host struct {
 	Env      *Environment // of commands; nil for the agent's own
 	Network  network.Network
 
-	parsed        *ParseCache // nil keeps nothing
-	recorder      Recorder    // nil for none
+	parsed        *ParseCache    // nil keeps nothing
+	recorder      ChangeRecorder // nil for none
 	machineErrors *walk.MachineErrors
 	forget        func()                                // drops cached reads; nil if nothing is cached
 	talk          func(Command) (*dialog.Dialog, error) // nil where no process can be started
@@ -128,7 +128,7 @@ type Options struct {
 	// running system, so a plain root refuses nothing.
 	Commands Commands
 	// Recorder is called before anything is replaced; nil for none.
-	Recorder Recorder
+	Recorder ChangeRecorder
 	// Temporary is called with a directory of this machine before the first temporary file is made in it; nil for
 	// none. A process that is killed leaves such a file behind.
 	Temporary func(dir string)

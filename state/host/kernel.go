@@ -21,7 +21,7 @@ type Kernel interface {
 
 type kernel struct {
 	refused  bool
-	recorder Recorder
+	recorder ChangeRecorder
 }
 
 func (k kernel) Allowed(what string) error {

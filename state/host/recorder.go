@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Recorder keeps the files and other subjects that a run replaces.
-type Recorder interface {
+// ChangeRecorder keeps the files and other subjects that a run replaces.
+type ChangeRecorder interface {
 	// Replacing is called before the first byte of the subject changes. An error stops the change.
 	Replacing(s Subject) error
 	// Kept returns when everything that was passed to Replacing is on the disk, so that a power failure cannot lose
@@ -49,7 +49,7 @@ const (
 
 // Record passes subjects that are about to be replaced to a recorder, if there is one, and waits until it has kept
 // them.
-func Record(r Recorder, subjects ...Subject) error {
+func Record(r ChangeRecorder, subjects ...Subject) error {
 	if r == nil {
 		return nil
 	}
@@ -69,7 +69,7 @@ func Record(r Recorder, subjects ...Subject) error {
 	return awaitKept(r)
 }
 
-func awaitKept(r Recorder) error {
+func awaitKept(r ChangeRecorder) error {
 	if r == nil {
 		return nil
 	}
@@ -133,7 +133,7 @@ func applying(ctx context.Context) bool { return ctx.Value(applyingKey{}) != nil
 // change something, unless the caller has recorded its subjects.
 type namedCommands struct {
 	Commands
-	recorder Recorder
+	recorder ChangeRecorder
 }
 
 func (r *namedCommands) Run(ctx context.Context, c Command) (Output, error) {

@@ -28,7 +28,7 @@ func (n *noted) Replacing(s host.Subject) error {
 }
 
 // toolHost has one tool with scripted answers.
-func toolHost(t *testing.T, answer host.Output, recorder host.Recorder) (*host.Host, *hosttest.Scripted) {
+func toolHost(t *testing.T, answer host.Output, recorder host.ChangeRecorder) (*host.Host, *hosttest.Scripted) {
 	t.Helper()
 	root := t.TempDir()
 	if err := os.MkdirAll(filepath.Join(root, "usr/sbin"), 0o755); err != nil {

@@ -29,7 +29,7 @@ type tree struct {
 	relocated     bool   // the root is not the machine's own
 	base          string // path on the machine of the recorder's root
 	temporary     bool   // it is removed at the end of its step, so nothing in it is recorded
-	recorder      Recorder
+	recorder      ChangeRecorder
 	changed       func(path string) // called after a write, to drop cached reads
 	temps         *temporaries
 	umask         fs.FileMode

@@ -17,7 +17,7 @@ import (
 type Accounts struct {
 	files    host.Files
 	commands host.Commands
-	recorder host.Recorder
+	recorder host.ChangeRecorder
 	refused  bool
 
 	mu     sync.Mutex

@@ -20,7 +20,7 @@ type crontabs struct {
 	files    host.Files
 	commands host.Commands
 	accounts host.Accounts
-	recorder host.Recorder
+	recorder host.ChangeRecorder
 	refused  bool
 	read     *host.ParseCache
 }

@@ -45,7 +45,7 @@ type packageManager interface {
 type Packages struct {
 	manager  packageManager // nil if the host has no known one
 	refused  bool
-	recorder host.Recorder
+	recorder host.ChangeRecorder
 
 	mu        sync.Mutex
 	inventory *host.Inventory

@@ -31,7 +31,7 @@ type Units struct {
 	init        initSystem
 	refused     bool // nothing is allowed: the root is not a system
 	bootRefused bool
-	recorder    host.Recorder
+	recorder    host.ChangeRecorder
 	own         *host.OwnUnit // nil if changes to the agent's unit cannot be postponed
 }
 
