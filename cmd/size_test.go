@@ -6,6 +6,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/corpus-agent/corpus-agent/artifact/artifacttest"
@@ -52,10 +54,29 @@ func TestSize(t *testing.T) {
 		t.Errorf("corpus-agent has %d bytes, and may have %d: `go tool nm -size -sort size` of an unstripped build says "+
 			"what is large", len(program), mostBytes)
 	}
+	checkDocumentedSize(t, len(program))
 	for name, reason := range unlinked() { // names of functions remain after stripping
 		if bytes.Contains(program, []byte(name)) {
 			t.Errorf("corpus-agent links %s: %s", name, reason)
 		}
+	}
+}
+
+// checkDocumentedSize checks that docs/dependencies.md gives the size of the program, within 2 %.
+func checkDocumentedSize(t *testing.T, size int) {
+	t.Helper()
+	text, err := os.ReadFile("../docs/dependencies.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := regexp.MustCompile("linux/amd64, plain[^\n]*: ([0-9,]+) bytes").FindSubmatch(text)
+	if found == nil {
+		t.Fatal("docs/dependencies.md does not give the size of corpus-agent in bytes")
+	}
+	documented, err := strconv.Atoi(strings.ReplaceAll(string(found[1]), ",", ""))
+	if err != nil || max(size-documented, documented-size) > size/50 {
+		t.Errorf("docs/dependencies.md gives %s bytes for corpus-agent, which has %d: measure its tables again",
+			found[1], size)
 	}
 }
 

@@ -49,7 +49,8 @@ func TestVersionsThatCannotBeHadAgain(t *testing.T) {
 }
 
 // aptWith makes a Packages over apt with scripted answers.
-func aptWith(t *testing.T, recorder host.ChangeRecorder, answers map[string]host.Output) (*Packages, *hosttest.Scripted) {
+func aptWith(t *testing.T, recorder host.ChangeRecorder,
+	answers map[string]host.Output) (*Packages, *hosttest.Scripted) {
 	commands := &hosttest.Scripted{T: t, Answers: answers}
 	files := rootWith(t,
 		map[string]string{dpkgStatus: status, "/etc/apt/sources.list": "deb http://example.com stable main\n"}).Files
