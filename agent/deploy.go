@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
@@ -35,6 +36,11 @@ func (a *Agent) Deploy(ctx context.Context, given Given, test bool) (*report.Rep
 
 func (r *run) deploy(ctx context.Context, given Given) error {
 	r.only, r.project.Settings, r.turns.Ahead = given.Only, given.Settings, given.Ahead
+	if hold := r.ledger.Hold; given.Ahead && hold != nil && r.ledger.Runs() != nil {
+		return exit.WithCode(exit.Usage, diag.WithHint(
+			fmt.Errorf("this host is held since %s, so it takes no release ahead of its rollout",
+				hold.Since.Format("2006-01-02 15:04 MST")), "corpus-agent unhold, and run the command again"))
+	}
 	if err := r.introduce(ctx, given); err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/corpus-agent/corpus-agent/agent"
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	plans "github.com/corpus-agent/corpus-agent/artifact/rollout"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
@@ -163,5 +164,65 @@ func TestHaltHoldsWhenListingsAreNotComplete(t *testing.T) {
 			noted(t, f.run(wave[5], exit.OK), shows.unseen)
 			f.runs(wave[5], "1")
 		}
+	}
+}
+
+// TestHostsGoBackFromAnAbortedReleaseThatAnotherFollows checks that a host that has not run since an abort does not
+// keep the aborted release until its turn for the next one.
+func TestHostsGoBackFromAnAbortedReleaseThatAnotherFollows(t *testing.T) {
+	t.Parallel()
+	f := newRolling(t, 6, twoWaves())
+	f.start("2", "1", func(s *plans.Start) { s.Urgent = true })
+	for _, h := range f.hosts {
+		f.run(h, exit.OK)
+		f.runs(h, "2")
+	}
+	left := f.digests["2"]
+	f.abort()
+	f.start("3", "1", func(s *plans.Start) { s.Left = []string{string(left)} })
+	waves := f.inOrder()
+	first, later := waves[0][0], waves[1][0]
+	r := f.run(later, exit.OK)
+	f.runs(later, "1")
+	noted(t, r, "was aborted; this host goes back to 1")
+	noted(t, r, "waits for the turn of this host")
+	if s, err := later.Status(); err != nil || len(s.Quarantined) != 0 {
+		t.Errorf("after it went back: %+v, %v", s.Quarantined, err)
+	}
+	f.run(first, exit.OK)
+	f.runs(first, "3")
+	f.store.now = f.store.now.Add(2 * time.Hour)
+	for _, h := range waves[0] {
+		f.run(h, exit.OK)
+	}
+	f.store.now = f.store.now.Add(2 * time.Hour)
+	f.run(later, exit.OK)
+	f.runs(later, "3")
+}
+
+func TestHeldHostTakesNothingAhead(t *testing.T) {
+	t.Parallel()
+	f := newRolling(t, 2, twoWaves())
+	f.start("2", "1")
+	h := f.hosts[0]
+	if err := h.Hold(""); err != nil {
+		t.Fatal(err)
+	}
+	_, err := f.try(h, agent.Given{Ahead: true}, false)
+	if exit.Code(err) != exit.Usage || !strings.Contains(err.Error(), "this host is held") {
+		t.Errorf("exit code %d: %v", exit.Code(err), err)
+	}
+	f.runs(h, "1")
+}
+
+// TestReplacedMachineNotesThatItsResultsDoNotCount checks the note of a new machine with the name of another one.
+func TestReplacedMachineNotesThatItsResultsDoNotCount(t *testing.T) {
+	t.Parallel()
+	f := newRolling(t, 1, twoWaves())
+	f.start("2", "1")
+	noted(t, f.run(f.newHost(f.hosts[0].name), exit.OK), "the rollout has another key for this host")
+	f.run(f.hosts[0], exit.OK)
+	if n := f.below("results"); n != 1 {
+		t.Errorf("%d results, want that of the first machine", n)
 	}
 }

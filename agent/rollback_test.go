@@ -212,7 +212,7 @@ func TestWhyExplainsWithoutTheStore(t *testing.T) {
 	l.expect(exit.OK)
 	l.store = storetest.NewFaulty(l.repo.Store, storetest.Fault{Err: store.ErrUnreachable}) // an outage from now on
 	w, err := l.Why()
-	if err != nil || w.Reason != "it is what base/production and myapp/testing named when the store was last asked" ||
+	if err != nil || w.Reason != "it is what myapp/testing named when the store was last asked" ||
 		w.Failed != "" {
 		t.Errorf("a good host says %+v, %v", w, err)
 	}

@@ -29,6 +29,7 @@ const (
 	Paused       = "paused rollout"
 	Stuck        = "stuck rollout"
 	Unseen       = "rollout that cannot be read"
+	NoResult     = "no result in a rollout"
 	Unreadable   = "project that cannot be read"
 	WrongKey     = "wrong key"
 	Conflict     = "conflict"
@@ -41,8 +42,8 @@ const (
 
 // ranks are the kinds of what a person should look at, the most urgent first.
 func ranks() []string {
-	return []string{Unreadable, Halted, Stuck, Unseen, string(Failed), string(RolledBack), string(Quarantined), WrongKey,
-		Conflict, Copied, NoRecord, Withdrawn, Silent, Unregistered, Paused, string(Held)}
+	return []string{Unreadable, Halted, Stuck, Unseen, NoResult, string(Failed), string(RolledBack), string(Quarantined),
+		WrongKey, Conflict, Copied, NoRecord, Withdrawn, Silent, Unregistered, Paused, string(Held)}
 }
 
 // attention gathers what a person should look at, the most urgent first and then what concerns most hosts.

@@ -229,7 +229,8 @@ func channels(listings []trust.Listing) pointers {
 
 func (p pointers) host(r hostrecord.Listed, q Query) Host {
 	h := Host{Listed: r, State: stateOf(r.Record)}
-	h.Silent = q.SilentAfter > 0 && q.Now.Sub(r.Seen) > q.SilentAfter
+	// A record from the future does not say that the host has reported lately.
+	h.Silent = q.SilentAfter > 0 && q.Now.Sub(r.Seen).Abs() > q.SilentAfter
 	for project, place := range places(r.Record) {
 		h.Behind = h.Behind || p.behind(project, place)
 		_, withdrawn := p.withdrawn[project+" "+place.Digest]
@@ -277,7 +278,9 @@ func rows(hosts []Host, p pointers, q Query) []Row {
 	}
 	out := []Row{}
 	for _, r := range t {
-		out = append(out, *r)
+		if !r.empty() {
+			out = append(out, *r)
+		}
 	}
 	slices.SortFunc(out, func(a, b Row) int {
 		return cmp.Or(cmp.Compare(a.Project, b.Project), cmp.Compare(a.Channel, b.Channel),
@@ -323,6 +326,12 @@ func (t table) named(ref artifact.Ref, place *hostrecord.Place, p pointers) *hos
 		row.Also += ", " + place.Version
 	}
 	return &as
+}
+
+// empty reports whether no host has the version of a row, none failed on it and the channel does not name it. The
+// records of hosts that waited for a release have it also after an abort.
+func (r *Row) empty() bool {
+	return !r.Named && r.Hosts+r.Failed+r.RolledBack+r.Quarantined == 0
 }
 
 // count counts a host that has the row's version.

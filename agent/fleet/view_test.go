@@ -422,3 +422,38 @@ func TestHostWithoutRecordIsListed(t *testing.T) {
 	}
 	missing(fleet.Query{Known: known}, hosts[2]) // that one was forgotten since the earlier look
 }
+
+// TestRecordFromTheFutureIsSilent checks that a record whose time is still to come does not make its host look alive.
+func TestRecordFromTheFutureIsSilent(t *testing.T) {
+	s, key := mem.New(), hostKey(t)
+	w := hostrecord.Writer{Store: s, Key: key, File: filepath.Join(t.TempDir(), "record.json")}
+	record := hostrecord.Record{Project: "myapp", Host: "a", Run: "20260501T110000.000000", Sequence: 1,
+		Outcome: "converged", Service: place("1", 1)}
+	if err := w.Write(t.Context(), record, hostrecord.Detail{}); err != nil {
+		t.Fatal(err)
+	}
+	for off, silent := range map[time.Duration]bool{-2 * time.Hour: true, -time.Minute: false, 2 * time.Hour: true} {
+		v, err := fleet.Look(t.Context(), fleet.Query{Store: s, Now: time.Now().Add(off), SilentAfter: time.Hour})
+		if err != nil || len(v.Hosts) != 1 || v.Hosts[0].Silent != silent {
+			t.Errorf("%v after its record: %+v, %v", off, v.Hosts, err)
+		}
+	}
+}
+
+// TestRowsOfWaitingReleasesEndWithThem checks that a release that no host has, that failed nowhere and that no channel
+// names has no row, though the record of a host that waited for it has it.
+func TestRowsOfWaitingReleasesEndWithThem(t *testing.T) {
+	s, key := mem.New(), hostKey(t)
+	w := hostrecord.Writer{Store: s, Key: key, File: filepath.Join(t.TempDir(), "record.json")}
+	record := hostrecord.Record{Project: "myapp", Host: "a", Run: "20260501T110000.000000", Sequence: 1,
+		Outcome: "converged", Service: place("1", 1), Wanted: place("2", 2)}
+	if err := w.Write(t.Context(), record, hostrecord.Detail{}); err != nil {
+		t.Fatal(err)
+	}
+	listings := []trust.Listing{{Project: "myapp", Channels: map[string]trust.Pointer{
+		"production": {Version: "1", Digest: digest(1)}}}}
+	v, err := fleet.Look(t.Context(), fleet.Query{Store: s, Listings: listings, Now: time.Now(), SilentAfter: time.Hour})
+	if err != nil || len(v.Rows) != 1 || v.Rows[0].Version != "1" {
+		t.Errorf("rows %+v, %v", v.Rows, err)
+	}
+}

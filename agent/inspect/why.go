@@ -113,7 +113,7 @@ func reason(s Status, last *report.Report, named *ledger.Pair) string {
 	case len(s.Channels) == 0:
 		return "it was deployed last"
 	}
-	return "it is what " + channelNames(s) + " named when the store was last asked"
+	return "it is what " + channelNames(s, s.Deployed) + " named when the store was last asked"
 }
 
 // LastNamed is what the channels named when a run last asked them; nil where no report says. A rollback by hand does
@@ -133,8 +133,8 @@ func (h *Host) LastNamed() (named *ledger.Pair, err error) {
 
 // notDeployed names the release of the channels and the reason why the host does not run it.
 func notDeployed(s Status, last *report.Report, named ledger.Pair) string {
-	text := fmt.Sprintf("%s named %s when the store was last asked, which this host does not run: ", channelNames(s),
-		named)
+	text := fmt.Sprintf("%s named %s when the store was last asked, which this host does not run: ",
+		channelNames(s, &named), named)
 	var bad []string
 	for _, b := range s.Quarantined {
 		if b.Covers(named) {
@@ -167,10 +167,18 @@ func (s Status) waits(named ledger.Pair) *ledger.Turn {
 	return nil
 }
 
-func channelNames(s Status) string {
-	var names []string
+// channelNames returns the channels of a host that name the releases of a pair, as text; all of them if the pair is of
+// other projects.
+func channelNames(s Status, pair *ledger.Pair) string {
+	var names, all []string
 	for _, c := range s.Channels {
-		names = append(names, c.String())
+		all = append(all, c.String())
+		if slices.ContainsFunc(pair.Releases(), func(r artifact.Release) bool { return r.Project == c.Project }) {
+			names = append(names, c.String())
+		}
+	}
+	if len(names) == 0 {
+		names = all
 	}
 	if len(names) == 0 {
 		return "the channels"

@@ -80,7 +80,8 @@ func firstLines(said []string) (first []string) {
 // program printed, and only the run that heard it knows which part of it does.
 func (f *Filter) reasons(quarantined []report.Quarantined) (said []string) {
 	earlier := func(reason, run string) {
-		if reason = strings.TrimSpace(reason); reason != "" && run != f.Report.ID && reason != ledger.ByHand {
+		reason = strings.TrimSpace(reason)
+		if reason != "" && run != f.Report.ID && reason != ledger.ByHand && !f.again(reason) {
 			said = append(said, reason, "why is "+notShown)
 		}
 	}
@@ -99,6 +100,16 @@ func (f *Filter) reasons(quarantined []report.Quarantined) (said []string) {
 	return said
 }
 
+// again reports whether a state of this run failed in the words of a reason: this run decides what of it is shown.
+func (f *Filter) again(reason string) bool {
+	return slices.ContainsFunc(f.Report.Steps, func(s report.Step) bool {
+		comment := strings.TrimSpace(s.Comment)
+		first, _, _ := strings.Cut(comment, "\n")
+		words := s.Function + " of " + s.ID + " failed: "
+		return s.Result == report.StepFailed && comment != "" && (reason == words+comment || reason == words+first)
+	})
+}
+
 // step takes private content out of a step. It returns what was taken and stands elsewhere in the report, too.
 func (f *Filter) step(s *report.Step) (said []string) {
 	open, file := f.isOpen(*s), ""
@@ -108,7 +119,7 @@ func (f *Filter) step(s *report.Step) (said []string) {
 	s.Changes, _ = shown(s.Changes, func(file string) bool { return open && (file == "" || f.Readable.Everybodys(file)) },
 		file).(*value.Map)
 	if s.Result == report.StepFailed && s.Comment != "" && (!open || f.Printed.QuotedIn(s.Comment, f.Record.Show)) {
-		what := s.Function + " failed; what it said is " + notShown
+		what := "what it said is " + notShown
 		said = []string{s.Comment, what}
 		s.Comment = what
 	}

@@ -54,7 +54,7 @@ func TestProgramOutputIsNotUploaded(t *testing.T) {
 		t.Errorf("it has %s", text)
 	}
 	for _, kept := range []string{`"retcode":3`, `"new":"1.22"`, "status 500", "exit status 3",
-		"cmd.run failed; what it said is not shown outside of the host", "cmd.run deploy (deploy in app)"} {
+		"deploy (deploy in app): what it said is not shown outside of the host", "cmd.run deploy (deploy in app)"} {
 		if !strings.Contains(text, kept) {
 			t.Errorf("%q is not in %s", kept, text)
 		}
@@ -80,8 +80,8 @@ func TestQuotedProgramOutputIsNotUploaded(t *testing.T) {
 	r := whole(rep)
 	r.Printed = said
 	out := r.Copy()
-	for i, want := range []string{"pkg.installed failed; what it said is " + notShown,
-		"service.running failed; what it said is " + notShown, steps[2].Comment} {
+	for i, want := range []string{"what it said is " + notShown,
+		"what it said is " + notShown, steps[2].Comment} {
 		if out.Steps[i].Comment != want {
 			t.Errorf("%s: %q, want %q", steps[i].Function, out.Steps[i].Comment, want)
 		}
@@ -126,6 +126,28 @@ func TestQuarantineReasonsAreNotUploaded(t *testing.T) {
 	}
 	if kept, _ := json.Marshal(rep); strings.Count(string(kept), "swordfish") != 6 {
 		t.Errorf("the host's own report has lost something: %s", kept)
+	}
+}
+
+// TestSameFailureOfEarlierRunIsShown checks that the error of a state is shown though an earlier release failed in the
+// same words, and that its comment is hidden where that of the state is.
+func TestSameFailureOfEarlierRunIsShown(t *testing.T) {
+	release := artifact.Release{Project: "myapp", Version: "1"}
+	for function, want := range map[string]string{
+		"file.exists": "file.exists of cert failed: /etc/swordfish.pem does not exist",
+		"cmd.run":     "cmd.run of cert failed: what it said is " + notShown,
+	} {
+		name := map[bool]string{true: "cert"}[function == "cmd.run"]
+		reason := function + " of cert failed: /etc/swordfish.pem does not exist"
+		r := whole(&report.Report{ID: "9", Error: "rolled back to myapp 0: " + reason,
+			Steps: []report.Step{{ID: "cert", Function: function, Name: name, Result: report.StepFailed,
+				Comment: "/etc/swordfish.pem does not exist"}},
+			Quarantined: []report.Quarantined{{Release: release, Reason: reason, Run: "8"}}})
+		r.Ledger = &ledger.Ledger{Bad: []ledger.Bad{{Release: &release, Reason: reason, Run: "8"}}}
+		out := r.Copy()
+		if out.Error != "rolled back to myapp 0: "+want || out.Quarantined[0].Reason != want {
+			t.Errorf("the error is %q and the quarantine %q, want %q", out.Error, out.Quarantined[0].Reason, want)
+		}
 	}
 }
 

@@ -159,6 +159,7 @@ func (r *Run) askStore(ctx context.Context, of rollout.Rollout, now time.Time, m
 	who, member := me, false
 	if key != nil {
 		who, member = of.Who(key.Public(), me)
+		r.noteOtherKey(of, *key)
 	}
 	e, err := of.Read(ctx, s, now)
 	if err != nil {
@@ -181,6 +182,14 @@ func (r *Run) askStore(ctx context.Context, of rollout.Rollout, now time.Time, m
 		return r.acquire(ctx, leaseRequest{s, of, key, who, e, now}, a)
 	}
 	return a, nil
+}
+
+// noteOtherKey notes that the roster of a rollout has another key for this host, as of a machine that was replaced.
+func (r *Run) noteOtherKey(of rollout.Rollout, key hostkey.Key) {
+	if other := of.Roster.Keys()[r.Host]; other != "" && other != key.Public() {
+		r.Record.Note("the rollout has another key for this host (%s), so its results count for nothing; if this machine "+
+			"replaced another one: `corpus host forget %s`, and the next rollout counts it", other, r.Host)
+	}
 }
 
 // leaseRequest is what a host needs to take a lease among the hosts that deploy at the same time.

@@ -167,16 +167,9 @@ func (r *Run) settle(t *ledger.Turn, a answer) {
 // instead returns what a host that waits runs until its turn.
 func (r *Run) instead(ctx context.Context, client *trust.Client, start plans.Start, t ledger.Turn,
 	has *artifact.Release) (artifact.Release, error) {
-	keeps := has
-	if keeps == nil {
-		before, err := before(ctx, client, t.Channel, start)
-		if err != nil {
-			return t.Release, err
-		}
-		if before == nil {
-			return t.Release, nil // there is nothing else that it could run
-		}
-		keeps = before
+	keeps, err := r.keeps(ctx, client, start, t.Channel, has)
+	if err != nil || keeps == nil {
+		return t.Release, err // without an error, there is nothing else that it could run
 	}
 	r.waiting = append(r.waiting, t.Release)
 	again := "it asks again at its next run"
@@ -186,6 +179,26 @@ func (r *Run) instead(ctx context.Context, client *trust.Client, start plans.Sta
 	r.Record.Note("%s waits for the turn of this host in rollout %s: %s; until then it runs %s, and %s", t.Release,
 		t.Rollout, t.Why, keeps.Version, again)
 	return *keeps, nil
+}
+
+// keeps returns what a host runs until its turn: what it has, or what the channel named before where it has nothing or
+// the release of a rollout that was aborted; nil if there is no such release.
+func (r *Run) keeps(ctx context.Context, client *trust.Client, start plans.Start, ref artifact.Ref,
+	has *artifact.Release) (*artifact.Release, error) {
+	left := has != nil && slices.Contains(start.Left, string(has.Digest))
+	if has != nil && !left {
+		return has, nil
+	}
+	before, err := before(ctx, client, ref, start)
+	if err != nil || before == nil {
+		return has, err
+	}
+	if left {
+		aborted := *has
+		r.aborted = &aborted
+		r.Record.Note("the rollout of %s was aborted; this host goes back to %s", aborted, before.Version)
+	}
+	return before, nil
 }
 
 // before returns the release that a channel named before a rollout; nil where there is none that a host may run.

@@ -70,7 +70,8 @@ type Publisher struct {
 	// Start prepares the rollout of a release to a channel that has a plan, since a publisher does not know the hosts.
 	// The function keep writes the objects of the rollout, before the pointer is signed. With a nil start, all hosts
 	// take the release at once. A publisher without Start cannot move a channel that has a plan.
-	Start func(ctx context.Context, b Beginning) (start *rollout.Start, keep func(context.Context) error, err error)
+	Continued *rollout.Start // rollout that the last move of a channel left as it is; nil for none
+	Start     func(ctx context.Context, b Beginning) (start *rollout.Start, keep func(context.Context) error, err error)
 	// Who is the name of the person who moves channels, for their history. It is not verified, and is signed as given.
 	Who string
 	// Urgent makes rollouts that this publisher starts skip all waves.
@@ -89,6 +90,7 @@ type Beginning struct {
 	Before  *rollout.Before // nil if the channel is new
 	Earlier *rollout.Start  // the last rollout of the channel; nil for none
 	Urgent  bool
+	Now     time.Time // by the store's clock if the store reports it
 }
 
 // Keyring has the keys that a publisher signs with.

@@ -55,6 +55,16 @@ func matches(patterns []string, name string) bool {
 	})
 }
 
+// Idle returns the patterns of First and Last that match none of the hosts.
+func (p Plan) Idle(hosts []Host) (patterns []string) {
+	for _, pattern := range slices.Concat(p.First, p.Last) {
+		if !slices.ContainsFunc(hosts, func(h Host) bool { return matches([]string{pattern}, h.Name) }) {
+			patterns = append(patterns, pattern)
+		}
+	}
+	return patterns
+}
+
 // Cut divides the hosts that are known when a rollout starts: a wave has the hosts whose place is below its cut and not
 // below the previous cut. Each wave gets a host while there are enough. The last wave needs no cut. Without known hosts
 // the cuts are the waves' shares.

@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/rollout"
 )
 
@@ -289,5 +291,42 @@ func TestAShareCountsFromTwentyHosts(t *testing.T) {
 		if (v.Reason == rollout.Stops) != stops {
 			t.Errorf("1 failed of %d: %s", n+1, v)
 		}
+	}
+}
+
+// TestAbortedReleasesAreLeft checks which releases the next rollout has hosts go back from.
+func TestAbortedReleasesAreLeft(t *testing.T) {
+	digest := func(n int) string { return fmt.Sprintf("sha256:%064d", n) }
+	var none *rollout.Start
+	if left := none.LeftBy(rollout.Start{Release: digest(2)}); left != nil {
+		t.Errorf("without an earlier rollout: %q", left)
+	}
+	running := &rollout.Start{Release: digest(1)}
+	if left := running.LeftBy(rollout.Start{Release: digest(2)}); left != nil {
+		t.Errorf("after a rollout that was not aborted: %q", left)
+	}
+	last := &rollout.Start{Release: digest(1), Aborted: true}
+	for n := 2; n < 20; n++ {
+		next := rollout.Start{Release: digest(n), Aborted: true}
+		next.Left = last.LeftBy(next)
+		last = &next
+	}
+	if n := len(last.Left); n != 8 || last.Left[n-1] != digest(18) {
+		t.Errorf("after many aborts: %q", last.Left)
+	}
+	again := rollout.Start{Release: digest(18),
+		Before: &rollout.Before{Version: "17", Digest: artifact.Digest(digest(17))}}
+	left := last.LeftBy(again)
+	if strings.Contains(strings.Join(left, " "), digest(18)) || strings.Contains(strings.Join(left, " "), digest(17)) ||
+		left[len(left)-1] != digest(19) {
+		t.Errorf("a release that comes again is left: %q", left)
+	}
+}
+
+func TestPatternsOfNoHost(t *testing.T) {
+	p := rollout.Default()
+	p.First, p.Last = []string{"web-*", "app-*-1"}, []string{"db-*"}
+	if idle := p.Idle([]rollout.Host{{Name: "app-production-1"}, {Name: "db-1"}}); !slices.Equal(idle, []string{"web-*"}) {
+		t.Errorf("idle %q", idle)
 	}
 }

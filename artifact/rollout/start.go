@@ -29,12 +29,16 @@ type Start struct {
 	Skipped int       `json:"skipped,omitempty"` // number of waves that are not waited for
 	Resumed time.Time `json:"resumed,omitzero"`  // failures and halts before this time do not count
 	Moves   []Move    `json:"moves,omitempty"`   // moves of people, the oldest first
+	// Left has digests of releases whose rollouts were aborted before this one. A host that still has one of them goes
+	// back to Before until its turn.
+	Left []string `json:"left,omitempty"`
 }
 
 // Move is a change of a rollout by a person, or the change by which a channel names its release.
 type Move struct {
-	// start, urgent, pause, resume, skip-wave or abort; of a channel promote, point, publish or abort
+	// start, urgent, pause, resume, skip-wave or abort; of a channel promote, point, publish, back or abort
 	What string    `json:"what"`
+	Wave int       `json:"wave,omitempty"` // of skip-wave: the number of the wave that began, from 1
 	At   time.Time `json:"at"`
 	By   []string  `json:"by,omitempty"` // IDs of the available keys that may sign the project
 	// the person's name as given to the publisher; empty in moves of older programs
@@ -48,11 +52,19 @@ func (m Move) Is(other Move) bool {
 
 // String returns a move in one line, for people who sign it.
 func (m Move) String() string {
-	text := m.What + " at " + m.At.UTC().Format(time.RFC3339)
+	text := m.Text() + " at " + m.At.UTC().Format(time.RFC3339)
 	if m.Who != "" {
 		text += " by " + m.Who
 	}
 	return text
+}
+
+// Text returns what a move is, with its wave.
+func (m Move) Text() string {
+	if m.Wave > 0 {
+		return fmt.Sprintf("%s to wave %d", m.What, m.Wave)
+	}
+	return m.What
 }
 
 // maxMoves is the maximum number of moves that a start keeps.
@@ -87,6 +99,27 @@ func (p Plan) NewStart(id, release string, at time.Time, hosts []Host) Start {
 	return Start{ID: id, Release: release, At: at.UTC().Truncate(time.Second), Agent: p.Agent, Cuts: cuts, Hosts: counts}
 }
 
+// maxLeft is the maximum number of aborted releases that a start keeps.
+const maxLeft = 8
+
+// LeftBy returns the releases for Start.Left of the next rollout of the channel. s may be nil.
+func (s *Start) LeftBy(next Start) (left []string) {
+	if s == nil {
+		return nil
+	}
+	all := slices.Clone(s.Left)
+	if s.Aborted {
+		all = append(all, s.Release)
+	}
+	for i, digest := range all {
+		names := digest == next.Release || next.Before != nil && digest == string(next.Before.Digest)
+		if !names && !slices.Contains(all[i+1:], digest) {
+			left = append(left, digest)
+		}
+	}
+	return left[max(0, len(left)-maxLeft):]
+}
+
 // maxID is the maximum length of the ID of a rollout, which is a segment of keys in the store.
 const maxID = 64
 
@@ -101,6 +134,12 @@ func (s Start) Check() error {
 	}
 	if len(s.Hosts) > maxWaves || len(s.Cuts) > maxWaves || s.Skipped < 0 || s.Skipped > maxWaves {
 		errs = append(errs, fmt.Errorf("the rollout has more than %d waves", maxWaves))
+	}
+	for _, digest := range s.Left {
+		errs = append(errs, checkDigest("aborted release", digest))
+	}
+	if len(s.Left) > maxLeft {
+		errs = append(errs, fmt.Errorf("the rollout has more than %d aborted releases", maxLeft))
 	}
 	if len(s.Moves) > maxMoves {
 		errs = append(errs, fmt.Errorf("the rollout has more than %d moves", maxMoves))

@@ -72,6 +72,9 @@ since the last look.`,
 				return exit.WithCode(exit.Usage, diag.WithHint(errors.New("--silent is not more than nothing"),
 					"say how long a host has to be silent, such as --silent 1h"))
 			}
+			if c.Flags().Changed("every") && !o.watch {
+				return exit.WithCode(exit.Usage, diag.WithHint(errors.New("--every is for --watch"), "give --watch as well"))
+			}
 			if o.every < shortestWatch {
 				return exit.WithCode(exit.Usage, diag.WithHint(errors.New("--every is less than a second"),
 					"each look lists the store; give --every 30s or more for a large fleet"))
@@ -133,6 +136,9 @@ func (p *program) redrawFleet(v *fleet.View, o fleetOptions) error {
 	if f := cli.File(p.Out); o.watch && f != nil && cli.Terminal(p.Out) && !p.json {
 		_, _ = io.WriteString(f, "\x1b[H\x1b[2J") // an error of a closed terminal is ignored
 	}
+	if o.watch && !p.json {
+		fmt.Fprintf(p.Out, "%s\n\n", stamp(v.At))
+	}
 	return p.showFleet(v, o)
 }
 
@@ -159,7 +165,7 @@ func (p *program) fleetLook(ctx context.Context, o fleetOptions) (look lookAtFle
 		if err != nil {
 			return nil, nil, err
 		}
-		q := o.query(s, list, known.registry(time.Now()))
+		q := o.query(s, list, known.registry(time.Now()), client.StoreTime())
 		q.Keys = p.hostKeys(func(context.Context) (*trust.Client, error) { return client, nil })
 		v, err := fleet.Look(ctx, q)
 		if err != nil {
@@ -180,7 +186,7 @@ func (p *program) fleetLook(ctx context.Context, o fleetOptions) (look lookAtFle
 		if err := v.Explain(ctx, s); err != nil {
 			return nil, nil, err
 		}
-		v.Attention = slices.Concat(unreadable(list, o.project), stoppedRollouts(ctx, client, s, v.Rows), v.Attention)
+		v.Attention = slices.Concat(unreadable(list, o.project), stoppedRollouts(ctx, client, s, v), v.Attention)
 		return v, write, nil
 	}, done, nil
 }

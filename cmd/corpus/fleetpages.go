@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"path"
 	"path/filepath"
@@ -57,7 +58,14 @@ func (p *program) pagesInto(into string) (out pages.Output, first string, err er
 	if strings.Contains(into, "://") {
 		s, err := stores.OpenAs(into, stores.Options{Retry: store.RetryPolicy{Total: p.retry, Waiting: p.waiting(),
 			Slow: p.SlowStore(into)}}, awskms.Account)
-		return inStore{s}, strings.TrimSuffix(into, "/") + "/index.html", exit.WithCode(exit.Usage, err)
+		if err != nil {
+			return nil, "", exit.WithCode(exit.Usage, err)
+		}
+		address, err := url.Parse(into)
+		if err != nil {
+			return nil, "", exit.WithCode(exit.Usage, err)
+		}
+		return inStore{s}, address.JoinPath("index.html").String(), nil
 	}
 	dir, err := filepath.Abs(into)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/corpus-agent/corpus-agent/agent/fleet"
 	"github.com/corpus-agent/corpus-agent/agent/fleet/pages"
@@ -18,11 +19,12 @@ import (
 )
 
 // stoppedRollouts returns the rollouts that only a person can continue or end. It reads the rollouts of channels with
-// hosts that do not run the current release; in other channels, every host runs it.
+// hosts that do not run the current release; in other channels, every host runs it. It also returns the hosts whose
+// results such a rollout lacks.
 func stoppedRollouts(ctx context.Context, client *trust.Client, s store.Store,
-	rows []fleet.Row) (found []fleet.Attention) {
+	v *fleet.View) (found []fleet.Attention) {
 	seen := map[artifact.Ref]bool{}
-	for _, row := range rows {
+	for _, row := range v.Rows {
 		if row.Behind == 0 || seen[row.Ref] {
 			continue
 		}
@@ -35,6 +37,9 @@ func stoppedRollouts(ctx context.Context, client *trust.Client, s store.Store,
 				Hosts: []string{}, Why: fmt.Sprintf("%s: %v", row.Ref, err), Hint: diag.HintOf(err)})
 		default:
 			if a, stopped := u.stopped(); stopped {
+				found = append(found, a)
+			}
+			if a, lacks := u.lacksResults(v.Hosts); lacks {
 				found = append(found, a)
 			}
 		}
@@ -71,6 +76,37 @@ func (u *activeRollout) stopped() (fleet.Attention, bool) {
 		}
 	}
 	return a, true
+}
+
+// resultDelay is how long after its record a host's result may come: a run writes both.
+const resultDelay = time.Minute
+
+// lacksResults returns the entry for hosts that have the release of a rollout and are healthy by their records, and of
+// which the store has no result; false if there are none. The waves after them wait for these results.
+func (u *activeRollout) lacksResults(all []fleet.Host) (fleet.Attention, bool) {
+	a := fleet.Attention{What: fleet.NoResult, Project: u.ref.Project, Channel: u.ref.Channel, Version: u.version,
+		Since: u.rollout.Start.At,
+		Why: fmt.Sprintf("%s: they have the release, and the store has no result of them, for which the rollout waits",
+			u.ref),
+		Hint: fmt.Sprintf("if the store has lost objects: `corpus rollout pause %[1]s %[2]s` and `corpus rollout resume "+
+			"%[1]s %[2]s`, after which healthy hosts record their results again; otherwise let hosts write below rollouts/ "+
+			"(docs/buckets.md)", u.ref.Project, u.ref.Channel)}
+	keys, recorded := u.rollout.Roster.Keys(), map[string]bool{}
+	for _, r := range u.seen.Results {
+		recorded[r.Host] = true
+	}
+	for _, h := range all {
+		place := h.Service
+		if u.ref.Project == artifact.Base {
+			place = h.Base
+		}
+		_, member := keys[h.Host]
+		if member && h.Signed && !recorded[h.Host] && (h.State == fleet.Healthy || h.State == fleet.Drifted) &&
+			place.Is(artifact.Digest(u.rollout.Start.Release)) && u.now.Sub(h.Seen) > resultDelay {
+			a.Hosts = append(a.Hosts, h.Host)
+		}
+	}
+	return a, len(a.Hosts) > 0 && !u.rollout.Start.Aborted
 }
 
 // shownRollouts returns the rollouts of all channels for the pages.

@@ -23,8 +23,8 @@ func (p *program) historyCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "history PROJECT [CHANNEL]",
 		Short: "Show how channels moved: when, to which release, and who moved them",
-		Long: `history shows the moves of a project's channels, the newest first: promote, point, publish and abort, by which a channel came to
-name a release, and pause, resume, skip-wave and urgent of its rollouts. WHO is the name that the person gave (--by), and KEYS are
+		Long: `history shows the moves of a project's channels, the newest first: promote, point, publish, back and abort, by which a channel came
+to name a release, and pause, resume, skip-wave and urgent of its rollouts. WHO is the name that the person gave (--by), and KEYS are
 the keys that were at hand to sign it.
 
 Moves come from the project's metadata and the 30 versions before it, which stay in the store until corpus gc removes them. A
@@ -82,7 +82,7 @@ func (p *program) printMoves(moves []history.Move) error {
 	w := tabwriter.NewWriter(p.Out, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(w, "WHEN\tCHANNEL\tMOVE\tVERSION\tWHO\tKEYS")
 	for _, m := range moves {
-		move := m.What
+		move := m.Text()
 		if !m.Verified {
 			move += " ?"
 		}
@@ -111,7 +111,7 @@ func histories(ctx context.Context, s store.Store, client *trust.Client, l trust
 			continue
 		}
 		byChannel[m.Ref.Channel] = append(byChannel[m.Ref.Channel], pages.Move{
-			At: m.At, What: trust.Printable(m.What), Version: trust.Printable(m.Version), Digest: trust.Printable(m.Digest),
+			At: m.At, What: trust.Printable(m.Text()), Version: trust.Printable(m.Version), Digest: trust.Printable(m.Digest),
 			Who: trust.Printable(m.Who), Points: m.Points, Verified: m.Verified,
 		})
 	}

@@ -37,6 +37,7 @@ type knownHost struct {
 	Conflicts []hostkey.Registered `json:"conflicts,omitempty"`
 	// Current is the state of the host after its newest run; nil if the store has no valid record of the host.
 	Current *currentHost `json:"current,omitempty"`
+	Ignored string       `json:"ignored,omitempty"` // why its record does not count
 }
 
 // currentHost is the complete record of a host.

@@ -41,13 +41,13 @@ failed there and why. It takes the right to list the store.`,
 			if err != nil {
 				return err
 			}
-			if h.Current, err = current(c.Context(), s, h); err != nil {
+			if h.Current, h.Ignored, err = current(c.Context(), s, h); err != nil {
 				return err
 			}
 			if p.json {
 				return p.JSON(h)
 			}
-			err = errors.Join(p.printHosts([]knownHost{h}, false), p.printCurrent(h.Current))
+			err = errors.Join(p.printHosts([]knownHost{h}, false), p.printCurrent(h))
 			if err != nil || len(h.Conflicts) == 0 {
 				return err
 			}
@@ -59,20 +59,31 @@ failed there and why. It takes the right to list the store.`,
 	}
 }
 
-// current reads the record of a host. It returns nil if there is no valid record.
-func current(ctx context.Context, s store.Store, h knownHost) (*currentHost, error) {
+// current reads the record of a host. Without a valid record it returns nil, and why the record does not count if there
+// is one.
+func current(ctx context.Context, s store.Store, h knownHost) (_ *currentHost, ignored string, err error) {
 	known := hostkey.Registry{h.Host: append([]hostkey.Registered{{Key: h.Key, Since: h.Since}}, h.Conflicts...)}
 	keys := func(context.Context, store.Store) (hostkey.Registry, error) { return known, nil }
 	v, err := fleet.Look(ctx, fleet.Query{Store: s, Now: time.Now(), SilentAfter: silentAfter, Keys: keys, Known: known,
 		Host: h.Host})
-	if err != nil || len(v.Hosts) == 0 {
-		return nil, err
+	switch {
+	case err != nil:
+		return nil, "", err
+	case len(v.Hosts) == 0 && len(v.Ignored) > 0:
+		return nil, v.Ignored[0].Why, nil
+	case len(v.Hosts) == 0:
+		return nil, "", nil
 	}
 	detail, err := hostrecord.Read(ctx, s, known, v.Hosts[0].Listed)
-	return &currentHost{v.Hosts[0], detail}, err
+	return &currentHost{v.Hosts[0], detail}, "", err
 }
 
-func (p *program) printCurrent(h *currentHost) error {
+func (p *program) printCurrent(of knownHost) error {
+	h := of.Current
+	if of.Ignored != "" {
+		_, err := fmt.Fprintf(p.Out, "its record does not count: %s\n", of.Ignored)
+		return err
+	}
 	if h == nil {
 		_, err := fmt.Fprintln(p.Out, "no record: it has not reported since agents write one")
 		return err

@@ -196,7 +196,7 @@ func (p *program) rolloutBack(ctx context.Context, ref artifact.Ref, urgent bool
 			"goes in waves\n", trust.Printable(u.version), ref.Project, ref.Channel)
 	}
 	starter := p.starts(publisher, urgent)
-	release, err := releases.Point(ctx, publisher, ref, start.Before.Version)
+	release, err := releases.Back(ctx, publisher, ref, start.Before.Version)
 	if err != nil {
 		return code(err)
 	}

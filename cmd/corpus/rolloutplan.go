@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -134,22 +135,21 @@ explains what hosts do with it.`,
 			switch {
 			case none:
 				return p.setPlan(c.Context(), ref, nil, isNew)
-			case !flags.any() && agent == "":
+			case !flags.any() && !flags.given("agent"):
 				return p.showPlan(c.Context(), ref)
 			}
 			return p.setPlan(c.Context(), ref, func(plan *rollout.Plan) error {
-				if agent != "" {
+				if flags.given("agent") {
 					plan.Agent = agent
 				}
-				if plan.Agent == "" {
-					plan.Agent = cli.Version
-				}
+				plan.Agent = cmp.Or(plan.Agent, cli.Version)
 				return flags.change(plan)
 			}, isNew)
 		},
 	}
 	flags.add(c)
-	c.Flags().StringVar(&agent, "agent", "", "version of the agent that every host needs before a rollout starts")
+	c.Flags().StringVar(&agent, "agent", "", "version of the agent that every host needs before a rollout starts; '' "+
+		"for that of this corpus")
 	c.Flags().BoolVar(&none, "none", false, "remove the plan: all hosts take a release at once")
 	newChannelFlag(c, &isNew)
 	for _, name := range append(planFlagNames(), "agent") {

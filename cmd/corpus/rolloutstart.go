@@ -16,7 +16,6 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/fleet"
 	"github.com/corpus-agent/corpus-agent/agent/hostkey"
 	hosts "github.com/corpus-agent/corpus-agent/agent/rollout"
-	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/publish"
 	"github.com/corpus-agent/corpus-agent/artifact/rollout"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
@@ -38,9 +37,10 @@ func urgentFlag(c *cobra.Command, urgent *bool) {
 
 // starter prepares rollouts for a publisher. A change that is tried again continues with the same rollout.
 type starter struct {
-	program *program
-	store   store.Store
-	begun   map[string]*begun // by channel and digest
+	program   *program
+	publisher *publish.Publisher
+	store     store.Store
+	begun     map[string]*begun // by channel and digest
 }
 
 type begun struct {
@@ -49,12 +49,13 @@ type begun struct {
 	kept   bool
 	ends   string   // version whose rollout ends before it is complete; "" for none
 	taken  []string // hosts with another registered key besides that of the last roster
+	idle   []string // patterns of the plan that match none of the hosts
 	others int      // hosts of the channel whose reports are not signed
 }
 
 // starts makes a publisher start rollouts.
 func (p *program) starts(publisher *publish.Publisher, urgent bool) *starter {
-	s := &starter{program: p, store: publisher.Store, begun: map[string]*begun{}}
+	s := &starter{program: p, publisher: publisher, store: publisher.Store, begun: map[string]*begun{}}
 	publisher.Start, publisher.Urgent = s.begin, urgent
 	return s
 }
@@ -93,13 +94,13 @@ func (s *starter) begin(ctx context.Context, b publish.Beginning) (*rollout.Star
 // healthy, and nothing stops it. Only such a release is one to return to. arrived returns false if the results cannot
 // be read.
 func (s *starter) arrived(ctx context.Context, b publish.Beginning) bool {
-	u := &activeRollout{ref: b.Ref, plan: b.Plan, now: time.Now()}
+	u := &activeRollout{ref: b.Ref, plan: b.Plan, now: b.Now}
 	return u.read(ctx, s.store, *b.Earlier) == nil && u.arrived()
 }
 
 // prepare divides the hosts that follow a channel into waves.
 func (s *starter) prepare(ctx context.Context, b publish.Beginning) (*begun, error) {
-	now := time.Now()
+	now := b.Now
 	last := s.lastRoster(ctx, b)
 	var known hostkey.Registry
 	keys := func(ctx context.Context, from store.Store) (_ hostkey.Registry, err error) {
@@ -131,7 +132,7 @@ func (s *starter) prepare(ctx context.Context, b publish.Beginning) (*begun, err
 	if err != nil {
 		return nil, err
 	}
-	made.taken = disputed(last, known)
+	made.taken, made.idle = disputed(last, known), b.Plan.Idle(made.roster.Places())
 	made.start = b.Plan.NewStart(id, string(b.Release.Digest), now, made.roster.Places())
 	_, made.start.Roster, err = made.roster.Content()
 	return made, err
@@ -210,40 +211,4 @@ func oldAgents(b publish.Beginning, all []fleet.Follower) error {
 			diag.Count(len(all), "host"), b.Ref, trust.Printable(b.Plan.Agent), namedHosts(old)),
 		"install that version there and wait for their next run; or, where older agents know rollouts, sign a plan with "+
 			"`corpus project rollout %s %s --agent VERSION`", b.Ref.Project, b.Ref.Channel))
-}
-
-// placed is a release that a channel names, and its rollout.
-type placed struct {
-	artifact.Release
-	Rollout *rollout.Start `json:"rollout,omitempty"`
-}
-
-// answer prints the text, and the rollout that was started.
-func (s *starter) answer(ref artifact.Ref, release artifact.Release, text string) error {
-	made := s.begun[ref.String()+" "+string(release.Digest)]
-	if made == nil || !made.kept {
-		return s.program.answer(placed{Release: release}, "%s", text)
-	}
-	if made.others > 0 {
-		fmt.Fprintf(s.program.Err, "warning: reports of %s of %s are not signed with a registered key (corpus host ls): "+
-			"such hosts wait with the others, and count for nothing\n", diag.Count(made.others, "host"), ref)
-	}
-	if len(made.taken) > 0 {
-		fmt.Fprintf(s.program.Err, "warning: %s of %s registered another key besides that of its last rollout: %s; only "+
-			"what the key of the last rollout signed counts (corpus host ls --conflicts). If a machine was replaced: corpus "+
-			"host forget NAME\n",
-			diag.Count(len(made.taken), "host"), ref, strings.Join(made.taken[:min(len(made.taken), mostOnLine)], ", "))
-	}
-	if made.ends != "" {
-		fmt.Fprintf(s.program.Err, "warning: the rollout of %s to %s had not arrived, and ends: abort leads back to %s\n",
-			trust.Printable(made.ends), ref, trust.Printable(made.start.Before.Version))
-	}
-	sizes := []string{}
-	for _, n := range made.start.Hosts {
-		sizes = append(sizes, fmt.Sprint(n))
-	}
-	return s.program.answer(placed{release, &made.start},
-		"%s\nits rollout to %s in %s (%s) has started: corpus rollout status %s %s", text,
-		diag.Count(len(made.roster.Hosts), "host"), diag.Count(len(sizes), "wave"), strings.Join(sizes, ", "), ref.Project,
-		ref.Channel)
 }

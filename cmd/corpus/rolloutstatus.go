@@ -24,7 +24,7 @@ type activeRollout struct {
 	plan    rollout.Plan
 	rollout hosts.Rollout
 	seen    hosts.Evidence
-	now     time.Time
+	now     time.Time // by the store's clock if the store reports it
 }
 
 // Errors about channels without a rollout.
@@ -41,7 +41,7 @@ func loadRollout(ctx context.Context, client *trust.Client, s store.Store, ref a
 	if err != nil && !errors.As(err, &withdrawn) {
 		return nil, err
 	}
-	u := &activeRollout{ref: ref, version: pointer.Version, now: time.Now()}
+	u := &activeRollout{ref: ref, version: pointer.Version, now: client.StoreTime()}
 	if pointer.Rollout == nil {
 		return u, errNoRollout
 	}

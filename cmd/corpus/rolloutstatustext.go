@@ -95,7 +95,7 @@ func (r rolloutStatus) text() string {
 		if len(m.By) > 0 {
 			by += ", signed with " + shortKeys(m.By)
 		}
-		fmt.Fprintf(&b, "  %s at %s%s\n", trust.Printable(m.What), stamp(m.At), by)
+		fmt.Fprintf(&b, "  %s at %s%s\n", trust.Printable(m.Text()), stamp(m.At), by)
 	}
 	for _, host := range r.Rekeyed[:min(len(r.Rekeyed), mostNamed)] {
 		fmt.Fprintf(&b, "  not counted: %s, which signs with another key than in the roster: corpus host show %s; if the "+

@@ -14,6 +14,16 @@ import (
 // Point points a channel at any version that is published and not withdrawn. The artifact need not be available
 // locally.
 func Point(ctx context.Context, p *publish.Publisher, ref artifact.Ref, version string) (artifact.Release, error) {
+	return pointTo(ctx, p, ref, version, origin{what: "point"})
+}
+
+// Back is like Point, for the version that a channel named before its last rollout.
+func Back(ctx context.Context, p *publish.Publisher, ref artifact.Ref, version string) (artifact.Release, error) {
+	return pointTo(ctx, p, ref, version, origin{what: "back"})
+}
+
+func pointTo(ctx context.Context, p *publish.Publisher, ref artifact.Ref, version string,
+	by origin) (artifact.Release, error) {
 	if err := errors.Join(trust.CheckProject(ref.Project), artifact.CheckChannel(ref.Channel),
 		artifact.CheckVersion(version)); err != nil {
 		return artifact.Release{}, err
@@ -36,7 +46,7 @@ func Point(ctx context.Context, p *publish.Publisher, ref artifact.Ref, version 
 			return diag.WithHint(&trust.Withdrawn{Release: release, Yank: yank},
 				"point at another version, or take the withdrawal back with `corpus yank --undo`")
 		}
-		return point(ctx, n, role, ref, release, origin{what: "point"})
+		return point(ctx, n, role, ref, release, by)
 	})
 	return release, err
 }

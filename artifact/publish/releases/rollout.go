@@ -20,13 +20,15 @@ import (
 func begin(ctx context.Context, n *publish.Next, ref artifact.Ref, r artifact.Release,
 	before trust.Pointer) (*rollout.Start, error) {
 	p := n.Publisher
+	p.Continued = nil
 	if before.Version == r.Version && before.Digest == r.Digest {
 		lost, err := rosterLost(ctx, n, ref, before.Rollout)
 		if err != nil {
 			return nil, err
 		}
 		if !lost {
-			return hurried(n, ref, before.Rollout)
+			p.Continued = hurried(n, ref, before.Rollout)
+			return p.Continued, nil
 		}
 	}
 	plan, err := n.Client.Rollout(ref)
@@ -36,7 +38,8 @@ func begin(ctx context.Context, n *publish.Next, ref artifact.Ref, r artifact.Re
 	if p.Start == nil {
 		return nil, fmt.Errorf("%s has a rollout plan, and this program cannot start a rollout", ref)
 	}
-	b := publish.Beginning{Ref: ref, Plan: *plan, Release: r, Earlier: before.Rollout, Urgent: p.Urgent}
+	b := publish.Beginning{Ref: ref, Plan: *plan, Release: r, Earlier: before.Rollout, Urgent: p.Urgent,
+		Now: n.Client.StoreTime()}
 	if before.Version != "" {
 		b.Before = &rollout.Before{Version: before.Version, Digest: before.Digest}
 	}
@@ -46,6 +49,7 @@ func begin(ctx context.Context, n *publish.Next, ref artifact.Ref, r artifact.Re
 	}
 	n.Ahead = append(n.Ahead, keep)
 	begun := *start
+	begun.Left = before.Rollout.LeftBy(begun)
 	begun.Note(moved(n, ref.Project, "start"))
 	return &begun, begun.Check()
 }
@@ -69,14 +73,14 @@ func rosterLost(ctx context.Context, n *publish.Next, ref artifact.Ref, start *r
 }
 
 // hurried is a rollout that continues, without waves from now on where the publisher is in a hurry.
-func hurried(n *publish.Next, ref artifact.Ref, start *rollout.Start) (*rollout.Start, error) {
+func hurried(n *publish.Next, ref artifact.Ref, start *rollout.Start) *rollout.Start {
 	if start == nil || start.Urgent || start.Aborted || !n.Publisher.Urgent {
-		return start, nil
+		return start
 	}
 	next := *start
 	next.Urgent = true
 	next.Note(moved(n, ref.Project, "urgent"))
-	return &next, nil
+	return &next
 }
 
 // moved returns a move that a user makes in a rollout now, with the available keys that may sign the project.
@@ -184,10 +188,15 @@ func steer(ctx context.Context, p *publish.Publisher, ref artifact.Ref, what str
 		}
 		of = start.ID
 		pointer.Rollout, pointer.Serial = &start, pointer.Serial+1
+		skipped := start.Skipped
 		if err := change(n, role, &pointer); err != nil {
 			return err
 		}
-		start.Note(moved(n, ref.Project, what))
+		move := moved(n, ref.Project, what)
+		if start.Skipped > skipped {
+			move.Wave = start.Skipped + 1
+		}
+		start.Note(move)
 		result.Start, result.Version = &start, pointer.Version
 		channels[ref.Channel] = pointer
 		return trust.SetChannels(role, channels)

@@ -1,0 +1,60 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/rollout"
+	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// placed is a release that a channel names, and its rollout.
+type placed struct {
+	artifact.Release
+	Rollout *rollout.Start `json:"rollout,omitempty"`
+}
+
+// answer prints the text, and the rollout that was started.
+func (s *starter) answer(ref artifact.Ref, release artifact.Release, text string) error {
+	made := s.begun[ref.String()+" "+string(release.Digest)]
+	if made == nil || !made.kept {
+		if same := s.publisher.Continued; same != nil && !same.Aborted {
+			text += fmt.Sprintf("\nit named this release before, and its rollout is the same: corpus rollout status %s %s",
+				ref.Project, ref.Channel)
+		}
+		return s.program.answer(placed{Release: release}, "%s", text)
+	}
+	s.warn(ref, made)
+	sizes := []string{}
+	for _, n := range made.start.Hosts {
+		sizes = append(sizes, fmt.Sprint(n))
+	}
+	return s.program.answer(placed{release, &made.start},
+		"%s\nits rollout to %s in %s (%s) has started: corpus rollout status %s %s", text,
+		diag.Count(len(made.roster.Hosts), "host"), diag.Count(len(sizes), "wave"), strings.Join(sizes, ", "), ref.Project,
+		ref.Channel)
+}
+
+// warn prints what a person should know of a rollout that has started.
+func (s *starter) warn(ref artifact.Ref, made *begun) {
+	if made.others > 0 {
+		fmt.Fprintf(s.program.Err, "warning: reports of %s of %s are not signed with a registered key (corpus host ls): "+
+			"such hosts wait with the others, and count for nothing\n", diag.Count(made.others, "host"), ref)
+	}
+	if len(made.taken) > 0 {
+		fmt.Fprintf(s.program.Err, "warning: %s of %s registered another key besides that of its last rollout: %s; only "+
+			"what the key of the last rollout signed counts (corpus host ls --conflicts). If a machine was replaced: corpus "+
+			"host forget NAME\n",
+			diag.Count(len(made.taken), "host"), ref, strings.Join(made.taken[:min(len(made.taken), mostOnLine)], ", "))
+	}
+	if len(made.idle) > 0 {
+		fmt.Fprintf(s.program.Err, "warning: no host of the rollout matches %s of the plan (--canary, --last)\n",
+			trust.Printable(strings.Join(made.idle, ", ")))
+	}
+	if made.ends != "" {
+		fmt.Fprintf(s.program.Err, "warning: the rollout of %s to %s had not arrived, and ends: abort leads back to %s\n",
+			trust.Printable(made.ends), ref, trust.Printable(made.start.Before.Version))
+	}
+}
