@@ -13,7 +13,9 @@ package agent
 import (
 	"context"
 	"io"
+	"strings"
 
+	"github.com/corpus-agent/corpus-agent/agent/connection"
 	"github.com/corpus-agent/corpus-agent/agent/elb"
 	"github.com/corpus-agent/corpus-agent/agent/inspect"
 	"github.com/corpus-agent/corpus-agent/agent/procedure"
@@ -21,6 +23,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/report"
 	"github.com/corpus-agent/corpus-agent/agent/self"
 	"github.com/corpus-agent/corpus-agent/agent/site"
+	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/grains"
@@ -54,8 +57,6 @@ type Agent struct {
 	Self *self.Self
 	// LockDescriptor is the descriptor of the lock that the run which tries this program has lent to it; 0 for none.
 	LockDescriptor int
-
-	CheckedRoot *trust.CheckedRoot // that the repair of this run looked at; nil before one
 }
 
 // New is the agent of a host.
@@ -74,5 +75,25 @@ type Given struct {
 	Settings *value.Map     // of the project's configuration, for this run
 }
 
-// stopped tells a run that a signal ended from one that failed.
+// readRoot reads the first root of trust that the command line gives as a file, or parses it as a digest. It is called
+// before the run takes its lock, since reading a file that a user names may block.
+func (g *Given) readRoot() (err error) {
+	if g.TrustRoot == "" {
+		return nil
+	}
+	if strings.HasPrefix(g.TrustRoot, "sha256:") {
+		digest, err := artifact.ParseDigest(g.TrustRoot)
+		g.root = []byte(digest)
+		return err
+	}
+	g.root, err = trust.ReadRoot(g.TrustRoot)
+	return err
+}
+
+// forStore returns what the command line says about the store.
+func (g Given) forStore() connection.Given {
+	return connection.Given{Identity: g.Identity, Root: g.root}
+}
+
+// stopped reports whether a signal ended the run.
 func stopped(ctx context.Context) bool { return ctx.Err() != nil }

@@ -49,10 +49,10 @@ var errGone = errors.New("a release of what is deployed is missing on the disk")
 
 // fetchAgain brings back releases of a pair that was deployed before.
 func (r *run) fetchAgain(ctx context.Context, pair ledger.Pair) error {
-	if r.client == nil {
+	if r.connection.Client == nil {
 		return errUnasked
 	}
-	return r.fetch(ctx, r.client, pair)
+	return r.fetch(ctx, r.connection.Client, pair)
 }
 
 // settleFor continues with an earlier pair, that is in no quarantine and was not withdrawn, where a release of the good
@@ -105,7 +105,7 @@ func (r *run) keepServing(ctx context.Context) error {
 // refetch fetches those releases of a pair again that are not on the disk as they were unpacked, and reports whether
 // one was fetched. It fetches nothing where there is no store to ask.
 func (r *run) refetch(ctx context.Context, pair ledger.Pair) bool {
-	if r.test || r.client == nil || stopped(ctx) {
+	if r.test || r.connection.Client == nil || stopped(ctx) {
 		return false
 	}
 	again := false

@@ -58,8 +58,8 @@ func (r *run) deploy(ctx context.Context, given Given) error {
 	var pair ledger.Pair
 	err := r.record.Stage("resolve", r.identity.String(), func() (err error) {
 		// A store that gives a byte now and then would hold the host up for ever.
-		return r.limited(ctx, min(resolveTimeout, r.Config.FetchTimeout), func(ctx context.Context) (err error) {
-			if client, err = r.connect(ctx, given); err == nil {
+		return r.connection.Within(ctx, min(resolveTimeout, r.Config.FetchTimeout), func(ctx context.Context) (err error) {
+			if client, err = r.connection.Open(ctx, given.forStore()); err == nil {
 				pair, err = r.resolve(ctx, client)
 			}
 			if err == nil && refused != nil {
@@ -142,7 +142,7 @@ func (r *run) leaveAborted(ctx context.Context, pair ledger.Pair) error {
 // fetch brings the releases of a pair onto the disk.
 func (r *run) fetch(ctx context.Context, client *trust.Client, pair ledger.Pair) error {
 	return r.record.Stage("fetch", pair.String(), func() error {
-		return r.limited(ctx, r.Config.FetchTimeout, func(ctx context.Context) error {
+		return r.connection.Within(ctx, r.Config.FetchTimeout, func(ctx context.Context) error {
 			return r.fetcher(client).Fetch(ctx, pair.Releases())
 		})
 	})

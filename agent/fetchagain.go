@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/fetch"
@@ -33,7 +32,7 @@ func (r *run) fetcher(client *trust.Client) *fetch.Fetcher {
 	}
 	c := r.Config
 	return &fetch.Fetcher{
-		Held: r.Held(), Client: client, Store: r.store, Progress: r.record, Run: r.id, Running: running,
+		Held: r.Held(), Client: client, Store: r.connection.Store, Progress: r.record, Run: r.id, Running: running,
 		Limits: unpack.Limits{Bytes: c.UnpackBytes, Files: c.UnpackFiles, Depth: c.UnpackDepth, Ratio: c.UnpackRatio},
 		Intact: r.isComplete, Replaced: r.noteReplaced,
 	}
@@ -41,11 +40,11 @@ func (r *run) fetcher(client *trust.Client) *fetch.Fetcher {
 
 // replace fetches a release again.
 func (r *run) replace(ctx context.Context, release artifact.Release) error {
-	if r.client == nil {
+	if r.connection.Client == nil {
 		return errUnasked
 	}
-	return r.limited(ctx, r.Config.FetchTimeout, func(ctx context.Context) error {
-		return r.fetcher(r.client).Again(ctx, release)
+	return r.connection.Within(ctx, r.Config.FetchTimeout, func(ctx context.Context) error {
+		return r.fetcher(r.connection.Client).Again(ctx, release)
 	})
 }
 
@@ -151,25 +150,4 @@ func (r *run) wasReplaced(release artifact.Release) bool {
 	r.replacedMu.Lock()
 	defer r.replacedMu.Unlock()
 	return r.replaced[release.String()]
-}
-
-// errFetchTime ends what asks the store for too long. It is a DeadlineExceeded, as stores expect.
-var errFetchTime = fmt.Errorf("its time is over: %w", context.DeadlineExceeded)
-
-// limited asks the store for no longer than a time. Where that ended it, the error names the setting, and
-// says that nothing of what arrived is lost.
-func (r *run) limited(ctx context.Context, limit time.Duration, do func(context.Context) error) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, limit, errFetchTime)
-	defer cancel()
-	err := do(ctx)
-	if err == nil || !errors.Is(context.Cause(ctx), errFetchTime) {
-		return err
-	}
-	if limit < r.Config.FetchTimeout {
-		return diag.WithHint(fmt.Errorf("the store gave its metadata too slowly: it had %v: %w", limit, err),
-			"look at the line between this host and its store; mirrors in agent.yaml help where one store is slow")
-	}
-	return diag.WithHint(fmt.Errorf("fetch.timeout (%v) ended the fetch: %w", limit, err),
-		"what arrived is kept, and the next run continues from there; raise fetch.timeout in agent.yaml if one run is to "+
-			"fetch all of it")
 }

@@ -107,7 +107,7 @@ func (r *run) introduce(ctx context.Context, given Given) error {
 	if err != nil && given.Identity != (grains.Identity{}) {
 		return err
 	}
-	if kept := r.keepGiven(given); err == nil {
+	if kept := r.connection.KeepGiven(given.forStore()); err == nil {
 		err = kept
 	}
 	return err

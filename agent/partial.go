@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/corpus-agent/corpus-agent/agent/connection"
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/failure"
 	"github.com/corpus-agent/corpus-agent/agent/layout"
@@ -116,7 +117,7 @@ func (r *run) orUnresolved(err error) error {
 	if err != nil || r.unresolvedErr == nil {
 		return err
 	}
-	return explainReach(r.unresolvedErr)
+	return connection.ExplainReach(r.unresolvedErr)
 }
 
 // deploysBaseWithout reports whether a run deploys base alone, since the pillar of the service is not rendered and
@@ -141,19 +142,6 @@ func (r *run) baseOf(pair ledger.Pair, refused error) (ledger.Pair, error) {
 	return r.aloneFor(*pair.Base, refused), nil
 }
 
-// explainReach says what to look at when the store did not give what was asked of it.
-func explainReach(err error) error {
-	switch {
-	case diag.HintOf(err) != "":
-		return err
-	case errors.Is(err, store.ErrUnreachable):
-		return diag.WithHint(err, "see whether this host reaches the store; the next run tries again")
-	case errors.Is(err, store.ErrNotFound):
-		return diag.WithHint(err, "check the store's URL, and run `corpus verify`")
-	}
-	return err
-}
-
 // without continues when the store did not give what the host is to run: an interrupted deploy is
 // finished from what is on disk, and else what is current converges. The store's failure stays the
 // result of the run, unless states fail as well.
@@ -161,12 +149,12 @@ func (r *run) without(ctx context.Context, cause error) error {
 	if stopped(ctx) {
 		return cause
 	}
-	cause = explainReach(cause)
+	cause = connection.ExplainReach(cause)
 	var err error
 	switch cut := r.ledger.Running; {
 	case cut != nil && !r.test && r.Held().Has(cut.Pair.Releases()...): // what cannot be read is taken up by a later run
 		err = r.apply(ctx, r.turns.Resume(cut.Pair))
-	case r.ledger.Runs() != nil && (exit.Code(cause) != exit.Usage || errors.Is(cause, errLost)):
+	case r.ledger.Runs() != nil && (exit.Code(cause) != exit.Usage || errors.Is(cause, connection.ErrLost)):
 		r.record.Note("converging what is current: %v", cause)
 		err = r.convergeGood(ctx)
 	default:

@@ -171,7 +171,7 @@ func (r *run) stay(pair *ledger.Pair) (bool, error) {
 			pair, wait.Next.Local().Format("2006-01-02 15:04 MST"), wait.Failures, wait.Run, wait.Reason, wait.AtOnce())
 		return r.withhold(named), nil
 	case wait.Failures > 0:
-		r.record.Note(r.orWould("%s is retried: it failed because of the host in run %s: %s",
+		r.record.Note(r.record.DoesOrWould("%s is retried: it failed because of the host in run %s: %s",
 			"%s would be retried: it failed because of the host in run %s: %s"), pair, wait.Run, wait.Reason)
 		return false, nil
 	}
@@ -214,7 +214,7 @@ func (r *run) deployed(pair ledger.Pair) (bool, error) {
 	}
 	there, err := r.Held().Holds(good.Releases()...)
 	if err == nil && !there {
-		r.record.Note(r.orWould("a release of %s, which is deployed, was missing on the disk; it is deployed again",
+		r.record.Note(r.record.DoesOrWould("a release of %s, which is deployed, was missing on the disk; it is deployed again",
 			"a release of %s, which is deployed, is missing on the disk; it would be deployed again"), good)
 	}
 	return there && err == nil, err // links that lead elsewhere are corrected on the way

@@ -87,7 +87,7 @@ func (r *run) addRelease(release artifact.Release, b project.Tree) error {
 // keepFromStore holds a host whose service came past the store: the next tick of the timer would put
 // what its channel names in its place.
 func (r *run) keepFromStore(release artifact.Release) error {
-	if r.Alone != "" || r.storeURL() == "" || r.ledger.Hold != nil {
+	if r.Alone != "" || r.connection.URL() == "" || r.ledger.Hold != nil {
 		return nil
 	}
 	r.ledger.Hold = &ledger.Hold{Since: r.Time().UTC(), Reason: release.String() + " came by " + release.Local}

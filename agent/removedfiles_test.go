@@ -19,7 +19,7 @@ func TestAStateDirectoryRemovedDuringARunIsWrittenAgain(t *testing.T) {
 	l.expect(exit.OK)
 	l.publish("2")
 	l.engine.during = func(state.Request) { must(t, os.RemoveAll(l.Layout.State())) }
-	noted(t, l.expect(exit.OK), "with the root of trust, while this run was under way; it was written again")
+	noted(t, l.expect(exit.OK), "was removed during this run, with the root of trust; it was written again")
 	l.engine.during = nil
 	if s, err := l.Status(); err != nil || !s.Bootstrapped || s.RootLost() {
 		t.Errorf("the host does not know whom to trust: %+v, %v", s, err)

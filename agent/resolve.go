@@ -15,9 +15,9 @@ import (
 // resolve asks the store which pair this host is to run.
 func (r *run) resolve(ctx context.Context, client *trust.Client) (ledger.Pair, error) {
 	if err := client.Refresh(ctx); err != nil {
-		return ledger.Pair{}, r.explainOlderStore(err)
+		return ledger.Pair{}, r.connection.ExplainOlder(err)
 	}
-	if err := r.keepStore(); err != nil {
+	if err := r.connection.KeepStore(); err != nil {
 		return ledger.Pair{}, err
 	}
 	channel := r.Config.ServiceChannel
@@ -113,7 +113,7 @@ func (r *run) resolveBase(ctx context.Context, client *trust.Client) (*artifact.
 		r.record.Note("the store has no base any more; this host keeps base %s", r.ledger.Good.Base.Version)
 		return r.ledger.Good.Base, nil
 	}
-	r.record.Note("%s", r.orWould("the store has no base, so the service is deployed alone",
+	r.record.Note("%s", r.record.DoesOrWould("the store has no base, so the service is deployed alone",
 		"the store has no base, so the service would be deployed alone"))
 	return nil, nil
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/agent/balance"
+	"github.com/corpus-agent/corpus-agent/agent/connection"
 	"github.com/corpus-agent/corpus-agent/agent/delivery"
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/failure"
@@ -27,9 +28,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/site"
 	"github.com/corpus-agent/corpus-agent/agent/turns"
 	"github.com/corpus-agent/corpus-agent/agent/undo/recording"
-	"github.com/corpus-agent/corpus-agent/artifact/durable"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
-	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/grains"
 )
 
@@ -47,8 +46,6 @@ type run struct {
 	endedIn string // the state that was ended since the run was asked to end; under endedMu
 
 	identity      grains.Identity
-	store         store.Store   // with its mirrors, from connect on
-	client        *trust.Client // of the store; nil where the run has none to ask
 	only          procedure.Only
 	leaves        *ledger.Pair // the pair that a rollback leaves
 	unresolvedErr error        // what the store did not say of one project, while it did of the other
@@ -70,15 +67,14 @@ type run struct {
 	remoded  map[string]bool    // deployed releases whose modes were corrected, by name
 	finished *ledger.Unfinished // the rollback of an earlier run that this run has finished; nil for none
 
-	undo        *recording.Run // records what converging replaces, and takes it back
-	serving     *serving.Run   // puts pairs into service
-	balance     *balance.Run   // leaves and enters load balancers
-	turns       *turns.Run     // the turn of this host in rollouts
-	delivery    *delivery.Run  // hands the report to the store, to metrics and to notifications
-	project     *project.Run   // the service as a project: registry, procedures, configuration
-	failedTrial *failedTrial   // the last trial of the agent, if it failed
-
-	rehearsed string // the temporary directory of trust of a dry run; "" for none
+	connection  *connection.Run // the store, under the root of trust
+	undo        *recording.Run  // records what converging replaces, and takes it back
+	serving     *serving.Run    // puts pairs into service
+	balance     *balance.Run    // leaves and enters load balancers
+	turns       *turns.Run      // the turn of this host in rollouts
+	delivery    *delivery.Run   // hands the report to the store, to metrics and to notifications
+	project     *project.Run    // the service as a project: registry, procedures, configuration
+	failedTrial *failedTrial    // the last trial of the agent, if it failed
 
 	decrypted []ledger.Pair // pairs whose secrets are known
 
@@ -229,10 +225,8 @@ func (r *run) conclude(ctx context.Context, err error) error {
 	if err == nil && r.remember() {
 		err = r.save()
 	}
-	err = r.keepTrust(err)
-	if r.rehearsed != "" {
-		err = errors.Join(err, durable.RemoveTemp(ctx, r.rehearsed))
-	}
+	err = r.connection.RestoreRoot(err)
+	err = errors.Join(err, r.connection.Close(ctx))
 	r.keepConfiguration()
 	err = r.keepSelf(ctx, err)
 	return site.ExplainDisk(failure.Unexecuted(r.Layout, errors.Join(err, r.undo.Close())))
@@ -293,6 +287,10 @@ func (a *Agent) begin(command string, test bool, book *ledger.Ledger) (*run, err
 func (a *Agent) newRun(test bool, book *ledger.Ledger, rep *report.Report, record *report.Builder) *run {
 	r := &run{
 		Agent: a, id: rep.ID, test: test, ledger: book, report: rep, record: record}
+	r.connection = &connection.Run{
+		Site: &a.Site, Test: test, Ledger: book, Record: record, OpenStore: a.OpenStore, Save: r.save,
+		CheckedRoot: a.CheckedRoot,
+	}
 	r.undo = &recording.Run{Host: &a.Host, ID: r.id, Test: test, Ledger: book, Record: record}
 	r.serving = &serving.Run{
 		Host: &a.Host, ID: r.id, Test: test, Ledger: book, Record: record, Began: a.UnitClock(), ProbeAnyRoot: a.ProbeAnyRoot,
@@ -305,12 +303,12 @@ func (a *Agent) newRun(test bool, book *ledger.Ledger, rep *report.Report, recor
 	}
 	r.turns = &turns.Run{
 		Site: &a.Site, ID: r.id, Test: test, Ledger: book, Record: record, Host: rep.Host, Identity: &r.identity,
-		Open: func() (store.Store, error) { return r.OpenStore(r.storeURL()) }, Save: r.save, LockWait: delivery.LockWait,
+		Open: func() (store.Store, error) { return r.OpenStore(r.connection.URL()) }, Save: r.save, LockWait: delivery.LockWait,
 	}
 	r.delivery = &delivery.Run{
 		Site: &a.Site, ID: r.id, Ledger: book, Record: record, Report: rep,
 		Readable: outgoing.NewReadable(a.Layout, rep, record),
-		Identity: &r.identity, StoreURL: r.storeURL, Open: a.OpenStore, Save: r.save,
+		Identity: &r.identity, StoreURL: r.connection.URL, Open: a.OpenStore, Save: r.save,
 	}
 	r.project = &project.Run{
 		Host: &a.Host, ID: r.id, Test: test, Ledger: book, Record: record, Identity: &r.identity, Only: &r.only,

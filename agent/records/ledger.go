@@ -23,7 +23,7 @@ import (
 type Records struct {
 	site.Site
 
-	// CheckedRoot is the root of trust that the repair of this run looked at; nil before one.
+	// CheckedRoot is the root of trust whose signatures the repair of this run has verified; nil before the repair.
 	CheckedRoot *trust.CheckedRoot
 }
 

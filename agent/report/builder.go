@@ -57,6 +57,14 @@ func (r *Builder) Show(text string) string {
 	return redact.Controls(redact.URLs(r.redactor.Text(text)))
 }
 
+// DoesOrWould returns does, or in a dry run would: the wording of a note for a dry run, which changes nothing.
+func (r *Builder) DoesOrWould(does, would string) string {
+	if r.report.Test {
+		return would
+	}
+	return does
+}
+
 func (r *Builder) each(call func(Sink)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
