@@ -18,7 +18,7 @@ func (r *run) apply(ctx context.Context, pair ledger.Pair) error {
 	if err != nil {
 		return err
 	}
-	r.watchUnits(ctx)
+	r.selfTest.WatchUnits(ctx)
 	if err := r.switchTo(ctx, pair, before); err != nil {
 		return r.back(ctx, pair, before, err)
 	}
@@ -89,10 +89,10 @@ func (r *run) underWay(pair ledger.Pair) *ledger.Running {
 
 // switchTo is the part of a deploy that a failure undoes.
 func (r *run) switchTo(ctx context.Context, pair ledger.Pair, before map[string]link.Set) error {
-	if err := r.restoreOthers(pair); err != nil {
+	if err := r.releases.RestoreModes(pair); err != nil {
 		return err
 	}
-	if err := r.intact(ctx, pair); err != nil {
+	if err := r.releases.Intact(ctx, pair); err != nil {
 		return err
 	}
 	if err := r.project.Sync(ctx, pair); err != nil {
@@ -124,7 +124,7 @@ func (r *run) switchTo(ctx context.Context, pair ledger.Pair, before map[string]
 	if err != nil {
 		return err
 	}
-	r.noteInterpreters(pair) // states had their chance to install them
+	r.releases.NoteInterpreters(pair) // states had their chance to install them
 	if stopped(ctx) {
 		return ctx.Err()
 	}
@@ -144,7 +144,7 @@ func (r *run) switchTo(ctx context.Context, pair ledger.Pair, before map[string]
 	if err := r.hooks(ctx, postRelease, pair); err != nil {
 		return err
 	}
-	if err := r.selfTest(ctx); err != nil {
+	if err := r.selfTest.Try(ctx); err != nil {
 		return err
 	}
 	return r.serving.Healthy(ctx, pair)

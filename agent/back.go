@@ -123,7 +123,7 @@ func (r *run) rollBack(ctx context.Context, pair ledger.Pair, before map[string]
 	r.quarantineAtFault(pair, f)
 	r.ledger.Running.Failed = true
 	r.left, r.undo.Left = &pair, &pair
-	r.remoded = nil // the pair may have given modes to what is deployed
+	r.releases.CorrectAgain() // states of the pair may have changed modes of what is deployed
 	r.serving.FollowBack(ctx, &good)
 	err := r.record.Stage("roll back", good.String(), func() error {
 		return errors.Join(r.save(), r.restoreLinks(ctx, before))
@@ -174,11 +174,11 @@ func interruptedGoingBack(cause error) error {
 // settleBack is settleDown for a pair whose files may be missing on the disk: what is missing is fetched again, before
 // the pair converges or after it failed to.
 func (r *run) settleBack(ctx context.Context, good ledger.Pair) error {
-	if r.intact(ctx, good) != nil {
-		r.refetch(ctx, good)
+	if r.releases.Intact(ctx, good) != nil {
+		r.releases.Repair(ctx, good)
 	}
 	err := r.settleDown(ctx, good)
-	if err == nil || r.ending(ctx) || !r.refetch(ctx, good) {
+	if err == nil || r.ending(ctx) || !r.releases.Repair(ctx, good) {
 		return err
 	}
 	r.record.Note("the rollback failed (%v), and is retried with the release fetched again", err)

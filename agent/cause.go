@@ -206,7 +206,7 @@ func (r *run) findSLS(pair ledger.Pair, name string) string {
 // changedSelf is the file with the state that changed the agent, which decides whose release is at fault
 // for it; "" where no state says so.
 func (r *run) changedSelf(pair ledger.Pair) string {
-	files := r.Self.Changed(r.files)
+	files := r.selfTest.Changed()
 	for _, step := range slices.Backward(r.report.Steps) {
 		if step.Changes.Len() == 0 {
 			continue

@@ -7,12 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/inspect"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/agent/link"
-	"github.com/corpus-agent/corpus-agent/artifact"
-	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
@@ -26,16 +23,16 @@ func (r *run) complete(ctx context.Context) (fresh bool, err error) {
 		return false, err
 	}
 	if !there {
-		if err := r.fetchAgain(ctx, good); err != nil {
+		if err := r.releases.FetchAgain(ctx, good); err != nil {
 			return false, r.settleFor(ctx, good, err)
 		}
 		fresh = true
 		r.record.Note("a release of %s was missing on the disk and was fetched again", good)
 	}
-	if err := r.relist(ctx, *r.ledger.Runs()); err != nil {
+	if err := r.releases.RestoreLists(ctx, *r.ledger.Runs()); err != nil {
 		return fresh, err
 	}
-	fresh = fresh || len(r.replaced) > 0
+	fresh = fresh || r.releases.AnyReplaced()
 	runs := *r.ledger.Runs() // which may be an earlier pair now
 	if r.inPlace(runs) {
 		return fresh, nil
@@ -46,14 +43,6 @@ func (r *run) complete(ctx context.Context) (fresh bool, err error) {
 
 // errGone is that nothing is on the disk that could converge.
 var errGone = errors.New("a release of what is deployed is missing on the disk")
-
-// fetchAgain brings back releases of a pair that was deployed before.
-func (r *run) fetchAgain(ctx context.Context, pair ledger.Pair) error {
-	if r.connection.Client == nil {
-		return errUnasked
-	}
-	return r.fetch(ctx, r.connection.Client, pair)
-}
 
 // settleFor continues with an earlier pair, that is in no quarantine and was not withdrawn, where a release of the good
 // one is gone and cannot be fetched. What a person went back from, and is no longer in quarantine, comes last.
@@ -77,7 +66,7 @@ func (r *run) settleFor(ctx context.Context, good ledger.Pair, cause error) erro
 // not what was unpacked any more: half deleted, or emptied by a power failure. Such a release is fetched again, and
 // what is deployed converges once more. A release that is as it was signed leaves the failure as it is.
 func (r *run) fetchDamagedAndConverge(ctx context.Context, failure error) error {
-	if failure == nil || r.ledger.Failing != nil || r.ledger.Running != nil || !r.refetch(ctx, *r.ledger.Runs()) {
+	if failure == nil || r.ledger.Failing != nil || r.ledger.Running != nil || !r.releases.Repair(ctx, *r.ledger.Runs()) {
 		return failure
 	}
 	r.record.Note("it did not converge (%v), and converges again with the release fetched again", failure)
@@ -93,99 +82,13 @@ func (r *run) keepServing(ctx context.Context) error {
 		return r.serving.StillServes(ctx, r.convergeGood(ctx))
 	}
 	if len(r.serving.UnservedBefore(ctx, runs)) > 0 {
-		r.refetch(ctx, runs)
+		r.releases.Repair(ctx, runs)
 	}
 	err := r.serving.StillServes(ctx, r.fetchDamagedAndConverge(ctx, r.convergeGood(ctx)))
-	if err != nil || len(r.report.Unserved) == 0 || !r.refetch(ctx, runs) {
+	if err != nil || len(r.report.Unserved) == 0 || !r.releases.Repair(ctx, runs) {
 		return err
 	}
 	return r.serving.StillServes(ctx, r.convergeGood(ctx))
-}
-
-// refetch fetches those releases of a pair again that are not on the disk as they were unpacked, and reports whether
-// one was fetched. It fetches nothing where there is no store to ask.
-func (r *run) refetch(ctx context.Context, pair ledger.Pair) bool {
-	if r.test || r.connection.Client == nil || stopped(ctx) {
-		return false
-	}
-	again := false
-	for _, release := range pair.Releases() {
-		what := r.incomplete(ctx, release)
-		if what == "" {
-			continue
-		}
-		r.record.Note("%s differs on the disk from what was unpacked: %s", release, what)
-		if err := r.replace(ctx, release); err != nil {
-			r.record.Note("%s was not fetched again: %v; the next run tries it again", release, err)
-			continue
-		}
-		again = true
-	}
-	return again
-}
-
-// soundBefore makes sure, before anything of a deploy is done on the host, that releases of the pair which were on the
-// disk already are as they were unpacked, and fetches those again that are not. A release is not to blame for files
-// that something has removed, its own or those of the deployed release that it is paired with. held are those that were
-// there.
-func (r *run) soundBefore(ctx context.Context, pair ledger.Pair, held []artifact.Release) error {
-	if r.test {
-		return nil
-	}
-	if err := r.restoreOthers(pair); err != nil {
-		return err
-	}
-	for _, release := range held {
-		damage := r.damageBefore(ctx, release)
-		if damage == nil {
-			continue
-		}
-		if err := r.replace(ctx, release); err != nil {
-			return exit.WithCode(exit.Refused, diag.WithHint(fmt.Errorf("%w; it was not fetched again: %w", damage, err),
-				"the next run that reaches the store fetches it again: corpus-agent deploy"))
-		}
-		r.record.Note("%v; it was fetched again", damage)
-	}
-	return nil
-}
-
-// damageBefore says what is wrong with a release that was on the disk before a deploy: of one that is deployed the
-// code, whose data a run fetches again where states fail for it, and of others all. Of what cannot be read the deploy
-// says the same, and judges whose fault it is.
-func (r *run) damageBefore(ctx context.Context, release artifact.Release) error {
-	if runs := r.ledger.Runs(); runs == nil || !runs.Has(release) {
-		if what := r.incomplete(ctx, release); what != "" {
-			return fmt.Errorf("%s differs on the disk from what was unpacked: %s", release, what)
-		}
-		return nil
-	}
-	if release.Local == trust.ByEditable {
-		return nil
-	}
-	damage := r.sound(ctx, release)
-	if exit.Code(damage) != exit.Refused {
-		return nil
-	}
-	return damage
-}
-
-// incomplete says what of a release is missing or has another content or mode than was listed when it was unpacked; ""
-// where it is whole, or nothing is listed of it. What its project may write to is not looked at, and neither are modes
-// that states of this host gave: the converge after a fetch would change them again.
-func (r *run) incomplete(ctx context.Context, release artifact.Release) string {
-	if release.Local != "" {
-		return ""
-	}
-	audit, err := r.AuditRelease(ctx, release)
-	if err != nil {
-		return ""
-	}
-	for _, c := range audit.Changes {
-		if c.Damages() || c.OnlyMode() && c.By == "" {
-			return c.Name + " " + c.What
-		}
-	}
-	return ""
 }
 
 // relink makes the links lead to a pair that was deployed before, and notes the units that do not run it.

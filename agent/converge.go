@@ -12,6 +12,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state"
 	"github.com/corpus-agent/corpus-agent/state/compile"
 	"github.com/corpus-agent/corpus-agent/state/exec"
+	"github.com/corpus-agent/corpus-agent/state/host/units"
 )
 
 // converge runs the engine over a pair.
@@ -24,7 +25,7 @@ func (r *run) converge(ctx context.Context, pair ledger.Pair) error {
 }
 
 func (r *run) convergeTo(ctx context.Context, pair ledger.Pair) error {
-	if err := r.intact(ctx, pair); err != nil {
+	if err := r.releases.Intact(ctx, pair); err != nil {
 		return err
 	}
 	program, err := r.compile(ctx, pair)
@@ -43,7 +44,7 @@ func (r *run) convergeTo(ctx context.Context, pair ledger.Pair) error {
 	began := time.Now()
 	seen := &origins{Observer: r.record, inBase: func(file string) bool { return r.inBase(pair, file) }}
 	outcome, err := program.Apply(ctx, r.observing(seen)) // the outermost observer gets the redactor
-	r.took = max(r.took, time.Since(began))
+	r.selfTest.Converged(time.Since(began))
 	err = errors.Join(err, r.undo.Synced())
 	r.settleUnits(ctx)
 	r.serving.KeepUnserved(ctx, down)
@@ -119,4 +120,15 @@ func (r *run) convergeAndInstall(ctx context.Context, pair ledger.Pair) error {
 		return err
 	}
 	return r.project.Fixperms(ctx, pair)
+}
+
+// settleUnits reloads systemd if states changed its files, and no state has acted on a unit since.
+func (r *run) settleUnits(ctx context.Context) {
+	h := r.undo.RecordedHost()
+	if h == nil || r.test {
+		return
+	}
+	if err := units.Settle(context.WithoutCancel(ctx), h); err != nil {
+		r.record.Note("files of units changed: %v; run `systemctl daemon-reload`", err)
+	}
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/procedure"
 	"github.com/corpus-agent/corpus-agent/agent/report"
 	"github.com/corpus-agent/corpus-agent/agent/site"
-	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/grains"
 	"github.com/corpus-agent/corpus-agent/state/diag"
@@ -93,20 +92,20 @@ func (r *run) carryOut(ctx context.Context, client *trust.Client, pair ledger.Pa
 	case keep:
 		return r.keepServing(ctx)
 	}
-	held := r.heldOf(pair)
-	if err := r.fetch(ctx, client, pair); err != nil {
+	held := r.releases.OnDisk(pair)
+	if err := r.releases.Fetch(ctx, client, pair); err != nil {
 		return r.withoutOne(ctx, client, pair, err)
 	}
 	if r.heldMeanwhile(pair) {
 		return r.fetchDamagedAndConverge(ctx, r.convergeGood(ctx))
 	}
-	if err := r.suits(pair); err != nil {
+	if err := r.releases.CheckRequirements(pair); err != nil {
 		return r.withoutOne(ctx, client, pair, err)
 	}
-	if err := r.soundBefore(ctx, pair, held); err != nil {
+	if err := r.releases.RepairBefore(ctx, pair, held); err != nil {
 		return err
 	}
-	r.noteUnread(pair)
+	r.releases.NoteUnread(pair)
 	if r.test {
 		return r.rehearse(ctx, pair)
 	}
@@ -139,21 +138,12 @@ func (r *run) leaveAborted(ctx context.Context, pair ledger.Pair) error {
 	return err
 }
 
-// fetch brings the releases of a pair onto the disk.
-func (r *run) fetch(ctx context.Context, client *trust.Client, pair ledger.Pair) error {
-	return r.record.Stage("fetch", pair.String(), func() error {
-		return r.connection.Within(ctx, r.Config.FetchTimeout, func(ctx context.Context) error {
-			return r.fetcher(client).Fetch(ctx, pair.Releases())
-		})
-	})
-}
-
 // rehearse is the dry run of a deploy: states as they would run, no link, no hook.
 func (r *run) rehearse(ctx context.Context, pair ledger.Pair) error {
 	if runs := r.ledger.Runs(); runs == nil || !runs.Same(pair) {
 		r.record.Note("would deploy %s", pair)
 		r.showActs(ctx, pair)
-		r.noteInterpreters(pair)
+		r.releases.NoteInterpreters(pair)
 	}
 	return r.converge(ctx, pair)
 }
@@ -198,14 +188,4 @@ func (r *run) named(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// heldOf are those releases of a pair that are on the disk.
-func (r *run) heldOf(pair ledger.Pair) (held []artifact.Release) {
-	for _, release := range pair.Releases() {
-		if r.Held().Has(release) {
-			held = append(held, release)
-		}
-	}
-	return held
 }

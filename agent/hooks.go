@@ -43,7 +43,7 @@ func (r *run) hooks(ctx context.Context, stage string, pair ledger.Pair) error {
 		}
 	}
 	return r.record.Stage(stage, "", func() error {
-		if err := r.intact(ctx, pair); err != nil {
+		if err := r.releases.Intact(ctx, pair); err != nil {
 			return err
 		}
 		ended, err := r.undo.BeforeProgram("hooks", stage, pair)

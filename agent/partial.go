@@ -76,7 +76,7 @@ func (r *run) withoutOne(ctx context.Context, client *trust.Client, pair ledger.
 		return r.without(ctx, cause)
 	}
 	for _, part := range r.parts(pair) {
-		if r.fetch(ctx, client, part) != nil || r.suits(part) != nil {
+		if r.releases.Fetch(ctx, client, part) != nil || r.releases.CheckRequirements(part) != nil {
 			continue
 		}
 		if part.BaseAlone() {
@@ -193,7 +193,7 @@ func (r *run) baseWithout(ctx context.Context, refused error) error {
 		}
 	}
 	r.record.Note("%s converges alone, without the pillar that this host has of %s", runs.Base, without.Project)
-	if err := r.intact(ctx, *runs); err != nil {
+	if err := r.releases.Intact(ctx, *runs); err != nil {
 		r.record.Note("%s did not converge: %v", runs.Base, err)
 		return refused
 	}

@@ -214,7 +214,8 @@ func (r *run) deployed(pair ledger.Pair) (bool, error) {
 	}
 	there, err := r.Held().Holds(good.Releases()...)
 	if err == nil && !there {
-		r.record.Note(r.record.DoesOrWould("a release of %s, which is deployed, was missing on the disk; it is deployed again",
+		r.record.Note(r.record.DoesOrWould(
+			"a release of %s, which is deployed, was missing on the disk; it is deployed again",
 			"a release of %s, which is deployed, is missing on the disk; it would be deployed again"), good)
 	}
 	return there && err == nil, err // links that lead elsewhere are corrected on the way

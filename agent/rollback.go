@@ -11,7 +11,6 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/agent/report"
 	"github.com/corpus-agent/corpus-agent/agent/undo"
-	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/grains"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
@@ -49,43 +48,12 @@ func (r *run) rollback(ctx context.Context, version string) error {
 	if err != nil {
 		return exit.WithCode(exit.Usage, err)
 	}
-	if err := errors.Join(r.withdrawn(target), r.verifyUnpacked(ctx, target)); err != nil {
+	if err := errors.Join(r.withdrawn(target), r.releases.Verify(ctx, target)); err != nil {
 		return err
 	}
 	// A person who names a quarantined pair wants it tried again.
 	r.forgive(target)
 	return r.goBack(ctx, target, *r.ledger.Good)
-}
-
-// verifyUnpacked verifies the releases of a pair to go back to, which may have lain on the disk for long, and puts
-// their modes right. One whose list was not kept, or that no key signed, cannot be verified, and the run says so.
-func (r *run) verifyUnpacked(ctx context.Context, target ledger.Pair) error {
-	errs := []error{r.restoreOthers(target)}
-	for _, release := range target.Releases() {
-		if release.Local != "" {
-			continue
-		}
-		audit, err := r.AuditRelease(ctx, release)
-		var refused *trust.Refused
-		switch {
-		case errors.As(err, &refused):
-			errs = append(errs, err)
-		case err != nil:
-			r.record.Note("%s could not be verified before going back to it: %v", release, err)
-		}
-		for _, c := range audit.Changes {
-			if c.Damages() {
-				errs = append(errs, fmt.Errorf("%s is not as it was unpacked: %s %s", release, c.Name, c.What))
-				break
-			}
-		}
-	}
-	if err := errors.Join(errs...); err != nil {
-		return exit.WithCode(exit.Refused,
-			diag.WithHint(err, "go back to another version (rollback --to VERSION), or promote this one to its channel, after "+
-				"its directory below releases was removed: deploy fetches it again"))
-	}
-	return nil
 }
 
 // goBack applies an earlier pair. If it replaces a failed pair on which a dev host stayed, there is nothing to
@@ -184,7 +152,7 @@ func (a *Agent) ShowRollback(ctx context.Context, version string) (*report.Repor
 		if err != nil {
 			return exit.WithCode(exit.Usage, err)
 		}
-		if err := errors.Join(r.withdrawn(target), r.verifyUnpacked(ctx, target)); err != nil {
+		if err := errors.Join(r.withdrawn(target), r.releases.Verify(ctx, target)); err != nil {
 			return err
 		}
 		return r.showRollback(ctx, target)

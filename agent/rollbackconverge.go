@@ -45,7 +45,7 @@ func (a *Agent) RollbackConverge(ctx context.Context, to string, test bool) (*re
 		if err := r.withdrawn(w.target); err != nil && !w.target.Same(w.left) {
 			return err
 		}
-		if err := r.verifyUnpacked(ctx, w.target); err != nil && !w.target.Same(w.left) {
+		if err := r.releases.Verify(ctx, w.target); err != nil && !w.target.Same(w.left) {
 			return err
 		}
 		r.report.To = &w.target

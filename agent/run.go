@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/corpus-agent/corpus-agent/agent/balance"
 	"github.com/corpus-agent/corpus-agent/agent/connection"
@@ -22,14 +22,16 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/procedure"
 	"github.com/corpus-agent/corpus-agent/agent/project"
 	"github.com/corpus-agent/corpus-agent/agent/records"
+	"github.com/corpus-agent/corpus-agent/agent/releases"
 	"github.com/corpus-agent/corpus-agent/agent/report"
-	"github.com/corpus-agent/corpus-agent/agent/self"
+	"github.com/corpus-agent/corpus-agent/agent/selftest"
 	"github.com/corpus-agent/corpus-agent/agent/serving"
 	"github.com/corpus-agent/corpus-agent/agent/site"
 	"github.com/corpus-agent/corpus-agent/agent/turns"
 	"github.com/corpus-agent/corpus-agent/agent/undo/recording"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/grains"
+	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
 // run is one pass over a host, from lock to report.
@@ -57,30 +59,25 @@ type run struct {
 	cuts          int          // how often in a row there
 	kept          []string     // directories in archives that get the report beside them
 
-	held        *records.Exclusive // the lock of this run; nil for a trial, whose lock is lent
-	files       self.Snapshot      // the agent's own files, as they were last known to work
-	units       self.Units         // the agent's own units, as they were before a deploy
-	took        time.Duration      // the longest converge of this run
-	beforeLinks bool               // states run that come before the links move
-	left        *ledger.Pair       // what failed and is rolled back
+	held *records.Exclusive // the lock of this run; nil for a trial, whose lock is lent
 
-	remoded  map[string]bool    // deployed releases whose modes were corrected, by name
+	beforeLinks bool         // states run that come before the links move
+	left        *ledger.Pair // what failed and is rolled back
+
 	finished *ledger.Unfinished // the rollback of an earlier run that this run has finished; nil for none
 
-	connection  *connection.Run // the store, under the root of trust
-	undo        *recording.Run  // records what converging replaces, and takes it back
-	serving     *serving.Run    // puts pairs into service
-	balance     *balance.Run    // leaves and enters load balancers
-	turns       *turns.Run      // the turn of this host in rollouts
-	delivery    *delivery.Run   // hands the report to the store, to metrics and to notifications
-	project     *project.Run    // the service as a project: registry, procedures, configuration
-	failedTrial *failedTrial    // the last trial of the agent, if it failed
+	connection *connection.Run // the store, under the root of trust
+	releases   *releases.Run   // the directories of releases
+	selfTest   *selftest.Run   // tries the agent that starts next
+	undo       *recording.Run  // records what converging replaces, and takes it back
+	serving    *serving.Run    // puts pairs into service
+	balance    *balance.Run    // leaves and enters load balancers
+	turns      *turns.Run      // the turn of this host in rollouts
+	delivery   *delivery.Run   // hands the report to the store, to metrics and to notifications
+	project    *project.Run    // the service as a project: registry, procedures, configuration
 
 	decrypted []ledger.Pair // pairs whose secrets are known
 
-	replacedMu sync.Mutex
-	replaced   map[string]bool  // releases whose directories this run has replaced
-	unlisted   map[string]error // why releases that have lost their lists were not fetched again
 }
 
 // Converge brings the host to what its current releases say. It never contacts the store.
@@ -125,7 +122,7 @@ func (a *Agent) pass(ctx context.Context, command string, test bool, body func(*
 	}
 	r.held = held
 	defer held.Watch(r.noteLostLock)()
-	r.watchSelf()
+	r.selfTest.Watch()
 	if refused = errors.Join(refused, r.reclaimProjects(refused, repaired)); refused != nil {
 		r.finish(ctx, refused)
 		return r.report, r.redacted(refused)
@@ -228,7 +225,7 @@ func (r *run) conclude(ctx context.Context, err error) error {
 	err = r.connection.RestoreRoot(err)
 	err = errors.Join(err, r.connection.Close(ctx))
 	r.keepConfiguration()
-	err = r.keepSelf(ctx, err)
+	err = r.selfTest.Keep(ctx, err)
 	return site.ExplainDisk(failure.Unexecuted(r.Layout, errors.Join(err, r.undo.Close())))
 }
 
@@ -291,10 +288,15 @@ func (a *Agent) newRun(test bool, book *ledger.Ledger, rep *report.Report, recor
 		Site: &a.Site, Test: test, Ledger: book, Record: record, OpenStore: a.OpenStore, Save: r.save,
 		CheckedRoot: a.CheckedRoot,
 	}
+	r.releases = &releases.Run{Host: &a.Host, ID: r.id, Test: test, Ledger: book, Record: record, Connection: r.connection}
 	r.undo = &recording.Run{Host: &a.Host, ID: r.id, Test: test, Ledger: book, Record: record}
+	r.selfTest = &selftest.Run{
+		Host: &a.Host, ID: r.id, Test: test, Record: record, Self: a.Self, Undo: r.undo,
+		Lend: func() *os.File { return r.held.Lend() }, Settings: func() *value.Map { return r.project.Settings },
+	}
 	r.serving = &serving.Run{
 		Host: &a.Host, ID: r.id, Test: test, Ledger: book, Record: record, Began: a.UnitClock(), ProbeAnyRoot: a.ProbeAnyRoot,
-		Save: r.save, Ending: r.ending, Intact: r.intact, HookEnv: r.hookEnv, Replaced: r.wasReplaced,
+		Save: r.save, Ending: r.ending, Intact: r.releases.Intact, HookEnv: r.hookEnv, Replaced: r.releases.Replaced,
 		AsksHealth: func() bool { return r.only.Has(procedure.Health) },
 	}
 	r.balance = &balance.Run{
@@ -303,7 +305,8 @@ func (a *Agent) newRun(test bool, book *ledger.Ledger, rep *report.Report, recor
 	}
 	r.turns = &turns.Run{
 		Site: &a.Site, ID: r.id, Test: test, Ledger: book, Record: record, Host: rep.Host, Identity: &r.identity,
-		Open: func() (store.Store, error) { return r.OpenStore(r.connection.URL()) }, Save: r.save, LockWait: delivery.LockWait,
+		Open: func() (store.Store, error) { return r.OpenStore(r.connection.URL()) }, Save: r.save,
+		LockWait: delivery.LockWait,
 	}
 	r.delivery = &delivery.Run{
 		Site: &a.Site, ID: r.id, Ledger: book, Record: record, Report: rep,
@@ -312,7 +315,7 @@ func (a *Agent) newRun(test bool, book *ledger.Ledger, rep *report.Report, recor
 	}
 	r.project = &project.Run{
 		Host: &a.Host, ID: r.id, Test: test, Ledger: book, Record: record, Identity: &r.identity, Only: &r.only,
-		Intact: r.intact, HookEnv: r.hookEnv, Hooks: r.hooks, Request: r.request, Observing: r.observing,
+		Intact: r.releases.Intact, HookEnv: r.hookEnv, Hooks: r.hooks, Request: r.request, Observing: r.observing,
 		Synced: r.undo.Synced, RecordProgram: r.undo.BeforeProgram, Kept: func(dir string) { r.kept = append(r.kept, dir) },
 	}
 	return r

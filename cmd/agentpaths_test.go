@@ -27,7 +27,7 @@ func TestTheAgentOpensNoPathOfAUserByName(t *testing.T) {
 		operator = "a path that an operator gave"
 	)
 	allowed := map[string]excepted{
-		"agent/fetchagain.go":     {project + "; os.Root keeps the comparison inside the release", "run.isComplete"},
+		"agent/releases/fetch.go": {project + "; os.Root keeps the comparison inside the release", "Run.isComplete"},
 		"agent/links.go":          {project, "run.clearNames run.namesLead"},
 		"agent/config/damaged.go": {etc, "readRegular"},
 		"agent/config/editing/editing.go": {operator,
@@ -52,7 +52,7 @@ func TestTheAgentOpensNoPathOfAUserByName(t *testing.T) {
 			"Host.AuditRelease Host.blame"},
 		"agent/inspect/override.go": {operator, "overridePillar"},
 		"agent/inspect/units.go":    {project, "Host.linksTo CurrentOf LinkedAt"},
-		"agent/intact.go":           {state + "; os.Root keeps the comparison inside the release", "run.changedCode"},
+		"agent/releases/intact.go":  {state + "; os.Root keeps the comparison inside the release", "Run.changedCode"},
 		"agent/journal/journal.go":  {state, "Journal.numbers Journal.sizeExcept"},
 		"agent/journal/read.go":     {state, "Journal.read"},
 		"agent/journal/pieces.go":   {state, "Chapter.Open"},
@@ -104,8 +104,8 @@ func TestTheAgentOpensNoPathOfAUserByName(t *testing.T) {
 		"agent/serving/changedlinks.go": {"links of /srv, in directories that are root's, and only looked at", "changedAt"},
 		"agent/site/modes.go":           {project, "Site.Impassable"},
 		"agent/site/temporary.go":       {state, "Site.NoteTemporary Site.SweepTemporary"},
-		"agent/request.go": {"the host's loaders and libraries, whose existence is asked for",
-			"run.suits run.noteInterpreters"},
+		"agent/releases/requirements.go": {"the host's loaders and libraries, whose existence is examined",
+			"Run.CheckRequirements Run.NoteInterpreters"},
 	}
 	calls := regexp.MustCompile(
 		`\bos\.(Open|OpenFile|OpenRoot|Create|CreateTemp|MkdirTemp|ReadFile|WriteFile|Chown|Lchown|Chmod|Chtimes|Remove|` +

@@ -81,7 +81,7 @@ func reasons() map[string][]string {
 			"agent/failure/noexec.go:mountOf", "artifact/walk/lease.go:leaseTime",
 		},
 		"it words a message": {
-			"agent/doctor/onhost/control.go:control", "agent/request.go:statesOfBase",
+			"agent/doctor/onhost/control.go:control", "agent/releases/requirements.go:statesOfBase",
 			"agent/lock/lock.go:read", "state/host/packages/lock.go:processName", "packaging/builder/system.go:maker",
 			"artifact/store/dir/dir.go:notDirectory", "artifact/store/dir/lock.go:holder",
 			"artifact/walk/lease.go:holder", "artifact/publish/keyring/keyring.go:lookAt",

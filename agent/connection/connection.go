@@ -22,8 +22,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/redact"
 )
 
-// Run is the connection to the store in one run of the agent. All of its exported fields but Client and Store have to be
-// set.
+// Run is the connection to the store in one run of the agent. All of its exported fields but Client and Store have to
+// be set.
 type Run struct {
 	Site   *site.Site
 	Test   bool // a dry run: neither the ledger nor a root of trust is written

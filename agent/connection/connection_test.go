@@ -104,16 +104,19 @@ func TestLimitNamesItsSetting(t *testing.T) {
 		return ctx.Err()
 	}
 	r.Site.Config.FetchTimeout = time.Millisecond
-	if err := r.Within(t.Context(), time.Millisecond, wait); err == nil || !strings.Contains(err.Error(), "fetch.timeout") {
+	err := r.Within(t.Context(), time.Millisecond, wait)
+	if err == nil || !strings.Contains(err.Error(), "fetch.timeout") {
 		t.Errorf("fetch: %v", err)
 	}
 	r.Site.Config.FetchTimeout = time.Minute
-	if err := r.Within(t.Context(), time.Millisecond, wait); err == nil || !strings.Contains(err.Error(), "metadata") {
+	err = r.Within(t.Context(), time.Millisecond, wait)
+	if err == nil || !strings.Contains(err.Error(), "metadata") {
 		t.Errorf("metadata: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := r.Within(ctx, time.Minute, wait); !errors.Is(err, context.Canceled) || strings.Contains(err.Error(), "timeout") {
+	err = r.Within(ctx, time.Minute, wait)
+	if !errors.Is(err, context.Canceled) || strings.Contains(err.Error(), "timeout") {
 		t.Errorf("a run that was ended: %v", err)
 	}
 }

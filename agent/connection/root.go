@@ -96,3 +96,13 @@ func (r *Run) Close(ctx context.Context) error {
 	}
 	return durable.RemoveTemp(ctx, r.rehearsed)
 }
+
+// Recall reads the root of trust and the metadata on the disk, if a root is pinned.
+func (r *Run) Recall() error {
+	pinned, err := trust.Pinned(r.Site.Layout.Trust())
+	if err != nil || !pinned {
+		return err
+	}
+	_, err = trust.Recall(r.Site.Layout.Trust())
+	return err
+}

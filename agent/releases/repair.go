@@ -1,0 +1,139 @@
+package releases
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/agent/ledger"
+	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// Repair fetches those releases of a pair again that differ from what was unpacked, and reports whether it has fetched
+// one. It fetches nothing in a run without a store.
+func (r *Run) Repair(ctx context.Context, pair ledger.Pair) bool {
+	if r.Test || r.Connection.Client == nil || ctx.Err() != nil {
+		return false
+	}
+	again := false
+	for _, release := range pair.Releases() {
+		what := r.difference(ctx, release)
+		if what == "" {
+			continue
+		}
+		r.Record.Note("%s differs on the disk from what was unpacked: %s", release, what)
+		if err := r.replace(ctx, release); err != nil {
+			r.Record.Note("%s was not fetched again: %v; the next run tries it again", release, err)
+			continue
+		}
+		again = true
+	}
+	return again
+}
+
+// OnDisk returns those releases of a pair that are on the disk.
+func (r *Run) OnDisk(pair ledger.Pair) (held []artifact.Release) {
+	for _, release := range pair.Releases() {
+		if r.Host.Held().Has(release) {
+			held = append(held, release)
+		}
+	}
+	return held
+}
+
+// RepairBefore fetches releases of a pair again that differ from what was unpacked, before a deploy changes the host,
+// so that a deploy does not fail because another program removed files. held are the releases of the pair that were on
+// the disk before the fetch.
+func (r *Run) RepairBefore(ctx context.Context, pair ledger.Pair, held []artifact.Release) error {
+	if r.Test {
+		return nil
+	}
+	if err := r.RestoreModes(pair); err != nil {
+		return err
+	}
+	for _, release := range held {
+		damage := r.damageBefore(ctx, release)
+		if damage == nil {
+			continue
+		}
+		if err := r.replace(ctx, release); err != nil {
+			return exit.WithCode(exit.Refused, diag.WithHint(fmt.Errorf("%w; it was not fetched again: %w", damage, err),
+				"the next run that reaches the store fetches it again: corpus-agent deploy"))
+		}
+		r.Record.Note("%v; it was fetched again", damage)
+	}
+	return nil
+}
+
+// damageBefore returns an error if a release that was on the disk before a deploy is damaged. Of a deployed release it
+// compares the code alone, since a run repairs the other files when states fail for them. It returns nil for a release
+// that cannot be read: the deploy fails with that error, and decides whether the host or the release is at fault.
+func (r *Run) damageBefore(ctx context.Context, release artifact.Release) error {
+	if runs := r.Ledger.Runs(); runs == nil || !runs.Has(release) {
+		if what := r.difference(ctx, release); what != "" {
+			return fmt.Errorf("%s differs on the disk from what was unpacked: %s", release, what)
+		}
+		return nil
+	}
+	if release.Local == trust.ByEditable {
+		return nil
+	}
+	damage := r.intact(ctx, release)
+	if exit.Code(damage) != exit.Refused {
+		return nil
+	}
+	return damage
+}
+
+// difference describes the first file of a release that is missing or has another content or mode than in the release's
+// list; "" if there is none, or no list. It ignores files that the project may write, and modes that states of this
+// host set, which the converge after a fetch would set again.
+func (r *Run) difference(ctx context.Context, release artifact.Release) string {
+	if release.Local != "" {
+		return ""
+	}
+	audit, err := r.Host.AuditRelease(ctx, release)
+	if err != nil {
+		return ""
+	}
+	for _, c := range audit.Changes {
+		if c.Damages() || c.OnlyMode() && c.By == "" {
+			return c.Name + " " + c.What
+		}
+	}
+	return ""
+}
+
+// Verify compares the releases of a pair, to which a rollback leads, with what was signed, and corrects their modes. It
+// notes a release that cannot be verified, since its list was lost or no key has signed it.
+func (r *Run) Verify(ctx context.Context, target ledger.Pair) error {
+	errs := []error{r.RestoreModes(target)}
+	for _, release := range target.Releases() {
+		if release.Local != "" {
+			continue
+		}
+		audit, err := r.Host.AuditRelease(ctx, release)
+		var refused *trust.Refused
+		switch {
+		case errors.As(err, &refused):
+			errs = append(errs, err)
+		case err != nil:
+			r.Record.Note("%s could not be verified before going back to it: %v", release, err)
+		}
+		for _, c := range audit.Changes {
+			if c.Damages() {
+				errs = append(errs, fmt.Errorf("%s is not as it was unpacked: %s %s", release, c.Name, c.What))
+				break
+			}
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return exit.WithCode(exit.Refused,
+			diag.WithHint(err, "go back to another version (rollback --to VERSION), or promote this one to its channel, after "+
+				"its directory below releases was removed: deploy fetches it again"))
+	}
+	return nil
+}
