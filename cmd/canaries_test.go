@@ -369,7 +369,7 @@ app_token:
 	}
 	h.publishes("1", files(nil))
 	expect(0, "deploy", "--test")
-	expect(0, "deploy", "-v")
+	expect(0, "deploy", "-v", "--progress", "json")
 	expect(0, "changes")
 	expect(0, "changes", "--json")
 	h.publishes("2", files(map[string]string{"salt/config/states/app.sls": states + `
@@ -378,7 +378,7 @@ fails {{ c.whole }}:
     - name: "emit; : {{ c.start }} {{ c.whole }}; exit 3"
     - env: [{TOKEN: {{ c.long|json }}}]
 `}))
-	expect(7, "deploy", "--json")
+	expect(7, "deploy", "--json", "--progress", "json")
 	h.publishes("3", files(map[string]string{".salt/install": program + "exit 3\n"}))
 	expect(7, "deploy")
 	h.publishes("4",

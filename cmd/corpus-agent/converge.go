@@ -23,5 +23,6 @@ func (p *program) convergeCommand() *cobra.Command {
 		},
 	}
 	c.Flags().BoolVar(&test, "test", false, "show what would change, and change nothing")
+	p.addProgress(c.Flags())
 	return c
 }

@@ -46,7 +46,8 @@ for longer than the timer's interval, 130 interrupted.`,
   corpus-agent deploy
   corpus-agent deploy --now
   corpus-agent deploy --test
-  corpus-agent deploy --only install,fixperms`,
+  corpus-agent deploy --only install,fixperms
+  corpus-agent deploy --progress json 2> events`,
 		Args: cli.Args(cobra.MaximumNArgs(2)),
 		RunE: func(c *cobra.Command, args []string) error {
 			if now {
@@ -73,6 +74,7 @@ for longer than the timer's interval, 130 interrupted.`,
 	flags.BoolVar(&given.Ahead, "ahead", false, "take the release though its rollout lets this host wait")
 	flags.BoolVar(&now, "now", false, "run now what the timer would run next")
 	steps.add(flags)
+	p.addProgress(flags)
 	flags.StringVar(&given.TrustRoot, "trust-root", p.Getenv("CORPUS_TRUST_ROOT"),
 		"copy of the keys/root.json that corpus store init wrote, or sha256:HEX of it; needed once")
 	flags.StringVar(&given.Identity.Region, "region", "", "region of this host, if its name does not contain it")
@@ -83,7 +85,7 @@ for longer than the timer's interval, 130 interrupted.`,
 // now runs deploy --now. It takes no other flags, since the timer's run has none.
 func (p *program) now(c *cobra.Command) error {
 	other := c.Flags().NArg() > 0 || p.store != ""
-	for _, name := range []string{"editable", "test", "ahead", "only", "set", "trust-root", "region", "node"} {
+	for _, name := range []string{"editable", "test", "ahead", "only", "set", "trust-root", "region", "node", "progress"} {
 		other = other || c.Flags().Changed(name)
 	}
 	if other {

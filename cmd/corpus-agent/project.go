@@ -132,6 +132,7 @@ func (p *program) projectDeployCommand() *cobra.Command {
 		},
 	}
 	steps.add(c.Flags())
+	p.addProgress(c.Flags())
 	c.Flags().StringVar(&editable, "editable", "",
 		"working tree to link as the release, in a dev environment; it is unsigned")
 	return c
@@ -139,7 +140,7 @@ func (p *program) projectDeployCommand() *cobra.Command {
 
 // stepCommand returns a command that runs one step of a project's deploy.
 func (p *program) stepCommand(step, short string) *cobra.Command {
-	return &cobra.Command{
+	c := &cobra.Command{
 		Use:     step + " NAME",
 		Short:   short,
 		Example: "  corpus-agent project " + step + " shop",
@@ -154,6 +155,8 @@ func (p *program) stepCommand(step, short string) *cobra.Command {
 			})
 		},
 	}
+	p.addProgress(c.Flags())
+	return c
 }
 
 func (p *program) projectRollbackCommand() *cobra.Command {
@@ -171,6 +174,7 @@ func (p *program) projectRollbackCommand() *cobra.Command {
 	}
 	c.Flags().StringVar(&to, "to", "", "version or directory of the release to roll back to")
 	c.Flags().BoolVar(&test, "test", false, "show what would change, and change nothing")
+	p.addProgress(c.Flags())
 	return c
 }
 

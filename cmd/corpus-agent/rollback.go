@@ -55,5 +55,6 @@ Exit codes: 0 rolled back, 2 usage, 4 the release to go back to was withdrawn, 6
 		"version or directory of the service's release to roll back to; with --converge also a run")
 	c.Flags().BoolVar(&converge, "converge", false, "also undo the changes that converging made")
 	c.Flags().BoolVar(&test, "test", false, "show what would change, and change nothing")
+	p.addProgress(c.Flags())
 	return c
 }

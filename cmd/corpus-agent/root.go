@@ -42,6 +42,7 @@ type program struct {
 	store   string
 	json    bool
 	verbose bool
+	events  progressForm
 	lenient bool // the command works without settings that its user may not read
 	// makesRoot says that the command makes the directory that stands for "/" if it does not exist
 	makesRoot bool
@@ -218,6 +219,9 @@ func openStore(settings config.Config, slow func(url string) func(string)) func(
 // run.
 func (p *program) sinks(settings config.Config) []report.Sink {
 	sinks := []report.Sink{p.sink(settings)}
+	if p.events == progressJSON {
+		sinks = append(sinks, &report.Stream{Out: p.Err})
+	}
 	socket := p.Getenv("NOTIFY_SOCKET")
 	if socket == "" {
 		return sinks
@@ -251,7 +255,7 @@ func (p *program) sink(settings config.Config) report.Sink {
 	}
 	lines := &report.Lines{Out: p.Out, Color: p.Color(p.Out), Verbose: p.verbose, States: settings.StateVerbose,
 		Mode: report.Mode(settings.StateOutput), Always: cli.Terminal(p.Out)}
-	if cli.Terminal(p.Out) {
+	if cli.Terminal(p.Out) && p.events == "" { // bars and events may be on the same terminal
 		lines.Bars = report.NewBars(cli.File(p.Out))
 	}
 	return lines

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"io"
 	"strings"
 
@@ -33,4 +34,31 @@ func (s *stepFlags) parse(given *agent.Given, stdin io.Reader) error {
 	}
 	given.Settings, err = procedure.ParseSettings(s.set, procedure.InputOf(stdin))
 	return exit.WithCode(exit.Usage, err)
+}
+
+// progressForm is the form in which a run prints its events beside its result; "" for none.
+type progressForm string
+
+// progressJSON is one JSON object per line, on standard error.
+const progressJSON progressForm = "json"
+
+// String implements pflag.Value.
+func (f *progressForm) String() string { return string(*f) }
+
+// Type returns the name of the value's type for help texts.
+func (f *progressForm) Type() string { return "form" }
+
+// Set implements pflag.Value.
+func (f *progressForm) Set(text string) error {
+	if progressForm(text) != progressJSON {
+		return fmt.Errorf("%q is no form of progress; json is the only one", text)
+	}
+	*f = progressJSON
+	return nil
+}
+
+// addProgress adds the flag --progress to a command that runs the agent.
+func (p *program) addProgress(flags *pflag.FlagSet) {
+	flags.Var(&p.events, "progress",
+		"json prints the events of the run on standard error while they happen, one object per line")
 }
