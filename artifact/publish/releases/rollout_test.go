@@ -2,6 +2,7 @@ package releases_test
 
 import (
 	"context"
+	"io"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/publish"
 	"github.com/corpus-agent/corpus-agent/artifact/publish/releases"
 	"github.com/corpus-agent/corpus-agent/artifact/rollout"
+	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 )
 
@@ -59,5 +61,43 @@ func TestAMoveIsNotMadeOnARolloutThatStartedMeanwhile(t *testing.T) {
 	client := artifacttest.Client(t, repo.Publisher)
 	if _, pointer, err := client.Named(t.Context(), ref); err != nil || pointer.Version != "3" || pointer.Rollout.Aborted {
 		t.Errorf("the channel is %+v, %v", pointer, err)
+	}
+}
+
+// ahead is a store whose clock is ahead of the publisher's.
+type ahead struct {
+	store.Store
+	by time.Duration
+}
+
+func (s ahead) Get(ctx context.Context, key string, from int64) (io.ReadCloser, store.Info, error) {
+	body, info, err := s.Store.Get(ctx, key, from)
+	info.Now = time.Now().Add(s.by)
+	return body, info, err
+}
+
+// TestRolloutsStartByTheStoresClock checks that a publisher whose clock is behind starts a rollout at the time of the
+// store, by which hosts count their waves.
+func TestRolloutsStartByTheStoresClock(t *testing.T) {
+	repo := artifacttest.New(t)
+	ref := artifact.Ref{Project: "myapp", Channel: "production"}
+	repo.Release("myapp", "1", "testing", artifacttest.Files{"version": "1"})
+	if err := repo.Publisher.Change(t.Context(), func(n *publish.Next) error {
+		return trust.SetRollouts(n.Targets(), map[string]rollout.Plan{ref.String(): rollout.Default()})
+	}); err != nil {
+		t.Fatal(err)
+	}
+	p := repo.Publisher
+	p.Store = ahead{p.Store, 4 * time.Minute}
+	var off time.Duration
+	p.Start = func(_ context.Context, b publish.Beginning) (*rollout.Start, func(context.Context) error, error) {
+		off = time.Until(b.Now)
+		return nil, nil, nil
+	}
+	if _, err := releases.Point(t.Context(), p, ref, "1"); err != nil {
+		t.Fatal(err)
+	}
+	if off < 3*time.Minute || off > 4*time.Minute {
+		t.Errorf("a rollout starts %v after the publisher's time, want 4m", off)
 	}
 }
