@@ -102,10 +102,10 @@ func StepOf(r *exec.Result) Step {
 // state is a command, whose effect only acting shows.
 func (s Step) UnknownReason() string {
 	comment, _, _ := strings.Cut(s.Comment, "\n")
-	if !s.Unknown || !strings.HasPrefix(comment, "unknown, because ") && !strings.HasPrefix(comment, "known only when ") {
+	if !s.Unknown || !strings.HasPrefix(comment, "unknown, because ") && !strings.HasPrefix(comment, "unknown until ") {
 		return ""
 	}
-	return strings.TrimPrefix(comment, "unknown, ")
+	return strings.TrimPrefix(strings.TrimPrefix(comment, "unknown"), ", ")
 }
 
 // Quiet reports whether a step has nothing to report.

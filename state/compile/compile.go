@@ -7,8 +7,8 @@
 // declarations; Salt scans all of them for each requisite.
 //
 // All errors in the form of declarations are reported together, each with its position in the SLS file. Mistakes that
-// Salt reports only during a run (a requisite that does not exist, a function that no module has) are returned as a
-// Problems of the program. Callers that must not start a run that cannot be completed treat them as errors.
+// Salt reports only during a run (a requisite that does not exist, a function that no module has) are in the Problems
+// of the program. Callers that must not start a run that cannot be completed treat them as errors.
 package compile
 
 import (
@@ -20,10 +20,10 @@ import (
 // __exclude__ it has the extensions and exclusions of declarations in other files.
 type High struct {
 	Data *value.Map
-	// Pos finds the place of a declaration: of an ID, of a state below it, of an argument below
-	// that. It may be nil for data that came from no file.
+	// Pos finds the place of a declaration: of an ID, of a state below it, of an argument below that. It may be nil for
+	// data that is not from a file.
 	Pos func(path ...string) diag.Pos
-	// PosOf finds the place of the body of an ID, or of an extension. It may be nil, too.
+	// PosOf finds the place of the body of an ID, or of an extension. It may be nil as well.
 	PosOf func(body any) diag.Pos
 	// Includes are the includes of all files, in the order in which they were read.
 	Includes []Include
@@ -62,7 +62,7 @@ const (
 	KeyID      = "__id__"
 )
 
-// internal reports whether a key of high data is the compiler's own.
+// internal reports whether a key of high data is neither an ID nor a state, but one of the compiler's keys.
 func internal(key any) bool {
 	s, ok := key.(string)
 	return ok && len(s) >= 2 && s[:2] == "__"
@@ -71,8 +71,8 @@ func internal(key any) bool {
 // Vocabulary lists the state functions that exist.
 type Vocabulary interface {
 	Has(state, function string) bool
-	// Watches reports whether states of this kind react to a watch of their own (Salt's mod_watch);
-	// for the others a watch is a require.
+	// Watches reports whether states of this kind have a watch action (Salt's mod_watch); for others a watch is a
+	// require.
 	Watches(state string) bool
 	// Refuses returns an error that says why there are no states of this kind, with a hint; nil if there may be some.
 	Refuses(state string) error

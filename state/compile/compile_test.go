@@ -12,7 +12,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// words are the state functions of these tests.
+// words is the Vocabulary of these tests.
 type words struct{}
 
 func (words) Has(state, function string) bool {
@@ -48,7 +48,7 @@ func tags(steps []*compile.Step) string {
 
 func TestOrder(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
-		"as they stand": {`
+		"in the order of the file": {`
 b: {test: [nop, {order: 10000}], __sls__: t, __env__: base}
 a: {test: [nop, {order: 10001}], __sls__: t, __env__: base}`, "b test.nop, a test.nop"},
 		"first and last": {`
@@ -71,7 +71,8 @@ __exclude__: [{sls: u}]`, "a test.nop"},
 	}
 }
 
-// Requisites name steps by ID, by name, by glob and by file; the _in forms name who gets them.
+// TestRequisites checks that requisites name steps by ID, by name, by glob and by file, and that the _in forms add a
+// requisite to the step that they name.
 func TestRequisites(t *testing.T) {
 	p, err := compiled(t, `
 a: {test: [nop, {name: n}], __sls__: t, __env__: base}
@@ -93,10 +94,10 @@ w: {test: [nop, {watch: [{test: a}]}], __sls__: v, __env__: base}`)
 	}
 	for key, want := range map[string]string{
 		"b require test: n":    "a test.nop",
-		"c require test: [ab]": "b test.nop, a test.nop", // by function and name, as nothing else orders them
+		"c require test: [ab]": "b test.nop, a test.nop", // ordered by function and name, in the absence of another order
 		"s watch test: d":      "d test.nop",
 		"s require sls: t":     "b test.nop, c test.nop, a test.nop",
-		"w require test: a":    "a test.nop", // test has nothing to do on a watch
+		"w require test: a":    "a test.nop", // test has no watch action
 	} {
 		if got[key] != want {
 			t.Errorf("%s is %q, want %q, of %v", key, got[key], want, got)
@@ -127,7 +128,7 @@ own: {mine: [done], __sls__: t, __env__: base}`)
 	}
 }
 
-// Wrong shapes are errors, all of them at once.
+// TestWrongTypesAreErrors checks that all declarations of a wrong shape are reported at once.
 func TestWrongTypesAreErrors(t *testing.T) {
 	_, err := compiled(t, `
 a: {test: nop, __sls__: t, __env__: base}
@@ -167,7 +168,7 @@ __extend__: [{a: {file: [{mode: "0644"}, {require: [{test: y}]}], __sls__: u, __
 	}
 }
 
-// TestRequisitesWithoutStateAreErrors has listeners and bare names of the forms that act on their target.
+// TestRequisitesWithoutStateAreErrors checks requisites whose item is a bare name, in listen and in the _in forms.
 func TestRequisitesWithoutStateAreErrors(t *testing.T) {
 	for _, key := range []string{"listen: [{test: ghost}]", "listen_in: [{test: ghost}]", "listen: [ghost]",
 		"listen: [{sls: t}]",
@@ -194,7 +195,8 @@ func TestRequisitesOfAWrongShape(t *testing.T) {
 		"use_in"} {
 		for _, shape := range []string{"b", "[{test: [b]}]", "[[b]]", "[5]"} {
 			_, err := compiled(t,
-				"a: {test: [nop, {"+key+": "+shape+"}], __sls__: t, __env__: base}\nb: {test: [nop], __sls__: t, __env__: base}")
+				"a: {test: [nop, {"+key+": "+shape+"}], __sls__: t, __env__: base}\nb: {test: [nop], __sls__: t, "+
+					"__env__: base}")
 			if err == nil || !strings.Contains(err.Error(), key+" of a") {
 				t.Errorf("%s: %s: %v", key, shape, err)
 			}

@@ -6,7 +6,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// excludedFiles returns the SLS files whose extensions do not count, since the files are excluded.
+// excludedFiles returns the SLS files that are excluded, whose extensions are ignored.
 func excludedFiles(high *value.Map) map[string]bool {
 	files := map[string]bool{}
 	list, _ := high.Value(KeyExclude).(*value.List)

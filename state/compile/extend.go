@@ -15,8 +15,8 @@ func isRequisite(key string) bool {
 	return false
 }
 
-// extend merges the extensions into the declarations they name. With strict, as for requisites, an ID counts only if it
-// has such a state. origins has the requisites from which extensions were made; other extensions are in files.
+// extend merges the extensions into the declarations they name. If strict is set, as for requisites, only IDs that have
+// the state are considered. origins has the requisites from which extensions were made; other extensions are in files.
 func extend(high *High, strict bool, problems *diag.List, origins map[*value.Map]origin) {
 	extensions, _ := high.Data.Value(KeyExtend).(*value.List)
 	high.Data.Delete(KeyExtend)
@@ -93,8 +93,8 @@ func (x *extender) unknown(id string, extension *value.Map, found int) {
 		o.pos.File = value.Str(extension.Value(KeySLS))
 	}
 	if found > 1 {
-		x.problems.Add(o.pos, "%s: %q is the name of %d states, so it does not say which one", o.text, id, found).
-			WithHint("name the one you mean by its ID")
+		x.problems.Add(o.pos, "%s: %q is ambiguous: it is the name of %d states", o.text, id, found).
+			WithHint("write the ID of one of them")
 		return
 	}
 	hint := ""

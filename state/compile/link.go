@@ -10,13 +10,13 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// kinds returns the requisites a run looks at, in the order it does.
+// kinds returns the kinds of requisites, in the order in which a run evaluates them.
 func kinds() []string {
 	return []string{"require", "require_any", "watch", "watch_any", "prereq", "onfail", "onfail_any", "onfail_all",
 		"onchanges", "onchanges_any", "prerequired"}
 }
 
-// link finds the steps that requisites name, and notes the steps that are certain to fail.
+// link finds the steps that requisites name, and records the steps that are certain to fail as problems.
 func (p *Program) link(vocabulary Vocabulary) {
 	index := newIndex(p.Steps)
 	for _, s := range p.Steps {
@@ -64,7 +64,7 @@ type index struct {
 	byName map[string][]*Step // by ID and by name
 	bySLS  map[string][]*Step
 	globs  map[string][]*Step
-	asked  int // for a suggestion
+	asked  int // number of missing names that were compared with all others
 }
 
 func newIndex(steps []*Step) *index {
@@ -129,7 +129,7 @@ func (x *index) glob(t Target) []*Step {
 	return found
 }
 
-// noteProblems notes the steps that are certain to fail when the program runs.
+// noteProblems adds a problem for each step that is certain to fail when the program runs.
 func (p *Program) noteProblems(vocabulary Vocabulary, x *index) {
 	for _, s := range p.Steps {
 		if !vocabulary.Has(s.State(), s.Fun()) {
@@ -149,8 +149,8 @@ func (p *Program) noteProblems(vocabulary Vocabulary, x *index) {
 	p.noteCycles()
 }
 
-// noteUnreadTargets notes missing targets of arguments that are not requisites of the step itself: listen and
-// listen_in, whose targets are exact, and the _in requisites, in which a missing bare name is ignored.
+// noteUnreadTargets adds a problem for each missing target of an argument that is not a requisite of the step itself:
+// of listen and listen_in, whose targets are exact, and of the _in requisites, in which a missing bare name is ignored.
 func (p *Program) noteUnreadTargets(s *Step, x *index) {
 	for _, key := range []string{"listen", "listen_in", "require_in", "watch_in", "onfail_in", "onchanges_in", "prereq_in",
 		"use", "use_in"} {
@@ -160,7 +160,7 @@ func (p *Program) noteUnreadTargets(s *Step, x *index) {
 		}
 		for _, item := range list.Items {
 			if _, bare := item.(string); !bare && !strings.HasPrefix(key, "listen") {
-				continue // the compiler has found it
+				continue // the compiler reports it
 			}
 			for _, t := range x.targets(value.NewList(item)) {
 				if !x.exact(t) {
@@ -176,7 +176,7 @@ func (x *index) exact(t Target) bool {
 	return slices.ContainsFunc(x.byName[t.Name], func(s *Step) bool { return t.State == "id" || t.State == s.State() })
 }
 
-// noteName notes a name that is a list or a mapping, since the ID is used instead.
+// noteName adds a problem for a name that is a list or a mapping, since a run uses the ID instead.
 func (p *Program) noteName(s *Step) {
 	if s.misnamed == nil {
 		return
@@ -185,7 +185,7 @@ func (p *Program) noteName(s *Step) {
 		WithHint("write it as one string, or each of several names below `- names:`")
 }
 
-// noteUnknownFunction notes that a state function does not exist.
+// noteUnknownFunction adds a problem if the state function does not exist.
 func (p *Program) noteUnknownFunction(s *Step, vocabulary Vocabulary) {
 	why := UnknownFunction(s.State(), s.Fun(), vocabulary)
 	p.Problems.Add(s.Pos, "%s of %s: %v", s.Function(), s.ID(), why).WithHint(diag.HintOf(why))
@@ -212,7 +212,7 @@ func (x *index) suggest(t Target) string {
 		return hint
 	}
 	if same := x.byName[t.Name]; len(same) > 0 {
-		return fmt.Sprintf("%s is declared, as %s", t.Name, same[0].State())
+		return fmt.Sprintf("%s is declared as a state of %s", t.Name, same[0].State())
 	}
 	return "include the SLS that declares it, or correct the name"
 }
@@ -286,6 +286,6 @@ func (p *Program) reportCycle(cycle []*Step) {
 		names = append(names, s.State()+": "+s.ID())
 	}
 	names = append(names, names[0])
-	p.Problems.Add(cycle[0].Pos, "requisites go round in a circle: %s", strings.Join(names, " -> ")).
-		WithHint("take one of these requisites out")
+	p.Problems.Add(cycle[0].Pos, "requisites form a cycle: %s", strings.Join(names, " -> ")).
+		WithHint("remove one of these requisites")
 }

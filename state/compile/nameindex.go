@@ -5,13 +5,13 @@ import "github.com/corpus-agent/corpus-agent/state/value"
 // nameIndex finds IDs by the values of their arguments, as requisites and extensions do.
 type nameIndex struct {
 	high *value.Map
-	ids  map[string]map[string][]string // state, value, IDs; made when first asked
+	ids  map[string]map[string][]string // state, value, IDs; built at the first use
 	sls  map[string][]string            // SLS file, IDs; likewise
 }
 
 func newNameIndex(high *value.Map) *nameIndex { return &nameIndex{high: high} }
 
-// find lists the IDs that a name may mean. With strict, an ID counts only if it has the state.
+// find lists the IDs that a name may mean. If strict is set, it returns only IDs that have the state.
 func (n *nameIndex) find(name, state string, strict bool) []string {
 	body, ok := n.high.Value(name).(*value.Map)
 	if n.high.Has(name) && (!strict || ok && body.Has(state)) {

@@ -170,18 +170,19 @@ func (t *turner) statesOf(sls string) []target {
 	return slices.Clip(t.bySLS[sls])
 }
 
-// plainState refuses a function in the place of a state.
+// plainState returns the state that a requisite names. A state.function in its place is a problem.
 func (t *turner) plainState(from source, key, state, name string) string {
 	plain := withoutDot(state)
 	if plain != state {
-		t.problems.Add(t.high.at(from.id, from.state), "%s names %s: %s, and a requisite names a state without its function",
+		t.problems.Add(t.high.at(from.id, from.state), "%s names %s: %s, and a requisite names a state without its "+
+			"function",
 			key, state, name).
 			WithHint("write " + plain + ": " + name)
 	}
 	return plain
 }
 
-// turn records one requisite at its other end.
+// turn adds the reverse of one requisite to its target.
 func (t *turner) turn(from source, key string, to target) {
 	switch key {
 	case "use":
@@ -205,7 +206,7 @@ func (t *turner) turn(from source, key string, to target) {
 	t.demand(from, baseKey(key), to.state, to.id)
 }
 
-// demand makes the target require, watch and so on the source.
+// demand makes the target require, watch or otherwise depend on the source.
 func (t *turner) demand(from source, key, state, id string) {
 	list := t.list(id, state)
 	extension, _ := t.extensions.Value(id).(*value.Map)

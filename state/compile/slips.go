@@ -8,23 +8,25 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// Slips lists arguments of the run with values that have no meaning, which Salt ignores.
+// Slips returns a problem for each general argument, such as order or retry, whose value Salt ignores because it has no
+// meaning.
 func (s *Step) Slips() (list diag.List) {
 	if s.misordered != nil {
 		hint := diag.DidYouMean(value.Str(s.misordered), []string{"first", "last"})
 		if hint == "" {
 			hint = "write a number, first or last"
 		}
-		list.Add(s.At("order"), "order %s is not an order and has no effect: %s", value.Repr(s.misordered), hint)
+		list.Add(s.At("order"), "order %s is invalid and has no effect: %s", value.Repr(s.misordered), hint)
 	}
 	if s.misnamed != nil {
-		list.Add(s.At("name"), "name %s is not a string and has no effect, so the ID counts", value.Repr(s.misnamed))
+		list.Add(s.At("name"), "name %s is not a string and has no effect: the ID is used", value.Repr(s.misnamed))
 	}
 	retry, ok := s.Chunk.Get("retry")
 	m, isMap := retry.(*value.Map)
 	if ok && !isMap && retry != true {
 		list.Add(s.At("retry"),
-			"retry %s is not a mapping and means 2 attempts, 30 seconds apart: write `- retry: {attempts: 3, interval: 10}`",
+			"retry %s is not a mapping and means 2 attempts, 30 seconds apart: write `- retry: {attempts: 3, "+
+				"interval: 10}`",
 			value.Repr(retry))
 	}
 	for key, v := range m.All() {

@@ -158,7 +158,7 @@ func (v *verifier) argument(m *value.Map) {
 	}
 }
 
-// noList reports a requisite that is not a list.
+// noList adds a problem for a requisite that is not a list.
 func (v *verifier) noList(key string, arg any) {
 	v.add("%s of %s is a %s, and a list was expected", key, v.idText, value.TypeName(arg)).
 		WithHint("write `- " + key + ":` and below it `- state: id`")
@@ -204,7 +204,7 @@ func (v *verifier) requisite(key string, item any) {
 	}
 }
 
-// itself refuses a requisite of a state on its own name; mutual refuses one on its own ID.
+// itself adds a problem for a requisite of a state on its own name; mutual does so for one on its own ID.
 func (v *verifier) itself(key string, item any) {
 	state, target, _ := single(item)
 	name, ok := target.(string)
@@ -214,13 +214,13 @@ func (v *verifier) itself(key string, item any) {
 	for _, argument := range arguments(v.high.Data, v.idText, v.state) {
 		if m, _ := argument.(*value.Map); m.Value("name") == name {
 			v.add("%s of %s names %s: %s, which is this state itself", key, v.idText, state, name).
-				WithHint("take this requisite out, or correct the name")
+				WithHint("remove this requisite, or correct the name")
 		}
 	}
 }
 
-// mutual refuses two declarations that wait for each other, and one that waits for itself. Longer
-// circles are found when steps are linked.
+// mutual adds a problem for two declarations that wait for each other, and for one that waits for itself. Longer cycles
+// are found when steps are linked.
 func (v *verifier) mutual(item any) {
 	state, target, _ := single(item)
 	if bare, ok := item.(string); ok {
@@ -238,8 +238,8 @@ func (v *verifier) mutual(item any) {
 		if name != v.idText {
 			way = append(way, v.state+": "+v.idText)
 		}
-		v.problems.Add(v.high.at(name, state), "requisites go round in a circle: %s",
+		v.problems.Add(v.high.at(name, state), "requisites form a cycle: %s",
 			strings.Join(append(way, way[0]), " -> ")).
-			WithHint("take one of these requisites out")
+			WithHint("remove one of these requisites")
 	}
 }

@@ -10,12 +10,12 @@ import (
 )
 
 // A batch is one action for several steps that follow each other, such as one transaction of the package manager for
-// ten pkg.installed states. The first of them acts for all. Each of the others is still run when its turn comes: it
-// finds nothing left to do, and reports what the batch changed for it. If the batch failed, or did a part, a step does
-// the rest by itself, and the failure is its own.
+// ten pkg.installed states. The first of them acts for all. Each of the others still runs in its turn: it finds nothing
+// left to do, and reports what the batch changed for it. If the batch failed or did only a part, each step does the
+// rest by itself and reports its own failure.
 
-// apart lists the arguments that exclude a step from batches: with them, whether or how often it acts is decided when
-// its turn comes.
+// apart returns the arguments that exclude a step from batches, because the run decides only in the step's turn whether
+// or how often it acts.
 func apart() []string {
 	return []string{"onlyif", "unless", "creates", "check_cmd", "retry", "parallel", "failhard", "timeout", followUnsafe}
 }
@@ -73,7 +73,7 @@ func (r *Runner) batch(ctx context.Context, first module.Resource, t *try, resul
 	return true
 }
 
-// keepMade stores the changes that a step made for others until their turns come. A batch is tried once.
+// keepMade stores the changes that a step made for others until these run. A batch is tried once.
 func (w *walk) keepMade(r *Result) {
 	for i, s := range r.batch {
 		if w.tried[s] = true; i < len(r.made) {
@@ -83,8 +83,8 @@ func (w *walk) keepMade(r *Result) {
 	r.batch, r.made = nil, nil
 }
 
-// takeMade adds the changes that a batch made for a step to its result. If both changed the same object, the change of
-// the step itself counts.
+// takeMade adds the changes that a batch made for a step to its result. If both changed the same object, the result has
+// the change of the step itself.
 func (r *Result) takeMade(made module.Report) {
 	if made.Changes.Len() == 0 {
 		return

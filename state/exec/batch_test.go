@@ -29,7 +29,7 @@ func TestBatches(t *testing.T) {
 			log:     "refresh\ninstall foo baz bar=1.0\n",
 			results: map[string]string{"a": "True foo lib baz", "b": "True bar"},
 		},
-		"what is there is in no transaction": {
+		"installed packages are in no transaction": {
 			sls:      "foo: {pkg.installed: []}\nbar: {pkg.installed: []}\nbaz: {pkg.installed: []}\n",
 			packages: "foo 1.0\nbaz 1.0\n", log: "refresh\ninstall bar\n",
 			results: map[string]string{"foo": "True", "bar": "True bar lib", "baz": "True"},
@@ -39,17 +39,17 @@ func TestBatches(t *testing.T) {
 			log:     "refresh\ninstall foo\ninstall baz\n",
 			results: map[string]string{"foo": "True foo", "none": "False", "baz": "True baz"},
 		},
-		"requisites, guards and other options part a batch": {
+		"requisites, guards and other options split a batch": {
 			sls: "foo: {pkg.installed: []}\nbar: {pkg.installed: [{require: [{pkg: foo}]}]}\n" +
 				"baz: {pkg.installed: [{retry: {attempts: 1}}]}\nlib: {pkg.installed: [{install_recommends: false}]}\n",
 			log:     "refresh\ninstall foo\ninstall bar\ninstall baz\n",
 			results: map[string]string{"foo": "True foo", "bar": "True bar lib", "baz": "True baz", "lib": "True"},
 		},
-		"a state that stops the run by its failure is no part of one": {
+		"a state with failhard is in no batch": {
 			sls: "none: {pkg.installed: []}\nfoo: {pkg.installed: []}\n", failhard: true, log: "refresh\n",
 			results: map[string]string{"none": "False"},
 		},
-		"another version of a package of the batch is left to its own state": {
+		"another version of a package of the batch is installed by its own state": {
 			sls: "a: {pkg.installed: [{pkgs: [bar: '1.1']}]}\nb: {pkg.installed: [{pkgs: [foo]}]}\n" +
 				"c: {pkg.installed: [{pkgs: [bar: '1.0']}]}\n",
 			log:     "refresh\ninstall bar=1.1 foo\ninstall bar=1.0\n",

@@ -17,17 +17,17 @@ import (
 const abandonAfter = 30 * time.Second
 
 var (
-	errOverdue = errors.New("the time for the whole run was over")
-	errStopped = errors.New("the run was asked to end, and the step did not end in time")
-	errLooking = errors.New("the run was asked to end before the step had found out what there is to do")
+	errOverdue = errors.New("the time limit of the run was reached")
+	errStopped = errors.New("the run was cancelled, and the step did not end within the grace period")
+	errLooking = errors.New("the run was cancelled while the step compared the host with its declaration")
 )
 
-// lookGrace is the time that a step in its check has to end after the run was asked to end. It is short, since the step
+// lookGrace is the time that a step in its check has to end after the run was cancelled. It is short, since the step
 // has changed nothing.
 const lookGrace = 2 * time.Second
 
-// bounded runs a step. A step that has begun continues after ctx is done: for the runner's Grace if the run was asked
-// to end, and not at all if its time is over. Then the step is cancelled.
+// bounded runs a step. When ctx is cancelled, a step that has begun has the runner's Grace to end before it is
+// cancelled. When the deadline of ctx passes, the step is cancelled at once.
 func (r *Runner) bounded(ctx context.Context, s *compile.Step, run func(context.Context) *Result) *Result {
 	if ctx.Done() == nil {
 		return run(ctx)
@@ -49,7 +49,7 @@ func (r *Runner) bounded(ctx context.Context, s *compile.Step, run func(context.
 		case <-time.After(abandonAfter):
 		}
 		if !busy() {
-			abandoned := &Result{Step: s, Changes: value.NewMap(), Comment: "it hangs and could not be ended",
+			abandoned := &Result{Step: s, Changes: value.NewMap(), Comment: "the step did not return after it was cancelled",
 				Started: time.Now()}
 			r.redact(abandoned)
 			return abandoned.endedBy(own)
@@ -73,7 +73,7 @@ func (r *Runner) outlasting(ctx context.Context) (own context.Context, end func(
 	return own, func() { stop(); cancel(nil) }
 }
 
-// asked holds the context of the run of a step, which is done when the run is to end, and the function that cancels the
+// asked holds the context of the run of a step, which is done when the run is to end, and a function that cancels the
 // step.
 type asked struct {
 	run context.Context
@@ -109,7 +109,7 @@ type ended struct{ error }
 
 func (e *ended) Unwrap() error { return e.error }
 
-// Ended reports whether the step was cancelled because its run was asked to end or its time was over.
+// Ended reports whether the step was cancelled because its run was cancelled or reached its time limit.
 func (r *Result) Ended() bool {
 	var e *ended
 	return errors.As(r.cause, &e)
@@ -125,8 +125,8 @@ func (r *Result) endedBy(ctx context.Context) *Result {
 	if guard := (*cutGuard)(nil); errors.As(r.cause, &guard) {
 		during = " while its " + guard.key + " ran"
 	}
-	r.Comment = fmt.Sprintf("it was ended after %s%s: %v", r.lasted(), during, cause)
-	r.Hint = "see what it waits for; converge.timeout in agent.yaml is the time for all states together"
+	r.Comment = fmt.Sprintf("cancelled after %s%s: %v", r.lasted(), during, cause)
+	r.Hint = "see what it waits for; converge.timeout in agent.yaml limits the time of all states together"
 	r.cause = &ended{cause}
 	return r
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// hanging has a state that does not end by itself, and one after it.
+// hanging is an SLS with a state that does not end by itself, and one after it.
 const hanging = `
 hang:
   cmd.run:
@@ -27,7 +27,8 @@ after:
     - name: "true"
 `
 
-// runHanging runs the states of a tree until ctx and the grace are over. It gives the results as text.
+// runHanging runs the states of a tree until ctx is done and the grace period has passed. It returns the results as
+// text.
 func runHanging(t *testing.T, ctx context.Context, sls string, grace time.Duration) (comment string,
 	took time.Duration) {
 	t.Helper()
@@ -55,47 +56,47 @@ func runHanging(t *testing.T, ctx context.Context, sls string, grace time.Durati
 	return strings.Join(all, "\n"), time.Since(started)
 }
 
-// TestRunTimeoutEndsHangingStep has a deadline as converge.timeout sets it.
+// TestRunTimeoutEndsHangingStep checks that a deadline, as converge.timeout sets it, ends a step that hangs.
 func TestRunTimeoutEndsHangingStep(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	got, took := runHanging(t, ctx, hanging, time.Hour)
-	if !strings.Contains(got, "hang: it was ended after") || !strings.Contains(got,
-		"the time for the whole run was over") || strings.Contains(got, "after: ") || took > time.Minute {
+	if !strings.Contains(got, "hang: cancelled after") || !strings.Contains(got,
+		"the time limit of the run was reached") || strings.Contains(got, "after: ") || took > time.Minute {
 		t.Errorf("after %s: %s", took, got)
 	}
 }
 
-// TestInterruptedGuardFailsItsState has the time of a run be over, and a signal arrive, while a guard hangs: its answer
-// is none, and the state whose guard it is failed.
+// TestInterruptedGuardFailsItsState checks that a state fails if the deadline of the run passes, or a signal arrives,
+// while its guard hangs: an interrupted guard has no result.
 func TestInterruptedGuardFailsItsState(t *testing.T) {
 	for _, guard := range []string{"onlyif", "unless"} {
 		guarded := strings.Replace(hanging, "sleep 600", "\"true\"\n    - "+guard+": sleep 600", 1)
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		got, _ := runHanging(t, ctx, guarded, time.Hour)
 		cancel()
-		if !strings.Contains(got, "hang: it was ended after") || !strings.Contains(got,
-			"while its "+guard+" ran: the time for the whole run was over") || strings.Contains(got, "after: ") {
+		if !strings.Contains(got, "hang: cancelled after") || !strings.Contains(got,
+			"while its "+guard+" ran: the time limit of the run was reached") || strings.Contains(got, "after: ") {
 			t.Errorf("the time is over: %s", got)
 		}
 
 		ctx, cancel = context.WithCancel(context.Background())
 		time.AfterFunc(300*time.Millisecond, cancel)
 		got, _ = runHanging(t, ctx, guarded, time.Second)
-		if !strings.Contains(got, "hang: it was ended after") || !strings.Contains(got,
-			"while its "+guard+" ran: the run was asked to end") {
-			t.Errorf("asked to end: %s", got)
+		if !strings.Contains(got, "hang: cancelled after") || !strings.Contains(got,
+			"while its "+guard+" ran: the run was cancelled") {
+			t.Errorf("cancelled: %s", got)
 		}
 	}
 }
 
-// TestSignalEndsHangingStepAfterGrace has a signal arrive while a step hangs, and while
-// one that ends by itself in time is under way.
+// TestSignalEndsHangingStepAfterGrace checks that after a signal a step that hangs is cancelled, and that one that ends
+// within the grace period is not.
 func TestSignalEndsHangingStepAfterGrace(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	time.AfterFunc(300*time.Millisecond, cancel)
 	got, took := runHanging(t, ctx, hanging, time.Second)
-	if !strings.Contains(got, "hang: it was ended after") || !strings.Contains(got, "asked to end") ||
+	if !strings.Contains(got, "hang: cancelled after") || !strings.Contains(got, "the run was cancelled") ||
 		strings.Contains(got, "after: ") || took > time.Minute {
 		t.Errorf("after %s: %s", took, got)
 	}
@@ -103,7 +104,7 @@ func TestSignalEndsHangingStepAfterGrace(t *testing.T) {
 	ctx, cancel = context.WithCancel(context.Background())
 	time.AfterFunc(300*time.Millisecond, cancel)
 	got, _ = runHanging(t, ctx, strings.Replace(hanging, "sleep 600", "sleep 1", 1), time.Minute)
-	if strings.Contains(got, "ended") || strings.Contains(got, "after: ") {
+	if strings.Contains(got, "cancelled") || strings.Contains(got, "after: ") {
 		t.Errorf("a step that ends in time: %s", got)
 	}
 }

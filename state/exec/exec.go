@@ -34,16 +34,16 @@ type Runner struct {
 	// steps run in order.
 	Parallel int
 
-	// Grace is the time that a running step has to end after the run was asked to end; 0 is no limit. A package manager
+	// Grace is the time that a running step has to end after the run was cancelled; 0 means no limit. A package manager
 	// that changes packages may continue for longer.
 	Grace time.Duration
 
 	decoder module.Decoder
 }
 
-// Run walks a program to its end, to the first failure with failhard, or until ctx is done; a running step is cancelled
-// at once if the deadline of ctx has passed, and otherwise after the Grace. The results are in the order in which the
-// steps ended.
+// Run walks a program to its end, to the first failure with failhard, or until ctx is done. A running step is cancelled
+// at once if the deadline of ctx has passed, and otherwise after Grace. The results are in the order in which the steps
+// ended.
 func (r *Runner) Run(ctx context.Context, p *compile.Program) *Results {
 	if o, ok := r.Observer.(RedactorUser); ok && r.Redactor != nil {
 		o.Redacting(r.Redactor)
@@ -92,8 +92,7 @@ type walk struct {
 	flags   map[*compile.Step]*flags
 	number  int  // Salt's __run_num__ of the next result
 	stopped bool // failhard
-	// coming has the steps that would change something, as a dry run has found, in the order of the run. It is
-	// append-only.
+	// coming has the steps that a dry run found to change something, in the order of the run. It is append-only.
 	coming  []*compile.Step
 	program []*compile.Step
 	rest    []*compile.Step                 // the step whose turn it is, and those after it
@@ -107,7 +106,7 @@ type walk struct {
 
 // flags are the marks of a step for prereq.
 type flags struct {
-	prereq      bool // run it dry first, since another step depends on whether it would change something
+	prereq      bool // make a dry run of it first, since another step depends on whether it would change something
 	prerequired bool // another step runs before it, if it would change something
 	unknown     bool // a dry run cannot know whether it runs, or acts on a watch
 	again       bool // of the steps it listens to, only those that act at every run changed
@@ -136,7 +135,7 @@ func (w *walk) steps(ctx context.Context, steps []*compile.Step) {
 	}
 }
 
-// maxDepth is the number of times that a step may be tried again after its requisites ran; once is usually enough.
+// maxDepth limits how often a step is tried again after its requisites ran; once is usually enough.
 const maxDepth = 20
 
 // step runs a step after its requisites.
@@ -176,14 +175,14 @@ func (w *walk) act(ctx context.Context, s *compile.Step, st status) {
 	case changed:
 		w.changed(ctx, s)
 	case quiet:
-		r := w.notRun(s, true, "nothing will change, so nothing has to come before it")
+		r := w.notRun(s, true, "not run: the states that it is a prereq for would change nothing")
 		r.NotRun = false
 		w.pre[s.Tag()] = r
 		w.record(r)
 	case noFailure:
-		w.record(w.notRun(s, true, "not run: what it is a remedy for did not fail"))
+		w.record(w.notRun(s, true, "not run: none of its onfail requisites failed"))
 	case noChange:
-		w.record(w.notRun(s, true, "not run: nothing changed that it waits for"))
+		w.record(w.notRun(s, true, "not run: none of its onchanges requisites changed"))
 	default:
 		w.run(ctx, s)
 	}

@@ -30,7 +30,7 @@ func (r *Runner) guarded(ctx context.Context, s *compile.Step, result *Result) b
 	return true
 }
 
-// ask returns the guard that keeps a step from running, or "".
+// ask evaluates the guards of a step. It returns the reason why one of them keeps the step from running, or "".
 func (r *Runner) ask(ctx context.Context, s *compile.Step) (held string, err error) {
 	guards := []struct {
 		key string
@@ -42,7 +42,7 @@ func (r *Runner) ask(ctx context.Context, s *compile.Step) (held string, err err
 			continue
 		}
 		reason, err := r.observed(g.key, func() (string, error) { return g.ask(ctx, s, v) })
-		if cut := context.Cause(ctx); cut != nil { // the exit code of a guard that was cut off means nothing
+		if cut := context.Cause(ctx); cut != nil { // a guard that was killed has no meaningful exit code
 			return "", &cutGuard{g.key, cut}
 		}
 		if err != nil {
@@ -64,13 +64,13 @@ func (r *Runner) observed(key string, ask func() (string, error)) (string, error
 	return ask()
 }
 
-// cutGuard is the error of a guard that was cancelled with its run, or with its step.
+// cutGuard is the error of a guard that was cancelled with its run or its step.
 type cutGuard struct {
 	key   string
 	cause error
 }
 
-func (c *cutGuard) Error() string { return fmt.Sprintf("asking %s: %v", c.key, c.cause) }
+func (c *cutGuard) Error() string { return fmt.Sprintf("running %s: %v", c.key, c.cause) }
 
 func (c *cutGuard) Unwrap() error { return c.cause }
 
@@ -116,7 +116,7 @@ func (r *Runner) creates(_ context.Context, _ *compile.Step, v any) (string, err
 			return "", err
 		}
 	}
-	return "creates: it is there", nil
+	return "creates: all of its paths exist", nil
 }
 
 func list(v any) []any {
@@ -171,8 +171,8 @@ func (r *Runner) holdsFunction(ctx context.Context, function string, c *value.Ma
 	return value.Truth(got), true, nil
 }
 
-// guardArguments returns the arguments for the function of a guard: those of args, and by name whatever else the guard
-// has.
+// guardArguments returns the arguments for the function of a guard: those of args, and all other keys of the guard as
+// arguments by name.
 func guardArguments(c *value.Map) (args []any, kwargs *value.Map) {
 	kwargs = value.NewMap()
 	for k, v := range c.All() {
@@ -187,7 +187,8 @@ func guardArguments(c *value.Map) (args []any, kwargs *value.Map) {
 	return args, kwargs
 }
 
-// guardLine runs a guard the way the step itself would run a command.
+// guardLine returns the command line of a guard with the settings, such as user and directory, of the step's own
+// commands.
 func guardLine(s *compile.Step, text, shell string) host.Line {
 	l := host.Line{Text: text, Mute: true, Shell: shell, RunAs: optional(s, "runas"), Dir: optional(s, "cwd"),
 		Path: optional(s, "prepend_path")}
@@ -226,13 +227,14 @@ func (r *Runner) checkCommand(ctx context.Context, s *compile.Step, resource mod
 			return
 		}
 		if out.Code != 0 {
-			result.Outcome, result.Comment = Failed, "check_cmd says that it failed: "+value.Str(line)
+			result.Outcome, result.Comment = Failed, "check_cmd failed: "+value.Str(line)
 			if host.NotStarted(out.Code) {
-				result.Comment = fmt.Sprintf("check_cmd could not be run, code %d: %s", out.Code, value.Str(line))
+				result.Comment = fmt.Sprintf("check_cmd could not be started (exit code %d): "+
+					"%s", out.Code, value.Str(line))
 				result.Hint = "install its program in a state that this one requires, or correct the command"
 			}
 			return
 		}
 	}
-	result.Outcome, result.Comment = Succeeded, "check_cmd says that it succeeded"
+	result.Outcome, result.Comment = Succeeded, "check_cmd succeeded"
 }

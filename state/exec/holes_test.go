@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// TestHugeSparseFilesAreFast has a user make the files that states copy and compare larger than any
-// disk, without room on it.
+// TestHugeSparseFilesAreFast checks that states copy and compare sparse files fast, even if a user made them larger
+// than any disk.
 func TestHugeSparseFilesAreFast(t *testing.T) {
 	dir := t.TempDir()
 	source := dir + "/source"
@@ -34,14 +34,14 @@ DIR/managed:
 		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 		got, took := runHanging(t, ctx, sls, time.Hour)
 		cancel()
-		if !strings.Contains(got, want) || strings.Contains(got, "ended") || !strings.Contains(got, "managed: ") {
+		if !strings.Contains(got, want) || strings.Contains(got, "cancelled") || !strings.Contains(got, "managed: ") {
 			t.Errorf("run %d took %s: %s", run+1, took, got)
 		}
 	}
 }
 
-// TestCheckEndsSoonAfterSignal has the time for states under way be an hour: a state that has
-// changed nothing yet does not get it.
+// TestCheckEndsSoonAfterSignal checks that the grace period, here an hour, does not apply to a state that has changed
+// nothing yet.
 func TestCheckEndsSoonAfterSignal(t *testing.T) {
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip(err)
@@ -60,7 +60,7 @@ clone:
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(time.Second, cancel)
 	got, took := runHanging(t, ctx, sls, time.Hour)
-	if took > 30*time.Second || !strings.Contains(got, "asked to end before the step had found out") {
+	if took > 30*time.Second || !strings.Contains(got, "the run was cancelled while the step compared") {
 		t.Errorf("after %s: %s", took, got)
 	}
 }

@@ -66,8 +66,8 @@ func (w *walk) later(s *compile.Step) (steps []*compile.Step) {
 	return steps
 }
 
-// certain reports whether neither a guard nor the result of another step, other than its failure, decides whether a
-// step acts, and none that it waits for may still bring a repository.
+// certain reports whether a step acts unless another one fails: it has no guard, no requisite on the changes of another
+// step, and none of the steps that it waits for may still add a package repository.
 func (w *walk) certain(s *compile.Step) bool {
 	if slices.ContainsFunc([]string{"onlyif", "unless", "creates", followUnsafe}, s.Chunk.Has) {
 		return false

@@ -36,7 +36,7 @@ func (f *fetching) FetchAhead(_ context.Context, own host.Transaction,
 	return func(ctx context.Context) { <-ctx.Done(); f.ended = true }
 }
 
-// TestWhatIsFetchedAhead has trees, and which packages the first state that installs any has fetched for later ones.
+// TestWhatIsFetchedAhead checks which packages the first state that installs any fetches for later ones.
 func TestWhatIsFetchedAhead(t *testing.T) {
 	const repository = "foo 1.0\nbar 1.1 1.0 needs=lib\nbaz 1.0\nlib 3.0\n"
 	const between = "between: {file.managed: [{name: /between}, {contents: x}]}\n"
@@ -51,26 +51,26 @@ func TestWhatIsFetchedAhead(t *testing.T) {
 		"nothing in a dry run": {
 			sls: "foo: {pkg.installed: []}\n" + between + "bar: {pkg.installed: []}\n", test: true,
 		},
-		"not what is there": {
+		"not installed packages": {
 			sls:      "foo: {pkg.installed: []}\n" + between + "bar: {pkg.installed: []}\nbaz: {pkg.installed: []}\n",
 			packages: "bar 1.1\n", own: "foo", later: "baz",
 		},
-		"not what a guard or the result of another state decides about": {
+		"not packages of states with a guard or a requisite on changes": {
 			sls: "foo: {pkg.installed: []}\n" + between + "bar: {pkg.installed: [{unless: 'true'}]}\n" +
 				"baz: {pkg.installed: [{onchanges: [{file: between}]}]}\nlib: {pkg.installed: [{require: [{file: between}]}]}\n",
 			own: "foo", later: "lib",
 		},
-		"not what follows a repository": {
+		"not packages after a repository": {
 			sls: "foo: {pkg.installed: []}\nrepository: {file.managed: [{name: /etc/apt/sources.list.d/x.list}, " +
 				"{contents: x}]}\nbar: {pkg.installed: []}\n",
 			own: "foo",
 		},
-		"not what requires a repository that comes later": {
+		"not packages that require a later repository": {
 			sls: "foo: {pkg.installed: [{order: 1}]}\nbar: {pkg.installed: [{order: 2}, {require: [{file: repository}]}]}\n" +
 				"repository: {file.managed: [{name: /etc/apt/sources.list.d/x.list}, {contents: x}]}\n",
 			own: "foo",
 		},
-		"not what another state removes or has other options": {
+		"not packages that another state removes, or that have other options": {
 			sls: "foo: {pkg.installed: []}\n" + between + "bar: {pkg.removed: []}\nbaz: {pkg.installed: [{fromrepo: other}]}\n",
 			own: "foo",
 		},
@@ -94,7 +94,7 @@ func TestWhatIsFetchedAhead(t *testing.T) {
 				t.Errorf("beside %q, %q is fetched; want %q beside %q", own, later, c.later, c.own)
 			}
 			if packages.ended != (c.own != "") {
-				t.Errorf("the run ended before what it had fetched: %v", packages.ended)
+				t.Errorf("the run ended before the fetch: %v", packages.ended)
 			}
 		})
 	}

@@ -89,11 +89,11 @@ func writtenBy(s *compile.Step) (places []string) {
 	return places
 }
 
-// ofKernel reports whether a path is a device, or is in a file system of the kernel's.
+// ofKernel reports whether a path is a device, or is in a file system of the kernel.
 func ofKernel(p string) bool { return below(p, "/dev") || below(p, "/proc") || below(p, "/sys") }
 
-// argumentsOf returns the words of a command after its program. A redirection counts, an assignment before the
-// program does not.
+// argumentsOf returns the words of a command after its program, including redirections, but not assignments before the
+// program.
 func argumentsOf(command string) []string {
 	fields := strings.Fields(command)
 	for i, field := range fields {
@@ -107,7 +107,7 @@ func argumentsOf(command string) []string {
 	return fields
 }
 
-// commandsOf returns the command lines of a step, and the arguments of functions that run some.
+// commandsOf returns the command lines of a step, including those in arguments of functions that run commands.
 func commandsOf(s *compile.Step) (lines []string) {
 	switch s.State() {
 	case "cmd":

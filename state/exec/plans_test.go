@@ -50,15 +50,15 @@ func forEachPlan(t *testing.T, dir string, try func(*testing.T, *txtar.Archive))
 	}
 }
 
-// passes collects the results of a run in the order in which they came about.
+// passes is an observer that collects the results of a run in the order in which the steps ended.
 type passes struct{ results []exec.Result }
 
 func (*passes) StepStarted(*compile.Step)      {}
 func (p *passes) StepDone(result *exec.Result) { p.results = append(p.results, *result) }
 
-// keepsPlan runs the SLS t of a tree dry, for real, and dry again. Each state must make the planned changes or have
-// been unknown, and the last dry run must predict no known changes. States whose function is named in the comment of
-// the archive, after "again:", act in each run.
+// keepsPlan makes a dry run of the SLS t of a tree, a run, and another dry run. Each state must make the planned
+// changes or have been unknown, and the last dry run must predict no known changes. States whose function is named in
+// the comment of the archive, after "again:", act in each run.
 func keepsPlan(t *testing.T, archive *txtar.Archive, o host.Options) {
 	t.Helper()
 	for _, f := range archive.Files {
@@ -69,7 +69,8 @@ func keepsPlan(t *testing.T, archive *txtar.Archive, o host.Options) {
 		t.Error(problem)
 	}
 	for _, r := range again {
-		if r.Outcome == exec.Pending && !r.Unknown && !strings.Contains(string(archive.Comment), "again: "+r.Step.ID()) {
+		if r.Outcome == exec.Pending && !r.Unknown && !strings.Contains(string(archive.Comment), "again: "+
+			""+r.Step.ID()) {
 			t.Errorf("a second plan changes %s again: %s %s", spoken(r), r.Comment, value.Repr(r.Predicted))
 		}
 	}
@@ -95,7 +96,8 @@ func runOn(t *testing.T, o host.Options, dry bool) []exec.Result {
 	}
 	if os.Getenv("CORPUS_PLANS") != "" {
 		for _, r := range seen.results {
-			t.Logf("dry %t: %s %v unknown %t changes %s predicted %s: %s %s", dry, spoken(r), r.Outcome.Value(), r.Unknown,
+			t.Logf("dry %t: %s %v unknown %t changes %s predicted %s: %s "+
+				"%s", dry, spoken(r), r.Outcome.Value(), r.Unknown,
 				value.Repr(r.Changes), value.Repr(r.Predicted), r.Comment, r.Warnings)
 		}
 	}
@@ -104,7 +106,7 @@ func runOn(t *testing.T, o host.Options, dry bool) []exec.Result {
 
 func spoken(r exec.Result) string { return fmt.Sprintf("%s %s", r.Step.Function(), r.Step.Name()) }
 
-// broken lists where a run did something else than its plan said.
+// broken returns the differences between the plan of a run and what the run did.
 func broken(plan, done []exec.Result) (problems []string) {
 	expected := map[string]exec.Result{}
 	for _, r := range plan {
@@ -133,7 +135,8 @@ func broken(plan, done []exec.Result) (problems []string) {
 	return problems
 }
 
-// TestPlansOfAHostMatchChanges runs the trees of testdata/plans/debian on the machine itself, a Debian to throw away.
+// TestPlansOfAHostMatchChanges runs the trees of testdata/plans/debian on the machine itself, which must be a
+// disposable Debian system.
 func TestPlansOfAHostMatchChanges(t *testing.T) {
 	if os.Getenv("CORPUS_THROWAWAY_HOST") == "" {
 		t.Skip("this changes the machine it runs on; set CORPUS_THROWAWAY_HOST=1 on one to throw away")

@@ -21,7 +21,7 @@ func (t try) await(result *Result, err error) {
 	switch {
 	case lack.Thing != host.AnyThing && step != nil && sure:
 		result.postpone()
-		result.Comment = fmt.Sprintf("known only when %s is there, which %s makes first", lack.What(), spoken(step))
+		result.Comment = fmt.Sprintf("unknown until %s exists, which %s creates first", lack.What(), spoken(step))
 	case lack.Thing != host.AnyThing && step != nil:
 		result.postpone()
 		result.Comment = unknownUntil(lack, step)
@@ -30,13 +30,13 @@ func (t try) await(result *Result, err error) {
 	default:
 		if step := t.earlier(func(*compile.Step) bool { return true }); step != nil {
 			result.postpone()
-			result.Comment = fmt.Sprintf("known only when %s is done, which comes first and makes the same file", spoken(step))
+			result.Comment = fmt.Sprintf("unknown until %s has run, which creates the same file first", spoken(step))
 		}
 	}
 }
 
-// earlier returns the last earlier step that counts and would change a file which this step manages or reads; nil if
-// there is none.
+// earlier returns the last earlier step for which counts is true and that would change a file which this step manages
+// or reads; nil if there is none.
 func (t try) earlier(counts func(*compile.Step) bool) *compile.Step {
 	if t.step.State() != "file" {
 		return nil
@@ -101,12 +101,13 @@ func (t try) overtaken(result *Result) {
 	}
 	if step != nil && !isTree(t.step) {
 		result.Outcome, result.Unknown, result.Changes, result.Predicted = Pending, true, value.NewMap(), value.NewMap()
-		result.Comment = fmt.Sprintf("unknown, because %s, which comes first, changes %s", spoken(step), what)
+		result.Comment = fmt.Sprintf("unknown, because %s, which runs first, changes %s", spoken(step), what)
 		return
 	}
 	if step = t.earlier(func(*compile.Step) bool { return true }); step != nil {
 		result.Outcome, result.Unknown = Pending, true
-		result.Comment = fmt.Sprintf("unknown, because %s, which comes first, changes the same; as the host is now, %s",
+		result.Comment = fmt.Sprintf("unknown, because %s, which runs first, changes the same files; on the host as "+
+			"it is now: %s",
 			spoken(step), result.Comment)
 	}
 }
@@ -126,14 +127,15 @@ func (t try) unpacked(h *host.Host, result *Result) {
 			continue
 		}
 		result.Outcome, result.Unknown = Pending, true
-		result.Comment = fmt.Sprintf("unknown, because %s, which comes first, may bring the file; as the host is now, %s",
+		result.Comment = fmt.Sprintf("unknown, because %s, which runs first, may install the file; on the host as it "+
+			"is now: %s",
 			spoken(s), result.Comment)
 		return
 	}
 }
 
-// belongsTo reports whether the file of a step is likely one of the packages of another: it requires them, or its path
-// has their name.
+// belongsTo reports whether the file of this step probably comes with the packages of step s: this step requires s, or
+// the path contains the name of one of the packages.
 func (t try) belongsTo(s *compile.Step) bool {
 	if slices.ContainsFunc(t.step.Requisites, func(q compile.Requisite) bool {
 		return waits(q.Kind) && slices.ContainsFunc(q.Targets, func(target compile.Target) bool {
@@ -181,8 +183,7 @@ func (t try) sameUnit() *compile.Step {
 	return nil
 }
 
-// packagesOf returns the packages that a step names: those of pkgs, each by itself or with its version, or else its
-// name.
+// packagesOf returns the names of the packages of a step: those in pkgs, without versions, or else the step's name.
 func packagesOf(s *compile.Step) (names []string) {
 	list, ok := s.Chunk.Value("pkgs").(*value.List)
 	if !ok {
@@ -200,16 +201,16 @@ func packagesOf(s *compile.Step) (names []string) {
 	return names
 }
 
-// weigh determines the result of a step of a dry run that would fail on the host as it is now.
+// weigh determines the result of a step of a dry run for which prerequisites are missing on the host as it is now.
 func (t try) weigh(result *Result, lacks []error) {
 	for _, err := range lacks {
 		lack := host.MissingOf(err)
 		step, sure := t.provider(lack)
 		switch {
 		case !t.predicts, step == nil && lack.Thing == host.AUnit:
-			result.Warnings = append(result.Warnings, fmt.Sprintf("as the host is now it cannot be done: %v", err))
+			result.Warnings = append(result.Warnings, fmt.Sprintf("it would fail on the host as it is now: %v", err))
 		case step != nil && sure:
-			result.Comment += fmt.Sprintf("; %s makes %s first", spoken(step), lack.What())
+			result.Comment += fmt.Sprintf("; %s creates %s first", spoken(step), lack.What())
 		case step != nil:
 			result.Unknown, result.Changes, result.Predicted = true, value.NewMap(), value.NewMap()
 			result.Comment = unknownUntil(lack, step)
@@ -226,9 +227,9 @@ func (t try) weigh(result *Result, lacks []error) {
 
 func unknownUntil(lack *host.Missing, step *compile.Step) string {
 	if lack.Thing == host.AnyThing { // any step may help, so none is named
-		return fmt.Sprintf("unknown: as the host is now, %v, and earlier states may change that", lack.Unwrap())
+		return fmt.Sprintf("unknown: on the host as it is now, %v, and earlier states may change that", lack.Unwrap())
 	}
-	return fmt.Sprintf("unknown, because %s does not exist now and %s, which runs before, may bring it", lack.What(),
+	return fmt.Sprintf("unknown, because %s does not exist now and %s, which runs first, may create it", lack.What(),
 		spoken(step))
 }
 
@@ -332,7 +333,7 @@ func bringsRepository(s *compile.Step) bool {
 		strings.Contains(about, "repo"))
 }
 
-// takesAway reports whether a function removes something.
+// takesAway reports whether the function of a step removes its object.
 func takesAway(s *compile.Step) bool {
 	return slices.Contains([]string{"absent", "removed", "purged", "dead", "disabled", "masked", "held", "unheld",
 		"unmounted", "not_cached", "missing", "tidied"}, s.Fun())

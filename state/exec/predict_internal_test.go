@@ -24,7 +24,8 @@ func TestUnitFiles(t *testing.T) {
 	}
 }
 
-// A lack of which nothing is known names no step: the nearest one would be blamed for nothing.
+// TestUnknownLackNamesNoStep checks that a missing object of unknown kind names no step, since the nearest one need not
+// be the cause.
 func TestUnknownLackNamesNoStep(t *testing.T) {
 	got := unknownUntil(host.MissingOf(errors.New("the server does not answer")), nil)
 	if !strings.Contains(got, "the server does not answer") || strings.Contains(got, "runs before") {
@@ -32,21 +33,21 @@ func TestUnknownLackNamesNoStep(t *testing.T) {
 	}
 }
 
-// TestStatesThatMayProvideAPackage has a package that no repository has come by an earlier state, if one can bring a
-// repository.
+// TestStatesThatMayProvideAPackage checks which earlier states may add a repository with a package that no repository
+// has now.
 func TestStatesThatMayProvideAPackage(t *testing.T) {
 	for name, c := range map[string]struct {
 		state, fun, name string
 		more             []any
 		may              bool
 	}{
-		"a repository":           {state: "pkgrepo", fun: "managed", name: "deb http://x y main", may: true},
-		"a repository that goes": {state: "pkgrepo", fun: "absent", name: "deb http://x y main"},
-		"a list of apt":          {state: "file", fun: "managed", name: "/etc/apt/sources.list.d/x.list", may: true},
-		"another file":           {state: "file", fun: "managed", name: "/etc/motd"},
-		"a command":              {state: "cmd", fun: "run", name: "add-repo", may: true},
-		"a package":              {state: "pkg", fun: "installed", name: "vim"},
-		"a package with a list":  {state: "pkg", fun: "installed", name: "epel-release", may: true},
+		"a repository":                 {state: "pkgrepo", fun: "managed", name: "deb http://x y main", may: true},
+		"a repository that is removed": {state: "pkgrepo", fun: "absent", name: "deb http://x y main"},
+		"a list of apt":                {state: "file", fun: "managed", name: "/etc/apt/sources.list.d/x.list", may: true},
+		"another file":                 {state: "file", fun: "managed", name: "/etc/motd"},
+		"a command":                    {state: "cmd", fun: "run", name: "add-repo", may: true},
+		"a package":                    {state: "pkg", fun: "installed", name: "vim"},
+		"a package with a list":        {state: "pkg", fun: "installed", name: "epel-release", may: true},
 		"one of several packages": {state: "pkg", fun: "installed", name: "x",
 			more: []any{"pkgs", value.Strings("vim", "remi-release")}, may: true},
 		"packages from their files": {state: "pkg", fun: "installed", name: "x", more: []any{"sources", value.NewList("x")},
@@ -106,7 +107,8 @@ func TestGuardsThatNamePathsOfCommands(t *testing.T) {
 		"a redirection":         {"test -e /opt/x", run("date >/opt/x"), true},
 		"in a list of commands": {"test -e /opt/x", run("cd /srv && (true; touch '/opt/x')"), true},
 		"relative to cwd":       {"test -e /opt/x", run("touch x", "cwd", "/opt"), true},
-		"arguments of a script": {"test -e /opt/x", step("cmd", "script", "salt://make.sh", "args", "--to /opt/x"), true},
+		"arguments of a script": {"test -e /opt/x", step("cmd", "script", "salt://make.sh", "args", "--to "+
+			"/opt/x"), true},
 		"a function that runs it": {"test -e /opt/x", step("module", "run", "m", "cmd.run",
 			value.NewList(value.NewMap("cmd", "touch /opt/x"))), true},
 		"another path":           {"test -e /opt/x", run("touch /opt/y"), false},
@@ -119,7 +121,7 @@ func TestGuardsThatNamePathsOfCommands(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			later := step("cmd", "run", "true", "unless", c.guard)
 			if _, s := (try{step: later, coming: []*compile.Step{c.earlier}}).guardTouched(); (s != nil) != c.counts {
-				t.Errorf("it may change what the guard asks: %t, want %t", s != nil, c.counts)
+				t.Errorf("it may change the result of the guard: %t, want %t", s != nil, c.counts)
 			}
 		})
 	}

@@ -19,13 +19,13 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// ender asks a run to end when its first step begins.
+// ender is an observer that cancels a run when its first step begins.
 type ender func()
 
 func (e ender) StepStarted(*compile.Step) { e() }
 func (ender) StepDone(*engine.Result)     {}
 
-// TestTreeRemovalStopsWithRun asks a run to end while a state removes a large tree.
+// TestTreeRemovalStopsWithRun cancels a run while a state removes a large tree.
 func TestTreeRemovalStopsWithRun(t *testing.T) {
 	dir := t.TempDir()
 	for i := range 100 {
@@ -59,7 +59,7 @@ func TestTreeRemovalStopsWithRun(t *testing.T) {
 		return s.Run(ctx, program, o).All()[0]
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	if r := run(ctx, ender(cancel)); r.Outcome != engine.Failed || !strings.Contains(r.Comment, "it was ended after") ||
+	if r := run(ctx, ender(cancel)); r.Outcome != engine.Failed || !strings.Contains(r.Comment, "cancelled after") ||
 		!r.Ended() {
 		t.Errorf("%v: %s", r.Outcome.Value(), r.Comment)
 	}

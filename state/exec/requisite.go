@@ -8,7 +8,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/compile"
 )
 
-// status says whether the requisites of a step let it run.
+// status is what the requisites of a step decide about it.
 type status int
 
 const (
@@ -17,8 +17,8 @@ const (
 	failed           // a requisite failed
 	changed          // a watched step changed
 	quiet            // a prereq's target would not change
-	noFailure        // onfail, and nothing failed
-	noChange         // onchanges, and nothing changed
+	noFailure        // onfail, and no target failed
+	noChange         // onchanges, and no target changed
 )
 
 // signs are the findings about the requisites of one kind, or of all; several can be true at once.
@@ -212,10 +212,10 @@ func missing(lost []lostTarget) (comment, hint string) {
 			hint = t.Lost.Hint
 		}
 	}
-	return "these requisites are not part of this run: " + strings.Join(names, ", "), hint
+	return "these requisites are not in this run: " + strings.Join(names, ", "), hint
 }
 
-// blame lists the requisites that failed, by SLS and ID.
+// blame returns the requisites that failed, by SLS and ID.
 func (w *walk) blame(s *compile.Step) string {
 	var names []string
 	for _, q := range s.Requisites {

@@ -39,7 +39,7 @@ type Result struct {
 	Outcome  Outcome
 	Changes  *value.Map
 	Comment  string
-	Hint     string // the next thing to try after a failure
+	Hint     string // what to do about a failure
 	Warnings []string
 	Skipped  string // why the step was skipped without an error: it would have changed something outside the root
 
@@ -53,7 +53,7 @@ type Result struct {
 	RunNum    int // the place in the run, counted as Salt does
 	Started   time.Time
 	Duration  time.Duration
-	NotRun    bool // its requisites did not require it to run
+	NotRun    bool // it did not run, because of its requisites
 	SkipWatch bool // a guard kept it from running, so its watch action does not run either
 	Parallel  bool
 	Remedied  bool // it failed, and an onfail step with onfail_stop: False handled that

@@ -46,7 +46,7 @@ func (w *walk) retry(ctx context.Context, s *compile.Step, r *Result) *Result {
 	}
 	p := planOf(v)
 	if w.runner.Test {
-		r.Comment += fmt.Sprintf("  It would be tried up to %d times, every %s, until its result is %t.", p.attempts,
+		r.Comment += fmt.Sprintf("  A run would try it up to %d times, every %s, until its result is %t.", p.attempts,
 			p.interval, p.until)
 		return r
 	}

@@ -33,7 +33,7 @@ func (w *walk) runRequisites(ctx context.Context, s *compile.Step, requisites []
 	return false
 }
 
-// circle handles a requisite that is itself waiting: the two ends of a prereq, or a real cycle.
+// circle handles a requisite q of step s that waits for s itself: the two ends of a prereq, or a real cycle.
 func (w *walk) circle(ctx context.Context, s, q *compile.Step) bool {
 	if w.flag(q).prerequired {
 		if w.pre[s.Tag()] == nil {
@@ -46,7 +46,7 @@ func (w *walk) circle(ctx context.Context, s, q *compile.Step) bool {
 	return true
 }
 
-// circleOf returns the comment of a step that waits for itself. It names the steps that wait for one another.
+// circleOf returns the comment of a step in a cycle. It names the steps of the cycle.
 func (w *walk) circleOf() string {
 	var names []string
 	for _, other := range w.program {
@@ -55,7 +55,7 @@ func (w *walk) circleOf() string {
 			names = append(names, name)
 		}
 	}
-	return "its requisites go round in a circle: " + strings.Join(names, ", ")
+	return "its requisites form a cycle: " + strings.Join(names, ", ")
 }
 
 // dryAfterRequisites makes the dry run of the target of a prereq after its requisites have run.

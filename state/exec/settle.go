@@ -89,7 +89,7 @@ func (r *Result) fail(err error, changes *value.Map) {
 	r.Comment, r.cause = strings.TrimSpace(err.Error()), err
 }
 
-// nameFollowing adds a remark to the result of a step that follows links of other users, so that reports show it.
+// nameFollowing adds a warning to the result of a step that follows links of other users, so that reports show it.
 func (r *Result) nameFollowing() {
 	if follows(r.Step) {
 		r.Warnings = append(r.Warnings, "follow_unsafe: this state follows links that unprivileged users control")
@@ -120,5 +120,5 @@ func (r *Result) failOnMachineError(machineErr error) {
 // missing.
 func (r *Result) postpone() {
 	r.Outcome, r.Unknown, r.Changes, r.Predicted, r.Hint = Pending, true, value.NewMap(), value.NewMap(), ""
-	r.Comment = "known only when what it requires is done; as the host is now, " + r.Comment
+	r.Comment = "unknown until the states that it requires have run; on the host as it is now: " + r.Comment
 }

@@ -46,7 +46,7 @@ func (w *walk) watch(ctx context.Context, s *compile.Step) *Result {
 	return w.numbered(w.runner.attempt(ctx, t))
 }
 
-// tryOf returns the next try of a step.
+// tryOf returns the data for the next try of a step.
 func (w *walk) tryOf(s *compile.Step) try {
 	return try{
 		step: s, dry: w.runner.Test, prepared: w.prepared(s), again: w.reactsAgain(s), predicts: w.runner.Test,
@@ -143,8 +143,8 @@ func (r *Runner) once(ctx context.Context, t try) *Result {
 	return result
 }
 
-// always reports whether a step acts at every run: the resource does, and neither a guard nor a requisite decides about
-// it. A step that reacts only to such steps acts at every run as well.
+// always reports whether a step acts at every run: its resource acts always, and no guard or requisite can keep it from
+// running. A step that reacts only to such steps acts at every run as well.
 func (t try) always(resource module.Resource) bool {
 	constant, ok := resource.(module.Constant)
 	if t.watching && !t.again || !t.watching && (!ok || !constant.ActsAlways()) {
@@ -160,7 +160,7 @@ func (t try) always(resource module.Resource) bool {
 	})
 }
 
-// reactsAgain reports whether a step runs since others changed something, and all of these act at every run.
+// reactsAgain reports whether a step runs because other steps changed something, and all of these act at every run.
 func (w *walk) reactsAgain(s *compile.Step) bool {
 	again := w.flag(s).again
 	for _, q := range s.Requisites {
@@ -234,7 +234,7 @@ func (r *Runner) resource(t try, result *Result) (module.Resource, bool) {
 	}
 	watcher, ok := resource.(module.Watcher)
 	if !ok {
-		result.Comment = fmt.Sprintf("%s has nothing to do when what it watches changes", s.Function())
+		result.Comment = fmt.Sprintf("%s has no watch action", s.Function())
 		return nil, false
 	}
 	return watcher.Watched(), true

@@ -21,14 +21,14 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// swallowing is a resource that takes every error of reading a file for a file that does not exist.
+// swallowing is a resource that treats every error of reading a file as a missing file.
 type swallowing struct {
 	Name string `sls:"name"`
 }
 
 func (s *swallowing) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 	if _, err := h.Files.ReadFile(s.Name); err != nil {
-		return module.Diff{Comment: "there is nothing to do"}, nil //nolint:nilerr // as a module with a mistake
+		return module.Diff{Comment: "there is nothing to do"}, nil //nolint:nilerr // a module with a fault
 	}
 	return module.Diff{Comment: "all is well"}, nil
 }
@@ -40,7 +40,7 @@ func (s *swallowing) Apply(context.Context, *host.Host, module.Diff) (module.Rep
 // TestAStepWhoseModuleSwallowsEMFILEFails runs a state in a process that has no file descriptor left.
 func TestAStepWhoseModuleSwallowsEMFILEFails(t *testing.T) {
 	if os.Getenv("CORPUS_TEST_SWALLOW") == "" {
-		// The limit of open files is the process's.
+		// The test runs in a process of its own, since the limit of open files applies to the whole process.
 		cmd := exec.Command(os.Args[0], "-test.run", "^TestAStepWhoseModuleSwallowsEMFILEFails$", "-test.v")
 		cmd.Env = append(os.Environ(), "CORPUS_TEST_SWALLOW=1")
 		if out, err := cmd.CombinedOutput(); err != nil {

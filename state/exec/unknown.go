@@ -52,12 +52,12 @@ func (w *walk) conditionOf(s *compile.Step) string {
 				case strings.HasPrefix(q.Kind, "onfail"):
 					return fmt.Sprintf("it runs only if %s fails", spoken(target))
 				case r.isUnknown() && (strings.HasPrefix(q.Kind, "watch") || strings.HasPrefix(q.Kind, "onchanges")):
-					return fmt.Sprintf("it depends on whether %s changes something", spoken(target))
+					return fmt.Sprintf("it runs only if %s changes something", spoken(target))
 				}
 			}
 		}
 	}
-	return "what it listens to may change nothing"
+	return "the states that it listens to may change nothing"
 }
 
 // discardGuard discards the result of a guard of a step in a dry run if an earlier step of the run may change it.
@@ -76,7 +76,8 @@ func (t try) discardGuard(held bool, result *Result) {
 	}
 	reason := result.Comment
 	result.Outcome, result.Unknown, result.SkipWatch = Pending, true, false
-	result.Comment = fmt.Sprintf("unknown, because %s, which comes first, may change what %s asks; as the host is now, %s",
+	result.Comment = fmt.Sprintf("unknown, because %s, which runs first, may change the result of %s; on the host as "+
+		"it is now: %s",
 		spoken(step), guard, reason)
 }
 

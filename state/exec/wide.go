@@ -20,7 +20,7 @@ type wide struct {
 }
 
 // sideBySide runs steps, several at once if their functions allow it. A step waits for its requisites, for the earlier
-// steps whose names its arguments have, and for every earlier step if its function runs alone.
+// steps whose names are in its arguments, and, if its function cannot run in parallel, for every earlier step.
 func (w *walk) sideBySide(ctx context.Context, steps []*compile.Step) {
 	w.wide = &wide{room: make(chan struct{}, w.runner.Parallel), finished: make(chan struct{}, len(steps)),
 		after: w.named(steps), beside: map[string]bool{}}
@@ -28,7 +28,7 @@ func (w *walk) sideBySide(ctx context.Context, steps []*compile.Step) {
 	for len(left) > 0 && !w.stopped && ctx.Err() == nil {
 		blocked := w.pass(ctx, left)
 		if len(blocked) == len(left) && !w.await(ctx) {
-			w.wide = nil // the steps wait for one another; the walk in order reports it
+			w.wide = nil // the steps form a cycle, which the walk in order reports
 			w.steps(ctx, left)
 			return
 		}

@@ -95,7 +95,7 @@ func (c *cloud) States(*session.Session) module.Registry {
 	}}
 }
 
-// wide runs an SLS with steps side by side and gives a line for each result, in the order of the report.
+// wide runs the steps of an SLS in parallel and returns a line for each result, in the order of the report.
 func (c *cloud) wide(t *testing.T, parallel int, sls string) (lines []string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -118,7 +118,7 @@ func (c *cloud) wide(t *testing.T, parallel int, sls string) (lines []string) {
 	return lines
 }
 
-// TestParallelStepsAreLimited holds that steps run at the same time, and no more of them than there is room for.
+// TestParallelStepsAreLimited checks that steps run at the same time, and no more of them than Parallel.
 func TestParallelStepsAreLimited(t *testing.T) {
 	c := &cloud{}
 	c.meeting.Add(3)
@@ -135,8 +135,8 @@ e: {thing.made: []}
 	}
 }
 
-// TestParallelStepsWaitForRequisites holds that a step waits for its requisites and for the steps that its arguments
-// name, and that one that runs alone has no other beside it; the report has the order as written.
+// TestParallelStepsWaitForRequisites checks that a step waits for its requisites and for the steps that its arguments
+// name, that a step that must run alone does so, and that the report has the order of the SLS.
 func TestParallelStepsWaitForRequisites(t *testing.T) {
 	c := &cloud{}
 	lines := c.wide(t, 8, `

@@ -16,8 +16,8 @@ type Call struct {
 	Function  string     // as state.function
 	Arguments *value.Map // all arguments of the declaration
 	At        func(argument string) diag.Pos
-	// Reserved returns a value that only the run knows, such as __required__. It is called for each field that is
-	// tagged with such a name and not in Arguments. Both Reserved and its result may be nil.
+	// Reserved returns a value that describes the run, such as __required__. It is called for each field that is tagged
+	// with such a name and not in Arguments. Both Reserved and its result may be nil.
 	Reserved func(name string) any
 }
 

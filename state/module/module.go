@@ -35,22 +35,22 @@ type Watcher interface {
 	Watched() Resource
 }
 
-// Validated is a Resource whose arguments can be invalid in combination, or in a way that their types do not
-// express, on any host. Such a mistake makes a dry run fail, and refuses a deploy before anything changes.
+// Validated is a Resource whose arguments can be invalid in combination, or in a way that their types do not express,
+// on any host. Such a mistake makes a dry run fail, and a deploy is refused before anything changes.
 type Validated interface{ Valid() error }
 
-// Constant is a Resource that may act in every run by its nature, such as a command: its changes do not show
-// that the host differed from the declared state.
+// Constant is a Resource that may act in every run, such as a command: its changes do not show that the host differed
+// from the declared state.
 type Constant interface {
-	// ActsAlways reports whether the resource does so with its arguments.
+	// ActsAlways reports whether the resource, with its arguments, acts in every run.
 	ActsAlways() bool
 }
 
 // Concurrent is a Resource that may run in parallel with others: it shares only the objects that its arguments name.
 type Concurrent interface{ RunsBeside() }
 
-// Batcher is a Resource that can act for other ones as well, in one go: package managers take about as long for ten
-// packages as for one.
+// Batcher is a Resource that can act for other ones as well, in one operation: package managers take about as long for
+// ten packages as for one.
 type Batcher interface {
 	// Batch applies this resource and the leading ones of others in one operation. Its reports have the changes that
 	// were made for each of them, this one first; it returns none if it would act for this one alone. Each resource is

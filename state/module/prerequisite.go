@@ -15,7 +15,7 @@ import (
 func Awaits(what, would string) Diff {
 	return Diff{
 		Unknown: true, Planned: value.NewMap(),
-		Comment: fmt.Sprintf("%s does not exist; if an earlier state brings it, would %s", what, would),
+		Comment: fmt.Sprintf("%s does not exist; if an earlier state creates it, would %s", what, would),
 		Missing: []error{lacking(what)},
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// requisites and guards decide whether and when a step runs. If one of them is misspelled, a step does what its
-// author excluded.
+// requisites lists the requisites and guards, which decide whether and when a step runs. With a misspelled one, a step
+// would do what its author excluded.
 var requisites = []string{
 	"require", "require_any", "require_in", "watch", "watch_any", "watch_in", "onchanges", "onchanges_any", "onchanges_in",
 	"onfail", "onfail_any", "onfail_all", "onfail_in", "prereq", "prereq_in", "listen", "listen_in", "use", "use_in",
@@ -32,8 +32,8 @@ func General(name string) bool {
 		strings.HasPrefix(name, "__")
 }
 
-// ordinary lists common arguments of functions that differ in one letter from a requisite or a guard. Those in open
-// are accepted only by functions that take arguments of any name.
+// ordinary has common arguments of functions that differ in one letter from a requisite or a guard, and are therefore
+// no misspellings of it. Those in open are accepted only by functions that take arguments of any name.
 var (
 	ordinary = []string{"user", "match", "create", "created", "batch", "patch", "listed"}
 	open     = []string{"uses", "required", "requires"}

@@ -35,7 +35,7 @@ func Unknown(function string, known []string) error {
 		return diag.WithHint(fmt.Errorf("%w: %s has no %s", err, state, fun),
 			"of %s there are %s", state, strings.Join(same, ", "))
 	}
-	return diag.WithHint(err, "docs/states.md lists those there are; `engine: salt-call` has all of Salt's")
+	return diag.WithHint(err, "docs/states.md lists the states; `engine: salt-call` has all states of Salt")
 }
 
 // nearest returns the function that was probably meant. It considers only states with a similar name, since

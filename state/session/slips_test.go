@@ -36,7 +36,7 @@ e:
 	text := value.Repr(got)
 	for _, want := range []string{
 		dir + "/states/t.sls:3:7: retry 3 is not a mapping and means 2 attempts, 30 seconds apart",
-		dir + "/states/t.sls:6:7: order 'lst' is not an order and has no effect: did you mean \"last\"?",
+		dir + "/states/t.sls:6:7: order 'lst' is invalid and has no effect: did you mean \"last\"?",
 		"retry has no atempts: did you mean \"attempts\"?", "interval of retry is 'x' and has no effect",
 	} {
 		if !strings.Contains(strings.ReplaceAll(text, `\'`, `'`), want) {

@@ -1,5 +1,5 @@
 a:
-  test.nop: # error: requisites go round in a circle: test: a -> test: b -> test: a // take one of these requisites out
+  test.nop: # error: requisites form a cycle: test: a -> test: b -> test: a // remove one of these requisites
     - require:
       - test: b
 b:
