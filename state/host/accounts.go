@@ -7,12 +7,12 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host/passwd"
 )
 
-// Accounts reads and changes the users and groups of a host. It reads /etc/passwd, /etc/group and /etc/shadow once, and
-// again after something may have changed them. If nsswitch.conf names other sources (LDAP, sssd ...), names and IDs
-// that the files lack are looked up there. Changes are made by the system's own tools, which handle its locks,
-// skeletons of homes and subordinate IDs.
+// Accounts reads and changes the users and groups of a host. It caches /etc/passwd, /etc/group and /etc/shadow until
+// they may have changed. If nsswitch.conf names other sources (LDAP, sssd ...), names and IDs that the files lack are
+// looked up there. Changes are made by the system's own tools, which handle its locks, skeletons of homes and
+// subordinate IDs.
 type Accounts interface {
-	// Allowed says whether accounts can be changed; if not, the error is a *Skipped.
+	// Allowed returns a *Skipped error if accounts cannot be changed.
 	Allowed(what string) error
 
 	User(name string) (User, bool, error)
@@ -29,7 +29,7 @@ type Accounts interface {
 	Shadow(user string) (Shadow, bool, error)
 
 	// PlanUser returns the account that AddUser would create, with its IDs, and the groups it would be in; PlanGroup
-	// returns the same for AddGroup. An error says why they would fail.
+	// returns the same for AddGroup. An error is the reason why they would fail.
 	PlanUser(n NewUser) (User, []string, error)
 	PlanGroup(n NewGroup) (Group, error)
 
@@ -150,7 +150,7 @@ type GroupChange struct {
 
 // Crontabs reads and writes the crontabs of users.
 type Crontabs interface {
-	// Allowed says whether there are crontabs to act on; if not, the error is a *Skipped.
+	// Allowed returns a *Skipped error if there are no crontabs to act on.
 	Allowed(what string) error
 	// Read returns the crontab of a user as the user wrote it, or "" if there is none.
 	Read(ctx context.Context, user string) (string, error)

@@ -20,7 +20,7 @@ import (
 
 // Commands starts processes on a host.
 type Commands interface {
-	// Allowed says whether commands can be run at all; if not, the error is a *Skipped.
+	// Allowed returns a *Skipped error if no commands can be run.
 	Allowed(what string) error
 	// Run runs a command to its end. It returns an error if the command cannot be started. If the command fails, Code
 	// of the output is not 0.

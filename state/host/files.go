@@ -57,8 +57,7 @@ type Files interface {
 	// SetAttributes sets the extended attributes of a file or directory, and removes all others.
 	SetAttributes(path string, attributes map[string][]byte) error
 
-	// Beneath returns a view of a directory in which paths start at that directory and no link is followed: see
-	// Beneath.
+	// Beneath returns the files below a directory; see the type Beneath.
 	Beneath(dir string) (Beneath, error)
 
 	// CanChown reports whether the owner of files can be changed.
@@ -81,8 +80,8 @@ type Beneath interface {
 	Close() error
 }
 
-// Anchored returns files for many reads below some directories: the links on the way to these are resolved once, and
-// not for each path. Files that cannot do so are returned unchanged.
+// Anchored returns files for many reads below some directories: the links in the paths of these directories are
+// resolved once, and not for each path. Files without that ability are returned unchanged.
 func Anchored(files Files, dirs []string) Files {
 	if can, ok := files.(interface{ Anchored(dirs []string) Files }); ok {
 		return can.Anchored(dirs)
@@ -140,7 +139,7 @@ type NewFile struct {
 	GID     int          // -1 keeps the group
 	// ReplaceLink replaces a symbolic link itself, not its target.
 	ReplaceLink bool
-	// Restored says that the file is restored from a backup, with its former mode.
+	// Restored is true if the file is restored from a backup, with its former mode.
 	Restored bool
 	// Unsynced leaves the sync of the file to Beneath.SyncAll, which the caller calls before it gives the file its
 	// final name.

@@ -122,7 +122,7 @@ func (h *Host) Machine() (Files, error) {
 type Options struct {
 	// Root is the directory that stands for "/"; "" is the machine itself.
 	Root string
-	// Chroot says that Root is a system tree to be entered: commands run inside it.
+	// Chroot is true if Root is a system tree to be entered: commands run inside it.
 	Chroot bool
 	// Commands runs the commands of the host; nil for processes of this machine. With Commands set, nothing acts on the
 	// running system, so a plain root refuses nothing.
@@ -162,7 +162,7 @@ func (s *Skipped) Error() string {
 // HostOnly implements [diag.IsHostOnly].
 func (s *Skipped) HostOnly() bool { return true }
 
-// Hint returns a way to get it done.
+// Hint suggests a way to perform the operation.
 func (s *Skipped) Hint() string {
 	return "run on the host itself, or with --chroot if the root is a whole system"
 }
@@ -176,7 +176,7 @@ func (h *Host) Talk(c Command) (*dialog.Dialog, error) {
 	return h.talk(c)
 }
 
-// RecordCommand records a program that may change anything, which a rollback can only name.
+// RecordCommand records a program that may change anything; a rollback cannot undo it and only reports its name.
 func (h *Host) RecordCommand(ctx context.Context, name string) error {
 	if h.recorder == nil || !applying(ctx) {
 		return nil

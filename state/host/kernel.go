@@ -11,7 +11,7 @@ import (
 // and host name. A chroot has no kernel of its own, so a change by a run below a root would affect the machine around
 // it.
 type Kernel interface {
-	// Allowed says whether the running system may be changed; if not, the error is a *Skipped.
+	// Allowed returns a *Skipped error if the running system may not be changed.
 	Allowed(what string) error
 	// Hostname returns the host name of the kernel.
 	Hostname() (string, error)
@@ -34,7 +34,7 @@ func (k kernel) Allowed(what string) error {
 func (k kernel) Hostname() (string, error) {
 	var u unix.Utsname
 	if err := unix.Uname(&u); err != nil {
-		return "", fmt.Errorf("asking for the hostname: %w", err)
+		return "", fmt.Errorf("reading the hostname: %w", err)
 	}
 	return strings.TrimRight(string(u.Nodename[:]), "\x00"), nil
 }

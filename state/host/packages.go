@@ -12,17 +12,17 @@ import (
 // Reading never takes the package manager's locks and never reaches the network: installed packages come from its
 // database, available ones from the indexes of the last refresh.
 type Packages interface {
-	// Allowed says whether packages can be changed; if not, the error is a *Skipped, or says that the host has no known
+	// Allowed returns an error if packages cannot be changed: a *Skipped, or the error for a host without a known
 	// package manager.
 	Allowed(what string) error
-	// Family names the package manager: apt.
+	// Family returns the name of the package manager, such as apt.
 	Family() string
-	// Compare orders two versions of a package: -1, 0 or 1.
+	// Compare compares two versions of a package. It returns -1, 0 or 1.
 	Compare(a, b string) int
 	// Describe reads name and version out of a package file. It reads no more than it needs.
 	Describe(file io.Reader) (Package, error)
-	// Installed returns the package database. It is read once, and again after something may have changed it. Callers
-	// must not change the result.
+	// Installed returns the package database. It is cached until something may have changed it. Callers must not change
+	// the result.
 	Installed() (*Inventory, error)
 
 	// Offers returns the available versions of packages, by name; release is a release to prefer. Names that the
@@ -30,8 +30,8 @@ type Packages interface {
 	Offers(ctx context.Context, names []string, release string) (map[string]Offer, error)
 	// Names lists all packages that the repositories have.
 	Names(ctx context.Context) ([]string, error)
-	// Fresh says whether a Refresh would do nothing: this run has done one, or the indexes are
-	// younger than maxAge.
+	// Fresh reports whether a Refresh would do nothing, because this run has done one or the indexes are younger than
+	// maxAge.
 	Fresh(maxAge time.Duration) bool
 	// Refresh fetches the indexes of the repositories. Repositories that could not be fetched are returned in
 	// warnings; an error means that none could be used.
@@ -92,7 +92,7 @@ type Offer struct {
 type PackageChange struct {
 	Name     string
 	Old, New string
-	// Purged says that configuration files of an earlier removal are deleted; Old is then the version that left them.
+	// Purged is true if configuration files of an earlier removal are deleted; Old is then the version that left them.
 	Purged bool
 }
 
@@ -109,7 +109,7 @@ func (t Transaction) String() string {
 	return "installing packages"
 }
 
-// workKey is the key of a context's counter of work that must not be cut off.
+// workKey is the key of a context's counter of work that must not be interrupted.
 type workKey struct{}
 
 // Tracking returns ctx with a counter of work that continues after ctx is done. busy reports whether there is any.

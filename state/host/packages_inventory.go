@@ -33,14 +33,14 @@ type Package struct {
 type Inventory struct {
 	// Native is the host's own architecture.
 	Native string
-	// Interrupted says that a change was cut off and must be completed first.
+	// Interrupted is true if a change was interrupted and must be completed first.
 	Interrupted bool
 
 	arch     ArchNames
 	byName   map[string][]Package
 	provided map[string][]string // the packages, as list names, that provide a name
 	Provider func(virtual string) []string
-	asked    sync.Map // answers of provider, by name
+	asked    sync.Map // cached results of provider, by name
 }
 
 // ArchNames describes how a family of package managers writes the architecture after a package's name.

@@ -173,7 +173,7 @@ func (t *tree) change(op, p string, open opener, call func(dir int, name string)
 	return explain(t.failed(op, p, err))
 }
 
-// tells reports whether changes of a path are recorded.
+// tells reports whether changes of a path are passed to the recorder.
 func (t *tree) tells(p string) bool { return t.recorder != nil && !t.temporary && !ownTemp(p) }
 
 func (t *tree) record(kind Kind, p string) error {

@@ -11,9 +11,10 @@ import (
 // Units reads and changes the units of an init system: services, and with systemd also sockets, timers and other kinds.
 // Names may leave out .service.
 type Units interface {
-	// Allowed says whether units can be started and stopped; if not, the error is a *Skipped.
+	// Allowed returns a *Skipped error if units cannot be started and stopped.
 	Allowed(what string) error
-	// AllowedAtBoot says the same about the units that are started at boot, which a chroot has as well.
+	// AllowedAtBoot returns a *Skipped error if the units that are started at boot cannot be changed. A chroot has such
+	// units as well.
 	AllowedAtBoot(what string) error
 	// Unit describes a unit. For a unit that does not exist, Found is false and the error nil. If the init system does
 	// not know whether the unit runs, process is a part of the command line of its process.
@@ -23,8 +24,8 @@ type Units interface {
 	// Act starts, stops or otherwise acts on a unit and, if wait is true, waits until that is done. systemd reloads
 	// changed unit files first. An error has the last log lines of the unit.
 	Act(ctx context.Context, verb UnitVerb, name string, wait bool) error
-	// Stays waits until a unit that was started at a time counts as up. Otherwise the error says why, with the last log
-	// lines of the unit.
+	// Stays waits until a unit that was started at a time counts as up. Otherwise the error has the reason and the last
+	// log lines of the unit.
 	Stays(ctx context.Context, name string, started time.Time) error
 	// SetBoot changes whether a unit is started at boot, or can be at all; runtime limits the change to the time until
 	// the next boot.

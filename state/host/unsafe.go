@@ -16,7 +16,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// Unsafe reports whether an error refuses a path because another user controls a link, or a name of a file. hint says
+// Unsafe reports whether an error refuses a path because another user controls a link, or a name of a file. hint is
 // what the author of a state can do about it.
 func Unsafe(err error) (hint string, unsafe bool) {
 	var refused *walk.UnsafeError

@@ -19,12 +19,12 @@ import (
 type Answer struct {
 	Value  any
 	States bool // Value holds the results of states, by tag
-	Failed bool // a state failed, or the answer is negative
+	Failed bool // a state failed, or the function reported a failure
 	Code   int  // the exit code of salt-call --retcode-passthrough
 
 	// Unrun is the number of states that did not run because an earlier one failed and failhard was set.
 	Unrun int
-	// Failhard reports that the configuration set failhard, and not only the state that failed.
+	// Failhard is true if the configuration sets failhard, and not only the state that failed.
 	Failhard bool
 }
 
@@ -66,9 +66,9 @@ func succeeded(answer any) bool {
 	return true
 }
 
-// Call calls a function by name, as users of `salt-call --local` do: state.apply web test=True. It knows the
-// functions of state, every function that templates may call, and functions that act, such as service.restart.
-// Problems in SLS files are returned as a diag.List.
+// Call calls a function by name, as users of `salt-call --local` do: state.apply web test=True. The functions are those
+// of state, those that templates may call, and those that act, such as service.restart. Problems in SLS files are
+// returned as a diag.List.
 func (s *Session) Call(ctx context.Context, name string, args []any, kwargs *value.Map, o exec.Observer) (Answer,
 	error) {
 	own, sure := s, s.CollectErrors()
@@ -168,7 +168,7 @@ func Messages(err error) *value.List {
 	return messages
 }
 
-// Callable returns the names of the functions that Call knows, sorted.
+// Callable returns the names of the functions that Call accepts, sorted.
 func (s *Session) Callable() []string {
 	names := append(s.actions.Names(), StateFunctions()...)
 	slices.Sort(names)

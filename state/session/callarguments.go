@@ -98,8 +98,8 @@ func notOneOf(name, word string, known []string) error {
 	return misuse(hint, "%s has no argument %s; nothing was done", name, word)
 }
 
-// misspelled returns an error for a misspelt argument that changes what a call does, such as tset=True, if the
-// function takes arguments with any name and so would not notice.
+// misspelled returns an error for a misspelt argument that changes what a call does, such as tset=True, if the function
+// takes arguments with any name and would accept it.
 func (s *Session) misspelled(name string, kwargs *value.Map) error {
 	parameters, err := s.actions.Parameters(name)
 	if err != nil || kwargs.Len() == 0 {
@@ -123,15 +123,15 @@ func misspelled(name, word, meant string) error {
 	return misuse("did you mean "+meant+"?", "%s has no argument %s; nothing was done", name, word)
 }
 
-// asPublished returns the arguments that a function of the tree's gets from a command line: mappings are plain, and one
-// that takes arguments with any name also gets those that Salt's publisher adds.
+// asPublished returns the arguments that a function of the tree receives from a command line: mappings are plain, and a
+// function that takes arguments with any name also receives those that Salt's publisher adds.
 func (s *Session) asPublished(name string, args []any, kwargs *value.Map) ([]any, *value.Map) {
 	plain, named := make([]any, len(args)), value.NewMap()
 	for i, v := range args {
 		plain[i] = plainly(v)
 	}
 	for key, v := range kwargs.All() {
-		_ = named.SetKey(key, plainly(v)) // it was a key
+		_ = named.SetKey(key, plainly(v)) // the key is valid, since it is in the mapping already
 	}
 	parameters, err := s.actions.Parameters(name)
 	if err != nil { // the call returns it, too
@@ -150,7 +150,7 @@ func plainly(v any) any {
 	case *value.Map:
 		m := value.NewMap().Plain()
 		for key, item := range v.All() {
-			_ = m.SetKey(key, plainly(item)) // it was a key
+			_ = m.SetKey(key, plainly(item)) // the key is valid, since it is in the mapping already
 		}
 		return m
 	case *value.List:

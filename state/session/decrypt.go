@@ -63,7 +63,7 @@ func warnReadable(files host.Files, file string, log func(level, message string)
 	if info.Mode.IsDir() {
 		mode = "0700"
 	}
-	log("warning", fmt.Sprintf("%s has mode %#o: other users can get at the keys that decrypt the pillar; chmod %s %s",
+	log("warning", fmt.Sprintf("%s has mode %#o: other users can access the keys that decrypt the pillar; chmod %s %s",
 		file, info.Mode.Perm(), mode, file))
 }
 
@@ -96,7 +96,7 @@ func (s *Session) decryptPillar(ctx context.Context, data *value.Map) error {
 		}
 		with, ok := s.renderer.Decrypters[renderer]
 		if !ok {
-			problems.Add(diag.Pos{}, "decrypt_pillar: the renderer %q of %s decrypts nothing", renderer,
+			problems.Add(diag.Pos{}, "decrypt_pillar: the renderer %q of %s does not decrypt", renderer,
 				value.Str(item)).WithHint("write gpg or age")
 			continue
 		}

@@ -41,7 +41,7 @@ func (d *gpgDecrypter) Decrypt(ctx context.Context, text string) (string, bool, 
 		block, after, ok := strings.Cut(rest, gpgEnd)
 		if !ok {
 			return "", false, diag.WithHint(errors.New("a PGP message begins and does not end"),
-				"see whether the value was cut, or is not indented alike")
+				"check whether the value is truncated, or not indented evenly")
 		}
 		plain, err := d.block(ctx, gpgBegin+block+gpgEnd)
 		if err != nil && d.lenient && ctx.Err() == nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// Explanation says why a step runs, and why it runs at its place in the order.
+// Explanation holds the reasons why a step runs, and why it runs at its place in the order.
 type Explanation struct {
 	Function string     `json:"function"`
 	ID       string     `json:"id"`
@@ -145,7 +145,7 @@ func (e *explainer) explain(s *compile.Step) Explanation {
 		After: []Relation{}, Before: []Relation{},
 	}
 	if len(x.Reached) == 0 {
-		x.Reached = []string{s.SLS() + " declares it, beside the SLS files that the top file gives this host"}
+		x.Reached = []string{s.SLS() + " declares it, in addition to the SLS files that the top file assigns to this host"}
 	}
 	for _, q := range s.Requisites {
 		for _, target := range named(q) {
@@ -185,7 +185,7 @@ func (e *explainer) relation(kind string, s *compile.Step) Relation {
 func (e *explainer) reached(env, sls string, above map[string]bool) []string {
 	for _, m := range e.matches {
 		if m.Env == env && slices.ContainsFunc(m.SLS, func(pattern string) bool { return compile.Match(pattern, sls) }) {
-			return []string{fmt.Sprintf("the top file gives this host %s in environment %s", sls, env)}
+			return []string{fmt.Sprintf("the top file assigns %s to this host, in environment %s", sls, env)}
 		}
 	}
 	above[sls] = true

@@ -12,8 +12,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// withExternal merges the data of the sources of ext_pillar over a pillar, one after the other. Each sees the pillar so
-// far.
+// withExternal merges the data of the sources of ext_pillar over a pillar, one after the other. Each source receives
+// the result of the previous ones.
 func (s *Session) withExternal(ctx context.Context, pillar *value.Map, sources []external.Source) (*value.Map, error) {
 	strategy := value.Strategy(s.option("pillar_source_merging_strategy"))
 	if strategy == "" {
@@ -31,8 +31,7 @@ func (s *Session) withExternal(ctx context.Context, pillar *value.Map, sources [
 	return pillar, nil
 }
 
-// sourceError returns the error of a source. Callers can find the *external.Failed of a source of the agent's own in
-// it.
+// sourceError returns the error of a source. It wraps the *external.Failed of a source that the agent implements.
 func sourceError(source external.Source, err error) error {
 	d := diag.At(diag.Pos{}, "%v", err).WithHint(diag.HintOf(err))
 	var failed *external.Failed
@@ -44,7 +43,7 @@ func sourceError(source external.Source, err error) error {
 	return diag.List{d} // redaction keeps its causes
 }
 
-// externalData returns the data of one source: a module of the tree, or a source of the agent's own.
+// externalData returns the data of one source: a module of the tree, or a source that the agent implements.
 func (s *Session) externalData(ctx context.Context, e external.Source, pillar *value.Map) (*value.Map, error) {
 	var v any
 	var err error
@@ -66,15 +65,15 @@ func (s *Session) externalData(ctx context.Context, e external.Source, pillar *v
 	if data, ok := v.(*value.Map); ok {
 		return data, nil
 	}
-	err = diag.WithHint(fmt.Errorf("it gave a %s, and a mapping was expected", value.TypeName(v)),
-		"have it give names with values")
+	err = diag.WithHint(fmt.Errorf("it returned a %s, and a mapping was expected", value.TypeName(v)),
+		"change it to return a mapping of names to values")
 	if own {
 		return nil, err
 	}
 	return nil, &external.Failed{Source: e.Name, Err: err}
 }
 
-// externalWorld returns the World of the agent's own sources.
+// externalWorld returns the World of the sources that the agent implements.
 func (s *Session) externalWorld(pillar *value.Map) external.World {
 	return external.World{ID: s.ID, Grains: s.Grains, Options: s.options, Pillar: pillar,
 		Dirs:   s.pillars.Dirs("base"),

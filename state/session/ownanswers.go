@@ -76,7 +76,7 @@ func (o *ownModules) Ask(ctx context.Context, q *value.Map) (any, error) {
 		return s.renderer.Text(withTree(ctx, s.states), "jinja", render.Source{Name: path, File: path,
 			Env: value.Str(q.Value("env")), Text: value.Str(q.Value("text"))}, vars)
 	}
-	return nil, fmt.Errorf("a module asked for %s, which the agent does not know", value.Repr(q.Value("ask")))
+	return nil, fmt.Errorf("a module sent the unknown request %s", value.Repr(q.Value("ask")))
 }
 
 // source returns the text of a module. A file that another user can change is refused.

@@ -264,7 +264,7 @@ func (o *ownModules) described() map[string]function.Described {
 	return all
 }
 
-// why returns an error that says why a function does not exist, in Salt's words; nil if the tree has no such module.
+// why returns the reason why a function does not exist, in Salt's words; nil if the tree has no such module.
 func (o *ownModules) why(kind, name string) error {
 	module, _, _ := strings.Cut(name, ".")
 	switch {

@@ -39,7 +39,7 @@ func (s *ownState) Rehearse(ctx context.Context, h *host.Host) (module.Diff, err
 		return module.Diff{}, err
 	}
 	if value.Truth(answer.Value("unseen")) {
-		return module.Diff{Unknown: true, Comment: s.name + " does not look at test mode, so a dry run does not call it"}, nil
+		return module.Diff{Unknown: true, Comment: s.name + " ignores test mode, so a dry run does not call it"}, nil
 	}
 	changes, _ := answer.Value("changes").(*value.Map)
 	comment := value.Str(answer.Value("comment"))

@@ -224,7 +224,7 @@ func TestInvalidResultsOfTreeStates(t *testing.T) {
 	}{
 		{"mine.partial", false, "False TypeError: the answer of the state function has no mapping `changes`"},
 		{"mine.fails", false, "False one\ntwo"},
-		{"bare.acts", true, "None bare.acts does not look at test mode, so a dry run does not call it"},
+		{"bare.acts", true, "None bare.acts ignores test mode, so a dry run does not call it"},
 	} {
 		if got, err := single(c.fun, c.test); err != nil || got != c.want {
 			t.Errorf("%s: %q, want %q: %v", c.fun, got, c.want, err)
@@ -305,7 +305,7 @@ func TestPillarModulesOfTheTree(t *testing.T) {
 		{"command", source("cmd_yaml", "echo 'key: %s'"), false, "None web-01", ""},
 		{"json", source("cmd_json", `echo '{"key": 3}'`), false, "None 3", ""},
 		{"fails", source("cmdb", "down"), false, "", "ext_pillar cmdb: OSError: no route"},
-		{"no mapping", source("cmdb", "list"), false, "", "it gave a list"},
+		{"no mapping", source("cmdb", "list"), false, "", "it returned a list"},
 		{"a command that fails", source("cmd_yaml", "exit 3"), false, "", "ended with 3"},
 		{"unknown", source("git", "x"), false, "", "there is no such source of pillar data"},
 		{"malformed", value.NewMap("cmdb", "u"), false, "", "a list was expected"},

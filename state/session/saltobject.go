@@ -30,7 +30,7 @@ func (*saltObject) PyRepr() string    { return "<salt functions>" }
 func (*saltObject) PyTruth() bool     { return true }
 func (o *saltObject) Names() []string { return o.functions.Names() }
 
-// Explain returns an error that says why the function does not exist, with a hint what to use instead.
+// Explain returns the reason why the function does not exist, with a hint what to use instead.
 func (o *saltObject) Explain(name any) error {
 	text, ok := name.(string)
 	if !ok {
@@ -104,7 +104,7 @@ func (m *moduleObject) Names() []string {
 	return names
 }
 
-// Explain returns an error that says why the module has no such function.
+// Explain returns the reason why the module has no such function.
 func (m *moduleObject) Explain(name any) error {
 	text, ok := name.(string)
 	if !ok {

@@ -59,7 +59,7 @@ type Functions interface {
 	Call(ctx context.Context, name string, args []any, kwargs *value.Map) (any, error)
 	Has(name string) bool
 	Names() []string
-	Unknown(name string) error // says why the function does not exist
+	Unknown(name string) error // the reason why the function does not exist
 }
 
 // New makes a session. It reads nothing yet.

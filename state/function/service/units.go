@@ -28,7 +28,7 @@ func unitOf(name string) string {
 
 // show returns the properties of a unit.
 func (s service) show(ctx context.Context, name string, _ any) (*value.Map, error) {
-	if err := s.Host.Units.Allowed("looking at unit " + name); err != nil {
+	if err := s.Host.Units.Allowed("querying unit " + name); err != nil {
 		return nil, err
 	}
 	text, err := s.Stdout(ctx, "systemctl", "show", "--", unitOf(name))

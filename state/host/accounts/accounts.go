@@ -119,7 +119,7 @@ func keepFirst[K comparable, V any](m map[K]V, key K, v V) {
 	}
 }
 
-// User returns the account with a name, from the files or from another source that the host asks.
+// User returns the account with a name, from the files or from another source of the host.
 func (a *Accounts) User(name string) (host.User, bool, error) {
 	t, err := a.read()
 	if err != nil {

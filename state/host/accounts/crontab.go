@@ -100,7 +100,7 @@ func (c *crontabs) tool(user string) ([]string, error) {
 	}
 	path, ok := host.Which(c.files, "crontab")
 	if !ok {
-		err := diag.WithHint(errors.New("crontab is not installed, so there is no cron to give jobs to"),
+		err := diag.WithHint(errors.New("crontab is not installed, so the host has no cron"),
 			"install cron in a pkg.installed state that this one requires")
 		return nil, host.WithMissing(err, host.ACommand, "crontab")
 	}

@@ -68,7 +68,7 @@ func SetLine(ctx context.Context, h *host.Host, file, name string, line Line) er
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("putting back the line of %s: %w", name, err)
+		return fmt.Errorf("restoring the line of %s: %w", name, err)
 	}
 	return h.Files.Write(file, host.NewFile{Content: strings.NewReader(withLine(string(data), name, line)), UID: -1,
 		GID: -1})

@@ -43,7 +43,7 @@ func (s *Scripted) Run(_ context.Context, c host.Command) (host.Output, error) {
 		}
 	}
 	if !found {
-		s.T.Errorf("nobody expected the command %s", line)
+		s.T.Errorf("unexpected command %s", line)
 	}
 	return s.Answers[best], nil
 }

@@ -1,7 +1,7 @@
 // Package links reads the network links of this machine, and their addresses, from the kernel.
 //
-// It asks for all links and then for all addresses. The net package asks for all addresses once per link, which takes a
-// host of containers tens of milliseconds.
+// It requests all links once and all addresses once. The net package requests all addresses for each link, which takes
+// tens of milliseconds on a host of containers.
 package links
 
 import (
@@ -30,7 +30,7 @@ type Address struct {
 	Secondary bool       // an additional address in a network of the link
 }
 
-// All asks the kernel for all links and their addresses.
+// All returns all links with their addresses.
 func All() ([]Link, error) {
 	messages, err := netlink(syscall.RTM_GETLINK, syscall.RTM_NEWLINK)
 	if err != nil {
@@ -66,11 +66,11 @@ func addAddresses(all []Link, index map[uint32]int) error {
 func netlink(ask int, answer uint16) ([]syscall.NetlinkMessage, error) {
 	data, err := syscall.NetlinkRIB(ask, syscall.AF_UNSPEC)
 	if err != nil {
-		return nil, fmt.Errorf("asking the kernel for network links: %w", err)
+		return nil, fmt.Errorf("reading network links from the kernel: %w", err)
 	}
 	messages, err := syscall.ParseNetlinkMessage(data)
 	if err != nil {
-		return nil, fmt.Errorf("asking the kernel for network links: %w", err)
+		return nil, fmt.Errorf("reading network links from the kernel: %w", err)
 	}
 	kept := messages[:0]
 	for _, m := range messages {
@@ -107,8 +107,8 @@ func hardware(b []byte) string {
 	return net.HardwareAddr(b).String()
 }
 
-// readAddress reads family, prefix length, flags, scope and index, and then attributes. Of the two
-// ends of a link from point to point the local one is meant.
+// readAddress reads family, prefix length, flags, scope and index, and then attributes. Of a point-to-point link it
+// returns the local address.
 func readAddress(m syscall.NetlinkMessage) (a Address, number uint32, ok bool) {
 	attributes, err := syscall.ParseNetlinkRouteAttr(&m)
 	if err != nil || len(m.Data) < syscall.SizeofIfAddrmsg {

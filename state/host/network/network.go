@@ -15,5 +15,5 @@ type fileReader interface {
 // Of returns the network of a host with these files, among them resolv.conf.
 func Of(files fileReader) Network { return Network{files} }
 
-// Links asks the kernel for all links and their addresses.
+// Links returns all links with their addresses.
 func (Network) Links() ([]links.Link, error) { return links.All() }

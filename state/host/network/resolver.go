@@ -140,7 +140,7 @@ func exchange(ctx context.Context, network, server string, question []byte, id u
 		if err := m.Unpack(packet); err == nil && m.ID == id && m.Response {
 			return m, nil
 		} else if network == "tcp" {
-			return nil, errors.Join(err, errors.New("it answers something else"))
+			return nil, errors.Join(err, errors.New("the answer is not for this query"))
 		}
 		// The packet does not answer this query; the answer may still come.
 	}

@@ -43,7 +43,7 @@ func (n Network) Get(ctx context.Context, r Request) (Response, error) {
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, r.URL, nil)
 	if err != nil {
-		return Response{}, fmt.Errorf("asking for a page: %w", err)
+		return Response{}, fmt.Errorf("requesting a page: %w", err)
 	}
 	for name, v := range r.Header {
 		request.Header.Set(name, v)
@@ -54,7 +54,7 @@ func (n Network) Get(ctx context.Context, r Request) (Response, error) {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.DialContext = redirect.Dial(net.Dialer{Timeout: 30 * time.Second})
 	if r.Unverified {
-		transport.TLSClientConfig = &tls.Config{InsecureSkipVerify: true} // the caller has asked for it
+		transport.TLSClientConfig = &tls.Config{InsecureSkipVerify: true} // the caller has set Unverified
 	}
 	guarded := redirect.Guard(transport)
 	defer guarded.CloseIdleConnections()

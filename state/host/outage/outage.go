@@ -25,7 +25,7 @@ func (o *Error) Unwrap() error { return o.Err }
 // Passing marks the error as temporary; see [Passing].
 func (o *Error) Passing() bool { return true }
 
-// Hint returns the next thing to try.
+// Hint suggests what to do about the failure.
 func (o *Error) Hint() string {
 	if hint := diag.HintOf(o.Err); hint != "" {
 		return hint

@@ -129,7 +129,7 @@ func (a *apk) query(ctx context.Context, what string, args ...string) (string, e
 }
 
 func (a *apk) offers(ctx context.Context, names []string, release string) (map[string]host.Offer, error) {
-	text, err := a.query(ctx, "asking what the repositories have", append([]string{"policy", "--"}, names...)...)
+	text, err := a.query(ctx, "querying the repositories", append([]string{"policy", "--"}, names...)...)
 	if err != nil {
 		return nil, err
 	}
@@ -176,7 +176,7 @@ func parseAPKPolicy(text, tag string) (map[string]host.Offer, error) {
 }
 
 func (a *apk) names(ctx context.Context) ([]string, error) {
-	text, err := a.query(ctx, "listing what the repositories have", "search", "--quiet")
+	text, err := a.query(ctx, "listing the packages of the repositories", "search", "--quiet")
 	names := strings.Fields(text)
 	slices.Sort(names)
 	return slices.Compact(names), err

@@ -137,7 +137,7 @@ func TestAPKFailures(t *testing.T) {
 			"x: package virt is none of its own: others provide it"},
 		{"ERROR: Unable to lock database: Resource temporarily unavailable\n" +
 			"ERROR: Failed to open apk database: Resource temporarily unavailable\n",
-			"x: the database is locked: another process changes packages just now"},
+			"x: the database is locked: another process is changing packages"},
 		{"ERROR: Unable to lock database: Permission denied\n", "x: this user may not change packages"},
 	} {
 		err := whyFailed("x", host.Output{Code: 1, Stderr: c.said}, apkClues())

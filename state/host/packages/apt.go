@@ -98,7 +98,7 @@ func (a *apt) offers(ctx context.Context, names []string, release string) (map[s
 		return nil, err
 	}
 	if out.Code != 0 {
-		return nil, a.failure(ctx, "asking what the repositories have", out)
+		return nil, a.failure(ctx, "querying the repositories", out)
 	}
 	return parsePolicy(out.Stdout), nil
 }

@@ -116,7 +116,7 @@ func (a *apt) needs(ctx context.Context, changes []host.PackageChange) (map[stri
 	}
 	out, err := a.ask(ctx, argv...)
 	if err == nil && out.Code != 0 {
-		err = a.failure(ctx, "asking what packages need", out)
+		err = a.failure(ctx, "querying the dependencies of packages", out)
 	}
 	if err != nil {
 		return nil, 0, err

@@ -53,7 +53,7 @@ func knownFailures() []knownFailure {
 		{regexp.MustCompile(`Could not open lock file|are you root\?`),
 			say("this user may not change packages"), say("run the agent as root")},
 		{regexp.MustCompile(`(?:Could not get|Unable to acquire the dpkg frontend) lock[^\n]*`),
-			lockCause, say("let that end, or see what it waits for; the next run tries again")},
+			lockCause, say("wait until it ends, or see what it waits for; the next run tries again")},
 		{regexp.MustCompile(`E: Unable to locate package (\S+)`),
 			say("the repositories have no package %s", 1), likeName},
 		{regexp.MustCompile(`E: Version '([^']*)' for '([^']*)' was not found`),
@@ -61,7 +61,7 @@ func knownFailures() []knownFailure {
 		{regexp.MustCompile(`E: Package '([^']*)' has no installation candidate`),
 			say("package %s cannot be installed: the repositories name it but do not have it", 1), providers},
 		{regexp.MustCompile(`Unmet dependencies. Try '[^']*--fix-broken`),
-			say("packages on the host lack what they depend on"), say("run `apt-get --fix-broken install` on the host")},
+			say("packages on the host lack their dependencies"), say("run `apt-get --fix-broken install` on the host")},
 		{regexp.MustCompile(`(?s)The following packages have unmet dependencies:\n(.*?)\n(?:E:|\S|$)`),
 			unmet, holds},
 		{regexp.MustCompile(`E: Held packages were changed`),
@@ -72,7 +72,7 @@ func knownFailures() []knownFailure {
 			say("%s", 1), say("check that the host reaches its package repositories: network, name resolution and proxy")},
 		{regexp.MustCompile(`unauthenticated packages|packages cannot be authenticated|is not signed|NO_PUBKEY`),
 			complaintsAs,
-			say("give the repository its key (signed-by, key_url), or set skip_verify if you trust the way there")},
+			say("give the repository its key (signed-by, key_url), or set skip_verify if you trust the connection to it")},
 		{regexp.MustCompile(`Sub-process \S+ (?:returned an error code|exited unexpectedly|received)`),
 			scripts, say("see /var/log/apt/term.log; once that is corrected, `dpkg --configure -a` finishes the interrupted " +
 				"installation")},
@@ -90,9 +90,9 @@ func aptLocked(out host.Output) bool {
 
 func lockCause(_ context.Context, _ *apt, m []string, _ host.Output) string {
 	if holder := regexp.MustCompile(`held by process (\d+(?: \([^)]*\))?)`).FindStringSubmatch(m[0]); holder != nil {
-		return "process " + holder[1] + " changes packages just now"
+		return "process " + holder[1] + " is changing packages"
 	}
-	return "another process changes packages just now"
+	return "another process is changing packages"
 }
 
 func complaintsAs(_ context.Context, _ *apt, _ []string, out host.Output) string {

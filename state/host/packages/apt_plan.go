@@ -74,7 +74,7 @@ func (a *apt) checkNames(ctx context.Context, v *host.Inventory, t host.Transact
 }
 
 // settled returns the installed packages after it has waited for other processes that change them. If dpkg still has
-// updates that are not merged into its database, a process was cut off, and the error is *Unfinished.
+// updates that are not merged into its database, a process was interrupted, and the error is *Unfinished.
 func (a *apt) settled(ctx context.Context) (*host.Inventory, error) {
 	v, err := a.installed()
 	if err != nil || !v.Interrupted {

@@ -296,9 +296,9 @@ func TestAptFailures(t *testing.T) {
 		{"interrupted", "E: dpkg was interrupted, you must manually run 'dpkg --configure -a' to correct the problem. ", "",
 			"interrupted", "dpkg --configure -a"},
 		{"lock", "E: Could not get lock /var/lib/dpkg/lock-frontend. It is held by process 123 (apt-get)\n" +
-			"E: Unable to acquire the dpkg frontend lock", "", "process 123 (apt-get)", "let that end"},
+			"E: Unable to acquire the dpkg frontend lock", "", "process 123 (apt-get)", "wait until it ends"},
 		{"lock of old", "E: Could not get lock /var/lib/apt/lists/lock - open (11: Resource temporarily unavailable)\n", "",
-			"another process", "let that end"},
+			"another process", "wait until it ends"},
 		{"no root", "E: Could not open lock file /var/lib/dpkg/lock-frontend - open (13: Permission denied)\n" +
 			"E: Unable to acquire the dpkg frontend lock (/var/lib/dpkg/lock-frontend), are you root?", "", "may not change",
 			"root"},

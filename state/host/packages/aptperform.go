@@ -47,7 +47,7 @@ func (a *apt) order(t host.Transaction) []string {
 	return append(argv, targets(t)...)
 }
 
-// targets returns the packages as apt and zypper want them written.
+// targets returns the packages in the notation of apt and zypper.
 func targets(t host.Transaction) []string {
 	var all []string
 	for _, w := range t.Packages {

@@ -90,7 +90,7 @@ func (c *client) waitForRPM(ctx context.Context) error {
 	return nil
 }
 
-// ask runs a program that only reads, with a limit of its own: the callers have no context.
+// ask runs a program that only reads. It has its own time limit, since the callers have no context.
 func (c *client) ask(argv ...string) (host.Output, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), queryLimit)
 	defer cancel()
@@ -150,14 +150,14 @@ func whyFailed(what string, out host.Output, clues []clue) error {
 	return fmt.Errorf("%s: %s", what, redact.URLs(host.FirstLines(said)))
 }
 
-// notUnderstood returns an error for unknown output of a program, which is not interpreted.
+// notUnderstood returns the error for output of a program that cannot be parsed.
 func notUnderstood(program, line string) error {
 	const most = 200
 	line = strings.TrimSpace(line)
 	if len(line) > most {
 		line = line[:most] + "..."
 	}
-	return diag.WithHint(fmt.Errorf("the answer of %s is not understood: %q", program, line),
+	return diag.WithHint(fmt.Errorf("the output of %s is not understood: %q", program, line),
 		"its version may be newer than this agent; please report it with that line")
 }
 

@@ -20,7 +20,7 @@ func dnfClues() []clue {
 	const names = "check the name and the version, or add the repository that has it in a pkgrepo.managed state"
 	return append(rpmClues(), []clue{
 		{`(?:Failed to obtain|create|currently holding)[^\n]*(?:transaction|yum) lock[^\n]*`,
-			"another process changes packages just now", "let that end, or see what it waits for; the next run tries again"},
+			"another process is changing packages", "wait until it ends, or see what it waits for; the next run tries again"},
 		{`Cache-only enabled but no cache for '([^']*)'|Cache-only.*enabled`, "the index of repository $1 was never fetched",
 			"leave out `refresh: False`, or run `dnf makecache` on the host"},
 		{`run under the root user|need to be root|requires superuser privileges|must be run with superuser`,
@@ -29,7 +29,7 @@ func dnfClues() []clue {
 			"install python3-dnf-plugin-versionlock, or yum-plugin-versionlock for yum, in a pkg.installed state that this " +
 				"one requires"},
 		{`filtered out by exclude filtering for argument: (\S+)`,
-			"package $1 is kept away by a hold, or by an exclude in the configuration",
+			"package $1 is excluded by a hold, or by an exclude in the configuration",
 			"take it off hold with pkg.unheld, or look for exclude in /etc/dnf/dnf.conf"},
 		{`Unable to find a match: ([^\n]+)`, "the repositories have no package $1", names},
 		{`No match for argument: (\S+)`, "the repositories have no package $1", names},
@@ -41,11 +41,11 @@ func dnfClues() []clue {
 		{`At least (\S+) more space needed on the (\S+) filesystem`, "there is too little space: $1 more are needed on $2",
 			"make room there; `dnf clean packages` deletes downloaded packages"},
 		{`file (\S+) (?:from install of|conflicts between)[^\n]*`, "$0",
-			"one of the two packages has to go, or to be another version"},
+			"remove one of the two packages, or choose another version of one"},
 		{
 			`(?:Package \S+ is not signed|GPG check FAILED|Public key for \S+ is not installed|GPG key retrieval failed|` +
 				`repomd.xml GPG signature verification error)[^\n]*`, "$0",
-			"give the repository its key (gpgkey), or set skip_verify if you trust the way there"},
+			"give the repository its key (gpgkey), or set skip_verify if you trust the connection to it"},
 		{`Failed to (?:download metadata for repo|synchronize cache for repo) '([^']*)'(?:: )?([^\n]*)`,
 			"the index of repository $1 cannot be fetched: $2",
 			"check that the host reaches its package repositories: network, name resolution and proxy"},

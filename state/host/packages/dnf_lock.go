@@ -142,7 +142,7 @@ func (d *dnf) checkHeld(names []string, held bool) error {
 		}
 		if held {
 			return diag.WithHint(fmt.Errorf("package %s could not be put on hold", name),
-				"only what is installed, or in a repository, has a version to hold")
+				"only a package that is installed, or in a repository, has a version to hold")
 		}
 		return diag.WithHint(fmt.Errorf("package %s could not be taken off hold", name), "look for it in %s", d.lockFile())
 	}

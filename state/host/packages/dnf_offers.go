@@ -52,7 +52,7 @@ func (d *dnf) offers(ctx context.Context, names []string, release string) (map[s
 		return nil, err
 	}
 	if out.Code != 0 {
-		return nil, orPassing(ctx, dnfLocked, out, whyFailed("asking what the repositories have", out, dnfClues()))
+		return nil, orPassing(ctx, dnfLocked, out, whyFailed("querying the repositories", out, dnfClues()))
 	}
 	found, err := parseOffers(d.program, out.Stdout)
 	if err != nil {
@@ -130,7 +130,7 @@ func (d *dnf) names(ctx context.Context) ([]string, error) {
 		return nil, err
 	}
 	if out.Code != 0 {
-		return nil, orPassing(ctx, dnfLocked, out, whyFailed("listing what the repositories have", out, dnfClues()))
+		return nil, orPassing(ctx, dnfLocked, out, whyFailed("listing the packages of the repositories", out, dnfClues()))
 	}
 	names := strings.Fields(out.Stdout)
 	slices.Sort(names)

@@ -234,7 +234,7 @@ func TestDnfFailures(t *testing.T) {
 			"plugin-versionlock"},
 		{"Error: This command has to be run under the root user.\n", "x: this user may not change packages", "root"},
 		{"All matches were filtered out by exclude filtering for argument: foo\nError: Unable to find a match: foo",
-			"x: package foo is kept away by a hold, or by an exclude in the configuration", "pkg.unheld"},
+			"x: package foo is excluded by a hold, or by an exclude in the configuration", "pkg.unheld"},
 		{"error: rpmdb open failed\n", "x: the database of rpm is damaged or locked", "rebuilddb"},
 		{"Error: something new\n", "x: Error: something new", ""},
 		{"", "x: it ended with code 1", ""},

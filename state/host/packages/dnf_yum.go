@@ -58,14 +58,14 @@ func cutLast(s, sep string) (before, after string, found bool) {
 }
 
 func (d *dnf) offersOfYum(ctx context.Context, names, options []string) (map[string]host.Offer, error) {
-	found, err := d.listOfYum(ctx, "asking what the repositories have", options, names)
+	found, err := d.listOfYum(ctx, "querying the repositories", options, names)
 	offers := map[string]host.Offer{}
 	d.collect(offers, names, found)
 	return offers, err
 }
 
 func (d *dnf) namesOfYum(ctx context.Context) ([]string, error) {
-	found, err := d.listOfYum(ctx, "listing what the repositories have", nil, nil)
+	found, err := d.listOfYum(ctx, "listing the packages of the repositories", nil, nil)
 	names := make([]string, len(found))
 	for i, p := range found {
 		names[i] = p.Name

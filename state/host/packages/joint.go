@@ -23,8 +23,8 @@ type jointPlan struct {
 	size  int64 // disk space for all changes in bytes, including downloads
 }
 
-// PlanAhead simulates successive transactions in one call of the package manager, so that Plan answers for each without
-// another call. It does nothing for package managers other than apt, for transactions of different kinds, and if a
+// PlanAhead simulates successive transactions in one call of the package manager, so that Plan needs no further call
+// for each of them. It does nothing for package managers other than apt, for transactions of different kinds, and if a
 // package would be removed. Plan then simulates each.
 func (p *Packages) PlanAhead(ctx context.Context, list []host.Transaction) error {
 	planner, ok := p.manager.(jointPlanner)
@@ -65,7 +65,7 @@ func (p *Packages) jointly(ctx context.Context, planner jointPlanner, list []hos
 		j.left[c.Name] = c
 	}
 	if len(j.reached(all)) != len(changes) {
-		return nil // something changes that no package asks for by name
+		return nil // a package changes that no transaction requires
 	}
 	return j
 }
@@ -84,7 +84,8 @@ func (p *Packages) known(ctx context.Context, list []host.Transaction) ([]host.T
 	}), err
 }
 
-// foresaw reports whether Plan answers for a transaction without another call, or a joint simulation is impossible.
+// foresaw reports whether Plan needs no call for a transaction, since a joint simulation has covered it or is
+// impossible.
 func (p *Packages) foresaw(t host.Transaction) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -25,8 +25,7 @@ func (a *apt) waitFor(ctx context.Context, file string) error {
 	return waitForLock(ctx, a.files, a.lockWait, file)
 }
 
-// Settle waits until no other process changes packages. A change that was cut off is an
-// *Unfinished.
+// Settle waits until no other process changes packages. An interrupted change is an *Unfinished error.
 func Settle(ctx context.Context, h *host.Host) error {
 	p, ok := h.Packages.(*Packages)
 	if !ok {
@@ -69,7 +68,8 @@ func waitForLock(ctx context.Context, files host.Files, limit time.Duration, fil
 	}
 }
 
-// Busy is the error if another process changes packages for longer than the wait. It is no failure of the transaction.
+// Busy is the error for a package manager that another process has locked for longer than the limit of the wait. It is
+// not a failure of the transaction.
 type Busy struct {
 	Lock   string        // the file that is locked; "" where the package manager does not say
 	Holder string        // a description of the process
@@ -89,7 +89,7 @@ func (b *Busy) Hint() string {
 	if hint := diag.HintOf(b.Err); hint != "" {
 		return hint
 	}
-	return "let that end, or see what it waits for; the next run tries again"
+	return "wait until it ends, or see what it waits for; the next run tries again"
 }
 
 // orPassing returns a *Busy if the output of a package manager says that another process holds its lock, a
@@ -101,15 +101,15 @@ func orPassing(ctx context.Context, locked func(host.Output) bool, out host.Outp
 	return outage.Recognize(ctx, out.Stderr+"\n"+out.Stdout, err)
 }
 
-// Unfinished is the error if an earlier change of packages was cut off and must be completed first. It is no failure of
-// the transaction.
+// Unfinished is the error for an earlier change of packages that was interrupted and must be completed first. It is not
+// a failure of the transaction.
 type Unfinished struct{}
 
 func (*Unfinished) Error() string { return "dpkg was interrupted while it changed packages" }
 
 // Hint returns the next thing to try.
 func (*Unfinished) Hint() string {
-	return "run `dpkg --configure -a` on the host and look at what it says"
+	return "run `dpkg --configure -a` on the host and read its output"
 }
 
 // holderOf returns the process that holds a lock of fcntl(2) on a file. It returns none for a file that cannot be

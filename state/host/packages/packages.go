@@ -72,7 +72,8 @@ func (p *Packages) Changed(path string) {
 	}
 }
 
-// Allowed returns an error where packages cannot be changed: a *host.Skipped, or that no package manager is known.
+// Allowed returns an error if packages cannot be changed: a *host.Skipped, or the error for a host without a known
+// package manager.
 func (p *Packages) Allowed(what string) error {
 	if p.refused {
 		return &host.Skipped{What: what}
@@ -83,7 +84,7 @@ func (p *Packages) Allowed(what string) error {
 	return nil
 }
 
-// Family names the package manager, such as apt; "" for none.
+// Family returns the name of the package manager, such as apt; "" for none.
 func (p *Packages) Family() string {
 	if p.manager == nil {
 		return ""
@@ -91,7 +92,8 @@ func (p *Packages) Family() string {
 	return p.manager.family()
 }
 
-// Compare orders two versions of a package: -1, 0 or 1. Without a package manager, it orders them as dpkg does.
+// Compare compares two versions of a package and returns -1, 0 or 1. Without a package manager, it compares them as
+// dpkg does.
 func (p *Packages) Compare(a, b string) int {
 	if p.manager == nil {
 		return order.Debian(a, b)
@@ -133,7 +135,7 @@ func (p *Packages) Installed() (*host.Inventory, error) {
 
 // Offers returns the available versions of packages, by name. It prefers those of release.
 func (p *Packages) Offers(ctx context.Context, names []string, release string) (map[string]host.Offer, error) {
-	if err := p.Allowed("asking what the repositories have"); err != nil || len(names) == 0 {
+	if err := p.Allowed("querying the repositories"); err != nil || len(names) == 0 {
 		return nil, err
 	}
 	return p.manager.offers(ctx, names, release)
@@ -141,7 +143,7 @@ func (p *Packages) Offers(ctx context.Context, names []string, release string) (
 
 // Names lists all packages of the repositories.
 func (p *Packages) Names(ctx context.Context) ([]string, error) {
-	if err := p.Allowed("listing what the repositories have"); err != nil {
+	if err := p.Allowed("listing the packages of the repositories"); err != nil {
 		return nil, err
 	}
 	return p.manager.names(ctx)

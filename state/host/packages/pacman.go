@@ -54,12 +54,12 @@ func (p *pacman) readLocal(file string) (host.Package, error) {
 	if err != nil {
 		err = fmt.Errorf("reading the package database: %w", err)
 		return host.Package{},
-			diag.WithHint(err, "a change of packages was cut off; run `pacman -Dk` on the host and look at what it says")
+			diag.WithHint(err, "a change of packages was interrupted; run `pacman -Dk` on the host and read its output")
 	}
 	one := parseLocal(string(data))
 	if one.Name == "" || one.Version == "" {
 		return one, diag.WithHint(fmt.Errorf("the package database is damaged: %s has no name or no version", file),
-			"run `pacman -Dk` on the host and look at what it says")
+			"run `pacman -Dk` on the host and read its output")
 	}
 	return one, nil
 }
@@ -105,7 +105,7 @@ func (p *pacman) list(ctx context.Context, release string) ([]host.Package, erro
 	if release != "" {
 		args = append(args, "--", release)
 	}
-	text, err := p.query(ctx, "asking what the repositories have", args...)
+	text, err := p.query(ctx, "querying the repositories", args...)
 	if err != nil {
 		return nil, err
 	}

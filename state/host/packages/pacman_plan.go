@@ -111,7 +111,7 @@ func pacmanLocked(out host.Output) bool {
 
 func pacmanClues() []clue {
 	return []clue{
-		{`unable to lock database`, "the database is locked: another process changes packages just now, or one was cut off",
+		{`unable to lock database`, "the database is locked: another process is changing packages, or one was interrupted",
 			"let that end; if no pacman runs, delete " + pacmanLock},
 		{
 			`(?m)^error: (?:could not parse package description|invalid name for database entry|could not open file|database ` +
@@ -128,7 +128,7 @@ func pacmanClues() []clue {
 			"refresh the indexes; a host of this family is upgraded as a whole, with pkg.uptodate, and what is on hold may " +
 				"stand in the way"},
 		{`(?s)unresolvable package conflicts detected.*|conflicting files\)\n.*`, "$0",
-			"one of the packages has to go first, in a pkg.removed state"},
+			"remove one of the packages first, in a pkg.removed state"},
 		{`(?m)^error: failed retrieving file '([^']*)\.sig'`, "there is no signature of $1",
 			"have its repository sign it (repo-add --sign), or set SigLevel of the repository"},
 		{`(?m)^error: (?:failed retrieving file|failed to synchronize|failed to update)[^\n]*`, "$0",

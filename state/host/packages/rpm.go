@@ -57,7 +57,7 @@ func rpmClues() []clue {
 		{
 			`(?i)database disk image is malformed|DB_RUNRECOVERY|Thread died in Berkeley DB|rpmdb open failed|cannot open ` +
 				`Packages`,
-			"the database of rpm is damaged or locked", "run `rpm --rebuilddb` on the host and look at what it says"},
+			"the database of rpm is damaged or locked", "run `rpm --rebuilddb` on the host and read its output"},
 	}
 }
 

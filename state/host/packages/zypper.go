@@ -16,7 +16,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/redact"
 )
 
-// zypper is the package manager of SUSE's family. It answers in XML.
+// zypper is the package manager of SUSE's family. Its output is XML.
 type zypper struct{ client }
 
 func (z *zypper) family() string { return "zypper" }
@@ -70,7 +70,7 @@ func (z *zypper) quiet(words ...string) []string {
 	return append([]string{"zypper", "--xmlout", "--non-interactive", "--no-refresh"}, words...)
 }
 
-// query runs a command that only reads. The codes from 100 to 103 and 106 report something beside.
+// query runs a command that only reads. The codes from 100 to 103 and 106 are additional information and not failures.
 func (z *zypper) query(ctx context.Context, what string, argv []string) (zypperAnswer, host.Output, error) {
 	out, err := z.insist(ctx, true, zypperLocked, argv...)
 	if err != nil {
@@ -99,7 +99,7 @@ func (z *zypper) offers(ctx context.Context, names []string, release string) (ma
 	for i, name := range names {
 		plain[i], _ = withoutRPMArch(name)
 	}
-	answer, _, err := z.query(ctx, "asking what the repositories have", append(append(argv, "--"), plain...))
+	answer, _, err := z.query(ctx, "querying the repositories", append(append(argv, "--"), plain...))
 	if err != nil {
 		return nil, err
 	}
@@ -119,7 +119,7 @@ func (z *zypper) virtual(ctx context.Context, names []string, offers map[string]
 		if _, ok := offers[name]; ok {
 			continue
 		}
-		answer, out, err := z.query(ctx, "asking what the repositories have",
+		answer, out, err := z.query(ctx, "querying the repositories",
 			z.quiet("search", "--provides", "--match-exact", "--type", "package", "--", name))
 		if err != nil {
 			return err
@@ -139,7 +139,7 @@ func withoutRPMArch(name string) (base, arch string) {
 }
 
 func (z *zypper) names(ctx context.Context) ([]string, error) {
-	answer, _, err := z.query(ctx, "listing what the repositories have", z.quiet("search", "--type", "package"))
+	answer, _, err := z.query(ctx, "listing the packages of the repositories", z.quiet("search", "--type", "package"))
 	var names []string
 	for _, s := range answer.found() {
 		names = append(names, s.Name)

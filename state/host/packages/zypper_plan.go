@@ -62,8 +62,8 @@ func unverified(argv []string, t host.Transaction) []string {
 	return slices.Insert(slices.Clone(argv), 1, "--no-gpg-checks")
 }
 
-// plan makes zypper simulate a transaction. The outcome for a held package that is asked for by name could only be
-// predicted without the hold, so it is reported instead of tried.
+// plan makes zypper simulate a transaction. zypper cannot simulate the change of a held package that the transaction
+// names, so planHeld predicts it.
 func (z *zypper) plan(ctx context.Context, t host.Transaction) ([]host.PackageChange, error) {
 	v, err := z.installed()
 	if err != nil {

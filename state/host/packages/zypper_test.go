@@ -137,7 +137,7 @@ func TestZypper(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	err = p.Hold(ctx, []string{"foo"}, true)
-	if err == nil || !strings.Contains(err.Error(), "pid 7 (zypper) changes packages just now") || diag.HintOf(err) == "" {
+	if err == nil || !strings.Contains(err.Error(), "pid 7 (zypper) is changing packages") || diag.HintOf(err) == "" {
 		t.Errorf("got %v, hint %q", err, diag.HintOf(err))
 	}
 	if warnings, err := p.Refresh(ctx); err != nil || len(warnings) != 1 {

@@ -119,7 +119,7 @@ func zypperRemarks() []string {
 		"need-reboot", "vendor-unsupported", "superseded", "update-blocked"}
 }
 
-// errors returns the error messages, and the problems about which zypper would have asked.
+// errors returns the error messages, and the problems for which zypper would have prompted.
 func (a zypperAnswer) errors() []string {
 	var said []string
 	for _, m := range a.Messages {
@@ -142,7 +142,7 @@ func zypperLocked(out host.Output) bool {
 	return out.Code == zypperLockedCode || strings.Contains(out.Stderr+out.Stdout, "System management is locked by")
 }
 
-// failure returns an error that says why a command failed, from its XML if there is any.
+// failure returns the reason why a command failed, from its XML if there is any.
 func (z *zypper) failure(ctx context.Context, what string, out host.Output) error {
 	if answer, err := parseZypper(out.Stdout); err == nil && len(answer.errors()) > 0 {
 		out.Stderr, out.Stdout = strings.Join(answer.errors(), "\n")+"\n"+out.Stderr, ""
@@ -157,8 +157,8 @@ func (z *zypper) failure(ctx context.Context, what string, out host.Output) erro
 
 func zypperClues() []clue {
 	return append(rpmClues(), []clue{
-		{`System management is locked by ([^\n.]*)`, "$1 changes packages just now",
-			"let that end, or see what it waits for; the next run tries again"},
+		{`System management is locked by ([^\n.]*)`, "$1 is changing packages",
+			"wait until it ends, or see what it waits for; the next run tries again"},
 		{`Root privileges are required`, "this user may not change packages", "run the agent as root"},
 		{`No provider of '([^']*)' found|Package '([^']*)' not found|'([^']*)' not found in package names`,
 			"the repositories have no package $1$2$3",
@@ -168,7 +168,7 @@ func zypperClues() []clue {
 		{`Repository '([^']*)' (?:is invalid|not found)[^\n]*`, "$0",
 			"check its URL, and that the host reaches it: network, name resolution and proxy"},
 		{`(?:Signature verification failed|is not signed|unsigned file|unknown (?:GPG )?key)[^\n]*`, "$0",
-			"give the repository its key (gpgkey, gpgautoimport), or set skip_verify if you trust the way there"},
+			"give the repository its key (gpgkey, gpgautoimport), or set skip_verify if you trust the connection to it"},
 		{`(?:Download \(curl\) error|File '[^']*' not found on medium|Could not retrieve|Timeout exceeded|Curl error)[^\n]*`,
 			"$0", "check that the host reaches its package repositories: network, name resolution and proxy"},
 		{`(?i)no space left|(?:not enough|insufficient) (?:disk )?space[^\n]*`, "$0",

@@ -128,7 +128,7 @@ func lost(done <-chan string) string {
 	}
 }
 
-// lastWords returns an error that says why a job failed, with the lines that the unit has logged since.
+// lastWords returns an error with the reason why a job failed and the lines that the unit has logged since.
 func (s *systemd) lastWords(ctx context.Context, c *dbus.Conn, verb host.UnitVerb, unit, result string,
 	since time.Time) error {
 	err := fmt.Errorf("%s of %s failed: %s", verb, unit, s.reason(ctx, c, unit, result))
@@ -144,9 +144,9 @@ func (s *systemd) reason(ctx context.Context, c *dbus.Conn, unit, result string)
 	case "dependency":
 		return "a unit that it requires did not start"
 	case "timeout":
-		return "it took longer than its unit allows"
+		return "it exceeded the time limit of its unit"
 	case "canceled":
-		return "another order for the unit came in between"
+		return "another job for the unit replaced it"
 	}
 	if !strings.HasSuffix(unit, ".service") {
 		return result

@@ -24,7 +24,7 @@ const (
 	defaultRunlevel = "default"
 )
 
-// hasOpenRC reports whether services are OpenRC's: its runlevels and its program are there.
+// hasOpenRC reports whether OpenRC manages the services: its runlevels and its program exist.
 func hasOpenRC(files host.Files) bool {
 	if _, err := files.Stat(runlevels); err != nil {
 		return false
@@ -91,7 +91,7 @@ func openrcStatus(script string, out host.Output) (string, error) {
 	case 32:
 		return "failed", nil
 	}
-	err := fmt.Errorf("asking for service %s: rc-service ended with code %d: %s", script, out.Code,
+	err := fmt.Errorf("querying service %s: rc-service ended with code %d: %s", script, out.Code,
 		strings.TrimSpace(out.Stdout+out.Stderr))
 	return "", diag.WithHint(err, "run `rc-service %s status` on the host to see more", script)
 }

@@ -43,7 +43,7 @@ type Service struct {
 func Describe(ctx context.Context, h *host.Host, name string) (Service, error) {
 	u, ok := unitsOf(h.Units)
 	if !ok || u.refused {
-		return Service{}, &host.Skipped{What: "looking at unit " + name}
+		return Service{}, &host.Skipped{What: "querying unit " + name}
 	}
 	s, ok := u.init.(*systemd)
 	if !ok {
@@ -103,7 +103,7 @@ func (s *systemd) service(ctx context.Context, name string) (Service, error) {
 	}
 	all, err := conn.GetAllPropertiesContext(ctx, name)
 	if err != nil {
-		return Service{}, fmt.Errorf("looking at unit %s: %w", name, err)
+		return Service{}, fmt.Errorf("querying unit %s: %w", name, err)
 	}
 	d := Service{Unit: host.Unit{Name: name}, Known: true}
 	d.Found = all["LoadState"] != "not-found"

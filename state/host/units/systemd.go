@@ -27,7 +27,7 @@ type systemd struct {
 	commands host.Commands
 	own      *host.OwnUnit // nil outside of a run
 
-	// stale says that a file of systemd was changed since systemd loaded its files. They are reloaded before an
+	// stale is true if a file of systemd was changed since systemd loaded its files. They are reloaded before an
 	// operation on a unit and at the end of a run.
 	stale atomic.Bool
 
@@ -109,7 +109,7 @@ func (s *systemd) unit(ctx context.Context, name, _ string) (host.Unit, error) {
 		return u, fmt.Errorf("listing units: %w", err)
 	}
 	if err := s.find(ctx, conn, &u); err != nil {
-		return u, fmt.Errorf("looking at unit %s: %w", u.Name, err)
+		return u, fmt.Errorf("querying unit %s: %w", u.Name, err)
 	}
 	s.known[u.Name] = u
 	return u, nil
@@ -215,7 +215,7 @@ func (s *systemd) reload(ctx context.Context, c *dbus.Conn) error {
 	err := c.ReloadContext(ctx)
 	if err != nil {
 		s.stale.Store(true)
-		return fmt.Errorf("having systemd read its files again: %w", err)
+		return fmt.Errorf("reloading the files of systemd: %w", err)
 	}
 	return nil
 }

@@ -79,7 +79,7 @@ func (u *Units) AllowedAtBoot(what string) error {
 
 // Unit describes a unit. For one that does not exist, Found is false.
 func (u *Units) Unit(ctx context.Context, name, process string) (host.Unit, error) {
-	if err := u.AllowedAtBoot("looking at unit " + name); err != nil {
+	if err := u.AllowedAtBoot("querying unit " + name); err != nil {
 		return host.Unit{}, err
 	}
 	unit, err := u.init.unit(ctx, name, process)
@@ -160,7 +160,7 @@ func (u *Units) change(ctx context.Context, kind host.Kind, name string, do func
 	return err
 }
 
-// errNoUnit says that there is no such unit.
+// errNoUnit is the error for a unit that does not exist.
 var errNoUnit = errors.New("no such unit")
 
 // withMeant adds a hint with similar names of units.

@@ -115,7 +115,7 @@ type waiting struct{ run }
 
 func (w *waiting) Check(context.Context, *host.Host) (module.Diff, error) {
 	_, _, warnings, err := w.read()
-	return module.Diff{Comment: "waits for what it watches", Warnings: warnings}, err
+	return module.Diff{Comment: "runs only if a watched state changes", Warnings: warnings}, err
 }
 
 func (w *waiting) Watched() module.Resource { return &w.run }

@@ -66,7 +66,7 @@ func (e *edit) Apply(ctx context.Context, h *host.Host, d module.Diff) (module.R
 	return report, nil
 }
 
-// tell runs newaliases. Without that program there is no mail system to update.
+// tell runs newaliases, which updates the database of the mail system. Without that program there is no mail system.
 func tell(ctx context.Context, h *host.Host) error {
 	tool, ok := h.Which("newaliases")
 	if !ok {

@@ -37,7 +37,7 @@ func tool(ctx context.Context, h *host.Host, name string, args ...string) error 
 		Changes: host.Subject{Kind: host.KindAlternative, Name: name}, Package: "dpkg, or alternatives",
 	})
 	return host.Failed(err, "alternative "+name,
-		"see `update-alternatives --display "+name+"` on the host; what a path leads to must be there before")
+		"see `update-alternatives --display "+name+"` on the host; the target of a path must exist first")
 }
 
 func valid(name string, paths ...string) error {

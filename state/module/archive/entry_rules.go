@@ -99,7 +99,7 @@ func (r *rules) badKind(e *entry) string {
 	case e.kind == hardlink && len(e.link) > maxPath, e.kind == symlink && len(e.link) > maxLink:
 		return fmt.Sprintf("it links to a name of more than %d bytes", maxLink)
 	case e.kind == symlink && (e.link == "" || strings.Contains(e.link, "\x00")):
-		return "it is a link to nothing"
+		return "it is a link without a target"
 	case e.kind == hardlink && e.link == e.name:
 		return "it is a hard link to itself"
 	}
@@ -119,5 +119,5 @@ func shown(name string) string {
 
 func refused(name, why string) error {
 	return diag.WithHint(fmt.Errorf("the archive is refused: entry %q: %s", shown(name), why),
-		"get the archive again, or ask who made it")
+		"get the archive again, or contact its author")
 }

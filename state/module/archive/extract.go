@@ -89,7 +89,7 @@ func (x *extracted) extractInto(ctx context.Context, h *host.Host, uid, gid int)
 	}
 	if w.unsynced {
 		if err := staged.SyncAll(); err != nil {
-			return fmt.Errorf("syncing what was extracted: %w", err)
+			return fmt.Errorf("syncing the extracted files: %w", err)
 		}
 	}
 	if err := x.clear(files, stage); err != nil {

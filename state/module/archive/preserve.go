@@ -8,14 +8,14 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
-// An archive that is not signed does not determine which programs run as root, who owns its files and who may
-// change them. Unless the state says so (preserve, or -p in options), setuid and setgid bits and the write
-// permission of all users are removed, and files belong to root unless the state sets an owner or group.
+// An archive that is not signed does not determine which programs run as root, who owns its files and who may change
+// them. Unless the state allows it (preserve, or -p in options), setuid and setgid bits and the write permission of all
+// users are removed, and files belong to root unless the state sets an owner or group.
 
 // rights holds the attributes of an entry that extraction leaves out.
 type rights struct{ raised, open, owner bool }
 
-// tamed returns the rights that an entry has, and takes them from it.
+// tamed removes these rights from an entry and returns those that it had.
 func (e *entry) tamed(x *extracted) (left rights) {
 	const raises = fs.ModeSetuid | fs.ModeSetgid
 	if e.kind != symlink && e.kind != hardlink {

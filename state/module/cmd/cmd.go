@@ -1,7 +1,7 @@
 // Package cmd implements cmd.run, cmd.script and the other cmd states, which run commands.
 //
-// What a command changes is unknown before it runs. Check therefore reports that the command would run with
-// unknown changes. The guards unless, onlyif and creates tell when there is nothing to do.
+// What a command changes is unknown before it runs. Check therefore reports that the command would run with unknown
+// changes. The guards unless, onlyif and creates determine when there is nothing to do.
 package cmd
 
 import (

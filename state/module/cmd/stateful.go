@@ -86,7 +86,7 @@ func readResult(out string) (said *value.Map, rest string, err error) {
 	for _, word := range words {
 		name, v, ok := strings.Cut(word, "=")
 		if !ok || strings.Contains(v, "=") {
-			return nil, "", diag.WithHint(errors.New("a stateful command did not say how it ended"), lastLineHint)
+			return nil, "", diag.WithHint(errors.New("a stateful command did not report its result"), lastLineHint)
 		}
 		said.Set(name, v)
 	}
@@ -100,5 +100,5 @@ func isTrue(v any) (bool, error) {
 	case "false", "no", "0", "none":
 		return false, nil
 	}
-	return false, errors.New("a stateful command said changed=" + value.Str(v) + ", and yes or no was expected")
+	return false, errors.New("a stateful command reported changed=" + value.Str(v) + ", and yes or no was expected")
 }

@@ -87,7 +87,7 @@ func inspect(ctx context.Context, h *host.Host, kind, name string, v any) (ok bo
 	}
 	var all []json.RawMessage
 	if err := json.Unmarshal([]byte(out), &all); err != nil || len(all) == 0 {
-		return false, fmt.Errorf("asking docker about the %s %s: %w", kind,
+		return false, fmt.Errorf("inspecting the %s %s: %w", kind,
 			name, errors.Join(err, errors.New("its output is empty")))
 	}
 	return true, json.Unmarshal(all[0], v)

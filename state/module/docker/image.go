@@ -101,7 +101,7 @@ func (i *imagePresent) Apply(ctx context.Context, h *host.Host, d module.Diff) (
 		return module.Report{}, err
 	}
 	if err := do(ctx, h, args...); err != nil {
-		return module.Report{}, diag.WithHint(err, "look at the name of the image, and at who may pull it (docker login)")
+		return module.Report{}, diag.WithHint(err, "check the name of the image, and who may pull it (docker login)")
 	}
 	there, err := inspect(ctx, h, "image", ref, &after)
 	if err != nil || !there {

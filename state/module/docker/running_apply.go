@@ -28,7 +28,7 @@ func (r *running) Apply(ctx context.Context, h *host.Host, d module.Diff) (modul
 	changes := value.NewMap()
 	if r.image == "" {
 		if err := do(ctx, h, "pull", "--quiet", r.Image); err != nil {
-			return module.Report{}, diag.WithHint(err, "look at the name of the image, and at who may pull it (docker login)")
+			return module.Report{}, diag.WithHint(err, "check the name of the image, and who may pull it (docker login)")
 		}
 		changes.Set("image", value.NewMap("old", nil, "new", r.Image))
 	}

@@ -41,7 +41,7 @@ func (s *setenv) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 	if changes.Len() == 0 {
 		return module.Diff{Comment: "the environment is as declared"}, nil
 	}
-	return module.Diff{Changes: changes, Comment: "the environment of what follows would change"}, nil
+	return module.Diff{Changes: changes, Comment: "the environment of later commands would change"}, nil
 }
 
 // changes returns the variables that differ from the wanted ones.

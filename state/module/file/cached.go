@@ -160,7 +160,7 @@ func (c *notCached) Check(_ context.Context, h *host.Host) (module.Diff, error) 
 		return module.Diff{}, errors.New("name is empty")
 	}
 	if p, ok := local(c.Name); ok {
-		return module.Diff{Comment: p + " is a file of the host, and none of the cache"}, nil
+		return module.Diff{Comment: p + " is a file of the host and not in the cache"}, nil
 	}
 	c.place = c.family.cachePlace(c.Name, c.environment.name())
 	if !isFile(h, c.place) {

@@ -76,7 +76,7 @@ func (c *comment) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 	d := c.edit.diff(linesOf(c.edit.before), after, true)
 	if d.Empty() {
 		return module.Diff{}, diag.WithHint(fmt.Errorf("%s is in %s, but no line starts with it", c.Regex, c.edit.name),
-			"let regex fit the line from its start")
+			"change regex to match the line from its start")
 	}
 	d.Planned = value.NewMap(c.edit.name, "updated")
 	return d, nil

@@ -178,7 +178,7 @@ func (d *directory) checkAll(ctx context.Context, h *host.Host, kinds []string, 
 func (d *directory) through(h *host.Host, p *ownedPath) error {
 	if refused := h.Refuses(p.path); refused != nil {
 		d.own.notes = append(d.own.notes,
-			fmt.Sprintf("the link %s is not followed, its own owner is what counts: %v", p.path, refused))
+			fmt.Sprintf("the link %s is not followed, and its own owner is compared: %v", p.path, refused))
 		return nil
 	}
 	p.follow = true

@@ -26,7 +26,7 @@ type edit struct {
 // errMissing is wrapped by openEdit's error for a file that does not exist.
 var errMissing = errors.New("does not exist")
 
-// lackingFile marks err as the lack of a file that another state may create.
+// lackingFile marks err as caused by a missing file, which another state may create.
 func lackingFile(err error, name string) error {
 	return host.WithMissing(diag.WithHint(err, "require the state that makes it"), host.AFile, name)
 }

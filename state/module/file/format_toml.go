@@ -128,7 +128,7 @@ func (t *tomlWriter) value(v any) string {
 		}
 		return strings.ReplaceAll(value.Repr(v), "e+0", "e+")
 	case nil, *value.Map, value.Tuple:
-		t.err = errors.New("a list has a " + value.TypeName(v) + ", which TOML cannot say")
+		t.err = errors.New("a list has a " + value.TypeName(v) + ", which TOML cannot represent")
 		return ""
 	}
 	return value.Str(v)

@@ -173,7 +173,7 @@ func (e *lineEditor) ensure(l *lineEdit, after, before []int) error {
 	b, errB := onlyMatch("before", l.Before, before)
 	switch err := errors.Join(errA, errB); {
 	case err != nil:
-		return diag.WithHint(err, "make it fit one line only")
+		return diag.WithHint(err, "change it to match only one line")
 	case slices.ContainsFunc(e.lines, func(l string) bool { return strings.TrimLeft(bare(l), " \t") == bare(e.content) }):
 	case b == a+1:
 		e.put(b, a, -1)
@@ -181,7 +181,7 @@ func (e *lineEditor) ensure(l *lineEdit, after, before []int) error {
 		e.lines[a+1] = e.like(a) + ending(e.lines[a+1])
 	default:
 		return diag.WithHint(errors.New("there is more than one line between after and before"),
-			"mode: ensure replaces the one line between them; make them fit neighbours, or use file.blockreplace")
+			"mode: ensure replaces the one line between them; change them to match adjacent lines, or use file.blockreplace")
 	}
 	return nil
 }
@@ -199,7 +199,7 @@ func (e *lineEditor) beside(l *lineEdit, after, before []int) error {
 	}
 	switch err := errors.Join(errA, errB); {
 	case err != nil:
-		return diag.WithHint(err, "make it fit one line only")
+		return diag.WithHint(err, "change it to match only one line")
 	case b >= 0:
 		e.put(b, b, b-1)
 	case a >= 0:

@@ -145,7 +145,7 @@ func (w *owner) differs(info host.Info) (user, group bool) {
 }
 
 func (w *owner) note() {
-	const text = "files cannot be given to others without root, so the owner is not changed"
+	const text = "only root can change the owner of files, so the owner is not changed"
 	for _, n := range w.notes {
 		if n == text {
 			return

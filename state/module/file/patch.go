@@ -45,7 +45,7 @@ type patched struct {
 func (p *patch) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
 	d := module.Diff{Warnings: p.sourced.warnings()}
 	if p.RejectFile != nil {
-		d.Warnings = append(d.Warnings, "reject_file has no effect: nothing is written if a patch does not fit")
+		d.Warnings = append(d.Warnings, "reject_file has no effect: nothing is written if a patch does not apply")
 	}
 	name, err := absolute(h, "name", p.Name)
 	if err != nil {
@@ -188,7 +188,7 @@ func renamedOutput(said, shown string) []string {
 
 func (p *patch) refused(piece *patched, out host.Output) error {
 	said := strings.Join(renamedOutput(out.Stderr, piece.shown), "; ")
-	return diag.WithHint(fmt.Errorf("the patch does not fit %s: %s", piece.target, p.family.seen(said)),
+	return diag.WithHint(fmt.Errorf("the patch does not apply to %s: %s", piece.target, p.family.seen(said)),
 		"create the patch again from the present file")
 }
 

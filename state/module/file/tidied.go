@@ -120,7 +120,7 @@ type looking struct {
 func (t *tidied) look(ctx context.Context, h *host.Host, dir string, at looking) error {
 	if descent.TooDeep(dir, at.level) || at.links > maxLinkDepth {
 		if !at.going && at.links <= maxLinkDepth {
-			t.notes = append(t.notes, descent.Enter(ctx, dir, at.level).Error()+"; what is below stays")
+			t.notes = append(t.notes, descent.Enter(ctx, dir, at.level).Error()+"; its content is kept")
 		}
 		return ctx.Err()
 	}

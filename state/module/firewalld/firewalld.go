@@ -104,10 +104,10 @@ func (t *todo) parts(of string, parts ...part) {
 	}
 }
 
-// finder finds what a state has to do on a host.
+// finder returns the changes that a state has to make on a host.
 type finder func(context.Context, *host.Host) (todo, error)
 
-// check finds what has to be done to what the state sets up, and returns the diff of that.
+// check determines the changes that the state has to make, and returns their diff.
 func (t *todo) check(ctx context.Context, h *host.Host, what string, find finder) (d module.Diff, err error) {
 	if d, ok, err := awaits(h, "set up "+what); !ok {
 		return d, err
@@ -116,7 +116,8 @@ func (t *todo) check(ctx context.Context, h *host.Host, what string, find finder
 	return t.diff(what), err
 }
 
-// finish does what check found. Where firewalld was not installed when the state was checked, it finds that first.
+// finish makes the changes that check found. If firewalld was not installed at the time of the check, it determines
+// them first.
 func (t *todo) finish(ctx context.Context, h *host.Host, d module.Diff, what string,
 	find finder) (r module.Report, err error) {
 	if d.Unknown {

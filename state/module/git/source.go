@@ -99,11 +99,11 @@ func unreachable(err error) string {
 		return "git reads a repository of this host only as its owner: have the state's user own it, run the state as its " +
 			"owner, or name it in that user's safe.directory"
 	}
-	return "look at its URL, at the network, and at who may read it (identity, https_user)"
+	return "check its URL, the network, and who may read it (identity, https_user)"
 }
 
-// missingHere turns the error for a repository on this host into a lack of its directory if that does not
-// exist, since an earlier state may create it.
+// missingHere adds the missing directory of a repository on this host to an error, since an earlier state may create
+// it.
 func missingHere(h *host.Host, rawURL string, err error) error {
 	dir := rawURL
 	if u, parseErr := url.Parse(rawURL); parseErr == nil && u.Scheme == "file" && (u.Host == "" || u.Host == "localhost") {

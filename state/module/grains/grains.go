@@ -157,7 +157,7 @@ func (a *absent) Check(context.Context, *host.Host) (module.Diff, error) {
 	case now == nil && !a.Destructive:
 		return module.Diff{Comment: fmt.Sprintf("grain %s has no value", a.path())}, nil
 	case holds(now) && !a.Force:
-		return module.Diff{}, diag.WithHint(fmt.Errorf("grain %s is a mapping or a list, and is not taken away", a.path()),
+		return module.Diff{}, diag.WithHint(fmt.Errorf("grain %s is a mapping or a list, and is not removed", a.path()),
 			"give `force: True` to remove it")
 	case a.Destructive:
 		return planned(value.NewMap("deleted", a.path()), "grain %s is set to be deleted", a.path()), nil

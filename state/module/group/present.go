@@ -63,7 +63,7 @@ func final() *value.Map { return value.NewMap("Final", "All changes applied succ
 
 func (p *present) Valid() error {
 	if p.Members != nil && (p.AddUsers != nil || p.DelUsers != nil) {
-		return diag.WithHint(errors.New("members says who is in the group and leaves nothing for addusers and delusers"),
+		return diag.WithHint(errors.New("members is the complete list, which contradicts addusers and delusers"),
 			"use members alone, or the other two")
 	}
 	for _, name := range p.AddUsers {

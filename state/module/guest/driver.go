@@ -12,7 +12,8 @@ import (
 
 const hour = time.Hour
 
-// driver is a way to run guests. A driver says where things are; making and removing them is the same for all.
+// driver is a way to run guests. A driver determines paths and units; guests are created and removed in the same way by
+// all drivers.
 type driver interface {
 	// Dir is the directory that holds the root file systems of guests, each under its guest's name.
 	Dir() string
@@ -36,8 +37,8 @@ func driverNamed(name string) (driver, error) {
 	return d, nil
 }
 
-// nspawn runs guests with systemd-nspawn, with the unit that comes with it. Each guest has users of its own: its root
-// is none of the node's.
+// nspawn runs guests with systemd-nspawn, with the unit that comes with it. Each guest has user IDs of its own: its
+// root is not root on the node.
 type nspawn struct{}
 
 func (nspawn) Dir() string { return "/var/lib/machines" }
@@ -61,5 +62,5 @@ func (nspawn) Settings(p *present) (file, content string) {
 	return path.Join("/etc/systemd/nspawn", p.Name+".nspawn"), b.String()
 }
 
-// usersOfGuest is how many users a guest has.
+// usersOfGuest is the number of user IDs of a guest.
 const usersOfGuest = 65536

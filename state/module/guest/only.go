@@ -21,7 +21,7 @@ type only struct {
 	remove, stop []record
 }
 
-// Valid refuses IDs that are none, and guests that are to be kept and removed.
+// Valid returns an error for invalid IDs, and for a guest that is to be both kept and removed.
 func (o *only) Valid() error {
 	for _, id := range slices.Concat(o.Guests, o.Deleted) {
 		if err := checkID(id); err != nil {

@@ -27,7 +27,7 @@ type present struct {
 	Hostname string     `sls:"hostname,required"`
 	Driver   string     `sls:"driver"`
 	Bridge   string     `sls:"bridge"`   // of the node; empty for no network
-	UIDs     int        `sls:"uids"`     // the first of the node's user IDs that are the guest's
+	UIDs     int        `sls:"uids"`     // the first of the node's user IDs for the guest
 	Copies   *value.Map `sls:"copies"`   // files of the guest, and those of the node they are made from
 	Contents *value.Map `sls:"contents"` // files of the guest, and their texts
 	Enable   []string   `sls:"enable"`   // units of the guest that start at boot
@@ -43,7 +43,7 @@ type paths map[string]string
 // Keys returns the first paths.
 func (p paths) Keys() func(func(string) bool) { return maps.Keys(p) }
 
-// Valid refuses arguments that would become something else in paths and settings.
+// Valid returns an error for arguments that are not safe as parts of paths and settings.
 func (p *present) Valid() error {
 	errs := []error{checkName(p.Name), checkID(p.ID)}
 	var err error
@@ -128,7 +128,8 @@ func (p *present) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 			diag.WithHint(fmt.Errorf("%s has another guest named %s, with the ID %s", p.driver.Dir(), p.Name, r.ID),
 				"guest.only removes guests that were deleted from the cloud: let it run before this state")
 	case known && r.Step == deleting:
-		return module.Diff{}, diag.WithHint(fmt.Errorf("the removal of guest %s has begun", p.Name), "guest.only finishes it")
+		return module.Diff{}, diag.WithHint(fmt.Errorf("the removal of guest %s has begun", p.Name), "let guest.only finish "+
+			"it")
 	case !known && there:
 		return module.Diff{}, diag.WithHint(fmt.Errorf("%s exists, and no record says that it is a guest's", p.root()),
 			"move it away, or give the guest another name")
@@ -178,7 +179,7 @@ func (p *present) Apply(ctx context.Context, h *host.Host, d module.Diff) (modul
 		h.Files.Write(file, host.NewFile{Content: strings.NewReader(content), UID: -1, GID: -1, ReplaceLink: true})
 }
 
-// create makes the root file system. Whatever a run that was cut left is removed first, unless it is complete.
+// create makes the root file system. It first removes what an interrupted run left, unless that is complete.
 func (p *present) create(ctx context.Context, h *host.Host) error {
 	r := record{Name: p.Name, ID: p.ID, Driver: p.Driver, Step: creating}
 	before, known, err := readRecord(h, p.Name)

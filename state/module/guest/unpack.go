@@ -12,8 +12,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// An image has programs with the rights of root, the guest's. Until systemd-nspawn gives its files to the guest's
-// users, and where it is not started, they are those of the node's root. So only root may reach root file systems.
+// An image has setuid programs of the guest's root. Until systemd-nspawn gives the files to the user IDs of the guest,
+// they belong to the node's root, so only root may reach root file systems.
 const dirMode = fs.FileMode(0o700)
 
 // isOpen reports whether users other than root can reach the content of the directory of root file systems. It refuses
@@ -46,7 +46,7 @@ func (p *present) open(h *host.Host, changes *value.Map) error {
 	return err
 }
 
-// closeDir makes the directory of root file systems, or takes the permissions of other users away from it.
+// closeDir creates the directory of root file systems, or removes the permissions of other users from it.
 func closeDir(h *host.Host, dir string) error {
 	open, found, err := isOpen(h, dir)
 	if err != nil || found && !open {

@@ -110,12 +110,13 @@ func (f *flush) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
 		return module.Diff{Comment: fmt.Sprintf("there are no rules in %s %s", f.Table, f.Chain)}, nil
 	}
 	return module.Diff{Changes: f.changed(), Planned: value.NewMap(),
-		Comment: fmt.Sprintf("the rules in %s %s would go", f.Table, f.Chain)}, nil
+		Comment: fmt.Sprintf("the rules in %s %s would be removed", f.Table, f.Chain)}, nil
 }
 
 func (f *flush) Apply(ctx context.Context, h *host.Host, d module.Diff) (module.Report, error) {
 	if err := f.run(ctx, h, f.words("-F")...); err != nil {
 		return module.Report{}, err
 	}
-	return module.Report{Changes: d.Changes, Comment: fmt.Sprintf("the rules in %s %s are gone", f.Table, f.Chain)}, nil
+	return module.Report{Changes: d.Changes, Comment: fmt.Sprintf("the rules in %s %s were "+
+		"removed", f.Table, f.Chain)}, nil
 }

@@ -86,7 +86,8 @@ func (t *target) failed(err error, words []string) error {
 	hint := "check the arguments against iptables-extensions(8), and that the chain is there"
 	var refused *host.ToolError
 	if errors.As(err, &refused) && refused.Code > 2 {
-		hint = "another program may hold the lock of the packet filter, or the kernel lacks a module; the next run asks again"
+		hint = "another program may hold the lock of the packet filter, or the kernel lacks a module; the next run tries " +
+			"again"
 	}
 	return host.Failed(err, "`"+line+"`", hint)
 }

@@ -167,5 +167,5 @@ func (r *remove) Apply(ctx context.Context, h *host.Host, d module.Diff) (module
 	if err != nil {
 		return module.Report{}, err
 	}
-	return r.report(ctx, h, d, "the rule is gone from "+r.Chain)
+	return r.report(ctx, h, d, "the rule was deleted from "+r.Chain)
 }

@@ -88,7 +88,7 @@ func (p *present) Apply(ctx context.Context, h *host.Host, d module.Diff) (modul
 	}
 	if !has {
 		return module.Report{}, diag.WithHint(fmt.Errorf("%s was made, and does not exist", p.Name),
-			"run `locale-gen` on the host and see what it says")
+			"run `locale-gen` on the host and read its output")
 	}
 	return module.Report{Changes: d.Changes, Comment: p.Name + " was made"}, nil
 }
@@ -122,7 +122,7 @@ func (p *present) make(ctx context.Context, h *host.Host) error {
 		}
 	}
 	_, err = h.Tool(ctx, host.Tool{Argv: []string{"locale-gen", "--keep-existing"}, Changes: made})
-	return host.Failed(err, "making "+p.Name, "run `locale-gen` on the host and see what it says")
+	return host.Failed(err, "making "+p.Name, "run `locale-gen` on the host and read its output")
 }
 
 // listed returns the list of locales with an entry: it uncomments its line or appends one.

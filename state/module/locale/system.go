@@ -44,7 +44,7 @@ func (s *system) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 		return module.Diff{}, err
 	}
 	if text == "" {
-		return module.Diff{Comment: "the system speaks " + s.Name}, nil
+		return module.Diff{Comment: "the locale of the system is " + s.Name}, nil
 	}
 	return module.Diff{Changes: value.NewMap("locale", s.Name), Planned: value.NewMap(),
 		Comment: "the locale of the system would become " + s.Name}, nil
@@ -98,5 +98,5 @@ func (s *system) Apply(ctx context.Context, h *host.Host, d module.Diff) (module
 	if err := h.WriteText(path, text); err != nil {
 		return module.Report{}, err
 	}
-	return module.Report{Changes: d.Changes, Comment: "the system speaks " + s.Name}, nil
+	return module.Report{Changes: d.Changes, Comment: "the locale of the system is " + s.Name}, nil
 }

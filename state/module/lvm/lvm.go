@@ -39,7 +39,7 @@ func ask(ctx context.Context, h *host.Host, tool string, fields ...string) ([][]
 			"-o", strings.Join(fields, ",")}, Env: env(), Package: "lvm2",
 	})
 	if err != nil {
-		return nil, host.Failed(err, "listing volumes", "run `"+tool+"` on the host and see what it says")
+		return nil, host.Failed(err, "listing volumes", "run `"+tool+"` on the host and read its output")
 	}
 	var rows [][]string
 	for l := range strings.Lines(out) {

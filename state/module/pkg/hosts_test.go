@@ -304,7 +304,7 @@ func TestAptIsLocked(t *testing.T) {
 		t.Fatal(err)
 	}
 	fails(t, apply(t, thisMachine(t), "installed", "name", "corpus-foo"),
-		fmt.Sprintf("locked by python3 (process %d)", holder.Process.Pid), "let that end")
+		fmt.Sprintf("locked by python3 (process %d)", holder.Process.Pid), "wait until it ends")
 	time.AfterFunc(500*time.Millisecond, func() { _ = holder.Process.Kill() })
 	if o := apply(t, thisMachine(t), "installed", "name", "corpus-foo"); o.err != nil {
 		t.Errorf("a lock that is released: %v", o.err)
