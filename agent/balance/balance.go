@@ -44,7 +44,7 @@ func (n *NotLeft) Error() string {
 
 func (n *NotLeft) Unwrap() error { return n.err }
 
-// balancerTime is how long load balancers may take to answer, beside the waits for a new state.
+// balancerTime limits the time for responses of load balancers, without the waits for a new state.
 const balancerTime = time.Minute
 
 // The stages of a run in which it waits for load balancers.
@@ -64,8 +64,8 @@ func (r *Run) balancers() elb.Balancers {
 	return elb.Balancers{Names: r.Host.Config.ELB.Names, TargetGroups: r.Host.Config.ELB.TargetGroups}.OrNamed(r.Cluster())
 }
 
-// Leave deregisters the host from those load balancers that it is registered with, and waits until they have
-// drained. Where one does not answer, the host is registered again as it was, and the deploy does not start.
+// Leave deregisters the host from those load balancers that it is registered with, and waits until they have drained.
+// If one does not respond, the host is registered as before, and the deploy does not start.
 func (r *Run) Leave(ctx context.Context, pair ledger.Pair) error {
 	if !r.balances(pair) {
 		return nil
@@ -224,7 +224,7 @@ func (r *Run) Show(pair ledger.Pair) {
 	}
 }
 
-// within limits how long load balancers may take to answer.
+// within limits the time for responses of load balancers.
 func within(ctx context.Context, limit time.Duration, ask func(context.Context) error) error {
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()

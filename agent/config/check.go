@@ -17,8 +17,8 @@ import (
 )
 
 // Check reads all sources as Load does, and looks at what their values name as well: stores, programs and files. root
-// is the directory that stands for "/", which is the host itself. Mistakes keep runs from their work. Warnings do not:
-// they are what the configuration shows or gives to others, and what it asks for in vain.
+// is the directory that stands for "/", which is the host itself. Mistakes prevent runs. Warnings do not: they report
+// what the configuration discloses to other users, and settings without effect.
 func Check(s Sources, root string) (mistakes, warnings diag.List) {
 	c, err := Load(s)
 	mistakes.AddError(diag.Pos{File: s.File}, err)

@@ -72,7 +72,7 @@ type Config struct {
 	KeepReports     int
 }
 
-// Notify says who is notified about a run.
+// Notify configures who is notified about a run.
 type Notify struct {
 	On      []string // events
 	Journal bool
@@ -89,7 +89,7 @@ type Notify struct {
 	Command []string
 }
 
-// ELB says where this host serves.
+// ELB names the load balancers of this host.
 type ELB struct {
 	Names        []string // classic load balancers
 	TargetGroups []string // ARNs
@@ -100,9 +100,9 @@ type ELB struct {
 // Sources are where settings come from.
 type Sources struct {
 	File     string // may be absent unless Required
-	Required bool   // the file was asked for by name
+	Required bool   // the file was named by the user, so it must exist
 	Copy     string // of the file that was valid last, used where the file is damaged; "" for none
-	// a file that the user may not read counts as absent, and File.Denied says so; not with Required
+	// a file that the user may not read counts as absent, and File.Denied is set; with Required it is an error
 	Optional bool
 	Getenv   func(string) string // the environment; nil for none
 	Flags    map[string]string   // given flags, by key

@@ -22,8 +22,8 @@ type File struct {
 	Denied  error    // why the user may not read the file, whose settings are therefore not in use; see Sources.Optional
 }
 
-// Damaged is a configuration file that is not what a person wrote: it is gone, cannot be read, is empty, is
-// cut off, or holds something else than settings. A mistake in a setting is not damage.
+// Damaged is the error for a configuration file that is not as a person wrote it: it is missing, unreadable, empty or
+// truncated, or has no settings. A mistake in a setting is not damage.
 type Damaged struct {
 	Path string
 	Copy string // the file that was valid last; "" where there is none, and the settings are the defaults
@@ -41,7 +41,7 @@ func (d *Damaged) Error() string {
 }
 func (d *Damaged) Unwrap() error { return d.Err }
 
-// Hint says how to repair it.
+// Hint describes how to repair the file.
 func (d *Damaged) Hint() string {
 	if d.Copy == "" {
 		return fmt.Sprintf(
@@ -92,7 +92,7 @@ func readRegular(path string) ([]byte, error) {
 
 var errIrregular = errors.New("it is not a regular file")
 
-// unread says that the configuration could not be read.
+// unread returns the error for a configuration that could not be read.
 func unread(err error) error {
 	wrapped := fmt.Errorf("reading the configuration: %w", err)
 	if errors.Is(err, errIrregular) || errors.Is(err, syscall.EISDIR) || errors.Is(err, syscall.ENOTDIR) ||
@@ -122,8 +122,8 @@ func (s Sources) copy() []byte {
 	return data
 }
 
-// damageOf says what is wrong with a file; nil where a person may have made it what it is. Without a copy that is only
-// known of something that holds no settings, such as a directory.
+// damageOf returns what is wrong with a file, or nil if a person may have written it. Without a copy to compare with,
+// only a file without settings, such as a directory, is known to be damaged.
 func damageOf(data []byte, err error, copied []byte) error {
 	empty := len(bytes.Trim(data, "\x00 \t\r\n")) == 0
 	switch {

@@ -32,8 +32,8 @@ type Run struct {
 	Save     func() error                          // writes the ledger
 }
 
-// Send delivers a report that is complete, and kept. acted says that the run changed, or tried to change, what is
-// deployed. What goes wrong is noted and changes nothing.
+// Send delivers a complete report that was saved. acted reports that the run changed, or tried to change, what is
+// deployed. Failures are noted in the report and have no other effect.
 func (r *Run) Send(ctx context.Context, acted bool) {
 	if file := r.Site.Config.Metrics; file != "" && r.Site.Alone == "" {
 		if err := (report.Metrics{File: r.Site.Layout.Path(file)}).Write(r.Report, r.Ledger); err != nil {

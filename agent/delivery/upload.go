@@ -27,8 +27,8 @@ func ReportKey(project, host, run string) string {
 	return strings.Join([]string{"reports", project, host, run + ".json"}, "/")
 }
 
-// upload puts the report of the run into the store, and the host's record, which says how the host now is. A run that
-// has nothing new to report puts nothing there, but once per reports.heartbeat the record that is there already.
+// upload writes the report of the run and the host's record, which has the present state of the host, to the store. A
+// run with nothing new to report writes nothing, except that it renews the record once per reports.heartbeat.
 func (r *Run) upload(ctx context.Context, acted bool) error {
 	url := r.StoreURL()
 	if url == "" || r.Identity.Service == "" {
@@ -98,8 +98,8 @@ func (r *Run) signingKey() (hostkey.Key, error) {
 	return key, err
 }
 
-// register lets a store have the key of this host. A key that cannot be registered is noted: what it signs counts as
-// what has no signature.
+// register writes the public key of this host to the store. A failure is noted: what the key signs is then treated as
+// unsigned.
 func (r *Run) register(ctx context.Context, s store.Store, key hostkey.Key) {
 	about := hostkey.Registration{Host: r.Report.Host, At: r.Site.Time(), Agent: r.Site.Version}
 	if err := key.RegisterDaily(store.LockWait(ctx, LockWait), s, redact.URLs(r.StoreURL()),

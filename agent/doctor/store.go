@@ -20,7 +20,7 @@ type Store struct {
 const mostRead = 1 << 20
 
 // AskStore reads the timestamp, which every command and run reads first. It adds findings about the address, the
-// credentials, the right to read and the clock, and reports whether the store answers.
+// credentials, the permission to read and the clock, and reports whether the store responds.
 func (f *Findings) AskStore(ctx context.Context, s Store) bool {
 	began := s.Now()
 	_, info, err := store.ReadUpTo(ctx, s, trust.TimestampKey, mostRead)
@@ -98,7 +98,8 @@ func (f *Findings) compareClock(before, after, theirs time.Time) {
 	}
 }
 
-// AskList adds whether the store lists objects below a prefix. needed says who needs that; "" if this host does not.
+// AskList adds a finding about listing the objects below a prefix. needed names the role that needs it; "" if this host
+// does not.
 func (f *Findings) AskList(ctx context.Context, s Store, prefix, needed string) {
 	var err error
 	for _, err = range s.List(ctx, prefix) {

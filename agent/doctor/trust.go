@@ -11,9 +11,9 @@ import (
 )
 
 // AskTrust follows the store from a root as a new client does, in a scratch directory, and adds whether its signatures
-// verify and when they expire. seen is a directory with what this machine has seen of the store, which makes a store
-// that went back in time a failure; "" for none. The returned client is nil if the store does not verify; done must be
-// called.
+// verify and when they expire. seen is a directory with the metadata that this machine has seen of the store, with
+// which a rolled back store is a failure; "" for none. The returned client is nil if the store does not verify; done
+// must be called.
 func (f *Findings) AskTrust(ctx context.Context, s Store, root []byte, seen string) (client *trust.Client,
 	done func()) {
 	dir, done, err := durable.Scratch()

@@ -68,7 +68,7 @@ func (l *Late) Error() string {
 		strings.Join(l.said, ", "))
 }
 
-// Client speaks for one instance.
+// Client calls the APIs of load balancers for one instance.
 type Client struct {
 	Region   string // such as us-east-1
 	Instance string // such as i-0123456789abcdef0
@@ -119,7 +119,7 @@ func (c *Client) Deregister(ctx context.Context, b Balancers, wait time.Duration
 	return c.await(ctx, b, wait, "out of service", "OutOfService", "unused")
 }
 
-// each does something everywhere, and says of all that failed.
+// each calls a function for every load balancer, and joins the errors.
 func (c *Client) each(ctx context.Context, b Balancers, onClassic, onGroup string) error {
 	var errs []error
 	for _, name := range b.Names {
@@ -141,7 +141,7 @@ func about(name string, err error) error {
 	return fmt.Errorf("load balancer %s: %w", name, err)
 }
 
-// await looks until every balancer says one word of the instance.
+// await polls until every balancer reports the wanted state of the instance.
 func (c *Client) await(ctx context.Context, b Balancers, wait time.Duration, what, classicWord,
 	groupWord string) error {
 	if wait <= 0 {
@@ -149,7 +149,7 @@ func (c *Client) await(ctx context.Context, b Balancers, wait time.Duration, wha
 	}
 	within, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
-	var last []string // what was said when there was time to ask
+	var last []string // the states of the last complete poll
 	for {
 		pending, err := c.pending(within, b, classicWord, groupWord)
 		if err == nil {
@@ -171,14 +171,14 @@ func (c *Client) await(ctx context.Context, b Balancers, wait time.Duration, wha
 	}
 }
 
-// health is what both APIs say of an instance.
+// health is the health of an instance as both APIs report it.
 type health struct {
 	Classic []string `xml:"DescribeInstanceHealthResult>InstanceStates>member>State"`
 	Group   []string `xml:"DescribeTargetHealthResult>TargetHealthDescriptions>member>TargetHealth>State"`
 	Reason  []string `xml:"DescribeTargetHealthResult>TargetHealthDescriptions>member>TargetHealth>Reason"`
 }
 
-// idle reports whether no load balancer uses the target group, which says no more of a target then.
+// idle reports whether no load balancer uses the target group, which then has no health of its targets.
 func (h health) idle() bool { return slices.Contains(h.Reason, "Target.NotInUse") }
 
 // Registered are those of the balancers that the instance is registered with.
@@ -206,7 +206,7 @@ func (c *Client) Registered(ctx context.Context, b Balancers) (in Balancers, err
 	return in, nil
 }
 
-// absent reports whether a classic balancer says that the instance is none of its own.
+// absent reports whether a classic balancer reports that the instance is not registered with it.
 func absent(err error) bool {
 	var said *query.Fault
 	return errors.As(err, &said) && said.Code == "InvalidInstance"
@@ -222,12 +222,12 @@ func (c *Client) ofGroup(ctx context.Context, arn string) (health, error) {
 		"Targets.member.1.Id": {c.Instance}})
 }
 
-// pending lists the balancers that do not say the word yet, with what they say.
+// pending lists the balancers that do not report the wanted state yet, with the states that they report.
 func (c *Client) pending(ctx context.Context, b Balancers, classicWord, groupWord string) ([]string, error) {
 	var pending []string
 	for _, name := range b.Names {
 		h, err := c.ofClassic(ctx, name)
-		// One that was taken out is not an instance of the balancer any more.
+		// A deregistered instance is no longer an instance of the balancer.
 		if absent(err) && classicWord == "OutOfService" {
 			continue
 		}
@@ -259,11 +259,11 @@ func (c *Client) health(ctx context.Context, a api, action string, form url.Valu
 	if err != nil {
 		return h, err
 	}
-	// The answer's root element is named after the action, and its parts are found whatever that is.
+	// The root element of the response has the name of the action; its elements are decoded under any name.
 	return h, xml.Unmarshal(data, &h)
 }
 
-// explain says what to do about the usual faults.
+// explain adds hints to common errors.
 func explain(err error) error {
 	var said *query.Fault
 	if !errors.As(err, &said) {

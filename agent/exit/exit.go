@@ -29,7 +29,7 @@ const (
 	Interrupted    = 130 // by a signal
 )
 
-// WithCode gives an error its exit code, where its kind does not tell.
+// WithCode sets the exit code of an error whose kind does not determine it.
 func WithCode(code int, err error) error {
 	if err == nil {
 		return nil

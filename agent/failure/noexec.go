@@ -83,8 +83,8 @@ func partsOfError(err error) []error {
 	})
 }
 
-// refusedProgram reports whether an error, or what a failed program printed, says that a program may not be started.
-// systemd says so by the status 203.
+// refusedProgram reports whether an error, or the output of a failed program, means that a program may not be started.
+// systemd reports that with the status 203.
 func refusedProgram(err error) bool {
 	return errors.Is(err, syscall.EACCES) || refusal().MatchString(err.Error())
 }

@@ -101,8 +101,8 @@ var releaseDir = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`/projects/[^/\s]+/releases/[^/\s:;,"']+`)
 })
 
-// noReason is the end of a symptom that does not say why a unit failed. Two units, or one unit of two releases, that
-// failed so have not failed alike as far as is known.
+// noReason is the end of a symptom without the reason why a unit failed. Such symptoms are not known to have the same
+// cause, so they are never equal.
 const noReason = "for no reason that is known"
 
 // significantText is the text of a failure, or untold for one that says only that a unit did not start, or how its
@@ -115,7 +115,7 @@ func significantText(text string) string {
 	return text
 }
 
-// bare matches a failure that says no more than that something failed.
+// bare matches a failure without a reason.
 var bare = sync.OnceValue(func() *regexp.Regexp {
 	const status = `status 1?\d?\d`
 	return regexp.MustCompile(`^(\S+ of \S+ failed: [a-z-]+(, ` + status + `)?` +

@@ -94,7 +94,7 @@ func (a *arrival) end(cause error) error {
 	return err
 }
 
-// isUnusable reports whether a failure is one after which a file that has half arrived is of no more use.
+// isUnusable reports whether an error makes a partial download unusable.
 func isUnusable(err error, file string) bool {
 	var refused *trust.Refused
 	var hostile *unpack.Hostile

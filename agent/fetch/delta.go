@@ -62,7 +62,7 @@ func wholeSuffices(err error) bool {
 		errors.Is(err, store.ErrForbidden)
 }
 
-// halfArrived reports whether a fetch of the whole artifact was interrupted, to be gone on with.
+// halfArrived reports whether there is an interrupted download of the whole artifact that can be resumed.
 func (f *Fetcher) halfArrived(release artifact.Release) bool {
 	_, err := os.Stat(f.Layout.Part(release.Project, release.Digest.Hex()))
 	return err == nil

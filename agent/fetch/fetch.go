@@ -44,7 +44,7 @@ type Fetcher struct {
 	Run      string // the run's ID, which is in the name of what is set aside
 	// Running are the directories of the releases that run, by project: a delta looks into them first.
 	Running map[string]string
-	// Intact reports whether the directory of a release is as its list says, so that only the list was lost.
+	// Intact reports whether the directory of a release matches its signed list, so that only the local list was lost.
 	Intact func(ctx context.Context, release artifact.Release, dir string) (bool, error)
 	// Replaced is called with each release that took the place of a directory that was not intact, or that runs and
 	// whose directory was gone; calls may come at the same time.
@@ -87,9 +87,8 @@ func (f *Fetcher) missing(releases []artifact.Release) (missing []artifact.Relea
 	return missing, nil
 }
 
-// Again fetches a release that is on the disk and is not what was unpacked, or has lost its list. The directory that is
-// there is set aside when the new one is complete, and not before: a store that fails meanwhile leaves the host with
-// what it has.
+// Again fetches a release whose directory on the disk was changed, or has lost its list. The old directory is set aside
+// only when the new one is complete, so that a failure of the store leaves the host unchanged.
 func (f *Fetcher) Again(ctx context.Context, release artifact.Release) error {
 	return ExplainSpace(f.addSigners(release, f.fetchRelease(ctx, release)))
 }
@@ -124,7 +123,7 @@ func (f *Fetcher) fetchRelease(ctx context.Context, release artifact.Release) (e
 	}, func() error { return in.end(nil) })
 }
 
-// tidy removes the parts of artifacts that are not needed any more.
+// tidy removes partial downloads of artifacts that are no longer needed.
 func (f *Fetcher) tidy(ctx context.Context, releases, missing []artifact.Release) error {
 	wanted := map[string]bool{}
 	for _, release := range missing {

@@ -23,8 +23,8 @@ func (h Held) List(release artifact.Release) (*manifest.Manifest, error) {
 	return list, err
 }
 
-// Has reports whether each release can be used now: it is unpacked and can be read. It serves to choose among several;
-// what decides that a release is gone asks Holds.
+// Has reports whether each release can be used now: it is unpacked and can be read. It is for the choice among several
+// releases; use Holds to decide whether a release is missing.
 func (h Held) Has(releases ...artifact.Release) bool {
 	held, err := h.Holds(releases...)
 	return held && err == nil

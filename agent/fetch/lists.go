@@ -9,8 +9,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
-// Lists are the lists of releases' files that were read, by the names of their files. A run asks for each several
-// times, and the list of a large release takes long to read. A nil *Lists keeps none.
+// Lists are the lists of releases' files that were read, by the names of their files. A run needs each several times,
+// and the list of a large release takes long to read. A nil *Lists caches nothing.
 type Lists struct {
 	mu   sync.Mutex
 	read map[string]readList

@@ -63,8 +63,8 @@ func (f *Fetcher) place(ctx context.Context, release artifact.Release, fill func
 	return f.settle(ctx, release, staged)
 }
 
-// install gives a staged release its name. One that the disk failed to keep goes: the kernel tells of a
-// failed write once, so the next sync would find nothing wrong with it.
+// install gives a staged release its name. A release whose sync failed is removed: the kernel reports a failed write
+// only once, so the next sync would succeed.
 func install(ctx context.Context, staged, name, list string) error {
 	err := durable.Install(staged, name, list)
 	if err != nil {

@@ -15,15 +15,15 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
-// Kept says of the directory of a release what keeps it.
+// Kept returns the reason why the directory of a release is not removed.
 type Kept struct {
 	Used func(dir string) bool // a link or the ledger needs it: it is never removed
 	Good func(dir string) bool // it was good, and was not rolled back
 }
 
-// PruneReleases removes the releases of a project but those in use and, with them, the newest good ones and the newest
-// others, each by a quota of its own: what failed, what a person went back from, and what was fetched and not deployed
-// pushes out nothing that was good.
+// PruneReleases removes the releases of a project except those in use, the newest good ones and the newest others. The
+// two groups have separate quotas, so that releases that failed, were rolled back, or were fetched and not deployed do
+// not displace good ones.
 func PruneReleases(ctx context.Context, p layout.Project, good, others int, k Kept) error {
 	dirs, err := NewestFirst(p.Releases())
 	if err != nil {
@@ -84,7 +84,7 @@ func treesOf(p layout.Project, kind string) (all []string, err error) {
 	return all, errors.Join(errs...)
 }
 
-// discardTree removes the tree of one kind of an archive. An archive that holds none of the other kind goes as a whole.
+// discardTree removes the tree of one kind from an archive, or the whole archive if it has no tree of the other kind.
 func discardTree(ctx context.Context, archive, kind, other string) error {
 	both, err := walk.Named(filepath.Join(archive, other))
 	if err != nil {
@@ -109,7 +109,7 @@ func pruneTrees(ctx context.Context, p layout.Project, kind, other string, keep 
 	return errors.Join(errs...)
 }
 
-// PruneLists removes the lists of a project's releases that are gone.
+// PruneLists removes the lists of a project's releases that no longer exist.
 func PruneLists(l layout.Layout, p layout.Project) error {
 	entries, err := os.ReadDir(l.Trees(p.Name))
 	if errors.Is(err, fs.ErrNotExist) {

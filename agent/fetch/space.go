@@ -12,10 +12,10 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// Full reports whether an error says that a filesystem or a quota is full.
+// Full reports whether an error means that a filesystem or a quota is full.
 func Full(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) }
 
-// ExplainSpace adds to an error that says that there was no space for a release how to free some.
+// ExplainSpace adds a hint how to free space to an error for a release that did not fit on the disk.
 func ExplainSpace(err error) error {
 	if Full(err) {
 		return diag.WithHint(err, "make room, or lower keep.releases in agent.yaml; nothing on the host was changed")
@@ -39,8 +39,8 @@ func exceedsFreeSpace(file string) bool {
 	return left.Unreserved < size
 }
 
-// space is what there is for a file to grow, and how many bytes it takes. A filesystem that does not answer has all
-// that is wanted.
+// space returns the free space for a file to grow, and the number of bytes that it uses. If the filesystem cannot be
+// queried, the free space counts as sufficient.
 func space(file string) (left walk.Space, size int64) {
 	left, err := walk.SpaceAt(file)
 	if err != nil {

@@ -15,18 +15,17 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 )
 
-// activeHosts are the hosts from which the store got a report or a record since some time. What is asked of a host is
-// answered from its signed record where that says it, which takes no request of its own, and otherwise from its
-// reports.
+// activeHosts are the hosts from which the store received a report or a record since a given time. Queries about a host
+// are answered from its signed record if possible, which takes no further request, and otherwise from its reports.
 type activeHosts struct {
 	known    hostkey.Registry
 	since    time.Time
-	beats    hostRecords     // records that count
+	beats    hostRecords     // valid records
 	recorded hostRecords     // those of them that are signed, and that the store got since then
 	answered map[string]bool // hosts whose reports do not have to be read, by PROJECT/HOST
 }
 
-// live lists the records of a project's hosts, or of all hosts for "", and the keys that the store knows.
+// live lists the records of a project's hosts, or of all hosts for "", and the keys in the registry of the store.
 func live(ctx context.Context, s store.Store, keys Keys, project string, since time.Time) (*activeHosts, error) {
 	known, err := keys(ctx, s)
 	if err != nil {

@@ -12,18 +12,18 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 )
 
-// Agent is what a host's newest report says of the agent there.
+// Agent describes the agent of a host, from the host's newest report.
 type Agent struct {
 	Host    string    `json:"host"`
 	At      time.Time `json:"at"`                // when that run ended, or the host last repeated that nothing changed
-	Version string    `json:"version,omitempty"` // of the agent; empty for one that does not say
-	// newest form of projects' metadata that it reads; 0 for one that does not say
+	Version string    `json:"version,omitempty"` // of the agent; empty if the report has none
+	// newest form of projects' metadata that it reads; 0 if the report has none
 	Form int `json:"reads_form"`
 }
 
-// Agents reads which agents the hosts of all projects had in their newest runs, by host. Reports of before since do not
-// count, unless the host has repeated since then that nothing changed, nor does a report that is not about the host in
-// whose directory it lies.
+// Agents reads which agents the hosts of all projects had in their newest runs, by host. Reports from before since are
+// ignored, unless the host has renewed its record since then. A report about another host than the one in whose
+// directory it lies is ignored as well.
 func Agents(ctx context.Context, s store.Store, since time.Time) ([]Agent, error) {
 	l, err := live(ctx, s, hostkey.List, "", since)
 	if err != nil {
@@ -61,7 +61,7 @@ func Agents(ctx context.Context, s store.Store, since time.Time) ([]Agent, error
 	return agents, nil
 }
 
-// newestAgent reads a host's newest report; nil where it has none that counts.
+// newestAgent reads a host's newest valid report; nil if it has none.
 func newestAgent(ctx context.Context, d *reader, h hostRuns, since time.Time) (*Agent, error) {
 	for _, key := range h.keys[:min(len(h.keys), mostTried)] {
 		r, err := d.read(ctx, h.host, key)

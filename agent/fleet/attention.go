@@ -18,12 +18,12 @@ type Attention struct {
 	Channel string    `json:"channel,omitempty"`
 	Version string    `json:"version,omitempty"`
 	Hosts   []string  `json:"hosts"`
-	Since   time.Time `json:"since"`          // when the first of these hosts said so
-	Why     string    `json:"why,omitempty"`  // as one of the hosts says
+	Since   time.Time `json:"since"`          // when the first of these hosts reported it
+	Why     string    `json:"why,omitempty"`  // as one of the hosts reported it
 	Hint    string    `json:"hint,omitempty"` // what to do
 }
 
-// What a person should look at besides the states of hosts.
+// Kinds of attention in addition to the states of hosts.
 const (
 	Halted       = "halted rollout"
 	Paused       = "paused rollout"
@@ -88,7 +88,7 @@ func attention(v *View) []Attention {
 	return out
 }
 
-// notice adds what is to be said of a host.
+// notice adds the kinds of attention that a host needs.
 func notice(h Host, add func(what, hint string, h Host)) {
 	switch h.State {
 	case Failed, RolledBack:
@@ -117,7 +117,7 @@ func notice(h Host, add func(what, hint string, h Host)) {
 	}
 }
 
-// concerns is the release that is meant where there is something to say of a host.
+// concerns returns the release because of which a host needs attention.
 func concerns(what string, h Host) *hostrecord.Place {
 	switch State(what) {
 	case Failed, RolledBack, Quarantined:
@@ -139,7 +139,7 @@ func concerns(what string, h Host) *hostrecord.Place {
 // mostExplained is for how much of what needs a person the reason is read, a request each.
 const mostExplained = 20
 
-// Explain reads why hosts failed: for each group of them what one host says.
+// Explain reads why hosts failed: for each group of them, the reason that one host reported.
 func (v *View) Explain(ctx context.Context, s store.Store) error {
 	byName := map[string]Host{}
 	for _, h := range v.Hosts {

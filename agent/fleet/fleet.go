@@ -30,7 +30,7 @@ const (
 	prefix     = "reports/"
 	maxReport  = 16 << 20 // bytes read of a report
 	atOnce     = 16       // hosts whose reports are read at the same time
-	mostTried  = 50       // reports of a host that are read to find one that says something
+	mostTried  = 50       // reports of a host that are read to find one about the release
 	runPattern = "20060102T150405"
 )
 
@@ -76,50 +76,50 @@ type Report struct {
 	Proven      *ledger.Proven       `json:"proven"`
 	Unserved    []string             `json:"unserved"`
 	Quarantined []QuarantinedRelease `json:"quarantined"`
-	// Proves says that Proven is there where a run asked units and probes. In reports of older agents, which
-	// do not say so, a run that made a release current asked what there was to ask.
+	// Proves is true if the agent sets Proven in every run that checked units and probes. In reports of older agents,
+	// where it is missing, a run that made a release current has checked them.
 	Proves bool `json:"proves"`
-	// OtherRoot says that the run worked below another root (--root), where no unit and no probe is asked.
+	// OtherRoot is true if the run worked below another root (--root), where units and probes are not checked.
 	OtherRoot bool    `json:"other_root"`
 	Stages    []Stage `json:"stages"`
 
 	Agent string `json:"agent"`      // version of the program; reports of older agents do not have it
-	Form  int    `json:"reads_form"` // newest form of projects' metadata that it reads; 0 for agents that do not say
+	Form  int    `json:"reads_form"` // newest form of projects' metadata that it reads; 0 for older agents
 
 	signed bool      // with the key that the host registered
 	seen   time.Time // when the store got it, by the store's clock
 }
 
-// RunResult is what a host says of a release: how its newest run that says anything about it ended.
+// RunResult is the result of a release on a host: the outcome of the newest run that concerns the release.
 type RunResult struct {
 	Host    string    `json:"host"`
 	Run     string    `json:"run"`
 	At      time.Time `json:"at"`
 	Healthy bool      `json:"healthy"`
 	Why     string    `json:"why,omitempty"` // it is not
-	// Signed says that the report is signed with the key that the host registered.
+	// Signed is true if the report is signed with the key that the host registered.
 	Signed bool `json:"signed,omitempty"`
-	// OtherRoot says that only runs below another root say anything. That it is healthy then shows no more than
-	// that its states converged in that directory.
+	// OtherRoot is true if only runs below another root concern the release. Healthy then only means that its states
+	// converged in that directory.
 	OtherRoot bool `json:"other_root,omitempty"`
 }
 
-// Question is what hosts are asked.
+// Question selects the results of a release.
 type Question struct {
 	Channel artifact.Ref // hosts that follow this channel
 	Digest  artifact.Digest
-	Since   time.Time // reports that ended earlier do not count
+	Since   time.Time // earlier reports are ignored
 	Until   time.Time
 }
 
-// Ignored is a report that does not count, since its signature does not.
+// Ignored is a report that is ignored because its signature is not valid.
 type Ignored struct {
 	Host string `json:"host"`
 	Run  string `json:"run"`
 	Why  string `json:"why"`
 }
 
-// Answer is what the hosts of a channel say of a release, by host.
+// Answer has the results of a release on the hosts of a channel, by host.
 type Answer struct {
 	Results []RunResult
 	Ignored []Ignored
@@ -128,7 +128,7 @@ type Answer struct {
 // Keys reads the keys of hosts, such as hostkey.List.
 type Keys func(context.Context, store.Store) (hostkey.Registry, error)
 
-// Ask reads what the hosts of a channel say of a release. A host that says none of it is not among them.
+// Ask reads the results of a release on the hosts of a channel. Hosts without a result are omitted.
 func Ask(ctx context.Context, s store.Store, keys Keys, q Question) (Answer, error) {
 	runs, err := list(ctx, s, q)
 	if err != nil {
@@ -164,7 +164,7 @@ type hostRuns struct {
 	of   string // PROJECT/HOST
 	host string
 	keys []string
-	beat time.Time // when the store last got the host's record; zero for none that counts
+	beat time.Time // when the store last received the host's record; zero if there is no valid one
 }
 
 // later is the later one of the time of a report and of the host's record, which repeats that nothing changed.
@@ -175,14 +175,14 @@ func (h hostRuns) later(at time.Time) time.Time {
 	return at
 }
 
-// hostRecords are the records of hosts that count, by PROJECT/HOST. A host repeats its record while nothing changes.
+// hostRecords are the valid records of hosts, by PROJECT/HOST. A host renews its record while nothing changes.
 type hostRecords map[string]hostrecord.Listed
 
-// at is when the store last got the record of a host; zero for none that counts.
+// at returns the time when the store last received the record of a host; zero if there is no valid one.
 func (b hostRecords) at(of string) time.Time { return b[of].Seen }
 
-// readBeats lists the records of a project's hosts, or of all hosts for "". Those that do not count for the keys that
-// the store knows are left out.
+// readBeats lists the records of a project's hosts, or of all hosts for "". Those that are not valid for the registered
+// keys are omitted.
 func readBeats(ctx context.Context, s store.Store, project string, known hostkey.Registry) (hostRecords, error) {
 	records, err := hostrecord.List(ctx, s, project)
 	if err != nil {
@@ -234,8 +234,8 @@ func listBelow(ctx context.Context, s store.Store, prefix string, since time.Tim
 	return all, nil
 }
 
-// ask reads a host's reports until one says something of the release. What a run below another root says, be it good or
-// bad, counts only where no run on the host itself says anything, and the newest such run counts.
+// ask reads a host's reports until one has a result of the release. The result of a run below another root, good or
+// bad, is used only if no run on the host itself has one; the newest such run is used.
 func (d *reader) ask(ctx context.Context, h hostRuns, q Question) (*RunResult, error) {
 	var elsewhere *RunResult
 	for _, key := range h.keys[:min(len(h.keys), mostTried)] {
@@ -243,7 +243,7 @@ func (d *reader) ask(ctx context.Context, h hostRuns, q Question) (*RunResult, e
 		if err != nil {
 			return nil, err
 		}
-		// A report about another host than the one in whose directory it is does not count.
+		// A report about another host than the one in whose directory it lies is ignored.
 		if r == nil || r.Host != h.host || r.Ended.Before(q.Since) || r.Ended.After(q.Until) {
 			continue
 		}
@@ -265,7 +265,7 @@ type reader struct {
 	ignored []Ignored
 }
 
-// read reads a report of a host; nil for what is none, or does not count.
+// read reads a report of a host; nil if it is not a report, or not valid.
 func (d *reader) read(ctx context.Context, host, key string) (*Report, error) {
 	data, info, err := store.ReadUpTo(ctx, d.store, key, maxReport)
 	if err != nil {

@@ -18,16 +18,16 @@ import (
 type Follower struct {
 	Host    string         `json:"host"`
 	At      time.Time      `json:"at"`            // when the store got its newest report or record
-	Agent   string         `json:"agent"`         // version; empty for an agent that does not say
+	Agent   string         `json:"agent"`         // version; empty if unknown
 	Key     hostkey.Public `json:"key,omitempty"` // that its report is signed with and that it registered; empty for none
 	Region  string         `json:"region,omitempty"`
 	Cluster string         `json:"cluster"`
 }
 
-// Followers reads which hosts follow a channel: by their signed records, which takes one listing, and by the newest
-// reports of hosts whose records do not say it. Reports that the store got before since do not
-// count, unless it got the host's record since then, nor does one that is not about the host in whose directory it
-// lies.
+// Followers reads which hosts follow a channel: from their signed records, which takes one listing, and from the newest
+// reports of hosts whose records do not name a channel. Reports that the store received before since are ignored,
+// unless it received the host's record since then, and so is a report about another host than the one in whose
+// directory it lies.
 func Followers(ctx context.Context, s store.Store, keys Keys, ref artifact.Ref, since time.Time) ([]Follower, error) {
 	project := ref.Project
 	if project == artifact.Base {
@@ -60,8 +60,8 @@ func Followers(ctx context.Context, s store.Store, keys Keys, ref artifact.Ref, 
 	return newestOf(found), nil
 }
 
-// recordedFollowers are the hosts whose signed records say that they follow a channel. Hosts whose records say so, or
-// that they follow another one, are answered.
+// recordedFollowers returns the hosts whose signed records name the channel. Hosts whose records name this or another
+// channel are answered.
 func (l *activeHosts) recordedFollowers(ref artifact.Ref) (found []*Follower) {
 	for of, r := range l.recorded {
 		place := r.Service
@@ -114,7 +114,7 @@ func newestOf(found []*Follower) (hosts []Follower) {
 	return hosts
 }
 
-// follower reads the newest report of a host that says which channels it follows; nil where it follows another one.
+// follower reads the newest report of a host that names its channels; nil if the host follows another channel.
 func follower(ctx context.Context, d *reader, h hostRuns, ref artifact.Ref, since time.Time) (*Follower, error) {
 	for _, key := range h.keys[:min(len(h.keys), mostTried)] {
 		r, err := d.read(ctx, h.host, key)

@@ -11,10 +11,9 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact"
 )
 
-// says is what a report says of a release. It is healthy where the host has it, and a run asked its units
-// and probes and they passed; this run, or an earlier one whose proof it repeats. It is not healthy where a
-// run failed on it, a person went back from it, it is quarantined, or its units do not run it any more.
-// Otherwise the report says nothing of it.
+// says returns the result of a release in a report. The release is healthy if the host has it and its units and probes
+// passed in this run, or in an earlier one whose proof the report repeats. It is not healthy if a run failed on it, a
+// person rolled it back, it is quarantined, or its units no longer run it. Otherwise the report has no result of it.
 func (r *Report) says(q Question) *RunResult {
 	if r.Test || !slices.Contains(r.Channels, q.Channel) {
 		return nil
@@ -34,15 +33,15 @@ func (r *Report) says(q Question) *RunResult {
 		Signed: r.signed}
 }
 
-// against is why a report speaks against a release; "" where it does not.
+// against returns the reason why a release is not healthy according to a report; "" if there is none.
 func (r *Report) against(q Question) string {
-	tried := r.To // what a run fails on is what it tried, and not what it went back to
+	tried := r.To // a run fails on the release that it tried, and not on the one that it rolled back to
 	if tried == nil {
 		tried = r.Left
 	}
 	leaves := r.Leaves
 	if leaves == nil && r.Command == "rollback" && r.To != nil && !holds(r.To, q) {
-		leaves = r.From // older agents do not say what a rollback leaves
+		leaves = r.From // reports of older agents lack the release that a rollback leaves
 	}
 	switch {
 	case failed(r.Exit) && holds(tried, q):
@@ -60,7 +59,7 @@ func (r *Report) against(q Question) string {
 	return ""
 }
 
-// proof is the run that asked the units and probes of the release, and when; "" for none.
+// proof returns the run that checked the units and probes of the release, and its time; "" if there is none.
 func (r *Report) proof(q Question) (run string, at time.Time) {
 	switch {
 	case r.Proven != nil && holds(&r.Proven.Pair, q):
@@ -77,8 +76,8 @@ func holds(p *ledger.Pair, q Question) bool {
 	})
 }
 
-// failed reports whether a run came to the release and it did not do; a store that was out of reach,
-// or refused, says nothing of a release.
+// failed reports whether a run tried the release and failed on it. A store that could not be reached, or was refused,
+// is not a failure of the release.
 func failed(code int) bool {
 	return code == exit.Failed || code == exit.RolledBack || code == exit.RollbackFailed
 }

@@ -30,7 +30,7 @@ const (
 // States lists the states, the worst first.
 func States() []State { return []State{Failed, RolledBack, Quarantined, Held, Drifted, Healthy} }
 
-// stateOf is the state that a record says.
+// stateOf returns the state of a host from its record.
 func stateOf(r hostrecord.Record) State {
 	switch {
 	case r.Outcome == "rolled-back":
@@ -87,7 +87,7 @@ type View struct {
 	Rows        []Row                `json:"rows"`
 	Attention   []Attention          `json:"needs_a_person"`
 	Hosts       []Host               `json:"hosts"`
-	Ignored     []hostrecord.Ignored `json:"ignored,omitempty"` // records that do not count
+	Ignored     []hostrecord.Ignored `json:"ignored,omitempty"` // invalid records
 
 	unrecorded []string // hosts with a registered key and without a record
 
@@ -95,12 +95,12 @@ type View struct {
 	Fresh bool             `json:"-"` // they were read now
 }
 
-// Query is what of a fleet is asked for.
+// Query selects a part of a fleet.
 type Query struct {
 	Store    store.Store
 	Listings []trust.Listing // what the projects' channels name
 	Now      time.Time
-	// SilentAfter is how long a host may say nothing before it counts as silent.
+	// SilentAfter is the time without a report or record after which a host counts as silent.
 	SilentAfter time.Duration
 	// Keys reads the keys of hosts; nil for hostkey.List.
 	Keys Keys
@@ -256,7 +256,7 @@ func places(r hostrecord.Record) map[string]*hostrecord.Place {
 	return all
 }
 
-// rows counts hosts by project, channel and version. What channels name has a row even without hosts.
+// rows counts hosts by project, channel and version. The releases that channels name have a row even without hosts.
 func rows(hosts []Host, p pointers, q Query) []Row {
 	t := table{}
 	for ref, pointer := range p.named {
@@ -344,8 +344,8 @@ func (r *Row) count(h Host, behind bool) {
 	r.Healthy += boolean(h.State != Failed && !h.Silent && r.Version != "")
 }
 
-// blame counts a host on which the version failed that it was to have. Base is to blame only where another release of
-// it was to come and none of the service.
+// blame counts a host on which the wanted version failed. The failure counts for base only if the run was to change
+// base and not the service.
 func (t table) blame(ref artifact.Ref, h Host, wanted *hostrecord.Place, project string) {
 	if project == artifact.Base && h.Project != artifact.Base && (h.WantedBase == nil || h.Wanted != nil) {
 		return

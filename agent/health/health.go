@@ -31,7 +31,7 @@ type Options struct {
 	Dir   string         // the release's directory, where scripts are found and run
 	Env   []string       // of scripts
 	Units *service.Watch // of the release; nil for none
-	// Answering finds out which process answers; nil where that is not asked.
+	// Answering determines which process responds; nil if that is not checked.
 	Answering *service.Answering
 	// Journal returns the last lines that a unit logged, as a report may show them; nil where they are not read.
 	Journal func(ctx context.Context, unit string) []string
@@ -39,8 +39,7 @@ type Options struct {
 	Check func(path string) error
 }
 
-// Merge is what a release says, with the host's word where it says nothing. Probes are those of
-// both.
+// Merge returns the settings of a release, completed by those of the host. The probes are those of both.
 func Merge(release, host recipe.Health) recipe.Health {
 	return recipe.Health{
 		Grace: cmp.Or(release.Grace, host.Grace), Deadline: cmp.Or(release.Deadline, host.Deadline),
@@ -71,7 +70,7 @@ type Result struct {
 	occupied *service.Occupied
 }
 
-// Unhealthy says which probes did not pass.
+// Unhealthy is the error with the probes that did not pass.
 type Unhealthy struct{ Results []Result }
 
 func (u *Unhealthy) Error() string {
@@ -181,7 +180,7 @@ func late(ctx, within context.Context, o Options, err error) error {
 		"see what takes so long, or raise the deadline of health in corpus.yaml or agent.yaml")
 }
 
-// probeAll asks all probes, side by side.
+// probeAll runs all probes in parallel.
 func probeAll(ctx context.Context, results []Result, o Options) {
 	started := time.Now()
 	group := errgroup.Group{}
@@ -195,7 +194,7 @@ func probeAll(ctx context.Context, results []Result, o Options) {
 	_ = group.Wait() // failures are in the results
 }
 
-// attempts tries a probe until it passes or may be tried no more.
+// attempts retries a probe until it passes or its retries are used up.
 func attempts(ctx context.Context, p recipe.Probe, o Options) Result {
 	r := Result{Probe: p.String(), Project: p.Project}
 	if p.Kind == recipe.ProbeUnit {
@@ -213,7 +212,7 @@ func attempts(ctx context.Context, p recipe.Probe, o Options) Result {
 			r.Error, r.hint, r.occupied, r.Answered = "", "", nil, answered
 			return r
 		}
-		// An attempt that the deadline interrupted says less than the one before.
+		// The error of an attempt that the deadline interrupted has less information than the one before.
 		if r.Error == "" || ctx.Err() == nil {
 			r.Error, r.hint, r.occupied = err.Error(), diag.HintOf(err), nil
 			_ = errors.As(err, &r.occupied)
@@ -225,7 +224,7 @@ func attempts(ctx context.Context, p recipe.Probe, o Options) Result {
 	return r
 }
 
-// once asks once, and says which process answered.
+// once runs a probe once, and returns the process that responded.
 func once(ctx context.Context, p recipe.Probe, o Options) (answered string, err error) {
 	tryCtx, cancel := context.WithTimeout(ctx, o.Timeout)
 	defer cancel()

@@ -19,7 +19,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/recipe"
 )
 
-// mostBody is how much of an answer is read to look for a text.
+// mostBody is the number of bytes of a response that are searched for a text.
 const mostBody = 64 << 10
 
 // askHTTP makes a connection of its own each time: one that is kept alive would be answered by the
@@ -73,8 +73,8 @@ func askTCP(ctx context.Context, p recipe.Probe, seen *connection) error {
 	return c.Close()
 }
 
-// connection is where a connection of a probe leads to. That is asked while it is open: once there is an answer, what
-// gave it may be gone.
+// connection determines the process at the other end of a connection of a probe while it is open, since the process may
+// have ended after its response.
 type connection struct {
 	at       func(service.Connection) (string, error) // nil where that is not asked
 	answered string                                   // the process
@@ -97,8 +97,7 @@ func local(c service.Connection) bool {
 	return c.To.IsValid() && (c.To.Addr().IsLoopback() || c.From.Addr().Unmap() == c.To.Addr().Unmap())
 }
 
-// askUnit asks systemd. A unit that is starting does not exist yet; one that waits for its next
-// restart has failed just now.
+// askUnit queries systemd for the state of a unit. A unit that waits for its next restart has failed.
 func askUnit(ctx context.Context, p recipe.Probe) error {
 	cmd := exec.CommandContext(ctx, "systemctl", "show", "--property=LoadState,ActiveState,SubState", "--", p.Target)
 	out, err := cmd.Output()

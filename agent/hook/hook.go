@@ -52,7 +52,7 @@ type Result struct {
 	Release  string        `json:"release,omitempty"` // whose hook it is, such as "myapp 2.0"; "" where that is not known
 }
 
-// Failed says which program of a release failed and how.
+// Failed is the error with the program of a release that failed, and how it failed.
 type Failed struct {
 	Stage  string // of the hook, such as pre-release; or the name of a procedure
 	Dir    string // of the release, as the hook sees it
@@ -200,7 +200,7 @@ func Program(ctx context.Context, path string, o Options) (Result, error) {
 	return r, err
 }
 
-// explain says why a program failed. One that ended by itself with success has not failed, whatever the time.
+// explain returns the reason why a program failed; nil for one that exited successfully, even after its time limit.
 func explain(ctx context.Context, err error, timeout time.Duration) error {
 	switch {
 	case err == nil:

@@ -105,7 +105,7 @@ func TestProcessWithOpenPipeDoesNotBlockTheRun(t *testing.T) {
 	gone(t, pids)
 }
 
-// What holds the output open is no reason to call the hook late, however short its time is.
+// A process that holds the output open does not make the hook exceed its time limit, however short that is.
 func TestTheResultOfAHookIsThatOfItsOwnProcess(t *testing.T) {
 	for script, want := range map[string]string{"sleep 300 & exit 0": "", "sleep 300 & exit 3": "exit status 3"} {
 		dir := hooks(t, map[string]string{"hook": script})

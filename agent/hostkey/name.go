@@ -8,8 +8,8 @@ import (
 // placePurpose is signed with the name of an object, so that such a signature is one of nothing else.
 const placePurpose = "corpus: a host names, 1\n"
 
-// SignName returns the host's signature of the name of an object, for objects whose names say it all: 64 bytes in
-// unpadded base64 for URLs.
+// SignName returns the host's signature of the name of an object, for objects whose names have all of their content: 64
+// bytes in unpadded base64 for URLs.
 func (k Key) SignName(name string) string {
 	return base64.RawURLEncoding.EncodeToString(ed25519.Sign(k.private, []byte(placePurpose+name)))
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
-// repeatAfter is how long a host relies on what it registered. It registers again later, since a person may have had
-// its key forgotten; and since a store may refuse it, it does not ask at each run.
+// repeatAfter is the time after which a host registers its key again, since a person may have removed it (corpus host
+// forget). A host does not register at each run, since a store may refuse it.
 const repeatAfter = 24 * time.Hour
 
 // attempt is the newest registration that a host tried.
@@ -22,8 +22,8 @@ type attempt struct {
 	Host  string    `json:"host"`
 	Key   Public    `json:"key"`
 	At    time.Time `json:"at"`
-	// First is the key that the host registered first for its name, if it has another one now: until a person has the
-	// first one forgotten, what the host signs counts for nothing.
+	// First is the key that was registered first for the name of the host, if the host now has another one. Signatures
+	// of the host are ignored until a person removes the first key.
 	First Public `json:"first,omitempty"`
 }
 

@@ -23,7 +23,8 @@ const suffix = ".json"
 // Place is the key of the object that registers a host's public key.
 func Place(host string, public Public) string { return Prefix + host + "/" + string(public) + suffix }
 
-// Registration is the content of that object. What counts of it is its name, and when the store got it.
+// Registration is the content of that object. Readers use only the object's name and the time when the store received
+// it.
 type Registration struct {
 	Host  string    `json:"host"`
 	Key   Public    `json:"key"`
@@ -31,8 +32,8 @@ type Registration struct {
 	Agent string    `json:"agent"` // version of the program
 }
 
-// Register puts the public key of a host into a store. It changes nothing where the key is there: it looks first, since
-// some servers ignore that a write is conditional, and another write would make the key a newer one.
+// Register writes the public key of a host to a store, unless the key is there. It reads first, since some servers
+// ignore the condition of a write, and another write would give the key a later time.
 func (k Key) Register(ctx context.Context, s store.Store, r Registration) error {
 	if err := artifact.CheckHost(r.Host); err != nil {
 		return fmt.Errorf("registering the host's key: %w", err)
@@ -62,8 +63,8 @@ type Registered struct {
 	Since time.Time `json:"since"` // when the store got it, by the store's clock
 }
 
-// Registry is what a store knows of hosts: their keys by name, the first one first. The first is the host's, and the
-// others are conflicts: nothing that they sign counts until a person has removed the first.
+// Registry has the keys of hosts in a store by host name, in the order of their registration. The first is the key of
+// the host, and the others are conflicts: their signatures are ignored until a person has removed the first.
 type Registry map[string][]Registered
 
 // Disputed reports whether a name has several keys, so that it matters which one is the first.
@@ -85,8 +86,8 @@ func (r Registry) First() map[string]Public {
 	return first
 }
 
-// Prefer puts the keys that hosts are known to have had first in their places, as far as they are registered still. The
-// time of an object says less: a user who may write it again moves it.
+// Prefer moves the keys that are known to be the first of their hosts to the front, if they are still registered. The
+// time of an object is less reliable: a user who may write the object again changes it.
 func (r Registry) Prefer(first map[string]Public) {
 	for host, keys := range r {
 		known, ok := first[host]
@@ -118,7 +119,7 @@ func list(ctx context.Context, s store.Store, prefix string) (Registry, error) {
 		}
 		parts := strings.Split(info.Key, "/")
 		if len(parts) != 3 || !strings.HasSuffix(parts[2], suffix) || artifact.CheckHost(parts[1]) != nil {
-			continue // no registration: other names may be here, and count for nothing
+			continue // not a registration; other names are ignored
 		}
 		public, err := ParsePublic(strings.TrimSuffix(parts[2], suffix))
 		if err != nil {
@@ -134,9 +135,9 @@ func list(ctx context.Context, s store.Store, prefix string) (Registry, error) {
 	return known, nil
 }
 
-// Check returns whether a report of a host, as a store keeps it in a place, is signed with the host's key. A host that
-// has no key in the registry may report without; of one that has, only what its first key signed counts, and an error
-// says why another report does not.
+// Check reports whether a report of a host, at its key in a store, is signed with the host's key. A host without a
+// registered key may report without a signature. For a host with one, a report that its first key has not signed is an
+// error.
 func (r Registry) Check(host, place string, report []byte) (signed bool, err error) {
 	keys := r[host]
 	by, err := Unseal(place, report)

@@ -12,8 +12,8 @@ import (
 // ErrUnsigned is the error for an object without a signature.
 var ErrUnsigned = errors.New("it is not signed")
 
-// mark begins the field that Seal adds. It is the last one of the object, so what stands before its last occurrence is
-// what was signed.
+// mark begins the field that Seal adds. It is the last one of the object, so the signed text is everything before its
+// last occurrence.
 const mark = `,"signed":{`
 
 // purpose is signed too, so that no signature of a host is one of anything else.
@@ -73,7 +73,8 @@ func message(place string, object []byte) []byte {
 	return append([]byte(purpose+place+"\n"), object...)
 }
 
-// said begins a text that a host signs beside what carries it, so that no signature of a text is one of an object.
+// said is the prefix of a text that a host signs apart from an object, so that the signature of a text is never valid
+// for an object.
 const said = "corpus: a host says in a name, 1\n"
 
 // Sign returns the signature of a text in unpadded base64 for URLs, as names of objects have it.

@@ -13,23 +13,23 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 )
 
-// Listed is a record that a store has and that counts.
+// Listed is a valid record in a store.
 type Listed struct {
 	Record
 	Key    string    `json:"-"`
-	Seen   time.Time `json:"seen"`   // when the store got it, by the store's clock
+	Seen   time.Time `json:"seen"`   // when the store received it, by the store's clock
 	Signed bool      `json:"signed"` // with the key that the host registered first
-	Passed int       `json:"-"`      // later records that do not count
+	Passed int       `json:"-"`      // number of later records that are not valid
 	Twice  bool      `json:"-"`      // another record with the same key was written since this one's run started
 }
 
-// Ignored is a record that does not count.
+// Ignored is a record that is not valid.
 type Ignored struct {
 	Host string `json:"host"`
 	Why  string `json:"why"`
 }
 
-// mostTried is how many records of a host are looked at to find one that counts.
+// mostTried is the number of records of a host that are checked to find a valid one.
 const mostTried = 32
 
 // candidate is a record whose signature was not checked yet.
@@ -38,7 +38,7 @@ type candidate struct {
 	signed, signature string
 }
 
-// Unchecked are the records that a store has, by host. None of them counts before Check.
+// Unchecked are the records in a store, by host. They must not be used before Check.
 type Unchecked map[string][]candidate
 
 // List reads the records of a project's hosts, or of all hosts for "", in one request for a thousand names.
@@ -50,7 +50,7 @@ func List(ctx context.Context, s store.Store, project string) (Unchecked, error)
 		}
 		r, text, signature, err := parse(info.Key)
 		if err != nil {
-			continue // other names may be here, and count for nothing
+			continue // other names are ignored
 		}
 		c := candidate{Listed{Record: r, Key: info.Key, Seen: info.Modified.UTC()}, text, signature}
 		found[r.Host] = keepNewest(append(found[r.Host], c))
@@ -68,8 +68,8 @@ func (u Unchecked) SignedBy(host string, key hostkey.Public) (objects []string) 
 	return objects
 }
 
-// Check returns the current record of each host, by host. Of a host that has registered a key only what its first key
-// signed counts.
+// Check returns the current record of each host, by host. For a host with a registered key, only records that its first
+// key signed are valid.
 func (u Unchecked) Check(known hostkey.Registry) (hosts []Listed, ignored []Ignored) {
 	for _, host := range slices.Sorted(maps.Keys(u)) {
 		if len(u[host]) == 0 {
@@ -101,7 +101,7 @@ func inOrder(all []candidate) {
 	})
 }
 
-// newest is the latest record of a host that counts, or why none does.
+// newest returns the latest valid record of a host, or the reason why there is none.
 func newest(all []candidate, keys []hostkey.Registered) (Listed, string) {
 	inOrder(all)
 	if len(keys) == 0 {
@@ -127,8 +127,8 @@ func newest(all []candidate, keys []hostkey.Registered) (Listed, string) {
 // maxObject is how many bytes are read of a record's object.
 const maxObject = 64 << 10
 
-// Read reads what a record says beyond its name. It is the zero Detail where the object is gone, or is not what the
-// host signed.
+// Read reads the content of a record's object. It returns the zero Detail if the object no longer exists, or is not
+// what the host signed.
 func Read(ctx context.Context, s store.Store, known hostkey.Registry, r Listed) (Detail, error) {
 	data, _, err := store.ReadUpTo(ctx, s, r.Key, maxObject)
 	if err != nil {
@@ -144,9 +144,9 @@ func Read(ctx context.Context, s store.Store, known hostkey.Registry, r Listed) 
 // slack is how far the clocks of a host and of the store may be apart.
 const slack = 10 * time.Minute
 
-// chosen is the record that counts of those that a host signed, the highest number first: that one, unless a later run
-// has a lower number, since the disk of the host was put back to an earlier state. That a run is later is what the
-// host's clock says, which counts only so far as the store had that time, too.
+// chosen returns the current record of those that a host signed, which are sorted by descending number: the first,
+// unless a later run has a lower number because the disk of the host was restored to an earlier state. The order of
+// runs follows the host's clock, up to the time of the store.
 func chosen(signed []Listed, passed int) Listed {
 	best := signed[0]
 	for _, r := range signed[1:] {

@@ -7,7 +7,7 @@
 // hint.
 //
 // A host writes its record after each run and then deletes the one before. If there are several, because of a power
-// failure between the two or since the host may not delete, the one of the latest run counts.
+// failure between the two or since the host may not delete, the one of the latest run is used.
 package hostrecord
 
 import (
@@ -77,7 +77,7 @@ type Record struct {
 	WantedBase *Place `json:"wanted_base,omitempty"`
 }
 
-// Flags say more of a host than the outcome of its run.
+// Flags are properties of a host in addition to the outcome of its run.
 type Flags struct {
 	Held        bool `json:"held,omitempty"`
 	Quarantined bool `json:"quarantined,omitempty"` // what the channels name
@@ -113,7 +113,7 @@ func (f *Flags) parse(text string) {
 	}
 }
 
-// Started is when the run of the record started, by the host's clock; zero where its ID does not say.
+// Started returns the time when the run of the record started, by the host's clock; zero if its ID has no time.
 func (r *Record) Started() time.Time {
 	at, err := time.Parse("20060102T150405.000000", r.Run)
 	if err != nil {
@@ -127,8 +127,8 @@ const suffix = ".json"
 // longestSegment is after how many bytes a name continues in another segment: file systems allow 255.
 const longestSegment = 240
 
-// text is what a record says, as the host signs it. What changes rarely comes first, so that in a directory few
-// segments of long names are left behind when a record is deleted.
+// text returns the text of a record that the host signs. Fields that change rarely come first, so that few directories
+// of long names remain in a directory store when a record is deleted.
 func (r *Record) text() string {
 	return join(slices.Concat(
 		r.Service.fields(true), r.Base.fields(true), r.Wanted.fields(false), r.WantedBase.fields(false),
@@ -211,7 +211,7 @@ func split(segment string) ([]string, error) {
 }
 
 // parse parses the key of a record's object into the record, the signed text and the signature. Every user who may
-// write to the store can choose the key: nothing in it counts before the signature was verified.
+// write to the store can choose the key: it must not be trusted before the signature was verified.
 func parse(key string) (r Record, text, signature string, err error) {
 	none := errors.New("it is not a record of a host")
 	parts := strings.Split(key, "/")

@@ -33,7 +33,8 @@ type Writer struct {
 	File  string    // on this host, about the records that the store may have of it
 	Now   time.Time // by the host's clock
 
-	// Again says that the next run writes its record in any case, since the report of this one is not in the store.
+	// Again is true if the next run must write its record in any case, since the report of this one is not in the
+	// store.
 	Again bool
 }
 
@@ -80,7 +81,7 @@ func (w Writer) Due(every time.Duration) bool {
 	return age < 0 || age >= every-every/10 // runs do not come to the second
 }
 
-// Has reports whether the newest record of this host says the same as a record of a later run.
+// Has reports whether the newest record of this host equals a record of a later run, except for the run.
 func (w Writer) Has(r Record) bool {
 	last := w.before()
 	if len(last.Records) == 0 || len(last.Object) == 0 {
@@ -158,8 +159,8 @@ func shortened(text string) string {
 	return string(bytes.ToValidUTF8([]byte(text[:longestText]), nil)) + " ..."
 }
 
-// before are the records that the store may have of this host. A file that cannot be read names none: what is left
-// behind then is older than what follows, and counts no more.
+// before returns the records that the store may have of this host. If the file cannot be read, it returns none: the
+// records that then remain in the store are older than the next one, and are not used.
 func (w Writer) before() written {
 	data, err := walk.ReadFile(w.File)
 	var before written

@@ -16,7 +16,7 @@ type Cut struct {
 	Run     string       `json:"run,omitempty"`
 	Command string       `json:"command,omitempty"`
 	Began   *time.Time   `json:"began,omitempty"`
-	Pair    *ledger.Pair `json:"pair,omitempty"` // what it deployed, or went back from
+	Pair    *ledger.Pair `json:"pair,omitempty"` // the pair that it deployed or rolled back
 	Back    bool         `json:"back,omitempty"` // it was rolling back
 	// which it ended, or in which it changed the host last; "" where that is not known
 	Step    string `json:"step,omitempty"`
@@ -25,7 +25,7 @@ type Cut struct {
 	TakesUp bool   `json:"takes_up,omitempty"` // the next run continues with it; otherwise it starts from the beginning
 }
 
-// String says which run was interrupted, in which step, and what the next run does.
+// String describes the interrupted run: its step, and what the next run does.
 func (c Cut) String() string {
 	text := strings.TrimSpace(c.Command + " run " + c.Run)
 	if c.Run == "" {

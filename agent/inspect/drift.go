@@ -13,8 +13,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// drift says where the host is not what the ledger says it is, as far as can be seen without
-// converging.
+// drift returns the differences between the host and the ledger that can be found without converging.
 func (h *Host) drift(s Status) []string {
 	if s.Failing != nil {
 		return []string{fmt.Sprintf("this dev host stays on %s, which failed", s.Failing)}
@@ -57,8 +56,9 @@ func (h *Host) drift(s Status) []string {
 	return found
 }
 
-// lost is the pair whose files are missing on the disk, which a deploy fetches again from the store: what is deployed,
-// or what that stands in for. It is nil where nothing is gone. What came by a push no store has.
+// lost returns the pair whose files are missing on the disk, which a deploy fetches again from the store: the deployed
+// pair, or the one that it stands in for. It returns nil if no files are missing, or if they came by a push, which no
+// store has.
 func (h *Host) lost(s Status) *ledger.Pair {
 	pair := s.StandsFor
 	if runs := s.runs(); pair == nil && runs != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact"
 )
 
-// ReleasesOf are the releases that a ledger speaks of.
+// ReleasesOf returns the releases that a ledger names.
 func ReleasesOf(book *ledger.Ledger) (list []artifact.Release) {
 	for _, pair := range book.Pairs() {
 		list = append(list, pair.Releases()...)
@@ -15,8 +15,9 @@ func ReleasesOf(book *ledger.Ledger) (list []artifact.Release) {
 	return list
 }
 
-// LastKeptOf is the pair to go back to: the one that was deployed before, or else the newest one that was good before
-// that whose releases are on the disk and not withdrawn. Neither is in quarantine. It is nil where there is none.
+// LastKeptOf returns the pair to roll back to: the one that was deployed before, or else the newest good one before
+// that whose releases are on the disk and not withdrawn. A pair in quarantine is skipped. It returns nil if there is
+// none.
 func (h *Host) LastKeptOf(book *ledger.Ledger) *ledger.Pair {
 	good := book.Good
 	if good == nil {

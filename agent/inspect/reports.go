@@ -22,7 +22,7 @@ func (h *Host) forLook(err error) error {
 			"corpus-agent deploy")
 }
 
-// forRoot says what to do about files of the agent that the user of a command may not read.
+// forRoot adds a hint to the error for files of the agent that the user of a command may not read.
 func (h *Host) forRoot(err error) error {
 	if !errors.Is(err, fs.ErrPermission) || diag.HintOf(err) != "" {
 		return err

@@ -45,15 +45,14 @@ func (t Trees) logged(level string) bool {
 type Opened struct {
 	*session.Session
 	Output minion.Output
-	Notes  []string // what a person should know about it
+	Notes  []string // remarks for the user
 	// Observer hears of each state of a call as it ends; nil for none.
 	Observer exec.Observer
 
-	statesPos diag.Pos // where its state directories are said
+	statesPos diag.Pos // the position of the setting of its state directories
 }
 
-// Session opens a session over trees. quick leaves out what is known of the host, for functions that
-// ask nothing about it.
+// Session opens a session over trees. quick omits the facts of the host, for functions that do not use them.
 func (h *Host) Session(ctx context.Context, t Trees, quick bool) (*Opened, error) {
 	var unread []string
 	if os.Geteuid() != 0 {
@@ -144,8 +143,8 @@ func (h *Host) minionGrains(ctx context.Context, config *minion.Config) (*value.
 	return h.Grains(ctx, id, dirs)
 }
 
-// identity is who the host is; nothing where its name does not say. A user who may not read the ledger gets what the
-// name says.
+// identity returns the identity of the host, which is zero if its name has none. For a user who may not read the
+// ledger, it is that of the name.
 func (h *Host) identity(ctx context.Context) (grains.Identity, error) {
 	book, err := h.ReadHostLedger()
 	if errors.Is(err, os.ErrPermission) {
@@ -156,7 +155,7 @@ func (h *Host) identity(ctx context.Context) (grains.Identity, error) {
 	}
 	id, _, err := h.Who(ctx, grains.Identity{}, book)
 	if err != nil {
-		return grains.Identity{}, nil //nolint:nilerr // a host whose name says nothing has a minion file anyway
+		return grains.Identity{}, nil //nolint:nilerr // a host without an identity in its name has a minion file
 	}
 	return id, nil
 }
@@ -206,7 +205,7 @@ func (h *Host) deployedSettings(ctx context.Context) (session.Settings, []error,
 	if err != nil { // which only a highstate needs
 		settings.Declare = func(*compile.High) error { return err }
 	}
-	settings.Strict = false // a call says what one state is up to, as salt-call would
+	settings.Strict = false // a call reports the results of states, as salt-call does
 	if runs == nil {
 		settings.States, settings.Pillar = nil, nil
 	}

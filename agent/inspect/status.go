@@ -28,11 +28,12 @@ type Status struct {
 	Host         ledger.Host  `json:"host"`
 	Deployed     *ledger.Pair `json:"deployed,omitempty"`
 	Since        *time.Time   `json:"since,omitempty"`
-	// what Deployed, an earlier pair, stands in for: its files were missing on the disk and were not fetched again
+	// the pair that Deployed, an earlier one, stands in for, because its files were missing on the disk and could not
+	// be fetched
 	StandsFor *ledger.Pair `json:"stands_for,omitempty"`
 	// base that converged alone, since nothing of the service could be deployed
 	BaseAlone *ledger.Pair        `json:"base_alone,omitempty"`
-	Previous  *ledger.Pair        `json:"previous,omitempty"` // what `rollback` goes back to
+	Previous  *ledger.Pair        `json:"previous,omitempty"` // the pair that `rollback` deploys
 	Links     map[string]link.Set `json:"links"`
 	CutShort  *ledger.Running     `json:"cut_short,omitempty"`
 	Cut       *Cut                `json:"cut,omitempty"` // when the run that was interrupted began, and where it was
@@ -53,7 +54,7 @@ type Status struct {
 	Channels []artifact.Ref    `json:"channels,omitempty"`
 	NextRun  *time.Time        `json:"next_run,omitempty"`  // of the timer; see Agent.NextRun
 	TimerOff string            `json:"timer_off,omitempty"` // see Agent.TimerOff
-	Drift    []string          `json:"drift"`               // where the host is not what the ledger says
+	Drift    []string          `json:"drift"`               // differences between the host and the ledger
 	Always   []string          `json:"always,omitempty"`    // states of the last run that act at every run: no drift
 	Failing  *ledger.Pair      `json:"failing,omitempty"`   // what a dev host stays on though it failed
 	// of the deployed pair, with what they run; see Agent.RunningUnits
@@ -66,7 +67,7 @@ type Status struct {
 	// the key that this host registered first, if it signs with another one
 	Rekeyed string  `json:"rekeyed,omitempty"`
 	Others  []Other `json:"projects,omitempty"` // that are not the host's service
-	Store   string  `json:"store,omitempty"`    // that the next run asks; Host.Store is the one that a run asked last
+	Store   string  `json:"store,omitempty"`    // that the next run uses; Host.Store is the one that the last run used
 
 	linked map[string]ledger.Linked // when the links were moved
 	lost   *ledger.Pair             // what a deploy has to fetch again; nil for nothing
@@ -75,7 +76,7 @@ type Status struct {
 // runs returns the deployed pair, or base alone.
 func (s Status) runs() *ledger.Pair { return cmp.Or(s.Deployed, s.BaseAlone) }
 
-// RootLost reports whether the host has deployed from a store and does not know any more whom to trust.
+// RootLost reports whether the host has deployed from a store and has lost its root of trust.
 func (s Status) RootLost() bool {
 	if s.Bootstrapped || s.runs() == nil {
 		return false
@@ -147,8 +148,8 @@ func (h *Host) status() (Status, error) {
 	return s, nil
 }
 
-// Recent are the entries of the quarantine that a person has to know of, the newest last, and how many others there
-// are: those that keep away what the channels named last, nil where that is not known, and the three newest.
+// Recent returns the entries of the quarantine to show to a person, the newest last, and the number of the others.
+// Shown are those of the releases that the channels named last, which are nil if unknown, and the three newest.
 func (s Status) Recent(named *ledger.Pair) (shown []ledger.Bad, others int) {
 	const newest = 3
 	for i, b := range s.Quarantined {

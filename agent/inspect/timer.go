@@ -10,8 +10,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/site"
 )
 
-// NextRun asks systemd when the timer runs the next deploy. It is nil where nothing is planned, and
-// below a root that is not the running system.
+// NextRun queries systemd for the time of the next deploy by the timer. It returns nil if none is planned, or below a
+// root that is not the running system.
 func (h *Host) NextRun(ctx context.Context) *time.Time {
 	if h.Layout.Relocated() {
 		return nil
@@ -36,7 +36,7 @@ func (h *Host) TimerOff(ctx context.Context) string {
 	return timerOff(out)
 }
 
-// timerOff reads the answer of systemctl.
+// timerOff parses the output of systemctl.
 func timerOff(answer string) string {
 	state := service.Properties(answer)
 	switch load, active := state["LoadState"], state["ActiveState"]; {
@@ -48,7 +48,7 @@ func timerOff(answer string) string {
 	return ""
 }
 
-// nextElapse reads the answer of systemctl, whose times are microseconds.
+// nextElapse parses the output of systemctl, whose times are in microseconds.
 func nextElapse(answer string) *time.Time {
 	var timers []struct {
 		Next int64  `json:"next"`

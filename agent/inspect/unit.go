@@ -28,8 +28,8 @@ func (u Unreported) String() string {
 		records.ServiceUnit, u.Ended.Local().Format("2006-01-02 15:04:05 MST"), u.Result, u.Status, records.ServiceUnit)
 }
 
-// AskUnit completes a status with what systemd knows of the agent's unit: a run that failed without a report, and jobs
-// that wait while a run is under way.
+// AskUnit adds the state of the agent's unit in systemd to a status: a run that failed without a report, and jobs that
+// wait during a run.
 func (h *Host) AskUnit(ctx context.Context, s *Status) {
 	if h.Layout.Relocated() || s.Hidden {
 		return
@@ -54,7 +54,7 @@ func (h *Host) AskUnit(ctx context.Context, s *Status) {
 	}
 }
 
-// unreported reads the answer of systemctl: now is the time of a monotonic clock. A process that began before the last
+// unreported parses the output of systemctl: now is the time of a monotonic clock. A process that began before the last
 // report did has kept that report.
 func unreported(says map[string]string, last *report.Report, now time.Time, clock time.Duration) *Unreported {
 	at := func(name string) time.Time {
@@ -87,7 +87,7 @@ func (h *Host) waitingJobs(ctx context.Context) []string {
 	return waitingIn(out)
 }
 
-// waitingIn reads the answer of systemctl, whose lines are like "123 web.service start waiting".
+// waitingIn parses the output of systemctl, whose lines are like "123 web.service start waiting".
 func waitingIn(answer string) (jobs []string) {
 	const most = 5
 	for line := range strings.Lines(answer) {

@@ -27,7 +27,7 @@ type Why struct {
 	Next     []string          `json:"next"`                // what to do, most useful first
 }
 
-// Why puts together what status, reports and the trust on disk say.
+// Why combines the status, the reports and the trust metadata on disk.
 func (h *Host) Why() (Why, error) {
 	w, err := h.explain()
 	return w, h.forLook(err)
@@ -79,9 +79,9 @@ func (h *Host) findSigners(w *Why) error {
 	return nil
 }
 
-// reason says in one sentence why the host runs what it runs: because its channels name it, or else what they
-// name and why that is not deployed. last is the newest run that looked at what is to run, and named what the channels
-// named last.
+// reason explains in one sentence why the host runs its releases: because its channels name them, or else what the
+// channels name and why that is not deployed. last is the newest run that looked at what is to run, and named what the
+// channels named last.
 func reason(s Status, last *report.Report, named *ledger.Pair) string {
 	switch {
 	case s.Deployed == nil && s.BaseAlone != nil:
@@ -116,9 +116,9 @@ func reason(s Status, last *report.Report, named *ledger.Pair) string {
 	return "it is what " + channelNames(s, s.Deployed) + " named when the store was last asked"
 }
 
-// LastNamed is what the channels named when a run last asked them; nil where no report says. A rollback by hand does
-// not ask: the run before it did. Where no report of such a run is kept, the oldest rollback left what the channels
-// named.
+// LastNamed returns the pair that the channels named when a run last resolved them; nil if no report has it. A rollback
+// by hand does not resolve channels. If there are no reports of runs before it, the pair that the oldest rollback left
+// is the one that the channels named.
 func (h *Host) LastNamed() (named *ledger.Pair, err error) {
 	err = h.lookBack(func(r *report.Report) bool {
 		if r.Command == "rollback" || r.Leaves != nil {
@@ -255,8 +255,8 @@ func (w Why) advice(named *ledger.Pair) []string {
 	return next
 }
 
-// keptAway is the release that was quarantined last of those that the channels name; nil for none, and where it is not
-// known what they name. One that no channel names any more needs nothing done: it is not deployed anyway.
+// keptAway returns the release of those that the channels name which was quarantined last; nil if there is none, or if
+// it is unknown what they name. A quarantined release that no channel names needs no action.
 func (w Why) keptAway(named *ledger.Pair) *artifact.Release {
 	for _, b := range slices.Backward(w.Quarantined) {
 		if named != nil && b.Covers(*named) {

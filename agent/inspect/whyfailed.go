@@ -28,7 +28,7 @@ func (h *Host) findFailure(w *Why) error {
 		if r.Exit != exit.OK && h.Concerns(r) {
 			w.Failed, w.FailedIn = firstFailure(r), r.ID
 			if p := w.Postponed; p != nil && p.Run == r.ID && failedHook(r) != "" {
-				w.Failed = p.Reason // which says why the host did not start a hook
+				w.Failed = p.Reason // which has the reason why the host did not start a hook
 			}
 			if w.Settled = succeeded && !w.keepsAway(r.ID); !w.Settled {
 				w.Hint = r.Hint
@@ -47,7 +47,7 @@ func (w Why) keepsAway(run string) bool {
 	}) || w.Postponed != nil && w.Postponed.Run == run
 }
 
-// firstFailure says what of a run failed first: a state, a hook, a probe, or a stage.
+// firstFailure returns the first failure of a run: that of a state, a hook, a probe, or a stage.
 func firstFailure(r *report.Report) string {
 	if first := failedHook(r); first != "" {
 		return first

@@ -102,8 +102,7 @@ func (l Layout) ProjectLedger(project string) string {
 	return filepath.Join(l.State(), "projects", project+".ledger.json")
 }
 
-// Copies of what a host cannot do without lie on the other side of the tree, beside the releases, so
-// that a loss of the state directory does not take both.
+// Copies of essential files are beside the releases, so that a loss of the state directory does not affect them.
 
 // LedgerCopy is the copy of the ledger.
 func (l Layout) LedgerCopy() string { return filepath.Join(l.Projects(), ".ledger.json") }
@@ -161,7 +160,7 @@ func (l Layout) Roster(project string) string {
 	return filepath.Join(l.State(), "rosters", project+".json")
 }
 
-// HoldRequest is the file of a hold, or its end, that the ledger does not say yet.
+// HoldRequest is the file of a hold, or of its end, that is not in the ledger yet.
 func (l Layout) HoldRequest() string { return filepath.Join(l.State(), "hold.json") }
 
 // HoldLock is the lock of those who write or remove that file.
@@ -227,7 +226,7 @@ func (p Project) Data() string { return filepath.Join(p.Dir, "data") }
 // Pillar is this host's own pillar of the project.
 func (p Project) Pillar() string { return filepath.Join(p.Dir, "pillar") }
 
-// Who is where a host keeps who it is, beside the ledger and its copy.
+// Who is the file with the identity of the host, in addition to the ledger and its copy.
 func (p Project) Who() string { return filepath.Join(p.Dir, ".host.json") }
 
 // LinkTarget is what /srv/base and /srv/service hold.

@@ -29,14 +29,14 @@ func (l *Ledger) Deployed(p Pair, at time.Time) {
 	l.remember(p, again)
 }
 
-// WentBack records that a person went back to a pair. It keeps its place in the history, so that what was good before
-// it is what is before it there.
+// WentBack records that a person rolled back to a pair. The pair keeps its place in the history, so that the pairs
+// before it there are those that were good before it.
 func (l *Ledger) WentBack(p Pair, at time.Time) {
 	l.runs(p, at)
 	l.remember(p, true)
 }
 
-// StandIn records that an earlier pair runs since the files of the deployed one are gone.
+// StandIn records that an earlier pair runs because the files of the deployed one are missing.
 func (l *Ledger) StandIn(p Pair, at time.Time) {
 	if l.StandsFor == nil {
 		l.StandsFor = l.Good

@@ -15,8 +15,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/grains"
 )
 
-// version of the file's form. It stays 1: fields are added and never change their meaning. A file that
-// says more was written by an agent that this one was rolled back from; see Ledger.Newer.
+// version of the file's form. It stays 1: fields are added and never change their meaning. A file with a higher version
+// was written by a newer agent, from which the host was rolled back to this one; see Ledger.Newer.
 const version = 1
 
 // Pairs are the pairs that the host remembers as good, what was deployed before and what is deployed last. One may be
@@ -57,11 +57,11 @@ type Running struct {
 	Before   map[string]link.Set `json:"before"` // links by project, to go back to
 	Attempts int                 `json:"attempts"`
 	Leaves   *Pair               `json:"leaves,omitempty"` // the pair that a user rolls back, which is quarantined with it
-	// Back says that what converging changed is being undone. UndoTo is then the last run whose
-	// changes stay; "" for all those since the pair to come to.
+	// Back is true while the changes of converging are being undone. UndoTo is then the last run whose changes are
+	// kept; "" to undo all changes since the target pair.
 	Back   bool   `json:"back,omitempty"`
 	UndoTo string `json:"undo_to,omitempty"`
-	// Failed says that the deploy failed and is being rolled back.
+	// Failed is true if the deploy failed and is being rolled back.
 	Failed bool `json:"failed,omitempty"`
 	// Reboots counts the attempts that ended because the host shut down or a step stopped the run itself.
 	Reboots int `json:"reboots,omitempty"`
@@ -69,8 +69,7 @@ type Running struct {
 	// row. Step is "" where the last one was interrupted before its first change.
 	Step string `json:"step,omitempty"`
 	Cuts int    `json:"cuts,omitempty"`
-	// EndedIn is the state that the last attempt ended itself, since it had been asked to end. It may have changed
-	// nothing.
+	// EndedIn is the state that the last attempt cancelled because the run was cancelled. It may have changed nothing.
 	EndedIn string `json:"ended_in,omitempty"`
 }
 
@@ -97,8 +96,8 @@ type As struct {
 	Instance string `json:"instance"`
 	Region   string `json:"region,omitempty"`
 	Node     string `json:"node,omitempty"`
-	// Machine tells machines apart: a digest of /etc/machine-id, which a clone of an image gets a new one of.
-	// "" where the host has none.
+	// Machine identifies the machine: a digest of /etc/machine-id, of which a clone of an image gets a new one; "" if
+	// the host has none.
 	Machine string `json:"machine,omitempty"`
 }
 
@@ -128,7 +127,7 @@ type Ledger struct {
 	Running *Running `json:"running,omitempty"`
 	Bad     []Bad    `json:"bad,omitempty"`
 	Hold    *Hold    `json:"hold,omitempty"`
-	// Unfinished is the last rollback that could not undo everything; nil if there is none to finish.
+	// Unfinished is the last rollback that could not undo everything; nil if there is none.
 	Unfinished *Unfinished `json:"unfinished,omitempty"`
 	// Postponed is the deploy that failed because of the host and is retried.
 	Postponed *Postponed `json:"postponed,omitempty"`
@@ -137,18 +136,18 @@ type Ledger struct {
 
 	// what a dev host stays on though it failed; Good is what worked last
 	Failing  *Pair          `json:"failing,omitempty"`
-	Channels []artifact.Ref `json:"channels,omitempty"` // what the last resolve asked for
+	Channels []artifact.Ref `json:"channels,omitempty"` // the channels of the last resolve
 	History  []Pair         `json:"history,omitempty"`  // what was good, newest last
 
 	// Withdrawn are those of the releases in Good, Previous and History that the last look at the
 	// store reported as withdrawn.
 	Withdrawn []Withdrawn `json:"withdrawn,omitempty"`
 
-	// Serving is there while links have moved and units have not all followed them yet. A run that finds
-	// it with nothing under way restarts the units onto what is deployed.
+	// Serving is set while links have moved and not all units have followed them. A run that finds it set without an
+	// attempt restarts the units with the deployed releases.
 	Serving *Serving `json:"serving,omitempty"`
 
-	// Proven is the last run that asked the units and probes of Good, which all passed.
+	// Proven is the last run that checked the units and probes of Good, all of which passed.
 	Proven *Proven `json:"proven,omitempty"`
 
 	// Announced are the signatures that expire soon and that notifications have named.
@@ -157,7 +156,7 @@ type Ledger struct {
 	// Away has the load balancers that the host left before a deploy and has not entered again; nil for none.
 	Away *Away `json:"away,omitempty"`
 
-	// Linked says since when `current` of a project leads to a release, by project.
+	// Linked has the time since which `current` of a project leads to its release, by project.
 	Linked map[string]Linked `json:"linked,omitempty"`
 
 	// States is how many states the last converge had; 0 where that is not known.
@@ -179,7 +178,7 @@ type Away struct {
 	TargetGroups []string  `json:"target_groups,omitempty"`
 }
 
-// Serving says which units have to follow links that move.
+// Serving has the units that have to follow links that move.
 type Serving struct {
 	Run      string   `json:"run"`
 	Units    []string `json:"units,omitempty"`    // that ran before, and have to run afterwards
@@ -192,7 +191,7 @@ type Serving struct {
 }
 
 // Linked is a release that `current` of a project leads to, by the name of its directory, and when the link was moved
-// there. The link's own time says that only as long as no other program writes the link again.
+// there. The modification time of the link is the same only as long as no other program writes the link again.
 type Linked struct {
 	Release string    `json:"release"`
 	At      time.Time `json:"at"`
@@ -212,7 +211,7 @@ func (c *Corrupt) Error() string { return fmt.Sprintf("reading the ledger %s: %v
 
 func (c *Corrupt) Unwrap() error { return c.Err }
 
-// Hint says what becomes of it.
+// Hint describes what the next run does with the file.
 func (c *Corrupt) Hint() string {
 	return "the next run keeps the file aside and restores the ledger from its copy, or from links and reports"
 }

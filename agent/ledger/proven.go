@@ -8,14 +8,14 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/structsort"
 )
 
-// Proven says that a run asked the units and probes of a pair, and that all passed.
+// Proven records that a run checked the units and probes of a pair, and that all passed.
 type Proven struct {
 	Pair  Pair         `json:"pair"`
 	Run   string       `json:"run"`
 	At    time.Time    `json:"at"`
 	Units []ProvenUnit `json:"units,omitempty"` // that ran the pair
-	// OtherRoot says that the run worked below another root (--root): no unit was restarted there and no probe
-	// asked, so nothing shows that the pair serves.
+	// OtherRoot is true if the run worked below another root (--root): no unit was restarted there and no probe ran, so
+	// nothing proves that the pair serves.
 	OtherRoot bool `json:"other_root,omitempty"`
 	// Unserved says of which units later runs found that they had ended, or ran something else, before states of those
 	// runs started them again. It holds until a run asks units and probes, or what the states started has ended. Each
@@ -26,7 +26,7 @@ type Proven struct {
 	Again map[string]time.Time `json:"again,omitempty"`
 }
 
-// ProvenUnit is a unit that ran a release when its health was asked.
+// ProvenUnit is a unit that ran a release when its health was checked.
 type ProvenUnit struct {
 	Unit     string `json:"unit"`
 	Restarts int    `json:"restarts,omitempty"` // how often the init system had restarted it until then

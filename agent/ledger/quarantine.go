@@ -9,7 +9,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/structsort"
 )
 
-// ByHand is why a release is quarantined from which a person went back.
+// ByHand is the reason of the quarantine of a release that a person rolled back.
 const ByHand = "rolled back by hand"
 
 // Bad is a release that is in quarantine: no deploy tries it again, whatever it is paired with.
@@ -175,7 +175,7 @@ func (l *Ledger) Postpone(p Pair, reason, run string, at time.Time) Postponed {
 	return next
 }
 
-// When says in words when the deploy is retried: at the next run where its time has come.
+// When describes when the deploy is retried; if the time has passed, at the next run.
 func (p Postponed) When(now time.Time) string {
 	if !now.Before(p.Next) {
 		return "at the next run"
@@ -188,7 +188,7 @@ func (p Postponed) AtOnce() string {
 	return "corpus-agent unquarantine " + p.Pair.Own().Version + " && corpus-agent deploy"
 }
 
-// Waits reports whether the retry of a pair is not due yet. A clock that went back makes it due.
+// Waits reports whether the retry of a pair is not due yet. It is due if the clock was set back.
 func (l *Ledger) Waits(p Pair, now time.Time) (Postponed, bool) {
 	w := l.Postponed
 	if w == nil || !w.Pair.Same(p) {

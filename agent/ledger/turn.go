@@ -9,7 +9,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/structsort"
 )
 
-// Turn is where a host stands in the rollout of a channel that it follows.
+// Turn is the position of a host in the rollout of a channel that it follows.
 type Turn struct {
 	Channel artifact.Ref     `json:"channel"`
 	Rollout string           `json:"rollout"` // its ID
@@ -20,7 +20,7 @@ type Turn struct {
 	// once it has taken the release.
 	Reason string `json:"reason,omitempty"`
 	Why    string `json:"why,omitempty"` // the same as a sentence
-	// Not is when the host asks again at the earliest, by the store's clock; nil for its next run.
+	// Not is the earliest time at which the host checks the rollout again, by the store's clock; nil for its next run.
 	Not *time.Time `json:"not_before,omitempty"`
 	// Basis is a digest of the plan and the start from which Not follows.
 	Basis    string `json:"basis,omitempty"`
@@ -30,8 +30,8 @@ type Turn struct {
 	// FailedRun is the run whose failure the host recorded last, which it records again under the same name, since the
 	// store may lose it; empty after the host was healthy or a person has resumed the rollout.
 	FailedRun string `json:"failed_run,omitempty"`
-	// Resumed is when a person resumed the rollout last, after which a host says once more that it is healthy; empty for
-	// never.
+	// Resumed is the time when a person last resumed the rollout, after which a host reports again that it is healthy;
+	// empty for never.
 	Resumed string `json:"resumed,omitempty"`
 	// Halted is the time from which halts counted when this host saw that the rollout was halted; empty for never. While
 	// that time is the same, the host stays halted even if the store has lost the record.
@@ -43,7 +43,7 @@ type Turn struct {
 // Waits reports whether the host does not have the release yet.
 func (t Turn) Waits() bool { return t.Took == "" }
 
-// String says why the host waits, and when it asks again.
+// String returns the reason why the host waits, and the time of its next check.
 func (t Turn) String() string {
 	text := fmt.Sprintf("it waits for its turn in rollout %s since %s", t.Rollout,
 		t.Since.Local().Format("2006-01-02 15:04 MST"))
@@ -57,7 +57,7 @@ func (t Turn) String() string {
 	return text + "at its next run"
 }
 
-// TurnOf is where the host stands in the rollout of a channel; nil where it knows of none.
+// TurnOf returns the position of the host in the rollout of a channel; nil if the ledger has none.
 func (l *Ledger) TurnOf(channel artifact.Ref) *Turn {
 	i := slices.IndexFunc(l.Turns, func(t Turn) bool { return t.Channel == channel })
 	if i < 0 {
@@ -66,8 +66,7 @@ func (l *Ledger) TurnOf(channel artifact.Ref) *Turn {
 	return &l.Turns[i]
 }
 
-// Enter is TurnOf for a rollout that is under way: one that the host did not know is entered in the place of the one
-// before.
+// Enter is TurnOf for a rollout that is under way: if the ledger does not have it, it replaces the previous one.
 func (l *Ledger) Enter(channel artifact.Ref, rollout string, release artifact.Release, now time.Time) *Turn {
 	if t := l.TurnOf(channel); t != nil && t.Rollout == rollout && t.Release.Is(release) {
 		return t

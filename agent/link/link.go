@@ -28,7 +28,7 @@ const (
 	project  = "project" // -> current, the name by which procedures know it
 )
 
-// Set says which release each link names; "" where there is no link.
+// Set has the release that each link names; "" if there is no link.
 type Set struct {
 	Next     string `json:"next,omitempty"`
 	Current  string `json:"current,omitempty"`
@@ -41,7 +41,7 @@ type Links struct{ project layout.Project }
 // Of gives the links of a project.
 func Of(p layout.Project) Links { return Links{project: p} }
 
-// Read tells where the links point.
+// Read returns the targets of the links.
 func (l Links) Read() (Set, error) {
 	var s Set
 	var errs []error

@@ -53,7 +53,7 @@ func (l *Lock) again() bool {
 	return true
 }
 
-// isAt reports whether an open file is the one at a path. What cannot be looked at is no other file.
+// isAt reports whether an open file is the one at a path. It returns true if the path cannot be examined.
 func isAt(f *os.File, path string) bool {
 	mine, err := f.Stat()
 	if err != nil {

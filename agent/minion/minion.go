@@ -21,7 +21,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/yaml"
 )
 
-// Where Salt looks when the file does not say.
+// The defaults of Salt.
 const (
 	defaultStates = "/srv/salt"
 	defaultPillar = "/srv/pillar"
@@ -43,7 +43,7 @@ type Config struct {
 	Failhard   bool
 	Output     Output
 
-	// StatesPos is where file_roots is said, or the file itself.
+	// StatesPos is the position of file_roots, or of the file if that is not set.
 	StatesPos diag.Pos
 	// Ignored are options that would change the outcome under Salt and do not here, with the reason.
 	Ignored []string
@@ -89,7 +89,7 @@ func Load(dir string) (*Config, error) {
 // reader puts the files together.
 type reader struct {
 	options  *value.Map
-	from     map[string]*source // the file that said an option last
+	from     map[string]*source // the file that set an option last
 	problems diag.List
 	seen     map[string]bool
 }
@@ -182,7 +182,7 @@ func (r *reader) includeFile(file string) {
 	r.take(s)
 }
 
-// none reports whether there is no file to read. One that cannot be looked at is a problem.
+// none reports whether there is no file to read. A file that cannot be examined is a problem.
 func (r *reader) none(file string) bool {
 	info, err := os.Stat(file)
 	found, err := walk.Found(err)

@@ -159,7 +159,7 @@ func Senders(c config.Notify, foreign bool) (senders []Sender, skipped []string)
 	return senders, skipped
 }
 
-// Wanted reports whether c asks for notices of event e. It returns false for "".
+// Wanted reports whether c is configured to notify of event e. It returns false for "".
 func Wanted(c config.Notify, e Event) bool { return e != "" && slices.Contains(c.On, string(e)) }
 
 // document returns n as one line of JSON.

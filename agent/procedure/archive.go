@@ -18,7 +18,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// NoSpace says that an archive does not fit on the disk.
+// NoSpace is the error for an archive that does not fit on the disk.
 type NoSpace struct {
 	Dir        string
 	Need, Free int64    // bytes
@@ -42,7 +42,7 @@ func (n *NoSpace) Error() string {
 	return text
 }
 
-// Hint says what to do.
+// Hint suggests what to do.
 func (n *NoSpace) Hint() string {
 	return "make room: remove what is largest, or lower keep.archives and keep.failed in agent.yaml"
 }
@@ -54,7 +54,7 @@ const entry = 4 << 10
 const maxDepth = 256
 
 // Tree is a project's tree that is to be archived. A user may change it meanwhile, so it is read by descriptors: no
-// link is followed, nothing is waited for, and what cannot be read safely, or is gone when its turn comes, is left out.
+// link is followed, no read blocks, and files that cannot be read safely, or have been removed meanwhile, are left out.
 type Tree struct {
 	Root *walk.Root // a safe root
 	Path string     // of the tree, in the root
@@ -262,7 +262,7 @@ func (c *copier) entry(from, to *walk.Dir, name string, depth int) error {
 	return nil // sockets, pipes and devices are not content
 }
 
-// file copies a file. What it is and whose counts when it is open.
+// file copies a file. Its kind and owner are checked after it was opened.
 func (c *copier) file(from, to *walk.Dir, name string) error {
 	in, err := from.Open(name)
 	if err != nil {

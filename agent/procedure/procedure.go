@@ -22,7 +22,7 @@ import (
 // Dir is where a project keeps its procedures, below the top of its tree.
 const Dir = ".salt"
 
-// The steps of a deploy that can be asked for by name, in the order in which they run.
+// The steps of a deploy that a user can select by name, in the order in which they run.
 const (
 	Archive     = "archive"
 	Sync        = "sync"

@@ -15,8 +15,8 @@ import (
 // largestSetting is the length in bytes of the longest value that is read from a file or the standard input.
 const largestSetting = 1 << 20
 
-// Input is where settings come from whose value does not stand on the command line, which every user of a host can
-// read. The zero Input has neither.
+// Input is the source of settings whose values are not on the command line, which every user of a host can read. The
+// zero Input has neither.
 type Input struct {
 	Stdin io.Reader                                // what KEY=- reads, once
 	Open  func(file string) (io.ReadCloser, error) // what KEY=@FILE reads

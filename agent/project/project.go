@@ -24,7 +24,7 @@ type Run struct {
 	Ledger   *ledger.Ledger
 	Record   *report.Builder
 	Identity *grains.Identity // of the host; known once the run has identified it
-	Only     *procedure.Only  // the steps that were asked for
+	Only     *procedure.Only  // the steps that the user selected
 
 	Entry    *ledger.Project // of the registry; nil for a project without one
 	Settings *value.Map      // of the project's configuration, for this run; nil for none
@@ -35,7 +35,7 @@ type Run struct {
 	HookEnv func(stage string, pair ledger.Pair) []string
 	// Hooks runs the hooks of a stage.
 	Hooks func(ctx context.Context, stage string, pair ledger.Pair) error
-	// Request says what to converge for a pair.
+	// Request describes what to converge for a pair.
 	Request func(context.Context, ledger.Pair) (state.Request, error)
 	// Observing adds the journal to an observer of states.
 	Observing func(exec.Observer) exec.Observer

@@ -15,8 +15,8 @@ import (
 )
 
 // ranLast is the release of a project that ran last, by its links: what `current` names or, where that link was lost,
-// what `next` names; nil for none. Releases on the disk, and their lists, say nothing: a dry run and a fetch leave
-// them, too.
+// what `next` names; nil for none. Releases on the disk, and their lists, are no evidence: a dry run and a fetch leave
+// them as well.
 func (rs *Records) ranLast(project string, reports []*report.Report) (*artifact.Release, error) {
 	links := link.Of(rs.LayoutOf(project))
 	now, err := links.Read()

@@ -106,7 +106,7 @@ func (rs *Records) Requested(book *ledger.Ledger) error {
 	return nil
 }
 
-// parseHold reads a request. Only one that says so releases the host: {} and null say nothing.
+// parseHold reads a request. Only an explicit request releases the host: {} and null do not.
 func parseHold(data []byte) (h holdRequest, err error) {
 	var says map[string]json.RawMessage
 	if err := json.Unmarshal(data, &says); err != nil {

@@ -35,8 +35,8 @@ func (rs *Records) LedgerPath() string {
 	return rs.Layout.Ledger()
 }
 
-// OpenLedger reads the ledger for a run that holds the lock. One that is lost, or cannot be read, is restored
-// from its copy, or else from reports and links; lost says so. A hold that was asked for is in it.
+// OpenLedger reads the ledger for a run that holds the lock. A ledger that is lost, or cannot be read, is restored from
+// its copy, or else from reports and links; lost then describes that. A requested hold is included.
 func (rs *Records) OpenLedger() (book *ledger.Ledger, lost []string, err error) {
 	book, lost, err = rs.savedBook()
 	if err != nil {
@@ -98,7 +98,7 @@ func (rs *Records) restoreMissing() (*ledger.Ledger, []string, error) {
 	return rs.saveRestored(book, note)
 }
 
-// known reports whether a ledger says anything.
+// known reports whether a ledger has any content.
 func known(book *ledger.Ledger) bool {
 	return book.Runs() != nil || book.Running != nil || book.Hold != nil || len(book.Bad) > 0 || book.As != nil
 }
@@ -192,7 +192,7 @@ func (rs *Records) Recall(test bool) (book *ledger.Ledger, lost []string, err er
 	return book, append(lost, more...), err
 }
 
-// ProjectsIn are the projects that the ledger speaks of.
+// ProjectsIn returns the projects that the ledger names.
 func ProjectsIn(book *ledger.Ledger) []string {
 	names := []string{artifact.Base}
 	for _, pair := range []*ledger.Pair{book.Good, book.Previous} {

@@ -120,8 +120,8 @@ func (s *setAside) directory(path string) {
 	}
 }
 
-// unread remembers the error of a look that does not say what is there: the run ends with it. A name below a path that
-// leads nowhere does not exist.
+// unread records the error of an examination that failed, with which the run ends. A name below a path that leads
+// nowhere does not exist.
 func (s *setAside) unread(err error) {
 	if err != nil && !walk.Nowhere(err) {
 		s.errs = append(s.errs, err)
@@ -291,8 +291,8 @@ func (rs *Records) ProjectDirs() ([]string, error) {
 	return dirs, errors.Join(s.errs...)
 }
 
-// DataLost says which projects of a pair have lost their data directory, which no deploy touches, and of which that
-// cannot be seen.
+// DataLost returns the projects of a pair that have lost their data directory, which no deploy touches, and those for
+// which that cannot be determined.
 func (rs *Records) DataLost(pair ledger.Pair) (lost, unseen []string) {
 	for _, release := range pair.Releases() {
 		p := rs.LayoutOf(release.Project)

@@ -17,10 +17,10 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
-// restoration says where a ledger was restored from, and what else than the deployed pair it has or has not.
+// restoration describes where a ledger was restored from, and what it has or lacks besides the deployed pair.
 type restoration struct{ way, rest string }
 
-// restored is the ledger as its copy has it, or as it follows from reports and links; from says which.
+// restored returns the ledger from its copy, or else rebuilt from reports and links; from describes which.
 func (rs *Records) restored() (book *ledger.Ledger, from restoration, err error) {
 	book, err = ledger.Load(rs.ledgerCopy())
 	if err == nil && known(book) {
@@ -89,7 +89,7 @@ func (rs *Records) byReports(reports []*report.Report) *ledger.Ledger {
 		if r.BaseAlone != nil && book.Alone == nil && rs.named(*r.BaseAlone) {
 			book.Alone = r.BaseAlone
 		}
-		ran := r.Left // and not what the run was asked for, which may be held or quarantined
+		ran := r.Left // and not the requested pair, which may be held or quarantined
 		if ran == nil && !r.Proves && r.Exit == exit.OK {
 			ran = r.To // reports of older agents
 		}

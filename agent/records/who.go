@@ -16,8 +16,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// This file keeps beside the releases of a service who the host is and which store it has. A host that has lost its
-// ledger, the copy of that and its reports, and whose name does not say who it is, continues by that.
+// This file stores the identity of the host and its store beside the releases of a service. A host that has lost its
+// ledger, the copy of that and its reports, and whose name has no identity, continues with it.
 
 // who is the content of the file.
 type who struct {

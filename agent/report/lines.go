@@ -230,7 +230,7 @@ func (l *Lines) End(r *Report) {
 	l.line(color, r.outcomeWords()+":", "%s in %s", r.summary(), diag.Elapsed(r.Duration()))
 }
 
-// outcomeWords say how the run ended, before its summary.
+// outcomeWords describe how the run ended, before its summary.
 func (r *Report) outcomeWords() string {
 	switch {
 	case r.Test && r.Command == "rollback" && r.Exit == 0 && r.To != nil && r.From != nil && r.To.Same(*r.From):

@@ -51,7 +51,7 @@ type Report struct {
 	Agent string `json:"agent,omitempty"`      // version of the program
 	Form  int    `json:"reads_form,omitempty"` // newest form of projects' metadata that it reads; see trust.NewestForm
 
-	// OtherRoot says that the run worked below another root (--root) and not on the running system.
+	// OtherRoot is true if the run worked below another root (--root) and not on the running system.
 	OtherRoot bool `json:"other_root,omitempty"`
 
 	Channels []artifact.Ref `json:"channels,omitempty"` // the channels that the host followed when it last read the store

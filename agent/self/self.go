@@ -29,7 +29,7 @@ type Self struct {
 	Env        []string // of the programs that are tried
 	Flags      []string // of every command that is tried
 
-	// Systemctl asks systemd; nil where systemd does not run this system.
+	// Systemctl queries systemd; nil if systemd does not run this system.
 	Systemctl func(ctx context.Context, args ...string) (string, error)
 
 	// Limit is how long all tests of one program may take; a minute by default.
@@ -51,8 +51,7 @@ type file struct {
 // smallest is how large a file may be whose content a snapshot keeps.
 const smallest = 64 << 10
 
-// stamp tells one content of a file from another without reading it. The zero stamp is a file that is not
-// there.
+// stamp identifies the content of a file without reading it. The zero stamp is that of a missing file.
 type stamp struct {
 	dev, ino          uint64
 	mode              uint32
@@ -116,7 +115,7 @@ func stampOf(name string) stamp {
 	out.dev, out.ino, out.mode, out.size = st.Dev, st.Ino, st.Mode, st.Size
 	out.modified, out.changed = st.Mtim, st.Ctim
 	if st.Mode&syscall.S_IFMT == syscall.S_IFDIR {
-		// What else comes and goes in a directory is none of the agent's business.
+		// Other files in the directory are ignored.
 		out.size, out.modified, out.changed = 0, syscall.Timespec{}, syscall.Timespec{}
 	}
 	return out

@@ -24,7 +24,7 @@ const LentLock = "CORPUS_LENT_LOCK"
 // lentAt is that descriptor.
 const lentAt = "3"
 
-// Broken says that the agent which this host would start next does not work.
+// Broken is the error for a new agent that does not work on this host.
 type Broken struct {
 	What  string // the unit or the command that fails
 	Units bool   // systemd does not start the agent; else the program itself fails
@@ -36,16 +36,16 @@ func (b *Broken) Error() string {
 }
 func (b *Broken) Unwrap() error { return b.Err }
 
-// Hint says what to do about it.
+// Hint suggests what to do about it.
 func (b *Broken) Hint() string {
 	return "publish a release whose agent works; docs/troubleshooting.md says how to repair a host by hand"
 }
 
-// Trial says how the agent is tried.
+// Trial configures the test of an agent.
 type Trial struct {
-	Before Units         // what systemd said before; the zero Units asks nothing of it
+	Before Units         // the units before the change; the zero Units skips their checks
 	Lock   *os.File      // the lock of the run, which is lent to the program
-	Known  bool          // this host knows who it is, and so has the program to
+	Known  bool          // this host has an identity, which the program must find as well
 	DryRun bool          // run the program over what is deployed, without changing anything
 	Least  time.Duration // the tests may take this long even where that is longer than Self.Limit
 }
@@ -53,13 +53,13 @@ type Trial struct {
 // Verdict is the result of a trial that passed.
 type Verdict struct {
 	Program string // that was tried; "" where none could be
-	Version string // as the program says it
-	Old     bool   // the program knows nothing of a lent lock, so it was not run over what is deployed
+	Version string // as the program prints it
+	Old     bool   // the program does not support a lent lock, so it was not run over what is deployed
 }
 
-// Try tries the agent that this host starts next: that its units still start it, that it says its version,
-// reads its configuration and what the host remembers, and runs over what is deployed without changing
-// anything. A test that fails gives a *Broken.
+// Try tests the agent that this host starts next: its units still start it, and it prints its version, reads the
+// configuration and the records of the host, and makes a dry run of what is deployed. A test that fails returns a
+// *Broken.
 func (s *Self) Try(ctx context.Context, t Trial) (Verdict, error) {
 	limit := s.Limit
 	if limit == 0 {
@@ -125,7 +125,7 @@ func (s *Self) run(ctx context.Context, program []string, lock *os.File, args ..
 		Err: explain(ctx, err, time.Since(began), result.Output)}
 }
 
-// explain says why a command failed, with its last words.
+// explain returns the reason why a command failed, with its last output.
 func explain(ctx context.Context, err error, took time.Duration, output string) error {
 	var started *exec.ExitError
 	var path *fs.PathError

@@ -14,7 +14,7 @@ const (
 	Timer   = "corpus-agent.timer"
 )
 
-// Units is what systemd says of the agent's units. The zero Units is a host without them.
+// Units has the properties of the agent's units in systemd. The zero Units is that of a host without them.
 type Units struct{ Service, Timer Unit }
 
 // Unit is one of them.
@@ -26,7 +26,7 @@ type Unit struct {
 	Start  [][]string // the command lines of a service
 }
 
-// Units asks systemd. Where it cannot be asked, there are none.
+// Units queries systemd. It returns none if systemd cannot be queried.
 func (s *Self) Units(ctx context.Context) Units {
 	if s.Systemctl == nil {
 		return Units{}
@@ -39,7 +39,7 @@ func (s *Self) Units(ctx context.Context) Units {
 	return parse(out)
 }
 
-// parse reads the answer of `systemctl show`, a paragraph for each unit.
+// parse parses the output of `systemctl show`, a paragraph for each unit.
 func parse(answer string) Units {
 	var all Units
 	for paragraph := range strings.SplitSeq(answer, "\n\n") {

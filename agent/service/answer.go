@@ -14,7 +14,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host/processes"
 )
 
-// Answering finds out which process answers at an address of this host, and whether its answer counts for a release.
+// Answering determines which process responds at an address of this host, and whether its response is one of a release.
 type Answering struct {
 	System   System
 	Projects []Project // with the releases that are to answer
@@ -24,13 +24,13 @@ type Answering struct {
 // Connection is one of a probe to an address of this host.
 type Connection struct{ From, To netip.AddrPort }
 
-// Occupied says that a process that belongs to no unit of the release has the port at which the release is to
-// answer. That is not a fault of the release.
+// Occupied is the error for a port of the release that a process outside of the units of the release has. It is not a
+// fault of the release.
 type Occupied struct {
 	Address netip.AddrPort
 	PID     int    // 0 where no process has the socket open
 	Program string // with the script of an interpreter
-	User    string // that the process runs as, or that made the socket
+	User    string // as whom the process runs, or who created the socket
 	Unit    string // that it belongs to; "" for none
 	Release string // of the project that it runs; "" for none
 	Test    string // what shows that
@@ -51,7 +51,7 @@ func (o *Occupied) Error() string {
 	return text
 }
 
-// Hint says what to do about it.
+// Hint suggests what to do about it.
 func (o *Occupied) Hint() string {
 	switch {
 	case o.PID == 0:
@@ -112,7 +112,7 @@ func plain(a netip.AddrPort) netip.AddrPort {
 	return netip.AddrPortFrom(a.Addr().Unmap().WithZone(""), a.Port())
 }
 
-// judge is the test of a socket that answers.
+// judge tests a socket that responds.
 func (a *Answering) judge(s processes.Socket, own *cgroups, ofRelease bool) error {
 	inside := slices.ContainsFunc(s.Holders, func(pid int) bool { return own.has(pid, a.System.Process(pid).Cgroup) })
 	for _, pid := range s.Holders {

@@ -62,7 +62,7 @@ func (t trees) release(file string) string {
 
 func below(file, dir string) bool { return file == dir || strings.HasPrefix(file, dir+"/") }
 
-// evidence is the release that a process runs from, and what says so; "" where nothing does.
+// evidence returns the release that a process runs from, and the test that shows it; "" if none does.
 func (t trees) evidence(p processes.Process) (release, test string) {
 	if release = t.release(p.Program); release != "" {
 		return release, ByProgram

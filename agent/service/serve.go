@@ -103,8 +103,7 @@ func absent(m Member) error {
 		"have a state install it, not enabled on hosts that do not run it, or take it out of units; systemctl cat %s", m.Unit)
 }
 
-// decide says what to do about a unit: what that is called in reports, the verb for it, "" for nothing,
-// and why nothing is done.
+// decide returns the action for a unit: its name in reports, its verb, "" for none, and the reason if nothing is done.
 func decide(s System, m Member, d units.Service, o Order) (action string, verb host.UnitVerb, why string) {
 	switch {
 	case !d.Found:

@@ -148,7 +148,7 @@ type Result struct {
 // Serves reports whether the unit has to run the release now.
 func (r Result) Serves() bool { return r.Action != Left && r.Action != Stopped }
 
-// Failed says which units could not be restarted.
+// Failed is the error with the units that could not be restarted.
 type Failed struct {
 	Results []Result
 	Err     error
@@ -181,7 +181,7 @@ func (f *Failed) Units() []string {
 	return units
 }
 
-// Properties reads what `systemctl show` says of one unit, by the names of its properties.
+// Properties parses the output of `systemctl show` for one unit, by the names of its properties.
 func Properties(answer string) map[string]string {
 	said := map[string]string{}
 	for line := range strings.Lines(answer) {

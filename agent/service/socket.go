@@ -58,8 +58,8 @@ func SocketsFirst(ctx context.Context, s System, members []Member) ([]Member, er
 	return ordered, nil
 }
 
-// unstartable says why a socket is not restarted: a service that runs and is masked would be stopped with it, and could
-// not be started again. "" is for every other unit.
+// unstartable returns the reason why a socket is not restarted: a service that runs and is masked would be stopped with
+// it, and could not be started again. "" is for every other unit.
 func unstartable(ctx context.Context, s System, verb host.UnitVerb, d units.Service) (why string, err error) {
 	if path.Ext(d.Name) != ".socket" || verb != host.Restart {
 		return "", nil

@@ -10,7 +10,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host/units"
 )
 
-// Watch sees to it that units run their release and continue doing so.
+// Watch checks that units run their release and continue to do so.
 type Watch struct {
 	System  System
 	Members []Member      // that have to run their release
@@ -20,7 +20,7 @@ type Watch struct {
 	first map[string]units.Service
 }
 
-// Seen is what was seen of a unit.
+// Seen is the observed state of a unit.
 type Seen struct {
 	Unit    string
 	Project string
@@ -29,7 +29,7 @@ type Seen struct {
 	PID     int
 	Err     error // it does not
 	Final   bool  // and waiting will not help
-	Down    bool  // its program ended, or is not up yet: its journal says why
+	Down    bool  // its program ended, or is not up yet; the reason is in its journal
 }
 
 // Begin notes how the units are doing, for Look to compare.
@@ -55,7 +55,7 @@ func (w *Watch) FirstStart(unit string) (at time.Time, known bool) {
 	return first.BeganAt, known
 }
 
-// Look says of each unit whether it runs its release, and has run since Begin without ending.
+// Look reports for each unit whether it runs its release, and has run since Begin without ending.
 func (w *Watch) Look(ctx context.Context) ([]Seen, error) {
 	all := make([]Seen, 0, len(w.Members))
 	for _, m := range w.Members {
@@ -130,7 +130,7 @@ func (w *Watch) did(unit string) string {
 	return ""
 }
 
-// Unit is what a unit runs, for a person who asks.
+// Unit describes what a unit runs, for users.
 type Unit struct {
 	Unit     string     `json:"unit"`
 	Project  string     `json:"project"`
@@ -138,11 +138,11 @@ type Unit struct {
 	PID      int        `json:"pid,omitempty"`
 	Since    *time.Time `json:"since,omitempty"`
 	Release  string     `json:"release,omitempty"` // the directory of the release that it runs; "" where that is not known
-	Test     string     `json:"test,omitempty"`    // what says so
+	Test     string     `json:"test,omitempty"`    // the test that shows it
 	Deployed bool       `json:"deployed"`          // it runs the release that is deployed, or nothing
 }
 
-// See says what the units run.
+// See returns what the units run.
 func See(ctx context.Context, s System, members []Member) ([]Unit, error) {
 	units := make([]Unit, 0, len(members))
 	for _, m := range members {

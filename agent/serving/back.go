@@ -10,10 +10,10 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/service"
 )
 
-// wayBackTime limits how long units may take to follow the links back after the run was asked to end.
+// wayBackTime limits the time for units to follow the links back after the run was cancelled.
 const wayBackTime = 2 * time.Minute
 
-// ServeBack makes the units follow the links back to a pair. It does so even if the run was asked to end, since the
+// ServeBack makes the units follow the links back to a pair. It does so even if the run was cancelled, since the
 // release that failed must not continue serving. Units that fail are restarted by later runs.
 func (r *Run) ServeBack(ctx context.Context, pair ledger.Pair) error {
 	if ctx.Err() != nil {

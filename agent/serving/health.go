@@ -18,8 +18,8 @@ import (
 // healthStage is the stage of a run in which a pair has to become healthy; scripts find it in CORPUS_STAGE.
 const healthStage = report.HealthStage
 
-// wantedHealth returns the probes of the host, base and the service, and how long and how often they are asked: as the
-// service says, else as base says, else as the host is configured.
+// wantedHealth returns the probes of the host, base and the service, with their timing: that of the service, else that
+// of base, else that of the host.
 func (r *Run) wantedHealth(pair ledger.Pair) (recipe.Health, error) {
 	wanted := r.Host.Config.Health
 	for _, release := range pair.Releases() {
@@ -33,7 +33,7 @@ func (r *Run) wantedHealth(pair ledger.Pair) (recipe.Health, error) {
 	return wanted, nil
 }
 
-// checkHealth waits until the units of a pair run it and its probes answer.
+// checkHealth waits until the units of a pair run it and its probes pass.
 func (r *Run) checkHealth(ctx context.Context, pair ledger.Pair) error {
 	wanted, err := r.wantedHealth(pair)
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// This file finds out whether another process listens on the ports on which a release has to answer. A release that
+// This file determines whether another process listens on the ports on which a release has to respond. A release that
 // cannot get its port is not at fault, and an answer from another process proves nothing.
 
 // answering returns what finds out which processes answer the probes of a pair. It is nil where the agent may not act
@@ -80,7 +80,7 @@ func (r *Run) ExplainPorts(ctx context.Context, pair ledger.Pair, cause error) e
 	return diag.WithHint(fmt.Errorf("%w; and %w", cause, found), "%s", found.Hint())
 }
 
-// portsOf lists the ports of this host that the probes of releases ask.
+// portsOf lists the ports of this host that the probes of releases connect to.
 func portsOf(probes []recipe.Probe) []uint16 {
 	var ports []uint16
 	for _, p := range probes {

@@ -30,14 +30,14 @@ type Run struct {
 	Ledger *ledger.Ledger
 	Record *report.Builder
 	Began  time.Duration // when the run began, on the clock of units
-	// ProbeAnyRoot runs health probes below a root as well, where they ask the running system.
+	// ProbeAnyRoot runs health probes below a root as well, where they check the running system.
 	ProbeAnyRoot bool
 
 	// Save writes the ledger.
 	Save func() error
-	// Ending reports whether the run was asked to end, or the host is shutting down.
+	// Ending reports whether the run was cancelled, or the host is shutting down.
 	Ending func(context.Context) bool
-	// AsksHealth reports whether the run asks units and probes at all.
+	// AsksHealth reports whether the run checks units and probes at all.
 	AsksHealth func() bool
 	// Intact refuses a pair with a release that is not as it was unpacked.
 	Intact func(context.Context, ledger.Pair) error

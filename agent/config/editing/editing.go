@@ -56,7 +56,7 @@ type Editing struct {
 	In  io.Reader // read by the editor
 	Err io.Writer // written by the editor, and gets warnings and mistakes
 
-	// Confirm asks the user a question and reports whether the answer is yes; nil if there is no terminal.
+	// Confirm prompts the user and reports whether the answer is yes; nil if there is no terminal.
 	Confirm func(ctx context.Context, question string) bool
 
 	copy   string

@@ -129,7 +129,7 @@ func (h *Host) lastRun() {
 	}
 }
 
-// store adds how the store answers this host.
+// store adds findings about the access of this host to the store.
 func (h *Host) store(ctx context.Context) {
 	url := cmp.Or(h.Config.Store, h.book.Host.Store) // the one of its last run
 	if url == "" {
@@ -149,5 +149,5 @@ func (h *Host) store(ctx context.Context) {
 	h.signatures(ctx, s)
 }
 
-// errNone says that a host has no root of trust.
+// errNone is the error for a host without a root of trust.
 var errNone = errors.New("this host has no root of trust")

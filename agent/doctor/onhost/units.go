@@ -32,7 +32,7 @@ func (h *Host) units(ctx context.Context) {
 	h.version(ctx)
 }
 
-// timer adds what systemd says about the agent's timer.
+// timer adds findings about the agent's timer in systemd.
 func (h *Host) timer(is map[string]string) {
 	const start = "systemctl enable --now " + records.TimerUnit
 	switch {

@@ -21,7 +21,7 @@ const Instance = "i-1"
 // Never is more looks than a test takes.
 const Never = 1 << 30
 
-// Services answers as both APIs of load balancers do.
+// Services simulates both APIs of load balancers.
 type Services struct {
 	t       *testing.T
 	mu      sync.Mutex
@@ -31,7 +31,7 @@ type Services struct {
 	actions []string
 }
 
-// How is how the services answer.
+// How configures the responses of the services.
 type How struct {
 	Busy    int    // requests that are throttled first
 	Fault   string // code of a fault of all requests; "" for none
@@ -66,7 +66,7 @@ func Open(ctx context.Context) (*elb.Client, error) {
 	return c, err
 }
 
-// Answer sets how the services answer from now on.
+// Answer sets the configuration of all later responses.
 func (s *Services) Answer(how How) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -95,7 +95,7 @@ func (s *Services) Has(name string) bool {
 	return slices.Contains(s.members[name], Instance)
 }
 
-// Actions are those that were asked for since the last call.
+// Actions returns the actions that were requested since the last call.
 func (s *Services) Actions() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -8,11 +8,11 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// Comparison is what differs between two releases, as far as the store knows it.
+// Comparison has the differences between two releases, as far as the store has the data.
 type Comparison struct {
 	Old, New                artifact.Release
 	Added, Removed, Changed []string // files; none of them where Files is false
-	Files                   bool     // the store knows the files of both
+	Files                   bool     // the store has the lists of files of both
 	Packages                []string // what differs, in words
 	Listed                  bool     // the store has the packages of both
 }
@@ -70,7 +70,8 @@ func (w *writer) pairs() (all []pair) {
 	return all
 }
 
-// compares is the way from a project's page to the page that compares two of its releases; "" where there is none.
+// compares returns the relative URL from a project's page to the page that compares two of its releases; "" if there is
+// none.
 func (w *writer) compares(project, older, newer string) string {
 	if name := (pair{project, older, newer}).name(); w.compared[name] {
 		return "../../" + name

@@ -23,7 +23,7 @@ type hostPage struct {
 	Runs                             []runView
 }
 
-// host writes the page of a host, and those of its newest runs where these are asked for.
+// host writes the page of a host and, if they are requested, those of its newest runs.
 func (w *writer) host(h fleet.Host, detailed bool) error {
 	page := hostPage{
 		common: w.common(h.Host+" - Fleet", "../../", step{h.Project, "../../project/" + h.Project + "/index.html"},
@@ -56,7 +56,7 @@ func (w *writer) host(h fleet.Host, detailed bool) error {
 	return w.page(w.ctx, "host/"+h.Host+"/index.html", "host", page)
 }
 
-// says is the state of a host in a few words.
+// says describes the state of a host in a few words.
 func says(h fleet.Host) string {
 	words := []string{string(h.State)}
 	for _, more := range []struct {

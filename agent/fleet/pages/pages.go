@@ -40,7 +40,7 @@ type Site struct {
 	View     *fleet.View
 	Store    store.Store // of the records and reports of hosts
 	Listings []trust.Listing
-	// Compare says what differs between two releases; nil where that is not asked for.
+	// Compare returns the differences between two releases; nil if pages of them are not requested.
 	Compare func(ctx context.Context, project, older, newer string) (Comparison, error)
 	// Rollouts are those of all channels that have one.
 	Rollouts []Rollout
@@ -74,7 +74,7 @@ func (s Site) Write(ctx context.Context, out Output) (int, error) {
 	for i, h := range order {
 		w.group.Go(func() error { return w.host(h, i < s.Detailed) })
 	}
-	// The first page is written last: what it leads to is there by then.
+	// The first page is written last, when the pages that it links to exist.
 	if err := w.group.Wait(); err != nil {
 		return 0, err
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact"
 )
 
-// Rollout is how the rollout of a channel stands, by what its hosts recorded.
+// Rollout is the progress of the rollout of a channel, from the records of its hosts.
 type Rollout struct {
 	Ref     artifact.Ref
 	Version string // that is rolled out

@@ -64,7 +64,7 @@ type Tree struct {
 // Version names the commit as a release.
 func (t Tree) Version() string { return t.Commit[:min(len(t.Commit), 12)] }
 
-// Digest stands for the content: two commits of one tree have the same.
+// Digest identifies the content: two commits of the same tree have the same digest.
 func (t Tree) Digest() artifact.Digest {
 	return artifact.NewDigest(sha256.Sum256([]byte("git tree " + t.ID)))
 }
@@ -94,8 +94,8 @@ func Export(ctx context.Context, dir string, t Tree, to string) error {
 	return err
 }
 
-// Push pushes what a working tree has checked out to a branch of another repository, and shows what
-// both sides say.
+// Push pushes the commit that a working tree has checked out to a branch of another repository, and shows the output of
+// both sides.
 func Push(ctx context.Context, tree, remote, branch string, force bool, out io.Writer) error {
 	if err := clone.CheckHere(tree); err != nil {
 		return err

@@ -16,10 +16,10 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/yaml"
 )
 
-// host is the name under which salt-call answers.
+// host is the name of the minion in the output of salt-call.
 const host = "local"
 
-// Options say how an answer is shown. The zero value is nested data without colours.
+// Options configure the form of the output. The zero value is nested data without colours.
 type Options struct {
 	Format string // one of Formats
 	Mode   string // of highstate: full, terse, mixed or changes; "" for full

@@ -134,7 +134,7 @@ func TestAPKFailures(t *testing.T) {
 			"x: dependencies cannot be met: nothere (no such package): required by: broken-1-r1[nothere]"},
 		{"ERROR: unable to select packages:\n  virt (virtual):\n    note: please select one of the 'provided by'\n" +
 			"          packages explicitly\n    provided by: baz qux\n    required by: world[virt]\n",
-			"x: package virt is none of its own: others provide it"},
+			"x: virt is a virtual package, which other packages provide"},
 		{"ERROR: Unable to lock database: Resource temporarily unavailable\n" +
 			"ERROR: Failed to open apk database: Resource temporarily unavailable\n",
 			"x: the database is locked: another process is changing packages"},
