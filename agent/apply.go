@@ -33,8 +33,8 @@ func (r *run) apply(ctx context.Context, pair ledger.Pair) error {
 	r.ledger.Serving = nil
 	r.rememberWho()
 	if r.leaves != nil {
-		r.leave(*r.leaves)
-		r.pointPrevious(pair)
+		r.quarantine.Leave(*r.leaves)
+		r.linking.PointPrevious(pair)
 	}
 	if err := r.save(); err != nil {
 		r.record.Note("the deploy is done, but the ledger was not written: %v", err)
@@ -42,7 +42,7 @@ func (r *run) apply(ctx context.Context, pair ledger.Pair) error {
 	if err := r.project.SaveConfiguration(ctx, pair); err != nil {
 		r.record.Note("the project's configuration was not saved: %v", err)
 	}
-	if err := r.prune(ctx); err != nil {
+	if err := r.retention.Prune(ctx); err != nil {
 		r.record.Note("old releases were not all removed: %v", err)
 	}
 	return nil
@@ -72,7 +72,7 @@ func (r *run) open(pair ledger.Pair) (map[string]link.Set, error) {
 		if _, known := running.Before[release.Project]; known {
 			continue
 		}
-		s, err := r.linksBefore(release.Project)
+		s, err := r.linking.Before(release.Project)
 		if err != nil {
 			return nil, err
 		}
@@ -109,7 +109,7 @@ func (r *run) switchTo(ctx context.Context, pair ledger.Pair, before map[string]
 			return err
 		}
 		defer r.serving.Moved()
-		return failure.OfWork(r.link(pair))
+		return failure.OfWork(r.linking.Link(pair))
 	})
 	if err != nil {
 		return err
@@ -133,7 +133,7 @@ func (r *run) switchTo(ctx context.Context, pair ledger.Pair, before map[string]
 			return err
 		}
 		defer r.serving.Moved()
-		return failure.OfWork(r.promote(pair, before))
+		return failure.OfWork(r.linking.Promote(pair, before))
 	})
 	if err != nil {
 		return err

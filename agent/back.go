@@ -10,6 +10,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/failure"
+	"github.com/corpus-agent/corpus-agent/agent/fault"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/agent/link"
 	"github.com/corpus-agent/corpus-agent/agent/procedure"
@@ -20,15 +21,19 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
+// ending reports whether this run was asked to end, or the host is shutting down. Errors after that are not faults of
+// the release or of the host.
+func (r *run) ending(ctx context.Context) bool { return stopped(ctx) || r.ShuttingDown(ctx) }
+
 // back takes the host back after a deploy that failed: to the last good pair, or on a first deploy
 // to where there is nothing current.
 func (r *run) back(ctx context.Context, pair ledger.Pair, before map[string]link.Set, cause error) error {
 	if !r.ending(ctx) {
 		cause = failure.Unexecuted(r.Layout, r.serving.ExplainPorts(ctx, pair, cause))
 	}
-	f := r.faultOf(ctx, pair, cause)
+	f := r.fault.Find(ctx, pair, cause)
 	switch {
-	case f.of == report.FaultOfInterruption:
+	case f.Of == report.FaultOfInterruption:
 		return r.interrupted(ctx, before, cause)
 	case r.project.Environment() == project.Dev && !pair.BaseAlone():
 		return r.stayForward(pair, before, cause)
@@ -44,7 +49,7 @@ func (r *run) back(ctx context.Context, pair ledger.Pair, before map[string]link
 func (r *run) interrupted(ctx context.Context, before map[string]link.Set, cause error) error {
 	r.record.Complete(func(rep *report.Report) { rep.Fault = &report.Fault{Of: report.FaultOfInterruption} })
 	r.serving.FollowBack(ctx, r.ledger.Runs())
-	err := r.restoreLinks(ctx, before)
+	err := r.linking.Restore(ctx, before)
 	switch good := r.ledger.Runs(); {
 	case err != nil || r.ShuttingDown(ctx): // its next boot starts units through the links as they are now
 	case good != nil && r.ledger.Serving != nil:
@@ -75,7 +80,7 @@ func (r *run) saveInterrupted(ctx context.Context) error {
 // firstFailed leaves next on the release that failed, to be looked at, and nothing current but a base that converged
 // alone before. It is not quarantined: there is nothing else this host could run, so the next run tries again.
 func (r *run) firstFailed(ctx context.Context, pair ledger.Pair, before map[string]link.Set, cause error) error {
-	err := r.restoreLinks(ctx, before)
+	err := r.linking.Restore(ctx, before)
 	failed := pair.Own()
 	project := r.LayoutOf(failed.Project)
 	if err == nil {
@@ -105,7 +110,7 @@ func (r *run) firstFailed(ctx context.Context, pair ledger.Pair, before map[stri
 // roll back by itself, and the next run tries again.
 func (r *run) stayForward(pair ledger.Pair, before map[string]link.Set, cause error) error {
 	r.ledger.Running, r.ledger.Failing, r.ledger.Serving = nil, &pair, nil
-	if err := errors.Join(r.link(pair), r.promote(pair, before), r.save()); err != nil {
+	if err := errors.Join(r.linking.Link(pair), r.linking.Promote(pair, before), r.save()); err != nil {
 		return r.stuck(cause, err)
 	}
 	r.record.Note("dev environments do not roll back automatically; the host stays on %s, and the next run retries", pair)
@@ -113,20 +118,20 @@ func (r *run) stayForward(pair ledger.Pair, before map[string]link.Set, cause er
 }
 
 // rollBack quarantines the release at fault, puts the links back and converges the last good pair.
-func (r *run) rollBack(ctx context.Context, pair ledger.Pair, before map[string]link.Set, f fault) error {
-	met := f.cause // as the rollback may meet it again
-	f.cause = r.relocated(pair, f, before)
-	good, cause := *r.ledger.Runs(), f.cause
+func (r *run) rollBack(ctx context.Context, pair ledger.Pair, before map[string]link.Set, f fault.Fault) error {
+	met := f.Cause // as the rollback may meet it again
+	f.Cause = r.fault.Relocated(pair, f, before)
+	good, cause := *r.ledger.Runs(), f.Cause
 	r.record.Note("rolling back to %s: %v", good, cause)
 	// The quarantine is written first: a cut from here on is found by the next run, which puts the
 	// links back and does not try the pair again.
-	r.quarantineAtFault(pair, f)
+	r.quarantine.Settle(pair, f)
 	r.ledger.Running.Failed = true
 	r.left, r.undo.Left = &pair, &pair
 	r.releases.CorrectAgain() // states of the pair may have changed modes of what is deployed
 	r.serving.FollowBack(ctx, &good)
 	err := r.record.Stage("roll back", good.String(), func() error {
-		return errors.Join(r.save(), r.restoreLinks(ctx, before))
+		return errors.Join(r.save(), r.linking.Restore(ctx, before))
 	})
 	if err != nil {
 		return r.stuck(cause, err)
@@ -136,11 +141,11 @@ func (r *run) rollBack(ctx context.Context, pair ledger.Pair, before map[string]
 	if stopped(ctx) {
 		return interruptedGoingBack(cause)
 	}
-	if f.of == report.FaultOfRelease {
-		r.keepFailed(pair)
+	if f.Of == report.FaultOfRelease {
+		r.retention.KeepFailed(pair)
 	}
 	if undone != nil {
-		r.noteLeft(pair)
+		r.quarantine.NoteLeft(pair)
 	}
 	r.ledger.Running = nil
 	if err := r.save(); err != nil {
@@ -149,14 +154,14 @@ func (r *run) rollBack(ctx context.Context, pair ledger.Pair, before map[string]
 	// Whatever the run was asked for, the rollback is gone completely.
 	r.only = procedure.Only{}
 	err = r.settleBack(ctx, good)
-	if undone == nil && r.metAgain(good, met, err) {
+	if undone == nil && r.fault.SameCause(good, met, err) {
 		err = nil
 	}
 	switch {
 	case err != nil && r.ending(ctx):
 		return interruptedGoingBack(cause)
-	case err != nil && f.of == report.FaultOfRelease && failure.SameAfterRollback(met, err):
-		return r.stuck(cause, errors.Join(undone, err, r.unquarantine(pair, cause)))
+	case err != nil && f.Of == report.FaultOfRelease && failure.SameAfterRollback(met, err):
+		return r.stuck(cause, errors.Join(undone, err, r.quarantine.Release(pair, cause)))
 	case err != nil || undone != nil:
 		return r.stuck(cause, errors.Join(undone, err))
 	}
@@ -199,14 +204,14 @@ func (r *run) settleDown(ctx context.Context, good ledger.Pair) error {
 }
 
 // afterwards is the hint of a deploy that was rolled back.
-func (r *run) afterwards(f fault) string {
-	if hint := diag.HintOf(site.ExplainDisk(f.cause)); hint != "" {
+func (r *run) afterwards(f fault.Fault) string {
+	if hint := diag.HintOf(site.ExplainDisk(f.Cause)); hint != "" {
 		return hint
 	}
-	if f.of == report.FaultOfHost {
+	if f.Of == report.FaultOfHost {
 		return "see what is wrong with the host; `corpus-agent status` says when the deploy is tried again"
 	}
-	for _, dir := range r.kept {
+	for _, dir := range r.retention.Archives {
 		if filepath.Base(dir) == r.id {
 			return "the failed release is kept under " + r.Layout.Inside(dir) + "; publish a corrected version"
 		}

@@ -34,7 +34,7 @@ func (r *run) complete(ctx context.Context) (fresh bool, err error) {
 	}
 	fresh = fresh || r.releases.AnyReplaced()
 	runs := *r.ledger.Runs() // which may be an earlier pair now
-	if r.inPlace(runs) {
+	if r.linking.Complete(runs) {
 		return fresh, nil
 	}
 	r.record.Note("the links were not those of %s, which is deployed; they are corrected", runs)
@@ -97,7 +97,7 @@ func (r *run) relink(ctx context.Context, pair ledger.Pair) error {
 	if err := r.serving.NoteWrongUnits(ctx, pair); err != nil {
 		r.record.Note("cannot determine which units do not run %s: %v", pair, err)
 	}
-	if err := r.link(pair); err != nil {
+	if err := r.linking.Link(pair); err != nil {
 		return err
 	}
 	for _, release := range pair.Releases() {
@@ -108,7 +108,7 @@ func (r *run) relink(ctx context.Context, pair ledger.Pair) error {
 		}
 		now, _ = links.Reachable(now)
 		if now.Previous == "" {
-			now.Previous = r.previousDir(release)
+			now.Previous = r.linking.PreviousDir(release)
 		}
 		now.Next, now.Current = release.Dir(), release.Dir()
 		if err := links.Restore(now); err != nil {

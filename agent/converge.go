@@ -9,6 +9,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/failure"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/agent/procedure"
+	"github.com/corpus-agent/corpus-agent/agent/topfiles"
 	"github.com/corpus-agent/corpus-agent/state"
 	"github.com/corpus-agent/corpus-agent/state/compile"
 	"github.com/corpus-agent/corpus-agent/state/exec"
@@ -42,7 +43,7 @@ func (r *run) convergeTo(ctx context.Context, pair ledger.Pair) error {
 	}
 	down := r.serving.UnservedBefore(ctx, pair)
 	began := time.Now()
-	seen := &origins{Observer: r.record, inBase: func(file string) bool { return r.inBase(pair, file) }}
+	seen := &topfiles.Origins{Observer: r.record, InBase: func(file string) bool { return r.fault.InBase(pair, file) }}
 	outcome, err := program.Apply(ctx, r.observing(seen)) // the outermost observer gets the redactor
 	r.selfTest.Converged(time.Since(began))
 	err = errors.Join(err, r.undo.Synced())
@@ -58,8 +59,8 @@ func (r *run) convergeTo(ctx context.Context, pair ledger.Pair) error {
 	if err != nil {
 		return err
 	}
-	r.noteUnused(pair, seen)
-	return r.emptied(ctx, pair, outcome)
+	r.topFiles.NoteUnused(pair, seen)
+	return r.topFiles.Count(ctx, pair, outcome)
 }
 
 func (r *run) compile(ctx context.Context, pair ledger.Pair) (state.Program, error) {
@@ -71,7 +72,7 @@ func (r *run) compile(ctx context.Context, pair ledger.Pair) (state.Program, err
 	if err != nil {
 		return nil, err
 	}
-	r.reportTop(request)
+	r.topFiles.Report(request)
 	return state.WithTemplates(engine).Compile(ctx, request)
 }
 

@@ -83,7 +83,7 @@ func (r *run) carryOut(ctx context.Context, client *trust.Client, pair ledger.Pa
 	}
 	keep, err := r.stay(&pair)
 	r.reportWaiting(pair)
-	err = errors.Join(err, r.repairLinks(site.ProjectsOf(pair)))
+	err = errors.Join(err, r.linking.SetAside(site.ProjectsOf(pair)))
 	switch {
 	case err != nil:
 		return err

@@ -42,7 +42,7 @@ func (r *run) finish(ctx context.Context, err error) {
 		}
 		rep.Left, rep.BaseAlone, rep.Channels, rep.Remembered = r.ledger.Good, r.ledger.Alone, r.ledger.Channels,
 			&r.ledger.Host
-		rep.Quarantined, rep.Proves = r.inQuarantine(), true
+		rep.Quarantined, rep.Proves = r.quarantine.List(), true
 		rep.Expires, rep.Expiring = r.Expiries(r.identity.Service)
 		if r.ledger.Proven.Proves(r.ledger.Good) {
 			rep.Proven = r.ledger.Proven
@@ -66,7 +66,7 @@ func (r *run) keepReport() {
 	if err := r.Reports().Save(r.report, r.Config.KeepReports); err != nil {
 		r.record.Note("the report was not kept: %v", err)
 	}
-	for _, dir := range r.kept {
+	for _, dir := range r.retention.Archives {
 		if err := (report.Archive{Dir: dir}).Beside(r.report); err != nil {
 			r.record.Note("%v", err)
 		}

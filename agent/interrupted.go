@@ -45,15 +45,15 @@ func (r *run) settleCut(ctx context.Context) error {
 func (r *run) finishBack(ctx context.Context, cut *ledger.Running) error {
 	r.left, r.undo.Left = &cut.Pair, &cut.Pair
 	r.serving.FollowBack(ctx, r.ledger.Runs())
-	if err := r.restoreLinks(ctx, cut.Before); err != nil {
+	if err := r.linking.Restore(ctx, cut.Before); err != nil {
 		return err
 	}
 	undone := r.undo.TakeBack(ctx, r.undo.Scope(cut))
 	if undone != nil && !r.givesUp(ctx, cut, undone) {
 		return exit.WithCode(exit.RollbackFailed, errors.Join(undone, r.save()))
 	}
-	if r.isQuarantined(cut.Pair) && !cut.Back { // a release that a person went back from did not fail
-		r.keepFailed(cut.Pair)
+	if r.quarantine.Has(cut.Pair) && !cut.Back { // a release that a person went back from did not fail
+		r.retention.KeepFailed(cut.Pair)
 	}
 	r.ledger.Running = nil
 	r.finished = &ledger.Unfinished{Pair: cut.Pair, Run: cut.Run, UndoTo: cut.UndoTo}
@@ -71,7 +71,7 @@ func (r *run) finishBack(ctx context.Context, cut *ledger.Running) error {
 
 // goingBack reports whether a run was interrupted during its rollback.
 func (r *run) goingBack(cut *ledger.Running) bool {
-	return r.isQuarantined(cut.Pair) || cut.Back || cut.Failed
+	return r.quarantine.Has(cut.Pair) || cut.Back || cut.Failed
 }
 
 // countCut finds the step in which a deploy was interrupted last, and counts how often in a row it was interrupted in
@@ -124,9 +124,9 @@ func (r *run) giveUp(cut *ledger.Running) {
 		reason = fmt.Sprintf("its deploy ended %d times in a reboot, or in an end of the run that a state asked for",
 			cut.Reboots)
 	}
-	if guilty := r.releaseAtFault(cut.Pair, ""); guilty != nil {
+	if guilty := r.fault.Release(cut.Pair, ""); guilty != nil {
 		r.record.Note("%s is quarantined: %s", guilty, reason)
-		r.quarantine(cut.Pair, *guilty, cut.Run, reason)
+		r.quarantine.Add(cut.Pair, *guilty, cut.Run, reason)
 	}
 	cut.Failed, cut.Attempts, cut.Reboots, cut.Cuts = true, 0, 0, 0 // from here on, attempts of the rollback
 }
@@ -148,7 +148,7 @@ func (r *run) givesUp(ctx context.Context, cut *ledger.Running, undone error) bo
 	default:
 		return false // a disk that fails, which another time may not
 	}
-	r.noteLeft(cut.Pair)
+	r.quarantine.NoteLeft(cut.Pair)
 	return true
 }
 
@@ -182,21 +182,12 @@ func (r *run) leaveCut(ctx context.Context, to string, find func(to string) erro
 	r.record.Note("run %s was interrupted while it deployed %s; the host goes back to %s, which was deployed before",
 		cut.Run, cut.Pair, r.ledger.Good)
 	r.acted, r.report.Leaves = true, &cut.Pair
-	r.quarantineByHand(cut.Pair)
+	r.quarantine.AddByHand(cut.Pair)
 	cut.Failed, cut.Attempts, cut.Reboots, cut.Cuts = true, 0, 0, 0 // from here on, attempts of the rollback
 	if err := r.save(); err != nil {
 		return err
 	}
 	return r.finishBack(ctx, cut)
-}
-
-// quarantineByHand quarantines those releases of a pair that are not part of the good pair, after a rollback by hand.
-func (r *run) quarantineByHand(pair ledger.Pair) {
-	for _, release := range pair.Releases() {
-		if !r.ledger.Good.Has(release) {
-			r.quarantine(pair, release, r.id, ledger.ByHand)
-		}
-	}
 }
 
 // unlessGood is the version to go back to. While a deploy or its rollback is interrupted, the version of the deployed
@@ -236,7 +227,7 @@ func (r *run) showStayBack(ctx context.Context, left ledger.Pair) error {
 	good := *r.ledger.Good
 	r.report.To = &good
 	r.record.Note("would undo the deploy of %s, which was interrupted, and stay on %s", left, good)
-	r.showQuarantine(left, good)
+	r.quarantine.Show(left, good)
 	r.showActs(ctx, good)
 	return r.converge(ctx, good)
 }

@@ -206,7 +206,7 @@ func (r *run) baseWithout(ctx context.Context, refused error) error {
 
 // convergeBase converges base alone, after lost links were restored.
 func (r *run) convergeBase(ctx context.Context, base ledger.Pair) error {
-	if !r.test && !r.linked(base) {
+	if !r.test && !r.linking.Linked(base) {
 		r.record.Note("the links were not those of %s, which is deployed; they are corrected", base)
 		if err := r.relink(ctx, base); err != nil {
 			return err

@@ -3,107 +3,12 @@ package agent
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
-	"github.com/corpus-agent/corpus-agent/agent/report"
-	"github.com/corpus-agent/corpus-agent/artifact"
-	"github.com/corpus-agent/corpus-agent/artifact/structsort"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
-
-// withoutQuarantined replaces each release of a pair that is in quarantine by the one that runs. A host that has run
-// without base continues so while the first base is in quarantine: its service is still brought up to date.
-func (r *run) withoutQuarantined(pair *ledger.Pair) {
-	good := r.ledger.Runs()
-	if good == nil {
-		return
-	}
-	for _, release := range pair.Releases() {
-		for _, b := range r.ledger.Bad {
-			if b.Is(release) {
-				r.record.Note("%s is quarantined since run %s: %s", release, b.Run, b.Reason)
-				*pair = inPlace(*pair, release, *good)
-				break
-			}
-		}
-	}
-}
-
-// inPlace is a pair with what runs in the place of one of its releases.
-func inPlace(pair ledger.Pair, release artifact.Release, good ledger.Pair) ledger.Pair {
-	if release.Project == artifact.Base && good.Base == nil {
-		pair.Base = nil
-		return pair
-	}
-	for _, runs := range good.Releases() {
-		if runs.Project == release.Project {
-			return pair.With(runs)
-		}
-	}
-	return pair
-}
-
-// quarantineAtFault records in the ledger what follows from a fault.
-func (r *run) quarantineAtFault(pair ledger.Pair, f fault) {
-	told := &report.Fault{Of: f.of, Release: f.release}
-	switch {
-	case f.of == report.FaultOfHost:
-		p := r.ledger.Postpone(pair, firstLine(f.cause), r.id, r.Time().UTC())
-		told.Retry = &p.Next
-		r.record.Note("the host is at fault, and not the release: %s", nextTry(p))
-	case f.release != nil:
-		r.quarantine(pair, *f.release, r.id, firstLine(f.cause))
-	}
-	r.record.Complete(func(rep *report.Report) { rep.Fault = told })
-}
-
-// unquarantine takes a release out of quarantine whose failure the rollback has shown to be the host's.
-func (r *run) unquarantine(pair ledger.Pair, cause error) error {
-	r.ledger.Bad = structsort.Without(r.ledger.Bad, func(b ledger.Bad) bool { return b.Run == r.id && b.Covers(pair) })
-	r.quarantineAtFault(pair, fault{of: report.FaultOfHost, cause: cause})
-	return r.save()
-}
-
-// nextTry says when a deploy that the host failed is retried.
-func nextTry(p ledger.Postponed) string {
-	if p.Next.Equal(p.At) {
-		return "the next run tries it again"
-	}
-	return "it is tried again from " + p.Next.Local().Format("2006-01-02 15:04 MST") + " on; at once: " + p.AtOnce()
-}
-
-// quarantine keeps a release from being deployed again, as a run of which it was part has found.
-func (r *run) quarantine(pair ledger.Pair, release artifact.Release, run, reason string) {
-	r.ledger.Quarantine(ledger.Bad{Pair: pair, Release: &release, Reason: reason, Run: run, At: r.Time().UTC()})
-}
-
-// isQuarantined reports whether a release of a pair is in quarantine.
-func (r *run) isQuarantined(pair ledger.Pair) bool {
-	_, bad := r.ledger.IsBad(pair)
-	return bad
-}
-
-// forgive takes a pair and its releases out of quarantine, since a person has asked for them.
-func (r *run) forgive(pair ledger.Pair) { r.ledger.Forgive(pair) }
-
-// noteLeft adds to the quarantine of a pair that not all that it changed on the host was undone.
-func (r *run) noteLeft(pair ledger.Pair) {
-	r.ledger.Amend(pair, "not all that it changed was undone")
-}
-
-// leave quarantines what a person went back from: each release that the host has no more.
-func (r *run) leave(left ledger.Pair) {
-	for _, release := range left.Releases() {
-		if !r.turns.Aborted(release) && (r.ledger.Good == nil || !r.ledger.Good.Has(release)) {
-			r.quarantine(left, release, r.id, ledger.ByHand)
-		}
-	}
-	r.ledger.Previous = nil
-	r.ledger.Previous = r.lastKept()
-}
 
 // Unquarantine lets releases be tried again that have this version or directory; "" means all.
 func (a *Agent) Unquarantine(version string) (released []ledger.Bad, err error) {
@@ -129,23 +34,6 @@ func notQuarantined(version string, known []ledger.Bad) error {
 	return diag.WithHint(fmt.Errorf("%q is not quarantined", version), "quarantined: %s", strings.Join(all, ", "))
 }
 
-// inQuarantine are the releases that this host does not deploy, as a report names them.
-func (r *run) inQuarantine() []report.Quarantined {
-	var all []report.Quarantined
-	for _, b := range r.ledger.Bad {
-		if b.Release != nil {
-			all = append(all, report.Quarantined{Release: *b.Release, Reason: r.record.Show(strings.TrimSpace(b.Reason)),
-				Run: b.Run})
-		}
-	}
-	return all
-}
-
-// failedBefore reports whether a release is in quarantine since it failed. One from which a person went back did not.
-func (r *run) failedBefore(release artifact.Release) bool {
-	return slices.ContainsFunc(r.ledger.Bad, func(b ledger.Bad) bool { return b.Is(release) && !byHand(b) })
-}
-
 // stay reports whether the host keeps what it has, and says why. Where a release of the pair is in
 // quarantine, what runs in its place stands in for it, so that the other is still brought up to date.
 func (r *run) stay(pair *ledger.Pair) (bool, error) {
@@ -154,7 +42,7 @@ func (r *run) stay(pair *ledger.Pair) (bool, error) {
 	if r.isBlocked(named) {
 		return r.withhold(named), nil
 	}
-	r.withoutQuarantined(pair)
+	r.quarantine.Replace(pair)
 	if p := r.ledger.Postponed; p != nil && !p.Pair.Same(*pair) {
 		r.ledger.Postponed = nil // the channels have moved on
 	}
@@ -239,22 +127,3 @@ func (r *run) heldMeanwhile(pair ledger.Pair) bool {
 	r.record.Note("this host was held since this run began; %s waits", pair)
 	return r.withhold(pair)
 }
-
-// byHand reports whether a person has put a release into quarantine by going back from it.
-func byHand(b ledger.Bad) bool { return strings.HasPrefix(b.Reason, ledger.ByHand) }
-
-func firstLine(err error) string {
-	line, _, _ := strings.Cut(err.Error(), "\n")
-	return line
-}
-
-// showQuarantine notes what a rollback by hand from a pair to another would quarantine.
-func (r *run) showQuarantine(left, target ledger.Pair) {
-	for _, release := range left.Releases() {
-		if !target.Has(release) {
-			r.record.Note("would quarantine %s", release)
-		}
-	}
-}
-
-func (r *run) lastKept() *ledger.Pair { return r.LastKeptOf(r.ledger) }

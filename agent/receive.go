@@ -52,14 +52,14 @@ func (a *Agent) deployLocal(ctx context.Context, command string, given Given,
 			pair.Base = runs.Base
 		}
 		r.report.To = &pair
-		if err := r.repairLinks(site.ProjectsOf(pair)); err != nil {
+		if err := r.linking.SetAside(site.ProjectsOf(pair)); err != nil {
 			return err
 		}
 		if err := r.addRelease(release, b); err != nil {
 			return err
 		}
 		// A person who deploys a tree that failed before wants it tried again.
-		r.forgive(pair)
+		r.ledger.Forgive(pair)
 		if err := r.project.Archive(ctx, pair); err != nil {
 			return err
 		}

@@ -52,7 +52,7 @@ func (r *run) request(ctx context.Context, pair ledger.Pair) (state.Request, err
 // release directories.
 func (r *run) readOnlyRequest(ctx context.Context, pair ledger.Pair) (state.Request, error) {
 	service, base := r.PairDirs(pair)
-	if !r.test || r.linked(pair) {
+	if !r.test || r.linking.Linked(pair) {
 		service, base = r.LinkedDirs(pair)
 	}
 	request, warnings, err := r.Agent.EngineRequest(ctx, r.identity, service, base)
@@ -70,7 +70,7 @@ func (r *run) readOnlyRequest(ctx context.Context, pair ledger.Pair) (state.Requ
 	request.Templates, err = r.Templates(base, service)
 	request.Test = r.test
 	request.Log = r.log
-	if r.test && !r.linked(pair) {
+	if r.test && !r.linking.Linked(pair) {
 		request.Host = request.Host.WithLinks(r.plannedLinks(pair))
 	}
 	return request, err

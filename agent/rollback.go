@@ -52,7 +52,7 @@ func (r *run) rollback(ctx context.Context, version string) error {
 		return err
 	}
 	// A person who names a quarantined pair wants it tried again.
-	r.forgive(target)
+	r.ledger.Forgive(target)
 	return r.goBack(ctx, target, *r.ledger.Good)
 }
 
@@ -88,7 +88,7 @@ func (r *run) earlier(version string) (ledger.Pair, error) {
 		if r.ledger.Failing != nil && good != nil && r.Held().Has(good.Releases()...) {
 			return *good, nil
 		}
-		if target := r.lastKept(); target != nil {
+		if target := r.LastKeptOf(r.ledger); target != nil {
 			return *target, nil
 		}
 		return ledger.Pair{}, diag.WithHint(errors.New("there is no earlier deploy to go back to"), "%s", r.keptHint())
@@ -162,7 +162,7 @@ func (a *Agent) ShowRollback(ctx context.Context, version string) (*report.Repor
 func (r *run) showRollback(ctx context.Context, target ledger.Pair) error {
 	r.report.To = &target
 	r.record.Note("would go back to %s", target)
-	r.showQuarantine(*r.ledger.Good, target)
+	r.quarantine.Show(*r.ledger.Good, target)
 	r.showActs(ctx, target)
 	plan, _, err := r.undo.Plan(ctx, undo.Scope{From: r.ledger.Good.Key(), To: target.Key()})
 	switch {

@@ -172,7 +172,7 @@ func (r *run) showWayBack(ctx context.Context, w wayBack) error {
 	switch {
 	case !w.target.Same(w.left):
 		r.record.Note("would go back to %s", w.target)
-		r.showQuarantine(w.left, w.target)
+		r.quarantine.Show(w.left, w.target)
 		r.showActs(ctx, w.target)
 		r.record.Note("the states of %s would run after that", w.target)
 	case !w.from.Same(w.left):
@@ -188,7 +188,7 @@ func (r *run) goBackConverged(ctx context.Context, w wayBack) error {
 		return err
 	}
 	r.acted = true
-	links, err := r.linksOf(w.target)
+	links, err := r.linking.Of(w.target)
 	if err != nil {
 		return err
 	}
@@ -199,7 +199,7 @@ func (r *run) goBackConverged(ctx context.Context, w wayBack) error {
 	if !w.target.Same(w.left) {
 		r.report.Leaves = &w.left
 		r.ledger.WentBack(w.target, r.Time().UTC())
-		r.leave(w.left)
+		r.quarantine.Leave(w.left)
 	}
 	if !w.from.Same(w.left) {
 		r.record.Note("what is left of %s is undone; %s stays deployed", w.from, w.target)
@@ -209,19 +209,19 @@ func (r *run) goBackConverged(ctx context.Context, w wayBack) error {
 	r.left, r.undo.Over, r.undo.Left = &w.from, &w.from, &w.from
 	r.serving.FollowBack(ctx, &w.target)
 	err = r.record.Stage("roll back", w.target.String(),
-		func() error { return errors.Join(r.save(), r.restoreLinks(ctx, links)) })
+		func() error { return errors.Join(r.save(), r.linking.Restore(ctx, links)) })
 	if err != nil {
 		return r.stuckBack(err)
 	}
 	if !w.target.Same(w.left) {
-		r.pointPrevious(w.target)
+		r.linking.PointPrevious(w.target)
 	}
 	undone := r.undo.TakeBack(ctx, w.scope)
 	if stopped(ctx) {
 		return exit.WithCode(exit.Interrupted, errors.New("interrupted; the next run finishes the rollback"))
 	}
 	if undone != nil {
-		r.noteLeft(w.from)
+		r.quarantine.NoteLeft(w.from)
 	}
 	r.ledger.Running = nil
 	if err := r.save(); err != nil {
@@ -275,21 +275,4 @@ func (r *run) backAgain(ctx context.Context, w wayBack, was here, cause error) e
 	l.Running.Before = was.links
 	r.undo.Over = nil
 	return r.back(ctx, w.target, was.links, cause)
-}
-
-// linksOf are the links of the pair to come to.
-func (r *run) linksOf(target ledger.Pair) (map[string]link.Set, error) {
-	links := map[string]link.Set{}
-	for _, release := range target.Releases() {
-		s, err := link.Of(r.LayoutOf(release.Project)).Read()
-		if err != nil {
-			return nil, fmt.Errorf("reading the links: %w", err)
-		}
-		if s.Previous == release.Dir() {
-			s.Previous = ""
-		}
-		s.Next, s.Current = release.Dir(), release.Dir()
-		links[release.Project] = s
-	}
-	return links, nil
 }

@@ -14,19 +14,24 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/delivery"
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/failure"
+	"github.com/corpus-agent/corpus-agent/agent/fault"
 	"github.com/corpus-agent/corpus-agent/agent/fetch"
 	"github.com/corpus-agent/corpus-agent/agent/inspect"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
+	"github.com/corpus-agent/corpus-agent/agent/linking"
 	"github.com/corpus-agent/corpus-agent/agent/lock"
 	"github.com/corpus-agent/corpus-agent/agent/outgoing"
 	"github.com/corpus-agent/corpus-agent/agent/procedure"
 	"github.com/corpus-agent/corpus-agent/agent/project"
+	"github.com/corpus-agent/corpus-agent/agent/quarantine"
 	"github.com/corpus-agent/corpus-agent/agent/records"
 	"github.com/corpus-agent/corpus-agent/agent/releases"
 	"github.com/corpus-agent/corpus-agent/agent/report"
+	"github.com/corpus-agent/corpus-agent/agent/retention"
 	"github.com/corpus-agent/corpus-agent/agent/selftest"
 	"github.com/corpus-agent/corpus-agent/agent/serving"
 	"github.com/corpus-agent/corpus-agent/agent/site"
+	"github.com/corpus-agent/corpus-agent/agent/topfiles"
 	"github.com/corpus-agent/corpus-agent/agent/turns"
 	"github.com/corpus-agent/corpus-agent/agent/undo/recording"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
@@ -68,6 +73,11 @@ type run struct {
 
 	connection *connection.Run // the store, under the root of trust
 	releases   *releases.Run   // the directories of releases
+	topFiles   *topfiles.Run   // what top files select
+	linking    *linking.Run    // moves links
+	quarantine *quarantine.Run // releases that are not deployed again
+	fault      *fault.Run      // why a deploy failed
+	retention  *retention.Run  // removes and archives releases
 	selfTest   *selftest.Run   // tries the agent that starts next
 	undo       *recording.Run  // records what converging replaces, and takes it back
 	serving    *serving.Run    // puts pairs into service
@@ -205,13 +215,13 @@ func (r *run) reclaimProjects(refused error, done repaired) (err error) {
 
 // removeLeftovers removes what a killed run left, and repairs links and data directories of projects.
 func (r *run) removeLeftovers(ctx context.Context) error {
-	if err := r.sweep(ctx); err != nil {
+	if err := r.retention.Sweep(ctx); err != nil {
 		r.record.Note("what earlier runs left was not all removed: %v", err)
 	}
 	if r.test {
 		return nil
 	}
-	return errors.Join(r.repairLinks(records.ProjectsIn(r.ledger)), r.repairData())
+	return errors.Join(r.linking.SetAside(records.ProjectsIn(r.ledger)), r.releases.RepairData())
 }
 
 // conclude keeps what later runs have to know, and adds to the error of a run what failed at that.
@@ -308,6 +318,19 @@ func (a *Agent) newRun(test bool, book *ledger.Ledger, rep *report.Report, recor
 		Open: func() (store.Store, error) { return r.OpenStore(r.connection.URL()) }, Save: r.save,
 		LockWait: delivery.LockWait,
 	}
+	r.linking = &linking.Run{Host: &a.Host, ID: r.id, Test: test, Ledger: book, Record: record, Serving: r.serving}
+	r.quarantine = &quarantine.Run{Host: &a.Host, ID: r.id, Ledger: book, Record: record, Turns: r.turns, Save: r.save}
+	r.retention = &retention.Run{
+		Host: &a.Host, ID: r.id, Ledger: book, Record: record, Identity: &r.identity, FailedBefore: r.quarantine.FailedBefore,
+	}
+	r.fault = &fault.Run{
+		Host: &a.Host, ID: r.id, Ledger: book, Record: record, Report: rep, SelfTest: r.selfTest, Retention: r.retention,
+		Ending: r.ending,
+	}
+	r.topFiles = &topfiles.Run{
+		Host: &a.Host, Test: test, Ledger: book, Record: record, Top: func() *report.Top { return rep.Top }, Save: r.save,
+		Native: a.Engine == nil && a.Config.Engine == "native", BeforeLinks: func() bool { return r.beforeLinks },
+	}
 	r.delivery = &delivery.Run{
 		Site: &a.Site, ID: r.id, Ledger: book, Record: record, Report: rep,
 		Readable: outgoing.NewReadable(a.Layout, rep, record),
@@ -316,7 +339,8 @@ func (a *Agent) newRun(test bool, book *ledger.Ledger, rep *report.Report, recor
 	r.project = &project.Run{
 		Host: &a.Host, ID: r.id, Test: test, Ledger: book, Record: record, Identity: &r.identity, Only: &r.only,
 		Intact: r.releases.Intact, HookEnv: r.hookEnv, Hooks: r.hooks, Request: r.request, Observing: r.observing,
-		Synced: r.undo.Synced, RecordProgram: r.undo.BeforeProgram, Kept: func(dir string) { r.kept = append(r.kept, dir) },
+		Synced: r.undo.Synced, RecordProgram: r.undo.BeforeProgram,
+		Kept: func(dir string) { r.retention.Archives = append(r.retention.Archives, dir) },
 	}
 	return r
 }

@@ -46,7 +46,7 @@ func (r *run) rehearseNext(ctx context.Context) error {
 	if err := r.identify(ctx, grains.Identity{}); err != nil {
 		return err
 	}
-	if !r.linked(*pair) {
+	if !r.linking.Linked(*pair) {
 		r.record.Note("the links do not lead to %s", pair)
 	}
 	return r.converge(ctx, *pair)

@@ -27,9 +27,10 @@ func TestTheAgentOpensNoPathOfAUserByName(t *testing.T) {
 		operator = "a path that an operator gave"
 	)
 	allowed := map[string]excepted{
-		"agent/releases/fetch.go": {project + "; os.Root keeps the comparison inside the release", "Run.isComplete"},
-		"agent/links.go":          {project, "run.clearNames run.namesLead"},
-		"agent/config/damaged.go": {etc, "readRegular"},
+		"agent/releases/fetch.go":  {project + "; os.Root keeps the comparison inside the release", "Run.isComplete"},
+		"agent/linking/linking.go": {project, "Run.clearNames"},
+		"agent/linking/compare.go": {project, "Run.namesLead"},
+		"agent/config/damaged.go":  {etc, "readRegular"},
 		"agent/config/editing/editing.go": {operator,
 			"Create read Editing.Run Editing.untilValid Editing.install"},
 		"agent/config/exposed.go": {"asks for modes of files that the configuration names, and nothing else", "private"},

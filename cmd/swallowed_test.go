@@ -55,7 +55,7 @@ func TestNoErrorOfLookingIsSwallowed(t *testing.T) {
 func reasons() map[string][]string {
 	return map[string][]string{
 		"what is not as it has to be is written again, and the write reports what is wrong": {
-			"agent/links.go:namesLead", "agent/identity.go:copyConfiguration", "agent/link/link.go:Named",
+			"agent/linking/compare.go:namesLead", "agent/identity.go:copyConfiguration", "agent/link/link.go:Named",
 			"agent/link/link.go:name", "agent/link/link.go:point",
 			"agent/link/link.go:Name", "agent/project/sync.go:wire", "agent/records/registry.go:refreshEntryCopy",
 			"agent/records/who.go:saveWho", "artifact/durable/durable.go:MkdirAll",

@@ -7,6 +7,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
+	"github.com/corpus-agent/corpus-agent/agent/project"
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/state/diag"
@@ -134,6 +135,30 @@ func (r *Run) Verify(ctx context.Context, target ledger.Pair) error {
 		return exit.WithCode(exit.Refused,
 			diag.WithHint(err, "go back to another version (rollback --to VERSION), or promote this one to its channel, after "+
 				"its directory below releases was removed: deploy fetches it again"))
+	}
+	return nil
+}
+
+// RepairData creates data directories of the deployed pair that were lost. Their content is lost, which it notes.
+func (r *Run) RepairData() error {
+	runs := r.Ledger.Runs()
+	if runs == nil {
+		return nil
+	}
+	lost, unseen := r.Host.DataLost(*runs)
+	for _, text := range unseen {
+		r.Record.Note("%s", text)
+	}
+	if len(lost) == 0 {
+		return nil
+	}
+	for _, text := range lost {
+		r.Record.Note("%s; a new, empty one is created: restore its content from a backup", text)
+	}
+	for _, release := range runs.Releases() {
+		if err := project.LayOut(r.Host.LayoutOf(release.Project)); err != nil {
+			return err
+		}
 	}
 	return nil
 }

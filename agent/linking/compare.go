@@ -1,0 +1,85 @@
+package linking
+
+import (
+	"os"
+
+	"github.com/corpus-agent/corpus-agent/agent/layout"
+	"github.com/corpus-agent/corpus-agent/agent/ledger"
+	"github.com/corpus-agent/corpus-agent/agent/link"
+	"github.com/corpus-agent/corpus-agent/artifact"
+)
+
+// Linked reports whether the links of a pair lead to it.
+func (r *Run) Linked(p ledger.Pair) bool {
+	for _, release := range p.Releases() {
+		s, err := link.Of(r.Host.LayoutOf(release.Project)).Read()
+		if err != nil || s.Current != release.Dir() || s.Next != release.Dir() || !r.Host.Held().Has(release) {
+			return false
+		}
+	}
+	return r.Host.Alone != "" || r.namesLead(p)
+}
+
+// namesLead reports whether /srv/base and /srv/service lead to the projects of a pair.
+func (r *Run) namesLead(p ledger.Pair) bool {
+	names := map[string]layout.Project{}
+	if !p.BaseAlone() {
+		names[r.Host.Layout.ServiceLink()] = r.Host.LayoutOf(p.Service.Project)
+	}
+	if p.Base != nil {
+		names[r.Host.Layout.BaseLink()] = r.Host.LayoutOf(p.Base.Project)
+	}
+	for path, project := range names {
+		if target, err := os.Readlink(path); err != nil || target != project.LinkTarget() {
+			return false
+		}
+	}
+	return true
+}
+
+// Complete reports whether all links are as a deploy of the pair left them. The link previous leads to a release on the
+// disk, or does not exist.
+func (r *Run) Complete(pair ledger.Pair) bool {
+	if !r.Linked(pair) {
+		return false
+	}
+	for _, release := range pair.Releases() {
+		links := link.Of(r.Host.LayoutOf(release.Project))
+		now, err := links.Read()
+		if err != nil || !links.Named() {
+			return false
+		}
+		if _, gone := links.Reachable(now); len(gone) > 0 || now.Previous == "" && r.PreviousDir(release) != "" {
+			return false
+		}
+	}
+	return true
+}
+
+// goodDir returns the name of the directory of a project's release in the deployed pair; "" if it is not on the disk.
+func (r *Run) goodDir(project string) string {
+	runs := r.Ledger.Runs()
+	if runs == nil {
+		return ""
+	}
+	for _, release := range runs.Releases() {
+		if release.Project == project && r.Host.Held().Has(release) {
+			return release.Dir()
+		}
+	}
+	return ""
+}
+
+// PreviousDir returns the name of the directory of the previous release of a release's project; "" if it is not on the
+// disk, or the same one.
+func (r *Run) PreviousDir(release artifact.Release) string {
+	if r.Ledger.Previous == nil {
+		return ""
+	}
+	for _, before := range r.Ledger.Previous.Releases() {
+		if before.Project == release.Project && before.Dir() != release.Dir() && r.Host.Held().Has(before) {
+			return before.Dir()
+		}
+	}
+	return ""
+}
