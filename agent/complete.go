@@ -13,9 +13,9 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// complete makes sure that what is deployed is on the disk and that the links lead to it. Releases that
-// are gone are fetched again where there is a store to ask; without one the host continues with the newest
-// earlier pair that it still has. fresh says that there is a directory in which nothing was installed.
+// complete makes sure that the deployed pair is on the disk and that the links lead to it. It fetches missing releases
+// again. In a run without a store the host continues with the newest earlier pair on the disk. fresh reports whether
+// the directory of a release is new, so that its procedure install has to run.
 func (r *run) complete(ctx context.Context) (fresh bool, err error) {
 	good := *r.ledger.Runs()
 	there, err := r.Held().Holds(good.Releases()...)
@@ -41,11 +41,11 @@ func (r *run) complete(ctx context.Context) (fresh bool, err error) {
 	return fresh, r.relink(ctx, runs)
 }
 
-// errGone is that nothing is on the disk that could converge.
+// errGone is the error of a host that has no pair on the disk to converge.
 var errGone = errors.New("a release of what is deployed is missing on the disk")
 
-// settleFor continues with an earlier pair, that is in no quarantine and was not withdrawn, where a release of the good
-// one is gone and cannot be fetched. What a person went back from, and is no longer in quarantine, comes last.
+// settleFor continues with an earlier pair, which is neither quarantined nor withdrawn, if a release of the deployed
+// pair is missing and cannot be fetched. Pairs that a rollback by hand has left come last.
 func (r *run) settleFor(ctx context.Context, good ledger.Pair, cause error) error {
 	for _, pair := range slices.Backward(slices.Concat(r.ledger.History, r.ledger.Before())) {
 		_, bad := r.ledger.IsBad(pair)
@@ -62,9 +62,9 @@ func (r *run) settleFor(ctx context.Context, good ledger.Pair, cause error) erro
 		"the next run that reaches the store fetches it again: corpus-agent deploy")
 }
 
-// fetchDamagedAndConverge looks, after what is deployed failed to converge, whether that is because its releases are
-// not what was unpacked any more: half deleted, or emptied by a power failure. Such a release is fetched again, and
-// what is deployed converges once more. A release that is as it was signed leaves the failure as it is.
+// fetchDamagedAndConverge fetches damaged releases of the deployed pair again after it failed to converge, and
+// converges it once more. Files may have been deleted, or lost in a power failure. If no release is damaged, it returns
+// failure.
 func (r *run) fetchDamagedAndConverge(ctx context.Context, failure error) error {
 	if failure == nil || r.ledger.Failing != nil || r.ledger.Running != nil || !r.releases.Repair(ctx, *r.ledger.Runs()) {
 		return failure
@@ -73,9 +73,8 @@ func (r *run) fetchDamagedAndConverge(ctx context.Context, failure error) error 
 	return r.convergeGood(ctx)
 }
 
-// keepServing converges the deployed pair. Where a unit that proved it healthy does not run it, before or after that,
-// the releases are compared with their lists: one that is not as it was unpacked, such as with files that the unit's
-// user cannot read any more, is fetched again.
+// keepServing converges the deployed pair. If one of its units does not run it, before or after that, keepServing
+// fetches releases again that differ from what was unpacked, such as by files that the unit's user can no longer read.
 func (r *run) keepServing(ctx context.Context) error {
 	runs := *r.ledger.Runs()
 	if r.ledger.Failing != nil || r.ledger.Running != nil {
@@ -127,8 +126,8 @@ func (r *run) relink(ctx context.Context, pair ledger.Pair) error {
 	return r.save()
 }
 
-// convergeGood converges what is deployed, or base alone, after it has brought back what of it was lost. Where an
-// earlier run put the links back and was interrupted before the units followed them, this is the rest of its rollback.
+// convergeGood converges the deployed pair, or base alone, after it has restored lost releases and links. If an earlier
+// run was interrupted between the links and the units of its rollback, convergeGood finishes that rollback.
 func (r *run) convergeGood(ctx context.Context) error {
 	if !r.test && r.ledger.Failing == nil && r.ledger.Running == nil {
 		fresh, err := r.complete(ctx)
@@ -159,7 +158,7 @@ func (r *run) convergeGood(ctx context.Context) error {
 	return r.settleDown(ctx, *r.ledger.Runs())
 }
 
-// unfinishedUnits says why units are restarted though nothing is deployed.
+// unfinishedUnits describes why units are restarted although nothing new is deployed.
 func unfinishedUnits(s ledger.Serving) string {
 	if len(s.Retry) > 0 {
 		return fmt.Sprintf("%s did not run what is deployed after the rollback of run %s; it is restarted again",

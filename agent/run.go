@@ -55,13 +55,13 @@ type run struct {
 	identity      grains.Identity
 	only          procedure.Only
 	leaves        *ledger.Pair // the pair that a rollback leaves
-	unresolvedErr error        // what the store did not say of one project, while it did of the other
+	unresolvedErr error        // the error for a project whose release the store did not provide
 	unresolved    []string     // these projects
-	blockers      []error      // why the run brings nothing new, though it continues with what is deployed
+	blockers      []error      // why the run deploys nothing new, and continues with the deployed releases
 	acted         bool         // the run changed, or tried to change, what is deployed
-	ownStop       atomic.Bool  // a step asked for the end of this very run
-	cutStep       string       // where the deploy was interrupted that this run takes up, "" if that is not known
-	cuts          int          // how often in a row there
+	ownStop       atomic.Bool  // a step has ended this run
+	cutStep       string       // where the deploy was interrupted that this run resumes; "" if that is not known
+	cuts          int          // how often in a row it was interrupted there
 	kept          []string     // directories in archives that get the report beside them
 
 	held *records.Exclusive // the lock of this run; nil for a trial, whose lock is lent
@@ -90,7 +90,7 @@ type run struct {
 
 }
 
-// Converge brings the host to what its current releases say. It never contacts the store.
+// Converge converges the deployed releases. It never contacts the store.
 func (a *Agent) Converge(ctx context.Context, test bool) (*report.Report, error) {
 	if a.LockDescriptor != 0 && test {
 		return a.trial(ctx)
@@ -112,7 +112,7 @@ func (a *Agent) Converge(ctx context.Context, test bool) (*report.Report, error)
 	})
 }
 
-// pass is one run under the host's lock: it prepares the host, calls body, and makes a report of how that ended.
+// pass is one run under the host's lock: it prepares the host, calls body, and reports the result.
 func (a *Agent) pass(ctx context.Context, command string, test bool, body func(*run) error) (*report.Report, error) {
 	held, err := a.acquire(ctx, command)
 	if err != nil {
@@ -177,7 +177,7 @@ func (a *Agent) checkHost() error {
 	return refused
 }
 
-// repaired says what a run repaired before it had a report.
+// repaired has the notes about repairs that a run made before it had a report.
 type repaired struct{ shared, ledger []string }
 
 // readHost reads the ledger, after the directories and links of the agent were given back to root. It writes nothing in
@@ -198,8 +198,7 @@ func (r *run) noteLostLock() {
 		r.Layout.Inside(r.Layout.Lock()))
 }
 
-// reclaimProjects gives the directories and links of the host's projects back to root, and notes all that was repaired
-// so far.
+// reclaimProjects gives the directories and links of the host's projects back to root, and notes all repairs so far.
 func (r *run) reclaimProjects(refused error, done repaired) (err error) {
 	if refused == nil {
 		var more []string
@@ -213,7 +212,7 @@ func (r *run) reclaimProjects(refused error, done repaired) (err error) {
 	return site.ExplainDisk(err)
 }
 
-// removeLeftovers removes what a killed run left, and repairs links and data directories of projects.
+// removeLeftovers removes temporary files of killed runs, and repairs links and data directories of projects.
 func (r *run) removeLeftovers(ctx context.Context) error {
 	if err := r.retention.Sweep(ctx); err != nil {
 		r.record.Note("what earlier runs left was not all removed: %v", err)
@@ -224,7 +223,7 @@ func (r *run) removeLeftovers(ctx context.Context) error {
 	return errors.Join(r.linking.SetAside(records.ProjectsIn(r.ledger)), r.releases.RepairData())
 }
 
-// conclude keeps what later runs have to know, and adds to the error of a run what failed at that.
+// conclude writes what later runs need to the disk, and adds errors of that to the error of the run.
 func (r *run) conclude(ctx context.Context, err error) error {
 	out := r.balance.Enter(ctx, err) // before another host of the cluster takes its turn
 	r.endTurns(ctx, err)
@@ -255,14 +254,14 @@ func (r *run) provenHere(ctx context.Context) error {
 	if p := r.ledger.Proven; p.Proves(r.ledger.Good) && p.Run == r.id {
 		return nil
 	}
-	r.only = procedure.Only{} // whatever the run was asked for, its probes are
+	r.only = procedure.Only{} // even in a run of single steps, which skips probes
 	if err := r.serving.HealthyNow(ctx, *r.ledger.Good); err != nil {
 		return fmt.Errorf("%s is not healthy: %w", r.ledger.Good, err)
 	}
 	return nil
 }
 
-// withAlso adds to the error of a run what failed after it. The exit code stays that of the run, where it has one.
+// withAlso adds a later error to the error of a run. The exit code of the run stays, if it has one.
 func withAlso(err, also error) error {
 	if err == nil || also == nil {
 		return errors.Join(err, also)
@@ -270,8 +269,8 @@ func withAlso(err, also error) error {
 	return exit.WithCode(exit.Code(err), errors.Join(err, also))
 }
 
-// remember writes into the ledger who the host is and where its links lead, and reports whether that did not exist
-// before.
+// remember writes the identity of the host and the targets of its links into the ledger, and reports whether they have
+// changed.
 func (r *run) remember() (changed bool) {
 	links := r.serving.RememberLinks()
 	return r.rememberWho() || links
@@ -290,7 +289,7 @@ func (a *Agent) begin(command string, test bool, book *ledger.Ledger) (*run, err
 	return a.newRun(test, book, rep, report.Record(rep, a.Secrets(), a.Sinks...)), nil
 }
 
-// newRun makes a run with its rooms.
+// newRun returns a run with its parts.
 func (a *Agent) newRun(test bool, book *ledger.Ledger, rep *report.Report, record *report.Builder) *run {
 	r := &run{
 		Agent: a, id: rep.ID, test: test, ledger: book, report: rep, record: record}
