@@ -24,7 +24,7 @@ RACE := ./agent/fetch ./agent/fleet ./agent/fleet/pages ./agent/health ./agent/j
 	./artifact/manifest ./artifact/publish/collect ./artifact/publish/recovery ./artifact/store ./artifact/trust ./artifact/unpack ./cmd/cli ./grains/custom \
 	./packaging/oci ./state/exec ./state/host ./state/host/dialog ./state/host/terminal ./state/module/archive
 
-.PHONY: help go build test race demo integration fleet hosts attack bench bench-fetch bench-delta bench-undo bench-peers bench-growth lint fuzz generate snapshot picture
+.PHONY: help go build test race demo integration fleet hosts attack bench bench-fetch bench-delta bench-undo bench-peers bench-growth lint fuzz generate generated snapshot picture
 help: ## this list; what make does without a target
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile | awk -F '\t' '{printf "make %-12s %s\n", $$1, $$2}'
 go: ## says what is missing where the Go that is there cannot build this
@@ -74,6 +74,11 @@ fuzz: ## every fuzz target for FUZZTIME each
 	testdata/fuzz-all $(or $(FUZZTIME),30s)
 generate: ## man pages, completions, licences
 	packaging/generate $(VERSION)
+generated: ## files of the repository that follow from others: lists of functions, tables and files of settings, the schema of agent.yaml
+	go generate ./state/function/manual
+	CORPUS_WRITE_FUNCTIONS=1 go test -count 1 -run 'TestListOf(Host)?Functions' ./state/session
+	go test -count 1 -run 'TestDocumentationListsAllSettings|TestSchemaAndExampleArePublished' ./agent/config -args -update
+	go test -count 1 -run 'Schema|Table|Documented' ./artifact/recipe -args -update
 snapshot: ## packages and archives, as a release has them; one at a time, since archives hold programs in the order they were built
 	go run $(RELEASER) release --snapshot --clean --parallelism 1
 picture: ## docs/picture.svg, from a run of the demo

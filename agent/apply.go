@@ -61,7 +61,7 @@ func (r *run) open(pair ledger.Pair) (map[string]link.Set, error) {
 		running.Before = cut.Before
 		if cut.Pair.Same(pair) {
 			running.Attempts, running.Reboots = cut.Attempts+1, cut.Reboots
-			running.Step, running.Cuts = r.cutStep, r.cuts
+			running.Step, running.Cuts = r.interruptedStep, r.cuts
 			r.record.Note("the deploy of %s that run %s began is resumed", pair, cut.Run)
 		}
 	}

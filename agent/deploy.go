@@ -43,7 +43,7 @@ func (r *run) deploy(ctx context.Context, given Given) error {
 	if err := r.introduce(ctx, given); err != nil {
 		return err
 	}
-	refused := r.settleCut(ctx)
+	refused := r.settleInterrupted(ctx)
 	if refused != nil && !r.deploysBaseWithout(refused) {
 		return r.baseWithout(ctx, refused)
 	}

@@ -17,10 +17,10 @@ import (
 // maxAttempts is how often the agent resumes an interrupted deploy, and how often it retries a rollback that failed.
 const maxAttempts = 3
 
-// settleCut decides about a deploy that an earlier run left unfinished. It finishes one that was being rolled back, and
-// gives up one that was interrupted too often. This run resumes any other. A pillar that another user could have
-// changed ends the run before that.
-func (r *run) settleCut(ctx context.Context) error {
+// settleInterrupted decides about a deploy that an earlier run left unfinished. It finishes one that was being rolled
+// back, and gives up one that was interrupted too often. This run resumes any other. A pillar that another user could
+// have changed ends the run before that.
+func (r *run) settleInterrupted(ctx context.Context) error {
 	if err := r.CheckPillar(r.identity.Service); err != nil {
 		return err
 	}
@@ -80,15 +80,15 @@ func (r *run) goingBack(cut *ledger.Running) bool {
 // release. If no journal records the steps, every interruption counts.
 func (r *run) countCut(cut *ledger.Running) {
 	if !r.recordsSteps() {
-		r.cutStep, r.cuts = "", cut.Attempts
+		r.interruptedStep, r.cuts = "", cut.Attempts
 		return
 	}
-	switch r.cutStep = cmp.Or(cut.EndedIn, r.lastStep(cut.Run)); r.cutStep {
+	switch r.interruptedStep = cmp.Or(cut.EndedIn, r.lastStep(cut.Run)); r.interruptedStep {
 	case "":
 		r.cuts = 0
 	default:
 		r.cuts = 1
-		if journal.Same(r.cutStep, cut.Step) {
+		if journal.Same(r.interruptedStep, cut.Step) {
 			r.cuts = cut.Cuts + 1
 		}
 	}
@@ -117,8 +117,8 @@ func (r *run) lastStep(id string) string {
 // giveUp quarantines the release whose deploy was interrupted too often, since its states may bring the host down.
 func (r *run) giveUp(cut *ledger.Running) {
 	reason := fmt.Sprintf("its deploy was interrupted %d times", r.cuts)
-	if r.cutStep != "" {
-		reason += " in a row in " + r.cutStep
+	if r.interruptedStep != "" {
+		reason += " in a row in " + r.interruptedStep
 	}
 	if cut.Reboots >= maxAttempts {
 		reason = fmt.Sprintf("its deploy ended %d times in a reboot, or in an end of the run that a state asked for",
@@ -152,9 +152,9 @@ func (r *run) givesUp(ctx context.Context, cut *ledger.Running, undone error) bo
 	return true
 }
 
-// cutDeploy is an interrupted deploy of another pair than the deployed one; nil if there is none. An interrupted
-// rollback by hand does not count, since its pair is the one that is to run.
-func (r *run) cutDeploy() *ledger.Running {
+// interruptedDeploy is an interrupted deploy of another pair than the deployed one; nil if there is none. An
+// interrupted rollback by hand does not count, since its pair is the one that is to run.
+func (r *run) interruptedDeploy() *ledger.Running {
 	cut, good := r.ledger.Running, r.ledger.Good
 	if cut == nil || good == nil || cut.Back || cut.Leaves != nil || cut.Pair.Same(*good) {
 		return nil
@@ -162,14 +162,14 @@ func (r *run) cutDeploy() *ledger.Running {
 	return cut
 }
 
-// leaveCut is settleCut for a rollback by hand to a version, to a run or, for "", to the pair before. It rolls an
-// interrupted deploy back instead of resuming it, and quarantines its releases as every rollback by hand does. In the
-// ledger the pair before that deploy is still the deployed one, so the rollback goes no further back. find resolves to
-// before anything changes, so that a mistake in it changes nothing.
-func (r *run) leaveCut(ctx context.Context, to string, find func(to string) error) error {
-	cut := r.cutDeploy()
+// leaveInterrupted is settleInterrupted for a rollback by hand to a version, to a run or, for "", to the pair before.
+// It rolls an interrupted deploy back instead of resuming it, and quarantines its releases as every rollback by hand
+// does. In the ledger the pair before that deploy is still the deployed one, so the rollback goes no further back. find
+// resolves to before anything changes, so that a mistake in it changes nothing.
+func (r *run) leaveInterrupted(ctx context.Context, to string, find func(to string) error) error {
+	cut := r.interruptedDeploy()
 	if cut == nil || r.test || r.goingBack(cut) {
-		return r.settleCut(ctx)
+		return r.settleInterrupted(ctx)
 	}
 	if err := r.CheckPillar(r.identity.Service); err != nil {
 		return err
@@ -194,7 +194,8 @@ func (r *run) leaveCut(ctx context.Context, to string, find func(to string) erro
 // pair means the same as "": that rollback leads to it.
 func (r *run) unlessGood(version string) string {
 	cut := r.ledger.Running
-	if cut != nil && (r.cutDeploy() != nil || r.goingBack(cut)) && r.ledger.Good != nil && r.ledger.Good.Is(version) {
+	if cut != nil && (r.interruptedDeploy() != nil || r.goingBack(cut)) && r.ledger.Good != nil &&
+		r.ledger.Good.Is(version) {
 		return ""
 	}
 	return version

@@ -36,7 +36,7 @@ func (a *Agent) deployLocal(ctx context.Context, command string, given Given,
 		if err := r.orBlocker(nil); err != nil {
 			return err
 		}
-		if err := r.settleCut(ctx); err != nil {
+		if err := r.settleInterrupted(ctx); err != nil {
 			return err
 		}
 		b, err := bring(r)

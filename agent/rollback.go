@@ -30,7 +30,8 @@ func (a *Agent) RollbackTo(ctx context.Context, version string) (*report.Report,
 			return err
 		}
 		version := r.unlessGood(version)
-		if err := r.leaveCut(ctx, version, func(to string) error { _, err := r.earlier(to); return err }); err != nil {
+		exists := func(to string) error { _, err := r.earlier(to); return err }
+		if err := r.leaveInterrupted(ctx, version, exists); err != nil {
 			return err
 		}
 		if r.finished != nil && version == "" && r.ledger.Good != nil && r.ledger.Failing == nil {
@@ -140,12 +141,12 @@ func (a *Agent) ShowRollback(ctx context.Context, version string) (*report.Repor
 		if err := r.identify(ctx, grains.Identity{}); err != nil {
 			return err
 		}
-		if err := r.settleCut(ctx); err != nil {
+		if err := r.settleInterrupted(ctx); err != nil {
 			return err
 		}
 		version := r.unlessGood(version)
 		if cut := r.ledger.Running; cut != nil && version == "" && r.ledger.Failing == nil &&
-			(r.goingBack(cut) || r.cutDeploy() != nil) {
+			(r.goingBack(cut) || r.interruptedDeploy() != nil) {
 			return r.showStayBack(ctx, cut.Pair)
 		}
 		target, err := r.earlier(version)

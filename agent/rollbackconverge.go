@@ -34,7 +34,7 @@ func (a *Agent) RollbackConverge(ctx context.Context, to string, test bool) (*re
 			}
 		}
 		to := r.unlessGood(to)
-		if err := r.leaveCut(ctx, to, func(to string) error { _, err := r.wayBack(to); return err }); err != nil {
+		if err := r.leaveInterrupted(ctx, to, func(to string) error { _, err := r.wayBack(to); return err }); err != nil {
 			return err
 		}
 		w, err := r.wayBack(to)
@@ -114,7 +114,7 @@ func (r *run) toFinish() *ledger.Unfinished {
 		return nil
 	case r.finished != nil:
 		return r.finished
-	case cut != nil && (r.goingBack(cut) || r.cutDeploy() != nil): // a dry run, which finishes nothing
+	case cut != nil && (r.goingBack(cut) || r.interruptedDeploy() != nil): // a dry run, which finishes nothing
 		return &ledger.Unfinished{Pair: cut.Pair, Run: cut.Run, UndoTo: cut.UndoTo}
 	}
 	return r.ledger.Unfinished

@@ -10,9 +10,9 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/artifacttest"
 )
 
-// cutDeploy is a host with versions 1 and 2 whose deploy of version 3 was killed: while its states ran, or when the
-// link current led to it already.
-func cutDeploy(t *testing.T, promoted bool) *lab {
+// interruptedDeploy is a host with versions 1 and 2 whose deploy of version 3 was killed: while its states ran, or when
+// the link current led to it already.
+func interruptedDeploy(t *testing.T, promoted bool) *lab {
 	t.Helper()
 	l := converging(t)
 	repo, storeDir, trustRoot := storeOnDisk(t)
@@ -53,7 +53,7 @@ func TestRollbackAfterInterruptedDeployKeepsGoodRelease(t *testing.T) {
 	} {
 		for where, promoted := range map[string]bool{"in its states": false, "after its links": true} {
 			t.Run(name+", cut "+where, func(t *testing.T) {
-				l := cutDeploy(t, promoted)
+				l := interruptedDeploy(t, promoted)
 				r, err := back(l)
 				if err != nil {
 					t.Fatal(err)
@@ -92,7 +92,7 @@ func TestRollbackToAfterInterruptedDeploy(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := cutDeploy(t, true)
+			l := interruptedDeploy(t, true)
 			if err := back(l, "9"); exit.Code(err) != exit.Usage {
 				t.Errorf("a version that is not kept: %v", err)
 			}
@@ -111,7 +111,7 @@ func TestRollbackToAfterInterruptedDeploy(t *testing.T) {
 
 // TestDryRollbackAfterInterruptedDeploy show what the rollback does, and change nothing.
 func TestDryRollbackAfterInterruptedDeploy(t *testing.T) {
-	l := cutDeploy(t, true)
+	l := interruptedDeploy(t, true)
 	before := snapshot(t, l.Layout.Root)
 	r, err := l.ShowRollback(t.Context(), "")
 	if err != nil {

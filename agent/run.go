@@ -52,17 +52,17 @@ type run struct {
 
 	endedIn string // the state that was ended since the run was asked to end; under endedMu
 
-	identity      grains.Identity
-	only          procedure.Only
-	leaves        *ledger.Pair // the pair that a rollback leaves
-	unresolvedErr error        // the error for a project whose release the store did not provide
-	unresolved    []string     // these projects
-	blockers      []error      // why the run deploys nothing new, and continues with the deployed releases
-	acted         bool         // the run changed, or tried to change, what is deployed
-	ownStop       atomic.Bool  // a step has ended this run
-	cutStep       string       // where the deploy was interrupted that this run resumes; "" if that is not known
-	cuts          int          // how often in a row it was interrupted there
-	kept          []string     // directories in archives that get the report beside them
+	identity        grains.Identity
+	only            procedure.Only
+	leaves          *ledger.Pair // the pair that a rollback leaves
+	unresolvedErr   error        // the error for a project whose release the store did not provide
+	unresolved      []string     // these projects
+	blockers        []error      // why the run deploys nothing new, and continues with the deployed releases
+	acted           bool         // the run changed, or tried to change, what is deployed
+	ownStop         atomic.Bool  // a step has ended this run
+	interruptedStep string       // where the deploy was interrupted that this run resumes; "" if that is not known
+	cuts            int          // how often in a row it was interrupted there
+	kept            []string     // directories in archives that get the report beside them
 
 	held *records.Exclusive // the lock of this run; nil for a trial, whose lock is lent
 
@@ -105,7 +105,7 @@ func (a *Agent) Converge(ctx context.Context, test bool) (*report.Report, error)
 		if err := r.identify(ctx, grains.Identity{}); err != nil {
 			return err
 		}
-		if err := r.settleCut(ctx); err != nil {
+		if err := r.settleInterrupted(ctx); err != nil {
 			return r.baseWithout(ctx, err)
 		}
 		return r.serving.StillServes(ctx, r.orBlocker(r.convergeGood(ctx)))

@@ -1,6 +1,7 @@
 package cmd_test
 
 import (
+	"cmp"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -66,34 +67,41 @@ func textLines(set *token.FileSet, file *ast.File) map[int]bool {
 	return lines
 }
 
+// sized is a file or a function with its number of lines.
+type sized struct {
+	lines int
+	name  string
+}
+
 // TestFunctionsAndFilesStaySmall limits the sizes of code that is neither a test nor generated, so that a function fits
 // on the screen, and a file on few screens.
 func TestFunctionsAndFilesStaySmall(t *testing.T) {
-	var files, functions []int
+	var files, functions []sized
 	for _, name := range goFiles(t) {
 		set, file, source := parsedFile(t, name)
 		if strings.HasSuffix(name, "_test.go") || ast.IsGenerated(file) {
 			continue
 		}
-		files = append(files, strings.Count(string(source), "\n"))
+		files = append(files, sized{strings.Count(string(source), "\n"), name})
 		for _, d := range file.Decls {
 			if f, ok := d.(*ast.FuncDecl); ok {
-				functions = append(functions, set.Position(f.End()).Line-set.Position(f.Pos()).Line+1)
+				lines := set.Position(f.End()).Line - set.Position(f.Pos()).Line + 1
+				functions = append(functions, sized{lines, f.Name.Name + " in " + name})
 			}
 		}
 	}
 	for _, size := range []struct {
 		of           string
-		lines        []int
+		all          []sized
 		median, most int
 	}{{"file", files, 141, 254}, {"function", functions, 10, 24}} {
-		slices.Sort(size.lines)
-		n := len(size.lines)
-		median, most := size.lines[(n-1)/2], size.lines[(n-1)*9/10]
+		slices.SortFunc(size.all, func(a, b sized) int { return cmp.Compare(a.lines, b.lines) })
+		n := len(size.all)
+		median, most := size.all[(n-1)/2].lines, size.all[(n-1)*9/10].lines
 		t.Logf("lines per %s: median %d, 90th percentile %d, of %d", size.of, median, most, n)
 		if median > size.median || most > size.most {
 			t.Errorf("a %s has %d lines in the median and %d at the 90th percentile, and may have %d and %d: "+
-				"split what does two things", size.of, median, most, size.median, size.most)
+				"split what does two things; the longest are %v", size.of, median, most, size.median, size.most, size.all[n-10:])
 		}
 	}
 }

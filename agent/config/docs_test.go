@@ -38,7 +38,7 @@ func TestDocumentationListsAllSettings(t *testing.T) {
 		return
 	}
 	if written != table() {
-		t.Errorf("%s lists other settings than there are: go test ./agent/config -run Documentation -args -update", docs)
+		t.Errorf("%s lists other settings than there are; `make generated` writes its table", docs)
 	}
 }
 

@@ -58,7 +58,7 @@ func TestSchemaAndExampleArePublished(t *testing.T) {
 			}
 		}
 		if data, err := os.ReadFile(file); err != nil || !bytes.Equal(data, want) {
-			t.Errorf("%s differs from the settings (%v): go test ./agent/config -run Published -args -update", file, err)
+			t.Errorf("%s differs from the settings; `make generated` writes it; read error: %v", file, err)
 		}
 	}
 }

@@ -19,15 +19,15 @@ type Follower struct {
 	Host    string         `json:"host"`
 	At      time.Time      `json:"at"`            // when the store got its newest report or record
 	Agent   string         `json:"agent"`         // version; empty if unknown
-	Key     hostkey.Public `json:"key,omitempty"` // that its report is signed with and that it registered; empty for none
+	Key     hostkey.Public `json:"key,omitempty"` // the registered key that signed its report; empty for none
 	Region  string         `json:"region,omitempty"`
 	Cluster string         `json:"cluster"`
 }
 
 // Followers reads which hosts follow a channel: from their signed records, which takes one listing, and from the newest
-// reports of hosts whose records do not name a channel. Reports that the store received before since are ignored,
-// unless it received the host's record since then, and so is a report about another host than the one in whose
-// directory it lies.
+// reports of hosts whose records do not name a channel. A report that the store received before since is ignored,
+// unless the store received a record of that host later than since. A report in the directory of another host is
+// ignored.
 func Followers(ctx context.Context, s store.Store, keys Keys, ref artifact.Ref, since time.Time) ([]Follower, error) {
 	project := ref.Project
 	if project == artifact.Base {
@@ -60,8 +60,8 @@ func Followers(ctx context.Context, s store.Store, keys Keys, ref artifact.Ref, 
 	return newestOf(found), nil
 }
 
-// recordedFollowers returns the hosts whose signed records name the channel. Hosts whose records name this or another
-// channel are answered.
+// recordedFollowers returns the hosts whose signed records name the channel. Reports of hosts whose records name this
+// or another channel need not be read.
 func (l *activeHosts) recordedFollowers(ref artifact.Ref) (found []*Follower) {
 	for of, r := range l.recorded {
 		place := r.Service

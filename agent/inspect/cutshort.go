@@ -18,10 +18,10 @@ type Cut struct {
 	Began   *time.Time   `json:"began,omitempty"`
 	Pair    *ledger.Pair `json:"pair,omitempty"` // the pair that it deployed or rolled back
 	Back    bool         `json:"back,omitempty"` // it was rolling back
-	// which it ended, or in which it changed the host last; "" where that is not known
+	// the step that it ended, or in which it last changed the host; "" if unknown
 	Step    string `json:"step,omitempty"`
-	Ended   bool   `json:"ended,omitempty"`    // it ended by itself, and could not write that down
-	Exit    int    `json:"exit,omitempty"`     // with which it ended by itself, unfinished; 0 where it did not
+	Ended   bool   `json:"ended,omitempty"`    // it ended by itself, and could not record that
+	Exit    int    `json:"exit,omitempty"`     // code with which it ended by itself, unfinished; 0 for none
 	TakesUp bool   `json:"takes_up,omitempty"` // the next run continues with it; otherwise it starts from the beginning
 }
 

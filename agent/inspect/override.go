@@ -16,8 +16,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// onMachine names the deployed trees as this machine does, so that directories of the machine can
-// stand beside them.
+// onMachine rewrites the paths of the deployed trees below --root to paths of this machine, so that directories of the
+// machine can be used beside them.
 func (h *Host) onMachine(s *session.Settings) (err error) {
 	if s.Trees != nil || !h.Layout.Relocated() {
 		return nil
@@ -35,7 +35,8 @@ func (h *Host) onMachine(s *session.Settings) (err error) {
 	return nil
 }
 
-// addGrainModules adds the grains that the _grains of named trees make. Without grains in the session, none are wanted.
+// addGrainModules adds the grains of the modules below _grains of the given trees. It does nothing if the session has
+// no grains.
 func (h *Host) addGrainModules(ctx context.Context, dirs []string, s *session.Settings) error {
 	has := false
 	for _, dir := range dirs {

@@ -114,7 +114,7 @@ func (n *Next) Rehearse(ctx context.Context, objects []Object, endOnly bool) err
 			if n.passes(of, before, last) {
 				continue
 			}
-			if _, refused := before[of]; refused { // the command was about to write below metadata that hosts refuse
+			if _, refused := before[of]; refused { // hosts refused the store before the change, too
 				return fmt.Errorf("nothing was written: %w", after[of])
 			}
 			return &Unaccepted{Of: of, Err: after[of], Advice: n.steps(of, after[of])}
@@ -150,7 +150,7 @@ func (n *Next) affected() []string {
 	return names
 }
 
-// steps returns a hint for a change that hosts would refuse in one step.
+// steps returns a hint with the commands that make a change in several steps, each of which hosts accept.
 func (n *Next) steps(of string, err error) string {
 	if n.Advice != nil {
 		return n.Advice(of)

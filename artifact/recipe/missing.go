@@ -50,11 +50,11 @@ func (r Recipe) look(tree fs.FS, files, others []string, problems *diag.List) {
 		found, err := walk.Found(err)
 		switch {
 		case err != nil:
-			problems.Add(r.At(name), "it names %s: %v", name, err)
+			problems.Add(r.At(name), "checking %s: %v", name, err)
 		case !found:
-			problems.Add(r.At(name), "it names %s, which is not in the tree", name).WithHint("add the file, or correct the name")
+			problems.Add(r.At(name), "%s is not in the tree", name).WithHint("add the file, or correct the name")
 		case slices.Contains(files, name) && !info.Mode().IsRegular():
-			problems.Add(r.At(name), "it names %s, which is not a file", name).WithHint("name a file of the tree")
+			problems.Add(r.At(name), "%s is not a file", name).WithHint("name a file of the tree")
 		case slices.Contains(r.probeScripts(), name) && info.Mode()&0o111 == 0:
 			problems.Add(r.At(name), "the probe %s is not executable", name).WithHint("run `chmod +x " + name + "` in the tree")
 		}
@@ -95,7 +95,7 @@ func (r Recipe) misnamedUnits(tree fs.FS, problems *diag.List) {
 			continue
 		}
 		if meant := misspeltUnit(unit, files); meant != "" {
-			problems.Add(r.At(unit), "it names the unit %s, which is not in the tree",
+			problems.Add(r.At(unit), "the unit %s is not in the tree",
 				unit).WithHint(fmt.Sprintf("did you mean %q?", meant))
 		}
 	}

@@ -20,28 +20,28 @@ func TestRecipeFilesMustExist(t *testing.T) {
 	for text, want := range map[string][]string{
 		"health: [{script: bin/check}, {script: /usr/bin/true}, {unit: web.service}, {unit: nginx.service}]\n": nil,
 		"health:\n  probes:\n    - script: bin/chek\n": {
-			"corpus.yaml:3:15: it names bin/chek, which is not in the tree",
+			"corpus.yaml:3:15: bin/chek is not in the tree",
 		},
 		"health: [{script: ./bin/chek}]\n": {
-			"corpus.yaml:1:19: it names bin/chek, which is not in the tree",
+			"corpus.yaml:1:19: bin/chek is not in the tree",
 		},
 		"health: [{script: bin/dir}]\n": {
-			"corpus.yaml:1:19: it names bin/dir, which is not a file",
+			"corpus.yaml:1:19: bin/dir is not a file",
 		},
 		"health: [{script: bin/plain}]\n": {
 			"corpus.yaml:1:19: the probe bin/plain is not executable",
 		},
 		"health: [{unit: wbe.service}]\n": {
-			"corpus.yaml:1:17: it names the unit wbe.service, which is not in the tree",
+			"corpus.yaml:1:17: the unit wbe.service is not in the tree",
 		},
 		"units: [units/api.service]\nreload: [aip.service]\n": {
-			"corpus.yaml:2:10: it names the unit aip.service, which is not in the tree",
+			"corpus.yaml:2:10: the unit aip.service is not in the tree",
 		},
 		"hooks: {pre_release: [no.sh]}\nunits: [no/a.service]\n": {
-			"corpus.yaml:1:23: it names no.sh", "corpus.yaml:2:9: it names no/a.service",
+			"corpus.yaml:1:23: no.sh", "corpus.yaml:2:9: no/a.service",
 		},
 		"templates: [{source: no.conf, target: /etc/no.conf}]\n": {
-			"corpus.yaml:1:22: it names no.conf",
+			"corpus.yaml:1:22: no.conf",
 		},
 		"builder: go\nhealth: [{script: bin/made-by-the-build}]\n": nil,
 	} {
@@ -82,10 +82,10 @@ health: [{script: bin/check, tcp: x}]
 		t.Fatalf("the error is %v", err)
 	}
 	for _, want := range []string{
-		`corpus.yaml:1:1: unknown key "nmae"`, "corpus.yaml:4:9: build.main is for", "corpus.yaml:4:38: it names absent.txt",
+		`corpus.yaml:1:1: unknown key "nmae"`, "corpus.yaml:4:9: build.main is for", "corpus.yaml:4:38: absent.txt",
 		"corpus.yaml:5:17: writable: .salt is",
-		"corpus.yaml:6:22: pre_release is a list", "corpus.yaml:7:9: it names the unit shp.service",
-		"corpus.yaml:8:22: it names absent.j2", "corpus.yaml:9:30: ",
+		"corpus.yaml:6:22: pre_release is a list", "corpus.yaml:7:9: the unit shp.service",
+		"corpus.yaml:8:22: absent.j2", "corpus.yaml:9:30: ",
 	} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is not among\n%v", want, err)

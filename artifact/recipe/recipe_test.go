@@ -54,7 +54,7 @@ version:
 		`corpus.yaml:10:9: base is "fedora/40"`,
 		`corpus.yaml:12:11: "/etc/x" is not a path inside the tree`, "corpus.yaml:12:3: target is missing",
 		`corpus.yaml:13:9: mode is "rw"`, "write three octal digits, such as 0640", "lower-case letters, digits and hyphens",
-		"corpus.yaml:14:10: a mapping was expected", "corpus.yaml:15:9: version takes a text",
+		"corpus.yaml:14:10: a mapping was expected", "corpus.yaml:15:9: version must be a text",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%s is not among\n%s", want, text)
@@ -158,7 +158,7 @@ func TestSchemaAndTableArePublished(t *testing.T) {
 		}
 	}
 	if data, err := os.ReadFile(schema); err != nil || !bytes.Equal(data, recipe.JSONSchema()) {
-		t.Errorf("%s is not what the keys say (%v): run this test with -update", schema, err)
+		t.Errorf("%s differs from the keys of corpus.yaml; `make generated` writes it; read error: %v", schema, err)
 	}
 	text, err := os.ReadFile(page)
 	if err != nil {
@@ -176,7 +176,7 @@ func TestSchemaAndTableArePublished(t *testing.T) {
 			t.Fatal(err)
 		}
 	} else if now != want {
-		t.Errorf("the table in %s is not what the keys say: run this test with -update", page)
+		t.Errorf("the table in %s differs from the keys of corpus.yaml; `make generated` writes it", page)
 	}
 }
 

@@ -284,9 +284,20 @@ func (p *parser) list(n *yaml.Node, k Key) {
 	}
 }
 
+// withArticle returns the kind as the object of a sentence.
+func (k Kind) withArticle() string {
+	switch k {
+	case Flag:
+		return string(k)
+	case Absolute:
+		return "an " + string(k)
+	}
+	return "a " + string(k)
+}
+
 func (p *parser) scalar(n *yaml.Node, k Key) {
 	if n.Kind != yaml.ScalarNode || n.Tag == "!!null" {
-		p.add(n, "%s takes a %s", k.Name, k.Kind)
+		p.add(n, "%s must be %s", k.Name, k.Kind.withArticle())
 		return
 	}
 	if k.Kind == Path || k.Name == "reload" {
@@ -294,7 +305,7 @@ func (p *parser) scalar(n *yaml.Node, k Key) {
 	}
 	switch {
 	case k.Kind == Flag && n.Tag != "!!bool":
-		p.add(n, "%s is %q", k.Name, n.Value).WithHint("write true or false")
+		p.add(n, "%s is %q, and true or false was expected", k.Name, n.Value).WithHint("write true or false")
 	case k.Kind == Path && !fs.ValidPath(path.Clean(n.Value)):
 		p.add(n, "%q is not a path inside the tree", n.Value).WithHint("write it relative to the top, without ..")
 	case k.Kind == Absolute && (!path.IsAbs(n.Value) || path.Clean(n.Value) != n.Value):
@@ -304,9 +315,9 @@ func (p *parser) scalar(n *yaml.Node, k Key) {
 		if hint == "" {
 			hint = "one of " + strings.Join(k.Choices, ", ")
 		}
-		p.add(n, "%s is %q", k.Name, n.Value).WithHint(hint)
+		p.add(n, "%s is %q, which is not one of its values", k.Name, n.Value).WithHint(hint)
 	case k.Pattern != "" && !regexp.MustCompile(k.Pattern).MatchString(n.Value):
-		p.add(n, "%s is %q", k.Name, n.Value).WithHint("write " + formOf(k.Pattern))
+		p.add(n, "%s is %q, which has the wrong form", k.Name, n.Value).WithHint("write " + formOf(k.Pattern))
 	case k.Check != nil && (!p.lenient || k.Name != "version"): // a host uses the signed version
 		if err := k.Check(n.Value); err != nil {
 			p.add(n, "%s: %v", k.Name, err).WithHint(diag.HintOf(err))

@@ -11,8 +11,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 )
 
-// Verified is an artifact with the bytes that the project's key signed. Only this package makes one, so a function that
-// accepts a Verified cannot be passed anything unverified.
+// Verified is an artifact whose reader returns only bytes that the project's key signed. Only this package makes one
+// with content, so a function that accepts a Verified never gets unverified bytes.
 type Verified struct {
 	release artifact.Release
 	file    *os.File

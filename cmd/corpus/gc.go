@@ -113,8 +113,8 @@ func (p *program) prune(c *cobra.Command, publisher *publish.Publisher, keep int
 	for _, project := range pruned {
 		switch {
 		case p.json:
-		case project.Left != "":
-			fmt.Fprintf(p.Err, "warning: all versions of %s stay: %s\n", project.Project, project.Left)
+		case project.Reason != "":
+			fmt.Fprintf(p.Err, "warning: all versions of %s stay: %s\n", project.Project, project.Reason)
 		default:
 			fmt.Fprintf(p.Out, "%s: %s %s\n", did, project.Project, strings.Join(project.Versions, ", "))
 		}

@@ -284,7 +284,7 @@ func TestHooksOfTheRecipeRunInTheirOrder(t *testing.T) {
 	_, err := pipeline.Make(t.Context(),
 		pipeline.Request{Source: sow(t, map[string]string{"corpus.yaml": "builder: tree\nhooks:\n  post_release: [gone]\n"}),
 			Outputs: outputs(t), Version: "1"})
-	if err == nil || !strings.Contains(err.Error(), "corpus.yaml:3:18: it names gone, which is not in the tree") {
+	if err == nil || !strings.Contains(err.Error(), "corpus.yaml:3:18: gone is not in the tree") {
 		t.Errorf("a hook that does not exist: %v", err)
 	}
 }
@@ -333,15 +333,15 @@ func TestInvalidRecipeStopsTheBuild(t *testing.T) {
 		"unknown keys": {map[string]string{"corpus.yaml": "bilder: go\nfile: [x]\n"}, "a.deb",
 			[]string{`corpus.yaml:1:1: unknown key "bilder"`, `corpus.yaml:2:1: unknown key "file"`}},
 		"missing files": {map[string]string{"corpus.yaml": "units: [units/a.service]\npackage: {post_install: b.sh}\n"},
-			"a.deb", []string{"corpus.yaml:1:9: it names units/a.service, which is not in the tree",
-				"corpus.yaml:2:25: it names b.sh, which is not in the tree"}},
+			"a.deb", []string{"corpus.yaml:1:9: units/a.service is not in the tree",
+				"corpus.yaml:2:25: b.sh is not in the tree"}},
 		"missing parts": {map[string]string{"corpus.yaml": "builder: tree\nfiles:\n- nope\n- x\n"}, "a.tar.zst",
-			[]string{"corpus.yaml:3:3: it names nope, which is not in the tree"}},
+			[]string{"corpus.yaml:3:3: nope is not in the tree"}},
 		"a misspelt unit": {map[string]string{"corpus.yaml": "units: [myap.service, nginx.service]\n",
 			"myapp.service": "[Service]\n"}, "a.deb",
-			[]string{"corpus.yaml:1:9: it names the unit myap.service, which is not in the tree"}},
+			[]string{"corpus.yaml:1:9: the unit myap.service is not in the tree"}},
 		"a directory": {map[string]string{"corpus.yaml": "builder: tree\nunits: [d]\n", "d/x": ""}, "a.deb",
-			[]string{"corpus.yaml:2:9: it names d, which is not a file"}},
+			[]string{"corpus.yaml:2:9: d is not a file"}},
 		"no files": {map[string]string{"corpus.yaml": "builder: command\nbuild: {command: [sh, -c, 'mkfifo p q']}\n"},
 			"a.tar.zst", []string{"p: it is not a file, directory or link", "q: it is not a file, directory or link"}},
 		"no builder": {map[string]string{"corpus.yaml": "build: {command: [make]}\n"}, "a.tar.zst",

@@ -93,7 +93,7 @@ func (o *overview) count(hosts []fleet.Host) {
 		figure{"silent", "silent", "silent", silent})
 }
 
-// mostNamed is how many hosts an entry of what needs a person names.
+// mostNamed is the maximum number of hosts that an entry of the attention list names.
 const mostNamed = 6
 
 func newAttention(a fleet.Attention) attention {

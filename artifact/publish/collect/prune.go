@@ -15,7 +15,7 @@ import (
 type Pruned struct {
 	Project  string   `json:"project"`
 	Versions []string `json:"versions"`
-	Left     string   `json:"left,omitempty"` // reason why no version was removed
+	Reason   string   `json:"left,omitempty"` // reason why no version was removed
 }
 
 // Prune removes all but the newest versions of each project from its signed metadata, so that Garbage removes their
@@ -31,12 +31,12 @@ func Prune(ctx context.Context, p *publish.Publisher, keep int, dry bool) ([]Pru
 		one, err := prune(ctx, p, project, keep, dry)
 		var short *publish.Short
 		if errors.As(err, &short) || err != nil && trust.OfOne(err) {
-			one.Versions, one.Left, err = nil, err.Error(), nil
+			one.Versions, one.Reason, err = nil, err.Error(), nil
 		}
 		if err != nil {
 			return all, err
 		}
-		if len(one.Versions) > 0 || one.Left != "" {
+		if len(one.Versions) > 0 || one.Reason != "" {
 			all = append(all, one)
 		}
 	}

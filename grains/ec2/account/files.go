@@ -232,7 +232,7 @@ func (p *profile) check(again bool) error {
 	}
 	ways := []string{"source_profile", "credential_source", "web_identity_token_file", "credential_process"}
 	if !again && p.section["role_arn"] == "" && p.any(ways[:3]...) {
-		return errors.New("it says how to become a role and has no role_arn")
+		return errors.New("it has a source of credentials for a role, and no role_arn")
 	}
 	found := 0
 	for _, way := range ways {

@@ -9,8 +9,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// environ gives access to the environment of the processes that the run starts. Salt has the minion's environment
-// in its place. States change it.
+// environ gives access to the environment of the processes that the run starts. Salt's functions read the
+// environment of the minion instead. environ.setenv changes it.
 type environ struct{ *function.Facts }
 
 // Functions returns the functions of environ that templates may call.

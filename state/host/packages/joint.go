@@ -167,5 +167,5 @@ func (j *jointPlan) take(t host.Transaction) []host.PackageChange {
 	return changes
 }
 
-// virtual is the prefix of names that other packages provide.
+// virtual is the prefix of the keys of virtual packages, which other packages provide.
 const virtual = "provided:"

@@ -202,7 +202,7 @@ func latestCases() []statetest.Case {
 			"identity", "/srv/key"),
 		{Name: "latest/no repository", Function: "latest", Arguments: args("name", "/srv/gone", "target", "/opt/app"),
 			First: &statetest.Want{Result: false, Comment: "the repository /srv/gone cannot be reached",
-				Hint: "look at its URL"}},
+				Hint: "check its URL"}},
 	}
 }
 

@@ -10,8 +10,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// AlarmsOf plans the alarms of another resource: those of the pillar, and over them those of its arguments. Their names
-// begin with the resource's, and their dimension is the resource.
+// AlarmsOf plans the alarms of another resource: those of the pillar, which those of its arguments override. Their
+// names begin with the resource's, and their dimension is the resource.
 func AlarmsOf(ctx context.Context, p *cloud.Plan, a *cloud.Account, given, fromPillar any, name, dimension string,
 	skip func(*value.Map) bool) error {
 	all := value.NewMap()

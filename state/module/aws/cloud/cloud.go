@@ -133,7 +133,7 @@ func (c *Cloud) access(service string, a Arguments) (access, error) {
 	}
 	to.fill(func(name string) any { return c.Option(service + "." + name) })
 	if (to.key == "") != (to.keyID == "") {
-		return to, diag.WithHint(errors.New("of key and keyid one is missing"), "give both, or neither")
+		return to, diag.WithHint(errors.New("key or keyid is given without the other one"), "give both, or neither")
 	}
 	return to, nil
 }

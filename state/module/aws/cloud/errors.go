@@ -39,7 +39,7 @@ func Failed(what, name string, err error) error {
 	return wrapped
 }
 
-// oneLine is an error of AWS on one line, as reports and terminals show it: AWS breaks some texts, and quotes requests.
+// oneLine is an error of AWS on one line, as reports and terminals show it: some texts of AWS contain line breaks.
 type oneLine struct{ error }
 
 // Error implements error.

@@ -62,7 +62,7 @@ type NetResource struct {
 	Zone      string     `sls:"availability_zone"`
 	PublicIP  *bool      `sls:"auto_assign_public_ipv4"`
 	SubnetID  string     `sls:"subnet_id"`
-	Detach    bool       `sls:"detach"` // a gateway is detached before it is deleted in any case
+	Detach    bool       `sls:"detach"` // ignored: a gateway is always detached before it is deleted
 	TableID   string     `sls:"route_table_id"`
 	Table     string     `sls:"route_table_name"`
 	Routes    []any      `sls:"routes"`

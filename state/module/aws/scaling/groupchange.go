@@ -33,7 +33,7 @@ func (g *asgPresent) vpc(ctx context.Context, a *cloud.Account) (string, error) 
 	return network.VPCOfSubnets(ctx, a, ids)
 }
 
-// update plans what one request sets: it makes the group, or changes it.
+// update plans the request that creates the group or changes it. Other properties take requests of their own.
 func (g *asgPresent) update(ctx context.Context, p *cloud.Plan, a *cloud.Account, has *types.AutoScalingGroup,
 	moved bool) error {
 	subnets, err := g.subnetIDs(ctx, a)

@@ -64,7 +64,7 @@ func (t *tablePresent) Valid() error {
 			"give the key of the table, and S, N or B")
 	}
 	if (t.Read == nil) != (t.Write == nil) {
-		return errors.New("of read_capacity_units and write_capacity_units one is missing")
+		return errors.New("read_capacity_units or write_capacity_units is given without the other one")
 	}
 	for _, indexes := range [][]any{t.Local, t.Global} {
 		if _, err := tableIndexes(indexes); err != nil {
@@ -123,7 +123,8 @@ func (t *tablePresent) look(ctx context.Context) (*cloud.Plan, error) {
 		nil)
 }
 
-// alarms are alarms of the table, with thresholds that are shares of its throughput worked out.
+// alarms returns alarms of the table with threshold_percent replaced by the threshold that it means, from the
+// throughput of the table.
 func (t *tablePresent) alarms(given any) any {
 	m := cloud.MapOf(given)
 	if m == nil {
@@ -140,7 +141,8 @@ func (t *tablePresent) alarms(given any) any {
 		}
 		period, _ := cloud.Number(attributes, "period")
 		attributes.Delete("threshold_percent")
-		attributes.Set("threshold", math.Ceil(float64(*units)*share)*float64(period)) // of a second, and so of a period
+		perSecond := math.Ceil(float64(*units) * share)
+		attributes.Set("threshold", perSecond*float64(period)) // the metric adds up over the period
 	}
 	return all
 }
