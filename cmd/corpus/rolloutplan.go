@@ -179,11 +179,18 @@ func (p *program) setPlan(ctx context.Context, ref artifact.Ref, change func(*ro
 	}
 	text := planText(result)
 	if result.Underway != nil && result.Plan != nil {
-		text += fmt.Sprintf("\nits rollout of %s continues with this plan; its hosts stay in the waves that they had when "+
-			"it started",
-			stamp(result.Underway.At))
+		text += fmt.Sprintf("\nits rollout of %s continues with this plan; %s", stamp(result.Underway.At),
+			sameWaves(len(result.Underway.Hosts) == len(result.Plan.Waves)))
 	}
 	return p.answer(result, "%s", text)
+}
+
+// sameWaves says what becomes of the waves of a rollout whose plan changed.
+func sameWaves(same bool) string {
+	if same {
+		return "its hosts stay in the waves that they had when it started"
+	}
+	return "the plan has another number of waves, so its hosts are divided into waves again"
 }
 
 // mayEndPlan returns an error if a rollout by the plan is not complete: without the plan, every other host would take

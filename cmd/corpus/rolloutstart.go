@@ -50,7 +50,7 @@ type begun struct {
 	ends   string   // version whose rollout ends before it is complete; "" for none
 	taken  []string // hosts with another registered key besides that of the last roster
 	idle   []string // patterns of the plan that match none of the hosts
-	others int      // hosts of the channel whose reports are not signed
+	others []string // hosts of the channel whose reports are not signed
 }
 
 // starts makes a publisher start rollouts.
@@ -169,7 +169,7 @@ func newBegun(all []fleet.Follower, since time.Time) *begun {
 	made, byKey := &begun{}, map[hostkey.Public]fleet.Follower{}
 	for _, f := range all {
 		if f.Key == "" {
-			made.others++
+			made.others = append(made.others, f.Host)
 		} else if last, there := byKey[f.Key]; !f.At.Before(since) && (!there || f.At.After(last.At)) {
 			byKey[f.Key] = f
 		}

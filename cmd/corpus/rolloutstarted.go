@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/corpus-agent/corpus-agent/artifact"
@@ -39,9 +40,11 @@ func (s *starter) answer(ref artifact.Ref, release artifact.Release, text string
 
 // warn prints what a person should know of a rollout that has started.
 func (s *starter) warn(ref artifact.Ref, made *begun) {
-	if made.others > 0 {
+	if len(made.others) > 0 {
+		slices.Sort(made.others)
 		fmt.Fprintf(s.program.Err, "warning: reports of %s of %s are not signed with a registered key (corpus host ls): "+
-			"such hosts wait with the others, and count for nothing\n", diag.Count(made.others, "host"), ref)
+			"such hosts wait with the others, and count for nothing: %s\n", diag.Count(len(made.others), "host"), ref,
+			trust.Printable(strings.Join(made.others[:min(len(made.others), mostOnLine)], ", ")))
 	}
 	if len(made.taken) > 0 {
 		fmt.Fprintf(s.program.Err, "warning: %s of %s registered another key besides that of its last rollout: %s; only "+
