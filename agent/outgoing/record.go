@@ -25,8 +25,8 @@ func Record(r *report.Report, held bool) hostrecord.Record {
 	if left == nil {
 		left = r.BaseAlone
 	}
-	if wanted == nil {
-		wanted = r.To
+	if wanted == nil || r.Exit != 0 {
+		wanted = r.To // a failed run failed on what it tried, also while the host waits for another release
 	}
 	out.Service, out.Base = placed(r, left, r.Service), placed(r, left, artifact.Base)
 	if out.Base != nil && out.Base.Digest == "" {

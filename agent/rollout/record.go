@@ -91,7 +91,8 @@ func (r Rollout) Grounds(ctx context.Context, s store.Store, halt Entry) (g Grou
 	}
 	m, _ := r.Roster.find(halt.Host)
 	if by, err := hostkey.Unseal(place, data); err != nil || by != m.Key {
-		return g, fmt.Errorf("reading why the rollout stopped: %s is not signed by %s", place, halt.Host)
+		return g, fmt.Errorf("reading why the rollout stopped: %s is not signed by %s; if this host halts the rollout again "+
+			"after a resume, its key may be stolen: take away its rights to write to the store", place, halt.Host)
 	}
 	if err := json.Unmarshal(data, &g); err != nil {
 		return g, fmt.Errorf("the grounds that %s signed are not in the form that agents write", halt.Host)
