@@ -141,6 +141,40 @@ func TestHostWithoutDeletePermission(t *testing.T) {
 	}
 }
 
+// ownOnly is a store where a host may delete only below its own name.
+type ownOnly struct {
+	store.Store
+	own string
+}
+
+func (o ownOnly) Delete(ctx context.Context, key string) error {
+	if !strings.HasPrefix(key, o.own) {
+		return &store.Error{Op: store.OpDelete, Kind: store.ErrForbidden}
+	}
+	return o.Store.Delete(ctx, key)
+}
+
+// TestRecordsUnderAnEarlierNameDoNotPileUp checks that a host that may not delete the record under its earlier name
+// says so once, and still has one record under its own name after each run.
+func TestRecordsUnderAnEarlierNameDoNotPileUp(t *testing.T) {
+	s, key, file := mem.New(), newKey(t), filepath.Join(t.TempDir(), "record.json")
+	earlier := sample(1)
+	earlier.Host = "vm"
+	write(t, s, key, file, earlier)
+	w := Writer{Store: ownOnly{s, PrefixOf("myapp") + "myapp-production-3/"}, URL: "mem:", Key: key, File: file}
+	if err := w.Write(t.Context(), sample(2), Detail{}); !errors.Is(err, store.ErrForbidden) {
+		t.Errorf("the first run under the new name: %v, want a refused deletion", err)
+	}
+	for run := range int64(3) {
+		if err := w.Write(t.Context(), sample(3+run), Detail{}); err != nil {
+			t.Errorf("a later run: %v", err)
+		}
+		if keys := objects(t, s); len(keys) != 2 {
+			t.Errorf("there are %q, want one record under each name", keys)
+		}
+	}
+}
+
 func check(t *testing.T, s store.Store, known hostkey.Registry) ([]Listed, []Ignored) {
 	t.Helper()
 	records, err := List(t.Context(), s, "")

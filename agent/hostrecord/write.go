@@ -6,7 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/agent/hostkey"
@@ -120,15 +122,28 @@ func (w Writer) put(ctx context.Context, now written, r Record) error {
 	if w.Again {
 		now.Object = nil
 	}
-	for i, other := range now.Records[:last] {
-		if err := w.Store.Delete(ctx, other); err != nil {
+	left, err := w.deleteEarlier(ctx, now.Records[:last], r)
+	now.Records = append(left, now.Records[last])
+	return errors.Join(err, w.keep(now))
+}
+
+// deleteEarlier deletes earlier records of the host, and returns those that the next run has to delete. A record under
+// an earlier name of the host that the host may not delete is left to people.
+func (w Writer) deleteEarlier(ctx context.Context, records []string, r Record) (left []string, errs error) {
+	own := PrefixOf(r.Project) + r.Host + "/"
+	for i, other := range records {
+		err := w.Store.Delete(ctx, other)
+		switch {
+		case err == nil:
+		case errors.Is(err, store.ErrForbidden) && !strings.HasPrefix(other, own):
+			errs = errors.Join(errs, diag.WithHint(fmt.Errorf("deleting the host's record under its earlier name: %w", err),
+				"remove %s from the store", path.Dir(other)+"/"))
+		default:
 			err = fmt.Errorf("deleting the host's earlier record: %w", hintRights(err, r))
-			now.Records = now.Records[i:]
-			return errors.Join(err, w.keep(now))
+			return append(left, records[i:]...), errors.Join(errs, err)
 		}
 	}
-	now.Records = now.Records[last:]
-	return w.keep(now)
+	return left, errs
 }
 
 func hintRights(err error, r Record) error {
