@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 
 	"github.com/corpus-agent/corpus-agent/agent/fleet"
 	"github.com/corpus-agent/corpus-agent/agent/fleet/pages"
@@ -78,40 +77,20 @@ func (u *activeRollout) stopped() (fleet.Attention, bool) {
 	return a, true
 }
 
-// resultDelay is how long after its record a host's result may come: a run writes both.
-const resultDelay = time.Minute
-
-// lacksResults returns the entry for hosts that have the release of a rollout and are healthy by their records, and of
-// which the store has no result; false if there are none. The waves after them wait for these results.
+// lacksResults returns the entry for hosts of which the store has no result although they have the release; false if
+// there are none. The waves after them wait for these results.
 func (u *activeRollout) lacksResults(all []fleet.Host) (fleet.Attention, bool) {
 	a := fleet.Attention{What: fleet.NoResult, Project: u.ref.Project, Channel: u.ref.Channel, Version: u.version,
 		Since: u.rollout.Start.At,
 		Why: fmt.Sprintf("%s: they have the release, and the store has no result of them, for which the rollout waits",
 			u.ref),
-		Hint: fmt.Sprintf("if the store has lost objects: `corpus rollout pause %[1]s %[2]s` and `corpus rollout resume "+
-			"%[1]s %[2]s`, after which healthy hosts record their results again; otherwise let hosts write below rollouts/ "+
-			"(docs/buckets.md)", u.ref.Project, u.ref.Channel)}
-	keys, recorded := u.rollout.Roster.Keys(), map[string]bool{}
-	for _, r := range u.seen.Results {
-		recorded[r.Host] = true
-	}
-	for _, h := range all {
-		place := h.Service
-		if u.ref.Project == artifact.Base {
-			place = h.Base
-		}
-		_, member := keys[h.Host]
-		if member && h.Signed && !recorded[h.Host] && (h.State == fleet.Healthy || h.State == fleet.Drifted) &&
-			place.Is(artifact.Digest(u.rollout.Start.Release)) && u.now.Sub(h.Seen) > resultDelay {
-			a.Hosts = append(a.Hosts, h.Host)
-		}
-	}
-	return a, len(a.Hosts) > 0 && !u.rollout.Start.Aborted
+		Hint: u.recordAgain(), Hosts: u.withoutResult(all)}
+	return a, len(a.Hosts) > 0
 }
 
-// shownRollouts returns the rollouts of all channels for the pages.
-func shownRollouts(ctx context.Context, client *trust.Client, s store.Store, list []trust.Listing) (all []pages.Rollout,
-	err error) {
+// shownRollouts returns the rollouts of all channels for the pages. known are the hosts of the fleet.
+func shownRollouts(ctx context.Context, client *trust.Client, s store.Store, list []trust.Listing,
+	known []fleet.Host) (all []pages.Rollout, err error) {
 	for _, l := range list {
 		for _, name := range slices.Sorted(maps.Keys(l.Channels)) {
 			if l.Channels[name].Rollout == nil {
@@ -127,7 +106,7 @@ func shownRollouts(ctx context.Context, client *trust.Client, s store.Store, lis
 				all = append(all, pages.Rollout{Ref: ref, Version: l.Channels[name].Version, State: "unknown", Unread: err.Error(),
 					Next: diag.HintOf(err)})
 			default:
-				all = append(all, shownRollout(u.status(ctx, s)))
+				all = append(all, shownRollout(u.status(ctx, s, known)))
 			}
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/agent/fleet"
 	hosts "github.com/corpus-agent/corpus-agent/agent/rollout"
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/publish"
@@ -117,8 +118,9 @@ type waveStatus struct {
 	Healthy int           `json:"healthy"`
 	Failed  int           `json:"failed"` // or rolled back
 	Waiting int           `json:"waiting"`
-	Open    bool          `json:"open"` // its hosts may take the release
-	Why     string        `json:"why"`  // reason why the hosts may take the release, or may not yet
+	Lacking int           `json:"no_result,omitempty"` // of the waiting hosts, those that have the release
+	Open    bool          `json:"open"`                // its hosts may take the release
+	Why     string        `json:"why"`                 // reason why the hosts may take the release, or may not yet
 }
 
 // haltStatus is a halt that a host recorded.
@@ -154,16 +156,21 @@ type rolloutStatus struct {
 	// number of names in the store that are not valid results, at most hosts.MostIgnored
 	Ignored int `json:"ignored,omitempty"`
 	// hosts whose results are signed with a key that is not in the roster: the rollout waits for them
-	Rekeyed []string  `json:"rekeyed,omitempty"`
-	Summary time.Time `json:"summary,omitzero"` // when the summary was made, if the results are from one
+	Rekeyed []string `json:"rekeyed,omitempty"`
+	// hosts that have the release, and of which the store has no result: the rollout waits for them
+	NoResult []string `json:"no_result,omitempty"`
+	// other hosts that may take the release and have not finished, those with a problem first; at most mostWaiting
+	WaitsFor []waitingHost `json:"waits_for,omitempty"`
+	Summary  time.Time     `json:"summary,omitzero"` // when the summary was made, if the results are from one
 }
 
 // mostHalts is the maximum number of halts that are shown. After the first halt of an epoch, a rollout continues only
 // if a person resumes it.
 const mostHalts = 5
 
-// status returns the state of a rollout with the progress of its waves.
-func (u *activeRollout) status(ctx context.Context, s store.Store) rolloutStatus {
+// status returns the state of a rollout with the progress of its waves. known are the hosts of its project by their
+// records.
+func (u *activeRollout) status(ctx context.Context, s store.Store, known []fleet.Host) rolloutStatus {
 	start := u.rollout.Start
 	r := rolloutStatus{Ref: u.ref, Version: u.version, Brings: u.brings, Start: &start, Plan: &u.plan,
 		Ignored: len(u.seen.Ignored), Summary: u.seen.Summary}
@@ -191,7 +198,11 @@ func (u *activeRollout) status(ctx context.Context, s store.Store) rolloutStatus
 		w.Open, w.Why = v.Take, v.String()
 	}
 	r.Halts, r.Past = u.halts(ctx, s, u.seen.Halts), u.halts(ctx, s, u.seen.Past)
+	u.addWaiting(&r, known)
 	r.State, r.Next = u.next(waiting, failed)
+	if r.State == "running" && len(r.NoResult) > 0 && u.waitsAt() == len(u.plan.Waves) {
+		r.Next = nextWithoutResults(waiting, len(r.NoResult))
+	}
 	return r
 }
 

@@ -22,9 +22,10 @@ func (p *program) rolloutStatusCommand() *cobra.Command {
 		Short: "Show how a rollout stands: its waves, what failed, and what comes next",
 		Long: `status shows the waves of a channel's rollout with the hosts that are healthy, failed and waiting, each halt with the host that
 found the limit reached and its grounds, what people did to the rollout, and what comes next. It counts what hosts count: what the
-hosts of the roster signed.
+hosts of the roster signed. It names up to six hosts for which the rollout waits, with what their records show, and hosts that have
+the release and of which the store has no result.
 
-It takes the right to list the store below rollouts/; where a store cannot be listed, it reads the summary that corpus rollout
+It takes the right to list the store below rollouts/, and below fleet/ for the records; where a store cannot be listed, it reads the summary that corpus rollout
 watch keeps.`,
 		Example: `  corpus rollout status myapp production --store s3://bucket/prefix --trust-root keys/root.json
   corpus rollout status myapp production --json --store s3://bucket/prefix --trust-root keys/root.json`,
@@ -49,7 +50,7 @@ func (p *program) rolloutStatus(ctx context.Context, ref artifact.Ref) error {
 	if err != nil {
 		return err
 	}
-	r := u.status(ctx, s)
+	r := u.status(ctx, s, u.readRecords(ctx, s))
 	return p.answer(r, "%s", strings.TrimRight(r.text(), "\n"))
 }
 
@@ -70,6 +71,10 @@ func (r rolloutStatus) text() string {
 			why = "have finished"
 		case !wave.Open:
 			why = "wait: " + wave.Why
+		case wave.Waiting == wave.Lacking:
+			why = "have it, and the store has no result of them"
+		case wave.Lacking > 0:
+			why = fmt.Sprintf("may take it; %d have it without a result", wave.Lacking)
 		}
 		fmt.Fprintf(w, "  %s\t%s\t%d\t%d\t%d\t%d\t%s\n", trust.Printable(wave.Name), wave.Share, wave.Hosts, wave.Healthy,
 			wave.Failed, wave.Waiting, why)
@@ -81,6 +86,7 @@ func (r rolloutStatus) text() string {
 	if more := len(r.Failed) - mostNamed; more > 0 {
 		fmt.Fprintf(&b, "  and %d more failed\n", more)
 	}
+	r.writeWaiting(&b)
 	for _, h := range r.Halts {
 		fmt.Fprintf(&b, "  halted by %s at %s: %s\n", h.Host, stamp(h.At), h.why())
 	}

@@ -1,0 +1,180 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/agent/fleet"
+	"github.com/corpus-agent/corpus-agent/agent/hostkey"
+	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/store"
+	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// waitingHost is a host that may take the release of a rollout and has not finished.
+type waitingHost struct {
+	Host string `json:"host"`
+	Wave string `json:"wave"`
+	Why  string `json:"why,omitempty"` // problem that its record shows; empty if it shows none
+}
+
+// mostWaiting is the maximum number of waiting hosts that a status names.
+const mostWaiting = 6
+
+// resultDelay is how long after the start of a rollout, or after a resume, a host that had the release before may take
+// to record its result: its next run records it.
+const resultDelay = 10 * time.Minute
+
+// readRecords reads the records of the hosts of a rollout that has not finished, in one request for a thousand hosts.
+// Only records that are signed with the keys of the roster count. It returns none if the store does not show them.
+func (u *activeRollout) readRecords(ctx context.Context, s store.Store) []fleet.Host {
+	if u.rollout.Start.Aborted || len(u.seen.Results) == len(u.rollout.Roster.Hosts) {
+		return nil
+	}
+	known := hostkey.Registry{}
+	for host, key := range u.rollout.Roster.Keys() {
+		known[host] = []hostkey.Registered{{Key: key}}
+	}
+	q := fleet.Query{Store: s, Now: u.now, SilentAfter: silentAfter, Known: known,
+		Keys: func(context.Context, store.Store) (hostkey.Registry, error) { return known, nil }}
+	if u.ref.Project != artifact.Base {
+		q.Project = u.ref.Project
+	}
+	v, err := fleet.Look(ctx, q)
+	if err != nil {
+		return nil // without the records, the rest of the status is still right
+	}
+	return v.Hosts
+}
+
+// withoutResult returns the hosts that have the release of a rollout and are healthy by their records, and of which the
+// store has no result. A run writes its result before its record, so a record of a run since the start, or since the
+// last resume, shows at once that the result is missing. Hosts that had the release before have resultDelay for it.
+func (u *activeRollout) withoutResult(known []fleet.Host) (names []string) {
+	if u.rollout.Start.Aborted {
+		return nil
+	}
+	keys, recorded, since := u.rollout.Roster.Keys(), u.recorded(), u.rollout.Start.At
+	if resumed := u.rollout.Start.LastResume(); resumed.After(since) {
+		since = resumed
+	}
+	for _, h := range known {
+		place := h.Service
+		if u.ref.Project == artifact.Base {
+			place = h.Base
+		}
+		_, member := keys[h.Host]
+		healthy := h.Outcome == "converged" && (h.State == fleet.Healthy || h.State == fleet.Drifted)
+		due := h.Started().After(since) && h.Seen.After(since) || u.now.Sub(since) > resultDelay
+		if member && h.Signed && !recorded[h.Host] && healthy && due &&
+			place.Is(artifact.Digest(u.rollout.Start.Release)) {
+			names = append(names, h.Host)
+		}
+	}
+	return names
+}
+
+// recorded returns the hosts of which the store has a result.
+func (u *activeRollout) recorded() map[string]bool {
+	all := map[string]bool{}
+	for _, r := range u.seen.Results {
+		all[r.Host] = true
+	}
+	return all
+}
+
+// recordAgain returns what to do if the store has no result of hosts that have the release.
+func (u *activeRollout) recordAgain() string {
+	return fmt.Sprintf("if the store has lost objects: `corpus rollout pause %[1]s %[2]s` and `corpus rollout resume "+
+		"%[1]s %[2]s`, after which healthy hosts record their results again; otherwise let hosts write below rollouts/ "+
+		"(docs/buckets.md)", u.ref.Project, u.ref.Channel)
+}
+
+// addWaiting adds the hosts without results in waves that are open: those that have the release, and the others.
+func (u *activeRollout) addWaiting(r *rolloutStatus, known []fleet.Host) {
+	r.NoResult = u.withoutResult(known)
+	byName, recorded, lacking := map[string]fleet.Host{}, u.recorded(), map[string]bool{}
+	for _, h := range known {
+		byName[h.Host] = h
+	}
+	for _, name := range r.NoResult {
+		lacking[name] = true
+	}
+	for _, member := range u.rollout.Roster.Places() {
+		wave := &r.Waves[u.rollout.Wave(member)]
+		switch {
+		case recorded[member.Name]:
+		case lacking[member.Name]:
+			wave.Lacking++
+		case wave.Open:
+			h := waitingHost{Host: member.Name, Wave: wave.Name}
+			if known != nil {
+				h.Why = problemOf(byName[member.Name])
+			}
+			r.WaitsFor = append(r.WaitsFor, h)
+		}
+	}
+	slices.SortStableFunc(r.WaitsFor, func(a, b waitingHost) int { return min(1, len(b.Why)) - min(1, len(a.Why)) })
+	r.WaitsFor = r.WaitsFor[:min(len(r.WaitsFor), mostWaiting)]
+}
+
+// problemOf returns why a host may not take a release, by its record; "" if that shows no problem.
+func problemOf(h fleet.Host) string {
+	switch {
+	case h.Host == "":
+		return "the store has no record of it"
+	case h.Silent:
+		return "it has not reported since " + stamp(h.Seen)
+	case h.State == fleet.Failed:
+		return fmt.Sprintf("its newest run failed (exit code %d)", h.Exit)
+	case h.State == fleet.RolledBack:
+		return "its newest run rolled back"
+	case h.State == fleet.Quarantined:
+		return "it keeps away a release that failed there"
+	case h.State == fleet.Held:
+		return "it is held"
+	}
+	return ""
+}
+
+// nextWithoutResults returns what comes next in a rollout in which every wave is open, and in which some of the waiting
+// hosts have the release already.
+func nextWithoutResults(waiting, lacking int) string {
+	if waiting == lacking {
+		return fmt.Sprintf("it waits for the results of %s with the release", diag.Count(lacking, "host"))
+	}
+	return fmt.Sprintf("%s may take the release at the next look, and it waits for the results of %d with it",
+		diag.Count(waiting-lacking, "host"), lacking)
+}
+
+// writeWaiting writes the hosts for which a rollout waits.
+func (r rolloutStatus) writeWaiting(w io.Writer) {
+	for _, h := range r.WaitsFor {
+		why := ""
+		if h.Why != "" {
+			why = fmt.Sprintf(": %s: corpus host show %s", h.Why, h.Host)
+		}
+		fmt.Fprintf(w, "  waits for %s in wave %s%s\n", h.Host, trust.Printable(h.Wave), why)
+	}
+	waiting := 0
+	for _, wave := range r.Waves {
+		if wave.Open {
+			waiting += wave.Waiting - wave.Lacking
+		}
+	}
+	if more := waiting - len(r.WaitsFor); more > 0 {
+		fmt.Fprintf(w, "  and for %d more: corpus fleet --behind\n", more)
+	}
+	if len(r.NoResult) > 0 {
+		shown := r.NoResult[:min(len(r.NoResult), mostNamed)]
+		fmt.Fprintf(w, "  no result of %s with the release: %s\n", diag.Count(len(r.NoResult), "host"),
+			strings.Join(shown, ", "))
+		u := activeRollout{ref: r.Ref}
+		fmt.Fprintf(w, "    %s\n", u.recordAgain())
+	}
+}
