@@ -106,7 +106,7 @@ func notice(h Host, add func(what, hint string, h Host)) {
 			"/var/lib/corpus/registered.json there", h)
 	}
 	if h.Withdrawn {
-		add(Withdrawn, "point the channel at another version: corpus promote, or corpus point", h)
+		add(Withdrawn, leave(h), h)
 	}
 	if h.Silent {
 		add(Silent, "on the host: systemctl status corpus-agent.timer; if it is gone: corpus host forget "+h.Host, h)
@@ -115,6 +115,16 @@ func notice(h Host, add func(what, hint string, h Host)) {
 		add(Unregistered, "the host registers its key within a day, or at once without its "+
 			"/var/lib/corpus/registered.json; until then every user who may write to the store can write this", h)
 	}
+}
+
+// leave returns how the channel of a host leaves a withdrawn release.
+func leave(h Host) string {
+	of := "PROJECT CHANNEL"
+	if place := concerns(Withdrawn, h); place != nil {
+		of = h.Project + " " + place.Channel
+	}
+	return "point the channel at another version: corpus promote, or corpus point; while a rollout brings the release: " +
+		"corpus rollout abort " + of
 }
 
 // concerns returns the release because of which a host needs attention.

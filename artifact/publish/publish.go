@@ -217,8 +217,9 @@ func (p *Publisher) checkStoreClock(store time.Time) error {
 		Err: fmt.Errorf("this machine's clock (%s) is %v %s the store's (%s)",
 			p.Time().UTC().Format(time.RFC3339), off.Abs(), side, store.UTC().Format(time.RFC3339))}
 	return diag.WithHint(refused,
-		"set this machine's clock (timedatectl set-ntp true, or chronyc makestep), and run the command again; nothing "+
-			"was signed")
+		"nothing was signed. Either clock may be wrong: compare both times with `date -u` on another machine. If this "+
+			"machine's is wrong, set it (timedatectl set-ntp true, or chronyc makestep); if the store's is, set the clock of "+
+			"its server, or ask its operator. Then run the command again")
 }
 
 // TimestampETag returns the ETag of the store's timestamp.json, and checks the publisher's clock against the store's.

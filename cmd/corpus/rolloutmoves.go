@@ -22,6 +22,7 @@ import (
 // rolloutMove is a command that signs a move of a rollout, such as pause.
 type rolloutMove struct {
 	name, short, long string
+	urgent            *bool // value of the flag --urgent; nil for none
 	do                func(ctx context.Context, publisher *publish.Publisher,
 		ref artifact.Ref) (releases.Steered, string, error)
 }
@@ -48,6 +49,9 @@ func (p *program) rolloutMoveCommand(m rolloutMove) *cobra.Command {
 			return p.answer(result, "%s", text)
 		},
 	}
+	if m.urgent != nil {
+		c.Flags().BoolVar(m.urgent, "urgent", false, "also a rollout that has arrived: all its hosts go back at once")
+	}
 	p.byFlag(c)
 	p.draftFlag(c)
 	return c
@@ -55,22 +59,29 @@ func (p *program) rolloutMoveCommand(m rolloutMove) *cobra.Command {
 
 func (p *program) rolloutMoveCommands() []*cobra.Command {
 	var commands []*cobra.Command
+	urgent := false
 	for _, m := range []rolloutMove{
 		{"pause", "Stop a rollout until it is resumed",
 			"pause stops more hosts from taking the release. Hosts that have begun continue, and those that have it keep it.",
-			pauseRollout},
+			nil, pauseRollout},
 		{"resume", "Let a rollout continue that was paused or has stopped",
 			`resume lets a rollout continue that was paused, or that stopped at its limit. Where it stopped, failures up to now count no more:
-it stops again when the limit is reached by later ones. Look at them first (corpus rollout status).`, p.resumeRollout},
+it stops again when the limit is reached by later ones. Look at them first (corpus rollout status).`, nil, p.resumeRollout},
 		{"abort", "End a rollout, and point the channel back",
 			`abort points the channel at the version that it named before the rollout, at once and for all hosts: those that have taken the
 release go back by themselves, and undo what its states changed, as corpus-agent rollback --converge does. The release is not
 quarantined there: another rollout may bring it.
 
-A channel that requires proof (corpus project require) requires it of the version before, too.`, abortRollout},
+A rollout that has arrived, since enough hosts of each wave are healthy, is refused: corpus rollout back goes back in waves. With
+--urgent abort goes back from it, too.
+
+A channel that requires proof (corpus project require) requires it of the version before, too.`, &urgent,
+			func(ctx context.Context, publisher *publish.Publisher, ref artifact.Ref) (releases.Steered, string, error) {
+				return abortRollout(ctx, publisher, ref, urgent)
+			}},
 		{"skip-wave", "Let the next wave begin without waiting for the one before",
 			`skip-wave opens the first wave that is still waiting: neither the time nor the healthy hosts of the waves before it are waited for.
-Windows and limits of failed hosts continue to count.`, skipWave},
+Windows and limits of failed hosts continue to count.`, nil, skipWave},
 	} {
 		commands = append(commands, p.rolloutMoveCommand(m))
 	}
@@ -79,12 +90,19 @@ Windows and limits of failed hosts continue to count.`, skipWave},
 
 func pauseRollout(ctx context.Context, publisher *publish.Publisher, ref artifact.Ref) (releases.Steered, string,
 	error) {
+	if u := reached(ctx, publisher, ref); u != nil && u.waiting() == 0 {
+		return releases.Steered{}, "", u.over("there is nothing to pause", "")
+	}
 	result, err := releases.Pause(ctx, publisher, ref)
 	return result, fmt.Sprintf("the rollout of %s is paused: no more hosts take %s", ref, result.Version), err
 }
 
-func abortRollout(ctx context.Context, publisher *publish.Publisher, ref artifact.Ref) (releases.Steered, string,
-	error) {
+func abortRollout(ctx context.Context, publisher *publish.Publisher, ref artifact.Ref, urgent bool) (releases.Steered,
+	string, error) {
+	if u := reached(ctx, publisher, ref); u != nil && !urgent {
+		return releases.Steered{}, "", u.over("abort would take every host back at once",
+			fmt.Sprintf("; `corpus rollout abort %s %s --urgent` goes back at once", ref.Project, ref.Channel))
+	}
 	result, err := releases.Abort(ctx, publisher, ref)
 	return result, fmt.Sprintf("the rollout of %s is aborted: it is %s again, and hosts that took the release go back",
 		ref, result.Version), err

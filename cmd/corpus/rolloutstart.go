@@ -51,6 +51,7 @@ type begun struct {
 	taken  []string // hosts with another registered key besides that of the last roster
 	idle   []string // patterns of the plan that match none of the hosts
 	others []string // hosts of the channel whose reports are not signed
+	again  string   // warning that a rollout of the release was aborted before; "" for none
 }
 
 // starts makes a publisher start rollouts.
@@ -132,6 +133,7 @@ func (s *starter) prepare(ctx context.Context, b publish.Beginning) (*begun, err
 	if err != nil {
 		return nil, err
 	}
+	made.again = abortedBefore(b)
 	made.taken, made.idle = disputed(last, known), b.Plan.Idle(made.roster.Places())
 	made.start = b.Plan.NewStart(id, string(b.Release.Digest), now, made.roster.Places())
 	_, made.start.Roster, err = made.roster.Content()

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/publish"
 	"github.com/corpus-agent/corpus-agent/artifact/rollout"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/state/diag"
@@ -22,8 +23,8 @@ func (s *starter) answer(ref artifact.Ref, release artifact.Release, text string
 	made := s.begun[ref.String()+" "+string(release.Digest)]
 	if made == nil || !made.kept {
 		if same := s.publisher.Continued; same != nil && !same.Aborted {
-			text += fmt.Sprintf("\nit named this release before, and its rollout is the same: corpus rollout status %s %s",
-				ref.Project, ref.Channel)
+			text += fmt.Sprintf("\nit named this release before, and its rollout is the same%s: corpus rollout status %s %s",
+				skips(s.publisher.Urgent), ref.Project, ref.Channel)
 		}
 		return s.program.answer(placed{Release: release}, "%s", text)
 	}
@@ -38,8 +39,19 @@ func (s *starter) answer(ref artifact.Ref, release artifact.Release, text string
 		ref.Channel)
 }
 
+// skips returns what an urgent promotion changes in a rollout that is under way.
+func skips(urgent bool) string {
+	if urgent {
+		return ", and waits for no waves and windows from now on"
+	}
+	return ""
+}
+
 // warn prints what a person should know of a rollout that has started.
 func (s *starter) warn(ref artifact.Ref, made *begun) {
+	if made.again != "" {
+		fmt.Fprintf(s.program.Err, "warning: %s\n", made.again)
+	}
 	if len(made.others) > 0 {
 		slices.Sort(made.others)
 		fmt.Fprintf(s.program.Err, "warning: reports of %s of %s are not signed with a registered key (corpus host ls): "+
@@ -60,4 +72,24 @@ func (s *starter) warn(ref artifact.Ref, made *begun) {
 		fmt.Fprintf(s.program.Err, "warning: the rollout of %s to %s had not arrived, and ends: abort leads back to %s\n",
 			trust.Printable(made.ends), ref, trust.Printable(made.start.Before.Version))
 	}
+}
+
+// abortedBefore returns a text that says when and by whom a rollout of a release to a channel was aborted; "" if none
+// was, as far as the last start says.
+func abortedBefore(b publish.Beginning) string {
+	earlier := b.Earlier
+	if earlier == nil {
+		return ""
+	}
+	digest := string(b.Release.Digest)
+	if earlier.Aborted && earlier.Release == digest && len(earlier.Moves) > 0 {
+		last := earlier.Moves[len(earlier.Moves)-1] // no move follows an abort
+		return trust.Printable(fmt.Sprintf("the rollout of %s to %s was aborted, and starts again: %s", b.Release.Version,
+			b.Ref, last))
+	}
+	if slices.Contains(earlier.Left, digest) {
+		return trust.Printable(fmt.Sprintf("an earlier rollout of %s to %s was aborted: corpus history %s %s",
+			b.Release.Version, b.Ref, b.Ref.Project, b.Ref.Channel))
+	}
+	return ""
 }

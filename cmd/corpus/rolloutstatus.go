@@ -26,6 +26,7 @@ type activeRollout struct {
 	rollout hosts.Rollout
 	seen    hosts.Evidence
 	now     time.Time // by the store's clock if the store reports it
+	yanked  bool      // the release that the channel names is withdrawn
 }
 
 // Errors about channels without a rollout.
@@ -42,7 +43,7 @@ func loadRollout(ctx context.Context, client *trust.Client, s store.Store, ref a
 	if err != nil && !errors.As(err, &withdrawn) {
 		return nil, err
 	}
-	u := &activeRollout{ref: ref, version: pointer.Version, now: client.StoreTime()}
+	u := &activeRollout{ref: ref, version: pointer.Version, now: client.StoreTime(), yanked: withdrawn != nil}
 	if pointer.Rollout == nil {
 		return u, errNoRollout
 	}
@@ -145,7 +146,7 @@ type rolloutStatus struct {
 	Ref     artifact.Ref   `json:"ref"`
 	Version string         `json:"version"`          // that the channel names
 	Brings  string         `json:"brings,omitempty"` // version that is rolled out, also after an abort
-	State   string         `json:"state"`            // none, running, stuck, paused, halted, aborted or finished
+	State   string         `json:"state"`            // none, aborted, finished or as next returns it
 	Next    string         `json:"next"`             // the next event, in words
 	Start   *rollout.Start `json:"rollout,omitempty"`
 	Plan    *rollout.Plan  `json:"plan,omitempty"`
@@ -196,6 +197,9 @@ func (u *activeRollout) status(ctx context.Context, s store.Store, known []fleet
 		waiting, failed = waiting+w.Waiting, failed+w.Failed
 		v := u.verdict(i)
 		w.Open, w.Why = v.Take, v.String()
+		if u.yanked && v.Take {
+			w.Open, w.Why = false, "the release is withdrawn"
+		}
 	}
 	r.Halts, r.Past = u.halts(ctx, s, u.seen.Halts), u.halts(ctx, s, u.seen.Past)
 	u.addWaiting(&r, known)
@@ -258,7 +262,8 @@ func (u *activeRollout) waitsAt() int {
 	return len(u.plan.Waves)
 }
 
-// next returns the state of a rollout, and a sentence about the next event.
+// next returns the state of a rollout, and a sentence about the next event. The states are running, withdrawn, stuck,
+// paused, halted, aborted and finished.
 func (u *activeRollout) next(waiting, failed int) (state, next string) {
 	of := u.ref.Project + " " + u.ref.Channel
 	v := u.verdict(len(u.plan.Waves) - 1)
@@ -279,6 +284,10 @@ func (u *activeRollout) next(waiting, failed int) (state, next string) {
 	}
 	if waiting == 0 {
 		return "finished", "every host of the rollout has finished"
+	}
+	if u.yanked {
+		return "withdrawn", fmt.Sprintf("no host takes the release, since it is withdrawn, and hosts that have it keep it: "+
+			"%s", u.wayBack())
 	}
 	if at := u.waitsAt(); at < len(u.plan.Waves) {
 		v := u.verdict(at)

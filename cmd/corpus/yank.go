@@ -6,6 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/publish"
 	"github.com/corpus-agent/corpus-agent/artifact/publish/releases"
 	"github.com/corpus-agent/corpus-agent/cmd/cli"
 )
@@ -57,8 +59,17 @@ func (p *program) yank(ctx context.Context, project, version, reason string, und
 	}
 	text := fmt.Sprintf("withdrew %s", result.Release)
 	for _, channel := range result.Channels {
-		text += fmt.Sprintf("\n%s/%s still points at it: its hosts keep what they run until it points at another version",
-			project, channel)
+		text += fmt.Sprintf("\n%s/%s still points at it: its hosts keep what they run until it points at another version%s",
+			project, channel, wayBack(ctx, publisher, artifact.Ref{Project: project, Channel: channel}))
 	}
 	return p.answer(result, "%s", text)
+}
+
+// wayBack returns the command that leads back from a withdrawn release that a rollout brings; "" without a rollout.
+func wayBack(ctx context.Context, publisher *publish.Publisher, ref artifact.Ref) string {
+	u, err := publisherRollout(ctx, publisher, ref)
+	if err != nil || u.rollout.Start.Aborted || u.rollout.Start.Before == nil {
+		return "" // what the results of hosts do not show does not make the withdrawal fail
+	}
+	return ": " + u.wayBack()
 }

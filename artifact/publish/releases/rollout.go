@@ -150,7 +150,8 @@ func signed(role *trust.Role, ref artifact.Ref, before *rollout.Before) (artifac
 		}
 		if yank, withdrawn := yanks[r.Version]; withdrawn {
 			return r, diag.WithHint(&trust.Withdrawn{Release: r, Yank: yank},
-				"point the channel at another version: `corpus point %s %s VERSION --urgent`", ref.Project, ref.Channel)
+				"stop it meanwhile with `corpus rollout pause %s %s`, and point the channel at another version: `corpus point "+
+					"%s %s VERSION --urgent`", ref.Project, ref.Channel, ref.Project, ref.Channel)
 		}
 		return r, nil
 	}

@@ -1,0 +1,50 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/publish"
+	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// reached returns the rollout of a channel if it has arrived; nil for any other, and where the results of its hosts
+// cannot be read: a person may always stop such a rollout.
+func reached(ctx context.Context, publisher *publish.Publisher, ref artifact.Ref) *activeRollout {
+	u, err := publisherRollout(ctx, publisher, ref)
+	if err != nil || u.rollout.Start.Aborted || !u.isOver() {
+		return nil
+	}
+	return u
+}
+
+// waiting returns the number of hosts without a result.
+func (u *activeRollout) waiting() int {
+	n := -len(u.seen.Results)
+	for _, hosts := range u.rollout.Start.Hosts {
+		n += hosts
+	}
+	return n
+}
+
+// over returns the error for a move of a rollout that has arrived.
+func (u *activeRollout) over(so, more string) error {
+	return exit.WithCode(exit.Usage, diag.WithHint(
+		fmt.Errorf("the rollout of %s to %s has arrived, so %s", trust.Printable(u.version), u.ref, so),
+		"`corpus rollout back %s %s` goes back in waves%s", u.ref.Project, u.ref.Channel, more))
+}
+
+// wayBack returns the command that leads back from the release of a rollout.
+func (u *activeRollout) wayBack() string {
+	move := "abort"
+	if u.isOver() {
+		move = "back"
+	}
+	return fmt.Sprintf("`corpus rollout %s %s %s` points the channel back", move, u.ref.Project, u.ref.Channel)
+}
+
+// isOver reports whether a rollout has arrived on hosts. One without hosts has arrived nowhere.
+func (u *activeRollout) isOver() bool { return len(u.seen.Results) > 0 && u.arrived() }
