@@ -52,3 +52,21 @@ func TestUnitsOfAReleaseThatVanishedAreRestarted(t *testing.T) {
 		}
 	}
 }
+
+// TestADirectoryOfCodeThatBecameALinkIsRepaired replaces a directory of the deployed release by a link that leads out of
+// it: the next run fetches the release again, and blames none.
+func TestADirectoryOfCodeThatBecameALinkIsRepaired(t *testing.T) {
+	l := newLab(t)
+	l.app("1")
+	l.expect(exit.OK)
+	for _, target := range []string{"/srv", "../../../..", "nowhere"} {
+		dir, err := filepath.EvalSymlinks(l.Layout.Path("/srv/service/current"))
+		must(t, err)
+		must(t, os.RemoveAll(filepath.Join(dir, "salt")))
+		must(t, os.Symlink(target, filepath.Join(dir, "salt")))
+		noted(t, l.expect(exit.OK), "salt is of another kind")
+		if info, err := os.Lstat(filepath.Join(dir, "salt")); err != nil || !info.IsDir() {
+			t.Errorf("with a link to %s: %v, %v", target, info, err)
+		}
+	}
+}

@@ -113,12 +113,14 @@ func (h *Host) AuditRelease(ctx context.Context, release artifact.Release) (Audi
 	if err != nil {
 		return audit, err
 	}
-	if !says.WritableCode { // with it, runs render what the project's user may change
-		if audit.Changeable, err = recipe.Changeable(walk.Files(audit.Dir), says.Writable); err != nil {
-			return audit, err
-		}
-	}
 	found, err := list.Audit(ctx, root, h.Comparison(says))
+	if !says.WritableCode { // with it, runs render what the project's user may change
+		changeable, unread := recipe.Changeable(walk.Files(audit.Dir), says.Writable)
+		if unread != nil && len(found) == 0 { // with changes, the tree need not be readable: a directory may be a link now
+			return audit, errors.Join(err, unread)
+		}
+		audit.Changeable = changeable
+	}
 	audit.Changes = append(append(audit.Changes, h.ImpassableBeside(release, found)...), found...)
 	if len(audit.Changes) > 0 {
 		h.blame(audit)

@@ -120,12 +120,18 @@ func (k *keeper) decide(ctx context.Context, h *host.Host, p string, level int) 
 	}
 	stays = stays || k.names[p]
 	info, err := h.Files.Lstat(p)
+	if vanished(err) {
+		return false, nil
+	}
 	if err != nil {
 		return false, err
 	}
 	before := len(k.tops)
 	if info.IsDir() {
 		below, err := k.look(ctx, h, p, level+1)
+		if vanished(err) {
+			return false, nil
+		}
 		if err != nil {
 			return false, err
 		}

@@ -161,11 +161,13 @@ func (d *directory) checkAll(ctx context.Context, h *host.Host, kinds []string, 
 			continue
 		}
 		if d.FollowSymlinks && f.info.IsLink() {
-			if err := d.through(h, &p); err != nil {
+			if err := d.through(h, &p); vanished(err) {
+				continue
+			} else if err != nil {
 				return err
 			}
 		}
-		if err := d.compareOne(h, p, changes, inside); err != nil {
+		if err := d.compareOne(h, p, changes, inside); err != nil && !vanished(err) {
 			return err
 		}
 	}

@@ -25,14 +25,7 @@ func (d *directory) Apply(ctx context.Context, h *host.Host, diff module.Diff) (
 		if err := ctx.Err(); err != nil {
 			return module.Report{}, err
 		}
-		target := p.path
-		if p.follow {
-			var err error
-			if target, err = h.Files.Resolve(p.path); err != nil {
-				return module.Report{}, err
-			}
-		}
-		if err := p.perms.set(h, target, p.info); err != nil {
+		if err := p.set(h); err != nil && (p.path == d.Name || !vanished(err)) {
 			return module.Report{}, err
 		}
 	}
@@ -42,6 +35,18 @@ func (d *directory) Apply(ctx context.Context, h *host.Host, diff module.Diff) (
 		}
 	}
 	return module.Report{Changes: diff.Changes, Comment: "updated " + d.Name}, nil
+}
+
+// set sets the owner and the mode of the path, or of the target of a link that is followed.
+func (p ownedPath) set(h *host.Host) error {
+	target := p.path
+	if p.follow {
+		var err error
+		if target, err = h.Files.Resolve(p.path); err != nil {
+			return err
+		}
+	}
+	return p.perms.set(h, target, p.info)
 }
 
 func (d *directory) make(h *host.Host, diff module.Diff) (module.Report, error) {

@@ -70,6 +70,9 @@ func (p *pruned) look(ctx context.Context, h *host.Host, dir string, level int) 
 	for _, name := range names {
 		place := path.Join(dir, name)
 		info, err := h.Files.Lstat(place)
+		if vanished(err) {
+			continue
+		}
 		if err != nil {
 			return false, err
 		}
@@ -78,6 +81,9 @@ func (p *pruned) look(ctx context.Context, h *host.Host, dir string, level int) 
 			continue
 		}
 		below, err := p.look(ctx, h, place, level+1)
+		if vanished(err) {
+			continue
+		}
 		if err != nil {
 			return false, err
 		}

@@ -2,6 +2,8 @@ package file
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"path"
 	"slices"
 
@@ -36,6 +38,9 @@ func walkFrom(ctx context.Context, h *host.Host, dir string, depth, level int) (
 			continue
 		}
 		below, err := walkFrom(ctx, h, d.path, depth-1, level+1)
+		if vanished(err) {
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -43,6 +48,10 @@ func walkFrom(ctx context.Context, h *host.Host, dir string, depth, level int) (
 	}
 	return all, nil
 }
+
+// vanished reports whether an error of a path that a listing had means that another process has removed it since then.
+// A state does not fail for that: services create and remove files of their own all the time.
+func vanished(err error) bool { return errors.Is(err, fs.ErrNotExist) }
 
 // list returns the files and the directories directly in a directory.
 func list(ctx context.Context, h *host.Host, dir string) (files, dirs []found, err error) {
@@ -55,7 +64,10 @@ func list(ctx context.Context, h *host.Host, dir string) (files, dirs []found, e
 			return nil, nil, err
 		}
 		f := found{path: path.Join(dir, name)}
-		if f.info, err = h.Files.Lstat(f.path); err != nil {
+		if f.info, err = h.Files.Lstat(f.path); vanished(err) {
+			continue
+		}
+		if err != nil {
 			return nil, nil, err
 		}
 		f.dir = f.info.IsDir() || f.info.IsLink() && showsAsDir(h, f.path)
