@@ -4,6 +4,10 @@
 // The newest metadata of a project has the last move of each channel and the moves of its rollout. Earlier moves are in
 // the metadata that it replaced, which stays in the store until corpus gc removes it. A move counts as verified if the
 // metadata with it is signed with keys that may sign the project now.
+//
+// The store also keeps metadata of publishers that lost a race, which never took effect. Metadata says which version it
+// replaces, so that only versions that a snapshot has named are read. Metadata of older programs does not, and there
+// every version counts.
 package history
 
 import (
@@ -50,17 +54,12 @@ func Read(ctx context.Context, s store.Store, client *trust.Client, l trust.List
 	for _, r := range l.Releases {
 		h.versions[string(r.Digest)] = r.Version
 	}
-	for serial := max(1, l.Serial-mostHeads); serial < l.Serial; serial++ {
-		earlier, err := h.earlier(ctx, s, client, serial)
-		if err != nil {
-			return nil, err
-		}
-		if earlier != nil {
-			h.add(*earlier)
-		}
+	heads, err := h.heads(ctx, s, client, l)
+	if err != nil {
+		return nil, err
 	}
-	if l.Serial > 0 {
-		h.add(head{channels: l.Channels, at: h.at(ctx, s, l.Serial), verified: true})
+	for _, head := range slices.Backward(heads) {
+		h.add(head)
 	}
 	slices.SortStableFunc(h.moves, func(a, b Move) int { return a.At.Compare(b.At) })
 	slices.Reverse(h.moves)
@@ -72,6 +71,7 @@ type head struct {
 	channels map[string]trust.Pointer
 	at       time.Time // when the store received it
 	verified bool
+	before   int64 // version that it replaces
 }
 
 // reading collects the moves of a project from successive versions of its metadata.
@@ -82,7 +82,33 @@ type reading struct {
 	moves    []Move
 }
 
-// earlier reads an earlier version of the metadata. It returns nil if the store no longer has it, or has another file
+// heads returns the newest version of a project's metadata and those that it replaced, the newest first.
+func (h *reading) heads(ctx context.Context, s store.Store, client *trust.Client, l trust.Listing) (all []head,
+	err error) {
+	serial := l.Serial
+	for range mostHeads + 1 {
+		if serial <= 0 {
+			break
+		}
+		found, err := h.earlier(ctx, s, client, serial)
+		if err != nil {
+			return nil, err
+		}
+		if serial == l.Serial { // the client has verified it
+			newest := head{channels: l.Channels, verified: true, before: serial - 1}
+			if found != nil {
+				newest.at, newest.before = found.at, found.before
+			}
+			found = &newest
+		}
+		if serial--; found != nil {
+			all, serial = append(all, *found), found.before
+		}
+	}
+	return all, nil
+}
+
+// earlier reads a version of the metadata. It returns nil if the store no longer has it, or has another file
 // in its place.
 func (h *reading) earlier(ctx context.Context, s store.Store, client *trust.Client, serial int64) (*head, error) {
 	key := trust.RoleKey(trust.HeadRole(h.project), serial)
@@ -101,17 +127,11 @@ func (h *reading) earlier(ctx context.Context, s store.Store, client *trust.Clie
 	if err != nil {
 		return nil, nil //nolint:nilerr // as above
 	}
-	return &head{channels, info.Modified.UTC(), client.SignsProject(h.project, role)}, nil
-}
-
-// at returns the time at which the store received the newest metadata; zero if the store does not report it.
-func (h *reading) at(ctx context.Context, s store.Store, serial int64) time.Time {
-	body, info, err := s.Get(ctx, trust.RoleKey(trust.HeadRole(h.project), serial), 0)
-	if err != nil {
-		return time.Time{}
+	found := head{channels, info.Modified.UTC(), client.SignsProject(h.project, role), serial - 1}
+	if before, ok := trust.Follows(role); ok && found.verified {
+		found.before = before
 	}
-	_ = body.Close() // it was not read
-	return info.Modified.UTC()
+	return &found, nil
 }
 
 // add adds the moves of a version of the metadata that earlier versions did not have.

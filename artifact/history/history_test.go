@@ -1,10 +1,13 @@
 package history_test
 
 import (
+	"context"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/artifacttest"
@@ -101,4 +104,66 @@ func TestMovesHaveWhoAndWhen(t *testing.T) {
 		}
 	}
 	expect(t, "with forged metadata", moves(t, repo), append(all, "testing point 2 eve@example.com 1 false")...)
+}
+
+// raced is a store in which another publisher is quicker: before runs once, before the timestamp is written.
+type raced struct {
+	store.Store
+	before func()
+}
+
+// Put is part of store.Store.
+func (s *raced) Put(ctx context.Context, key string, r io.Reader, size int64,
+	cond store.Condition) (store.Info, error) {
+	if before := s.before; key == trust.TimestampKey && before != nil {
+		s.before = nil
+		before()
+	}
+	return s.Store.Put(ctx, key, r, size, cond)
+}
+
+// TestOnlyMovesThatTookEffectAreListed checks that a move that lost a race and was then refused is not in the history,
+// and that one that was repeated is there once.
+func TestOnlyMovesThatTookEffectAreListed(t *testing.T) {
+	repo := artifacttest.New(t)
+	repo.Release("myapp", "1", "testing", artifacttest.Files{"version": "1"})
+	repo.Release("myapp", "2", "staging", artifacttest.Files{"version": "2"})
+	bert := repo.Publisher
+	bert.Who = "bert"
+	at := time.Now()
+	lost := func(during func() error, move func(anna *publish.Publisher) error) error {
+		t.Helper()
+		s := &raced{Store: bert.Store, before: func() {
+			if err := during(); err != nil {
+				t.Error(err)
+			}
+		}}
+		anna := &publish.Publisher{Store: s, Keys: bert.Keys, Seen: bert.Seen, Who: "anna",
+			Now: func() time.Time { at = at.Add(time.Second); return at }}
+		return move(anna)
+	}
+	ref := artifact.Ref{Project: "myapp", Channel: "production"}
+	point := func(p *publish.Publisher, version string) error {
+		_, err := releases.Point(t.Context(), p, ref, version)
+		return err
+	}
+	if err := lost(func() error { return point(bert, "1") },
+		func(anna *publish.Publisher) error { return point(anna, "2") }); err != nil {
+		t.Fatal(err)
+	}
+	all := []string{"production point 2 anna 1 true", "production point 1 bert 1 true", "staging publish 2  1 true",
+		"testing publish 1  1 true"}
+	expect(t, "with a move that was repeated", moves(t, repo), all...)
+
+	unpoint := func() error {
+		_, err := releases.Unpoint(t.Context(), bert, artifact.Ref{Project: "myapp", Channel: "testing"})
+		return err
+	}
+	if err := lost(unpoint, func(anna *publish.Publisher) error {
+		_, err := releases.Promote(t.Context(), anna, "myapp", "testing", "production")
+		return err
+	}); err == nil {
+		t.Fatal("a channel that was removed meanwhile was promoted")
+	}
+	expect(t, "with a move that was refused", moves(t, repo), append(all, "testing remove   0 true")...)
 }

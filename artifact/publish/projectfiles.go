@@ -94,11 +94,16 @@ func describeForms(name string, version int64, head, whole []byte) ([]Object, ma
 
 // signForms signs the head and the whole list. Without a list, the head is written in its place.
 func signForms(forms trust.Forms, version int64, keys []keyring.Key) (head, whole []byte, err error) {
-	forms.Head.Signed.Version = version
+	before := forms.Head.Signed.Version
+	if err := trust.SetFollows(forms.Head, version, before); err != nil {
+		return nil, nil, err
+	}
 	if head, err = Sign(forms.Head, keys); err != nil || forms.Whole == nil {
 		return head, head, err
 	}
-	forms.Whole.Signed.Version = version
+	if err := trust.SetFollows(forms.Whole, version, before); err != nil {
+		return nil, nil, err
+	}
 	whole, err = Sign(forms.Whole, keys)
 	return head, whole, err
 }

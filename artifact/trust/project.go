@@ -107,6 +107,33 @@ func setField(role *Role, name string, values any) error {
 	return nil
 }
 
+// followsField is a field of a project's metadata, a follows. Files of publishers that lost a race stay in the store,
+// and nothing else tells them from those that a snapshot has named.
+const followsField = "follows"
+
+// follows names the version of a project's metadata that another version replaces. It has the version that it is about:
+// an older program writes the field again in later versions.
+type follows struct {
+	Version int64 `json:"version"`
+	Before  int64 `json:"before"`
+}
+
+// SetFollows sets the version that the project's metadata has, and that it replaces, before it is signed.
+func SetFollows(role *Role, version, before int64) error {
+	role.Signed.Version = version
+	return setField(role, followsField, follows{version, before})
+}
+
+// Follows returns the version that a project's metadata replaces, 0 for the first one. ok is false if it does not say
+// so, since an older program signed it.
+func Follows(role *Role) (before int64, ok bool) {
+	var f follows
+	if err := readField(role, followsField, &f); err != nil || f.Version != role.Signed.Version {
+		return 0, false
+	}
+	return f.Before, f.Before >= 0 && f.Before < f.Version
+}
+
 // Releases returns the releases that a project's role signs, ordered by version. Targets that are not artifacts of
 // the project are left out.
 func Releases(project string, role *Role) []artifact.Release {
