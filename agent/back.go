@@ -237,10 +237,14 @@ func (r *run) stuck(cause, err error) error {
 		"%s", strings.Join(append(hints, "look at the host and finish by hand: "+strings.Join(commands, "; ")), "\n")))
 }
 
-// stuckBack is a rollback by hand that failed: a person has to look.
+// stuckBack returns the error of a rollback by hand that failed, for which a person has to look at the host, or that was
+// interrupted.
 func (r *run) stuckBack(err error) error {
 	if err == nil {
 		return nil
+	}
+	if errors.Is(err, context.Canceled) {
+		return exit.WithCode(exit.Interrupted, fmt.Errorf("interrupted; the next run finishes the rollback: %w", err))
 	}
 	hints, finish := diag.HintsOf(err), "corpus-agent status; corpus-agent rollback --converge"
 	if len(hints) > 0 {

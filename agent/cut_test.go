@@ -105,6 +105,28 @@ func TestInterruptedRollbackIsFinished(t *testing.T) {
 	l.links("1", "1", "")
 }
 
+// TestRollbackInterruptedDuringItsConverge checks that a rollback that a signal ends while the earlier release converges
+// is interrupted and not failed, and that the next run leaves the host on that release.
+func TestRollbackInterruptedDuringItsConverge(t *testing.T) {
+	l := converging(t)
+	l.states("1", goodStates)
+	l.expect(exit.OK)
+	l.states("2", cutStates)
+	l.expect(exit.OK)
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	l.Sinks = []report.Sink{&interrupter{"converge", stop}}
+	if _, err := l.RollbackConverge(ctx, "", false); exit.Code(err) != exit.Interrupted {
+		t.Errorf("exit code %d (%v), want %d", exit.Code(err), err, exit.Interrupted)
+	}
+	l.Sinks = nil
+	l.expect(exit.OK)
+	if _, err := os.Stat(l.Layout.Path("/etc/app/new")); err == nil {
+		t.Error("what version 2 made is still there")
+	}
+	l.links("1", "1", "")
+}
+
 // TestRollbackWithADamagedJournal puts nothing back by guess, says so once with exit code 8, and leaves the
 // host on the good pair, which converges: the next tick of the timer does not wait for a person.
 func TestRollbackWithADamagedJournal(t *testing.T) {
