@@ -39,11 +39,11 @@ func (u *activeRollout) over(so, more string) error {
 
 // wayBack returns the command that leads back from the release of a rollout.
 func (u *activeRollout) wayBack() string {
-	move := "abort"
+	text := "`corpus rollout abort %s %s` points the channel back"
 	if u.isOver() {
-		move = "back"
+		text = "`corpus rollout back %s %s` points the channel back"
 	}
-	return fmt.Sprintf("`corpus rollout %s %s %s` points the channel back", move, u.ref.Project, u.ref.Channel)
+	return fmt.Sprintf(text, u.ref.Project, u.ref.Channel)
 }
 
 // isOver reports whether a rollout has arrived on hosts. One without hosts has arrived nowhere.
