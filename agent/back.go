@@ -237,8 +237,8 @@ func (r *run) stuck(cause, err error) error {
 		"%s", strings.Join(append(hints, "look at the host and finish by hand: "+strings.Join(commands, "; ")), "\n")))
 }
 
-// stuckBack returns the error of a rollback by hand that failed, for which a person has to look at the host, or that was
-// interrupted.
+// stuckBack returns the error of a rollback by hand that failed, for which a person has to look at the host, or that
+// was interrupted.
 func (r *run) stuckBack(err error) error {
 	if err == nil {
 		return nil

@@ -105,8 +105,8 @@ func TestInterruptedRollbackIsFinished(t *testing.T) {
 	l.links("1", "1", "")
 }
 
-// TestRollbackInterruptedDuringItsConverge checks that a rollback that a signal ends while the earlier release converges
-// is interrupted and not failed, and that the next run leaves the host on that release.
+// TestRollbackInterruptedDuringItsConverge checks that a rollback that a signal ends while the earlier release
+// converges is interrupted and not failed, and that the next run leaves the host on that release.
 func TestRollbackInterruptedDuringItsConverge(t *testing.T) {
 	l := converging(t)
 	l.states("1", goodStates)

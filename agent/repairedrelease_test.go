@@ -53,8 +53,8 @@ func TestUnitsOfAReleaseThatVanishedAreRestarted(t *testing.T) {
 	}
 }
 
-// TestADirectoryOfCodeThatBecameALinkIsRepaired replaces a directory of the deployed release by a link that leads out of
-// it: the next run fetches the release again, and blames none.
+// TestADirectoryOfCodeThatBecameALinkIsRepaired replaces a directory of the deployed release by a link that leads out
+// of it: the next run fetches the release again, and blames none.
 func TestADirectoryOfCodeThatBecameALinkIsRepaired(t *testing.T) {
 	l := newLab(t)
 	l.app("1")
