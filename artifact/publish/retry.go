@@ -37,6 +37,10 @@ func (p *Publisher) Retry(ctx context.Context, try func() error) error {
 func mayBeRace(err, last error) bool {
 	var short *Short
 	var unaccepted *Unaccepted
+	var made *Made
+	if errors.As(err, &made) {
+		return false
+	}
 	if !errors.As(err, &short) && !errors.As(err, &unaccepted) && !errors.Is(err, fs.ErrNotExist) {
 		return false
 	}

@@ -32,8 +32,27 @@ func RootObject(version int64, data []byte) []Object {
 	return []Object{{Key: trust.RoleKey(tuf.RoleRoot, version), Data: data, cond: store.Condition{IfAbsent: true}}}
 }
 
-// Keep saves a copy of the metadata that was put into force, so that it can be restored if the store loses it.
+// Made is the error of a change that was made in the store, and of whose metadata the publisher could not keep a copy.
+type Made struct{ Err error }
+
+func (m *Made) Error() string {
+	return "the change was made in the store, but the copy of its metadata here was not kept: " + m.Err.Error()
+}
+
+// Unwrap returns why there is no copy.
+func (m *Made) Unwrap() error { return m.Err }
+
+// Keep saves a copy of the metadata that was put into force, so that it can be restored if the store loses it. The
+// error wraps a *Made.
 func (p *Publisher) Keep(ctx context.Context, client *trust.Client, objects []Object) error {
+	if err := p.keep(ctx, client, objects); err != nil {
+		return diag.WithHint(&Made{err}, "let this machine write there (df -h, df -i, mount); do not run the command again: "+
+			"the next one reads what the store has")
+	}
+	return nil
+}
+
+func (p *Publisher) keep(ctx context.Context, client *trust.Client, objects []Object) error {
 	written := map[string][]byte{}
 	for _, o := range objects {
 		if written[o.Key] = o.Data; o.IsRoot() {

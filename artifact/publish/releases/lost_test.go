@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -41,6 +43,46 @@ func TestLostAnswerErrorMentionsPossiblePublish(t *testing.T) {
 	p.Store = repo.Publisher.Store
 	if r, err := releases.Promote(t.Context(), p, "myapp", "testing", "production"); err != nil || r.Version != "1" {
 		t.Errorf("again: %v, %v", r, err)
+	}
+}
+
+// filling is a store after whose change the publisher's disk takes no more files.
+type filling struct {
+	store.Store
+	full func() error
+}
+
+func (f filling) Put(ctx context.Context, key string, r io.Reader, size int64, cond store.Condition) (store.Info,
+	error) {
+	info, err := f.Store.Put(ctx, key, r, size, cond)
+	if key == trust.TimestampKey && err == nil {
+		err = f.full()
+	}
+	return info, err
+}
+
+// TestUnkeptCopyErrorSaysThatTheChangeWasMade checks that a command whose change is in the store, and that cannot keep
+// a copy of it, does not ask its user to run it again.
+func TestUnkeptCopyErrorSaysThatTheChangeWasMade(t *testing.T) {
+	t.Parallel()
+	repo := artifacttest.New(t)
+	repo.Release("myapp", "1", "testing", artifacttest.Files{"app": "1"})
+	mine := artifacttest.Beside(t, repo.Publisher)
+	kept := filepath.Join(mine.Seen, "snapshot.json")
+	changes := 0
+	mine.Store = filling{repo.Publisher.Store, func() error {
+		changes++
+		_ = os.Remove(kept) // it may not be there yet
+		return os.MkdirAll(filepath.Join(kept, "in the way"), 0o700)
+	}}
+	_, err := releases.Promote(t.Context(), mine, "myapp", "testing", "production")
+	if err == nil || !strings.Contains(err.Error(), "the change was made in the store") ||
+		!strings.Contains(diag.HintOf(err), "do not run the command again") {
+		t.Errorf("%v, hint: %s", err, diag.HintOf(err))
+	}
+	l, err := artifacttest.Client(t, repo.Publisher).ListOne(t.Context(), "myapp")
+	if err != nil || l.Channels["production"].Version != "1" || changes != 1 {
+		t.Errorf("production is %q after %d changes, %v", l.Channels["production"].Version, changes, err)
 	}
 }
 
