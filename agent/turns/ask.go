@@ -188,7 +188,8 @@ func (r *Run) askStore(ctx context.Context, of rollout.Rollout, now time.Time, m
 func (r *Run) noteOtherKey(of rollout.Rollout, key hostkey.Key) {
 	if other := of.Roster.Keys()[r.Host]; other != "" && other != key.Public() {
 		r.Record.Note("the rollout has another key for this host (%s), so its results count for nothing; if this machine "+
-			"replaced another one: `corpus host forget %s`, and the next rollout counts it", other, r.Host)
+			"replaced another one: `corpus host forget %s`, and once this machine has reported: `corpus point %s %s VERSION` "+
+			"with the version under way, which starts the rollout again", other, r.Host, of.Ref.Project, of.Ref.Channel)
 	}
 }
 

@@ -72,6 +72,8 @@ type Publisher struct {
 	// take the release at once. A publisher without Start cannot move a channel that has a plan.
 	Continued *rollout.Start // rollout that the last move of a channel left as it is; nil for none
 	Start     func(ctx context.Context, b Beginning) (start *rollout.Start, keep func(context.Context) error, err error)
+	// Stale, if set, reports whether a rollout that is under way has to start again, since hosts of it have other keys.
+	Stale func(ctx context.Context, b Beginning) (bool, error)
 	// Who is the name of the person who moves channels, for their history. It is not verified, and is signed as given.
 	Who string
 	// Urgent makes rollouts that this publisher starts skip all waves.

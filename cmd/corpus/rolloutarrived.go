@@ -2,11 +2,15 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/agent/hostkey"
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/publish"
+	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
@@ -48,3 +52,27 @@ func (u *activeRollout) wayBack() string {
 
 // isOver reports whether a rollout has arrived on hosts. One without hosts has arrived nowhere.
 func (u *activeRollout) isOver() bool { return len(u.seen.Results) > 0 && u.arrived() }
+
+// stale reports whether a rollout waits for hosts whose keys are no longer registered, as of machines that were
+// replaced. One that a person paused, or that failures stop, does not start again by that.
+func (s *starter) stale(ctx context.Context, b publish.Beginning) (bool, error) {
+	s.gone = nil
+	u := &activeRollout{ref: b.Ref, plan: b.Plan, now: b.Now}
+	err := u.read(ctx, s.store, *b.Earlier)
+	if errors.Is(err, store.ErrForbidden) {
+		return false, nil // this publisher may not read rollouts
+	}
+	if err != nil || b.Earlier.Paused || u.arrived() || !u.stopsAt().IsZero() {
+		return false, err
+	}
+	known, err := hostkey.List(ctx, s.store)
+	if err != nil {
+		return false, fmt.Errorf("reading the keys of the hosts: %w", err)
+	}
+	for _, m := range u.rollout.Roster.Hosts {
+		if !slices.ContainsFunc(known[m.Name], func(k hostkey.Registered) bool { return k.Key == m.Key }) {
+			s.gone = append(s.gone, m.Name)
+		}
+	}
+	return len(s.gone) > 0, nil
+}

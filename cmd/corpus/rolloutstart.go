@@ -41,6 +41,7 @@ type starter struct {
 	publisher *publish.Publisher
 	store     store.Store
 	begun     map[string]*begun // by channel and digest
+	gone      []string          // hosts of the rollout under way whose keys are no longer registered
 }
 
 type begun struct {
@@ -51,13 +52,14 @@ type begun struct {
 	taken  []string // hosts with another registered key besides that of the last roster
 	idle   []string // patterns of the plan that match none of the hosts
 	others []string // hosts of the channel whose reports are not signed
+	gone   []string // hosts of the earlier rollout of the same release whose keys are no longer registered
 	again  string   // warning that a rollout of the release was aborted before; "" for none
 }
 
 // starts makes a publisher start rollouts.
 func (p *program) starts(publisher *publish.Publisher, urgent bool) *starter {
 	s := &starter{program: p, publisher: publisher, store: publisher.Store, begun: map[string]*begun{}}
-	publisher.Start, publisher.Urgent = s.begin, urgent
+	publisher.Start, publisher.Stale, publisher.Urgent = s.begin, s.stale, urgent
 	return s
 }
 
@@ -78,6 +80,9 @@ func (s *starter) begin(ctx context.Context, b publish.Beginning) (*rollout.Star
 	if earlier := b.Earlier; earlier != nil && !earlier.Aborted && earlier.Before != nil && b.Before != nil &&
 		!s.arrived(ctx, b) {
 		made.start.Before, made.ends = earlier.Before, b.Before.Version
+	}
+	if len(s.gone) > 0 {
+		made.gone, made.ends, made.start.Urgent = s.gone, "", b.Urgent || b.Earlier.Urgent
 	}
 	start := made.start
 	keep := func(ctx context.Context) error {

@@ -49,6 +49,11 @@ func skips(urgent bool) string {
 
 // warn prints what a person should know of a rollout that has started.
 func (s *starter) warn(ref artifact.Ref, made *begun) {
+	if len(made.gone) > 0 {
+		fmt.Fprintf(s.program.Err, "warning: the rollout starts again, since the store no longer has the keys of %s in its "+
+			"roster: %s\n", diag.Count(len(made.gone), "host"),
+			strings.Join(made.gone[:min(len(made.gone), mostOnLine)], ", "))
+	}
 	if made.again != "" {
 		fmt.Fprintf(s.program.Err, "warning: %s\n", made.again)
 	}

@@ -105,7 +105,9 @@ func (r rolloutStatus) text() string {
 	}
 	for _, host := range r.Rekeyed[:min(len(r.Rekeyed), mostNamed)] {
 		fmt.Fprintf(&b, "  not counted: %s, which signs with another key than in the roster: corpus host show %s; if the "+
-			"machine lost its key or was replaced: corpus host forget %s, and the next rollout counts it\n", host, host, host)
+			"machine lost its key or was replaced: corpus host forget %s, and then corpus point %s %s %s, which starts the "+
+			"rollout again\n",
+			host, host, host, r.Ref.Project, r.Ref.Channel, r.Version)
 	}
 	if more := len(r.Rekeyed) - mostNamed; more > 0 {
 		fmt.Fprintf(&b, "  and %d more are not counted\n", more)

@@ -22,11 +22,11 @@ func begin(ctx context.Context, n *publish.Next, ref artifact.Ref, r artifact.Re
 	p := n.Publisher
 	p.Continued = nil
 	if before.Version == r.Version && before.Digest == r.Digest {
-		lost, err := rosterLost(ctx, n, ref, before.Rollout)
+		again, err := mustRestart(ctx, n, ref, r, before)
 		if err != nil {
 			return nil, err
 		}
-		if !lost {
+		if !again {
 			p.Continued = hurried(n, ref, before.Rollout)
 			return p.Continued, nil
 		}
@@ -52,6 +52,23 @@ func begin(ctx context.Context, n *publish.Next, ref artifact.Ref, r artifact.Re
 	begun.Left = before.Rollout.LeftBy(begun)
 	begun.Note(moved(n, ref.Project, "start"))
 	return &begun, begun.Check()
+}
+
+// mustRestart reports whether the rollout of the release that a channel names has to start again, since the store has
+// lost its roster or hosts of it have other keys.
+func mustRestart(ctx context.Context, n *publish.Next, ref artifact.Ref, r artifact.Release,
+	before trust.Pointer) (bool, error) {
+	lost, err := rosterLost(ctx, n, ref, before.Rollout)
+	p := n.Publisher
+	if err != nil || lost || p.Stale == nil || before.Rollout == nil || before.Rollout.Aborted {
+		return lost, err
+	}
+	plan, err := n.Client.Rollout(ref)
+	if err != nil || plan == nil {
+		return false, err
+	}
+	return p.Stale(ctx, publish.Beginning{Ref: ref, Plan: *plan, Release: r, Earlier: before.Rollout, Urgent: p.Urgent,
+		Now: n.Client.StoreTime()})
 }
 
 // rosterLost reports whether the store has lost the roster of a rollout that is under way, without which no more hosts
