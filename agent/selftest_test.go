@@ -147,7 +147,7 @@ func TestAgentLargerThanJournalLimitIsRestored(t *testing.T) {
 	l.states("1", "nothing:\n  test.nop: []\n")
 	l.expect(exit.OK)
 	l.states("2", program("#!/bin/sh\nexit 1"))
-	noted(t, l.expect(exit.RolledBack), "this run put them back")
+	noted(t, l.expect(exit.RolledBack), "this run restored their earlier content")
 	l.runs("1")
 }
 
