@@ -129,7 +129,7 @@ func assignStrings(field reflect.Value, v any) error {
 	return nil
 }
 
-// text accepts a string, number or boolean, or a list of one of them.
+// text returns the text of a string, number or boolean, or of a list with one of these.
 func text(v any) (string, error) {
 	if list, ok := v.(*value.List); ok && list.Len() == 1 {
 		v = list.Items[0]
@@ -141,7 +141,7 @@ func text(v any) (string, error) {
 	return "", fmt.Errorf("a string was expected, not a %s", value.TypeName(v))
 }
 
-// Boolean reads a truth value in the forms that SLS files have it.
+// Boolean returns the boolean that a value of an SLS file denotes, such as True, yes or 1.
 func Boolean(v any) (bool, error) {
 	switch v := v.(type) {
 	case bool:

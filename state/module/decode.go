@@ -11,7 +11,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// Call is a step in the form that a resource is decoded from.
+// Call holds the function and the arguments of a step, from which a resource is decoded.
 type Call struct {
 	Function  string     // as state.function
 	Arguments *value.Map // all arguments of the declaration
@@ -70,7 +70,7 @@ func (d *Decoder) Decode(r Resource, c Call) (warnings, problems diag.List) {
 	return warnings, problems
 }
 
-// rest returns the map of the field for all other arguments.
+// rest returns the map of the field for all other arguments. It creates the map if the field is nil.
 func rest(field reflect.Value) *value.Map {
 	if field.IsNil() {
 		field.Set(reflect.ValueOf(value.NewMap()))

@@ -13,7 +13,7 @@ import (
 type Argument struct {
 	Name     string
 	Required bool
-	Default  any // as a template's value; nil if omitting the argument differs from every value
+	Default  any // a value as in templates; nil if there is no default to show
 }
 
 // ArgumentsOf returns the arguments of a resource, the required ones first. open reports that it accepts any
@@ -41,7 +41,8 @@ func ArgumentsOf(r Resource) (arguments []Argument, open bool) {
 	return arguments, s.rest != nil
 }
 
-// shownDefault returns the value that a field has before it is decoded.
+// shownDefault returns the value that a field has before it is decoded. It returns nil for an empty string or list and
+// for fields of other types.
 func shownDefault(field reflect.Value) any {
 	switch v := field.Interface().(type) {
 	case bool, int:

@@ -1,4 +1,4 @@
-// Package module is the contract between state functions such as file.managed and the run that calls them.
+// Package module defines the contract between state functions such as file.managed and the run that calls them.
 //
 // A state function is a Resource: a struct whose fields are its arguments. Check reads the host, changes
 // nothing, and returns the difference from the declared state. Apply removes that difference. The run calls
@@ -67,7 +67,7 @@ func Deciding(ctx context.Context) context.Context {
 	return context.WithValue(ctx, decidingKey{}, true)
 }
 
-// Decides reports whether a context is one of [Deciding].
+// Decides reports whether a context comes from [Deciding].
 func Decides(ctx context.Context) bool { return ctx.Value(decidingKey{}) != nil }
 
 // Validator is a Resource that runs its check_cmd argument itself, before its result is in place. For other

@@ -8,8 +8,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// requisites lists the requisites and guards, which decide whether and when a step runs. With a misspelled one, a step
-// would do what its author excluded.
+// requisites lists the requisites. They decide whether and when a step runs, as the guards do. With a misspelled one, a
+// step would run although its author excluded it.
 var requisites = []string{
 	"require", "require_any", "require_in", "watch", "watch_any", "watch_in", "onchanges", "onchanges_any", "onchanges_in",
 	"onfail", "onfail_any", "onfail_all", "onfail_in", "prereq", "prereq_in", "listen", "listen_in", "use", "use_in",
@@ -32,8 +32,8 @@ func General(name string) bool {
 		strings.HasPrefix(name, "__")
 }
 
-// ordinary has common arguments of functions that differ in one letter from a requisite or a guard, and are therefore
-// no misspellings of it. Those in open are accepted only by functions that take arguments of any name.
+// ordinary lists common arguments of functions that differ in one letter from a requisite or a guard and are not
+// misspellings of it. Those in open are only accepted for functions that accept arguments of any name.
 var (
 	ordinary = []string{"user", "match", "create", "created", "batch", "patch", "listed"}
 	open     = []string{"uses", "required", "requires"}
@@ -49,8 +49,8 @@ func (s *shape) control(name string) string {
 	return diag.Misspelling(name, append(slices.Clone(requisites), guards...))
 }
 
-// Misspelled reports the unknown arguments of a call that misspell a requisite or a guard, even if the function
-// accepts arguments of any name. A step with "unles" would run although its author excluded it.
+// Misspelled returns problems for the unknown arguments of a call that misspell a requisite or a guard, even if the
+// function accepts arguments of any name. A step with "unles" would run although its author excluded it.
 func (d *Decoder) Misspelled(r Resource, c Call) (problems diag.List) {
 	s := d.shape(typeOf(r))
 	for key := range c.Arguments.All() {

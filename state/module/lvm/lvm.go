@@ -29,7 +29,7 @@ func Functions() module.Table {
 	}
 }
 
-// ask lists physical volumes, groups or volumes as rows of fields.
+// ask runs pvs, vgs or lvs and returns its output as rows of the given fields.
 func ask(ctx context.Context, h *host.Host, tool string, fields ...string) ([][]string, error) {
 	if err := h.Kernel.Allowed("looking at volumes"); err != nil {
 		return nil, err
@@ -96,7 +96,7 @@ func device(h *host.Host, path string) string {
 	return path
 }
 
-// isPV reports whether a path, as given or resolved, is a physical volume.
+// isPV returns the row of the physical volume at a path, as given or with links resolved, and whether there is one.
 func isPV(h *host.Host, rows [][]string, path string) ([]string, bool) {
 	if row, ok := find(rows, path); ok {
 		return row, true

@@ -41,7 +41,7 @@ func (l *lvPresent) pool() (name string, itself bool) {
 		case "true", "yes":
 			return "", true
 		}
-		return path.Base(v), false // vg/pool repeats the group
+		return path.Base(v), false // vgname already names the group
 	default:
 		return "", value.Truth(v)
 	}
@@ -196,7 +196,7 @@ const (
 // absent implements lvm.pv_absent, vg_absent and lv_absent.
 type absent struct {
 	Name  string `sls:"name"`
-	Group string `sls:"vgname"` // of a logical volume
+	Group string `sls:"vgname"` // the group of a logical volume
 
 	kind string
 }

@@ -28,7 +28,7 @@ func Tables() module.Registry {
 }
 
 // server holds the arguments for access to a MongoDB server. Commands are scripts on the standard input of the
-// client, so that passwords are on no command line.
+// client, so that no command line contains a password.
 type server struct {
 	Name     string `sls:"name"`
 	User     string `sls:"user"`
@@ -68,7 +68,7 @@ func (m *server) Gone() bool { return false }
 func text(v any) string {
 	data, err := json.Marshal(v)
 	if err != nil {
-		return "null" // strings and lists of strings do not fail
+		return "null" // not reached: strings and lists of strings can always be encoded
 	}
 	return string(data)
 }

@@ -67,7 +67,8 @@ func openTable(h *host.Host, path string) (table, error) {
 	return table{path, lines}, nil
 }
 
-// with replaces the matching entries by e, or appends it. what is "present", "new" or "change".
+// with returns the text of the file with the matching entries replaced by e, or with e appended if none matches. With
+// keep, matching entries stay as they are. what is "present", "new" or "change".
 func (t table) with(e entry, matches func(old entry) bool, keep bool) (text, what string) {
 	var b strings.Builder
 	for _, l := range t.lines {
@@ -94,7 +95,7 @@ func (t table) with(e entry, matches func(old entry) bool, keep bool) (text, wha
 	return b.String(), what
 }
 
-// without removes the matching entries.
+// without returns the text of the file without the matching entries, and whether there are any.
 func (t table) without(matches func(old entry) bool) (text string, found bool) {
 	var b strings.Builder
 	for _, l := range t.lines {
@@ -141,8 +142,8 @@ func criteria(e entry, matchOn []string) (func(old entry) bool, error) {
 	}, nil
 }
 
-// usualKey returns the part that distinguishes entries of a filesystem type: the device, unless several can have the
-// same one.
+// usualKey returns the field that identifies an entry of a file system type: the mount point if several entries can
+// have the same device, and otherwise the device.
 func usualKey(fstype string) string {
 	if slices.Contains([]string{"none", "tmpfs", "sysfs", "proc", "fusectl", "debugfs", "securityfs", "devtmpfs",
 		"cgroup", "nfs", "nfs4", "glusterfs", "btrfs"}, fstype) {

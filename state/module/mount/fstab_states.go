@@ -12,7 +12,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// line implements mount.fstab_present: it adds an entry to fstab and mounts a new one.
+// line implements mount.fstab_present: it adds an entry to fstab and mounts the file system if the entry is new.
 type line struct {
 	Name      string   `sls:"name"` // the device
 	Place     string   `sls:"fs_file,required"`
@@ -95,7 +95,7 @@ func writtenAs(h *host.Host, device, by string) (string, error) {
 		return to, nil
 	}
 	dir := "/dev/disk/by-" + strings.ToLower(by)
-	names, _ := h.Files.ReadDir(dir) // a host without such names has no such directory
+	names, _ := h.Files.ReadDir(dir) // udev creates the directory only if there are such names
 	for _, name := range names {
 		if real(h, dir+"/"+name) == to {
 			return strings.ToUpper(by) + "=" + name, nil

@@ -71,7 +71,7 @@ type unmounted struct {
 	Config  string     `sls:"config"`
 	Persist bool       `sls:"persist"` // also remove the entry in fstab
 	User    string     `sls:"user"`
-	Rest    *value.Map `sls:"*"` // arguments of mount.mounted without a meaning here
+	Rest    *value.Map `sls:"*"` // arguments of mount.mounted that have no effect here
 }
 
 func (u *unmounted) plan(h *host.Host) (live bool, text string, changes *value.Map, err error) {

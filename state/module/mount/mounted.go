@@ -260,8 +260,8 @@ func (m *mountedState) act(ctx context.Context, h *host.Host) (done *value.Map, 
 // Watched returns a state that remounts the file system.
 func (m *mountedState) Watched() module.Resource { return &again{m} }
 
-// again is the reaction of mount.mounted to a change of a watched state: a remount, which applies the options
-// again.
+// again implements the reaction of mount.mounted to a change of a watched state: it remounts the file system, which
+// applies the options again.
 type again struct{ *mountedState }
 
 func (a *again) Check(_ context.Context, h *host.Host) (module.Diff, error) {

@@ -12,7 +12,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// optionRules describe how the kernel shows options of a mount, or whether it does.
+// optionRules holds the arguments about options that the kernel does not show, or shows in another form.
 type optionRules struct {
 	Invisible  []string   `sls:"extra_mount_invisible_options"` // never shown
 	Keys       []string   `sls:"extra_mount_invisible_keys"`    // shown without a value, or not at all

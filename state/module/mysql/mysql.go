@@ -50,8 +50,8 @@ type server struct {
 	ConnFile    string `sls:"connection_default_file"`
 	ConnCharset string `sls:"connection_charset"`
 	ConnDB      any    `sls:"connection_db"`          // no effect: no state depends on the default database
-	ConnConv    any    `sls:"connection_conv"`        // no effect: for libraries
-	ConnUnicode any    `sls:"connection_use_unicode"` // no effect: for libraries
+	ConnConv    any    `sls:"connection_conv"`        // no effect: a setting of client libraries
+	ConnUnicode any    `sls:"connection_use_unicode"` // no effect: a setting of client libraries
 	ConnSSL     any    `sls:"connection_ssl"`         // no effect: set in the client's own files
 
 	settings client.Settings

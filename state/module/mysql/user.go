@@ -23,7 +23,7 @@ type user struct {
 	PasswordHash      string `sls:"password_hash"`
 	AllowPasswordless bool   `sls:"allow_passwordless"`
 	UnixSocket        bool   `sls:"unix_socket"`
-	PasswordColumn    any    `sls:"password_column"` // no effect: the column is found without it
+	PasswordColumn    any    `sls:"password_column"` // no effect: the password is read from authentication_string
 	AuthPlugin        string `sls:"auth_plugin"`
 }
 
@@ -105,8 +105,8 @@ func nativeHash(password string) string {
 	return "*" + strings.ToUpper(hex.EncodeToString(second[:]))
 }
 
-// same compares the authentication of an existing user with the declared one. A salted hash can only be
-// compared by a login.
+// same reports whether an existing user has the declared authentication. A password with a salted hash can only be
+// checked by logging in.
 func (u *user) same(ctx context.Context, h *host.Host, row []string) (bool, error) {
 	plugin, kept := row[0], ""
 	if len(row) > 1 {

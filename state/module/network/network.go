@@ -38,8 +38,8 @@ type system struct {
 	Hostname      string `sls:"hostname"`       // "" keeps the present name
 	ApplyHostname *bool  `sls:"apply_hostname"` // also set the name of the running system; the default is true
 	Search        string `sls:"search"`         // search domains for short names
-	// These have no effect: the network is never restarted, other settings are always kept, and the rest belongs
-	// to distributions with files for them.
+	// These have no effect: the network is never restarted, other settings are always kept, and only other
+	// distributions have files for the rest.
 	RequireReboot  any `sls:"require_reboot"`
 	RetainSettings any `sls:"retain_settings"`
 	Gateway        any `sls:"gateway"`
@@ -196,7 +196,7 @@ func renamed(text, old, with string) string {
 	return b.String()
 }
 
-// setting is a line of a file with a key and a value.
+// setting holds the lines of a file, and the index and value of the line with a key.
 type setting struct {
 	lines []string
 	at    int // index of the line, -1 for none

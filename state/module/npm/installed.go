@@ -43,7 +43,8 @@ func (n *installed) Check(ctx context.Context, h *host.Host) (module.Diff, error
 		Comment: "would install " + strings.Join(n.todo, ", ")}, nil
 }
 
-// compare notes which of the wanted packages are to be installed, and returns all that are wanted, without credentials.
+// compare records in n.todo the wanted packages that have to be installed. It returns all wanted packages, without
+// credentials.
 func (n *installed) compare(have map[string]string) (wanted []string) {
 	wanted = client.Packages(n.Pkgs)
 	if n.Pkgs == nil {

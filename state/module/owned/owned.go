@@ -1,7 +1,7 @@
 // Package owned creates files and directories that belong to a user, such as a home directory, its .ssh and the
 // files in it.
 //
-// Missing directories above such a path are created for the system; only the last directory belongs to the
+// Missing parents of such a directory belong to the account of the agent; only the directory itself belongs to the
 // user. An existing file keeps its mode and owner.
 package owned
 
@@ -63,7 +63,7 @@ func parents(h *host.Host, p string) error {
 	return h.Files.Mkdir(p, 0o755)
 }
 
-// Kept is who may read a new file.
+// Kept determines who may read a new file and its directory.
 type Kept int
 
 // Private files and directories are accessible to their user only. Public ones are readable by everyone.
@@ -101,7 +101,7 @@ func Write(h *host.Host, p, text string, u host.User, kept Kept) (warnings []str
 	return note(h, p, u), nil
 }
 
-// madeAbove makes the directory that a file is in, if there is none.
+// madeAbove creates the directory of a file if there is none.
 func madeAbove(h *host.Host, p string, mode fs.FileMode, u host.User) error {
 	there, err := IsDirectory(h, path.Dir(p))
 	if err != nil || there {
@@ -113,8 +113,8 @@ func madeAbove(h *host.Host, p string, mode fs.FileMode, u host.User) error {
 	return Directory(h, path.Dir(p), mode, u)
 }
 
-// trusted refuses to follow a link of a user to a file of another user: writing there with the agent's rights
-// would let the user change another account.
+// trusted returns an error if a path is a link that is not root's and does not lead to a file of the user: writing
+// there with the agent's rights would let a user change the files of another account.
 func trusted(h *host.Host, p string, u host.User) error {
 	link, err := h.Files.Lstat(p)
 	if err != nil || !link.IsLink() || link.UID == 0 {

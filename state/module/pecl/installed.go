@@ -17,7 +17,7 @@ import (
 type installed struct {
 	pecl
 	Version        string `sls:"version"`
-	Defaults       bool   `sls:"defaults"` // accept the default answers to its questions
+	Defaults       bool   `sls:"defaults"` // answer the questions of pecl with the defaults
 	Force          bool   `sls:"force"`
 	PreferredState string `sls:"preferred_state"`
 }

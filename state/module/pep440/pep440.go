@@ -1,5 +1,5 @@
-// Package pep440 compares versions of Python distributions and parses requirements of pip. It also serves for
-// versions of gems, which have a similar syntax.
+// Package pep440 compares versions of Python distributions and parses requirements of pip. It is also used
+// for versions of gems, which have a similar syntax.
 package pep440
 
 import (
@@ -95,7 +95,7 @@ func (v version) compare(w version) int {
 
 // Requirement is a requirement for one distribution.
 type Requirement struct {
-	Name  string   // normalized; "" if only an installation reveals it
+	Name  string   // normalized; "" if the text does not name the distribution
 	specs []string // such as >=1.2; all must be met
 	Text  string   // the original text
 	Plain bool     // a name with specifiers, neither a URL nor a path

@@ -8,7 +8,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/module/pep440"
 )
 
-// Environment is pip.installed for a virtual environment.
+// Environment is a pip.installed state for a virtual environment.
 type Environment struct{ installed }
 
 // Into returns the state that installs packages into a virtual environment.

@@ -70,8 +70,8 @@ func (p *installed) what() string {
 	return redact.URLs(p.Name)
 }
 
-// missing determines the packages that are not installed as declared; certain means that their versions are
-// known.
+// missing determines the packages that are not installed as declared. certain reports whether the versions that pip
+// would install are known.
 func (p *installed) missing(ctx context.Context, h *host.Host,
 	have map[string]pep440.Distribution) (certain bool, err error) {
 	certain, again := true, p.Upgrade || p.ForceReinstall || p.IgnoreInstalled

@@ -10,15 +10,17 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/module"
 )
 
-// Batch installs the packages of several pkg.installed states in one transaction, as far as these only install and have
-// the same options. What comes along because packages need it is reported by the first state that installs anything.
+// Batch installs the packages of this pkg.installed state and of those that follow it in one transaction, up to the
+// first state that does more than install packages or has other options. It returns a report for each state of the
+// batch, or nil if each state has to be applied alone. Dependencies are reported by the first state that has packages
+// to install.
 func (i *installed) Batch(ctx context.Context, h *host.Host, others []module.Resource) []module.Report {
 	group := i.alike(others)
 	if h.Packages.Allowed("installing packages") != nil || i.chooses(h) != nil || acting(jobsOf(ctx, h, group)) < 2 {
 		return nil
 	}
 	warnings, err := i.refresh(ctx, h)
-	jobs := jobsOf(ctx, h, group) // the indexes may be new
+	jobs := jobsOf(ctx, h, group) // refresh may have fetched new indexes
 	if err != nil || acting(jobs) < 2 {
 		return nil // each state reports its own error
 	}
@@ -32,14 +34,15 @@ func (i *installed) Batch(ctx context.Context, h *host.Host, others []module.Res
 		return nil
 	}
 	fetchAhead(ctx, h, i.transaction(packages))
-	// a state that lacks something yet installs it again, and says why
+	// If the transaction fails, each state installs what it still lacks and reports its own error.
 	changes, _ := perform(ctx, h, i.transaction(packages))
 	reports := share(changes, jobs)
 	reports[0].Warnings = warnings
 	return reports
 }
 
-// alike returns this state and those that follow it in a batch.
+// alike returns this state and the states directly after it that can share its transaction: those that only install
+// packages and have the same options.
 func (i *installed) alike(others []module.Resource) []*installed {
 	group := []*installed{i}
 	for _, o := range others {
@@ -64,8 +67,8 @@ func (i *installed) options() install {
 	return o
 }
 
-// jobsOf returns the jobs of the states of a batch. It ends before a state whose job is not known yet, or that wants
-// another version of a package of the batch.
+// jobsOf returns the jobs of the states of a batch. It stops at the first state whose job cannot be determined, or that
+// wants another version of a package of the batch.
 func jobsOf(ctx context.Context, h *host.Host, group []*installed) (jobs []job) {
 	versions := map[string]string{}
 	for _, state := range group {
@@ -84,7 +87,7 @@ func jobsOf(ctx context.Context, h *host.Host, group []*installed) (jobs []job) 
 	return jobs
 }
 
-// acting is how many jobs have packages to install.
+// acting returns the number of jobs that have packages to install.
 func acting(jobs []job) (n int) {
 	for _, j := range jobs {
 		if len(j.targets) > 0 {
@@ -94,7 +97,8 @@ func acting(jobs []job) (n int) {
 	return n
 }
 
-// share gives each job of a batch the changes of its own packages, and those of all others to the first that has any.
+// share returns a report for each job of a batch, with the changes of the job's own packages. The report of the first
+// job with packages to install also has the changes of packages that belong to no job.
 func share(changes []host.PackageChange, jobs []job) []module.Report {
 	owner, others := map[string]int{}, -1
 	for n, j := range jobs {

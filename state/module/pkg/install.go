@@ -12,7 +12,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
-// install holds what the states that install packages have in common.
+// install holds the arguments and data that the states that install packages have in common.
 type install struct {
 	selection
 	FromRepo       string `sls:"fromrepo"` // a release or repository to prefer
@@ -37,7 +37,7 @@ type install struct {
 	WatchFlags      any `sls:"watch_flags"`
 
 	refreshErr error // error of a refresh after which the old indexes are used
-	// of the packages that are not installed but provided by others, those that the repositories have
+	// real records, for packages that are not installed but provided by others, whether the repositories have them.
 	real map[string]bool
 }
 
@@ -64,8 +64,8 @@ func (i *install) refresh(ctx context.Context, h *host.Host) (warnings []string,
 	return warnings, nil
 }
 
-// blame adds the error of an earlier refresh to err: one that failed, or one that did not reach a repository
-// that may have the missing package.
+// blame adds to err the error of an earlier refresh that failed, or that did not reach a repository which may have
+// the missing package.
 func (i *install) blame(ctx context.Context, h *host.Host, names []string, err error) error {
 	before := i.refreshErr
 	if before == nil && err != nil && h.Packages.Unreached() != nil && i.unavailable(ctx, h, names, err) {
@@ -246,11 +246,11 @@ func preseed(ctx context.Context, h *host.Host, sources Sources, url, env string
 	return nil
 }
 
-// setSelections gives debconf answers. They may be secrets: unlike arguments, other users cannot see the standard
-// input.
+// setSelections sets answers to debconf questions. It passes them on the standard input, since they may be secrets and
+// other users can read the arguments of a program.
 func setSelections(ctx context.Context, h *host.Host, answers string) error {
 	out, err := h.Shell(ctx, host.Line{Text: "debconf-set-selections", Argv: []string{"debconf-set-selections"},
-		Stdin: answers, Limit: 5 * time.Minute}) // a user can lock the database, which all can read
+		Stdin: answers, Limit: 5 * time.Minute}) // any user can read the database, and thus lock it
 	switch {
 	case err != nil:
 		return err

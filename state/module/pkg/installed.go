@@ -32,7 +32,7 @@ type installed struct {
 	planned *planned
 }
 
-// job is the work of a pkg.installed state.
+// job holds what a pkg.installed state has to do.
 type job struct {
 	all     []wanted // all packages of the state
 	targets []wanted // missing packages and those with another version
@@ -110,7 +110,7 @@ func (i *installed) job(ctx context.Context, h *host.Host) (job, error) {
 	return j, nil
 }
 
-// sort adds a package to the list of the job that it belongs to.
+// sort adds a package to the targets of the job or to those to reinstall, or to neither.
 func (i *installed) sort(h *host.Host, v *host.Inventory, w wanted, j *job) error {
 	ok, err := i.present(h, v, w)
 	if err == nil && !ok && i.AllowUpdates && w.version != "" {
@@ -172,8 +172,8 @@ func (i *installed) predict(ctx context.Context, h *host.Host, j job) (module.Di
 	return d, nil
 }
 
-// lacks returns the packages that no repository has, if that is why a plan failed. It returns none if the
-// indexes were never fetched or are older than a change of the repositories.
+// lacks returns an error that names the packages without a candidate in the repositories, if a plan failed because of
+// them. It returns nil if the indexes were never fetched or are older than a change of the repositories.
 func (i *installed) lacks(ctx context.Context, h *host.Host, j job, why error) []error {
 	if i.Files != nil || !h.Packages.Fresh(ever) {
 		return nil
@@ -218,8 +218,8 @@ func (i *installed) order(ctx context.Context, h *host.Host, j job) (host.Transa
 	return t, err
 }
 
-// reinstalls removes entries without a change of version from changes. Unless the transaction failed, it adds
-// the packages that were reinstalled.
+// reinstalls returns changes without the entries that keep their version, and with the packages that were reinstalled.
+// If the transaction failed, it returns changes as they are.
 func (i *installed) reinstalls(h *host.Host, j job, changes []host.PackageChange,
 	failure error) ([]host.PackageChange, error) {
 	v, err := h.Packages.Installed()
@@ -255,7 +255,7 @@ func (i *installed) Apply(ctx context.Context, h *host.Host, _ module.Diff) (mod
 	return report, setHolds(ctx, h, j.holds)
 }
 
-// perform installs the packages. report has all changes, even after a failure part-way. It computes the job
+// perform installs the packages and records all changes in report, even after a failure part-way. It computes the job
 // again, since refreshed indexes may have other versions.
 func (i *installed) perform(ctx context.Context, h *host.Host, report *module.Report) error {
 	j, err := i.job(ctx, h)

@@ -58,7 +58,7 @@ func (i *installed) removePlanned(j *job) (names []string) {
 	return names
 }
 
-// note records the packages that a dry run found this state to install.
+// note records the packages that this state would install according to a dry run.
 func (i *installed) note(changes []host.PackageChange) {
 	own := i.owner()
 	if own == "" {

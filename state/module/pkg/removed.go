@@ -45,7 +45,7 @@ func (r *removed) Check(ctx context.Context, h *host.Host) (module.Diff, error) 
 		Comment: describe(changes, "would be ")}, nil
 }
 
-// targets returns those of the packages that are installed or, for a purge, have left configuration files.
+// targets returns the packages that are installed or, for a purge, whose configuration files remain.
 func (r *removed) targets(h *host.Host) ([]string, error) {
 	v, err := h.Packages.Installed()
 	if err != nil {

@@ -17,7 +17,7 @@ type condition struct {
 	glob     bool
 }
 
-// demand holds all conditions for a version and the way to compare versions.
+// demand holds all conditions for a version and the function that compares versions.
 type demand struct {
 	conditions  []condition
 	compare     func(a, b string) int

@@ -24,7 +24,7 @@ type entry struct {
 	comment  string
 }
 
-// option is an option in the brackets.
+// option is an option in the brackets of an entry, such as arch=amd64.
 type option struct{ name, value string }
 
 // parseEntry parses a line. ok is false if the line is not an entry.

@@ -19,7 +19,7 @@ const (
 // lists holds all files that configure repositories.
 type lists struct{ files []*listFile }
 
-// listFile is one of these files. Lines that are not entries are preserved.
+// listFile is a file that configures repositories. Lines that are not entries are preserved.
 type listFile struct {
 	path    string
 	lines   []line
@@ -32,7 +32,7 @@ type line struct {
 	text  string
 	entry *entry // nil for other lines
 	was   string // the entry that was read; "" for a new one
-	kept  bool   // an entry that only hides from
+	kept  bool   // the line has an entry that the method only has hidden
 }
 
 func (ln line) String() string {
@@ -42,7 +42,7 @@ func (ln line) String() string {
 	return ln.entry.String()
 }
 
-// readLists reads all files.
+// readLists reads all files that configure repositories.
 func readLists(h *host.Host) (*lists, error) {
 	l := &lists{}
 	names, err := h.Files.ReadDir(listDir)
@@ -100,7 +100,7 @@ func (l *lists) only(is func(entry) bool) *lists {
 	return l
 }
 
-// find looks for a repository. foreign reports that it is in a file that cannot be written.
+// find returns the file and the index of the entry of a repository. foreign reports that the file cannot be written.
 func (l *lists) find(want entry) (f *listFile, at int, found, foreign bool) {
 	for _, f := range l.files {
 		for i, ln := range f.lines {

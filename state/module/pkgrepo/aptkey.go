@@ -113,7 +113,8 @@ func hasKey(prints []string, id string) bool {
 	return slices.ContainsFunc(prints, func(p string) bool { return strings.HasSuffix(p, id) })
 }
 
-// fetch installs the key in the format that its extension requires: apt reads ASCII armor only from .asc files.
+// fetch installs the key in the format that the extension of its file requires: apt reads ASCII armor only from .asc
+// files.
 func (k *keyed) fetch(ctx context.Context, h *host.Host, sources Sources, env string, e entry) error {
 	data, err := k.read(ctx, sources, env)
 	if err != nil {
@@ -132,7 +133,7 @@ func (k *keyed) fetch(ctx context.Context, h *host.Host, sources Sources, env st
 	return h.Files.Chmod(file, mode)
 }
 
-// read returns the key from the place that the arguments name, and checks that it is one.
+// read fetches the key from where the arguments say. It returns an error if the data is not a key.
 func (k *keyed) read(ctx context.Context, sources Sources, env string) ([]byte, error) {
 	var all []byte
 	ids := k.keyIDs()
@@ -215,7 +216,7 @@ func readAll(ctx context.Context, sources Sources, url, env string) ([]byte, err
 	return data, nil
 }
 
-// ppaKey asks Launchpad for the ID of the key that signs a personal package archive.
+// ppaKey returns the fingerprint of the key that signs a personal package archive, which it requests from Launchpad.
 func ppaKey(ctx context.Context, sources Sources, ppa string) (string, error) {
 	owner, name, _ := strings.Cut(ppa, "/")
 	data, err := readAll(ctx, sources, "https://launchpad.net/api/1.0/~"+owner+"/+archive/"+name, "")

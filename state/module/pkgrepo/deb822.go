@@ -4,15 +4,13 @@ import (
 	"strings"
 )
 
-// parseDeb822 reads a file of paragraphs, such as
+// parseDeb822 returns the entries of a file in deb822 format. The file consists of paragraphs, such as
 //
 //	Types: deb deb-src
 //	URIs: http://deb.debian.org/debian
 //	Suites: stable stable-updates
 //	Components: main
 //	Signed-By: /usr/share/keyrings/debian-archive-keyring.gpg
-//
-// as the entries that it stands for.
 func parseDeb822(text string) []entry {
 	var entries []entry
 	for paragraph := range strings.SplitSeq(text, "\n\n") {

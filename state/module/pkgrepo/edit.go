@@ -57,7 +57,7 @@ func checkEdit(h *host.Host, edit editor, name, nothing, planned string) (module
 	return module.Diff{Changes: e.changes, Comment: fmt.Sprintf(planned, redact.URLs(name), e.path)}, nil
 }
 
-// applyEdit writes the file.
+// applyEdit implements Apply for states that use an editor.
 func applyEdit(ctx context.Context, h *host.Host, edit editor, refresh bool) (report module.Report, err error) {
 	e, err := edit(h)
 	if err != nil || e == nil {
@@ -76,7 +76,7 @@ func applyEdit(ctx context.Context, h *host.Host, edit editor, refresh bool) (re
 	return report, err
 }
 
-// readRepoFile reads a file that may not exist.
+// readRepoFile returns the content of a file, or "" if there is no file.
 func readRepoFile(h *host.Host, path string) (string, error) {
 	data, err := h.Files.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -146,7 +146,7 @@ func shownSetting(key string, v any) any {
 	return redact.URLs(text)
 }
 
-// equalSetting compares values, where the different notations of a boolean are equal.
+// equalSetting reports whether two values are equal. Different notations of a boolean are equal.
 func equalSetting(a, b string) bool {
 	truth := func(s string) string {
 		switch strings.ToLower(s) {

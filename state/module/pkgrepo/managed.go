@@ -42,7 +42,7 @@ type managed struct {
 	sources Sources
 }
 
-// repositoryJob is the work of pkgrepo.managed for apt.
+// repositoryJob holds what pkgrepo.managed has to do for apt.
 type repositoryJob struct {
 	lists   *lists
 	want    entry

@@ -107,7 +107,7 @@ func (r *managed) refreshes(h *host.Host) bool {
 		!(h.Packages.Family() == "zypper" && value.Truth(r.More.Value("gpgautoimport")))
 }
 
-// refreshAfter refreshes the indexes, unless the host is a root where no package manager may run.
+// refreshAfter refreshes the indexes if wanted is true and the package manager may run on the host.
 func refreshAfter(ctx context.Context, h *host.Host, wanted bool) ([]string, error) {
 	if !wanted || h.Packages.Allowed("refreshing the package indexes") != nil {
 		return nil, nil

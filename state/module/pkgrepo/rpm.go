@@ -41,7 +41,7 @@ func findRPM(h *host.Host, dir, name string) (file string, f *sectionFile, err e
 	return dir + "/" + name + ".repo", nil, nil
 }
 
-// repoName checks that a name is valid for a section and a file.
+// repoName returns an error if a name is not valid for a section and a file.
 func repoName(name string) error {
 	if regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.:+-]*$`).MatchString(name) && name != "main" && name != "options" {
 		return nil
@@ -74,7 +74,7 @@ func (r *managed) editRPM(h *host.Host) (*repoEdit, error) {
 	return r.changeRPM(file, f, want)
 }
 
-// noKey refuses the key arguments that only apt supports.
+// noKey returns an error for key_url and the other key arguments that only apt supports, and for ppa and copr.
 func (r *managed) noKey() error {
 	switch {
 	case r.KeyURL != "" || r.KeyText != "" || r.KeyServer != "" || len(r.keyIDs()) > 0:

@@ -30,7 +30,7 @@ func (f *sectionFile) text() string {
 	return strings.Join(f.lines, "\n") + "\n"
 }
 
-// heading parses a line [name].
+// heading returns the name in a line such as [name].
 func heading(line string) (name string, ok bool) {
 	line = strings.TrimSpace(line)
 	if len(line) < 3 || line[0] != '[' || line[len(line)-1] != ']' {
@@ -49,7 +49,7 @@ func (f *sectionFile) names() []string {
 	return names
 }
 
-// find returns the lines of a section: that of its heading, and the end.
+// find returns the index of the heading of a section, and the index after the section's last line.
 func (f *sectionFile) find(name string) (start, end int, ok bool) {
 	start = slices.IndexFunc(f.lines, func(line string) bool {
 		found, ok := heading(line)
@@ -66,7 +66,7 @@ func (f *sectionFile) find(name string) (start, end int, ok bool) {
 	return start, end, true
 }
 
-// setting is a setting and its lines, including continuations.
+// setting is a setting with the range of its lines, including continuations.
 type setting struct {
 	key, value string
 	start, end int
@@ -149,7 +149,7 @@ func (f *sectionFile) drop(name, key string) int {
 	}
 }
 
-// set sets a setting at the line that it had.
+// set sets a setting at its former line, or at the end of the section.
 func (f *sectionFile) set(name, key, text, equals string) {
 	at := f.drop(name, key)
 	values := strings.Split(text, "\n")

@@ -33,8 +33,8 @@ func (p *privileges) Apply(ctx context.Context, h *host.Host, _ module.Diff) (mo
 	return client.Apply(ctx, h, p)
 }
 
-// objectKind is a kind of object with privileges: the query for its access control list, and the letters that
-// ALL means.
+// objectKind is a kind of object with privileges: the query for its access control list, and the letters of all
+// privileges that it can have.
 type objectKind struct{ acl, all string }
 
 func objectKinds() map[string]objectKind {
@@ -151,7 +151,7 @@ func (p *privileges) change(privileges, object string) client.Work {
 		Would: fmt.Sprintf("grant %s on %s to %s", privileges, p.ObjectName, p.Name)}
 }
 
-// membership handles the object type group: the membership of a role in another one.
+// membership returns the work for the object type group: the membership of a role in another role.
 func (p *privileges) membership(ctx context.Context, h *host.Host) (client.Work, error) {
 	_, member, err := p.one(ctx, h, "",
 		"SELECT 1 FROM pg_auth_members m JOIN pg_roles g ON g.oid = m.roleid JOIN pg_roles r ON r.oid = m.member WHERE "+

@@ -34,7 +34,7 @@ type role struct {
 	Inherit         *bool  `sls:"inherit"`
 	Login           *bool  `sls:"login"`
 	Password        string `sls:"password"`
-	DefaultPassword string `sls:"default_password"` // of a new role
+	DefaultPassword string `sls:"default_password"` // the password of a new role
 	RefreshPassword bool   `sls:"refresh_password"` // also set a password that cannot be compared
 	Encrypted       any    `sls:"encrypted"`        // md5 or scram-sha-256; the default is the setting of the server
 	ValidUntil      string `sls:"valid_until"`
@@ -197,7 +197,8 @@ func (r *role) newGroups(ctx context.Context, h *host.Host) ([]string, error) {
 	}), nil
 }
 
-// samePassword compares the declared password with the stored hash.
+// samePassword reports whether the stored hash belongs to the declared password. If the hash cannot be read, it returns
+// true unless refresh_password is set.
 func (r *role) samePassword(ctx context.Context, h *host.Host) (bool, error) {
 	kept, _, err := r.one(ctx, h, "",
 		"SELECT coalesce(rolpassword, '') FROM pg_authid WHERE rolname = "+client.Quoted(r.Name))
@@ -242,13 +243,13 @@ func (r *role) password(ctx context.Context, h *host.Host, plain string) (string
 	return "PASSWORD " + client.Quoted(md5Password(r.Name, plain)), nil
 }
 
-// md5Password returns the hash of a password in older servers.
+// md5Password returns the hash of a password that older servers store.
 func md5Password(role, plain string) string {
 	sum := md5.Sum([]byte(plain + role))
 	return "md5" + hex.EncodeToString(sum[:])
 }
 
-// scram returns the verifier of a password in servers since PostgreSQL 10 (RFC 5803).
+// scram returns the verifier of a password that servers store since PostgreSQL 10 (RFC 5803).
 func scram(plain string, salt []byte, rounds int) (string, error) {
 	salted, err := pbkdf2.Key(sha256.New, plain, salt, rounds, sha256.Size)
 	if err != nil {

@@ -67,8 +67,8 @@ func (p *policy) find(ctx context.Context, h *host.Host) (*todo, error) {
 	return t, nil
 }
 
-// policyRow returns a policy on the server: virtual host, name, pattern, what it applies to, definition and
-// priority.
+// policyRow returns the columns of a policy on the server: virtual host, name, pattern, what it applies to, definition
+// and priority. It returns nil if there is no such policy.
 func policyRow(ctx context.Context, h *host.Host, s server, vhost, name string) ([]string, error) {
 	rows, err := s.rows(ctx, h, "vhost", "list_policies", "-p", vhost)
 	at := slices.IndexFunc(rows, func(row []string) bool { return len(row) >= 6 && row[0] == vhost && row[1] == name })

@@ -1,8 +1,8 @@
 // Package rabbitmq implements the rabbitmq_ states, which manage users, virtual hosts, policies, plugins,
 // upstreams and the cluster of a RabbitMQ server on this host.
 //
-// They query and change the server with rabbitmqctl. Passwords of users are passed on its standard input. The
-// URI of an upstream is on its command line, since rabbitmqctl accepts it nowhere else.
+// They query and change the server with rabbitmqctl. Passwords of users are passed on its standard input, and so is the
+// definition of an upstream whose URI has credentials.
 package rabbitmq
 
 import (
@@ -221,7 +221,7 @@ func (p *plugin) Apply(ctx context.Context, h *host.Host, _ module.Diff) (module
 	return apply(ctx, h, p)
 }
 
-// find compares with the enabled plugins, including those enabled as dependencies.
+// find compares the declaration with the enabled plugins, including those enabled as dependencies.
 func (p *plugin) find(ctx context.Context, h *host.Host) (*todo, error) {
 	t := newTodo()
 	out, err := p.program(plugins, "").Ask(ctx, h, "list", "-m", "-e")

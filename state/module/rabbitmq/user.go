@@ -76,7 +76,7 @@ func (u *user) create(t *todo) {
 	t.add("user", "", u.Name, add, ctlStep("clear_password", u.Name))
 }
 
-// findPassword checks the password by a login.
+// findPassword adds the change of an existing user's password to t. It checks a declared password by a login.
 func (u *user) findPassword(ctx context.Context, h *host.Host, t *todo) {
 	switch {
 	case u.Password == nil && u.Force:
@@ -131,7 +131,8 @@ func (u *user) permissions() (grants []grant, err error) {
 	return grants, nil
 }
 
-// permissionsIn reads the patterns of a user in a virtual host: what it may configure, write and read.
+// permissionsIn parses the permissions of a user in a virtual host: the patterns of what it may configure, write and
+// read.
 func permissionsIn(vhost string, v any) (grant, error) {
 	may, ok := v.(*value.List)
 	if !ok || may.Len() != 3 {

@@ -76,7 +76,7 @@ func (m *mode) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 	return module.Diff{Changes: value.NewMap("old", old, "new", wanted), Comment: "SELinux would be " + wanted}, nil
 }
 
-// running returns the present mode.
+// running returns the present mode, and whether the kernel provides it.
 func running(h *host.Host) (string, bool) {
 	data, err := h.Files.ReadFile(enforced)
 	if err != nil {

@@ -52,7 +52,7 @@ func (d *dead) todo(ctx context.Context, h *host.Host) (stop bool, verb host.Boo
 	return !boot && isUp(u), verb, warnings, nil
 }
 
-// isUp also reports services that are starting or waiting for an automatic restart.
+// isUp reports whether a unit is running, starting or waiting for an automatic restart.
 func isUp(u host.Unit) bool { return u.Running() || u.Active == "activating" }
 
 func (d *dead) Apply(ctx context.Context, h *host.Host, diff module.Diff) (module.Report, error) {
@@ -89,7 +89,7 @@ func (d *dead) stop(ctx context.Context, h *host.Host) error {
 // Watched returns a state that stops a service that has come up again.
 func (d *dead) Watched() module.Resource { return &stopped{*d} }
 
-// stopped is the reaction of service.dead to a change of a watched state. Its changes report the success of the
+// stopped implements the reaction of service.dead to a change of a watched state. Its changes report the success of the
 // stop, not the state of the service.
 type stopped struct{ dead }
 

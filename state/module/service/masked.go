@@ -9,8 +9,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// mask implements service.masked and service.unmasked: it prevents that anything starts a service, or allows it
-// again.
+// mask implements service.masked and service.unmasked: it prevents every start of a service, or allows it again.
 type mask struct {
 	Name    string `sls:"name"`
 	Runtime bool   `sls:"runtime"` // until the next boot

@@ -10,7 +10,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// restart is the reaction of service.running to a change of a watched state.
+// restart implements the reaction of service.running to a change of a watched state.
 type restart struct{ running }
 
 // verb returns the action: start, restart or reload.

@@ -104,7 +104,7 @@ func (r *running) Apply(ctx context.Context, h *host.Host, _ module.Diff) (modul
 		return module.Report{}, err
 	}
 	if !found {
-		// The failing command tells why the unit is missing, and may suggest another name.
+		// The error of the command says why the unit is missing, and may suggest another name.
 		t.start, t.boot = h.Units.Allowed("") == nil, map[bool]host.BootVerb{true: host.Enable}[r.Enable != nil && *r.Enable]
 	}
 	for _, runtime := range t.unmask {

@@ -31,7 +31,7 @@ func Functions() module.Table {
 	}
 }
 
-// activity holds what the states that start or stop a service have in common.
+// activity holds the arguments that the states that start or stop a service have in common.
 type activity struct {
 	Name      string  `sls:"name"`
 	Enable    *bool   `sls:"enable"` // nil leaves it unchanged
@@ -71,7 +71,7 @@ func (a *activity) bootVerb(u host.Unit) (verb host.BootVerb, warnings []string)
 	return disabling(u)
 }
 
-// disabling returns the verb that disables a unit.
+// disabling returns the verb that disables a unit, or a warning if the unit cannot be disabled.
 func disabling(u host.Unit) (host.BootVerb, []string) {
 	switch u.Boot {
 	case "enabled", "enabled-runtime":

@@ -104,7 +104,7 @@ func (a *arguments) key(text string) (sshkey.Key, error) {
 	return k, fits(k)
 }
 
-// fits returns an error if a key would be read differently from a line of the file.
+// fits returns an error if the line for a key in the file would be parsed as something else.
 func fits(k sshkey.Key) error {
 	again, ok := sshkey.Parse(k.String())
 	if strings.ContainsAny(k.String(), "\r\n") || !ok || again != k {

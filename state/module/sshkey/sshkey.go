@@ -1,7 +1,7 @@
 // Package sshkey parses and formats public keys in OpenSSH's files, and locates these files.
 //
 // A key has a kind, a base64 text and a comment. In authorized_keys, options may precede it. An option may
-// contain a quoted command, so a kind within quotes does not count.
+// contain a quoted command, so a kind within quotes is part of an option.
 package sshkey
 
 import (

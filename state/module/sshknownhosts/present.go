@@ -112,7 +112,7 @@ func (p *present) given() []entry {
 	return []entry{{names: sshName(p.Name, p.Port), kind: p.kind, key: p.Key}}
 }
 
-// changes returns the old and the new entries. For a declared key, like in Salt, it has no fingerprint, and the
+// changes returns the old and the new entries. As in Salt, the new entry of a declared key has no fingerprint, and its
 // port is separate from the name.
 func (p *present) changes(added []entry) *value.Map {
 	old := report(p.file.find(sshName(p.Name, p.Port), true), p.fingerprint)
@@ -156,7 +156,7 @@ func (p *present) Apply(ctx context.Context, h *host.Host, _ module.Diff) (modul
 		Warnings: warnings}, nil
 }
 
-// scan queries the keys of the host with ssh-keyscan.
+// scan returns the keys of the host, which it queries with ssh-keyscan.
 func (p *present) scan(ctx context.Context, h *host.Host) ([]entry, error) {
 	tool, ok := h.Which("ssh-keyscan")
 	if !ok {

@@ -1,7 +1,7 @@
 // Package sysctl implements sysctl.present, which sets a kernel parameter now and at boot.
 //
 // The present value is in /proc/sys and is set by sysctl(8); the value at boot is a line in a configuration
-// file. The kernel comes first: a value that it rejects is not written to the file. Below a root only the file
+// file. The kernel is changed first: a value that it rejects is not written to the file. Below a root only the file
 // is changed, and the state reports a warning.
 package sysctl
 
@@ -71,7 +71,7 @@ func (p *present) Valid() error {
 
 func (p *present) text() string { return value.Str(p.Value) }
 
-// same compares values like the kernel, for which any sequence of blanks is the same.
+// same reports whether v is the declared value. As in the kernel, all sequences of blanks are equal.
 func (p *present) same(v string) bool {
 	return strings.Join(strings.Fields(v), " ") == strings.Join(strings.Fields(p.text()), " ")
 }
@@ -141,7 +141,8 @@ func (p *present) written(text string, isNew bool) string {
 	return after
 }
 
-// replaced returns a text with a line in the place of those that set the parameter to something else.
+// replaced returns a text in which line replaces the lines that set the parameter to another value. found reports
+// whether a line sets the parameter, and changed whether one was replaced.
 func (p *present) replaced(text, line string) (after string, found, changed bool) {
 	var b strings.Builder
 	for l := range strings.Lines(text) {
@@ -177,7 +178,7 @@ func (p *present) Apply(ctx context.Context, h *host.Host, _ module.Diff) (modul
 	return report, nil
 }
 
-// assign changes the kernel's value. Some settings read back in another form than they were given in.
+// assign changes the value in the kernel. It returns a warning if the kernel returns the value in another form.
 func (p *present) assign(ctx context.Context, h *host.Host) (warnings []string, err error) {
 	_, err = h.Tool(ctx, host.Tool{
 		Argv:    []string{"sysctl", "-w", p.Name + "=" + p.text()},

@@ -11,10 +11,10 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// chance is true, false, or decided by chance in each run.
+// chance is a boolean that is either fixed or random in each run.
 type chance struct{ yes, random bool }
 
-// chanceOf reads a truth value, or Random.
+// chanceOf parses a boolean, or Random.
 func chanceOf(v any) (chance, error) {
 	if v == "Random" {
 		return chance{random: true}, nil
@@ -28,7 +28,7 @@ func chanceOf(v any) (chance, error) {
 
 func (c chance) decide() bool { return c.yes || c.random && rand.N(2) == 1 }
 
-// configurable is configurable_test_state, whose result and changes may be left to chance.
+// configurable implements test.configurable_test_state, whose result and changes may be random.
 type configurable struct {
 	Changes any      `sls:"changes"`
 	Result  any      `sls:"result"`
@@ -43,7 +43,7 @@ func (c *configurable) chances() (changes, result chance, err error) {
 	return changes, result, errors.Join(errChanges, errResult)
 }
 
-// Valid refuses values that are neither truth values nor Random.
+// Valid returns an error for values that are neither booleans nor Random.
 func (c *configurable) Valid() error {
 	_, _, err := c.chances()
 	return err
@@ -60,13 +60,13 @@ func (c *configurable) Check(ctx context.Context, h *host.Host) (module.Diff, er
 	return c.decided(changes, result).Check(ctx, h)
 }
 
-// decided returns the outcome of one run.
+// decided returns a state with the outcome of one run.
 func (c *configurable) decided(changes, result chance) *pretender {
 	return &pretender{Changes: changes.decide(), Result: result.decide(), Comment: c.Comment,
 		Warn: c.Warn, Changed: c.Changed}
 }
 
-// ActsAlways reports whether it pretends to change something.
+// ActsAlways reports whether the state reports changes in every run.
 func (c *configurable) ActsAlways() bool {
 	changes, _, _ := c.chances()
 	return changes.yes

@@ -1,5 +1,5 @@
 // Package test implements test.nop and the other test states, which succeed, fail or report changes as
-// declared. They serve to try out requisites and to end a run with a message.
+// declared. They are used to try out requisites and to end a run with a message.
 package test
 
 import (
@@ -33,7 +33,7 @@ func Functions(pillar Pillar) module.Table {
 	}
 }
 
-// pretender succeeds or fails as declared.
+// pretender implements the states that succeed or fail, with or without changes.
 type pretender struct {
 	Changes bool     `sls:"changes"`
 	Result  bool     `sls:"result"`
@@ -63,7 +63,7 @@ func (p *pretender) Check(context.Context, *host.Host) (module.Diff, error) {
 	return module.Diff{Comment: p.Comment, Warnings: p.Warn}, p.failure()
 }
 
-// ActsAlways reports whether the state reports changes.
+// ActsAlways reports whether the state reports changes in every run.
 func (p *pretender) ActsAlways() bool { return p.Changes }
 
 func (p *pretender) Apply(_ context.Context, _ *host.Host, d module.Diff) (module.Report, error) {
@@ -72,7 +72,7 @@ func (p *pretender) Apply(_ context.Context, _ *host.Host, d module.Diff) (modul
 
 func (p *pretender) Watched() module.Resource { return &fired{Changed: p.Changed} }
 
-// fired is the reaction to changes of watched states. It reports their names.
+// fired implements the reaction to changes of watched states. It reports their names.
 type fired struct {
 	Changed []string `sls:"__changed__"`
 }

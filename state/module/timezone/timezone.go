@@ -1,7 +1,7 @@
 // Package timezone implements timezone.system, which sets the time zone of the host.
 //
 // The zone is the target of /etc/localtime, which is replaced atomically, so that programs always find a zone.
-// Like in Salt, two names are equal if the content of their files is.
+// As in Salt, two names are equal if their files have the same content.
 package timezone
 
 import (

@@ -13,7 +13,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// newUser returns the account that the host's tools create.
+// newUser returns the declared account for the tools of the host.
 func (p *present) newUser() host.NewUser {
 	n := host.NewUser{
 		Name: p.Name, UID: p.UID, OwnGroup: p.UserGroup, Groups: p.memberships(),
@@ -31,8 +31,8 @@ func (p *present) newUser() host.NewUser {
 	return n
 }
 
-// checkNew predicts the creation of an account. If the prediction fails, that is only reported as a lack, since
-// an earlier state of the same run may remove the cause. If none does, Apply fails with the same error.
+// checkNew predicts the creation of an account. An error of the prediction becomes a missing prerequisite, since an
+// earlier state of the same run may remove its cause. If none does, Apply fails with the same error.
 func (p *present) checkNew(h *host.Host) module.Diff {
 	d := module.Diff{Planned: value.NewMap(), Comment: fmt.Sprintf("user %s would be made", p.Name),
 		Warnings: p.warnings()}
@@ -90,7 +90,7 @@ func (p *present) made(info Info) *value.Map {
 	return m
 }
 
-// noteAging notes the days of the password's aging that are set.
+// noteAging adds the declared limits of the password's age to m, except zeros.
 func (p *present) noteAging(m *value.Map) {
 	for _, f := range []struct {
 		name string

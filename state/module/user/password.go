@@ -17,8 +17,8 @@ import (
 // lockMark before a hash locks the password. Alone, it means that no password was ever set.
 const lockMark = "!"
 
-// comparePassword compares the password and its lock. If a state declares both, the password is the one behind
-// the lock.
+// comparePassword compares the password and its lock. If a state declares a lock, the password is compared with the
+// hash after the lock mark.
 func (p *present) comparePassword(c *change) {
 	now, lock := c.old.Hash, p.PasswordLock != nil && *p.PasswordLock
 	if lock && now != lockMark {
@@ -96,7 +96,7 @@ func matches(password, hashed string) bool {
 	return false
 }
 
-// matchesSHA compares with a hash of the form [rounds=N$]salt$key.
+// matchesSHA reports whether a hash of the form [rounds=N$]salt$key belongs to a password.
 func matchesSHA(of func() hash.Hash, password, rest string) bool {
 	rounds := shaRounds
 	if text, ok := strings.CutPrefix(rest, "rounds="); ok {

@@ -40,7 +40,7 @@ type present struct {
 	HomePhone       *string  `sls:"homephone"`
 	Other           *string  `sls:"other"`
 	LoginClass      any      `sls:"loginclass"` // no effect: only BSD has login classes
-	Date            *int     `sls:"date"`       // this and the next five in days
+	Date            *int     `sls:"date"`       // this and the next five are in days
 	MinDays         *int     `sls:"mindays"`
 	MaxDays         *int     `sls:"maxdays"`
 	InactDays       *int     `sls:"inactdays"`

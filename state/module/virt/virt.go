@@ -1,7 +1,7 @@
 // Package virt implements virt.keys, which installs the certificates and keys of libvirt.
 //
-// They come from the pillar, under names such as libvirt.serverkey.pem. Salt's master can generate them. Here
-// the author of the pillar must, since a host cannot sign certificates for others.
+// They come from the pillar, under names such as libvirt.serverkey.pem. Salt's master can generate them. Here the
+// author of the pillar has to generate them, since a host cannot sign certificates for other hosts.
 package virt
 
 import (

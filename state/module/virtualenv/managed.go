@@ -51,7 +51,7 @@ type managed struct {
 
 	pip        func(client.EnvironmentPackages) Pip
 	make       bool
-	withoutPip bool   // it exists without pip, as after an incomplete creation
+	withoutPip bool   // the environment exists without pip, as after an incomplete creation
 	python     string // the version for a new environment
 }
 
@@ -82,8 +82,8 @@ func (v *managed) Check(ctx context.Context, h *host.Host) (module.Diff, error) 
 	return d, nil
 }
 
-// hasPip reports whether a virtual environment contains pip. Without the package python3-venv, Debian's python3
-// fails and leaves one without it.
+// hasPip reports whether a virtual environment contains pip. On Debian without the package python3-venv, the creation
+// of an environment fails and leaves one without pip.
 func hasPip(h *host.Host, dir string) bool {
 	files := h.Following().Files
 	for _, lib := range []string{"lib", "lib64"} {
@@ -162,7 +162,7 @@ func (v *managed) Apply(ctx context.Context, h *host.Host, _ module.Diff) (modul
 	return report, v.packages().install(ctx, h, report.Changes)
 }
 
-// create makes the virtual environment, which has to have pip.
+// create creates the virtual environment. It returns an error if the new environment does not contain pip.
 func (v *managed) create(ctx context.Context, h *host.Host) error {
 	program, args := v.program(h)
 	if what, err := client.Awaits(h, program); err != nil || what != "" {

@@ -22,8 +22,8 @@ func (v *managed) packages() *packages {
 	})}
 }
 
-// packages installs into a virtual environment and reports the distributions that are new or have another
-// version.
+// packages is a resource that installs packages into a virtual environment. It reports the distributions that are new
+// or have another version.
 type packages struct {
 	name  string
 	pip   Pip

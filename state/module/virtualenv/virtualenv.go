@@ -11,7 +11,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/module/pep440"
 )
 
-// Pip is pip.installed for a virtual environment.
+// Pip is a pip.installed state for a virtual environment.
 type Pip interface {
 	module.Resource
 	// List returns the installed distributions by normalized name.
