@@ -66,7 +66,8 @@ func (e *edit) Apply(ctx context.Context, h *host.Host, d module.Diff) (module.R
 	return report, nil
 }
 
-// tell runs newaliases, which updates the database of the mail system. Without that program there is no mail system.
+// tell runs newaliases, which updates the database of the mail system. If there is no such program, there is no mail
+// system and tell does nothing.
 func tell(ctx context.Context, h *host.Host) error {
 	tool, ok := h.Which("newaliases")
 	if !ok {

@@ -107,7 +107,7 @@ func (r *remove) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 		Comment: fmt.Sprintf("%s would no longer be a choice for %s", r.Path, r.Name)}, nil
 }
 
-// fallback returns the path that the name leads to, nil if there is none.
+// fallback returns changes with the path that the name leads to; nil stands for none.
 func fallback(g group) *value.Map {
 	if g.current == "" {
 		return value.NewMap("path", nil)

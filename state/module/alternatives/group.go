@@ -105,7 +105,8 @@ func (g group) best() string {
 	return best.path
 }
 
-// without returns the group without a choice. If that was the current one, the best of the others replaces it.
+// without returns the group without a choice. If that was the current one, or the mode is automatic, the best of the
+// others becomes the current one.
 func (g group) without(path string) group {
 	var rest []choice
 	for _, c := range g.choices {

@@ -83,7 +83,7 @@ func (x *extracted) forget(h *host.Host) error {
 	return h.Files.Remove(x.source.Cache)
 }
 
-// verify reads the whole archive to verify its hash.
+// verify returns an error if the archive does not have the expected hash. It reads the whole archive.
 func (x *extracted) verify(ctx context.Context, h *host.Host) error {
 	if x.source.Sum == "" {
 		return nil

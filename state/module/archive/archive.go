@@ -32,7 +32,7 @@ type Wanted struct {
 	Name           string
 }
 
-// Source is the place of an archive.
+// Source says where an archive is and how to read it.
 type Source struct {
 	Shown    string // its URL without a password
 	Path     string // a file on the host; "" if the archive must be fetched to Cache

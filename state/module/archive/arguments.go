@@ -22,7 +22,7 @@ type options struct {
 	preserve bool // as the argument preserve
 }
 
-// prepare checks the arguments.
+// prepare validates the arguments and sets dir, format and options.
 func (x *extracted) prepare(h *host.Host) error {
 	var errs []error
 	bad := func(hint, format string, args ...any) {

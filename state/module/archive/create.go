@@ -160,7 +160,7 @@ func (b *builder) add(p string) error {
 	return fmt.Errorf("%s is neither a file, a directory nor a link", p)
 }
 
-// link adds a symbolic link as one.
+// link adds a symbolic link without following it.
 func (b *builder) link(p string, info host.Info) error {
 	target, err := b.h.Files.Readlink(p)
 	if err != nil {
@@ -222,7 +222,7 @@ func (b *builder) header(p string, info host.Info, header *tar.Header) error {
 	return b.tarHeader(name, info, header)
 }
 
-// tarHeader completes the header of an entry of a tar archive with what the host has of the file, and writes it.
+// tarHeader adds the metadata of a file to the header of a tar entry and writes the header.
 func (b *builder) tarHeader(name string, info host.Info, header *tar.Header) error {
 	b.names = append(b.names, name)
 	header.Name, header.Mode, header.ModTime = name, int64(info.Mode.Perm()), info.Modified

@@ -88,7 +88,7 @@ func ended(err error) bool {
 	return errors.As(err, &l) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// growth counts the bytes that come out of an archive.
+// growth counts the bytes that are read from an archive after decompression.
 type growth struct {
 	ctx    context.Context
 	limits limits
@@ -141,7 +141,7 @@ type spaceLimit struct {
 	check   int64 // the number of written bytes at which to query the file system again
 }
 
-// fits checks that the file system has space for a number of bytes and entries.
+// fits returns an error if the file system does not have space for a number of bytes and entries.
 func (r *spaceLimit) fits(bytes int64, entries int) error {
 	free, files, err := r.files.Free()
 	if err != nil {

@@ -94,7 +94,7 @@ func (m *mover) sameOwner(from string, old host.Info) error {
 	return m.files.Chown(from, uid, gid)
 }
 
-// copy replaces the rename for paths on another file system.
+// copy copies a file or directory to its final path, if that is on another file system and a rename is not possible.
 func (m *mover) copy(from, p string, info host.Info) error {
 	switch {
 	case info.IsDir():

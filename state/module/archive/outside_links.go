@@ -9,9 +9,9 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host/descent"
 )
 
-// complete refuses links that lead out of the directory, once all entries are known. The author of an archive
-// is not the author of the states: through such a link, a later state with a path below the directory would
-// write anywhere as root.
+// complete returns an error if a link leads out of the directory. It is called when all entries are known. The author
+// of an archive is not the author of the states: through such a link, a later state with a path below the directory
+// would write anywhere as root.
 func (r *rules) complete() error {
 	if r.dir == "" {
 		return nil

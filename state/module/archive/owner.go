@@ -74,7 +74,7 @@ func (x *extracted) own(h *host.Host) error {
 // visitor is called for a path below the target that has another owner.
 type visitor func(files host.Files, p string, uid, gid int) error
 
-// visitForeign walks the owned paths without following links.
+// visitForeign calls visit for the owned paths that have another owner. It does not follow links.
 func (x *extracted) visitForeign(h *host.Host, visit visitor) error {
 	if x.User == "" && x.Group == "" || x.replaces(h) {
 		return nil

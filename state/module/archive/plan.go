@@ -13,7 +13,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
-// plan is what Apply has to do.
+// plan holds what Apply has to do.
 type plan struct {
 	extract bool
 	create  bool // the target does not exist
@@ -37,7 +37,8 @@ func (x *extracted) top() (dirs, files []string) {
 	return dirs, files
 }
 
-// checkTop refuses an archive with several top-level files or directories if enforce_toplevel is set.
+// checkTop returns an error for an empty archive and, if enforce_toplevel is set, for one with several top-level files
+// or directories.
 func (x *extracted) checkTop() error {
 	if len(x.contents) == 0 {
 		return fmt.Errorf("there is nothing in the archive %s", x.source.Shown)
@@ -129,7 +130,7 @@ func (x *extracted) differences(h *host.Host) (missing bool, wrong []string, err
 		info, err := files.Lstat("/" + e.name)
 		switch {
 		case errors.Is(err, fs.ErrNotExist), errors.Is(err, host.ErrNotDir), errors.Is(err, host.ErrLink):
-			missing = true // or it is below a link, which is reported as such
+			missing = true // or it is below a file or link, which above() finds
 		case err != nil:
 			return missing, wrong, err
 		case e.kind == directory && !info.IsDir(), e.kind == symlink && !info.IsLink(),

@@ -63,7 +63,7 @@ func (x *extracted) leftOut(h *host.Host) string {
 	return "; without preserve: True it leaves out " + strings.Join(parts, ", ")
 }
 
-// some returns the first of some names.
+// some returns a text with the first three names and the number of the others.
 func some(names []string) string {
 	const most = 3
 	text := ""

@@ -53,7 +53,8 @@ func (o *options) testName() string {
 	return value.Str(first.Value("test_name"))
 }
 
-// Valid refuses commands in the background: a run waits for its commands and ends the processes that they leave.
+// Valid returns an error for a command in the background: a run waits for its commands and ends the processes that they
+// leave.
 func (o *options) Valid() error {
 	if !o.Background {
 		return nil
@@ -160,7 +161,7 @@ func (o *options) perform(ctx context.Context, h *host.Host, l host.Line) (modul
 // maxShown is the maximal size in bytes of each output stream in a result. Reports are kept for months.
 const maxShown = 256 << 10
 
-// shortened replaces the middle of an output longer than maxShown by a note.
+// shortened returns an output, with a note in the place of its middle if it is longer than maxShown.
 func shortened(text string) string {
 	if len(text) <= maxShown {
 		return text
@@ -221,8 +222,7 @@ func (r *run) Apply(ctx context.Context, h *host.Host, _ module.Diff) (module.Re
 	return r.perform(ctx, h, l)
 }
 
-// Rehearse runs the test_name command of stateful, if there is one, to predict the changes. Otherwise it is
-// Check.
+// Rehearse runs the test_name command of stateful, if there is one, to predict the changes. Otherwise it calls Check.
 func (r *run) Rehearse(ctx context.Context, h *host.Host) (module.Diff, error) {
 	test := r.testName()
 	if test == "" {

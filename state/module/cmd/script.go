@@ -45,7 +45,7 @@ func (s *script) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 	return s.would(h)
 }
 
-// checkTrusted refuses to run a script of the host as root if an unprivileged user can change it.
+// checkTrusted returns an error if root would run a script of the host that an unprivileged user can change.
 func (s *script) checkTrusted(h *host.Host) error {
 	source := s.Source
 	if source == "" {
@@ -111,7 +111,7 @@ func (s *script) Apply(ctx context.Context, h *host.Host, _ module.Diff) (report
 	return report, unstartable(h, source, text, err)
 }
 
-// unstartable adds a hint to the error of a script that the kernel cannot start for its first line.
+// unstartable adds a hint to the error of a script that the kernel cannot start because of its first line.
 func unstartable(h *host.Host, source string, text []byte, err error) error {
 	line, _, _ := strings.Cut(string(text), "\n")
 	hint := process.ScriptHint(source, line, func(path string) bool {

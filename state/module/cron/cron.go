@@ -52,7 +52,7 @@ func Functions(sources Sources) module.Table {
 	}
 }
 
-// owner is the owner of the crontab.
+// owner holds the user argument and the state of that user's crontab.
 type owner struct {
 	User string `sls:"user"`
 

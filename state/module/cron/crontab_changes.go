@@ -136,7 +136,7 @@ func satisfies(has, wanted string) bool {
 	return has == wanted
 }
 
-// takeOver fills the properties that the state leaves open with those of the job to be replaced.
+// takeOver returns the wanted job with the properties of the replaced job j where the state leaves them open.
 func takeOver(wanted, j job) job {
 	if wanted.comment == nil {
 		wanted.comment = j.comment
@@ -173,7 +173,7 @@ func removeFirst[T any](items []T, is func(T) bool) []T {
 	return slices.Delete(slices.Clone(items), i, i+1)
 }
 
-// remove removes a job at times or, if special is set, a job at that special time.
+// remove returns the tab without a job at times or, if special is set, a job at that special time.
 func (t *tab) remove(command, id, special string) (*tab, bool) {
 	c := *t
 	known := func(j job) bool {
@@ -187,7 +187,8 @@ func (t *tab) remove(command, id, special string) (*tab, bool) {
 	return &c, len(c.specials) != len(t.specials) || len(c.jobs) != len(t.jobs)
 }
 
-// setVariable sets a variable. A variable that changes moves to the end.
+// setVariable returns the tab with a variable set, and the result in Salt's words. A variable that changes moves to the
+// end.
 func (t *tab) setVariable(name, v string) (*tab, string) {
 	i := slices.IndexFunc(t.variables, func(v variable) bool { return v.name == name })
 	if i >= 0 && t.variables[i].value == v {
@@ -206,7 +207,7 @@ func (t *tab) setVariable(name, v string) (*tab, string) {
 	return c, added
 }
 
-// removeVariable removes the last variable with a name.
+// removeVariable returns the tab without the last variable with a name.
 func (t *tab) removeVariable(name string) (*tab, bool) {
 	for i := len(t.variables) - 1; i >= 0; i-- {
 		if t.variables[i].name == name {
@@ -226,7 +227,7 @@ func drawRange(text string) (low, high int, ok bool) {
 	return min(a, b), max(a, b), found && errA == nil && errB == nil
 }
 
-// drawn replaces random and ranges by random numbers.
+// drawn returns the times with random numbers in the place of random and ranges.
 func drawn(times [5]string) [5]string {
 	ends := [5][2]int{{0, 59}, {0, 23}, {1, 28}, {1, 12}, {0, 6}}
 	for _, i := range []int{0, 1, 3, 4, 2} { // the last day depends on the month

@@ -3,7 +3,7 @@
 //
 // The present answers are read from the files of debconf, without a process and without the package
 // debconf-utils. debconf-set-selections sets all new answers in one call. It reads them from its standard
-// input, so passwords are on no command line. Passwords are redacted in reports.
+// input, so no command line contains a password. Passwords are redacted in reports.
 package debconf
 
 import (
@@ -72,7 +72,7 @@ func (q question) shown() string {
 	return q.answer
 }
 
-// answers holds what the two functions have in common: the questions whose answer differs.
+// answers holds the questions whose answers differ, for both functions.
 type answers struct{ other []question }
 
 func (a *answers) check(h *host.Host, all []question) (module.Diff, error) {

@@ -21,7 +21,7 @@ type imagePresent struct {
 	Build            string `sls:"build"` // the directory to build from
 	Dockerfile       string `sls:"dockerfile"`
 	Load             string `sls:"load"`  // the file to load from
-	Force            bool   `sls:"force"` // in every run
+	Force            bool   `sls:"force"` // get the image in every run
 	InsecureRegistry any    `sls:"insecure_registry"`
 	ClientTimeout    any    `sls:"client_timeout"`
 	SLS              any    `sls:"sls"`
@@ -113,8 +113,8 @@ func (i *imagePresent) Apply(ctx context.Context, h *host.Host, d module.Diff) (
 	return module.Report{Changes: i.changes(ref), Comment: "got the image " + ref}, nil
 }
 
-// checkTrusted refuses files of the host that determine the content of the image if an unprivileged user can change
-// them: the Docker daemon executes a Dockerfile as root.
+// checkTrusted returns an error if an unprivileged user can change the file of the host that determines the content of
+// the image: the Docker daemon executes a Dockerfile as root.
 func (i *imagePresent) checkTrusted(ctx context.Context, h *host.Host) error {
 	from := i.Load
 	if i.Build != "" {

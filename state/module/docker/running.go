@@ -72,7 +72,7 @@ type running struct {
 
 	now   container
 	there bool
-	image string // its ID, "" if it must be pulled first
+	image string // the ID of the image; "" if it must be pulled first
 	why   []string
 }
 
@@ -175,7 +175,7 @@ func argv(lines ...any) []string {
 	return nil
 }
 
-// Valid reports whether the command lines can be split into words.
+// Valid returns an error if a command line cannot be split into words.
 func (r *running) Valid() error {
 	for _, line := range []any{r.Command, r.Cmd, r.Entrypoint} {
 		if text, ok := line.(string); ok {

@@ -112,7 +112,7 @@ func (r *running) create(ctx context.Context, h *host.Host) (string, error) {
 	return strings.TrimSpace(out), nil
 }
 
-// connect connects the container with the networks that it was not created in.
+// connect connects the container to the declared networks other than the one in which it was created.
 func (r *running) connect(ctx context.Context, h *host.Host) error {
 	for _, network := range list(r.Networks) {
 		if network == r.network() {
@@ -148,7 +148,7 @@ func (r *running) start(ctx context.Context, h *host.Host, changes *value.Map) (
 // Watched returns a state that restarts the container or sends it the signal in watch_action.
 func (r *running) Watched() module.Resource { return &restarted{Name: r.Name, action: r.WatchAction} }
 
-// restarted is the reaction of docker_container.running to a change of a watched state.
+// restarted implements the reaction of docker_container.running to a change of a watched state.
 type restarted struct {
 	Name   string
 	action string

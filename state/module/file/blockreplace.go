@@ -67,14 +67,14 @@ func (b *blockReplace) Apply(ctx context.Context, h *host.Host, d module.Diff) (
 	return b.edit.apply(ctx, h, d, suffix(b.Backup))
 }
 
-// block holds the arguments that identify a block and place a new one.
+// block holds the arguments that identify a block and that say where a new one is inserted.
 type block struct {
 	Start       string `sls:"marker_start"`
 	End         string `sls:"marker_end"`
 	Content     string `sls:"content"`
 	Append      bool   `sls:"append_if_not_found"`
 	Prepend     bool   `sls:"prepend_if_not_found"`
-	Newline     *bool  `sls:"append_newline"` // by default, a newline is added where there is none
+	Newline     *bool  `sls:"append_newline"` // nil: add a newline if content does not end with one
 	BeforeMatch string `sls:"insert_before_match"`
 	BehindMatch string `sls:"insert_after_match"`
 }
@@ -126,7 +126,7 @@ func (b *block) apply(before []string, content string) ([]string, error) {
 	return b.add(after, append([]string{b.Start + end}, b.fill(content, b.End, end)...))
 }
 
-// fill returns the lines of a block that follow its start marker, the end marker (last) included.
+// fill returns the lines of a block after its start marker, up to and including the end marker last.
 func (b *block) fill(content, last, end string) []string {
 	last = bare(last) + end
 	list := strings.Split(strings.ReplaceAll(content, "\r\n", "\n"), "\n")

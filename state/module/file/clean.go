@@ -87,7 +87,7 @@ func (k *keeper) keepStep(ctx context.Context, h *host.Host, f *family, chunk *v
 	return err
 }
 
-// look decides about all entries of a directory and reports whether any of them stays. It does not descend
+// look calls decide for all entries of a directory and reports whether any of them stays. It does not descend
 // below the depth limit: such a directory is removed unless k.names or a pattern may keep something in it.
 func (k *keeper) look(ctx context.Context, h *host.Host, dir string, level int) (stays bool, err error) {
 	if descent.TooDeep(dir, level) && !k.names[dir] && len(k.exclude) == 0 {

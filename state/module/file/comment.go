@@ -118,7 +118,7 @@ func (c *comment) nothing(finished bool, err error) (module.Diff, error) {
 		"compare regex with the file; it is a Python regular expression")
 }
 
-// changed returns all lines of the file, those that match the pattern at their start changed.
+// changed returns all lines of the file, after the change of those whose start matches the pattern.
 func (c *comment) changed(pattern string) ([]string, error) {
 	r, err := compileRegexp("regex", pattern, value.RegexpFlags{})
 	if err != nil {

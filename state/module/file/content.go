@@ -12,13 +12,13 @@ import (
 )
 
 // content is the content that a file should have: bytes, or a large source that is opened again for each
-// reading. The zero value is not content, which leaves a file unchanged.
+// reading. The zero value means that the content of a file stays as it is.
 type content struct {
 	given  bool
 	data   []byte
 	source *origin     // nil if data is the whole content
 	mode   fs.FileMode // permission bits of the source; 0 if it has none
-	copied bool        // it is a source, unchanged or rendered
+	copied bool        // the content is that of a source, unchanged or rendered
 }
 
 // text returns content that is held in memory.
@@ -32,7 +32,7 @@ func (c content) reader(ctx context.Context, f *family) (io.ReadCloser, error) {
 	return f.open(ctx, *c.source)
 }
 
-// load reads a source up to the size limit of a difference. Of a larger source it keeps only the origin.
+// load reads a source up to the size limit of a difference. For a larger source, it returns the start and the origin.
 func (f *family) load(ctx context.Context, o origin) (content, error) {
 	source, err := f.open(ctx, o)
 	if err != nil {
@@ -50,7 +50,7 @@ func (f *family) load(ctx context.Context, o origin) (content, error) {
 	return c, nil
 }
 
-// whole reads a whole source and returns it with its mode. It refuses to read a template from a source that an
+// whole returns the whole content of a source and its mode. It returns an error for a template from a source that an
 // unprivileged user can change.
 func (f *family) whole(ctx context.Context, o origin, t templated) ([]byte, fs.FileMode, error) {
 	if t.Template != "" {
@@ -70,7 +70,7 @@ func (f *family) whole(ctx context.Context, o origin, t templated) ([]byte, fs.F
 	return data, source.Mode, nil
 }
 
-// compare describes how the content differs from that of a file. It returns "" if they are equal.
+// compare returns a description of how the content differs from that of a file, or "" if they are equal.
 func (f *family) compare(ctx context.Context, h *host.Host, file string, info host.Info, c content,
 	show bool) (string, error) {
 	if !c.given {
@@ -94,7 +94,7 @@ func (f *family) compare(ctx context.Context, h *host.Host, file string, info ho
 	return fmt.Sprintf("Replace %d bytes: too many to compare", info.Size), nil
 }
 
-// same compares content that is too large for a line difference.
+// same reports whether a file has content that is too large for a line difference.
 func (f *family) same(ctx context.Context, h *host.Host, file string, info host.Info, c content) (bool, error) {
 	if c.source == nil && info.Size != int64(len(c.data)) || c.source != nil && info.Size <= maxDiffBytes {
 		return false, nil
@@ -112,7 +112,7 @@ func (f *family) same(ctx context.Context, h *host.Host, file string, info host.
 	return host.Same(ctx, old, shall)
 }
 
-// start reads the first 512 bytes of a file.
+// start returns the first 512 bytes of a file.
 func start(h *host.Host, file string) ([]byte, error) {
 	r, err := h.Files.Open(file)
 	if err != nil {
@@ -122,7 +122,7 @@ func start(h *host.Host, file string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(r, 512))
 }
 
-// sumOfFile hashes a file. It stops when the context ends, and at the bound of [host.Seen] for holes.
+// sumOfFile returns the hash of a file. It stops when the context ends, and at the bound of [host.Seen] for holes.
 func sumOfFile(ctx context.Context, h *host.Host, file string, a algorithm) (sum, error) {
 	r, err := h.Files.Open(file)
 	if err != nil {

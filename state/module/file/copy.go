@@ -132,8 +132,8 @@ func (c *duplicate) same(ctx context.Context, h *host.Host, info host.Info) (boo
 	return host.Same(ctx, one, two)
 }
 
-// checkTrusted refuses setuid and setgid bits for a copy of a file that an unprivileged user can change, unless the
-// copy belongs to the same user and group.
+// checkTrusted returns an error if the copy would have the setuid or setgid bit and an unprivileged user can change the
+// source, unless the copy belongs to the same user and group.
 func (c *duplicate) checkTrusted(h *host.Host) error {
 	uid, gid := c.own.ids()
 	if c.source.IsDir() || uid > 0 && uid == c.source.UID && gid == c.source.GID {
@@ -195,8 +195,8 @@ func (c *duplicate) fill(ctx context.Context, h *host.Host, temp string) error {
 	return c.own.set(h, temp, info)
 }
 
-// received refuses to copy a file that an unprivileged user can change if the copy belongs to root or to
-// another user.
+// received returns an error if an unprivileged user can change the source and the copy belongs to root or to another
+// user.
 func (c *duplicate) received(ctx context.Context, h *host.Host) error {
 	uid, _ := c.own.ids()
 	return h.ReceivedTree(host.To(ctx, host.Recipient{Path: c.target, UID: uid}), c.Source)

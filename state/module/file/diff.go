@@ -16,7 +16,7 @@ import (
 const (
 	maxDiffBytes = 1 << 20
 	maxDiffLines = 20000
-	maxDiffText  = 128 << 10 // of the resulting difference
+	maxDiffText  = 128 << 10 // the size of a difference in a report
 )
 
 // These texts replace a difference that is not shown.

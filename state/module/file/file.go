@@ -46,14 +46,15 @@ type Sources interface {
 	First(ctx context.Context, urls []string, env string) (int, error)
 	// Open opens a file. If it does not exist, the error wraps fs.ErrNotExist.
 	Open(ctx context.Context, url, env string) (Source, error)
-	// CheckTrusted refuses a source on this host that an unprivileged user can change: it must not be rendered by root
-	// or become a program that runs as another user.
+	// CheckTrusted returns an error for a source on this host that an unprivileged user can change: it must not be
+	// rendered by root or become a program that runs as another user.
 	CheckTrusted(url, env string) error
 	// List lists everything below a directory of the state tree. A link to a directory is listed as a link, and
 	// its content is listed as well.
 	List(ctx context.Context, url, env string) ([]Entry, error)
-	// ReceivedLink refuses to create a link that List found if an unprivileged user controls its text and the new
-	// link belongs to another user; see host.Received. place is the path of the link in the state tree.
+	// ReceivedLink returns an error if a link that List found must not be created, since an unprivileged user controls
+	// its text and the new link belongs to another user; see host.Received. place is the path of the link in the state
+	// tree.
 	ReceivedLink(ctx context.Context, place string) error
 }
 
@@ -78,7 +79,7 @@ func (s Source) Content() io.Reader {
 type Entry struct {
 	Path   string // relative to the directory
 	Dir    bool
-	Target string // of a symbolic link, which may also be a file or a directory; otherwise ""
+	Target string // the target of a symbolic link, to a file or a directory; otherwise ""
 	Place  string // the path of a symbolic link on the host
 }
 

@@ -27,7 +27,7 @@ type algorithm struct {
 	make func() hash.Hash
 }
 
-// algorithms returns all of them. Their hashes differ in length, which identifies the algorithm of a hash.
+// algorithms returns all algorithms. Their hashes differ in length, which identifies the algorithm of a hash.
 func algorithms() []algorithm {
 	return []algorithm{
 		{"sha512", sha512.New}, {"sha384", sha512.New384}, {"sha256", sha256.New}, {"sha224", sha256.New224},

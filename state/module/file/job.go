@@ -32,7 +32,7 @@ type job struct {
 	write  bool      // the content must be written
 }
 
-// look reads the present file at the path.
+// look reads the metadata of the file at the path. It returns an error if there is anything but a regular file.
 func (j *job) look(h *host.Host) error {
 	info, there, err := look(h.Files.Lstat, j.name)
 	if _, refused := host.Unsafe(err); refused {

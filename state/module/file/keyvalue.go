@@ -92,7 +92,8 @@ func (p *pairs) apply(before []string) (after []string, diff string) {
 	return p.complete(after, w.missing(), w.diff.String())
 }
 
-// complete adds the lines of keys that were not found, where the state adds such lines.
+// complete adds the lines of missing keys to the lines and to the description of the changes, if append_if_not_found or
+// prepend_if_not_found is set.
 func (p *pairs) complete(after, missing []string, diff string) ([]string, string) {
 	switch {
 	case len(missing) == 0:

@@ -159,8 +159,8 @@ func (e *lineEditor) insert(l *lineEdit, after, before []int) error {
 	return e.beside(l, after, before)
 }
 
-// ensure places the line between two others, which must be adjacent or enclose only this line, or next to one
-// of them.
+// ensure inserts the line between two adjacent lines, or replaces the only line between them. If only one of the
+// patterns matches, it inserts the line next to that match.
 func (e *lineEditor) ensure(l *lineEdit, after, before []int) error {
 	if !given(l.Before) && !given(l.After) {
 		return diag.WithHint(errors.New("mode: ensure lacks before and after"),
@@ -186,8 +186,8 @@ func (e *lineEditor) ensure(l *lineEdit, after, before []int) error {
 	return nil
 }
 
-// beside places the line before one pattern or after the other. A pattern that matches must match a single
-// line.
+// beside inserts the line before the match of the pattern before, or after that of the pattern after. A pattern that
+// matches must match a single line.
 func (e *lineEditor) beside(l *lineEdit, after, before []int) error {
 	var errA, errB error
 	a, b := -1, -1

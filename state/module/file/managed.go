@@ -23,7 +23,7 @@ type managed struct {
 	validation
 	Name           string      `sls:"name"`
 	Mode           module.Mode `sls:"mode"`
-	FileMode       any         `sls:"file_mode"` // an argument of other functions
+	FileMode       any         `sls:"file_mode"` // no effect: an argument of other functions
 	DirMode        module.Mode `sls:"dir_mode"`
 	MakeDirs       bool        `sls:"makedirs"`
 	Replace        bool        `sls:"replace"`

@@ -93,8 +93,8 @@ func (p *patch) text(ctx context.Context) ([]byte, error) {
 	return p.family.render(ctx, p.templated, o.url, o.env, data, vars)
 }
 
-// options parses the options for the patch program. It refuses those that set the output and returns -p
-// (--strip) as a number, since splitPatch needs it.
+// options parses the options for the patch program. It returns an error for options that set the input, the output or
+// the direction, and returns -p (--strip) as a number, since splitPatch needs it.
 func (p *patch) options() (options []string, strip int, err error) {
 	words := strings.Fields(p.Options)
 	for i := 0; i < len(words); i++ {

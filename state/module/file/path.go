@@ -12,7 +12,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
-// absolute checks that an argument is an absolute path, and expands ~ and ~user like a shell.
+// absolute returns a path with ~ and ~user expanded as in a shell. It returns an error if the path is not absolute.
 func absolute(h *host.Host, what, p string) (string, error) {
 	if strings.HasPrefix(p, "~") {
 		who, rest, _ := strings.Cut(p[1:], "/")
@@ -32,7 +32,8 @@ func absolute(h *host.Host, what, p string) (string, error) {
 	return p, nil
 }
 
-// look calls stat. A path that does not exist, or that leads through a file, is not an error.
+// look calls stat and reports whether the path exists. A path that does not exist, or that leads through a file, is not
+// an error.
 func look(stat func(string) (host.Info, error), p string) (info host.Info, there bool, err error) {
 	info, err = stat(p)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, host.ErrNotDir) {

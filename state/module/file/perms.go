@@ -19,7 +19,7 @@ type perms struct {
 	mode module.Mode
 }
 
-// note adds the differences to changes, in Salt's order and words.
+// note adds the differences between a file and the wanted owner and mode to changes, in Salt's order and words.
 func (p *perms) note(info host.Info, changes *value.Map) {
 	user, group := p.differs(info)
 	if user {

@@ -25,7 +25,7 @@ type recurse struct {
 	Name          string      `sls:"name"`
 	Source        any         `sls:"source,required"`
 	KeepSource    any         `sls:"keep_source"` // no effect: no source is cached
-	Mode          any         `sls:"mode"`        // an argument of other functions
+	Mode          any         `sls:"mode"`        // an error: an argument of other functions
 	DirMode       module.Mode `sls:"dir_mode"`
 	FileMode      module.Mode `sls:"file_mode"`
 	SymMode       module.Mode `sls:"sym_mode"`
@@ -102,8 +102,8 @@ func (r *recurse) checkParts(ctx context.Context, h *host.Host, tree *tree) erro
 	return errors.Join(problems...)
 }
 
-// checkLinks refuses links to keep whose text an unprivileged user controls. As with file.symlink, the target
-// of a link does not matter.
+// checkLinks returns an error for every link that would be copied as a link and whose text an unprivileged user
+// controls. As with file.symlink, it does not matter where a link leads.
 func (r *recurse) checkLinks(ctx context.Context, h *host.Host, tree *tree) (problems []error) {
 	own, err := r.ownership.resolve(h)
 	if err != nil {
@@ -218,7 +218,7 @@ func (r *recurse) keeps(ctx context.Context) ([]string, error) {
 	return tree.keep, nil
 }
 
-// tree lists the source directory in the state tree.
+// tree returns the wanted part of the source directory in the state tree.
 func (r *recurse) tree(ctx context.Context) (*tree, error) {
 	var urls []string
 	for _, url := range parts(r.Source) {

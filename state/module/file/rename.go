@@ -66,7 +66,7 @@ func (r *rename) Apply(ctx context.Context, h *host.Host, d module.Diff) (module
 	return module.Report{Changes: d.Changes, Comment: fmt.Sprintf("moved %s to %s", r.Source, r.Name)}, nil
 }
 
-// move renames, or copies and removes the original if the new path is on another file system.
+// move renames a file or directory. If the new path is on another file system, it copies and removes the original.
 func move(ctx context.Context, h *host.Host, from, to string) error {
 	err := h.Files.Rename(from, to)
 	if !errors.Is(err, host.ErrOtherFilesystem) {

@@ -6,7 +6,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// ContentRequest is content that another family of states reads from a source in the way of file.managed.
+// ContentRequest describes content that another family of states reads from a source, as file.managed does.
 type ContentRequest struct {
 	URL, Env       string
 	Hash, HashName string

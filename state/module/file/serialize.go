@@ -115,7 +115,7 @@ func (s *serialize) merge(h *host.Host, f format, data any) (old, merged *value.
 	return old, merged, err
 }
 
-// prepare serializes the data.
+// prepare serializes the data and sets up the job that writes it.
 func (s *serialize) prepare(h *host.Host, f format, data any) error {
 	options := repack(s.SerializerOpts)
 	out, err := f.dump(data, dumpOptions{options, s.Encoding != ""})

@@ -8,7 +8,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/redact"
 )
 
-// SourceRequest is a source of content of any size, as another family of states requests it.
+// SourceRequest holds the arguments with which another family of states names a source of content of any size.
 type SourceRequest struct {
 	Source         any // a URL, or a list of URLs of which the first that exists is used
 	Hash, HashName string
@@ -17,7 +17,7 @@ type SourceRequest struct {
 	Name           string // the path that the content is for
 }
 
-// SourceLocation is the place of that content.
+// SourceLocation says where the content of a source is and how to read it.
 type SourceLocation struct {
 	URL   string
 	Shown string // the URL without its password

@@ -21,7 +21,7 @@ type symlink struct {
 	Force      bool        `sls:"force"`
 	BackupName string      `sls:"backupname"`
 	MakeDirs   bool        `sls:"makedirs"`
-	Mode       module.Mode `sls:"mode"` // of directories that are created
+	Mode       module.Mode `sls:"mode"` // the mode of directories that are created
 	Atomic     bool        `sls:"atomic"`
 	Copy       any         `sls:"disallow_copy_and_unlink"` // no effect: a backup is always made by renaming
 	Inherit    bool        `sls:"inherit_user_and_group"`
@@ -29,7 +29,7 @@ type symlink struct {
 	own    perms
 	info   host.Info
 	there  bool
-	same   bool // the target is right
+	same   bool // the link has the declared target
 	backup string
 }
 
@@ -88,7 +88,8 @@ func (s *symlink) foretell(h *host.Host, d module.Diff, planned string) module.D
 	return d
 }
 
-// displace determines what happens to a file or directory at the path.
+// displace returns an error if a file or directory at the path must not be replaced. With backupname it sets the path
+// of the backup.
 func (s *symlink) displace(h *host.Host) error {
 	if s.BackupName == "" {
 		if s.Force || s.Atomic && !s.info.IsDir() {
@@ -112,7 +113,7 @@ func (s *symlink) displace(h *host.Host) error {
 	return nil
 }
 
-// compare compares an existing link.
+// compare returns the diff for an existing link.
 func (s *symlink) compare(h *host.Host, d module.Diff) (module.Diff, error) {
 	target, err := h.Files.Readlink(s.Name)
 	if err != nil {

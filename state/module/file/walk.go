@@ -49,8 +49,8 @@ func walkFrom(ctx context.Context, h *host.Host, dir string, depth, level int) (
 	return all, nil
 }
 
-// vanished reports whether an error of a path that a listing had means that another process has removed it since then.
-// A state does not fail for that: services create and remove files of their own all the time.
+// vanished reports whether an error for a path from a listing means that another process has removed the path since
+// then. A state does not fail because of that: services create and remove files of their own all the time.
 func vanished(err error) bool { return errors.Is(err, fs.ErrNotExist) }
 
 // list returns the files and the directories directly in a directory.

@@ -44,8 +44,7 @@ func (g *installed) Check(ctx context.Context, h *host.Host) (module.Diff, error
 		Comment: strings.TrimSpace("would install " + g.Name + " " + g.Version)}, nil
 }
 
-// met reports whether a version meets the declared one, which may be a requirement such as `>= 1.2` or `~>
-// 1.2`.
+// met reports whether a version meets the declared one, which may be a requirement such as `>= 1.2` or `~> 1.2`.
 func (g *installed) met(installed string) bool {
 	for spec := range strings.SplitSeq(g.Version, ",") {
 		spec = strings.ReplaceAll(strings.ReplaceAll(strings.TrimSpace(spec), " ", ""), "~>", "~=")

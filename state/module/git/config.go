@@ -43,7 +43,7 @@ func (c *configured) Valid() error {
 	return nil
 }
 
-// awaits returns the missing prerequisite of the state, or "".
+// awaits returns the missing prerequisite of the state, or "". It sets the user as whom git runs.
 func (c *configured) awaits(h *host.Host) (string, error) {
 	if as := c.access(); !c.Global {
 		if err := as.actFor(h, c.Repo); err != nil {
@@ -164,8 +164,8 @@ func (c *configSet) Apply(ctx context.Context, h *host.Host, _ module.Diff) (mod
 		Comment: "set " + c.Name}, nil
 }
 
-// write sets the values. Every user can read the arguments of a program, so git gets placeholders in them, which an
-// editor that git starts replaces by the values in its environment.
+// write sets the values. Since every user can read the arguments of a program, it first sets placeholders. git then
+// starts an editor that replaces them by the values in its environment.
 func (c *configSet) write(ctx context.Context, h *host.Host) error {
 	edit := c.access().git()
 	script, mark := `f() { umask 077; t=$(cat "$1") || return; `, rand.Text()

@@ -91,8 +91,8 @@ func (l *latest) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
 	return l.compare(ctx, h, found)
 }
 
-// otherKind handles a bare repository where a checkout is declared, or the reverse: with force_clone it is
-// replaced, otherwise it is an error.
+// otherKind returns an error if the target is a bare repository and a checkout is declared, or the reverse. With
+// force_clone it marks the target as occupied instead, so that it is replaced.
 func (l *latest) otherKind(h *host.Host) error {
 	bare := l.place == checkout && bareAt(h, l.Target)
 	if l.place != checkout || bare == (l.Bare || l.Mirror) {

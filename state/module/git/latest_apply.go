@@ -51,7 +51,7 @@ func (l *latest) write(ctx context.Context, h *host.Host, d module.Diff) (module
 		l.finish(ctx, h)
 }
 
-// absent returns the error for the missing prerequisite what: err, or an error that says that it does not exist.
+// absent returns err or, if err is nil, the error for the missing prerequisite what.
 func (a access) absent(what string, err error) error {
 	switch {
 	case err != nil:

@@ -13,7 +13,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host/descent"
 )
 
-// written is a work tree that git is about to write, with the way to restore it if links lead out of it. The
+// written describes a work tree that git is about to write, and how to restore it if links lead out of it. The
 // author of the repository is not the author of the states: through such a link, a later state with a path
 // below the work tree would write anywhere as root.
 type written struct {
@@ -22,8 +22,9 @@ type written struct {
 	back    []string // arguments of the git command that restores the previous checkout; nil for a new clone
 }
 
-// within calls write, which writes a work tree, and refuses links that lead out of it if root would follow
-// them. It then removes a new clone, or restores an existing one, so that the next run finds the same state.
+// within calls write, which writes a work tree. If git runs as root and write has added links that lead out of the
+// tree, within returns an error, after it has removed a new clone or restored an existing one, so that the next run
+// finds the same state.
 func (a access) within(ctx context.Context, h *host.Host, w written, write func() error) error {
 	if w.allowed || a.User != "" && a.User != "root" {
 		return write()

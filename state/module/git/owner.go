@@ -31,8 +31,8 @@ func (a *access) actFor(h *host.Host, dir string) error {
 	return a.sole(h, dir)
 }
 
-// sole refuses a clone in which other users than the one who runs git can change what git reads or runs. A new clone
-// reads nothing of a clone above it.
+// sole returns an error for an existing clone in which users other than the one who runs git can change what git reads
+// or runs. A new clone needs no check, since git reads nothing of a clone above it.
 func (a *access) sole(h *host.Host, dir string) error {
 	at, err := placeOf(h, dir)
 	if err != nil || at != checkout {

@@ -21,7 +21,7 @@ import (
 // access holds the arguments for access to a repository.
 type access struct {
 	User           string   `sls:"user"`
-	Password       any      `sls:"password"` // of the user, where the system requires one
+	Password       any      `sls:"password"` // no effect: only Windows requires the password of the user
 	Identity       []string `sls:"identity"` // private keys for ssh
 	HTTPSUser      string   `sls:"https_user"`
 	HTTPSPass      string   `sls:"https_pass"`
@@ -70,7 +70,7 @@ func (a access) reaching(rawURL string) program.Program {
 	p := a.git()
 	user, password := a.HTTPSUser, a.HTTPSPass
 	if _, name, secret := redact.Login(rawURL); strings.HasPrefix(strings.ToLower(rawURL), "http") && name+secret != "" {
-		if secret == "" { // a token is in the place of the name
+		if secret == "" { // the URL has only a name, such as a token
 			secret = password
 		}
 		user, password = name, secret
@@ -102,8 +102,8 @@ func unreachable(err error) string {
 	return "check its URL, the network, and who may read it (identity, https_user)"
 }
 
-// missingHere adds the missing directory of a repository on this host to an error, since an earlier state may create
-// it.
+// missingHere marks err as caused by a missing directory if the URL names a repository on this host that does not
+// exist, since an earlier state may create it.
 func missingHere(h *host.Host, rawURL string, err error) error {
 	dir := rawURL
 	if u, parseErr := url.Parse(rawURL); parseErr == nil && u.Scheme == "file" && (u.Host == "" || u.Host == "localhost") {
@@ -143,8 +143,8 @@ var (
 	shortHash = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9a-f]{5,63}$`) })
 )
 
-// find returns the commit of a revision; kind is HEAD, branch, tag or commit. known is false if the revision may be the
-// hash of a commit that is at no branch or tag.
+// find returns the commit of a revision; kind is HEAD, branch, tag or commit, or "" if the repository does not have the
+// revision. known is false if the revision may be the hash of a commit that is at no branch or tag.
 func (r refs) find(rev string) (commit, kind string, known bool) {
 	switch {
 	case rev == "HEAD":

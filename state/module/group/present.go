@@ -119,8 +119,8 @@ func (p *present) newGroup() host.NewGroup {
 	return host.NewGroup{Name: p.Name, GID: p.GID, NonUnique: p.NonUnique, System: p.System, Members: members}
 }
 
-// checkNew predicts the creation of a group. If the prediction fails, that is only reported as a lack, since an
-// earlier state of the same run may remove the cause. If none does, Apply fails with the same error.
+// checkNew predicts the creation of a group. An error of the prediction becomes a missing prerequisite, since an
+// earlier state of the same run may remove its cause. If none does, Apply fails with the same error.
 func (p *present) checkNew(h *host.Host) (module.Diff, error) {
 	d := module.Diff{Planned: value.NewMap(), Comment: fmt.Sprintf("group %s would be made", p.Name)}
 	n := p.newGroup()

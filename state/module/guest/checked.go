@@ -8,8 +8,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/module"
 )
 
-// checked implements guest.checked: the data of the cloud is as corpus publishes it, so that no two guests have the
-// same address, port, name or ID. It fails otherwise, and changes nothing.
+// checked implements guest.checked: it fails if the data of the cloud is not as corpus publishes it, such as if two
+// guests have the same address, port, name or ID. It changes nothing.
 type checked struct {
 	Name string `sls:"name"`
 	Data string `sls:"data,required"` // the cloud's data, as YAML or JSON

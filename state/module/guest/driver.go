@@ -15,9 +15,9 @@ const hour = time.Hour
 // driver is a way to run guests. A driver determines paths and units; guests are created and removed in the same way by
 // all drivers.
 type driver interface {
-	// Dir is the directory that holds the root file systems of guests, each under its guest's name.
+	// Dir returns the directory that holds the root file systems of guests, each under its guest's name.
 	Dir() string
-	// Unit is the unit of systemd that runs a guest.
+	// Unit returns the name of the systemd unit that runs a guest.
 	Unit(guest string) string
 	// Settings returns the file with the settings of that unit for a guest, and its content.
 	Settings(p *present) (file, content string)

@@ -1,10 +1,10 @@
 // Package guest implements guest.present, guest.only and guest.checked, with which a node makes and removes its guests:
 // hosts that run on it, each with a root file system of its own.
 //
-// A guest is made from an image, a tar archive of a root file system, by a driver (nspawn). A record below Records says
-// which guest of the cloud, by its ID, is in which directory, and the operation that a run was about to perform on it.
-// It is written before anything else, so a run after a power failure finishes or removes a guest that the last run
-// began. A root file system gets its name only when it is complete and on the disk.
+// A guest is made from an image, a tar archive of a root file system, by a driver (nspawn). The record of a guest, a
+// file below Records, maps its name to its ID in the cloud, and holds the operation that a run was about to perform. It
+// is written before anything else, so a run after a power failure finishes or removes a guest that the last run began.
+// A root file system gets its name only when it is complete and on the disk.
 //
 // Once a guest has run, its root can put links anywhere in its file system. Therefore a node writes into it only before
 // it has run for the first time, and follows no link there.
@@ -134,7 +134,7 @@ func exists(h *host.Host, file string) (bool, error) {
 	return err == nil, err
 }
 
-// removeTree removes a directory with all below it, on one file system.
+// removeTree removes a directory and its content. It does not cross to other file systems.
 func removeTree(ctx context.Context, h *host.Host, guest, dir string) error {
 	there, err := exists(h, dir)
 	if err != nil || !there {

@@ -116,8 +116,8 @@ func halt(ctx context.Context, h *host.Host, r record) error {
 	return h.Units.SetBoot(ctx, host.Disable, d.Unit(r.Name), false)
 }
 
-// remove stops a guest and removes its disk. The record goes last, so that a run after a power failure continues with
-// it.
+// remove stops a guest and removes its disk. It removes the record last, so that a run after a power failure continues
+// the removal.
 func remove(ctx context.Context, h *host.Host, r record) error {
 	d, err := driverNamed(r.Driver)
 	if err != nil {

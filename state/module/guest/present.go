@@ -26,9 +26,9 @@ type present struct {
 	Image    string     `sls:"image,required"` // tar archive on the node
 	Hostname string     `sls:"hostname,required"`
 	Driver   string     `sls:"driver"`
-	Bridge   string     `sls:"bridge"`   // of the node; empty for no network
+	Bridge   string     `sls:"bridge"`   // a bridge of the node; empty for no network
 	UIDs     int        `sls:"uids"`     // the first of the node's user IDs for the guest
-	Copies   *value.Map `sls:"copies"`   // files of the guest, and those of the node they are made from
+	Copies   *value.Map `sls:"copies"`   // files of the guest, and the files of the node to copy to them
 	Contents *value.Map `sls:"contents"` // files of the guest, and their texts
 	Enable   []string   `sls:"enable"`   // units of the guest that start at boot
 	Binds    *value.Map `sls:"binds"`    // paths of the node that the guest may read, and where
@@ -37,10 +37,10 @@ type present struct {
 	binds  paths
 }
 
-// paths are absolute paths by absolute paths.
+// paths maps absolute paths to absolute paths.
 type paths map[string]string
 
-// Keys returns the first paths.
+// Keys returns the paths that are mapped to others.
 func (p paths) Keys() func(func(string) bool) { return maps.Keys(p) }
 
 // Valid returns an error for arguments that are not safe as parts of paths and settings.
@@ -152,7 +152,7 @@ func (p *present) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 
 func (p *present) root() string { return path.Join(p.driver.Dir(), p.Name) }
 
-// hasContent reports whether a file has a content.
+// hasContent reports whether a file exists and has the given content.
 func hasContent(h *host.Host, file, content string) (bool, error) {
 	data, err := h.Files.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -195,7 +195,7 @@ func (p *present) create(ctx context.Context, h *host.Host) error {
 			return err
 		}
 	}
-	if !complete { // it gets its name when it is
+	if !complete { // unpack renames the tree to this path when it is complete
 		if err := p.unpack(ctx, h); err != nil {
 			return err
 		}
@@ -254,7 +254,7 @@ func copyTo(h *host.Host, root host.Files, source, target string) error {
 	return put(root, target, bytes.NewReader(data), info.Mode.Perm())
 }
 
-// put writes a file below a root, in the place of a link there, and the directories above it.
+// put writes a file below a root and creates the missing directories above it. It replaces a link at the path.
 func put(root host.Files, target string, content io.Reader, mode fs.FileMode) error {
 	dir := path.Dir(target)
 	for above := "/"; ; {

@@ -16,8 +16,8 @@ import (
 // they belong to the node's root, so only root may reach root file systems.
 const dirMode = fs.FileMode(0o700)
 
-// isOpen reports whether users other than root can reach the content of the directory of root file systems. It refuses
-// a directory that another user owns. found is false if there is none.
+// isOpen reports whether users other than root can reach the content of the directory of root file systems. It returns
+// an error if another user owns the directory. found is false if there is none.
 func isOpen(h *host.Host, dir string) (open, found bool, err error) {
 	info, err := h.Files.Stat(dir)
 	switch {
@@ -37,7 +37,7 @@ func isOpen(h *host.Host, dir string) (open, found bool, err error) {
 	return info.Mode.Perm()&0o077 != 0, true, nil
 }
 
-// open reports the directory of root file systems as a change if users other than root can reach its content.
+// open adds the directory of root file systems to changes if users other than root can reach its content.
 func (p *present) open(h *host.Host, changes *value.Map) error {
 	open, _, err := isOpen(h, p.driver.Dir())
 	if open {

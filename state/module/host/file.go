@@ -72,7 +72,7 @@ func (f *file) String() string {
 	return b.String()
 }
 
-// without removes a name from the lines of an address. Lines without other names are deleted.
+// without returns the text without a name in the lines of an address. Lines without other names are deleted.
 func without(text, ip, name string) string {
 	return rewrite(text, ip, func(names []string, comment string) string {
 		names = slices.DeleteFunc(names, func(n string) bool { return n == name })
@@ -87,8 +87,8 @@ func without(text, ip, name string) string {
 	})
 }
 
-// replaced sets the names of an address in its first line and deletes its other lines. Without names it deletes
-// all of them.
+// replaced returns the text with the names of an address set in its first line, and without its other lines. If names
+// is "", it deletes all of them.
 func replaced(text, ip, names string) string {
 	l := ip + "\t\t" + names + "\n"
 	if names == "" {
@@ -111,7 +111,7 @@ func replaced(text, ip, names string) string {
 	return text + l
 }
 
-// rewrite replaces each line of an address by the result of line.
+// rewrite returns the text with each line of an address replaced by the result of line.
 func rewrite(text, ip string, line func(names []string, comment string) string) string {
 	var b strings.Builder
 	for l := range strings.SplitAfterSeq(text, "\n") {

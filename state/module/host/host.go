@@ -1,8 +1,8 @@
 // Package host implements host.present, host.absent and host.only, which manage the names and addresses in
 // /etc/hosts.
 //
-// Like Salt, there are two ways of editing, so that the results are equal. Adding a name rewrites the whole
-// file with one line for each address and tabs as separators. Removing a name changes only the lines of its
+// The states edit the file in the same two ways as Salt, so that the results are equal. Adding a name rewrites the
+// whole file with one line for each address and tabs as separators. Removing a name changes only the lines of its
 // address.
 package host
 

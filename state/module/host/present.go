@@ -81,7 +81,8 @@ func (p *present) add(f *file) (added, commented *value.Map) {
 	return added, commented
 }
 
-// written returns the text of the file with the name at the addresses that lack it, and with the comment at those.
+// written returns the text of the file with the name added to the addresses in added, and with the comment set for
+// those in commented.
 func (p *present) written(added, commented *value.Map) string {
 	f := parse(p.text)
 	for _, ip := range p.IP {

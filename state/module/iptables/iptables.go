@@ -60,8 +60,8 @@ func (t *target) argv(words ...string) []string {
 	return append([]string{t.program(), "--wait", "-t", t.Table}, words...)
 }
 
-// ask runs an iptables query. yes is false if iptables exits with 1 and prints nothing. Other exit codes are
-// errors, such as 4 for a lock held by another process or 3 for a kernel without the table.
+// ask runs an iptables query. yes is false if iptables exits with 1, as for a missing rule or chain. Other exit codes
+// are errors, such as 4 for a lock held by another process or 3 for a kernel without the table.
 func (t *target) ask(ctx context.Context, h *host.Host, words ...string) (out string, yes bool, err error) {
 	out, err = h.Tool(ctx, host.Tool{Argv: t.argv(words...), Package: "iptables"})
 	var refused *host.ToolError
@@ -140,7 +140,7 @@ func (s *saving) stale(ctx context.Context, h *host.Host, t *target) (rules stri
 
 var counters = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\[\d+:\d+\]`) })
 
-// essence removes comments and counters from the content of a file.
+// essence returns the content of a file without comments and counters.
 func essence(rules string) string {
 	var b strings.Builder
 	for l := range strings.Lines(counters().ReplaceAllString(rules, "")) {

@@ -121,7 +121,7 @@ func (l list) has(name string) bool {
 	return false
 }
 
-// with adds a module: it uncomments its line or appends one.
+// with returns the list with a module: its commented line is uncommented, or a line is appended.
 func (l list) with(name string) list {
 	lines := strings.SplitAfter(l.text, "\n")
 	i := slices.IndexFunc(lines, func(line string) bool {
@@ -140,7 +140,7 @@ func (l list) with(name string) list {
 	return l
 }
 
-// without removes a module or comments it out.
+// without returns the list without a module, whose line is deleted or, with comment, commented out.
 func (l list) without(name string, comment bool) list {
 	var b strings.Builder
 	for line := range strings.SplitAfterSeq(l.text, "\n") {
@@ -162,7 +162,7 @@ func tool(ctx context.Context, h *host.Host, name string, args ...string) error 
 	return err
 }
 
-// edit holds what the two functions have in common.
+// edit holds the changes that the two functions determine.
 type edit struct {
 	changes *value.Map
 	todo    []string // modules to load or unload

@@ -36,8 +36,8 @@ func (p *present) Check(ctx context.Context, h *host.Host) (module.Diff, error) 
 	return p.diff(h, all+" would be loaded", all+" is loaded"), nil
 }
 
-// plan determines the modules to load and the changes of the list. With an error of modprobe it returns the
-// module that is unknown.
+// plan determines the modules to load and the changes of the list. If modprobe fails, it returns the name of the
+// unknown module with the error.
 func (p *present) plan(ctx context.Context, h *host.Host, names []string) (unknown string, err error) {
 	p.changes, p.todo = value.NewMap(), nil
 	have, err := loaded(h)
