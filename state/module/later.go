@@ -5,7 +5,7 @@ import "context"
 // Later lets the Apply of a Resource do work for later steps of the run.
 type Later struct {
 	// States returns the resources of later steps of the same state that will run regardless of the results of the
-	// steps before them, up to the first step that may change the packages available to them. None of them is checked.
+	// steps before them, up to the first step that may change the packages available to them. They are not checked yet.
 	States func() []Resource
 	// Beside runs f concurrently with the steps of the run. The context of f is done at the end of the run, which waits
 	// for f. A failure of f fails no step.

@@ -49,13 +49,13 @@ type Constant interface {
 // Concurrent is a Resource that may run in parallel with others: it shares only the objects that its arguments name.
 type Concurrent interface{ RunsBeside() }
 
-// Batcher is a Resource that can act for other ones as well, in one operation: package managers take about as long for
-// ten packages as for one.
+// Batcher is a Resource that can apply other resources together with itself, in one operation: package managers take
+// about as long for ten packages as for one.
 type Batcher interface {
-	// Batch applies this resource and the leading ones of others in one operation. Its reports have the changes that
-	// were made for each of them, this one first; it returns none if it would act for this one alone. Each resource is
-	// checked by itself afterwards and applied if anything is left to do, so a failure of the batch is not a failure of
-	// a step.
+	// Batch applies this resource and the first ones of others in one operation. It returns a report for each of them,
+	// this one first, with the changes that were made for it; it returns none if it would apply only this one. Each
+	// resource is checked by itself afterwards and applied if anything is left to do, so a failure of the batch is not
+	// a failure of a step.
 	Batch(ctx context.Context, h *host.Host, others []Resource) []Report
 }
 

@@ -37,7 +37,7 @@ func read(h *host.Host) (string, error) {
 	return string(data), err
 }
 
-// edit holds what the functions of alias have in common: Check computes the new text, and Apply writes it.
+// edit holds the name of the alias and the new text of the file, which Check computes and Apply writes.
 type edit struct {
 	Name string `sls:"name"`
 

@@ -115,7 +115,7 @@ func orMissing(err error, p program.Program) error {
 	return p.Missing()
 }
 
-// hint suggests a similar name.
+// hint returns a hint that suggests a similar name or, if there is none, to require or install the item.
 func (l *loaded) hint(h *host.Host) string {
 	dir := l.kind.word + "s-available"
 	if l.kind.word == "conf" {

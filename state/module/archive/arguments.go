@@ -19,7 +19,7 @@ type options struct {
 	exclude []string // globs
 	trim    int      // maximal number of file names in the changes
 
-	preserve bool // as the argument preserve
+	preserve bool // the options request the effect of the argument preserve
 }
 
 // prepare validates the arguments and sets dir, format and options.

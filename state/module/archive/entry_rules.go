@@ -24,7 +24,7 @@ func newRules(l limits, dir string) *rules {
 	return &rules{limits: l, dir: dir, seen: map[string]kind{}, links: map[string]string{}}
 }
 
-// admit accepts an entry, or returns an error if no archive may have it.
+// admit returns an error if no archive may have an entry, and otherwise records the entry.
 func (r *rules) admit(e *entry) error {
 	if err := r.weigh(e); err != nil {
 		return err
@@ -55,7 +55,7 @@ func (r *rules) admit(e *entry) error {
 	return nil
 }
 
-// weigh counts an entry against the limits.
+// weigh counts an entry and returns an error if the archive is beyond a limit.
 func (r *rules) weigh(e *entry) error {
 	r.count++
 	r.names += len(e.raw) + len(e.name) + len(e.link)
@@ -109,7 +109,7 @@ func (r *rules) badKind(e *entry) string {
 	return ""
 }
 
-// shown truncates a name for a message.
+// shown returns a name for a message, truncated if it is long.
 func shown(name string) string {
 	if len(name) > 200 {
 		return name[:200] + "..."

@@ -68,7 +68,7 @@ func (x *extracted) list(ctx context.Context, h *host.Host) ([]entry, error) {
 	return all, err
 }
 
-// walk visits the selected entries in order.
+// walk calls visit for the selected entries, in order.
 func (x *extracted) walk(ctx context.Context, h *host.Host, visit func(e entry, content io.Reader) error) error {
 	limits := x.limits()
 	ctx, cancel := limits.within(ctx)

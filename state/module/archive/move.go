@@ -23,7 +23,7 @@ type mover struct {
 	files  host.Files // of the target directory
 	stage  string     // the temporary directory in it
 	writer *writer
-	keep   bool            // files from archives without owners keep the owners of those they replace
+	keep   bool            // the archive has no owners: a file keeps the owner of the file that it replaces
 	there  map[string]bool // directories that existed before
 }
 

@@ -36,7 +36,7 @@ func stateful(ran *value.Map, ok bool) (module.Report, error) {
 	return report, codeError(ran, ok)
 }
 
-// completed adds the result of the run and the rest of the output to the changes that a program printed.
+// completed returns the changes that a program printed, with the result of the run and the rest of the output added.
 func completed(said, ran *value.Map, stdout string) *value.Map {
 	for key, v := range ran.All() {
 		if name := value.Str(key); !said.Has(name) {

@@ -112,7 +112,7 @@ func (s *stopped) Apply(ctx context.Context, h *host.Host, d module.Diff) (modul
 	return module.Report{Changes: done, Comment: "stopped " + strings.Join(done.Names(), ", ")}, nil
 }
 
-// stop stops a container, also one that is paused.
+// stop stops a container. It unpauses a paused container first.
 func (s *stopped) stop(ctx context.Context, h *host.Host, name string) error {
 	if s.todo[name] == "paused" {
 		if err := do(ctx, h, "unpause", name); err != nil {

@@ -102,7 +102,7 @@ func ready(h *host.Host, would string) (d module.Diff, ok bool, err error) {
 	return module.Awaits("docker", would), false, nil
 }
 
-// unanswered returns the diff for a daemon that does not respond; other errors are returned.
+// unanswered returns the diff for a daemon that does not respond. It returns any other error.
 func unanswered(err error, would string) (module.Diff, error) {
 	if errors.Is(err, errNoDaemon) {
 		return module.Awaits("the Docker daemon", would), nil
@@ -110,7 +110,7 @@ func unanswered(err error, would string) (module.Diff, error) {
 	return module.Diff{}, err
 }
 
-// again runs Check once more in an Apply whose Check could not know the changes.
+// again returns the diff of Check. In an Apply, it runs Check again if the first Check could not determine the changes.
 func again(ctx context.Context, h *host.Host, d module.Diff,
 	check func(context.Context, *host.Host) (module.Diff, error)) (module.Diff, error) {
 	if !d.Unknown || d.Changes.Len() > 0 {

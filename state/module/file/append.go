@@ -102,7 +102,7 @@ func (a *addition) joined(text string) []byte {
 	return []byte(before + text)
 }
 
-// signedEnd appends a newline to every line.
+// signedEnd returns the lines with a newline appended to each.
 func signedEnd(list []string) []string {
 	out := make([]string, len(list))
 	for i, l := range list {

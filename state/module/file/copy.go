@@ -164,7 +164,7 @@ func (c *duplicate) Apply(ctx context.Context, h *host.Host, d module.Diff) (mod
 	return module.Report{Changes: d.Changes, Comment: fmt.Sprintf("copied %s to %s", c.Source, c.target)}, nil
 }
 
-// replace makes the copy beside the target, and then puts it in the target's place.
+// replace creates the copy next to the target, and then renames it to the target.
 func (c *duplicate) replace(ctx context.Context, h *host.Host) error {
 	temp := path.Join(path.Dir(c.target), host.TempName("*"))
 	if err := c.fill(ctx, h, temp); err != nil {

@@ -55,7 +55,7 @@ func (c *decode) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
 	if err != nil {
 		return d, err
 	}
-	if info.Readable(name) != nil && info.Size != int64(len(c.data)) { // of another size, so the content differs
+	if info.Readable(name) != nil && info.Size != int64(len(c.data)) { // another size means another content
 		d.Changes.Set("old", "a file of "+diag.Size(info.Size))
 		return d, nil
 	}

@@ -94,7 +94,7 @@ func span(start, stop int) string {
 	}
 }
 
-// bounded truncates a text to maxDiffText at a line end and says how many lines it cut.
+// bounded returns a text, truncated to maxDiffText at a line end with a note of how many lines were cut.
 func bounded(text string) string {
 	if len(text) <= maxDiffText {
 		return text

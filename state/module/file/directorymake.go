@@ -67,7 +67,7 @@ func (d *directory) make(h *host.Host, diff module.Diff) (module.Report, error) 
 	return module.Report{Changes: diff.Changes, Comment: "made " + d.Name}, nil
 }
 
-// recursion reads the recurse argument: which attributes of the directory its content should have too.
+// recursion parses the recurse argument, which names the attributes of the directory that its content should have too.
 func recursion(v any) ([]string, error) {
 	if !value.Truth(v) {
 		return nil, nil

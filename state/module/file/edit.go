@@ -125,7 +125,7 @@ func suffix(v any) string {
 	return value.Str(v)
 }
 
-// lines splits text after every line end: \n, \r\n or a single \r.
+// lines returns the lines of a text with their ends: \n, \r\n or a single \r.
 func lines(text string) []string {
 	var list []string
 	for text != "" {

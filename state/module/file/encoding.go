@@ -93,8 +93,8 @@ func narrowEncoding(name string) (func(r rune) (byte, bool), bool) {
 	return nil, false
 }
 
-// sameEncoding reports whether a standard's name of an encoding and a common one mean the same: ISO 8859-15 and
-// iso8859-15, Windows 1252 and cp1252.
+// sameEncoding reports whether the standard name of an encoding and another name denote the same encoding, such as
+// ISO 8859-15 and iso8859-15, or Windows 1252 and cp1252.
 func sameEncoding(standard, name string) bool {
 	plain := func(s string) string { return strings.NewReplacer("-", "", " ", "").Replace(strings.ToLower(s)) }
 	s, n := plain(standard), plain(name)

@@ -8,8 +8,9 @@
 // Large content is compared and written as a stream. Only content small enough for a line-by-line difference is
 // held in memory.
 //
-// Everything that is not on the host comes through the interfaces in Inputs. The names of arguments and the
-// form of changes are Salt's. Where Salt's dry run differs from its real run, ours reports the changes of the real run.
+// Everything that is not on the host comes through the interfaces in Inputs. The names of arguments and the form of
+// changes are Salt's. Where Salt's dry run reports other changes than its real run, Check returns both (see
+// module.Diff).
 package file
 
 import (

@@ -20,7 +20,7 @@ type hardlink struct {
 	MakeDirs bool        `sls:"makedirs"`
 	DirMode  module.Mode `sls:"dir_mode"`
 
-	own   perms // of directories that are created
+	own   perms // the owner and mode of directories that are created
 	there bool
 }
 

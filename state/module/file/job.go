@@ -135,7 +135,7 @@ func (j *job) checkOld(ctx context.Context, h *host.Host, d module.Diff) (module
 	return d, h.Changeable(j.target, j.info)
 }
 
-// takesOver reports whether a user who can write to the file now loses that right to the wanted owner and mode.
+// takesOver reports whether a user who can write to the file now cannot do so after the change of owner and mode.
 // Such a user may have the file open, so it is replaced by a new file even if its content stays the same.
 func (j *job) takesOver() bool {
 	uid, gid := j.ids()

@@ -180,8 +180,8 @@ func (m *managed) fromSource(ctx context.Context) (content, error) {
 	return content{given: true, data: data, mode: mode, copied: true}, err
 }
 
-// variables returns the variables of a template beside those of the run: the state's arguments under their own
-// names and Salt's, the accumulated text, and the context.
+// variables returns the variables of a template in addition to those of the run: the state's arguments under their
+// own names and Salt's, the accumulated text, and the context.
 func (m *managed) variables(source string) (*value.Map, error) {
 	given := value.NewMap()
 	for key, v := range m.Arguments.All() {

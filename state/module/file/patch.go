@@ -37,7 +37,7 @@ type patched struct {
 	target string
 	shown  string // the name in the messages of the patch program
 	diff   []byte
-	gone   bool // the patch removes the file
+	gone   bool // whether the patch removes the file
 	new    string
 	output []string // the output of the patch program
 }

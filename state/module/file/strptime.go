@@ -35,7 +35,7 @@ func parseTime(text, form string) (at time.Time, ok bool, err error) {
 		at = at.AddDate(0, 1-int(at.Month()), day-at.Day())
 		return at, day <= 366, nil
 	}
-	// time.Date normalizes a day that the month does not have to one of the next month.
+	// time.Date converts a day that the month does not have to a day of the next month.
 	return at, at.Day() == fields['d'] && at.Month() == time.Month(fields['m']), nil
 }
 

@@ -231,7 +231,7 @@ func (t *tidied) due(info host.Info, size int64) bool {
 	return old || big
 }
 
-// daysBetween counts the midnights between two times.
+// daysBetween returns the number of midnights between two times.
 func daysBetween(a, b time.Time) int {
 	day := func(t time.Time) time.Time {
 		y, m, d := t.Local().Date()

@@ -23,8 +23,8 @@ func anyWhitespace(text string) string {
 	return b.String()
 }
 
-// quotedWords splits a line at blanks. A word that starts with a quote continues to the next quote. In a line
-// that contains ' only " quotes words, and ' does otherwise; nothing does in a line that contains '\".
+// quotedWords splits a line at blanks. A word that starts with a quote continues to the next quote. The quote is " in
+// a line that contains ', and otherwise '. A line that contains '\" has no quoted words.
 func quotedWords(line string) []string {
 	quotes := ""
 	switch {

@@ -48,7 +48,7 @@ func (a access) within(ctx context.Context, h *host.Host, w written, write func(
 	return errors.Join(refused, a.putBack(ctx, h, w, before), failed)
 }
 
-// added returns the links that lead out of the work tree and did not before.
+// added returns the links that lead out of the work tree and are not in before.
 func (w written) added(ctx context.Context, h *host.Host, before map[string]string) (map[string]string, error) {
 	found, err := descent.OutwardLinks(ctx, h.Files, w.dir, ".git")
 	maps.DeleteFunc(found, func(name, target string) bool { return before[name] == target })

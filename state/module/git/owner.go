@@ -9,8 +9,8 @@ import (
 
 // actFor determines the user as whom git runs. The configuration of a clone names programs that git runs
 // (hooks, filters, a file system monitor, an ssh command). git therefore runs as the owner of the clone, or of
-// the directory in which it is created, and never as root for another user. A clone in which other
-// users can change what git reads or runs is refused.
+// the directory in which it is created, and never as root for another user. It is an error if other users can
+// change what git reads or runs in a clone.
 func (a *access) actFor(h *host.Host, dir string) error {
 	owner, err := h.OwnerOf(dir)
 	if err != nil {

@@ -75,7 +75,7 @@ func (p *present) Apply(ctx context.Context, h *host.Host, d module.Diff) (modul
 	return module.Report{Changes: d.Changes, Comment: "made the repository " + p.Name}, nil
 }
 
-// init returns the arguments with which git makes the repository.
+// init returns the arguments of git that create the repository.
 func (p *present) init() []string {
 	args := []string{"init", "--quiet"}
 	if p.Bare {

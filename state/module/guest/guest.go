@@ -125,7 +125,7 @@ func checkID(id string) error {
 	return diag.WithHint(fmt.Errorf("%q is not the ID of a guest", id), "write the 32 digits of its machine ID")
 }
 
-// exists reports whether there is something at a path.
+// exists reports whether a path exists.
 func exists(h *host.Host, file string) (bool, error) {
 	_, err := h.Files.Lstat(file)
 	if errors.Is(err, fs.ErrNotExist) {

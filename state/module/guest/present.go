@@ -31,7 +31,7 @@ type present struct {
 	Copies   *value.Map `sls:"copies"`   // files of the guest, and the files of the node to copy to them
 	Contents *value.Map `sls:"contents"` // files of the guest, and their texts
 	Enable   []string   `sls:"enable"`   // units of the guest that start at boot
-	Binds    *value.Map `sls:"binds"`    // paths of the node that the guest may read, and where
+	Binds    *value.Map `sls:"binds"`    // paths of the node that the guest may read, and their paths in the guest
 
 	driver driver
 	binds  paths
@@ -79,7 +79,7 @@ func (p *present) Valid() error {
 	return errors.Join(errs...)
 }
 
-// lastUIDs is the last multiple of usersOfGuest that systemd lets containers have.
+// lastUIDs is the largest multiple of usersOfGuest with which systemd lets the user IDs of a container begin.
 const lastUIDs = 0x6fff0000
 
 func labelPattern() *regexp.Regexp {

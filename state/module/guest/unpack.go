@@ -89,8 +89,8 @@ func (p *present) unpack(ctx context.Context, h *host.Host) error {
 	return h.Files.Rename(partial, p.root())
 }
 
-// restrict removes the device nodes of an image, which would be those of the node; a guest gets its own /dev. It gives
-// a root directory that the image does not have, or has for root only, the mode 0755.
+// restrict removes the device nodes of an image, through which a guest could use the devices of the node; a guest gets
+// its own /dev. If the image has no entry for the root directory, or one with mode 0700, restrict sets the mode 0755.
 func (p *present) restrict(ctx context.Context, h *host.Host, dir string) error {
 	_, err := h.Tool(ctx,
 		host.Tool{Argv: []string{"find", dir, "-xdev", "(", "-type", "b", "-o", "-type", "c", ")", "-delete"}, Limit: hour,

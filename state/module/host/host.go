@@ -39,7 +39,7 @@ func read(h *host.Host) (*file, error) {
 	return f, err
 }
 
-// edit holds what the functions of host have in common: Check computes the new text, and Apply writes it.
+// edit holds the new text of the file, which Check computes and Apply writes.
 type edit struct {
 	text string
 	done string // the comment of the result

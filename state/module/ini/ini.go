@@ -29,7 +29,7 @@ func Functions() module.Table {
 	}
 }
 
-// edit holds what the functions have in common: Check computes the new text, and Apply writes it.
+// edit holds the arguments that the functions have in common, and the new text, which Check computes and Apply writes.
 type edit struct {
 	Name      string `sls:"name"`
 	Separator string `sls:"separator"`
@@ -109,7 +109,7 @@ func (o *optionsPresent) Check(_ context.Context, h *host.Host) (module.Diff, er
 	return o.diff(d, changes), nil
 }
 
-// section sets the options of a section and, if strict is set, removes all others.
+// section sets the options of a section and, if strict is set, removes all others. It returns the changes.
 func (o *optionsPresent) section(d *document, name string, options *value.Map) *value.Map {
 	changes := value.NewMap()
 	for _, key := range d.keys(name) {

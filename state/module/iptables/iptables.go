@@ -125,7 +125,7 @@ func ofDebian(t *target) string {
 	return map[string]string{"ipv4": "/etc/iptables/rules.v4", "ipv6": "/etc/iptables/rules.v6"}[t.Family]
 }
 
-// stale reports whether the file differs from the rules of the kernel, which it returns.
+// stale returns the rules of the kernel, and reports whether the file differs from them.
 func (s *saving) stale(ctx context.Context, h *host.Host, t *target) (rules string, stale bool, err error) {
 	rules, err = h.Tool(ctx, host.Tool{Argv: []string{t.program() + "-save"}, Package: "iptables"})
 	if err != nil {

@@ -50,10 +50,10 @@ func ask(ctx context.Context, h *host.Host, tool string, fields ...string) ([][]
 	return rows, nil
 }
 
-// env suppresses LVM's warnings about open files of the agent.
+// env returns the variable that suppresses LVM's warnings about open files of the agent.
 func env() []string { return []string{"LVM_SUPPRESS_FD_WARNINGS=1"} }
 
-// find returns the row whose first fields equal key.
+// find returns the first row whose first fields equal key, and whether there is one.
 func find(rows [][]string, key ...string) ([]string, bool) {
 	i := slices.IndexFunc(rows, func(row []string) bool { return slices.Equal(row[:len(key)], key) })
 	if i < 0 {
@@ -69,7 +69,7 @@ func run(ctx context.Context, h *host.Host, name string, argv ...string) error {
 	return host.Failed(err, argv[0]+" of "+name, "see `pvs`, `vgs` and `lvs` on the host")
 }
 
-// options converts the remaining arguments to options of the tool.
+// options returns the remaining arguments as options of the tool.
 func options(rest *value.Map) []string {
 	var words []string
 	if rest == nil {
@@ -88,7 +88,7 @@ func planned(what, name, comment string) module.Diff {
 	return module.Diff{Changes: value.NewMap(what, name), Planned: value.NewMap(), Comment: comment}
 }
 
-// device resolves links in the path of a device, since LVM lists resolved paths.
+// device returns the path of a device with links resolved, since LVM lists resolved paths.
 func device(h *host.Host, path string) string {
 	if to, err := h.Files.Resolve(path); err == nil {
 		return to

@@ -176,8 +176,7 @@ func (m *mountedState) otherDevice(h *host.Host, all map[string]mounted, now mou
 	return !slices.Contains(names, now.device) && !slices.Contains(names, real(h, now.device)), nil
 }
 
-// otherBind reports whether the mount is not the declared bind mount: its file system and directory must be
-// those of the source.
+// otherBind reports whether the mount has another file system or directory than the source of the declared bind mount.
 func (m *mountedState) otherBind(h *host.Host, all map[string]mounted, now mounted) bool {
 	source := real(h, m.Device)
 	for at := source; ; at = path.Dir(at) {

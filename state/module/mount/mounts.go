@@ -16,8 +16,8 @@ type mounted struct {
 	opts, superopts             []string
 }
 
-// active returns the mounted file systems by mount point. Of several at the same one, it returns the last,
-// which hides the others.
+// active returns the mounted file systems by mount point. If several have the same mount point, it returns the last of
+// them, which hides the others.
 func active(h *host.Host) (map[string]mounted, error) {
 	data, err := h.Files.ReadFile("/proc/self/mountinfo")
 	if errors.Is(err, fs.ErrNotExist) {

@@ -19,7 +19,7 @@ type optionRules struct {
 	IgnoreKeys *value.Map `sls:"extra_mount_ignore_fs_keys"`    // ignored keys by file system
 	Translate  *value.Map `sls:"extra_mount_translate_options"` // shown as another option
 	HiddenOpts []string   `sls:"hidden_opts"`
-	// no effect: a bind mount is compared by the options it shows
+	// CopyBindOpts has no effect: a bind mount is compared by the options that the kernel shows for it.
 	CopyBindOpts any `sls:"bind_mount_copy_active_opts"`
 }
 
@@ -103,7 +103,7 @@ func usualOfTmpfs(opt string, have map[string]bool) bool {
 	return false
 }
 
-// split splits options that are given as a list or separated by commas.
+// split returns the single options of a list whose items may be options separated by commas.
 func split(opts []string) []string { return strings.Split(strings.Join(opts, ","), ",") }
 
 // shown returns an option in the form that the kernel shows.

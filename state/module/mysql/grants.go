@@ -107,7 +107,7 @@ var grantForm = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile("(?s)^GRANT (.+) ON (?:(?:TABLE|DATABASE) )?(.+?) TO .+?((?: WITH GRANT OPTION)?)$")
 })
 
-// has returns the privileges that the user has on an object.
+// has returns the privileges that the user has on an object, and whether the user can grant them.
 func (g *grant) has(ctx context.Context, h *host.Host, place string) (privileges []string, option bool, err error) {
 	rows, err := g.rows(ctx, h, "SHOW GRANTS FOR "+account(g.User, g.Host))
 	var failed *program.Error

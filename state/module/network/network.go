@@ -182,7 +182,7 @@ func read(h *host.Host, path string) (string, error) {
 	return string(data), err
 }
 
-// renamed replaces the old name in /etc/hosts where it is a whole word, except in comments.
+// renamed returns the text of /etc/hosts with the old name replaced where it is a whole word, except in comments.
 func renamed(text, old, with string) string {
 	word := regexp.MustCompile(`(\s)` + regexp.QuoteMeta(old) + `(\s|$)`)
 	var b strings.Builder
@@ -213,7 +213,7 @@ func findSetting(text, key string) (s setting) {
 	return s
 }
 
-// with returns the text with the line replaced, or with a new one at the start.
+// with returns the text of the file with the line replaced, or with the line added at the start if there is none.
 func (s setting) with(line string) string {
 	if s.at < 0 {
 		return line + strings.Join(s.lines, "")

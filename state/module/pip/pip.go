@@ -33,7 +33,7 @@ func Functions(sources client.Sources) module.Table {
 
 // pip holds the arguments that the states have in common.
 type pip struct {
-	BinEnv  string `sls:"bin_env"` // a virtual environment, or the path of a pip or python; "" for that of the system
+	BinEnv  string `sls:"bin_env"` // a virtual environment, or the path of a pip or python; "" for the system's pip
 	PipBin  string `sls:"pip_bin"` // an old alias of bin_env
 	User    string `sls:"user"`
 	Cwd     string `sls:"cwd"`

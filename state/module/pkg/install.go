@@ -23,7 +23,7 @@ type install struct {
 	OnlyUpgrade    bool   `sls:"only_upgrade"`
 	NewConfig      bool   `sls:"force_conf_new"`
 
-	// These are refused for dnf and yum and ignored elsewhere.
+	// These are errors with dnf and yum, and ignored with other package managers.
 	EnableRepo  any `sls:"enablerepo"`
 	DisableRepo any `sls:"disablerepo"`
 

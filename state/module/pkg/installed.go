@@ -132,7 +132,7 @@ func (i *installed) sort(h *host.Host, v *host.Inventory, w wanted, j *job) erro
 	return nil
 }
 
-// latest replaces the version "latest" by the candidate of the repositories.
+// latest returns the list with the version "latest" replaced by the candidate of the repositories.
 func (i *installed) latest(ctx context.Context, h *host.Host, list []wanted) ([]wanted, error) {
 	var names []string
 	for _, w := range list {

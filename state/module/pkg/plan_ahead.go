@@ -120,7 +120,8 @@ type fetcher interface {
 	FetchAhead(ctx context.Context, own host.Transaction, later func() []host.Transaction) func(context.Context)
 }
 
-// fetchAhead has the packages of later states of the run downloaded beside it, from before the transaction own on.
+// fetchAhead makes the package manager download the packages of later states concurrently with the run. The download
+// begins before the transaction own.
 func fetchAhead(ctx context.Context, h *host.Host, own host.Transaction) {
 	later := module.LaterOf(ctx)
 	manager, ok := h.Packages.(fetcher)

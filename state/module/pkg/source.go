@@ -65,7 +65,7 @@ func (i *installed) compareFile(ctx context.Context, h *host.Host, v *host.Inven
 	return nil
 }
 
-// describe reads the name and version in a package file and checks the name.
+// describe returns the name and version in a package file. It returns an error if the name is not the one in sources.
 func (i *installed) describe(ctx context.Context, h *host.Host, f file) (host.Package, error) {
 	r, err := i.open(ctx, h, f)
 	if err != nil {
@@ -111,7 +111,7 @@ func (j *job) onHost() ([]host.Wanted, error) {
 	return order, nil
 }
 
-// fetch copies the files to the host and checks that they are the named packages.
+// fetch copies the files to the host. It returns an error if one of them is another package than the named one.
 func (j *job) fetch(ctx context.Context, h *host.Host, i *installed) error {
 	for n := range j.files {
 		f := &j.files[n]
@@ -166,7 +166,7 @@ func ending(family string) string {
 func (j *job) discard(h *host.Host) {
 	for _, f := range j.files {
 		if f.copied {
-			_ = h.Files.Remove(f.path) // one that remains is removed with the rest of /tmp at boot
+			_ = h.Files.Remove(f.path) // a file that remains is removed with the rest of /tmp at boot
 		}
 	}
 }

@@ -51,7 +51,7 @@ func (d demand) exact() (string, bool) {
 	return d.conditions[0].version, true
 }
 
-// orNewer turns a demand for an exact version into one that also allows newer versions.
+// orNewer returns the demand; one for an exact version is replaced by one that also allows newer versions.
 func (d demand) orNewer() demand {
 	if len(d.conditions) == 1 && d.conditions[0].operator == "==" && !d.conditions[0].glob {
 		d.conditions = []condition{{operator: ">=", version: d.conditions[0].version}}

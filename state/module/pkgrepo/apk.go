@@ -59,7 +59,7 @@ func (r *managed) editAPK(h *host.Host) (*repoEdit, error) {
 	return editLine(file, text, tag, url, line, redact.URLs(r.Name)), nil
 }
 
-// editLine replaces the line of a repository, or appends it.
+// editLine returns the edit that replaces the line of a repository or appends it, or nil if there is nothing to do.
 func editLine(file, text, tag, url, line, name string) *repoEdit {
 	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 	if text == "" {

@@ -88,7 +88,7 @@ func readRepoFile(h *host.Host, path string) (string, error) {
 	return string(data), nil
 }
 
-// repoFiles lists the files in a directory that have an extension.
+// repoFiles returns the paths of the files in a directory whose names end with ending.
 func repoFiles(h *host.Host, dir, ending string) ([]string, error) {
 	names, err := h.Files.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

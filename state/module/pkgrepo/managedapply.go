@@ -13,7 +13,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// changes returns the changes of Apply.
+// changes returns the changes that Apply will make.
 func (r *managed) changes(j repositoryJob) *value.Map {
 	if j.old == nil {
 		name := r.Name

@@ -72,7 +72,7 @@ type setting struct {
 	start, end int
 }
 
-// settings parses the settings of a section.
+// settings returns the settings of a section, in order.
 func (f *sectionFile) settings(name string) []setting {
 	start, end, _ := f.find(name)
 	var all []setting

@@ -265,7 +265,7 @@ func scram(plain string, salt []byte, rounds int) (string, error) {
 	return fmt.Sprintf("SCRAM-SHA-256$%d:%s$%s:%s", rounds, b64(salt), b64(stored[:]), b64(sign("Server Key"))), nil
 }
 
-// scramAgain hashes a password with the salt and rounds of a stored verifier.
+// scramAgain returns the verifier of a password, with the salt and rounds of a stored one.
 func scramAgain(kept, plain string) (string, error) {
 	rest, ok := strings.CutPrefix(kept, "SCRAM-SHA-256$")
 	head, _, okHead := strings.Cut(rest, "$")

@@ -16,7 +16,7 @@ type running struct {
 	activity
 	Unmask        bool `sls:"unmask"`
 	UnmaskRuntime bool `sls:"unmask_runtime"`
-	// The reaction to a change of a watched state.
+	// These determine the reaction to a change of a watched state.
 	Reload      bool `sls:"reload"`
 	Force       bool `sls:"force"`
 	FullRestart bool `sls:"full_restart"` // accepted without effect
@@ -124,7 +124,7 @@ func (r *running) Apply(ctx context.Context, h *host.Host, _ module.Diff) (modul
 	return module.Report{Changes: changed(r.Name, true), Comment: "done: " + r.describe(t)}, nil
 }
 
-// start starts the service and checks that it stays up.
+// start starts the service. It returns an error if the service does not stay up.
 func (r *running) start(ctx context.Context, h *host.Host) error {
 	started := time.Now()
 	if err := h.Units.Act(ctx, host.Start, r.Name, !r.NoBlock); err != nil {
@@ -144,7 +144,7 @@ func (r *running) start(ctx context.Context, h *host.Host) error {
 		"a unit that does its work and ends needs RemainAfterExit=yes to count as up, or a cmd.run state instead")
 }
 
-// stays checks that a started service is still up, unless no_block is set.
+// stays returns an error if a started service is no longer up, unless no_block is set.
 func (r *running) stays(ctx context.Context, h *host.Host, started time.Time) error {
 	if r.NoBlock {
 		return nil

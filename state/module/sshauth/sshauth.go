@@ -48,7 +48,8 @@ type arguments struct {
 	Comment string   `sls:"comment"`
 	Source  string   `sls:"source"` // a file of keys, instead of name
 	Options []string `sls:"options"`
-	// path of authorized_keys, relative to the home directory; %h and %u mean the home directory and the user
+	// Config is the path of authorized_keys, relative to the home directory; %h and %u mean the home directory and the
+	// user.
 	Config string `sls:"config"`
 	Hash   string `sls:"fingerprint_hash_type"`
 	Env    string `sls:"__env__"`

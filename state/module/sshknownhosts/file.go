@@ -116,7 +116,7 @@ func hashWith(salt []byte, name string) string {
 	return hashMark + base64.StdEncoding.EncodeToString(salt) + "|" + base64.StdEncoding.EncodeToString(mac.Sum(nil))
 }
 
-// hash hashes a name with a new salt.
+// hash returns the hash of a name, with a new salt.
 func hash(name string) string {
 	salt := make([]byte, sha1.Size)
 	rand.Read(salt)

@@ -77,7 +77,7 @@ func (p *place) locate(h *host.Host) error {
 	return nil
 }
 
-// locateSystems finds the file for all users.
+// locateSystems sets the path and the owner of the file for all users.
 func (p *place) locateSystems() error {
 	p.path, p.owner = systemsFile, host.User{Name: "root"}
 	if p.Config != "" {

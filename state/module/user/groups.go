@@ -47,8 +47,8 @@ func memberOf(h *host.Host, user string) ([]string, error) {
 	return names, err
 }
 
-// withSameGIDs returns the groups of a user who is in the named ones. These include all groups with the same gid, since
-// the kernel knows groups by number.
+// withSameGIDs returns the groups of a user who is in the named groups. They include all groups with the same gids,
+// since the kernel knows groups by number.
 func withSameGIDs(h *host.Host, names ...string) ([]string, error) {
 	groups, err := h.Accounts.AllGroups()
 	if err != nil {

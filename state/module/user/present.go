@@ -107,7 +107,7 @@ func (p *present) Valid() error {
 	return errors.Join(problems...)
 }
 
-// findGroups checks that the declared groups exist and selects the optional groups that do.
+// findGroups returns an error if a declared group does not exist. It selects the optional groups that exist.
 func (p *present) findGroups(h *host.Host) error {
 	var missing []string
 	for _, name := range p.Groups {
@@ -144,7 +144,7 @@ func (p *present) memberships() []string {
 	return slices.Compact(names)
 }
 
-// gecosOf replaces the fields in g that are declared.
+// gecosOf returns g with the declared fields replaced.
 func (p *present) gecosOf(g gecos) gecos {
 	for i, v := range []*string{p.FullName, p.RoomNumber, p.WorkPhone, p.HomePhone, p.Other} {
 		if v != nil {
