@@ -130,7 +130,7 @@ func (x *extracted) differences(h *host.Host) (missing bool, wrong []string, err
 		info, err := files.Lstat("/" + e.name)
 		switch {
 		case errors.Is(err, fs.ErrNotExist), errors.Is(err, host.ErrNotDir), errors.Is(err, host.ErrLink):
-			missing = true // or it is below a file or link, which above() finds
+			missing = true // or it is below a file or link, which is added to wrong
 		case err != nil:
 			return missing, wrong, err
 		case e.kind == directory && !info.IsDir(), e.kind == symlink && !info.IsLink(),

@@ -186,8 +186,8 @@ func (e *lineEditor) ensure(l *lineEdit, after, before []int) error {
 	return nil
 }
 
-// beside inserts the line before the match of the pattern before, or after that of the pattern after. A pattern that
-// matches must match a single line.
+// beside inserts the line before the line that matches l.Before or, if there is none, after the line that matches
+// l.After. It returns an error if a pattern matches several lines.
 func (e *lineEditor) beside(l *lineEdit, after, before []int) error {
 	var errA, errB error
 	a, b := -1, -1

@@ -32,7 +32,7 @@ type line struct {
 	text  string
 	entry *entry // nil for other lines
 	was   string // the entry that was read; "" for a new one
-	kept  bool   // the line has an entry that the method only has hidden
+	kept  bool   // the line has an entry, which lists.only has hidden
 }
 
 func (ln line) String() string {

@@ -133,7 +133,7 @@ func (k *keyed) fetch(ctx context.Context, h *host.Host, sources Sources, env st
 	return h.Files.Chmod(file, mode)
 }
 
-// read fetches the key from where the arguments say. It returns an error if the data is not a key.
+// read returns the key that the arguments name. It returns an error if the data is not a key.
 func (k *keyed) read(ctx context.Context, sources Sources, env string) ([]byte, error) {
 	var all []byte
 	ids := k.keyIDs()

@@ -32,7 +32,7 @@ func (a *atBoot) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
 	return d, nil
 }
 
-// noUnit returns the prerequisite that is missing if there is no unit with a name.
+// noUnit returns the missing prerequisite of a state whose unit does not exist.
 func noUnit(name string) []error {
 	err := diag.WithHint(fmt.Errorf("there is no unit %s on this host", name),
 		"correct the name, or require the state that brings the unit")

@@ -17,7 +17,7 @@ import (
 // lockMark before a hash locks the password. Alone, it means that no password was ever set.
 const lockMark = "!"
 
-// comparePassword compares the password and its lock. If a state declares a lock, the password is compared with the
+// comparePassword compares the password and its lock. If a state declares a lock, it compares the password with the
 // hash after the lock mark.
 func (p *present) comparePassword(c *change) {
 	now, lock := c.old.Hash, p.PasswordLock != nil && *p.PasswordLock
