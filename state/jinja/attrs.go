@@ -7,7 +7,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// method is a method of a plain value. Without params, it parses the arguments itself.
+// method is a method of a plain value. If raw is set, call parses the arguments itself.
 type method struct {
 	params []Param
 	raw    bool
@@ -43,8 +43,8 @@ func (b *boundMethod) PyRepr() string {
 	return "<built-in method " + b.name + " of " + value.TypeName(b.self) + " object>"
 }
 
-// uncalled returns the hint for a method in the place of a value, most often of a key of a mapping; "" for other
-// values.
+// uncalled returns a hint if v is a method in the place of a value, most often of a key of a mapping. It returns "" for
+// other values.
 func uncalled(v any) string {
 	b, ok := v.(*boundMethod)
 	if !ok {
@@ -57,7 +57,7 @@ func uncalled(v any) string {
 	return "." + b.name + " is a method: write ." + b.name + "(...) to call it"
 }
 
-// methods are the methods of plain values, by their types.
+// methods holds the methods of plain values by their types.
 type methods struct{ text, bytes, dict, list, tuple, int, float, cycler, loop map[string]*method }
 
 func newMethods() *methods {
@@ -67,7 +67,7 @@ func newMethods() *methods {
 	}
 }
 
-// of returns the methods of a value. The nil methods have none.
+// of returns the methods of a value. A nil *methods has none.
 func (m *methods) of(v any) map[string]*method {
 	if m == nil {
 		return nil
@@ -109,7 +109,7 @@ func (f *frame) attribute(v any, name string) (any, bool, error) {
 	return nil, false, nil
 }
 
-// isInternal reports whether every Python object has the attribute. Templates may not see those.
+// isInternal reports whether name is an attribute that every Python object has. Templates may not read those.
 func isInternal(name string) bool {
 	switch name {
 	case "__class__", "__doc__", "__init__", "__new__", "__dir__", "__eq__", "__ne__", "__hash__", "__repr__", "__str__",

@@ -110,7 +110,7 @@ func (c *Call) unexpected(name string, params []Param) error {
 // Function returns a Go function as an object that templates can call.
 func Function(name string, call func(c *Call) (any, error)) Callable { return &builtin{name, call} }
 
-// Str is Python's str of an argument. An undefined one is an error.
+// Str returns Python's str of an argument. An undefined argument is an error.
 func (c *Call) Str(i int) (string, error) { return value.ToStr(c.Args[i]) }
 
 // Text returns an argument that must be a string.
@@ -138,19 +138,19 @@ func (c *Call) With(v any) *Call { return &Call{Args: []any{v}, f: c.f, at: c.at
 // Bool returns the truth of an argument.
 func (c *Call) Bool(i int) (bool, error) { return truth(c.Args[i]) }
 
-// Items is Python's list of an argument.
+// Items returns the items of an argument, as Python's list does.
 func (c *Call) Items(i int) ([]any, error) { return c.f.listOf(c.Args[i]) }
 
-// Length is Python's len of an argument.
+// Length returns the length of an argument, as Python's len does.
 func (c *Call) Length(i int) (int, error) { return lengthOf(c.Args[i]) }
 
 // Work counts steps of a long computation, and returns an error if there were too many.
 func (c *Call) Work(steps int) error { return c.f.r.step(steps) }
 
-// Equal is Python's ==.
+// Equal reports whether two values are equal, as Python's == does.
 func (c *Call) Equal(a, b any) (bool, error) { return c.f.equal(a, b) }
 
-// Contains is Python's item in container.
+// Contains reports whether a container contains an item, as Python's in does.
 func (c *Call) Contains(container, item any) (bool, error) { return c.f.contains(container, item) }
 
 // GetItem evaluates Jinja2's v[key]; a missing item is undefined.
@@ -159,12 +159,12 @@ func (c *Call) GetItem(v, key any) (any, error) { return c.f.getitem(v, key) }
 // GetAttr evaluates Jinja2's v.name; a missing attribute is undefined.
 func (c *Call) GetAttr(v any, name string) (any, error) { return c.f.getattr(v, name) }
 
-// Invoke calls something that can be called.
+// Invoke calls callee, which may be any value that templates can call.
 func (c *Call) Invoke(callee any, args []any, kwargs *value.Map) (any, error) {
 	return c.f.call(callee, args, kwargs, c.at)
 }
 
-// Undefined makes an undefined value with a message.
+// Undefined returns an undefined value with a message.
 func (c *Call) Undefined(message string) any { return c.f.undefinedBecause(message, "") }
 
 // Generator returns an object that templates can iterate over once.
@@ -179,13 +179,13 @@ func (c *Call) Plain(i int) (any, error) { return c.f.plain(textOf(c.Args[i])) }
 // Variables returns all variables of the template at the position of the call.
 func (c *Call) Variables() map[string]any { return c.f.scope.all() }
 
-// call calls anything that can be called.
+// call calls a value. It returns a TypeError if the value cannot be called.
 func (f *frame) call(callee any, args []any, kwargs *value.Map, at int) (any, error) {
 	if err := f.r.step(1); err != nil {
 		return nil, err
 	}
 	c := &Call{Args: args, Kwargs: kwargs, f: f, at: at}
-	if _, ours := callee.(*macro); !ours { // the operations of a macro are weighed in it
+	if _, ours := callee.(*macro); !ours { // the operations in a macro are weighed when they run
 		if err := f.weighCall(args, kwargs); err != nil {
 			return nil, err
 		}

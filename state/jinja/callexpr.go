@@ -22,7 +22,7 @@ func (e *callExpr) eval(f *frame) (any, error) {
 	return v, nil
 }
 
-// evalWith calls with one more keyword argument, caller, unless it is nil.
+// evalWith makes the call. Unless caller is nil, it is passed as one more keyword argument.
 func (e *callExpr) evalWith(f *frame, caller any) (any, error) {
 	if attr, ok := e.callee.(*attrExpr); ok && caller == nil {
 		object, err := attr.node.eval(f)
@@ -73,7 +73,7 @@ func (e *callExpr) callMethod(f *frame, m *method, self any, name string) (any, 
 	return m.invoke(&Call{Args: args, Kwargs: kwargs, f: f, at: e.at}, self, name)
 }
 
-// filterExpr is value | filter(...). Node is nil in a filter block, where the output is the value.
+// filterExpr is node | filter(...). Node is nil in a filter block, which filters its output.
 type filterExpr struct {
 	node   expr
 	filter Filter
@@ -117,7 +117,7 @@ func (f *frame) applyFilter(name string, filter Filter, args []any, kwargs *valu
 	return v, err
 }
 
-// testExpr is value is test(...).
+// testExpr is node is test(...).
 type testExpr struct {
 	node expr
 	test Test

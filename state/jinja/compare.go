@@ -6,7 +6,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// comparison is == and the other comparison operators.
+// comparison implements a comparison operator, such as ==.
 type comparison func(f *frame, a, b any) (bool, error)
 
 var comparisons = map[string]comparison{
@@ -26,7 +26,7 @@ var comparisons = map[string]comparison{
 
 func not(b bool, err error) (bool, error) { return !b, err }
 
-// equal is ==, which a strict undefined value refuses.
+// equal implements ==. It returns an error for a strict undefined value.
 func (f *frame) equal(a, b any) (bool, error) {
 	if err := strict(a); err != nil {
 		return false, err
@@ -76,7 +76,7 @@ func isNaN(v any) bool {
 	return ok && f != f
 }
 
-// contains is item in container.
+// contains implements item in container.
 func (f *frame) contains(container, item any) (bool, error) {
 	if err := strict(container); err != nil {
 		return false, err
@@ -131,7 +131,7 @@ func (f *frame) among(items []any, item any) (bool, error) {
 	return false, nil
 }
 
-// same is the comparison of the operator in: it reports whether two values are the same object, or equal.
+// same compares as the operator in does: it reports whether two values are the same object, or equal.
 func (f *frame) same(a, b any) (bool, error) {
 	if u, ok := a.(*Undefined); ok && a == b {
 		return u == b, nil

@@ -37,7 +37,7 @@ func (c *compiler) forLoop(s *syntax.For, fr *cframe) stmt {
 	return out
 }
 
-// loopTest compiles the condition of a loop as a function inside the one of the loop.
+// loopTest compiles the condition of a loop as a function inside the function of the loop.
 func (c *compiler) loopTest(s *syntax.For, loop, fr *cframe) *loopTest {
 	in := fr.innerFunction()
 	in.fn.up = loop.fn
@@ -63,7 +63,7 @@ func hasScopedBlock(n syntax.Node) bool {
 	return found
 }
 
-// refuseLoopTarget refuses to set the variable loop anywhere inside a loop.
+// refuseLoopTarget records an error if anything in a loop sets the variable loop.
 func (c *compiler) refuseLoopTarget(s *syntax.For) {
 	var visit func(n syntax.Node)
 	visit = func(n syntax.Node) {

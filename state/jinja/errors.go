@@ -58,14 +58,14 @@ func (t *Template) syntaxError(err error) error {
 	return e
 }
 
-// again returns a copy of an error that Parse keeps, to which one Render may add.
+// again returns a copy of e. Parse caches its errors, and each Render adds to the error that it returns.
 func (e *Error) again() *Error {
 	c, d := *e, *e.Diagnostic
 	c.Diagnostic = &d
 	return &c
 }
 
-// margin returns the column of the first thing on a line.
+// margin returns the column of the first character on a line that is not a space or a tab.
 func (t *Template) margin(line int) int {
 	text := t.text[t.lines.offset(t.text, line, 1):]
 	return len(text) - len(strings.TrimLeft(text, " \t")) + 1
@@ -105,13 +105,13 @@ func (e *Error) place() {
 	}
 }
 
-// Failure is the error of a callable, a filter or a test that is reported with its Python class. Render adds the
+// Failure is an error that a callable, a filter or a test returns to report it with a Python class. Render adds the
 // position.
 type Failure struct {
 	Class   string // such as TypeError
 	Message string
 	Hint    string
-	Excerpt string // of another text with the mistake, such as one that was loaded
+	Excerpt string // excerpt of another text that has the mistake, such as one that was loaded
 
 	hostOnly bool // see [diag.HostOnly]
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// logicExpr is and, or.
+// logicExpr is the operator and, or the operator or.
 type logicExpr struct {
 	left, right expr
 	or          bool
@@ -28,7 +28,7 @@ func (e *logicExpr) eval(f *frame) (any, error) {
 	return e.right.eval(f)
 }
 
-// notExpr is not.
+// notExpr is the operator not.
 type notExpr struct {
 	node expr
 	at   int
@@ -111,7 +111,7 @@ func sizeOf(v any) int {
 	return 0
 }
 
-// unaryExpr is a sign.
+// unaryExpr is the sign + or - before a value.
 type unaryExpr struct {
 	op   func(any) (any, error)
 	node expr
@@ -132,7 +132,7 @@ func (e *unaryExpr) eval(f *frame) (any, error) {
 	return v, nil
 }
 
-// concatExpr is ~.
+// concatExpr is the operator ~, which joins texts.
 type concatExpr struct {
 	nodes []expr
 	at    int

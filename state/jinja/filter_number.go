@@ -58,7 +58,7 @@ func fileSizeFilter(c *Call) (any, error) {
 	return "", nil
 }
 
-// failsToConvert reports whether a filter returns the default for an error.
+// failsToConvert reports whether err is one for which the filters int and float return their default.
 func failsToConvert(err error) bool { return isKind(err, "TypeError", "ValueError") }
 
 func intFilter(c *Call) (any, error) {

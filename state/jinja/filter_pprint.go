@@ -95,7 +95,7 @@ func sortedKeys(m *value.Map) []any {
 	return keys
 }
 
-// prettyRepr is repr with sorted keys.
+// prettyRepr returns the repr of v with sorted keys.
 func prettyRepr(v any, depth int) string {
 	if depth > prettyDepth {
 		return value.Repr(v)

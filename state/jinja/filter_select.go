@@ -76,7 +76,7 @@ func mapFilter(c *Call) (any, error) {
 	}), nil
 }
 
-// lazilyIfTrue is lazily for the first argument; a false value has no items.
+// lazilyIfTrue does the same as lazily for the first argument. If that is false, the generator has no items.
 func (c *Call) lazilyIfTrue(step func(next func() (any, bool, error)) (any, bool, error)) any {
 	source := c.Args[0]
 	var items any

@@ -65,7 +65,7 @@ func sortFilter(c *Call) (any, error) {
 	return &value.List{Items: items}, err
 }
 
-// attributes returns a getter for several attributes with commas between.
+// attributes returns a getter for several attributes that are separated by commas.
 func (c *Call) attributes(attr any, ignoreCase bool) getter {
 	var getters []getter
 	if name, ok := attr.(string); ok {

@@ -91,7 +91,7 @@ func cyclerGlobal(c *Call) (any, error) {
 	return &cycler{object{"jinja2.utils.Cycler"}, c.Args, 0}, nil
 }
 
-// GetAttr returns the current item.
+// GetAttr returns an attribute: current, items or pos.
 func (y *cycler) GetAttr(_ context.Context, name string) (any, bool, error) {
 	switch name {
 	case "current":

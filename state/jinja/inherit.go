@@ -6,7 +6,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// extendsStmt sets the parent.
+// extendsStmt is an extends statement: it sets the parent of the frame.
 type extendsStmt struct {
 	template expr
 	again    bool // an extends before this one may have run
@@ -33,7 +33,7 @@ func (s *extendsStmt) exec(f *frame) (flow, error) {
 	return flowNext, nil
 }
 
-// blockStmt prints a block, by the definition of the outermost child template.
+// blockStmt prints a block as the outermost child template defines it.
 type blockStmt struct {
 	name     string
 	scoped   bool
@@ -104,7 +104,7 @@ func (b *blockReference) call(c *Call) (any, error) {
 	})
 }
 
-// GetAttr returns super.
+// GetAttr returns the attribute super: the block that this one overrides.
 func (b *blockReference) GetAttr(_ context.Context, name string) (any, bool, error) {
 	if name != "super" {
 		return nil, false, nil
@@ -119,7 +119,7 @@ func (f *frame) blockAt(name string, depth int) any {
 	return &blockReference{f, name, depth}
 }
 
-// superOf returns the block below a definition.
+// superOf returns the definition of a block that fn overrides.
 func (f *frame) superOf(name string, fn *function) any {
 	for i, b := range f.scope.blocks[name] {
 		if b.fn == fn {
@@ -129,7 +129,7 @@ func (f *frame) superOf(name string, fn *function) any {
 	return f.blockAt(name, len(f.scope.blocks[name]))
 }
 
-// selfReference is self.
+// selfReference is the variable self.
 type selfReference struct{ f *frame }
 
 func (s *selfReference) PyType() string { return "jinja2.runtime.TemplateReference" }

@@ -26,12 +26,12 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// limitError is the error if a limit was reached.
+// limitError is the error when a limit is exceeded.
 type limitError struct{ message, hint string }
 
 func (e *limitError) Error() string { return e.message }
 
-// run is one Render.
+// run holds the data of one Render.
 type run struct {
 	ctx     context.Context
 	env     *Env

@@ -15,8 +15,8 @@ import (
 // Loader loads the templates that include, import and extends name.
 //
 // Each template is loaded once in a Render. Globals looks up the variables that imported templates see, with the
-// changes of earlier loads. The Vars of the Source are added to them: in this way, Salt tells an imported template its
-// path. An error that is fs.ErrNotExist means that the template does not exist.
+// changes of earlier loads. The Vars of the Source are added to them, which is how an imported template of Salt gets
+// its path. An error that is fs.ErrNotExist means that the template does not exist.
 type Loader interface {
 	Load(ctx context.Context, name string, globals func(name string) any) (Source, error)
 }
@@ -57,13 +57,13 @@ func (t Tree) Load(ctx context.Context, name string, globals func(string) any) (
 		nil
 }
 
-// loaded is a template of a run, and the module of its import.
+// loaded is a template that a run has loaded, and its module if it was imported without context.
 type loaded struct {
 	template *Template
 	module   *module // without context; nil until the first import
 }
 
-// load loads a template by a value: its name, or a list of names, of which the first that exists counts.
+// load loads the template that a value names. Of a list of names, it takes the first that exists.
 func (f *frame) load(name any) (*loaded, error) {
 	switch n := name.(type) {
 	case string:
@@ -154,7 +154,7 @@ func (r *run) shared() map[string]any {
 	return all
 }
 
-// includeStmt is include.
+// includeStmt is an include statement.
 type includeStmt struct {
 	template      expr
 	withContext   bool
@@ -189,7 +189,7 @@ func (s *includeStmt) include(f *frame, l *loaded) error {
 	return l.template.run(f.r, newScope(given, locals, l.template), f.out)
 }
 
-// importStmt is import ... as.
+// importStmt is an import ... as statement.
 type importStmt struct {
 	template    expr
 	withContext bool
@@ -227,7 +227,7 @@ func (f *frame) importModule(template expr, withContext bool, locals []local) (*
 	return l.withoutContext(f.r)
 }
 
-// fromImportStmt is from ... import.
+// fromImportStmt is a from ... import statement.
 type fromImportStmt struct {
 	template    expr
 	withContext bool

@@ -253,7 +253,7 @@ func (l *loopContext) Names() []string {
 		"nextitem"}
 }
 
-// GetAttr returns the attributes of loop.
+// GetAttr returns an attribute of loop.
 func (l *loopContext) GetAttr(_ context.Context, name string) (any, bool, error) {
 	switch name {
 	case "index":
@@ -300,7 +300,7 @@ func (l *loopContext) countAttr(name string) (any, bool, error) {
 	return n, true, err
 }
 
-// recurse is loop(items) in a recursive loop.
+// recurse implements loop(items) in a recursive loop.
 func (l *loopContext) recurse(c *Call) (any, error) {
 	if err := c.bind("loop", []Param{Arg("iterable")}); err != nil {
 		return nil, err

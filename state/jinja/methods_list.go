@@ -44,7 +44,7 @@ func listExtend(c *Call, l *value.List) (any, error) {
 	return nil, c.f.r.charge(16 * len(items))
 }
 
-// clampedIndex returns an index, limited as for list.insert.
+// clampedIndex returns argument i as an index of a list of n items, limited as for list.insert.
 func (c *Call) clampedIndex(i, n int) (int, error) {
 	at, err := c.Int(i)
 	if at < 0 {

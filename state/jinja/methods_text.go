@@ -22,8 +22,8 @@ func stringMethod(fn func(c *Call, s string) (any, error), params ...Param) *met
 	return &method{params: params, call: func(c *Call, self any) (any, error) { return fn(c, self.(string)) }}
 }
 
-// allRunes returns a method that reports whether the string is not empty and is is true for all its characters. It is
-// not inlined, as [Define].
+// allRunes returns a method that reports whether a string is not empty and is(r) is true for each of its characters. It
+// is not inlined, as [Define].
 //
 //go:noinline
 func allRunes(is func(rune) bool) *method {
@@ -109,7 +109,7 @@ func isIdentifier(s string) bool {
 	return s != ""
 }
 
-// isCase reports whether a string has cased letters, and none of the other case.
+// isCase reports whether a string has letters of one case, and none of the other.
 func isCase(s string, is, other func(rune) bool) bool {
 	return strings.IndexFunc(s, is) >= 0 && strings.IndexFunc(s, func(r rune) bool {
 		return other(r) || unicode.IsTitle(r)

@@ -25,7 +25,7 @@ func newIterator(pyType string, next func() (any, bool, error)) *iterator {
 	return &iterator{object: object{pyType}, next: next}
 }
 
-// Iterate continues after the last item that was taken.
+// Iterate continues after the last item that was read.
 func (i *iterator) Iterate() func() (any, bool, error) {
 	return func() (any, bool, error) {
 		if i.done {
@@ -84,7 +84,7 @@ func (r *rangeObject) Iterate() func() (any, bool, error) {
 	}
 }
 
-// Contains computes whether the range has a number.
+// Contains reports whether the range has a number.
 func (r *rangeObject) Contains(item any) (bool, error) {
 	n, ok := item.(int)
 	if f, isFloat := item.(float64); isFloat && f == float64(int(f)) {
@@ -97,7 +97,7 @@ func (r *rangeObject) Contains(item any) (bool, error) {
 	return offset%r.step == 0 && offset/r.step >= 0 && offset/r.step < r.count, nil
 }
 
-// GetItem is range(...)[i].
+// GetItem returns the number at an index.
 func (r *rangeObject) GetItem(_ context.Context, key any) (any, bool, error) {
 	i, err := value.AsIndex(key)
 	if err != nil {
@@ -152,7 +152,7 @@ func (d *dictView) PyRepr() string {
 // Iterate yields the keys, values or items of the dict.
 func (d *dictView) Iterate() func() (any, bool, error) { return iterateMap(d.m, d.pick) }
 
-// Contains reports whether the dict has a key.
+// Contains reports whether the view has an item.
 func (d *dictView) Contains(item any) (bool, error) {
 	if d.pyType == "dict_keys" {
 		return d.m.HasKey(item)

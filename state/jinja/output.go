@@ -14,8 +14,8 @@ type Output struct {
 	lines lines
 }
 
-// span maps the output from an offset on to its origin. Literal text was copied from the template; other text is the
-// value of an expression there.
+// span records the origin of the output that starts at the offset out. Literal text was copied from the template; other
+// text is the value of an expression at that position.
 type span struct {
 	template *Template
 	out      int
@@ -38,7 +38,7 @@ func (o *Output) Origin(line, col int) diag.Pos {
 	return s.template.pos(s.at)
 }
 
-// writer collects output. It records spans only if it was created with some.
+// writer collects output. It records spans unless spans is nil.
 type writer struct {
 	buf   []byte
 	spans []span

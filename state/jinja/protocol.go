@@ -82,7 +82,7 @@ type Filter func(c *Call) (any, error)
 // Test is applied to a value as in value is test(arguments).
 type Test func(c *Call) (bool, error)
 
-// iterate iterates over a value as a loop does.
+// iterate returns a function that yields the items of a value as a loop reads them.
 func iterate(v any) (func() (any, bool, error), error) {
 	switch v := v.(type) {
 	case *value.List:
@@ -170,7 +170,7 @@ func iterateBytes(b []byte) func() (any, bool, error) {
 	}
 }
 
-// listOf is Python's list(v). It counts steps, since an iterator may be infinite.
+// listOf returns the items of a value, as Python's list(v) does. It counts steps, since an iterator may be infinite.
 func (f *frame) listOf(v any) ([]any, error) {
 	switch v := v.(type) {
 	case *value.List:
@@ -203,7 +203,7 @@ func (f *frame) collect(next func() (any, bool, error)) ([]any, error) {
 	}
 }
 
-// lengthOf is Python's len(v).
+// lengthOf returns the length of a value, as Python's len(v) does.
 func lengthOf(v any) (int, error) {
 	if n, ok := value.Len(v); ok {
 		return n, nil

@@ -2,7 +2,7 @@ package jinja
 
 import "maps"
 
-// missingType is the type of missing, the value of a variable without a value. It has a field so that two pointers to
+// missingType is the type of missing, which marks a variable that has no value. It has a field so that two pointers to
 // it differ.
 type missingType struct{ _ byte }
 
@@ -14,7 +14,7 @@ type scope struct {
 	given    map[string]any // never changed
 	vars     map[string]any
 	exported map[string]bool
-	blocks   map[string][]*block // for every block the child's first
+	blocks   map[string][]*block // definitions by the name of the block, that of the child template first
 }
 
 // block is one definition of a block, in a template.

@@ -61,7 +61,8 @@ func (f *frame) print(v any, at int) error {
 	return f.out.write(text)
 }
 
-// printable refuses a mapping with an undefined value: Salt prints mappings as YAML, and so prints every value.
+// printable returns an error for a mapping with a strict undefined value at any depth: Salt prints mappings as YAML,
+// and so prints every value.
 func printable(m *value.Map, depth int) error {
 	const deep = 100
 	for _, v := range m.All() {
@@ -168,7 +169,7 @@ func (s *filterStmt) exec(f *frame) (flow, error) {
 	return flowNext, nil
 }
 
-// withStmt is with.
+// withStmt is a with block.
 type withStmt struct {
 	enter   []entry
 	targets []target
@@ -207,7 +208,7 @@ func (s *scopeStmt) exec(f *frame) (flow, error) {
 	return next, err
 }
 
-// doStmt is do.
+// doStmt is a do statement.
 type doStmt struct {
 	node expr
 	at   int

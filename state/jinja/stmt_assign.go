@@ -98,7 +98,7 @@ func (t *namespaceTarget) assign(f *frame, v any) error {
 	return nil
 }
 
-// assignStmt is set.
+// assignStmt is a set statement with a value.
 type assignStmt struct {
 	target target
 	node   expr
@@ -124,7 +124,7 @@ func (s *assignStmt) exec(f *frame) (flow, error) {
 	return flowNext, nil
 }
 
-// captureStmt is set with a body. Filter may be nil; its node is the captured text.
+// captureStmt is a set statement with a body. Filter may be nil; its node is the captured text.
 type captureStmt struct {
 	target target
 	enter  []entry

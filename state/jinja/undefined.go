@@ -23,7 +23,7 @@ type Undefined struct {
 	whole   string // the name of the variable with the object, such as pillar, or ""
 }
 
-// PyType is StrictUndefined or Undefined.
+// PyType returns StrictUndefined or Undefined.
 func (u *Undefined) PyType() string {
 	if u.lenient {
 		return "Undefined"
@@ -31,13 +31,13 @@ func (u *Undefined) PyType() string {
 	return "StrictUndefined"
 }
 
-// PyRepr is Undefined.
+// PyRepr returns Undefined.
 func (u *Undefined) PyRepr() string { return "Undefined" }
 
-// PyTruth is false.
+// PyTruth returns false.
 func (u *Undefined) PyTruth() bool { return false }
 
-// PyStr returns "" for a lenient one and an error otherwise.
+// PyStr returns "" if the value is lenient, and an error otherwise.
 func (u *Undefined) PyStr() (string, error) {
 	if u.lenient {
 		return "", nil
@@ -45,7 +45,7 @@ func (u *Undefined) PyStr() (string, error) {
 	return "", u.err()
 }
 
-// err returns the error of a use of the value.
+// err returns the error for a use of the value.
 func (u *Undefined) err() error {
 	e := &Failure{Class: "UndefinedError", Message: u.text(), Hint: u.hint()}
 	if why := u.explained(); why != nil {
@@ -98,7 +98,7 @@ func (u *Undefined) hint() string {
 	return "if it may be missing, use .get(" + value.Repr(name) + ", ...) or | default(...)"
 }
 
-// lackOf sets the variable in which an undefined value was looked up, for a hint.
+// lackOf records in an undefined value the name of the variable in which it was looked up, for a hint. It returns v.
 func lackOf(v any, object expr) any {
 	if u, ok := v.(*Undefined); ok && u.whole == "" {
 		if name, ok := object.(*nameExpr); ok && u.object != any(missing) {
@@ -199,7 +199,7 @@ func (f *frame) unsafeAttribute(object any, name string) *Undefined {
 	return u
 }
 
-// truth is Python's bool(v).
+// truth returns the truth of a value, as Python's bool(v) does.
 func truth(v any) (bool, error) {
 	switch v := v.(type) {
 	case bool:

@@ -7,9 +7,9 @@ import (
 )
 
 // The cost of an operation depends on the size of its operands: a comparison of two texts of 60 MB is one step for a
-// template, and takes the host milliseconds. So each way into an operation (an operator, a comparison, a filter, a
-// test, a method, a call, printing) weighs its operands first, and counts steps for them. The operations themselves do
-// not count, and there is no other way to them.
+// template, but takes milliseconds. So the code that starts an operation (an operator, a comparison, a filter, a test,
+// a method, a call, printing) first weighs the operands, that is, counts steps for their size. The operations
+// themselves count no steps, so they may not be reached in another way.
 const (
 	bytesPerStep = 256 // of text
 	itemsPerStep = 16  // of lists and mappings, at any depth
@@ -60,7 +60,8 @@ type scale struct {
 	most         int // steps
 }
 
-// scale returns a scale that ends well beyond the limit, since step does not check the limit at each step.
+// scale returns a scale whose limit is well above the remaining steps, since step does not check the limit at each
+// step.
 func (r *run) scale() scale { return scale{most: max(r.limits.Steps-r.steps, 0) + 2*often} }
 
 func (s *scale) steps() int { return s.bytes/bytesPerStep + s.items/itemsPerStep }
@@ -149,7 +150,7 @@ func (f *frame) weighOperands(a, b any) error {
 	return f.weighTexts([]any{a, b})
 }
 
-// weighSort counts the comparisons of a sort, each by the size of one of the two.
+// weighSort counts steps for the comparisons of a sort: the size of all keys, times the logarithm of their number.
 func (c *Call) weighSort(pairs []any) error {
 	s := c.f.r.scale()
 	for _, p := range pairs {

@@ -103,7 +103,7 @@ var addition = arithmetic{
 	float: func(x, y float64) (any, error) { return x + y, nil },
 }
 
-// Add is Python's +: numbers, or two strings, lists or tuples joined.
+// Add implements Python's +: it adds numbers, or joins two strings, lists, tuples or bytes.
 func Add(a, b any) (any, error) {
 	switch x := a.(type) {
 	case string:
@@ -149,7 +149,7 @@ var subtraction = arithmetic{
 	float: func(x, y float64) (any, error) { return x - y, nil },
 }
 
-// Sub is Python's - of two numbers.
+// Sub implements Python's - for two numbers.
 func Sub(a, b any) (any, error) { return numbers(&subtraction, a, b) }
 
 var multiplication = arithmetic{
@@ -174,7 +174,7 @@ func magnitude(x int) uint64 {
 	return uint64(x)
 }
 
-// Mul is Python's *: the product of two numbers, or a string, list or tuple repeated.
+// Mul implements Python's *: it multiplies two numbers, or repeats a string, list, tuple or bytes.
 func Mul(a, b any) (any, error) {
 	if n, ok := AsInt(b); ok {
 		if result, ok, err := repeat(a, n); ok {
@@ -221,7 +221,7 @@ func repeatItems(items []any, n int) ([]any, error) {
 	return slices.Repeat(items, n), nil
 }
 
-// Neg is Python's unary minus.
+// Neg implements Python's unary minus.
 func Neg(v any) (any, error) {
 	switch v := v.(type) {
 	case float64:
@@ -232,7 +232,7 @@ func Neg(v any) (any, error) {
 	return nil, typeError("bad operand type for unary -: '%s'", TypeName(v))
 }
 
-// Pos is Python's unary plus.
+// Pos implements Python's unary plus.
 func Pos(v any) (any, error) {
 	switch v := v.(type) {
 	case float64, int, *big.Int:

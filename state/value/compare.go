@@ -10,7 +10,7 @@ import (
 // maxDepth is the depth to which nested values are compared and printed; a list can contain itself.
 const maxDepth = 500
 
-// Equal is Python's ==.
+// Equal reports whether two values are equal, as Python's == does.
 func Equal(a, b any) bool { return (&equality{}).equal(a, b, 0) }
 
 // equality compares two values. A part that values share is compared for each of its occurrences, so a long comparison

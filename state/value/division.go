@@ -28,7 +28,7 @@ var division = arithmetic{
 
 func divisionByZero(what string) error { return Raise("ZeroDivisionError", "%s by zero", what) }
 
-// Div is Python's /, which gives a float.
+// Div implements Python's /, which returns a float.
 func Div(a, b any) (any, error) {
 	x, okX := a.(int)
 	y, okY := b.(int)
@@ -67,7 +67,7 @@ var floorDivision = arithmetic{
 	},
 }
 
-// FloorDiv is Python's //, which rounds towards minus infinity.
+// FloorDiv implements Python's //, which rounds towards minus infinity.
 func FloorDiv(a, b any) (any, error) { return numbers(&floorDivision, a, b) }
 
 var remainder = arithmetic{
@@ -98,8 +98,8 @@ var remainder = arithmetic{
 	},
 }
 
-// Mod is Python's %: the remainder, which has the sign of the divisor, or for a string the
-// formatting that Percent does.
+// Mod implements Python's %: the remainder, which has the sign of the divisor, or for a string the formatting that
+// Percent does.
 func Mod(a, b any) (any, error) {
 	if s, ok := a.(string); ok {
 		return Percent(s, b)
@@ -143,7 +143,7 @@ var power = arithmetic{
 	float: floatPower,
 }
 
-// Pow is Python's ** of two numbers.
+// Pow implements Python's ** for two numbers.
 func Pow(a, b any) (any, error) { return numbers(&power, a, b) }
 
 func smallPower(x, y int) (int, bool) {
@@ -172,7 +172,7 @@ func bigPower(x, y *big.Int) (any, error) {
 	if x.BitLen() > 1 && (!y.IsInt64() || y.Int64() > maxIntBits/int64(x.BitLen()-1)) {
 		return nil, Raise("OverflowError", "the power has too many digits; the limit is %d bits", maxIntBits)
 	}
-	if x.BitLen() <= 1 { // -1, 0 and 1 need no more than to know whether y is odd
+	if x.BitLen() <= 1 { // the power of -1, 0 or 1 depends only on the sign of y and on whether it is odd
 		y = big.NewInt(int64(y.Bit(0)) + 2*int64(min(y.Sign(), 1)))
 	}
 	return whole(new(big.Int).Exp(x, y, nil))

@@ -5,7 +5,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// indexed returns a generator of tuples. next changes indexes in place and reports whether there is another tuple.
+// indexed returns a generator of tuples, each with the items at indexes. any_ says whether there is a first tuple; next
+// changes indexes in place and reports whether there is another one.
 func indexed(c *jinja.Call, items []any, indexes []int, any_ bool, next func([]int) bool) any {
 	started := false
 	return c.Generator(func() (any, bool, error) {
@@ -22,7 +23,7 @@ func indexed(c *jinja.Call, items []any, indexes []int, any_ bool, next func([]i
 	})
 }
 
-// sizeArgument returns the number of items of a tuple.
+// sizeArgument returns the second argument, the number of items of each tuple, or otherwise if it is None.
 func sizeArgument(c *jinja.Call, otherwise int) (int, error) {
 	if c.Args[1] == nil {
 		return otherwise, nil

@@ -65,7 +65,7 @@ func sinceEpoch(v any, shown string) (time.Time, error) {
 	return time.Unix(int64(whole), int64(part*1e9)), nil
 }
 
-// layouts maps the directives that Go has as well to its layouts.
+// layouts maps directives of strftime to the layouts of package time with the same meaning.
 var layouts = map[byte]string{
 	'a': "Mon", 'A': "Monday", 'b': "Jan", 'B': "January", 'h': "Jan", 'd': "02", 'e': "_2", 'H': "15", 'I': "03",
 	'j': "002",

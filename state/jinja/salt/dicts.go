@@ -85,8 +85,8 @@ func compareDicts(c *jinja.Call) (any, error) {
 	return changes, nil
 }
 
-// atKey changes the value at a path of keys in a mapping, in place, and returns the mapping. It creates missing
-// mappings on the way.
+// atKey returns a filter that changes the value at a path of keys in a mapping, in place, and returns the mapping. It
+// creates missing mappings on the way.
 func atKey(change func(c *jinja.Call, m *value.Map, key string) error) func(c *jinja.Call) (any, error) {
 	return func(c *jinja.Call) (any, error) {
 		m, err := mapArgument(c, 0)
@@ -276,7 +276,7 @@ func stepIntoList(l *value.List, key any) (any, bool, error) {
 	return v, err == nil, nil
 }
 
-// asYAML returns the YAML value of a key, if that is not the text itself.
+// asYAML returns the value of a key that is read as YAML. It returns false if that is a string, a collection or null.
 func asYAML(key any) (any, bool) {
 	text, ok := key.(string)
 	if !ok || strings.ContainsAny(text, "\t\r\n") {

@@ -137,7 +137,7 @@ func recode(leaf func(v any) any) func(c *jinja.Call) (any, error) {
 	return func(c *jinja.Call) (any, error) { return recoded(c, c.Args[0], leaf, 0) }
 }
 
-// recoded applies leaf to everything inside v that is not a collection. Tuples become lists.
+// recoded returns a copy of v in which leaf is applied to everything that is not a collection. Tuples become lists.
 func recoded(c *jinja.Call, v any, leaf func(v any) any, depth int) (any, error) {
 	const deepest = 500
 	if err := c.Work(1); err != nil || depth > deepest {

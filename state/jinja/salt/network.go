@@ -62,7 +62,7 @@ func isAddress(versions ...int) func(c *jinja.Call) (any, error) {
 	}
 }
 
-// several reports whether a value is a list of addresses and not a single one.
+// several returns the items of a value, and reports whether it is a collection of addresses and not a single one.
 func several(c *jinja.Call, v any) ([]any, bool, error) {
 	switch v.(type) {
 	case string, []byte, *value.Map:
@@ -132,7 +132,7 @@ func anyAddress(c *jinja.Call) (any, error) {
 	return listOrOne(all, list), err
 }
 
-// eachAddress applies a function to the addresses in a value.
+// eachAddress returns a filter that applies a function to the addresses in a value.
 func eachAddress(fn func(c *jinja.Call, a address) (any, error)) func(c *jinja.Call) (any, error) {
 	return func(c *jinja.Call) (any, error) {
 		all, list, err := addressesOfVersion(c)
@@ -237,7 +237,7 @@ func inNetworks(c *jinja.Call, v any, networks []any) (any, error) {
 	return kept, nil
 }
 
-// inNetwork reports whether a network has an address.
+// inNetwork reports whether a network contains an address.
 func inNetwork(ip address, network any) (bool, error) {
 	n, ok := parseAddress(network)
 	if !ok || n.network().Addr() != n.ip {

@@ -208,7 +208,8 @@ func humanToBytes(c *jinja.Call) (any, error) {
 	return value.ToInt(amount)
 }
 
-// checkLists matches a value against globs and regular expressions.
+// checkLists reports whether a text matches the whitelist, if there is one, and not the blacklist. The items of both
+// are globs or regular expressions.
 func checkLists(c *jinja.Call) (any, error) {
 	s, err := c.Text(0)
 	if err != nil {

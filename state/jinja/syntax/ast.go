@@ -6,8 +6,8 @@
 // not resolved here.
 package syntax
 
-// Node is a part of a template. Line is the line that Jinja2 assigns to the node, and Offset its position for readers
-// in the normalized text; the two need not agree.
+// Node is a part of a template. Line is the line that Jinja2 assigns to the node, and Offset the position in the
+// normalized text that messages show; the two need not agree.
 type Node interface {
 	Line() int
 	Offset() int

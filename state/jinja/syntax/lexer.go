@@ -162,7 +162,7 @@ func (l *lexer) tagEnd(at int, closing string, plus, trim bool) int {
 	return at
 }
 
-// endTag moves behind a tag that ends at an offset.
+// endTag moves past a tag that ends at an offset.
 func (l *lexer) endTag(end int) {
 	l.lineStarting = end > 0 && l.src[end-1] == '\n'
 	l.advance(end)

@@ -37,7 +37,7 @@ func isNameRune(r rune) bool {
 		unicode.In(r, unicode.M, unicode.Nl, unicode.Pc))
 }
 
-// number reads an integer or a float. Digits after the dot of an attribute are no float: a.1.2 has none.
+// number reads an integer or a float. Digits after the dot of an attribute are no float, as in a.1.2.
 func (l *lexer) number() error {
 	k, end := tokFloat, -1
 	if l.pos == 0 || l.src[l.pos-1] != '.' {

@@ -179,7 +179,7 @@ func (p *parser) atName(names []string) bool {
 	return false
 }
 
-// block reads the body of a statement up to one of its end tags, whose name it leaves.
+// block reads the body of a statement up to one of its end tags, whose name is then the current token.
 func (p *parser) block(ends ...string) ([]Stmt, error) {
 	p.skipIf(tokColon)
 	if _, err := p.expect(tokBlockEnd); err != nil {

@@ -208,7 +208,7 @@ func (p *parser) filters(e Expr, inline bool) (Expr, error) {
 	return e, nil
 }
 
-// test reads is name, is not name, and an argument without parentheses.
+// test reads is name or is not name, and the arguments of the test.
 func (p *parser) test(e Expr) (Expr, error) {
 	at := p.start()
 	negated := p.skipName("not")
