@@ -17,13 +17,14 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// maxFrame is how long a message may be, in each direction.
+// maxFrame is the maximum length of a message in bytes, in each direction.
 const maxFrame = 64 << 20
 
 // A frame is the length of a message in four bytes, the highest first, and the message.
 const frameHead = 4
 
-// readFrame reads one message. The length is believed only as far as bytes come.
+// readFrame reads one message. It allocates memory for the bytes that arrive, not for the length that the message
+// claims.
 func readFrame(r io.Reader) ([]byte, error) {
 	var head [frameHead]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil {
@@ -52,8 +53,8 @@ func writeFrame(w io.Writer, message []byte) error {
 	return err
 }
 
-// What JSON does not have is an object with one key that begins with a dollar sign: {"$bytes": "..."}. A mapping with
-// such a key of its own is written as its items.
+// A value that JSON does not have is written as an object with one key that begins with a dollar sign, such as
+// {"$bytes": "..."}. A mapping that has such a key itself is written as a list of its items.
 const (
 	tagOrdered = "$o"      // an ordered mapping whose keys are strings
 	tagItems   = "$items"  // a plain mapping, as a list of keys and values
@@ -74,7 +75,7 @@ func encode(v any) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// maxDepth is how deep a value may be nested that is sent or received.
+// maxDepth is the maximum nesting of a value that is sent.
 const maxDepth = 200
 
 func write(b *bytes.Buffer, v any, depth int) error {
@@ -108,7 +109,7 @@ func write(b *bytes.Buffer, v any, depth int) error {
 	case *Object:
 		tagged(b, tagObject, fmt.Sprintf("[%d]", v.id))
 	default:
-		writeText(b, value.Str(v)) // what only templates know, such as an undefined variable
+		writeText(b, value.Str(v)) // a value that only templates have, such as an undefined variable
 	}
 	return nil
 }
@@ -242,7 +243,7 @@ func untagItems(items []any, w *Worker) error {
 	return nil
 }
 
-// untagged is the value of a tag.
+// untagged returns the value that a tag and its body stand for.
 func untagged(tag string, body any, w *Worker) (any, error) {
 	switch tag {
 	case tagOrdered:

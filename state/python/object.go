@@ -7,17 +7,17 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// Object is a value of Python that SLS files do not have, such as a set, a date or an iterator. It is printed as Python
-// prints it, can be gone through where Python's can, and is the same object again where it is given back to Python.
+// Object is a value of Python that SLS files do not have, such as a set, a date or an iterator. It prints as in Python,
+// can be iterated over if Python's object can, and becomes the same object when it is passed back to Python.
 type Object struct {
 	id         int
 	kind       string
 	repr, text string
 	truth      bool
-	items      *value.List // nil where it cannot be gone through
+	items      *value.List // nil if it cannot be iterated over
 }
 
-// newObject reads number, type, repr, str, truth and items.
+// newObject returns an object made of the fields of a message: number, type, repr, str, truth and items.
 func newObject(fields []any, w *Worker) (*Object, error) {
 	o := &Object{}
 	if len(fields) != 6 {
@@ -57,7 +57,7 @@ func (o *Object) PyRepr() string         { return o.repr }
 func (o *Object) PyTruth() bool          { return o.truth }
 func (o *Object) PyStr() (string, error) { return o.text, nil }
 
-// Len is the number of items, 0 for what has none.
+// Len returns the number of items, 0 if the object cannot be iterated over.
 func (o *Object) Len() int { return o.list().Len() }
 
 func (o *Object) list() *value.List {
@@ -67,7 +67,7 @@ func (o *Object) list() *value.List {
 	return o.items
 }
 
-// Iterate goes through the items.
+// Iterate yields the items.
 func (o *Object) Iterate() func() (item any, ok bool, err error) {
 	i := -1
 	items := o.list().Items
@@ -79,7 +79,7 @@ func (o *Object) Iterate() func() (item any, ok bool, err error) {
 	}
 }
 
-// Contains is Python's in.
+// Contains reports whether one of the items equals the given one, as Python's in does.
 func (o *Object) Contains(item any) (bool, error) {
 	for _, have := range o.list().Items {
 		if value.Equal(have, item) {
@@ -89,5 +89,5 @@ func (o *Object) Contains(item any) (bool, error) {
 	return false, nil
 }
 
-// MarshalJSON writes what Python prints, as Salt does with what JSON does not have.
+// MarshalJSON writes the repr, as Salt does for a value that JSON does not have.
 func (o *Object) MarshalJSON() ([]byte, error) { return json.Marshal(o.repr) }

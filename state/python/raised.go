@@ -31,7 +31,7 @@ func newRaised(v any) error {
 	return r
 }
 
-// Error is the exception as Python prints it, with its place, and below it how it came there.
+// Error returns the exception as Python prints it, with its place, and below it the lines of the traceback.
 func (r *Raised) Error() string {
 	if r.Missing {
 		return r.Message

@@ -1,15 +1,15 @@
 // Package python runs a tree's own Salt modules: execution and state modules, grains, renderers and whatever else
 // Salt's loader would load from directories such as _modules.
 //
-// They run in a worker, one python3 for a run of the engine, which is started when the first of them is needed. The
-// worker has its own loader and a package salt with what such modules import, both embedded in this program; nothing of
-// Salt has to be on the host. Both sides send each other messages over two pipes: JSON with marks for what JSON does
-// not have, each message with its length before it. The agent asks for one thing at a time. Before it answers, the
-// worker may ask back, as for the functions of the agent that modules call through __salt__, and these may ask the
-// worker in turn, so questions nest like calls.
+// They run in a worker, one python3 process for a run of the engine, which is started when the first module is needed.
+// The worker has its own loader, and a package salt with the names that such modules import; both are embedded in this
+// program, so nothing of Salt has to be on the host. The agent and the worker exchange messages over two pipes: JSON,
+// with tags for values that JSON does not have, and before each message its length. The agent sends one question at a
+// time. Before the worker answers, it may send questions of its own, for example to call the agent's functions through
+// __salt__. To answer these, the agent may ask the worker again, so questions nest like calls.
 //
-// A worker that does not answer in time, ends, or sends what is no message is an error of the question. It is killed
-// with all that it started, and the next question starts another one.
+// If a worker ends, does not answer in time, or sends a malformed message, the question returns an error. The worker is
+// killed with all processes that it started, and the next question starts another one.
 package python
 
 import (
@@ -36,16 +36,16 @@ import (
 //go:embed worker.py all:lib
 var files embed.FS
 
-// Asker answers what the worker asks back: functions, states, sources of modules.
+// Asker answers the questions of the worker: for functions, states, and sources of modules.
 type Asker interface {
-	// Ask answers a question, whose name is what its key "ask" says.
+	// Ask returns the answer to a question, whose key "ask" holds its name.
 	Ask(ctx context.Context, question *value.Map) (any, error)
-	// World is what modules see beside their arguments, by the names that they know: grains, pillar. What is the same
-	// mapping as before, or has the same content, is not sent again.
+	// World returns the variables that modules see beside their arguments, such as grains and pillar, by their names. A
+	// mapping that is the same as before, or has the same content, is not sent again.
 	World() *value.Map
 }
 
-// Options say how a worker is started.
+// Options are the options of a worker.
 type Options struct {
 	Host *host.Host
 	Asks Asker
@@ -55,23 +55,23 @@ type Options struct {
 	RealSalt bool // modules import a salt package that the host has
 }
 
-// Worker is a python3 that runs modules. It is safe for concurrent use: questions wait for each other. While the agent
-// finds the answer to one of the worker's own, another may be asked, and has to be done before that answer is sent.
+// Worker is a python3 process that runs modules. It is safe for concurrent use: questions wait for each other. While
+// the agent answers a question of the worker, it may ask another one, which has to be done before the answer is sent.
 type Worker struct {
 	options Options
 
 	mu    sync.Mutex
-	free  *sync.Cond // the turn is free, or a question is done
-	taken bool       // a goroutine has the turn to use the pipes and what follows
+	free  *sync.Cond // signals that the turn is free, or that a question is done
+	taken bool       // a goroutine has the turn to use the pipes and the fields below
 	depth int        // questions that are not done
 
 	talk    *dialog.Dialog
-	sent    map[string][]byte // what the worker knows of the world
-	pillar  any               // of it, the pillar
+	sent    map[string][]byte // the variables of the world that the worker has, as they were encoded
+	pillar  any               // the pillar that was sent last
 	started int
 }
 
-// New makes a worker. It starts no process yet.
+// New returns a worker. It starts no process yet.
 func New(o Options) *Worker {
 	w := &Worker{options: o}
 	w.free = sync.NewCond(&w.mu)
@@ -88,7 +88,7 @@ func (w *Worker) Close() {
 	}
 }
 
-// take waits for the turn, and until as many questions are open as a depth says; -1 for any.
+// take waits for the turn, and until the number of open questions is depth; -1 stands for any number.
 func (w *Worker) take(depth int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -98,7 +98,7 @@ func (w *Worker) take(depth int) {
 	w.taken = true
 }
 
-// begun takes the turn for one more question, and gives how many are open with it.
+// begun takes the turn for one more question, and returns the number of open questions, including this one.
 func (w *Worker) begun() int {
 	w.take(-1)
 	w.mu.Lock()
@@ -107,7 +107,7 @@ func (w *Worker) begun() int {
 	return w.depth
 }
 
-// release gives the turn away, and says by how many more questions are open than when it was taken.
+// release gives the turn up, and adds more to the number of open questions.
 func (w *Worker) release(more int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -119,7 +119,8 @@ func (w *Worker) release(more int) {
 // keyPillar is the name of the pillar in the world.
 const keyPillar = "pillar"
 
-// Do asks the worker, and waits for what it answers. What a module raised is a *Raised.
+// Do sends a question to the worker and returns its answer. For an exception that a module raised, the error is a
+// *Raised.
 func (w *Worker) Do(ctx context.Context, what string, arguments *value.Map) (any, error) {
 	depth := w.begun()
 	defer w.release(-1)
@@ -131,7 +132,7 @@ func (w *Worker) Do(ctx context.Context, what string, arguments *value.Map) (any
 	talk := w.talk
 	stop := context.AfterFunc(ctx, func() { interrupt(talk) })
 	v, err := w.converse(ctx, talk, depth, question.Plain())
-	if !stop() && err == nil { // it is being ended, although it did answer
+	if !stop() && err == nil { // interrupt kills the worker, although it did answer
 		w.talk = nil
 	}
 	var raised *Raised
@@ -141,18 +142,18 @@ func (w *Worker) Do(ctx context.Context, what string, arguments *value.Map) (any
 	return nil, w.lost(ctx, talk, what, arguments, err)
 }
 
-// showTime is the longest time that a worker that is overdue has to print where it is. showStep is the time between
-// two looks at what it has printed.
+// showTime is the maximum time that an overdue worker gets to print its traceback. showStep is the interval in which
+// its output is read.
 const (
 	showTime = 2 * time.Second
 	showStep = 20 * time.Millisecond
 )
 
-// traceStart begins what Python's faulthandler prints of a thread.
+// traceStart is a part of the line with which Python's faulthandler begins the traceback of a thread.
 const traceStart = "(most recent call first)"
 
-// interrupt ends a worker that is overdue. SIGUSR1 makes it print what it does, which is complete once a look finds the
-// same text as the look before.
+// interrupt ends an overdue worker. SIGUSR1 makes it print its traceback, which is complete once two successive
+// readings of the output are equal.
 func interrupt(talk *dialog.Dialog) {
 	_ = talk.Signal(syscall.SIGUSR1) // it may have ended
 	last := ""
@@ -167,7 +168,7 @@ func interrupt(talk *dialog.Dialog) {
 	talk.Kill()
 }
 
-// lost is the error of a worker that did not answer.
+// lost returns the error for a worker that did not answer, and kills the worker unless the question was never sent.
 func (w *Worker) lost(ctx context.Context, talk *dialog.Dialog, what string, arguments *value.Map, err error) error {
 	var sized *tooLarge
 	if errors.As(err, &sized) { // nothing was sent
@@ -196,7 +197,7 @@ func (w *Worker) lost(ctx context.Context, talk *dialog.Dialog, what string, arg
 	return fmt.Errorf("%s: %w%s%s", subject, err, ending, lastLines(talk.Printed()))
 }
 
-// lastLines are the last lines of what a process printed, for the end of a message.
+// lastLines returns the last lines that a process printed, for the end of a message.
 func lastLines(text string) string {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	if lines = lines[max(0, len(lines)-8):]; len(lines) == 1 && lines[0] == "" {
@@ -205,18 +206,18 @@ func lastLines(text string) string {
 	return "; it printed last:\n" + strings.Join(lines, "\n")
 }
 
-// bootstrap reads the worker's program from the pipe, so that it is on no disk.
+// bootstrap reads the worker's program from the pipe, so that it is never written to a disk.
 const bootstrap = `import os;f=os.fdopen(3,"rb");exec(compile(f.read(int.from_bytes(f.read(4),"big")),` +
 	`"<corpus-agent>","exec"))`
 
-// searchPath and the rest of environment are all that modules see of the environment.
+// searchPath is the PATH of the worker. Modules see only the variables of environment, not those of the agent.
 const searchPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 func environment() []string {
 	return []string{"PATH=" + searchPath, "LANG=C.UTF-8", "HOME=/", "LC_ALL=C.UTF-8"}
 }
 
-// startTime is how long python3 may take to read its program.
+// startTime is the maximum time that python3 takes to read its program.
 const startTime = 30 * time.Second
 
 // start starts the process, unless there is one.
@@ -273,7 +274,7 @@ func (w *Worker) introduce(ctx context.Context, talk *dialog.Dialog, most time.D
 		"run python3 -V on the host: it has to end at once and to print a version")
 }
 
-// begin is the first message: the package salt, options, and which modules there are.
+// begin returns the first message: the package salt, the options, and the modules of the tree.
 func (w *Worker) begin() ([]byte, error) {
 	library := value.NewMap()
 	err := fs.WalkDir(files, "lib", func(name string, d fs.DirEntry, err error) error {
@@ -297,7 +298,7 @@ func plainOpts(opts *value.Map) *value.Map {
 	return m.Plain()
 }
 
-// tooLarge says that a question was not sent.
+// tooLarge is the error for a question that was not sent.
 type tooLarge struct{ error }
 
 func (t *tooLarge) Unwrap() error { return t.error }
@@ -313,7 +314,7 @@ func (w *Worker) send(talk *dialog.Dialog, message *value.Map) error {
 	return writeFrame(talk, data)
 }
 
-// converse sends a question and answers the worker's own until it is done.
+// converse sends a question, and answers the questions of the worker until the worker has answered it.
 func (w *Worker) converse(ctx context.Context, talk *dialog.Dialog, depth int, question *value.Map) (any, error) {
 	world, err := w.news()
 	if err != nil {
@@ -344,7 +345,7 @@ func (w *Worker) converse(ctx context.Context, talk *dialog.Dialog, depth int, q
 	}
 }
 
-// news is what of the world has changed since the worker last heard of it.
+// news returns the variables of the world that have changed since the worker last received them.
 func (w *Worker) news() (*value.Map, error) {
 	news := value.NewMap()
 	for name, v := range w.options.Asks.World().All() {
@@ -404,7 +405,7 @@ func (w *Worker) answer(ctx context.Context, talk *dialog.Dialog, depth int, que
 	return w.send(talk, value.NewMap("fails", text, "class", className(err)))
 }
 
-// className is Python's class for an error of the agent's.
+// className returns Python's class for an error of the agent.
 func className(err error) string {
 	var raised *Raised
 	if errors.As(err, &raised) {

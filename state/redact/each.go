@@ -6,8 +6,9 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// Each replaces every string that can be reached from a pointer to a struct, slice or map: of exported fields,
-// elements, values, and SLS data, which is copied. It does not change keys of Go maps, and the fields that keep names.
+// Each replaces every string that can be reached from a pointer to a struct, slice or map: in exported fields,
+// elements, values, and SLS data, which is copied. It does not change keys of Go maps, nor the fields of the outermost
+// struct that keep names.
 func Each(pointer any, change func(string) string, keep ...string) {
 	w := walker{change: change, keep: map[string]bool{}}
 	for _, field := range keep {

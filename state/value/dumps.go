@@ -11,7 +11,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/structsort"
 )
 
-// JSONOptions are those of Python's json.dumps.
+// JSONOptions are options of Python's json.dumps.
 type JSONOptions struct {
 	Indent   string // indentation of one level; "" writes everything on one line unless Lines is set
 	Lines    bool   // write one member or item per line
@@ -19,7 +19,7 @@ type JSONOptions struct {
 	ASCII    bool // escape everything that is not ASCII
 }
 
-// Dumps writes v as Python's json.dumps does. A value without a JSON form is a TypeError.
+// Dumps writes v as Python's json.dumps does. For a value that JSON cannot represent, the error is a TypeError.
 func Dumps(v any, o JSONOptions) (string, error) {
 	d := dumper{options: o}
 	d.options.Lines = o.Lines || o.Indent != ""
@@ -33,7 +33,7 @@ type dumper struct {
 	strings.Builder
 	options JSONOptions
 	level   int
-	budget  int // limits the output, since shared values can be printed very often
+	budget  int // number of values so far; shared values can be printed very often, so the output is limited
 }
 
 func (d *dumper) value(v any) error {
@@ -200,8 +200,8 @@ func (d *dumper) quoteRune(r rune) {
 	}
 }
 
-// SortBy sorts as Python's sorted(items, key, reverse): it is stable, also in reverse, and keys
-// without an order are an *OrderError.
+// SortBy sorts items as Python's sorted(items, key, reverse) does: it is stable, also in reverse. For keys without an
+// order, the error is an *OrderError.
 func SortBy(items []any, key func(any) any, reverse bool) error {
 	type pair struct{ key, item any }
 	pairs := make([]pair, len(items))

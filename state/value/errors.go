@@ -14,7 +14,7 @@ type Error struct {
 
 func (e *Error) Error() string { return e.Message }
 
-// Raise makes an *Error with a formatted message.
+// Raise returns an *Error with a formatted message.
 func Raise(class, format string, args ...any) error {
 	return &Error{Class: class, Message: fmt.Sprintf(format, args...)}
 }
@@ -57,7 +57,8 @@ func checkItems(n int) error {
 	return nil
 }
 
-// repeated returns n times size, or the error of check if that exceeds the limit.
+// repeated returns how often a value of the given size is repeated, or the error of check if the result exceeds the
+// limit.
 func repeated(size, n int, check func(int) error) (int, error) {
 	if n <= 0 || size == 0 {
 		return 0, nil

@@ -13,7 +13,7 @@ type FormatArgs struct {
 	Item   func(v any, key any) (any, error)     // {0[key]}
 }
 
-// Format is Python's format.format(...).
+// Format implements Python's format.format(...).
 func Format(format string, args FormatArgs) (string, error) {
 	x := formatter{args: args}
 	return x.expand(format, 2)
@@ -87,7 +87,7 @@ func cutField(s string) (field, rest string, err error) {
 	return "", "", valueError("expected '}' before end of string")
 }
 
-// field formats one name!conversion:spec.
+// field formats one field, name!conversion:spec.
 func (x *formatter) field(field string, depth int) (string, error) {
 	name, conversion, spec, err := splitField(field)
 	if err != nil {
@@ -160,7 +160,7 @@ func ascii(s string) string {
 	return strings.NewReplacer(`\"`, `"`, `\\`, `\`).Replace(quoted)
 }
 
-// lookup follows name.attribute[item].
+// lookup returns the value of a field name such as name.attribute[item].
 func (x *formatter) lookup(name string) (any, error) {
 	end := strings.IndexAny(name, ".[")
 	if end < 0 {

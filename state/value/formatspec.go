@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// formatSpec is Python's format mini-language: [[fill]align][sign][z][#][0][width][,][.precision][type].
+// formatSpec is a format in Python's mini-language: [[fill]align][sign][z][#][0][width][,][.precision][type].
 type formatSpec struct {
 	fill      rune // 0 is a space
 	align     byte // one of < > = ^, or 0 for the default of the type
@@ -20,7 +20,7 @@ type formatSpec struct {
 	verb      byte // 0 for none
 }
 
-// FormatValue is Python's format(v, spec).
+// FormatValue implements Python's format(v, spec).
 func FormatValue(v any, spec string) (string, error) {
 	if spec == "" {
 		return ToStr(v)
@@ -92,7 +92,7 @@ func (s *formatSpec) parseAlign(text string) (rest string) {
 	return text
 }
 
-// leadingNumber reads the digits at the start, which must be an allowed length.
+// leadingNumber reads the digits at the start of s. The number must not exceed the limit for the length of a text.
 func leadingNumber(s string) (n int, rest string, err error) {
 	end := 0
 	for end < len(s) && s[end] >= '0' && s[end] <= '9' {

@@ -57,7 +57,7 @@ func writeMember(b *bytes.Buffer, k, v any) error {
 	return encode(b, v)
 }
 
-// encode does not escape <, > and &, since the output is not part of HTML.
+// encode writes v as JSON. It does not escape <, > and &, since the output is not part of HTML.
 func encode(b *bytes.Buffer, v any) error {
 	e := json.NewEncoder(b)
 	e.SetEscapeHTML(false)

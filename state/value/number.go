@@ -28,7 +28,7 @@ func AsIndex(v any) (int, error) {
 	return 0, typeError("'%s' object cannot be interpreted as an integer", TypeName(v))
 }
 
-// ToInt is Python's int(v): it truncates a float, and parses a string as a decimal number.
+// ToInt implements Python's int(v): it truncates a float, and parses a string as a decimal number.
 func ToInt(v any) (any, error) {
 	switch v := v.(type) {
 	case int, *big.Int:
@@ -59,7 +59,7 @@ func truncate(f float64) (any, error) {
 	return n, nil
 }
 
-// ToFloat is Python's float(v).
+// ToFloat implements Python's float(v).
 func ToFloat(v any) (float64, error) {
 	if f, ok, err := asFloat(v); ok {
 		return f, err
@@ -73,8 +73,8 @@ func ToFloat(v any) (float64, error) {
 	return 0, typeError("float() argument must be a string or a real number, not '%s'", TypeName(v))
 }
 
-// ParseInt is Python's int(s, base): spaces around, a sign, underscores between digits, and for
-// base 0, 2, 8 and 16 the prefixes 0b, 0o and 0x.
+// ParseInt implements Python's int(s, base): it allows spaces around the number, a sign, underscores between digits,
+// and for base 0, 2, 8 and 16 the prefixes 0b, 0o and 0x.
 func ParseInt(s string, base int) (any, error) {
 	if base != 0 && (base < 2 || base > 36) {
 		return nil, valueError("int() base must be >= 2 and <= 36, or 0")
@@ -148,7 +148,7 @@ func underscoresBetweenDigits(s string) bool {
 	return s != "" && s[0] != '_' && s[len(s)-1] != '_' && !strings.Contains(s, "__")
 }
 
-// ParseFloat is Python's float(s).
+// ParseFloat implements Python's float(s).
 func ParseFloat(s string) (float64, error) {
 	bad := valueError("could not convert string to float: %s", Repr(s))
 	text := asciiDigits(Strip(s))
@@ -179,7 +179,7 @@ func floatUnderscores(s string) bool {
 	return true
 }
 
-// Round is Python's round(v, digits): half to even, and an int stays an int.
+// Round implements Python's round(v, digits): it rounds half to even, and an int stays an int.
 func Round(v any, digits int) (any, error) {
 	if n, ok := asBig(v); ok {
 		if digits >= 0 {
@@ -219,7 +219,8 @@ func roundInt(n *big.Int, power int) *big.Int {
 	return q.Mul(q, unit)
 }
 
-// roundTens does the same for a float. The digits after the point only break a tie, so one digit can stand for them.
+// roundTens rounds a float as roundInt does. The digits after the point only break a tie, so one digit can stand for
+// them.
 func roundTens(f float64, power int) float64 {
 	whole, _ := big.NewFloat(math.Trunc(f)).Int(nil)
 	whole.Mul(whole, big.NewInt(10))

@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// Percent is Python's format % args. A tuple gives several arguments, a mapping the named ones of
-// %(name)s, and anything else is the only argument.
+// Percent implements Python's format % args. A tuple gives several arguments, a mapping the named ones of %(name)s, and
+// anything else is the only argument.
 func Percent(format string, args any) (string, error) {
 	p := percent{rest: format, args: []any{args}}
 	if t, ok := args.(Tuple); ok {
@@ -249,7 +249,7 @@ func percentInt(v any, verb byte, spec *formatSpec) (string, error) {
 	return spec.intDigits(n)
 }
 
-// intDigits is intText for a percent directive, in which the precision is the minimum number of digits.
+// intDigits formats an int for a percent directive, in which the precision is the minimum number of digits.
 func (s *formatSpec) intDigits(n *big.Int) (string, error) {
 	least := s.precision
 	s.precision = -1

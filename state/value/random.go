@@ -9,9 +9,9 @@ import (
 	"math/bits"
 )
 
-// Random is Python's random.Random: the same seed gives the same numbers, on every host and in
-// every version, so that the random minute of a cron job, seeded by the host's name, never changes. It is a Mersenne
-// Twister, which is not suitable for secrets.
+// Random implements Python's random.Random: the same seed gives the same numbers, on every host and in every version,
+// so that the random minute of a cron job, seeded by the host's name, never changes. It is a Mersenne Twister, which is
+// not suitable for secrets.
 type Random struct {
 	state [twisterSize]uint32
 	next  int
@@ -56,7 +56,7 @@ func words(n *big.Int) []uint32 {
 	return list
 }
 
-// seedBy is init_by_array of the generator's reference.
+// seedBy implements init_by_array of the generator's reference implementation.
 func (r *Random) seedBy(key []uint32) {
 	r.state[0] = 19650218
 	for i := uint32(1); i < twisterSize; i++ {
@@ -131,7 +131,7 @@ func (r *Random) Below(n int) int {
 	}
 }
 
-// Between is randint: a number from low to high, both included.
+// Between draws a number from low to high, both included, as Python's randint does.
 func (r *Random) Between(low, high int) (int, error) {
 	if high < low || high-low < 0 || high-low == math.MaxInt {
 		return 0, valueError("empty range for randrange() (%d, %d, %d)", low, high+1, high+1-low)

@@ -192,14 +192,14 @@ func (r *Regexp) backwardMatch(s string, m *regexp2.Match, offsets []int) *Match
 	return out
 }
 
-// Replace is re.sub(pattern, template, s): the template may name groups as \1, \g<1> and \g<name>.
+// Replace implements re.sub(pattern, template, s): the template may name groups as \1, \g<1> and \g<name>.
 func (r *Regexp) Replace(s, template string) (string, error) {
 	replaced, _, err := r.ReplaceSome(s, template, 0)
 	return replaced, err
 }
 
-// ReplaceSome is re.subn(pattern, template, s, limit): it replaces at most limit matches, or all if
-// limit is 0, and returns their number.
+// ReplaceSome implements re.subn(pattern, template, s, limit): it replaces at most limit matches, or all if limit is 0,
+// and returns their number.
 func (r *Regexp) ReplaceSome(s, template string, limit int) (string, int, error) {
 	parts, err := parseReplacement(template)
 	if err != nil {
@@ -226,7 +226,7 @@ func (r *Regexp) ReplaceSome(s, template string, limit int) (string, int, error)
 	return b.String(), n, err
 }
 
-// FindAll is re.findall: the text of every match, or its only group, or a tuple of its groups.
+// FindAll implements re.findall: it returns the text of every match, or its only group, or a tuple of its groups.
 func (r *Regexp) FindAll(s string) (*List, error) {
 	found := NewList()
 	err := r.each(s, func(m *Match) bool {

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// EscapeRegexp is Python's re.escape.
+// EscapeRegexp implements Python's re.escape.
 func EscapeRegexp(s string) string {
 	var b strings.Builder
 	for _, r := range s {

@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// waryOf says for which texts the matches of Go's engine differ from Python's.
+// waryOf says for which texts the matches of Go's engine may differ from Python's.
 type waryOf struct {
 	always  bool // back-references and look-around
 	newline bool // $ also matches before a last newline

@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-// Str is Python's str(v) for a value that str cannot refuse.
+// Str returns Python's str(v), or repr(v) if str fails.
 func Str(v any) string {
 	s, err := ToStr(v)
 	if err != nil {
@@ -26,7 +26,7 @@ type Stringer interface {
 	PyStr() (string, error)
 }
 
-// ToStr is Python's str(v). Only a Stringer can return an error.
+// ToStr implements Python's str(v). Only a Stringer can return an error.
 func ToStr(v any) (string, error) {
 	switch v := v.(type) {
 	case string:
@@ -39,7 +39,7 @@ func ToStr(v any) (string, error) {
 	return Repr(v), nil
 }
 
-// Repr is Python's repr(v).
+// Repr implements Python's repr(v).
 func Repr(v any) string {
 	var p printer
 	p.print(v)
@@ -189,7 +189,7 @@ func (p *printer) quoteBytes(b []byte) {
 	p.WriteByte(quote)
 }
 
-// quoteByte writes a byte of a bytes literal in such quotes.
+// quoteByte writes a byte of a bytes literal in the given quotes.
 func (p *printer) quoteByte(c, quote byte) {
 	switch {
 	case c == quote || c == '\\':

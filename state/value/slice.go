@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// Len is Python's len(v) for the plain containers; ok is false for anything else.
+// Len returns the length of a plain container, as Python's len(v) does; ok is false for anything else.
 func Len(v any) (n int, ok bool) {
 	switch v := v.(type) {
 	case string:
@@ -24,7 +24,7 @@ func Len(v any) (n int, ok bool) {
 	return 0, false
 }
 
-// At is Python's v[i] for a string, bytes, list or tuple; a negative i counts from the end.
+// At returns the item i of a string, bytes, list or tuple, as Python's v[i] does; a negative i counts from the end.
 func At(v any, i int) (any, error) {
 	n, ok := Len(v)
 	if i < 0 {
@@ -145,7 +145,7 @@ func clampIndex(v any, otherwise, n int, backwards bool) (int, error) {
 	return max(low, min(i, high)), nil
 }
 
-// Slice is Python's v[start:stop:step] for a string, bytes, list or tuple.
+// Slice implements Python's v[start:stop:step] for a string, bytes, list or tuple.
 func Slice(v, start, stop, step any) (any, error) {
 	n, ok := Len(v)
 	if _, isMap := v.(*Map); isMap {

@@ -2,7 +2,7 @@ package value
 
 import "strings"
 
-// SplitWords splits a command line as a POSIX shell, and shlex of Python, would: with quotes and backslashes, without
+// SplitWords splits a command line as a POSIX shell and Python's shlex do: with quotes and backslashes, without
 // comments and expansions.
 func SplitWords(line string) ([]string, error) {
 	var words []string

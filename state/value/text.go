@@ -10,16 +10,16 @@ import (
 // IsSpace reports whether str.isspace and str.strip treat a character as white space.
 func IsSpace(r rune) bool { return unicode.IsSpace(r) || r >= 0x1c && r <= 0x1f }
 
-// Strip takes white space away at both ends, as str.strip() does.
+// Strip removes white space at both ends, as str.strip() does.
 func Strip(s string) string { return strings.TrimFunc(s, IsSpace) }
 
-// StripLeft is str.lstrip().
+// StripLeft implements str.lstrip().
 func StripLeft(s string) string { return strings.TrimLeftFunc(s, IsSpace) }
 
-// StripRight is str.rstrip().
+// StripRight implements str.rstrip().
 func StripRight(s string) string { return strings.TrimRightFunc(s, IsSpace) }
 
-// Fields is str.split() without a separator, with at most limit splits; a negative limit means no limit.
+// Fields implements str.split() without a separator, with at most limit splits; a negative limit means no limit.
 func Fields(s string, limit int) []string {
 	if limit < 0 {
 		return strings.FieldsFunc(s, IsSpace)
@@ -43,7 +43,7 @@ func trimLast(s string, cut bool) string {
 	return s
 }
 
-// FieldsRight is str.rsplit() without a separator, which splits from the end.
+// FieldsRight implements str.rsplit() without a separator, which splits from the end.
 func FieldsRight(s string, limit int) []string {
 	if limit < 0 {
 		return Fields(s, limit)
@@ -66,7 +66,7 @@ func FieldsRight(s string, limit int) []string {
 	return fields
 }
 
-// SplitRight is str.rsplit(sep, limit).
+// SplitRight implements str.rsplit(sep, limit).
 func SplitRight(s, sep string, limit int) []string {
 	parts := strings.Split(s, sep)
 	if limit < 0 || len(parts) <= limit+1 {
@@ -76,7 +76,7 @@ func SplitRight(s, sep string, limit int) []string {
 	return append([]string{strings.Join(parts[:head], sep)}, parts[head:]...)
 }
 
-// SplitLines is str.splitlines(): at every line break that Unicode knows.
+// SplitLines implements str.splitlines(), which splits at every line break that Unicode knows.
 func SplitLines(s string, keepEnds bool) []string {
 	var lines []string
 	for s != "" {
@@ -94,7 +94,7 @@ func SplitLines(s string, keepEnds bool) []string {
 	return lines
 }
 
-// lineBreak finds the first line break and how many bytes it takes, or -1.
+// lineBreak returns the offset of the first line break, or -1, and its length in bytes.
 func lineBreak(s string) (at, size int) {
 	at = strings.IndexAny(s, "\n\r\v\f\x1c\x1d\x1e\u0085\u2028\u2029")
 	if at < 0 {
@@ -107,13 +107,13 @@ func lineBreak(s string) (at, size int) {
 	return at, size
 }
 
-// Upper is str.upper(). Python maps ß to two letters, unlike Go.
+// Upper implements str.upper(). Unlike Go, Python maps the sharp s to two letters.
 func Upper(s string) string { return strings.ReplaceAll(strings.ToUpper(s), "ß", "SS") }
 
-// Lower is str.lower().
+// Lower implements str.lower().
 func Lower(s string) string { return strings.ToLower(s) }
 
-// Capitalize is str.capitalize(): the first letter in title case, the others in lower case.
+// Capitalize implements str.capitalize(): the first letter in title case, the others in lower case.
 func Capitalize(s string) string {
 	r, size := utf8.DecodeRuneInString(s)
 	if size == 0 {
@@ -125,7 +125,7 @@ func Capitalize(s string) string {
 	return string(unicode.ToTitle(r)) + Lower(s[size:])
 }
 
-// Title is str.title(): every letter that follows no letter in title case, the others in lower case.
+// Title implements str.title(): every letter that follows no letter in title case, the others in lower case.
 func Title(s string) string {
 	inWord := false
 	return strings.Map(func(r rune) rune {
@@ -145,7 +145,7 @@ func isCased(r rune) bool {
 	return unicode.IsUpper(r) || unicode.IsLower(r) || unicode.IsTitle(r)
 }
 
-// SwapCase is str.swapcase().
+// SwapCase implements str.swapcase().
 func SwapCase(s string) string {
 	return strings.ReplaceAll(strings.Map(func(r rune) rune {
 		switch {
@@ -158,8 +158,8 @@ func SwapCase(s string) string {
 	}, s), "ß", "SS")
 }
 
-// Pad widens s to width characters with fill. Align is '<' to pad on the right, '>' on the left
-// and '^' on both sides, where an odd space goes to the right, or as str.center does it.
+// Pad widens s to width characters with fill. Align is '<' to pad on the right, '>' on the left and '^' on both sides,
+// with one more on the right if their number is odd.
 func Pad(s string, width int, fill rune, align byte) (string, error) {
 	missing := width - utf8.RuneCountInString(s)
 	if missing <= 0 {
@@ -179,8 +179,8 @@ func Pad(s string, width int, fill rune, align byte) (string, error) {
 	return strings.Repeat(f, left) + s + strings.Repeat(f, missing-left), nil
 }
 
-// Center is str.center: with an odd number of spaces to give, an even width leaves the extra one
-// on the right, an odd width on the left.
+// Center implements str.center: if the number of added characters is odd, the extra one is on the right for an even
+// width, and on the left for an odd one.
 func Center(s string, width int, fill rune) (string, error) {
 	missing := width - utf8.RuneCountInString(s)
 	if missing > 0 && missing%2 == 1 && width%2 == 1 {
@@ -192,7 +192,7 @@ func Center(s string, width int, fill rune) (string, error) {
 	return Pad(s, width, fill, '^')
 }
 
-// ZeroFill is str.zfill: zeros between the sign and the digits.
+// ZeroFill implements str.zfill: it puts zeros between the sign and the digits.
 func ZeroFill(s string, width int) (string, error) {
 	sign := ""
 	if s != "" && (s[0] == '-' || s[0] == '+') {
@@ -202,7 +202,7 @@ func ZeroFill(s string, width int) (string, error) {
 	return sign + padded, err
 }
 
-// ExpandTabs is str.expandtabs.
+// ExpandTabs implements str.expandtabs.
 func ExpandTabs(s string, size int) (string, error) {
 	var b strings.Builder
 	column := 0

@@ -52,7 +52,7 @@ type Object interface {
 	PyTruth() bool
 }
 
-// TypeName names a value's type as Python does.
+// TypeName returns Python's name of the type of a value.
 func TypeName(v any) string {
 	switch v := v.(type) {
 	case nil:
@@ -79,7 +79,7 @@ func TypeName(v any) string {
 	return fmt.Sprintf("%T", v)
 }
 
-// Truth is Python's bool(v).
+// Truth returns the truth of a value, as Python's bool(v) does.
 func Truth(v any) bool {
 	switch v := v.(type) {
 	case nil:
@@ -108,8 +108,8 @@ func Truth(v any) bool {
 	return true
 }
 
-// Copy is Python's copy.deepcopy: lists, tuples and mappings are copied, and values that are shared inside v are shared
-// inside the copy.
+// Copy implements Python's copy.deepcopy: lists, tuples and mappings are copied, and values that are shared inside v
+// are shared inside the copy.
 func Copy(v any) any { return copier{}.copy(v) }
 
 // Plainly marks all mappings inside v as plain dicts and returns v.

@@ -170,8 +170,8 @@ func binaryText(b []byte) string {
 	return out.String()
 }
 
-// Scalar returns the text of a value that is not a collection inside of a line; strings are always in double quotes. It
-// returns an error for lists and mappings.
+// Scalar returns the text of a value that is not a collection, to stand inside a line; strings are always in double
+// quotes. It returns an error for lists and mappings.
 func Scalar(v any) (string, error) {
 	switch v := v.(type) {
 	case string:

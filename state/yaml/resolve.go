@@ -75,7 +75,7 @@ func number(text string) (any, bool) {
 	return nil, false
 }
 
-// decimal is the fast path for short decimal integers.
+// decimal reads a short decimal integer, on a fast path.
 func decimal(text string) (any, bool) {
 	if len(text) > 15 || text[0] == '0' && len(text) > 1 {
 		return nil, false
@@ -90,7 +90,8 @@ func decimal(text string) (any, bool) {
 	return n, true
 }
 
-// numberBytes excludes most text that starts like a number and is none.
+// numberBytes reports whether all bytes of a text can be part of a number. It excludes most texts that only start like
+// one.
 func numberBytes(text string) bool {
 	for i := range len(text) {
 		c := text[i]

@@ -166,7 +166,7 @@ func decodeBinary(text string) (any, error) {
 	return data, nil
 }
 
-// finish refuses the words that are allowed only as keys.
+// finish reports a problem for a word that is allowed only as a key.
 func (p *parser) finish(n *node) {
 	switch n.special {
 	case mergeKey:
