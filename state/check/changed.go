@@ -15,7 +15,7 @@ type StateChange struct {
 }
 
 // Changed compares what two trees declare for the same hosts. Only the names of arguments are returned, since their
-// values may be secrets. The order is that of the titles of the states.
+// values may be secrets. The result is sorted by the titles of the states.
 func Changed(older, newer *Report) []StateChange {
 	found := map[string]*StateChange{}
 	note := func(host, title, change string, arguments []string) {

@@ -63,8 +63,8 @@ type Source struct {
 }
 
 // Trees checks trees as [Tree] does, and compiles what their top files assign to each host. The first tree in which a
-// file is found wins, as with a service's release before base. An error is one of the machine; mistakes in the trees
-// are in the report.
+// file is found wins, as with a service's release before base. Mistakes in the trees are in the report; an error means
+// that the check itself failed.
 func Trees(ctx context.Context, trees []Source, minions []Minion) (*Report, error) {
 	c := &compiler{}
 	if err := c.open(trees); err != nil {
@@ -97,7 +97,7 @@ type compiler struct {
 	states, pillar []string
 	static         diag.List
 	own            map[string]bool
-	sls            map[string]bool // of all trees: whether a host has it
+	sls            map[string]bool // the SLS files of all trees, and whether a host gets them
 	report         Report
 }
 
@@ -124,8 +124,8 @@ func (c *compiler) open(trees []Source) error {
 	return nil
 }
 
-// findLinksOut finds the links of a tree that lead out of it. A file that one leads to belongs to the machine of the
-// caller, and messages about it would show what is in it.
+// findLinksOut finds the links of a tree that lead out of it. Their targets belong to the machine of the caller, and
+// messages about a target would show its content.
 func (c *compiler) findLinksOut(tree Source) error {
 	return fs.WalkDir(tree.Files, ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.Type()&fs.ModeSymlink == 0 {
@@ -209,7 +209,7 @@ func (c *compiler) findOwn(files fs.FS, root string) error {
 	return err
 }
 
-// list notes the names of the SLS files of a tree.
+// list records the names of the SLS files of a tree.
 func (c *compiler) list(files fs.FS, root string) error {
 	return fs.WalkDir(files, root, func(file string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
@@ -313,7 +313,7 @@ func envs(dirs []string) []roots.Env {
 	return []roots.Env{{Name: "base", Dirs: dirs}}
 }
 
-// diagnostics returns the parts of an error, each with a place where it has one; none for nil.
+// diagnostics returns the parts of an error, with their positions if they have any. It returns nil for nil.
 func diagnostics(err error) (all diag.List) {
 	if err == nil {
 		return nil
@@ -346,7 +346,7 @@ func undeclared(p *compile.Program) (problems diag.List) {
 // ofEveryStep lists the arguments that the compiler adds to every step.
 func ofEveryStep() []string { return []string{"state", "fun", "name", "order"} }
 
-// gather puts the same finding of several hosts together, and sorts all.
+// gather merges the findings that several hosts share, sorts all, and lists the SLS files that no host gets.
 func (c *compiler) gather() {
 	type key struct {
 		pos     diag.Pos

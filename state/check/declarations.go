@@ -17,13 +17,13 @@ const computed = "\uE000"
 
 var (
 	tag = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?s)\{#.*?#\}|\{%.*?%\}|\{\{.*?\}\}`) })
-	// opaque matches tags around text that is not a declaration where it stands.
+	// opaque matches tags that enclose text which is no declaration at its position.
 	opaque = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`\{%[-+]?\s*(raw|macro|call|filter|block|extends|load_\w+|set\s+\w+\s*[-+]?%\})`)
 	})
 )
 
-// masked returns a template without its tags, every other character at its place.
+// masked replaces the tags of a template, so that every other character keeps its position.
 func masked(text string) string {
 	return tag().ReplaceAllStringFunc(text, func(tag string) string {
 		fill := " "

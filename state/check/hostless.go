@@ -41,8 +41,8 @@ var hostFunctions string
 var errAsksHost = diag.HostOnly(diag.WithHint(errors.New("asks the host, and there is none here"),
 	"what follows from the answer is checked when a host compiles the tree"))
 
-// hostless has the functions of a session without a host: those that only compute are the ones that hosts have, and
-// those that read the host return errors.
+// hostless provides the functions of a session without a host: functions that only compute are the same as on hosts,
+// and functions that read the host return errors.
 type hostless struct{ own map[string]bool }
 
 // Reading implements session.Tables.
@@ -60,7 +60,7 @@ func (hostless) Reading(facts function.Facts) function.Table {
 	return all
 }
 
-// Acting implements session.Tables. Nothing acts without a host.
+// Acting implements session.Tables. It returns the functions of Reading, since there is no host to change.
 func (t hostless) Acting(f function.Facts) function.Table { return t.Reading(f) }
 
 // Filters implements session.Tables.
@@ -121,7 +121,7 @@ func (noCommands) Run(context.Context, host.Command) (host.Output, error) {
 // public matches the functions that a Python module makes public.
 var public = regexp.MustCompile(`(?m)^(?:async )?def ([a-z]\w*)\(`)
 
-// ownFunctions returns the functions of a tree's own state module with a name.
+// ownFunctions returns the functions of the tree's own state module with the given name and text.
 func ownFunctions(name, text string) (all []string) {
 	for _, found := range public.FindAllStringSubmatch(text, -1) {
 		all = append(all, name+"."+found[1])

@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// list has a line for each state function with its arguments; * is a function that takes arguments of any name. The
-// line of general arguments, which the run handles, begins with "general".
+// list has a line for each state function with its arguments; * stands for arguments of any name. The line that begins
+// with "general" has the arguments of all states, which the run handles.
 //
 //go:embed functions.txt
 var list string

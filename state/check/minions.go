@@ -53,9 +53,9 @@ func Defaults(service string) []Minion {
 	return all
 }
 
-// Matrix parses a file of hosts: a mapping of their names to their grains, as YAML or JSON. A file whose only content
-// is the grains of one host, as `corpus-agent grains --json` prints them, is that host. Grains that an entry lacks are
-// those of its system, or of Debian, and those of its name.
+// Matrix parses a file of hosts: a mapping of their names to their grains, as YAML or JSON. A file that has only the
+// grains of one host, as `corpus-agent grains --json` prints them, stands for that host. Grains that an entry lacks are
+// taken from its name, and then from its system, or from Debian.
 func Matrix(text, file string) ([]Minion, error) {
 	doc, err := yaml.LoadString(text, file)
 	if err != nil {

@@ -30,13 +30,13 @@ func (u *unknown) GetItem(ctx context.Context, key any) (any, bool, error) {
 	return nil, false, fmt.Errorf("%s[%s] is known only on a host", u.name, value.Repr(key))
 }
 
-// pillar is the pillar of defaults.
+// pillar is the variable pillar, which has the default values.
 type pillar struct {
 	object
 	data *value.Map
 }
 
-// GetAttr finds the method get, or a value.
+// GetAttr returns the method get, or a value.
 func (p *pillar) GetAttr(ctx context.Context, name string) (any, bool, error) {
 	if name == "get" {
 		return jinja.Function("pillar.get", p.get), true, nil
@@ -44,19 +44,19 @@ func (p *pillar) GetAttr(ctx context.Context, name string) (any, bool, error) {
 	return p.GetItem(ctx, name)
 }
 
-// GetItem finds a value.
+// GetItem returns the value of a key.
 func (p *pillar) GetItem(_ context.Context, key any) (any, bool, error) { return p.data.GetKey(key) }
 
-// Explain says that a value has no default.
+// Explain returns the error for a value without a default.
 func (p *pillar) Explain(name any) error { return noDefault(value.Str(name)) }
 
-// Contains is 'key' in pillar.
+// Contains implements 'key' in pillar.
 func (p *pillar) Contains(key any) (bool, error) {
 	_, found, err := p.data.GetKey(key)
 	return found, err
 }
 
-// get is pillar.get('key', default).
+// get implements pillar.get('key', default).
 func (p *pillar) get(c *jinja.Call) (any, error) {
 	key, fallback, err := arguments(c)
 	if err != nil {
@@ -74,7 +74,7 @@ type functions struct {
 	data *value.Map
 }
 
-// GetAttr finds salt.pillar.
+// GetAttr returns salt.pillar.
 func (f *functions) GetAttr(_ context.Context, name string) (any, bool, error) {
 	if name == "pillar" {
 		return &module{object{"salt.pillar"}, f}, true, nil
@@ -82,7 +82,7 @@ func (f *functions) GetAttr(_ context.Context, name string) (any, bool, error) {
 	return nil, false, onHost(name)
 }
 
-// GetItem finds salt['pillar.get'].
+// GetItem returns salt['pillar.get'].
 func (f *functions) GetItem(_ context.Context, key any) (any, bool, error) {
 	if key == "pillar.get" {
 		return jinja.Function("pillar.get", f.get), true, nil
@@ -92,7 +92,7 @@ func (f *functions) GetItem(_ context.Context, key any) (any, bool, error) {
 
 func onHost(name string) error { return fmt.Errorf("salt['%s'] asks a host", name) }
 
-// get is salt['pillar.get']('a:b', default).
+// get implements salt['pillar.get']('a:b', default).
 func (f *functions) get(c *jinja.Call) (any, error) {
 	key, fallback, err := arguments(c)
 	if err != nil {
@@ -104,13 +104,13 @@ func (f *functions) get(c *jinja.Call) (any, error) {
 	return fallback, nil
 }
 
-// module is salt.pillar.
+// module is the value of salt.pillar.
 type module struct {
 	object
 	functions *functions
 }
 
-// GetAttr finds salt.pillar.get.
+// GetAttr returns salt.pillar.get.
 func (m *module) GetAttr(ctx context.Context, name string) (any, bool, error) {
 	return m.functions.GetItem(ctx, "pillar."+name)
 }
@@ -137,7 +137,7 @@ type absent struct {
 	key string
 }
 
-// PyTruth is false.
+// PyTruth returns false.
 func (absent) PyTruth() bool { return false }
 
 // PyStr returns an error.

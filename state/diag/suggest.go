@@ -57,7 +57,7 @@ func shortens(word, known string) bool {
 	return true
 }
 
-// Misspelling returns the known word that a word misspells: one letter off, or two where the word has at least six
+// Misspelling returns the known word that a word misspells: by one letter, or by two if the word has at least six
 // letters. It is stricter than DidYouMean, for words that may be correct; "" means that there is none.
 func Misspelling(word string, known []string) string {
 	best, bestDistance := "", 2+len(word)/6

@@ -16,7 +16,7 @@ func New(settings session.Settings) *session.Session {
 	return session.New(settings)
 }
 
-// Tables returns the functions of all families.
+// Tables provides the functions of all families.
 type Tables struct{}
 
 // Reading implements session.Tables.

@@ -68,7 +68,7 @@ func (p *packed) value(depth int) (any, error) {
 	}
 }
 
-// marked returns a value whose first byte says how its length or number follows.
+// marked reads a value whose first byte gives the size of the length or number that follows.
 func (p *packed) marked(b byte, depth int) (any, error) {
 	switch b {
 	case 0xc0:

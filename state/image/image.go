@@ -16,8 +16,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
-// Image is a subject at one moment. A part that one image of a subject has and another lacks was
-// absent there.
+// Image describes a subject at one moment. A part that another image of the subject has and this one lacks was absent
+// at that moment.
 type Image struct {
 	Parts []Part `json:"parts"`
 }
@@ -45,7 +45,7 @@ type Part struct {
 	GID      int    `json:"gid,omitempty"`
 	Modified int64  `json:"modified,omitempty"` // of a file, in nanoseconds since 1970
 	Size     int64  `json:"size,omitempty"`
-	// SHA-256 of the content; its size and time where it is a large file with holes
+	// SHA-256 of the content; of a large file with holes, its size and time instead
 	Sum    string            `json:"sum,omitempty"`
 	Xattrs map[string][]byte `json:"xattrs,omitempty"`
 	Text   string            `json:"text,omitempty"`   // target of a link, a value, or the name before a line
@@ -71,7 +71,7 @@ func (p Part) Identical(q Part) bool {
 // sameContent reports whether two parts are files with the same content.
 func (p Part) sameContent(q Part) bool { return p.Type == File && q.Type == File && p.Sum == q.Sum }
 
-// Kept reports whether a part can be restored: its content is kept, or is still that of now.
+// Kept reports whether a part can be restored: its content is stored, or equals that of the present part.
 func (p Part) Kept(now Part) bool { return p.Lost == "" || now.sameContent(p) }
 
 // Part returns the part with a name; a missing one has the type Absent.
@@ -112,7 +112,7 @@ type Keeper interface {
 	Keep(r io.Reader, size int64) (pieces []string, lost string, err error)
 }
 
-// Content returns stored content.
+// Content opens stored content.
 type Content interface {
 	Open(pieces []string) (io.ReadCloser, error)
 }

@@ -68,7 +68,8 @@ func Finish(ctx context.Context, h *host.Host) {
 	}
 }
 
-// offered drops versions that no repository has. It refreshes the indexes if that may help.
+// offered returns the packages whose wanted version a repository has, and records the others in lost. It refreshes the
+// indexes if that may help.
 func (p Putter) offered(ctx context.Context, wanted []host.Wanted, lost map[string]error) []host.Wanted {
 	wanted = p.pending(wanted, false)
 	missing := func() []host.Wanted {
@@ -127,7 +128,7 @@ func (p Putter) order(ctx context.Context, t host.Transaction, lost map[string]e
 	}
 }
 
-// alone refuses a transaction that would remove packages which it does not name.
+// alone returns an error for a transaction that would remove packages which it does not name.
 func (p Putter) alone(ctx context.Context, t host.Transaction) error {
 	changes, err := p.Host.Packages.Plan(ctx, t)
 	if err != nil {

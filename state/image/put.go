@@ -28,7 +28,7 @@ type Stays string
 
 func (s Stays) Error() string { return string(s) }
 
-// NotEmpty is the reason for a directory with files that must stay.
+// NotEmpty is the reason why a directory stays: it has files that no state created.
 const NotEmpty = Stays("there are files in it that no state made")
 
 // Put restores one part of a subject. Packages are restored together, by Packages.

@@ -37,8 +37,8 @@ func (t Taker) unit(ctx context.Context, name string) (Image, error) {
 // another one wants.
 func unitDirs() []string { return []string{"/etc/systemd/system", "/run/systemd/system"} }
 
-// boot describes the links that enable or mask a unit, and whether it runs: if the host boots before a restore, they
-// will have started it.
+// boot describes the links that enable or mask a unit, and whether it runs, since the links start the unit if the host
+// boots before a restore.
 func (t Taker) boot(ctx context.Context, unit string) (Image, error) {
 	i, err := t.unit(ctx, unit)
 	if err != nil {

@@ -31,7 +31,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// Tables are the functions of such a session.
+// Tables provides the functions of such a session.
 type Tables struct {
 	// Cloud is the AWS account of the states. Its Setting is set to read the session's configuration and pillar.
 	Cloud *aws.Cloud

@@ -24,14 +24,14 @@ type Compiler struct {
 	// Render renders a pillar file of this name; defaults has the values of its include.
 	Render func(ctx context.Context, src render.Source, sls string, defaults *value.Map) (*render.Document, error)
 	Target *top.Target
-	Env    string // the one environment that counts; "" for all
+	Env    string // the only environment to use; "" for all
 
 	Strategy    value.Strategy // how files are merged; smart by default
 	MergeLists  bool           // lists are joined instead of replaced
 	IncludesWin bool           // included files win over the including file
 	Override    *value.Map     // wins over all files; may be nil
 	Under       *value.Map     // all files win over it; may be nil
-	TopRoots    bool           // the top files of all roots count, see top.Loader.Roots
+	TopRoots    bool           // use the top files of all roots; see top.Loader.Roots
 }
 
 // Compile returns the pillar. Its error is a diag.List.
@@ -124,7 +124,7 @@ func (m *merger) expand(env, pattern string) []string {
 }
 
 // file renders a pillar file and merges the files that it includes. It returns nil for a missing optional file, or
-// after a problem, which it has noted.
+// after a problem, which it has reported.
 func (m *merger) file(env, sls string, defaults *value.Map, from diag.Pos) *value.Map {
 	path, ok, err := m.Tree.FindSLS(env, sls)
 	if err != nil {

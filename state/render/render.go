@@ -112,8 +112,8 @@ type state struct {
 	with   Decrypter // the one that decrypted it; nil for none
 }
 
-// notice reports the values of a text that was decrypted before its conversion to data. The text as a whole is secret,
-// and so its values are.
+// notice reports the values of a text that was decrypted before its conversion to data. The whole text is secret, and
+// so are its values, except those that the encrypted text shows.
 func (s *state) notice(v, container, key any) {
 	n, is := s.with.(Noticer)
 	if !is {
@@ -210,7 +210,7 @@ func (r *Renderer) pipe(src Source) ([]part, error) {
 	return stages, nil
 }
 
-// known refuses renderers that this engine does not have, with the reason and an alternative.
+// known returns an error for a renderer that this engine does not have, with a hint.
 func (r *Renderer) known(name string) *diag.Diagnostic {
 	const salt = "converge this host with `engine: salt-call`, or rewrite the file"
 	switch name {

@@ -154,7 +154,7 @@ func (r *Roots) Top(file string) string {
 	return top
 }
 
-// look describes the file at a path, and follows links.
+// look returns the description of the file at a path, following links.
 func (r *Roots) look(file string) (info host.Info, found bool, err error) {
 	info, err = r.files.Stat(file)
 	found, err = walk.Found(err)
@@ -167,7 +167,7 @@ func (r *Roots) look(file string) (info host.Info, found bool, err error) {
 	return info, found, nil
 }
 
-// leadsNowhere refuses an SLS file that is a link to a missing file.
+// leadsNowhere returns an error for an SLS file that is a link to a missing file.
 func (r *Roots) leadsNowhere(file string) error {
 	info, err := r.files.Lstat(file)
 	if found, err := walk.Found(err); err != nil || !found || !info.IsLink() {
@@ -220,8 +220,8 @@ func inside(name string) (string, bool) {
 	return clean, clean != "" && !strings.ContainsRune(name, 0)
 }
 
-// Read returns the content of a file and its path on the host. Its error wraps fs.ErrNotExist where no directory of the
-// environment has it.
+// Read returns the content of a file and its path on the host. Its error wraps fs.ErrNotExist if no directory of the
+// environment has the file.
 func (r *Roots) Read(env, name string) (data []byte, file string, err error) {
 	file, ok, err := r.Find(env, name)
 	if err != nil {

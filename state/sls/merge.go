@@ -9,7 +9,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// merge merges declarations. An ID that is there already must be the same.
+// merge merges declarations. It reports a problem if both have an ID with different declarations.
 func (g *gatherer) merge(into, from *value.Map) {
 	for _, key := range []string{compile.KeyExtend, compile.KeyExclude} {
 		if more, ok := from.Value(key).(*value.List); ok {
@@ -132,7 +132,7 @@ func (g *gatherer) posOfState(body *value.Map, state string, list *value.List, a
 	return g.find(body, body, written(state, list))
 }
 
-// find returns the place of a key, most likely in the file of the declaration, or else in one that extends it.
+// find returns the position of a key: in the file of the declaration, or else in a file that extends it.
 func (g *gatherer) find(body, container *value.Map, key string) diag.Pos {
 	if h, ok := g.homes[body]; ok {
 		if p := h.doc.Pos(container, key); !p.IsZero() {

@@ -170,7 +170,8 @@ func (g *gatherer) missing(env, name string, from diag.Pos) {
 	g.problems.Add(from, "there is no SLS %q in environment %s", name, env).WithHint(hint)
 }
 
-// slsName returns the name of the SLS that a path of its file means; the name itself where it is not a path.
+// slsName returns the name of the SLS that a path of its file means. If the name is not a path, it returns the name
+// itself.
 func slsName(name string, states []string) string {
 	path, isFile := strings.CutSuffix(name, ".sls")
 	if !isFile && !strings.Contains(name, "/") {

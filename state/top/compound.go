@@ -17,7 +17,7 @@ func (t *Target) compound(expression string) (bool, error) {
 	return p.all()
 }
 
-// nodegroup returns the compound expression of a named group.
+// nodegroup reports whether the host is in a nodegroup. inside lists the nodegroups that are being expanded.
 func (t *Target) nodegroup(name string, inside []string) (bool, error) {
 	if slices.Contains(inside, name) {
 		return false, fmt.Errorf("nodegroup %s contains itself", name)

@@ -7,8 +7,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// mergeBase is the default strategy: all sections of base's top file count, and those of another environment's top file
-// only for that environment, if base has no section for it.
+// mergeBase implements the default strategy: it uses all sections of base's top file, and of the top file of another
+// environment only the section for that environment, if base has none for it.
 func (l *Loader) mergeBase(files []file, t *table, problems *diag.List) {
 	first := "base"
 	if l.Only != "" {

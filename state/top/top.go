@@ -32,11 +32,11 @@ type Loader struct {
 	Tree   *roots.Roots
 	Render func(ctx context.Context, src render.Source, sls string) (*render.Document, error)
 	Target *Target
-	Only   string // the one environment that counts; "" for all
+	Only   string // the only environment to use; "" for all
 	Merge  string // how top files of states are merged: merge, same or merge_all
 	Base   string // environment whose top file replaces missing ones with merge same
-	// Roots says that the top files of all roots of an environment count, the last root's first, and not only that of
-	// the first root.
+	// Roots says to use the top files of all roots of an environment, the last root's first, and not only that of the
+	// first root.
 	Roots bool
 }
 

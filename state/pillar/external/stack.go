@@ -205,7 +205,7 @@ func (w World) matching(dir, pattern string) ([]string, error) {
 	return dirs, nil
 }
 
-// traverse is __stack__['traverse']: a:b in a mapping, or a default.
+// traverse is the function __stack__['traverse'], which looks up a path such as a:b, or returns a default.
 type traverse struct{}
 
 // PyType, PyRepr and PyTruth are part of value.Object.

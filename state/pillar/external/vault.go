@@ -13,7 +13,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// vaultServer is a server of Vault, and what identifies this host there.
+// vaultServer is a server of Vault, with the credentials of this host.
 type vaultServer struct {
 	world   World
 	url     string
@@ -61,7 +61,8 @@ func (w World) vault(ctx context.Context, argument any) (any, error) {
 	return all, nil
 }
 
-// vaultServer reads where the server is, and the token: from the source, or from the option vault of the minion file.
+// vaultServer returns the server with the token of this host. Its settings are in the argument of the source, or in the
+// option vault of the minion file.
 func (w World) vaultServer(p *value.Map) (vaultServer, error) {
 	option, _ := w.Options.Value("vault").(*value.Map)
 	auth, _ := option.Value("auth").(*value.Map)
@@ -114,8 +115,8 @@ func (w World) vaultToken(p, auth *value.Map) (string, error) {
 
 var vaultName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\{(\w+)((?:\[[^\]]*\])*)\}`) })
 
-// vaultPaths puts the ID of the host and values of its pillar and grains into a path: one path for each item of a list,
-// and none if a value is missing.
+// vaultPaths inserts the ID of the host and values of its pillar and grains into a path. It returns one path for each
+// item of a list, and none if a value is missing.
 func (w World) vaultPaths(pattern string) []string {
 	at := vaultName().FindStringSubmatchIndex(pattern)
 	if at == nil {
@@ -144,7 +145,8 @@ func (w World) vaultPaths(pattern string) []string {
 	return all
 }
 
-// secret is the data at a path; empty for none. Version 2 of the store of keys and values has it below data.
+// secret returns the data at a path, or an empty mapping. Version 2 of the key-value store has the data below the key
+// data.
 func (s vaultServer) secret(ctx context.Context, path string) (*value.Map, error) {
 	mount, _, err := s.get(ctx, "sys/internal/ui/mounts/"+path)
 	if err != nil {
@@ -174,7 +176,7 @@ func (s vaultServer) secret(ctx context.Context, path string) (*value.Map, error
 	return data, nil
 }
 
-// get returns the data that the server has at a path of its interface, and the status of the answer.
+// get returns the data that the server has at a path of its HTTP interface, and the status of the response.
 func (s vaultServer) get(ctx context.Context, path string) (*value.Map, int, error) {
 	kwargs := value.NewMap("header_dict", s.headers, "decode", true, "decode_type", "json", "status", true, "verify_ssl",
 		s.verify)
