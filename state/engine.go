@@ -33,14 +33,14 @@ type Request struct {
 
 	StateRoots  []string // directories of SLS files; the first that has a file wins
 	PillarRoots []string
-	TopRoots    bool // the top files of all roots count, the last root's first; the native engine's alone
+	TopRoots    bool // use the top files of all roots, the last root's first; only the native engine supports it
 
 	Templates []Template // configuration files of the releases
 
-	Options  *value.Map       // of a minion, such as ext_pillar; only the native engine has them; may be nil
+	Options  *value.Map       // of a minion, such as ext_pillar; only the native engine uses them; may be nil
 	Override *value.Map       // pillar that wins over all files; may be nil
 	Redactor *redact.Redactor // receives the decrypted values; nil for none
-	Vars     *value.Map       // variables of templates besides the usual ones; only the native engine has them
+	Vars     *value.Map       // additional variables of templates; only the native engine uses them
 
 	WorkDir string // directory on this machine for files that an engine writes
 
@@ -75,7 +75,7 @@ type Outcome struct {
 	Output  string // the output of an engine that is a program, unchanged
 }
 
-// Failure is the error if states failed. It holds the first failed result.
+// Failure is the error of a converge in which states failed. It holds the first failed result.
 type Failure struct {
 	Count int
 	First *exec.Result
@@ -142,7 +142,7 @@ func failure(results []*exec.Result) error {
 	return &f
 }
 
-// ByName returns the engine of a name. command is the program and arguments of an engine that is not native.
+// ByName returns the engine with a name. command is the program and arguments of an engine that is not native.
 func ByName(name string, command []string) (Engine, error) {
 	switch name {
 	case "native", "":

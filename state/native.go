@@ -20,7 +20,7 @@ type Native struct{}
 // SessionFor returns the session in which a request converges.
 func SessionFor(r Request) *session.Session { return session.New(SettingsFor(r)) }
 
-// SettingsFor returns the settings of that session.
+// SettingsFor returns the settings of the session in which a request converges.
 func SettingsFor(r Request) session.Settings {
 	id, _ := r.Grains.Value("id").(string)
 	options := value.NewMap("strict_arguments", r.StrictArguments)

@@ -6,8 +6,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// SLS compiles SLS files by name instead of those of a top file. Procedures of a project use it, regardless of the
-// engine of converges.
+// SLS compiles the named SLS files instead of those that a top file assigns. Procedures of a project use it, whichever
+// engine converges the host.
 func SLS(ctx context.Context, r Request, names ...string) (Program, error) {
 	s := SessionFor(r)
 	p, err := s.Program(ctx, s.Named(names...))

@@ -26,7 +26,7 @@ type program struct {
 	read func(stdout []byte) (Outcome, error) // parses the output into results; nil keeps the text
 }
 
-// prepare finds the program. It refuses a host with a root, since the program acts on the running system.
+// prepare finds the program. It returns an error for a host with a root, since the program acts on the running system.
 func prepare(r Request, p program) (Program, error) {
 	if err := r.Host.Commands.Allowed("the engine " + p.argv[0]); err != nil {
 		return nil, err
@@ -89,7 +89,7 @@ func (p program) Apply(ctx context.Context, _ exec.Observer) (Outcome, error) {
 	return Outcome{Output: all.String()}, err
 }
 
-// silent drops an exit code that the results explain.
+// silent drops the error of an exit code if results of states have failed, since these explain it.
 func silent(err error, o Outcome) error {
 	if failure(o.Results) != nil {
 		return nil

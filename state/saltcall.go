@@ -83,7 +83,7 @@ func readHighstate(stdout []byte) (Outcome, error) {
 	return o, nil
 }
 
-// foreign reads one of Salt's results.
+// foreign converts one of Salt's results.
 func foreign(tag []string, result *value.Map) *exec.Result {
 	step := &compile.Step{Chunk: value.NewMap(
 		"state", tag[0], compile.KeyID, tag[1], "name", tag[2], "fun", tag[3], compile.KeySLS, result.Value(compile.KeySLS))}

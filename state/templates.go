@@ -10,8 +10,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// Template is a configuration file that a release brings as a template. It becomes a file.managed state after those of
-// the SLS files, which may require and watch it by its target.
+// Template is a configuration file that a release contains as a template. It becomes a file.managed state after those
+// of the SLS files, which may require and watch it by its target.
 type Template struct {
 	Source string // path on the host
 	Target string
@@ -66,7 +66,8 @@ func declare(high *compile.High, templates []Template) error {
 	return problems.Err()
 }
 
-// declaredAt returns a function that finds the positions of IDs in places, and those of all other IDs with other.
+// declaredAt returns a function that returns the position of an ID: the one in places, or else the one that other
+// returns.
 func declaredAt(places map[string]diag.Pos, other func(...string) diag.Pos) func(...string) diag.Pos {
 	return func(path ...string) diag.Pos {
 		if pos, ok := places[path[0]]; ok {
@@ -114,7 +115,7 @@ func WithTemplates(e Engine) Engine {
 
 type templating struct{ Engine }
 
-// Compile compiles both.
+// Compile compiles the request with both engines.
 func (e templating) Compile(ctx context.Context, r Request) (Program, error) {
 	first, err := e.Engine.Compile(ctx, r)
 	if err != nil || len(r.Templates) == 0 {

@@ -8,7 +8,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// UserName returns the name of a user's number, or the number.
+// UserName returns the name of the user with a number, or the number if there is no such user.
 func (f *Facts) UserName(uid any) any {
 	if n, err := Int(uid); err == nil {
 		if u, ok, err := f.Host.Accounts.UserByID(n); ok && err == nil {
@@ -33,7 +33,7 @@ func AccountNames(h *host.Host, file string) ([]string, error) {
 	return names, err
 }
 
-// Accounts returns what info returns of each account in a file, in its order.
+// Accounts returns a list with the result of info for each account in a file, in the order of the file.
 func Accounts(h *host.Host, file string, info func(name string, _ any) (*value.Map, error)) (*value.List, error) {
 	names, err := AccountNames(h, file)
 	all := value.NewList()

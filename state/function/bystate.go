@@ -18,7 +18,7 @@ type ByState struct {
 	State     string // state.function
 	Rename    map[string]string
 	Fixed     map[string]any
-	True      bool                  // the answer is True
+	True      bool                  // the result is True
 	Without   []string              // arguments that are ignored
 	Answer    func(a Arguments) any // computes the result, if it is not the changes
 }

@@ -41,7 +41,7 @@ func takesAll(t reflect.Type, first int) bool {
 	return t.NumIn() == first+1 && t.In(first) == reflect.TypeFor[Arguments]()
 }
 
-// accepts reports whether a Go parameter can take the argument.
+// accepts reports whether a Go parameter of a type can receive the argument.
 func (p Parameter) accepts(t reflect.Type) bool {
 	switch t {
 	case reflect.TypeFor[[]any]():

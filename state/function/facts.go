@@ -13,14 +13,14 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// Facts gives functions access to the host and the session. A function that needs a field which is nil returns an
-// error, or the answer for a host without such a thing.
+// Facts gives functions access to the host and the session. If a function needs a field that is nil, it returns an
+// error, or the result for a host that lacks the data.
 type Facts struct {
 	ID     string
 	Grains *value.Map
 	// GrainsFile is the file that functions such as grains.setval change.
 	GrainsFile GrainsFile
-	// Pillar returns the pillar as far as it is compiled. Pillar files call functions, too.
+	// Pillar returns the pillar. It is incomplete while it is compiled, since pillar files call functions, too.
 	Pillar func() *value.Map
 	// Refresh renders the pillar again, for one environment if env is not empty, with the data of override over it.
 	// If it is nil, functions use Pillar.
@@ -44,14 +44,14 @@ type Facts struct {
 
 	// Modules returns the state functions, which implement some of the functions that change the host.
 	Modules func() module.Registry
-	Listed  func() module.Registry // Modules with all of the tree's own, which loads them; nil for Modules
+	Listed  func() module.Registry // Modules and all of the tree's own states, which it loads; nil for Modules
 
-	// Serializer is a format of file.serialize; it reports false for none. Where it is nil, slsutil has only the formats
-	// that need none of it.
+	// Serializer returns a format of file.serialize; its second result is false for an unknown format. If Serializer is
+	// nil, slsutil has only the formats that do not need it.
 	Serializer func(format string) (Serializer, bool)
 
-	// Own returns the functions of modules that the tree brings, by their full names; nil for none. They take the place of
-	// all functions with the same name before the dot.
+	// Own returns the functions of the tree's own modules, by their full names; nil for none. They replace all
+	// functions with the same name before the dot.
 	Own func() map[string]Described
 
 	// Calls are the signatures of the functions of state. They are not in the table; sys describes them.

@@ -17,7 +17,7 @@ type Filter struct {
 }
 
 // FilterBy returns the value of the first pattern that matches the data. If the data is a list, its items are tried
-// in order. The result belongs to the caller's mapping, and merging modifies it there.
+// in order. The result may be a value of Lookup itself, which merging then modifies.
 func FilterBy(data *value.Map, f Filter) (any, error) {
 	chosen, err := f.choose(Traverse(data, f.Key, value.NewList(), ":"))
 	if err != nil {

@@ -8,10 +8,10 @@
 // host. The exception is cmd.run and its variants, which templates could not do without. They go through state/host
 // like every command, are written to the log, and are refused below a plain root.
 //
-// Names, parameters and answers are those of Salt 3006, since their callers were written for it. A Function is a plain
-// Go function next to the signature that Salt documents. Everything Python about a call (names or positions, defaults,
-// *args and **kwargs, None, truth of values) is handled in this package. Calls of functions that Salt has and this
-// engine does not are refused with the reason and an alternative.
+// Names, parameters and results are those of Salt 3006, since their callers were written for it. A Function is a plain
+// Go function with the signature that Salt documents. This package handles Python's rules for calls: positions and
+// names, defaults, *args and **kwargs, None, and the truth of values. Calls of functions that Salt has and this engine
+// does not return an error with the reason and an alternative.
 package function
 
 import (
@@ -53,8 +53,8 @@ func (t Table) Names() []string {
 	return slices.DeleteFunc(names, func(name string) bool { return t[name].absent() != nil })
 }
 
-// Needing makes all functions of a table depend on a program: they exist only where it is installed. The host is
-// asked at each lookup, since an earlier state may have installed the program.
+// Needing makes all functions of a table depend on a program: they exist only if it is installed. This is checked at
+// each lookup, since an earlier state may have installed the program.
 func (t Table) Needing(h *host.Host, program, pkg string) Table {
 	for _, f := range t {
 		f.needs = func() error {
@@ -90,7 +90,7 @@ type Function struct {
 	err        error
 }
 
-// Of makes a function. Its signature is written as in Python,
+// Of returns a function. Its signature is written as in Python,
 //
 //	path, follow_symlinks=True, *args, **kwargs
 //

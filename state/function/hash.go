@@ -14,7 +14,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// Hashes returns the hash algorithms under the names that Python has for them.
+// Hashes returns the hash algorithms by their names in Python.
 func Hashes() map[string]func() hash.Hash {
 	return map[string]func() hash.Hash{
 		"md5": md5.New, "sha1": sha1.New, "sha224": sha256.New224, "sha256": sha256.New, "sha384": sha512.New384,
@@ -24,7 +24,7 @@ func Hashes() map[string]func() hash.Hash {
 	}
 }
 
-// NewHash returns a hash by the name that Python has for it.
+// NewHash returns a hash by its name in Python.
 func NewHash(form string) (hash.Hash, error) {
 	if make, ok := Hashes()[strings.ToLower(form)]; ok {
 		return make(), nil

@@ -5,7 +5,7 @@ import (
 	"io/fs"
 )
 
-// RawMode returns a mode as the kernel has it, including the file type.
+// RawMode returns a mode in the kernel's form, including the file type.
 func RawMode(mode fs.FileMode) uint32 {
 	raw := rawPerm(mode)
 	switch mode.Type() {

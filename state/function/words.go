@@ -8,7 +8,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// CommaList returns the items of a list, or of a text with commas.
+// CommaList returns the items of a list, or of a text that is separated by commas.
 func CommaList(v any) []string {
 	switch v := v.(type) {
 	case nil:

@@ -15,7 +15,7 @@ type Accounts struct {
 	Groups  []host.Group
 	Shadows []host.Shadow
 	Files   host.Files // in which homes are created
-	// Refused makes every change of accounts a *host.Skipped, as below a root.
+	// Refused makes every change of accounts return a *host.Skipped, as below a root.
 	Refused bool
 }
 
@@ -30,7 +30,7 @@ func NewAccounts() *Accounts {
 	}
 }
 
-// Allowed refuses if the accounts are Refused.
+// Allowed returns an error if Refused is set.
 func (a *Accounts) Allowed(what string) error {
 	if a.Refused {
 		return &host.Skipped{What: what}
@@ -38,22 +38,22 @@ func (a *Accounts) Allowed(what string) error {
 	return nil
 }
 
-// User finds a user by name.
+// User returns the user with a name.
 func (a *Accounts) User(name string) (host.User, bool, error) {
 	return pick(a.Users, func(u host.User) bool { return u.Name == name })
 }
 
-// UserByID finds a user by number.
+// UserByID returns the user with a number.
 func (a *Accounts) UserByID(uid int) (host.User, bool, error) {
 	return pick(a.Users, func(u host.User) bool { return u.UID == uid })
 }
 
-// Group finds a group by name.
+// Group returns the group with a name.
 func (a *Accounts) Group(name string) (host.Group, bool, error) {
 	return pick(a.Groups, func(g host.Group) bool { return g.Name == name })
 }
 
-// GroupByID finds a group by number.
+// GroupByID returns the group with a number.
 func (a *Accounts) GroupByID(gid int) (host.Group, bool, error) {
 	return pick(a.Groups, func(g host.Group) bool { return g.GID == gid })
 }
@@ -77,7 +77,7 @@ func (a *Accounts) AllUsers() ([]host.User, error) { return a.Users, nil }
 // AllGroups lists the groups.
 func (a *Accounts) AllGroups() ([]host.Group, error) { return a.Groups, nil }
 
-// pick finds an item, with the results of methods of host.Accounts; the error is always nil.
+// pick returns the item for which is is true, with the results of methods of host.Accounts; the error is always nil.
 func pick[T any](items []T, is func(T) bool) (T, bool, error) { //nolint:unparam // see above
 	if i := slices.IndexFunc(items, is); i >= 0 {
 		return items[i], true, nil

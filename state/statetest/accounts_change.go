@@ -12,7 +12,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
-// Shadow finds a user's shadow line.
+// Shadow returns a user's shadow line.
 func (a *Accounts) Shadow(user string) (host.Shadow, bool, error) {
 	return pick(a.Shadows, func(s host.Shadow) bool { return s.Name == user })
 }
@@ -221,7 +221,7 @@ func (a *Accounts) SetShadow(_ context.Context, name string, c host.ShadowChange
 	return nil
 }
 
-// AddGroup makes a group.
+// AddGroup creates a group.
 func (a *Accounts) AddGroup(_ context.Context, n host.NewGroup) error {
 	if err := a.Allowed("groupadd"); err != nil {
 		return err

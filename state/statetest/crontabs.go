@@ -13,11 +13,11 @@ import (
 // Crontabs holds crontabs in memory, by user. A line that starts with ! is refused, as cron refuses an invalid one.
 type Crontabs struct {
 	Tabs map[string]string
-	// Refused makes every change a *host.Skipped, as below a root.
+	// Refused makes every change return a *host.Skipped, as below a root.
 	Refused bool
 }
 
-// Allowed refuses if the crontabs are Refused.
+// Allowed returns an error if Refused is set.
 func (c *Crontabs) Allowed(what string) error {
 	if c.Refused {
 		return &host.Skipped{What: what}

@@ -12,8 +12,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host/machine"
 )
 
-// Host is the host of a case: a real tree in a temporary directory, with owners, accounts and
-// commands that live in memory. Its agent is root, unless the case says otherwise.
+// Host is the host of a case: a real tree in a temporary directory, with owners, accounts and commands that are kept in
+// memory. Its agent is root, unless the case says otherwise.
 type Host struct {
 	*host.Host
 	Dir   string    // directory of the tree on the disk

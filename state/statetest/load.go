@@ -26,9 +26,9 @@ import (
 //     second: {result: true, changes: {}}
 //     after: {/etc/motd: "hello\n", /etc/old: null}     # null: nothing is there
 //
-// and, where needed, before (calls that come first), always, user and secrets, as Case has them, and
-// why, a remark. In trees a text is a file's content, a name that ends in a slash is a directory,
-// and the long form is {content: ..., mode: ..., user: ..., group: ..., link: ..., modified: SECONDS}.
+// and optionally before (calls that come first), always, user and secrets, which set the fields of Case, and why, a
+// remark. In trees, a text is the content of a file, a name that ends in a slash is a directory, and the long form is
+// {content: ..., mode: ..., user: ..., group: ..., link: ..., modified: SECONDS}.
 func Load(t *testing.T, pattern string) []Case {
 	t.Helper()
 	files, err := walk.Glob(pattern)

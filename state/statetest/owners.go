@@ -115,7 +115,7 @@ func (o *owners) Own(p string, uid, gid int, mode *fs.FileMode) error {
 	return o.Chmod(p, *mode)
 }
 
-// Beneath shares the recorded owners.
+// Beneath returns the files below a directory, with the same recorded owners.
 func (o *owners) Beneath(dir string) (host.Beneath, error) {
 	below, err := o.Files.Beneath(dir)
 	if err != nil {

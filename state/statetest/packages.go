@@ -17,15 +17,15 @@ import (
 // Packages is a package manager that keeps its data in files of the case's tree, so that the tree of a case defines the
 // installed and the available packages:
 //
-//	/packages      what is there: "foo 1.0", "foo 1.0 held", "old 0.9 removed"
-//	/repository    what could be, versions with the newest first: "foo 2.0 1.0",
+//	/packages      the packages on the host: "foo 1.0", "foo 1.0 held", "old 0.9 removed"
+//	/repository    the packages that can be installed, with their versions, the newest first: "foo 2.0 1.0",
 //	               "bar 1.0 needs=foo provides=virtual"
-//	/upstream      what a refresh puts into /repository; without it a refresh finds nothing new
-//	/fresh         is there after a refresh
-//	/family        the package manager it is; apt without it
-//	/packages.log  what was done: "refresh", "install foo=1.0 bar", "hold foo"
+//	/upstream      the content that a refresh copies to /repository; without it, a refresh finds nothing new
+//	/fresh         exists after a refresh
+//	/family        the name of the package manager; without it, apt
+//	/packages.log  the actions so far: "refresh", "install foo=1.0 bar", "hold foo"
 //
-// A package file is a file that says "foo 1.0".
+// A package file has the content "foo 1.0".
 type Packages struct {
 	host.Packages // for the order of versions
 	h             *Host
@@ -117,7 +117,7 @@ func (p *Packages) Describe(file io.Reader) (host.Package, error) {
 	return host.Package{Name: name, Version: version}, nil
 }
 
-// Installed reads /packages.
+// Installed returns the packages in /packages.
 func (p *Packages) Installed() (*host.Inventory, error) {
 	var packages []host.Package
 	offered := p.repository()
@@ -147,7 +147,7 @@ func (p *Packages) repository() map[string]entry {
 	return offered
 }
 
-// Offers reads /repository.
+// Offers returns the packages in /repository that have one of the names.
 func (p *Packages) Offers(_ context.Context, names []string, _ string) (map[string]host.Offer, error) {
 	offers := map[string]host.Offer{}
 	for name, e := range p.repository() {
@@ -158,12 +158,12 @@ func (p *Packages) Offers(_ context.Context, names []string, _ string) (map[stri
 	return offers, nil
 }
 
-// Names reads /repository.
+// Names returns the names of the packages in /repository.
 func (p *Packages) Names(context.Context) ([]string, error) {
 	return slices.Sorted(maps.Keys(p.repository())), nil
 }
 
-// Fresh looks for /fresh.
+// Fresh reports whether /fresh exists.
 func (p *Packages) Fresh(time.Duration) bool {
 	_, err := p.h.Files.Lstat("/fresh")
 	return err == nil

@@ -5,9 +5,8 @@
 // rules for every function and for every case of a family.
 //
 // A case is a small tree, a call, and its expected results in a dry run, a first run and a second run. Cases are Go
-// values or, where there are many, YAML files that Load reads, and both are written in the words of SLS files. The tree
-// is in a temporary directory; owners, accounts and commands live in memory, so that root and an ordinary user see the
-// same.
+// values, or YAML files that Load reads; both use the terms of SLS files. The tree is in a temporary directory; owners,
+// accounts and commands are kept in memory, so that the tests have the same results as root and as an ordinary user.
 //
 //	func TestConformance(t *testing.T) {
 //		statetest.Run(t, statetest.Suite{

@@ -82,7 +82,7 @@ func (k kernel) Hostname() (string, error) {
 	return strings.TrimSpace(k.h.Text("/proc/sys/kernel/hostname")), nil
 }
 
-// SetHostname writes it.
+// SetHostname writes /proc/sys/kernel/hostname.
 func (k kernel) SetHostname(name string) error {
 	k.h.Put("/proc/sys/kernel/hostname", name+"\n")
 	return nil

@@ -15,10 +15,10 @@ import (
 
 // Units is an init system that keeps its units in files of the case's tree:
 //
-//	/units      a unit in each line: "web.service active enabled", and after that perhaps masked,
-//	            masked-runtime, fails (it cannot start), ends (it does not stay up)
-//	/units.log  what was done: "start web.service"
-//	/chroot     is there when nothing can be started and stopped
+//	/units      a unit in each line: "web.service active enabled", and optionally masked, masked-runtime,
+//	            fails (it cannot start), ends (it ends after its start)
+//	/units.log  the actions so far: "start web.service"
+//	/chroot     exists if units cannot be started and stopped
 type Units struct{ h *Host }
 
 // UseUnits sets the init system of a host.
@@ -107,7 +107,7 @@ func full(name string) string {
 	return name + ".service"
 }
 
-// Unit reads /units.
+// Unit returns the unit in /units with a name.
 func (u *Units) Unit(_ context.Context, name, _ string) (host.Unit, error) {
 	for _, one := range u.read() {
 		if one.Name == full(name) {
@@ -137,7 +137,7 @@ func (u *Units) change(name, verb string, change func(*unit) error) error {
 	return err
 }
 
-// Act starts, stops and so on.
+// Act applies a verb, such as start or stop, to a unit.
 func (u *Units) Act(_ context.Context, verb host.UnitVerb, name string, _ bool) error {
 	if err := u.Allowed(string(verb)); err != nil {
 		return err
@@ -170,7 +170,7 @@ func (u *Units) Stays(ctx context.Context, name string, _ time.Time) error {
 	return err
 }
 
-// SetBoot enables, disables and masks.
+// SetBoot enables, disables, masks or unmasks a unit.
 func (u *Units) SetBoot(_ context.Context, verb host.BootVerb, name string, runtime bool) error {
 	return u.change(name, string(verb), func(one *unit) error {
 		switch verb {

@@ -259,7 +259,7 @@ func (a archive) gunzip(file string, template, runas, options any) ([]string, er
 	})
 }
 
-// replace writes a file that is made from another one, with its mode and owner, and removes the other one.
+// replace converts a file to another one, which gets its mode and owner, and removes the original.
 func (a archive) replace(from, to string, template, runas, options any,
 	make func(io.Reader, io.Writer) error) ([]string, error) {
 	if !path.IsAbs(from) || value.Truth(template) || value.Truth(runas) || value.Truth(options) {

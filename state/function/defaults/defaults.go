@@ -59,7 +59,7 @@ func (d defaults) load(formula string) (any, error) {
 	return nil, nil
 }
 
-// parse reads defaults: JSON where the name ends so, and YAML otherwise. An empty file has no defaults.
+// parse reads defaults, as JSON if the name ends with .json, and as YAML otherwise. An empty file has no defaults.
 func parse(name, text, file string) (any, error) {
 	read := function.FromYAML
 	if strings.HasSuffix(name, ".json") {

@@ -108,7 +108,7 @@ func (o file) access(p string, mode any) (bool, error) {
 	return function.Permitted(info, wanted), nil
 }
 
-// stats returns the attributes of a file, or those of the link itself if it is broken.
+// stats returns the attributes of a file, or of the link itself if it is broken or follow is false.
 func (o file) stats(ctx context.Context, p, form string, follow bool) (*value.Map, error) {
 	p = o.path(p)
 	// A link that an unprivileged user made is not followed, because callers decide by the owner and the mode how root
@@ -194,7 +194,7 @@ func (o file) userID(name any) any {
 	return ""
 }
 
-// groupName returns the name of a group's number, or the number.
+// groupName returns the name of the group with a number, or the number if there is no such group.
 func (o file) groupName(gid any) any {
 	n, err := function.Int(gid)
 	if err != nil {

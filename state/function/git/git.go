@@ -44,7 +44,7 @@ func Functions(f *function.Facts) function.Table {
 	}.Needing(f.Host, "git", "git")
 }
 
-// where is a checkout and the user as which git runs in it.
+// where holds a checkout and the user as whom git runs in it.
 type where struct{ dir, user string }
 
 // run runs git and returns its output. git never prompts for a password.

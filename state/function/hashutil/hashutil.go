@@ -67,7 +67,7 @@ func (h hashutil) encodeFile(file string) (string, error) {
 	return encode64Lines([]byte(text)), err
 }
 
-// encode64Lines breaks lines after 76 characters, as mail does.
+// encode64Lines encodes data as base64, in lines of 76 characters as in mail.
 func encode64Lines(data []byte) string {
 	var b strings.Builder
 	for chunk := range slices.Chunk(data, 57) {

@@ -1,4 +1,4 @@
-// Package http implements http.*: the answers of web servers to GET requests.
+// Package http implements http.*: the responses of web servers to GET requests.
 package http
 
 import (
@@ -61,7 +61,7 @@ func (h http) query(ctx context.Context, a function.Arguments) (*value.Map, erro
 	return answer, describe(answer, got, a)
 }
 
-// describe adds the parts of the response that the arguments ask for.
+// describe adds the parts of the response that the arguments request.
 func describe(answer *value.Map, got function.Response, a function.Arguments) error {
 	if a.Value("status") == true {
 		answer.Set("status", got.Status)
@@ -104,7 +104,7 @@ func decodeBody(kind string, got function.Response) (v any, decoded bool, err er
 	return nil, false, diag.WithHint(fmt.Errorf("an answer is not decoded as %s", kind), "use json, yaml or plain")
 }
 
-// declaredKind returns the format that a Content-Type names: JSON where there is none, and plain text for all others.
+// declaredKind returns the format that a Content-Type names: JSON if it is empty, and plain text for all other types.
 func declaredKind(contentType string) string {
 	if contentType == "" {
 		return "json"

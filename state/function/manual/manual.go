@@ -1,4 +1,4 @@
-// Package manual documents the functions that templates and `call` know, and those of states. The parameters of a
+// Package manual documents the functions that templates and `call` can call, and those of states. The parameters of a
 // function are in its code; its purpose is in functions.txt and states.txt. A test compares both.
 package manual
 

@@ -10,8 +10,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// mine returns the results of the host's own mine_functions if the target matches the host. Without a master there
-// is not data of other hosts, and sending has no effect.
+// mine returns the results of the host's own mine_functions if the target matches the host. Without a master, there is
+// no data of other hosts, and sending has no effect.
 type mine struct {
 	*function.Facts
 	all function.Table

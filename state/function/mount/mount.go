@@ -62,8 +62,8 @@ func (m mount) mounted(name string) (bool, error) {
 	return all.Has(name), err
 }
 
-// fstab returns the entries of a file system table. The name of a second entry for the same directory gets a line
-// number appended.
+// fstab returns the entries of a file system table, by directory. If a directory has several entries, underscores are
+// appended to the names of later ones.
 func (m mount) fstab(file string) (*value.Map, error) {
 	text, err := function.ReadText(m.Host, file)
 	all := value.NewMap()

@@ -50,7 +50,7 @@ func parseNetwork(text string) (netip.Prefix, error) {
 	return netip.PrefixFrom(a, bits).Masked(), nil
 }
 
-// maskBits parses 24, 255.255.255.0 or, as routers write it, 0.0.0.255.
+// maskBits parses a prefix length such as 24, a netmask such as 255.255.255.0, or a wildcard mask such as 0.0.0.255.
 func maskBits(mask string, four bool) (int, error) {
 	if n, err := strconv.ParseUint(mask, 10, 8); err == nil {
 		return int(n), nil
@@ -86,7 +86,8 @@ func convertCIDR(cidr string) (*value.Map, error) {
 	return value.NewMap("network", p.Addr().String(), "netmask", netmask(p), "broadcast", broadcast(p).String()), nil
 }
 
-// inSubnet reports whether one of some addresses is in a network. A network with host bits set contains nothing.
+// inSubnet reports whether at least one of the addresses is in a network. A network with host bits set contains
+// nothing.
 func inSubnet(addresses any, cidr string) (bool, error) {
 	list, err := function.Texts(addresses)
 	if _, none := parseNetwork(cidr); none != nil || err != nil {

@@ -61,7 +61,7 @@ func (n network) ping(ctx context.Context, to string, timeout any, yesOrNo bool)
 	return out.Stdout, nil
 }
 
-// connect reports whether a port of a host takes connections.
+// connect reports whether a port of a host accepts connections.
 func (n network) connect(ctx context.Context, to string, port any, options *value.Map) (*value.Map, error) {
 	if to == "" || port == nil {
 		return value.NewMap("result", false, "comment", "a host and a port are needed"), nil
@@ -170,7 +170,7 @@ func procEndpoint(text string) (netip.AddrPort, bool) {
 	return netip.AddrPortFrom(a, uint16(hexNumber(port))), ok
 }
 
-// active returns the connections by number.
+// active returns the established TCP connections, numbered from 0.
 func (n network) active() (*value.Map, error) {
 	sockets, err := n.netstat()
 	if err != nil {

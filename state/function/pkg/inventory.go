@@ -78,7 +78,7 @@ func (p pkg) rpm(ctx context.Context, args ...string) (string, error) {
 	return p.Stdout(ctx, append([]string{"rpm"}, args...)...)
 }
 
-// lists reports whether a file has a line.
+// lists reports whether a file contains a line.
 func (p pkg) lists(file, line string) (bool, error) {
 	f, err := p.Host.Files.Open(file)
 	if errors.Is(err, fs.ErrNotExist) {

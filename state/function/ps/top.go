@@ -13,10 +13,10 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// longestLook is how long ps.top may measure.
+// longestLook is the maximum time for which ps.top measures.
 const longestLook = time.Minute
 
-// sample is the processor time of a process, in hundredths of a second.
+// sample has the processor time of a process, in hundredths of a second, its state and its memory.
 type sample struct {
 	pid          int
 	user, system int

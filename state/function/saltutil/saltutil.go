@@ -11,8 +11,8 @@ import (
 )
 
 // Functions returns the functions with which formulas make a minion fetch its extensions and reload its data. There is
-// no master, and every run reads everything again, so the others do nothing. Those that fetch extensions answer as
-// Salt's do on a host that has none yet: with the names of the files in the state tree.
+// no master, and every run reads everything again, so these functions do nothing. Those that fetch extensions return
+// the same as in Salt on a host without extensions: the names of the files in the state tree.
 func Functions(f *function.Facts) function.Table {
 	t := function.Table{
 		"saltutil.sync_all": function.Of("saltenv=None, refresh=True, extmod_whitelist=None, extmod_blacklist=None",
@@ -75,7 +75,8 @@ func inTree(f *function.Facts, kind string, saltenv any) (*value.List, error) {
 	return value.Strings(slices.Compact(names)...), nil
 }
 
-// environments returns those that saltenv names: a list, or names with commas between them; all of the tree for none.
+// environments returns the environments that saltenv names, as a list or separated by commas, as far as the tree has
+// them. If saltenv names none, it returns all environments of the tree.
 func environments(f *function.Facts, saltenv any) []string {
 	var named []string
 	switch v := saltenv.(type) {

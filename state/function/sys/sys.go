@@ -102,7 +102,7 @@ func (s sys) own() map[string]function.Described {
 	return s.Own()
 }
 
-// replaced reports whether the tree has a module in the place of a function's.
+// replaced reports whether a module of the tree replaces the module of a function.
 func replaced(own map[string]function.Described, name string) bool {
 	module, _, _ := strings.Cut(name, ".")
 	for other := range own {
@@ -191,7 +191,7 @@ func (s sys) doc(patterns []string) (*value.Map, error) {
 	return texts, nil
 }
 
-// docstring returns the documentation of a function of the tree's as Salt prints it, without the directives of
+// docstring returns the documentation of one of the tree's functions as Salt prints it, without the directives of
 // reStructuredText; nil for none.
 func docstring(doc string) any {
 	if doc == "" {

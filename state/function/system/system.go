@@ -30,7 +30,7 @@ func Functions(f *function.Facts) function.Table {
 	}
 }
 
-// rebootWitness is a file that exists from when a reboot is known to be needed until the reboot.
+// rebootWitness is a file that exists if a reboot is needed. The reboot removes it.
 const rebootWitness = "/run/salt/reboot-required.witnessed"
 
 // Acting returns the functions of system that change the host.
