@@ -34,7 +34,7 @@ func (t Taker) unit(ctx context.Context, name string) (Image, error) {
 }
 
 // unitDirs returns the directories with the links of enabled units; an entry is a unit, or a directory of units that
-// another one wants.
+// another unit wants or requires.
 func unitDirs() []string { return []string{"/etc/systemd/system", "/run/systemd/system"} }
 
 // boot describes the links that enable or mask a unit, and whether it runs, since the links start the unit if the host

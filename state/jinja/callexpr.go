@@ -22,7 +22,7 @@ func (e *callExpr) eval(f *frame) (any, error) {
 	return v, nil
 }
 
-// evalWith makes the call. Unless caller is nil, it is passed as one more keyword argument.
+// evalWith makes the call. Unless caller is nil, it is passed as the keyword argument caller.
 func (e *callExpr) evalWith(f *frame, caller any) (any, error) {
 	if attr, ok := e.callee.(*attrExpr); ok && caller == nil {
 		object, err := attr.node.eval(f)

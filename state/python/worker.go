@@ -88,7 +88,8 @@ func (w *Worker) Close() {
 	}
 }
 
-// take waits for the turn, and until the number of open questions is depth; -1 stands for any number.
+// take waits until the turn is free and the number of open questions is depth, and takes the turn. If depth is -1, the
+// number does not matter.
 func (w *Worker) take(depth int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -33,7 +33,7 @@ type Writer struct {
 	held    string // the start of a sequence that continues in the next write
 }
 
-// NewWriter writes to w. With colours, it keeps those of this project's own output.
+// NewWriter returns a Writer to w. If colours is true, the Writer keeps the colours of this project's own output.
 func NewWriter(w io.Writer, colours bool) *Writer { return &Writer{to: w, colours: colours} }
 
 // Colours keeps the colours of this project's own output from now on.

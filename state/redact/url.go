@@ -97,9 +97,9 @@ func unescaped(text string) string {
 	return text
 }
 
-// credentials returns where the user information of a URL's rest ends, at its "@", or 0. Passwords are often
-// written with a slash or another character that should have been escaped, so the last "@" before the query
-// counts if the text before the first slash is not a host and port.
+// credentials returns the offset of the "@" that ends the user information of a URL's rest, or 0 if there is none.
+// Passwords are often written with a slash or another character that should have been escaped. If the text before the
+// first of these has no "@" but a colon without a port after it, the result is therefore the last "@" of the rest.
 func credentials(scheme, rest string) int {
 	authority := rest
 	if end := strings.IndexAny(rest, "/?#"); end >= 0 {

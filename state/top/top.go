@@ -2,7 +2,7 @@
 //
 // A top file maps environments to targets, and targets to SLS names and options. States and pillar read their top files
 // in the same way and merge several of them differently, as Salt does: for states, the top file of the base environment
-// is authoritative; for pillar, all of them count, and targets may have an order.
+// is authoritative; for pillar, all of them are used, and targets may have an order.
 package top
 
 import (

@@ -31,7 +31,7 @@ func (e *entry) dead() bool {
 // scanLimit is the number of entries up to which a scan is faster than a Go map.
 const scanLimit = 16
 
-// NewMap makes a Map of alternating string keys and values.
+// NewMap returns a Map of alternating string keys and values.
 func NewMap(pairs ...any) *Map {
 	m := &Map{}
 	for i := 0; i+1 < len(pairs); i += 2 {
@@ -41,7 +41,7 @@ func NewMap(pairs ...any) *Map {
 	return m
 }
 
-// MakeMap makes an empty Map with room for n keys.
+// MakeMap returns an empty Map with room for n keys.
 func MakeMap(n int) *Map {
 	m := &Map{entries: make([]entry, 0, n)}
 	if n > scanLimit {

@@ -15,14 +15,15 @@ const (
 	None      Strategy = "none"
 )
 
-// Strategies returns all of them.
+// Strategies returns all strategies.
 func Strategies() []Strategy {
 	return []Strategy{Smart, Recurse, Aggregate, Overwrite, ListMerge, None}
 }
 
 // Merge merges src over dst and returns the result. It changes neither, but the result may share values with src.
 //
-//   - smart, recurse, none: mappings are merged at every level; anything else of src wins, null too.
+//   - smart, recurse, none: mappings are merged at every level. Any other value of src, even null, replaces that of
+//     dst.
 //   - overwrite, aggregate: a key of src replaces the same key of dst as a whole.
 //   - list: a key that both have becomes the list of both values; what only src has is lost.
 //

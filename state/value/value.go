@@ -24,10 +24,10 @@ import (
 // List is a Python list: a reference, so that two names can share one.
 type List struct{ Items []any }
 
-// NewList makes a list of the given items.
+// NewList returns a list of the given items.
 func NewList(items ...any) *List { return &List{Items: items} }
 
-// Strings makes a list of strings.
+// Strings returns a list of strings.
 func Strings(items ...string) *List {
 	l := &List{Items: make([]any, len(items))}
 	for i, s := range items {

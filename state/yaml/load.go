@@ -20,7 +20,7 @@ func Load(src []byte, file string) (*Document, error) { return LoadString(string
 func LoadString(src, file string) (*Document, error) { return load(&Document{file: file, text: src}) }
 
 // LoadPlain parses one document by the rules of YAML 1.1, without Salt's rules for SLS files, as Salt's serializers do:
-// 0644 is octal, and the last of two equal keys of a mapping counts. Dates stay text there too.
+// 0644 is octal, and the last of two equal keys of a mapping is used. Dates stay text there too.
 func LoadPlain(src, file string) (*Document, error) {
 	return load(&Document{file: file, text: src, plain: true})
 }

@@ -1,4 +1,5 @@
-// Package table has the table of all execution functions. No other package imports those of all Salt modules.
+// Package table provides the table of all execution functions. It is the only package that imports those of all Salt
+// modules.
 package table
 
 import (

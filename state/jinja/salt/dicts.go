@@ -277,6 +277,7 @@ func stepIntoList(l *value.List, key any) (any, bool, error) {
 }
 
 // asYAML returns the value of a key that is read as YAML. It returns false if that is a string, a collection or null.
+// The text None is read as None.
 func asYAML(key any) (any, bool) {
 	text, ok := key.(string)
 	if !ok || strings.ContainsAny(text, "\t\r\n") {
