@@ -39,40 +39,41 @@ type Agent struct {
 
 	// OpenStore opens the store of a URL.
 	OpenStore func(url string) (store.Store, error)
-	// OpenBalancers opens the load balancers of this host's instance; nil where the run is not that of the running
-	// system, as below a root.
+	// OpenBalancers opens the load balancers of this host's instance. It is nil if the agent does not converge the
+	// running system, such as below a root.
 	OpenBalancers func(context.Context) (*elb.Client, error)
-	// Engine converges; nil means the one the configuration names.
+	// Engine is the engine that converges the host; if nil, the engine that the configuration names.
 	Engine state.Engine
-	// ProbeAnyRoot runs health probes below a root as well, where they ask the running system; for callers that know
-	// that the two belong together.
+	// ProbeAnyRoot runs health probes below a root as well. The probes query the running system, so only a caller
+	// that knows that the root belongs to that system sets it.
 	ProbeAnyRoot bool
-	// StateUnits is how states act on units; nil means as the host's init system does.
+	// StateUnits is what states use to act on units; if nil, the init system of the host.
 	StateUnits host.Units
-	// Stderr is where an engine's own words go while it runs; nil for nowhere.
+	// Stderr receives what an engine prints to its standard error while it runs; if nil, the output goes nowhere.
 	Stderr io.Writer
 
-	// Self is the agent as this host starts it next, which a run tries where it has changed it; nil where
-	// the host that is converged does not start this agent, as below a root.
+	// Self is the agent that this host starts next. A run that has changed it tries it. Self is nil if the converged
+	// host does not start this agent, such as below a root.
 	Self *self.Self
-	// LockDescriptor is the descriptor of the lock that the run which tries this program has lent to it; 0 for none.
+	// LockDescriptor is the file descriptor of the lock that another run has lent to this process to try it; 0 if
+	// there is none.
 	LockDescriptor int
 }
 
-// New is the agent of a host.
+// New returns the agent of a host.
 func New(s site.Site) *Agent { return &Agent{Host: inspect.Host{Records: records.Records{Site: s}}} }
 
-// Given is what a person said about the host on the command line.
+// Given holds what the command line says about the host and the run.
 type Given struct {
 	Identity  grains.Identity
 	TrustRoot string // file of the first root, or sha256:HEX of it
 
-	root []byte // what TrustRoot says, see readRoot
+	root []byte // the root or its digest, set by readRoot
 
-	Ahead bool // take what the channels name though a rollout lets this host wait
+	Ahead bool // deploy what the channels name although this host waits for its turn in a rollout
 
 	Only     procedure.Only // steps to run; all of them by default
-	Settings *value.Map     // of the project's configuration, for this run
+	Settings *value.Map     // settings of the project's configuration that apply to this run
 }
 
 // readRoot reads the first root of trust that the command line gives as a file, or parses it as a digest. It is called

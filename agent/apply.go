@@ -8,7 +8,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/link"
 )
 
-// apply makes a pair that is unpacked the one that runs, or leaves the host on the last good one.
+// apply deploys an unpacked pair. If a step fails, it rolls the host back, see back.
 func (r *run) apply(ctx context.Context, pair ledger.Pair) error {
 	if err := r.balance.Leave(ctx, pair); err != nil {
 		return err
@@ -48,11 +48,11 @@ func (r *run) apply(ctx context.Context, pair ledger.Pair) error {
 	return nil
 }
 
-// open writes into the ledger that a deploy is under way and where its links have to go back to.
-// When it takes up one that was interrupted, that is where they were before the first attempt. Without room for the
-// ledger and a report it begins nothing.
+// open records in the ledger that a deploy is in progress, and returns the links to restore if it fails. If it resumes
+// an interrupted deploy, those are the links from before the first attempt. If the ledger or a report cannot be
+// written, it starts nothing and returns the error.
 func (r *run) open(pair ledger.Pair) (map[string]link.Set, error) {
-	if err := r.Unwritable(); err != nil { // what the ledger takes now may be there, and what it takes at the end not
+	if err := r.Unwritable(); err != nil { // there may be room for the ledger now, and none at the end
 		return nil, err
 	}
 	running := r.underWay(pair)
@@ -82,12 +82,12 @@ func (r *run) open(pair ledger.Pair) (map[string]link.Set, error) {
 	return running.Before, r.save()
 }
 
-// underWay is this run in the ledger, from its first link to its last.
+// underWay returns the record of this run that the ledger keeps from the first link that moves to the last.
 func (r *run) underWay(pair ledger.Pair) *ledger.Running {
 	return &ledger.Running{Run: r.id, Command: r.report.Command, Began: &r.report.Started, Pair: pair, Attempts: 1}
 }
 
-// switchTo is the part of a deploy that a failure undoes.
+// switchTo runs the steps of a deploy that a failure undoes.
 func (r *run) switchTo(ctx context.Context, pair ledger.Pair, before map[string]link.Set) error {
 	if err := r.releases.RestoreModes(pair); err != nil {
 		return err
@@ -124,7 +124,7 @@ func (r *run) switchTo(ctx context.Context, pair ledger.Pair, before map[string]
 	if err != nil {
 		return err
 	}
-	r.releases.NoteInterpreters(pair) // states had their chance to install them
+	r.releases.NoteInterpreters(pair) // states may have installed them
 	if stopped(ctx) {
 		return ctx.Err()
 	}

@@ -25,8 +25,8 @@ import (
 // the release or of the host.
 func (r *run) ending(ctx context.Context) bool { return stopped(ctx) || r.ShuttingDown(ctx) }
 
-// back takes the host back after a deploy that failed: to the last good pair, or on a first deploy
-// to where there is nothing current.
+// back ends a deploy that failed. It rolls the host back to the last good pair. After a failed first deploy nothing is
+// current, and a dev host stays on the failed release.
 func (r *run) back(ctx context.Context, pair ledger.Pair, before map[string]link.Set, cause error) error {
 	if !r.ending(ctx) {
 		cause = failure.Unexecuted(r.Layout, r.serving.ExplainPorts(ctx, pair, cause))
@@ -43,9 +43,9 @@ func (r *run) back(ctx context.Context, pair ledger.Pair, before map[string]link
 	return r.rollBack(ctx, pair, before, f)
 }
 
-// interrupted puts the links back, and the units that had followed them, and blames no release: the next run
-// starts over. Where the host shuts down, or a state ended the run, the ledger keeps the deploy, so that a
-// release that does so each time is found out.
+// interrupted restores the links, and the units that had followed them, and blames no release: the next run starts
+// over. If the host shuts down, or a state ended the run, the ledger keeps the deploy, so that later runs detect a
+// release that does so each time.
 func (r *run) interrupted(ctx context.Context, before map[string]link.Set, cause error) error {
 	r.record.Complete(func(rep *report.Report) { rep.Fault = &report.Fault{Of: report.FaultOfInterruption} })
 	r.serving.FollowBack(ctx, r.ledger.Runs())
@@ -66,7 +66,7 @@ func (r *run) interrupted(ctx context.Context, before map[string]link.Set, cause
 	return exit.WithCode(exit.Interrupted, errors.New("interrupted; the links are as they were before"))
 }
 
-// saveInterrupted keeps the attempt in the ledger where a reboot, or an end that a state asked for, interrupted it.
+// saveInterrupted keeps the attempt in the ledger if a reboot, or an end that a state asked for, interrupted it.
 func (r *run) saveInterrupted(ctx context.Context) error {
 	if r.ownStop.Load() || r.ShuttingDown(ctx) {
 		r.ledger.Running.Reboots++
@@ -77,8 +77,9 @@ func (r *run) saveInterrupted(ctx context.Context) error {
 	return r.save()
 }
 
-// firstFailed leaves next on the release that failed, to be looked at, and nothing current but a base that converged
-// alone before. It is not quarantined: there is nothing else this host could run, so the next run tries again.
+// firstFailed ends a first deploy that failed. It leaves next on the failed release, for inspection, and nothing
+// current except a base that converged alone before. The release is not quarantined: the host has nothing else to run,
+// so the next run tries it again.
 func (r *run) firstFailed(ctx context.Context, pair ledger.Pair, before map[string]link.Set, cause error) error {
 	err := r.linking.Restore(ctx, before)
 	failed := pair.Own()
@@ -119,12 +120,12 @@ func (r *run) stayForward(pair ledger.Pair, before map[string]link.Set, cause er
 
 // rollBack quarantines the release at fault, puts the links back and converges the last good pair.
 func (r *run) rollBack(ctx context.Context, pair ledger.Pair, before map[string]link.Set, f fault.Fault) error {
-	met := f.Cause // as the rollback may meet it again
+	met := f.Cause // the rollback may fail with the same error
 	f.Cause = r.fault.Relocated(pair, f, before)
 	good, cause := *r.ledger.Runs(), f.Cause
 	r.record.Note("rolling back to %s: %v", good, cause)
-	// The quarantine is written first: a cut from here on is found by the next run, which puts the
-	// links back and does not try the pair again.
+	// The quarantine is written first. If the run is interrupted after that, the next run restores the links and does
+	// not try the pair again.
 	r.quarantine.Settle(pair, f)
 	r.ledger.Running.Failed = true
 	r.left, r.undo.Left = &pair, &pair
@@ -136,7 +137,7 @@ func (r *run) rollBack(ctx context.Context, pair ledger.Pair, before map[string]
 	if err != nil {
 		return r.stuck(cause, err)
 	}
-	// What could not be undone does not keep the good pair from converging.
+	// The good pair converges even if a change could not be undone.
 	undone := r.undo.TakeBack(ctx, undo.Scope{From: pair.Key(), To: good.Key()})
 	if stopped(ctx) {
 		return interruptedGoingBack(cause)
@@ -151,7 +152,7 @@ func (r *run) rollBack(ctx context.Context, pair ledger.Pair, before map[string]
 	if err := r.save(); err != nil {
 		return r.stuck(cause, err)
 	}
-	// Whatever the run was asked for, the rollback is gone completely.
+	// The rollback runs all steps, even if the run was asked for some of them only.
 	r.only = procedure.Only{}
 	err = r.settleBack(ctx, good)
 	if undone == nil && r.fault.SameCause(good, met, err) {
@@ -170,14 +171,14 @@ func (r *run) rollBack(ctx context.Context, pair ledger.Pair, before map[string]
 		"%s", strings.Join(slices.Compact(hints), "\n")))
 }
 
-// interruptedGoingBack is the end of a run that was interrupted during its rollback.
+// interruptedGoingBack returns the error of a run that was interrupted during its rollback.
 func interruptedGoingBack(cause error) error {
 	return exit.WithCode(exit.Interrupted,
 		fmt.Errorf("interrupted while it rolled back, which the next run finishes; the deploy failed: %w", cause))
 }
 
-// settleBack is settleDown for a pair whose files may be missing on the disk: what is missing is fetched again, before
-// the pair converges or after it failed to.
+// settleBack is settleDown for a pair whose files may be missing on the disk. It fetches missing files again before the
+// pair converges, or after it failed to converge.
 func (r *run) settleBack(ctx context.Context, good ledger.Pair) error {
 	if r.releases.Intact(ctx, good) != nil {
 		r.releases.Repair(ctx, good)
@@ -190,9 +191,9 @@ func (r *run) settleBack(ctx context.Context, good ledger.Pair) error {
 	return r.settleDown(ctx, good)
 }
 
-// settleDown makes a pair that was gone back to the one that runs. Its hooks run as on a rollback by hand.
-// Whatever fails, all of it is done: what was left must not continue serving, and what is there now needs its
-// hooks and is asked by its probes.
+// settleDown makes the host run a pair that it was rolled back to. The hooks run as in a rollback by hand. A failed
+// step does not end it: units must not continue to run the pair that was left, and the restored pair needs its hooks
+// and its health probes.
 func (r *run) settleDown(ctx context.Context, good ledger.Pair) error {
 	errs := []error{r.hooks(ctx, preRelease, good), r.convergeAndInstall(ctx, good), r.serving.ServeBack(ctx, good),
 		r.save()}
@@ -203,7 +204,7 @@ func (r *run) settleDown(ctx context.Context, good ledger.Pair) error {
 	return errors.Join(errs...)
 }
 
-// afterwards is the hint of a deploy that was rolled back.
+// afterwards returns the hint of a deploy that was rolled back.
 func (r *run) afterwards(f fault.Fault) string {
 	if hint := diag.HintOf(site.ExplainDisk(f.Cause)); hint != "" {
 		return hint
@@ -219,7 +220,7 @@ func (r *run) afterwards(f fault.Fault) string {
 	return "publish a corrected version"
 }
 
-// stuck is a rollback that failed: a person has to look.
+// stuck returns the error of a rollback that failed, for which a person has to look at the host.
 func (r *run) stuck(cause, err error) error {
 	if hint := diag.HintOf(site.ExplainDisk(errors.Join(cause, err))); hint != "" &&
 		failure.HostErrno(errors.Join(cause, err)) {
@@ -257,7 +258,7 @@ func (r *run) stuckBack(err error) error {
 	return exit.WithCode(exit.RollbackFailed, diag.WithHint(fmt.Errorf("the rollback failed: %w", err), "%s", hint))
 }
 
-// failed gives an error without a code of its own that of a run that failed.
+// failed returns err with the exit code of a failed run, unless err has an exit code of its own.
 func failed(err error) error {
 	if exit.Code(err) == exit.Internal {
 		return exit.WithCode(exit.Failed, err)

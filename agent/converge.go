@@ -76,8 +76,8 @@ func (r *run) compile(ctx context.Context, pair ledger.Pair) (state.Program, err
 	return state.WithTemplates(engine).Compile(ctx, request)
 }
 
-// private is an observer that looks at the files of states before and after they change: whether every user may read
-// them then, as what a state reports shows both.
+// private is an observer that checks, before and after a state changes a file, whether every user may read the file,
+// since the result of the state shows both contents.
 type private struct {
 	exec.Observer
 	of *run
@@ -96,21 +96,20 @@ func (p private) StepDone(r *exec.Result) {
 	p.Observer.StepDone(r)
 }
 
-// endIn remembers the state that was ended since the run was asked to end.
+// endIn records the state that was ended after the run was asked to end.
 func (r *run) endIn(state string) {
 	r.endedMu.Lock()
 	defer r.endedMu.Unlock()
 	r.endedIn = state
 }
 
-// observing adds what a run does about states beside their results: the files that they change are looked at, and the
-// journal gets to know which state is at work.
+// observing returns an observer that passes its events to o. It also checks the files that states change, and records
+// in the journal which state runs.
 func (r *run) observing(o exec.Observer) exec.Observer {
 	return r.undo.Observing(private{Observer: o, of: r})
 }
 
-// convergeAndInstall is what makes the host what the pair says, by top files and then by the
-// project's own SLS files.
+// convergeAndInstall converges a pair by its top files, and then applies the project's own SLS files.
 func (r *run) convergeAndInstall(ctx context.Context, pair ledger.Pair) error {
 	if r.only.Has(procedure.Converge) {
 		if err := r.converge(ctx, pair); err != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// resolveTimeout is how long the store may take to say what there is to run.
+// resolveTimeout bounds how long the store may take to name the releases to run.
 const resolveTimeout = 5 * time.Minute
 
 // Deploy brings the host to the releases that its channels name, or converges what is current when
@@ -56,7 +56,7 @@ func (r *run) deploy(ctx context.Context, given Given) error {
 	var client *trust.Client
 	var pair ledger.Pair
 	err := r.record.Stage("resolve", r.identity.String(), func() (err error) {
-		// A store that gives a byte now and then would hold the host up for ever.
+		// Without a timeout, a store that sends a byte now and then would block the run indefinitely.
 		return r.connection.Within(ctx, min(resolveTimeout, r.Config.FetchTimeout), func(ctx context.Context) (err error) {
 			if client, err = r.connection.Open(ctx, given.forStore()); err == nil {
 				pair, err = r.resolve(ctx, client)
@@ -76,7 +76,7 @@ func (r *run) deploy(ctx context.Context, given Given) error {
 	return r.orUnresolved(r.carryOut(ctx, client, pair))
 }
 
-// carryOut brings the host to a pair, or converges what is current when there is nothing new.
+// carryOut deploys a pair, or converges the deployed pair if there is nothing new.
 func (r *run) carryOut(ctx context.Context, client *trust.Client, pair ledger.Pair) error {
 	if !pair.BaseAlone() {
 		r.report.To = &pair
@@ -122,23 +122,23 @@ func (r *run) carryOut(ctx context.Context, client *trust.Client, pair ledger.Pa
 	return r.apply(ctx, pair)
 }
 
-// reportWaiting records that what the channels name waits for the turn of this host, which the run is not about.
+// reportWaiting records in the report the pair that the channels name, if it waits for this host's turn in a rollout.
 func (r *run) reportWaiting(pair ledger.Pair) {
 	if named, waits := r.turns.Waiting(pair); waits && (r.report.Withheld == nil || r.report.Withheld.Same(pair)) {
 		r.report.Withheld = &named
 	}
 }
 
-// leaveAborted goes back from the release of an aborted rollout, and undoes what its states changed. No quarantine
-// keeps the release away: the channel does not name it any more, and another rollout may bring it.
+// leaveAborted rolls back from the release of an aborted rollout, and undoes what its states changed. The release is
+// not quarantined: its channel no longer names it, and another rollout may deploy it.
 func (r *run) leaveAborted(ctx context.Context, pair ledger.Pair) error {
 	left := *r.ledger.Good
 	err := r.goBackConverged(ctx, wayBackTo(left, pair))
-	r.report.Leaves = nil // no person went back from it
+	r.report.Leaves = nil // this is not a rollback by hand
 	return err
 }
 
-// rehearse is the dry run of a deploy: states as they would run, no link, no hook.
+// rehearse performs the dry run of a deploy: it shows what states would change, moves no link and runs no hook.
 func (r *run) rehearse(ctx context.Context, pair ledger.Pair) error {
 	if runs := r.ledger.Runs(); runs == nil || !runs.Same(pair) {
 		r.record.Note("would deploy %s", pair)
@@ -148,8 +148,8 @@ func (r *run) rehearse(ctx context.Context, pair ledger.Pair) error {
 	return r.converge(ctx, pair)
 }
 
-// named runs the steps that were asked for by name on what is deployed. No link moves, so there is
-// nothing to go back to: a step that fails ends the run.
+// named runs the steps that were named on the command line on the deployed pair. It moves no link, so there is nothing
+// to roll back: a failed step ends the run.
 func (r *run) named(ctx context.Context) error {
 	on := r.ledger.Good
 	if r.ledger.Failing != nil {

@@ -17,11 +17,11 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// DeployNow does what the timer would do next, without waiting for its turn: it starts the unit, so that the run
-// has the environment and the limits of an unattended run, and returns the report when that run is over. A run that
-// is under way may have read the store before there was anything new, so DeployNow waits for its end and starts
-// another one. If systemd does not have the unit, the run happens in this process, inUnit is false, and the agent's
-// sinks have received its events. say is called with what is waited for.
+// DeployNow starts the unit that the timer starts, without waiting for the timer, so that the run has the environment
+// and the limits of an unattended run. It returns the report when that run has ended. A run that is in progress may
+// have read the store before there was anything new, so DeployNow waits for its end and starts another one. If systemd
+// does not have the unit, the run happens in this process, inUnit is false, and the agent's sinks have received its
+// events. DeployNow calls say with what it waits for.
 func (a *Agent) DeployNow(ctx context.Context, say func(format string, args ...any)) (r *report.Report, inUnit bool,
 	err error) {
 	introduced, err := trust.Introduced(a.Layout.Trust())
@@ -73,12 +73,12 @@ func (a *Agent) DeployNow(ctx context.Context, say func(format string, args ...a
 		case err != nil:
 			return nil, true, a.unreported(strings.TrimSpace(result))
 		}
-		// Another run was quicker, or the unit was about to end: this one's turn comes after it.
+		// Another run took the lock first, or the unit was about to end: the loop tries again after that.
 	}
 }
 
-// unreported is the error of a run of the unit that left no report, which a state directory that cannot be written
-// explains.
+// unreported returns the error of a run of the unit that left no report. The reason may be a state directory that
+// cannot be written.
 func (a *Agent) unreported(said string) error {
 	if err := a.Unwritable(); err != nil {
 		return exit.WithCode(exit.Failed, diag.WithHint(fmt.Errorf("the run could not keep a report: %w", err),
@@ -88,7 +88,7 @@ func (a *Agent) unreported(said string) error {
 		records.ServiceUnit)
 }
 
-// deployHere is DeployNow in this process.
+// deployHere runs the deploy of DeployNow in this process.
 func (a *Agent) deployHere(ctx context.Context, say func(format string, args ...any)) (*report.Report, bool, error) {
 	for tries := 0; ; tries++ {
 		if err := a.waitBeforeTry(ctx, tries, say); err != nil {
@@ -105,8 +105,8 @@ func (a *Agent) deployHere(ctx context.Context, say func(format string, args ...
 	}
 }
 
-// waitBeforeTry waits before another try when a run could not take the lock. systemd starts a unit five times in ten
-// seconds, and no more after that.
+// waitBeforeTry waits before another try if a run could not take the lock, since systemd refuses to start a unit more
+// than five times in ten seconds.
 func (a *Agent) waitBeforeTry(ctx context.Context, tries int, say func(format string, args ...any)) error {
 	if tries == 0 {
 		return nil
@@ -137,7 +137,7 @@ const (
 	restMost = 30 * time.Second
 )
 
-// deployedSince is the newest report of a deploy that began after a moment; nil where there is none.
+// deployedSince returns the newest report if it is of a deploy that began at moment or later, and nil otherwise.
 func (a *Agent) deployedSince(moment time.Time) (*report.Report, error) {
 	r, err := a.Reports().Last()
 	if err != nil || r == nil || r.Command != "deploy" || r.Started.Before(moment) {
@@ -146,8 +146,8 @@ func (a *Agent) deployedSince(moment time.Time) (*report.Report, error) {
 	return r, nil
 }
 
-// unitLoad is what systemd says of loading the unit, such as loaded or masked; "" where it does not run this
-// system.
+// unitLoad returns systemd's load state of the unit, such as loaded or masked. It returns "" if the host is not the
+// running system or systemd does not answer.
 func (a *Agent) unitLoad(ctx context.Context) string {
 	if a.Layout.Relocated() {
 		return ""

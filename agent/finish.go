@@ -18,7 +18,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host/units"
 )
 
-// redacted is an error without secrets in its text; its exit code stays.
+// redacted returns err with the secrets removed from its text. The exit code stays.
 func (r *run) redacted(err error) error {
 	if err == nil {
 		return nil
@@ -76,8 +76,8 @@ func (r *run) keepReport() {
 // deliveryTime bounds how long a run that is over waits for its receivers.
 const deliveryTime = 2 * time.Minute
 
-// deliver hands the report that is complete, and kept, to all other receivers, also in a run that a signal ended, whose
-// own context is over by then.
+// deliver hands the complete report, which is kept by then, to all other receivers. It does so in a run that a signal
+// ended as well, so it does not use the cancellation of ctx.
 func (r *run) deliver(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), deliveryTime)
 	defer cancel()
@@ -104,7 +104,7 @@ func outcome(ctx context.Context, code int) report.Outcome {
 	return report.Failed
 }
 
-// save writes the ledger. What failed is redacted, as in the report.
+// save writes the ledger. It redacts the reasons of quarantined releases, as in the report.
 func (r *run) save() error {
 	if r.test {
 		return nil
@@ -119,8 +119,9 @@ func (r *run) save() error {
 	return err
 }
 
-// deferUnitActions is an agent whose states do not act on its unit at once, as service.running with a watch on
-// agent.yaml would. after does what they asked for, once the lock is given up.
+// deferUnitActions returns a copy of the agent whose states do not act on the agent's own unit at once, as
+// service.running with a watch on agent.yaml would. after performs the deferred action; it is called after the lock is
+// released.
 func (a *Agent) deferUnitActions(ctx context.Context) (during *Agent, after func()) {
 	own := *a
 	own.Failures = &site.FailedOutput{}
@@ -130,12 +131,13 @@ func (a *Agent) deferUnitActions(ctx context.Context) (during *Agent, after func
 		if verb == "" || a.Layout.Relocated() || a.ShuttingDown(ctx) {
 			return
 		}
-		// The run has its report by now: systemd's journal has what comes of this.
+		// The report is complete by now, so only systemd's journal shows the result.
 		_, _ = site.Systemctl(context.WithoutCancel(ctx), 30*time.Second, "--no-block", string(verb), records.ServiceUnit)
 	}
 }
 
-// notePassed names the units that were started although they are ordered after the unit in which this run is under way.
+// notePassed notes the units that were started although they are ordered after the unit in which this run is in
+// progress.
 func (r *run) notePassed() {
 	for _, unit := range r.OwnUnit.AllPassed() {
 		r.record.Note("%s was started without waiting for the end of this run, behind which systemd had put it: see After= "+
@@ -143,8 +145,8 @@ func (r *run) notePassed() {
 	}
 }
 
-// freeWaiters looks, once the run is asked to end, for programs of its states that wait for that end
-// (systemctl stop corpus-agent), and ends them: each waits for the other otherwise. done ends the search.
+// freeWaiters ends programs of this run's states that wait for the end of the run (systemctl stop corpus-agent), once
+// the run is asked to end. Otherwise each would wait for the other. done ends the search.
 func (r *run) freeWaiters(ctx context.Context) (done func()) {
 	over := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
@@ -166,9 +168,9 @@ func (r *run) freeWaiters(ctx context.Context) (done func()) {
 // freeEvery is how often a run looks for programs that wait for units.
 const freeEvery = 5 * time.Second
 
-// freeAwaited lets units start for which a hook or command of this run waits (systemctl restart), and whose start waits
-// for the end of the run, since they are ordered after the unit that it is started in: each waits for the other
-// otherwise. done ends the search.
+// freeAwaited lets units start that a hook or command of this run waits for (systemctl restart) and whose start waits
+// for the end of the run, since they are ordered after the unit of the run. Otherwise each would wait for the other.
+// done ends the search.
 func (r *run) freeAwaited(ctx context.Context) (done func()) {
 	if r.test || r.Layout.Relocated() || units.Own() == "" {
 		return func() {}

@@ -18,7 +18,7 @@ const (
 	postRelease = "post-release"
 )
 
-// hooks runs the service's programs of a stage.
+// hooks runs the hooks of the service for a stage.
 func (r *run) hooks(ctx context.Context, stage string, pair ledger.Pair) error {
 	if !r.only.Has(procedure.Hooks) || pair.BaseAlone() {
 		return nil
@@ -65,7 +65,7 @@ func (r *run) hooks(ctx context.Context, stage string, pair ledger.Pair) error {
 	})
 }
 
-// hookEnv is all that a hook sees of its surroundings; docs/deploy.md lists it.
+// hookEnv returns the environment of a hook, which contains nothing else; docs/deploy.md lists it.
 func (r *run) hookEnv(stage string, pair ledger.Pair) []string {
 	service, base := r.PairDirs(pair)
 	project := r.LayoutOf(pair.Own().Project)
@@ -85,8 +85,7 @@ func (r *run) hookEnv(stage string, pair ledger.Pair) []string {
 	return env
 }
 
-// showActs notes what a run would do besides its states to make the host run a pair: its load
-// balancers, the hooks and the restarts.
+// showActs notes what a run would do besides its states: leave load balancers, run hooks and restart units.
 func (r *run) showActs(ctx context.Context, target ledger.Pair) {
 	r.balance.Show(target)
 	if hooks := r.hooksToRun(target); len(hooks) > 0 {
@@ -101,7 +100,7 @@ func (r *run) showActs(ctx context.Context, target ledger.Pair) {
 	}
 }
 
-// hooksToRun are the hooks of a pair's release that a run starts, each with its stage.
+// hooksToRun returns the hooks of a pair's release that a run starts, each with its stage.
 func (r *run) hooksToRun(pair ledger.Pair) (all []string) {
 	if !r.only.Has(procedure.Hooks) || pair.BaseAlone() || r.Layout.Relocated() && !r.Chroot {
 		return nil
@@ -119,7 +118,8 @@ func (r *run) hooksToRun(pair ledger.Pair) (all []string) {
 	return all
 }
 
-// compiles reports why a pair does not compile, before a hook of it has run: what a hook does cannot be undone.
+// compiles returns the error of a pair that does not compile. It is called before the first hook runs, since what a
+// hook does cannot be undone.
 func (r *run) compiles(ctx context.Context, pair ledger.Pair) error {
 	if !r.only.Has(procedure.Converge) {
 		return nil

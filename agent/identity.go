@@ -59,7 +59,7 @@ func (r *run) checkConfiguration() error {
 	return nil
 }
 
-// keepConfiguration copies a configuration file that is valid, for the day on which it is damaged.
+// keepConfiguration copies a valid configuration file, so that later runs can use the copy if the file is damaged.
 func (r *run) keepConfiguration() {
 	f := r.Config.File
 	if f.Content == nil || r.test || f.Path != r.Layout.Config() {
@@ -73,7 +73,7 @@ func (r *run) keepConfiguration() {
 func (r *run) copyConfiguration(content []byte) error {
 	path := r.Layout.ConfigCopy()
 	if found, err := walk.Exists(r.Layout.Projects()); err != nil || !found {
-		return err // the next run does it, when there is something that could be converged
+		return err // a later run copies it, once there is something to converge
 	}
 	if have, err := walk.ReadFile(path); err == nil && string(have) == string(content) {
 		return nil
@@ -81,7 +81,8 @@ func (r *run) copyConfiguration(content []byte) error {
 	return durable.WriteFile(path, content, 0o600)
 }
 
-// rememberWho records who the host is, once that is what is deployed, and reports whether that is news.
+// rememberWho records the identity of the host if the service of that identity is deployed, and reports whether the
+// record changed.
 func (r *run) rememberWho() (changed bool) {
 	if r.Alone != "" || r.test || len(r.blockers) > 0 || r.ledger.Good == nil ||
 		r.ledger.Good.Service.Project != r.identity.Service {
@@ -99,9 +100,9 @@ func (r *run) rememberWho() (changed bool) {
 	return changed
 }
 
-// introduce decides who the host is, and keeps what it was given. An identity that contradicts the host's name is not
-// kept, nor is what was given with it. Where the host could not find out who it is, since the cloud does not answer
-// yet, a later run may.
+// introduce determines the identity of the host, and keeps what was given. An identity that contradicts the host's name
+// is not kept, nor is what was given with it. If the host cannot determine its identity without a given one, since the
+// cloud does not answer yet, a later run may.
 func (r *run) introduce(ctx context.Context, given Given) error {
 	err := r.identify(ctx, given.Identity)
 	if err != nil && given.Identity != (grains.Identity{}) {
@@ -132,7 +133,7 @@ func (r *run) identify(ctx context.Context, given grains.Identity) error {
 	return nil
 }
 
-// noteIdentity remembers who a person said the host is.
+// noteIdentity records the identity that the command line gives.
 func (r *run) noteIdentity(given grains.Identity) {
 	if given.Service != "" {
 		h := &r.ledger.Host
@@ -140,8 +141,8 @@ func (r *run) noteIdentity(given grains.Identity) {
 	}
 }
 
-// identifyAlone is identify for a project that is not the host's service. Its instance is that of the
-// host, where the host has one.
+// identifyAlone is identify for a project that is not the host's service. The project has the instance of the host, if
+// the host has one.
 func (r *run) identifyAlone(ctx context.Context) error {
 	host, err := r.ReadHostLedger()
 	if err != nil {

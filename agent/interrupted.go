@@ -41,7 +41,8 @@ func (r *run) settleInterrupted(ctx context.Context) error {
 	return r.finishBack(ctx, cut)
 }
 
-// finishBack finishes the rollback of an interrupted deploy: links and undo. The good pair converges afterwards.
+// finishBack finishes the rollback of an interrupted deploy: it restores the links and undoes changes. The good pair
+// converges after that.
 func (r *run) finishBack(ctx context.Context, cut *ledger.Running) error {
 	r.left, r.undo.Left = &cut.Pair, &cut.Pair
 	r.serving.FollowBack(ctx, r.ledger.Runs())
@@ -100,8 +101,8 @@ func (r *run) recordsSteps() bool {
 	return (native || r.Engine == nil && r.Config.Engine == "native") && r.Journal().Limit > 0
 }
 
-// lastStep is the state, or the stage of hooks, that made the last change of a run; "" if the run changed nothing. It
-// ignores damage of the journal, which the rollback reports.
+// lastStep returns the state, or the stage of hooks, that made the last change of a run; "" if the run changed nothing.
+// It ignores damage of the journal, which the rollback reports.
 func (r *run) lastStep(id string) string {
 	h, err := r.StateHost()
 	if err != nil {
@@ -146,13 +147,13 @@ func (r *run) givesUp(ctx context.Context, cut *ledger.Running, undone error) bo
 			return false
 		}
 	default:
-		return false // a disk that fails, which another time may not
+		return false // the disk failed, and may not fail the next time
 	}
 	r.quarantine.NoteLeft(cut.Pair)
 	return true
 }
 
-// interruptedDeploy is an interrupted deploy of another pair than the deployed one; nil if there is none. An
+// interruptedDeploy returns an interrupted deploy of another pair than the deployed one; nil if there is none. An
 // interrupted rollback by hand does not count, since its pair is the one that is to run.
 func (r *run) interruptedDeploy() *ledger.Running {
 	cut, good := r.ledger.Running, r.ledger.Good
@@ -190,8 +191,8 @@ func (r *run) leaveInterrupted(ctx context.Context, to string, find func(to stri
 	return r.finishBack(ctx, cut)
 }
 
-// unlessGood is the version to go back to. While a deploy or its rollback is interrupted, the version of the deployed
-// pair means the same as "": that rollback leads to it.
+// unlessGood returns the version to go back to. While a deploy or its rollback is interrupted, the version of the
+// deployed pair means the same as "": that rollback leads to it.
 func (r *run) unlessGood(version string) string {
 	cut := r.ledger.Running
 	if cut != nil && (r.interruptedDeploy() != nil || r.goingBack(cut)) && r.ledger.Good != nil &&
@@ -201,7 +202,7 @@ func (r *run) unlessGood(version string) string {
 	return version
 }
 
-// askedBefore is the pair to which an interrupted rollback by hand leads; nil if there is none.
+// askedBefore returns the pair to which an interrupted rollback by hand leads; nil if there is none.
 func (r *run) askedBefore() *ledger.Pair {
 	cut := r.ledger.Running
 	if cut == nil || cut.Leaves == nil || !r.Held().Has(cut.Pair.Releases()...) {
@@ -223,7 +224,7 @@ func (r *run) stayBack(ctx context.Context) error {
 	return r.stuckBack(r.settleBack(ctx, good))
 }
 
-// showStayBack is the dry run of stayBack, and of the rollback that comes before it.
+// showStayBack performs the dry run of stayBack, and of the rollback that comes before it.
 func (r *run) showStayBack(ctx context.Context, left ledger.Pair) error {
 	good := *r.ledger.Good
 	r.report.To = &good

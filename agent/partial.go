@@ -20,9 +20,9 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// pairOf is the pair that a host runs where the store cannot say of one project what to run: that
-// project stays unchanged, and the other is deployed. The failure stays the result of the run. A host
-// that has no release of the service gets base alone, and one that has none of base gets nothing.
+// pairOf returns the pair that the host runs if the store cannot name the release of one project: that project stays
+// unchanged, and the other is deployed. The error stays the result of the run. A host that has no release of the
+// service gets base alone, and one that has no release of base gets nothing.
 func (r *run) pairOf(ctx context.Context, pair ledger.Pair, has *artifact.Release,
 	serviceErr, baseErr error) (ledger.Pair, error) {
 	switch good := r.ledger.Good; {
@@ -44,15 +44,15 @@ func (r *run) pairOf(ctx context.Context, pair ledger.Pair, has *artifact.Releas
 	return pair, nil
 }
 
-// aloneFor is the pair of base alone, which a host gets as long as nothing of its service can be deployed.
+// aloneFor returns the pair of base alone, which a host runs as long as nothing of its service can be deployed.
 func (r *run) aloneFor(base artifact.Release, cause error) ledger.Pair {
 	r.unresolvedErr, r.unresolved = cause, []string{r.identity.Service}
 	r.record.Note("%s converges alone, since nothing of %s can be deployed yet: %v", base, r.identity.Service, cause)
 	return ledger.Pair{Base: &base}
 }
 
-// parts are what is left of a pair to deploy where only one of its releases can be had: with what runs in the place of
-// the other, or base alone.
+// parts returns the pairs that can still be deployed if only one release of a pair is available: that release with the
+// deployed release of the other project, or base alone.
 func (r *run) parts(pair ledger.Pair) (parts []ledger.Pair) {
 	if pair.Base == nil || pair.BaseAlone() || r.unresolvedErr != nil {
 		return nil
@@ -69,8 +69,8 @@ func (r *run) parts(pair ledger.Pair) (parts []ledger.Pair) {
 	return parts
 }
 
-// withoutOne continues with a part of a pair of which one release cannot be had, and else as without. A store that does
-// not answer, or a host that fails, gives no part either.
+// withoutOne continues with a part of a pair if one of its releases is not available, and otherwise does what without
+// does. It tries no part if the store is unreachable or the host is the cause.
 func (r *run) withoutOne(ctx context.Context, client *trust.Client, pair ledger.Pair, cause error) error {
 	if stopped(ctx) || r.ledger.Running != nil || errors.Is(cause, store.ErrUnreachable) || failure.HostErrno(cause) {
 		return r.without(ctx, cause)
@@ -89,7 +89,7 @@ func (r *run) withoutOne(ctx context.Context, client *trust.Client, pair ledger.
 	return r.without(ctx, cause)
 }
 
-// missingOf is the project of which a part of a pair has another release.
+// missingOf returns the project whose release in part is not that of pair.
 func missingOf(pair, part ledger.Pair) string {
 	if part.Has(pair.Service) {
 		return artifact.Base
@@ -101,7 +101,7 @@ func firstError(errs ...error) error {
 	return errs[slices.IndexFunc(errs, func(err error) bool { return err != nil })]
 }
 
-// noteUnresolved notes that the store does not give of a project what it should, once for each project.
+// noteUnresolved notes that the store does not provide the release of a project, once for each project.
 func (r *run) noteUnresolved(project string, err error) {
 	if r.unresolvedErr == nil {
 		r.unresolvedErr = err
@@ -112,7 +112,7 @@ func (r *run) noteUnresolved(project string, err error) {
 	}
 }
 
-// orUnresolved is the error of a run, or else that of a project that the store said nothing of.
+// orUnresolved returns err, or else the error for a project whose release the store did not provide.
 func (r *run) orUnresolved(err error) error {
 	if err != nil || r.unresolvedErr == nil {
 		return err
@@ -120,8 +120,8 @@ func (r *run) orUnresolved(err error) error {
 	return connection.ExplainReach(r.unresolvedErr)
 }
 
-// deploysBaseWithout reports whether a run deploys base alone, since the pillar of the service is not rendered and
-// nothing of the service was deployed here yet, or the host has lost what says so.
+// deploysBaseWithout reports whether a run deploys base alone because the pillar of the service was refused, and sets
+// WithoutPillar if so. It does only if the ledger has no deployed release of the service.
 func (r *run) deploysBaseWithout(refused error) bool {
 	var without *site.PillarRefused
 	runs := r.ledger.Runs()
@@ -133,8 +133,8 @@ func (r *run) deploysBaseWithout(refused error) bool {
 	return true
 }
 
-// baseOf is base of a pair alone, for a host on which the pillar of the service is not rendered. The refusal stays the
-// result of the run.
+// baseOf returns base of a pair alone, for a host on which the pillar of the service is not rendered. The refusal stays
+// the result of the run.
 func (r *run) baseOf(pair ledger.Pair, refused error) (ledger.Pair, error) {
 	if pair.Base == nil {
 		return pair, refused
@@ -142,9 +142,9 @@ func (r *run) baseOf(pair ledger.Pair, refused error) (ledger.Pair, error) {
 	return r.aloneFor(*pair.Base, refused), nil
 }
 
-// without continues when the store did not give what the host is to run: an interrupted deploy is
-// finished from what is on disk, and else what is current converges. The store's failure stays the
-// result of the run, unless states fail as well.
+// without continues if the store did not provide what the host is to run. It finishes an interrupted deploy with the
+// releases on the disk, or else converges the deployed pair. The error of the store stays the result of the run, unless
+// states fail as well.
 func (r *run) without(ctx context.Context, cause error) error {
 	if stopped(ctx) {
 		return cause
@@ -152,7 +152,7 @@ func (r *run) without(ctx context.Context, cause error) error {
 	cause = connection.ExplainReach(cause)
 	var err error
 	switch cut := r.ledger.Running; {
-	case cut != nil && !r.test && r.Held().Has(cut.Pair.Releases()...): // what cannot be read is taken up by a later run
+	case cut != nil && !r.test && r.Held().Has(cut.Pair.Releases()...): // else a later run resumes it
 		err = r.apply(ctx, r.turns.Resume(cut.Pair))
 	case r.ledger.Runs() != nil && (exit.Code(cause) != exit.Usage || errors.Is(cause, connection.ErrLost)):
 		r.record.Note("converging what is current: %v", cause)
@@ -170,9 +170,9 @@ func (r *run) without(ctx context.Context, cause error) error {
 	return cause
 }
 
-// baseWithout converges base where a run ends because the pillar of the service is not rendered: that is no
-// reason for base, which its own keys sign, to stand still. It gets the pillar of the releases alone. Where the top
-// file of the service decides which states of base run, none do.
+// baseWithout converges base if a run ends because the pillar of the service was refused: base is signed by its own
+// keys and does not depend on that pillar. It renders base with the pillar of the releases alone. If the top file of
+// the service decides which states of base run, it runs none.
 func (r *run) baseWithout(ctx context.Context, refused error) error {
 	var without *site.PillarRefused
 	runs := r.ledger.Runs()

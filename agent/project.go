@@ -20,8 +20,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// Project gives the agent of one project. The host's own service shares the host's ledger; any other
-// project has one of its own, and no link but its own is touched for it.
+// Project returns the agent of one project. The host's own service shares the host's ledger. Any other project has a
+// ledger of its own, and a run for it moves only its links.
 func (a *Agent) Project(ctx context.Context, name string) (*Agent, error) {
 	if err := artifact.CheckProject(name); err != nil {
 		return nil, exit.WithCode(exit.Usage, err)
@@ -43,7 +43,7 @@ func (a *Agent) Project(ctx context.Context, name string) (*Agent, error) {
 	return &other, nil
 }
 
-// known is Project for one that has been initialised or deployed.
+// known returns the agent of a project that was initialised or deployed, and an error for any other.
 func (a *Agent) known(ctx context.Context, name string) (*Agent, error) {
 	own, err := a.Project(ctx, name)
 	if err != nil {
@@ -75,17 +75,17 @@ func (a *Agent) otherProjects(name string) string {
 	return "corpus-agent project init " + name
 }
 
-// Init is what a project is initialised with.
+// Init holds the options of InitProject.
 type Init struct {
 	Git    bool   // make repositories to push to
 	Branch string // the branch that is deployed
-	Env    string // dev, staging or prod; "" as the instance says
-	User   string // "" for one named after the project
+	Env    string // dev, staging or prod; "" for that of the instance
+	User   string // "" for a user named after the project
 	Hook   string // command line of this program, for the repositories' hooks
 }
 
-// InitProject makes the host ready for a project, and says which repositories there are to push to.
-// Doing it again does what is missing.
+// InitProject prepares the host for a project, and returns the repositories to push to. If it is called again, it does
+// only what is missing.
 func (a *Agent) InitProject(ctx context.Context, name string, init Init) (remotes []string, err error) {
 	own, err := a.Project(ctx, name)
 	if err != nil {
@@ -128,7 +128,7 @@ func (a *Agent) InitProject(ctx context.Context, name string, init Init) (remote
 	return remotes, err
 }
 
-// SwitchMode makes a project's environment another one; "" is what the instance says again.
+// SwitchMode sets the environment of a project; "" sets it back to that of the instance.
 func (a *Agent) SwitchMode(ctx context.Context, name, env string) error {
 	if err := project.CheckEnvironment(env); err != nil {
 		return err
@@ -139,7 +139,7 @@ func (a *Agent) SwitchMode(ctx context.Context, name, env string) error {
 	})
 }
 
-// SetConfiguration changes a project's configuration from the next deploy on.
+// SetConfiguration merges settings into a project's configuration, from the next deploy on.
 func (a *Agent) SetConfiguration(ctx context.Context, name string, settings *value.Map) error {
 	return a.editProject(ctx, name, func(p *ledger.Project) error {
 		before := p.Settings
@@ -171,8 +171,7 @@ func (a *Agent) editProject(ctx context.Context, name string, change func(*ledge
 	})
 }
 
-// Configuration is a project's configuration as a deploy would see it now, without what is
-// encrypted.
+// Configuration returns a project's configuration as a deploy would see it now, with secrets redacted.
 func (a *Agent) Configuration(ctx context.Context, name string) (*value.Map, error) {
 	own, err := a.known(ctx, name)
 	if err != nil {
@@ -198,9 +197,8 @@ func (a *Agent) Configuration(ctx context.Context, name string) (*value.Map, err
 	return r.Secrets().Value(cfg).(*value.Map), nil
 }
 
-// RunProject runs steps of a project's deploy on what is deployed; with release-sync among them on
-// what is to be deployed: by the channels for the host's service, and the head of the branch for a
-// project with repositories.
+// RunProject runs steps of a project's deploy on its deployed release. If release-sync is among them, it deploys what
+// the channels name for the host's service, or the head of the branch for a project with repositories.
 func (a *Agent) RunProject(ctx context.Context, name string, given Given) (*report.Report, error) {
 	own, err := a.known(ctx, name)
 	if err != nil {
@@ -229,7 +227,7 @@ func (a *Agent) pulls() bool {
 	return err == nil && (a.Config.Store != "" || book.Host.Store != "") && book.Hold == nil
 }
 
-// RollbackProject is RollbackTo for a project, or with test ShowRollback.
+// RollbackProject calls RollbackTo for a project, or ShowRollback if test is set.
 func (a *Agent) RollbackProject(ctx context.Context, name, version string, test bool) (*report.Report, error) {
 	own, err := a.known(ctx, name)
 	if err != nil {

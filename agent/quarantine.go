@@ -10,7 +10,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// Unquarantine lets releases be tried again that have this version or directory; "" means all.
+// Unquarantine removes the releases that have this version or directory from quarantine, so that they are tried again;
+// "" means all.
 func (a *Agent) Unquarantine(version string) (released []ledger.Bad, err error) {
 	err = a.Edit("unquarantine", func(book *ledger.Ledger) error {
 		known := book.Bad
@@ -22,7 +23,7 @@ func (a *Agent) Unquarantine(version string) (released []ledger.Bad, err error) 
 	return released, err
 }
 
-// notQuarantined is the error for a version that is not in quarantine.
+// notQuarantined returns the error for a version that is not in quarantine.
 func notQuarantined(version string, known []ledger.Bad) error {
 	if len(known) == 0 {
 		return diag.WithHint(errors.New("nothing is quarantined"), "`corpus-agent status` would list it")
@@ -34,11 +35,11 @@ func notQuarantined(version string, known []ledger.Bad) error {
 	return diag.WithHint(fmt.Errorf("%q is not quarantined", version), "quarantined: %s", strings.Join(all, ", "))
 }
 
-// stay reports whether the host keeps what it has, and says why. Where a release of the pair is in
-// quarantine, what runs in its place stands in for it, so that the other is still brought up to date.
+// stay reports whether the host keeps the deployed pair, and notes why. If a release of the pair is in quarantine, stay
+// replaces it in pair by the deployed one, so that the other project is still updated.
 func (r *run) stay(pair *ledger.Pair) (bool, error) {
 	named, good := *pair, r.ledger.Runs()
-	_ = r.Requested(r.ledger) // since the run began
+	_ = r.Requested(r.ledger) // requests made since the run began
 	if r.isBlocked(named) {
 		return r.withhold(named), nil
 	}
@@ -69,8 +70,8 @@ func (r *run) stay(pair *ledger.Pair) (bool, error) {
 	return r.deployed(*pair)
 }
 
-// avoidQuarantined reports whether the host keeps what it has since a release of a pair is in quarantine, and fails
-// where it has nothing else.
+// avoidQuarantined reports whether the host keeps the deployed pair because a release of pair is in quarantine. It
+// returns an error if nothing is deployed.
 func (r *run) avoidQuarantined(pair, named ledger.Pair) (bool, error) {
 	bad, quarantined := r.ledger.IsBad(pair)
 	const hint = "publish a corrected version, or retry this one: corpus-agent unquarantine %s"
@@ -106,11 +107,11 @@ func (r *run) deployed(pair ledger.Pair) (bool, error) {
 			"a release of %s, which is deployed, was missing on the disk; it is deployed again",
 			"a release of %s, which is deployed, is missing on the disk; it would be deployed again"), good)
 	}
-	return there && err == nil, err // links that lead elsewhere are corrected on the way
+	return there && err == nil, err // wrong links are corrected when the pair converges
 }
 
-// withhold records that what the channels name does not get onto the host now: the run is about what
-// runs.
+// withhold records in the report that the named pair is not deployed now and that the run is about the deployed pair.
+// It returns true.
 func (r *run) withhold(named ledger.Pair) bool {
 	r.report.Withheld, r.report.To = &named, r.ledger.Good
 	return true

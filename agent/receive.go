@@ -70,7 +70,7 @@ func (a *Agent) deployLocal(ctx context.Context, command string, given Given,
 	})
 }
 
-// addRelease makes a directory of the release, unless it is there.
+// addRelease creates the directory of the release, unless it exists.
 func (r *run) addRelease(release artifact.Release, b project.Tree) error {
 	return r.record.Stage(procedure.ReleaseSync, release.String(), func() error {
 		p := r.LayoutOf(release.Project)
@@ -84,8 +84,8 @@ func (r *run) addRelease(release artifact.Release, b project.Tree) error {
 	})
 }
 
-// keepFromStore holds a host whose service came past the store: the next tick of the timer would put
-// what its channel names in its place.
+// keepFromStore holds a host whose service did not come from the store, since the next run of the timer would replace
+// it by what its channel names.
 func (r *run) keepFromStore(release artifact.Release) error {
 	if r.Alone != "" || r.connection.URL() == "" || r.ledger.Hold != nil {
 		return nil
@@ -96,7 +96,7 @@ func (r *run) keepFromStore(release artifact.Release) error {
 	return r.save()
 }
 
-// DeployEditable links a working tree as a release, so that what is edited there is what runs.
+// DeployEditable links a working tree as a release, so that the host runs what is edited there.
 func (a *Agent) DeployEditable(ctx context.Context, name, dir string, given Given) (*report.Report, error) {
 	if name == "" {
 		book, err := a.ReadLedger()
@@ -140,9 +140,9 @@ func (a *Agent) DeployEditable(ctx context.Context, name, dir string, given Give
 	})
 }
 
-// Receive deploys what is pushed to one of a project's repositories. It is called by the
-// repository's hook, before any ref moves, and reads from it what is to move: an error refuses the
-// push. Branches but the one that is deployed are taken as they are.
+// Receive deploys what is pushed to one of a project's repositories. The repository's hook calls it before any ref
+// moves, with the updates of the refs: an error refuses the push. Pushes to branches other than the deployed one are
+// accepted and not deployed.
 func (a *Agent) Receive(ctx context.Context, name, which string, refs io.Reader) (*report.Report, error) {
 	own, err := a.known(ctx, name)
 	if err != nil {
@@ -174,8 +174,8 @@ func (a *Agent) Receive(ctx context.Context, name, which string, refs io.Reader)
 	})
 }
 
-// receivePillar puts a pushed pillar in the place of the one before, and runs what reads it. If that
-// fails the one before is put back.
+// receivePillar replaces the pillar by a pushed one, and converges and installs the deployed pair. If that fails, it
+// restores the previous pillar.
 func (a *Agent) receivePillar(ctx context.Context, commit string) (*report.Report, error) {
 	return a.pass(ctx, "push pillar", false, func(r *run) error {
 		if err := r.identify(ctx, grains.Identity{}); err != nil {

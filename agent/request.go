@@ -13,9 +13,9 @@ import (
 	"github.com/corpus-agent/corpus-agent/state"
 )
 
-// learnSecrets makes the secrets of a pair's pillar known to the redactor. Hooks and engines that are programs come
-// before or in place of what decrypts the pillar, and may print what they know of it. A pillar that does not compile
-// stops the run where it is needed; what was decrypted of it until then is known.
+// learnSecrets adds the secrets of a pair's pillar to the redactor. Hooks run before this process decrypts the pillar,
+// and an engine that is a program decrypts it in its own process; both may print secrets. A pillar that does not
+// compile fails the run where it is needed; the values that were decrypted until then are added.
 func (r *run) learnSecrets(ctx context.Context, pair ledger.Pair) {
 	if slices.ContainsFunc(r.decrypted, pair.Same) {
 		return
@@ -24,14 +24,14 @@ func (r *run) learnSecrets(ctx context.Context, pair ledger.Pair) {
 	service, base := r.PairDirs(pair)
 	request, _, err := r.Agent.EngineRequest(ctx, r.identity, service, base)
 	if err != nil {
-		return // the converge fails likewise, and says why
+		return // the converge returns the same error
 	}
 	s := state.SessionFor(request)
 	defer s.Close()
 	_, _ = s.Pillar(ctx) // as above
 }
 
-// request says what to converge, and keeps what converging replaces.
+// request returns the request to converge a pair. Its host records what converging replaces.
 func (r *run) request(ctx context.Context, pair ledger.Pair) (state.Request, error) {
 	request, err := r.readOnlyRequest(ctx, pair)
 	if err != nil || r.test {
@@ -47,9 +47,9 @@ func (r *run) request(ctx context.Context, pair ledger.Pair) (state.Request, err
 	return request, err
 }
 
-// readOnlyRequest says what to converge. A pair that links name is converged through them, so that paths in
-// SLS files, which people write as /srv/service/next, mean what they say; a rehearsal has only the
-// release directories.
+// readOnlyRequest returns the request to converge a pair. A pair that links name is converged through the links, so
+// that paths in SLS files, which people write as /srv/service/next, resolve. A dry run of another pair uses the release
+// directories.
 func (r *run) readOnlyRequest(ctx context.Context, pair ledger.Pair) (state.Request, error) {
 	service, base := r.PairDirs(pair)
 	if !r.test || r.linking.Linked(pair) {
@@ -62,7 +62,7 @@ func (r *run) readOnlyRequest(ctx context.Context, pair ledger.Pair) (state.Requ
 	if err != nil {
 		return request, err
 	}
-	// base alone renders with the pillar that the releases bring, as it did before
+	// base alone renders with the pillar of the deployed releases, as it did before
 	if r.WithoutPillar && r.ledger.Good != nil {
 		service, _ := r.PairDirs(*r.ledger.Good) // links of it may be lost
 		request.PillarRoots = layout.PillarRoots(service, base)
@@ -76,7 +76,7 @@ func (r *run) readOnlyRequest(ctx context.Context, pair ledger.Pair) (state.Requ
 	return request, err
 }
 
-// log keeps what templates say and do in the report. What they say to developers is left out.
+// log notes warnings and errors of templates in the report. Messages of lower levels are for developers and left out.
 func (r *run) log(level, message string) {
 	if level == "warning" || level == "error" || level == "critical" {
 		r.record.Note("%s", message)
@@ -106,7 +106,7 @@ func (a *Agent) plannedLinks(pair ledger.Pair) map[string]string {
 	return links
 }
 
-// engine is what converges.
+// engine returns the engine that converges the host.
 func (r *run) engine() (state.Engine, error) {
 	if r.Engine != nil {
 		return r.Engine, nil

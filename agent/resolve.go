@@ -40,8 +40,8 @@ func (r *run) resolve(ctx context.Context, client *trust.Client) (ledger.Pair, e
 	return pair, r.noteWithdrawn(ctx, client)
 }
 
-// resolveOr asks what a channel names. Where that was withdrawn the host keeps what it has; one that
-// has nothing gets nothing.
+// resolveOr returns the release that a channel names. If that release was withdrawn, it returns has, or the error if
+// has is nil.
 func (r *run) resolveOr(ctx context.Context, client *trust.Client, ref artifact.Ref,
 	has *artifact.Release) (artifact.Release, error) {
 	release, err := client.Resolve(ctx, ref)
@@ -61,10 +61,10 @@ func (r *run) resolveOr(ctx context.Context, client *trust.Client, ref artifact.
 	return *has, nil
 }
 
-// known are the releases that the ledger names.
+// known returns the releases that the ledger names.
 func (r *run) known() []artifact.Release { return inspect.ReleasesOf(r.ledger) }
 
-// noteWithdrawn tells and remembers which of the releases that this host has were withdrawn.
+// noteWithdrawn notes which releases of this host were withdrawn, and records them in the ledger.
 func (r *run) noteWithdrawn(ctx context.Context, client *trust.Client) error {
 	var found []ledger.Withdrawn
 	for _, pair := range r.ledger.Pairs() {
@@ -96,8 +96,8 @@ func (r *run) noteWithdrawn(ctx context.Context, client *trust.Client) error {
 	return r.save()
 }
 
-// resolveBase finds base's release. A store without a base is not an error; one that lost it leaves
-// the base that the host has.
+// resolveBase returns the release of base. A store without a base is not an error: the host keeps the base that it has,
+// if any.
 func (r *run) resolveBase(ctx context.Context, client *trust.Client) (*artifact.Release, error) {
 	var has *artifact.Release
 	if r.ledger.Good != nil {
@@ -118,11 +118,11 @@ func (r *run) resolveBase(ctx context.Context, client *trust.Client) (*artifact.
 	return nil, nil
 }
 
-// learnAtOnce is how many pages of metadata a run reads for releases that no channel names any more.
+// learnAtOnce bounds how many pages of metadata a run reads for releases that no channel names any more.
 const learnAtOnce = 2
 
-// learn keeps what is signed of the releases on this host, so that they can be verified when no
-// channel names them any more. What the store does not give is tried again by the next run.
+// learn keeps the signed metadata of the releases on this host, so that they can be verified when no channel names them
+// any more. The next run retries what the store did not provide.
 func (r *run) learn(ctx context.Context, client *trust.Client) {
 	read := 0
 	for _, release := range r.remembered() {
@@ -140,8 +140,9 @@ func (r *run) learn(ctx context.Context, client *trust.Client) {
 	r.completeDigests(ctx, client)
 }
 
-// completeDigests gives the releases of a ledger that was rebuilt from links, whose names have the start of a digest
-// alone, their digests: without them nothing of a release can be fetched again, and it compares as another one.
+// completeDigests completes the digests of releases in a ledger that was rebuilt from links, whose names contain only
+// the start of a digest. A release with such a digest cannot be fetched again, and does not equal the same release with
+// the whole digest.
 func (r *run) completeDigests(ctx context.Context, client *trust.Client) {
 	for _, pair := range r.ledger.Pairs() {
 		for _, release := range []*artifact.Release{pair.Base, &pair.Service} {
@@ -158,7 +159,7 @@ func (r *run) completeDigests(ctx context.Context, client *trust.Client) {
 	}
 }
 
-// remembered are the releases of base and the service that the ledger names.
+// remembered returns the releases of base and the service that the ledger names and that are on the disk.
 func (r *run) remembered() []artifact.Release {
 	pairs := r.ledger.Pairs()
 	slices.Reverse(pairs)
@@ -174,7 +175,7 @@ func (r *run) remembered() []artifact.Release {
 	return releases
 }
 
-// knownWithdrawn is what is known of a release from an earlier run.
+// knownWithdrawn returns the entries that an earlier run recorded for a release.
 func knownWithdrawn(known []ledger.Withdrawn, release artifact.Release) []ledger.Withdrawn {
 	return structsort.Without(known, func(w ledger.Withdrawn) bool { return !w.Release.Is(release) })
 }

@@ -15,12 +15,12 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// Rollback puts the previous pair back and quarantines the one that ran, so that the next tick of
-// the timer does not deploy it again.
+// Rollback deploys the previous pair and quarantines the one that ran, so that the next run of the timer does not
+// deploy it again.
 func (a *Agent) Rollback(ctx context.Context) (*report.Report, error) { return a.RollbackTo(ctx, "") }
 
-// RollbackTo goes back to an earlier release of the service that is still on this host, by its
-// version or directory; "" is the one before.
+// RollbackTo goes back to an earlier release of the service that is still on this host. version is the version or the
+// directory of the release; "" means the previous one.
 func (a *Agent) RollbackTo(ctx context.Context, version string) (*report.Report, error) {
 	return a.pass(ctx, "rollback", false, func(r *run) error {
 		if r.ledger.Runs() == nil && r.ledger.Running == nil {
@@ -67,7 +67,7 @@ func (r *run) goBack(ctx context.Context, target, left ledger.Pair) error {
 	return r.apply(ctx, target)
 }
 
-// withdrawn is the refusal of a pair to go back to; nil where none of it was withdrawn.
+// withdrawn returns the error of a pair to go back to of which a release was withdrawn; nil if none was.
 func (r *run) withdrawn(target ledger.Pair) error {
 	w, yes := r.ledger.IsWithdrawn(target)
 	if !yes {
@@ -79,7 +79,7 @@ func (r *run) withdrawn(target ledger.Pair) error {
 			"publish a corrected version; `corpus yank --undo` reverts the withdrawal"))
 }
 
-// earlier finds the pair to go back to.
+// earlier returns the pair to go back to.
 func (r *run) earlier(version string) (ledger.Pair, error) {
 	good := r.ledger.Good
 	if version == "" {
@@ -115,7 +115,7 @@ func (r *run) earlier(version string) (ledger.Pair, error) {
 		hint)
 }
 
-// keptHint names the releases that a person can go back to with --to.
+// keptHint returns a hint that names the releases that a person can go back to with --to.
 func (r *run) keptHint() string {
 	var known []string
 	for _, pair := range slices.Backward(r.ledger.History) {
@@ -176,7 +176,7 @@ func (r *run) showRollback(ctx context.Context, target ledger.Pair) error {
 	return r.converge(ctx, target)
 }
 
-// neverDeployed is the error of a rollback where nothing was deployed.
+// neverDeployed returns the error of a rollback if nothing was deployed.
 func (r *run) neverDeployed() error {
 	what, first := "on this host", "corpus-agent deploy"
 	if r.Alone != "" {

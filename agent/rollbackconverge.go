@@ -20,9 +20,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// RollbackConverge undoes what converging changed, and then goes back to the pair that ran before.
-// to is a run, whose changes are the last to stay, or a version as for RollbackTo. With test it only
-// shows what would change.
+// RollbackConverge undoes what converging changed, and then goes back to the pair that ran before. to is the ID of the
+// last run whose changes stay, or a version as for RollbackTo. If test is set, it only shows what would change.
 func (a *Agent) RollbackConverge(ctx context.Context, to string, test bool) (*report.Report, error) {
 	return a.pass(ctx, "rollback", test, func(r *run) error {
 		if err := r.identify(ctx, grains.Identity{}); err != nil {
@@ -41,7 +40,7 @@ func (a *Agent) RollbackConverge(ctx context.Context, to string, test bool) (*re
 		if err != nil {
 			return exit.WithCode(exit.Usage, err)
 		}
-		// Who stays on a pair, and only undoes what later runs changed, goes back to nothing.
+		// If the pair stays, and only changes of later runs are undone, no other release is deployed.
 		if err := r.withdrawn(w.target); err != nil && !w.target.Same(w.left) {
 			return err
 		}
@@ -56,15 +55,15 @@ func (a *Agent) RollbackConverge(ctx context.Context, to string, test bool) (*re
 	})
 }
 
-// wayBack is a rollback by hand that undoes what converging changed.
+// wayBack describes a rollback by hand that undoes what converging changed.
 type wayBack struct {
 	left, target ledger.Pair
-	from         ledger.Pair // whose changes are undone: left, or what an earlier rollback has left
+	from         ledger.Pair // the pair whose changes are undone: left, or one that an earlier rollback left
 	scope        undo.Scope
 	pending      bool // an earlier rollback to the target was not finished
 }
 
-// wayBackTo is the rollback from a pair to another, without a person.
+// wayBackTo returns the rollback from a pair to another, for one that no person asked for.
 func wayBackTo(left, target ledger.Pair) wayBack {
 	return wayBack{left: left, target: target, from: left, scope: undo.Scope{From: left.Key(), To: target.Key()}}
 }
@@ -72,7 +71,7 @@ func wayBackTo(left, target ledger.Pair) wayBack {
 // isRun matches the ID of a run.
 var isRun = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\d{8}T\d{6}\.\d{6}$`) })
 
-// wayBack finds out where to go.
+// wayBack finds the pair to go back to and the changes to undo.
 func (r *run) wayBack(to string) (w wayBack, err error) {
 	if r.ledger.Good == nil {
 		return w, inspect.ErrNothingDeployed()
@@ -105,8 +104,8 @@ func (r *run) wayBack(to string) (w wayBack, err error) {
 	return w, nil
 }
 
-// toFinish is an earlier rollback to what is deployed that a rollback without a target finishes, or has finished; nil
-// for none. Going further back would leave a release that works.
+// toFinish returns an earlier rollback to the deployed pair that a rollback without a target finishes, or has finished;
+// nil if there is none. Going further back would leave a release that works.
 func (r *run) toFinish() *ledger.Unfinished {
 	cut := r.ledger.Running
 	switch {
@@ -120,7 +119,7 @@ func (r *run) toFinish() *ledger.Unfinished {
 	return r.ledger.Unfinished
 }
 
-// unfinished reports whether changes of a pair that was left are still there to be undone.
+// unfinished reports whether the journal still has changes of a pair that was left.
 func (r *run) unfinished() bool {
 	chapters, err := r.Journal().Chapters()
 	if err != nil && len(chapters) == 0 {
@@ -130,7 +129,7 @@ func (r *run) unfinished() bool {
 	return len(records) > 0
 }
 
-// leftBy is the pair that a run left the host with.
+// leftBy returns the pair that was deployed at the end of a run.
 func (r *run) leftBy(id string) (ledger.Pair, error) {
 	rep, err := r.Reports().Load(id)
 	if err != nil {
@@ -181,8 +180,8 @@ func (r *run) showWayBack(ctx context.Context, w wayBack) error {
 	return nil
 }
 
-// goBackConverged rolls back. The ledger is written first: a cut from there on is found by the next
-// run, which finishes it.
+// goBackConverged rolls the host back. It writes the ledger first: an interruption after that is found by the next run,
+// which finishes the rollback.
 func (r *run) goBackConverged(ctx context.Context, w wayBack) error {
 	if err := r.balance.Leave(ctx, w.target); err != nil {
 		return err
@@ -238,13 +237,13 @@ func (r *run) goBackConverged(ctx context.Context, w wayBack) error {
 	return r.stuckBack(errors.Join(undone, err))
 }
 
-// here is where a rollback begins.
+// here holds the ledger and the links from before a rollback.
 type here struct {
 	ledger ledger.Ledger
 	links  map[string]link.Set
 }
 
-// here remembers what runs and what the links lead to.
+// here returns the current ledger, and the links of the projects of a pair.
 func (r *run) here(pair ledger.Pair) (here, error) {
 	was := *r.ledger
 	was.Bad, was.History = slices.Clone(was.Bad), slices.Clone(was.History)
@@ -259,14 +258,14 @@ func (r *run) here(pair ledger.Pair) (here, error) {
 	return here{was, links}, nil
 }
 
-// returns reports whether a rollback by hand that failed ends where it began. A dev host stays where a
-// person has put it, and a run that was asked to end leaves the rest to the next.
+// returns reports whether the host returns to left after a rollback by hand failed. A dev host stays where a person has
+// put it, and a run that was asked to end leaves the rest to the next run.
 func (r *run) returns(ctx context.Context, left ledger.Pair) bool {
 	return !r.ending(ctx) && r.project.Environment() != project.Dev && r.Held().Has(left.Releases()...)
 }
 
-// backAgain returns to the pair that a person went back from, since the one before does not work. The pair
-// that works is in no quarantine then, and the one that failed is.
+// backAgain returns to the pair that a person went back from, since the target of the rollback does not work. It takes
+// that pair out of quarantine, and the failed one is quarantined.
 func (r *run) backAgain(ctx context.Context, w wayBack, was here, cause error) error {
 	l := r.ledger
 	l.Good, l.Since, l.Previous, l.StandsFor = was.ledger.Good, was.ledger.Since, was.ledger.Previous, was.ledger.StandsFor

@@ -39,7 +39,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// run is one pass over a host, from lock to report.
+// run is one run on a host, from lock to report.
 type run struct {
 	*Agent
 	id     string
@@ -56,7 +56,7 @@ type run struct {
 	only            procedure.Only
 	leaves          *ledger.Pair // the pair that a rollback leaves
 	unresolvedErr   error        // the error for a project whose release the store did not provide
-	unresolved      []string     // these projects
+	unresolved      []string     // the projects whose releases the store did not provide
 	blockers        []error      // why the run deploys nothing new, and continues with the deployed releases
 	acted           bool         // the run changed, or tried to change, what is deployed
 	ownStop         atomic.Bool  // a step has ended this run
@@ -66,8 +66,8 @@ type run struct {
 
 	held *records.Exclusive // the lock of this run; nil for a trial, whose lock is lent
 
-	beforeLinks bool         // states run that come before the links move
-	left        *ledger.Pair // what failed and is rolled back
+	beforeLinks bool         // states run now, before the links move
+	left        *ledger.Pair // the pair that is rolled back
 
 	finished *ledger.Unfinished // the rollback of an earlier run that this run has finished; nil for none
 
@@ -112,7 +112,7 @@ func (a *Agent) Converge(ctx context.Context, test bool) (*report.Report, error)
 	})
 }
 
-// pass is one run under the host's lock: it prepares the host, calls body, and reports the result.
+// pass performs one run under the host's lock: it prepares the host, calls body, and reports the result.
 func (a *Agent) pass(ctx context.Context, command string, test bool, body func(*run) error) (*report.Report, error) {
 	held, err := a.acquire(ctx, command)
 	if err != nil {
@@ -171,7 +171,7 @@ func (a *Agent) acquire(ctx context.Context, command string) (*records.Exclusive
 func (a *Agent) checkHost() error {
 	refused := a.CheckAbove(a.Layout.Projects())
 	if unfit := a.CheckPrograms(); unfit != nil {
-		a.Config.Notify.MailTo, a.Config.Notify.Command = nil, nil // no program is run to say so
+		a.Config.Notify.MailTo, a.Config.Notify.Command = nil, nil // no program runs to notify people
 		refused = errors.Join(refused, unfit)
 	}
 	return refused
@@ -205,7 +205,7 @@ func (r *run) reclaimProjects(refused error, done repaired) (err error) {
 		more, err = r.ReclaimShared(records.ProjectsIn(r.ledger), r.test)
 		done.shared = append(done.shared, more...)
 	}
-	slices.Sort(done.shared) // a dry run finds what is not a project's twice
+	slices.Sort(done.shared) // a dry run finds those outside the projects twice
 	for _, text := range slices.Concat(r.held.Displaced, done.ledger, slices.Compact(done.shared)) {
 		r.record.Note("%s", text)
 	}
@@ -249,7 +249,7 @@ func (r *run) endTurns(ctx context.Context, result error) {
 	r.turns.End(ctx, tried, result)
 }
 
-// provenHere makes sure that this run has found what is deployed to be healthy.
+// provenHere checks that the deployed pair is healthy, unless this run has found that already.
 func (r *run) provenHere(ctx context.Context) error {
 	if p := r.ledger.Proven; p.Proves(r.ledger.Good) && p.Run == r.id {
 		return nil
@@ -276,7 +276,7 @@ func (r *run) remember() (changed bool) {
 	return r.rememberWho() || links
 }
 
-// begin makes a run and its report.
+// begin returns a new run with its report.
 func (a *Agent) begin(command string, test bool, book *ledger.Ledger) (*run, error) {
 	hostname, err := a.TreeHostname()
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/grains"
 )
 
-// trial is the run of an agent that another run tries: a dry run of the deployed pair, or of the pair that the other
-// run deploys, under the lock of the other run. It writes no file.
+// trial performs the run of an agent that another run tries: a dry run of the deployed pair, or of the pair that the
+// other run deploys, under the lock of the other run. It writes no file.
 func (a *Agent) trial(ctx context.Context) (*report.Report, error) {
 	lent, err := lock.Inherit(a.LockDescriptor, a.Layout.Lock())
 	if err != nil {
