@@ -51,10 +51,10 @@ type Header struct {
 	Started time.Time `json:"started"`
 }
 
-// Key is that of the pair that converged.
+// Key returns the key of the pair that converged.
 func (h Header) Key() ledger.Key { return ledger.Key{Bytes: h.Pair, Service: h.Service} }
 
-// OverKey is the key of the pair that ran before.
+// OverKey returns the key of the pair that ran before.
 func (h Header) OverKey() ledger.Key { return ledger.Key{Bytes: h.Over, Service: h.OverOf} }
 
 // Record is one change of a subject, or a program that ran.
@@ -238,7 +238,7 @@ func BootID(h *host.Host) string {
 	return strings.TrimSpace(string(id))
 }
 
-// unread is an error of reading, with its hint.
+// unread adds context and a hint to an error of reading the journal.
 func unread(err error) error {
 	hint := "check the disk as root (dmesg, ls -la /var/lib/corpus/journal)"
 	switch {

@@ -231,7 +231,7 @@ func (w *writer) piece(data []byte) (name, lost string, err error) {
 	return name, "", nil
 }
 
-// preparePacker makes the encoder for pieces, which takes memory, when the first piece is written.
+// preparePacker creates the encoder for pieces when the first piece is written, since it takes memory.
 func (w *writer) preparePacker() (err error) {
 	if w.packer == nil {
 		w.packer, err = zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest),

@@ -14,10 +14,10 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// CheckConfiguration refuses a host's configuration of which an unprivileged user controls a part: who writes it
-// chooses programs that root runs, and what it trusts. It has to come before the first look at that configuration, of
-// which it reads nothing. The error is a diag.List with a hint for each part, and has the exit code exit.Refused. An
-// agent that does not run as root reads it as it is.
+// CheckConfiguration returns an error if an unprivileged user controls a part of the host's configuration: that user
+// could choose programs that root runs, and what root trusts. It must be called before the configuration is read, and
+// reads nothing of it. The error is a diag.List with a hint for each part, and has the exit code exit.Refused.
+// CheckConfiguration checks nothing if the agent does not run as root.
 func CheckConfiguration(l layout.Layout) error {
 	var problems diag.List
 	seen := map[string]bool{}
@@ -39,9 +39,9 @@ func CheckConfiguration(l layout.Layout) error {
 	return exit.WithCode(exit.Refused, problems.Err())
 }
 
-// CheckSole refuses, with a *walk.UnsafeError, a file or directory on this machine of which a user controls a part whom
-// the agent does not trust: see Site.TrustedUsers. What does not exist is fine, and so is everything where the agent
-// does not run as root.
+// CheckSole returns a *walk.UnsafeError if a user whom the agent does not trust controls a part of a file or directory
+// on this machine: see Site.TrustedUsers. It returns nil if the file does not exist, and if the agent does not run as
+// root.
 func CheckSole(l layout.Layout, p string) error {
 	s := &Site{Layout: l}
 	users := s.TrustedUsers()
@@ -53,9 +53,9 @@ func CheckSole(l layout.Layout, p string) error {
 		return err
 	}
 	defer root.Close()
-	err = root.As(slices.Max(users)).Sole(l.Inside(p)) // the one beside root, if there is one
+	err = root.As(slices.Max(users)).Sole(l.Inside(p)) // the user besides root, if there is one
 	if errors.Is(err, os.ErrNotExist) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP) {
-		return nil // no user made it so, since the way is safe; what reads the path reports it
+		return nil // the directories above are safe, so no other user did this; the reader of the path reports it
 	}
 	var unsafe *walk.UnsafeError
 	if err != nil && !errors.As(err, &unsafe) {

@@ -10,7 +10,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// ExplainDisk adds a hint to an error of a disk that has none.
+// ExplainDisk adds a hint to a disk error that has none.
 func ExplainDisk(err error) error {
 	switch {
 	case err == nil || diag.HintOf(err) != "":
@@ -32,15 +32,15 @@ func ExplainDisk(err error) error {
 	return err
 }
 
-// leastState and leastFiles are how many bytes and files the agent's own directory needs for the ledger, the journal
-// and a report of a run.
+// leastState and leastFiles are how many bytes and inodes must be free in the agent's own directory for the ledger, the
+// journal and the report of a run.
 const (
 	leastState = 64 << 10
 	leastFiles = 16
 )
 
-// Unwritable is why the agent cannot write into its own directory; nil where it can. It changes nothing: it asks the
-// filesystem, which knows whether it is full or read-only.
+// Unwritable returns the reason why the agent cannot write into its own directory, and nil if it can. It changes
+// nothing: it asks the filesystem whether it is full or read-only.
 func (s *Site) Unwritable() error {
 	dir := s.Layout.State()
 	left, err := walk.SpaceAt(dir)

@@ -7,16 +7,16 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
-// mostPrinted is how many bytes of what failing programs print are remembered in a run.
+// mostPrinted bounds how many bytes of the output of failed programs a run remembers.
 const mostPrinted = 1 << 20
 
-// FailedOutput remembers what programs printed that failed, since comments of states quote it in many forms. The zero
-// printed is empty. It is safe for concurrent use.
+// FailedOutput remembers the output of failed programs, since comments of states quote it in many forms. The zero
+// FailedOutput is empty. It is safe for concurrent use.
 type FailedOutput struct {
 	mu    sync.Mutex
 	lines map[string]bool
 	size  int
-	full  bool // there was more than is remembered
+	full  bool // there was more output than is remembered
 }
 
 // Note remembers the lines of an output.
@@ -39,9 +39,9 @@ func (p *FailedOutput) Note(out host.Output) {
 	}
 }
 
-// QuotedIn reports whether a text quotes what a program printed: a line of it, or the end of the text if the line is
-// short enough to be a word of it by chance. show gives lines as the text has them. A printed that is full finds any
-// text.
+// QuotedIn reports whether a text quotes the output of a program: it contains a line of it, or ends with a line that is
+// too short to be recognised elsewhere. show converts a line to the form that it has in the text. If p is full,
+// QuotedIn returns true for any text.
 func (p *FailedOutput) QuotedIn(text string, show func(string) string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

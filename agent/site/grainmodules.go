@@ -18,14 +18,14 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// grainModules answers what grain modules ask while they run: for their texts and those of the tree's _utils. Functions
-// of the agent do not exist for them, as under Salt.
+// grainModules answers the requests of grain modules while they run: for their source and that of the modules in the
+// tree's _utils. As under Salt, they cannot call functions of the agent.
 type grainModules struct{ files map[string]map[string]string }
 
-// World is part of python.Asker.
+// World implements python.Asker.
 func (grainModules) World() *value.Map { return value.NewMap() }
 
-// Ask is part of python.Asker.
+// Ask implements python.Asker.
 func (g grainModules) Ask(_ context.Context, q *value.Map) (any, error) {
 	kind, name := value.Str(q.Value("kind")), value.Str(q.Value("name"))
 	switch q.Value("ask") {
@@ -102,9 +102,9 @@ func (s *Site) runGrainModules(ctx context.Context, hostname string, facts *grai
 	return answers, nil
 }
 
-// grainCheck returns the check of programs and modules that give grains: nothing that another user can change, or that
-// such a program runs, is run by root. Those who control base's release or a whole root of the state tree are trusted
-// with it, as with their SLS files.
+// grainCheck returns the check of programs and modules that give grains. Root must not run a program that another user
+// can change, nor one whose interpreter another user can change. Users who control base's release or a whole root of
+// the state tree are trusted, as they are with its SLS files.
 func (s *Site) grainCheck(dirs GrainDirs) func(path string) error {
 	open := sync.OnceValues(s.StateHost)
 	tops := make([]string, 0, len(dirs.States)+1)
@@ -125,7 +125,7 @@ func (s *Site) grainCheck(dirs GrainDirs) func(path string) error {
 	}
 }
 
-// utilsOf are the modules below _utils of the state tree that no other user can change.
+// utilsOf returns the modules below _utils of the state tree that no other user can change.
 func utilsOf(dirs GrainDirs, check func(path string) error) (map[string]string, error) {
 	found := map[string]string{}
 	for _, root := range slices.Backward(dirs.States) {

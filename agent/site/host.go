@@ -21,12 +21,12 @@ func (s *Site) ShuttingDown(ctx context.Context) bool {
 	if s.Layout.Relocated() {
 		return false
 	}
-	// It ends with a code other than 0 for any state but "running".
+	// systemctl exits with a code other than 0 for any state but "running".
 	out, _ := Systemctl(context.WithoutCancel(ctx), 5*time.Second, "is-system-running")
 	return strings.TrimSpace(out) == "stopping"
 }
 
-// Systemctl asks systemd for something, and waits no longer than within for the answer.
+// Systemctl runs systemctl, with a timeout, and returns its output.
 func Systemctl(ctx context.Context, within time.Duration, args ...string) (string, error) {
 	var failed error
 	for _, path := range []string{"/usr/bin/systemctl", "/bin/systemctl"} {
@@ -40,11 +40,11 @@ func Systemctl(ctx context.Context, within time.Duration, args ...string) (strin
 	return "", failed
 }
 
-// StateHost is the host as states see it.
+// StateHost returns the host that states act on.
 func (s *Site) StateHost() (*host.Host, error) { return s.StateHostWith(nil, s.NoteTemporary) }
 
-// StateHostWith is the host with a recorder of what is replaced, and a function that is called with
-// directories in which temporary files are made.
+// StateHostWith returns the host that states act on, with a recorder of what they replace. It calls temporary with each
+// directory in which temporary files are made.
 func (s *Site) StateHostWith(recorder host.ChangeRecorder, temporary func(dir string)) (*host.Host, error) {
 	root := ""
 	if s.Layout.Relocated() {
@@ -54,7 +54,7 @@ func (s *Site) StateHostWith(recorder host.ChangeRecorder, temporary func(dir st
 		Failed: s.FailedOutput().Note})
 }
 
-// System is what runs the host's units.
+// System returns the service manager of the host's units.
 func (s *Site) System() (service.System, error) {
 	if s.Units != nil {
 		return s.Units, nil
@@ -66,7 +66,7 @@ func (s *Site) System() (service.System, error) {
 	return service.Of(h), nil
 }
 
-// BootID identifies the boot that UnitClock counts from; "" where that is not known.
+// BootID returns the ID of the boot from which UnitClock counts, or "" if it is not known.
 func (s *Site) BootID() string {
 	if s.Units == nil {
 		h, err := s.StateHost()
@@ -81,7 +81,7 @@ func (s *Site) BootID() string {
 	return ""
 }
 
-// UnitClock is the monotonic clock by which units say when they started.
+// UnitClock returns the time of the monotonic clock in which start times of units are given.
 func (s *Site) UnitClock() time.Duration {
 	if s.Units != nil {
 		return s.Units.Clock()

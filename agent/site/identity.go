@@ -56,7 +56,7 @@ func (s *Site) configured(known ledger.Host) grains.Identity {
 	return id
 }
 
-// TreeHostname is the name of the host that the tree belongs to: a relocated tree may have its own.
+// TreeHostname returns the hostname of the tree: a relocated tree may have its own.
 func (s *Site) TreeHostname() (string, error) {
 	if s.Layout.Relocated() {
 		data, _, err := walk.Read(s.Layout.Path("/etc/hostname"))
@@ -71,7 +71,7 @@ func (s *Site) TreeHostname() (string, error) {
 	return name, nil
 }
 
-// GrainDirs are directories with grains besides those of the host's configuration.
+// GrainDirs holds directories with grains besides those of the host's configuration.
 type GrainDirs struct {
 	Base string   // base's release, whose directory grains has programs, files and Salt's grain modules; "" for none
 	More []string // further such directories, which win over base's
@@ -139,8 +139,8 @@ func (s *Site) grainDirs(base string) []string {
 	return dirs
 }
 
-// MisplacedConfiguration is the error of a host on which something else is in the place of the directory of its
-// configuration: its settings are those of their copy, and it has no grains and keys of its own.
+// MisplacedConfiguration returns an error if the path of the configuration directory is not a directory. The settings
+// then come from their copy, and the host has no grains or keys of its own.
 func (s *Site) MisplacedConfiguration() error {
 	dir := s.Layout.Configuration()
 	if !walk.Misplaced(dir) {

@@ -12,16 +12,17 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
-// ReleaseMode is that of the directory of a project's releases and of each release: services run as other users.
+// ReleaseMode is the mode of the directory of a project's releases and of the directory of each release. Other users
+// need access, since services run as other users.
 const ReleaseMode = 0o755
 
-// Passages are the directories that have to have ReleaseMode, the outer one first.
+// Passages returns the directories that must have ReleaseMode, the outer one first.
 func (s *Site) Passages(release artifact.Release) []string {
 	p := s.LayoutOf(release.Project)
 	return []string{p.Releases(), p.Release(release.Dir())}
 }
 
-// Impassable says which of the Passages of a release has another mode than it was made with.
+// Impassable returns the Passages of a release that have another mode than ReleaseMode.
 func (s *Site) Impassable(release artifact.Release) (found []manifest.Change) {
 	if release.Local == trust.ByEditable {
 		return nil
@@ -41,7 +42,7 @@ func (s *Site) Impassable(release artifact.Release) (found []manifest.Change) {
 	return found
 }
 
-// ImpassableBeside is Impassable without the release's own directory, where a comparison has found its mode already.
+// ImpassableBeside is Impassable without the release's own directory if found already contains it.
 func (s *Site) ImpassableBeside(release artifact.Release, found []manifest.Change) []manifest.Change {
 	own := s.Layout.Inside(s.LayoutOf(release.Project).Release(release.Dir()))
 	return structsort.Without(s.Impassable(release), func(c manifest.Change) bool {

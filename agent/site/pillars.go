@@ -10,8 +10,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
-// pushedPillars are the pillars in releases of projects that did not come from a store: a release from a store is
-// compared with what was signed, modes included.
+// pushedPillars returns the pillars in releases of projects that did not come from a store. A release from a store is
+// compared with its signed list, modes included.
 func (s *Site) pushedPillars(root *walk.Root, projects []string) (all []sharable, err error) {
 	for _, project := range projects {
 		p := s.LayoutOf(project)
@@ -34,7 +34,8 @@ func (s *Site) pushedPillars(root *walk.Root, projects []string) (all []sharable
 	return all, nil
 }
 
-// namesIn lists the directories in a directory, without those that links lead to, and files; none where there is none.
+// namesIn returns the names of the entries of a directory that are not links. It returns none if the directory does not
+// exist.
 func namesIn(root *walk.Root, at string) (names []string, err error) {
 	dir, err := root.OpenDir(at)
 	if walk.Nowhere(err) {

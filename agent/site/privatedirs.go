@@ -17,7 +17,7 @@ type sharedPillar struct {
 	parts   []*walk.UnsafeError
 }
 
-// Error names the parts.
+// Error lists the parts.
 func (e *sharedPillar) Error() string {
 	var parts []string
 	for _, part := range e.parts {
@@ -27,7 +27,7 @@ func (e *sharedPillar) Error() string {
 		strings.Join(parts, "; "))
 }
 
-// Hint says what an operator does about it.
+// Hint returns what an operator can do about it.
 func (e *sharedPillar) Hint() string {
 	var commands []string
 	for _, part := range e.parts {
@@ -36,8 +36,8 @@ func (e *sharedPillar) Hint() string {
 	return "read what it says now, which another user may have written; if it is right: " + strings.Join(commands, "; ")
 }
 
-// CheckState refuses what the agent remembers where another user can change a part of it, or could have written one:
-// the root of trust and the ledger decide what root runs.
+// CheckState returns an error if another user can change a part of the agent's state directory, or could have written
+// one: the root of trust and the ledger decide what root runs.
 func (s *Site) CheckState() error {
 	opened, root, err := s.OpenTrusting()
 	if root == nil {
@@ -62,13 +62,13 @@ func (s *Site) CheckState() error {
 				"%[1]s.old && mv %[1]s.new %[1]s; if not, remove it and deploy with --trust-root", state))
 }
 
-// mostParts is how many parts of a pillar an error names.
+// mostParts bounds how many parts of a pillar an error lists.
 const mostParts = 5
 
-// CheckPillar refuses the pillar that this host alone has of a project where another user can change a part of it, or
-// could have written one: the run cannot know what such a file said before.
+// CheckPillar returns an error if another user can change a part of a project's own pillar on this host, or could have
+// written one: the run cannot know what such a file said before.
 //
-// What is in the place of the pillar's directory is refused, too: states that run without their pillar may do harm.
+// It also returns an error if the pillar's path is not a directory: states that run without their pillar may do harm.
 func (s *Site) CheckPillar(project string) error {
 	if project == "" {
 		return nil
@@ -87,24 +87,24 @@ func (s *Site) CheckPillar(project string) error {
 		return exit.WithCode(exit.Refused, diag.WithHint(&PillarRefused{project, shared}, "%s", shared.Hint()))
 	}
 	if err == nil || walk.Nowhere(err) {
-		return nil // no other user made it so, since the way is safe; what reads it reports it
+		return nil // the directories above are safe, so no other user did this; the reader reports it
 	}
 	return fmt.Errorf("looking at who may change the pillar of %s: %w", project, err)
 }
 
-// PillarRefused is why the pillar that this host alone has of a project is not rendered.
+// PillarRefused is the error of a pillar that is not rendered, of those that this host alone has of a project.
 type PillarRefused struct {
 	Project string
 	err     error
 }
 
-// Error is the reason.
+// Error returns the reason.
 func (e *PillarRefused) Error() string { return e.err.Error() }
 
-// Unwrap is the reason.
+// Unwrap returns the reason.
 func (e *PillarRefused) Unwrap() error { return e.err }
 
-// misplacedPillar refuses what is in the place of the directory of a project's pillar.
+// misplacedPillar returns an error if the path of a project's pillar is not a directory.
 func (s *Site) misplacedPillar(project string) error {
 	at := s.LayoutOf(project).Pillar()
 	if walk.Misplaced(at) {

@@ -26,7 +26,7 @@ type program struct {
 	name string // a path, or a name to look for in PATH
 }
 
-// programs are the programs of this host that root runs beside those of states, hooks and procedures.
+// programs returns the programs of this host that root runs, besides those of states, hooks and procedures.
 func (s *Site) programs() (all []program) {
 	c := s.Config
 	switch {
@@ -54,9 +54,9 @@ func (s *Site) programs() (all []program) {
 	return all
 }
 
-// CheckPrograms refuses a host on which another user can replace a program that root runs: one that agent.yaml names,
-// what runs a script of these, or one that the agent finds by its name. The error has the
-// exit code exit.Refused. An agent that does not run as root runs what it finds.
+// CheckPrograms returns an error if another user can replace a program that root runs: one that agent.yaml names, the
+// interpreter of a script among them, or one that the agent finds in PATH. The error has the exit code exit.Refused.
+// CheckPrograms checks nothing if the agent does not run as root.
 func (s *Site) CheckPrograms() error {
 	if os.Geteuid() != 0 {
 		return nil
@@ -82,7 +82,7 @@ func (s *Site) CheckPrograms() error {
 		}
 		file, err := process.Look(p.name)
 		if err != nil {
-			file = p.name // it may be there when it is run
+			file = p.name // it may exist by the time it runs
 		}
 		if filepath.IsAbs(file) {
 			add(p.by, replaceable(root, file))
@@ -100,16 +100,16 @@ func (s *Site) CheckPrograms() error {
 	return exit.WithCode(exit.Refused, diag.WithHint(&found, "%s", found.hint()))
 }
 
-// unfit are the parts of programs that another user controls.
+// unfit is the error of programs of which another user controls a part.
 type unfit struct {
 	parts []*walk.UnsafeError
 	texts []string
 }
 
-// Error names the parts.
+// Error lists the parts.
 func (e *unfit) Error() string { return strings.Join(e.texts, "; ") }
 
-// Unwrap is the first part.
+// Unwrap returns the first part.
 func (e *unfit) Unwrap() error { return e.parts[0] }
 
 func (e *unfit) hint() string {
@@ -121,8 +121,8 @@ func (e *unfit) hint() string {
 		"; or name other programs in agent.yaml, and another PATH"
 }
 
-// inPath is why a directory of PATH is refused. One that the members of a group may write to, as those of staff in
-// /usr/local on Debian, is the operator's choice.
+// inPath returns the reason to refuse a directory of PATH, and nil if there is none. A directory that the members of a
+// group may write to, as those of staff in /usr/local on Debian, is the operator's choice.
 func inPath(root *walk.Root, dir string) *walk.UnsafeError {
 	var unsafe *walk.UnsafeError
 	if !filepath.IsAbs(dir) || !errors.As(root.ByName(filepath.Join(dir, "program")), &unsafe) ||
@@ -132,8 +132,8 @@ func inPath(root *walk.Root, dir string) *walk.UnsafeError {
 	return unsafe
 }
 
-// replaceable says which part of a program, or of what runs it if it is a script, another user controls; nil for none.
-// What does not exist is looked at as far as the way to it goes.
+// replaceable returns the part of a program, or of the interpreter of a script, that another user controls; nil if
+// there is none. For a file that does not exist it checks the directories above.
 func replaceable(root *walk.Root, file string) *walk.UnsafeError {
 	var unsafe *walk.UnsafeError
 	if errors.As(root.Sole(file), &unsafe) {
@@ -142,8 +142,8 @@ func replaceable(root *walk.Root, file string) *walk.UnsafeError {
 	return checkInterpreter(root, file)
 }
 
-// checkInterpreter says which part of the program that runs a script another user controls; nil for none, for what is
-// no script, and for a script that such a user controls itself.
+// checkInterpreter returns the part of the interpreter of a script that another user controls. It returns nil if there
+// is none, if the file is not a script, and if another user controls the script itself.
 func checkInterpreter(root *walk.Root, script string) *walk.UnsafeError {
 	var unsafe *walk.UnsafeError
 	if errors.As(root.Sole(script), &unsafe) {
@@ -156,7 +156,7 @@ func checkInterpreter(root *walk.Root, script string) *walk.UnsafeError {
 	return unsafe
 }
 
-// interpreter is the program that runs a script; "" for what is not a script.
+// interpreter returns the program that runs a script; "" if the file is not a script.
 func interpreter(root *walk.Root, script string) string {
 	f, err := root.OpenFile(script, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY)
 	if err != nil {
@@ -186,8 +186,8 @@ func interpreter(root *walk.Root, script string) string {
 	return ""
 }
 
-// CheckScript refuses a program of a release, as seen in the host's root, that is run by a program which another user
-// can replace.
+// CheckScript returns an error if the file, a path in the host's root, is a script whose interpreter another user can
+// replace.
 func (s *Site) CheckScript(file string) error {
 	opened, root, err := s.OpenTrusting()
 	if root == nil {
@@ -205,7 +205,7 @@ func (s *Site) CheckScript(file string) error {
 		cure(wrong, "go-w")))
 }
 
-// runBy refuses a script because of what runs it.
+// runBy is the error of a script whose interpreter is not safe.
 type runBy struct {
 	text   string
 	unsafe *walk.UnsafeError

@@ -14,8 +14,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state"
 )
 
-// RecipeListed reads what a release says of itself, as its list has it. A recipe that is not the one that was unpacked
-// says nothing.
+// RecipeListed returns the recipe of a release. It returns an empty recipe if the file differs from the list of what
+// was unpacked.
 func (s *Site) RecipeListed(release artifact.Release, list *manifest.Manifest) (recipe.Recipe, error) {
 	tree := walk.Files(s.LayoutOf(release.Project).Release(release.Dir()))
 	if list != nil && !list.Holds(tree, recipe.Name) {
@@ -35,7 +35,7 @@ func (s *Site) RecipeListed(release artifact.Release, list *manifest.Manifest) (
 	return says, nil
 }
 
-// Recipe is RecipeListed for a release of which no list was read yet.
+// Recipe is RecipeListed for a release whose list was not read yet.
 func (s *Site) Recipe(release artifact.Release) (recipe.Recipe, error) {
 	list, err := s.Held().List(release)
 	if err != nil {
@@ -44,20 +44,20 @@ func (s *Site) Recipe(release artifact.Release) (recipe.Recipe, error) {
 	return s.RecipeListed(release, list)
 }
 
-// withoutCode drops writable paths that a link in code leads to, or below which it leads.
+// withoutCode removes the writable paths that contain, or are, the target of a link in code.
 func withoutCode(writable, behind []string) []string {
 	return slices.DeleteFunc(slices.Clone(writable), func(name string) bool {
 		return slices.ContainsFunc(behind, func(to string) bool { return recipe.Within([]string{name}, to) })
 	})
 }
 
-// Comparison is how a release is compared with its list.
+// Comparison returns the scope in which a release is compared with its list.
 func (s *Site) Comparison(says recipe.Recipe) manifest.Scope {
 	return manifest.Scope{Writable: says.Writable, Code: says.Code(), Unlocked: says.Denied, Trusted: s.TrustedUsers()}
 }
 
-// Templates are the configuration files that release directories bring, as the host calls them. They belong to every
-// highstate of these directories.
+// Templates returns the configuration files of release directories, with paths as the host sees them. They belong to
+// every highstate of these directories.
 func (s *Site) Templates(dirs ...string) ([]state.Template, error) {
 	var list []state.Template
 	for _, dir := range dirs {

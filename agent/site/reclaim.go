@@ -17,12 +17,12 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
-// This file draws the line between code, which the agent reads or runs as root, and data, which a project's user may
-// change.
+// This file separates code, which the agent reads or runs as root, from data, which a project's user may change.
 
-// Reclaim makes a release's code root's again where it belongs to another user or can be written to by others, and with
-// the release's own directory all that is not writable. Earlier agents gave releases with a .salt directory to their
-// user. changed is how many files and directories were taken back.
+// Reclaim gives a release's code back to root if it belongs to another user or others can write to it. If the release's
+// own directory belongs to another user, Reclaim does so with everything that is not writable by the recipe: earlier
+// agents gave releases with a .salt directory to their user. changed is the number of files and directories that it
+// changed.
 func (s *Site) Reclaim(release artifact.Release, says recipe.Recipe, list *manifest.Manifest) (changed int, err error) {
 	trusted := s.TrustedUsers()
 	if trusted == nil {
@@ -57,7 +57,7 @@ func (s *Site) Reclaim(release artifact.Release, says recipe.Recipe, list *manif
 	return c.changed, err
 }
 
-// closeArchives makes archives root's alone: files in them keep the owners and modes that they had.
+// closeArchives gives archives the mode 0700, since the files in them keep the owners and modes that they had.
 func closeArchives(root *walk.Root, project string) error {
 	dir, err := root.OpenDir(project)
 	if err != nil {
@@ -74,7 +74,7 @@ func closeArchives(root *walk.Root, project string) error {
 	return nil // the archive step reports it
 }
 
-// sizes are those of the files that were unpacked; nil without a list.
+// sizes returns the sizes of the files in list by name; nil without a list.
 func sizes(list *manifest.Manifest) map[string]int64 {
 	if list == nil {
 		return nil
@@ -88,16 +88,16 @@ func sizes(list *manifest.Manifest) map[string]int64 {
 	return all
 }
 
-// reclaimer takes files back from users.
+// reclaimer gives files back to root.
 type reclaimer struct {
 	trusted        []uint32
 	code, writable []string
 	sizes          map[string]int64
-	whole          bool // and not only code
+	whole          bool // reclaim everything that is not writable, and not only code
 	changed        int
 }
 
-// above takes back a directory on the way to a release: a user who owns one puts any release in the place of another.
+// above reclaims a directory above a release: a user who owns one can replace a release by another.
 func (c *reclaimer) above(root *walk.Root, name string) error {
 	dir, err := root.OpenDir(name)
 	if err != nil {
@@ -106,7 +106,7 @@ func (c *reclaimer) above(root *walk.Root, name string) error {
 	return errors.Join(c.own(dir), dir.Close())
 }
 
-// own takes back a directory itself.
+// own reclaims a directory without its content.
 func (c *reclaimer) own(dir *walk.Dir) error {
 	st, err := dir.Lstat(".")
 	if err != nil {
@@ -126,7 +126,7 @@ func (c *reclaimer) own(dir *walk.Dir) error {
 	return err
 }
 
-// directory takes back a directory first, so that nothing in it is exchanged meanwhile, and then what is in it.
+// directory reclaims a directory, and then its content. In this order no entry can be exchanged in between.
 func (c *reclaimer) directory(dir *walk.Dir, name string) error {
 	if err := c.own(dir); err != nil {
 		return err
@@ -179,8 +179,8 @@ func (c *reclaimer) entry(dir *walk.Dir, n, full string, isCode bool) error {
 	return nil
 }
 
-// replace puts a copy in the place of a file: its owner may have it open for writing, and it may have other names. A
-// file that has not its size of the list stays: it is refused by its content.
+// replace replaces a file by a copy: its owner may have it open for writing, and it may have other hard links. A file
+// whose size is not that of the list stays: the comparison of its content refuses it.
 func (c *reclaimer) replace(dir *walk.Dir, n, full string, st *unix.Stat_t) error {
 	size, listed := c.sizes[full]
 	if c.sizes != nil && (!listed || size != st.Size) {
@@ -197,14 +197,14 @@ func (c *reclaimer) replace(dir *walk.Dir, n, full string, st *unix.Stat_t) erro
 	return errors.Join(err, from.Close())
 }
 
-// maxUnlisted bounds a copy of code of which nothing is listed.
+// maxUnlisted bounds the size of a copy of code without a list.
 const maxUnlisted = 64 << 20
 
 var errUnlisted = errors.New(
 	"the project's user put a file with several names, or one beyond 64 MiB, in the place of code, and no list of the " +
 		"tree says what was there: push or deploy it again")
 
-// copyOf writes what is at most size bytes of a file.
+// copyOf returns a function that copies at most size bytes of a file.
 func copyOf(from *os.File, size int64) func(io.Writer) error {
 	return func(to io.Writer) error {
 		_, err := io.Copy(to, io.LimitReader(from, size))

@@ -14,7 +14,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// LinkedDirs are the links that lead to a pair's releases, as the host calls them.
+// LinkedDirs returns the links that lead to a pair's releases, with paths as the host sees them.
 func (s *Site) LinkedDirs(pair ledger.Pair) (service, base string) {
 	switch {
 	case s.Alone != "":
@@ -28,8 +28,7 @@ func (s *Site) LinkedDirs(pair ledger.Pair) (service, base string) {
 	return service, base
 }
 
-// EngineRequest is what an engine is asked that converges two release directories. Grains that could not be found out
-// are warnings.
+// EngineRequest returns the request to converge two release directories. Errors of grains are returned as warnings.
 func (s *Site) EngineRequest(ctx context.Context, id grains.Identity, service, base string) (request state.Request,
 	warnings []error, err error) {
 	baseGrains := ""
@@ -62,7 +61,7 @@ func (s *Site) EngineRequest(ctx context.Context, id grains.Identity, service, b
 	if err := s.CheckPillar(id.Service); err != nil {
 		return request, warnings, err
 	}
-	// The pillar that this host alone has of the project wins over what its releases bring.
+	// The project's pillar on this host has priority over that of its releases.
 	request.Override, err = FileData(ctx, request, s.Layout, filepath.Join(s.LayoutOf(id.Service).Pillar(), "init.sls"))
 	if s.Skips(err) {
 		err = nil
@@ -70,7 +69,7 @@ func (s *Site) EngineRequest(ctx context.Context, id grains.Identity, service, b
 	return request, warnings, err
 }
 
-// pillarOptions are the settings that are options of a Salt minion.
+// pillarOptions returns the settings that are options of a Salt minion.
 func (s *Site) pillarOptions() *value.Map {
 	if s.Config.ExtPillar == nil {
 		return nil
@@ -78,10 +77,10 @@ func (s *Site) pillarOptions() *value.Map {
 	return value.NewMap("ext_pillar", s.Config.ExtPillar, "ext_pillar_first", s.Config.ExtPillarFirst)
 }
 
-// TopMerge is the setting of `top` with which the top files of base and of the service count both.
+// TopMerge is the value of the setting `top` that uses the top files of both base and the service.
 const TopMerge = "merge"
 
-// FileData renders a file of the host; one that is absent holds nothing.
+// FileData renders a file of the host. It returns nil if the file does not exist.
 func FileData(ctx context.Context, request state.Request, l layout.Layout, file string) (*value.Map, error) {
 	if found, err := walk.Exists(file); err != nil {
 		return nil, exit.WithCode(exit.Usage, diag.WithHint(err, "make it readable by the agent, or remove it"))

@@ -19,8 +19,8 @@ type Remoded struct {
 	Was, Mode uint32
 }
 
-// RestoreModes gives what was unpacked of a release the modes again that unpacking gave. It leaves alone what its
-// project may change, and what got its mode before since, which is asked only if something has another mode.
+// RestoreModes restores the modes that unpacking gave to the files of a release. It skips what the project may change,
+// and entries that were last changed at since or earlier. since is called only if an entry has another mode.
 func (s *Site) RestoreModes(release artifact.Release, says recipe.Recipe, list *manifest.Manifest,
 	since func() time.Time) (
 	done []Remoded, err error) {
@@ -39,16 +39,16 @@ func (s *Site) RestoreModes(release artifact.Release, says recipe.Recipe, list *
 	return m.done, err
 }
 
-// modeRestorer is the state of a RestoreModes.
+// modeRestorer holds the state of a RestoreModes call.
 type modeRestorer struct {
 	want  map[string]manifest.Mode
 	since func() time.Time
-	after *time.Time // what since says, once it was asked
+	after *time.Time // the result of since; nil before the first call
 	done  []Remoded
 }
 
-// directory restores what is in a directory. The mode of a directory comes before what is in it, which could not be
-// looked at without.
+// directory restores the entries of a directory. It restores the mode of a subdirectory before its content, which may
+// not be readable otherwise.
 func (m *modeRestorer) directory(dir *walk.Dir, name string) error {
 	names, err := dir.ReadDir()
 	if err != nil {
@@ -87,7 +87,8 @@ func (m *modeRestorer) below(dir *walk.Dir, n, full string) error {
 	return m.directory(sub, full)
 }
 
-// restore puts the mode of one name right. The kernel alone sets the time of its last change.
+// restore corrects the mode of one name. It relies on the time of the last status change (ctime), which only the kernel
+// sets.
 func (m *modeRestorer) restore(dir *walk.Dir, n, full string, want manifest.Mode, st unix.Stat_t) error {
 	bits := st.Mode & 0o7777
 	if want.Fits(bits) {

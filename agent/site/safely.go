@@ -10,8 +10,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host/passwd"
 )
 
-// TrustedUsers are the users to whom code may belong: root and the agent's own user, and below a --root the owner of
-// that. Nil where owners mean nothing, since this process could not set them.
+// TrustedUsers returns the users who may own code: root, which the agent runs as, and below a --root the owner of that
+// directory. It returns nil if the agent does not run as root, since it could not set owners.
 func (s *Site) TrustedUsers() []uint32 {
 	if os.Geteuid() != 0 {
 		return nil
@@ -29,9 +29,8 @@ func (s *Site) OpenSafely() (*walk.Root, error) {
 	return walk.Open(walk.Options{Dir: s.Layout.Root, Safe: true, Members: passwd.Members(s.Layout.Root)})
 }
 
-// OpenTrusting opens the host's tree so that only root, and the users whom the agent trusts, are privileged. It is
-// nil where owners mean nothing to this process, or where the tree does not exist. The caller must close the first
-// root.
+// OpenTrusting opens the host's tree so that only root, and the users whom the agent trusts, are privileged. root is
+// nil if the agent does not run as root, or if the tree does not exist. The caller must close opened.
 func (s *Site) OpenTrusting() (opened, root *walk.Root, err error) {
 	users := s.TrustedUsers()
 	if users == nil {
@@ -41,5 +40,5 @@ func (s *Site) OpenTrusting() (opened, root *walk.Root, err error) {
 	if found, err := walk.Found(err); !found {
 		return nil, nil, err
 	}
-	return opened, opened.As(slices.Max(users)), nil // the one other than root, if there is one
+	return opened, opened.As(slices.Max(users)), nil // the user other than root, if there is one
 }

@@ -1,9 +1,9 @@
 package site
 
-// What becomes of files and directories that the agent, as root, reads or runs, and that another user can change:
+// What the agent does about files and directories that it reads or runs as root, and that another user can change:
 //
 //	a directory above what is the agent's    the run ends: an operator has to give it back to root
-//	a directory or link that the agent made  it becomes root's again, is noted, and is drift in status
+//	a directory or link that the agent made  the run gives it back to root and notes it; status shows it as drift
 //	the content of a project's pillar        it is not rendered until an operator has looked at it
 //	the content of a release                 it is compared with the signed list, see intact in package agent
 //	the configuration                        none of it is read, see CheckConfiguration
@@ -25,8 +25,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// CheckAbove refuses a host on which an unprivileged user controls a directory above a path of the agent's own: such a
-// user can replace whatever the agent keeps there.
+// CheckAbove returns an error if an unprivileged user controls a directory above a path of the agent's own: such a user
+// could replace what the agent keeps there.
 func (s *Site) CheckAbove(at string) error {
 	opened, root, err := s.OpenTrusting()
 	if root == nil {
@@ -36,7 +36,7 @@ func (s *Site) CheckAbove(at string) error {
 	err = root.ByName(s.Layout.Inside(at))
 	var unsafe *walk.UnsafeError
 	if !errors.As(err, &unsafe) || unsafe.Component == s.Layout.Inside(at) {
-		return nil // what it leads to is looked at on its own, and what cannot be read is reported by what reads it
+		return nil // the path itself is checked elsewhere, and its reader reports other errors
 	}
 	wrong := s.Layout.Path(unsafe.Component)
 	return exit.WithCode(exit.Refused,
@@ -46,8 +46,8 @@ func (s *Site) CheckAbove(at string) error {
 			"look at what is there (ls -la %s), then: %s", wrong, cure(wrong, "755")))
 }
 
-// cure is the command that makes a file, directory or link root's alone. A file is replaced by a copy, since another
-// user may have it open for writing.
+// cure returns the command that gives a file, directory or link to root alone. It replaces a file by a copy, since
+// another user may have it open for writing.
 func cure(path, mode string) string {
 	var st unix.Stat_t
 	if unix.Lstat(path, &st) == nil && st.Mode&unix.S_IFMT == unix.S_IFLNK {
@@ -67,10 +67,10 @@ func cure(path, mode string) string {
 // sharable is a directory or link that the agent made.
 type sharable struct {
 	path   string
-	closed bool // it is a directory that other users have no access to
+	closed bool // a directory that other users have no access to
 }
 
-// withOwn adds the project that the agent works for alone: a project of which no deploy was good is in no ledger.
+// withOwn adds the project that the agent works for alone. It may be in no ledger, if no deploy of it has succeeded.
 func (s *Site) withOwn(projects []string) []string {
 	if s.Alone == "" || slices.Contains(projects, s.Alone) {
 		return projects
@@ -78,7 +78,7 @@ func (s *Site) withOwn(projects []string) []string {
 	return append(slices.Clone(projects), s.Alone)
 }
 
-// sharables are the directories and links that the agent made for projects, the outer ones first.
+// sharables returns the directories and links that the agent made for projects, the outer ones first.
 func (s *Site) sharables(projects []string) []sharable {
 	all := []sharable{{path: s.Layout.Projects()}}
 	if s.Alone == "" {
@@ -95,8 +95,8 @@ func (s *Site) sharables(projects []string) []sharable {
 	return all
 }
 
-// sharedWith says who other than root can change a directory or link, or has access to one that is closed. It is ""
-// for no user.
+// sharedWith returns who other than root can change a directory or link, or that a closed directory is accessible to
+// others. It returns "" if there is no such user.
 func (s sharable) sharedWith(dir *walk.Dir, name string) (string, error) {
 	st, err := dir.Lstat(name)
 	if found, err := walk.Found(err); !found {
@@ -118,7 +118,8 @@ func (s sharable) sharedWith(dir *walk.Dir, name string) (string, error) {
 	return "", nil
 }
 
-// eachShared calls do for each directory and link of projects that the agent made and that is not root's alone.
+// eachShared calls do for each directory and link that the agent made for projects and that other users can change or,
+// if it is closed, access.
 func (s *Site) eachShared(projects []string, do func(s sharable, dir *walk.Dir, name, why string) error) error {
 	opened, root, err := s.OpenTrusting()
 	if root == nil {
@@ -153,8 +154,8 @@ func (s sharable) look(root *walk.Root, at string, do func(s sharable, dir *walk
 	return do(s, dir, name, why)
 }
 
-// ReclaimShared makes the directories and links that the agent made for projects root's alone again, and says which. A
-// dry run only says which.
+// ReclaimShared gives the directories and links that the agent made for projects back to root alone, and returns notes
+// about them. In a dry run it only returns the notes.
 func (s *Site) ReclaimShared(projects []string, test bool) (notes []string, err error) {
 	err = s.eachShared(projects, func(one sharable, dir *walk.Dir, name, why string) error {
 		at := s.Layout.Inside(one.path)
@@ -175,8 +176,8 @@ func (s *Site) ReclaimShared(projects []string, test bool) (notes []string, err 
 	return notes, err
 }
 
-// own makes a directory or link root's alone. The text of a link, which cannot be changed, stays: where it leads to
-// something else than what is deployed, the ledger puts it right.
+// own gives a directory or link to root alone. The target of a link cannot be changed and stays: if it is not what is
+// deployed, the agent corrects the link by the ledger.
 func (s sharable) own(dir *walk.Dir, name string, trusted []uint32) error {
 	st, err := dir.Lstat(name)
 	if err != nil {
@@ -200,8 +201,8 @@ func (s sharable) own(dir *walk.Dir, name string, trusted []uint32) error {
 	return dir.Chmod(name, mode)
 }
 
-// SharedDrift says which directories and links of a pair the next run makes root's alone again, and what of a pillar is
-// not rendered.
+// SharedDrift returns the directories and links of a pair that the next run gives back to root, and the reason why a
+// pillar is not rendered.
 func (s *Site) SharedDrift(pair ledger.Pair) (found []string) {
 	if err := s.CheckAbove(s.Layout.Projects()); err != nil {
 		return []string{fmt.Sprintf("%v; %s", err, diag.HintOf(err))}

@@ -21,51 +21,52 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/session"
 )
 
-// Site is one host, and what the agent was given to work on it.
+// Site is one host, with the settings of the agent that works on it.
 type Site struct {
 	Layout layout.Layout
 	Chroot bool // the layout's root is a system tree to be entered
 	Config config.Config
 
-	// Remote opens what states take from the web and from buckets; nil for nothing.
+	// Remote opens the sources of states on the web and in buckets; nil if there are none.
 	Remote session.Remote
-	// Version is the program's own.
+	// Version is the version of the program.
 	Version string
-	// Cloud knows what instance metadata says; nil where there is none to ask.
+	// Cloud reads the instance metadata; nil if there is none.
 	Cloud grains.Cloud
-	// OnCloud says that this host surely runs in that cloud.
+	// OnCloud reports that this host certainly runs in that cloud.
 	OnCloud bool
-	// Hostname is the host's name; nil asks the kernel.
+	// Hostname returns the host's name; if nil, the kernel is asked.
 	Hostname func() (string, error)
-	// Units is what runs the host's units; nil means the init system of the layout's root.
+	// Units is the service manager; if nil, the init system of the layout's root.
 	Units service.System
-	// Now is the clock; nil means time.Now.
+	// Now returns the current time; nil means time.Now.
 	Now func() time.Time
 	// Stopping reports whether the host is shutting down; nil asks systemd.
 	Stopping func(context.Context) bool
-	// Redactor gets the secrets of the host, and removes them from everything that a run shows; nil means one of
-	// the agent's own.
+	// Redactor collects the secrets of the host, and removes them from everything that a run shows; if nil, the agent
+	// creates one.
 	Redactor *redact.Redactor
-	// Within is the run whose hook or procedure calls this agent; "" for none. It is in such a
-	// program's environment as CORPUS_RUN.
+	// Within is the ID of the run whose hook or procedure calls this agent; "" if there is none. Such a program has
+	// it in its environment as CORPUS_RUN.
 	Within string
 
 	// Alone is the project that the agent works for, if that is not the host's service.
 	Alone string
-	// Lists are those of releases' files, as runs read them; nil before the first run.
+	// Lists caches the file lists of releases as runs read them; nil before the first run.
 	Lists *fetch.Lists
-	// Failures is what programs printed that failed in this run; nil before one did.
+	// Failures has the output of programs that failed in this run; nil if none has.
 	Failures *FailedOutput
-	// OwnUnit is what states asked of the agent's unit during a run; nil outside of one.
+	// OwnUnit records the actions on the agent's unit that states ask for during a run; nil outside of a run.
 	OwnUnit *host.OwnUnit
-	// WithoutPillar leaves the pillar that this host alone has of a project out of what is converged.
+	// WithoutPillar excludes the project's pillar on this host from what is converged.
 	WithoutPillar bool
-	// Unread is called with the error of each file of the agent's own that the unprivileged user of a call may not read,
-	// which then counts as absent; nil for root and outside of a call, where such a file is an error.
+	// Unread is called with the error of each of the agent's own files that the unprivileged user of a call may not
+	// read. Such a file then counts as absent. If Unread is nil, as for root and outside of a call, such a file is an
+	// error.
 	Unread func(error)
 }
 
-// Held are those that this host holds.
+// Held returns the releases that this host holds.
 func (s *Site) Held() fetch.Held { return fetch.Held{Layout: s.Layout, Lists: s.Lists} }
 
 // Skips reports whether an error is about a file that a call continues without.
@@ -77,7 +78,7 @@ func (s *Site) Skips(err error) bool {
 	return true
 }
 
-// Secrets is the redactor that knows the secrets of the host.
+// Secrets returns the redactor that knows the secrets of the host.
 func (s *Site) Secrets() *redact.Redactor {
 	if s.Redactor == nil {
 		s.Redactor = &redact.Redactor{}
@@ -85,7 +86,7 @@ func (s *Site) Secrets() *redact.Redactor {
 	return s.Redactor
 }
 
-// FailedOutput is what programs printed that failed in this run.
+// FailedOutput returns the output of programs that failed in this run.
 func (s *Site) FailedOutput() *FailedOutput {
 	if s.Failures == nil {
 		s.Failures = &FailedOutput{}
@@ -93,7 +94,7 @@ func (s *Site) FailedOutput() *FailedOutput {
 	return s.Failures
 }
 
-// Time is what the clock of the host says.
+// Time returns the current time by the host's clock.
 func (s *Site) Time() time.Time {
 	if s.Now != nil {
 		return s.Now()
@@ -108,10 +109,11 @@ func (s *Site) hostname() (string, error) {
 	return os.Hostname()
 }
 
-// LayoutOf is the layout of a project.
+// LayoutOf returns the layout of a project.
 func (s *Site) LayoutOf(name string) layout.Project { return s.Layout.Project(name) }
 
-// PairDirs are the directories of a pair's releases as the host calls them. "" is for a release that the pair has not.
+// PairDirs returns the directories of a pair's releases, as paths of the host. It returns "" for a release that the
+// pair does not have.
 func (s *Site) PairDirs(p ledger.Pair) (service, base string) {
 	if !p.BaseAlone() {
 		service = s.Layout.Inside(s.LayoutOf(p.Service.Project).Release(p.Service.Dir()))
@@ -122,10 +124,10 @@ func (s *Site) PairDirs(p ledger.Pair) (service, base string) {
 	return service, base
 }
 
-// Reports is where reports are kept.
+// Reports returns the archive of reports.
 func (s *Site) Reports() report.Archive { return report.Archive{Dir: s.Layout.Reports()} }
 
-// ProjectsOf are the projects of a pair.
+// ProjectsOf returns the projects of a pair.
 func ProjectsOf(pair ledger.Pair) (names []string) {
 	for _, release := range pair.Releases() {
 		names = append(names, release.Project)
@@ -133,7 +135,7 @@ func ProjectsOf(pair ledger.Pair) (names []string) {
 	return names
 }
 
-// Journal is the journal of what the ledger is about.
+// Journal returns the journal of the host, or of the project that the agent works for alone.
 func (s *Site) Journal() journal.Journal {
 	dir := s.Layout.Journal()
 	if s.Alone != "" {

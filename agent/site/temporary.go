@@ -14,7 +14,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
-// Unstable reports whether an error is that of a name that is not any more what it was.
+// Unstable reports whether an error means that a path has changed since it was recorded.
 func Unstable(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP)
 }
@@ -30,11 +30,12 @@ func (s *Site) NoteTemporary(dir string) {
 	_ = errors.Join(err, f.Sync(), f.Close())
 }
 
-// InJournal starts a line that names a journal: temporary files are beside what its newest run replaced.
+// InJournal is the prefix of a line that names a journal: temporary files are in the directories of the files that its
+// newest run changed.
 const InJournal = "journal "
 
-// SweepTemporary removes the temporary files of states that were killed. The caller holds the lock, so no other run
-// is writing. Files that cannot be removed now are tried again the next time.
+// SweepTemporary removes the temporary files of states that were killed. The caller must hold the lock, so that no
+// other run is writing. The next call retries files that cannot be removed now.
 func (s *Site) SweepTemporary(ctx context.Context) error {
 	data, err := walk.ReadFile(s.Layout.Temporary())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -46,14 +47,14 @@ func (s *Site) SweepTemporary(ctx context.Context) error {
 		switch journal, beside := strings.CutPrefix(dir, InJournal); {
 		case whole && beside:
 			errs = append(errs, s.sweepBeside(ctx, journal))
-		case whole && filepath.IsAbs(dir): // else it was cut while it was written, and nothing was made there
+		case whole && filepath.IsAbs(dir): // else the line is incomplete, and no file was created there
 			errs = append(errs, s.sweepSafely(ctx, s.Layout.Inside(dir)))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// sweepBeside sweeps the directories that a journal names.
+// sweepBeside sweeps the directories of the files that a journal names.
 func (s *Site) sweepBeside(ctx context.Context, dir string) error {
 	dirs, err := journal.Journal{Dir: dir}.Dirs()
 	errs := []error{err}
@@ -63,8 +64,8 @@ func (s *Site) sweepBeside(ctx context.Context, dir string) error {
 	return errors.Join(errs...)
 }
 
-// sweepSafely removes temporary files from a directory of the host, which may be a user's. A user who has put a link in
-// its place since keeps what is there.
+// sweepSafely removes temporary files from a directory of the host, which may belong to a user. It leaves a directory
+// that was replaced by a link since.
 func (s *Site) sweepSafely(ctx context.Context, dir string) error {
 	root, err := s.OpenSafely()
 	if err != nil {

@@ -62,8 +62,8 @@ func (s *Site) Who(ctx context.Context, given grains.Identity, book *ledger.Ledg
 	return was.Identity(id.Domain), mismatch, nil
 }
 
-// confirmed reports whether a person said that the host is what its name says: just now, in the
-// configuration, or with a deploy that did not come to its end.
+// confirmed reports whether a person confirmed the identity that the host's name means: on the command line, in the
+// configuration, or with an earlier deploy that did not finish.
 func (s *Site) confirmed(now, given grains.Identity, book *ledger.Ledger) bool {
 	configured := grains.Identity{Service: s.Config.Service, Instance: s.Config.Instance}
 	remembered := grains.Identity{Service: book.Host.Service, Instance: book.Host.Instance}
@@ -75,7 +75,8 @@ func (s *Site) confirmed(now, given grains.Identity, book *ledger.Ledger) bool {
 	return false
 }
 
-// Machine tells this machine from others that were made of the same image; "" on a host without a machine ID.
+// Machine returns an ID that distinguishes this machine from others that were made of the same image; "" on a host
+// without a machine ID.
 func (s *Site) Machine() (string, error) {
 	data, _, err := walk.Read(s.Layout.Path("/etc/machine-id"))
 	id := strings.TrimSpace(string(data))
@@ -86,9 +87,9 @@ func (s *Site) Machine() (string, error) {
 	return hex.EncodeToString(sum[:16]), nil
 }
 
-// asDeployed is who a host was whose ledger is lost, by what is deployed on it: the service of the release, and the
-// channel that names the release, or the only one, by what this host has seen of the store. It is nil where that is not
-// to be found out.
+// asDeployed returns the identity of a host whose ledger is lost, by what is deployed on it: the service of the
+// release, and the channel that names the release, or the only channel, by the metadata of the store on this host. It
+// returns nil if it cannot determine one.
 func (s *Site) asDeployed(book *ledger.Ledger) (*ledger.As, error) {
 	if book.Good == nil {
 		return nil, nil //nolint:nilnil // it is not known
@@ -106,7 +107,7 @@ func (s *Site) asDeployed(book *ledger.Ledger) (*ledger.As, error) {
 	return &ledger.As{Service: release.Project, Instance: channels[0], Machine: machine}, err
 }
 
-// channelsOf are the channels that may have brought a release: those that name it, or the only one.
+// channelsOf returns the channels that may have delivered a release: those that name it, or the only one.
 func channelsOf(signature trust.Signature, release artifact.Release) (channels []string) {
 	for name, pointer := range signature.Channels {
 		if pointer.Version == release.Version || len(signature.Channels) == 1 {
@@ -117,8 +118,8 @@ func channelsOf(signature trust.Signature, release artifact.Release) (channels [
 	return channels
 }
 
-// unintroduced is the error of a host that does not know who it is and on which nothing says so. The hint has the whole
-// command.
+// unintroduced returns the error of a host that was never given an identity and cannot determine one. Its hint has the
+// whole command that gives it.
 func (s *Site) unintroduced(err error, book *ledger.Ledger) error {
 	hint := diag.HintOf(err)
 	whole := strings.Replace(hint, grains.Introduction, s.Introducing(book,
@@ -129,8 +130,9 @@ func (s *Site) unintroduced(err error, book *ledger.Ledger) error {
 	return diag.WithHint(err, "%s", whole)
 }
 
-// forgot is the error of a host whose name does not say who it is, and that lost what a person said. It converges
-// nothing, since states depend on the instance. The hint names the whole command that brings the host back.
+// forgot returns the error of a host that has lost the identity that a person gave it, and whose name does not tell it.
+// Such a host converges nothing, since states depend on the instance. The hint has the whole command that gives it
+// back.
 func (s *Site) forgot(err error, book *ledger.Ledger) error {
 	release, where := book.Good.Service, ""
 	if signature, unread := trust.SignatureOf(s.Layout.Trust(), release.Project); unread == nil && signature != nil {
@@ -146,8 +148,8 @@ func (s *Site) forgot(err error, book *ledger.Ledger) error {
 		s.Introducing(book, grains.Identity{Service: release.Project, Instance: "INSTANCE"}), where)
 }
 
-// Introducing is the command by which a person says everything that a host does not know: who it is, where id says that
-// it has to be named, its store, and its root of trust.
+// Introducing returns the command that gives a host what it does not know: the identity id unless its service is "",
+// the store, and the root of trust.
 func (s *Site) Introducing(book *ledger.Ledger, id grains.Identity) string {
 	command := "corpus-agent deploy"
 	if id.Service != "" {

@@ -11,7 +11,7 @@ import (
 // stepsAhead is the number of coming steps whose possible changes the journal records once something changes.
 const stepsAhead = 64
 
-// ProgramStarted is part of exec.ProgramObserver: it gets all steps of the run.
+// ProgramStarted implements exec.ProgramObserver: it receives all steps of the run.
 func (o *observer) ProgramStarted(steps []*compile.Step) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -19,15 +19,16 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// Run is the part of one run of the agent that records changes and takes them back. All exported fields but Over and
-// Left have to be set.
+// Run is the part of one run of the agent that records changes and undoes them. All exported fields except Over and
+// Left must be set.
 type Run struct {
 	Host   *inspect.Host
 	ID     string
 	Test   bool // a dry run: nothing is recorded and nothing undone
 	Ledger *ledger.Ledger
 	Record *report.Builder
-	// Over is the pair that ran before the one to converge, where a rollback has come to that; nil means the ledger's.
+	// Over is the pair that ran before the pair to converge, if a rollback has reached that; nil means that of the
+	// ledger.
 	Over *ledger.Pair
 	// Left is the pair whose changes are undone; nil if there is none, or no pair to return to.
 	Left *ledger.Pair
@@ -92,7 +93,7 @@ func (r *Run) RecordedHost() *host.Host {
 	return r.current.host
 }
 
-// Close ends the recording of the pair that converges, if one does.
+// Close ends the recording of the current pair, if there is one.
 func (r *Run) Close() error {
 	if r.current == nil {
 		return nil
@@ -102,7 +103,7 @@ func (r *Run) Close() error {
 	return u.Close()
 }
 
-// Synced returns when a power failure can no longer lose what was recorded.
+// Synced returns after what was recorded is on disk, where a power failure cannot lose it.
 func (r *Run) Synced() error {
 	if r.current == nil {
 		return nil
@@ -124,7 +125,7 @@ func (r *Run) BeforeProgram(what, name string, pair ledger.Pair) (ended func(), 
 	}, recorder.BeforeProgram(what, name)
 }
 
-// BeforeEngine records that an engine which is a program converges: the journal does not see what it changes.
+// BeforeEngine records that an external engine converges, whose changes the journal does not see.
 func (r *Run) BeforeEngine() error {
 	if r.current == nil || r.Host.Config.Engine == "native" || r.Test {
 		return nil
@@ -138,8 +139,8 @@ func (r *Run) BeforeEngine() error {
 	return r.current.BeforeProgram("engine", r.Host.Config.Engine)
 }
 
-// Observing adds to an observer of states that the journal records which state is at work. In a dry run it adds notes
-// about files that are too large for the journal.
+// Observing returns an observer that passes its events to o, and records in the journal which state runs. In a dry run
+// it adds notes about files that are too large for the journal.
 func (r *Run) Observing(o exec.Observer) exec.Observer {
 	if r.Test && r.Host.Config.UndoLimit > 0 {
 		if h, err := r.Host.StateHost(); err == nil { // converging reports why there is none
@@ -189,10 +190,10 @@ func (o *observer) named(s *compile.Step) string {
 	return o.redactor.Text(s.Function() + " " + s.ID())
 }
 
-// GuardStarted is part of exec.Guarding.
+// GuardStarted implements exec.Guarding.
 func (o *observer) GuardStarted() { o.noted(o.recorder.GuardStarted()) }
 
-// GuardDone is part of exec.Guarding.
+// GuardDone implements exec.Guarding.
 func (o *observer) GuardDone() { o.noted(o.recorder.GuardDone()) }
 
 func (o *observer) noted(err error) {

@@ -17,7 +17,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/image"
 )
 
-// Scope returns how far a run that was interrupted was to undo changes.
+// Scope returns the changes that an interrupted rollback was to undo.
 func (r *Run) Scope(cut *ledger.Running) undo.Scope {
 	s := undo.Scope{From: cut.Pair.Key(), Run: cut.UndoTo, Sequence: r.Host.RunSequence()}
 	if runs := r.Ledger.Runs(); runs != nil {
@@ -51,8 +51,8 @@ func (r *Run) TakeBack(ctx context.Context, s undo.Scope) error {
 	return err
 }
 
-// noteUnfinished writes into the ledger whether changes of the pair that is left are still to be undone, so that a
-// later rollback takes them back before it goes anywhere else.
+// noteUnfinished records in the ledger whether changes of the pair that is left are still to be undone, so that a later
+// rollback undoes them first.
 func (r *Run) noteUnfinished(s undo.Scope, unfinished bool) {
 	l := r.Ledger
 	switch {
@@ -65,7 +65,7 @@ func (r *Run) noteUnfinished(s undo.Scope, unfinished bool) {
 	}
 }
 
-// Plan plans what TakeBack would undo.
+// Plan returns the plan of what TakeBack would undo.
 func (r *Run) Plan(ctx context.Context, s undo.Scope) (*undo.Plan, *host.Host, error) {
 	h, err := r.Host.StateHost()
 	if err != nil {
@@ -90,8 +90,8 @@ func (r *Run) Plan(ctx context.Context, s undo.Scope) (*undo.Plan, *host.Host, e
 	return plan, h, err
 }
 
-// FinishPackages finishes what a cut interrupted in the package manager: the release that is deployed again is not at
-// fault for that.
+// FinishPackages finishes what an interruption left unfinished in the package manager, so that the release that is
+// deployed again is not blamed for that.
 func (r *Run) FinishPackages(ctx context.Context) error {
 	h, err := r.Host.StateHost()
 	if err == nil {
@@ -119,8 +119,8 @@ func (r *Run) incomplete(did undo.Summary) error {
 	return diag.WithHint(err, "correct what they name, and run: corpus-agent rollback --converge")
 }
 
-// report adds to the report what was undone. Units that follow the links are restarted afterwards, so that they
-// were restarted or crashed since is not listed as left.
+// report adds to the report what was undone. It omits units that follow the links and were restarted or crashed since,
+// because they are restarted after that.
 func (r *Run) report(did undo.Summary) {
 	if serving := r.Ledger.Serving; serving != nil {
 		did.Left = structsort.Without(did.Left, func(l undo.Left) bool {

@@ -17,7 +17,7 @@ type tooLarge struct {
 	host *host.Host
 }
 
-// StepDone is part of exec.Observer.
+// StepDone implements exec.Observer.
 func (o tooLarge) StepDone(result *exec.Result) {
 	if result.Outcome == exec.Pending {
 		for _, p := range changing(result) {
@@ -27,7 +27,7 @@ func (o tooLarge) StepDone(result *exec.Result) {
 	o.Observer.StepDone(result)
 }
 
-// changing lists the files that a step would change, as far as its arguments and the changes that it predicts say.
+// changing returns the files that a step would change, according to its arguments and the changes that it predicts.
 func changing(result *exec.Result) (all []string) {
 	if strings.HasPrefix(result.Step.Function(), "file.") && path.IsAbs(result.Step.Name()) {
 		all = append(all, result.Step.Name())
