@@ -65,7 +65,7 @@ func (r *Run) notify(ctx context.Context, notice notify.Notice) {
 	}
 }
 
-// outgoing is the report as it may leave the host.
+// outgoing returns the report as it may leave the host.
 func (r *Run) outgoing() *report.Report {
 	f := outgoing.Filter{Report: r.Report, Ledger: r.Ledger, Record: r.Record, Printed: r.Site.FailedOutput(),
 		Readable: r.Readable}
@@ -83,14 +83,14 @@ func (r *Run) event() notify.Event {
 	return event
 }
 
-// unannounced are the signatures that expire soon, and of which no notification was sent.
+// unannounced returns the signatures that expire soon and of which no notification was sent.
 func (r *Run) unannounced() []trust.Expiry {
 	return structsort.Without(r.Report.Expiring, func(e trust.Expiry) bool {
 		return slices.Contains(r.Ledger.Announced, e)
 	})
 }
 
-// announce notes that notifications named what expires soon.
+// announce sends a notification, and records in the ledger which expiring signatures it named.
 func (r *Run) announce(ctx context.Context, notice notify.Notice) {
 	news := len(r.unannounced()) > 0
 	r.notify(ctx, notice)

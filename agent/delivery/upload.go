@@ -21,8 +21,8 @@ import (
 // meanwhile. It is shorter than the time limit of a store's request, after which the upload would be repeated.
 const LockWait = 5 * time.Second
 
-// ReportKey is where a store keeps the report of a run. Hosts of all projects write there, so the
-// project is part of it and access can be given by project.
+// ReportKey returns the key of the report of a run in a store. Hosts of all projects write there, so the project is
+// part of it and access can be given by project.
 func ReportKey(project, host, run string) string {
 	return strings.Join([]string{"reports", project, host, run + ".json"}, "/")
 }
@@ -89,7 +89,7 @@ func (r *Run) uploadReport(ctx context.Context, s store.Store, key hostkey.Key, 
 	return err
 }
 
-// signingKey is the key of this host, which signs what it uploads. One that is damaged is replaced, which is noted.
+// signingKey returns the key of this host, which signs what it uploads. A damaged key is replaced, which is noted.
 func (r *Run) signingKey() (hostkey.Key, error) {
 	key, damaged, err := hostkey.Open(r.Site.Layout.HostKey())
 	if err == nil && damaged != nil {

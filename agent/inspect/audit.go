@@ -34,9 +34,8 @@ type Audit struct {
 	Error      string   `json:"error,omitempty"` // why it could not be compared
 }
 
-// Verify reads every file of the releases that are current and compares it with their lists. The store
-// is not asked. Its error is one of trust if anything was changed, or cannot be judged. All releases are looked at
-// before it is returned.
+// Verify reads every file of the deployed releases and compares it with their lists, without contacting the store. It
+// checks all releases before it returns. The error has the exit code exit.Refused if anything was changed.
 func (h *Host) Verify(ctx context.Context) ([]Audit, error) {
 	book, err := h.ReadHostLedger()
 	if err != nil {
@@ -59,7 +58,7 @@ func (h *Host) Verify(ctx context.Context) ([]Audit, error) {
 	return audits, worst(changed(audits), failures)
 }
 
-// changed is the error of audits that found something.
+// changed returns the error of audits that found changes.
 func changed(audits []Audit) error {
 	n := 0
 	for _, a := range audits {
@@ -128,7 +127,7 @@ func (h *Host) AuditRelease(ctx context.Context, release artifact.Release) (Audi
 	return audit, err
 }
 
-// unlisted is the error of a release without a list of its files.
+// unlisted returns the error of a release without a list of its files.
 func unlisted(release artifact.Release) error {
 	err := errors.New("no list of its files is on this host, so they cannot be compared with what was unpacked")
 	if release.Local != "" {
@@ -177,8 +176,8 @@ func (h *Host) blameRun(audit Audit, r *journal.Record, name string) {
 	}
 }
 
-// signed compares the digest of a list with what the project's key signed, as far as this host has
-// seen it. A list that is another one was changed with the files, or instead of them.
+// signed compares the digest of a list with the one that the project's key signed, as far as this host knows it. If
+// they differ, the list was changed together with the files, or instead of them.
 func (h *Host) signed(release artifact.Release, digest artifact.Digest) (ok bool, note string, err error) {
 	client, err := trust.Recall(h.Layout.Trust())
 	if err == nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// Call calls a function. While states change the host, no other run does.
+// Call calls a function. It holds the lock of the host while states change the host.
 func (h *Host) Call(ctx context.Context, o *Opened, name string, args []any, kwargs *value.Map) (session.Answer,
 	error) {
 	if err := o.findable(name); err != nil {

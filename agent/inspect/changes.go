@@ -5,11 +5,11 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/undo"
 )
 
-// RunSequence is the order of the runs of which there are reports.
+// RunSequence returns the sequence numbers of the runs that have reports, by ID.
 func (h *Host) RunSequence() map[string]int64 {
 	reports, err := h.Reports().All()
 	if err != nil {
-		return nil // the journal's own order is left
+		return nil // callers then use the order of the journal
 	}
 	all := map[string]int64{}
 	for _, rep := range reports {
@@ -20,8 +20,8 @@ func (h *Host) RunSequence() map[string]int64 {
 	return all
 }
 
-// Changes returns what a run changed and what it undid, by the journal; "" is the last run that changed
-// something, with all that was undone together with its changes.
+// Changes returns what a run changed and what it undid, by the journal. "" means the last run that changed something,
+// with all changes that were undone together with its own.
 func (h *Host) Changes(id string) (run string, all []undo.Difference, err error) {
 	chapters, readErr := h.Journal().Chapters()
 	for _, c := range chapters {

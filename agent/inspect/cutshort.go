@@ -11,7 +11,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/redact"
 )
 
-// Cut is a run that ended before its end, by a power failure, a kill or a crash, and that no run has taken up since.
+// Cut is a run that was interrupted by a power failure, a kill or a crash, and that no run has resumed since.
 type Cut struct {
 	Run     string       `json:"run,omitempty"`
 	Command string       `json:"command,omitempty"`
@@ -60,8 +60,8 @@ func (c Cut) String() string {
 	return text + "; the next run starts from the beginning"
 }
 
-// cutRun finds the run that was interrupted: the ledger has the one that was deploying, and the file of the lock names
-// any other one that was killed. s has no run under way, and the last report.
+// cutRun returns the interrupted run: the ledger has one that was deploying, and the file of the lock names any other
+// that was killed. s must have no run in progress, and must have the last report.
 func (h *Host) cutRun(s Status) *Cut {
 	if u := s.CutShort; u != nil {
 		c := &Cut{Run: u.Run, Command: u.Command, Began: u.Began, Pair: &u.Pair, Back: u.Back || u.Failed, TakesUp: true}
@@ -78,15 +78,15 @@ func (h *Host) cutRun(s Status) *Cut {
 	}
 	left, ok := lock.Abandoned(h.Layout.Lock())
 	if !ok || s.LastRun != nil && !s.LastRun.Started.Before(left.Since) {
-		return nil // it was complete but for its last words
+		return nil // it has saved its report
 	}
 	c := &Cut{Command: left.Command, Began: &left.Since}
 	c.Step = h.cutIn("", left.Since, c)
 	return c
 }
 
-// cutIn is the step in which a run changed the host last. A run whose ID is not known is the newest of the journal, if
-// that began at the time or after it; c gets its ID.
+// cutIn returns the step in which a run last changed the host. If run is "", it is the newest run of the journal that
+// began at or after the given time, and c gets its ID.
 func (h *Host) cutIn(run string, began time.Time, c *Cut) string {
 	machine, err := h.StateHost()
 	if err != nil {
@@ -94,7 +94,7 @@ func (h *Host) cutIn(run string, began time.Time, c *Cut) string {
 	}
 	last, err := h.Journal().Last()
 	if err != nil || last == nil || len(last.Runs) == 0 {
-		return "" // what a damaged journal means is decided where the rollback reads it
+		return "" // a rollback reports a damaged journal
 	}
 	if run == "" {
 		run = last.Runs[len(last.Runs)-1]

@@ -20,7 +20,7 @@ func (h *Host) drift(s Status) []string {
 	}
 	runs := s.runs()
 	if runs == nil || s.Running != nil || s.CutShort != nil {
-		return nil // on the way from one to the other nothing has drifted
+		return nil // during a deploy, differences are not drift
 	}
 	lost, unseen := h.DataLost(*runs)
 	found := append(append(lost, unseen...), h.SharedDrift(*runs)...)
@@ -72,8 +72,8 @@ func (h *Host) lost(s Status) *ledger.Pair {
 	return pair
 }
 
-// actingAlways names the states of a run that changed something and will again at the next one; no run of converge ends
-// that, so they are not drift.
+// actingAlways returns the states of a run that changed something and will do so in each run. They are not drift, since
+// converging does not end that.
 func actingAlways(r *report.Report) []string {
 	if r == nil || r.Test {
 		return nil

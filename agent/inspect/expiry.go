@@ -5,8 +5,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 )
 
-// Expiries lists until when the signatures that this host relies on are good, and those of which less than a third of
-// the lifetime is left. What cannot be read was reported by the run that needed it.
+// Expiries returns the expiry times of the signatures that this host relies on, and those of which less than a third of
+// the lifetime is left. It ignores files that cannot be read, which the run that needed them reported.
 func (h *Host) Expiries(service string) (all, soon []trust.Expiry) {
 	projects := []string{artifact.Base}
 	if service != "" {

@@ -6,7 +6,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/records"
 )
 
-// Host is a host that is looked at.
+// Host is a host to inspect.
 type Host struct {
 	records.Records
 }

@@ -20,13 +20,13 @@ type Other struct {
 	Deployed    *artifact.Release `json:"deployed,omitempty"`
 	Since       *time.Time        `json:"since,omitempty"`
 	Quarantined []ledger.Bad      `json:"quarantined,omitempty"`
-	Failing     *artifact.Release `json:"failing,omitempty"` // what a dev environment stays on though it failed
+	Failing     *artifact.Release `json:"failing,omitempty"` // the failed release that a dev environment stays on
 	// what failed first in the last run of the project; "" where that succeeded
 	Failed   string `json:"failed,omitempty"`
 	FailedIn string `json:"failed_in,omitempty"`
 }
 
-// others lists them, by name.
+// others returns the projects with a ledger of their own, by name.
 func (h *Host) others() ([]Other, error) {
 	files, err := walk.Glob(h.Layout.ProjectLedger("*"))
 	if err != nil {
@@ -56,7 +56,7 @@ func (h *Host) others() ([]Other, error) {
 	return list, nil
 }
 
-// lastFailure adds what failed in the last run of a project. Only root may read reports: others do not see it.
+// lastFailure sets the failure of the last run of a project. It does nothing for users who may not read reports.
 func (h *Host) lastFailure(o *Other) error {
 	ids, err := h.Reports().IDs()
 	for i := len(ids) - 1; i >= 0 && err == nil; i-- {

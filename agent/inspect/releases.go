@@ -13,18 +13,18 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact"
 )
 
-// Known is a release that this host has, or keeps away.
+// Known is a release that this host has, or does not deploy.
 type Known struct {
 	artifact.Release
-	Dir         string   `json:"dir,omitempty"`         // where its files are; "" where they are not on this host
-	Links       []string `json:"links,omitempty"`       // that lead to it: next, current, previous
+	Dir         string   `json:"dir,omitempty"`         // the directory of its files; "" if they are not on this host
+	Links       []string `json:"links,omitempty"`       // the links that lead to it: next, current, previous
 	Deployed    bool     `json:"deployed,omitempty"`    // the host runs it
-	Quarantined string   `json:"quarantined,omitempty"` // why it is not deployed again by itself
-	Withdrawn   string   `json:"withdrawn,omitempty"`   // why its project took it back
+	Quarantined string   `json:"quarantined,omitempty"` // why it is in quarantine
+	Withdrawn   string   `json:"withdrawn,omitempty"`   // why its project withdrew it
 	Held        string   `json:"held,omitempty"`        // why it waits: the host is held
 }
 
-// Marks are the special states of the release, such as quarantined, as words and sentences.
+// Marks returns the special states of the release, such as quarantined, as words and sentences.
 func (k Known) Marks() []string {
 	var marks []string
 	mark := func(is bool, text string) {
@@ -43,8 +43,8 @@ func (k Known) Marks() []string {
 	return marks
 }
 
-// Releases lists the releases of base and of the service that are on this host, the newest first, and those that it
-// keeps away.
+// Releases returns the releases of base and of the service that are on this host, the newest first, and those that it
+// does not deploy.
 func (h *Host) Releases() ([]Known, error) {
 	list, err := h.knownReleases()
 	return list, h.forLook(err)
@@ -74,7 +74,7 @@ func (h *Host) knownReleases() ([]Known, error) {
 	return keptBack(list, book, named), nil
 }
 
-// onDisk are the releases of a project whose files are on this host, as those that are known describe them.
+// onDisk returns the releases of a project whose files are on this host. known has descriptions of releases.
 func (h *Host) onDisk(project string, book *ledger.Ledger, known []artifact.Release) ([]Known, error) {
 	p := h.LayoutOf(project)
 	dirs, err := fetch.NewestFirst(p.Releases())
@@ -97,7 +97,7 @@ func (h *Host) onDisk(project string, book *ledger.Ledger, known []artifact.Rele
 	return list, nil
 }
 
-// linksTo are the names of the links that lead to a directory of a release.
+// linksTo returns the names of the links that lead to a directory of a release.
 func linksTo(dir string, links link.Set) (names []string) {
 	for _, l := range []struct{ name, target string }{{"next", links.Next}, {"current", links.Current},
 		{"previous", links.Previous}} {
@@ -108,7 +108,7 @@ func linksTo(dir string, links link.Set) (names []string) {
 	return names
 }
 
-// releaseIn is the release in a directory, one of those that are known, or what its name says.
+// releaseIn returns the release in a directory: one of known, or one that is parsed from the name.
 func releaseIn(project, dir string, known []artifact.Release) artifact.Release {
 	for _, r := range known {
 		if r.Project == project && r.Dir() == dir {
@@ -122,8 +122,8 @@ func releaseIn(project, dir string, known []artifact.Release) artifact.Release {
 	return artifact.Release{Project: project, Version: version, Digest: digest, Format: artifact.TarZst}
 }
 
-// keptBack marks the releases of a list that are in quarantine, withdrawn, or wait since the host is held, and adds
-// those that are not on this host. named is what the channels named last; nil where that is not known.
+// keptBack marks the releases of a list that are in quarantine, are withdrawn, or wait since the host is held, and adds
+// those that are not on this host. named is the pair that the channels named last; nil if unknown.
 func keptBack(list []Known, book *ledger.Ledger, named *ledger.Pair) []Known {
 	of := func(r artifact.Release) *Known {
 		i := slices.IndexFunc(list, func(k Known) bool { return k.Project == r.Project && k.Release.Dir() == r.Dir() })

@@ -11,7 +11,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// forLook gives the error of a look at what this host keeps a hint: only runs repair that.
+// forLook adds a hint to the error of a command that only reads: runs repair the agent's files.
 func (h *Host) forLook(err error) error {
 	err = h.forRoot(err)
 	if err == nil || diag.HintOf(err) != "" {
@@ -37,14 +37,14 @@ func (h *Host) forRoot(err error) error {
 			"%s", hint))
 }
 
-// History lists the reports that are kept, newest first.
+// History returns the kept reports, newest first.
 func (h *Host) History() ([]*report.Report, error) {
 	reports, err := h.Reports().All()
 	slices.Reverse(reports)
 	return reports, h.forLook(err)
 }
 
-// Report is the report of a run; "" is the last one.
+// Report returns the report of a run; "" means the last one.
 func (h *Host) Report(id string) (*report.Report, error) {
 	if id != "" {
 		r, err := h.Reports().Load(id)

@@ -27,11 +27,11 @@ type Trees struct {
 	Minion string   // directory with a minion file
 	States []string // directories of SLS files; they replace all others
 	Pillar []string // directories of pillar files, or files whose content is pillar
-	Grains string   // file of grains that win over what was found out
+	Grains string   // file of grains that replace collected ones
 
 	ID         string                  // of the host, and its grain; "" for the host's own
-	SkipGrains bool                    // find out no grains
-	Logged     func(level string) bool // whether what templates log becomes a note; nil for warnings and above
+	SkipGrains bool                    // collect no grains
+	Logged     func(level string) bool // whether a log message becomes a note; nil means warnings and above
 }
 
 func (t Trees) logged(level string) bool {
@@ -41,12 +41,12 @@ func (t Trees) logged(level string) bool {
 	return t.Logged(level)
 }
 
-// Opened is a session with how its results are shown.
+// Opened is a session with the settings of its output.
 type Opened struct {
 	*session.Session
 	Output minion.Output
 	Notes  []string // remarks for the user
-	// Observer hears of each state of a call as it ends; nil for none.
+	// Observer receives each state of a call as it ends; nil if there is none.
 	Observer exec.Observer
 
 	statesPos diag.Pos // the position of the setting of its state directories
@@ -85,7 +85,7 @@ func (h *Host) Session(ctx context.Context, t Trees, quick bool) (*Opened, error
 	return opened, nil
 }
 
-// treeSettings are the settings of the trees' first source: a minion file, or the deployed releases.
+// treeSettings returns the settings of the session's files: those of a minion file, or of the deployed releases.
 func (h *Host) treeSettings(ctx context.Context, t Trees, quick bool) (session.Settings, *Opened, error) {
 	opened := &Opened{Output: minion.Output{Mode: h.callMode(), Verbose: h.Config.StateVerbose, Color: true}}
 	if t.Minion == "" && !quick {
@@ -126,8 +126,8 @@ func (h *Host) treeSettings(ctx context.Context, t Trees, quick bool) (session.S
 	return settings, opened, nil
 }
 
-// minionGrains are the grains of a host whose files a minion file names: those of a deploy, who the host is included,
-// and those of the file's grains_dirs.
+// minionGrains returns the grains of a host whose files a minion file names: those of a deploy, including the identity
+// of the host, and those of the file's grains_dirs.
 func (h *Host) minionGrains(ctx context.Context, config *minion.Config) (*value.Map, []error, error) {
 	id, err := h.identity(ctx)
 	if err != nil {
@@ -172,7 +172,7 @@ func (o *Opened) minion(c *minion.Config, s *session.Settings) {
 	}
 }
 
-// deployedSettings are those of the deployed releases; on a host without a deploy there are no files.
+// deployedSettings returns the settings of the deployed releases. On a host without a deploy there are no files.
 func (h *Host) deployedSettings(ctx context.Context) (session.Settings, []error, error) {
 	book, err := h.ReadHostLedger()
 	if h.Skips(err) {
@@ -202,7 +202,7 @@ func (h *Host) deployedSettings(ctx context.Context) (session.Settings, []error,
 		err = nil
 	}
 	settings := state.SettingsFor(request)
-	if err != nil { // which only a highstate needs
+	if err != nil { // only a highstate needs the templates
 		settings.Declare = func(*compile.High) error { return err }
 	}
 	settings.Strict = false // a call reports the results of states, as salt-call does
@@ -212,7 +212,7 @@ func (h *Host) deployedSettings(ctx context.Context) (session.Settings, []error,
 	return settings, warnings, nil
 }
 
-// warn keeps the reasons why grains are missing, for the caller.
+// warn adds the reasons why grains are missing to the notes.
 func (o *Opened) warn(missing []error) {
 	for _, w := range missing {
 		o.Notes = append(o.Notes, w.Error())

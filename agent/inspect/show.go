@@ -13,7 +13,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// ShowGrains collects the host's grains as the next run would see them. On a host whose identity is not known, the
+// ShowGrains returns the host's grains as the next run would see them. On a host whose identity is not known, the
 // grains of the identity are missing. The warnings name each file and program that gave no grains, and why.
 func (h *Host) ShowGrains(ctx context.Context) (all *value.Map, warnings []error, err error) {
 	book, err := h.ReadLedger()

@@ -50,13 +50,13 @@ type Status struct {
 	Running  *lock.Holder      `json:"running,omitempty"`
 	Refused  *records.Refusals `json:"refused,omitempty"` // runs since the last one that got the lock
 	LastRun  *report.Report    `json:"last_run,omitempty"`
-	Hidden   bool              `json:"hidden,omitempty"` // the last run and a run under way are for root alone to see
+	Hidden   bool              `json:"hidden,omitempty"` // only root may see the last run and a run in progress
 	Channels []artifact.Ref    `json:"channels,omitempty"`
 	NextRun  *time.Time        `json:"next_run,omitempty"`  // of the timer; see Agent.NextRun
 	TimerOff string            `json:"timer_off,omitempty"` // see Agent.TimerOff
 	Drift    []string          `json:"drift"`               // differences between the host and the ledger
 	Always   []string          `json:"always,omitempty"`    // states of the last run that act at every run: no drift
-	Failing  *ledger.Pair      `json:"failing,omitempty"`   // what a dev host stays on though it failed
+	Failing  *ledger.Pair      `json:"failing,omitempty"`   // the failed pair that a dev host stays on
 	// of the deployed pair, with what they run; see Agent.RunningUnits
 	Units      []service.Unit `json:"units,omitempty"`
 	Unreported *Unreported    `json:"unreported,omitempty"` // a run of the unit since the last report; see Host.AskUnit

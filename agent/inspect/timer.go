@@ -23,8 +23,8 @@ func (h *Host) NextRun(ctx context.Context) *time.Time {
 	return nextElapse(out)
 }
 
-// TimerOff is why the host's timer starts no run: masked, inactive or failed. It is "" where the timer waits, where the
-// host has none, and below a root that is not the running system.
+// TimerOff returns why the host's timer starts no run: masked, inactive or failed. It returns "" if the timer waits, if
+// the host has none, and below a root that is not the running system.
 func (h *Host) TimerOff(ctx context.Context) string {
 	if h.Layout.Relocated() {
 		return ""

@@ -14,8 +14,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host/units"
 )
 
-// Unreported is a run of the agent's unit that left no report, as where the unit may not write what this command
-// may, or where a disk was full.
+// Unreported is a run of the agent's unit that left no report, for example because the disk was full or the unit may
+// not write to the state directory.
 type Unreported struct {
 	Began  time.Time `json:"began"`
 	Ended  time.Time `json:"ended"`
@@ -54,8 +54,8 @@ func (h *Host) AskUnit(ctx context.Context, s *Status) {
 	}
 }
 
-// unreported parses the output of systemctl: now is the time of a monotonic clock. A process that began before the last
-// report did has kept that report.
+// unreported parses the output of systemctl. now and clock are the same moment by the wall clock and by the monotonic
+// clock. A process that began before the last report has kept that report.
 func unreported(says map[string]string, last *report.Report, now time.Time, clock time.Duration) *Unreported {
 	at := func(name string) time.Time {
 		micro, err := strconv.ParseInt(says[name], 10, 64)
@@ -78,7 +78,7 @@ func unreported(says map[string]string, last *report.Report, now time.Time, cloc
 	return u
 }
 
-// waitingJobs are jobs of systemd that have not begun, such as "start of web.service", the first few of them.
+// waitingJobs returns the first few jobs of systemd that have not begun, such as "start of web.service".
 func (h *Host) waitingJobs(ctx context.Context) []string {
 	out, err := site.Systemctl(ctx, 5*time.Second, "list-jobs", "--no-legend", "--no-pager", "--full", "--plain")
 	if err != nil {

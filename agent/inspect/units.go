@@ -13,7 +13,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/service"
 )
 
-// ServiceProjects are the projects of a pair, as their units know them. linked is when their links were moved.
+// ServiceProjects returns the projects of a pair for package service. linked has the times at which their links were
+// moved.
 func (h *Host) ServiceProjects(pair ledger.Pair, linked map[string]ledger.Linked) ([]service.Project, error) {
 	var projects []service.Project
 	for _, release := range slices.Backward(pair.Releases()) { // a unit that both name is the service's
@@ -33,7 +34,7 @@ func (h *Host) ServiceProjects(pair ledger.Pair, linked map[string]ledger.Linked
 	return projects, nil
 }
 
-// linksTo are the paths by which units name the current or next release of a project.
+// linksTo returns the paths by which units name the current or next release of a project.
 func (h *Host) linksTo(project string) []string {
 	dirs := []string{h.LayoutOf(project).Dir}
 	for _, l := range []string{h.Layout.ServiceLink(), h.Layout.BaseLink()} {
@@ -54,9 +55,8 @@ func (h *Host) linksTo(project string) []string {
 	return slices.Compact(links)
 }
 
-// RunningUnits returns the units of the deployed pair with their programs, and adds a drift for each program that is
-// not of a deployed release.
-// Where units are not this host's there are none.
+// RunningUnits sets the units of the deployed pair with their programs in status, and adds a drift for each program
+// that is not of a deployed release. It adds nothing if the units are not those of this host.
 func (h *Host) RunningUnits(ctx context.Context, status *Status) error {
 	s, err := h.System()
 	if err != nil || s.Allowed() != nil || status.runs() == nil || status.Running != nil {
@@ -97,7 +97,7 @@ func orBefore(release string) string {
 	return release + ", which is not deployed"
 }
 
-// CurrentOf is the name of the directory that current of a project leads to.
+// CurrentOf returns the name of the directory that current of a project leads to; "" if there is no such link.
 func CurrentOf(p layout.Project) string {
 	target, err := os.Readlink(filepath.Join(p.Dir, "current"))
 	if err != nil {
@@ -106,7 +106,7 @@ func CurrentOf(p layout.Project) string {
 	return filepath.Base(target)
 }
 
-// linkedAt is LinkedAt; zero, which is not known, for a time that is still to come: the clock was set back since.
+// linkedAt is LinkedAt, but returns zero for a time in the future, which means that the clock was set back since.
 func (h *Host) linkedAt(p layout.Project, known ledger.Linked) time.Time {
 	at := LinkedAt(p, known)
 	if at.After(h.Time()) {
@@ -115,8 +115,8 @@ func (h *Host) linkedAt(p layout.Project, known ledger.Linked) time.Time {
 	return at
 }
 
-// linkedClock is when current of a project was moved last, on the clock of units, and 0 in an earlier boot than this
-// one; nil where the ledger does not say.
+// linkedClock returns the time at which current of a project was last moved, on the clock of units; 0 for an earlier
+// boot, and nil if the ledger does not have it.
 func (h *Host) linkedClock(p layout.Project, known ledger.Linked) *time.Duration {
 	boot := h.BootID()
 	if known.Boot == "" || boot == "" || known.Release != CurrentOf(p) {
@@ -128,7 +128,8 @@ func (h *Host) linkedClock(p layout.Project, known ledger.Linked) *time.Duration
 	return &known.Clock
 }
 
-// LinkedAt is when current of a project was moved last, as the ledger has it, or else by the time of the link.
+// LinkedAt returns the time at which current of a project was last moved, by the ledger, or else by the modification
+// time of the link.
 func LinkedAt(p layout.Project, known ledger.Linked) time.Time {
 	if known.Release != "" && known.Release == CurrentOf(p) {
 		return known.At

@@ -157,7 +157,8 @@ func notDeployed(s Status, last *report.Report, named ledger.Pair) string {
 	return text + fmt.Sprintf("run %s ended with %q", last.ID, last.Outcome)
 }
 
-// waits is the turn of the host in a rollout that brings a release of a pair, if the host waits for it; nil if not.
+// waits returns the turn of the host in a rollout that brings a release of a pair, if the host waits for it; nil if
+// not.
 func (s Status) waits(named ledger.Pair) *ledger.Turn {
 	for _, t := range s.Turns {
 		if t.Waits() && named.Has(t.Release) {
@@ -186,7 +187,8 @@ func channelNames(s Status, pair *ledger.Pair) string {
 	return strings.Join(names, " and ")
 }
 
-// lastLook is the newest run that found out what the channels name, or that a person asked for; nil for none.
+// lastLook returns the report of the newest run that resolved what is to run, by the channels or by a person; nil if
+// there is none.
 func (h *Host) lastLook() (last *report.Report, err error) {
 	err = h.lookBack(func(r *report.Report) bool {
 		last = r
@@ -213,8 +215,8 @@ func (h *Host) lookBack(found func(*report.Report) bool) error {
 	return nil
 }
 
-// advice is what a person can do, by what the host is like and what its channels named last, nil where that is not
-// known.
+// advice returns what a person can do, by the state of the host and by what its channels named last, which is nil if
+// unknown.
 func (w Why) advice(named *ledger.Pair) []string {
 	next := []string{}
 	say := func(when bool, text string) {

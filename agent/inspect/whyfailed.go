@@ -68,8 +68,8 @@ func firstFailure(r *report.Report) string {
 	return r.Error
 }
 
-// failedHook is the hook or procedure in which a run failed first; "" where it failed elsewhere before. Later ones may
-// have failed during the rollback, and are those of another release.
+// failedHook returns the hook or procedure in which a run failed first; "" if another step failed before. Later hooks
+// may have failed during the rollback, and belong to another release.
 func failedHook(r *report.Report) string {
 	for _, stage := range r.Stages {
 		// a run may continue without one of the two releases
@@ -87,7 +87,7 @@ func failedHook(r *report.Report) string {
 	return ""
 }
 
-// lastLines are the last lines of what a program printed, which the report holds without secrets and control
+// lastLines returns the last lines of the output of a program. The report has it without secrets and control
 // characters.
 func lastLines(output string) []string {
 	const most, longest = 10, 500

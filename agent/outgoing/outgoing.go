@@ -31,14 +31,14 @@ type Filter struct {
 // notShown replaces text that is not shown outside of the host.
 const notShown = "not shown outside of the host"
 
-// Copy is the report as it may leave the host, to the store and to notifications: this is the one place that decides
-// what it may carry. A person who may read reports may not be allowed to read the files of this host. So it names what
-// happened to what, and has neither the content of files that are not readable by every user here, nor what programs
-// printed. The report that the host keeps has both.
+// Copy returns the report as it may leave the host, to the store and to notifications. No other code decides what may
+// leave. A person who may read reports may not be allowed to read the files of this host. So the copy names what
+// happened to what, and has neither the content of files that are not readable by every user here, nor the output of
+// programs. The report that the host keeps has both.
 func (f *Filter) Copy() *report.Report {
 	out := *f.Report
 	out.Remembered = nil
-	var said []string // texts of the report that may hold what a program printed, each before what stands for it
+	var said []string // texts that may have the output of a program, each followed by its replacement
 	out.Steps = slices.Clone(out.Steps)
 	for i := range out.Steps {
 		said = append(said, f.step(&out.Steps[i])...)
@@ -65,8 +65,8 @@ func (f *Filter) Copy() *report.Report {
 	return &out
 }
 
-// firstLines are the first lines of texts of several, with what stands for these: a quarantine keeps no more of its
-// reason.
+// firstLines returns the first line of each text of several lines, followed by its replacement: a quarantine keeps only
+// the first line of its reason.
 func firstLines(said []string) (first []string) {
 	for i := 0; i+1 < len(said); i += 2 {
 		if line, _, several := strings.Cut(strings.TrimSpace(said[i]), "\n"); several && line != "" {
@@ -76,8 +76,9 @@ func firstLines(said []string) (first []string) {
 	return first
 }
 
-// reasons takes out why earlier runs quarantined or postponed what they deployed. Such a reason may quote what a
-// program printed, and only the run that heard it knows which part of it does.
+// reasons returns the reasons for which earlier runs quarantined or postponed releases, each followed by its
+// replacement. Such a reason may quote the output of a program, and only the run that started the program knows which
+// part of the reason does.
 func (f *Filter) reasons(quarantined []report.Quarantined) (said []string) {
 	earlier := func(reason, run string) {
 		reason = strings.TrimSpace(reason)
@@ -100,7 +101,8 @@ func (f *Filter) reasons(quarantined []report.Quarantined) (said []string) {
 	return said
 }
 
-// again reports whether a state of this run failed in the words of a reason: this run decides what of it is shown.
+// again reports whether a state of this run failed with the same text as a reason: then this run decides what of it is
+// shown.
 func (f *Filter) again(reason string) bool {
 	return slices.ContainsFunc(f.Report.Steps, func(s report.Step) bool {
 		comment := strings.TrimSpace(s.Comment)
@@ -110,7 +112,8 @@ func (f *Filter) again(reason string) bool {
 	})
 }
 
-// step takes private content out of a step. It returns what was taken and stands elsewhere in the report, too.
+// step removes private content from a step. It returns the removed text and its replacement, since the text may also be
+// elsewhere in the report.
 func (f *Filter) step(s *report.Step) (said []string) {
 	open, file := f.isOpen(*s), ""
 	if filepath.IsAbs(s.Name) {
@@ -126,8 +129,8 @@ func (f *Filter) step(s *report.Step) (said []string) {
 	return said
 }
 
-// isOpen reports whether every user may see what a state says and changes: it names packages, services and the like, or
-// it is about a file that every user could read before and after it.
+// isOpen reports whether every user may see the comment and the changes of a state: the state is about packages,
+// services and the like, or about a file that every user could read before and after it.
 func (f *Filter) isOpen(s report.Step) bool {
 	if filepath.IsAbs(s.Name) {
 		family, _, _ := strings.Cut(s.Function, ".")
@@ -137,8 +140,8 @@ func (f *Filter) isOpen(s report.Step) bool {
 	return slices.Contains(openFamilies(), family)
 }
 
-// openFamilies are the families of states whose changes are names, versions, modes and states of things. What others
-// change may be content, such as an environment, a crontab or an answer.
+// openFamilies returns the families of states whose changes are names, versions, modes and states of things. The
+// changes of other families may be content, such as an environment, a crontab or an answer.
 func openFamilies() []string {
 	return []string{
 		"alternatives", "archive", "disk", "file", "gem", "git", "group", "host", "hostname", "kmod", "locale", "lvm",
@@ -147,13 +150,14 @@ func openFamilies() []string {
 	}
 }
 
-// plain are keys of changes whose values are not content, whatever the state is about.
+// plain reports whether the value of a key of changes is never content, for any state.
 func plain(key string) bool {
 	return slices.Contains([]string{"mode", "user", "group", "pid", "retcode", "ctime", "mtime", "size"}, key)
 }
 
-// shown is a state's changes without content that may not leave. Changes of several files name each, and
-// everything below such a name belongs to that file; "" is not a file, of which a text of several lines may be content.
+// shown returns a state's changes without content that may not leave the host. Changes of several files name each file,
+// and everything below such a name belongs to that file. file is "" for changes of no file; a text of several lines may
+// then be content.
 func shown(v any, open func(file string) bool, file string) any {
 	m, ok := v.(*value.Map)
 	if !ok || m == nil {
@@ -178,7 +182,7 @@ func shown(v any, open func(file string) bool, file string) any {
 		default:
 			item = shown(item, open, of)
 		}
-		_ = out.SetKey(key, item) // a key that is in a mapping can be one
+		_ = out.SetKey(key, item) // a key of a mapping is a valid key
 	}
 	return out
 }
@@ -193,7 +197,7 @@ func hooks(results []hook.Result) []hook.Result {
 	return results
 }
 
-// units takes out the errors of units, which may hold what a unit wrote into the journal.
+// units replaces the errors of units, which may quote the journal of a unit.
 func units(units []service.Result) (said []string) {
 	for i := range units {
 		if units[i].Error != "" {
@@ -205,7 +209,7 @@ func units(units []service.Result) (said []string) {
 	return said
 }
 
-// probes takes out what scripts that probe a release printed, and what a server answered that is quoted.
+// probes replaces the output of scripts that probe a release, and errors that quote the answer of a server.
 func probes(probes []health.Result) (said []string) {
 	for i := range probes {
 		if probes[i].Error != "" && (strings.HasPrefix(probes[i].Probe, recipe.ProbeScript+" ") ||

@@ -10,8 +10,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/report"
 )
 
-// Readable records which files every user may read: what a state reports of such a file may leave the host. It is safe
-// for concurrent use.
+// Readable records which files every user may read. The changes of such a file may leave the host. It is safe for
+// concurrent use.
 type Readable struct {
 	layout layout.Layout
 	report *report.Report
@@ -21,12 +21,12 @@ type Readable struct {
 	seen map[string]bool // files of states, and whether every user could read them before and after
 }
 
-// NewReadable is for the files of a host that a run reports.
+// NewReadable returns the Readable for the files of a host that a run reports.
 func NewReadable(l layout.Layout, report *report.Report, record *report.Builder) *Readable {
 	return &Readable{layout: l, report: report, record: record, seen: map[string]bool{}}
 }
 
-// LookAt records of an existing file whether every user may read it.
+// LookAt checks whether every user may read a file, if the file exists, and records that.
 func (r *Readable) LookAt(file string) {
 	if !filepath.IsAbs(file) {
 		return
@@ -42,8 +42,8 @@ func (r *Readable) LookAt(file string) {
 	r.seen[shown] = public && (before || !looked)
 }
 
-// Everybodys reports whether every user may read a file, and could whenever the run checked it. Of a file that no state
-// is named after, and that a rollback may have replaced, that is not known.
+// Everybodys reports whether every user may read a file, and could each time the run checked it. It returns false for a
+// file that no state is named after if a rollback may have replaced it.
 func (r *Readable) Everybodys(file string) bool {
 	r.mu.Lock()
 	public, looked := r.seen[file]

@@ -11,7 +11,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact"
 )
 
-// Record is the record of a host after a run, made of the copy of its report.
+// Record returns the record of a host after a run. r is the copy of the report that may leave the host.
 func Record(r *report.Report, held bool) hostrecord.Record {
 	out := hostrecord.Record{
 		Project: r.Service, Host: r.Host, Run: r.ID, Sequence: r.Sequence,
@@ -37,15 +37,16 @@ func Record(r *report.Report, held bool) hostrecord.Record {
 	return out
 }
 
-// HasChanges reports whether a run has to say more than that nothing changed. A run that failed, acted, changed
-// something or asked the units and probes of what is deployed has; so does one whose record differs from the one
-// before, which hostrecord.Writer finds.
+// HasChanges reports whether a run has more to report than that nothing changed: it failed, acted, changed something,
+// or checked the units and probes of the deployed pair. A record that differs from the one before is news as well,
+// which hostrecord.Writer finds.
 func HasChanges(r *report.Report, acted bool) bool {
 	return acted || notify.EventOf(r) != notify.NoChange || r.Proven != nil && r.Proven.Run == r.ID ||
 		len(r.Units) > 0 || len(r.Health) > 0 || len(r.Hooks) > 0
 }
 
-// placed is a project's release in a pair. Where the pair has none, it says which channel the host follows.
+// placed returns a project's release in a pair, with the channel that the host follows. It returns nil if both are
+// unknown.
 func placed(r *report.Report, pair *ledger.Pair, project string) *hostrecord.Place {
 	var p hostrecord.Place
 	for _, ref := range r.Channels {
@@ -66,7 +67,7 @@ func placed(r *report.Report, pair *ledger.Pair, project string) *hostrecord.Pla
 	return &p
 }
 
-// other is a place where it is not the one that is deployed.
+// other returns the wanted place if it is not the deployed one, and nil otherwise.
 func other(wanted, deployed *hostrecord.Place) *hostrecord.Place {
 	if wanted == nil || wanted.Digest == "" || deployed != nil && wanted.Digest == deployed.Digest {
 		return nil
@@ -74,7 +75,7 @@ func other(wanted, deployed *hostrecord.Place) *hostrecord.Place {
 	return wanted
 }
 
-// quarantined reports whether the host keeps away what its channels name since it failed here.
+// quarantined reports whether the host does not deploy what its channels name because it is in quarantine.
 func quarantined(r *report.Report) bool {
 	if r.Withheld == nil {
 		return false
@@ -84,7 +85,7 @@ func quarantined(r *report.Report) bool {
 	})
 }
 
-// drifted reports whether a run that brought nothing new had to change the host.
+// drifted reports whether a run that deployed nothing new had to change the host.
 func drifted(r *report.Report) bool {
 	return r.Outcome == report.Converged && r.From != nil && r.Left != nil && r.From.Same(*r.Left) &&
 		r.States.Effective() > 0

@@ -14,9 +14,9 @@ import (
 	"github.com/corpus-agent/corpus-agent/grains"
 )
 
-// ranLast is the release of a project that ran last, by its links: what `current` names or, where that link was lost,
-// what `next` names; nil for none. Releases on the disk, and their lists, are no evidence: a dry run and a fetch leave
-// them as well.
+// ranLast returns the release of a project that ran last, by its links: the target of `current` or, if that link was
+// lost, the target of `next`; nil if there is none. Releases on the disk, and their lists, are no evidence: a dry run
+// and a fetch leave them as well.
 func (rs *Records) ranLast(project string, reports []*report.Report) (*artifact.Release, error) {
 	links := link.Of(rs.LayoutOf(project))
 	now, err := links.Read()
@@ -30,14 +30,14 @@ func (rs *Records) ranLast(project string, reports []*report.Report) (*artifact.
 	return rs.releaseHeld(project, now.Next)
 }
 
-// lostCurrent reports whether a project had a `current` that leads nowhere now. A first deploy that failed leaves
-// `next` alone: it names what failed, and the name by which procedures know `current` is removed together with
-// `current`.
+// lostCurrent reports whether a project had a `current` that leads nowhere now. After a failed first deploy there is
+// only `next`, which leads to the failed release; the link `project`, by which procedures know `current`, is removed
+// together with `current`.
 func lostCurrent(links link.Links, now link.Set) bool {
 	return now.Current != "" || now.Previous != "" || links.Named()
 }
 
-// lastReportQuarantined reports whether the last report has a release in quarantine.
+// lastReportQuarantined reports whether the release in dir is in quarantine according to the last report.
 func (rs *Records) lastReportQuarantined(project, dir string, reports []*report.Report) bool {
 	for _, r := range slices.Backward(reports) {
 		if rs.Concerns(r) && r.Proves {
@@ -49,8 +49,9 @@ func (rs *Records) lastReportQuarantined(project, dir string, reports []*report.
 	return false
 }
 
-// serviceByDisk is the service of a host that has lost its ledger: what /srv/service names, what the newest report was
-// about, what the host is called, or else the only project whose links name a release; "" where none of these tells.
+// serviceByDisk returns the service of a host that has lost its ledger: the target of /srv/service, the service of the
+// newest report, the service that the hostname means, or else the only project whose links lead to a release. It
+// returns "" if none of these is known.
 func (rs *Records) serviceByDisk(book *ledger.Ledger, reports []*report.Report) (string, error) {
 	if rs.Alone != "" {
 		return rs.Alone, nil
@@ -82,7 +83,8 @@ func (rs *Records) serviceByDisk(book *ledger.Ledger, reports []*report.Report) 
 	return rs.onlyProject(reports)
 }
 
-// onlyProject is the only project, beside base and those that are deployed on their own, of which links name a release.
+// onlyProject returns the only project whose links lead to a release, besides base and projects that are deployed on
+// their own. It returns "" if there are several or none.
 func (rs *Records) onlyProject(reports []*report.Report) (only string, err error) {
 	dirs, err := rs.ProjectDirs()
 	if err != nil {

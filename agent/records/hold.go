@@ -17,13 +17,13 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// holdRequest is the request's file.
+// holdRequest is the content of the file of a request.
 type holdRequest struct {
 	Hold *ledger.Hold `json:"hold"` // nil to release the host
 }
 
-// Hold keeps new releases away until Unhold; what is deployed continues converging. While a run is under way
-// it counts from then on: that run finishes a deploy whose links it has moved, and begins no other.
+// Hold prevents the deploy of new releases until Unhold; the deployed pair continues converging. A run that is in
+// progress sees the hold as well: it finishes a deploy whose links it has moved, and begins no other.
 func (rs *Records) Hold(reason string) error {
 	book, err := rs.ReadHostLedger()
 	if err != nil {
@@ -40,15 +40,14 @@ func (rs *Records) Hold(reason string) error {
 	return rs.requestHold("hold", holdRequest{hold})
 }
 
-// Unhold lets new releases in again, and reports whether a hold kept them away. While a run is under way it counts from
-// then on, as Hold does.
+// Unhold ends a hold, and reports whether there was one. Like Hold, it has an effect on a run that is in progress.
 func (rs *Records) Unhold() (held bool, err error) {
 	book, err := rs.ReadHostLedger()
-	held = err != nil || rs.Requested(book) != nil || book.Hold != nil // what cannot be read may have held it
+	held = err != nil || rs.Requested(book) != nil || book.Hold != nil // a request that cannot be read may be a hold
 	return held, rs.requestHold("unhold", holdRequest{})
 }
 
-// requestHold leaves a request, and carries it out unless a run does that.
+// requestHold writes a request, and carries it out unless a run is in progress, which does so.
 func (rs *Records) requestHold(command string, h holdRequest) error {
 	data, err := json.Marshal(h)
 	if err != nil {
@@ -68,7 +67,7 @@ func (rs *Records) requestHold(command string, h holdRequest) error {
 	host.Alone = ""
 	err = host.Edit(command, func(*ledger.Ledger) error { return nil })
 	if held := new(lock.Held); errors.As(err, &held) {
-		return nil // the run that is under way reads it, or the next one does
+		return nil // the run that is in progress reads it, or the next one does
 	}
 	return err
 }
@@ -127,7 +126,7 @@ func (rs *Records) carryOutRequests(book *ledger.Ledger, save func() error) erro
 		return errors.Join(save(), err)
 	}
 	return rs.exclusively(func() error {
-		_ = rs.Requested(book) // a run that finds a damaged request sets it aside before
+		_ = rs.Requested(book) // a run has set a damaged request aside before this
 		if err := save(); err != nil {
 			return err
 		}

@@ -19,7 +19,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 )
 
-// Records are what one host remembers.
+// Records reads and writes what the agent stores on one host.
 type Records struct {
 	site.Site
 
@@ -27,7 +27,7 @@ type Records struct {
 	CheckedRoot *trust.CheckedRoot
 }
 
-// LedgerPath is the file of the ledger.
+// LedgerPath returns the path of the ledger.
 func (rs *Records) LedgerPath() string {
 	if rs.Alone != "" {
 		return rs.Layout.ProjectLedger(rs.Alone)
@@ -42,7 +42,7 @@ func (rs *Records) OpenLedger() (book *ledger.Ledger, lost []string, err error) 
 	if err != nil {
 		return nil, nil, err
 	}
-	_ = rs.Requested(book) // one that cannot be read was set aside, and reported
+	_ = rs.Requested(book) // a request that cannot be read was set aside and reported
 	return book, lost, nil
 }
 
@@ -77,14 +77,14 @@ func (rs *Records) savedBook() (book *ledger.Ledger, lost []string, err error) {
 	return rs.saveRestored(book, note)
 }
 
-// hasLedger reports whether there is a file.
+// hasLedger reports whether the file of the ledger exists.
 func (rs *Records) hasLedger() bool {
 	_, err := os.Stat(rs.LedgerPath())
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-// restoreMissing is book for a ledger that does not exist. On a host on which nothing was deployed that is
-// how it should be.
+// restoreMissing restores a ledger that does not exist. If nothing is found to restore it from, nothing was deployed,
+// and it returns an empty ledger without a note.
 func (rs *Records) restoreMissing() (*ledger.Ledger, []string, error) {
 	book, from, err := rs.restored()
 	if err != nil {
@@ -103,8 +103,8 @@ func known(book *ledger.Ledger) bool {
 	return book.Runs() != nil || book.Running != nil || book.Hold != nil || len(book.Bad) > 0 || book.As != nil
 }
 
-// takeDown continues with the ledger of a newer agent, which this one was rolled back from. The file is
-// kept, and what this agent does not know is carried along.
+// takeDown continues with the ledger of a newer agent, from which the host was rolled back to this one. It keeps the
+// file under another name, and keeps fields that this agent does not know.
 func (rs *Records) takeDown(book *ledger.Ledger) (*ledger.Ledger, []string, error) {
 	number := book.Version
 	if book.Runs() == nil {
@@ -123,7 +123,7 @@ func (rs *Records) takeDown(book *ledger.Ledger) (*ledger.Ledger, []string, erro
 	return rs.saveRestored(book, note)
 }
 
-// setLedgerAside gives the ledger another name.
+// setLedgerAside renames the ledger and returns the new path.
 func (rs *Records) setLedgerAside(mark string) (string, error) {
 	path := rs.LedgerPath()
 	aside := strings.TrimSuffix(path, ".json") + mark + report.NewID(rs.Time()) + ".json"
@@ -147,7 +147,7 @@ func whatIsDeployed(book *ledger.Ledger) string {
 func (rs *Records) ReadLedger() (*ledger.Ledger, error) {
 	book, err := rs.readSaved()
 	if err == nil {
-		_ = rs.Requested(book) // one that cannot be read is reported by a run
+		_ = rs.Requested(book) // a run reports a request that cannot be read
 	}
 	return book, err
 }
@@ -168,15 +168,15 @@ func (rs *Records) readSaved() (*ledger.Ledger, error) {
 	return book, err
 }
 
-// ReadHostLedger reads the host's own ledger, whatever this agent is for.
+// ReadHostLedger reads the host's own ledger, even if rs is for another project.
 func (rs *Records) ReadHostLedger() (*ledger.Ledger, error) {
 	host := *rs
 	host.Alone = ""
 	return host.ReadLedger()
 }
 
-// Recall is what the host knows of itself. A run that may change something first repairs what holds
-// that, and lost says what was gone; a dry run only reads.
+// Recall returns the ledger. If test is false, it first repairs the agent's files, and lost describes what was missing
+// or damaged.
 func (rs *Records) Recall(test bool) (book *ledger.Ledger, lost []string, err error) {
 	if test {
 		book, err = rs.ReadLedger()
@@ -221,6 +221,6 @@ func (rs *Records) Edit(command string, change func(*ledger.Ledger) error) error
 	if err := change(book); err != nil {
 		return err
 	}
-	_, err = rs.SaveLedger(book) // the next run says that there is no copy
+	_, err = rs.SaveLedger(book) // the next run notes that there is no copy
 	return err
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// ledgerCopy is the file of the ledger's copy.
+// ledgerCopy returns the path of the ledger's copy.
 func (rs *Records) ledgerCopy() string {
 	if rs.Alone != "" {
 		return rs.Layout.ProjectLedgerCopy(rs.Alone)
@@ -21,9 +21,9 @@ func (rs *Records) ledgerCopy() string {
 	return rs.Layout.LedgerCopy()
 }
 
-// SaveLedger writes the ledger and its copy. The copy comes first: whatever is written is about to be true,
-// and a copy from before it would not know of a deploy that is under way. uncopied is why there is no copy, as on a
-// full disk: that alone stops no run, and the copy of before is removed.
+// SaveLedger writes the ledger and its copy. It writes the copy first: the ledger describes what is about to happen,
+// and an older copy would not know of a deploy that is in progress. uncopied is the reason why there is no copy, such
+// as a full disk. A missing copy does not stop a run; the outdated copy is removed.
 func (rs *Records) SaveLedger(book *ledger.Ledger) (uncopied string, err error) {
 	book.Saved++
 	err = rs.carryOutRequests(book, func() error {
@@ -48,7 +48,7 @@ func (rs *Records) saveRestored(book *ledger.Ledger, note string) (*ledger.Ledge
 	return book, lost, err
 }
 
-// copyless removes a copy that could not be replaced and is out of date, and says so.
+// copyless removes an outdated copy that could not be replaced, and returns a note about it.
 func (rs *Records) copyless(cause error) string {
 	text := fmt.Sprintf("the ledger has no copy: %v", cause)
 	if hint := diag.HintOf(site.ExplainDisk(cause)); hint != "" {
@@ -60,7 +60,7 @@ func (rs *Records) copyless(cause error) string {
 	return text
 }
 
-// saveCopy writes the copy where there are projects.
+// saveCopy writes the copy if the directory of projects exists.
 func (rs *Records) saveCopy(book *ledger.Ledger) error {
 	if found, err := walk.Exists(rs.Layout.Projects()); err != nil || !found {
 		return err

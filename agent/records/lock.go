@@ -13,10 +13,11 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// look is how often a process that waits for a run looks whether it is over.
+// look is the interval at which a process that waits for a run checks whether it has ended.
 const look = 200 * time.Millisecond
 
-// WaitUntilIdle waits until no run is under way. A hook's own run is, and would be waited for in vain.
+// WaitUntilIdle waits until no run is in progress. In a hook of a run it returns an error instead, since the run waits
+// for the hook.
 func (rs *Records) WaitUntilIdle(ctx context.Context, say func(format string, args ...any)) error {
 	holder, busy := lock.Taken(rs.Layout.Lock())
 	switch {
@@ -37,8 +38,8 @@ func (rs *Records) WaitUntilIdle(ctx context.Context, say func(format string, ar
 	return nil
 }
 
-// Lock takes the lock of the host for a run, and removes what states of killed runs have left. What stood in its place
-// is set aside.
+// Lock takes the lock of the host for a run, and removes the temporary files of states of killed runs. It sets aside a
+// file of another kind in the place of the lock.
 func (rs *Records) Lock(ctx context.Context, command string) (*Exclusive, error) {
 	held, err := rs.exclusive(command)
 	if err == nil {
@@ -74,12 +75,13 @@ func (rs *Records) exclusive(command string) (*Exclusive, error) {
 // Exclusive is the lock of a run or command that may change the host.
 type Exclusive struct {
 	*lock.Lock
-	list      string   // of directories with temporary files
-	swept     bool     // nothing is left in them of earlier runs
-	Displaced []string // what was in the place of the lock, for the report
+	list      string   // the file that lists directories with temporary files
+	swept     bool     // the temporary files of earlier runs were removed
+	Displaced []string // notes about what was set aside for the lock
 }
 
-// Release gives the lock up. A run that comes this far has left no temporary file behind.
+// Release releases the lock. It removes the list of directories, since a run that ends regularly leaves no temporary
+// files.
 func (e *Exclusive) Release() error {
 	var err error
 	if e.swept {

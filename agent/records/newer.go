@@ -6,9 +6,9 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
 )
 
-// newerCopy is the ledger's copy if it was saved more often than the ledger itself, as after the state directory was
-// restored from an earlier snapshot: what was quarantined or held since is in the copy alone. nil is for a copy that is
-// no newer, or that is another host's.
+// newerCopy returns the ledger's copy if it was saved more often than the ledger itself, such as after the state
+// directory was restored from an earlier snapshot: only the copy has what was quarantined or held since. It returns nil
+// if the copy is not newer, or belongs to another host.
 func (rs *Records) newerCopy(book *ledger.Ledger) *ledger.Ledger {
 	other, err := ledger.Load(rs.ledgerCopy())
 	if err != nil || !known(other) || other.Newer() || other.Saved <= book.Saved {
@@ -21,7 +21,7 @@ func (rs *Records) newerCopy(book *ledger.Ledger) *ledger.Ledger {
 	return other
 }
 
-// fromNewer is the note of a ledger that was replaced by its copy.
+// fromNewer returns the note about a ledger that was replaced by its copy.
 func (rs *Records) fromNewer(copied *ledger.Ledger) string {
 	text := fmt.Sprintf(
 		"the ledger %s was older than its copy %s, as after a restored snapshot; this host continues with the copy: %s, %d "+

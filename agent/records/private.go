@@ -15,9 +15,9 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// closeState makes what the agent remembers its own user's alone: the state directory and those in it 0700, files 0600,
-// and so are the copies beside the releases. Earlier agents let every user read the ledger, which has the text of
-// failures.
+// closeState makes the agent's files accessible only to its own user: the state directory and the directories in it get
+// mode 0700, and files, with the copies beside the releases, 0600. Earlier agents let every user read the ledger, which
+// has the text of failures.
 func (rs *Records) closeState() error {
 	root, err := rs.OpenSafely()
 	if err != nil {
@@ -40,12 +40,13 @@ func (rs *Records) isCopy(name string) bool {
 	return strings.HasPrefix(name, ".") && (strings.HasSuffix(name, ".json") || name == path.Base(rs.Layout.ConfigCopy()))
 }
 
-// closeDir closes a directory, the directories in it and their files, after check has passed what is in it. A directory
-// that belongs to another user is refused: whatever is in it may be that user's.
+// closeDir removes the access of other users to a directory, the directories in it and their files, after check has
+// accepted the content. It refuses a directory that belongs to another user, since that user may have written the
+// content.
 func closeDir(root *walk.Root, name string, trusted []uint32, check func() error) error {
 	dir, err := root.OpenDir(name)
 	if err != nil {
-		return nil // it is made, or set aside, where it is needed
+		return nil // it is created, or set aside, when it is needed
 	}
 	defer dir.Close()
 	st, err := dir.Lstat(".")
@@ -108,7 +109,8 @@ func eachOf(dir *walk.Dir, visit func(name string, st *unix.Stat_t) error) error
 	return nil
 }
 
-// closeMode takes from a mode what others have. Where the file belongs to another user, as below a --root, it stays.
+// closeMode removes the permissions of group and others from a mode. It ignores files of another user, as below a
+// --root.
 func closeMode(dir *walk.Dir, name string, st *unix.Stat_t, mode uint32) error {
 	if st.Mode&0o077 == 0 {
 		return nil

@@ -18,22 +18,23 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// Refusals are runs that the lock of the host refused, one after the other, with none between that got it.
+// Refusals describes consecutive runs that could not take the lock of the host.
 type Refusals struct {
 	Since  time.Time   `json:"since"` // the first one
 	Last   time.Time   `json:"last"`
 	Count  int         `json:"count"`
-	Holder lock.Holder `json:"holder"` // of the lock at the last one; zero where that is not known
+	Holder lock.Holder `json:"holder"` // of the lock at the last one; zero if unknown
 }
 
-// usualInterval is how often the packaged timer starts a run.
+// usualInterval is the interval at which the packaged timer starts a run.
 const usualInterval = 5 * time.Minute
 
 // slack is how much earlier than its interval a timer may fire.
 const slack = 5 * time.Second
 
-// NoteRefusal records that the lock refused a run. Where runs have been refused for as long as the unit's interval,
-// no run of the unit has happened in time, and the error has an exit code that is a failure of the unit.
+// NoteRefusal records that a run could not take the lock. If runs have been refused for as long as the timer's
+// interval, no run of the unit has happened in time, and the error gets an exit code that counts as a failure of the
+// unit.
 func (rs *Records) NoteRefusal(ctx context.Context, held *lock.Held, err error) error {
 	r := rs.Refused()
 	now := rs.Time().UTC().Truncate(time.Second)
@@ -42,7 +43,7 @@ func (rs *Records) NoteRefusal(ctx context.Context, held *lock.Held, err error) 
 	}
 	r.Last, r.Count, r.Holder = now, r.Count+1, held.Holder
 	if rs.saveRefusals(r) != nil {
-		return err // of a user who may not write here; the lock's answer matters more
+		return err // the user may not write here; the error of the lock is more important
 	}
 	if r.Last.Sub(r.Since) < rs.interval(ctx)-slack {
 		return err
@@ -54,7 +55,7 @@ func (rs *Records) NoteRefusal(ctx context.Context, held *lock.Held, err error) 
 			rs.Layout.Inside(rs.Layout.Lock())))
 }
 
-// Refused reads the recorded refusals; nil for none.
+// Refused returns the recorded refusals; nil if there are none.
 func (rs *Records) Refused() *Refusals {
 	data, err := walk.ReadFile(rs.Layout.Refusals())
 	var r Refusals
@@ -76,22 +77,22 @@ func (rs *Records) saveRefusals(r *Refusals) error {
 	return nil
 }
 
-// ForgetRefusals is called by a run that got the lock.
+// ForgetRefusals removes the recorded refusals. A run that got the lock calls it.
 func (rs *Records) ForgetRefusals() {
 	if err := os.Remove(rs.Layout.Refusals()); err == nil || !errors.Is(err, fs.ErrNotExist) {
 		rs.lockMetrics(&Refusals{})
 	}
 }
 
-// lockMetrics writes metrics that the holder of the lock does not write: they have a file of their own. They are
-// a help for monitoring, and a failure to write them changes nothing about the run.
+// lockMetrics writes the metrics of refusals, into a file of their own, since the holder of the lock writes the others.
+// It ignores errors.
 func (rs *Records) lockMetrics(r *Refusals) {
 	if file := rs.Config.Metrics; file != "" {
 		_ = report.LockMetrics{File: rs.Layout.Path(file), Since: r.Since, Count: r.Count}.Write()
 	}
 }
 
-// interval is how often the host's timer starts a run.
+// interval returns the interval at which the host's timer starts a run.
 func (rs *Records) interval(ctx context.Context) time.Duration {
 	if rs.Layout.Relocated() {
 		return usualInterval
@@ -103,7 +104,7 @@ func (rs *Records) interval(ctx context.Context) time.Duration {
 	return between(out)
 }
 
-// between is the time from a timer's last start of its unit to the next one, out of the answer of systemctl.
+// between returns the time from a timer's last start of its unit to the next one, from the output of systemctl.
 func between(answer string) time.Duration {
 	var timers []struct {
 		Next int64  `json:"next"`

@@ -12,10 +12,10 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
-// Entry is the registry's entry of a project; nil where it has none. An entry that is gone or cannot be
-// read comes from its copy, and notes say so. With repair, for which the caller holds the lock, it is put
-// back; one that cannot be read is kept aside, and without a copy made again of what is on the disk. Without
-// repair that is a *ledger.Corrupt.
+// Entry returns the registry's entry of a project; nil if there is none. If the entry is missing or cannot be read,
+// Entry returns its copy, and notes say so. With repair, for which the caller must hold the lock, it restores the entry
+// and keeps an unreadable one under another name; without a copy it creates the entry from what is on the disk. Without
+// repair and without a copy, the error of an unreadable entry is a *ledger.Corrupt.
 func (rs *Records) Entry(project string, repair bool) (entry *ledger.Project, notes []string, err error) {
 	path := rs.Layout.Registry(project)
 	entry, err = ledger.LoadProject(path)
@@ -59,7 +59,7 @@ func (rs *Records) Entry(project string, repair bool) (entry *ledger.Project, no
 	return entry, []string{what + " and was restored from its copy"}, entry.Save(path)
 }
 
-// EntryFromDisk is the entry of a project as far as its directory tells.
+// EntryFromDisk returns the entry of a project as far as it can be derived from its directory.
 func (rs *Records) EntryFromDisk(project string) (*ledger.Project, error) {
 	entry := &ledger.Project{Name: project, User: UserName(project), Group: UserName(project)}
 	hasGit, err := walk.Exists(rs.LayoutOf(project).Git("project"))
@@ -76,7 +76,7 @@ func (rs *Records) SaveEntry(entry *ledger.Project) error {
 		return err
 	}
 	if found && entry.Save(rs.Layout.RegistryCopy(entry.Name)) != nil {
-		_ = durable.Remove(rs.Layout.RegistryCopy(entry.Name)) // it is out of date; the next run says that there is none
+		_ = durable.Remove(rs.Layout.RegistryCopy(entry.Name)) // it is outdated; the next run writes it again
 	}
 	return entry.Save(rs.Layout.Registry(entry.Name))
 }
@@ -98,7 +98,7 @@ func (rs *Records) refreshEntryCopy(entry *ledger.Project) []string {
 	return nil
 }
 
-// Registered reports whether a project has an entry, or had one.
+// Registered reports whether a project has an entry or a copy of one.
 func (rs *Records) Registered(project string) (bool, error) {
 	for _, path := range []string{rs.Layout.Registry(project), rs.Layout.RegistryCopy(project)} {
 		if found, err := walk.Exists(path); found || err != nil {
@@ -108,7 +108,7 @@ func (rs *Records) Registered(project string) (bool, error) {
 	return false, nil
 }
 
-// UserName is the account of a project: names of accounts are shorter and plainer than those of
+// UserName returns the account name of a project. Account names are shorter and have fewer characters than names of
 // projects.
 func UserName(project string) string {
 	name := strings.Map(func(r rune) rune {
@@ -128,5 +128,5 @@ func UserName(project string) string {
 	return name
 }
 
-// DefaultBranch is the branch whose push is deployed.
+// DefaultBranch is the branch that is deployed by default when it is pushed.
 const DefaultBranch = "main"

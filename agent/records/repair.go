@@ -20,10 +20,9 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
-// repair makes sure that whatever of the agent's own is there is of the right kind: a directory where
-// there has to be one, a file where there has to be one. Anything else, such as a link that leads nowhere,
-// would fail every run from here on. It is set aside, so that the run continues as on a host that has
-// lost it, and lost says what that was. The caller holds the lock.
+// repair makes sure that existing paths of the agent are of the right kind: a directory or a regular file. Anything
+// else, such as a link that leads nowhere, would fail every later run. repair sets it aside, so that the run continues
+// as on a host that has lost it, and describes it in lost. The caller must hold the lock.
 func (rs *Records) repair() (lost []string, err error) {
 	s := setAside{agent: rs, id: report.NewID(rs.Time())}
 	s.directory(rs.Layout.State())
@@ -57,7 +56,7 @@ func (rs *Records) repair() (lost []string, err error) {
 	return s.lost, errors.Join(s.errs...)
 }
 
-// setAside moves things out of the way.
+// setAside renames files that are in the place of others.
 type setAside struct {
 	agent *Records
 	id    string
@@ -65,7 +64,7 @@ type setAside struct {
 	errs  []error
 }
 
-// away gives something that is there another name.
+// away renames an existing path.
 func (s *setAside) away(path, why string) {
 	aside := path + layout.DamagedMark + s.id
 	if err := durable.Rename(path, aside); err != nil {
@@ -107,7 +106,7 @@ func (s *setAside) copies() {
 // directory sets aside a file in the place of a directory. A link to a directory counts as one.
 func (s *setAside) directory(path string) {
 	if found, err := walk.Named(path); err != nil || !found {
-		s.unread(err) // what does not exist is made where it is needed
+		s.unread(err) // a missing directory is created when it is needed
 		return
 	}
 	switch info, err := os.Stat(path); {
@@ -128,7 +127,7 @@ func (s *setAside) unread(err error) {
 	}
 }
 
-// below lists the names in a directory.
+// below returns the paths in a directory, without hidden ones and those that were set aside.
 func (s *setAside) below(dir string) []string {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -144,7 +143,7 @@ func (s *setAside) below(dir string) []string {
 	return all
 }
 
-// file sets aside anything but a file in the place of a file.
+// file sets aside anything but a regular file in the place of a file.
 func (s *setAside) file(path string) {
 	switch info, err := os.Stat(path); {
 	case err == nil && info.IsDir():
@@ -161,7 +160,7 @@ func (s *setAside) file(path string) {
 	}
 }
 
-// files is file for those in a directory whose name is chosen.
+// files calls file for the chosen names in a directory.
 func (s *setAside) files(dir string, chosen func(name string) bool) {
 	for _, path := range s.below(dir) {
 		if chosen(filepath.Base(path)) {
@@ -170,7 +169,7 @@ func (s *setAside) files(dir string, chosen func(name string) bool) {
 	}
 }
 
-// cache removes whatever is not a file from a directory whose content can be made again.
+// cache removes everything but regular files from a directory whose content can be created again.
 func (s *setAside) cache(dir string) {
 	s.directory(dir)
 	for _, path := range s.below(dir) {
@@ -181,7 +180,7 @@ func (s *setAside) cache(dir string) {
 	}
 }
 
-// pages looks at the pages of the lists of releases, which can be read from the store again.
+// pages checks the pages of the lists of releases, which can be read from the store again.
 func (s *setAside) pages() {
 	for _, dir := range s.below(filepath.Join(s.agent.Layout.Trust(), "projects")) {
 		if strings.HasSuffix(dir, trust.PagesSuffix) {
@@ -202,7 +201,7 @@ func (s *setAside) journals() {
 	}
 }
 
-// projects looks at the directories of projects.
+// projects checks the directories of projects.
 func (s *setAside) projects() {
 	all := s.agent.Layout.Projects()
 	s.directory(all)
@@ -214,7 +213,7 @@ func (s *setAside) projects() {
 	for _, dir := range s.below(all) {
 		is, err := walk.Directory(dir)
 		if s.unread(err); !is {
-			continue // no project, or one that is made again when it is deployed
+			continue // not a project, or one that a deploy creates again
 		}
 		p := s.agent.LayoutOf(filepath.Base(dir))
 		s.directory(p.Releases())
@@ -238,7 +237,7 @@ func (rs *Records) SetLinksAside(projects []string, id string) (lost []string, e
 	return s.lost, errors.Join(s.errs...)
 }
 
-// trust sets aside what of the metadata that this host has seen is not metadata any more.
+// trust sets aside damaged files of the trust metadata on this host.
 func (s *setAside) trust() {
 	damaged, root, err := trust.Damaged(s.agent.Layout.Trust())
 	s.agent.CheckedRoot = root
@@ -248,8 +247,8 @@ func (s *setAside) trust() {
 	}
 }
 
-// repairLock makes way for the lock. What is in its place, or in that of the directory it is in, holds
-// no lock, so that several runs may find it at once: they take turns by a lock on the directory above.
+// repairLock sets aside what is in the place of the lock or of its directory. While there is no lock, several runs may
+// do so at once; a lock on the directory above serialises them.
 func (rs *Records) repairLock() (lost []string, err error) {
 	state, file := rs.Layout.State(), rs.Layout.Lock()
 	s := setAside{agent: rs, id: report.NewID(rs.Time())}
@@ -278,7 +277,8 @@ func (s *setAside) fine(path string, is func(fs.FileInfo) bool) bool {
 	return err == nil && is(info)
 }
 
-// ProjectDirs are the directories of the projects of this host. Those that can be read are returned with an error, too.
+// ProjectDirs returns the directories of the projects of this host. If some cannot be read, it returns the others with
+// the error.
 func (rs *Records) ProjectDirs() ([]string, error) {
 	s := setAside{agent: rs}
 	var dirs []string

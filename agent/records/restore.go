@@ -42,8 +42,8 @@ func (rs *Records) restored() (book *ledger.Ledger, from restoration, err error)
 	return book, from, nil
 }
 
-// quarantineAgain puts into a rebuilt ledger the quarantine that the last report has, and says what became of it. No
-// report has a hold. The report of an agent that wrote no quarantine proves nothing.
+// quarantineAgain adds the quarantine of the last report to a rebuilt ledger, and returns a note about it. Reports do
+// not record holds. Reports of older agents, which recorded no quarantine, are skipped.
 func (rs *Records) quarantineAgain(book *ledger.Ledger, reports []*report.Report) string {
 	for _, r := range slices.Backward(reports) {
 		if !rs.Concerns(r) || !r.Proves {
@@ -61,9 +61,9 @@ func (rs *Records) quarantineAgain(book *ledger.Ledger, reports []*report.Report
 	return "; which releases are quarantined, and a hold, is lost: a release that failed before may be deployed once more"
 }
 
-// rebuild makes a ledger of the reports and the links: a pair that a run made good, and that the
-// links still name, is what is deployed. Where no report says so, it is what the links name. The text says which files
-// could not be used for it.
+// rebuild creates a ledger from the reports and the links: the deployed pair is one that a run deployed successfully
+// and to which the links still lead. If no report has one, it is the pair that the links lead to. unusable describes
+// the files that could not be used.
 func (rs *Records) rebuild(reports []*report.Report) (book *ledger.Ledger, unusable string, err error) {
 	book = rs.byReports(reports)
 	unusable, err = rs.recallWho(book)
@@ -73,7 +73,7 @@ func (rs *Records) rebuild(reports []*report.Report) (book *ledger.Ledger, unusa
 	return book, unusable, err
 }
 
-// byReports makes a ledger of the reports and the links.
+// byReports creates a ledger from the reports and the links.
 func (rs *Records) byReports(reports []*report.Report) *ledger.Ledger {
 	book := &ledger.Ledger{}
 	for _, r := range slices.Backward(reports) {
@@ -97,12 +97,12 @@ func (rs *Records) byReports(reports []*report.Report) *ledger.Ledger {
 			continue
 		}
 		if book.Good != nil && !book.Good.Same(*ran) {
-			break // what ran before it
+			break // it ran before the deployed pair
 		}
 		since := r.Ended
 		book.Alone = nil
 		book.Good, book.Since, book.History = ran, &since, []ledger.Pair{*ran}
-		// and is not what a person left
+		// not a pair that a rollback by hand left
 		if r.From != nil && !r.From.Same(*ran) && (r.Leaves == nil || !r.Leaves.Same(*r.From)) {
 			book.Previous = r.From
 			book.History = []ledger.Pair{*r.From, *ran}
@@ -112,9 +112,9 @@ func (rs *Records) byReports(reports []*report.Report) *ledger.Ledger {
 	return book
 }
 
-// byLinks takes over what the links name, as far as names tell: the digest of a release is known by its
-// start alone. That is enough to converge the release, and the next look at the store completes it. Where they name no
-// release of a service, base converged alone.
+// byLinks sets the deployed pair to the releases that the links lead to, as far as their names tell: a name has only
+// the start of a digest. That is enough to converge the release, and the next contact with the store completes it. If
+// the links lead to no release of a service, base converged alone.
 func (rs *Records) byLinks(book *ledger.Ledger, reports []*report.Report) error {
 	if err := rs.goodByLinks(book, reports); err != nil || book.Good != nil {
 		book.Alone = nil
@@ -133,7 +133,7 @@ func (rs *Records) byLinks(book *ledger.Ledger, reports []*report.Report) error 
 func (rs *Records) goodByLinks(book *ledger.Ledger, reports []*report.Report) error {
 	service, err := rs.serviceByDisk(book, reports)
 	if err != nil || service == "" || service == artifact.Base {
-		return err // base is not a service: a pair of base and base would be one that no deploy made
+		return err // base is not a service: no deploy makes a pair of base and base
 	}
 	good, err := rs.pairOnDisk(service, reports)
 	if err != nil || good == nil {
@@ -157,8 +157,8 @@ func IgnoreNoLink(err error) error {
 	return err
 }
 
-// pairOnDisk is the pair of a service that ran last; nil where there was a base that no link names any more, since the
-// service never ran without it.
+// pairOnDisk returns the pair of a service that ran last. It returns nil if there was a base to which no link leads any
+// more, since the service never ran without it.
 func (rs *Records) pairOnDisk(service string, reports []*report.Report) (*ledger.Pair, error) {
 	release, err := rs.ranLast(service, reports)
 	if release == nil || err != nil {
@@ -174,7 +174,7 @@ func (rs *Records) pairOnDisk(service string, reports []*report.Report) (*ledger
 	return &ledger.Pair{Base: base, Service: *release}, nil
 }
 
-// lostBase reports whether there was a base of which no link names a release.
+// lostBase reports whether there was a base, and no link leads to a release of it.
 func (rs *Records) lostBase() bool {
 	links := link.Of(rs.LayoutOf(artifact.Base))
 	now, err := links.Read()
@@ -189,8 +189,8 @@ func (rs *Records) linkedRelease(project string, which func(link.Set) string) (*
 	return rs.releaseHeld(project, which(s))
 }
 
-// releaseHeld is the release in a directory of a project, if it is there; nil for another kind of release, such as a
-// working tree.
+// releaseHeld returns the release in a directory of a project, if it is on the disk; nil for another kind of release,
+// such as a working tree.
 func (rs *Records) releaseHeld(project, dir string) (*artifact.Release, error) {
 	at := strings.LastIndex(dir, "-")
 	if at < 1 {
@@ -207,8 +207,8 @@ func (rs *Records) releaseHeld(project, dir string) (*artifact.Release, error) {
 	return &release, nil
 }
 
-// named reports whether a pair is what `current` of both projects names. Where that link is gone itself, a pair counts
-// that is still on the disk.
+// named reports whether `current` of each project of a pair leads to its release. If that link is missing, the release
+// must be on the disk.
 func (rs *Records) named(p ledger.Pair) bool {
 	for _, release := range p.Releases() {
 		s, err := link.Of(rs.LayoutOf(release.Project)).Read()
@@ -224,8 +224,7 @@ func (rs *Records) named(p ledger.Pair) bool {
 	return true
 }
 
-// Concerns reports whether a report is about what this agent is for, and not about another project
-// of the host.
+// Concerns reports whether a report is about the host's service or, if rs is for one project alone, about that project.
 func (rs *Records) Concerns(r *report.Report) bool {
 	if rs.Alone != "" {
 		return r.Service == rs.Alone

@@ -25,7 +25,7 @@ type who struct {
 	As   *ledger.As  `json:"as"`
 }
 
-// saveWho writes the file of the service that is deployed, and removes those of services that were deployed before it.
+// saveWho writes the file of the deployed service, and removes those of services that were deployed before.
 func (rs *Records) saveWho(book *ledger.Ledger) error {
 	if rs.Alone != "" || book.As == nil || book.Good == nil || book.Good.Service.Project != book.As.Service {
 		return nil
@@ -44,7 +44,7 @@ func (rs *Records) saveWho(book *ledger.Ledger) error {
 	return errors.Join(durable.WriteFile(project.Who(), want, 0o600), rs.removeOtherWho(project.Dir))
 }
 
-// removeOtherWho removes who this host is from the directories of all projects but one.
+// removeOtherWho removes the files from the directories of all projects but one.
 func (rs *Records) removeOtherWho(keep string) error {
 	dirs, err := rs.ProjectDirs()
 	for _, dir := range dirs {
@@ -55,9 +55,9 @@ func (rs *Records) removeOtherWho(keep string) error {
 	return err
 }
 
-// recallWho puts into a ledger that is rebuilt what the file says, where nothing else does: of the service that
-// /srv/service names, or of the only one that has a file. The file of another machine, which this one is a clone of,
-// does not count. A file that cannot be used is reported in the text.
+// recallWho adds the identity from the file to a rebuilt ledger: the file of the service that /srv/service leads to, or
+// the only one. It ignores the file of another machine, of which this one is a clone. unusable describes files that
+// cannot be used.
 func (rs *Records) recallWho(book *ledger.Ledger) (unusable string, err error) {
 	if rs.Alone != "" {
 		return "", nil
@@ -100,10 +100,11 @@ func (rs *Records) recallWho(book *ledger.Ledger) (unusable string, err error) {
 	return unusable, nil
 }
 
-// mostWho bounds the file.
+// mostWho bounds how many bytes of the file are read.
 const mostWho = 64 << 10
 
-// readWho reads the file of a project; nil where there is none. One that another user could have written is not used.
+// readWho reads the file of a project; nil if there is none. It does not use a file that another user could have
+// written.
 func (rs *Records) readWho(project string) (*who, error) {
 	p := rs.LayoutOf(project)
 	opened, root, err := rs.OpenTrusting()
@@ -133,7 +134,7 @@ func decodeWho(data []byte) (*who, error) {
 	return w, nil
 }
 
-// readSole reads a file that is root's alone; nil where there is none.
+// readSole reads a file that only root can change; nil if there is none.
 func readSole(root *walk.Root, name string) ([]byte, error) {
 	dir, err := root.OpenDir(filepath.Dir(name))
 	if err != nil {

@@ -17,23 +17,23 @@ import (
 // Answering determines which process responds at an address of this host, and whether its response is one of a release.
 type Answering struct {
 	System   System
-	Projects []Project // with the releases that are to answer
+	Projects []Project // with the releases that should answer
 	Units    []string  // whose processes may answer: those of the releases, and those that their probes name
 }
 
-// Connection is one of a probe to an address of this host.
+// Connection is a connection of a probe to an address of this host.
 type Connection struct{ From, To netip.AddrPort }
 
-// Occupied is the error for a port of the release that a process outside of the units of the release has. It is not a
+// Occupied is the error of a port of the release on which a process outside of the release's units listens. It is not a
 // fault of the release.
 type Occupied struct {
 	Address netip.AddrPort
-	PID     int    // 0 where no process has the socket open
+	PID     int    // 0 if no process has the socket open
 	Program string // with the script of an interpreter
-	User    string // as whom the process runs, or who created the socket
+	User    string // the user of the process, or who created the socket
 	Unit    string // that it belongs to; "" for none
 	Release string // of the project that it runs; "" for none
-	Test    string // what shows that
+	Test    string // the test that shows it
 }
 
 func (o *Occupied) Error() string {
@@ -51,7 +51,7 @@ func (o *Occupied) Error() string {
 	return text
 }
 
-// Hint suggests what to do about it.
+// Hint returns what a person can do about it.
 func (o *Occupied) Hint() string {
 	switch {
 	case o.PID == 0:
@@ -64,10 +64,10 @@ func (o *Occupied) Hint() string {
 	return fmt.Sprintf("see whether it was started by hand, and end it: systemctl status %d; kill %d", o.PID, o.PID)
 }
 
-// At says which process listens where a connection leads to: "" where that is not known, as for the port of a
-// container. It is an error if one does that runs from another release of a project; an *Occupied if one does, for a
-// probe of a release, that an unprivileged user could have started: it is in none of the units, and its socket is
-// not root's. The connection has to be open still.
+// At returns which process listens at the target of a connection, or "" if that is unknown, as for the port of a
+// container. It returns an error if that process runs from another release of a project. For a probe of a release it
+// returns an *Occupied if an unprivileged user could have started the process: the process is in none of the units, and
+// its socket is not root's. The connection must still be open.
 func (a *Answering) At(ctx context.Context, c Connection, ofRelease bool) (string, error) {
 	sockets, local := a.sockets(c)
 	if len(sockets) == 0 && local && ofRelease {
@@ -95,8 +95,8 @@ func (a *Answering) At(ctx context.Context, c Connection, ofRelease bool) (strin
 	return said, nil
 }
 
-// sockets are those that listen where a connection leads to, and else the one at its other end: a listener may
-// have been closed since. local reports whether the connection has its other end here.
+// sockets returns the sockets that listen at the target of a connection, or else the socket at its other end: the
+// listener may have been closed since. local reports whether the other end is on this host.
 func (a *Answering) sockets(c Connection) (sockets []processes.Socket, local bool) {
 	from, to := plain(c.From), plain(c.To)
 	all := a.System.Sockets(func(s processes.Socket) bool { return s.Takes(to) || s.Local == to && s.Remote == from })
@@ -112,7 +112,7 @@ func plain(a netip.AddrPort) netip.AddrPort {
 	return netip.AddrPortFrom(a.Addr().Unmap().WithZone(""), a.Port())
 }
 
-// judge tests a socket that responds.
+// judge returns an error if a socket should not answer for the release.
 func (a *Answering) judge(s processes.Socket, own *cgroups, ofRelease bool) error {
 	inside := slices.ContainsFunc(s.Holders, func(pid int) bool { return own.has(pid, a.System.Process(pid).Cgroup) })
 	for _, pid := range s.Holders {
@@ -137,7 +137,7 @@ func (a *Answering) judge(s processes.Socket, own *cgroups, ofRelease bool) erro
 	return a.occupied(s, s.Holders[0], "", "")
 }
 
-// occupied names the process that has a socket.
+// occupied returns the error with the process that has a socket.
 func (a *Answering) occupied(s processes.Socket, pid int, release, test string) *Occupied {
 	o := &Occupied{Address: s.Local, PID: pid, User: processes.UserName(s.User), Release: release, Test: test}
 	if pid != 0 {
@@ -150,7 +150,7 @@ func (a *Answering) occupied(s processes.Socket, pid int, release, test string) 
 	return o
 }
 
-// unitOf is the unit of a control group; "" for one of a user's session.
+// unitOf returns the unit of a control group; "" for one of a user's session.
 func unitOf(cgroup string) string {
 	for part := range strings.SplitSeq(strings.TrimPrefix(cgroup, "/"), "/") {
 		switch path.Ext(part) {
@@ -165,7 +165,7 @@ func unitOf(cgroup string) string {
 	return ""
 }
 
-// other is the release that a process runs from if that is another than the one its project is to run.
+// other returns the release that a process runs from, if its project should run another one.
 func (a *Answering) other(p processes.Process) (release, test string) {
 	for _, project := range a.Projects {
 		if release, test = treesOf(project).evidence(p); release != "" && release != project.Release {
@@ -175,8 +175,8 @@ func (a *Answering) other(p processes.Process) (release, test string) {
 	return "", ""
 }
 
-// Occupant finds a process of an unprivileged user that has one of the ports and belongs to no unit of the release;
-// nil for none. A socket that is connected keeps a port as well, where nothing else listens there.
+// Occupant returns a process of an unprivileged user that has one of the ports and belongs to no unit of the release;
+// nil if there is none. A connected socket counts as well if nothing listens on its port.
 func (a *Answering) Occupant(ctx context.Context, ports []uint16) (*Occupied, error) {
 	own, err := a.cgroups(ctx)
 	if err != nil || !own.known || len(ports) == 0 {
@@ -205,9 +205,9 @@ func order(b bool) int {
 	return 0
 }
 
-// cgroups are the control groups of units, and their main processes.
+// cgroups holds the control groups of units, and their main processes.
 type cgroups struct {
-	known bool // the init system keeps them
+	known bool // the init system uses control groups
 	names []string
 	main  []int
 }

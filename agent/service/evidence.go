@@ -18,14 +18,14 @@ const (
 	ByRunning   = "it runs; which release cannot be seen here"
 )
 
-// trees are the directories of a project's releases, by where they really are.
+// trees holds the directories of a project's releases by their real paths.
 type trees struct {
 	dir   string            // of the project
 	names map[string]string // real directory -> name of the release
 }
 
-// treesOf looks for the releases of a project, those that failed and were put aside included. A release
-// of a working tree is elsewhere.
+// treesOf finds the releases of a project, including failed ones that were set aside. The release of a working tree is
+// elsewhere.
 func treesOf(p Project) trees {
 	t := trees{dir: p.Dir, names: map[string]string{}}
 	if real, err := filepath.EvalSymlinks(p.Dir); err == nil {
@@ -40,8 +40,8 @@ func treesOf(p Project) trees {
 	return t
 }
 
-// release is the name of the release that a path is in; "" for none. Of one that was removed or put
-// aside the kernel still tells the path.
+// release returns the name of the release that a path is in; "" if there is none. The kernel still reports the path of
+// a release that was removed or set aside.
 func (t trees) release(file string) string {
 	file = strings.TrimSuffix(file, " (deleted)")
 	for dir, name := range t.names {
@@ -78,8 +78,8 @@ func (t trees) evidence(p processes.Process) (release, test string) {
 	return "", ""
 }
 
-// leads reports whether a setting of a unit leads through one of the links: it holds the link's path, or
-// is a path that passes through the link by way of others.
+// leads reports whether a setting of a unit leads through one of the links: it contains the link's path, or is a path
+// that passes through the link by way of other links.
 func leads(setting string, links []string) bool {
 	for _, link := range links {
 		for rest := setting; ; {
@@ -98,7 +98,7 @@ func leads(setting string, links []string) bool {
 		safely(file)
 }
 
-// maxLinks is how many links a path may have, as for the kernel.
+// maxLinks is the maximum number of links in a path, as in the kernel.
 const maxLinks = 40
 
 // passes follows the links in a path, and reports whether one of them is among links.

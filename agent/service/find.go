@@ -8,10 +8,10 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host/units"
 )
 
-// Find lists the units of projects: those that a release names, in its order, with the services that named socket and
-// path units trigger, and of a release that names none those that start through its links or whose main process, which
-// is root's, runs from one of the project's releases.
-// A unit belongs to one project, and to the one that names it before any other.
+// Find returns the units of projects. For a release that names units, those are the named units, in its order, and the
+// services that named socket and path units trigger. For a release that names none, those are the units that start
+// through its links, or whose main process belongs to root and runs from one of the project's releases. A unit belongs
+// to one project: a project that names it comes before any other.
 func Find(ctx context.Context, s System, projects []Project) ([]Member, error) {
 	loaded, err := s.Loaded(ctx)
 	if err != nil {
@@ -54,7 +54,7 @@ func Find(ctx context.Context, s System, projects []Project) ([]Member, error) {
 	return members, nil
 }
 
-// named are the units that a release names. Of a template all instances that are loaded are meant.
+// named returns the units that a release names. A template stands for all its instances that are loaded.
 func named(p Project, loaded []string) []Member {
 	var members []Member
 	for _, name := range slices.Concat(p.Units, p.Reload) {
@@ -77,7 +77,7 @@ func named(p Project, loaded []string) []Member {
 	return members
 }
 
-// started are the units that start through the links of a project.
+// started returns the units that start through the links of a project.
 func started(ctx context.Context, s System, p Project, loaded []string) ([]Member, error) {
 	var members []Member
 	t := treesOf(p)
@@ -97,8 +97,8 @@ func started(ctx context.Context, s System, p Project, loaded []string) ([]Membe
 	return members, nil
 }
 
-// Follows reports whether a unit belongs to one of the projects, and is one that Serve starts: a job and a
-// masked unit are not.
+// Follows reports whether a unit belongs to one of the projects and Serve would start it. Serve does not start jobs and
+// masked units.
 func Follows(ctx context.Context, s System, projects []Project, unit string) bool {
 	unit = FullName(unit)
 	d, err := describe(ctx, s, unit)

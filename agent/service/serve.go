@@ -13,9 +13,9 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host/units"
 )
 
-// Running lists those of the members that are up, are starting, or have failed: they are to run whatever
-// release the links come to lead to. What is stopped stays so. A program that ended by itself, with status 0, was not
-// stopped: its unit is listed if it ran before the time since, or is among before.
+// Running returns the members that run, are starting, or have failed: they must run the release to which the links will
+// lead. A stopped unit stays stopped. A program that ended by itself with status 0 was not stopped: its unit is
+// included if it ran before the time since, or is in before.
 func Running(ctx context.Context, s System, members []Member, since time.Duration, before []string) ([]string, error) {
 	var names []string
 	for _, m := range members {
@@ -34,21 +34,21 @@ func Running(ctx context.Context, s System, members []Member, since time.Duratio
 
 func masked(d units.Service) bool { return d.Masked || d.MaskedRuntime }
 
-// Order is what to put into service.
+// Order describes what to put into service.
 type Order struct {
 	Members []Member
-	Wanted  []string      // units that ran before, and run afterwards though they do not now
+	Wanted  []string      // units that ran before, and are to run afterwards although they do not now
 	Retry   []string      // units that do not run the release, or may not, as an earlier run or this one has found
-	Strays  time.Time     // those of them that were started before this may run another; zero for no such time
-	Back    bool          // this is a rollback, on which a unit that is absent is not a failure
+	Strays  time.Time     // units of Retry that started before this may run another release; zero if unknown
+	Back    bool          // this is a rollback, in which an absent unit is not a failure
 	Since   time.Duration // when the run began: a unit that was started since, and runs the release, is kept
-	Done    func(Result)  // is called with each result; may be nil
+	Done    func(Result)  // called with each result; may be nil
 
 	stopped []string // services that were stopped for their socket, and are started in their turn
 }
 
-// Serve restarts or reloads the units that have to run their release, each once, in their order. All are
-// tried; the error is then a *Failed. Sockets come before the services that they trigger, see SocketsFirst.
+// Serve restarts or reloads the units that have to run their release, each once, in their order. It tries all of them;
+// the error is a *Failed. Sockets must come before the services that they trigger, see SocketsFirst.
 func Serve(ctx context.Context, s System, o Order) ([]Result, error) {
 	var results []Result
 	var errs []error
@@ -75,8 +75,8 @@ func serve(ctx context.Context, s System, m Member, o *Order) (Result, error) {
 	if err != nil {
 		return r, err
 	}
-	// Only systemd is known to have all units: where another init system runs, or none, as in a container,
-	// the host may start the service in its own way.
+	// Only systemd is known to have all units. With another init system, or none as in a container, the host may
+	// start the service in another way.
 	if r.Absent = m.Named && !d.Found; r.Absent && d.Known && !o.Back {
 		return r, absent(m)
 	}
@@ -96,7 +96,7 @@ func serve(ctx context.Context, s System, m Member, o *Order) (Result, error) {
 	return r, err
 }
 
-// absent is the failure of a unit that a release names and nothing has installed.
+// absent returns the error of a unit that a release names and that does not exist on the host.
 func absent(m Member) error {
 	return diag.WithHint(fmt.Errorf("%s, which corpus.yaml of %s names under units, is not on this host", m.Unit,
 		m.Project),
@@ -146,9 +146,9 @@ func process(s System, d units.Service) processes.Process {
 	return s.Process(d.MainPID)
 }
 
-// MismatchedUnits lists the units that run another release than theirs. Of a unit that gives no evidence, or has
-// failed, that is said where it was started after the links of its project had come to lead elsewhere, which wrong says
-// by the project's name.
+// MismatchedUnits returns the units that run another release than they should. A unit that gives no evidence, or has
+// failed, is included if it was started after the links of its project led elsewhere. wrong has the time since when
+// they did, by the name of the project.
 func MismatchedUnits(ctx context.Context, s System, members []Member, wrong map[string]time.Time) ([]string, error) {
 	var strays []string
 	for _, m := range members {
@@ -172,7 +172,7 @@ func stray(s System, m Member, d units.Service, wrong map[string]time.Time) bool
 	return release != "" && release != m.Project.Release || release == "" && led && d.Known && !d.BeganAt.Before(since)
 }
 
-// Stop stops those of the units that run, for a release that is given up with nothing to take its place.
+// Stop stops the units that were started, restarted or reloaded for a release that is given up without a replacement.
 func Stop(ctx context.Context, s System, done []Result) ([]Result, error) {
 	var results []Result
 	var errs []error

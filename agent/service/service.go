@@ -22,30 +22,30 @@ import (
 
 // System is the init system and the processes of a host.
 type System interface {
-	// Allowed is an error where units are not this host's, as below another root.
+	// Allowed returns an error if the units are not those of this host, as below another root.
 	Allowed() error
 	// Loaded lists the services and path units that the init system has in memory.
 	Loaded(ctx context.Context) ([]string, error)
-	// Service describes a unit; one that does not exist is not Found, which is not an error.
+	// Service describes a unit. For a unit that does not exist, Found is false and the error nil.
 	Service(ctx context.Context, name string) (units.Service, error)
 	// Process describes a process; fields that the caller may not read are empty.
 	Process(pid int) processes.Process
-	// Sockets are the TCP sockets of this host that a caller wants.
+	// Sockets returns the TCP sockets of this host for which wanted returns true.
 	Sockets(wanted func(processes.Socket) bool) []processes.Socket
-	// Forgive has the init system forget that a unit failed, and how often it was started lately.
+	// Forgive resets the failed state of a unit and the count of its recent starts.
 	Forgive(ctx context.Context, name string)
 	// Act restarts, reloads or stops a unit and waits until that is done.
 	Act(ctx context.Context, verb host.UnitVerb, name string) error
-	// Journal returns what a unit logged since a time, oldest line first and not redacted; nil where no journal is
-	// kept.
+	// Journal returns what a unit logged since a time, oldest line first and not redacted; nil if there is no
+	// journal.
 	Journal(ctx context.Context, name string, since time.Time) []string
-	// Clock is the monotonic clock of units.Service.Began.
+	// Clock returns the time of the monotonic clock of units.Service.Began.
 	Clock() time.Duration
-	// Own is the unit that this process runs in; "" for none.
+	// Own returns the unit that this process runs in; "" if there is none.
 	Own() string
 }
 
-// Of is the system of a host.
+// Of returns the System of a host.
 func Of(h *host.Host) System { return system{h} }
 
 type system struct{ host *host.Host }
@@ -90,17 +90,17 @@ type Project struct {
 	Dir     string   // the project's directory, as this machine names it
 	Release string   // the name of the release's directory
 	Links   []string // paths that lead to the release, as units name them
-	Units   []string // that the release names; nil for those that start through the links
-	Reload  []string // of them, or beside them: to be reloaded and not restarted
+	Units   []string // units that the release names; nil means those that start through the links
+	Reload  []string // units to reload instead of restarting them
 	Moved   bool     // the links lead to another release than before
-	// MovedAt is when this run moved them, on the monotonic clock; 0 where it did not.
+	// MovedAt is the time at which this run moved the links, on the monotonic clock; 0 if it did not.
 	MovedAt time.Duration
-	// Linked is when they were moved last, by the wall clock.
+	// Linked is the time at which the links were last moved, by the wall clock.
 	Linked time.Time
-	// LinkedClock is the same on the monotonic clock, 0 for an earlier boot; nil where that is not known.
+	// LinkedClock is the same on the monotonic clock, 0 for an earlier boot; nil if unknown.
 	LinkedClock *time.Duration
-	// Current is the name of the directory that current leads to, which a run that was interrupted may have
-	// left on another release than the deployed one; "" where that is not known.
+	// Current is the name of the directory that current leads to; "" if unknown. An interrupted run may have left it
+	// on another release than the deployed one.
 	Current string
 }
 
@@ -118,7 +118,7 @@ func (p Project) startedSince(d units.Service) bool {
 type Member struct {
 	Unit    string
 	Project Project
-	Named   bool // by the release
+	Named   bool // the release names the unit
 	Reload  bool
 }
 
@@ -160,7 +160,7 @@ func (f *Failed) Error() string {
 
 func (f *Failed) Unwrap() error { return f.Err }
 
-// Project is the project of the first unit that failed.
+// Project returns the project of the first unit that failed.
 func (f *Failed) Project() string {
 	for _, r := range f.Results {
 		if r.Error != "" {
@@ -170,7 +170,7 @@ func (f *Failed) Project() string {
 	return ""
 }
 
-// Units are those that failed.
+// Units returns the units that failed.
 func (f *Failed) Units() []string {
 	var units []string
 	for _, r := range f.Results {
@@ -181,7 +181,7 @@ func (f *Failed) Units() []string {
 	return units
 }
 
-// Properties parses the output of `systemctl show` for one unit, by the names of its properties.
+// Properties parses the output of `systemctl show` for one unit, and returns the values by property.
 func Properties(answer string) map[string]string {
 	said := map[string]string{}
 	for line := range strings.Lines(answer) {
@@ -191,7 +191,7 @@ func Properties(answer string) map[string]string {
 	return said
 }
 
-// FullName is a unit's name with its kind, without the directory of its file.
+// FullName returns a unit's name with its type suffix, and without a directory.
 func FullName(name string) string {
 	name = path.Base(name)
 	switch path.Ext(name) {
@@ -201,7 +201,7 @@ func FullName(name string) string {
 	return name + ".service"
 }
 
-// describe looks at a unit.
+// describe returns the description of a unit.
 func describe(ctx context.Context, s System, name string) (units.Service, error) {
 	d, err := s.Service(ctx, name)
 	if err != nil {

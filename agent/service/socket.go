@@ -13,8 +13,8 @@ import (
 // An init system refuses to start a socket unit while the service that it triggers runs, and has closed the socket by
 // then. So the service is stopped with its socket, after it: a connection that came in between would start it again.
 
-// pulled are the services that a named socket or path unit triggers, and that no release names: they run the release as
-// well. The instances that a socket starts for each connection are left out, since a restart would cut them off.
+// pulled returns the services that a named socket or path unit triggers: they run the release as well. It leaves out
+// the instances that a socket starts for each connection, since a restart would interrupt the connections.
 func pulled(ctx context.Context, s System, m Member) ([]Member, error) {
 	if kind := path.Ext(m.Unit); kind != ".socket" && kind != ".path" {
 		return nil, nil
@@ -30,14 +30,13 @@ func pulled(ctx context.Context, s System, m Member) ([]Member, error) {
 	return members, nil
 }
 
-// triggered are the services that a unit starts, without those for one connection each.
+// triggered returns the services that a unit starts, without those for one connection each.
 func triggered(d units.Service) []string {
 	forEach := strings.TrimSuffix(d.Name, path.Ext(d.Name)) + "@"
 	return slices.DeleteFunc(slices.Clone(d.Triggers), func(unit string) bool { return strings.HasPrefix(unit, forEach) })
 }
 
-// SocketsFirst orders units so that each socket comes before the services that it triggers. All others stay in
-// their order.
+// SocketsFirst moves each socket before the services that it triggers, and otherwise keeps the order of the units.
 func SocketsFirst(ctx context.Context, s System, members []Member) ([]Member, error) {
 	ordered := slices.Clone(members)
 	for _, m := range members {
@@ -58,8 +57,8 @@ func SocketsFirst(ctx context.Context, s System, members []Member) ([]Member, er
 	return ordered, nil
 }
 
-// unstartable returns the reason why a socket is not restarted: a service that runs and is masked would be stopped with
-// it, and could not be started again. "" is for every other unit.
+// unstartable returns the reason why a socket is not restarted: a service that it triggers runs and is masked, so it
+// would be stopped with the socket and could not be started again. It returns "" for every other unit.
 func unstartable(ctx context.Context, s System, verb host.UnitVerb, d units.Service) (why string, err error) {
 	if path.Ext(d.Name) != ".socket" || verb != host.Restart {
 		return "", nil
@@ -76,8 +75,8 @@ func unstartable(ctx context.Context, s System, verb host.UnitVerb, d units.Serv
 	return "", nil
 }
 
-// act does to a unit what was decided. Of a socket the services that it triggers are stopped as well: those that ran
-// are in ran, and are to be started after it.
+// act executes the action on a unit. With a socket it also stops the services that the socket triggers; ran has those
+// that ran, to be started after the socket.
 func act(ctx context.Context, s System, verb host.UnitVerb, d units.Service) (ran []string, err error) {
 	if path.Ext(d.Name) != ".socket" || verb != host.Restart {
 		return nil, s.Act(ctx, verb, d.Name)
@@ -103,7 +102,7 @@ func act(ctx context.Context, s System, verb host.UnitVerb, d units.Service) (ra
 	return ran, err
 }
 
-// up are those of some units that run or are starting.
+// up returns those of the units that run or are starting.
 func up(ctx context.Context, s System, units []string) ([]string, error) {
 	var running []string
 	for _, unit := range units {

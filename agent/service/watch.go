@@ -24,15 +24,15 @@ type Watch struct {
 type Seen struct {
 	Unit    string
 	Project string
-	Release string // that it is to run
-	Test    string // by which it counts as running it
+	Release string // the release that it should run
+	Test    string // the test that shows that it runs it
 	PID     int
-	Err     error // it does not
-	Final   bool  // and waiting will not help
+	Err     error // why it does not run it
+	Final   bool  // waiting will not change Err
 	Down    bool  // its program ended, or is not up yet; the reason is in its journal
 }
 
-// Begin notes how the units are doing, for Look to compare.
+// Begin records the present state of the units, for Look to compare.
 func (w *Watch) Begin(ctx context.Context) error {
 	w.first = map[string]units.Service{}
 	for _, m := range w.Members {
@@ -45,8 +45,8 @@ func (w *Watch) Begin(ctx context.Context) error {
 	return nil
 }
 
-// FirstStart is when the program of a unit started that ran at Begin; zero where systemd had started that one in the
-// place of another that had ended. known is false for units that are not watched.
+// FirstStart returns the time at which the program of a unit started that ran at Begin. It is zero if systemd had
+// restarted the unit before. known is false for units that are not watched.
 func (w *Watch) FirstStart(unit string) (at time.Time, known bool) {
 	first, known := w.first[unit]
 	if first.Restarts > 0 {
@@ -71,7 +71,7 @@ func (w *Watch) Look(ctx context.Context) ([]Seen, error) {
 	return all, nil
 }
 
-// judge is the test of one unit. final reports of an error that waiting will not help.
+// judge checks one unit. final reports that waiting will not change an error.
 func (w *Watch) judge(m Member, d units.Service) (test string, final bool, err error) {
 	switch {
 	case !d.Running():
@@ -103,13 +103,13 @@ func (w *Watch) judge(m Member, d units.Service) (test string, final bool, err e
 			"have it restarted: name %s in units of corpus.yaml, and not in reload", m.Unit)
 }
 
-// another reports whether the program of a unit is another process than at the beginning.
+// another reports whether the program of a unit is another process than at Begin.
 func (w *Watch) another(unit string, d units.Service) bool {
 	first := w.first[unit]
 	return d.Restarts > first.Restarts || d.MainPID != first.MainPID
 }
 
-// other is the failure of a unit that runs another release.
+// other returns the error of a unit that runs another release.
 func (w *Watch) other(m Member, d units.Service, release, test string) error {
 	hint := fmt.Sprintf("start it through %s, and not by a path that always leads to one release: systemctl cat %s",
 		m.Project.Links[0], m.Unit)
@@ -137,7 +137,7 @@ type Unit struct {
 	Active   string     `json:"active"`
 	PID      int        `json:"pid,omitempty"`
 	Since    *time.Time `json:"since,omitempty"`
-	Release  string     `json:"release,omitempty"` // the directory of the release that it runs; "" where that is not known
+	Release  string     `json:"release,omitempty"` // the directory of the release that it runs; "" if unknown
 	Test     string     `json:"test,omitempty"`    // the test that shows it
 	Deployed bool       `json:"deployed"`          // it runs the release that is deployed, or nothing
 }

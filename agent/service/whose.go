@@ -13,18 +13,18 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host/units"
 )
 
-// This file decides whose evidence counts. A unit is found as a release's by what an unprivileged user cannot fake,
-// since what is found is restarted by root and its failure quarantines the release:
+// This file decides which evidence is trusted. A unit is assigned to a release only by evidence that an unprivileged
+// user cannot forge, since root restarts such a unit, and its failure quarantines the release:
 //
 //	unit files             those that root alone can change, see rootsFiles
-//	links in their paths   those that lead to the release without a step that another user controls, see safely
-//	a process              its program, working directory and arguments where it runs as root alone, see proof
+//	links in their paths   those that lead to the release without a component that another user controls, see safely
+//	a process              its program, working directory and arguments if it runs as root, see proof
 //	a socket               that root made, or that a process in a unit of the release has open, see Answering
 //
-// Once a unit is known to be the release's, its own main process says what it runs, under any user: see evidence.
+// Once a unit is assigned to a release, its own main process shows what it runs, under any user: see evidence.
 
-// proof is the evidence of a process that may belong to no release. A user chooses the working directory and the
-// arguments of a process, and may start any program of a release, so only a process of root proves something.
+// proof returns the evidence of a process of a unit that may belong to no release. A user chooses the working directory
+// and the arguments of a process, and may start any program of a release, so only a process of root proves something.
 func (t trees) proof(p processes.Process) (release, test string) {
 	if p.User != 0 {
 		return "", ""
@@ -32,8 +32,8 @@ func (t trees) proof(p processes.Process) (release, test string) {
 	return t.evidence(p)
 }
 
-// rootsFiles reports whether root alone can change what a unit was read from. A file that was removed since, like a
-// unit that has none, was the init system's.
+// rootsFiles reports whether only root can change the files of a unit. A file that no longer exists is accepted, as is
+// a unit without files, which the init system created.
 func rootsFiles(d units.Service) bool {
 	for _, file := range d.Files {
 		if !rootsFile(file) {
@@ -59,15 +59,15 @@ func rootsFile(file string) bool {
 	return err == nil && st.Mode&0o022 == 0 && (st.Uid == 0 || int(st.Uid) == unix.Geteuid())
 }
 
-// rootsLink reports whether a link is root's.
+// rootsLink reports whether a link belongs to root or to the agent's user.
 func rootsLink(link string) bool {
 	var st unix.Stat_t
 	err := unix.Lstat(link, &st)
 	return err == nil && (st.Uid == 0 || int(st.Uid) == unix.Geteuid())
 }
 
-// safely reports whether no step of a path is a link that an unprivileged user made or could replace, to lead to
-// what is not that user's.
+// safely reports whether no component of a path is a link that an unprivileged user made or could replace, and that
+// leads to files of another user.
 func safely(file string) bool {
 	root, err := walk.Open(walk.Options{Safe: true, Members: passwd.Members("")})
 	if err != nil {
@@ -82,21 +82,21 @@ func safely(file string) bool {
 	return !errors.As(err, &unsafe)
 }
 
-// ofSession reports whether a unit is the manager of a user's own units, or prepares that.
+// ofSession reports whether a unit is the manager of a user's own units, or prepares its runtime directory.
 func ofSession(unit string) bool {
 	return strings.HasPrefix(unit, "user@") || strings.HasPrefix(unit, "user-runtime-dir@")
 }
 
-// Disregarded is a unit that seems to run a release and is not found as the release's, since the user of its process
-// could make any unit seem so.
+// Disregarded is a unit that seems to run a release and is not assigned to it, since the user of its process could make
+// any unit seem so.
 type Disregarded struct {
 	Unit    string
 	User    string // of the main process
 	Release string // that it seems to run
-	Test    string // what says so
+	Test    string // the test that shows it
 }
 
-// Disregard lists the units that seem to run a release of projects that name no units, without a proof of it.
+// Disregard returns the units that seem, without proof, to run a release of a project that names no units.
 func Disregard(ctx context.Context, s System, projects []Project, members []Member) ([]Disregarded, error) {
 	loaded, err := s.Loaded(ctx)
 	if err != nil {

@@ -44,7 +44,7 @@ func (r *Run) NoteWrongUnits(ctx context.Context, pair ledger.Pair) error {
 	return r.Save()
 }
 
-// wrongLinks are the projects of a pair whose links led elsewhere, and since when.
+// wrongLinks returns the projects of a pair whose links led elsewhere, and since when.
 func (r *Run) wrongLinks(pair ledger.Pair) (map[string]time.Time, error) {
 	wrong := map[string]time.Time{}
 	for _, release := range pair.Releases() {
@@ -59,7 +59,7 @@ func (r *Run) wrongLinks(pair ledger.Pair) (map[string]time.Time, error) {
 	return wrong, nil
 }
 
-// servingOf is what the ledger has of units that do not serve yet, made where there is none.
+// servingOf returns the ledger's record of units that do not serve yet, and creates it if there is none.
 func (r *Run) servingOf() *ledger.Serving {
 	if r.Ledger.Serving == nil {
 		r.Ledger.Serving = &ledger.Serving{}

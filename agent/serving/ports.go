@@ -22,8 +22,8 @@ import (
 // This file determines whether another process listens on the ports on which a release has to respond. A release that
 // cannot get its port is not at fault, and an answer from another process proves nothing.
 
-// answering returns what finds out which processes answer the probes of a pair. It is nil where the agent may not act
-// on the units of this host, as below a root.
+// answering returns the check of which processes answer the probes of a pair. It is nil if the agent may not act on the
+// units of this host, as below a root.
 func (r *Run) answering(ctx context.Context, pair ledger.Pair, probes []recipe.Probe) (*service.Answering, error) {
 	s, err := r.Host.System()
 	if err != nil || s.Allowed() != nil {
@@ -49,8 +49,8 @@ func (r *Run) answering(ctx context.Context, pair ledger.Pair, probes []recipe.P
 	return &service.Answering{System: s, Projects: projects, Units: units}, nil
 }
 
-// ExplainPorts adds to the failure of a pair that was put into service which other process listens on a port that
-// probes of the pair ask, if one does.
+// ExplainPorts adds to the error of a pair that was put into service which other process listens on a port that probes
+// of the pair connect to, if one does.
 func (r *Run) ExplainPorts(ctx context.Context, pair ledger.Pair, cause error) error {
 	var found *service.Occupied
 	var units *service.Failed

@@ -41,7 +41,7 @@ type Run struct {
 	AsksHealth func() bool
 	// Intact refuses a pair with a release that is not as it was unpacked.
 	Intact func(context.Context, ledger.Pair) error
-	// HookEnv is the environment of the programs of a stage.
+	// HookEnv returns the environment of the programs of a stage.
 	HookEnv func(stage string, pair ledger.Pair) []string
 	// Replaced reports whether this run has fetched a release again and replaced its directory.
 	Replaced func(artifact.Release) bool
@@ -51,7 +51,7 @@ type Run struct {
 	ran         []string                 // units that ran when links were about to move
 	served      []service.Result         // what was done about units so far
 	watch       *service.Watch           // over the units that were put into service; nil for none
-	beforeLinks *delayedUnits            // the units as states see them that run before the links move; nil else
+	beforeLinks *delayedUnits            // the units as seen by states that run before the links move; nil otherwise
 	delayed     []string                 // units that states could not start before that
 	started     []string                 // units that states started before that
 }

@@ -130,9 +130,9 @@ func (r *Run) beganAt(ctx context.Context, unit string) time.Time {
 	return time.Time{}
 }
 
-// RepeatUnserved adds to the report which units states of earlier runs started again, since they did not run what is
-// deployed. It does so until a run proves them healthy, and as long as what the states started runs. A unit that has
-// ended since, or that another than the states has started, is removed from the ledger.
+// RepeatUnserved adds to the report which units states of earlier runs started again, since they did not run the
+// deployed pair. It repeats that until a run proves the units healthy. A unit that has ended since, or that was not
+// started by states, is removed from the ledger.
 func (r *Run) RepeatUnserved(ctx context.Context) {
 	if !r.Ledger.Proven.Proves(r.Ledger.Good) || len(r.Ledger.Proven.Unserved) == 0 {
 		return
@@ -149,8 +149,8 @@ func (r *Run) RepeatUnserved(ctx context.Context) {
 	}
 }
 
-// startedByStates returns a test of units: whether what states started again runs still, and belongs to the proven
-// pair.
+// startedByStates returns a function that reports whether the program that states started again still runs in a unit of
+// the proven pair.
 func (r *Run) startedByStates(ctx context.Context, proven ledger.Proven) (holds func(unit string, at time.Time) bool,
 	err error) {
 	s, members, err := r.deployedUnits(ctx, proven.Pair)

@@ -74,12 +74,12 @@ func (s *Site) TreeHostname() (string, error) {
 // GrainDirs holds directories with grains besides those of the host's configuration.
 type GrainDirs struct {
 	Base string   // base's release, whose directory grains has programs, files and Salt's grain modules; "" for none
-	More []string // further such directories, which win over base's
+	More []string // further such directories, with priority over base's
 	// States are the roots of the state tree, the first the strongest. What their directories _grains have comes first.
 	States []string
 }
 
-// Grains collects everything that is known about the host. Programs and modules that failed are warnings.
+// Grains returns all grains of the host. Errors of programs and modules are returned as warnings.
 func (s *Site) Grains(ctx context.Context, id grains.Identity, dirs GrainDirs) (all *value.Map, warnings []error,
 	err error) {
 	root := ""

@@ -32,7 +32,7 @@ const (
 	onHold     plans.Reason = "held"
 )
 
-// answer is whether a host takes a release now.
+// answer says whether a host takes a release now, and why not.
 type answer struct {
 	take   bool
 	reason plans.Reason
@@ -203,7 +203,7 @@ type leaseRequest struct {
 	now      time.Time
 }
 
-// acquire takes a lease among the hosts of a cluster that deploy at the same time, where the plan limits them.
+// acquire takes a lease among the hosts of a cluster that deploy at the same time, if the plan limits them.
 func (r *Run) acquire(ctx context.Context, q leaseRequest, a answer) (answer, error) {
 	places := q.of.Places(q.who)
 	if places == 0 || q.key == nil {
@@ -227,7 +227,7 @@ func (r *Run) acquire(ctx context.Context, q leaseRequest, a answer) (answer, er
 	return a, nil
 }
 
-// hostKey returns the key of this host. A dry run creates none: it is nil where there is none yet.
+// hostKey returns the key of this host. A dry run creates none: it returns nil if there is none yet.
 func (r *Run) hostKey() (*hostkey.Key, error) {
 	if r.Test {
 		if there, err := walk.Exists(r.Site.Layout.HostKey()); err != nil || !there {

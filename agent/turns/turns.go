@@ -37,7 +37,7 @@ type Run struct {
 
 	// LockWait bounds how long a result waits while another writer holds a lock of the store.
 	LockWait time.Duration
-	// Ahead takes what the channels name, whatever their rollouts say.
+	// Ahead makes the host take what the channels name, regardless of their rollouts.
 	Ahead bool
 
 	waiting []artifact.Release // that channels name, and that wait for the turn of this host
@@ -46,7 +46,7 @@ type Run struct {
 	read    []artifact.Ref // channels whose rollouts this run has read: it has seen the last resume
 }
 
-// lateFailure is how long after a rollout came to a host it still records that the release fails after all.
+// lateFailure is how long after a rollout reached a host the host still records that the release failed after all.
 const lateFailure = 7 * 24 * time.Hour
 
 // Choose returns the release of a channel that this host runs: the release that the channel names once it is the
@@ -75,7 +75,7 @@ func (r *Run) Choose(ctx context.Context, client *trust.Client, ref artifact.Ref
 	return r.instead(ctx, client, *start, *t, has)
 }
 
-// update finds out about the turn of the host in a rollout that is under way, and keeps it in the ledger.
+// update determines the turn of the host in a rollout that is in progress, and records it in the ledger.
 func (r *Run) update(ctx context.Context, client *trust.Client, of rollout.Rollout, release artifact.Release,
 	has *artifact.Release) (*ledger.Turn, error) {
 	before := r.Ledger.TurnOf(of.Ref)
@@ -143,7 +143,7 @@ func (r *Run) triedBefore(release artifact.Release) bool {
 	return r.Ledger.Runs() != nil && slices.ContainsFunc(r.Ledger.Bad, func(b ledger.Bad) bool { return b.Is(release) })
 }
 
-// settle keeps what was found about the turn of the host.
+// settle records the answer in the turn of the host.
 func (r *Run) settle(t *ledger.Turn, a answer) {
 	t.Name, t.Wave = cmp.Or(a.name, t.Name), a.wave
 	if a.take || r.Ahead {
@@ -216,8 +216,9 @@ func before(ctx context.Context, client *trust.Client, ref artifact.Ref, start p
 	return &release, nil
 }
 
-// Resume returns the pair to which a host goes that could not ask the store, and whose deploy was interrupted. Where a
-// rollout brings a release of the pair, that is what the host had before: whether the rollout continues is not known.
+// Resume returns the pair that a host deploys whose deploy was interrupted and that could not ask the store. If a
+// rollout brings a release of that pair, Resume returns what the host had before: whether the rollout continues is not
+// known.
 func (r *Run) Resume(cut ledger.Pair) ledger.Pair {
 	good := r.Ledger.Good
 	if good == nil || r.Ahead || !r.Site.Held().Has(good.Releases()...) {

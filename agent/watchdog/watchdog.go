@@ -19,20 +19,20 @@ import (
 )
 
 const (
-	// extension is what a run asks for each time. It is longer than a machine that is very busy, or
-	// that was suspended, keeps a process from running.
+	// extension is the time that a run asks for each time. It is longer than a very busy or suspended machine keeps a
+	// process from running.
 	extension = 5 * time.Minute
 	pace      = 30 * time.Second
 )
 
-// Options are what a Watchdog works with.
+// Options are the settings of a Watchdog.
 type Options struct {
 	Socket string // where systemd listens: $NOTIFY_SOCKET
-	// Patience is how long a stage may say nothing.
+	// Patience returns how long a stage may make no progress.
 	Patience func(stage string) time.Duration
 
 	Now   func() time.Time // the clock; nil means time.Now
-	Ticks <-chan time.Time // when to ask; nil means every half minute
+	Ticks <-chan time.Time // when to ask for more time; nil means every half minute
 }
 
 // Watchdog is a sink: each event shows that the run makes progress.
@@ -62,9 +62,9 @@ func New(o Options) *Watchdog {
 	return &Watchdog{Options: o, conn: conn, ended: make(chan struct{})}
 }
 
-func (w *Watchdog) say(text string) { _, _ = w.conn.Write([]byte(text)) } // who does not hear it ends the run
+func (w *Watchdog) say(text string) { _, _ = w.conn.Write([]byte(text)) } // without it systemd ends the run
 
-// Begin is part of report.Sink.
+// Begin implements report.Sink.
 func (w *Watchdog) Begin(*report.Report) {
 	w.noteProgress()
 	ticks := w.Ticks
@@ -102,7 +102,7 @@ func (w *Watchdog) noteProgress() {
 	w.last = w.Now()
 }
 
-// Stage is part of report.Sink. `systemctl status` shows it.
+// Stage implements report.Sink. `systemctl status` shows the stage.
 func (w *Watchdog) Stage(name, detail string) {
 	w.noteProgress()
 	w.mu.Lock()
@@ -111,19 +111,19 @@ func (w *Watchdog) Stage(name, detail string) {
 	w.say(fmt.Sprintf("STATUS=%s %s", name, detail))
 }
 
-// Fetching is part of report.Sink.
+// Fetching implements report.Sink.
 func (w *Watchdog) Fetching(string, int64, int64) { w.noteProgress() }
 
-// Step is part of report.Sink.
+// Step implements report.Sink.
 func (w *Watchdog) Step(report.Step) { w.noteProgress() }
 
-// Hook is part of report.Sink.
+// Hook implements report.Sink.
 func (w *Watchdog) Hook(string, hook.Result) { w.noteProgress() }
 
-// Note is part of report.Sink.
+// Note implements report.Sink.
 func (w *Watchdog) Note(string) { w.noteProgress() }
 
-// End is part of report.Sink.
+// End implements report.Sink.
 func (w *Watchdog) End(r *report.Report) {
 	close(w.ended)
 	w.say("STATUS=" + string(r.Outcome))
