@@ -15,17 +15,17 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 )
 
-// activeHosts are the hosts from which the store received a report or a record since a given time. Queries about a host
-// are answered from its signed record if possible, which takes no further request, and otherwise from its reports.
+// activeHosts holds the hosts from which the store received a report or a record since a given time. A query about a
+// host is answered from its signed record if possible, which takes no further request, and otherwise from its reports.
 type activeHosts struct {
 	known    hostkey.Registry
 	since    time.Time
 	beats    hostRecords     // valid records
-	recorded hostRecords     // those of them that are signed, and that the store got since then
+	recorded hostRecords     // the signed ones of them that the store received since then
 	answered map[string]bool // hosts whose reports do not have to be read, by PROJECT/HOST
 }
 
-// live lists the records of a project's hosts, or of all hosts for "", and the keys in the registry of the store.
+// live reads the records of a project's hosts, or of all hosts for "", and the keys in the registry of the store.
 func live(ctx context.Context, s store.Store, keys Keys, project string, since time.Time) (*activeHosts, error) {
 	known, err := keys(ctx, s)
 	if err != nil {
@@ -37,8 +37,8 @@ func live(ctx context.Context, s store.Store, keys Keys, project string, since t
 	return &activeHosts{known, since, all, recorded, map[string]bool{}}, err
 }
 
-// unanswered lists the reports of hosts that have to be read, below a prefix of PROJECT/HOST or HOST. It lists the
-// names of hosts first, a thousand in a request however many reports they keep.
+// unanswered returns the reports of hosts that have to be read, below a prefix of PROJECT/HOST or HOST. It first lists
+// the names of the hosts, a thousand in a request, regardless of the number of their reports.
 func (l *activeHosts) unanswered(ctx context.Context, s store.Store, prefix string) ([]hostRuns, error) {
 	folders, err := hostFolders(ctx, s, prefix)
 	if err != nil {
@@ -63,16 +63,16 @@ func (l *activeHosts) unanswered(ctx context.Context, s store.Store, prefix stri
 	return slices.Concat(read...), err
 }
 
-// fewHosts is how many hosts are listed one by one, and of how many hosts one more is: beyond that a listing of all
-// reports takes fewer requests.
+// fewHosts is the number of hosts that are always listed one by one; one more is allowed for each fewHosts hosts.
+// Beyond that, listing all reports takes fewer requests.
 const fewHosts = 20
 
-// ofFolder is the PROJECT/HOST of a folder of reports.
+// ofFolder returns the PROJECT/HOST of a folder of reports.
 func ofFolder(folder string) string {
 	return strings.TrimSuffix(strings.TrimPrefix(folder, prefix), "/")
 }
 
-// hostFolders lists the folders of hosts below the prefix of a project, or of all projects.
+// hostFolders returns the folders of hosts below the prefix of a project, or of all projects.
 func hostFolders(ctx context.Context, s store.Store, below string) (folders []string, err error) {
 	for info, err := range store.ListFolders(ctx, s, below) {
 		if err != nil {

@@ -21,9 +21,8 @@ type Agent struct {
 	Form int `json:"reads_form"`
 }
 
-// Agents reads which agents the hosts of all projects had in their newest runs, by host. Reports from before since are
-// ignored, unless the host has renewed its record since then. A report about another host than the one in whose
-// directory it lies is ignored as well.
+// Agents returns the agents of the hosts of all projects in their newest runs, by host. It ignores reports from before
+// since, unless the host has renewed its record since then, and reports in the directory of another host.
 func Agents(ctx context.Context, s store.Store, since time.Time) ([]Agent, error) {
 	l, err := live(ctx, s, hostkey.List, "", since)
 	if err != nil {

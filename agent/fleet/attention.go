@@ -40,13 +40,13 @@ const (
 	Unregistered = "unregistered"
 )
 
-// ranks are the kinds of what a person should look at, the most urgent first.
+// ranks returns the kinds of attention, the most urgent first.
 func ranks() []string {
 	return []string{Unreadable, Halted, Stuck, Unseen, NoResult, string(Failed), string(RolledBack), string(Quarantined),
 		WrongKey, Conflict, Copied, NoRecord, Withdrawn, Silent, Unregistered, Paused, string(Held)}
 }
 
-// attention gathers what a person should look at, the most urgent first and then what concerns most hosts.
+// attention returns what a person should look at, the most urgent first, and then by the number of hosts.
 func attention(v *View) []Attention {
 	found := map[string]*Attention{}
 	add := func(what, hint string, h Host) {
@@ -117,7 +117,7 @@ func notice(h Host, add func(what, hint string, h Host)) {
 	}
 }
 
-// leave returns how the channel of a host leaves a withdrawn release.
+// leave returns the commands by which the channel of a host leaves a withdrawn release.
 func leave(h Host) string {
 	of := "PROJECT CHANNEL"
 	if place := concerns(Withdrawn, h); place != nil {
@@ -146,10 +146,10 @@ func concerns(what string, h Host) *hostrecord.Place {
 	return h.Service
 }
 
-// mostExplained is for how much of what needs a person the reason is read, a request each.
+// mostExplained bounds the entries of the attention list whose reasons are read, with one request each.
 const mostExplained = 20
 
-// Explain reads why hosts failed: for each group of them, the reason that one host reported.
+// Explain sets the reason why hosts failed: for each group of hosts, the reason that one of them reported.
 func (v *View) Explain(ctx context.Context, s store.Store) error {
 	byName := map[string]Host{}
 	for _, h := range v.Hosts {

@@ -34,8 +34,8 @@ const (
 	runPattern = "20060102T150405"
 )
 
-// Prefix is where a store keeps the reports of a project's hosts. Those of base lie with the
-// projects of the hosts.
+// Prefix returns the key prefix of the reports of a project's hosts in a store. Reports of base are with the projects
+// of the hosts.
 func Prefix(project string) string {
 	if project == artifact.Base {
 		return prefix
@@ -47,7 +47,7 @@ func Prefix(project string) string {
 type QuarantinedRelease struct {
 	Release artifact.Release `json:"release"`
 	Reason  string           `json:"reason"`
-	Run     string           `json:"run"` // that quarantined it
+	Run     string           `json:"run"` // the run that quarantined it
 }
 
 // Stage is a part of a run.
@@ -55,7 +55,7 @@ type Stage struct {
 	Name string `json:"name"`
 }
 
-// Report is what is read of a host's report.
+// Report has the fields of a host's report that are read.
 type Report struct {
 	ID       string         `json:"id"`
 	Host     string         `json:"host"`
@@ -87,7 +87,7 @@ type Report struct {
 	Form  int    `json:"reads_form"` // newest form of projects' metadata that it reads; 0 for older agents
 
 	signed bool      // with the key that the host registered
-	seen   time.Time // when the store got it, by the store's clock
+	seen   time.Time // when the store received it, by the store's clock
 }
 
 // RunResult is the result of a release on a host: the outcome of the newest run that concerns the release.
@@ -96,7 +96,7 @@ type RunResult struct {
 	Run     string    `json:"run"`
 	At      time.Time `json:"at"`
 	Healthy bool      `json:"healthy"`
-	Why     string    `json:"why,omitempty"` // it is not
+	Why     string    `json:"why,omitempty"` // why it is not healthy
 	// Signed is true if the report is signed with the key that the host registered.
 	Signed bool `json:"signed,omitempty"`
 	// OtherRoot is true if only runs below another root concern the release. Healthy then only means that its states
@@ -159,7 +159,7 @@ func Ask(ctx context.Context, s store.Store, keys Keys, q Question) (Answer, err
 	return answer, nil
 }
 
-// hostRuns are the reports of a host, newest first.
+// hostRuns holds the reports of a host, newest first.
 type hostRuns struct {
 	of   string // PROJECT/HOST
 	host string
@@ -167,7 +167,7 @@ type hostRuns struct {
 	beat time.Time // when the store last received the host's record; zero if there is no valid one
 }
 
-// later is the later one of the time of a report and of the host's record, which repeats that nothing changed.
+// later returns the later of the time of a report and that of the host's record, which repeats that nothing changed.
 func (h hostRuns) later(at time.Time) time.Time {
 	if h.beat.After(at) {
 		return h.beat
@@ -175,7 +175,7 @@ func (h hostRuns) later(at time.Time) time.Time {
 	return at
 }
 
-// hostRecords are the valid records of hosts, by PROJECT/HOST. A host renews its record while nothing changes.
+// hostRecords holds the valid records of hosts, by PROJECT/HOST. A host renews its record while nothing changes.
 type hostRecords map[string]hostrecord.Listed
 
 // at returns the time when the store last received the record of a host; zero if there is no valid one.
@@ -196,14 +196,14 @@ func readBeats(ctx context.Context, s store.Store, project string, known hostkey
 	return found, nil
 }
 
-// list finds the reports whose runs may have ended in time. The ID of a run is when it started, so
-// a day is allowed for it to end.
+// list returns the reports whose runs may have ended in time. The ID of a run is its start time; a run may take up to a
+// day.
 func list(ctx context.Context, s store.Store, q Question) ([]hostRuns, error) {
 	return listBelow(ctx, s, Prefix(q.Channel.Project), q.Since, nil)
 }
 
-// listBelow finds the reports under a key prefix whose runs may have ended after since, and all reports of hosts that
-// beat since then.
+// listBelow returns the reports below a key prefix whose runs may have ended after since, and all reports of hosts that
+// renewed their record since then.
 func listBelow(ctx context.Context, s store.Store, prefix string, since time.Time,
 	beats hostRecords) ([]hostRuns, error) {
 	oldest := since.Add(-24 * time.Hour).UTC().Format(runPattern)
@@ -214,7 +214,7 @@ func listBelow(ctx context.Context, s store.Store, prefix string, since time.Tim
 		}
 		parts := strings.Split(info.Key, "/") // reports/PROJECT/HOST/RUN.json
 		if len(parts) != 4 || !strings.HasSuffix(parts[3], ".json") || artifact.CheckHost(parts[2]) != nil {
-			continue // it is not a host's: the name was chosen by a user who may write there
+			continue // not a name that a host writes: a user who may write there chose it
 		}
 		of := parts[1] + "/" + parts[2]
 		if parts[3] < oldest && beats.at(of).Before(since) {

@@ -17,17 +17,17 @@ import (
 // Follower is a host of a channel.
 type Follower struct {
 	Host    string         `json:"host"`
-	At      time.Time      `json:"at"`            // when the store got its newest report or record
+	At      time.Time      `json:"at"`            // when the store received its newest report or record
 	Agent   string         `json:"agent"`         // version; empty if unknown
 	Key     hostkey.Public `json:"key,omitempty"` // the registered key that signed its report; empty for none
 	Region  string         `json:"region,omitempty"`
 	Cluster string         `json:"cluster"`
 }
 
-// Followers reads which hosts follow a channel: from their signed records, which takes one listing, and from the newest
-// reports of hosts whose records do not name a channel. A report that the store received before since is ignored,
-// unless the store received a record of that host later than since. A report in the directory of another host is
-// ignored.
+// Followers returns the hosts that follow a channel: from their signed records, which takes one listing, and from the
+// newest reports of hosts whose records do not name a channel. A report that the store received before since is
+// ignored, unless the store received a record of that host later than since. A report in the directory of another host
+// is ignored.
 func Followers(ctx context.Context, s store.Store, keys Keys, ref artifact.Ref, since time.Time) ([]Follower, error) {
 	project := ref.Project
 	if project == artifact.Base {
@@ -81,8 +81,8 @@ func (l *activeHosts) recordedFollowers(ref artifact.Ref) (found []*Follower) {
 	return found
 }
 
-// clusterOf reads the cluster and the region off the name of a host of a project, PROJECT-INSTANCE-NODE or
-// PROJECT-INSTANCE-REGION-NODE; false where it is named otherwise, so that only its reports say them.
+// clusterOf parses the cluster and the region from the name of a host of a project, PROJECT-INSTANCE-NODE or
+// PROJECT-INSTANCE-REGION-NODE. It returns false for other names, whose cluster only reports have.
 func clusterOf(host, project string) (cluster, region string, ok bool) {
 	short, _, _ := strings.Cut(host, ".")
 	rest, ok := strings.CutPrefix(short, project+"-")
@@ -99,7 +99,7 @@ func clusterOf(host, project string) (cluster, region string, ok bool) {
 	return "", "", false
 }
 
-// newestOf is one follower for each host: a host that moved to another project has reports of both.
+// newestOf returns one follower for each host: a host that moved to another project has reports of both.
 func newestOf(found []*Follower) (hosts []Follower) {
 	for _, f := range found {
 		switch last := len(hosts) - 1; {
@@ -140,7 +140,7 @@ func follower(ctx context.Context, d *reader, h hostRuns, ref artifact.Ref, sinc
 	return nil, nil
 }
 
-// regionOf reads the region off the name of a host, SERVICE-INSTANCE-REGION-NODE; "" where it is named otherwise.
+// regionOf parses the region from the name of a host, SERVICE-INSTANCE-REGION-NODE; "" for other names.
 func regionOf(host, group string) string {
 	short, _, _ := strings.Cut(host, ".")
 	rest, ok := strings.CutPrefix(short, group+"-")

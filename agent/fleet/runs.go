@@ -15,7 +15,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 )
 
-// Run is a run as a host reported it, with what a page shows of it. All of it is text of the host.
+// Run is a run as a host reported it, with the fields that a page shows. All texts were written by the host.
 type Run struct {
 	ID       string       `json:"id"`
 	Host     string       `json:"host"`
@@ -62,7 +62,7 @@ type RunHook struct {
 	Error    string        `json:"error"`
 }
 
-// RunUnit is what was done about a unit.
+// RunUnit is an action on a unit.
 type RunUnit struct {
 	Unit     string        `json:"unit"`
 	Action   string        `json:"action"`
@@ -91,11 +91,11 @@ type RunStep struct {
 	Duration time.Duration   `json:"duration_ns"`
 }
 
-// mostRuns is how many of a host's newest runs are read.
+// mostRuns bounds how many of a host's newest runs are read.
 const mostRuns = 12
 
-// Runs reads the newest runs of a host, the newest first: those of the day of its record, and of the month where these
-// are few. What is not signed with the host's key, or not about the host, is left out.
+// Runs returns the newest runs of a host, the newest first: those of the day of its record, or of the month if these
+// are few. It omits reports that are not signed with the host's key or not about the host.
 func Runs(ctx context.Context, s store.Store, known hostkey.Registry, r hostrecord.Listed) ([]Run, error) {
 	below := Prefix(r.Project) + r.Host + "/"
 	var ids []string
@@ -124,10 +124,10 @@ func Runs(ctx context.Context, s store.Store, known hostkey.Registry, r hostreco
 	return runs, nil
 }
 
-// mostNames is how many reports of a host are looked through.
+// mostNames bounds how many names of reports of a host are listed.
 const mostNames = 20_000
 
-// runsBelow lists the IDs of the runs of a host that begin so, the newest first.
+// runsBelow returns the IDs of a host's runs that start with begin, the newest first.
 func runsBelow(ctx context.Context, s store.Store, below, begin string) (ids []string, err error) {
 	for info, err := range s.List(ctx, below+begin) {
 		if err != nil {

@@ -14,14 +14,14 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 )
 
-// State is how a host is, in a word.
+// State is the state of a host.
 type State string
 
 // The states of a host, the worst first.
 const (
 	Failed      State = "failed"
 	RolledBack  State = "rolled back"
-	Quarantined State = "quarantined" // it keeps away what its channels name, since that failed here
+	Quarantined State = "quarantined" // it does not deploy what its channels name, since that failed here
 	Held        State = "held"
 	Drifted     State = "drifted" // its newest run had to correct it
 	Healthy     State = "healthy"
@@ -47,11 +47,11 @@ func stateOf(r hostrecord.Record) State {
 	return Healthy
 }
 
-// Host is a host as its current record has it.
+// Host is a host and its current record.
 type Host struct {
 	hostrecord.Listed
 	State     State `json:"state"`
-	Behind    bool  `json:"behind,omitempty"`    // it does not have what a channel names that it follows
+	Behind    bool  `json:"behind,omitempty"`    // it does not have the release that its channel names
 	Silent    bool  `json:"silent,omitempty"`    // it has not reported for longer than View.SilentAfter
 	Withdrawn bool  `json:"withdrawn,omitempty"` // a release that it has was withdrawn
 	Conflicts int   `json:"conflicts,omitempty"` // other keys that were registered for its name
@@ -65,7 +65,8 @@ type Row struct {
 	Version string `json:"version"`
 	Digest  string `json:"digest"`
 	Named   bool   `json:"named"` // the channel names this version
-	// Also are the other versions, in the records of hosts, of the bytes that the channel names; "" for none.
+	// Also has the other versions that records of hosts have for the same bytes as the channel names; "" if there are
+	// none.
 	Also    string `json:"also,omitempty"`
 	Hosts   int    `json:"hosts"`
 	Healthy int    `json:"healthy"`
@@ -80,7 +81,7 @@ type Row struct {
 	Silent  int `json:"silent"`
 }
 
-// View is a fleet at one moment.
+// View is a snapshot of a fleet.
 type View struct {
 	At          time.Time            `json:"at"`
 	SilentAfter time.Duration        `json:"silent_after_ns"`
@@ -92,7 +93,7 @@ type View struct {
 	unrecorded []string // hosts with a registered key and without a record
 
 	Known hostkey.Registry `json:"-"` // the keys of the hosts, as the store has them
-	Fresh bool             `json:"-"` // they were read now
+	Fresh bool             `json:"-"` // Known was read by this Look
 }
 
 // Query selects a part of a fleet.
@@ -104,7 +105,7 @@ type Query struct {
 	SilentAfter time.Duration
 	// Keys reads the keys of hosts; nil for hostkey.List.
 	Keys Keys
-	// Known are the keys of hosts from an earlier look. They are read again where they do not explain every record.
+	// Known has the keys of hosts from an earlier look. They are read again if they do not explain every record.
 	Known hostkey.Registry
 
 	Project, Channel   string // only hosts of these; "" for all
@@ -112,8 +113,8 @@ type Query struct {
 	BehindOnly, Silent bool   // only hosts that are behind, or silent
 }
 
-// Look reads how the hosts of a fleet are: in one request for a thousand hosts, and as many for their keys where these
-// are not known from an earlier look.
+// Look returns a View of the hosts of a fleet. It takes one request for a thousand hosts, and as many for their keys if
+// these are not known from an earlier look.
 func Look(ctx context.Context, q Query) (*View, error) {
 	if q.Keys == nil {
 		q.Keys = hostkey.List
@@ -152,9 +153,9 @@ func Look(ctx context.Context, q Query) (*View, error) {
 	return v, nil
 }
 
-// unrecorded are the hosts that have registered a key, and of which the store has no record: such hosts are in no row.
-// Of a single project those count whose names say so by the convention, SERVICE-INSTANCE-REGION-NODE. A query for a
-// part of the hosts that only a record tells apart asks for none.
+// unrecorded returns the hosts that have registered a key and have no record in the store: they are in no row. A query
+// for one project includes the hosts whose names contain it by the convention, SERVICE-INSTANCE-REGION-NODE. A query by
+// properties that only records have includes none.
 func (q Query) unrecorded(known hostkey.Registry, records hostrecord.Unchecked) (hosts []string) {
 	if q.Host != "" || q.Channel != "" || q.BehindOnly || q.Silent {
 		return nil
@@ -168,14 +169,14 @@ func (q Query) unrecorded(known hostkey.Registry, records hostrecord.Unchecked) 
 	return hosts
 }
 
-// serviceOf is the service that the name of a host begins with; "" for a name outside of the convention.
+// serviceOf returns the service in the name of a host; "" for a name outside of the convention.
 func serviceOf(host string) string {
 	name, _, _ := strings.Cut(host, ".")
 	parts := strings.Split(name, "-")
 	return strings.Join(parts[:max(0, len(parts)-3)], "-")
 }
 
-// copies are the hosts whose key another host, that runs at the same time, registered under its own name.
+// copies returns the hosts whose key another host, which runs at the same time, registered under its own name.
 func copies(listed []hostrecord.Listed, known hostkey.Registry) map[string]bool {
 	byKey, found := map[hostkey.Public][]hostrecord.Listed{}, map[string]bool{}
 	for _, r := range listed {
@@ -195,7 +196,7 @@ func copies(listed []hostrecord.Listed, known hostkey.Registry) map[string]bool 
 	return found
 }
 
-// mostSharing is with how many hosts of the same key another one is compared.
+// mostSharing bounds the hosts of the same key with which another one is compared.
 const mostSharing = 20
 
 func (q Query) wants(h Host) bool {
@@ -208,7 +209,7 @@ func (q Query) wants(h Host) bool {
 	return h.Service != nil && h.Service.Channel == q.Channel
 }
 
-// pointers are what channels name and what was withdrawn.
+// pointers holds what channels name and what was withdrawn.
 type pointers struct {
 	named     map[artifact.Ref]trust.Pointer
 	withdrawn map[string]string // "project digest" -> why; the digest as a record has it
@@ -229,7 +230,7 @@ func channels(listings []trust.Listing) pointers {
 
 func (p pointers) host(r hostrecord.Listed, q Query) Host {
 	h := Host{Listed: r, State: stateOf(r.Record)}
-	// A record from the future does not say that the host has reported lately.
+	// A record with a time in the future does not show that the host has reported recently.
 	h.Silent = q.SilentAfter > 0 && q.Now.Sub(r.Seen).Abs() > q.SilentAfter
 	for project, place := range places(r.Record) {
 		h.Behind = h.Behind || p.behind(project, place)
@@ -244,7 +245,7 @@ func (p pointers) behind(project string, place *hostrecord.Place) bool {
 	return ok && !place.Is(pointer.Digest)
 }
 
-// places are the projects of a host with what of them is deployed.
+// places returns the deployed releases of a host by project.
 func places(r hostrecord.Record) map[string]*hostrecord.Place {
 	all := map[string]*hostrecord.Place{}
 	if r.Base != nil {
@@ -289,7 +290,7 @@ func rows(hosts []Host, p pointers, q Query) []Row {
 	return out
 }
 
-// compareVersions orders versions as people number them, and others by their letters.
+// compareVersions compares versions by their numbers, and equal ones as strings.
 func compareVersions(a, b string) int {
 	return cmp.Or(artifact.CompareVersions(a, b), strings.Compare(a, b))
 }
@@ -311,7 +312,7 @@ func (t table) row(ref artifact.Ref, place *hostrecord.Place) *Row {
 	return t[id]
 }
 
-// named is a release under the version that its channel names, where hosts know the same bytes by another one.
+// named returns a release under the version that its channel names, if the host has another version of the same bytes.
 func (t table) named(ref artifact.Ref, place *hostrecord.Place, p pointers) *hostrecord.Place {
 	pointer, ok := p.named[ref]
 	if !ok || place == nil || !place.Is(pointer.Digest) || place.Version == pointer.Version {

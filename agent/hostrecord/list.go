@@ -38,7 +38,7 @@ type candidate struct {
 	signed, signature string
 }
 
-// Unchecked are the records in a store, by host. They must not be used before Check.
+// Unchecked holds the records in a store, by host. They must not be used before Check.
 type Unchecked map[string][]candidate
 
 // List reads the records of a project's hosts, or of all hosts for "", in one request for a thousand names.
@@ -58,7 +58,7 @@ func List(ctx context.Context, s store.Store, project string) (Unchecked, error)
 	return found, nil
 }
 
-// SignedBy are the keys of the objects of a host's records that this key of a host signed.
+// SignedBy returns the object keys of a host's records that a key signed.
 func (u Unchecked) SignedBy(host string, key hostkey.Public) (objects []string) {
 	for _, c := range u[host] {
 		if key.SignedName(c.signed, c.signature) {
@@ -124,7 +124,7 @@ func newest(all []candidate, keys []hostkey.Registered) (Listed, string) {
 	return Listed{}, "the key that signed its record is not the one that it registered first"
 }
 
-// maxObject is how many bytes are read of a record's object.
+// maxObject bounds how many bytes of a record's object are read.
 const maxObject = 64 << 10
 
 // Read reads the content of a record's object. It returns the zero Detail if the object no longer exists, or is not

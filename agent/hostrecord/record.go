@@ -24,11 +24,11 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 )
 
-// Prefix is where a store keeps the records, as fleet/PROJECT/HOST/... Those of one project are listed without the
-// others.
+// Prefix is the key prefix of the records in a store, whose keys are fleet/PROJECT/HOST/... The records of one project
+// can be listed without the others.
 const Prefix = "fleet/"
 
-// PrefixOf is where a store keeps the records of a project's hosts; those of all projects for "".
+// PrefixOf returns the key prefix of the records of a project's hosts; for "", that of all projects.
 func PrefixOf(project string) string {
 	if project == "" {
 		return Prefix
@@ -40,10 +40,10 @@ func PrefixOf(project string) string {
 type Place struct {
 	Channel string `json:"channel,omitempty"`
 	Version string `json:"version"`
-	Digest  string `json:"digest"` // how it begins; see artifact.Digest.Short
+	Digest  string `json:"digest"` // its start; see artifact.Digest.Short
 }
 
-// Is reports whether a release with this digest may be meant.
+// Is reports whether the place may have the release with this digest.
 func (p *Place) Is(d artifact.Digest) bool {
 	return p != nil && p.Digest != "" && p.Digest == d.Short()
 }
@@ -56,11 +56,11 @@ func (p *Place) same(other *Place) bool {
 	return p.Digest == other.Digest
 }
 
-// Record is how a host was after its newest run.
+// Record describes a host after its newest run.
 type Record struct {
 	Project  string `json:"project"`
 	Host     string `json:"host"`
-	Run      string `json:"run"`      // its ID, which begins with when it started, by the host's clock
+	Run      string `json:"run"`      // its ID, which begins with its start time, by the host's clock
 	Sequence int64  `json:"sequence"` // of the run among those of the host
 	Outcome  string `json:"outcome"`  // as in the report, with dashes
 	Exit     int    `json:"exit_code"`
@@ -69,10 +69,10 @@ type Record struct {
 	Agent string `json:"agent,omitempty"` // version of the program
 	Form  int    `json:"reads_form"`      // newest form of projects' metadata that it reads
 
-	// What is deployed; nil for nothing. Channel is also set where nothing of the channel was deployed yet.
+	// The deployed releases; nil if there are none. Channel is also set if nothing of the channel was deployed yet.
 	Service *Place `json:"service,omitempty"`
 	Base    *Place `json:"base,omitempty"`
-	// What the run tried, or the channels name, where that is not what is deployed; nil where it is.
+	// The releases that the run tried or the channels name, if they are not deployed; nil otherwise.
 	Wanted     *Place `json:"wanted,omitempty"`
 	WantedBase *Place `json:"wanted_base,omitempty"`
 }
@@ -80,14 +80,14 @@ type Record struct {
 // Flags are properties of a host in addition to the outcome of its run.
 type Flags struct {
 	Held        bool `json:"held,omitempty"`
-	Quarantined bool `json:"quarantined,omitempty"` // what the channels name
+	Quarantined bool `json:"quarantined,omitempty"` // what the channels name is in quarantine
 	Drifted     bool `json:"drifted,omitempty"`     // the run corrected drift
 	Unserved    bool `json:"unserved,omitempty"`    // units do not run what is deployed
 	OtherRoot   bool `json:"other_root,omitempty"`  // the run worked below another root
 	Expiring    bool `json:"expiring,omitempty"`    // signatures of the store expire soon
 }
 
-// letters are the flags as a name has them.
+// letters returns the flags by the letters that stand for them in a name.
 func (f *Flags) letters() map[string]*bool {
 	return map[string]*bool{
 		"h": &f.Held, "q": &f.Quarantined, "d": &f.Drifted, "u": &f.Unserved, "o": &f.OtherRoot, "x": &f.Expiring,
@@ -124,7 +124,8 @@ func (r *Record) Started() time.Time {
 
 const suffix = ".json"
 
-// longestSegment is after how many bytes a name continues in another segment: file systems allow 255.
+// longestSegment bounds the bytes of a path segment of a name; longer names continue in another segment. File systems
+// allow 255.
 const longestSegment = 240
 
 // text returns the text of a record that the host signs. Fields that change rarely come first, so that few directories
@@ -136,13 +137,13 @@ func (r *Record) text() string {
 			strconv.Itoa(r.Form)})...)
 }
 
-// signed is what the host signs: the text, and whose it is.
+// signed returns what the host signs: the text with the project and the host.
 func signed(project, host, text string) string { return PrefixOf(project) + host + "/" + text }
 
 // placeFields and runFields are the least numbers of fields in a name for the deployed pair, and for the run.
 const placeFields, runFields = 3 + 3 + 2 + 2, 7
 
-// Key is where a store keeps the record, signed with a host's key.
+// Key returns the object key of the record, signed with a host's key.
 func (r *Record) Key(k hostkey.Key) (string, error) {
 	text := r.text()
 	text += "," + k.SignName(signed(r.Project, r.Host, text)) + suffix
@@ -167,8 +168,8 @@ func (p *Place) fields(channel bool) []string {
 	return []string{p.Version, p.Digest}
 }
 
-// join writes fields into a segment. What is not a letter, digit, dot, dash or underscore becomes ! and two hexadecimal
-// digits, so that every store keeps the name as it is.
+// join encodes fields as a segment. Bytes other than letters, digits, dots, dashes and underscores become ! and two
+// hexadecimal digits, so that every store keeps the name unchanged.
 func join(fields ...string) string {
 	var b strings.Builder
 	for i, field := range fields {

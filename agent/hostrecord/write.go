@@ -18,13 +18,13 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// Detail is the content of a record, beside the fields in its name.
+// Detail is the content of a record in addition to the fields in its name.
 type Detail struct {
 	Error string `json:"error,omitempty"`
 	Hint  string `json:"hint,omitempty"`
 }
 
-// longestText is how many bytes of a text a record has. The report has all of it.
+// longestText bounds the bytes of a text in a record. The report has the whole text.
 const longestText = 2 << 10
 
 // Writer keeps the record of this host in a store.
@@ -40,20 +40,20 @@ type Writer struct {
 	Again bool
 }
 
-// written are the records that a store may have of this host.
+// written holds the records that a store may have of this host.
 type written struct {
 	Store   string   `json:"store"`
 	Records []string `json:"records"`          // their keys, the newest last
 	Object  []byte   `json:"object,omitempty"` // the content of the newest one
-	// when the store last got it, by the host's clock; zero if that is not known
+	// when the store last received it, by the host's clock; zero if unknown
 	At time.Time `json:"at,omitzero"`
 }
 
-// mostLeft is how many records are remembered that could not be deleted.
+// mostLeft bounds how many records that could not be deleted are remembered.
 const mostLeft = 50
 
-// Write puts a record into the store and deletes the earlier ones of this host. Which ones there may be is kept on the
-// host before anything is written, so that a power failure leaves none behind permanently.
+// Write writes a record into the store and deletes the earlier ones of this host. It first saves on the host which ones
+// there may be, so that a power failure leaves none behind permanently.
 func (w Writer) Write(ctx context.Context, r Record, d Detail) error {
 	key, err := r.Key(w.Key)
 	if err != nil {
@@ -72,15 +72,14 @@ func (w Writer) Write(ctx context.Context, r Record, d Detail) error {
 	return w.put(ctx, now, r)
 }
 
-// Beat writes the newest record once more, unchanged, where the store got it that long ago, so that readers see that
-// the host still runs. It makes one request, and none before.
+// Beat writes the newest record again, unchanged, so that readers see that the host still runs. It makes one request.
 func (w Writer) Beat(ctx context.Context, r Record) error { return w.put(ctx, w.before(), r) }
 
-// Due reports whether the record of a run has to be written, or repeated, since the store got the one that it has of
-// this host at least that long ago.
+// Due reports whether the record of a run has to be written or repeated, because the store received the last one at
+// least that long ago.
 func (w Writer) Due(every time.Duration) bool {
 	age := w.Now.Sub(w.before().At)
-	return age < 0 || age >= every-every/10 // runs do not come to the second
+	return age < 0 || age >= every-every/10 // runs do not start at exact times
 }
 
 // Has reports whether the newest record of this host equals a record of a later run, except for the run.
@@ -97,8 +96,8 @@ func (w Writer) Has(r Record) bool {
 	return before.Project == r.Project && before.Host == r.Host && before.text() == r.text()
 }
 
-// Kept is what the newest record says beyond its name, if a record of a later run says that the host still keeps away
-// the release which failed then; otherwise it is the zero Detail.
+// Kept returns the Detail of the newest record if r is the record of a later run and says that the host still does not
+// deploy the release that failed then; otherwise the zero Detail.
 func (w Writer) Kept(r Record) Detail {
 	var last struct {
 		Record
@@ -154,7 +153,7 @@ func hintRights(err error, r Record) error {
 		PrefixOf(r.Project), r.Host)
 }
 
-// object is the content of the record's object, signed for its key.
+// object returns the content of the record's object, signed for its key.
 func (w Writer) object(key string, r Record, d Detail) ([]byte, error) {
 	d.Error, d.Hint = shortened(d.Error), shortened(d.Hint)
 	data, err := json.Marshal(struct {

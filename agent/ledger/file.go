@@ -13,8 +13,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
-// read fills v from a file and reports whether there is one, and gives its content. One that is not JSON, that does not
-// say its version, or that is not a file at all, is a *Corrupt; what names the file in other errors.
+// read decodes a file into v and returns its content; nil if there is no file. The error is a *Corrupt if the file is
+// not a regular file, is not JSON, or has no version. what is the name of the file in other errors.
 func read(path, what string, v versioned) (data []byte, err error) {
 	data, err = walk.ReadFile(path)
 	switch {
@@ -31,20 +31,20 @@ func read(path, what string, v versioned) (data []byte, err error) {
 	if err := json.Unmarshal(data, v); err != nil {
 		return nil, &Corrupt{Path: path, Err: err}
 	}
-	if !v.says() { // {} and null are JSON, and nothing that an agent wrote
+	if !v.says() { // {} and null are JSON, but no agent writes them
 		return nil, &Corrupt{Path: path, Err: errors.New("it has no content")}
 	}
 	return data, nil
 }
 
-// versioned is a document in which every agent writes the version of its form.
+// versioned is a document that contains the version of its form, as every agent writes it.
 type versioned interface{ says() bool }
 
 func (l *Ledger) says() bool  { return l.Version > 0 }
 func (p *Project) says() bool { return p.APIVersion > 0 }
 
-// write replaces a file as a whole, and makes its directory where it is missing. What a newer agent
-// wrote into before, as the file was read, and this one does not know, stays.
+// write replaces a file atomically, and creates its directory if it is missing. Fields in before, the file as it was
+// read, that only a newer agent knows are kept.
 func write(path, what string, v any, before []byte, dirMode, mode fs.FileMode) error {
 	data, err := encode(v, before)
 	if err != nil {

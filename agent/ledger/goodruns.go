@@ -8,7 +8,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/structsort"
 )
 
-// Runs returns what the host runs: the deployed pair, or base alone; nil for neither.
+// Runs returns what the host runs: the deployed pair, or base alone; nil if it runs neither.
 func (l *Ledger) Runs() *Pair {
 	if l.Good != nil {
 		return l.Good
@@ -50,7 +50,7 @@ func (l *Ledger) StandIn(p Pair, at time.Time) {
 // StandsInFor reports whether the deployed pair stands in for another.
 func (l *Ledger) StandsInFor(p Pair) bool { return l.StandsFor != nil && l.StandsFor.Same(p) }
 
-// runs makes a pair the one that is deployed.
+// runs records a pair as the deployed one.
 func (l *Ledger) runs(p Pair, at time.Time) {
 	if l.Good != nil && !l.Good.Same(p) {
 		l.Previous = l.Good
@@ -65,10 +65,10 @@ func (l *Ledger) runs(p Pair, at time.Time) {
 	l.Forgive(p)
 }
 
-// keepHistory is how many pairs are remembered as good: more than any host keeps releases of.
+// keepHistory bounds the pairs in the history. It is more than the releases that any host keeps.
 const keepHistory = 50
 
-// remember puts a pair at the end of the history, or leaves it in the place that it has.
+// remember adds a pair at the end of the history. If stays is set, a pair that is in the history keeps its place.
 func (l *Ledger) remember(p Pair, stays bool) {
 	if i := slices.IndexFunc(l.History, p.Same); stays && i >= 0 {
 		l.History[i] = p
@@ -79,7 +79,7 @@ func (l *Ledger) remember(p Pair, stays bool) {
 	l.History = l.History[max(0, len(l.History)-keepHistory):]
 }
 
-// Before are the pairs of the history that were good before the deployed one, newest last.
+// Before returns the pairs of the history that were good before the deployed one, newest last.
 func (l *Ledger) Before() []Pair {
 	if l.Good == nil {
 		return nil
@@ -90,8 +90,8 @@ func (l *Ledger) Before() []Pair {
 	return l.History
 }
 
-// WasGood reports whether a release of a project is of a pair that was good and is in no quarantine, by the name of its
-// directory.
+// WasGood reports whether the release of a project in the directory dir is part of a pair that was good, and is not in
+// quarantine.
 func (l *Ledger) WasGood(project, dir string) bool {
 	is := func(r artifact.Release) bool { return r.Project == project && r.Dir() == dir }
 	if slices.ContainsFunc(l.Bad, func(b Bad) bool { return is(Release(b)) }) {

@@ -15,12 +15,12 @@ import (
 	"github.com/corpus-agent/corpus-agent/grains"
 )
 
-// version of the file's form. It stays 1: fields are added and never change their meaning. A file with a higher version
-// was written by a newer agent, from which the host was rolled back to this one; see Ledger.Newer.
+// version is the version of the file's form. It stays 1: fields are added and never change their meaning. A file with a
+// higher version was written by a newer agent, from which the host was rolled back to this one; see Ledger.Newer.
 const version = 1
 
-// Pairs are the pairs that the host remembers as good, what was deployed before and what is deployed last. One may be
-// there more than once. They are the ledger's own, so that a change of one is a change of the ledger.
+// Pairs returns the pairs that the host remembers as good, with those deployed before and now. A pair may occur more
+// than once. The pointers are to the ledger's own pairs, so changing one changes the ledger.
 func (l *Ledger) Pairs() []*Pair {
 	var all []*Pair
 	for i := range l.History {
@@ -41,20 +41,20 @@ type Withdrawn struct {
 	At      time.Time        `json:"at"`
 }
 
-// Hold keeps new releases away from a host.
+// Hold prevents the deploy of new releases on a host.
 type Hold struct {
 	Reason string    `json:"reason,omitempty"`
 	Since  time.Time `json:"since"`
 }
 
-// Running is a deploy between its first link and its last. Finding one means that the deploy was
+// Running is a deploy between the move of its first link and its end. A run that finds one knows that the deploy was
 // interrupted.
 type Running struct {
 	Run      string              `json:"run"`
 	Command  string              `json:"command,omitempty"`
 	Began    *time.Time          `json:"began,omitempty"`
 	Pair     Pair                `json:"pair"`
-	Before   map[string]link.Set `json:"before"` // links by project, to go back to
+	Before   map[string]link.Set `json:"before"` // links by project, to restore
 	Attempts int                 `json:"attempts"`
 	Leaves   *Pair               `json:"leaves,omitempty"` // the pair that a user rolls back, which is quarantined with it
 	// Back is true while the changes of converging are being undone. UndoTo is then the last run whose changes are
@@ -65,23 +65,23 @@ type Running struct {
 	Failed bool `json:"failed,omitempty"`
 	// Reboots counts the attempts that ended because the host shut down or a step stopped the run itself.
 	Reboots int `json:"reboots,omitempty"`
-	// Step is the step in which the attempts before this one were interrupted, and Cuts how many of them in a
-	// row. Step is "" where the last one was interrupted before its first change.
+	// Step is the step in which the attempts before this one were interrupted, and Cuts is how many of them in a row
+	// were. Step is "" if the last one was interrupted before its first change.
 	Step string `json:"step,omitempty"`
 	Cuts int    `json:"cuts,omitempty"`
 	// EndedIn is the state that the last attempt cancelled because the run was cancelled. It may have changed nothing.
 	EndedIn string `json:"ended_in,omitempty"`
 }
 
-// Unfinished is a rollback on which not everything could be undone.
+// Unfinished is a rollback that could not undo everything.
 type Unfinished struct {
-	Pair Pair   `json:"pair"` // whose changes are left
-	Run  string `json:"run"`  // the run that could not take them back
-	// UndoTo is the last run whose changes stay; "" for all since the pair to come to.
+	Pair Pair   `json:"pair"` // the pair whose changes are left
+	Run  string `json:"run"`  // the run that could not undo them
+	// UndoTo is the last run whose changes stay; "" to undo all changes since the target pair.
 	UndoTo string `json:"undo_to,omitempty"`
 }
 
-// Host is the identity and the store that the host was given once.
+// Host has the identity and the store that the host was given.
 type Host struct {
 	Store    string `json:"store,omitempty"`
 	Service  string `json:"service,omitempty"`
@@ -90,7 +90,7 @@ type Host struct {
 	Node     string `json:"node,omitempty"`
 }
 
-// As is who a host was, and which machine that was.
+// As is the identity of a host, with the machine that had it.
 type As struct {
 	Service  string `json:"service"`
 	Instance string `json:"instance"`
@@ -104,25 +104,25 @@ type As struct {
 // Is reports whether an identity is of the same service and instance.
 func (a As) Is(id grains.Identity) bool { return a.Service == id.Service && a.Instance == id.Instance }
 
-// Identity is who the host was, in a domain.
+// Identity returns the identity, in a domain.
 func (a As) Identity(domain string) grains.Identity {
 	return grains.Identity{Service: a.Service, Instance: a.Instance, Region: a.Region, Node: a.Node, Domain: domain}
 }
 
-// Ledger is the file's content. The zero Ledger is that of a host on which nothing ran.
+// Ledger is the content of the file. The zero Ledger is that of a host on which nothing has run.
 type Ledger struct {
 	Version int `json:"version"`
-	// how often it was saved: of the file and its copy, the higher is the newer one
+	// how often it was saved: of the file and its copy, the one with the higher number is newer
 	Saved    int64      `json:"saved,omitempty"`
 	Host     Host       `json:"host"`
 	Good     *Pair      `json:"good,omitempty"`     // what is deployed
 	Since    *time.Time `json:"since,omitempty"`    // when Good was deployed
 	Previous *Pair      `json:"previous,omitempty"` // what was deployed before
-	// StandsFor is what was deployed until its files were missing on the disk and no store was there to fetch them from:
+	// StandsFor is the pair that was deployed until its files were missing on the disk and could not be fetched:
 	// Good, an earlier pair, stands in for it until the next deploy.
 	StandsFor *Pair `json:"stands_for,omitempty"`
-	// Alone is base alone, which converged on a host of whose service nothing could be deployed yet. A deploy of
-	// both ends it.
+	// Alone is the pair of base alone on a host for whose service nothing could be deployed yet. A deploy of both
+	// ends it.
 	Alone   *Pair    `json:"base_alone,omitempty"`
 	Running *Running `json:"running,omitempty"`
 	Bad     []Bad    `json:"bad,omitempty"`
@@ -131,16 +131,16 @@ type Ledger struct {
 	Unfinished *Unfinished `json:"unfinished,omitempty"`
 	// Postponed is the deploy that failed because of the host and is retried.
 	Postponed *Postponed `json:"postponed,omitempty"`
-	// As is who the host was when Good was deployed, or last converged.
+	// As is the identity of the host when Good was deployed, or last converged.
 	As *As `json:"as,omitempty"`
 
-	// what a dev host stays on though it failed; Good is what worked last
+	// the failed pair that a dev host stays on; Good is the last one that worked
 	Failing  *Pair          `json:"failing,omitempty"`
 	Channels []artifact.Ref `json:"channels,omitempty"` // the channels of the last resolve
 	History  []Pair         `json:"history,omitempty"`  // what was good, newest last
 
-	// Withdrawn are those of the releases in Good, Previous and History that the last look at the
-	// store reported as withdrawn.
+	// Withdrawn has the releases in Good, Previous and History that the store, when it was last reached, reported as
+	// withdrawn.
 	Withdrawn []Withdrawn `json:"withdrawn,omitempty"`
 
 	// Serving is set while links have moved and not all units have followed them. A run that finds it set without an
@@ -150,19 +150,20 @@ type Ledger struct {
 	// Proven is the last run that checked the units and probes of Good, all of which passed.
 	Proven *Proven `json:"proven,omitempty"`
 
-	// Announced are the signatures that expire soon and that notifications have named.
+	// Announced has the signatures that expire soon and that notifications have named.
 	Announced []trust.Expiry `json:"announced,omitempty"`
 
-	// Away has the load balancers that the host left before a deploy and has not entered again; nil for none.
+	// Away has the load balancers that the host left before a deploy and has not entered again; nil if there are
+	// none.
 	Away *Away `json:"away,omitempty"`
 
 	// Linked has the time since which `current` of a project leads to its release, by project.
 	Linked map[string]Linked `json:"linked,omitempty"`
 
-	// States is how many states the last converge had; 0 where that is not known.
+	// States is the number of states in the last converge; 0 if unknown.
 	States int `json:"states,omitempty"`
 
-	// Turns are the rollouts of the channels that the host follows.
+	// Turns has the turns of the host in the rollouts of the channels that it follows.
 	Turns []Turn `json:"turns,omitempty"`
 
 	read []byte // the file that it was loaded from, for the fields that only a newer agent knows
@@ -178,30 +179,30 @@ type Away struct {
 	TargetGroups []string  `json:"target_groups,omitempty"`
 }
 
-// Serving has the units that have to follow links that move.
+// Serving has the units that must follow links that move.
 type Serving struct {
 	Run      string   `json:"run"`
-	Units    []string `json:"units,omitempty"`    // that ran before, and have to run afterwards
+	Units    []string `json:"units,omitempty"`    // units that ran before, and must run afterwards
 	Projects []string `json:"projects,omitempty"` // whose links move
-	// Retry are units that were restarted during a rollback, and do not run what is deployed anyway.
+	// Retry has units that were restarted during a rollback and still do not run the deployed pair.
 	Retry []string `json:"retry,omitempty"`
-	// Since is set when links that led elsewhere were corrected: units in Retry that were started before it may run
-	// something else, whenever the release was deployed.
+	// Since is set when wrong links were corrected: units in Retry that were started before it may run another
+	// release, regardless of when the release was deployed.
 	Since time.Time `json:"since,omitzero"`
 }
 
-// Linked is a release that `current` of a project leads to, by the name of its directory, and when the link was moved
-// there. The modification time of the link is the same only as long as no other program writes the link again.
+// Linked is the release to which `current` of a project leads, by the name of its directory, and the time at which the
+// link was moved there. The modification time of the link is the same only until another program writes the link again.
 type Linked struct {
 	Release string    `json:"release"`
 	At      time.Time `json:"at"`
-	// Boot is the boot of the host in which the link was moved, and Clock when, on the monotonic clock: the wall clock
-	// may have been set since. Boot is "" where that is not known.
+	// Boot is the ID of the boot in which the link was moved, and Clock the time on the monotonic clock, since the
+	// wall clock may have been set. Boot is "" if unknown.
 	Boot  string        `json:"boot,omitempty"`
 	Clock time.Duration `json:"clock_ns,omitempty"`
 }
 
-// Corrupt is a ledger that cannot be read. The releases on disk are not touched by that.
+// Corrupt is the error of a ledger that cannot be read. It does not affect the releases on the disk.
 type Corrupt struct {
 	Path string
 	Err  error
@@ -216,8 +217,8 @@ func (c *Corrupt) Hint() string {
 	return "the next run keeps the file aside and restores the ledger from its copy, or from links and reports"
 }
 
-// Load reads the ledger; one that is absent is empty. A ledger in the form of a newer agent is read as
-// far as this agent understands it.
+// Load reads the ledger. It returns an empty one if the file does not exist. It reads a ledger of a newer agent as far
+// as this agent understands it.
 func Load(path string) (*Ledger, error) {
 	var l Ledger
 	data, err := read(path, "ledger", &l)
@@ -235,8 +236,8 @@ func Load(path string) (*Ledger, error) {
 // Newer reports whether the file that this ledger was loaded from has the form of a newer agent.
 func (l *Ledger) Newer() bool { return l.Version > version }
 
-// Content is the file that this ledger makes. Fields that a newer agent wrote into the file that it was
-// loaded from are kept.
+// Content returns the content of the file for this ledger. It keeps fields that a newer agent wrote into the file from
+// which it was loaded.
 func (l *Ledger) Content() ([]byte, error) {
 	l.Version = version
 	return encode(l, l.read)

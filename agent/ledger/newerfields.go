@@ -8,17 +8,16 @@ import (
 	"strings"
 )
 
-// An unknown is a field of a document that this agent has no name for, since a newer agent wrote it.
-// When this agent rewrites the file the field has to stay, or else a rollback of the agent would
-// destroy what the newer one continues with.
+// An unknown field of a document is one that this agent does not know, since a newer agent wrote it. It must stay when
+// this agent rewrites the file, because the newer agent needs it after the next upgrade.
 
-// merge gives a new document of the type t the unknown fields that the old document had. A field
-// belongs to the object that it was found in: one in the outermost object, or in an object that always
-// exists, stays; one in any other object stays while that object is somewhere in the document with the
-// same known content, so that it moves along from `good` to `previous` and is gone with its pair.
+// merge adds the unknown fields of an old document to a new document of the type t. A field belongs to the object in
+// which it was found. A field of the outermost object, or of an object that always exists, is kept. A field of any
+// other object is kept as long as an object with the same known content is in the document: it moves from `good` to
+// `previous` with its pair, and is dropped with it.
 func merge(t reflect.Type, old, fresh []byte) ([]byte, error) {
 	var before, after any
-	if decode(old, &before) != nil { // nothing to take over from what is not JSON
+	if decode(old, &before) != nil { // a file that is not JSON has no fields to keep
 		return fresh, nil
 	}
 	if err := decode(fresh, &after); err != nil {
@@ -30,7 +29,7 @@ func merge(t reflect.Type, old, fresh []byte) ([]byte, error) {
 	}
 	u.walk(t, "document", before, u.collect)
 	if len(u.found) == 0 {
-		return fresh, nil // in the order of its fields
+		return fresh, nil // this keeps the order of its fields
 	}
 	u.walk(t, "document", after, u.give)
 	return json.MarshalIndent(after, "", "  ")
@@ -43,7 +42,7 @@ func decode(data []byte, v any) error {
 	return d.Decode(v)
 }
 
-// unknowns are unknown fields by the object that they belong to.
+// unknowns holds unknown fields by the object that they belong to.
 type unknowns struct{ found map[string]map[string]any }
 
 func (u unknowns) collect(key string, known map[string]bool, object map[string]any) {
@@ -116,7 +115,7 @@ func (u unknowns) object(t reflect.Type, at string, v map[string]any,
 	visit(key, known, v)
 }
 
-// identity names an object: by its place where it always exists, and else by its known content.
+// identity returns a key for an object: its place if it always exists, or else its known content.
 func identity(t reflect.Type, at string, v map[string]any) string {
 	if at != "" {
 		return at

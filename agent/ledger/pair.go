@@ -2,25 +2,25 @@ package ledger
 
 import "github.com/corpus-agent/corpus-agent/artifact"
 
-// Pair is what a run deploys: base and service go together, since they converge together.
+// Pair is what a run deploys: base and service are deployed together, since they converge together.
 type Pair struct {
-	Base    *artifact.Release `json:"base,omitempty"` // nil where the store has no base
+	Base    *artifact.Release `json:"base,omitempty"` // nil if the store has no base
 	Service artifact.Release  `json:"service"`        // zero in a pair of base alone
 }
 
 // BaseAlone reports whether the pair has no service.
 func (p Pair) BaseAlone() bool { return p.Service.Project == "" && p.Base != nil }
 
-// Same reports whether two pairs are the same bytes of the same projects. Two services may have the same bytes.
+// Same reports whether two pairs have the same bytes of the same projects. Two services may have the same bytes.
 func (p Pair) Same(q Pair) bool { return p.identity() == q.identity() }
 
-// identity is what makes a pair this one; a version may be written otherwise and still be the same bytes.
+// identity returns what identifies a pair. The version is not part of it: the same bytes may have several versions.
 func (p Pair) identity() [3]string {
 	d := p.digests()
 	return [3]string{p.Service.Project, string(d[0]), string(d[1])}
 }
 
-// digests are those of the service and of base.
+// digests returns the digests of the service and of base.
 func (p Pair) digests() [2]artifact.Digest {
 	d := [2]artifact.Digest{p.Service.Digest}
 	if p.Base != nil {
@@ -50,7 +50,7 @@ func (p Pair) Releases() []artifact.Release {
 	return []artifact.Release{*p.Base, p.Service}
 }
 
-// Own is the release of the service, or base where the pair has base alone.
+// Own returns the release of the service, or that of base if the pair has base alone.
 func (p Pair) Own() artifact.Release {
 	if p.BaseAlone() {
 		return *p.Base
@@ -58,7 +58,7 @@ func (p Pair) Own() artifact.Release {
 	return p.Service
 }
 
-// Is reports whether a person may mean this pair by the version, or the directory, of its service.
+// Is reports whether version is the version, or the directory, of the pair's service.
 func (p Pair) Is(version string) bool {
 	return p.Service.Version == version || p.Service.Dir() == version
 }

@@ -12,7 +12,7 @@ import (
 // ByHand is the reason of the quarantine of a release that a person rolled back.
 const ByHand = "rolled back by hand"
 
-// Bad is a release that is in quarantine: no deploy tries it again, whatever it is paired with.
+// Bad is a release in quarantine: no deploy tries it again, with any other release.
 type Bad struct {
 	// Pair is the pair of the deploy in which the release failed. Agents that do not read Release compare it.
 	Pair Pair `json:"pair"`
@@ -21,12 +21,12 @@ type Bad struct {
 	Reason  string            `json:"reason"`
 	Run     string            `json:"run"`
 	At      time.Time         `json:"at"`
-	// Again is written by older agents alone: how often the host's disk failed the pair. Such a pair
-	// is not in quarantine.
+	// Again is the number of times the host's disk failed the pair. Only older agents write it, and such a pair is
+	// not in quarantine.
 	Again int `json:"again,omitempty"`
 }
 
-// Covers reports whether the entry keeps a pair from being deployed.
+// Covers reports whether the entry prevents the deploy of a pair.
 func (b Bad) Covers(p Pair) bool {
 	if b.Release == nil {
 		return b.Pair.Same(p)
@@ -39,7 +39,7 @@ func (b Bad) Is(release artifact.Release) bool {
 	return b.Release != nil && b.Release.Is(release)
 }
 
-// What is the release in quarantine, or the pair in entries of older agents.
+// What returns the release in quarantine, or the pair in entries of older agents.
 func (b Bad) What() string {
 	if b.Release == nil {
 		return b.Pair.String()
@@ -47,7 +47,7 @@ func (b Bad) What() string {
 	return b.Release.String()
 }
 
-// names reports whether a person may mean this entry by a version or a release directory.
+// names reports whether a version or a release directory is that of this entry.
 func (b Bad) names(version string) bool {
 	if b.Release == nil {
 		return b.Pair.Is(version)
@@ -62,7 +62,7 @@ func (p Pair) Has(release artifact.Release) bool {
 	})
 }
 
-// With is the pair with a release in the place of its release of the same project.
+// With returns the pair with its release of the same project replaced by release.
 func (p Pair) With(release artifact.Release) Pair {
 	if release.Project == p.Service.Project {
 		p.Service = release
@@ -72,7 +72,7 @@ func (p Pair) With(release artifact.Release) Pair {
 	return p
 }
 
-// forgiveHosts drops entries that an older agent made for failures of the host.
+// forgiveHosts removes entries that an older agent made for failures of the host.
 func (l *Ledger) forgiveHosts() {
 	l.Bad = structsort.Without(l.Bad, func(b Bad) bool { return b.Again > 0 })
 }
@@ -87,12 +87,11 @@ func (l *Ledger) IsBad(p Pair) (Bad, bool) {
 	return Bad{}, false
 }
 
-// keepBad is how many entries of the quarantine are kept: a channel that moved on does not come back
-// to the oldest.
+// keepBad bounds the entries of the quarantine. A channel that has moved on does not return to the oldest releases.
 const keepBad = 50
 
-// Quarantine adds an entry. A release that is in quarantine keeps its first reason. A deploy of it that was postponed
-// is not retried any more.
+// Quarantine adds an entry. A release that is in quarantine already keeps its first reason. A postponed deploy of the
+// release is not retried.
 func (l *Ledger) Quarantine(b Bad) {
 	if l.Postponed != nil && l.Postponed.Pair.Has(Release(b)) {
 		l.Postponed = nil
@@ -104,7 +103,7 @@ func (l *Ledger) Quarantine(b Bad) {
 	l.Bad = l.Bad[max(0, len(l.Bad)-keepBad):]
 }
 
-// Release is the release that an entry is about.
+// Release returns the release that an entry is about.
 func Release(b Bad) artifact.Release {
 	if b.Release == nil {
 		return b.Pair.Service
@@ -121,13 +120,13 @@ func (l *Ledger) Amend(p Pair, more string) {
 	}
 }
 
-// Forgive takes a pair and its releases out of the quarantine.
+// Forgive removes a pair and its releases from the quarantine.
 func (l *Ledger) Forgive(p Pair) {
 	l.Bad = structsort.Without(l.Bad, func(b Bad) bool { return b.Covers(p) })
 }
 
-// Unquarantine takes entries out of the quarantine: those of a version or a release directory, or all
-// for "". A deploy that was postponed for what the host did is due at once.
+// Unquarantine removes entries from the quarantine, and returns them: those of a version or a release directory, or all
+// for "". A deploy that was postponed because of the host becomes due at once.
 func (l *Ledger) Unquarantine(version string) []Bad {
 	var released []Bad
 	l.Bad = structsort.Without(l.Bad, func(b Bad) bool {
@@ -144,25 +143,25 @@ func (l *Ledger) Unquarantine(version string) []Bad {
 	return released
 }
 
-// Postponed is a deploy that failed because of the host: a full disk, a failing one, a busy package
-// manager. No release is to blame, so it is retried, at growing intervals.
+// Postponed is a deploy that failed because of the host, such as a full or failing disk or a busy package manager. It
+// is retried at growing intervals, since the release is not at fault.
 type Postponed struct {
 	Pair     Pair      `json:"pair"`
 	Reason   string    `json:"reason"`
-	Run      string    `json:"run"` // the last that failed
+	Run      string    `json:"run"` // the last run that failed
 	At       time.Time `json:"at"`  // when that was
 	Failures int       `json:"failures"`
-	Next     time.Time `json:"next"` // not before
+	Next     time.Time `json:"next"` // the earliest time of the next retry
 }
 
-// The first retry is due at the next run. The wait before each later one is twice that before, from
-// firstDelay to longestDelay.
+// The first retry is due at the next run. The wait before each later one is twice the one before, from firstDelay to
+// longestDelay.
 const (
 	firstDelay   = 10 * time.Minute
 	longestDelay = 4 * time.Hour
 )
 
-// Postpone records one more failure of a pair that is the host's, and when to retry.
+// Postpone records another failure of a pair because of the host, and the time of the next retry.
 func (l *Ledger) Postpone(p Pair, reason, run string, at time.Time) Postponed {
 	next := Postponed{Pair: p, Reason: reason, Run: run, At: at, Failures: 1, Next: at}
 	if l.Postponed != nil && l.Postponed.Pair.Same(p) {
@@ -183,7 +182,7 @@ func (p Postponed) When(now time.Time) string {
 	return "from " + p.Next.Local().Format("2006-01-02 15:04:05 MST") + " on"
 }
 
-// AtOnce names the commands that retry the deploy now.
+// AtOnce returns the commands that retry the deploy now.
 func (p Postponed) AtOnce() string {
 	return "corpus-agent unquarantine " + p.Pair.Own().Version + " && corpus-agent deploy"
 }

@@ -13,8 +13,8 @@ import (
 type Turn struct {
 	Channel artifact.Ref     `json:"channel"`
 	Rollout string           `json:"rollout"` // its ID
-	Release artifact.Release `json:"release"` // that it brings
-	Since   time.Time        `json:"since"`   // when this host saw it first
+	Release artifact.Release `json:"release"` // the release that it brings
+	Since   time.Time        `json:"since"`   // when this host first saw it
 	Wave    string           `json:"wave,omitempty"`
 	// Reason is why the host waits, in a word of artifact/rollout or "places", "no evidence", "old agent" or "held"; empty
 	// once it has taken the release.
@@ -24,8 +24,8 @@ type Turn struct {
 	Not *time.Time `json:"not_before,omitempty"`
 	// Basis is a digest of the plan and the start from which Not follows.
 	Basis    string `json:"basis,omitempty"`
-	Took     string `json:"took,omitempty"` // the run that took the release, or found that the host has it
-	Name     string `json:"name,omitempty"` // of the host in the roster of the rollout; empty where it is not in it
+	Took     string `json:"took,omitempty"` // the run that took the release or found it deployed
+	Name     string `json:"name,omitempty"` // of the host in the roster of the rollout; empty if it is not in it
 	Recorded string `json:"said,omitempty"` // the result that the host recorded last
 	// FailedRun is the run whose failure the host recorded last, which it records again under the same name, since the
 	// store may lose it; empty after the host was healthy or a person has resumed the rollout.
@@ -36,7 +36,7 @@ type Turn struct {
 	// Halted is the time from which halts counted when this host saw that the rollout was halted; empty for never. While
 	// that time is the same, the host stays halted even if the store has lost the record.
 	Halted string `json:"halted,omitempty"`
-	// Until is when the host stops to record that the release fails after all.
+	// Until is when the host stops recording a late failure of the release.
 	Until *time.Time `json:"until,omitempty"`
 }
 
@@ -66,7 +66,8 @@ func (l *Ledger) TurnOf(channel artifact.Ref) *Turn {
 	return &l.Turns[i]
 }
 
-// Enter is TurnOf for a rollout that is under way: if the ledger does not have it, it replaces the previous one.
+// Enter returns the turn of the host in a rollout that is in progress. If the ledger does not have it, it replaces the
+// previous one of the channel.
 func (l *Ledger) Enter(channel artifact.Ref, rollout string, release artifact.Release, now time.Time) *Turn {
 	if t := l.TurnOf(channel); t != nil && t.Rollout == rollout && t.Release.Is(release) {
 		return t
@@ -76,7 +77,7 @@ func (l *Ledger) Enter(channel artifact.Ref, rollout string, release artifact.Re
 	return &l.Turns[len(l.Turns)-1]
 }
 
-// EndTurn forgets the rollout of a channel, and reports whether there was one.
+// EndTurn removes the turn in the rollout of a channel, and reports whether there was one.
 func (l *Ledger) EndTurn(channel artifact.Ref) bool {
 	n := len(l.Turns)
 	l.Turns = structsort.Without(l.Turns, func(t Turn) bool { return t.Channel == channel })

@@ -18,13 +18,13 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// NoSpace is the error for an archive that does not fit on the disk.
+// NoSpace is the error of an archive that does not fit on the disk.
 type NoSpace struct {
 	Dir        string
 	Need, Free int64    // bytes
 	Nodes      bool     // Need and Free count files: the filesystem has too few inodes
 	Grown      bool     // the tree became larger than Free while it was archived
-	Largest    []string // what takes most of the tree, with sizes
+	Largest    []string // the largest parts of the tree, with sizes
 }
 
 func (n *NoSpace) Error() string {
@@ -42,12 +42,12 @@ func (n *NoSpace) Error() string {
 	return text
 }
 
-// Hint suggests what to do.
+// Hint returns what a person can do about it.
 func (n *NoSpace) Hint() string {
 	return "make room: remove what is largest, or lower keep.archives and keep.failed in agent.yaml"
 }
 
-// entry is what a file costs in addition to its content, roughly.
+// entry is roughly the space that a file takes in addition to its content.
 const entry = 4 << 10
 
 // maxDepth bounds how deep a tree is archived: each level takes descriptors.
@@ -67,10 +67,9 @@ func vanished(err error) bool {
 		errors.Is(err, unix.ENXIO)
 }
 
-// Archive copies the tree to a directory of root's: everything in it with modes, owners where that is allowed, and
-// times, but without setuid and setgid bits. Nothing is linked to the original; the names of one file are names of one
-// file in the copy. The copy gets its name when it is complete. A tree that has grown out of what Measure found for it
-// is a *NoSpace.
+// Archive copies the tree to a directory of root's, with modes, times and, if permitted, owners, but without setuid and
+// setgid bits. The copy has no links to the original; hard links within the tree stay hard links in the copy. The copy
+// gets its name when it is complete. The error is a *NoSpace if the tree has grown beyond what Measure found.
 func (t Tree) Archive(ctx context.Context, to string) (err error) {
 	if err := durable.MkdirAll(filepath.Dir(to), 0o700); err != nil {
 		return unwritable(to, err)
@@ -82,7 +81,7 @@ func (t Tree) Archive(ctx context.Context, to string) (err error) {
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, durable.RemoveTemp(ctx, temp))
-			_ = os.Remove(filepath.Dir(to)) // where it is empty
+			_ = os.Remove(filepath.Dir(to)) // if it is empty
 		}
 	}()
 	if err := t.into(ctx, temp, filepath.Dir(to)); err != nil {
@@ -145,7 +144,7 @@ func (t Tree) into(ctx context.Context, temp, archives string) (err error) {
 	return err
 }
 
-// grows is how much a tree may have grown while it is archived, in addition to a twentieth of it.
+// grows is how many bytes a tree may grow while it is archived, in addition to a twentieth of its size.
 const grows = 64 << 20
 
 // errGrown ends a copy that takes more space than was measured.
@@ -154,15 +153,15 @@ var errGrown = errors.New("the tree grows while it is archived")
 // copier copies one tree.
 type copier struct {
 	ctx     context.Context
-	several *walk.Dir        // has a name for each copy of a file with several names
-	copied  map[inode]string // those names
+	several *walk.Dir        // a directory with a link to each copy of a file with several names
+	copied  map[inode]string // the names of these links
 	space   int64            // bytes that may still be written
 	left    int              // names that were left out
 	first   error
 }
 
-// inode identifies a file. Its size and time of change tell it from a later file that was given the number of one that
-// was removed meanwhile.
+// inode identifies a file. Its size and modification time distinguish it from a later file with the inode number of one
+// that was removed meanwhile.
 type inode struct {
 	dev, ino uint64
 	size     int64
@@ -174,8 +173,8 @@ func inodeOf(st *unix.Stat_t) inode {
 	return inode{dev: dev, ino: st.Ino, size: st.Size, changed: st.Mtim}
 }
 
-// linked gives a name to a file that was copied for another of its names, and reports whether it did. What cannot be
-// linked, as where a filesystem has a limit of names, is copied once more.
+// linked links a name to the copy of the same file under another name, and reports whether it did. A file that cannot
+// be linked, such as beyond a filesystem's limit of names, is copied again.
 func (c *copier) linked(to *walk.Dir, name string, st *unix.Stat_t) bool {
 	if st.Nlink < 2 {
 		return false
@@ -312,23 +311,23 @@ func (c *copier) content(in, out *os.File, size int64) error {
 			return err
 		}
 		if n == 0 {
-			break // it was cut meanwhile
+			break // it was truncated meanwhile
 		}
 		at = start + n
 	}
 	return out.Truncate(size)
 }
 
-// maxPiece is how much is copied before the context is asked.
+// maxPiece is how many bytes are copied between checks of the context.
 const maxPiece = 64 << 20
 
-// describe gives a name of the archive the owner, mode and time of the original.
+// describe sets the owner, mode and times of a name in the archive to those of the original.
 func describe(dir *walk.Dir, name string, st *unix.Stat_t) error {
 	mode := fs.FileMode(st.Mode & 0o777)
 	return errors.Join(own(dir, name, st), dir.Chmod(name, mode), dir.Touch(name, st.Atim, st.Mtim))
 }
 
-// own gives a name its owner; only root may, and for others it stays theirs.
+// own sets the owner of a name. It does nothing if this process is not root.
 func own(dir *walk.Dir, name string, st *unix.Stat_t) error {
 	if os.Geteuid() != 0 {
 		return nil

@@ -11,33 +11,33 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// Layers are what a project's configuration is made of, each winning over the one before. Sample and
-// Pillar may have the project's configuration at their top or below the project's name.
+// Layers holds the layers of a project's configuration, each with priority over the one before. Sample and Pillar may
+// have the project's configuration at their top or below the project's name.
 type Layers struct {
 	Project  string
-	Defaults *value.Map // what applies where no layer sets a value
+	Defaults *value.Map // values that no layer sets
 	Facts    *value.Map // what the host knows: names, paths, release
 	Sample   *value.Map // .salt/PILLAR.sample
 	Pillar   *value.Map // the project's own pillar on the host
-	Env      string     // environment, whose defaults count
-	OS       string     // grain os, whose defaults count
+	Env      string     // environment, whose defaults apply
+	OS       string     // grain os, whose defaults apply
 	Saved    *value.Map // what set-configuration wrote
 	Given    *value.Map // the command line
 }
 
-// The keys of a configuration that mean something here; anything else that is set goes into data.
+// The keys of a configuration with a meaning in this package; any other key is set in data.
 const (
 	keyData        = "data"
 	keyEnvDefaults = "env_defaults"
 	keyOSDefaults  = "os_defaults"
 )
 
-// plain are the keys beside data that can be set.
+// plain returns the keys that can be set outside of data.
 func plain() []string {
 	return []string{keyData, keyEnvDefaults, keyOSDefaults, "user", "group", "default_env", "ssh_keys"}
 }
 
-// Merge makes the configuration that procedures see as cfg.
+// Merge returns the configuration that procedures see as cfg.
 func (l Layers) Merge() (*value.Map, error) {
 	cfg := value.NewMap()
 	for _, layer := range []*value.Map{l.Defaults, l.section(l.Sample), l.section(l.Pillar)} {
@@ -74,8 +74,8 @@ func (l Layers) Merge() (*value.Map, error) {
 	return expanded, nil
 }
 
-// checkAccounts refuses a user or group that is not a name of one: states give files to them, and useradd takes them as
-// arguments.
+// checkAccounts returns an error if the user or group is not a valid name: states set them as owners of files, and
+// useradd gets them as arguments.
 func checkAccounts(cfg *value.Map) error {
 	for _, key := range []string{"user", "group"} {
 		name, ok := cfg.Get(key)
@@ -89,7 +89,7 @@ func checkAccounts(cfg *value.Map) error {
 	return nil
 }
 
-// section finds the project's configuration in a document.
+// section returns the project's configuration in a document.
 func (l Layers) section(doc *value.Map) *value.Map {
 	for _, name := range []string{"makina-projects." + l.Project, l.Project} {
 		if m, ok := doc.Value(name).(*value.Map); ok {
@@ -113,11 +113,11 @@ func over(cfg **value.Map, layer *value.Map) error {
 // variable is a reference to another value of the configuration, such as {domain}.
 var variable = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\{([A-Za-z_][A-Za-z0-9_]*)\}`) })
 
-// deepest is how often a value may refer to one that refers to another.
+// deepest bounds the length of a chain of references.
 const deepest = 10
 
-// expand puts values in the place of references to them, from data first. What is not a key of either
-// stays unchanged: braces have other uses.
+// expand replaces references by values, from data first. It keeps names that are keys of neither: braces have other
+// uses.
 func expand(cfg *value.Map) (*value.Map, error) {
 	data, _ := cfg.Value(keyData).(*value.Map)
 	lookup := func(name string) (string, bool) {
@@ -140,11 +140,11 @@ func expand(cfg *value.Map) (*value.Map, error) {
 	return expanded, nil
 }
 
-// largestConfiguration is how many bytes all values may take when their references are expanded.
+// largestConfiguration bounds the bytes of all values when their references are expanded.
 const largestConfiguration = 4 << 20
 
-// expansion puts values in the place of references. All that it writes on the way counts, so that values which refer
-// to others many times, which refer to others many times, end soon.
+// expansion replaces references by values. It counts all bytes that it writes on the way, so that nested references
+// that multiply end soon.
 type expansion struct {
 	lookup  func(name string) (string, bool)
 	left    int // bytes that may still be written
@@ -190,7 +190,7 @@ func (e *expansion) once(text, key string) (next string, more bool) {
 	return b.String(), true
 }
 
-// clipped is a text that fits into a message.
+// clipped returns a text shortened for a message.
 func clipped(text string) string {
 	if len(text) > 200 {
 		return text[:200] + "..."
@@ -198,7 +198,7 @@ func clipped(text string) string {
 	return text
 }
 
-// replace expands all strings in a value. Key is where it stands, as in data:domain.
+// replace expands all strings in a value. key is the place of the value, such as data:domain.
 func (e *expansion) replace(v any, key string) any {
 	if e.problem != nil {
 		return v

@@ -35,7 +35,7 @@ func (s share) String() string {
 	return fmt.Sprintf("%s (%s)", s.path, diag.Size(s.bytes))
 }
 
-// mostNamed is how many parts of a tree a message names.
+// mostNamed bounds the parts of a tree that a message names.
 const mostNamed = 3
 
 // Measure returns the disk space that a copy of the tree takes.
@@ -57,7 +57,7 @@ type measure struct {
 	seen  map[inode]bool // files with several names
 }
 
-// directory adds all in a directory. What is removed meanwhile does not count.
+// directory adds the content of a directory. It ignores files that are removed meanwhile.
 func (m *measure) directory(ctx context.Context, dir *walk.Dir, at string, depth int) error {
 	names, err := dir.ReadDir()
 	if err != nil || depth == maxDepth {
@@ -113,7 +113,7 @@ func (m *measure) entry(here *share, at string, st *unix.Stat_t) {
 	m.rank(share{path: at, bytes: size})
 }
 
-// rank keeps a part that is one of the largest.
+// rank records a part if it is one of the largest.
 func (m *measure) rank(s share) {
 	large := &m.takes.large
 	if s.bytes == 0 || len(*large) == mostNamed && (*large)[mostNamed-1].bytes >= s.bytes {
@@ -124,11 +124,11 @@ func (m *measure) rank(s share) {
 	*large = (*large)[:min(len(*large), mostNamed)]
 }
 
-// Fits returns a *NoSpace if such a copy does not fit beside a directory. Some space is left free, since a full disk
-// stops more than an archive.
+// Fits returns a *NoSpace if such a copy does not fit on the filesystem of a directory. It leaves some space free,
+// since a full disk stops more than an archive.
 func (t Takes) Fits(dir string) error { return t.FitsAfter(dir, Takes{}) }
 
-// FitsAfter is Fits once something else was removed from the same filesystem.
+// FitsAfter is Fits under the assumption that removed is removed from the same filesystem.
 func (t Takes) FitsAfter(dir string, removed Takes) error {
 	space, err := walk.SpaceAt(dir)
 	if err != nil {

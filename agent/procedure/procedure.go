@@ -19,7 +19,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// Dir is where a project keeps its procedures, below the top of its tree.
+// Dir is the directory of a project's procedures, below the top of its tree.
 const Dir = ".salt"
 
 // The steps of a deploy that a user can select by name, in the order in which they run.
@@ -36,15 +36,15 @@ const (
 	Notify      = "notify"
 )
 
-// Steps lists them.
+// Steps returns the steps, in order.
 func Steps() []string {
 	return []string{Archive, Sync, ReleaseSync, Fixperms, Converge, Install, Hooks, Health, Rollback, Notify}
 }
 
-// Only is the choice of steps of a run. The zero Only is all of them.
+// Only is the selection of steps of a run. The zero Only selects all of them.
 type Only struct{ steps []string }
 
-// ParseOnly reads a choice, written with commas.
+// ParseOnly parses a comma-separated list of steps.
 func ParseOnly(text string) (Only, error) {
 	var o Only
 	for step := range strings.SplitSeq(text, ",") {
@@ -64,24 +64,24 @@ func ParseOnly(text string) (Only, error) {
 	return o, nil
 }
 
-// All reports whether nothing was chosen.
+// All reports whether all steps are selected.
 func (o Only) All() bool { return len(o.steps) == 0 }
 
-// Has reports whether a step is to run.
+// Has reports whether a step is selected.
 func (o Only) Has(step string) bool { return o.All() || slices.Contains(o.steps, step) }
 
 func (o Only) String() string { return strings.Join(o.steps, ",") }
 
-// Own is a project's own procedure: at most one of the two.
+// Own is a project's own procedure. At most one of the fields is set.
 type Own struct {
 	SLS        string // name of the SLS file in the project's .salt
 	Executable string // path
 }
 
-// Found reports whether there is one.
+// Found reports whether the project has the procedure.
 func (o Own) Found() bool { return o != Own{} }
 
-// Find looks for a project's own procedure in its tree. An executable wins.
+// Find returns a project's own procedure in its tree. An executable has priority.
 func Find(tree, name string) (Own, error) {
 	path := filepath.Join(tree, Dir, name)
 	info, err := os.Stat(path)
@@ -101,18 +101,17 @@ func Find(tree, name string) (Own, error) {
 	return Own{SLS: name}, nil
 }
 
-// Has reports whether a tree follows the convention at all.
+// Has reports whether a tree has a directory of procedures.
 func Has(tree string) (bool, error) { return walk.Directory(filepath.Join(tree, Dir)) }
 
-// reserved reports whether an SLS file is a procedure of another name, or a part that others
-// include.
+// reserved reports whether an SLS file is another procedure, or a part that other files include.
 func reserved(name string) bool {
 	return slices.Contains([]string{Archive, ReleaseSync, Rollback, Fixperms, Notify}, name) ||
 		strings.HasPrefix(name, "task_")
 }
 
-// InstallSLS lists what install runs: the SLS files at the top of .salt in byte order. top files and
-// hidden files are none of them.
+// InstallSLS returns the SLS files that install runs: those at the top of .salt, in byte order, without top files and
+// hidden files.
 func InstallSLS(tree string) ([]string, error) {
 	entries, err := os.ReadDir(filepath.Join(tree, Dir))
 	if err != nil {

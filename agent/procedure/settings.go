@@ -16,20 +16,20 @@ import (
 const largestSetting = 1 << 20
 
 // Input is the source of settings whose values are not on the command line, which every user of a host can read. The
-// zero Input has neither.
+// zero Input has no source.
 type Input struct {
-	Stdin io.Reader                                // what KEY=- reads, once
-	Open  func(file string) (io.ReadCloser, error) // what KEY=@FILE reads
+	Stdin io.Reader                                // the source of KEY=-, for one value
+	Open  func(file string) (io.ReadCloser, error) // the source of KEY=@FILE
 }
 
-// InputOf reads files of this machine and a standard input.
+// InputOf returns an Input that reads files of this machine and a standard input.
 func InputOf(stdin io.Reader) Input {
 	return Input{Stdin: stdin, Open: func(file string) (io.ReadCloser, error) { return walk.OpenGiven(file) }}
 }
 
-// ParseSettings reads KEY=VALUE pairs, as set-configuration and --set take them. A key is one of the configuration's
-// own, such as user, or one of data; a:b sets b inside of a. A value is YAML; - is the text that the standard input
-// has, and @FILE that of a file, without the line feed at its end. Errors show no values, which may be secrets.
+// ParseSettings parses KEY=VALUE pairs of set-configuration and --set. A key is one of the configuration's own, such as
+// user, or one of data; a:b sets b in a. A value is YAML; - stands for the text of the standard input, and @FILE for
+// that of a file, without a line feed at the end. Errors do not show values, which may be secrets.
 func ParseSettings(pairs []string, in Input) (*value.Map, error) {
 	settings := value.NewMap()
 	for i, pair := range pairs {
@@ -56,7 +56,7 @@ func ParseSettings(pairs []string, in Input) (*value.Map, error) {
 	return settings, checkAccounts(settings)
 }
 
-// value is the value of a pair.
+// value returns the value of a pair.
 func (in *Input) value(key, text string) (any, error) {
 	if file, named := strings.CutPrefix(text, "@"); named || text == "-" {
 		read, err := in.read(file, text == "-")
@@ -74,7 +74,7 @@ func (in *Input) value(key, text string) (any, error) {
 	return doc.Value, nil
 }
 
-// where is the place of the first mistake of a text, without the text.
+// where returns the position of the first error in a text, without the text.
 func where(err error) string {
 	var problems diag.List
 	if !errors.As(err, &problems) || len(problems) == 0 {

@@ -11,7 +11,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
-// skeleton is the default procedures as files, for a project to change.
+// skeleton returns the files of the default procedures, for a project to change.
 func skeleton(project string) map[string]string {
 	return map[string]string{
 		"PILLAR.sample": `# The project's configuration with its defaults. What a host's own pillar says wins.
@@ -35,8 +35,9 @@ makina-projects.` + project + `:
 	}
 }
 
-// WriteSkeleton writes the default procedures that a tree lacks, and lists which. What is there stays. The files belong
-// to the tree's owner, whose tree it may be: it is entered by descriptors, and a link in the place of .salt is refused.
+// WriteSkeleton writes the default procedures that a tree lacks, and returns their names. It keeps existing files. The
+// new files belong to the tree's owner. That user may change the tree, so WriteSkeleton uses descriptors, and refuses a
+// link in the place of .salt.
 func WriteSkeleton(root *walk.Root, tree, project string) ([]string, error) {
 	written, err := writeSkeleton(root, tree, project)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"fmt"
 )
 
-// NewSSHKey makes an ed25519 key pair in the forms in which OpenSSH keeps them.
+// NewSSHKey creates an ed25519 key pair in the file formats of OpenSSH.
 func NewSSHKey(comment string) (private, public []byte, err error) {
 	pub, priv, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
@@ -41,7 +41,7 @@ func NewSSHKey(comment string) (private, public []byte, err error) {
 
 const keyType = "ssh-ed25519"
 
-// write appends strings as SSH has them: their length and their bytes.
+// write appends strings in the encoding of SSH: their length and their bytes.
 func write(b *bytes.Buffer, fields ...[]byte) {
 	for _, f := range fields {
 		_ = binary.Write(b, binary.BigEndian, uint32(len(f)))

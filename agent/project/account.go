@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// account makes the project's user, and an SSH key for it. Where users cannot be created, it notes that.
+// account creates the project's user, and an SSH key for it. If users cannot be created, it notes that.
 func (r *Run) account(ctx context.Context) error {
 	h, err := r.Host.StateHost()
 	if err != nil || r.Entry.User == "" {
@@ -49,8 +49,8 @@ func (r *Run) account(ctx context.Context) error {
 	return r.sshKey(user, r.Entry.Name)
 }
 
-// sshKey makes a key pair for a user who has none, with which the project can fetch what it needs. The home belongs to
-// the user, so it is entered by descriptors: a link in the place of .ssh is refused and noted, and does not fail the
+// sshKey creates a key pair for a user who has none, with which the project can fetch what it needs. The home belongs
+// to the user, so it is entered by descriptors: a link in the place of .ssh is refused and noted, and does not fail the
 // deploy.
 func (r *Run) sshKey(user host.User, project string) error {
 	root, err := r.Host.OpenSafely()
@@ -89,7 +89,7 @@ func (r *Run) sshKey(user host.User, project string) error {
 
 const keyFile = "id_ed25519"
 
-// noKey notes why a user gets no key where something in the user's home is the reason, and returns other errors.
+// noKey notes why a user gets no key if the reason is something in the user's home, and returns other errors.
 func (r *Run) noKey(user host.User, err error) error {
 	if err == nil || diag.HintOf(err) == "" && !site.Unstable(err) {
 		return err

@@ -20,7 +20,7 @@ import (
 // read-only stays under releases as it is; one with writable paths is copied.
 func (r *Run) Archive(ctx context.Context, pair ledger.Pair) error {
 	good := r.Ledger.Good
-	asked := !r.Only.All() // by name, which counts in dev too
+	asked := !r.Only.All() // by name, which has an effect in dev as well
 	if good == nil || good.Service.Project != pair.Service.Project || !r.Only.Has(procedure.Archive) ||
 		r.Environment() == Dev && !asked {
 		return nil

@@ -77,8 +77,8 @@ func (r *Run) closePillar(root *walk.Root, p layout.Project) error {
 	return nil
 }
 
-// writable lists the paths of a release that belong to the project's user; none for a working tree, which stays its
-// developer's.
+// writable returns the paths of a release that belong to the project's user. It returns none for a working tree, which
+// stays its developer's.
 func (r *Run) writable(pair ledger.Pair) ([]string, error) {
 	if pair.Service.Local == trust.ByEditable {
 		return nil, nil

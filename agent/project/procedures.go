@@ -28,7 +28,7 @@ func (r *Run) tree(pair ledger.Pair) string {
 	return r.Host.LayoutOf(pair.Service.Project).Release(pair.Service.Dir())
 }
 
-// follows reports whether a part of the run was asked for and the service of a pair has a directory of procedures. It
+// follows reports whether a step of the run was asked for and the service of a pair has a directory of procedures. It
 // is false for a pair without a service.
 func (r *Run) follows(pair ledger.Pair, part string) (bool, error) {
 	if !r.Only.Has(part) || pair.BaseAlone() {
@@ -150,7 +150,7 @@ func (r *Run) program(ctx context.Context, name string, own procedure.Own, pair 
 	if err != nil {
 		return err
 	}
-	file, err := durable.TempFile(r.Host.Layout.State()) // what a kill leaves of it is swept
+	file, err := durable.TempFile(r.Host.Layout.State()) // a later run sweeps it if this one is killed
 	if err != nil {
 		return err
 	}
@@ -243,7 +243,7 @@ func (r *Run) Notify(ctx context.Context, pair *ledger.Pair) {
 		return
 	}
 	if pair == nil || !r.Host.Held().Has(pair.Releases()...) {
-		pair = r.Ledger.Good // what failed was moved away
+		pair = r.Ledger.Good // the failed release was moved away
 	}
 	if pair == nil {
 		return

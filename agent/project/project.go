@@ -31,7 +31,7 @@ type Run struct {
 
 	// Intact refuses a pair with a release that is not as it was unpacked.
 	Intact func(context.Context, ledger.Pair) error
-	// HookEnv is the environment of the programs of a stage.
+	// HookEnv returns the environment of the programs of a stage.
 	HookEnv func(stage string, pair ledger.Pair) []string
 	// Hooks runs the hooks of a stage.
 	Hooks func(ctx context.Context, stage string, pair ledger.Pair) error

@@ -22,7 +22,7 @@ import (
 // accountName matches names of users that useradd accepts on all distributions.
 var accountName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z_][a-z0-9_-]{0,31}$`) })
 
-// CheckUser refuses invalid names of users; "" stands for the default one.
+// CheckUser returns an error for an invalid name of a user; "" stands for the default one.
 func CheckUser(name string) error {
 	if name == "" || accountName().MatchString(name) {
 		return nil
@@ -36,8 +36,8 @@ var branchName = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]*(/[A-Za-z0-9_][A-Za-z0-9._-]*)*$`)
 })
 
-// CheckBranch refuses names of branches that git, or a shell that a hook starts, could misread; "" stands for the
-// default one.
+// CheckBranch returns an error for a name of a branch that git, or a shell that a hook starts, could misread; "" stands
+// for the default one.
 func CheckBranch(name string) error {
 	if name == "" ||
 		len(name) <= 200 && branchName().MatchString(name) && !strings.Contains(name, "..") &&
@@ -53,8 +53,8 @@ func CheckBranch(name string) error {
 	)
 }
 
-// CheckRepositories refuses the repositories of a project unless everything in them belongs to root alone: git runs
-// there as root, and runs programs that hooks and configuration name. Repositories that do not exist are accepted.
+// CheckRepositories returns an error unless everything in the repositories of a project belongs to root alone: git runs
+// there as root, and runs programs that hooks and configuration name. It returns nil if the repositories do not exist.
 func (r *Run) CheckRepositories(p layout.Project) error {
 	root, err := r.Host.OpenSafely()
 	if err != nil {
@@ -79,9 +79,9 @@ func (r *Run) CheckRepositories(p layout.Project) error {
 	return err
 }
 
-// Repositories makes the git repositories of the project and of its pillar if they do not exist, and returns their
-// paths. branch is the one that is deployed; "" keeps the one of the registry. Their hooks run the command line
-// command.
+// Repositories creates the git repositories of the project and of its pillar if they do not exist, and returns their
+// paths. branch is the one that is deployed; "" keeps the one of the registry. The hooks of the repositories run the
+// command line command.
 func (r *Run) Repositories(ctx context.Context, branch, command string) ([]string, error) {
 	if r.Entry.Branch == "" || branch != "" {
 		r.Entry.Branch = branch

@@ -46,7 +46,7 @@ func (r *Run) Sync(ctx context.Context, pair ledger.Pair) error {
 	})
 }
 
-// Register makes the registry entry of a project that has none.
+// Register creates the registry entry of a project that has none.
 func (r *Run) Register(name string) {
 	if r.Entry == nil {
 		user := records.UserName(name)
@@ -60,7 +60,7 @@ const (
 	PillarsDir = "/srv/pillar/makina-projects"
 )
 
-// Prepare makes the directories, the user and the links of the project.
+// Prepare creates the directories, the user and the links of the project.
 func (r *Run) Prepare(ctx context.Context) error {
 	p := r.Host.LayoutOf(r.Entry.Name)
 	if err := LayOut(p); err != nil {
@@ -80,7 +80,7 @@ func (r *Run) Prepare(ctx context.Context) error {
 	return nil
 }
 
-// wire makes a link. Something else in its place stays, and is noted.
+// wire creates a link. It keeps anything else in its place, and notes that.
 func (r *Run) wire(link, target string) error {
 	if above := filepath.Dir(link); walk.Misplaced(above) || walk.Misplaced(filepath.Dir(above)) {
 		r.Record.Note(
@@ -112,7 +112,7 @@ func (r *Run) Enter(project string) error {
 	entry, notes, err := r.Host.Entry(project, !r.Test)
 	var corrupt *ledger.Corrupt
 	if r.Test && errors.As(err, &corrupt) {
-		entry, err = r.Host.EntryFromDisk(project) // as a run would make it, that says so
+		entry, err = r.Host.EntryFromDisk(project) // a run that is not dry creates the same entry, and notes that
 	}
 	r.Entry = entry
 	for _, text := range notes {
@@ -121,7 +121,7 @@ func (r *Run) Enter(project string) error {
 	return exit.WithCode(exit.Usage, err)
 }
 
-// LayOut makes the directories of a project that do not exist.
+// LayOut creates the directories of a project that do not exist.
 func LayOut(p layout.Project) error {
 	for _, d := range []struct {
 		dir  string

@@ -20,13 +20,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Tree is a release that did not come from the store, and how it gets into the directory of the release.
+// Tree is a release that did not come from the store, with the function that installs it in a directory.
 type Tree struct {
 	Local   trust.Local
 	Install func(dir string) error
 }
 
-// Allow refuses a release that no key signed in environments that do not run such.
+// Allow returns an error for an unsigned release in an environment that does not run unsigned ones.
 func (r *Run) Allow(release artifact.Release) error {
 	if slices.Contains(r.Host.Config.AllowUnsigned, release.Project) {
 		return nil
@@ -51,7 +51,7 @@ func (r *Run) Allow(release artifact.Release) error {
 	return nil
 }
 
-// Pushed returns a commit of the project's repository.
+// Pushed returns the tree of a commit of the project's repository.
 func (r *Run) Pushed(ctx context.Context, ref string) (Tree, error) {
 	p := r.Host.LayoutOf(r.Identity.Service)
 	if err := r.CheckRepositories(p); err != nil {
@@ -69,7 +69,7 @@ func (r *Run) Pushed(ctx context.Context, ref string) (Tree, error) {
 	}, err
 }
 
-// export makes the directory of a commit, complete or not at all.
+// export creates the directory of a commit, atomically.
 func export(ctx context.Context, repository string, tree git.Tree, to string) (err error) {
 	temp, err := durable.TempDir(filepath.Dir(to))
 	if err != nil {
@@ -92,7 +92,7 @@ func export(ctx context.Context, repository string, tree git.Tree, to string) (e
 	return durable.Install(temp, to)
 }
 
-// closeLinked takes the rights of other users from what links of a tree lead to.
+// closeLinked removes the permissions of other users from the targets of links of a tree.
 func closeLinked(dir string) error {
 	root, err := walk.OpenTree(dir)
 	if err != nil {
@@ -101,7 +101,7 @@ func closeLinked(dir string) error {
 	return errors.Join(manifest.CloseLinked(root), root.Close())
 }
 
-// NoCommit is the start of the hash that git writes where there is no commit.
+// NoCommit is the start of the hash that git writes if there is no commit.
 const NoCommit = "0000000000"
 
 // Pillar is a pushed pillar in a directory of its own, beside the project's pillar.

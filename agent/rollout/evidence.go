@@ -16,46 +16,46 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// How many objects of a rollout are read: a few for each host, and as many again that mean nothing. A reader that
-// stopped there would not know of the failures behind them, so it knows nothing.
+// Limits of the number of objects of a rollout that are read: some for each host, and some more that do not count. A
+// reader that stopped at the limit would miss failures behind it, so it returns an error instead.
 const (
 	objectsOfHost = 20
 	otherObjects  = 20_000
 )
 
-// MostIgnored is the maximum number of names that do not count which Evidence has.
+// MostIgnored bounds the number of names in Evidence.Ignored.
 const MostIgnored = 20
 
-// clockSlack is how far the clock of the store may be behind the one of a publisher that resumes a rollout. A halt that
-// the store got earlier is none of what came after: a host may have signed it for a time that was still to come.
+// clockSlack is how far the clock of the store may be behind the clock of a publisher who resumes a rollout. A halt
+// that the store received earlier than that does not count: its host may have signed it for a later epoch in advance.
 const clockSlack = 5 * time.Minute
 
-// othersTried is the maximum number of results of one host with other signatures that are kept for Rekeyed.
+// othersTried bounds the number of results of one host with other signatures that are kept for Rekeyed.
 const othersTried = 5
 
-// deeper stands for objects below the results or halts of a host whose names no host writes: who put them there is not
-// entries by the name.
+// deeper is the name under which flooded counts objects below the results or halts of a host with more path elements
+// than hosts write: their names do not show which host wrote them.
 const deeper = "names that no host writes"
 
-// Evidence is the verified results of the hosts of a rollout.
+// Evidence holds the verified results of the hosts of a rollout.
 type Evidence struct {
-	Results []Entry   // one for each host: what counts of it; by host
+	Results []Entry   // the result that counts of each host, by host
 	Halts   []Entry   // of the present epoch, by time
 	Past    []Entry   // halts of earlier epochs, by time: a person has resumed the rollout since then
 	Ignored []Ignored // the first names that do not count
-	Objects int       // that were read
-	Summary time.Time // when the summary was made that this is from; zero for a listing
+	Objects int       // the number of objects that were read
+	Summary time.Time // when the summary was made from which this was read; zero for a listing
 
 	leases map[string]held // by key below the prefix
 	newest time.Time
 	tally  *plans.Tally
-	others map[string][]Name // results of hosts without valid ones, which the keys of the roster did not sign
+	others map[string][]Name // results that the keys of the roster did not sign, of hosts without valid results
 }
 
 // Ignored is a name that does not count, and why.
 type Ignored struct{ Name, Why string }
 
-// held is what a listing shows of a lease.
+// held is the entry of a lease in a listing.
 type held struct {
 	size int64
 	at   time.Time
@@ -117,13 +117,13 @@ func (r Rollout) Rekeyed(ctx context.Context, s store.Store, e Evidence) (hosts 
 	return hosts, nil
 }
 
-// Decide says whether a host takes the release now.
+// Decide returns whether a host takes the release now.
 func (r Rollout) Decide(h plans.Host, e Evidence, now time.Time) plans.Verdict {
 	now = e.atLeast(now)
 	return plans.Decide(r.Plan, r.Start, r.Wave(h), now, e.View(now))
 }
 
-// gathering collects what counts of the names of a rollout.
+// gathering collects the valid names of a rollout.
 type gathering struct {
 	rollout Rollout
 	prefix  string
@@ -131,7 +131,7 @@ type gathering struct {
 	halts   []Entry // of all epochs
 	ignored []Ignored
 	leases  map[string]held
-	of      map[string]int // objects, by host of the roster
+	of      map[string]int // number of objects, by host of the roster
 	others  map[string][]Name
 	objects int
 }
@@ -192,7 +192,7 @@ func (g *gathering) ignore(name, why string) {
 	}
 }
 
-// flooded is the error of a rollout that has more objects than its hosts can have put there.
+// flooded returns the error of a rollout with more objects than its hosts can have written.
 func (g *gathering) flooded() error {
 	worst, most := "hosts that the rollout does not know", g.objects
 	for _, n := range g.of {
@@ -209,7 +209,7 @@ func (g *gathering) flooded() error {
 			"server's log says who writes", g.prefix)
 }
 
-// evidence is what follows from what was gathered.
+// evidence returns the evidence from the collected names.
 func (g *gathering) evidence() Evidence {
 	e := Evidence{Objects: g.objects, leases: g.leases, others: g.others}
 	e.Halts, e.Past = g.sortHalts()
@@ -255,9 +255,9 @@ func (g *gathering) sortHalts() (present, past []Entry) {
 	return present, past
 }
 
-// counting is what counts of all that one host said: its newest word, and of several alike the first one. A failure
-// after the rollout was resumed is a new one. Names that are written again are the same names, so what counts is when
-// the store got them.
+// counting returns the result of a host that counts, from all its results: the newest one and, of consecutive results
+// of the same kind, the first. A failure after the rollout was resumed counts as a new one. A result that is written
+// again has the same name, so the time at which the store received it counts.
 func counting(all []Entry, resumed time.Time) Entry {
 	slices.SortFunc(all, func(a, b Entry) int { // of the same time, the failure is the newer one
 		return cmp.Or(a.At.Compare(b.At), a.severity()-b.severity(), cmp.Compare(a.Run, b.Run))

@@ -16,22 +16,22 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 )
 
-// LeaseTime is after how long the place of a host that did not give it back is free.
+// LeaseTime is the time after which the place of a host that did not release it is free.
 const LeaseTime = time.Hour
 
-// leaseTries bounds how many places a host asks for in one run.
+// leaseTries bounds how many places a host tries to take in one run.
 const leaseTries = 8
 
-// free is the content of a place that was given back: its length in a listing says that it is free.
+// free is the content of a released place. Its length in a listing shows that the place is free.
 const free = "{}"
 
-// RenewEvery is how often a host that is still deploying renews its place.
+// RenewEvery is the interval at which a host that is still deploying renews its place.
 const RenewEvery = LeaseTime / 4
 
 // renewTime bounds one renewal.
 const renewTime = time.Minute
 
-// Lease is a place among those hosts of a cluster that deploy at the same time.
+// Lease is a place among the hosts of a cluster that deploy at the same time.
 type Lease struct {
 	store store.Store
 	key   string
@@ -47,7 +47,7 @@ type holder struct {
 	Run  string `json:"run"`
 }
 
-// Places is how many hosts of a host's cluster may deploy at the same time; 0 for any number.
+// Places returns how many hosts of a host's cluster may deploy at the same time; 0 means any number.
 func (r Rollout) Places(h plans.Host) int {
 	if r.Plan.AtOnce >= plans.All {
 		return 0
@@ -61,8 +61,8 @@ func (r Rollout) Places(h plans.Host) int {
 	return r.Plan.Slots(n)
 }
 
-// Acquire takes a place for a host, with writes that fail where another host was quicker. It returns nil where none is
-// free. The evidence tells which places may be.
+// Acquire takes a place for a host, with conditional writes that fail if another host took it first. It returns nil if
+// no place is free. The evidence shows which places may be free.
 func (r Rollout) Acquire(ctx context.Context, s store.Store, key hostkey.Key, h plans.Host, run string, e Evidence,
 	now time.Time) (*Lease, error) {
 	now = e.atLeast(now)
@@ -78,7 +78,7 @@ func (r Rollout) Acquire(ctx context.Context, s store.Store, key hostkey.Key, h 
 	return nil, nil
 }
 
-// candidates are the places that a host asks for: free ones first, then those that others may hold.
+// candidates returns the places that a host tries to take: free ones first, then those that others may hold.
 func (r Rollout) candidates(h plans.Host, e Evidence, now time.Time) (names []string) {
 	n := r.Places(h)
 	var taken []string
@@ -127,7 +127,8 @@ func (r Rollout) take(ctx context.Context, s store.Store, key hostkey.Key, h pla
 	return &Lease{store: s, key: place, etag: put.ETag, held: data}, nil
 }
 
-// isTaken reports whether a place is another host's: what is signed by no host, or ran out, holds none.
+// isTaken reports whether another host holds a place. Content that is not signed by the host that it names, and a lease
+// that has expired, hold no place.
 func (r Rollout) isTaken(place string, data []byte, h plans.Host, info store.Info, now time.Time) bool {
 	if !info.Now.IsZero() {
 		now = info.Now
@@ -143,8 +144,9 @@ func (r Rollout) isTaken(place string, data []byte, h plans.Host, info store.Inf
 	return now.Sub(info.Modified) < LeaseTime
 }
 
-// Keep renews the place as often as that until it is released, so that a deploy that takes longer than LeaseTime keeps
-// it. A renewal that fails is tried again the next time; a place that another host has meanwhile is left to it.
+// Keep renews the place at the given interval until it is released, so that a deploy that takes longer than LeaseTime
+// keeps it. A failed renewal is retried at the next interval. If another host has taken the place meanwhile, Keep
+// stops.
 func (l *Lease) Keep(ctx context.Context, every time.Duration) {
 	l.ended, l.done = make(chan struct{}), make(chan struct{})
 	go func() {
@@ -167,8 +169,8 @@ func (l *Lease) Keep(ctx context.Context, every time.Duration) {
 	}()
 }
 
-// write replaces the content of the place while this host has it. Where the answer of an earlier write was lost, the
-// place has another tag and the content that this host wrote.
+// write replaces the content of the place while this host has it. If the response to an earlier write was lost, the
+// place has another tag, and the content that this host wrote.
 func (l *Lease) write(ctx context.Context, data []byte) error {
 	err := l.put(ctx, data)
 	if !errors.Is(err, store.ErrPrecondition) {
@@ -190,7 +192,7 @@ func (l *Lease) put(ctx context.Context, data []byte) error {
 	return err
 }
 
-// Release gives the place back. If it ran out and another host has it, it stays that host's.
+// Release releases the place. A place that has expired and that another host has taken is left unchanged.
 func (l *Lease) Release(ctx context.Context) error {
 	if l == nil {
 		return nil

@@ -11,7 +11,7 @@ import (
 // Outcome is the result of a host.
 type Outcome string
 
-// The outcomes. A host that was healthy and went back later says both: the later one counts.
+// The outcomes. A host that was healthy and rolled back later has both results: the later one counts.
 const (
 	Healthy    Outcome = "healthy"
 	Failed     Outcome = "failed"
@@ -27,16 +27,17 @@ const (
 	sigLength  = 86 // of ed25519, in unpadded base64
 )
 
-// Name is the meaning of the name of an object: the result of a host, or that it found the limit reached.
+// Name is the decoded name of an object: the result of a host, or a halt, which records that the host found the limit
+// reached.
 type Name struct {
 	Host    string
 	Outcome Outcome // empty for a halt
-	Epoch   int64   // of a halt: when the rollout was resumed last, in Unix time; 0 for never
-	Run     string  // of the host, that says so
-	Sig     string  // of the host's key, over all of that and the rollout
+	Epoch   int64   // of a halt: when the rollout was last resumed, in Unix time; 0 for never
+	Run     string  // the run of the host
+	Sig     string  // signature of the host's key over these fields and the rollout
 }
 
-// String is the name below the prefix of its rollout.
+// String returns the name below the prefix of its rollout.
 func (n Name) String() string {
 	dir, says := resultsDir, string(n.Outcome)
 	if n.Outcome == "" {
@@ -45,7 +46,7 @@ func (n Name) String() string {
 	return dir + n.Host + "/" + says + "." + n.Run + "." + n.Sig + suffix
 }
 
-// ParseName reads the name of a result or of a halt below the prefix of its rollout. It says nothing of its signature.
+// ParseName parses the name of a result or of a halt below the prefix of its rollout. It does not verify the signature.
 func ParseName(text string) (n Name, ok bool) {
 	rest, halt := strings.CutPrefix(text, haltsDir)
 	if !halt {
@@ -79,14 +80,15 @@ func goodRun(run string) bool { return run != "" && len(run) <= maxRun && plain(
 // goodSig reports whether a text has the form of a signature.
 func goodSig(sig string) bool { return len(sig) == sigLength && plain(sig, "_-") }
 
-// plain reports whether a text has only letters, digits and these characters.
+// plain reports whether a text has only ASCII letters, digits and the given characters.
 func plain(text, others string) bool {
 	return !strings.ContainsFunc(text, func(c rune) bool {
 		return (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z') && !strings.ContainsRune(others, c)
 	})
 }
 
-// text is what the signature of a name is of. It names the rollout and the release, so that no name counts elsewhere.
+// text returns the text that the signature of a name covers. It includes the rollout and the release, so that a name is
+// valid for no other.
 func (r Rollout) text(n Name) string {
 	says := string(n.Outcome)
 	if n.Outcome == "" {
@@ -95,7 +97,8 @@ func (r Rollout) text(n Name) string {
 	return strings.Join([]string{"rollout", r.Ref.String(), r.Start.ID, r.Start.Release, says, n.Host, n.Run}, "\n")
 }
 
-// epoch is that of halts which are found now: those that were recorded before a person resumed count no more.
+// epoch returns the epoch of halts that are found now. Halts that were recorded before a person resumed the rollout do
+// not count.
 func (r Rollout) epoch() int64 {
 	if r.Start.Resumed.IsZero() {
 		return 0
@@ -103,10 +106,11 @@ func (r Rollout) epoch() int64 {
 	return r.Start.Resumed.Unix()
 }
 
-// wrongSignature is why a name does not count that was signed with another key than the roster has for its host.
+// wrongSignature is the reason why a name does not count if it is not signed with the key that the roster has for its
+// host.
 const wrongSignature = "its signature is not that of the host's key, or not for this rollout"
 
-// holds says why a name does not count; "" if it does.
+// holds returns the reason why a name does not count; "" if it does.
 func (r Rollout) holds(n Name) string {
 	m, ok := r.Roster.find(n.Host)
 	switch {
@@ -118,7 +122,7 @@ func (r Rollout) holds(n Name) string {
 	return ""
 }
 
-// Entry is a name that counts, and when the store got it.
+// Entry is a valid name, with the time at which the store received it.
 type Entry struct {
 	Name
 	At   time.Time

@@ -27,7 +27,7 @@ func (r Rollout) Record(ctx context.Context, s store.Store, key hostkey.Key, hos
 	return nil
 }
 
-// Grounds are why a rollout stopped, as the host saw it that found the limit reached.
+// Grounds describes why a rollout stopped, as seen by the host that found the limit reached.
 type Grounds struct {
 	Host     string    `json:"host"`
 	Run      string    `json:"run"`
@@ -39,10 +39,10 @@ type Grounds struct {
 	Why      string    `json:"why"`
 }
 
-// namedInGrounds is how many hosts the grounds of a halt name.
+// namedInGrounds bounds how many hosts the grounds of a halt list.
 const namedInGrounds = 20
 
-// RecordHalt says that a host found the limit reached, or that it saw a halt of which the store has no record any more.
+// RecordHalt records that a host found the limit reached, or that it saw a halt whose record the store has lost.
 func (r Rollout) RecordHalt(ctx context.Context, s store.Store, key hostkey.Key, host, run string, e Evidence,
 	now time.Time) error {
 	v := r.Decide(r.Roster.member(host), e, now)
@@ -77,7 +77,7 @@ func (r Rollout) say(ctx context.Context, s store.Store, key hostkey.Key, n Name
 		_, err = s.Put(ctx, place, bytes.NewReader(data), int64(len(data)), store.Condition{IfAbsent: true})
 	}
 	if errors.Is(err, store.ErrPrecondition) {
-		return nil // it is there
+		return nil // it exists
 	}
 	return err
 }

@@ -21,7 +21,7 @@ import (
 	plans "github.com/corpus-agent/corpus-agent/artifact/rollout"
 )
 
-// Rollout is one rollout of a channel: what is signed of it, and the roster that its start names.
+// Rollout is one rollout of a channel: its signed plan and start, and the roster that the start names.
 type Rollout struct {
 	Ref    artifact.Ref
 	Plan   plans.Plan
@@ -29,8 +29,8 @@ type Rollout struct {
 	Roster Roster
 }
 
-// New joins what is signed of a rollout. Where the plan has got another number of waves since the start, the hosts of
-// the roster are divided again: all readers do so alike.
+// New returns the Rollout of a plan, a start and a roster. If the number of waves in the plan has changed since the
+// start, New divides the hosts of the roster again, with the same result for all readers.
 func New(ref artifact.Ref, plan plans.Plan, start plans.Start, roster Roster) Rollout {
 	if !Divided(plan, start) {
 		start.Cuts, start.Hosts = plan.Cut(start.Release, roster.Places())
@@ -38,18 +38,18 @@ func New(ref artifact.Ref, plan plans.Plan, start plans.Start, roster Roster) Ro
 	return Rollout{Ref: ref, Plan: plan, Start: start, Roster: roster}
 }
 
-// Divided reports whether a start has the waves of a plan. If not, they follow from the roster alone.
+// Divided reports whether a start has the waves of a plan. If not, they are derived from the roster.
 func Divided(plan plans.Plan, start plans.Start) bool {
 	return len(start.Cuts) == len(plan.Waves)-1 && len(start.Hosts) == len(plan.Waves)
 }
 
-// Wave is the wave of a host, from 0 on.
+// Wave returns the index of the wave of a host.
 func (r Rollout) Wave(h plans.Host) int { return r.Plan.Wave(r.Start.Release, h, r.Start.Cuts) }
 
 func (r Rollout) prefix() string { return plans.Prefix(r.Ref, r.Start.ID) }
 
-// Who is the member of the roster that has a key: a host that was renamed keeps its place. Without one it is the
-// host as it is named now, which the roster may not know.
+// Who returns the member of the roster that has a key, so that a renamed host keeps its place. If there is none, it
+// returns now, the host under its present name, and false.
 func (r Rollout) Who(key hostkey.Public, now plans.Host) (who plans.Host, member bool) {
 	for _, m := range r.Roster.Hosts {
 		if m.Key == key {

@@ -24,7 +24,7 @@ const (
 	maxMembers = 200_000
 )
 
-// Roster lists the hosts of a channel when a rollout of it started. What others say counts for nothing.
+// Roster lists the hosts of a channel at the start of a rollout. Results of other hosts do not count.
 type Roster struct {
 	Hosts []Member `json:"hosts"` // by name
 }
@@ -34,7 +34,7 @@ type Member struct {
 	Name    string         `json:"name"`
 	Region  string         `json:"region,omitempty"`
 	Cluster string         `json:"cluster,omitempty"`
-	Key     hostkey.Public `json:"key"` // that it registered first
+	Key     hostkey.Public `json:"key"` // the key that it registered first
 }
 
 func (m Member) host() plans.Host {
@@ -45,12 +45,12 @@ func (m Member) check() error {
 	_, err := hostkey.ParsePublic(string(m.Key))
 	errs := []error{artifact.CheckHost(m.Name), err}
 	if m.Cluster != "" {
-		errs = append(errs, artifact.CheckHost(m.Cluster)) // it is a part of keys as the name is
+		errs = append(errs, artifact.CheckHost(m.Cluster)) // like the name, it is part of object keys
 	}
 	return errors.Join(errs...)
 }
 
-// Places are the hosts as plans know them.
+// Places returns the hosts in the form that plans use.
 func (r Roster) Places() []plans.Host {
 	hosts := make([]plans.Host, len(r.Hosts))
 	for i, m := range r.Hosts {
@@ -77,7 +77,7 @@ func (r Roster) find(name string) (Member, bool) {
 	return r.Hosts[i], true
 }
 
-// Content is the roster's file, and its digest, which Start.Roster has to be.
+// Content returns the roster's file, and its digest, which Start.Roster must equal.
 func (r Roster) Content() (data []byte, digest string, err error) {
 	r.Hosts = slices.Clone(r.Hosts)
 	slices.SortFunc(r.Hosts, func(a, b Member) int { return cmp.Compare(a.Name, b.Name) })
@@ -108,7 +108,7 @@ func (r Roster) check() error {
 	return nil
 }
 
-// ParseRoster reads a roster whose digest a start has.
+// ParseRoster parses a roster and verifies its digest, which is that of the start.
 func ParseRoster(data []byte, digest string) (Roster, error) {
 	var r Roster
 	if got := digestOf(data); got != digest {
@@ -123,7 +123,7 @@ func ParseRoster(data []byte, digest string) (Roster, error) {
 	return r, r.check()
 }
 
-// WriteRoster puts the roster of a rollout that is about to start into the store.
+// WriteRoster writes the roster of a rollout that is about to start into the store.
 func WriteRoster(ctx context.Context, s store.Store, ref artifact.Ref, id string, r Roster) (digest string, err error) {
 	data, digest, err := r.Content()
 	if err != nil {
@@ -160,7 +160,8 @@ func fetch(ctx context.Context, s store.Store, key string, limit int64) ([]byte,
 	return data, info, err
 }
 
-// member is a host of the roster by its name; one that the roster does not have stands nowhere.
+// member returns a host of the roster by its name; for a name that the roster does not have, a host without region and
+// cluster.
 func (r Roster) member(name string) plans.Host {
 	if m, ok := r.find(name); ok {
 		return m.host()

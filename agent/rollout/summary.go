@@ -14,16 +14,16 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// SummaryAge is how old a summary may be that hosts decide by.
+// SummaryAge is the maximum age of a summary that hosts use.
 const SummaryAge = 30 * time.Minute
 
 const maxSummary = 64 << 20
 
-// SummaryKey is the key of the summary of a rollout.
+// SummaryKey returns the key of the summary of a rollout.
 func SummaryKey(ref artifact.Ref, id string) string { return plans.Prefix(ref, id) + "summary.json" }
 
-// summary is what a listing shows of a rollout, for stores that cannot be listed. It has no signature: the names in it
-// have those of hosts, and its times can be trusted as far as the times of a listing.
+// summary has the content of a listing of a rollout, for stores that cannot be listed. It is not signed: the names in
+// it are signed by hosts, and its times are as trustworthy as those of a listing.
 type summary struct {
 	At    time.Time     `json:"at"`
 	Names []summaryName `json:"names"`
@@ -31,10 +31,10 @@ type summary struct {
 
 type summaryName struct {
 	Name string    `json:"name"` // below the prefix
-	At   time.Time `json:"at"`   // when the store got it
+	At   time.Time `json:"at"`   // when the store received it
 }
 
-// WriteSummary puts what counts of the evidence into the store. now is the store's time.
+// WriteSummary writes the results and halts of the evidence into the store. now is the store's time.
 func (r Rollout) WriteSummary(ctx context.Context, s store.Store, e Evidence, now time.Time) error {
 	sum := summary{At: now.UTC(), Names: []summaryName{}}
 	for _, list := range [][]Entry{e.Results, e.Halts} {
@@ -53,7 +53,7 @@ func (r Rollout) WriteSummary(ctx context.Context, s store.Store, e Evidence, no
 	return nil
 }
 
-// readSummary reads evidence from the summary. unlisted is why the store could not be listed.
+// readSummary reads evidence from the summary. unlisted is the reason why the store could not be listed.
 func (r Rollout) readSummary(ctx context.Context, s store.Store, now time.Time, unlisted error) (Evidence, error) {
 	none := func(why error) error {
 		return diag.WithHint(fmt.Errorf("%w: %w; and its summary: %w", ErrNoEvidence, unlisted, why),

@@ -11,22 +11,22 @@ import (
 // Comparison has the differences between two releases, as far as the store has the data.
 type Comparison struct {
 	Old, New                artifact.Release
-	Added, Removed, Changed []string // files; none of them where Files is false
+	Added, Removed, Changed []string // files; empty if Files is false
 	Files                   bool     // the store has the lists of files of both
-	Packages                []string // what differs, in words
+	Packages                []string // descriptions of the differences
 	Listed                  bool     // the store has the packages of both
 }
 
-// mostCompared is how many of the newest releases of a project are compared with the one before.
+// mostCompared is how many of the newest releases of a project are compared with the previous one.
 const mostCompared = 10
 
-// pair are the versions of two releases of a project.
+// pair holds the versions of two releases of a project.
 type pair struct{ project, older, newer string }
 
 func (p pair) name() string { return "release/" + p.project + "/" + p.older + ".." + p.newer + ".html" }
 
-// comparisons starts the pages that compare releases: each of the newest with the one before, and each move of a
-// channel.
+// comparisons starts writing the pages that compare releases: each of the newest with the previous one, and the two of
+// each move of a channel.
 func (w *writer) comparisons() map[string]bool {
 	done := map[string]bool{}
 	if w.site.Compare == nil {
@@ -91,7 +91,7 @@ type list struct {
 	Items   []string
 }
 
-// mostListed is how many files a list of a page has.
+// mostListed bounds the files in a list of a page.
 const mostListed = 500
 
 func (w *writer) comparison(p pair, c Comparison) comparisonPage {

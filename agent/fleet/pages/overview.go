@@ -13,7 +13,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// mostStatic is how many hosts browsers without JavaScript show.
+// mostStatic bounds the hosts in the table for browsers without JavaScript.
 const mostStatic = 200
 
 // overviews writes the pages of the projects.
@@ -32,7 +32,7 @@ func (w *writer) overviews() {
 	}
 }
 
-// overview is the page of a project, or of the whole fleet for "".
+// overview returns the data of the page of a project, or of the whole fleet for "".
 func (w *writer) overview(project string) overview {
 	v := w.site.View
 	o := overview{common: w.common("Fleet", ""), Heading: "Fleet", States: fleet.States()}
@@ -155,7 +155,7 @@ func hostCount(n int) string {
 	return grouped(n) + " hosts"
 }
 
-// mostMoves is how many moves of a channel a project's page lists.
+// mostMoves bounds the moves of a channel on a project's page.
 const mostMoves = 60
 
 func (w *writer) histories(project string) (out []History) {
@@ -174,7 +174,7 @@ func (w *writer) histories(project string) (out []History) {
 	return out
 }
 
-// mostReleases is how many releases a project's page lists.
+// mostReleases bounds the releases on a project's page.
 const mostReleases = 50
 
 func (w *writer) releases(project string) (out []release) {

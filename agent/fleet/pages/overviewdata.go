@@ -7,7 +7,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact"
 )
 
-// overview is the first page, and that of a project.
+// overview is the data of the first page, and of the page of a project.
 type overview struct {
 	common
 	Heading      string
@@ -30,7 +30,7 @@ type figure struct {
 	N                  int
 }
 
-// part is a part of a bar of a thousand.
+// part is a part of a bar. The width of a bar is 1000.
 type part struct {
 	Class, Title string
 	X, W         int
@@ -54,7 +54,7 @@ type release struct {
 	Version, Size, Digest, Withdrawn, Compared string
 }
 
-// History is how a channel moved.
+// History holds the moves of a channel.
 type History struct {
 	Ref   artifact.Ref
 	Moves []Move // the newest first
@@ -67,12 +67,12 @@ type Move struct {
 	Version  string
 	Digest   string
 	Who      string // the name that the person gave
-	Points   bool   // the channel came to name the version
+	Points   bool   // the move points the channel at the version
 	Verified bool   // the metadata that has the move is signed with keys that may sign the project now
-	Compared string // the page of what changed
+	Compared string // URL of the page that compares the releases
 }
 
-// before is the version that the channel named before a move that points it at another one; "" for other moves.
+// before returns the version that the channel named before a move that points it at another one; "" for other moves.
 func (h History) before(i int) string {
 	if !h.Moves[i].Points {
 		return ""
@@ -92,7 +92,7 @@ type staticRow struct {
 	Seen                          time.Time
 }
 
-// tableData is what the script makes the table of.
+// tableData is the data from which the script creates the table.
 type tableData struct {
 	Root     string        `json:"root"`
 	States   []fleet.State `json:"states"`

@@ -1,8 +1,8 @@
-// Package pages writes static pages about a fleet from the data of a store. They work from a directory and from a
+// Package pages writes static pages about a fleet from the data of a store. The pages work from a directory and from a
 // bucket.
 //
-// The pages load nothing but a style sheet and a script of their own, beside them. Everything that hosts wrote is
-// untrusted text: html/template escapes it, texts have limits, and control characters are written out.
+// They load only their own style sheet and script, which are beside them. Everything that hosts wrote is untrusted
+// text: html/template escapes it, its length is limited, and control characters are written out.
 package pages
 
 import (
@@ -29,24 +29,24 @@ import (
 //go:embed assets
 var assets embed.FS
 
-// Output is where pages go. It is used by several goroutines.
+// Output receives pages. It is used by several goroutines.
 type Output interface {
 	// Page writes a page. Its name has slashes, and is relative to the first page.
 	Page(ctx context.Context, name string, content []byte) error
 }
 
-// Site is what is written.
+// Site is the data of the pages.
 type Site struct {
 	View     *fleet.View
 	Store    store.Store // of the records and reports of hosts
 	Listings []trust.Listing
 	// Compare returns the differences between two releases; nil if pages of them are not requested.
 	Compare func(ctx context.Context, project, older, newer string) (Comparison, error)
-	// Rollouts are those of all channels that have one.
+	// Rollouts has the rollouts of all channels that have one.
 	Rollouts []Rollout
-	// Histories are the moves of channels, by project.
+	// Histories has the moves of channels, by project.
 	Histories map[string][]History
-	// Detailed is for how many hosts the reports are read, those that need a person first.
+	// Detailed is the number of hosts whose reports are read, those that need a person first.
 	Detailed int
 }
 
@@ -97,7 +97,7 @@ func parsed() (*template.Template, error) {
 	}).ParseFS(assets, "assets/pages.html")
 }
 
-// page makes a page of a template.
+// page writes a page from a template.
 func (w *writer) page(ctx context.Context, name, kind string, data any) error {
 	var b bytes.Buffer
 	if err := w.templates.ExecuteTemplate(&b, kind, data); err != nil {
@@ -106,15 +106,15 @@ func (w *writer) page(ctx context.Context, name, kind string, data any) error {
 	return w.out.Page(ctx, name, b.Bytes())
 }
 
-// common is what every page has.
+// common has the fields of every page.
 type common struct {
 	Title string
-	Root  string // the way to the first page
+	Root  string // relative path to the first page
 	Trail []step
 	At    time.Time
 }
 
-// step is a step of the way to a page.
+// step is a link in the trail of a page.
 type step struct{ Text, Href string }
 
 func (w *writer) common(title, root string, trail ...step) common {
@@ -125,7 +125,7 @@ func (w *writer) common(title, root string, trail ...step) common {
 	return common{title, root, append([]step{first}, trail...), w.site.View.At}
 }
 
-// stamp is a time as pages show it.
+// stamp formats a time for pages.
 func stamp(t time.Time) string {
 	if t.IsZero() {
 		return ""
@@ -133,7 +133,7 @@ func stamp(t time.Time) string {
 	return t.UTC().Format("2006-01-02 15:04")
 }
 
-// grouped is a number with its digits in groups of three.
+// grouped formats a number with its digits in groups of three.
 func grouped(n int) string {
 	text := strconv.Itoa(n)
 	for i := len(text) - 3; i > 0; i -= 3 {
@@ -142,7 +142,7 @@ func grouped(n int) string {
 	return text
 }
 
-// class is the class of a state, or of how a run or a step ended, in the style sheet.
+// class returns the style sheet's class of a state, or of the outcome of a run or a step.
 func class(word string) string {
 	switch word {
 	case "converged", "ok", "healthy", Finished:
@@ -159,10 +159,10 @@ func class(word string) string {
 	return "other"
 }
 
-// longestText is how many bytes of a text of a host a page shows.
+// longestText bounds the bytes of a host's text on a page.
 const longestText = 8 << 10
 
-// shown is a text of a host as a page shows it.
+// shown returns a host's text in the form for a page.
 func shown(text string) string {
 	if len(text) <= longestText {
 		return redact.Controls(text)
@@ -171,7 +171,7 @@ func shown(text string) string {
 		" in all)"
 }
 
-// urgent are the hosts with those first that need a person.
+// urgent returns the hosts, those that need a person first.
 func urgent(v *fleet.View) []fleet.Host {
 	order := fleet.States()
 	rank := func(h fleet.Host) int {
@@ -186,7 +186,7 @@ func urgent(v *fleet.View) []fleet.Host {
 	return out
 }
 
-// version is what a host has of a place, as pages show it.
+// version returns the version of a place for a page; "" for nil.
 func version(p *hostrecord.Place) string {
 	if p == nil {
 		return ""

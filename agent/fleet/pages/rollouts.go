@@ -15,11 +15,11 @@ type Rollout struct {
 	Ref     artifact.Ref
 	Version string // that is rolled out
 	State   string // running, paused, halted, aborted or finished
-	Next    string // what comes next
+	Next    string // what happens next
 	Urgent  bool   // it waits for no waves
 	Waves   []Wave
 	Halts   []Halt
-	Unread  string // why the results of its hosts are not known; empty where they are
+	Unread  string // why the results of its hosts are unknown; empty if they are known
 }
 
 // Finished is the state of a rollout whose hosts all have taken the release.
@@ -30,17 +30,17 @@ type Wave struct {
 	Name, Share            string
 	Hosts, Healthy, Failed int
 	Open                   bool   // its hosts may take the release
-	Why                    string // they do not
+	Why                    string // why they may not
 }
 
 // Halt is a halt that a host recorded.
 type Halt struct {
 	Host string
-	At   time.Time // when the store got it
+	At   time.Time // when the store received it
 	Why  string    // its grounds
 }
 
-// rolloutShown is a rollout as a page shows it.
+// rolloutShown is a rollout in the form for a page.
 type rolloutShown struct {
 	Channel, Version, State, Class, Says, Next, Unread string
 	Waves                                              []waveShown
@@ -50,7 +50,7 @@ type rolloutShown struct {
 type waveShown struct {
 	Name, Size, Counts, State string
 	Open                      bool
-	Bar                       []part // of a thousand
+	Bar                       []part // 1000 wide
 }
 
 type haltShown struct {
@@ -58,7 +58,7 @@ type haltShown struct {
 	Known bool // the host has a page
 }
 
-// rollouts are those of a project, or for "" those of all projects that have not finished.
+// rollouts returns the rollouts of a project, or for "" those of all projects that have not finished.
 func (w *writer) rollouts(project string) (out []rolloutShown) {
 	known := map[string]bool{}
 	for _, h := range w.site.View.Hosts {
@@ -72,7 +72,7 @@ func (w *writer) rollouts(project string) (out []rolloutShown) {
 	return out
 }
 
-// mostHalts is how many halts of a rollout a page shows.
+// mostHalts bounds the halts of a rollout on a page.
 const mostHalts = 5
 
 func (r Rollout) shown(known map[string]bool) rolloutShown {
@@ -115,7 +115,7 @@ func (w Wave) shown() waveShown {
 		if p.n == 0 || w.Hosts == 0 {
 			continue
 		}
-		width := min(max(1000*p.n/w.Hosts, 4), 1000-x) // a single host of many is seen, too
+		width := min(max(1000*p.n/w.Hosts, 4), 1000-x) // a single host of many stays visible
 		s.Bar = append(s.Bar, part{Class: class(string(p.state)), Title: fmt.Sprintf("%s: %s", p.state, hostCount(p.n)), X: x,
 			W: width})
 		x += width

@@ -14,7 +14,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// runView is a run as pages show it.
+// runView is a run in the form for a page.
 type runView struct {
 	fleet.Run
 	Class, Took, LeftText, StatesText, Omitted string
@@ -24,7 +24,7 @@ type runView struct {
 	Log                                        []logLine
 }
 
-// stepView is a state of a run as pages show it.
+// stepView is a state of a run in the form for a page.
 type stepView struct {
 	ID, Function, Name, SLS, Result, Comment, Hint, Class, Took, Other string
 	Warnings                                                           []string
@@ -84,7 +84,7 @@ func failedFirst(s fleet.RunStep) int {
 	return 1
 }
 
-// name is a short text of a host.
+// name returns a host's text in the form for a page, shortened to a name.
 func name(text string) string {
 	if len(text) > longestName {
 		text = strings.ToValidUTF8(text[:longestName], "") + " ..."
@@ -92,7 +92,7 @@ func name(text string) string {
 	return shown(text)
 }
 
-// word is a text of a host that is a word where the host is an honest one.
+// word returns a host's text in the form for a page, shortened to a word.
 func word(text string) string {
 	return strings.ToValidUTF8(name(text[:min(len(text), longestWord)]), "")
 }
@@ -129,7 +129,7 @@ func newStepView(s fleet.RunStep) stepView {
 	return v
 }
 
-// changes are what a state changed: a diff as lines, and all else as JSON.
+// changes returns the changes of a state: a diff as lines, and the rest as JSON.
 func changes(data json.RawMessage) (diff []diffLine, other string) {
 	var all map[string]json.RawMessage
 	if json.Unmarshal(data, &all) != nil || len(all) == 0 {
@@ -174,7 +174,7 @@ func lines(diff string) (out []diffLine) {
 	return out
 }
 
-// logOf is what happened in a run besides its states: stages, hooks, units, probes and notes.
+// logOf returns the events of a run besides its states: stages, hooks, units, probes and notes.
 func logOf(r fleet.Run) (out []logLine) {
 	for _, s := range r.Stages {
 		out = append(out, logLine{"stage", name(s.Name), shown(s.Error), took(s.Duration), s.Error != ""})

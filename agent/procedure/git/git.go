@@ -25,11 +25,11 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// Hook is the hook by which a repository deploys. It runs before any ref moves, so a deploy that
-// fails leaves the refs as they are, whatever happens to the machine meanwhile.
+// Hook is the name of the hook with which a repository deploys. It runs before any ref moves, so a failed deploy leaves
+// the refs unchanged, even if the machine crashes meanwhile.
 const Hook = "pre-receive"
 
-// Init makes a bare repository whose pushes run a hook. In an existing repository it replaces the hook.
+// Init creates a bare repository whose pushes run a hook. In an existing repository it replaces the hook.
 func Init(ctx context.Context, dir, branch, hook string) error {
 	made, err := walk.Exists(filepath.Join(dir, "HEAD"))
 	if err != nil {
@@ -61,15 +61,15 @@ type Tree struct {
 	ID     string // of the tree
 }
 
-// Version names the commit as a release.
+// Version returns the version of the commit as a release.
 func (t Tree) Version() string { return t.Commit[:min(len(t.Commit), 12)] }
 
-// Digest identifies the content: two commits of the same tree have the same digest.
+// Digest returns a digest of the content: two commits of the same tree have the same digest.
 func (t Tree) Digest() artifact.Digest {
 	return artifact.NewDigest(sha256.Sum256([]byte("git tree " + t.ID)))
 }
 
-// Find looks a commit up; ref may be a branch or an ID.
+// Find returns the tree of a commit; ref may be a branch or an ID.
 func Find(ctx context.Context, dir, ref string) (Tree, error) {
 	var ids []string
 	for _, kind := range []string{"commit", "tree"} {
@@ -128,8 +128,8 @@ func run(ctx context.Context, env []string, args ...string) (string, error) {
 	return out.String(), nil
 }
 
-// Remote runs a command on another host, by the ssh that git uses. Its words hold nothing that a
-// shell would take for anything but words.
+// Remote runs a command on another host, by the ssh that git uses. The words of the command must not contain characters
+// that a shell interprets.
 func Remote(ctx context.Context, host string, command []string, out io.Writer) error {
 	ssh := os.Getenv("GIT_SSH")
 	if ssh == "" {
