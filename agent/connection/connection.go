@@ -43,7 +43,7 @@ type Run struct {
 	rehearsed string // the temporary directory of trust of a dry run; "" for none
 }
 
-// Given is what a command says about the store and the host.
+// Given holds what a command line says about the store and the host.
 type Given struct {
 	Identity grains.Identity
 	Root     []byte // the first root, or its digest as text; nil for none

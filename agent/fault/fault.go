@@ -35,7 +35,7 @@ type Run struct {
 	Ending func(context.Context) bool
 }
 
-// Fault is why a deploy failed.
+// Fault is the reason why a deploy failed.
 type Fault struct {
 	Of      report.FaultOf
 	Release *artifact.Release // the release at fault, with report.FaultOfRelease; nil if no release is new

@@ -5,8 +5,8 @@
 // used up. The grace at the start covers the opposite case: a service that starts and ends a second later would pass an
 // immediate probe.
 //
-// A probe only shows that some process answers. The units of the release show that it is the release, and not the one
-// before: their main processes have to run from its directory, see agent/service.
+// A probe only shows that some process answers. The units of the release show that this process is of the release and
+// not of the previous one: their main processes must run from its directory, see agent/service.
 package health
 
 import (
@@ -25,7 +25,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// Options of a check.
+// Options are the options of Check.
 type Options struct {
 	recipe.Health
 	Dir   string         // the release's directory, where scripts are found and run
@@ -33,9 +33,9 @@ type Options struct {
 	Units *service.Watch // of the release; nil for none
 	// Answering determines which process responds; nil if that is not checked.
 	Answering *service.Answering
-	// Journal returns the last lines that a unit logged, as a report may show them; nil where they are not read.
+	// Journal returns the last lines that a unit logged, redacted for a report; nil if they are not read.
 	Journal func(ctx context.Context, unit string) []string
-	// Check refuses a script before it is run; nil for none.
+	// Check returns an error for a script that must not be run; nil if no script is checked.
 	Check func(path string) error
 }
 
@@ -48,29 +48,29 @@ func Merge(release, host recipe.Health) recipe.Health {
 	}
 }
 
-// Result is what became of a probe.
+// Result is the result of a probe.
 type Result struct {
 	Probe    string        `json:"probe"`
 	Tries    int           `json:"tries"`
 	Duration time.Duration `json:"duration_ns"`
 	Error    string        `json:"error,omitempty"` // of the last try; empty when it passed
-	Test     string        `json:"test,omitempty"`  // of a unit: what shows that it runs the release
+	Test     string        `json:"test,omitempty"`  // of a unit: the test that shows that it runs the release
 
-	// Answered is the process of this host that listens where the answer came from; "" where it is not known.
+	// Answered is the process of this host that listens at the address that answered; "" if unknown.
 	Answered string `json:"answered,omitempty"`
 
 	// Journal has the unit's last log lines if its program ended or is not up.
 	Journal []string `json:"journal,omitempty"`
 
-	Project string `json:"-"` // whose unit or probe it is; "" of a probe of the host
+	Project string `json:"-"` // project of the unit or probe; "" for a probe of the host
 	unit    string
-	logs    string // the unit whose journal says why Error happened; "" for none
-	hint    string // what to do about Error, where more is known than for any probe
-	// occupied is Error where another process has the port, which is not a fault of the release.
+	logs    string // the unit whose journal may explain Error; "" if there is none
+	hint    string // a hint about Error; "" for the general one
+	// occupied is set if another process has the port, which is not a fault of the release.
 	occupied *service.Occupied
 }
 
-// Unhealthy is the error with the probes that did not pass.
+// Unhealthy is the error of a check, with all results.
 type Unhealthy struct{ Results []Result }
 
 func (u *Unhealthy) Error() string {
@@ -83,7 +83,7 @@ func (u *Unhealthy) Error() string {
 	return "the release is not healthy: " + strings.Join(failed, "; ") + u.journals()
 }
 
-// Unwrap gives the *service.Occupied of each probe whose port another process has.
+// Unwrap returns the *service.Occupied of each probe whose port another process has.
 func (u *Unhealthy) Unwrap() []error {
 	var causes []error
 	for _, r := range u.Results {
@@ -94,7 +94,7 @@ func (u *Unhealthy) Unwrap() []error {
 	return causes
 }
 
-// Project is the project of the first unit or probe that failed; "" for the host.
+// Project returns the project of the first unit or probe that failed; "" for the host.
 func (u *Unhealthy) Project() string {
 	for _, r := range u.Results {
 		if r.Error != "" {
@@ -104,7 +104,7 @@ func (u *Unhealthy) Project() string {
 	return ""
 }
 
-// Units are those that do not run their release.
+// Units returns the units that do not run their release.
 func (u *Unhealthy) Units() []string {
 	var units []string
 	for _, r := range u.Results {
@@ -132,10 +132,9 @@ func (u *Unhealthy) Hint() string {
 	return "`corpus-agent report` has every probe; a release that is only slow wants a longer health.deadline"
 }
 
-// Check waits for all units to run the release, and then for all probes to pass: an answer counts only
-// while the units run the release, and none of their programs ended since the beginning. If something
-// fails, the error is an *Unhealthy. The results are in the order of the units, and then of the probes, in
-// any case.
+// Check waits for all units to run the release, and then for all probes to pass. An answer counts only if the units run
+// the release at the end, and none of their programs ended since the beginning. If something fails, the error is an
+// *Unhealthy. The results are in the order of the units, and then of the probes.
 func Check(ctx context.Context, o Options) ([]Result, error) {
 	if len(o.Probes) == 0 && o.Units == nil {
 		return nil, nil
@@ -171,7 +170,7 @@ func Check(ctx context.Context, o Options) ([]Result, error) {
 	return results, nil
 }
 
-// late names the setting where the deadline of all probes ended what failed.
+// late adds the name of the setting to an error that was caused by the deadline of all probes.
 func late(ctx, within context.Context, o Options, err error) error {
 	if ctx.Err() != nil || within.Err() == nil || !errors.Is(err, context.DeadlineExceeded) {
 		return err
@@ -234,7 +233,7 @@ func once(ctx context.Context, p recipe.Probe, o Options) (answered string, err 
 	}
 	err = ask(tryCtx, p, o, &seen)
 	switch {
-	case seen.err != nil: // whatever it answered
+	case seen.err != nil: // independently of its answer
 		return "", seen.err
 	case err != nil && tryCtx.Err() != nil && errors.Is(err, context.DeadlineExceeded):
 		return "", fmt.Errorf("no answer within %s", diag.Elapsed(o.Timeout))

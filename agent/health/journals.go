@@ -19,7 +19,7 @@ func (o Options) readJournals(ctx context.Context, results []Result) {
 	}
 }
 
-// journals are the last lines of the units that are not up, as an error shows them after its own line.
+// journals returns the last log lines of the units that are not up, as lines to append to an error.
 func (u *Unhealthy) journals() string {
 	var text strings.Builder
 	for _, r := range u.Results {

@@ -19,11 +19,10 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/recipe"
 )
 
-// mostBody is the number of bytes of a response that are searched for a text.
+// mostBody bounds the bytes of a response that are searched for a text.
 const mostBody = 64 << 10
 
-// askHTTP makes a connection of its own each time: one that is kept alive would be answered by the
-// old process.
+// askHTTP opens a new connection for each try: on a connection that is kept alive, the old process would answer.
 func askHTTP(ctx context.Context, p recipe.Probe, seen *connection) error {
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(i httptrace.GotConnInfo) {
 		seen.note(i.Conn)
@@ -55,7 +54,7 @@ func askHTTP(ctx context.Context, p recipe.Probe, seen *connection) error {
 	return err
 }
 
-// withoutURL drops the URL, which the probe's name has already.
+// withoutURL removes the URL from an error, since the probe's name has it.
 func withoutURL(err error) error {
 	var u *url.Error
 	if errors.As(err, &u) {
@@ -76,9 +75,9 @@ func askTCP(ctx context.Context, p recipe.Probe, seen *connection) error {
 // connection determines the process at the other end of a connection of a probe while it is open, since the process may
 // have ended after its response.
 type connection struct {
-	at       func(service.Connection) (string, error) // nil where that is not asked
+	at       func(service.Connection) (string, error) // nil if the process is not checked
 	answered string                                   // the process
-	err      error                                    // its answer does not count
+	err      error                                    // why its answer does not count
 }
 
 func (c *connection) note(conn net.Conn) {
@@ -114,7 +113,7 @@ func askUnit(ctx context.Context, p recipe.Probe) error {
 	return nil
 }
 
-// askScript runs a script as hooks are run.
+// askScript runs a script in the way hooks are run.
 func askScript(ctx context.Context, p recipe.Probe, o Options) error {
 	path := p.Target
 	if !filepath.IsAbs(path) {

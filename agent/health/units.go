@@ -8,13 +8,13 @@ import (
 	hostunits "github.com/corpus-agent/corpus-agent/state/host/units"
 )
 
-// units are the units of a release under a check.
+// units checks the units of a release.
 type units struct {
 	Options
 	started time.Time
 	results []Result
 	tries   int
-	final   bool // waiting does not help any more
+	final   bool // waiting will not change the result
 }
 
 func newUnits(o Options) *units { return &units{Options: o, started: time.Now()} }
@@ -26,7 +26,7 @@ func (u *units) begin(ctx context.Context) error {
 	return u.Units.Begin(ctx)
 }
 
-// grace is how long to wait before the first look.
+// grace returns the time to wait before the first check.
 func (u *units) grace() time.Duration {
 	if u.Units == nil {
 		return u.Grace
@@ -34,7 +34,7 @@ func (u *units) grace() time.Duration {
 	return max(u.Grace, hostunits.Stable)
 }
 
-// until looks at the units until they run the release, or it is clear that they will not.
+// until checks the units until they run the release, or an error is final.
 func (u *units) until(ctx context.Context) {
 	for u.look(ctx); !u.pass() && !u.final && ctx.Err() == nil && (u.Retries == 0 || u.tries <= u.Retries); {
 		wait(ctx, u.Interval)
@@ -42,13 +42,13 @@ func (u *units) until(ctx context.Context) {
 	}
 }
 
-// look looks at the units once.
+// look checks the units once.
 func (u *units) look(ctx context.Context) {
 	if u.Units == nil || ctx.Err() != nil && u.tries > 0 {
 		return
 	}
 	u.tries++
-	seen, err := u.Units.Look(context.WithoutCancel(ctx)) // it is quick, and no failure of the units
+	seen, err := u.Units.Look(context.WithoutCancel(ctx)) // a query that is cancelled is not a failure of the units
 	u.results, u.final = nil, false
 	for _, s := range seen {
 		r := Result{Probe: "unit " + s.Unit, unit: s.Unit, Project: s.Project, Tries: u.tries,

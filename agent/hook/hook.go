@@ -25,34 +25,34 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// Options of a stage's hooks.
+// Options are the options of hooks and other programs.
 type Options struct {
-	Env     []string      // NAME=value, all of it
+	Env     []string      // the whole environment, as NAME=value
 	Root    string        // system tree in which the hooks run; "" for the running system
 	Dir     string        // working directory, as seen in the root
 	Timeout time.Duration // of each hook
 	Grace   time.Duration // between SIGTERM and SIGKILL; 10 s by default
 	Output  int           // bytes of output kept of each hook; 64 KiB by default
 	Args    []string      // arguments; hooks get none
-	Stdin   io.Reader     // what a program reads; nil for nothing
+	Stdin   io.Reader     // standard input; nil for none
 	Tee     io.Writer     // receives the output as it comes; nil for none
-	// Files are passed on as descriptors 3 and up. A program that holds something of this process must not
-	// outlive it: with Files the kernel kills the program when this process dies.
+	// Files are passed to the program as descriptors 3 and up. A program that holds a file of this process must not
+	// outlive it: with Files, the kernel kills the program when this process dies.
 	Files []*os.File
-	// Check refuses a program before it is run; nil for none.
+	// Check returns an error for a program that must not be run; nil if programs are not checked.
 	Check func(path string) error
 }
 
-// Result is what became of a hook.
+// Result is the result of a hook.
 type Result struct {
 	Name     string        `json:"name"`
 	Duration time.Duration `json:"duration_ns"`
 	Output   string        `json:"output,omitempty"`
 	Error    string        `json:"error,omitempty"`
-	Release  string        `json:"release,omitempty"` // whose hook it is, such as "myapp 2.0"; "" where that is not known
+	Release  string        `json:"release,omitempty"` // the release of the hook, such as "myapp 2.0"; "" if unknown
 }
 
-// Failed is the error with the program of a release that failed, and how it failed.
+// Failed is the error of a program of a release that failed.
 type Failed struct {
 	Stage  string // of the hook, such as pre-release; or the name of a procedure
 	Dir    string // of the release, as the hook sees it
@@ -72,21 +72,21 @@ func (f *Failed) Error() string {
 }
 func (f *Failed) Unwrap() error { return f.Err }
 
-// Is reports whether the hook printed that a system call failed so.
+// Is reports whether the output of the hook has the text of a system call's error, so that errors.Is finds the error.
 func (f *Failed) Is(target error) bool {
 	errno, ok := target.(syscall.Errno)
 	return ok && process.Printed(f.Result.Output, errno)
 }
 
-// SameFailure reports whether two releases' programs of a name and stage failed with the same error and the same
-// output, apart from the directory of the release.
+// SameFailure reports whether programs of two releases with the same name and stage failed with the same error and the
+// same output, apart from the directory of the release.
 func (f *Failed) SameFailure(other *Failed) bool {
 	one, two := f.Result, other.Result
 	return f.Stage == other.Stage && one.Name == two.Name && f.anywhere(one.Error) == other.anywhere(two.Error) &&
 		f.anywhere(one.Output) == other.anywhere(two.Output)
 }
 
-// anywhere is a text without the directory of the release.
+// anywhere returns a text without the directory of the release.
 func (f *Failed) anywhere(text string) string {
 	if f.Dir == "" {
 		return text
@@ -94,8 +94,8 @@ func (f *Failed) anywhere(text string) string {
 	return strings.ReplaceAll(text, f.Dir, "")
 }
 
-// Run runs the executables of a directory, as seen in the root, in the order of their names and stops
-// at the first that fails, which is a *Failed. A directory that is absent holds no hooks.
+// Run runs the executables of a directory, as seen in the root, in the order of their names. It stops at the first one
+// that fails; the error is a *Failed. A missing directory has no hooks.
 func Run(ctx context.Context, dir string, o Options) ([]Result, error) {
 	names, err := List(filepath.Join(o.Root, dir))
 	if err != nil {
@@ -112,7 +112,7 @@ func Run(ctx context.Context, dir string, o Options) ([]Result, error) {
 	return results, nil
 }
 
-// Any reports whether Run would find something in a directory: a hook, or a file that is none and fails it.
+// Any reports whether a directory has files that Run does not ignore: hooks, or files that it refuses.
 func Any(dir string) (bool, error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -124,8 +124,8 @@ func Any(dir string) (bool, error) {
 	return slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return !ignored(e.Name()) }), nil
 }
 
-// List names the hooks of a directory in the order in which Run runs them. A file that is not executable is a mistake
-// worth stopping for: its author believes that it runs.
+// List returns the names of the hooks in a directory, in the order in which Run runs them. It returns an error for a
+// file that is not executable, since its author expects it to run.
 func List(dir string) ([]string, error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -148,7 +148,7 @@ func List(dir string) ([]string, error) {
 	return names, nil
 }
 
-// checkProgram refuses a hook that is not a program.
+// checkProgram returns an error for a file that is not an executable.
 func checkProgram(file string) error {
 	info, err := os.Stat(file)
 	if err != nil {
@@ -165,7 +165,7 @@ func ignored(name string) bool {
 	return strings.HasPrefix(name, ".") || strings.HasPrefix(name, "README")
 }
 
-// Program runs one program the way hooks are run.
+// Program runs one program in the way hooks are run.
 func Program(ctx context.Context, path string, o Options) (Result, error) {
 	if o.Check != nil {
 		if err := o.Check(path); err != nil {
@@ -185,7 +185,7 @@ func Program(ctx context.Context, path string, o Options) (Result, error) {
 	cmd.SysProcAttr.Chroot = o.Root
 	if len(o.Files) > 0 {
 		cmd.ExtraFiles, cmd.SysProcAttr.Pdeathsig = o.Files, syscall.SIGKILL
-		runtime.LockOSThread() // the kernel takes the end of this thread for that of the process
+		runtime.LockOSThread() // Pdeathsig is sent when this thread ends, not the process
 		defer runtime.UnlockOSThread()
 	}
 	started := time.Now()
@@ -214,14 +214,14 @@ func explain(ctx context.Context, err error, timeout time.Duration) error {
 	return err
 }
 
-// interrupted is why a program failed that was ended since the run was.
+// interrupted is the error of a program that was ended because the run was.
 type interrupted struct{ error }
 
 func (interrupted) Error() string   { return "interrupted" }
 func (i interrupted) Unwrap() error { return i.error }
 
-// ownTree makes a command the root of a tree of processes that is ended as a whole: SIGTERM when the
-// context is done, SIGKILL after the grace. WaitDelay bounds the wait for a command that no signal of the tree reached.
+// ownTree makes a command the root of a process tree that is ended as a whole: with SIGTERM when the context is done,
+// and SIGKILL after the grace. WaitDelay bounds the wait for a command that no signal of the tree reached.
 func ownTree(cmd *exec.Cmd, grace time.Duration) *process.Tree {
 	tree := process.Enclose(cmd)
 	cmd.WaitDelay = grace + time.Second
@@ -242,14 +242,14 @@ func orDefault[T comparable](v, fallback T) T {
 
 // bounded keeps the first bytes of a hook's output and counts the rest.
 type bounded struct {
-	mu      sync.Mutex // a writer beside it that hangs may bring more after the end of the hook
+	mu      sync.Mutex // a process that holds the output may write after the end of the hook
 	kept    bytes.Buffer
 	limit   int
 	dropped int
 	notes   string
 }
 
-// note adds a line of the agent's own behind the output.
+// note adds a line of the agent after the output.
 func (b *bounded) note(line string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -19,7 +19,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
-// keyword begins the file of a key. The seed follows it, 32 bytes in unpadded base64 for URLs.
+// keyword is the start of the file of a key. The seed follows it, 32 bytes in unpadded base64 for URLs.
 const keyword = "ed25519 "
 
 // Key is the private key of a host.
@@ -28,7 +28,7 @@ type Key struct{ private ed25519.PrivateKey }
 // Public is the public half of a host's key: 32 bytes in unpadded base64 for URLs.
 type Public string
 
-// ParsePublic returns an error unless text is a public key.
+// ParsePublic parses a public key.
 func ParsePublic(text string) (Public, error) {
 	data, err := base64.RawURLEncoding.Strict().DecodeString(text)
 	if err != nil || len(data) != ed25519.PublicKeySize {
@@ -42,8 +42,8 @@ func (k Key) Public() Public {
 	return Public(base64.RawURLEncoding.EncodeToString(k.private.Public().(ed25519.PublicKey)))
 }
 
-// Open reads the key of this host from a file that only root may read, and makes one where there is none. A file that
-// holds no key is kept beside the new one, with .corrupt in its name; damaged is then what was wrong with it.
+// Open reads the key of this host from a file that only root may read, and creates one if there is none. A file that
+// has no valid key is kept beside the new one, with .corrupt in its name; damaged is then the error of the file.
 func Open(path string) (key Key, damaged, err error) {
 	data, err := walk.ReadFile(path)
 	switch {

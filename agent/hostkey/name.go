@@ -5,16 +5,17 @@ import (
 	"encoding/base64"
 )
 
-// placePurpose is signed with the name of an object, so that such a signature is one of nothing else.
+// placePurpose is a prefix that is signed with the name of an object, so that the signature is not valid for anything
+// else.
 const placePurpose = "corpus: a host names, 1\n"
 
-// SignName returns the host's signature of the name of an object, for objects whose names have all of their content: 64
-// bytes in unpadded base64 for URLs.
+// SignName returns the host's signature of the name of an object, for objects whose names contain all of their content:
+// 64 bytes in unpadded base64 for URLs.
 func (k Key) SignName(name string) string {
 	return base64.RawURLEncoding.EncodeToString(ed25519.Sign(k.private, []byte(placePurpose+name)))
 }
 
-// SignedName reports whether a signature of a name is one that the owner of this key made.
+// SignedName reports whether this key made a signature of a name.
 func (p Public) SignedName(name, signature string) bool {
 	public, err := base64.RawURLEncoding.DecodeString(string(p))
 	if err != nil || len(public) != ed25519.PublicKeySize {

@@ -16,7 +16,7 @@ import (
 // forget). A host does not register at each run, since a store may refuse it.
 const repeatAfter = 24 * time.Hour
 
-// attempt is the newest registration that a host tried.
+// attempt is the last registration that a host tried.
 type attempt struct {
 	Store string    `json:"store"` // without credentials
 	Host  string    `json:"host"`
@@ -27,7 +27,8 @@ type attempt struct {
 	First Public `json:"first,omitempty"`
 }
 
-// RegisterDaily is Register at most once a day for a store, a name and a key: a file keeps the newest attempt.
+// RegisterDaily calls Register at most once a day for the same store, name and key. It keeps the last attempt in a
+// file.
 func (k Key) RegisterDaily(ctx context.Context, s store.Store, url, file string, r Registration) error {
 	now := attempt{Store: url, Host: r.Host, Key: k.Public(), At: r.At.UTC().Truncate(time.Second)}
 	last := lastAttempt(file)
@@ -51,7 +52,7 @@ func (k Key) RegisterDaily(ctx context.Context, s store.Store, url, file string,
 	return err
 }
 
-// before is the key that was registered before a key, and before all others; "" if that is the same one.
+// before returns the key that was registered first if it is not the given key; "" if it is.
 func (a attempt) before(key Public) Public {
 	if first := cmp.Or(a.First, a.Key); first != key {
 		return first
@@ -70,7 +71,7 @@ func forgotten(ctx context.Context, s store.Store, object string) bool {
 }
 
 // Replaced returns the key that this host registered first, if its present key is another one. It reads the file of the
-// key and that of the newest registration, and is "" where either cannot be read.
+// key and that of the last registration, and returns "" if either cannot be read.
 func Replaced(keyFile, registered string) Public {
 	data, err := walk.ReadFile(keyFile)
 	if err != nil {
@@ -83,7 +84,8 @@ func Replaced(keyFile, registered string) Public {
 	return lastAttempt(registered).before(key.Public())
 }
 
-// lastAttempt reads the newest attempt. A file that cannot be read is none: the host then registers once more.
+// lastAttempt reads the last attempt. It returns the zero attempt for a file that cannot be read, so that the host
+// registers again.
 func lastAttempt(file string) (last attempt) {
 	data, err := walk.ReadFile(file)
 	if err != nil || json.Unmarshal(data, &last) != nil {

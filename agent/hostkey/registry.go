@@ -15,12 +15,12 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 )
 
-// Prefix is where a store keeps the public keys of hosts, as hosts/HOST/KEY.json.
+// Prefix is the key prefix of the public keys of hosts in a store, whose keys are hosts/HOST/KEY.json.
 const Prefix = "hosts/"
 
 const suffix = ".json"
 
-// Place is the key of the object that registers a host's public key.
+// Place returns the key of the object that registers a host's public key.
 func Place(host string, public Public) string { return Prefix + host + "/" + string(public) + suffix }
 
 // Registration is the content of that object. Readers use only the object's name and the time when the store received
@@ -32,8 +32,8 @@ type Registration struct {
 	Agent string    `json:"agent"` // version of the program
 }
 
-// Register writes the public key of a host to a store, unless the key is there. It reads first, since some servers
-// ignore the condition of a write, and another write would give the key a later time.
+// Register writes the public key of a host to a store, unless it is registered. It reads first, since some servers
+// ignore the condition of a write, and another write would give the object a later time.
 func (k Key) Register(ctx context.Context, s store.Store, r Registration) error {
 	if err := artifact.CheckHost(r.Host); err != nil {
 		return fmt.Errorf("registering the host's key: %w", err)
@@ -60,14 +60,14 @@ func (k Key) Register(ctx context.Context, s store.Store, r Registration) error 
 // Registered is a public key that a store has for a host.
 type Registered struct {
 	Key   Public    `json:"key"`
-	Since time.Time `json:"since"` // when the store got it, by the store's clock
+	Since time.Time `json:"since"` // when the store received it, by the store's clock
 }
 
 // Registry has the keys of hosts in a store by host name, in the order of their registration. The first is the key of
 // the host, and the others are conflicts: their signatures are ignored until a person has removed the first.
 type Registry map[string][]Registered
 
-// Disputed reports whether a name has several keys, so that it matters which one is the first.
+// Disputed reports whether a host has several keys, so that their order matters.
 func (r Registry) Disputed() bool {
 	for _, keys := range r {
 		if len(keys) > 1 {
@@ -99,10 +99,10 @@ func (r Registry) Prefer(first map[string]Public) {
 	}
 }
 
-// List reads the registry of a store, in one request for a thousand hosts.
+// List returns the registry of a store. It takes one request for a thousand hosts.
 func List(ctx context.Context, s store.Store) (Registry, error) { return list(ctx, s, Prefix) }
 
-// Of reads the entries of one host.
+// Of returns the registered keys of one host.
 func Of(ctx context.Context, s store.Store, host string) ([]Registered, error) {
 	if err := artifact.CheckHost(host); err != nil {
 		return nil, err
@@ -147,7 +147,7 @@ func (r Registry) Check(host, place string, report []byte) (signed bool, err err
 	case err != nil:
 		return false, err
 	case len(keys) == 0:
-		return false, nil // its key was not registered, or a person had it forgotten
+		return false, nil // its key is not registered, or a person removed it
 	case by == keys[0].Key:
 		return true, nil
 	}

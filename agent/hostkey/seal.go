@@ -9,14 +9,14 @@ import (
 	"fmt"
 )
 
-// ErrUnsigned is the error for an object without a signature.
+// ErrUnsigned is the error of an object without a signature.
 var ErrUnsigned = errors.New("it is not signed")
 
-// mark begins the field that Seal adds. It is the last one of the object, so the signed text is everything before its
-// last occurrence.
+// mark is the start of the field that Seal adds. The field is the last one of the object, so the signed text is
+// everything before the last occurrence of mark.
 const mark = `,"signed":{`
 
-// purpose is signed too, so that no signature of a host is one of anything else.
+// purpose is a prefix that is signed as well, so that the signature is not valid for anything else.
 const purpose = "corpus: a host says, 1\n"
 
 // signed is the field that Seal adds.
@@ -25,8 +25,8 @@ type signed struct {
 	Sig string `json:"sig"` // of purpose, the object's key in the store, a line feed, and the object without this field
 }
 
-// Seal adds to a JSON object the field "signed", with the host's signature of the object and of its place: the key
-// under which a store keeps it. A copy in another place has no valid signature.
+// Seal adds to a JSON object the field "signed", with the host's signature of the object and of its place, which is its
+// key in the store. A copy in another place has no valid signature.
 func (k Key) Seal(place string, object []byte) ([]byte, error) {
 	object = bytes.TrimSpace(object)
 	if len(object) < 3 || object[0] != '{' || object[len(object)-1] != '}' {
@@ -42,8 +42,8 @@ func (k Key) Seal(place string, object []byte) ([]byte, error) {
 	return append(append(sealed, field[1:]...), '}'), nil
 }
 
-// Unseal returns the key that signed an object that a store keeps in a place. It returns ErrUnsigned for an object
-// without a signature, and another error for one whose signature does not hold.
+// Unseal returns the key that signed an object that a store has in a place. It returns ErrUnsigned for an object
+// without a signature, and another error for an invalid signature.
 func Unseal(place string, sealed []byte) (Public, error) {
 	sealed = bytes.TrimSpace(sealed)
 	at := bytes.LastIndex(sealed, []byte(mark))
@@ -82,7 +82,7 @@ func (k Key) Sign(text string) string {
 	return base64.RawURLEncoding.EncodeToString(ed25519.Sign(k.private, []byte(said+text)))
 }
 
-// Signed reports whether a signature that Sign made of a text is that of this key.
+// Signed reports whether this key made a signature of a text with Sign.
 func (p Public) Signed(text, signature string) bool {
 	public, err := base64.RawURLEncoding.Strict().DecodeString(string(p))
 	sig, malformed := base64.RawURLEncoding.Strict().DecodeString(signature)

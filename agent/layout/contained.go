@@ -14,11 +14,10 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// Contained refuses a tree in which a directory of the agent is behind a link that leads out of the tree, as an
-// absolute link does, or a relative one with too many "..": what converges follows such a link inside the tree, as a
-// system that runs there would, and a path of this package would not. Each part of the way to such a directory counts,
-// so that a tree is refused before the first directory is made behind a link. The machine's own "/" contains
-// everything.
+// Contained returns an error if a directory of the agent is behind a link that leads out of the tree, such as an
+// absolute link, or a relative one with too many "..". States resolve such a link inside the tree, as a system that
+// runs there would, and paths of this package do not. Contained checks each component of the path to such a directory,
+// so that a tree is refused before a directory is created behind a link. The machine's own "/" contains everything.
 func (l Layout) Contained() error {
 	if !l.Relocated() {
 		return nil
@@ -33,7 +32,7 @@ func (l Layout) Contained() error {
 		return err
 	}
 	var errs []error
-	known := map[string]bool{} // false for what leads out
+	known := map[string]bool{} // false for a path that leads out
 	for _, dir := range dirs {
 		for _, part := range l.parts(dir) {
 			inside, seen := known[part]
@@ -81,7 +80,7 @@ func (l Layout) writable() ([]string, error) {
 	return dirs, nil
 }
 
-// parts are the paths on the way from the root to a path below it, which comes last.
+// parts returns the paths from the root down to a path, which comes last.
 func (l Layout) parts(path string) (all []string) {
 	for inside := l.Inside(path); len(inside) > 1; inside = filepath.Dir(inside) {
 		all = append([]string{l.Path(inside)}, all...)
@@ -89,13 +88,13 @@ func (l Layout) parts(path string) (all []string) {
 	return all
 }
 
-// same refuses a directory that is another one by name than inside the tree.
+// same returns an error if a path leads to another directory than the same path inside the tree.
 func (l Layout) same(root *walk.Root, dir string) error {
 	var byName, inside unix.Stat_t
 	nameErr := unix.Stat(dir, &byName)
 	d, err := root.OpenDir(l.Inside(dir))
 	if err == nil {
-		// The descriptor answers where the user may not search the directory, and "." in it would not.
+		// The descriptor works even if the user may not search the directory; "." in it would not.
 		err = errors.Join(unix.Fstat(d.FD(), &inside), d.Close())
 	}
 	if absent(nameErr) && (absent(err) || errors.Is(nameErr, unix.ENOTDIR)) ||

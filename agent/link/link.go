@@ -1,9 +1,8 @@
 // Package link moves next, current and previous, the three links to releases on a host.
 //
-// Each move is a symlink made under another name, renamed over the old one with rename(2), and an
-// fsync of the directory: at every moment each name leads to a complete release, and after a power failure
-//
-//	it is the old one or the new one. Links are relative.
+// To move a link, it creates a symlink under another name, renames it over the old one with rename(2), and syncs the
+// directory with fsync(2). So each name leads to a complete release at every moment, and after a power failure to the
+// old or the new one. Links are relative.
 package link
 
 import (
@@ -38,7 +37,7 @@ type Set struct {
 // Links are the links of one project.
 type Links struct{ project layout.Project }
 
-// Of gives the links of a project.
+// Of returns the links of a project.
 func Of(p layout.Project) Links { return Links{project: p} }
 
 // Read returns the targets of the links.
@@ -59,7 +58,7 @@ func (l Links) Read() (Set, error) {
 	return s, errors.Join(errs...)
 }
 
-// Instead describes what is in the place of a link, such as "a directory"; "" for a link or nothing.
+// Instead describes the file in the place of a link, such as "a directory"; "" for a link or no file.
 func (l Links) Instead(name string) (string, error) {
 	info, err := os.Lstat(filepath.Join(l.project.Dir, name))
 	switch {
@@ -81,8 +80,8 @@ func (s *Set) fields() map[string]*string {
 	return map[string]*string{next: &s.Next, current: &s.Current, previous: &s.Previous}
 }
 
-// SetNext points next at a release. Where there is no current yet, it is pointed too, since
-// units start from it.
+// SetNext points next at a release. If there is no current yet, SetNext points it at the release as well, since units
+// start through it.
 func (l Links) SetNext(release string) error {
 	if err := l.point(next, release); err != nil {
 		return err
@@ -100,8 +99,8 @@ func (l Links) Named() bool {
 	return err == nil && target == current
 }
 
-// name makes the link by which procedures know what is current. It is looked at each time, since a
-// first deploy may have been interrupted before it.
+// name creates the link by which procedures find the current release. It checks the link each time, since a first
+// deploy may have been interrupted before it was created.
 func (l Links) name() error {
 	path := filepath.Join(l.project.Dir, project)
 	if now, err := os.Readlink(path); err == nil && now == current {
@@ -113,9 +112,9 @@ func (l Links) name() error {
 // SetCurrent points current at a release.
 func (l Links) SetCurrent(release string) error { return l.point(current, release) }
 
-// Promote makes a release current, and previous what was current before. A release that was current
-// already keeps what was previous then. Doing it twice is the same as doing it once.
-// A release that is not on the disk any more is forgotten.
+// Promote points current at a release, and previous at the release that was current before. If the release was current
+// already, previous stays. Repeating it has no effect. A previous that leads to a release that is no longer on the disk
+// is removed.
 func (l Links) Promote(release string, before Set) error {
 	there, gone := l.Reachable(before)
 	was := there.Current
@@ -136,7 +135,7 @@ func (l Links) Promote(release string, before Set) error {
 	return l.point(current, release)
 }
 
-// Reachable is a set without the releases that are not on disk any more, and the names of those links.
+// Reachable returns a set without the releases that are no longer on the disk, and the names of their links.
 func (l Links) Reachable(s Set) (there Set, gone []string) {
 	for name, release := range s.fields() {
 		if *release == "" {
@@ -152,7 +151,7 @@ func (l Links) Reachable(s Set) (there Set, gone []string) {
 	return s, gone
 }
 
-// Restore puts the links back to where they were; a link that did not exist is removed.
+// Restore points the links at the releases in a set, and removes a link without one.
 func (l Links) Restore(s Set) error {
 	var errs []error
 	for name, release := range s.fields() {
@@ -168,7 +167,7 @@ func (l Links) Restore(s Set) error {
 	return errors.Join(errs...)
 }
 
-// point makes a link name a release that is there.
+// point points a link at a release, which must exist.
 func (l Links) point(name, release string) error {
 	if _, err := os.Stat(l.project.Release(release)); err != nil {
 		return fmt.Errorf("pointing %s of %s: %w", name, l.project.Name, err)
@@ -184,8 +183,8 @@ func (l Links) point(name, release string) error {
 	return nil
 }
 
-// Name makes a link outside the project, /srv/base or /srv/service, lead to it. A directory in its place is user
-// data and is kept.
+// Name points a link outside of the project, /srv/base or /srv/service, at the project. It returns an error for a
+// directory in the place of the link, which is user data.
 func Name(path string, p layout.Project) error {
 	if now, err := os.Readlink(path); err == nil && now == p.LinkTarget() {
 		return nil

@@ -32,8 +32,8 @@ type Run struct {
 	Serving *serving.Run
 }
 
-// SetAside renames files and directories that are in the place of links of projects. It is called for projects that are
-// deployed, since in other directories below /srv/projects such a directory may belong to a user.
+// SetAside renames files and directories in the place of links of projects. It must be called only for deployed
+// projects: in other directories below /srv/projects such a directory may belong to a user.
 func (r *Run) SetAside(projects []string) error {
 	if r.Test {
 		return nil
@@ -175,8 +175,8 @@ func (r *Run) PointPrevious(pair ledger.Pair) {
 	}
 }
 
-// clearNames renames what is in the place of the links /srv/base and /srv/service. It is called on hosts with a
-// deployed release, which had links there; on a new host such a directory belongs to a user.
+// clearNames renames files in the place of the links /srv/base and /srv/service. It is called on hosts with a deployed
+// release, which had links there; on a new host such a directory belongs to a user.
 func (r *Run) clearNames() error {
 	names := []string{r.Host.Layout.BaseLink(), r.Host.Layout.ServiceLink()}
 	if r.Host.Alone != "" {

@@ -7,7 +7,7 @@ import (
 )
 
 // Abandoned returns the holder of a lock that the kernel released because its process ended without Release, as after
-// kill -9 or a power failure. The file still names that process then. Left reports false while the lock is held.
+// kill -9 or a power failure. The file still names that process then. Abandoned returns false while the lock is held.
 func Abandoned(path string) (Holder, bool) {
 	f, err := walk.OpenFile(path)
 	if err != nil {

@@ -1,7 +1,7 @@
 // Package lock lets one run at a time change a host.
 //
-// The lock is a flock(2) on a file: the kernel releases it when its holder ends, however it ends. The file holds a
-// Holder as JSON, so that a run which is refused can report which process holds the lock.
+// The lock is a flock(2) on a file: the kernel releases it when its holder ends for any reason. The file contains a
+// Holder as JSON, so that a refused run can report which process holds the lock.
 package lock
 
 import (
@@ -56,8 +56,8 @@ type Lock struct {
 // the file. It returns a *Held when another run holds the lock. An existing file can also be locked on a filesystem
 // that is full or read-only; the file does not name the holder then.
 //
-// A process that holds the lock of a file that was removed from path is found by its open file, and holds the lock all
-// the same.
+// A process that holds the lock of a file that was removed from path still holds the lock: Acquire finds it by its open
+// file.
 func Acquire(path, command string) (*Lock, error) {
 	l := &Lock{path: path, holder: Holder{PID: os.Getpid(), Command: command,
 		Since: time.Now().UTC().Truncate(time.Second)}}
@@ -74,7 +74,7 @@ func Acquire(path, command string) (*Lock, error) {
 	return l, nil
 }
 
-// lockFile locks the file that is at the path now, which it creates if necessary.
+// lockFile locks the file that is now at the path, and creates it if necessary.
 func (l *Lock) lockFile() error {
 	if err := durable.MkdirAll(filepath.Dir(l.path), 0o700); err != nil {
 		return err
@@ -91,7 +91,7 @@ func (l *Lock) lockFile() error {
 			l.file, l.readOnly = f, readOnly
 			break
 		}
-		_ = f.Close() // it was removed between the two
+		_ = f.Close() // it was removed between opening and locking
 	}
 	if err := l.writeHolder(l.holder); err != nil && !cannotWrite(err) {
 		return errors.Join(err, l.Release())
@@ -99,7 +99,7 @@ func (l *Lock) lockFile() error {
 	return nil
 }
 
-// lockOpen locks a file that is open.
+// lockOpen locks an open file.
 func (l *Lock) lockOpen(f *os.File, readOnly bool) error {
 	// A process that can open the file can lock it, and so block all runs. Older agents let every user read it.
 	if err := f.Chmod(0o600); err != nil && !readOnly && !cannotWrite(err) {
@@ -112,7 +112,7 @@ func (l *Lock) lockOpen(f *os.File, readOnly bool) error {
 	return err
 }
 
-// open opens the lock file: for reading only where its filesystem is read-only, which is enough for flock(2).
+// open opens the lock file. On a read-only filesystem it opens it for reading, which is enough for flock(2).
 func open(path string) (f *os.File, readOnly bool, err error) {
 	f, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE|syscall.O_CLOEXEC, 0o600)
 	if !errors.Is(err, syscall.EROFS) {
@@ -136,16 +136,16 @@ func cannotWrite(err error) bool {
 	return false
 }
 
-// How long take tries again: where a run that is just beginning or ending has not yet put its name into the file, or
-// taken it out, and where only processes that look at the lock have it.
+// How long take retries: namelessLimit while a run that is beginning or ending has not yet written its name into the
+// file, or removed it; lookLimit while only processes that examine the lock hold it.
 const (
 	namelessLimit = 500 * time.Millisecond
 	lookLimit     = 10 * time.Second
 	pause         = 10 * time.Millisecond
 )
 
-// take locks f. A process that looks at the lock, with Current, Left or Taken, has a shared lock for a moment, and does
-// not refuse a run, whatever process the file names: that of a run that was killed stays in the file.
+// take locks f. A process that examines the lock, in Current, Abandoned or Taken, has a shared lock for a moment. It
+// does not cause a refusal, whatever process the file names: the name of a killed run stays in the file.
 func take(f *os.File) error {
 	for begun := time.Now(); ; time.Sleep(pause) {
 		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
@@ -163,7 +163,7 @@ func take(f *os.File) error {
 	}
 }
 
-// exclusive reports whether a process has the exclusive lock of the file at path, as a run has.
+// exclusive reports whether a process has an exclusive lock of the file at path, as runs have.
 func exclusive(path string) bool {
 	f, err := walk.OpenFile(path)
 	if err != nil {
@@ -252,8 +252,8 @@ func Current(path string) (Holder, bool) {
 	return read(path), true
 }
 
-// Taken is Current, but waits up to half a second for a run that is just beginning or ending: until it has put its name
-// into the file, or is over.
+// Taken is Current, but waits up to half a second for a run that is beginning or ending, until the file names it or it
+// has ended.
 func Taken(path string) (Holder, bool) {
 	for begun := time.Now(); ; time.Sleep(pause) {
 		holder, held := Current(path)

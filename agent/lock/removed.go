@@ -10,13 +10,13 @@ import (
 	"time"
 )
 
-// This file keeps runs apart where the lock file was removed while a run held it.
+// This file prevents concurrent runs if the lock file is removed while a run holds its lock.
 
-// watchEvery is how often Watch looks at the lock file.
+// watchEvery is the interval at which Watch checks the lock file.
 const watchEvery = time.Second
 
-// Watch looks every second whether the file that the lock is on is still at its path, until stop is called. Where it
-// was removed or replaced, Watch locks the file that is there now as well, and calls lost once each time.
+// Watch checks every second whether the locked file is still at its path, until stop is called. If it was removed or
+// replaced, Watch also locks the file that is now at the path, and calls lost once each time.
 func (l *Lock) Watch(lost func()) (stop func()) {
 	over, ended := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -37,8 +37,8 @@ func (l *Lock) Watch(lost func()) (stop func()) {
 	return func() { close(over); <-ended }
 }
 
-// again locks the file at the path where that is not the locked one any more, and reports whether it did. Where that
-// fails, the next look tries again: until then ofRemoved finds this process.
+// again locks the file at the path if that is no longer the locked one, and reports whether it did. If locking fails,
+// the next check retries it; until then ofRemoved finds this process.
 func (l *Lock) again() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -66,8 +66,8 @@ func isAt(f *os.File, path string) bool {
 	return err != nil || os.SameFile(mine, there)
 }
 
-// ofRemoved finds a process that holds the lock of a file that was removed from path. The kernel lists who holds locks;
-// where it does not, or this user may not look at the process, none is found.
+// ofRemoved returns the holder of the lock of a file that was removed from path. It finds none if the kernel does not
+// list locks, or if this user may not examine the process.
 func ofRemoved(path string) (Holder, bool) {
 	dir, err := filepath.EvalSymlinks(filepath.Dir(path))
 	if err != nil {
@@ -75,7 +75,7 @@ func ofRemoved(path string) (Holder, bool) {
 	}
 	removed := filepath.Join(dir, filepath.Base(path)) + " (deleted)"
 	for _, pid := range flocks("WRITE", "") {
-		files, _ := filepath.Glob("/proc/" + pid + "/fd/*") // none of a process that has ended
+		files, _ := filepath.Glob("/proc/" + pid + "/fd/*") // empty for a process that has ended
 		for _, file := range files {
 			if to, err := os.Readlink(file); err == nil && to == removed {
 				if h, held := heldIn(file); held {
@@ -87,9 +87,9 @@ func ofRemoved(path string) (Holder, bool) {
 	return Holder{}, false
 }
 
-// heldIn reads the Holder in a file that has no name any more but that of its descriptor in /proc, and reports whether
-// it is a lock of this user that a process holds. Another user may have a file of the same name, in a mount namespace
-// of that user, and cannot have one with this owner and mode open.
+// heldIn reads the Holder in a removed file, by the name of its descriptor in /proc, and reports whether it is a lock
+// of this user that a process holds. Another user may have a file of the same name in a mount namespace of that user,
+// but not with this owner and mode.
 func heldIn(file string) (h Holder, held bool) {
 	info, err := os.Stat(file)
 	if err != nil || info.Mode() != 0o600 {

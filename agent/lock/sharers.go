@@ -12,8 +12,9 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
-// Sharers names the processes other than this one that share the lock of the file at path, such as "process 4242
-// (flock)". Those that look at the lock do so for a moment; one that keeps it keeps every run from starting.
+// Sharers returns descriptions of the processes other than this one that share the lock of the file at path, such as
+// "process 4242 (flock)". A process that examines the lock shares it for a moment; one that keeps it prevents all runs
+// from starting.
 func Sharers(path string) (all []string) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -37,8 +38,8 @@ func Sharers(path string) (all []string) {
 	return all
 }
 
-// flocks are the processes that hold locks of flock(2) of a kind, on a file or with "" on any, as /proc/locks lists
-// them.
+// flocks returns the processes that hold locks of flock(2) of a kind, on a file or, for "", on any file, from
+// /proc/locks.
 func flocks(kind, file string) (pids []string) {
 	f, err := walk.OpenFile("/proc/locks")
 	if err != nil {

@@ -1,8 +1,8 @@
 // Package releases fetches the releases of a run, and keeps those on the disk as they were unpacked.
 //
-// Nothing of a release is read as root, or run, unless its code is what was unpacked: Intact compares it with the list
-// of its files. RepairBefore and Repair fetch releases again that differ from their lists. A run without a store
-// fetches nothing, and uses what is on the disk if it is intact.
+// Root reads and runs a release only if its code is what was unpacked: Intact compares it with the list of its files.
+// RepairBefore and Repair fetch releases again that differ from their lists. A run without a store fetches nothing, and
+// uses what is on the disk if it is intact.
 package releases
 
 import (
@@ -58,7 +58,7 @@ func (r *Run) FetchAgain(ctx context.Context, pair ledger.Pair) error {
 // errUnasked is the error of a fetch in a run without a store.
 var errUnasked = errors.New("the store was not asked")
 
-// fetcher returns what fetches releases from the store of a client.
+// fetcher returns the Fetcher for the store of a client.
 func (r *Run) fetcher(client *trust.Client) *fetch.Fetcher {
 	running := map[string]string{}
 	if runs := r.Ledger.Runs(); runs != nil {

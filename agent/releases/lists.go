@@ -65,7 +65,7 @@ func (r *Run) listAgain(ctx context.Context, release artifact.Release) (*manifes
 		"the next run that reaches the store fetches it again: corpus-agent deploy"))
 }
 
-// errDryRun is why a dry run does not restore a list.
+// errDryRun is the reason why a dry run does not restore a list.
 var errDryRun = errors.New("a dry run fetches nothing again")
 
 // mayListAgain reports whether a later run restores a lost list without a person's help. It does not if the store no

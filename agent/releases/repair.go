@@ -69,9 +69,10 @@ func (r *Run) RepairBefore(ctx context.Context, pair ledger.Pair, held []artifac
 	return nil
 }
 
-// damageBefore returns an error if a release that was on the disk before a deploy is damaged. Of a deployed release it
-// compares the code alone, since a run repairs the other files when states fail for them. It returns nil for a release
-// that cannot be read: the deploy fails with that error, and decides whether the host or the release is at fault.
+// damageBefore returns an error if a release that was on the disk before a deploy is damaged. In a deployed release it
+// compares only the code, since a run repairs the other files when states fail because of them. It returns nil for a
+// release that cannot be read: the deploy fails with that error, and decides whether the host or the release is at
+// fault.
 func (r *Run) damageBefore(ctx context.Context, release artifact.Release) error {
 	if runs := r.Ledger.Runs(); runs == nil || !runs.Has(release) {
 		if what := r.difference(ctx, release); what != "" {

@@ -13,10 +13,9 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
-// Restore puts the agent's own files back as they were when a snapshot was taken, whatever replaced or removed
-// them. It is for what could not be undone by the way that it came, such as a package whose version no
-// repository has any more: the kernel keeps the bytes of the running program, and the snapshot those of the
-// small files. It gives the files that it restored.
+// Restore restores the agent's own files to the state of a snapshot, and returns the files that it restored. It is for
+// changes that cannot be undone in the way that they were made, such as the upgrade of a package whose earlier version
+// no repository has: the kernel keeps the content of the running program, and the snapshot that of the small files.
 func (s *Self) Restore(before Snapshot) (restored []string, err error) {
 	var errs []error
 	for _, name := range s.Changed(before) {
@@ -38,7 +37,7 @@ func (s *Self) Restore(before Snapshot) (restored []string, err error) {
 	return restored, errors.Join(errs...)
 }
 
-// Restart has systemd start the timer if it ran before.
+// Restart starts the timer by systemd if it was active before.
 func (s *Self) Restart(ctx context.Context, before Units) error {
 	if before.Timer.Active != "active" || s.Systemctl == nil {
 		return nil
@@ -66,7 +65,7 @@ func (s *Self) restoreProgram() error {
 	return put(s.Executable, data, info.Mode().Perm()|0o500)
 }
 
-// restore puts a small file or a link back.
+// restore restores a small file or a link.
 func (f file) restore(name string) error {
 	switch {
 	case f.target != "":
@@ -117,7 +116,7 @@ func remove(name string) error {
 	return err
 }
 
-// safe refuses a path that another user can lead elsewhere.
+// safe returns an error for a path in a directory that another user can change.
 func safe(name string) error {
 	dir := filepath.Dir(name)
 	for ; dir != "/"; dir = filepath.Dir(dir) {

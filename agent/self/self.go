@@ -20,11 +20,11 @@ import (
 // Name is the name of the program's file.
 const Name = "corpus-agent"
 
-// Self is the agent as this host starts it next.
+// Self is the agent that this host starts next.
 type Self struct {
 	Executable string   // path of the running program
 	Image      string   // file with the running program's bytes; /proc/self/exe by default
-	Files      []string // configuration and environment, and whatever else a run cannot do without
+	Files      []string // configuration, environment, and other files that a run requires
 	UnitDirs   []string // where the init system reads unit files
 	Env        []string // of the programs that are tried
 	Flags      []string // of every command that is tried
@@ -39,16 +39,16 @@ type Self struct {
 // Limit is the default of Self.Limit.
 const Limit = time.Minute
 
-// Snapshot is how the agent's files were at one moment.
+// Snapshot is the state of the agent's files at one moment, by path.
 type Snapshot map[string]file
 
-// file is one of them. Of a small one, which is all but the program, the content is kept.
+// file is the state of one file. It has the content of small files, which are all except the program.
 type file struct {
 	stamp
-	content []byte // nil where it is not kept, or the file does not exist
+	content []byte // nil if it is not kept, or the file does not exist
 }
 
-// smallest is how large a file may be whose content a snapshot keeps.
+// smallest is the maximum size of a file whose content a snapshot keeps.
 const smallest = 64 << 10
 
 // stamp identifies the content of a file without reading it. The zero stamp is that of a missing file.
@@ -77,12 +77,12 @@ func (s *Self) Look() Snapshot {
 func fileOf(name string) file {
 	f := file{stamp: stampOf(name)}
 	if f.target == "" && f.mode&syscall.S_IFMT == syscall.S_IFREG && f.size <= smallest {
-		f.content, _ = os.ReadFile(name) // one that cannot be read is not kept
+		f.content, _ = os.ReadFile(name) // the content of a file that cannot be read is not kept
 	}
 	return f
 }
 
-// Changed lists the files that have changed since the snapshot, sorted.
+// Changed returns the files that have changed since the snapshot, sorted.
 func (s *Self) Changed(before Snapshot) []string {
 	now := s.Look()
 	var changed []string
@@ -121,7 +121,8 @@ func stampOf(name string) stamp {
 	return out
 }
 
-// unitFiles are the files below a directory that make up the agent's units, whether they are there or not.
+// unitFiles returns the paths of the files below a directory that define the agent's units, including the main ones
+// that do not exist.
 func unitFiles(dir string) []string {
 	names := []string{filepath.Join(dir, Service), filepath.Join(dir, Timer),
 		filepath.Join(dir, "timers.target.wants", Timer)}

@@ -9,7 +9,8 @@ import (
 	"strings"
 )
 
-// Awaited lists the units for whose start processes below this one wait with systemctl, as they name them.
+// Awaited returns the units for whose start descendants of this process wait with systemctl, under the names on their
+// command lines.
 func Awaited() (names []string) {
 	for _, words := range systemctls() {
 		names = append(names, awaited(words)...)
@@ -17,7 +18,7 @@ func Awaited() (names []string) {
 	return names
 }
 
-// awaited lists the units for whose start a command line of systemctl waits.
+// awaited returns the units for whose start a command line of systemctl waits.
 func awaited(words []string) (names []string) {
 	verb := ""
 	for _, word := range words[1:] {
@@ -41,7 +42,7 @@ func awaited(words []string) (names []string) {
 	return names
 }
 
-// Waiters lists the processes below this one that run systemctl for a unit, such as the agent's own.
+// Waiters returns the descendants of this process that run systemctl for a unit, such as the agent's own.
 func Waiters(unit string) (found []int) {
 	for pid, words := range systemctls() {
 		if slices.ContainsFunc(words, func(w string) bool { return w == unit || w+".service" == unit }) {
@@ -51,9 +52,9 @@ func Waiters(unit string) (found []int) {
 	return found
 }
 
-// systemctls returns the command lines of the processes below this one that run systemctl, by process.
+// systemctls returns the command lines of the descendants of this process that run systemctl, by process ID.
 func systemctls() map[int][]string {
-	files, _ := filepath.Glob("/proc/[0-9]*/stat") // without /proc there are none to be found
+	files, _ := filepath.Glob("/proc/[0-9]*/stat") // without /proc it finds none
 	parents := map[int]int{}
 	for _, file := range files {
 		pid, parent, ok := parentOf(file)
@@ -73,8 +74,8 @@ func systemctls() map[int][]string {
 	return found
 }
 
-// parentOf reads a process and its parent out of a file such as /proc/1/stat. The name of the program,
-// in parentheses, may hold anything.
+// parentOf returns a process and its parent from a file such as /proc/1/stat. The name of the program, in parentheses,
+// may contain any character.
 func parentOf(file string) (pid, parent int, ok bool) {
 	data, err := os.ReadFile(file)
 	if err != nil {

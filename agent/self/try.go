@@ -17,17 +17,17 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// LentLock is the variable in which a program that is tried finds the descriptor of the lock that the run
-// which tries it holds.
+// LentLock is the environment variable in which a program that is tried finds the descriptor of the lock of the run
+// that tries it.
 const LentLock = "CORPUS_LENT_LOCK"
 
 // lentAt is that descriptor.
 const lentAt = "3"
 
-// Broken is the error for a new agent that does not work on this host.
+// Broken is the error of a new agent that does not work on this host.
 type Broken struct {
 	What  string // the unit or the command that fails
-	Units bool   // systemd does not start the agent; else the program itself fails
+	Units bool   // systemd does not start the agent; otherwise the program itself fails
 	Err   error
 }
 
@@ -36,7 +36,7 @@ func (b *Broken) Error() string {
 }
 func (b *Broken) Unwrap() error { return b.Err }
 
-// Hint suggests what to do about it.
+// Hint returns what a person can do about it.
 func (b *Broken) Hint() string {
 	return "publish a release whose agent works; docs/troubleshooting.md says how to repair a host by hand"
 }
@@ -47,12 +47,12 @@ type Trial struct {
 	Lock   *os.File      // the lock of the run, which is lent to the program
 	Known  bool          // this host has an identity, which the program must find as well
 	DryRun bool          // run the program over what is deployed, without changing anything
-	Least  time.Duration // the tests may take this long even where that is longer than Self.Limit
+	Least  time.Duration // the tests may take this long even if it is longer than Self.Limit
 }
 
 // Verdict is the result of a trial that passed.
 type Verdict struct {
-	Program string // that was tried; "" where none could be
+	Program string // the program that was tried; "" if none was
 	Version string // as the program prints it
 	Old     bool   // the program does not support a lent lock, so it was not run over what is deployed
 }
@@ -73,7 +73,7 @@ func (s *Self) Try(ctx context.Context, t Trial) (Verdict, error) {
 	program := s.Units(ctx).Service.Program()
 	if program == nil {
 		if !trusted(s.Executable) {
-			return Verdict{}, nil // another user may have put it there, and nothing starts it by itself
+			return Verdict{}, nil // another user may have replaced it, and no unit starts it
 		}
 		program = []string{s.Executable}
 	}
@@ -103,7 +103,7 @@ func (s *Self) Try(ctx context.Context, t Trial) (Verdict, error) {
 	return v, err
 }
 
-// run runs a command of the program, which must end well.
+// run runs a command of the program, which must succeed.
 func (s *Self) run(ctx context.Context, program []string, lock *os.File, args ...string) (string, error) {
 	o := hook.Options{Env: s.Env, Dir: "/", Timeout: Limit, Grace: 2 * time.Second}
 	if deadline, ok := ctx.Deadline(); ok {
@@ -146,8 +146,8 @@ func explain(ctx context.Context, err error, took time.Duration, output string) 
 	return fmt.Errorf("%w: %s", err, strings.ReplaceAll(words, "\n", "; "))
 }
 
-// trusted reports whether only root and this process's user can change what is at a path. For a file that does not
-// exist, its directory is checked.
+// trusted reports whether only root and this process's user can change the file at a path. For a file that does not
+// exist, it checks the directory.
 func trusted(path string) bool {
 	real, err := filepath.EvalSymlinks(path)
 	if errors.Is(err, fs.ErrNotExist) {

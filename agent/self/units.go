@@ -17,7 +17,7 @@ const (
 // Units has the properties of the agent's units in systemd. The zero Units is that of a host without them.
 type Units struct{ Service, Timer Unit }
 
-// Unit is one of them.
+// Unit has the properties of one unit.
 type Unit struct {
 	Load   string // loaded, not-found, masked, bad-setting ...
 	Boot   string // enabled, disabled ...
@@ -73,7 +73,7 @@ func parse(answer string) Units {
 	return all
 }
 
-// commandLine reads a command of systemctl's: { path=/bin/a ; argv[]=/bin/a b ; ... }.
+// commandLine parses a command in the output of systemctl: { path=/bin/a ; argv[]=/bin/a b ; ... }.
 func commandLine(value string) []string {
 	_, rest, found := strings.Cut(value, "argv[]=")
 	if !found {
@@ -83,8 +83,8 @@ func commandLine(value string) []string {
 	return strings.Fields(words)
 }
 
-// Program is how a unit starts the agent: the agent's program, after what it is started by, such as chrt.
-// It is nil where the unit starts something else.
+// Program returns the command line by which a unit starts the agent, up to the agent's program: before it may be a
+// program that starts it, such as chrt. It returns nil if the unit starts something else.
 func (u Unit) Program() []string {
 	for _, line := range u.Start {
 		i := slices.IndexFunc(line, func(word string) bool { return filepath.IsAbs(word) && filepath.Base(word) == Name })
@@ -99,8 +99,8 @@ func (u Unit) works() bool { return u.Load == "loaded" }
 
 func (u Unit) enabled() bool { return u.Boot == "enabled" || u.Boot == "enabled-runtime" }
 
-// Lost compares the agent's units with their state in an earlier snapshot and names what they no longer do, such as
-// being enabled; "" for nothing.
+// Lost compares the agent's units with an earlier state, and describes a property that they have lost, such as being
+// enabled; "" if there is none.
 func (s *Self) Lost(ctx context.Context, before Units) string {
 	if before.Service.Load == "" {
 		return ""
@@ -108,7 +108,7 @@ func (s *Self) Lost(ctx context.Context, before Units) string {
 	return before.lost(s.Units(ctx))
 }
 
-// lost names what the units no longer do; "" for nothing.
+// lost describes a property that the units have lost; "" if there is none.
 func (before Units) lost(now Units) string {
 	switch {
 	case before.Service.works() && !now.Service.works():

@@ -27,7 +27,7 @@ type Run struct {
 	ID     string
 	Test   bool // a dry run, which tries nothing
 	Record *report.Builder
-	// Self is the agent as the host starts it next; nil if the host that is converged does not start this agent.
+	// Self is the agent that the host starts next; nil if the host that is converged does not start this agent.
 	Self *self.Self
 	Undo *recording.Run
 	// Lend returns the lock of the run, for the program that is tried.

@@ -44,7 +44,7 @@ type Origins struct {
 	any, base, service atomic.Bool
 }
 
-// StepDone is part of exec.Observer.
+// StepDone implements exec.Observer.
 func (o *Origins) StepDone(result *exec.Result) {
 	o.any.Store(true)
 	switch {
