@@ -1,7 +1,8 @@
 // Package balance deregisters a host from its load balancers before a deploy, and registers it again once it is
 // healthy.
 //
-// The ledger records each load balancer before the host leaves it, so the run after an interrupted one enters it again.
+// The ledger records each load balancer before the host leaves it, so that the run after an interrupted one registers
+// the host again.
 package balance
 
 import (
@@ -28,14 +29,15 @@ type Run struct {
 	Ledger *ledger.Ledger
 	Record *report.Builder
 
-	// Open opens the load balancers of this host's instance; nil where the run is not that of the running system.
+	// Open opens the load balancers of this host's instance; nil if the agent does not converge the running system.
 	Open    func(context.Context) (*elb.Client, error)
-	Cluster func() string               // whose classic load balancer is the host's where none is named
+	Cluster func() string               // names the classic load balancer of the host if none is configured
 	Save    func() error                // writes the ledger
-	Healthy func(context.Context) error // makes sure that this run has found what is deployed to be healthy
+	Healthy func(context.Context) error // checks that the deployed pair is healthy, unless this run has done so
 }
 
-// NotLeft is that the host could not leave its load balancers, so that nothing was deployed. No release is to blame.
+// NotLeft is the error of a host that could not leave its load balancers, so that nothing was deployed. No release is
+// at fault.
 type NotLeft struct{ err error }
 
 func (n *NotLeft) Error() string {
@@ -53,13 +55,13 @@ const (
 	enterStage = "enter load balancers"
 )
 
-// balances reports whether a deploy of a pair deregisters the host. Load balancers serve the host's service: base alone
-// and the projects beside it leave them unchanged.
+// balances reports whether a deploy of a pair deregisters the host. The load balancers are those of the host's service:
+// base alone and other projects leave them unchanged.
 func (r *Run) balances(pair ledger.Pair) bool {
 	return r.Host.Config.ELB.Deploy && r.Host.Alone == "" && !pair.BaseAlone()
 }
 
-// balancers are those of this host, as agent.yaml names them.
+// balancers returns the load balancers of this host, as agent.yaml names them.
 func (r *Run) balancers() elb.Balancers {
 	return elb.Balancers{Names: r.Host.Config.ELB.Names, TargetGroups: r.Host.Config.ELB.TargetGroups}.OrNamed(r.Cluster())
 }
@@ -98,7 +100,7 @@ func (r *Run) leaveThose(ctx context.Context, all elb.Balancers) error {
 	before := r.Ledger.Away
 	away := ledger.Away{Run: r.ID, Since: r.Host.Time().UTC(), Instance: client.Instance}
 	comesBack := registered
-	if r.Ledger.Good == nil { // it has served nothing yet, and is to serve
+	if r.Ledger.Good == nil { // its first deploy registers it with all of them
 		comesBack = all
 	}
 	if before != nil && before.Instance == client.Instance {
@@ -143,7 +145,7 @@ func (r *Run) stayIn(ctx context.Context, client *elb.Client, left elb.Balancers
 	return r.Save()
 }
 
-// registered finds out which of the load balancers the host is registered with. It changes nothing.
+// registered returns the load balancers with which the host is registered. It changes nothing.
 func (r *Run) registered(ctx context.Context, all elb.Balancers) (client *elb.Client, in elb.Balancers, err error) {
 	err = within(ctx, balancerTime, func(ctx context.Context) (err error) {
 		if client, err = r.Open(ctx); err == nil {
@@ -154,8 +156,8 @@ func (r *Run) registered(ctx context.Context, all elb.Balancers) (client *elb.Cl
 	return client, in, err
 }
 
-// Enter registers the host again with the load balancers that this run or an earlier one left, once what runs is
-// healthy. result is how the run ended so far.
+// Enter registers the host again with the load balancers that this run or an earlier one left, if the deployed pair is
+// healthy. result is the error of the run so far.
 func (r *Run) Enter(ctx context.Context, result error) error {
 	away := r.Ledger.Away
 	if away == nil || r.Host.Alone != "" {
@@ -181,7 +183,7 @@ func (r *Run) Enter(ctx context.Context, result error) error {
 	return nil
 }
 
-// mayServe reports whether the result of a run leaves a release that worked before, or works now, to be served.
+// mayServe reports whether a run with this result left the host with a deployed release that may serve.
 func (r *Run) mayServe(result error) bool {
 	switch exit.Code(result) {
 	case exit.OK, exit.RolledBack, exit.Unreachable, exit.Refused:

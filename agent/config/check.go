@@ -16,9 +16,9 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/redact"
 )
 
-// Check reads all sources as Load does, and looks at what their values name as well: stores, programs and files. root
-// is the directory that stands for "/", which is the host itself. Mistakes prevent runs. Warnings do not: they report
-// what the configuration discloses to other users, and settings without effect.
+// Check reads all sources as Load does, and also checks what their values refer to: stores, programs and files. root is
+// the directory that stands for "/", which is the host itself. Mistakes prevent runs. Warnings do not: they report what
+// the configuration discloses to other users, and settings without effect.
 func Check(s Sources, root string) (mistakes, warnings diag.List) {
 	c, err := Load(s)
 	mistakes.AddError(diag.Pos{File: s.File}, err)
@@ -47,7 +47,7 @@ type check struct {
 	mistakes, warnings diag.List
 }
 
-// value checks a value of its own. That its kind is right is for Load to find out.
+// value checks what a value refers to. Load checks its kind.
 func (c *check) value(v value) {
 	switch v.key.Name {
 	case "store", "mirrors":
@@ -81,7 +81,7 @@ func (c *check) value(v value) {
 
 func (c *check) mistake(v value, err error) { c.mistakes.AddError(v.at, named(v, err)) }
 
-// named puts the key of a value before an error.
+// named adds the key of a value to an error.
 func named(v value, err error) error {
 	if err == nil {
 		return nil
@@ -89,7 +89,7 @@ func named(v value, err error) error {
 	return diag.WithHint(fmt.Errorf("%s: %w", v.key.Name, err), "%s", diag.HintOf(err))
 }
 
-// store checks the URL of a store. Runs refuse one with credentials in it too, and name none of them.
+// store checks the URL of a store. Credentials in it are a warning, which does not show them; runs refuse such a URL.
 func (c *check) store(v value) {
 	if shown := redact.URLs(v.text); shown != v.text {
 		c.warnings.Add(v.at, "store %s has credentials in its URL, which is remembered and shown", shown).
@@ -100,7 +100,7 @@ func (c *check) store(v value) {
 	c.mistake(v, err)
 }
 
-// metrics checks the file for the node exporter. Without it runs continue, and note it.
+// metrics checks the file for the node exporter. Runs continue without the file, and note that.
 func (c *check) metrics(v value) {
 	dir := filepath.Join(c.root, filepath.Dir(v.text))
 	is, err := walk.Directory(dir)
@@ -119,7 +119,7 @@ func (c *check) metrics(v value) {
 	}
 }
 
-// command checks the command of the engine. The engine native starts none.
+// command checks the command of the engine. The native engine has none.
 func (c *check) command(s Sources) {
 	if c.engine == "native" {
 		return
@@ -134,7 +134,8 @@ func (c *check) command(s Sources) {
 	}
 }
 
-// program looks for a program on this host. Below another root it may be there by the time it is needed.
+// program returns an error if a program does not exist on this host. It checks nothing below another root, where the
+// program may be installed before it is needed.
 func (c *check) program(v value) error {
 	if filepath.Clean(c.root) != "/" {
 		return nil

@@ -11,9 +11,9 @@ import (
 	sls "github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// Config is the configuration, with defaults for settings that no source has.
+// Config is the configuration, with defaults for settings that no source sets.
 type Config struct {
-	File File // that the settings were read from
+	File File // the file from which the settings were read
 
 	Store    string
 	Service  string
@@ -29,22 +29,22 @@ type Config struct {
 	ServiceChannel  string
 	Engine          string
 	EngineCommand   []string
-	Top             string    // which top files count: first or merge
-	ExtPillar       *sls.List // sources of pillar data, as a Salt minion has them; nil for none
-	ExtPillarFirst  bool      // the pillar's files win over them
+	Top             string    // which top files are used: first or merge
+	ExtPillar       *sls.List // sources of pillar data, in the form of a Salt minion; nil if there are none
+	ExtPillarFirst  bool      // the pillar's files have priority over them
 	Failhard        bool
 	StrictArguments bool
 	StateOutput     string
 	StateVerbose    bool
 
 	ConvergeTimeout time.Duration
-	StopTimeout     time.Duration // of a state under way
+	StopTimeout     time.Duration // of a running state
 	HookTimeout     time.Duration
 	FetchTimeout    time.Duration
 	FetchRetry      time.Duration // 0 for the default, which depends on mirrors
 	FetchRate       int64         // bytes per second
 	FetchHostRate   int64         // of one store
-	FetchSlowest    int64         // bytes per second that a source of a state has to bring; 0 for any
+	FetchSlowest    int64         // minimum bytes per second of a source of a state; 0 for any
 	FetchPrivate    bool          // a public server may redirect sources of states to a private address
 	UnpackBytes     int64
 	UnpackFiles     int
@@ -55,15 +55,15 @@ type Config struct {
 	Notify        Notify
 	Metrics       string // file for the textfile collector; "" for none
 	UploadReports bool
-	Heartbeat     time.Duration // how often a host that uploads reports writes that it runs
+	Heartbeat     time.Duration // how often a host that uploads reports renews its record
 
 	Dev           []string // instances that are dev environments
 	Prod          []string // instances that are prod environments
 	AllowUnsigned []string // projects
 	ELB           ELB
 
-	UndoLimit     int64 // bytes of the journal of what converging replaced; 0 for no journal
-	UndoFileLimit int64 // bytes of the largest file that it keeps
+	UndoLimit     int64 // maximum bytes of the journal; 0 for no journal
+	UndoFileLimit int64 // maximum bytes of a file that it keeps
 
 	ArchiveRequired bool
 	KeepArchives    int
@@ -97,18 +97,18 @@ type ELB struct {
 	Timeout      time.Duration
 }
 
-// Sources are where settings come from.
+// Sources describes the sources of settings.
 type Sources struct {
-	File     string // may be absent unless Required
+	File     string // may be missing unless Required is set
 	Required bool   // the file was named by the user, so it must exist
-	Copy     string // of the file that was valid last, used where the file is damaged; "" for none
-	// a file that the user may not read counts as absent, and File.Denied is set; with Required it is an error
+	Copy     string // copy of the last valid file, used if the file is damaged; "" for none
+	// a file that the user may not read counts as missing, and File.Denied is set; with Required it is an error
 	Optional bool
 	Getenv   func(string) string // the environment; nil for none
 	Flags    map[string]string   // given flags, by key
 }
 
-// Load reads and checks all sources. Its error is a diag.List with every problem.
+// Load reads and checks all sources. Its error is a diag.List with all problems.
 func Load(s Sources) (Config, error) {
 	v := viper.New()
 	for _, k := range Keys() {
@@ -154,7 +154,7 @@ func Load(s Sources) (Config, error) {
 	return c, nil
 }
 
-// probes reads the list of probes, which is not a plain setting, out of a file that was verified.
+// probes returns the list of probes, which is not a plain setting, from a verified file.
 func probes(data []byte, file string) []recipe.Probe {
 	var root struct {
 		Health struct{ Probes yaml.Node }
@@ -178,8 +178,8 @@ func loadFile(v *viper.Viper, s Sources, problems *diag.List) (File, []byte) {
 	return file, data
 }
 
-// merge adds the settings of a file to v. Viper can read the file itself, and then the program links viper's readers of
-// TOML and of YAML too, which are larger than viper.
+// merge adds the settings of a file to v. If viper read the file itself, the program would link viper's parsers of TOML
+// and YAML, which are larger than viper.
 func merge(v *viper.Viper, data []byte) error {
 	var settings map[string]any
 	if err := yaml.Unmarshal(data, &settings); err != nil {

@@ -14,19 +14,19 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// File is the configuration file that settings were read from.
+// File is the configuration file from which settings were read.
 type File struct {
 	Path    string
-	Content []byte   // what was read and is valid; nil where there is no file, or it is damaged
+	Content []byte   // the valid content; nil if there is no file, or it is damaged
 	Damaged *Damaged // the file cannot be used, and the settings are those of its copy
 	Denied  error    // why the user may not read the file, whose settings are therefore not in use; see Sources.Optional
 }
 
-// Damaged is the error for a configuration file that is not as a person wrote it: it is missing, unreadable, empty or
+// Damaged is the error of a configuration file that is not as a person wrote it: it is missing, unreadable, empty or
 // truncated, or has no settings. A mistake in a setting is not damage.
 type Damaged struct {
 	Path string
-	Copy string // the file that was valid last; "" where there is none, and the settings are the defaults
+	Copy string // copy of the last valid file; "" if there is none, so that defaults apply
 	Err  error
 }
 
@@ -54,7 +54,7 @@ func (d *Damaged) Hint() string {
 			"needs a file with a comment in it", d.Path, filepath.Dir(d.Path), d.Copy, d.Path)
 }
 
-// source reads the configuration file, or its copy where the file is damaged.
+// source reads the configuration file, or its copy if the file is damaged.
 func source(s Sources) (f File, data []byte, problems diag.List) {
 	f.Path = s.File
 	data, err := readRegular(s.File)
@@ -110,7 +110,7 @@ func unread(err error) error {
 	return wrapped
 }
 
-// copy is the content of the copy, where that has settings and is valid itself; else nil.
+// copy returns the content of the copy if it has settings and is valid; otherwise nil.
 func (s Sources) copy() []byte {
 	if s.Copy == "" || s.Required {
 		return nil
@@ -122,8 +122,8 @@ func (s Sources) copy() []byte {
 	return data
 }
 
-// damageOf returns what is wrong with a file, or nil if a person may have written it. Without a copy to compare with,
-// only a file without settings, such as a directory, is known to be damaged.
+// damageOf returns the damage of a file, or nil if a person may have written it. Without a copy to compare with, only a
+// path that is not a readable file, such as a directory, is known to be damaged.
 func damageOf(data []byte, err error, copied []byte) error {
 	empty := len(bytes.Trim(data, "\x00 \t\r\n")) == 0
 	switch {

@@ -9,8 +9,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/recipe"
 )
 
-// Example returns an agent.yaml in which every setting is a comment with its meaning and its default. Without the # at
-// their beginning, its lines of settings change nothing. The URL of a store is set if it is not "".
+// Example returns an agent.yaml in which every setting is a comment with its meaning and its default. Removing the #
+// before such a setting changes nothing. The URL of a store is set if store is not "".
 func Example(store string) []byte {
 	var b strings.Builder
 	b.WriteString("# Settings of corpus-agent on this host. Each has its default here; remove the # in front of one to\n" +

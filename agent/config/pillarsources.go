@@ -10,8 +10,8 @@ import (
 // keyExtPillar is the setting with sources of pillar data.
 const keyExtPillar = "ext_pillar"
 
-// pillarSources reads the list of sources of pillar data, which is no plain setting, out of a file that was verified:
-// nil for none. Values are those of a minion's configuration.
+// pillarSources returns the list of sources of pillar data, which is not a plain setting, from a verified file; nil if
+// there is none. Values are those of a minion's configuration.
 func pillarSources(data []byte, file string) *sls.List {
 	doc, err := slsyaml.Load(data, file)
 	if err != nil {
@@ -22,7 +22,7 @@ func pillarSources(data []byte, file string) *sls.List {
 	return list
 }
 
-// pillarSources checks a list of sources: a name with what the source gets, each.
+// pillarSources checks a list of sources, each of which is a name with an argument.
 func (c *checker) pillarSources(k Key, v *yaml.Node) {
 	const hint = "write each source as `- NAME: ARGUMENT`"
 	if v.Kind != yaml.SequenceNode {

@@ -40,20 +40,20 @@ type Key struct {
 	Doc     string
 }
 
-// Env is the key's variable in the environment.
+// Env returns the key's environment variable.
 func (k Key) Env() string {
 	return "CORPUS_" + strings.ToUpper(strings.ReplaceAll(k.Name, ".", "_"))
 }
 
-// Keys lists all settings in the order in which they are documented.
+// Keys returns all settings in the order in which they are documented.
 func Keys() []Key { return slices.Clone(table()) }
 
-// table has all settings. They are put together once, since each value of each source is looked up here.
+// table returns all settings. It builds the list once, since each value of each source is looked up in it.
 var table = sync.OnceValue(func() []Key {
 	return slices.Concat(identityKeys(), convergeKeys(), fetchKeys(), healthKeys(), notifyKeys(), keepingKeys())
 })
 
-// identityKeys are the settings of the store and of the identity of the host.
+// identityKeys returns the settings of the store and of the identity of the host.
 func identityKeys() []Key {
 	return []Key{
 		{"store", Text, "",
@@ -72,7 +72,7 @@ func identityKeys() []Key {
 	}
 }
 
-// convergeKeys are the settings of the converge.
+// convergeKeys returns the settings of the converge.
 func convergeKeys() []Key {
 	return []Key{
 		{"engine", Text, "native", "what converges: native, salt-call, ansible or command"},
@@ -97,7 +97,7 @@ func convergeKeys() []Key {
 	}
 }
 
-// fetchKeys are the settings of hooks, of fetching and of unpacking.
+// fetchKeys returns the settings of hooks, of fetching and of unpacking.
 func fetchKeys() []Key {
 	return []Key{
 		{"hooks.timeout", Duration, 10 * time.Minute, "longest run of one hook"},
@@ -120,7 +120,7 @@ func fetchKeys() []Key {
 	}
 }
 
-// healthKeys are the settings of probes.
+// healthKeys returns the settings of probes.
 func healthKeys() []Key {
 	return []Key{
 		{"health.grace", Duration, time.Duration(0),
@@ -133,7 +133,7 @@ func healthKeys() []Key {
 	}
 }
 
-// notifyKeys are the settings of notifications, metrics and reports.
+// notifyKeys returns the settings of notifications, metrics and reports.
 func notifyKeys() []Key {
 	return []Key{
 		{"notify.on", Texts, []string{"success", "failure", "rollback", "expiry"},
@@ -156,7 +156,7 @@ func notifyKeys() []Key {
 	}
 }
 
-// keepingKeys are the settings of environments, load balancers, undo and of what the host keeps.
+// keepingKeys returns the settings of environments, load balancers, undo, and of how much the host keeps.
 func keepingKeys() []Key {
 	return []Key{
 		{"environments.dev", Texts, []string{"dev", "development", "local"}, "instances that are dev environments"},
@@ -194,7 +194,7 @@ func find(name string) (Key, bool) {
 	return keys[i], true
 }
 
-// section reports whether keys are below a name.
+// section reports whether name is the prefix of keys.
 func section(name string) bool {
 	return slices.ContainsFunc(table(), func(k Key) bool { return strings.HasPrefix(k.Name, name+".") })
 }
@@ -233,7 +233,7 @@ func (k Key) checkName(text string) string {
 	return ""
 }
 
-// names is the check of a key that takes names; nil for any other.
+// names returns the check of a key that takes names; nil for any other key.
 func (k Key) names() func(string) error {
 	switch k.Name {
 	case "service", "allow_unsigned":
@@ -248,7 +248,7 @@ func (k Key) names() func(string) error {
 	return nil
 }
 
-// choices are the values of keys that allow only some.
+// choices returns the valid values of a key that allows only some; nil for any other key.
 func (k Key) choices() []string {
 	switch k.Name {
 	case "engine":

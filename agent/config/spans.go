@@ -7,7 +7,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/recipe"
 )
 
-// Span is the range of a key that takes a number or a duration.
+// Span returns the range of a key that takes a number or a duration.
 func (k Key) Span() recipe.Span {
 	const month = 30 * 24 * time.Hour
 	if key, of := strings.CutPrefix(k.Name, "health."); of {
@@ -31,7 +31,7 @@ func (k Key) Span() recipe.Span {
 	return recipe.Span{}
 }
 
-// Range describes the values of the key, where they are numbers or durations; "" for any other.
+// Range describes the values of a key that takes numbers or durations; "" for any other key.
 func (k Key) Range() string {
 	switch k.Kind {
 	case Number:

@@ -8,7 +8,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// value is one text that a source gives a key, or an item of a list, and where.
+// value is one text that a source sets for a key, or an item of a list, and its position.
 type value struct {
 	key  Key
 	text string
@@ -16,7 +16,7 @@ type value struct {
 	at   diag.Pos
 }
 
-// values are those of all sources, the ones that win last.
+// values returns the values of all sources, in increasing priority.
 func (s Sources) values() (all []value) {
 	file, data, _ := source(s)
 	path := s.File
@@ -36,7 +36,7 @@ func (s Sources) values() (all []value) {
 	return all
 }
 
-// at is where a key gets its value; the file where nothing gives it one.
+// at returns the position of the value of a key; that of the file if no source sets it.
 func (s Sources) at(name string) diag.Pos {
 	at := diag.Pos{File: s.File}
 	for _, v := range s.values() {
@@ -47,7 +47,7 @@ func (s Sources) at(name string) diag.Pos {
 	return at
 }
 
-// inFile are the values below a dotted prefix.
+// inFile returns the values below a dotted prefix.
 func inFile(path, prefix string, n *yaml.Node) (all []value) {
 	if n.Kind != yaml.MappingNode {
 		return nil
@@ -69,7 +69,7 @@ func inFile(path, prefix string, n *yaml.Node) (all []value) {
 	return all
 }
 
-// given are the values of a text from elsewhere. Such a list is written with spaces between its items.
+// given returns the values of a text from another source. Items of a list are separated by spaces.
 func given(k Key, text, from string) (all []value) {
 	items := []string{text}
 	if k.Kind == Texts {

@@ -81,8 +81,8 @@ func (c *checker) unknown(name string, key *yaml.Node) {
 	c.problems.Add(c.pos(key), "unknown setting %q", name).WithHint(hint)
 }
 
-// suggestion is the setting or section that was probably meant: one of a name much like this one, or of the same name
-// in a section.
+// suggestion suggests the setting or section that was probably meant: one with a similar name, or one with the same
+// name in a section.
 func suggestion(name string) string {
 	var names, within []string
 	own := name[strings.LastIndexByte(name, '.')+1:]

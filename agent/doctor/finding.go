@@ -1,5 +1,5 @@
-// Package doctor looks for what is wrong with a store as a host or a publisher sees it: its clock, credentials, rights,
-// signatures and their expiry. It changes nothing. Package onhost looks at the host itself.
+// Package doctor checks a store as a host or a publisher sees it: its clock, credentials, rights, signatures and their
+// expiry. It changes nothing. Package onhost checks the host itself.
 package doctor
 
 import (
@@ -24,7 +24,7 @@ const (
 	Skipped Status = "skipped" // could not be checked, or does not apply
 )
 
-// Finding is what one check found.
+// Finding is the result of one check.
 type Finding struct {
 	Check  string `json:"check"` // such as clock; the names are in docs/troubleshooting.md
 	Status Status `json:"status"`
@@ -32,12 +32,12 @@ type Finding struct {
 	Cure   string `json:"cure,omitempty"` // what to do; only for warnings and failures
 }
 
-// Findings are the results of all checks, in the order in which they are to be read.
+// Findings holds the results of all checks, in the order in which they are shown.
 type Findings struct {
 	List []Finding `json:"findings"`
 }
 
-// OK adds that a check found nothing wrong.
+// OK adds that a check passed.
 func (f *Findings) OK(check, format string, args ...any) { f.add(check, OK, "", format, args...) }
 
 // Skip adds that a check does not apply, and why.
@@ -45,12 +45,12 @@ func (f *Findings) Skip(check, format string, args ...any) {
 	f.add(check, Skipped, "", format, args...)
 }
 
-// Warn adds what works today and needs attention.
+// Warn adds something that works today and needs attention.
 func (f *Findings) Warn(check, cure, format string, args ...any) {
 	f.add(check, Warning, cure, format, args...)
 }
 
-// Fail adds what keeps runs from working.
+// Fail adds something that makes runs fail.
 func (f *Findings) Fail(check, cure, format string, args ...any) {
 	f.add(check, Failed, cure, format, args...)
 }
@@ -78,7 +78,7 @@ func (f *Findings) count(status Status) (n int) {
 	return n
 }
 
-// Err returns an error with the exit code 3 if a check failed. Warnings are not error.
+// Err returns an error with the exit code 3 if a check failed. Warnings are not errors.
 func (f *Findings) Err() error {
 	if n := f.count(Failed); n > 0 {
 		return exit.WithCode(exit.Failed, errors.New(diag.Count(n, "check")+" failed"))

@@ -9,14 +9,14 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 )
 
-// Store is a store that is looked at.
+// Store is a store to check.
 type Store struct {
 	store.Store
-	URL string           // as messages show it
+	URL string           // in the form for messages
 	Now func() time.Time // the clock of this machine
 }
 
-// mostRead is how many bytes of an object the checks read.
+// mostRead bounds how many bytes of an object the checks read.
 const mostRead = 1 << 20
 
 // AskStore reads the timestamp, which every command and run reads first. It adds findings about the address, the
@@ -59,7 +59,7 @@ func (f *Findings) answer(ctx context.Context, s Store, err error) bool {
 	return false
 }
 
-// cureMissing returns what to do about a store without timestamp: it was removed if other metadata is there.
+// cureMissing returns what to do about a store without a timestamp: the timestamp was removed if other metadata exists.
 func cureMissing(ctx context.Context, s Store) string {
 	for _, err := range s.List(ctx, "metadata/") {
 		if err == nil {
@@ -70,7 +70,8 @@ func cureMissing(ctx context.Context, s Store) string {
 	return "the bucket has no store below this prefix: correct the URL, or run corpus store init"
 }
 
-// Clocks that differ by this much are worth a warning; S3 refuses requests that are 15 minutes off.
+// The difference of clocks from which it is a warning, and a failure. S3 refuses requests if the difference is 15
+// minutes.
 const (
 	clockWarning = time.Minute
 	clockLimit   = 5 * time.Minute

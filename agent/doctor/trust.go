@@ -10,10 +10,10 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 )
 
-// AskTrust follows the store from a root as a new client does, in a scratch directory, and adds whether its signatures
-// verify and when they expire. seen is a directory with the metadata that this machine has seen of the store, with
-// which a rolled back store is a failure; "" for none. The returned client is nil if the store does not verify; done
-// must be called.
+// AskTrust reads the store from a root as a new client does, in a scratch directory, and adds whether its signatures
+// verify and when they expire. seen is a directory with the metadata that this machine has seen of the store, so that a
+// store that was rolled back is a failure; "" for none. The returned client is nil if the store does not verify. The
+// caller must call done.
 func (f *Findings) AskTrust(ctx context.Context, s Store, root []byte, seen string) (client *trust.Client,
 	done func()) {
 	dir, done, err := durable.Scratch()
@@ -53,7 +53,7 @@ func follow(ctx context.Context, s Store, root []byte, dir, seen string) (*trust
 	return client, client.Refresh(ctx)
 }
 
-// signatures adds why the store's metadata does not verify.
+// signatures adds the reason why the store's metadata does not verify.
 func (f *Findings) signatures(err error) {
 	cures := map[trust.Check]string{
 		trust.CheckPin: "the root of this machine is not that of the store: compare both with the root.json of those " +
@@ -71,7 +71,7 @@ func (f *Findings) signatures(err error) {
 	f.Error("signatures", err, cure)
 }
 
-// expiry adds which signatures have expired or expire soon, and reports whether any did.
+// expiry adds the signatures that have expired or expire soon, and reports whether there are any.
 func (f *Findings) expiry(all []trust.Expiry, now time.Time) (found bool) {
 	for _, e := range all {
 		day := e.Expires.UTC().Format(time.DateOnly)
@@ -89,7 +89,7 @@ func (f *Findings) expiry(all []trust.Expiry, now time.Time) (found bool) {
 	return found
 }
 
-// firstExpiry adds which signature expires first.
+// firstExpiry adds the signature that expires first.
 func (f *Findings) firstExpiry(all []trust.Expiry) {
 	if len(all) > 0 {
 		f.OK("expiry", "the first signature to expire is that of %s, on %s", all[0].Role,

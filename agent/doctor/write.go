@@ -13,12 +13,13 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 )
 
-// impossible is an ETag that no object has: a write on the condition that the object has it changes nothing.
+// impossible is an ETag that no object has: a write on the condition that an object has it changes nothing.
 const impossible = "corpus-doctor-writes-nothing"
 
-// MayWrite reports whether the store lets this machine write below a key prefix, and writes nothing: it asks to replace
-// an object by a condition that is never met, which a server answers only after it has looked at the rights. A
-// directory is only looked at. The error is store.ErrForbidden or store.ErrReadOnly if writing is not permitted.
+// MayWrite reports whether the store lets this machine write below a key prefix. It writes nothing: it requests to
+// replace an object under a condition that is never met, which a server evaluates after it has checked the rights. For
+// a directory it checks the permissions. The error is store.ErrForbidden or store.ErrReadOnly if writing is not
+// permitted.
 func MayWrite(ctx context.Context, s Store, prefix string) error {
 	if u, err := url.Parse(s.URL); err == nil && u.Scheme == "file" {
 		return writableDirectory(filepath.Join(u.Path, prefix), u.Path)
@@ -30,7 +31,7 @@ func MayWrite(ctx context.Context, s Store, prefix string) error {
 	return err
 }
 
-// writableDirectory looks at the closest directory above a path that exists, not above root.
+// writableDirectory checks the closest existing directory of a path, up to root.
 func writableDirectory(dir, root string) error {
 	for {
 		err := unix.Access(dir, unix.W_OK)
@@ -47,9 +48,10 @@ func writableDirectory(dir, root string) error {
 	}
 }
 
-// AskWrite adds whether the store may be written below prefixes. who needs that, as docs/buckets.md calls the role.
-// proven says that earlier writes have succeeded: a refusal is then a warning, since on AWS a conditional write needs
-// the right to read the object as well, and a role that only writes is refused the question alone.
+// AskWrite adds whether the store may be written below prefixes. who is the role that needs that, as named in
+// docs/buckets.md. proven reports that earlier writes have succeeded. A refusal is then only a warning: on AWS a
+// conditional write also needs the right to read the object, so a role that may only write is refused this check and
+// not the actual writes.
 func (f *Findings) AskWrite(ctx context.Context, s Store, who string, proven bool, prefixes ...string) {
 	for _, prefix := range prefixes {
 		err := MayWrite(ctx, s, prefix)

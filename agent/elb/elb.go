@@ -1,4 +1,4 @@
-// Package elb registers a host with its load balancers and deregisters it, with classic ones and target groups.
+// Package elb registers a host with its load balancers, classic ones and target groups, and deregisters it.
 //
 // Credentials, region and endpoints come from the usual sources of the AWS SDK: the environment, its configuration
 // files, the instance's role, AWS_ENDPOINT_URL and AWS_ENDPOINT_URL_ELASTIC_LOAD_BALANCING(_V2).
@@ -21,22 +21,22 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// Balancers are where a host serves.
+// Balancers names load balancers.
 type Balancers struct {
 	Names        []string // classic load balancers
 	TargetGroups []string // ARNs
 }
 
-// Empty reports whether there are none.
+// Empty reports whether b has no load balancers.
 func (b Balancers) Empty() bool { return len(b.Names)+len(b.TargetGroups) == 0 }
 
-// String names them all.
+// String returns all of them, separated by commas.
 func (b Balancers) String() string { return strings.Join(b.All(), ", ") }
 
-// All are the names of the classic ones, and then the ARNs of the target groups.
+// All returns the names of the classic ones, and then the ARNs of the target groups.
 func (b Balancers) All() []string { return slices.Concat(b.Names, b.TargetGroups) }
 
-// OrNamed is the classic balancer with a name, where there are none.
+// OrNamed returns b, or the classic load balancer with a name if b is empty.
 func (b Balancers) OrNamed(name string) Balancers {
 	if b.Empty() {
 		return Balancers{Names: []string{name}}
@@ -44,7 +44,7 @@ func (b Balancers) OrNamed(name string) Balancers {
 	return b
 }
 
-// With adds those of others that are missing.
+// With returns b with those of others that it lacks.
 func (b Balancers) With(others Balancers) Balancers {
 	return Balancers{Names: union(b.Names, others.Names), TargetGroups: union(b.TargetGroups, others.TargetGroups)}
 }
@@ -55,8 +55,8 @@ func union(a, b []string) []string {
 	return slices.Compact(all)
 }
 
-// Late is that load balancers did not report a state within the time that was waited for it. The instance is registered
-// or deregistered anyway.
+// Late is the error of load balancers that did not report a state of the instance within the waiting time. The instance
+// is registered or deregistered anyway.
 type Late struct {
 	instance, state string
 	waited          time.Duration
@@ -72,8 +72,7 @@ func (l *Late) Error() string {
 type Client struct {
 	Region   string // such as us-east-1
 	Instance string // such as i-0123456789abcdef0
-	// Pause is the wait between two tries, and between two looks at an instance's health; 2 s by
-	// default.
+	// Pause is the wait between two tries, and between two checks of an instance's health; 2 s by default.
 	Pause time.Duration
 
 	account aws.Config
@@ -91,7 +90,7 @@ func Open(ctx context.Context, region, instance string) (*Client, error) {
 // api is one of the two APIs.
 type api struct {
 	version  string
-	endpoint string // environment variable that names another one
+	endpoint string // environment variable that overrides the endpoint
 }
 
 func classic() api {
@@ -102,8 +101,8 @@ func groups() api {
 	return api{"2015-12-01", "AWS_ENDPOINT_URL_ELASTIC_LOAD_BALANCING_V2"}
 }
 
-// Register takes the instance in everywhere. With a wait it returns when every balancer calls the
-// instance healthy, or fails when the wait is over.
+// Register registers the instance with all load balancers. With a wait it returns when each of them reports the
+// instance as healthy, or fails after the wait.
 func (c *Client) Register(ctx context.Context, b Balancers, wait time.Duration) error {
 	if err := c.each(ctx, b, "RegisterInstancesWithLoadBalancer", "RegisterTargets"); err != nil {
 		return err
@@ -111,7 +110,8 @@ func (c *Client) Register(ctx context.Context, b Balancers, wait time.Duration) 
 	return c.await(ctx, b, wait, "in service", "InService", "healthy")
 }
 
-// Deregister takes the instance out everywhere. With a wait it returns when connections have drained.
+// Deregister deregisters the instance from all load balancers. With a wait it returns when connections have drained, or
+// fails after the wait.
 func (c *Client) Deregister(ctx context.Context, b Balancers, wait time.Duration) error {
 	if err := c.each(ctx, b, "DeregisterInstancesFromLoadBalancer", "DeregisterTargets"); err != nil {
 		return err
@@ -119,7 +119,7 @@ func (c *Client) Deregister(ctx context.Context, b Balancers, wait time.Duration
 	return c.await(ctx, b, wait, "out of service", "OutOfService", "unused")
 }
 
-// each calls a function for every load balancer, and joins the errors.
+// each calls an action for every load balancer, and joins the errors.
 func (c *Client) each(ctx context.Context, b Balancers, onClassic, onGroup string) error {
 	var errs []error
 	for _, name := range b.Names {
@@ -181,7 +181,7 @@ type health struct {
 // idle reports whether no load balancer uses the target group, which then has no health of its targets.
 func (h health) idle() bool { return slices.Contains(h.Reason, "Target.NotInUse") }
 
-// Registered are those of the balancers that the instance is registered with.
+// Registered returns the load balancers of b with which the instance is registered.
 func (c *Client) Registered(ctx context.Context, b Balancers) (in Balancers, err error) {
 	for _, name := range b.Names {
 		_, err := c.ofClassic(ctx, name)
@@ -222,7 +222,7 @@ func (c *Client) ofGroup(ctx context.Context, arn string) (health, error) {
 		"Targets.member.1.Id": {c.Instance}})
 }
 
-// pending lists the balancers that do not report the wanted state yet, with the states that they report.
+// pending returns the load balancers that do not report the wanted state yet, with the states that they report.
 func (c *Client) pending(ctx context.Context, b Balancers, classicWord, groupWord string) ([]string, error) {
 	var pending []string
 	for _, name := range b.Names {

@@ -16,15 +16,16 @@ import (
 // The exit codes of both programs.
 const (
 	OK       = 0 // converged; done
-	Internal = 1 // something went wrong that has no code of its own
+	Internal = 1 // an error without a code of its own
 	Usage    = 2 // command line, configuration, or SLS that does not compile
-	// states failed, or a first deploy failed and there is nothing to roll back to; of corpus, a part was left undone
+	// states failed, or a first deploy failed and there is nothing to roll back to; with corpus, a part was left
+	// undone
 	Failed         = 3
 	Refused        = 4   // verification refused something
 	Unreachable    = 5   // the store cannot be reached
-	Locked         = 6   // another run is under way
-	RolledBack     = 7   // a deploy failed and the host is back on what ran before
-	RollbackFailed = 8   // and the rollback failed as well
+	Locked         = 6   // another run is in progress
+	RolledBack     = 7   // a deploy failed and was rolled back
+	RollbackFailed = 8   // a deploy and its rollback failed
 	Starved        = 9   // another run has held the lock for longer than the interval at which runs are started
 	Interrupted    = 130 // by a signal
 )
@@ -45,7 +46,7 @@ type coded struct {
 func (c *coded) Error() string { return c.err.Error() }
 func (c *coded) Unwrap() error { return c.err }
 
-// Code is the exit code of an error.
+// Code returns the exit code of an error.
 func Code(err error) int {
 	var given *coded
 	var list diag.List

@@ -14,8 +14,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/pillar/external"
 )
 
-// hostErrors are the system call errors for which no release is to blame: another would have met them
-// as well.
+// hostErrors returns the system call errors for which no release is at fault: another release would have failed with
+// them as well.
 func hostErrors() []syscall.Errno {
 	return []syscall.Errno{
 		// a disk or a share
@@ -26,7 +26,7 @@ func hostErrors() []syscall.Errno {
 	}
 }
 
-// OfHost reports whether the host, and no release, is what an error is about.
+// OfHost reports whether the host, and not a release, is at fault for an error.
 func OfHost(err error) bool {
 	var busy *packages.Busy
 	var unfinished *packages.Unfinished
@@ -34,7 +34,7 @@ func OfHost(err error) bool {
 	var occupied *service.Occupied // another process has the port of the release
 	var unstarted *noexec
 	var states *state.Failure
-	var source *external.Failed  // of pillar data, which the host's configuration names
+	var source *external.Failed  // a source of pillar data, which the host's configuration names
 	var unsafe *walk.UnsafeError // an unprivileged user of this host prepared it
 	if errors.As(err, &states) && (states.Outage() || states.Refused() || states.Immutable()) || errors.As(err, &unsafe) {
 		return true
@@ -46,8 +46,8 @@ func OfHost(err error) bool {
 	return HostErrno(err)
 }
 
-// AlsoSources reports whether sources of pillar data failed the deploy, and are all that failed during the rollback:
-// nothing more can be done before they answer.
+// AlsoSources reports whether sources of pillar data failed the deploy, and nothing else failed during the rollback.
+// Nothing more can be done before they answer.
 func AlsoSources(cause, back error) bool {
 	return also[*external.Failed](cause, back, func(err error) error { return err })
 }
@@ -57,14 +57,13 @@ func HostErrno(err error) bool {
 	return slices.ContainsFunc(hostErrors(), func(errno syscall.Errno) bool { return errors.Is(err, errno) })
 }
 
-// workError is a failure of what the agent itself does on the host between the parts of a release, such
-// as moving links.
+// workError is a failure of the agent's own work on the host between the steps of a release, such as moving links.
 type workError struct{ error }
 
-// Unwrap is the failure.
+// Unwrap returns the failure.
 func (e *workError) Unwrap() error { return e.error }
 
-// OfWork marks an error as one of the agent's own work.
+// OfWork marks an error as a failure of the agent's own work.
 func OfWork(err error) error {
 	if err == nil {
 		return nil

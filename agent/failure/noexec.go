@@ -18,30 +18,30 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// noexec is that a program was not started on a host whose releases, or whose agent's directory, are on a filesystem
-// that is mounted with that option. Every release meets it, so none is to blame.
+// noexec is the error of a program that was not started, on a host whose releases, or whose agent's directory, are on a
+// filesystem that is mounted with the option noexec. It would fail every release, so none is at fault.
 type noexec struct {
 	cause error
-	mount string // as the host calls it
+	mount string // the mount point on the host
 }
 
-// Error names the filesystem.
+// Error returns the cause with the mount point.
 func (n *noexec) Error() string {
 	return fmt.Sprintf("%v: %s is mounted with the option noexec, so no program below it can be started", n.cause, n.mount)
 }
 
-// Unwrap is the failure to start.
+// Unwrap returns the failure to start.
 func (n *noexec) Unwrap() error { return n.cause }
 
-// Unexecuted names the filesystem on which a program was not started, where an error says that one was refused and the
-// releases or the agent's own directory are mounted noexec.
+// Unexecuted returns err with the mount point and a hint, if err says that a program was refused and the releases or
+// the agent's own directory are mounted noexec. Otherwise it returns err unchanged.
 func Unexecuted(l layout.Layout, err error) error {
 	if known := new(noexec); err == nil || errors.As(err, &known) || !refusedProgram(err) {
 		return err
 	}
 	dirs := []string{l.Projects()}
 	if state := l.State(); strings.Contains(err.Error(), l.Inside(state)+"/") {
-		dirs = append(dirs, state) // which holds no programs of releases, and is mounted so on many hosts
+		dirs = append(dirs, state) // it has no programs of releases, and is mounted noexec on many hosts
 	}
 	for _, dir := range dirs {
 		var fs unix.Statfs_t
@@ -55,14 +55,13 @@ func Unexecuted(l layout.Layout, err error) error {
 	return err
 }
 
-// AlsoUnexecuted reports whether all that failed during the rollback failed since programs are not started on this
-// host, as the deploy before it: nothing more can be done before the filesystem is mounted without noexec.
+// AlsoUnexecuted reports whether programs that the host does not start failed the deploy, and nothing else failed
+// during the rollback. Nothing more can be done before the filesystem is mounted without noexec.
 func AlsoUnexecuted(l layout.Layout, cause, back error) bool {
 	return also[*noexec](cause, back, func(err error) error { return Unexecuted(l, err) })
 }
 
-// also reports whether an error of type E failed the deploy, and whether every part of what failed during the rollback
-// is one, too, as explain words it.
+// also reports whether cause has an error of type E, and each part of back has one after explain was applied to it.
 func also[E error](cause, back error, explain func(error) error) bool {
 	is := func(err error) bool {
 		_, is := errors.AsType[E](err)
@@ -72,7 +71,7 @@ func also[E error](cause, back error, explain func(error) error) bool {
 		!slices.ContainsFunc(partsOfError(back), func(err error) bool { return !is(explain(err)) })
 }
 
-// partsOfError gives the errors that errors.Join put together, or the one error.
+// partsOfError returns the errors that errors.Join joined, or the single error.
 func partsOfError(err error) []error {
 	return eachIn(err, func(err error) ([]error, bool) {
 		_, joined := err.(interface{ Unwrap() []error }) //nolint:errorlint // eachIn walks the tree
@@ -93,7 +92,7 @@ var refusal = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?i)permission denied|\bstatus 203\b|\b203/EXEC\b`)
 })
 
-// mountOf is the mount point of a directory, or the directory where that is not found.
+// mountOf returns the mount point of a directory, or the directory if the mount point is not found.
 func mountOf(dir string) string {
 	table, err := os.ReadFile("/proc/self/mountinfo")
 	real, unresolved := filepath.EvalSymlinks(dir)

@@ -11,7 +11,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// Overdue is the end of work that took longer than a setting allows.
+// Overdue is the error of work that took longer than a setting allows.
 type Overdue struct {
 	Setting string
 	Limit   time.Duration
@@ -21,15 +21,15 @@ func (o *Overdue) Error() string {
 	return fmt.Sprintf("%s (%s) was over", o.Setting, recipe.Short(o.Limit))
 }
 
-// Unwrap makes it a context.DeadlineExceeded.
+// Unwrap returns context.DeadlineExceeded.
 func (o *Overdue) Unwrap() error { return context.DeadlineExceeded }
 
 func (o *Overdue) hint() string {
 	return fmt.Sprintf("see what takes so long, or raise %s in agent.yaml", o.Setting)
 }
 
-// Within gives work the time of a setting. Where an error is due to the end of that time, it names the setting, and
-// wraps an Overdue.
+// Within calls work with the time limit of a setting. If the limit caused the error, the returned error names the
+// setting and wraps an Overdue.
 func Within(ctx context.Context, setting string, limit time.Duration, work func(context.Context) error) error {
 	over := &Overdue{Setting: setting, Limit: limit}
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, over)
@@ -41,7 +41,7 @@ func Within(ctx context.Context, setting string, limit time.Duration, work func(
 	return diag.WithHint(&overdueWork{over: over, err: err}, "%s", over.hint())
 }
 
-// overdueWork is an error of work whose time was over.
+// overdueWork is the error of work that its time limit ended.
 type overdueWork struct {
 	over *Overdue
 	err  error

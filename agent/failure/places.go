@@ -9,11 +9,11 @@ import (
 )
 
 // Places maps the directory under which a run read a release, such as /srv/service/next, to the one that has these
-// files after the run. A rollback leads the links to other files, and moves the release that failed.
+// files after the run. A rollback points the links at other files, and moves the failed release.
 type Places map[string]string
 
-// Text replaces the directories in positions, FILE:LINE or FILE:. Other paths stay unchanged: states may name the
-// links, too.
+// Text replaces the directories in positions, FILE:LINE or FILE:. It keeps other paths: states may name the links as
+// well.
 func (p Places) Text(text string) string {
 	for from, to := range p {
 		if strings.Contains(text, from+"/") {
@@ -23,7 +23,7 @@ func (p Places) Text(text string) string {
 	return text
 }
 
-// Error replaces the directories in an error, also in the diagnostics that errors.As finds in it.
+// Error replaces the directories in an error, and in the diagnostics that errors.As finds in it.
 func (p Places) Error(err error) error {
 	text := p.Text(err.Error())
 	if text == err.Error() {
@@ -32,7 +32,7 @@ func (p Places) Error(err error) error {
 	return &moved{text: text, list: p.list(err), err: err}
 }
 
-// list is a copy of the diagnostics in an error; nil where it has none.
+// list returns a copy of the diagnostics in an error with replaced directories; empty if it has none.
 func (p Places) list(err error) diag.List {
 	var list diag.List
 	var one *diag.Diagnostic
@@ -51,7 +51,7 @@ func (p Places) list(err error) diag.List {
 	return copied
 }
 
-// moved is an error with other positions.
+// moved is an error with replaced directories.
 type moved struct {
 	text string
 	list diag.List
@@ -60,7 +60,7 @@ type moved struct {
 
 func (m *moved) Error() string { return m.text }
 
-// Unwrap gives the diagnostics with their new positions before the error that has the old ones.
+// Unwrap returns the diagnostics with their new positions before the error with the old ones.
 func (m *moved) Unwrap() []error {
 	if len(m.list) == 0 {
 		return []error{m.err}

@@ -13,8 +13,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state"
 )
 
-// symptoms are the failures of states, units and probes that an error joins, as texts that are equal where two releases
-// failed alike. Texts that name a process or the directories of two releases never are.
+// symptoms returns the failures of states, units and probes in an error, as texts that are equal if two releases failed
+// in the same way. Texts that name a process, or directories of two releases, are never equal.
 func symptoms(err error) []string {
 	return eachIn(err, func(err error) ([]string, bool) {
 		var all []string
@@ -40,9 +40,9 @@ func symptoms(err error) []string {
 	})
 }
 
-// symptom is the failure of a state, a unit or a probe. Of a unit whose program systemd could not start, the unit and
-// the status, which says what systemd could not do, are all of it: what else is said depends on when the unit was
-// looked at.
+// symptom returns the text of a failure of a state, a unit or a probe. For a unit whose program systemd could not
+// start, it is only the unit and the status, which shows what systemd could not do: the rest depends on when the unit
+// was checked.
 func symptom(of, text string) string {
 	status := unstarted().FindStringSubmatch(text)
 	unit := unitNamed().FindStringSubmatch(text)
@@ -86,8 +86,8 @@ func eachIn[T any](err error, take func(error) ([]T, bool)) []T {
 	return all
 }
 
-// anyRelease is a text in which the directory of a release is that of any: the script of a probe is each release's own.
-// A text that names two says which runs in the place of which, and stays unchanged.
+// anyRelease replaces the directory of a release in a text by a placeholder: the script of a probe is in each release.
+// It keeps a text with directories of several releases, which says that one runs in the place of another.
 func anyRelease(text string) string {
 	dirs := releaseDir().FindAllString(text, -1)
 	slices.Sort(dirs)
@@ -105,8 +105,8 @@ var releaseDir = sync.OnceValue(func() *regexp.Regexp {
 // cause, so they are never equal.
 const noReason = "for no reason that is known"
 
-// significantText is the text of a failure, or untold for one that says only that a unit did not start, or how its
-// program ended. From status 200 on systemd says by the status what it could not do for the program, see
+// significantText returns the text of a failure, or noReason for a text that only says that a unit did not start, or
+// how its program ended. From status 200 on, the status shows what systemd could not do for the program, see
 // systemd.exec(5).
 func significantText(text string) string {
 	if bare().MatchString(strings.TrimSpace(text)) {
@@ -124,16 +124,16 @@ var bare = sync.OnceValue(func() *regexp.Regexp {
 		`|\S+ was started, and is [a-z-]+ now)$`)
 })
 
-// sameSymptoms reports whether every symptom of a failure was there during the rollback as well: one that was not, or
-// that says no reason, is the new release's own.
+// sameSymptoms reports whether every symptom of a failure occurred during the rollback as well. A symptom that did not,
+// or that has no reason, is of the new release alone.
 func sameSymptoms(cause, back []string) bool {
 	return len(cause) > 0 && !slices.ContainsFunc(cause, func(s string) bool {
 		return strings.HasSuffix(s, noReason) || !slices.Contains(back, s)
 	})
 }
 
-// SameAfterRollback reports whether what made the deploy fail, a program, a state, units or probes, failed the release
-// that ran before during the rollback just so. Both releases met the same host, so that is what failed them.
+// SameAfterRollback reports whether the program, state, units or probes that made the deploy fail also failed, in the
+// same way, with the previous release during the rollback. Then the host is the cause, since both releases ran on it.
 func SameAfterRollback(cause, back error) bool {
 	var failed *hook.Failed
 	if !errors.As(cause, &failed) {
@@ -142,7 +142,7 @@ func SameAfterRollback(cause, back error) bool {
 	return slices.ContainsFunc(programsOf(back), failed.SameFailure)
 }
 
-// programsOf are the programs whose failures an error joins.
+// programsOf returns the failed programs that an error joins.
 func programsOf(err error) []*hook.Failed {
 	return eachIn(err, func(err error) ([]*hook.Failed, bool) {
 		f, ok := err.(*hook.Failed) //nolint:errorlint // eachIn walks the tree

@@ -14,16 +14,15 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/unpack"
 )
 
-// arrival is an artifact on its way: a file that outlives a run, where its blocks can be verified one
-// by one, or else a temporary one.
+// arrival is a fetched artifact: a file that is kept between runs if its blocks can be verified one by one, or else a
+// temporary one.
 type arrival struct {
 	*trust.Verified
 	file  string
 	ended bool
 }
 
-// arrive starts to fetch an artifact by its blocks, or fetches it as a whole where it was published
-// without a list of them.
+// arrive fetches an artifact by its blocks, or as a whole if it was published without a list of them.
 func (f *Fetcher) arrive(ctx context.Context, release artifact.Release) (*arrival, error) {
 	progress := f.progress(release, release.Length)
 	signed, err := f.Client.FetchSidecar(ctx, release, trust.KindBlocks)
@@ -40,7 +39,7 @@ func (f *Fetcher) arrive(ctx context.Context, release artifact.Release) (*arriva
 	return f.arriveInBlocks(ctx, release, blocks, progress)
 }
 
-// arriveInBlocks fetches an artifact of which each block is verified as it arrives.
+// arriveInBlocks fetches an artifact by blocks, each of which is verified as it arrives.
 func (f *Fetcher) arriveInBlocks(ctx context.Context, release artifact.Release, blocks *trust.Blocks,
 	progress trust.Progress) (*arrival, error) {
 	file, err := os.OpenFile(f.Layout.Part(release.Project, release.Digest.Hex()),
@@ -80,8 +79,8 @@ func (f *Fetcher) progress(release artifact.Release, total int64) trust.Progress
 	return func(n int) { f.Progress.Fetching(release.String(), done.Add(int64(n)), total) }
 }
 
-// end closes what arrived. Blocks stay for the next run where this one was only interrupted; they go
-// where nothing will come of them, or where their room is needed.
+// end closes the file of the artifact. It keeps the file for the next run if this one was only interrupted, and removes
+// it if it is no longer needed or usable, or if its space is needed.
 func (a *arrival) end(cause error) error {
 	if a.ended {
 		return nil

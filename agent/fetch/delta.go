@@ -19,16 +19,16 @@ import (
 )
 
 const (
-	// lookInto is how many releases on this host are searched for chunks, newest first: each costs
-	// reading it once.
+	// lookInto bounds how many releases on this host are searched for chunks, newest first. Each of them is read
+	// once.
 	lookInto = 3
-	// goodEnough is which part of the whole, 1 in so many, is not worth reading another release for.
+	// goodEnough limits the search: no further release is read once less than 1/goodEnough of the release is missing.
 	goodEnough = 20
 )
 
-// fetchDelta makes a release of those that this host has and of the chunks that are missing. It
-// reports false where the whole artifact is the better way: nothing to build on, an artifact that has
-// half arrived, chunks that cost more.
+// fetchDelta builds a release from releases on this host and the chunks that they lack. It returns false if fetching
+// the whole artifact is better: there is no release to build on, a part of the artifact has arrived, or the chunks cost
+// more.
 func (f *Fetcher) fetchDelta(ctx context.Context, release artifact.Release) (done bool, err error) {
 	if _, _, ok := f.Client.Sidecar(release, trust.KindIndex); !ok || f.halfArrived(release) {
 		return false, nil
@@ -54,8 +54,8 @@ func (f *Fetcher) fetchDelta(ctx context.Context, release artifact.Release) (don
 	return err == nil, err
 }
 
-// wholeSuffices reports that chunks, or the index of them, do not exist or not what they should be, which
-// the whole artifact may make up for.
+// wholeSuffices reports whether err means that chunks, or the index of them, are missing or invalid, so that the whole
+// artifact has to be fetched.
 func wholeSuffices(err error) bool {
 	var refused *trust.Refused
 	return errors.As(err, &refused) || errors.Is(err, chunk.ErrChanged) || errors.Is(err, store.ErrNotFound) ||
@@ -90,7 +90,7 @@ func (f *Fetcher) planDelta(ctx context.Context, release artifact.Release, old t
 	return plan, nil
 }
 
-// rebuild fetches the missing chunks and makes the release.
+// rebuild fetches the missing chunks and builds the release.
 func (f *Fetcher) rebuild(ctx context.Context, release artifact.Release, plan *chunk.Plan) (err error) {
 	f.Progress.Note("%s: %s of %s are new, fetched in %s", release, diag.Size(plan.Bytes()),
 		diag.Size(release.Length), diag.Count(plan.Requests(), "request"))
@@ -145,7 +145,7 @@ func (t trees) close() error {
 	return errors.Join(errs...)
 }
 
-// oldTrees opens the newest releases of a project whose lists were kept, but one that is fetched again.
+// oldTrees opens the newest releases of a project that have lists, except but, which is fetched again.
 func (f *Fetcher) oldTrees(p layout.Project, but string) (trees, error) {
 	dirs, err := NewestFirst(p.Releases())
 	if err != nil {

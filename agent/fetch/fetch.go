@@ -41,17 +41,17 @@ type Fetcher struct {
 	Store    store.Store   // where chunks come from
 	Limits   unpack.Limits
 	Progress Progress
-	Run      string // the run's ID, which is in the name of what is set aside
-	// Running are the directories of the releases that run, by project: a delta looks into them first.
+	Run      string // the run's ID, which is part of the names of directories that are set aside
+	// Running has the directories of the deployed releases, by project. A delta searches them first.
 	Running map[string]string
 	// Intact reports whether the directory of a release matches its signed list, so that only the local list was lost.
 	Intact func(ctx context.Context, release artifact.Release, dir string) (bool, error)
-	// Replaced is called with each release that took the place of a directory that was not intact, or that runs and
-	// whose directory was gone; calls may come at the same time.
+	// Replaced is called with each release that replaced a directory that was not intact, or a missing directory of a
+	// deployed release. Calls may be concurrent.
 	Replaced func(artifact.Release)
 }
 
-// Fetch makes those of the releases directories on this host that are not, side by side.
+// Fetch fetches the releases that are missing on this host, concurrently.
 func (f *Fetcher) Fetch(ctx context.Context, releases []artifact.Release) error {
 	missing, err := f.missing(releases)
 	if err != nil {
@@ -60,8 +60,8 @@ func (f *Fetcher) Fetch(ctx context.Context, releases []artifact.Release) error 
 	if err := f.tidy(ctx, releases, missing); err != nil {
 		return err
 	}
-	// Little is live at any time and much passes through: collecting earlier costs next to nothing
-	// and keeps the peak down.
+	// Little memory is live at any time and much is allocated: collecting earlier costs almost nothing and lowers the
+	// peak.
 	defer debug.SetGCPercent(debug.SetGCPercent(30))
 	group, within := errgroup.WithContext(ctx)
 	for _, release := range missing {
@@ -73,7 +73,7 @@ func (f *Fetcher) Fetch(ctx context.Context, releases []artifact.Release) error 
 	return f.tidy(ctx, releases, nil)
 }
 
-// missing are the releases that this host does not hold.
+// missing returns the releases that this host does not hold.
 func (f *Fetcher) missing(releases []artifact.Release) (missing []artifact.Release, err error) {
 	for _, release := range releases {
 		has, err := f.Holds(release)

@@ -10,14 +10,14 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
-// Held are the releases that a host holds, unpacked, with the lists of their files.
+// Held gives access to the releases that a host holds, unpacked, and to the lists of their files.
 type Held struct {
 	Layout layout.Layout
 	Lists  *Lists // nil reads a list each time
 }
 
-// List is the list of what was unpacked of a release, which must not be changed; nil where none was kept, or the file
-// holds no list any more, which `verify` reports.
+// List returns the list of the unpacked files of a release, which must not be modified. It returns nil if there is no
+// list, or if the file is damaged, which `verify` reports.
 func (h Held) List(release artifact.Release) (*manifest.Manifest, error) {
 	list, _, err := h.Lists.Of(h.Layout.Tree(release.Project, release.Dir()))
 	return list, err
@@ -30,9 +30,10 @@ func (h Held) Has(releases ...artifact.Release) bool {
 	return held && err == nil
 }
 
-// Holds reports whether each release is unpacked on this host. A directory that holds nothing of what is listed of the
-// release, such as an empty one, is what the repair of a filesystem leaves. One that cannot be read is an error. What
-// is not a directory, such as a link that leads nowhere, is set aside before the release is fetched.
+// Holds reports whether each release is unpacked on this host. It returns false for a directory that has none of the
+// listed entries, such as an empty one, which the repair of a filesystem may leave. A directory that cannot be read is
+// an error. A path that is not a directory, such as a link that leads nowhere, counts as missing; it is set aside when
+// the release is fetched.
 func (h Held) Holds(releases ...artifact.Release) (bool, error) {
 	for _, release := range releases {
 		if held, err := h.holds(release); err != nil || !held {

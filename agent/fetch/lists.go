@@ -9,8 +9,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
-// Lists are the lists of releases' files that were read, by the names of their files. A run needs each several times,
-// and the list of a large release takes long to read. A nil *Lists caches nothing.
+// Lists caches the lists of releases' files by the paths of their files. A run needs each list several times, and the
+// list of a large release takes long to read. A nil *Lists caches nothing.
 type Lists struct {
 	mu   sync.Mutex
 	read map[string]readList
@@ -19,10 +19,10 @@ type Lists struct {
 // readList is a list as it was read from a file.
 type readList struct {
 	from fileStamp
-	list *manifest.Manifest // nil where the file is not a list
+	list *manifest.Manifest // nil if the file is not a list
 }
 
-// fileStamp is what of a file changes when its content does: the agent replaces a list by a rename.
+// fileStamp identifies the content of a file: the agent replaces a list by a rename, which changes the stamp.
 type fileStamp struct {
 	device, inode     uint64
 	size              int64
@@ -42,8 +42,8 @@ func stampOf(file string) (fileStamp, error) {
 	return fileStamp{device: device, inode: st.Ino, size: st.Size, modified: st.Mtim, changed: st.Ctim}, nil
 }
 
-// Of returns the list in a file, which must not be changed: nil where there is no such file, or it is not a list.
-// It is read once for as long as the file stays the same. found reports whether there is a file.
+// Of returns the list in a file, which must not be modified; nil if there is no such file, or it is not a list. It
+// reads the file again only after a change. found reports whether there is a file.
 func (l *Lists) Of(file string) (list *manifest.Manifest, found bool, err error) {
 	if l == nil {
 		return ReadTree(file)

@@ -16,15 +16,15 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
-// place lets fill make a release's tree and gives it its name when it is complete: the bytes it
-// was made of were verified, and so is the list of what it holds, where that was signed. What it was
-// made of is discarded before the sync, which would write it out; a run that is killed in between
-// leaves a staged release, which the next one adopts.
+// place creates a release's directory with fill, and installs it under its name when it is complete: the source data
+// was verified, and so is the list of the content, if it was signed. It calls discard to remove the source data before
+// the sync, which would write it to disk. A run that is killed in between leaves a staged release, which the next run
+// adopts.
 func (f *Fetcher) place(ctx context.Context, release artifact.Release, fill func(*os.Root) (*manifest.Manifest, error),
 	discard func() error) (err error) {
 	project := f.Layout.Project(release.Project)
 	list := f.Layout.Tree(release.Project, release.Dir())
-	// A directory that is new is synced, which is to wait for less than all of the tree.
+	// New directories are created first, so that their sync does not have to wait for the whole tree.
 	if err := errors.Join(durable.MkdirAll(project.Releases(), 0o755),
 		durable.MkdirAll(filepath.Dir(list), 0o700)); err != nil {
 		return fmt.Errorf("unpacking %s: %w", release, err)
@@ -63,8 +63,8 @@ func (f *Fetcher) place(ctx context.Context, release artifact.Release, fill func
 	return f.settle(ctx, release, staged)
 }
 
-// install gives a staged release its name. A release whose sync failed is removed: the kernel reports a failed write
-// only once, so the next sync would succeed.
+// install renames a staged release to its name. A release whose sync failed is removed: the kernel reports a failed
+// write only once, so the next sync would succeed.
 func install(ctx context.Context, staged, name, list string) error {
 	err := durable.Install(staged, name, list)
 	if err != nil {
@@ -73,8 +73,8 @@ func install(ctx context.Context, staged, name, list string) error {
 	return err
 }
 
-// adopt gives a release that an earlier run unpacked to its end, and did not live to name, its name,
-// if every file of it is as it was signed.
+// adopt installs a release that an earlier run unpacked completely before it was killed, if every file of it is as it
+// was signed.
 func (f *Fetcher) adopt(ctx context.Context, release artifact.Release) (bool, error) {
 	project := f.Layout.Project(release.Project)
 	staged := project.Staged(release.Dir())
@@ -104,8 +104,8 @@ func (f *Fetcher) adopt(ctx context.Context, release artifact.Release) (bool, er
 	return false, durable.RemoveAll(ctx, staged)
 }
 
-// keepTree compares the list of a tree with what was signed, and keeps it for `corpus-agent verify`
-// and for the next delta. It is durable when the release is installed.
+// keepTree compares the list of a tree with the signed one, and writes it for `corpus-agent verify` and for the next
+// delta. It is synced to disk when the release is installed.
 func (f *Fetcher) keepTree(release artifact.Release, tree *manifest.Manifest) error {
 	data := tree.Encode()
 	if want, ok := f.Client.Tree(release); ok && want != manifest.Digest(data) {
@@ -115,8 +115,9 @@ func (f *Fetcher) keepTree(release artifact.Release, tree *manifest.Manifest) er
 	return durable.WriteSoon(f.Layout.Tree(release.Project, release.Dir()), data, 0o600)
 }
 
-// settle gives a release that was staged its name. What is in its place is set aside, unless it is the release, of
-// which only the list was lost: that stays, with what its service has written to it, and nothing has to be restarted.
+// settle installs a staged release under its name. It sets aside what is in its place, unless that is the intact
+// release, of which only the list was lost: that directory stays, with what its service has written to it, and nothing
+// has to be restarted.
 func (f *Fetcher) settle(ctx context.Context, release artifact.Release, staged string) error {
 	name, file := f.Layout.Project(release.Project).Release(release.Dir()), f.Layout.Tree(release.Project, release.Dir())
 	whole, err := f.Intact(ctx, release, name)
@@ -142,8 +143,8 @@ func (f *Fetcher) settle(ctx context.Context, release artifact.Release, staged s
 	return nil
 }
 
-// setAside makes way for a release that is fetched again, and returns the name under which what stood in its place was
-// set aside, or "". What earlier runs set aside of the same release is removed.
+// setAside renames the directory of a release that is fetched again, and returns the new path, or "" if there was none.
+// It removes directories of the same release that earlier runs set aside.
 func (f *Fetcher) setAside(ctx context.Context, release artifact.Release) (string, error) {
 	path := f.Layout.Project(release.Project).Release(release.Dir())
 	if found, err := walk.Named(path); err != nil || !found {

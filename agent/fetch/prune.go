@@ -15,7 +15,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
-// Kept returns the reason why the directory of a release is not removed.
+// Kept decides which directories of releases are kept.
 type Kept struct {
 	Used func(dir string) bool // a link or the ledger needs it: it is never removed
 	Good func(dir string) bool // it was good, and was not rolled back
@@ -48,9 +48,9 @@ func PruneReleases(ctx context.Context, p layout.Project, good, others int, k Ke
 	return errors.Join(errs...)
 }
 
-// PruneArchives keeps the newest failed releases and the newest archived trees of a project, each by a quota of
-// its own: no number of failures pushes out what worked. An archives of 0 keeps all archived trees. One run may have
-// left both kinds.
+// PruneArchives removes all but the newest failed releases and the newest archived trees of a project. Each kind has
+// its own quota, so that failed releases do not displace archived trees. An archives of 0 keeps all archived trees. An
+// archive of one run may have both kinds.
 func PruneArchives(ctx context.Context, p layout.Project, failed, archives int) error {
 	if archives == 0 {
 		archives = math.MaxInt
@@ -60,17 +60,17 @@ func PruneArchives(ctx context.Context, p layout.Project, failed, archives int) 
 		pruneTrees(ctx, p, layout.ArchivedTree, layout.FailedTree, archives))
 }
 
-// ArchivedTrees lists the archived trees of a project by their paths, the newest first.
+// ArchivedTrees returns the paths of the archived trees of a project, the newest first.
 func ArchivedTrees(p layout.Project) ([]string, error) {
 	return treesOf(p, layout.ArchivedTree)
 }
 
-// RemoveArchivedTree removes one of ArchivedTrees.
+// RemoveArchivedTree removes a tree that ArchivedTrees returned.
 func RemoveArchivedTree(ctx context.Context, tree string) error {
 	return discardTree(ctx, filepath.Dir(tree), layout.ArchivedTree, layout.FailedTree)
 }
 
-// treesOf lists the trees of one kind, the newest first. What cannot be read is passed over and joined in the error.
+// treesOf returns the trees of one kind, the newest first. It skips archives that cannot be read, and joins the errors.
 func treesOf(p layout.Project, kind string) (all []string, err error) {
 	dirs, err := NewestFirst(p.Archives())
 	errs := []error{err}
@@ -96,7 +96,7 @@ func discardTree(ctx context.Context, archive, kind, other string) error {
 	return durable.Discard(ctx, archive)
 }
 
-// pruneTrees keeps the newest trees of one kind.
+// pruneTrees removes all but the newest trees of one kind.
 func pruneTrees(ctx context.Context, p layout.Project, kind, other string, keep int) error {
 	all, err := treesOf(p, kind)
 	errs := []error{err}
@@ -124,7 +124,7 @@ func PruneLists(l layout.Layout, p layout.Project) error {
 	return errors.Join(errs...)
 }
 
-// NewestFirst lists the directories in a directory by the time at which they came there.
+// NewestFirst returns the names of the directories in a directory, by modification time, the newest first.
 func NewestFirst(dir string) ([]string, error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -15,7 +15,7 @@ import (
 // Full reports whether an error means that a filesystem or a quota is full.
 func Full(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) }
 
-// ExplainSpace adds a hint how to free space to an error for a release that did not fit on the disk.
+// ExplainSpace adds a hint about freeing space to the error of a release that did not fit on the disk.
 func ExplainSpace(err error) error {
 	if Full(err) {
 		return diag.WithHint(err, "make room, or lower keep.releases in agent.yaml; nothing on the host was changed")

@@ -18,17 +18,17 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// Wanted is a release by everything that is signed of it.
+// Wanted identifies a release by its signed properties.
 type Wanted struct {
 	Project, Version string
 	Digest           artifact.Digest
 }
 
 // Pull unpacks a release below dir, in a directory with the hexadecimal digits of its digest as name, and returns that
-// directory. The list of its content is kept beside it: a directory whose content differs from its list, or that has
-// none, is replaced. What the store offers is verified with the root and the memory in trusted, the directory of the
-// host's trust, to which nothing is written. A withdrawn release, and one that the store has signed with another
-// digest, is refused.
+// directory. It keeps the list of the content beside the directory. It replaces a directory whose content differs from
+// its list, or that has no list. It verifies the store with the root and the metadata in trusted, the directory of the
+// host's trust, in which it writes nothing. It returns an error for a withdrawn release, and for one that the store has
+// signed with another digest.
 func Pull(ctx context.Context, s store.Store, trusted, dir string, w Wanted) (string, error) {
 	tree := filepath.Join(dir, w.Digest.Hex())
 	if whole, err := complete(ctx, tree); whole || err != nil {
@@ -94,7 +94,7 @@ func find(ctx context.Context, client *trust.Client, w Wanted) (artifact.Release
 	return release, err
 }
 
-// listOf is the file with the list of an image.
+// listOf returns the path of the list of an image.
 func listOf(tree string) string { return tree + ".list" }
 
 // complete reports whether an image has exactly the content of its list.
@@ -111,7 +111,7 @@ func complete(ctx context.Context, tree string) (bool, error) {
 	return list.Complete(ctx, root)
 }
 
-// place fetches a release and gives it its name, in the place of an incomplete one. Its list is written first.
+// place fetches a release and installs it under its name, replacing an incomplete one. It writes the list first.
 func place(ctx context.Context, client *trust.Client, r artifact.Release, dir, tree string) error {
 	if err := durable.MkdirAll(dir, 0o700); err != nil {
 		return err
@@ -136,7 +136,7 @@ func place(ctx context.Context, client *trust.Client, r artifact.Release, dir, t
 	return nil
 }
 
-// unpackTo fetches a release and unpacks it, and returns the list of its content.
+// unpackTo fetches and unpacks a release, and returns the list of its content.
 func unpackTo(ctx context.Context, client *trust.Client, r artifact.Release, temp string) ([]byte, error) {
 	file, err := durable.TempFile(filepath.Dir(temp))
 	if err != nil {

@@ -1,8 +1,8 @@
 // Package minion reads the configuration of a Salt minion, for hosts and trees that have one.
 //
-// A directory holds the file `minion` and, beside it, minion.d/*.conf; later files win, as in Salt. The native engine
-// uses these options: the directories of files, the host's ID, how the pillar is merged, how results are shown. All
-// others are kept, since templates may read them in opts.
+// A configuration directory has the file `minion` and minion.d/*.conf; later files override earlier ones, as in Salt.
+// The native engine uses these options: the directories of files, the host's ID, how the pillar is merged, and how
+// results are shown. All other options are kept, since templates may read them in opts.
 package minion
 
 import (
@@ -29,15 +29,16 @@ const (
 
 // Config is the configuration in a minion's files.
 type Config struct {
-	File    string     // the main one
-	Files   []string   // all that were read, sorted
-	Options *value.Map // what has no field of its own here, under Salt's names
+	File    string     // the main file
+	Files   []string   // all files that were read, sorted
+	Options *value.Map // options without a field in Config, under Salt's names
 
 	ID     string
-	States []roots.Env // file_roots; Salt's default if the files do not say
+	States []roots.Env // file_roots; Salt's default if it is not set
 	Pillar []roots.Env // pillar_roots
 	Grains *value.Map
-	// GrainsDirs are directories with files of grains and programs that print some, strongest last (grains_dirs).
+	// GrainsDirs are directories with files of grains and programs that print grains; the last one has the highest
+	// priority (grains_dirs).
 	GrainsDirs []string
 	Test       bool
 	Failhard   bool
@@ -45,19 +46,19 @@ type Config struct {
 
 	// StatesPos is the position of file_roots, or of the file if that is not set.
 	StatesPos diag.Pos
-	// Ignored are options that would change the outcome under Salt and do not here, with the reason.
+	// Ignored has the options that would change the outcome under Salt and do not here, with the reason.
 	Ignored []string
 }
 
-// Output is how results are shown.
+// Output configures how results are shown.
 type Output struct {
 	Mode    string // state_output: full, terse, mixed or changes; "" for full
 	Verbose bool   // state_verbose: show what needed no change as well
 	Format  string // output: the outputter; "" for the function's own
-	Color   bool   // color: where there is a terminal
+	Color   bool   // color: on a terminal
 }
 
-// Load reads a configuration directory. Problems in its files are a diag.List, all at once.
+// Load reads a configuration directory. Its error is a diag.List with all problems of the files.
 func Load(dir string) (*Config, error) {
 	file := filepath.Join(dir, "minion")
 	r := &reader{seen: map[string]bool{}}
@@ -86,7 +87,7 @@ func Load(dir string) (*Config, error) {
 	return c, nil
 }
 
-// reader puts the files together.
+// reader merges the files.
 type reader struct {
 	options  *value.Map
 	from     map[string]*source // the file that set an option last
@@ -108,7 +109,7 @@ func (s *source) pos(key string) diag.Pos {
 	return diag.Pos{File: s.file}
 }
 
-// read reads one file. Mistakes in it are collected; an error is that of a file that cannot be had.
+// read reads one file. It collects mistakes in the file, and returns an error if the file cannot be read.
 func (r *reader) read(file string) (*source, error) {
 	s := &source{options: value.NewMap(), file: file}
 	r.seen[file] = true
@@ -133,7 +134,7 @@ func (r *reader) read(file string) (*source, error) {
 	return s, nil
 }
 
-// take puts a file's options over those that were read before.
+// take sets a file's options, which override those that were read before.
 func (r *reader) take(s *source) {
 	if r.from == nil {
 		r.from = map[string]*source{}
@@ -148,7 +149,7 @@ func (r *reader) take(s *source) {
 	}
 }
 
-// include reads the files that patterns name, relative to dir.
+// include reads the files that match patterns, relative to dir.
 func (r *reader) include(dir string, patterns any, fallback string) {
 	if patterns == nil {
 		patterns = fallback
@@ -182,7 +183,7 @@ func (r *reader) includeFile(file string) {
 	r.take(s)
 }
 
-// none reports whether there is no file to read. A file that cannot be examined is a problem.
+// none reports whether there is no file to read. A file that cannot be examined is added to the problems.
 func (r *reader) none(file string) bool {
 	info, err := os.Stat(file)
 	found, err := walk.Found(err)
@@ -190,7 +191,7 @@ func (r *reader) none(file string) bool {
 	return !found || info.IsDir()
 }
 
-// staticGrains reads the file of grains beside the configuration, which wins over the minion's own.
+// staticGrains reads the file of grains beside the configuration, which overrides the minion's own grains.
 func (r *reader) staticGrains(dir string, grains *value.Map) *value.Map {
 	file := filepath.Join(dir, "grains")
 	if r.none(file) {
@@ -205,7 +206,7 @@ func (r *reader) staticGrains(dir string, grains *value.Map) *value.Map {
 	return grains
 }
 
-// texts are the strings of a list, or the one string.
+// texts returns the strings of a list, or a single string as a list.
 func texts(v any) []string {
 	switch v := v.(type) {
 	case string:

@@ -12,7 +12,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// config takes the options out that have a meaning here.
+// config returns the Config, and removes the options with a field in it from the others.
 func (r *reader) config(file string) *Config {
 	c := &Config{File: file, StatesPos: r.pos("file_roots", file), Output: Output{Verbose: true, Color: true}}
 	c.ID = r.text("id")
@@ -38,7 +38,7 @@ func (r *reader) config(file string) *Config {
 	return c
 }
 
-// Modes are what state_output may be.
+// Modes returns the valid values of state_output.
 func Modes() []string { return []string{"full", "terse", "mixed", "changes"} }
 
 func (r *reader) mode() string {
@@ -59,7 +59,7 @@ func (r *reader) strategy(name string, known ...string) {
 	}
 }
 
-// sameEnv takes the pillar from the environment of the states, where the options say so.
+// sameEnv sets the environment of the pillar to that of the states, if the options require that.
 func (r *reader) sameEnv() {
 	if env := r.options.Value("saltenv"); r.flag("pillarenv_from_saltenv", false) && env != nil &&
 		r.options.Value("pillarenv") == nil {
@@ -67,7 +67,7 @@ func (r *reader) sameEnv() {
 	}
 }
 
-// ignored lists options that this engine has no part for.
+// ignored returns the options that this engine does not implement.
 func (r *reader) ignored() []string {
 	reasons := []struct{ name, reason string }{
 		{"fileserver_backend", "states are read from file_roots alone"},
@@ -97,7 +97,7 @@ func (r *reader) pos(key, file string) diag.Pos {
 	return diag.Pos{File: file}
 }
 
-// text reads an option that is a string. Numbers and booleans are taken as they were written.
+// text returns an option that is a string. Numbers and booleans are converted as they were written.
 func (r *reader) text(name string) string {
 	v, ok := r.options.Get(name)
 	switch v.(type) {
@@ -138,7 +138,7 @@ func (r *reader) mapping(name string) *value.Map {
 	return m
 }
 
-// roots reads file_roots or pillar_roots: directories, which may be patterns, by environment.
+// roots returns file_roots or pillar_roots: directories, which may be patterns, by environment.
 func (r *reader) roots(name, fallback string) []roots.Env {
 	if r.options.Value(name) == nil {
 		return []roots.Env{{Name: "base", Dirs: []string{fallback}}}
@@ -169,8 +169,8 @@ func isEmpty(v any) bool {
 	return ok && l.Len() == 0
 }
 
-// expand gives the directories that a pattern matches; what is not a pattern stays unchanged. Relative ones
-// start where the program was started, as in Salt.
+// expand returns the directories that match a pattern, or dir itself if it is not a pattern or nothing matches.
+// Relative paths start at the working directory, as in Salt.
 func expand(dir string) ([]string, error) {
 	if abs, err := filepath.Abs(dir); err == nil {
 		dir = abs

@@ -16,10 +16,10 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/redact"
 )
 
-// journalSocket is where journald listens for entries with fields.
+// journalSocket is the socket on which journald receives entries with fields.
 const journalSocket = "/run/systemd/journal/socket"
 
-// MessageID is the MESSAGE_ID field of the entries. All of them are found with journalctl MESSAGE_ID=...
+// MessageID is the MESSAGE_ID field of the entries. journalctl MESSAGE_ID=... finds all of them.
 const MessageID = "6f5d1b1e0e0c4d6f9a55a3a1a5c0f7d2"
 
 // Journal is a Sender that writes a notice into the system's journal as one entry, with CORPUS_ fields in addition to
@@ -87,12 +87,12 @@ func entry(n Notice) []byte {
 		{"CORPUS_DURATION_SECONDS", strconv.FormatFloat(n.Ended.Sub(n.Started).Seconds(), 'f', 3, 64)},
 		{"CORPUS_HINT", n.Hint},
 	} {
-		field(&b, f[0], redact.Controls(f[1])) // journalctl shows fields as they are
+		field(&b, f[0], redact.Controls(f[1])) // journalctl shows fields without escaping them
 	}
 	return b.Bytes()
 }
 
-// always is how many states act at every run; "" for none.
+// always returns how many states act at every run; "" for none.
 func always(c report.Counts) string {
 	if c.Always == 0 {
 		return ""

@@ -1,7 +1,7 @@
 // Package notify sends a notice of how a run ended: to the journal, to a webhook, by mail, or to a configured program.
 //
-// A receiver cannot change the outcome of the run, and a receiver that cannot be reached does not keep the notice from
-// the others: the caller sends to each, and the report notes each error.
+// A receiver cannot change the outcome of the run, and an unreachable receiver does not affect the others: the caller
+// sends to each, and the report notes each error.
 package notify
 
 import (

@@ -101,10 +101,8 @@ func (a Archive) Last() (*Report, error) {
 	return nil, err
 }
 
-// All returns the reports that can be read, oldest first. A report that cannot be read, such as one that a power
-// failure
-//
-//	left empty, is skipped.
+// All returns the reports that can be read, oldest first. It skips a report that cannot be read, such as one that a
+// power failure left empty.
 func (a Archive) All() ([]*Report, error) {
 	ids, err := a.IDs()
 	all := []*Report{}

@@ -79,10 +79,10 @@ func (l *Lines) Fetching(artifact string, done, total int64) {
 	}
 }
 
-// paceEvery is how often a line reports the progress of a fetch where no bar can be drawn.
+// paceEvery is the interval of lines about the progress of a fetch if no bar can be drawn.
 const paceEvery = 10 * time.Second
 
-// pace is when a fetch began and when its last line was printed.
+// pace has the time at which a fetch began, and that of its last line.
 type pace struct{ started, printed time.Time }
 
 func (l *Lines) pace(artifact string, done, total int64) {
@@ -230,7 +230,7 @@ func (l *Lines) End(r *Report) {
 	l.line(color, r.outcomeWords()+":", "%s in %s", r.summary(), diag.Elapsed(r.Duration()))
 }
 
-// outcomeWords describe how the run ended, before its summary.
+// outcomeWords returns the outcome of the run in words, to be followed by its summary.
 func (r *Report) outcomeWords() string {
 	switch {
 	case r.Test && r.Command == "rollback" && r.Exit == 0 && r.To != nil && r.From != nil && r.To.Same(*r.From):

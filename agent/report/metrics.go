@@ -19,7 +19,7 @@ import (
 // atomically, so that a scrape never sees half of it.
 type Metrics struct{ File string }
 
-// lastSuccess is the one metric that a failed run takes over from the file.
+// lastSuccess is the only metric that a failed run copies from the existing file.
 const lastSuccess = "corpus_agent_last_success_timestamp_seconds"
 
 // Write replaces the file.
@@ -173,8 +173,8 @@ func labels(pairs ...string) string {
 
 func seconds(t time.Time) string { return strconv.FormatInt(t.Unix(), 10) }
 
-// LockMetrics writes how often the lock refused runs. A refused run writes it while the run that holds the lock may
-// write Metrics, so it goes into a second file beside File.
+// LockMetrics writes how many runs could not take the lock. A refused run writes it while the run that holds the lock
+// may write Metrics, so it is in a second file beside File.
 type LockMetrics struct {
 	File  string    // the file of Metrics
 	Since time.Time // the first refusal; zero if there was none

@@ -19,7 +19,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 )
 
-// Outcome is how a run ended, as people read it.
+// Outcome is the outcome of a run, in words.
 type Outcome string
 
 // The outcomes of a run.
@@ -153,7 +153,7 @@ const (
 	FaultOfInterruption FaultOf = "interruption" // the next run continues the deploy
 )
 
-// Fault is why a deploy failed.
+// Fault is the reason why a deploy failed.
 type Fault struct {
 	Of      FaultOf           `json:"of"`
 	Release *artifact.Release `json:"release,omitempty"` // the release that was quarantined

@@ -98,8 +98,8 @@ func StepOf(r *exec.Result) Step {
 	return s
 }
 
-// UnknownReason is why a dry run could not determine what a state would do, in one line; "" if it could, or if the
-// state is a command, whose effect only acting shows.
+// UnknownReason returns the reason why a dry run could not determine what a state would do, in one line. It returns ""
+// if it could, or if the state is a command, whose effect only running it shows.
 func (s Step) UnknownReason() string {
 	comment, _, _ := strings.Cut(s.Comment, "\n")
 	if !s.Unknown || !strings.HasPrefix(comment, "unknown, because ") && !strings.HasPrefix(comment, "unknown until ") {

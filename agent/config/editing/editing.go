@@ -142,7 +142,7 @@ func (e *Editing) open(ctx context.Context) error {
 	return nil
 }
 
-// editor is the command of the editor.
+// editor returns the command of the editor.
 func (e *Editing) editor() []string {
 	for _, name := range []string{"VISUAL", "EDITOR"} {
 		if words := strings.Fields(e.Getenv(name)); len(words) > 0 {

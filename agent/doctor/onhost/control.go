@@ -5,8 +5,8 @@ import (
 	"os"
 )
 
-// control adds what another user could replace of what root reads and runs. Runs make the same checks, and refuse such
-// a host.
+// control adds the files and programs that root reads or runs and that another user could replace. Runs make the same
+// checks, and refuse such a host.
 func (h *Host) control() {
 	wrong := false
 	for _, err := range []error{h.CheckAbove(h.Layout.State()), h.CheckAbove(h.Layout.Projects()), h.CheckPrograms()} {

@@ -1,5 +1,5 @@
-// Package onhost looks for what is wrong on a host: its configuration, identity, root of trust, units, disks, links and
-// last run, and the store as this host sees it. It changes nothing on the host and nothing in the store.
+// Package onhost checks a host: its configuration, identity, root of trust, units, disks, links and last run, and the
+// store as this host sees it. It changes nothing on the host and nothing in the store.
 package onhost
 
 import (
@@ -23,7 +23,7 @@ type Host struct {
 	inspect.Host
 	// OpenStore opens the store of a URL.
 	OpenStore func(url string) (store.Store, error)
-	// Mistakes and Warnings are those of the configuration; see config.Check.
+	// Mistakes and Warnings are the results of config.Check.
 	Mistakes, Warnings diag.List
 
 	found  *doctor.Findings
@@ -33,7 +33,7 @@ type Host struct {
 	anchor []byte          // the root that this host trusts; nil for none, or if only its digest is known
 }
 
-// Examine makes all checks, in the order in which a run needs what they look at.
+// Examine makes all checks, in the order in which a run depends on them.
 func (h *Host) Examine(ctx context.Context) (*doctor.Findings, error) {
 	h.found = &doctor.Findings{}
 	h.configuration()
@@ -75,7 +75,7 @@ func (h *Host) configuration() {
 	h.found.OK("config", "%s has no mistakes", h.Layout.Inside(h.Config.File.Path))
 }
 
-// identity adds who the host is.
+// identity adds the identity of the host.
 func (h *Host) identity(ctx context.Context) {
 	book, err := h.ReadLedger()
 	if err != nil {
@@ -97,7 +97,8 @@ func (h *Host) identity(ctx context.Context) {
 	h.id = id
 }
 
-// links adds each of next, current and previous that does not lead to the deployed release.
+// links adds each difference between the host and the ledger, such as a link that does not lead to the deployed
+// release.
 func (h *Host) links() {
 	drift := slices.Clone(h.status.Drift)
 	switch s := h.status; {
@@ -115,7 +116,7 @@ func (h *Host) links() {
 	}
 }
 
-// lastRun adds how the last run ended.
+// lastRun adds the outcome of the last run.
 func (h *Host) lastRun() {
 	last := h.status.LastRun
 	switch {
@@ -149,5 +150,5 @@ func (h *Host) store(ctx context.Context) {
 	h.signatures(ctx, s)
 }
 
-// errNone is the error for a host without a root of trust.
+// errNone is the error of a host without a root of trust.
 var errNone = errors.New("this host has no root of trust")

@@ -13,7 +13,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// program is the agent that the packaged unit starts.
+// program is the path of the agent that the packaged unit starts.
 const program = "/usr/bin/corpus-agent"
 
 // units adds whether the timer starts runs, and which version of the agent it starts.
@@ -66,7 +66,7 @@ func (h *Host) version(ctx context.Context) {
 	}
 }
 
-// What a deploy needs of a disk: a release of usual size beside the one that runs.
+// The space that a deploy needs on a disk: a release of usual size in addition to the deployed one.
 const (
 	fewBytes = 256 << 20
 	fewFiles = 2000

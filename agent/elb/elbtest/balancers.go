@@ -1,4 +1,4 @@
-// Package elbtest imitates the services of load balancers, as far as hosts use them.
+// Package elbtest simulates the services of load balancers, as far as hosts use them.
 package elbtest
 
 import (
@@ -15,10 +15,10 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/elb"
 )
 
-// Instance is the instance whose client Open opens.
+// Instance is the instance of the client that Open returns.
 const Instance = "i-1"
 
-// Never is more looks than a test takes.
+// Never is more checks of an instance than a test makes.
 const Never = 1 << 30
 
 // Services simulates both APIs of load balancers.
@@ -27,7 +27,7 @@ type Services struct {
 	mu      sync.Mutex
 	how     How
 	members map[string][]string // by balancer
-	looks   map[string]int      // at the health of an instance since it was registered or deregistered, by balancer
+	looks   map[string]int      // checks of an instance since it was registered or deregistered, by balancer
 	actions []string
 }
 
@@ -36,12 +36,12 @@ type How struct {
 	Busy    int    // requests that are throttled first
 	Fault   string // code of a fault of all requests; "" for none
 	Faulty  string // the action that alone has the fault; "" for all
-	Healthy int    // looks at the health of an instance that is registered before it is healthy
-	Drained int    // looks at a target that is deregistered before it has drained
+	Healthy int    // checks of a registered instance until it is healthy
+	Drained int    // checks of a deregistered target until it has drained
 }
 
-// Start starts services that have the balancers of these names: ARNs are those of target groups. The environment of the
-// test leads to them.
+// Start starts services with load balancers of the given names; an ARN is that of a target group. It sets the
+// environment of the test to use them.
 func Start(t *testing.T, names ...string) *Services {
 	t.Helper()
 	s := &Services{t: t, members: map[string][]string{}, looks: map[string]int{}}
@@ -57,7 +57,7 @@ func Start(t *testing.T, names ...string) *Services {
 	return s
 }
 
-// Open is a client that waits only briefly between two requests, of the services that the environment leads to.
+// Open returns a client of the services in the environment that waits only briefly between two requests.
 func Open(ctx context.Context) (*elb.Client, error) {
 	c, err := elb.Open(ctx, "us-east-1", Instance)
 	if err == nil {
@@ -73,14 +73,14 @@ func (s *Services) Answer(how How) {
 	s.how = how
 }
 
-// Busy is how many requests are still to be throttled.
+// Busy returns how many requests are still to be throttled.
 func (s *Services) Busy() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.how.Busy
 }
 
-// Register makes the instance a member of a balancer, as a person does.
+// Register registers the instance with a load balancer, as a person does.
 func (s *Services) Register(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -88,7 +88,7 @@ func (s *Services) Register(name string) {
 	s.looks[name] = Never // it was healthy long before
 }
 
-// Has reports whether the instance is a member of a balancer.
+// Has reports whether the instance is registered with a load balancer.
 func (s *Services) Has(name string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -180,7 +180,7 @@ func (s *Services) answer(w http.ResponseWriter, action, name, instance string) 
 	fmt.Fprintf(w, "<%sResponse/>", action)
 }
 
-// after is one state for so many looks at a balancer, and another from then on.
+// after returns first for the given number of checks of a load balancer, and then the other state.
 func (s *Services) after(name string, looks int, first, then string) string {
 	s.looks[name]++
 	if s.looks[name] <= looks {

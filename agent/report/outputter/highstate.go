@@ -10,8 +10,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// highstate shows the results of states, and what is not results of states nested. A list is what
-// was wrong with the SLS files.
+// highstate formats the results of states. A list has the errors of SLS files. It formats other data as nested.
 func (p paint) highstate(answer any, o Options) string {
 	switch v := answer.(type) {
 	case *value.List:
@@ -36,7 +35,7 @@ func (p paint) problems(list *value.List) string {
 	return b.String()
 }
 
-// result is one state's, taken out of its mapping.
+// result is the result of one state, decoded from its mapping.
 type result struct {
 	tag      string
 	body     *value.Map
@@ -46,7 +45,7 @@ type result struct {
 	number   int
 }
 
-// resultsOf takes an answer apart, in the order of the run. ok is false for other data.
+// resultsOf decodes an answer into results, in the order of the run. ok is false for other data.
 func resultsOf(answer *value.Map) (all []result, ok bool) {
 	for key, v := range answer.All() {
 		tag, _ := key.(string)
@@ -71,7 +70,7 @@ func (r result) failed() bool  { return r.body.Value("result") == false }
 func (r result) pending() bool { return r.body.Value("result") == nil }
 func (r result) changed() bool { return r.changes.Len() > 0 }
 
-// clean reports whether the state was as it should be all along.
+// clean reports whether the state succeeded and had nothing to change.
 func (r result) clean() bool { return !r.failed() && !r.pending() && !r.changed() }
 
 func (r result) color() string {
@@ -86,10 +85,10 @@ func (r result) color() string {
 	return green
 }
 
-// part is one of the four parts of a tag: state, ID, name, function.
+// part returns one of the four parts of a tag: state, ID, name, function.
 func (r result) part(n int) string {
 	parts := strings.Split(r.tag, "_|-")
-	if n == 1 { // an ID may have the separator in it
+	if n == 1 { // an ID may contain the separator
 		return value.Str(cmp.Or(r.body.Value("__id__"), any(parts[1])))
 	}
 	if n == 3 {
@@ -128,7 +127,7 @@ func (p paint) results(all []result, o Options) string {
 	return b.String()
 }
 
-// short reports whether a result gets one line.
+// short reports whether a result is formatted in one line.
 func (r result) short(mode string) bool {
 	switch mode {
 	case "terse":
@@ -141,7 +140,7 @@ func (r result) short(mode string) bool {
 	return false
 }
 
-// terse is a result on one line.
+// terse formats a result in one line.
 func (p paint) terse(r result) string {
 	word := "Clean"
 	switch {
@@ -163,15 +162,15 @@ func (p paint) terse(r result) string {
 	return text
 }
 
-// under is the column below which values stand.
+// under is the column at which values start.
 const under = 14
 
-// below is a text whose further lines stand below its first one.
+// below indents the further lines of a text to the column of its first one.
 func below(text string) string {
 	return strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n"+strings.Repeat(" ", under))
 }
 
-// full is a result with a line for each of its parts.
+// full formats a result with a line for each of its parts.
 func (p paint) full(r result) string {
 	var b strings.Builder
 	say := func(label, text string) {

@@ -7,7 +7,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// The colours of text, as terminals number them.
+// The colours of text, by their numbers in terminals.
 const (
 	red    = "31"
 	green  = "32"
@@ -15,7 +15,7 @@ const (
 	cyan   = "36"
 )
 
-// paint colours text where there is a terminal.
+// paint colours text if it is on.
 type paint struct{ on bool }
 
 func (p paint) color(color, text string) string {
@@ -27,7 +27,7 @@ func (p paint) color(color, text string) string {
 
 const rule = "----------"
 
-// answer is the nested form of a whole answer.
+// answer returns the nested form of a whole answer.
 func (p paint) answer(v any) string {
 	var t tree
 	t.paint = p
@@ -36,14 +36,14 @@ func (p paint) answer(v any) string {
 	return t.String()
 }
 
-// nested is the nested form of a value, from a column on.
+// nested returns the nested form of a value, starting at a column.
 func (p paint) nested(v any, column int) string {
 	t := tree{paint: p}
 	t.add(v, column, "")
 	return t.String()
 }
 
-// tree writes values one line each, with more indentation the deeper they are.
+// tree writes values on one line each, indented by their depth.
 type tree struct {
 	strings.Builder
 	paint
@@ -77,7 +77,7 @@ type member struct {
 	value any
 }
 
-// sorted are a mapping's members by name: people look things up in it.
+// sorted returns a mapping's members by name, so that people can find them.
 func sorted(m *value.Map) []member {
 	all := make([]member, 0, m.Len())
 	for key, item := range m.All() {
@@ -87,7 +87,7 @@ func sorted(m *value.Map) []member {
 	return all
 }
 
-// items writes a list; an item that is itself a list or a mapping starts below a mark of its own.
+// items writes a list. An item that is itself a list or a mapping starts below its own mark.
 func (t *tree) items(items []any, column int) {
 	for _, item := range items {
 		switch item.(type) {

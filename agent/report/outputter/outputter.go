@@ -28,12 +28,12 @@ type Options struct {
 	Indent int // of json: spaces, 4 if it is 0, and one line if it is negative
 }
 
-// Formats lists what Options.Format may be.
+// Formats returns the valid values of Options.Format.
 func Formats() []string {
 	return []string{"json", "yaml", "nested", "highstate", "txt", "raw", "pprint", "newline_values_only", "quiet"}
 }
 
-// known is the format that does what another of Salt's does: "" for one that is not known.
+// known returns the format that is used for a format name of Salt. It returns an unknown name unchanged.
 func known(format string) string {
 	switch format {
 	case "":
@@ -41,7 +41,7 @@ func known(format string) string {
 	case "no_out", "no_out_quiet":
 		return "quiet"
 	case "no_return", "key", "table", "profile", "progress", "virt_query", "overstatestage", "grains":
-		return "nested" // for answers of salt and salt-key, or of functions that shape theirs for it
+		return "nested" // formats for answers of salt and salt-key, or of functions that produce data for them
 	}
 	return format
 }
@@ -59,7 +59,7 @@ func Write(w io.Writer, answer any, o Options) error {
 	return err
 }
 
-// Text is an answer as text that ends with a newline.
+// Text returns an answer as text that ends with a newline.
 func Text(answer any, o Options) (string, error) {
 	answer = printer{quoteBytes: o.Format == "json"}.value(answer)
 	switch known(o.Format) {
@@ -92,8 +92,8 @@ func Text(answer any, o Options) (string, error) {
 	return "", diag.WithHint(err, "there are %s", strings.Join(Formats(), ", "))
 }
 
-// dumped is YAML that holds no character which a terminal obeys: where one is printable for YAML, as those that
-// reorder text are, everything beyond ASCII is escaped.
+// dumped returns YAML without characters that a terminal interprets. If one of them is printable in YAML, such as those
+// that reorder text, everything beyond ASCII is escaped.
 func dumped(v any) string {
 	text := yaml.Dump(v, yaml.DumpOptions{Collections: yaml.Block})
 	if redact.Controls(text) == text {
@@ -102,7 +102,7 @@ func dumped(v any) string {
 	return yaml.Dump(v, yaml.DumpOptions{Collections: yaml.Block, ASCII: true})
 }
 
-// indent is the indentation of json.
+// indent returns the indentation of json.
 func (o Options) indent() string {
 	switch {
 	case o.Indent == 0:
@@ -113,7 +113,7 @@ func (o Options) indent() string {
 	return strings.Repeat(" ", o.Indent)
 }
 
-// values is the newline_values_only form: the values alone, one a line, in the order of the answer.
+// values returns the newline_values_only form: only the values, one a line, in the order of the answer.
 func values(v any) string {
 	var b strings.Builder
 	switch v := v.(type) {
@@ -135,7 +135,7 @@ func values(v any) string {
 	return b.String()
 }
 
-// lines is the txt form: each line of a text behind the host, and anything else as Python prints it.
+// lines returns the txt form: each line of a text after the host, and any other value in the notation of Python.
 func lines(answer any) string {
 	text, ok := answer.(string)
 	if !ok {
@@ -148,12 +148,13 @@ func lines(answer any) string {
 	return b.String()
 }
 
-// printer makes values that all formats can write.
+// printer converts values to values that all formats can write.
 type printer struct {
-	quoteBytes bool // bytes are written as Python prints them, and not as text
+	quoteBytes bool // bytes are written in the notation of Python, and not as text
 }
 
-// value is a value with what only templates know, such as a function, as Python prints it.
+// value converts a value. Values that only templates can have, such as functions, become strings in the notation of
+// Python.
 func (p printer) value(v any) any {
 	switch v := v.(type) {
 	case *value.Map:
@@ -165,7 +166,7 @@ func (p printer) value(v any) any {
 			if _, err := value.JSONKey(key); err != nil {
 				key = value.Repr(key)
 			}
-			_ = m.SetKey(key, p.value(item)) // a key of a mapping can be one
+			_ = m.SetKey(key, p.value(item)) // a key of a mapping is a valid key
 		}
 		return m
 	case *value.List:

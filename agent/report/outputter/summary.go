@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// counts are the numbers of results of a run.
+// counts holds the numbers of results of a run.
 type counts struct {
 	succeeded, unchanged, changed, failed, warnings int
 
@@ -33,7 +33,7 @@ func countOf(all []result) (c counts) {
 	return c
 }
 
-// summary is the table below the results.
+// summary returns the table below the results.
 func (p paint) summary(all []result) string {
 	c := countOf(all)
 	digits := len(strconv.Itoa(max(c.succeeded, c.failed, c.warnings)))
