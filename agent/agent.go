@@ -49,7 +49,7 @@ type Agent struct {
 	ProbeAnyRoot bool
 	// StateUnits is what states use to act on units; if nil, the init system of the host.
 	StateUnits host.Units
-	// Stderr receives what an engine prints to its standard error while it runs; if nil, the output goes nowhere.
+	// Stderr is the destination for what an engine prints while it runs; nil if there is none.
 	Stderr io.Writer
 
 	// Self is the agent that this host starts next. A run that has changed it tries it. Self is nil if the converged

@@ -90,7 +90,7 @@ func (r *run) keepServing(ctx context.Context) error {
 	return r.serving.StillServes(ctx, r.convergeGood(ctx))
 }
 
-// relink makes the links lead to a pair that was deployed before, and notes the units that do not run it.
+// relink points the links at a pair that was deployed before, and notes the units that do not run it.
 func (r *run) relink(ctx context.Context, pair ledger.Pair) error {
 	moving := r.serving.Moving(pair.Releases())
 	if err := r.serving.NoteWrongUnits(ctx, pair); err != nil {

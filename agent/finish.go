@@ -26,8 +26,8 @@ func (r *run) redacted(err error) error {
 	return exit.WithCode(exit.Code(err), r.Redactor.Error(err))
 }
 
-// finish completes the report, keeps it, and delivers it. A dry run leaves no report behind and
-// notifies no one, since it changed nothing.
+// finish completes the report, saves it, and delivers it. A dry run saves no report and sends no notification, since it
+// changed nothing.
 func (r *run) finish(ctx context.Context, err error) {
 	r.serving.RepeatUnserved(ctx)
 	r.notePassed()

@@ -163,10 +163,10 @@ func (r *run) interruptedDeploy() *ledger.Running {
 	return cut
 }
 
-// leaveInterrupted is settleInterrupted for a rollback by hand to a version, to a run or, for "", to the pair before.
+// leaveInterrupted is settleInterrupted for a rollback by hand to a version, to a run or, for "", to the previous pair.
 // It rolls an interrupted deploy back instead of resuming it, and quarantines its releases as every rollback by hand
-// does. In the ledger the pair before that deploy is still the deployed one, so the rollback goes no further back. find
-// resolves to before anything changes, so that a mistake in it changes nothing.
+// does. In the ledger the pair before that deploy is still the deployed one, so the rollback goes no further back. It
+// calls find to resolve to before anything changes, so that a mistake in it changes nothing.
 func (r *run) leaveInterrupted(ctx context.Context, to string, find func(to string) error) error {
 	cut := r.interruptedDeploy()
 	if cut == nil || r.test || r.goingBack(cut) {

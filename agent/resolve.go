@@ -12,7 +12,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 )
 
-// resolve asks the store which pair this host is to run.
+// resolve returns the pair that this host is to run, by the store.
 func (r *run) resolve(ctx context.Context, client *trust.Client) (ledger.Pair, error) {
 	if err := client.Refresh(ctx); err != nil {
 		return ledger.Pair{}, r.connection.ExplainOlder(err)

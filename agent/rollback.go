@@ -131,7 +131,7 @@ func (r *run) keptHint() string {
 		strings.Join(known, ", ")
 }
 
-// ShowRollback is the dry run of RollbackTo: it shows the pair to go back to, what would be quarantined and
+// ShowRollback performs the dry run of RollbackTo: it shows the pair to go back to, what would be quarantined and
 // restarted, and what its states would change.
 func (a *Agent) ShowRollback(ctx context.Context, version string) (*report.Report, error) {
 	return a.pass(ctx, "rollback", true, func(r *run) error {

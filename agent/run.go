@@ -167,7 +167,7 @@ func (a *Agent) acquire(ctx context.Context, command string) (*records.Exclusive
 	return held, nil
 }
 
-// checkHost refuses a host on which another user can replace what root reads or runs.
+// checkHost returns an error if another user can replace what root reads or runs on this host.
 func (a *Agent) checkHost() error {
 	refused := a.CheckAbove(a.Layout.Projects())
 	if unfit := a.CheckPrograms(); unfit != nil {

@@ -191,7 +191,7 @@ func plain(c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '.' || c == '-' || c == '_'
 }
 
-// split is the reverse of join.
+// split decodes a segment that join encoded.
 func split(segment string) ([]string, error) {
 	fields := strings.Split(segment, ",")
 	for i, field := range fields {

@@ -138,8 +138,8 @@ func unlisted(release artifact.Release) error {
 	return diag.WithHint(err, "run `corpus-agent deploy`, which fetches the release again with its list")
 }
 
-// blame names the run of this agent that made a change: its journal has the path, and the change was made during
-// the run. If a journal cannot be read, no run is named.
+// blame sets the run of this agent that made a change: the run whose journal has the path, if the change was made
+// during that run. It sets none if a journal cannot be read.
 func (h *Host) blame(audit Audit) {
 	chapters, _ := h.Journal().Chapters()
 	dir, err := filepath.EvalSymlinks(audit.Dir)

@@ -50,7 +50,7 @@ func (h *Host) lockForCall(ctx context.Context, o *Opened, name string, queue bo
 	}
 }
 
-// runningNow lists the run that holds the lock, in the form of state.running.
+// runningNow returns the run that holds the lock, in the form of state.running.
 func (h *Host) runningNow() []string {
 	holder, busy := lock.Taken(h.Layout.Lock())
 	switch {
@@ -103,8 +103,8 @@ func (h *Host) WhyStep(ctx context.Context, t Trees, word string) ([]session.Exp
 	return opened.Explain(ctx, word)
 }
 
-// callMode is the amount of output for each state of a call. A person who calls a function is shown the changes; the
-// setting in agent.yaml is for runs by the timer.
+// callMode returns how much output a call prints for each state. A person who calls a function is shown the changes;
+// the setting in agent.yaml is for runs by the timer.
 func (h *Host) callMode() string {
 	if h.Config.StateOutput == "mixed" {
 		return "changes"

@@ -122,7 +122,7 @@ func (h *Host) status() (Status, error) {
 	}
 	if holder, ok := lock.Current(h.Layout.Lock()); ok {
 		s.Running = &holder
-		s.CutShort = nil // it is under way, not interrupted
+		s.CutShort = nil // it is in progress, not interrupted
 	}
 	for _, name := range records.ProjectsIn(book) {
 		set, err := link.Of(h.LayoutOf(name)).Read()
@@ -135,7 +135,7 @@ func (h *Host) status() (Status, error) {
 		return s, err
 	}
 	if s.Hidden = err != nil; s.Hidden {
-		s.CutShort = nil // whether that run is still under way is not known
+		s.CutShort = nil // whether that run is still in progress is not known
 	}
 	if s.Running == nil && !s.Hidden {
 		s.Cut = h.cutRun(s)

@@ -131,7 +131,7 @@ func (h *Host) LastNamed() (named *ledger.Pair, err error) {
 	return named, err
 }
 
-// notDeployed names the release of the channels and the reason why the host does not run it.
+// notDeployed describes the pair that the channels name, and the reason why the host does not run it.
 func notDeployed(s Status, last *report.Report, named ledger.Pair) string {
 	text := fmt.Sprintf("%s named %s when the store was last asked, which this host does not run: ",
 		channelNames(s, &named), named)
@@ -197,7 +197,8 @@ func (h *Host) lastLook() (last *report.Report, err error) {
 	return last, err
 }
 
-// lookBack passes the reports of runs that looked at what is to run, the newest first, until found returns true.
+// lookBack calls found with the reports of runs that resolved what is to run, the newest first, until found returns
+// true.
 func (h *Host) lookBack(found func(*report.Report) bool) error {
 	ids, err := h.Reports().IDs()
 	if err != nil {

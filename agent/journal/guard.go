@@ -2,8 +2,8 @@ package journal
 
 import "errors"
 
-// guardPath is the path of a Planned that records that a guard runs, or with no step that none runs any more. No file
-// has this path, so that agents of earlier versions, which take it for a path that a step may create, pass over it.
+// guardPath is the path of a Planned that records that a guard runs or, without a step, that no guard runs any more. No
+// file has this path, so agents of earlier versions, which take it for a path that a step may create, ignore it.
 const guardPath = "/proc/corpus-agent-guard"
 
 // GuardStarted records that a guard of the present steps runs, if the run has changed something. What the guard does is

@@ -265,7 +265,8 @@ type quiet struct{}
 func (quiet) StepStarted(*compile.Step) {}
 func (quiet) StepDone(*exec.Result)     {}
 
-// checkSalt refuses /srv/salt, from which SLS files of procedures may include files, if another user can change it.
+// checkSalt returns an error if another user can change /srv/salt, from which SLS files of procedures may include
+// files.
 func (r *Run) checkSalt() error {
 	return failure.OfWork(r.Host.CheckAbove(r.Host.Layout.Path("/srv/salt/_")))
 }

@@ -18,7 +18,7 @@ const indexName = ".sequences"
 func (a Archive) index() (map[string]int64, error) {
 	data, found, err := walk.Read(filepath.Join(a.Dir, indexName))
 	if errors.Is(err, walk.ErrNoFile) {
-		return nil, nil // something that is not a file stands in the index's place: it counts as empty
+		return nil, nil // an index that is not a regular file counts as empty
 	}
 	if err != nil || !found {
 		return nil, err

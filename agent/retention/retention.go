@@ -39,7 +39,7 @@ func (r *Run) Prune(ctx context.Context) error {
 	errs := []error{r.Host.Journal().Prune(r.Host.Config.KeepReleases + r.Host.Config.KeepFailed)}
 	names := []string{artifact.Base, r.Identity.Service}
 	if r.Host.Alone != "" {
-		names = []string{r.Host.Alone} // what base needs stands in the host's own ledger
+		names = []string{r.Host.Alone} // the releases of base are in the host's own ledger
 	}
 	for _, name := range names {
 		project := r.Host.LayoutOf(name)

@@ -97,7 +97,7 @@ func (r Rollout) candidates(h plans.Host, e Evidence, now time.Time) (names []st
 	return names[:min(len(names), leaseTries)]
 }
 
-// take takes one place; nil if another host has it.
+// take takes one place. It returns nil if another host has it.
 func (r Rollout) take(ctx context.Context, s store.Store, key hostkey.Key, h plans.Host, place, run string,
 	now time.Time) (*Lease, error) {
 	data, info, err := fetch(ctx, s, place, maxBody)

@@ -60,7 +60,7 @@ type stamp struct {
 	target            string // of a link
 }
 
-// Look takes a snapshot.
+// Look returns a snapshot of the present files.
 func (s *Self) Look() Snapshot {
 	all := Snapshot{}
 	for _, name := range append([]string{s.Executable}, s.Files...) {

@@ -13,8 +13,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host/units"
 )
 
-// Keep is the last change that a run makes to the host. result is the error of the run. Whether the run succeeded or
-// not, the agent that the host starts next has to work. If it does not, Keep undoes the changes of the run, and if that
+// Keep tries the agent that the host starts next, as the last step of a run. result is the error of the run. The next
+// agent has to work whether the run succeeded or not. If it does not, Keep undoes the changes of the run, and if that
 // does not help, it restores the agent's files of the beginning of the run.
 func (r *Run) Keep(ctx context.Context, result error) error {
 	// A run that is ending does this, too: there may be no later run.
@@ -63,7 +63,7 @@ func (r *Run) restore(ctx context.Context) error {
 	return nil
 }
 
-// reloadUnits makes systemd read its files again.
+// reloadUnits makes systemd reload its unit files.
 func (r *Run) reloadUnits(ctx context.Context) error {
 	h, err := r.Host.StateHost()
 	if err == nil {

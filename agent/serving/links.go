@@ -51,7 +51,7 @@ func (r *Run) Moved() {
 	r.moves = nil
 }
 
-// Moving lists the projects of releases that are not current, or whose directories this run has replaced.
+// Moving returns the projects of releases that are not current, or whose directories this run has replaced.
 func (r *Run) Moving(releases []artifact.Release) []string {
 	var projects []string
 	for _, release := range releases {
@@ -109,8 +109,8 @@ func (r *Run) NoteLinked(project string, at time.Time) {
 	}
 }
 
-// RememberLinks is NoteLinked for projects whose links another program, or an agent too old to write this down, has
-// moved. It reports whether the ledger changed.
+// RememberLinks calls NoteLinked for projects whose links were moved by another program, or by an agent too old to
+// record that. It reports whether the ledger changed.
 func (r *Run) RememberLinks() (changed bool) {
 	if r.Test || r.Ledger.Runs() == nil {
 		return false

@@ -99,7 +99,7 @@ func answerOf(v plans.Verdict, wave string) answer {
 	return answer{take: v.Take, reason: v.Reason, why: v.String(), wave: wave, not: v.Not}
 }
 
-// basisOf is a digest of what is signed about a rollout.
+// basisOf returns a digest of what is signed about a rollout.
 func basisOf(plan plans.Plan, start plans.Start) string {
 	data, err := json.Marshal([]any{plan, start})
 	if err != nil {

@@ -99,9 +99,9 @@ func (r *Run) update(ctx context.Context, client *trust.Client, of rollout.Rollo
 	return t, r.Save()
 }
 
-// repeatResult lets a host that is healthy record that once more after a person has resumed the rollout, since the
-// store may have lost the first record. Of several equal results the first one counts, so the wave does not begin
-// again. A failure is repeated until then and not after it, since it would count as a new one.
+// repeatResult makes a healthy host record its result again after a person has resumed the rollout, since the store may
+// have lost the first record. Of several equal results the first one counts, so the wave does not begin again. A
+// failure is repeated until then and not after it, since it would count as a new one.
 func repeatResult(t *ledger.Turn, start plans.Start) {
 	resumed := ""
 	if at := lastEpoch(start); !at.IsZero() {
@@ -130,8 +130,8 @@ func (r *Run) decided(t *ledger.Turn, release artifact.Release, has *artifact.Re
 	return true
 }
 
-// nameUnlisted gives a turn the host's own name where the roster was not read. If the roster does not have the name,
-// the host's results count for nothing.
+// nameUnlisted sets the name of a turn to the host's own name if the roster was not read. If the roster does not have
+// the name, the host's results do not count.
 func (r *Run) nameUnlisted(t *ledger.Turn) {
 	if t.Name == "" && r.Site.Config.UploadReports {
 		t.Name = r.Host
@@ -181,8 +181,8 @@ func (r *Run) instead(ctx context.Context, client *trust.Client, start plans.Sta
 	return *keeps, nil
 }
 
-// keeps returns what a host runs until its turn: what it has, or what the channel named before where it has nothing or
-// the release of a rollout that was aborted; nil if there is no such release.
+// keeps returns what a host runs until its turn: the release that it has or, if it has none or one of an aborted
+// rollout, the release that the channel named before; nil if there is no such release.
 func (r *Run) keeps(ctx context.Context, client *trust.Client, start plans.Start, ref artifact.Ref,
 	has *artifact.Release) (*artifact.Release, error) {
 	left := has != nil && slices.Contains(start.Left, string(has.Digest))

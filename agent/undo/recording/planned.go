@@ -31,8 +31,8 @@ func (o *observer) pass(s *compile.Step) {
 	}
 }
 
-// ahead returns what the next steps will create, as far as their arguments say. A wrong guess costs one line in the
-// journal.
+// ahead returns the paths that the next steps will create, according to their arguments. A wrong guess costs one line
+// in the journal.
 func (o *observer) ahead() (all []journal.Planned) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

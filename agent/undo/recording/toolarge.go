@@ -40,11 +40,11 @@ func changing(result *exec.Result) (all []string) {
 	return all
 }
 
-// maxLooked limits how many names of a tree are looked at. The journal keeps as many of a tree.
+// maxLooked bounds how many names of a tree are examined. The journal keeps the same number of names of a tree.
 const maxLooked = 10_000
 
-// look notes a file that is too large, and, if below, such files in a directory. left is how many names may still be
-// looked at, and look returns what remains of it. Errors are ignored, since the step reports them.
+// look notes a file that is too large, and, if below is set, such files in a directory. left is how many names may
+// still be examined, and look returns what remains of it. Errors are ignored, since the step reports them.
 func (o tooLarge) look(p string, below bool, left int) int {
 	info, err := o.host.Files.Lstat(p)
 	if err != nil || left <= 0 {
