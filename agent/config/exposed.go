@@ -7,7 +7,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// private returns a problem for a file that other users can access, or whose directory they can write to.
+// private returns the problems of a file that other users can access, or whose directory they can write to.
 func private(file string, others os.FileMode, what, mode string) (problems diag.List) {
 	info, err := os.Stat(file)
 	if os.IsNotExist(err) && what == "the configuration" {

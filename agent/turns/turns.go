@@ -182,7 +182,8 @@ func (r *Run) instead(ctx context.Context, client *trust.Client, start plans.Sta
 }
 
 // keeps returns what a host runs until its turn: the release that it has or, if it has none or one of an aborted
-// rollout, the release that the channel named before; nil if there is no such release.
+// rollout, the release that the channel named before. If there is no such release, it returns the one that the host
+// has; nil if it has none.
 func (r *Run) keeps(ctx context.Context, client *trust.Client, start plans.Start, ref artifact.Ref,
 	has *artifact.Release) (*artifact.Release, error) {
 	left := has != nil && slices.Contains(start.Left, string(has.Digest))
