@@ -12,7 +12,6 @@ package agent
 
 import (
 	"context"
-	"io"
 	"strings"
 
 	"github.com/corpus-agent/corpus-agent/agent/connection"
@@ -49,8 +48,6 @@ type Agent struct {
 	ProbeAnyRoot bool
 	// StateUnits is what states use to act on units; if nil, the init system of the host.
 	StateUnits host.Units
-	// Stderr is the destination for what an engine prints while it runs; nil if there is none.
-	Stderr io.Writer
 
 	// Self is the agent that this host starts next. A run that has changed it tries it. Self is nil if the converged
 	// host does not start this agent, such as below a root.

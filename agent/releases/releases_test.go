@@ -68,6 +68,9 @@ func write(t *testing.T, name, content string) {
 
 func TestChangedCodeIsRefusedUntilItIsFetchedAgain(t *testing.T) {
 	r, rep, pair, dir := fetched(t, artifacttest.Files{states: "a: {test.nop: []}\n"})
+	if err := os.Chmod(filepath.Join(dir, states), 0o644); err != nil { // files of a release are read-only
+		t.Fatal(err)
+	}
 	write(t, filepath.Join(dir, states), "a: {cmd.run: [{name: id}]}\n")
 	if err := r.Intact(t.Context(), pair); exit.Code(err) != exit.Refused || !strings.Contains(err.Error(), states) {
 		t.Fatalf("with changed states: exit code %d, %v", exit.Code(err), err)
