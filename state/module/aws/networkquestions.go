@@ -16,7 +16,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// record is boto_route53.get_record; None for none.
+// record implements boto_route53.get_record; None for none.
 func (q asked) record() *function.Function {
 	return function.Of("name, zone, record_type, fetch_all=False"+reach+
 		", split_dns=False, private_zone=False, identifier=None",
@@ -40,7 +40,7 @@ func (q asked) record() *function.Function {
 		})
 }
 
-// groupsByName is boto_secgroup.convert_to_group_ids.
+// groupsByName implements boto_secgroup.convert_to_group_ids.
 func (q asked) groupsByName() *function.Function {
 	return function.Of("groups, vpc_id=None, vpc_name=None"+reach,
 		func(ctx context.Context, groups any, vpcID, vpcName, region, key, keyID string, profile any) (any, error) {
@@ -65,7 +65,7 @@ func shownTags(tags []types.Tag) *value.Map {
 	return m
 }
 
-// vpcDescription is boto_vpc.describe.
+// vpcDescription implements boto_vpc.describe.
 func (q asked) vpcDescription() *function.Function {
 	return function.Of("vpc_id=None, vpc_name=None"+reach,
 		func(ctx context.Context, id, name, region, key, keyID string, profile any) (any, error) {
@@ -110,7 +110,7 @@ func (q asked) vpcs(ctx context.Context, id, name, cidr string, tags *value.Map,
 	}), err
 }
 
-// subnetDescriptions is boto_vpc.describe_subnets.
+// subnetDescriptions implements boto_vpc.describe_subnets.
 func (q asked) subnetDescriptions() *function.Function {
 	return function.Of("subnet_ids=None, subnet_names=None, vpc_id=None, cidr=None"+reach,
 		func(ctx context.Context, ids, names any, vpc, cidr, region, key, keyID string, profile any) (any, error) {
@@ -134,7 +134,7 @@ func (q asked) subnetDescriptions() *function.Function {
 		})
 }
 
-// network is boto_vpc.subnet_exists and route_table_exists.
+// network implements boto_vpc.subnet_exists and route_table_exists.
 func (q asked) network(kind string) *function.Function {
 	return function.Of(kind+"_id=None, name=None, "+kind+"_name=None"+reach,
 		func(ctx context.Context, id, name, other, region, key, keyID string, profile any) (any, error) {

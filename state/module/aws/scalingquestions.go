@@ -41,7 +41,7 @@ func asgConfig(ctx context.Context, a *cloud.Account, name string) (any, error) 
 	return m, nil
 }
 
-// instancesOfGroup is boto_asg.get_instances: an attribute of each instance of a group that serves.
+// instancesOfGroup implements boto_asg.get_instances: an attribute of each instance of a group that serves.
 func (q asked) instancesOfGroup() *function.Function {
 	return function.Of("name, lifecycle_state='InService', health_status='Healthy', attribute='private_ip_address', "+
 		"attributes=None"+reach,
@@ -93,7 +93,7 @@ func alarmConfig(ctx context.Context, a *cloud.Account, name string) (any, error
 	return m, nil
 }
 
-// instances are boto_ec2.exists, find_instances and get_id.
+// instances implements boto_ec2.exists, find_instances and get_id.
 func (q asked) instances(what string) *function.Function {
 	signature := map[string]string{"exists": "instance_id=None, name=None, tags=None",
 		"find": "instance_id=None, name=None, tags=None", "id": "name=None, tags=None"}[what]

@@ -20,7 +20,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// AlarmTable has the state functions of boto_cloudwatch_alarm.
+// AlarmTable returns the state functions of boto_cloudwatch_alarm.
 func AlarmTable(c *cloud.Cloud) module.Table {
 	return module.Table{
 		"present": func() module.Resource { return &alarmPresent{Common: cloud.Common{Cloud: c}} },
@@ -28,7 +28,7 @@ func AlarmTable(c *cloud.Cloud) module.Table {
 	}
 }
 
-// alarmPresent is boto_cloudwatch_alarm.present.
+// alarmPresent implements boto_cloudwatch_alarm.present.
 type alarmPresent struct {
 	cloud.Common
 	Name       string     `sls:"name"`
@@ -213,7 +213,7 @@ func ScalingPolicies(ctx context.Context, a *cloud.Account, group string) ([]sca
 	})
 }
 
-// alarmAbsent is boto_cloudwatch_alarm.absent.
+// alarmAbsent implements boto_cloudwatch_alarm.absent.
 type alarmAbsent struct {
 	cloud.Common
 	Name string `sls:"name"`

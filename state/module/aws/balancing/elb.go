@@ -19,7 +19,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// ELBTable has the state functions of boto_elb.
+// ELBTable returns the state functions of boto_elb.
 func ELBTable(c *cloud.Cloud) module.Table {
 	return module.Table{
 		"present": func() module.Resource {
@@ -81,7 +81,7 @@ func (e *elbPresent) Check(ctx context.Context, _ *host.Host) (module.Diff, erro
 	return e.Planned(e.look(ctx))
 }
 
-// Describe reads a load balancer; nil for none.
+// Describe returns a load balancer, or nil if there is none.
 func Describe(ctx context.Context, a *cloud.Account, name string) (*types.LoadBalancerDescription, error) {
 	out, err := ELBOf(a).DescribeLoadBalancers(ctx, &elb.DescribeLoadBalancersInput{LoadBalancerNames: []string{name}})
 	if cloud.HasCode(err, "LoadBalancerNotFound") {
@@ -195,7 +195,7 @@ func (e *elbPresent) wantedGroups(ctx context.Context, a *cloud.Account) (ids []
 	return ids, vpc, err
 }
 
-// elbAbsent is boto_elb.absent.
+// elbAbsent implements boto_elb.absent.
 type elbAbsent struct {
 	cloud.Common
 	Name string `sls:"name"`

@@ -69,7 +69,7 @@ func register(p *cloud.Plan, a *cloud.Account, name string, has []types.Instance
 	return nil
 }
 
-// elbInstances is boto_elb.register_instances.
+// elbInstances implements boto_elb.register_instances.
 type elbInstances struct {
 	cloud.Common
 	Name      string   `sls:"name"`

@@ -18,7 +18,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// ELBv2Table has the state functions of boto_elbv2.
+// ELBv2Table returns the state functions of boto_elbv2.
 func ELBv2Table(c *cloud.Cloud) module.Table {
 	return module.Table{
 		"create_target_group": func() module.Resource {
@@ -34,7 +34,7 @@ func ELBv2Table(c *cloud.Cloud) module.Table {
 
 func elbv2Of(a *cloud.Account) *elb.Client { return elb.NewFromConfig(a.Client("elbv2")) }
 
-// targetGroup is boto_elbv2.create_target_group.
+// targetGroup implements boto_elbv2.create_target_group.
 type targetGroup struct {
 	cloud.Common
 	Name           string `sls:"name"`
@@ -54,7 +54,7 @@ type targetGroup struct {
 // RunsBeside implements module.Concurrent.
 func (*targetGroup) RunsBeside() {}
 
-// findTargetGroup reads a target group by its name or ARN; nil for none.
+// findTargetGroup returns a target group by its name or ARN, or nil if there is none.
 func findTargetGroup(ctx context.Context, a *cloud.Account, name string) (*types.TargetGroup, error) {
 	in := &elb.DescribeTargetGroupsInput{Names: []string{name}}
 	if strings.HasPrefix(name, "arn:") {
@@ -147,7 +147,7 @@ func (g *targetGroup) create(ctx context.Context, a *cloud.Account) error {
 	return cloud.Failed("making target group", g.Name, err)
 }
 
-// targetGroupAbsent is boto_elbv2.delete_target_group.
+// targetGroupAbsent implements boto_elbv2.delete_target_group.
 type targetGroupAbsent struct {
 	cloud.Common
 	Name string `sls:"name"`
@@ -171,7 +171,7 @@ func (g *targetGroupAbsent) Check(ctx context.Context, _ *host.Host) (module.Dif
 	return g.Planned(p, err)
 }
 
-// targets are boto_elbv2.targets_registered and targets_deregistered.
+// targets implements boto_elbv2.targets_registered and targets_deregistered.
 type targets struct {
 	cloud.Common
 	Name    string   `sls:"name"`

@@ -7,7 +7,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// Int32s converts an optional number to the type of the SDK.
+// Int32s converts an optional number to the type of the SDK. It returns nil for nil.
 func Int32s(n *int) *int32 {
 	if n == nil {
 		return nil
@@ -16,7 +16,7 @@ func Int32s(n *int) *int32 {
 	return &v
 }
 
-// Apart is what has to be added to old, and dropped from it, to make it want.
+// Apart returns the items to add to old, and those to drop from it, so that it has the items of want.
 func Apart(old, want []string) (add, drop []string) {
 	for _, v := range want {
 		if !slices.Contains(old, v) {
@@ -31,7 +31,7 @@ func Apart(old, want []string) (add, drop []string) {
 	return add, drop
 }
 
-// Optional is a text as the SDK takes it; nil for none.
+// Optional returns a text in the form of the SDK: a pointer to it, or nil if it is empty.
 func Optional(v string) *string {
 	if v == "" {
 		return nil
@@ -39,19 +39,19 @@ func Optional(v string) *string {
 	return &v
 }
 
-// Put sets a field of a mapping unless it is empty.
+// Put sets a field of a mapping unless the value is nil or empty.
 func Put(m *value.Map, name string, v *string) {
 	if v != nil && *v != "" {
 		m.Set(name, *v)
 	}
 }
 
-// MapOf is a mapping of an argument; nil for none.
+// MapOf returns an argument as a mapping, or nil if it is none.
 func MapOf(v any) *value.Map {
 	switch v := v.(type) {
 	case *value.Map:
 		return v
-	case *value.List: // a list of mappings with one key each is one
+	case *value.List: // a list of mappings is merged into one mapping
 		m := value.NewMap()
 		for _, item := range v.Items {
 			if one, ok := item.(*value.Map); ok {
@@ -63,7 +63,7 @@ func MapOf(v any) *value.Map {
 	return nil
 }
 
-// Texts are the items of an argument as text.
+// Texts returns the items of an argument as text.
 func Texts(v any) (all []string) {
 	for _, item := range module.Items(v) {
 		all = append(all, value.Str(item))
@@ -71,14 +71,14 @@ func Texts(v any) (all []string) {
 	return all
 }
 
-// Sorted is a list of texts in their order, as a value.
+// Sorted returns a sorted list of texts without duplicates.
 func Sorted(all []string) *value.List {
 	all = slices.Clone(all)
 	slices.Sort(all)
 	return value.Strings(slices.Compact(all)...)
 }
 
-// Text is a field of a mapping as text; "" for none.
+// Text returns a field of a mapping as text, or "" if it is missing or None.
 func Text(m *value.Map, name string) string {
 	v := m.Value(name)
 	if v == nil {
@@ -87,7 +87,7 @@ func Text(m *value.Map, name string) string {
 	return value.Str(v)
 }
 
-// Number is a field of a mapping as a number, if it is there.
+// Number returns a field of a mapping as a number, and reports whether it is one.
 func Number(m *value.Map, name string) (int32, bool) {
 	v, ok := m.Get(name)
 	if !ok || v == nil {

@@ -27,13 +27,15 @@ import (
 
 // Cloud reaches AWS for all states of a run.
 type Cloud struct {
-	// Setting is an option of the minion's configuration, or of the pillar; nil for none. A profile is one.
+	// Setting returns an option of the minion's configuration or of the pillar, such as a profile, or nil if there is
+	// none.
 	Setting func(name string) any
-	// Endpoint is asked instead of AWS; "" for AWS.
+	// Endpoint is the URL of a server that is asked instead of AWS, or "" for AWS.
 	Endpoint string
-	// Bootstrap is the user data with which a host deploys itself, of the settings of `corpus bootstrap`; nil for none.
+	// Bootstrap returns the user data with which a host deploys itself, from the settings of `corpus bootstrap`. It may
+	// be nil.
 	Bootstrap func(settings *value.Map) (string, error)
-	// APIOptions change what each client does with a request; tests answer requests with it.
+	// APIOptions are middleware for the requests of all clients. Tests use them to answer requests.
 	APIOptions []func(*middleware.Stack) error
 
 	mu       sync.Mutex
@@ -41,10 +43,10 @@ type Cloud struct {
 	answered atomic.Bool // AWS, or the server that is asked instead, has answered a request
 }
 
-// access is how an account of AWS is reached.
+// access says how an account of AWS is reached.
 type access struct{ region, keyID, key, profile string }
 
-// Arguments are the arguments that all states have: how AWS is reached.
+// Arguments are the arguments of all states that say how AWS is reached.
 type Arguments struct {
 	Region  string `sls:"region"`
 	KeyID   string `sls:"keyid"`
@@ -56,7 +58,7 @@ type Arguments struct {
 type Account struct {
 	access
 	Config  sdk.Config
-	failure error // why it cannot be reached
+	failure error // why the account cannot be reached, or nil
 
 	mu       sync.Mutex
 	kept     map[string]*kept
@@ -65,14 +67,15 @@ type Account struct {
 	retryers map[string]sdk.Retryer // by service
 }
 
-// kept is an answer that several states ask for.
+// kept is an answer of AWS that several states use.
 type kept struct {
 	known chan struct{} // closed when value or err is there
 	value any
 	err   error
 }
 
-// Account gives the account that a state's arguments mean. service has settings of its own, such as sqs.region.
+// Account returns the account that the arguments of a state select. service is the prefix of settings such as
+// sqs.region.
 func (c *Cloud) Account(ctx context.Context, service string, a Arguments) (*Account, error) {
 	to, err := c.access(service, a)
 	if err != nil {
@@ -96,9 +99,10 @@ func (c *Cloud) Account(ctx context.Context, service string, a Arguments) (*Acco
 	return c.accounts[to], err
 }
 
-// Client is the configuration of a client of a service. All clients of a service share one retryer: when AWS throttles
-// one of them, all of them slow down. The account keeps retryers and connections, not clients: states refer to it, and
-// the linker keeps every request of a client that a state refers to, which is tens of megabytes.
+// Client returns the configuration of a client of a service. All clients of a service share one retryer: when AWS
+// throttles one of them, all of them slow down. The account keeps retryers and connections but no clients. States refer
+// to the account, and the linker would keep every request of a client that is reachable from it, which is tens of
+// megabytes.
 func (a *Account) Client(service string) sdk.Config {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -112,10 +116,11 @@ func (a *Account) Client(service string) sdk.Config {
 	return cfg
 }
 
-// connections are those of an account. A client that is given the SDK's own type makes connections of its own.
+// connections wraps the HTTP client of an account, so that all clients of the account share its connections. A client
+// that is given the SDK's own type makes connections of its own.
 type connections struct{ sdk.HTTPClient }
 
-// access works out how an account is reached: arguments count before the profile, and the profile before settings.
+// access returns how an account is reached: arguments take precedence over the profile, and the profile over settings.
 func (c *Cloud) access(service string, a Arguments) (access, error) {
 	to := access{region: a.Region, keyID: a.KeyID, key: a.Key}
 	profile := a.Profile
@@ -146,7 +151,7 @@ func (a *access) fill(of func(name string) any) {
 	}
 }
 
-// Option returns an option of the minion's configuration, or of the pillar; nil for none.
+// Option returns an option of the minion's configuration or of the pillar, or nil if there is none.
 func (c *Cloud) Option(name string) any {
 	if c.Setting == nil {
 		return nil
@@ -158,7 +163,7 @@ func (c *Cloud) configFor(ctx context.Context, to access) (sdk.Config, error) {
 	options := []func(*config.LoadOptions) error{
 		config.WithRetryer(c.retryer),
 		config.WithAPIOptions(append(slices.Clone(c.APIOptions), refuseUnknown)),
-		config.WithDefaultRegion("us-east-1"), // Salt's
+		config.WithDefaultRegion("us-east-1"), // the default of Salt
 	}
 	if to.region != "" {
 		options = append(options, config.WithRegion(to.region))
@@ -182,7 +187,7 @@ func (c *Cloud) configFor(ctx context.Context, to access) (sdk.Config, error) {
 		return cfg, diag.WithHint(fmt.Errorf("looking for credentials of AWS: %w", err),
 			"set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, sign in with AWS's tools, or name a profile")
 	}
-	if cfg.HTTPClient == nil { // it is there where the environment names certificates
+	if cfg.HTTPClient == nil { // it is set if the environment names certificates
 		cfg.HTTPClient = awshttp.NewBuildableClient()
 	}
 	cfg.HTTPClient = connections{cfg.HTTPClient}

@@ -11,7 +11,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// IntoSDK reads an argument into a type of the SDK, whose fields have the names that AWS's API gives them.
+// IntoSDK decodes an argument into a type of the SDK. The fields of the argument have the names of AWS's API, and
+// others are errors.
 func IntoSDK(argument string, v, to any) error {
 	text, err := value.Dumps(v, value.JSONOptions{})
 	if err != nil {
@@ -26,7 +27,7 @@ func IntoSDK(argument string, v, to any) error {
 	return nil
 }
 
-// FromSDK is a value of the SDK as an argument is written: without what is empty, and with lists in one order.
+// FromSDK converts a value of the SDK to the form of an argument: without empty fields, and with sorted lists.
 func FromSDK(v any) (any, error) {
 	data, err := json.Marshal(v)
 	if err != nil {
@@ -36,7 +37,7 @@ func FromSDK(v any) (any, error) {
 	return Filled(plain), err
 }
 
-// Filled drops what is empty from a value, and sorts its lists, whose order has no meaning.
+// Filled returns a copy of a value without its empty items and with its lists sorted, as their order has no meaning.
 func Filled(v any) any {
 	switch v := v.(type) {
 	case *value.Map:
@@ -60,7 +61,7 @@ func Filled(v any) any {
 	return v
 }
 
-// Empty reports whether a value is None, an empty text, mapping or list.
+// Empty reports whether a value is None, an empty text, an empty mapping or an empty list.
 func Empty(v any) bool {
 	switch v := v.(type) {
 	case nil:

@@ -10,13 +10,14 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// Missing is the error of a resource that others refer to and that does not exist.
+// Missing returns the error for a resource that others refer to and that does not exist.
 func Missing(kind, name, state string) error {
 	return diag.WithHint(fmt.Errorf("there is no %s %s", kind, name), "declare it before with %s, or correct the name",
 		state)
 }
 
-// Failed says what failed and for which resource; AWS's own error says why.
+// Failed wraps an error of AWS with what failed and for which resource, and adds a hint for common errors. It returns
+// nil for nil.
 func Failed(what, name string, err error) error {
 	if err == nil {
 		return nil
@@ -39,7 +40,7 @@ func Failed(what, name string, err error) error {
 	return wrapped
 }
 
-// oneLine is an error of AWS on one line, as reports and terminals show it: some texts of AWS contain line breaks.
+// oneLine shows an error of AWS on one line, as reports and terminals need it: some texts of AWS contain line breaks.
 type oneLine struct{ error }
 
 // Error implements error.

@@ -9,13 +9,13 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// Plan is what a state found: the fields that differ, and the requests that correct them.
+// Plan has the fields that a state found to differ, and the requests that correct them.
 type Plan struct {
 	Old, New *value.Map
 	Steps    []step
 	comment  string
 	Warnings []string
-	Made     bool // the resource does not exist and is made
+	Made     bool // the resource does not exist yet, and the plan makes it
 	removed  bool
 }
 
@@ -33,7 +33,7 @@ func (p *Plan) Differ(field string, old, new any) {
 	p.New.Set(field, new)
 }
 
-// Compare notes a field if it differs, and reports whether it does.
+// Compare notes a field if its values differ, and reports whether they do.
 func (p *Plan) Compare(field string, old, new any) bool {
 	if value.Equal(old, new) {
 		return false
@@ -42,18 +42,18 @@ func (p *Plan) Compare(field string, old, new any) bool {
 	return true
 }
 
-// Then adds a request. what says in an error which it was.
+// Then adds a request to the plan. Errors and reports name it by what.
 func (p *Plan) Then(what string, do func(ctx context.Context) error) {
 	p.Steps = append(p.Steps, step{what, do})
 }
 
-// Create is the plan of a resource that does not exist: fields are those that it is made with.
+// Create marks the resource as one that does not exist and that is made with these fields.
 func (p *Plan) Create(fields *value.Map) {
 	p.Made = true
 	p.New.Update(fields)
 }
 
-// Remove is the plan of a resource that has to go.
+// Remove marks the resource as one that is deleted. fields describe it.
 func (p *Plan) Remove(fields *value.Map) {
 	p.removed = true
 	p.Old.Update(fields)
@@ -71,14 +71,14 @@ func (p *Plan) changes() *value.Map {
 	return value.NewMap("old", p.Old, "new", p.New)
 }
 
-// Common is what all states have.
+// Common has the arguments and the plan that all states need.
 type Common struct {
 	Arguments
 	Cloud *Cloud
 	plan  *Plan
 }
 
-// Planned makes the result of Check of a plan.
+// Planned keeps a plan for Apply, and returns it as the result of Check.
 func (c *Common) Planned(p *Plan, err error) (module.Diff, error) {
 	if err != nil {
 		return module.Diff{}, err
@@ -99,7 +99,8 @@ func (c *Common) Planned(p *Plan, err error) (module.Diff, error) {
 	return module.Diff{Changes: p.changes(), Comment: comment, Warnings: p.Warnings}, nil
 }
 
-// Apply implements module.Resource: it sends the requests of the plan. After an error, the report says which were sent.
+// Apply implements module.Resource: it sends the requests of the plan. After an error, the report lists those that were
+// sent before.
 func (c *Common) Apply(ctx context.Context, _ *host.Host, _ module.Diff) (module.Report, error) {
 	var done []string
 	for _, s := range c.plan.Steps {
@@ -116,7 +117,7 @@ func (c *Common) Apply(ctx context.Context, _ *host.Host, _ module.Diff) (module
 
 func failedStep(what string, err error) error { return Failed(what, "failed", err) }
 
-// partial is the report of a run that ended in the middle.
+// partial returns the report of a run that stopped after some requests.
 func (c *Common) partial(done []string) module.Report {
 	if len(done) == 0 {
 		return module.Report{}

@@ -6,7 +6,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// AttributeText is the value of an attribute as AWS takes it: a policy is JSON.
+// AttributeText returns the value of an attribute as the text that AWS takes. A mapping or list, such as a policy,
+// becomes JSON.
 func AttributeText(v any) (string, error) {
 	switch v := v.(type) {
 	case *value.Map, *value.List:
@@ -22,7 +23,8 @@ func AttributeText(v any) (string, error) {
 	return value.Str(v), nil
 }
 
-// SameText reports whether two texts mean the same: as they are, or as JSON.
+// SameText reports whether two texts mean the same. Objects in JSON are compared as policies, and other texts without
+// regard to case.
 func SameText(a, b string) bool {
 	if a == b {
 		return true
@@ -35,7 +37,7 @@ func SameText(a, b string) bool {
 	return err == nil && other == nil && SamePolicy(x, y)
 }
 
-// SamePolicy reports whether two policies mean the same: AWS writes a list of one text as the text, and lists of
+// SamePolicy reports whether two policies mean the same: AWS writes a list of one text as that text, and lists of
 // actions and resources have no order.
 func SamePolicy(a, b any) bool { return value.Equal(plainPolicy(a), plainPolicy(b)) }
 
@@ -61,7 +63,7 @@ func plainPolicy(v any) any {
 			return Sorted(Texts(v))
 		}
 		return all
-	case bool: // AWS keeps what a condition says as text
+	case bool: // AWS returns the values of conditions as text
 		if v {
 			return "true"
 		}

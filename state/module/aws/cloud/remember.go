@@ -11,13 +11,14 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// Remember gives an answer that several states need, and asks for it only once until it is forgotten.
+// Remember returns the answer that is kept under a key. If there is none, it calls ask, and keeps the answer for other
+// states until Forget drops it. Errors are not kept.
 func Remember[T any](a *Account, key string, ask func() (T, error)) (T, error) {
 	a.mu.Lock()
 	k := a.kept[key]
 	first := k == nil
 	if first {
-		k = &kept{known: make(chan struct{}), err: errors.New("the request did not end")} // so that a panic leaves no answer
+		k = &kept{known: make(chan struct{}), err: errors.New("the request did not end")} // if ask panics
 		a.kept[key] = k
 	}
 	a.mu.Unlock()
@@ -37,7 +38,7 @@ func Remember[T any](a *Account, key string, ask func() (T, error)) (T, error) {
 	return v, nil
 }
 
-// Forget drops the answers whose keys begin so.
+// Forget drops the kept answers whose keys begin with prefix.
 func (a *Account) Forget(prefix string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -48,22 +49,23 @@ func (a *Account) Forget(prefix string) {
 	}
 }
 
-// Expect notes that a run makes a resource.
+// Expect notes that the run makes a resource.
 func (a *Account) Expect(kind, name string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.coming[kind+" "+name] = true
 }
 
-// Expects reports whether a run makes a resource that does not exist yet.
+// Expects reports whether the run makes a resource that did not exist when it was looked for.
 func (a *Account) Expects(kind, name string) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.coming[kind+" "+name]
 }
 
-// Call returns the name that a resource has at AWS: that of the state, or the tag Name if the state declares it, which
-// Salt sets last and looks for. States that refer to the resource by the name of its state find it with Called.
+// Call returns the name that a resource has at AWS: the tag Name if the state declares it, and else the name of the
+// state. Salt sets that tag last and finds the resource by it. Other states that refer to the resource by the name of
+// its state get the name at AWS from Called.
 func (a *Account) Call(kind, name string, tags *value.Map) string {
 	tag := Text(tags, "Name")
 	if tag == "" || tag == name {
@@ -75,7 +77,7 @@ func (a *Account) Call(kind, name string, tags *value.Map) string {
 	return tag
 }
 
-// Called returns the name at AWS of a resource that another state refers to.
+// Called returns the name at AWS of a resource that another state names.
 func (a *Account) Called(kind, name string) string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -85,11 +87,11 @@ func (a *Account) Called(kind, name string) string {
 	return name
 }
 
-// Later stands in a plan for what is known only when a resource has been made.
+// Later stands in a plan for a value that is known only once a resource has been made.
 const Later = "(known once it is made)"
 
-// Pages gathers the items of all pages. ask is given where the next page begins, nil for the first. The paginators of
-// the SDK take a client as an interface, for which the linker keeps every request of its service: tens of megabytes.
+// Pages returns the items of all pages. It calls ask with the token of each page, nil for the first one. The paginators
+// of the SDK take a client as an interface, for which the linker keeps every request of its service: tens of megabytes.
 func Pages[T any](ask func(next *string) (items []T, after *string, err error)) (all []T, err error) {
 	for next, more := (*string)(nil), true; more; {
 		items, after, err := ask(next)
@@ -103,7 +105,7 @@ func Pages[T any](ask func(next *string) (items []T, after *string, err error)) 
 	return all, nil
 }
 
-// AccountNumber is the number of an account, with which ARNs are built.
+// AccountNumber returns the number of an account, which is part of ARNs.
 func AccountNumber(ctx context.Context, a *Account) (string, error) {
 	return Remember(a, "account", func() (string, error) {
 		out, err := sts.NewFromConfig(a.Client("sts")).GetCallerIdentity(ctx, &sts.GetCallerIdentityInput{})

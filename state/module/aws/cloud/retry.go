@@ -16,7 +16,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// refuseUnknown ends a request that refers to a resource which the run was to make and did not, before it is sent.
+// refuseUnknown adds middleware that fails a request, before it is sent, if it refers to a resource that the run was to
+// make and did not make.
 func refuseUnknown(stack *middleware.Stack) error {
 	return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("refuse what is not known", func(ctx context.Context,
 		in middleware.InitializeInput,
@@ -29,16 +30,16 @@ func refuseUnknown(stack *middleware.Stack) error {
 	}), middleware.Before)
 }
 
-// patient repeats requests that AWS throttles or that meet an outage. A server that cannot be reached before it has
-// answered once is a wrong address, or no network, and is not waited for.
+// patient retries requests that AWS throttles or that fail in an outage. It does not retry a server that cannot be
+// reached and has not answered before: its address is wrong, or there is no network.
 type patient struct {
 	sdk.RetryerV2
 	answered *atomic.Bool
 }
 
-// retryer sends a request at most 10 times. It leaves out the SDK's limit for the retries of all requests together:
-// where AWS throttles a run of many resources, its requests come slower instead, and none fails for what the others
-// needed.
+// retryer returns a retryer that sends a request at most 10 times. It does not use the SDK's common limit for the
+// retries of all requests: when AWS throttles a run with many resources, its requests slow down, and none of them fails
+// because others used up the retries.
 func (c *Cloud) retryer() sdk.Retryer {
 	adaptive := retry.NewAdaptiveMode(func(o *retry.AdaptiveModeOptions) {
 		o.StandardOptions = append(o.StandardOptions, func(s *retry.StandardOptions) { s.RateLimiter = ratelimit.None })
@@ -65,7 +66,7 @@ func (p patient) GetAttemptToken(ctx context.Context) (func(error) error, error)
 	}, nil
 }
 
-// unreachable reports whether no connection was made.
+// unreachable reports whether an error says that no connection could be made.
 func unreachable(err error) bool {
 	var op *net.OpError
 	return errors.As(err, &op) && op.Op == "dial"

@@ -6,7 +6,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// TagDrift notes tags that differ. Tags of AWS's own do not count.
+// TagDrift notes the tags if they differ, and returns the tags to set and the names of those to remove. Tags whose
+// names begin with aws: belong to AWS and are not removed.
 func TagDrift(p *Plan, has map[string]string, want *value.Map) (set *value.Map, gone []string) {
 	old, new := value.NewMap(), value.NewMap()
 	set = value.NewMap()

@@ -8,10 +8,11 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// Soon is how long what was just made may take to be seen.
+// Soon is how long to wait at most for AWS to show a change that it has just made.
 const Soon = 2 * time.Minute
 
-// WaitFor asks until there is an answer, as what was just made or deleted is not seen everywhere at once.
+// WaitFor calls ready until it returns true or an error, for at most longest: AWS does not show everywhere at once what
+// was just made or deleted. what names the condition in the error.
 func WaitFor(ctx context.Context, what string, longest time.Duration,
 	ready func(ctx context.Context) (bool, error)) error {
 	ctx, cancel := context.WithTimeout(ctx, longest)

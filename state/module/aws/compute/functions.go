@@ -7,7 +7,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/module/aws/cloud"
 )
 
-// EC2Table has the state functions of boto_ec2.
+// EC2Table returns the state functions of boto_ec2.
 func EC2Table(c *cloud.Cloud) module.Table {
 	return module.Table{
 		"key_present": func() module.Resource { return &keyPair{Common: cloud.Common{Cloud: c}} },

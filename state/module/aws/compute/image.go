@@ -16,7 +16,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// imageCreated is boto_ec2.snapshot_created: an image of an instance.
+// imageCreated implements boto_ec2.snapshot_created: an image of an instance.
 type imageCreated struct {
 	cloud.Common
 	Name     string `sls:"name"`

@@ -16,7 +16,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// instancePresent is boto_ec2.instance_present.
+// instancePresent implements boto_ec2.instance_present.
 type instancePresent struct {
 	instanceNamed
 	Image        string     `sls:"image_id"`

@@ -17,7 +17,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// instanceAbsent is boto_ec2.instance_absent.
+// instanceAbsent implements boto_ec2.instance_absent.
 type instanceAbsent struct {
 	instanceNamed
 	Release bool       `sls:"release_eip"`

@@ -17,7 +17,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// interfacePresent is boto_ec2.eni_present: a network interface.
+// interfacePresent implements boto_ec2.eni_present: a network interface.
 type interfacePresent struct {
 	cloud.Common
 	Name        string   `sls:"name"`
@@ -52,7 +52,7 @@ func (n *interfacePresent) Check(ctx context.Context, _ *host.Host) (module.Diff
 	return n.Planned(n.look(ctx))
 }
 
-// interfaceOf finds a network interface by its tag Name, or its ID; nil for none.
+// interfaceOf returns a network interface by its tag Name, or its ID, or nil if there is none.
 func interfaceOf(ctx context.Context, a *cloud.Account, name, id string) (*types.NetworkInterface, error) {
 	filters := network.ByName(name)
 	if id != "" {
@@ -194,7 +194,7 @@ func (n *interfacePresent) address(ctx context.Context, a *cloud.Account) error 
 	return cloud.Failed("giving an elastic address to network interface", n.Name, err)
 }
 
-// interfaceAbsent is boto_ec2.eni_absent.
+// interfaceAbsent implements boto_ec2.eni_absent.
 type interfaceAbsent struct {
 	cloud.Common
 	Name    string `sls:"name"`

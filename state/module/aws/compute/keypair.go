@@ -19,7 +19,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// keyPair is boto_ec2.key_present and key_absent. Of a new pair, the private half is written to save_path.
+// keyPair implements boto_ec2.key_present and key_absent. Of a new pair, the private half is written to save_path.
 type keyPair struct {
 	cloud.Common
 	absent bool

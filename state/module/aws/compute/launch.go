@@ -20,7 +20,7 @@ func asgOf(a *cloud.Account) *autoscaling.Client {
 	return autoscaling.NewFromConfig(a.Client("autoscaling"))
 }
 
-// LCTable has the state functions of boto_lc.
+// LCTable returns the state functions of boto_lc.
 func LCTable(c *cloud.Cloud) module.Table {
 	return module.Table{
 		"present": func() module.Resource { return &LCPresent{Common: cloud.Common{Cloud: c}} },
@@ -58,7 +58,7 @@ type Template struct {
 	Old     bool // a launch configuration
 }
 
-// LCPresent is boto_lc.present.
+// LCPresent implements boto_lc.present.
 type LCPresent struct {
 	cloud.Common
 	Launch
@@ -168,7 +168,7 @@ func TemplateOf(ctx context.Context, a *cloud.Account, name string) (*Template, 
 	})
 }
 
-// ConfigurationOf reads an old launch configuration; nil for none.
+// ConfigurationOf returns an old launch configuration, or nil if there is none.
 func ConfigurationOf(ctx context.Context, a *cloud.Account, name string) (*Template, error) {
 	out, err := asgOf(a).DescribeLaunchConfigurations(ctx,
 		&autoscaling.DescribeLaunchConfigurationsInput{LaunchConfigurationNames: []string{name}})
@@ -181,7 +181,7 @@ func ConfigurationOf(ctx context.Context, a *cloud.Account, name string) (*Templ
 	return &Template{Old: true, Fields: configurationFields(out.LaunchConfigurations[0])}, nil
 }
 
-// lcAbsent is boto_lc.absent.
+// lcAbsent implements boto_lc.absent.
 type lcAbsent struct {
 	cloud.Common
 	Name string `sls:"name"`

@@ -81,7 +81,7 @@ func (v *volumeNamed) instance(ctx context.Context, a *cloud.Account) (*types.In
 	return n.find(ctx, a)
 }
 
-// volumePresent is boto_ec2.volume_present: a volume that is attached to an instance.
+// volumePresent implements boto_ec2.volume_present: a volume that is attached to an instance.
 type volumePresent struct {
 	volumeNamed
 	Size      *int   `sls:"size"`

@@ -15,7 +15,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// volumeAbsent is boto_ec2.volume_absent.
+// volumeAbsent implements boto_ec2.volume_absent.
 type volumeAbsent struct{ volumeNamed }
 
 // Valid implements module.Validated.

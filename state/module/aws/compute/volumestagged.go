@@ -16,7 +16,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// volumesTagged is boto_ec2.volumes_tagged: tags of volumes that filters find.
+// volumesTagged implements boto_ec2.volumes_tagged: tags of volumes that filters find.
 type volumesTagged struct {
 	cloud.Common
 	Name          string `sls:"name"`

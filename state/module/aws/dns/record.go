@@ -17,7 +17,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// Route53Table has the state functions of boto_route53.
+// Route53Table returns the state functions of boto_route53.
 func Route53Table(c *cloud.Cloud) module.Table {
 	record := func(gone bool) func() module.Resource {
 		return func() module.Resource {
@@ -52,7 +52,7 @@ type Record struct {
 	Alias *value.Map `sls:"alias"`
 }
 
-// recordPresent is boto_route53.present.
+// recordPresent implements boto_route53.present.
 type recordPresent struct {
 	cloud.Common
 	Record
@@ -179,7 +179,7 @@ func (r Record) Look(ctx context.Context, p *cloud.Plan, a *cloud.Account, name,
 	return nil
 }
 
-// recordAbsent is boto_route53.absent.
+// recordAbsent implements boto_route53.absent.
 type recordAbsent struct{ recordPresent }
 
 // Check implements module.Resource.

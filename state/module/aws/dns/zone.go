@@ -47,7 +47,7 @@ func ZoneOf(ctx context.Context, a *cloud.Account, name string, private bool) (s
 	return "", nil, nil
 }
 
-// zonePresent is boto_route53.hosted_zone_present.
+// zonePresent implements boto_route53.hosted_zone_present.
 type zonePresent struct {
 	cloud.Common
 	Name      string `sls:"name"`
@@ -123,7 +123,7 @@ func (z *zonePresent) create(ctx context.Context, a *cloud.Account, client *rout
 	return cloud.Failed("making zone", z.domain(), err)
 }
 
-// zoneAbsent is boto_route53.hosted_zone_absent.
+// zoneAbsent implements boto_route53.hosted_zone_absent.
 type zoneAbsent struct {
 	cloud.Common
 	Name    string `sls:"name"`

@@ -95,7 +95,7 @@ func (k *keysPresent) create(ctx context.Context, client *iam.Client, has int) e
 	return nil
 }
 
-// keysAbsent is boto_iam.keys_absent.
+// keysAbsent implements boto_iam.keys_absent.
 type keysAbsent struct {
 	cloud.Common
 	Name string `sls:"name"`

@@ -7,7 +7,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/module/aws/cloud"
 )
 
-// IAMTable has the state functions of boto_iam.
+// IAMTable returns the state functions of boto_iam.
 func IAMTable(c *cloud.Cloud) module.Table {
 	of := func(user, absent bool) func() module.Resource {
 		return func() module.Resource {

@@ -16,14 +16,14 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// KMSTable has the state functions of boto_kms.
+// KMSTable returns the state functions of boto_kms.
 func KMSTable(c *cloud.Cloud) module.Table {
 	return module.Table{"key_present": func() module.Resource {
 		return &keyPresent{Common: cloud.Common{Cloud: c}, Enabled: true}
 	}}
 }
 
-// keyPresent is boto_kms.key_present: a key under an alias.
+// keyPresent implements boto_kms.key_present: a key under an alias.
 type keyPresent struct {
 	cloud.Common
 	Name        string     `sls:"name"`

@@ -64,7 +64,7 @@ func Members(ctx context.Context, a *cloud.Account) (map[string]Detail, error) {
 	})
 }
 
-// memberPresent is boto_iam.user_present and group_present.
+// memberPresent implements boto_iam.user_present and group_present.
 type memberPresent struct {
 	member
 	Password string `sls:"password"`

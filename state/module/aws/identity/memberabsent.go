@@ -14,7 +14,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// memberAbsent is boto_iam.user_absent and group_absent.
+// memberAbsent implements boto_iam.user_absent and group_absent.
 type memberAbsent struct {
 	member
 	DeleteKeys    bool `sls:"delete_keys"`

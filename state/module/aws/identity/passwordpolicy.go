@@ -12,7 +12,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/module/aws/cloud"
 )
 
-// passwordPolicy is boto_iam.account_policy: what passwords of the account have to be.
+// passwordPolicy implements boto_iam.account_policy: what passwords of the account have to be.
 type passwordPolicy struct {
 	cloud.Common
 	Name    string `sls:"name"`

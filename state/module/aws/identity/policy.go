@@ -14,7 +14,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// managedPolicy is boto_iam.policy_present and policy_absent.
+// managedPolicy implements boto_iam.policy_present and policy_absent.
 type managedPolicy struct {
 	cloud.Common
 	absent   bool

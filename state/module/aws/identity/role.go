@@ -14,7 +14,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// IAMRoleTable has the state functions of boto_iam_role.
+// IAMRoleTable returns the state functions of boto_iam_role.
 func IAMRoleTable(c *cloud.Cloud) module.Table {
 	return module.Table{
 		"present": func() module.Resource {
@@ -46,7 +46,7 @@ func Roles(ctx context.Context, a *cloud.Account) (map[string]types.RoleDetail, 
 	})
 }
 
-// rolePresent is boto_iam_role.present: a role with its policies and its instance profile.
+// rolePresent implements boto_iam_role.present: a role with its policies and its instance profile.
 type rolePresent struct {
 	cloud.Common
 	Name            string     `sls:"name"`

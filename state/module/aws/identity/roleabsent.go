@@ -12,7 +12,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// roleAbsent is boto_iam_role.absent.
+// roleAbsent implements boto_iam_role.absent.
 type roleAbsent struct {
 	cloud.Common
 	Name string `sls:"name"`

@@ -15,7 +15,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// serverCertificate is boto_iam.server_cert_present and server_cert_absent.
+// serverCertificate implements boto_iam.server_cert_present and server_cert_absent.
 type serverCertificate struct {
 	cloud.Common
 	absent  bool

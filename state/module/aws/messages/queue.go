@@ -13,7 +13,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// SQSTable has the state functions of boto_sqs.
+// SQSTable returns the state functions of boto_sqs.
 func SQSTable(c *cloud.Cloud) module.Table {
 	return module.Table{
 		"present": func() module.Resource { return &sqsPresent{Common: cloud.Common{Cloud: c}} },
@@ -21,7 +21,7 @@ func SQSTable(c *cloud.Cloud) module.Table {
 	}
 }
 
-// sqsPresent is boto_sqs.present: a queue and its attributes.
+// sqsPresent implements boto_sqs.present: a queue and its attributes.
 type sqsPresent struct {
 	cloud.Common
 	Name       string     `sls:"name"`
@@ -110,7 +110,7 @@ func QueueURL(ctx context.Context, client *sqs.Client, name string) (string, err
 	return *out.QueueUrl, nil
 }
 
-// sqsAbsent is boto_sqs.absent.
+// sqsAbsent implements boto_sqs.absent.
 type sqsAbsent struct {
 	cloud.Common
 	Name string `sls:"name"`

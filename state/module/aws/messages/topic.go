@@ -14,7 +14,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// SNSTable has the state functions of boto_sns.
+// SNSTable returns the state functions of boto_sns.
 func SNSTable(c *cloud.Cloud) module.Table {
 	return module.Table{
 		"present": func() module.Resource { return &topicPresent{Common: cloud.Common{Cloud: c}} },
@@ -22,7 +22,7 @@ func SNSTable(c *cloud.Cloud) module.Table {
 	}
 }
 
-// topicPresent is boto_sns.present: a topic and its subscriptions.
+// topicPresent implements boto_sns.present: a topic and its subscriptions.
 type topicPresent struct {
 	cloud.Common
 	Name          string `sls:"name"`
@@ -128,7 +128,7 @@ func key(s types.Subscription) string {
 	return sdk.ToString(s.Protocol) + " " + sdk.ToString(s.Endpoint)
 }
 
-// topicAbsent is boto_sns.absent.
+// topicAbsent implements boto_sns.absent.
 type topicAbsent struct {
 	cloud.Common
 	Name        string `sls:"name"`

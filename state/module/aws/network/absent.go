@@ -11,7 +11,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// netAbsent deletes one resource of a network.
+// netAbsent deletes a VPC, a subnet, an internet gateway or a route table.
 type netAbsent struct{ NetResource }
 
 // Check implements module.Resource.
@@ -32,7 +32,7 @@ func (n *netAbsent) Check(ctx context.Context, _ *host.Host) (module.Diff, error
 	return n.Planned(p, err)
 }
 
-// deletion is what deletes the resource; nil if it does not exist.
+// deletion returns the function that deletes the resource, or nil if the resource does not exist.
 func (n *netAbsent) deletion(ctx context.Context, a *cloud.Account) (func(context.Context) error, error) {
 	client := EC2Of(a)
 	switch n.Kind {

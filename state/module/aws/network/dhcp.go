@@ -15,7 +15,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// dhcpOptions is boto_vpc.dhcp_options_present and dhcp_options_absent: DHCP options of a VPC, by their tag Name.
+// dhcpOptions implements boto_vpc.dhcp_options_present and dhcp_options_absent: DHCP options that are found by their
+// tag Name, or by dhcp_options_id.
 type dhcpOptions struct {
 	cloud.Common
 	absent      bool
@@ -44,7 +45,7 @@ func (d *dhcpOptions) Check(ctx context.Context, _ *host.Host) (module.Diff, err
 	return d.Planned(d.look(ctx))
 }
 
-// find reads the options; nil for none.
+// find returns the DHCP options, or nil if there are none.
 func (d *dhcpOptions) find(ctx context.Context, a *cloud.Account) (*types.DhcpOptions, error) {
 	filters := ByName(d.Name)
 	if d.ID != "" {
@@ -63,7 +64,7 @@ func (d *dhcpOptions) find(ctx context.Context, a *cloud.Account) (*types.DhcpOp
 	return &all[0], nil
 }
 
-// wanted are the options as declared, by AWS's names for them.
+// wanted returns the declared options, as fields of a plan and as a request takes them, by AWS's names.
 func (d *dhcpOptions) wanted() (fields *value.Map, all []types.NewDhcpConfiguration) {
 	fields = value.NewMap()
 	for _, o := range []struct {
@@ -130,7 +131,7 @@ func (d *dhcpOptions) create(p *cloud.Plan, a *cloud.Account) {
 	})
 }
 
-// drift warns of options that differ, which AWS does not change, and plans the tags.
+// drift warns of options that differ, as AWS cannot change them, and plans the tags.
 func (d *dhcpOptions) drift(p *cloud.Plan, a *cloud.Account, has *types.DhcpOptions) {
 	now := map[string][]string{}
 	for _, c := range has.DhcpConfigurations {
@@ -151,7 +152,7 @@ func (d *dhcpOptions) drift(p *cloud.Plan, a *cloud.Account, has *types.DhcpOpti
 	}
 }
 
-// associate plans that the VPC uses the options.
+// associate plans to associate the options with the VPC.
 func (d *dhcpOptions) associate(ctx context.Context, p *cloud.Plan, a *cloud.Account, id string) error {
 	vpc, err := VPCOf(ctx, a, d.VPCID, d.VPCName)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// GatewayOf returns the internet gateway with a name, or nil.
+// GatewayOf returns the internet gateway with a name, or nil if there is none.
 func GatewayOf(ctx context.Context, a *cloud.Account, name string) (*types.InternetGateway, error) {
 	out, err := EC2Of(a).DescribeInternetGateways(ctx, &ec2.DescribeInternetGatewaysInput{Filters: ByName(name)})
 	if err != nil || len(out.InternetGateways) == 0 {

@@ -13,7 +13,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// groups are all security groups of a VPC.
+// groups returns all security groups of a VPC.
 func groups(ctx context.Context, a *cloud.Account, vpc string) ([]types.SecurityGroup, error) {
 	if vpc == cloud.Later {
 		return nil, nil
@@ -30,7 +30,7 @@ func groups(ctx context.Context, a *cloud.Account, vpc string) ([]types.Security
 	})
 }
 
-// GroupOf finds a security group of a VPC by its name.
+// GroupOf returns the security group of a VPC with a name, or nil if there is none.
 func GroupOf(ctx context.Context, a *cloud.Account, vpc, name string) (*types.SecurityGroup, error) {
 	all, err := groups(ctx, a, vpc)
 	if err != nil {
@@ -42,8 +42,8 @@ func GroupOf(ctx context.Context, a *cloud.Account, vpc, name string) (*types.Se
 	return nil, nil
 }
 
-// groupID is the ID of a security group, of which an argument has the name or the ID. It is later for one that the run
-// makes.
+// groupID returns the ID of a security group that is given by its name or its ID. It returns cloud.Later for a group
+// that the run makes.
 func groupID(ctx context.Context, a *cloud.Account, vpc, name string) (string, error) {
 	if strings.HasPrefix(name, "sg-") {
 		return name, nil
@@ -60,7 +60,7 @@ func groupID(ctx context.Context, a *cloud.Account, vpc, name string) (string, e
 	return "", cloud.Missing("security group", name, "boto_secgroup.present")
 }
 
-// GroupIDs are the IDs of security groups.
+// GroupIDs returns the IDs of security groups that are given by their names or IDs.
 func GroupIDs(ctx context.Context, a *cloud.Account, vpc string, names []string) (ids []string, err error) {
 	for _, name := range names {
 		id, err := groupID(ctx, a, vpc, name)
@@ -72,7 +72,7 @@ func GroupIDs(ctx context.Context, a *cloud.Account, vpc string, names []string)
 	return ids, nil
 }
 
-// groupNames are the names of security groups, or the IDs of those that are not in the VPC.
+// groupNames returns the names of security groups. It keeps the IDs of groups that are not in the VPC.
 func groupNames(ctx context.Context, a *cloud.Account, vpc string, ids []string) ([]string, error) {
 	all, err := groups(ctx, a, vpc)
 	if err != nil {
@@ -89,7 +89,7 @@ func groupNames(ctx context.Context, a *cloud.Account, vpc string, ids []string)
 	return names, nil
 }
 
-// CompareGroups notes security groups that differ, by name.
+// CompareGroups notes the security groups, by name, if they differ, and reports whether they do.
 func CompareGroups(ctx context.Context, p *cloud.Plan, a *cloud.Account, vpc string, has, want []string) (bool, error) {
 	old, err := groupNames(ctx, a, vpc, has)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/module/aws/cloud"
 )
 
-// Filter makes a filter of a request to EC2.
+// Filter returns a filter for a request to EC2.
 func Filter(name string, values ...string) types.Filter {
 	return types.Filter{Name: &name, Values: values}
 }
@@ -22,7 +22,7 @@ func Filter(name string, values ...string) types.Filter {
 // EC2Of returns a client of EC2.
 func EC2Of(a *cloud.Account) *ec2.Client { return ec2.NewFromConfig(a.Client("ec2")) }
 
-// VPCs are all VPCs of the region.
+// VPCs returns all VPCs of the region.
 func VPCs(ctx context.Context, a *cloud.Account) ([]types.Vpc, error) {
 	return cloud.Remember(a, "vpcs", func() ([]types.Vpc, error) {
 		return cloud.Pages(func(next *string) ([]types.Vpc, *string, error) {
@@ -35,8 +35,8 @@ func VPCs(ctx context.Context, a *cloud.Account) ([]types.Vpc, error) {
 	})
 }
 
-// VPCOf is the ID of the VPC that arguments mean: by ID, by its tag Name, or the default one. It is later for a VPC
-// that the run makes.
+// VPCOf returns the ID of the VPC that is given by its ID or its tag Name, or of the default VPC if both are empty. It
+// returns cloud.Later for a VPC that the run makes.
 func VPCOf(ctx context.Context, a *cloud.Account, id, name string) (string, error) {
 	if id != "" {
 		return id, nil
@@ -60,7 +60,7 @@ func VPCOf(ctx context.Context, a *cloud.Account, id, name string) (string, erro
 	return "", cloud.Missing("VPC", name, "boto_vpc.present")
 }
 
-// NameOf returns what the tag Name says.
+// NameOf returns the value of the tag Name, or "" if there is none.
 func NameOf(tags []types.Tag) string {
 	for _, t := range tags {
 		if sdk.ToString(t.Key) == "Name" {
@@ -70,7 +70,7 @@ func NameOf(tags []types.Tag) string {
 	return ""
 }
 
-// Subnets are all subnets of the region.
+// Subnets returns all subnets of the region.
 func Subnets(ctx context.Context, a *cloud.Account) ([]types.Subnet, error) {
 	return cloud.Remember(a, "subnets", func() ([]types.Subnet, error) {
 		return cloud.Pages(func(next *string) ([]types.Subnet, *string, error) {
@@ -83,7 +83,7 @@ func Subnets(ctx context.Context, a *cloud.Account) ([]types.Subnet, error) {
 	})
 }
 
-// SubnetIDs are the IDs of subnets by their IDs and names.
+// SubnetIDs returns ids and the IDs of the subnets with the given names: cloud.Later for a subnet that the run makes.
 func SubnetIDs(ctx context.Context, a *cloud.Account, ids, names []string) ([]string, error) {
 	ids = slices.Clone(ids)
 	if len(names) == 0 {
@@ -108,7 +108,7 @@ func SubnetIDs(ctx context.Context, a *cloud.Account, ids, names []string) ([]st
 	return ids, nil
 }
 
-// VPCOfSubnets is the VPC of subnets, or the default one where there are none.
+// VPCOfSubnets returns the ID of the VPC that subnets are in, or of the default VPC if there are no subnets.
 func VPCOfSubnets(ctx context.Context, a *cloud.Account, ids []string) (string, error) {
 	if len(ids) == 0 {
 		return VPCOf(ctx, a, "", "")
@@ -128,7 +128,7 @@ func VPCOfSubnets(ctx context.Context, a *cloud.Account, ids []string) (string, 
 	return "", cloud.Missing("subnet", strings.Join(ids, ", "), "boto_vpc.subnet_present")
 }
 
-// ByName is the filter for resources whose tag Name has a value.
+// ByName returns the filters for resources with a tag Name.
 func ByName(name string) []types.Filter {
 	return []types.Filter{{Name: sdk.String("tag:Name"), Values: []string{name}}}
 }

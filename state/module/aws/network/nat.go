@@ -17,7 +17,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// natGateway is boto_vpc.nat_gateway_present and nat_gateway_absent: the NAT gateway of a subnet.
+// natGateway implements boto_vpc.nat_gateway_present and nat_gateway_absent: the NAT gateway of a subnet.
 type natGateway struct {
 	cloud.Common
 	absent     bool
@@ -25,7 +25,7 @@ type natGateway struct {
 	SubnetID   string `sls:"subnet_id"`
 	SubnetName string `sls:"subnet_name"`
 	Allocation string `sls:"allocation_id"`
-	Retries    int    `sls:"wait_for_delete_retries"` // Salt's; a run waits until the gateway is gone
+	Retries    int    `sls:"wait_for_delete_retries"` // an argument of Salt, ignored: a run waits until the gateway is gone
 }
 
 // Valid implements module.Validated.
@@ -41,7 +41,7 @@ func (n *natGateway) Check(ctx context.Context, _ *host.Host) (module.Diff, erro
 	return n.Planned(n.look(ctx))
 }
 
-// natOf finds the NAT gateway of a subnet that is in one of some states; nil for none.
+// natOf returns the NAT gateway of a subnet that is in one of the given states, or nil if there is none.
 func natOf(ctx context.Context, a *cloud.Account, subnet string, states ...string) (*types.NatGateway, error) {
 	if subnet == cloud.Later {
 		return nil, nil
@@ -60,7 +60,7 @@ func natOf(ctx context.Context, a *cloud.Account, subnet string, states ...strin
 	return &all[0], nil
 }
 
-// subnetOf is the ID of a subnet that arguments name.
+// subnetOf returns the ID of the subnet that is given by its ID or its name.
 func subnetOf(ctx context.Context, a *cloud.Account, id, name string) (string, error) {
 	if id != "" {
 		return id, nil
@@ -103,7 +103,7 @@ func (n *natGateway) look(ctx context.Context) (*cloud.Plan, error) {
 	return p, nil
 }
 
-// create makes the gateway, with an address of its own where no allocation is given, and waits until it routes.
+// create makes the gateway and waits until it is available. If no allocation is given, it allocates an address.
 func (n *natGateway) create(ctx context.Context, a *cloud.Account) error {
 	client := EC2Of(a)
 	subnet, err := subnetOf(ctx, a, n.SubnetID, n.SubnetName)
@@ -129,7 +129,7 @@ func (n *natGateway) create(ctx context.Context, a *cloud.Account) error {
 		})
 }
 
-// remove deletes the gateway, and waits until its address is free. The address stays the account's.
+// remove deletes the gateway and waits until it is gone. The address of the gateway stays allocated to the account.
 func (n *natGateway) remove(ctx context.Context, a *cloud.Account, has *types.NatGateway) error {
 	subnet := sdk.ToString(has.SubnetId)
 	if _, err := EC2Of(a).DeleteNatGateway(ctx, &ec2.DeleteNatGatewayInput{NatGatewayId: has.NatGatewayId}); err != nil {

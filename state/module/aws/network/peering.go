@@ -15,7 +15,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// peering is a connection between two VPCs, by its ID, its tag Name, or the VPCs.
+// peering selects a connection between two VPCs, by its ID or its tag Name.
 type peering struct {
 	cloud.Common
 	ID       string `sls:"conn_id"`
@@ -23,7 +23,7 @@ type peering struct {
 	ConnName string `sls:"conn_name"`
 }
 
-// peeringsOf finds the connections of filters that are not deleted, refused or failed.
+// peeringsOf returns the connections that filters match, without those that are deleted, refused or failed.
 func peeringsOf(ctx context.Context, a *cloud.Account, filters ...types.Filter) ([]types.VpcPeeringConnection, error) {
 	filters = append(filters, Filter("status-code", "initiating-request", "pending-acceptance", "provisioning", "active"))
 	return cloud.Pages(func(next *string) ([]types.VpcPeeringConnection, *string, error) {
@@ -36,7 +36,7 @@ func peeringsOf(ctx context.Context, a *cloud.Account, filters ...types.Filter) 
 	})
 }
 
-// find is the connection that conn_id, conn_name or the state's name means; nil for none.
+// find returns the connection that conn_id, conn_name or the name of the state selects, or nil if there is none.
 func (c *peering) find(ctx context.Context, a *cloud.Account) (*types.VpcPeeringConnection, error) {
 	by := ByName(c.title())
 	if c.ID != "" {
@@ -59,7 +59,7 @@ func (c *peering) title() string {
 	return c.Name
 }
 
-// peeringPresent is boto_vpc.vpc_peering_connection_present and request_vpc_peering_connection.
+// peeringPresent implements boto_vpc.vpc_peering_connection_present and request_vpc_peering_connection.
 type peeringPresent struct {
 	peering
 	RequesterID   string `sls:"requester_vpc_id"`
@@ -84,7 +84,7 @@ func (c *peeringPresent) Check(ctx context.Context, _ *host.Host) (module.Diff, 
 	return c.Planned(c.look(ctx))
 }
 
-// ends are the VPCs that are joined.
+// ends returns the IDs of the VPCs that the connection joins.
 func (c *peeringPresent) ends(ctx context.Context, a *cloud.Account) (requester, peer string, err error) {
 	if requester, err = VPCOf(ctx, a, c.RequesterID, c.RequesterName); err != nil {
 		return "", "", err
@@ -125,7 +125,7 @@ func (c *peeringPresent) look(ctx context.Context) (*cloud.Plan, error) {
 	return p, nil
 }
 
-// peeringAccepted is boto_vpc.accept_vpc_peering_connection.
+// peeringAccepted implements boto_vpc.accept_vpc_peering_connection.
 type peeringAccepted struct{ peering }
 
 // Check implements module.Resource.
@@ -164,7 +164,7 @@ func (c *peeringAccepted) Check(ctx context.Context, _ *host.Host) (module.Diff,
 	return c.Planned(p, nil)
 }
 
-// peeringAbsent is boto_vpc.vpc_peering_connection_absent and delete_vpc_peering_connection.
+// peeringAbsent implements boto_vpc.vpc_peering_connection_absent and delete_vpc_peering_connection.
 type peeringAbsent struct{ peering }
 
 // Check implements module.Resource.

@@ -15,7 +15,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// TableOf returns the route table with a name, or nil.
+// TableOf returns the route table with a name, or nil if there is none.
 func TableOf(ctx context.Context, a *cloud.Account, name string) (*types.RouteTable, error) {
 	out, err := EC2Of(a).DescribeRouteTables(ctx, &ec2.DescribeRouteTablesInput{Filters: ByName(name)})
 	if err != nil || len(out.RouteTables) == 0 {
@@ -24,10 +24,10 @@ func TableOf(ctx context.Context, a *cloud.Account, name string) (*types.RouteTa
 	return &out.RouteTables[0], nil
 }
 
-// route is where a route leads.
+// route is a destination and the target of its traffic. One of the targets is set.
 type route struct{ cidr, gateway, instance, nat, nic, peer string }
 
-// routes are the routes as declared, with the IDs of gateways; later for one that the run makes.
+// routes returns the declared routes with the IDs of their targets: cloud.Later for a target that the run makes.
 func (n *NetResource) routes(ctx context.Context, a *cloud.Account) (all []route, err error) {
 	for _, item := range n.Routes {
 		m := cloud.MapOf(item)
@@ -46,7 +46,7 @@ func (n *NetResource) routes(ctx context.Context, a *cloud.Account) (all []route
 	return all, nil
 }
 
-// resolve finds the IDs of what a route names; later for what the run makes.
+// resolve sets the ID of the target that a route names: cloud.Later for a target that the run makes.
 func (r *route) resolve(ctx context.Context, a *cloud.Account, m *value.Map) error {
 	found := func(to *string, kind, name, state string, id *string, err error) error {
 		switch {
@@ -154,7 +154,7 @@ func (n *NetResource) tableRoutes(ctx context.Context, p *cloud.Plan, a *cloud.A
 			one := route{cidr: *r.DestinationCidrBlock, gateway: sdk.ToString(r.GatewayId), instance: sdk.ToString(r.InstanceId),
 				nat: sdk.ToString(r.NatGatewayId), nic: sdk.ToString(r.NetworkInterfaceId),
 				peer: sdk.ToString(r.VpcPeeringConnectionId)}
-			if one.instance != "" { // AWS names the interface of the instance, too
+			if one.instance != "" { // AWS also returns the interface of the instance
 				one.nic = ""
 			}
 			old = append(old, one)

@@ -17,7 +17,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// direction are the rules for what comes in, or goes out.
+// direction has the rules for incoming or outgoing traffic.
 type direction struct {
 	field  string
 	want   any
@@ -60,7 +60,7 @@ func (s *secgroupPresent) rules(ctx context.Context, p *cloud.Plan, a *cloud.Acc
 	return nil
 }
 
-// change makes and removes rules. Those to add come first, so that no traffic is cut that stays allowed.
+// change adds and removes rules. It adds first, so that traffic which stays allowed is not interrupted.
 func (s *secgroupPresent) change(ctx context.Context, a *cloud.Account, egress bool, add, drop []rule) error {
 	vpc, err := VPCOf(ctx, a, s.VPCID, s.VPCName)
 	if err != nil {
@@ -112,14 +112,14 @@ func (s *secgroupPresent) change(ctx context.Context, a *cloud.Account, egress b
 	return cloud.Failed("removing rules of security group", s.Name, err)
 }
 
-// rule is one source that may reach ports, or one target that may be reached.
+// rule allows traffic on a range of ports from one source, or to one target.
 type rule struct {
 	protocol string
 	from, to int32
 	cidr     string
-	group    string // ID; later for a group that the run makes
+	group    string // ID, or cloud.Later for a group that the run makes
 	name     string // of the group
-	owner    string // of the group, if it is another account's
+	owner    string // account that owns the group
 }
 
 func (r rule) same(o rule) bool {
@@ -129,7 +129,7 @@ func (r rule) same(o rule) bool {
 			r.owner != "" && r.owner == o.owner && r.name == o.name)
 }
 
-// parseRules reads the rules of an argument.
+// parseRules returns the rules that an argument declares.
 func parseRules(v any) (all []rule, err error) {
 	for _, item := range module.Items(v) {
 		m := cloud.MapOf(item)
@@ -188,7 +188,7 @@ func parseRule(m *value.Map) (all []rule, err error) {
 	return all, nil
 }
 
-// resolve finds the ID of the group that a rule names.
+// resolve sets the ID of the group that a rule names. A group with a declared owner is not looked up.
 func (r *rule) resolve(ctx context.Context, a *cloud.Account, vpc string) error {
 	if r.name == "" || r.owner != "" {
 		return nil
@@ -244,7 +244,7 @@ func (r rule) permission() types.IpPermission {
 	return p
 }
 
-// shownRules are rules as a plan shows them.
+// shownRules returns rules as a plan shows them.
 func shownRules(rules []rule) *value.List {
 	rules = slices.Clone(rules)
 	slices.SortFunc(rules, func(a, b rule) int {

@@ -14,7 +14,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// SecgroupTable has the state functions of boto_secgroup.
+// SecgroupTable returns the state functions of boto_secgroup.
 func SecgroupTable(c *cloud.Cloud) module.Table {
 	return module.Table{
 		"present": func() module.Resource {
@@ -24,7 +24,7 @@ func SecgroupTable(c *cloud.Cloud) module.Table {
 	}
 }
 
-// namedGroup is a security group by its name in a VPC.
+// namedGroup selects a security group by its name in a VPC.
 type namedGroup struct {
 	cloud.Common
 	Name    string `sls:"name"`
@@ -32,7 +32,7 @@ type namedGroup struct {
 	VPCName string `sls:"vpc_name"`
 }
 
-// find returns the account and the VPC of a group, and the group; nil if there is none.
+// find returns the account and the VPC of a group, and the group, or nil if there is none.
 func (g *namedGroup) find(ctx context.Context) (a *cloud.Account, vpc string, group *types.SecurityGroup, err error) {
 	if a, err = g.Cloud.Account(ctx, "secgroup", g.Arguments); err != nil {
 		return nil, "", nil, err
@@ -44,7 +44,7 @@ func (g *namedGroup) find(ctx context.Context) (a *cloud.Account, vpc string, gr
 	return a, vpc, group, err
 }
 
-// secgroupPresent is boto_secgroup.present: a security group with its rules and tags.
+// secgroupPresent implements boto_secgroup.present: a security group with its rules and tags.
 type secgroupPresent struct {
 	namedGroup
 	Description string     `sls:"description,required"`
@@ -88,7 +88,7 @@ func (s *secgroupPresent) look(ctx context.Context) (*cloud.Plan, error) {
 	}
 	for _, d := range []direction{{field: "rules", want: s.Rules, has: group.IpPermissions, keep: s.DeleteIn},
 		{field: "rules_egress", want: s.Egress, has: group.IpPermissionsEgress, keep: s.DeleteOut, egress: true}} {
-		if p.Made && d.egress { // a new group lets everything out
+		if p.Made && d.egress { // a new group allows all outgoing traffic
 			d.has = []types.IpPermission{{IpProtocol: sdk.String("-1"),
 				IpRanges: []types.IpRange{{CidrIp: sdk.String("0.0.0.0/0")}}}}
 		}
@@ -102,7 +102,7 @@ func (s *secgroupPresent) look(ctx context.Context) (*cloud.Plan, error) {
 	return p, nil
 }
 
-// create plans a new group.
+// create plans to make the group.
 func (s *secgroupPresent) create(p *cloud.Plan, a *cloud.Account) {
 	fields := value.NewMap("secgroup", s.Name, "description", s.Description)
 	if s.VPCName != "" {
@@ -133,7 +133,7 @@ func (s *secgroupPresent) create(p *cloud.Plan, a *cloud.Account) {
 	})
 }
 
-// secgroupAbsent is boto_secgroup.absent.
+// secgroupAbsent implements boto_secgroup.absent.
 type secgroupAbsent struct {
 	namedGroup
 }
@@ -154,7 +154,7 @@ func (s *secgroupAbsent) look(ctx context.Context) (*cloud.Plan, error) {
 		defer a.Forget("groups:")
 		return cloud.WaitFor(ctx, "nothing uses security group "+s.Name, cloud.Soon, func(ctx context.Context) (bool, error) {
 			_, err := EC2Of(a).DeleteSecurityGroup(ctx, &ec2.DeleteSecurityGroupInput{GroupId: group.GroupId})
-			if cloud.HasCode(err, "DependencyViolation") { // what used it is being deleted
+			if cloud.HasCode(err, "DependencyViolation") { // resources that use the group may still be being deleted
 				return false, nil
 			}
 			return err == nil, cloud.Failed("deleting security group", s.Name, err)

@@ -13,7 +13,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// FindSubnet returns the subnet with the name of the resource, or nil.
+// FindSubnet returns the subnet with the ID or the name of the resource, or nil if there is none.
 func (n *NetResource) FindSubnet(ctx context.Context, a *cloud.Account) (*types.Subnet, error) {
 	all, err := Subnets(ctx, a)
 	if i := slices.IndexFunc(all, func(s types.Subnet) bool {
@@ -77,7 +77,7 @@ func (n *NetResource) subnet(ctx context.Context, p *cloud.Plan, a *cloud.Accoun
 	return n.subnetTable(ctx, p, a, has)
 }
 
-// table is the route table that the arguments name for a subnet; nil for one that the run makes.
+// table returns the route table that the arguments name for a subnet, or nil if it does not exist.
 func (n *NetResource) table(ctx context.Context, a *cloud.Account) (*types.RouteTable, error) {
 	if n.TableID == "" {
 		return TableOf(ctx, a, a.Called("route_table", n.Table))
@@ -90,7 +90,7 @@ func (n *NetResource) table(ctx context.Context, a *cloud.Account) (*types.Route
 	return &out.RouteTables[0], nil
 }
 
-// subnetTable plans the route table of a subnet.
+// subnetTable plans to associate a subnet with its declared route table.
 func (n *NetResource) subnetTable(ctx context.Context, p *cloud.Plan, a *cloud.Account, has *types.Subnet) error {
 	if n.TableID == "" && n.Table == "" {
 		return nil
@@ -119,7 +119,8 @@ func (n *NetResource) subnetTable(ctx context.Context, p *cloud.Plan, a *cloud.A
 	return nil
 }
 
-// associated is the route table of a subnet, and its association; "" for the main one of the VPC.
+// associated returns the ID of the route table of a subnet and the ID of their association. They are "" and nil if the
+// subnet uses the main route table of the VPC.
 func associated(ctx context.Context, a *cloud.Account, subnet string) (table string, association *string, err error) {
 	out, err := EC2Of(a).DescribeRouteTables(ctx,
 		&ec2.DescribeRouteTablesInput{Filters: []types.Filter{Filter("association.subnet-id", subnet)}})
@@ -136,7 +137,7 @@ func associated(ctx context.Context, a *cloud.Account, subnet string) (table str
 	return "", nil, nil
 }
 
-// associate gives a subnet its route table, in the place of another one.
+// associate associates a subnet with its declared route table, in place of the one before.
 func (n *NetResource) associate(ctx context.Context, a *cloud.Account, association *string) error {
 	want, err := n.table(ctx, a)
 	if err != nil || want == nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// ec2Tags are tags as EC2 takes them.
+// ec2Tags converts tags to the type of EC2.
 func ec2Tags(tags *value.Map) (all []types.Tag) {
 	for key, v := range tags.All() {
 		all = append(all, types.Tag{Key: sdk.String(value.Str(key)), Value: sdk.String(value.Str(v))})
@@ -19,7 +19,7 @@ func ec2Tags(tags *value.Map) (all []types.Tag) {
 	return all
 }
 
-// tagsOf are tags of EC2 as a mapping.
+// tagsOf converts tags of EC2 to a map.
 func tagsOf(tags []types.Tag) map[string]string {
 	m := map[string]string{}
 	for _, t := range tags {
@@ -28,7 +28,7 @@ func tagsOf(tags []types.Tag) map[string]string {
 	return m
 }
 
-// TagEC2 plans the tags of a resource of EC2.
+// TagEC2 plans the tags of a resource of EC2. It plans nothing if want is nil.
 func TagEC2(p *cloud.Plan, a *cloud.Account, id string, has []types.Tag, want *value.Map) {
 	if want == nil {
 		return
@@ -52,7 +52,8 @@ func TagEC2(p *cloud.Plan, a *cloud.Account, id string, has []types.Tag, want *v
 	}
 }
 
-// Specs are tags that a resource of EC2 is made with.
+// Specs returns the tags, with the tag Name unless name is empty, that a new resource of EC2 gets, or nil if there are
+// none.
 func Specs(kind types.ResourceType, tags *value.Map, name string) []types.TagSpecification {
 	all := value.NewMap()
 	if name != "" {

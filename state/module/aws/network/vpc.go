@@ -17,7 +17,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// VPCTable has the state functions of boto_vpc.
+// VPCTable returns the state functions of boto_vpc.
 func VPCTable(c *cloud.Cloud) module.Table {
 	of := func(kind string, absent bool) func() module.Resource {
 		return func() module.Resource {
@@ -48,7 +48,8 @@ func VPCTable(c *cloud.Cloud) module.Table {
 	}
 }
 
-// NetResource are the arguments of the states of boto_vpc, which name their resources by the tag Name.
+// NetResource has the arguments of the states of boto_vpc for VPCs, subnets, internet gateways and route tables, which
+// are found by their tag Name.
 type NetResource struct {
 	cloud.Common
 	Kind      string
@@ -71,7 +72,7 @@ type NetResource struct {
 	Tags      *value.Map `sls:"tags"`
 }
 
-// netPresent makes one resource of a network.
+// netPresent makes a VPC, a subnet, an internet gateway or a route table, or corrects it.
 type netPresent struct{ NetResource }
 
 // RunsBeside implements module.Concurrent.
@@ -106,7 +107,7 @@ func (n *netPresent) Check(ctx context.Context, _ *host.Host) (module.Diff, erro
 	return n.Planned(p, err)
 }
 
-// Named returns the VPC with the name of the resource, or nil.
+// Named returns the VPC with the name of the resource, or nil if there is none.
 func (n *NetResource) Named(ctx context.Context, a *cloud.Account) (*types.Vpc, error) {
 	all, err := VPCs(ctx, a)
 	if err != nil {
@@ -120,7 +121,7 @@ func (n *NetResource) Named(ctx context.Context, a *cloud.Account) (*types.Vpc, 
 	return nil, nil
 }
 
-// tagged plans the tags of a resource that is there; Name is one of them.
+// tagged plans the tags of a resource that exists, with its name as the tag Name.
 func (n *NetResource) tagged(p *cloud.Plan, a *cloud.Account, id string, has []types.Tag) {
 	if n.Tags == nil {
 		return
@@ -177,7 +178,7 @@ func (n *NetResource) vpc(ctx context.Context, p *cloud.Plan, a *cloud.Account) 
 	return nil
 }
 
-// dns sets the attributes of DNS of a VPC, of which AWS takes one with each request.
+// dns sets the DNS attributes of a VPC. AWS takes one of them with each request.
 func (n *NetResource) dns(ctx context.Context, a *cloud.Account, id string, support, names bool) (err error) {
 	if support {
 		_, err = EC2Of(a).ModifyVpcAttribute(ctx,
@@ -190,7 +191,7 @@ func (n *NetResource) dns(ctx context.Context, a *cloud.Account, id string, supp
 	return cloud.Failed("setting the DNS of VPC", n.Name, err)
 }
 
-// in is the ID of the VPC that the arguments name, which the resource is in.
+// in returns the ID of the VPC that the arguments select for the resource.
 func (n *NetResource) in(ctx context.Context, a *cloud.Account) (string, error) {
 	return VPCOf(ctx, a, n.VPCID, n.VPCName)
 }

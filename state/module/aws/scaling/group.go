@@ -19,7 +19,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// ASGTable has the state functions of boto_asg.
+// ASGTable returns the state functions of boto_asg.
 func ASGTable(c *cloud.Cloud) module.Table {
 	return module.Table{
 		"present": func() module.Resource {
@@ -36,7 +36,7 @@ func clientOf(a *cloud.Account) *autoscaling.Client {
 	return autoscaling.NewFromConfig(a.Client("autoscaling"))
 }
 
-// asgPresent is boto_asg.present: an auto scaling group with its launch template, policies, actions and alarms.
+// asgPresent implements boto_asg.present: an auto scaling group with its launch template, policies, actions and alarms.
 type asgPresent struct {
 	cloud.Common
 	Name              string     `sls:"name"`
@@ -79,7 +79,7 @@ func (g *asgPresent) Check(ctx context.Context, _ *host.Host) (module.Diff, erro
 	return g.Planned(g.look(ctx))
 }
 
-// Describe reads a group; nil for none.
+// Describe returns a group, or nil if there is none.
 func Describe(ctx context.Context, a *cloud.Account, name string) (*types.AutoScalingGroup, error) {
 	out, err := clientOf(a).DescribeAutoScalingGroups(ctx,
 		&autoscaling.DescribeAutoScalingGroupsInput{AutoScalingGroupNames: []string{name}})

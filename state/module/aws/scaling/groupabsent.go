@@ -17,7 +17,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// asgAbsent is boto_asg.absent.
+// asgAbsent implements boto_asg.absent.
 type asgAbsent struct {
 	cloud.Common
 	Name      string `sls:"name"`

@@ -15,7 +15,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// S3BucketTable has the state functions of boto_s3_bucket.
+// S3BucketTable returns the state functions of boto_s3_bucket.
 func S3BucketTable(c *cloud.Cloud) module.Table {
 	return module.Table{
 		"present": func() module.Resource { return &bucketPresent{Common: cloud.Common{Cloud: c}} },
@@ -147,7 +147,7 @@ func (b *bucketPresent) create(p *cloud.Plan, a *cloud.Account) {
 	})
 }
 
-// bucketAbsent is boto_s3_bucket.absent.
+// bucketAbsent implements boto_s3_bucket.absent.
 type bucketAbsent struct {
 	cloud.Common
 	Name   string `sls:"name"`

@@ -19,7 +19,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// ElasticacheTable has the state functions of boto_elasticache.
+// ElasticacheTable returns the state functions of boto_elasticache.
 func ElasticacheTable(c *cloud.Cloud) module.Table {
 	cluster := func() module.Resource { return &cachePresent{Common: cloud.Common{Cloud: c}, Upgrade: true} }
 	gone := func(kind string) func() module.Resource {
@@ -40,7 +40,7 @@ func elasticacheOf(a *cloud.Account) *elasticache.Client {
 	return elasticache.NewFromConfig(a.Client("elasticache"))
 }
 
-// cachePresent is boto_elasticache.present: a cache cluster.
+// cachePresent implements boto_elasticache.present: a cache cluster.
 type cachePresent struct {
 	cloud.Common
 	Name       string   `sls:"name"`
@@ -69,7 +69,7 @@ func (c *cachePresent) Check(ctx context.Context, _ *host.Host) (module.Diff, er
 	return c.Planned(c.look(ctx))
 }
 
-// DescribeCache reads a cache cluster; nil for none.
+// DescribeCache returns a cache cluster, or nil if there is none.
 func DescribeCache(ctx context.Context, a *cloud.Account, name string) (*types.CacheCluster, error) {
 	out, err := elasticacheOf(a).DescribeCacheClusters(ctx, &elasticache.DescribeCacheClustersInput{CacheClusterId: &name})
 	if cloud.HasCode(err, "CacheClusterNotFound") || err == nil && len(out.CacheClusters) == 0 {
@@ -81,7 +81,7 @@ func DescribeCache(ctx context.Context, a *cloud.Account, name string) (*types.C
 	return &out.CacheClusters[0], nil
 }
 
-// DescribeCacheSubnets reads a group of subnets; nil for none.
+// DescribeCacheSubnets returns a group of subnets, or nil if there is none.
 func DescribeCacheSubnets(ctx context.Context, a *cloud.Account, name string) (*types.CacheSubnetGroup, error) {
 	out, err := elasticacheOf(a).DescribeCacheSubnetGroups(ctx,
 		&elasticache.DescribeCacheSubnetGroupsInput{CacheSubnetGroupName: &name})

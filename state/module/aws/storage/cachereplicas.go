@@ -14,7 +14,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// replicationPresent is boto_elasticache.creategroup: a group of replicas of a cluster.
+// replicationPresent implements boto_elasticache.creategroup: a group of replicas of a cluster.
 type replicationPresent struct {
 	cloud.Common
 	Name        string `sls:"name"`
@@ -31,7 +31,7 @@ func (r *replicationPresent) Check(ctx context.Context, _ *host.Host) (module.Di
 	return r.Planned(r.look(ctx))
 }
 
-// DescribeReplicas reads a replication group; nil for none.
+// DescribeReplicas returns a replication group, or nil if there is none.
 func DescribeReplicas(ctx context.Context, a *cloud.Account, name string) (*types.ReplicationGroup, error) {
 	out, err := elasticacheOf(a).DescribeReplicationGroups(ctx,
 		&elasticache.DescribeReplicationGroupsInput{ReplicationGroupId: &name})

@@ -15,7 +15,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// cacheSubnets is boto_elasticache.subnet_group_present.
+// cacheSubnets implements boto_elasticache.subnet_group_present.
 type cacheSubnets struct {
 	cloud.Common
 	Name        string     `sls:"name"`

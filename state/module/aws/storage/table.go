@@ -21,7 +21,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// DynamoDBTable has the state functions of boto_dynamodb.
+// DynamoDBTable returns the state functions of boto_dynamodb.
 func DynamoDBTable(c *cloud.Cloud) module.Table {
 	return module.Table{
 		"present": func() module.Resource {
@@ -36,7 +36,7 @@ func dynamodbOf(a *cloud.Account) *dynamodb.Client {
 	return dynamodb.NewFromConfig(a.Client("dynamodb"))
 }
 
-// tablePresent is boto_dynamodb.present: a table with its throughput, indexes and alarms.
+// tablePresent implements boto_dynamodb.present: a table with its throughput, indexes and alarms.
 type tablePresent struct {
 	cloud.Common
 	Name         string `sls:"name"`
@@ -79,7 +79,7 @@ func (t *tablePresent) Check(ctx context.Context, _ *host.Host) (module.Diff, er
 	return t.Planned(t.look(ctx))
 }
 
-// DescribeTable reads a table; nil for none.
+// DescribeTable returns a table, or nil if there is none.
 func DescribeTable(ctx context.Context, a *cloud.Account, name string) (*types.TableDescription, error) {
 	out, err := dynamodbOf(a).DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &name})
 	if cloud.HasCode(err, "ResourceNotFoundException") {
@@ -224,7 +224,7 @@ func (t *tablePresent) change(p *cloud.Plan, a *cloud.Account, what string, in *
 	})
 }
 
-// tableAbsent is boto_dynamodb.absent.
+// tableAbsent implements boto_dynamodb.absent.
 type tableAbsent struct {
 	cloud.Common
 	Name string `sls:"name"`
