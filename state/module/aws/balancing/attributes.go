@@ -53,7 +53,7 @@ func (e *elbPresent) health(_ context.Context, p *cloud.Plan, a *cloud.Account,
 	return nil
 }
 
-// attributes plans the attributes: those of the pillar, and over them those of the arguments.
+// attributes plans the attributes: those of the pillar, overridden by those of the arguments.
 func (e *elbPresent) attributes(ctx context.Context, p *cloud.Plan, a *cloud.Account,
 	_ *types.LoadBalancerDescription) error {
 	want := value.NewMap()
@@ -111,7 +111,7 @@ func (e *elbPresent) attributes(ctx context.Context, p *cloud.Plan, a *cloud.Acc
 	return nil
 }
 
-// ShownAttributes are attributes of a load balancer, with the names of the argument attributes.
+// ShownAttributes returns the attributes of a load balancer with the names that the argument attributes uses.
 func ShownAttributes(a *types.LoadBalancerAttributes) *value.Map {
 	log, drain, cross, idle := a.AccessLog, a.ConnectionDraining, a.CrossZoneLoadBalancing, a.ConnectionSettings
 	if log == nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// cnames plans the names in Route 53 that lead to the load balancer.
+// cnames plans the CNAME records in Route 53 that point to the load balancer.
 func (e *elbPresent) cnames(ctx context.Context, p *cloud.Plan, a *cloud.Account,
 	has *types.LoadBalancerDescription) error {
 	for _, item := range e.CNAMEs {

@@ -36,8 +36,8 @@ func ELBTable(c *cloud.Cloud) module.Table {
 // ELBOf returns a client of classic load balancers.
 func ELBOf(a *cloud.Account) *elb.Client { return elb.NewFromConfig(a.Client("elb")) }
 
-// elbPresent is boto_elb.present: a classic load balancer with its listeners, health check, attributes, policies, DNS
-// names and alarms.
+// elbPresent implements boto_elb.present: a classic load balancer with its listeners, health check, attributes,
+// policies, DNS names and alarms.
 type elbPresent struct {
 	cloud.Common
 	Name             string     `sls:"name"`
@@ -81,7 +81,7 @@ func (e *elbPresent) Check(ctx context.Context, _ *host.Host) (module.Diff, erro
 	return e.Planned(e.look(ctx))
 }
 
-// Describe returns a load balancer, or nil if there is none.
+// Describe returns the load balancer with a name, or nil if there is none.
 func Describe(ctx context.Context, a *cloud.Account, name string) (*types.LoadBalancerDescription, error) {
 	out, err := ELBOf(a).DescribeLoadBalancers(ctx, &elb.DescribeLoadBalancersInput{LoadBalancerNames: []string{name}})
 	if cloud.HasCode(err, "LoadBalancerNotFound") {
@@ -126,7 +126,7 @@ func (e *elbPresent) look(ctx context.Context) (*cloud.Plan, error) {
 	return p, err
 }
 
-// create plans a new load balancer. What it is made with later parts do not plan again.
+// create plans to make a load balancer. Later parts do not plan again what the load balancer is made with.
 func (e *elbPresent) create(ctx context.Context, p *cloud.Plan, a *cloud.Account) error {
 	listeners, err := e.listeners()
 	if err != nil {
@@ -172,7 +172,7 @@ func (e *elbPresent) create(ctx context.Context, p *cloud.Plan, a *cloud.Account
 	return nil
 }
 
-// wantedGroups are the IDs of the security groups, and the VPC they are in.
+// wantedGroups returns the IDs of the declared security groups, and the VPC that they are in.
 func (e *elbPresent) wantedGroups(ctx context.Context, a *cloud.Account) (ids []string, vpc string, err error) {
 	var names []string
 	for _, g := range e.Groups {

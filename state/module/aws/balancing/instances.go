@@ -36,7 +36,8 @@ func (e *elbPresent) instances(ctx context.Context, p *cloud.Plan, a *cloud.Acco
 	return register(p, a, e.Name, has.Instances, want, true)
 }
 
-// register plans instances of a load balancer; only deregisters others.
+// register plans to register the wanted instances with a load balancer. If only is true, other instances are
+// deregistered.
 func register(p *cloud.Plan, a *cloud.Account, name string, has []types.Instance, want []string, only bool) error {
 	var old []string
 	var add, drop []types.Instance

@@ -15,11 +15,11 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// listener is a listener with the names of its policies.
+// listener is a declared listener with the names of its policies.
 type listener struct {
 	types.Listener
 	policies []string
-	managed  bool // the policies are declared
+	managed  bool // the argument policies is given
 }
 
 func (e *elbPresent) listeners() (all []listener, err error) {
@@ -51,8 +51,8 @@ func (e *elbPresent) listeners() (all []listener, err error) {
 	return all, nil
 }
 
-// positional reads a listener as a list: port, instance port, protocol, instance protocol, certificate; the second and
-// the fourth may be missing.
+// positional returns the fields of a listener that is given as a list: port, instance port, protocol, instance protocol
+// and certificate. A list of at most three items has no instance port and no instance protocol.
 func positional(items []any) *value.Map {
 	m := value.NewMap()
 	names := []string{"elb_port", "instance_port", "elb_protocol", "instance_protocol", "certificate"}
@@ -76,7 +76,7 @@ func shownListeners(all []listener) *value.List {
 	return list
 }
 
-// ShownListener is a listener, with the names of the argument listeners.
+// ShownListener returns a listener with the names that the argument listeners uses.
 func ShownListener(l types.Listener) *value.Map {
 	m := value.NewMap("elb_port", int(l.LoadBalancerPort), "elb_protocol", strings.ToUpper(sdk.ToString(l.Protocol)),
 		"instance_port", int(sdk.ToInt32(l.InstancePort)), "instance_protocol",
@@ -87,7 +87,7 @@ func ShownListener(l types.Listener) *value.Map {
 	return m
 }
 
-// listenerDrift plans listeners that differ: they are deleted and made.
+// listenerDrift plans to delete and make again the listeners that differ.
 func (e *elbPresent) listenerDrift(_ context.Context, p *cloud.Plan, a *cloud.Account,
 	has *types.LoadBalancerDescription) error {
 	want, err := e.listeners()
@@ -114,7 +114,7 @@ func (e *elbPresent) listenerDrift(_ context.Context, p *cloud.Plan, a *cloud.Ac
 		p.Then("listeners set", func(ctx context.Context) error { return e.setListeners(ctx, client, add, drop) })
 	}
 	for _, port := range drop {
-		delete(now, port) // a listener that is made again has no policies
+		delete(now, port) // AWS makes a listener without policies
 	}
 	for _, l := range want {
 		d := now[l.LoadBalancerPort]
@@ -132,7 +132,7 @@ func (e *elbPresent) listenerDrift(_ context.Context, p *cloud.Plan, a *cloud.Ac
 	return nil
 }
 
-// changedListeners are the listeners to make, and the ports of those to delete first.
+// changedListeners returns the listeners to make, and the ports of those to delete before.
 func changedListeners(a *cloud.Account, want []listener,
 	now map[int32]types.ListenerDescription) (add []types.Listener, drop []int32) {
 	kept := map[int32]bool{}
@@ -141,7 +141,7 @@ func changedListeners(a *cloud.Account, want []listener,
 		d, there := now[l.LoadBalancerPort]
 		if there && a.Config.BaseEndpoint != nil &&
 			sdk.ToString(d.Listener.InstanceProtocol) == sdk.ToString(d.Listener.Protocol) {
-			d.Listener.InstanceProtocol = l.InstanceProtocol // emulators of AWS keep none of their own
+			d.Listener.InstanceProtocol = l.InstanceProtocol // emulators of AWS do not store it
 		}
 		if there && value.Equal(ShownListener(*d.Listener), ShownListener(l.Listener)) {
 			continue

@@ -11,7 +11,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/module/aws/network"
 )
 
-// places plans the zones or subnets.
+// places plans the availability zones or subnets of an existing load balancer.
 func (e *elbPresent) places(ctx context.Context, p *cloud.Plan, a *cloud.Account,
 	has *types.LoadBalancerDescription) error {
 	client := ELBOf(a)
@@ -62,7 +62,7 @@ func (e *elbPresent) places(ctx context.Context, p *cloud.Plan, a *cloud.Account
 	return nil
 }
 
-// groups plans the security groups.
+// groups plans the security groups of an existing load balancer.
 func (e *elbPresent) groups(ctx context.Context, p *cloud.Plan, a *cloud.Account,
 	has *types.LoadBalancerDescription) error {
 	if p.Made || len(e.Groups) == 0 {

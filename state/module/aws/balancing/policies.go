@@ -18,14 +18,14 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// policy is a declared policy. AWS changes no policy, so its name at AWS has a digest of its content, as Salt gives it:
-// other content is a policy of another name, which takes the place of the one before.
+// policy is a declared policy. AWS does not change policies. The name at AWS therefore contains a digest of the
+// content, as in Salt, and a policy with new content is a new policy that replaces the one before.
 type policy struct {
 	name, kind, full string // full is the name at AWS
 	content          *value.Map
 }
 
-// declaredPolicies are the policies of the pillar and of the argument, by their declared names.
+// declaredPolicies returns the policies of the pillar and of the argument, in their order.
 func (e *elbPresent) declaredPolicies() (all []policy, err error) {
 	for _, item := range slices.Concat(module.Items(e.Cloud.Option(e.PoliciesPillar)), module.Items(e.Policies)) {
 		m := cloud.MapOf(item)
@@ -44,10 +44,10 @@ func (e *elbPresent) declaredPolicies() (all []policy, err error) {
 	return all, nil
 }
 
-// prefix is what the names of all versions of a policy begin with.
+// prefix returns the beginning of the names at AWS of all versions of a policy.
 func (y policy) prefix() string { return strings.TrimSuffix(y.kind, "Type") + "-" + y.name + "-" }
 
-// digest is that of Salt: of Python's text of the sorted attributes.
+// digest returns the digest that Salt computes: the MD5 of the sorted attributes in the notation of Python.
 func (y policy) digest() string {
 	names := y.content.Names()
 	slices.Sort(names)
@@ -58,7 +58,8 @@ func (y policy) digest() string {
 	return fmt.Sprintf("%x", md5.Sum([]byte("["+strings.Join(pairs, ", ")+"]"))) //nolint:gosec // it only names
 }
 
-// fullNames are the names at AWS of declared policies. Other names, such as those of AWS's own policies, stay.
+// fullNames returns names with those of declared policies replaced by their names at AWS. It keeps other names, such as
+// those of policies of AWS.
 func fullNames(all []policy, names []string) []string {
 	names = slices.Clone(names)
 	for i, name := range names {
@@ -71,7 +72,8 @@ func fullNames(all []policy, names []string) []string {
 	return names
 }
 
-// policies plans the policies that listeners and back ends use. Those that are no longer declared are deleted last.
+// policies plans to make the declared policies that do not exist, before listeners and back ends use them. It notes the
+// policies that are no longer declared for oldPolicies.
 func (e *elbPresent) policies(ctx context.Context, p *cloud.Plan, a *cloud.Account,
 	has *types.LoadBalancerDescription) error {
 	declared, err := e.declaredPolicies()
@@ -104,7 +106,8 @@ func (e *elbPresent) policies(ctx context.Context, p *cloud.Plan, a *cloud.Accou
 	return nil
 }
 
-// presentPolicies are the contents of the policies of a load balancer, by their names at AWS. AWS's own do not count.
+// presentPolicies returns the contents of the policies of a load balancer by their names at AWS, without the security
+// policies of AWS.
 func (e *elbPresent) presentPolicies(ctx context.Context, p *cloud.Plan, a *cloud.Account,
 	has *types.LoadBalancerDescription) (map[string]*value.Map, error) {
 	if p.Made || has.Policies == nil {
@@ -129,7 +132,7 @@ func (e *elbPresent) presentPolicies(ctx context.Context, p *cloud.Plan, a *clou
 	return now, nil
 }
 
-// shown is a policy as a plan shows it.
+// shown returns a policy as a plan shows it.
 func (y policy) shown() *value.Map {
 	m := value.NewMap("type", y.kind)
 	m.Update(y.content)
@@ -150,8 +153,8 @@ func (e *elbPresent) makePolicy(ctx context.Context, a *cloud.Account, y policy)
 	return cloud.Failed("making a policy of load balancer", e.Name, err)
 }
 
-// oldPolicies plans that policies which are no longer declared are deleted, unless a listener or back end that is not
-// managed uses them.
+// oldPolicies plans to delete the policies that are no longer declared, unless they are used by a listener or back end
+// whose policies are not declared.
 func (e *elbPresent) oldPolicies(_ context.Context, p *cloud.Plan, a *cloud.Account,
 	has *types.LoadBalancerDescription) error {
 	var used []string
@@ -182,14 +185,14 @@ func (e *elbPresent) oldPolicies(_ context.Context, p *cloud.Plan, a *cloud.Acco
 	return nil
 }
 
-// managesPolicies reports whether the policies of a listener are declared, or it is deleted.
+// managesPolicies reports whether the policies of the listener on a port are declared, or the listener is deleted.
 func (e *elbPresent) managesPolicies(port int32) bool {
 	all, err := e.listeners()
 	i := slices.IndexFunc(all, func(l listener) bool { return l.LoadBalancerPort == port })
 	return err == nil && (i < 0 || all[i].managed)
 }
 
-// backends plans the policies of the ports of instances.
+// backends plans the policies of the instance ports.
 func (e *elbPresent) backends(_ context.Context, p *cloud.Plan, a *cloud.Account,
 	has *types.LoadBalancerDescription) error {
 	declared, err := e.declaredPolicies()

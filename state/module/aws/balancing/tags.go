@@ -11,7 +11,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// tags plans the tags.
+// tags plans the tags of an existing load balancer.
 func (e *elbPresent) tags(ctx context.Context, p *cloud.Plan, a *cloud.Account,
 	_ *types.LoadBalancerDescription) error {
 	if e.Tags == nil || p.Made {

@@ -54,7 +54,7 @@ type targetGroup struct {
 // RunsBeside implements module.Concurrent.
 func (*targetGroup) RunsBeside() {}
 
-// findTargetGroup returns a target group by its name or ARN, or nil if there is none.
+// findTargetGroup returns the target group with a name or an ARN, or nil if there is none.
 func findTargetGroup(ctx context.Context, a *cloud.Account, name string) (*types.TargetGroup, error) {
 	in := &elb.DescribeTargetGroupsInput{Names: []string{name}}
 	if strings.HasPrefix(name, "arn:") {
@@ -75,7 +75,7 @@ func (g *targetGroup) Check(ctx context.Context, _ *host.Host) (module.Diff, err
 	return g.Planned(g.look(ctx))
 }
 
-// health is the health check as declared.
+// health returns the declared health check.
 func (g *targetGroup) health() *value.Map {
 	return value.NewMap("health_check_protocol", strings.ToUpper(g.HealthProtocol), "health_check_port", g.HealthPort,
 		"health_check_path", g.HealthPath, "health_check_interval_seconds", g.Interval, "health_check_timeout_seconds",

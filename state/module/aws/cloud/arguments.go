@@ -46,7 +46,7 @@ func Put(m *value.Map, name string, v *string) {
 	}
 }
 
-// MapOf returns an argument as a mapping, or nil if it is none.
+// MapOf returns an argument as a mapping, or nil if it is neither a mapping nor a list.
 func MapOf(v any) *value.Map {
 	switch v := v.(type) {
 	case *value.Map:

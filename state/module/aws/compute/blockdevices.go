@@ -10,15 +10,15 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// device is a disk of an instance.
+// device is a block device of an instance.
 type device struct {
 	name, virtual, kind, snapshot string
 	size, iops                    *int32
 	delete, encrypted             *bool
 }
 
-// devices reads block_device_mappings: mappings of a device's name to its size, volume_type, iops, snapshot_id,
-// delete_on_termination and encrypted; or virtual_name.
+// devices returns the devices of block_device_mappings. It maps the name of a device to its size, volume_type, iops,
+// snapshot_id, delete_on_termination and encrypted, or to its virtual_name or ephemeral_name.
 func (l *Launch) devices() (all []device, err error) {
 	for _, item := range module.Items(l.Devices) {
 		for key, v := range cloud.MapOf(item).All() {

@@ -48,14 +48,15 @@ func (i *instancePresent) address(ctx context.Context, p *cloud.Plan, a *cloud.A
 	return nil
 }
 
-// elastic reports whether the public address of an instance is one of the account's own.
+// elastic reports whether the public address of an instance is an elastic address of the account. AWS returns amazon as
+// the owner of other addresses.
 func elastic(has *types.Instance) bool {
 	return slices.ContainsFunc(has.NetworkInterfaces, func(n types.InstanceNetworkInterface) bool {
 		return n.Association != nil && sdk.ToString(n.Association.IpOwnerId) != "amazon"
 	})
 }
 
-// holds reports whether an instance has the address of an allocation.
+// holds reports whether the address of an allocation is associated with an instance.
 func holds(ctx context.Context, a *cloud.Account, has *types.Instance, allocation string) (bool, error) {
 	out, err := network.EC2Of(a).DescribeAddresses(ctx, &ec2.DescribeAddressesInput{AllocationIds: []string{allocation}})
 	if err != nil {

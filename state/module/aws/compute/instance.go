@@ -88,7 +88,7 @@ func (i *instancePresent) Check(ctx context.Context, _ *host.Host) (module.Diff,
 	return i.Planned(i.look(ctx))
 }
 
-// fold takes the attributes over into the arguments that mean the same.
+// fold copies attributes to the arguments with the same meaning.
 func (i *instancePresent) fold() {
 	flag := func(name string, to **bool) {
 		if v, ok := i.Attributes.Get(name); ok {
@@ -135,7 +135,7 @@ func (i *instancePresent) look(ctx context.Context) (*cloud.Plan, error) {
 	return p, i.address(ctx, p, a, has)
 }
 
-// groups are the security groups of the instance.
+// groups returns the IDs of the security groups of the instance.
 func (i *instancePresent) groups(ctx context.Context, a *cloud.Account) ([]string, error) {
 	names := slices.Concat(i.Groups, i.GroupNames)
 	if len(names) == 0 {

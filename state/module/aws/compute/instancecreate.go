@@ -42,7 +42,7 @@ func (i *instancePresent) create(p *cloud.Plan, a *cloud.Account, groups []strin
 			func(ctx context.Context) (bool, error) {
 				out, err := network.EC2Of(a).RunInstances(ctx, in)
 				if cloud.HasCode(err, "InvalidParameterValue") && strings.Contains(err.Error(), "nstance profile") {
-					return false, nil // one that was just made is not seen everywhere at once
+					return false, nil // AWS does not show a new profile everywhere at once
 				}
 				if err == nil {
 					made = sdk.ToString(out.Instances[0].InstanceId)
@@ -59,7 +59,7 @@ func (i *instancePresent) create(p *cloud.Plan, a *cloud.Account, groups []strin
 	})
 }
 
-// request is what a new instance is made of.
+// request returns the request that makes the instance.
 func (i *instancePresent) request(ctx context.Context, a *cloud.Account) (*ec2.RunInstancesInput, error) {
 	data, err := i.launch().data(ctx, i.Cloud, a, "")
 	if err != nil {
@@ -113,7 +113,8 @@ func (i *instancePresent) launch() *Launch {
 	return &Launch{Key: i.KeyName, UserData: i.UserData, Type: i.Type, Devices: i.Devices}
 }
 
-// interfaced makes the instance use a network interface that is there, which has subnet and groups of its own.
+// interfaced sets an existing network interface in the request, if one is given. The interface has its own subnet,
+// security groups and address, so they are removed from the request.
 func (i *instancePresent) interfaced(ctx context.Context, a *cloud.Account, in *ec2.RunInstancesInput) error {
 	id := i.NICID
 	if i.NICName != "" {
@@ -131,7 +132,7 @@ func (i *instancePresent) interfaced(ctx context.Context, a *cloud.Account, in *
 	return nil
 }
 
-// image is the ID of the image, of which the newest with the name counts.
+// image returns the ID of the image. If several images have the name, it returns the newest one.
 func (i *instancePresent) image(ctx context.Context, a *cloud.Account) (string, error) {
 	if i.Image != "" {
 		return i.Image, nil
@@ -161,7 +162,7 @@ func (i *instancePresent) reached(ctx context.Context, a *cloud.Account, id, sta
 	})
 }
 
-// turn starts or stops an instance, as target_state says.
+// turn starts or stops an instance, as target_state says, and waits until it has the state.
 func (i *instancePresent) turn(ctx context.Context, a *cloud.Account, id string) (err error) {
 	if i.Target == "stopped" {
 		_, err = network.EC2Of(a).StopInstances(ctx, &ec2.StopInstancesInput{InstanceIds: []string{id}})

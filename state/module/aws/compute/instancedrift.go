@@ -61,7 +61,7 @@ func (i *instancePresent) drift(ctx context.Context, p *cloud.Plan, a *cloud.Acc
 	return nil
 }
 
-// asked plans the attributes that AWS tells only one by one.
+// asked plans the attributes that AWS returns only one at a time.
 func (i *instancePresent) asked(ctx context.Context, p *cloud.Plan, a *cloud.Account, id *string) error {
 	read := func(name types.InstanceAttributeName) (*ec2.DescribeInstanceAttributeOutput, error) {
 		out, err := network.EC2Of(a).DescribeInstanceAttribute(ctx,
@@ -96,7 +96,8 @@ func (i *instancePresent) asked(ctx context.Context, p *cloud.Plan, a *cloud.Acc
 	return nil
 }
 
-// whileStopped plans what AWS changes only of a stopped instance, and warns of what an instance keeps.
+// whileStopped plans the attributes that AWS changes only while an instance is stopped, and warns of those that it
+// never changes.
 func (i *instancePresent) whileStopped(p *cloud.Plan, a *cloud.Account, has *types.Instance) {
 	stopped := has.State != nil && has.State.Name == types.InstanceStateNameStopped
 	if old := string(has.InstanceType); i.Type != "" && old != i.Type {

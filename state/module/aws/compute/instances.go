@@ -13,7 +13,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/module/aws/network"
 )
 
-// instanceNamed says which instance is meant: by its ID, or by its tag Name, which is the state's name by default.
+// instanceNamed selects an instance by its ID, or by its tag Name, which is the name of the state by default.
 type instanceNamed struct {
 	cloud.Common
 	Name         string `sls:"name"`
@@ -28,7 +28,8 @@ func (n *instanceNamed) title() string {
 	return n.Name
 }
 
-// InstancesOf finds the instances of a name, or an ID, that are not terminated.
+// InstancesOf returns the instances that are not being terminated and that have an ID, or match filters, or have a tag
+// Name. An ID is used with the filters; the name is used only without both.
 func InstancesOf(ctx context.Context, a *cloud.Account, name, id string, more ...types.Filter) ([]types.Instance,
 	error) {
 	in := &ec2.DescribeInstancesInput{Filters: append([]types.Filter{{Name: sdk.String("instance-state-name"),
@@ -55,7 +56,7 @@ func InstancesOf(ctx context.Context, a *cloud.Account, name, id string, more ..
 	return all, err
 }
 
-// find is the one instance that is meant; nil for none.
+// find returns the selected instance, or nil if there is none. Several instances are an error.
 func (n *instanceNamed) find(ctx context.Context, a *cloud.Account) (*types.Instance, error) {
 	all, err := InstancesOf(ctx, a, n.title(), n.InstanceID)
 	switch {

@@ -52,7 +52,7 @@ func (n *interfacePresent) Check(ctx context.Context, _ *host.Host) (module.Diff
 	return n.Planned(n.look(ctx))
 }
 
-// interfaceOf returns a network interface by its tag Name, or its ID, or nil if there is none.
+// interfaceOf returns the network interface with an ID, or with a tag Name if id is empty, or nil if there is none.
 func interfaceOf(ctx context.Context, a *cloud.Account, name, id string) (*types.NetworkInterface, error) {
 	filters := network.ByName(name)
 	if id != "" {

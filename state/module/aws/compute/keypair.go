@@ -19,7 +19,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// keyPair implements boto_ec2.key_present and key_absent. Of a new pair, the private half is written to save_path.
+// keyPair implements boto_ec2.key_present and key_absent. The private key of a new pair is written to a file in
+// save_path.
 type keyPair struct {
 	cloud.Common
 	absent bool

@@ -28,8 +28,8 @@ func LCTable(c *cloud.Cloud) module.Table {
 	}
 }
 
-// Launch is how an instance starts: the arguments of boto_lc.present. AWS takes no new launch configurations from new
-// accounts, so it becomes a version of a launch template with the same meaning.
+// Launch has the arguments of boto_lc.present, which say how an instance starts. AWS takes no launch configurations
+// from new accounts, so they become a version of a launch template with the same meaning.
 type Launch struct {
 	Image      string     `sls:"image_id"`
 	Key        string     `sls:"key_name"`
@@ -51,11 +51,11 @@ type Launch struct {
 	Public     *bool      `sls:"associate_public_ip_address"`
 }
 
-// Template is a launch template, or a launch configuration that a group had before.
+// Template is a launch template, or an old launch configuration.
 type Template struct {
-	Version string // "" for a launch configuration, and for what does not exist
+	Version string // "" for a launch configuration
 	Fields  *value.Map
-	Old     bool // a launch configuration
+	Old     bool // it is a launch configuration
 }
 
 // LCPresent implements boto_lc.present.
@@ -79,8 +79,8 @@ func (l *LCPresent) Check(ctx context.Context, _ *host.Host) (module.Diff, error
 	return l.Planned(p, err)
 }
 
-// Look plans the launch template of a name. prefix is put before its fields. vpc is where its security groups are; ""
-// for the VPC that the arguments say. It reports whether a version is made.
+// Look plans the launch template with a name, and reports whether it plans a new version. prefix is put before the
+// names of its fields. vpc is the VPC of its security groups, or "" for the VPC that the arguments select.
 func (l *Launch) Look(ctx context.Context, p *cloud.Plan, c *cloud.Cloud, a *cloud.Account, name, prefix,
 	vpc string) (bool, error) {
 	has, err := TemplateOf(ctx, a, name)
@@ -148,7 +148,8 @@ func union(a, b []string) []string {
 	return all
 }
 
-// TemplateOf reads the latest version of a launch template, or an old launch configuration of the name; nil for none.
+// TemplateOf returns the latest version of the launch template with a name, or else the launch configuration with that
+// name, or nil if there is none.
 func TemplateOf(ctx context.Context, a *cloud.Account, name string) (*Template, error) {
 	return cloud.Remember(a, "template:"+name, func() (*Template, error) {
 		out, err := network.EC2Of(a).DescribeLaunchTemplateVersions(ctx, &ec2.DescribeLaunchTemplateVersionsInput{
@@ -168,7 +169,7 @@ func TemplateOf(ctx context.Context, a *cloud.Account, name string) (*Template, 
 	})
 }
 
-// ConfigurationOf returns an old launch configuration, or nil if there is none.
+// ConfigurationOf returns the launch configuration with a name, or nil if there is none.
 func ConfigurationOf(ctx context.Context, a *cloud.Account, name string) (*Template, error) {
 	out, err := asgOf(a).DescribeLaunchConfigurations(ctx,
 		&autoscaling.DescribeLaunchConfigurationsInput{LaunchConfigurationNames: []string{name}})
@@ -205,7 +206,7 @@ func (l *lcAbsent) Check(ctx context.Context, _ *host.Host) (module.Diff, error)
 	return l.Planned(p, err)
 }
 
-// DeleteTemplate deletes a launch template, or an old launch configuration.
+// DeleteTemplate deletes a launch template, or a launch configuration.
 func DeleteTemplate(ctx context.Context, a *cloud.Account, name string, has *Template) error {
 	if has.Old {
 		_, err := asgOf(a).DeleteLaunchConfiguration(ctx,

@@ -14,7 +14,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// userDataField is how a plan shows user data: by its digest, since it may hold secrets.
+// userDataField sets a field with the digest of user data. A plan does not show user data, which may contain secrets.
 func userDataField(m *value.Map, encoded string) {
 	if encoded == "" {
 		return

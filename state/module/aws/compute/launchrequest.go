@@ -11,7 +11,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// groupIDs are the security groups of the instances.
+// groupIDs returns the IDs of the security groups of the instances.
 func (l *Launch) groupIDs(ctx context.Context, a *cloud.Account, vpc string) ([]string, error) {
 	if len(l.Groups) == 0 {
 		return nil, nil
@@ -25,7 +25,7 @@ func (l *Launch) groupIDs(ctx context.Context, a *cloud.Account, vpc string) ([]
 	return network.GroupIDs(ctx, a, vpc, l.Groups)
 }
 
-// Fields are what the launch template says, as declared.
+// Fields returns the declared fields of the launch template, as a plan shows them.
 func (l *Launch) Fields(ctx context.Context, c *cloud.Cloud, a *cloud.Account, vpc string) (*value.Map, error) {
 	m := value.NewMap()
 	for _, f := range []struct {
@@ -63,7 +63,7 @@ func (l *Launch) Fields(ctx context.Context, c *cloud.Cloud, a *cloud.Account, v
 	return m, err
 }
 
-// data is the launch template as AWS takes it.
+// data returns the launch template in the form of a request.
 func (l *Launch) data(ctx context.Context, c *cloud.Cloud, a *cloud.Account,
 	vpc string) (*types.RequestLaunchTemplateData, error) {
 	d := &types.RequestLaunchTemplateData{InstanceType: types.InstanceType(l.Type), EbsOptimized: l.Optimized}

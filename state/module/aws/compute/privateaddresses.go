@@ -14,7 +14,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/module/aws/network"
 )
 
-// privateAddresses is boto_ec2.private_ips_present and private_ips_absent: secondary addresses of a network interface.
+// privateAddresses implements boto_ec2.private_ips_present and private_ips_absent: secondary addresses of a network
+// interface.
 type privateAddresses struct {
 	cloud.Common
 	absent    bool

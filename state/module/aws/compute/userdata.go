@@ -14,7 +14,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/yaml"
 )
 
-// userData is what an instance runs at its first start, encoded.
+// userData returns the user data of an instance in base64. An instance runs it at its first start.
 func (l *Launch) userData(c *cloud.Cloud) (string, error) {
 	given := 0
 	for _, is := range []bool{l.UserData != "", l.CloudInit.Len() > 0, l.Bootstrap != nil} {
@@ -50,8 +50,8 @@ func (l *Launch) userData(c *cloud.Cloud) (string, error) {
 	return base64.StdEncoding.EncodeToString([]byte(l.UserData)), nil
 }
 
-// multipart is the text that cloud-init takes apart: boothooks, scripts and cloud-config. script runs last; "" for
-// none.
+// multipart returns the MIME text from which cloud-init takes boothooks, scripts and cloud-config. script is its last
+// part unless it is empty.
 func multipart(m *value.Map, script string) (string, error) {
 	type part struct{ kind, name, text string }
 	var parts []part

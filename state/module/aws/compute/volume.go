@@ -18,7 +18,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// volumeNamed says which volume is meant: by its ID, its tag Name, or the device of an instance.
+// volumeNamed selects a volume by its ID, its tag Name, or the device of an instance.
 type volumeNamed struct {
 	cloud.Common
 	Name         string `sls:"name"`
@@ -36,7 +36,7 @@ func (v *volumeNamed) title() string {
 	return v.Name
 }
 
-// volumesOf are the volumes that a filter finds and that are not being deleted.
+// volumesOf returns the volumes that match filters and are not being deleted.
 func volumesOf(ctx context.Context, a *cloud.Account, filters ...types.Filter) ([]types.Volume, error) {
 	filters = append(filters,
 		types.Filter{Name: sdk.String("status"), Values: []string{"creating", "available", "in-use"}})
@@ -49,7 +49,7 @@ func volumesOf(ctx context.Context, a *cloud.Account, filters ...types.Filter) (
 	})
 }
 
-// find is the one volume that is meant; nil for none.
+// find returns the selected volume, or nil if there is none. Several volumes are an error.
 func (v *volumeNamed) find(ctx context.Context, a *cloud.Account, byDevice bool) (*types.Volume, error) {
 	var filters []types.Filter
 	switch {
@@ -75,7 +75,7 @@ func (v *volumeNamed) find(ctx context.Context, a *cloud.Account, byDevice bool)
 	return &all[0], nil
 }
 
-// instance is the one that the volume is attached to; nil for none.
+// instance returns the instance that the arguments select, or nil if there is none.
 func (v *volumeNamed) instance(ctx context.Context, a *cloud.Account) (*types.Instance, error) {
 	n := instanceNamed{InstanceName: v.InstanceName, InstanceID: v.InstanceID}
 	return n.find(ctx, a)
@@ -176,7 +176,8 @@ func (v *volumePresent) create(p *cloud.Plan, a *cloud.Account) {
 	})
 }
 
-// drift plans what AWS changes of a volume: it grows, and takes another type.
+// drift plans the changes that AWS makes to a volume: a larger size, another type or other IOPS. It warns of other
+// differences.
 func (v *volumePresent) drift(p *cloud.Plan, a *cloud.Account, has *types.Volume) {
 	in := &ec2.ModifyVolumeInput{VolumeId: has.VolumeId}
 	old := int(sdk.ToInt32(has.Size))
@@ -235,13 +236,13 @@ func (v *volumePresent) attach(p *cloud.Plan, a *cloud.Account, has *types.Volum
 	})
 }
 
-// detachment asks for a volume to be taken from the instance that has it.
+// detachment returns the request that detaches a volume from its instance.
 func detachment(v *types.Volume) *ec2.DetachVolumeInput {
 	at := v.Attachments[0]
 	return &ec2.DetachVolumeInput{VolumeId: v.VolumeId, InstanceId: at.InstanceId, Device: at.Device}
 }
 
-// free waits until nothing has a volume.
+// free waits until a volume is detached.
 func (v *volumeNamed) free(ctx context.Context, a *cloud.Account, id string) error {
 	return cloud.WaitFor(ctx, "volume "+v.title()+" is detached", 10*time.Minute, func(ctx context.Context) (bool, error) {
 		all, err := volumesOf(ctx, a, network.Filter("volume-id", id))

@@ -16,7 +16,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// volumesTagged implements boto_ec2.volumes_tagged: tags of volumes that filters find.
+// volumesTagged implements boto_ec2.volumes_tagged: tags of the volumes that match filters.
 type volumesTagged struct {
 	cloud.Common
 	Name          string `sls:"name"`
@@ -57,7 +57,7 @@ func (t *volumesTagged) look(ctx context.Context) (*cloud.Plan, error) {
 	return p, nil
 }
 
-// filters are those of an entry. instance_name is one of Salt's own.
+// filters returns the filters of an entry. instance_name is a filter of Salt, and the others are filters of AWS.
 func (t *volumesTagged) filters(ctx context.Context, a *cloud.Account, m *value.Map) (all []types.Filter, err error) {
 	for key, v := range cloud.MapOf(m.Value("filters")).All() {
 		name := value.Str(key)

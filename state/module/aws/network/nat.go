@@ -25,7 +25,7 @@ type natGateway struct {
 	SubnetID   string `sls:"subnet_id"`
 	SubnetName string `sls:"subnet_name"`
 	Allocation string `sls:"allocation_id"`
-	Retries    int    `sls:"wait_for_delete_retries"` // an argument of Salt, ignored: a run waits until the gateway is gone
+	Retries    int    `sls:"wait_for_delete_retries"` // ignored: a run waits until the gateway is gone
 }
 
 // Valid implements module.Validated.

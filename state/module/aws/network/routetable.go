@@ -24,7 +24,8 @@ func TableOf(ctx context.Context, a *cloud.Account, name string) (*types.RouteTa
 	return &out.RouteTables[0], nil
 }
 
-// route is a destination and the target of its traffic. One of the targets is set.
+// route is a destination and the ID of its target: a gateway, an instance, a NAT gateway, a network interface or a
+// peering connection.
 type route struct{ cidr, gateway, instance, nat, nic, peer string }
 
 // routes returns the declared routes with the IDs of their targets: cloud.Later for a target that the run makes.

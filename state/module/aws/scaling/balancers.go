@@ -9,7 +9,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/module/aws/cloud"
 )
 
-// balancers plans the load balancers and target groups.
+// balancers plans the load balancers and target groups of the group.
 func (g *asgPresent) balancers(_ context.Context, p *cloud.Plan, a *cloud.Account, has *types.AutoScalingGroup) error {
 	if p.Made {
 		if len(g.Balancers) > 0 {

@@ -79,7 +79,7 @@ func (g *asgPresent) Check(ctx context.Context, _ *host.Host) (module.Diff, erro
 	return g.Planned(g.look(ctx))
 }
 
-// Describe returns a group, or nil if there is none.
+// Describe returns the group with a name, or nil if there is none.
 func Describe(ctx context.Context, a *cloud.Account, name string) (*types.AutoScalingGroup, error) {
 	out, err := clientOf(a).DescribeAutoScalingGroups(ctx,
 		&autoscaling.DescribeAutoScalingGroupsInput{AutoScalingGroupNames: []string{name}})
@@ -131,7 +131,8 @@ func (g *asgPresent) look(ctx context.Context) (*cloud.Plan, error) {
 	return p, err
 }
 
-// skipsAlarm reports of an alarm whether it only scales a group that cannot scale.
+// skipsAlarm reports whether an alarm is left out: all its actions are scaling policies, and the group cannot scale, as
+// its minimum and maximum are the same.
 func (g *asgPresent) skipsAlarm(attributes *value.Map) bool {
 	var actions []string
 	for _, name := range []string{"alarm_actions", "insufficient_data_actions", "ok_actions"} {

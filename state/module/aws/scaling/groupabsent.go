@@ -59,7 +59,7 @@ func (g *asgAbsent) Check(ctx context.Context, _ *host.Host) (module.Diff, error
 	return g.Planned(p, nil)
 }
 
-// removeOwn plans to delete what the group starts instances from.
+// removeOwn plans to delete the launch template or launch configuration of the group.
 func (g *asgAbsent) removeOwn(p *cloud.Plan, a *cloud.Account, has *types.AutoScalingGroup) {
 	p.Then("launch template deleted", func(ctx context.Context) error {
 		if has.LaunchTemplate != nil {

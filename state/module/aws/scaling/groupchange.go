@@ -14,7 +14,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// subnetIDs are the subnets of the group.
+// subnetIDs returns the IDs of the subnets of the group.
 func (g *asgPresent) subnetIDs(ctx context.Context, a *cloud.Account) ([]string, error) {
 	var ids []string
 	for _, v := range cloud.Texts(g.Subnets) {
@@ -33,7 +33,8 @@ func (g *asgPresent) vpc(ctx context.Context, a *cloud.Account) (string, error) 
 	return network.VPCOfSubnets(ctx, a, ids)
 }
 
-// update plans the request that creates the group or changes it. Other properties take requests of their own.
+// update plans the request that creates or changes the group. Properties that take requests of their own are planned
+// elsewhere. moved reports whether the group uses another launch template, or another version of it.
 func (g *asgPresent) update(ctx context.Context, p *cloud.Plan, a *cloud.Account, has *types.AutoScalingGroup,
 	moved bool) error {
 	subnets, err := g.subnetIDs(ctx, a)
@@ -87,7 +88,8 @@ func (g *asgPresent) update(ctx context.Context, p *cloud.Plan, a *cloud.Account
 	return nil
 }
 
-// source is what the group starts instances from now: a template's latest version, or an old configuration.
+// source returns the latest version of the launch template, or the name of the launch configuration, from which the
+// group starts instances.
 func (g *asgPresent) source(ctx context.Context, a *cloud.Account) (*types.LaunchTemplateSpecification, *string,
 	error) {
 	t, err := compute.TemplateOf(ctx, a, g.LaunchName)
@@ -102,7 +104,7 @@ func (g *asgPresent) source(ctx context.Context, a *cloud.Account) (*types.Launc
 	return &types.LaunchTemplateSpecification{LaunchTemplateName: &g.LaunchName, Version: &t.Version}, nil, nil
 }
 
-// places returns where instances of the group are started: its subnets, or its zones where it names no subnet.
+// places returns the subnets in which the group starts instances, or its zones if it has no subnets.
 func (g *asgPresent) places(ctx context.Context, a *cloud.Account) (subnets *string, zones []string, err error) {
 	ids, err := g.subnetIDs(ctx, a)
 	if err != nil || len(ids) == 0 {
@@ -136,7 +138,7 @@ func (g *asgPresent) create(p *cloud.Plan, a *cloud.Account) {
 		if in.LaunchTemplate, in.LaunchConfigurationName, err = g.source(ctx, a); err != nil {
 			return err
 		}
-		// An instance profile that was just made is not seen everywhere at once.
+		// AWS does not show a new instance profile everywhere at once.
 		return cloud.WaitFor(ctx, "the instance profile of group "+g.Name+" is seen", cloud.Soon,
 			func(ctx context.Context) (bool, error) {
 				_, err := clientOf(a).CreateAutoScalingGroup(ctx, in)

@@ -16,7 +16,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// launchOf reads launch_config: the arguments of boto_lc.present.
+// launchOf decodes launch_config, which has the arguments of boto_lc.present. It returns nil if there is none.
 func (g *asgPresent) launchOf() (*compute.Launch, error) {
 	m := cloud.MapOf(g.Launch)
 	if m == nil {
@@ -43,7 +43,7 @@ func (g *asgPresent) launchOf() (*compute.Launch, error) {
 	return l, nil
 }
 
-// launch plans the launch template, and reports whether the group takes another one.
+// launch plans the launch template, and reports whether the group has to use another one, or another version.
 func (g *asgPresent) launch(ctx context.Context, p *cloud.Plan, a *cloud.Account, has *types.AutoScalingGroup) (bool,
 	error) {
 	l, err := g.launchOf()
@@ -87,7 +87,8 @@ func (g *asgPresent) launch(ctx context.Context, p *cloud.Plan, a *cloud.Account
 	return true, nil
 }
 
-// stays plans a group with an old launch configuration: it keeps it as long as that is as declared.
+// stays plans a group that uses a launch configuration. The group keeps it while it is as declared; otherwise stays
+// plans a launch template and reports true.
 func (g *asgPresent) stays(ctx context.Context, p *cloud.Plan, a *cloud.Account, l *compute.Launch, vpc,
 	old string) (bool, error) {
 	now, err := compute.ConfigurationOf(ctx, a, old)
@@ -98,7 +99,7 @@ func (g *asgPresent) stays(ctx context.Context, p *cloud.Plan, a *cloud.Account,
 	if err != nil {
 		return false, err
 	}
-	if !now.Fields.Has("instance_monitoring") || !want.Has("instance_monitoring") { // which AWS sets by itself
+	if !now.Fields.Has("instance_monitoring") || !want.Has("instance_monitoring") { // AWS sets it by default
 		now.Fields.Delete("instance_monitoring")
 	}
 	if value.Equal(now.Fields, want) {

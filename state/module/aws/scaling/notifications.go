@@ -11,7 +11,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// suspended plans the processes that do not run.
+// suspended plans which processes of the group are suspended.
 func (g *asgPresent) suspended(_ context.Context, p *cloud.Plan, a *cloud.Account, has *types.AutoScalingGroup) error {
 	if g.Suspended == nil {
 		return nil
@@ -39,7 +39,7 @@ func (g *asgPresent) suspended(_ context.Context, p *cloud.Plan, a *cloud.Accoun
 	return nil
 }
 
-// notifications plans the notifications of the group to a topic.
+// notifications plans the notifications that the group sends to a topic.
 func (g *asgPresent) notifications(ctx context.Context, p *cloud.Plan, a *cloud.Account,
 	_ *types.AutoScalingGroup) error {
 	arn, kinds := g.Notify, g.NotifyTypes

@@ -15,7 +15,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// policies plans the scaling policies: those of the pillar, and over them those of the arguments.
+// policies plans the scaling policies: those of the pillar, overridden by those of the arguments.
 func (g *asgPresent) policies(ctx context.Context, p *cloud.Plan, a *cloud.Account, _ *types.AutoScalingGroup) error {
 	want, declared := value.NewMap(), g.Policies != nil
 	for _, item := range slices.Concat(module.Items(g.Cloud.Option(g.PoliciesPillar)), g.Policies) {

@@ -15,7 +15,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// actions plans the scheduled actions.
+// actions plans the scheduled actions: those of the pillar, overridden by those of the arguments.
 func (g *asgPresent) actions(ctx context.Context, p *cloud.Plan, a *cloud.Account, _ *types.AutoScalingGroup) error {
 	want := value.NewMap()
 	want.Update(cloud.MapOf(g.Cloud.Option(g.ActionsPillar)))

@@ -14,7 +14,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// wantedTags are the tags as AWS takes them.
+// wantedTags returns the declared tags in the form of a request.
 func (g *asgPresent) wantedTags() (tags []types.Tag, err error) {
 	for _, item := range g.Tags {
 		m := cloud.MapOf(item)
@@ -30,7 +30,7 @@ func (g *asgPresent) wantedTags() (tags []types.Tag, err error) {
 	return tags, nil
 }
 
-// tags plans the tags.
+// tags plans the tags of an existing group, and shows those of a new one.
 func (g *asgPresent) tags(_ context.Context, p *cloud.Plan, a *cloud.Account, has *types.AutoScalingGroup) error {
 	tags, err := g.wantedTags()
 	if g.Tags == nil || err != nil {
