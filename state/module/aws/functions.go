@@ -17,17 +17,17 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// reach are the arguments that each function has after its own.
+// reach has the arguments that select the account. Each function takes them after its own arguments.
 const reach = ", region=None, key=None, keyid=None, profile=None"
 
-// asked is a question of a template.
+// asked answers the questions of templates.
 type asked struct{ cloud *cloud.Cloud }
 
 func (q asked) account(ctx context.Context, service, region, key, keyID string, profile any) (*cloud.Account, error) {
 	return q.cloud.Account(ctx, service, cloud.Arguments{Region: region, Key: key, KeyID: keyID, Profile: profile})
 }
 
-// Reading are the functions of templates that ask AWS.
+// Reading returns the functions with which templates read resources of AWS.
 func Reading(c *cloud.Cloud) function.Table {
 	q := asked{c}
 	all := q.questions()
@@ -98,7 +98,7 @@ func Reading(c *cloud.Cloud) function.Table {
 	return all
 }
 
-// groupID is the ID of a security group; None for none.
+// groupID returns the ID of a security group, or None if there is none.
 func (q asked) groupID(ctx context.Context, name, vpcID, vpcName, region, key, keyID string, profile any) (any, error) {
 	a, err := q.account(ctx, "secgroup", region, key, keyID, profile)
 	if err != nil {
@@ -115,7 +115,7 @@ func (q asked) groupID(ctx context.Context, name, vpcID, vpcName, region, key, k
 	return sdk.ToString(group.GroupId), nil
 }
 
-// elbConfig describes a load balancer; empty for none.
+// elbConfig returns the description of a load balancer, or an empty mapping if there is none.
 func (q asked) elbConfig(ctx context.Context, name, region, key, keyID string, profile any) (*value.Map, error) {
 	a, err := q.account(ctx, "elb", region, key, keyID, profile)
 	if err != nil {
@@ -147,7 +147,7 @@ func instanceIDs(all []types.Instance) *value.List {
 	return ids
 }
 
-// resourceID is the ID of a resource of a network by its name; None for none.
+// resourceID returns the ID of a network resource by its kind and name, or None if there is none.
 func (q asked) resourceID(ctx context.Context, kind, name, region, key, keyID string, profile any) (any, error) {
 	a, err := q.account(ctx, "vpc", region, key, keyID, profile)
 	if err != nil {
@@ -185,7 +185,7 @@ func (q asked) resourceID(ctx context.Context, kind, name, region, key, keyID st
 	return *id, nil
 }
 
-// accountID is the number of the account.
+// accountID returns the number of the account.
 func (q asked) accountID(ctx context.Context, region, key, keyID string, profile any) (string, error) {
 	a, err := q.account(ctx, "iam", region, key, keyID, profile)
 	if err != nil {

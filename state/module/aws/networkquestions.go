@@ -16,7 +16,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// record implements boto_route53.get_record; None for none.
+// record implements boto_route53.get_record, which returns None if there is no such record.
 func (q asked) record() *function.Function {
 	return function.Of("name, zone, record_type, fetch_all=False"+reach+
 		", split_dns=False, private_zone=False, identifier=None",
@@ -83,14 +83,14 @@ func (q asked) vpcDescription() *function.Function {
 		})
 }
 
-// shownVPC is a VPC, with Salt's names of its properties.
+// shownVPC returns the properties of a VPC with the names that Salt gives them.
 func shownVPC(v types.Vpc) *value.Map {
 	return value.NewMap("id", sdk.ToString(v.VpcId), "cidr_block", sdk.ToString(v.CidrBlock),
 		"is_default", sdk.ToBool(v.IsDefault), "state", string(v.State), "tags", shownTags(v.Tags),
 		"dhcp_options_id", sdk.ToString(v.DhcpOptionsId), "instance_tenancy", string(v.InstanceTenancy))
 }
 
-// vpcs are the VPCs that have each given property.
+// vpcs returns the VPCs that have all given properties.
 func (q asked) vpcs(ctx context.Context, id, name, cidr string, tags *value.Map, region, key, keyID string,
 	profile any) ([]types.Vpc, error) {
 	a, err := q.account(ctx, "vpc", region, key, keyID, profile)

@@ -16,7 +16,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// named is a function that takes the name of a resource.
+// named returns a function that takes the name of a resource and answers with the result of ask.
 func (q asked) named(service, argument string, ask func(ctx context.Context, a *cloud.Account,
 	name string) (any, error)) *function.Function {
 	return function.Of(argument+reach,
@@ -29,10 +29,10 @@ func (q asked) named(service, argument string, ask func(ctx context.Context, a *
 		})
 }
 
-// is makes an answer of what was found.
+// is reports whether a resource was found.
 func is[T any](has *T, err error) (any, error) { return has != nil, err }
 
-// questions are the functions that describe resources by name.
+// questions returns the functions that describe resources by name.
 func (q asked) questions() function.Table {
 	return function.Table{
 		"boto_asg.get_config":    q.named("asg", "name", asgConfig),

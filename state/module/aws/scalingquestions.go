@@ -41,7 +41,8 @@ func asgConfig(ctx context.Context, a *cloud.Account, name string) (any, error) 
 	return m, nil
 }
 
-// instancesOfGroup implements boto_asg.get_instances: an attribute of each instance of a group that serves.
+// instancesOfGroup implements boto_asg.get_instances, which returns an attribute of each instance of a group that has a
+// lifecycle state and a health status: by default, that is in service and healthy.
 func (q asked) instancesOfGroup() *function.Function {
 	return function.Of("name, lifecycle_state='InService', health_status='Healthy', attribute='private_ip_address', "+
 		"attributes=None"+reach,

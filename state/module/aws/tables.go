@@ -1,7 +1,7 @@
-// Package aws lists the boto_* states, which make what hosts live in, such as security groups, load balancers and auto
-// scaling groups, and the functions with which templates read them. The states take the arguments of Salt 3006's states
-// of these names and are in the packages below: network, compute, scaling, balancing, alarms, dns, identity, storage
-// and messages. What all of them need is in cloud.
+// Package aws lists the boto_* states, which make AWS resources such as security groups, load balancers and auto
+// scaling groups, and the functions with which templates read such resources. The states take the arguments of the
+// states of Salt 3006 with the same names. They are in the packages below: network, compute, scaling, balancing,
+// alarms, dns, identity, storage and messages. Package cloud has what all of them need.
 package aws
 
 import (
@@ -21,7 +21,7 @@ import (
 // Cloud reaches AWS for all states and functions of a run.
 type Cloud = cloud.Cloud
 
-// Tables are the state functions of AWS, by the names of Salt's states.
+// Tables returns the state functions of AWS by the names of the modules of Salt.
 func Tables(c *Cloud) module.Registry {
 	return module.Registry{
 		"aws_sqs":               messages.SQSTable(c),

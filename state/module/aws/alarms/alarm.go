@@ -1,4 +1,4 @@
-// Package alarms has the state boto_cloudwatch_alarm, and the alarms that states of other resources declare with them.
+// Package alarms has the state boto_cloudwatch_alarm, and plans the alarms that states of other resources declare.
 package alarms
 
 import (
@@ -51,7 +51,7 @@ func (s *alarmPresent) Check(ctx context.Context, _ *host.Host) (module.Diff, er
 	return s.Planned(p, alarm(ctx, p, a, s.Name, s.Attributes, ""))
 }
 
-// comparisons are AWS's words for the comparisons of Salt.
+// comparisons returns the operators of AWS by the signs that Salt uses for them.
 func comparisons() map[string]types.ComparisonOperator {
 	return map[string]types.ComparisonOperator{
 		">=": types.ComparisonOperatorGreaterThanOrEqualToThreshold, ">": types.ComparisonOperatorGreaterThanThreshold,
@@ -71,7 +71,7 @@ func CloudwatchOf(a *cloud.Account) *cloudwatch.Client {
 	return cloudwatch.NewFromConfig(a.Client("cloudwatch"))
 }
 
-// validAlarm refuses attributes that no alarm has.
+// validAlarm returns an error if an alarm has unknown attributes, lacks required ones, or has an unknown comparison.
 func validAlarm(m *value.Map) error {
 	known := []string{"metric", "namespace", "statistic", "comparison", "threshold", "period", "evaluation_periods",
 		"unit",
@@ -135,7 +135,7 @@ func alarm(ctx context.Context, p *cloud.Plan, a *cloud.Account, name string, at
 	return nil
 }
 
-// wantedAlarm are the fields of an alarm as declared, with the ARNs of its actions.
+// wantedAlarm returns the declared fields of an alarm, with the ARNs of its actions.
 func wantedAlarm(ctx context.Context, a *cloud.Account, m *value.Map) (*value.Map, error) {
 	want := value.NewMap("metric", cloud.Text(m, "metric"), "namespace", cloud.Text(m, "namespace"),
 		"comparison", string(comparison(cloud.Text(m, "comparison"))))
@@ -176,7 +176,8 @@ func wantedAlarm(ctx context.Context, a *cloud.Account, m *value.Map) (*value.Ma
 	return want, nil
 }
 
-// ActionARN is the ARN of an action: scaling_policy:GROUP:NAME is that of a policy.
+// ActionARN returns the ARN of an action. An action scaling_policy:GROUP:NAME is the scaling policy NAME of an auto
+// scaling group, and other actions are returned unchanged.
 func ActionARN(ctx context.Context, a *cloud.Account, action string) (string, error) {
 	rest, ok := strings.CutPrefix(action, "scaling_policy:")
 	if !ok {
@@ -198,7 +199,7 @@ func ActionARN(ctx context.Context, a *cloud.Account, action string) (string, er
 	return "", cloud.Missing("scaling policy", group+":"+name, "scaling_policies of boto_asg.present")
 }
 
-// ScalingPolicies are the policies of an auto scaling group.
+// ScalingPolicies returns the policies of an auto scaling group.
 func ScalingPolicies(ctx context.Context, a *cloud.Account, group string) ([]scaling.ScalingPolicy, error) {
 	client := autoscaling.NewFromConfig(a.Client("autoscaling"))
 	return cloud.Remember(a, "policies:"+group, func() ([]scaling.ScalingPolicy, error) {

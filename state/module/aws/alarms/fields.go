@@ -9,7 +9,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// AlarmFields are the fields of an alarm, with the names of the argument attributes.
+// AlarmFields returns the fields of an alarm with the names that the argument attributes uses.
 func AlarmFields(m types.MetricAlarm) *value.Map {
 	dimensions := value.NewMap()
 	for _, d := range m.Dimensions {

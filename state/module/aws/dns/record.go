@@ -38,7 +38,7 @@ func Route53Table(c *cloud.Cloud) module.Table {
 
 func dnsOf(a *cloud.Account) *route53.Client { return route53.NewFromConfig(a.Client("route53")) }
 
-// Record is one record of a zone as arguments have it.
+// Record has the arguments of one record of a zone.
 type Record struct {
 	Value      any    `sls:"value"`
 	Zone       string `sls:"zone"`
@@ -48,7 +48,7 @@ type Record struct {
 	Wait       bool   `sls:"wait_for_sync"`
 	SplitDNS   bool   `sls:"split_dns"`
 	Private    bool   `sls:"private_zone"`
-	// Alias is a target of AWS: a mapping with zone_id, dns_name and evaluate_target_health.
+	// Alias is an AWS resource that the record points to: a mapping with zone_id, dns_name and evaluate_target_health.
 	Alias *value.Map `sls:"alias"`
 }
 
@@ -80,7 +80,8 @@ func (r *recordPresent) Check(ctx context.Context, _ *host.Host) (module.Diff, e
 	return r.Planned(p, r.Look(ctx, p, a, r.Name, "", nil))
 }
 
-// Find reads the record of a zone. Records of one name, which have identifiers, may fill several pages.
+// Find returns the record with a name in a zone, or nil if there is none. Records with the same name, which differ in
+// their identifiers, may fill several pages.
 func (r Record) Find(ctx context.Context, a *cloud.Account, zone, name string) (*types.ResourceRecordSet, error) {
 	in := &route53.ListResourceRecordSetsInput{HostedZoneId: &zone, StartRecordName: &name,
 		StartRecordType: types.RRType(strings.ToUpper(r.Type)), MaxItems: sdk.Int32(100)}
@@ -102,12 +103,12 @@ func (r Record) Find(ctx context.Context, a *cloud.Account, zone, name string) (
 	}
 }
 
-// named reports whether a record of a zone has the name and the type of this one.
+// named reports whether a record of a zone has a name and the type of this record.
 func (r Record) named(has, kind, name string) bool {
 	return dotted(strings.ReplaceAll(has, `\052`, "*")) == dotted(name) && strings.EqualFold(kind, r.Type)
 }
 
-// identifier is what tells records of one name apart: an ID, and a weight or a region.
+// identifier returns what distinguishes records with the same name: an ID, and a weight or a region.
 func (r Record) identifier() (id, weight string) {
 	parts := cloud.Texts(r.Identifier)
 	if len(parts) > 0 {
@@ -119,7 +120,7 @@ func (r Record) identifier() (id, weight string) {
 	return id, weight
 }
 
-// values are the values of a record: one that spans commas or lines is several.
+// values returns the values of a record. A text with commas has several values, except in TXT and SPF records.
 func (r Record) values() (all []string) {
 	for _, v := range cloud.Texts(r.Value) {
 		if strings.EqualFold(r.Type, "TXT") || strings.EqualFold(r.Type, "SPF") {
@@ -133,8 +134,8 @@ func (r Record) values() (all []string) {
 	return all
 }
 
-// Look plans a record. prefix is put before its fields. resolve gives the value of a record that points to what the run
-// makes; nil for the value of the arguments.
+// Look plans a record. prefix is put before the names of its fields. resolve returns the value of a record that points
+// to a resource which the run may make; it is nil if the arguments have the value.
 func (r Record) Look(ctx context.Context, p *cloud.Plan, a *cloud.Account, name, prefix string,
 	resolve func(context.Context) (string, error)) error {
 	zone, _, err := ZoneOf(ctx, a, r.Zone, r.Private)

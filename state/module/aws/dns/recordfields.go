@@ -14,7 +14,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// wanted are the fields of the record as declared.
+// wanted returns the declared fields of the record.
 func (r Record) wanted(ctx context.Context, resolve func(context.Context) (string, error)) (*value.Map, error) {
 	want := value.NewMap("record_type", strings.ToUpper(r.Type))
 	id, weight := r.identifier()
@@ -52,7 +52,7 @@ func (r Record) wanted(ctx context.Context, resolve func(context.Context) (strin
 	return want, nil
 }
 
-// RecordFields are the fields of a record, as a plan shows them.
+// RecordFields returns the fields of a record as a plan shows them.
 func RecordFields(set types.ResourceRecordSet) *value.Map {
 	m := value.NewMap("record_type", string(set.Type), "identifier", sdk.ToString(set.SetIdentifier), "ttl",
 		int(sdk.ToInt64(set.TTL)))
@@ -78,7 +78,7 @@ func RecordFields(set types.ResourceRecordSet) *value.Map {
 	return m
 }
 
-// set is a record as AWS takes it.
+// set returns a record in the form of a request.
 func (r Record) set(name string, want *value.Map) types.ResourceRecordSet {
 	set := types.ResourceRecordSet{Name: &name, Type: types.RRType(cloud.Text(want, "record_type"))}
 	if id := cloud.Text(want, "identifier"); id != "" {
@@ -104,7 +104,7 @@ func (r Record) set(name string, want *value.Map) types.ResourceRecordSet {
 	return set
 }
 
-// change sends a change and waits until all name servers have it.
+// change sends a change of a record and, unless wait_for_sync is false, waits until all name servers have it.
 func (r Record) change(ctx context.Context, a *cloud.Account, action types.ChangeAction,
 	set types.ResourceRecordSet) error {
 	name := sdk.ToString(set.Name)

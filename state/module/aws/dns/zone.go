@@ -18,7 +18,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// zones are all hosted zones.
+// zones returns all hosted zones of the account.
 func zones(ctx context.Context, a *cloud.Account) ([]types.HostedZone, error) {
 	return cloud.Remember(a, "zones", func() ([]types.HostedZone, error) {
 		return cloud.Pages(func(next *string) ([]types.HostedZone, *string, error) {
@@ -33,7 +33,7 @@ func zones(ctx context.Context, a *cloud.Account) ([]types.HostedZone, error) {
 
 func dotted(name string) string { return strings.TrimSuffix(strings.ToLower(name), ".") + "." }
 
-// ZoneOf is the ID of a zone by its name; "" for none.
+// ZoneOf returns the ID of the hosted zone with a name, and the zone, or "" and nil if there is none.
 func ZoneOf(ctx context.Context, a *cloud.Account, name string, private bool) (string, *types.HostedZone, error) {
 	all, err := zones(ctx, a)
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// accessKeys lists the access keys of a user; none where there is no such user.
+// accessKeys returns the IDs of the access keys of a user. A user that does not exist has none.
 func accessKeys(ctx context.Context, client *iam.Client, user string) (ids []string, err error) {
 	all, err := cloud.Pages(func(next *string) ([]types.AccessKeyMetadata, *string, error) {
 		page, err := client.ListAccessKeys(ctx, &iam.ListAccessKeysInput{UserName: &user, Marker: next})
@@ -37,7 +37,8 @@ func accessKeys(ctx context.Context, client *iam.Client, user string) (ids []str
 	return ids, err
 }
 
-// keysPresent is boto_iam.keys_present: access keys of a user, which are written to a file that only its owner reads.
+// keysPresent implements boto_iam.keys_present: access keys of a user. New keys are written to a file that only its
+// owner can read.
 type keysPresent struct {
 	cloud.Common
 	host   *host.Host
@@ -69,7 +70,7 @@ func (k *keysPresent) Apply(ctx context.Context, h *host.Host, d module.Diff) (m
 	return k.Common.Apply(ctx, h, d)
 }
 
-// create makes the keys that are missing. {0} and {1} of the format are the ID and the key, {2} and {3} their titles.
+// create makes the missing keys. In the format, {0} is the ID, {1} is the secret key, and {2} and {3} are their titles.
 func (k *keysPresent) create(ctx context.Context, client *iam.Client, has int) error {
 	path := filepath.Join(k.Save, filepath.Base(k.Name))
 	if _, err := k.host.Files.Lstat(path); err == nil {

@@ -1,5 +1,5 @@
-// Package identity has the states boto_iam, boto_iam_role and boto_kms: users, groups, roles, policies, certificates of
-// servers, access keys, and keys that encrypt.
+// Package identity has the states boto_iam, boto_iam_role and boto_kms: users, groups, roles, policies, server
+// certificates, access keys and encryption keys.
 package identity
 
 import (

@@ -23,7 +23,7 @@ func KMSTable(c *cloud.Cloud) module.Table {
 	}}
 }
 
-// keyPresent implements boto_kms.key_present: a key under an alias.
+// keyPresent implements boto_kms.key_present: a key with an alias.
 type keyPresent struct {
 	cloud.Common
 	Name        string     `sls:"name"`

@@ -35,14 +35,14 @@ func (m *member) kind() string {
 	return "group"
 }
 
-// Detail is what an account has of a user or a group.
+// Detail has the policies of a user or a group.
 type Detail struct {
 	inline   []types.PolicyDetail
 	attached []types.AttachedPolicy
-	Groups   []string // of a user
+	Groups   []string // groups that a user is in
 }
 
-// Members are all users and groups of the account, as "user NAME" and "group NAME".
+// Members returns all users and groups of the account, by the keys "user NAME" and "group NAME".
 func Members(ctx context.Context, a *cloud.Account) (map[string]Detail, error) {
 	return cloud.Remember(a, "members", func() (map[string]Detail, error) {
 		all := map[string]Detail{}
@@ -120,7 +120,7 @@ func (m *memberPresent) look(ctx context.Context) (*cloud.Plan, error) {
 	return p, nil
 }
 
-// join plans the users of a group.
+// join plans which users are in a group.
 func (m *member) join(p *cloud.Plan, client *iam.Client, all map[string]Detail) {
 	var now []string
 	for name, d := range all {

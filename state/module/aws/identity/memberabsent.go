@@ -41,7 +41,7 @@ func (m *memberAbsent) Check(ctx context.Context, _ *host.Host) (module.Diff, er
 	return m.Planned(p, err)
 }
 
-// remove deletes a user or group, after what hangs on it.
+// remove deletes a user or group. It first removes its policies and memberships, and the credentials of a user.
 func (m *memberAbsent) remove(ctx context.Context, client *iam.Client, has Detail, all map[string]Detail) error {
 	for _, one := range has.inline {
 		if err := m.drop(ctx, client, sdk.ToString(one.PolicyName)); err != nil {
@@ -80,7 +80,8 @@ func (m *memberAbsent) remove(ctx context.Context, client *iam.Client, has Detai
 	return cloud.Failed("deleting "+m.kind(), m.Name, err)
 }
 
-// unlink deletes what a user signs in with, as far as the arguments allow: AWS deletes no user that has some.
+// unlink deletes the access keys, the password and the MFA devices of a user, as far as the arguments allow. AWS does
+// not delete a user that has any of them.
 func (m *memberAbsent) unlink(ctx context.Context, client *iam.Client) error {
 	if m.DeleteKeys {
 		ids, err := accessKeys(ctx, client, m.Name)

@@ -11,7 +11,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// inline plans the policies that a user or group has in itself.
+// inline plans the inline policies of a user or group.
 func (m *member) inline(p *cloud.Plan, client *iam.Client, has Detail) error {
 	want := value.NewMap()
 	for _, name := range m.PolicyPillars {

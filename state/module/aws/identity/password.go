@@ -10,7 +10,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/module/aws/cloud"
 )
 
-// signsIn reports whether a user has a password. AWS shows no passwords, so another one is not noticed.
+// signsIn reports whether a user has a password. AWS does not return passwords, so a changed one is not noticed.
 func signsIn(ctx context.Context, client *iam.Client, user string) (bool, error) {
 	_, err := client.GetLoginProfile(ctx, &iam.GetLoginProfileInput{UserName: &user})
 	if cloud.HasCode(err, "NoSuchEntity") {
@@ -27,7 +27,7 @@ func (m *memberPresent) Valid() error {
 	return nil
 }
 
-// password plans the password of a user that has none.
+// password plans to set the password of a user that has none.
 func (m *memberPresent) password(ctx context.Context, p *cloud.Plan, client *iam.Client, there bool) error {
 	if m.Password == "" {
 		return nil

@@ -12,7 +12,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/module/aws/cloud"
 )
 
-// passwordPolicy implements boto_iam.account_policy: what passwords of the account have to be.
+// passwordPolicy implements boto_iam.account_policy: the requirements for passwords of the account.
 type passwordPolicy struct {
 	cloud.Common
 	Name    string `sls:"name"`
@@ -50,7 +50,8 @@ func (s *passwordPolicy) Check(ctx context.Context, _ *host.Host) (module.Diff, 
 	return s.Planned(p, nil)
 }
 
-// drift notes what differs, and gives the whole policy: AWS takes what a request leaves out as its default.
+// drift notes the fields that differ, and returns a request with the whole policy, as AWS resets the fields that a
+// request leaves out.
 func (s *passwordPolicy) drift(p *cloud.Plan, has *types.PasswordPolicy) *iam.UpdateAccountPasswordPolicyInput {
 	in := &iam.UpdateAccountPasswordPolicyInput{AllowUsersToChangePassword: has.AllowUsersToChangePassword,
 		HardExpiry:     has.HardExpiry,

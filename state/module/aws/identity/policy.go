@@ -73,7 +73,8 @@ func (m *managedPolicy) look(ctx context.Context) (*cloud.Plan, error) {
 	return p, nil
 }
 
-// drift plans another version of a policy. AWS keeps five, so the oldest goes first.
+// drift plans a new version of a policy if its document differs. AWS keeps five versions, so the oldest one that is not
+// the default is deleted first.
 func (m *managedPolicy) drift(ctx context.Context, p *cloud.Plan, client *iam.Client, has types.Policy,
 	text string) error {
 	out, err := client.GetPolicyVersion(ctx,

@@ -27,7 +27,7 @@ func IAMRoleTable(c *cloud.Cloud) module.Table {
 
 func iamOf(a *cloud.Account) *iam.Client { return iam.NewFromConfig(a.Client("iam")) }
 
-// Roles are all roles of the account, with their policies and instance profiles, by name.
+// Roles returns all roles of the account, with their policies and instance profiles, by name.
 func Roles(ctx context.Context, a *cloud.Account) (map[string]types.RoleDetail, error) {
 	return cloud.Remember(a, "roles", func() (map[string]types.RoleDetail, error) {
 		list, err := cloud.Pages(func(next *string) ([]types.RoleDetail, *string, error) {
@@ -71,7 +71,7 @@ func (r *rolePresent) Check(ctx context.Context, _ *host.Host) (module.Diff, err
 
 const policyVersion = "2012-10-17"
 
-// trust is who may take the role: EC2's instances by default.
+// trust returns the policy that says who may assume the role. By default, EC2 may.
 func (r *rolePresent) trust() *value.Map {
 	m := value.NewMap()
 	for _, name := range r.DocumentPillars {
@@ -85,7 +85,7 @@ func (r *rolePresent) trust() *value.Map {
 		value.NewMap("Service", "ec2.amazonaws.com"), "Action", "sts:AssumeRole")))
 }
 
-// policies are the policies that the role has in itself.
+// policies returns the declared inline policies of the role.
 func (r *rolePresent) policies() *value.Map {
 	m := value.NewMap()
 	for _, name := range r.PolicyPillars {
@@ -128,7 +128,8 @@ func (r *rolePresent) look(ctx context.Context) (*cloud.Plan, error) {
 	return p, nil
 }
 
-// create plans a role that does not exist. A list shows it later than other requests do.
+// create plans to make a role that the list of roles does not show. The role may exist nevertheless, as the list shows
+// new roles later than other requests do.
 func (r *rolePresent) create(p *cloud.Plan, a *cloud.Account, client *iam.Client, trust string) {
 	a.Expect("role", r.Name)
 	p.Create(value.NewMap("role", r.Name, "policy_document", r.trust()))
@@ -150,11 +151,11 @@ func (r *rolePresent) create(p *cloud.Plan, a *cloud.Account, client *iam.Client
 	})
 }
 
-// drift plans what differs of a role: who may take it. Its path cannot be changed.
+// drift plans the policy that says who may assume a role, and warns if its path differs, as AWS cannot change it.
 func (r *rolePresent) drift(p *cloud.Plan, client *iam.Client, has types.RoleDetail, trust string) {
 	old := Document(sdk.ToString(has.AssumeRolePolicyDocument))
 	if m := cloud.MapOf(old); r.Document.Len() == 0 && m != nil &&
-		cloud.Text(m, "Version") == "2008-10-17" { // which Salt wrote
+		cloud.Text(m, "Version") == "2008-10-17" { // the version that Salt writes
 		m.Set("Version", policyVersion)
 	}
 	if !cloud.SamePolicy(old, r.trust()) {
@@ -170,7 +171,7 @@ func (r *rolePresent) drift(p *cloud.Plan, client *iam.Client, has types.RoleDet
 	}
 }
 
-// profile plans the instance profile.
+// profile plans to make the instance profile if the role is in none of its name.
 func (r *rolePresent) profile(p *cloud.Plan, client *iam.Client, has types.RoleDetail) {
 	if slices.ContainsFunc(has.InstanceProfileList, func(i types.InstanceProfile) bool {
 		return sdk.ToString(i.InstanceProfileName) == r.Name
@@ -192,7 +193,7 @@ func (r *rolePresent) profile(p *cloud.Plan, client *iam.Client, has types.RoleD
 			switch {
 			case cloud.HasCode(err, "NoSuchEntity"):
 				return false, nil
-			case cloud.HasCode(err, "LimitExceeded"): // it has a role, which a list shows later
+			case cloud.HasCode(err, "LimitExceeded"): // it has a role that the list did not show yet
 				return true, r.inProfile(ctx, client, err)
 			}
 			return err == nil, cloud.Failed("giving its role to instance profile", r.Name, err)
@@ -200,7 +201,8 @@ func (r *rolePresent) profile(p *cloud.Plan, client *iam.Client, has types.RoleD
 	})
 }
 
-// inProfile is nil if the instance profile has the role, and otherwise why the role could not be added.
+// inProfile returns nil if the instance profile has the role, and otherwise an error with the reason why the role could
+// not be added.
 func (r *rolePresent) inProfile(ctx context.Context, client *iam.Client, why error) error {
 	out, err := client.GetInstanceProfile(ctx, &iam.GetInstanceProfileInput{InstanceProfileName: &r.Name})
 	if err == nil && slices.ContainsFunc(out.InstanceProfile.Roles, func(has types.Role) bool {

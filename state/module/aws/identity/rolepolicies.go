@@ -14,7 +14,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// inline plans the policies that the role has in itself.
+// inline plans the inline policies of the role.
 func (r *rolePresent) inline(p *cloud.Plan, client *iam.Client, has types.RoleDetail) error {
 	old, new, want := value.NewMap(), value.NewMap(), r.policies()
 	for _, one := range has.RolePolicyList {
@@ -50,7 +50,7 @@ func (r *rolePresent) inline(p *cloud.Plan, client *iam.Client, has types.RoleDe
 	return nil
 }
 
-// attached plans the managed policies.
+// attached plans the managed policies of the role.
 func (r *rolePresent) attached(p *cloud.Plan, client *iam.Client, has types.RoleDetail) {
 	var now []string
 	for _, m := range has.AttachedManagedPolicies {
@@ -80,10 +80,10 @@ func (r *rolePresent) attached(p *cloud.Plan, client *iam.Client, has types.Role
 	}
 }
 
-// meansPolicy reports whether a name or an ARN is that of a managed policy.
+// meansPolicy reports whether a name or an ARN denotes the managed policy with an ARN.
 func meansPolicy(name, arn string) bool { return name == arn || strings.HasSuffix(arn, "/"+name) }
 
-// policyARN is the ARN of a managed policy.
+// policyARN returns the ARN of the managed policy with a name. It returns an ARN unchanged.
 func policyARN(ctx context.Context, client *iam.Client, name string) (string, error) {
 	if strings.HasPrefix(name, "arn:") {
 		return name, nil
@@ -106,7 +106,7 @@ func policyARN(ctx context.Context, client *iam.Client, name string) (string, er
 	return "", cloud.Missing("managed policy", name, "boto_iam.policy_present")
 }
 
-// Document is a policy as AWS gives it: JSON, written as in a URL.
+// Document decodes a policy as AWS returns it, as JSON with URL escapes. It returns the text if that is not JSON.
 func Document(text string) any {
 	if plain, err := url.QueryUnescape(text); err == nil {
 		text = plain

@@ -98,7 +98,7 @@ func (s *sqsPresent) look(ctx context.Context) (*cloud.Plan, error) {
 // SQSOf returns a client of SQS.
 func SQSOf(a *cloud.Account) *sqs.Client { return sqs.NewFromConfig(a.Client("sqs")) }
 
-// QueueURL is the URL of a queue; "" for none.
+// QueueURL returns the URL of a queue, or "" if there is none.
 func QueueURL(ctx context.Context, client *sqs.Client, name string) (string, error) {
 	out, err := client.GetQueueUrl(ctx, &sqs.GetQueueUrlInput{QueueName: &name})
 	if cloud.HasCode(err, "QueueDoesNotExist", "AWS.SimpleQueueService.NonExistentQueue") {

@@ -34,7 +34,7 @@ func (*topicPresent) RunsBeside() {}
 
 func snsOf(a *cloud.Account) *sns.Client { return sns.NewFromConfig(a.Client("sns")) }
 
-// TopicARN finds a topic by its name; "" for none.
+// TopicARN returns the ARN of the topic with a name, or "" if there is none. It returns an ARN unchanged.
 func TopicARN(ctx context.Context, a *cloud.Account, name string) (string, error) {
 	if strings.HasPrefix(name, "arn:") {
 		return name, nil
@@ -81,7 +81,7 @@ func (t *topicPresent) look(ctx context.Context) (*cloud.Plan, error) {
 			if err != nil {
 				return cloud.Failed("making topic", t.Name, err)
 			}
-			arn = sdk.ToString(out.TopicArn) // lists show it later
+			arn = sdk.ToString(out.TopicArn) // the list of topics may not show it yet
 			return nil
 		})
 	} else if len(t.Subscriptions) > 0 {
@@ -108,7 +108,7 @@ func (t *topicPresent) look(ctx context.Context) (*cloud.Plan, error) {
 	return p, nil
 }
 
-// subscriptions are those of a topic, as their protocols and endpoints.
+// subscriptions returns the subscriptions of a topic. The keys of the map are protocol and endpoint.
 func subscriptions(ctx context.Context, client *sns.Client, arn string) (map[string]bool, error) {
 	list, err := cloud.Pages(func(next *string) ([]types.Subscription, *string, error) {
 		page, err := client.ListSubscriptionsByTopic(ctx, &sns.ListSubscriptionsByTopicInput{TopicArn: &arn, NextToken: next})
@@ -147,7 +147,7 @@ func (t *topicAbsent) Check(ctx context.Context, _ *host.Host) (module.Diff, err
 		p.Remove(value.NewMap("topic", t.Name))
 		p.Then("topic deleted", func(ctx context.Context) error {
 			defer a.Forget("topics")
-			_, err := snsOf(a).DeleteTopic(ctx, &sns.DeleteTopicInput{TopicArn: &arn}) // and its subscriptions
+			_, err := snsOf(a).DeleteTopic(ctx, &sns.DeleteTopicInput{TopicArn: &arn}) // AWS also deletes the subscriptions
 			return cloud.Failed("deleting topic", t.Name, err)
 		})
 	}

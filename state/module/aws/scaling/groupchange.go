@@ -34,7 +34,7 @@ func (g *asgPresent) vpc(ctx context.Context, a *cloud.Account) (string, error) 
 }
 
 // update plans the request that creates or changes the group. Properties that take requests of their own are planned
-// elsewhere. moved reports whether the group uses another launch template, or another version of it.
+// elsewhere. moved says whether the group has to use another launch template, or another version of it.
 func (g *asgPresent) update(ctx context.Context, p *cloud.Plan, a *cloud.Account, has *types.AutoScalingGroup,
 	moved bool) error {
 	subnets, err := g.subnetIDs(ctx, a)

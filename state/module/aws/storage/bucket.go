@@ -24,12 +24,12 @@ func S3BucketTable(c *cloud.Cloud) module.Table {
 }
 
 func s3Of(a *cloud.Account) *s3.Client {
-	// emulators have one name
+	// Emulators of AWS have one host name for all buckets, so the name of the bucket is in the path.
 	return s3.NewFromConfig(a.Client("s3"), func(o *s3.Options) { o.UsePathStyle = o.BaseEndpoint != nil })
 }
 
-// bucketPresent is boto_s3_bucket.present. An argument that is not given is not managed; an empty one removes what is
-// there.
+// bucketPresent implements boto_s3_bucket.present. An argument that is not given is not managed, and an empty one
+// removes what the bucket has.
 type bucketPresent struct {
 	cloud.Common
 	Name          string     `sls:"name"`
@@ -65,13 +65,13 @@ func (b *bucketPresent) Check(ctx context.Context, _ *host.Host) (module.Diff, e
 // bucketPart is one configuration of a bucket.
 type bucketPart struct {
 	field string
-	want  any // as read from AWS it would be
+	want  any // in the form that get returns
 	get   func(ctx context.Context, c *s3.Client) (any, error)
 	put   func(ctx context.Context, c *s3.Client) error
-	drop  func(ctx context.Context, c *s3.Client) error // nil: put removes as well
+	drop  func(ctx context.Context, c *s3.Client) error // nil if put also removes
 }
 
-// BucketThere reports whether a bucket exists, and its region.
+// BucketThere reports whether a bucket exists, and returns its region.
 func BucketThere(ctx context.Context, a *cloud.Account, name string) (bool, string, error) {
 	out, err := s3Of(a).HeadBucket(ctx, &s3.HeadBucketInput{Bucket: &name})
 	switch {
@@ -134,7 +134,7 @@ func (b *bucketPresent) create(p *cloud.Plan, a *cloud.Account) {
 			in.CreateBucketConfiguration = &types.CreateBucketConfiguration{LocationConstraint: where}
 		}
 		if cloud.Text(b.ACL, "ACL") != "private" && b.ACL.Len() > 0 {
-			in.ObjectOwnership = types.ObjectOwnershipObjectWriter // else buckets take no lists of rights
+			in.ObjectOwnership = types.ObjectOwnershipObjectWriter // otherwise a new bucket refuses ACLs
 		}
 		_, err := s3Of(a).CreateBucket(ctx, in)
 		if err != nil && !cloud.HasCode(err, "BucketAlreadyOwnedByYou") {
@@ -187,7 +187,7 @@ func (b *bucketAbsent) Check(ctx context.Context, _ *host.Host) (module.Diff, er
 	return b.Planned(p, nil)
 }
 
-// emptyBucket deletes all objects with all their versions.
+// emptyBucket deletes all versions of all objects of a bucket.
 func emptyBucket(ctx context.Context, client *s3.Client, bucket string) error {
 	for {
 		page, err := client.ListObjectVersions(ctx, &s3.ListObjectVersionsInput{Bucket: &bucket})

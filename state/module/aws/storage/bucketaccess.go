@@ -16,7 +16,7 @@ import (
 
 const allUsers = "http://acs.amazonaws.com/groups/global/AllUsers"
 
-// cannedRights are what a name of rights gives beyond those of the owner.
+// cannedRights are the rights that each canned ACL grants in addition to those of the owner.
 var cannedRights = map[string][][2]string{
 	"private": nil, "public-read": {{allUsers, "READ"}}, "public-read-write": {{allUsers, "READ"}, {allUsers, "WRITE"}},
 	"authenticated-read": {{"http://acs.amazonaws.com/groups/global/AuthenticatedUsers", "READ"}},
@@ -83,7 +83,7 @@ func (b *bucketPresent) acl() (*bucketPart, error) {
 		}}, nil
 }
 
-// rights are grants as texts, without the owner's.
+// rights returns grants as texts, without those of the owner.
 func rights(grants []types.Grant, owner *types.Owner) *value.List {
 	all := value.NewList()
 	for _, g := range grants {

@@ -11,7 +11,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// look plans one configuration.
+// look plans one configuration of a bucket.
 func (part bucketPart) look(ctx context.Context, p *cloud.Plan, client *s3.Client, bucket string) error {
 	var has any
 	if !p.Made {
@@ -42,7 +42,8 @@ func (part bucketPart) look(ctx context.Context, p *cloud.Plan, client *s3.Clien
 	return nil
 }
 
-// comparable is a configuration as it is compared: a prefix of a lifecycle is a filter.
+// comparable returns a configuration in the form in which it is compared. The Prefix of a lifecycle rule becomes a
+// Filter with the same meaning.
 func comparable(v any) any {
 	v = cloud.Filled(v)
 	list, ok := v.(*value.List)
@@ -58,7 +59,7 @@ func comparable(v any) any {
 	return v
 }
 
-// mentions reports whether a key stands anywhere in a value.
+// mentions reports whether a value contains a key at any depth, without regard to case.
 func mentions(v any, key string) bool {
 	switch v := v.(type) {
 	case *value.Map:
@@ -73,7 +74,8 @@ func mentions(v any, key string) bool {
 	return false
 }
 
-// without drops keys from the mappings of a list, or of the lists of a mapping: AWS gives rules IDs of its own.
+// without deletes keys from a value at any depth, and returns the value. AWS gives IDs to rules that are declared
+// without them.
 func without(v any, keys ...string) any {
 	switch v := v.(type) {
 	case *value.Map:
@@ -91,7 +93,7 @@ func without(v any, keys ...string) any {
 	return v
 }
 
-// parts are the configurations that are declared.
+// parts returns the declared configurations.
 func (b *bucketPresent) parts() (all []bucketPart, err error) {
 	for _, make := range []func() (*bucketPart, error){b.acl, b.cors, b.lifecycle, b.logging, b.notifications, b.policy,
 		b.versioning, b.replication, b.payment, b.tagging, b.website} { // versioning comes before replication, which needs it

@@ -97,7 +97,7 @@ func (b *bucketPresent) replication() (*bucketPart, error) {
 		}}, nil
 }
 
-// roleName is a replication with the role as it is declared: by its name, or by its ARN.
+// roleName returns a replication as an argument, with its role in the form that is declared: a name or an ARN.
 func (b *bucketPresent) roleName(has *types.ReplicationConfiguration) (any, error) {
 	if arn := sdk.ToString(has.Role); !strings.HasPrefix(cloud.Text(b.Replication, "Role"), "arn:") {
 		has.Role = sdk.String(arn[strings.LastIndexByte(arn, '/')+1:])

@@ -69,7 +69,7 @@ func (c *cachePresent) Check(ctx context.Context, _ *host.Host) (module.Diff, er
 	return c.Planned(c.look(ctx))
 }
 
-// DescribeCache returns a cache cluster, or nil if there is none.
+// DescribeCache returns the cache cluster with a name, or nil if there is none.
 func DescribeCache(ctx context.Context, a *cloud.Account, name string) (*types.CacheCluster, error) {
 	out, err := elasticacheOf(a).DescribeCacheClusters(ctx, &elasticache.DescribeCacheClustersInput{CacheClusterId: &name})
 	if cloud.HasCode(err, "CacheClusterNotFound") || err == nil && len(out.CacheClusters) == 0 {
@@ -81,7 +81,7 @@ func DescribeCache(ctx context.Context, a *cloud.Account, name string) (*types.C
 	return &out.CacheClusters[0], nil
 }
 
-// DescribeCacheSubnets returns a group of subnets, or nil if there is none.
+// DescribeCacheSubnets returns the cache subnet group with a name, or nil if there is none.
 func DescribeCacheSubnets(ctx context.Context, a *cloud.Account, name string) (*types.CacheSubnetGroup, error) {
 	out, err := elasticacheOf(a).DescribeCacheSubnetGroups(ctx,
 		&elasticache.DescribeCacheSubnetGroupsInput{CacheSubnetGroupName: &name})
@@ -95,7 +95,8 @@ func DescribeCacheSubnets(ctx context.Context, a *cloud.Account, name string) (*
 	return &out.CacheSubnetGroups[0], nil
 }
 
-// groupIDs are the security groups of the cluster, by ID or by their names in the VPC of its subnets.
+// groupIDs returns the IDs of the security groups of the cluster. Groups that are given by name are those of the VPC of
+// its subnets.
 func (c *cachePresent) groupIDs(ctx context.Context, a *cloud.Account) ([]string, error) {
 	if len(c.GroupNames) == 0 {
 		return c.Groups, nil

@@ -14,7 +14,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// cacheAbsent deletes a cluster, a group of subnets or a replication group.
+// cacheAbsent deletes a cache cluster, a cache subnet group or a replication group.
 type cacheAbsent struct {
 	cloud.Common
 	kind string
@@ -50,7 +50,7 @@ func (c *cacheAbsent) Check(ctx context.Context, _ *host.Host) (module.Diff, err
 	return c.Planned(p, err)
 }
 
-// exists reports whether it is there. What is being deleted is gone, as in Salt.
+// exists reports whether the resource exists. As in Salt, a resource that is being deleted does not count.
 func (c *cacheAbsent) exists(ctx context.Context, a *cloud.Account) (bool, error) {
 	switch c.kind {
 	case "cache cluster":

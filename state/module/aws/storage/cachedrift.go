@@ -12,7 +12,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/module/aws/cloud"
 )
 
-// drift plans what AWS changes of a cluster that runs, and warns of the rest.
+// drift plans the changes that AWS makes to a running cluster, and warns of other differences.
 func (c *cachePresent) drift(p *cloud.Plan, a *cloud.Account, has *types.CacheCluster, ids []string) error {
 	in := &elasticache.ModifyCacheClusterInput{CacheClusterId: &c.Name, ApplyImmediately: sdk.Bool(true)}
 	var parameters, topic *string
@@ -35,7 +35,7 @@ func (c *cachePresent) drift(p *cloud.Plan, a *cloud.Account, has *types.CacheCl
 			*f.to = &f.want
 		}
 	}
-	// 5.0 means the newest version that begins so.
+	// A declared version 5.0 includes every version that begins with 5.0 and a dot.
 	if old := sdk.ToString(has.EngineVersion); c.Version != "" && old != c.Version &&
 		!strings.HasPrefix(old, c.Version+".") {
 		p.Differ("engine_version", old, c.Version)
@@ -71,7 +71,7 @@ func (c *cachePresent) drift(p *cloud.Plan, a *cloud.Account, has *types.CacheCl
 	return nil
 }
 
-// fixed warns of what a cluster keeps as it is made.
+// fixed warns of differences that AWS cannot change.
 func (c *cachePresent) fixed(p *cloud.Plan, has *types.CacheCluster) {
 	for _, f := range []struct{ name, has, want string }{{"engine", sdk.ToString(has.Engine), c.Engine},
 		{"preferred_availability_zone", sdk.ToString(has.PreferredAvailabilityZone), c.Zone},

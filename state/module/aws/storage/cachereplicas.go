@@ -14,7 +14,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// replicationPresent implements boto_elasticache.creategroup: a group of replicas of a cluster.
+// replicationPresent implements boto_elasticache.creategroup: a replication group with a cluster as its primary.
 type replicationPresent struct {
 	cloud.Common
 	Name        string `sls:"name"`
@@ -31,7 +31,7 @@ func (r *replicationPresent) Check(ctx context.Context, _ *host.Host) (module.Di
 	return r.Planned(r.look(ctx))
 }
 
-// DescribeReplicas returns a replication group, or nil if there is none.
+// DescribeReplicas returns the replication group with a name, or nil if there is none.
 func DescribeReplicas(ctx context.Context, a *cloud.Account, name string) (*types.ReplicationGroup, error) {
 	out, err := elasticacheOf(a).DescribeReplicationGroups(ctx,
 		&elasticache.DescribeReplicationGroupsInput{ReplicationGroupId: &name})

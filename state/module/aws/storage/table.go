@@ -79,7 +79,7 @@ func (t *tablePresent) Check(ctx context.Context, _ *host.Host) (module.Diff, er
 	return t.Planned(t.look(ctx))
 }
 
-// DescribeTable returns a table, or nil if there is none.
+// DescribeTable returns the table with a name, or nil if there is none.
 func DescribeTable(ctx context.Context, a *cloud.Account, name string) (*types.TableDescription, error) {
 	out, err := dynamodbOf(a).DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: &name})
 	if cloud.HasCode(err, "ResourceNotFoundException") {
@@ -123,7 +123,7 @@ func (t *tablePresent) look(ctx context.Context) (*cloud.Plan, error) {
 		nil)
 }
 
-// alarms returns alarms of the table with threshold_percent replaced by the threshold that it means, from the
+// alarms returns alarms of the table in which threshold_percent is replaced by a threshold that is computed from the
 // throughput of the table.
 func (t *tablePresent) alarms(given any) any {
 	m := cloud.MapOf(given)
@@ -142,7 +142,7 @@ func (t *tablePresent) alarms(given any) any {
 		period, _ := cloud.Number(attributes, "period")
 		attributes.Delete("threshold_percent")
 		perSecond := math.Ceil(float64(*units) * share)
-		attributes.Set("threshold", perSecond*float64(period)) // the metric adds up over the period
+		attributes.Set("threshold", perSecond*float64(period)) // the metric is a sum over the period
 	}
 	return all
 }
@@ -196,7 +196,7 @@ func (t *tablePresent) throughput() *types.ProvisionedThroughput {
 		WriteCapacityUnits: sdk.Int64(int64(*t.Write))}
 }
 
-// active waits until the table and its indexes take requests: AWS takes one change at a time.
+// active waits until the table and its indexes are active, as AWS takes one change at a time.
 func (t *tablePresent) active(ctx context.Context, a *cloud.Account) error {
 	return cloud.WaitFor(ctx, "table "+t.Name+" is active", 30*time.Minute, func(ctx context.Context) (bool, error) {
 		now, err := DescribeTable(ctx, a, t.Name)
@@ -210,7 +210,7 @@ func (t *tablePresent) active(ctx context.Context, a *cloud.Account) error {
 	})
 }
 
-// change plans one change of a table.
+// change plans one change of the table, and waits before and after it until the table is active.
 func (t *tablePresent) change(p *cloud.Plan, a *cloud.Account, what string, in *dynamodb.UpdateTableInput) {
 	p.Then(what, func(ctx context.Context) error {
 		if err := t.active(ctx, a); err != nil {

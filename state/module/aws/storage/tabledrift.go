@@ -31,7 +31,7 @@ func (t *tablePresent) drift(p *cloud.Plan, a *cloud.Account, has *types.TableDe
 	return t.indexes(p, a, has)
 }
 
-// fixed warns of what a table keeps as it was made.
+// fixed warns of differences that AWS cannot change.
 func (t *tablePresent) fixed(p *cloud.Plan, has *types.TableDescription) {
 	kinds := map[string]string{}
 	for _, d := range has.AttributeDefinitions {

@@ -13,7 +13,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// keySchema is the key of a table or an index.
+// keySchema returns the key of a table or an index. ranged is "" if there is no range key.
 func keySchema(hash, ranged string) []types.KeySchemaElement {
 	all := []types.KeySchemaElement{{AttributeName: &hash, KeyType: types.KeyTypeHash}}
 	if ranged != "" {
@@ -22,7 +22,7 @@ func keySchema(hash, ranged string) []types.KeySchemaElement {
 	return all
 }
 
-// tableIndex is an index as declared.
+// tableIndex is a declared index.
 type tableIndex struct {
 	name, hash, hashType, ranged, rangeType string
 	read, write                             *int64
@@ -30,7 +30,7 @@ type tableIndex struct {
 	keysOnly                                bool
 }
 
-// tableIndexes reads indexes: mappings of any key to a list of their fields.
+// tableIndexes returns declared indexes. Each is a mapping of any key to a list of the fields of the index.
 func tableIndexes(given []any) (all []tableIndex, err error) {
 	for _, item := range given {
 		for _, v := range cloud.MapOf(item).All() {
@@ -77,7 +77,7 @@ func (i tableIndex) create() *types.CreateGlobalSecondaryIndexAction {
 		Projection: i.projection(), ProvisionedThroughput: i.throughput()}
 }
 
-// attributes are the types of all keys.
+// attributes returns the types of the attributes that are keys of the table or of indexes.
 func (t *tablePresent) attributes(indexes []tableIndex) (all []types.AttributeDefinition) {
 	add := func(name, kind string) {
 		if name == "" ||
@@ -95,8 +95,8 @@ func (t *tablePresent) attributes(indexes []tableIndex) (all []types.AttributeDe
 	return all
 }
 
-// indexes plans the global indexes: new ones are made one after the other, and those that are there change their
-// throughput. One that is not declared is an error, as in Salt, since its data would be lost.
+// indexes plans the global indexes: it makes new ones one after the other, and changes the throughput of those that
+// exist. An index that is not declared is an error, as in Salt, since deleting it would lose its data.
 func (t *tablePresent) indexes(p *cloud.Plan, a *cloud.Account, has *types.TableDescription) error {
 	if t.Global == nil {
 		return nil
