@@ -17,17 +17,17 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// reach has the arguments that select the account. Each function takes them after its own arguments.
+// reach has the arguments that select the account, as they are written in the signature of each function.
 const reach = ", region=None, key=None, keyid=None, profile=None"
 
-// asked answers the questions of templates.
+// asked has the functions with which templates read resources of AWS, as methods.
 type asked struct{ cloud *cloud.Cloud }
 
 func (q asked) account(ctx context.Context, service, region, key, keyID string, profile any) (*cloud.Account, error) {
 	return q.cloud.Account(ctx, service, cloud.Arguments{Region: region, Key: key, KeyID: keyID, Profile: profile})
 }
 
-// Reading returns the functions with which templates read resources of AWS.
+// Reading returns the functions with which templates read resources of AWS, by their names in templates.
 func Reading(c *cloud.Cloud) function.Table {
 	q := asked{c}
 	all := q.questions()

@@ -114,7 +114,7 @@ func (e *elbPresent) listenerDrift(_ context.Context, p *cloud.Plan, a *cloud.Ac
 		p.Then("listeners set", func(ctx context.Context) error { return e.setListeners(ctx, client, add, drop) })
 	}
 	for _, port := range drop {
-		delete(now, port) // AWS makes a listener without policies
+		delete(now, port) // a new listener has no policies
 	}
 	for _, l := range want {
 		d := now[l.LoadBalancerPort]

@@ -1,10 +1,10 @@
 // Package cloud has what all states of AWS need: access to an account, answers that are kept during a run, and the plan
 // of a resource. It uses the SDK of AWS for Go.
 //
-// Every state reads the resource, notes each field that differs together with the request that corrects it (Plan), and
-// sends these requests only in a run. A dry run therefore shows what a run does. What one state makes and another
-// refers to, such as the ID of a security group, is not known before; Account.Expect notes what a run would make, so
-// that a dry run plans what depends on it.
+// Every state reads its resource, notes in a Plan each field that differs with the request that corrects it, and sends
+// these requests only in a run, so that a dry run shows what a run does. A state may refer to a resource that another
+// state makes, such as a security group, whose ID is not known before. Account.Expect therefore notes the resources
+// that a run makes, so that a dry run can plan what depends on them.
 package cloud
 
 import (
@@ -25,7 +25,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// Cloud reaches AWS for all states of a run.
+// Cloud has the settings with which all states of a run reach AWS, and the accounts that they use.
 type Cloud struct {
 	// Setting returns an option of the minion's configuration or of the pillar, such as a profile, or nil if there is
 	// none.
@@ -40,7 +40,7 @@ type Cloud struct {
 
 	mu       sync.Mutex
 	accounts map[access]*Account
-	answered atomic.Bool // AWS, or the server that is asked instead, has answered a request
+	answered atomic.Bool // whether AWS, or the server at Endpoint, has answered a request
 }
 
 // access says how an account of AWS is reached.
@@ -63,13 +63,13 @@ type Account struct {
 	mu       sync.Mutex
 	kept     map[string]*kept
 	coming   map[string]bool
-	called   map[string]string      // by kind and name of a state: the tag Name of its resource, where that is another one
+	called   map[string]string      // by kind and name of a state: a tag Name that differs from it
 	retryers map[string]sdk.Retryer // by service
 }
 
 // kept is an answer of AWS that several states use.
 type kept struct {
-	known chan struct{} // closed when value or err is there
+	known chan struct{} // closed once value or err is set
 	value any
 	err   error
 }

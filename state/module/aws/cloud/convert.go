@@ -11,8 +11,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// IntoSDK decodes an argument into a type of the SDK. The fields of the argument have the names of AWS's API, and
-// others are errors.
+// IntoSDK decodes an argument into a type of the SDK. Its fields have the names of AWS's API, and an unknown field is
+// an error.
 func IntoSDK(argument string, v, to any) error {
 	text, err := value.Dumps(v, value.JSONOptions{})
 	if err != nil {

@@ -42,7 +42,7 @@ func (p *Plan) Compare(field string, old, new any) bool {
 	return true
 }
 
-// Then adds a request to the plan. Errors and reports name it by what.
+// Then adds a request to the plan. what names the request in errors and reports.
 func (p *Plan) Then(what string, do func(ctx context.Context) error) {
 	p.Steps = append(p.Steps, step{what, do})
 }

@@ -176,7 +176,7 @@ func (v *volumePresent) create(p *cloud.Plan, a *cloud.Account) {
 	})
 }
 
-// drift plans the changes that AWS makes to a volume: a larger size, another type or other IOPS. It warns of other
+// drift plans the changes that AWS can make to a volume: a larger size, another type or other IOPS. It warns of other
 // differences.
 func (v *volumePresent) drift(p *cloud.Plan, a *cloud.Account, has *types.Volume) {
 	in := &ec2.ModifyVolumeInput{VolumeId: has.VolumeId}

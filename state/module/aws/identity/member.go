@@ -35,7 +35,7 @@ func (m *member) kind() string {
 	return "group"
 }
 
-// Detail has the policies of a user or a group.
+// Detail has the policies of a user or a group, and the groups of a user.
 type Detail struct {
 	inline   []types.PolicyDetail
 	attached []types.AttachedPolicy

@@ -71,7 +71,7 @@ func (r *rolePresent) Check(ctx context.Context, _ *host.Host) (module.Diff, err
 
 const policyVersion = "2012-10-17"
 
-// trust returns the policy that says who may assume the role. By default, EC2 may.
+// trust returns the policy that says who may assume the role. By default, it allows EC2.
 func (r *rolePresent) trust() *value.Map {
 	m := value.NewMap()
 	for _, name := range r.DocumentPillars {
@@ -171,7 +171,8 @@ func (r *rolePresent) drift(p *cloud.Plan, client *iam.Client, has types.RoleDet
 	}
 }
 
-// profile plans to make the instance profile if the role is in none of its name.
+// profile plans to make an instance profile with the name of the role and to add the role to it, unless the role is in
+// it.
 func (r *rolePresent) profile(p *cloud.Plan, client *iam.Client, has types.RoleDetail) {
 	if slices.ContainsFunc(has.InstanceProfileList, func(i types.InstanceProfile) bool {
 		return sdk.ToString(i.InstanceProfileName) == r.Name

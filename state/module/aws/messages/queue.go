@@ -63,7 +63,8 @@ func (s *sqsPresent) look(ctx context.Context) (*cloud.Plan, error) {
 			return cloud.WaitFor(ctx, "queue "+s.Name+", which was deleted, can be made", cloud.Soon,
 				func(ctx context.Context) (bool, error) {
 					_, err := client.CreateQueue(ctx, &sqs.CreateQueueInput{QueueName: &s.Name, Attributes: want})
-					if cloud.HasCode(err, "QueueDeletedRecently", "AWS.SimpleQueueService.QueueDeletedRecently") { // within a minute
+					// AWS refuses the name of a queue that was deleted less than a minute ago.
+					if cloud.HasCode(err, "QueueDeletedRecently", "AWS.SimpleQueueService.QueueDeletedRecently") {
 						return false, nil
 					}
 					return err == nil, cloud.Failed("making queue", s.Name, err)

@@ -64,7 +64,7 @@ func (d *dhcpOptions) find(ctx context.Context, a *cloud.Account) (*types.DhcpOp
 	return &all[0], nil
 }
 
-// wanted returns the declared options, as fields of a plan and as a request takes them, by AWS's names.
+// wanted returns the declared options by AWS's names, as the fields of a plan and in the form of a request.
 func (d *dhcpOptions) wanted() (fields *value.Map, all []types.NewDhcpConfiguration) {
 	fields = value.NewMap()
 	for _, o := range []struct {

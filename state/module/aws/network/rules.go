@@ -118,7 +118,7 @@ type rule struct {
 	from, to int32
 	cidr     string
 	group    string // ID, or cloud.Later for a group that the run makes
-	name     string // of the group
+	name     string // name of the group
 	owner    string // account that owns the group
 }
 

@@ -154,7 +154,7 @@ func (s *secgroupAbsent) look(ctx context.Context) (*cloud.Plan, error) {
 		defer a.Forget("groups:")
 		return cloud.WaitFor(ctx, "nothing uses security group "+s.Name, cloud.Soon, func(ctx context.Context) (bool, error) {
 			_, err := EC2Of(a).DeleteSecurityGroup(ctx, &ec2.DeleteSecurityGroupInput{GroupId: group.GroupId})
-			if cloud.HasCode(err, "DependencyViolation") { // resources that use the group may still be being deleted
+			if cloud.HasCode(err, "DependencyViolation") { // a resource that is being deleted may still use the group
 				return false, nil
 			}
 			return err == nil, cloud.Failed("deleting security group", s.Name, err)

@@ -1,5 +1,5 @@
 // Package network has the states boto_vpc and boto_secgroup: VPCs, subnets, route tables, gateways, DHCP options,
-// peering connections and security groups. States of other packages find networks and security groups with it.
+// peering connections and security groups. Other packages use it to find networks and security groups.
 package network
 
 import (

@@ -12,7 +12,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/module/aws/cloud"
 )
 
-// drift plans the changes that AWS makes to a running cluster, and warns of other differences.
+// drift plans the changes that AWS can make to a running cluster, and warns of other differences.
 func (c *cachePresent) drift(p *cloud.Plan, a *cloud.Account, has *types.CacheCluster, ids []string) error {
 	in := &elasticache.ModifyCacheClusterInput{CacheClusterId: &c.Name, ApplyImmediately: sdk.Bool(true)}
 	var parameters, topic *string
