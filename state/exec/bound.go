@@ -13,7 +13,7 @@ import (
 )
 
 // abandonAfter is the time that a cancelled step has to return. A step that does not return, for example because it
-// reads from a share whose server is down, is abandoned: nothing can end it.
+// reads from a share whose server is down, is abandoned, since nothing can end it.
 const abandonAfter = 30 * time.Second
 
 var (
@@ -22,8 +22,8 @@ var (
 	errLooking = errors.New("the run was cancelled while the step compared the host with its declaration")
 )
 
-// lookGrace is the time that a step in its check has to end after the run was cancelled. It is short, since the step
-// has changed nothing.
+// lookGrace is the time that a running check has to end after the run was cancelled. It is short, since a check changes
+// nothing.
 const lookGrace = 2 * time.Second
 
 // bounded runs a step. When ctx is cancelled, a step that has begun has the runner's Grace to end before it is
@@ -57,7 +57,8 @@ func (r *Runner) bounded(ctx context.Context, s *compile.Step, run func(context.
 	}
 }
 
-// outlasting returns the context of a step: it is done some time after ctx. The caller must call end.
+// outlasting returns the context for a step. If the deadline of ctx passes, the context is done at once. If ctx is
+// cancelled, the context is done after Grace, or never if Grace is 0. The caller must call end.
 func (r *Runner) outlasting(ctx context.Context) (own context.Context, end func()) {
 	own, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	own = context.WithValue(own, askedKey{}, &asked{ctx, cancel})
@@ -82,7 +83,8 @@ type asked struct {
 
 type askedKey struct{}
 
-// looking runs the check of a step in [Runner.bounded]. It cancels the check soon after the run is to end.
+// looking runs the check of a step. If the run is cancelled, looking cancels the check after lookGrace, or after Grace
+// if that is shorter. Without [Runner.bounded], it does not cancel the check.
 func (r *Runner) looking(ctx context.Context, look func(context.Context) (module.Diff, error)) (module.Diff, error) {
 	a, bounded := ctx.Value(askedKey{}).(*asked)
 	if !bounded {
@@ -92,7 +94,7 @@ func (r *Runner) looking(ctx context.Context, look func(context.Context) (module
 	if r.Grace > 0 {
 		grace = min(grace, r.Grace)
 	}
-	own, cancel := context.WithCancelCause(ctx) // files that the check opened may be in use for as long as ctx
+	own, cancel := context.WithCancelCause(ctx) // not cancelled at the end: ctx may still use files of the check
 	stop := context.AfterFunc(a.run, func() {
 		timer := time.AfterFunc(grace, func() { cancel(errLooking) })
 		context.AfterFunc(own, func() { timer.Stop() })
@@ -115,7 +117,8 @@ func (r *Result) Ended() bool {
 	return errors.As(r.cause, &e)
 }
 
-// endedBy writes into the result of a step that it was cancelled, and the reason.
+// endedBy returns the result of a step. If ctx is done and the step failed, the result says that the step was cancelled,
+// and why.
 func (r *Result) endedBy(ctx context.Context) *Result {
 	cause := context.Cause(ctx)
 	if cause == nil || r.Outcome != Failed {

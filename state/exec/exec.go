@@ -1,10 +1,10 @@
-// Package exec walks a program: it decides for every step whether its requisites let it run, runs
-// it, and runs the actions of watchers and listeners whose targets changed.
+// Package exec runs compiled programs. For each step, it evaluates the requisites to decide whether the step runs, and
+// runs it. It also runs the watch actions of watchers and listeners whose targets changed.
 //
-// The semantics are Salt 3006's, including order numbers and special cases: a step's requisites run before it
-// regardless of the order; a watch runs the step and, if that changed nothing, its watch action; a prereq makes a dry
-// run of its target first; listeners run once at the end, even after a failure that stopped the run. File step.go runs
-// a step (check, then apply if there is a difference); requisite.go evaluates its requisites.
+// The semantics are those of Salt 3006, including order numbers and special cases. The requisites of a step run before
+// it, regardless of the order. A watch runs the step and, if that changed nothing, its watch action. A prereq makes a
+// dry run of its target first. Listeners run once at the end, even after a failure that stopped the run. The file
+// step.go runs a step (check, then apply if there is a difference); requisite.go evaluates its requisites.
 package exec
 
 import (
@@ -24,7 +24,7 @@ type Runner struct {
 	Modules  module.Registry
 	Call     Caller
 	Observer Observer         // nil for none
-	Shell    string           // that guards run in; "/bin/sh" by default
+	Shell    string           // the shell that runs guards; "/bin/sh" by default
 	Redactor *redact.Redactor // nil for none
 
 	Test     bool // check, but change nothing
@@ -41,9 +41,9 @@ type Runner struct {
 	decoder module.Decoder
 }
 
-// Run walks a program to its end, to the first failure with failhard, or until ctx is done. A running step is cancelled
-// at once if the deadline of ctx has passed, and otherwise after Grace. The results are in the order in which the steps
-// ended.
+// Run runs the steps of a program until all have run, a step with failhard fails, or ctx is done. If the deadline of
+// ctx passes, Run cancels the running step at once; if ctx is cancelled, Run cancels the step after Grace. The results
+// are in the order of the run, or in the order of the program if Parallel is above 1.
 func (r *Runner) Run(ctx context.Context, p *compile.Program) *Results {
 	if o, ok := r.Observer.(RedactorUser); ok && r.Redactor != nil {
 		o.Redacting(r.Redactor)
@@ -83,7 +83,8 @@ func (r *Runner) RunID(ctx context.Context, p *compile.Program, id string) *Resu
 	return w.running
 }
 
-// walk is one run over a program. Its maps are by tag, as requisites look results up.
+// walk holds the state of one run of a program. Its maps with string keys are keyed by tag, since requisites look up
+// results by tag.
 type walk struct {
 	runner  *Runner
 	running *Results
@@ -92,24 +93,24 @@ type walk struct {
 	flags   map[*compile.Step]*flags
 	number  int  // Salt's __run_num__ of the next result
 	stopped bool // failhard
-	// coming has the steps that a dry run found to change something, in the order of the run. It is append-only.
+	// coming has the steps that would or may change something in a dry run, in the order of the run. It is append-only.
 	coming  []*compile.Step
 	program []*compile.Step
-	rest    []*compile.Step                 // the step whose turn it is, and those after it
+	rest    []*compile.Step                 // the current step and those after it
 	tried   map[*compile.Step]bool          // steps for which a batch was tried
 	made    map[*compile.Step]module.Report // changes that batches made for later steps
-	// planned lists the accounts that a dry run would create and remove, as the steps would report them.
+	// planned lists the changes that the earlier steps of a dry run would make to accounts.
 	planned []any
 	wide    *wide  // nil if steps run in order
 	aside   *aside // nil if only the steps of one ID run
 }
 
-// flags are the marks of a step for prereq.
+// flags holds what a run has found out about a step so far, other than its result.
 type flags struct {
 	prereq      bool // make a dry run of it first, since another step depends on whether it would change something
 	prerequired bool // another step runs before it, if it would change something
-	unknown     bool // a dry run cannot know whether it runs, or acts on a watch
-	again       bool // of the steps it listens to, only those that act at every run changed
+	unknown     bool // in a dry run: only a real run can tell whether it runs, or runs its watch action
+	again       bool // of the steps that it listens to, only steps that act at every run changed something
 }
 
 func (w *walk) flag(s *compile.Step) *flags {
@@ -202,7 +203,8 @@ func (w *walk) run(ctx context.Context, s *compile.Step) {
 	w.put(r)
 }
 
-// changed runs a step of which a watched step changed, and its watch action if the step itself had nothing to do.
+// changed runs a step for which a watched step changed. If the step itself changes nothing, changed runs its watch
+// action.
 func (w *walk) changed(ctx context.Context, s *compile.Step) {
 	if w.flag(s).prereq {
 		w.run(ctx, s)

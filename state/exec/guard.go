@@ -108,7 +108,7 @@ func (r *Runner) unless(ctx context.Context, s *compile.Step, v any) (string, er
 
 func (r *Runner) creates(_ context.Context, _ *compile.Step, v any) (string, error) {
 	for _, path := range list(v) {
-		_, err := r.Host.Following().Files.Stat(value.Str(path)) // its existence is no secret
+		_, err := r.Host.Following().Files.Stat(value.Str(path)) // that a file exists is no secret
 		if errors.Is(err, fs.ErrNotExist) {
 			return "", nil
 		}
@@ -145,8 +145,8 @@ func (r *Runner) holds(ctx context.Context, s *compile.Step, condition any) (hol
 	return false, false, nil
 }
 
-// decisive returns err if it must stop the step: a skip, or a refused directory. A command that cannot be started is
-// only a false condition.
+// decisive returns err if it must stop the step: a skip, or a refused directory. It returns nil for any other error,
+// since a command that cannot be started makes the condition false.
 func decisive(err error) error {
 	var skipped *host.Skipped
 	if _, unsafe := host.Unsafe(err); unsafe || errors.As(err, &skipped) {

@@ -16,7 +16,7 @@ type aside struct {
 	running sync.WaitGroup
 }
 
-// beside starts f. The end of the run cancels it.
+// beside starts f in a goroutine. The context of f is cancelled at the end of the run.
 func (a *aside) beside(f func(context.Context)) {
 	a.running.Add(1)
 	go func() {
@@ -35,7 +35,7 @@ func (w *walk) withAside(ctx context.Context) (end func()) {
 	}
 }
 
-// acting returns the context in which a step acts. With it, the step may do work for later steps.
+// acting returns the context for the action of a step. It lets the step do work for later steps.
 func (t try) acting(ctx context.Context, r *Runner) context.Context {
 	if t.aside == nil || t.later == nil {
 		return ctx

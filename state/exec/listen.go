@@ -47,7 +47,7 @@ func (l *listeners) add(name string, s *compile.Step) {
 	l.bare[name] = ref{s.State(), s.ID()}
 }
 
-// listen handles `listen: - file: x`: the step itself acts.
+// listen handles `listen: - file: x`: it adds the watch action of the step itself if x changed.
 func (l *listeners) listen(s *compile.Step) {
 	sources, _ := s.Chunk.Value("listen").(*value.List)
 	if sources == nil {
@@ -64,7 +64,7 @@ func (l *listeners) listen(s *compile.Step) {
 	}
 }
 
-// listenIn handles `listen_in: - service: x`: the named step acts when this one changed.
+// listenIn handles `listen_in: - service: x`: it adds the watch action of x if the step changed.
 func (l *listeners) listenIn(s *compile.Step) {
 	targets, _ := s.Chunk.Value("listen_in").(*value.List)
 	if targets == nil {
@@ -83,7 +83,7 @@ func (l *listeners) listenIn(s *compile.Step) {
 	}
 }
 
-// refs reads an item: {state: name}, or a bare ID or name.
+// refs returns the states that an item names. An item is {state: name}, or a bare ID or name.
 func (l *listeners) refs(item any) []ref {
 	if m, ok := item.(*value.Map); ok {
 		var refs []ref
@@ -98,7 +98,7 @@ func (l *listeners) refs(item any) []ref {
 	return nil
 }
 
-// act makes steps act if the source changed.
+// act adds the watch actions of steps if the source changed or, in a dry run, may change.
 func (l *listeners) act(source ref, steps []*compile.Step) {
 	sure, perhaps := l.changed(source)
 	if !sure && !perhaps {
@@ -113,7 +113,8 @@ func (l *listeners) act(source ref, steps []*compile.Step) {
 	}
 }
 
-// react records whether an action reacts only to steps that act at every run. It may have other sources.
+// react records whether an action reacts only to steps that act at every run. The argument again says so for one
+// source; the action may have been added for other sources before.
 func (l *listeners) react(action *compile.Step, again bool) {
 	for _, earlier := range l.actions {
 		if earlier.Tag() == action.Tag() {
@@ -144,7 +145,7 @@ func (l *listeners) changed(source ref) (sure, perhaps bool) {
 	return sure, perhaps
 }
 
-// missing records that a step names a state that does not exist in listen or listen_in.
+// missing records that the listen or listen_in of a step names a state that does not exist.
 func (l *listeners) missing(by *compile.Step, key string, r ref) {
 	at := by.At(key)
 	s := &compile.Step{Pos: at, Chunk: value.NewMap(

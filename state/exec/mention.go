@@ -31,7 +31,7 @@ func mentions(words []string, s *compile.Step) bool {
 
 const wordLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._+-@"
 
-// words returns the words of a text, and for each relative one also its path in dir. An empty dir is no directory.
+// words returns the words of a text and, if dir is not empty, also the path in dir of each relative word.
 func words(text, dir string) []string {
 	all := strings.FieldsFunc(text, func(c rune) bool { return !strings.ContainsRune(wordLetters, c) })
 	for _, word := range slices.Clone(all) {
@@ -71,8 +71,8 @@ func placesOf(s *compile.Step) (places []string) {
 	return places
 }
 
-// writtenBy returns the paths in the commands of a step, which they may create or change. It leaves out their programs,
-// devices, and directories of programs.
+// writtenBy returns the paths in the arguments of a step's commands, which the commands may create or change. It leaves
+// out paths in /dev, /proc and /sys.
 func writtenBy(s *compile.Step) (places []string) {
 	dir := directoryOf(s)
 	for _, text := range commandsOf(s) {
@@ -125,7 +125,7 @@ func commandsOf(s *compile.Step) (lines []string) {
 	return lines
 }
 
-// textsOf returns the texts in a value.
+// textsOf returns the strings in a value, including those in lists and mappings.
 func textsOf(v any) (texts []string) {
 	switch v := v.(type) {
 	case string:
@@ -142,7 +142,7 @@ func textsOf(v any) (texts []string) {
 	return texts
 }
 
-// below reports whether a path is a directory or is in it.
+// below reports whether p is dir or is in dir. If dir is "/", only "/" itself counts.
 func below(p, dir string) bool {
 	return p == dir || strings.HasPrefix(p, strings.TrimSuffix(dir, "/")+"/") && dir != "/"
 }

@@ -86,8 +86,8 @@ func makesWhole(s *compile.Step) bool {
 			"cached", "recurse"}, s.Fun())
 }
 
-// overtaken discards the result of a step in a dry run if an earlier step creates or edits the same file, or if an
-// earlier step installs the package that this one removes, or vice versa.
+// overtaken discards the result of a step in a dry run if an earlier step changes the same file or unit, installs a
+// package that this one removes, or removes a package that this one installs.
 func (t try) overtaken(result *Result) {
 	step, what := t.earlier(makesWhole), "the file"
 	if step == nil {
@@ -253,7 +253,7 @@ func (t try) provider(l *host.Missing) (step *compile.Step, sure bool) {
 	return step, false
 }
 
-// makes reports whether a step that succeeds leaves a thing on the host.
+// makes reports whether a step, if it succeeds, certainly creates the object of this kind and name.
 func makes(s *compile.Step, thing host.Thing, name string) bool {
 	if s.Name() == "" || takesAway(s) {
 		return false

@@ -8,7 +8,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/compile"
 )
 
-// status is what the requisites of a step decide about it.
+// status is the result of evaluating the requisites of a step.
 type status int
 
 const (
@@ -16,12 +16,13 @@ const (
 	unmet            // a requisite has to run first
 	failed           // a requisite failed
 	changed          // a watched step changed
-	quiet            // a prereq's target would not change
+	quiet            // prereq, and no target would change anything
 	noFailure        // onfail, and no target failed
 	noChange         // onchanges, and no target changed
 )
 
-// signs are the findings about the requisites of one kind, or of all; several can be true at once.
+// signs holds the findings about the targets of one requisite, or of all requisites of a step. Several can be true at
+// once.
 type signs struct {
 	met, unmet, failed, changed, premet, quiet, noFailure, noChange, someChange bool
 
@@ -66,7 +67,7 @@ func (w *walk) signsOf(q compile.Requisite) signs {
 	return g
 }
 
-// look adds the result of one target.
+// look adds the findings about one target, given its result, which is nil if the target has not run.
 func (g *signs) look(kind string, r *Result) {
 	onfail, watch := strings.HasPrefix(kind, "onfail"), strings.HasPrefix(kind, "watch")
 	switch {
@@ -95,7 +96,9 @@ func (g *signs) look(kind string, r *Result) {
 	}
 }
 
-// weigh combines the targets of an _any or _all requisite: one target decides for all.
+// weigh combines the findings about the targets of an _any, _all or onfail requisite. For _any and onfail, one target
+// that meets the condition is enough. For onfail_all, one target that did not fail is enough to keep the step from
+// running.
 func (g *signs) weigh(kind string) {
 	if strings.HasSuffix(kind, "_any") || kind == "onfail" {
 		if g.met || g.changed || g.someChange {
@@ -163,7 +166,8 @@ func (w *walk) changedBy(s *compile.Step) []string {
 	return list
 }
 
-// open lists the steps that the requisites of a step name, in order, and the requisites that name none.
+// open returns the steps that the requisites of a step name, except those of onfail_all, and the items that name no
+// step. It marks the targets of prereq and prerequired.
 func (w *walk) open(s *compile.Step) (steps []*compile.Step, lost []lostTarget) {
 	for _, q := range s.Requisites {
 		if q.Kind == "onfail_all" || q.Kind == "prerequired" && w.flag(s).prereq {
@@ -215,7 +219,7 @@ func missing(lost []lostTarget) (comment, hint string) {
 	return "these requisites are not in this run: " + strings.Join(names, ", "), hint
 }
 
-// blame returns the requisites that failed, by SLS and ID.
+// blame returns a comment that lists the requisites that failed, each as its SLS and ID.
 func (w *walk) blame(s *compile.Step) string {
 	var names []string
 	for _, q := range s.Requisites {
@@ -235,8 +239,8 @@ func (w *walk) blame(s *compile.Step) string {
 	return fmt.Sprintf("a requisite failed: %s", strings.Join(names, ", "))
 }
 
-// remedies marks the failures that are remedied: steps with `onfail_stop: False` name them in onfail, have run, and did
-// not fail themselves.
+// remedies marks the failures that are remedied. A failure is remedied if, of the steps with `onfail_stop: False` that
+// name it in onfail, at least one succeeded and none failed.
 func (w *walk) remedies(steps []*compile.Step) {
 	outcomes := map[*Result][]Outcome{}
 	for _, s := range steps {

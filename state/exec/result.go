@@ -96,16 +96,17 @@ func (r *Result) printed(errno syscall.Errno) bool {
 	return false
 }
 
-// Cause returns the error because of which the step failed; nil if there was none. It may hold secrets.
+// Cause returns the error that made the step fail, or nil if there is none. Its text may contain secrets.
 func (r *Result) Cause() error { return r.cause }
 
-// ID returns the ID of the step as people may see it.
+// ID returns the ID of the step without secrets.
 func (r *Result) ID() string { return r.shown(r.Step.ID()) }
 
-// Name returns the name of the step as people may see it.
+// Name returns the name of the step without secrets.
 func (r *Result) Name() string { return r.shown(r.Step.Name()) }
 
-// shownValue redacts a value: a text as shown does, other values by their parts, numbers included.
+// shownValue returns a value without secrets. It redacts a string as shown does, and the parts of any other value,
+// including numbers.
 func (r *Result) shownValue(v any) any {
 	if text, ok := v.(string); ok {
 		return r.shown(text)
@@ -113,7 +114,7 @@ func (r *Result) shownValue(v any) any {
 	return r.redactor.Value(v)
 }
 
-// ShownTag returns the tag of the step as people may see it.
+// ShownTag returns the tag of the step without secrets.
 func (r *Result) ShownTag() string { return r.shown(r.Step.Tag()) }
 
 // shown returns a text without secrets and credentials in URLs.
@@ -122,7 +123,7 @@ func (r *Result) shown(text string) string { return redact.URLs(r.redactor.Text(
 // Tag returns the tag of the result's step.
 func (r *Result) Tag() string { return r.Step.Tag() }
 
-// Map returns the result in the form Salt returns it. The hint of a failure is a line of its comment.
+// Map returns the result in Salt's form. The hint of a failure is the last line of the comment.
 func (r *Result) Map() *value.Map {
 	comment := r.Comment
 	if r.Hint != "" {

@@ -21,5 +21,5 @@ func (r *Results) put(result *Result) {
 // Get returns the result of a tag, or nil.
 func (r *Results) Get(tag string) *Result { return r.byTag[tag] }
 
-// All lists the results in the order in which the steps ended.
+// All returns the results in the order of the run.
 func (r *Results) All() []*Result { return r.list }

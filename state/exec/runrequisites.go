@@ -10,7 +10,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// runRequisites runs the requisites that have not run yet. It reports whether the step itself needs no run afterwards,
+// runRequisites runs the requisites that have not run yet. It reports whether the step itself must not run afterwards,
 // for example because the run ends.
 func (w *walk) runRequisites(ctx context.Context, s *compile.Step, requisites []*compile.Step) (done bool) {
 	for _, q := range requisites {
@@ -98,7 +98,8 @@ func (w *walk) notRun(s *compile.Step, ok bool, comment string) *Result {
 	return r
 }
 
-// lacking returns the result of a step whose requisites do not exist, with the other reasons not to run it.
+// lacking returns the result of a step with requisites that do not exist. It includes the errors in the step's own
+// arguments.
 func (w *walk) lacking(s *compile.Step, lost []lostTarget) *Result {
 	comment, hint := missing(lost)
 	own := &Result{Step: s}

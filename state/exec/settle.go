@@ -54,7 +54,7 @@ const followUnsafe = "follow_unsafe"
 
 func follows(s *compile.Step) bool { return s.Chunk.Value(followUnsafe) == true }
 
-// hostOf returns the host as a step sees it.
+// hostOf returns the host for a step. If the step has follow_unsafe, the host follows links that other users control.
 func (r *Runner) hostOf(s *compile.Step) *host.Host {
 	if follows(s) {
 		return r.Host.Following()
@@ -74,7 +74,7 @@ func (r *Runner) apply(ctx context.Context, resource module.Resource, diff modul
 	result.Warnings = append(result.Warnings, report.Warnings...)
 }
 
-// fail records why a step failed, or that it was skipped.
+// fail sets the result to a failure because of err, or to a skip if err is a host.Skipped.
 func (r *Result) fail(err error, changes *value.Map) {
 	r.Changes = orEmpty(changes)
 	var skipped *host.Skipped
@@ -116,8 +116,8 @@ func (r *Result) failOnMachineError(machineErr error) {
 	r.cause = errors.Join(machineErr, r.cause)
 }
 
-// postpone discards the failure of a step in a dry run: in a real run its requisites run first, and may create what is
-// missing.
+// postpone replaces the failure of a step in a dry run by an unknown result: in a real run its requisites run first,
+// and may create what is missing.
 func (r *Result) postpone() {
 	r.Outcome, r.Unknown, r.Changes, r.Predicted, r.Hint = Pending, true, value.NewMap(), value.NewMap(), ""
 	r.Comment = "unknown until the states that it requires have run; on the host as it is now: " + r.Comment

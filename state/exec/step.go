@@ -16,7 +16,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// call runs a step once, or as often as its retry says. A dry run for a prereq is not counted in the order of the run.
+// call runs a step, and repeats it according to its retry argument. A dry run for a prereq is made once, and has no
+// number in the order of the run.
 func (w *walk) call(ctx context.Context, s *compile.Step) *Result {
 	dry := w.flag(s).prereq
 	w.flag(s).prereq = false
@@ -77,7 +78,7 @@ func (w *walk) parallel(ctx context.Context, s *compile.Step) *Result {
 	return r
 }
 
-// watchAction is the function of the step of a listener: the watch action of its state.
+// watchAction is the function of the steps that run the watch actions of listeners.
 const watchAction = "mod_watch"
 
 func orElse(s, fallback string) string {
@@ -91,16 +92,16 @@ func orElse(s, fallback string) string {
 type try struct {
 	step     *compile.Step
 	dry      bool
-	prepared bool // in a dry run: steps that would have run before have not changed the host
+	prepared bool // in a dry run: a step that this one requires would or may change something
 	predicts bool // in a dry run of the whole program: coming has the earlier steps that would change something
 	coming   []*compile.Step
-	planned  []any           // accounts that the steps of coming would create and remove
+	planned  []any           // changes that the steps of coming would make to accounts
 	steps    []*compile.Step // of the whole program
 	watching bool            // run the watch action
 	changed  []string        // the watched steps that changed
-	// returns the steps for which this one may act as well, see batch.go; may be nil
+	// together returns the steps for which this one may act as well, see batch.go; may be nil
 	together func(*compile.Step) []*compile.Step
-	// returns the steps for which this one may fetch something, see later.go; may be nil
+	// later returns the steps for which this one may fetch something, see later.go; may be nil
 	later func(*compile.Step) []*compile.Step
 	aside *aside        // may be nil
 	made  module.Report // changes that an earlier step made for this one
@@ -115,7 +116,7 @@ func (r *Runner) attempt(ctx context.Context, t try) *Result {
 	return r.bounded(ctx, t.step, func(ctx context.Context) *Result { return r.once(ctx, t) })
 }
 
-// once is attempt without a time limit.
+// once runs a step once in ctx. It does the work of attempt, which limits the time.
 func (r *Runner) once(ctx context.Context, t try) *Result {
 	result := &Result{Step: t.step, Changes: value.NewMap(), Started: time.Now()}
 	mark := r.Host.Mark()
@@ -143,8 +144,8 @@ func (r *Runner) once(ctx context.Context, t try) *Result {
 	return result
 }
 
-// always reports whether a step acts at every run: its resource acts always, and no guard or requisite can keep it from
-// running. A step that reacts only to such steps acts at every run as well.
+// always reports whether a step acts at every run: its resource does so, and no guard or requisite can keep the step
+// from running. A step that reacts only to such steps acts at every run as well.
 func (t try) always(resource module.Resource) bool {
 	constant, ok := resource.(module.Constant)
 	if t.watching && !t.again || !t.watching && (!ok || !constant.ActsAlways()) {
@@ -183,7 +184,8 @@ func (w *walk) reactsAgain(s *compile.Step) bool {
 	return again
 }
 
-// redact removes secrets from the texts of a result. Its step keeps them; the methods ID and Name redact them.
+// redact removes secrets from the texts of a result. It does not change the step; the methods ID and Name of the result
+// redact what they return.
 func (r *Runner) redact(result *Result) {
 	result.redactor = r.Redactor
 	result.Comment, result.Hint = result.shown(result.Comment), result.shown(result.Hint)
@@ -196,7 +198,8 @@ func (r *Runner) redact(result *Result) {
 	redact.Each(&result.Predicted, redact.URLs)
 }
 
-// resource creates the resource of the step, or sets the result to the reason why it cannot.
+// resource returns the resource of the step. If there is none, or the arguments are wrong, it returns false, and the
+// result has the reason.
 func (r *Runner) resource(t try, result *Result) (module.Resource, bool) {
 	s := t.step
 	function := s.Fun()
@@ -298,7 +301,7 @@ func (t try) look(ctx context.Context, resource module.Resource, h *host.Host) (
 	return resource.Check(ctx, h)
 }
 
-// prepared reports whether a dry run has reached a step whose requisites would have changed something.
+// prepared reports whether, in a dry run, one of the steps that must run before s would or may change something.
 func (w *walk) prepared(s *compile.Step) bool {
 	if !w.runner.Test {
 		return false

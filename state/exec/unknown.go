@@ -11,8 +11,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// conditional returns the result of a step of a dry run that runs, or acts on a watch, only if another step changes
-// something or fails, which only a real run can tell.
+// conditional returns the result of a step of a dry run, given the result r of its check, if only a real run can tell
+// whether its requisites let it run or act on a watch. It marks a change as unknown, and discards a failure.
 func (w *walk) conditional(ctx context.Context, s *compile.Step, r *Result) *Result {
 	if r.Outcome == Succeeded && r.Changes.Len() == 0 && !r.SkipWatch && w.watches(s) {
 		if acts := w.watch(ctx, s); acts.Outcome == Pending {
@@ -81,7 +81,7 @@ func (t try) discardGuard(held bool, result *Result) {
 		spoken(step), guard, reason)
 }
 
-// awaited returns a step that this one requires and that would change something.
+// awaited returns a step that this one requires and that would or may change something, or nil if there is none.
 func (t try) awaited() *compile.Step {
 	for _, q := range t.step.Requisites {
 		for _, target := range q.Targets {
@@ -95,7 +95,8 @@ func (t try) awaited() *compile.Step {
 	return nil
 }
 
-// guardTouched finds an earlier step that would change an object which one of the guards names.
+// guardTouched returns the first guard that names an object of an earlier step which would or may change something,
+// and the last such step.
 func (t try) guardTouched() (guard string, step *compile.Step) {
 	for _, key := range []string{"onlyif", "unless", "creates"} {
 		v, ok := t.step.Chunk.Get(key)

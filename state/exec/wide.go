@@ -36,7 +36,8 @@ func (w *walk) sideBySide(ctx context.Context, steps []*compile.Step) {
 	}
 }
 
-// pass starts every step that waits for nothing, and returns the others.
+// pass starts the steps that need not wait, and returns those that are left. It stops at a waiting step that cannot run
+// in parallel.
 func (w *walk) pass(ctx context.Context, steps []*compile.Step) (blocked []*compile.Step) {
 	for _, s := range steps {
 		if w.stopped || ctx.Err() != nil {
@@ -58,7 +59,7 @@ func (w *walk) pass(ctx context.Context, steps []*compile.Step) (blocked []*comp
 	return blocked
 }
 
-// waits reports whether a step has to wait. behind says that an earlier step waits.
+// waits reports whether a step has to wait. The argument behind is true if an earlier step waits.
 func (w *walk) waits(s *compile.Step, behind bool) bool {
 	if !w.beside(s) && (behind || slices.ContainsFunc(w.running.list, func(r *Result) bool { return !w.settled(r) })) {
 		return true
@@ -125,8 +126,9 @@ func (w *walk) beside(s *compile.Step) bool {
 	return concurrent
 }
 
-// named returns for each step the earlier ones whose names its arguments contain. Requisites count before names: a step
-// does not wait for one that requires it.
+// named returns, for each step, the earlier steps whose names its arguments contain, and the last earlier one with the
+// same state and name. Requisites take precedence over names in arguments: a step does not wait for one that requires
+// it.
 func (w *walk) named(steps []*compile.Step) map[*compile.Step][]*compile.Step {
 	after, byName, same := map[*compile.Step][]*compile.Step{}, map[string][]*compile.Step{}, map[string]*compile.Step{}
 	forward := requireLater(steps)
@@ -186,7 +188,7 @@ func needs(s, other *compile.Step, after map[*compile.Step][]*compile.Step, seen
 	return slices.ContainsFunc(next, func(n *compile.Step) bool { return n == other || needs(n, other, after, seen) })
 }
 
-// collect gathers the texts of a value, and the words in them.
+// collect adds the strings in a value, and the words in them, to words.
 func collect(v any, words map[string]bool) {
 	switch v := v.(type) {
 	case string:
