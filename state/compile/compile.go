@@ -20,10 +20,10 @@ import (
 // __exclude__ it has the extensions and exclusions of declarations in other files.
 type High struct {
 	Data *value.Map
-	// Pos finds the place of a declaration: of an ID, of a state below it, of an argument below that. It may be nil for
-	// data that is not from a file.
+	// Pos returns the position of an ID, of a state below it, or of an argument below that. It may be nil for data that is
+	// not from a file.
 	Pos func(path ...string) diag.Pos
-	// PosOf finds the place of the body of an ID, or of an extension. It may be nil as well.
+	// PosOf returns the position of the body of an ID, or of an extension. It may be nil as well.
 	PosOf func(body any) diag.Pos
 	// Includes are the includes of all files, in the order in which they were read.
 	Includes []Include
@@ -34,8 +34,8 @@ type High struct {
 // Include is one SLS file's include of another.
 type Include struct {
 	Env string
-	SLS string // that is included
-	By  string // the including SLS
+	SLS string // the included SLS
+	By  string // the SLS that includes it
 	Pos diag.Pos
 }
 

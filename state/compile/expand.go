@@ -9,7 +9,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// Expand returns the ordered steps of high data, before or after Resolve.
+// Expand returns the ordered steps of high data. The high data need not be resolved.
 func Expand(high *High) ([]*Step, error) {
 	var problems diag.List
 	var steps []*Step
@@ -83,7 +83,7 @@ func (e *expander) arguments(chunk *value.Map, run *value.List) (functions []str
 					names = e.names(names, v)
 				case "state": // a state cannot be overridden by an argument
 				case "name":
-					// A name that is not a string falls back to the ID.
+					// If the name is not a string, the ID is used.
 					if _, ok := v.(string); !ok {
 						e.misname(v)
 						v = e.id
@@ -91,7 +91,7 @@ func (e *expander) arguments(chunk *value.Map, run *value.List) (functions []str
 					chunk.Set("name", v)
 				default:
 					if _, ok := key.(string); ok {
-						_ = chunk.SetKey(key, v) // a string can be a key; no conversion, no allocation
+						_ = chunk.SetKey(key, v) // a string is always a valid key; SetKey avoids an allocation
 					} else {
 						chunk.Set(value.Str(key), v)
 					}
@@ -153,8 +153,9 @@ func (e *expander) step(chunk *value.Map, function string) *Step {
 // lastOrder is added to the order of steps that are ordered last or from the end.
 const lastOrder = 1000000
 
-// order numbers the steps that have no number and sorts them. Explicit orders take no automatic
-// number; `first` is 0; `last` and negative numbers count from a cap above all numbers seen.
+// order sorts the steps by their order. Steps without an order, or with an invalid one, get the same number, which is
+// above all positive explicit ones. `first` is 0; `last` is lastOrder above that number, and negative orders count back
+// from `last`.
 func order(steps []*Step) {
 	limit := 1
 	for _, s := range steps {

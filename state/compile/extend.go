@@ -5,7 +5,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// requisiteKeys are the arguments that an extension adds to instead of replacing.
+// isRequisite reports whether an extension adds to the argument of this name instead of replacing it.
 func isRequisite(key string) bool {
 	switch key {
 	case "onchanges", "onchanges_any", "onfail", "onfail_any", "onfail_all", "onfail_stop",
@@ -15,8 +15,9 @@ func isRequisite(key string) bool {
 	return false
 }
 
-// extend merges the extensions into the declarations they name. If strict is set, as for requisites, only IDs that have
-// the state are considered. origins has the requisites from which extensions were made; other extensions are in files.
+// extend merges the extensions into the declarations that they name. If strict is set, as for requisites, extend
+// considers only IDs that have the state. origins has the requisites from which extensions were made; extensions that
+// are not in origins are written in files.
 func extend(high *High, strict bool, problems *diag.List, origins map[*value.Map]origin) {
 	extensions, _ := high.Data.Value(KeyExtend).(*value.List)
 	high.Data.Delete(KeyExtend)
@@ -165,7 +166,7 @@ func appendTo(list, more any) {
 	}
 }
 
-// single returns the name and the value of an argument: its first key and the value of that.
+// single returns the name and the value of an argument, which are the first key of the mapping and its value.
 func single(argument any) (key string, v any, ok bool) {
 	m, _ := argument.(*value.Map)
 	for k, v := range m.All() {

@@ -149,8 +149,8 @@ func (p *Program) noteProblems(vocabulary Vocabulary, x *index) {
 	p.noteCycles()
 }
 
-// noteUnreadTargets adds a problem for each missing target of an argument that is not a requisite of the step itself:
-// of listen and listen_in, whose targets are exact, and of the _in requisites, in which a missing bare name is ignored.
+// noteUnreadTargets adds a problem for each missing target of listen and listen_in, and for each bare name in use or an
+// _in requisite that no step has, which compilation otherwise ignores. The targets are not patterns.
 func (p *Program) noteUnreadTargets(s *Step, x *index) {
 	for _, key := range []string{"listen", "listen_in", "require_in", "watch_in", "onfail_in", "onchanges_in", "prereq_in",
 		"use", "use_in"} {
@@ -171,7 +171,7 @@ func (p *Program) noteUnreadTargets(s *Step, x *index) {
 	}
 }
 
-// exact reports whether a step has the ID or name of a target, which is not a pattern.
+// exact reports whether a step has the ID or name of a target. It does not treat the name as a pattern.
 func (x *index) exact(t Target) bool {
 	return slices.ContainsFunc(x.byName[t.Name], func(s *Step) bool { return t.State == "id" || t.State == s.State() })
 }
@@ -217,7 +217,7 @@ func (x *index) suggest(t Target) string {
 	return "include the SLS that declares it, or correct the name"
 }
 
-// known returns the names that a target could have meant.
+// known returns the names to suggest for a missing target.
 func (x *index) known(t Target) (names []string) {
 	for _, s := range x.steps {
 		switch {
@@ -265,7 +265,7 @@ func (p *Program) noteCycles() {
 func (s *Step) waitsFor() func(func(*Step) bool) {
 	return func(yield func(*Step) bool) {
 		for _, r := range s.Requisites {
-			// A prereq runs before its target, and is recorded at both ends.
+			// A step with prereq runs before its target, whose prerequired names the step.
 			if r.Kind == "prereq" {
 				continue
 			}

@@ -9,7 +9,7 @@ import (
 )
 
 // requisitesIn reverses the _in requisites: `a: require_in: b` becomes `b: require: a`. It copies arguments for use and
-// use_in, and records a prereq at both ends.
+// use_in. For a prereq, it adds a prerequired to the target.
 func requisitesIn(high *High, problems *diag.List) {
 	t := &turner{high: high, names: newNameIndex(high.Data), extensions: value.NewMap(), origins: map[*value.Map]origin{},
 		problems: problems}
@@ -80,8 +80,8 @@ func (t *turner) turnMapping(from source, key, state, name string) {
 	t.demand(from, baseKey(key), t.plainState(from, key, state, name), name)
 }
 
-// repeatLimit is the length of a list up to which earlier targets are recorded again with every later one, as Salt
-// does. This only affects the displayed data, whose size grows with the square of the length.
+// repeatLimit is the length of the longest list of targets for which, as in Salt, the earlier targets are recorded again
+// with each later one. The repetition affects only the displayed data, whose size grows with the square of the length.
 const repeatLimit = 64
 
 // turnList reverses the requisites of a list of targets.
@@ -109,8 +109,8 @@ func (t *turner) turnList(from source, key string, items *value.List) {
 // target is one state of an ID that a requisite names.
 type target struct{ id, state string }
 
-// target reads an item: {state: name}, or a bare ID or name, which stands for the first state found
-// under it.
+// target returns the state and the ID or name that an item names. An item is {state: name}, or a bare ID or name, which
+// stands for the first state found under it.
 func (t *turner) target(item any) (state, name string, ok bool) {
 	if m, isMap := item.(*value.Map); isMap {
 		key, v, ok := single(m)
@@ -127,7 +127,7 @@ func (t *turner) target(item any) (state, name string, ok bool) {
 	return found.state, found.id, ok
 }
 
-// named finds the declaration with this name argument; the last one wins, as in Salt.
+// named returns the last declaration with this name argument, as Salt does.
 func (t *turner) named(name string) (source, bool) {
 	if t.byName == nil {
 		t.byName = map[string]source{}
@@ -170,7 +170,7 @@ func (t *turner) statesOf(sls string) []target {
 	return slices.Clip(t.bySLS[sls])
 }
 
-// plainState returns the state that a requisite names. A state.function in its place is a problem.
+// plainState returns the state that a requisite names. If the requisite names state.function, plainState adds a problem.
 func (t *turner) plainState(from source, key, state, name string) string {
 	plain := withoutDot(state)
 	if plain != state {
@@ -206,7 +206,7 @@ func (t *turner) turn(from source, key string, to target) {
 	t.demand(from, baseKey(key), to.state, to.id)
 }
 
-// demand makes the target require, watch or otherwise depend on the source.
+// demand adds a requisite on the source to the extension of the target.
 func (t *turner) demand(from source, key, state, id string) {
 	list := t.list(id, state)
 	extension, _ := t.extensions.Value(id).(*value.Map)

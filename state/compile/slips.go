@@ -8,8 +8,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// Slips returns a problem for each general argument, such as order or retry, whose value Salt ignores because it has no
-// meaning.
+// Slips returns a problem for each general argument, such as order or retry, whose value is invalid and ignored, as in
+// Salt.
 func (s *Step) Slips() (list diag.List) {
 	if s.misordered != nil {
 		hint := diag.DidYouMean(value.Str(s.misordered), []string{"first", "last"})

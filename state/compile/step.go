@@ -12,7 +12,7 @@ type Step struct {
 	Chunk *value.Map
 	Pos   diag.Pos
 
-	// Requisites has the targets of each kind of requisite, once the step is linked.
+	// Requisites has the targets of each kind of requisite. It is set when the step is linked.
 	Requisites []Requisite
 
 	tag       string // see Tag; "" for a step that was not linked
@@ -54,7 +54,7 @@ func (s *Step) SLS() string { return s.text(KeySLS) }
 // Env returns the environment of the SLS.
 func (s *Step) Env() string { return s.text(KeyEnv) }
 
-// Tag names the step in results, as Salt writes it.
+// Tag returns the key of the step in results, in Salt's form.
 func (s *Step) Tag() string {
 	if s.tag != "" {
 		return s.tag
@@ -64,7 +64,7 @@ func (s *Step) Tag() string {
 
 func (s *Step) sortKey() string { return s.State() + s.Name() + s.Fun() }
 
-// With returns a copy of the step with some keys of its chunk set otherwise.
+// With returns a copy of the step in which the given keys of the chunk have the given values.
 func (s *Step) With(pairs ...any) *Step {
 	c := *s
 	c.Chunk, c.tag = s.Chunk.Clone(), ""

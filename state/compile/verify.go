@@ -27,16 +27,16 @@ func verify(high *High, problems *diag.List) {
 	}
 }
 
-// wanted holds the items of one requisite argument of an ID: the state of each by its name.
+// wanted holds the items of one requisite argument of an ID.
 type wanted struct {
 	state string // the state with the argument
-	names map[string]string
+	names map[string]string // the state of each item, by its name
 }
 
 type verifier struct {
 	high     *High
 	problems *diag.List
-	wants    map[string]*wanted // the last argument of every ID so far
+	wants    map[string]*wanted // by ID: its last requisite argument so far
 	idText   string
 	body     any
 	state    string // "" for the ID itself

@@ -117,8 +117,7 @@ func (r *Result) Ended() bool {
 	return errors.As(r.cause, &e)
 }
 
-// endedBy returns the result of a step. If ctx is done and the step failed, the result says that the step was cancelled,
-// and why.
+// endedBy returns r. If ctx is done and the step failed, endedBy changes r to say that the step was cancelled, and why.
 func (r *Result) endedBy(ctx context.Context) *Result {
 	cause := context.Cause(ctx)
 	if cause == nil || r.Outcome != Failed {

@@ -123,7 +123,7 @@ func (r *Result) shown(text string) string { return redact.URLs(r.redactor.Text(
 // Tag returns the tag of the result's step.
 func (r *Result) Tag() string { return r.Step.Tag() }
 
-// Map returns the result in Salt's form. The hint of a failure is the last line of the comment.
+// Map returns the result in Salt's form. The hint of a failure is appended to the comment.
 func (r *Result) Map() *value.Map {
 	comment := r.Comment
 	if r.Hint != "" {
