@@ -11,8 +11,8 @@ type nameIndex struct {
 
 func newNameIndex(high *value.Map) *nameIndex { return &nameIndex{high: high} }
 
-// find returns the IDs to which a name may refer: the name itself if it is an ID, which with strict must have the state,
-// or else the IDs of the SLS file of this name, or those whose state has an argument with this value.
+// find returns the IDs to which a name may refer: the name itself if it is an ID, or else the IDs in the SLS file of
+// this name, or those whose state has an argument with this value. If strict is set, an ID must have the state.
 func (n *nameIndex) find(name, state string, strict bool) []string {
 	body, ok := n.high.Value(name).(*value.Map)
 	if n.high.Has(name) && (!strict || ok && body.Has(state)) {

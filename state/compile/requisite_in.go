@@ -80,8 +80,8 @@ func (t *turner) turnMapping(from source, key, state, name string) {
 	t.demand(from, baseKey(key), t.plainState(from, key, state, name), name)
 }
 
-// repeatLimit is the length of the longest list of targets for which, as in Salt, the earlier targets are recorded again
-// with each later one. The repetition affects only the displayed data, whose size grows with the square of the length.
+// repeatLimit is the length of the longest list of targets for which, as in Salt, the earlier targets are recorded
+// again with each later one. This affects only the displayed data, whose size grows with the square of the length.
 const repeatLimit = 64
 
 // turnList reverses the requisites of a list of targets.
@@ -170,7 +170,7 @@ func (t *turner) statesOf(sls string) []target {
 	return slices.Clip(t.bySLS[sls])
 }
 
-// plainState returns the state that a requisite names. If the requisite names state.function, plainState adds a problem.
+// plainState returns the state that a requisite names. It adds a problem if the requisite names state.function.
 func (t *turner) plainState(from source, key, state, name string) string {
 	plain := withoutDot(state)
 	if plain != state {

@@ -29,7 +29,7 @@ func verify(high *High, problems *diag.List) {
 
 // wanted holds the items of one requisite argument of an ID.
 type wanted struct {
-	state string // the state with the argument
+	state string            // the state with the argument
 	names map[string]string // the state of each item, by its name
 }
 

@@ -32,7 +32,7 @@ func ParseArguments(words []string, asText ...string) (args []any, kwargs *value
 	return args, kwargs
 }
 
-// parseArgument parses one value. A value stays the text that was typed if it is not YAML, and if YAML would read
+// parseArgument parses one value as YAML. It returns the text unchanged if the text is not YAML, or if YAML would read
 // it as a comment, an empty document, a mapping without braces or a list without brackets.
 func parseArgument(text string) any {
 	switch trimmed := strings.TrimSpace(text); {
@@ -50,7 +50,7 @@ func parseArgument(text string) any {
 	return typed(text, document.Value)
 }
 
-// typed returns v, the parsed value of text, or text itself if that is what the user must have meant.
+// typed returns v, the parsed value of text, or text itself if the user must have meant the text.
 func typed(text string, v any) any {
 	switch v.(type) {
 	case *value.Map:

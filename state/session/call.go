@@ -35,8 +35,8 @@ const (
 	codePillar  = 5 // the pillar does not compile
 )
 
-// code returns the return code of an answer: the one of a command that ran, or else the code that Salt has for this
-// kind of failure.
+// code returns the return code of an answer: that of Salt for this kind of failure, or else that of the last failed
+// command.
 func (a Answer) code(err error) int {
 	var broken *PillarError
 	switch {
@@ -98,9 +98,9 @@ func (s *Session) Call(ctx context.Context, name string, args []any, kwargs *val
 	return answer, own.redactError(own.shown(err))
 }
 
-// callFunction calls a function that templates may call, or one that acts on the host, which is allowed here
-// because a user asked for it. If the pillar does not compile, functions of pillar return the part that does,
-// together with the problems.
+// callFunction calls a function that templates may call, or one that acts on the host, which is allowed here because a
+// user requested it. If the pillar does not compile, functions of pillar return the part that compiles, together with
+// the problems.
 func (s *Session) callFunction(ctx context.Context, name string, args []any, kwargs *value.Map) (Answer, error) {
 	if !s.actions.Has(name) {
 		_, err := s.actions.Call(ctx, name, args, kwargs)
@@ -150,8 +150,7 @@ func (s *Session) unknown(name string, err error) error {
 	return noFunction{err}
 }
 
-// Messages returns the problems in users' files as salt-call lists them, one text each, or nil if err is not a list
-// of problems.
+// Messages returns the texts of the problems in err, as salt-call lists them, or nil if err is not a list of problems.
 func Messages(err error) *value.List {
 	var list diag.List
 	var one *diag.Diagnostic

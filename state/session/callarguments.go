@@ -13,15 +13,15 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// commonArguments returns the arguments by name that all functions of state take under Salt. Those without a
-// meaning here are accepted because scripts pass them.
+// commonArguments returns the arguments by name that all functions of state accept in Salt. Those without a meaning in
+// the agent are accepted because scripts pass them.
 func commonArguments() []string {
 	return []string{"test", "pillar", "pillar_enc", "pillarenv", "saltenv", "queue", "concurrent", "exclude", "mods",
 		"mock", "cache",
 		"sync_mods", "localconfig", "orchestration_jid", "failhard", "state_output_diff", "tem", "data"}
 }
 
-// stateSignatures returns the parameters of the functions of state as Python would declare them.
+// stateSignatures returns the parameters of the functions of state in Python's notation.
 func stateSignatures() map[string]string {
 	return map[string]string{
 		"state.apply":          "mods=None, **kwargs",
@@ -144,7 +144,7 @@ func (s *Session) asPublished(name string, args []any, kwargs *value.Map) ([]any
 	return plain, named
 }
 
-// plainly returns a value with plain mappings in the place of ordered ones.
+// plainly returns a copy of a value in which all mappings are plain instead of ordered.
 func plainly(v any) any {
 	switch v := v.(type) {
 	case *value.Map:

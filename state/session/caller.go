@@ -153,7 +153,7 @@ func (c *caller) running() (Answer, error) {
 	return Answer{Value: runs}, nil
 }
 
-// clearCache returns what Salt returns for an empty cache: there is no cache here, since every run reads the SLS
+// clearCache returns the result of Salt for an empty cache. The agent has no cache, since every run reads the SLS
 // files.
 func (c *caller) clearCache() (Answer, error) { return Answer{Value: value.NewList()}, nil }
 

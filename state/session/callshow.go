@@ -12,7 +12,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// showSLS returns the declarations of SLS files as they render, before they are merged.
+// showSLS returns the declarations of SLS files as rendered, before extend and the _in requisites are applied.
 func (c *caller) showSLS() (Answer, error) {
 	high, err := c.highOfNames()
 	if err != nil {

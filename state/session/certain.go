@@ -33,8 +33,8 @@ func (s *Session) addCertainFailures(p *compile.Program) {
 	}
 }
 
-// wrongArguments returns the arguments with a wrong type, misspelt arguments, arguments that contradict each other
-// and, if strict_arguments is set, unknown ones.
+// wrongArguments returns a problem for each argument of a step that has a wrong type, is misspelt or contradicts
+// another and, if strict_arguments is set, for unknown arguments.
 func (s *Session) wrongArguments(step *compile.Step, resource module.Resource) diag.List {
 	call := module.Call{Function: step.Function(), Arguments: step.Chunk, At: step.At}
 	warnings, problems := s.decoder.Decode(resource, call)
@@ -56,14 +56,14 @@ func (s *Session) wrongArguments(step *compile.Step, resource module.Resource) d
 	return problems
 }
 
-// conditional lists the arguments with which a step may never read its source.
+// conditional lists the arguments because of which a step may not read its source.
 var conditional = []string{
 	"onlyif", "unless", "creates", "onfail", "onfail_any", "onfail_all", "onchanges", "onchanges_any", "prereq",
 	"prerequired",
 	"contents", "contents_pillar", "contents_grains", "create", "replace", "retry",
 }
 
-// missingSources returns the sources of a step that do not exist in the state tree.
+// missingSources returns a problem if none of the sources of a step exists in the state tree.
 func (s *Session) missingSources(step *compile.Step) (problems diag.List) {
 	switch step.Function() {
 	case "file.managed", "file.recurse", "file.append", "file.prepend", "cmd.script", "ssh_auth.present", "cron.file":
@@ -89,8 +89,7 @@ func (s *Session) missingSources(step *compile.Step) (problems diag.List) {
 	return problems
 }
 
-// literalSources returns the places of a source, or of a list of them, if all are in the state tree, and nil
-// otherwise.
+// literalSources returns the places of a source, or of a list of sources, if all are salt:// URLs, and nil otherwise.
 func literalSources(source any, env string) (all []place) {
 	items := []any{source}
 	if list, ok := source.(*value.List); ok {
@@ -107,8 +106,8 @@ func literalSources(source any, env string) (all []place) {
 	return all
 }
 
-// unknownInGuards returns the functions of guards that do not exist. A function whose program is missing is not one
-// of them, since an earlier state may install the program.
+// unknownInGuards returns a problem for each function in a guard that does not exist. It leaves out functions whose
+// program is missing, since an earlier state may install the program.
 func (s *Session) unknownInGuards(step *compile.Step) (problems diag.List) {
 	for _, guard := range []string{"onlyif", "unless"} {
 		list, _ := step.Chunk.Value(guard).(*value.List)

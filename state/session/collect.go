@@ -2,9 +2,9 @@ package session
 
 import "github.com/corpus-agent/corpus-agent/state/diag"
 
-// CollectErrors records errors of the machine from now on, because templates, functions and modules may mistake them
-// for an answer: a file that could not be read for lack of file descriptors is not absent. The returned function joins
-// such an error to err, which may be nil.
+// CollectErrors returns a function that joins the first error of the machine since the call of CollectErrors to err,
+// which may be nil. Templates, functions and modules may take such an error for a result: a file that could not be read
+// for lack of file descriptors is not absent.
 func (s *Session) CollectErrors() func(err error) error {
 	mark := s.Host.Mark()
 	return func(err error) error {

@@ -11,7 +11,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// High reads the SLS files that were matched.
+// High returns the declarations of the SLS files in matches, and of the files that they include.
 func (s *Session) High(ctx context.Context, matches []top.Match) (*compile.High, error) {
 	if _, err := s.Pillar(ctx); err != nil {
 		return nil, s.besidePillar(ctx, err, matches, true)
@@ -23,8 +23,8 @@ func (s *Session) High(ctx context.Context, matches []top.Match) (*compile.High,
 	return high, s.shown(err)
 }
 
-// Highstate returns everything that is declared for this host: by the SLS files of the top file, and by its
-// releases outside of SLS files.
+// Highstate returns all declarations for this host: those of the SLS files that the top file assigns, and those of its
+// releases that are not in SLS files.
 func (s *Session) Highstate(ctx context.Context) (*compile.High, []top.Match, error) {
 	matches, err := s.Top(ctx)
 	if err != nil {
@@ -76,8 +76,8 @@ func (s *Session) Compile(high *compile.High) (*compile.Program, error) {
 	return p, nil
 }
 
-// pointOutside corrects the hints of requisites whose target exists only in a highstate, because no SLS file
-// declares it.
+// pointOutside corrects the hints of requisites whose target exists only in a highstate, because the target is not
+// declared in an SLS file.
 func (s *Session) pointOutside(p *compile.Program) {
 	high := &compile.High{Data: value.NewMap()}
 	if len(p.Problems) == 0 || s.Declare == nil || s.Declare(high) != nil {

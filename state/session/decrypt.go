@@ -50,7 +50,7 @@ func (k keeping) Decrypt(ctx context.Context, text string) (string, bool, error)
 	if ok {
 		k.of.Redactor.Add(plain)
 	}
-	return plain, ok, diag.HostOnly(err) // which keys there are depends on the host
+	return plain, ok, diag.HostOnly(err) // the available keys depend on the host
 }
 
 // warnReadable logs a warning if other users can read the keys.

@@ -92,7 +92,7 @@ func (d *gpgDecrypter) block(ctx context.Context, block string) (string, error) 
 	return out.Stdout, nil
 }
 
-// gpgReason returns the last line that gpg printed for people.
+// gpgReason returns the reason why gpg failed: the last line of its messages that is not a status line.
 func gpgReason(out host.Output) string {
 	if out.TimedOut {
 		return fmt.Sprintf("it did not answer within %s", diag.Elapsed(gpgPatience))
@@ -121,8 +121,8 @@ func (d *gpgDecrypter) keyDir() string {
 	return d.dir
 }
 
-// rootsKeys returns an error if an unprivileged user controls the keys. gpg runs programs that are named in the
-// configuration beside its keys.
+// rootsKeys returns an error if an unprivileged user can change the keys. gpg runs programs that are named in the
+// configuration in the directory of its keys.
 func rootsKeys(h *host.Host, at string) error {
 	err := h.Sole(at)
 	var unsafe *walk.UnsafeError

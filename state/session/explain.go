@@ -22,8 +22,8 @@ type Explanation struct {
 	Declared string     `json:"declared"` // file:line:col
 	SLS      string     `json:"sls"`
 	Env      string     `json:"env"`
-	Reached  []string   `json:"reached"` // the way from the top file to the SLS, through includes
-	Order    any        `json:"order"`   // the value of order that sorts it
+	Reached  []string   `json:"reached"` // the chain from the top file to the SLS, through includes
+	Order    any        `json:"order"`   // the value of order by which it is sorted
 	Place    int        `json:"place"`   // position in the run, from 1, with requisites applied
 	Of       int        `json:"of"`      // the number of steps
 	After    []Relation `json:"after"`   // the targets of its requisites
@@ -66,8 +66,8 @@ func (s *Session) Explain(ctx context.Context, word string) ([]Explanation, erro
 	return all, nil
 }
 
-// sequence returns steps in the order in which a run executes them: each after the steps that it requires, and a
-// step with prereq before the step it names.
+// sequence returns steps in the order in which a run executes them: each after the steps that it requires, and a step
+// with prereq before the step that it names.
 func sequence(steps []*compile.Step) []*compile.Step {
 	var all []*compile.Step
 	seen := map[*compile.Step]bool{}
@@ -180,8 +180,8 @@ func (e *explainer) relation(kind string, s *compile.Step) Relation {
 	return Relation{Kind: kind, Function: s.Function(), ID: s.ID(), Declared: s.Pos.String(), Place: e.places[s]}
 }
 
-// reached returns the way from the top file to an SLS: the top file names it, or a file includes it that is itself
-// reached.
+// reached returns the chain from the top file to an SLS: an assignment in the top file, and the includes that lead from
+// there to the SLS. It returns nil if there is none. above has the files that are being searched, to detect cycles.
 func (e *explainer) reached(env, sls string, above map[string]bool) []string {
 	for _, m := range e.matches {
 		if m.Env == env && slices.ContainsFunc(m.SLS, func(pattern string) bool { return compile.Match(pattern, sls) }) {

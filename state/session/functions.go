@@ -10,7 +10,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// facts returns the parts of the session that functions use.
+// facts returns the data and methods of the session for functions.
 func (s *Session) facts() function.Facts {
 	return function.Facts{
 		ID: s.ID, Grains: s.Grains, GrainsFile: s.GrainsFile, Options: s.options, Host: s.Host,
@@ -88,7 +88,7 @@ func (s *Session) matches(q function.Query) (bool, error) {
 	return target.MatchDelimited(q.Kind, q.Expression, q.Delimiter)
 }
 
-// packages gives functions access to the host's package database.
+// packages implements the access of functions to the host's package database.
 type packages struct{ host *host.Host }
 
 func (p packages) Versions() (map[string]string, error) {
@@ -134,7 +134,7 @@ func (p packages) Upgrades(ctx context.Context, full bool) (map[string]string, e
 
 func (p packages) Compare(a, b string) int { return p.host.Packages.Compare(a, b) }
 
-// units gives functions access to the host's init system.
+// units implements the access of functions to the host's init system.
 type units struct{ host.Units }
 
 func (u units) Unit(ctx context.Context, name string) (function.Unit, bool, error) {

@@ -68,8 +68,8 @@ func (s *Session) readPlain(ctx context.Context, src render.Source, name string)
 	return s.renderer.Render(ctx, src, value.NewMap())
 }
 
-// undeclarable returns the functions that do not exist and the unusable arguments in the files that could be read,
-// if others could not.
+// undeclarable returns the problems of the files that could be read, if other files could not: functions that do not
+// exist, unusable arguments, and requisites without a target.
 func (s *Session) undeclarable(high *compile.High) error {
 	if high == nil {
 		return nil
@@ -127,7 +127,7 @@ func correctArgument(function string) string {
 	return "correct the argument or remove it; docs/states.md describes those of " + function
 }
 
-// declaration is a state as a file declares it.
+// declaration is the declaration of a state in a file.
 type declaration struct {
 	id, state, fun string
 	arguments      *value.Map

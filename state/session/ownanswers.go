@@ -99,7 +99,8 @@ func (o *ownModules) source(kind, name string) (any, error) {
 	return value.NewMap("path", file, "text", strings.ToValidUTF8(string(data), "\ufffd")).Plain(), nil
 }
 
-// partOf returns the file of a package that a dotted import from it means, with slashes; "" for none.
+// partOf returns the file that a dotted import from a package refers to, or "" if there is none. part has slashes
+// instead of dots.
 func (o *ownModules) partOf(file, part string) (string, error) {
 	dir, isPackage := strings.CutSuffix(file, "/__init__.py")
 	if !isPackage {
@@ -127,7 +128,7 @@ func (o *ownModules) agentHas(kind, name string) bool {
 	return o.session.agentActions.Has(name) || stateFunctions()[name] != nil
 }
 
-// callAgent calls a function of the agent's own for a module.
+// callAgent calls a function of the agent for a module.
 func (o *ownModules) callAgent(ctx context.Context, name string, args []any, kwargs *value.Map) (any, error) {
 	if kwargs == nil {
 		kwargs = value.NewMap()
@@ -188,5 +189,5 @@ func (o *ownModules) runState(ctx context.Context, name string, args *value.List
 	return all[0].Map().Plain(), nil
 }
 
-// testKey is the key of a context value: whether functions that a state in Python calls must change nothing.
+// testKey is the context key of a bool that is true if the states that a state in Python calls must change nothing.
 type testKey struct{}

@@ -20,8 +20,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// ownModules has the tree's own modules in Python. They are found by listing a few directories; the worker that runs
-// them is started when a module is first needed.
+// ownModules has the Python modules of the state tree. newOwnModules finds them by listing a few directories. The
+// worker that runs them is started when a module is first needed.
 type ownModules struct {
 	session *Session
 	worker  *python.Worker
@@ -41,7 +41,7 @@ type signature struct {
 	doc        string
 }
 
-// kinds returns the directories of a tree by the kind of module, as Salt's loader has them.
+// kinds returns the directory of each kind of module in a tree, with the names of Salt's loader.
 func kinds() map[string]string {
 	return map[string]string{"modules": "_modules", "states": "_states", "grains": "_grains", "utils": "_utils",
 		"pillar": "_pillar", "renderers": "_renderers", "returners": "_returners", "outputters": "_output", "tops": "_tops"}
@@ -68,7 +68,7 @@ func newOwnModules(s *Session) *ownModules {
 	return o
 }
 
-// known returns the files of the modules by kind and name, as the worker reads them.
+// known returns the files of the modules by kind and name, in the form for the worker.
 func (o *ownModules) known() *value.Map {
 	known := value.NewMap()
 	for kind, files := range o.found {
@@ -84,15 +84,15 @@ func (o *ownModules) known() *value.Map {
 // Close ends the worker.
 func (o *ownModules) Close() { o.worker.Close() }
 
-// workerOptions returns the options as modules see them; grains and pillar are sent apart.
+// workerOptions returns the options for modules. It leaves out the grains, which are sent separately.
 func (s *Session) workerOptions() *value.Map {
 	m := s.options.Clone()
 	m.Delete("grains")
 	return m
 }
 
-// ModuleFiles returns the modules below the directories of a name in all environments of a tree, by their names. The
-// first that has a name wins.
+// ModuleFiles returns the files of the modules in the directories dir of all environments of a tree, by the name of the
+// module. If several files have a name, it returns the first.
 func ModuleFiles(files roots.Files, tree *roots.Roots, dir string) (map[string]string, error) {
 	found := map[string]string{}
 	for _, env := range tree.Envs() {
@@ -137,18 +137,18 @@ func modulesIn(files roots.Files, dir string, found map[string]string) error {
 // has reports whether the tree has modules of a kind.
 func (o *ownModules) has(kind string) bool { return o != nil && len(o.found[kind]) > 0 }
 
-// hides reports whether a file of the tree has a module's name: the agent's own module does not exist then.
+// hides reports whether a file of the tree has the name of a module. The file then replaces the agent's own module.
 func (o *ownModules) hides(kind, module string) bool {
 	_, has := o.found[kind][module]
 	return has
 }
 
-// matches names that a module sets for itself. Computed names are found by listing all modules.
+// namesItself matches the names that a module sets for itself. Computed names are found only by listing all modules.
 var namesItself = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?m)(?:__virtualname__\s*=|return|__virtual_aliases__\s*=)\s*\(?\s*['"](\w+)['"]`)
 })
 
-// claimed reports whether a module of the tree may have a name that is not its file's.
+// claimed reports whether a module of the tree may set this name for itself, whatever the name of its file.
 func (o *ownModules) claimed(kind, module string) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -169,7 +169,7 @@ func (o *ownModules) claimed(kind, module string) bool {
 	return names[module]
 }
 
-// module lists the functions of a module of the tree; it returns none if there is no such module.
+// module returns the functions of a module of the tree, or none if there is no such module.
 func (o *ownModules) module(kind, name string) map[string]signature {
 	if !o.has(kind) || !o.hides(kind, name) && !o.claimed(kind, name) {
 		return nil
@@ -183,7 +183,7 @@ func (o *ownModules) module(kind, name string) map[string]signature {
 	return o.list(kind, name)[name]
 }
 
-// every lists the functions of all modules of a kind.
+// every returns the functions of all modules of a kind.
 func (o *ownModules) every(kind string) map[string]map[string]signature {
 	if !o.has(kind) {
 		return nil
@@ -264,7 +264,7 @@ func (o *ownModules) described() map[string]function.Described {
 	return all
 }
 
-// why returns the reason why a function does not exist, in Salt's words; nil if the tree has no such module.
+// why returns the reason why a function does not exist, in Salt's words, or nil if the tree has no such module.
 func (o *ownModules) why(kind, name string) error {
 	module, _, _ := strings.Cut(name, ".")
 	switch {

@@ -15,7 +15,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// programRenderers returns the renderers that the worker has itself: `py`, and those in its package salt.renderers.
+// programRenderers returns the renderers that the worker implements: `py`, and those in its package salt.renderers.
 func programRenderers() []string {
 	return []string{"py", "mako", "pyobjects"}
 }
@@ -32,7 +32,7 @@ func (o *ownModules) Render(ctx context.Context, c render.Call) (any, error) {
 	}
 	vars := value.NewMap().Plain()
 	for name, v := range c.Vars.All() {
-		if !slices.Contains([]any{"salt", "grains", "pillar", "opts"}, name) { // modules have these in any case
+		if !slices.Contains([]any{"salt", "grains", "pillar", "opts"}, name) { // the worker sets these for every module
 			vars.Set(value.Str(name), v)
 		}
 	}
@@ -60,8 +60,8 @@ func renderError(err error, c render.Call) error {
 	return diag.At(at, "renderer %s: %v", c.Renderer, err).WithHint(hint)
 }
 
-// lineIn returns the line of a file that an exception's place or the last line of its traceback in that file names; 0
-// for none.
+// lineIn returns the line of a file that an exception names: in its place or, if that does not name the file, in the
+// last line of its traceback that does. It returns 0 if there is none.
 func lineIn(file string, r *python.Raised) (line int) {
 	for _, text := range append(slices.Clone(r.Trace), r.Place) {
 		for _, start := range []string{file + ":", fmt.Sprintf("File %q, line ", file)} {
@@ -78,7 +78,7 @@ func lineIn(file string, r *python.Raised) (line int) {
 	return line
 }
 
-// renderFor renders a text with the agent's renderers for one in Python.
+// renderFor renders a text with the agent's renderers, on request of a renderer in Python.
 func (o *ownModules) renderFor(ctx context.Context, q *value.Map) (any, error) {
 	s := o.session
 	file, sls := value.Str(q.Value("path")), value.Str(q.Value("sls"))

@@ -27,7 +27,7 @@ type ownState struct {
 	sfun      string // of mod_watch, the function that watches
 }
 
-// Check is part of module.Resource. Only a call of the function can tell the changes.
+// Check is part of module.Resource. The result is unknown, since only a call of the function can tell the changes.
 func (s *ownState) Check(context.Context, *host.Host) (module.Diff, error) {
 	return module.Diff{Unknown: true}, nil
 }
@@ -142,8 +142,8 @@ func (s *Session) registry() module.Registry {
 	return s.modules
 }
 
-// loadStates adds the states of the tree's own that files declare to the registry. A file of the tree replaces all
-// states of its name.
+// loadStates adds the Python states of the tree that high declares to the registry. A file of the tree replaces all
+// functions of the state of its name.
 func (s *Session) loadStates(high *compile.High) {
 	if !s.own.has("states") || high == nil {
 		return
@@ -186,7 +186,7 @@ func (a *absentState) Apply(context.Context, *host.Host, module.Diff) (module.Re
 	return module.Report{}, a.why
 }
 
-// add adds functions to those of a state. A run that has begun keeps its functions.
+// add adds functions to a state of the registry. It replaces the registry, so that a run that has begun keeps its own.
 func (s *Session) add(state string, functions module.Table) {
 	s.registryMu.Lock()
 	defer s.registryMu.Unlock()
@@ -198,7 +198,7 @@ func (s *Session) add(state string, functions module.Table) {
 	s.modules = all
 }
 
-// everyState returns all state functions, including all of the tree.
+// everyState returns all state functions, including those of the tree.
 func (s *Session) everyState() module.Registry {
 	for state := range s.own.every("states") {
 		s.loadState(state)
@@ -206,7 +206,7 @@ func (s *Session) everyState() module.Registry {
 	return s.registry()
 }
 
-// loadState adds the functions of a state of the tree to the registry, unless they are there.
+// loadState adds the functions of a state of the tree to the registry, unless that was done before.
 func (s *Session) loadState(state string) {
 	s.registryMu.Lock()
 	done := s.loaded[state]

@@ -6,8 +6,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// PillarError reports that the pillar does not compile. Nothing runs then; functions that only read may use the
-// part that does.
+// PillarError is the error of a pillar that does not compile. No state runs then; functions that only read may use the
+// part that compiles.
 type PillarError struct {
 	Problems error // a diag.List
 }

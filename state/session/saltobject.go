@@ -30,7 +30,7 @@ func (*saltObject) PyRepr() string    { return "<salt functions>" }
 func (*saltObject) PyTruth() bool     { return true }
 func (o *saltObject) Names() []string { return o.functions.Names() }
 
-// Explain returns the reason why the function does not exist, with a hint what to use instead.
+// Explain returns the reason why the function does not exist, with a hint.
 func (o *saltObject) Explain(name any) error {
 	text, ok := name.(string)
 	if !ok {

@@ -1,9 +1,9 @@
 // Package session connects the parts of the native engine for one use of it.
 //
-// A Session has the state tree and the pillar tree; it renders, targets, compiles and runs. Its parts do not import
-// each other: templates call functions, functions read the pillar, the pillar is made of templates. Each of them
-// uses the others through the session. The session also calls functions by name, as users do with salt-call: see
-// call.go and callshow.go.
+// A Session has the state tree and the pillar tree. It renders SLS files, evaluates top files, and compiles and runs
+// states. Templates call functions, functions read the pillar, and the pillar is made of templates; so these parts do
+// not import each other, but use each other through the session. The session also calls functions by name, as users do
+// with salt-call: see call.go and callshow.go.
 package session
 
 import (
@@ -43,7 +43,7 @@ type Session struct {
 	agentActions function.Table // actions without those of the tree
 	registryMu   sync.Mutex
 	modules      module.Registry
-	loaded       map[string]bool // states of the tree's own that are in modules, if there are any
+	loaded       map[string]bool // names of states for which loadState has looked in the tree
 	options      *value.Map
 
 	pillar    *value.Map
@@ -95,14 +95,14 @@ func New(settings Settings) *Session {
 	return s
 }
 
-// target returns the host as top files match it.
+// target returns the data of the host against which top files match.
 func (s *Session) target(pillarData *value.Map) *top.Target {
 	groups, _ := s.options.Value("nodegroups").(*value.Map)
 	return &top.Target{ID: s.ID, Grains: s.Grains, Pillar: pillarData, Nodegroups: groups}
 }
 
-// Pillar compiles the pillar once and returns it. If it does not compile, the error is a *PillarError and the
-// returned map has the part that does.
+// Pillar returns the pillar, which it compiles at the first call. If the pillar does not compile, the error is a
+// *PillarError, and the returned map has the part that compiles.
 func (s *Session) Pillar(ctx context.Context) (*value.Map, error) {
 	if s.hasPillar && s.partial {
 		return s.pillar, nil

@@ -23,7 +23,7 @@ type Remote interface {
 // as opts.
 type Settings struct {
 	Host   *host.Host
-	Tables Tables // the functions that there are; nil for none
+	Tables Tables // the available functions; nil for none
 	ID     string
 	Grains *value.Map
 	States []roots.Env
@@ -34,10 +34,10 @@ type Settings struct {
 	Redactor *redact.Redactor // receives the decrypted values; nil for a new one
 	Vars     *value.Map       // variables of every template besides the usual ones; may be nil
 	Options  *value.Map
-	TopRoots bool // the top files of all roots count, the last root's first
+	TopRoots bool // the top files of all roots are used, beginning with the last root
 	// Declare adds to a highstate the declarations of releases that are not in SLS files; nil for none.
 	Declare func(*compile.High) error
-	Trees   host.Files // where States and Pillar lie; nil for the host's own files
+	Trees   host.Files // the files that contain States and Pillar; nil for the host's own files
 	// GrainsFile is the file that functions such as grains.setval change.
 	GrainsFile function.GrainsFile
 
@@ -49,7 +49,7 @@ type Settings struct {
 	Test     bool
 	Failhard bool
 	Parallel int // see exec.Runner
-	// Running returns the runs that are changing the host, a text each, for state.running; nil for none.
+	// Running returns a text for each run that is changing the host, for state.running; nil for none.
 	Running func() []string
 	Grace   time.Duration // see exec.Runner
 	Strict  bool          // a step that is certain to fail is an error before anything runs
@@ -85,13 +85,13 @@ func envMap(envs []roots.Env) *value.Map {
 	return m
 }
 
-// option reads an option that is a string.
+// option returns an option that is a string, or "" for any other.
 func (s *Session) option(name string) string {
 	text, _ := s.options.Value(name).(string)
 	return text
 }
 
-// flag reads an option that is true or false.
+// flag reports whether an option is true. It returns fallback if the option is not set.
 func (s *Session) flag(name string, fallback bool) bool {
 	v, ok := s.options.Get(name)
 	if !ok || v == nil {

@@ -41,7 +41,7 @@ type Sources struct {
 	releases []string // directories of the host; the owner of a whole release is trusted with its files
 }
 
-// home returns the files that contain a place's path.
+// home returns the Files in which the path of a place is opened.
 func (s *Sources) home(ctx context.Context, p place) host.Files {
 	if p.scheme == "salt" {
 		return s.trees
@@ -77,7 +77,7 @@ func parsePlace(rawURL, env string) place {
 // in the tree.
 func treePath(rawURL string) string { return parsePlace(rawURL, "").path }
 
-// Local returns the file on the host that a URL means.
+// Local returns the path of the file to which a URL of a tree or of the host refers. It reports false if there is none.
 func (s *Sources) Local(rawURL, env string) (string, bool, error) {
 	switch p := parsePlace(rawURL, env); p.scheme {
 	case "salt":
@@ -106,8 +106,8 @@ func (s *Sources) checkTrusted(scheme, name string) error {
 	return host.CheckTrusted(s.host.Files, name, s.releases...)
 }
 
-// received returns an error if a user controls the content of a file that is to be copied to a place which that
-// user does not control: see host.Received.
+// received returns an error if a user controls the content of a file that is to be copied to a path that the user does
+// not control: see host.Received.
 func (s *Sources) received(ctx context.Context, scheme, name string) error {
 	if scheme != "salt" {
 		return s.host.Received(ctx, name, s.releases...)
@@ -115,12 +115,12 @@ func (s *Sources) received(ctx context.Context, scheme, name string) error {
 	return s.ofTrees().Received(ctx, name, s.tree.Top(name))
 }
 
-// ReceivedFrom does the same as received for the file on the host that a URL means.
+// ReceivedFrom does the same as received, for the file name to which a URL refers.
 func (s *Sources) ReceivedFrom(ctx context.Context, rawURL, name string) error {
 	return s.received(ctx, parsePlace(rawURL, "").scheme, name)
 }
 
-// Missing returns the error of a URL that means no file of the tree.
+// Missing returns the error for a URL that refers to no file of the tree.
 func (s *Sources) Missing(rawURL, env string) error { return s.missing(parsePlace(rawURL, env)) }
 
 // ofTrees returns the host with the files that contain the state tree.

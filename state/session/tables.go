@@ -10,8 +10,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// Tables provides the functions of a session. A host has those of all families (state/families); a program that changes
-// no host has fewer.
+// Tables provides the functions of a session. The agent uses those of all families (state/families); a program that
+// changes no host uses fewer.
 type Tables interface {
 	// Reading returns the functions that templates may call.
 	Reading(f function.Facts) function.Table
@@ -19,7 +19,7 @@ type Tables interface {
 	Acting(f function.Facts) function.Table
 	// Filters returns the filters of templates that read the host.
 	Filters(f *function.Facts) map[string]jinja.Filter
-	// States returns the state functions. They may use the session, but not before the first of them is used.
+	// States returns the state functions. It must not use s, which is incomplete; the functions may use it when they run.
 	States(s *Session) module.Registry
 }
 
@@ -37,10 +37,10 @@ func (s *Session) Sources() *Sources { return s.sources }
 // Actions returns the functions that module.run may call.
 func (s *Session) Actions() TreeFunctions { return s.actions }
 
-// Option returns an option of the minion that is text; "" for any other.
+// Option returns an option of the minion that is a string, or "" if the option is missing or has another type.
 func (s *Session) Option(name string) string { return s.option(name) }
 
-// InPillar looks up a path in the present pillar.
+// InPillar returns the value at a path in the part of the pillar that has been compiled so far.
 func (s *Session) InPillar(path, delimiter string) (any, bool) {
 	return value.Lookup(s.pillar, path, delimiter)
 }

@@ -103,7 +103,7 @@ func (s *Session) filters() map[string]jinja.Filter {
 	return all
 }
 
-// placeVars returns the variables with the place of a template in its tree.
+// placeVars returns the variables that hold the path of a template in its tree.
 func placeVars(src render.Source, sls string) *value.Map {
 	dir := path.Dir(src.Name)
 	if dir == "." {
