@@ -10,8 +10,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
-// Attributes reads by a descriptor of the path, so that no link can redirect it. A link has its own attributes,
-// which only the kernel sets, so it is reported to have none.
+// Attributes opens the path and reads by the descriptor, so that no link can redirect it. It returns nil for a link,
+// whose own attributes only the kernel sets.
 func (t *tree) Attributes(p string) (all map[string][]byte, err error) {
 	err = t.do("listxattr", p, func(dir int, name string) error {
 		fd, st, err := t.place(dir, name)

@@ -70,7 +70,7 @@ type Output struct {
 // maxOutput is the number of bytes kept of each stream; the rest is read and discarded.
 const maxOutput = 16 << 20
 
-// hearing passes the output of failed commands to a function.
+// hearing implements Commands, and passes the output of failed commands to a function.
 type hearing struct {
 	Commands
 	failed func(Output)
@@ -88,7 +88,7 @@ type commands struct {
 	chroot        string // "" for none
 	refused       bool   // a root that is not a system to enter
 	changed       func() // called before and after a command that may change anything
-	files         *tree  // finds the working directories; without it, commands start in "/"
+	files         *tree  // resolves the working directories; if nil, commands start in "/"
 	machineErrors *walk.MachineErrors
 }
 
@@ -147,7 +147,7 @@ func (c *commands) run(ctx context.Context, command Command) (Output, error) {
 	process.Detach(cmd)
 	ended := make(chan struct{})
 	defer close(ended)
-	var overdue atomic.Bool // if the command itself had ended, and only its children ran on, its exit code counts
+	var overdue atomic.Bool // false if the command ended before its limit, even if its children did not: its exit code is used then
 	cmd.Cancel = func() error {
 		overdue.Store(true)
 		return endGroup(ctx, cmd, ended)
@@ -201,8 +201,8 @@ func endGroup(ctx context.Context, cmd *exec.Cmd, ended <-chan struct{}) error {
 	return process.Signal(cmd, syscall.SIGTERM)
 }
 
-// withUmask makes a shell set the umask, since a process can only set its own, and the agent's applies to all its
-// threads.
+// withUmask returns a command line in which a shell sets the umask and then runs argv. A process can set only its own
+// umask, and that of the agent applies to all of its threads.
 func withUmask(argv []string, mask *int) []string {
 	if mask == nil {
 		return argv

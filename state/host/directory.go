@@ -17,7 +17,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// steady refuses paths of a command that another user can redirect while the command runs.
+// steady returns an error if another user can redirect one of the paths of a command while the command runs.
 func (c *commands) steady(ctx context.Context, command Command) error {
 	if command.Following || ctx.Value(followingKey{}) != nil || command.As != nil || c.files == nil {
 		return nil
@@ -49,8 +49,9 @@ func (c *commands) start(cmd *exec.Cmd, command Command) error {
 }
 
 // startIn starts a command in the directory that enter makes the working directory of the thread, so that no link can
-// redirect it meanwhile. It costs a thread, so start uses it only for directories that a user can exchange. A process
-// inherits the directory of the thread that starts it; so the thread gets its own directory, and ends afterwards.
+// redirect it meanwhile. A process inherits the working directory of the thread that starts it, so startIn uses a
+// thread with its own working directory, which ends afterwards. Since a thread is expensive, start calls it only for
+// directories that a user can replace, and for commands of other users.
 func startIn(cmd *exec.Cmd, enter func() error) error {
 	return inThread(func() error {
 		if err := enter(); err != nil {
@@ -61,7 +62,7 @@ func startIn(cmd *exec.Cmd, enter func() error) error {
 	})
 }
 
-// inThread runs a function in a thread with its own working directory, which ends with the function.
+// inThread runs a function in a thread that has its own working directory. The thread ends after the function.
 func inThread(do func() error) error {
 	done := make(chan error, 1)
 	go func() {

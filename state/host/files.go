@@ -13,8 +13,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
-// Files is the filesystem of a host. Paths are absolute, as the host sees them, and lie below the root. Errors of
-// absence wrap fs.ErrNotExist.
+// Files is the filesystem of a host. Paths are absolute paths below the root of the host, as processes in that root
+// write them. Errors for a file that does not exist wrap fs.ErrNotExist.
 type Files interface {
 	// Stat describes the file at a path and follows links; Lstat describes the link itself.
 	Stat(path string) (Info, error)
@@ -25,10 +25,10 @@ type Files interface {
 	Resolve(path string) (string, error)
 	ReadFile(path string) ([]byte, error)
 	Open(path string) (io.ReadCloser, error)
-	// ReadDir lists names in order.
+	// ReadDir returns the sorted names in a directory.
 	ReadDir(path string) ([]string, error)
 
-	// Write replaces a file's content at once: a reader sees the old content or the new. A symbolic link is kept, and
+	// Write replaces a file's content atomically: a reader gets the old content or the new. A symbolic link is kept, and
 	// its target is replaced. The file keeps its mode, owner, extended attributes and label, except those that f sets.
 	// If f.Content fails, nothing is replaced.
 	Write(path string, f NewFile) error
@@ -62,14 +62,14 @@ type Files interface {
 
 	// CanChown reports whether the owner of files can be changed.
 	CanChown() bool
-	// Umask returns the permissions that a new file or directory does not get if the state sets no mode.
+	// Umask returns the umask for a new file or directory for which the state sets no mode.
 	Umask() fs.FileMode
 }
 
-// Beneath has the files below one directory, which is the root of its paths. It follows no link: a link on the way, or
-// at the end of a path that is opened, is an error (ELOOP). The way to the directory itself is walked once, and a link
-// in it that an unprivileged user controls is refused. It stays the same directory until it is closed, even if that is
-// renamed.
+// Beneath has the files below one directory, which is the root of its paths. It follows no link: a link inside a path,
+// or at the end of a path that is opened, is an error (ELOOP). The path of the directory itself is resolved once, and a
+// link in it that an unprivileged user controls is refused. Beneath uses the same directory until it is closed, even if
+// the directory is renamed.
 type Beneath interface {
 	Files
 	// Free returns the free bytes and the number of files that can be created; -1 for files if the filesystem has no

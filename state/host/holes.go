@@ -8,7 +8,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// maxHoles is the number of bytes of holes that are read of a file, which a hash takes some seconds for.
+// maxHoles is the number of bytes of holes that are read of a file. Hashing them takes some seconds.
 const maxHoles = 4 << 30
 
 func tooManyHoles(p string) error {
@@ -49,7 +49,7 @@ func (h *holes) next(p []byte) (part []byte, hole bool, err error) {
 	return part, true, err
 }
 
-// look finds the next content. The offset stays where it is.
+// look finds the next content. It does not change the offset of the file.
 func (h *holes) look() (err error) {
 	if h.at, err = h.file.Seek(0, io.SeekCurrent); err != nil {
 		return err

@@ -1,14 +1,13 @@
 // Package host is the only interface between states and the machine.
 //
-// State functions read and change everything through a Host: files, processes, accounts, units, packages. So a Host can
-// enforce the guarantees of a run. With a root, every path is below that root, including the targets of links inside
-// it, and an operation that would act on the running system is refused with a Skipped error. Each write first announces
-// the file that it replaces, so that a recorder can keep the old content.
+// State functions read and change everything through a Host: files, processes, accounts, units, packages. A Host can
+// therefore enforce the guarantees of a run. With a root, every path is below that root, including the targets of links
+// inside it, and an operation that would act on the running system is refused with a Skipped error. Before each write,
+// a recorder is called with the file that is replaced, so that it can keep the old content.
 //
-// Files, commands and the recorder are in this package; accounts, packages and units are here as the interfaces that
-// states see, and each has its code in a package below. Package machine opens all of them. Package program runs the
-// programs that states work through. Network, links, processes, passwd, outage and terminal do not need a host, and
-// this package imports them.
+// This package implements files, commands and the recorder. For accounts, packages and units it defines the interfaces,
+// which packages below it implement. Package machine opens all of them. Package program runs the programs that states
+// use. The packages network, links, processes, passwd, outage and terminal do not need a host.
 //
 // Reads are cached for the run, and the cache is invalidated by a write, or by a command that may write anything.
 package host
@@ -36,20 +35,20 @@ type Host struct {
 	Env      *Environment // of commands; nil for the agent's own
 	Network  network.Network
 
-	parsed        *ParseCache    // nil keeps nothing
+	parsed        *ParseCache    // nil for no cache
 	recorder      ChangeRecorder // nil for none
 	machineErrors *walk.MachineErrors
 	forget        func()                                // drops cached reads; nil if nothing is cached
-	talk          func(Command) (*dialog.Dialog, error) // nil where no process can be started
+	talk          func(Command) (*dialog.Dialog, error) // nil if no process can be started
 }
 
 // Mark returns a mark for MachineErrorSince.
 func (h *Host) Mark() int { return h.machineErrors.Mark() }
 
-// MachineErrorSince returns the first error of the machine (EIO, EMFILE, ENFILE, ENOMEM) since a mark, when a file was
-// read or a command was started; nil if there was none. Results that were computed since then may be wrong, even if the
-// code that met the error did not return it: MachineErrorSince drops those that the Host has cached, and the caller
-// must not use the others.
+// MachineErrorSince returns the first error of the machine (EIO, EMFILE, ENFILE, ENOMEM) since a mark in reading a file
+// or starting a command, or nil if there is none. Results that were computed since then may be wrong, even if the code
+// that got the error did not return it. MachineErrorSince drops the cached ones, and the caller must not use the
+// others.
 func (h *Host) MachineErrorSince(mark int) error {
 	err := h.machineErrors.Since(mark)
 	if err == nil {
@@ -81,8 +80,9 @@ func (h *Host) Following() *Host {
 	return &other
 }
 
-// Ending returns a host like h on which the removal of a tree ends when ctx is done, even if it is incomplete: a tree
-// of a user can take minutes. A host whose files are not those of a machine or a root is returned unchanged.
+// Ending returns a host like h on which the removal of a tree stops when ctx is done, even if it is incomplete, since
+// the removal of a large tree can take minutes. A host whose files are not those of a machine or a root is returned
+// unchanged.
 func (h *Host) Ending(ctx context.Context) *Host {
 	t, ok := h.Files.(*tree)
 	if !ok || ctx.Done() == nil {
@@ -96,7 +96,7 @@ func (h *Host) Ending(ctx context.Context) *Host {
 
 // WithLinks returns a host like h for a dry run of a deploy, on which links have the targets that the deploy will give
 // them. links maps the path of a link to its future target. A host whose files are not those of a machine or a root is
-// returned unchanged. Commands see the present links.
+// returned unchanged. Commands use the present links.
 func (h *Host) WithLinks(links map[string]string) *Host {
 	t, ok := h.Files.(*tree)
 	if !ok || len(links) == 0 {
@@ -108,7 +108,8 @@ func (h *Host) WithLinks(links map[string]string) *Host {
 	return &other
 }
 
-// Machine returns the files of this machine, wherever the host's root is. Errors of reading them count as the host's.
+// Machine returns the files of this machine, regardless of the host's root. Errors in reading them are recorded for
+// MachineErrorSince of h.
 func (h *Host) Machine() (Files, error) {
 	files, err := openTree("", false, Options{}, func(string) {})
 	if err != nil {
@@ -132,7 +133,7 @@ type Options struct {
 	// Temporary is called with a directory of this machine before the first temporary file is made in it; nil for
 	// none. A process that is killed leaves such a file behind.
 	Temporary func(dir string)
-	// Own is the unit that runs the agent; if nil, states act on it at once.
+	// Own is the unit that runs the agent, on which states act only after the run; nil if states act on it at once.
 	Own *OwnUnit
 	// Failed is called with the output of each command that ends with a code other than 0; nil for none. Calls
 	// may come at the same time.
@@ -144,8 +145,8 @@ type Options struct {
 // Relocated reports whether the root is another directory than that of the machine.
 func (o Options) Relocated() bool { return o.Root != "" && o.Root != "/" }
 
-// Asleep reports whether nothing runs in the root: the running kernel and init system are those of the machine around
-// it.
+// Asleep reports whether no system runs in the root: the running kernel and init system are those of the machine that
+// contains the root.
 func (o Options) Asleep() bool { return o.Relocated() && o.Commands == nil }
 
 // Refuses reports whether commands are refused: the root is not a system to enter.
@@ -167,8 +168,8 @@ func (s *Skipped) Hint() string {
 	return "run on the host itself, or with --chroot if the root is a whole system"
 }
 
-// Talk starts a process for a dialog. Its program is looked up in the directories of the system's programs, inside of
-// the root if that is entered. If no command may run on this host, the error is that of Commands.Allowed.
+// Talk starts a process for a dialog. It looks up the program in the directories of the system's programs, inside the
+// root if commands run there. If no command may run on this host, the error is that of Commands.Allowed.
 func (h *Host) Talk(c Command) (*dialog.Dialog, error) {
 	if h.talk == nil {
 		return nil, cmp.Or(h.Commands.Allowed(c.Argv[0]), error(&Skipped{What: c.Argv[0]}))
@@ -176,7 +177,8 @@ func (h *Host) Talk(c Command) (*dialog.Dialog, error) {
 	return h.talk(c)
 }
 
-// RecordCommand records a program that may change anything; a rollback cannot undo it and only reports its name.
+// RecordCommand records that a program that may change anything runs. A rollback cannot undo its changes and only
+// reports its name.
 func (h *Host) RecordCommand(ctx context.Context, name string) error {
 	if h.recorder == nil || !applying(ctx) {
 		return nil
@@ -187,7 +189,8 @@ func (h *Host) RecordCommand(ctx context.Context, name string) error {
 	return nil
 }
 
-// Acted drops all cached reads if ctx is that of a change: a program that the host did not start may have changed it.
+// Acted drops all cached reads if ctx is one of Applying. Callers use it after a program that this Host did not start
+// may have changed the machine.
 func (h *Host) Acted(ctx context.Context) {
 	if applying(ctx) && h.forget != nil {
 		h.forget()

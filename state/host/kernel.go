@@ -7,9 +7,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Kernel is the running system, in contrast to the files that it was started from: its settings, mounts, packet filters
-// and host name. A chroot has no kernel of its own, so a change by a run below a root would affect the machine around
-// it.
+// Kernel is the running system, in contrast to the files from which it was started: its settings, mounts, packet
+// filters and host name. A chroot has no kernel of its own, so a change by a run below a root would affect the machine
+// that contains the root.
 type Kernel interface {
 	// Allowed returns a *Skipped error if the running system may not be changed.
 	Allowed(what string) error

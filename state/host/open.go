@@ -62,7 +62,7 @@ func commandsOf(o Options, files *tree, changed func()) Commands {
 	return run
 }
 
-// ownCommands returns Commands that run on this machine, in the root if that is a system.
+// ownCommands returns Commands that run on this machine, inside the root if that is a system tree to enter.
 func ownCommands(o Options, refused bool, changed func()) *commands {
 	c := &commands{refused: refused, changed: changed}
 	if o.Chroot {

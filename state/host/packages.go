@@ -43,7 +43,7 @@ type Packages interface {
 	Plan(ctx context.Context, t Transaction) ([]PackageChange, error)
 	// Do performs a transaction, in one call of the package manager.
 	Do(ctx context.Context, t Transaction) error
-	// Hold keeps packages from being changed by anything that does not name them, or stops doing so.
+	// Hold puts packages on hold, so that only transactions that name them change them, or removes the hold.
 	Hold(ctx context.Context, names []string, held bool) error
 	// Cached lists the package files that were downloaded and kept.
 	Cached() ([]Package, error)

@@ -47,8 +47,8 @@ const (
 	KindCommand      Kind = "command" // a program that may have changed anything; it cannot be undone
 )
 
-// Record passes subjects that are about to be replaced to a recorder, if there is one, and waits until it has kept
-// them.
+// Record passes subjects that are about to be replaced to the recorder r, and waits until r has kept them. It does
+// nothing if r is nil.
 func Record(r ChangeRecorder, subjects ...Subject) error {
 	if r == nil {
 		return nil
@@ -79,8 +79,8 @@ func awaitKept(r ChangeRecorder) error {
 	return nil
 }
 
-// Announce records paths that are about to change one after the other, and the directories that will be created above
-// them. The first wait of the changes then covers all of them.
+// Announce records paths that are about to change, and the directories that will be created above them. The first
+// change then waits until all of them are kept, and the others need not wait.
 func (h *Host) Announce(paths ...string) error {
 	t, ok := h.Files.(*tree)
 	if !ok {
@@ -103,8 +103,8 @@ func (h *Host) Announce(paths ...string) error {
 	return nil
 }
 
-// Missing returns a path that does not exist, after the missing directories above it, all without links; nil if the
-// path exists or that is unknown.
+// Missing returns the missing directories above a path, followed by the path, all without links. It returns nil if the
+// path exists, or if that cannot be determined.
 func (h *Host) Missing(p string) []string {
 	t, ok := h.Files.(*tree)
 	if !ok || !path.IsAbs(p) {

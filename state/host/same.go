@@ -56,7 +56,7 @@ func sameFile(a, b *opened) bool {
 	return errA == nil && errB == nil && os.SameFile(one, two)
 }
 
-// comparison compares two files of the same size, except where both have holes.
+// comparison compares two files of the same size. It skips ranges in which both have holes.
 type comparison struct {
 	ctx      context.Context
 	a, b     *opened

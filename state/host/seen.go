@@ -12,9 +12,9 @@ import (
 
 // Seen returns a reader of the content that a file had when it was opened, until the context is done: a user may append
 // to a file while it is read, and a sparse file may be larger than any disk. A file without a size, such as a device or
-// one of the kernel's, is read up to the limit of Files.ReadFile. A reader that is no file is limited by the context
-// alone. Files.Write keeps the holes of the content, and [Same] skips them; other readers get an error after 4 GiB of
-// zeros that are not on the disk.
+// one of the kernel's, is read up to the limit of Files.ReadFile. A reader that is not a file is limited by the context
+// alone. Files.Write keeps the holes of the content, and [Same] skips them; other callers get an error after they have
+// read 4 GiB of holes.
 func Seen(ctx context.Context, r io.Reader) io.Reader {
 	s := &seen{ctx: ctx, from: r, left: unbounded, size: SizeOf(r)}
 	if s.file, _ = r.(*opened); s.size > 0 {
@@ -77,8 +77,8 @@ func (s *seen) sparse() *opened {
 	return nil
 }
 
-// writeContent writes the content of a new file, and fails if its filesystem has no space left. Sparse content leaves
-// holes in it.
+// writeContent writes the content of a new file, and fails if the filesystem has no space left. The holes of sparse
+// content become holes of the file.
 func writeContent(file *os.File, content io.Reader) error {
 	if w, ok := content.(Wrapped); ok {
 		content = w.Content()

@@ -31,7 +31,7 @@ type Line struct {
 	// Root is a directory in which the line runs as if it were "/" (chroot); "" for none. Shell, Dir and RunAs are then
 	// the shell, the directory ("/" by default) and the user of that tree. Argv has no effect.
 	Root string
-	// Terminal gives the command terminals as its streams, for programs that behave in another way without one.
+	// Terminal connects the streams of the command to terminals, for programs that behave differently without one.
 	Terminal bool
 }
 
@@ -118,15 +118,15 @@ func home(u *User) string {
 	return "/"
 }
 
-// locale returns the names of the locale variables that every command gets, so that the output that states parse does
-// not depend on the environment of the agent. The environment of a step may override them.
+// locale returns the names of the locale variables that are set to C for every command, so that the output that states
+// parse does not depend on the environment of the agent. The environment of a step may override them.
 func locale() []string {
 	return []string{"LC_CTYPE", "LC_NUMERIC", "LC_TIME", "LC_COLLATE", "LC_MONETARY", "LC_MESSAGES", "LC_PAPER",
 		"LC_NAME", "LC_ADDRESS", "LC_TELEPHONE", "LC_MEASUREMENT", "LC_IDENTIFICATION", "LANGUAGE"}
 }
 
-// Variables returns the environment base without the variables of the agent, in the C locale, and with vars, each
-// NAME=value, which replace variables with the same names.
+// Variables returns the environment base without NOTIFY_SOCKET, with the C locale, and with vars, each NAME=value, which
+// replace variables of the same names.
 func Variables(base []string, vars ...string) []string {
 	return environment(base, Line{Env: vars}, nil)
 }

@@ -51,7 +51,7 @@ func (t *temporaries) in(dir int) {
 	t.tell(path)
 }
 
-// TempName returns a file name that no other run will use. A * in the pattern is replaced by a random number.
+// TempName returns a random file name that starts with tempPrefix. A * in the pattern is replaced by the random number.
 func TempName(pattern string) string {
 	before, after, _ := strings.Cut(pattern, "*")
 	return fmt.Sprintf(tempPrefix+"%s%016x%s", before, rand.Uint64(), after)
@@ -93,8 +93,8 @@ func (h *Host) TempCopy(pattern string, content io.Reader, mode fs.FileMode) (st
 	return path, h.Files.Write(path, NewFile{Content: content, Mode: &mode, UID: -1, GID: -1})
 }
 
-// umask reads the process's umask without changing it, since setting it to read it would race with
-// every other file being made.
+// umask returns the umask of the process. It reads /proc if possible: the system call also sets the umask, which would
+// affect files that are created at the same time.
 func umask() fs.FileMode {
 	f, err := os.Open("/proc/self/status")
 	if err == nil {

@@ -25,7 +25,7 @@ type Tool struct {
 	Plain   []string      // words of Argv that begin with a slash and are no paths
 }
 
-// paths returns the paths among the arguments of a tool that changes something.
+// paths returns the absolute paths among the arguments if the tool changes something, and nil otherwise.
 func (t Tool) paths() (all []string) {
 	if t.Changes == (Subject{}) {
 		return nil
@@ -86,7 +86,8 @@ func (t Tool) brings() string {
 	return "the package that has it"
 }
 
-// Failed adds to the error of a tool what failed, and a hint if the error has none. It returns nil for a nil error.
+// Failed returns err with the operation that failed, what, in front, and with a hint if err has none. It returns nil if
+// err is nil.
 func Failed(err error, what, hint string) error {
 	if err == nil {
 		return nil
@@ -159,7 +160,7 @@ func (e *ToolError) lacksRights() bool {
 	return text == ""
 }
 
-// FirstLines returns the message of a tool on one line.
+// FirstLines returns the first three lines of a text that are not empty, on one line.
 func FirstLines(text string) string {
 	lines := strings.FieldsFunc(strings.TrimSpace(text), func(r rune) bool { return r == '\n' })
 	return strings.Join(lines[:min(len(lines), 3)], "; ")
@@ -203,7 +204,7 @@ func Which(files Files, name string) (string, bool) {
 	return "", false
 }
 
-// SystemPath lists the directories in which programs of the system are looked for.
+// SystemPath returns the directories in which programs of the system are looked up.
 func SystemPath() []string {
 	return []string{"/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"}
 }

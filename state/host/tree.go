@@ -17,10 +17,10 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// tree is the Files of a machine or of a root. Every operation opens the directory of a path and
-// then works on a name in it by the kernel's *at calls. With a root, package walk resolves the way
-// to that directory inside the root, links and .. included, so neither a link nor a race can lead out. No path is ever
-// simplified here: to the kernel a/../b is not b where a is a link.
+// tree implements Files for a machine or a root. Every operation opens the directory of a path and then uses the
+// kernel's *at calls on a name in it. With a root, package walk resolves the path of that directory inside the root,
+// including links and .., so neither a link nor a race can lead out of the root. Paths are never simplified, since a/../b
+// is not b if a is a link.
 //
 // The root is a safe one: in a directory that an unprivileged user controls, links to files of other users are refused,
 // and so are files of other users with several names (walk.UnsafeError).
@@ -62,8 +62,8 @@ func (t *tree) following() *tree {
 	return &other
 }
 
-// ended returns the reason to end walks of whole trees now; nil if they may continue. The agent's own temporary files
-// are removed anyway.
+// ended returns the reason to stop a walk of the tree p, or nil if it may continue. The agent's own temporary files are
+// removed in any case.
 func (t *tree) ended(p string) error {
 	if t.ending == nil || ownTemp(p) {
 		return nil
@@ -71,7 +71,7 @@ func (t *tree) ended(p string) error {
 	return context.Cause(t.ending)
 }
 
-// Anchored returns the same tree, for many looks below some directories: see [walk.Root.Anchored].
+// Anchored returns the same tree for many lookups below some directories: see [walk.Root.Anchored].
 func (t *tree) Anchored(dirs []string) Files {
 	other := *t
 	other.root = t.root.Anchored(dirs)
@@ -83,7 +83,8 @@ func (t *tree) openat(p string, flags int) (fd int, err error) {
 	return t.root.Openat(t.planned(p), flags)
 }
 
-// planned replaces the first part of a path that is a link of t.links by its future target. The longest link counts.
+// planned returns a path in which the longest leading part that is a link in t.links is replaced by the link's future
+// target.
 func (t *tree) planned(p string) string {
 	longest := ""
 	for link := range t.links {
@@ -173,7 +174,7 @@ func (t *tree) change(op, p string, open opener, call func(dir int, name string)
 	return explain(t.failed(op, p, err))
 }
 
-// tells reports whether changes of a path are passed to the recorder.
+// tells reports whether changes of a path are passed to a recorder.
 func (t *tree) tells(p string) bool { return t.recorder != nil && !t.temporary && !ownTemp(p) }
 
 func (t *tree) record(kind Kind, p string) error {
@@ -198,8 +199,8 @@ func (t *tree) kept(name string) error {
 	return awaitKept(t.recorder)
 }
 
-// real returns a path with no link on the way to its last name. Links may lead elsewhere when the path is used again. A
-// directory that does not exist yet is left unchanged.
+// real returns a path with the links before its last name resolved, since they may lead elsewhere when the path is used
+// again. If the directory cannot be opened, for example because it does not exist yet, it returns p.
 func (t *tree) real(p string) string {
 	dir, name, done, err := t.at(p)
 	if err != nil {
@@ -227,10 +228,10 @@ func (t *tree) below(dir int, name, p string) string {
 	return strings.TrimRight(way, "/") + "/" + name
 }
 
-// Errors that callers distinguish, beside fs.ErrNotExist and the like; errors of files wrap them.
+// Errors that callers distinguish, in addition to fs.ErrNotExist and similar errors. Errors of files wrap them.
 const (
 	ErrNotDir          = unix.ENOTDIR // a part of the path is a file
-	ErrLink            = unix.ELOOP   // links form a loop, or there is one where none is followed
+	ErrLink            = unix.ELOOP   // links form a loop, or a link is in a path whose links are not followed
 	ErrOtherFilesystem = unix.EXDEV   // of a Rename or Link from one filesystem to another
 )
 

@@ -88,7 +88,7 @@ type former struct {
 	link bool
 }
 
-// between runs a call on two paths, the second of which changes.
+// between runs a call that uses the path old and changes the path p.
 func (t *tree) between(op, old, p string, call func(from former, dir int, name string) error) error {
 	from := former{}
 	var done func()
@@ -310,8 +310,8 @@ func (t *tree) itself(op, p string, call func(place string) error) error {
 	})
 }
 
-// place opens a name with O_PATH, without following a link, and refuses a file to which a user may have given that
-// name. The caller must close it.
+// place opens a name with O_PATH, without following a link. It returns an error if a user may have given this name to
+// the file of another user. The caller must close fd.
 func (t *tree) place(dir int, name string) (fd int, st unix.Stat_t, err error) {
 	if fd, err = unix.Openat(dir, name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0); err != nil {
 		return -1, st, err

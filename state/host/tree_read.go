@@ -54,8 +54,8 @@ func (t *tree) Resolve(p string) (string, error) {
 	return real, t.failed("resolve", p, err)
 }
 
-// open opens a path for reading. A pipe would block until a process writes, so only files, directories and devices are
-// opened.
+// open opens a file, directory or device for reading. It returns an error for a pipe, which would block until a process
+// writes, and for a socket.
 func (t *tree) open(p string) (*os.File, Info, error) {
 	fd, err := t.openat(p, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY)
 	if err != nil {
@@ -74,7 +74,7 @@ func (t *tree) open(p string) (*os.File, Info, error) {
 	return os.NewFile(uintptr(fd), p), info, nil
 }
 
-// Leased reports whether an error is a file that cannot be opened because a process holds a lease on it.
+// Leased reports whether an error says that a file cannot be opened because a process holds a lease on it.
 func Leased(err error) bool {
 	var leased *walk.Leased
 	return errors.As(err, &leased)
@@ -156,7 +156,7 @@ func ReadAll(r io.Reader, name string) ([]byte, error) {
 	return data, err
 }
 
-// Readable refuses a file that is too large to be read into memory. name is its path, for the error.
+// Readable returns an error if the file is too large to be read into memory. name is its path, for the error.
 func (i Info) Readable(name string) error {
 	if i.Size > maxRead {
 		return tooLarge(name)

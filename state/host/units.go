@@ -24,11 +24,11 @@ type Units interface {
 	// Act starts, stops or otherwise acts on a unit and, if wait is true, waits until that is done. systemd reloads
 	// changed unit files first. An error has the last log lines of the unit.
 	Act(ctx context.Context, verb UnitVerb, name string, wait bool) error
-	// Stays waits until a unit that was started at a time counts as up. Otherwise the error has the reason and the last
-	// log lines of the unit.
+	// Stays waits until a unit that was started at the given time is considered up. If the unit does not stay up, the
+	// error has the reason and the last log lines of the unit.
 	Stays(ctx context.Context, name string, started time.Time) error
-	// SetBoot changes whether a unit is started at boot, or can be at all; runtime limits the change to the time until
-	// the next boot.
+	// SetBoot changes whether a unit is started at boot, or whether it can be started at all. If runtime is true, the
+	// change lasts until the next boot.
 	SetBoot(ctx context.Context, verb BootVerb, name string, runtime bool) error
 }
 
@@ -111,7 +111,7 @@ func (o *OwnUnit) Passed(unit string) {
 	}
 }
 
-// AllPassed returns the units that Passed was called with.
+// AllPassed returns the units that were recorded with Passed.
 func (o *OwnUnit) AllPassed() []string {
 	if o == nil {
 		return nil
@@ -138,7 +138,8 @@ func (o *OwnUnit) Put(verb UnitVerb) {
 	o.verb = verb
 }
 
-// Active returns the state of the unit after the run: during a run in it, systemd calls it activating.
+// Active returns the state that the unit will have after the run, given its state now. During a run in the unit, systemd
+// reports it as activating.
 func (o *OwnUnit) Active(now string) string {
 	switch verb := o.Pending(); {
 	case verb == Stop:

@@ -16,8 +16,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// Unsafe reports whether an error refuses a path because another user controls a link, or a name of a file. hint is
-// what the author of a state can do about it.
+// Unsafe reports whether an error refuses a path because another user controls a link in it, or a name of its file. The
+// hint says what the author of a state can do about it.
 func Unsafe(err error) (hint string, unsafe bool) {
 	var refused *walk.UnsafeError
 	if !errors.As(err, &refused) {
@@ -84,8 +84,8 @@ func (h *Host) FilesFor(ctx context.Context) Files {
 	return h.Files
 }
 
-// Changeable refuses a path whose owner or mode is about to change if another user may have created that name of the
-// file, as Chown and Chmod do. info is the result of Lstat for the path.
+// Changeable returns an error if another user may have created this name of the file, in which case Chown and Chmod
+// refuse the path. info is the result of Lstat for the path.
 func (h *Host) Changeable(p string, info Info) error {
 	t, ok := h.Files.(*tree)
 	if !ok || info.IsDir() || info.Links < 2 {
@@ -100,8 +100,9 @@ func (h *Host) Changeable(p string, info Info) error {
 	})
 }
 
-// Refuses returns the error with which a path is refused when its links are followed, or nil. It is for code that
-// handles the refusal, so it is not noted as a machine error. The target may change at any time: Files checks it again.
+// Refuses returns the error with which Files refuses to follow the links of a path, or nil if it does not. Callers
+// handle the error, so it is not recorded as a machine error. The target may change at any time, so Files checks it
+// again.
 func (h *Host) Refuses(p string) error {
 	t, ok := h.Files.(*tree)
 	if !ok {
@@ -126,7 +127,7 @@ func (f followingCommands) Run(ctx context.Context, c Command) (Output, error) {
 	return f.Commands.Run(ctx, c)
 }
 
-// followingAccounts changes accounts with tools that follow every link to a home.
+// followingAccounts changes accounts in a context of WithFollowing, so that tools follow every link to a home.
 type followingAccounts struct{ Accounts }
 
 func (f followingAccounts) AddUser(ctx context.Context, n NewUser) error {
@@ -141,8 +142,8 @@ func (f followingAccounts) RemoveUser(ctx context.Context, name string, r UserRe
 	return f.Accounts.RemoveUser(WithFollowing(ctx), name, r)
 }
 
-// Steady refuses a path that another user can redirect while a program that gets its name runs. It is nil for a host
-// that follows every link.
+// Steady returns an error if another user can redirect a path while a program with the path as its argument runs. It
+// returns nil for a host that follows every link.
 func (h *Host) Steady(p string) error {
 	if t, ok := h.Files.(*tree); ok {
 		return t.root.ByName(p)
@@ -150,9 +151,9 @@ func (h *Host) Steady(p string) error {
 	return nil
 }
 
-// Sole refuses a file or directory of which an unprivileged user controls any part: a program that root runs there
-// would run, or read, what that user chose. It is nil for a host that follows every link, and where the agent does not
-// run as root. An error of absence wraps fs.ErrNotExist.
+// Sole returns an error if an unprivileged user controls any part of a file or directory, since a program that root
+// runs there would run or read data of that user. It returns nil for a host that follows every link, and if the agent
+// does not run as root. If p does not exist, the error wraps fs.ErrNotExist.
 func (h *Host) Sole(p string) error {
 	if t, ok := h.Files.(*tree); ok && os.Geteuid() == 0 {
 		return t.root.Sole(p)
@@ -160,8 +161,8 @@ func (h *Host) Sole(p string) error {
 	return nil
 }
 
-// CheckClone refuses to run git as a user, "" for root, in a clone, or in a directory below one, where another user can
-// change what git reads or runs: see clone.Check. It returns nil in the cases in which Sole does.
+// CheckClone returns an error if git must not run as a user ("" for root) in the clone that contains dir, because
+// another user can change files that git reads or runs: see clone.Check. It returns nil in the cases in which Sole does.
 func (h *Host) CheckClone(dir, user string) error {
 	t, ok := h.Files.(*tree)
 	if !ok || os.Geteuid() != 0 {
@@ -178,10 +179,10 @@ func (h *Host) CheckClone(dir, user string) error {
 	return clone.Check(t.root, dir, as)
 }
 
-// CheckTrusted refuses a file that an unprivileged user can change, or exchange for another, and whose content root
-// would act on: a template, an SLS file, a program that gets setuid bits. If the file is in one of the directories
-// tops, those who control that directory as well are trusted, since the tree was configured by its directory. It
-// returns nil if the agent does not run as root. It ignores WithFollowing. A missing file is no error.
+// CheckTrusted returns an error if an unprivileged user can change or replace a file on whose content root would act: a
+// template, an SLS file, a program that gets setuid bits. If the file is in one of the directories tops, users who also
+// control that directory are trusted, since the tree was configured by its directory. CheckTrusted returns nil if the
+// file does not exist, and if the agent does not run as root. It ignores WithFollowing.
 func CheckTrusted(files any, p string, tops ...string) error {
 	t, ok := files.(*tree)
 	if !ok || os.Geteuid() != 0 {
@@ -205,10 +206,10 @@ func To(ctx context.Context, r Recipient) context.Context {
 	return context.WithValue(ctx, recipientKey{}, &r)
 }
 
-// Received refuses a file of this host whose bytes an unprivileged user controls, if root runs or reads the
-// destination: it must belong to that user, or be given to that user (see To). If the file is in one of the
-// directories tops, those who control that directory as well are trusted. A context of WithFollowing allows every file,
-// and so does an agent that does not run as root. A missing file is no error.
+// Received returns an error if an unprivileged user controls the bytes of a file of this host, unless the destination
+// of the bytes belongs to that user or is given to that user (see To). If the file is in one of the directories tops,
+// users who also control that directory are trusted. Received returns nil if the file does not exist, if ctx is one of
+// WithFollowing, and if the agent does not run as root.
 func (h *Host) Received(ctx context.Context, p string, tops ...string) error {
 	return h.received(ctx, p, func(r *walk.Root, trust walk.Trust) error {
 		trust.Tops = tops
@@ -245,10 +246,10 @@ func (h *Host) received(ctx context.Context, p string, look func(*walk.Root, wal
 	return pathError("open", p, err)
 }
 
-// OwnerOf returns the unprivileged user who owns a directory, or the nearest one above it that exists: who can put
-// programs and configuration there that a program such as git or pip runs. It is "" for root and the agent's own user,
-// who are trusted. A program that root runs there must run as that user. A directory of root's whose access control
-// lists let other users write there is refused.
+// OwnerOf returns the unprivileged user who owns a directory, or the nearest existing directory above it. That user can
+// put programs and configuration there that a program such as git or pip runs, so the program must run as that user.
+// OwnerOf returns "" for root and the agent's own user, who are trusted. It returns an error for a directory of root if
+// its access control lists let other users write there.
 func (h *Host) OwnerOf(dir string) (string, error) {
 	info, err := h.Files.Stat(dir)
 	for ; errors.Is(err, fs.ErrNotExist) && dir != "/"; info, err = h.Files.Stat(dir) {

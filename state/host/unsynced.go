@@ -19,7 +19,7 @@ type unsynced struct {
 	dirs map[uint64]string // a directory in each, by its path on the machine
 }
 
-// add notes the filesystem of a directory.
+// add adds the filesystem of a directory.
 func (u *unsynced) add(dir int) error {
 	var st unix.Stat_t
 	if err := unix.Fstat(dir, &st); err != nil {
@@ -83,7 +83,7 @@ func (h *Host) Sync(paths ...string) error {
 	return t.unsynced.sync()
 }
 
-// touch notes the filesystem of a path as one to be synced, if it is still there.
+// touch adds the filesystem of a path to those to be synced, if the path still exists.
 func (t *tree) touch(p string) error {
 	fd, err := t.openat(p, unix.O_PATH)
 	if err != nil {

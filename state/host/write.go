@@ -22,11 +22,12 @@ func (t *tree) Write(p string, f NewFile) error {
 // tempName returns a unique name for a temporary file, which is created in the directory of the target.
 func tempName() string { return fmt.Sprintf(tempPrefix+"%d-%08x", os.Getpid(), rand.Uint32()) }
 
-// replace writes a temporary file beside the target, makes it like the old one, and renames it.
-// The file is synced before the rename, so that after a power failure it has either the old or the new content. The
-// directory is synced after it, so that it has the new one; with a recorder, Sync does that once for each filesystem.
+// replace writes a temporary file in the directory of the target, gives it the attributes of the target, and renames
+// it. The file is synced before the rename, so that after a power failure it has either the old or the new content. The
+// directory is synced after the rename, so that it has the new content; with a recorder, Sync does that once for each
+// filesystem.
 //
-// The recorder's data is written at the same time as the file.
+// The recorder writes its data while the file is written.
 func (t *tree) replace(dir int, name string, f NewFile) (err error) {
 	keeping := make(chan error, 1)
 	go func() { keeping <- t.kept(name) }()
@@ -133,9 +134,9 @@ func keep(wanted, old int) int {
 	return old
 }
 
-// copyAttributes gives the new file the extended attributes of the old, its SELinux label among
-// them. It leaves out those that the filesystem or our rights do not allow, as cp -a does, those that certify the old
-// content, and access control lists unless lists is true.
+// copyAttributes copies the extended attributes of the old file to the new one, including the SELinux label. It leaves
+// out attributes that the filesystem or the permissions of the process do not allow, as cp -a does, those that certify
+// the old content, and access control lists unless lists is true.
 func copyAttributes(file *os.File, old string, lists bool) {
 	for name, v := range attributesOf(old) {
 		if !certifies(name) && (lists || !walk.IsACL(name)) {
@@ -150,7 +151,7 @@ func certifies(name string) bool {
 	return walk.IsNote(name) || name == "security.capability" || name == "security.ima" || name == "security.evm"
 }
 
-// attribute queries the size of a value and then reads it; nil if there is none.
+// attribute returns the value that get reads, after a call of get for its size. It returns nil if there is none.
 func attribute(get func(buf []byte) (int, error)) []byte {
 	size, err := get(nil)
 	if err != nil || size == 0 {
@@ -164,8 +165,8 @@ func attribute(get func(buf []byte) (int, error)) []byte {
 	return buf[:n]
 }
 
-// syncDir syncs a directory after a rename. A directory that may be written but not read cannot be synced; that is no
-// error.
+// syncDir syncs a directory after a rename. It returns nil for a directory that may be written but not read, which
+// cannot be synced.
 func syncDir(dir int) error {
 	fd, err := unix.Openat(dir, ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
