@@ -21,8 +21,8 @@ type Accounts interface {
 	GroupByID(gid int) (Group, bool, error)
 	// GroupsOf lists the names of the groups of a user, including the primary group.
 	GroupsOf(user string) ([]string, error)
-	// AllUsers and AllGroups return the accounts in the files, since other sources need not list all theirs. Callers
-	// must not change the result.
+	// AllUsers and AllGroups return the accounts in the files. They leave out other sources, which may be unable to list
+	// all accounts. Callers must not change the result.
 	AllUsers() ([]User, error)
 	AllGroups() ([]Group, error)
 	// Shadow returns the password entry of a user, which only root may read.
@@ -43,7 +43,7 @@ type Accounts interface {
 	RemoveGroup(ctx context.Context, name string) error
 }
 
-// Shadow is a line of /etc/shadow. Dates are days since 1970; -1 is a field that is empty.
+// Shadow is a line of /etc/shadow. Dates are days since 1970; an empty field is -1.
 type Shadow struct {
 	Name, Hash                                   string
 	LastChange, Min, Max, Warn, Inactive, Expire int
@@ -80,7 +80,7 @@ func (e Expected) Has(group string) bool {
 	return slices.ContainsFunc(e.Groups, func(g Group) bool { return g.Name == group })
 }
 
-// Group finds a group as earlier steps of a dry run would leave it.
+// Group returns a group as it would be after the earlier steps of a dry run, and reports whether it would exist.
 func (e Expected) Group(accounts Accounts, name string) (Group, bool, error) {
 	if slices.Contains(e.GoneGroups, name) {
 		return Group{}, false, nil
@@ -92,7 +92,7 @@ func (e Expected) Group(accounts Accounts, name string) (Group, bool, error) {
 	return g, there, err
 }
 
-// User finds a user as earlier steps of a dry run would leave it.
+// User returns a user as it would be after the earlier steps of a dry run, and reports whether it would exist.
 func (e Expected) User(accounts Accounts, name string) (User, bool, error) {
 	if slices.Contains(e.GoneUsers, name) {
 		return User{}, false, nil
@@ -154,7 +154,7 @@ type Crontabs interface {
 	Allowed(what string) error
 	// Read returns the crontab of a user as the user wrote it, or "" if there is none.
 	Read(ctx context.Context, user string) (string, error)
-	// Write replaces a user's crontab. cron itself refuses one that it cannot read.
+	// Write replaces a user's crontab. If cron cannot parse the text, Write returns its error.
 	Write(ctx context.Context, user, text string) error
 }
 

@@ -147,7 +147,7 @@ func (c *commands) run(ctx context.Context, command Command) (Output, error) {
 	process.Detach(cmd)
 	ended := make(chan struct{})
 	defer close(ended)
-	var overdue atomic.Bool // false if the command ended before its limit, even if its children did not: its exit code is used then
+	var overdue atomic.Bool // false if the command itself ended in time, even if its children did not
 	cmd.Cancel = func() error {
 		overdue.Store(true)
 		return endGroup(ctx, cmd, ended)

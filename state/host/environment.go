@@ -10,18 +10,18 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/process"
 )
 
-// Environment is the environment of the commands of a run: the agent's own without its credentials, with
-// the changes that states make to it. It belongs to the run and not to the agent, which may do other runs.
+// Environment is the environment of the commands of a run: that of the agent, without its credentials and with the
+// changes that states make. Each run has its own.
 type Environment struct {
 	mu    sync.Mutex
 	vars  []string        // NAME=value
 	given map[string]bool // the names that states have set
 }
 
-// NewEnvironment starts from NAME=value pairs.
+// NewEnvironment returns an environment with the given NAME=value pairs.
 func NewEnvironment(vars ...string) *Environment { return &Environment{vars: vars} }
 
-// All returns a copy of everything as NAME=value.
+// All returns a copy of all variables, each as NAME=value.
 func (e *Environment) All() []string {
 	if e == nil {
 		return process.Environ()
@@ -75,10 +75,9 @@ func (e *Environment) Unset(name string) {
 	e.vars = without(e.vars, name)
 }
 
-// loginOf returns the environment of a login of root, if uid is 0: with root's HOME, USER, LOGNAME and SHELL, and
-// without the directories and the bus of a session. So a run does the same when it is started by hand, through sudo,
-// which may keep the caller's HOME, from cron, or as a unit without HOME. Environments of other users are unchanged,
-// except that a missing PATH is set.
+// loginOf returns env with a PATH if it has none and, if uid is 0, with the variables of a login of root: root's HOME,
+// USER, LOGNAME and SHELL, without the directories and the bus of a session. A run thus has the same results whether it
+// is started by hand, through sudo, which may keep the caller's HOME, from cron, or as a unit without HOME.
 func loginOf(env []string, uid int) []string {
 	if get(env, "PATH") == "" {
 		env = set(env, "PATH", strings.Join(SystemPath(), ":"))

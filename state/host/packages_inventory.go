@@ -40,7 +40,7 @@ type Inventory struct {
 	byName   map[string][]Package
 	provided map[string][]string // the packages, as list names, that provide a name
 	Provider func(virtual string) []string
-	asked    sync.Map // cached results of provider, by name
+	asked    sync.Map // cached results of Provider, by name
 }
 
 // ArchNames describes how a family of package managers writes the architecture after a package's name.
@@ -88,7 +88,7 @@ func (v *Inventory) saysNothing(arch string) bool {
 	return arch == v.Native || slices.Contains(v.arch.Any, arch) || v.arch.Same != nil && v.arch.Same(v.Native, arch)
 }
 
-// ListName returns the name that a user wrote, without the host's own architecture.
+// ListName returns a name that a user wrote, without its architecture if that is the host's own.
 func (v *Inventory) ListName(name string) string {
 	if i := strings.LastIndex(name, v.arch.Join); v.arch.Join != "" && i > 0 && v.saysNothing(name[i+len(v.arch.Join):]) {
 		return name[:i]
@@ -96,8 +96,8 @@ func (v *Inventory) ListName(name string) string {
 	return name
 }
 
-// Version returns the version of an installed package, "" for one that is not installed. Where several versions are
-// installed beside each other, commas separate them.
+// Version returns the version of an installed package, or "" if the package is not installed. If several versions are
+// installed, they are separated by commas.
 func (v *Inventory) Version(name string) string {
 	return strings.Join(v.Versions(name), ",")
 }
@@ -159,7 +159,7 @@ func (v *Inventory) names(is func(Package) bool) []string {
 	return names
 }
 
-// Changes lists the differences in a later inventory, by name.
+// Changes returns the differences between v and a later inventory, sorted by name.
 func (v *Inventory) Changes(later *Inventory) []PackageChange {
 	var changes []PackageChange
 	for name := range union(v.byName, later.byName) {

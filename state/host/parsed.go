@@ -21,8 +21,8 @@ type parsedFile struct {
 	value any
 }
 
-// Parsed reads a file and returns the result of parse. The result is cached until the file is replaced or changed, since
-// many states read the same file. Callers share the result and must not change it.
+// Parsed reads a file and returns the result of parse. It caches the result until the file is replaced or changed,
+// since many states read the same file. Callers share the result and must not change it.
 func Parsed[T any](h *Host, path string, parse func(text string) T) (T, error) {
 	return ParsedOf(h.Files, h.parsed, path, parse)
 }

@@ -125,8 +125,8 @@ func locale() []string {
 		"LC_NAME", "LC_ADDRESS", "LC_TELEPHONE", "LC_MEASUREMENT", "LC_IDENTIFICATION", "LANGUAGE"}
 }
 
-// Variables returns the environment base without NOTIFY_SOCKET, with the C locale, and with vars, each NAME=value, which
-// replace variables of the same names.
+// Variables returns the environment base without NOTIFY_SOCKET, with the C locale, and with vars, each NAME=value,
+// which replace variables of the same names.
 func Variables(base []string, vars ...string) []string {
 	return environment(base, Line{Env: vars}, nil)
 }

@@ -19,8 +19,8 @@ import (
 
 // tree implements Files for a machine or a root. Every operation opens the directory of a path and then uses the
 // kernel's *at calls on a name in it. With a root, package walk resolves the path of that directory inside the root,
-// including links and .., so neither a link nor a race can lead out of the root. Paths are never simplified, since a/../b
-// is not b if a is a link.
+// including links and .., so neither a link nor a race can lead out of the root. Paths are never simplified, since
+// a/../b is not b if a is a link.
 //
 // The root is a safe one: in a directory that an unprivileged user controls, links to files of other users are refused,
 // and so are files of other users with several names (walk.UnsafeError).

@@ -138,8 +138,8 @@ func (o *OwnUnit) Put(verb UnitVerb) {
 	o.verb = verb
 }
 
-// Active returns the state that the unit will have after the run, given its state now. During a run in the unit, systemd
-// reports it as activating.
+// Active returns the state that the unit will have after the run, given its state now. During a run in the unit,
+// systemd reports it as activating.
 func (o *OwnUnit) Active(now string) string {
 	switch verb := o.Pending(); {
 	case verb == Stop:

@@ -162,7 +162,7 @@ func (h *Host) Sole(p string) error {
 }
 
 // CheckClone returns an error if git must not run as a user ("" for root) in the clone that contains dir, because
-// another user can change files that git reads or runs: see clone.Check. It returns nil in the cases in which Sole does.
+// another user can change files that git reads or runs: see clone.Check. It returns nil in the same cases as Sole.
 func (h *Host) CheckClone(dir, user string) error {
 	t, ok := h.Files.(*tree)
 	if !ok || os.Geteuid() != 0 {

@@ -16,8 +16,8 @@ import (
 // a tree of 10,000 levels quickly; the time to read all its paths grows with the square of the depth.
 const MostLevels = 256
 
-// TooDeep reports whether a directory so many levels below another is out of reach of a walk by paths: it lies too
-// deep, or its entries have paths that are too long for system calls.
+// TooDeep reports whether a directory, which is the given number of levels below the start of a walk by paths, is too
+// deep for the walk, or has entries whose paths may be too long for system calls.
 func TooDeep(dir string, level int) bool {
 	return level > MostLevels || len(dir)+unix.NAME_MAX+1 >= unix.PathMax
 }

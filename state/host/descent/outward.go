@@ -10,9 +10,9 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
-// LeadsOut reports whether a symbolic link of a tree at dir may lead out of it: name is the path of the link below dir.
-// No directory above it is a link, so two dots at the start of its target mean the directory above. Two dots after a
-// name do so only if the tree has a directory of that name: after a link, they mean another place.
+// LeadsOut reports whether a symbolic link in the tree dir may lead out of it. name is the path of the link below dir.
+// The directories above the link are not links, so .. at the start of its target is the parent directory in the tree.
+// After a name, .. is the parent directory only if the tree has a directory of that name, since the name may be a link.
 func LeadsOut(dir, name, target string, isDir func(name string) bool) bool {
 	at, named := path.Dir(name), false
 	if path.IsAbs(target) {

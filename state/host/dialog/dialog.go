@@ -86,7 +86,7 @@ func (d *Dialog) Read(p []byte) (int, error) { return d.from.Read(p) }
 // Write sends data to the process.
 func (d *Dialog) Write(p []byte) (int, error) { return d.to.Write(p) }
 
-// HangUp ends what the process reads.
+// HangUp closes the pipe from which the process reads.
 func (d *Dialog) HangUp() error { return d.to.Close() }
 
 // Signal sends a signal to the process alone.
@@ -95,7 +95,7 @@ func (d *Dialog) Signal(s syscall.Signal) error { return d.cmd.Process.Signal(s)
 // Printed returns the end of the output of the process.
 func (d *Dialog) Printed() string { return d.printed.String() }
 
-// Ending waits for the end of a process that has closed its pipe, and describes it.
+// Ending waits a moment for the end of a process that has closed its pipe, and returns a description of how it ended.
 func (d *Dialog) Ending() string {
 	select {
 	case <-d.ended:

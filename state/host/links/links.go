@@ -1,7 +1,7 @@
 // Package links reads the network links of this machine, and their addresses, from the kernel.
 //
 // It requests all links once and all addresses once. The net package requests all addresses for each link, which takes
-// tens of milliseconds on a host of containers.
+// tens of milliseconds on a host that runs many containers.
 package links
 
 import (
@@ -16,15 +16,15 @@ import (
 // Link is a network interface.
 type Link struct {
 	Name      string
-	Hardware  string // such as 02:fc:00:00:00:01; "" where there is none
+	Hardware  string // such as 02:fc:00:00:00:01; "" if there is none
 	Up        bool
-	Addresses []Address // in the order the kernel has them
+	Addresses []Address // in the order of the kernel
 }
 
 // Address is an address of a link.
 type Address struct {
 	netip.Prefix
-	Broadcast netip.Addr // of IPv4, where there is one
+	Broadcast netip.Addr // of IPv4; invalid if there is none
 	Label     string     // of IPv4: the link's name, or an alias of it
 	Scope     string     // global, link or host
 	Secondary bool       // an additional address in a network of the link

@@ -19,7 +19,7 @@ type Error struct{ Err error }
 
 func (o *Error) Error() string { return o.Err.Error() }
 
-// Unwrap returns the failure as the program worded it.
+// Unwrap returns the error of the program.
 func (o *Error) Unwrap() error { return o.Err }
 
 // Passing marks the error as temporary; see [Passing].
@@ -47,8 +47,9 @@ func Recognize(ctx context.Context, output string, err error) error {
 	return &Error{err}
 }
 
-// saysOutage interprets the output of package managers, git, docker and others. Many report the same for a name server
-// that does not answer and for a name that does not exist; missing then tells them apart.
+// saysOutage reports whether the output of package managers, git, docker and other programs says that a server was not
+// reached. Many print the same message for a name server that does not answer and for a name that does not exist; then
+// missing reports whether the name does not exist.
 func saysOutage(output string, missing func(name string) bool) bool {
 	return outageWords().MatchString(output) ||
 		slices.ContainsFunc(unresolved().FindAllStringSubmatch(output, -1), func(m []string) bool {

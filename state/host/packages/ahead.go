@@ -17,7 +17,7 @@ type downloader interface {
 	download(ctx context.Context, n int, changes []host.PackageChange) error
 	// adopt moves downloaded packages of group n to the directory in which the package manager looks for them.
 	adopt(ctx context.Context, n int, changes []host.PackageChange) error
-	// discard deletes all such directories.
+	// discard deletes the directories of all groups.
 	discard(ctx context.Context) error
 }
 
@@ -34,14 +34,14 @@ type group struct {
 	ended   chan struct{} // nil before the start; closed at the end of the download
 }
 
-// FetchAhead returns a function that downloads the packages of later transactions during a run; own is a transaction of
-// the same run. It returns nil if there is nothing to download. It is called before own is performed. The function
-// keeps the packages for Do until its context is done; then it deletes those that no transaction took. After a call
-// that returned a function, further calls return nil until the indexes are refreshed.
+// FetchAhead returns a function that downloads the packages of later transactions during a run, or nil if there is
+// nothing to download. It must be called before own, a transaction of the same run, is performed. The function keeps
+// the packages for Do until its context is done; then it deletes those that no transaction used. After the first call,
+// FetchAhead returns nil until the indexes are refreshed.
 //
-// Only apt can do that. The packages are those that a simulation of all transactions together installs, and they are
-// only downloaded if the disk has room for all of them, downloaded and installed. A transaction waits for its packages
-// that are being downloaded, and fetches missing ones itself.
+// Only apt supports this. The function downloads the packages that a simulation of all transactions together installs.
+// FetchAhead returns nil if the disk does not have enough space for the downloads and the installed files. A
+// transaction waits for those of its packages that are being downloaded, and fetches missing ones itself.
 func (p *Packages) FetchAhead(ctx context.Context, own host.Transaction,
 	later func() []host.Transaction) func(context.Context) {
 	d, ok := p.manager.(downloader)
@@ -158,8 +158,8 @@ func (p *Packages) adopt(ctx context.Context, changes []host.PackageChange) {
 	}
 }
 
-// parts returns the changes that a group downloads, with the channel that is closed at the end of the download. A group
-// that has not started leaves them to the transaction.
+// parts returns those of the changes that group n downloads, and the channel that is closed at the end of the download.
+// If the download has not started, parts removes the changes from the group, and the transaction fetches them itself.
 func (a *ahead) parts(n int, changes []host.PackageChange) (wanted []host.PackageChange, ended chan struct{}) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -33,8 +33,8 @@ func (a *apt) run(ctx context.Context, quiet bool, argv ...string) (host.Output,
 	return a.runIn(ctx, env, quiet, argv)
 }
 
-// ask runs a command that only reads. If apt's cache files do not exist, apt would write them; then it runs with an
-// option not to.
+// ask runs a command that only reads. If apt's cache files are missing or outdated, ask adds options that prevent apt
+// from writing them.
 func (a *apt) ask(ctx context.Context, argv ...string) (host.Output, error) {
 	if !a.cacheIsCurrent() {
 		argv = append([]string{argv[0], "-o", "Dir::Cache::pkgcache=", "-o", "Dir::Cache::srcpkgcache="}, argv[1:]...)
@@ -67,7 +67,7 @@ func (a *apt) modified(path string) time.Time {
 	return info.Modified
 }
 
-// refreshedAt returns the time when the lists were fetched; images often have none.
+// refreshedAt returns the time when the lists were fetched, or the zero time if there are none, as in many images.
 func (a *apt) refreshedAt() time.Time {
 	names, _ := a.files.ReadDir(aptLists) // without the directory there are none
 	if !slices.ContainsFunc(names, func(name string) bool { return strings.Contains(name, "_") }) {
@@ -103,9 +103,9 @@ func (a *apt) offers(ctx context.Context, names []string, release string) (map[s
 	return parsePolicy(out.Stdout), nil
 }
 
-// parsePolicy reads the answer of apt-cache policy. A package's lines are indented below its name,
-// its versions by five places and the repositories of a version by more. A version of a package that is not installed,
-// and that dpkg's status alone still has, is gone: no repository can give it.
+// parsePolicy parses the output of apt-cache policy. The lines of a package are indented below its name: its versions
+// by five columns, and the repositories of a version by more. parsePolicy leaves out a version that is not installed
+// and that only dpkg's status file has, since no repository offers it.
 func parsePolicy(text string) map[string]host.Offer {
 	offers := map[string]host.Offer{}
 	name, version, there := "", "", false
@@ -150,8 +150,8 @@ func (a *apt) names(ctx context.Context) ([]string, error) {
 
 const aptArchives = "/var/cache/apt/archives"
 
-// cached reads the names of the files that apt keeps, name_version_architecture.deb with signs
-// escaped as in URLs.
+// cached returns the packages in apt's archives, by the names of the files: name_version_architecture.deb, with special
+// characters escaped as in URLs.
 func (a *apt) cached() ([]host.Package, error) {
 	names, err := a.files.ReadDir(aptArchives)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -13,7 +13,7 @@ import (
 )
 
 // aptAhead has a directory for each group of packages that are downloaded ahead. It is on the filesystem of apt's
-// archives, and not in them: apt, and hosts that keep no archives, delete files that they find there.
+// archives, but not inside the archives, since apt, and the cleanup on some hosts, delete files there.
 const aptAhead = "/var/cache/apt/ahead"
 
 // aptUser is the user as whom apt downloads, if the host has it and its settings name no other.
@@ -60,7 +60,8 @@ func (a *apt) download(ctx context.Context, n int, changes []host.PackageChange)
 	return nil
 }
 
-// must runs a command of the download. It changes nothing that a step has read.
+// must runs a command of the download, and returns an error if it fails. The command is quiet, since it changes no file
+// that a step has read.
 func (a *apt) must(ctx context.Context, argv []string) error {
 	out, err := a.run(ctx, true, argv...)
 	if err == nil && out.Code != 0 {
@@ -69,8 +70,8 @@ func (a *apt) must(ctx context.Context, argv []string) error {
 	return err
 }
 
-// adopt moves the files of packages into apt's archives, where apt-get finds them complete. The directory is root's by
-// then, and a name in it that is not a file of root's stays there.
+// adopt moves the files of packages into apt's archives, where apt-get uses them. The directory belongs to root by
+// then. adopt leaves out names in it that are not regular files of root.
 func (a *apt) adopt(ctx context.Context, n int, changes []host.PackageChange) error {
 	dir := groupDir(n)
 	names, err := a.files.ReadDir(dir)
@@ -136,7 +137,7 @@ func sizesOf(text string) (bytes int64) {
 	return bytes
 }
 
-// neededAmong reads stanzas of packages, and gives the dependencies that are among the changes.
+// neededAmong returns, for each package in the stanzas of text, its dependencies that are among the changes.
 func neededAmong(text string, changes []host.PackageChange) map[string][]string {
 	listed := map[string]string{} // names as the changes have them, by bare names
 	for _, c := range changes {

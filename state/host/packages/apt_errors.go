@@ -12,7 +12,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/redact"
 )
 
-// failure makes an error with a cause and a hint from the output of a failed apt command.
+// failure returns the error for a failed apt command, with a cause and a hint that it derives from the output.
 func (a *apt) failure(ctx context.Context, what string, out host.Output) error {
 	text := out.Stderr + "\n" + out.Stdout
 	if strings.Contains(text, "dpkg was interrupted") {
@@ -27,7 +27,7 @@ func (a *apt) failure(ctx context.Context, what string, out host.Output) error {
 	return orPassing(ctx, aptLocked, out, fmt.Errorf("%s: %s", what, redact.URLs(complaints(out))))
 }
 
-// knownFailure is a failure for which we have a better explanation than apt's own.
+// knownFailure is a failure for which the agent has a better explanation than apt.
 type knownFailure struct {
 	pattern *regexp.Regexp
 	cause   wording
@@ -47,7 +47,7 @@ func say(format string, groups ...int) wording {
 	}
 }
 
-// knownFailures lists the known failures; the first that matches counts.
+// knownFailures returns the known failures. The first that matches the output is used.
 func knownFailures() []knownFailure {
 	return []knownFailure{
 		{regexp.MustCompile(`Could not open lock file|are you root\?`),

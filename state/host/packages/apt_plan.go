@@ -40,8 +40,8 @@ func (a *apt) plan(ctx context.Context, t host.Transaction) ([]host.PackageChang
 	return changes, nil
 }
 
-// checkNames refuses names that are not package names. Where no package has such a name, apt reads foo- as an order to
-// remove foo, and foo.* as a pattern; so checkNames accepts them only if a package has that name.
+// checkNames returns an error for names that are not package names. If no package has such a name, apt interprets foo-
+// as an order to remove foo, and foo.* as a pattern; so checkNames accepts these only if a package has that name.
 func (a *apt) checkNames(ctx context.Context, v *host.Inventory, t host.Transaction) error {
 	syntax := regexp.MustCompile(`^[a-z0-9][a-z0-9+.-]*(:[a-z0-9-]+)?$`)
 	var unclear []string
@@ -124,7 +124,7 @@ func parsePlan(text string, v *host.Inventory) []host.PackageChange {
 	return slices.Compact(changes)
 }
 
-// plannedVersion finds the word that opens the bracket with version and origin.
+// plannedVersion returns the version at the start of the parentheses with version and origin.
 func plannedVersion(words []string) string {
 	for _, word := range words {
 		if version, ok := strings.CutPrefix(word, "("); ok {

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// packageManagerOf returns the package manager of a host: that of its family if it is installed, since hosts may also
-// have those of other families, or else any that is installed.
+// packageManagerOf returns the package manager of the host's family if it is installed, since hosts may also have those
+// of other families. Otherwise it returns any known one that is installed, or nil if there is none.
 func packageManagerOf(files host.Files, commands host.Commands, env *host.Environment, o host.Options) packageManager {
 	c := client{
 		env: env, files: files, commands: commands,
@@ -27,7 +27,7 @@ func packageManagerOf(files host.Files, commands host.Commands, env *host.Enviro
 	return nil
 }
 
-// manager returns the package manager of a family, or nil where it does not exist.
+// manager returns the package manager of a family, or nil if it is not installed.
 func (c client) manager(family string) packageManager {
 	switch {
 	case family == "apt" && (c.hasProgram("apt-get") || c.has(dpkgStatus)):
@@ -46,7 +46,8 @@ func (c client) manager(family string) packageManager {
 	return nil
 }
 
-// dnfProgram returns the installed generation of dnf. dnf and yum may be links to a later one.
+// dnfProgram returns the installed generation of dnf: dnf5, dnf or yum, or "" if there is none. The programs dnf and
+// yum may be links to a later generation.
 func (c client) dnfProgram() string {
 	for _, dir := range []string{"/usr/bin/", "/bin/"} {
 		for _, name := range []string{"dnf", "yum"} {

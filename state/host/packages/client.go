@@ -25,7 +25,7 @@ type client struct {
 	env    *host.Environment // nil for the agent's own
 }
 
-// queryLimit is longer than any read of the database of a package manager.
+// queryLimit is the time limit of a read of the database of a package manager, which takes much less.
 const queryLimit = 5 * time.Minute
 
 // run runs a program in an environment in which it asks no questions and all messages are English.
@@ -186,7 +186,7 @@ func inScope(description string) []string {
 	return append(argv, "--")
 }
 
-// ownUnit returns the systemd unit that this process runs in; "" where that is not known.
+// ownUnit returns the systemd unit in which this process runs, or "" if that is unknown.
 func ownUnit() string {
 	data, err := os.ReadFile("/proc/self/cgroup")
 	if err != nil {
@@ -195,8 +195,8 @@ func ownUnit() string {
 	return unitOfCgroup(string(data))
 }
 
-// unitOfCgroup reads the unit out of the content of /proc/PID/cgroup: a line of the unified hierarchy, or
-// of systemd's own, ends with it.
+// unitOfCgroup returns the unit in the content of /proc/PID/cgroup: the last part of the line of the unified hierarchy,
+// or of that of systemd.
 func unitOfCgroup(text string) string {
 	for line := range strings.Lines(text) {
 		parts := strings.SplitN(strings.TrimSpace(line), ":", 3)
@@ -214,7 +214,7 @@ func unitOfCgroup(text string) string {
 // packages half installed. The unit's TimeoutStopSec= is longer.
 const packageGrace = 10 * time.Minute
 
-// unhurried returns a context that is done some time after ctx, so that a running package manager can finish. The
+// unhurried returns a context that is done packageGrace after ctx, so that a running package manager can finish. The
 // caller must call done.
 func unhurried(ctx context.Context) (own context.Context, done func()) {
 	own, cancel := context.WithCancel(context.WithoutCancel(ctx))

@@ -84,7 +84,7 @@ func (p *Packages) known(ctx context.Context, list []host.Transaction) ([]host.T
 	}), err
 }
 
-// foresaw reports whether Plan needs no call for a transaction, since a joint simulation has covered it or is
+// foresaw reports whether a joint simulation of a transaction is unnecessary, since Plan has its changes already, or
 // impossible.
 func (p *Packages) foresaw(t host.Transaction) bool {
 	p.mu.Lock()

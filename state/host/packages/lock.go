@@ -71,10 +71,10 @@ func waitForLock(ctx context.Context, files host.Files, limit time.Duration, fil
 // Busy is the error for a package manager that another process has locked for longer than the limit of the wait. It is
 // not a failure of the transaction.
 type Busy struct {
-	Lock   string        // the file that is locked; "" where the package manager does not say
+	Lock   string        // the file that is locked; "" if the package manager does not report it
 	Holder string        // a description of the process
 	Waited time.Duration // how long
-	Err    error         // the message of the package manager; nil for the text of Error
+	Err    error         // the message of the package manager; if nil, Error composes one
 }
 
 func (b *Busy) Error() string {
@@ -84,7 +84,7 @@ func (b *Busy) Error() string {
 	return fmt.Sprintf("%s is locked by %s, for more than %s now", b.Lock, b.Holder, b.Waited.Round(time.Second))
 }
 
-// Hint returns the next thing to try.
+// Hint suggests what to do about the lock.
 func (b *Busy) Hint() string {
 	if hint := diag.HintOf(b.Err); hint != "" {
 		return hint
@@ -107,13 +107,13 @@ type Unfinished struct{}
 
 func (*Unfinished) Error() string { return "dpkg was interrupted while it changed packages" }
 
-// Hint returns the next thing to try.
+// Hint suggests how to complete the change.
 func (*Unfinished) Hint() string {
 	return "run `dpkg --configure -a` on the host and read its output"
 }
 
-// holderOf returns the process that holds a lock of fcntl(2) on a file. It returns none for a file that cannot be
-// opened.
+// holderOf returns a description of the process that holds an fcntl(2) lock on a file. It reports false if there is
+// none, or if the file cannot be opened.
 func holderOf(files host.Files, file string) (string, bool) {
 	f, err := files.Open(file)
 	if err != nil {

@@ -30,7 +30,7 @@ type packageManager interface {
 	offers(ctx context.Context, names []string, release string) (map[string]host.Offer, error)
 	names(ctx context.Context) ([]string, error)
 	cached() ([]host.Package, error)
-	// refreshedAt returns the time when the indexes were fetched; the zero time if that is unknown.
+	// refreshedAt returns the time when the indexes were fetched, or the zero time if that is unknown.
 	refreshedAt() time.Time
 	// repositoriesAt returns the time of the last change of the list of repositories.
 	repositoriesAt() time.Time
@@ -43,7 +43,7 @@ type packageManager interface {
 // Packages implements host.Packages. It has the part that all package managers share: it refuses changes that are not
 // allowed, caches reads for the run, and records every change before it is made.
 type Packages struct {
-	manager  packageManager // nil if the host has no known one
+	manager  packageManager // nil if no known package manager was found
 	refused  bool
 	recorder host.ChangeRecorder
 
@@ -60,7 +60,7 @@ type Packages struct {
 var errNoPackageManager = diag.WithHint(errors.New("no package manager that is known here was found"),
 	"packages are managed with apt, dnf, yum, zypper, pacman and apk")
 
-// New opens the packages of a host, those of the package manager that it has.
+// New returns the Packages of a host, with the package manager that it has.
 func New(h *host.Host, o host.Options) *Packages {
 	return &Packages{manager: packageManagerOf(h.Files, h.Commands, h.Env, o), refused: o.Refuses(), recorder: o.Recorder}
 }
@@ -193,7 +193,7 @@ func (p *Packages) Refresh(ctx context.Context) ([]string, error) {
 	return warnings, err
 }
 
-// partialOutage returns the outage because of which a refresh did not get all indexes, or nil.
+// partialOutage returns the outage that kept a refresh from fetching all indexes, or nil if there was none.
 func partialOutage(ctx context.Context, warnings []string) error {
 	for _, warning := range warnings {
 		if err := outage.Recognize(ctx, warning, errors.New(warning)); outage.Passing(err) {

@@ -14,13 +14,14 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
-// offline changes the units that a system which does not run starts at boot, with the systemctl inside it.
+// offline is the init system of a system tree that is not running. It changes which units start at boot, with the
+// systemctl in the tree.
 type offline struct {
 	files    host.Files
 	commands host.Commands
 
 	mu   sync.Mutex
-	disk map[string]string // state by name; nil when not read
+	disk map[string]string // states of unit files by name; nil if they were not read
 }
 
 func isNotFound(err error) bool { return errors.Is(err, exec.ErrNotFound) }

@@ -89,7 +89,7 @@ func (s *systemd) job(ctx context.Context, c *dbus.Conn, verb host.UnitVerb, uni
 }
 
 // await waits for the end of a job. Since the signal can get lost, for example when the bus is restarted, it also
-// queries the unit for its job. A job that waits for the end of this run is freed.
+// queries the unit for its job. It frees a job that waits for the end of this run.
 func (s *systemd) await(ctx context.Context, c *dbus.Conn, unit string, id int, done <-chan string) (string, error) {
 	tick := time.NewTicker(2 * time.Second)
 	defer tick.Stop()

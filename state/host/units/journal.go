@@ -20,8 +20,8 @@ const (
 	journalBytes = 2 << 10 // size limit of all of these lines
 	lineBytes    = 500     // size limit of one of them
 
-	// journalEntries is the number of entries that are read. It is larger, since entries of systemd itself, several for
-	// each start, do not count.
+	// journalEntries is the number of entries that are read. It is larger than journalLines, since entries of systemd
+	// itself, several for each start, are dropped.
 	journalEntries = 100
 )
 
@@ -57,7 +57,7 @@ func LastLines(lines []string) []string {
 	return last
 }
 
-// cutLine cuts a long line between two words, since half of a secret is not found by a redactor.
+// cutLine cuts a long line between two words, since a redactor does not find a part of a secret.
 func cutLine(line string) string {
 	if len(line) <= lineBytes {
 		return line
@@ -83,8 +83,8 @@ func (s *systemd) journal(ctx context.Context, unit string, since time.Time) []s
 	return parseJournal(out.Stdout)
 }
 
-// parseJournal reads journal entries, a JSON object in each line. Entries of systemd about starts and ends count only
-// if the unit itself logged nothing.
+// parseJournal returns the lines of journal entries, each a JSON object on a line of text. It returns entries of
+// systemd about starts and ends only if the unit itself logged nothing.
 func parseJournal(text string) []string {
 	var own, systemds []string
 	for line := range strings.SplitSeq(text, "\n") {
@@ -108,7 +108,7 @@ func parseJournal(text string) []string {
 	return systemds
 }
 
-// journalMessage returns the lines of a message: text, or a list of bytes where it is not UTF-8.
+// journalMessage returns the lines of a message, which is a string, or a list of bytes if it is not UTF-8.
 func journalMessage(identifier string, raw json.RawMessage) []string {
 	var message string
 	if json.Unmarshal(raw, &message) != nil {

@@ -12,11 +12,11 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
-// openrc runs the services of Alpine and Gentoo: init scripts, which are enabled by links in the directories of
-// runlevels.
+// openrc is the init system of Alpine and Gentoo. Its services are init scripts, which are enabled by links in the
+// directories of runlevels.
 type openrc struct {
 	sysv
-	offline bool // in a tree where nothing runs
+	offline bool // the host is a tree in which no system runs
 }
 
 const (
@@ -75,7 +75,7 @@ func (o *openrc) unit(ctx context.Context, name, process string) (host.Unit, err
 	return u, err
 }
 
-// openrcStatus returns the meaning of the exit code of rc-service status.
+// openrcStatus returns the state of a service, given the output of rc-service status.
 func openrcStatus(script string, out host.Output) (string, error) {
 	switch out.Code {
 	case 0:

@@ -36,9 +36,9 @@ func systemdReads(p string) bool {
 	return strings.HasPrefix(p, "/etc/systemd/") && strings.Contains(p, "-generator.conf")
 }
 
-// loadedFrom lists the files from which systemd has loaded a unit.
+// loadedFrom has the names of a unit and the files from which systemd has loaded it.
 type loadedFrom struct {
-	names    []string // of the unit, its aliases among them
+	names    []string // of the unit, including its aliases
 	fragment string
 	dropIns  []string
 }
@@ -78,7 +78,7 @@ func (l loadedFrom) linked(files host.Files) bool {
 	})
 }
 
-// leadsAway reports whether a path is a link out of the directories of unit files.
+// leadsAway reports whether a path is a link to a path outside the directories of unit files.
 func leadsAway(files host.Files, p string) bool {
 	to, err := files.Resolve(p)
 	return err == nil && to != p && to != "/dev/null" &&

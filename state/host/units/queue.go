@@ -14,9 +14,9 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
-// This file keeps a start from waiting for the end of the run that waits for it. systemd orders the jobs of units: the
-// start of one with After=corpus-agent.service waits in the queue as long as the start job of that unit runs, which is
-// until the run is over, since it is a oneshot.
+// This file prevents a deadlock between a run and the start of a unit for which the run waits. systemd orders the jobs
+// of units: the start of a unit with After=corpus-agent.service waits in the queue as long as the start job of
+// corpus-agent.service runs. That unit is a oneshot, so its start job runs until the run is over.
 
 // queueLimit limits the time of a job in systemd's queue before it starts.
 const queueLimit = 10 * time.Minute
@@ -28,7 +28,7 @@ type queue struct {
 	since time.Time // when the job was queued
 
 	jobs map[string]dbus.JobStatus            // by unit
-	deps func(unit string) (d order, ok bool) // of a unit; a field for tests
+	deps func(unit string) (d order, ok bool) // returns the dependencies of a unit; replaced in tests
 }
 
 // order holds the dependencies of a unit on others.
@@ -39,9 +39,9 @@ type order struct {
 
 const waiting = "waiting"
 
-// free starts the job of a unit, or the job that it waits for, without regard to the order of units, if it waits for
-// the job of this process's own unit. freed is the unit of that job; "" for none. It returns an error if a job has
-// waited for too long.
+// free makes systemd start the job of a unit, or the job for which that waits, without regard to the order of units, if
+// it waits for the job of this process's own unit. freed is the unit of the started job, or "" if there is none. It
+// returns an error if the job has waited for too long.
 func (q *queue) free(ctx context.Context, unit string) (freed string, err error) {
 	all, err := q.conn.ListJobsContext(ctx)
 	if err != nil {
@@ -61,8 +61,8 @@ func (q *queue) free(ctx context.Context, unit string) (freed string, err error)
 	return "", nil
 }
 
-// FreeAll starts jobs of units for which a program of this run waits, such as those of a `systemctl restart` in a hook,
-// if they wait for the end of this process's own unit. It reports the units whose jobs it freed to own.
+// FreeAll makes systemd start jobs for which a program of this run waits, such as those of a `systemctl restart` in a
+// hook, if the jobs wait for the end of this process's own unit. It calls own.Passed with the units of these jobs.
 func FreeAll(ctx context.Context, names []string, own *host.OwnUnit) error {
 	c, err := connect(ctx)
 	if err != nil {
@@ -99,8 +99,9 @@ func (q *queue) ask(ctx context.Context, unit string) (o order, ok bool) {
 	return o, true
 }
 
-// next returns the unit whose job must be freed first so that the job of a unit can start: a unit that it pulls in goes
-// first. It returns "" if the job does not wait for this process, or waits for a running job of such a unit.
+// next returns the unit whose job must be freed first so that the job of the given unit can start: a unit that the
+// given one pulls in, or else the unit itself. It returns "" if the job does not wait for this process, or waits for a
+// running job of a unit that it pulls in.
 func (q *queue) next(unit string, seen map[string]bool) string {
 	if seen[unit] || !q.behind(unit, map[string]bool{}) {
 		return ""
@@ -115,7 +116,7 @@ func (q *queue) next(unit string, seen map[string]bool) string {
 	return unit
 }
 
-// behind reports whether the job of a unit waits for that of this process's unit, or for one that does.
+// behind reports whether the job of a unit waits for the job of this process's unit, directly or through other jobs.
 func (q *queue) behind(unit string, seen map[string]bool) bool {
 	if q.own == "" || q.jobs[unit].Status != waiting || q.jobs[q.own].Status == "" || seen[unit] {
 		return false

@@ -33,7 +33,7 @@ type Service struct {
 	Restarts int           // by systemd, because the program ended
 	Settings []string      // values that may name files: commands, environment files, watched paths
 	Triggers []string      // units that this one starts
-	Awaited  bool          // a timer, a socket or a path unit starts it
+	Awaited  bool          // another unit, such as a timer, a socket or a path unit, starts it
 	Files    []string      // from which the unit was loaded
 	User     string        // as whom its programs run; "" for root
 	Cgroup   string        // of its processes, such as /system.slice/app.service; "" for none
@@ -87,7 +87,7 @@ func Forgive(ctx context.Context, h *host.Host, name string) {
 		return
 	}
 	if s, ok := u.init.(*systemd); ok {
-		// a unit that is not loaded has none
+		// a unit that is not loaded has no failed state to reset
 		_ = s.connected(ctx, func(c *dbus.Conn) error { return c.ResetFailedUnitContext(ctx, host.UnitName(name)) })
 	}
 }
@@ -161,8 +161,8 @@ func clock(property any) time.Duration {
 	return time.Duration(at) * time.Microsecond
 }
 
-// EndedItself reports whether the unit is down since its main program ended, and was not stopped. systemd leaves the
-// active state of a unit that it stops before the program ends, and of one whose program ends after that.
+// EndedItself reports whether the unit is down because its main program ended, and not because it was stopped. When
+// systemd stops a unit, the unit leaves the active state before its program ends; otherwise it does so afterwards.
 func (d Service) EndedItself() bool {
 	return d.Known && d.Active == "inactive" && d.Ended > 0 && d.Ended <= d.Left
 }
@@ -211,7 +211,7 @@ func texts(list []string, v any) []string {
 	return list
 }
 
-// Own returns the unit that this process runs in; "" where there is none.
+// Own returns the unit in which this process runs, or "" if there is none.
 func Own() string {
 	for part := range strings.SplitSeq(processes.CgroupOf("/proc/self/"), "/") {
 		if strings.HasSuffix(part, ".service") {

@@ -10,13 +10,13 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
-// Stable is the time that a program has to run before its unit counts as up, since the init system reports success even
-// for one that exits at once.
+// Stable is the time that a program must run before its unit is considered up, since the init system reports success
+// even for a program that exits at once.
 const Stable = time.Second
 
-// Stays waits until a unit that was started at a time has run for Stable. The error says how its program ended, with
-// the last lines of its journal. It waits only for programs that systemd counts as up from their start on; others have
-// notified it that they are ready.
+// Stays waits until a unit that was started at the given time has run for Stable. If its program ends before, the error
+// says how, with the last lines of its journal. Stays does not wait for programs that notify systemd when they are
+// ready.
 func (u *Units) Stays(ctx context.Context, name string, started time.Time) error {
 	s, ok := u.init.(*systemd)
 	if !ok || u.refused || u.own.Is(name) {

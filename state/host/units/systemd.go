@@ -19,9 +19,9 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
-// systemd runs the units of a machine that systemd booted. It queries systemd over D-Bus: once in a run for all loaded
-// units, and for the file of each unit when it is needed. It queries the list of all files only to find names similar
-// to a wrong one: the list takes systemd a quarter of a second, and one file less than a millisecond.
+// systemd is the init system of a machine that systemd booted. It queries systemd over D-Bus: once in a run for all
+// loaded units, and for the file of a unit when it is needed. It queries the list of all files only to list the
+// services and to find similar names: the list takes a quarter of a second, and one file less than a millisecond.
 type systemd struct {
 	files    host.Files
 	commands host.Commands
@@ -37,7 +37,7 @@ type systemd struct {
 	known  map[string]host.Unit       // units that were queried so far
 }
 
-// callTimeout limits the time for an answer of systemd; jobs may take as long as their units allow.
+// callTimeout limits the time of a call of systemd. Jobs are limited by the settings of their units.
 const callTimeout = 30 * time.Second
 
 func (s *systemd) forget() {
@@ -65,7 +65,7 @@ func connect(ctx context.Context) (*dbus.Conn, error) {
 	return conn, nil
 }
 
-// ask returns the connection for queries. The caller must hold the lock.
+// ask returns the connection for queries. The caller must hold s.mu.
 func (s *systemd) ask(ctx context.Context) (*dbus.Conn, error) {
 	if s.conn != nil && s.conn.Connected() {
 		return s.conn, nil
@@ -139,7 +139,7 @@ func (s *systemd) find(ctx context.Context, conn *dbus.Conn, u *host.Unit) error
 	case err != nil:
 		return err
 	case !onDisk || file.Type == "alias":
-		// The lists have no instances of templates, and only the files of aliases.
+		// Instances of templates have no unit file, and the file of an alias does not have the state of its unit.
 		if err := describe(ctx, conn, u); err != nil {
 			return err
 		}
@@ -178,7 +178,7 @@ func describe(ctx context.Context, conn *dbus.Conn, u *host.Unit) error {
 	return nil
 }
 
-// masks reports whether a unit is masked, for good and until the next boot.
+// masks reports whether a unit is masked permanently, and whether it is masked until the next boot.
 func masks(files host.Files, unit string) (always, untilBoot bool) {
 	masked := func(dir string) bool {
 		target, err := files.Readlink(dir + "/systemd/system/" + unit)
@@ -209,7 +209,7 @@ func (s *systemd) setBoot(ctx context.Context, verb host.BootVerb, name string, 
 	return switchScript(ctx, s.commands, verb, scriptName(unit))
 }
 
-// reload makes systemd reload its files. Files that change from here on are reloaded the next time.
+// reload makes systemd reload its files. It clears stale first, so that files that change meanwhile set it again.
 func (s *systemd) reload(ctx context.Context, c *dbus.Conn) error {
 	s.stale.Store(false)
 	err := c.ReloadContext(ctx)

@@ -33,7 +33,7 @@ func isInitScript(files host.Files, name string) bool {
 	return err == nil && info.IsRegular() && info.Mode&0o111 != 0
 }
 
-// scriptAtBoot reports whether the links of a script in the directories of the runlevels start it.
+// scriptAtBoot returns "enabled" if a link in the directories of the runlevels starts a script, or else "disabled".
 func scriptAtBoot(files host.Files, name string) string {
 	for _, level := range "2345S" {
 		links, err := files.ReadDir(fmt.Sprintf("/etc/rc%c.d", level))
@@ -127,8 +127,8 @@ func (s *sysv) act(ctx context.Context, verb host.UnitVerb, name string, _ bool)
 	return nil
 }
 
-// call runs an init script. A daemon that it leaves running may keep our pipes open; Commands.Run does not wait for
-// that.
+// call runs an init script. A daemon that the script starts may keep the pipes of the output open; Commands.Run does
+// not wait for the daemon.
 func (s *sysv) call(ctx context.Context, script, action string, quiet bool) (host.Output, error) {
 	return s.commands.Run(ctx, host.Command{Argv: []string{initScripts + "/" + script, action},
 		Env: host.Variables(process.Environ(), "LC_ALL=C"), Quiet: quiet, Named: true})
@@ -145,7 +145,7 @@ func (s *sysv) setBoot(ctx context.Context, verb host.BootVerb, name string, _ b
 	return switchScript(ctx, s.commands, verb, script)
 }
 
-// switchScript creates or removes the links of an init script, with the tool of Debian or of Red Hat's family.
+// switchScript enables or disables an init script with update-rc.d or, if that does not exist, with chkconfig.
 func switchScript(ctx context.Context, commands host.Commands, verb host.BootVerb, script string) error {
 	lines := [][]string{{"update-rc.d", script, "defaults"}, {"update-rc.d", script, string(verb)}}
 	other := [][]string{{"chkconfig", script, map[host.BootVerb]string{host.Enable: "on", host.Disable: "off"}[verb]}}

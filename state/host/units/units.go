@@ -47,7 +47,7 @@ func New(h *host.Host, o host.Options) *Units {
 	}
 }
 
-// Changed drops the cached units if a file that defines them was written, and notes whether systemd has to reload its
+// Changed drops the cached units if a file that defines them was written, and records whether systemd has to reload its
 // files.
 func (u *Units) Changed(path string) {
 	if holdsUnits(path) {
@@ -61,7 +61,7 @@ func (u *Units) Changed(path string) {
 // Forget drops the cached units.
 func (u *Units) Forget() { u.init.forget() }
 
-// Allowed returns a *host.Skipped error where units can be neither started nor stopped.
+// Allowed returns a *host.Skipped error if units cannot be started and stopped.
 func (u *Units) Allowed(what string) error {
 	if u.refused {
 		return &host.Skipped{What: what}
@@ -69,7 +69,7 @@ func (u *Units) Allowed(what string) error {
 	return nil
 }
 
-// AllowedAtBoot returns a *host.Skipped error where the host has no units at all.
+// AllowedAtBoot returns a *host.Skipped error if the units that start at boot cannot be changed.
 func (u *Units) AllowedAtBoot(what string) error {
 	if u.bootRefused {
 		return &host.Skipped{What: what}
@@ -176,7 +176,7 @@ func (u *Units) withMeant(ctx context.Context, name string, err error) error {
 	return diag.WithHint(err, "%s", hint)
 }
 
-// bare returns the names of units, those of services without .service.
+// bare returns the names of units without .service.
 func bare(names []string) []string {
 	short := make([]string, len(names))
 	for i, name := range names {
@@ -185,7 +185,7 @@ func bare(names []string) []string {
 	return short
 }
 
-// unitsOf returns the Units of this package inside of wrappers.
+// unitsOf returns the *Units that all is or wraps.
 func unitsOf(all host.Units) (*Units, bool) {
 	for {
 		if u, ok := all.(*Units); ok {
