@@ -26,7 +26,7 @@ type Accounts struct {
 	others map[string]string      // answers of other sources, "" for none
 }
 
-// New opens the accounts of a host.
+// New returns the Accounts of a host.
 func New(h *host.Host, o host.Options) *Accounts {
 	return &Accounts{files: h.Files, commands: h.Commands, recorder: o.Recorder, refused: o.Refuses()}
 }
@@ -44,7 +44,7 @@ type tables struct {
 	elsewhere  map[string]bool     // by database: nsswitch.conf names sources beside the files
 }
 
-// Allowed returns a *host.Skipped error where accounts cannot be changed.
+// Allowed returns a *host.Skipped error if accounts cannot be changed.
 func (a *Accounts) Allowed(what string) error {
 	if a.refused {
 		return &host.Skipped{What: what}
@@ -167,7 +167,7 @@ func (a *Accounts) GroupByID(gid int) (host.Group, bool, error) {
 	return elsewhere(a, t, "group", number(gid), passwd.Groups)
 }
 
-// GroupsOf returns the names of a user's groups, its own among them, sorted.
+// GroupsOf returns the sorted names of a user's groups, including the primary group.
 func (a *Accounts) GroupsOf(user string) ([]string, error) {
 	u, known, err := a.User(user)
 	if err != nil {

@@ -12,7 +12,7 @@ type fileReader interface {
 	ReadFile(path string) ([]byte, error)
 }
 
-// Of returns the network of a host with these files, among them resolv.conf.
+// Of returns the network of a host. It reads resolv.conf from the given files.
 func Of(files fileReader) Network { return Network{files} }
 
 // Links returns all links with their addresses.

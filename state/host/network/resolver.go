@@ -72,7 +72,7 @@ func reverseName(ip netip.Addr) string {
 	return name.String() + "ip6.arpa"
 }
 
-// nameservers returns the name servers of resolv.conf; without any, the host itself, as C libraries do.
+// nameservers returns the name servers of resolv.conf or, as in the C library, the host itself if there are none.
 func (n Network) nameservers() []string {
 	var servers []string
 	data, _ := n.files.ReadFile("/etc/resolv.conf") // a host without it runs a name server itself
@@ -90,7 +90,7 @@ func (n Network) nameservers() []string {
 // dnsPatience limits the time for an answer of one name server.
 const dnsPatience = 3 * time.Second
 
-// ask queries one name server, and again by TCP if the answer is too long for a packet.
+// ask queries one name server. It repeats the query by TCP if the answer is too long for a packet.
 func ask(ctx context.Context, server string, q dnsmessage.Question) (*dnsmessage.Message, error) {
 	id := uint16(rand.Uint32())
 	m := dnsmessage.Message{Header: dnsmessage.Header{ID: id, RecursionDesired: true}, Questions: []dnsmessage.Question{q}}

@@ -30,7 +30,7 @@ type Response struct {
 	Body   string
 }
 
-// maxPage is the size of the longest page that is read, in bytes.
+// maxPage is the maximum size of a page in bytes.
 const maxPage = 16 << 20
 
 // Get returns the answer to a GET request. A body that is longer than 16 MiB is an error.

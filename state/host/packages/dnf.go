@@ -135,7 +135,7 @@ func plainNames(t host.Transaction) []string {
 	return names
 }
 
-// rpmSpec returns a package on the command line: a file, a name, or a name with a version and then the architecture.
+// rpmSpec returns the argument for a package: a file, a name, or a name with a version and then the architecture.
 func rpmSpec(w host.Wanted) string {
 	switch {
 	case w.File != "":

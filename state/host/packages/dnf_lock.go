@@ -21,7 +21,7 @@ type versionLock struct {
 
 type versionLocks []versionLock
 
-// holds reports whether an entry is about a package.
+// holds reports whether an entry matches the name of a package.
 func (l versionLocks) holds(name string) bool {
 	return slices.ContainsFunc(l, func(lock versionLock) bool {
 		ok, err := path.Match(lock.name, name)
@@ -62,8 +62,8 @@ func (d *dnf) versionLocks() (versionLocks, error) {
 	return parseVersionLocks(string(data)), nil
 }
 
-// parseVersionLocks reads lines such as foo-1:2.0-1.*, which is dnf's, or 1:foo-2.0-1.*, which is
-// yum's. One that begins with ! excludes a version, which is not a hold.
+// parseVersionLocks parses lines such as foo-1:2.0-1.* (dnf) or 1:foo-2.0-1.* (yum). It skips lines that begin with !,
+// which exclude a version and are not holds.
 func parseVersionLocks(text string) versionLocks {
 	dnf := regexp.MustCompile(`^(.+)-(?:\d+|\*):[^-]+-[^-]+$`)
 	yum := regexp.MustCompile(`^(?:\d+|\*):(.+)-[^-]+-[^-]+$`)
@@ -86,7 +86,7 @@ func parseVersionLocks(text string) versionLocks {
 	return locks
 }
 
-// parseLockTable reads the names of a file of dnf5, in which [[packages]] begins an entry.
+// parseLockTable parses the lock file of dnf5, in which each entry begins with [[packages]].
 func parseLockTable(text string) versionLocks {
 	var locks versionLocks
 	name := regexp.MustCompile(`^\s*name\s*=\s*["']([^"']+)["']`)

@@ -24,7 +24,7 @@ func (d *dnf) withoutLocks(locks versionLocks) []string {
 	return []string{"--disableplugin=versionlock"}
 }
 
-// fromRepository returns the options to take packages from one repository only.
+// fromRepository returns the options to use only the named repository, or nil if name is "".
 func fromRepository(name string) []string {
 	if name == "" {
 		return nil
@@ -62,7 +62,7 @@ func (d *dnf) offers(ctx context.Context, names []string, release string) (map[s
 	return offers, d.virtual(ctx, argv, names, offers)
 }
 
-// virtual adds the names that packages merely provide, with no versions.
+// virtual adds offers without versions for names that packages merely provide.
 func (d *dnf) virtual(ctx context.Context, argv, names []string, offers map[string]host.Offer) error {
 	for _, name := range names {
 		if _, ok := offers[name]; ok || strings.HasPrefix(name, "-") {
@@ -89,7 +89,7 @@ func (d *dnf) collect(offers map[string]host.Offer, names []string, found []host
 				continue
 			}
 			if name == p.Name && v.NameOf(p) != p.Name {
-				continue // the plain name does not mean a package of a foreign architecture
+				continue // the plain name does not refer to a package of a foreign architecture
 			}
 			o.Versions = append(o.Versions, p.Version)
 			offers[name] = newestFirst(o, order.RPM)
@@ -97,7 +97,7 @@ func (d *dnf) collect(offers map[string]host.Offer, names []string, found []host
 	}
 }
 
-// newestFirst sorts versions; the newest is the candidate.
+// newestFirst returns o with its versions sorted, newest first, and with the newest as the candidate.
 func newestFirst(o host.Offer, compare func(a, b string) int) host.Offer {
 	structsort.Func(o.Versions, func(a, b string) int { return compare(b, a) })
 	o.Candidate = o.Versions[0]
@@ -163,7 +163,7 @@ func (d *dnf) cached() ([]host.Package, error) {
 	return packages, nil
 }
 
-// cacheDirs lists the directories called packages, at most depth levels down.
+// cacheDirs returns the directories named packages below dir, at most depth levels down.
 func (d *dnf) cacheDirs(dir string, depth int) []string {
 	names, err := d.files.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) || depth < 0 {

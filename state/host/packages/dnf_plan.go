@@ -60,7 +60,7 @@ func parseDnfPlan(program, text string, v *host.Inventory) ([]host.PackageChange
 	return nil, nil
 }
 
-// isDnfHeading finds the line with the names of the columns.
+// isDnfHeading reports whether a line has the names of the columns.
 func isDnfHeading(line string) bool {
 	f := strings.Fields(line)
 	return len(f) >= 4 && f[0] == "Package" && strings.HasPrefix(f[1], "Arch") && f[2] == "Version" &&
@@ -121,7 +121,7 @@ func (p *dnfPlan) replaced(f []string, line string) error {
 	return nil
 }
 
-// flush ends the row that is being read.
+// flush adds the change of the row that was read, if there is one.
 func (p *dnfPlan) flush() error {
 	row := p.row
 	p.row = nil

@@ -16,7 +16,7 @@ import (
 
 const (
 	dpkgStatus     = "/var/lib/dpkg/status"
-	dpkgStatusDir  = "/var/lib/dpkg/status.d" // a file for each package, as images without dpkg have them
+	dpkgStatusDir  = "/var/lib/dpkg/status.d" // in images without dpkg, has a file for each package
 	dpkgUpdatesDir = "/var/lib/dpkg/updates"  // updates that dpkg has not merged into the status file yet
 )
 
@@ -92,8 +92,8 @@ func (d *dpkgDatabase) latest() []host.Package {
 	return kept
 }
 
-// native returns the architecture of dpkg itself; an image without dpkg has that of its packages, and a host without
-// any that of the agent.
+// native returns the architecture of the package dpkg. If dpkg is not installed, as in some images, it returns that of
+// the first package with an architecture or, if there is none, that of the agent.
 func (d *dpkgDatabase) native() string {
 	for _, is := range []func(host.Package) bool{
 		func(p host.Package) bool { return p.Name == "dpkg" },
@@ -116,8 +116,8 @@ func (d *dpkgDatabase) native() string {
 	return runtime.GOARCH
 }
 
-// parseDpkg yields the packages of a file of stanzas. It reads line by line, and of long lines only the start, since
-// the fields that count are short.
+// parseDpkg calls yield for each package in a file of stanzas. It uses only the start of a long line, since the fields
+// that it parses are short.
 func parseDpkg(r io.Reader, yield func(host.Package)) error {
 	lines := bufio.NewReaderSize(r, 64<<10)
 	var s stanza

@@ -64,7 +64,8 @@ func (p *pacman) readLocal(file string) (host.Package, error) {
 	return one, nil
 }
 
-// parseLocal reads blocks of a heading between percent signs, values, and an empty line.
+// parseLocal parses the description of a package. It has blocks of a heading between percent signs, values, and an
+// empty line.
 func parseLocal(text string) host.Package {
 	one := host.Package{State: host.InstalledPackage}
 	heading := ""
@@ -139,7 +140,7 @@ func (p *pacman) offers(ctx context.Context, names []string, release string) (ma
 			continue
 		}
 		o := offers[one.Name]
-		first := o.Candidate // the first repository that has it wins
+		first := o.Candidate // the candidate is the version in the first repository that has the package
 		o.Versions = append(o.Versions, one.Version)
 		o = newestFirst(o, order.Pacman)
 		if first != "" {
@@ -153,7 +154,7 @@ func (p *pacman) offers(ctx context.Context, names []string, release string) (ma
 		}
 		if out, err := p.insist(ctx, true, pacmanLocked, "pacman", "-Sp", "--noconfirm", "--print-format", "%n %v", "--",
 			name); err == nil && out.Code == 0 {
-			offers[name] = host.Offer{} // others provide it
+			offers[name] = host.Offer{} // other packages provide it
 		}
 	}
 	return offers, nil
@@ -169,7 +170,7 @@ func (p *pacman) names(ctx context.Context) ([]string, error) {
 	return slices.Compact(names), err
 }
 
-// cached reads the names of the files that pacman keeps: name-version-release-architecture.pkg.tar.zst.
+// cached returns the packages in pacman's cache, by the names of the files: name-version-release-arch.pkg.tar.zst.
 func (p *pacman) cached() ([]host.Package, error) {
 	names, err := p.files.ReadDir(pacmanCache)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

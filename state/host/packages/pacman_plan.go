@@ -50,7 +50,7 @@ func pacmanTargets(t host.Transaction) []string {
 	return targets
 }
 
-// plan returns the changes that pacman prints for a transaction without making them.
+// plan returns the changes that pacman would make for a transaction. pacman prints them because of the option --print.
 func (p *pacman) plan(ctx context.Context, t host.Transaction) ([]host.PackageChange, error) {
 	v, err := p.installed()
 	if err != nil {

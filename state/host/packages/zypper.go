@@ -35,8 +35,7 @@ func (z *zypper) installed() (*host.Inventory, error) {
 
 const zypperLocks = "/etc/zypp/locks"
 
-// locks lists the packages that are locked by name in every version and repository, which is how a hold is made. The
-// entries of the file have empty lines between them.
+// locks returns the names of the locked packages. A hold is a lock of a package by its name.
 func (z *zypper) locks() ([]string, error) {
 	data, err := z.files.ReadFile(zypperLocks)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -65,12 +64,12 @@ func parseZypperLocks(text string) []string {
 	return names
 }
 
-// quiet returns the start of every command: it asks no questions and fetches no index.
+// quiet returns a command line of zypper with options that prevent questions and the refresh of indexes.
 func (z *zypper) quiet(words ...string) []string {
 	return append([]string{"zypper", "--xmlout", "--non-interactive", "--no-refresh"}, words...)
 }
 
-// query runs a command that only reads. The codes from 100 to 103 and 106 are additional information and not failures.
+// query runs a command that only reads. The exit codes 100 to 103 and 106 do not mean that the command failed.
 func (z *zypper) query(ctx context.Context, what string, argv []string) (zypperAnswer, host.Output, error) {
 	out, err := z.insist(ctx, true, zypperLocked, argv...)
 	if err != nil {
@@ -113,7 +112,7 @@ func (z *zypper) offers(ctx context.Context, names []string, release string) (ma
 	return offers, z.virtual(ctx, names, offers)
 }
 
-// virtual adds the names that packages merely provide, with no versions.
+// virtual adds offers without versions for names that packages merely provide.
 func (z *zypper) virtual(ctx context.Context, names []string, offers map[string]host.Offer) error {
 	for _, name := range names {
 		if _, ok := offers[name]; ok {
@@ -166,7 +165,7 @@ func (z *zypper) cached() ([]host.Package, error) {
 	return packages, nil
 }
 
-// rpmDirs lists a directory and those below it, at most depth levels down.
+// rpmDirs returns a directory and the directories below it, at most depth levels down.
 func (c *client) rpmDirs(dir string, depth int) []string {
 	names, err := c.files.ReadDir(dir)
 	if err != nil || depth < 0 {

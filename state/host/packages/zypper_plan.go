@@ -54,7 +54,7 @@ func (z *zypper) options(v *host.Inventory, t host.Transaction) []string {
 	return argv
 }
 
-// unverified adds the global option to accept missing signatures.
+// unverified returns argv with the global option to skip signature checks if t.Unverified is set.
 func unverified(argv []string, t host.Transaction) []string {
 	if !t.Unverified {
 		return argv
@@ -78,8 +78,8 @@ func (z *zypper) plan(ctx context.Context, t host.Transaction) ([]host.PackageCh
 	return z.simulate(ctx, v, t)
 }
 
-// planHeld predicts the changes of a transaction with packages on hold: those of packages on hold from the offers of
-// the repositories, and those of the others by a simulation.
+// planHeld predicts the changes of a transaction with packages on hold: for the packages on hold from the offers of the
+// repositories, and for the others by a simulation.
 func (z *zypper) planHeld(ctx context.Context, v *host.Inventory, t host.Transaction,
 	held []string) ([]host.PackageChange, error) {
 	others := t

@@ -49,7 +49,7 @@ type zypperSolvable struct {
 	Repository string `xml:"repository,attr"`
 }
 
-// parseZypper reads an answer. Text before and after the XML is ignored.
+// parseZypper parses the output of zypper. It ignores text before and after the XML.
 func parseZypper(text string) (a zypperAnswer, err error) {
 	start, end := strings.Index(text, "<stream>"), strings.LastIndex(text, "</stream>")
 	if start < 0 || end < start {
@@ -113,7 +113,7 @@ func (a zypperAnswer) changes(v *host.Inventory) ([]host.PackageChange, error) {
 	return slices.Compact(changes), nil
 }
 
-// zypperRemarks lists the parts of a summary about packages that do not change.
+// zypperRemarks returns the names of the sections of a summary for packages that do not change.
 func zypperRemarks() []string {
 	return []string{"recommended", "suggested", "not-updated", "locked", "not-supported", "no-update", "unsupported",
 		"need-reboot", "vendor-unsupported", "superseded", "update-blocked"}
@@ -142,7 +142,7 @@ func zypperLocked(out host.Output) bool {
 	return out.Code == zypperLockedCode || strings.Contains(out.Stderr+out.Stdout, "System management is locked by")
 }
 
-// failure returns the reason why a command failed, from its XML if there is any.
+// failure returns the error for a failed command, with the error messages of its XML output if there are any.
 func (z *zypper) failure(ctx context.Context, what string, out host.Output) error {
 	if answer, err := parseZypper(out.Stdout); err == nil && len(answer.errors()) > 0 {
 		out.Stderr, out.Stdout = strings.Join(answer.errors(), "\n")+"\n"+out.Stderr, ""

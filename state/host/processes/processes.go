@@ -17,7 +17,7 @@ type Process struct {
 	Program   string // the file that runs
 	Directory string // its working directory
 	Arguments []string
-	// User is the ID of its user: 0 only if all of its user IDs are root's.
+	// User is the ID of its user; 0 only if all of its user IDs are 0.
 	User   int
 	Cgroup string // such as /system.slice/app.service
 }
@@ -47,8 +47,8 @@ func Of(pid int) Process {
 // NoUser is the user of a process that cannot be read.
 const NoUser = -1
 
-// userOf returns the first user ID of a process that is not root's, of the real, the effective, the saved one and that
-// for files; 0 where all are root's.
+// userOf returns the first user ID of a process that is not 0, of the real, effective, saved and filesystem user IDs.
+// It returns 0 if all are 0.
 func userOf(dir string) int {
 	data, _ := os.ReadFile(dir + "status")
 	for line := range strings.Lines(string(data)) {
@@ -74,9 +74,9 @@ func UserName(id int) string {
 	return strconv.Itoa(id)
 }
 
-// unitCgroup returns a control group as the init system names it. In a container that has no cgroup namespace of its
-// own, or for a process that entered one from outside, the kernel names groups from further up than the init system
-// does.
+// unitCgroup returns a control group relative to the root of the init system's hierarchy. In a container that has no
+// cgroup namespace of its own, or for a process that entered one from outside, the kernel's path of a group begins at a
+// group above that root.
 func unitCgroup(cgroup, ofInit string) string {
 	above, found := strings.CutSuffix(ofInit, "/init.scope")
 	if rest, inside := strings.CutPrefix(cgroup, above+"/"); found && inside {
@@ -85,8 +85,8 @@ func unitCgroup(cgroup, ofInit string) string {
 	return cgroup
 }
 
-// CgroupOf returns the control group of a process: that of version 2, or of systemd's own hierarchy of version 1 where
-// version 2 is not in use.
+// CgroupOf returns the control group of the process with the given /proc directory: that of version 2, or that of
+// systemd's own hierarchy of version 1 if version 2 is not in use.
 func CgroupOf(dir string) string {
 	data, _ := os.ReadFile(dir + "cgroup")
 	return cgroupIn(string(data))

@@ -20,14 +20,14 @@ type Socket struct {
 	Holders []int // IDs of the processes that have it open, sorted; empty if they may not be read
 }
 
-// Takes reports whether the socket receives connections to an address.
+// Takes reports whether the socket accepts connections to an address.
 func (s Socket) Takes(to netip.AddrPort) bool {
 	return s.Listens && s.Local.Port() == to.Port() && (s.Local.Addr().IsUnspecified() ||
 		s.Local.Addr() == to.Addr().Unmap())
 }
 
-// Sockets returns the TCP sockets of the running system that a caller wants, in the order of their addresses. Those of
-// other network namespaces, as of a container, are not among them.
+// Sockets returns the TCP sockets of the running system for which wanted returns true, in the order of the kernel. It
+// does not return sockets of other network namespaces, such as those of a container.
 func Sockets(wanted func(Socket) bool) []Socket {
 	var found []Socket
 	inodes := map[string]int{} // inode of a socket -> index of its address
@@ -53,7 +53,7 @@ func Sockets(wanted func(Socket) bool) []Socket {
 // listening is the state of a listening socket in /proc/net/tcp.
 const listening = "0A"
 
-// socketOf reads a line of /proc/net/tcp.
+// socketOf parses the fields of a line of /proc/net/tcp.
 func socketOf(fields []string) (s Socket, inode string, ok bool) {
 	if len(fields) < 10 {
 		return s, "", false
@@ -66,8 +66,7 @@ func socketOf(fields []string) (s Socket, inode string, ok bool) {
 	return s, fields[9], ok && there && err == nil
 }
 
-// procAddress reads an address of /proc/net/tcp: words of four bytes in the order of the machine, and the
-// port.
+// procAddress parses an address of /proc/net/tcp: words of four bytes in the byte order of the machine, and the port.
 func procAddress(s string) (netip.AddrPort, bool) {
 	ip, port, _ := strings.Cut(s, ":")
 	b, err := hex.DecodeString(ip)

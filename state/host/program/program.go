@@ -1,5 +1,5 @@
-// Package program runs the programs that states work through, such as git or psql: as the user who owns the files they
-// work on, within a time limit, and with errors in the words of the program.
+// Package program runs the programs that states use, such as git or psql: as the user who owns the files on which they
+// work, within a time limit, and with errors that have the messages of the program.
 package program
 
 import (
@@ -27,7 +27,7 @@ type Program struct {
 	Reads   []string // files and directories, below Dir unless absolute, that decide what the program runs: see rootsOwn
 	Env     []string // NAME=value, on top of the agent's own
 	Stdin   string
-	// 0 means an hour, or five minutes for Ask: a user's own configuration can make a program wait for ever
+	// Limit is the time limit; 0 means an hour, or five minutes for Ask. A user's configuration can make a program hang.
 	Limit  time.Duration
 	Umask  *int
 	Remote bool // it connects to another server: a failure to reach that is an *outage.Error
@@ -46,7 +46,7 @@ func (p Program) limit(asks bool) time.Duration {
 	return time.Hour
 }
 
-// Error is a program that ended with a code other than 0.
+// Error is the error of a program that ended with a code other than 0, or exceeded its time limit.
 type Error struct {
 	Program string
 	Code    int
@@ -66,7 +66,8 @@ func (e *Error) Error() string {
 	return strings.TrimSuffix(fmt.Sprintf("%s ended with code %d: %s", e.Program, e.Code, said), ": ")
 }
 
-// cause returns the last lines of the output of a program, up to git's first line about the failure: advice follows it.
+// cause returns the last lines of the output of a program. It ignores the lines after the first line of git about a
+// failure, which are advice.
 func cause(said string) string {
 	before := ""
 	for line := range strings.Lines(said) {
@@ -84,7 +85,7 @@ func lastLines(s string) string {
 	return strings.Join(lines[max(0, len(lines)-3):], "\n")
 }
 
-// Ready reports whether the program is installed. An error is a *Skipped: no program may run here.
+// Ready reports whether the program is installed. If no program may run on h, the error is a *host.Skipped.
 func (p Program) Ready(h *host.Host) (bool, error) {
 	if err := h.Commands.Allowed(p.Name); err != nil {
 		return false, err
@@ -97,7 +98,7 @@ func (p Program) path(h *host.Host) (string, bool) {
 	if !strings.Contains(p.Name, "/") {
 		return h.Which(p.Name)
 	}
-	// a virtual environment links to the system's python; asOwner determines its user
+	// In a virtual environment, python is a link to the system's python. asOwner determines the user to run it.
 	info, err := h.Following().Files.Stat(p.Name)
 	return p.Name, err == nil && info.IsRegular() && info.Mode&0o111 != 0
 }
@@ -112,7 +113,7 @@ func (p Program) Missing() error {
 		"install the package %s, in a state that this one requires", from)
 }
 
-// Ask runs the program to read something and returns its output. An exit code other than 0 is a *ProgramError.
+// Ask runs the program to read something and returns its output. If the exit code is not 0, the error wraps an *Error.
 func (p Program) Ask(ctx context.Context, h *host.Host, args ...string) (string, error) {
 	return p.run(ctx, h, true, args)
 }
@@ -157,15 +158,15 @@ func (p Program) run(ctx context.Context, h *host.Host, quiet bool, args []strin
 	return out.Stdout, failure
 }
 
-// Runner returns the name of the user as whom the program runs: RunAs, or else the owner of the files it works on. ""
-// is the agent's own user.
+// Runner returns the name of the user as whom the program runs: RunAs, or else the owner of the files on which it
+// works. It returns "" for the agent's own user.
 func (p Program) Runner(h *host.Host) (string, error) {
 	err := p.asOwner(h)
 	return p.RunAs, err
 }
 
-// asOwner sets RunAs of a program that would run as root to the owner of the program, or of its working directory:
-// files there decide what the program does.
+// asOwner sets an empty RunAs to the owner of the program's working directory, target directory or own directory, since
+// files there determine what the program does.
 func (p *Program) asOwner(h *host.Host) error {
 	places := []string{p.Dir, p.Target}
 	if strings.Contains(p.Name, "/") {
@@ -184,10 +185,10 @@ func (p *Program) asOwner(h *host.Host) error {
 	return nil
 }
 
-// rootsOwn refuses to run the program as root where an unprivileged user controls a part of what it reads or runs,
-// though root owns its working directory. It checks the program itself, if a path names it, the parts of its virtual
-// environment or of the one that it creates, Reads, and the regular files that its arguments name. Other files in Dir
-// may belong to a user, as the data of a project do. A file may be missing if no such user can create it.
+// rootsOwn returns an error if the program would run as root and an unprivileged user controls a file that it reads or
+// runs. It checks the program itself, if Name is a path, the parts of its virtual environment or of the one that it
+// creates, Reads, and the regular files that its arguments name. Other files in Dir may belong to a user, for example
+// the data of a project. A file may be missing if no such user can create it.
 func (p *Program) rootsOwn(h *host.Host, args []string) error {
 	if p.RunAs != "" && p.RunAs != "root" {
 		return nil
@@ -200,7 +201,8 @@ func (p *Program) rootsOwn(h *host.Host, args []string) error {
 	return nil
 }
 
-// parts returns the files that decide what the program does: the program, its environment, and the files that it reads.
+// parts returns the files that determine what the program does: the program, its environment, and the files that it
+// reads.
 func (p *Program) parts(h *host.Host, args []string) []string {
 	parts := regularFiles(h, args)
 	if strings.Contains(p.Name, "/") {
@@ -235,7 +237,7 @@ func (p Program) Trusting(arguments ...string) Program {
 	return p
 }
 
-// fileIn returns the absolute path in an argument, "" if there is none.
+// fileIn returns the absolute path in an argument, or "" if there is none.
 func fileIn(argument string) string {
 	if strings.HasPrefix(argument, "-") {
 		_, argument, _ = strings.Cut(argument, "=")
@@ -275,7 +277,7 @@ func environmentParts(dir string) (parts []string) {
 	return parts
 }
 
-// EndedWith reports whether an error is that of a program that exited with one of these codes.
+// EndedWith reports whether an error wraps the *Error of a program that exited with one of the given codes.
 func EndedWith(err error, codes ...int) bool {
 	var failure *Error
 	return errors.As(err, &failure) && !failure.Timeout && slices.Contains(codes, failure.Code)
