@@ -41,7 +41,7 @@ func Chroot(t testing.TB) string {
 // library matches a file in the output of ldd(1).
 var library = regexp.MustCompile(`/[^ ()]+`)
 
-// Install copies a program and the libraries it is linked with.
+// Install copies a program, and the libraries with which it is linked, into root.
 func Install(t testing.TB, root, file string) {
 	t.Helper()
 	out, err := exec.Command("ldd", file).Output()

@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// Distribution makes a root that is like a host of another family: a small Debian with the package
-// manager of that family from Debian's own packages. Release is its /etc/os-release. It skips the test if permissions
-// or programs are missing. Downloaded packages are kept in the directory $CORPUS_TEST_ROOTS, if that is set.
+// Distribution returns the directory of a root that resembles a host of another family: a small Debian system with the
+// package manager of that family, from Debian's own packages. release is the content of its /etc/os-release. It skips
+// the test if permissions or programs are missing. If $CORPUS_TEST_ROOTS is set, prepared roots are kept there.
 func Distribution(t testing.TB, release string, packages ...string) string {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -36,7 +36,7 @@ func Distribution(t testing.TB, release string, packages ...string) string {
 	return root
 }
 
-// bootstrap creates the root under another name first, so that an incomplete one is not used.
+// bootstrap creates the root under another name and then renames it, so that an incomplete one is not used.
 func bootstrap(t testing.TB, prepared string, packages []string) {
 	t.Helper()
 	half := prepared + ".half"

@@ -9,7 +9,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
-// Scripted is a fake of host.Commands. It answers commands from a list, by the start of their command line.
+// Scripted is a fake of host.Commands. For each command, it returns the output in Answers whose key is the longest
+// prefix of the command line.
 type Scripted struct {
 	T       testing.TB
 	Answers map[string]host.Output
@@ -71,7 +72,7 @@ type Recorded struct {
 // Kept returns nil.
 func (r *Recorded) Kept() error { return nil }
 
-// Replacing notes a subject.
+// Replacing records a subject, and returns Refuse.
 func (r *Recorded) Replacing(s host.Subject) error {
 	r.Subjects = append(r.Subjects, s.String())
 	return r.Refuse

@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// apk is the package manager of Alpine Linux. A file, the world, lists the wanted packages; apk removes packages that
-// nothing in the world needs. A package that the world names with a version stays at that version: it is on hold.
+// apk is the package manager of Alpine Linux. The file /etc/apk/world lists the wanted packages; apk removes packages
+// that none of them needs. A package that the world lists with a version stays at that version, so it is on hold.
 type apk struct{ client }
 
 const apkWorld = "/etc/apk/world"
@@ -53,7 +53,7 @@ func (a *apk) installed() (*host.Inventory, error) {
 	return host.InventoryOf("", host.ArchNames{}, packages), nil
 }
 
-// parseInstalled reads stanzas of lines such as P:name and V:version, with an empty line between them.
+// parseInstalled parses stanzas of lines such as P:name and V:version, separated by empty lines.
 func parseInstalled(data []byte) ([]host.Package, error) {
 	var packages []host.Package
 	one := host.Package{State: host.InstalledPackage}
@@ -96,7 +96,7 @@ func apkField(p *host.Package, key byte, v string) {
 	}
 }
 
-// pins returns the packages that the world names with a version, by name, with their entries.
+// pins returns the versions of the packages that the world lists with a version, by name.
 func (a *apk) pins() (map[string]string, error) {
 	data, err := a.files.ReadFile(apkWorld)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -182,7 +182,7 @@ func (a *apk) names(ctx context.Context) ([]string, error) {
 	return slices.Compact(names), err
 }
 
-// cached reads the names of the files in apk's cache: name-version.hash.apk.
+// cached returns the packages in apk's cache, by the names of the files: name-version.hash.apk.
 func (a *apk) cached() ([]host.Package, error) {
 	names, err := a.files.ReadDir("/etc/apk/cache")
 	if err != nil {
@@ -224,7 +224,7 @@ func (a *apk) refresh(ctx context.Context) ([]string, error) {
 	return warnings, nil
 }
 
-// hold pins packages at the versions that are installed, or takes the version out of the world.
+// hold pins packages at their installed versions in the world, or removes the versions from the world.
 func (a *apk) hold(ctx context.Context, names []string, held bool) error {
 	if len(names) == 0 {
 		return nil

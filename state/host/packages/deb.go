@@ -16,11 +16,11 @@ import (
 	"github.com/mholt/archives"
 )
 
-// maxControl is a limit for the size of control data, in bytes.
+// maxControl is the maximum size of control data in bytes.
 const maxControl = 1 << 20
 
-// describeDeb reads name, version and architecture out of a .deb. They come early in the file, so
-// most of it is left unread.
+// describeDeb returns the name, version and architecture of a .deb file. They are near the start of the file, so it
+// does not read most of the file.
 func describeDeb(file io.Reader) (host.Package, error) {
 	name, member, err := controlMember(file)
 	if err != nil {
@@ -45,7 +45,7 @@ func describeDeb(file io.Reader) (host.Package, error) {
 
 var errNoDeb = errors.New("this is not a Debian package file")
 
-// controlMember returns the part of a .deb with its control data. The outer format is that of ar(1).
+// controlMember returns the member of a .deb file that has the control data. A .deb file is an ar(1) archive.
 func controlMember(r io.Reader) (name string, member io.Reader, err error) {
 	magic := make([]byte, 8)
 	if _, err := io.ReadFull(r, magic); err != nil || string(magic) != "!<arch>\n" {

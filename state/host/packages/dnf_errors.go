@@ -15,7 +15,7 @@ func dnfLocked(out host.Output) bool {
 	return slices.ContainsFunc(messages, func(message string) bool { return strings.Contains(text, message) })
 }
 
-// dnfClues lists the known messages of dnf and yum; the first that matches counts.
+// dnfClues returns the known messages of dnf and yum. The first that matches the output is used.
 func dnfClues() []clue {
 	const names = "check the name and the version, or add the repository that has it in a pkgrepo.managed state"
 	return append(rpmClues(), []clue{

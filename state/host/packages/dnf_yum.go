@@ -7,12 +7,12 @@ import (
 	"strings"
 )
 
-// yum has no repoquery of its own, so its list is read:
+// listOfYum returns the available packages from the output of yum list, since yum has no repoquery of its own:
 //
 //	Available Packages
 //	foo.noarch                 1:1.0-1                 test
 //
-// with lines broken where a column is too narrow.
+// yum breaks a line if a column is too narrow.
 func (d *dnf) listOfYum(ctx context.Context, what string, options, names []string) ([]host.Package, error) {
 	argv := slices.Concat(d.fromCache("-q"), options, []string{"list", "available", "--showduplicates"}, names)
 	out, err := d.insist(ctx, true, dnfLocked, argv...)

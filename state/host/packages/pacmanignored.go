@@ -43,7 +43,7 @@ func (p *pacman) conf() (string, error) {
 	return string(data), nil
 }
 
-// parseIgnored reads the lines IgnorePkg = a b of the section options.
+// parseIgnored returns the names in the lines "IgnorePkg = a b" of the section [options].
 func parseIgnored(text string) ignoredNames {
 	var names ignoredNames
 	section := ""
@@ -58,7 +58,7 @@ func parseIgnored(text string) ignoredNames {
 	return names
 }
 
-// hold edits IgnorePkg: pacman has no command for it.
+// hold edits IgnorePkg in pacman.conf, since pacman has no command to put packages on hold.
 func (p *pacman) hold(_ context.Context, names []string, held bool) error {
 	if len(names) == 0 {
 		return nil
@@ -80,8 +80,8 @@ func (p *pacman) hold(_ context.Context, names []string, held bool) error {
 	return nil
 }
 
-// editIgnored removes names from all lines IgnorePkg, and adds held ones to the first, or to a new one at the start of
-// the options.
+// editIgnored returns text with the names removed from all lines IgnorePkg. If held is true, it adds the names to the
+// first of these lines, or to a new one at the start of the section [options].
 func editIgnored(text string, names []string, held bool) string {
 	var lines []string
 	if text != "" {

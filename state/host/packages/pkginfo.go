@@ -17,7 +17,8 @@ import (
 
 var errNoArchive = errors.New("this is not a package file of this package manager")
 
-// describePkginfo reads the .PKGINFO that pacman's and apk's package files have near their start.
+// describePkginfo returns the name and version of a package file of pacman or apk. It reads them from the file
+// .PKGINFO, which is near the start of the archive.
 func describePkginfo(file io.Reader) (host.Package, error) {
 	plain, err := uncompressed(file)
 	if err != nil {
@@ -62,7 +63,7 @@ func uncompressed(file io.Reader) (io.ReadCloser, error) {
 	return io.NopCloser(r), nil
 }
 
-// parsePkginfo reads lines such as pkgname = foo.
+// parsePkginfo parses lines such as pkgname = foo.
 func parsePkginfo(r io.Reader) (host.Package, error) {
 	data, err := io.ReadAll(r)
 	if err != nil {

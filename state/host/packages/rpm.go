@@ -17,7 +17,7 @@ import (
 // rpmFormat is the format of the fields that readRPM needs, separated by tabs.
 const rpmFormat = `%{NAME}\t%{EPOCH}\t%{VERSION}\t%{RELEASE}\t%{ARCH}\n`
 
-// readRPM reads the package database of rpm, which has had too many formats to be read without it.
+// readRPM returns the package database of rpm. It runs rpm, since the format of the database differs between versions.
 // held reports whether a package is on hold.
 func (c *client) readRPM(held func(name string) bool) (*host.Inventory, error) {
 	out, err := c.ask("rpm", "-qa", "--queryformat", rpmFormat)
@@ -31,7 +31,7 @@ func (c *client) readRPM(held func(name string) bool) (*host.Inventory, error) {
 	if err != nil {
 		return nil, err
 	}
-	// rpm keeps keys like packages
+	// rpm stores keys in the form of packages.
 	packages = structsort.Without(packages, func(p host.Package) bool { return p.Name == "gpg-pubkey" })
 	for i, p := range packages {
 		packages[i].Held = held(p.Name)
@@ -47,7 +47,7 @@ func rpmNames() host.ArchNames {
 	}}
 }
 
-// is32 reports whether an architecture is one of the names of 32-bit PCs.
+// is32 reports whether arch is a name of the 32-bit x86 architecture.
 func is32(arch string) bool {
 	return slices.Contains([]string{"i386", "i486", "i586", "i686", "athlon", "geode"}, arch)
 }
@@ -61,7 +61,7 @@ func rpmClues() []clue {
 	}
 }
 
-// parseRPM reads lines of rpmFormat. The versions of one package come in their order.
+// parseRPM parses lines of rpmFormat. It returns the packages sorted by name and then by version.
 func parseRPM(text string) ([]host.Package, error) {
 	var packages []host.Package
 	for line := range strings.SplitSeq(strings.TrimSuffix(text, "\n"), "\n") {
@@ -95,10 +95,10 @@ func evr(epoch, version, release string) string {
 	return epoch + ":" + version
 }
 
-// plainEVR leaves out an epoch of 0.
+// plainEVR returns a version without an epoch of 0.
 func plainEVR(v string) string { return strings.TrimPrefix(v, "0:") }
 
-// rpmNative returns the architecture of rpm itself, or else that of the agent.
+// rpmNative returns the architecture of the package rpm or, if it is not in packages, that of the agent.
 func rpmNative(packages []host.Package) string {
 	if i := slices.IndexFunc(packages, func(p host.Package) bool { return p.Name == "rpm" }); i >= 0 {
 		return packages[i].Arch
@@ -145,7 +145,7 @@ func refuseHeld(v *host.Inventory, changes []host.PackageChange, named []string,
 	return nil
 }
 
-// heldOf lists the packages of an installation that are on hold.
+// heldOf returns the packages on hold that a transaction names, if it installs packages.
 func heldOf(v *host.Inventory, t host.Transaction) []string {
 	var held []string
 	for _, w := range t.Packages {
@@ -172,7 +172,8 @@ func aroundHold(ctx context.Context, held []string, hold func(context.Context, [
 
 const lettersAndDigits = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 
-// checkPackageNames refuses names that the command line of a package manager would interpret as something else.
+// checkPackageNames returns an error for names and versions that a package manager would not interpret as such. Names
+// may have letters, digits and the characters in signs.
 func checkPackageNames(t host.Transaction, signs string) error {
 	bad := func(r rune) bool { return !strings.ContainsRune(lettersAndDigits+signs, r) }
 	for _, w := range t.Packages {

@@ -21,8 +21,8 @@ const (
 
 var errNoRPM = errors.New("this is not an rpm package file")
 
-// describeRPM reads name, version and architecture out of an rpm package file. They are in the second of its two
-// headers; the rest is not read.
+// describeRPM returns the name, version and architecture of an rpm package file. They are in the second of its two
+// headers. describeRPM does not read the rest of the file.
 func describeRPM(file io.Reader) (host.Package, error) {
 	lead := make([]byte, 96)
 	if _, err := io.ReadFull(file, lead); err != nil || !bytes.HasPrefix(lead, []byte{0xed, 0xab, 0xee, 0xdb}) {
@@ -51,7 +51,7 @@ type rpmHeader struct{ index, data []byte }
 
 // readRPMHeader reads a header. The first header of a file is padded to a multiple of eight bytes.
 func readRPMHeader(r io.Reader, filled bool) (h rpmHeader, err error) {
-	const most = 64 << 20 // bytes, which a package of a million files does not have
+	const most = 64 << 20 // bytes; the header of a package with a million files is smaller
 	intro := make([]byte, 16)
 	if _, err := io.ReadFull(r, intro); err != nil || !bytes.HasPrefix(intro, []byte{0x8e, 0xad, 0xe8, 1}) {
 		return h, errNoRPM
@@ -72,7 +72,7 @@ func readRPMHeader(r io.Reader, filled bool) (h rpmHeader, err error) {
 	return rpmHeader{whole[:tags*16], whole[tags*16:]}, nil
 }
 
-// find returns the data of a tag, to the end of all data.
+// find returns the data from the value of a tag to the end, or nil if the header does not have the tag.
 func (h rpmHeader) find(tag uint32) []byte {
 	for at := 0; at < len(h.index); at += 16 {
 		offset := binary.BigEndian.Uint32(h.index[at+8:])

@@ -56,7 +56,7 @@ type apkReader struct {
 	after apkKind
 }
 
-// apkSuffixes lists the suffixes from old to new; the empty string is not a suffix at all.
+// apkSuffixes returns the suffixes from old to new. The empty string is the position of a version without a suffix.
 func apkSuffixes() []string {
 	return []string{"alpha", "beta", "pre", "rc", "", "cvs", "svn", "git", "hg", "p"}
 }

@@ -51,7 +51,7 @@ func compareParts(a, b string) int {
 
 func startsText(s string) bool { return s != "" && !isDigit(s[0]) }
 
-// weight returns the position of the first byte in the order of text; a digit weighs the same as the end.
+// weight returns the position of the first byte of s in the order of text. A digit has the same position as the end.
 func weight(s string) int {
 	switch {
 	case s == "" || isDigit(s[0]):

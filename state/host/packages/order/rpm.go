@@ -6,8 +6,8 @@ import "strings"
 // ignored: 3.2 equals 3.2-1.
 func RPM(a, b string) int { return compareEVR(a, b, compareRPMParts) }
 
-// compareEVR compares two versions by their epochs, then by their versions, then by their releases, which are ignored
-// if only one has one.
+// compareEVR compares two versions by their epochs, then by their versions, then by their releases. It ignores the
+// releases if one of the versions has none.
 func compareEVR(a, b string, parts func(a, b string) int) int {
 	ea, va, ra := splitEVR(a)
 	eb, vb, rb := splitEVR(b)
