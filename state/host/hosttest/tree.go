@@ -1,9 +1,7 @@
 // Package hosttest creates hosts for tests.
 //
-// Accounts and crontabs belong to a whole system, so that each test needs its own. Tree writes the files of a small
-// system into a temporary directory. New returns a Host of it with simulated tools, which are fast and need no
-// privileges. Chroot copies the real tools of the machine into it, for tests that run as root. Running the same test
-// with both shows that the simulation is correct.
+// Accounts and crontabs belong to a whole system, so each test needs its own. Tree writes the files of a small system
+// into a directory. Chroot also copies the real tools of the machine into it, for tests that run as root.
 package hosttest
 
 import (
