@@ -109,17 +109,13 @@ func (r *Run) Before(project string) (link.Set, error) {
 	if err != nil {
 		return s, fmt.Errorf("reading the links: %w", err)
 	}
-	runs := r.Ledger.Runs()
-	if runs == nil || s.Current != "" {
+	if s.Current != "" {
 		return s, nil
 	}
-	for _, release := range runs.Releases() {
-		if release.Project == project && r.Host.Held().Has(release) {
-			s.Current = release.Dir()
-			return s, links.SetCurrent(s.Current)
-		}
+	if s.Current = r.goodDir(project); s.Current == "" {
+		return s, nil
 	}
-	return s, nil
+	return s, links.SetCurrent(s.Current)
 }
 
 // Of returns the links of a pair after a rollback to it.

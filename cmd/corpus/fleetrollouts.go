@@ -84,7 +84,7 @@ func (u *activeRollout) lacksResults(all []fleet.Host) (fleet.Attention, bool) {
 		Since: u.rollout.Start.At,
 		Why: fmt.Sprintf("%s: they have the release, and the store has no result of them, for which the rollout waits",
 			u.ref),
-		Hint: u.recordAgain(), Hosts: u.withoutResult(all)}
+		Hint: recordAgain(u.ref), Hosts: u.withoutResult(all)}
 	return a, len(a.Hosts) > 0
 }
 

@@ -26,13 +26,7 @@ func reached(ctx context.Context, publisher *publish.Publisher, ref artifact.Ref
 }
 
 // waiting returns the number of hosts without a result.
-func (u *activeRollout) waiting() int {
-	n := -len(u.seen.Results)
-	for _, hosts := range u.rollout.Start.Hosts {
-		n += hosts
-	}
-	return n
-}
+func (u *activeRollout) waiting() int { return len(u.rollout.Roster.Hosts) - len(u.seen.Results) }
 
 // over returns the error for a move of a rollout that has arrived.
 func (u *activeRollout) over(so, more string) error {

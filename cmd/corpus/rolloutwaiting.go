@@ -33,7 +33,7 @@ const resultDelay = 10 * time.Minute
 // readRecords reads the records of the hosts of a rollout that has not finished, in one request for a thousand hosts.
 // Only records that are signed with the keys of the roster count. It returns none if the store does not show them.
 func (u *activeRollout) readRecords(ctx context.Context, s store.Store) []fleet.Host {
-	if u.rollout.Start.Aborted || len(u.seen.Results) == len(u.rollout.Roster.Hosts) {
+	if u.rollout.Start.Aborted || u.waiting() == 0 {
 		return nil
 	}
 	known := hostkey.Registry{}
@@ -89,10 +89,10 @@ func (u *activeRollout) recorded() map[string]bool {
 }
 
 // recordAgain returns what to do if the store has no result of hosts that have the release.
-func (u *activeRollout) recordAgain() string {
+func recordAgain(ref artifact.Ref) string {
 	return fmt.Sprintf("if the store has lost objects: `corpus rollout pause %[1]s %[2]s` and `corpus rollout resume "+
 		"%[1]s %[2]s`, after which healthy hosts record their results again; otherwise let hosts write below rollouts/ "+
-		"(docs/buckets.md)", u.ref.Project, u.ref.Channel)
+		"(docs/buckets.md)", ref.Project, ref.Channel)
 }
 
 // addWaiting adds the hosts without results in waves that are open: those that have the release, and the others.
@@ -174,7 +174,6 @@ func (r rolloutStatus) writeWaiting(w io.Writer) {
 		shown := r.NoResult[:min(len(r.NoResult), mostNamed)]
 		fmt.Fprintf(w, "  no result of %s with the release: %s\n", diag.Count(len(r.NoResult), "host"),
 			strings.Join(shown, ", "))
-		u := activeRollout{ref: r.Ref}
-		fmt.Fprintf(w, "    %s\n", u.recordAgain())
+		fmt.Fprintf(w, "    %s\n", recordAgain(r.Ref))
 	}
 }

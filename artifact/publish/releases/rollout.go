@@ -31,19 +31,14 @@ func begin(ctx context.Context, n *publish.Next, ref artifact.Ref, r artifact.Re
 			return p.Continued, nil
 		}
 	}
-	plan, err := n.Client.Rollout(ref)
-	if err != nil || plan == nil {
+	b, err := beginning(n, ref, r, before)
+	if err != nil || b == nil {
 		return nil, err
 	}
 	if p.Start == nil {
 		return nil, fmt.Errorf("%s has a rollout plan, and this program cannot start a rollout", ref)
 	}
-	b := publish.Beginning{Ref: ref, Plan: *plan, Release: r, Earlier: before.Rollout, Urgent: p.Urgent,
-		Now: n.Client.StoreTime()}
-	if before.Version != "" {
-		b.Before = &rollout.Before{Version: before.Version, Digest: before.Digest}
-	}
-	start, keep, err := p.Start(ctx, b)
+	start, keep, err := p.Start(ctx, *b)
 	if err != nil || start == nil {
 		return nil, err
 	}
@@ -52,6 +47,21 @@ func begin(ctx context.Context, n *publish.Next, ref artifact.Ref, r artifact.Re
 	begun.Left = before.Rollout.LeftBy(begun)
 	begun.Note(moved(n, ref.Project, "start"))
 	return &begun, begun.Check()
+}
+
+// beginning describes a move of a channel to a release, for Publisher.Start. It returns nil if the channel has no plan.
+func beginning(n *publish.Next, ref artifact.Ref, r artifact.Release,
+	before trust.Pointer) (*publish.Beginning, error) {
+	plan, err := n.Client.Rollout(ref)
+	if err != nil || plan == nil {
+		return nil, err
+	}
+	b := publish.Beginning{Ref: ref, Plan: *plan, Release: r, Earlier: before.Rollout, Urgent: n.Publisher.Urgent,
+		Now: n.Client.StoreTime()}
+	if before.Version != "" {
+		b.Before = &rollout.Before{Version: before.Version, Digest: before.Digest}
+	}
+	return &b, nil
 }
 
 // mustRestart reports whether the rollout of the release that a channel names has to start again, since the store has
@@ -63,12 +73,11 @@ func mustRestart(ctx context.Context, n *publish.Next, ref artifact.Ref, r artif
 	if err != nil || lost || p.Stale == nil || before.Rollout == nil || before.Rollout.Aborted {
 		return lost, err
 	}
-	plan, err := n.Client.Rollout(ref)
-	if err != nil || plan == nil {
+	b, err := beginning(n, ref, r, before)
+	if err != nil || b == nil {
 		return false, err
 	}
-	return p.Stale(ctx, publish.Beginning{Ref: ref, Plan: *plan, Release: r, Earlier: before.Rollout, Urgent: p.Urgent,
-		Now: n.Client.StoreTime()})
+	return p.Stale(ctx, *b)
 }
 
 // rosterLost reports whether the store has lost the roster of a rollout that is under way, without which no more hosts

@@ -119,11 +119,8 @@ func (k *keeper) decide(ctx context.Context, h *host.Host, p string, level int) 
 		return false, err
 	}
 	stays = stays || k.names[p]
-	info, err := h.Files.Lstat(p)
-	if vanished(err) {
-		return false, nil
-	}
-	if err != nil {
+	info, there, err := look(h.Files.Lstat, p)
+	if err != nil || !there {
 		return false, err
 	}
 	before := len(k.tops)

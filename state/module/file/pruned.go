@@ -69,12 +69,12 @@ func (p *pruned) look(ctx context.Context, h *host.Host, dir string, level int) 
 	empty = true
 	for _, name := range names {
 		place := path.Join(dir, name)
-		info, err := h.Files.Lstat(place)
-		if vanished(err) {
-			continue
-		}
+		info, there, err := look(h.Files.Lstat, place)
 		if err != nil {
 			return false, err
+		}
+		if !there {
+			continue // see vanished
 		}
 		if !info.IsDir() || !p.Recurse {
 			empty = false

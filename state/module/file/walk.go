@@ -63,12 +63,12 @@ func list(ctx context.Context, h *host.Host, dir string) (files, dirs []found, e
 		if err := ctx.Err(); err != nil {
 			return nil, nil, err
 		}
-		f := found{path: path.Join(dir, name)}
-		if f.info, err = h.Files.Lstat(f.path); vanished(err) {
-			continue
-		}
-		if err != nil {
+		f, there := found{path: path.Join(dir, name)}, false
+		if f.info, there, err = look(h.Files.Lstat, f.path); err != nil {
 			return nil, nil, err
+		}
+		if !there {
+			continue // see vanished
 		}
 		f.dir = f.info.IsDir() || f.info.IsLink() && showsAsDir(h, f.path)
 		if f.dir {
