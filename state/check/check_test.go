@@ -42,7 +42,7 @@ func TestMistakesOfATree(t *testing.T) {
 	}
 }
 
-// TestUndecidableNamesAreNotReported depends on the host, on base, or on modules of the tree.
+// TestUndecidableNamesAreNotReported checks names that depend on the host, on base, or on modules of the tree.
 func TestUndecidableNamesAreNotReported(t *testing.T) {
 	for name, text := range map[string]string{
 		"a state of base's":     "a:\n  portal.managed:\n    - contents: x\n",

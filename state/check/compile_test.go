@@ -31,8 +31,8 @@ func tree(t *testing.T, files map[string]string) string {
 	return dir
 }
 
-// within returns the files below a directory.
-func within(t *testing.T, dir string) fs.FS {
+// openTree returns the files below a directory.
+func openTree(t *testing.T, dir string) fs.FS {
 	t.Helper()
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -53,7 +53,7 @@ func checked(t *testing.T, matrix string, dirs ...string) *check.Report {
 	}
 	var trees []check.Source
 	for _, dir := range dirs {
-		trees = append(trees, check.Source{Dir: dir, Files: within(t, dir)})
+		trees = append(trees, check.Source{Dir: dir, Files: openTree(t, dir)})
 	}
 	report, err := check.Trees(context.Background(), trees, minions)
 	if err != nil {
@@ -103,12 +103,13 @@ func TestFindingsOfCompiledTrees(t *testing.T) {
 		if found := r.Mistakes(); len(found) != 1 || !strings.Contains(found[0].Message, want) {
 			t.Errorf("%s\ngives %+v, want one mistake with %q", sls, found, want)
 		} else if len(found[0].Minions) == 1 {
-			t.Errorf("%s\nis a mistake of %s alone", sls, found[0].Minions)
+			t.Errorf("%s\nis reported for %s only, want all hosts", sls, found[0].Minions)
 		}
 	}
 }
 
-// TestHostFunctionsInTemplatesAreNotRun has templates whose answers only a host knows. Nothing is run for them.
+// TestHostFunctionsInTemplatesAreNotRun checks that functions whose results depend on a host are reported as notes and
+// not run.
 func TestHostFunctionsInTemplatesAreNotRun(t *testing.T) {
 	witness := filepath.Join(t.TempDir(), "ran")
 	for _, call := range []string{
@@ -127,7 +128,7 @@ func TestHostFunctionsInTemplatesAreNotRun(t *testing.T) {
 	}
 }
 
-// TestProgramsOfTrees has Python code in a tree. It is not run.
+// TestProgramsOfTrees checks that Python code of a tree is not run.
 func TestProgramsOfTrees(t *testing.T) {
 	witness := filepath.Join(t.TempDir(), "ran")
 	touch := "open('" + witness + "', 'w')\n"
@@ -145,7 +146,7 @@ func TestProgramsOfTrees(t *testing.T) {
 	}
 }
 
-// TestLinksOutOfTheTree has links to a file and a directory of the machine. Neither is read.
+// TestLinksOutOfTheTree checks that links to a file and a directory outside of the tree are not read.
 func TestLinksOutOfTheTree(t *testing.T) {
 	outside := tree(t, map[string]string{"secret": "hunter2: x\n"})
 	for name, target := range map[string]string{"a.sls": "secret", "d": "."} {
@@ -193,8 +194,8 @@ func TestPillarOutsideOfTheTree(t *testing.T) {
 	states := tree(t, map[string]string{"top.sls": "base: {'*': [a]}\n",
 		"a.sls": "a:\n  file.managed:\n    - contents: {{ pillar.port }}\n"})
 	pillar := tree(t, map[string]string{"top.sls": "base: {'*': [p]}\n", "p.sls": "port: 80\n"})
-	r, err := check.Trees(context.Background(), []check.Source{{Dir: states, Files: within(t, states)},
-		{Dir: pillar, Files: within(t, pillar), Pillar: true}}, check.Defaults("app"))
+	r, err := check.Trees(context.Background(), []check.Source{{Dir: states, Files: openTree(t, states)},
+		{Dir: pillar, Files: openTree(t, pillar), Pillar: true}}, check.Defaults("app"))
 	if err != nil || len(r.Findings) > 0 || len(r.Unused) > 0 || r.Hosts[0].States != 1 {
 		t.Errorf("the tree with its pillar gives %+v, %v", r, err)
 	}

@@ -120,7 +120,7 @@ own: {mine: [done], __sls__: t, __env__: base}`)
 	text := p.Problems.Error()
 	for _, want := range []string{"alhpa", "alpha", "beta", "nopp", "test.nop", "a module of your own"} {
 		if !strings.Contains(text, want) {
-			t.Errorf("the problems do not say %q:\n%s", want, text)
+			t.Errorf("the problems lack %q:\n%s", want, text)
 		}
 	}
 	if len(p.Problems) != 4 {
@@ -145,7 +145,7 @@ e: {test: [nop, {require: [[a]]}], __sls__: t, __env__: base}`)
 			return strings.Contains(d.Message, `"`+id+`"`) || strings.Contains(d.Message, " "+id+" ") ||
 				strings.Contains(d.Message, id+":")
 		}) {
-			t.Errorf("nothing is said of %s:\n%v", id, err)
+			t.Errorf("no problem names %s:\n%v", id, err)
 		}
 	}
 }

@@ -49,7 +49,7 @@ func TestHintsOfJoinedErrors(t *testing.T) {
 	}
 }
 
-// TestAllHints includes those of a list within an error that has a hint of its own.
+// TestAllHints checks an error that has a hint and wraps a list whose problems have hints.
 func TestAllHints(t *testing.T) {
 	list := diag.List{diag.At(diag.Pos{File: "a.sls", Line: 1}, "a mistake").WithHint("correct it")}
 	err := diag.WithHint(fmt.Errorf("rolled back: %w", list), "correct it\npublish")
@@ -58,7 +58,7 @@ func TestAllHints(t *testing.T) {
 	}
 }
 
-// causeless is an error of several causes that has none this time.
+// causeless is an error whose Unwrap returns an empty list.
 type causeless struct{}
 
 func (causeless) Error() string   { return "status 500" }

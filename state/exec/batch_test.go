@@ -89,7 +89,7 @@ func TestBatches(t *testing.T) {
 				t.Errorf("results of %v", got)
 			}
 			if log, _ := h.Files.ReadFile("/packages.log"); string(log) != c.log {
-				t.Errorf("the package manager did\n%swant\n%s", log, c.log)
+				t.Errorf("the package manager ran\n%swant\n%s", log, c.log)
 			}
 		})
 	}

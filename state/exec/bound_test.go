@@ -77,7 +77,7 @@ func TestInterruptedGuardFailsItsState(t *testing.T) {
 		cancel()
 		if !strings.Contains(got, "hang: cancelled after") || !strings.Contains(got,
 			"while its "+guard+" ran: the time limit of the run was reached") || strings.Contains(got, "after: ") {
-			t.Errorf("the time is over: %s", got)
+			t.Errorf("after the deadline: %s", got)
 		}
 
 		ctx, cancel = context.WithCancel(context.Background())

@@ -36,8 +36,8 @@ func (f *fetching) FetchAhead(_ context.Context, own host.Transaction,
 	return func(ctx context.Context) { <-ctx.Done(); f.ended = true }
 }
 
-// TestWhatIsFetchedAhead checks which packages the first state that installs any fetches for later ones.
-func TestWhatIsFetchedAhead(t *testing.T) {
+// TestPackagesFetchedAhead checks which packages of later states the first state that installs packages fetches.
+func TestPackagesFetchedAhead(t *testing.T) {
 	const repository = "foo 1.0\nbar 1.1 1.0 needs=lib\nbaz 1.0\nlib 3.0\n"
 	const between = "between: {file.managed: [{name: /between}, {contents: x}]}\n"
 	for name, c := range map[string]struct {

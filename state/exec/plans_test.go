@@ -29,7 +29,7 @@ func TestPlansMatchChanges(t *testing.T) {
 		for _, name := range []string{"/bin/sh", "/bin/cat", "/usr/bin/test", "/usr/bin/touch", "/bin/mkdir"} {
 			hosttest.Install(t, root, name)
 		}
-		keepsPlan(t, archive, host.Options{Root: root, Chroot: true})
+		checkPlan(t, archive, host.Options{Root: root, Chroot: true})
 	})
 }
 
@@ -56,28 +56,28 @@ type passes struct{ results []exec.Result }
 func (*passes) StepStarted(*compile.Step)      {}
 func (p *passes) StepDone(result *exec.Result) { p.results = append(p.results, *result) }
 
-// keepsPlan makes a dry run of the SLS t of a tree, a run, and another dry run. Each state must make the planned
+// checkPlan makes a dry run of the SLS t of a tree, a run, and another dry run. Each state must make the planned
 // changes or have been unknown, and the last dry run must predict no known changes. States whose function is named in
 // the comment of the archive, after "again:", act in each run.
-func keepsPlan(t *testing.T, archive *txtar.Archive, o host.Options) {
+func checkPlan(t *testing.T, archive *txtar.Archive, o host.Options) {
 	t.Helper()
 	for _, f := range archive.Files {
-		hosttest.Put(t, filepath.Join(o.Root, planned, f.Name), string(f.Data), 0o644)
+		hosttest.Put(t, filepath.Join(o.Root, planDir, f.Name), string(f.Data), 0o644)
 	}
 	plan, done, again := runOn(t, o, true), runOn(t, o, false), runOn(t, o, true)
-	for _, problem := range broken(plan, done) {
+	for _, problem := range planDifferences(plan, done) {
 		t.Error(problem)
 	}
 	for _, r := range again {
 		if r.Outcome == exec.Pending && !r.Unknown && !strings.Contains(string(archive.Comment), "again: "+
 			""+r.Step.ID()) {
-			t.Errorf("a second plan changes %s again: %s %s", spoken(r), r.Comment, value.Repr(r.Predicted))
+			t.Errorf("the second dry run predicts changes of %s: %s %s", stepName(r), r.Comment, value.Repr(r.Predicted))
 		}
 	}
 }
 
-// planned is the directory of a plan's SLS files on its host.
-const planned = "/srv/plan"
+// planDir is the directory of a plan's SLS files on its host.
+const planDir = "/srv/plan"
 
 func runOn(t *testing.T, o host.Options, dry bool) []exec.Result {
 	t.Helper()
@@ -89,7 +89,7 @@ func runOn(t *testing.T, o host.Options, dry bool) []exec.Result {
 	s := families.New(session.Settings{
 		Host: h, ID: "plan", Grains: value.NewMap("id", "plan", "os_family", "Debian", "os", "Debian", "oscodename",
 			"bookworm", "osarch", "amd64", "kernel", "Linux"),
-		States: []roots.Env{{Name: "base", Dirs: []string{planned}}},
+		States: []roots.Env{{Name: "base", Dirs: []string{planDir}}},
 	})
 	if _, err := s.Call(context.Background(), "state.apply", []any{"t"}, value.NewMap("test", dry), &seen); err != nil {
 		t.Fatal(err)
@@ -97,17 +97,17 @@ func runOn(t *testing.T, o host.Options, dry bool) []exec.Result {
 	if os.Getenv("CORPUS_PLANS") != "" {
 		for _, r := range seen.results {
 			t.Logf("dry %t: %s %v unknown %t changes %s predicted %s: %s "+
-				"%s", dry, spoken(r), r.Outcome.Value(), r.Unknown,
+				"%s", dry, stepName(r), r.Outcome.Value(), r.Unknown,
 				value.Repr(r.Changes), value.Repr(r.Predicted), r.Comment, r.Warnings)
 		}
 	}
 	return seen.results
 }
 
-func spoken(r exec.Result) string { return fmt.Sprintf("%s %s", r.Step.Function(), r.Step.Name()) }
+func stepName(r exec.Result) string { return fmt.Sprintf("%s %s", r.Step.Function(), r.Step.Name()) }
 
-// broken returns the differences between the plan of a run and what the run did.
-func broken(plan, done []exec.Result) (problems []string) {
+// planDifferences returns the differences between the plan of a run and its results.
+func planDifferences(plan, done []exec.Result) (problems []string) {
 	expected := map[string]exec.Result{}
 	for _, r := range plan {
 		expected[r.Step.Tag()] = r
@@ -129,7 +129,7 @@ func broken(plan, done []exec.Result) (problems []string) {
 			why = fmt.Sprintf("the plan says %s, the run %s", value.Repr(planned), value.Repr(r.Changes))
 		}
 		if why != "" {
-			problems = append(problems, fmt.Sprintf("%s: %s\nplan: %s\nrun: %s", spoken(r), why, p.Comment, r.Comment))
+			problems = append(problems, fmt.Sprintf("%s: %s\nplan: %s\nrun: %s", stepName(r), why, p.Comment, r.Comment))
 		}
 	}
 	return problems
@@ -141,5 +141,5 @@ func TestPlansOfAHostMatchChanges(t *testing.T) {
 	if os.Getenv("CORPUS_THROWAWAY_HOST") == "" {
 		t.Skip("this changes the machine it runs on; set CORPUS_THROWAWAY_HOST=1 on one to throw away")
 	}
-	forEachPlan(t, "debian", func(t *testing.T, archive *txtar.Archive) { keepsPlan(t, archive, host.Options{}) })
+	forEachPlan(t, "debian", func(t *testing.T, archive *txtar.Archive) { checkPlan(t, archive, host.Options{}) })
 }

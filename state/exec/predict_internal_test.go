@@ -20,13 +20,13 @@ func TestUnitFiles(t *testing.T) {
 		}
 	}
 	if !isUnitFile("/etc/systemd/system/web.socket", "web.socket") {
-		t.Error("a unit with its suffix is not found")
+		t.Error("a unit that is named with its suffix is not found")
 	}
 }
 
-// TestUnknownLackNamesNoStep checks that a missing object of unknown kind names no step, since the nearest one need not
+// TestUnknownMissingObjectNamesNoStep checks that a missing object of unknown kind names no step, since the nearest one need not
 // be the cause.
-func TestUnknownLackNamesNoStep(t *testing.T) {
+func TestUnknownMissingObjectNamesNoStep(t *testing.T) {
 	got := unknownUntil(host.MissingOf(errors.New("the server does not answer")), nil)
 	if !strings.Contains(got, "the server does not answer") || strings.Contains(got, "runs before") {
 		t.Error(got)

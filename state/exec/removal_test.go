@@ -19,11 +19,11 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// ender is an observer that cancels a run when its first step begins.
-type ender func()
+// canceller is an observer that cancels a run when its first step begins.
+type canceller func()
 
-func (e ender) StepStarted(*compile.Step) { e() }
-func (ender) StepDone(*engine.Result)     {}
+func (e canceller) StepStarted(*compile.Step) { e() }
+func (canceller) StepDone(*engine.Result)     {}
 
 // TestTreeRemovalStopsWithRun cancels a run while a state removes a large tree.
 func TestTreeRemovalStopsWithRun(t *testing.T) {
@@ -59,7 +59,7 @@ func TestTreeRemovalStopsWithRun(t *testing.T) {
 		return s.Run(ctx, program, o).All()[0]
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	if r := run(ctx, ender(cancel)); r.Outcome != engine.Failed || !strings.Contains(r.Comment, "cancelled after") ||
+	if r := run(ctx, canceller(cancel)); r.Outcome != engine.Failed || !strings.Contains(r.Comment, "cancelled after") ||
 		!r.Ended() {
 		t.Errorf("%v: %s", r.Outcome.Value(), r.Comment)
 	}

@@ -68,7 +68,7 @@ func TestAStepWhoseModuleSwallowsEMFILEFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	if r := swallowed(machine, program); r.Outcome == stateexec.Failed || r.Comment != "all is well" {
-		t.Fatalf("with descriptors to spare it failed: %s", r.Comment)
+		t.Fatalf("with free file descriptors the step failed: %s", r.Comment)
 	}
 	last := exhausted(t)
 	r := swallowed(machine, program)

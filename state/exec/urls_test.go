@@ -8,7 +8,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// Passwords in URLs appear nowhere in a result, in any notation, even if no pillar has a secret.
+// TestResultsShowNoPasswordsOfURLs checks that a result shows no password of a URL, in any notation, even if no pillar
+// has a secret.
 func TestResultsShowNoPasswordsOfURLs(t *testing.T) {
 	const url = "https://u:Pl/ain@git.example.com/x.git?sig=abcdefgh"
 	r := &Result{

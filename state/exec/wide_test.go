@@ -23,12 +23,12 @@ import (
 // cloud has two state functions: thing.made, of which several may run at once, and thing.alone.
 type cloud struct {
 	mu      sync.Mutex
-	news    int // resources that were made
-	now     int
-	most    int // things that were made at the same time
-	crowded bool
-	order   []string
-	meeting sync.WaitGroup // things with meet: true wait until all of them have begun
+	created int            // resources that were created
+	running int            // resources whose Apply runs now
+	most    int            // the largest value of running
+	crowded bool           // another Apply ran beside that of thing.alone
+	order   []string       // names, in the order in which Apply ended
+	meeting sync.WaitGroup // resources with meet: true wait until all of them have begun
 }
 
 type thing struct {
@@ -40,6 +40,7 @@ type thing struct {
 	alone bool
 }
 
+// beside is a thing that may run beside others.
 type beside struct{ thing }
 
 func (*beside) RunsBeside() {}
@@ -51,14 +52,14 @@ func (t *thing) Check(context.Context, *host.Host) (module.Diff, error) {
 func (t *thing) Apply(ctx context.Context, _ *host.Host, d module.Diff) (module.Report, error) {
 	c := t.cloud
 	c.mu.Lock()
-	c.now++
-	c.most = max(c.most, c.now)
-	c.crowded = c.crowded || t.alone && c.now > 1
+	c.running++
+	c.most = max(c.most, c.running)
+	c.crowded = c.crowded || t.alone && c.running > 1
 	c.mu.Unlock()
 	defer func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		c.now--
+		c.running--
 		c.order = append(c.order, t.Name)
 	}()
 	if t.Meet {
@@ -72,7 +73,7 @@ func (t *thing) Apply(ctx context.Context, _ *host.Host, d module.Diff) (module.
 		}
 	}
 	if t.Fail {
-		return module.Report{}, errors.New("no")
+		return module.Report{}, errors.New("this thing fails")
 	}
 	return module.Report{Changes: d.Changes}, ctx.Err()
 }
@@ -88,15 +89,15 @@ func (c *cloud) States(*session.Session) module.Registry {
 		"made": func() module.Resource {
 			c.mu.Lock()
 			defer c.mu.Unlock()
-			c.news++
+			c.created++
 			return &beside{thing{cloud: c}}
 		},
 		"alone": func() module.Resource { return &thing{cloud: c, alone: true} },
 	}}
 }
 
-// wide runs the steps of an SLS in parallel and returns a line for each result, in the order of the report.
-func (c *cloud) wide(t *testing.T, parallel int, sls string) (lines []string) {
+// run runs up to parallel steps of an SLS at once. It returns a line for each result, in the order of the report.
+func (c *cloud) run(t *testing.T, parallel int, sls string) (lines []string) {
 	t.Helper()
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "t.sls"), []byte(sls), 0o644); err != nil {
@@ -122,7 +123,7 @@ func (c *cloud) wide(t *testing.T, parallel int, sls string) (lines []string) {
 func TestParallelStepsAreLimited(t *testing.T) {
 	c := &cloud{}
 	c.meeting.Add(3)
-	lines := c.wide(t, 3, `
+	lines := c.run(t, 3, `
 a: {thing.made: [meet: true]}
 b: {thing.made: [meet: true]}
 c: {thing.made: [meet: true]}
@@ -139,7 +140,7 @@ e: {thing.made: []}
 // name, that a step that must run alone does so, and that the report has the order of the SLS.
 func TestParallelStepsWaitForRequisites(t *testing.T) {
 	c := &cloud{}
-	lines := c.wide(t, 8, `
+	lines := c.run(t, 8, `
 late: {thing.made: [{require: [thing: first]}]}
 named: {thing.made: [uses: ['arn:of:late']]}
 first: {thing.made: []}
@@ -160,7 +161,7 @@ after: {thing.made: [uses: [named]]}
 // TestParallelRunContinuesAfterFailures checks that a failure stops only the steps that require the failed one.
 func TestParallelRunContinuesAfterFailures(t *testing.T) {
 	c := &cloud{}
-	lines := c.wide(t, 8, `
+	lines := c.run(t, 8, `
 bad: {thing.made: [fail: true]}
 needs: {thing.made: [{require: [thing: bad]}]}
 other: {thing.made: []}
@@ -173,25 +174,26 @@ other: {thing.made: []}
 	}
 }
 
-// TestParallelDecisionIsCached holds that whether a step may run beside others is found out once for each function.
+// TestParallelDecisionIsCached checks that the run decides once for each function whether its steps may run in
+// parallel.
 func TestParallelDecisionIsCached(t *testing.T) {
 	c, text := &cloud{}, strings.Builder{}
 	for i := range 40 {
 		text.WriteString("s" + strings.Repeat("x", i) + ": {thing.made: []}\n")
 	}
-	narrow := &cloud{}
-	narrow.wide(t, 1, text.String())
-	if c.wide(t, 8, text.String()); c.news > narrow.news+1 {
-		t.Errorf("%d resources are made, and %d without steps side by side", c.news, narrow.news)
+	serial := &cloud{}
+	serial.run(t, 1, text.String())
+	if c.run(t, 8, text.String()); c.created > serial.created+1 {
+		t.Errorf("%d resources are created, and %d in a run without parallel steps", c.created, serial.created)
 	}
 }
 
-// TestRequisitesCountBeforeNames holds that a step which requires a later one runs after it, even if the later one has
+// TestRequisitesCountBeforeNames checks that a step that requires a later one runs after it, even if the later one has
 // its name in an argument, and that independent steps run beside them.
 func TestRequisitesCountBeforeNames(t *testing.T) {
 	c := &cloud{}
 	c.meeting.Add(2)
-	c.wide(t, 4, `
+	c.run(t, 4, `
 a: {thing.made: [require: [{thing: b}]]}
 b: {thing.made: [uses: [text of a], meet: true]}
 c: {thing.made: [require: [{thing: d}]]}

@@ -109,13 +109,13 @@ func TestDecodersMatchPython(t *testing.T) {
 		if got := value.Repr(v); err != nil || got != test.want {
 			t.Errorf("%s: %v\n got %s\nwant %s", test.name, err, got, test.want)
 		}
-		for n := range len(test.text) { // no prefix is a crash
+		for n := range len(test.text) { // no prefix panics
 			_, _ = test.read([]byte(test.text[:n]))
 		}
 	}
 }
 
-// TestRefusals has texts that are none of the format, or that only an attacker writes.
+// TestRefusals checks the errors for texts that violate the format, and for texts that only an attacker writes.
 func TestRefusals(t *testing.T) {
 	for _, test := range []struct {
 		name string
@@ -140,7 +140,7 @@ func TestRefusals(t *testing.T) {
 		{"extension", formats.Msgpack, "\xc7\x01\x01\x01", "0xc7"},
 	} {
 		if _, err := test.read([]byte(test.text)); err == nil || !strings.Contains(err.Error(), test.want) {
-			t.Errorf("%s: %v, and %q was expected", test.name, err, test.want)
+			t.Errorf("%s: %v, want %q", test.name, err, test.want)
 		}
 	}
 }

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// The limit of a command is that of its own process: one that it left in the background holds its output, and nothing
-// else.
+// TestACommandThatLeavesAProcessIsNotLate checks that the limit applies to the process of the command: a background
+// process that holds its output open is no timeout.
 func TestACommandThatLeavesAProcessIsNotLate(t *testing.T) {
 	c := &commands{changed: func() {}}
 	out, err := c.Run(t.Context(), Command{Argv: []string{"/bin/sh", "-c", "echo done; sleep 10 &"}, Limit: time.Second})

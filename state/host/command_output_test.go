@@ -8,7 +8,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host/machine"
 )
 
-// What a command prints is kept up to 16 MiB, so that none can make the agent run out of memory.
+// TestOutputIsKeptUpToALimit checks that at most 16 MiB of an output are kept in memory.
 func TestOutputIsKeptUpToALimit(t *testing.T) {
 	h, err := machine.New(host.Options{})
 	if err != nil {

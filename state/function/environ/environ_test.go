@@ -33,7 +33,7 @@ func TestEnvironOfTheRun(t *testing.T) {
 		t.Errorf("environ.get gives %v", got)
 	}
 	if got := call("environ.has_value", "HAVE"); got != false {
-		t.Errorf("what was taken away is there: %v", got)
+		t.Errorf("a removed variable is still set: %v", got)
 	}
 	if got := call("environ.items"); !value.Equal(got, value.NewMap("NEW", "2")) {
 		t.Errorf("environ.items gives %s", value.Repr(got))

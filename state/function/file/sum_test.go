@@ -14,7 +14,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// TestDigestsHaveABound: a user makes a file of any size without room on the disk.
+// TestDigestsHaveABound checks that a file larger than the limit has no digest. A user can make a sparse file of any
+// size.
 func TestDigestsHaveABound(t *testing.T) {
 	root := t.TempDir()
 	sparse := filepath.Join(root, "sparse")
@@ -37,8 +38,7 @@ func TestDigestsHaveABound(t *testing.T) {
 	}
 }
 
-// TestDigestStopsWithContext: a template takes the digest of a file that a user made large, and the run is
-// interrupted.
+// TestDigestStopsWithContext checks that an interrupted run stops the digest of a large file.
 func TestDigestStopsWithContext(t *testing.T) {
 	root := t.TempDir()
 	if err := os.WriteFile(filepath.Join(root, "file"), []byte("x"), 0o600); err != nil {
@@ -56,8 +56,8 @@ func TestDigestStopsWithContext(t *testing.T) {
 	}
 }
 
-// TestSkippedDirectoriesAreLogged: a user can make directories of any depth. A template continues without those that
-// are too deep, and the log names them.
+// TestSkippedDirectoriesAreLogged checks that a template skips directories that are too deep, and that the log names
+// them. A user can make directories of any depth.
 func TestSkippedDirectoriesAreLogged(t *testing.T) {
 	root := t.TempDir()
 	if err := os.MkdirAll(filepath.Join(root, "d", strings.Repeat("x/", descent.MostLevels+5)), 0o700); err != nil {

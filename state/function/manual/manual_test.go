@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestPacked has the packed texts be those that people edit.
+// TestPacked checks that the packed texts equal the text files that people edit.
 func TestPacked(t *testing.T) {
 	for name, data := range map[string]string{"functions.txt": functions, "states.txt": states} {
 		text, err := os.ReadFile(name)

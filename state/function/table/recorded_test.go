@@ -56,7 +56,7 @@ func (r *recorded) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// A fixture is the host that was asked.
+// fixture describes the host on which the answers were recorded.
 type fixture struct {
 	ID     string     `json:"id"`
 	Grains *value.Map `json:"grains"`
@@ -218,8 +218,8 @@ func (r *recorded) check(t *testing.T, table function.Table) {
 	}
 }
 
-// The recorded data must not contain properties of the machine on which it was recorded.
-func TestRecordedIsOfNoMachine(t *testing.T) {
+// TestRecordedDataNamesNoMachine checks that the recorded data has no properties of the machine of its recording.
+func TestRecordedDataNamesNoMachine(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(testdata, "*.json"))
 	if err != nil {
 		t.Fatal(err)

@@ -166,13 +166,13 @@ func (test) assertion(holds bool) (any, error) {
 	return nil, nil
 }
 
-// try calls a function. If it fails, try returns None, or with tell the text of the error.
-func (t test) try(ctx context.Context, name string, tell bool, kwargs *value.Map) any {
+// try calls a function. If it fails, try returns None, or with errorText the text of the error.
+func (t test) try(ctx context.Context, name string, errorText bool, kwargs *value.Map) any {
 	v, err := t.all.Call(ctx, name, nil, kwargs)
 	switch {
 	case err == nil:
 		return v
-	case tell:
+	case errorText:
 		return err.Error()
 	}
 	return nil

@@ -50,7 +50,7 @@ func (r *replaced) Replacing(s host.Subject) error {
 	return nil
 }
 
-// small makes a host of the small tree whose tools only record.
+// small creates a host with the files of hosttest.Tree and with fake tools.
 func small(t testing.TB, answers map[string]host.Output) (*host.Host, *recorded, *replaced, string) {
 	t.Helper()
 	root := t.TempDir()
@@ -136,7 +136,7 @@ func TestAccountCommands(t *testing.T) {
 	}
 }
 
-// TestBadPasswords holds that a password cannot smuggle in a second line.
+// TestBadPasswords checks that a hash with a separator or a line break is refused.
 func TestBadPasswords(t *testing.T) {
 	h, commands, _, _ := small(t, nil)
 	for _, hash := range []string{"a:b", "a\nroot:x", "a\r"} {
@@ -147,7 +147,7 @@ func TestBadPasswords(t *testing.T) {
 	}
 }
 
-// TestReading answers from the files, and again from them after they changed.
+// TestReading checks that accounts are read from the files, and read again after a change through the host.
 func TestReading(t *testing.T) {
 	h, _, _, root := small(t, nil)
 	alice, ok, err := h.Accounts.User("alice")
@@ -168,24 +168,24 @@ func TestReading(t *testing.T) {
 	passwd := "first:x:5:5::/:/bin/sh\nfirst:x:6:6::/:/bin/sh\nsixth:x:5:6::/:/bin/sh\n"
 	hosttest.Put(t, filepath.Join(root, "etc/passwd"), passwd, 0o644)
 	if _, ok, _ := h.Accounts.User("alice"); !ok {
-		t.Error("a file was read again, though nothing said that it had changed")
+		t.Error("a file was read again without a change through the host")
 	}
 	if err := h.Files.Write("/etc/passwd", host.NewFile{Content: strings.NewReader(passwd), UID: -1,
 		GID: -1}); err != nil {
 		t.Fatal(err)
 	}
 	if _, ok, _ := h.Accounts.User("alice"); ok {
-		t.Error("alice is still there after her file was replaced")
+		t.Error("alice still exists after /etc/passwd was replaced")
 	}
 	if u, _, _ := h.Accounts.User("first"); u.UID != 5 {
-		t.Errorf("of two lines for a name the second counts: %+v", u)
+		t.Errorf("of two lines for a name the second is used: %+v", u)
 	}
 	if u, _, _ := h.Accounts.UserByID(5); u.Name != "first" {
-		t.Errorf("of two lines for a number the second counts: %+v", u)
+		t.Errorf("of two lines for an ID the second is used: %+v", u)
 	}
 }
 
-// TestOtherSources asks getent where nsswitch names more than files, once for each question.
+// TestOtherSources checks that getent is run if nsswitch.conf names another source than files, once for each query.
 func TestOtherSources(t *testing.T) {
 	h, commands, _, root := small(t, map[string]host.Output{"getent": {Stdout: "ldap:*:5000:100:L:/home/ldap:/bin/sh\n"}})
 	if _, ok, err := h.Accounts.User("ldap"); ok || err != nil || len(commands.commands) > 0 {
@@ -208,7 +208,7 @@ func TestOtherSources(t *testing.T) {
 			}
 		}
 		if _, ok, _ := h.Accounts.Group("nogroup"); ok {
-			t.Error("a group is looked for where only users are")
+			t.Error("a group is looked up in a source of users only")
 		}
 	}
 	if got, want := commands.lines(), []string{"/usr/sbin/getent passwd ldap <"}; !reflect.DeepEqual(got, want) {
@@ -219,7 +219,7 @@ func TestOtherSources(t *testing.T) {
 	}
 	commands.answers["getent"] = host.Output{Code: 2}
 	if _, ok, err := h.Accounts.UserByID(77); ok || err != nil {
-		t.Errorf("nobody has 77: %v, %v", ok, err)
+		t.Errorf("a user with the missing ID 77: %v, %v", ok, err)
 	}
 	commands.answers["getent"] = host.Output{Code: 1, Stderr: "no server"}
 	if _, _, err := h.Accounts.UserByID(78); err == nil || !strings.Contains(err.Error(), "no server") {
@@ -227,7 +227,7 @@ func TestOtherSources(t *testing.T) {
 	}
 }
 
-// TestGroupsFromOtherSources are those of a user that no file has.
+// TestGroupsFromOtherSources checks the groups of a user that no file has.
 func TestGroupsFromOtherSources(t *testing.T) {
 	_, commands, _, root := small(t, nil)
 	hosttest.Put(t, filepath.Join(root, "etc/nsswitch.conf"), "passwd: files sss\ngroup: files sss\n", 0o644)
@@ -247,7 +247,8 @@ func TestGroupsFromOtherSources(t *testing.T) {
 	}
 }
 
-// answer is a fake of commands that only print; an empty answer is code 2, as getent has it.
+// answer is a fake of host.Commands. It returns the output of a command; an empty one becomes exit code 2, as getent
+// has it.
 type answer func(argv []string) string
 
 func (answer) Allowed(string) error { return nil }
@@ -262,7 +263,7 @@ func (a answer) Run(_ context.Context, c host.Command) (host.Output, error) {
 // TestHints checks the explanations of the tools' exit codes.
 func TestHints(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("an ordinary user is told to be root, whatever the code")
+		t.Skip("an ordinary user gets the hint to run as root for every code")
 	}
 	for _, c := range []struct {
 		tool string
@@ -292,7 +293,7 @@ func TestMissingTool(t *testing.T) {
 	}
 }
 
-// TestLock waits for another tool that changes accounts.
+// TestLock checks that a change waits for another process that holds the lock of the accounts.
 func TestLock(t *testing.T) {
 	h, commands, _, root := small(t, nil)
 	hosttest.Put(t, filepath.Join(root, "etc/.pwd.lock"), "", 0o600)
@@ -312,12 +313,11 @@ func TestLock(t *testing.T) {
 	}
 	time.AfterFunc(100*time.Millisecond, func() { f.Close() })
 	if err := h.Accounts.RemoveGroup(context.Background(), "adm"); err != nil || len(commands.commands) != 1 {
-		t.Errorf("after others let go: %v after %q", err, commands.lines())
+		t.Errorf("after the lock is released: %v after %q", err, commands.lines())
 	}
 }
 
-// TestPlannedIDsMatchTools compares the numbers that are foreseen with those the real tools give, on account
-// files of many shapes.
+// TestPlannedIDsMatchTools compares planned IDs with those that the real tools assign, for account files of many shapes.
 func TestPlannedIDsMatchTools(t *testing.T) {
 	root := hosttest.Chroot(t)
 	for i, c := range []struct{ passwd, group, login, defaults string }{
@@ -340,7 +340,7 @@ func TestPlannedIDsMatchTools(t *testing.T) {
 			}
 			for _, n := range []host.NewUser{{Name: "one"}, {Name: "two", System: true}, {Name: "three", OwnGroup: ptr(true)},
 				{Name: "four", OwnGroup: ptr(false)}, {Name: "five", UID: ptr(77)}, {Name: "six", UID: ptr(78), System: true}} {
-				foreseen(t, h, n)
+				checkPlannedUser(t, h, n)
 			}
 			planned, err := h.Accounts.PlanGroup(host.NewGroup{Name: "crew"})
 			if err != nil {
@@ -350,18 +350,18 @@ func TestPlannedIDsMatchTools(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got, _, _ := h.Accounts.Group("crew"); got.GID != planned.GID {
-				t.Errorf("the group is %+v, foreseen was %+v", got, planned)
+				t.Errorf("the group is %+v, planned was %+v", got, planned)
 			}
 		})
 	}
 }
 
-func foreseen(t *testing.T, h *host.Host, n host.NewUser) {
+func checkPlannedUser(t *testing.T, h *host.Host, n host.NewUser) {
 	t.Helper()
 	planned, groups, planErr := h.Accounts.PlanUser(n)
 	err := h.Accounts.AddUser(context.Background(), n)
 	if (planErr == nil) != (err == nil) {
-		t.Errorf("making %s: %v, foreseen was %v", n.Name, err, planErr)
+		t.Errorf("creating %s: %v, planned was %v", n.Name, err, planErr)
 	}
 	if err != nil {
 		return
@@ -369,7 +369,7 @@ func foreseen(t *testing.T, h *host.Host, n host.NewUser) {
 	got, _, _ := h.Accounts.User(n.Name)
 	gotGroups, _ := h.Accounts.GroupsOf(n.Name)
 	if got != planned || !reflect.DeepEqual(gotGroups, groups) {
-		t.Errorf("%s is %+v in %v, foreseen was %+v in %v", n.Name, got, gotGroups, planned, groups)
+		t.Errorf("%s is %+v in %v, planned was %+v in %v", n.Name, got, gotGroups, planned, groups)
 	}
 }
 

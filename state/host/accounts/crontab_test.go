@@ -45,7 +45,7 @@ func TestCrontabs(t *testing.T) {
 	}
 }
 
-// TestCrontabNames holds that a name leads nowhere else.
+// TestCrontabNames checks that names which are no user names are refused, such as paths.
 func TestCrontabNames(t *testing.T) {
 	h, commands, _, _ := small(t, nil)
 	for _, name := range []string{"", "..", "../../etc/shadow", "-r", "a/b"} {
@@ -58,7 +58,7 @@ func TestCrontabNames(t *testing.T) {
 	}
 }
 
-// TestCrontabOfOtherUsers asks crontab(1) where cron's files may not be read.
+// TestCrontabOfOtherUsers checks that crontab(1) is run if this user may not read cron's files.
 func TestCrontabOfOtherUsers(t *testing.T) {
 	if os.Geteuid() == 0 {
 		t.Skip("root may read every file")
@@ -79,7 +79,7 @@ func TestCrontabOfOtherUsers(t *testing.T) {
 	}
 }
 
-// TestParsed reads a file once, and again after it became another.
+// TestParsed checks that a file is parsed once, and again after a change.
 func TestParsed(t *testing.T) {
 	h, _, _, root := small(t, nil)
 	times := 0
@@ -87,7 +87,7 @@ func TestParsed(t *testing.T) {
 	read := func(want, wantTimes int) {
 		t.Helper()
 		if n, err := host.Parsed(h, "/etc/list", length); n != want || err != nil || times != wantTimes {
-			t.Errorf("its length is %d, %v, after %d readings, want %d after %d", n, err, times, want, wantTimes)
+			t.Errorf("the length is %d, %v, after %d calls of the parser, want %d after %d", n, err, times, want, wantTimes)
 		}
 	}
 	if _, err := host.Parsed(h, "/etc/list", length); !os.IsNotExist(err) {
@@ -98,7 +98,7 @@ func TestParsed(t *testing.T) {
 	read(3, 1)
 	if n, err := host.Parsed(h, "/etc/list", func(text string) string { return strings.ToUpper(text) }); n != "ONE" ||
 		err != nil {
-		t.Errorf("read as something else it is %q, %v", n, err)
+		t.Errorf("with another parser the result is %q, %v", n, err)
 	}
 	if err := h.Files.Write("/etc/list", host.NewFile{Content: strings.NewReader("two"), UID: -1, GID: -1}); err != nil {
 		t.Fatal(err)

@@ -22,12 +22,12 @@ func FuzzAccountFiles(f *testing.F) {
 				t.Errorf("a user is called %q", u.Name)
 			}
 			if first := tables.users[u.Name]; first.Name != u.Name {
-				t.Errorf("%q is not to be found", u.Name)
+				t.Errorf("the user %q is not found", u.Name)
 			}
 		}
 		for _, g := range groups {
 			if tables.groups[g.Name].Name != g.Name || len(tables.byGID[g.GID]) == 0 {
-				t.Errorf("group %q is not to be found", g.Name)
+				t.Errorf("the group %q is not found", g.Name)
 			}
 		}
 		for _, s := range parseShadow(text) {
