@@ -24,8 +24,8 @@ func TestUnitFiles(t *testing.T) {
 	}
 }
 
-// TestUnknownMissingObjectNamesNoStep checks that a missing object of unknown kind names no step, since the nearest one need not
-// be the cause.
+// TestUnknownMissingObjectNamesNoStep checks that a missing object of unknown kind names no step, since the nearest one
+// need not be the cause.
 func TestUnknownMissingObjectNamesNoStep(t *testing.T) {
 	got := unknownUntil(host.MissingOf(errors.New("the server does not answer")), nil)
 	if !strings.Contains(got, "the server does not answer") || strings.Contains(got, "runs before") {

@@ -12,7 +12,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
-// TestDeepTreesAreRemoved: a user makes trees whose paths no system call takes.
+// TestDeepTreesAreRemoved removes trees whose paths are too long for a system call. A user can make such trees.
 func TestDeepTreesAreRemoved(t *testing.T) {
 	for name, c := range map[string]struct{ levels, length int }{"deep": {2500, 1}, "long": {300, 255}} {
 		t.Run(name, func(t *testing.T) {

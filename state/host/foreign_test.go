@@ -11,18 +11,18 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host/machine"
 )
 
-// seenBy notes the environments of commands.
-type seenBy struct{ env []string }
+// environments is a fake of host.Commands that keeps the environment of the last command.
+type environments struct{ env []string }
 
-func (s *seenBy) Allowed(string) error { return nil }
+func (s *environments) Allowed(string) error { return nil }
 
-func (s *seenBy) Run(_ context.Context, c host.Command) (host.Output, error) {
+func (s *environments) Run(_ context.Context, c host.Command) (host.Output, error) {
 	s.env = c.Env
 	return host.Output{}, nil
 }
 
-// TestCommandsOfAnotherUserGetNoSecretsOfTheAgentsEnvironment: a command with runas must not see the environment of the
-// person who started the run.
+// TestCommandsOfAnotherUserGetNoSecretsOfTheAgentsEnvironment checks that a command with runas does not get the
+// environment of the person who started the run.
 func TestCommandsOfAnotherUserGetNoSecretsOfTheAgentsEnvironment(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("running a command as another user takes root")
@@ -32,7 +32,7 @@ func TestCommandsOfAnotherUserGetNoSecretsOfTheAgentsEnvironment(t *testing.T) {
 	}
 	t.Setenv("https_proxy", "http://proxy:3128")
 	t.Setenv("TZ", "Europe/Berlin")
-	commands := &seenBy{}
+	commands := &environments{}
 	h, err := machine.New(host.Options{Commands: commands})
 	do(t, err)
 	h.Env.Set("FROM_STATE", "set")

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// Root's commands have root's home for every caller of the run: sudo may keep the caller's, and a unit may have none.
+// TestRootsCommandsSeeRootsHome checks that root's commands have root's HOME for every caller of the run: sudo may keep
+// the caller's, and a unit may have none.
 func TestRootsCommandsSeeRootsHome(t *testing.T) {
 	t.Parallel()
 	callers := map[string][]string{
@@ -22,11 +23,11 @@ func TestRootsCommandsSeeRootsHome(t *testing.T) {
 			t.Errorf("from %s: %v", caller, got)
 		}
 		if strings.Contains(strings.Join(got, "\n"), "XDG_") || get(got, "DBUS_SESSION_BUS_ADDRESS") != "" {
-			t.Errorf("from %s the session stays: %v", caller, got)
+			t.Errorf("from %s a command gets variables of the caller's session: %v", caller, got)
 		}
 	}
 	if got := loginOf(slices.Clone(callers["sudo"]), 1000); !slices.Equal(got, callers["sudo"]) {
-		t.Errorf("another user's environment is changed: %v", got)
+		t.Errorf("the environment of another user's run is changed: %v", got)
 	}
 	if got := loginOf([]string{"PATH=/opt/bin"}, 0); get(got, "PATH") != "/opt/bin" {
 		t.Errorf("PATH is %s", get(got, "PATH"))

@@ -48,7 +48,7 @@ func (o *order) Run(_ context.Context, c host.Command) (host.Output, error) {
 	return host.Output{}, nil
 }
 
-// recordedHost is a small host whose commands only note that they ran.
+// recordedHost returns a small host whose commands only record that they ran.
 func recordedHost(t *testing.T, o *order) (*host.Host, string) {
 	t.Helper()
 	root := t.TempDir()
@@ -167,35 +167,35 @@ func reads() map[string][]string {
 // TestEveryMethodIsClassified fails for a method that is in neither list: it must be added to the writes, which are
 // tested to record their subjects, or to the reads.
 func TestEveryMethodIsClassified(t *testing.T) {
-	doors := map[string]reflect.Type{
+	interfaces := map[string]reflect.Type{
 		"Files": reflect.TypeFor[host.Files](), "Commands": reflect.TypeFor[host.Commands](),
 		"Accounts": reflect.TypeFor[host.Accounts](),
 		"Crontabs": reflect.TypeFor[host.Crontabs](), "Packages": reflect.TypeFor[host.Packages](),
 		"Units":  reflect.TypeFor[host.Units](),
 		"Kernel": reflect.TypeFor[host.Kernel](),
 	}
-	for name, door := range doors {
-		for i := range door.NumMethod() {
-			method := door.Method(i).Name
+	for name, iface := range interfaces {
+		for i := range iface.NumMethod() {
+			method := iface.Method(i).Name
 			if _, write := writes()[name][method]; write == slices.Contains(reads()[name], method) {
-				t.Errorf("%s.%s is to be either among the writes or among the reads of this test", name, method)
+				t.Errorf("%s.%s must be in exactly one of writes and reads", name, method)
 			}
 		}
 	}
 	all := reflect.TypeFor[host.Host]()
 	for i := range all.NumField() {
 		f := all.Field(i)
-		if f.IsExported() && f.Type.Kind() == reflect.Interface && doors[f.Name] == nil {
-			t.Errorf("the door %s is not tested", f.Name)
+		if f.IsExported() && f.Type.Kind() == reflect.Interface && interfaces[f.Name] == nil {
+			t.Errorf("the interface %s is not tested", f.Name)
 		}
 	}
 }
 
 func TestEveryWriteNamesItsSubjectAndWaits(t *testing.T) {
-	for door, methods := range writes() {
+	for iface, methods := range writes() {
 		for method, w := range methods {
-			t.Run(door+"."+method, func(t *testing.T) {
-				o := &order{refuse: door == "Kernel"} // which is that of this machine
+			t.Run(iface+"."+method, func(t *testing.T) {
+				o := &order{refuse: iface == "Kernel"} // the host has the kernel of this machine
 				h, _ := recordedHost(t, o)
 				if err := w.call(h); (err != nil) != o.refuse {
 					t.Fatal(err)
@@ -203,13 +203,13 @@ func TestEveryWriteNamesItsSubjectAndWaits(t *testing.T) {
 				named, kept := slices.Index(o.events, "named "+w.named), slices.Index(o.events, "kept")
 				ran := slices.IndexFunc(o.events, func(e string) bool { return strings.HasPrefix(e, "ran ") })
 				if w.named == "command touch" {
-					kept = named // it cannot be undone, so there is nothing to wait for
+					kept = named // a command cannot be undone, so it does not wait
 				}
 				if named < 0 || kept < named || ran >= 0 && ran < kept {
-					t.Errorf("in this order: %q; want %q named, then kept, and then done", o.events, w.named)
+					t.Errorf("the events are %q; want %q named, then kept, and then a command", o.events, w.named)
 				}
 				if strings.Contains(strings.Join(o.events, " "), "hunter2") {
-					t.Error("an argument of a command was told")
+					t.Error("an argument of a command was recorded")
 				}
 			})
 		}
@@ -218,18 +218,18 @@ func TestEveryWriteNamesItsSubjectAndWaits(t *testing.T) {
 
 func TestFailedRecordingPreventsChange(t *testing.T) {
 	all := writes()
-	delete(all, "Commands") // of which nothing is kept
-	for door, methods := range all {
+	delete(all, "Commands") // before-images of commands do not exist
+	for iface, methods := range all {
 		for method, w := range methods {
-			t.Run(door+"."+method, func(t *testing.T) {
+			t.Run(iface+"."+method, func(t *testing.T) {
 				o := &order{refuse: true}
 				h, root := recordedHost(t, o)
 				if err := w.call(h); err == nil {
-					t.Error("it was done")
+					t.Error("the method has no error")
 				}
 				for _, e := range o.events {
 					if strings.HasPrefix(e, "ran ") {
-						t.Errorf("all the same it %s", e)
+						t.Errorf("despite the error it %s", e)
 					}
 				}
 				data, err := os.ReadFile(filepath.Join(root, "etc/file"))
@@ -244,7 +244,7 @@ func TestFailedRecordingPreventsChange(t *testing.T) {
 	}
 }
 
-func TestAccountLinesGoBackWhereTheyWere(t *testing.T) {
+func TestAccountLinesAreRestoredInPlace(t *testing.T) {
 	h, root := recordedHost(t, &order{})
 	ctx := context.Background()
 	passwd := filepath.Join(root, "etc/passwd")
@@ -261,6 +261,6 @@ func TestAccountLinesGoBackWhereTheyWere(t *testing.T) {
 	}
 	do(t, accounts.SetLine(ctx, h, "/etc/passwd", "daemon", line))
 	if data, _ := os.ReadFile(passwd); string(data) != string(before) {
-		t.Errorf("put back the file reads\n%s\nwant\n%s", data, before)
+		t.Errorf("after the line is restored the file is\n%s\nwant\n%s", data, before)
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
-// sparse makes a file of size bytes that has content only at some offsets.
+// sparse creates a file of size bytes that has content only at some offsets.
 func sparse(t *testing.T, path string, size int64, content map[int64]string) {
 	t.Helper()
 	f, err := os.Create(path)
@@ -30,7 +30,7 @@ func sparse(t *testing.T, path string, size int64, content map[int64]string) {
 	}
 }
 
-// same compares two files below a root, in the time that a comparison without their holes takes.
+// same compares two files below a root. The time limit is too short for reading their holes.
 func same(t *testing.T, f host.Files, a, b string) (bool, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
@@ -44,7 +44,7 @@ func same(t *testing.T, f host.Files, a, b string) (bool, error) {
 	return host.Same(ctx, one, host.Seen(ctx, two))
 }
 
-// TestHolesAreComparedWithoutReadingThem: a user makes files of terabytes without room on the disk.
+// TestHolesAreComparedWithoutReadingThem compares sparse files of terabytes, which a user can make without disk space.
 func TestHolesAreComparedWithoutReadingThem(t *testing.T) {
 	f, root, _ := rooted(t)
 	const size = 1 << 42
@@ -68,7 +68,7 @@ func TestHolesAreComparedWithoutReadingThem(t *testing.T) {
 	}
 }
 
-// TestComparisonStopsWithContext: the run is interrupted.
+// TestComparisonStopsWithContext interrupts a comparison.
 func TestComparisonStopsWithContext(t *testing.T) {
 	f, root, _ := rooted(t)
 	for _, name := range []string{"/etc/one", "/etc/two"} {
@@ -87,7 +87,7 @@ func TestComparisonStopsWithContext(t *testing.T) {
 	}
 }
 
-// TestHolesThatAreReadHaveABound: what hashes a file has to read them.
+// TestHolesThatAreReadHaveABound checks the limit of a reader that has to read holes, as a digest does.
 func TestHolesThatAreReadHaveABound(t *testing.T) {
 	f, root, _ := rooted(t)
 	sparse(t, root+"/etc/sparse", 1<<42, map[int64]string{1 << 20: "word"})

@@ -15,7 +15,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host/machine"
 )
 
-// holes makes a file of size bytes that holds a word in its middle and one at its start, and nothing else.
+// holes creates a sparse file of size bytes with a word at its start and one in its middle.
 func holes(t *testing.T, path string, size int64) {
 	t.Helper()
 	f, err := os.Create(path)
@@ -31,7 +31,7 @@ func holes(t *testing.T, path string, size int64) {
 	}
 }
 
-// room is how many bytes a file takes on the disk.
+// room returns how many bytes a file takes on the disk.
 func room(t *testing.T, path string) int64 {
 	t.Helper()
 	var st unix.Stat_t
@@ -39,18 +39,19 @@ func room(t *testing.T, path string) int64 {
 	return st.Blocks * 512
 }
 
-// within is content that is read through another reader, as that of a source whose hash is known.
-type within struct{ io.Reader }
+// wrapped is content that is read through another reader, as that of a source whose hash is checked.
+type wrapped struct{ io.Reader }
 
-func (w within) Size() int64  { return host.SizeOf(w.Reader) }
-func (w within) Sparse() bool { return host.Sparse(w.Reader) }
+func (w wrapped) Size() int64  { return host.SizeOf(w.Reader) }
+func (w wrapped) Sparse() bool { return host.Sparse(w.Reader) }
 
-// TestCopiesKeepHoles: a user makes a file of any size without room on the disk, which must not be full of its copy.
+// TestCopiesKeepHoles checks that the copy of a sparse file is sparse. Otherwise a user could fill the disk with a
+// sparse file.
 func TestCopiesKeepHoles(t *testing.T) {
 	const size = 256 << 20
 	for name, wrap := range map[string]func(io.Reader) io.Reader{
 		"as it is":             func(r io.Reader) io.Reader { return r },
-		"through other reader": func(r io.Reader) io.Reader { return within{r} },
+		"through other reader": func(r io.Reader) io.Reader { return wrapped{r} },
 	} {
 		t.Run(name, func(t *testing.T) {
 			f, root, _ := rooted(t)
@@ -71,7 +72,7 @@ func TestCopiesKeepHoles(t *testing.T) {
 	}
 }
 
-// TestSparseFilesLargerThanTheDiskAreCopied: their holes need no room.
+// TestSparseFilesLargerThanTheDiskAreCopied copies a file whose holes are larger than the disk.
 func TestSparseFilesLargerThanTheDiskAreCopied(t *testing.T) {
 	f, root, _ := rooted(t)
 	const size = 1 << 43
@@ -88,7 +89,7 @@ func TestSparseFilesLargerThanTheDiskAreCopied(t *testing.T) {
 	}
 }
 
-// TestDownloadsWithoutLengthAreBounded: a device gives bytes for as long as it is read.
+// TestDownloadsWithoutLengthAreBounded reads a device without end.
 func TestDownloadsWithoutLengthAreBounded(t *testing.T) {
 	m, err := machine.New(host.Options{Root: "/"})
 	do(t, err)
@@ -107,7 +108,7 @@ func TestDownloadsWithoutLengthAreBounded(t *testing.T) {
 	}
 }
 
-// TestSeenStopsWithContext: the run is interrupted.
+// TestSeenStopsWithContext interrupts the reading of a file.
 func TestSeenStopsWithContext(t *testing.T) {
 	f, root, _ := rooted(t)
 	do(t, os.WriteFile(root+"/etc/large", make([]byte, 1<<20), 0o600))

@@ -27,7 +27,7 @@ func (n *noted) Replacing(s host.Subject) error {
 	return n.refuse
 }
 
-// toolHost has one tool with scripted answers.
+// toolHost returns a host that has one tool with scripted answers.
 func toolHost(t *testing.T, answer host.Output, recorder host.ChangeRecorder) (*host.Host, *hosttest.Scripted) {
 	t.Helper()
 	root := t.TempDir()
@@ -50,10 +50,10 @@ func TestToolQueriesAndChanges(t *testing.T) {
 	h, run := toolHost(t, host.Output{Stdout: "answer\n"}, recorder)
 	if out, err := h.Tool(context.Background(), host.Tool{Argv: []string{"corpus-tool", "-l"}}); err != nil ||
 		out != "answer\n" {
-		t.Errorf("the tool says %q, %v", out, err)
+		t.Errorf("the output of the tool is %q, %v", out, err)
 	}
 	if len(run.Writes) > 0 || len(recorder.subjects) > 0 {
-		t.Errorf("a question counts as a change: %v, %v", run.Writes, recorder.subjects)
+		t.Errorf("a query counts as a change: %v, %v", run.Writes, recorder.subjects)
 	}
 	subject := host.Subject{Kind: "sysctl", Name: "a"}
 	if _, err := h.Tool(context.Background(), host.Tool{Argv: []string{"corpus-tool", "-w"},
@@ -61,7 +61,7 @@ func TestToolQueriesAndChanges(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(run.Writes) != 1 || len(recorder.subjects) != 1 || recorder.subjects[0] != subject {
-		t.Errorf("run was %v, recorded was %v", run.Writes, recorder.subjects)
+		t.Errorf("ran %v, recorded %v", run.Writes, recorder.subjects)
 	}
 }
 
@@ -83,13 +83,13 @@ func TestToolWithErrorIsReported(t *testing.T) {
 	}
 	worded := host.Failed(err, "doing it", "try again")
 	if worded.Error() != "doing it: cannot do that; really" {
-		t.Errorf("worded is %q", worded)
+		t.Errorf("the error is %q", worded)
 	}
 	if os.Geteuid() == 0 && diag.HintOf(worded) != "try again" {
 		t.Errorf("the hint is %q", diag.HintOf(worded))
 	}
 	if host.Failed(nil, "doing it", "try again") != nil {
-		t.Error("no error was worded")
+		t.Error("Failed makes an error of nil")
 	}
 }
 
@@ -128,7 +128,7 @@ func TestEnvironmentOfTheHostIsUsed(t *testing.T) {
 	a.Env.Unset("CORPUS_TEST_HAVE")
 	out, err := a.Shell(context.Background(), host.Line{Text: "echo $CORPUS_TEST_NEW-$CORPUS_TEST_HAVE"})
 	if err != nil || out.Stdout != "2-\n" {
-		t.Errorf("a command finds %q, %v", out.Stdout, err)
+		t.Errorf("a command sees %q, %v", out.Stdout, err)
 	}
 	if os.Getenv("CORPUS_TEST_NEW") != "" || os.Getenv("CORPUS_TEST_HAVE") != "1" {
 		t.Error("the agent's own environment changed")

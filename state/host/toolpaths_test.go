@@ -9,14 +9,14 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host/machine"
 )
 
-// TestToolsGetNoPathsOfUsers gives tools that change something a path below a directory of a user, and one in a
-// directory of root.
+// TestToolsGetNoPathsOfUsers checks that a tool that changes files gets a path in a directory of root, and none in a
+// directory of another user.
 func TestToolsGetNoPathsOfUsers(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("files of several users take root")
 	}
-	top := t.TempDir() // below /tmp, where root's own directories cannot be exchanged
-	for dir, uid := range map[string]int{"/own": 0, "/lair": 64001} {
+	top := t.TempDir() // below /tmp, where no other user can replace root's directories
+	for dir, uid := range map[string]int{"/own": 0, "/theirs": 64001} {
 		if err := os.Mkdir(top+dir, 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -36,14 +36,14 @@ func TestToolsGetNoPathsOfUsers(t *testing.T) {
 	if err := touch(h, top+"/own/f", changing); err != nil {
 		t.Errorf("in root's directory: %v", err)
 	}
-	err = touch(h, top+"/lair/f", changing)
+	err = touch(h, top+"/theirs/f", changing)
 	if _, unsafe := host.Unsafe(err); !unsafe {
 		t.Errorf("in a user's directory: %v", err)
 	}
-	if _, err := os.Lstat(top + "/lair/f"); err == nil {
+	if _, err := os.Lstat(top + "/theirs/f"); err == nil {
 		t.Error("the tool followed a path in a user's directory")
 	}
-	if err := touch(h.Following(), top+"/lair/f", changing); err != nil {
+	if err := touch(h.Following(), top+"/theirs/f", changing); err != nil {
 		t.Errorf("with follow_unsafe: %v", err)
 	}
 }

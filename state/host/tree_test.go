@@ -20,21 +20,21 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host/machine"
 )
 
-// TestFilesAsOrdinaryUser runs the tests of files again as nobody.
+// TestFilesAsOrdinaryUser runs the tests of files again as the user nobody.
 func TestFilesAsOrdinaryUser(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("all tests of this run are an ordinary user's")
+		t.Skip("all tests of this run are run by an ordinary user")
 	}
 	cmd := exec.Command("/proc/self/exe", "-test.run=^Test(Tree|Write|Temp)", "-test.v")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
 	cmd.Dir, cmd.Env = "/", []string{"HOME=/", "TMPDIR=/tmp", "PATH=" + os.Getenv("PATH")}
 	out, err := cmd.CombinedOutput()
-	if err != nil || !strings.Contains(string(out), "--- PASS: TestWriteKeepsWhatTheFileWas") {
+	if err != nil || !strings.Contains(string(out), "--- PASS: TestWriteKeepsModeAndAttributes") {
 		t.Errorf("as an ordinary user: %v\n%s", err, out)
 	}
 }
 
-// rooted is a host below a root, beside a directory that must stay unchanged.
+// rooted returns the files of a host below a root, and a directory beside the root that must stay unchanged.
 func rooted(t testing.TB) (files host.Files, root, outside string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -58,7 +58,7 @@ func do(t testing.TB, err error) {
 	}
 }
 
-// picture describes a directory in every respect that an operation could change.
+// picture describes all properties of a directory that an operation could change.
 func picture(t testing.TB, dir string) string {
 	t.Helper()
 	var b strings.Builder
@@ -74,7 +74,7 @@ func picture(t testing.TB, dir string) string {
 	return b.String()
 }
 
-// attempts are all operations on a path.
+// attempts returns all operations on a path.
 func attempts(f host.Files) map[string]func(p string) error {
 	at := time.Unix(1000, 0)
 	content := func() host.NewFile { return host.NewFile{Content: strings.NewReader("mine"), UID: -1, GID: -1} }
@@ -114,13 +114,13 @@ func TestTreeNeverLeavesItsRoot(t *testing.T) {
 				}
 			}
 			if after := picture(t, outside); after != before {
-				t.Errorf("what is outside of the root was\n%sand is\n%s", before, after)
+				t.Errorf("outside of the root there was\n%sand now\n%s", before, after)
 			}
 		})
 	}
 }
 
-// sees fails if a path shows something from outside.
+// sees fails the test if a path shows content from outside of the root.
 func sees(t testing.TB, f host.Files, p string) {
 	t.Helper()
 	data, _ := f.ReadFile(p)
@@ -131,11 +131,11 @@ func sees(t testing.TB, f host.Files, p string) {
 	}
 	names, _ := f.ReadDir(p)
 	if strings.Contains(string(data), secret) || slices.Contains(names, "sealed") {
-		t.Errorf("%s shows what is outside of the root: %q %q", p, data, names)
+		t.Errorf("%s shows content from outside of the root: %q %q", p, data, names)
 	}
 }
 
-// TestTreeIsNotRacedOut swaps a directory for a link to the outside while it is written to.
+// TestTreeIsNotRacedOut replaces a directory by a link to the outside while the host writes to it.
 func TestTreeIsNotRacedOut(t *testing.T) {
 	f, root, outside := rooted(t)
 	do(t, os.Mkdir(root+"/etc/real", 0o755))
@@ -165,7 +165,7 @@ func TestTreeIsNotRacedOut(t *testing.T) {
 	close(stop)
 	swapping.Wait()
 	if after := picture(t, outside); after != before {
-		t.Errorf("what is outside of the root was\n%sand is\n%s", before, after)
+		t.Errorf("outside of the root there was\n%sand now\n%s", before, after)
 	}
 }
 
@@ -175,7 +175,7 @@ func TestTreeFollowsLinksAsTheKernelDoes(t *testing.T) {
 		do(t, os.Mkdir(root+d, 0o755))
 	}
 	do(t, os.Symlink("/srv/a/b", root+"/var/here"))
-	do(t, os.Symlink("../file", root+"/srv/a/b/link")) // is /srv/a/file on every way there
+	do(t, os.Symlink("../file", root+"/srv/a/b/link")) // is /srv/a/file, by every path to the link
 	do(t, os.Symlink("/etc/absolute", root+"/var/absolute"))
 	for path, lands := range map[string]string{
 		"/var/here/link": "/srv/a/file", "/var/absolute": "/etc/absolute", "/var/here/../up": "/srv/a/up",
@@ -280,16 +280,16 @@ func mode(t *testing.T, p string, want fs.FileMode) {
 	}
 }
 
-// recorder lists the recorded subjects, and refuses a given one.
+// recorder lists the recorded subjects and refuses the one that is named refuse.
 type recorder struct {
-	told   []string
-	refuse string
+	subjects []string
+	refuse   string
 }
 
 func (r *recorder) Kept() error { return nil }
 
 func (r *recorder) Replacing(s host.Subject) error {
-	r.told = append(r.told, s.String())
+	r.subjects = append(r.subjects, s.String())
 	if s.Name == r.refuse {
 		return errors.New("the disk of before-images is full")
 	}
@@ -307,24 +307,24 @@ func TestTreeCallsTheRecorderFirst(t *testing.T) {
 	do(t, h.Files.Mkdir("/d/sub", 0o755))
 	do(t, h.Files.Rename("/d/sub", "/d/moved"))
 	do(t, h.Files.Chmod("/d/moved", 0o700))
-	r.told = nil
+	r.subjects = nil
 	if err := h.Files.Write("/d/link", host.NewFile{Content: strings.NewReader("new"), UID: -1, GID: -1}); err == nil {
-		t.Error("a write that cannot be recorded is done")
+		t.Error("a write that cannot be recorded has no error")
 	}
 	if data, _ := os.ReadFile(root + "/keep"); string(data) != "old" {
-		t.Errorf("what could not be recorded is %q now", data)
+		t.Errorf("a file that could not be recorded is %q now", data)
 	}
 	do(t, h.Files.RemoveAll("/d"))
-	below := []string{"file /d/link", "file /d/moved", "file /d"} // once to keep all of it, and once before each goes
+	below := []string{"file /d/link", "file /d/moved", "file /d"} // once for the whole tree, and once before each file is removed
 	want := slices.Concat([]string{"file /keep"}, below, below)
-	if !slices.Equal(r.told, want) {
-		t.Errorf("the recorder was told %q, want %q", r.told, want)
+	if !slices.Equal(r.subjects, want) {
+		t.Errorf("the recorded subjects are %q, want %q", r.subjects, want)
 	}
 }
 
 func TestTreePermissionErrorHasHint(t *testing.T) {
 	if os.Geteuid() == 0 {
-		t.Skip("root may write anywhere; TestFilesAsOrdinaryUser runs this as nobody")
+		t.Skip("root may write anywhere; TestFilesAsOrdinaryUser runs this test as the user nobody")
 	}
 	f, root, _ := rooted(t)
 	do(t, os.Chmod(root+"/etc", 0o555))
@@ -335,7 +335,7 @@ func TestTreePermissionErrorHasHint(t *testing.T) {
 		}
 	}
 	if err := f.Mkdir("/etc/new", 0o755); !errors.Is(err, fs.ErrPermission) {
-		t.Errorf("making a directory where nothing may be written: %v", err)
+		t.Errorf("making a directory without permission: %v", err)
 	}
 	if f.CanChown() {
 		t.Error("an ordinary user can give files away")
@@ -358,7 +358,7 @@ func FuzzTree(f *testing.F) {
 			sees(t, files, link+"/secret")
 		}
 		if after := picture(t, outside); after != before {
-			t.Errorf("what is outside of the root was\n%sand is\n%s", before, after)
+			t.Errorf("outside of the root there was\n%sand now\n%s", before, after)
 		}
 	})
 }

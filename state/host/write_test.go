@@ -21,7 +21,7 @@ func text(s string) host.NewFile {
 	return host.NewFile{Content: strings.NewReader(s), UID: -1, GID: -1}
 }
 
-func TestWriteKeepsWhatTheFileWas(t *testing.T) {
+func TestWriteKeepsModeAndAttributes(t *testing.T) {
 	f, root, _ := rooted(t)
 	file := root + "/etc/motd"
 	do(t, os.WriteFile(file, []byte("old"), 0o600))
@@ -39,7 +39,7 @@ func TestWriteKeepsWhatTheFileWas(t *testing.T) {
 	alone(t, root+"/etc", "motd")
 }
 
-// alone fails if a directory has anything but the named files.
+// alone fails the test if a directory has other entries than the given ones.
 func alone(t *testing.T, dir string, want ...string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -53,7 +53,7 @@ func alone(t *testing.T, dir string, want ...string) {
 	}
 }
 
-func TestWriteTakesTheModeAndOwnerItIsGiven(t *testing.T) {
+func TestWriteSetsGivenModeAndOwner(t *testing.T) {
 	f, root, _ := rooted(t)
 	bits := fs.FileMode(0o751)
 	content := text("x")
@@ -69,7 +69,7 @@ func TestWriteTakesTheModeAndOwnerItIsGiven(t *testing.T) {
 	}
 }
 
-func TestWriteGivesANewFileTheUmask(t *testing.T) {
+func TestNewFilesHaveTheUmask(t *testing.T) {
 	f, root, _ := rooted(t)
 	do(t, f.Write("/etc/x", text("x")))
 	do(t, os.WriteFile(root+"/etc/y", nil, 0o666))
@@ -81,10 +81,10 @@ func TestWriteGivesANewFileTheUmask(t *testing.T) {
 	}
 }
 
-func TestWriteLeavesTheOldFileWhenItFails(t *testing.T) {
+func TestFailedWriteKeepsTheOldFile(t *testing.T) {
 	f, root, _ := rooted(t)
 	do(t, os.WriteFile(root+"/etc/motd", []byte("old"), 0o644))
-	broken := errors.New("the line was cut")
+	broken := errors.New("the connection was closed")
 	content := text("")
 	content.Content = io.MultiReader(strings.NewReader("new"), iotest.ErrReader(broken))
 	if err := f.Write("/etc/motd", content); !errors.Is(err, broken) {
@@ -147,7 +147,7 @@ func TestContentLeavesSomeRoom(t *testing.T) {
 	do(t, f.Write("/etc/much", host.NewFile{Content: io.LimitReader(most, 70<<20), UID: -1, GID: -1}))
 }
 
-// lowest gives zeros, and notes the least space that is left.
+// lowest is a reader of zeros that records the least free space of a filesystem.
 type lowest struct {
 	dir  string
 	free int64
@@ -173,12 +173,12 @@ func TestWriteFailureLeavesNoTemporaryFile(t *testing.T) {
 	do(t, f.Write("/etc/motd", text("old")))
 	err := f.Write("/etc/motd", text(strings.Repeat("new", 1<<20)))
 	if !errors.Is(err, unix.ENOSPC) || !strings.Contains(diag.HintOf(err), "room") {
-		t.Errorf("without room a write gives %v, hint %q", err, diag.HintOf(err))
+		t.Errorf("on a full filesystem a write gives %v, hint %q", err, diag.HintOf(err))
 	}
 	do(t, unix.Mount("", root+"/etc", "", unix.MS_REMOUNT|unix.MS_RDONLY, ""))
 	err = f.Write("/etc/motd", text("new"))
 	if !errors.Is(err, unix.EROFS) || !strings.Contains(diag.HintOf(err), "read-only") {
-		t.Errorf("where nothing can be written a write gives %v, hint %q", err, diag.HintOf(err))
+		t.Errorf("on a read-only filesystem a write gives %v, hint %q", err, diag.HintOf(err))
 	}
 	if data, _ := f.ReadFile("/etc/motd"); string(data) != "old" {
 		t.Errorf("the content is %q", data)
@@ -186,7 +186,7 @@ func TestWriteFailureLeavesNoTemporaryFile(t *testing.T) {
 	alone(t, root+"/etc", "motd")
 }
 
-func TestTempFileIsPrivateAndItsOwn(t *testing.T) {
+func TestTempFilesArePrivateAndDistinct(t *testing.T) {
 	root := t.TempDir()
 	do(t, os.Mkdir(root+"/tmp", 0o777))
 	h, err := machine.New(host.Options{Root: root})

@@ -19,7 +19,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/image"
 )
 
-// memory keeps content as it is.
+// memory keeps contents in memory, by themselves.
 type memory map[string][]byte
 
 func (m memory) Keep(r io.Reader, _ int64) ([]string, string, error) {
@@ -52,7 +52,7 @@ func newHost(t *testing.T) (*host.Host, string) {
 	return h, root
 }
 
-// quiet are commands that do nothing, and do it well.
+// quiet is a fake of host.Commands whose commands succeed and do nothing.
 type quiet struct{}
 
 func (quiet) Allowed(string) error { return nil }
@@ -60,7 +60,7 @@ func (quiet) Run(context.Context, host.Command) (host.Output, error) {
 	return host.Output{}, nil
 }
 
-// TestRoundTrip changes subjects of every kind that lives in files, and puts them back.
+// TestRoundTrip changes a subject of each kind that is kept in files, and restores it.
 func TestRoundTrip(t *testing.T) {
 	write := func(path, text string) func(*testing.T, string) {
 		return func(t *testing.T, root string) { hosttest.Put(t, filepath.Join(root, path), text, 0o644) }
@@ -241,7 +241,7 @@ func TestSparseFilesAreNotRead(t *testing.T) {
 		select {
 		case <-done:
 		case <-ctx.Done():
-			t.Fatal("it is read for more than a minute")
+			t.Fatal("the image takes more than a minute")
 		}
 		do(t, err)
 		return taken
@@ -249,13 +249,13 @@ func TestSparseFilesAreNotRead(t *testing.T) {
 	before := take()
 	do(t, os.Chmod(file, 0o600))
 	if after := take(); after.Parts[0].Sum != before.Parts[0].Sum {
-		t.Errorf("another mode makes the content another one: %q, was %q", after.Parts[0].Sum, before.Parts[0].Sum)
+		t.Errorf("a change of the mode changes the sum of the content: %q, was %q", after.Parts[0].Sum, before.Parts[0].Sum)
 	}
 	f, err := os.OpenFile(file, os.O_WRONLY, 0)
 	do(t, err)
 	_, err = f.WriteAt([]byte("x"), 1<<30)
 	do(t, errors.Join(err, f.Close(), os.Chtimes(file, time.Time{}, time.Unix(1, 1))))
 	if after := take(); after.Parts[0].Sum == before.Parts[0].Sum {
-		t.Error("another content is not seen")
+		t.Error("a change of the content is not in the image")
 	}
 }

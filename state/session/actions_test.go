@@ -187,7 +187,7 @@ cmd.shell alternatives.show_current file.basename grains.has_value file.readdir 
 network.ip_in_subnet dnsutil.serial slsutil.renderer cmd.run_all cmd.which cmd.has_exec file.contains_regex file.get_user pkg.version_cmp
 config.option cp.list_master_dirs`
 
-// TestCensus holds that templates find all of them, in both ways to write it.
+// TestCensus checks that templates find all of them, in both ways to write it.
 func TestCensus(t *testing.T) {
 	var text strings.Builder
 	for _, name := range strings.Fields(census) {
@@ -220,7 +220,7 @@ called:
 	}
 }
 
-// TestRefusedStates holds that states of Salt that are not here are refused with the reason and the way out.
+// TestRefusedStates checks that states of Salt that are not here are refused with the reason and the way out.
 func TestRefusedStates(t *testing.T) {
 	s, _ := stateTree(t, map[string]string{"t.sls": "web:\n  boto_secgroup.present: []\n"})
 	text := value.Repr(applied(t, s, true)["web"])

@@ -151,7 +151,7 @@ func TestOversizedHashFileIsRefused(t *testing.T) {
 	}
 }
 
-// TestASparseFileIsNotWrittenOut holds that the copy of a file which is larger than the disk with its holes has the
+// TestASparseFileIsNotWrittenOut checks that the copy of a file which is larger than the disk with its holes has the
 // holes, too.
 func TestASparseFileIsNotWrittenOut(t *testing.T) {
 	root := t.TempDir()
@@ -170,7 +170,7 @@ func TestASparseFileIsNotWrittenOut(t *testing.T) {
 	}
 }
 
-// TestALinkOfAUserIsDescribedItself holds that a user cannot make a template take a path of theirs for root's.
+// TestALinkOfAUserIsDescribedItself checks that a user cannot make a template take a path of theirs for root's.
 func TestALinkOfAUserIsDescribedItself(t *testing.T) {
 	needRoot(t)
 	root := t.TempDir()

@@ -22,7 +22,7 @@ postgres_database.absent postgres_user.present postgres_user.absent postgres_gro
 postgres_extension.absent postgres_schema.present postgres_schema.absent postgres_privileges.present postgres_privileges.absent
 postgres_tablespace.present postgres_language.present`
 
-// TestApplications holds that a session has all of them.
+// TestApplications checks that a session has all of them.
 func TestApplications(t *testing.T) {
 	have := families.New(session.Settings{Host: &host.Host{}}).Modules().Functions()
 	for _, name := range strings.Fields(applications) {

@@ -317,7 +317,8 @@ func TestLock(t *testing.T) {
 	}
 }
 
-// TestPlannedIDsMatchTools compares planned IDs with those that the real tools assign, for account files of many shapes.
+// TestPlannedIDsMatchTools compares planned IDs with those that the real tools assign, for account files of many
+// shapes.
 func TestPlannedIDsMatchTools(t *testing.T) {
 	root := hosttest.Chroot(t)
 	for i, c := range []struct{ passwd, group, login, defaults string }{

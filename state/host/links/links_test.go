@@ -20,5 +20,5 @@ func TestLinks(t *testing.T) {
 			}
 		}
 	}
-	t.Errorf("lo has not 127.0.0.1/8 of scope host: %+v", all)
+	t.Errorf("lo lacks 127.0.0.1/8 with scope host: %+v", all)
 }

@@ -16,8 +16,8 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 )
 
-// nameServer answers questions by UDP, only as much as that the answer is too long if cut is set,
-// and by TCP in full.
+// nameServer starts a name server. It answers by UDP and by TCP; with cut, its answers by UDP are empty and marked as
+// truncated.
 func nameServer(t *testing.T, answer func(m *dnsmessage.Message), cut bool) string {
 	t.Helper()
 	packets, err := net.ListenPacket("udp", "127.0.0.1:0")
@@ -131,7 +131,7 @@ func TestReverseNames(t *testing.T) {
 		"2001:db8::1": "1.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.8.b.d.0.1.0.0.2.ip6.arpa",
 	} {
 		if got := reverseName(netip.MustParseAddr(ip)); got != want {
-			t.Errorf("%s is asked for as %s, want %s", ip, got, want)
+			t.Errorf("the reverse name of %s is %s, want %s", ip, got, want)
 		}
 	}
 }
@@ -160,6 +160,6 @@ func TestPages(t *testing.T) {
 	}
 	if _, err := (Network{}).Get(context.Background(), Request{URL: server.URL + "/slow", Limit: 50 * time.Millisecond,
 		Unverified: true}); err == nil {
-		t.Error("an answer that never comes is not an error")
+		t.Error("a server that does not answer is no error")
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// seen is a server that notes the headers of the last request.
+// seen starts a server. header returns the headers of its last request.
 func seen(t *testing.T) (url string, header func() http.Header) {
 	t.Helper()
 	var last http.Header
@@ -20,7 +20,8 @@ func seen(t *testing.T) (url string, header func() http.Header) {
 	return s.URL, func() http.Header { return last }
 }
 
-// TestRedirectsTakeNoCredentials asks a server that redirects to another one, straight and by way of itself.
+// TestRedirectsTakeNoCredentials checks that credentials are not sent to another host after a redirect, directly and
+// after a redirect to the same host.
 func TestRedirectsTakeNoCredentials(t *testing.T) {
 	other, header := seen(t)
 	var here *httptest.Server
@@ -52,7 +53,7 @@ func TestRedirectsTakeNoCredentials(t *testing.T) {
 			}
 		}
 		if header().Get("Accept") != "text/plain" {
-			t.Errorf("%s: the other host was not asked for what was wanted: %v", path, header())
+			t.Errorf("%s: the request to the other host lacks headers: %v", path, header())
 		}
 	}
 	if second.Get("X-Vault-Token") != "s3cret" || second.Get("Authorization") == "" {
@@ -60,7 +61,7 @@ func TestRedirectsTakeNoCredentials(t *testing.T) {
 	}
 }
 
-// TestPagesAreBounded asks servers that send without end, do not answer, and redirect in a circle.
+// TestPagesAreBounded checks servers that send without end, do not answer, or redirect in a circle.
 func TestPagesAreBounded(t *testing.T) {
 	hold := make(chan struct{})
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

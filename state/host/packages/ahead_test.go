@@ -12,7 +12,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host/hosttest"
 )
 
-// installing is a transaction for packages by name.
+// installing returns a transaction that installs packages by name.
 func installing(names ...string) (t host.Transaction) {
 	for _, name := range names {
 		t.Packages = append(t.Packages, host.Wanted{Name: name})
@@ -20,8 +20,8 @@ func installing(names ...string) (t host.Transaction) {
 	return t
 }
 
-// aptOf answers for packages p1 and so on, as many as most, of which each needs a library of its own. The first
-// download fails if it is of the package with the number failing.
+// aptOf returns a fake apt with the packages p1, p2 and so on up to the number most, each of which depends on a library
+// of its own. The first download fails if its first package is the library with the number failing.
 func aptOf(t *testing.T, most int, failing string) (*Packages, *hosttest.Scripted) {
 	simulated, shown, offered := "", "", ""
 	for i := range most {
@@ -49,7 +49,7 @@ func aptOf(t *testing.T, most int, failing string) (*Packages, *hosttest.Scripte
 	return p, commands
 }
 
-// begun are the commands that were run and begin with a word, without it.
+// begun returns the commands that were run and begin with word, without the word.
 func begun(commands *hosttest.Scripted, word string) (rests []string) {
 	for _, line := range commands.Ran {
 		if rest, ok := strings.CutPrefix(line, word); ok {
@@ -59,8 +59,8 @@ func begun(commands *hosttest.Scripted, word string) (rests []string) {
 	return rests
 }
 
-// TestPackagesOfTheWholeRunAreFetchedAhead has eight transactions. For the seven that follow the first, apt is asked
-// three times, and downloads in three calls, of the next one, of two and of four.
+// TestPackagesOfTheWholeRunAreFetchedAhead fetches the packages of the seven transactions that follow the first one.
+// apt runs three times for the queries, and three times for the downloads of one, two and four transactions.
 func TestPackagesOfTheWholeRunAreFetchedAhead(t *testing.T) {
 	p, commands := aptOf(t, 8, "-")
 	later := []host.Transaction{}
@@ -73,10 +73,10 @@ func TestPackagesOfTheWholeRunAreFetchedAhead(t *testing.T) {
 		t.Fatal("nothing is fetched")
 	}
 	if again := p.FetchAhead(ctx, installing("p2"), func() []host.Transaction { return later[1:] }); again != nil {
-		t.Error("what is fetched is fetched twice")
+		t.Error("packages are fetched twice")
 	}
 	if len(commands.Ran) != 3 {
-		t.Errorf("apt was asked %d times:\n%s", len(commands.Ran), strings.Join(commands.Ran, "\n"))
+		t.Errorf("apt ran %d times:\n%s", len(commands.Ran), strings.Join(commands.Ran, "\n"))
 	}
 	end()
 	fetch(ctx)
@@ -92,11 +92,12 @@ func TestPackagesOfTheWholeRunAreFetchedAhead(t *testing.T) {
 		t.Errorf("at the end of the run: %s", last)
 	}
 	if len(commands.Writes) != 0 {
-		t.Errorf("downloading changes what was read: %q", commands.Writes)
+		t.Errorf("a download counts as a change of the host: %q", commands.Writes)
 	}
 }
 
-// TestADownloadAheadThatFails leaves the rest to the transactions, of which none fails by that.
+// TestADownloadAheadThatFails checks that no transaction fails because a download ahead of it failed, and that nothing
+// more is downloaded ahead.
 func TestADownloadAheadThatFails(t *testing.T) {
 	p, commands := aptOf(t, 3, "2")
 	later := []host.Transaction{installing("p2"), installing("p3")}
@@ -117,11 +118,11 @@ func TestADownloadAheadThatFails(t *testing.T) {
 	}
 }
 
-// TestATransactionTakesWhatWasFetched has files of its packages, of other packages and versions, and names that are no
-// files of root's.
+// TestATransactionTakesWhatWasFetched checks that a transaction uses only files of its packages and their versions, and
+// neither directories nor links.
 func TestATransactionTakesWhatWasFetched(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("only files of root or of apt are taken, which takes root")
+		t.Skip("only files of root or of apt are used, which this user cannot create")
 	}
 	p, commands := aptOf(t, 2, "-")
 	ctx, end := context.WithCancel(t.Context())
@@ -168,7 +169,7 @@ func TestAGroupThatHasNotBegun(t *testing.T) {
 	}
 }
 
-// TestAFullDiskKeepsDownloadsAway has packages that are larger than any disk.
+// TestAFullDiskKeepsDownloadsAway checks that packages that are larger than the disk are not fetched ahead.
 func TestAFullDiskKeepsDownloadsAway(t *testing.T) {
 	p, commands := aptOf(t, 2, "-")
 	commands.Answers["apt-cache -q show"] = host.Output{

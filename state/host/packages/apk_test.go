@@ -12,7 +12,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host/hosttest"
 )
 
-// What apk 2.14 writes and says.
+// Files and output of apk 2.14.
 const (
 	apkInstalled = `C:Q1gVE0LVgizHeJL72MYE8ThYaOY8M=
 P:baz
@@ -97,11 +97,11 @@ func TestAPK(t *testing.T) {
 	}
 	if _, err := p.Plan(ctx, host.Transaction{Packages: []host.Wanted{{Name: "baz"}}}); err == nil ||
 		!strings.Contains(err.Error(), "on hold") {
-		t.Errorf("changing what is on hold: %v", err)
+		t.Errorf("changing a package on hold: %v", err)
 	}
 	if _, err := p.Plan(ctx, host.Transaction{Action: host.RemovePackages,
 		Packages: []host.Wanted{{Name: "baz"}}}); err == nil || !strings.Contains(err.Error(), "need them: baz: bar foo") {
-		t.Errorf("removing what others need: %v", err)
+		t.Errorf("removing a package that others require: %v", err)
 	}
 	if warnings, err := p.Refresh(ctx); err != nil || !reflect.DeepEqual(warnings,
 		[]string{"updating https://<secret>@example.com: temporary error"}) {
@@ -109,19 +109,19 @@ func TestAPK(t *testing.T) {
 	}
 }
 
-func TestAPKNotUnderstood(t *testing.T) {
+func TestAPKMalformedOutput(t *testing.T) {
 	for _, text := range []string{"(1/1) Teleporting foo (1)\n", "(1/1) Installing foo\n"} {
 		if got, err := parseAPKPlan(text, rpmInventory()); err == nil || diag.HintOf(err) == "" {
-			t.Errorf("%q is understood as %v", text, got)
+			t.Errorf("%q is parsed as %v", text, got)
 		}
 	}
 	for _, text := range []string{"what\n", "    deep\n"} {
 		if got, err := parseAPKPolicy(text, ""); err == nil {
-			t.Errorf("%q is understood as %v", text, got)
+			t.Errorf("%q is parsed as %v", text, got)
 		}
 	}
 	if got, err := parseInstalled([]byte("P:foo\n\nV:1\n")); err == nil {
-		t.Errorf("half a package is understood as %v", got)
+		t.Errorf("an incomplete package is parsed as %v", got)
 	}
 }
 

@@ -71,7 +71,7 @@ func TestAvailableVersions(t *testing.T) {
 	line := commands.Ran[0]
 	if !strings.Contains(line, "Dir::Cache::pkgcache=") || !strings.Contains(line, "APT::Default-Release=testing") ||
 		len(commands.Writes) != 0 {
-		t.Errorf("a question must not write the cache: %s", line)
+		t.Errorf("a query must not write the cache: %s", line)
 	}
 }
 
@@ -114,7 +114,7 @@ func TestTransaction(t *testing.T) {
 		t.Errorf("recorded were %v, want %v", recorder.Subjects, want)
 	}
 	if len(commands.Writes) != 2 || len(commands.Ran) != 3 {
-		t.Fatalf("a plan is made once, a transaction is one call, and holds are put back; ran %q", commands.Ran)
+		t.Fatalf("ran %q, want one simulation, one transaction and the holds restored", commands.Ran)
 	}
 	line := commands.Writes[0]
 	for _, option := range []string{"-y", "--force-confold", "--force-confdef", "DPkg::Lock::Timeout=",
@@ -139,7 +139,7 @@ func TestRecorderStopsTransaction(t *testing.T) {
 	}
 }
 
-// Names that apt would take for something else than a package.
+// TestShellMetacharactersInNamesAreRefused checks names that apt would not take for the name of a package.
 func TestShellMetacharactersInNamesAreRefused(t *testing.T) {
 	p, commands := aptWith(t, nil, map[string]host.Output{"apt-cache": {Stdout: policy}})
 	for _, name := range []string{"foo-", "foo+", "foo.*", "fo.", "-o", "Foo", "", "a b", "foo/testing"} {
@@ -148,7 +148,7 @@ func TestShellMetacharactersInNamesAreRefused(t *testing.T) {
 		}
 	}
 	if i := slices.IndexFunc(commands.Ran, func(line string) bool { return strings.HasPrefix(line, "apt-get") }); i >= 0 {
-		t.Errorf("apt-get was asked: %s", commands.Ran[i])
+		t.Errorf("apt-get ran: %s", commands.Ran[i])
 	}
 }
 
@@ -180,7 +180,7 @@ func TestRefreshOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	if p.Fresh(0) || p.Fresh(time.Hour) {
-		t.Error("with other repositories the indexes are fresh no more")
+		t.Error("with other repositories the indexes are still fresh")
 	}
 }
 
@@ -200,7 +200,7 @@ func TestRecentIndexIsNotRefreshed(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !p.Fresh(time.Hour) || p.Fresh(0) || p.Fresh(time.Nanosecond) {
-		t.Error("indexes of just now should be fresh for an hour, not for a moment, and not without a limit")
+		t.Error("new indexes should be fresh for a limit of an hour, but not for a limit of a nanosecond or of zero")
 	}
 }
 
@@ -249,9 +249,9 @@ func TestLockIsWaitedFor(t *testing.T) {
 	if err := os.WriteFile(path, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	// Locks of fcntl(2) do not hold against the process that has them, so another one takes it.
+	// A lock of fcntl(2) does not conflict with locks of its own process, so another process takes it.
 	if _, err := exec.LookPath("python3"); err != nil {
-		t.Skip("the process that holds the lock is a line of Python, which is not installed")
+		t.Skip("a Python process holds the lock, and Python is not installed")
 	}
 	holder := exec.Command("python3", "-c",
 		"import fcntl,sys\nf=open(sys.argv[1],'w')\nfcntl.lockf(f,fcntl.LOCK_EX)\nprint('x',flush=True)\nsys.stdin.read()",
@@ -349,7 +349,7 @@ func TestDescribe(t *testing.T) {
 			!reflect.DeepEqual(p, want) {
 			t.Errorf("%s: got %+v, %v", compression, p, err)
 		}
-		// What is behind the description need not be there.
+		// The rest of the package file may be missing.
 		if _, err := describeDeb(io.LimitReader(bytes.NewReader(file),
 			int64(bytes.LastIndex(file, []byte("data.tar"))))); err != nil {
 			t.Errorf("%s: reading the start of a package: %v", compression, err)

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// Which package manager a host has is said by its distribution; the programs say whether it is there.
+// TestPackageManagerOf checks that the distribution decides which package manager a host has, and its programs whether
+// it is installed.
 func TestPackageManagerOf(t *testing.T) {
 	const debian, fedora, suse, arch, alpine = "ID=debian\n", "ID=fedora\n",
 		"ID=\"opensuse-leap\"\nID_LIKE=\"suse opensuse\"\n", "ID=arch\n", "ID=alpine\n"

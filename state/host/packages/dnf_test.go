@@ -52,13 +52,13 @@ func TestParseRPM(t *testing.T) {
 	}
 	for _, text := range []string{"foo 1.0\n", "foo\t\t\t\t\n", "error: rpmdb damaged\n", "a\tb\tc\td\te\tf\n"} {
 		if _, err := parseRPM(text); err == nil || diag.HintOf(err) == "" {
-			t.Errorf("%q is taken for packages: %v", text, err)
+			t.Errorf("%q is parsed as packages: %v", text, err)
 		}
 	}
 }
 
 const (
-	// What dnf 4.14 says, with the heads of its tables.
+	// Output of dnf 4.14, with the heads of its tables.
 	dnfHead = `Last metadata expiration check: 0:00:38 ago on Sun Nov 22 01:58:03 2026.
 Dependencies resolved.
 ================================================================================
@@ -94,7 +94,7 @@ Transaction Summary
 ================================================================================
 Remove  2 Packages
 `
-	// What dnf5 says, from its documentation.
+	// Output of dnf5, from its documentation.
 	dnf5Upgrade = `Updating and loading repositories:
 Repositories loaded.
 Package     Arch   Version Repository      Size
@@ -141,7 +141,7 @@ func TestParseDnfPlan(t *testing.T) {
 			"Installing:\n     replacing  x.noarch 1\n\nTransaction Summary\n",
 	} {
 		if got, err := parseDnfPlan("dnf", text, rpmInventory()); err == nil || diag.HintOf(err) == "" {
-			t.Errorf("%q is understood as %v", text, got)
+			t.Errorf("%q is parsed as %v", text, got)
 		}
 	}
 }
@@ -164,7 +164,7 @@ func TestVersionLocks(t *testing.T) {
 	}
 }
 
-// yumOf is a host of CentOS 7. Its answers are written after yum's documentation.
+// yumOf returns a fake yum of CentOS 7, whose output is taken from yum's documentation.
 func yumOf(t *testing.T, answers map[string]host.Output) (*Packages, *hosttest.Scripted) {
 	t.Helper()
 	commands := &hosttest.Scripted{T: t, Answers: answers}
@@ -203,7 +203,7 @@ func TestYum(t *testing.T) {
 	}
 	err = p.Hold(ctx, []string{"foo"}, false)
 	if err == nil || !strings.Contains(err.Error(), "another process") || diag.HintOf(err) == "" {
-		t.Errorf("taking foo off hold where yum is locked: %v", err)
+		t.Errorf("taking foo off hold while yum is locked: %v", err)
 	}
 	if last := commands.Writes[len(commands.Writes)-1]; last != "yum -C -y versionlock delete 0:foo-1.0-1.*" {
 		t.Errorf("ran %q", last)
@@ -213,7 +213,7 @@ func TestYum(t *testing.T) {
 func TestParseYumList(t *testing.T) {
 	for _, text := range []string{"foo 1 base\n", "foo.noarch 1\n", "foo.noarch 1 base more\n"} {
 		if got, err := parseYumList(text); err == nil {
-			t.Errorf("%q is understood as %v", text, got)
+			t.Errorf("%q is parsed as %v", text, got)
 		}
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// rootWith is a host with its packages, which has the given files.
+// rootWith returns a host with the given files.
 func rootWith(t *testing.T, files map[string]string) *host.Host {
 	t.Helper()
 	h := hosttest.Root(t, files)
@@ -89,7 +89,7 @@ func TestInventory(t *testing.T) {
 		t.Errorf("providers are %v and %v", v.Providers("web-server"), v.Providers("virt"))
 	}
 	if v.ListName("foo:amd64") != "foo" || v.ListName("foo:all") != "foo" || v.ListName("foo:i386") != "foo:i386" {
-		t.Error("an architecture that says nothing should go, others stay")
+		t.Error("the native architecture should be removed from a name, and others kept")
 	}
 	if v.Native != "amd64" || v.Interrupted {
 		t.Errorf("native %q, interrupted %t", v.Native, v.Interrupted)

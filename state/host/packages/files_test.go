@@ -11,7 +11,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// rpmFile makes an rpm package file as far as it is read.
+// rpmFile creates the part of an rpm package file that the parser reads.
 func rpmFile(kind byte, tags map[uint32]string, epoch uint32) []byte {
 	header := func(tags map[uint32]string, epoch uint32) []byte {
 		var index, data []byte
@@ -64,7 +64,7 @@ func TestDescribeRPM(t *testing.T) {
 	}
 }
 
-// archive packs .PKGINFO behind a signature.
+// archive packs a signature and then .PKGINFO.
 func archive(t testing.TB, info string, compress func([]byte) []byte) []byte {
 	var plain bytes.Buffer
 	w := tar.NewWriter(&plain)
@@ -91,7 +91,7 @@ func gzipped(data []byte) []byte {
 }
 
 func zstandard(data []byte) []byte {
-	w, _ := zstd.NewWriter(nil) // without options there is nothing to fail
+	w, _ := zstd.NewWriter(nil) // fails only for invalid options
 	return w.EncodeAll(data, nil)
 }
 

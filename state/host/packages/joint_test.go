@@ -31,7 +31,7 @@ func TestInstallationsAreSimulatedInOneCall(t *testing.T) {
 	}
 	want := [][]host.PackageChange{{{Name: "lib", New: "1"}, {Name: "web", New: "2"}}, {{Name: "tool", New: "3"}},
 		{{Name: "mailer", New: "4"}}}
-	for range 2 { // a step may be asked twice
+	for range 2 { // a step may be planned twice
 		for i, one := range list {
 			if err := p.PlanAhead(context.Background(), list[i:]); err != nil {
 				t.Fatal(err)
@@ -42,11 +42,12 @@ func TestInstallationsAreSimulatedInOneCall(t *testing.T) {
 		}
 	}
 	if len(commands.Ran) != 3 {
-		t.Errorf("apt was asked %d times:\n%s", len(commands.Ran), strings.Join(commands.Ran, "\n"))
+		t.Errorf("apt ran %d times:\n%s", len(commands.Ran), strings.Join(commands.Ran, "\n"))
 	}
 }
 
-// TestIncompatibleInstallsArePlannedSeparately has a plan that removes something, and transactions of two kinds.
+// TestIncompatibleInstallsArePlannedSeparately plans an installation that removes a package, and transactions of two
+// kinds.
 func TestIncompatibleInstallsArePlannedSeparately(t *testing.T) {
 	a, b := host.Transaction{Packages: []host.Wanted{{Name: "a"}}}, host.Transaction{Packages: []host.Wanted{{Name: "b"}}}
 	p, commands := aptWith(t, nil, map[string]host.Output{

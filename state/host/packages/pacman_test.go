@@ -54,14 +54,14 @@ func TestPacman(t *testing.T) {
 	}
 	if _, err := p.Plan(ctx, host.Transaction{Packages: []host.Wanted{{Name: "bar"}}}); err == nil ||
 		!strings.Contains(err.Error(), "on hold") || diag.HintOf(err) == "" {
-		t.Errorf("changing what is on hold: %v", err)
+		t.Errorf("changing a package on hold: %v", err)
 	}
 	if got, err := p.Plan(ctx, host.Transaction{Packages: []host.Wanted{{Name: "foo", Version: "2.0-1"}}}); err != nil ||
 		!reflect.DeepEqual(got, []host.PackageChange{{Name: "foo", Old: "1.0-1", New: "2.0-1"}}) {
 		t.Errorf("the plan is %v, %v", got, err)
 	}
 	if _, err := p.Refresh(ctx); err == nil || !strings.Contains(diag.HintOf(err), "db.lck") {
-		t.Errorf("refreshing where it is locked: %v", err)
+		t.Errorf("refreshing while pacman is locked: %v", err)
 	}
 	if got, err := p.Cached(); err != nil || !reflect.DeepEqual(got,
 		[]host.Package{{Name: "python-foo", Version: "1.0-1", Arch: "any"}}) {
@@ -73,15 +73,15 @@ func TestPacmanDamage(t *testing.T) {
 	files := rootWith(t, map[string]string{pacmanDB + "/local/foo-1.0-1/desc": "%NAME%\nfoo\n"}).Files
 	p := &Packages{manager: &pacman{client{files: files}}}
 	if _, err := p.Installed(); err == nil || diag.HintOf(err) == "" {
-		t.Errorf("half a package is read: %v", err)
+		t.Errorf("an incomplete package is read: %v", err)
 	}
 	for _, text := range []string{"step: foo\n", "step: a b c\n"} {
 		if got, err := parsePacmanPlan(text, rpmInventory(), false); err == nil {
-			t.Errorf("%q is understood as %v", text, got)
+			t.Errorf("%q is parsed as %v", text, got)
 		}
 	}
 	if got, err := parsePacmanList("core foo\n"); err == nil {
-		t.Errorf("half a line is understood as %v", got)
+		t.Errorf("an incomplete line is parsed as %v", got)
 	}
 }
 
@@ -105,7 +105,7 @@ func TestEditIgnored(t *testing.T) {
 	}
 	p, _ := pacmanOf(t, nil)
 	if err := p.Hold(context.Background(), []string{"linux-lts"}, false); err == nil || diag.HintOf(err) == "" {
-		t.Errorf("a pattern is taken for a name: %v", err)
+		t.Errorf("a pattern is accepted as a name: %v", err)
 	}
 }
 
@@ -116,11 +116,11 @@ func FuzzPacman(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		edited := editIgnored(text, []string{"new-name"}, true)
 		if !parseIgnored(edited).holds("new-name") {
-			t.Errorf("%q becomes %q, which does not hold it", text, edited)
+			t.Errorf("%q becomes %q, which does not hold the package", text, edited)
 		}
 		if again := editIgnored(edited, []string{"new-name"}, false); parseIgnored(again).holds("new-name") &&
 			!parseIgnored(text).holds("new-name") {
-			t.Errorf("%q becomes %q, which still holds it", edited, again)
+			t.Errorf("%q becomes %q, which still holds the package", edited, again)
 		}
 		parseLocal(text)
 		_, _ = parsePacmanList(text) // these must not panic

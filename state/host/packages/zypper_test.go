@@ -12,7 +12,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host/hosttest"
 )
 
-// What zypper 1.14 says.
+// Output of zypper 1.14.
 const (
 	zypperPlan = `<?xml version='1.0'?>
 <stream>
@@ -69,7 +69,7 @@ func TestZypperPlan(t *testing.T) {
 	}
 	for _, text := range []string{"", "no XML\n", "<stream><install-summary></stream>"} {
 		if _, err := parseZypper(text); err == nil || diag.HintOf(err) == "" {
-			t.Errorf("%q is understood: %v", text, err)
+			t.Errorf("%q is parsed: %v", text, err)
 		}
 	}
 	for _, text := range []string{
@@ -82,7 +82,7 @@ func TestZypperPlan(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got, err := answer.changes(rpmInventory()); err == nil {
-			t.Errorf("%s is understood as %v", text, got)
+			t.Errorf("%s is parsed as %v", text, got)
 		}
 	}
 }

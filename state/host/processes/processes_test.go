@@ -2,7 +2,7 @@ package processes
 
 import "testing"
 
-// TestCgroupsAreNamedAsTheInitSystemDoes also from outside of a container.
+// TestCgroupsAreNamedAsTheInitSystemDoes checks the names of control groups inside a container and outside of it.
 func TestCgroupsAreNamedAsTheInitSystemDoes(t *testing.T) {
 	for _, c := range [][3]string{
 		{"/system.slice/app.service", "/init.scope", "/system.slice/app.service"},
@@ -19,7 +19,7 @@ func TestCgroupsAreNamedAsTheInitSystemDoes(t *testing.T) {
 	}
 }
 
-// TestCgroupOfAProcess in the versions of control groups, and where an outer system has the hierarchy of version 1.
+// TestCgroupOfAProcess checks both versions of control groups, and version 1 in a container.
 func TestCgroupOfAProcess(t *testing.T) {
 	for text, want := range map[string]string{
 		"0::/system.slice/a.service\n":                                         "/system.slice/a.service",

@@ -10,7 +10,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host/processes"
 )
 
-// listeners are the processes that take connections to an address.
+// listeners returns the processes that listen on an address.
 func listeners(at netip.AddrPort) []int {
 	var pids []int
 	for _, s := range processes.Sockets(func(s processes.Socket) bool { return s.Takes(at) }) {
@@ -19,7 +19,7 @@ func listeners(at netip.AddrPort) []int {
 	return pids
 }
 
-// TestProcessesAndSocketsHaveTheirUser looks at this process and at a socket of it.
+// TestProcessesAndSocketsHaveTheirUser reads this process and one of its sockets.
 func TestProcessesAndSocketsHaveTheirUser(t *testing.T) {
 	if p := processes.Of(os.Getpid()); p.User != os.Getuid() || p.Cgroup == "" {
 		t.Errorf("this process is %+v", p)
@@ -45,23 +45,23 @@ func TestProcessesAndSocketsHaveTheirUser(t *testing.T) {
 	}
 }
 
-// TestListenersAreFound asks who listens on addresses of this process, and on one that nothing has.
+// TestListenersAreFound looks up the processes that listen on addresses of this process, and on an unused one.
 func TestListenersAreFound(t *testing.T) {
 	for listen, ask := range map[string]string{"127.0.0.1:0": "127.0.0.1", "0.0.0.0:0": "127.0.0.1", "[::1]:0": "::1",
 		"[::]:0": "127.0.0.1"} {
 		l, err := net.Listen("tcp", listen)
 		if err != nil {
-			t.Logf("%s is not to be had here: %v", listen, err)
+			t.Logf("this machine cannot listen on %s: %v", listen, err)
 			continue
 		}
 		port := l.Addr().(*net.TCPAddr).AddrPort().Port()
 		at := netip.AddrPortFrom(netip.MustParseAddr(ask), port)
 		if pids := listeners(at); !slices.Contains(pids, os.Getpid()) {
-			t.Errorf("%s: on %s listen %v, and not process %d", listen, at, pids, os.Getpid())
+			t.Errorf("%s: %v listen on %s, want process %d", listen, pids, at, os.Getpid())
 		}
 		_ = l.Close()
 		if pids := listeners(at); slices.Contains(pids, os.Getpid()) {
-			t.Errorf("%s: after the socket was closed, on %s listen %v", listen, at, pids)
+			t.Errorf("%s: after the socket was closed, %v listen on %s", listen, pids, at)
 		}
 	}
 }

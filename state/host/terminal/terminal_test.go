@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestCommandsHaveTerminals: the streams of a command are terminals, and its output is complete and keeps its line
-// ends.
+// TestCommandsHaveTerminals checks that the streams of a command are terminals, and that its output is complete and
+// keeps its line ends.
 func TestCommandsHaveTerminals(t *testing.T) {
 	if _, err := os.Stat("/dev/ptmx"); err != nil {
 		t.Skipf("there are no terminals here: %v", err)

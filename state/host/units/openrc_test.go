@@ -44,10 +44,10 @@ func TestOpenRCStatus(t *testing.T) {
 		map[string]host.Output{"rc-service --nocolor db status": {Code: 1, Stderr: "rc-service: not today\n"}})
 	if _, err := u.Unit(context.Background(), "db", ""); err == nil || !strings.Contains(err.Error(), "not today") ||
 		diag.HintOf(err) == "" {
-		t.Errorf("an answer that is none: %v", err)
+		t.Errorf("a failing status command: %v", err)
 	}
 	if got, err := u.Unit(context.Background(), "none", ""); err != nil || got.Found {
-		t.Errorf("what does not exist is %+v, %v", got, err)
+		t.Errorf("a service that does not exist is %+v, %v", got, err)
 	}
 }
 

@@ -13,7 +13,7 @@ func TestDropInNames(t *testing.T) {
 	}
 }
 
-// TestUnitFilesThatSystemdHasNotRead are changes that NeedDaemonReload does not tell of.
+// TestUnitFilesThatSystemdHasNotRead checks changes of unit files for which NeedDaemonReload is false.
 func TestUnitFilesThatSystemdHasNotRead(t *testing.T) {
 	web := loadedFrom{names: []string{"web.service"}, fragment: "/usr/lib/systemd/system/web.service"}
 	with := loadedFrom{names: web.names, fragment: web.fragment,
@@ -43,8 +43,8 @@ func TestUnitFilesThatSystemdHasNotRead(t *testing.T) {
 	}
 }
 
-// TestLinkedUnitFilesAreReloaded are read again before each action: a release before has an older file, which systemd
-// takes for the one that it has read.
+// TestLinkedUnitFilesAreReloaded checks that systemd reads linked unit files again before each action. After a switch
+// to an earlier release the file is older, and systemd does not notice the change.
 func TestLinkedUnitFilesAreReloaded(t *testing.T) {
 	const unit, dropIns = "/etc/systemd/system/web.service", "/etc/systemd/system/web.service.d"
 	for name, c := range map[string]struct {

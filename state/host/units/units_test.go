@@ -41,7 +41,7 @@ func TestParseJournal(t *testing.T) {
 	}
 	alone := `{"MESSAGE":"web.service: Failed to set up mount namespacing","SYSLOG_IDENTIFIER":"systemd","_PID":"1"}`
 	if got := parseJournal(alone); len(got) != 1 {
-		t.Errorf("what systemd says alone: %q", got)
+		t.Errorf("with messages of systemd only: %q", got)
 	}
 }
 
@@ -59,7 +59,7 @@ func TestLastLines(t *testing.T) {
 		t.Errorf("of long lines are shown %d bytes: %q", size, got)
 	}
 	if got := LastLines([]string{""}); len(got) != 0 {
-		t.Errorf("of nothing are shown %q", got)
+		t.Errorf("of an empty output are shown %q", got)
 	}
 }
 
@@ -71,7 +71,7 @@ func FuzzParseJournal(f *testing.F) {
 
 const initScript = "#!/bin/sh\n"
 
-// sysvHost is a tree with init scripts web, which starts at boot, and db, which does not.
+// sysvHost returns a host with the init scripts web, which starts at boot, and db, which does not.
 func sysvHost(t *testing.T, answers map[string]host.Output) (*Units, *hosttest.Scripted) {
 	files := hosttest.Root(t, map[string]string{
 		"/etc/init.d/web": initScript, "/etc/init.d/db": initScript, "/etc/init.d/README": "",
@@ -100,7 +100,7 @@ func TestInitScripts(t *testing.T) {
 		}
 	}
 	if len(commands.Writes) > 0 {
-		t.Errorf("looking at units ran %v as if it changed something", commands.Writes)
+		t.Errorf("reading units ran %v as changes", commands.Writes)
 	}
 	if got, err := u.Unit(ctx, "db", "no such process anywhere"); err != nil || got.Running() {
 		t.Errorf("a process that does not exist is found: %+v, %v", got, err)

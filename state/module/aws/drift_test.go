@@ -114,7 +114,7 @@ func (r resource) with(t *testing.T, drift string) string {
 	return yaml.Dump(m, yaml.DumpOptions{Indent: 2, Width: 200, Collections: yaml.Block})
 }
 
-// TestEachArgumentDrifts holds that the table above has each argument of each function.
+// TestEachArgumentDrifts checks that the table above has each argument of each function.
 func TestEachArgumentDrifts(t *testing.T) {
 	tables := aws.Tables(&aws.Cloud{})
 	for _, r := range resources() {

@@ -89,7 +89,7 @@ func TestAnErrorStopsWhatDependsOnIt(t *testing.T) {
 	settled(t, tree.run(context.Background(), t, a.cloud(), false, "orchestration.myapp"), 10)
 }
 
-// TestAGroupThatIsBeingDeleted holds that a group which is being deleted is neither changed nor taken for one that is
+// TestAGroupThatIsBeingDeleted checks that a group which is being deleted is neither changed nor taken for one that is
 // there, and is made once it is gone.
 func TestAGroupThatIsBeingDeleted(t *testing.T) {
 	groups := newScaling(2)

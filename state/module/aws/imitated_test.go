@@ -143,7 +143,7 @@ func TestAbsentNetworks(t *testing.T) {
 	}
 }
 
-// TestPagesAreReadOnceAndWhole holds that resources of all pages are found, and that the states of a run share the
+// TestPagesAreReadOnceAndWhole checks that resources of all pages are found, and that the states of a run share the
 // lists.
 func TestPagesAreReadOnceAndWhole(t *testing.T) {
 	i := newImitation(t, newSecurityGroups(0), newIAMRoles(0), newTopics(0))
@@ -168,7 +168,7 @@ func TestPagesAreReadOnceAndWhole(t *testing.T) {
 	}
 }
 
-// TestAVPCHasItsOwnNames holds that a group's name in one VPC is not that in another.
+// TestAVPCHasItsOwnNames checks that a group's name in one VPC is not that in another.
 func TestAVPCHasItsOwnNames(t *testing.T) {
 	groups := newSecurityGroups(0)
 	i := newImitation(t, groups)
@@ -188,7 +188,7 @@ func TestAVPCHasItsOwnNames(t *testing.T) {
 	}
 }
 
-// TestThrottledRequestsAreRepeated holds that requests which AWS throttles succeed later.
+// TestThrottledRequestsAreRepeated checks that requests which AWS throttles succeed later.
 func TestThrottledRequestsAreRepeated(t *testing.T) {
 	queues := newQueues(0)
 	i := newImitation(t, queues)
@@ -199,7 +199,7 @@ func TestThrottledRequestsAreRepeated(t *testing.T) {
 	}
 }
 
-// TestEventuallyConsistentListsAreRetried holds that a run waits for what it made itself, and that the next run
+// TestEventuallyConsistentListsAreRetried checks that a run waits for what it made itself, and that the next run
 // continues where lists do not show yet what the run before made.
 func TestEventuallyConsistentListsAreRetried(t *testing.T) {
 	roles, topics, tables := newIAMRoles(2), newTopics(3), newDynamoTables(2)
@@ -225,8 +225,8 @@ func TestEventuallyConsistentListsAreRetried(t *testing.T) {
 	}
 }
 
-// TestPartialFailureListsSentRequests holds that the report of a state that failed has the requests that were sent, and
-// that the next run does the rest.
+// TestPartialFailureListsSentRequests checks that the report of a state that failed has the requests that were sent,
+// and that the next run does the rest.
 func TestPartialFailureListsSentRequests(t *testing.T) {
 	roles := newIAMRoles(0)
 	i := newImitation(t, roles)
@@ -247,7 +247,7 @@ func TestPartialFailureListsSentRequests(t *testing.T) {
 	}
 }
 
-// TestTargetsLeaveAndJoin holds that a target which still drains counts as gone, and that one that is registered
+// TestTargetsLeaveAndJoin checks that a target which still drains counts as gone, and that one that is registered
 // already is not registered again; requests that are throttled are sent again.
 func TestTargetsLeaveAndJoin(t *testing.T) {
 	groups := newTargetGroups(2)

@@ -14,7 +14,7 @@ const (
 	oneRequest       = 50 * time.Millisecond
 )
 
-// TestManyEnvironmentsTakeNoLongerThanTheirRequests holds that 50 environments with nothing to change take at most 1.2
+// TestManyEnvironmentsTakeNoLongerThanTheirRequests checks that 50 environments with nothing to change take at most 1.2
 // times as long as a client that only sends the same requests, 8 at once, and at most a fifth of one by one. A request
 // takes 50 milliseconds of a clock that stands still while something computes.
 func TestManyEnvironmentsTakeNoLongerThanTheirRequests(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// TestContentOfBalancerPoliciesDrifts holds that a policy with other content takes the place of the one before at its
+// TestContentOfBalancerPoliciesDrifts checks that a policy with other content takes the place of the one before at its
 // listener, that the one before is deleted, and that the names at AWS are those that Salt gives.
 func TestContentOfBalancerPoliciesDrifts(t *testing.T) {
 	b := newBalancers()

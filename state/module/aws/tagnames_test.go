@@ -6,7 +6,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// TestTheTagNameNamesAResource holds that a resource whose tags declare another Name than its state is found again by
+// TestTheTagNameNamesAResource checks that a resource whose tags declare another Name than its state is found again by
 // that tag, so that it is made once, and that states which refer to it by the name of its state find it.
 func TestTheTagNameNamesAResource(t *testing.T) {
 	n := newNetworks(1)

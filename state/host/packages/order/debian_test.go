@@ -35,7 +35,7 @@ func TestCompareDebian(t *testing.T) {
 // TestCompareDebianLikeDpkg compares the results for random, similar versions with those of dpkg.
 func TestCompareDebianLikeDpkg(t *testing.T) {
 	if _, err := exec.LookPath("dpkg"); err != nil {
-		t.Skip("dpkg is what this compares with, and this system has none")
+		t.Skip("this system has no dpkg to compare with")
 	}
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 250 {

@@ -8,7 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 )
 
-// TestClientsOfAServiceShareARetryer holds that a request which AWS throttles slows down all requests of its service,
+// TestClientsOfAServiceShareARetryer checks that a request which AWS throttles slows down all requests of its service,
 // and no other, and that requests use the connections of those before.
 func TestClientsOfAServiceShareARetryer(t *testing.T) {
 	c, reached := &Cloud{}, Arguments{Region: "us-east-1", KeyID: "id", Key: "key"}

@@ -8,7 +8,7 @@ import (
 	"github.com/aws/smithy-go"
 )
 
-// TestErrorsOfAWSAreOneLine holds that a text of AWS with line breaks is one line, and that its code is still found.
+// TestErrorsOfAWSAreOneLine checks that a text of AWS with line breaks is one line, and that its code is still found.
 func TestErrorsOfAWSAreOneLine(t *testing.T) {
 	err := Failed("making load balancer", "elb", &smithy.GenericAPIError{Code: "ValidationError",
 		Message: "1 validation error:\n\n\tvalue 'x' at 'y'\r\n  is not valid\n"})
