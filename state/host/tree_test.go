@@ -315,7 +315,7 @@ func TestTreeCallsTheRecorderFirst(t *testing.T) {
 		t.Errorf("a file that could not be recorded is %q now", data)
 	}
 	do(t, h.Files.RemoveAll("/d"))
-	below := []string{"file /d/link", "file /d/moved", "file /d"} // once for the whole tree, and once before each file is removed
+	below := []string{"file /d/link", "file /d/moved", "file /d"} // first all, then each before its removal
 	want := slices.Concat([]string{"file /keep"}, below, below)
 	if !slices.Equal(r.subjects, want) {
 		t.Errorf("the recorded subjects are %q, want %q", r.subjects, want)

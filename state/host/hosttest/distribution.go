@@ -59,7 +59,7 @@ func bootstrap(t testing.TB, prepared string, packages []string) {
 
 // mirror returns the mirror that the machine's apt uses, or Debian's.
 func mirror() string {
-	out, _ := exec.Command("apt-get", "indextargets", "--format", "$(REPO_URI)").Output() // if it fails, Debian's mirror is used
+	out, _ := exec.Command("apt-get", "indextargets", "--format", "$(REPO_URI)").Output() // or Debian's
 	for line := range strings.Lines(string(out)) {
 		if line = strings.TrimSpace(line); line != "" && !strings.Contains(line, "security") {
 			return line

@@ -60,7 +60,8 @@ func TestPlanningWaitsForTheLock(t *testing.T) {
 			commands.Busy, commands.Turns = f.busy, 2
 			changes, err := p.Plan(context.Background(), host.Transaction{Packages: []host.Wanted{{Name: "new"}}})
 			if err != nil || len(changes) != 1 || changes[0].Name != "new" || commands.Turns != 0 {
-				t.Errorf("with a lock that is released the plan is %+v, %v; %d commands were still to find it locked", changes, err, commands.Turns)
+				t.Errorf("with a lock that is released the plan is %+v, %v; %d commands left to lock",
+					changes, err, commands.Turns)
 			}
 			*wait = 100 * time.Millisecond
 			commands.Turns = 1 << 20

@@ -20,7 +20,7 @@ func emulator(t *testing.T) string {
 	if url == "" {
 		program, err := exec.LookPath("moto_server")
 		if err != nil {
-			t.Skip("there is no moto_server on PATH, and MOTO_ENDPOINT names none")
+			t.Skip("this takes moto_server on PATH, or a server in MOTO_ENDPOINT")
 		}
 		url = "http://127.0.0.1:5599"
 		server := exec.Command(program, "-p", "5599")
@@ -43,13 +43,13 @@ func emulator(t *testing.T) string {
 	}
 }
 
-// state runs one state function against an emulator; dry ones only check.
+// state runs one state function against an emulator and returns its changes. A dry run only checks.
 func state(t *testing.T, url, function, arguments string, dry bool) *value.Map {
 	t.Helper()
 	return runState(t, &aws.Cloud{Endpoint: url}, function, arguments, dry)
 }
 
-// TestEveryDriftIsFoundAndCorrected tries the drifts of each resource against an emulator.
+// TestEveryDriftIsFoundAndCorrected tests the drifts of each resource against an emulator.
 func TestEveryDriftIsFoundAndCorrected(t *testing.T) {
 	url := emulator(t)
 	state(t, url, "boto_route53.hosted_zone_present", "{name: example.com, domain_name: example.com.}", false)

@@ -13,7 +13,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/yaml"
 )
 
-// runState runs one state function; dry ones only check.
+// runState runs one state function, which must succeed, and returns its changes. A dry run only checks.
 func runState(t testing.TB, cloud *aws.Cloud, function, arguments string, dry bool) *value.Map {
 	t.Helper()
 	changes, err := tryState(t, cloud, function, arguments, dry)
@@ -23,7 +23,7 @@ func runState(t testing.TB, cloud *aws.Cloud, function, arguments string, dry bo
 	return changes
 }
 
-// tryState gives the changes of one state function, and why it failed.
+// tryState runs one state function and returns its changes and its error.
 func tryState(t testing.TB, cloud *aws.Cloud, function, arguments string, dry bool) (*value.Map, error) {
 	t.Helper()
 	doc, err := yaml.LoadString(arguments, function)
@@ -33,7 +33,7 @@ func tryState(t testing.TB, cloud *aws.Cloud, function, arguments string, dry bo
 	name, fun, _ := strings.Cut(function, ".")
 	r, ok := aws.Tables(cloud)[name][fun]
 	if !ok {
-		t.Fatalf("there is no %s", function)
+		t.Fatalf("there is no function %s", function)
 	}
 	resource := r()
 	if _, problems := module.Decode(resource,
@@ -53,22 +53,23 @@ func tryState(t testing.TB, cloud *aws.Cloud, function, arguments string, dry bo
 	return report.Changes, err
 }
 
-// resource is a state with the arguments it is made with, and with other values of each that a run has to find and set.
+// resource is a state function with its arguments, and with other values of each argument, which a run must find and
+// set.
 type resource struct {
 	function, base string
-	drift          map[string]string // by what differs: lines of arguments that take the place of base's
+	drift          map[string]string // by description: arguments that replace those of base
 	fixed          string            // arguments that cannot drift, or that the emulator does not keep
 }
 
-// try makes the resource, changes each argument by another run, and wants a dry run to find it, a run to correct it,
-// and the run after that to change nothing. Each run has a cloud of its own.
+// try creates the resource and changes one argument after the other. A dry run must find the difference, a run must
+// correct it, and the next run must change nothing. Each run has a new aws.Cloud.
 func (r resource) try(t *testing.T, cloud func() *aws.Cloud) {
 	t.Helper()
 	run := func(arguments string, dry bool) *value.Map {
 		t.Helper()
 		return runState(t, cloud(), r.function, arguments, dry)
 	}
-	// of another resource
+	// these functions change a part of another resource
 	part := []string{"boto_ec2.volumes_tagged", "boto_vpc.accept_vpc_peering_connection", "boto_iam.account_policy"}
 	if changes := run(r.base, true); !slices.Contains(part, r.function) &&
 		(changes.Value("old") != nil || changes.Value("new") == nil) {
@@ -98,7 +99,7 @@ func (r resource) try(t *testing.T, cloud func() *aws.Cloud) {
 	}
 }
 
-// with is the base with other arguments.
+// with returns base with the arguments of drift.
 func (r resource) with(t *testing.T, drift string) string {
 	t.Helper()
 	base, err := yaml.LoadString(r.base, "base")
@@ -114,7 +115,7 @@ func (r resource) with(t *testing.T, drift string) string {
 	return yaml.Dump(m, yaml.DumpOptions{Indent: 2, Width: 200, Collections: yaml.Block})
 }
 
-// TestEachArgumentDrifts checks that the table above has each argument of each function.
+// TestEachArgumentDrifts checks that the table of resources has each argument of each function.
 func TestEachArgumentDrifts(t *testing.T) {
 	tables := aws.Tables(&aws.Cloud{})
 	for _, r := range resources() {
@@ -130,7 +131,7 @@ func TestEachArgumentDrifts(t *testing.T) {
 				found = found || strings.HasPrefix(what, a.Name)
 			}
 			if !found {
-				t.Errorf("%s: no drift of %s is tried", r.function, a.Name)
+				t.Errorf("%s: no drift of %s is tested", r.function, a.Name)
 			}
 		}
 	}

@@ -15,25 +15,25 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// TestTheExampleAppliesTwice makes the example tree while AWS throttles, wants a second run to change nothing with at
-// most 3 requests for each resource, and reads back what there is.
+// TestTheExampleAppliesTwice applies the example tree while AWS throttles, and checks the resources. A second run must
+// change nothing and send at most 3 requests for each resource.
 func TestTheExampleAppliesTwice(t *testing.T) {
-	a, tree := newExampleAccount(t), orchestrated{exampleTree, 8}
+	a, tree := newExampleAccount(t), treeRunner{exampleTree, 8}
 	a.throttle = map[string]int{"CreateLoadBalancer": 1, "CreateAutoScalingGroup": 1, "PutMetricAlarm": 1,
 		"DescribeSecurityGroups": 1}
 	planned := tree.run(context.Background(), t, a.cloud(), true, "orchestration.myapp")
 	if len(a.balancers.all)+len(a.scaling.all)+len(a.queues.all)+len(a.groups.all) > 0 {
-		t.Error("a plan makes something")
+		t.Error("a dry run creates resources")
 	}
 	done := tree.run(context.Background(), t, a.cloud(), false, "orchestration.myapp")
-	worked(t, done)
+	expectChanges(t, done)
 	for i, r := range planned {
-		if !foreseen(r.Predicted, done[i].Changes) {
+		if !matchesPlan(r.Predicted, done[i].Changes) {
 			t.Errorf("the plan of %s is %s, and the run does %s", r.Name(), value.Repr(r.Predicted), value.Repr(done[i].Changes))
 		}
 	}
 	a.count()
-	settled(t, tree.run(context.Background(), t, a.cloud(), false, "orchestration.myapp"), 10)
+	expectNoChanges(t, tree.run(context.Background(), t, a.cloud(), false, "orchestration.myapp"), 10)
 	requests := fmt.Sprint(a.requests)
 	if n := a.count(); n > 3*10 {
 		t.Errorf("a run with nothing to change makes %d requests for 10 resources: %s", n, requests)
@@ -43,10 +43,10 @@ func TestTheExampleAppliesTwice(t *testing.T) {
 	a.readBack(t)
 }
 
-// TestAnInterruptedRunIsContinued interrupts a run while it makes the load balancer: nothing that depends on it is
-// made, and the next run makes the rest.
+// TestAnInterruptedRunIsContinued interrupts a run while it creates the load balancer. Nothing that depends on it is
+// created, and the next run creates the rest.
 func TestAnInterruptedRunIsContinued(t *testing.T) {
-	a, tree := newExampleAccount(t), orchestrated{exampleTree, 8}
+	a, tree := newExampleAccount(t), treeRunner{exampleTree, 8}
 	ctx, interrupt := context.WithCancel(context.Background())
 	defer interrupt()
 	a.before = func(operation string) {
@@ -65,14 +65,14 @@ func TestAnInterruptedRunIsContinued(t *testing.T) {
 			t.Errorf("%s %s ends as %v: %s", r.Step.Function(), r.Name(), r.Outcome, r.Comment)
 		}
 	}
-	settled(t, tree.run(context.Background(), t, a.cloud(), false, "orchestration.myapp"), 10)
+	expectNoChanges(t, tree.run(context.Background(), t, a.cloud(), false, "orchestration.myapp"), 10)
 	a.readBack(t)
 }
 
-// TestAnErrorStopsWhatDependsOnIt refuses one resource of the example: what depends on it is not made, the rest is, and
-// the next run makes what is missing.
+// TestAnErrorStopsWhatDependsOnIt has AWS refuse one resource of the example. Only the resources that depend on it are
+// not created, and the next run creates them.
 func TestAnErrorStopsWhatDependsOnIt(t *testing.T) {
-	a, tree := newExampleAccount(t), orchestrated{exampleTree, 8}
+	a, tree := newExampleAccount(t), treeRunner{exampleTree, 8}
 	a.refuse = map[string]string{"CreateAutoScalingGroup": "LimitExceeded"}
 	for _, r := range tree.run(context.Background(), t, a.cloud(), false, "orchestration.myapp") {
 		fails := r.Step.State() == "boto_asg" || r.Step.State() == "boto_cloudwatch_alarm"
@@ -86,30 +86,30 @@ func TestAnErrorStopsWhatDependsOnIt(t *testing.T) {
 	}
 	a.refuse = nil
 	tree.run(context.Background(), t, a.cloud(), false, "orchestration.myapp")
-	settled(t, tree.run(context.Background(), t, a.cloud(), false, "orchestration.myapp"), 10)
+	expectNoChanges(t, tree.run(context.Background(), t, a.cloud(), false, "orchestration.myapp"), 10)
 }
 
-// TestAGroupThatIsBeingDeleted checks that a group which is being deleted is neither changed nor taken for one that is
-// there, and is made once it is gone.
+// TestAGroupThatIsBeingDeleted checks that a group whose deletion has begun is an error, and that it is created again
+// after the deletion.
 func TestAGroupThatIsBeingDeleted(t *testing.T) {
 	groups := newScaling(2)
 	i := newImitation(t, newSecurityGroups(0), groups, newTemplates())
 	const arguments = "{name: g, launch_config_name: g, launch_config: [{image_id: ami-1}], availability_zones: " +
 		"[us-east-1a], min_size: 0, max_size: 1}"
 	runState(t, i.cloud(), "boto_asg.present", arguments, false)
-	groups.all["g"].Status, groups.all["g"].going = sdk.String("Delete in progress"), &lag{1}
+	groups.all["g"].Status, groups.all["g"].deleting = sdk.String("Delete in progress"), &lag{1}
 	if _, err := tryState(t, i.cloud(), "boto_asg.present", arguments, true); err == nil ||
 		!strings.Contains(err.Error(), "group g is being deleted") {
 		t.Errorf("a group that is being deleted gives %v", err)
 	}
 	if changes := runState(t, i.cloud(), "boto_asg.present", arguments, false); changes.Value("old") != nil ||
 		groups.all["g"] == nil {
-		t.Errorf("a group that is gone is not made: %s", value.Repr(changes))
+		t.Errorf("a deleted group is not created: %s", value.Repr(changes))
 	}
 }
 
-// foreseen reports whether a run did what its plan says, apart from what is known only once a resource is made.
-func foreseen(plan, done any) bool {
+// matchesPlan reports whether the changes of a run are those of its plan, apart from values that only AWS assigns.
+func matchesPlan(plan, done any) bool {
 	switch plan := plan.(type) {
 	case string:
 		return plan == "(known once it is made)" || plan == done
@@ -119,26 +119,26 @@ func foreseen(plan, done any) bool {
 			return false
 		}
 		return !slices.ContainsFunc(plan.Names(), func(name string) bool {
-			return !foreseen(plan.Value(name), m.Value(name))
+			return !matchesPlan(plan.Value(name), m.Value(name))
 		})
 	case *value.List:
 		l, ok := done.(*value.List)
 		return ok && !slices.ContainsFunc(plan.Items, func(item any) bool {
-			return !slices.ContainsFunc(l.Items, func(other any) bool { return foreseen(item, other) })
+			return !slices.ContainsFunc(l.Items, func(other any) bool { return matchesPlan(item, other) })
 		})
 	}
 	return value.Equal(plan, done)
 }
 
-// wants compares what there is with what the example asks for.
-func wants(t *testing.T, what string, got, want any) {
+// expectEqual compares a property of AWS with the example. what describes the property.
+func expectEqual(t *testing.T, what string, got, want any) {
 	t.Helper()
 	if fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("%s is %v, want %v", what, got, want)
 	}
 }
 
-// readBack compares each field that the example gives with what AWS has.
+// readBack compares each property that the example sets with that at AWS.
 func (a *exampleAccount) readBack(t *testing.T) {
 	t.Helper()
 	const name = "myapp-testing-useast1"
@@ -154,10 +154,10 @@ func (a *exampleAccount) readBack(t *testing.T) {
 		}
 		slices.Sort(rules[*g.GroupName])
 	}
-	wants(t, "the security groups", rules,
+	expectEqual(t, "the security groups", rules,
 		map[string][]string{"myapp": {"tcp 80-80 " + ids["myapp-elb"] + " of 123456789012"},
 			"myapp-elb": {"tcp 443-443 0.0.0.0/0", "tcp 80-80 0.0.0.0/0"}, "myapp-testing": nil})
-	wants(t, "the queues", sortedKeys(a.queues.all), "[myapp-testing-example-queue-1 myapp-testing-example-queue-2]")
+	expectEqual(t, "the queues", sortedKeys(a.queues.all), "[myapp-testing-example-queue-1 myapp-testing-example-queue-2]")
 	a.readRole(t, name)
 	a.readBalancer(t, name, ids)
 	a.readGroup(t, name, ids)
@@ -167,18 +167,18 @@ func (a *exampleAccount) readBack(t *testing.T) {
 func (a *exampleAccount) readRole(t *testing.T, name string) {
 	t.Helper()
 	role := a.roles.all[name]
-	wants(t, "the policies of the role", sortedKeys(role.inline), []string{"myapp-testing-sqs", name + "-deploy"})
-	wants(t, "the role of the instance profile", a.roles.profiles[name].role, name)
+	expectEqual(t, "the policies of the role", sortedKeys(role.inline), []string{"myapp-testing-sqs", name + "-deploy"})
+	expectEqual(t, "the role of the instance profile", a.roles.profiles[name].role, name)
 	var trust struct {
 		Statement []struct{ Principal struct{ Service string } }
 	}
 	if err := json.Unmarshal([]byte(*role.AssumeRolePolicyDocument), &trust); err != nil {
 		t.Fatal(err)
 	}
-	wants(t, "who may take the role", trust.Statement[0].Principal.Service, "ec2.amazonaws.com")
+	expectEqual(t, "who may assume the role", trust.Statement[0].Principal.Service, "ec2.amazonaws.com")
 	if deploy := role.inline[name+"-deploy"]; !strings.Contains(deploy, "arn:aws:s3:::bootstrap/deploy/metadata/*") ||
 		strings.Contains(deploy, `"s3:*"`) {
-		t.Errorf("a host of the role may %s", deploy)
+		t.Errorf("the role allows %s", deploy)
 	}
 }
 
@@ -190,22 +190,23 @@ func (a *exampleAccount) readBalancer(t *testing.T, name string, ids map[string]
 		listeners = append(listeners, fmt.Sprint(d.Listener.LoadBalancerPort, *d.Listener.Protocol, *d.Listener.InstancePort,
 			*d.Listener.InstanceProtocol, sdk.ToString(d.Listener.SSLCertificateId)))
 	}
-	wants(t, "the listeners", listeners,
+	expectEqual(t, "the listeners", listeners,
 		"[80HTTP80HTTP 443HTTPS80HTTParn:aws:iam::123456789012:server-certificate/a-certificate]")
-	wants(t, "the places", []any{b.AvailabilityZones, b.SecurityGroups, *b.Scheme, *b.HealthCheck.Target},
+	expectEqual(t, "the zones and check",
+		[]any{b.AvailabilityZones, b.SecurityGroups, *b.Scheme, *b.HealthCheck.Target},
 		[]any{[]string{"us-east-1a", "us-east-1b", "us-east-1c"}, []string{ids["myapp-elb"]}, "internet-facing", "HTTP:80/"})
 	log := b.attributes.AccessLog
-	wants(t, "the log", []any{log.Enabled, *log.S3BucketName, *log.S3BucketPrefix, *log.EmitInterval},
+	expectEqual(t, "the log", []any{log.Enabled, *log.S3BucketName, *log.S3BucketPrefix, *log.EmitInterval},
 		[]any{true, "logs", name, 5})
 	set := sortedBy(a.zones.all)[0].sets[0]
-	wants(t, "the name", []any{*set.Name, set.Type, *set.TTL, *set.ResourceRecords[0].Value},
+	expectEqual(t, "the name", []any{*set.Name, set.Type, *set.TTL, *set.ResourceRecords[0].Value},
 		[]any{"myapp-testing.example.com.", "CNAME", 60, *b.DNSName})
 }
 
 func (a *exampleAccount) readGroup(t *testing.T, name string, ids map[string]string) {
 	t.Helper()
 	g := a.scaling.all[name]
-	wants(t, "the group", []any{*g.MinSize, *g.MaxSize, g.AvailabilityZones, g.LoadBalancerNames,
+	expectEqual(t, "the group", []any{*g.MinSize, *g.MaxSize, g.AvailabilityZones, g.LoadBalancerNames,
 		*g.LaunchTemplate.LaunchTemplateName,
 		*g.LaunchTemplate.Version, *g.SuspendedProcesses[0].ProcessName, *g.Tags[0].Key, *g.Tags[0].Value,
 		*g.Tags[0].PropagateAtLaunch},
@@ -214,11 +215,11 @@ func (a *exampleAccount) readGroup(t *testing.T, name string, ids map[string]str
 	for policy, want := range map[string][]any{"ScaleUp": {"ChangeInCapacity", 5, 1800},
 		"ScaleDown": {"ChangeInCapacity", -1, 1800}} {
 		p := g.policies[policy]
-		wants(t, policy, []any{*p.AdjustmentType, *p.ScalingAdjustment, *p.Cooldown}, want)
+		expectEqual(t, policy, []any{*p.AdjustmentType, *p.ScalingAdjustment, *p.Cooldown}, want)
 	}
 	versions := a.templates.all[name]
 	data := versions[0].LaunchTemplateData
-	wants(t, "the launch template", []any{len(versions), *data.ImageId, *data.KeyName, data.InstanceType,
+	expectEqual(t, "the launch template", []any{len(versions), *data.ImageId, *data.KeyName, data.InstanceType,
 		*data.Monitoring.Enabled, *data.IamInstanceProfile.Name, data.SecurityGroupIds, *data.UserData != ""},
 		[]any{1, "ami-0123456789abcdef0", "example-key", "c6i.large", true, name,
 			[]string{ids["myapp"], ids["myapp-testing"]}, true})
@@ -226,16 +227,17 @@ func (a *exampleAccount) readGroup(t *testing.T, name string, ids map[string]str
 
 func (a *exampleAccount) readAlarms(t *testing.T, name string) {
 	t.Helper()
-	wants(t, "the alarms", sortedKeys(a.alarms.all),
+	expectEqual(t, "the alarms", sortedKeys(a.alarms.all),
 		[]string{name + "-asg-down-CPU-Utilization", name + "-asg-up-CPU-Utilization"})
 	for direction, want := range map[string][]any{"up": {types.ComparisonOperatorGreaterThanOrEqualToThreshold, 50,
 		"ScaleUp"},
 		"down": {types.ComparisonOperatorLessThanOrEqualToThreshold, 10, "ScaleDown"}} {
 		m := a.alarms.all[name+"-asg-"+direction+"-CPU-Utilization"]
-		wants(t, "the alarm "+direction, []any{m.ComparisonOperator, *m.Threshold, *m.MetricName, *m.Namespace, m.Statistic,
-			*m.Period,
-			*m.EvaluationPeriods, *m.Dimensions[0].Name, *m.Dimensions[0].Value, m.AlarmActions, len(m.OKActions),
-			len(m.InsufficientDataActions)},
+		expectEqual(t, "the alarm "+direction,
+			[]any{m.ComparisonOperator, *m.Threshold, *m.MetricName, *m.Namespace, m.Statistic,
+				*m.Period,
+				*m.EvaluationPeriods, *m.Dimensions[0].Name, *m.Dimensions[0].Value, m.AlarmActions, len(m.OKActions),
+				len(m.InsufficientDataActions)},
 			[]any{want[0], want[1], "CPUUtilization", "AWS/EC2", "Average", 300, 1, "AutoScalingGroupName", name,
 				[]string{*a.scaling.all[name].policies[want[2].(string)].PolicyARN}, 0, 0})
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// TestEveryDriftIsFoundInAnImitation tries the drifts of each resource whose service is imitated, also those that an
-// emulator does not keep.
+// TestEveryDriftIsFoundInAnImitation tests the drifts of each resource whose service is imitated, including those that
+// an emulator does not keep.
 func TestEveryDriftIsFoundInAnImitation(t *testing.T) {
 	i := newImitation(t, newNetworks(1), newSecurityGroups(1), newIAMRoles(1), newQueues(1), newTopics(0),
 		newDynamoTables(1), newAlarms(), newBalancers(), newZones(1), newScaling(1), newTemplates(),
@@ -56,7 +56,8 @@ func TestEveryDriftIsFoundInAnImitation(t *testing.T) {
 	}
 }
 
-// TestAbsentInAnImitation makes resources and deletes them: a dry run only shows it, and another run changes nothing.
+// TestAbsentInAnImitation creates resources and deletes them. A dry run only reports the deletion, and a second run
+// changes nothing.
 func TestAbsentInAnImitation(t *testing.T) {
 	groups, roles, queues, topics, tables, alarms := newSecurityGroups(1), newIAMRoles(1), newQueues(1), newTopics(0),
 		newDynamoTables(1), newAlarms()
@@ -74,7 +75,7 @@ func TestAbsentInAnImitation(t *testing.T) {
 		"boto_cloudwatch_alarm": "attributes: {" + alarmAttributes + "}",
 	} {
 		if changes := runState(t, i.cloud(), module+".absent", "{name: x}", false); changes.Len() > 0 {
-			t.Errorf("%s.absent of what does not exist changes %s", module, value.Repr(changes))
+			t.Errorf("%s.absent of a missing resource changes %s", module, value.Repr(changes))
 		}
 		runState(t, i.cloud(), module+".present", "{name: x, "+arguments+"}", false)
 		before := left[module]()
@@ -89,15 +90,16 @@ func TestAbsentInAnImitation(t *testing.T) {
 		if changes := runState(t, i.cloud(), module+".absent", "{name: x}", false); changes.Len() > 0 {
 			t.Errorf("a second %s.absent changes %s", module, value.Repr(changes))
 		}
-		runState(t, i.cloud(), module+".present", "{name: x, "+arguments+"}", false) // which SQS refuses at first
+		// SQS refuses a new queue of that name at first.
+		runState(t, i.cloud(), module+".present", "{name: x, "+arguments+"}", false)
 		if left[module]() == 0 {
-			t.Errorf("%s.present after absent makes nothing", module)
+			t.Errorf("%s.present after absent creates nothing", module)
 		}
 	}
 }
 
-// TestAbsentNetworks deletes what a network has, from the inside: a dry run only shows it, and another run changes
-// nothing.
+// TestAbsentNetworks deletes the parts of a network and then the network. A dry run only reports the deletion, and a
+// second run changes nothing.
 func TestAbsentNetworks(t *testing.T) {
 	n := newNetworks(1)
 	i := newImitation(t, n)
@@ -168,14 +170,14 @@ func TestPagesAreReadOnceAndWhole(t *testing.T) {
 	}
 }
 
-// TestAVPCHasItsOwnNames checks that a group's name in one VPC is not that in another.
+// TestAVPCHasItsOwnNames checks that groups of two VPCs may have the same name.
 func TestAVPCHasItsOwnNames(t *testing.T) {
 	groups := newSecurityGroups(0)
 	i := newImitation(t, groups)
 	for _, vpc := range []string{"", ", vpc_name: net", ", vpc_id: vpc-3"} {
 		arguments := "{name: g, description: d, rules: [{ip_protocol: all, source_group_name: g}]" + vpc + "}"
 		if changes := runState(t, i.cloud(), "boto_secgroup.present", arguments, false); changes.Len() == 0 {
-			t.Errorf("nothing is made of %s", arguments)
+			t.Errorf("nothing is created for %s", arguments)
 		}
 	}
 	var seen []string
@@ -188,19 +190,19 @@ func TestAVPCHasItsOwnNames(t *testing.T) {
 	}
 }
 
-// TestThrottledRequestsAreRepeated checks that requests which AWS throttles succeed later.
+// TestThrottledRequestsAreRepeated checks that throttled requests are sent again.
 func TestThrottledRequestsAreRepeated(t *testing.T) {
 	queues := newQueues(0)
 	i := newImitation(t, queues)
 	i.throttle = map[string]int{"GetQueueUrl": 1, "CreateQueue": 1}
 	runState(t, i.cloud(), "boto_sqs.present", "{name: q}", false)
 	if queues.all["q"] == nil || i.requests["GetQueueUrl"] != 2 || i.requests["CreateQueue"] != 2 {
-		t.Errorf("there are %v after the requests %v", queues.all, i.requests)
+		t.Errorf("the queues are %v after the requests %v", queues.all, i.requests)
 	}
 }
 
-// TestEventuallyConsistentListsAreRetried checks that a run waits for what it made itself, and that the next run
-// continues where lists do not show yet what the run before made.
+// TestEventuallyConsistentListsAreRetried checks that a run waits for its own new resources, and that the next run
+// finds resources of the run before that lists do not show yet.
 func TestEventuallyConsistentListsAreRetried(t *testing.T) {
 	roles, topics, tables := newIAMRoles(2), newTopics(3), newDynamoTables(2)
 	i := newImitation(t, roles, topics, tables)
@@ -217,7 +219,7 @@ func TestEventuallyConsistentListsAreRetried(t *testing.T) {
 		t.Errorf("the role has %s", got)
 	}
 	runState(t, i.cloud(), "boto_dynamodb.present", "{name: t, hash_key: id, hash_key_data_type: S}", false)
-	tables.all["t"].going, tables.all["t"].busy = true, lag{1}
+	tables.all["t"].deleting, tables.all["t"].busy = true, lag{1}
 	if _, err := tryState(t, i.cloud(), "boto_dynamodb.present", "{name: t, hash_key: id, hash_key_data_type: S}",
 		true); err == nil ||
 		!strings.Contains(err.Error(), "table t is being deleted") {
@@ -225,8 +227,8 @@ func TestEventuallyConsistentListsAreRetried(t *testing.T) {
 	}
 }
 
-// TestPartialFailureListsSentRequests checks that the report of a state that failed has the requests that were sent,
-// and that the next run does the rest.
+// TestPartialFailureListsSentRequests checks that the report of a failed state lists the requests that were sent, and
+// that the next run sends only the others.
 func TestPartialFailureListsSentRequests(t *testing.T) {
 	roles := newIAMRoles(0)
 	i := newImitation(t, roles)
@@ -237,7 +239,7 @@ func TestPartialFailureListsSentRequests(t *testing.T) {
 		t.Errorf("a request that is refused gives %v", err)
 	}
 	if want := "['role made', 'instance profile made', 'policy p set']"; value.Repr(changes.Value("done")) != want {
-		t.Errorf("what was done is %s, want %s", value.Repr(changes), want)
+		t.Errorf("the sent requests are %s, want %s", value.Repr(changes), want)
 	}
 	i.refuse, i.requests = nil, map[string]int{}
 	runState(t, i.cloud(), "boto_iam_role.present", arguments, false)
@@ -247,8 +249,8 @@ func TestPartialFailureListsSentRequests(t *testing.T) {
 	}
 }
 
-// TestTargetsLeaveAndJoin checks that a target which still drains counts as gone, and that one that is registered
-// already is not registered again; requests that are throttled are sent again.
+// TestTargetsLeaveAndJoin checks that a draining target counts as deregistered, and that a registered target is not
+// registered again. Throttled requests are sent again.
 func TestTargetsLeaveAndJoin(t *testing.T) {
 	groups := newTargetGroups(2)
 	i := newImitation(t, newNetworks(0), groups)
@@ -275,6 +277,6 @@ func TestTargetsLeaveAndJoin(t *testing.T) {
 	}
 	runState(t, i.cloud(), "boto_elbv2.delete_target_group", "{name: tg}", false)
 	if len(groups.all) != 0 {
-		t.Error("the target group is left")
+		t.Error("the target group still exists")
 	}
 }

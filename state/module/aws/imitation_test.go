@@ -17,29 +17,29 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/module/aws"
 )
 
-// imitation answers requests in the process of the test, as AWS does. It keeps resources, answers with 2 items a page,
-// refuses requests as AWS does when there are too many, and shows what was made or deleted only to later reads.
+// imitation imitates AWS in the process of the test. It keeps resources, answers with 2 items a page, throttles
+// requests, and is eventually consistent: some reads after a change do not show it yet.
 type imitation struct {
-	mu       sync.Mutex
-	services []service
-	requests map[string]int         // by operation
-	throttle map[string]int         // of an operation, how many of the next requests are refused
-	refuse   map[string]string      // by operation: the error of all its requests
-	latency  time.Duration          // of each request
-	before   func(operation string) // each request is answered; nil for nothing
-	now      int                    // requests that wait for their answers
-	widest   int                    // the most that did at once
+	mu          sync.Mutex
+	services    []service
+	requests    map[string]int         // by operation
+	throttle    map[string]int         // by operation: how many of the next requests are throttled
+	refuse      map[string]string      // by operation: the error of all its requests
+	latency     time.Duration          // of each request
+	before      func(operation string) // called before each answer; may be nil
+	waiting     int                    // requests that wait for their answers
+	mostWaiting int                    // the largest value of waiting
 }
 
-// service answers the requests of one service of AWS: nil for a request that it does not know.
+// service answers the requests of one service of AWS. For a request of another service it returns nil.
 type service interface {
 	answer(in any) (out any, err error)
 }
 
-// lag is how many reads do not show what was just made, or still show what was just deleted.
+// lag is the number of reads that do not show a change yet.
 type lag struct{ reads int }
 
-// over reports whether the time is over, and counts a read.
+// over reports whether a read shows the change. Otherwise it counts the read.
 func (l *lag) over() bool {
 	if l.reads == 0 {
 		return true
@@ -48,7 +48,8 @@ func (l *lag) over() bool {
 	return false
 }
 
-// newImitation imitates services, which a test changes below its lock.
+// newImitation returns an imitation of services, and sets the environment so that the SDK does not use the machine's
+// configuration.
 func newImitation(t testing.TB, services ...service) *imitation {
 	t.Helper()
 	t.Setenv("AWS_ACCESS_KEY_ID", "test")
@@ -61,15 +62,15 @@ func newImitation(t testing.TB, services ...service) *imitation {
 	return &imitation{services: services, requests: map[string]int{}, throttle: map[string]int{}}
 }
 
-// cloud reaches the imitation, as a new run does.
+// cloud returns the aws.Cloud of a new run, whose requests go to the imitation.
 func (i *imitation) cloud() *aws.Cloud {
 	return &aws.Cloud{APIOptions: []func(*middleware.Stack) error{i.install}}
 }
 
 type requestKey struct{}
 
-// install answers the requests of a client. The request as the state gave it is kept before the SDK writes it, and the
-// answer is given where the SDK would read one.
+// install adds the imitation to the middleware of a client. The first step keeps the request as the state passed it,
+// and the last one returns the answer in the place where the SDK would decode a response.
 func (i *imitation) install(stack *middleware.Stack) error {
 	err := stack.Initialize.Add(middleware.InitializeMiddlewareFunc("keep the request", func(ctx context.Context,
 		in middleware.InitializeInput,
@@ -89,13 +90,13 @@ func (i *imitation) install(stack *middleware.Stack) error {
 
 func (i *imitation) answer(operation string, in any) (any, error) {
 	i.mu.Lock()
-	i.now++
-	i.widest = max(i.widest, i.now)
+	i.waiting++
+	i.mostWaiting = max(i.mostWaiting, i.waiting)
 	i.mu.Unlock()
 	time.Sleep(i.latency)
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	i.now--
+	i.waiting--
 	i.requests[operation]++
 	if i.before != nil {
 		i.before(operation)
@@ -115,15 +116,15 @@ func (i *imitation) answer(operation string, in any) (any, error) {
 	return nil, fault("NotImitated." + operation)
 }
 
-// fault is an error as AWS answers.
+// fault returns an error of AWS.
 func fault(code string) error {
 	return &smithy.GenericAPIError{Code: code, Message: "the imitation refuses"}
 }
 
-// pageItems is how many items a page has. Measurements set what AWS's pages have.
+// pageItems is the number of items of a page. Measurements set that of AWS.
 var pageItems = 2
 
-// page is the items of all from where a page begins, and where the next one does; nil for none.
+// page returns the items of the page that begins at from, and the start of the next page or nil.
 func page[T any](all []T, from *string) ([]T, *string) {
 	begin, _ := strconv.Atoi(sdk.ToString(from))
 	begin = min(begin, len(all))
@@ -133,7 +134,7 @@ func page[T any](all []T, from *string) ([]T, *string) {
 	return all[begin : begin+pageItems], sdk.String(strconv.Itoa(begin + pageItems))
 }
 
-// sortedBy are the values of a mapping in the order of their keys, so that pages are the same at each request.
+// sortedBy returns the values of a mapping in the order of their keys, so that pages are the same for each request.
 func sortedBy[T any](m map[string]T) (all []T) {
 	for _, key := range sortedKeys(m) {
 		all = append(all, m[key])

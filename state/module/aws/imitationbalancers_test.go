@@ -85,7 +85,7 @@ func (b *balancer) untag(key *string) {
 	b.tags = slices.DeleteFunc(slices.Clone(b.tags), func(t types.Tag) bool { return *t.Key == *key })
 }
 
-// described is the answer about a load balancer, which shares no memory with it.
+// described returns a copy of the description of a load balancer.
 func (b *balancer) described() types.LoadBalancerDescription {
 	d := b.LoadBalancerDescription
 	d.ListenerDescriptions = nil
@@ -166,7 +166,7 @@ func (s *balancers) answerListeners(in any) (any, error) {
 		if l == nil {
 			return nil, fault("ListenerNotFound")
 		}
-		if err := b.knows(in.PolicyNames); err != nil {
+		if err := b.checkPolicies(in.PolicyNames); err != nil {
 			return nil, err
 		}
 		l.PolicyNames = in.PolicyNames
@@ -184,13 +184,13 @@ func (s *balancers) answerListeners(in any) (any, error) {
 			b.BackendServerDescriptions = append(b.BackendServerDescriptions,
 				types.BackendServerDescription{InstancePort: in.InstancePort, PolicyNames: in.PolicyNames})
 		}
-		return &elb.SetLoadBalancerPoliciesForBackendServerOutput{}, b.knows(in.PolicyNames)
+		return &elb.SetLoadBalancerPoliciesForBackendServerOutput{}, b.checkPolicies(in.PolicyNames)
 	}
 	return nil, nil
 }
 
-// knows refuses the names of policies that do not exist.
-func (b *balancer) knows(names []string) error {
+// checkPolicies returns an error for a policy that does not exist.
+func (b *balancer) checkPolicies(names []string) error {
 	for _, name := range names {
 		if _, ok := b.policies[name]; !ok {
 			return fault("PolicyNotFound")
@@ -239,25 +239,25 @@ func (s *balancers) answerPlaces(in any) (any, error) {
 	case *elb.EnableAvailabilityZonesForLoadBalancerInput:
 		b, err := s.one(in.LoadBalancerName)
 		if err == nil {
-			b.AvailabilityZones = join(b.AvailabilityZones, in.AvailabilityZones)
+			b.AvailabilityZones = union(b.AvailabilityZones, in.AvailabilityZones)
 		}
 		return &elb.EnableAvailabilityZonesForLoadBalancerOutput{}, err
 	case *elb.DisableAvailabilityZonesForLoadBalancerInput:
 		b, err := s.one(in.LoadBalancerName)
 		if err == nil {
-			b.AvailabilityZones = leave(b.AvailabilityZones, in.AvailabilityZones)
+			b.AvailabilityZones = without(b.AvailabilityZones, in.AvailabilityZones)
 		}
 		return &elb.DisableAvailabilityZonesForLoadBalancerOutput{}, err
 	case *elb.AttachLoadBalancerToSubnetsInput:
 		b, err := s.one(in.LoadBalancerName)
 		if err == nil {
-			b.Subnets = join(b.Subnets, in.Subnets)
+			b.Subnets = union(b.Subnets, in.Subnets)
 		}
 		return &elb.AttachLoadBalancerToSubnetsOutput{}, err
 	case *elb.DetachLoadBalancerFromSubnetsInput:
 		b, err := s.one(in.LoadBalancerName)
 		if err == nil {
-			b.Subnets = leave(b.Subnets, in.Subnets)
+			b.Subnets = without(b.Subnets, in.Subnets)
 		}
 		return &elb.DetachLoadBalancerFromSubnetsOutput{}, err
 	case *elb.ApplySecurityGroupsToLoadBalancerInput:
@@ -286,10 +286,11 @@ func (s *balancers) answerPlaces(in any) (any, error) {
 	return nil, nil
 }
 
-// join gives both lists as one, and leave the first without the second.
-func join(has, add []string) []string { return append(leave(has, add), add...) }
+// union returns the items of both lists, and without those of the first that the second lacks.
+func union(has, add []string) []string { return append(without(has, add), add...) }
 
-func leave(has, gone []string) []string {
+// without returns the items of has that gone lacks.
+func without(has, gone []string) []string {
 	return slices.DeleteFunc(slices.Clone(has), func(s string) bool { return slices.Contains(gone, s) })
 }
 

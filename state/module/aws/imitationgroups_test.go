@@ -9,7 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 )
 
-// securityGroups imitates the security groups of EC2, in the default VPC and in one with the name net.
+// securityGroups imitates the security groups of EC2 in the default VPC and in a VPC named net.
 type securityGroups struct {
 	all  map[string]*securityGroup // by ID
 	made int
@@ -18,8 +18,8 @@ type securityGroups struct {
 
 type securityGroup struct {
 	types.SecurityGroup
-	unseen lag // reads that do not show it yet
-	used   lag // deletions that are refused because something uses it
+	unseen lag // reads that do not show the group yet
+	used   lag // deletions that are refused because the group is in use
 }
 
 func newSecurityGroups(reads int) *securityGroups {
@@ -60,7 +60,7 @@ func (s *securityGroups) answer(in any) (any, error) {
 	})
 }
 
-// answerTags changes the tags of the resources that a service of EC2 has; of gives those of one, nil for another's.
+// answerTags changes the tags of a resource. of returns the tags of a resource by ID, or nil if another service has it.
 func answerTags(in any, of func(id string) *[]types.Tag) (any, error) {
 	switch in := in.(type) {
 	case *ec2.CreateTagsInput:
@@ -125,7 +125,7 @@ func untagged(has, gone []types.Tag) []types.Tag {
 	})
 }
 
-// single gives permissions with one source each, as they are compared.
+// single splits permissions into permissions with one source each, for comparisons.
 func single(permissions []types.IpPermission) (all []types.IpPermission) {
 	for _, p := range permissions {
 		for _, r := range p.IpRanges {
@@ -147,7 +147,7 @@ func single(permissions []types.IpPermission) (all []types.IpPermission) {
 	return all
 }
 
-// permissionText is a permission with one source as text.
+// permissionText describes a permission with one source.
 func permissionText(p types.IpPermission) string {
 	text := fmt.Sprint(sdk.ToString(p.IpProtocol), " ", sdk.ToInt32(p.FromPort), "-", sdk.ToInt32(p.ToPort))
 	for _, r := range p.IpRanges {

@@ -8,7 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/kms/types"
 )
 
-// encryptionKeys imitates KMS: keys by their IDs, and aliases. A key that is disabled tells nothing of its rotation.
+// encryptionKeys imitates KMS: keys by their IDs, and aliases. The rotation of a disabled key cannot be read.
 type encryptionKeys struct {
 	all     map[string]*encryptionKey
 	aliases map[string]string // IDs

@@ -10,7 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 )
 
-// networks imitates VPCs and what is in them. A NAT gateway is pending, and is being deleted, for some reads.
+// networks imitates VPCs and their parts. The creation and the deletion of a NAT gateway take some reads.
 type networks struct {
 	vpcs     map[string]*network
 	subnets  map[string]*types.Subnet
@@ -33,7 +33,7 @@ type natGateway struct {
 	changes lag
 }
 
-// newNetworks imitates an account that has the default VPC.
+// newNetworks returns the networks of an account that has only the default VPC.
 func newNetworks(reads int) *networks {
 	s := &networks{vpcs: map[string]*network{}, subnets: map[string]*types.Subnet{},
 		gateways: map[string]*types.InternetGateway{},
@@ -49,7 +49,7 @@ func (s *networks) id(kind string) string {
 	return fmt.Sprintf("%s-n%03d", kind, s.made)
 }
 
-// tagged are the tags that a resource is made with.
+// tagged returns the tags of a new resource.
 func tagged(specs []types.TagSpecification) (tags []types.Tag) {
 	for _, spec := range specs {
 		tags = append(tags, spec.Tags...)
@@ -57,7 +57,7 @@ func tagged(specs []types.TagSpecification) (tags []types.Tag) {
 	return tags
 }
 
-// matches reports whether a resource passes all filters. of gives what it has by the name of a filter.
+// matches reports whether a resource passes all filters. of has its properties by the names of filters.
 func matches(filters []types.Filter, tags []types.Tag, of map[string]string) bool {
 	return !slices.ContainsFunc(filters, func(f types.Filter) bool {
 		if key, ok := strings.CutPrefix(*f.Name, "tag:"); ok {
@@ -273,7 +273,7 @@ func (s *networks) answerTables(in any) (any, error) {
 	return nil, nil
 }
 
-// dissociate takes a subnet from its route table, and gives its ID.
+// dissociate removes an association from its route table, and returns the ID of the subnet.
 func (s *networks) dissociate(association string) (subnet *string) {
 	for _, t := range s.tables {
 		t.Associations = slices.DeleteFunc(slices.Clone(t.Associations), func(a types.RouteTableAssociation) bool {

@@ -14,7 +14,7 @@ import (
 // queues imitates SQS.
 type queues struct {
 	all     map[string]map[string]string // attributes by name
-	deleted map[string]*lag              // a queue's name cannot be used for a time
+	deleted map[string]*lag              // by name: a deleted queue's name cannot be used for some requests
 	lag     int
 }
 

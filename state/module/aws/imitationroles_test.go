@@ -21,8 +21,8 @@ type iamRole struct {
 	types.RoleDetail
 	inline   map[string]string
 	attached []string // ARNs
-	unseen   lag      // requests that do not find it yet
-	unlisted lag      // lists that do not show it yet
+	unseen   lag      // requests that do not find the role yet
+	unlisted lag      // lists that do not show the role yet
 }
 
 type iamProfile struct {
@@ -38,7 +38,7 @@ func newIAMRoles(reads int) *iamRoles {
 		managed: []string{"a", "b", "own", "c"}, lag: reads}
 }
 
-// role finds a role that requests find already.
+// role finds a role for a request.
 func (s *iamRoles) role(name *string) (*iamRole, error) {
 	if r := s.all[*name]; r != nil && r.unseen.over() {
 		return r, nil
@@ -171,7 +171,7 @@ func (s *iamRoles) profilesOf(role string) (all []types.InstanceProfile) {
 	return all
 }
 
-// list answers with all roles, whose policies are written as in a URL.
+// list answers with all roles. Their policies are encoded for URLs.
 func (s *iamRoles) list(in *iam.GetAccountAuthorizationDetailsInput) (any, error) {
 	var list []types.RoleDetail
 	for _, r := range sortedBy(s.all) {

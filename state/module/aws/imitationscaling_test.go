@@ -9,8 +9,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 )
 
-// scaling imitates auto scaling groups, and launch configurations that were there before. A group that was deleted is
-// listed for some reads.
+// scaling imitates auto scaling groups, and launch configurations that a test adds. A deleted group is listed for some
+// reads.
 type scaling struct {
 	all            map[string]*scalingGroup
 	configurations map[string]types.LaunchConfiguration
@@ -22,7 +22,7 @@ type scalingGroup struct {
 	policies      map[string]types.ScalingPolicy
 	actions       map[string]types.ScheduledUpdateGroupAction
 	notifications []types.NotificationConfiguration
-	going         *lag // it is being deleted
+	deleting      *lag // reads that still show the group after its deletion; nil before
 }
 
 func newScaling(reads int) *scaling {
@@ -52,7 +52,7 @@ func (s *scaling) answer(in any) (any, error) {
 		if len(g.Instances) > 0 && !sdk.ToBool(in.ForceDelete) {
 			return nil, fault("ResourceInUse")
 		}
-		g.Status, g.going = sdk.String("Delete in progress"), &lag{s.lag}
+		g.Status, g.deleting = sdk.String("Delete in progress"), &lag{s.lag}
 		return &autoscaling.DeleteAutoScalingGroupOutput{}, nil
 	case *autoscaling.DescribeLaunchConfigurationsInput:
 		var list []types.LaunchConfiguration
@@ -82,7 +82,7 @@ func (s *scaling) describe(in *autoscaling.DescribeAutoScalingGroupsInput) (any,
 		if g == nil {
 			continue
 		}
-		if g.going != nil && g.going.over() {
+		if g.deleting != nil && g.deleting.over() {
 			delete(s.all, name)
 			continue
 		}
@@ -129,7 +129,7 @@ func (s *scaling) create(in *autoscaling.CreateAutoScalingGroupInput) (any, erro
 	return &autoscaling.CreateAutoScalingGroupOutput{}, nil
 }
 
-// update sets what a request gives, and keeps the rest.
+// update sets the fields that a request has.
 func (s *scaling) update(in *autoscaling.UpdateAutoScalingGroupInput) (any, error) {
 	g, err := s.one(in.AutoScalingGroupName)
 	if err != nil {
@@ -157,7 +157,7 @@ func (s *scaling) update(in *autoscaling.UpdateAutoScalingGroupInput) (any, erro
 	return &autoscaling.UpdateAutoScalingGroupOutput{}, nil
 }
 
-// keep sets what is given.
+// keep sets a field unless the request lacks it.
 func keep[T any](to **T, given *T) {
 	if given != nil {
 		*to = given
@@ -209,25 +209,25 @@ func (s *scaling) answerBalancers(in any) (any, error) {
 	case *autoscaling.AttachLoadBalancersInput:
 		g, err := s.one(in.AutoScalingGroupName)
 		if err == nil {
-			g.LoadBalancerNames = join(g.LoadBalancerNames, in.LoadBalancerNames)
+			g.LoadBalancerNames = union(g.LoadBalancerNames, in.LoadBalancerNames)
 		}
 		return &autoscaling.AttachLoadBalancersOutput{}, err
 	case *autoscaling.DetachLoadBalancersInput:
 		g, err := s.one(in.AutoScalingGroupName)
 		if err == nil {
-			g.LoadBalancerNames = leave(g.LoadBalancerNames, in.LoadBalancerNames)
+			g.LoadBalancerNames = without(g.LoadBalancerNames, in.LoadBalancerNames)
 		}
 		return &autoscaling.DetachLoadBalancersOutput{}, err
 	case *autoscaling.AttachLoadBalancerTargetGroupsInput:
 		g, err := s.one(in.AutoScalingGroupName)
 		if err == nil {
-			g.TargetGroupARNs = join(g.TargetGroupARNs, in.TargetGroupARNs)
+			g.TargetGroupARNs = union(g.TargetGroupARNs, in.TargetGroupARNs)
 		}
 		return &autoscaling.AttachLoadBalancerTargetGroupsOutput{}, err
 	case *autoscaling.DetachLoadBalancerTargetGroupsInput:
 		g, err := s.one(in.AutoScalingGroupName)
 		if err == nil {
-			g.TargetGroupARNs = leave(g.TargetGroupARNs, in.TargetGroupARNs)
+			g.TargetGroupARNs = without(g.TargetGroupARNs, in.TargetGroupARNs)
 		}
 		return &autoscaling.DetachLoadBalancerTargetGroupsOutput{}, err
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// dynamoTables imitates DynamoDB: a table takes no request while it is being made, changed or deleted.
+// dynamoTables imitates DynamoDB, which refuses requests while a table is being created, changed or deleted.
 type dynamoTables struct {
 	all map[string]*dynamoTable
 	lag int
@@ -16,8 +16,8 @@ type dynamoTables struct {
 
 type dynamoTable struct {
 	types.TableDescription
-	busy  lag
-	going bool
+	busy     lag
+	deleting bool
 }
 
 func newDynamoTables(reads int) *dynamoTables {
@@ -33,12 +33,12 @@ func (s *dynamoTables) answer(in any) (any, error) {
 		}
 		d := t.TableDescription
 		switch over := t.busy.over(); {
-		case over && t.going:
+		case over && t.deleting:
 			delete(s.all, *in.TableName)
 			return nil, fault("ResourceNotFoundException")
 		case over:
 			d.TableStatus = types.TableStatusActive
-		case t.going:
+		case t.deleting:
 			d.TableStatus = types.TableStatusDeleting
 		default:
 			d.TableStatus = types.TableStatusUpdating
@@ -48,17 +48,17 @@ func (s *dynamoTables) answer(in any) (any, error) {
 		return s.create(in)
 	case *dynamodb.UpdateTableInput:
 		t := s.all[*in.TableName]
-		if t == nil || t.going || t.busy.reads > 0 {
+		if t == nil || t.deleting || t.busy.reads > 0 {
 			return nil, fault("ResourceInUseException")
 		}
 		t.busy = lag{s.lag}
 		return &dynamodb.UpdateTableOutput{}, t.update(in)
 	case *dynamodb.DeleteTableInput:
 		t := s.all[*in.TableName]
-		if t == nil || t.going || t.busy.reads > 0 {
+		if t == nil || t.deleting || t.busy.reads > 0 {
 			return nil, fault("ResourceInUseException")
 		}
-		t.going, t.busy = true, lag{s.lag}
+		t.deleting, t.busy = true, lag{s.lag}
 		return &dynamodb.DeleteTableOutput{}, nil
 	}
 	return nil, nil
@@ -103,7 +103,7 @@ func (t *dynamoTable) defines(keys []types.KeySchemaElement) bool {
 	})
 }
 
-// update makes one change, as DynamoDB takes only one.
+// update makes one change, since DynamoDB accepts only one in a request.
 func (t *dynamoTable) update(in *dynamodb.UpdateTableInput) error {
 	changes := len(in.GlobalSecondaryIndexUpdates)
 	if in.ProvisionedThroughput != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 )
 
-// targetGroups imitates target groups. A target that leaves is shown as draining for as many reads as lag says.
+// targetGroups imitates target groups. Lists show a deregistered target as draining for lag reads.
 type targetGroups struct {
 	all map[string]*imitatedTargets // by ARN
 	lag int
@@ -94,7 +94,7 @@ func (s *targetGroups) answerTargets(in any) (any, error) {
 			return nil, err
 		}
 		for _, target := range in.Targets {
-			g.targets = leave(g.targets, []string{*target.Id})
+			g.targets = without(g.targets, []string{*target.Id})
 			g.draining[*target.Id] = &lag{s.lag}
 		}
 		return &elb.DeregisterTargetsOutput{}, nil

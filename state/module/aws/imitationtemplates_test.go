@@ -51,7 +51,7 @@ func (s *templates) answer(in any) (any, error) {
 	return nil, nil
 }
 
-// add keeps a version. What a template is made of and what it is read as have fields of the same names.
+// add adds a version. The types of the request and of the answer have fields of the same names.
 func (s *templates) add(name *string, data *types.RequestLaunchTemplateData) (*types.LaunchTemplateVersion, error) {
 	text, err := json.Marshal(data)
 	if err != nil {

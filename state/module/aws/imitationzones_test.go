@@ -65,7 +65,8 @@ func (s *dnsZones) answer(in any) (any, error) {
 	return nil, nil
 }
 
-// order is how Route 53 sorts records: by the labels of their names from the last one, type and identifier.
+// order returns the sort key of a record in Route 53: the labels of its name from the last one, the type and the
+// identifier.
 func order(name, kind, identifier string) string {
 	labels := strings.Split(strings.TrimSuffix(name, "."), ".")
 	slices.Reverse(labels)
@@ -76,7 +77,7 @@ func orderOf(set types.ResourceRecordSet) string {
 	return order(*set.Name, string(set.Type), sdk.ToString(set.SetIdentifier))
 }
 
-// list gives 2 records from where the request begins, and where the next ones do.
+// list answers with 2 records from the start of the request, and with the start of the next ones.
 func (s *dnsZones) list(in *route53.ListResourceRecordSetsInput) (any, error) {
 	z := s.all[*in.HostedZoneId]
 	if z == nil {

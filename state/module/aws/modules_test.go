@@ -18,7 +18,7 @@ boto_kinesis boto_kms boto_lambda boto_lc boto_rds boto_route53 boto_s3 boto_s3_
 boto_vpc`
 
 // TestEachModuleOfSaltIsHereOrRefusedByName checks that docs/orchestration.md has a row for each module, and that the
-// hint of one that is not here names what to use instead.
+// hint for an unsupported module names a replacement.
 func TestEachModuleOfSaltIsHereOrRefusedByName(t *testing.T) {
 	text, err := os.ReadFile("../../../docs/orchestration.md")
 	if err != nil {
@@ -39,7 +39,7 @@ func TestEachModuleOfSaltIsHereOrRefusedByName(t *testing.T) {
 		row := rows[name]
 		if _, here := tables[name]; here {
 			if row == "" || strings.Contains(row, "not here") {
-				t.Errorf("the row of %s says %q, and it is here", name, row)
+				t.Errorf("the row of %s says %q, but the module exists", name, row)
 			}
 			continue
 		}
@@ -51,7 +51,7 @@ func TestEachModuleOfSaltIsHereOrRefusedByName(t *testing.T) {
 			found = found || strings.Contains(instead, word) && strings.Contains(hint, word)
 		}
 		if !found {
-			t.Errorf("%s is not here: its row says %q and its hint %q", name, row, hint)
+			t.Errorf("%s does not exist: its row says %q and its hint %q", name, row, hint)
 		}
 	}
 }

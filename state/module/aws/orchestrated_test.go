@@ -19,13 +19,13 @@ import (
 
 const exampleTree = "../../../packaging/trees/orchestration"
 
-// orchestrated runs SLS files of a tree against an imitation, as `corpus orchestrate` does.
-type orchestrated struct {
+// treeRunner runs SLS files of a tree against an imitation, as `corpus orchestrate` does.
+type treeRunner struct {
 	tree     string
 	parallel int
 }
 
-func (o orchestrated) run(ctx context.Context, t testing.TB, cloud *aws.Cloud, dry bool, sls ...string) []*exec.Result {
+func (o treeRunner) run(ctx context.Context, t testing.TB, cloud *aws.Cloud, dry bool, sls ...string) []*exec.Result {
 	t.Helper()
 	h, err := host.Open(host.Options{}, host.Caches{})
 	if err != nil {
@@ -48,8 +48,8 @@ func (o orchestrated) run(ctx context.Context, t testing.TB, cloud *aws.Cloud, d
 	return s.Run(ctx, program, nil).All()
 }
 
-// settled wants each of so many results to change nothing.
-func settled(t testing.TB, results []*exec.Result, want int) {
+// expectNoChanges checks that there are want results, and that all succeeded without changes.
+func expectNoChanges(t testing.TB, results []*exec.Result, want int) {
 	t.Helper()
 	if len(results) != want {
 		t.Fatalf("there are %d results, want %d", len(results), want)
@@ -61,8 +61,8 @@ func settled(t testing.TB, results []*exec.Result, want int) {
 	}
 }
 
-// worked wants each result to have changed something.
-func worked(t testing.TB, results []*exec.Result) {
+// expectChanges checks that all results succeeded and have changes.
+func expectChanges(t testing.TB, results []*exec.Result) {
 	t.Helper()
 	for _, r := range results {
 		if r.Outcome != exec.Succeeded || r.Changes.Len() == 0 {
@@ -71,7 +71,7 @@ func worked(t testing.TB, results []*exec.Result) {
 	}
 }
 
-// environments writes a tree with so many copies of the example, each with names of its own, and gives their SLS files.
+// environments writes a tree with n copies of the example, each with its own names, and returns their SLS files.
 func environments(t testing.TB, n int) (tree string, sls []string) {
 	t.Helper()
 	tree = t.TempDir()
@@ -94,7 +94,7 @@ func environments(t testing.TB, n int) (tree string, sls []string) {
 	return tree, sls
 }
 
-// exampleAccount is an account with what the example needs: the hosted zone of its domain.
+// exampleAccount is an account with the resource that the example requires: the hosted zone of its domain.
 type exampleAccount struct {
 	*imitation
 	groups    *securityGroups
@@ -116,7 +116,7 @@ func newExampleAccount(t testing.TB) *exampleAccount {
 	return a
 }
 
-// count gives the number of all requests since the last call.
+// count returns the number of requests since the last call.
 func (i *imitation) count() (all int) {
 	for _, n := range i.requests {
 		all += n

@@ -8,8 +8,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// TestContentOfBalancerPoliciesDrifts checks that a policy with other content takes the place of the one before at its
-// listener, that the one before is deleted, and that the names at AWS are those that Salt gives.
+// TestContentOfBalancerPoliciesDrifts checks that a policy with new content replaces the old one at its listener, that
+// the old one is deleted, and that the names at AWS are those of Salt.
 func TestContentOfBalancerPoliciesDrifts(t *testing.T) {
 	b := newBalancers()
 	i := newImitation(t, b)

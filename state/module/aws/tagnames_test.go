@@ -6,8 +6,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// TestTheTagNameNamesAResource checks that a resource whose tags declare another Name than its state is found again by
-// that tag, so that it is made once, and that states which refer to it by the name of its state find it.
+// TestTheTagNameNamesAResource checks that a resource whose tag Name differs from the name of its state is found by
+// that tag, so that it is created once, and that other states find it by the name of its state.
 func TestTheTagNameNamesAResource(t *testing.T) {
 	n := newNetworks(1)
 	i := newImitation(t, n)

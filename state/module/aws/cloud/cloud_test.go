@@ -8,8 +8,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 )
 
-// TestClientsOfAServiceShareARetryer checks that a request which AWS throttles slows down all requests of its service,
-// and no other, and that requests use the connections of those before.
+// TestClientsOfAServiceShareARetryer checks that a throttled request slows down the requests of its service only, and
+// that clients share connections.
 func TestClientsOfAServiceShareARetryer(t *testing.T) {
 	c, reached := &Cloud{}, Arguments{Region: "us-east-1", KeyID: "id", Key: "key"}
 	a, err := c.Account(context.Background(), "sqs", reached)

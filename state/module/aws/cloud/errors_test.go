@@ -8,7 +8,7 @@ import (
 	"github.com/aws/smithy-go"
 )
 
-// TestErrorsOfAWSAreOneLine checks that a text of AWS with line breaks is one line, and that its code is still found.
+// TestErrorsOfAWSAreOneLine checks that an error of AWS with line breaks becomes one line and keeps its code.
 func TestErrorsOfAWSAreOneLine(t *testing.T) {
 	err := Failed("making load balancer", "elb", &smithy.GenericAPIError{Code: "ValidationError",
 		Message: "1 validation error:\n\n\tvalue 'x' at 'y'\r\n  is not valid\n"})
@@ -17,6 +17,6 @@ func TestErrorsOfAWSAreOneLine(t *testing.T) {
 		t.Errorf("it says %q, want %q", err, want)
 	}
 	if !HasCode(err, "ValidationError") || strings.Contains(errors.Unwrap(err).Error(), "\n") {
-		t.Errorf("the code of %q is not found, or what it wraps has several lines", err)
+		t.Errorf("the code of %q is not found, or the wrapped error has several lines", err)
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// TestTemplateFunctions calls each function of templates for a resource that is there and for one that is not.
+// TestTemplateFunctions calls each function of templates for an existing and for a missing resource.
 func TestTemplateFunctions(t *testing.T) {
 	url := emulator(t)
 	for _, s := range [][2]string{
@@ -63,7 +63,7 @@ func TestTemplateFunctions(t *testing.T) {
 		for name, want := range map[string]string{"there": q.there, "gone": q.gone} {
 			v, err := table.Call(context.Background(), q.function, nil, value.NewMap(q.argument, name))
 			if got := value.Repr(v); err != nil || !strings.Contains(got, want) {
-				t.Errorf("%s of what is %s gives %s, %v; want %s", q.function, name, got, err, want)
+				t.Errorf("%s of a resource that is %s gives %s, %v; want %s", q.function, name, got, err, want)
 			}
 		}
 	}
@@ -76,7 +76,8 @@ func TestTemplateFunctions(t *testing.T) {
 	}
 }
 
-// TestAbsence deletes each kind of resource: a dry run says so, a run does it, and the next finds nothing.
+// TestAbsence deletes each kind of resource. A dry run reports the deletion, a run makes it, and the next run changes
+// nothing.
 func TestAbsence(t *testing.T) {
 	url := emulator(t)
 	state(t, url, "boto_ec2.instance_present", "{name: i, image_id: ami-03cf127a, instance_type: t2.micro}", false)

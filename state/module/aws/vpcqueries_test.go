@@ -10,7 +10,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/yaml"
 )
 
-// TestVPCsAreFoundByEachProperty checks that functions which find VPCs heed each given property, not the name alone.
+// TestVPCsAreFoundByEachProperty checks that functions that find VPCs match each given property, not only the name.
 func TestVPCsAreFoundByEachProperty(t *testing.T) {
 	i := newImitation(t, newNetworks(0))
 	runState(t, i.cloud(), "boto_vpc.present", "{name: one, cidr_block: 10.1.0.0/16, tags: {env: a}}", false)
