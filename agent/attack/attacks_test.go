@@ -18,19 +18,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// place is a directory of ann's in which one try of an operation happens. The operation is about the file or directory
-// f in the directory d.
+// place is a directory of ann's in which an operation runs once. The operation acts on the file or directory f in the
+// directory d.
 type place struct {
 	Dir  string // on the machine
 	Host string // the world's directory on the machine
-	Top  string // what links to the world's files start with; "" where the program sees the world as "/"
-	Kind kind   // what f is before the operation
+	Top  string // prefix of link targets that lead to the world's files; "" if the program runs with the world as "/"
+	Kind kind   // kind of f before the operation
 	D, F string // names of d and f
 
-	prepare func() // makes what the operation needs besides
+	prepare func() // creates the other files that the operation needs
 }
 
-// kind is what an operation expects at f.
+// kind is the kind of file that an operation expects at f.
 type kind string
 
 const (
@@ -39,7 +39,7 @@ const (
 	none kind = "none"
 )
 
-// content is what f holds where it is a file.
+// content is the content of f if it is a file.
 const content = "one = 1\n# two = 2\n[section]\nkey = value\n"
 
 func (p place) d() string                { return filepath.Join(p.Dir, cmp.Or(p.D, "d")) }
@@ -47,7 +47,7 @@ func (p place) f() string                { return filepath.Join(p.d(), cmp.Or(p.
 func (p place) x() string                { return filepath.Join(p.Dir, "x") }
 func (p place) victim(rel string) string { return filepath.Join(p.Host, rel) }
 
-// lay makes the directory as ann would have it for the operation's good.
+// lay makes the directory that the operation needs, owned by ann, as in a run without an attack.
 func (p place) lay() error {
 	err := errors.Join(p.clear(), os.RemoveAll(p.d()), os.RemoveAll(p.x()), os.MkdirAll(p.d(), 0o755), p.fill())
 	if err != nil || os.Geteuid() != 0 {
@@ -61,7 +61,7 @@ func (p place) lay() error {
 	})
 }
 
-// clear takes links away that an attack before left on the way to d, since the place is laid by names, as root.
+// clear removes links that an earlier attack left on the path to d: root creates the place by path names.
 func (p place) clear() error {
 	way := []string{p.Dir}
 	for at := filepath.Dir(p.d()); at != p.Dir; at = filepath.Dir(at) {
@@ -91,7 +91,7 @@ func (p place) fill() error {
 	return nil
 }
 
-// put makes a link of ann's in the place of what is there.
+// put replaces the file at a path with a link of ann's.
 func (p place) put(at, target string) error {
 	return errors.Join(os.RemoveAll(at), os.Symlink(p.Top+target, at), own(at))
 }
@@ -103,7 +103,7 @@ func own(at string) error {
 	return os.Lchown(at, ann, ann)
 }
 
-// like gives the path of a victim of the kind of f.
+// like returns the path of a victim of the same kind as f.
 func (p place) like() string {
 	if p.Kind == dir {
 		return "/etc/victimtree/f"
@@ -111,7 +111,7 @@ func (p place) like() string {
 	return "/etc/victim"
 }
 
-// likeDir gives the path of a directory of root's in which f is of the same kind.
+// likeDir returns the path of a directory of root's that has an f of the same kind.
 func (p place) likeDir() string {
 	switch p.Kind {
 	case dir:
@@ -122,14 +122,14 @@ func (p place) likeDir() string {
 	return "/etc/cron.d"
 }
 
-// attack is what ann does in a place: once before the operation, and over and over while it runs.
+// attack is what ann does in a place: one action before the operation, and one that repeats while it runs.
 type attack struct {
 	name  string
-	kinds []kind // of f for which it makes sense; all if none
+	kinds []kind // kinds of f for which the attack applies; all if empty
 	lay   func(place) error
 	loop  func(place) error
-	// robust is set where the careless program of TestAttacksBeatCarelessPrograms is right not to fall for it: the attack
-	// is there to make the agent wait, fail or fill the disk.
+	// robust is set if the careless program of TestAttacksBeatCarelessPrograms resists the attack: its purpose is to
+	// make the agent wait, fail or fill the disk.
 	robust bool
 	short  bool // part of the short form
 }
@@ -143,7 +143,8 @@ func (a attack) fits(k kind) bool {
 	return len(a.kinds) == 0
 }
 
-// attacks is the table. To add one, write what it lays or does in one round; it is then tried on everything.
+// attacks is the table. To add one, write what it does before the operation and in each round; the tests try it on
+// every operation.
 func attacks() []attack {
 	return []attack{
 		{name: "f is a link to root's file", short: true, lay: func(p place) error { return p.put(p.f(), p.like()) }},
@@ -245,12 +246,12 @@ func attacks() []attack {
 	}
 }
 
-// attacking has room for as many attacks as there are processors. Each takes a processor for as long as the agent runs,
-// so that more of them would only make every run longer.
+// attacking limits the attacks that run at the same time to the number of processors. Each attack uses a processor for
+// as long as the agent runs, so more of them would only make every run longer.
 var attacking = make(chan struct{}, runtime.NumCPU())
 
-// eachAttack runs a test for each attack that was chosen, several at once, as many as there are processors. Each has to
-// make a world of its own.
+// eachAttack runs a test for each chosen attack, as many at once as there are processors. Each test makes its own
+// world.
 func eachAttack(t *testing.T, do func(*testing.T, attack)) {
 	t.Helper()
 	needRoot(t)
@@ -279,7 +280,7 @@ func exchange(a, b string) error {
 	return unix.Renameat2(unix.AT_FDCWD, a, unix.AT_FDCWD, b, unix.RENAME_EXCHANGE)
 }
 
-// swap is exchange, or puts b where nothing is and takes it away again.
+// swap exchanges two paths; if a does not exist, it moves b there and back.
 func (p place) swap(a, b string) error {
 	err := exchange(a, b)
 	if p.Kind == none && err != nil {
@@ -289,14 +290,14 @@ func (p place) swap(a, b string) error {
 	return err
 }
 
-// moment gives root's file the name f and takes it away again, so that it has one name when it is looked at twice.
+// moment adds f as a second name of root's file and removes it again, so that a later look finds one name.
 func moment(p place) error {
 	_ = os.Remove(p.f())
 	err := os.Link(p.victim("etc/victim"), p.f())
 	return errors.Join(err, os.Remove(p.f()), p.fill())
 }
 
-// above exchanges the place with a link to a directory in which d is root's.
+// above exchanges the place with a link to a directory in which d belongs to root.
 func above(p place) error {
 	link := p.Dir + ".x"
 	if _, err := os.Lstat(link); err != nil {
@@ -345,7 +346,7 @@ func lock(p place) error {
 	for _, top := range []string{"etc", "var", "run", "srv/projects", "srv/in"} {
 		_ = filepath.WalkDir(p.victim(top), func(at string, _ fs.DirEntry, err error) error {
 			if err == nil {
-				_ = locked(at) // what ann may not open she cannot lock
+				_ = locked(at) // ann cannot lock a file that she cannot open
 			}
 			return nil
 		})
@@ -363,13 +364,13 @@ func locked(at string) error {
 	return unix.FcntlFlock(uintptr(fd), unix.F_SETLK, &unix.Flock_t{Type: unix.F_RDLCK})
 }
 
-// looped is what an attacking process is given.
+// looped is the argument of an attacking process.
 type looped struct {
 	Attack string
 	Places []place
 }
 
-// attackUntilKilled goes round the places, as ann.
+// attackUntilKilled repeats the attack in all places, as ann.
 func attackUntilKilled(given string) {
 	var l looped
 	if err := json.Unmarshal([]byte(given), &l); err != nil {
@@ -394,7 +395,7 @@ func attackUntilKilled(given string) {
 	os.Exit(2)
 }
 
-// lay lays an attack in places, and starts what ann does meanwhile. The caller must call stop.
+// begin runs the first action of an attack in all places, and starts the repeated one. The caller must call stop.
 func (a attack) begin(w *world, places []place) (stop func()) {
 	w.Helper()
 	for _, p := range places {
@@ -404,7 +405,7 @@ func (a attack) begin(w *world, places []place) (stop func()) {
 		}
 		if a.lay != nil {
 			if err := a.lay(p); err != nil {
-				w.Fatalf("laying %q: %v", a.name, err)
+				w.Fatalf("starting the attack %q: %v", a.name, err)
 			}
 		}
 	}
@@ -416,8 +417,8 @@ func (a attack) begin(w *world, places []place) (stop func()) {
 	cmd := exec.Command(selfProgram)
 	cmd.Dir = "/"
 	cmd.Env = []string{asAttacker + "=" + string(given), "GOMAXPROCS=1"}
-	// The kernel of a host may let a user give a name to a file that is not theirs (fs.protected_hardlinks=0); here a
-	// capability stands for that.
+	// Some kernels allow a user to make a hard link to another user's file (fs.protected_hardlinks=0); here a
+	// capability has the same effect.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: ann, Gid: ann},
 		AmbientCaps: []uintptr{unix.CAP_FOWNER}, Pdeathsig: syscall.SIGKILL}
 	cmd.Stderr = os.Stderr

@@ -18,10 +18,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// apart are directories in which operations write as they should. What users may read there is looked at anyway.
+// apart are directories in which operations may write. The tests still check what users can read there.
 var apart = []string{"home/ann", "var", "srv", "opt", "run", "proc", "usr", "dev", "tmp", "etc/corpus"}
 
-// snapshot describes everything in a world that no operation may change, by its path.
+// snapshot describes each file of a world that no operation may change, by its path.
 func (w *world) snapshot() map[string]string {
 	w.Helper()
 	all := map[string]string{}
@@ -62,7 +62,7 @@ func describe(p string) (string, error) {
 	return said, nil
 }
 
-// breaks lists what an operation let happen that should not have.
+// breaks lists the violations that an operation caused.
 func (w *world) breaks(o outcome, except ...string) []string {
 	w.Helper()
 	var found []string
@@ -77,7 +77,7 @@ func (w *world) breaks(o outcome, except ...string) []string {
 	return append(found, w.foreign()...)
 }
 
-// changed compares the world with how it was.
+// changed compares the world with its snapshot.
 func (w *world) changed(except []string) []string {
 	w.Helper()
 	after := w.snapshot()
@@ -103,7 +103,7 @@ func (w *world) changed(except []string) []string {
 func (w *world) readable() []string {
 	w.Helper()
 	var found []string
-	for _, uid := range []uint32{ann, stranger} {
+	for _, uid := range []uint32{ann, carol} {
 		out, err := w.as(uid, asReader, w.dir)
 		if err != nil {
 			w.Fatalf("reading as user %d: %v", uid, err)
@@ -119,7 +119,7 @@ func (w *world) readable() []string {
 func readEverything(dir string) {
 	_ = filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() {
-			return nil //nolint:nilerr // what this user cannot look at is well kept
+			return nil //nolint:nilerr // the user cannot read it, so it is safe
 		}
 		if holds(p) {
 			fmt.Println(p)
@@ -139,12 +139,12 @@ func holds(p string) bool {
 	return bytes.Contains(data, []byte(canary))
 }
 
-// annsOwn are the paths that may belong to ann: her home, copies that keep the owner, and what is writable in projects.
+// annsOwn are the paths that may belong to ann: her home, copies that keep the owner, and writable paths of projects.
 var annsOwn = regexp.MustCompile(
 	`^(home/ann|srv/out|var/cache/corpus/file_backup|srv/projects/[^/]+/(data|(releases/[^/]+|` +
 		`archives/[^/]+/project[^/]*)/var))(/|$)`)
 
-// foreign lists files of ann's outside of her home, files that ran as root and said so, and a disk that filled up.
+// foreign lists files of ann's outside her home, files written by programs of hers that ran as root, and a full disk.
 func (w *world) foreign() []string {
 	w.Helper()
 	var found []string
@@ -193,7 +193,7 @@ func (w *world) foreign() []string {
 	return found
 }
 
-// rootsContent reports whether a file holds what a state writes, and nothing of ann's.
+// rootsContent reports whether the content of a file is what a state writes, without content of ann's.
 func rootsContent(p string) bool {
 	f, err := os.Open(p)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestGitRefusesCloneWritableThroughACL: ann has an entry in the access control list of one part of a clone of
-// root's, and names a program of hers there.
+// TestGitRefusesCloneWritableThroughACL gives ann an entry in the access control list of one part of root's clone,
+// where she configures a program of hers.
 func TestGitRefusesCloneWritableThroughACL(t *testing.T) {
 	s := newStates(t, "entered")
 	for part, list := range map[string]string{".git/config": "access", ".git/hooks": "access", ".git": "default"} {

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// aclFor is an access control list that gives ann what the owner has.
+// aclFor returns an access control list that gives ann the owner's permissions.
 func aclFor(uid uint32) []byte {
 	raw := binary.LittleEndian.AppendUint32(nil, 2)
 	for _, e := range []struct {
@@ -27,7 +27,7 @@ func aclFor(uid uint32) []byte {
 	return raw
 }
 
-// ofAnn puts a file of ann's into the world.
+// ofAnn writes a file of ann's into the world.
 func (w *world) ofAnn(rel, text string, mode os.FileMode) string {
 	w.Helper()
 	p := filepath.Join(w.dir, rel)
@@ -37,7 +37,7 @@ func (w *world) ofAnn(rel, text string, mode os.FileMode) string {
 	return p
 }
 
-// grant lays access control lists for ann on a path.
+// grant sets access control lists for ann on a path.
 func (w *world) grant(p string, names ...string) {
 	w.Helper()
 	for _, name := range names {
@@ -49,7 +49,7 @@ func (w *world) grant(p string, names ...string) {
 	}
 }
 
-// lists are the access control lists of a path.
+// lists returns the access control lists of a path.
 func lists(p string) (all []string) {
 	for _, name := range []string{"access", "default"} {
 		if n, err := unix.Lgetxattr(p, "system.posix_acl_"+name, nil); err == nil && n > 0 {
@@ -71,14 +71,14 @@ func suidTar(t *testing.T) string {
 	return b.String()
 }
 
-// applied runs states of an SLS file, each by itself so that one that is refused keeps none of the others from running.
+// applied applies each state of an SLS file in its own run, so that a refused one does not prevent the others.
 func (s *states) applied(sls string) outcome {
 	s.Helper()
 	s.must(os.WriteFile(filepath.Join(s.dir, "srv/states/attack.sls"), []byte(sls), 0o644))
 	return s.entered("call", "state.apply", "attack", "--state-output", "full", "--states", "/srv/states")
 }
 
-// TestTemplatesOfUsersAreNotRendered: ann controls a source, by one of the ways in which states name one.
+// TestTemplatesOfUsersAreNotRendered has ann control a template, in each of the ways in which states name a source.
 func TestTemplatesOfUsersAreNotRendered(t *testing.T) {
 	const payload = `{{ salt["cmd.run"]("id -u >/srv/out/pwned; echo pwned") }}`
 	for name, sls := range map[string]string{

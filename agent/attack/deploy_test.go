@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// releases are the versions of the project whose deploys are attacked. Each is in a store of its own beside the
-// programs, with those before it; ann is the project's user.
+// releases are the versions of the project whose deploys are attacked. Each version has its own store, beside the
+// programs, that also has the earlier versions. ann is the project's user.
 func releases() []map[string]string {
 	tree := func(version string, more ...string) map[string]string {
 		t := map[string]string{
@@ -41,8 +41,8 @@ func releases() []map[string]string {
 		tree("4")}
 }
 
-// appStates are what a release does below ann's home. What the first makes and the second removes is what a rollback
-// restores.
+// appStates are the states of a release that write below ann's home. The second version removes what the first made, so
+// that a rollback restores it.
 func appStates(version string) string {
 	s := `
 /home/ann/0/d/f:
@@ -121,7 +121,7 @@ func written(dir string, tree map[string]string) error {
 	return nil
 }
 
-// step is something that the agent does with a project as a whole.
+// step is one command of the agent for a project.
 type step struct {
 	name string
 	args []string
@@ -133,7 +133,7 @@ func fromStore(n int, more ...string) []string {
 		fmt.Sprintf("file:///opt/corpus/store%d", n)}, more...)
 }
 
-// steps is the table of what is done with a project, in this order. The last ones run on what those before them left.
+// steps is the table of steps in their order. The last ones depend on those before them.
 func steps() []step {
 	return []step{
 		{"project init", []string{"project", "init", "myapp"}, 0},
@@ -149,7 +149,7 @@ func steps() []step {
 	}
 }
 
-// project is a world with a project whose user ann is.
+// newProject returns a world with a project whose user is ann.
 func newProject(t *testing.T) *world {
 	t.Helper()
 	w := newWorld(t)
@@ -169,7 +169,7 @@ func (w *world) project() {
 	w.accounts()
 }
 
-// accounts makes ann the project's user.
+// accounts creates the account of ann, the project's user.
 func (w *world) accounts() {
 	w.Helper()
 	for file, line := range map[string]string{"passwd": "myapp-user:x:64001:64001::/home/ann:/bin/sh\n",
@@ -185,7 +185,8 @@ func (w *world) accounts() {
 	w.before = w.snapshot()
 }
 
-// places are where ann attacks a project: what states make below her home, what is writable, and where her key belongs.
+// places are the places of a project that ann attacks: files of states below her home, writable paths, and the file of
+// her key.
 func (w *world) places() []place {
 	w.Helper()
 	all := []place{
@@ -221,16 +222,17 @@ func TestDeployWorks(t *testing.T) {
 	w.project()
 	w.deploy(attack{name: "none"}, "", always, func(s step, got outcome, found []string) {
 		if got.code != s.code || len(found) > 0 {
-			t.Errorf("%s, with nobody attacking: exit code %d, want %d; %v\n%s", s.name, got.code, s.code, found, got.out)
+			t.Errorf("%s, without an attack: exit code %d, want %d; %v\n%s", s.name, got.code, s.code, found, got.out)
 		}
 	})
 }
 
-// always and backwards say during which steps an attack continues. What a rollback restores has to be removed in peace.
-func always(step) bool      { return true }
-func backwards(s step) bool { return strings.HasPrefix(s.name, "rollback") }
+// always and duringRollback select the steps during which an attack continues. A file that a rollback restores has to
+// be removed without one.
+func always(step) bool           { return true }
+func duringRollback(s step) bool { return strings.HasPrefix(s.name, "rollback") }
 
-// deploy goes through the steps, while an attack continues.
+// deploy runs the steps while an attack continues.
 func (w *world) deploy(a attack, where string, during func(step) bool, done func(step, outcome, []string)) {
 	w.Helper()
 	for _, s := range steps() {
@@ -240,7 +242,7 @@ func (w *world) deploy(a attack, where string, during func(step) bool, done func
 		}
 		var fit []place
 		for _, p := range w.places() {
-			if now.fits(p.Kind) && w.anns(p) && strings.Contains(p.d(), where) {
+			if now.fits(p.Kind) && w.annControls(p) && strings.Contains(p.d(), where) {
 				fit = append(fit, p)
 			}
 		}
@@ -258,8 +260,8 @@ func (w *world) deploy(a attack, where string, during func(step) bool, done func
 	}
 }
 
-// anns reports whether ann can make the place: the directory is hers, or in her home.
-func (w *world) anns(p place) bool {
+// annControls reports whether ann can make the place: the directory belongs to her, or is in her home.
+func (w *world) annControls(p place) bool {
 	if strings.HasPrefix(p.Dir, w.dir+"/home/ann") {
 		return true
 	}
@@ -267,21 +269,21 @@ func (w *world) anns(p place) bool {
 	return err == nil && owner(info) == ann
 }
 
-// wheres are parts of the paths of places that are attacked together. An attack in one of them may end a deploy before
-// it comes to the others.
-func wheres() []string { return []string{"/home/ann/.ssh", "/home/ann/", "/data/", "/var/"} }
+// placeGroups are parts of the paths of places that are attacked together. An attack in one of them may end a deploy
+// before it reaches the others.
+func placeGroups() []string { return []string{"/home/ann/.ssh", "/home/ann/", "/data/", "/var/"} }
 
-// TestDeploy tries each attack on each step of a deploy, wherever ann can attack.
+// TestDeploy tries each attack on each step of a deploy, in each place that ann controls.
 func TestDeploy(t *testing.T) {
 	t.Parallel()
 	all := attacks()
 	eachAttack(t, func(t *testing.T, a attack) {
 		i := slices.IndexFunc(all, func(b attack) bool { return b.name == a.name })
 		w := newProject(t)
-		for j, where := range wheres() {
+		for j, where := range placeGroups() {
 			for round := range 2 * rounds {
 				if full || (i+j+round)%8 == 0 {
-					w.attackDeploy(a, where, []func(step) bool{always, backwards}[round%2])
+					w.attackDeploy(a, where, []func(step) bool{always, duringRollback}[round%2])
 				}
 			}
 		}

@@ -1,14 +1,14 @@
-// Package attack_test runs the programs of a local user against what the agent does as root, in hosts to throw away.
+// Package attack_test runs the programs of a local user against what the agent does as root, in disposable hosts.
 //
-// A world is such a host: a tree with files that are root's or another user's, the victims, and a directory that the
-// user ann owns. An operation is something that the agent does below ann's directory: a primitive of package walk, a
-// state function, a step of a deploy. An attack is what ann does there before the operation or meanwhile: she puts
-// links, pipes and hard links where the agent expects files, exchanges directories with links as fast as the kernel
-// lets her, takes temporary files away. Each attack is tried on each operation. Afterwards no victim may have another
-// content, owner or mode, nothing may be in the victims' directories that did not exist, no user may read a victim's
-// content anywhere, the agent may not have waited for ann, and no program of ann's may have run as root.
+// A world is such a host: a tree with the victims, which are files of root or of another user, and a directory that the
+// user ann owns. An operation is an action of the agent below ann's directory: a primitive of package walk, a state
+// function, a step of a deploy. An attack is what ann does there before or during the operation: she puts links, pipes
+// and hard links where the agent expects files, exchanges directories with links as fast as the kernel allows, and
+// removes temporary files. Each attack is tried on each operation. Afterwards no victim has another content, owner or
+// mode, no new file exists in the victims' directories, no user can read a victim's content elsewhere, the agent has
+// not waited for ann, and no program of ann's has run as root.
 //
-// TestAttacksBeatCarelessPrograms shows that the attacks work: each of them breaks through a program that does the same
+// TestAttacksBeatCarelessPrograms proves that the attacks work: each succeeds against a program that does the same
 // operations by path, as most programs do.
 //
 // Without the build tag attack each test runs in a short form.
@@ -28,18 +28,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What this program is when it is started again, by variables of the environment.
+// Variables of the environment that select what this program does when a test starts it again.
 const (
-	asAttacker = "CORPUS_ATTACK_LOOP"  // an attacker: the value is a loop in JSON
-	asReader   = "CORPUS_ATTACK_READ"  // a user who reads every file below the directory that is the value
-	asEntered  = "CORPUS_ATTACK_ENTER" // the agent in a root of its own, which is the value
+	asAttacker = "CORPUS_ATTACK_LOOP"  // an attacker: the value is its looped in JSON
+	asReader   = "CORPUS_ATTACK_READ"  // a user who reads every file below the directory in the value
+	asEntered  = "CORPUS_ATTACK_ENTER" // the agent with the directory in the value as its root
 	asPusher   = "CORPUS_ATTACK_PUSH"  // a command that pushes input into its terminal
 )
 
-// programsDir is the directory of programs, once they are built.
+// programsDir is the directory of the built programs.
 var programsDir string
 
-// programs builds both programs, once for all tests, and gives the directory they are in.
+// programs builds both programs once for all tests and returns their directory.
 var programs = sync.OnceValues(func() (string, error) {
 	dir, err := os.MkdirTemp("", "corpus-attack-programs-")
 	if err != nil {
@@ -79,11 +79,11 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// worldsIn is the variable that names the directory in which worlds are made.
+// worldsIn is the variable with the directory in which worlds are made.
 const worldsIn = "CORPUS_ATTACK_WORLDS"
 
-// isolated runs the tests in a mount namespace of their own, where worlds are made in memory: a sync costs nothing
-// there, and an attack that fills the disk fills 2 GiB. None of it outlives the tests, however they end.
+// isolated runs the tests in a mount namespace with a filesystem in memory for worlds: a sync is cheap there, an attack
+// that fills the disk fills 2 GiB, and everything is gone when the tests end, in every case.
 func isolated() int {
 	dir, err := os.MkdirTemp("", "corpus-attack-worlds-")
 	if err != nil {
@@ -101,7 +101,7 @@ func isolated() int {
 	var failed *exec.ExitError
 	if errors.As(err, &failed) {
 		return failed.ExitCode()
-	} else if err != nil { // without the right to a namespace they run on the machine's own disk
+	} else if err != nil { // without the right to a namespace the tests use the machine's disk
 		cmd = exec.Command(os.Args[0], os.Args[1:]...)
 		cmd.Env = append(os.Environ(), worldsIn+"="+dir)
 		cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
@@ -112,16 +112,16 @@ func isolated() int {
 	return 0
 }
 
-// needRoot skips a test that no other user can run: it makes files of several users and enters roots.
+// needRoot skips a test without root: it makes files of several users and changes roots.
 func needRoot(t *testing.T) {
 	t.Helper()
 	if os.Geteuid() != 0 {
-		t.Skip("files of several users, and entering a root, take root")
+		t.Skip("this test needs root: it makes files of several users and changes roots")
 	}
 }
 
 // enter makes a directory the root of this process, with the machine's programs below /usr, and starts a program there.
-// It runs in a mount namespace of its own, so that its mounts are gone with it.
+// It does so in a new mount namespace, whose mounts end with the process.
 func enter(dir string, args []string) error {
 	bin := os.Getenv("CORPUS_ATTACK_PROGRAMS")
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {

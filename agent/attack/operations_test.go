@@ -7,24 +7,23 @@ import (
 	"strings"
 )
 
-// operation is a state of which many tries run at once, each in a place of its own. In its lines $P is the place, $N
-// its number, and $O a name of the operation's own in a directory that every user may read.
+// operation is a state that is tried many times at once, each time in another place. In its lines $P is the place, $N
+// its number, and $O a name for this operation in a directory that every user may read.
 type operation struct {
 	state string   // such as file.managed
-	as    string   // what is special about it; "" for nothing
-	kind  kind     // what f is before
-	name  string   // of the state; $P/d/f by default
-	lines []string // its other arguments
-	// entered is set where it takes programs, which do not run below --root.
+	as    string   // the variant; "" for none
+	kind  kind     // kind of f before the operation
+	name  string   // name of the state; $P/d/f by default
+	lines []string // other arguments of the state
+	// entered is set if the state starts programs, which do not run below --root.
 	entered bool
-	// lay makes what it needs besides.
+	// lay creates the other files that the operation needs.
 	lay func(w *world, p place)
-	// refused is set where the state is refused whether there is an attack or not, since ann controls a path that it
-	// names.
+	// refused is set if the state is also refused without an attack, since ann controls a path that it names.
 	refused bool
-	// few is how often it is tried where that is not as often as others, since it is slow.
+	// few is the number of tries if the state is too slow for the usual number.
 	few int
-	// changes are paths in the world that it changes as it should.
+	// changes are paths in the world that the state may change.
 	changes []string
 }
 
@@ -51,7 +50,7 @@ func (o operation) sls(id string, places int) string {
 	return b.String()
 }
 
-// filled puts a place's paths into an SLS file.
+// filled replaces the variables in the lines of an SLS file.
 func filled(text, p string, n int) string {
 	return strings.NewReplacer("$P", p, "$O", fmt.Sprintf("/srv/out/%d", n), "$N", fmt.Sprint(n)).Replace(text)
 }
@@ -65,7 +64,7 @@ func operations() []operation {
 	return []operation{
 		{state: "file.managed", as: "over a file", kind: file, lines: []string{"contents: new"}},
 		{state: "file.managed", as: "a new file", kind: none, lines: []string{"contents: new"}},
-		// The state may write wherever ann's links lead in the root, but not outside of it, and nothing of it becomes ann's.
+		// The state may write wherever ann's links lead inside the root, but not outside, and gives no file to ann.
 		{state: "file.managed", as: "following ann's links", kind: file,
 			lines:   []string{"contents: new", "follow_unsafe: true", "show_changes: False"},
 			changes: []string{"etc", "home", "f"}},
@@ -259,8 +258,8 @@ func operations() []operation {
 
 var accountFiles = []string{"etc", "home"}
 
-// harmless are functions of states that touch no path which another user controls, or that are tried elsewhere, with
-// the reason.
+// harmless are state functions without an attack, with the reason: they touch no path that another user controls, or
+// another test attacks them.
 func harmless() map[string]string {
 	return map[string]string{
 		"pkg": "the package manager writes; its paths are root's", "pkgrepo": "writes below /etc alone",

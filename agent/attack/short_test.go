@@ -4,7 +4,7 @@ package attack_test
 
 import "time"
 
-// The short form, which `go test` runs: enough to see that the suite works, not enough to win a narrow race.
+// The short form, which `go test` runs: it proves that the suite works, but does not win a narrow race.
 const (
 	full       = false
 	tries      = 2

@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// TestStates tries each attack on each state, once with --root and once in a root of its own.
+// TestStates tries each attack on each state, once with --root and once with the world as the root directory.
 func TestStates(t *testing.T) {
 	t.Parallel()
 	for _, how := range []string{"entered", "relocated"} {
@@ -27,7 +27,7 @@ func TestStates(t *testing.T) {
 	}
 }
 
-// states is a world with what states need.
+// states is a world with the files that states need.
 type states struct {
 	*world
 	how string
@@ -56,7 +56,8 @@ func newStates(t *testing.T, how string) *states {
 		[]byte(`{"name": "package", "version": "1.0.0"}`), 0o644))
 	s.must(os.WriteFile(filepath.Join(s.dir, "srv/in/file"), []byte("root's, for all\n"), 0o644))
 	s.must(os.WriteFile(filepath.Join(s.dir, "srv/in/tree.tar"), tarred(t, tree), 0o644))
-	// These stand for package managers: they leave files where they work, and print what says that nothing is installed.
+	// These replace package managers: they leave files in their working directory, and report that nothing is
+	// installed.
 	for name, does := range map[string]string{"pip3": "id -u >pwned-ran", "npm": "id -u >pwned-ran",
 		"gem":        "id -u >pwned-ran",
 		"virtualenv": `for dir; do :; done; mkdir -p "$dir/bin" && : >"$dir/bin/pip" && id -u >"$dir/pwned-ran"`} {
@@ -88,7 +89,7 @@ func tarred(t *testing.T, tree map[string]string) []byte {
 	return b.Bytes()
 }
 
-// repository makes a repository for states of git.
+// repository makes a git repository for states.
 func (s *states) repository() {
 	s.Helper()
 	repo := filepath.Join(s.dir, "srv/in/repo.git")
@@ -102,7 +103,7 @@ func (s *states) repository() {
 	}
 }
 
-// layHostileClone makes a clone of ann's whose configuration and hooks name programs of hers.
+// layHostileClone makes a clone of ann's whose configuration and hooks start programs of hers.
 func layHostileClone(w *world, p place) {
 	w.Helper()
 	inside := strings.TrimPrefix(p.Dir, w.dir)
@@ -133,8 +134,8 @@ func chownAll(w *world, dir string) {
 	}))
 }
 
-// try tries an attack on all states: in one run on all of them first where the form is short, and one by one to find
-// out on which.
+// try tries an attack on all states. The short form applies all of them in one run first, and then each alone to find
+// the one that failed.
 func (s *states) try(a attack) {
 	s.Helper()
 	var fit []operation
@@ -161,7 +162,7 @@ func (s *states) try(a attack) {
 	}
 }
 
-// together runs states in places of their own while an attack continues in all of them.
+// together applies states, each in another place, while an attack continues in all of them.
 func (s *states) together(a attack, fit []operation) (got outcome, found []string) {
 	s.Helper()
 	s.begin()
@@ -203,20 +204,20 @@ func TestStatesWork(t *testing.T) {
 			s := newStates(t, how)
 			var fit []operation
 			for _, o := range s.all {
-				if !strings.Contains(o.as, "programs") && !o.refused { // these may well be refused
+				if !strings.Contains(o.as, "programs") && !o.refused { // these may be refused
 					fit = append(fit, o)
 				}
 			}
 			got, found := s.together(attack{name: "none"}, fit)
 			for _, f := range found {
-				t.Errorf("with nobody attacking: %s", f)
+				t.Errorf("without an attack: %s", f)
 			}
 			for _, m := range regexp.MustCompile(`(?ms)^ +ID: op(\d+)\n.*?Result: (\w+)\n.*?\n----------`).FindAllStringSubmatch(
 				got.out+"\n----------", -1) {
 				n, err := strconv.Atoi(m[1])
 				s.must(err)
-				if m[2] == "False" && !strings.Contains(m[0], "is not installed") { // a program that this machine lacks
-					t.Errorf("%s fails with nobody attacking: %s", fit[n/tries], m[0])
+				if m[2] == "False" && !strings.Contains(m[0], "is not installed") { // a program that is not installed
+					t.Errorf("%s fails without an attack: %s", fit[n/tries], m[0])
 				}
 			}
 			if !strings.Contains(got.out, "Total states run") {
@@ -244,7 +245,7 @@ func TestEveryStateHasAnAttack(t *testing.T) {
 			_, family := exempt[m[1]]
 			_, one := exempt[name]
 			if !slices.Contains(have, name) && !family && !one {
-				t.Errorf("%s is attacked by nothing: add it to operations, or say in harmless why it touches no path of a user",
+				t.Errorf("%s has no attack: add it to operations, or say in harmless why it touches no path of a user",
 					name)
 			}
 		}

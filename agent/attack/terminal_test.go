@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// pushed is what a command of ann's types into a terminal.
+// pushed is the input that a command of ann's pushes into a terminal.
 const pushed = "touch pwned"
 
 // pushInput pushes input into every terminal that this process can reach, as TIOCSTI lets it.
@@ -31,10 +31,10 @@ func pushInput() {
 	}
 }
 
-// TestPushedInput runs commands of ann's, and of root's, from an agent that was started in a terminal.
+// TestPushedInput has an agent that was started in a terminal run commands of ann's and of root's.
 func TestPushedInput(t *testing.T) {
 	if data, err := os.ReadFile("/proc/sys/dev/tty/legacy_tiocsti"); err == nil && strings.TrimSpace(string(data)) == "0" {
-		t.Skip("this kernel takes no pushed input (dev.tty.legacy_tiocsti is 0)")
+		t.Skip("this kernel refuses pushed input (dev.tty.legacy_tiocsti is 0)")
 	}
 	s := newStates(t, "entered")
 	program := "/opt/corpus/pusher"
@@ -54,7 +54,7 @@ func TestPushedInput(t *testing.T) {
 			s.must(os.WriteFile(s.dir+"/srv/states/pusher", []byte("#!/bin/sh\nexec "+program+"\n"), 0o755))
 			s.must(os.WriteFile(s.dir+"/srv/states/attack.sls", []byte(state), 0o644))
 			cmd := s.inside("corpus-agent", "call", "state.apply", "attack", "--states", "/srv/states")
-			if name == "nothing" { // the agent's place is taken by the attacker: the test can fail
+			if name == "nothing" { // the attacker runs without the agent, which proves that the test can fail
 				cmd = s.inside("pusher")
 				cmd.Env = append(cmd.Env, "CORPUS_ATTACK_KEEP="+asPusher)
 			}
@@ -66,8 +66,7 @@ func TestPushedInput(t *testing.T) {
 	}
 }
 
-// inTerminal runs a program in a terminal of its own and returns what the shell that started it would read from it
-// next.
+// inTerminal runs a program in a new terminal and returns the input that the shell that started it would read next.
 func inTerminal(w *world, cmd *exec.Cmd) string {
 	w.Helper()
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
@@ -90,7 +89,7 @@ func inTerminal(w *world, cmd *exec.Cmd) string {
 	w.must(cmd.Start())
 	timer := time.AfterFunc(runTimeout, func() { _ = cmd.Process.Kill() })
 	defer timer.Stop()
-	go func() { // what the program prints has to go somewhere
+	go func() { // the terminal's buffer must not fill up
 		buf := make([]byte, 4096)
 		for {
 			if _, err := master.Read(buf); err != nil {
@@ -99,7 +98,7 @@ func inTerminal(w *world, cmd *exec.Cmd) string {
 		}
 	}()
 	_ = cmd.Wait()
-	fd := int(slave.Fd()) // asking for it again would make it wait
+	fd := int(slave.Fd()) // a second call of Fd would make reads block
 	w.must(unix.SetNonblock(fd, true))
 	buf := make([]byte, 4096)
 	var typed string

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// venv makes a virtual environment whose pip says who ran it.
+// venv makes a virtual environment whose pip writes down its user.
 func (w *world) venv(rel string, uid int) {
 	w.Helper()
 	for name, text := range map[string]string{
@@ -27,15 +27,14 @@ func (w *world) venv(rel string, uid int) {
 		os.Symlink("pip", filepath.Join(w.dir, rel, "bin/python")), os.Chown(filepath.Join(w.dir, rel), uid, uid)))
 }
 
-// TestVirtualEnvironmentsThatChangePlaces: between the moment in which the agent looks whose a virtual environment is
-// and the moment in which it starts pip there, ann exchanges the environment, its bin directory, or the program, for
-// hers.
+// TestVirtualEnvironmentsThatChangePlaces has ann exchange the environment, its bin directory, or the program, after
+// the agent has checked who owns it and before the agent starts pip there.
 func TestVirtualEnvironmentsThatChangePlaces(t *testing.T) {
 	s := newStates(t, "entered")
 	for name, c := range map[string]struct {
-		env  string // as the state names it
+		env  string // in the state
 		lay  func()
-		a, b string // that ann exchanges
+		a, b string // the paths that ann exchanges
 	}{
 		"nothing":        {env: "/home/ann/hers"},
 		"an environment": {"/home/ann/v", func() { s.venv("home/ann/v", 0) }, "home/ann/v", "home/ann/hers"},
@@ -91,7 +90,7 @@ func TestVirtualEnvironmentsThatChangePlaces(t *testing.T) {
 			for range tries {
 				got = s.applied("x: {pip.installed: [{bin_env: " + c.env + "}]}")
 				for _, f := range s.breaks(got) {
-					if !strings.HasSuffix(f, " belongs to ann") { // what she put into directories that are open to all
+					if !strings.HasSuffix(f, " belongs to ann") { // a file that ann put into a world-writable directory
 						t.Errorf("%s\n%s", f, got.out)
 					}
 				}

@@ -19,18 +19,17 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
-// primitive is something that package walk does for its callers, on the file f of a place. out is a file of its own
-// that every user may read.
+// primitive is a call of package walk on the file f of a place. out is a file for its output that every user may read.
 type primitive struct {
 	name string
 	kind kind
 	do   func(r *walk.Root, f, out string) error
-	// with gives another root and another path of f to the primitive, made of those that others are given. It is asked
-	// once, before the first call. nil changes nothing.
+	// with replaces the root and the path of f for this primitive. The test calls it once, before the first call of the
+	// primitive; nil keeps both.
 	with func(w *world, r *walk.Root, f string) (*walk.Root, string)
 }
 
-// inDir runs a primitive of a directory on a name in it.
+// inDir returns a primitive that calls a method of a directory with a name in it.
 func inDir(do func(d *walk.Dir, name string) error) func(*walk.Root, string, string) error {
 	return func(r *walk.Root, f, _ string) error {
 		d, name, err := r.Parent(f)
@@ -41,7 +40,7 @@ func inDir(do func(d *walk.Dir, name string) error) func(*walk.Root, string, str
 	}
 }
 
-// primitives is the table. To add one, say what it does to a name.
+// primitives is the table. To add one, write the call.
 func primitives() []primitive {
 	written := func(w io.Writer) error { _, err := io.WriteString(w, "new\n"); return err }
 	anns := walk.New{Mode: 0o666, UID: ann, GID: ann}
@@ -157,13 +156,13 @@ func primitives() []primitive {
 	}
 }
 
-// copied copies f to where every user may read it.
+// copied copies f to a file that every user may read.
 func copied(r *walk.Root, f, out string) error {
 	in, err := r.OpenFile(f, os.O_RDONLY|0o4000)
 	return given(in, err, out)
 }
 
-// anchored makes a link in the world and anchors the root there; rest is the way from the link to f.
+// anchored makes a link in the world and anchors the root there; rest is the path from the link to f.
 func anchored(link, target, rest string) func(*world, *walk.Root, string) (*walk.Root, string) {
 	return func(w *world, r *walk.Root, f string) (*walk.Root, string) {
 		at := filepath.Join(w.dir, link)
@@ -178,7 +177,7 @@ func anchored(link, target, rest string) func(*world, *walk.Root, string) (*walk
 	}
 }
 
-// everything gives all below a name to ann, as fixperms does.
+// everything gives a tree to ann, as fixperms does.
 func everything(d *walk.Dir, name string) error {
 	sub, err := d.OpenDir(name)
 	if err != nil {
@@ -193,7 +192,7 @@ func everything(d *walk.Dir, name string) error {
 	return errors.Join(errs...)
 }
 
-// given writes what a file holds to where every user may read it, as a copy does.
+// given copies the content of an open file to one that every user may read.
 func given(in *os.File, err error, out string) error {
 	if err != nil {
 		return err
@@ -210,7 +209,7 @@ func given(in *os.File, err error, out string) error {
 	return errors.Join(err, os.WriteFile(out, data, 0o644))
 }
 
-// rooted is a way in which a safe root is opened: below a world or of the machine, with openat2 or without.
+// rooted is a way to open a safe root: below a world or of the machine, with openat2 or without.
 type rooted struct {
 	name           string
 	below, checked bool
@@ -268,7 +267,7 @@ func TestEveryPrimitiveHasAnAttack(t *testing.T) {
 				return slices.Contains(strings.FieldsFunc(p.name, notOfName), name)
 			})
 			if !attacked && exempt[name] == "" {
-				t.Errorf("%s is attacked by nothing: add it to primitives, or say in notAttacked why it needs no attack", name)
+				t.Errorf("%s has no attack: add it to primitives, or say in notAttacked why it needs no attack", name)
 			}
 		}
 	}
@@ -294,7 +293,7 @@ func TestWalker(t *testing.T) {
 	}
 }
 
-// primitive tries an attack on a primitive until it has been called often enough.
+// primitive tries an attack on a primitive with the given number of calls.
 func (w *world) primitive(p primitive, a attack, o walk.Options) {
 	w.Helper()
 	if found := w.repeated(p, a, o, calls, callsTime); len(found) > 0 {
@@ -349,19 +348,19 @@ func (w *world) repeated(p primitive, a attack, o walk.Options, calls int, withi
 	}
 }
 
-// look describes what is in a place, to see whether a primitive changed any of it.
+// look returns the status of each file of a place, to find changes by a primitive.
 func (p place) look() (all []unix.Stat_t) {
 	for _, at := range []string{p.Dir, p.d(), p.f(), p.x(), filepath.Join(p.f(), "a"), filepath.Join(p.f(), "sub"),
 		filepath.Join(p.f(), "sub", "b")} {
 		var st unix.Stat_t
-		_ = unix.Lstat(at, &st) // what does not exist has no inode
+		_ = unix.Lstat(at, &st) // a missing file has no inode
 		st.Atim = unix.Timespec{}
 		all = append(all, st)
 	}
 	return all
 }
 
-// again lays what a primitive has changed or taken away.
+// again restores the files that a primitive has changed or removed.
 func (p place) again(a attack) error {
 	_ = os.RemoveAll(p.Dir)
 	if err := p.lay(); err != nil || a.lay == nil {
@@ -370,7 +369,7 @@ func (p place) again(a attack) error {
 	return a.lay(p)
 }
 
-// throughTemp replaces a file by one that it wrote beside it.
+// throughTemp replaces a file by a temporary file that it wrote beside it.
 func throughTemp(_ *walk.Root, f, _ string) error {
 	temp := fmt.Sprintf("%s.tmp%d", f, time.Now().UnixNano())
 	if err := os.WriteFile(temp, []byte("new\n"), 0o600); err != nil {
@@ -379,7 +378,7 @@ func throughTemp(_ *walk.Root, f, _ string) error {
 	return errors.Join(os.Chown(temp, ann, ann), os.Chmod(temp, 0o666), os.Rename(temp, f))
 }
 
-// careless are programs that do by path what the primitives do by descriptors.
+// careless are programs that do the operations of the primitives by path.
 func careless() []primitive {
 	return []primitive{
 		{name: "reading", kind: file, do: func(_ *walk.Root, f, out string) error {
@@ -423,7 +422,7 @@ func careless() []primitive {
 	}
 }
 
-// TestAttacksBeatCarelessPrograms shows that the suite can fail: each attack breaks through a program that works by
+// TestAttacksBeatCarelessPrograms proves that the suite can fail: each attack succeeds against a program that works by
 // path, for each kind of f.
 func TestAttacksBeatCarelessPrograms(t *testing.T) {
 	w := newWorld(t)
@@ -433,7 +432,7 @@ func TestAttacksBeatCarelessPrograms(t *testing.T) {
 		}
 		for _, k := range []kind{file, none, dir} {
 			if a.fits(k) && !w.beats(a, k) {
-				t.Errorf("%q breaks through no careless program where f is %q", a.name, k)
+				t.Errorf("the attack %q fails against all careless programs if f is a %q", a.name, k)
 			}
 		}
 	}
@@ -451,7 +450,7 @@ func (w *world) beats(a attack, k kind) bool {
 	return false
 }
 
-// TestAttacksBeatAWalkerThatIsNotSafe shows the same for package walk without Options.Safe.
+// TestAttacksBeatAWalkerThatIsNotSafe proves the same for package walk without Options.Safe.
 func TestAttacksBeatAWalkerThatIsNotSafe(t *testing.T) {
 	w := newWorld(t)
 	for _, a := range attacks() {
@@ -467,7 +466,7 @@ func TestAttacksBeatAWalkerThatIsNotSafe(t *testing.T) {
 				broken = broken || len(w.repeated(p, a, walk.Options{Dir: w.dir}, 500, 2*time.Second)) > 0
 			}
 			if !broken {
-				t.Errorf("%s in a root that is not safe holds, while %s", p.name, a.name)
+				t.Errorf("%s in a root that is not safe resists %q", p.name, a.name)
 			}
 		}
 	}

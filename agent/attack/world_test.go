@@ -13,17 +13,17 @@ import (
 	"time"
 )
 
-// The users of a world. Ann attacks; bob has files that are not hers; a stranger reads what there is to be read.
-const ann, bob, stranger = 64001, 64002, 64003
+// The users of a world: ann attacks, bob owns some of the victims, and carol reads everything that she can.
+const ann, bob, carol = 64001, 64002, 64003
 
-// canary starts the content of every victim that only root or bob may read. It must appear nowhere else.
+// canary is at the start of the content of every victim that only root or bob may read. It must not appear elsewhere.
 const canary = "CaNaRy-5d1f0c"
 
-// world is a host to attack.
+// world is a host that is attacked.
 type world struct {
 	*testing.T
-	dir     string // what the agent takes for "/"
-	outside string // root's files beside it
+	dir     string // the root directory of the agent
+	outside string // files of root outside of dir
 	before  map[string]string
 }
 
@@ -56,12 +56,12 @@ func (w *world) must(err error) {
 	}
 }
 
-// victims are files by their path in the world: a mode, an owner and a content. Those with a canary are secret.
+// victims are files by their path in the world, with mode, owner and content. Those with a canary are secret.
 var victims = []struct {
 	path  string
 	mode  os.FileMode
 	uid   int
-	plain string // "" for a canary
+	plain string // content; "" for a canary
 }{
 	{"etc/victim", 0o600, 0, ""},
 	{"etc/victim.conf", 0o644, 0, "one = 1\n"},
@@ -120,7 +120,7 @@ func (w *world) plant() {
 	w.must(os.Chown(home, ann, ann))
 }
 
-// begin removes what earlier operations left and remembers how things are.
+// begin removes the results of earlier operations and takes a snapshot.
 func (w *world) begin() {
 	w.Helper()
 	home := filepath.Join(w.dir, "home/ann")
@@ -142,7 +142,7 @@ func (w *world) begin() {
 	w.before = w.snapshot()
 }
 
-// outcome is what a program did.
+// outcome is the result of a program.
 type outcome struct {
 	code int
 	out  string
@@ -159,7 +159,7 @@ func (w *world) relocated(args ...string) outcome {
 
 func (w *world) entered(args ...string) outcome { return w.run(w.inside("corpus-agent", args...)) }
 
-// inside is a program of ours in the world.
+// inside returns a command that runs one of the built programs in the world.
 func (w *world) inside(program string, args ...string) *exec.Cmd {
 	w.Helper()
 	cmd := exec.Command(selfProgram, append([]string{"/opt/corpus/" + program}, args...)...)
@@ -175,7 +175,7 @@ func (w *world) program(name string) string {
 	return filepath.Join(dir, name)
 }
 
-// run runs a program until it ends or has waited for too long.
+// run runs a program until it ends, or fails after a time limit.
 func (w *world) run(cmd *exec.Cmd) outcome {
 	w.Helper()
 	var out bytes.Buffer
@@ -192,7 +192,7 @@ func (w *world) run(cmd *exec.Cmd) outcome {
 	hung := make(chan bool, 1)
 	timer := time.AfterFunc(runTimeout, func() {
 		hung <- true
-		_ = cmd.Process.Signal(syscall.SIGQUIT) // it prints what it waits for
+		_ = cmd.Process.Signal(syscall.SIGQUIT) // the program prints its stacks
 		time.Sleep(time.Second)
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 	})
@@ -208,7 +208,7 @@ func (w *world) run(cmd *exec.Cmd) outcome {
 	return o
 }
 
-// as starts this program again as a user; its standard output is given when it ends.
+// as starts this program again as another user and returns its standard output.
 func (w *world) as(uid uint32, variable, value string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
