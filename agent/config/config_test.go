@@ -28,7 +28,7 @@ func TestKeysThatAFileHasTwice(t *testing.T) {
 	_, err := config.Load(config.Sources{File: path})
 	if err == nil || !strings.Contains(err.Error(), path+":4:3: health.grace is given twice") ||
 		!strings.Contains(err.Error(), path+":5:1: service is given twice") {
-		t.Errorf("two keys that are there twice: %v", err)
+		t.Errorf("with two repeated keys: %v", err)
 	}
 }
 
@@ -46,10 +46,10 @@ func TestFlagsWinOverTheEnvironmentAndThatOverTheFile(t *testing.T) {
 	}
 	if c.Store != "file:///three" || c.KeepReleases != 7 || c.KeepFailed != 9 || c.HookTimeout != 90*time.Second ||
 		len(c.EngineCommand) != 2 {
-		t.Errorf("configuration is %+v", c)
+		t.Errorf("the configuration is %+v", c)
 	}
 	if !c.Failhard || c.BaseChannel != "production" || c.Engine != "native" {
-		t.Errorf("defaults are %+v", c)
+		t.Errorf("the defaults are %+v", c)
 	}
 }
 
@@ -77,8 +77,7 @@ func TestAllMistakesAreReportedWithPositions(t *testing.T) {
 	}
 }
 
-// TestEveryUnknownSettingIsSuggested misspells a section, a setting of one, and gives a setting of a section without
-// it.
+// TestEveryUnknownSettingIsSuggested misspells a section and a setting in one, and gives a setting without its section.
 func TestEveryUnknownSettingIsSuggested(t *testing.T) {
 	for text, want := range map[string]string{
 		"convrege: {failhard: true}\n":   `did you mean "converge"?`,
@@ -110,17 +109,17 @@ func hints(list diag.List) string {
 func TestExplicitConfigFileMustExist(t *testing.T) {
 	absent := filepath.Join(t.TempDir(), "absent.yaml")
 	if _, err := config.Load(config.Sources{File: absent}); err != nil {
-		t.Errorf("the default file is absent: %v", err)
+		t.Errorf("the default file does not exist: %v", err)
 	}
 	if _, err := config.Load(config.Sources{File: absent, Required: true}); err == nil {
-		t.Error("a file that was asked for is absent, and nobody says so")
+		t.Error("a file that was named explicitly does not exist, and Load returns no error")
 	}
 	if _, err := config.Load(config.Sources{File: file(t, "a: [")}); err == nil ||
 		!strings.Contains(err.Error(), "not YAML") {
 		t.Errorf("broken YAML: %v", err)
 	}
 	if _, err := config.Load(config.Sources{File: file(t, "- a\n")}); err == nil {
-		t.Error("a list is not configuration")
+		t.Error("a list is accepted as a configuration")
 	}
 }
 
@@ -135,11 +134,12 @@ func TestListsAndProbesAreChecked(t *testing.T) {
 	_, err = config.Load(config.Sources{File: path})
 	if err == nil || !strings.Contains(err.Error(), path+`:3:7: unknown key "tpc"`) ||
 		!strings.Contains(err.Error(), path+`:5:8: notify.on is "failures"`) {
-		t.Errorf("mistakes are told as %v", err)
+		t.Errorf("the error is %v", err)
 	}
 }
 
-// TestHintOfALostDirectoryMakesIt has no directory in which a copy of the configuration could be put.
+// TestHintOfALostDirectoryMakesIt checks that the hint creates the directory to which a copy of the configuration is
+// restored.
 func TestHintOfALostDirectoryMakesIt(t *testing.T) {
 	d := config.Damaged{Path: "/etc/corpus/agent.yaml", Copy: "/srv/projects/.agent.yaml"}
 	if want := "mkdir -p /etc/corpus && cp -T"; !strings.Contains(d.Hint(), want) {
@@ -147,7 +147,8 @@ func TestHintOfALostDirectoryMakesIt(t *testing.T) {
 	}
 }
 
-// TestEverySettingOfTimeAndNumberHasARange refuses values outside of it at their places, from each source.
+// TestEverySettingOfTimeAndNumberHasARange checks that values outside of the range are refused with their position,
+// from each source.
 func TestEverySettingOfTimeAndNumberHasARange(t *testing.T) {
 	for _, k := range config.Keys() {
 		if k.Kind != config.Duration && k.Kind != config.Number {
@@ -191,7 +192,7 @@ func TestGraceMustBeShorterThanDeadline(t *testing.T) {
 	}
 }
 
-// TestSourcesOfPillarDataAreChecked reads them as a minion's configuration has them.
+// TestSourcesOfPillarDataAreChecked uses the forms of a minion's configuration.
 func TestSourcesOfPillarDataAreChecked(t *testing.T) {
 	load := func(text string) (config.Config, error) { return config.Load(config.Sources{File: file(t, text)}) }
 	c, err := load("ext_pillar:\n  - cmd_yaml: cat /etc/p.yaml\n  - file_tree: {root_dir: /srv/ft}\n" +

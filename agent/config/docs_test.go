@@ -20,7 +20,7 @@ const (
 	end   = "<!-- end -->"
 )
 
-// TestDocumentationListsAllSettings holds docs/configuration.md to the table of keys.
+// TestDocumentationListsAllSettings compares docs/configuration.md with the table of keys.
 func TestDocumentationListsAllSettings(t *testing.T) {
 	data, err := os.ReadFile(docs)
 	if err != nil {
@@ -29,7 +29,7 @@ func TestDocumentationListsAllSettings(t *testing.T) {
 	before, rest, ok := strings.Cut(string(data), begin)
 	written, after, ok2 := strings.Cut(rest, end)
 	if !ok || !ok2 {
-		t.Fatalf("%s has no place for the table", docs)
+		t.Fatalf("%s has no markers for the table", docs)
 	}
 	if *update {
 		if err := os.WriteFile(docs, []byte(before+begin+table()+end+after), 0o644); err != nil {
@@ -38,7 +38,7 @@ func TestDocumentationListsAllSettings(t *testing.T) {
 		return
 	}
 	if written != table() {
-		t.Errorf("%s lists other settings than there are; `make generated` writes its table", docs)
+		t.Errorf("the settings of %s differ from the table of keys; `make generated` writes them", docs)
 	}
 }
 

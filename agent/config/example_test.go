@@ -12,7 +12,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/config"
 )
 
-// TestExampleHasTheDefaults uncomments all settings of the example: the configuration is the one without a file.
+// TestExampleHasTheDefaults uncomments all settings of the example, and compares the configuration with the one without
+// a file.
 func TestExampleHasTheDefaults(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "agent.yaml")
 	settings := regexp.MustCompile(`(?m)^#([a-z])`).ReplaceAll(config.Example(""), []byte("$1"))
@@ -38,12 +39,12 @@ func TestExampleHasTheDefaults(t *testing.T) {
 		got.Health.Probes = nil
 	}
 	if !reflect.DeepEqual(got, want) {
-		t.Errorf("the example gives\n%+v\nand no file gives\n%+v", got, want)
+		t.Errorf("the example gives\n%+v\nbut the defaults are\n%+v", got, want)
 	}
 }
 
-// TestSchemaAndExampleArePublished holds the schema for editors, and the file that packages install, to the table of
-// keys.
+// TestSchemaAndExampleArePublished compares the schema for editors, and the file that packages install, with the table
+// of keys.
 func TestSchemaAndExampleArePublished(t *testing.T) {
 	if !json.Valid(config.JSONSchema()) {
 		t.Fatal("the schema is not JSON")

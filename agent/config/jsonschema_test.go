@@ -20,7 +20,7 @@ func JSONSchema() []byte {
 			at = properties[section].(map[string]any)
 		}
 		at["properties"].(map[string]any)[parts[len(parts)-1]] = k.schema()
-		if len(parts) > 1 { // its dotted name is valid, too
+		if len(parts) > 1 { // the dotted name is also valid
 			top["properties"].(map[string]any)[k.Name] = map[string]any{
 				"$ref": "#/properties/" + strings.Join(parts, "/properties/")}
 		}
@@ -29,7 +29,7 @@ func JSONSchema() []byte {
 	top["title"] = "agent.yaml"
 	data, err := json.MarshalIndent(top, "", "  ")
 	if err != nil {
-		panic(err) // maps of texts always have a form in JSON
+		panic(err) // encoding a map of texts does not fail
 	}
 	return append(data, '\n')
 }

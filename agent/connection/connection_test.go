@@ -33,7 +33,7 @@ func newRun(t *testing.T, s store.Store, book *ledger.Ledger) (*connection.Run, 
 	}, rep
 }
 
-// refresh opens the store with a first root, and verifies its metadata.
+// refresh opens the store with a first root and verifies its metadata.
 func refresh(t *testing.T, r *connection.Run, root []byte) error {
 	t.Helper()
 	client, err := r.Open(t.Context(), connection.Given{Root: root})
@@ -68,7 +68,7 @@ func TestFirstRootIsPinnedAndWrittenBackWhenItIsLost(t *testing.T) {
 	}
 }
 
-// A host that has lost its root of trust never trusts the root that a store offers.
+// A host that has lost its root of trust never trusts the root that a store has.
 func TestDeployedHostWithoutRootIsRefused(t *testing.T) {
 	repo := artifacttest.New(t)
 	good := ledger.Pair{Service: artifact.Release{Project: "shop", Version: "1.0"}}
@@ -117,7 +117,7 @@ func TestLimitNamesItsSetting(t *testing.T) {
 	cancel()
 	err = r.Within(ctx, time.Minute, wait)
 	if !errors.Is(err, context.Canceled) || strings.Contains(err.Error(), "timeout") {
-		t.Errorf("a run that was ended: %v", err)
+		t.Errorf("an interrupted run: %v", err)
 	}
 }
 

@@ -23,24 +23,23 @@ func find(t *testing.T, found *doctor.Findings, check string) doctor.Finding {
 	t.Helper()
 	i := slices.IndexFunc(found.List, func(f doctor.Finding) bool { return f.Check == check })
 	if i < 0 {
-		t.Fatalf("there is no finding of %s in %v", check, found.List)
+		t.Fatalf("the check %s has no finding in %v", check, found.List)
 	}
 	return found.List[i]
 }
 
-// want compares a finding. What is wrong has a cure.
+// want compares a finding. Each problem has a cure.
 func want(t *testing.T, f doctor.Finding, status doctor.Status, text string) {
 	t.Helper()
 	if f.Status != status || !strings.Contains(f.Text, text) {
-		t.Errorf("%s is %s (%s), want %s with %q", f.Check, f.Status, f.Text, status, text)
+		t.Errorf("%s has the status %s (%s), want %s with %q", f.Check, f.Status, f.Text, status, text)
 	}
 	if wrong := f.Status == doctor.Warning || f.Status == doctor.Failed; wrong != (f.Cure != "") {
-		t.Errorf("%s is %s, and its cure is %q", f.Check, f.Status, f.Cure)
+		t.Errorf("%s has the status %s and the cure %q", f.Check, f.Status, f.Cure)
 	}
 }
 
-// TestClockIsComparedWithTheDateOfTheStore asks a real HTTP server, whose Date header is the present time, from
-// machines whose clocks are wrong.
+// TestClockIsComparedWithTheDateOfTheStore reads the Date header of a real HTTP server on machines with wrong clocks.
 func TestClockIsComparedWithTheDateOfTheStore(t *testing.T) {
 	server :=
 		httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "{}") }))
@@ -73,7 +72,7 @@ func TestClockIsComparedWithTheDateOfTheStore(t *testing.T) {
 	}
 }
 
-// TestClockIsReadOfARefusalToo has a server refuse a machine, as S3 does when the machine's clock is wrong.
+// TestClockIsReadOfARefusalToo has a server refuse the requests of a machine, as S3 does if the clock is wrong.
 func TestClockIsReadOfARefusalToo(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusForbidden)
@@ -94,7 +93,7 @@ func TestClockIsReadOfARefusalToo(t *testing.T) {
 	}
 }
 
-// TestExpiryIsFoundBeforeAndAfter looks at one store on several days.
+// TestExpiryIsFoundBeforeAndAfter checks one store on several days.
 func TestExpiryIsFoundBeforeAndAfter(t *testing.T) {
 	r := artifacttest.New(t)
 	for days, c := range map[int]struct {
@@ -114,7 +113,7 @@ func TestExpiryIsFoundBeforeAndAfter(t *testing.T) {
 	client, done := found.AskTrust(t.Context(), doctor.Store{Store: r.Store, Now: artifacttest.Later(20)}, r.Root(), "")
 	done()
 	if client != nil {
-		t.Error("an expired store is followed")
+		t.Error("AskTrust returned a client for an expired store")
 	}
 	want(t, find(t, &found, "signatures"), doctor.Failed, "timestamp.json was good until")
 	if cure := find(t, &found, "signatures").Cure; !strings.Contains(cure, "corpus refresh") {
@@ -122,7 +121,7 @@ func TestExpiryIsFoundBeforeAndAfter(t *testing.T) {
 	}
 }
 
-// refusing is a store that counts writes, and refuses some as a server without the right does.
+// refusing is a store that counts writes, and refuses some as a server does that denies them.
 type refusing struct {
 	store.Store
 	refused string
@@ -141,7 +140,7 @@ func (r *refusing) Put(ctx context.Context, key string, body io.Reader, size int
 	return info, err
 }
 
-// TestRightsToWriteAreFoundWithoutWriting looks at a store that lets one prefix be written and not another.
+// TestRightsToWriteAreFoundWithoutWriting checks a store that permits writes below one prefix and not below another.
 func TestRightsToWriteAreFoundWithoutWriting(t *testing.T) {
 	s := &refusing{Store: mem.New(), refused: "hosts/"}
 	of := doctor.Store{Store: s, URL: "mem", Now: time.Now}

@@ -39,7 +39,7 @@ func TestHostEntersAndLeavesItsLoadBalancers(t *testing.T) {
 		t.Error("the instance is not registered everywhere")
 	}
 	if asked := count(s.Actions(), "DescribeTargetHealth"); asked != 3 {
-		t.Errorf("the health of the target was asked for %d times, want 3, since it is healthy then", asked)
+		t.Errorf("the health of the target was requested %d times, want 3, since the third response is healthy", asked)
 	}
 	if err := c.Deregister(context.Background(), all, time.Minute); err != nil {
 		t.Fatal(err)
@@ -48,7 +48,7 @@ func TestHostEntersAndLeavesItsLoadBalancers(t *testing.T) {
 		t.Error("the instance is still registered")
 	}
 	if asked := count(s.Actions(), "DescribeTargetHealth"); asked != 4 {
-		t.Errorf("the health of the target was asked for %d times, want 4, since it has drained then", asked)
+		t.Errorf("the health of the target was requested %d times, want 4, since the fourth response is drained", asked)
 	}
 }
 
@@ -61,7 +61,8 @@ func count(all []string, one string) (n int) {
 	return n
 }
 
-// TestRegisteredAreTheBalancersThatHaveTheInstance whether it is healthy or not, and none that it is draining from.
+// TestRegisteredAreTheBalancersThatHaveTheInstance checks that both a healthy and an unhealthy instance count as
+// registered, and a draining one does not.
 func TestRegisteredAreTheBalancersThatHaveTheInstance(t *testing.T) {
 	s, c := start(t)
 	all := elb.Balancers{Names: []string{name}, TargetGroups: []string{arn}}
@@ -74,7 +75,7 @@ func TestRegisteredAreTheBalancersThatHaveTheInstance(t *testing.T) {
 		}
 		in, err := c.Registered(context.Background(), all)
 		if err != nil || !slices.Equal(in.All(), want) {
-			t.Errorf("it is registered with %v (%v), want %v", in, err, want)
+			t.Errorf("the instance is registered with %v (%v), want %v", in, err, want)
 		}
 	}
 }
@@ -89,7 +90,7 @@ func TestErrorOfTheAPIIsReported(t *testing.T) {
 	s.Answer(elbtest.How{Busy: 100})
 	if err := c.Register(context.Background(), elb.Balancers{TargetGroups: []string{arn}}, 0); err == nil ||
 		!strings.Contains(err.Error(), "Throttling") || s.Busy() != 95 {
-		t.Errorf("a busy API: %v after %d tries, want it given up after 5", err, 100-s.Busy())
+		t.Errorf("a busy API: %v after %d tries, want an error after 5", err, 100-s.Busy())
 	}
 }
 

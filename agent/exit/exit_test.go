@@ -14,7 +14,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// Scripts and timers act on these numbers.
+// Scripts and timers depend on these numbers.
 func TestErrorsHaveTheirCodes(t *testing.T) {
 	mistake := &diag.Diagnostic{Message: "no such key"}
 	cases := []struct {
@@ -37,7 +37,7 @@ func TestErrorsHaveTheirCodes(t *testing.T) {
 		{"a channel that a store lacks", trust.ErrNoChannel, 5},
 		{"a lock that another run holds", &lock.Held{}, 6},
 		{"a run that was interrupted", context.Canceled, 130},
-		{"a code that was given", exit.WithCode(exit.RolledBack, errors.New("unit web failed")), 7},
+		{"an explicit code", exit.WithCode(exit.RolledBack, errors.New("unit web failed")), 7},
 		{"a given code before the kind of the error", exit.WithCode(exit.Starved, &lock.Held{}), 9},
 		{"the outermost code of two", exit.WithCode(exit.RollbackFailed, exit.WithCode(exit.Failed, errors.New("x"))), 8},
 		{"an interruption before what it interrupted", errors.Join(store.ErrUnreachable, context.Canceled), 130},
@@ -58,7 +58,7 @@ func TestErrorsHaveTheirCodes(t *testing.T) {
 
 func TestFailureExitCodesRequireAnError(t *testing.T) {
 	if err := exit.WithCode(exit.Failed, nil); err != nil {
-		t.Errorf("no error became %v", err)
+		t.Errorf("WithCode of nil returns %v", err)
 	}
 	cause := errors.New("unit web failed")
 	if err := exit.WithCode(exit.Failed, cause); !errors.Is(err, cause) || err.Error() != cause.Error() {

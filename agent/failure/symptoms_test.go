@@ -26,7 +26,7 @@ func TestAProgramThatSystemdCannotStartIsOneSymptom(t *testing.T) {
 	for i, cause := range same {
 		for j, back := range same {
 			if !SameAfterRollback(cause, back) {
-				t.Errorf("%d and %d are different: %q, %q", i, j, symptoms(cause), symptoms(back))
+				t.Errorf("%d and %d have different symptoms: %q, %q", i, j, symptoms(cause), symptoms(back))
 			}
 		}
 	}
@@ -40,7 +40,7 @@ func TestAProgramThatSystemdCannotStartIsOneSymptom(t *testing.T) {
 	}
 	for i, back := range other {
 		if SameAfterRollback(same[0], back) || SameAfterRollback(back, same[0]) {
-			t.Errorf("%d is the same as status 200 of web.service: %q", i, symptoms(back))
+			t.Errorf("%d has the same symptoms as status 200 of web.service: %q", i, symptoms(back))
 		}
 	}
 }

@@ -22,12 +22,12 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/unpack"
 )
 
-// recorder keeps the notes of a fetch and counts the bytes that arrived.
+// recorder keeps the notes of a fetch and counts the bytes that arrive.
 type recorder struct {
 	mu      sync.Mutex
 	notes   []string
 	arrived map[string]int64
-	at      func() // called with each progress; nil for nothing
+	at      func() // called with each progress, if not nil
 }
 
 func (r *recorder) Note(format string, args ...any) {
@@ -48,13 +48,13 @@ func (r *recorder) Fetching(of string, done, _ int64) {
 	}
 }
 
-// fetcher is that of a host.
+// fetcher is the Fetcher of a host, with its client.
 type fetcher struct {
 	fetch.Fetcher
 	host *artifacttest.Host
 }
 
-// newFetcher is a fetcher of a new host, and what it records.
+// newFetcher returns a fetcher of a new host, and its recorder.
 func newFetcher(t *testing.T, repo *artifacttest.Repo) (*fetcher, *recorder) {
 	t.Helper()
 	rec := &recorder{}
@@ -66,7 +66,7 @@ func newFetcher(t *testing.T, repo *artifacttest.Repo) (*fetcher, *recorder) {
 	}}, rec
 }
 
-// follow makes a fetcher see what its store has now, and resolves a channel.
+// follow refreshes the metadata of a fetcher's store and resolves a channel.
 func follow(t *testing.T, f *fetcher, channel string) artifact.Release {
 	t.Helper()
 	ref, err := artifact.ParseRef(channel)
@@ -83,7 +83,7 @@ func follow(t *testing.T, f *fetcher, channel string) artifact.Release {
 	return release
 }
 
-// content is what is in a file of a release.
+// content returns the content of a file of a release.
 func content(t *testing.T, f *fetcher, release artifact.Release, name string) string {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(f.Layout.Project(release.Project).Release(release.Dir()), name))
@@ -101,7 +101,7 @@ func noise(seed uint64, n int) string {
 	return string(data)
 }
 
-// leftovers are the names that a fetch must not leave behind.
+// leftovers returns the names of temporary files of fetches.
 func leftovers(t *testing.T, f *fetcher, project string) (all []string) {
 	t.Helper()
 	for _, dir := range []string{f.Layout.Incoming(), f.Layout.Project(project).Releases()} {
@@ -125,7 +125,7 @@ func TestFetchMakesReleasesComplete(t *testing.T) {
 	f, _ := newFetcher(t, repo)
 	base, app := follow(t, f, "base/testing"), follow(t, f, "myapp/testing")
 	if held, err := f.Holds(base, app); held || err != nil {
-		t.Fatalf("a new host holds releases: %v, %v", held, err)
+		t.Fatalf("a new host has releases: %v, %v", held, err)
 	}
 	if err := f.Fetch(t.Context(), []artifact.Release{base, app}); err != nil {
 		t.Fatal(err)
@@ -141,11 +141,11 @@ func TestFetchMakesReleasesComplete(t *testing.T) {
 		t.Errorf("the list is %v, %v", list, err)
 	}
 	if left := leftovers(t, f, "myapp"); len(left) > 0 {
-		t.Errorf("the fetch left %v", left)
+		t.Errorf("the fetch left the files %v", left)
 	}
 }
 
-// TestFetchOfTwoProjectsWithTheSameBytes fetches both at the same time: neither takes the other's file away.
+// TestFetchOfTwoProjectsWithTheSameBytes fetches both at the same time: neither removes the other's file.
 func TestFetchOfTwoProjectsWithTheSameBytes(t *testing.T) {
 	repo := artifacttest.New(t)
 	files := artifacttest.Files{"top.sls": "base: {}", "large": noise(1, 2<<20)}
@@ -166,7 +166,7 @@ func TestFetchOfTwoProjectsWithTheSameBytes(t *testing.T) {
 	}
 }
 
-// TestFetchOfUpgradeUsesDelta fetches a release that differs from the one the host has by a little.
+// TestFetchOfUpgradeUsesDelta fetches a release that differs little from the one on the host.
 func TestFetchOfUpgradeUsesDelta(t *testing.T) {
 	repo := artifacttest.New(t)
 	large := noise(1, 4<<20)
@@ -183,14 +183,14 @@ func TestFetchOfUpgradeUsesDelta(t *testing.T) {
 		t.Fatal(err)
 	}
 	if content(t, f, second, "version") != "2" || content(t, f, second, "large") != large {
-		t.Error("the release is not what was published")
+		t.Error("the release has other content than what was published")
 	}
 	if n := rec.arrived[second.String()]; n == 0 || n > second.Length/10 {
 		t.Errorf("%d bytes of %d arrived; notes: %q", n, second.Length, rec.notes)
 	}
 }
 
-// TestCancelledFetchResumes cancels a fetch when half has arrived; the next one takes the rest.
+// TestCancelledFetchResumes cancels a fetch when half of the bytes have arrived; the next one fetches the others.
 func TestCancelledFetchResumes(t *testing.T) {
 	repo := artifacttest.New(t)
 	repo.Release("myapp", "1", "testing", artifacttest.Files{"large": noise(2, 32<<20)})
@@ -203,21 +203,21 @@ func TestCancelledFetchResumes(t *testing.T) {
 		}
 	}
 	if err := f.Fetch(ctx, []artifact.Release{release}); err == nil {
-		t.Fatal("the fetch did not notice the cancellation")
+		t.Fatal("the cancelled fetch returned no error")
 	}
 	if held, err := f.Holds(release); held || err != nil {
-		t.Fatalf("a fetch that was interrupted left a release: %v, %v", held, err)
+		t.Fatalf("an interrupted fetch made a release: %v, %v", held, err)
 	}
 	*rec = recorder{}
 	if err := f.Fetch(t.Context(), []artifact.Release{release}); err != nil {
 		t.Fatal(err)
 	}
 	if left := leftovers(t, f, "myapp"); len(left) > 0 {
-		t.Errorf("the fetch left %v", left)
+		t.Errorf("the fetch left the files %v", left)
 	}
 }
 
-// TestFetchRefusesHostileArchives fetches signed archives that no release may be.
+// TestFetchRefusesHostileArchives fetches signed archives with content that the agent refuses.
 func TestFetchRefusesHostileArchives(t *testing.T) {
 	repo := artifacttest.New(t)
 	release := repo.Release("myapp", "1", "testing", artifacttest.Files{"a": "one"})
@@ -229,12 +229,12 @@ func TestFetchRefusesHostileArchives(t *testing.T) {
 		t.Fatalf("the error is %v", err)
 	}
 	if left := leftovers(t, f, "myapp"); len(left) > 0 {
-		t.Errorf("the fetch left %v", left)
+		t.Errorf("the fetch left the files %v", left)
 	}
 }
 
-// TestAgainMovesDamagedReleaseAside fetches a release whose directory was damaged; the damaged one is kept under
-// another name, and the caller learns of it.
+// TestAgainMovesDamagedReleaseAside fetches a release whose directory is damaged; the damaged directory is renamed, and
+// the caller receives its name.
 func TestAgainMovesDamagedReleaseAside(t *testing.T) {
 	repo := artifacttest.New(t)
 	repo.Release("myapp", "1", "testing", artifacttest.Files{"a": "one"})
@@ -268,8 +268,8 @@ func TestAgainMovesDamagedReleaseAside(t *testing.T) {
 	}
 }
 
-// TestEmptyDirectoryIsNotARelease takes a directory that holds nothing of the release for what a repaired filesystem
-// left.
+// TestEmptyDirectoryIsNotARelease checks that a directory without a file of the release counts as absent: a repair of
+// the filesystem may leave one.
 func TestEmptyDirectoryIsNotARelease(t *testing.T) {
 	repo := artifacttest.New(t)
 	repo.Release("myapp", "1", "testing", artifacttest.Files{"a": "one"})
@@ -289,12 +289,12 @@ func TestEmptyDirectoryIsNotARelease(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !f.Has(release) {
-		t.Error("a release with a changed file counts as gone")
+		t.Error("a release with a changed file counts as absent")
 	}
 }
 
-// TestPruneKeepsNewestAndUsedReleases keeps three good releases, of which an old one is in use, and one of two
-// newer ones that failed.
+// TestPruneKeepsNewestAndUsedReleases checks that three good releases remain, one of which is old and in use, and one
+// of two newer failed releases.
 func TestPruneKeepsNewestAndUsedReleases(t *testing.T) {
 	p := layout.At(t.TempDir()).Project("myapp")
 	for i, dir := range []string{"1", "2", "3", "4", "5", "6-bad", "7-bad"} {
@@ -321,6 +321,6 @@ func TestPruneKeepsNewestAndUsedReleases(t *testing.T) {
 		left = append(left, e.Name())
 	}
 	if !slices.Equal(left, []string{"1", "4", "5", "7-bad"}) {
-		t.Errorf("there are %v", left)
+		t.Errorf("the releases are %v", left)
 	}
 }

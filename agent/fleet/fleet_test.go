@@ -56,7 +56,7 @@ func key(host string, at time.Time) string {
 	return "reports/myapp/" + host + "/" + at.Format("20060102T150405") + ".000000.json"
 }
 
-// TestHealthyHostsAttestARelease asks hosts of myapp/testing about release 2, in the week before now.
+// TestHealthyHostsAttestARelease reads the results of the hosts of myapp/testing for release 2 in the last week.
 func TestHealthyHostsAttestARelease(t *testing.T) {
 	testing_ := []artifact.Ref{{Project: "base", Channel: "production"}, {Project: "myapp", Channel: "testing"}}
 	good := fleet.Report{ID: "run", Host: "h", Ended: now.Add(-time.Hour), Exit: exit.OK, Channels: testing_, To: pair(2),
@@ -70,7 +70,7 @@ func TestHealthyHostsAttestARelease(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		reports []fleet.Report // oldest first
-		says    string         // healthy, what failed, or nothing
+		says    string         // healthy, the failure, or "" for no result
 	}{
 		"healthy":         {[]fleet.Report{good}, "healthy"},
 		"another release": {[]fleet.Report{with(func(r *fleet.Report) { r.To, r.Left = pair(1), pair(1) })}, ""},
@@ -174,7 +174,7 @@ func TestHealthyHostsAttestARelease(t *testing.T) {
 				}
 			}
 			if said != c.says || len(answer.Results) > 1 {
-				t.Errorf("hosts say %+v, want %q", answer.Results, c.says)
+				t.Errorf("the results are %+v, want %q", answer.Results, c.says)
 			}
 		})
 	}
@@ -195,7 +195,7 @@ func TestHostsOfAllProjectsAttestBase(t *testing.T) {
 		hosts = append(hosts, w.Host)
 	}
 	if err != nil || !slices.Equal(hosts, []string{"a", "b"}) {
-		t.Errorf("hosts that speak for base: %v, %v", hosts, err)
+		t.Errorf("hosts with results for base: %v, %v", hosts, err)
 	}
 }
 
@@ -211,7 +211,7 @@ func TestStoreThatIsOutOfReachIsAnError(t *testing.T) {
 	}
 }
 
-// later is a store that got some objects later than it has it.
+// later is a store that reports later times for some of its objects.
 type later struct {
 	store.Store
 	at map[string]time.Time // by prefix
@@ -232,7 +232,8 @@ func (s later) List(ctx context.Context, prefix string) iter.Seq2[store.Info, er
 	}
 }
 
-// TestHostWithRenewedRecordIsPresent though its newest report is long ago; one that does not is gone.
+// TestHostWithRenewedRecordIsPresent checks that a host with an old report and a renewed record is listed, and that one
+// whose record is old is not.
 func TestHostWithRenewedRecordIsPresent(t *testing.T) {
 	s, now := mem.New(), time.Now().UTC()
 	ref := artifact.Ref{Project: "myapp", Channel: "testing"}

@@ -35,7 +35,7 @@ func hostKey(t testing.TB) hostkey.Key {
 	return key
 }
 
-// bucket answers listings as S3 does, a thousand keys at a time, and counts them.
+// bucket answers listings as S3 does, with a thousand keys each, and counts them.
 type bucket struct {
 	keys     []string // sorted
 	requests atomic.Int64
@@ -85,8 +85,8 @@ func (b *bucket) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = xml.NewEncoder(w).Encode(out)
 }
 
-// TestTenThousandHostsTakeTenRequests, and ten more for their keys the first time, though each of them keeps 30
-// reports.
+// TestTenThousandHostsTakeTenRequests checks that the view needs ten requests, and ten more for the keys in its first
+// use, although each host has 30 reports.
 func TestTenThousandHostsTakeTenRequests(t *testing.T) {
 	const hosts = 10_000
 	key := hostKey(t)
@@ -137,8 +137,8 @@ func TestTenThousandHostsTakeTenRequests(t *testing.T) {
 	if v := look(fleet.Query{Known: first.Known, Project: "app2"}); len(v.Hosts) != hosts/4 || b.requests.Load() != 3 {
 		t.Errorf("of one project: %d hosts in %d requests", len(v.Hosts), b.requests.Load())
 	}
-	// Who starts a rollout reads the hosts of a channel: three listings of records, ten of keys and three of the
-	// names below which reports are kept, however many these are.
+	// The start of a rollout reads the hosts of a channel: three listings of records, ten of keys, and three of the
+	// prefixes of reports, independent of the number of reports.
 	b.requests.Store(0)
 	followers, err := fleet.Followers(t.Context(), s, hostkey.List, artifact.Ref{Project: "app2", Channel: "production"},
 		now.Add(-time.Hour))
@@ -165,14 +165,14 @@ func TestTenThousandHostsTakeTenRequests(t *testing.T) {
 type member struct {
 	record hostrecord.Record
 	key    hostkey.Key
-	none   bool // it has registered no key
+	none   bool // without a registered key
 }
 
 func place(version string, n byte) *hostrecord.Place {
 	return &hostrecord.Place{Channel: "production", Version: version, Digest: digest(n).Short()}
 }
 
-// TestAFleetIsCountedByVersion, and says what needs a person.
+// TestAFleetIsCountedByVersion checks the numbers of hosts by version, and the list of what needs attention.
 func TestAFleetIsCountedByVersion(t *testing.T) {
 	s := mem.New()
 	converged := func(name string, service *hostrecord.Place) member {
@@ -238,7 +238,7 @@ func TestAFleetIsCountedByVersion(t *testing.T) {
 	wantSays := []string{"failed 2 f f says why", "rolled back 2 d d says why", "quarantined 2 e e says why",
 		"wrong key  h ", "withdrawn 0 g ", "unregistered  g ", "held 1 c "}
 	if !slices.Equal(says, wantSays) {
-		t.Errorf("what needs a person is\n%q\nwant\n%q", says, wantSays)
+		t.Errorf("what needs attention is\n%q\nwant\n%q", says, wantSays)
 	}
 	for name, c := range map[string]struct {
 		change func(*fleet.Query)
@@ -264,8 +264,8 @@ func TestAFleetIsCountedByVersion(t *testing.T) {
 	}
 }
 
-// TestKeysOfAnEarlierLookAreReadAgain where they do not explain a record: the host was replaced since, and its first
-// key forgotten.
+// TestKeysOfAnEarlierLookAreReadAgain checks that keys are read again if none of them signed a record: the host was
+// replaced since, and its first key was removed.
 func TestKeysOfAnEarlierLookAreReadAgain(t *testing.T) {
 	s := mem.New()
 	first, second := hostKey(t), hostKey(t)
@@ -298,7 +298,7 @@ func TestKeysOfAnEarlierLookAreReadAgain(t *testing.T) {
 	}
 }
 
-// TestVersionsWithTheSameBytes are one row, under the version that the channel names.
+// TestVersionsWithTheSameBytes checks that they are one row, with the version of the channel.
 func TestVersionsWithTheSameBytes(t *testing.T) {
 	s := mem.New()
 	digest := artifact.Digest("sha256:" + strings.Repeat("ab", 32))
@@ -321,11 +321,12 @@ func TestVersionsWithTheSameBytes(t *testing.T) {
 		t.Errorf("%+v, %v, want %+v", v.Rows, err, want)
 	}
 	if len(v.Attention) != 0 {
-		t.Errorf("a run that was interrupted needs a person: %+v", v.Attention)
+		t.Errorf("an interrupted run needs attention: %+v", v.Attention)
 	}
 }
 
-// TestOneKeyUnderTwoNames is named where both hosts run at the same time, and not where a host was renamed.
+// TestOneKeyUnderTwoNames checks that two hosts with one key are reported if both run at the same time, and not if a
+// host was renamed.
 func TestOneKeyUnderTwoNames(t *testing.T) {
 	now := time.Now()
 	for name, c := range map[string]struct {
@@ -354,7 +355,7 @@ func TestOneKeyUnderTwoNames(t *testing.T) {
 	}
 }
 
-// TestRunsOfAStoreThatCannotBeListed are an error, and not a host without runs.
+// TestRunsOfAStoreThatCannotBeListed checks that a failed listing is an error, and not an empty list of runs.
 func TestRunsOfAStoreThatCannotBeListed(t *testing.T) {
 	s := storetest.NewFaulty(mem.New(), storetest.Fault{Op: store.OpList, Err: store.ErrUnreachable})
 	host := hostrecord.Listed{Record: hostrecord.Record{Project: "myapp", Host: "web-1", Run: "20260105T080000.000000Z-a"}}
@@ -363,8 +364,8 @@ func TestRunsOfAStoreThatCannotBeListed(t *testing.T) {
 	}
 }
 
-// TestHostWithoutRecordIsListed removes the record of a host that has a registered key, with keys that are read now and
-// with those of an earlier look.
+// TestHostWithoutRecordIsListed removes the record of a host with a registered key, and checks views with current and
+// with earlier keys.
 func TestHostWithoutRecordIsListed(t *testing.T) {
 	s := mem.New()
 	hosts := []string{"myapp-production-useast1-1", "myapp-production-useast1-2", "other-production-useast1-1.example.com"}
@@ -395,7 +396,7 @@ func TestHostWithoutRecordIsListed(t *testing.T) {
 			}
 		}
 		if !slices.Equal(got, want) {
-			t.Errorf("%+v: without a record are %q, want %q", q, got, want)
+			t.Errorf("%+v: the hosts without a record are %q, want %q", q, got, want)
 		}
 		known = v.Known
 	}
@@ -420,10 +421,10 @@ func TestHostWithoutRecordIsListed(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	missing(fleet.Query{Known: known}, hosts[2]) // that one was forgotten since the earlier look
+	missing(fleet.Query{Known: known}, hosts[2]) // the key was removed after the earlier view
 }
 
-// TestRecordFromTheFutureIsSilent checks that a record whose time is still to come does not make its host look alive.
+// TestRecordFromTheFutureIsSilent checks that a host whose record has a future time does not count as alive.
 func TestRecordFromTheFutureIsSilent(t *testing.T) {
 	s, key := mem.New(), hostKey(t)
 	w := hostrecord.Writer{Store: s, Key: key, File: filepath.Join(t.TempDir(), "record.json")}
@@ -440,8 +441,8 @@ func TestRecordFromTheFutureIsSilent(t *testing.T) {
 	}
 }
 
-// TestRowsOfWaitingReleasesEndWithThem checks that a release that no host has, that failed nowhere and that no channel
-// names has no row, though the record of a host that waited for it has it.
+// TestRowsOfWaitingReleasesEndWithThem checks that a release has no row if only the record of a waiting host has it: no
+// host runs it, it failed nowhere, and no channel has it.
 func TestRowsOfWaitingReleasesEndWithThem(t *testing.T) {
 	s, key := mem.New(), hostKey(t)
 	w := hostrecord.Writer{Store: s, Key: key, File: filepath.Join(t.TempDir(), "record.json")}

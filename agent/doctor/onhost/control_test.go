@@ -13,7 +13,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 )
 
-// TestControlOfOtherUsersIsAFailure opens a directory above the projects to all users, and has the ledger be a link.
+// TestControlOfOtherUsersIsAFailure makes a directory above the projects writable for all users, and the ledger a link.
 func TestControlOfOtherUsersIsAFailure(t *testing.T) {
 	h := &onhost.Host{OpenStore: func(string) (store.Store, error) { return nil, errors.New("none") }}
 	h.Layout = layout.Layout{Root: t.TempDir()}
@@ -34,7 +34,7 @@ func TestControlOfOtherUsersIsAFailure(t *testing.T) {
 		t.Fatal(err)
 	}
 	wanted := []string{"is a symbolic link"}
-	if os.Geteuid() == 0 { // directories above are checked for root alone
+	if os.Geteuid() == 0 { // directories above are only checked as root
 		wanted = append(wanted, srv+" can be changed by")
 	}
 	for _, want := range wanted {
@@ -44,7 +44,7 @@ func TestControlOfOtherUsersIsAFailure(t *testing.T) {
 				f.Cure != ""
 		}
 		if !there {
-			t.Errorf("no failure says %q: %v", want, found.List)
+			t.Errorf("no failure contains %q: %v", want, found.List)
 		}
 	}
 }

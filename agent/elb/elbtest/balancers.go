@@ -1,4 +1,4 @@
-// Package elbtest simulates the services of load balancers, as far as hosts use them.
+// Package elbtest simulates the APIs of load balancers that hosts use.
 package elbtest
 
 import (
@@ -18,7 +18,7 @@ import (
 // Instance is the instance of the client that Open returns.
 const Instance = "i-1"
 
-// Never is more checks of an instance than a test makes.
+// Never is a number of checks that no test reaches.
 const Never = 1 << 30
 
 // Services simulates both APIs of load balancers.
@@ -180,7 +180,7 @@ func (s *Services) answer(w http.ResponseWriter, action, name, instance string) 
 	fmt.Fprintf(w, "<%sResponse/>", action)
 }
 
-// after returns first for the given number of checks of a load balancer, and then the other state.
+// after returns the first state for the given number of checks of a load balancer, and then the other state.
 func (s *Services) after(name string, looks int, first, then string) string {
 	s.looks[name]++
 	if s.looks[name] <= looks {

@@ -84,7 +84,7 @@ func start(t *testing.T) *browser {
 	return b
 }
 
-// call asks the browser and waits for its answer. What happens meanwhile is kept.
+// call sends a command to the browser and waits for its response. It keeps the events that arrive meanwhile.
 func (b *browser) call(method string, params, result any) {
 	b.t.Helper()
 	b.id++
@@ -156,7 +156,7 @@ func (b *browser) happened(method string) bool {
 	return false
 }
 
-// complaints are errors of the page, what its policy refused, and requests to elsewhere.
+// complaints returns the errors of the page, violations of its policy, and requests to other origins.
 func (b *browser) complaints() (all []string) {
 	for _, m := range b.events {
 		text := string(m.Params)
@@ -182,7 +182,7 @@ func (b *browser) complaints() (all []string) {
 	return all
 }
 
-// eval evaluates JavaScript in the page, and waits for a promise.
+// eval evaluates JavaScript in the page, and waits for the promise if it returns one.
 func (b *browser) eval(expression string, result any) {
 	b.t.Helper()
 	var out struct {
@@ -202,7 +202,7 @@ func (b *browser) eval(expression string, result any) {
 	}
 }
 
-// shape sets the width of the window, and light or dark.
+// shape sets the width of the window and the color scheme.
 func (b *browser) shape(width, height int, scheme string) {
 	b.t.Helper()
 	b.call("Emulation.setDeviceMetricsOverride", map[string]any{"width": width, "height": height, "deviceScaleFactor": 1,
@@ -211,7 +211,7 @@ func (b *browser) shape(width, height int, scheme string) {
 		{"name": "prefers-color-scheme", "value": scheme}}}, nil)
 }
 
-// picture keeps a screenshot in the directory that PAGES_PICTURES names.
+// picture saves a screenshot in the directory of the variable PAGES_PICTURES.
 func (b *browser) picture(name string) {
 	b.t.Helper()
 	dir := os.Getenv("PAGES_PICTURES")
@@ -231,11 +231,11 @@ func (b *browser) picture(name string) {
 	}
 }
 
-// frame waits until the page has drawn what it is about to draw.
+// frame waits until the page is drawn.
 const frame = `new Promise(r => requestAnimationFrame(() => requestAnimationFrame(r)))`
 
-// TestPagesInABrowser opens the pages of 10,000 hosts from a directory: nothing is refused or asked from elsewhere, the
-// table filters and sorts in no time with few rows, and what a host wrote does nothing.
+// TestPagesInABrowser opens the pages of 10,000 hosts from a directory: the policy is not violated, the pages load
+// nothing from elsewhere, the table filters and sorts fast with few rows, and text from hosts is not executed.
 func TestPagesInABrowser(t *testing.T) {
 	dir, _ := site(t, 10_000)
 	b := start(t)
@@ -261,7 +261,7 @@ func TestPagesInABrowser(t *testing.T) {
 			var wide int
 			b.eval("document.documentElement.scrollWidth - innerWidth", &wide)
 			if wide > 0 {
-				t.Errorf("%s, %s: it is %d wider than the window", name, shape.name, wide)
+				t.Errorf("%s, %s: the page is %d pixels wider than the window", name, shape.name, wide)
 			}
 			b.picture(name + "-" + shape.name)
 		}
@@ -283,7 +283,7 @@ func testTable(t *testing.T, b *browser) {
 	var at table
 	b.eval(look, &at)
 	if at.Count != "10,000 of 10,000 hosts" || at.Rows > 100 || at.First != "shop-production-apsouth1-00002" {
-		t.Errorf("the table shows %+v", at)
+		t.Errorf("the table has %+v", at)
 	}
 	timed := func(what, expression string, most float64) {
 		t.Helper()
@@ -298,24 +298,24 @@ func testTable(t *testing.T, b *browser) {
 	const typed = `const f = document.getElementById("hosts-filter"); f.value = %q; f.dispatchEvent(new Event("input"))`
 	timed("a filter", fmt.Sprintf(typed, "euwest1 0999"), 1000)
 	if b.eval(look, &at); at.Count != "4 of 10,000 hosts" && at.Count != "3 of 10,000 hosts" || at.Rows > 4 {
-		t.Errorf("filtered, it shows %+v", at)
+		t.Errorf("the filtered table has %+v", at)
 	}
 	timed("no filter", fmt.Sprintf(typed, ""), 1000)
 	timed("sorting by name", `document.querySelector("#hosts-window th button").click()`, 2000)
 	if b.eval(look, &at); at.First != "shop-production-apsouth1-00002" {
-		t.Errorf("sorted, it shows %+v", at)
+		t.Errorf("the sorted table has %+v", at)
 	}
 	timed("scrolling to the end", `document.getElementById("hosts-window").scrollTop = 1e9`, 1000)
 	var last string
 	b.eval(`[...document.querySelectorAll("#hosts-window tbody a")].at(-1).textContent`, &last)
 	if last != "shop-production-useast1-09999" {
-		t.Errorf("at the end is %s", last)
+		t.Errorf("the last row is %s", last)
 	}
 	b.eval(`location.hash = "state=quarantined"; `+frame, nil)
 	if b.eval(look, &at); at.Count != "15 of 10,000 hosts" {
-		t.Errorf("with a state in the address, it shows %+v", at)
+		t.Errorf("with a state in the URL, the table has %+v", at)
 	}
-	// By keyboard: tab from the filter into the table, and follow a link.
+	// With the keyboard: tab from the filter into the table, and follow a link.
 	b.eval(`document.getElementById("hosts-channel").focus()`, nil)
 	key := func(name string, code int) {
 		t.Helper()
@@ -330,7 +330,7 @@ func testTable(t *testing.T, b *browser) {
 	}
 	b.eval(`document.activeElement.tagName + " " + document.activeElement.getAttribute("href")`, &focus)
 	if !strings.HasPrefix(focus, "A host/shop-production-") {
-		t.Errorf("seven tabs behind the channel is %s", focus)
+		t.Errorf("the seventh tab after the channel focuses %s", focus)
 	}
 	if c := b.complaints(); len(c) > 0 {
 		t.Errorf("the page: %s", c)

@@ -21,7 +21,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 )
 
-// inDir keeps pages in a directory.
+// inDir writes pages into a directory.
 type inDir string
 
 func (d inDir) Page(_ context.Context, name string, content []byte) error {
@@ -86,7 +86,8 @@ func rolledOut(hosts int, at time.Time) []pages.Rollout {
 	}
 }
 
-// site is a fleet of so many hosts, the first of which wrote a hostile report, and where its pages are.
+// site returns a fleet with a number of hosts, the first of which wrote a hostile report, and the directory of its
+// pages.
 func site(t testing.TB, hosts int) (dir string, v *fleet.View) {
 	t.Helper()
 	s := mem.New()

@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// TestPagesEscapeHostText: a report with markup, control sequences and a line of 10 MB is text, and short.
+// TestPagesEscapeHostText checks that markup, control sequences and a line of 10 MB in a report are escaped and
+// truncated.
 func TestPagesEscapeHostText(t *testing.T) {
 	dir, v := site(t, 30)
 	seen := 0
@@ -25,19 +26,19 @@ func TestPagesEscapeHostText(t *testing.T) {
 		text, name := string(data), strings.TrimPrefix(path, dir)
 		if strings.Contains(text, "<script>document") || strings.Contains(text, "<img") ||
 			strings.ContainsAny(text, "\x1b\a") {
-			t.Errorf("%s has what a host wrote as it wrote it", name)
+			t.Errorf("%s has the text of a host without escapes", name)
 		}
 		if len(data) > 200<<10 {
 			t.Errorf("%s has %d bytes", name, len(data))
 		}
 		for _, m := range regexp.MustCompile(`(?:src|href)="([^"]*)"`).FindAllStringSubmatch(text, -1) {
 			if strings.Contains(m[1], ":") || strings.HasPrefix(m[1], "/") {
-				t.Errorf("%s leads elsewhere: %s", name, m[1])
+				t.Errorf("%s has a link to another site: %s", name, m[1])
 				continue
 			}
 			to, _, _ := strings.Cut(m[1], "#")
 			if _, err := os.Stat(filepath.Join(filepath.Dir(path), to)); err != nil {
-				t.Errorf("%s leads to a page that does not exist: %s", name, m[1])
+				t.Errorf("%s has a link to a missing page: %s", name, m[1])
 			}
 		}
 		if !strings.Contains(text, `http-equiv="Content-Security-Policy" content="default-src 'none'`) {
@@ -60,8 +61,8 @@ func TestPagesEscapeHostText(t *testing.T) {
 	}
 }
 
-// TestPagesDrawTheWavesOfARollout with their hosts and states, and each halt with its grounds: on the first page as
-// long as it is under way, and on the page of its project.
+// TestPagesDrawTheWavesOfARollout checks the waves with their hosts and states, and each halt with its grounds: on the
+// first page during the rollout, and on the page of its project.
 func TestPagesDrawTheWavesOfARollout(t *testing.T) {
 	dir, _ := site(t, 300)
 	read := func(name string) string {
@@ -89,11 +90,11 @@ func TestPagesDrawTheWavesOfARollout(t *testing.T) {
 			}
 		}
 		if strings.Contains(text, "base/production: rollout") {
-			t.Errorf("%s shows a rollout that has finished or is another project's", page)
+			t.Errorf("%s has a rollout that has finished or belongs to another project", page)
 		}
 	}
 	if !strings.Contains(read("project/base/index.html"), "base/production: rollout of 7") {
-		t.Error("the page of a project does not show its rollout that has finished")
+		t.Error("the page of a project lacks its finished rollout")
 	}
 	history := read("project/shop/index.html")
 	for _, want := range []string{"<td>promote</td>", "<td>anna@example.com</td>", "(unverified)",
