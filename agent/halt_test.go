@@ -15,8 +15,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 )
 
-// halting returns a rollout of a release that fails on every host: two hosts recorded that, a third one the halt, and a
-// fourth one has seen it. backup is the content of the store before its first host ran.
+// halting returns a rollout of a release that fails on every host: two hosts recorded failures, a third host the halt,
+// and a fourth host has read it. backup is the content of the store before the first host ran.
 func halting(t *testing.T) (f *rolling, wave []*rollHost, backup map[string][]byte) {
 	t.Helper()
 	plan := twoWaves()
@@ -71,7 +71,7 @@ func (f *rolling) restore(backup map[string][]byte) {
 	}
 }
 
-// below counts the objects of a kind in rollouts.
+// below counts the objects of rollouts of a kind.
 func (f *rolling) below(kind string) (n int) {
 	f.t.Helper()
 	for key := range f.objects() {
@@ -86,7 +86,7 @@ func TestHaltHoldsWhenTheStoreIsRestoredFromABackup(t *testing.T) {
 	t.Parallel()
 	f, wave, backup := halting(t)
 	f.restore(backup)
-	noted(t, f.run(wave[3], exit.OK), "the rollout is halted") // and records it again
+	noted(t, f.run(wave[3], exit.OK), "the rollout is halted") // and the host records it again
 	noted(t, f.run(wave[2], exit.OK), "the rollout is halted")
 	for _, h := range wave[2:4] {
 		f.runs(h, "1")
@@ -97,7 +97,7 @@ func TestHaltHoldsWhenTheStoreIsRestoredFromABackup(t *testing.T) {
 	noted(t, f.run(wave[4], exit.OK), "the rollout is halted")
 	f.runs(wave[4], "1")
 
-	// The hosts on which it failed record that again under the same names.
+	// The hosts with failures record them again under the same names.
 	for range 2 {
 		for _, h := range wave[:2] {
 			f.run(h, exit.OK)
@@ -113,7 +113,7 @@ func TestHaltHoldsWhenTheStoreIsRestoredFromABackup(t *testing.T) {
 	f.restoreRollout(backup)
 	f.run(wave[0], exit.OK)
 	if n := f.below("results"); n != 0 {
-		t.Errorf("after a resume %d failures of before it were recorded again", n)
+		t.Errorf("after a resume %d earlier failures were recorded again", n)
 	}
 	f.run(wave[3], exit.RolledBack)
 }
@@ -130,7 +130,7 @@ func (f *rolling) restoreRollout(backup map[string][]byte) {
 	}
 }
 
-// unlisting is a store whose listings of rollouts are empty, or lack all but the names with a part.
+// unlisting is a store whose listings of rollouts are empty, or only have names that contain a text.
 type unlisting struct {
 	store.Store
 	but string
@@ -160,15 +160,15 @@ func TestHaltHoldsWhenListingsAreNotComplete(t *testing.T) {
 		}
 		noted(t, f.run(wave[2], exit.OK), shows.seen)
 		f.runs(wave[2], "1")
-		if shows.unseen != "" { // by a host that has not seen the halt
+		if shows.unseen != "" { // by a host that has not read the halt
 			noted(t, f.run(wave[5], exit.OK), shows.unseen)
 			f.runs(wave[5], "1")
 		}
 	}
 }
 
-// TestHostsGoBackFromAnAbortedReleaseThatAnotherFollows checks that a host that has not run since an abort does not
-// keep the aborted release until its turn for the next one.
+// TestHostsGoBackFromAnAbortedReleaseThatAnotherFollows checks a host that has not run since an abort: it leaves the
+// aborted release before its turn for the next one.
 func TestHostsGoBackFromAnAbortedReleaseThatAnotherFollows(t *testing.T) {
 	t.Parallel()
 	f := newRolling(t, 6, twoWaves())
@@ -187,7 +187,7 @@ func TestHostsGoBackFromAnAbortedReleaseThatAnotherFollows(t *testing.T) {
 	noted(t, r, "was aborted; this host goes back to 1")
 	noted(t, r, "waits for the turn of this host")
 	if s, err := later.Status(); err != nil || len(s.Quarantined) != 0 {
-		t.Errorf("after it went back: %+v, %v", s.Quarantined, err)
+		t.Errorf("after the host left the aborted release: %+v, %v", s.Quarantined, err)
 	}
 	f.run(first, exit.OK)
 	f.runs(first, "3")

@@ -52,7 +52,7 @@ func TestReleaseThatDoesNotBecomeHealthyIsRolledBack(t *testing.T) {
 	r, err := l.deploy()
 	var unhealthy *health.Unhealthy
 	if exit.Code(err) != exit.RolledBack || !errors.As(err, &unhealthy) {
-		t.Fatalf("exit code %d (%v), want a rollback since it is not healthy", exit.Code(err), err)
+		t.Fatalf("exit code %d (%v), want a rollback because the release is unhealthy", exit.Code(err), err)
 	}
 	if len(r.Health) != 2 || r.Health[0].Error == "" || r.Health[1].Error != "" {
 		t.Errorf("probes are %+v, want one that fails and one that passes after the rollback", r.Health)
@@ -93,7 +93,7 @@ func TestScriptsOfProbesAreThoseOfTheirRelease(t *testing.T) {
 	}
 }
 
-// trusting is the request of a first deploy.
+// trusting returns the request of a first deploy.
 func (l *lab) trusting() agent.Given {
 	l.t.Helper()
 	root := filepath.Join(l.t.TempDir(), "root.json")

@@ -12,8 +12,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact"
 )
 
-// TestRunWithoutNewsUploadsNothing: it asks the store once, and once per reports.heartbeat it repeats the host's record
-// in one more request. A run that finds the host otherwise than the one before uploads its report.
+// TestRunWithoutNewsUploadsNothing checks that such a run makes one request, and once per reports.heartbeat one more,
+// which renews the host's record. A run that finds a change on the host uploads its report.
 func TestRunWithoutNewsUploadsNothing(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -30,10 +30,10 @@ func TestRunWithoutNewsUploadsNothing(t *testing.T) {
 		log := l.watched()
 		r := l.expect(exit.OK)
 		for _, note := range r.Notes {
-			t.Errorf("the run notes %s", note)
+			t.Errorf("the run has the note %s", note)
 		}
 		if after := l.stored(); len(log.Requests()) <= 2 && !slices.Equal(after, before) {
-			t.Errorf("the store has %q, and had %q", after, before)
+			t.Errorf("the store has %q, and had %q before", after, before)
 		}
 		var ops []string
 		for _, r := range log.Requests() {
@@ -52,7 +52,7 @@ func TestRunWithoutNewsUploadsNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := tick(); !strings.Contains(got, "put reports") || !strings.Contains(got, "put fleet") {
-		t.Errorf("the run that finds the host held makes the requests %s", got)
+		t.Errorf("the run on a held host makes the requests %s", got)
 	}
 	if got := tick(); got != asks {
 		t.Errorf("the next run makes the requests %s", got)
@@ -64,7 +64,7 @@ func TestRunWithoutNewsUploadsNothing(t *testing.T) {
 	}
 }
 
-// stored are the names of all objects of the store.
+// stored returns the names of all objects of the store.
 func (l *lab) stored() (keys []string) {
 	for info, err := range l.repo.Store.List(l.t.Context(), "") {
 		if err != nil {

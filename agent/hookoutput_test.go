@@ -10,8 +10,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/artifacttest"
 )
 
-// TestHookWithHostErrorInItsOutputQuarantinesNothing fails a release by hooks that name an error of the host in the
-// words of the C library, as a shell does on a full disk.
+// TestHookWithHostErrorInItsOutputQuarantinesNothing fails a release by hooks that print an error of the C library, as
+// a shell does on a full disk.
 func TestHookWithHostErrorInItsOutputQuarantinesNothing(t *testing.T) {
 	artifacttest.Long(t)
 	for _, printed := range []string{
@@ -33,14 +33,13 @@ func TestHookWithHostErrorInItsOutputQuarantinesNothing(t *testing.T) {
 				t.Errorf("quarantined is %v", bad)
 			}
 			if !strings.Contains(r.Error, "pre-release hook 10 of myapp 2") {
-				t.Errorf("%q does not say whose hook failed", r.Error)
+				t.Errorf("%q does not name the owner of the failed hook", r.Error)
 			}
 		})
 	}
 }
 
-// TestHookFailureInBothReleasesIsAHostError takes away from the host what the hook of each release
-// needs.
+// TestHookFailureInBothReleasesIsAHostError removes a file of the host that the hook of each release needs.
 func TestHookFailureInBothReleasesIsAHostError(t *testing.T) {
 	for _, stage := range []string{"pre-release", "post-release"} {
 		t.Run(stage, func(t *testing.T) {
@@ -71,7 +70,7 @@ func TestHookFailureInBothReleasesIsAHostError(t *testing.T) {
 			}
 			for _, whose := range []string{stage + " hook 10 of myapp 1", stage + " hook 10 of myapp 2"} {
 				if strings.Count(r.Error, whose) != 1 {
-					t.Errorf("%q says %q not once", r.Error, whose)
+					t.Errorf("%q does not contain %q exactly once", r.Error, whose)
 				}
 			}
 			if err := os.WriteFile(licence, []byte("x\n"), 0o644); err != nil {

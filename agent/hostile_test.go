@@ -11,7 +11,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/artifacttest"
 )
 
-// TestHostileStoreChangesNothing lets attackers with ever more keys at a host that runs a good release.
+// TestHostileStoreChangesNothing checks a host with a good release against attackers that have more and more keys.
 func TestHostileStoreChangesNothing(t *testing.T) {
 	t.Parallel()
 	evil := artifacttest.Pack(t,
@@ -29,7 +29,7 @@ func TestHostileStoreChangesNothing(t *testing.T) {
 			attacker.Forge(func(f *artifacttest.Forged) { attacker.Sneak(f.Roles["myapp"], "myapp", "2", "testing", evil) })
 			r := l.expect(exit.Refused)
 			if r.Hint == "" || !strings.Contains(r.Error, "refused") || !strings.Contains(r.Error, "signed by") {
-				t.Errorf("the report says %q, hint %q", r.Error, r.Hint)
+				t.Errorf("the report has the error %q and the hint %q", r.Error, r.Hint)
 			}
 			l.links("1", "1", "")
 			unchanged(t, l)
@@ -53,12 +53,12 @@ func TestHostileStoreChangesNothing(t *testing.T) {
 	})
 }
 
-// unchanged checks that nothing but the good release lies on the host under a name that is read.
+// unchanged checks that the host has no release and no file but those of the good release.
 func unchanged(t *testing.T, l *lab) {
 	t.Helper()
 	releases, err := filepath.Glob(l.Layout.Path("/srv/projects/*/releases/*"))
 	if err != nil || len(releases) != 1 || !strings.HasPrefix(filepath.Base(releases[0]), "1-") {
-		t.Errorf("the releases are %v (%v), want that of 1 alone", releases, err)
+		t.Errorf("the releases are %v (%v), want only that of version 1", releases, err)
 	}
 	if found, _ := filepath.Glob(l.Layout.Path("/srv/projects/evil")); len(found) > 0 {
 		t.Error("something was written outside of the release")

@@ -17,7 +17,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/recipe"
 )
 
-// quick are options under which nothing waits long.
+// quick returns options with short waits.
 func quick(probes ...recipe.Probe) health.Options {
 	h := health.Merge(recipe.Health{Interval: time.Millisecond, Retries: 20, Deadline: time.Minute},
 		recipe.Health{Timeout: 10 * time.Second})
@@ -139,7 +139,7 @@ func TestDeadlineEndsHangingProbe(t *testing.T) {
 	_, err := health.Check(context.Background(), o)
 	var unhealthy *health.Unhealthy
 	if !errors.As(err, &unhealthy) {
-		t.Errorf("got %v, want that it is not healthy", err)
+		t.Errorf("got %v, want an Unhealthy error", err)
 	}
 }
 

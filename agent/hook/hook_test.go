@@ -70,7 +70,7 @@ func TestHookSeesACleanEnvironmentAndItsDirectory(t *testing.T) {
 	}
 	if out := results[0].Output; strings.Contains(out, "SECRET") || !strings.Contains(out, "CORPUS_STAGE=pre-release") ||
 		!strings.Contains(out, work) {
-		t.Errorf("the hook saw %q", out)
+		t.Errorf("the environment of the hook is %q", out)
 	}
 }
 
@@ -80,7 +80,7 @@ func TestHangingHookIsKilledWithItsProcesses(t *testing.T) {
 		`; wait; wait`})
 	_, err := hook.Run(t.Context(), dir, hook.Options{Timeout: 300 * time.Millisecond, Grace: 100 * time.Millisecond})
 	if err == nil || !strings.Contains(err.Error(), "longer than 300ms") {
-		t.Errorf("error is %v, want that it took too long", err)
+		t.Errorf("error is %v, want a timeout", err)
 	}
 	gone(t, pids)
 }
@@ -105,7 +105,7 @@ func TestProcessWithOpenPipeDoesNotBlockTheRun(t *testing.T) {
 	gone(t, pids)
 }
 
-// A process that holds the output open does not make the hook exceed its time limit, however short that is.
+// A process that holds the output open does not make the hook exceed its time limit, even if the limit is short.
 func TestTheResultOfAHookIsThatOfItsOwnProcess(t *testing.T) {
 	for script, want := range map[string]string{"sleep 300 & exit 0": "", "sleep 300 & exit 3": "exit status 3"} {
 		dir := hooks(t, map[string]string{"hook": script})
@@ -142,7 +142,7 @@ func TestHangingHookIsKilledWithItsSessions(t *testing.T) {
 	_, err := hook.Run(t.Context(), dir, hook.Options{Timeout: 500 * time.Millisecond, Grace: 100 * time.Millisecond,
 		Env: []string{"PATH=" + os.Getenv("PATH")}})
 	if err == nil || !strings.Contains(err.Error(), "longer than 500ms") {
-		t.Errorf("error is %v, want that it took too long", err)
+		t.Errorf("error is %v, want a timeout", err)
 	}
 	gone(t, pids)
 }
@@ -187,12 +187,12 @@ func gone(t *testing.T, file string) {
 		}
 		if alive(pid) {
 			_ = syscall.Kill(pid, syscall.SIGKILL)
-			t.Errorf("process %d is still there", pid)
+			t.Errorf("process %d still runs", pid)
 		}
 	}
 }
 
-// alive reports whether a process runs; one that only waits to be collected does not.
+// alive reports whether a process runs; a zombie does not.
 func alive(pid int) bool {
 	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {

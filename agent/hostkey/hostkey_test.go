@@ -25,7 +25,8 @@ func open(t *testing.T) hostkey.Key {
 	return key
 }
 
-// TestTheKeyOfAHostStaysTheSame, only its owner can read it, and a file that holds no key is kept aside.
+// TestTheKeyOfAHostStaysTheSame checks that the key does not change, that only its owner can read it, and that a
+// damaged file is set aside.
 func TestTheKeyOfAHostStaysTheSame(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "host.key")
 	first, _, err := hostkey.Open(file)
@@ -52,7 +53,7 @@ func TestTheKeyOfAHostStaysTheSame(t *testing.T) {
 	}
 }
 
-// TestSealIsBoundToItsKey, and for every byte of what was signed.
+// TestSealIsBoundToItsKey checks that a seal is valid for one key of an object, and for each byte of the content.
 func TestSealIsBoundToItsKey(t *testing.T) {
 	key := open(t)
 	const place, object = "reports/myapp/h/1.json", `{"host":"h","text":"\",\"signed\":{"}`
@@ -64,7 +65,7 @@ func TestSealIsBoundToItsKey(t *testing.T) {
 		t.Errorf("signed by %s, %v", by, err)
 	}
 	if _, err := hostkey.Unseal("reports/myapp/g/1.json", sealed); err == nil {
-		t.Error("it holds in another place")
+		t.Error("the seal is valid for another object")
 	}
 	if _, err := hostkey.Unseal(place, []byte(object)); !errors.Is(err, hostkey.ErrUnsigned) {
 		t.Errorf("an object without a signature: %v", err)
@@ -73,7 +74,7 @@ func TestSealIsBoundToItsKey(t *testing.T) {
 		other := bytes.Clone(sealed)
 		other[i] ^= 1
 		if by, err := hostkey.Unseal(place, other); err == nil && by == key.Public() {
-			t.Errorf("it holds with byte %d changed: %s", i, other)
+			t.Errorf("the seal is valid with byte %d changed: %s", i, other)
 		}
 	}
 	for _, bad := range []string{"", "{}", "[1]", "x"} {
@@ -83,7 +84,7 @@ func TestSealIsBoundToItsKey(t *testing.T) {
 	}
 }
 
-// FuzzUnseal never panics, and accepts only what the key signed.
+// FuzzUnseal checks that Unseal does not panic, and accepts only sealed content.
 func FuzzUnseal(f *testing.F) {
 	key, _, err := hostkey.Open(filepath.Join(f.TempDir(), "host.key"))
 	if err != nil {
@@ -100,12 +101,12 @@ func FuzzUnseal(f *testing.F) {
 		by, err := hostkey.Unseal("p", data)
 		if err == nil && by == key.Public() && !bytes.Equal(bytes.TrimSpace(data), sealed) &&
 			!strings.Contains(string(data), `{"a":1,"signed":`) {
-			t.Errorf("%q counts", data)
+			t.Errorf("%q is accepted", data)
 		}
 	})
 }
 
-// TestTheFirstKeyOfAHostCounts until a person removes it.
+// TestTheFirstKeyOfAHostCounts checks that the first key is valid until a person removes it.
 func TestTheFirstKeyOfAHostCounts(t *testing.T) {
 	s := mem.New()
 	first, second := open(t), open(t)
@@ -129,16 +130,16 @@ func TestTheFirstKeyOfAHostCounts(t *testing.T) {
 		return known.Check("h", place, sealed)
 	}
 	if signed, err := check(first); !signed || err != nil {
-		t.Errorf("the first key does not count: %v", err)
+		t.Errorf("the first key is refused: %v", err)
 	}
 	if signed, err := check(second); signed || err == nil {
-		t.Error("the second key counts")
+		t.Error("the second key is accepted")
 	}
 	if err := s.Delete(t.Context(), hostkey.Place("h", first.Public())); err != nil {
 		t.Fatal(err)
 	}
 	if signed, err := check(second); !signed || err != nil {
-		t.Errorf("the second key does not count after the first was removed: %v", err)
+		t.Errorf("after the first key was removed, the second is refused: %v", err)
 	}
 }
 
@@ -150,7 +151,7 @@ func (u unconditional) Put(ctx context.Context, key string, r io.Reader, size in
 	return u.Store.Put(ctx, key, r, size, store.Condition{})
 }
 
-// TestReregisteredKeyKeepsItsTime also where the store ignores conditions.
+// TestReregisteredKeyKeepsItsTime also checks a store that ignores conditions.
 func TestReregisteredKeyKeepsItsTime(t *testing.T) {
 	s, key := unconditional{mem.New()}, open(t)
 	var since []time.Time
@@ -166,12 +167,12 @@ func TestReregisteredKeyKeepsItsTime(t *testing.T) {
 		time.Sleep(2 * time.Millisecond)
 	}
 	if !since[0].Equal(since[1]) {
-		t.Errorf("it is registered since %s, and then since %s", since[0], since[1])
+		t.Errorf("the key is registered since %s, and then since %s", since[0], since[1])
 	}
 }
 
-// TestReportsWithoutAKnownKey count as unsigned ones, but none whose signature does not hold, and none without a
-// signature of a host that has a key.
+// TestReportsWithoutAKnownKey checks that such reports count as unsigned, and that reports with an invalid signature,
+// or without a signature of a host that has a key, are refused.
 func TestReportsWithoutAKnownKey(t *testing.T) {
 	key := open(t)
 	const place = "reports/myapp/h/1.json"
@@ -199,7 +200,7 @@ func TestReportsWithoutAKnownKey(t *testing.T) {
 	}
 }
 
-// TestAHostRegistersOnceADay with a store, a name and a key.
+// TestAHostRegistersOnceADay checks one registration per day for a store, a name and a key.
 func TestAHostRegistersOnceADay(t *testing.T) {
 	key, file, now := open(t), filepath.Join(t.TempDir(), "registered.json"), time.Now()
 	for i, c := range []struct {
@@ -210,7 +211,7 @@ func TestAHostRegistersOnceADay(t *testing.T) {
 		{"s3://a", "h", now, true},
 		{"s3://a", "h", now.Add(23 * time.Hour), false},
 		{"s3://a", "h", now.Add(25 * time.Hour), true},
-		{"s3://a", "h", now, true}, // a clock that went back
+		{"s3://a", "h", now, true}, // a clock that was set back
 		{"s3://b", "h", now, true},
 		{"s3://b", "g", now, true},
 		{"s3://b", "g", now, false},

@@ -34,8 +34,7 @@ func sample(sequence int64) Record {
 	}
 }
 
-// TestRecordNameEncodesTheRecord that a record says, also where versions have signs that stores treat in their own
-// ways, and where names are long.
+// TestRecordNameEncodesTheRecord also checks versions with characters that stores treat differently, and long names.
 func TestRecordNameEncodesTheRecord(t *testing.T) {
 	key := newKey(t)
 	long := sample(1)
@@ -51,23 +50,23 @@ func TestRecordNameEncodesTheRecord(t *testing.T) {
 		}
 		for segment := range strings.SplitSeq(object, "/") {
 			if len(segment) > 255 {
-				t.Errorf("%s: a segment of %d bytes fits no file name", name, len(segment))
+				t.Errorf("%s: a segment of %d bytes is too long for a file name", name, len(segment))
 			}
 		}
 		if strings.ContainsAny(object, "~+ ") {
-			t.Errorf("%s: %s has signs that are not the same everywhere", name, object)
+			t.Errorf("%s: %s has characters that stores treat differently", name, object)
 		}
 		got, text, signature, err := parse(object)
 		if err != nil || !reflect.DeepEqual(got, r) {
 			t.Errorf("%s: %+v, %v, want %+v", name, got, err, r)
 		}
 		if !key.Public().SignedName(text, signature) {
-			t.Errorf("%s: the signature does not hold", name)
+			t.Errorf("%s: the signature is invalid", name)
 		}
 	}
 }
 
-// write writes a record as the host of this key.
+// write writes a record of a host with this key.
 func write(t *testing.T, s store.Store, key hostkey.Key, file string, r Record) {
 	t.Helper()
 	w := Writer{Store: s, URL: "mem:", Key: key, File: file}
@@ -87,14 +86,14 @@ func objects(t *testing.T, s store.Store) (keys []string) {
 	return keys
 }
 
-// TestAHostHasOneRecord after each of its runs, also after a power failure between writing one and deleting the one
-// before.
+// TestAHostHasOneRecord checks that one record remains after each run, also after a power failure between writing a
+// record and deleting the earlier one.
 func TestAHostHasOneRecord(t *testing.T) {
 	s, key, file := mem.New(), newKey(t), filepath.Join(t.TempDir(), "record.json")
 	for i := range int64(3) {
 		write(t, s, key, file, sample(i))
 		if keys := objects(t, s); len(keys) != 1 {
-			t.Fatalf("after run %d there are %q", i, keys)
+			t.Fatalf("after run %d the records are %q", i, keys)
 		}
 	}
 	cut := Writer{Store: undeletable{s, errors.New("the power is gone")}, URL: "mem:", Key: key, File: file}
@@ -107,7 +106,7 @@ func TestAHostHasOneRecord(t *testing.T) {
 	}
 	write(t, s, key, file, sample(4))
 	if keys := objects(t, s); len(keys) != 1 || !strings.Contains(keys[0], ",4,rolled-back,") {
-		t.Errorf("there are %q", keys)
+		t.Errorf("the records are %q", keys)
 	}
 	hosts, _ := check(t, s, known)
 	if d, err := Read(t.Context(), s, known, hosts[0]); err != nil || d.Error != "it failed" || d.Hint != "look" {
@@ -137,11 +136,11 @@ func TestHostWithoutDeletePermission(t *testing.T) {
 	}
 	write(t, s, key, file, sample(3))
 	if keys := objects(t, s); len(keys) != 1 {
-		t.Errorf("what could not be deleted is left: %q", keys)
+		t.Errorf("the earlier record still exists: %q", keys)
 	}
 }
 
-// ownOnly is a store where a host may delete only below its own name.
+// ownOnly is a store where a host may delete only objects below its own name.
 type ownOnly struct {
 	store.Store
 	own string
@@ -154,8 +153,8 @@ func (o ownOnly) Delete(ctx context.Context, key string) error {
 	return o.Store.Delete(ctx, key)
 }
 
-// TestRecordsUnderAnEarlierNameDoNotPileUp checks that a host that may not delete the record under its earlier name
-// says so once, and still has one record under its own name after each run.
+// TestRecordsUnderAnEarlierNameDoNotPileUp checks a host that may not delete the record under its earlier name: one run
+// reports it, and each run leaves one record under the new name.
 func TestRecordsUnderAnEarlierNameDoNotPileUp(t *testing.T) {
 	s, key, file := mem.New(), newKey(t), filepath.Join(t.TempDir(), "record.json")
 	earlier := sample(1)
@@ -170,7 +169,7 @@ func TestRecordsUnderAnEarlierNameDoNotPileUp(t *testing.T) {
 			t.Errorf("a later run: %v", err)
 		}
 		if keys := objects(t, s); len(keys) != 2 {
-			t.Errorf("there are %q, want one record under each name", keys)
+			t.Errorf("the records are %q, want one record under each name", keys)
 		}
 	}
 }
@@ -184,8 +183,8 @@ func check(t *testing.T, s store.Store, known hostkey.Registry) ([]Listed, []Ign
 	return records.Check(known)
 }
 
-// TestRecordsThatDoNotCount are those of another key, of another host, with another state, and old ones that are put
-// back.
+// TestRecordsThatDoNotCount checks records signed with another key, copied from another host, with another state, and
+// old records that were stored again.
 func TestRecordsThatDoNotCount(t *testing.T) {
 	key, other := newKey(t), newKey(t)
 	real, err := sample2(5).Key(key)
@@ -221,13 +220,13 @@ func TestRecordsThatDoNotCount(t *testing.T) {
 			t.Errorf("%s: %+v, ignored %v", name, hosts, ignored)
 		}
 		if d, err := Read(t.Context(), s, known, hosts[0]); err != nil || d != (Detail{}) {
-			t.Errorf("%s: an object that the host did not sign says %+v, %v", name, d, err)
+			t.Errorf("%s: an object that the host did not sign is read as %+v, %v", name, d, err)
 		}
 	}
 }
 
-// TestRestoredDiskContinuesFromEarlierSequence counts its runs from an earlier number on. What it says now counts, and
-// an old record that another user stores again does not.
+// TestRestoredDiskContinuesFromEarlierSequence has a host continue from an earlier sequence number. Its new records
+// count, and an old record that another user stores again does not.
 func TestRestoredDiskContinuesFromEarlierSequence(t *testing.T) {
 	key, s := newKey(t), mem.New()
 	now := time.Now().UTC()
@@ -254,13 +253,13 @@ func TestRestoredDiskContinuesFromEarlierSequence(t *testing.T) {
 	put(50, now.Add(-3*time.Hour))
 	put(9, now.Add(time.Minute))
 	counts(9, false)
-	put(5, now.Add(time.Hour)) // a run on another day, whose clock was ahead
+	put(5, now.Add(time.Hour)) // a run on another day with a clock that is ahead
 	counts(9, false)
 	put(3, now.Add(-time.Hour))
 	counts(9, false)
 }
 
-// TestTwoMachinesWithOneKey have records of which one is written while the other one is new.
+// TestTwoMachinesWithOneKey checks records of two machines, one of which writes while the record of the other is new.
 func TestTwoMachinesWithOneKey(t *testing.T) {
 	now := time.Now()
 	record := func(key string, sequence int64, started, seen time.Duration) Listed {
@@ -286,13 +285,14 @@ func sample2(sequence int64) *Record {
 	return &Record{Project: "myapp", Host: "h", Run: "20260501T120000.000000", Sequence: sequence, Outcome: "converged"}
 }
 
-// TestAHostThatFloodsItsPrefix is still one host, with its latest run, and no other is affected.
+// TestAHostThatFloodsItsPrefix checks that it counts as one host, with its latest run, and that other hosts are not
+// affected.
 func TestAHostThatFloodsItsPrefix(t *testing.T) {
 	key := newKey(t)
 	s := mem.New()
 	for i := range int64(300) {
 		object, _ := sample2(i).Key(key)
-		if i%2 == 0 { // with a signature that does not hold
+		if i%2 == 0 { // with an invalid signature
 			object = strings.Replace(object, ",converged,", ",failed,", 1)
 		}
 		if _, err := s.Put(t.Context(), object, strings.NewReader("{}"), 2, store.Condition{}); err != nil {
@@ -305,7 +305,7 @@ func TestAHostThatFloodsItsPrefix(t *testing.T) {
 	}
 }
 
-// FuzzParse never panics, and what it reads of a record's key is what the record writes.
+// FuzzParse checks that Parse does not panic, and that a parsed record is written with the same key.
 func FuzzParse(f *testing.F) {
 	key := newKey(f)
 	for i := range int64(2) {
@@ -324,19 +324,19 @@ func FuzzParse(f *testing.F) {
 		}
 		again, err := r.Key(key)
 		if err != nil {
-			return // too long a name, such as one of many signs
+			return // the name is too long, for example because of its characters
 		}
 		back, _, _, err := parse(again)
 		if err != nil || fmt.Sprintf("%+v", flat(back)) != fmt.Sprintf("%+v", flat(r)) {
 			t.Errorf("%q is %+v, and %q %+v, %v", object, flat(r), again, flat(back), err)
 		}
 		if key.Public().SignedName(text, signature) && !slices.Contains([]int64{0, 1}, r.Sequence) {
-			t.Errorf("%q counts", object)
+			t.Errorf("%q is accepted", object)
 		}
 	})
 }
 
-// flat is a record as text that is the same for the same content.
+// flat returns a record as text that is equal for equal content.
 func flat(r Record) string {
 	all := r.text()
 	r.Service, r.Base, r.Wanted, r.WantedBase = nil, nil, nil, nil

@@ -15,7 +15,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 )
 
-// TestImagesAreVerified fetches an image, and refuses one that was changed, withdrawn or never signed.
+// TestImagesAreVerified fetches an image, and checks that changed, withdrawn and unsigned ones are refused.
 func TestImagesAreVerified(t *testing.T) {
 	ctx := context.Background()
 	repo := artifacttest.New(t)
@@ -40,7 +40,7 @@ func TestImagesAreVerified(t *testing.T) {
 	}
 	rootfs := filepath.Join(images, good.Digest.Hex(), "rootfs.tar")
 	for _, damage := range []func() error{
-		func() error { // no user may write to the file itself
+		func() error { // no user may write to the file
 			return errors.Join(os.Remove(rootfs), os.WriteFile(rootfs, []byte("a file systen"), 0o644))
 		},
 		func() error { return os.Remove(rootfs) },
@@ -73,8 +73,8 @@ func TestImagesAreVerified(t *testing.T) {
 		t.Errorf("a withdrawn image: %v", err)
 	}
 	entries, err := os.ReadDir(images)
-	if err != nil || len(entries) != 2 { // and its list
-		t.Errorf("beside the good image there is something: %v (%v)", entries, err)
+	if err != nil || len(entries) != 2 { // the image and its list
+		t.Errorf("the directory has more than the good image: %v (%v)", entries, err)
 	}
 	if left, err := os.ReadDir(trusted); err != nil || len(left) > 2 {
 		t.Errorf("the directory of trust was written to: %v (%v)", left, err)

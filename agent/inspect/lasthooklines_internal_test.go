@@ -9,7 +9,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/report"
 )
 
-// TestWhyShowsTheLastLinesOfAFailedHook and not all that it printed.
+// TestWhyShowsTheLastLinesOfAFailedHook checks that why does not print all of the output.
 func TestWhyShowsTheLastLinesOfAFailedHook(t *testing.T) {
 	var output strings.Builder
 	for i := range 30 {
@@ -24,6 +24,6 @@ func TestWhyShowsTheLastLinesOfAFailedHook(t *testing.T) {
 	lines := strings.Split(firstFailure(r), "\n")
 	if len(lines) != 11 || lines[0] != "pre-release hook 10-migrate of myapp 2: exit status 3" || lines[1] != "line 21" ||
 		lines[10] != "migration 7 broke" {
-		t.Errorf("why says %q", lines)
+		t.Errorf("why prints %q", lines)
 	}
 }

@@ -47,6 +47,6 @@ func TestUnitRunWithoutReportIsShown(t *testing.T) {
 func TestWaitingJobs(t *testing.T) {
 	got := waitingIn("  12 web.service start waiting\n  13 corpus-agent.service start running\n\n")
 	if !slices.Equal(got, []string{"start of web.service"}) {
-		t.Errorf("waiting are %q", got)
+		t.Errorf("the waiting jobs are %q", got)
 	}
 }

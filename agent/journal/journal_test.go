@@ -36,7 +36,7 @@ func newLab(t testing.TB) *lab {
 		FileLimit: 1 << 16}}
 }
 
-// run calls work with a host whose changes are recorded as those of a run of a pair.
+// run calls work with a host whose changes are recorded in the chapter of a run of a pair.
 func (l *lab) run(id, pair string, work func(h *host.Host, r *journal.Recorder)) {
 	l.t.Helper()
 	r := l.journal.Record(journal.Run{ID: id, Pair: ledger.Key{Bytes: pair}, Name: "myapp " + pair,
@@ -88,7 +88,7 @@ func TestReplacedContentIsSaved(t *testing.T) {
 	l.run("1", "a", func(h *host.Host, r *journal.Recorder) {
 		r.Step("file.managed /etc/f")
 		l.write(h, "/etc/f", "new")
-		l.write(h, "/etc/f", "newer") // the before-image of the first change counts
+		l.write(h, "/etc/f", "newer") // only the before-image of the first change counts
 		l.write(h, "/etc/d/g", "other")
 		l.write(h, "/skipped/f", "not recorded")
 	})
@@ -107,7 +107,7 @@ func TestReplacedContentIsSaved(t *testing.T) {
 	}
 	defer f.Close()
 	if data, err := io.ReadAll(f); err != nil || string(data) != old {
-		t.Errorf("kept were %d bytes, %v, want %d", len(data), err, len(old))
+		t.Errorf("the before-image has %d bytes, %v, want %d", len(data), err, len(old))
 	}
 	if c.Records[1].Before.Part("/etc/d").Type != image.Absent ||
 		c.Records[1].After.Part("/etc/d").Type != image.Directory {
@@ -133,7 +133,7 @@ func TestChapterPerPair(t *testing.T) {
 	l.run("4", "b", change("four"))
 	all := l.chapters()
 	if len(all) != 2 || fmt.Sprint(all[0].Runs, all[1].Runs) != "[1 3] [4]" {
-		t.Fatalf("there are %d chapters", len(all))
+		t.Fatalf("the journal has %d chapters", len(all))
 	}
 	if err := l.journal.Prune(1); err != nil {
 		t.Fatal(err)
@@ -163,7 +163,7 @@ func TestNoJournalWithoutChanges(t *testing.T) {
 func TestLimits(t *testing.T) {
 	l := newLab(t)
 	l.journal.Limit, l.journal.FileLimit = 20<<10, 8<<10
-	noise := func(n int) []byte { // that does not compress
+	noise := func(n int) []byte { // content that does not compress
 		b := make([]byte, n)
 		for i, x := 0, uint32(1); i < n; i++ {
 			x ^= x << 13
@@ -193,7 +193,7 @@ func TestLimits(t *testing.T) {
 	l.run("2", "b", replace("b", "c"))
 	all := l.chapters()
 	if len(all) != 1 || all[0].Pair != "b" {
-		t.Fatalf("there are %d chapters, want the old one removed", len(all))
+		t.Fatalf("the journal has %d chapters, want the old one removed", len(all))
 	}
 	for name := range map[string]int{"a": 1, "b": 1} {
 		if err := os.WriteFile(filepath.Join(l.root, "etc", name), noise(6<<10), 0o644); err != nil {
@@ -236,8 +236,8 @@ func chapter(t testing.TB) (*lab, []byte) {
 	return l, data
 }
 
-// TestTruncatedAnywhere truncates a chapter as a power failure does. The whole records are read, and the next run
-// appends.
+// TestTruncatedAnywhere truncates a chapter as a power failure does. Complete records can be read, and the next run
+// appends more.
 func TestTruncatedAnywhere(t *testing.T) {
 	l, data := chapter(t)
 	file, records := l.file(), len(l.chapters()[0].Records)
@@ -256,20 +256,20 @@ func TestTruncatedAnywhere(t *testing.T) {
 				t.Fatalf("truncated at byte %d of %d, with %d zeros: %v", n, len(data), len(tail), err)
 			}
 			if got := len(all[0].Records); got < before || got > records {
-				t.Fatalf("truncated at byte %d there are %d records, want %d to %d", n, got, before, records)
+				t.Fatalf("truncated at byte %d the chapter has %d records, want %d to %d", n, got, before, records)
 			}
 			before = max(before, len(all[0].Records))
 		}
 	}
 	if before != records {
-		t.Errorf("at the end there are %d records, want %d", before, records)
+		t.Errorf("after all truncations the chapter has %d records, want %d", before, records)
 	}
 	if err := os.WriteFile(file, data[:len(data)-5], 0o600); err != nil {
 		t.Fatal(err)
 	}
 	l.run("3", "a", func(h *host.Host, _ *journal.Recorder) { l.write(h, "/etc/h", "three") })
 	if c := l.chapters()[0]; c.Torn || len(c.Records) != records+1 {
-		t.Errorf("after the next run there are %d records, want %d", len(c.Records), records+1)
+		t.Errorf("after the next run the chapter has %d records, want %d", len(c.Records), records+1)
 	}
 }
 
@@ -340,7 +340,7 @@ func TestUnwritableJournalStopsTheChange(t *testing.T) {
 	if err := os.MkdirAll(filepath.Dir(l.journal.Dir), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(l.journal.Dir, nil, 0o644); err != nil { // a file where the directory should be
+	if err := os.WriteFile(l.journal.Dir, nil, 0o644); err != nil { // a file in place of the directory
 		t.Fatal(err)
 	}
 	r := l.journal.Record(journal.Run{ID: "1", Pair: ledger.Key{Bytes: "a"}, Now: time.Now, Note: t.Logf})
@@ -354,7 +354,7 @@ func TestUnwritableJournalStopsTheChange(t *testing.T) {
 		t.Errorf("the error is %v (hint: %s)", err, diag.HintOf(err))
 	}
 	if _, err := h.Files.Stat("/etc/f"); err == nil {
-		t.Error("the file was written although its before-image was not kept")
+		t.Error("the file was written although its before-image was not saved")
 	}
 }
 
@@ -367,7 +367,7 @@ func TestRecordsWithHiddenTextAreSecret(t *testing.T) {
 	})
 	records := l.chapters()[0].Records
 	if records[0].Secret || !records[1].Secret {
-		t.Errorf("secret are %v and %v", records[0].Secret, records[1].Secret)
+		t.Errorf("the records have secret %v and %v", records[0].Secret, records[1].Secret)
 	}
 }
 
@@ -400,7 +400,7 @@ func FuzzChapter(f *testing.F) {
 	})
 }
 
-// TestInterruptedStep interrupts runs while a hook runs, after the hook, and after a state that followed it.
+// TestInterruptedStep interrupts runs during a hook, after it, and after a later state.
 func TestInterruptedStep(t *testing.T) {
 	for name, c := range map[string]struct {
 		work func(l *lab, h *host.Host, r *journal.Recorder) error

@@ -50,7 +50,7 @@ func TestSettleRecordsPlannedPaths(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := l.recorded(); got != "/etc/a /etc/dir /etc/dir/b" {
-		t.Errorf("recorded are %s", got)
+		t.Errorf("the records are %s", got)
 	}
 	for _, r := range l.chapters()[0].Records[1:] {
 		if r.Step != "file.managed b" || r.Run != "1" || r.After == nil || r.After.Part(r.Subject.Name).Type == image.Absent {
@@ -68,7 +68,7 @@ func TestSettleRecordsPlannedPaths(t *testing.T) {
 	}
 }
 
-// TestPlannedPathsOfACompleteRun checks that a run which ended has records only of the paths that it created.
+// TestPlannedPathsOfACompleteRun checks that a run that ended has records only of the paths that it created.
 func TestPlannedPathsOfACompleteRun(t *testing.T) {
 	l := newLab(t)
 	h, r := l.startWithPlan("/etc/c")
@@ -80,7 +80,7 @@ func TestPlannedPathsOfACompleteRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := l.recorded(); got != "/etc/a /etc/c" {
-		t.Errorf("recorded are %s", got)
+		t.Errorf("the records are %s", got)
 	}
 	dirs, err := l.journal.Dirs()
 	if err != nil || strings.Join(dirs, " ") != "/etc" {

@@ -37,8 +37,8 @@ func (l *lab) start(id string) (*host.Host, *journal.Recorder) {
 	return h, r
 }
 
-// TestSettleAfterAPowerCut checks that Settle takes an after-image again if a power failure may have lost the change
-// itself, even though the after-image reached the disk.
+// TestSettleAfterAPowerCut checks that Settle takes an after-image again if a power failure may have lost the change,
+// even though the earlier after-image was written.
 func TestSettleAfterAPowerCut(t *testing.T) {
 	const whole, torn = 5, 0
 	for name, c := range map[string]struct {
@@ -61,7 +61,7 @@ func TestSettleAfterAPowerCut(t *testing.T) {
 			if err := end(); err != nil {
 				t.Fatal(err)
 			}
-			l.write(h, "/etc/g", "second") // which waits for the after-image
+			l.write(h, "/etc/g", "second") // the write waits for the after-image
 			if err := os.WriteFile(filepath.Join(l.root, "etc/f"), nil, 0o644); err != nil {
 				t.Fatal(err)
 			}
@@ -75,7 +75,7 @@ func TestSettleAfterAPowerCut(t *testing.T) {
 			if got := settled.Records[0].After.Part("/etc/f").Size; got != c.want {
 				t.Errorf("the after-image has %d bytes, want %d", got, c.want)
 			}
-			// Later changes by others must not appear in the after-image.
+			// The after-image must not have later changes by a user.
 			if err := os.WriteFile(filepath.Join(l.root, "etc/f"), []byte("of a user"), 0o644); err != nil {
 				t.Fatal(err)
 			}
@@ -110,13 +110,13 @@ func TestAnnouncedPathsAreRecorded(t *testing.T) {
 		recorded = append(recorded, record.Subject.Name)
 	}
 	if got := strings.Join(recorded, " "); got != "/etc/a /etc/a/b /etc/a/b/f /etc/a/g" {
-		t.Errorf("recorded are %s", got)
+		t.Errorf("the records are %s", got)
 	}
 	l.write(h, "/conf/a/b/f", "x")
 	if err := r.Close(); err != nil {
 		t.Fatal(err)
 	}
 	if got := len(l.chapters()[0].Records); got != 4 {
-		t.Errorf("after the change there are %d records, want only the announced ones", got)
+		t.Errorf("after the change the chapter has %d records, want only the announced ones", got)
 	}
 }

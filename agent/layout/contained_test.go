@@ -17,7 +17,7 @@ func TestLinksThatLeadOutOfTheTreeAreRefused(t *testing.T) {
 		fine         bool
 	}{
 		"absolute":         {"srv", outside, false},
-		"absolute inside":  {"srv", "/data/srv", false}, // by name it means the machine's /data
+		"absolute inside":  {"srv", "/data/srv", false}, // without the root, the path is the machine's /data
 		"relative inside":  {"srv", "data/srv", true},
 		"relative outside": {"srv", "../../" + filepath.Base(outside), false},
 		"state":            {"var", outside, false},
@@ -74,7 +74,7 @@ func TestPrivateDirectoryOfAnotherUserIsNotRedirected(t *testing.T) {
 	}
 }
 
-// TestLinksIntoEmptyDirectoriesOutsideAreRefused holds that a link which leads out is refused before anything was made
+// TestLinksIntoEmptyDirectoriesOutsideAreRefused checks that a link out of the tree is refused before any file is made
 // behind it, whether or not the tree has a directory of the same path.
 func TestLinksIntoEmptyDirectoriesOutsideAreRefused(t *testing.T) {
 	for _, name := range []string{"srv", "var", "var/lib", "var/lib/corpus", "etc", "etc/corpus", "srv/projects",

@@ -11,8 +11,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
 )
 
-// FuzzLoad reads a ledger. What is refused is refused as corrupt, so that the next run restores it; what is accepted
-// survives being written, read and written again.
+// FuzzLoad reads arbitrary bytes as a ledger. Refused bytes are reported as corrupt, so that the next run restores the
+// ledger; an accepted ledger does not change when it is written, read and written again.
 func FuzzLoad(f *testing.F) {
 	f.Add([]byte(
 		`{"version": 1, "good": {"service": {"project": "myapp", "version": "1", "digest": "sha256:aa", "length": 1, ` +
@@ -33,7 +33,7 @@ func FuzzLoad(f *testing.F) {
 		l, err := ledger.Load(path)
 		if err != nil {
 			if !errors.As(err, &corrupt) {
-				t.Fatalf("%v is not taken for a damaged ledger", err)
+				t.Fatalf("%v is not reported as corrupt", err)
 			}
 			return
 		}
@@ -46,7 +46,7 @@ func FuzzLoad(f *testing.F) {
 		}
 		again, err := ledger.Load(path)
 		if err != nil {
-			t.Fatalf("what was written is refused: %v\n%s", err, first)
+			t.Fatalf("the written ledger is refused: %v\n%s", err, first)
 		}
 		second, err := again.Content()
 		if err != nil || !bytes.Equal(first, second) {

@@ -11,8 +11,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact"
 )
 
-// TestFieldsOfANewerAgentSurviveARewrite loads what a newer agent wrote, changes it as a run does, and
-// saves it: what this agent does not know stays with the object that it is about.
+// TestFieldsOfANewerAgentSurviveARewrite loads the ledger of a newer agent, changes it as a run does, and saves it:
+// unknown fields stay in their objects.
 func TestFieldsOfANewerAgentSurviveARewrite(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ledger.json")
 	written := `{"version": 1, "cohort": "canary", "host": {"store": "s3://b", "zone": "blue"},
@@ -61,7 +61,7 @@ func TestFieldsOfAPairAreRemovedWithIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	if data, err := os.ReadFile(path); err != nil || strings.Contains(string(data), "until") {
-		t.Errorf("a hold that is lifted left %s, %v", data, err)
+		t.Errorf("after the hold was removed, the ledger is %s, %v", data, err)
 	}
 }
 
@@ -73,7 +73,7 @@ func TestEmptyAndZeroFilledLedgersAreCorrupt(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := ledger.Load(path); err == nil {
-			t.Errorf("%s: it was read", name)
+			t.Errorf("%s: Load returned no error", name)
 		}
 	}
 }

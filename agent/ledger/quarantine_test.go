@@ -20,7 +20,7 @@ func TestAReleaseInQuarantineIsNotRetried(t *testing.T) {
 	}
 	book.Quarantine(ledger.Bad{Pair: pair, Release: &release})
 	if book.Postponed != nil {
-		t.Errorf("it is retried: %+v", book.Postponed)
+		t.Errorf("the release is still postponed: %+v", book.Postponed)
 	}
 }
 
@@ -28,9 +28,9 @@ func TestRetryTimesAreInTheFuture(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	p := ledger.Postponed{Next: now}
 	if got := p.When(now); got != "at the next run" {
-		t.Errorf("one that is due is retried %s", got)
+		t.Errorf("a retry that is due happens %s", got)
 	}
 	if got := p.When(now.Add(-time.Minute)); got != "from "+now.Local().Format("2006-01-02 15:04:05 MST")+" on" {
-		t.Errorf("one that waits is retried %s", got)
+		t.Errorf("a retry that waits happens %s", got)
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact"
 )
 
-// TestTwoServicesWithTheSameBytes are two pairs: the quarantine of one says nothing of the other.
+// TestTwoServicesWithTheSameBytes checks that they are two pairs: the quarantine of one does not affect the other.
 func TestTwoServicesWithTheSameBytes(t *testing.T) {
 	web := ledger.Pair{Service: artifact.Release{Project: "web", Version: "1", Digest: "sha256:11"}}
 	api := ledger.Pair{Service: artifact.Release{Project: "api", Version: "1", Digest: "sha256:11"}}
@@ -20,7 +20,7 @@ func TestTwoServicesWithTheSameBytes(t *testing.T) {
 		}
 		book.Quarantine(ledger.Bad{Pair: api, Release: &api.Service})
 		if _, bad := book.IsBad(api); !bad || len(book.Bad) != 2 {
-			t.Errorf("%s: in quarantine are %+v", name, book.Bad)
+			t.Errorf("%s: the quarantine has %+v", name, book.Bad)
 		}
 	}
 }

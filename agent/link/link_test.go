@@ -10,7 +10,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/link"
 )
 
-// project is a project with releases a, b and c, and the root it is below.
+// project returns a project with releases a, b and c, and its root.
 func project(t *testing.T) (p layout.Project, root string) {
 	t.Helper()
 	root = filepath.Join(t.TempDir(), "root")
@@ -51,7 +51,7 @@ func TestFirstNextIsCurrentTooSinceUnitsStartFromIt(t *testing.T) {
 	}
 }
 
-// TestMissingProjectLinkIsCreated finds a first deploy that was interrupted between two links.
+// TestMissingProjectLinkIsCreated checks a first deploy that was interrupted between two links.
 func TestMissingProjectLinkIsCreated(t *testing.T) {
 	p, _ := project(t)
 	l := link.Of(p)
@@ -106,7 +106,7 @@ func TestRestoreRestoresAndRemovesLinks(t *testing.T) {
 	must(t, l.Restore(link.Set{}))
 	check(t, l, link.Set{})
 	if _, err := os.Lstat(filepath.Join(p.Dir, "project")); !os.IsNotExist(err) {
-		t.Errorf("the project link is still there: %v", err)
+		t.Errorf("the project link still exists: %v", err)
 	}
 }
 
@@ -136,7 +136,7 @@ func TestNameDoesNotReplaceADirectory(t *testing.T) {
 		must(t, link.Name(name, p))
 	}
 	if target, err := os.Readlink(name); err != nil || target != "projects/myapp" {
-		t.Errorf("it leads to %q, %v", target, err)
+		t.Errorf("the link leads to %q, %v", target, err)
 	}
 	must(t, os.Remove(name))
 	must(t, os.MkdirAll(filepath.Join(name, "data"), 0o755))
@@ -148,8 +148,7 @@ func TestNameDoesNotReplaceADirectory(t *testing.T) {
 	}
 }
 
-// TestPromoteDropsMissingPrevious makes a release current after a person removed the directories of those before
-// it.
+// TestPromoteDropsMissingPrevious makes a release current after a person removed the directories of the earlier ones.
 func TestPromoteDropsMissingPrevious(t *testing.T) {
 	p, _ := project(t)
 	l := link.Of(p)

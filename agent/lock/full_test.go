@@ -16,7 +16,7 @@ func TestAcquireWithoutSpace(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=16k"); err != nil {
-				t.Skipf("mounting a filesystem needs rights that this test does not have: %v", err)
+				t.Skipf("this test cannot mount a filesystem: %v", err)
 			}
 			t.Cleanup(func() {
 				if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {

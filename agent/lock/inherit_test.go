@@ -10,7 +10,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/lock"
 )
 
-// dup duplicates the descriptor of f, as starting a child process that gets f would.
+// dup duplicates the descriptor of f, as the start of a child process with f does.
 func dup(t *testing.T, f *os.File) int {
 	t.Helper()
 	fd, err := syscall.Dup(int(f.Fd()))
@@ -45,7 +45,7 @@ func TestInheritRefusesOtherDescriptors(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer held.Release()
-	own, err := os.Open(path) // an open file of its own, which does not hold the lock
+	own, err := os.Open(path) // another open file, which does not hold the lock
 	if err != nil {
 		t.Fatal(err)
 	}

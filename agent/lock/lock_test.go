@@ -75,7 +75,7 @@ func TestHolderOfAnEmptyLockFileIsUnknown(t *testing.T) {
 	}
 }
 
-// TestCurrentDoesNotBlockAcquire calls Current all the time while the lock is acquired and released.
+// TestCurrentDoesNotBlockAcquire calls Current repeatedly while the lock is acquired and released.
 func TestCurrentDoesNotBlockAcquire(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	var done atomic.Bool
@@ -119,7 +119,7 @@ func TestOtherUsersCannotHoldTheLock(t *testing.T) {
 	}
 }
 
-// killed writes a lock file as a run that was killed leaves it: with its name.
+// killed writes a lock file as a killed run leaves it, with its holder.
 func killed(t *testing.T, path string) {
 	t.Helper()
 	if err := os.WriteFile(path, []byte(`{"pid": 1, "command": "deploy", "since": "2026-01-02T03:04:05Z"}`),
@@ -128,7 +128,7 @@ func killed(t *testing.T, path string) {
 	}
 }
 
-// TestReadersOfAKilledRunsLockRefuseNoRun looks at the lock in every way while runs take it after one that was killed.
+// TestReadersOfAKilledRunsLockRefuseNoRun reads the lock with each function while runs acquire it after a killed run.
 func TestReadersOfAKilledRunsLockRefuseNoRun(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	var done atomic.Bool
@@ -137,7 +137,7 @@ func TestReadersOfAKilledRunsLockRefuseNoRun(t *testing.T) {
 		readers.Go(func() {
 			for !done.Load() {
 				look(path)
-				time.Sleep(100 * time.Microsecond) // without a pause, readers of a busy machine always have the lock
+				time.Sleep(100 * time.Microsecond) // without a pause, readers on a busy machine always hold the lock
 			}
 		})
 	}
@@ -156,7 +156,7 @@ func TestReadersOfAKilledRunsLockRefuseNoRun(t *testing.T) {
 	readers.Wait()
 }
 
-// TestASlowReaderRefusesNoRun has a reader, such as one of a busy machine, keep the lock for longer than a moment.
+// TestASlowReaderRefusesNoRun has a reader hold the lock for long, as on a busy machine.
 func TestASlowReaderRefusesNoRun(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	killed(t, path)
@@ -168,7 +168,7 @@ func TestASlowReaderRefusesNoRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	if h, held := lock.Taken(path); held {
-		t.Errorf("the lock of a run that was killed is held by %+v", h)
+		t.Errorf("the lock of a killed run is held by %+v", h)
 	}
 	time.AfterFunc(time.Second, func() { _ = reader.Close() })
 	l, err := lock.Acquire(path, "deploy")

@@ -11,7 +11,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/lock"
 )
 
-// TestLockSurvivesRemovalOfItsFile removes the file of a lock, and all of its directory, while it is held.
+// TestLockSurvivesRemovalOfItsFile removes the file of a lock, or its whole directory, while it is held.
 func TestLockSurvivesRemovalOfItsFile(t *testing.T) {
 	for name, remove := range map[string]func(path string) error{
 		"file":      os.Remove,
@@ -41,7 +41,7 @@ func TestLockSurvivesRemovalOfItsFile(t *testing.T) {
 				t.Errorf("the holder is %+v, %v", h, is)
 			}
 			if h, is := lock.Abandoned(path); is {
-				t.Errorf("the run that is under way counts as interrupted: %+v", h)
+				t.Errorf("the active run counts as interrupted: %+v", h)
 			}
 			var lost atomic.Int32
 			stop := first.Watch(func() { lost.Add(1) })
@@ -50,7 +50,7 @@ func TestLockSurvivesRemovalOfItsFile(t *testing.T) {
 			}
 			stop()
 			if h, is := lock.Current(path); lost.Load() != 1 || !is || h.Command != "deploy" {
-				t.Errorf("after %d looks that found it removed, the holder is %+v, %v", lost.Load(), h, is)
+				t.Errorf("after %d checks that found the file removed, the holder is %+v, %v", lost.Load(), h, is)
 			}
 			if err := first.Release(); err != nil {
 				t.Fatal(err)

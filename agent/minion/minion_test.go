@@ -65,10 +65,10 @@ func TestLoad(t *testing.T) {
 		}
 	}
 	if c.StatesPos != (diag.Pos{File: dir + "/minion", Line: 2, Col: 1}) {
-		t.Errorf("file_roots are said at %v", c.StatesPos)
+		t.Errorf("file_roots are at %v", c.StatesPos)
 	}
 	if len(c.Ignored) != 1 || !strings.Contains(c.Ignored[0], "gitfs_remotes") {
-		t.Errorf("ignored are %q", c.Ignored)
+		t.Errorf("the ignored settings are %q", c.Ignored)
 	}
 }
 
@@ -79,7 +79,7 @@ func TestEmptyFileHasSaltsDefaults(t *testing.T) {
 	}
 }
 
-// TestMistakes expects every mistake of all files at once, each with its place.
+// TestMistakes checks that the mistakes of all files are reported at once with their positions.
 func TestMistakes(t *testing.T) {
 	dir := write(t, map[string]string{
 		"minion": "file_roots:\n  base: /srv/salt\nid: [a]\npillar_roots: []\nstate_output: fulll\n" +
@@ -101,7 +101,7 @@ func TestMistakes(t *testing.T) {
 		"minion:6:1: failhard is 'perhaps'", "minion:7:1: pillar_source_merging_strategy", "minion.d/a.conf:1:5:",
 		"minion.d/b.conf:1:1: the file is a list"} {
 		if i >= len(got) || !strings.HasPrefix(got[i], want) {
-			t.Errorf("problem %d of %q is not %q", i, got, want)
+			t.Errorf("problem %d of %q lacks %q", i, got, want)
 		}
 	}
 }
