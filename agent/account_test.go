@@ -11,13 +11,13 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host/hosttest"
 )
 
-// TestProjectGetsItsUser lets a system tree's own programs make the user, whose files are then the
-// project's.
+// TestProjectGetsItsUser checks that the programs of a system tree create the user of a project, and that the project's
+// files belong to that user.
 func TestProjectGetsItsUser(t *testing.T) {
 	l := hooked(t)
 	for _, program := range []string{"/usr/sbin/useradd", "/usr/sbin/groupadd"} {
 		if _, err := os.Stat(program); err != nil {
-			t.Skipf("there is no %s to try", program)
+			t.Skipf("the program %s is not installed", program)
 		}
 		hosttest.Install(t, l.Layout.Root, program)
 	}

@@ -23,15 +23,15 @@ func noise(seed byte, size int) string {
 	return string(data)
 }
 
-// watched makes the host's store one whose requests are counted.
+// watched replaces the store of the host by one that logs its requests.
 func (l *lab) watched() *storetest.Log {
 	log := &storetest.Log{}
 	l.store = store.Observe(l.repo.Store, log.Add)
 	return log
 }
 
-// asked counts requests below deploy/ by the ends of their keys, and their bytes.
-func asked(log *storetest.Log, suffix string) (requests int, bytes int64) {
+// requested returns the number of requests for keys below deploy/ that end with suffix, and the bytes that were read.
+func requested(log *storetest.Log, suffix string) (requests int, bytes int64) {
 	for _, r := range log.Requests() {
 		if strings.HasPrefix(r.Key, "deploy/") && strings.HasSuffix(r.Key, suffix) {
 			requests++
@@ -59,11 +59,11 @@ func TestUpgradeFetchesOnlyNewChunks(t *testing.T) {
 	log := l.watched()
 	l.expect(exit.OK)
 	l.links("2", "2", "1")
-	if _, bytes := asked(log, ""); bytes > release.Length/10 {
+	if _, bytes := requested(log, ""); bytes > release.Length/10 {
 		t.Errorf("fetched %d bytes of %d for two new bytes:\n%s", bytes, release.Length, log)
 	}
-	if n, _ := asked(log, ".tar.zst"); n != 0 {
-		t.Errorf("the whole artifact was asked for:\n%s", log)
+	if n, _ := requested(log, ".tar.zst"); n != 0 {
+		t.Errorf("the whole artifact was requested:\n%s", log)
 	}
 	got := filepath.Join(l.Layout.Path("/srv/service/current"), "data")
 	for name, want := range map[string]string{"large": next["data/large"], "other": next["data/other"]} {
@@ -73,13 +73,13 @@ func TestUpgradeFetchesOnlyNewChunks(t *testing.T) {
 	}
 	old := inode(t, l.Layout.Path("/srv/service/previous/data/other"))
 	if inode(t, filepath.Join(got, "other")) == old {
-		t.Error("a file of two releases is one file, and a change of one would change the other")
+		t.Error("two releases share one inode, so a change of one file would change the other")
 	}
 	if audits, err := l.Verify(t.Context()); err != nil || !audits[0].Signed {
-		t.Errorf("a release made of chunks is not what was signed: %+v, %v", audits, err)
+		t.Errorf("a release made of chunks has other content than what was signed: %+v, %v", audits, err)
 	}
 	if left, err := os.ReadDir(l.Layout.Incoming()); err != nil || len(left) != 0 {
-		t.Errorf("left behind: %v, %v", left, err)
+		t.Errorf("the fetch left the files %v, %v", left, err)
 	}
 }
 
@@ -116,14 +116,14 @@ func TestBadChunksFallBackToTheWholeArtifact(t *testing.T) {
 			l.links("2", "2", "1")
 			noted(t, r, "is fetched as a whole")
 			noted(t, r, "signed by")
-			if n, _ := asked(log, ".tar.zst"); n == 0 {
-				t.Errorf("the artifact was not asked for:\n%s", log)
+			if n, _ := requested(log, ".tar.zst"); n == 0 {
+				t.Errorf("the artifact was not requested:\n%s", log)
 			}
 		})
 	}
 }
 
-// TestDeltaThatGrowsBeyondItsRatioIsRefused holds a delta to the limits of the artifact in whose place it is.
+// TestDeltaThatGrowsBeyondItsRatioIsRefused checks that a delta has the same limits as the whole artifact.
 func TestDeltaThatGrowsBeyondItsRatioIsRefused(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -137,16 +137,16 @@ func TestDeltaThatGrowsBeyondItsRatioIsRefused(t *testing.T) {
 	_, err := l.deploy()
 	if exit.Code(err) != exit.Refused || !strings.Contains(err.Error(), "more than 16-fold") ||
 		!strings.Contains(err.Error(), "signed by") || diag.HintOf(err) == "" {
-		t.Errorf("exit code %d, %v, want it refused, and by whom it was signed", exit.Code(err), err)
+		t.Errorf("exit code %d, %v, want a refusal that names the key that signed it", exit.Code(err), err)
 	}
-	if n, _ := asked(log, ".pack"); n == 0 {
-		t.Errorf("it was not a delta:\n%s", log)
+	if n, _ := requested(log, ".pack"); n == 0 {
+		t.Errorf("the fetch used no delta:\n%s", log)
 	}
 	l.links("1", "1", "")
 	unchanged(t, l)
 }
 
-// Removed chunks do not prevent the deploy of the new version either.
+// A deploy with missing chunks fetches the whole artifact.
 func TestMissingChunksFallBackToTheWholeArtifact(t *testing.T) {
 	t.Parallel()
 	for _, missing := range []string{".pack", ".index"} {
@@ -171,7 +171,7 @@ func TestMissingChunksFallBackToTheWholeArtifact(t *testing.T) {
 	}
 }
 
-// An artifact that is another one altogether is fetched as a whole, at most 2 % dearer.
+// An artifact that shares no chunks with the last one is fetched as a whole, with at most 2 % more bytes.
 func TestUnrelatedArtifactIsFetchedWhole(t *testing.T) {
 	artifacttest.Long(t)
 	t.Parallel()
@@ -181,7 +181,7 @@ func TestUnrelatedArtifactIsFetchedWhole(t *testing.T) {
 	release := l.repo.Release("myapp", "2", "testing", artifacttest.Files{"version": "2", "data": noise(9, 4<<20)})
 	log := l.watched()
 	l.expect(exit.OK)
-	if _, bytes := asked(log, ""); bytes > release.Length*102/100 {
+	if _, bytes := requested(log, ""); bytes > release.Length*102/100 {
 		t.Errorf("fetched %d bytes for an artifact of %d:\n%s", bytes, release.Length, log)
 	}
 	l.links("2", "2", "1")
@@ -209,7 +209,8 @@ func TestArtifactsOfTheOldFormatAreDeployed(t *testing.T) {
 	}
 }
 
-// TestNoChangeIsOneRequest which the store answers without a byte.
+// TestNoChangeIsOneRequest checks that a run without a new release makes one request, which the store answers without a
+// body.
 func TestNoChangeIsOneRequest(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -219,11 +220,11 @@ func TestNoChangeIsOneRequest(t *testing.T) {
 	log := l.watched()
 	l.expect(exit.OK)
 	if n := len(log.Requests()); n != 1 || log.Bytes() != 0 {
-		t.Errorf("%d requests, %d bytes, want one that is answered without a byte:\n%s", n, log.Bytes(), log)
+		t.Errorf("%d requests, %d bytes, want one request and an empty response:\n%s", n, log.Bytes(), log)
 	}
 }
 
-// A run that was killed in the middle of a fetch leaves blocks behind, which the next one uses.
+// A run that is killed during a fetch leaves the blocks that arrived, and the next run uses them.
 func TestInterruptedFetchIsResumed(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -247,15 +248,15 @@ func TestInterruptedFetchIsResumed(t *testing.T) {
 	}
 	log := l.watched()
 	l.expect(exit.OK)
-	if _, bytes := asked(log, ".tar.zst"); bytes != release.Length-half {
+	if _, bytes := requested(log, ".tar.zst"); bytes != release.Length-half {
 		t.Errorf("fetched %d bytes, want %d:\n%s", bytes, release.Length-half, log)
 	}
 	if left, err := os.ReadDir(l.Layout.Incoming()); err != nil || len(left) != 0 {
-		t.Errorf("left behind: %v, %v", left, err)
+		t.Errorf("the fetch left the files %v, %v", left, err)
 	}
 }
 
-// A mirror takes over from a store that is away.
+// The agent fetches from a mirror while the store does not answer.
 func TestFetchFailsOverToMirror(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)

@@ -47,23 +47,23 @@ func (l *lab) served(s *elbtest.Services, want bool) {
 	}
 }
 
-// TestDeployLeavesTheLoadBalancers before its first link moves and enters them when it is healthy, also the first time;
-// a run that has nothing new asks them nothing.
+// TestDeployLeavesTheLoadBalancers checks that a deploy deregisters the host before its first link moves, and registers
+// it when it is healthy, also in a first deploy. A run without a new release sends no requests to the load balancers.
 func TestDeployLeavesTheLoadBalancers(t *testing.T) {
 	l, s := balanced(t)
 	s.Answer(elbtest.How{Healthy: 2, Drained: 2})
 	l.expect(exit.OK)
-	if asked := s.Actions(); len(asked) > 0 {
-		t.Errorf("a run with nothing new asked for %q", asked)
+	if sent := s.Actions(); len(sent) > 0 {
+		t.Errorf("a run without a new release sent %q", sent)
 	}
 	l.publish("2")
 	l.engine.during = func(state.Request) { l.served(s, false) }
 	l.expect(exit.OK)
 	l.links("2", "2", "1")
 	l.served(s, true)
-	if asked := strings.Join(s.Actions(), " "); strings.Count(asked, "DescribeTargetHealth") != 7 {
-		t.Errorf("the run asked for %s; want one look at the target before it leaves, three until it has drained, and "+
-			"three until it is healthy", asked)
+	if sent := strings.Join(s.Actions(), " "); strings.Count(sent, "DescribeTargetHealth") != 7 {
+		t.Errorf("the run sent %s; want one check of the target before it leaves, three until it has drained, and "+
+			"three until it is healthy", sent)
 	}
 	if _, err := l.RollbackTo(context.Background(), ""); err != nil {
 		t.Fatal(err)
@@ -72,7 +72,8 @@ func TestDeployLeavesTheLoadBalancers(t *testing.T) {
 	l.served(s, true)
 }
 
-// TestManuallyDeregisteredHostStaysDeregistered of its load balancers.
+// TestManuallyDeregisteredHostStaysDeregistered checks that a deploy does not register a host that a person
+// deregistered.
 func TestManuallyDeregisteredHostStaysDeregistered(t *testing.T) {
 	l, s := balanced(t)
 	c, err := elbtest.Open(context.Background())
@@ -92,7 +93,7 @@ func TestHostEntersItsLoadBalancersAfterARollback(t *testing.T) {
 	l.served(s, true)
 }
 
-// TestHostWhoseRollbackFailedStaysOut of its load balancers until a run ends well.
+// TestHostWhoseRollbackFailedStaysOut checks that the host stays out of its load balancers until a run succeeds.
 func TestHostWhoseRollbackFailedStaysOut(t *testing.T) {
 	l, s := balanced(t)
 	l.publish("2-broken")
@@ -100,7 +101,7 @@ func TestHostWhoseRollbackFailedStaysOut(t *testing.T) {
 	noted(t, l.expect(exit.RollbackFailed), "stays out of "+balancer)
 	l.served(s, false)
 	if away := mustStatus(t, l).Away; away == nil || len(away.Names) != 1 || away.Names[0] != balancer {
-		t.Errorf("the status says that the host is out of %+v", away)
+		t.Errorf("status lists the load balancers %+v that the host has left", away)
 	}
 	noted(t, l.expect(exit.Failed), "stays out of "+balancer)
 	l.served(s, false)
@@ -109,7 +110,7 @@ func TestHostWhoseRollbackFailedStaysOut(t *testing.T) {
 	l.served(s, true)
 }
 
-// TestUnreachableLoadBalancerPreventsDeploy and the host is registered as before.
+// TestUnreachableLoadBalancerPreventsDeploy checks that the host stays registered and nothing is deployed.
 func TestUnreachableLoadBalancerPreventsDeploy(t *testing.T) {
 	for _, how := range []elbtest.How{{Fault: "AccessDenied"}, {Fault: "AccessDenied", Faulty: "DeregisterTargets"}} {
 		t.Run(how.Faulty, func(t *testing.T) {
@@ -136,7 +137,8 @@ func TestUnreachableLoadBalancerPreventsDeploy(t *testing.T) {
 	}
 }
 
-// TestFailedRegistrationFailsTheRun fails the run, not the release, and the next run enters.
+// TestFailedRegistrationFailsTheRun checks that the run fails without a quarantine, and that the next run registers the
+// host.
 func TestFailedRegistrationFailsTheRun(t *testing.T) {
 	l, s := balanced(t)
 	s.Answer(elbtest.How{Fault: "AccessDenied", Faulty: "RegisterTargets"})
@@ -157,12 +159,12 @@ func TestFailedRegistrationFailsTheRun(t *testing.T) {
 	l.served(s, true)
 	s.Actions()
 	l.expect(exit.OK)
-	if asked := s.Actions(); len(asked) > 0 {
-		t.Errorf("a run with nothing new asked for %q", asked)
+	if sent := s.Actions(); len(sent) > 0 {
+		t.Errorf("a run without a new release sent %q", sent)
 	}
 }
 
-// TestWaitsForLoadBalancersAreBounded both before a deploy, which continues then, and after it.
+// TestWaitsForLoadBalancersAreBounded checks the limit before a deploy, which then continues, and after it.
 func TestWaitsForLoadBalancersAreBounded(t *testing.T) {
 	l, s := balanced(t)
 	l.Config.ELB.Timeout = 50 * time.Millisecond
@@ -183,15 +185,15 @@ func TestWaitsForLoadBalancersAreBounded(t *testing.T) {
 	l.expect(exit.OK)
 }
 
-// TestDryRunReportsLoadBalancers and asks them nothing.
+// TestDryRunReportsLoadBalancers checks that a dry run sends no requests to them.
 func TestDryRunReportsLoadBalancers(t *testing.T) {
 	l, s := balanced(t)
 	l.publish("2")
 	dry := func() *report.Report {
 		r, err := l.Deploy(context.Background(), agent.Given{}, true)
 		must(t, err)
-		if asked := s.Actions(); len(asked) > 0 {
-			t.Errorf("a dry run asked for %q", asked)
+		if sent := s.Actions(); len(sent) > 0 {
+			t.Errorf("a dry run sent %q", sent)
 		}
 		return r
 	}
@@ -205,11 +207,12 @@ func TestDryRunReportsLoadBalancers(t *testing.T) {
 	s.Actions()
 	r := dry()
 	if strings.Contains(strings.Join(r.Notes, "\n"), "deregister") {
-		t.Errorf("a dry run with nothing new notes %q", r.Notes)
+		t.Errorf("a dry run without a new release has the notes %q", r.Notes)
 	}
 }
 
-// TestKilledRunIsContinuedByNextRun which enters the load balancers, whether it deploys or has lost the store.
+// TestKilledRunIsContinuedByNextRun checks that the next run registers the host, with a new release and without the
+// store.
 func TestKilledRunIsContinuedByNextRun(t *testing.T) {
 	for name, lost := range map[string]bool{"": false, "and the store is lost": true} {
 		t.Run(name, func(t *testing.T) {
@@ -222,7 +225,7 @@ func TestKilledRunIsContinuedByNextRun(t *testing.T) {
 			l.expect(exit.OK)
 			l.publish("2")
 			if code := spawn(t, l.Layout.Root, storeDir, trustRoot, 0, childBalancer+"=1"); code != -1 {
-				t.Fatalf("exit code %d, want it killed", code)
+				t.Fatalf("exit code %d, want the code of a killed process", code)
 			}
 			if s.Has(balancer) {
 				t.Fatal("the run that was killed had not left the load balancer")
@@ -244,7 +247,8 @@ func TestKilledRunIsContinuedByNextRun(t *testing.T) {
 	}
 }
 
-// TestHostWithAnotherInstanceEntersNoLoadBalancer of the one that its image was taken of.
+// TestHostWithAnotherInstanceEntersNoLoadBalancer checks that a host made from an image does not register with the load
+// balancers of the image's host.
 func TestHostWithAnotherInstanceEntersNoLoadBalancer(t *testing.T) {
 	l, s := balanced(t)
 	s.Answer(elbtest.How{Fault: "AccessDenied", Faulty: "RegisterTargets"})
@@ -259,7 +263,7 @@ func TestHostWithAnotherInstanceEntersNoLoadBalancer(t *testing.T) {
 	}
 	s.Actions()
 	noted(t, l.expect(exit.OK), "it is not registered with them")
-	if asked := s.Actions(); len(asked) > 0 {
-		t.Errorf("another instance asked for %q", asked)
+	if sent := s.Actions(); len(sent) > 0 {
+		t.Errorf("another instance sent %q", sent)
 	}
 }

@@ -14,12 +14,12 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/store/storetest"
 )
 
-// A new host of whose service nothing can be deployed gets base anyway, and the service when it comes.
+// A new host whose service cannot be deployed deploys base alone, and the service once it is published.
 func TestBaseConvergesAloneUntilServiceIsPublished(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		published bool
-		spoil     func(l *lab) // what was published
+		spoil     func(l *lab) // damages what was published
 		code      int
 	}{
 		"the service was never published": {false, func(*lab) {}, exit.Unreachable},
@@ -43,18 +43,18 @@ func TestBaseConvergesAloneUntilServiceIsPublished(t *testing.T) {
 			r := l.expect(c.code)
 			noted(t, r, "base b1 converges alone, since nothing of myapp can be deployed yet")
 			if l.engine.last() != "b1+" || l.version("base/current") != "b1" || r.BaseAlone == nil || r.Left != nil {
-				t.Errorf("converged %q, base is %q, the host was left with %v alone and %v", l.engine.last(),
+				t.Errorf("converged %q, base is %q, the host has %v alone and %v", l.engine.last(),
 					l.version("base/current"), r.BaseAlone, r.Left)
 			}
 			if s, err := l.Status(); err != nil || s.Deployed != nil || s.BaseAlone == nil || len(s.Drift) > 0 {
 				t.Errorf("status: deployed %v, base alone %v, drift %v, %v", s.Deployed, s.BaseAlone, s.Drift, err)
 			}
-			asked := len(l.engine.asked)
-			if l.expect(c.code); len(l.engine.asked) != asked+1 {
-				t.Errorf("the next run converged %d times, want once", len(l.engine.asked)-asked)
+			asked := len(l.engine.converged)
+			if l.expect(c.code); len(l.engine.converged) != asked+1 {
+				t.Errorf("the next run converged %d times, want once", len(l.engine.converged)-asked)
 			}
 			if _, err := l.Rollback(t.Context()); exit.Code(err) != exit.Usage {
-				t.Errorf("a rollback with nothing to go back to: %v", err)
+				t.Errorf("a rollback without an earlier release: %v", err)
 			}
 			if _, err := l.Converge(t.Context(), false); err != nil {
 				t.Errorf("converge: %v", err)
@@ -71,7 +71,8 @@ func TestBaseConvergesAloneUntilServiceIsPublished(t *testing.T) {
 	}
 }
 
-// Base that converges alone is updated, and what of it fails is rolled back and quarantined.
+// TestBaseAloneIsUpdatedAndRolledBack checks a host with base alone: base is updated, and a base that fails is rolled
+// back and quarantined.
 func TestBaseAloneIsUpdatedAndRolledBack(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -94,9 +95,9 @@ func TestBaseAloneIsUpdatedAndRolledBack(t *testing.T) {
 		t.Errorf("base is %q, want b4", l.version("base/current"))
 	}
 	l.store = storetest.NewFaulty(l.repo.Store, storetest.Fault{Err: store.ErrUnreachable})
-	l.engine.asked = nil
-	if l.expect(exit.Unreachable); !slices.Equal(l.engine.asked, []string{"b4+"}) {
-		t.Errorf("without the store the host converged %q", l.engine.asked)
+	l.engine.converged = nil
+	if l.expect(exit.Unreachable); !slices.Equal(l.engine.converged, []string{"b4+"}) {
+		t.Errorf("without the store the host converged %q", l.engine.converged)
 	}
 }
 
@@ -113,14 +114,14 @@ func TestFailedFirstDeployLeavesBaseConverged(t *testing.T) {
 		t.Errorf("base is %q, converged last %q", l.version("base/current"), l.engine.last())
 	}
 	if s, err := l.Status(); err != nil || s.BaseAlone == nil || s.BaseAlone.Base.Version != "b1" {
-		t.Errorf("status says that %v is alone, %v", s.BaseAlone, err)
+		t.Errorf("status has base alone %v, %v", s.BaseAlone, err)
 	}
 	l.publish("2")
 	l.expect(exit.OK)
 	l.links("2", "2", "")
 }
 
-// What converged alone is found again when the ledger, its copy and the reports are lost.
+// The agent recovers a base that converged alone from its link if the ledger, its copy and the reports are lost.
 func TestBaseAloneIsRecoveredFromItsLink(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -146,7 +147,7 @@ func TestBaseAloneIsRecoveredFromItsLink(t *testing.T) {
 	}
 }
 
-// An artifact that is lost keeps nothing from a host that the other project brings.
+// A lost artifact of one project does not prevent the deploy of the other.
 func TestLostArtifactDoesNotPreventOtherDeploys(t *testing.T) {
 	t.Parallel()
 	for lost, want := range map[string][2]string{"base": {"b1", "2"}, "myapp": {"b2", "1"}} {
@@ -166,7 +167,7 @@ func TestLostArtifactDoesNotPreventOtherDeploys(t *testing.T) {
 	}
 }
 
-// spoilHead replaces the newest head of a project's metadata, or removes it for nil.
+// spoilHead replaces the newest head of a project's metadata, or removes it if data is nil.
 func (l *lab) spoilHead(project string, data []byte) {
 	l.t.Helper()
 	key := newestHead(l, project)

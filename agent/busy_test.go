@@ -17,7 +17,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// TestConcurrentRunsAreRefused asks for everything that changes a host while a deploy converges.
+// TestConcurrentRunsAreRefused starts every command that changes a host while a deploy converges.
 func TestConcurrentRunsAreRefused(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -56,7 +56,7 @@ func TestConcurrentRunsAreRefused(t *testing.T) {
 	l.links("2", "2", "1")
 }
 
-// fill takes what is left of a disk.
+// fill uses all free blocks of a filesystem.
 func fill(t *testing.T, dir string) {
 	t.Helper()
 	f, err := os.Create(filepath.Join(dir, "filler"))
@@ -74,8 +74,8 @@ func fill(t *testing.T, dir string) {
 	}
 }
 
-// TestDiskThatFillsUpWhileItConverges runs out of room for the ledger and the report at the worst
-// moment: the release is current, and the ledger cannot say so.
+// TestDiskThatFillsUpWhileItConverges fills the disk when the release is current, so that the agent cannot write the
+// ledger and the report.
 func TestDiskThatFillsUpWhileItConverges(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -92,7 +92,7 @@ func TestDiskThatFillsUpWhileItConverges(t *testing.T) {
 		}
 		r, err := l.deploy()
 		if exit.Code(err) == exit.RollbackFailed {
-			t.Errorf("the host needs a person: %v", err)
+			t.Errorf("the next run fails: %v", err)
 		}
 		noted(t, r, "no space left")
 		if err := os.Remove(filepath.Join(l.Layout.State(), "filler")); err != nil {
@@ -105,12 +105,12 @@ func TestDiskThatFillsUpWhileItConverges(t *testing.T) {
 			t.Errorf("the ledger is %+v, %v", book, err)
 		}
 		if left, _ := filepath.Glob(filepath.Join(l.Layout.State(), ".*")); len(left) != 0 {
-			t.Errorf("there is left %v", left)
+			t.Errorf("the files %v remain", left)
 		}
 	})
 }
 
-// TestFullDiskBeforeTheLinksMove has no room to write down that a deploy begins: nothing begins.
+// TestFullDiskBeforeTheLinksMove checks that a deploy that cannot write its begin into the ledger changes nothing.
 func TestFullDiskBeforeTheLinksMove(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -130,7 +130,7 @@ func TestFullDiskBeforeTheLinksMove(t *testing.T) {
 		fill(t, dir)
 		_, err := l.Rollback(context.Background())
 		if err == nil {
-			t.Error("there is no room for the ledger, and nobody says so")
+			t.Error("the disk has no room for the ledger, and the run reports no error")
 		}
 		l.links("2", "2", "1")
 	})

@@ -10,7 +10,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 )
 
-// portal answers with a web page in place of artifacts, their blocks and their chunks.
+// portal is a store that answers with a web page in place of artifacts, their blocks and their chunks.
 type portal struct{ store.Store }
 
 func (p portal) Get(ctx context.Context, key string, from int64) (io.ReadCloser, store.Info, error) {
@@ -21,7 +21,7 @@ func (p portal) Get(ctx context.Context, key string, from int64) (io.ReadCloser,
 	return io.NopCloser(strings.NewReader(page[min(int(from), len(page)):])), store.Info{Size: int64(len(page))}, nil
 }
 
-// TestCaptivePortalForAnArtifact deploys where a captive portal answers for artifacts alone.
+// TestCaptivePortalForAnArtifact deploys from a store whose artifacts alone are replaced by a captive portal.
 func TestCaptivePortalForAnArtifact(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)

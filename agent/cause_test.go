@@ -37,8 +37,8 @@ func (l *lab) pairRuns(base, service string) {
 	}
 }
 
-// TestReleaseInQuarantineStaysOutWithAnotherBase fails a release of the service in its own ways, and
-// then brings new bases: each is deployed, with the service that ran.
+// TestReleaseInQuarantineStaysOutWithAnotherBase fails a release of the service in each way, and then publishes new
+// bases: each is deployed with the service that ran before.
 func TestReleaseInQuarantineStaysOutWithAnotherBase(t *testing.T) {
 	artifacttest.Long(t)
 	t.Parallel()
@@ -74,7 +74,7 @@ func TestReleaseInQuarantineStaysOutWithAnotherBase(t *testing.T) {
 			noted(t, r, "myapp 2")
 			l.pairRuns("2", "1")
 			if r.Withheld == nil || r.To.String() != "base 2, myapp 1" {
-				t.Errorf("the report is about %v and withholds %v", r.To, r.Withheld)
+				t.Errorf("the report has the releases %v and withholds %v", r.To, r.Withheld)
 			}
 			l.expect(exit.OK) // nothing is new
 			l.pairRuns("2", "1")
@@ -89,7 +89,7 @@ func TestReleaseInQuarantineStaysOutWithAnotherBase(t *testing.T) {
 	}
 }
 
-// failIn lets a state fail whose declaration stands in a file.
+// failIn fails a state whose declaration is in a file.
 func (l *lab) failIn(file, when string) {
 	l.engine.fails = func(what string) error {
 		if what != when {
@@ -128,7 +128,7 @@ func TestTheFileOfAFailureDecidesWhichReleaseIsQuarantined(t *testing.T) {
 	}
 }
 
-// TestStatesOfTheEngineNameTheirFile has the native engine fail a state of base that a service's SLS
+// TestStatesOfTheEngineNameTheirFile checks the quarantine when a state of base fails that an SLS file of a service
 // includes.
 func TestStatesOfTheEngineNameTheirFile(t *testing.T) {
 	t.Parallel()
@@ -154,14 +154,14 @@ func TestStatesOfTheEngineNameTheirFile(t *testing.T) {
 	for project, want := range map[string]int{"base": 1, "myapp": 0} {
 		aside, _ := filepath.Glob(filepath.Join(l.Layout.Project(project).Archives(), "*", "project.failed"))
 		if len(aside) != want {
-			t.Errorf("of %s these releases are set aside: %v, want %d", project, aside, want)
+			t.Errorf("%s has the failed releases %v, want %d", project, aside, want)
 		}
 	}
 	l.expect(exit.OK)
 	l.pairRuns("1", "2")
 }
 
-// TestHostErrorsQuarantineNoRelease has errors of system calls come up from where files are read.
+// TestHostErrorsQuarantineNoRelease has errors of system calls returned from where files are read.
 func TestHostErrorsQuarantineNoRelease(t *testing.T) {
 	t.Parallel()
 	for _, errno := range []syscall.Errno{syscall.EIO, syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.ENOSPC,
@@ -202,7 +202,7 @@ func TestHostErrorsQuarantineNoRelease(t *testing.T) {
 	}
 }
 
-// TestBusyPackageManagerQuarantinesNoRelease has another process keep the lock.
+// TestBusyPackageManagerQuarantinesNoRelease has another process hold the lock.
 func TestBusyPackageManagerQuarantinesNoRelease(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -224,7 +224,7 @@ func TestBusyPackageManagerQuarantinesNoRelease(t *testing.T) {
 	l.links("2", "2", "1")
 }
 
-// TestFailureWhileTheHostShutsDownIsAnInterruption has a state fail that lost a race with the shutdown.
+// TestFailureWhileTheHostShutsDownIsAnInterruption has a state fail because the host shuts down.
 func TestFailureWhileTheHostShutsDownIsAnInterruption(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -234,13 +234,13 @@ func TestFailureWhileTheHostShutsDownIsAnInterruption(t *testing.T) {
 	l.Stopping = func(context.Context) bool { return true }
 	r := l.expect(exit.Interrupted)
 	if r.Outcome != report.Interrupted || len(l.quarantined()) != 0 {
-		t.Errorf("the run is %q, in quarantine is %v", r.Outcome, l.inQuarantine())
+		t.Errorf("the outcome of the run is %q, in quarantine is %v", r.Outcome, l.inQuarantine())
 	}
 	l.links("1", "1", "")
 }
 
-// TestAReleaseThatRebootsTheHostEachTimeIsQuarantined shuts the host down in each deploy, the first one
-// of the host included.
+// TestAReleaseThatRebootsTheHostEachTimeIsQuarantined shuts the host down in each deploy, including the first one of
+// the host.
 func TestAReleaseThatRebootsTheHostEachTimeIsQuarantined(t *testing.T) {
 	t.Parallel()
 	for _, first := range []bool{false, true} {
@@ -267,8 +267,8 @@ func TestAReleaseThatRebootsTheHostEachTimeIsQuarantined(t *testing.T) {
 	}
 }
 
-// TestHeldReleaseIsNotReportedAsDeployed holds a host, or quarantines a release, and asks what the
-// runs after that say.
+// TestHeldReleaseIsNotReportedAsDeployed holds a host, or quarantines a release, and reads the reports of the runs
+// after that.
 func TestHeldReleaseIsNotReportedAsDeployed(t *testing.T) {
 	t.Parallel()
 	for name, withhold := range map[string]func(l *lab){
@@ -296,7 +296,7 @@ func TestHeldReleaseIsNotReportedAsDeployed(t *testing.T) {
 			if r.Withheld == nil || !strings.HasPrefix(r.Withheld.Service.Version, "2") {
 				t.Errorf("withheld is %v", r.Withheld)
 			}
-			// A ledger that is rebuilt from reports says what runs.
+			// A ledger that is rebuilt from reports has the release that runs.
 			if err := os.WriteFile(l.Layout.Ledger(), []byte("{"), 0o644); err != nil {
 				t.Fatal(err)
 			}
@@ -308,8 +308,8 @@ func TestHeldReleaseIsNotReportedAsDeployed(t *testing.T) {
 	}
 }
 
-// TestOlderAgentReadsQuarantine decodes a ledger as the agent before did: entries name the pair,
-// and the file is of version 1.
+// TestOlderAgentReadsQuarantine decodes a ledger as the earlier agent does: its entries name the pair, and the file is
+// of version 1.
 func TestOlderAgentReadsQuarantine(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -342,11 +342,11 @@ func TestOlderAgentReadsQuarantine(t *testing.T) {
 }
 
 // TestUserLinkInThePlaceOfAFileIsAHostError has a user put a link where a good release has a file: the release is
-// rolled back and retried, and not quarantined. A state of the release before that meets the same link does not change
-// that.
+// rolled back and retried, and not quarantined. The result is the same if a state of the earlier release meets the same
+// link.
 func TestUserLinkInThePlaceOfAFileIsAHostError(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("links of another user take root")
+		t.Skip("this test needs root: it makes links of another user")
 	}
 	t.Parallel()
 	wanted := func(text string) string {

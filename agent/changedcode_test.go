@@ -13,13 +13,13 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/artifacttest"
 )
 
-// projectUser is a user who has no right but what fixperms gives.
+// projectUser is a user who only has the permissions that fixperms gives.
 const projectUser = 64011
 
 func needsRoot(t *testing.T) {
 	t.Helper()
 	if os.Geteuid() != 0 {
-		t.Skip("files of several users take root")
+		t.Skip("this test needs root: it makes files of several users")
 	}
 }
 
@@ -46,8 +46,8 @@ func giveAll(t *testing.T, dir string) {
 	}
 }
 
-// TestCodeOwnedByUserIsReclaimed has a release that was given to its user as a whole, who still has a file of it
-// open.
+// TestCodeOwnedByUserIsReclaimed gives a release to its user, as agents with the earlier default did, while the user
+// has a file of it open.
 func TestCodeOwnedByUserIsReclaimed(t *testing.T) {
 	needsRoot(t)
 	for _, recipe := range []string{"", "writable: [.]\n"} {
@@ -64,7 +64,7 @@ func TestCodeOwnedByUserIsReclaimed(t *testing.T) {
 			t.Fatal(err)
 		}
 		giveAll(t, dir)
-		giveAll(t, filepath.Dir(dir)) // and what it is in
+		giveAll(t, filepath.Dir(dir)) // and its parent directory
 		sls := filepath.Join(dir, ".salt/00.sls")
 		open, err := os.OpenFile(sls, os.O_WRONLY|os.O_APPEND, 0)
 		if err != nil {
@@ -90,8 +90,8 @@ func TestCodeOwnedByUserIsReclaimed(t *testing.T) {
 	}
 }
 
-// TestChangedCodeIsNotRun changes each kind of thing that a run reads or starts, in a release whose recipe has writable
-// parts.
+// TestChangedCodeIsNotRun changes each kind of file that a run reads or starts, in a release whose recipe has writable
+// paths.
 func TestChangedCodeIsNotRun(t *testing.T) {
 	needsRoot(t)
 	l := hooked(t)
@@ -134,7 +134,7 @@ func TestChangedCodeIsNotRun(t *testing.T) {
 		}
 		audits, err := l.Verify(t.Context())
 		if exit.Code(err) != exit.Refused || len(audits) == 0 || len(audits[len(audits)-1].Changes) == 0 {
-			t.Errorf("verify does not see %s: %v", name, err)
+			t.Errorf("verify does not report %s: %v", name, err)
 		}
 		_ = os.Remove(path)
 		if readErr == nil {
@@ -152,7 +152,7 @@ func TestChangedCodeIsNotRun(t *testing.T) {
 	if l.host("/srv/out/evil") != "" {
 		t.Error("code that was changed ran")
 	}
-	// A run that reaches the store has the release as it was.
+	// A run that reaches the store restores the release.
 	if err := os.WriteFile(filepath.Join(dir, ".salt/99.sls"), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -162,8 +162,8 @@ func TestChangedCodeIsNotRun(t *testing.T) {
 	}
 }
 
-// TestWritableCodeRequiresRecipeSetting lets the user change code where the recipe says so, and says that it was
-// changed.
+// TestWritableCodeRequiresRecipeSetting checks that the user may change code if the recipe allows it, and that verify
+// reports the change.
 func TestWritableCodeRequiresRecipeSetting(t *testing.T) {
 	needsRoot(t)
 	l := converging(t)
@@ -180,14 +180,15 @@ func TestWritableCodeRequiresRecipeSetting(t *testing.T) {
 	}
 	noted(t, l.expect(exit.OK), "which writable_code allows")
 	if l.host("/srv/out/more") != "1" {
-		t.Error("what the recipe allows was not run")
+		t.Error("code that the recipe lets the user change did not run")
 	}
 	if _, err := l.Verify(t.Context()); exit.Code(err) != exit.Refused {
-		t.Errorf("verify says nothing of it: %v", err)
+		t.Errorf("verify does not report the change: %v", err)
 	}
 }
 
-// TestVerifyListsTemplatesThatRunsRefuse: a release gives templates to its user, which no file of it shows as changed.
+// TestVerifyListsTemplatesThatRunsRefuse has a release give templates to its user. Its files are unchanged, but runs
+// refuse them.
 func TestVerifyListsTemplatesThatRunsRefuse(t *testing.T) {
 	l := converging(t)
 	files := stateFiles("1", sets("/srv/out/a", "1"))

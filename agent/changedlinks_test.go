@@ -11,10 +11,10 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 )
 
-// changeLink has a person change current by hand.
+// changeLink changes current as a person does.
 func changeLink(t *testing.T, l *lab, to string) {
 	t.Helper()
-	time.Sleep(20 * time.Millisecond) // file systems tell the time less precisely than clocks
+	time.Sleep(20 * time.Millisecond) // timestamps of files are less precise than clocks
 	current := l.Layout.Path("/srv/projects/myapp/current")
 	if err := os.Remove(current); err != nil {
 		t.Fatal(err)
@@ -25,7 +25,7 @@ func changeLink(t *testing.T, l *lab, to string) {
 	time.Sleep(20 * time.Millisecond)
 }
 
-// before is the release before the deployed one, as links name it.
+// before returns the target of links to the release before the deployed one.
 func before(t *testing.T, l *lab) string {
 	t.Helper()
 	target, err := os.Readlink(l.Layout.Path("/srv/projects/myapp/previous"))
@@ -51,20 +51,20 @@ func TestUnitsThatFollowedAChangedLinkAreRestarted(t *testing.T) {
 			u.runs(t, "app.service", "2")
 			u.runs(t, "other.service", "2")
 			if want := []string{"restart app.service"}; !slices.Equal(u.acted, want) {
-				t.Errorf("it did %q, want %q", u.acted, want)
+				t.Errorf("the run did %q to the unit, want %q", u.acted, want)
 			}
 			noted(t, r, "app.service did not run myapp 2")
 			if r.Proven == nil || len(r.Proven.Units) != 2 || len(r.Unserved) != 0 {
-				t.Errorf("the report proves %+v; unserved: %q", r.Proven, r.Unserved)
+				t.Errorf("the report has the proof %+v and the unserved units %q", r.Proven, r.Unserved)
 			}
 			if l.expect(exit.OK); len(u.acted) != 1 {
-				t.Errorf("the next tick did %q", u.acted[1:])
+				t.Errorf("the next tick did %q to the unit", u.acted[1:])
 			}
 		})
 	}
 }
 
-// TestProofKeepsUnitsAfterRefetch loses the release, and then has a unit run another one.
+// TestProofKeepsUnitsAfterRefetch removes the release, and then has a unit run another one.
 func TestProofKeepsUnitsAfterRefetch(t *testing.T) {
 	l, u := runningUnits(t, "1", "app.service")
 	l.app("2")
@@ -81,11 +81,11 @@ func TestProofKeepsUnitsAfterRefetch(t *testing.T) {
 	}
 	u.all["app.service"].runs = filepath.Join(filepath.Dir(real), filepath.Base(before(t, l)), "bin/app")
 	if r := l.expect(exit.OK); len(r.Unserved) != 1 {
-		t.Errorf("of a unit that runs another release the report says %q", r.Unserved)
+		t.Errorf("for a unit that runs another release the report has %q", r.Unserved)
 	}
 }
 
-// TestARepairedLinkMakesNoProcessOld asks status about a script, which gives no evidence but its start.
+// TestARepairedLinkMakesNoProcessOld checks status for a script, which gives no evidence but its start time.
 func TestARepairedLinkMakesNoProcessOld(t *testing.T) {
 	for name, to := range map[string]string{"an earlier release": "", "elsewhere": "/tmp"} {
 		t.Run(name, func(t *testing.T) {
@@ -99,7 +99,7 @@ func TestARepairedLinkMakesNoProcessOld(t *testing.T) {
 			changeLink(t, l, to)
 			u.acted = nil
 			if l.expect(exit.OK); len(u.acted) != 0 {
-				t.Errorf("a unit that runs the release was touched: %q", u.acted)
+				t.Errorf("a unit that runs the release was restarted: %q", u.acted)
 			}
 			s := mustStatus(t, l)
 			if err := l.RunningUnits(context.Background(), &s); err != nil || len(s.Units) != 1 || !s.Units[0].Deployed ||

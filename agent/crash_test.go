@@ -14,8 +14,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/redact"
 )
 
-// TestCrashReportHasJournalLines has a release crash at start: the error, the report and what failed in the ledger
-// have the last lines of the unit's journal, without the secrets that the agent knows.
+// TestCrashReportHasJournalLines deploys a release that crashes at its start: the error, the report and the failure in
+// the ledger have the last lines of the unit's journal, without the secrets of the agent's configuration.
 func TestCrashReportHasJournalLines(t *testing.T) {
 	l, u := runningUnits(t, "1", "app.service")
 	const secret = "correct-horse-battery"
@@ -45,7 +45,7 @@ func TestCrashReportHasJournalLines(t *testing.T) {
 	} {
 		if !strings.Contains(text, "app: cannot log in to the database with <secret>") ||
 			!strings.Contains(text, "giving up") {
-			t.Errorf("%s has no last lines of the journal: %s", what, text)
+			t.Errorf("%s lacks the last lines of the journal: %s", what, text)
 		}
 		if strings.Contains(text, secret) || strings.ContainsAny(text, "\x1b\x07") || strings.Contains(text, "line 21") ||
 			!strings.Contains(text, "line 22") {
@@ -54,8 +54,8 @@ func TestCrashReportHasJournalLines(t *testing.T) {
 	}
 }
 
-// TestProgramThatExitsAfterTheLinkMovesShowsItsLastLogLines: the init system has started the program again since, and
-// what that one logged says nothing.
+// TestProgramThatExitsAfterTheLinkMovesShowsItsLastLogLines has the init system start the program again, whose log
+// lines must not appear.
 func TestProgramThatExitsAfterTheLinkMovesShowsItsLastLogLines(t *testing.T) {
 	l, u := runningUnits(t, "1", "app.service")
 	l.ProbeAnyRoot = true
@@ -64,7 +64,7 @@ func TestProgramThatExitsAfterTheLinkMovesShowsItsLastLogLines(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 		if strings.Contains(s.runs, "/2-") && s.dying == nil {
 			s.dying = []string{"app: the table users is gone"}
-			s.Restarts, s.MainPID, s.BeganAt = 1, s.MainPID+100, time.Now().Add(time.Hour) // the fake clock and this one differ
+			s.Restarts, s.MainPID, s.BeganAt = 1, s.MainPID+100, time.Now().Add(time.Hour) // the time of the fake clock differs
 		}
 	}))
 	defer server.Close()

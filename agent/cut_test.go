@@ -15,7 +15,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// interrupter stops a run at a stage of it, as SIGTERM does.
+// interrupter interrupts a run at one of its stages, as SIGTERM does.
 type interrupter struct {
 	stage string
 	stop  context.CancelFunc
@@ -33,7 +33,7 @@ func (*interrupter) Hook(string, hook.Result)      {}
 func (*interrupter) Note(string)                   {}
 func (*interrupter) End(*report.Report)            {}
 
-// cutStates are those of version 2.
+// cutStates are the states of version 2.
 const cutStates = `
 /etc/app/app.conf:
   file.managed:
@@ -47,15 +47,15 @@ const cutStates = `
     - contents: last
 `
 
-// cutWayBack is a host during its rollback from version 2 to version 1, which was interrupted before anything was
-// put back.
-func cutWayBack(t *testing.T) *lab {
+// interruptedRollback returns a host whose rollback from version 2 to version 1 was interrupted before the agent
+// restored any file.
+func interruptedRollback(t *testing.T) *lab {
 	t.Helper()
-	return cutWayBackFrom(t, "1", "2")
+	return interruptedRollbackFrom(t, "1", "2")
 }
 
-// cutWayBackFrom is cutWayBack for a host that had these versions, of which the last is left.
-func cutWayBackFrom(t *testing.T, versions ...string) *lab {
+// interruptedRollbackFrom is interruptedRollback for a host that had these versions, of which the last is rolled back.
+func interruptedRollbackFrom(t *testing.T, versions ...string) *lab {
 	t.Helper()
 	l := converging(t)
 	for i, version := range versions {
@@ -97,16 +97,16 @@ func (l *lab) spoil(file string, how func([]byte) []byte) {
 }
 
 func TestInterruptedRollbackIsFinished(t *testing.T) {
-	l := cutWayBack(t)
+	l := interruptedRollback(t)
 	noted(t, l.expect(exit.OK), "that is finished first")
 	if _, err := os.Stat(l.Layout.Path("/etc/app/new")); err == nil {
-		t.Error("what version 2 made is still there")
+		t.Error("the file of version 2 still exists")
 	}
 	l.links("1", "1", "")
 }
 
-// TestRollbackInterruptedDuringItsConverge checks that a rollback that a signal ends while the earlier release
-// converges is interrupted and not failed, and that the next run leaves the host on that release.
+// TestRollbackInterruptedDuringItsConverge checks that a rollback is interrupted, not failed, if a signal ends it while
+// the earlier release converges, and that the next run leaves the host on that release.
 func TestRollbackInterruptedDuringItsConverge(t *testing.T) {
 	l := converging(t)
 	l.states("1", goodStates)
@@ -122,13 +122,13 @@ func TestRollbackInterruptedDuringItsConverge(t *testing.T) {
 	l.Sinks = nil
 	l.expect(exit.OK)
 	if _, err := os.Stat(l.Layout.Path("/etc/app/new")); err == nil {
-		t.Error("what version 2 made is still there")
+		t.Error("the file of version 2 still exists")
 	}
 	l.links("1", "1", "")
 }
 
-// TestRollbackWithADamagedJournal puts nothing back by guess, says so once with exit code 8, and leaves the
-// host on the good pair, which converges: the next tick of the timer does not wait for a person.
+// TestRollbackWithADamagedJournal checks that the agent restores nothing from a damaged journal, reports it once with
+// exit code 8, and converges the good pair: the next run of the timer needs no person.
 func TestRollbackWithADamagedJournal(t *testing.T) {
 	for name, spoil := range map[string]func([]byte) []byte{
 		"a byte is another": func(b []byte) []byte { b[len(b)/2] ^= 1; return b },
@@ -136,7 +136,7 @@ func TestRollbackWithADamagedJournal(t *testing.T) {
 		"it is cut off":     func(b []byte) []byte { return b[5:] },
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := cutWayBack(t)
+			l := interruptedRollback(t)
 			l.spoil(l.lastChapter(), spoil)
 			_, err := l.deploy()
 			if exit.Code(err) != exit.RollbackFailed || !strings.Contains(err.Error(), "nothing is restored from it") {
@@ -147,7 +147,7 @@ func TestRollbackWithADamagedJournal(t *testing.T) {
 				t.Errorf("the hint is %q", hint)
 			}
 			if _, err := os.Stat(l.Layout.Path("/etc/app/new")); err != nil {
-				t.Errorf("something was put back: %v", err)
+				t.Errorf("a file was restored: %v", err)
 			}
 			if data, err := os.ReadFile(l.Layout.Path("/etc/app/app.conf")); string(data) != "one\n" {
 				t.Errorf("version 1 did not converge: %q, %v", data, err)
@@ -158,10 +158,9 @@ func TestRollbackWithADamagedJournal(t *testing.T) {
 	}
 }
 
-// TestHintOfADamagedJournalWorks runs the commands that it names. After them the journal is one
-// that a rollback can use.
+// TestHintOfADamagedJournalWorks runs the commands of the hint. After them a rollback can use the journal.
 func TestHintOfADamagedJournalWorks(t *testing.T) {
-	l := cutWayBack(t)
+	l := interruptedRollback(t)
 	l.spoil(l.lastChapter(), func(b []byte) []byte { b[len(b)/2] ^= 1; return b })
 	chapter := l.lastChapter()
 	_, err := l.deploy()
@@ -187,15 +186,15 @@ func TestHintOfADamagedJournalWorks(t *testing.T) {
 	compare(t, "after a later rollback", before, snapshot(t, l.Layout.Root))
 }
 
-// TestFailedRollbackIsRetriedThreeTimes tries what it could not put back again, but not for ever: then what is
-// good converges, and the next run is one like any other. By hand it can still be finished.
+// TestFailedRollbackIsRetriedThreeTimes checks that the agent retries a restore that failed three times. Then the good
+// pair converges, and later runs do not retry it. A rollback by hand still does.
 func TestFailedRollbackIsRetriedThreeTimes(t *testing.T) {
-	l := cutWayBack(t)
+	l := interruptedRollback(t)
 	stubborn := l.Layout.Path("/etc/app/last")
 	if out, err := exec.Command("chattr", "+i", stubborn).CombinedOutput(); err != nil {
-		t.Skipf("this takes a file that even root cannot remove: %v: %s", err, out)
+		t.Skipf("this test needs a file that root cannot remove: %v: %s", err, out)
 	}
-	free := func() { _ = exec.Command("chattr", "-i", stubborn).Run() } // it may be gone
+	free := func() { _ = exec.Command("chattr", "-i", stubborn).Run() } // the file may be gone
 	defer free()
 	for n := range 3 {
 		_, err := l.deploy()
@@ -211,7 +210,7 @@ func TestFailedRollbackIsRetriedThreeTimes(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(stubborn); err == nil {
-		t.Error("what could not be removed is still there")
+		t.Error("the rollback by hand did not remove the file")
 	}
 	l.links("1", "1", "")
 }

@@ -45,12 +45,12 @@ func TestReportsWithFutureTimesArePruned(t *testing.T) {
 	}
 	for _, r := range history {
 		if r.ID == ahead.ID {
-			t.Errorf("the report of %s is kept for ever", ahead.ID)
+			t.Errorf("the report of %s is never removed", ahead.ID)
 		}
 	}
 }
 
-// TestReportOfTheFutureWithoutASequence is the same with a report that an older agent wrote.
+// TestReportOfTheFutureWithoutASequence checks the same for a report of an older agent.
 func TestReportOfTheFutureWithoutASequence(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -83,8 +83,7 @@ func TestDamagedReportDoesNotHideOthers(t *testing.T) {
 	}
 }
 
-// TestRollbackWorksAfterPreviousWasDeleted removes the release that `previous` names, and then
-// deploys one that fails.
+// TestRollbackWorksAfterPreviousWasDeleted removes the release that `previous` names, and then deploys one that fails.
 func TestRollbackWorksAfterPreviousWasDeleted(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -133,22 +132,22 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// A thing is something of the agent's own that a host may lose.
-type thing struct {
+// An item is a file or directory of the agent that a host may lose.
+type item struct {
 	name string
 	path func(l *lab) string
 	dir  bool
-	root bool // what is lost with it is the root of trust
-	only bool // without it, and without a store, nothing is on the disk that could converge
-	conf bool // what is lost with it is the configuration, which only a person can bring back
-	// silent says of which damages nothing is reported: of those that leave no trace of what there was, or
-	// of all, where nothing is lost with it.
+	root bool // it has the root of trust
+	only bool // without it and without a store, the host has nothing to converge
+	conf bool // it has the configuration, which only a person can restore
+	// silent selects the damages that are not reported: those that leave no trace of the content, or all, if nothing is
+	// lost.
 	silent string
-	// says is in what is reported of it, as a regular expression; by default it is the name of its path.
+	// says is a regular expression for the report of the loss; by default it is the name of its path.
 	says string
 }
 
-// The reports of losses that do not name a path.
+// The reports of losses that do not contain a path.
 const (
 	saysLinks   = "the links were not those|it is deployed again"
 	saysRelease = "missing on the disk|differs on the disk"
@@ -156,7 +155,7 @@ const (
 	saysTrust   = "root of trust"
 )
 
-func things() []thing {
+func items() []item {
 	in := func(path string) func(*lab) string { return func(l *lab) string { return l.Layout.Path(path) } }
 	release := func(link string) func(*lab) string {
 		return func(l *lab) string {
@@ -175,7 +174,7 @@ func things() []thing {
 			return all[len(all)-1]
 		}
 	}
-	return []thing{
+	return []item{
 		{name: "the ledger", path: in("/var/lib/corpus/ledger.json"), says: "the ledger"},
 		{name: "the configuration", path: in("/etc/corpus/agent.yaml"), conf: true},
 		{name: "the configuration's copy", path: in("/srv/projects/.agent.yaml"),
@@ -224,7 +223,7 @@ func things() []thing {
 	}
 }
 
-// A damage is what becomes of a thing.
+// A damage is a way to damage an item.
 type damage struct {
 	name string
 	do   func(path string, content []byte) error
@@ -251,19 +250,19 @@ func damages() []damage {
 	}
 }
 
-// inflict damages a thing.
+// inflict damages an item.
 func (l *lab) inflict(d damage, path string) {
 	l.t.Helper()
-	content, _ := os.ReadFile(path) // what is not a file has none
+	content, _ := os.ReadFile(path) // a directory has no content
 	if info, err := os.Stat(filepath.Dir(path)); err != nil || !info.IsDir() {
-		return // it was lost with its directory
+		return // it was removed with its directory
 	}
 	must(l.t, os.RemoveAll(path))
 	must(l.t, d.do(path, content))
 }
 
-// deployedTwice is a host on which base 1 and versions 1 and 2 were deployed, and that was told its store
-// on the command line.
+// deployedTwice returns a host on which base 1 and versions 1 and 2 were deployed, with its store given on the command
+// line.
 func deployedTwice(t *testing.T) *lab {
 	t.Helper()
 	l := newLab(t)
@@ -283,7 +282,7 @@ func deployedTwice(t *testing.T) *lab {
 	return l
 }
 
-// configured is a configuration whose last setting is not the default.
+// configured is a configuration whose last settings are not the defaults.
 const configured = "# of the tests\nmetadata:\n  enabled: false\nkeep:\n  failed: 9\n  reports: 77\n"
 
 // configure reads the configuration as the program does.
@@ -292,8 +291,8 @@ func (l *lab) configure() (err error) {
 	return err
 }
 
-// again is another host with the same tree and the same store.
-func (l *lab) again(t *testing.T) *lab {
+// duplicate returns another host with a copy of the tree and the same store.
+func (l *lab) duplicate(t *testing.T) *lab {
 	t.Helper()
 	root := filepath.Join(t.TempDir(), "root")
 	if out, err := exec.Command("cp", "-a", l.Layout.Root, root).CombinedOutput(); err != nil {
@@ -305,19 +304,19 @@ func (l *lab) again(t *testing.T) *lab {
 	return &copied
 }
 
-// converges runs the agent until it has converged version 2, for which it has two runs.
-func (l *lab) converges(lost ...thing) (notes []string) {
+// converges runs the agent until it has converged version 2, at most twice.
+func (l *lab) converges(lost ...item) (notes []string) {
 	l.t.Helper()
-	any := func(is func(thing) bool) bool { return slices.ContainsFunc(lost, is) }
-	lostRoot, lostConf := any(func(w thing) bool { return w.root }), any(func(w thing) bool { return w.conf })
-	lostAll := any(func(w thing) bool { return w.only })
-	lostEntry := any(func(w thing) bool { return w.says == saysEntry }) &&
-		any(func(w thing) bool { return w.name == "the registry's copy" })
+	any := func(is func(item) bool) bool { return slices.ContainsFunc(lost, is) }
+	lostRoot, lostConf := any(func(w item) bool { return w.root }), any(func(w item) bool { return w.conf })
+	lostAll := any(func(w item) bool { return w.only })
+	lostEntry := any(func(w item) bool { return w.says == saysEntry }) &&
+		any(func(w item) bool { return w.name == "the registry's copy" })
 	var codes []int
 	for range 2 {
 		must(l.t, l.configure())
 		if l.Config.KeepReports != 77 {
-			l.t.Errorf("keep.reports is %d, want what the configuration said", l.Config.KeepReports)
+			l.t.Errorf("keep.reports is %d, want the configured value", l.Config.KeepReports)
 		}
 		r, err := l.Deploy(context.Background(), agent.Given{}, false)
 		if r == nil {
@@ -334,12 +333,12 @@ func (l *lab) converges(lost ...thing) (notes []string) {
 		want = exit.Refused
 	}
 	if codes[1] != want {
-		l.t.Errorf("exit codes %v, want %d in the end; said was:\n%s", codes, want, strings.Join(notes, "\n"))
+		l.t.Errorf("exit codes %v, want %d at the end; notes are:\n%s", codes, want, strings.Join(notes, "\n"))
 	}
 	if last := l.engine.last(); lostRoot && lostAll {
-		return notes // only a person can help, and the exit code and the hint say so
+		return notes // only a person can repair this, as the exit code and the hint show
 	} else if !lostRoot && last != "1+2" || last != "1+2" && last != "1+1" && last != "+2" && last != "+1" {
-		l.t.Errorf("converged was %q; said was:\n%s", l.engine.asked, strings.Join(notes, "\n"))
+		l.t.Errorf("converged %q; notes are:\n%s", l.engine.converged, strings.Join(notes, "\n"))
 	}
 	if cfg, err := l.Configuration(context.Background(), "myapp"); err != nil || cfg.Value("port") != 8080 && !lostRoot &&
 		!lostEntry {
@@ -348,15 +347,15 @@ func (l *lab) converges(lost ...thing) (notes []string) {
 	return slices.DeleteFunc(notes, func(s string) bool { return s == "" })
 }
 
-// reported checks that the loss of a thing is in the reports.
-func (l *lab) reported(notes []string, what thing, how damage, path string) {
+// reported checks that the reports contain the loss of an item.
+func (l *lab) reported(notes []string, what item, how damage, path string) {
 	l.t.Helper()
 	if what.silent == "all" || strings.Contains(what.silent, how.name) {
 		return
 	}
 	said := regexp.MustCompile(regexp.QuoteMeta(filepath.Base(path)) + "|" + cmp.Or(what.says, "^$"))
 	if !slices.ContainsFunc(notes, said.MatchString) {
-		l.t.Errorf("of %s, %s, nothing was reported but:\n%s", what.name, how.name, strings.Join(notes, "\n"))
+		l.t.Errorf("the loss of %s (%s) is not reported in:\n%s", what.name, how.name, strings.Join(notes, "\n"))
 	}
 }
 
@@ -368,15 +367,15 @@ var hidden = map[string]bool{
 	"all that the host remembers, the release that runs": true,
 }
 
-// TestEveryTwoLossesAreRepaired loses each pair of things, each pair in one of the ways.
+// TestEveryTwoLossesAreRepaired damages each pair of items, each pair in one of the ways.
 func TestEveryTwoLossesAreRepaired(t *testing.T) {
 	artifacttest.Long(t)
-	all, ways, whole := things(), damages(), deployedTwice(t)
+	all, ways, whole := items(), damages(), deployedTwice(t)
 	n := 0
 	for i, one := range all {
 		for _, other := range all[i+1:] {
 			if one.conf && other.name == "the configuration's copy" {
-				continue // nothing is left of the settings: exit code 2, as on a new host
+				continue // all settings are lost: exit code 2, as on a new host
 			}
 			first, second := ways[n%len(ways)], ways[n/len(ways)%len(ways)]
 			n++
@@ -385,11 +384,11 @@ func TestEveryTwoLossesAreRepaired(t *testing.T) {
 			}
 			t.Run(one.name+" "+first.name+", "+other.name+" "+second.name, func(t *testing.T) {
 				t.Parallel()
-				l := whole.again(t)
+				l := whole.duplicate(t)
 				paths := []string{one.path(l), other.path(l)}
 				l.inflict(first, paths[0])
 				_, err := os.Lstat(paths[1])
-				gone := err != nil // with the first
+				gone := err != nil // removed with the first
 				l.inflict(second, paths[1])
 				notes := l.converges(one, other)
 				if _, err := os.Lstat(filepath.Dir(paths[0])); err == nil && !strings.HasPrefix(paths[0], paths[1]) &&
@@ -404,18 +403,18 @@ func TestEveryTwoLossesAreRepaired(t *testing.T) {
 	}
 }
 
-// TestEachSingleLossIsRepaired loses each thing in each way.
+// TestEachSingleLossIsRepaired damages each item in each way.
 func TestEachSingleLossIsRepaired(t *testing.T) {
 	artifacttest.Long(t)
 	whole := deployedTwice(t)
-	for _, what := range things() {
+	for _, what := range items() {
 		for _, how := range damages() {
 			if what.conf && how.name == withoutContent {
 				continue // a file that a person wrote, with no settings
 			}
 			t.Run(what.name+" "+how.name, func(t *testing.T) {
 				t.Parallel()
-				l := whole.again(t)
+				l := whole.duplicate(t)
 				path := what.path(l)
 				l.inflict(how, path)
 				l.reported(l.converges(what), what, how, path)
@@ -424,7 +423,7 @@ func TestEachSingleLossIsRepaired(t *testing.T) {
 	}
 }
 
-// TestHoldDuringARun holds and releases the host while deploys are under way.
+// TestHoldDuringARun holds and releases the host during deploys.
 func TestHoldDuringARun(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -438,20 +437,20 @@ func TestHoldDuringARun(t *testing.T) {
 				t.Errorf("during a run: %v", err)
 			}
 			if s, err := outside.Status(); err != nil || s.Running == nil {
-				t.Errorf("the test did not ask during a run: %+v, %v", s.Running, err)
+				t.Errorf("no run was active: %+v, %v", s.Running, err)
 			}
 		}
 	}
 	held := func(want bool) {
 		t.Helper()
 		if s, err := l.Status(); err != nil || (s.Hold != nil) != want || want && s.Hold.Reason != "load test" {
-			t.Errorf("status says of the hold %+v, %v; want %t", s.Hold, err, want)
+			t.Errorf("status has the hold %+v, %v; want %t", s.Hold, err, want)
 		}
 	}
 	hold := func(a *agent.Agent) error { return a.Hold("load test") }
 	l.publish("2")
 	during(hold)
-	l.expect(exit.OK) // its links have moved, so it is finished
+	l.expect(exit.OK) // its links have moved, so the run continues
 	l.links("2", "2", "1")
 	held(true)
 	l.publish("3")
@@ -467,43 +466,43 @@ func TestHoldDuringARun(t *testing.T) {
 	l.links("3", "3", "2")
 	l.publish("4-broken")
 	during(hold)
-	l.expect(exit.RolledBack) // it saves the ledger several times
+	l.expect(exit.RolledBack) // the run saves the ledger several times
 	held(true)
 	_, err := l.Unhold()
 	must(t, err)
 	held(false)
 	if _, err := os.Lstat(l.Layout.HoldRequest()); err == nil {
-		t.Error("the request is still there though it was carried out")
+		t.Error("the request still exists after it was carried out")
 	}
 }
 
-// TestHoldDuringAFetch holds the host between the decision to deploy and the links.
+// TestHoldDuringAFetch holds the host after the decision to deploy and before the links move.
 func TestHoldDuringAFetch(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	l.publish("1")
 	l.expect(exit.OK)
 	l.publish("2")
-	outside, asked := *l.Agent, false
+	outside, held := *l.Agent, false
 	l.store = store.Observe(l.repo.Store, func(r store.Request) {
-		if strings.Contains(r.Key, ".tar.zst") && !asked {
-			asked = true
+		if strings.Contains(r.Key, ".tar.zst") && !held {
+			held = true
 			must(t, outside.Hold("load test"))
 		}
 	})
 	noted(t, l.expect(exit.OK), "held since this run began")
-	if !asked {
+	if !held {
 		t.Fatal("nothing was fetched")
 	}
 	l.links("1", "1", "")
 }
 
-// named gives the host another name.
+// named changes the hostname.
 func (l *lab) named(name string) {
 	l.Hostname = func() (string, error) { return name + ".example.com", nil }
 }
 
-// machine gives the host an ID as systemd does.
+// machine sets the ID of the machine, as systemd does.
 func (l *lab) machine(id string) {
 	l.t.Helper()
 	must(l.t, os.MkdirAll(l.Layout.Path("/etc"), 0o755))
@@ -527,7 +526,7 @@ func TestRenamedHostRequiresConfirmation(t *testing.T) {
 				r := l.expect(exit.Usage)
 				if want := "corpus-agent deploy " + id[0] + " " + id[1]; !strings.Contains(r.Hint, want) ||
 					l.engine.last() != "+1" {
-					t.Errorf("converged was %q, the hint is %q, want %q in it", l.engine.last(), r.Hint, want)
+					t.Errorf("converged %q, the hint is %q, want %q in it", l.engine.last(), r.Hint, want)
 				}
 			}
 			if r, err := l.Converge(context.Background(), false); exit.Code(err) != exit.Usage || r.Instance != "testing" {
@@ -546,7 +545,7 @@ func TestRenamedHostRequiresConfirmation(t *testing.T) {
 	}
 }
 
-// TestClonedHostUsesItsHostname starts another machine from the disk of one.
+// TestClonedHostUsesItsHostname starts another machine from a copy of a host's disk.
 func TestClonedHostUsesItsHostname(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -560,7 +559,7 @@ func TestClonedHostUsesItsHostname(t *testing.T) {
 	l.links("9", "9", "")
 }
 
-// TestUnconventionalHostnameKeepsIdentity gives a host a name that says nothing.
+// TestUnconventionalHostnameKeepsIdentity gives a host a name without an identity.
 func TestUnconventionalHostnameKeepsIdentity(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -569,7 +568,7 @@ func TestUnconventionalHostnameKeepsIdentity(t *testing.T) {
 	l.expect(exit.OK)
 	l.named("localhost")
 	r := l.expect(exit.Usage)
-	if l.engine.asked = l.engine.asked[1:]; l.engine.last() != "+1" || r.Hint == "" {
-		t.Errorf("converged was %q, the hint is %q", l.engine.asked, r.Hint)
+	if l.engine.converged = l.engine.converged[1:]; l.engine.last() != "+1" || r.Hint == "" {
+		t.Errorf("converged %q, the hint is %q", l.engine.converged, r.Hint)
 	}
 }

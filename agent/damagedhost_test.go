@@ -9,16 +9,16 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// TestLooksAtADamagedHost asks a host that has lost one of the things that it keeps, in each way: each answer comes,
-// and one that is an error says what to do.
-func TestLooksAtADamagedHost(t *testing.T) {
+// TestReadOnlyCommandsOnADamagedHost runs the read-only commands on a host that has lost one of its files, in each way:
+// each command answers, and each error has a hint.
+func TestReadOnlyCommandsOnADamagedHost(t *testing.T) {
 	whole := deployedTwice(t)
-	for _, what := range things() {
+	for _, what := range items() {
 		t.Run(what.name, func(t *testing.T) {
 			t.Parallel()
-			l := whole.again(t)
+			l := whole.duplicate(t)
 			path := what.path(l)
-			content, _ := os.ReadFile(path) // what is not a file has none
+			content, _ := os.ReadFile(path) // a directory has no content
 			ask := func(damage string) {
 				for name, look := range map[string]func() error{
 					"status":   func() error { _, err := l.Status(); return err },
@@ -45,10 +45,10 @@ func TestLooksAtADamagedHost(t *testing.T) {
 	}
 }
 
-// TestHostThatLostEverythingButItsReleases gets all that it has to be given in one hint, of which each part is left out
-// once it is known.
+// TestHostThatLostEverythingButItsReleases checks that one hint lists all the arguments that the host needs, without
+// those that are already given.
 func TestHostThatLostEverythingButItsReleases(t *testing.T) {
-	l := told(t)
+	l := givenIdentity(t)
 	must(t, os.RemoveAll(l.Layout.State()))
 	must(t, os.RemoveAll(l.Layout.LedgerCopy()))
 	must(t, os.RemoveAll(l.Layout.Project("myapp").Who()))
@@ -64,7 +64,7 @@ func TestHostThatLostEverythingButItsReleases(t *testing.T) {
 	_, err := l.Deploy(t.Context(), given("myapp", "testing"), false)
 	hint(err, exit.Refused, "corpus-agent deploy myapp testing --store URL --trust-root FILE")
 	if l.engine.last() != "b1+1" {
-		t.Errorf("converged %q, want what is on the disk", l.engine.asked)
+		t.Errorf("converged %q, want the releases on the disk", l.engine.converged)
 	}
 	all := given("myapp", "testing")
 	all.TrustRoot = rootFile(t, l.repo.Root())

@@ -11,8 +11,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/layout"
 )
 
-// TestADirectoryInThePlaceOfAnyFileIsSetAside puts a directory in the place of each file that the agent keeps in its
-// state directory, whichever the agent wrote: the next runs deploy, and what stood there is kept beside it.
+// TestADirectoryInThePlaceOfAnyFileIsSetAside replaces each file of the agent's state directory by a directory: the
+// next runs deploy, and the directory is kept beside the file.
 func TestADirectoryInThePlaceOfAnyFileIsSetAside(t *testing.T) {
 	whole := deployedTwice(t)
 	whole.Config.UploadReports = true
@@ -23,14 +23,14 @@ func TestADirectoryInThePlaceOfAnyFileIsSetAside(t *testing.T) {
 	for _, path := range append(whole.Layout.StateFiles(), filepath.Join(state, "trust", "timestamp.version"),
 		whole.Layout.Roster("myapp")) {
 		if _, err := os.Lstat(path); err != nil {
-			must(t, os.WriteFile(path, nil, 0o600)) // this host has not needed it
+			must(t, os.WriteFile(path, nil, 0o600)) // this host has no such file yet
 		}
 	}
 	files, _ := keptFiles(t, state)
 	for _, name := range files {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			l := whole.again(t)
+			l := whole.duplicate(t)
 			path := filepath.Join(l.Layout.State(), name)
 			must(t, os.RemoveAll(path))
 			must(t, os.MkdirAll(filepath.Join(path, "of", "others"), 0o755))
@@ -38,7 +38,7 @@ func TestADirectoryInThePlaceOfAnyFileIsSetAside(t *testing.T) {
 			l.expect(exit.OK)
 			l.expect(exit.OK)
 			if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
-				t.Errorf("%s is %s", path, info.Mode())
+				t.Errorf("%s has the mode %s", path, info.Mode())
 			}
 			if kept, err := filepath.Glob(path + layout.DamagedMark + "*"); err != nil || len(kept) != 1 {
 				t.Errorf("beside it are %v, %v", kept, err)
@@ -50,8 +50,9 @@ func TestADirectoryInThePlaceOfAnyFileIsSetAside(t *testing.T) {
 	}
 }
 
-// keptFiles returns the files of a state directory that are set aside when they are damaged, and those that are made
-// again without a loss; the names are relative to the directory. The root of trust is a person's and in neither.
+// keptFiles returns the files of a state directory that are set aside when they are damaged, and the caches, which the
+// agent can make again. The names are relative to the directory. Neither has the root of trust, which a person
+// provides.
 func keptFiles(t *testing.T, state string) (files, caches []string) {
 	t.Helper()
 	must(t, filepath.WalkDir(state, func(path string, e fs.DirEntry, err error) error {
@@ -69,13 +70,13 @@ func keptFiles(t *testing.T, state string) (files, caches []string) {
 	return files, caches
 }
 
-// TestADirectoryInThePlaceOfACachedFileIsRemoved puts a directory that has a file in the place of each file that the
-// agent can make again, one that is needed and one that is obsolete: the next runs deploy and note nothing about it.
+// TestADirectoryInThePlaceOfACachedFileIsRemoved replaces each cached file, one that is needed and one that is
+// obsolete, by a directory with a file: the next runs deploy without a note about it.
 func TestADirectoryInThePlaceOfACachedFileIsRemoved(t *testing.T) {
 	whole := deployedTwice(t)
 	pages := filepath.Join(whole.Layout.Trust(), "projects", "myapp~pages")
 	must(t, os.MkdirAll(pages, 0o700))
-	must(t, os.WriteFile(filepath.Join(pages, strings.Repeat("0", 64)+".json"), nil, 0o600)) // which no head names
+	must(t, os.WriteFile(filepath.Join(pages, strings.Repeat("0", 64)+".json"), nil, 0o600)) // no head names this page
 	must(t, os.MkdirAll(whole.Layout.Incoming(), 0o700))
 	must(t, os.WriteFile(filepath.Join(whole.Layout.Incoming(), strings.Repeat("0", 64)), nil, 0o600))
 	_, caches := keptFiles(t, whole.Layout.State())
@@ -87,7 +88,7 @@ func TestADirectoryInThePlaceOfACachedFileIsRemoved(t *testing.T) {
 			for _, name := range append(caches, "trust/projects/myapp~pages") {
 				t.Run(name, func(t *testing.T) {
 					t.Parallel()
-					l := whole.again(t)
+					l := whole.duplicate(t)
 					l.Config.Store = "mem://"
 					l.damagedCache(name)
 				})
@@ -99,7 +100,7 @@ func TestADirectoryInThePlaceOfACachedFileIsRemoved(t *testing.T) {
 	}
 }
 
-// damagedCache puts a directory in the place of a cached file, or a file in that of a directory of them, and deploys.
+// damagedCache replaces a cached file by a directory, or a directory of cached files by a file, and deploys.
 func (l *lab) damagedCache(name string) {
 	l.t.Helper()
 	path, isDir := filepath.Join(l.Layout.State(), name), strings.HasSuffix(name, "~pages")
@@ -116,6 +117,6 @@ func (l *lab) damagedCache(name string) {
 		}
 	}
 	if info, err := os.Lstat(path); err == nil && info.IsDir() != isDir {
-		l.t.Errorf("%s is %s", path, info.Mode())
+		l.t.Errorf("%s has the mode %s", path, info.Mode())
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 )
 
-// TestStatesConvergeOverADamagedChapter damages the newest chapter of the journal in each way. States converge all the
-// same, and a deploy that fails afterwards undoes what it changed itself.
+// TestStatesConvergeOverADamagedChapter damages the newest chapter of the journal in each way. States still converge,
+// and a deploy that fails afterwards undoes its own changes.
 func TestStatesConvergeOverADamagedChapter(t *testing.T) {
 	for _, how := range damages() {
 		t.Run(how.name, func(t *testing.T) {
@@ -27,7 +27,7 @@ func TestStatesConvergeOverADamagedChapter(t *testing.T) {
 			l.inflict(how, chapters[len(chapters)-1])
 			must(t, os.WriteFile(conf, []byte("drifted\n"), 0o644))
 			if r := l.expect(exit.OK); r.States.Changed != 1 {
-				t.Errorf("%d states changed something, want the one that drifted", r.States.Changed)
+				t.Errorf("%d states changed something, want 1", r.States.Changed)
 			}
 			if data, err := os.ReadFile(conf); err != nil || strings.TrimSpace(string(data)) != "one" {
 				t.Errorf("the file holds %q, %v", data, err)
@@ -37,7 +37,7 @@ func TestStatesConvergeOverADamagedChapter(t *testing.T) {
 			r := l.expect(exit.RolledBack)
 			compare(t, "after the rollback", before, snapshot(t, l.Layout.Root))
 			if r.Undo == nil || len(r.Undo.Restored) < 10 || len(r.Undo.Failed) > 0 {
-				t.Errorf("the report says %+v", r.Undo)
+				t.Errorf("the report has the undo %+v", r.Undo)
 			}
 			l.expect(exit.OK)
 			l.links("1", "1", "")
@@ -45,16 +45,16 @@ func TestStatesConvergeOverADamagedChapter(t *testing.T) {
 	}
 }
 
-// TestAReleaseWithDamagedDataWhoseStatesFail damages data of the release that runs, which no state reads, and has its
-// states fail for something else. The release is fetched again and blamed for nothing; the host converges once its
-// error is gone.
+// TestAReleaseWithDamagedDataWhoseStatesFail damages data of the current release that no state reads, and has its
+// states fail for another reason. The release is fetched again and not quarantined; the host converges once its error
+// is corrected.
 func TestAReleaseWithDamagedDataWhoseStatesFail(t *testing.T) {
 	for _, c := range []struct {
 		how, says string
 		damage    func(path string) error
 		code      int
 	}{
-		// it is deployed again, and its states fail during the rollback, too
+		// the release is deployed again, and its states also fail during the rollback
 		{"missing", "is deployed again", os.Remove, exit.RollbackFailed},
 		{"garbage", "version has 7 bytes, not 1", func(path string) error {
 			return errors.Join(os.Remove(path), os.WriteFile(path, []byte("garbage"), 0o444))
@@ -81,7 +81,7 @@ func TestAReleaseWithDamagedDataWhoseStatesFail(t *testing.T) {
 			if bad := l.inQuarantine(); len(bad) > 0 {
 				t.Errorf("in quarantine: %q", bad)
 			}
-			l.links("2", "2", "1") // and its data is what was published
+			l.links("2", "2", "1") // and its data is restored
 			must(t, os.Remove(etc))
 			l.expect(exit.OK)
 			if _, err := os.Stat(filepath.Join(etc, "app.conf")); err != nil {

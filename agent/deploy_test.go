@@ -37,8 +37,8 @@ func TestFirstDeployUpgradeAndUnchangedRun(t *testing.T) {
 	l.links("2", "2", "1")
 	l.expect(exit.OK)
 	l.links("2", "2", "1")
-	if want := []string{"1+1", "1+2", "1+2"}; !slices.Equal(l.engine.asked, want) {
-		t.Errorf("converged %v, want %v", l.engine.asked, want)
+	if want := []string{"1+1", "1+2", "1+2"}; !slices.Equal(l.engine.converged, want) {
+		t.Errorf("converged %v, want %v", l.engine.converged, want)
 	}
 	target, err := os.Readlink(l.Layout.Path("/srv/service"))
 	if err != nil || target != "projects/myapp" {
@@ -121,7 +121,7 @@ func TestFailedBaseIsQuarantinedWithoutService(t *testing.T) {
 	if got := l.version("base/current"); got != "1" {
 		t.Errorf("base is %q after the rollback, want 1", got)
 	}
-	// The same service continues with a corrected base.
+	// The same service is deployed with a corrected base.
 	l.publishBase("3")
 	l.expect(exit.OK)
 	if got := l.engine.last(); got != "3+1" {
@@ -135,7 +135,7 @@ func TestFailedFirstDeployKeepsNextAndRemovesCurrent(t *testing.T) {
 	l.publish("1-broken")
 	noted(t, l.expect(exit.Failed), "nothing to roll back to")
 	l.links("1-broken", "", "")
-	l.expect(exit.Failed) // there is nothing else to run, so it is tried again
+	l.expect(exit.Failed) // no other release can run, so it is retried
 	l.publish("2")
 	l.expect(exit.OK)
 	l.links("2", "2", "")
@@ -147,7 +147,7 @@ func TestFailedRollbackHasHint(t *testing.T) {
 	l.publish("1")
 	l.expect(exit.OK)
 	l.publish("2-broken")
-	// From now on nothing converges, the old release either.
+	// From here on no release converges, the old one included.
 	l.engine.fails = func(string) error { return exit.WithCode(exit.Failed, errors.New("a state failed")) }
 	_, err := l.deploy()
 	if exit.Code(err) != exit.RollbackFailed || !strings.Contains(diag.HintOf(err), "corpus-agent converge") {
@@ -174,7 +174,7 @@ func TestDryRunWritesNoLinkAndNoReport(t *testing.T) {
 	before, _ := os.ReadFile(l.Layout.Ledger())
 	l.engine.during = func(r state.Request) {
 		if !r.Test {
-			t.Error("the engine was not told that this is a dry run")
+			t.Error("the engine did not make a dry run")
 		}
 	}
 	if _, err := l.Deploy(context.Background(), agent.Given{}, true); err != nil {
@@ -182,7 +182,7 @@ func TestDryRunWritesNoLinkAndNoReport(t *testing.T) {
 	}
 	l.links("1", "1", "")
 	if got := l.engine.last(); got != "+2" {
-		t.Errorf("rehearsed %q, want the new release", got)
+		t.Errorf("dry run of %q, want the new release", got)
 	}
 	after, _ := os.ReadFile(l.Layout.Ledger())
 	if string(before) != string(after) {
@@ -200,8 +200,8 @@ func TestUnreachableStoreConvergesCurrentRelease(t *testing.T) {
 	l.expect(exit.OK)
 	l.store = storetest.NewFaulty(l.repo.Store, storetest.Fault{Err: store.ErrUnreachable})
 	l.expect(exit.Unreachable)
-	if len(l.engine.asked) != 2 {
-		t.Errorf("converged %d times, want twice", len(l.engine.asked))
+	if len(l.engine.converged) != 2 {
+		t.Errorf("converged %d times, want twice", len(l.engine.converged))
 	}
 }
 
@@ -212,8 +212,8 @@ func TestRefusedMetadataConvergesCurrentRelease(t *testing.T) {
 	l.expect(exit.OK)
 	l.Now = func() time.Time { return time.Now().AddDate(0, 1, 0) }
 	l.expect(exit.Refused)
-	if len(l.engine.asked) != 2 {
-		t.Errorf("converged %d times, want twice", len(l.engine.asked))
+	if len(l.engine.converged) != 2 {
+		t.Errorf("converged %d times, want twice", len(l.engine.converged))
 	}
 }
 
@@ -270,12 +270,12 @@ func TestSecondRunNamesTheProcessWithTheLock(t *testing.T) {
 		var held *lock.Held
 		if exit.Code(err) != exit.Locked || !errors.As(err, &held) || held.Holder.Command != "deploy" ||
 			held.Holder.PID != os.Getpid() {
-			t.Errorf("a second run: %v, want to hear who runs", err)
+			t.Errorf("a second run: %v, want the process that holds the lock", err)
 		}
 	}
 	l.expect(exit.OK)
-	if len(l.engine.asked) != 1 {
-		t.Errorf("converged %d times, want once", len(l.engine.asked))
+	if len(l.engine.converged) != 1 {
+		t.Errorf("converged %d times, want once", len(l.engine.converged))
 	}
 }
 
@@ -302,7 +302,7 @@ func TestIdentityFromArgumentsIsSaved(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := l.Deploy(context.Background(), agent.Given{}, false); err != nil {
-		t.Errorf("the second deploy, told nothing: %v", err)
+		t.Errorf("the second deploy, without arguments: %v", err)
 	}
 	id, err := l.Identify(context.Background(), grains.Identity{}, mustStatus(t, l).Host)
 	if err != nil || id.Region != "local" || id.Node != "laptop" {
@@ -343,7 +343,7 @@ func TestRollbackByHandStaysUntilSomethingNewIsPublished(t *testing.T) {
 	l.publish("1")
 	l.expect(exit.OK)
 	if _, err := l.Rollback(context.Background()); exit.Code(err) != exit.Usage {
-		t.Errorf("with nothing to go back to: %v, want a usage error", err)
+		t.Errorf("without an earlier release: %v, want a usage error", err)
 	}
 	l.publish("2")
 	l.expect(exit.OK)

@@ -14,7 +14,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// fullFor lets the disk be full while one version converges.
+// fullFor has writes fail as on a full disk while one version converges.
 func (l *lab) fullFor(version string) {
 	l.engine.fails = func(what string) error {
 		if what == "+"+version {
@@ -33,8 +33,7 @@ func (l *lab) quarantined() []ledger.Bad {
 	return s.Quarantined
 }
 
-// TestReleaseIsTriedAgainWhenTheDiskFailedIt deploys a version while the disk is full, and again when
-// somebody has made room.
+// TestReleaseIsTriedAgainWhenTheDiskFailedIt deploys a version while the disk is full, and again when it has room.
 func TestReleaseIsTriedAgainWhenTheDiskFailedIt(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -56,8 +55,8 @@ func TestReleaseIsTriedAgainWhenTheDiskFailedIt(t *testing.T) {
 	}
 }
 
-// TestDeployThatTheHostFailsIsRetriedAtGrowingIntervals has a disk that stays full: no release is ever
-// quarantined for it, and what waits is converged meanwhile.
+// TestDeployThatTheHostFailsIsRetriedAtGrowingIntervals has a disk that stays full: no release is quarantined, and the
+// current pair converges while the new release waits.
 func TestDeployThatTheHostFailsIsRetriedAtGrowingIntervals(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -78,7 +77,7 @@ func TestDeployThatTheHostFailsIsRetriedAtGrowingIntervals(t *testing.T) {
 			r := l.expect(exit.OK)
 			noted(t, r, "waits until")
 			if r.To.Service.Version != "1" || r.Withheld == nil || r.Withheld.Service.Version != "2" {
-				t.Errorf("the report is about %v and withholds %v", r.To, r.Withheld)
+				t.Errorf("the report has the releases %v and withholds %v", r.To, r.Withheld)
 			}
 			now = now.Add(2 * time.Minute)
 		}
@@ -96,14 +95,14 @@ func TestDeployThatTheHostFailsIsRetriedAtGrowingIntervals(t *testing.T) {
 	l.links("2", "2", "1")
 }
 
-// TestRollbackWithoutRoomHasAHint cannot even go back, and gets there when there is room.
+// TestRollbackWithoutRoomHasAHint checks a rollback that fails on a full disk, and succeeds when the disk has room.
 func TestRollbackWithoutRoomHasAHint(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	l.publish("1")
 	l.expect(exit.OK)
 	l.publish("2")
-	l.engine.fails = func(string) error { return errors.Join(errors.New("nothing can be written"), syscall.ENOSPC) }
+	l.engine.fails = func(string) error { return errors.Join(errors.New("the disk is full"), syscall.ENOSPC) }
 	_, err := l.deploy()
 	if exit.Code(err) != exit.RollbackFailed || !strings.Contains(diag.HintOf(err), "make room") ||
 		!strings.Contains(diag.HintOf(err), "corpus-agent deploy") {

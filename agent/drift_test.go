@@ -9,8 +9,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/notify"
 )
 
-// TestStatesThatAlwaysRunAreNotDrift runs states that act at every run. Neither status nor why nor notifications call
-// that drift, and status names them; a file that drifted beside them is drift.
+// TestStatesThatAlwaysRunAreNotDrift applies states that act in every run. status, why and notifications do not report
+// them as drift, and status lists them; a file that drifted as well is drift.
 func TestStatesThatAlwaysRunAreNotDrift(t *testing.T) {
 	t.Parallel()
 	l := converging(t)
@@ -38,7 +38,7 @@ func TestStatesThatAlwaysRunAreNotDrift(t *testing.T) {
 	}
 }
 
-// TestReactionsToStatesThatAlwaysRunAreNotDrift lets states wait for one that acts at every run, and for a file.
+// TestReactionsToStatesThatAlwaysRunAreNotDrift has states watch one that acts in every run, and a file.
 func TestReactionsToStatesThatAlwaysRunAreNotDrift(t *testing.T) {
 	t.Parallel()
 	l := converging(t)
@@ -70,7 +70,7 @@ either:
 		t.Errorf("without drift the event is %s; %+v", got, r.States)
 	}
 	if s := mustStatus(t, l); len(s.Drift) > 0 {
-		t.Errorf("without drift status says %q", s.Drift)
+		t.Errorf("without drift status has the drift %q", s.Drift)
 	}
 	must(t, os.WriteFile(l.Layout.Path("/etc/drifts"), []byte("bad\n"), 0o644))
 	if r := l.expect(exit.OK); notify.EventOf(r) != notify.Success || r.States.Always != 5 {

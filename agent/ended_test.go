@@ -9,7 +9,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state"
 )
 
-// ends ends the program of a unit with status 0, as systemd sees it: by itself, or since the unit was stopped.
+// ends has the program of a unit exit with status 0: by itself, or because the unit was stopped.
 func (u *fakeUnits) ends(name string, stopped bool) {
 	s := u.all[name]
 	s.Active, s.Sub, s.Result, s.MainPID = "inactive", "dead", "success", 0
@@ -20,9 +20,9 @@ func (u *fakeUnits) ends(name string, stopped bool) {
 	}
 }
 
-// TestUnitThatExitsBeforeLinksMoveIsStarted by itself, with status 0 and without a state that started it, is judged by
-// what ran before the run: it is started, and has to run the new release. One that was stopped stays so, as does one
-// that a timer starts.
+// TestUnitThatExitsBeforeLinksMoveIsStarted checks a unit that exits with status 0 during the run, without a state that
+// started it. The agent starts it if it ran before the run, and it has to run the new release. A unit that was stopped,
+// or that a timer starts, is not started.
 func TestUnitThatExitsBeforeLinksMoveIsStarted(t *testing.T) {
 	artifacttest.Long(t)
 	for name, c := range map[string]struct {
@@ -57,13 +57,13 @@ func TestUnitThatExitsBeforeLinksMoveIsStarted(t *testing.T) {
 			}
 			u.runs(t, "app.service", c.runs)
 			if !strings.Contains(did(r), c.says) {
-				t.Errorf("the report says %q, want %q", did(r), c.says)
+				t.Errorf("the report has %q, want %q", did(r), c.says)
 			}
 		})
 	}
 }
 
-// TestUnitThatExitedBeforeRunStaysStopped, since it did not run when the run began.
+// TestUnitThatExitedBeforeRunStaysStopped checks a unit that was not active when the run began.
 func TestUnitThatExitedBeforeRunStaysStopped(t *testing.T) {
 	l, u := runningUnits(t, "1", "app.service")
 	u.ends("app.service", false)
@@ -71,6 +71,6 @@ func TestUnitThatExitedBeforeRunStaysStopped(t *testing.T) {
 	r := l.expect(exit.OK)
 	u.runs(t, "app.service", "")
 	if !strings.Contains(did(r), "left app.service") {
-		t.Errorf("the report says %q", did(r))
+		t.Errorf("the report has %q", did(r))
 	}
 }

@@ -12,14 +12,13 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// notes is a procedure as an executable: it writes down that it ran, for which version, from which
-// directory, and what configuration it was given.
+// notes is the program of a procedure: it writes down its name, the version, its directory and its configuration.
 const notes = `#!/bin/sh
 echo "$CORPUS_STAGE $CORPUS_VERSION ${PWD##*/}" >> /procedures
 while read -r line; do echo "$line"; done < "$CORPUS_CFG" > "/cfg-$CORPUS_STAGE"
 `
 
-// executables publishes a version of a project all of whose procedures are executables.
+// executables publishes a version of a project whose procedures are all programs.
 func (l *lab) executables(version string, more artifacttest.Files) {
 	l.t.Helper()
 	files := artifacttest.Files{"version": version, ".salt/PILLAR.sample": "data: {greeting: hello}\n",
@@ -33,7 +32,7 @@ func (l *lab) executables(version string, more artifacttest.Files) {
 	l.repo.Release("myapp", version, "testing", files)
 }
 
-// ran is what procedures wrote down since the last time.
+// ran returns what procedures wrote since the last call.
 func (l *lab) ran() string {
 	l.t.Helper()
 	log := l.Layout.Path("/procedures")
@@ -47,7 +46,7 @@ func (l *lab) ran() string {
 	return strings.ReplaceAll(strings.TrimSpace(string(data)), "\n", ", ")
 }
 
-// dir is the directory of a version's release.
+// dir returns the directory of a version's release.
 func (l *lab) dir(version string) string {
 	l.t.Helper()
 	found, err := filepath.Glob(filepath.Join(l.Layout.Project("myapp").Releases(), version+"-*"))
@@ -57,8 +56,8 @@ func (l *lab) dir(version string) string {
 	return filepath.Base(found[0])
 }
 
-// TestExecutablesTakeThePlaceOfProcedures has a project whose procedures are programs: each runs at its
-// step, from the release, with the configuration as JSON in the file that CORPUS_CFG names.
+// TestExecutablesTakeThePlaceOfProcedures has a project whose procedures are programs: each runs at its stage, from the
+// release, with the configuration as JSON in the file that CORPUS_CFG names.
 func TestExecutablesTakeThePlaceOfProcedures(t *testing.T) {
 	l := hooked(t)
 	l.executables("1", nil)
@@ -78,30 +77,31 @@ func TestExecutablesTakeThePlaceOfProcedures(t *testing.T) {
 		err = json.Unmarshal(data, &cfg)
 	}
 	if err != nil || cfg.Name != "myapp" || cfg.Version != "1" || cfg.Data["greeting"] != "hello" {
-		t.Errorf("install was given %s, %v", data, err)
+		t.Errorf("the configuration of install is %s, %v", data, err)
 	}
 	if left, _ := filepath.Glob(filepath.Join(l.Layout.State(), ".corpus-tmp*")); len(left) != 0 {
-		t.Errorf("the configuration, which may hold secrets, stays in %v", left)
+		t.Errorf("the configuration, which may have secrets, remains in %v", left)
 	}
 
 	l.executables("2", artifacttest.Files{".salt/install": "#!/bin/sh\necho the database does not exist >&2\nexit 3\n"})
 	r := l.expect(exit.RolledBack)
 	if !strings.Contains(r.Error, "install") || len(r.Hooks["install"]) == 0 ||
 		!strings.Contains(r.Hooks["install"][0].Output, "the database does not exist") {
-		t.Errorf("the report says %q and keeps %+v", r.Error, r.Hooks["install"])
+		t.Errorf("the report has the error %q and the output %+v", r.Error, r.Hooks["install"])
 	}
 	two := "2 2-"
 	got := l.ran()
 	for _, want := range []string{"archive " + one, "release-sync " + two, "fixperms " + two, "install " + one,
 		"rollback " + one, "notify " + one} {
 		if !strings.Contains(got, want) {
-			t.Errorf("the deploy that failed ran %s, want %s among it", got, want)
+			t.Errorf("the deploy that failed ran %s, want it to contain %s", got, want)
 		}
 	}
 	l.links("1", "1", "")
 }
 
-// TestArchiveThatCannotBeWritten stops before anything has changed, and says what to look at.
+// TestArchiveThatCannotBeWritten checks that the deploy fails before it changes anything, with a hint about the
+// directory.
 func TestArchiveThatCannotBeWritten(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -116,7 +116,7 @@ func TestArchiveThatCannotBeWritten(t *testing.T) {
 		}
 		l.links("1", "1", "")
 		if got := l.host("/srv/out/a"); got != "1" {
-			t.Errorf("the host has %q", got)
+			t.Errorf("the directory has %q", got)
 		}
 	})
 	l.expect(exit.OK)

@@ -15,7 +15,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/publish/refresh"
 )
 
-// From the last third of a signature's lifetime on, status, metrics and one notification say so.
+// In the last third of a signature's lifetime, status, metrics and one notification report its expiry.
 func TestSignaturesThatExpireSoon(t *testing.T) {
 	var notices []notify.Notice
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {

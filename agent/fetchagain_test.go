@@ -13,7 +13,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/store/storetest"
 )
 
-// forge changes code of the release that runs, and loses the list that would tell.
+// forge changes code of the current release and removes its list of files, which would show the change.
 func (l *lab) forge() (top string) {
 	l.t.Helper()
 	must(l.t, os.RemoveAll(l.Layout.Trees("myapp")))
@@ -24,7 +24,7 @@ func (l *lab) forge() (top string) {
 	return top
 }
 
-// TestReleaseWithoutItsListIsFetchedAgain loses the list, and code of the release was changed.
+// TestReleaseWithoutItsListIsFetchedAgain checks a release without its list, with changed code.
 func TestReleaseWithoutItsListIsFetchedAgain(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -32,7 +32,7 @@ func TestReleaseWithoutItsListIsFetchedAgain(t *testing.T) {
 	l.publish("1")
 	l.expect(exit.OK)
 	top := l.forge()
-	asked := len(l.engine.asked)
+	asked := len(l.engine.converged)
 	if _, err := l.Converge(context.Background(), false); exit.Code(err) != exit.Refused ||
 		!strings.Contains(err.Error(), "list of the files of myapp 1") {
 		t.Errorf("without a store: %v, want the release refused", err)
@@ -41,11 +41,11 @@ func TestReleaseWithoutItsListIsFetchedAgain(t *testing.T) {
 	l.store = storetest.NewFaulty(l.repo.Store, storetest.Fault{Err: store.ErrUnreachable})
 	for range 2 {
 		if r := l.expect(exit.Refused); !strings.Contains(r.Error, "list of the files of myapp 1") {
-			t.Errorf("with a store that is down the error is %q", r.Error)
+			t.Errorf("while the store is down, the error is %q", r.Error)
 		}
 	}
-	if len(l.engine.asked) != asked {
-		t.Errorf("converged %q though nothing says that the release is what was signed", l.engine.asked[asked:])
+	if len(l.engine.converged) != asked {
+		t.Errorf("converged %q although the release cannot be verified", l.engine.converged[asked:])
 	}
 	l.store = working
 	noted(t, l.expect(exit.OK), "the list of the files of myapp 1 was lost; it was fetched again")
@@ -56,11 +56,11 @@ func TestReleaseWithoutItsListIsFetchedAgain(t *testing.T) {
 		t.Error(err)
 	}
 	if r := l.expect(exit.OK); len(r.Notes) != 0 {
-		t.Errorf("the next run notes %q", r.Notes)
+		t.Errorf("the next run has the notes %q", r.Notes)
 	}
 }
 
-// TestLostFileListKeepsIntactRelease loses the list of a release whose files are as they were.
+// TestLostFileListKeepsIntactRelease removes the list of a release whose files are unchanged.
 func TestLostFileListKeepsIntactRelease(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -80,7 +80,7 @@ func TestLostFileListKeepsIntactRelease(t *testing.T) {
 	}
 }
 
-// TestProgramWithAnotherContentIsFetchedAgain has a converge that fails while a program of the release cannot be run.
+// TestProgramWithAnotherContentIsFetchedAgain has converges fail while a program of the release cannot be run.
 func TestProgramWithAnotherContentIsFetchedAgain(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -103,12 +103,12 @@ func TestProgramWithAnotherContentIsFetchedAgain(t *testing.T) {
 	}
 	aside, err := filepath.Glob(filepath.Join(l.Layout.Project("myapp").Releases(), ".*.damaged-*"))
 	if err != nil || len(aside) != 1 {
-		t.Errorf("set aside are %q, %v; want the last one alone", aside, err)
+		t.Errorf("the releases set aside are %q, %v; want the last one alone", aside, err)
 	}
 }
 
-// TestUnreadableReleaseModesAreRestored takes the read bits of group and others, as a copy under a mask
-// of 077 does: a service that runs as another user cannot start.
+// TestUnreadableReleaseModesAreRestored removes the read bits of group and others, as a copy with umask 077 does: a
+// service that runs as another user cannot start.
 func TestUnreadableReleaseModesAreRestored(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"data/large", "bin/run", "data"} {
@@ -125,7 +125,7 @@ func TestUnreadableReleaseModesAreRestored(t *testing.T) {
 		audits, err := l.Verify(t.Context())
 		if exit.Code(err) != exit.Refused || len(audits) != 1 || len(audits[0].Changes) != 1 ||
 			audits[0].Changes[0].Name != name {
-			t.Errorf("verify says of %s: %+v, %v", name, audits, err)
+			t.Errorf("verify reports for %s %+v, %v", name, audits, err)
 		}
 		l.engine.fails = func(string) error {
 			if now, err := os.Stat(path); err != nil || now.Mode() != info.Mode() {
@@ -137,7 +137,7 @@ func TestUnreadableReleaseModesAreRestored(t *testing.T) {
 	}
 }
 
-// TestDirectoriesOfReleasesStayReadable closes the directories on the way to what runs.
+// TestDirectoriesOfReleasesStayReadable closes the directories above the current release to other users.
 func TestDirectoriesOfReleasesStayReadable(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -149,20 +149,20 @@ func TestDirectoriesOfReleasesStayReadable(t *testing.T) {
 		must(t, os.Chmod(dir, 0o700))
 		if s, err := l.Status(); err != nil ||
 			!strings.Contains(strings.Join(s.Drift, "\n"), l.Layout.Inside(dir)+" has mode 0700") {
-			t.Errorf("status says of %s: %q, %v", dir, s.Drift, err)
+			t.Errorf("with %s closed, drift is %q, %v", dir, s.Drift, err)
 		}
 		if audits, err := l.Verify(t.Context()); exit.Code(err) != exit.Refused || len(audits) != 1 ||
 			len(audits[0].Changes) != 1 {
-			t.Errorf("verify says of %s: %+v, %v", dir, audits, err)
+			t.Errorf("with %s closed, verify reports %+v, %v", dir, audits, err)
 		}
 		noted(t, l.expect(exit.OK), "had mode 0700")
 		if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o755 {
-			t.Errorf("%s is %v, %v", dir, info.Mode(), err)
+			t.Errorf("%s has the mode %v, %v", dir, info.Mode(), err)
 		}
 	}
 }
 
-// TestVerifyLooksAtAllReleases loses the list of the first release, and changes the second.
+// TestVerifyLooksAtAllReleases removes the list of the first release, and changes the second.
 func TestVerifyLooksAtAllReleases(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)

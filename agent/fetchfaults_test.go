@@ -19,11 +19,12 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// fetches are the two ways to a release: of nothing the artifact, and of the release before it chunks.
+// fetches are the two kinds of fetches with the suffix of their objects: the whole artifact, and chunks that the
+// earlier release lacks.
 func fetches() map[string]string { return map[string]string{"whole": ".tar.zst", "delta": ".pack"} }
 
-// upcoming publishes a release that the lab's host fetches in one of those ways, and gives its files and
-// how many bytes are to come.
+// upcoming publishes a release that the lab's host fetches in one of these ways. It returns the release's files and the
+// number of bytes to fetch.
 func upcoming(t *testing.T, l *lab, way string) (artifacttest.Files, int64) {
 	t.Helper()
 	files := large("1")
@@ -60,7 +61,7 @@ func packs(t *testing.T, s store.Store) (n int64) {
 	return n
 }
 
-// holds checks that the current release is what was published, byte by byte.
+// holds checks that the current release has the published content.
 func holds(t *testing.T, l *lab, files artifacttest.Files) {
 	t.Helper()
 	for name, want := range files {
@@ -68,15 +69,15 @@ func holds(t *testing.T, l *lab, files artifacttest.Files) {
 			continue
 		}
 		if got, err := os.ReadFile(l.Layout.Path("/srv/service/current/" + name)); err != nil || string(got) != want {
-			t.Errorf("%s has %d bytes that are not those published, %v", name, len(got), err)
+			t.Errorf("%s has %d bytes with other content than was published, %v", name, len(got), err)
 		}
 	}
 	if audits, err := l.Verify(t.Context()); err != nil || !audits[0].Signed {
-		t.Errorf("it is not what was signed: %+v, %v", audits, err)
+		t.Errorf("the release has other content than was signed: %+v, %v", audits, err)
 	}
 }
 
-// resets is a fault in which connections that carry an artifact or a pack are reset every so many bytes.
+// resets is a fault that resets connections for artifacts and packs after a number of bytes.
 func resets(every int) fault {
 	return func(s *served, w http.ResponseWriter, r *http.Request) bool {
 		if !strings.HasSuffix(r.URL.Path, ".pack") && !strings.HasSuffix(r.URL.Path, ".tar.zst") {
@@ -99,7 +100,7 @@ func (w *resetting) Write(p []byte) (int, error) {
 	}
 	_, _ = w.ResponseWriter.Write(p[:w.left])
 	w.ResponseWriter.(http.Flusher).Flush()
-	time.Sleep(2 * time.Millisecond) // a reset overtakes what is not read yet
+	time.Sleep(2 * time.Millisecond) // a reset discards bytes that the client has not read yet
 	conn, _, err := w.ResponseWriter.(http.Hijacker).Hijack()
 	if err == nil {
 		_ = conn.(*net.TCPConn).SetLinger(0)
@@ -108,7 +109,7 @@ func (w *resetting) Write(p []byte) (int, error) {
 	panic(http.ErrAbortHandler)
 }
 
-// TestConnectionIsResetEveryNBytes fetches on through resets, and no byte that arrived again.
+// TestConnectionIsResetEveryNBytes checks that a fetch continues after resets, without fetching a byte twice.
 func TestConnectionIsResetEveryNBytes(t *testing.T) {
 	for way, suffix := range fetches() {
 		t.Run(way, func(t *testing.T) {
@@ -121,20 +122,20 @@ func TestConnectionIsResetEveryNBytes(t *testing.T) {
 			s.expect(exit.OK)
 			s.links("2", "2", "1")
 			holds(t, s.lab, files)
-			if _, bytes := asked(log, suffix); bytes != length {
+			if _, bytes := requested(log, suffix); bytes != length {
 				t.Errorf("fetched %d bytes of %d:\n%s", bytes, length, log)
 			}
 			if way == "delta" {
-				if n, _ := asked(log, ".tar.zst"); n > 0 {
-					t.Errorf("the whole artifact was asked for:\n%s", log)
+				if n, _ := requested(log, ".tar.zst"); n > 0 {
+					t.Errorf("the whole artifact was requested:\n%s", log)
 				}
 			}
 		})
 	}
 }
 
-// TestDiskFullDuringAFetch has no room for what arrives, or for what is unpacked. None of it stays
-// under a name that is read, and with room the release comes, for no byte that is here already.
+// TestDiskFullDuringAFetch fills the disk during the download, or during unpacking. No partial release remains, and
+// with free space a later run fetches only the missing bytes.
 func TestDiskFullDuringAFetch(t *testing.T) {
 	artifacttest.Long(t)
 	t.Parallel()
@@ -165,18 +166,18 @@ func TestDiskFullDuringAFetch(t *testing.T) {
 						t.Errorf("error is %v (hint %q), want that the disk is full", err, diag.HintOf(err))
 					}
 					if left := leftovers(t, l.Layout.Root); left != "" {
-						t.Errorf("left behind: %s", left)
+						t.Errorf("the fetch left the files %s", left)
 					}
 				})
 				l.links("1", "1", "")
 				if found, err := filepath.Glob(filepath.Join(l.Layout.Project("myapp").Releases(), "2-*")); err != nil ||
 					len(found) > 0 {
-					t.Errorf("there is %v, %v", found, err)
+					t.Errorf("the releases are %v, %v", found, err)
 				}
 				l.expect(exit.OK)
 				l.links("2", "2", "1")
 				holds(t, l, files)
-				if _, bytes := asked(log, suffix); bytes > length {
+				if _, bytes := requested(log, suffix); bytes > length {
 					t.Errorf("fetched %d bytes of %d:\n%s", bytes, length, log)
 				}
 			})

@@ -12,7 +12,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// A fetch that fetch.timeout ends names the setting and says that the rest resumes.
+// The error of a fetch that exceeds fetch.timeout names the setting and says that the next fetch resumes.
 func TestFetchTimeoutErrorNamesTheSetting(t *testing.T) {
 	s := newServed(t)
 	s.publish("1")
@@ -20,7 +20,7 @@ func TestFetchTimeoutErrorNamesTheSetting(t *testing.T) {
 	s.publish("2")
 	s.Config.FetchTimeout = 2 * time.Second
 	s.fault = half(true)
-	s.store = store.Stack(web.New(s.address, web.Options{}), store.Settings{}) // has more patience than the fetch
+	s.store = store.Stack(web.New(s.address, web.Options{}), store.Settings{}) // with longer timeouts than the fetch
 	_, err := s.deploy()
 	if exit.Code(err) != exit.Unreachable || !strings.Contains(err.Error(), "fetch.timeout (2s)") {
 		t.Errorf("exit code %d: %v", exit.Code(err), err)
@@ -31,7 +31,7 @@ func TestFetchTimeoutErrorNamesTheSetting(t *testing.T) {
 	}
 }
 
-// A store that stops answering is called by its URL.
+// The error about a store that stops answering has its URL.
 func TestTimeoutNamesTheStore(t *testing.T) {
 	s := newServed(t)
 	s.publish("1")

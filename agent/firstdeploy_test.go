@@ -19,7 +19,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// first is a host on which nothing was deployed, and whose deploys know nothing but what the command line gives them.
+// first returns a host without deploys and without a configuration: all settings are given on the command line.
 func first(t *testing.T, hostname string) *lab {
 	l := newLab(t)
 	l.Config.Store = ""
@@ -27,7 +27,7 @@ func first(t *testing.T, hostname string) *lab {
 	return l
 }
 
-// give runs a deploy as a person starts the first one, and tick as the timer starts all others.
+// give runs a deploy with arguments, as a person starts the first one, and tick without, as the timer does.
 func (l *lab) give(root string, id grains.Identity) error {
 	given := *l.Agent
 	given.Config.Store = "mem://"
@@ -40,7 +40,7 @@ func (l *lab) tick() error {
 	return err
 }
 
-// failing is a store that answers nothing but an error.
+// failing is a store that returns an error for each read.
 type failing struct {
 	store.Store
 	err error
@@ -50,8 +50,8 @@ func (f failing) Get(context.Context, string, int64) (io.ReadCloser, store.Info,
 	return nil, store.Info{}, f.err
 }
 
-// A first deploy that the store fails is repeated by the timer, which has no arguments: the store, the root of trust
-// and the identity that were given are kept before the first request.
+// If a first deploy fails because of the store, the timer retries it without arguments: the store, the root of trust
+// and the identity are saved before the first request.
 func TestFirstDeployThatFailedIsRepeatedWithoutArguments(t *testing.T) {
 	byDigest := func(l *lab) string { return string(artifact.NewDigest(sha256.Sum256(l.repo.Root()))) }
 	byFile := func(l *lab) string { return rootFile(l.t, l.repo.Root()) }
@@ -102,7 +102,7 @@ func TestFirstDeployThatFailedIsRepeatedWithoutArguments(t *testing.T) {
 	}
 }
 
-// What is given later replaces what was given before and has verified nothing.
+// Later arguments replace earlier ones with which nothing was verified.
 func TestLaterFirstDeployReplacesSavedArguments(t *testing.T) {
 	l := first(t, "myapp-testing-useast1-1")
 	l.publish("1.0")
@@ -121,7 +121,7 @@ func TestLaterFirstDeployReplacesSavedArguments(t *testing.T) {
 	l.links("1.0", "1.0", "")
 }
 
-// A store that a deployed host is given by mistake is not kept: the timer continues with the one that works.
+// A store that is given by mistake to a deployed host is not saved: the timer continues with the earlier one.
 func TestUnreachableStoreIsNotSaved(t *testing.T) {
 	l := first(t, "myapp-testing-useast1-1")
 	l.publish("1.0")
@@ -135,11 +135,11 @@ func TestUnreachableStoreIsNotSaved(t *testing.T) {
 		t.Errorf("with a store that does not answer: %v", err)
 	}
 	if s, err := l.Status(); err != nil || s.Host.Store != "mem://" {
-		t.Errorf("the host keeps %q, %v", s.Host.Store, err)
+		t.Errorf("the saved store is %q, %v", s.Host.Store, err)
 	}
 }
 
-// A store that verified is kept though it has nothing new, and the hint of one that went back in time names it.
+// A store with valid metadata is saved although it has no new release, and the hint about an older store has its URL.
 func TestVerifiedStoreIsSavedWithoutNewRelease(t *testing.T) {
 	l := first(t, "myapp-testing-useast1-1")
 	l.publish("1.0")
@@ -160,7 +160,7 @@ func TestVerifiedStoreIsSavedWithoutNewRelease(t *testing.T) {
 	noted(t, dry, "@other.example/store from then on, and no longer mem://")
 	for _, note := range dry.Notes {
 		if !strings.Contains(note, "would") {
-			t.Errorf("a dry run notes what it does not do: %s", note)
+			t.Errorf("a dry run has a note about a change that it does not make: %s", note)
 		}
 	}
 	r, err := other.Deploy(context.Background(), agent.Given{}, false)
@@ -170,7 +170,7 @@ func TestVerifiedStoreIsSavedWithoutNewRelease(t *testing.T) {
 	noted(t, r, "@other.example/store from now on, and no longer mem://")
 	const shown = "https://<secret>@other.example/store"
 	if s, err := l.Status(); err != nil || s.Host.Store != shown || s.Store != shown {
-		t.Errorf("the host keeps %q and asks %q, %v", s.Host.Store, s.Store, err)
+		t.Errorf("the saved store is %q, the current one %q, %v", s.Host.Store, s.Store, err)
 	}
 	l.repo.Restore(old)
 	if err := l.tick(); exit.Code(err) != exit.Refused || !strings.Contains(diag.HintOf(err), "@other.example/store`") ||

@@ -16,8 +16,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/procedure"
 )
 
-// besiegedFor is how long a user attacks in each test.
-const besiegedFor = 4 * time.Second
+// attackTime is the duration of the attack in each test.
+const attackTime = 4 * time.Second
 
 // asProjectUser runs a shell script as the project's user until the test ends.
 func asProjectUser(t *testing.T, dir, script string) {
@@ -35,7 +35,7 @@ func asProjectUser(t *testing.T, dir, script string) {
 	})
 }
 
-// withUser is a host that has the project's user already.
+// withUser returns a host on which the project's user already exists.
 func withUser(t *testing.T) *lab {
 	t.Helper()
 	needsRoot(t)
@@ -68,8 +68,8 @@ func (l *lab) fixperms() {
 	}
 }
 
-// TestFixpermsInATreeThatItsUserExchanges gives away what a release calls writable while its user puts links, pipes,
-// other names of root's files and nothing in the place of what is in it.
+// TestFixpermsInATreeThatItsUserExchanges runs fixperms on a writable path while its user replaces the files in it with
+// links, pipes and hard links to root's files, or removes them.
 func TestFixpermsInATreeThatItsUserExchanges(t *testing.T) {
 	l := withUser(t)
 	files := stateFiles("1", sets("/srv/out/states", "1"))
@@ -84,7 +84,7 @@ func TestFixpermsInATreeThatItsUserExchanges(t *testing.T) {
 	data := l.Layout.Project("myapp").Data()
 	if owner(t, filepath.Join(dir, "var/lib/cache/x")) != projectUser || owner(t, data) != projectUser ||
 		owner(t, dir) != 0 {
-		t.Fatal("fixperms gave the wrong things away")
+		t.Fatal("fixperms changed the owner of the wrong files")
 	}
 	victims := []string{"/var", "/var/cache", "/etc", "/etc/shadow", "/etc/cron.hourly", "/srv/projects/myapp",
 		"/srv/projects/myapp/current", "/srv/projects/myapp/archives", "/srv/projects/myapp/pillar",
@@ -92,7 +92,7 @@ func TestFixpermsInATreeThatItsUserExchanges(t *testing.T) {
 	if err := os.MkdirAll(l.Layout.Path("/var/cache"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	// as a kernel without protected_hardlinks lets a user
+	// as a user can on a kernel without protected_hardlinks
 	if err := os.Link(l.Layout.Path("/etc/shadow"), filepath.Join(data, "hard")); err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +100,7 @@ func TestFixpermsInATreeThatItsUserExchanges(t *testing.T) {
 		`while :; do mv var/lib var/l; ln -s `+l.Layout.Path("/var")+` var/lib; rm var/lib; mv var/l var/lib; done`)
 	asProjectUser(t, data, `while :; do mkdir -p d/e; mv d f; ln -s .. d; rm d; mv f d; rmdir d/e; mkfifo d/p; rm d/p; `+
 		`ln -s ../../../../etc/shadow d/s; rm d/s; done`)
-	for began := time.Now(); time.Since(began) < besiegedFor; {
+	for began := time.Now(); time.Since(began) < attackTime; {
 		l.fixperms()
 		for _, v := range victims {
 			if got := owner(t, l.Layout.Path(v)); got != 0 {
@@ -110,7 +110,7 @@ func TestFixpermsInATreeThatItsUserExchanges(t *testing.T) {
 	}
 }
 
-// TestKeysInAHomeThatItsUserExchanges makes the user's SSH key while ~/.ssh is a link, and is exchanged with one.
+// TestKeysInAHomeThatItsUserExchanges creates the user's SSH key while ~/.ssh is a link, or is exchanged with one.
 func TestKeysInAHomeThatItsUserExchanges(t *testing.T) {
 	l := withUser(t)
 	home, cron := l.Layout.Path("/home/myapp-user"), l.Layout.Path("/etc/cron.hourly")
@@ -132,10 +132,10 @@ func TestKeysInAHomeThatItsUserExchanges(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for began := time.Now(); time.Since(began) < besiegedFor; {
-		_, _ = l.RunProject(context.Background(), "myapp", agent.Given{Only: only}) // the user may make it fail
+	for began := time.Now(); time.Since(began) < attackTime; {
+		_, _ = l.RunProject(context.Background(), "myapp", agent.Given{Only: only}) // the user may cause an error
 		if names, err := os.ReadDir(cron); err != nil || len(names) > 0 || owner(t, cron) != 0 {
-			t.Fatalf("in %s there is %v, %v", cron, names, err)
+			t.Fatalf("%s has the files %v, %v", cron, names, err)
 		}
 	}
 }

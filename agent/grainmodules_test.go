@@ -12,13 +12,13 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// TestGrainModulesRun collects grains of Salt's grain modules in the directories where Salt and this project have them.
+// TestGrainModulesRun collects the grains of Salt's grain modules in the directories of Salt and of this project.
 func TestGrainModulesRun(t *testing.T) {
 	if _, err := os.Stat("/usr/bin/python3"); err != nil {
-		t.Skip("this host has no /usr/bin/python3 to run modules with")
+		t.Skip("/usr/bin/python3 is not installed")
 	}
 	a := newLab(t)
-	a.Layout.Root = "/" // modules run on the running system alone; nothing is changed
+	a.Layout.Root = "/" // modules run only without --root; they change nothing
 	dir := t.TempDir()
 	for name, text := range map[string]string{
 		"states/_grains/own.py": "import tool\ndef role(grains=None):\n" +
@@ -59,14 +59,14 @@ func TestGrainModulesRun(t *testing.T) {
 	}
 }
 
-// TestGrainModulesOfOtherUsersDoNotRun has modules, and what they import, that another user owns or can change. Root
-// does not run them, and says why.
+// TestGrainModulesOfOtherUsersDoNotRun has modules, and files that they import, that another user owns or can change.
+// Root does not run them, and the warning has the reason.
 func TestGrainModulesOfOtherUsersDoNotRun(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("only root has files of other users to refuse")
+		t.Skip("this test needs root: it makes files of other users")
 	}
 	if _, err := os.Stat("/usr/bin/python3"); err != nil {
-		t.Skip("this host has no /usr/bin/python3 to run modules with")
+		t.Skip("/usr/bin/python3 is not installed")
 	}
 	const nobody = 65534
 	a := newLab(t)
@@ -107,7 +107,7 @@ func TestGrainModulesOfOtherUsersDoNotRun(t *testing.T) {
 				return names, warnings
 			}
 			if names, _ := given(); len(names) != 3 {
-				t.Fatalf("of modules of root's the host has %q", names)
+				t.Fatalf("the grains of root's modules are %q", names)
 			}
 			if err := spoil(dir); err != nil {
 				t.Fatal(err)
@@ -115,7 +115,7 @@ func TestGrainModulesOfOtherUsersDoNotRun(t *testing.T) {
 			names, warnings := given()
 			if text := errors.Join(warnings...); len(names) != 2 || text == nil ||
 				!strings.Contains(text.Error(), "can change it") {
-				t.Errorf("of a module that another user can change the host has %q and says %v", names, text)
+				t.Errorf("the grains of a module that another user can change are %q, the warnings %v", names, text)
 			}
 		})
 	}

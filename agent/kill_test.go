@@ -29,18 +29,18 @@ import (
 	"github.com/corpus-agent/corpus-agent/state"
 )
 
-// The environment by which a test tells its own binary to be an agent that kills itself.
+// The variables with which a test starts its own binary as an agent that kills itself.
 const (
 	childRoot     = "CORPUS_TEST_ROOT"
 	childStore    = "CORPUS_TEST_STORE"
 	childTrust    = "CORPUS_TEST_TRUST"
-	childKill     = "CORPUS_TEST_KILL"     // number of the event at which it gets the signal; 0 for never
-	childNative   = "CORPUS_TEST_NATIVE"   // set for states that are real
+	childKill     = "CORPUS_TEST_KILL"     // number of the event at which it sends itself the signal; 0 for never
+	childNative   = "CORPUS_TEST_NATIVE"   // set to apply real states
 	childTerm     = "CORPUS_TEST_TERM"     // set for SIGTERM in place of SIGKILL
-	childTry      = "CORPUS_TEST_TRY"      // "dry run" or "fetch" for what deploys nothing
-	childStep     = "CORPUS_TEST_STEP"     // ID of the state after which it gets the signal
-	childBalancer = "CORPUS_TEST_BALANCER" // set for a host with elb.deploy that gets the signal in its states
-	childNote     = "CORPUS_TEST_NOTE"     // start of the note after which it gets the signal
+	childTry      = "CORPUS_TEST_TRY"      // "dry run" or "fetch" in place of a deploy
+	childStep     = "CORPUS_TEST_STEP"     // ID of the state after which it sends itself the signal
+	childBalancer = "CORPUS_TEST_BALANCER" // set for a host with elb.deploy; the signal is sent in its states
+	childNote     = "CORPUS_TEST_NOTE"     // start of the note after which it sends itself the signal
 )
 
 func TestMain(m *testing.M) {
@@ -50,7 +50,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// child is one deploy in a process of its own.
+// child runs one deploy in a separate process.
 func child() int {
 	at, _ := strconv.Atoi(os.Getenv(childKill))
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
@@ -88,8 +88,7 @@ func child() int {
 	return exit.Code(err)
 }
 
-// killer is a sink that sends the process a signal at an event: SIGKILL without a word, or SIGTERM,
-// which the event waits to see arrive.
+// killer is a sink that sends a signal to its process at an event: SIGKILL, or SIGTERM, whose arrival it waits for.
 type killer struct {
 	at, seen int
 	term     bool
@@ -131,7 +130,7 @@ func (k *killer) Note(text string) {
 }
 func (k *killer) End(*report.Report) { k.count() }
 
-// storeOnDisk is a store that other processes can read, and the file of what they are to trust.
+// storeOnDisk returns a store that other processes can read, and the file with its root of trust.
 func storeOnDisk(t *testing.T) (repo *artifacttest.Repo, storeDir, trustRoot string) {
 	t.Helper()
 	storeDir = t.TempDir()
@@ -143,7 +142,7 @@ func storeOnDisk(t *testing.T) (repo *artifacttest.Repo, storeDir, trustRoot str
 	return repo, storeDir, trustRoot
 }
 
-// copied is a host like another one.
+// copied returns a copy of a host.
 func copied(t *testing.T, host string) string {
 	t.Helper()
 	root := t.TempDir()
@@ -153,7 +152,7 @@ func copied(t *testing.T, host string) string {
 	return root
 }
 
-// spawn runs a child and gives its exit code, or -1 when it was killed.
+// spawn runs a child and returns its exit code, or -1 if it was killed.
 func spawn(t *testing.T, root, storeDir, trustRoot string, kill int, env ...string) int {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
@@ -167,8 +166,8 @@ func spawn(t *testing.T, root, storeDir, trustRoot string, kill int, env ...stri
 	return cmd.ProcessState.ExitCode()
 }
 
-// TestKilledAtAnyMoment kills a deploy at every event of it. Whatever the moment, current names a
-// complete release, and the next run finishes the deploy without help.
+// TestKilledAtAnyMoment kills a deploy at each event. After each kill, current leads to a complete release, and the
+// next run completes the deploy.
 func TestKilledAtAnyMoment(t *testing.T) {
 	artifacttest.Long(t)
 	repo, storeDir, trustRoot := storeOnDisk(t)
@@ -205,12 +204,12 @@ func TestKilledAtAnyMoment(t *testing.T) {
 		survived(t, root, n, "2", storeDir, trustRoot)
 	}
 	if first < 8 || upgrade < 8 {
-		t.Errorf("only %d and %d moments were tried", first, upgrade)
+		t.Errorf("only %d and %d events were tried", first, upgrade)
 	}
 }
 
-// TestKilledBeforeAnythingIsDeployed kills a first deploy, a dry run and a fetch at every event. Whatever the moment,
-// nothing counts as deployed, and nothing is said to be lost.
+// TestKilledBeforeAnythingIsDeployed kills a first deploy, a dry run and a fetch at each event. After each kill, the
+// host has no deployed pair, and reports no loss.
 func TestKilledBeforeAnythingIsDeployed(t *testing.T) {
 	artifacttest.Long(t)
 	repo, storeDir, trustRoot := storeOnDisk(t)
@@ -222,7 +221,7 @@ func TestKilledBeforeAnythingIsDeployed(t *testing.T) {
 			l.repo, l.store = repo, repo.Store
 			ended := spawn(t, l.Layout.Root, storeDir, trustRoot, n, childTry+"="+try) != -1
 			if book, err := os.ReadFile(l.Layout.Ledger()); err == nil && strings.Contains(string(book), `"good"`) {
-				break // it was deployed
+				break // the deploy was complete
 			}
 			t.Run(fmt.Sprintf("%s, event %d", try, n), func(t *testing.T) { nothingDeployed(t, l) })
 			if ended {
@@ -236,15 +235,15 @@ func TestKilledBeforeAnythingIsDeployed(t *testing.T) {
 func nothingDeployed(t *testing.T, l *lab) {
 	t.Helper()
 	if s := mustStatus(t, l); s.Deployed != nil || s.Previous != nil || len(s.Drift) > 0 {
-		t.Errorf("status: %v is deployed, %v was before, drift %q", s.Deployed, s.Previous, s.Drift)
+		t.Errorf("status: deployed %v, previous %v, drift %q", s.Deployed, s.Previous, s.Drift)
 	}
 	for name, next := range map[string]func() (*report.Report, error){
 		"converge":            func() (*report.Report, error) { return l.Converge(t.Context(), false) },
 		"rollback":            func() (*report.Report, error) { return l.Rollback(t.Context()) },
 		"rollback --converge": func() (*report.Report, error) { return l.RollbackConverge(t.Context(), "", false) },
 	} {
-		if r, err := next(); exit.Code(err) != exit.Usage || r.Left != nil || lossIn(r) || len(l.engine.asked) > 0 {
-			t.Errorf("%s: %v, left %v, notes %q, converged %q", name, err, r.Left, r.Notes, l.engine.asked)
+		if r, err := next(); exit.Code(err) != exit.Usage || r.Left != nil || lossIn(r) || len(l.engine.converged) > 0 {
+			t.Errorf("%s: %v, left %v, notes %q, converged %q", name, err, r.Left, r.Notes, l.engine.converged)
 		}
 	}
 	r, err := l.deploy()
@@ -255,15 +254,15 @@ func nothingDeployed(t *testing.T, l *lab) {
 	l.links(service, service, "")
 }
 
-// lossIn reports whether a run says that something was lost.
+// lossIn reports whether a run has a note about a loss.
 func lossIn(r *report.Report) bool {
 	return slices.ContainsFunc(r.Notes, func(note string) bool {
 		return strings.Contains(note, "gone") || strings.Contains(note, "rebuilt") || strings.Contains(note, "corrected")
 	})
 }
 
-// TestTerminatedAtAnyMoment ends an upgrade with SIGTERM at every event of it. The links are those
-// of before or of after, nobody is blamed, and the next run deploys.
+// TestTerminatedAtAnyMoment ends an upgrade with SIGTERM at each event. Afterwards the links are those before or after
+// the deploy, no release is quarantined, and the next run deploys.
 func TestTerminatedAtAnyMoment(t *testing.T) {
 	repo, storeDir, trustRoot := storeOnDisk(t)
 	repo.Release("myapp", "1", "testing", artifacttest.Files{"version": "1"})
@@ -296,11 +295,11 @@ func TestTerminatedAtAnyMoment(t *testing.T) {
 		}
 	}
 	if interrupted < 5 {
-		t.Errorf("only %d moments were tried", interrupted)
+		t.Errorf("only %d events were tried", interrupted)
 	}
 }
 
-// survived checks a host that lost its agent, and lets the next run finish.
+// survived checks a host whose agent was killed, and completes the deploy in the next run.
 func survived(t *testing.T, root string, n int, want, storeDir, trustRoot string) {
 	t.Helper()
 	current := filepath.Join(root, "srv/service/current")
@@ -318,7 +317,7 @@ func survived(t *testing.T, root string, n int, want, storeDir, trustRoot string
 		}
 	}
 	if left := leftovers(t, root); left != "" {
-		t.Errorf("killed at event %d: after the next run there is left: %s", n, left)
+		t.Errorf("killed at event %d: after the next run these files remain: %s", n, left)
 	}
 }
 
@@ -338,7 +337,7 @@ func leftovers(t *testing.T, root string) string {
 	return strings.Join(found, " ")
 }
 
-// TestThreeInterruptedDeploysQuarantine kills the same deploy again and again.
+// TestThreeInterruptedDeploysQuarantine kills the same deploy three times.
 func TestThreeInterruptedDeploysQuarantine(t *testing.T) {
 	repo, storeDir, trustRoot := storeOnDisk(t)
 	root := t.TempDir()
@@ -350,27 +349,27 @@ func TestThreeInterruptedDeploysQuarantine(t *testing.T) {
 	at := convergeEvent(t, root, storeDir, trustRoot)
 	for attempt := range 3 {
 		if code := spawn(t, root, storeDir, trustRoot, at); code != -1 {
-			t.Fatalf("attempt %d ended with exit code %d, want it killed", attempt+1, code)
+			t.Fatalf("attempt %d ended with exit code %d, want the code of a killed process", attempt+1, code)
 		}
 	}
 	if code := spawn(t, root, storeDir, trustRoot, 0); code != 0 {
-		t.Errorf("the run after three cuts: exit code %d, want the good release converged", code)
+		t.Errorf("the run after three kills: exit code %d, want the good release converged", code)
 	}
 	if v, err := os.ReadFile(filepath.Join(root, "srv/service/current/version")); err != nil || string(v) != "1" {
-		t.Errorf("current holds %q, %v, want the release before", v, err)
+		t.Errorf("current holds %q, %v, want the earlier release", v, err)
 	}
 }
 
-// threeFiles are states that a cut can come between.
+// threeFiles are states between which a run can be killed.
 const threeFiles = "/etc/app/a: {file.managed: [{contents: new}]}\n/etc/app/b: {file.managed: [{contents: new}]}\n" +
 	"/etc/app/c: {file.managed: [{contents: new}]}\n"
 
-// TestInterruptionsAtOneStepQuarantine cuts a deploy short in one state again and again, as a state does that takes
-// the host down, and at different states, as a power failure does.
+// TestInterruptionsAtOneStepQuarantine kills a deploy repeatedly in one state, as a state does that shuts the host
+// down, and at different states, as a power failure does.
 func TestInterruptionsAtOneStepQuarantine(t *testing.T) {
 	for name, c := range map[string]struct {
 		cuts []string
-		want string // the version that runs in the end
+		want string // the version that runs at the end
 	}{
 		"one state":             {[]string{"b", "b", "b"}, "1"},
 		"different states":      {[]string{"a", "b", "c", "a", "b", "c"}, "2"},
@@ -389,11 +388,11 @@ func TestInterruptionsAtOneStepQuarantine(t *testing.T) {
 			for i, state := range c.cuts {
 				old(t, root, state) // so that the state acts each time
 				if code := spawn(t, root, storeDir, trustRoot, 0, childNative+"=1", childStep+"=/etc/app/"+state); code != -1 {
-					t.Fatalf("cut %d ended with exit code %d", i+1, code)
+					t.Fatalf("kill %d ended with exit code %d", i+1, code)
 				}
 			}
 			if code := spawn(t, root, storeDir, trustRoot, 0, childNative+"=1"); code != 0 {
-				t.Errorf("the run after the cuts: exit code %d", code)
+				t.Errorf("the run after the kills: exit code %d", code)
 			}
 			if v, err := os.ReadFile(filepath.Join(root, "srv/service/current/version")); err != nil ||
 				strings.TrimSpace(string(v)) != c.want {
@@ -401,7 +400,7 @@ func TestInterruptionsAtOneStepQuarantine(t *testing.T) {
 			}
 			if file, err := os.ReadFile(filepath.Join(root, "var/lib/corpus/ledger.json")); err != nil ||
 				strings.Contains(string(file), "3 times in a row in file.managed /etc/app/") != (c.want == "1") {
-				t.Errorf("the ledger says %s, %v", file, err)
+				t.Errorf("the ledger is %s, %v", file, err)
 			}
 		})
 	}
@@ -417,13 +416,13 @@ func old(t *testing.T, root string, names ...string) {
 	}
 }
 
-// convergeEvent finds the event of an upgrade at which its states run, on a copy of the host.
+// convergeEvent returns the number of the event at which the states of an upgrade run, found on a copy of the host.
 func convergeEvent(t *testing.T, root, storeDir, trustRoot string) int {
 	t.Helper()
 	for n := 1; n < 100; n++ {
 		twin := copied(t, root)
 		if spawn(t, twin, storeDir, trustRoot, n) == 0 {
-			t.Fatal("the upgrade never reached its states")
+			t.Fatal("the upgrade did not reach its states")
 		}
 		next, _ := os.ReadFile(filepath.Join(twin, "srv/service/next/version"))
 		if string(next) == "2" {

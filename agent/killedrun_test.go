@@ -16,7 +16,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/site"
 )
 
-// TestStatusNamesARunThatWasKilled with its command, its time and its step, until a run holds the lock.
+// TestStatusNamesARunThatWasKilled checks that status has its command, time and step until another run holds the lock.
 func TestStatusNamesARunThatWasKilled(t *testing.T) {
 	repo, storeDir, trustRoot := storeOnDisk(t)
 	root := t.TempDir()
@@ -31,7 +31,7 @@ func TestStatusNamesARunThatWasKilled(t *testing.T) {
 	repo.Release("myapp", "2", "testing", stateFiles("2", threeFiles))
 	old(t, root, "a", "b", "c")
 	if code := spawn(t, root, storeDir, trustRoot, 0, childNative+"=1", childStep+"=/etc/app/b"); code != -1 {
-		t.Fatalf("exit code %d, want it killed", code)
+		t.Fatalf("exit code %d, want the code of a killed process", code)
 	}
 	w, err := a.Why()
 	if err != nil || w.Cut == nil {
@@ -65,12 +65,12 @@ func TestStatusNamesARunThatWasKilled(t *testing.T) {
 	}
 }
 
-// TestStatusNamesARunThatWasKilledBeforeItsDeploy began: the file of the lock names it.
+// TestStatusNamesARunThatWasKilledBeforeItsDeploy checks that status reads the killed run from the file of the lock.
 func TestStatusNamesARunThatWasKilledBeforeItsDeploy(t *testing.T) {
 	_, storeDir, trustRoot := storeOnDisk(t)
 	root := t.TempDir()
 	if code := spawn(t, root, storeDir, trustRoot, 1); code != -1 {
-		t.Fatalf("exit code %d, want it killed", code)
+		t.Fatalf("exit code %d, want the code of a killed process", code)
 	}
 	a := agent.New(site.Site{Layout: layout.At(root), Config: settings(t)})
 	s, err := a.Status()
@@ -78,12 +78,12 @@ func TestStatusNamesARunThatWasKilledBeforeItsDeploy(t *testing.T) {
 		t.Fatalf("the cut is %+v, %v", s.Cut, err)
 	}
 	if text := s.Cut.String(); !strings.Contains(text, "starts from the beginning") {
-		t.Errorf("it says %q", text)
+		t.Errorf("the text is %q", text)
 	}
 }
 
-// TestShutdownDuringGuardNamesItsState by the state that has it, and not by the state before, which made the
-// last change.
+// TestShutdownDuringGuardNamesItsState checks that status names the state whose guard runs, and not the state before
+// it, which made the last change.
 func TestShutdownDuringGuardNamesItsState(t *testing.T) {
 	l := commanding(t)
 	l.Config.StopTimeout = 100 * time.Millisecond
@@ -117,8 +117,8 @@ func TestShutdownDuringGuardNamesItsState(t *testing.T) {
 	}
 }
 
-// TestInterruptedRunNamesRunningStates takes a host as a power failure leaves it, while states run after one that
-// changed something.
+// TestInterruptedRunNamesRunningStates reads a host after a power failure, while states ran after one that changed
+// something.
 func TestInterruptedRunNamesRunningStates(t *testing.T) {
 	hanging := func(file string) string { return "touch " + file + "; while :; do :; done" }
 	for name, c := range map[string]struct{ sls, want string }{
@@ -156,7 +156,7 @@ func TestInterruptedRunNamesRunningStates(t *testing.T) {
 			}()
 			_, _ = l.Deploy(ctx, agent.Given{}, false)
 			root := <-left
-			must(t, os.WriteFile(filepath.Join(root, "var/lib/corpus/lock"), nil, 0o600)) // which this process holds
+			must(t, os.WriteFile(filepath.Join(root, "var/lib/corpus/lock"), nil, 0o600)) // this process holds it
 			s, err := agent.New(site.Site{Layout: layout.At(root), Config: settings(t)}).Status()
 			if err != nil || s.Cut == nil || s.Cut.Step != c.want {
 				t.Errorf("the cut is %+v, %v, want %s", s.Cut, err, c.want)

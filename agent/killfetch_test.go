@@ -20,14 +20,14 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/store/dir"
 )
 
-// The environment of a child whose fetch is watched and slow, so that it can be killed during it.
+// The variables of a child with a slow fetch whose progress is recorded, so that it can be killed during the fetch.
 const (
-	childTally = "CORPUS_TEST_TALLY" // file that grows by a byte for each KiB of artifacts and packs that arrived
-	// killMoments is how many moments are tried; more by hand.
+	childTally = "CORPUS_TEST_TALLY" // file that grows by a byte for each KiB of artifacts and packs
+	// killMoments is the number of kills, if it is set.
 	killMoments = "CORPUS_TEST_KILLS"
 )
 
-// tally is a store that writes down each arrival at once, so that the note survives a killed process.
+// tally is a store that records each received block at once, so that the record survives a kill.
 type tally struct {
 	store.Store
 	file *os.File
@@ -74,18 +74,18 @@ func (b *talliedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// killedFetch is a fetch that is killed again and again.
+// killedFetch is a fetch that is killed repeatedly.
 type killedFetch struct {
 	store, trust string
-	host         func(t *testing.T) string     // one that is about to fetch
-	trees        map[string]artifacttest.Files // what may lie on it under the name of a release, by version
-	want         string                        // version in the end
-	length       int64                         // bytes of artifacts and packs that it takes
+	host         func(t *testing.T) string     // makes a host before the fetch
+	trees        map[string]artifacttest.Files // possible releases on the host, by version
+	want         string                        // the version at the end
+	length       int64                         // bytes of artifacts and packs to fetch
 }
 
-// TestFetchKilledAtRandomMoments kills a first deploy again and again while it fetches and unpacks.
-// What was verified before a kill is not fetched again, but for the blocks that were under way, and
-// in the end the release is what was published.
+// TestFetchKilledAtRandomMoments kills a first deploy repeatedly while it fetches and unpacks. Blocks that were
+// verified before a kill are not fetched again, except those in flight, and the release has the published content at
+// the end.
 func TestFetchKilledAtRandomMoments(t *testing.T) {
 	k, repo := newKilledFetch(t)
 	k.host = func(t *testing.T) string { return t.TempDir() }
@@ -93,8 +93,8 @@ func TestFetchKilledAtRandomMoments(t *testing.T) {
 	k.run(t)
 }
 
-// TestDeltaKilledAtRandomMoments kills upgrades that bring together what the host has and chunks out of
-// the packs of two versions.
+// TestDeltaKilledAtRandomMoments kills upgrades that combine files of the host and chunks from the packs of two
+// versions.
 func TestDeltaKilledAtRandomMoments(t *testing.T) {
 	k, repo := newKilledFetch(t)
 	large := noise(1, 4<<20)
@@ -111,7 +111,7 @@ func TestDeltaKilledAtRandomMoments(t *testing.T) {
 	release := k.publish(repo, "3", files)
 	k.length = k.packs(t) - before
 	if k.length < 4<<20 || k.length > release.Length*2/3 {
-		t.Fatalf("the new chunks are %d bytes of %d, which is not a delta", k.length, release.Length)
+		t.Fatalf("the new chunks are %d bytes of %d, too many for a delta", k.length, release.Length)
 	}
 	k.host = func(t *testing.T) string { return copied(t, template) }
 	k.run(t)
@@ -134,7 +134,7 @@ func (k *killedFetch) publish(repo *artifacttest.Repo, version string, files art
 	return repo.Release("myapp", version, "testing", files)
 }
 
-// packs is how many bytes of chunks the store has.
+// packs returns the number of bytes of chunks in the store.
 func (k *killedFetch) packs(t *testing.T) (n int64) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(k.store, "deploy/myapp/chunks/*.pack"))
@@ -151,14 +151,14 @@ func (k *killedFetch) packs(t *testing.T) (n int64) {
 	return n
 }
 
-// run kills until there were enough moments: several times on each host, which then may end.
+// run kills until the number of kills is reached: several times on each host, whose deploy may then complete.
 func (k *killedFetch) run(t *testing.T) {
 	moments := 24
 	if n, err := strconv.Atoi(os.Getenv(killMoments)); err == nil {
 		moments = n
 	}
 	whole := interrupted(t, k.host(t), k.store, k.trust, "", time.Minute)
-	during := 0 // kills after which something of a fetch was there
+	during := 0 // kills after which files of a fetch existed
 	for done := 0; done < moments; {
 		root, log := k.host(t), filepath.Join(t.TempDir(), "tally")
 		kills := 0
@@ -178,13 +178,13 @@ func (k *killedFetch) run(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	t.Logf("after %d of %d kills or more, something of a fetch was there", during, moments)
+	t.Logf("after %d of %d kills or more, files of a fetch existed", during, moments)
 	if during < moments/4 {
-		t.Errorf("after only %d of %d kills something of a fetch was there", during, moments)
+		t.Errorf("files of a fetch existed after only %d of %d kills", during, moments)
 	}
 }
 
-// ended checks a host that got to the end after so many kills, and what that has cost.
+// ended checks a host whose deploy completed after some kills, and the number of fetched bytes.
 func (k *killedFetch) ended(t *testing.T, root, log string, kills int) {
 	t.Helper()
 	k.unharmed(t, root)
@@ -195,19 +195,19 @@ func (k *killedFetch) ended(t *testing.T, root, log string, kills int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const underWay = 4 * (256<<10 + 16<<10) // a block of each connection, and what was read of the next
+	const underWay = 4 * (256<<10 + 16<<10) // a block of each connection, and the read part of the next
 	if fetched, most := info.Size()<<10, k.length+64<<10+int64(kills)*underWay; fetched > most {
 		t.Errorf("after %d kills %d bytes were fetched of %d, want %d at most", kills, fetched, k.length, most)
 	}
 	if left, err := os.ReadDir(filepath.Join(root, "var/lib/corpus/incoming")); err != nil || len(left) > 0 {
-		t.Errorf("left behind: %v, %v", left, err)
+		t.Errorf("the fetch left the files %v, %v", left, err)
 	}
 	if left := leftovers(t, root); left != "" {
-		t.Errorf("left behind: %s", left)
+		t.Errorf("the fetch left the files %s", left)
 	}
 }
 
-// unharmed checks that each directory with the name of a release has its content, byte by byte.
+// unharmed checks that each directory with the name of a release has the published content.
 func (k *killedFetch) unharmed(t *testing.T, root string) {
 	t.Helper()
 	releases, err := filepath.Glob(filepath.Join(root, "srv/projects/myapp/releases/[^.]*"))
@@ -218,17 +218,18 @@ func (k *killedFetch) unharmed(t *testing.T, root string) {
 		version, _, _ := strings.Cut(filepath.Base(release), "-")
 		for name, want := range k.trees[version] {
 			if got, err := os.ReadFile(filepath.Join(release, name)); err != nil || string(got) != want {
-				t.Fatalf("%s of %s has %d bytes that are not those published, %v", name, filepath.Base(release), len(got), err)
+				t.Fatalf("%s of %s has %d bytes with other content than was published, %v",
+					name, filepath.Base(release), len(got), err)
 			}
 		}
 		if names, err := os.ReadDir(release); err != nil || len(names) != len(k.trees[version]) || len(names) == 0 {
-			t.Fatalf("%s holds %v, %v", filepath.Base(release), names, err)
+			t.Fatalf("%s has the files %v, %v", filepath.Base(release), names, err)
 		}
 	}
 }
 
-// interrupted runs a child and kills it after a while. It tells how long the child ran, or -1 if it
-// was done before, which for a first run with much time is not an interruption.
+// interrupted runs a child and kills it after a while. It returns how long the child ran, or -1 if the child had ended,
+// which a first run with enough time does.
 func interrupted(t *testing.T, root, storeDir, trustRoot, log string, after time.Duration) time.Duration {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])

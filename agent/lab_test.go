@@ -24,13 +24,13 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/exec"
 )
 
-// lab is a host below a directory of its own, and a store it trusts.
+// lab is a host below a temporary directory, and a store that it trusts.
 type lab struct {
 	*agent.Agent
 	t      *testing.T
 	repo   *artifacttest.Repo
 	engine *engine
-	store  store.Store // what the host sees; the repository's own by default
+	store  store.Store // the store of the host; by default that of the repository
 }
 
 func newLab(t *testing.T) *lab {
@@ -55,7 +55,7 @@ func settings(t *testing.T) config.Config {
 	return c
 }
 
-// publish makes a version of the service that converges, or breaks the engine if its name says so.
+// publish publishes a version of the service. The engine fails for versions whose names contain "broken".
 func (l *lab) publish(version string) {
 	l.t.Helper()
 	l.repo.Release("myapp", version, "testing",
@@ -87,7 +87,7 @@ func (l *lab) expect(code int) *report.Report {
 	return r
 }
 
-// version reads which version a link of a project leads to; "" where it leads nowhere.
+// version returns the version to which a link of a project leads; "" if the link does not exist.
 func (l *lab) version(link string) string {
 	l.t.Helper()
 	data, err := os.ReadFile(l.Layout.Path("/srv/" + link + "/version"))
@@ -107,16 +107,16 @@ func (l *lab) links(next, current, previous string) {
 	}
 }
 
-// noted checks that a run said something.
+// noted checks that a run has a note.
 func noted(t *testing.T, r *report.Report, text string) {
 	t.Helper()
 	if !strings.Contains(strings.Join(r.Notes, "\n"), text) {
-		t.Errorf("notes are %q, want %q among them", r.Notes, text)
+		t.Errorf("notes are %q, want %q in them", r.Notes, text)
 	}
 }
 
-// waitForFileTimes waits until a file that is changed gets a time after now. The kernel's times of files are some
-// milliseconds coarse, so what is changed right after a run could seem to be changed before its end.
+// waitForFileTimes waits until a changed file gets a time after now. The kernel's file times are some milliseconds
+// coarse, so a file that is changed right after a run could seem to be changed before the run's end.
 func waitForFileTimes(t *testing.T) {
 	t.Helper()
 	now, file := time.Now(), filepath.Join(t.TempDir(), "time")
@@ -131,12 +131,11 @@ func waitForFileTimes(t *testing.T) {
 	}
 }
 
-// engine stands in for converging: it notes what it was asked, and fails where the service's
-// version says so.
+// engine replaces the engine: it records the converged versions, and fails if the service's version says so.
 type engine struct {
-	asked  []string // versions that were converged, as "base+service"
-	fails  func(what string) error
-	during func(state.Request)
+	converged []string // versions that were converged, as "base+service"
+	fails     func(what string) error
+	during    func(state.Request)
 }
 
 func (e *engine) Compile(_ context.Context, r state.Request) (state.Program, error) {
@@ -160,7 +159,7 @@ type pass struct {
 }
 
 func (p *pass) Apply(ctx context.Context, _ exec.Observer) (state.Outcome, error) {
-	p.engine.asked = append(p.engine.asked, p.what)
+	p.engine.converged = append(p.engine.converged, p.what)
 	if p.engine.during != nil {
 		p.engine.during(p.request)
 	}
@@ -179,18 +178,18 @@ func (p *pass) Apply(ctx context.Context, _ exec.Observer) (state.Outcome, error
 }
 
 func (e *engine) last() string {
-	if len(e.asked) == 0 {
+	if len(e.converged) == 0 {
 		return ""
 	}
-	return e.asked[len(e.asked)-1]
+	return e.converged[len(e.converged)-1]
 }
 
-// given is what a person types who knows who the host is.
+// given returns the arguments with which a person states the host's identity.
 func given(service, instance string) agent.Given {
 	return agent.Given{Identity: grains.Identity{Service: service, Instance: instance}}
 }
 
-// soon is long enough for anything here, and short enough to fail.
+// soon is a timeout that no test reaches unless it fails.
 const soon = time.Minute
 
 func trustDigest(root []byte) string { return string(artifact.NewDigest(sha256.Sum256(root))) }

@@ -14,11 +14,11 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host/hosttest"
 )
 
-// commanding is a lab whose states can run a shell, in a root to be entered.
+// commanding returns a lab whose states can run a shell, in a root directory of their own.
 func commanding(t *testing.T) *lab {
 	t.Helper()
 	if os.Geteuid() != 0 {
-		t.Skip("entering a root takes root")
+		t.Skip("this test needs root: it changes roots")
 	}
 	l := converging(t)
 	l.Chroot = true
@@ -45,8 +45,8 @@ func commanding(t *testing.T) *lab {
 	return l
 }
 
-// TestReportListsCommandsOfFailedDeploy names each state that ran a program, in the report of the automatic
-// rollback. What guards and templates ran was there to look, and is not named.
+// TestReportListsCommandsOfFailedDeploy checks that the report of an automatic rollback lists each state that ran a
+// program. Commands of guards and templates only read, and are not listed.
 func TestReportListsCommandsOfFailedDeploy(t *testing.T) {
 	l := commanding(t)
 	l.states("1", goodStates)
@@ -69,7 +69,7 @@ it fails:
 `)
 	r := l.expect(exit.RolledBack)
 	if r.Undo == nil {
-		t.Fatalf("the report says nothing of the rollback: %s", r.Error)
+		t.Fatalf("the report lacks the rollback: %s", r.Error)
 	}
 	var left []string
 	for _, one := range r.Undo.Left {
@@ -80,21 +80,21 @@ it fails:
 	for _, want := range []string{"(cmd.run mark): what a command does cannot be undone",
 		"(module.run call): what a command does cannot be undone"} {
 		if !strings.Contains(got, want) {
-			t.Errorf("left are\n%s\nwant %q among them", got, want)
+			t.Errorf("the report lists\n%s\nwant %q in it", got, want)
 		}
 	}
 	if len(left) != 2 || strings.Contains(got, "/marked") {
-		t.Errorf("left are\n%s\nwant two, without their arguments", got)
+		t.Errorf("the report lists\n%s\nwant two commands, without their arguments", got)
 	}
 	if _, err := os.Stat(l.Layout.Path("/called")); err != nil {
-		t.Errorf("the call did nothing: %v", err)
+		t.Errorf("the state did not run: %v", err)
 	}
 	if data, err := os.ReadFile(l.Layout.Path("/etc/app/app.conf")); string(data) != "one\n" {
-		t.Errorf("what can be undone was not: %q, %v", data, err)
+		t.Errorf("the file was not restored: %q, %v", data, err)
 	}
 }
 
-// TestReportNamesListenerThatRanACommand names the listener, and not the last state before it.
+// TestReportNamesListenerThatRanACommand checks that the report names the listener, and not the last state before it.
 func TestReportNamesListenerThatRanACommand(t *testing.T) {
 	l := commanding(t)
 	l.states("1", goodStates)
@@ -113,11 +113,11 @@ last:
 `)
 	r := l.expect(exit.RolledBack)
 	if r.Undo == nil || len(r.Undo.Left) != 1 || r.Undo.Left[0].Step != "cmd.mod_watch listener_reload" {
-		t.Errorf("left are %+v, want the listener", r.Undo)
+		t.Errorf("the report lists %+v, want the listener", r.Undo)
 	}
 }
 
-// decrypting is the native engine, to which a value came encrypted.
+// decrypting is the native engine with a decrypted value.
 type decrypting struct{ secret string }
 
 func (d decrypting) Compile(ctx context.Context, r state.Request) (state.Program, error) {
@@ -125,8 +125,8 @@ func (d decrypting) Compile(ctx context.Context, r state.Request) (state.Program
 	return state.Native{}.Compile(ctx, r)
 }
 
-// TestSecretsAreInNoReport looks for a value that is hidden in all that is told about a deploy and the way
-// back from it. States have it in their IDs, names, comments and files.
+// TestSecretsAreInNoReport searches for a secret in all output of a deploy and of its rollback. States have the secret
+// in their IDs, names, comments and files.
 func TestSecretsAreInNoReport(t *testing.T) {
 	l := commanding(t)
 	l.states("1", goodStates)

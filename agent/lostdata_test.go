@@ -11,7 +11,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/store/storetest"
 )
 
-// A data directory that vanished is made again, and the run says that its content is lost.
+// A lost data directory is created again, and the run reports that its content is lost.
 func TestLostDataIsReported(t *testing.T) {
 	for _, next := range []string{"nothing new", "a new release"} {
 		t.Run(next, func(t *testing.T) {
@@ -35,14 +35,13 @@ func TestLostDataIsReported(t *testing.T) {
 				t.Errorf("the directory was not made again: %v", err)
 			}
 			if r := l.expect(exit.OK); len(r.Notes) > 1 || strings.Contains(strings.Join(r.Notes, ""), "data") {
-				t.Errorf("the next run notes %q", r.Notes)
+				t.Errorf("the next run has the notes %q", r.Notes)
 			}
 		})
 	}
 }
 
-// The releases of a project may be behind a link, as on another disk, and a directory that nobody may enter is opened
-// again.
+// The releases of a project may be behind a link, for example to another disk, and a closed directory is opened again.
 func TestLinkedAndClosedReleaseDirectoriesDeploy(t *testing.T) {
 	l := newLab(t)
 	l.publish("1")
@@ -64,7 +63,7 @@ func TestLinkedAndClosedReleaseDirectoriesDeploy(t *testing.T) {
 	noted(t, l.expect(exit.OK), "/srv/projects had mode 0000; it has mode 0755 again")
 }
 
-// What failed in a run is no advice any more when runs since then succeeded.
+// why gives no advice about a failed run after later runs have succeeded.
 func TestWhyOmitsAdviceForResolvedFailures(t *testing.T) {
 	l := newLab(t)
 	l.publish("1")
@@ -78,6 +77,6 @@ func TestWhyOmitsAdviceForResolvedFailures(t *testing.T) {
 	l.store = l.repo.Store
 	l.expect(exit.OK)
 	if w, err := l.Why(); err != nil || !w.Settled || w.FailedIn != failed.ID || len(w.Next) != 0 {
-		t.Errorf("when it is back: settled %t, failed in %s, next %q, %v", w.Settled, w.FailedIn, w.Next, err)
+		t.Errorf("after the store is back: settled %t, failed in %s, next %q, %v", w.Settled, w.FailedIn, w.Next, err)
 	}
 }

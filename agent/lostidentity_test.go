@@ -17,8 +17,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// told is a host with a deployed pair, whose identity was given on the command line.
-func told(t *testing.T) *lab {
+// givenIdentity returns a host with a deployed pair, whose identity was given on the command line.
+func givenIdentity(t *testing.T) *lab {
 	t.Helper()
 	l := first(t, "vm")
 	l.publishBase("b1")
@@ -26,11 +26,11 @@ func told(t *testing.T) *lab {
 	if err := l.give(rootFile(t, l.repo.Root()), grains.Identity{Service: "myapp", Instance: "testing"}); err != nil {
 		t.Fatal(err)
 	}
-	l.engine.asked = nil
+	l.engine.converged = nil
 	return l
 }
 
-// ticks runs what the timer runs, and checks the exit code.
+// ticks runs the agent as the timer does, and checks the exit code.
 func (l *lab) ticks(code int) {
 	l.t.Helper()
 	if err := l.tick(); exit.Code(err) != code {
@@ -38,7 +38,7 @@ func (l *lab) ticks(code int) {
 	}
 }
 
-// A host whose configuration was replaced by something else, and has no copy, continues by what it remembers.
+// A host whose configuration is damaged, and has no copy, continues with the settings that the agent has saved.
 func TestLostConfigurationStillConverges(t *testing.T) {
 	for name, place := range map[string]func(string) error{
 		"a directory": func(path string) error { return os.Mkdir(path, 0o755) },
@@ -46,7 +46,7 @@ func TestLostConfigurationStillConverges(t *testing.T) {
 		"a circle":    func(path string) error { return os.Symlink(path, path) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := told(t)
+			l := givenIdentity(t)
 			file := filepath.Join(t.TempDir(), "agent.yaml")
 			if err := place(file); err != nil {
 				t.Fatal(err)
@@ -59,25 +59,25 @@ func TestLostConfigurationStillConverges(t *testing.T) {
 			l.publish("2")
 			l.ticks(exit.Usage)
 			if l.engine.last() != "b1+1" {
-				t.Errorf("converged %q, want what is deployed", l.engine.last())
+				t.Errorf("converged %q, want the deployed pair", l.engine.last())
 			}
 		})
 	}
 }
 
-// introducedTwice is told on a host whose release two channels name, so that the instance follows from none of them.
-func introducedTwice(t *testing.T) *lab {
+// inTwoChannels is givenIdentity for a release that two channels have, so that no channel determines the instance.
+func inTwoChannels(t *testing.T) *lab {
 	t.Helper()
-	l := told(t)
+	l := givenIdentity(t)
 	l.repo.Release("myapp", "1", "production",
 		artifacttest.Files{"version": "1", "salt/config/states/top.sls": "base: {}"})
 	l.ticks(exit.OK)
-	l.engine.asked = nil
+	l.engine.converged = nil
 	return l
 }
 
-// A host that was told who it is, and has lost what it knows, continues by what is kept beside its releases: the
-// timer's run has no arguments.
+// A host whose identity was given on the command line, and that has lost its state, continues with the identity beside
+// its releases: the timer gives no arguments.
 func TestSavedIdentityReplacesArguments(t *testing.T) {
 	paths := map[string]func(l *lab) []string{
 		"ledger, copy, current": func(l *lab) []string {
@@ -92,13 +92,13 @@ func TestSavedIdentityReplacesArguments(t *testing.T) {
 	for name, paths := range paths {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			l := introducedTwice(t)
+			l := inTwoChannels(t)
 			for _, path := range paths(l) {
 				must(t, os.RemoveAll(path))
 			}
 			l.ticks(exit.OK)
 			if l.engine.last() != "b1+1" {
-				t.Errorf("converged %q, want what is deployed", l.engine.asked)
+				t.Errorf("converged %q, want the deployed pair", l.engine.converged)
 			}
 			l.publish("2")
 			l.ticks(exit.OK)
@@ -107,10 +107,10 @@ func TestSavedIdentityReplacesArguments(t *testing.T) {
 	}
 }
 
-// A host that has lost its whole state directory converges what is on its disk: it learns no root of trust from the
-// store.
+// A host that has lost its whole state directory converges the releases on its disk, and does not accept the root of
+// trust of the store.
 func TestAnIntroducedHostWithoutItsStateConverges(t *testing.T) {
-	l := introducedTwice(t)
+	l := inTwoChannels(t)
 	must(t, os.RemoveAll(l.Layout.State()))
 	must(t, os.RemoveAll(l.Layout.LedgerCopy()))
 	l.publish("2")
@@ -118,9 +118,9 @@ func TestAnIntroducedHostWithoutItsStateConverges(t *testing.T) {
 		err := l.tick()
 		if hint := diag.HintOf(err); exit.Code(err) != exit.Refused || l.engine.last() != "b1+1" ||
 			!strings.Contains(hint, "corpus-agent deploy --trust-root") {
-			t.Errorf("exit code %d, converged %q, %v, hint %q", exit.Code(err), l.engine.asked, err, hint)
+			t.Errorf("exit code %d, converged %q, %v, hint %q", exit.Code(err), l.engine.converged, err, hint)
 		}
-		l.engine.asked = nil
+		l.engine.converged = nil
 	}
 	if _, err := l.Deploy(t.Context(), agent.Given{TrustRoot: rootFile(t, l.repo.Root())}, false); err != nil {
 		t.Fatal(err)
@@ -128,8 +128,8 @@ func TestAnIntroducedHostWithoutItsStateConverges(t *testing.T) {
 	l.links("2", "2", "1")
 }
 
-// What is kept beside the releases of a machine says nothing of one that is a clone of it, nor does what another user
-// wrote or a damaged file.
+// The identity beside the releases is ignored on a clone of the machine, if another user wrote it, and if it is
+// damaged.
 func TestForeignIdentityFileIsIgnored(t *testing.T) {
 	for name, c := range map[string]struct {
 		spoil func(l *lab, file string) error
@@ -151,9 +151,9 @@ func TestForeignIdentityFileIsIgnored(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			if name == "a file of another user" && os.Geteuid() != 0 {
-				t.Skip("owners mean nothing to an agent that is not root")
+				t.Skip("this test needs root: the agent checks owners only as root")
 			}
-			l := introducedTwice(t)
+			l := inTwoChannels(t)
 			for _, path := range []string{l.Layout.Ledger(), l.Layout.LedgerCopy(), l.Layout.Reports()} {
 				must(t, os.RemoveAll(path))
 			}
@@ -167,15 +167,15 @@ func TestForeignIdentityFileIsIgnored(t *testing.T) {
 				t.Errorf("notes are %q, want %q", r.Notes, c.notes)
 			}
 			if _, err := l.Deploy(t.Context(), given("myapp", "testing"), false); err == nil {
-				t.Error("it knows the store")
+				t.Error("the identity file was used: the store is known")
 			}
 		})
 	}
 }
 
-// Where nothing remains, the hint has the whole command.
+// If no identity remains, the hint has the whole command.
 func TestHintAfterTotalLossHasTheWholeCommand(t *testing.T) {
-	l := told(t)
+	l := givenIdentity(t)
 	must(t, os.RemoveAll(l.Layout.State()))
 	must(t, os.RemoveAll(l.Layout.Path("/srv")))
 	err := l.tick()
@@ -185,9 +185,9 @@ func TestHintAfterTotalLossHasTheWholeCommand(t *testing.T) {
 	}
 }
 
-// A host that becomes another service keeps nothing of the one before.
+// A host that changes its service removes the identity of the earlier one.
 func TestServiceChangeRemovesSavedIdentity(t *testing.T) {
-	l := told(t)
+	l := givenIdentity(t)
 	l.repo.Release("other", "1", "testing",
 		artifacttest.Files{"version": "other 1", "salt/config/states/top.sls": "base: {}"})
 	if _, err := l.Deploy(t.Context(), given("other", "testing"), false); err != nil {
@@ -200,9 +200,9 @@ func TestServiceChangeRemovesSavedIdentity(t *testing.T) {
 	}
 }
 
-// TestServiceChangeWithTheSameBytes deploys it, and can go back.
+// TestServiceChangeWithTheSameBytes checks that the other service is deployed and can be rolled back.
 func TestServiceChangeWithTheSameBytes(t *testing.T) {
-	l := told(t)
+	l := givenIdentity(t)
 	before, err := l.ReadLedger()
 	must(t, err)
 	l.repo.Release("other", "1", "testing", artifacttest.Files{"version": "1", "salt/config/states/top.sls": "base: {}"})
@@ -211,17 +211,17 @@ func TestServiceChangeWithTheSameBytes(t *testing.T) {
 	book, err := l.ReadLedger()
 	must(t, err)
 	if book.Good.Service.Digest != before.Good.Service.Digest {
-		t.Fatalf("the bytes are not the same: %v, %v", book.Good.Service, before.Good.Service)
+		t.Fatalf("the digests differ: %v, %v", book.Good.Service, before.Good.Service)
 	}
 	if book.Previous == nil || book.Previous.Service.Project != "myapp" || notify.EventOf(r) != notify.Success {
 		t.Errorf("previous is %v, the event %s", book.Previous, notify.EventOf(r))
 	}
 }
 
-// A host that has lost its ledger, the copy, all reports and what is kept beside its releases still knows by its links
-// and its trust what it is.
+// A host that has lost its ledger, the copy, all reports and the identity beside its releases determines its identity
+// from its links and its trust metadata.
 func TestHostWithLostIdentityConverges(t *testing.T) {
-	l := told(t)
+	l := givenIdentity(t)
 	for _, path := range []string{l.Layout.Ledger(), l.Layout.LedgerCopy(), l.Layout.Reports(),
 		l.Layout.Project("myapp").Who()} {
 		if err := os.RemoveAll(path); err != nil {
@@ -229,17 +229,17 @@ func TestHostWithLostIdentityConverges(t *testing.T) {
 		}
 	}
 	for range 2 {
-		l.ticks(exit.Usage) // it does not know the store
+		l.ticks(exit.Usage) // the store is not known
 		if l.engine.last() != "b1+1" {
-			t.Errorf("converged %q, want what is deployed", l.engine.last())
+			t.Errorf("converged %q, want the deployed pair", l.engine.last())
 		}
-		l.engine.asked = nil
+		l.engine.converged = nil
 	}
 	l.Config.Store = "mem://" // as in agent.yaml
 	l.publish("2")
 	l.ticks(exit.Usage)
 	if l.version("service/current") != "1" {
-		t.Error("a host that does not know who it is deployed something new")
+		t.Error("a host without an identity deployed a new release")
 	}
 	if _, err := l.Deploy(t.Context(), given("myapp", "testing"), false); err != nil {
 		t.Error(err)

@@ -10,8 +10,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/hostkey"
 )
 
-// TestLostHostKeyIsReported lets a host lose its key: each run and status say that what it signs does not count, until
-// a person has the former key forgotten.
+// TestLostHostKeyIsReported removes the key of a host: each run and status report that its signatures do not count,
+// until a person removes the former key.
 func TestLostHostKeyIsReported(t *testing.T) {
 	t.Parallel()
 	f := newRolling(t, 1, twoWaves())
@@ -26,14 +26,14 @@ func TestLostHostKeyIsReported(t *testing.T) {
 		s, err := h.Status()
 		must(t, err)
 		if said != want || (s.Rekeyed == string(first.Public())) != want || !want && s.Rekeyed != "" {
-			t.Errorf("the run says so: %v, and status %q, want %v; notes %q", said, s.Rekeyed, want, r.Notes)
+			t.Errorf("the run reports it: %v, and status has %q, want %v; notes %q", said, s.Rekeyed, want, r.Notes)
 		}
 	}
 	says(false)
 	must(t, os.Remove(h.Layout.HostKey()))
 	says(true)
 	says(true)
-	f.store.now = f.store.now.Add(25 * time.Hour) // it registers again
+	f.store.now = f.store.now.Add(25 * time.Hour) // the host registers again
 	says(true)
 	must(t, f.store.Delete(t.Context(), hostkey.Place(h.name+".example.com", first.Public())))
 	f.store.now = f.store.now.Add(25 * time.Hour)

@@ -13,12 +13,12 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// robbed is a told host with versions 1 and 2 of the service on its disk, of which 2 is deployed, and that has lost its
-// ledger, the copy, the link `current`, and what else is lost. Where unnamed, no channel of the store names version 2
-// any more.
-func robbed(t *testing.T, unnamed bool, lost ...string) *lab {
+// withoutLedger returns a host whose identity was given, with versions 1 and 2 of the service on its disk, of which 2
+// is deployed. It has lost its ledger, the copy, the link `current`, and the given files. If unnamed is set, no channel
+// of the store has version 2 any more.
+func withoutLedger(t *testing.T, unnamed bool, lost ...string) *lab {
 	t.Helper()
-	l := told(t)
+	l := givenIdentity(t)
 	l.Config.Store = "mem://"
 	l.publish("2")
 	l.repo.Release("myapp", "1", "production",
@@ -29,7 +29,7 @@ func robbed(t *testing.T, unnamed bool, lost ...string) *lab {
 		l.publish("3")
 		l.ticks(exit.OK)
 	}
-	l.engine.asked, l.Config.Store = nil, ""
+	l.engine.converged, l.Config.Store = nil, ""
 	for _, path := range append([]string{"/var/lib/corpus/ledger.json", "/srv/projects/.ledger.json",
 		"/srv/projects/myapp/current"}, lost...) {
 		must(t, os.RemoveAll(l.Layout.Path(path)))
@@ -42,7 +42,7 @@ const (
 	lostWho     = "/srv/projects/myapp/.host.json"
 )
 
-// TestHostThatLostItsLedgerAndCurrentConverges what ran last, by what is left on its disk.
+// TestHostThatLostItsLedgerAndCurrentConverges checks that the agent finds the last release from the files that remain.
 func TestHostThatLostItsLedgerAndCurrentConverges(t *testing.T) {
 	for name, c := range map[string]struct {
 		lost []string
@@ -57,19 +57,19 @@ func TestHostThatLostItsLedgerAndCurrentConverges(t *testing.T) {
 		"without reports, with who it is":  {[]string{lostReports, "/srv/service"}, exit.OK},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := robbed(t, false, c.lost...)
+			l := withoutLedger(t, false, c.lost...)
 			if s := mustStatus(t, l); s.Deployed == nil || s.Deployed.Service.Version != "2" {
-				t.Errorf("status says that %v is deployed", s.Deployed)
+				t.Errorf("status has the deployed pair %v", s.Deployed)
 			}
 			for range 2 {
 				l.ticks(c.code)
 				if l.engine.last() != "b1+2" {
-					t.Errorf("converged %q, want what ran", l.engine.asked)
+					t.Errorf("converged %q, want the earlier pair", l.engine.converged)
 				}
-				l.engine.asked = nil
+				l.engine.converged = nil
 			}
 			if l.version("service/current") != "2" {
-				t.Error("the links are not put right")
+				t.Error("the links are not repaired")
 			}
 			l.Config.Store = "mem://"
 			if _, err := l.Deploy(t.Context(), given("myapp", "testing"), false); err != nil {
@@ -80,29 +80,30 @@ func TestHostThatLostItsLedgerAndCurrentConverges(t *testing.T) {
 	}
 }
 
-// TestReleasesThatNoLinkNamesAreNotDeployed though they are on the disk: a dry run leaves such releases, too. The next
-// deploy is a first one.
+// TestReleasesThatNoLinkNamesAreNotDeployed checks releases on the disk without a link, as a dry run leaves them. The
+// next deploy is a first one.
 func TestReleasesThatNoLinkNamesAreNotDeployed(t *testing.T) {
-	l := robbed(t, false, lostReports, lostWho, "/srv/projects/myapp/next", "/srv/projects/myapp/previous",
+	l := withoutLedger(t, false, lostReports, lostWho, "/srv/projects/myapp/next", "/srv/projects/myapp/previous",
 		"/srv/projects/myapp/project", "/srv/service",
 		"/srv/base", "/srv/projects/base/current", "/srv/projects/base/next", "/srv/projects/base/project")
 	if s := mustStatus(t, l); s.Deployed != nil || s.BaseAlone != nil {
-		t.Errorf("status says that %v is deployed, base %v alone", s.Deployed, s.BaseAlone)
+		t.Errorf("status has the deployed pair %v, base alone %v", s.Deployed, s.BaseAlone)
 	}
-	if _, err := l.Converge(t.Context(), false); exit.Code(err) != exit.Usage || len(l.engine.asked) > 0 {
-		t.Errorf("converge: %v, converged %q", err, l.engine.asked)
+	if _, err := l.Converge(t.Context(), false); exit.Code(err) != exit.Usage || len(l.engine.converged) > 0 {
+		t.Errorf("converge: %v, converged %q", err, l.engine.converged)
 	}
 	l.Config.Store = "mem://"
 	r, err := l.Deploy(t.Context(), given("myapp", "testing"), false)
 	if err != nil || r.From != nil {
-		t.Errorf("deployed over %v, %v", r.From, err)
+		t.Errorf("the deploy started from %v, %v", r.From, err)
 	}
 	l.links("2", "2", "")
 }
 
-// TestHostWithoutAnyRecordOfItsIdentity names what a person has to say, and continues when that was said.
+// TestHostWithoutAnyRecordOfItsIdentity checks that the hint lists the missing arguments, and that a run with them
+// continues.
 func TestHostWithoutAnyRecordOfItsIdentity(t *testing.T) {
-	l := robbed(t, true, lostReports, lostWho)
+	l := withoutLedger(t, true, lostReports, lostWho)
 	for range 2 {
 		_, err := l.Deploy(t.Context(), agent.Given{}, false)
 		if hint := diag.HintOf(err); exit.Code(err) != exit.Usage ||
@@ -120,9 +121,9 @@ func TestHostWithoutAnyRecordOfItsIdentity(t *testing.T) {
 	l.ticks(exit.OK)
 }
 
-// TestQuarantinedReleaseIsNotTakenAsDeployed though it is the newest on the disk.
+// TestQuarantinedReleaseIsNotTakenAsDeployed checks this for the newest release on the disk.
 func TestQuarantinedReleaseIsNotTakenAsDeployed(t *testing.T) {
-	l := robbed(t, false, "/srv/projects/myapp/next", "/srv/projects/myapp/previous")
+	l := withoutLedger(t, false, "/srv/projects/myapp/next", "/srv/projects/myapp/previous")
 	l.Config.Store = "mem://"
 	l.ticks(exit.OK)
 	l.publish("3-broken")
@@ -139,7 +140,7 @@ func TestQuarantinedReleaseIsNotTakenAsDeployed(t *testing.T) {
 	l.links("2", "2", "1")
 }
 
-// TestUnwritableCopyOfTheLedgerIsReported and keeps no run from its end.
+// TestUnwritableCopyOfTheLedgerIsReported also checks that the run completes.
 func TestUnwritableCopyOfTheLedgerIsReported(t *testing.T) {
 	l := newLab(t)
 	l.publish("1")
@@ -147,7 +148,8 @@ func TestUnwritableCopyOfTheLedgerIsReported(t *testing.T) {
 	l.publish("2")
 	l.engine.during = func(state.Request) {
 		must(t, os.RemoveAll(l.Layout.LedgerCopy()))
-		must(t, os.MkdirAll(filepath.Join(l.Layout.LedgerCopy(), "of", "others"), 0o755)) // no file takes its place
+		// No file can replace a directory that is not empty.
+		must(t, os.MkdirAll(filepath.Join(l.Layout.LedgerCopy(), "of", "others"), 0o755))
 	}
 	r := l.expect(exit.OK)
 	noted(t, r, "the ledger has no copy")
@@ -159,8 +161,8 @@ func TestUnwritableCopyOfTheLedgerIsReported(t *testing.T) {
 	}
 }
 
-// TestDeployOverALostLink goes back to what is deployed where it fails, and names it as what ran before where it does
-// not.
+// TestDeployOverALostLink checks that a failed deploy rolls back to the deployed pair, and that a successful one has it
+// as the previous pair.
 func TestDeployOverALostLink(t *testing.T) {
 	l := newLab(t)
 	for _, version := range []string{"1", "2"} {

@@ -20,7 +20,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// failingHook is a program that fails and needs nothing else.
+// failingHook returns a program that fails and needs no other file.
 func failingHook(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -46,9 +46,9 @@ func failingHook(t *testing.T) string {
 func TestHookThatFailsQuarantinesItsRelease(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() != 0 {
-		t.Skip("only root runs hooks in a root of their own")
+		t.Skip("this test needs root: hooks run in another root directory")
 	}
-	program := failingHook(t) // stands in for the shell of the root
+	program := failingHook(t) // replaces the shell of the root
 	for _, stage := range []string{"pre-release", "post-release"} {
 		t.Run(stage, func(t *testing.T) {
 			l := newLab(t)
@@ -68,7 +68,7 @@ func TestHookThatFailsQuarantinesItsRelease(t *testing.T) {
 			l.pairRuns("1", "1")
 			if got := l.inQuarantine(); !slices.Equal(got, []string{"myapp 2"}) ||
 				r.Fault.String() != "myapp 2 was quarantined" {
-				t.Errorf("in quarantine is %v, and the report says %q", got, r.Fault)
+				t.Errorf("the quarantine has %v, and the report has %q", got, r.Fault)
 			}
 			if h := r.Hooks[stage]; len(h) != 1 || h[0].Release != "myapp 2" || !strings.Contains(h[0].Error, "exit status 3") ||
 				h[0].Output != "no migration" {
@@ -76,12 +76,12 @@ func TestHookThatFailsQuarantinesItsRelease(t *testing.T) {
 			}
 			if w, err := l.Why(); err != nil || !strings.Contains(w.Failed, "exit status 3") ||
 				!strings.HasSuffix(w.Failed, "\nno migration") {
-				t.Errorf("why says %q, %v", w.Failed, err)
+				t.Errorf("why has the failure %q, %v", w.Failed, err)
 			}
-			var told bytes.Buffer
-			report.Replay(r, &report.Lines{Out: &told})
-			if !strings.Contains(told.String(), "FAILED   "+stage+" hook 10-migrate of myapp 2: exit status 3") {
-				t.Errorf("told is %s", &told)
+			var output bytes.Buffer
+			report.Replay(r, &report.Lines{Out: &output})
+			if !strings.Contains(output.String(), "FAILED   "+stage+" hook 10-migrate of myapp 2: exit status 3") {
+				t.Errorf("the output is %s", &output)
 			}
 			l.publishBase("3")
 			l.expect(exit.OK)
@@ -90,7 +90,7 @@ func TestHookThatFailsQuarantinesItsRelease(t *testing.T) {
 	}
 }
 
-// TestReplayPrintsSameOutputAsRun in the same order, units and hooks included.
+// TestReplayPrintsSameOutputAsRun checks the order, and the lines of units and hooks.
 func TestReplayPrintsSameOutputAsRun(t *testing.T) {
 	l, _ := runningUnits(t, "1", "app.service")
 	var live, again bytes.Buffer
@@ -98,19 +98,19 @@ func TestReplayPrintsSameOutputAsRun(t *testing.T) {
 	l.app("2.exits")
 	r := l.expect(exit.RolledBack)
 	report.Replay(r, &report.Lines{Out: &again, Verbose: true})
-	told := strings.ReplaceAll(again.String(), "stage    ", "")
+	replay := strings.ReplaceAll(again.String(), "stage    ", "")
 	at := 0
 	for _, want := range []string{"converge", "unit     app.service restarted", "FAILED   health unit app.service",
 		"note     rolling back to myapp 1", "roll back", "unit     app.service started",
 		"healthy  unit app.service runs the release: its program"} {
-		next := strings.Index(told[at:], want)
+		next := strings.Index(replay[at:], want)
 		if next < 0 {
-			t.Fatalf("%q does not follow in\n%s\nthe run told\n%s", want, &again, &live)
+			t.Fatalf("%q does not follow in\n%s\nthe run printed\n%s", want, &again, &live)
 		}
 		at += next
 	}
-	if !strings.Contains(told, "top.sls decided which states run\n") {
-		t.Errorf("the replay does not name the top file:\n%s", told)
+	if !strings.Contains(replay, "top.sls decided which states run\n") {
+		t.Errorf("the replay lacks the top file:\n%s", replay)
 	}
 	again = *bytes.NewBufferString(regexp.MustCompile("(?m)^note .* decided which states run\n").ReplaceAllString(
 		again.String(), ""))
@@ -118,12 +118,12 @@ func TestReplayPrintsSameOutputAsRun(t *testing.T) {
 	for i, line := range strings.Split(live.String(), "\n") {
 		if lines := strings.Split(again.String(), "\n"); i >= len(lines) ||
 			!strings.HasPrefix(line, strings.TrimSpace(lines[i])) {
-			t.Errorf("line %d was %q; the run said\n%s\nand its replay\n%s", i, line, &live, &again)
+			t.Errorf("line %d was %q; the run printed\n%s\nand its replay\n%s", i, line, &live, &again)
 			break
 		}
 	}
 
-	old := *r // of an agent that kept no order
+	old := *r // of an agent that did not save the order
 	old.Order, old.Hooks = nil, map[string][]hook.Result{"pre-release": {{Name: "10-say"}}}
 	again.Reset()
 	report.Replay(&old, &report.Lines{Out: &again})
@@ -133,11 +133,11 @@ func TestReplayPrintsSameOutputAsRun(t *testing.T) {
 	}
 }
 
-// TestOrdinaryUsersGetAHint: the state of the agent can be read by its user alone.
+// TestOrdinaryUsersGetAHint checks commands of a user who may not read the agent's state.
 func TestOrdinaryUsersGetAHint(t *testing.T) {
 	t.Parallel()
 	if os.Geteuid() != 0 {
-		t.Skip("only root can be refused as another user")
+		t.Skip("this test needs root: it runs as another user")
 	}
 	l := newLab(t)
 	l.publish("1")
@@ -178,7 +178,7 @@ func TestServiceTopFileThatReplacesBaseIsNoted(t *testing.T) {
 	text := "no state of base 1 ran: myapp 1 has a top.sls of its own"
 	noted(t, l.expect(exit.OK), text)
 	if r := l.expect(exit.OK); strings.Contains(strings.Join(r.Notes, "\n"), text) {
-		t.Errorf("a tick notes it again: %q", r.Notes)
+		t.Errorf("a later run repeats the note: %q", r.Notes)
 	}
 	l.repo.Release("myapp", "2", "testing",
 		artifacttest.Files{"version": "2", "salt/config/states/top.sls": "base:\n  '*':\n    - common\n    - app\n",
@@ -188,7 +188,7 @@ func TestServiceTopFileThatReplacesBaseIsNoted(t *testing.T) {
 	}
 }
 
-// TestDryRollbackOutputIsConditional and not that the host converged.
+// TestDryRollbackOutputIsConditional checks that the output does not report a converge.
 func TestDryRollbackOutputIsConditional(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -196,19 +196,20 @@ func TestDryRollbackOutputIsConditional(t *testing.T) {
 	l.expect(exit.OK)
 	l.publish("2")
 	l.expect(exit.OK)
-	var told bytes.Buffer
-	l.Sinks = []report.Sink{&report.Lines{Out: &told, Always: true}}
+	var output bytes.Buffer
+	l.Sinks = []report.Sink{&report.Lines{Out: &output, Always: true}}
 	if _, err := l.RollbackConverge(context.Background(), "", true); err != nil {
 		t.Fatal(err)
 	}
-	if text := told.String(); strings.Contains(text, "converged:") ||
+	if text := output.String(); strings.Contains(text, "converged:") ||
 		!strings.Contains(text, "dry run, nothing was done, would go back to: myapp 1;") {
-		t.Errorf("it says %s", text)
+		t.Errorf("the output is %s", text)
 	}
 	l.links("2", "2", "1")
 }
 
-// TestInterruptedRunNamesDeployedRelease and not what was, where the channels have moved on.
+// TestInterruptedRunNamesDeployedRelease checks that the note names the current release, not the earlier one, after the
+// channels have moved.
 func TestInterruptedRunNamesDeployedRelease(t *testing.T) {
 	l, _ := runningUnits(t, "1", "app.service")
 	l.app("2")
@@ -218,7 +219,7 @@ func TestInterruptedRunNamesDeployedRelease(t *testing.T) {
 	r := l.expect(exit.OK)
 	noted(t, r, "was interrupted while it deployed myapp 2")
 	if strings.Contains(strings.Join(r.Notes, "\n"), "is resumed") {
-		t.Errorf("3 is deployed, and it says %q", r.Notes)
+		t.Errorf("version 3 is deployed, and the notes are %q", r.Notes)
 	}
 	l.app("4")
 	l.Sinks = []report.Sink{&ender{at: "health"}}
@@ -226,7 +227,7 @@ func TestInterruptedRunNamesDeployedRelease(t *testing.T) {
 	noted(t, l.expect(exit.OK), "the deploy of myapp 4 that run ")
 }
 
-// TestReleaseOfWhichNoStateRuns is reported when it is deployed, and by a dry run.
+// TestReleaseOfWhichNoStateRuns checks that a deploy and a dry run report such a release.
 func TestReleaseOfWhichNoStateRuns(t *testing.T) {
 	t.Parallel()
 	const app = "app:\n  test.nop: []\n"
@@ -272,7 +273,7 @@ func TestReleaseOfWhichNoStateRuns(t *testing.T) {
 				}
 			}
 			if again := strings.Join(l.expect(exit.OK).Notes, "\n"); strings.Contains(again, "ran:") {
-				t.Errorf("a run that deploys nothing notes %q", again)
+				t.Errorf("a run without a deploy has the notes %q", again)
 			}
 		})
 	}

@@ -25,7 +25,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/store/storetest/minioserver"
 )
 
-// inMemory is a directory that no disk slows down, where there is one.
+// inMemory returns a directory in memory, if the machine has one.
 func inMemory(tb testing.TB) string {
 	tb.Helper()
 	if _, err := os.Stat("/dev/shm"); err != nil {
@@ -48,8 +48,8 @@ func openStore(t *testing.T, url string, observe func(store.Request)) store.Stor
 	return s
 }
 
-// TestThousandAgents lets a fleet deploy a version and then the next one from one server, many at
-// once. CORPUS_TEST_AGENTS is how many there are.
+// TestThousandAgents has many agents deploy a version and then the next one from one server at the same time.
+// CORPUS_TEST_AGENTS is their number.
 func TestThousandAgents(t *testing.T) {
 	many := 1000
 	if n, err := strconv.Atoi(os.Getenv("CORPUS_TEST_AGENTS")); err == nil {
@@ -98,7 +98,7 @@ func TestThousandAgents(t *testing.T) {
 				return nil
 			})
 		}
-		_ = group.Wait() // failures are counted
+		_ = group.Wait() // failures are counted above
 		t.Logf("%s: %d agents, %d failed, %.1f requests and %d bytes each, slowest %.1f s", round, many, failed.Load(),
 			float64(requests.Load())/float64(many), bytes.Load()/int64(many), slowest.Seconds())
 		if failed.Load() > 0 {
@@ -107,8 +107,7 @@ func TestThousandAgents(t *testing.T) {
 	}
 }
 
-// TestStoreDiesDuringFetch kills the server while an artifact comes in, or what is new in one, and starts
-// it again.
+// TestStoreDiesDuringFetch kills the server during the fetch of an artifact, or of its new chunks, and starts it again.
 func TestStoreDiesDuringFetch(t *testing.T) {
 	t.Parallel()
 	server := minioserver.New(t)
@@ -133,7 +132,7 @@ func storeDies(t *testing.T, server *minioserver.Server, l *lab, files artifactt
 	l.repo.Release("myapp", "2", "testing", files)
 	log := &storetest.Log{}
 	l.store = openStore(t, url, log.Add)
-	l.store = store.Limit(l.store, store.NewLimiter(24<<20)) // two seconds
+	l.store = store.Limit(l.store, store.NewLimiter(24<<20)) // so that the fetch takes two seconds
 	restarted := make(chan struct{})
 	go func() {
 		defer close(restarted)
@@ -148,7 +147,7 @@ func storeDies(t *testing.T, server *minioserver.Server, l *lab, files artifactt
 	<-restarted
 	holds(t, l, files)
 	const fresh, part = 48 << 20, 8 << 20
-	if _, bytes := asked(log, suffix); bytes < fresh || bytes > fresh+part {
-		t.Errorf("fetched %d bytes where %d are new:\n%s", bytes, fresh, log)
+	if _, bytes := requested(log, suffix); bytes < fresh || bytes > fresh+part {
+		t.Errorf("fetched %d bytes, of which %d are new:\n%s", bytes, fresh, log)
 	}
 }

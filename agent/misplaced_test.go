@@ -11,14 +11,14 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// instead are the things that may are in the place of a directory or of a link.
+// instead are the kinds of files that replace a directory or a link.
 var instead = map[string]func(path string) error{
 	"a file":          func(path string) error { return os.WriteFile(path, []byte("x"), 0o644) },
 	"a pipe":          func(path string) error { return syscall.Mkfifo(path, 0o600) },
 	"a dangling link": func(path string) error { return os.Symlink("nowhere", path) },
 }
 
-// replaceBy puts something else in the place of a path.
+// replaceBy replaces the file at a path with another kind.
 func (l *lab) replaceBy(path string, put func(string) error) {
 	l.t.Helper()
 	must(l.t, os.MkdirAll(filepath.Dir(path), 0o755))
@@ -26,14 +26,14 @@ func (l *lab) replaceBy(path string, put func(string) error) {
 	must(l.t, put(path))
 }
 
-// TestMisplacedConfigurationStillConverges keeps no host from converging what is deployed, with the copy of its
+// TestMisplacedConfigurationStillConverges checks that the host converges the deployed pair with the copy of its
 // settings.
 func TestMisplacedConfigurationStillConverges(t *testing.T) {
 	whole := deployedTwice(t)
 	for name, put := range instead {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			l := whole.again(t)
+			l := whole.duplicate(t)
 			l.replaceBy(l.Layout.Configuration(), put)
 			must(t, l.configure())
 			l.Config.Store = "mem://"
@@ -49,7 +49,7 @@ func TestMisplacedConfigurationStillConverges(t *testing.T) {
 				t.Errorf("converge: exit code %d, %v", exit.Code(err), err)
 			}
 			if l.engine.last() != "1+2" || l.Config.KeepReports != 77 {
-				t.Errorf("converged %q, and keep.reports is %d", l.engine.asked, l.Config.KeepReports)
+				t.Errorf("converged %q, and keep.reports is %d", l.engine.converged, l.Config.KeepReports)
 			}
 			if _, err := l.Status(); err != nil {
 				t.Errorf("status: %v", err)
@@ -66,7 +66,8 @@ func TestMisplacedConfigurationStillConverges(t *testing.T) {
 	}
 }
 
-// TestMisplacedPillarStopsOnlyTheService stops the service, whose states need it, and lets base converge.
+// TestMisplacedPillarStopsOnlyTheService checks that the service, whose states need the pillar, fails, and that base
+// converges.
 func TestMisplacedPillarStopsOnlyTheService(t *testing.T) {
 	for name, put := range instead {
 		t.Run(name, func(t *testing.T) {
@@ -80,10 +81,10 @@ func TestMisplacedPillarStopsOnlyTheService(t *testing.T) {
 			l.replaceBy(pillar, put)
 			l.publish("2")
 			for range 2 {
-				l.engine.asked = nil
+				l.engine.converged = nil
 				r := l.expect(exit.Usage)
 				if want := "mv -T " + pillar; l.engine.last() != "b1+" || !strings.Contains(r.Hint, want) {
-					t.Errorf("converged %q, the hint is %q, want %q in it", l.engine.asked, r.Hint, want)
+					t.Errorf("converged %q, the hint is %q, want %q in it", l.engine.converged, r.Hint, want)
 				}
 			}
 			must(t, os.Remove(pillar))
@@ -93,8 +94,8 @@ func TestMisplacedPillarStopsOnlyTheService(t *testing.T) {
 	}
 }
 
-// TestAPillarInTheWrongPlaceOnAHostWithoutALedger keeps base from no host: neither from a new one nor from one that has
-// lost what it knows, its links included. The error of the pillar stays that of each run.
+// TestAPillarInTheWrongPlaceOnAHostWithoutALedger checks that base converges on a new host, and on one that has lost
+// its state and links. Each run reports the error of the pillar.
 func TestAPillarInTheWrongPlaceOnAHostWithoutALedger(t *testing.T) {
 	for name, c := range map[string]struct {
 		lost  func(l *lab) []string
@@ -107,7 +108,7 @@ func TestAPillarInTheWrongPlaceOnAHostWithoutALedger(t *testing.T) {
 		"and without reports": {func(l *lab) []string {
 			return []string{l.Layout.Ledger(), l.Layout.LedgerCopy(), l.Layout.Reports()}
 		}, "the reports of earlier runs are gone"},
-		"and without its links": {(*lab).allThatNames, "base b1 converges alone, since nothing of myapp can be deployed " +
+		"and without its links": {(*lab).linksToDeployed, "base b1 converges alone, since nothing of myapp can be deployed " +
 			"yet: the pillar of myapp is not rendered"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -126,23 +127,23 @@ func TestAPillarInTheWrongPlaceOnAHostWithoutALedger(t *testing.T) {
 			l.replaceBy(pillar, instead["a file"])
 			l.publish("2")
 			for run := range 2 {
-				l.engine.asked = nil
+				l.engine.converged = nil
 				r := l.expect(exit.Usage)
 				if l.engine.last() != "b1+" || !strings.Contains(r.Error, pillar+" is not a directory") ||
 					!strings.Contains(r.Hint, "mv -T "+pillar) {
-					t.Errorf("converged %q, %s, the hint is %q", l.engine.asked, r.Error, r.Hint)
+					t.Errorf("converged %q, %s, the hint is %q", l.engine.converged, r.Error, r.Hint)
 				}
 				if run == 0 {
 					noted(t, r, c.notes)
 				}
 				if _, err := l.Converge(t.Context(), false); exit.Code(err) != exit.Usage || l.engine.last() != "b1+" {
-					t.Errorf("converge: exit code %d, converged %q", exit.Code(err), l.engine.asked)
+					t.Errorf("converge: exit code %d, converged %q", exit.Code(err), l.engine.converged)
 				}
 			}
-			if c.lost == nil { // base continues with its channel
+			if c.lost == nil { // base is deployed from its channel
 				l.publishBase("b2")
 				if l.expect(exit.Usage); l.engine.last() != "b2+" {
-					t.Errorf("converged %q", l.engine.asked)
+					t.Errorf("converged %q", l.engine.converged)
 				}
 			}
 			must(t, os.Remove(pillar))
@@ -153,8 +154,8 @@ func TestAPillarInTheWrongPlaceOnAHostWithoutALedger(t *testing.T) {
 	}
 }
 
-// allThatNames is all on the disk that names what is deployed, but for the releases and next of the service.
-func (l *lab) allThatNames() []string {
+// linksToDeployed returns all paths that name the deployed pair, except the releases and next of the service.
+func (l *lab) linksToDeployed() []string {
 	var links []string
 	for _, link := range []string{"/srv/service/current", "/srv/base/current", "/srv/base/next"} {
 		links = append(links, l.Layout.Path(link))
@@ -162,7 +163,7 @@ func (l *lab) allThatNames() []string {
 	return append(links, l.Layout.Ledger(), l.Layout.LedgerCopy(), l.Layout.Reports())
 }
 
-// TestMisplacedLinkIsMovedAside before the first deploy is set aside.
+// TestMisplacedLinkIsMovedAside puts another kind of file in place of a link before the first deploy.
 func TestMisplacedLinkIsMovedAside(t *testing.T) {
 	put := map[string]func(path string) error{"a directory": func(path string) error {
 		return os.MkdirAll(filepath.Join(path, "of", "others"), 0o755)

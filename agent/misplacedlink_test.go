@@ -8,7 +8,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 )
 
-// TestStatusReportsReplacedLink puts a directory and a plain file where current was.
+// TestStatusReportsReplacedLink replaces current by a directory and by a plain file.
 func TestStatusReportsReplacedLink(t *testing.T) {
 	t.Parallel()
 	for what, put := range map[string]func(path string) error{
@@ -37,7 +37,7 @@ func TestStatusReportsReplacedLink(t *testing.T) {
 			l.expect(exit.OK)
 			l.links("1", "1", "")
 			if s, err := l.Status(); err != nil || len(s.Drift) > 0 {
-				t.Errorf("after the next run drift is %v, %v", s.Drift, err)
+				t.Errorf("after the next run, drift is %v, %v", s.Drift, err)
 			}
 		})
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state"
 )
 
-// closeReleases takes all rights of group and others from the releases on a host, as chmod -R 700 does, and has
-// converges fail while a program of current or next cannot be run by others.
+// closeReleases removes all permissions of group and others from the releases on a host, as chmod -R 700 does, and has
+// converges fail while other users cannot run a program of current or next.
 func closeReleases(t *testing.T, l *lab) {
 	t.Helper()
 	releases := l.Layout.Project("myapp").Releases()
@@ -35,8 +35,8 @@ func closeReleases(t *testing.T, l *lab) {
 	}
 }
 
-// TestModesOfAReleaseAreRestoredBeforeItsLinks uses releases that somebody has closed to other users: no run fails for
-// that, and no release is quarantined.
+// TestModesOfAReleaseAreRestoredBeforeItsLinks closes releases to other users: no run fails because of it, and no
+// release is quarantined.
 func TestModesOfAReleaseAreRestoredBeforeItsLinks(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -72,7 +72,7 @@ func TestModesOfAReleaseAreRestoredBeforeItsLinks(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got := l.version("service/current"); got != test.want {
-				t.Errorf("the host is on version %q, want %s", got, test.want)
+				t.Errorf("the current version is %q, want %s", got, test.want)
 			}
 			audits, err := l.Verify(t.Context())
 			if err != nil {
@@ -87,7 +87,7 @@ func TestModesOfAReleaseAreRestoredBeforeItsLinks(t *testing.T) {
 	}
 }
 
-// TestModesSetByTheRunAreKept has what a run does, such as a hook, give a file of the release another mode.
+// TestModesSetByTheRunAreKept has a part of a run, such as a hook, change the mode of a file of the release.
 func TestModesSetByTheRunAreKept(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -98,11 +98,11 @@ func TestModesSetByTheRunAreKept(t *testing.T) {
 	l.engine.during = nil
 	l.expect(exit.OK)
 	if info, err := os.Stat(program); err != nil || info.Mode().Perm() != 0o550 {
-		t.Errorf("the mode is %v, %v; want the one that the run gave", info.Mode(), err)
+		t.Errorf("the mode is %v, %v; want the one that the run set", info.Mode(), err)
 	}
 }
 
-// TestKeptReleaseIsVerifiedBeforeDeploy loses data of a release that is on the disk and not deployed.
+// TestKeptReleaseIsVerifiedBeforeDeploy removes data of a release that is on the disk but not deployed.
 func TestKeptReleaseIsVerifiedBeforeDeploy(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)

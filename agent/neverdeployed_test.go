@@ -21,7 +21,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/grains"
 )
 
-// tries are commands that deploy nothing, although they may leave files on the disk.
+// tries are commands that deploy no release, although they may leave files on the disk.
 func tries() map[string]func(l *lab) {
 	dry := func(l *lab) { dryRun(l, grains.Identity{}, exit.OK) }
 	return map[string]func(l *lab){
@@ -74,14 +74,14 @@ func tries() map[string]func(l *lab) {
 	}
 }
 
-// dryRun is the dry run of a deploy.
+// dryRun runs a dry run of a deploy.
 func dryRun(l *lab, id grains.Identity, code int) {
 	l.t.Helper()
 	_, err := l.Deploy(l.t.Context(), agent.Given{Identity: id, TrustRoot: rootFile(l.t, l.repo.Root())}, true)
 	ended(l, err, code)
 }
 
-// tryProject is the dry run of a project that is not the host's service.
+// tryProject runs a dry run of a project that is not the host's service.
 func tryProject(l *lab) {
 	l.repo.Release("site", "1", "testing", artifacttest.Files{"version": "1"})
 	own, err := l.Project(l.t.Context(), "site")
@@ -90,7 +90,7 @@ func tryProject(l *lab) {
 	ended(l, err, exit.OK)
 }
 
-// fetchAlone brings the releases onto the disk and deploys nothing.
+// fetchAlone fetches the releases without deploying them.
 func fetchAlone(l *lab) {
 	only, err := procedure.ParseOnly("release-sync")
 	must(l.t, err)
@@ -110,8 +110,8 @@ func ended(l *lab, err error, code int) {
 	}
 }
 
-// nexts are commands that follow on a try.
-func nexts() map[string]func(l *lab) (*report.Report, error) {
+// nextCommands are the commands that run after one of tries.
+func nextCommands() map[string]func(l *lab) (*report.Report, error) {
 	return map[string]func(l *lab) (*report.Report, error){
 		"a deploy": func(l *lab) (*report.Report, error) { return l.deploy() },
 		"a deploy that fails": func(l *lab) (*report.Report, error) {
@@ -128,13 +128,13 @@ func nexts() map[string]func(l *lab) (*report.Report, error) {
 	}
 }
 
-// seenAfter is what people see of a command, and of the host afterwards.
+// seenAfter returns the output of a command and the state of the host after it.
 func seenAfter(l *lab, next func(*lab) (*report.Report, error)) string {
 	l.t.Helper()
-	l.engine.asked = nil
+	l.engine.converged = nil
 	r, err := next(l)
 	var b strings.Builder
-	fmt.Fprintf(&b, "exit code %d: %v\nconverged %q\n", exit.Code(err), err, l.engine.asked)
+	fmt.Fprintf(&b, "exit code %d: %v\nconverged %q\n", exit.Code(err), err, l.engine.converged)
 	if r != nil {
 		fmt.Fprintf(&b, "from %v, left %v, alone %v, quarantined %v, undo %v\nnotes %s\n", r.From, r.Left, r.BaseAlone,
 			r.Quarantined, r.Undo, strings.Join(r.Notes, "\n      "))
@@ -156,7 +156,7 @@ func seenAfter(l *lab, next func(*lab) (*report.Report, error)) string {
 
 func runIDs() *regexp.Regexp { return regexp.MustCompile(`\d{8}T\d{6}\.\d{6}`) }
 
-// twin is a host like l, with the same store, below another directory.
+// twin returns a host like l, with the same store, below another directory.
 func (l *lab) twin(root string) *lab {
 	other := &lab{t: l.t, repo: l.repo, store: l.store, engine: &engine{}}
 	other.Agent = agent.New(site.Site{Layout: layout.At(root), Config: l.Config, Hostname: l.Hostname})
@@ -165,7 +165,7 @@ func (l *lab) twin(root string) *lab {
 	return other
 }
 
-// losses are what a host may lose of what it remembers.
+// losses are the files of the agent that a host may lose.
 func losses() map[string]func(l *lab) {
 	return map[string]func(l *lab){
 		"":              func(*lab) {},
@@ -177,8 +177,7 @@ func losses() map[string]func(l *lab) {
 	}
 }
 
-// sameWithout runs each command on a host after a try, and wants of it what it says and does on a host without that
-// try.
+// sameWithout runs each command on a host after one of tries, and compares its output with that on a host without it.
 func sameWithout(t *testing.T, before func(l *lab), try func(l *lab), loss func(l *lab)) {
 	t.Helper()
 	tried := newLab(t)
@@ -187,18 +186,18 @@ func sameWithout(t *testing.T, before func(l *lab), try func(l *lab), loss func(
 	before(tried)
 	clean := copied(t, tried.Layout.Root)
 	try(tried)
-	for name, next := range nexts() {
+	for name, next := range nextCommands() {
 		got := tried.twin(copied(t, tried.Layout.Root))
 		want := tried.twin(copied(t, clean))
 		loss(got)
 		loss(want)
 		if got, want := seenAfter(got, next), seenAfter(want, next); got != want {
-			t.Errorf("%s on a host without it:\n%s\nhere:\n%s", name, want, got)
+			t.Errorf("%s on a host without it:\n%s\non this host:\n%s", name, want, got)
 		}
 	}
 }
 
-// TestReadOnlyCommandsOnNewHostAreNoDeploy tries it on a new host.
+// TestReadOnlyCommandsOnNewHostAreNoDeploy checks them on a new host.
 func TestReadOnlyCommandsOnNewHostAreNoDeploy(t *testing.T) {
 	artifacttest.Long(t)
 	t.Parallel()
@@ -212,7 +211,7 @@ func TestReadOnlyCommandsOnNewHostAreNoDeploy(t *testing.T) {
 	}
 }
 
-// TestReadOnlyCommandsKeepDeployedRelease tries it on a host on which something is deployed.
+// TestReadOnlyCommandsKeepDeployedRelease checks them on a host with a deployed release.
 func TestReadOnlyCommandsKeepDeployedRelease(t *testing.T) {
 	t.Parallel()
 	deployed := func(l *lab) {
@@ -240,8 +239,8 @@ func TestReadOnlyCommandsKeepDeployedRelease(t *testing.T) {
 	}
 }
 
-// TestFailedFirstDeployDoesNotCountAsDeployed because of the release or of the host, whatever the host loses of what it
-// remembers.
+// TestFailedFirstDeployDoesNotCountAsDeployed checks failures of the release and of the host, also if the host loses
+// files of the agent.
 func TestFailedFirstDeployDoesNotCountAsDeployed(t *testing.T) {
 	t.Parallel()
 	for named, failed := range map[string]func(l *lab){
@@ -257,7 +256,7 @@ func TestFailedFirstDeployDoesNotCountAsDeployed(t *testing.T) {
 			if err == nil {
 				l.t.Fatal("a deploy on a full disk succeeded")
 			}
-			l.engine.fails, l.engine.asked = nil, nil
+			l.engine.fails, l.engine.converged = nil, nil
 		},
 		"the release, after a dry run": func(l *lab) {
 			l.publish("1-broken")
@@ -273,7 +272,7 @@ func TestFailedFirstDeployDoesNotCountAsDeployed(t *testing.T) {
 				l.publishBase("1")
 				failed(l)
 				loss(l)
-				l.engine.asked = nil
+				l.engine.converged = nil
 				nothingDeployed(t, l)
 			})
 		}

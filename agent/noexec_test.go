@@ -13,8 +13,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// A release whose hook is not started, since /srv is mounted noexec, is not to blame. The run names the mount and the
-// option.
+// A release whose hook cannot be started because /srv is mounted noexec is not quarantined. The error names the mount
+// and the option.
 func TestNoexecMountIsAHostError(t *testing.T) {
 	if !ownMounts(t) {
 		return
@@ -40,8 +40,8 @@ func TestNoexecMountIsAHostError(t *testing.T) {
 	l.links("2", "2", "1")
 }
 
-// The rollback meets the same filesystem: the hooks of the release before are not started either. The host is on that
-// release anyway, and `why` names the first failure.
+// The same filesystem affects the rollback: the hooks of the earlier release cannot be started either. The host still
+// returns to that release, and `why` has the first failure.
 func TestNoexecDuringRollback(t *testing.T) {
 	if !ownMounts(t) {
 		return
@@ -65,14 +65,14 @@ func TestNoexecDuringRollback(t *testing.T) {
 	w, err := l.Why()
 	if err != nil || !strings.Contains(w.Failed, "pre-release hook 10 of myapp 2") ||
 		!strings.Contains(w.Failed, "mounted with the option noexec") {
-		t.Errorf("why says %q failed first, %v", w.Failed, err)
+		t.Errorf("why has the first failure %q, %v", w.Failed, err)
 	}
 	mount(t, srv, syscall.MS_BIND|syscall.MS_REMOUNT)
 	l.expect(exit.OK)
 	l.links("2", "2", "1")
 }
 
-// mount mounts a directory on itself, or changes how it is mounted.
+// mount mounts a directory on itself, or changes the options of that mount.
 func mount(t *testing.T, dir string, flags uintptr) {
 	t.Helper()
 	if err := syscall.Mount(dir, dir, "", flags, ""); err != nil {
@@ -80,7 +80,7 @@ func mount(t *testing.T, dir string, flags uintptr) {
 	}
 }
 
-// ownMounts runs a test again in a mount namespace of its own, and reports whether this is that second time.
+// ownMounts runs a test again in a new mount namespace, and reports whether this is the second run.
 func ownMounts(t *testing.T) bool {
 	t.Helper()
 	const apart = "CORPUS_TEST_APART"
@@ -88,7 +88,7 @@ func ownMounts(t *testing.T) bool {
 		return true
 	}
 	if os.Geteuid() != 0 {
-		t.Skip("a mount namespace takes root")
+		t.Skip("this test needs root: it makes a mount namespace")
 	}
 	cmd := exec.Command(os.Args[0], "-test.v", "-test.count=1", "-test.run=^"+t.Name()+"$")
 	cmd.Env = append(os.Environ(), apart+"="+t.Name())
@@ -96,11 +96,11 @@ func ownMounts(t *testing.T) bool {
 	out, err := cmd.CombinedOutput()
 	switch {
 	case strings.Contains(string(out), "operation not permitted") && !strings.Contains(string(out), "=== RUN"):
-		t.Skipf("this machine gives no namespace: %v", err)
+		t.Skipf("this machine refuses a mount namespace: %v", err)
 	case strings.Contains(string(out), "--- SKIP: "+t.Name()):
 		t.Skipf("%s", out)
 	case err != nil || !strings.Contains(string(out), "--- PASS: "+t.Name()):
-		t.Errorf("apart: %v\n%s", err, out)
+		t.Errorf("in the namespace: %v\n%s", err, out)
 	}
 	return false
 }

@@ -23,9 +23,9 @@ import (
 func TestPrivateContentIsNotUploaded(t *testing.T) {
 	l := converging(t)
 	l.Config.UploadReports = true
-	var told []byte
+	var posted []byte
 	hooks := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		told, _ = io.ReadAll(r.Body)
+		posted, _ = io.ReadAll(r.Body)
 	}))
 	defer hooks.Close()
 	l.Config.Notify = config.Notify{On: []string{"failure"}, WebhookURL: hooks.URL, WebhookTimeout: time.Minute,
@@ -85,7 +85,7 @@ fails:
 	}
 	defer body.Close()
 	uploaded, _ := io.ReadAll(body)
-	for what, text := range map[string]string{"the upload": string(uploaded), "the webhook": string(told)} {
+	for what, text := range map[string]string{"the upload": string(uploaded), "the webhook": string(posted)} {
 		if text == "" || strings.Contains(text, "swordfish") {
 			t.Errorf("%s: %s", what, text)
 		}

@@ -66,9 +66,9 @@ func TestFailureOfOneProjectDoesNotPreventTheOther(t *testing.T) {
 					t.Error("the report does not say that something failed")
 				}
 				// The next run converges what is current, and continues saying so.
-				asked := len(l.engine.asked)
-				if l.expect(c.code); len(l.engine.asked) != asked+1 {
-					t.Errorf("converged %d times more, want once", len(l.engine.asked)-asked)
+				asked := len(l.engine.converged)
+				if l.expect(c.code); len(l.engine.converged) != asked+1 {
+					t.Errorf("converged %d times more, want once", len(l.engine.converged)-asked)
 				}
 			})
 		}

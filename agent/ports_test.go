@@ -20,8 +20,8 @@ import (
 // bob is a user of no unit of a release.
 const bob = 4711
 
-// stranger starts a process of bob's that listens at an address.
-func (u *fakeUnits) stranger(address string) {
+// otherProcess starts a process of bob's that listens at an address.
+func (u *fakeUnits) otherProcess(address string) {
 	u.alone = map[int]processes.Process{812: {Program: "/usr/bin/python3", Directory: "/", User: bob,
 		Cgroup: "/user.slice/user-4711.slice/session-1.scope"}}
 	u.sockets = []processes.Socket{{Local: netip.MustParseAddrPort(address), Listens: true, User: bob,
@@ -63,7 +63,7 @@ func TestProbeAnsweredByForeignProcessIsAHostError(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			l, u := runningUnits(t, "1", "app.service")
 			l.ProbeAnyRoot = true
-			u.stranger(address)
+			u.otherProcess(address)
 			l.app("2", asking(probe, ""))
 			r, err := l.deploy()
 			l.postponed(r, err, text)
@@ -100,7 +100,7 @@ func TestProbeAnswersOfOtherUnitsCount(t *testing.T) {
 	address := listening(t)
 	l, u := runningUnits(t, "1", "app.service")
 	l.ProbeAnyRoot = true
-	u.stranger(address)
+	u.otherProcess(address)
 	u.alone[812] = processes.Process{Program: "/usr/lib/postgresql/bin/postgres", User: bob,
 		Cgroup: "/system.slice/postgres.service"}
 	db := u.add("postgres.service", "/usr/lib/postgresql/bin/postgres")
@@ -138,7 +138,7 @@ func TestPortTakenDuringRestartIsAHostError(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			l, u := runningUnits(t, "1", "app.service")
 			l.ProbeAnyRoot = true
-			u.stranger("127.0.0.1:1")
+			u.otherProcess("127.0.0.1:1")
 			c.socket.User, c.socket.Holders = bob, []int{812}
 			if !c.socket.Local.IsValid() {
 				c.socket.Local = netip.MustParseAddrPort("127.0.0.1:1")
@@ -156,7 +156,7 @@ func TestPortTakenDuringRestartIsAHostError(t *testing.T) {
 func TestReleaseFailureWithFreePortIsQuarantined(t *testing.T) {
 	l, u := runningUnits(t, "1", "app.service")
 	l.ProbeAnyRoot = true
-	u.stranger("127.0.0.1:2") // another port
+	u.otherProcess("127.0.0.1:2") // another port
 	u.alone[813] = processes.Process{Program: "/usr/sbin/nginx", Cgroup: "/system.slice/nginx.service"}
 	u.sockets = append(u.sockets, processes.Socket{Local: netip.MustParseAddrPort("0.0.0.0:1"), Listens: true,
 		Holders: []int{813}})

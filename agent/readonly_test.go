@@ -26,14 +26,14 @@ func TestReadOnlySrvConvergesCurrentRelease(t *testing.T) {
 	t.Cleanup(func() { _ = syscall.Unmount(srv, syscall.MNT_DETACH) })
 	mount(t, srv, syscall.MS_BIND|syscall.MS_REMOUNT|syscall.MS_RDONLY)
 	for range 2 {
-		l.engine.asked = nil
+		l.engine.converged = nil
 		_, err := l.deploy()
 		if exit.Code(err) != exit.RolledBack || !strings.Contains(err.Error(), "read-only") ||
 			!strings.Contains(diag.HintOf(err), "mount that filesystem for writing") {
 			t.Errorf("the deploy ended with %d, %v, hint %q", exit.Code(err), err, diag.HintOf(err))
 		}
-		if len(l.engine.asked) != 1 || l.engine.last() != "+2" {
-			t.Errorf("converged %q, want what is current, once", l.engine.asked)
+		if len(l.engine.converged) != 1 || l.engine.last() != "+2" {
+			t.Errorf("converged %q, want what is current, once", l.engine.converged)
 		}
 		l.links("2", "2", "1")
 	}

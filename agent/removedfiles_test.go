@@ -103,10 +103,10 @@ func TestANewerCopyOfTheLedgerIsUsed(t *testing.T) {
 	if s, err := l.Status(); err != nil || len(s.Quarantined) != 1 || s.Hold == nil {
 		t.Errorf("status has %d in quarantine, held: %v; %v", len(s.Quarantined), s.Hold, err)
 	}
-	l.engine.asked = nil
+	l.engine.converged = nil
 	noted(t, l.expect(exit.OK), "was older than its copy /srv/projects/.ledger.json")
-	if strings.Contains(strings.Join(l.engine.asked, " "), "2") {
-		t.Errorf("the release in quarantine was converged again: %q", l.engine.asked)
+	if strings.Contains(strings.Join(l.engine.converged, " "), "2") {
+		t.Errorf("the release in quarantine was converged again: %q", l.engine.converged)
 	}
 	if s, err := l.Status(); err != nil || len(s.Quarantined) != 1 || s.Hold == nil {
 		t.Errorf("after the run %d are in quarantine, held: %v; %v", len(s.Quarantined), s.Hold, err)

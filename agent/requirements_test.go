@@ -35,7 +35,7 @@ func TestAReleaseThatCannotRunHereIsRefused(t *testing.T) {
 			l.publish("1")
 			l.expect(exit.OK)
 			l.publishNeeding("2", c.says)
-			ran := len(l.engine.asked)
+			ran := len(l.engine.converged)
 			_, err := l.deploy()
 			if exit.Code(err) != exit.Refused || !strings.Contains(err.Error(), c.want) {
 				t.Fatalf("exit code %d (%v), want a refusal that says %q", exit.Code(err), err, c.want)
@@ -44,7 +44,7 @@ func TestAReleaseThatCannotRunHereIsRefused(t *testing.T) {
 				t.Errorf("the hint is %q", diag.HintOf(err))
 			}
 			l.links("1", "1", "")
-			if len(l.engine.asked) == ran {
+			if len(l.engine.converged) == ran {
 				t.Error("what is current does not converge any more")
 			}
 			l.publish("3") // and it is not held against the next one

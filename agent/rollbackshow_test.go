@@ -24,7 +24,7 @@ func TestDryRollbackShowsChanges(t *testing.T) {
 	noted(t, r, "would go back to base 1, myapp 1")
 	noted(t, r, "would quarantine myapp 2")
 	if l.links("2", "2", "1"); l.engine.last() != "1+1" {
-		t.Errorf("showed %q", l.engine.asked)
+		t.Errorf("showed %q", l.engine.converged)
 	}
 	if after, err := os.ReadFile(l.Layout.Ledger()); err != nil || string(after) != string(before) {
 		t.Errorf("a dry run changed the ledger: %v", err)

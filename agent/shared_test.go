@@ -140,22 +140,22 @@ func TestPathsWritableByOthersAreReclaimedOrRefused(t *testing.T) {
 				r, err := l.Deploy(t.Context(), agent.Given{}, false)
 				switch {
 				case kind == above:
-					if exit.Code(err) != exit.Refused || len(l.engine.asked) > 0 ||
+					if exit.Code(err) != exit.Refused || len(l.engine.converged) > 0 ||
 						!strings.Contains(err.Error(), at+" can be changed by") ||
 						!strings.Contains(diag.HintOf(err), "chown root: "+at+" && chmod 755 "+at) {
-						t.Errorf("%v, hint %q; converged %q", err, diag.HintOf(err), l.engine.asked)
+						t.Errorf("%v, hint %q; converged %q", err, diag.HintOf(err), l.engine.converged)
 					}
 					return
 				case kind == content:
 					if exit.Code(err) != exit.Refused || l.engine.last() != "b1+" ||
 						!strings.Contains(err.Error(), at+" can be changed by") || !strings.Contains(diag.HintOf(err), at) {
-						t.Errorf("%v, hint %q; converged %q", err, diag.HintOf(err), l.engine.asked)
+						t.Errorf("%v, hint %q; converged %q", err, diag.HintOf(err), l.engine.converged)
 					}
 					l.refusesContent(at)
 					return
 				}
 				if err != nil || l.engine.last() != "b1+2" {
-					t.Fatalf("%v; converged %q", err, l.engine.asked)
+					t.Fatalf("%v; converged %q", err, l.engine.converged)
 				}
 				noted(t, r, path)
 				if got := owner(t, at); got != 0 {
@@ -193,7 +193,7 @@ func (l *lab) refusesContent(at string) {
 	must(l.t, os.RemoveAll(at))
 	write(l.t, at, "port: 8080\n")
 	if l.expect(exit.OK); l.engine.last() != "b1+2" {
-		l.t.Errorf("converged %q", l.engine.asked)
+		l.t.Errorf("converged %q", l.engine.converged)
 	}
 }
 
@@ -240,7 +240,7 @@ func TestStateDirectoryThatOtherUsersCanChangeIsNotRead(t *testing.T) {
 				if copied || closed {
 					r, err := l.Deploy(t.Context(), agent.Given{}, false)
 					if err != nil || l.engine.last() != "b1+2" || owner(t, at) != 0 {
-						t.Fatalf("%v; converged %q, %s belongs to %d", err, l.engine.asked, path, owner(t, at))
+						t.Fatalf("%v; converged %q, %s belongs to %d", err, l.engine.converged, path, owner(t, at))
 					}
 					if copied {
 						noted(t, r, path+" could be changed by ")
@@ -248,9 +248,9 @@ func TestStateDirectoryThatOtherUsersCanChangeIsNotRead(t *testing.T) {
 					return
 				}
 				_, err := l.Deploy(t.Context(), agent.Given{}, false)
-				if exit.Code(err) != exit.Refused || len(l.engine.asked) > 0 ||
+				if exit.Code(err) != exit.Refused || len(l.engine.converged) > 0 ||
 					!strings.Contains(err.Error(), at+" can be changed by") {
-					t.Errorf("%v; converged %q", err, l.engine.asked)
+					t.Errorf("%v; converged %q", err, l.engine.converged)
 				}
 				must(t,
 					exec.Command("sh", "-c",

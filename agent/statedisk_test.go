@@ -25,12 +25,12 @@ func TestFullStateDirectoryIsReported(t *testing.T) {
 		t.Fatalf("status says %q, %v", s.Unwritable, err)
 	}
 	_ = os.WriteFile(filepath.Join(dir, "x"), make([]byte, 9<<20), 0o600) // as far as there is room
-	converged := len(l.engine.asked)
+	converged := len(l.engine.converged)
 	_, err := l.deploy()
 	if err != nil && (strings.Contains(err.Error(), "locking") || !strings.Contains(diag.HintOf(err), "room")) {
 		t.Errorf("the run ends with %v, hint %q", err, diag.HintOf(err))
 	}
-	if err == nil && len(l.engine.asked) == converged {
+	if err == nil && len(l.engine.converged) == converged {
 		t.Error("the run did not converge what is current")
 	}
 	t.Logf("the run ended with %v", err)
@@ -74,16 +74,16 @@ func TestDeployWithoutInodesForLedgerIsRefused(t *testing.T) {
 			must(t, os.WriteFile(fill[len(fill)-1], nil, 0o600))
 		}
 	}
-	converged := len(l.engine.asked)
+	converged := len(l.engine.converged)
 	for range 2 {
 		if _, err := l.deploy(); exit.Code(err) != exit.Internal || !strings.Contains(diag.HintOf(err), "make room") {
 			t.Errorf("exit code %d, %v, hint %q", exit.Code(err), err, diag.HintOf(err))
 		}
 	}
 	l.links("1", "1", "")
-	for _, pair := range l.engine.asked[converged:] { // what is current may converge
+	for _, pair := range l.engine.converged[converged:] { // what is current may converge
 		if strings.Contains(pair, "2") {
-			t.Errorf("states of the new release ran: %q", l.engine.asked[converged:])
+			t.Errorf("states of the new release ran: %q", l.engine.converged[converged:])
 		}
 	}
 	for _, name := range fill {

@@ -175,7 +175,7 @@ func TestResumedRollbackStopsAtItsTarget(t *testing.T) {
 		"rollback --converge": func(l *lab) error { _, err := l.RollbackConverge(l.t.Context(), "", false); return err },
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := cutWayBackFrom(t, "0", "1", "2")
+			l := interruptedRollbackFrom(t, "0", "1", "2")
 			if err := back(l); err != nil {
 				t.Fatal(err)
 			}
