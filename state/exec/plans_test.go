@@ -139,7 +139,7 @@ func planDifferences(plan, done []exec.Result) (problems []string) {
 // disposable Debian system.
 func TestPlansOfAHostMatchChanges(t *testing.T) {
 	if os.Getenv("CORPUS_THROWAWAY_HOST") == "" {
-		t.Skip("this changes the machine it runs on; set CORPUS_THROWAWAY_HOST=1 on one to throw away")
+		t.Skip("this changes the machine that it runs on; set CORPUS_THROWAWAY_HOST=1 on a disposable one")
 	}
 	forEachPlan(t, "debian", func(t *testing.T, archive *txtar.Archive) { checkPlan(t, archive, host.Options{}) })
 }

@@ -203,7 +203,7 @@ func TestBelowARoot(t *testing.T) {
 	}
 }
 
-// TestReadOnly checks that the error tells the cause and a remedy if the account files cannot be changed.
+// TestReadOnly checks the error and its hint if the account files cannot be changed.
 func TestReadOnly(t *testing.T) {
 	root := hosttest.Chroot(t)
 	// useradd writes a new file beside the old one first. Here a directory is in its place.
@@ -232,9 +232,9 @@ func accountStates() module.Registry {
 	}
 }
 
-// TestPlansOfAccountsThatGo runs the checks of a dry run one after the other: a later step finds the accounts as an
-// earlier one would leave them.
-func TestPlansOfAccountsThatGo(t *testing.T) {
+// TestPlansOfRemovedAccounts runs the checks of a dry run one after the other. A later step must find the accounts as
+// an earlier one would leave them.
+func TestPlansOfRemovedAccounts(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("entering a root takes root")
 	}

@@ -44,7 +44,7 @@ func none(string, string) (any, bool) { return nil, false }
 // and a second one must find nothing to do. States whose tools or permissions the machine lacks are skipped.
 func TestOnHost(t *testing.T) {
 	if os.Getenv("CORPUS_THROWAWAY_HOST") == "" {
-		t.Skip("this changes the machine it runs on; set CORPUS_THROWAWAY_HOST=1 on one to throw away")
+		t.Skip("this changes the machine that it runs on; set CORPUS_THROWAWAY_HOST=1 on a disposable one")
 	}
 	place := t.TempDir()
 	if err := os.WriteFile("/usr/local/bin/corpus-ed", nil, 0o755); err != nil {

@@ -43,7 +43,7 @@ func (a *Accounts) User(name string) (host.User, bool, error) {
 	return pick(a.Users, func(u host.User) bool { return u.Name == name })
 }
 
-// UserByID returns the user with a number.
+// UserByID returns the user with an ID.
 func (a *Accounts) UserByID(uid int) (host.User, bool, error) {
 	return pick(a.Users, func(u host.User) bool { return u.UID == uid })
 }
@@ -53,7 +53,7 @@ func (a *Accounts) Group(name string) (host.Group, bool, error) {
 	return pick(a.Groups, func(g host.Group) bool { return g.Name == name })
 }
 
-// GroupByID returns the group with a number.
+// GroupByID returns the group with an ID.
 func (a *Accounts) GroupByID(gid int) (host.Group, bool, error) {
 	return pick(a.Groups, func(g host.Group) bool { return g.GID == gid })
 }

@@ -117,7 +117,7 @@ func (a *Accounts) AddUser(_ context.Context, n host.NewUser) error {
 	return a.Files.Chown(u.Home, u.UID, u.GID)
 }
 
-// join adds a user to groups, and without keep removes it from all others.
+// join adds a user to groups. Unless keep is set, it removes the user from all other groups.
 func (a *Accounts) join(user string, groups []string, keep bool) {
 	for i := range a.Groups {
 		g := &a.Groups[i]

@@ -48,7 +48,7 @@ func arguments(t *testing.T, function string, resource func() module.Resource) {
 			continue
 		}
 		if !open && f.name != "name" && len(f.name) > 3 {
-			slip(t, function, resource(), f.name)
+			misspelled(t, function, resource(), f.name)
 		}
 		if wrong, ok := wrongFor(f.of); ok {
 			mistyped(t, function, resource(), f.name, wrong)
@@ -56,18 +56,18 @@ func arguments(t *testing.T, function string, resource func() module.Resource) {
 	}
 }
 
-// slip passes an argument with an extra letter: the warning must name the correct argument.
-func slip(t *testing.T, function string, r module.Resource, name string) {
+// misspelled passes an argument with an extra letter. The warning must suggest the correct argument.
+func misspelled(t *testing.T, function string, r module.Resource, name string) {
 	typed := name + "q"
 	warnings, _ := module.Decode(r, call(function, value.NewMap("name", "/x", typed, "1")))
 	text := fmt.Sprint(warnings)
 	if !strings.Contains(text, typed) || !strings.Contains(text, "did you mean") {
-		t.Errorf("%s with %s instead of %s warns %q; it should name both the slip and what was meant", function, typed, name,
+		t.Errorf("%s with %s instead of %s warns %q; want both names", function, typed, name,
 			warnings)
 	}
 }
 
-// mistyped passes a value of the wrong type: the problem must have the position of the argument.
+// mistyped passes a value of the wrong type. The problem must have the position of the argument.
 func mistyped(t *testing.T, function string, r module.Resource, name string, wrong any) {
 	c := call(function, value.NewMap("name", "/x", name, wrong))
 	_, problems := module.Decode(r, c)
@@ -76,7 +76,7 @@ func mistyped(t *testing.T, function string, r module.Resource, name string, wro
 			return
 		}
 	}
-	t.Errorf("%s takes %s for its argument %s: %v", function, value.Repr(wrong), name, problems)
+	t.Errorf("%s accepts %s as its argument %s: %v", function, value.Repr(wrong), name, problems)
 }
 
 // wrongFor returns an invalid value for a field of a type, if there is one.

@@ -20,9 +20,9 @@ type Case struct {
 	Dry, First, Second *Want
 	// After lists files after the first run; other files may exist.
 	After Tree
-	// Always says that the function acts on every run, as file.touch does.
+	// Always marks a function that acts on every run, such as file.touch.
 	Always bool
-	// User says that the agent is not root and cannot change owners.
+	// User makes the agent an ordinary user, who cannot change owners.
 	User bool
 	// Secrets are texts that may appear only in the files that contain them.
 	Secrets []string

@@ -137,10 +137,10 @@ func callsOf(v any) ([]Call, error) {
 func wantOf(v any) (*Want, error) {
 	m, ok := v.(*value.Map)
 	if !ok {
-		return nil, fmt.Errorf("what is wanted is a mapping")
+		return nil, fmt.Errorf("an expected result is a mapping")
 	}
 	if !m.Has("result") {
-		return nil, fmt.Errorf("what is wanted needs a result: true, false or null")
+		return nil, fmt.Errorf("an expected result needs result: true, false or null")
 	}
 	w := &Want{}
 	for key, v := range m.All() {
@@ -156,7 +156,7 @@ func wantOf(v any) (*Want, error) {
 		case "hint":
 			w.Hint = value.Str(v)
 		default:
-			return nil, fmt.Errorf("nothing is known of %s", value.Str(key))
+			return nil, fmt.Errorf("an expected result has no field %s", value.Str(key))
 		}
 	}
 	return w, nil

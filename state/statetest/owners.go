@@ -12,7 +12,7 @@ import (
 type owners struct {
 	host.Files
 	of       map[uint64]owner
-	ordinary *bool // owners cannot be changed
+	ordinary *bool // the agent is an ordinary user and cannot change owners
 }
 
 type owner struct{ uid, gid int }
@@ -21,22 +21,22 @@ type owner struct{ uid, gid int }
 func (o *owners) CanChown() bool { return !*o.ordinary }
 
 func (o *owners) as(info host.Info, err error) (host.Info, error) {
-	who := o.of[info.Inode]
-	info.UID, info.GID = who.uid, who.gid
+	ids := o.of[info.Inode]
+	info.UID, info.GID = ids.uid, ids.gid
 	return info, err
 }
 
 func (o *owners) Stat(p string) (host.Info, error)  { return o.as(o.Files.Stat(p)) }
 func (o *owners) Lstat(p string) (host.Info, error) { return o.as(o.Files.Lstat(p)) }
 
-// born sets the owner of a new file to root, and its group to that of a directory with the setgid bit.
-func (o *owners) born(p string) error {
-	who := owner{}
+// created records the owner of a new file: root, and the group of a directory with the setgid bit.
+func (o *owners) created(p string) error {
+	ids := owner{}
 	if dir, err := o.Stat(path.Dir(p)); err == nil && dir.Mode&fs.ModeSetgid != 0 {
-		who.gid = dir.GID
+		ids.gid = dir.GID
 	}
 	info, err := o.Files.Lstat(p)
-	o.of[info.Inode] = who
+	o.of[info.Inode] = ids
 	return err
 }
 
@@ -52,7 +52,7 @@ func (o *owners) Write(p string, f host.NewFile) error {
 		return err
 	}
 	if missing != nil || f.ReplaceLink {
-		if err := o.born(p); err != nil {
+		if err := o.created(p); err != nil {
 			return err
 		}
 	} else {
@@ -65,28 +65,28 @@ func (o *owners) Write(p string, f host.NewFile) error {
 }
 
 func (o *owners) give(info host.Info, uid, gid int) {
-	who := o.of[info.Inode]
+	ids := o.of[info.Inode]
 	if uid >= 0 {
-		who.uid = uid
+		ids.uid = uid
 	}
 	if gid >= 0 {
-		who.gid = gid
+		ids.gid = gid
 	}
-	o.of[info.Inode] = who
+	o.of[info.Inode] = ids
 }
 
 func (o *owners) Mkdir(p string, mode fs.FileMode) error {
 	if err := o.Files.Mkdir(p, mode); err != nil {
 		return err
 	}
-	return o.born(p)
+	return o.created(p)
 }
 
 func (o *owners) Symlink(target, p string) error {
 	if err := o.Files.Symlink(target, p); err != nil {
 		return err
 	}
-	return o.born(p)
+	return o.created(p)
 }
 
 func (o *owners) Chown(p string, uid, gid int) error {

@@ -22,7 +22,7 @@ type Exit struct {
 
 func (e Exit) Error() string { return e.Text }
 
-// Provide adds imitated programs to /usr/bin of the host of a case. Running another program is an error.
+// Provide adds imitated programs to /usr/bin of the host of a case. A command with another program is an error.
 func (h *Host) Provide(t *testing.T, programs map[string]Program) {
 	t.Helper()
 	tree := Tree{}
@@ -39,7 +39,7 @@ func (h *Host) Provide(t *testing.T, programs map[string]Program) {
 			program, ok = programs[path.Base(c.Argv[0])]
 		}
 		if !ok {
-			return host.Output{}, fmt.Errorf("nobody imitates %s", strings.Join(c.Argv, " "))
+			return host.Output{}, fmt.Errorf("the case does not imitate %s", strings.Join(c.Argv, " "))
 		}
 		out, err := program(c.Argv[1:], c)
 		var exit Exit

@@ -14,7 +14,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// note is a state function that breaks exactly one promise, which the test chooses.
+// note is a state function that breaks one rule, which the test chooses.
 type note struct {
 	Name   string `sls:"name"`
 	Text   string `sls:"text"`
@@ -38,7 +38,7 @@ func (n *note) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 
 func (n *note) Apply(_ context.Context, h *host.Host, _ module.Diff) (module.Report, error) {
 	if n.Breaks == "fails" {
-		return module.Report{}, errors.New("the pen is dry")
+		return module.Report{}, errors.New("the note cannot be written")
 	}
 	if n.Breaks == "leaves" {
 		_, _ = h.TempFile("x", nil, 0o600)
@@ -82,7 +82,7 @@ func broken() map[string]string {
 	return map[string]string{
 		"check writes": "a dry run changes the host: /note is new",
 		"never done":   "a second run still has something to do",
-		"predicts":     "the check said that these would be the changes",
+		"predicts":     "the check predicted the changes",
 		"fails":        "first run: result is False, want True",
 		"leaves":       "was left behind",
 	}
@@ -91,7 +91,7 @@ func broken() map[string]string {
 // TestBroken is run by TestSuiteNamesTheBrokenRule in a process of its own, since it must fail.
 func TestBroken(t *testing.T) {
 	if os.Getenv("STATETEST_BROKEN") == "" {
-		t.Skip("fails on purpose; TestSuiteNamesTheBrokenRule looks at how")
+		t.Skip("this test fails on purpose; TestSuiteNamesTheBrokenRule runs it")
 	}
 	var cases []statetest.Case
 	for breaks := range broken() {
@@ -110,15 +110,15 @@ func TestSuiteNamesTheBrokenRule(t *testing.T) {
 	cmd.Env = append(os.Environ(), "STATETEST_BROKEN=1")
 	out, err := cmd.CombinedOutput()
 	if err == nil {
-		t.Fatal("the suite finds nothing wrong")
+		t.Fatal("the suite reports no failure")
 	}
-	complaints := broken()
-	complaints["secret"] = "shows a secret"
-	complaints["wrong"] = `mode is "0600", want "0644", user is "games", want "root"`
-	complaints["no case"] = "note.written has no case"
-	for what, complaint := range complaints {
-		if !strings.Contains(string(out), complaint) {
-			t.Errorf("%s: the suite does not say %q:\n%s", what, complaint, out)
+	messages := broken()
+	messages["secret"] = "shows a secret"
+	messages["wrong"] = `mode is "0600", want "0644", user is "games", want "root"`
+	messages["no case"] = "note.written has no case"
+	for what, message := range messages {
+		if !strings.Contains(string(out), message) {
+			t.Errorf("%s: the suite does not report %q:\n%s", what, message, out)
 		}
 	}
 }

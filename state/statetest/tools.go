@@ -35,7 +35,7 @@ func UseTools(t *testing.T, h *Host, tools map[string]Tool) {
 		name := path.Base(c.Argv[0])
 		tool, ok := tools[name]
 		if !ok {
-			return host.Output{}, fmt.Errorf("nobody stands in for %s", name)
+			return host.Output{}, fmt.Errorf("the case does not imitate %s", name)
 		}
 		if !c.Quiet {
 			h.Append("/tools.log", strings.Join(append([]string{name}, c.Argv[1:]...), " ")+"\n")

@@ -46,7 +46,7 @@ func (s Suite) try(t *testing.T, c Case) {
 	r := &trial{Case: c, suite: s, host: h, table: s.Functions(h)}
 	for _, b := range c.Before {
 		if o := r.run(t, b); o.result != true {
-			t.Fatalf("%s, which comes before, fails: %s", b.Function, o.comment)
+			t.Fatalf("%s, a call before the case, fails: %s", b.Function, o.comment)
 		}
 	}
 	r.dry(t)
@@ -54,13 +54,13 @@ func (s Suite) try(t *testing.T, c Case) {
 	r.second(t, first)
 }
 
-// dry checks twice. Nothing may be written, and both checks must find the same.
+// dry checks twice. Nothing may be written, and both checks must have the same result.
 func (r *trial) dry(t *testing.T) {
 	before := r.host.Snapshot(t)
 	first, again := r.check(t, r.call()), r.check(t, r.call())
 	r.unchanged(t, before, "a dry run")
 	if !value.Equal(first.changes, again.changes) || first.result != again.result {
-		t.Errorf("a second check finds something else:\n%s\n%s", first, again)
+		t.Errorf("two checks differ:\n%s\n%s", first, again)
 	}
 	r.judge(t, "dry run", r.Dry, first)
 }
@@ -69,7 +69,7 @@ func (r *trial) dry(t *testing.T) {
 func (r *trial) first(t *testing.T) outcome {
 	o := r.run(t, r.call())
 	if o.result == true && !o.diff.Unknown && !value.Equal(orEmpty(o.diff.Changes), o.changes) {
-		t.Errorf("the check said that these would be the changes:\n%s\nand they were:\n%s", value.Repr(o.diff.Changes),
+		t.Errorf("the check predicted the changes\n%s\nand the run made\n%s", value.Repr(o.diff.Changes),
 			value.Repr(o.changes))
 	}
 	r.judge(t, "first run", r.First, o)
@@ -124,8 +124,8 @@ func (r *trial) look(t *testing.T, c Call) (module.Resource, outcome) {
 	diff, err := resource.Check(context.Background(), r.host.Host)
 	o.diff, o.comment = diff, diff.Comment
 	o.warnings = append(o.warnings, diff.Warnings...)
-	for _, lack := range diff.Missing {
-		o.warnings = append(o.warnings, lack.Error())
+	for _, missing := range diff.Missing {
+		o.warnings = append(o.warnings, missing.Error())
 	}
 	switch {
 	case err != nil:
@@ -138,7 +138,7 @@ func (r *trial) look(t *testing.T, c Call) (module.Resource, outcome) {
 	return resource, o
 }
 
-// run does the same as a real run: it checks, and applies the difference if there is one.
+// run acts as a real run: it checks, and applies the difference if there is one.
 func (r *trial) run(t *testing.T, c Call) outcome {
 	t.Helper()
 	resource, o := r.look(t, c)
@@ -183,9 +183,9 @@ func (r *trial) judge(t *testing.T, what string, want *Want, got outcome) {
 			t.Errorf("%s shows a secret: %s", what, got)
 		}
 	}
-	for _, slip := range []string{"<nil>", "%!"} { // a nil error, or a wrong verb, in a message
-		if text := strings.Join(append(got.warnings, got.comment, got.hint), "\n"); strings.Contains(text, slip) {
-			t.Errorf("%s: a message has %q in it: %s", what, slip, text)
+	for _, mistake := range []string{"<nil>", "%!"} { // a message with a nil error, or with a wrong verb
+		if text := strings.Join(append(got.warnings, got.comment, got.hint), "\n"); strings.Contains(text, mistake) {
+			t.Errorf("%s: a message contains %q: %s", what, mistake, text)
 		}
 	}
 	if want == nil {

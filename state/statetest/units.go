@@ -16,7 +16,7 @@ import (
 // Units is an init system that keeps its units in files of the case's tree:
 //
 //	/units      a unit in each line: "web.service active enabled", and optionally masked, masked-runtime,
-//	            fails (it cannot start), ends (it ends after its start)
+//	            fails (it cannot start), ends (its program ends after the start)
 //	/units.log  the actions so far: "start web.service"
 //	/chroot     exists if units cannot be started and stopped
 type Units struct{ h *Host }

@@ -11,7 +11,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// few has a few functions that return their arguments.
+// few provides functions that return their arguments.
 type few struct{}
 
 func (few) parameters() map[string][]action.Parameter {
@@ -71,7 +71,7 @@ func TestReactionToAWatchedChange(t *testing.T) {
 		report, err := watched.Apply(context.Background(), nil, d)
 		want := value.NewMap("ret", value.NewList(value.NewList(), value.NewMap("name", "a")))
 		if err != nil || !value.Equal(report.Changes, want) {
-			t.Errorf("%s: it reports %s, %v, want %s", function, value.Repr(report.Changes), err, value.Repr(want))
+			t.Errorf("%s: the report is %s, %v, want %s", function, value.Repr(report.Changes), err, value.Repr(want))
 		}
 	}
 }

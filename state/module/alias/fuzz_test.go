@@ -18,7 +18,7 @@ func FuzzAliases(f *testing.F) {
 		before := parse(text)
 		after := parse(before.with(name, target))
 		if now := after.find(name); now == nil || now.target != target {
-			t.Fatalf("%s goes to %+v in %q", name, now, before.with(name, target))
+			t.Fatalf("%s has the target %+v in %q", name, now, before.with(name, target))
 		}
 		for _, e := range before {
 			if e.name != "" && e.name != name &&
@@ -27,7 +27,7 @@ func FuzzAliases(f *testing.F) {
 			}
 		}
 		if gone := parse(before.with(name, "")); gone.find(name) != nil {
-			t.Errorf("%s stays in %q", name, before.with(name, ""))
+			t.Errorf("%s is still in %q", name, before.with(name, ""))
 		}
 	})
 }

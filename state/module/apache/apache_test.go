@@ -47,7 +47,7 @@ func TestWithoutApache(t *testing.T) {
 		Functions: func(*statetest.Host) module.Table { return apache.Tables()["apache_module"] },
 		Prepare: func(_ *testing.T, h *statetest.Host) {
 			h.Commands = statetest.Commands(func(host.Command) (host.Output, error) {
-				return host.Output{}, errors.New("nothing runs")
+				return host.Output{}, errors.New("no program runs")
 			})
 		},
 		Cases: statetest.Load(t, "../../../testdata/modules/apache_none.yaml"),

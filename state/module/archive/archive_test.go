@@ -23,7 +23,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// item is an entry of an archive that a test creates. A name with a trailing slash is a directory.
+// item is an entry of an archive. A name with a trailing slash is a directory.
 type item struct {
 	name, text, link string
 	hard             bool
@@ -114,7 +114,7 @@ func (s served) Archive(_ context.Context, w archive.Wanted) (archive.Source, er
 	src.Verified = func(r io.Reader) io.Reader {
 		data, err := io.ReadAll(r)
 		if err == nil && w.Hash != "" && sum(data) != w.Hash {
-			err = errors.New("the hash is another")
+			err = errors.New("the hash differs")
 		}
 		return io.MultiReader(bytes.NewReader(data), failing{err})
 	}
@@ -412,7 +412,7 @@ func TestDryRunChecksThatTheArchiveExists(t *testing.T) {
 			_, err = resource.Apply(context.Background(), h.Host, d)
 		}
 		if (err == nil) != (want == "") {
-			t.Errorf("%s: the run says %v", url, err)
+			t.Errorf("%s: the run gives %v", url, err)
 		}
 	}
 }

@@ -54,7 +54,7 @@ func (d *dice) items() (all []item) {
 	return all
 }
 
-// arena is a host, in memory if possible, with an archive and a target directory.
+// arena is a host, on a tmpfs if possible, with an archive and a target directory.
 type arena struct {
 	dir  string
 	host *host.Host
@@ -83,9 +83,8 @@ func newArena(f *testing.F) *arena {
 	return &arena{dir, h}
 }
 
-// lay resets the arena: it writes the archive, and a target with files and links as earlier runs may have left
-// them.
-func (a *arena) lay(t *testing.T, data []byte) {
+// reset writes the archive, and a target with files and links as earlier runs may have left them.
+func (a *arena) reset(t *testing.T, data []byte) {
 	t.Helper()
 	opt := filepath.Join(a.dir, "opt")
 	_ = filepath.WalkDir(opt, func(p string, d fs.DirEntry, err error) error {
@@ -176,7 +175,7 @@ func FuzzExtracting(f *testing.F) {
 		if how&1 != 0 {
 			format = "zip"
 		}
-		a.lay(t, data)
+		a.reset(t, data)
 		before := a.outside(t)
 		_, _ = extraction(t, a.host, context.Background(), "archive_format", format, "force", how&8 != 0,
 			"overwrite", how&16 != 0, "clean", how&32 != 0 && how&64 == 0, "clean_parent", how&96 == 96,
@@ -185,7 +184,7 @@ func FuzzExtracting(f *testing.F) {
 		after := a.outside(t)
 		for p := range after {
 			if before[p] == "" {
-				t.Errorf("%s was made", p)
+				t.Errorf("%s was created", p)
 			}
 		}
 		for p, was := range before {

@@ -88,7 +88,7 @@ func TestLimits(t *testing.T) {
 				t.Errorf("beyond %s: %v, want a refusal", argument, err)
 			}
 			if left := names(t, filepath.Join(dir, "opt")); left != "" {
-				t.Errorf("it left %s", left)
+				t.Errorf("the refused extraction left %s", left)
 			}
 			if check, apply := extraction(t, h, context.Background(), argument, n+1); check != nil || apply != nil {
 				t.Errorf("at the limit: %v, %v", check, apply)
@@ -134,10 +134,10 @@ func TestHolesCountTowardsMaxBytes(t *testing.T) {
 	}
 	check, apply := extraction(t, h, context.Background(), "max_bytes", 2<<40)
 	if check != nil || apply == nil || !strings.Contains(apply.Error(), "the filesystem has") {
-		t.Errorf("a sparse terabyte that is allowed: %v, %v; want the disk's room as the reason", check, apply)
+		t.Errorf("an allowed sparse terabyte: %v, %v; want an error about the free space", check, apply)
 	}
 	if left := names(t, filepath.Join(dir, "opt")); left != "" {
-		t.Errorf("it left %s", left)
+		t.Errorf("the refused extraction left %s", left)
 	}
 }
 
@@ -156,10 +156,10 @@ func TestRatio(t *testing.T) {
 	err, _ := extraction(t, h, context.Background(), "max_ratio", 500)
 	runtime.ReadMemStats(&after)
 	if err == nil || !strings.Contains(err.Error(), "grows more than 500-fold") {
-		t.Errorf("%v, want a refusal of its growth", err)
+		t.Errorf("%v, want a refusal because of the ratio", err)
 	}
 	if cost := after.TotalAlloc - before.TotalAlloc; cost > 16<<20 {
-		t.Errorf("%d bytes were allocated for it", cost)
+		t.Errorf("%d bytes were allocated", cost)
 	}
 }
 
@@ -191,7 +191,7 @@ func TestInterruptedExtractionWritesNothing(t *testing.T) {
 		t.Errorf("an interrupted extraction left %s", got)
 	}
 	if data, err := os.ReadFile(old); err != nil || string(data) != "old" {
-		t.Errorf("it replaced a file: %q, %v", data, err)
+		t.Errorf("an interrupted extraction replaced a file: %q, %v", data, err)
 	}
 }
 
@@ -250,10 +250,10 @@ func TestForeignLinksAreNotFollowed(t *testing.T) {
 	}
 	check, apply = extraction(t, h, context.Background(), "name", "/home/u", "overwrite", true)
 	if check == nil && apply == nil {
-		t.Error("a link in the place of a directory of the archive was taken for one")
+		t.Error("a link was accepted in the place of a directory of the archive")
 	}
 	if got := names(t, filepath.Join(dir, "etc")); got != "cron.d" {
-		t.Errorf("it wrote %s", got)
+		t.Errorf("the extraction wrote %s", got)
 	}
 }
 
@@ -306,18 +306,18 @@ func TestOutsideLinks(t *testing.T) {
 				t.Errorf("a link %s in a %s: %v, want a refusal", name, format, err)
 			}
 			if left := names(t, filepath.Join(dir, "opt")); left != "" {
-				t.Errorf("it left %s", left)
+				t.Errorf("the refused extraction left %s", left)
 			}
 			if check, apply := extraction(t, h, context.Background(), "archive_format", format,
 				"allow_outside_links", true); check != nil || apply != nil {
-				t.Errorf("a link %s in a %s that is allowed: %v, %v", name, format, check, apply)
+				t.Errorf("an allowed link %s in a %s: %v, %v", name, format, check, apply)
 			}
 		}
 	}
 	h, _ := scene(t, tarOf(outside["an absolute name"]...))
 	if check, apply := extraction(t, h, context.Background(), "options", "--exclude=conf --exclude=none"); check == nil ||
 		apply != nil || !strings.Contains(check.Error(), "there is nothing in") {
-		t.Errorf("a link that is left out: %v, %v", check, apply)
+		t.Errorf("a missing link: %v, %v", check, apply)
 	}
 }
 

@@ -15,8 +15,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// TestArchivesSetNoPrivilegedBits extracts setuid programs and files that every user may write to, with the option of
-// the state that allows them and without.
+// TestArchivesSetNoPrivilegedBits extracts setuid programs and world-writable files, with and without the arguments
+// that keep their modes.
 func TestArchivesSetNoPrivilegedBits(t *testing.T) {
 	data := tarOf(item{name: "app/", mode: 0o2777}, item{name: "app/sh", text: "x", mode: 0o4755},
 		item{name: "app/tool", text: "x", mode: 0o2775}, item{name: "app/run.sh", text: "x", mode: 0o777},
@@ -52,9 +52,10 @@ func TestArchivesSetNoPrivilegedBits(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		const told = "setuid and setgid bits of app app/sh app/tool, the permission of all users to write of app app/run.sh"
-		if strings.Contains(d.Comment, told) == strings.Contains(want, "4755") {
-			t.Errorf("with %q it says %s", arguments, d.Comment)
+		const removed = "setuid and setgid bits of app app/sh app/tool, " +
+			"the permission of all users to write of app app/run.sh"
+		if strings.Contains(d.Comment, removed) == strings.Contains(want, "4755") {
+			t.Errorf("with %q the comment is %s", arguments, d.Comment)
 		}
 		if _, err := resource.Apply(context.Background(), h, d); err != nil {
 			t.Fatal(err)

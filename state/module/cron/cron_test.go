@@ -102,7 +102,7 @@ func TestRealCron(t *testing.T) {
 		"present", value.NewMap("name", "/bin/true y", "user", "alice", "minute", "99"))
 	_, err = resource.Apply(context.Background(), h, diff)
 	if err == nil || !strings.Contains(err.Error(), "bad minute") || diag.HintOf(err) == "" {
-		t.Errorf("a minute that is none: %v, want what cron says about it and a hint", err)
+		t.Errorf("an invalid minute: %v, want the message of cron and a hint", err)
 	}
 	if text, _ := h.Crontabs.Read(context.Background(), "alice"); text != salts {
 		t.Errorf("a refused crontab left %q", text)

@@ -39,11 +39,11 @@ func TestCrontabText(t *testing.T) {
 			before := h.Cron.Tabs["root"]
 			did := call(t, h, table, s.Function, value.From(s.Arguments).(*value.Map))
 			if got := h.Cron.Tabs["root"]; got != s.Crontab {
-				t.Fatalf("line %d, step %d: %s of %v made of\n%s\nthis\n%s\nwant\n%s", i+1, n+1, s.Function, s.Arguments,
+				t.Fatalf("line %d, step %d: %s of %v changed\n%s\nto\n%s\nwant\n%s", i+1, n+1, s.Function, s.Arguments,
 					before, got, s.Crontab)
 			}
 			if want := s.Result != "present" && s.Result != "absent"; did != want {
-				t.Errorf("line %d, step %d: %s of %v did something: %v, want %v", i+1, n+1, s.Function, s.Arguments, did, want)
+				t.Errorf("line %d, step %d: %s of %v changed it: %t, want %t", i+1, n+1, s.Function, s.Arguments, did, want)
 			}
 		}
 	}

@@ -24,10 +24,10 @@ func FuzzCrontab(f *testing.F) {
 		after, word := before.set(wanted)
 		if above, _, below := strings.Cut("\n"+before.String(), "\n"+line+"\n"); below &&
 			!strings.HasPrefix("\n"+after.String(), above) {
-			t.Errorf("of %q became %q", text, after)
+			t.Errorf("%q became %q", text, after)
 		}
 		if word == same && after != before {
-			t.Errorf("the job is there and the crontab changed")
+			t.Errorf("the crontab changed although it has the job")
 		}
 		if _, word := parse(after.String()).set(wanted); word != same {
 			t.Errorf("%+v in %q: the second time it is %s in %q", p, text, word, after)

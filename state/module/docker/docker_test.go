@@ -17,8 +17,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// thing is the description of an object of the simulated docker.
-type thing = map[string]any
+// object is the description of an object of the simulated docker.
+type object = map[string]any
 
 // daemon simulates docker. It keeps its objects in a file of the case for each kind.
 type daemon struct {
@@ -26,20 +26,20 @@ type daemon struct {
 	h *statetest.Host
 }
 
-func (d daemon) read(kind string) map[string]thing {
-	all := map[string]thing{}
+func (d daemon) read(kind string) map[string]object {
+	all := map[string]object{}
 	data, _ := d.h.Files.ReadFile("/" + kind + "s") // missing before the first object
 	_ = json.Unmarshal(data, &all)
 	return all
 }
 
-func (d daemon) write(kind string, all map[string]thing) {
+func (d daemon) write(kind string, all map[string]object) {
 	data, _ := json.Marshal(all)
 	d.h.Build(d.t, statetest.Tree{"/" + kind + "s": statetest.File(string(data))})
 }
 
 // change changes an object of a kind.
-func (d daemon) change(kind, name string, change func(thing)) error {
+func (d daemon) change(kind, name string, change func(object)) error {
 	all := d.read(kind)
 	if all[name] == nil {
 		return fmt.Errorf("Error: No such %s: %s", kind, name)
@@ -50,7 +50,7 @@ func (d daemon) change(kind, name string, change func(thing)) error {
 }
 
 func (d daemon) state(name, state string) error {
-	return d.change("container", name, func(c thing) { c["State"] = thing{"Status": state} })
+	return d.change("container", name, func(c object) { c["State"] = object{"Status": state} })
 }
 
 func (d daemon) remove(kind string, names []string) error {
@@ -90,7 +90,7 @@ func (d daemon) run(args []string, c host.Command) (string, error) {
 		if !ok {
 			return "[]", fmt.Errorf("Error: No such %s: %s", kind, args[3])
 		}
-		data, err := json.Marshal([]thing{found})
+		data, err := json.Marshal([]object{found})
 		return string(data), err
 	}
 	switch words := plain(args[1:]); kind {
@@ -128,7 +128,7 @@ func (d daemon) run(args []string, c host.Command) (string, error) {
 			return "", errors.New("pull access denied for none")
 		}
 		all := d.read("image")
-		all[name] = thing{"Id": "sha256:" + name}
+		all[name] = object{"Id": "sha256:" + name}
 		d.write("image", all)
 		return "", nil
 	case "create":
@@ -141,10 +141,10 @@ func (d daemon) run(args []string, c host.Command) (string, error) {
 
 func (d daemon) create(args []string, c host.Command) (string, error) {
 	if line := strings.Join(args, " "); strings.Contains(line, "s3cret") {
-		d.t.Errorf("a secret stands on the command line: %s", line)
+		d.t.Errorf("a secret is on the command line: %s", line)
 	}
-	made := thing{"Id": "new", "State": thing{"Status": "created"}}
-	config, labels, name, env := thing{}, thing{}, "", []string{}
+	made := object{"Id": "new", "State": object{"Status": "created"}}
+	config, labels, name, env := object{}, object{}, "", []string{}
 	for _, a := range args {
 		option, v, _ := strings.Cut(a, "=")
 		switch option {
@@ -180,13 +180,13 @@ func (d daemon) other(kind string, args []string) error {
 	case "rm":
 		return d.remove(kind, words)
 	case "create":
-		made := thing{"Driver": "bridge", "Containers": thing{}, "Internal": slices.Contains(args, "--internal")}
+		made := object{"Driver": "bridge", "Containers": object{}, "Internal": slices.Contains(args, "--internal")}
 		for _, a := range args {
 			if v, ok := strings.CutPrefix(a, "--driver="); ok {
 				made["Driver"] = v
 			}
 			if v, ok := strings.CutPrefix(a, "--subnet="); ok {
-				made["IPAM"] = thing{"Config": []thing{{"Subnet": v}}}
+				made["IPAM"] = object{"Config": []object{{"Subnet": v}}}
 			}
 		}
 		all := d.read(kind)
@@ -194,9 +194,9 @@ func (d daemon) other(kind string, args []string) error {
 		d.write(kind, all)
 		return nil
 	case "connect":
-		return d.change(kind, words[0], func(n thing) { n["Containers"].(thing)[words[1]] = thing{"Name": words[1]} })
+		return d.change(kind, words[0], func(n object) { n["Containers"].(object)[words[1]] = object{"Name": words[1]} })
 	case "disconnect":
-		return d.change(kind, words[0], func(n thing) { delete(n["Containers"].(thing), words[1]) })
+		return d.change(kind, words[0], func(n object) { delete(n["Containers"].(object), words[1]) })
 	}
 	return fmt.Errorf("docker %s has no %s", kind, args[0])
 }
@@ -243,7 +243,7 @@ func TestMissingDocker(t *testing.T) {
 		for function, resource := range table {
 			h := statetest.NewHost(t)
 			h.Commands = statetest.Commands(func(host.Command) (host.Output, error) {
-				return host.Output{}, errors.New("nothing runs")
+				return host.Output{}, errors.New("no program runs")
 			})
 			r := resource()
 			_, _ = module.Decode(r, module.Call{Arguments: value.NewMap("name", "x", "image", "y")})

@@ -41,7 +41,7 @@ func TestCopyOfAGrowingFileEnds(t *testing.T) {
 	}
 }
 
-// huge is a source larger than any file system. Reading it fails the test.
+// huge is a source that is larger than any file system. A read of it fails the test.
 type huge struct {
 	Sources
 	t *testing.T
@@ -57,7 +57,7 @@ type unread struct {
 }
 
 func (u unread) Read([]byte) (int, error) {
-	u.t.Error("it is read")
+	u.t.Error("the source was read")
 	return 0, io.ErrUnexpectedEOF
 }
 

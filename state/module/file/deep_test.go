@@ -93,7 +93,7 @@ func TestDeepTrees(t *testing.T) {
 			tidy = newTidied()
 			tidy.Name, tidy.RemoveDirs = "/srv", true
 			if _, err := converge(ended, h, tidy); !errors.Is(err, context.Canceled) || !there() {
-				t.Errorf("an ended run: %v", err)
+				t.Errorf("in a cancelled run: %v", err)
 			}
 			if d, err = converge(t.Context(), h, tidy); err != nil || there() || len(d.Warnings) != 0 {
 				t.Errorf("tidied with rmdirs: %v, %v", err, d.Warnings)
@@ -109,6 +109,6 @@ func TestDeepTreesAreCleaned(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := h.Files.Lstat("/srv/d"); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("it is still there: %v", err)
+		t.Errorf("the tree still exists: %v", err)
 	}
 }

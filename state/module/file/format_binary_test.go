@@ -20,7 +20,7 @@ func TestPlistEqualsPlistlib(t *testing.T) {
 		t.Errorf("%v\n%s\nwant\n%s", err, got, want)
 	}
 	if _, err := dumpPlist(nil, dumpOptions{Map: value.NewMap()}); err == nil {
-		t.Error("a property list holds no null")
+		t.Error("null is no error, although a property list cannot hold it")
 	}
 }
 

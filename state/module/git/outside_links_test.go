@@ -72,7 +72,7 @@ func TestOutsideLinks(t *testing.T) {
 				}
 			}
 			if err := run(t, h, function, append(more, "allow_outside_links", true)...); err != nil {
-				t.Errorf("%s (older: %v) refuses what is allowed: %v", function, older, err)
+				t.Errorf("%s (older: %v) refuses allowed links: %v", function, older, err)
 			}
 			if _, err := os.Lstat(filepath.Join(h.Dir, "opt/app/settings.ini")); err != nil {
 				t.Errorf("%s (older: %v) lacks the link: %v", function, older, err)

@@ -286,7 +286,7 @@ func TestDryRunNamesTheCommit(t *testing.T) {
 		}
 		got, _ := value.Lookup(d.Changes, "revision:new", ":")
 		if want := revision(h, t, at); got != want {
-			t.Errorf("%s is foreseen as %v, want %s", rev, got, want)
+			t.Errorf("a dry run predicts %v for %s, want %s", rev, got, want)
 		}
 	}
 }
@@ -297,7 +297,7 @@ func TestPasswords(t *testing.T) {
 	var env []string
 	h.Provide(t, map[string]statetest.Program{"git": func(args []string, c host.Command) (string, error) {
 		if strings.Contains(strings.Join(args, " "), "s3cret") {
-			t.Errorf("the password stands on the command line: %q", args)
+			t.Errorf("the password is on the command line: %q", args)
 		}
 		env = c.Env
 		return "", statetest.Exit{Code: 128, Text: "fatal: Authentication failed for 'https://me:s3cret@example.org/x'"}
@@ -318,7 +318,7 @@ func TestPasswords(t *testing.T) {
 			t.Errorf("the error is %v", err)
 		}
 		if !strings.Contains(strings.Join(env, "\n"), "CORPUS_GIT_PASSWORD=s3cret") {
-			t.Errorf("git is not given the password: %q", env)
+			t.Errorf("git does not get the password: %q", env)
 		}
 	}
 }
@@ -348,12 +348,12 @@ func TestErrorsHaveTheReasonOfGit(t *testing.T) {
 	}
 }
 
-// TestMissingLocalRepositoryIsUnknown checks that a missing repository on the host is a lack, since an
-// earlier state may create it. One that exists, or is not a directory of the host, is not.
+// TestMissingLocalRepositoryIsUnknown checks that a missing repository on the host is a missing directory, since an
+// earlier state may create it. An existing or a remote repository is not.
 func TestMissingLocalRepositoryIsUnknown(t *testing.T) {
 	for name, c := range map[string]struct {
-		there string
-		lacks bool
+		there   string
+		missing bool
 	}{
 		"/srv/git/app.git":                 {"", true},
 		"file:///srv/git/app.git":          {"", true},
@@ -380,10 +380,10 @@ func TestMissingLocalRepositoryIsUnknown(t *testing.T) {
 				t.Fatal(problems)
 			}
 			_, err := resource.Check(context.Background(), h.Host)
-			if err == nil || (host.MissingOf(err).Thing == host.ADirectory) != c.lacks ||
+			if err == nil || (host.MissingOf(err).Thing == host.ADirectory) != c.missing ||
 				!strings.Contains(err.Error(), "does not appear to be") || diag.HintOf(err) == "" {
-				t.Errorf("git.%s of %s: lacking %q, want %t; the error is %v, hint %q", function, name, host.MissingOf(err).Thing,
-					c.lacks, err, diag.HintOf(err))
+				t.Errorf("git.%s of %s: missing %q, want %t; the error is %v, hint %q", function, name, host.MissingOf(err).Thing,
+					c.missing, err, diag.HintOf(err))
 			}
 		}
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// keeper has grains and the functions that change them.
+// keeper holds grains and runs the functions that change them.
 type keeper struct {
 	grains *value.Map
 	function.Table

@@ -54,7 +54,7 @@ func image(t *testing.T, h *statetest.Host, links map[string]string) {
 	h.Put("/image.tar", b.String())
 }
 
-// node gives a host the programs of a node: tar, rm and find are real ones.
+// node adds the programs of a node to a host. tar, rm and find are those of the machine.
 func node(t *testing.T, h *statetest.Host) {
 	real := func(name string) statetest.Tool {
 		return func(args []string, _ string) (string, error) {
@@ -92,7 +92,7 @@ func web1(driver string) *value.Map {
 		"binds", value.NewMap("/var/lib/corpus-guests/web1", "/etc/corpus-node"))
 }
 
-// drivers are the drivers that pass the tests of this file.
+// drivers returns the drivers that the tests of this file cover.
 func drivers() []string { return []string{"nspawn"} }
 
 func TestConformance(t *testing.T) {
@@ -147,48 +147,48 @@ func TestConformance(t *testing.T) {
 			Prepare: node, Cases: cases})
 }
 
-var errCut = errors.New("the power is cut")
+var errStopped = errors.New("the host was switched off")
 
-// cutFiles ends with an error at the operation with some number, and at all that follow.
-type cutFiles struct {
+// stoppedFiles fails all changes once left of them have been made.
+type stoppedFiles struct {
 	host.Files
 	left *int
 }
 
-func (c cutFiles) cut() error {
+func (c stoppedFiles) step() error {
 	if *c.left--; *c.left < 0 {
-		return errCut
+		return errStopped
 	}
 	return nil
 }
 
-func (c cutFiles) Write(p string, f host.NewFile) error {
-	return errors.Join(c.cut(), c.unless(func() error { return c.Files.Write(p, f) }))
+func (c stoppedFiles) Write(p string, f host.NewFile) error {
+	return errors.Join(c.step(), c.unlessStopped(func() error { return c.Files.Write(p, f) }))
 }
-func (c cutFiles) Mkdir(p string, m fs.FileMode) error {
-	return errors.Join(c.cut(), c.unless(func() error { return c.Files.Mkdir(p, m) }))
+func (c stoppedFiles) Mkdir(p string, m fs.FileMode) error {
+	return errors.Join(c.step(), c.unlessStopped(func() error { return c.Files.Mkdir(p, m) }))
 }
-func (c cutFiles) Rename(a, b string) error {
-	return errors.Join(c.cut(), c.unless(func() error { return c.Files.Rename(a, b) }))
+func (c stoppedFiles) Rename(a, b string) error {
+	return errors.Join(c.step(), c.unlessStopped(func() error { return c.Files.Rename(a, b) }))
 }
-func (c cutFiles) Remove(p string) error {
-	return errors.Join(c.cut(), c.unless(func() error { return c.Files.Remove(p) }))
+func (c stoppedFiles) Remove(p string) error {
+	return errors.Join(c.step(), c.unlessStopped(func() error { return c.Files.Remove(p) }))
 }
 
-func (c cutFiles) unless(do func() error) error {
+func (c stoppedFiles) unlessStopped(do func() error) error {
 	if *c.left < 0 {
 		return nil
 	}
 	return do()
 }
 
-// TestACutIsFinishedOrUndone ends the creation and the removal of a guest at each of their steps, and runs again.
-func TestACutIsFinishedOrUndone(t *testing.T) {
+// TestInterruptedChangesAreFinished stops the creation and the removal of a guest at each step, and runs them again.
+func TestInterruptedChangesAreFinished(t *testing.T) {
 	for _, driver := range drivers() {
 		for step := 0; ; step++ {
 			h := statetest.NewHost(t)
 			node(t, h)
-			if !cutAt(t, h, step, "present", web1(driver)) {
+			if !stopAt(t, h, step, "present", web1(driver)) {
 				if step < 5 {
 					t.Fatalf("creation has only %d steps", step)
 				}
@@ -196,7 +196,7 @@ func TestACutIsFinishedOrUndone(t *testing.T) {
 			}
 			hosttest.Converge(t, h.Host, guest.Functions(), "present", web1(driver))
 			if got := h.Text("/var/lib/machines/web1/etc/machine-id"); got != idA+"\n" {
-				t.Errorf("cut at step %d: the machine ID is %q", step, got)
+				t.Errorf("stopped at step %d: the machine ID is %q", step, got)
 			}
 			leftovers(t, h, step)
 		}
@@ -205,13 +205,13 @@ func TestACutIsFinishedOrUndone(t *testing.T) {
 			node(t, h)
 			hosttest.Converge(t, h.Host, guest.Functions(), "present", web1(driver))
 			delete := value.NewMap("name", "guests", "deleted", value.NewList(idA))
-			if !cutAt(t, h, step, "only", delete) {
+			if !stopAt(t, h, step, "only", delete) {
 				break
 			}
 			hosttest.Converge(t, h.Host, guest.Functions(), "only", delete)
 			leftovers(t, h, step)
 			if names, _ := h.Files.ReadDir("/var/lib/machines"); len(names) > 0 {
-				t.Errorf("cut at step %d of the removal: %v is left", step, names)
+				t.Errorf("stopped at step %d of the removal: %v is left", step, names)
 			}
 			other := web1(driver)
 			other.Set("id", idB)
@@ -220,20 +220,20 @@ func TestACutIsFinishedOrUndone(t *testing.T) {
 	}
 }
 
-// cutAt applies a function that ends at a step; false if it came to its end.
-func cutAt(t *testing.T, h *statetest.Host, step int, function string, args *value.Map) bool {
+// stopAt applies a function that is stopped at a step. It returns false if the function has fewer steps.
+func stopAt(t *testing.T, h *statetest.Host, step int, function string, args *value.Map) bool {
 	t.Helper()
 	whole, commands := h.Files, h.Commands
 	left := step
 	resource, diff := hosttest.Look(t, h.Host, guest.Functions(), function, args)
-	h.Files = cutFiles{whole, &left}
+	h.Files = stoppedFiles{whole, &left}
 	h.Commands = statetest.Commands(func(c host.Command) (host.Output, error) {
 		if left--; left < 0 {
-			return host.Output{}, errCut
+			return host.Output{}, errStopped
 		}
-		cut := h.Files
-		h.Files = whole // of the programs
-		defer func() { h.Files = cut }()
+		stopped := h.Files
+		h.Files = whole // the imitated programs write without counting
+		defer func() { h.Files = stopped }()
 		return commands.Run(context.Background(), c)
 	})
 	_, err := resource.Apply(context.Background(), h.Host, diff)
@@ -248,12 +248,12 @@ func leftovers(t *testing.T, h *statetest.Host, step int) {
 	t.Helper()
 	names, err := filepath.Glob(h.Dir + "/var/lib/machines/.*")
 	if err != nil || len(names) > 0 {
-		t.Errorf("cut at step %d: %v is left (%v)", step, names, err)
+		t.Errorf("stopped at step %d: %v is left (%v)", step, names, err)
 	}
 }
 
-// TestOtherUsersDoNotReachRootFileSystems makes guests on nodes whose directory of root file systems is absent, or open
-// for all users: an image may have programs with the rights of root.
+// TestOtherUsersDoNotReachRootFileSystems creates guests on nodes whose directory of root file systems is missing, or
+// open to all users. It must become private, since an image may have setuid programs.
 func TestOtherUsersDoNotReachRootFileSystems(t *testing.T) {
 	for name, mode := range map[string]fs.FileMode{"absent": 0, "open": 0o755, "closed": 0o700} {
 		h := statetest.NewHost(t)
@@ -278,7 +278,7 @@ func TestOtherUsersDoNotReachRootFileSystems(t *testing.T) {
 	}
 }
 
-// TestAnImageCannotLeadOutOfItsTree unpacks images with links where the node writes.
+// TestAnImageCannotLeadOutOfItsTree unpacks images that have links in the places of files that the node writes.
 func TestAnImageCannotLeadOutOfItsTree(t *testing.T) {
 	for name, target := range map[string]string{"etc": "/victim", "etc/": "", "usr": "/victim"} {
 		h := statetest.NewHost(t)
@@ -297,7 +297,7 @@ func TestAnImageCannotLeadOutOfItsTree(t *testing.T) {
 			t.Errorf("with %v the node wrote %v", links, entries)
 		}
 		if target != "" && err == nil {
-			t.Errorf("an image with %v was taken", links)
+			t.Errorf("an image with %v was accepted", links)
 		}
 	}
 }

@@ -38,7 +38,7 @@ func loop(t *testing.T, name string) string {
 // mapper of the kernel.
 func TestOnLoopDevices(t *testing.T) {
 	if os.Getenv("CORPUS_THROWAWAY_HOST") == "" {
-		t.Skip("this makes volumes; set CORPUS_THROWAWAY_HOST=1 on a machine to throw away")
+		t.Skip("this creates volumes; set CORPUS_THROWAWAY_HOST=1 on a disposable machine")
 	}
 	h, err := machine.New(host.Options{})
 	if err != nil {

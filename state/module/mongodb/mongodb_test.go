@@ -33,7 +33,7 @@ func mongosh(t *testing.T, h *statetest.Host) {
 	}
 	h.Provide(t, map[string]statetest.Program{"mongosh": func(args []string, c host.Command) (string, error) {
 		if line := strings.Join(args, " "); strings.Contains(line, "s3cret") {
-			t.Errorf("a password stands on the command line: %s", line)
+			t.Errorf("a password is on the command line: %s", line)
 		}
 		users, list := read(), []string{}
 		if _, refused := users["refused"]; refused {

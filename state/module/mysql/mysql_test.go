@@ -16,17 +16,17 @@ import (
 func TestMySQLSecrets(t *testing.T) {
 	client := func(args []string, c host.Command) (string, error) {
 		if line := strings.Join(args, " "); strings.Contains(line, "s3cret") || strings.Contains(line, "adm1n") {
-			t.Errorf("a password stands on the command line: %s", line)
+			t.Errorf("a password is on the command line: %s", line)
 		}
 		if !strings.Contains(strings.Join(c.Env, "\n"), "MYSQL_PWD=adm1n") {
-			t.Error("the client is not given its password")
+			t.Error("the client does not get its password")
 		}
 		switch {
 		case strings.Contains(c.Stdin, "VERSION()"):
 			return "10.11.6-MariaDB\n", nil
 		case strings.Contains(c.Stdin, "CREATE USER"):
 			if strings.Contains(c.Stdin, "s3cret") {
-				t.Errorf("the server is told the password: %s", c.Stdin)
+				t.Errorf("the server gets the password: %s", c.Stdin)
 			}
 			return "", statetest.Exit{Code: 1, Text: "ERROR 1064: check the manual for the right syntax to use near " +
 				c.Stdin + " adm1n"}

@@ -24,7 +24,7 @@ func simulated(i clienttest.Installed, args []string, c host.Command) (string, e
 	}
 	name := args[len(args)-1]
 	if name == "asks" && c.Stdin == "" {
-		return "", errors.New("it waits for an answer")
+		return "", errors.New("pecl waits for an answer")
 	}
 	if name == "quiet" {
 		return "", nil

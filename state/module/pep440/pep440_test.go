@@ -31,11 +31,11 @@ func TestVersions(t *testing.T) {
 		a, _ := parseVersion(same[0])
 		b, _ := parseVersion(same[1])
 		if a.compare(b) != 0 {
-			t.Errorf("%s and %s are the same", same[0], same[1])
+			t.Errorf("%s and %s are equal, but they are different versions", same[0], same[1])
 		}
 	}
 	if _, ok := parseVersion("latest"); ok {
-		t.Error("latest is a version")
+		t.Error("latest is accepted as a version")
 	}
 }
 
@@ -65,7 +65,7 @@ func TestRequirements(t *testing.T) {
 	} {
 		r := ParseRequirement(c.text)
 		if r.Name != c.name {
-			t.Errorf("%s is about %q, want %q", c.text, r.Name, c.name)
+			t.Errorf("%s is a requirement of %q, want %q", c.text, r.Name, c.name)
 		}
 		if got := r.Met(c.installed); got != c.met {
 			t.Errorf("%s is met by %s: %v", c.text, c.installed, got)
@@ -84,7 +84,7 @@ func FuzzRequirements(f *testing.F) {
 		}
 		r.Met(installed)
 		if v, ok := parseVersion(installed); ok && v.compare(v) != 0 {
-			t.Errorf("%q is not what it is", installed)
+			t.Errorf("%q does not satisfy == with itself", installed)
 		}
 	})
 }

@@ -22,9 +22,9 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// goBack makes runs install, upgrade, hold and remove packages, and restores the packages after each as a
-// rollback does.
-func goBack(m *machineOf) {
+// rollbacks has runs install, upgrade, hold and remove packages, and restores the packages after each run as a rollback
+// does.
+func rollbacks(m *machineOf) {
 	m.Helper()
 	ctx := context.Background()
 	images := func() map[string]image.Image {
@@ -52,7 +52,7 @@ func goBack(m *machineOf) {
 	m.old()
 	before := images()
 	m.converge("installed", "pkgs", value.NewList("bar", "baz"))
-	if m.single { // its repository has only the newest version of foo, which bar required
+	if m.single { // the repository has only the newest version of foo, which bar requires
 		if lost := back(before); len(lost) != 1 || lost["foo"] == nil || !strings.Contains(lost["foo"].Error(),
 			"no repository of this host has version "+m.version("1.0", "1")+" any more") {
 			m.Errorf("lost are %v", lost)
@@ -84,19 +84,19 @@ func downloads(m *machineOf) {
 	ctx, args := context.Background(), value.NewMap("name", "foo", "refresh", false)
 	server := httptest.NewServer(http.FileServer(http.Dir(m.root + "/srv/repository")))
 	defer server.Close()
-	afar := slices.Clone(m.repo)
+	remote := slices.Clone(m.repo)
 	switch m.name {
 	case "pacman":
-		afar[3] = server.URL
+		remote[3] = server.URL
 	case "apk":
-		afar[1] = server.URL
+		remote[1] = server.URL
 		m.converge("repo absent", "name", "/srv/repository")
 		defer m.converge("repo managed", m.repo...)
 		defer m.converge("repo absent", "name", server.URL)
 	default:
-		afar[5] = server.URL
+		remote[5] = server.URL
 	}
-	m.converge("repo managed", afar...)
+	m.converge("repo managed", remote...)
 	if m.name != "apk" {
 		defer m.converge("repo managed", m.repo...)
 	}
@@ -106,7 +106,7 @@ func downloads(m *machineOf) {
 		m.Fatalf("%s: %v (hint: %s)", diff.Comment, err, diag.HintOf(err))
 	}
 	if _, again := hosttest.Look(m.T, m.run(), m.table("downloaded"), "downloaded", args); !again.Empty() {
-		m.Errorf("it would be downloaded again: %s", again.Comment)
+		m.Errorf("a second run would download again: %s", again.Comment)
 	}
 	m.want("")
 }
@@ -192,7 +192,7 @@ func TestSignedRPMRepositories(t *testing.T) {
 			m.sh("echo '<!-- changed -->' >> /srv/signed/repodata/repomd.xml; rm -rf /var/cache/dnf /var/cache/zypp")
 			warnings, err := m.run().Packages.Refresh(context.Background())
 			if err == nil && !strings.Contains(strings.ToLower(strings.Join(warnings, " ")), "signed") {
-				m.Errorf("an index that was changed is taken: %q", warnings)
+				m.Errorf("a changed index is accepted: %q", warnings)
 			}
 		})
 	}

@@ -199,7 +199,8 @@ func (m *machineOf) converge(function string, arguments ...any) string {
 		m.Fatalf("%s of %s: %v (hint: %s)", function, value.Repr(args), err, diag.HintOf(err))
 	}
 	if !diff.Unknown && !value.Equal(diff.Changes, report.Changes) {
-		m.Errorf("%s of %s: foreseen was\n%s\nand there came\n%s", function, value.Repr(args), value.Repr(diff.Changes),
+		m.Errorf("%s of %s: the planned changes are\n%s\nand the changes made are\n%s", function,
+			value.Repr(args), value.Repr(diff.Changes),
 			value.Repr(report.Changes))
 	}
 	fresh := true
@@ -266,7 +267,7 @@ func signIndex(m *machineOf) {
 		string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: public})), 0o644)
 	indexes, err := filepath.Glob(m.root + "/srv/repository/*/APKINDEX.tar.gz")
 	if err != nil || len(indexes) != 1 {
-		m.Fatalf("there are the indexes %v, %v", indexes, err)
+		m.Fatalf("the indexes are %v, %v; want one", indexes, err)
 	}
 	index, err := os.ReadFile(indexes[0])
 	if err != nil {
@@ -362,7 +363,8 @@ func TestFamilies(t *testing.T) {
 			}{
 				{"order", order}, {"first", first}, {"versions", versions}, {"holds", holds},
 				{"dependencies", dependencies}, {"files", sources},
-				{"everything", everything}, {"back", goBack}, {"downloads", downloads}, {"errors", mistakes}, {"lock", locked},
+				{"everything", everything}, {"rollbacks", rollbacks}, {"downloads", downloads},
+				{"errors", mistakes}, {"lock", locked},
 			} {
 				t.Run(scenario.name, func(t *testing.T) { scenario.run(&machineOf{t, f, m.root}) })
 			}

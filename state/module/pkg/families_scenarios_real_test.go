@@ -16,7 +16,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// order compares some thousands of versions and expects the order of the client.
+// order compares the order of some thousands of versions with that of the client.
 func order(m *machineOf) {
 	seed := mathrand.New(mathrand.NewPCG(1, 2))
 	version := func() string {
@@ -158,7 +158,7 @@ func everything(m *machineOf) {
 	h, args := m.run(), value.NewMap("name", "foo", "reinstall", true, "refresh", false)
 	again, diff := hosttest.Look(m.T, h, m.table("installed"), "installed", args)
 	if _, err := again.Apply(context.Background(), h, diff); err != nil || diff.Empty() {
-		m.Errorf("installing again what is there: %v, %v", diff, err)
+		m.Errorf("installing installed packages: %v, %v", diff, err)
 	}
 	m.converge("removed", "name", "foo")
 }
@@ -187,7 +187,7 @@ func locked(m *machineOf) {
 	}
 	defer func() { _ = errors.Join(holder.Process.Kill(), holder.Wait()) }() // Wait reports that it was killed
 	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || line != "locked\n" {
-		m.Fatalf("the lock was not to be had: %q, %v", line, err)
+		m.Fatalf("the lock could not be taken: %q, %v", line, err)
 	}
 	m.contains(m.fails("installed", "name", "foo", "refresh", false), "lock")
 	m.want("")

@@ -25,7 +25,7 @@ import (
 func thisMachine(t *testing.T) *host.Host {
 	t.Helper()
 	if os.Getenv("CORPUS_THROWAWAY_HOST") == "" {
-		t.Skip("this changes the machine it runs on; set CORPUS_THROWAWAY_HOST=1 on one to throw away")
+		t.Skip("this changes the machine that it runs on; set CORPUS_THROWAWAY_HOST=1 on a disposable one")
 	}
 	h, err := machine.New(host.Options{LockWait: 2 * time.Second})
 	if err != nil {
@@ -178,7 +178,7 @@ func TestAptInstalls(t *testing.T) {
 	o := apply(t, h, "installed", "name", "corpus-bar")
 	expect(t, o, value.NewMap("corpus-bar", change("", "1.0"), "corpus-foo", change("", "2:0.5")))
 	if !o.diff.Unknown {
-		t.Error("what is in indexes that nobody fetched is not known")
+		t.Error("without fetched indexes the changes are not unknown")
 	}
 	h = thisMachine(t)
 	expect(t, apply(t, h, "installed", "name", "corpus-foo", "version", "1.0"),
@@ -191,10 +191,10 @@ func TestAptInstalls(t *testing.T) {
 	expect(t, apply(t, h, "installed", "name", "corpus-foo", "version", "1.1"),
 		value.NewMap("corpus-foo", change("1.2~rc1", "1.1")))
 	if held := sh(t, "apt-mark showhold"); held != "corpus-foo" {
-		t.Errorf("on hold is %q, and corpus-foo should have stayed so", held)
+		t.Errorf("on hold is %q, want corpus-foo", held)
 	}
 	if o := apply(t, h, "uptodate", "name", "x"); o.err != nil || !o.diff.Empty() {
-		t.Errorf("what is on hold is upgraded: %+v", o)
+		t.Errorf("a package on hold is upgraded: %+v", o)
 	}
 	expect(t, apply(t, h, "unheld", "name", "corpus-foo"), value.NewMap("corpus-foo", value.NewMap(
 		"name", "corpus-foo", "changes", change("hold", "install"), "result", true, "comment",
@@ -221,7 +221,7 @@ func TestAptKeepsConfiguration(t *testing.T) {
 	}
 	expect(t, apply(t, h, "latest", "name", "corpus-conf"), value.NewMap("corpus-conf", change("1.0", "1.1")))
 	if text := sh(t, "cat /etc/corpus.conf"); text != "mine" {
-		t.Errorf("the file that somebody changed reads %q", text)
+		t.Errorf("the file that a user changed is %q", text)
 	}
 }
 
@@ -240,7 +240,7 @@ func TestAptRefreshesOnceIfNeeded(t *testing.T) {
 	fetched := sh(t, "stat -c %Y%Z /var/lib/apt/lists")
 	if o := apply(t, h, "installed", "name", "corpus-foo", "refresh", true); o.err != nil || !o.diff.Empty() ||
 		sh(t, "stat -c %Y%Z /var/lib/apt/lists") != fetched {
-		t.Errorf("what is there needs no refresh: %+v", o)
+		t.Errorf("an installed package causes a refresh: %+v", o)
 	}
 	expect(t, apply(t, h, "installed", "name", "corpus-new"), value.NewMap("corpus-new", change("", "1.0")))
 }
@@ -284,7 +284,7 @@ func TestAptFails(t *testing.T) {
 	o := apply(t, h, "installed", "name", "x", "pkgs", list("corpus-foo", "corpus-broken"))
 	fails(t, o, "post-installation script subprocess returned error exit status 3", "dpkg --configure -a")
 	if !value.Equal(o.report.Changes, value.NewMap("corpus-foo", change("", "1.0"))) {
-		t.Errorf("what was done reads %s", value.Repr(o.report.Changes))
+		t.Errorf("the changes are %s", value.Repr(o.report.Changes))
 	}
 }
 
@@ -332,7 +332,7 @@ func TestInterruptedDpkg(t *testing.T) {
 	h := thisMachine(t)
 	o := apply(t, h, "installed", "name", "corpus-slow")
 	if o.err == nil {
-		t.Fatal("dpkg was killed, and nobody noticed")
+		t.Fatal("dpkg was killed, and the state has no error")
 	}
 	fails(t, o, "dpkg", "dpkg --configure -a")
 	o = apply(t, thisMachine(t), "installed", "name", "corpus-foo")
@@ -341,6 +341,6 @@ func TestInterruptedDpkg(t *testing.T) {
 	}
 	sh(t, "touch /run/corpus-go; dpkg --configure -a")
 	if o := apply(t, thisMachine(t), "installed", "name", "corpus-foo"); o.err != nil {
-		t.Errorf("after it was mended: %v", o.err)
+		t.Errorf("after dpkg --configure: %v", o.err)
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// TestPasswordHashes checks that passwords are hashed like by the server.
+// TestPasswordHashes checks that passwords are hashed as the server hashes them.
 func TestPasswordHashes(t *testing.T) {
 	if got, want := md5Password("bob", "secret"),
 		"md521f3163f8f86fa10bdefbfbd502a8f06"; got != want { // md5 of "secretbob"
@@ -43,7 +43,7 @@ func TestPasswordHashes(t *testing.T) {
 	for _, bad := range []string{"", "SCRAM-SHA-256$x", "SCRAM-SHA-256$0:AAAA$x:y", "SCRAM-SHA-256$99999999999:AAAA$x:y",
 		"SCRAM-SHA-256$1:%$x:y"} {
 		if _, err := scramAgain(bad, "x"); err == nil {
-			t.Errorf("%q is taken for a verifier", bad)
+			t.Errorf("%q is accepted as a verifier", bad)
 		}
 	}
 }
@@ -63,10 +63,10 @@ func TestPostgresSecrets(t *testing.T) {
 	var said []string
 	psql := func(args []string, c host.Command) (string, error) {
 		if line := strings.Join(args, " "); strings.Contains(line, "s3cret") || strings.Contains(line, "adm1n") {
-			t.Errorf("a password stands on the command line: %s", line)
+			t.Errorf("a password is on the command line: %s", line)
 		}
 		if !strings.Contains(strings.Join(c.Env, "\n"), "PGPASSWORD=adm1n") {
-			t.Error("the client is not given its password")
+			t.Error("the client does not get its password")
 		}
 		said = append(said, c.Stdin)
 		switch {
@@ -91,7 +91,7 @@ func TestPostgresSecrets(t *testing.T) {
 	}
 	all := strings.Join(said, "\n")
 	if strings.Contains(all, "s3cret") || !strings.Contains(all, "PASSWORD 'SCRAM-SHA-256$4096:") {
-		t.Errorf("the server is told %s", all)
+		t.Errorf("the server gets %s", all)
 	}
 }
 

@@ -26,7 +26,7 @@ import (
 func thisMachine(t *testing.T) *host.Host {
 	t.Helper()
 	if os.Getenv("CORPUS_THROWAWAY_HOST") == "" {
-		t.Skip("this changes the machine it runs on; set CORPUS_THROWAWAY_HOST=1 on one to throw away")
+		t.Skip("this changes the machine that it runs on; set CORPUS_THROWAWAY_HOST=1 on a disposable one")
 	}
 	h, err := machine.New(host.Options{})
 	if err != nil {
@@ -251,18 +251,18 @@ func TestFailuresOnSystemd(t *testing.T) {
 	if o.err == nil || !strings.Contains(o.err.Error(),
 		"is failed (failed) now: its program ended with status 4 (exit-code)") ||
 		!strings.Contains(o.err.Error(), "giving up") {
-		t.Errorf("a service that ends at once was found up: %v", o.err)
+		t.Errorf("a service that ends at once counts as running: %v", o.err)
 	}
 	unitFile(t, "corpus-again.service",
 		"[Service]\nExecStart=/bin/sh -c 'sleep 0.2; echo giving up; exit 4'\nRestart=always\nRestartSec=10ms\n")
 	defer systemctl("stop", "corpus-again.service")
 	if o = apply(t, "running", "name", "corpus-again"); o.err == nil || !strings.Contains(o.err.Error(), "giving up") {
-		t.Errorf("a service that systemd starts again and again was found up: %v", o.err)
+		t.Errorf("a service that systemd restarts again and again counts as running: %v", o.err)
 	}
 	unitFile(t, "corpus-job.service", "[Service]\nExecStart=/bin/true\n")
 	if o = apply(t, "running", "name", "corpus-job"); o.err == nil ||
 		!strings.Contains(diag.HintOf(o.err), "RemainAfterExit") {
-		t.Errorf("a program that did its work counts as up: %v, hint %q", o.err, diag.HintOf(o.err))
+		t.Errorf("a oneshot service that ended does not count as running: %v, hint %q", o.err, diag.HintOf(o.err))
 	}
 	unitFile(t, "corpus-wrong.service", "[Service]\nType=simple\n")
 	if o = apply(t, "running", "name", "corpus-wrong"); o.err == nil ||
@@ -299,7 +299,7 @@ func TestOtherUnits(t *testing.T) {
 		}
 	}
 	if o := apply(t, "disabled", "name", "corpus-tick"); o.err != nil || len(o.diff.Warnings) == 0 {
-		t.Errorf("a static unit cannot be disabled, which deserves a warning: %+v", o)
+		t.Errorf("disabling a static unit gives no warning: %+v", o)
 	}
 }
 
@@ -311,7 +311,7 @@ func TestAlias(t *testing.T) {
 		t.Fatalf("%+v", o)
 	}
 	if o := apply(t, "running", "name", "corpus-nick", "enable", true); o.err != nil || !o.diff.Empty() {
-		t.Errorf("the other name of a unit that is up: %+v", o)
+		t.Errorf("the alias of a running unit: %+v", o)
 	}
 }
 

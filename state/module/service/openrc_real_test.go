@@ -82,7 +82,7 @@ func TestOpenRC(t *testing.T) {
 	converge("dead", "name", "web", "enable", false)
 	want("web", "inactive", "disabled")
 	if log := hosttest.In(t, root, "cat", "/var/log/web"); log != "started\nreloaded\nstopped\n" {
-		t.Errorf("the service did %q", log)
+		t.Errorf("the log of the service is %q", log)
 	}
 	converge("enabled", "name", "db")
 	want("db", "inactive", "enabled")
@@ -103,11 +103,11 @@ func TestOpenRCRefuses(t *testing.T) {
 	}
 	if err := h.Units.Act(t.Context(), host.Start, "broken", true); err == nil ||
 		!strings.Contains(err.Error(), "no disk") {
-		t.Errorf("starting what cannot start: %v", err)
+		t.Errorf("starting a service that cannot start: %v", err)
 	}
 	if err := h.Units.Act(t.Context(), host.Start, "wbe", true); err == nil ||
 		!strings.Contains(err.Error(), "no such unit") {
-		t.Errorf("starting what does not exist: %v", err)
+		t.Errorf("starting a missing service: %v", err)
 	}
 	if err := h.Units.SetBoot(t.Context(), host.Mask, "web", false); err == nil || !strings.Contains(err.Error(), "mask") {
 		t.Errorf("masking: %v", err)
@@ -120,10 +120,10 @@ func TestOpenRCRefuses(t *testing.T) {
 		t.Error(err)
 	}
 	if u, err := asleep.Units.Unit(t.Context(), "web", ""); err != nil || u.Boot != "enabled" || u.Running() {
-		t.Errorf("in a tree where nothing runs, web is %+v, %v", u, err)
+		t.Errorf("in a root without processes web is %+v, %v", u, err)
 	}
 	var skipped *host.Skipped
 	if err := asleep.Units.Act(t.Context(), host.Start, "web", true); !errors.As(err, &skipped) {
-		t.Errorf("starting in a tree: %v", err)
+		t.Errorf("starting in a root without processes: %v", err)
 	}
 }

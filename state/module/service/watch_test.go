@@ -43,7 +43,7 @@ func TestReactions(t *testing.T) {
 			}
 			log, _ := h.Files.ReadFile("/units.log") // missing if nothing was done
 			if string(log) != c.log {
-				t.Errorf("what was done is %q, want %q", log, c.log)
+				t.Errorf("the actions are %q, want %q", log, c.log)
 			}
 		})
 	}
@@ -88,7 +88,7 @@ func TestRestartOfAServiceThatExits(t *testing.T) {
 		module.Decode(resource, module.Call{Function: "service.running", Arguments: arguments})
 		_, err := resource.(module.Watcher).Watched().Apply(context.Background(), h.Host, module.Diff{})
 		if err == nil || !strings.Contains(err.Error(), "the last words of it") {
-			t.Errorf("%s: %v; want the failure with what the unit said", value.Repr(arguments), err)
+			t.Errorf("%s: %v; want the failure with the output of the unit", value.Repr(arguments), err)
 		}
 	}
 }
@@ -106,6 +106,6 @@ func TestReactionInAChroot(t *testing.T) {
 	h.Build(t, statetest.Tree{"/units": statetest.File("web.service inactive enabled\n"), "/chroot": statetest.File("")})
 	resource := service.Functions()["running"]()
 	if _, err := resource.(module.Watcher).Watched().Check(context.Background(), h.Host); err == nil {
-		t.Error("nothing can be restarted in a chroot")
+		t.Error("a restart in a chroot has no error")
 	}
 }

@@ -104,7 +104,7 @@ func TestLinksToFilesOfOtherUsersAreRefused(t *testing.T) {
 				t.Fatal(err)
 			}
 			if _, err := resource.Apply(context.Background(), h.Host, diff); err == nil {
-				t.Error("the agent wrote where a user's link led it")
+				t.Error("the agent wrote through a user's link")
 			}
 			h.Expect(t, statetest.Tree{"/root/.ssh/authorized_keys": statetest.File("ssh-rsa AAAA root\n")})
 		})

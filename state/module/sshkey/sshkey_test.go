@@ -45,7 +45,7 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		if again, ok := sshkey.Parse(k.String()); !ok || again != k {
-			t.Errorf("%q is %+v, and that written is %+v, %v", line, k, again, ok)
+			t.Errorf("%q is %+v, and its text is parsed as %+v, %v", line, k, again, ok)
 		}
 		if (k.Valid() == nil) != (sshkey.Fingerprint(k.Text, 5) != "" && k.Text != "") {
 			t.Errorf("%+v: %v, fingerprint %q", k, k.Valid(), sshkey.Fingerprint(k.Text, 5))
@@ -62,7 +62,7 @@ func TestKeyTypeOption(t *testing.T) {
 		}
 	}
 	if _, err := sshkey.KindNamed("ssh-ed25591"); err == nil || !strings.Contains(diag.HintOf(err), "ssh-ed25519") {
-		t.Errorf("a slip of the finger: %v (hint: %s)", err, diag.HintOf(err))
+		t.Errorf("a misspelled type: %v (hint: %s)", err, diag.HintOf(err))
 	}
 }
 

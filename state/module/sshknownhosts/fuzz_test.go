@@ -27,7 +27,7 @@ func FuzzKnownHosts(f *testing.F) {
 		gone := parseFile(added).text(name, func(entry) bool { return true }, nil)
 		if len(parseFile(gone).find(name, false)) > 0 ||
 			len(file.find(name, false)) == 0 && strings.TrimSuffix(gone, "\n") != strings.TrimSuffix(text, "\n") {
-			t.Errorf("of %q became %q", text, gone)
+			t.Errorf("%q became %q", text, gone)
 		}
 	})
 }

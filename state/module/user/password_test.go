@@ -15,16 +15,16 @@ func TestMatches(t *testing.T) {
 		"$y$j75$F5Jx5fExrKuPp53xLKQ..1$rMa936ZdBPH1McRD7oABQx6t.j/gf/kJ/kCyIVIc.f2",
 	} {
 		if !matches("opensesame", hash) {
-			t.Errorf("%s is of opensesame", hash)
+			t.Errorf("%s does not match opensesame", hash)
 		}
 		if matches("closesesame", hash) || matches("", hash) {
-			t.Errorf("%s is of another password", hash)
+			t.Errorf("%s matches another password", hash)
 		}
 	}
 	for _, hash := range []string{"", "!", "*", "opensesame", "$", "$6$", "$6$rounds=1$a$b", "$6$rounds=x$a$b", "$2b$",
 		"$y$", "$y$j9T$", "$9$a$b"} {
 		if matches("opensesame", hash) {
-			t.Errorf("%q is taken for a hash of opensesame", hash)
+			t.Errorf("%q matches opensesame", hash)
 		}
 	}
 }

@@ -71,12 +71,12 @@ func TestRealTools(t *testing.T) {
 	for path, there := range map[string]bool{"home/bob": true, "home/dora": false, "srv/a/carl": true,
 		"srv/alice": true, "home/sam": false} {
 		if _, err := os.Stat(filepath.Join(root, path)); (err == nil) != there {
-			t.Errorf("/%s: %v, want it there: %v", path, err, there)
+			t.Errorf("/%s: %v, want it to exist: %v", path, err, there)
 		}
 	}
 }
 
-// TestErrorsOfTheAccountTools covers failures whose cause only the account tools know.
+// TestErrorsOfTheAccountTools covers failures that only the account tools detect.
 func TestErrorsOfTheAccountTools(t *testing.T) {
 	root := hosttest.Chroot(t)
 	hosttest.Put(t, filepath.Join(root, "srv/file"), "not a directory", 0o644)

@@ -38,10 +38,10 @@ func TestHomeBelowADirectoryOfAnotherUser(t *testing.T) {
 	through := host.NewUser{Name: "through", Home: "/srv/lair/link/home", CreateHome: true}
 	refused(t, h.Accounts.AddUser(ctx, through))
 	if _, there, _ := h.Accounts.User("through"); there {
-		t.Error("an account was made for a home that is refused")
+		t.Error("an account was created although its home is refused")
 	}
 	if _, err := os.Lstat(filepath.Join(root, "etc/victim/home")); err == nil {
-		t.Error("useradd made a home where a link of another user leads")
+		t.Error("useradd created a home through a link of another user")
 	}
 
 	must(t, h.Accounts.AddUser(ctx, host.NewUser{Name: "old", Home: "/srv/lair/link/old"}))
@@ -50,7 +50,7 @@ func TestHomeBelowADirectoryOfAnotherUser(t *testing.T) {
 	refused(t, h.Accounts.ChangeUser(ctx, "old", host.UserChange{UID: &uid}))
 	must(t, h.Accounts.RemoveUser(ctx, "old", host.UserRemoval{}))
 	if _, err := os.Lstat(filepath.Join(root, "etc/victim/old/f")); err != nil {
-		t.Errorf("userdel removed what a link of another user leads to: %v", err)
+		t.Errorf("userdel removed a directory through a link of another user: %v", err)
 	}
 
 	must(t, h.Following().Accounts.AddUser(ctx, through))

@@ -79,7 +79,7 @@ func TestRealPip(t *testing.T) {
 	}
 	resource, d := hosttest.Look(t, h, pip.Functions(clienttest.Files{}), "installed", with("no-such-thing==1"))
 	if _, err := resource.Apply(context.Background(), h, d); err == nil || !strings.Contains(diag.HintOf(err), "index") {
-		t.Errorf("what no index has gives %v (hint: %s)", err, diag.HintOf(err))
+		t.Errorf("a package that no index has gives %v (hint: %s)", err, diag.HintOf(err))
 	}
 }
 

@@ -10,8 +10,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/statetest/benchtree"
 )
 
-// TestWrite makes sure that each program is told about the same users, the same number of applications, and
-// finds its entry file.
+// TestWrite checks that the trees of all programs have the same users and the same number of applications, and their
+// main files.
 func TestWrite(t *testing.T) {
 	dir := t.TempDir()
 	if err := benchtree.Write(dir, 3); err != nil {

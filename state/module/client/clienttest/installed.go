@@ -1,5 +1,4 @@
-// Package clienttest helps to test states that use clients: it has simulated package managers and runs database
-// servers.
+// Package clienttest has simulated package managers and real database servers, for tests of states that use clients.
 package clienttest
 
 import (
@@ -108,7 +107,7 @@ func WithoutProgram(t *testing.T, table module.Table, function, brings string) {
 	t.Helper()
 	h := statetest.NewHost(t)
 	h.Commands = statetest.Commands(func(host.Command) (host.Output, error) {
-		return host.Output{}, errors.New("nothing runs")
+		return host.Output{}, errors.New("no program runs")
 	})
 	t.Setenv("PATH", "/nowhere")
 	resource, d := hosttest.Look(t, h.Host, table, function, value.NewMap("name", "/x"))
@@ -133,7 +132,7 @@ func WithoutClient(t *testing.T, table module.Table, brings string) {
 	t.Setenv("PATH", "/nowhere")
 	h := statetest.NewHost(t)
 	h.Commands = statetest.Commands(func(host.Command) (host.Output, error) {
-		return host.Output{}, errors.New("nothing runs")
+		return host.Output{}, errors.New("no program runs")
 	})
 	r := table["present"]()
 	_, _ = module.Decode(r, module.Call{Arguments: value.NewMap("name", "x", "passwd", "y")})
