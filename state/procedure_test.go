@@ -17,7 +17,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// seen keeps all that a run says of its steps.
+// seen is an observer that keeps the names, comments and changes of the steps.
 type seen struct{ text strings.Builder }
 
 func (*seen) StepStarted(*compile.Step) {}
@@ -47,15 +47,15 @@ func TestProcedureSeesItsVariablesAndKeepsSecrets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var told seen
-	if _, err := program.Apply(context.Background(), &told); err != nil {
+	var observer seen
+	if _, err := program.Apply(context.Background(), &observer); err != nil {
 		t.Fatal(err)
 	}
 	if data, err := os.ReadFile(filepath.Join(root, "out")); err != nil ||
 		strings.TrimSpace(string(data)) != "swordfish for myapp" {
 		t.Errorf("the host has %q, %v", data, err)
 	}
-	if text := told.text.String(); strings.Contains(text, "swordfish") || !strings.Contains(text, "/out") {
-		t.Errorf("the run says %s", text)
+	if text := observer.text.String(); strings.Contains(text, "swordfish") || !strings.Contains(text, "/out") {
+		t.Errorf("the results are %s", text)
 	}
 }

@@ -7,13 +7,14 @@ import (
 	"time"
 )
 
-// The exit of the engine's process counts: processes that its states started may hold its output open, and continue.
+// TestEngineResultIgnoresBackgroundProcesses checks that the result follows the exit of the engine's process:
+// background processes of its states may hold its output open, and continue.
 func TestEngineResultIgnoresBackgroundProcesses(t *testing.T) {
 	p := program{argv: []string{"/bin/sh", "-c", "sleep 30 & echo $!"}, env: []string{"PATH=" + os.Getenv("PATH")},
 		dir: "/"}
 	outcome, err := p.Apply(t.Context(), nil)
 	if err != nil {
-		t.Fatalf("the engine ended with success: %v", err)
+		t.Fatalf("the engine succeeded, and Apply fails: %v", err)
 	}
 	pid := strings.TrimSpace(outcome.Output)
 	time.Sleep(100 * time.Millisecond)

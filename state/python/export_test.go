@@ -1,6 +1,6 @@
 package python
 
-// Started is how many processes were started.
+// Started returns the number of processes that the worker has started.
 func (w *Worker) Started() int { return w.started }
 
 // Decode reads a message.
@@ -9,7 +9,7 @@ func Decode(data []byte) (any, error) { return decode(data, nil) }
 // Encode writes a message.
 func Encode(v any) ([]byte, error) { return encode(v) }
 
-// ReadFrame and WriteFrame are those of the pipes.
+// ReadFrame and WriteFrame are the functions that read and write the frames of the pipes.
 var (
 	ReadFrame  = readFrame
 	WriteFrame = writeFrame

@@ -15,8 +15,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// questions are frames that a worker answers.
-func questions(t *testing.T) (all [][]byte) {
+// requests returns requests that a worker answers.
+func requests(t *testing.T) (all [][]byte) {
 	t.Helper()
 	for _, v := range []*value.Map{
 		value.NewMap("do", "ping", "value", value.NewMap("a", value.Tuple{1, 2.5, nil}, "b", []byte{0, 255})),
@@ -34,7 +34,7 @@ func questions(t *testing.T) (all [][]byte) {
 	return all
 }
 
-// damaged is a stream of questions, with one byte of the last changed, or cut off, or with a wrong length.
+// damaged returns a stream of requests. The last one has a changed byte, is truncated, or has a wrong length.
 func damaged(r *rand.Rand, all [][]byte) []byte {
 	var b bytes.Buffer
 	for n := r.IntN(3); n >= 0; n-- {
@@ -53,15 +53,15 @@ func damaged(r *rand.Rand, all [][]byte) []byte {
 	return append(binary.BigEndian.AppendUint32(b.Bytes(), length), last...)
 }
 
-// TestTheWorkerEndsAfterDamagedFrames sends workers frames that are damaged, from a fixed seed. Each worker writes
-// only whole messages, and ends when its pipe does.
+// TestTheWorkerEndsAfterDamagedFrames sends damaged frames, from a fixed seed. A worker must write only complete
+// messages, and end when its pipe is closed.
 func TestTheWorkerEndsAfterDamagedFrames(t *testing.T) {
 	if _, err := os.Stat("/usr/bin/python3"); err != nil {
 		t.Skip("this host has no /usr/bin/python3")
 	}
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 6 {
-		stream := damaged(r, questions(t))
+		stream := damaged(r, requests(t))
 		talk, err := dialog.Start(exec.Command("/usr/bin/python3", "-I", "-B", "-c", bootstrap))
 		if err != nil {
 			t.Fatal(err)
@@ -71,7 +71,7 @@ func TestTheWorkerEndsAfterDamagedFrames(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := talk.Write(stream); err != nil {
-			t.Logf("the worker ended before it read all: %v", err)
+			t.Logf("the worker ended before it read the whole stream: %v", err)
 		}
 		read := make(chan error, 1)
 		go func() { read <- messages(talk) }()

@@ -12,8 +12,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// TestProgramsInThePlaceOfPython starts programs that do not do what python3 does. None of them keeps the caller
-// waiting.
+// TestProgramsInThePlaceOfPython starts programs that are not python3. The start must end with an error in time.
 func TestProgramsInThePlaceOfPython(t *testing.T) {
 	for script, want := range map[string]string{
 		"exec sleep 1000":                "it did not read its program within 300ms",
@@ -31,7 +30,7 @@ func TestProgramsInThePlaceOfPython(t *testing.T) {
 			t.Errorf("%s gives %v, want %q", script, err, want)
 		}
 		if took := time.Since(began); took > 20*time.Second {
-			t.Errorf("%s kept the caller waiting for %s", script, took)
+			t.Errorf("the start of %s took %s", script, took)
 		}
 	}
 }
@@ -41,11 +40,11 @@ func TestTheStartOfPythonEndsWithItsContext(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	asked := errors.New("the run is asked to end")
+	interrupted := errors.New("the run is interrupted")
 	ctx, end := context.WithCancelCause(t.Context())
-	time.AfterFunc(100*time.Millisecond, func() { end(asked) })
+	time.AfterFunc(100*time.Millisecond, func() { end(interrupted) })
 	w := New(Options{Opts: value.NewMap(), Modules: value.NewMap()})
-	if err := w.introduce(ctx, talk, time.Hour); !errors.Is(err, asked) {
+	if err := w.introduce(ctx, talk, time.Hour); !errors.Is(err, interrupted) {
 		t.Errorf("the start gives %v", err)
 	}
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// needPython skips a test on a host without a python3 of its own, where the tree's modules do not run.
+// needPython skips a test on a host without /usr/bin/python3.
 func needPython(t testing.TB) {
 	t.Helper()
 	if _, err := os.Stat("/usr/bin/python3"); err != nil {
@@ -25,21 +25,21 @@ func needPython(t testing.TB) {
 	}
 }
 
-// asker answers as a session would, with modules whose texts it has.
-type asker struct {
-	texts map[string]string // by kind/name
+// fakeSession answers the requests of a worker as a session does.
+type fakeSession struct {
+	texts map[string]string // the modules, by kind/name
 	world *value.Map
 	call  func(ctx context.Context, name string, args []any) (any, error)
 }
 
-func (a *asker) World() *value.Map {
+func (a *fakeSession) World() *value.Map {
 	if a.world == nil {
 		return value.NewMap()
 	}
 	return a.world
 }
 
-func (a *asker) Ask(ctx context.Context, q *value.Map) (any, error) {
+func (a *fakeSession) Ask(ctx context.Context, q *value.Map) (any, error) {
 	name, _ := q.Value("name").(string)
 	switch q.Value("ask") {
 	case "source":
@@ -50,11 +50,11 @@ func (a *asker) Ask(ctx context.Context, q *value.Map) (any, error) {
 	case "salt":
 		return a.call(ctx, name, q.Value("args").(*value.List).Items)
 	}
-	return nil, fmt.Errorf("the question is %s", value.Repr(q))
+	return nil, fmt.Errorf("unexpected request %s", value.Repr(q))
 }
 
-// start makes a worker of modules, given as kind/name and text.
-func start(t testing.TB, a *asker) *python.Worker {
+// start creates a worker with the modules of a session.
+func start(t testing.TB, a *fakeSession) *python.Worker {
 	t.Helper()
 	needPython(t)
 	h, err := machine.New(host.Options{})
@@ -79,10 +79,10 @@ func call(w *python.Worker, ctx context.Context, name string, args ...any) (any,
 		value.NewMap()))
 }
 
-// TestForkedProcessSendsNoResults has modules whose children return, raise, exit and ask. The calls after them have
-// their own answers.
+// TestForkedProcessSendsNoResults calls modules whose child processes return, raise, exit and send requests. The calls
+// after them must get their own results.
 func TestForkedProcessSendsNoResults(t *testing.T) {
-	w := start(t, &asker{texts: map[string]string{"modules/forks": `
+	w := start(t, &fakeSession{texts: map[string]string{"modules/forks": `
 import os
 
 def returns():
@@ -109,11 +109,11 @@ def ident(x):
 	for round := range 3 {
 		for _, name := range []string{"returns", "raises", "asks", "leaves"} {
 			if got, err := call(w, t.Context(), "forks."+name); err != nil || got != "parent" {
-				t.Fatalf("%s answers %v, %v", name, got, err)
+				t.Fatalf("%s returns %v, %v", name, got, err)
 			}
 			want := fmt.Sprint(name, round)
 			if got, err := call(w, t.Context(), "forks.ident", want); err != nil || got != want {
-				t.Fatalf("the call after %s answers %v, %v, want %s", name, got, err, want)
+				t.Fatalf("the call after %s returns %v, %v, want %s", name, got, err, want)
 			}
 		}
 	}
@@ -195,7 +195,7 @@ def where():
 `
 
 func TestValuesKeepTheirTypes(t *testing.T) {
-	w := start(t, &asker{texts: map[string]string{"modules/own": own}})
+	w := start(t, &fakeSession{texts: map[string]string{"modules/own": own}})
 	v, err := call(w, t.Context(), "own.kinds")
 	if err != nil {
 		t.Fatal(err)
@@ -223,7 +223,7 @@ func TestValuesKeepTheirTypes(t *testing.T) {
 }
 
 func TestPythonErrorsHavePositions(t *testing.T) {
-	w := start(t, &asker{texts: map[string]string{"modules/own": own, "modules/broken": "import nowhere_at_all\n",
+	w := start(t, &fakeSession{texts: map[string]string{"modules/own": own, "modules/broken": "import nowhere_at_all\n",
 		"modules/wrong": "def f(:\n", "modules/no": "def __virtual__():\n    return False, 'no disk'\n"}})
 	for _, c := range []struct {
 		name  string
@@ -252,11 +252,11 @@ func TestPythonErrorsHavePositions(t *testing.T) {
 	}
 }
 
-// TestAHangEndsWithItsContext ends the context of a call once its function says that it begins to hang.
+// TestAHangEndsWithItsContext cancels the context of a call after its function begins to hang.
 func TestAHangEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	defer cancel(nil)
-	a := &asker{texts: map[string]string{"modules/own": own + `
+	a := &fakeSession{texts: map[string]string{"modules/own": own + `
 def hangs():
     __salt__["go.hangs"]()
     hang()
@@ -267,7 +267,7 @@ def hangs():
 	w := start(t, a)
 	_, err := call(w, ctx, "own.hangs")
 	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "in hangs") {
-		t.Errorf("the error is %v, want one that says where it hung", err)
+		t.Errorf("the error is %v, want one with the function that hangs", err)
 	}
 	if v, err := call(w, t.Context(), "own.echo", 1); err != nil || v != 1 {
 		t.Errorf("the next call: %v, %v", v, err)
@@ -275,7 +275,7 @@ def hangs():
 }
 
 func TestPythonAndAgentCallEachOther(t *testing.T) {
-	a := &asker{texts: map[string]string{"modules/own": own}}
+	a := &fakeSession{texts: map[string]string{"modules/own": own}}
 	w := start(t, a)
 	a.call = func(ctx context.Context, name string, args []any) (any, error) {
 		switch name {
@@ -306,7 +306,7 @@ func TestPythonAndAgentCallEachOther(t *testing.T) {
 
 func TestModulesGetAFixedEnvironment(t *testing.T) {
 	t.Setenv("SECRET", "s3cret")
-	a := &asker{texts: map[string]string{"modules/own": own}, world: value.NewMap("grains", value.NewMap("os", "Debian"),
+	a := &fakeSession{texts: map[string]string{"modules/own": own}, world: value.NewMap("grains", value.NewMap("os", "Debian"),
 		"pillar", value.NewMap("a", 1))}
 	w := start(t, a)
 	v, err := call(w, t.Context(), "own.where")
@@ -321,10 +321,10 @@ func TestModulesGetAFixedEnvironment(t *testing.T) {
 	}
 }
 
-// TestTheWorkerIsKilledAtEveryMessage kills it before each of the messages that a call with questions exchanges.
+// TestTheWorkerIsKilledAtEveryMessage kills the worker before each message of a call with nested requests.
 func TestTheWorkerIsKilledAtEveryMessage(t *testing.T) {
 	a :=
-		&asker{texts: map[string]string{"modules/own": own + "\ndef kill():\n    import os\n    os.kill(os.getpid(), 9)\n"}}
+		&fakeSession{texts: map[string]string{"modules/own": own + "\ndef kill():\n    import os\n    os.kill(os.getpid(), 9)\n"}}
 	w := start(t, a)
 	for at := range 4 {
 		n := 0
@@ -337,16 +337,16 @@ func TestTheWorkerIsKilledAtEveryMessage(t *testing.T) {
 		}
 		_, err := call(w, t.Context(), "own.nested", 10)
 		if err == nil || !strings.Contains(err.Error(), "python3") {
-			t.Errorf("killed at question %d: %v", at, err)
+			t.Errorf("killed at request %d: %v", at, err)
 		}
 		if v, err := call(w, t.Context(), "own.echo", at); err != nil || v != at {
-			t.Errorf("after question %d: %v, %v", at, v, err)
+			t.Errorf("after request %d: %v, %v", at, v, err)
 		}
 	}
 }
 
 func TestNothingIsLeftAfterClose(t *testing.T) {
-	w := start(t, &asker{texts: map[string]string{"modules/own": own + `
+	w := start(t, &fakeSession{texts: map[string]string{"modules/own": own + `
 def stay():
     import subprocess, threading, time
     threading.Thread(target=time.sleep, args=(600,)).start()
@@ -363,7 +363,7 @@ def stay():
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
-	t.Error("a process that a module started is still there")
+	t.Error("a process that a module started is still running")
 }
 
 func BenchmarkFirstCall(b *testing.B) {
@@ -377,7 +377,7 @@ func BenchmarkFirstCall(b *testing.B) {
 	})
 	b.Run("worker", func(b *testing.B) {
 		for b.Loop() {
-			w := start(b, &asker{texts: map[string]string{"modules/own": own}})
+			w := start(b, &fakeSession{texts: map[string]string{"modules/own": own}})
 			if _, err := call(w, b.Context(), "own.echo", 1); err != nil {
 				b.Fatal(err)
 			}
@@ -388,7 +388,7 @@ func BenchmarkFirstCall(b *testing.B) {
 
 func BenchmarkFurtherCall(b *testing.B) {
 	w := start(b,
-		&asker{texts: map[string]string{"modules/own": own}, world: value.NewMap("grains", value.NewMap("os", "Debian"))})
+		&fakeSession{texts: map[string]string{"modules/own": own}, world: value.NewMap("grains", value.NewMap("os", "Debian"))})
 	for b.Loop() {
 		if _, err := call(w, b.Context(), "own.echo", 1); err != nil {
 			b.Fatal(err)
@@ -396,9 +396,9 @@ func BenchmarkFurtherCall(b *testing.B) {
 	}
 }
 
-// TestEveryModuleOfThePackageSaltCanBeImported imports each alone, in a process that has imported nothing else.
+// TestEveryModuleOfThePackageSaltCanBeImported imports each module in a new process.
 func TestEveryModuleOfThePackageSaltCanBeImported(t *testing.T) {
-	w := start(t, &asker{texts: map[string]string{"modules/alone": `
+	w := start(t, &fakeSession{texts: map[string]string{"modules/alone": `
 import importlib, os, pickle, sys
 
 def names():
@@ -433,7 +433,7 @@ def check(name):
 }
 
 func TestMissingSaltModuleHasHint(t *testing.T) {
-	w := start(t, &asker{texts: map[string]string{
+	w := start(t, &fakeSession{texts: map[string]string{
 		"modules/client": "import salt.client\nfrom salt.runner import RunnerClient\ndef fine():\n    return 1\n" +
 			"def use():\n    return salt.client.LocalClient()\ndef run():\n    return RunnerClient({})\n",
 		"modules/other": "import salt.transport.zeromq\ndef f():\n    return 1\n",
@@ -451,7 +451,7 @@ func TestMissingSaltModuleHasHint(t *testing.T) {
 	}
 }
 
-// FuzzFrames reads frames and messages of any bytes: a message that can be read can be written, and reads the same.
+// FuzzFrames checks that a message that can be read can be written, and that the written message reads the same.
 func FuzzFrames(f *testing.F) {
 	for _, text := range []string{`{"done":1}`, `{"$tuple":[1,{"$bytes":"AA=="}]}`, `{"$items":[[1,2],[[3],4]]}`,
 		`{"$o":{"a":{"$float":"inf"}}}`,
@@ -472,14 +472,14 @@ func FuzzFrames(f *testing.F) {
 		}
 		again, err := python.Encode(v)
 		if err != nil {
-			return // deeper than what is sent
+			return // nested more deeply than Encode allows
 		}
 		if _, is := v.(*python.Object); is || bytes.Contains(again, []byte("$object")) {
-			return // only Python has what it stands for
+			return // a reference to an object in Python
 		}
 		back, err := python.Decode(again)
 		if err != nil || value.Repr(back) != value.Repr(v) {
-			t.Errorf("%q reads as %s, and what was written of it as %s: %v", message, value.Repr(v), value.Repr(back), err)
+			t.Errorf("%q reads as %s, and written again as %s: %v", message, value.Repr(v), value.Repr(back), err)
 		}
 	})
 }

@@ -16,7 +16,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-func knowing(secrets ...string) *redact.Redactor {
+// redactor returns a Redactor of secrets.
+func redactor(secrets ...string) *redact.Redactor {
 	r := &redact.Redactor{}
 	r.Add(secrets...)
 	return r
@@ -41,7 +42,7 @@ func TestSecretsAreFoundInEveryForm(t *testing.T) {
 		"odd user":      base64.URLEncoding.EncodeToString([]byte("use:" + secret)),
 		"hexadecimal":   fmt.Sprintf("%x", secret),
 	} {
-		got := knowing(secret).Text(text)
+		got := redactor(secret).Text(text)
 		if !strings.Contains(got, redact.Mark) {
 			t.Errorf("%s: %q is shown as %q", name, text, got)
 		}
@@ -56,7 +57,7 @@ func TestSecretsAreFoundInEveryForm(t *testing.T) {
 func TestOverlappingSecretsAreRedactedAsOne(t *testing.T) {
 	for _, secrets := range [][]string{{"hunter2", "hunter2-and-more"}, {"hunter2-and-more", "hunter2"},
 		{"hunter2-and", "2-and-more"}} {
-		if got := knowing(secrets...).Text("x hunter2-and-more y"); got != "x "+redact.Mark+" y" {
+		if got := redactor(secrets...).Text("x hunter2-and-more y"); got != "x "+redact.Mark+" y" {
 			t.Errorf("%q: %q", secrets, got)
 		}
 	}
@@ -64,14 +65,14 @@ func TestOverlappingSecretsAreRedactedAsOne(t *testing.T) {
 
 func TestLinesOfASecretAreSecrets(t *testing.T) {
 	key := "-----BEGIN KEY-----\nMC4CAQAwBQYDK2Vw\r\nBCIEIJ1hsZ3v/VpguoRK\n-----END KEY-----\n"
-	got := knowing(key).Text("line 2: MC4CAQAwBQYDK2Vw and line 3: BCIEIJ1hsZ3v/VpguoRK")
+	got := redactor(key).Text("line 2: MC4CAQAwBQYDK2Vw and line 3: BCIEIJ1hsZ3v/VpguoRK")
 	if got != "line 2: <secret> and line 3: <secret>" {
 		t.Error(got)
 	}
 }
 
 func TestNumbersMadeOfSecretsAreRedacted(t *testing.T) {
-	r := knowing("0471155", "4711")
+	r := redactor("0471155", "4711")
 	v := value.NewMap("pin", 4711, "code", 471155, "float", 4711.0, "port", 80, "yes", true, "text", "code 471155")
 	got := fmt.Sprint(r.Value(v))
 	if strings.Contains(got, "4711") {
@@ -79,7 +80,7 @@ func TestNumbersMadeOfSecretsAreRedacted(t *testing.T) {
 	}
 	for _, kept := range []string{"80"} {
 		if !strings.Contains(got, kept) {
-			t.Errorf("%s is gone: %s", kept, got)
+			t.Errorf("%s is redacted: %s", kept, got)
 		}
 	}
 	if fmt.Sprint(v.Value("pin")) != "4711" {
@@ -88,7 +89,7 @@ func TestNumbersMadeOfSecretsAreRedacted(t *testing.T) {
 }
 
 func TestShortSecretsAreReplacedAsWords(t *testing.T) {
-	r := knowing("abc", "long enough")
+	r := redactor("abc", "long enough")
 	if got := r.Text("abc") + r.Text(" abc\n") + r.Text("abcd"); got != redact.Mark+redact.Mark+"abcd" {
 		t.Error(got)
 	}
@@ -98,7 +99,7 @@ func TestShortSecretsAreReplacedAsWords(t *testing.T) {
 }
 
 func TestErrorsKeepTheirType(t *testing.T) {
-	r := knowing("hunter22")
+	r := redactor("hunter22")
 	err := r.Error(diag.WithHint(fmt.Errorf("opening hunter22: %w", fs.ErrPermission), "chmod hunter22"))
 	if !errors.Is(err, fs.ErrPermission) || strings.Contains(err.Error()+diag.HintOf(err), "hunter22") {
 		t.Errorf("%v, %s", err, diag.HintOf(err))
@@ -152,7 +153,8 @@ func TestURLsShowNoCredentials(t *testing.T) {
 	}
 }
 
-// TestLogins: a URL is passed to a program without credentials, which are passed in another way.
+// TestLogins checks that a URL is separated into one without credentials, for the arguments of a program, and the
+// credentials.
 func TestLogins(t *testing.T) {
 	for in, want := range map[string][3]string{
 		"https://h/x":                 {"https://h/x", "", ""},
@@ -193,10 +195,10 @@ func TestNilRedactorKeepsText(t *testing.T) {
 	}
 }
 
-// TestSecretsAreFoundAcrossLines has secrets in text that base64(1), openssl(1) or an indenting printer wrapped.
+// TestSecretsAreFoundAcrossLines checks secrets in text that base64(1), openssl(1) or an indenting printer wrapped.
 func TestSecretsAreFoundAcrossLines(t *testing.T) {
 	const secret = "a-secret-that-is-so-long-that-its-base64-takes-several-lines-and-then-some-more-of-it"
-	r := knowing(secret)
+	r := redactor(secret)
 	for before := range 3 {
 		full := base64.StdEncoding.EncodeToString([]byte("u:p"[:before] + secret + "\n"))
 		for _, width := range []int{64, 76} {
@@ -208,7 +210,7 @@ func TestSecretsAreFoundAcrossLines(t *testing.T) {
 				got := r.Text("first line\n" + text.String() + "last line")
 				if !strings.HasPrefix(got, "first line\n") || !strings.HasSuffix(got, "last line") ||
 					len(got) > len("first line\nlast line")+len(redact.Mark)+20 {
-					t.Errorf("%d before it, width %d, feed %q: %q", before, width, feed, got)
+					t.Errorf("%d bytes before the secret, width %d, line feed %q: %q", before, width, feed, got)
 				}
 			}
 		}
@@ -220,7 +222,7 @@ func FuzzText(f *testing.F) {
 	f.Add("", "ab\ncdefg", "cdefg")
 	f.Add("\xff", "\x00\x00\x00\x00\x00", "\x00")
 	f.Fuzz(func(t *testing.T, before, secret, after string) {
-		r := knowing(secret)
+		r := redactor(secret)
 		got := r.Text(before + secret + after)
 		if trimmed := strings.TrimSpace(secret); len(trimmed) >= redact.Shortest && !strings.Contains(redact.Mark, trimmed) &&
 			strings.Contains(strings.ReplaceAll(got, redact.Mark, "\x00\x00"), secret) && !strings.Contains(secret, "\x00") {
@@ -251,7 +253,7 @@ func TestWriterPassesOnNoSequencesButOurs(t *testing.T) {
 		} else {
 			want = `\x1b[31merror:\x1b[0m ` + want
 		}
-		for size := 1; size <= len(in); size++ { // however the text is cut into writes
+		for size := 1; size <= len(in); size++ { // for all sizes of writes
 			var out strings.Builder
 			w := redact.NewWriter(&out, colours)
 			for rest := in; rest != ""; rest = rest[min(size, len(rest)):] {
@@ -282,8 +284,8 @@ func TestRedactedJSONKeepsStrings(t *testing.T) {
 	}
 }
 
-// TestSecretsAsPythonWritesThem has secrets in the forms in which Python modules print, log and dump them, and as bytes
-// and numbers in data.
+// TestSecretsAsPythonWritesThem checks secrets in the forms in which Python modules print, log and dump them, and as
+// bytes and numbers in data.
 func TestSecretsAsPythonWritesThem(t *testing.T) {
 	r := &redact.Redactor{}
 	r.Add("pässwörtér-geheim", `it'sA"quo\\te`, "8273645", "clé😀secret")

@@ -15,7 +15,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// stateTree is a session over a directory of SLS files. DIR in them stands for the directory.
+// stateTree returns a session with a directory of SLS files, and the directory. DIR in the files stands for it.
 func stateTree(t *testing.T, files map[string]string) (*session.Session, string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -36,7 +36,7 @@ func stateTree(t *testing.T, files map[string]string) (*session.Session, string)
 		dir
 }
 
-// applied runs an SLS file and gives the results by ID.
+// applied runs the SLS file t and returns the results by ID.
 func applied(t *testing.T, s *session.Session, dry bool) map[string]*value.Map {
 	t.Helper()
 	answer, err := s.Call(context.Background(), "state.sls", []any{"t"}, value.NewMap("test", dry), nil)
@@ -51,7 +51,7 @@ func applied(t *testing.T, s *session.Session, dry bool) map[string]*value.Map {
 	return byID
 }
 
-// calls are module states in all their forms.
+// calls has module states in all their forms.
 const calls = `
 old form:
   module.run:
@@ -114,7 +114,7 @@ not here:
     - boto_ec2.run: []
 `
 
-// TestCallingFunctions runs module states in all their forms: dry, where nothing is called, and for real.
+// TestCallingFunctions runs module states in all their forms. A dry run calls no function.
 func TestCallingFunctions(t *testing.T) {
 	s, dir := stateTree(t, map[string]string{"t.sls": calls})
 	dry := applied(t, s, true)
@@ -157,7 +157,7 @@ func TestCallingFunctions(t *testing.T) {
 		t.Errorf("the log is %q, %v, want %q", data, err, want)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "watched")); err != nil {
-		t.Errorf("what watched a change was not called: %v", err)
+		t.Errorf("the function that watches a change was not called: %v", err)
 	}
 }
 
@@ -172,7 +172,7 @@ func TestTemplatesOnlyRead(t *testing.T) {
 `, "acts.sls": "{{ salt['service.restart']('x') }}"})
 	got := applied(t, s, false)
 	if got["up"] == nil || !strings.Contains(value.Repr(got["up"]), "127.0.0.1 True") {
-		t.Errorf("lo was not seen: %v", got)
+		t.Errorf("the interface lo is missing: %v", got)
 	}
 	_, err := s.Call(context.Background(), "state.sls", []any{"acts"}, value.NewMap(), nil)
 	if err == nil || !strings.Contains(err.Error(), "templates only read") {
@@ -180,17 +180,17 @@ func TestTemplatesOnlyRead(t *testing.T) {
 	}
 }
 
-// census are the functions that the templates of public formulas call.
-const census = `grains.filter_by log.debug slsutil.serialize pillar.get config.get grains.get cmd.run slsutil.merge mine.get log.warning
+// formulaFunctions are the functions that the templates of public formulas call.
+const formulaFunctions = `grains.filter_by log.debug slsutil.serialize pillar.get config.get grains.get cmd.run slsutil.merge mine.get log.warning
 file.dirname defaults.merge log.error user.info file.file_exists pkg.version file.join cp.list_states file.directory_exists pillar.fetch
 cmd.shell alternatives.show_current file.basename grains.has_value file.readdir test.provider dig.A dig.AAAA network.calc_net
 network.ip_in_subnet dnsutil.serial slsutil.renderer cmd.run_all cmd.which cmd.has_exec file.contains_regex file.get_user pkg.version_cmp
 config.option cp.list_master_dirs`
 
-// TestCensus checks that templates find all of them, in both ways to write it.
-func TestCensus(t *testing.T) {
+// TestFunctionsOfFormulas checks that templates find all of formulaFunctions, in both notations.
+func TestFunctionsOfFormulas(t *testing.T) {
 	var text strings.Builder
-	for _, name := range strings.Fields(census) {
+	for _, name := range strings.Fields(formulaFunctions) {
 		text.WriteString("'" + name + "': {in: {{ '" + name + "' in salt }}, by_key: {{ salt['" + name +
 			"'] is callable }}, by_name: {{ salt." + name + " is callable }}}\n")
 	}
@@ -207,7 +207,7 @@ called:
     - text: {{ salt['network.calc_net']('10.0.0.7', '255.255.255.0') }} {{ salt.network.ip_in_subnet('10.0.0.7', '10.0.0.0/8') }} {{ salt['cmd.run']('echo hi') }}
 `})
 	got := applied(t, s, false)
-	if len(got) != len(strings.Fields(census))+1 {
+	if len(got) != len(strings.Fields(formulaFunctions))+1 {
 		t.Errorf("there are %d results", len(got))
 	}
 	for name, result := range got {
@@ -220,12 +220,12 @@ called:
 	}
 }
 
-// TestRefusedStates checks that states of Salt that are not here are refused with the reason and the way out.
+// TestRefusedStates checks that an unsupported state of Salt is refused with a reason.
 func TestRefusedStates(t *testing.T) {
 	s, _ := stateTree(t, map[string]string{"t.sls": "web:\n  boto_secgroup.present: []\n"})
 	text := value.Repr(applied(t, s, true)["web"])
 	if !strings.Contains(text, "boto_secgroup.present: no such state function: resources of AWS") {
-		t.Errorf("a cloud's state gives %s", text)
+		t.Errorf("boto_secgroup gives %s", text)
 	}
 }
 

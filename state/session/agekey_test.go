@@ -12,7 +12,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
-// Where a host has no age key the hint asks for the one that decrypts: a new key does not.
+// TestMissingAgeKeyHint checks the hint on a host without an age key. It asks for the key that the value was encrypted
+// for, since a new key cannot decrypt it.
 func TestMissingAgeKeyHint(t *testing.T) {
 	d := &ageDecrypter{host: &host.Host{Files: noFiles{}}}
 	_, _, err := d.Decrypt(context.Background(), armor.Header+"\n")
@@ -25,7 +26,7 @@ func TestMissingAgeKeyHint(t *testing.T) {
 	}
 }
 
-// noFiles are the files of a host that has none.
+// noFiles is a host.Files without any file.
 type noFiles struct{ host.Files }
 
 func (noFiles) ReadFile(string) ([]byte, error) { return nil, fs.ErrNotExist }

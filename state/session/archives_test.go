@@ -18,7 +18,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// packed is a compressed archive of one file in one directory.
+// packed returns a compressed archive of one file in one directory.
 func packed(t *testing.T) []byte {
 	t.Helper()
 	var out bytes.Buffer
@@ -33,17 +33,17 @@ func packed(t *testing.T) []byte {
 	return out.Bytes()
 }
 
-// elsewhere serves one file.
-type elsewhere struct{ data []byte }
+// server serves data at each URL that ends with /app.tar.gz.
+type server struct{ data []byte }
 
-func (e elsewhere) Open(_ context.Context, url string) (io.ReadCloser, error) {
+func (e server) Open(_ context.Context, url string) (io.ReadCloser, error) {
 	if !strings.HasSuffix(url, "/app.tar.gz") {
 		return nil, fs.ErrNotExist
 	}
 	return io.NopCloser(bytes.NewReader(e.data)), nil
 }
 
-// TestArchives extracts archives of the state tree, of the host and from elsewhere.
+// TestArchives extracts archives of the state tree, of the host and of a server.
 func TestArchives(t *testing.T) {
 	data := packed(t)
 	sum := sha256.Sum256(data)
@@ -73,7 +73,7 @@ missing:
 		t.Fatal(err)
 	}
 	settings := s.Settings
-	settings.Remote, settings.Options = elsewhere{data}, value.NewMap("cachedir", filepath.Join(dir, "cache"))
+	settings.Remote, settings.Options = server{data}, value.NewMap("cachedir", filepath.Join(dir, "cache"))
 	dry := applied(t, families.New(settings), true)
 	for id, want := range map[string]any{"tree": nil, "web": nil, "unverified": false, "bad hash": false} {
 		if got := dry[id].Value("result"); got != want {
@@ -94,7 +94,7 @@ missing:
 				t.Errorf("%s has %q, %v", id, data, err)
 			}
 			if strings.Contains(value.Repr(got[id]), "s3cret") {
-				t.Errorf("the password of %s shows: %s", id, value.Repr(got[id]))
+				t.Errorf("the result shows the password of %s: %s", id, value.Repr(got[id]))
 			}
 		}
 		for id, want := range map[string]string{"unverified": "cannot be verified", "bad hash": "source_hash says",
@@ -105,6 +105,6 @@ missing:
 		}
 	}
 	if _, err := os.Stat(filepath.Join(dir, "out", "no")); err == nil {
-		t.Error("something was extracted that should not have been")
+		t.Error("an archive was extracted despite its error")
 	}
 }

@@ -95,7 +95,7 @@ func fieldOf(of reflect.Value, argument string) (reflect.Value, bool) {
 	return reflect.Value{}, false
 }
 
-// shown writes a field as a template would print its value.
+// shown returns the text that a template prints for the value of a field.
 func shown(field reflect.Value) string {
 	if field.Kind() == reflect.Pointer && !field.IsNil() && field.Type() != reflect.TypeFor[*value.Map]() &&
 		field.Type() != reflect.TypeFor[*value.List]() {

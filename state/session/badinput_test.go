@@ -21,7 +21,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// converge runs one SLS file on a root and gives the results by ID.
+// converge runs an SLS file on a root and returns the results by ID.
 func converge(t *testing.T, root, sls string) map[string]*exec.Result {
 	t.Helper()
 	tree := t.TempDir()
@@ -57,7 +57,7 @@ func converge(t *testing.T, root, sls string) map[string]*exec.Result {
 	return results
 }
 
-// both shows the tree of states beside the files of a root.
+// both has the files of a root and, at its path on the machine, the tree of states.
 type both struct {
 	host.Files
 	machine host.Files
@@ -88,11 +88,11 @@ func fails(t *testing.T, r *exec.Result, cause, hint string) {
 			r.Outcome.Value(), r.Comment, r.Hint, cause, hint)
 	}
 	if r.Changes.Len() > 0 {
-		t.Errorf("%s: a failure tells of changes: %s", r.Step.Tag(), value.Repr(r.Changes))
+		t.Errorf("%s: a failure reports changes: %s", r.Step.Tag(), value.Repr(r.Changes))
 	}
 }
 
-// untouched makes sure that a directory has just these files, with these contents.
+// untouched checks that a directory has exactly the files in want, by name, with their contents.
 func untouched(t *testing.T, dir string, want map[string]string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -136,7 +136,7 @@ func TestUnknownOwner(t *testing.T) {
 	}
 }
 
-// TestOversizedHashFileIsRefused names the limit, and not a token.
+// TestOversizedHashFileIsRefused checks that the error for a file with a very long line names the limit, not the line.
 func TestOversizedHashFileIsRefused(t *testing.T) {
 	root := t.TempDir()
 	hosttest.Put(t, filepath.Join(root, "srv/in/content"), "new", 0o644)
@@ -151,8 +151,7 @@ func TestOversizedHashFileIsRefused(t *testing.T) {
 	}
 }
 
-// TestASparseFileIsNotWrittenOut checks that the copy of a file which is larger than the disk with its holes has the
-// holes, too.
+// TestASparseFileIsNotWrittenOut checks that the copy of a sparse file larger than the disk is sparse, too.
 func TestASparseFileIsNotWrittenOut(t *testing.T) {
 	root := t.TempDir()
 	hosttest.Put(t, filepath.Join(root, "srv/in/sparse"), "x", 0o644)
@@ -170,7 +169,8 @@ func TestASparseFileIsNotWrittenOut(t *testing.T) {
 	}
 }
 
-// TestALinkOfAUserIsDescribedItself checks that a user cannot make a template take a path of theirs for root's.
+// TestALinkOfAUserIsDescribedItself checks that functions describe a user's link itself, not the file of root that it
+// leads to.
 func TestALinkOfAUserIsDescribedItself(t *testing.T) {
 	needRoot(t)
 	root := t.TempDir()
@@ -218,7 +218,7 @@ func filesystem(t *testing.T) (root, dir string) {
 		t.Fatal(err)
 	}
 	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=64k"); err != nil {
-		t.Skipf("this machine lets nobody mount: %v", err)
+		t.Skipf("no filesystem can be mounted here: %v", err)
 	}
 	t.Cleanup(func() {
 		if err := unix.Unmount(dir, 0); err != nil {
@@ -311,7 +311,7 @@ func TestInvalidDeclarationsFailBeforeChanges(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			fails(t, converge(t, root, c.sls)["a"], c.cause, c.hint)
 			if _, err := os.Lstat(filepath.Join(root, "srv/a")); err == nil {
-				t.Error("something was made anyway")
+				t.Error("a state ran despite the mistake")
 			}
 		})
 	}

@@ -13,9 +13,9 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// BenchmarkHighstate renders, compiles and checks a tree of states on a host on which nothing is left to
-// do: 159 states with 40 users, 879 with 400, 8079 with 4000. Commands run in a chroot. Besides the time
-// it reports that of the processor, and the peak of the process's memory.
+// BenchmarkHighstate renders, compiles and checks a tree of states on a converged host: 159 states with 40 users, 879
+// with 400, 8079 with 4000. Commands run in a chroot. It also reports the processor time and the peak of the process's
+// memory.
 func BenchmarkHighstate(b *testing.B) {
 	for _, users := range []int{40, 400, 4000} {
 		b.Run(strconv.Itoa(benchtree.States(users))+"-states", func(b *testing.B) {
@@ -23,7 +23,7 @@ func BenchmarkHighstate(b *testing.B) {
 				b.Skip("set CORPUS_BENCH_LARGE=1 for ten times the states")
 			}
 			tree := benchTree(b, users)
-			tree.run(b, true) // makes everything so
+			tree.run(b, true) // converges the host
 			b.ReportAllocs()
 			before := cpu()
 			for b.Loop() {
@@ -35,8 +35,7 @@ func BenchmarkHighstate(b *testing.B) {
 	}
 }
 
-// run is one pass over the host, as a program that starts anew makes it. Every step must succeed, and
-// unless told that they may, none may change anything.
+// run makes one run with a new session. Every step must succeed, and without mayChange none may change anything.
 func (t tree) run(b testing.TB, mayChange bool) {
 	b.Helper()
 	h, err := machine.New(host.Options{Root: t.root, Chroot: true})
@@ -55,7 +54,7 @@ func (t tree) run(b testing.TB, mayChange bool) {
 	}
 }
 
-// peak is the most memory that this process has had, in KiB.
+// peak returns the largest resident size of this process so far, in KiB.
 func peak() int64 {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
@@ -64,8 +63,7 @@ func peak() int64 {
 	return u.Maxrss
 }
 
-// cpu is the time that this process and the commands it ran have used, which other processes on the
-// machine have no part in.
+// cpu returns the processor time that this process and its commands have used so far.
 func cpu() time.Duration {
 	var total time.Duration
 	for _, who := range []int{syscall.RUSAGE_SELF, syscall.RUSAGE_CHILDREN} {
@@ -77,8 +75,7 @@ func cpu() time.Duration {
 	return total
 }
 
-// TestHighstate makes sure that the benchmark's tree converges and then has nothing to do, with a
-// handful of users.
+// TestHighstate checks that the tree of the benchmark converges, and that a second run changes nothing.
 func TestHighstate(t *testing.T) {
 	tree := benchTree(t, 2)
 	tree.run(t, true)

@@ -6,14 +6,14 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/statetest/benchtree"
 )
 
-// tree is a host with a tree of states for it.
+// tree is the root of a host with a tree of states.
 type tree struct {
 	root   string
 	states int
 }
 
-// benchTree writes the benchmarks' tree of states below a root, and the host that it is about: its
-// package database, its accounts and its jobs.
+// benchTree creates a root with the tree of states of the benchmarks, and with the package database, the accounts and
+// the jobs of its host.
 func benchTree(t testing.TB, users int) tree {
 	return tree{benchtree.Host(t, users), benchtree.States(users)}
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/families"
 )
 
-// A file that the tree does not have fails a deploy before anything changes, if every run would read it.
+// TestMissingSourcesAreMistakes checks that compiling fails for a missing file of the tree if every run would read it.
 func TestMissingSourcesAreMistakes(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
@@ -40,8 +40,8 @@ func TestMissingSourcesAreMistakes(t *testing.T) {
 	}
 }
 
-// A guard whose function does not exist fails a deploy before anything changes, with the name that was probably meant.
-// One that lacks its program may exist once an earlier state has run.
+// TestUnknownFunctionsOfGuardsAreMistakes checks that compiling fails for a guard whose function does not exist, with a
+// similar name. A function whose program is missing is no mistake, since an earlier state may install the program.
 func TestUnknownFunctionsOfGuardsAreMistakes(t *testing.T) {
 	t.Parallel()
 	for function, hint := range map[string]string{
@@ -67,8 +67,8 @@ func TestUnknownFunctionsOfGuardsAreMistakes(t *testing.T) {
 	}
 }
 
-// Arguments that contradict each other, or that no account file can hold, are mistakes before anything changes, and a
-// dry run does not call them unknown.
+// TestContradictoryArgumentsAreMistakes checks that compiling fails for arguments that contradict each other or that an
+// account file cannot hold.
 func TestContradictoryArgumentsAreMistakes(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{

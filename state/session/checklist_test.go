@@ -18,8 +18,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/session"
 )
 
-// TestListOfFunctions compares the list that builds check SLS files with against the functions of the engine. It writes
-// the list if CORPUS_WRITE_FUNCTIONS is set.
+// TestListOfFunctions compares the functions of the engine with the list with which `corpus check` checks SLS files. It
+// writes the list if CORPUS_WRITE_FUNCTIONS is set.
 func TestListOfFunctions(t *testing.T) {
 	const file = "../check/functions.txt"
 	h, err := machine.New(host.Options{})
@@ -59,10 +59,10 @@ func TestListOfFunctions(t *testing.T) {
 		}
 	}
 	if got, err := os.ReadFile(file); err != nil || string(got) != want {
-		t.Errorf("%s is not the list of the engine's functions, which `make generated` writes; read error: %v", file, err)
+		t.Errorf("%s is out of date; run `make generated`; read error: %v", file, err)
 	}
 	filters := slices.Sorted(maps.Keys(table.Filters(&function.Facts{})))
 	if known := slices.Sorted(slices.Values(check.HostFilters())); !slices.Equal(filters, known) {
-		t.Errorf("filters that look at the host are %q, and the check knows %q", filters, known)
+		t.Errorf("filters that read the host are %q, and the check lists %q", filters, known)
 	}
 }

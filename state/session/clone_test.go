@@ -23,10 +23,11 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// clones are a repository and a clone of it, which belong to root.
+// clones has a repository of root, from which each test makes a clone.
 type clones struct {
 	*testing.T
-	dir, ran string
+	dir string
+	ran string // a file with the IDs of the users that ran the program evil
 }
 
 func newClones(t *testing.T) clones {
@@ -68,7 +69,7 @@ func (c clones) git(args ...string) {
 	}
 }
 
-// fresh makes the clone again.
+// fresh replaces the clone by a new one.
 func (c clones) fresh() string {
 	c.Helper()
 	clone := filepath.Join(c.dir, "clone")
@@ -78,7 +79,7 @@ func (c clones) fresh() string {
 	return clone
 }
 
-// apply runs one state of a text in which CLONE stands for the clone.
+// apply runs the state in an SLS text. CLONE and REMOTE in it stand for the repositories.
 func (c clones) apply(sls string) *exec.Result {
 	c.Helper()
 	sls = strings.NewReplacer("REMOTE", filepath.Join(c.dir, "remote"), "CLONE",
@@ -97,7 +98,7 @@ func (c clones) apply(sls string) *exec.Result {
 
 const gitLatest = "t: {git.latest: [{name: REMOTE}, {target: CLONE}, {rev: master}, {branch: master}]}"
 
-// TestGitRefusesCloneConfiguredByOthers changes one part of a clone of root's at a time.
+// TestGitRefusesCloneConfiguredByOthers gives a part of root's clone to another user or a group, one part at a time.
 func TestGitRefusesCloneConfiguredByOthers(t *testing.T) {
 	c := newClones(t)
 	group := func(p string, mode os.FileMode) error {
@@ -109,7 +110,7 @@ func TestGitRefusesCloneConfiguredByOthers(t *testing.T) {
 	}
 	for name, o := range map[string]struct {
 		change func(clone string) error
-		at     string // which part is named; "" if the clone is fine
+		at     string // end of the path in the error; "" if the clone is accepted
 	}{
 		"root's":              {func(string) error { return nil }, ""},
 		"a user's file in it": {func(d string) error { return errors.Join(put(d+"/f", "x"), own(d+"/f")) }, ""},
@@ -200,14 +201,14 @@ func TestGitRefusesCloneConfiguredByOthers(t *testing.T) {
 	}
 }
 
-// linked puts a link to a file of a user in the place of a file.
+// linked replaces a file by a link to a user's copy of it.
 func linked(p, to string) error {
 	data, err := os.ReadFile(p)
 	return errors.Join(err, os.MkdirAll(filepath.Dir(to), 0o755), os.WriteFile(to, data, 0o644), os.Lchown(to, nobody, 0),
 		os.Remove(p), os.Symlink(to, p))
 }
 
-// moved takes the repository out of a clone, and leaves a file that names its place.
+// moved moves the repository out of a clone, and leaves a .git file with its new path.
 func moved(t *testing.T, clone, to string) string {
 	t.Helper()
 	if err := errors.Join(os.MkdirAll(to, 0o755), os.RemoveAll(clone+"/sub/.git"), os.Rename(clone+"/.git", to+"/git"),
@@ -217,8 +218,9 @@ func moved(t *testing.T, clone, to string) string {
 	return to + "/git"
 }
 
-// TestAllOfGitLooksWhoConfiguresIt calls each state and function of git where a group may write to the configuration.
-func TestAllOfGitLooksWhoConfiguresIt(t *testing.T) {
+// TestEveryGitFunctionRefusesForeignConfiguration calls each state and function of git in a clone whose configuration a
+// group may write to, or a user owns.
+func TestEveryGitFunctionRefusesForeignConfiguration(t *testing.T) {
 	c := newClones(t)
 	calls := []string{gitLatest,
 		"t: {git.detached: [{name: REMOTE}, {target: CLONE}, {rev: master}]}",
@@ -261,8 +263,9 @@ func TestAllOfGitLooksWhoConfiguresIt(t *testing.T) {
 	}
 }
 
-// TestGitOfUsersLooksWhoConfiguresIt: git runs no program for a user that another user configured.
-func TestGitOfUsersLooksWhoConfiguresIt(t *testing.T) {
+// TestGitOfUsersRefusesForeignConfiguration checks that git does not run for a user in a clone that another user
+// configured.
+func TestGitOfUsersRefusesForeignConfiguration(t *testing.T) {
 	c := newClones(t)
 	clone := c.fresh()
 	for _, dir := range []string{"clone", "remote"} {
@@ -271,11 +274,11 @@ func TestGitOfUsersLooksWhoConfiguresIt(t *testing.T) {
 		}))
 	}
 	if r := c.apply(gitLatest); r.Outcome == exec.Failed {
-		t.Errorf("in a clone of the user's: %s", r.Comment)
+		t.Errorf("in the user's own clone: %s", r.Comment)
 	}
 	c.must(os.Chown(clone+"/.git/config", 64009, nobody))
 	if r := c.apply(gitLatest); r.Outcome != exec.Failed || !strings.Contains(r.Hint, "runuser -u nobody -- cp -PR ") ||
 		!strings.Contains(r.Comment, "/.git/config is controlled by user 64009, who could have a program that nobody runs") {
-		t.Errorf("where another user owns the configuration: %v: %s (%s)", r.Outcome, r.Comment, r.Hint)
+		t.Errorf("with a configuration of another user: %v: %s (%s)", r.Outcome, r.Comment, r.Hint)
 	}
 }

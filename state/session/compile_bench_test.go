@@ -9,7 +9,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/statetest/benchtree"
 )
 
-// compiles compiles the SLS files of the top file, in a new session each time, and expects the given number of steps.
+// compiles measures the compilation of the SLS files of the top file. Each time has a new session, and must give the
+// given number of steps.
 func compiles(b *testing.B, files map[string]string, steps int) {
 	b.Helper()
 	set, _ := settings(b, files)
@@ -33,8 +34,8 @@ func compiles(b *testing.B, files map[string]string, steps int) {
 func BenchmarkCompile159(b *testing.B) { compiles(b, benchtree.Salt(40), 159) }
 func BenchmarkCompile879(b *testing.B) { compiles(b, benchtree.Salt(400), 879) }
 
-// BenchmarkRequisites compiles states with as many requisites, of each kind: the time for each state
-// has to stay the same when there are more.
+// BenchmarkRequisites compiles states that each have a requisite, for each kind of requisite. The time per state must
+// be the same for more states.
 func BenchmarkRequisites(b *testing.B) {
 	for _, kind := range []string{
 		"require: [{test: s%[2]d}]", "require: [s%[2]d]", "require_in: [{test: s%[3]d}]", "watch: [{test: s%[2]d}]",
@@ -57,22 +58,22 @@ func BenchmarkRequisites(b *testing.B) {
 	}
 }
 
-// related is a tree of n states, each with a requisite on the one before or after it, and two more.
+// related returns a tree of n states, each with a requisite on the state before or after it, and two other states.
 func related(n int, kind string) map[string]string {
 	var b strings.Builder
 	b.WriteString("include: [first]\nall:\n  test.nop: []\n")
 	for i := range n {
 		fmt.Fprintf(&b, "s%d:\n  test.nop:\n    - name: n%d\n    - x: {{ grains.os }}\n    - %s\n", i, i, with(kind, i, n))
 	}
-	// The first and the last would name themselves.
+	// The first and the last state would require themselves.
 	text := strings.NewReplacer("test: s0}]\n", "test: all}]\n", fmt.Sprintf("test: s%d}]\n", n-1), "test: all}]\n",
 		"require: [s0]", "require: [all]").Replace(b.String())
 	return map[string]string{"states/top.sls": "base:\n  '*':\n    - many\n", "states/many.sls": text,
 		"states/first.sls": "first:\n  test.nop: []\n"}
 }
 
-// with fills the number of a state into a requisite: %[1]d is its own, %[2]d the one before, %[3]d
-// the one after.
+// with replaces %[1]d in a requisite by the number of its state, %[2]d by that of the state before, and %[3]d by that
+// of the state after.
 func with(kind string, i, n int) string {
 	return strings.NewReplacer("%[1]d", fmt.Sprint(i), "%[2]d", fmt.Sprint(max(i-1, 0)), "%[3]d",
 		fmt.Sprint(min(i+1, n-1))).Replace(kind)

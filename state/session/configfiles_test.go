@@ -10,8 +10,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host/hosttest"
 )
 
-// TestConfigurationFilesOfUsersAreRefused names files of a user in the arguments that hand a file to a program of
-// root's.
+// TestConfigurationFilesOfUsersAreRefused checks the arguments that pass a file to a program of root. A file of another
+// user is refused.
 func TestConfigurationFilesOfUsersAreRefused(t *testing.T) {
 	c := newClones(t)
 	for _, name := range []string{"supervisorctl", "mysql", "pip3", "virtualenv", "gem", "npm", "pecl"} {
@@ -56,7 +56,7 @@ func TestConfigurationFilesOfUsersAreRefused(t *testing.T) {
 				strings.Contains(r.Comment, "could have a program that root runs there run another")
 			_, err := os.Stat(c.ran)
 			if refused != (owner != 0) || refused && err == nil {
-				t.Errorf("%s, owner %d: %v, it ran: %v: %s", sls, owner, r.Outcome, err == nil, r.Comment)
+				t.Errorf("%s, owner %d: %v, the program ran: %v: %s", sls, owner, r.Outcome, err == nil, r.Comment)
 			}
 		}
 	}

@@ -18,21 +18,22 @@ import (
 // under any load. A commit that makes a run more expensive on purpose raises the limit to the new count and 5 %, and
 // gives the reason; one that makes it cheaper lowers the limit.
 const (
-	mostAllocationsPerStep = 100.1 // of compiling 879 states, the rendering of states and pillar included
-	mostAllocationsPerLine = 11.2  // the same, by line of the states as they are rendered
-	mostCallsPerState      = 11.6  // system calls about files and processes of a state with nothing to do
+	mostAllocationsPerStep = 100.1 // to render and compile 879 states and their pillar
+	mostAllocationsPerLine = 11.2  // the same, per line of the rendered states
+	mostCallsPerState      = 11.6  // system calls for files and processes of a state with nothing to do
 	mostProcesses          = 10.5  // of a run of 159 states, which has ten guards
 )
 
-func within(t *testing.T, what string, got, most float64) {
+// checkLimit checks that a count is at most its limit.
+func checkLimit(t *testing.T, what string, got, most float64) {
 	t.Helper()
 	t.Logf("%.1f %s, at most %.1f", got, what, most)
 	if got > most {
-		t.Errorf("%.1f %s, and the limit is %.1f; the comment of the limits says how to move it", got, what, most)
+		t.Errorf("%.1f %s, and the limit is %.1f; see the comment of the limits", got, what, most)
 	}
 }
 
-// TestCountsOfCompiling holds the objects that compiling makes to their limits.
+// TestCountsOfCompiling checks the limits of the objects that compiling allocates.
 func TestCountsOfCompiling(t *testing.T) {
 	set, _ := settings(t, benchtree.Salt(400))
 	steps, lines := 0, 0
@@ -51,14 +52,14 @@ func TestCountsOfCompiling(t *testing.T) {
 			lines += 1 + step.Chunk.Len() - 5 // without the compiler's state, __id__, __sls__, __env__, order
 		}
 	})
-	within(t, "allocations for a step", allocations/float64(steps), mostAllocationsPerStep)
-	within(t, "allocations for a rendered line", allocations/float64(lines), mostAllocationsPerLine)
+	checkLimit(t, "allocations for a step", allocations/float64(steps), mostAllocationsPerStep)
+	checkLimit(t, "allocations for a rendered line", allocations/float64(lines), mostAllocationsPerLine)
 }
 
-// counted names the root on which a traced process makes its pass.
+// counted is the environment variable with the root of a traced run.
 const counted = "CORPUS_TEST_COUNTED_ROOT"
 
-// TestCountedPass is traced by TestCountsOfARun, and does nothing by itself.
+// TestCountedPass makes the run that TestCountsOfARun traces. By itself it does nothing.
 func TestCountedPass(t *testing.T) {
 	root, users, ok := strings.Cut(os.Getenv(counted), "\n")
 	if !ok {
@@ -81,17 +82,18 @@ func TestCountsOfARun(t *testing.T) {
 	few, processes := traced(t, strace, 40)
 	many, _ := traced(t, strace, 80)
 	states := benchtree.States(80) - benchtree.States(40)
-	within(t, "system calls for a state", float64(many-few)/float64(states), mostCallsPerState)
-	within(t, "processes", float64(processes), mostProcesses)
+	checkLimit(t, "system calls for a state", float64(many-few)/float64(states), mostCallsPerState)
+	checkLimit(t, "processes", float64(processes), mostProcesses)
 }
 
-// countedCalls are those that the same run makes each time. Others, such as those of the scheduler, depend on the load.
+// countedCalls are the system calls whose number is the same in each run. Others, such as those of the scheduler,
+// depend on the load.
 const countedCalls = "openat,openat2,readlinkat,newfstatat,fstat,statx,faccessat,faccessat2,getdents64,pread64," +
 	"lgetxattr,execve"
 
 var call = regexp.MustCompile(`(?m)^[0-9]+ +([a-z0-9_]+)\(`)
 
-// traced counts the system calls and the processes of a pass.
+// traced counts the system calls and the processes of a run.
 func traced(t *testing.T, strace string, users int) (all, processes int) {
 	t.Helper()
 	tree := benchTree(t, users)
@@ -106,7 +108,7 @@ func traced(t *testing.T, strace string, users int) (all, processes int) {
 	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%s\n%d", counted, tree.root, users))
 	if out, err := cmd.CombinedOutput(); err != nil {
 		if strings.Contains(string(out), "Operation not permitted") {
-			t.Skipf("this machine lets no process be traced: %s", out)
+			t.Skipf("processes cannot be traced here: %s", out)
 		}
 		t.Fatalf("%v: %s", err, out)
 	}
@@ -119,5 +121,5 @@ func traced(t *testing.T, strace string, users int) (all, processes int) {
 			processes++
 		}
 	}
-	return all, processes - 1 // the test itself is one
+	return all, processes - 1 // without the test itself
 }

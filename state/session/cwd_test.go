@@ -16,9 +16,9 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// TestWorkingDirectories: a command starts where its own user may go, along that user's links too. It does not start
-// where another user leads it, and a refusal does not say that the directory is absent. The machine's nobody is the
-// user.
+// TestWorkingDirectories checks the working directories of commands of the user nobody. A command may start in a
+// directory that its user may enter, also through links of that user, but not through links of another user. A refusal
+// must not say that the directory is missing.
 func TestWorkingDirectories(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("commands of other users take root")
@@ -82,8 +82,7 @@ func TestWorkingDirectories(t *testing.T) {
 	}
 }
 
-// TestACommandInARoot runs a command in a tree of its own, which has nothing but a shell: it must not act on the
-// machine.
+// TestACommandInARoot runs a command in a root that has only a shell. The command must not act on the machine.
 func TestACommandInARoot(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("entering a root takes root")
@@ -117,12 +116,12 @@ func TestACommandInARoot(t *testing.T) {
 	}
 }
 
-// shell puts a shell and its libraries into a tree.
+// shell copies a shell and its libraries into a root.
 func shell(t *testing.T, root string) {
 	t.Helper()
 	libraries, err := exec2.Command("ldd", "/bin/sh").Output()
 	if err != nil {
-		t.Skip("ldd does not tell the libraries of the shell")
+		t.Skip("ldd does not list the libraries of the shell")
 	}
 	for _, file := range append(strings.Fields(string(libraries)), "/bin/sh") {
 		data, err := os.ReadFile(file)

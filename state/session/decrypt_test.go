@@ -16,17 +16,17 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// oneGPG is a fake of gpg: the plain text of a block is the text between its marks.
+// oneGPG is a fake of gpg. The plain text of a block is the text between its begin and end.
 type oneGPG struct {
 	host.Commands
 	hangs   bool
 	fails   bool
 	encoded bool // the plain text of a block is in base64
-	asked   int
+	runs    int
 }
 
 func (g *oneGPG) Run(_ context.Context, c host.Command) (host.Output, error) {
-	g.asked++
+	g.runs++
 	if g.hangs {
 		return host.Output{TimedOut: true, Code: -1}, nil
 	}
@@ -41,7 +41,7 @@ func (g *oneGPG) Run(_ context.Context, c host.Command) (host.Output, error) {
 	return host.Output{Stdout: strings.TrimPrefix(text, "\n")}, nil
 }
 
-// openKeys is a host whose directory of keys every user can read.
+// openKeys is a host.Files whose directory of keys every user can read.
 type openKeys struct{ host.Files }
 
 func (openKeys) Stat(path string) (host.Info, error) {
@@ -62,7 +62,8 @@ func gpgSession(g *oneGPG, options ...any) (*Session, *[]string) {
 
 func block(plain string) string { return gpgBegin + "\n" + plain + gpgEnd }
 
-// Salt takes the line feeds off the end of a value, which nearly every one has that `echo` wrote, and no other byte.
+// TestDecryptedLineFeedsMatchSalt checks that only line feeds at the end of a value are removed, as in Salt. Most
+// values have one, since `echo` writes it.
 func TestDecryptedLineFeedsMatchSalt(t *testing.T) {
 	s, _ := gpgSession(&oneGPG{})
 	for in, want := range map[string]string{
@@ -84,8 +85,8 @@ func TestHangingGPGTimesOutOnce(t *testing.T) {
 			t.Errorf("error is %v", err)
 		}
 	}
-	if g.asked != 1 {
-		t.Errorf("gpg was asked %d times", g.asked)
+	if g.runs != 1 {
+		t.Errorf("gpg ran %d times", g.runs)
 	}
 }
 
@@ -165,7 +166,7 @@ func TestShortSecretsAreReported(t *testing.T) {
 func TestGPGDecrypts(t *testing.T) {
 	program, err := exec.LookPath("gpg")
 	if err != nil {
-		t.Skip("there is no gpg on this machine")
+		t.Skip("this machine has no gpg")
 	}
 	home, err := os.MkdirTemp("", "gpg") // the path of its agent's socket must be short
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// blocks are the examples of docs/language.md of one kind.
+// blocks returns the examples of one kind in docs/language.md.
 func blocks(t *testing.T, kind string) []string {
 	t.Helper()
 	text, err := os.ReadFile("../../docs/language.md")
@@ -46,7 +46,7 @@ func TestDocumentedExpressions(t *testing.T) {
 	for line := range strings.Lines(strings.Join(blocks(t, "jinja"), "")) {
 		template, want, ok := strings.Cut(strings.TrimSpace(line), " -> ")
 		if !ok {
-			t.Fatalf("%q does not say what it gives", line)
+			t.Fatalf("%q lacks its result", line)
 		}
 		set, _ := settings(t, map[string]string{"states/t.sls": "#!jinja|text\n" + template})
 		got, err := answer(t, families.New(set), "slsutil.renderer", "salt://t.sls")

@@ -58,29 +58,29 @@ func TestMistakesAreReportedWithPositions(t *testing.T) {
 				t.Fatalf("%d problems, want %d:\n%v", len(list), len(wanted), list)
 			}
 			for _, w := range wanted {
-				checkTold(t, list, w, dir+"/states/t.sls")
+				checkReported(t, list, w, dir+"/states/t.sls")
 			}
 		})
 	}
 }
 
-// checkTold checks that a problem is reported on a line, with its position, an excerpt and a hint.
-func checkTold(t *testing.T, list diag.List, w expectation, file string) {
+// checkReported checks that a problem is reported on a line, with its position, an excerpt and a hint.
+func checkReported(t *testing.T, list diag.List, w expectation, file string) {
 	t.Helper()
 	for _, p := range list {
 		if p.Pos.Line != w.line || !strings.Contains(p.Message, w.message) || !strings.Contains(p.Hint, w.hint) {
 			continue
 		}
 		if p.Pos.File != file || p.Pos.Col < 1 || p.Hint == "" || !strings.Contains(p.Excerpt, "^") {
-			t.Errorf("no place, hint or excerpt: %s", p.Text())
+			t.Errorf("the position, the hint or the excerpt is missing: %s", p.Text())
 		}
 		return
 	}
-	t.Errorf("nothing says %q with the hint %q on line %d:\n%v", w.message, w.hint, w.line, list)
+	t.Errorf("no problem has %q and the hint %q on line %d:\n%v", w.message, w.hint, w.line, list)
 }
 
-// TestMistakesOfAllFilesAreReportedTogether has mistakes in the pillar, in the top file and in several SLS files. Those
-// of the pillar hide none that do not depend on it, and no template is rendered with half a pillar.
+// TestMistakesOfAllFilesAreReportedTogether checks mistakes in the pillar, in the top file and in several SLS files.
+// Those of the pillar hide no others, unless these depend on it, and no template is rendered with an incomplete pillar.
 func TestMistakesOfAllFilesAreReportedTogether(t *testing.T) {
 	pillar := map[string]string{
 		"pillar/top.sls": "base:\n  '*':\n    - one\n    - two # error: there is no pillar file \"two\"\n",
@@ -141,18 +141,18 @@ b:
 							strings.Contains(p.Hint, w.hint)
 					}
 					if !found {
-						t.Errorf("nothing says %q at %s:%d:\n%v", w.message, file, w.line, list)
+						t.Errorf("no problem has %q at %s:%d:\n%v", w.message, file, w.line, list)
 					}
 				}
 			}
 			if _, err := os.Stat(dir + "/touched"); err == nil && name != "with a pillar" {
-				t.Error("a template was rendered with half a pillar")
+				t.Error("a template was rendered with an incomplete pillar")
 			}
 		})
 	}
 }
 
-// TestStatesThatCannotRunSayWhere runs states that compile and cannot run, as salt-call does.
+// TestStatesThatCannotRunSayWhere checks the positions in the results of states that compile and cannot run.
 func TestStatesThatCannotRunSayWhere(t *testing.T) {
 	set, dir := settings(t,
 		map[string]string{"states/t.sls": "a:\n  file.manged: []\nb:\n  test.nop:\n    - require:\n      - file: nowhere\n" +
@@ -171,7 +171,7 @@ func TestStatesThatCannotRunSayWhere(t *testing.T) {
 	}
 }
 
-// TestProblemsOfEveryCallHaveAnExcerpt asks the functions that show states for a file that does not compile.
+// TestProblemsOfEveryCallHaveAnExcerpt calls the functions that show states with a file that does not compile.
 func TestProblemsOfEveryCallHaveAnExcerpt(t *testing.T) {
 	set, _ := settings(t, map[string]string{"states/t.sls": "a:\n  file.managed:\n    - require: 3\n",
 		"states/top.sls": "base:\n  '*': [t]\n"})
@@ -191,8 +191,8 @@ func TestProblemsOfEveryCallHaveAnExcerpt(t *testing.T) {
 	}
 }
 
-// TestStatesThatAlwaysRunAreRecognized runs states that act at every run, one that reacts to such a state alone, and
-// the same ones where something else decides.
+// TestStatesThatAlwaysRunAreRecognized checks the mark of states that act in every run, and of one that reacts only to
+// such a state. States with a guard, or that report their own changes, have no mark.
 func TestStatesThatAlwaysRunAreRecognized(t *testing.T) {
 	set, _ := settings(t, map[string]string{"states/t.sls": `
 plain: {cmd.run: [{name: "true"}]}

@@ -13,7 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// exchangeEnv names a directory in which the test binary, started as ann, exchanges things until it is killed.
+// exchangeEnv is the environment variable with the directory in which the test binary, run by ann, exchanges files
+// until it is killed.
 const exchangeEnv = "CORPUS_TEST_EXCHANGE"
 
 func TestMain(m *testing.M) {
@@ -23,7 +24,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// exchange exchanges a directory and a file of ann's with links, pipes and files with several names.
+// exchange swaps ann's directories and files with links, pipes and hard links, without end.
 func exchange(dir string) {
 	if err := os.Chdir(dir); err != nil {
 		os.Exit(1)
@@ -39,8 +40,8 @@ func exchange(dir string) {
 	}
 }
 
-// TestStatesUnderExchange: a process of ann's exchanges directories and files with links to root's, while states of
-// root change files there.
+// TestStatesUnderExchange runs root's states in ann's home while a process of ann swaps directories and files with
+// links to root's files.
 func TestStatesUnderExchange(t *testing.T) {
 	root := annsHost(t)
 	for _, p := range []string{root, filepath.Dir(root)} {
@@ -71,7 +72,7 @@ func TestStatesUnderExchange(t *testing.T) {
 	}
 	own(t, home)
 	before := outside(t, root)
-	self, err := os.ReadFile("/proc/self/exe") // ann cannot search the directory in which it lies
+	self, err := os.ReadFile("/proc/self/exe") // ann may not be able to enter its directory
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,10 +115,10 @@ s: {file.symlink: [{name: /home/ann/work/s}, {target: CONTENTS}]}
 	_ = cmd.Wait()
 	_ = os.Remove(filepath.Join(root, "srv/copy"))
 	if after := outside(t, root); !maps.Equal(before, after) {
-		t.Errorf("it was\n%v\nand is\n%v", before, after)
+		t.Errorf("outside of ann's files there was\n%v\nand now\n%v", before, after)
 	}
 	if refused == 0 {
-		t.Error("nothing was refused: the exchange had no effect")
+		t.Error("no state was refused, so the exchange had no effect")
 	}
 	t.Logf("%d states were refused", refused)
 }

@@ -5,7 +5,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/module"
 )
 
-// Modules are all state functions of a session.
+// Modules returns all state functions of a session.
 func (s *Session) Modules() module.Registry { return s.modules }
 
 // Decode reads the arguments of a call into a resource.

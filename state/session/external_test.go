@@ -13,7 +13,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// stackFiles are lists and files of PillarStack. What they give was recorded from Salt 3006.0.
+// stackFiles are lists and files of PillarStack. The expected pillar was recorded with Salt 3006.0.
 var stackFiles = map[string]string{
 	"pillar/top.sls": "base: {'*': [p]}\n",
 	"pillar/p.sls":   "k: v\n",
@@ -35,8 +35,8 @@ const stackGives = "{'k': 'v', 'users': {'tom': {'uid': 1000, 'roles': ['dev', '
 	"'list': ['b'], 'gone': 1, 'mode': ['now', 'a', 'list'], 'first': {'a': 1, 'c': 3, 'b': 2}, 'seen': 500, " +
 	"'t': '0-none', 'new': {'a': {'b': 1}}, 'pillar_seen': 'v', 'salt': 'web'}"
 
-// TestAStackGivesWhatSaltsGives compares the source `stack` with Salt's result for the same files.
-func TestAStackGivesWhatSaltsGives(t *testing.T) {
+// TestStackMatchesSalt compares the result of the source `stack` with that of Salt for the same files.
+func TestStackMatchesSalt(t *testing.T) {
 	for _, by := range []string{"path", "grain"} {
 		set, dir := settings(t, stackFiles)
 		set.Grains.Set("role", "web")
@@ -54,7 +54,7 @@ func TestAStackGivesWhatSaltsGives(t *testing.T) {
 	}
 }
 
-// TestAFileTreeIsPillarData has files of the host and of its nodegroups, a link to a directory, and newlines.
+// TestAFileTreeIsPillarData reads files of the host and of its nodegroups, a link to a directory, and newlines.
 func TestAFileTreeIsPillarData(t *testing.T) {
 	set, dir := settings(t, map[string]string{"ft/hosts/web-01/a": "one\n", "ft/hosts/web-01/sub/b": "two\n\n",
 		"ft/hosts/web-01/keep.pem": "key\n", "ft/nodegroups/web/a": "group\n", "ft/nodegroups/web/c": "group\n",
@@ -75,7 +75,7 @@ func TestAFileTreeIsPillarData(t *testing.T) {
 	}
 }
 
-// TestAServerGivesPillarData asks a server, whose errors are errors of the pillar.
+// TestAServerGivesPillarData reads a pillar from a server. An error of the server is an error of the pillar.
 func TestAServerGivesPillarData(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
@@ -121,7 +121,7 @@ func TestAServerGivesPillarData(t *testing.T) {
 	}
 }
 
-// TestAFileThatAnotherUserCanChangeIsNoPillarData refuses it in every source that reads files.
+// TestAFileThatAnotherUserCanChangeIsNoPillarData checks every source that reads files.
 func TestAFileThatAnotherUserCanChangeIsNoPillarData(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("this takes root")
@@ -146,8 +146,8 @@ func TestAFileThatAnotherUserCanChangeIsNoPillarData(t *testing.T) {
 	}
 }
 
-// TestSourcesThatAreNotHereNameAnother gives each its way out.
-func TestSourcesThatAreNotHereNameAnother(t *testing.T) {
+// TestUnsupportedSourcesNameAnother checks that the error for an unsupported source, or its hint, names a replacement.
+func TestUnsupportedSourcesNameAnother(t *testing.T) {
 	for source, want := range map[string]string{"git": "pillar of the release", "s3": "aws s3 cp",
 		"vault": "it has no url", "own": "own.py in _pillar"} {
 		set, _ := settings(t, nil)
@@ -161,8 +161,8 @@ func TestSourcesThatAreNotHereNameAnother(t *testing.T) {
 	}
 }
 
-// TestACommandThatAnotherUserCanChangeGivesNoPillarData has root run, or read, a file of an unprivileged user, and one
-// in a directory of such a user.
+// TestACommandThatAnotherUserCanChangeGivesNoPillarData checks commands of root that run or read a file of an
+// unprivileged user, or a file in such a user's directory.
 func TestACommandThatAnotherUserCanChangeGivesNoPillarData(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("this takes root")
@@ -170,7 +170,7 @@ func TestACommandThatAnotherUserCanChangeGivesNoPillarData(t *testing.T) {
 	const script = "#!/bin/sh\necho 'a: 1'\n"
 	for _, c := range []struct {
 		command string // %d stands for the directory
-		given   string // to the unprivileged user
+		given   string // path that the unprivileged user owns
 		refused bool
 	}{
 		{"%d/x/s.sh", "x/s.sh", true},
@@ -204,7 +204,7 @@ func TestACommandThatAnotherUserCanChangeGivesNoPillarData(t *testing.T) {
 	}
 }
 
-// TestAliasesOfASourceCannotExplode has a command print nine levels of aliases, which stand for 9 to the power of 9
+// TestAliasesOfASourceCannotExplode reads the output of a command with nine levels of YAML aliases, which stand for 9⁹
 // values.
 func TestAliasesOfASourceCannotExplode(t *testing.T) {
 	bomb := "a0: &a0 [x, x, x, x, x, x, x, x, x]\n"
@@ -222,7 +222,8 @@ func TestAliasesOfASourceCannotExplode(t *testing.T) {
 	}
 }
 
-// TestVaultGivesPillarData has a server with a store of each version, a list in the path, and a path without a secret.
+// TestVaultGivesPillarData reads secrets of a server with a store of each version, a list in the path, and a path
+// without a secret.
 func TestVaultGivesPillarData(t *testing.T) {
 	pages := map[string]string{
 		"sys/internal/ui/mounts/kv/web-01": `{"data": {"type": "kv", "path": "kv/", "options": {"version": "2"}}}`,

@@ -18,8 +18,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// formsOf are forms of one value, as SLS files and formulas write it, that a field of a type takes alike. The first is
-// the canonical one.
+// formsOf returns forms of one value, as SLS files and formulas write it, that are equal for a field of a type. The
+// first form is the canonical one.
 func formsOf(t reflect.Type) []any {
 	if t.Kind() == reflect.Pointer && t != reflect.TypeFor[*value.Map]() && t != reflect.TypeFor[*value.List]() {
 		t = t.Elem()
@@ -47,7 +47,7 @@ func formsOf(t reflect.Type) []any {
 	return nil
 }
 
-// hostile are values that no argument may make the agent panic with.
+// hostile returns values that must not make a state function panic.
 func hostile() []any {
 	return []any{nil, true, 0, -1, 1 << 40, 1.5, "", "a", "a,b", "%", "/", "../x", "\x00", value.NewList(),
 		value.NewList(nil), value.NewList(value.NewList()),
@@ -55,7 +55,7 @@ func hostile() []any {
 		value.NewMap("a", value.NewList()), value.NewMap("1", value.NewMap("x", nil)), value.Tuple{}}
 }
 
-// equalForms are forms of values that arguments of any type take alike, by state.function.argument.
+// equalForms returns forms of a value that are equal for an argument, by state.function.argument.
 func equalForms() map[string][]any {
 	pairs := func(form func(name, v string) any) any { return value.NewList(form("A", "1"), form("B", "2")) }
 	environment := []any{value.NewMap("A", "1", "B", "2"), pairs(func(n, v string) any { return value.NewMap(n, v) }),
@@ -83,7 +83,7 @@ func equalForms() map[string][]any {
 	return all
 }
 
-// trial asks state functions on a host of its own, below a root in which no command runs.
+// trial runs Decode and Check of state functions on a host in a root in which no command runs.
 type trial struct {
 	*testing.T
 	session *session.Session
@@ -108,7 +108,7 @@ func (t trial) outcome(state, function string, arguments *value.Map) (text strin
 		err)
 }
 
-// decoded is a resource with one argument, beside those it requires.
+// decoded returns a resource with arguments, and the problems of the arguments.
 func (t trial) decoded(state, function string, arguments *value.Map) (module.Resource, string) {
 	r, _ := t.session.Modules().New(state, function)
 	_, problems := module.Decode(r, module.Call{Function: state + "." + function, Arguments: arguments})
@@ -140,8 +140,8 @@ func argumentsOf(t reflect.Type, above []int) (all []argument) {
 	return all
 }
 
-// TestArgumentsInAllTheirForms gives each argument of each state function in each form that Salt takes: all are the
-// canonical one, and nothing that SLS files can hold makes a function panic.
+// TestArgumentsInAllTheirForms passes each argument of each state function in each form that Salt accepts. All forms
+// must be equal to the canonical one, and no value of an SLS file may make a function panic.
 func TestArgumentsInAllTheirForms(t *testing.T) {
 	h, err := machine.New(host.Options{Root: t.TempDir()})
 	if err != nil {
@@ -176,7 +176,7 @@ func TestArgumentsInAllTheirForms(t *testing.T) {
 				want, _ := try.decoded(state, function, with(a, forms[0]))
 				field := func(r module.Resource) any { return reflect.ValueOf(r).Elem().FieldByIndex(a.index).Interface() }
 				if problem != "" || !sameValue(field(got), field(want)) {
-					t.Errorf("%s: %s: %s is not taken as %s: %s", name, a.name, value.Repr(form), value.Repr(forms[0]), problem)
+					t.Errorf("%s: %s: %s is not equal to %s: %s", name, a.name, value.Repr(form), value.Repr(forms[0]), problem)
 				}
 			}
 			forms = same[name+"."+a.name]

@@ -17,8 +17,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/statetest"
 )
 
-// FuzzCompiler makes programs of SLS texts: steps that can be walked, or problems with places. The
-// text may include the rest of the tree. The host is a directory, and runs no command.
+// FuzzCompiler compiles SLS texts into steps, or into problems with positions. The text may include the rest of the
+// tree. The host is a directory, and runs no command.
 func FuzzCompiler(f *testing.F) {
 	cases, err := filepath.Glob("../../testdata/salt/*/states/*.sls")
 	if err != nil || len(cases) == 0 {
@@ -50,7 +50,7 @@ func FuzzCompiler(f *testing.F) {
 		[]roots.Env{{Name: "base", Dirs: []string{"/pillar"}}}
 	f.Fuzz(func(t *testing.T, text string) {
 		if strings.Contains(text, "http") || strings.Contains(text, "dnsutil") || strings.Contains(text, "dig") {
-			t.Skip("it would ask the network")
+			t.Skip("the text queries the network")
 		}
 		if err := os.WriteFile(filepath.Join(dir, "states/t.sls"), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
@@ -71,7 +71,7 @@ func FuzzCompiler(f *testing.F) {
 		}
 		var list diag.List
 		if !errors.As(err, &list) || len(list) == 0 {
-			t.Fatalf("%q: the error has no place: %T %v", text, err, err)
+			t.Fatalf("%q: the error has no position: %T %v", text, err, err)
 		}
 		for _, problem := range list {
 			if problem.Message == "" || !strings.HasSuffix(problem.Pos.File, ".sls") {

@@ -23,12 +23,11 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// recorded is one call as Salt 3006.0 answered it. Its sentences are not kept: of an error only that
-// there is one.
+// recorded is a call and its result in Salt 3006.0, without the texts of comments and errors.
 type recorded struct {
 	Call  string
 	Want  any
-	Error bool // the answer is a list of problems
+	Error bool // the result is a list of problems
 	Fails bool // the exit code is not zero
 }
 
@@ -43,7 +42,7 @@ func TestGolden(t *testing.T) {
 		t.Run(filepath.Base(dir), func(t *testing.T) {
 			t.Parallel()
 			if _, err := exec.LookPath("curl"); err != nil && strings.HasPrefix(filepath.Base(dir), "74") {
-				t.Skip("its packages are installed where it was recorded, and no test installs any on this machine")
+				t.Skip("the case requires packages that this machine may lack")
 			}
 			if strings.HasPrefix(filepath.Base(dir), "45") { // #!py
 				needPython(t)
@@ -53,32 +52,32 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// skipped are states whose recorded result is a mistake of that Salt, and those this machine cannot
-// carry out. 68 d2 is a directory that Salt says it has made, though it failed to.
+// skipped returns the IDs of states whose recorded result is a bug of Salt, and of those that cannot run on this
+// machine. 68 d2 is a directory that Salt reports as created although it failed.
 func skipped(name string) []string {
 	skip := map[string][]string{"37": {"o3"}, "67": {"l"}, "68": {"s2", "d2"}}[name[:2]]
 	if os.Geteuid() != 0 {
-		// What is looked for in a PATH of which root alone may search a part, what runs as another user, gives files to one,
-		// or keeps a backup below /var/cache.
+		// These states search a PATH with a directory that only root may enter, run as another user, change owners, or keep
+		// a backup below /var/cache.
 		skip = append(skip, map[string][]string{"66": {"i", "j"}, "67": {"c", "o"}, "68": {"d5"}}[name[:2]]...)
 	}
 	return skip
 }
 
-// foreseen are states that this engine fails in a dry run as it does in the run, since nothing makes the directory that
-// they need. Salt's dry run announces them.
-func foreseen(name, call string) []string {
+// failsInDryRun returns the IDs of states that fail in a dry run of this engine, as in the run, since no state creates
+// the directory that they require. Salt's dry run predicts changes.
+func failsInDryRun(name, call string) []string {
 	if !strings.Contains(call, "test=True") {
 		return nil
 	}
 	return map[string][]string{"67": {"e"}}[name[:2]]
 }
 
-// goldenTree is a case that was copied to where it may write.
+// goldenTree is the copy of a case in a temporary directory.
 type goldenTree struct {
 	name   string
-	dir    string // where the case is now
-	g      string // stands for /tmp/g
+	dir    string // the copy
+	g      string // the directory in the place of /tmp/g
 	calls  []recorded
 	option *value.Map
 	host   *host.Host
@@ -121,8 +120,8 @@ func (c *goldenTree) placed(text string) string {
 	return strings.NewReplacer("/tmp/g", c.g, "@D@", c.dir).Replace(text)
 }
 
-// place makes the host: this machine, where a case keeps to its directory, and one in memory for the
-// case that makes accounts.
+// place sets the host: this machine, on which a case changes only its directory, or a host in memory for the case that
+// creates accounts.
 func (c *goldenTree) place(t *testing.T) {
 	t.Helper()
 	machine, err := machine.New(host.Options{})
@@ -203,7 +202,7 @@ func (c *goldenTree) check(t *testing.T) {
 	}
 }
 
-// brokenPillar tells a look at a pillar with errors, for which Salt exits with zero.
+// brokenPillar reports whether a call failed because of a pillar with errors, for which Salt has exit code zero.
 func (c *goldenTree) brokenPillar(want recorded, err error) bool {
 	var broken *session.PillarError
 	return errors.As(err, &broken) && !want.Error && want.Want != nil
@@ -218,7 +217,7 @@ func (c *goldenTree) compare(t *testing.T, want recorded, answer session.Answer,
 		return
 	}
 	if empty, ok := want.Want.(map[string]any); ok && len(empty) == 0 && answer.Value == nil {
-		return // Salt said it beside its answer
+		return // Salt prints the errors and returns nothing
 	}
 	if answer.Value == nil {
 		t.Errorf("%s: %v", want.Call, err)
@@ -229,7 +228,7 @@ func (c *goldenTree) compare(t *testing.T, want recorded, answer session.Answer,
 	var got any
 	must(t, json.Unmarshal(text, &got))
 	got, wanted := comparable(got), comparable(want.Want)
-	for _, id := range append(skipped(c.name), foreseen(c.name, want.Call)...) {
+	for _, id := range append(skipped(c.name), failsInDryRun(c.name, want.Call)...) {
 		without(got, id)
 		without(wanted, id)
 	}
@@ -242,7 +241,7 @@ func problemsOf(err error) diag.List {
 	return list
 }
 
-// comparable returns an answer without sentences and without values that differ between runs.
+// comparable returns a result without texts and without values that differ between runs.
 func comparable(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -284,7 +283,7 @@ func without(answer any, id string) {
 	}
 }
 
-// difference reports the differences: of mappings, the members that differ.
+// difference fails the test for each difference; for mappings, for each different member.
 func difference(t *testing.T, call string, got, want any) {
 	t.Helper()
 	g, gotMap := got.(map[string]any)
@@ -302,7 +301,7 @@ func difference(t *testing.T, call string, got, want any) {
 	}
 	for key := range g {
 		if _, ok := w[key]; !ok {
-			t.Errorf("%s: there is %s, and it should not be: %s", call, key, jsonOf(g[key]))
+			t.Errorf("%s: unexpected %s: %s", call, key, jsonOf(g[key]))
 		}
 	}
 }

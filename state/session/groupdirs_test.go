@@ -10,9 +10,9 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host/hosttest"
 )
 
-// TestDirectoriesThatAGroupMayWrite: root's states work in the usual directories of root that a group may write to,
-// such as /var/log of Ubuntu and /var/mail, whether the group has members, and they are known, or not. Only links
-// there, which a process with the group could have made, are not followed.
+// TestDirectoriesThatAGroupMayWrite checks that root's states work in system directories that a group may write to,
+// such as /var/log of Ubuntu and /var/mail, whether or not the group has known members. Only links in them are refused,
+// since a process with the group could have created them.
 func TestDirectoriesThatAGroupMayWrite(t *testing.T) {
 	for _, nsswitch := range []string{"passwd: files systemd\ngroup: files systemd\n",
 		"passwd: files sss\ngroup: files sss\n"} {

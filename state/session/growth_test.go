@@ -26,7 +26,7 @@ func compiling(t *testing.T, users int) cost {
 			t.Fatal(err)
 		}
 	}
-	once() // allocations that are made once per process
+	once() // makes the allocations that occur once per process
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	once()
@@ -35,8 +35,8 @@ func compiling(t *testing.T, users int) cost {
 		float64(after.TotalAlloc - before.TotalAlloc)}
 }
 
-// TestGrowthOfCompiling: the cost of each further state is the same for ten times the users, and with
-// CORPUS_BENCH_LARGE for a hundred times. A list that is searched once for each state would show here.
+// TestGrowthOfCompiling checks that the cost of each further state is the same for ten times the users, and with
+// CORPUS_BENCH_LARGE for a hundred times. A list that is searched for each state would make it grow.
 func TestGrowthOfCompiling(t *testing.T) {
 	sizes := []int{4, 40, 400}
 	if os.Getenv("CORPUS_BENCH_LARGE") != "" {
@@ -46,11 +46,12 @@ func TestGrowthOfCompiling(t *testing.T) {
 	for i, users := range sizes {
 		costs[i] = compiling(t, users)
 	}
-	var first cost // for each more state, between the first two
+	var first cost // per additional state, between the first two sizes
 	for i := 1; i < len(costs); i++ {
 		states := costs[i].states - costs[i-1].states
 		more := cost{states, (costs[i].objects - costs[i-1].objects) / states, (costs[i].bytes - costs[i-1].bytes) / states}
-		t.Logf("from %.0f to %.0f states: %.1f allocations and %.0f bytes for each more", costs[i-1].states, costs[i].states,
+		t.Logf("from %.0f to %.0f states: %.1f allocations and %.0f bytes per additional state",
+			costs[i-1].states, costs[i].states,
 			more.objects, more.bytes)
 		if i == 1 {
 			first = more

@@ -10,7 +10,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// The expected answers are those of Salt's functions istextfile, is_binary, is_empty, list_files and get_hash.
+// TestFiltersThatLookAtFiles compares filters with Salt's functions istextfile, is_binary, is_empty, list_files and
+// get_hash.
 func TestFiltersThatLookAtFiles(t *testing.T) {
 	dir := t.TempDir()
 	for name, content := range map[string]string{

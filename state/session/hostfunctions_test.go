@@ -31,6 +31,6 @@ func TestListOfHostFunctions(t *testing.T) {
 	}
 	got, err := os.ReadFile(file)
 	if err != nil || string(got) != want {
-		t.Errorf("%s is not the list of the functions of templates, which `make generated` writes; read error: %v", file, err)
+		t.Errorf("%s is out of date; run `make generated`; read error: %v", file, err)
 	}
 }

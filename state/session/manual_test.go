@@ -13,15 +13,15 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// everyProgram has functions that are there only beside a program.
+// everyProgram lists the programs without which some functions do not exist.
 var everyProgram = map[string]string{
 	"usr/bin/docker": "", "usr/bin/psql": "", "usr/bin/pip3": "", "usr/bin/git": "", "usr/bin/crontab": "",
 }
 
-// everyFunction is a session on a host that has these programs.
+// everyFunction returns a session on a host that has the programs of everyProgram.
 func everyFunction(t *testing.T) *session.Session {
 	t.Helper()
-	s, root := dailyRoot(t, everyProgram, nil)
+	s, root := sessionBelow(t, everyProgram, nil)
 	for name := range everyProgram {
 		if err := os.Chmod(filepath.Join(root, name), 0o755); err != nil {
 			t.Fatal(err)
@@ -30,7 +30,8 @@ func everyFunction(t *testing.T) *session.Session {
 	return s
 }
 
-// TestManual has each function explained: a sentence, each argument, an example. The manual explains no others.
+// TestManual checks that the manual explains each function with a sentence, its arguments and an example, and no
+// others.
 func TestManual(t *testing.T) {
 	s := everyFunction(t)
 	for _, which := range []struct {
@@ -77,18 +78,18 @@ func explained(t *testing.T, file, name string, book manual.Book, spec *value.Ma
 	for _, a := range names.Items {
 		arguments = append(arguments, value.Str(a))
 		if entry.Sentence != "" && entry.Meaning(value.Str(a)) == "" {
-			t.Errorf("%s does not say what argument %s of %s is for", file, value.Str(a), name)
+			t.Errorf("%s does not explain argument %s of %s", file, value.Str(a), name)
 		}
 	}
 	open := value.Truth(spec.Value("kwargs"))
 	for _, own := range entry.Own() {
 		if !open && !slices.Contains(arguments, own) {
-			t.Errorf("%s explains an argument %s of %s, which has none", file, own, name)
+			t.Errorf("%s explains argument %s of %s, which does not exist", file, own, name)
 		}
 	}
 }
 
-// TestManualExamples has the example of each state function compile, with arguments that the function takes.
+// TestManualExamples checks that the example of each state function compiles without warnings.
 func TestManualExamples(t *testing.T) {
 	s := everyFunction(t)
 	for name, entry := range manual.States() {

@@ -7,8 +7,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/families"
 )
 
-// A misspelled requisite or guard would leave its step unguarded: a release with one is refused before anything
-// changes.
+// TestMisspelledRequisitesAndGuardsAreMistakes checks that compiling fails for a misspelled requisite or guard, without
+// which its step would run unguarded.
 func TestMisspelledRequisitesAndGuardsAreMistakes(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ function, argument, meant string }{
@@ -32,7 +32,8 @@ func TestMisspelledRequisitesAndGuardsAreMistakes(t *testing.T) {
 	}
 }
 
-// Other unknown arguments stay warnings, also those that resemble a requisite: formulas have them.
+// TestUnknownArgumentsStayWarnings checks that other unknown arguments are warnings, also those that resemble a
+// requisite, since formulas have them.
 func TestUnknownArgumentsStayWarnings(t *testing.T) {
 	t.Parallel()
 	for function, argument := range map[string]string{

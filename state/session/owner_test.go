@@ -20,7 +20,7 @@ import (
 
 const nobody = 65534
 
-// TestGitRunsAsTheOwnerOfAClone: a user's clone names programs, which git runs; none of them runs as root.
+// TestGitRunsAsTheOwnerOfAClone checks that the programs that a user's clone configures do not run as root.
 func TestGitRunsAsTheOwnerOfAClone(t *testing.T) {
 	if _, err := osexec.LookPath("git"); err != nil || os.Geteuid() != 0 {
 		t.Skip("this takes root and a git")
@@ -100,6 +100,6 @@ func TestGitRunsAsTheOwnerOfAClone(t *testing.T) {
 		t.Errorf("programs of the clone ran as users %q, %v", strings.Fields(string(data)), err)
 	}
 	if len(data) == 0 {
-		t.Error("no program of the clone ran: the test shows nothing")
+		t.Error("no program of the clone ran, so the test has no effect")
 	}
 }

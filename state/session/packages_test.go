@@ -9,8 +9,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// partedModule is a package of the tree with parts that import each other.
-var partedModule = map[string]string{
+// packageFiles is a Python package of the tree whose modules import each other.
+var packageFiles = map[string]string{
 	"states/_modules/parted/__init__.py": "from .part import inner\nfrom .deep.low import lowest\n\ndef f():\n" +
 		"    return [inner(), lowest()]\n",
 	"states/_modules/parted/part.py":           "def inner():\n    return 'inner of ' + __grains__['id']\n",
@@ -22,21 +22,22 @@ var partedModule = map[string]string{
 	"states/_modules/parted/unused_by_any.txt": "",
 }
 
-// TestAPackageOfTheTreeImportsItsParts runs one, and says which part is missing.
+// TestAPackageOfTheTreeImportsItsParts checks imports between the modules of a package, and the error for a missing
+// module.
 func TestAPackageOfTheTreeImportsItsParts(t *testing.T) {
-	s, _ := pythonSession(t, partedModule)
+	s, _ := pythonSession(t, packageFiles)
 	got, err := s.Call(t.Context(), "parted.f", nil, nil, nil)
 	if want := "['inner of web-01', 'INNER OF WEB-01']"; err != nil || value.Repr(got.Value) != want {
 		t.Errorf("%s, %v, want %s", value.Repr(got.Value), err, want)
 	}
 	_, err = s.Call(t.Context(), "lacks.f", nil, nil, nil)
 	if err == nil || !strings.Contains(err.Error(), "the package lacks has no module nothing") {
-		t.Errorf("a part that is missing: %v", err)
+		t.Errorf("a missing module: %v", err)
 	}
 }
 
-// TestModulesThatAnotherUserCanChangeDoNotRun has a part of a package that is a user's, and a state tree that all users
-// can change.
+// TestModulesThatAnotherUserCanChangeDoNotRun checks a package with a module that a user owns, and a state tree that
+// all users may write to.
 func TestModulesThatAnotherUserCanChangeDoNotRun(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("this takes root")
@@ -47,7 +48,7 @@ func TestModulesThatAnotherUserCanChangeDoNotRun(t *testing.T) {
 		},
 		"plain.f": func(dir string) error { return os.Chmod(filepath.Join(dir, "states"), 0o777) },
 	} {
-		s, dir := pythonSession(t, partedModule)
+		s, dir := pythonSession(t, packageFiles)
 		if err := change(dir); err != nil {
 			t.Fatal(err)
 		}
@@ -58,7 +59,7 @@ func TestModulesThatAnotherUserCanChangeDoNotRun(t *testing.T) {
 	}
 }
 
-// contractModule is the module that was called in Salt 3006.0; the test below has the answers.
+// contractModule is the module that was called in Salt 3006.0. TestModulesAnswerAsUnderSalt has the results.
 const contractModule = `
 import salt.exceptions
 import salt.utils.args
@@ -82,7 +83,7 @@ def info():
     return salt.exceptions.CommandExecutionError("a", info={"b": 1}).strerror
 `
 
-// TestModulesAnswerAsUnderSalt compares answers with those of Salt 3006.0.
+// TestModulesAnswerAsUnderSalt compares results with those of Salt 3006.0.
 func TestModulesAnswerAsUnderSalt(t *testing.T) {
 	s, _ := pythonSession(t, map[string]string{"states/_modules/contract.py": contractModule,
 		"states/_states/mine.py": "def present(name, size=1):\n    return {}\n\ndef _hidden(name):\n    return {}\n"})

@@ -14,9 +14,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/session"
 )
 
-// TestArchitectureNamesThePackageOfEveryStateModule holds the table of docs/architecture.md to the registry: each state
-// module of Salt's has a row, its package is named after it, and the package comment has the name as SLS files write
-// it.
+// TestArchitectureNamesThePackageOfEveryStateModule compares the table of docs/architecture.md with the registry. Each
+// state module has a row, its package has its name, and the package comment has the name that SLS files use.
 func TestArchitectureNamesThePackageOfEveryStateModule(t *testing.T) {
 	text, err := os.ReadFile("../../docs/architecture.md")
 	if err != nil {

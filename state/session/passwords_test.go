@@ -17,18 +17,18 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// hidden is the password that stands in the arguments of states, and must stand in the arguments of no program.
+// hidden is the password in the arguments of states, which must not be in the arguments of a program.
 const hidden = "c4nary-pw"
 
-// password is a state with a password in one of its arguments. Programs are those of the host, which print an answer
-// where the arguments or the standard input have a text in them.
+// password is a state with a password in one of its arguments. The programs of the host print an answer if their
+// arguments or standard input contain the text before it.
 type password struct {
 	state     string
 	arguments *value.Map
 	programs  []string
-	answers   []string // a text, and the output for it
-	files     []string // of the host: a name and a content
-	fails     bool     // the programs do not imitate so much that it succeeds
+	answers   []string // pairs of a text and the output for it
+	files     []string // of the host: pairs of a path and a content
+	fails     bool     // the state fails, since the imitation of the programs is incomplete
 }
 
 func passwords() []password {
@@ -130,7 +130,7 @@ func passwords() []password {
 func TestPasswordsAreInNoArguments(t *testing.T) {
 	for _, p := range passwords() {
 		t.Run(p.state, func(t *testing.T) {
-			ran, handed := false, false
+			ran, received := false, false
 			h := statetest.NewHost(t)
 			h.Commands = statetest.Commands(func(c host.Command) (host.Output, error) {
 				ran = true
@@ -138,7 +138,7 @@ func TestPasswordsAreInNoArguments(t *testing.T) {
 				if strings.Contains(given, hidden) {
 					t.Errorf("the password is in the arguments %q", c.Argv)
 				}
-				handed = handed || strings.Contains(strings.Join(c.Env, " ")+c.Stdin, hidden) || inEncoded(c.Env) ||
+				received = received || strings.Contains(strings.Join(c.Env, " ")+c.Stdin, hidden) || inEncoded(c.Env) ||
 					inFiles(t, h, c)
 				for i := 0; i < len(p.answers); i += 2 {
 					if strings.Contains(given+c.Stdin, p.answers[i]) {
@@ -159,16 +159,16 @@ func TestPasswordsAreInNoArguments(t *testing.T) {
 			}
 			err := p.applied(t, h.Host)
 			if err != nil && !p.fails {
-				t.Errorf("it fails: %v (%s)", err, diag.HintOf(err))
+				t.Errorf("the state fails: %v (%s)", err, diag.HintOf(err))
 			}
-			if !ran || !handed && !p.fails {
-				t.Errorf("a program ran: %v; it got the password: %v; the error is %v", ran, handed, err)
+			if !ran || !received && !p.fails {
+				t.Errorf("a program ran: %v; it got the password: %v; the error is %v", ran, received, err)
 			}
 		})
 	}
 }
 
-// applied checks and applies a state, whatever it says, and has its programs run as if all were missing.
+// applied checks and applies a state, also if the check finds no difference.
 func (p password) applied(t *testing.T, h *host.Host) error {
 	given, _ := settings(t, map[string]string{"states/requirements": "--index-url https://u:" + hidden +
 		"@h.example/\ngit+https://u:" + hidden + "@h.example/r.git\nx\n"})
@@ -192,7 +192,7 @@ func (p password) applied(t *testing.T, h *host.Host) error {
 	return err
 }
 
-// inEncoded reports whether a login for npm is in an environment.
+// inEncoded reports whether an environment has an encoded login for npm.
 func inEncoded(env []string) bool {
 	return slices.ContainsFunc(env, func(v string) bool {
 		name, _, _ := strings.Cut(v, "=")
@@ -200,8 +200,8 @@ func inEncoded(env []string) bool {
 	})
 }
 
-// inFiles reports whether a file that a command is given holds the password, which only the user who runs the command
-// may read.
+// inFiles reports whether a file in the arguments or the environment of a command holds the password. Only the user of
+// the command may be able to read the file.
 func inFiles(t *testing.T, h *statetest.Host, c host.Command) (found bool) {
 	t.Helper()
 	owner := 0
@@ -224,7 +224,7 @@ func inFiles(t *testing.T, h *statetest.Host, c host.Command) (found bool) {
 	return found
 }
 
-// TestEveryPasswordIsTried finds arguments of states that take a password and that the table above lacks.
+// TestEveryPasswordIsTried checks that passwords lists every state with an argument that takes a password.
 func TestEveryPasswordIsTried(t *testing.T) {
 	exempt := map[string]string{
 		"user.present":      "package host gives chpasswd a hash by its standard input: TestAccountCommands",
@@ -244,7 +244,7 @@ func TestEveryPasswordIsTried(t *testing.T) {
 				continue
 			}
 			if _, ok := exempt[name]; !ok && !slices.ContainsFunc(tried, func(p password) bool { return p.state == name }) {
-				t.Errorf("%s takes %s, and nothing tries it: add it to passwords, or say here why it reaches no program", name,
+				t.Errorf("%s takes %s and is not tested: add it to passwords, or to exempt with a reason", name,
 					argument)
 			}
 		}

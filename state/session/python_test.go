@@ -13,7 +13,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// needPython skips a test on a host without a python3 of its own, where the tree's modules do not run.
+// needPython skips a test on a host without /usr/bin/python3.
 func needPython(t testing.TB) {
 	t.Helper()
 	if _, err := os.Stat("/usr/bin/python3"); err != nil {
@@ -21,7 +21,7 @@ func needPython(t testing.TB) {
 	}
 }
 
-// pythonSession is a session over files, which is closed with the test.
+// pythonSession returns a session with files. It is closed at the end of the test.
 func pythonSession(t testing.TB, files map[string]string) (*session.Session, string) {
 	t.Helper()
 	needPython(t)
@@ -280,7 +280,7 @@ func TestFilesThatAreProgramsOfTheTree(t *testing.T) {
 	_, err = s.RenderFile(t.Context(), "py", render.Source{Name: "salt://file.py", Env: "base",
 		Text: "#!py\ndef run():\n    return 3\n"}, nil)
 	if err == nil || !strings.Contains(err.Error(), "a text was expected") {
-		t.Errorf("a number as a file is %v", err)
+		t.Errorf("a number as the text of a file: %v", err)
 	}
 }
 
@@ -374,7 +374,7 @@ func TestFunctionsThatListModulesOfTheTree(t *testing.T) {
 	}
 }
 
-// pythons counts the processes of Python that this process has started.
+// pythons counts the Python processes that are children of this process.
 func pythons(t testing.TB) (n int) {
 	t.Helper()
 	tasks, err := filepath.Glob("/proc/self/task/*/children")
@@ -392,8 +392,8 @@ func pythons(t testing.TB) (n int) {
 	return n
 }
 
-// TestATreeStartsPythonOnlyForItsModules applies an SLS file of a tree that has modules, and needs none of them, and
-// then others that need modules of every kind.
+// TestATreeStartsPythonOnlyForItsModules applies an SLS file that needs none of the modules of its tree, and then files
+// that need modules of every kind.
 func TestATreeStartsPythonOnlyForItsModules(t *testing.T) {
 	s, _ := pythonSession(t, map[string]string{
 		"states/plain.sls":          "a:\n  test.nop:\n    - name: {{ salt['test.echo']('x') }}\n",
@@ -410,16 +410,16 @@ func TestATreeStartsPythonOnlyForItsModules(t *testing.T) {
 		t.Errorf("%d processes of Python were started for an SLS file that needs none", n)
 	}
 	if _, err := s.Call(t.Context(), "sys.doc", []any{"mine"}, nil, nil); err != nil || pythons(t)-before != 1 {
-		t.Errorf("a module needs 1 process of Python, and %d are there: %v", pythons(t)-before, err)
+		t.Errorf("a module needs 1 process of Python, and %d are running: %v", pythons(t)-before, err)
 	}
 	for _, sls := range []string{"all", "program"} {
 		if _, err := s.Call(t.Context(), "state.apply", []any{sls}, nil, nil); err != nil || pythons(t)-before != 1 {
-			t.Errorf("after state.apply %s, %d processes of Python are there, want 1: %v", sls, pythons(t)-before, err)
+			t.Errorf("after state.apply %s, %d processes of Python are running, want 1: %v", sls, pythons(t)-before, err)
 		}
 	}
 }
 
-// TestFilesOfPyobjects has states, blocks, requisites, maps by grain and imports.
+// TestFilesOfPyobjects checks states, blocks, requisites, maps by grain and imports.
 func TestFilesOfPyobjects(t *testing.T) {
 	s, _ := pythonSession(t, map[string]string{
 		"states/lib/map.sls": "#!pyobjects\nclass Web(Map):\n    merge = 'web'\n    class Debian:\n        server = 'a'\n" +

@@ -103,7 +103,7 @@ func TestExpensiveGrainsAreLazy(t *testing.T) {
 			continue
 		}
 		if asked != want {
-			t.Errorf("%s: asked %d times, want %d", template, asked, want)
+			t.Errorf("%s: computed %d times, want %d", template, asked, want)
 		}
 		if text := value.Repr(got); want > 0 && !strings.Contains(text, "10.0.0.9") {
 			t.Errorf("%s: got %s", template, text)

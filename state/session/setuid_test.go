@@ -16,13 +16,13 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host/machine"
 )
 
-// TestProgramsOfUsersRunAsTheirOwner: ann's programs lie where states set owners and modes or copy from; none of them
-// may run as root then, or as another user.
+// TestProgramsOfUsersRunAsTheirOwner checks that states that set owners and modes, or copy files, do not make a program
+// of ann setuid for root or another user.
 func TestProgramsOfUsersRunAsTheirOwner(t *testing.T) {
 	for name, c := range map[string]struct {
 		sls     string
 		outcome exec.Outcome
-		setuid  string // files with the bit afterwards
+		setuid  string // files with a setuid or setgid bit after the run
 	}{
 		"managed": {"file.managed: [{name: /home/ann/own/x}, {replace: false}, {user: root}, {mode: '4755'}]",
 			exec.Failed, "/home/ann/own/x"},
@@ -66,7 +66,7 @@ func TestProgramsOfUsersRunAsTheirOwner(t *testing.T) {
 				t.Errorf("%v: %s", r.Outcome, r.Comment)
 			}
 			if got := strings.Join(setuid(t, root), " "); got != c.setuid {
-				t.Errorf("these files have the bits: %q, not %q", got, c.setuid)
+				t.Errorf("the files with setuid or setgid bits are %q, want %q", got, c.setuid)
 			}
 		})
 	}
@@ -91,8 +91,8 @@ func setuid(t *testing.T, root string) (all []string) {
 	return all
 }
 
-// TestOwnerAndModeGoToOneFile exchanges ann's file all the time for one of root's: no program gets an owner from one
-// call and the bits from another.
+// TestOwnerAndModeGoToOneFile swaps a file of ann with one of root all the time. No file may get its owner and its
+// setuid bit from different calls.
 func TestOwnerAndModeGoToOneFile(t *testing.T) {
 	root := annsHost(t)
 	home := filepath.Join(root, "home/ann")

@@ -10,7 +10,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/session"
 )
 
-// applications are the state functions for applications that public formulas use.
+// applications lists the state functions for applications that public formulas use.
 const applications = `archive.extracted module.run module.wait ini.options_present ini.options_absent ini.sections_present
 ini.sections_absent git.latest git.cloned git.detached git.present git.config_set git.config_unset pip.installed pip.removed pip.uptodate
 virtualenv.managed npm.installed npm.removed npm.bootstrap gem.installed gem.removed pecl.installed pecl.removed apache_module.enabled
@@ -22,7 +22,7 @@ postgres_database.absent postgres_user.present postgres_user.absent postgres_gro
 postgres_extension.absent postgres_schema.present postgres_schema.absent postgres_privileges.present postgres_privileges.absent
 postgres_tablespace.present postgres_language.present`
 
-// TestApplications checks that a session has all of them.
+// TestApplications checks that a session has all functions of applications.
 func TestApplications(t *testing.T) {
 	have := families.New(session.Settings{Host: &host.Host{}}).Modules().Functions()
 	for _, name := range strings.Fields(applications) {

@@ -24,8 +24,8 @@ var writeDocs = flag.Bool("write-docs", false, "bring docs/states.md up to date"
 
 const document = "../../docs/states.md"
 
-// TestStatesDocument holds docs/states.md to the registry: each state has its list of functions with
-// their arguments and defaults, between a pair of marks. The words around the lists are people's.
+// TestStatesDocument compares docs/states.md with the registry. For each state, a list of its functions with their
+// arguments and defaults is between two marks. People write the text outside of the marks.
 func TestStatesDocument(t *testing.T) {
 	h, err := machine.New(host.Options{Root: t.TempDir()})
 	if err != nil {
@@ -43,7 +43,7 @@ func TestStatesDocument(t *testing.T) {
 	text = withRefused(t, text, registry)
 	for _, state := range marked(text) {
 		if registry[state] == nil {
-			t.Errorf("docs/states.md lists the functions of %s, which there is no more", state)
+			t.Errorf("docs/states.md lists the functions of %s, which does not exist", state)
 		}
 	}
 	if text == string(data) {
@@ -57,7 +57,7 @@ func TestStatesDocument(t *testing.T) {
 	}
 }
 
-// withRefused puts Salt's states that are not here between their marks, by the reason.
+// withRefused writes the table of unsupported states of Salt between its marks, with a row for each reason.
 func withRefused(t *testing.T, text string, registry module.Registry) string {
 	const begin, end = "<!-- states that are not here -->\n", "<!-- end of states that are not here -->\n"
 	data, err := os.ReadFile("../module/unsupported_states.txt")
@@ -72,7 +72,7 @@ func withRefused(t *testing.T, text string, registry module.Registry) string {
 		if ok && strings.HasPrefix(reason, ":") {
 			for _, state := range strings.Fields(states) {
 				if registry[state] != nil {
-					t.Errorf("elsewhere.txt says why there is no state %s, and there is one", state)
+					t.Errorf("unsupported_states.txt lists %s, which is supported", state)
 				}
 			}
 			fmt.Fprintf(&table, "| `%s` | %s: %s |\n", strings.Join(strings.Fields(states), "` `"), why, instead)
@@ -81,7 +81,7 @@ func withRefused(t *testing.T, text string, registry module.Registry) string {
 	before, rest, ok := strings.Cut(text, begin)
 	_, after, closed := strings.Cut(rest, end)
 	if !ok || !closed {
-		t.Fatal("docs/states.md has no place for the states that are not here")
+		t.Fatal("docs/states.md lacks the marks of the unsupported states")
 	}
 	return before + begin + table.String() + end + after
 }
@@ -90,7 +90,7 @@ func marks(state string) (begin, end string) {
 	return "<!-- functions of " + state + " -->\n", "<!-- end of " + state + " -->\n"
 }
 
-// withList puts a list between its marks, or with a heading of its own at the end.
+// withList writes a list between its marks, or adds it at the end with a heading.
 func withList(text, state, list string) string {
 	begin, end := marks(state)
 	before, rest, ok := strings.Cut(text, begin)
@@ -101,7 +101,7 @@ func withList(text, state, list string) string {
 	return before + begin + list + end + after
 }
 
-// marked are the states that the text has marks for.
+// marked returns the states for which the text has marks.
 func marked(text string) []string {
 	var states []string
 	for l := range strings.Lines(text) {
@@ -126,8 +126,8 @@ func list(state string, table module.Table) string {
 	return b.String()
 }
 
-// arguments are those of a function but for its name: required ones in bold, others with a default that
-// is not empty.
+// arguments describes the arguments of a function except name: required ones in bold, others with their default unless
+// it is empty.
 func arguments(of reflect.Value) []string {
 	var words []string
 	for i := range of.NumField() {
@@ -153,7 +153,7 @@ func arguments(of reflect.Value) []string {
 	return words
 }
 
-// defaultOf words the default of an argument as SLS files write it.
+// defaultOf returns the default of an argument in the notation of SLS files.
 func defaultOf(v reflect.Value) string {
 	if v.IsZero() {
 		return ""

@@ -12,8 +12,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// settings are those of a session over files: states/... and pillar/... below a new directory, which
-// is returned as well.
+// settings writes files, such as states/t.sls and pillar/top.sls, into a new directory. It returns settings with them,
+// and the directory.
 func settings(t testing.TB, files map[string]string) (session.Settings, string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -38,7 +38,7 @@ func settings(t testing.TB, files map[string]string) (session.Settings, string) 
 	}, dir
 }
 
-// answer calls a function of a session.
+// answer calls a function of a session and returns its result.
 func answer(t testing.TB, s *session.Session, name string, args ...any) (any, error) {
 	t.Helper()
 	a, err := s.Call(t.Context(), name, args, value.NewMap(), nil)

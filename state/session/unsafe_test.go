@@ -24,7 +24,7 @@ import (
 
 const ann = 64001
 
-// annsHost is a root in which ann has a home with links to root's files, made as ann would make them.
+// annsHost returns a root in which ann has a home with links to root's files, as an attacker would create them.
 func annsHost(t *testing.T) string {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -69,7 +69,7 @@ func own(t *testing.T, dir string) {
 	}
 }
 
-// on runs an SLS file on a root and gives the results.
+// on runs an SLS file on a root and returns the results.
 func on(t *testing.T, root, sls string, dry bool) []*exec.Result {
 	t.Helper()
 	hosttest.Put(t, filepath.Join(root, "states/t.sls"), sls, 0o644)
@@ -87,7 +87,7 @@ func on(t *testing.T, root, sls string, dry bool) []*exec.Result {
 	return s.Run(t.Context(), p, nil).All()
 }
 
-// outside describes all of a root except the files of ann and of the states.
+// outside describes the files of a root, by path, except those of ann and of the states.
 func outside(t *testing.T, root string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -115,12 +115,12 @@ func outside(t *testing.T, root string) map[string]string {
 	return all
 }
 
-// attacked are states that go through a link, or a name of a file, that ann controls. What changes nothing without a
-// refusal needs none: it is marked harmless.
+// attacked has states with a path through a link or a hard link that ann controls. States that change nothing even
+// without a refusal are marked harmless.
 var attacked = map[string]struct {
 	sls      string
 	harmless bool
-	never    bool // these states refuse such links with follow_unsafe, too
+	never    bool // the state fails with follow_unsafe, too
 }{
 	"managed":               {sls: "file.managed: [{name: /home/ann/link}, {contents: x}]"},
 	"managed by dots":       {sls: "file.managed: [{name: /home/ann/dots}, {contents: x}]"},
@@ -170,8 +170,8 @@ var attacked = map[string]struct {
 		"AAAAB3NzaC1yc2EAAAADAQABAAAAgQC7}, {enc: ssh-rsa}, {hash_known_hosts: false}]", never: true},
 }
 
-// TestStatesRefuseForeignLinks runs each state dry and for real against the links of an unprivileged user, and
-// then with follow_unsafe.
+// TestStatesRefuseForeignLinks makes a dry run and a run of each state with the links of an unprivileged user, and then
+// a run with follow_unsafe.
 func TestStatesRefuseForeignLinks(t *testing.T) {
 	for name, c := range attacked {
 		t.Run(name, func(t *testing.T) {
@@ -188,7 +188,7 @@ func TestStatesRefuseForeignLinks(t *testing.T) {
 					t.Errorf("dry %v: refused %v: %v: %s\nhint: %s", dry, unsafe, r.Outcome, r.Comment, r.Hint)
 				}
 				if after := outside(t, root); !maps.Equal(before, after) {
-					t.Errorf("dry %v: it was\n%v\nand is\n%v", dry, before, after)
+					t.Errorf("dry %v: outside of ann's files there was\n%v\nand now\n%v", dry, before, after)
 				}
 			}
 			if c.harmless {
@@ -207,7 +207,7 @@ func TestStatesRefuseForeignLinks(t *testing.T) {
 	}
 }
 
-// TestStatesFollowLinksToOwnFiles: a user's links to files of the same user are followed.
+// TestStatesFollowLinksToOwnFiles checks that a user's links to files of the same user are followed.
 func TestStatesFollowLinksToOwnFiles(t *testing.T) {
 	root := annsHost(t)
 	for _, sls := range []string{
@@ -227,7 +227,7 @@ func TestStatesFollowLinksToOwnFiles(t *testing.T) {
 	}
 }
 
-// states is an SLS file of one state, or of several that begin with a brace.
+// states returns an SLS file with one state, or with several if sls begins with a brace.
 func states(sls string) string {
 	if strings.HasPrefix(sls, "{") {
 		return "t: " + sls
@@ -235,8 +235,8 @@ func states(sls string) string {
 	return "t: {" + sls + "}"
 }
 
-// TestStatesThatFollowNoLinkAreNotRefused: states that give links away, remove or compare them do not go where they
-// lead, so a user's links, dangling ones too, cannot make them fail. The second run has nothing to do.
+// TestStatesThatFollowNoLinkAreNotRefused checks states that change the owner of links, remove or compare them. They do
+// not follow a user's links, also dangling ones, and so they do not fail. The second run changes nothing.
 func TestStatesThatFollowNoLinkAreNotRefused(t *testing.T) {
 	for name, sls := range map[string]string{
 		"recurse": "file.directory: [{name: /home/ann}, {user: ann}, {group: ann}, {recurse: [user, group]}]",
@@ -288,19 +288,19 @@ func TestStatesThatFollowNoLinkAreNotRefused(t *testing.T) {
 			}
 			for _, r := range on(t, root, states(sls), true) {
 				if r.Changes.Len() > 0 && name != "retention" {
-					t.Errorf("there is still something to change: %s", value.Repr(r.Changes))
+					t.Errorf("another run would change %s", value.Repr(r.Changes))
 				}
 			}
 			if after := outside(t, root); !maps.Equal(before, after) {
-				t.Errorf("it was\n%v\nand is\n%v", before, after)
+				t.Errorf("outside of ann's files there was\n%v\nand now\n%v", before, after)
 			}
 		})
 	}
 }
 
-// TestGroupsOfTheHost: a link of root's in a directory that a group may write to is refused, with its path once,
-// whether or not the group has members. Below /usr/local, which Debian's staff may write to, it is followed as long as
-// nobody is in that group.
+// TestGroupsOfTheHost checks links of root in a directory that a group may write to. They are refused whether or not
+// the group has members, and the error has the path once. Below /usr/local, to which Debian's group staff may write,
+// they are followed while the group has no members.
 func TestGroupsOfTheHost(t *testing.T) {
 	for name, c := range map[string]struct{ passwd, group, nsswitch, at, by string }{
 		"no members": {"", "staff:x:50:\n", "passwd: files systemd\ngroup: files [SUCCESS=merge] systemd\n",
@@ -332,13 +332,14 @@ func TestGroupsOfTheHost(t *testing.T) {
 				t.Errorf("refused %v: %s", unsafe, r.Comment)
 			}
 			if c.by != "" && strings.Count(r.Comment, "/"+c.at+"/app/new") != 1 {
-				t.Errorf("the path does not exist once: %s", r.Comment)
+				t.Errorf("the error does not have the path once: %s", r.Comment)
 			}
 		})
 	}
 }
 
-// Keys that a user controls are not used: gpg reads its configuration beside them, which names programs.
+// TestKeysOfAUserAreNotUsed checks that keys in a directory that a user controls are refused: the configuration of gpg
+// is in the same directory, and can name programs.
 func TestKeysOfAUserAreNotUsed(t *testing.T) {
 	root := annsHost(t)
 	hosttest.Put(t, filepath.Join(root, "home/ann/own/gpg.conf"), "agent-program /home/ann/evil\n", 0o600)
@@ -377,7 +378,7 @@ func TestDecodeReplacesAHugeFile(t *testing.T) {
 		"    - checksum: sha256\n"
 	for _, r := range on(t, root, sls, false) {
 		if old := fmt.Sprint(r.Changes.Value("old")); r.Outcome != exec.Succeeded || !strings.HasPrefix(old, "a file of ") {
-			t.Errorf("%v: %s, it was %s", r.Outcome, r.Comment, old)
+			t.Errorf("%v: %s, the old content is reported as %s", r.Outcome, r.Comment, old)
 		}
 	}
 	if text, err := os.ReadFile(file); string(text) != "new\n" {
@@ -385,8 +386,8 @@ func TestDecodeReplacesAHugeFile(t *testing.T) {
 	}
 }
 
-// TestFunctionsRefuseForeignLinks renders templates that ask functions and filters about a path of ann that leads to a
-// file which only root may read.
+// TestFunctionsRefuseForeignLinks renders templates with functions and filters for a path of ann that leads to a file
+// that only root may read.
 func TestFunctionsRefuseForeignLinks(t *testing.T) {
 	for _, expression := range []string{
 		"salt['file.search']('/home/ann/link', 'root')", "salt['file.grep']('/home/ann/link', 'root').stdout",
@@ -419,7 +420,7 @@ func TestFunctionsRefuseForeignLinks(t *testing.T) {
 	}
 }
 
-// TestScriptsOfUsersDoNotRunAsRoot has cmd.script name a script that ann can change.
+// TestScriptsOfUsersDoNotRunAsRoot runs cmd.script with a script that ann can change.
 func TestScriptsOfUsersDoNotRunAsRoot(t *testing.T) {
 	root := annsHost(t)
 	for _, dry := range []bool{true, false} {

@@ -18,8 +18,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// TestOwnershipChangeRemovesWritePermission: states that make a user's file root's, without a mode, take the
-// permissions to write away that the user left on it, and say so in the dry run as well as in the changes.
+// TestOwnershipChangeRemovesWritePermission checks states that give a user's file to root without a mode. They remove
+// the write permissions of others, and report it as a warning and in the changes.
 func TestOwnershipChangeRemovesWritePermission(t *testing.T) {
 	c := newClones(t)
 	dir := filepath.Join(c.dir, "taken")
@@ -56,7 +56,7 @@ func TestOwnershipChangeRemovesWritePermission(t *testing.T) {
 	}
 }
 
-// leasedFiles are files of which one cannot be opened.
+// leasedFiles is a host.Files in which another process holds a lease on the file leased.
 type leasedFiles struct {
 	host.Files
 	leased string
@@ -76,7 +76,8 @@ func (l leasedFiles) ReadFile(p string) ([]byte, error) {
 	return l.Files.ReadFile(p)
 }
 
-// TestLeaseWarningHasReason: a process keeps root from reading a file, which is replaced anyway.
+// TestLeaseWarningHasReason checks the warning for a file that is replaced although a lease prevents root from reading
+// it.
 func TestLeaseWarningHasReason(t *testing.T) {
 	h := statetest.NewHost(t)
 	h.Put("/srv/f", "old\n")

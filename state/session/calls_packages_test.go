@@ -11,7 +11,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// programsIn makes programs of a root executable files, as far as a search for them goes.
+// programsIn creates executable files in a root, so that a search for the programs finds them.
 func programsIn(t *testing.T, root string, names ...string) {
 	t.Helper()
 	for _, name := range names {
@@ -42,7 +42,7 @@ Version: 1
 `
 
 func TestPackagesAreDescribed(t *testing.T) {
-	s, root := dailyRoot(t, map[string]string{
+	s, root := sessionBelow(t, map[string]string{
 		"var/lib/dpkg/status": dpkgDatabase, "usr/bin/dpkg": "", "usr/bin/apt-get": "",
 		"var/lib/dpkg/info/hello.list":       "/.\n/usr\n/usr/bin\n/usr/bin/hello\n",
 		"var/lib/dpkg/info/libc6:amd64.list": "/.\n/usr\n/usr/lib/libc.so\n",
@@ -52,7 +52,7 @@ func TestPackagesAreDescribed(t *testing.T) {
 			"Components: main\n",
 	}, nil)
 	programsIn(t, root, "dpkg", "apt-get")
-	callDaily(t, s, root, []daily{
+	runCalls(t, s, root, []functionCall{
 		{name: "pkg.owner", args: []any{"/usr/bin/hello"}, want: "'hello'"},
 		{name: "pkg.owner", args: []any{"/usr", "/usr/lib/libc.so", "/x"},
 			want: "{'/usr': 'hello, libc6', '/usr/lib/libc.so': 'libc6', '/x': ''}"},
@@ -100,11 +100,11 @@ func TestRPMPackagesAreDescribed(t *testing.T) {
 		}
 		return host.Output{Code: 1, Stderr: "package is not installed"}, nil
 	}
-	s, root := dailyRoot(t,
+	s, root := sessionBelow(t,
 		map[string]string{"etc/yum.repos.d/a.repo": "[base]\nname=Base\nbaseurl=http://e.org/\nenabled=1\n",
 			"etc/os-release": "ID=fedora\n", "usr/bin/dnf": "", "usr/bin/rpm": ""}, rpm)
 	programsIn(t, root, "rpm", "dnf")
-	callDaily(t, s, root, []daily{
+	runCalls(t, s, root, []functionCall{
 		{name: "pkg.owner", args: []any{"/usr/bin/hello"}, want: "'hello'"},
 		{name: "pkg.owner", args: []any{"/x"}, want: "''"},
 		{name: "pkg.file_list", args: []any{"hello"},
@@ -135,7 +135,7 @@ func TestStatusAndUnits(t *testing.T) {
 		return host.Output{Code: 1, Stderr: line}, nil
 	}
 	me := tester()
-	s, root := dailyRoot(t, map[string]string{
+	s, root := sessionBelow(t, map[string]string{
 		"proc/1/cmdline": "/sbin/init\x00splash\x00", "proc/1/comm": "init\n", "proc/2/cmdline": "",
 		"proc/2/comm":    "kthreadd\n",
 		"proc/stat":      "cpu  1 2 3 4 5 6 7 8 0 0\ncpu0 1 2\nintr 9 1 0\nctxt 77\n",
@@ -146,7 +146,7 @@ func TestStatusAndUnits(t *testing.T) {
 		"proc/meminfo": "MemTotal: 8 kB\n", "etc/passwd": me.passwd, "etc/group": "root:x:0:\n",
 	}, programs)
 	programsIn(t, root, "systemctl", "df", "w")
-	callDaily(t, s, root, []daily{
+	runCalls(t, s, root, []functionCall{
 		{name: "service.show", args: []any{"web"},
 			want: "{'Id': 'web.service', 'After': ['a', 'b'], 'ExecStart': {'path': '/bin/web', 'argv[]': '/bin/web -x', " +
 				"'pid': '0'}, 'Environment': 'A=b'}"},
@@ -173,9 +173,9 @@ func TestStatusAndUnits(t *testing.T) {
 }
 
 func TestCopies(t *testing.T) {
-	s, root := dailyRoot(t, map[string]string{"srv/salt/conf/a": "one\n", "srv/salt/conf/b/c": "two\n",
+	s, root := sessionBelow(t, map[string]string{"srv/salt/conf/a": "one\n", "srv/salt/conf/b/c": "two\n",
 		"srv/salt/t": "{{ grains['id'] }}\n", "from/x": "x\n"}, nil)
-	callDaily(t, s, root, []daily{
+	runCalls(t, s, root, []functionCall{
 		{name: "cp.get_file", args: []any{"salt://t", "/raw"}, want: "'/raw'", file: "raw", text: "{{ grains['id'] }}\n"},
 		{name: "cp.get_file", args: []any{"salt://none", "/none"}, want: "!salt://none"},
 		{name: "cp.get_template", args: []any{"salt://t", "/made"}, want: "'/made'", file: "made", text: "web1\n"},

@@ -19,18 +19,20 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// daily is a call and its answer. Wants beginning with ~ are part of the answer, with ! of the error.
-type daily struct {
+// functionCall is a call of an execution module and its expected result. If want begins with ~, the rest is a part of
+// the result; if it begins with !, the rest is a part of the error.
+type functionCall struct {
 	name   string
 	args   []any
 	kwargs *value.Map
 	want   string
-	file   string // of the root, which holds text afterwards
+	file   string // path of a file of the root that has the content text after the call; "" for none
 	text   string
 }
 
-// dailyRoot is a root with these files, and a session over it whose programs are played by a function.
-func dailyRoot(t *testing.T, files map[string]string, programs statetest.Commands) (*session.Session, string) {
+// sessionBelow returns a new root with files, and a session on it. programs imitates the programs of the root; nil
+// means the real ones.
+func sessionBelow(t *testing.T, files map[string]string, programs statetest.Commands) (*session.Session, string) {
 	t.Helper()
 	root := t.TempDir()
 	for name, text := range files {
@@ -57,8 +59,8 @@ func dailyRoot(t *testing.T, files map[string]string, programs statetest.Command
 		States:  []roots.Env{{Name: "base", Dirs: []string{"/srv/salt"}}}}), root
 }
 
-// callDaily makes the calls one after the other on one host.
-func callDaily(t *testing.T, s *session.Session, root string, calls []daily) {
+// runCalls makes the calls one after the other, and checks their results.
+func runCalls(t *testing.T, s *session.Session, root string, calls []functionCall) {
 	t.Helper()
 	for _, c := range calls {
 		kwargs := c.kwargs
@@ -85,9 +87,9 @@ func callDaily(t *testing.T, s *session.Session, root string, calls []daily) {
 }
 
 func TestGrainsAreSet(t *testing.T) {
-	s, root := dailyRoot(t, map[string]string{"etc/corpus/grains.yaml": "# who we are\nrole: db\n"}, nil)
+	s, root := sessionBelow(t, map[string]string{"etc/corpus/grains.yaml": "# who we are\nrole: db\n"}, nil)
 	const file = "etc/corpus/grains.yaml"
-	callDaily(t, s, root, []daily{
+	runCalls(t, s, root, []functionCall{
 		{name: "grains.setval", args: []any{"tier", "gold"}, want: "{'tier': 'gold'}", file: file,
 			text: "role: db\ntier: gold\n"},
 		{name: "grains.get", args: []any{"tier"}, want: "'gold'"},
@@ -116,17 +118,17 @@ func TestGrainsAreSet(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(root, file), []byte("- no\n- mapping\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	callDaily(t, s, root,
-		[]daily{{name: "grains.setval", args: []any{"a", 1}, want: "!a mapping was expected", file: file,
+	runCalls(t, s, root,
+		[]functionCall{{name: "grains.setval", args: []any{"a", 1}, want: "!a mapping was expected", file: file,
 			text: "- no\n- mapping\n"}})
 }
 
 const passwd = "root:x:0:0:root:/root:/bin/sh\nann:x:1000:1000::/home/ann:/bin/sh\n"
 
-// account is a user with the list of users that names it.
+// account is a user and an /etc/passwd that has it.
 type account struct{ name, passwd string }
 
-// tester is the account that runs the test, which owns the files of a root.
+// tester returns the account that runs the test and owns the files of a root.
 func tester() account {
 	uid := os.Getuid()
 	switch uid {
@@ -146,7 +148,7 @@ func TestShadowAndCron(t *testing.T) {
 		}
 		return host.Output{}, nil
 	}
-	s, root := dailyRoot(t, map[string]string{"etc/passwd": passwd, "etc/group": "root:x:0:\n",
+	s, root := sessionBelow(t, map[string]string{"etc/passwd": passwd, "etc/group": "root:x:0:\n",
 		"etc/shadow":      "root:*:19000:0:99999:7:::\nann:$6$x:19001::90::::\n",
 		"usr/bin/crontab": "", "var/spool/cron/crontabs/root": tab}, programs)
 	if err := os.Chmod(filepath.Join(root, "usr/bin/crontab"), 0o755); err != nil {
@@ -157,7 +159,7 @@ func TestShadowAndCron(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, c := range []daily{
+	for _, c := range []functionCall{
 		{name: "shadow.info", args: []any{"ann"},
 			want: "{'name': 'ann', 'passwd': '$6$x', 'lstchg': 19001, 'min': -1, 'max': 90, 'warn': -1, 'inact': -1, " +
 				"'expire': -1}"},
@@ -186,18 +188,18 @@ func TestShadowAndCron(t *testing.T) {
 		{name: "cron.raw_cron", args: []any{"root"}, want: "~MAILTO=me"},
 		{name: "cron.list_tab", args: []any{"nobody-here/.."}, want: "!is not a user's name"},
 	} {
-		callDaily(t, s, root, []daily{c})
+		runCalls(t, s, root, []functionCall{c})
 		write()
 	}
 }
 
 func TestStatesGivenInTheCall(t *testing.T) {
-	s, root := dailyRoot(t,
+	s, root := sessionBelow(t,
 		map[string]string{"tmp/one.sls": "include: [more]\n{% set n = 'b' %}\n/{{ n }}:\n  file.managed:\n" +
 			"    - contents: two\n",
 			"srv/salt/more.sls": "/more:\n  file.touch: []\n"}, nil)
 	managed := value.NewMap("/c", value.NewMap("file.managed", value.NewList(value.NewMap("contents", "three"))))
-	callDaily(t, s, root, []daily{
+	runCalls(t, s, root, []functionCall{
 		{name: "state.template_str", args: []any{"/a:\n  file.managed:\n    - contents: {{ grains['id'] }}\n"},
 			want: "~'result': True", file: "a", text: "web1\n"},
 		{name: "state.template_str", args: []any{"/a:\n  file.mangaed: []\n"}, want: "~file.mangaed"},
@@ -218,8 +220,8 @@ func TestStatesGivenInTheCall(t *testing.T) {
 }
 
 func TestSysListsStates(t *testing.T) {
-	s, root := dailyRoot(t, nil, nil)
-	callDaily(t, s, root, []daily{
+	s, root := sessionBelow(t, nil, nil)
+	runCalls(t, s, root, []functionCall{
 		{name: "sys.list_state_functions", args: []any{"timezone"}, want: "['timezone.system']"},
 		{name: "sys.list_state_functions", args: []any{"archive.*", "timezone"},
 			want: "['archive.extracted', 'timezone.system']"},
@@ -230,6 +232,6 @@ func TestSysListsStates(t *testing.T) {
 		{name: "test.versions", want: "~corpus-agent"},
 	})
 	if got := fmt.Sprint(s.Callable()); !strings.Contains(got, "state.template_str") {
-		t.Errorf("sys knows %s", got)
+		t.Errorf("sys lists %s", got)
 	}
 }

@@ -24,7 +24,7 @@ func TestErrorsHideSecrets(t *testing.T) {
 		for _, d := range problemsIn(shown) {
 			text += d.Text()
 			if d.Pos.Line != 3 {
-				t.Errorf("%v has lost its place", err)
+				t.Errorf("%v has lost its position", err)
 			}
 		}
 		if strings.Contains(text, "hunter22") || !strings.Contains(text, redact.Mark) {
@@ -33,7 +33,7 @@ func TestErrorsHideSecrets(t *testing.T) {
 	}
 	var broken *PillarError
 	if !errors.As(s.redactError(&PillarError{Problems: list}), &broken) {
-		t.Error("a pillar's error is none any more")
+		t.Error("the redacted error of a pillar is no PillarError")
 	}
 	if plain := errors.New("nothing to hide"); s.redactError(plain) != plain {
 		t.Error("an error without secrets was changed")

@@ -10,7 +10,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// TestSystemAndPipAct has functions run the programs that do it, with arguments that they know.
+// TestSystemAndPipAct checks the commands that functions of system and pip run.
 func TestSystemAndPipAct(t *testing.T) {
 	var ran []string
 	programs := func(c host.Command) (host.Output, error) {
@@ -25,10 +25,10 @@ func TestSystemAndPipAct(t *testing.T) {
 		return host.Output{}, nil
 	}
 	me := tester()
-	s, root := dailyRoot(t, map[string]string{"etc/passwd": me.passwd, "etc/group": "root:x:0:\n",
+	s, root := sessionBelow(t, map[string]string{"etc/passwd": me.passwd, "etc/group": "root:x:0:\n",
 		"etc/hostname": "web1\n"}, programs)
 	programsIn(t, root, "hostnamectl", "date", "hwclock", "init", "pip3", "pip", "python3")
-	callDaily(t, s, root, []daily{
+	runCalls(t, s, root, []functionCall{
 		{name: "system.set_computer_name", args: []any{"web2"}, want: "True"},
 		{name: "system.set_computer_name", args: []any{"--help"}, want: "!is not a valid host name"},
 		{name: "system.set_computer_desc", args: []any{"Web server"}, want: "True"},
@@ -57,8 +57,8 @@ func TestSystemAndPipAct(t *testing.T) {
 // TestUnchrootableRootDoesNotSetClock calls functions that set the machine's clock and name, below a root that is not a
 // system.
 func TestUnchrootableRootDoesNotSetClock(t *testing.T) {
-	s, root := dailyRoot(t, nil, nil)
-	callDaily(t, s, root, []daily{
+	s, root := sessionBelow(t, nil, nil)
+	runCalls(t, s, root, []functionCall{
 		{name: "system.init", args: []any{3}, want: "!would act on the running system"},
 		{name: "system.set_computer_name", args: []any{"web2"}, want: "!would act on the running system"},
 		{name: "system.set_system_date", args: []any{"2024-01-31"}, want: "!would act on the running system"},

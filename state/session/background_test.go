@@ -10,8 +10,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host/hosttest"
 )
 
-// TestBackgroundProcessWithOpenOutputDoesNotBlock: a background process of a command of a user keeps the streams of the
-// command open.
+// TestBackgroundProcessWithOpenOutputDoesNotBlock checks that a command ends although a background process keeps its
+// output open.
 func TestBackgroundProcessWithOpenOutputDoesNotBlock(t *testing.T) {
 	c := newClones(t)
 	script := filepath.Join(c.dir, "leaver")

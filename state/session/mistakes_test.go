@@ -9,7 +9,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// TestInvalidRetryAndOrderAreWarnings has values of retry and order that Salt passes over.
+// TestInvalidRetryAndOrderAreWarnings checks values of retry and order that Salt ignores.
 func TestInvalidRetryAndOrderAreWarnings(t *testing.T) {
 	set, dir := settings(t, map[string]string{"states/t.sls": `a:
   test.nop:
@@ -48,7 +48,7 @@ e:
 	}
 }
 
-// TestBackgroundIsRefused has a command that a run would not wait for.
+// TestBackgroundIsRefused checks that the argument bg is refused, since a run would not wait for the command.
 func TestBackgroundIsRefused(t *testing.T) {
 	set, _ := settings(t, map[string]string{"states/t.sls": "sleep 1:\n  cmd.run:\n    - bg: True\n",
 		"states/no.sls": "echo 1:\n  cmd.run:\n    - bg: False\n"})
@@ -65,7 +65,7 @@ func TestBackgroundIsRefused(t *testing.T) {
 	}
 }
 
-// TestAnIncludeOfNoNameEnds includes the package of an init.sls from itself, which continued for ever.
+// TestAnIncludeOfNoNameEnds checks that compiling ends for an init.sls that includes its own directory as ".".
 func TestAnIncludeOfNoNameEnds(t *testing.T) {
 	set, _ := settings(t, map[string]string{"states/web/init.sls": "include: [.]\nx:\n  test.nop: []\n"})
 	s, done := families.New(set), make(chan error, 1)
@@ -79,11 +79,11 @@ func TestAnIncludeOfNoNameEnds(t *testing.T) {
 			t.Error(list)
 		}
 	case <-time.After(time.Minute):
-		t.Fatal("it continues")
+		t.Fatal("compiling does not end")
 	}
 }
 
-// TestCircularImportsAreReportedOnce has two templates that import each other.
+// TestCircularImportsAreReportedOnce compiles two templates that import each other.
 func TestCircularImportsAreReportedOnce(t *testing.T) {
 	set, dir := settings(t, map[string]string{
 		"states/t.sls":   "{% import 'a.jinja' as a %}\nx:\n  test.nop: []\n",
@@ -99,8 +99,8 @@ func TestCircularImportsAreReportedOnce(t *testing.T) {
 	}
 }
 
-// TestUnmatchedRequisitesAreReportedWithOtherMistakes has a file that cannot be read beside requisites that it may
-// meet, and does not.
+// TestUnmatchedRequisitesAreReportedWithOtherMistakes checks requisites without a match beside a file that does not
+// compile. Requisites that this file may satisfy are not reported.
 func TestUnmatchedRequisitesAreReportedWithOtherMistakes(t *testing.T) {
 	const good = "b:\n  test.nop:\n    - require:\n      - test: gone\n      - test: perhaps\n      - test: named\nc:\n" +
 		"  test.nop:\n    - names: [named]\n"

@@ -17,7 +17,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// TestRootRunsNoProgramOnPartsOfAUser: a directory of root in which a user owns files that a program runs.
+// TestRootRunsNoProgramOnPartsOfAUser checks that root does not run pip in directories in which a user owns files that
+// pip executes or reads.
 func TestRootRunsNoProgramOnPartsOfAUser(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("files of several users take root")
@@ -54,7 +55,7 @@ func TestRootRunsNoProgramOnPartsOfAUser(t *testing.T) {
 		return s.Run(t.Context(), p, nil).All()[0]
 	}
 	uid := func() string {
-		text, _ := os.ReadFile(ran) // absent where nothing ran
+		text, _ := os.ReadFile(ran) // missing if no program ran
 		return strings.TrimSpace(string(text))
 	}
 	for part, refused := range map[string]bool{
@@ -75,11 +76,11 @@ func TestRootRunsNoProgramOnPartsOfAUser(t *testing.T) {
 				t.Errorf("%s%s: %v, ran as %q: %s (hint: %s)", part, more, r.Outcome, uid(), r.Comment, r.Hint)
 			}
 			if !refused && uid() != "0" {
-				t.Errorf("%s%s: it ran as %q: %s", part, more, uid(), r.Comment)
+				t.Errorf("%s%s: the program ran as %q: %s", part, more, uid(), r.Comment)
 			}
 		}
 		if r := apply(", {follow_unsafe: true}"); uid() != "0" {
-			t.Errorf("%s: follow_unsafe ran as %q: %s", part, uid(), r.Comment)
+			t.Errorf("%s: with follow_unsafe the program ran as %q: %s", part, uid(), r.Comment)
 		}
 		if err := os.Lchown(at, 0, 0); err != nil {
 			t.Fatal(err)

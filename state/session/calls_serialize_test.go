@@ -7,10 +7,10 @@ import (
 )
 
 func TestSerializersOfFileSerialize(t *testing.T) {
-	s, root := dailyRoot(t, nil, nil)
+	s, root := sessionBelow(t, nil, nil)
 	data := value.NewMap("b", value.NewMap("c", true), "a", 1)
 	ini := "[DEFAULT]\nhome = /srv\n[web]\nPath = %(home)s/www\nshare = 5%%\nlines = a\n  b\n"
-	callDaily(t, s, root, []daily{
+	runCalls(t, s, root, []functionCall{
 		{name: "slsutil.serialize", args: []any{"toml", data}, want: `'a = 1\n\n[b]\nc = true\n'`},
 		{name: "slsutil.serialize", args: []any{"python", data}, want: `"{'a': 1, 'b': {'c': True}}"`},
 		{name: "slsutil.deserialize", args: []any{"configparser", ini},

@@ -16,7 +16,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// twoArchives are a tar.gz and a zip archive of the same two files.
+// twoArchives returns a tar.gz and a zip archive of the same two files.
 func twoArchives(t *testing.T) (tarball, zipped string) {
 	t.Helper()
 	var a, b bytes.Buffer
@@ -43,9 +43,9 @@ func twoArchives(t *testing.T) (tarball, zipped string) {
 
 func TestArchivesAreUnpacked(t *testing.T) {
 	tarball, zipped := twoArchives(t)
-	s, root := dailyRoot(t, map[string]string{"a.tar.gz": tarball, "a.zip": zipped, "srv/salt/a.tar.gz": tarball,
+	s, root := sessionBelow(t, map[string]string{"a.tar.gz": tarball, "a.zip": zipped, "srv/salt/a.tar.gz": tarball,
 		"log": "line\n", "bad.tar": "none"}, nil)
-	callDaily(t, s, root, []daily{
+	runCalls(t, s, root, []functionCall{
 		{name: "archive.list", args: []any{"/a.tar.gz"}, want: "['app/one', 'two']"},
 		{name: "archive.list", args: []any{"salt://a.tar.gz"}, want: "['app/one', 'two']"},
 		{name: "archive.list", args: []any{"/a.zip"}, kwargs: value.NewMap("strip_components", 1), want: "['one']"},
@@ -81,9 +81,9 @@ func TestArchivesAreUnpacked(t *testing.T) {
 }
 
 func TestDataOutlivesTheCall(t *testing.T) {
-	s, root := dailyRoot(t, nil, nil)
+	s, root := sessionBelow(t, nil, nil)
 	const file = "var/cache/corpus/datastore.json"
-	callDaily(t, s, root, []daily{
+	runCalls(t, s, root, []functionCall{
 		{name: "data.load", want: "{}"},
 		{name: "data.update", args: []any{"a", 1}, want: "True", file: file, text: "{\"a\": 1}\n"},
 		{name: "data.get", args: []any{"a"}, want: "1"},
@@ -100,13 +100,13 @@ func TestDataOutlivesTheCall(t *testing.T) {
 		{name: "data.clear", want: "True", file: file, text: "{}\n"},
 	})
 	if info, err := os.Stat(filepath.Join(root, file)); err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("the store is %v, %v; want it for its owner alone", info, err)
+		t.Errorf("the data store is %v, %v; want mode 0600", info, err)
 	}
 	if err := os.WriteFile(filepath.Join(root, file), []byte("["), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	callDaily(t, s, root,
-		[]daily{{name: "data.update", args: []any{"a", 1}, want: "!is not a mapping in JSON", file: file, text: "["}})
+	runCalls(t, s, root,
+		[]functionCall{{name: "data.update", args: []any{"a", 1}, want: "!is not a mapping in JSON", file: file, text: "["}})
 }
 
 func TestNetworkSystemAndLists(t *testing.T) {
@@ -134,7 +134,7 @@ func TestNetworkSystemAndLists(t *testing.T) {
 		}
 		return host.Output{Code: 1}, nil
 	}
-	s, root := dailyRoot(t, map[string]string{
+	s, root := sessionBelow(t, map[string]string{
 		"proc/net/tcp": "sl local\n 0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000 0 0 99 1\n" +
 			" 1: 0100007F:1F90 0200007F:0050 01 00000001:00000002 00:00000000 00000000 0 0 98 1\n",
 		"proc/net/arp":   "IP address HW type Flags HW address Mask Device\n10.0.0.2 0x1 0x2 02:00:00:00:00:01 * eth0\n",
@@ -143,7 +143,7 @@ func TestNetworkSystemAndLists(t *testing.T) {
 		"etc/machine-info": "PRETTY_HOSTNAME=\"Web one\"\n",
 	}, programs)
 	programsIn(t, root, "ping", "pip3", "docker", "lsattr", "shutdown")
-	callDaily(t, s, root, []daily{
+	runCalls(t, s, root, []functionCall{
 		{name: "network.ping", args: []any{"db1"}, want: "'4 received'"},
 		{name: "network.ping", args: []any{"db2"}, kwargs: value.NewMap("return_boolean", true), want: "False"},
 		{name: "network.ping", args: []any{"-f"}, want: "!is not a host"},
@@ -178,28 +178,30 @@ func TestNetworkSystemAndLists(t *testing.T) {
 // TestUnchrootableRootDoesNotActOnMachine calls functions that act on the running system, below a root that is not a
 // system.
 func TestUnchrootableRootDoesNotActOnMachine(t *testing.T) {
-	s, root := dailyRoot(t, nil, nil)
+	s, root := sessionBelow(t, nil, nil)
 	for _, name := range []string{"system.reboot", "system.halt", "system.set_reboot_required_witnessed"} {
-		callDaily(t, s, root, []daily{{name: name, want: "!would act on the running system"}})
+		runCalls(t, s, root, []functionCall{{name: name, want: "!would act on the running system"}})
 	}
 }
 
-// TestFunctionsThroughMissingPrograms are absent, as Salt's __virtual__ has it, and come with their program.
+// TestFunctionsThroughMissingPrograms checks that functions exist only if their program is installed, as with Salt's
+// __virtual__.
 func TestFunctionsThroughMissingPrograms(t *testing.T) {
 	t.Setenv("PATH", "/usr/bin")
 	psql := func(host.Command) (host.Output, error) { return host.Output{Stdout: "datname\napp\n"}, nil }
-	s, root := dailyRoot(t, map[string]string{"etc/passwd": passwd}, psql)
+	s, root := sessionBelow(t, map[string]string{"etc/passwd": passwd}, psql)
 	ask := func(want string) {
 		t.Helper()
 		text := "{{ 'postgres.db_exists' in salt }} {{ salt.postgres is defined }} {{ salt.get('mysql.db_list', 'no " +
 			"mysql') }} {{ 'git.revision' in salt }}"
-		callDaily(t, s, root,
-			[]daily{{name: "slsutil.renderer", kwargs: value.NewMap("string", text, "default_renderer", "jinja"), want: want}})
+		runCalls(t, s, root,
+			[]functionCall{{name: "slsutil.renderer", kwargs: value.NewMap("string", text, "default_renderer", "jinja"),
+				want: want}})
 	}
 	ask("'False False no mysql False'")
 	for name, program := range map[string]string{"postgres.db_exists": "psql", "mysql.db_list": "mysql",
 		"docker.ps": "docker", "git.version": "git"} {
-		callDaily(t, s, root, []daily{
+		runCalls(t, s, root, []functionCall{
 			{name: name, args: []any{"app"}, want: "!there is no function " + name +
 				" on this host: __virtual__ is False, since the program " + program + " is not installed"},
 			{name: "sys.list_functions", args: []any{name}, want: "[]"},
@@ -207,6 +209,7 @@ func TestFunctionsThroughMissingPrograms(t *testing.T) {
 	}
 	programsIn(t, root, "psql")
 	ask("'True True no mysql False'")
-	callDaily(t, s, root,
-		[]daily{{name: "postgres.db_exists", args: []any{"app"}, kwargs: value.NewMap("host", "db.example"), want: "True"}})
+	runCalls(t, s, root,
+		[]functionCall{{name: "postgres.db_exists", args: []any{"app"}, kwargs: value.NewMap("host", "db.example"),
+			want: "True"}})
 }
