@@ -31,8 +31,8 @@ func (shown) StepDone(r *exec.Result) {
 	}
 }
 
-// The engine as a library: the SLS files of a host are applied, first dry, then for real, then again. The host is a
-// directory here; without a Root it is the machine itself.
+// Example applies the SLS files of a host: first a dry run, then a run, then another run. The host is a directory here;
+// without a Root it is the machine itself.
 func Example() {
 	dir, err := os.MkdirTemp("", "example")
 	if err != nil {
@@ -54,7 +54,7 @@ func Example() {
 			Host: h, Grains: value.NewMap("id", "web1"), StateRoots: []string{"/srv/states"}, Test: dry,
 		})
 		if err != nil {
-			fmt.Println(err) // a list of problems as file:line:col: message
+			fmt.Println(err) // a list of problems, each as file:line:col: message
 			return
 		}
 		if _, err := program.Apply(context.Background(), shown{}); err != nil {

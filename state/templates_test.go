@@ -13,7 +13,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// templated is a request of this machine whose only state is a template in a scratch directory.
+// templated returns a request for this machine with a template in dir as its only state.
 func templated(t *testing.T, dir, text, check string) state.Request {
 	t.Helper()
 	for name, data := range map[string]string{"states/top.sls": "base: {}\n", "app.conf.j2": text} {
@@ -50,7 +50,7 @@ func TestTemplateRefusedByCheckIsNotInstalled(t *testing.T) {
 			t.Errorf("%q gives %v, want %q", c.text, err, c.refused)
 		}
 		if now, err := os.ReadFile(target); err != nil || string(now) != c.want {
-			t.Errorf("after %q there is %q, %v", c.text, now, err)
+			t.Errorf("after %q the file is %q, %v", c.text, now, err)
 		}
 	}
 }
@@ -69,7 +69,7 @@ func TestTemplatesAreRenderedAfterAnotherEngine(t *testing.T) {
 		t.Errorf("the outcome is %+v, %v", outcome, err)
 	}
 	if now, err := os.ReadFile(filepath.Join(dir, "etc/app.conf")); err != nil || string(now) != "h1\n" {
-		t.Errorf("there is %q, %v", now, err)
+		t.Errorf("the file is %q, %v", now, err)
 	}
 }
 
@@ -78,6 +78,6 @@ func TestTwoTemplatesForOneFileAreAMistake(t *testing.T) {
 	r.Templates = append(r.Templates, r.Templates[0])
 	if _, err := (state.Native{}).Compile(t.Context(), r); err == nil ||
 		!strings.Contains(err.Error(), "is the target of two templates") {
-		t.Errorf("compiling says %v", err)
+		t.Errorf("compiling gives %v", err)
 	}
 }

@@ -15,7 +15,7 @@ import (
 
 const python = "/usr/bin/python3"
 
-// seeds are those of the templates that every run of the tests compares.
+// seeds are the seeds of the templates that each run of the tests compares.
 var seeds = []uint64{1, 2, 3, 5, 8, 13, 21, 34}
 
 // verdict is the result of a template in one of the two implementations.
@@ -27,7 +27,7 @@ type verdict struct {
 	Skip string `json:"skip"`
 }
 
-// sharedFiles are templates that generated ones include, import and extend.
+// sharedFiles are templates that generated templates include, import and extend.
 var sharedFiles = map[string]string{
 	"inc": "[{{ s }}{% if n %}{{ n }}{% endif %}]\n",
 	"mac": "{% macro m(a, b=2) %}<{{ a }}{{ b }}{{ kwargs }}{{ varargs }}>{% endmacro %}\n" +
@@ -41,7 +41,7 @@ const sharedVars = `{"s": "Hello, world", "e": "", "u": "Größe ñ", "n": 7, "z
 	"m": {"x": {"y": {"z": 1}}, "k": null}, "us": [{"n": "zed", "g": 1, "a": 30}, {"n": "amy", "g": 2, "a": 25}, {"n": "bob", "g": 1, "a": 25}],
 	"el": [], "ed": {}, "ln": "one\ntwo\n\nthree", "num": "42", "mix": [1, "a", null, 2.0, true]}`
 
-func askJinja(t *testing.T, templates []string) []verdict {
+func renderWithJinja2(t *testing.T, templates []string) []verdict {
 	t.Helper()
 	in, err := json.Marshal(map[string]any{"vars": json.RawMessage(sharedVars), "files": sharedFiles,
 		"templates": templates})
@@ -75,23 +75,23 @@ func renderHere(t *testing.T, template string) verdict {
 	return verdict{Kind: e.Kind, Line: e.Diagnostic.Pos.Line, Why: e.Diagnostic.Message}
 }
 
-// incomparable are templates whose outcome says nothing: addresses of objects, a limit that only one
-// side has, or an error that Python found before it ran the template.
+// incomparable reports whether two results cannot be compared: they have addresses of objects, or one has an error of
+// a limit that only this package has, or of Python before the template ran.
 func incomparable(got, want verdict) bool {
 	if want.Kind != "" && want.Line == 0 && got.Kind != "" {
 		return true
 	}
 	if got.Kind == "UndefinedError" && got.Line == want.Line && strings.Contains(want.Why, "StrictUndefined") {
-		return true // an undefined argument: Python names the type that a built-in function wanted
+		return true // an undefined argument: Python's error names the type that a built-in function requires
 	}
 	return want.Skip != "" || strings.Contains(want.Out, "Markup(") || want.Kind == "SyntaxError" ||
 		strings.Contains(strings.ToLower(want.Out), " at 0x") || strings.Contains(want.Why, " at 0x") ||
-		strings.Contains(want.Out, "Undefined") || // Salt prints the values of a mapping one by one, and refuses these
+		strings.Contains(want.Out, "Undefined") || // in a mapping, whose values Salt prints one by one
 		strings.Contains(want.Out, "<function ") || got.Kind == "LimitError"
 }
 
-// TestRenderMatchesJinja2 compares generated templates with Jinja2 itself: the same output, or the
-// same kind of error on the same line. JINJA_DIFFERENTIAL=seed,count makes a longer run by hand.
+// TestRenderMatchesJinja2 compares generated templates with Jinja2. Both must have the same output, or the same kind of
+// error on the same line. JINJA_DIFFERENTIAL=seed,count makes a longer run by hand.
 func TestRenderMatchesJinja2(t *testing.T) {
 	if err := exec.Command(python, "-c", "import jinja2.sandbox").Run(); err != nil {
 		t.Skip("needs /usr/bin/python3 with Jinja2: apt-get install python3-jinja2")
@@ -112,7 +112,7 @@ func TestRenderMatchesJinja2(t *testing.T) {
 		}
 	}
 	alike := map[string]int{}
-	for i, want := range askJinja(t, templates) {
+	for i, want := range renderWithJinja2(t, templates) {
 		got := renderHere(t, templates[i])
 		switch {
 		case incomparable(got, want):

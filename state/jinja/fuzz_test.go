@@ -13,8 +13,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// FuzzEvaluator renders every template that parses, with Salt's filters: text within the limits, or an error
-// with a place. Nothing may run for long, so the limits are low.
+// FuzzEvaluator renders templates with Salt's filters. The result must be text within the limits or an error with a
+// position. The limits are low, so that no template runs for long.
 func FuzzEvaluator(f *testing.F) {
 	data, err := os.ReadFile("../../testdata/jinja/golden.json")
 	if err != nil {
@@ -69,7 +69,7 @@ func FuzzEvaluator(f *testing.F) {
 		}
 		var e *jinja.Error
 		if !errors.As(err, &e) {
-			t.Fatalf("%q: the error has no place: %v", text, err)
+			t.Fatalf("%q: the error has no position: %v", text, err)
 		}
 		if p := e.Diagnostic.Pos; e.Kind == "" || p.Line < 1 || !strings.HasPrefix(p.File, "/srv/") {
 			t.Fatalf("%q: %q at %s: %v", text, e.Kind, p, err)

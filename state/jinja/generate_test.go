@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// generator writes templates by a grammar, most of them right, many of them wrong at run time, some
-// of them not even templates.
+// generator writes templates by a grammar. Most are valid, many fail at run time, and some do not parse.
 type generator struct {
 	*rand.Rand
 	loops  int
@@ -16,7 +15,7 @@ type generator struct {
 
 func pick[T any](g *generator, from ...T) T { return from[g.IntN(len(from))] }
 
-// sound writes an expression that mostly makes sense.
+// sound writes an expression of a kind, which is usually valid. The kinds are those of typed.
 func (g *generator) sound(kind byte, depth int) string {
 	if kind == 'x' {
 		kind = pick(g, byte('s'), 's', 'i', 'l', 'd', 'b')
@@ -259,9 +258,9 @@ func (g *generator) callBlock(depth int) string {
 		g.body(depth-1) + g.tag("endcall")
 }
 
-// others are statements about other templates.
+// others writes a statement about another template.
 func (g *generator) others() string {
-	// inside a function, Jinja2 3.1.2 makes a generator of it by mistake
+	// inside of a function, Jinja2 3.1.2 wrongly makes a generator of this statement
 	if g.macros == 0 && g.loops == 0 && g.IntN(16) == 0 {
 		return "{% include 'inc' without context %}"
 	}
@@ -276,7 +275,7 @@ func (g *generator) others() string {
 		"{% block one %}x{{ n }}{% endblock %}", "{% block two scoped %}{{ super() }}{% endblock %}", "{{ self.one() }}")
 }
 
-// template writes a whole template.
+// template writes a complete template.
 func (g *generator) template() string {
 	g.loops, g.macros = 0, 0
 	s := g.body(g.IntN(4))
@@ -291,7 +290,7 @@ func (g *generator) template() string {
 	return strings.TrimRight(s, "\n")
 }
 
-// broken cuts something out of a template, or puts something in.
+// broken removes, inserts or moves a few characters of a template.
 func (g *generator) broken(s string) string {
 	if s == "" {
 		return "{{"

@@ -40,8 +40,8 @@ var (
 		nextitem is defined index index0 first last cycle('x','y','z')`)
 )
 
-// typed has expressions by the types of their results: $s a string, $i a number, $l a list, $d a mapping, $b a truth,
-// $x anything.
+// typed has expressions by the types of their results. $s stands for a string, $i for a number, $l for a list, $d for a
+// mapping, $b for a boolean and $x for any value.
 var typed = map[byte][]string{
 	's': lines(`s
 		u

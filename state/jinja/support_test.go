@@ -15,7 +15,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// files is a tree of templates.
+// files returns a tree of templates, by path.
 func files(tree map[string]string) jinja.Tree {
 	return jinja.Tree{Read: func(_ context.Context, path string) (string, string, error) {
 		text, ok := tree[path]
@@ -26,7 +26,7 @@ func files(tree map[string]string) jinja.Tree {
 	}}
 }
 
-// options are those that SLS files are rendered with.
+// options returns the options with which SLS files are rendered.
 func options(tree map[string]string) jinja.Options {
 	o := jinja.Options{Filters: salt.Filters(), Tests: salt.Tests(), Globals: value.NewMap()}
 	for name, v := range salt.Globals() {
@@ -38,7 +38,7 @@ func options(tree map[string]string) jinja.Options {
 	return o
 }
 
-// render renders a text with variables.
+// render renders a text with variables and returns its output.
 func render(o jinja.Options, text string, vars *value.Map) (string, error) {
 	t, err := jinja.New(o).Parse(jinja.Source{Name: "t.sls", File: "/srv/t.sls", Text: text})
 	if err != nil {
@@ -86,7 +86,7 @@ func (f family) GetAttr(ctx context.Context, name string) (any, bool, error) {
 	return f.GetItem(ctx, f.name+"."+name)
 }
 
-// host are the variables of a made-up host.
+// host returns the variables of templates on an example host.
 func host() *value.Map {
 	grains := value.NewMap(
 		"id", "web-01", "os", "Ubuntu", "os_family", "Debian", "osmajorrelease", 22, "mem_total", 2000,
@@ -101,7 +101,7 @@ func host() *value.Map {
 	return value.NewMap("grains", grains, "pillar", pillar, "salt", functions(grains, pillar), "saltenv", "base")
 }
 
-// functions are a few of the functions that Salt lets templates call.
+// functions returns some of Salt's functions for templates.
 func functions(grains, pillar *value.Map) modules {
 	get := func(from *value.Map) func(c *jinja.Call) (any, error) {
 		return func(c *jinja.Call) (any, error) {
@@ -150,7 +150,7 @@ func jinjaError(t *testing.T, err error) *jinja.Error {
 	t.Helper()
 	var e *jinja.Error
 	if !errors.As(err, &e) {
-		t.Fatalf("the error has no place: %v", err)
+		t.Fatalf("the error has no position: %v", err)
 	}
 	return e
 }

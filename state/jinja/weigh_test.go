@@ -9,8 +9,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// TestStepLimitCountsSizes does each operation on a large text or list over and over. Every one has to reach the limit
-// of steps, which is so low here that sixty rounds would not if each were one step.
+// TestStepLimitCountsSizes repeats each operation on a large text or list sixty times. Each must exceed the limit of
+// steps, although sixty steps of one are far below it.
 func TestStepLimitCountsSizes(t *testing.T) {
 	big := strings.Repeat("abcdefgh", 32<<10) // 256 KiB
 	list := value.NewList()

@@ -16,7 +16,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// compiler compiles the pillar of these files, which are plain YAML.
+// compiler returns a compiler of the pillar in files, which are plain YAML.
 func compiler(t *testing.T, files map[string]string) *pillar.Compiler {
 	t.Helper()
 	dir := t.TempDir()
@@ -37,7 +37,7 @@ func compiler(t *testing.T, files map[string]string) *pillar.Compiler {
 	}
 }
 
-// How files are put together depends on the strategy; the later file wins where only one can.
+// TestStrategies checks the merge strategies. Of two values that cannot be merged, that of the later file is used.
 func TestStrategies(t *testing.T) {
 	files := map[string]string{
 		"top.sls": "base: {'*': [a, b]}",
@@ -85,7 +85,7 @@ func TestIncludes(t *testing.T) {
 	}
 }
 
-// Every problem of every file is reported with its file; a pillar with a problem is not used.
+// TestProblems checks that all problems of all files are reported with their files.
 func TestProblems(t *testing.T) {
 	p := compiler(t, map[string]string{
 		"top.sls":      "base: {'*': [missing, broken, includes, scalar]}",
@@ -95,12 +95,12 @@ func TestProblems(t *testing.T) {
 	})
 	_, err := p.Compile(t.Context())
 	if err == nil {
-		t.Fatal("it compiled")
+		t.Fatal("the pillar compiled")
 	}
 	for _, want := range []string{"top.sls:1:14: there is no pillar file \"missing\"", "broken.sls:1", "includes.sls:1",
 		"nowhere", "scalar.sls"} {
 		if !strings.Contains(err.Error(), want) {
-			t.Errorf("nothing is said of %s:\n%v", want, err)
+			t.Errorf("no problem names %s:\n%v", want, err)
 		}
 	}
 }

@@ -204,8 +204,8 @@ func TestACommandThatAnotherUserCanChangeGivesNoPillarData(t *testing.T) {
 	}
 }
 
-// TestAliasesOfASourceCannotExplode reads the output of a command with nine levels of YAML aliases, which stand for 9⁹
-// values.
+// TestAliasesOfASourceCannotExplode reads the output of a command with nine levels of YAML aliases, which stand for 9
+// to the power of 9 values.
 func TestAliasesOfASourceCannotExplode(t *testing.T) {
 	bomb := "a0: &a0 [x, x, x, x, x, x, x, x, x]\n"
 	for i := '1'; i < '9'; i++ {

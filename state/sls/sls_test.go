@@ -38,7 +38,8 @@ func high(t *testing.T, files map[string]string) (*compile.High, error) {
 	return loader.High(t.Context(), []top.Match{{Env: "base", SLS: []string{"t"}}})
 }
 
-// What a file includes comes before it, once, and relative names start at its own folder.
+// TestIncludes checks that included files come first, and once, and that relative names start at the folder of the
+// file.
 func TestIncludes(t *testing.T) {
 	got, err := high(t, map[string]string{
 		"t/init.sls": "include: [.one, two, t.one]\nown: {test.nop: []}",
@@ -61,7 +62,7 @@ func TestIncludes(t *testing.T) {
 	}
 }
 
-// States are numbered in the order in which they stand, unless they say their own.
+// TestNumbers checks that states are numbered in the order of the file, except those with the argument order.
 func TestNumbers(t *testing.T) {
 	got, err := high(t,
 		map[string]string{"t.sls": "b: {test.nop: [{order: 3}]}\na: {test.nop: []}\n" +
@@ -77,7 +78,7 @@ func TestNumbers(t *testing.T) {
 	}
 }
 
-// Every problem of every file is reported at its own place.
+// TestProblems checks that all problems of all files are reported at their positions.
 func TestProblems(t *testing.T) {
 	_, err := high(t, map[string]string{
 		"t.sls": `include:
@@ -93,16 +94,16 @@ extend: [x]
 		"broken.sls": "include: [other]\na: {b: c: d}",
 	})
 	if err == nil {
-		t.Fatal("it compiled")
+		t.Fatal("the files compiled")
 	}
 	for _, want := range []string{"t.sls:2", "nowhere", "broken.sls:2", "t.sls:4", "t.sls:6", "t.sls:7", "t.sls:8"} {
 		if !strings.Contains(err.Error(), want) {
-			t.Errorf("nothing is said of %s:\n%v", want, err)
+			t.Errorf("no problem names %s:\n%v", want, err)
 		}
 	}
 }
 
-// The same ID in two files is refused, with both files.
+// TestConflict checks that the error for an ID in two files names both files.
 func TestConflict(t *testing.T) {
 	_, err := high(t, map[string]string{
 		"t.sls":     "include: [other]\nsame: {test.nop: []}",

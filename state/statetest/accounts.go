@@ -77,8 +77,8 @@ func (a *Accounts) AllUsers() ([]host.User, error) { return a.Users, nil }
 // AllGroups lists the groups.
 func (a *Accounts) AllGroups() ([]host.Group, error) { return a.Groups, nil }
 
-// pick returns the first item for which the function returns true. It has the results of methods of host.Accounts; the
-// error is always nil.
+// pick returns the first item for which the function returns true. Its results are those of methods of host.Accounts.
+// The error is always nil.
 func pick[T any](items []T, is func(T) bool) (T, bool, error) { //nolint:unparam // see above
 	if i := slices.IndexFunc(items, is); i >= 0 {
 		return items[i], true, nil

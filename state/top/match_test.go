@@ -30,12 +30,12 @@ func TestMatch(t *testing.T) {
 		{"pcre", `web\d+\.example`, true},
 		{"pcre", `\d`, false}, // it has to match from the start
 		{"list", "db1,web1.example.com", true},
-		{"list", "db1, web1.example.com", false}, // blanks count
+		{"list", "db1, web1.example.com", false}, // blanks are part of a name
 		{"grain", "os:Deb*", true},
 		{"grain", "roles:cache", true},
 		{"grain", "roles:db", false},
 		{"grain", "disk:sda:kind:ssd", true},
-		{"grain", "disk:sda:kind", true}, // a key counts as a value
+		{"grain", "disk:sda:kind", true}, // a key is compared, too
 		{"grain", "disk:sda:size", false},
 		{"grain", "disk:*:kind:ssd", true},
 		{"grain_pcre", "os:(Debian|Ubuntu)", true},
@@ -62,7 +62,7 @@ func TestMatch(t *testing.T) {
 	}
 }
 
-// What cannot be understood is an error that names it; a host is never taken or left by a guess.
+// TestInvalidTargetsAreRefused checks that the error for an invalid target names its invalid part.
 func TestInvalidTargetsAreRefused(t *testing.T) {
 	for _, c := range []struct{ kind, expression, want string }{
 		{"glbo", "*", "glbo"},

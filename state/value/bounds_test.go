@@ -7,7 +7,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// deep is a list inside a list, n times.
+// deep returns n nested lists in JSON.
 func deep(n int) string { return strings.Repeat("[", n) + strings.Repeat("]", n) }
 
 func TestJSONMayOnlyBeNestedSoDeep(t *testing.T) {
@@ -22,7 +22,7 @@ func TestJSONMayOnlyBeNestedSoDeep(t *testing.T) {
 	}
 }
 
-// doubling is a list that shows its innermost part 2 to the power of n times.
+// doubling returns a list that contains its innermost list 2 to the power of n times.
 func doubling(n int) any {
 	var v any = value.NewList(1)
 	for range n {
@@ -41,14 +41,14 @@ func TestSharedPartsAreComparedOnce(t *testing.T) {
 }
 
 func TestLaterValuesAreEvaluatedOnce(t *testing.T) {
-	asked := 0
+	calls := 0
 	m := value.NewMap("a", 1)
-	m.SetLater("b", func() any { asked++; return value.NewList("x") })
+	m.SetLater("b", func() any { calls++; return value.NewList("x") })
 	other := value.NewMap()
 	other.Update(m)
 	copied := value.Copy(m.Clone()).(*value.Map)
-	if keys := m.Names(); asked != 0 || len(keys) != 2 || !copied.Has("b") || other.Len() != 2 {
-		t.Fatalf("asked %d times for keys %q", asked, keys)
+	if keys := m.Names(); calls != 0 || len(keys) != 2 || !copied.Has("b") || other.Len() != 2 {
+		t.Fatalf("computed %d times for the keys %q", calls, keys)
 	}
 	for _, holder := range []*value.Map{m, other, copied, m.Clone()} {
 		if got := value.Repr(holder); got != "{'a': 1, 'b': ['x']}" {
@@ -58,7 +58,7 @@ func TestLaterValuesAreEvaluatedOnce(t *testing.T) {
 			t.Errorf("b:0 is %v", v)
 		}
 	}
-	if asked != 1 {
-		t.Errorf("asked %d times", asked)
+	if calls != 1 {
+		t.Errorf("computed %d times, want once", calls)
 	}
 }

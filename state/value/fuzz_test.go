@@ -8,8 +8,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// FuzzRegexp compiles patterns as Python's re has them and looks for them: a match inside the text,
-// or an error, never a panic, and never for longer than the limit.
+// FuzzRegexp compiles patterns of Python's re and searches for them. The result must be a match inside of the text or
+// an error, within the time limit.
 func FuzzRegexp(f *testing.F) {
 	for _, pattern := range []string{`(a+)+$`, `(?P<n>a)(?P=n)`, `(?<=a)b(?!c)`, `\bweb-(\d{2,3})\Z`, `[^]a-z]`,
 		`(?i)ä|\w*?`, `a{,3}`, `(?#x)\A.`, `(`, `[`, `\`, `a**`, `(?<n`, `\8`, `{`} {
@@ -36,7 +36,7 @@ func FuzzRegexp(f *testing.F) {
 	})
 }
 
-// FuzzFormat fills values into formats in both of Python's ways.
+// FuzzFormat formats values with str.format and with the operator %.
 func FuzzFormat(f *testing.F) {
 	for _, format := range []string{"%s|%5.2f|%-5d|%x|%%", "%(a)s %(b)r", "{} {0!r:>10} {a[b]}", "{:{}}", "{{}}", "%*d",
 		"{0.x}", "%.3s", "{:,.2f}", "{:+#x}", "%", "{", "{:99999999999}"} {
@@ -71,7 +71,7 @@ func FuzzJSON(f *testing.F) {
 		}
 		again, err := value.Dumps(v, value.JSONOptions{ASCII: true})
 		if err != nil {
-			return // nested deeper than Python writes
+			return // nested more deeply than Python writes
 		}
 		w, err := value.FromJSON([]byte(again))
 		if err != nil || !value.Equal(v, w) {

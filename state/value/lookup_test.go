@@ -20,7 +20,7 @@ func TestLookup(t *testing.T) {
 	for path, want := range map[string]string{
 		"a:b:c": "1", "a:b:0": "{'c': 1}", "a:b:1": "5", "a:b:-1": "5", "a:b:2": "", "a:b:x": "", "a:b:1:z": "",
 		"a:b:c:d": "",
-		"a:b":     "[{'c': 1}, 5]", // the steps, never the key that looks like them
+		"a:b":     "[{'c': 1}, 5]", // the steps are used, not the key with the same text
 		"yes":     "'yes'", "True": "'yes'", "zz": "", "": "",
 		"n:1": "'one'", "n:01": "'one'", "n:0x1": "'one'", "n: 1": "'one'", "n:1.5": "'text'", "n:2.5": "'float'",
 		"n:null": "'nothing'", "n:~": "'nothing'", "n:3": "",
@@ -41,6 +41,6 @@ func TestFollow(t *testing.T) {
 		t.Errorf("Follow = %v, %v, want 2", got, ok)
 	}
 	if got, ok := value.Follow(data, "a", 1, "x"); ok {
-		t.Errorf("Follow found %v behind a step that is not an index", got)
+		t.Errorf("Follow found %v after a step that is not an index", got)
 	}
 }

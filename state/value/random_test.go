@@ -74,12 +74,12 @@ func TestRandomRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := r.Between(3, 2); err == nil {
-		t.Error("a range without numbers gave one")
+		t.Error("an empty range gave a number")
 	}
 	if _, err := r.Sample(numbers(2), 3); err == nil {
 		t.Error("three of two items were drawn")
 	}
 	if _, err := value.NewRandom(value.NewList()); err == nil {
-		t.Error("a list was a seed")
+		t.Error("a list was accepted as a seed")
 	}
 }

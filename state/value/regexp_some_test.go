@@ -23,7 +23,7 @@ func TestReplaceSome(t *testing.T) {
 		{`a.b`, value.RegexpFlags{DotAll: true}, "a\nb", "z", 0, "z", 1},
 		{`a.b`, lines, "a\nb", "z", 0, "a\nb", 0},
 		{`(?=b)(\w)`, lines, "ab ab", `<\1>`, 1, "a<b> ab", 1},
-		{`(?<=a)(.)`, lines, "a\xe9 a\xe8", `[\1]`, 0, "a[\xe9] a[\xe8]", 2}, // bytes that are not UTF-8 stay
+		{`(?<=a)(.)`, lines, "a\xe9 a\xe8", `[\1]`, 0, "a[\xe9] a[\xe8]", 2}, // bytes that are not UTF-8 are kept
 	} {
 		r, err := value.CompileRegexp(c.pattern, c.flags)
 		if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/yaml"
 )
 
-// states is SLS text as templates make it: many states with a few arguments each.
+// states returns an SLS text like the output of a template: n states with a few arguments each.
 func states(n int) string {
 	var b strings.Builder
 	for i := range n {

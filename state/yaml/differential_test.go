@@ -15,7 +15,7 @@ import (
 
 const python = "/usr/bin/python3"
 
-// needPyYAML skips the test where Debian's python3-yaml is not installed.
+// needPyYAML skips the test if Debian's python3-yaml is not installed.
 func needPyYAML(t *testing.T) {
 	t.Helper()
 	if err := exec.Command(python, "-c", "import yaml; yaml.CSafeLoader").Run(); err != nil {
@@ -29,7 +29,7 @@ type answer struct {
 	Why string `json:"why"`
 }
 
-func askPyYAML(t *testing.T, script string, docs, answers any) {
+func runPyYAML(t *testing.T, script string, docs, answers any) {
 	t.Helper()
 	in, err := json.Marshal(docs)
 	if err != nil {
@@ -46,7 +46,8 @@ func askPyYAML(t *testing.T, script string, docs, answers any) {
 	}
 }
 
-// refusedHere are documents that libyaml takes and that are refused on purpose: a list or mapping inside itself.
+// refusedHere reports whether a document is refused on onlyHere although libyaml accepts it: a list or mapping inside
+// of itself.
 func refusedHere(err error) bool { return strings.Contains(err.Error(), "recursive node") }
 
 func TestLoadMatchesPyYAML(t *testing.T) {
@@ -59,14 +60,14 @@ func TestLoadMatchesPyYAML(t *testing.T) {
 	}
 	docs := generateDocuments(rand.New(rand.NewPCG(seed, 0)), count)
 	var answers []answer
-	askPyYAML(t, "oracle.py", docs, &answers)
-	loaded, refused, purpose := 0, 0, 0
+	runPyYAML(t, "oracle.py", docs, &answers)
+	loaded, refused, onlyHere := 0, 0, 0
 	for i, doc := range docs {
 		d, err := yaml.LoadString(doc, "t.sls")
 		want := answers[i]
 		switch {
 		case err != nil && refusedHere(err):
-			purpose++
+			onlyHere++
 		case err == nil && want.Err != nil:
 			t.Errorf("%q: loaded as %v; PyYAML says line %d: %s", doc, typed(d.Value), *want.Err, want.Why)
 		case err != nil && want.Err == nil:
@@ -82,11 +83,11 @@ func TestLoadMatchesPyYAML(t *testing.T) {
 			loaded++
 		}
 	}
-	t.Logf("seed %d: %d documents loaded alike, %d refused alike, %d refused here only, as meant", seed, loaded, refused,
-		purpose)
+	t.Logf("seed %d: %d documents loaded alike, %d refused alike, %d refused only here, as documented", seed, loaded,
+		refused, onlyHere)
 }
 
-// pieces are the parts of random documents.
+// pieces has the parts of random documents.
 var pieces = strings.Split(
 	`a|b|key|x y|1|0|-1|0644|08|1_000|1.5|1e3|1.0e+3|.5|-.inf|.nan|22:22|1:30:45|190:20:30.15|yes|No|on|~|null|`+
 		`: |:|- |-|? |?|, |,|[|]|{|}|'|"|#| #|&a |*a|&b|*b |!|!!str |!!int |!!set |!!omap |!!binary |!foo |!<x> |<<: |<<|=|`+
@@ -95,7 +96,7 @@ var pieces = strings.Split(
 		`{a: 1, b: 2}|[1, 2]|{a: [x, y]}|a b c|it's|a"b|key: |k2: |- - a|- k: v|a:b|`+"x\ty|\t|k:\tv|-\tw"+
 		`|http://x/y|10.0.0.1|@x|$x|x%|a#b|a #b`, "|")
 
-// generateDocuments makes documents out of pieces, line breaks and indentation. Many are wrong.
+// generateDocuments generates documents of pieces, line breaks and indentation. Many are invalid.
 func generateDocuments(r *rand.Rand, count int) []string {
 	docs := make([]string, count)
 	for i := range docs {
@@ -131,7 +132,7 @@ func randomPiece(r *rand.Rand) string {
 	return p
 }
 
-// randomLines writes lines that look like a mapping, with things gone wrong in between.
+// randomLines writes lines like those of a mapping, with random errors in between.
 func randomLines(r *rand.Rand, b *strings.Builder) {
 	for range 1 + r.IntN(6) {
 		b.WriteString(strings.Repeat(" ", 2*r.IntN(3)))
@@ -154,7 +155,7 @@ func randomLines(r *rand.Rand, b *strings.Builder) {
 	}
 }
 
-// randomTree writes a well-formed document, mostly.
+// randomTree writes a document that is usually valid.
 func randomTree(r *rand.Rand, b *strings.Builder, indent, depth int) {
 	pad := strings.Repeat(" ", indent)
 	sequence := r.IntN(3) == 0
@@ -166,7 +167,7 @@ func randomTree(r *rand.Rand, b *strings.Builder, indent, depth int) {
 		} else {
 			b.WriteString(key + ":")
 		}
-		if depth > 0 && r.IntN(3) == 0 && (sequence || key != "<<") { // left-out keys are still checked
+		if depth > 0 && r.IntN(3) == 0 && (sequence || key != "<<") { // omitted keys are still checked
 			b.WriteString("\n")
 			randomTree(r, b, indent+1+r.IntN(3), depth-1)
 			continue

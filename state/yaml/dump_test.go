@@ -54,7 +54,7 @@ func TestDumpMatchesPyYAML(t *testing.T) {
 		}
 	}
 	var want []string
-	askPyYAML(t, "dump_oracle.py", cases, &want)
+	runPyYAML(t, "dump_oracle.py", cases, &want)
 	for i, c := range cases {
 		if got := yaml.Dump(values[i], c.options()); got != want[i] {
 			t.Errorf("%v %+v:\n got %q\nwant %q", value.Repr(values[i]), c.options(), got, want[i])
@@ -62,7 +62,7 @@ func TestDumpMatchesPyYAML(t *testing.T) {
 	}
 }
 
-// typedShared is typed, but a list or mapping that comes again is ["ref", n].
+// typedShared returns the result of typed, with ["ref", n] for a list or mapping that occurred before.
 func typedShared(v any, seen map[any]int) []any {
 	switch v := v.(type) {
 	case *value.List:

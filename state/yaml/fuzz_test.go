@@ -12,8 +12,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/yaml"
 )
 
-// FuzzResolver loads documents: a value that can be printed, dumped and loaded again, or errors with
-// places.
+// FuzzResolver checks that a document gives a value that can be printed, dumped and loaded again, or errors with
+// positions.
 func FuzzResolver(f *testing.F) {
 	data, err := os.ReadFile("../../testdata/yaml/pyyaml.json")
 	if err != nil {
@@ -39,7 +39,7 @@ func FuzzResolver(f *testing.F) {
 		if err != nil {
 			var list diag.List
 			if !errors.As(err, &list) || len(list) == 0 {
-				t.Fatalf("%q: the error has no place: %v", doc, err)
+				t.Fatalf("%q: the error has no position: %v", doc, err)
 			}
 			for _, p := range list {
 				if p.Pos.Line < 1 || p.Pos.Col < 1 || p.Pos.File != "t.sls" {
@@ -49,12 +49,12 @@ func FuzzResolver(f *testing.F) {
 			return
 		}
 		_ = value.Repr(d.Value)
-		checkPlaces(t, doc, d, d.Value, 0)
+		checkPositions(t, doc, d, d.Value, 0)
 	})
 }
 
-// checkPlaces looks up the place of everything in a document.
-func checkPlaces(t *testing.T, doc string, d *yaml.Document, v any, depth int) {
+// checkPositions looks up the positions of all values in a document.
+func checkPositions(t *testing.T, doc string, d *yaml.Document, v any, depth int) {
 	t.Helper()
 	if depth > 20 {
 		return
@@ -66,11 +66,11 @@ func checkPlaces(t *testing.T, doc string, d *yaml.Document, v any, depth int) {
 				strings.Count(doc, "\u2028")+strings.Count(doc, "\u2029")+1 {
 				t.Fatalf("%q: key %v is at %s", doc, k, p)
 			}
-			checkPlaces(t, doc, d, item, depth+1)
+			checkPositions(t, doc, d, item, depth+1)
 		}
 	case *value.List:
 		for _, item := range v.Items[:min(len(v.Items), 10)] {
-			checkPlaces(t, doc, d, item, depth+1)
+			checkPositions(t, doc, d, item, depth+1)
 		}
 	}
 }

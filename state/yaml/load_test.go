@@ -20,7 +20,7 @@ type recorded struct {
 }
 
 // saltDiffers has the recorded documents for which Salt's loader differs from PyYAML's, and their values in Salt: 0644
-// keeps its digits, dates stay text, and a key of a mapping wins over the same key merged into it.
+// keeps its digits, dates are text, and a key of a mapping replaces the same key that is merged into it.
 var saltDiffers = map[string]string{
 	"v: 0644":                         `["map",[[["str","v"],["int","644"]]]]`,
 	"v: 0777":                         `["map",[[["str","v"],["int","777"]]]]`,
@@ -56,7 +56,7 @@ func TestLoadMatchesRecordings(t *testing.T) {
 			t.Errorf("%q: loaded as %v, want an error", c.Doc, typed(d.Value))
 		case c.Err:
 			if list := (diag.List{}); !errors.As(err, &list) || list[0].Pos.Line == 0 || list[0].Excerpt == "" {
-				t.Errorf("%q: the error has no place: %v", c.Doc, err)
+				t.Errorf("%q: the error has no position: %v", c.Doc, err)
 			}
 		case err != nil:
 			t.Errorf("%q: %v", c.Doc, err)
@@ -79,7 +79,7 @@ func TestPlainYAMLMatchesRecordings(t *testing.T) {
 		salt, differs := saltDiffers[c.Doc]
 		_, err := yaml.LoadString(c.Doc, "t")
 		if merged := strings.Contains(c.Doc, "<<"); merged || err != nil && strings.Contains(err.Error(), "conflicting ID") {
-			continue // recorded with Salt's rule for keys that come twice
+			continue // recorded with Salt's rule for duplicate keys
 		}
 		if d, err := yaml.LoadPlain(c.Doc, "t"); (err != nil) != c.Err {
 			t.Errorf("%q: %v, and PyYAML's error is %t", c.Doc, err, c.Err)

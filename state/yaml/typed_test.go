@@ -8,7 +8,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// typed spells out the type of a value the way testdata/yaml does.
+// typed returns a value with its type in the notation of testdata/yaml.
 func typed(v any) []any {
 	switch v := v.(type) {
 	case nil:
@@ -47,7 +47,8 @@ func typedItems(items []any) []any {
 	return out
 }
 
-// sameTyped compares a result of typed with an answer from JSON. A set of the other side is a mapping of nulls here.
+// sameTyped compares a result of typed with one that was decoded from JSON. A set in the latter is a mapping of nulls
+// in the former.
 func sameTyped(got, want []any) bool {
 	if want[0] == "set" || want[0] == "other" {
 		return got[0] == "map"

@@ -46,7 +46,7 @@ func TestResultsMatchSalt(t *testing.T) {
 	}
 }
 
-// Wrong arguments are errors that say so; nothing panics and nothing is guessed.
+// TestRefused checks the errors for wrong arguments.
 func TestRefused(t *testing.T) {
 	for expression, want := range map[string]string{
 		`'a: [' | load_yaml`:               "",

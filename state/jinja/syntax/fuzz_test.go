@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// addTemplates seeds a target with templates of the recorded cases and with ends that were left open.
+// addTemplates adds the templates of the recorded cases, and incomplete templates, to the corpus of a fuzz target.
 func addTemplates(f *testing.F) {
 	f.Helper()
 	for _, text := range []string{
@@ -33,16 +33,16 @@ func addTemplates(f *testing.F) {
 	}
 }
 
-// FuzzLexer cuts texts into tokens: in order, inside the text, on the right lines.
+// FuzzLexer checks that the tokens of a text are in order, inside of the text, and on the right lines.
 func FuzzLexer(f *testing.F) {
 	addTemplates(f)
 	f.Fuzz(func(t *testing.T, text string, trim, lstrip bool) {
 		text = Normalize(text)
 		tokens, err := tokenize(text, Options{TrimBlocks: trim, LstripBlocks: lstrip})
 		if len(tokens) == 0 || tokens[len(tokens)-1].kind != tokEOF {
-			t.Fatalf("%q does not end with the end", text)
+			t.Fatalf("the last token of %q is not its end", text)
 		}
-		checkPlace(t, text, err)
+		checkPosition(t, text, err)
 		at := 0
 		for _, token := range tokens {
 			if token.at < at || token.at > len(text) {
@@ -57,7 +57,7 @@ func FuzzLexer(f *testing.F) {
 	})
 }
 
-// FuzzParser reads texts: a tree, or an error with a place in the text.
+// FuzzParser checks that a text gives a tree, or an error with a position in the text.
 func FuzzParser(f *testing.F) {
 	addTemplates(f)
 	f.Fuzz(func(t *testing.T, text string, trim, lstrip bool) {
@@ -65,18 +65,18 @@ func FuzzParser(f *testing.F) {
 		if (tree == nil) == (err == nil) {
 			t.Fatalf("%q: %v, %v", text, tree, err)
 		}
-		checkPlace(t, Normalize(text), err)
+		checkPosition(t, Normalize(text), err)
 	})
 }
 
-func checkPlace(t *testing.T, text string, err error) {
+func checkPosition(t *testing.T, text string, err error) {
 	t.Helper()
 	if err == nil {
 		return
 	}
 	var e *Error
 	if !errors.As(err, &e) {
-		t.Fatalf("%q: the error has no place: %v", text, err)
+		t.Fatalf("%q: the error has no position: %v", text, err)
 	}
 	if e.Offset < 0 || e.Offset > len(text) || e.Line < 1 || e.Line > strings.Count(text, "\n")+1 || e.Message == "" {
 		t.Fatalf("%q: %+v", text, e)
