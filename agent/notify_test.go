@@ -41,7 +41,7 @@ func TestRunIsSentToAWebhookAndMetrics(t *testing.T) {
 	l.publish("2-broken")
 	l.expect(exit.RolledBack)
 	if len(events) != 2 || events[0] != notify.Success || events[1] != notify.Rollback {
-		t.Errorf("told were %v, want a success and a rollback", events)
+		t.Errorf("the notified events are %v, want a success and a rollback", events)
 	}
 	data, err := os.ReadFile(l.Layout.Path("/metrics/corpus.prom"))
 	if err != nil || !strings.Contains(string(data), `version="1"`) ||
@@ -80,17 +80,17 @@ func TestReportIsPutIntoTheStore(t *testing.T) {
 	var kept report.Report
 	data, _ := io.ReadAll(body)
 	if err := json.Unmarshal(data, &kept); err != nil || kept.ID != r.ID || kept.Outcome != report.Converged {
-		t.Errorf("the store has %s, %v", data, err)
+		t.Errorf("the report in the store is %s, %v", data, err)
 	}
 	agents, err := fleet.Agents(t.Context(), l.repo.Store, r.Started)
 	if err != nil || len(agents) != 1 || agents[0].Host != "myapp-testing-useast1-1.example.com" ||
 		agents[0].Form != trust.NewestForm {
-		t.Errorf("the reports speak of the agents %+v, %v", agents, err)
+		t.Errorf("the reports have the agents %+v, %v", agents, err)
 	}
 }
 
-// TestContentOfPrivateFilesStaysOnTheHost: the host's own report has the whole diff, as people there may
-// read the file too.
+// TestContentOfPrivateFilesStaysOnTheHost checks that the uploaded report lacks the diff of a private file, and that
+// the report on the host, which only root can read, has it.
 func TestContentOfPrivateFilesStaysOnTheHost(t *testing.T) {
 	l := converging(t)
 	l.Config.UploadReports = true

@@ -18,8 +18,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/report"
 )
 
-// TestPrivateContentIsNotUploaded has states whose reports show what only root may read here, and compares what
-// the store and a webhook get with what the host keeps.
+// TestPrivateContentIsNotUploaded has states whose reports have content that only root may read, and compares the
+// upload and the notice with the report on the host.
 func TestPrivateContentIsNotUploaded(t *testing.T) {
 	l := converging(t)
 	l.Config.UploadReports = true
@@ -93,7 +93,7 @@ fails:
 	for _, here := range []string{"swordfish-ini", "swordfish-closed", "swordfish-before", "swordfish-closing",
 		"swordfish-environ", "everybody-knows"} {
 		if !strings.Contains(string(kept), here) {
-			t.Errorf("the host's own report lacks %s", here)
+			t.Errorf("the report on the host lacks %s", here)
 		}
 	}
 	var sent report.Report
@@ -102,7 +102,7 @@ fails:
 		t.Errorf("the upload has %d steps of %d, %v", len(sent.Steps), len(r.Steps), err)
 	}
 	if !strings.Contains(string(uploaded), "everybody-knows") || !strings.Contains(string(uploaded), "PASSWORD_OF_APP") {
-		t.Errorf("the upload lacks what everybody may know: %s", uploaded)
+		t.Errorf("the upload lacks public content: %s", uploaded)
 	}
 }
 

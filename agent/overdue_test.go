@@ -9,7 +9,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/report"
 )
 
-// TestConvergeTimeoutBeforeStatesQuarantinesNothing has a time that is over while the releases are compared.
+// TestConvergeTimeoutBeforeStatesQuarantinesNothing exceeds converge.timeout while the releases are compared.
 func TestConvergeTimeoutBeforeStatesQuarantinesNothing(t *testing.T) {
 	l := newLab(t)
 	l.publish("1")
@@ -19,7 +19,7 @@ func TestConvergeTimeoutBeforeStatesQuarantinesNothing(t *testing.T) {
 	r, _ := l.deploy()
 	if !strings.Contains(r.Error, "converge.timeout (1ns) was over") || strings.Contains(r.Error+r.Hint, "dmesg") ||
 		!strings.Contains(r.Hint, "raise converge.timeout") {
-		t.Errorf("the report says %q, hint %q", r.Error, r.Hint)
+		t.Errorf("the report has the error %q and the hint %q", r.Error, r.Hint)
 	}
 	if r.Fault == nil || r.Fault.Of != report.FaultOfHost || len(r.Quarantined) > 0 {
 		t.Errorf("fault %+v, quarantine %v", r.Fault, r.Quarantined)

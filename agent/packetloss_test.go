@@ -22,11 +22,11 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/store/storetest/minioserver"
 )
 
-// lossy is the environment of a child that has a network of its own, to spoil.
+// lossy is set in the environment of a child that runs in a network namespace.
 const lossy = "CORPUS_TEST_LOSSY"
 
-// TestDeployThroughPacketLoss deploys from a server while three packets of ten are lost in each
-// direction, in the kernel: connections stall, and end in timeouts, as they do on a bad line.
+// TestDeployThroughPacketLoss deploys from a server while the kernel drops three of ten packets in each direction:
+// connections stall and time out, as on a bad line.
 func TestDeployThroughPacketLoss(t *testing.T) {
 	if os.Getenv(lossy) == "" {
 		cmd := exec.Command(os.Args[0], "-test.run=^TestDeployThroughPacketLoss$", "-test.v", "-test.timeout=10m")
@@ -34,7 +34,7 @@ func TestDeployThroughPacketLoss(t *testing.T) {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET, Pdeathsig: syscall.SIGKILL}
 		out, err := cmd.CombinedOutput()
 		if errors.Is(err, syscall.EPERM) {
-			t.Skip("a network of its own takes root")
+			t.Skip("this test needs root: it makes a network namespace")
 		}
 		t.Logf("%s", out)
 		if err != nil {
@@ -63,7 +63,7 @@ func TestDeployThroughPacketLoss(t *testing.T) {
 	took := time.Since(started)
 	if data, err := os.ReadFile(filepath.Join(l.Layout.Path("/srv/service/current"), "data")); err != nil ||
 		string(data) != content {
-		t.Errorf("%d bytes that are not those published, %v", len(data), err)
+		t.Errorf("%d bytes with other content than was published, %v", len(data), err)
 	}
 	const part = 8 << 20
 	if most := release.Length + part; fetched.Load() > most {
@@ -81,7 +81,7 @@ func TestDeployThroughPacketLoss(t *testing.T) {
 		lost)
 }
 
-// nftables gives the kernel's packet filter: Debian's program where the host has none.
+// nftables returns a function that runs nft; if the program is not installed, it is taken from Debian's package.
 func nftables(t *testing.T) func(string) string {
 	t.Helper()
 	program, err := exec.LookPath("nft")

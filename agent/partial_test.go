@@ -23,13 +23,12 @@ func newestHead(l *lab, project string) string {
 	return best
 }
 
-// The metadata of one project being too large, invalid or missing keeps nothing from a host that the
-// other project brings.
+// Metadata of one project that is too large, invalid or missing does not prevent a deploy of the other project.
 func TestFailureOfOneProjectDoesNotPreventTheOther(t *testing.T) {
 	artifacttest.Long(t)
 	t.Parallel()
 	for name, c := range map[string]struct {
-		data []byte // nil for none at all
+		data []byte // nil for no metadata
 		code int
 	}{
 		"too large": {bytes.Repeat([]byte(" "), 9<<20), exit.Refused},
@@ -63,9 +62,9 @@ func TestFailureOfOneProjectDoesNotPreventTheOther(t *testing.T) {
 					t.Errorf("the service is %q, want %q", got, service)
 				}
 				if r.Error == "" {
-					t.Error("the report does not say that something failed")
+					t.Error("the report has no error")
 				}
-				// The next run converges what is current, and continues saying so.
+				// The next run converges the current pair, and reports the error again.
 				asked := len(l.engine.converged)
 				if l.expect(c.code); len(l.engine.converged) != asked+1 {
 					t.Errorf("converged %d times more, want once", len(l.engine.converged)-asked)

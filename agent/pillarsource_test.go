@@ -14,8 +14,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// TestOutageOfAPillarSourceIsAHostError has a source of pillar data fail the deploy of a new release and the rollback.
-// The host stays on what ran before, and takes the release once the source answers.
+// TestOutageOfAPillarSourceIsAHostError has a source of pillar data fail during a deploy and its rollback. The host
+// stays on the earlier release, and deploys the new one once the source answers.
 func TestOutageOfAPillarSourceIsAHostError(t *testing.T) {
 	artifacttest.Long(t)
 	t.Parallel()
@@ -58,7 +58,7 @@ func TestOutageOfAPillarSourceIsAHostError(t *testing.T) {
 			}
 			if got := l.inQuarantine(); len(got) != 0 || r.Fault == nil || r.Fault.Of != report.FaultOfHost ||
 				r.Fault.Retry == nil {
-				t.Errorf("in quarantine is %v; the fault is %+v", got, r.Fault)
+				t.Errorf("the quarantine has %v; the fault is %+v", got, r.Fault)
 			}
 			noted(t, r, "the next run converges it")
 			l.links("1", "1", "")
@@ -69,7 +69,8 @@ func TestOutageOfAPillarSourceIsAHostError(t *testing.T) {
 	}
 }
 
-// TestMistakeInThePillarOfAReleaseIsNoOutage has a source that answers, and a release whose pillar does not compile.
+// TestMistakeInThePillarOfAReleaseIsNoOutage checks a source that answers, with a release whose pillar does not
+// compile.
 func TestMistakeInThePillarOfAReleaseIsNoOutage(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -81,11 +82,11 @@ func TestMistakeInThePillarOfAReleaseIsNoOutage(t *testing.T) {
 		"salt/config/states/app.sls": "a: {{ pillar['none'] }}\n"})
 	l.expect(exit.RolledBack)
 	if got := l.inQuarantine(); len(got) != 1 {
-		t.Errorf("in quarantine is %v", got)
+		t.Errorf("the quarantine has %v", got)
 	}
 }
 
-// answering is a source of pillar data that a server gives.
+// answering returns the configuration of a source of pillar data that a server provides.
 func answering(t *testing.T, text string) *value.Map {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

@@ -17,7 +17,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host/processes"
 )
 
-// bob is a user of no unit of a release.
+// bob is a user who runs no unit of a release.
 const bob = 4711
 
 // otherProcess starts a process of bob's that listens at an address.
@@ -28,33 +28,35 @@ func (u *fakeUnits) otherProcess(address string) {
 		Holders: []int{812}}}
 }
 
-// asking is a corpus.yaml with a probe and what more is given.
+// asking returns a corpus.yaml with a probe and more lines.
 func asking(probe, more string) artifacttest.Files {
 	return artifacttest.Files{recipe.Name: more + "health:\n  interval: 1ms\n  retries: 1\n  probes:\n  - " + probe + "\n"}
 }
 
-// listening is a server that answers every request.
+// listening starts a server that answers every request.
 func listening(t *testing.T) (address string) {
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	t.Cleanup(server.Close)
 	return strings.TrimPrefix(server.URL, "http://")
 }
 
-// postponed checks that a deploy failed for the host, and names the process that has the port.
+// postponed checks that a deploy failed with an error of the host, and that the error names the process that has the
+// port.
 func (l *lab) postponed(r *report.Report, err error, text string) {
 	l.t.Helper()
 	if exit.Code(err) != exit.RolledBack || !strings.Contains(err.Error(), text) {
 		l.t.Errorf("exit code %d, %v, want %q", exit.Code(err), err, text)
 	}
 	if r.Fault == nil || r.Fault.Of != report.FaultOfHost || len(l.quarantined()) != 0 {
-		l.t.Errorf("the fault is %+v, in quarantine is %v", r.Fault, l.inQuarantine())
+		l.t.Errorf("the fault is %+v, the quarantine has %v", r.Fault, l.inQuarantine())
 	}
 	if s := mustStatus(l.t, l); s.Postponed == nil || !strings.Contains(s.Postponed.Reason, text) {
 		l.t.Errorf("the deploy waits: %+v", s.Postponed)
 	}
 }
 
-// TestProbeAnsweredByForeignProcessIsAHostError does not make a release healthy, and the release is not blamed for it.
+// TestProbeAnsweredByForeignProcessIsAHostError checks that such an answer does not count as healthy, and that the
+// release is not quarantined.
 func TestProbeAnsweredByForeignProcessIsAHostError(t *testing.T) {
 	artifacttest.Long(t)
 	address := listening(t)
@@ -69,19 +71,20 @@ func TestProbeAnsweredByForeignProcessIsAHostError(t *testing.T) {
 			l.postponed(r, err, text)
 			u.runs(t, "app.service", "1")
 
-			u.sockets[0].Holders = nil // it has handed the socket over to a queue
+			u.sockets[0].Holders = nil // its socket belongs to a queue now
 			l.app("3", asking(probe, ""))
 			r, err = l.deploy()
 			l.postponed(r, err, "a socket of user 4711, which no process has open, listens on "+address)
 
-			u.sockets[0].Holders = []int{u.all["app.service"].MainPID + 1} // the unit's next process
+			u.sockets[0].Holders = []int{u.all["app.service"].MainPID + 1} // the next process of the unit
 			l.app("4", asking(probe, ""))
 			l.expect(exit.OK)
 		})
 	}
 }
 
-// TestMainProcessIsRecognizedInAnyCgroup where the kernel names control groups otherwise than the init system.
+// TestMainProcessIsRecognizedInAnyCgroup checks a kernel whose names of control groups differ from those of the init
+// system.
 func TestMainProcessIsRecognizedInAnyCgroup(t *testing.T) {
 	address := listening(t)
 	l, u := runningUnits(t, "1", "app.service")
@@ -94,7 +97,7 @@ func TestMainProcessIsRecognizedInAnyCgroup(t *testing.T) {
 	l.expect(exit.OK)
 }
 
-// TestProbeAnswersOfOtherUnitsCount count where a probe of the release names their unit, or where root made the socket.
+// TestProbeAnswersOfOtherUnitsCount checks a probe that names the unit, and a socket that root made.
 func TestProbeAnswersOfOtherUnitsCount(t *testing.T) {
 	artifacttest.Long(t)
 	address := listening(t)
@@ -120,7 +123,7 @@ func TestProbeAnswersOfOtherUnitsCount(t *testing.T) {
 	l.expect(exit.OK) // a probe of the host
 }
 
-// TestPortTakenDuringRestartIsAHostError is not a fault of the release, whose unit or hook fails for it.
+// TestPortTakenDuringRestartIsAHostError checks that the release whose unit or hook fails is not quarantined.
 func TestPortTakenDuringRestartIsAHostError(t *testing.T) {
 	artifacttest.Long(t)
 	for name, c := range map[string]struct {
@@ -160,19 +163,19 @@ func TestReleaseFailureWithFreePortIsQuarantined(t *testing.T) {
 	u.alone[813] = processes.Process{Program: "/usr/sbin/nginx", Cgroup: "/system.slice/nginx.service"}
 	u.sockets = append(u.sockets, processes.Socket{Local: netip.MustParseAddrPort("0.0.0.0:1"), Listens: true,
 		Holders: []int{813}})
-	// its worker
+	// a worker process of nginx
 	u.alone[814] = processes.Process{Program: "/usr/sbin/nginx", User: 33, Cgroup: "/system.slice/nginx.service"}
 	u.sockets = append(u.sockets, processes.Socket{Local: netip.MustParseAddrPort("127.0.0.1:1"),
 		Remote: netip.MustParseAddrPort("127.0.0.1:40000"), User: 33, Holders: []int{814}})
 	l.app("2.exits", asking("tcp: 127.0.0.1:1", ""))
 	l.expect(exit.RolledBack)
 	if got := l.inQuarantine(); len(got) != 1 || got[0] != "myapp 2.exits" {
-		t.Errorf("in quarantine is %v", got)
+		t.Errorf("the quarantine has %v", got)
 	}
 }
 
-// TestUnitsThatAUserMakesSeemARelease are not units of it: none is restarted, and what becomes of them condemns
-// nothing.
+// TestUnitsThatAUserMakesSeemARelease has a user make other units look like units of the release: they are not
+// restarted, and their failure does not fail the deploy.
 func TestUnitsThatAUserMakesSeemARelease(t *testing.T) {
 	for name, arrange := range map[string]func(l *lab, u *fakeUnits, s *unit){
 		"working directory": func(l *lab, u *fakeUnits, s *unit) { seem(l, u, s, "/srv/service/current") },
@@ -201,7 +204,7 @@ func TestUnitsThatAUserMakesSeemARelease(t *testing.T) {
 			l.app("2")
 			r := l.expect(exit.OK)
 			if did(r) != "restarted app.service for myapp 2" {
-				t.Errorf("the report says %q", did(r))
+				t.Errorf("the report has %q", did(r))
 			}
 			if process := s.user == bob; process != strings.Contains(strings.Join(r.Notes, "\n"),
 				"bobd.service was not restarted: its process belongs to user 4711 and seems to run from myapp 1-") {
@@ -215,7 +218,7 @@ func TestUnitsThatAUserMakesSeemARelease(t *testing.T) {
 	}
 }
 
-// TestRootProcessProvesRelease that its unit runs a release, as before.
+// TestRootProcessProvesRelease checks that a process of root's proves the release of its unit.
 func TestRootProcessProvesRelease(t *testing.T) {
 	l, u := runningUnits(t, "1", "app.service")
 	s := u.add("wrapped.service", "/srv/service/current/bin/app")
@@ -223,18 +226,18 @@ func TestRootProcessProvesRelease(t *testing.T) {
 	s.begin(u)
 	l.app("2")
 	if r := l.expect(exit.OK); !strings.Contains(did(r), "restarted wrapped.service for myapp 2") {
-		t.Errorf("the report says %q", did(r))
+		t.Errorf("the report has %q", did(r))
 	}
 }
 
-// seem has a unit's process be a shell of bob's in a directory.
+// seem replaces the process of a unit by a shell of bob's in a directory.
 func seem(l *lab, u *fakeUnits, s *unit, dir string) {
 	s.user, s.MainPID = bob, 900
 	u.alone = map[int]processes.Process{900: {Program: "/usr/bin/sleep", Directory: real(l, dir), User: bob,
 		Cgroup: s.Cgroup}}
 }
 
-// real is where a path of the host is on this machine.
+// real returns the path on this machine of a path of the host.
 func real(l *lab, path string) string {
 	l.t.Helper()
 	file, err := filepath.EvalSymlinks(l.Layout.Path(path))
@@ -248,7 +251,7 @@ func real(l *lab, path string) string {
 func owned(l *lab, target string) string {
 	l.t.Helper()
 	if os.Geteuid() != 0 {
-		l.t.Skip("only root gives files to other users")
+		l.t.Skip("this test needs root: it makes files of other users")
 	}
 	file := filepath.Join(l.t.TempDir(), "bob")
 	var err error

@@ -19,7 +19,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// sets is an SLS file that writes a text into a file of the host.
+// sets returns an SLS file that writes a text into a file of the host.
 func sets(file, text string) string {
 	return "write " + file + ":\n  file.managed:\n    - name: " + file + "\n    - contents: '" + text +
 		"'\n    - makedirs: true\n"
@@ -37,7 +37,7 @@ func (l *lab) publishSalt(version string, procedures map[string]string) {
 	l.repo.Release("myapp", version, "testing", files)
 }
 
-// host reads a file of the host; "" where there is none.
+// host returns the content of a file of the host; "" if it does not exist.
 func (l *lab) host(path string) string {
 	l.t.Helper()
 	data, err := os.ReadFile(l.Layout.Path(path))
@@ -84,7 +84,7 @@ func TestMergedOrderOfADeploy(t *testing.T) {
 	}
 	archived := filepath.Join(l.Layout.Project("myapp").Archives(), r.ID)
 	if data, err := os.ReadFile(filepath.Join(archived, "project", "version")); err != nil || string(data) != "1" {
-		t.Errorf("archived is %q, %v", data, err)
+		t.Errorf("the archive has %q, %v", data, err)
 	}
 	if _, err := os.Stat(filepath.Join(archived, "report.json")); err != nil {
 		t.Error(err)
@@ -110,7 +110,7 @@ func TestInstallStopsAtTheFirstFailureAndRollsBack(t *testing.T) {
 	}
 }
 
-// TestReleaseWithoutStatesIsPutInPlace deploys a project that has nothing to install, and asks for its install by name.
+// TestReleaseWithoutStatesIsPutInPlace deploys a project without an install step, and runs its install by name.
 func TestReleaseWithoutStatesIsPutInPlace(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -145,21 +145,21 @@ func TestProjectProceduresReplaceBuiltInOnes(t *testing.T) {
 			l.host("/srv/out/archive"))
 	}
 	if !strings.HasPrefix(l.host("/srv/out/sync"), "/srv/projects/myapp/releases/1-") {
-		t.Errorf("release-sync was told %q", l.host("/srv/out/sync"))
+		t.Errorf("the input of release-sync is %q", l.host("/srv/out/sync"))
 	}
 	l.publishSalt("2", map[string]string{"00.sls": breaks, "notify.sls": sets("/srv/out/notify", "2")})
 	r := l.expect(exit.RolledBack)
 	if want := "/srv/projects/myapp/archives/" + r.ID; l.host("/srv/out/archive") != want {
-		t.Errorf("archive was told %q, want %q", l.host("/srv/out/archive"), want)
+		t.Errorf("the input of archive is %q, want %q", l.host("/srv/out/archive"), want)
 	}
 	if l.host("/srv/out/notify") != "1" {
-		t.Errorf("notify ran for %q; the release that failed was moved away", l.host("/srv/out/notify"))
+		t.Errorf("notify ran for %q, although the failed release was moved", l.host("/srv/out/notify"))
 	}
 	l.publishSalt("3", map[string]string{"00.sls": sets("/srv/out/a", "3"), "notify.sls": breaks})
 	noted(t, l.expect(exit.OK), "the procedure notify failed")
 }
 
-// TestArchiveThatDoesNotFitStopsNoDeploy has a project whose user fills what is writable.
+// TestArchiveThatDoesNotFitStopsNoDeploy has a user fill the writable paths of the project.
 func TestArchiveThatDoesNotFitStopsNoDeploy(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -181,12 +181,12 @@ func TestArchiveThatDoesNotFitStopsNoDeploy(t *testing.T) {
 		noted(t, r, "largest: big (1.0 MiB)")
 		l.links("2", "2", "1")
 		if left, _ := os.ReadDir(l.Layout.Project("myapp").Archives()); len(left) != 0 {
-			t.Errorf("archived was %v", left)
+			t.Errorf("the archives are %v", left)
 		}
 	})
 }
 
-// TestOldArchivesMakeRoomForANewOne has room for two archives, and three are to be kept.
+// TestOldArchivesMakeRoomForANewOne has room for two archives, with a quota of three.
 func TestOldArchivesMakeRoomForANewOne(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -252,7 +252,7 @@ func TestStepsByName(t *testing.T) {
 	noted(t, r, "not made current")
 	l.links("1", "1", "")
 	if len(releaseDirs(t, l)) != 2 {
-		t.Errorf("on disk are %v", releaseDirs(t, l))
+		t.Errorf("the releases on the disk are %v", releaseDirs(t, l))
 	}
 }
 
@@ -267,13 +267,13 @@ func TestDevDoesNotRollBackAutomatically(t *testing.T) {
 	l.links("2", "2", "1")
 	l.expect(exit.Failed)
 	if s, err := l.Status(); err != nil || s.Failing == nil || s.Failing.Service.Version != "2" || len(s.Drift) != 1 {
-		t.Errorf("status says %+v, %v", s, err)
+		t.Errorf("status has %+v, %v", s, err)
 	}
 	if _, err := l.Rollback(context.Background()); err != nil {
 		t.Fatal(err)
 	}
 	l.links("1", "1", "2")
-	l.expect(exit.Failed) // nothing is quarantined, so the channel is tried again
+	l.expect(exit.Failed) // nothing is quarantined, so the channel's release is retried
 	l.publishSalt("3", map[string]string{"00.sls": sets("/srv/out/a", "3")})
 	l.expect(exit.OK)
 	l.links("3", "3", "2")
@@ -306,7 +306,7 @@ func TestBrokenRegistryIsMovedAside(t *testing.T) {
 	}
 	kept, _ := filepath.Glob(filepath.Join(filepath.Dir(path), "*"))
 	if len(kept) != 2 || !slices.ContainsFunc(kept, func(s string) bool { return strings.Contains(s, "corrupt") }) {
-		t.Errorf("there are %v", kept)
+		t.Errorf("the files are %v", kept)
 	}
 }
 
@@ -335,11 +335,11 @@ func TestEditableTreeOfOwnServiceHoldsTheHost(t *testing.T) {
 	}
 	l.links("mine", "mine", "1")
 	if got := l.engine.last(); got != "1+mine" {
-		t.Errorf("converged %q, want the working tree on the base that is there", got)
+		t.Errorf("converged %q, want the working tree with the current base", got)
 	}
 	noted(t, r, "this host is held")
 	if w, err := l.Why(); err != nil || w.Reason != "myapp editable (unsigned) came by editable" || len(w.Signed) != 1 {
-		t.Errorf("why says %q of %+v, %v", w.Reason, w.Signed, err)
+		t.Errorf("why has the reason %q for %+v, %v", w.Reason, w.Signed, err)
 	}
 	l.publish("2")
 	noted(t, l.expect(exit.OK), "waits")
@@ -358,8 +358,8 @@ func TestEditableTreeOfOwnServiceHoldsTheHost(t *testing.T) {
 	}
 }
 
-// TestLedgerOfNewerVersionIsDowngraded is a host whose agent was rolled back over a change of the ledger's
-// form: it continues with what it understands, and keeps what it does not.
+// TestLedgerOfNewerVersionIsDowngraded checks a host whose agent was downgraded after a change of the ledger's format:
+// it continues with the fields that it reads, and keeps the others.
 func TestLedgerOfNewerVersionIsDowngraded(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -375,20 +375,20 @@ func TestLedgerOfNewerVersionIsDowngraded(t *testing.T) {
 	}
 	noted(t, l.expect(exit.OK), "form 99")
 	if r := l.expect(exit.OK); strings.Contains(strings.Join(r.Notes, "\n"), "form 99") {
-		t.Errorf("it is said at every run: %q", r.Notes)
+		t.Errorf("each run repeats the note: %q", r.Notes)
 	}
 	l.publish("2")
 	l.expect(exit.OK)
 	l.links("2", "2", "1")
 	if data, err := os.ReadFile(l.Layout.Ledger()); err != nil || !strings.Contains(string(data), `"cohort": "canary"`) {
-		t.Errorf("what a newer agent wrote is lost: %s, %v", data, err)
+		t.Errorf("the fields of a newer agent are lost: %s, %v", data, err)
 	}
 	kept, _ := filepath.Glob(filepath.Join(l.Layout.State(), "ledger.version99-*.json"))
 	if len(kept) != 1 {
-		t.Fatalf("kept aside: %v", kept)
+		t.Fatalf("the files set aside are %v", kept)
 	}
 	if data, err := os.ReadFile(kept[0]); err != nil || string(data) != newer {
-		t.Errorf("what is kept aside is %s, %v", data, err)
+		t.Errorf("the file set aside is %s, %v", data, err)
 	}
 }
 

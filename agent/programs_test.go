@@ -14,7 +14,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// tool is a program in a directory of its own that writes a file when it runs.
+// tool is a program in its own directory that writes a file when it runs.
 type tool struct{ dir, file, ran string }
 
 func newTool(t *testing.T, first string) tool {
@@ -36,10 +36,10 @@ func newTool(t *testing.T, first string) tool {
 	return p
 }
 
-// TestProgramsThatOtherUsersCanReplaceAreNotRun: root runs what agent.yaml names.
+// TestProgramsThatOtherUsersCanReplaceAreNotRun checks the programs of agent.yaml, which root runs.
 func TestProgramsThatOtherUsersCanReplaceAreNotRun(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("only root gives files away")
+		t.Skip("this test needs root: it makes files of other users")
 	}
 	shares := map[string]func(p tool) error{
 		"the program":   func(p tool) error { return os.Chown(p.file, projectUser, projectUser) },
@@ -89,7 +89,7 @@ func TestProgramsThatOtherUsersCanReplaceAreNotRun(t *testing.T) {
 	})
 }
 
-// wantUnfit runs a deploy that has to be refused because of a program.
+// wantUnfit runs a deploy that the agent must refuse because of a program.
 func wantUnfit(t *testing.T, l *lab, setting string, p tool) {
 	t.Helper()
 	_, err := l.deploy()
@@ -97,20 +97,20 @@ func wantUnfit(t *testing.T, l *lab, setting string, p tool) {
 		!strings.Contains(err.Error(), p.dir) {
 		t.Errorf("got code %d, %v", exit.Code(err), err)
 	}
-	// A directory is given to root; a file is replaced, since a user may have the old one open.
+	// A directory is given to root; a file is replaced, since a user may have the earlier one open.
 	if hint := diag.HintOf(err); !strings.Contains(hint, "chown root: "+p.dir) &&
 		!strings.Contains(hint, "mv -f "+p.file+".new "+p.file) {
 		t.Errorf("the hint is %q", hint)
 	}
 	if _, err := os.Stat(p.ran); err == nil {
-		t.Error("it was run")
+		t.Error("the program was run")
 	}
 }
 
-// TestHooksAreNotRunByProgramsOfOtherUsers: the first line of a hook names a program that a user can replace.
+// TestHooksAreNotRunByProgramsOfOtherUsers has a hook whose first line names a program that a user can replace.
 func TestHooksAreNotRunByProgramsOfOtherUsers(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("only root gives files away")
+		t.Skip("this test needs root: it makes files of other users")
 	}
 	l := hooked(t)
 	tools := filepath.Join(l.Layout.Root, "tools")
@@ -143,21 +143,22 @@ func TestHooksAreNotRunByProgramsOfOtherUsers(t *testing.T) {
 	}
 	for _, h := range r.Hooks["pre-release"] {
 		if strings.Contains(h.Output, "2 ran") {
-			t.Errorf("it was run: %+v", h)
+			t.Errorf("the program was run: %+v", h)
 		}
 	}
 	if err := os.Chown(tools, 0, 0); err != nil {
 		t.Fatal(err)
 	}
 	if r := l.expect(exit.OK); len(r.Hooks["pre-release"]) != 1 || r.Hooks["pre-release"][0].Output != "2 ran" {
-		t.Errorf("of a host of root's alone: %+v", r.Hooks)
+		t.Errorf("with a program of root's: %+v", r.Hooks)
 	}
 }
 
-// TestGrainsAreNotMadeByProgramsOfOtherUsers: so does the first line of a program that prints grains.
+// TestGrainsAreNotMadeByProgramsOfOtherUsers has a grain program whose first line names a program that a user can
+// replace.
 func TestGrainsAreNotMadeByProgramsOfOtherUsers(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("only root gives files away")
+		t.Skip("this test needs root: it makes files of other users")
 	}
 	l := hooked(t)
 	tools, programs := filepath.Join(l.Layout.Root, "tools"), filepath.Join(l.Layout.Configuration(), "grains.d")

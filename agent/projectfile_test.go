@@ -8,7 +8,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 )
 
-// TestMisplacedProjectIsMovedAside is set aside, and the project is fetched again.
+// TestMisplacedProjectIsMovedAside replaces the directory of a project: it is set aside, and the project is fetched
+// again.
 func TestMisplacedProjectIsMovedAside(t *testing.T) {
 	for name, put := range map[string]func(path string) error{
 		"a file":          func(path string) error { return os.WriteFile(path, []byte("x"), 0o644) },

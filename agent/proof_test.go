@@ -14,7 +14,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state"
 )
 
-// proved is the run that a report says proved what the host has healthy; "" for none.
+// proved returns the ID of the run that proved the pair healthy according to a report; "" for none.
 func proved(r *report.Report) string {
 	if r.Proven == nil || r.Left == nil || !r.Proven.Pair.Same(*r.Left) {
 		return ""
@@ -22,8 +22,8 @@ func proved(r *report.Report) string {
 	return r.Proven.Run
 }
 
-// TestOnlyRunsThatCheckedHealthAreProof has a service that ends now and then after its deploy, and looks
-// at what the ticks after that say.
+// TestOnlyRunsThatCheckedHealthAreProof checks the reports of ticks after the service ended at several times after its
+// deploy.
 func TestOnlyRunsThatCheckedHealthAreProof(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -34,17 +34,17 @@ func TestOnlyRunsThatCheckedHealthAreProof(t *testing.T) {
 	l.app("2")
 	first := l.expect(exit.OK)
 	if proved(first) != first.ID {
-		t.Errorf("the deploy is proven by %q, and not by itself, %s", proved(first), first.ID)
+		t.Errorf("the deploy is proven by %q, want its own run %s", proved(first), first.ID)
 	}
 	tick := l.expect(exit.OK)
 	if proved(tick) != first.ID || len(tick.Unserved) > 0 {
-		t.Errorf("a tick that asked no probe is proven by %q, want the deploy %s; unserved: %v", proved(tick), first.ID,
+		t.Errorf("a tick without probes is proven by %q, want the deploy %s; unserved: %v", proved(tick), first.ID,
 			tick.Unserved)
 	}
 	u.all["app.service"].Restarts++
 	if tick = l.expect(exit.OK); len(tick.Unserved) != 1 ||
 		!strings.Contains(tick.Unserved[0], "ended once since run "+first.ID) {
-		t.Errorf("a tick says of a unit that crashed since: %q", tick.Unserved)
+		t.Errorf("after a crash of the unit, a tick reports %q", tick.Unserved)
 	}
 	noted(t, tick, "app.service ended once")
 	u.all["app.service"].Active, u.all["app.service"].MainPID = "failed", 0
@@ -56,8 +56,8 @@ func TestOnlyRunsThatCheckedHealthAreProof(t *testing.T) {
 	noted(t, converged, "app.service does not run myapp 2")
 }
 
-// TestAUnitThatStatesStartAgainIsUnproven has a service die after its deploy, and after each tick whose states start it
-// again.
+// TestAUnitThatStatesStartAgainIsUnproven has a service end after its deploy, and after each tick whose states start
+// it.
 func TestAUnitThatStatesStartAgainIsUnproven(t *testing.T) {
 	t.Parallel()
 	l, u := runningUnits(t, "1", "app.service")
@@ -73,30 +73,30 @@ func TestAUnitThatStatesStartAgainIsUnproven(t *testing.T) {
 		t.Helper()
 		if len(r.Unserved) != 1 || !strings.Contains(r.Unserved[0], "app.service was started again") ||
 			!strings.Contains(r.Unserved[0], "--only health") {
-			t.Errorf("the report says %q of a unit that a state started again", r.Unserved)
+			t.Errorf("for a unit that a state started, the report has %q", r.Unserved)
 		}
 	}
 	for range 2 {
 		app.Active, app.Sub, app.MainPID = "failed", "failed", 0
 		unproven(l.expect(exit.OK))
 	}
-	unproven(l.expect(exit.OK)) // it runs, and nothing has proven it since
+	unproven(l.expect(exit.OK)) // it runs, and no run has proven it since
 	only, err := procedure.ParseOnly("health")
 	if err != nil {
 		t.Fatal(err)
 	}
 	proof, err := l.Deploy(context.Background(), agent.Given{Only: only}, false)
 	if err != nil || proved(proof) != proof.ID || len(proof.Unserved) > 0 {
-		t.Errorf("a run that asks units and probes is proven by %q, not %s; unserved: %q; %v", proved(proof), first.ID,
+		t.Errorf("a run that checks units and probes is proven by %q, want %s; unserved: %q; %v", proved(proof), first.ID,
 			proof.Unserved, err)
 	}
 	if tick := l.expect(exit.OK); len(tick.Unserved) > 0 {
-		t.Errorf("after a new proof: %q", tick.Unserved)
+		t.Errorf("after a new proof, the report has %q", tick.Unserved)
 	}
 }
 
-// TestStartingUnitStaysProven has a tick come before the host has started the unit after its boot, or while it
-// starts.
+// TestStartingUnitStaysProven runs a tick before the init system has started the unit after a boot, or during the
+// start.
 func TestStartingUnitStaysProven(t *testing.T) {
 	artifacttest.Long(t)
 	t.Parallel()
@@ -111,14 +111,14 @@ func TestStartingUnitStaysProven(t *testing.T) {
 			l.engine.during = func(state.Request) { u.all["app.service"].begin(u) }
 			down(u.all["app.service"])
 			if tick := l.expect(exit.OK); len(tick.Unserved) > 0 {
-				t.Errorf("the tick says %q", tick.Unserved)
+				t.Errorf("the tick reports %q", tick.Unserved)
 			}
 		})
 	}
 }
 
-// TestProofBelowAnotherRootIsMarked also after the tree has become a host of its own, as an image does that was
-// deployed to before its first boot.
+// TestProofBelowAnotherRootIsMarked also checks a tree that has become a host, as an image does to which a release was
+// deployed before its first boot.
 func TestProofBelowAnotherRootIsMarked(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -128,7 +128,7 @@ func TestProofBelowAnotherRootIsMarked(t *testing.T) {
 	}
 }
 
-// TestManuallyRolledBackReleaseIsInEveryReport goes back by hand, and looks at the tick after that.
+// TestManuallyRolledBackReleaseIsInEveryReport rolls back by hand, and checks the next tick.
 func TestManuallyRolledBackReleaseIsInEveryReport(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -142,17 +142,16 @@ func TestManuallyRolledBackReleaseIsInEveryReport(t *testing.T) {
 		t.Fatal(err)
 	}
 	if back.Leaves == nil || back.Leaves.Service.Version != "2" || proved(back) != back.ID {
-		t.Errorf("the rollback leaves %v and is proven by %q", back.Leaves, proved(back))
+		t.Errorf("the rollback has left %v and is proven by %q", back.Leaves, proved(back))
 	}
 	tick := l.expect(exit.OK)
 	if len(tick.Quarantined) != 1 || tick.Quarantined[0].Release.Version != "2" ||
 		tick.Quarantined[0].Reason != "rolled back by hand" {
-		t.Errorf("the tick after it lists in quarantine %+v", tick.Quarantined)
+		t.Errorf("the tick after it has the quarantine %+v", tick.Quarantined)
 	}
 }
 
-// TestTimerStoppedByShutdownIsNotABrokenAgent deploys by hand while systemd stops the timer because the host
-// shuts down.
+// TestTimerStoppedByShutdownIsNotABrokenAgent deploys by hand while systemd stops the timer in a shutdown.
 func TestTimerStoppedByShutdownIsNotABrokenAgent(t *testing.T) {
 	for name, c := range map[string]struct {
 		after string
@@ -170,13 +169,13 @@ func TestTimerStoppedByShutdownIsNotABrokenAgent(t *testing.T) {
 			l.Stopping = func(context.Context) bool { return true }
 			r := l.expect(c.code)
 			if strings.Contains(r.Error+strings.Join(r.Notes, " "), "does not work") || len(l.quarantined()) > 0 {
-				t.Errorf("the run says %q, %q; in quarantine is %v", r.Error, r.Notes, l.quarantined())
+				t.Errorf("the run has the error %q and the notes %q; the quarantine has %v", r.Error, r.Notes, l.quarantined())
 			}
 		})
 	}
 }
 
-// TestRollbackSelectsNewestKeptRelease goes back twice, and over a release that was removed.
+// TestRollbackSelectsNewestKeptRelease rolls back twice, and past a release that was removed.
 func TestRollbackSelectsNewestKeptRelease(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -186,10 +185,10 @@ func TestRollbackSelectsNewestKeptRelease(t *testing.T) {
 	}
 	for _, want := range []string{"2", "1"} {
 		if s := mustStatus(t, l); s.Previous == nil || s.Previous.Service.Version != want {
-			t.Errorf("status names %v before the rollback to %s", s.Previous, want)
+			t.Errorf("before the rollback to %[2]s, status has the previous pair %[1]v", s.Previous, want)
 		}
 		if _, err := l.Rollback(context.Background()); err != nil {
-			t.Fatalf("going back to %s: %v", want, err)
+			t.Fatalf("the rollback to %s: %v", want, err)
 		}
 		if got := l.version("service/current"); got != want {
 			t.Errorf("current is %s, want %s", got, want)
@@ -199,7 +198,7 @@ func TestRollbackSelectsNewestKeptRelease(t *testing.T) {
 			previous = p.Service.Version
 		}
 		if got := l.version("service/previous"); got != previous {
-			t.Errorf("after the rollback to %s the link previous is %q, and status says %q", want, got, previous)
+			t.Errorf("after the rollback to %s the link previous is %q, and status has %q", want, got, previous)
 		}
 	}
 	before := mustStatus(t, l).LastRun
@@ -212,7 +211,7 @@ func TestRollbackSelectsNewestKeptRelease(t *testing.T) {
 	}
 }
 
-// TestWhyNamesReleaseOfChannel quarantines what the channel names.
+// TestWhyNamesReleaseOfChannel quarantines the release of the channel.
 func TestWhyNamesReleaseOfChannel(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -226,19 +225,19 @@ func TestWhyNamesReleaseOfChannel(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !strings.Contains(w.Reason, "2-broken") || strings.Contains(w.Reason, "it is what") {
-			t.Errorf("why says %q, though the channel names 2-broken", w.Reason)
+			t.Errorf("why has the reason %q, although the channel has 2-broken", w.Reason)
 		}
 		l.expect(exit.OK)
 	}
 	if _, err := l.Rollback(context.Background()); err == nil {
-		t.Error("there is nothing to go back to")
+		t.Error("a rollback without an earlier release succeeded")
 	}
 	if w, err := l.Why(); err != nil || !strings.Contains(w.Reason, "2-broken") {
-		t.Errorf("after a refused command why says %q, %v", w.Reason, err)
+		t.Errorf("after a refused command why has the reason %q, %v", w.Reason, err)
 	}
 }
 
-// TestWhyNamesReleaseOfChannelAfterRollbacks goes back twice from what the channel names.
+// TestWhyNamesReleaseOfChannelAfterRollbacks rolls back twice from the release of the channel.
 func TestWhyNamesReleaseOfChannelAfterRollbacks(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -253,15 +252,15 @@ func TestWhyNamesReleaseOfChannelAfterRollbacks(t *testing.T) {
 		w, err := l.Why()
 		if err != nil || !strings.Contains(w.Reason, "named myapp 3 when") ||
 			!strings.Contains(w.Reason, "myapp 3 is quarantined") {
-			t.Errorf("after going back from %s why says %q, %v", left, w.Reason, err)
+			t.Errorf("after the rollback from %s, why has the reason %q, %v", left, w.Reason, err)
 		}
 		if advice := strings.Join(w.Next, "\n"); !strings.Contains(advice, "corpus-agent unquarantine 3") {
-			t.Errorf("after going back from %s why advises %q", left, advice)
+			t.Errorf("after the rollback from %s, why has the advice %q", left, advice)
 		}
 	}
 }
 
-// TestWhyAfterAnInterruptedDeploy interrupts the deploy of what the channel names.
+// TestWhyAfterAnInterruptedDeploy interrupts the deploy of the channel's release.
 func TestWhyAfterAnInterruptedDeploy(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -273,12 +272,12 @@ func TestWhyAfterAnInterruptedDeploy(t *testing.T) {
 	l.Stopping = nil
 	if w, err := l.Why(); err != nil || !strings.Contains(w.Reason, "2-broken") ||
 		!strings.Contains(w.Reason, "interrupted") {
-		t.Errorf("after an interrupted deploy why says %q, %v", w.Reason, err)
+		t.Errorf("after an interrupted deploy why has the reason %q, %v", w.Reason, err)
 	}
 }
 
-// TestStartedUnitNoteIsRepeatedWhileValid ends what the states started in several ways: no later run
-// says of it that states have started it.
+// TestStartedUnitNoteIsRepeatedWhileValid ends the started process in several ways: no later report has the unit as
+// started by states.
 func TestStartedUnitNoteIsRepeatedWhileValid(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -301,7 +300,7 @@ func TestStartedUnitNoteIsRepeatedWhileValid(t *testing.T) {
 			app.Active, app.Sub, app.MainPID = "failed", "failed", 0
 			if r := l.expect(exit.OK); len(r.Unserved) != 1 ||
 				!strings.Contains(r.Unserved[0], "was started again by the states of run "+r.ID) {
-				t.Fatalf("the report says %q of a unit that a state started again", r.Unserved)
+				t.Fatalf("for a unit that a state started, the report has %q", r.Unserved)
 			}
 			l.engine.during = nil
 			c.since(u, app)
@@ -309,14 +308,14 @@ func TestStartedUnitNoteIsRepeatedWhileValid(t *testing.T) {
 				r := l.expect(exit.OK)
 				said := strings.Join(r.Unserved, "\n")
 				if len(r.Unserved) > 1 || !strings.Contains(said, c.want) || c.want == "" && said != "" {
-					t.Errorf("the report says %q, want %q", r.Unserved, c.want)
+					t.Errorf("the report has %q, want %q", r.Unserved, c.want)
 				}
 			}
 		})
 	}
 }
 
-// TestStartedUnitNoteNamesLastRun, and not an earlier one whose program has ended since.
+// TestStartedUnitNoteNamesLastRun checks that the note does not name an earlier run whose process has ended.
 func TestStartedUnitNoteNamesLastRun(t *testing.T) {
 	t.Parallel()
 	l, u := runningUnits(t, "1", "app.service")
@@ -327,7 +326,7 @@ func TestStartedUnitNoteNamesLastRun(t *testing.T) {
 	for range 2 {
 		app.Active, app.Sub, app.MainPID = "failed", "failed", 0
 		if r := l.expect(exit.OK); len(r.Unserved) != 1 || !strings.Contains(r.Unserved[0], "by the states of run "+r.ID) {
-			t.Errorf("run %s says %q", r.ID, r.Unserved)
+			t.Errorf("the report of run %s has %q", r.ID, r.Unserved)
 		}
 	}
 }

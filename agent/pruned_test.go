@@ -12,8 +12,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 )
 
-// TestSIGTERMDuringPruneEndsTheRun asks a run to end while it removes a large old release. The deploy is done, and
-// the next run removes the rest.
+// TestSIGTERMDuringPruneEndsTheRun sends SIGTERM to a run while it removes a large old release. The deploy is complete,
+// and the next run removes the rest.
 func TestSIGTERMDuringPruneEndsTheRun(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -55,6 +55,6 @@ func TestSIGTERMDuringPruneEndsTheRun(t *testing.T) {
 	noted(t, r, "old releases were not all removed")
 	l.expect(exit.OK)
 	if left := leftovers(); len(left) != 0 {
-		t.Errorf("left are %v", left)
+		t.Errorf("the files %v remain", left)
 	}
 }

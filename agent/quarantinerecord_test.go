@@ -9,8 +9,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/fleet"
 )
 
-// TestFleetKeepsErrorOfQuarantine asks the fleet why a release is in quarantine, right after it failed, after the runs
-// that keep it away, and after the record was repeated.
+// TestFleetKeepsErrorOfQuarantine reads from the fleet view why a release is in quarantine: right after its failure,
+// after runs that withhold it, and after the record was renewed.
 func TestFleetKeepsErrorOfQuarantine(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -32,7 +32,7 @@ func TestFleetKeepsErrorOfQuarantine(t *testing.T) {
 				return a.Why, a.Hint
 			}
 		}
-		t.Fatalf("nothing is %s: %+v", what, v.Attention)
+		t.Fatalf("no host is %s: %+v", what, v.Attention)
 		return "", ""
 	}
 	failed, _ := why(fleet.RolledBack)
@@ -40,7 +40,7 @@ func TestFleetKeepsErrorOfQuarantine(t *testing.T) {
 		t.Fatal("the failure has no error")
 	}
 	for range 3 {
-		at = at.Add(35 * time.Minute) // the record is due again
+		at = at.Add(35 * time.Minute) // the record is renewed
 		l.expect(exit.OK)
 		said, hint := why(fleet.Quarantined)
 		if said == "" || !strings.Contains(failed, said) && !strings.Contains(said, failed) ||

@@ -9,8 +9,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// TestReadOnlySrvConvergesCurrentRelease has the channel name another release, which is on the disk already. Nothing
-// can be deployed, and what is current converges.
+// TestReadOnlySrvConvergesCurrentRelease has the channel move to a release that is on the disk. It cannot be deployed,
+// and the current one converges.
 func TestReadOnlySrvConvergesCurrentRelease(t *testing.T) {
 	if !ownMounts(t) {
 		return
@@ -33,7 +33,7 @@ func TestReadOnlySrvConvergesCurrentRelease(t *testing.T) {
 			t.Errorf("the deploy ended with %d, %v, hint %q", exit.Code(err), err, diag.HintOf(err))
 		}
 		if len(l.engine.converged) != 1 || l.engine.last() != "+2" {
-			t.Errorf("converged %q, want what is current, once", l.engine.converged)
+			t.Errorf("converged %q, want the current pair, once", l.engine.converged)
 		}
 		l.links("2", "2", "1")
 	}
@@ -41,7 +41,7 @@ func TestReadOnlySrvConvergesCurrentRelease(t *testing.T) {
 		t.Errorf("quarantined is %v", bad)
 	}
 	mount(t, srv, syscall.MS_BIND|syscall.MS_REMOUNT)
-	if _, err := l.Unquarantine("1"); err != nil { // the retry is due at once
+	if _, err := l.Unquarantine("1"); err != nil { // the retry is due now
 		t.Fatal(err)
 	}
 	l.expect(exit.OK)

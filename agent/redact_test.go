@@ -11,8 +11,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/redact"
 )
 
-// TestProgramsOfAReleaseCannotShowSecrets has a procedure that prints its configuration, with a secret in it, in
-// several encodings, a URL with a password, and escape sequences, and then fails.
+// TestProgramsOfAReleaseCannotShowSecrets has a procedure that prints its configuration, which has a secret, in several
+// encodings, a URL with a password, and escape sequences, and then fails.
 func TestProgramsOfAReleaseCannotShowSecrets(t *testing.T) {
 	l := hooked(t)
 	l.executables("1", nil)

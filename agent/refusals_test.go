@@ -12,7 +12,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// TestPermanentlyHeldLockIsAFailure holds the lock while the timer starts one run after the other.
+// TestPermanentlyHeldLockIsAFailure holds the lock while the timer starts several runs.
 func TestPermanentlyHeldLockIsAFailure(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -45,7 +45,7 @@ func TestPermanentlyHeldLockIsAFailure(t *testing.T) {
 	s, err := l.Status()
 	if err != nil || s.Refused == nil || s.Refused.Count != 4 || s.Refused.Holder.Command != "converge" ||
 		s.Refused.Last.Sub(s.Refused.Since) != 10*time.Minute {
-		t.Errorf("status says %+v, %v", s.Refused, err)
+		t.Errorf("status has %+v, %v", s.Refused, err)
 	}
 	if text := l.metrics("corpus_lock.prom"); !strings.Contains(text, "corpus_agent_lock_refused_runs 4\n") {
 		t.Errorf("metrics are %s", text)
@@ -55,10 +55,10 @@ func TestPermanentlyHeldLockIsAFailure(t *testing.T) {
 	}
 	l.expect(exit.OK)
 	if s, err := l.Status(); err != nil || s.Refused != nil {
-		t.Errorf("after a run status says %+v, %v", s.Refused, err)
+		t.Errorf("after a run, status has %+v, %v", s.Refused, err)
 	}
 	if text := l.metrics("corpus_lock.prom"); !strings.Contains(text, "corpus_agent_lock_refused_runs 0\n") {
-		t.Errorf("after a run metrics are %s", text)
+		t.Errorf("after a run, metrics are %s", text)
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/publish/releases"
 )
 
-// Releases marks what is deployed, in quarantine, withdrawn, and waiting since the host is held.
+// The list of releases marks those that are deployed, in quarantine, withdrawn, or waiting on a held host.
 func TestReleasesAreMarked(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -45,6 +45,6 @@ func TestReleasesAreMarked(t *testing.T) {
 	}
 	if !strings.HasSuffix(got["myapp 4"], "the fair; not on this host") ||
 		!strings.HasSuffix(got["myapp 1"], "it leaks") || len(got) != 5 {
-		t.Errorf("marked are %q", got)
+		t.Errorf("the marked releases are %q", got)
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state"
 )
 
-// TestAStateDirectoryRemovedDuringARunIsWrittenAgain removes all that a host remembers while a run is under way.
+// TestAStateDirectoryRemovedDuringARunIsWrittenAgain removes the agent's state directory during a run.
 func TestAStateDirectoryRemovedDuringARunIsWrittenAgain(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -22,7 +22,7 @@ func TestAStateDirectoryRemovedDuringARunIsWrittenAgain(t *testing.T) {
 	noted(t, l.expect(exit.OK), "was removed during this run, with the root of trust; it was written again")
 	l.engine.during = nil
 	if s, err := l.Status(); err != nil || !s.Bootstrapped || s.RootLost() {
-		t.Errorf("the host does not know whom to trust: %+v, %v", s, err)
+		t.Errorf("the host has lost its root of trust: %+v, %v", s, err)
 	}
 	l.publish("3")
 	if err := l.tick(); err != nil {
@@ -31,7 +31,7 @@ func TestAStateDirectoryRemovedDuringARunIsWrittenAgain(t *testing.T) {
 	l.links("3", "3", "2")
 }
 
-// TestRunWithRemovedLockFileStaysExclusive starts a second run while the first one's lock has no file any more.
+// TestRunWithRemovedLockFileStaysExclusive starts a second run after the lock file of the first was removed.
 func TestRunWithRemovedLockFileStaysExclusive(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -44,7 +44,7 @@ func TestRunWithRemovedLockFileStaysExclusive(t *testing.T) {
 		must(t, os.Remove(l.Layout.Lock()))
 		_, second = l.deploy()
 		if s, err := l.Status(); err != nil || s.Running == nil || s.Cut != nil {
-			t.Errorf("status of a run under way: running %+v, interrupted %+v, %v", s.Running, s.Cut, err)
+			t.Errorf("status of an active run: running %+v, interrupted %+v, %v", s.Running, s.Cut, err)
 		}
 	}
 	r := l.expect(exit.OK)
@@ -57,7 +57,7 @@ func TestRunWithRemovedLockFileStaysExclusive(t *testing.T) {
 	}
 }
 
-// TestStatusNamesALostRoot takes the root of trust from a host.
+// TestStatusNamesALostRoot removes the root of trust of a host.
 func TestStatusNamesALostRoot(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -68,19 +68,18 @@ func TestStatusNamesALostRoot(t *testing.T) {
 	}
 	must(t, os.RemoveAll(l.Layout.State()))
 	if s, err := l.Status(); err != nil || !s.RootLost() {
-		t.Errorf("status does not say that the root is lost: %+v, %v", s, err)
+		t.Errorf("status does not report the lost root: %+v, %v", s, err)
 	}
 	w, err := l.Why()
 	if err != nil || !strings.Contains(strings.Join(w.Next, "\n"), "--trust-root") {
-		t.Errorf("why says %q, %v", w.Next, err)
+		t.Errorf("why has the advice %q, %v", w.Next, err)
 	}
 	if err := l.tick(); exit.Code(err) != exit.Refused {
 		t.Errorf("a run ended with %v", err)
 	}
 }
 
-// TestANewerCopyOfTheLedgerIsUsed restores the state directory as it was before a release was quarantined and the host
-// was held.
+// TestANewerCopyOfTheLedgerIsUsed restores the state directory from before a quarantine and a hold.
 func TestANewerCopyOfTheLedgerIsUsed(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -109,11 +108,11 @@ func TestANewerCopyOfTheLedgerIsUsed(t *testing.T) {
 		t.Errorf("the release in quarantine was converged again: %q", l.engine.converged)
 	}
 	if s, err := l.Status(); err != nil || len(s.Quarantined) != 1 || s.Hold == nil {
-		t.Errorf("after the run %d are in quarantine, held: %v; %v", len(s.Quarantined), s.Hold, err)
+		t.Errorf("after the run, status has %d in quarantine, held: %v; %v", len(s.Quarantined), s.Hold, err)
 	}
 }
 
-// TestRollbackRestoresALostNext loses links before a deploy that fails, as where directories stood in their place.
+// TestRollbackRestoresALostNext removes links before a deploy that fails.
 func TestRollbackRestoresALostNext(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)

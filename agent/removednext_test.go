@@ -9,8 +9,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state"
 )
 
-// TestNextThatIsRemovedDuringARun removes the link, or makes it lead elsewhere, while states run: what is promoted is
-// the release that was converged, and the link is put back.
+// TestNextThatIsRemovedDuringARun removes or changes the link while states run: the converged release becomes current,
+// and the link is restored.
 func TestNextThatIsRemovedDuringARun(t *testing.T) {
 	t.Parallel()
 	for name, meddle := range map[string]func(next string) error{
@@ -39,7 +39,7 @@ func TestNextThatIsRemovedDuringARun(t *testing.T) {
 			r := l.expect(exit.OK)
 			l.engine.during = nil
 			if r.Left == nil || r.Left.Service.Version != "2" {
-				t.Errorf("left %v", r.Left)
+				t.Errorf("the report has left %v", r.Left)
 			}
 			l.links("2", "2", "1")
 			noted(t, r, "next of myapp was changed during the run")

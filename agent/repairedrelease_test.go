@@ -8,8 +8,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 )
 
-// TestUnitsOfAReleaseThatWasRepairedAreRestarted damages what runs: the run that fetches it again restarts its
-// unit, which would continue with the copy that was set aside, and the next run leaves it alone.
+// TestUnitsOfAReleaseThatWasRepairedAreRestarted damages the current release: the run that fetches it again restarts
+// its unit, whose process uses the directory that was set aside, and the next run does not restart it.
 func TestUnitsOfAReleaseThatWasRepairedAreRestarted(t *testing.T) {
 	l, u := runningUnits(t, "1", "app.service")
 	l.expect(exit.OK)
@@ -21,15 +21,15 @@ func TestUnitsOfAReleaseThatWasRepairedAreRestarted(t *testing.T) {
 	r := l.expect(exit.OK)
 	noted(t, r, "app.service may run from files that were damaged")
 	if len(u.acted) != 1 || did(r) == "" {
-		t.Errorf("done about units: %q, reported %q; want one restart", u.acted, did(r))
+		t.Errorf("the unit actions are %q, reported %q; want one restart", u.acted, did(r))
 	}
 	if again := l.expect(exit.OK); len(u.acted) != 1 || did(again) != "" {
-		t.Errorf("the next run did %q, reported %q", u.acted, did(again))
+		t.Errorf("the actions of the next run are %q, reported %q", u.acted, did(again))
 	}
 }
 
-// TestUnitsOfAReleaseThatVanishedAreRestarted removes what runs: the run that fetches it again restarts its unit, which
-// would continue from files that no longer exist, and the next run leaves it alone.
+// TestUnitsOfAReleaseThatVanishedAreRestarted removes the current release: the run that fetches it again restarts its
+// unit, whose process uses removed files, and the next run does not restart it.
 func TestUnitsOfAReleaseThatVanishedAreRestarted(t *testing.T) {
 	for _, project := range []string{"service", "base"} {
 		l := newLab(t)
@@ -45,16 +45,16 @@ func TestUnitsOfAReleaseThatVanishedAreRestarted(t *testing.T) {
 		must(t, os.RemoveAll(dir))
 		r := l.expect(exit.OK)
 		if len(u.acted) != 1 || did(r) == "" {
-			t.Errorf("%s: done about units: %q, reported %q; want one restart", project, u.acted, did(r))
+			t.Errorf("%s: the unit actions are %q, reported %q; want one restart", project, u.acted, did(r))
 		}
 		if again := l.expect(exit.OK); len(u.acted) != 1 || did(again) != "" {
-			t.Errorf("%s: the next run did %q, reported %q", project, u.acted, did(again))
+			t.Errorf("%s: the actions of the next run are %q, reported %q", project, u.acted, did(again))
 		}
 	}
 }
 
 // TestADirectoryOfCodeThatBecameALinkIsRepaired replaces a directory of the deployed release by a link that leads out
-// of it: the next run fetches the release again, and blames none.
+// of it: the next run fetches the release again, without a quarantine.
 func TestADirectoryOfCodeThatBecameALinkIsRepaired(t *testing.T) {
 	l := newLab(t)
 	l.app("1")

@@ -38,16 +38,16 @@ func TestAReleaseThatCannotRunHereIsRefused(t *testing.T) {
 			ran := len(l.engine.converged)
 			_, err := l.deploy()
 			if exit.Code(err) != exit.Refused || !strings.Contains(err.Error(), c.want) {
-				t.Fatalf("exit code %d (%v), want a refusal that says %q", exit.Code(err), err, c.want)
+				t.Fatalf("exit code %d (%v), want a refusal with %q", exit.Code(err), err, c.want)
 			}
 			if name != "nonsense" && !strings.Contains(diag.HintOf(err), "install what is missing") {
 				t.Errorf("the hint is %q", diag.HintOf(err))
 			}
 			l.links("1", "1", "")
 			if len(l.engine.converged) == ran {
-				t.Error("what is current does not converge any more")
+				t.Error("the current pair does not converge any more")
 			}
-			l.publish("3") // and it is not held against the next one
+			l.publish("3") // the next release is deployed
 			l.expect(exit.OK)
 			l.links("3", "3", "1")
 		})
@@ -61,7 +61,7 @@ func TestADryRunRefusesToo(t *testing.T) {
 	l.expect(exit.OK)
 	l.publishNeeding("2", `{"arch": "vax"}`)
 	if _, err := l.Deploy(context.Background(), l.trusting(), true); exit.Code(err) != exit.Refused {
-		t.Errorf("the dry run says %v", err)
+		t.Errorf("the dry run ends with %v", err)
 	}
 }
 
@@ -81,7 +81,7 @@ func TestRequirementsAreCheckedAgain(t *testing.T) {
 	l.links("1", "1", "")
 }
 
-// publishTemplate publishes a version that brings a template, and a state that watches its target.
+// publishTemplate publishes a version with a template and a state that watches its target.
 func (l *lab) publishTemplate(version, template string) {
 	l.t.Helper()
 	l.repo.Release("myapp", version, "testing", artifacttest.Files{
@@ -109,7 +109,7 @@ func TestTemplatesOfARecipeAreRenderedAsStates(t *testing.T) {
 		t.Error("the dry run wrote the file")
 	}
 	if r := l.expect(exit.OK); r.States.Changed != 2 {
-		t.Errorf("%d states changed, want the file and what watches it", r.States.Changed)
+		t.Errorf("%d states changed, want the file and the state that watches it", r.States.Changed)
 	}
 	data, err := os.ReadFile(conf)
 	if info, statErr := os.Stat(conf); err != nil || statErr != nil ||
@@ -130,15 +130,15 @@ func TestInvalidTemplateStopsDeployBeforeChanges(t *testing.T) {
 	l.publishTemplate("2", "port={{ pillar.prt.x }}\n")
 	l.expect(exit.RolledBack)
 	if now, err := os.ReadFile(l.Layout.Path("/etc/myapp/app.conf")); err != nil || string(now) != "port=8080\n" {
-		t.Errorf("there is %q, %v", now, err)
+		t.Errorf("the file is %q, %v", now, err)
 	}
 }
 
-// TestMissingInterpretersAreNoted are noted by a dry run and by the deploy, whether the build recorded them or not; no
-// release is refused for them.
+// TestMissingInterpretersAreNoted checks the note of a dry run and of a deploy, whether or not the build recorded the
+// interpreters; the release is deployed.
 func TestMissingInterpretersAreNoted(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("entering a root takes root")
+		t.Skip("this test needs root: it changes roots")
 	}
 	t.Parallel()
 	for name, files := range map[string]artifacttest.Files{
@@ -159,7 +159,7 @@ func TestMissingInterpretersAreNoted(t *testing.T) {
 			noted(t, r, want)
 			noted(t, r, "rubyy (bin/x)")
 			if again := l.expect(exit.OK); strings.Contains(strings.Join(again.Notes, "\n"), want) {
-				t.Errorf("a run that deploys nothing notes it again: %q", again.Notes)
+				t.Errorf("a run without a deploy repeats the note: %q", again.Notes)
 			}
 		})
 	}

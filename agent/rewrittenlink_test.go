@@ -11,12 +11,12 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 )
 
-// TestLinkThatIsWrittenAgain has another program write `current` with the target that it has: units that were started
-// before continue running what is deployed. A link that is moved by hand, and moved back by a run, has those restarted
-// that followed it.
+// TestLinkThatIsWrittenAgain has another program write `current` with its present target: units that were started
+// before still run the deployed release. If a person moves the link, and a run restores it, the units that were started
+// meanwhile are restarted.
 func TestLinkThatIsWrittenAgain(t *testing.T) {
 	l, u := runningUnits(t, "1", "app.service")
-	u.all["app.service"].script = true // its process does not show the release
+	u.all["app.service"].script = true // the process gives no evidence of its release
 	l.app("2")
 	l.expect(exit.OK)
 	drift := func() string {
@@ -33,7 +33,7 @@ func TestLinkThatIsWrittenAgain(t *testing.T) {
 	current := filepath.Join(l.Layout.Project("myapp").Dir, "current")
 	write := func(target string) {
 		t.Helper()
-		time.Sleep(10 * time.Millisecond) // the link is newer than the process
+		time.Sleep(10 * time.Millisecond) // so that the link is newer than the process
 		if err := os.Remove(current); err != nil {
 			t.Fatal(err)
 		}
@@ -60,14 +60,14 @@ func TestLinkThatIsWrittenAgain(t *testing.T) {
 	write(earlier)
 	time.Sleep(10 * time.Millisecond)
 	u.all["app.service"].begin(u)
-	l.expect(exit.OK) // puts the link back, and restarts what was started meanwhile
+	l.expect(exit.OK) // restores the link and restarts the units that were started meanwhile
 	u.runs(t, "app.service", "2")
 	if d := drift(); d != "" {
-		t.Errorf("a unit that was started while the link led elsewhere: %q", d)
+		t.Errorf("for a unit that was started while the link was moved, drift is %q", d)
 	}
 }
 
-// TestWhyAdviceOmitsUnreferencedReleases quarantines a release that no channel names any more.
+// TestWhyAdviceOmitsUnreferencedReleases quarantines a release, and moves the channel.
 func TestWhyAdviceOmitsUnreferencedReleases(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -84,12 +84,12 @@ func TestWhyAdviceOmitsUnreferencedReleases(t *testing.T) {
 		return strings.Contains(strings.Join(w.Next, "\n"), "unquarantine 2-broken")
 	}
 	if !advised() {
-		t.Error("why has no advice for the release that the channel names")
+		t.Error("why has no advice for the release of the channel")
 	}
 	l.publish("3")
 	l.expect(exit.OK)
 	if advised() {
-		t.Error("why has advice for a release that no channel names any more")
+		t.Error("why has advice for a release without a channel")
 	}
 }
 
@@ -110,10 +110,10 @@ func TestServiceLinkToBase(t *testing.T) {
 		t.Fatal(err)
 	}
 	if s := mustStatus(t, l); s.Deployed != nil {
-		t.Errorf("status says that %s is deployed", s.Deployed)
+		t.Errorf("status has the deployed pair %s", s.Deployed)
 	}
 	l.expect(exit.OK)
 	if s := mustStatus(t, l); s.Deployed == nil || s.Deployed.Service.Project != "myapp" || s.Previous != nil {
-		t.Errorf("deployed is %v, previous %v", s.Deployed, s.Previous)
+		t.Errorf("the deployed pair is %v, the previous one %v", s.Deployed, s.Previous)
 	}
 }

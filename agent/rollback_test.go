@@ -27,15 +27,15 @@ func TestRollbackToANamedRelease(t *testing.T) {
 		t.Errorf("a version that does not exist: %v, hint %q", err, diag.HintOf(err))
 	}
 	if _, err := l.RollbackTo(context.Background(), "3"); exit.Code(err) != exit.Usage {
-		t.Errorf("the version that runs: %v", err)
+		t.Errorf("the current version: %v", err)
 	}
 	if _, err := l.RollbackTo(context.Background(), "1"); err != nil {
 		t.Fatal(err)
 	}
 	l.links("1", "1", "")
-	noted(t, l.expect(exit.OK), "quarantined") // the channel still names 3
+	noted(t, l.expect(exit.OK), "quarantined") // the channel still has version 3
 	l.links("1", "1", "")
-	// Going to a version by name is a decision to try it again.
+	// A rollback to a named version removes its quarantine.
 	if _, err := l.RollbackTo(context.Background(), "3"); err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +44,7 @@ func TestRollbackToANamedRelease(t *testing.T) {
 	l.links("3", "3", "2")
 }
 
-// TestRollbackOfAHostThatNeverDeployed goes back on a new host, and on one whose name says nothing of it.
+// TestRollbackOfAHostThatNeverDeployed rolls back on a new host, and on one whose hostname has no identity.
 func TestRollbackOfAHostThatNeverDeployed(t *testing.T) {
 	t.Parallel()
 	for _, hostname := range []string{"myapp-testing-useast1-1", "localhost"} {
@@ -74,7 +74,7 @@ func TestQuarantineIsLiftedByVersion(t *testing.T) {
 	if err != nil || len(released) != 1 {
 		t.Fatalf("released %v, %v", released, err)
 	}
-	l.expect(exit.RolledBack) // it is tried again, and is no better
+	l.expect(exit.RolledBack) // it is retried, and fails again
 	if _, err := l.Unquarantine(""); err != nil {
 		t.Error(err)
 	}
@@ -90,7 +90,7 @@ func TestCorruptLedgerIsMovedAsideAndRestored(t *testing.T) {
 	})
 }
 
-// TestQuarantineSurvivesTheLossOfTheLedgerAndItsCopy takes both away, and then the reports as well.
+// TestQuarantineSurvivesTheLossOfTheLedgerAndItsCopy removes both, and then the reports as well.
 func TestQuarantineSurvivesTheLossOfTheLedgerAndItsCopy(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -104,7 +104,7 @@ func TestQuarantineSurvivesTheLossOfTheLedgerAndItsCopy(t *testing.T) {
 		}
 	}
 	if s, err := l.Status(); err != nil || len(s.Quarantined) != 1 {
-		t.Errorf("status says that %v is quarantined, %v", s.Quarantined, err)
+		t.Errorf("status has the quarantine %v, %v", s.Quarantined, err)
 	}
 	r := l.expect(exit.OK)
 	noted(t, r, "its quarantine (1) is as of run "+failed.ID+", and a hold is lost")
@@ -117,7 +117,7 @@ func TestQuarantineSurvivesTheLossOfTheLedgerAndItsCopy(t *testing.T) {
 		}
 	}
 	noted(t, l.expect(exit.RolledBack), "which releases are quarantined, and a hold, is lost")
-	// The ledger had the start of the digest alone, by which nothing can be fetched.
+	// The ledger only had the start of the digest, which is not enough for a fetch.
 	releases, err := filepath.Glob(l.Layout.Project("myapp").Release("1-*"))
 	if err != nil || len(releases) != 1 {
 		t.Fatalf("releases are %v, %v", releases, err)
@@ -147,20 +147,20 @@ func corruptLedger(t *testing.T, both bool, how string) {
 			t.Fatal(err)
 		}
 	}
-	l.Config.Store = "" // it was given on the command line, and the host has to remember it
+	l.Config.Store = "" // it was given on the command line and is saved
 	if s, err := l.Status(); err != nil || s.Deployed == nil || s.Deployed.Service.Version != "2" {
-		t.Errorf("status says that %v is deployed, %v", s.Deployed, err)
+		t.Errorf("status has the deployed pair %v, %v", s.Deployed, err)
 	}
 	noted(t, l.expect(exit.OK), how+": it says that base 1, myapp 2 is deployed")
 	l.links("2", "2", "1")
 	kept, _ := filepath.Glob(filepath.Join(l.Layout.State(), "ledger.corrupt-*.json"))
 	if len(kept) != 1 {
-		t.Errorf("kept aside: %v", kept)
+		t.Errorf("the files set aside are %v", kept)
 	}
 	if _, err := l.Rollback(context.Background()); err != nil {
-		t.Errorf("the pair before is forgotten: %v", err)
+		t.Errorf("the earlier pair is lost: %v", err)
 	}
-	l.links("1", "1", "") // the release that was left is quarantined, so no rollback goes to it
+	l.links("1", "1", "") // the release that was left is in quarantine, so no rollback returns to it
 }
 
 func TestFailedReleaseHasReport(t *testing.T) {
@@ -173,7 +173,7 @@ func TestFailedReleaseHasReport(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join(l.Layout.Project("myapp").Archives(), r.ID, "report.json"))
 	var kept report.Report
 	if err != nil || json.Unmarshal(data, &kept) != nil || kept.Outcome != report.RolledBack || kept.Error == "" {
-		t.Errorf("beside the failed tree lies %s, %v", data, err)
+		t.Errorf("the report beside the failed tree is %s, %v", data, err)
 	}
 }
 
@@ -198,7 +198,7 @@ func TestFailedReleasesDoNotDisplaceGoodOnes(t *testing.T) {
 	}
 	failed, _ := filepath.Glob(archives)
 	if len(failed) != 1 || len(releaseDirs(t, l)) != 2 {
-		t.Errorf("kept are %v and %v, want one failed and two good", failed, releaseDirs(t, l))
+		t.Errorf("the kept trees are %v and %v, want one failed and two good", failed, releaseDirs(t, l))
 	}
 }
 
@@ -206,15 +206,15 @@ func TestWhyExplainsWithoutTheStore(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	if w, err := l.Why(); err != nil || !strings.Contains(w.Reason, "no root of trust") || len(w.Next) == 0 {
-		t.Errorf("a new host says %+v, %v", w, err)
+		t.Errorf("on a new host, why has %+v, %v", w, err)
 	}
 	l.publish("1")
 	l.expect(exit.OK)
-	l.store = storetest.NewFaulty(l.repo.Store, storetest.Fault{Err: store.ErrUnreachable}) // an outage from now on
+	l.store = storetest.NewFaulty(l.repo.Store, storetest.Fault{Err: store.ErrUnreachable}) // the store does not answer from here on
 	w, err := l.Why()
 	if err != nil || w.Reason != "it is what myapp/testing named when the store was last asked" ||
 		w.Failed != "" {
-		t.Errorf("a good host says %+v, %v", w, err)
+		t.Errorf("on a healthy host, why has %+v, %v", w, err)
 	}
 	if len(w.Signed) != 1 || len(w.Signed[0].Keys) != 1 || w.Signed[0].Channels["testing"].Version != "1" {
 		t.Errorf("signed by %+v", w.Signed)
@@ -225,11 +225,11 @@ func TestWhyExplainsWithoutTheStore(t *testing.T) {
 	w, err = l.Why()
 	if err != nil || !strings.Contains(w.Reason, "myapp 2-broken, which the channels name, failed in run") ||
 		!strings.Contains(w.Failed, "Ensure something failed") || w.FailedIn != r.ID {
-		t.Errorf("after a rollback it says %+v, %v", w, err)
+		t.Errorf("after a rollback, why has %+v, %v", w, err)
 	}
 	if next := strings.Join(w.Next, "\n"); !strings.Contains(next, "corpus-agent report "+r.ID) ||
 		!strings.Contains(next, "corpus-agent unquarantine 2-broken") {
-		t.Errorf("what to do next: %s", next)
+		t.Errorf("the advice is %s", next)
 	}
 }
 
@@ -239,7 +239,7 @@ func TestStatusSeesDrift(t *testing.T) {
 	l.publish("1")
 	l.expect(exit.OK)
 	if s, err := l.Status(); err != nil || len(s.Drift) != 0 || len(s.Channels) != 2 {
-		t.Errorf("status of a good host is %+v, %v", s, err)
+		t.Errorf("status of a healthy host is %+v, %v", s, err)
 	}
 	current := filepath.Join(l.Layout.Project("myapp").Dir, "current")
 	if err := os.Remove(current); err != nil {

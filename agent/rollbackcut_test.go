@@ -10,8 +10,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/artifacttest"
 )
 
-// interruptedDeploy is a host with versions 1 and 2 whose deploy of version 3 was killed: while its states ran, or when
-// the link current led to it already.
+// interruptedDeploy returns a host with versions 1 and 2 whose deploy of version 3 was killed: while its states ran, or
+// after current was moved to it.
 func interruptedDeploy(t *testing.T, promoted bool) *lab {
 	t.Helper()
 	l := converging(t)
@@ -29,16 +29,16 @@ func interruptedDeploy(t *testing.T, promoted bool) *lab {
 		where, want = childNote+"=the post-release hooks were skipped", "3"
 	}
 	if code := spawn(t, l.Layout.Root, storeDir, trustRoot, 0, childNative+"=1", where); code != -1 {
-		t.Fatalf("exit code %d, want it killed", code)
+		t.Fatalf("exit code %d, want the code of a killed process", code)
 	}
 	if got := l.version("service/current"); got != want {
-		t.Fatalf("after the cut, current is %q, want %q", got, want)
+		t.Fatalf("after the kill, current is %q, want %q", got, want)
 	}
 	return l
 }
 
-// TestRollbackAfterInterruptedDeployKeepsGoodRelease before it, and not one release further back, and the next deploy
-// does not bring the release that was left.
+// TestRollbackAfterInterruptedDeployKeepsGoodRelease checks that the rollback returns to the release before the
+// interrupted one, not to an earlier one, and that the next deploy does not bring back the one that was left.
 func TestRollbackAfterInterruptedDeployKeepsGoodRelease(t *testing.T) {
 	artifacttest.Long(t)
 	for name, back := range map[string]func(*lab) (*report.Report, error){
@@ -52,7 +52,7 @@ func TestRollbackAfterInterruptedDeployKeepsGoodRelease(t *testing.T) {
 		},
 	} {
 		for where, promoted := range map[string]bool{"in its states": false, "after its links": true} {
-			t.Run(name+", cut "+where, func(t *testing.T) {
+			t.Run(name+", killed "+where, func(t *testing.T) {
 				l := interruptedDeploy(t, promoted)
 				r, err := back(l)
 				if err != nil {
@@ -60,14 +60,14 @@ func TestRollbackAfterInterruptedDeployKeepsGoodRelease(t *testing.T) {
 				}
 				l.links("2", "2", "1")
 				if r.Leaves == nil || r.Leaves.Service.Version != "3" || r.Left.Service.Version != "2" {
-					t.Errorf("the report says that %v was left for %v", r.Leaves, r.Left)
+					t.Errorf("the report has the left release %v and the commands %v", r.Leaves, r.Left)
 				}
 				if _, err := os.Lstat(l.Layout.Path("/etc/app/b")); err == nil {
-					t.Error("what version 3 made is still there")
+					t.Error("the file of version 3 still exists")
 				}
 				s := mustStatus(t, l)
 				if len(s.Quarantined) != 1 || s.Quarantined[0].What() != "myapp 3" || s.Cut != nil {
-					t.Errorf("quarantined are %v, cut is %v", s.Quarantined, s.Cut)
+					t.Errorf("the quarantine is %v, the interrupted run %v", s.Quarantined, s.Cut)
 				}
 				noted(t, l.expect(exit.OK), "quarantined")
 				l.links("2", "2", "1")
@@ -82,7 +82,8 @@ func TestRollbackAfterInterruptedDeployKeepsGoodRelease(t *testing.T) {
 	}
 }
 
-// TestRollbackToAfterInterruptedDeploy to a version that is named, and one that is not kept changes nothing.
+// TestRollbackToAfterInterruptedDeploy rolls back to a named version; a version that is not on the disk changes
+// nothing.
 func TestRollbackToAfterInterruptedDeploy(t *testing.T) {
 	for name, back := range map[string]func(l *lab, to string) error{
 		"rollback": func(l *lab, to string) error { _, err := l.RollbackTo(l.t.Context(), to); return err },
@@ -94,22 +95,22 @@ func TestRollbackToAfterInterruptedDeploy(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			l := interruptedDeploy(t, true)
 			if err := back(l, "9"); exit.Code(err) != exit.Usage {
-				t.Errorf("a version that is not kept: %v", err)
+				t.Errorf("a version that is not on the disk: %v", err)
 			}
 			if s := mustStatus(t, l); s.Cut == nil || len(s.Quarantined) > 0 {
-				t.Errorf("a version that is not kept: cut is %v, quarantined %v", s.Cut, s.Quarantined)
+				t.Errorf("a version that is not on the disk: the interrupted run is %v, the quarantine %v", s.Cut, s.Quarantined)
 			}
 			if err := back(l, "1"); err != nil {
 				t.Fatal(err)
 			}
 			if got := l.version("service/current"); got != "1" {
-				t.Errorf("the host is on version %s, want 1", got)
+				t.Errorf("the current version is %s, want 1", got)
 			}
 		})
 	}
 }
 
-// TestDryRollbackAfterInterruptedDeploy show what the rollback does, and change nothing.
+// TestDryRollbackAfterInterruptedDeploy checks that a dry run shows the changes of the rollback and makes none.
 func TestDryRollbackAfterInterruptedDeploy(t *testing.T) {
 	l := interruptedDeploy(t, true)
 	before := snapshot(t, l.Layout.Root)
@@ -125,14 +126,14 @@ func TestDryRollbackAfterInterruptedDeploy(t *testing.T) {
 	}
 	noted(t, r, "would undo what is left of myapp 3; myapp 2 would stay deployed")
 	if !strings.Contains(r.Output, "/etc/app/b") {
-		t.Errorf("the output is %q, without what version 3 made", r.Output)
+		t.Errorf("the output %q lacks the file of version 3", r.Output)
 	}
 	if after := snapshot(t, l.Layout.Root); after != before {
 		t.Errorf("before:\n%s\nafter:\n%s", before, after)
 	}
 }
 
-// TestRollbackFinishesInterruptedRollback to the version that was named, and goes no further and no less far.
+// TestRollbackFinishesInterruptedRollback checks that it continues to the named version and not to another one.
 func TestRollbackFinishesInterruptedRollback(t *testing.T) {
 	l := newLab(t)
 	for _, version := range []string{"1", "2", "3"} {
@@ -143,7 +144,7 @@ func TestRollbackFinishesInterruptedRollback(t *testing.T) {
 	l.Sinks = []report.Sink{atStage{stage: "converge", call: func() { l.Layout.Root = copied(t, root) }}}
 	_, _ = l.RollbackTo(t.Context(), "1")
 	l.Sinks = nil
-	must(t, os.WriteFile(l.Layout.Lock(), nil, 0o600)) // which this process held
+	must(t, os.WriteFile(l.Layout.Lock(), nil, 0o600)) // this process held it
 	if s := mustStatus(t, l); s.Cut == nil {
 		t.Fatal("the rollback was not interrupted")
 	}
@@ -151,6 +152,6 @@ func TestRollbackFinishesInterruptedRollback(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := l.version("service/current"); got != "1" {
-		t.Errorf("the host is on version %s, want 1", got)
+		t.Errorf("the current version is %s, want 1", got)
 	}
 }

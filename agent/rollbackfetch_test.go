@@ -21,8 +21,8 @@ func (l *lab) lose(link, name string) {
 	}
 }
 
-// TestRollbackFetchesMissingReleases deploys a release whose states fail, while a file of the release before is gone
-// from the disk: that is fetched again, and the host is rolled back.
+// TestRollbackFetchesMissingReleases deploys a release whose states fail, while a file of the earlier release is
+// missing: the earlier release is fetched again, and the host is rolled back.
 func TestRollbackFetchesMissingReleases(t *testing.T) {
 	needsRoot(t)
 	for what, file := range map[string]string{"states": "salt/config/states/app.sls", "a file that states copy": "data"} {
@@ -43,14 +43,14 @@ func TestRollbackFetchesMissingReleases(t *testing.T) {
 				t.Fatalf("exit code %d, %v\n%s", exit.Code(err), err, strings.Join(r.Notes, "\n"))
 			}
 			if got := l.host("/srv/out/copy"); got != "1" {
-				t.Errorf("after the rollback the host has %q", got)
+				t.Errorf("after the rollback the version is %q", got)
 			}
 			l.expect(exit.OK)
 		})
 	}
 }
 
-// TestMissingFileOfBaseIsRefetchedBeforeDeploy deploys a service while a file of base is gone: base is fetched again
+// TestMissingFileOfBaseIsRefetchedBeforeDeploy deploys a service while a file of base is missing: base is fetched again
 // first.
 func TestMissingFileOfBaseIsRefetchedBeforeDeploy(t *testing.T) {
 	needsRoot(t)

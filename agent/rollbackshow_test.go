@@ -8,7 +8,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 )
 
-// TestDryRollbackShowsChanges and changes nothing.
+// TestDryRollbackShowsChanges also checks that the dry run changes nothing.
 func TestDryRollbackShowsChanges(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -24,17 +24,18 @@ func TestDryRollbackShowsChanges(t *testing.T) {
 	noted(t, r, "would go back to base 1, myapp 1")
 	noted(t, r, "would quarantine myapp 2")
 	if l.links("2", "2", "1"); l.engine.last() != "1+1" {
-		t.Errorf("showed %q", l.engine.converged)
+		t.Errorf("the dry run converged %q", l.engine.converged)
 	}
 	if after, err := os.ReadFile(l.Layout.Ledger()); err != nil || string(after) != string(before) {
 		t.Errorf("a dry run changed the ledger: %v", err)
 	}
 	if _, err := l.ShowRollback(t.Context(), "7"); exit.Code(err) != exit.Usage {
-		t.Errorf("a version that is not kept: %v", err)
+		t.Errorf("a version that is not on the disk: %v", err)
 	}
 }
 
-// TestDryRollbackShowsUnits names the unit, leaves it alone, and says that what a release did stays.
+// TestDryRollbackShowsUnits checks that the output names the unit, which is not restarted, and the changes that cannot
+// be undone.
 func TestDryRollbackShowsUnits(t *testing.T) {
 	l, u := runningUnits(t, "1", "app.service")
 	l.app("2")
@@ -47,12 +48,12 @@ func TestDryRollbackShowsUnits(t *testing.T) {
 	noted(t, r, "would restart app.service")
 	u.runs(t, "app.service", "2")
 	if len(u.acted) != acted || len(r.Units) != 0 {
-		t.Errorf("a dry run did %q, and reports %v", u.acted[acted:], r.Units)
+		t.Errorf("a dry run did %q to units, and reports %v", u.acted[acted:], r.Units)
 	}
 	l.links("2", "2", "1")
 }
 
-// TestDryRollbackWithoutTargetIsRefused as the rollback itself is.
+// TestDryRollbackWithoutTargetIsRefused checks the same refusal as for a rollback.
 func TestDryRollbackWithoutTargetIsRefused(t *testing.T) {
 	l := newLab(t)
 	_, err := l.ShowRollback(t.Context(), "")

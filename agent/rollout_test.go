@@ -30,7 +30,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state"
 )
 
-// timedStore is a store with a clock of its own, whose requests are counted.
+// timedStore is a store with a fake clock that records requests.
 type timedStore struct {
 	store.Store
 	mu       sync.Mutex
@@ -46,7 +46,7 @@ func (s *timedStore) note(op, key string) {
 	s.asked = append(s.asked, op+" "+key)
 }
 
-// requests returns and forgets what was asked since the last call.
+// requests returns the requests since the last call.
 func (s *timedStore) requests() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -108,17 +108,17 @@ type rolling struct {
 	digests map[string]artifact.Digest // by version
 }
 
-// rollHost is one of the hosts.
+// rollHost is a host that follows the channel.
 type rollHost struct {
 	*agent.Agent
 	name   string
 	engine *engine
-	off    time.Duration // how wrong its clock is
+	off    time.Duration // error of its clock
 }
 
 var production = artifact.Ref{Project: "myapp", Channel: "production"}
 
-// newRolling makes a store, and hosts that run version 1.
+// newRolling makes a store and hosts that run version 1.
 func newRolling(t *testing.T, n int, plan plans.Plan) *rolling {
 	t.Helper()
 	f := &rolling{t: t, repo: artifacttest.New(t), plan: plan}
@@ -135,7 +135,7 @@ func app(version string) artifacttest.Files {
 	return artifacttest.Files{"version": version, "salt/config/states/top.sls": "base: {}"}
 }
 
-// add is a new host that runs what the channel gives it.
+// add adds a new host and deploys the channel's release on it.
 func (f *rolling) add(name string) *rollHost {
 	f.t.Helper()
 	h := f.newHost(name)
@@ -174,7 +174,7 @@ func (f *rolling) run(h *rollHost, code int) *report.Report {
 	return r
 }
 
-// has is the version that a host runs.
+// has returns the version that a host runs.
 func (f *rolling) has(h *rollHost) string {
 	f.t.Helper()
 	data, err := os.ReadFile(h.Layout.Path("/srv/service/current/version"))
@@ -266,13 +266,13 @@ func (f *rolling) signed() *trust.Role {
 	return role
 }
 
-// move changes the start that is signed.
+// move changes the signed start of the rollout.
 func (f *rolling) move(change func(*plans.Start)) {
 	f.t.Helper()
 	f.pointer(func(p *trust.Pointer) { change(p.Rollout) })
 }
 
-// abort points the channel back.
+// abort moves the channel back to the earlier release.
 func (f *rolling) abort() {
 	f.t.Helper()
 	f.pointer(func(p *trust.Pointer) {
@@ -281,7 +281,7 @@ func (f *rolling) abort() {
 	})
 }
 
-// inOrder are the hosts by the waves of the rollout that is under way.
+// inOrder returns the hosts by waves of the current rollout.
 func (f *rolling) inOrder() (waves [][]*rollHost) {
 	f.t.Helper()
 	channels, err := trust.Channels(f.signed())
@@ -297,7 +297,7 @@ func (f *rolling) inOrder() (waves [][]*rollHost) {
 	return waves
 }
 
-// rolloutRequests are the requests about rollouts.
+// rolloutRequests returns the requests for objects of rollouts.
 func rolloutRequests(asked []string) (about []string) {
 	for _, a := range asked {
 		if _, key, _ := strings.Cut(a, " "); strings.HasPrefix(key, "rollouts/") {
@@ -321,12 +321,12 @@ func TestHostsTakeAReleaseInWaves(t *testing.T) {
 	waves := f.inOrder()
 	first, later := waves[0][0], waves[1][0]
 
-	// Before its turn may have come a host asks for nothing.
+	// A host makes no requests before the earliest time of its turn.
 	r := f.run(later, exit.OK)
 	f.runs(later, "1")
 	noted(t, r, "waits for the turn of this host")
 	if about := rolloutRequests(f.store.requests()); len(about) != 0 {
-		t.Errorf("a host whose turn is not yet asked %q", about)
+		t.Errorf("a host before its turn made the requests %q", about)
 	}
 	if r.Outcome != report.Converged || r.Withheld == nil || r.Withheld.Service.Version != "2" {
 		t.Errorf("outcome %s, withheld %v", r.Outcome, r.Withheld)
@@ -348,11 +348,11 @@ func TestHostsTakeAReleaseInWaves(t *testing.T) {
 		}
 	}
 	if lists != 1 {
-		t.Errorf("a host whose turn came made %d listings", lists)
+		t.Errorf("a host in its turn made %d listings", lists)
 	}
 	f.run(first, exit.OK)
 	if about := rolloutRequests(f.store.requests()); len(about) != 0 {
-		t.Errorf("a host that has the release asked %q", about)
+		t.Errorf("a host with the release made the requests %q", about)
 	}
 
 	f.store.now = f.store.now.Add(time.Hour)
@@ -366,7 +366,7 @@ func TestHostsTakeAReleaseInWaves(t *testing.T) {
 		got = append(got, op+" "+key[:min(len(key), len("results/"+later.name))])
 	}
 	if !slices.Equal(got, want) {
-		t.Errorf("a host whose turn came asked %q, want %q", got, want)
+		t.Errorf("a host in its turn made the requests %q, want %q", got, want)
 	}
 }
 
@@ -381,7 +381,7 @@ func TestAWaveWaitsForHealthyHostsOfTheOneBefore(t *testing.T) {
 	f.store.requests()
 	f.run(later, exit.OK)
 	if about := rolloutRequests(f.store.requests()); len(about) != 1 || !strings.HasPrefix(about[0], "list ") {
-		t.Errorf("a host that waits for others asked %q, want one listing", about)
+		t.Errorf("a host that waits for others made the requests %q, want one listing", about)
 	}
 }
 
@@ -418,7 +418,7 @@ func TestARolloutStopsAndIsResumed(t *testing.T) {
 	if halts != 1 {
 		t.Errorf("the halt was recorded %d times", halts)
 	}
-	// A promotion during the halt starts another rollout, which the halt of this one does not stop.
+	// A promotion during the halt starts another rollout, to which the halt does not apply.
 	f.start("3", "1")
 	for _, h := range f.inOrder()[0] {
 		f.run(h, exit.OK)
@@ -426,7 +426,8 @@ func TestARolloutStopsAndIsResumed(t *testing.T) {
 	}
 }
 
-// TestAHaltHoldsThoughTheStoreLosesIt until a person resumes the rollout: a host that saw it records it again.
+// TestAHaltHoldsThoughTheStoreLosesIt checks that a halt stays in effect until a resume: a host that read it records it
+// again.
 func TestAHaltHoldsThoughTheStoreLosesIt(t *testing.T) {
 	t.Parallel()
 	plan := twoWaves()
@@ -452,7 +453,7 @@ func TestAHaltHoldsThoughTheStoreLosesIt(t *testing.T) {
 	noted(t, f.run(wave[1], exit.OK), "the rollout is halted")
 	f.runs(wave[1], "1")
 	if again := strings.Join(f.store.requests(), "\n"); !strings.Contains(again, "/halts/") {
-		t.Errorf("the halt is not recorded again: %s", again)
+		t.Errorf("the halt was not recorded again: %s", again)
 	}
 	f.move(func(s *plans.Start) { s.Resumed = f.store.now.Add(time.Second) })
 	f.store.now = f.store.now.Add(time.Minute)
@@ -477,7 +478,7 @@ func TestResumeAfterHalt(t *testing.T) {
 	f.store.requests()
 	noted(t, f.run(wave[1], exit.OK), "paused")
 	if about := rolloutRequests(f.store.requests()); len(about) != 0 {
-		t.Errorf("in a paused rollout a host asked %q", about)
+		t.Errorf("in a paused rollout a host made the requests %q", about)
 	}
 	f.move(func(s *plans.Start) { s.Paused, s.Resumed = false, f.store.now })
 	f.run(wave[1], exit.OK)
@@ -499,7 +500,7 @@ func TestHostsGoBackFromAnAbortedRollout(t *testing.T) {
 	f.run(waves[1][0], exit.OK)
 	f.runs(waves[1][0], "1")
 	if s, err := first.Status(); err != nil || len(s.Quarantined) != 0 || len(s.Turns) != 0 {
-		t.Errorf("after it went back: %+v, %+v, %v", s.Quarantined, s.Turns, err)
+		t.Errorf("after the host left the aborted release: %+v, %+v, %v", s.Quarantined, s.Turns, err)
 	}
 	if r := f.run(first, exit.OK); r.Withheld != nil {
 		t.Errorf("withheld %v", r.Withheld)
@@ -508,7 +509,7 @@ func TestHostsGoBackFromAnAbortedRollout(t *testing.T) {
 	if err != nil || !strings.Contains(why.Reason, "it is what") {
 		t.Errorf("why: %q, %v", why.Reason, err)
 	}
-	// The same release may come again.
+	// The same release may be promoted again.
 	f.pointer(func(p *trust.Pointer) {
 		p.Version, p.Digest = "2", artifact.Digest(p.Rollout.Release)
 		p.Rollout.Aborted, p.Rollout.Urgent = false, true
@@ -517,8 +518,8 @@ func TestHostsGoBackFromAnAbortedRollout(t *testing.T) {
 	f.runs(first, "2")
 }
 
-// cutShort is a host as a power failure leaves it while a version converges.
-func (f *rolling) cutShort(h *rollHost) *rollHost {
+// killedWhileConverging returns a host as a power failure leaves it while a version converges.
+func (f *rolling) killedWhileConverging(h *rollHost) *rollHost {
 	f.t.Helper()
 	after := f.newHost(h.name)
 	h.engine.during = func(state.Request) {
@@ -528,7 +529,7 @@ func (f *rolling) cutShort(h *rollHost) *rollHost {
 	f.run(h, exit.OK)
 	after.Agent = agent.New(site.Site{Layout: after.Layout, Config: h.Config, Hostname: h.Hostname})
 	after.Now, after.Engine, after.OpenStore = h.Now, after.engine, h.OpenStore
-	must(f.t, os.WriteFile(after.Layout.Lock(), nil, 0o600)) // which this process held
+	must(f.t, os.WriteFile(after.Layout.Lock(), nil, 0o600)) // this process held it
 	return after
 }
 
@@ -556,7 +557,7 @@ func TestInterruptedDeployChecksRolloutAgain(t *testing.T) {
 			t.Parallel()
 			f := newRolling(t, 12, twoWaves())
 			f.start("2", "1")
-			h := f.cutShort(f.inOrder()[0][0])
+			h := f.killedWhileConverging(f.inOrder()[0][0])
 			c.change(f)
 			noted(t, f.run(h, c.code), c.note)
 			f.runs(h, c.want)
@@ -570,7 +571,7 @@ func TestInterruptedDeployWaitsForTheStore(t *testing.T) {
 	t.Parallel()
 	f := newRolling(t, 4, twoWaves())
 	f.start("2", "1")
-	h := f.cutShort(f.inOrder()[0][0])
+	h := f.killedWhileConverging(f.inOrder()[0][0])
 	whole := h.OpenStore
 	h.OpenStore = func(string) (store.Store, error) { return away{f.store}, nil }
 	f.store.now = f.store.now.Add(time.Minute)
@@ -590,7 +591,7 @@ func TestNewHostDeploysPreviousRelease(t *testing.T) {
 		h := f.newHost(name)
 		f.run(h, exit.OK)
 		if got := f.has(h); got == "1" {
-			return // it is of a later wave
+			return // the host is in a later wave
 		}
 	}
 	t.Error("every new host took the release at once")
@@ -679,7 +680,7 @@ func TestDeployAheadIgnoresWaves(t *testing.T) {
 		return strings.Contains(a, "/results/"+later.name+".example.com/healthy.")
 	})
 	if !said {
-		t.Error("the host did not record how it fared")
+		t.Error("the host did not record its result")
 	}
 	f.run(later, exit.OK)
 	f.runs(later, "2")
@@ -748,7 +749,7 @@ func TestTwoReleasesWithinAMinute(t *testing.T) {
 	for _, h := range waves[1] {
 		f.run(h, exit.OK)
 		if got := f.has(h); got == "3" {
-			t.Errorf("%s took 3 on the evidence of 2", h.name)
+			t.Errorf("%s deployed 3 by the results for 2", h.name)
 		}
 	}
 	f.run(waves[0][0], exit.OK)
@@ -761,7 +762,7 @@ func TestRenamedHostKeepsItsWave(t *testing.T) {
 	f.start("2", "1")
 	first := f.inOrder()[0][0]
 	was := first.name
-	for i := range 50 { // to a name that would be of the second wave
+	for i := range 50 { // to a name that would be in the second wave
 		first.name = fmt.Sprintf("myapp-production-useast1-%d", 500+i)
 		if f.wave(first) == 1 {
 			break
@@ -774,7 +775,7 @@ func TestRenamedHostKeepsItsWave(t *testing.T) {
 		return strings.Contains(a, "/results/"+was+".example.com/healthy.")
 	})
 	if !said {
-		t.Error("what it says does not count under the name that the roster has")
+		t.Error("its results do not count under its name in the roster")
 	}
 }
 
@@ -790,7 +791,7 @@ func (f *rolling) wave(h *rollHost) int {
 func TestAtOnceLimitsConcurrentDeploys(t *testing.T) {
 	t.Parallel()
 	plan := twoWaves()
-	plan.Waves, plan.AtOnce = []plans.Wave{{Share: plans.All}}, 25*plans.Percent // one place
+	plan.Waves, plan.AtOnce = []plans.Wave{{Share: plans.All}}, 25*plans.Percent // one lease
 	f := newRolling(t, 4, plan)
 	f.start("2", "1")
 	var other *report.Report
@@ -798,7 +799,7 @@ func TestAtOnceLimitsConcurrentDeploys(t *testing.T) {
 	f.run(f.hosts[0], exit.OK)
 	f.runs(f.hosts[0], "2")
 	if other == nil {
-		t.Fatal("nothing ran meanwhile")
+		t.Fatal("no other host ran meanwhile")
 	}
 	noted(t, other, "no place is free")
 	f.runs(f.hosts[1], "1")
@@ -835,7 +836,7 @@ func TestFailedResultUploadIsRetried(t *testing.T) {
 	f.run(h, exit.OK)
 	said := slices.ContainsFunc(f.store.requests(), func(a string) bool { return strings.Contains(a, "/results/"+h.name) })
 	if !said {
-		t.Error("it was not recorded later")
+		t.Error("the result was not recorded later")
 	}
 }
 
@@ -849,7 +850,7 @@ func TestAResultThatTheStoreHasLostIsRecordedAfterAResume(t *testing.T) {
 	f.store.requests()
 	f.run(h, exit.OK)
 	if about := rolloutRequests(f.store.requests()); len(about) != 0 {
-		t.Errorf("without a resume it asked %q", about)
+		t.Errorf("without a resume the host made the requests %q", about)
 	}
 	f.move(func(s *plans.Start) { s.Note(plans.Move{What: "resume", At: f.store.now}) })
 	for _, want := range []int{1, 0} {
@@ -857,7 +858,7 @@ func TestAResultThatTheStoreHasLostIsRecordedAfterAResume(t *testing.T) {
 		f.run(h, exit.OK)
 		if about := rolloutRequests(f.store.requests()); len(about) != want || want == 1 &&
 			!strings.Contains(about[0], "/results/"+h.name) {
-			t.Errorf("after a resume it asked %q, want %d", about, want)
+			t.Errorf("after a resume the host made the requests %q, want %d", about, want)
 		}
 	}
 }
@@ -869,7 +870,7 @@ func (s away) Get(_ context.Context, key string, _ int64) (io.ReadCloser, store.
 	return nil, store.Info{}, &store.Error{Op: store.OpGet, Object: key, Kind: store.ErrUnreachable}
 }
 
-// refusing takes no results.
+// refusing is a store that refuses to write results.
 type refusing struct{ store.Store }
 
 func (s refusing) Put(ctx context.Context, key string, r io.Reader, size int64, cond store.Condition) (store.Info,
@@ -888,7 +889,7 @@ func TestHostWithReleaseRecordsResult(t *testing.T) {
 		f.run(h, exit.OK)
 		f.runs(h, "2")
 	}
-	f.move(func(s *plans.Start) { // started again, as after a release in between
+	f.move(func(s *plans.Start) { // the rollout is started again, as after another release
 		old := s.ID
 		s.ID, s.Urgent = "again-1", false
 		data := f.repo.Object(plans.RosterKey(production, old))
@@ -898,17 +899,17 @@ func TestHostWithReleaseRecordsResult(t *testing.T) {
 	f.run(f.hosts[0], exit.OK)
 	about := rolloutRequests(f.store.requests())
 	if len(about) != 1 || !strings.Contains(about[0], "put rollouts/myapp/production/again-1/results/"+f.hosts[0].name) {
-		t.Errorf("it asked %q", about)
+		t.Errorf("the host made the requests %q", about)
 	}
 	if about = func() []string {
 		f.run(f.hosts[0], exit.OK)
 		return rolloutRequests(f.store.requests())
 	}(); len(about) != 0 {
-		t.Errorf("and then %q", about)
+		t.Errorf("the next run made the requests %q", about)
 	}
 }
 
-// failsOn lets a version of the service fail to converge.
+// failsOn returns a function that fails a version of the service.
 func failsOn(version string) func(string) error {
 	return func(what string) error {
 		if strings.HasSuffix(what, "+"+version) {

@@ -23,10 +23,9 @@ import (
 	"github.com/corpus-agent/corpus-agent/state"
 )
 
-// TestRolloutsOnAVirtualClock lets real agents in one process take releases in waves, on a virtual clock, while the
-// store is out of reach at times, loses answers, and hosts are killed at random steps: one release that fails on every
-// host, one that fails on every twentieth, and one that is good. CORPUS_TEST_RUNS is how many seeds are taken, and
-// CORPUS_TEST_HOSTS how many hosts each has.
+// TestRolloutsOnAVirtualClock runs real agents in one process through rollouts, on a virtual clock. At random steps
+// hosts are killed, the store does not answer, or a response is lost. One release fails on every host, one on every
+// twentieth, and one is good. CORPUS_TEST_RUNS is the number of seeds, and CORPUS_TEST_HOSTS the number of hosts.
 func TestRolloutsOnAVirtualClock(t *testing.T) {
 	artifacttest.Long(t)
 	seeds, many := fromEnv("CORPUS_TEST_RUNS", 1), fromEnv("CORPUS_TEST_HOSTS", 12)
@@ -50,23 +49,23 @@ func fromEnv(name string, otherwise int) int {
 	return otherwise
 }
 
-// chaos is a fleet whose hosts and store fail at random, the same for each seed.
+// chaos is a fleet whose hosts and store fail at random, reproducibly for each seed.
 type chaos struct {
 	*rolling
 	random *rand.Rand
-	armed  bool                       // hosts are killed and the store fails
-	out    time.Time                  // until when the store is out of reach
+	armed  bool                       // whether hosts are killed and the store fails
+	out    time.Time                  // the end of the store's outage
 	tried  map[string]map[string]bool // hosts that converged a version, by version
 	began  func(h *rollHost, version string)
-	during *rollHost       // that runs
-	deep   int             // runs within runs
-	failed map[string]int  // failures that the store had when a host's run began, by host
+	during *rollHost       // the host that runs
+	deep   int             // depth of nested runs
+	failed map[string]int  // failures in the store when the run of a host began, by host
 	struck map[string]bool // hosts that were killed since the version was published
 
 	runs, killed, away, lost int
 }
 
-// wasKilled is the panic of a host that is killed.
+// wasKilled is the panic with which a host is killed.
 type wasKilled struct{}
 
 func newChaos(t *testing.T, seed uint64, many int) *chaos {
@@ -89,7 +88,7 @@ func newChaos(t *testing.T, seed uint64, many int) *chaos {
 	return c
 }
 
-// converges notes which host tries which version, and lets others run at the same time.
+// converges records the host and its version, and runs other hosts at the same time.
 func (c *chaos) converges(h *rollHost) {
 	_, version, _ := strings.Cut(h.engine.last(), "+")
 	if !c.tried[version][h.name] {
@@ -108,7 +107,7 @@ func (c *chaos) converges(h *rollHost) {
 
 func (c *chaos) chance(p float64) bool { return c.armed && c.random.Float64() < p }
 
-// strike kills the host that runs.
+// strike kills the running host with a probability.
 func (c *chaos) strike(p float64) {
 	if c.chance(p) {
 		c.killed++
@@ -116,7 +115,7 @@ func (c *chaos) strike(p float64) {
 	}
 }
 
-// host is one look of a host at what there is to do.
+// host runs the agent once on a host.
 func (c *chaos) host(h *rollHost) {
 	c.runs++
 	c.deep++
@@ -137,13 +136,13 @@ func (c *chaos) host(h *rollHost) {
 	case exit.OK, exit.RolledBack:
 	case exit.Unreachable:
 		c.away++
-	case exit.Locked: // a run within its own run
+	case exit.Locked: // a nested run of the same host
 	default:
 		c.t.Errorf("%s: %v", h.name, err)
 	}
 }
 
-// round lets every host run once, in another order each time.
+// round runs every host once, in random order.
 func (c *chaos) round(hosts []*rollHost) {
 	if c.chance(0.1) {
 		c.out = c.store.now.Add(time.Duration(c.random.IntN(90)) * time.Minute)
@@ -155,21 +154,21 @@ func (c *chaos) round(hosts []*rollHost) {
 	c.store.now = c.store.now.Add(20 * time.Minute)
 }
 
-// shuffled are the hosts in another order.
+// shuffled returns the hosts in random order.
 func (c *chaos) shuffled() []*rollHost {
 	hosts := slices.Clone(c.hosts)
 	c.random.Shuffle(len(hosts), func(i, j int) { hosts[i], hosts[j] = hosts[j], hosts[i] })
 	return hosts
 }
 
-// published starts the rollout of a version, which is never done by a host that is killed.
+// published starts the rollout of a version. No host is killed meanwhile.
 func (c *chaos) published(version, before string) {
 	c.armed, c.struck = false, map[string]bool{}
 	c.start(version, before)
 	c.armed = true
 }
 
-// failsEverywhere is a release that fails on every host: it reaches no host beyond the first wave.
+// failsEverywhere rolls out a release that fails on every host: no host beyond the first wave deploys it.
 func (c *chaos) failsEverywhere() {
 	c.published("2-broken", "1")
 	first := len(c.inOrder()[0])
@@ -178,22 +177,22 @@ func (c *chaos) failsEverywhere() {
 			return
 		}
 		if failed := c.failed[h.name]; failed >= c.plan.Halt.Hosts && !c.struck[h.name] {
-			c.t.Errorf("%s took a release that had failed on %d hosts", h.name, failed)
+			c.t.Errorf("%s deployed a release that had failed on %d hosts", h.name, failed)
 		}
 		if c.wave(h) > 0 {
-			c.t.Errorf("%s of wave %d tried a release that fails on every host", h.name, c.wave(h)+1)
+			c.t.Errorf("%s of wave %d deployed a release that fails on every host", h.name, c.wave(h)+1)
 		}
 	}
 	for range 8 {
 		c.round(c.shuffled())
 	}
 	if n := len(c.tried["2-broken"]); n == 0 || n > first {
-		c.t.Errorf("a release that fails on every host was tried on %d, and its first wave has %d", n, first)
+		c.t.Errorf("a release that fails on every host was deployed on %d hosts, and its first wave has %d", n, first)
 	}
 	c.allRun("1", nil)
 }
 
-// failsOnAFew is a release that fails on every twentieth host by its place: a limit of 10 % lets it through.
+// failsOnAFew rolls out a release that fails on every twentieth host: a limit of 10 % does not halt it.
 func (c *chaos) failsOnAFew() {
 	plan := c.plan
 	plan.Halt = plans.Halt{Share: 10 * plans.Percent}
@@ -216,7 +215,7 @@ func (c *chaos) failsOnAFew() {
 	}
 }
 
-// arrives is a release that fails nowhere. It reaches every host, whatever happens to hosts and store meanwhile.
+// arrives rolls out a release without failures: every host deploys it, in spite of kills and outages.
 func (c *chaos) arrives() {
 	c.published("4", "3")
 	c.began = c.neverAhead("4")
@@ -224,8 +223,8 @@ func (c *chaos) arrives() {
 	c.allRun("4", nil)
 }
 
-// isAborted is a release that a person aborts under way: every host that took it goes back, also one that is killed on
-// the way.
+// isAborted has a person abort a release during its rollout: every host that deployed it returns to the earlier one,
+// also if it is killed meanwhile.
 func (c *chaos) isAborted() {
 	c.published("5", "4")
 	c.began = c.neverAhead("5")
@@ -241,7 +240,7 @@ func (c *chaos) isAborted() {
 	c.allRun("4", nil)
 }
 
-// until lets hosts run until all but some have a version. They have a day for it.
+// until runs hosts for at most a day, until all except some have a version.
 func (c *chaos) until(version string, but map[string]bool, hosts func() []*rollHost) {
 	for range 72 {
 		c.round(hosts())
@@ -251,7 +250,7 @@ func (c *chaos) until(version string, but map[string]bool, hosts func() []*rollH
 	}
 }
 
-// allRun waits until every host but some has had a run that nothing interrupted, and holds them to a version.
+// allRun runs every host, except some, until one of its runs is complete, and checks its version.
 func (c *chaos) allRun(version string, but map[string]bool) {
 	c.t.Helper()
 	c.armed, c.out = false, time.Time{}
@@ -264,7 +263,7 @@ func (c *chaos) allRun(version string, but map[string]bool) {
 	c.armed = true
 }
 
-// byPlace are the hosts in the order of their places.
+// byPlace returns the hosts in the order of their places.
 func (c *chaos) byPlace() []*rollHost {
 	release := string(c.digests[c.newest()])
 	hosts := slices.Clone(c.hosts)
@@ -283,8 +282,8 @@ func (c *chaos) newest() string {
 	return newest
 }
 
-// neverAhead holds hosts to the evidence in the store: whoever tries a version has enough healthy hosts of each wave
-// before, for as long as that wave waits.
+// neverAhead checks each deploy against the results in the store: enough hosts of each earlier wave have been healthy
+// for as long as that wave waits.
 func (c *chaos) neverAhead(version string) func(*rollHost, string) {
 	waves := c.inOrder()
 	start := c.ids
@@ -300,14 +299,14 @@ func (c *chaos) neverAhead(version string) func(*rollHost, string) {
 				}
 			}
 			if need := c.plan.Healthy.Of(len(waves[w])); healthy < need {
-				c.t.Errorf("%s of wave %d tries %s while %d of the %d hosts of wave %d that it takes are healthy for an hour",
+				c.t.Errorf("%s of wave %d deploys %s while %d of the %d hosts of wave %d that it takes are healthy for an hour",
 					h.name, c.wave(h)+1, version, healthy, need, w+1)
 			}
 		}
 	}
 }
 
-// saidHealthy is when the store got the word of a host that it is healthy.
+// saidHealthy returns the time of the store at which a host recorded a healthy result.
 func (c *chaos) saidHealthy(id int, h *rollHost) (at time.Time, said bool) {
 	prefix := fmt.Sprintf("%sresults/%s.example.com/healthy.", plans.Prefix(production, fmt.Sprintf("%d-c0ffee", id)),
 		h.name)
@@ -321,7 +320,7 @@ func (c *chaos) saidHealthy(id int, h *rollHost) (at time.Time, said bool) {
 	return at, said
 }
 
-// saidFailed is how many hosts of the rollout that is under way recorded that it failed.
+// saidFailed returns the number of hosts that recorded a failure in the current rollout.
 func (c *chaos) saidFailed() (n int) {
 	prefix := plans.Prefix(production, fmt.Sprintf("%d-c0ffee", c.ids)) + "results/"
 	c.store.mu.Lock()
@@ -334,13 +333,13 @@ func (c *chaos) saidFailed() (n int) {
 	return n
 }
 
-// chancy is the store of a fleet as its hosts reach it.
+// chancy is the store with the failures that hosts see.
 type chancy struct {
 	store.Store
 	c *chaos
 }
 
-// about reports whether a request is one of a rollout, which is made by the run itself and not beside it.
+// about reports whether a request is for an object of a rollout: the run makes these itself, others run in parallel.
 func about(key string) bool { return strings.HasPrefix(key, "rollouts/") }
 
 func (s chancy) reach(op store.Op, key string) error {
@@ -382,7 +381,7 @@ func (s chancy) List(ctx context.Context, prefix string) iter.Seq2[store.Info, e
 	return s.Store.List(ctx, prefix)
 }
 
-// strikes kills hosts where a stage of a run begins.
+// strikes kills hosts at the start of a stage.
 type strikes struct{ c *chaos }
 
 func (strikes) Begin(*report.Report)          {}

@@ -13,8 +13,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 )
 
-// A store was restored from an older copy, and a publisher that had not seen the newer one published version 1.1 again
-// with other bytes. Hosts that know 1.1 keep theirs, say so in the report, and continue with the next version.
+// A store was restored from an older copy, and a publisher without the newer state published version 1.1 again with
+// other content. Hosts with the earlier 1.1 keep it, report it, and deploy the next version.
 func TestVersionWithOtherBytesIsRefused(t *testing.T) {
 	artifacttest.Long(t)
 	t.Parallel()
@@ -26,19 +26,19 @@ func TestVersionWithOtherBytesIsRefused(t *testing.T) {
 			backup := l.repo.Snapshot()
 			l.publish("1.1")
 			l.expect(exit.OK)
-			if upgraded != "" { // an agent of before did not keep it
+			if upgraded != "" { // an earlier agent did not keep it
 				if err := os.Remove(filepath.Join(l.Layout.Trust(), upgraded)); err != nil {
 					t.Fatal(err)
 				}
 			}
 			l.repo.Restore(backup)
-			l.repo.Seen = filepath.Join(t.TempDir(), "seen") // a publisher that has seen nothing
+			l.repo.Seen = filepath.Join(t.TempDir(), "seen") // a publisher without a saved state
 			fresh := artifacttest.Of(t, l.repo.Publisher)
 			if err := trust.Pin(l.repo.Seen, fresh.Root()); err != nil {
 				t.Fatal(err)
 			}
 			l.repo = fresh
-			// Enough changes for the store's versions to pass those that the host has seen.
+			// Enough changes to exceed the metadata versions that the host has read.
 			for range 3 {
 				l.publishBase("1")
 				if _, err := refresh.Roles(t.Context(), fresh.Publisher, 24_000*time.Hour); err != nil {
@@ -51,7 +51,7 @@ func TestVersionWithOtherBytesIsRefused(t *testing.T) {
 			r := l.expect(exit.Refused)
 			l.links("1.1", "1.1", "")
 			if got := l.version("base/current"); got != "2" {
-				t.Errorf("base is %q, want 2: one project's trouble is not the other's", got)
+				t.Errorf("base is %q, want 2: the failure of one project does not affect the other", got)
 			}
 			noted(t, r, "this host knows version 1.1 with digest")
 			r = l.expect(exit.Refused)

@@ -16,7 +16,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// hostAtFault expects a deploy whose rollback fails as well, and for which the host is to blame.
+// hostAtFault expects a deploy that ends with an error of the host, and whose rollback fails as well.
 func hostAtFault(t *testing.T, l *lab) error {
 	t.Helper()
 	r, err := l.deploy()
@@ -25,12 +25,12 @@ func hostAtFault(t *testing.T, l *lab) error {
 	}
 	if got := l.inQuarantine(); len(got) != 0 || r.Fault == nil || r.Fault.Of != report.FaultOfHost ||
 		r.Fault.Retry == nil {
-		t.Errorf("in quarantine is %v; the fault is %+v", got, r.Fault)
+		t.Errorf("the quarantine has %v; the fault is %+v", got, r.Fault)
 	}
 	return err
 }
 
-// TestFailureDuringRollbackIsAHostError has units fail the new release and the one before alike.
+// TestFailureDuringRollbackIsAHostError has units fail in the new and the earlier release for the same reason.
 func TestFailureDuringRollbackIsAHostError(t *testing.T) {
 	artifacttest.Long(t)
 	for name, fail := range map[string]func(s *unit){
@@ -43,14 +43,14 @@ func TestFailureDuringRollbackIsAHostError(t *testing.T) {
 			l.engine.during = func(state.Request) { fail(u.all["app.service"]) }
 			err := hostAtFault(t, l)
 			if strings.HasPrefix(name, "the user") && !strings.Contains(err.Error(), "217/USER: its user appuser") {
-				t.Errorf("it does not name the user: %v", err)
+				t.Errorf("the error does not name the user: %v", err)
 			}
 		})
 	}
 }
 
-// TestUnitStartFailureIsNotAHostError has both releases end for reasons that nothing tells: a new release that
-// crashes is not retried because the one before needs longer, or repair.
+// TestUnitStartFailureIsNotAHostError has both releases fail without a known reason: a new release that crashes is
+// quarantined although the earlier one fails as well.
 func TestUnitStartFailureIsNotAHostError(t *testing.T) {
 	artifacttest.Long(t)
 	for name, fail := range map[string]func(s *unit){
@@ -66,16 +66,16 @@ func TestUnitStartFailureIsNotAHostError(t *testing.T) {
 				t.Fatalf("exit code %d, %v", exit.Code(err), err)
 			}
 			if r.Fault == nil || r.Fault.Release == nil || r.Fault.Release.Version != "2" || len(l.inQuarantine()) != 1 {
-				t.Errorf("in quarantine is %v; the fault is %+v: %v", l.inQuarantine(), r.Fault, err)
+				t.Errorf("the quarantine has %v; the fault is %+v: %v", l.inQuarantine(), r.Fault, err)
 			}
 		})
 	}
 }
 
-// TestProbeFailureDuringRollbackIsAHostError asks something that both releases need, and that ends.
+// TestProbeFailureDuringRollbackIsAHostError has a probe of both releases need a server that ends.
 func TestProbeFailureDuringRollbackIsAHostError(t *testing.T) {
 	t.Parallel()
-	// On an address of its own: at that of all tests another one may get the port that this one closes.
+	// This address is not used by other tests, which could get the port after it is closed.
 	database, err := net.Listen("tcp", "127.66.71.72:0")
 	if err != nil {
 		t.Fatal(err)
@@ -92,7 +92,7 @@ func TestProbeFailureDuringRollbackIsAHostError(t *testing.T) {
 	_ = hostAtFault(t, l)
 }
 
-// TestScriptFailureDuringRollbackIsAHostError has each release bring the probe that asks for the database.
+// TestScriptFailureDuringRollbackIsAHostError has each release bring its own probe of the database.
 func TestScriptFailureDuringRollbackIsAHostError(t *testing.T) {
 	t.Parallel()
 	database := filepath.Join(t.TempDir(), "up")
@@ -134,15 +134,15 @@ func TestMaskedUnitIsAHostError(t *testing.T) {
 	l.app("2", states("2"))
 	if err := hostAtFault(t, l); !strings.Contains(err.Error(), "web.service is masked") ||
 		!strings.Contains(err.Error(), "systemctl unmask web.service") {
-		t.Errorf("it does not say that the unit is masked: %v", err)
+		t.Errorf("the error does not name the masked unit: %v", err)
 	}
 }
 
-// TestImmutableFileIsAHostError has a person make a file immutable that a state of the next release writes. The
-// next run takes the release once the file can be changed.
+// TestImmutableFileIsAHostError has a person make a file immutable that a state of the next release writes. A later run
+// deploys the release once the file can be changed.
 func TestImmutableFileIsAHostError(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("only root can make files immutable")
+		t.Skip("this test needs root: it makes a file immutable")
 	}
 	t.Parallel()
 	l := newLab(t)
@@ -166,7 +166,7 @@ func TestImmutableFileIsAHostError(t *testing.T) {
 	}
 	if got := l.inQuarantine(); len(got) != 0 || r.Fault == nil || r.Fault.Of != report.FaultOfHost ||
 		r.Fault.Retry == nil {
-		t.Errorf("in quarantine is %v; the fault is %+v", got, r.Fault)
+		t.Errorf("the quarantine has %v; the fault is %+v", got, r.Fault)
 	}
 	must(t, exec.Command("chattr", "-i", file).Run())
 	l.expect(exit.OK)

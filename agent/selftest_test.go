@@ -18,13 +18,13 @@ import (
 
 const ownProgram = "/usr/bin/corpus-agent"
 
-// working is a program that passes every test, and writes down what it was asked.
+// working is a program that passes every test, and records its arguments.
 const working = `#!/bin/sh
 echo "$*" >> "$ASKED"
 echo corpus-agent %s
 `
 
-// withProgram gives a host a program that it starts itself with, and the units that start it.
+// withProgram gives a host the program and the units with which it starts its agent.
 func withProgram(t *testing.T, version string) (l *lab, asked func() string) {
 	t.Helper()
 	l = converging(t)
@@ -36,7 +36,7 @@ func withProgram(t *testing.T, version string) (l *lab, asked func() string) {
 	if err := os.WriteFile(path, fmt.Appendf(nil, working, version), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	image := filepath.Join(t.TempDir(), "running") // the kernel keeps what runs
+	image := filepath.Join(t.TempDir(), "running") // the file of the running process
 	if err := os.WriteFile(image, fmt.Appendf(nil, working, version), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -51,13 +51,13 @@ func withProgram(t *testing.T, version string) (l *lab, asked func() string) {
 	}
 }
 
-// program is a state that replaces the program.
+// program returns a state that replaces the program.
 func program(script string) string {
 	return ownProgram + ":\n  file.managed:\n    - mode: '0755'\n    - contents: |\n        " +
 		strings.ReplaceAll(strings.TrimSpace(script), "\n", "\n        ") + "\n"
 }
 
-// runs checks which version the program of a host is.
+// runs checks the version of the host's program.
 func (l *lab) runs(version string) {
 	l.t.Helper()
 	data, err := os.ReadFile(l.Layout.Path(ownProgram))
@@ -74,21 +74,21 @@ func TestANewAgentIsTriedBeforeTheReleaseCounts(t *testing.T) {
 	l.states("1", "nothing:\n  test.nop: []\n")
 	l.expect(exit.OK)
 	if got := asked(); got != "" {
-		t.Errorf("a deploy that leaves the agent as it is tried it: %s", got)
+		t.Errorf("a deploy that does not change the agent ran a trial: %s", got)
 	}
 	l.states("2", program(fmt.Sprintf(working, "2")))
 	noted(t, l.expect(exit.OK), "was tried and works: corpus-agent 2")
 	if got := asked(); got != "version, config check, status, converge --test" {
-		t.Errorf("the new agent was asked %s", got)
+		t.Errorf("the trial ran the new agent with %s", got)
 	}
 	l.runs("2")
 	l.expect(exit.OK)
 	if got := asked(); strings.Count(got, "version") != 1 {
-		t.Errorf("a run that changes nothing tried it again: %s", got)
+		t.Errorf("a run without changes ran a trial: %s", got)
 	}
 }
 
-// broken are programs that do not work, by what is said of each.
+// broken are programs that do not work, by the expected error.
 func broken() map[string]string {
 	return map[string]string{
 		"version: exit status 1":             program("#!/bin/sh\nexit 1"),
@@ -151,8 +151,8 @@ func TestAgentLargerThanJournalLimitIsRestored(t *testing.T) {
 	l.runs("1")
 }
 
-// TestConvergeThatBreaksAgentIsUndone has the states of the good release bring another agent at a
-// later tick, as pkg.latest does.
+// TestConvergeThatBreaksAgentIsUndone has the states of the good release replace the agent in a later tick, as
+// pkg.latest does.
 func TestConvergeThatBreaksAgentIsUndone(t *testing.T) {
 	l, _ := withProgram(t, "1")
 	source := filepath.Join(l.Layout.Root, "agent.src")
@@ -184,11 +184,11 @@ func TestABrokenConfigurationIsRolledBack(t *testing.T) {
 		t.Errorf("error %q", r.Error)
 	}
 	if _, err := os.Stat(l.Layout.Config()); err == nil {
-		t.Error("the configuration was left on the host")
+		t.Error("the configuration remains on the host")
 	}
 }
 
-// systemd answers what the agent asks of it, and is changed by states as the files that stand for it are.
+// systemd replaces systemctl by a program that prints an answer; states change it like the files that it replaces.
 func systemd(l *lab, answer string) {
 	l.Self.Systemctl = func(context.Context, ...string) (string, error) {
 		state, err := os.ReadFile(l.Layout.Path("/timer"))
@@ -244,7 +244,7 @@ func TestDisabledTimerIsAllowed(t *testing.T) {
 	l.expect(exit.OK)
 }
 
-// TestAnInterruptedRunLeavesAnAgentThatWorks ends a run by a signal after it has replaced the agent.
+// TestAnInterruptedRunLeavesAnAgentThatWorks interrupts a run after it has replaced the agent.
 func TestAnInterruptedRunLeavesAnAgentThatWorks(t *testing.T) {
 	l, _ := withProgram(t, "1")
 	l.states("1", "nothing:\n  test.nop: []\n")
@@ -271,7 +271,7 @@ func TestAnInterruptedRunLeavesAnAgentThatWorks(t *testing.T) {
 	}
 }
 
-// TestReleaseWithBrokenAgentIsQuarantined has a new base bring it, beside a new service.
+// TestReleaseWithBrokenAgentIsQuarantined has a new base with the agent, beside a new service.
 func TestReleaseWithBrokenAgentIsQuarantined(t *testing.T) {
 	l, _ := withProgram(t, "1")
 	base := func(version, states string) {
@@ -292,6 +292,6 @@ func TestReleaseWithBrokenAgentIsQuarantined(t *testing.T) {
 	l.expect(exit.OK)
 	l.links("2", "2", "1")
 	if got := l.version("base/current"); got != "1" {
-		t.Errorf("base is %s, and the agent that base 2 brings does not work", got)
+		t.Errorf("base is %s, although the agent of base 2 does not work", got)
 	}
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// sharings are ways in which a path is shared with another user.
+// sharings are the ways in which another user gets access to a path.
 func sharings(t *testing.T) map[string]func(path string) error {
 	t.Helper()
 	all := map[string]func(path string) error{
@@ -34,7 +34,7 @@ func sharings(t *testing.T) map[string]func(path string) error {
 			return os.Lchown(path, projectUser, projectUser)
 		},
 	}
-	// user::rwx user:64011:rwx group::r-x mask::rwx other::r-x, as setfacl(1) writes them
+	// user::rwx user:64011:rwx group::r-x mask::rwx other::r-x, in the form of setfacl(1)
 	list := []byte{2, 0, 0, 0}
 	for _, e := range []struct {
 		tag, perm uint16
@@ -50,7 +50,8 @@ func sharings(t *testing.T) map[string]func(path string) error {
 	return all
 }
 
-// sharedHost has base and a service deployed, a pillar of its own, and a second release to roll back from.
+// sharedHost returns a host with base and a service deployed, a pillar, and a second release as the target of a
+// rollback.
 func sharedHost(t *testing.T) *lab {
 	t.Helper()
 	l := newLab(t)
@@ -61,7 +62,7 @@ func sharedHost(t *testing.T) *lab {
 	}
 	write(t, filepath.Join(l.pillar(), "init.sls"), "port: 8080\n")
 	if r := l.expect(exit.OK); len(r.Notes) > 0 {
-		t.Fatalf("of a host that is shared with no other user, the run noted %q", r.Notes)
+		t.Fatalf("without shared paths, the run has the notes %q", r.Notes)
 	}
 	return l
 }
@@ -75,7 +76,7 @@ func write(t *testing.T, path, content string) {
 	}
 }
 
-// sameHost is a copy of a host, with its own tree.
+// sameHost returns a copy of a host with its own tree.
 func (l *lab) sameHost(t *testing.T) *lab {
 	t.Helper()
 	other := *l
@@ -89,17 +90,17 @@ func (l *lab) sameHost(t *testing.T) *lab {
 	return &other
 }
 
-// TestPathsWritableByOthersAreReclaimedOrRefused shares each path that the agent reads or runs as root with another
-// user.
+// TestPathsWritableByOthersAreReclaimedOrRefused gives another user access to each path that the agent reads or runs as
+// root.
 func TestPathsWritableByOthersAreReclaimedOrRefused(t *testing.T) {
 	needsRoot(t)
 	whole := sharedHost(t)
 	const (
-		above     = iota // no run reads or runs anything
-		directory        // is root's again
-		closed           // is root's again, and no other user has access
-		content          // is refused; base continues
-		link             // is root's again
+		above     = iota // no run reads or executes anything
+		directory        // is given to root
+		closed           // is given to root, without access for other users
+		content          // is refused; base still converges
+		link             // is given to root
 	)
 	for path, kind := range map[string]int{
 		"/":                                   above,
@@ -124,7 +125,7 @@ func TestPathsWritableByOthersAreReclaimedOrRefused(t *testing.T) {
 		for how, share := range sharings(t) {
 			if kind == link && how != "other owner" || path == "/" && how == "other owner" || strings.HasSuffix(how, "user") &&
 				(kind == above || kind == directory || kind == closed) {
-				continue // a link has no mode, and whose the tree is, that user is trusted in it
+				continue // a link has no mode, and the owner of the tree is trusted
 			}
 			t.Run(path+" "+how, func(t *testing.T) {
 				l := whole.sameHost(t)
@@ -167,15 +168,15 @@ func TestPathsWritableByOthersAreReclaimedOrRefused(t *testing.T) {
 					t.Errorf("%s has mode %v, want %v; %v", path, info.Mode(), want, err)
 				}
 				if r := l.expect(exit.OK); len(r.Notes) > 0 {
-					t.Errorf("the next run notes %q", r.Notes)
+					t.Errorf("the next run has the notes %q", r.Notes)
 				}
 			})
 		}
 	}
 }
 
-// refusesContent checks what else does not render a pillar that is shared, and that all continues once an operator has
-// looked.
+// refusesContent checks that no other command renders a shared pillar, and that runs work again after an operator has
+// corrected it.
 func (l *lab) refusesContent(at string) {
 	l.t.Helper()
 	if _, err := l.Deploy(l.t.Context(), agent.Given{}, true); exit.Code(err) != exit.Refused {
@@ -197,7 +198,8 @@ func (l *lab) refusesContent(at string) {
 	}
 }
 
-// TestPillarThatEveryUserCanWriteIsNotRendered has a user put a program into the pillar that root would run.
+// TestPillarThatEveryUserCanWriteIsNotRendered has a user write a template into the pillar that would run a program as
+// root.
 func TestPillarThatEveryUserCanWriteIsNotRendered(t *testing.T) {
 	needsRoot(t)
 	l := converging(t)
@@ -221,7 +223,8 @@ func TestPillarThatEveryUserCanWriteIsNotRendered(t *testing.T) {
 	}
 }
 
-// TestStateDirectoryThatOtherUsersCanChangeIsNotRead shares files of the state directory, and their copies.
+// TestStateDirectoryThatOtherUsersCanChangeIsNotRead gives another user access to files of the state directory, and to
+// their copies.
 func TestStateDirectoryThatOtherUsersCanChangeIsNotRead(t *testing.T) {
 	needsRoot(t)
 	whole := sharedHost(t)
@@ -236,7 +239,7 @@ func TestStateDirectoryThatOtherUsersCanChangeIsNotRead(t *testing.T) {
 				at := l.Layout.Path(path)
 				must(t, share(at))
 				copied := filepath.Dir(path) == "/srv/projects"
-				closed := filepath.Base(path) == "trust" && how != "other owner" // nothing in it was shared
+				closed := filepath.Base(path) == "trust" && how != "other owner" // no file in the directory was shared
 				if copied || closed {
 					r, err := l.Deploy(t.Context(), agent.Given{}, false)
 					if err != nil || l.engine.last() != "b1+2" || owner(t, at) != 0 {
@@ -257,15 +260,14 @@ func TestStateDirectoryThatOtherUsersCanChangeIsNotRead(t *testing.T) {
 						strings.ReplaceAll("cp -dR STATE STATE.new && chmod -R go-w STATE.new && mv STATE STATE.old && mv "+
 							"STATE.new STATE", "STATE", l.Layout.State())).Run())
 				if _, err := l.Deploy(t.Context(), agent.Given{}, false); err != nil && how != "ACL" {
-					t.Errorf("after the cure of the hint: %v", err)
+					t.Errorf("after the commands of the hint: %v", err)
 				}
 			})
 		}
 	}
 }
 
-// TestSharedSrvSaltIsRefused shares /srv/salt, which procedures include SLS files
-// of.
+// TestSharedSrvSaltIsRefused gives another user access to /srv/salt, from which procedures include SLS files.
 func TestSharedSrvSaltIsRefused(t *testing.T) {
 	needsRoot(t)
 	l := converging(t)

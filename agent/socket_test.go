@@ -12,7 +12,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/recipe"
 )
 
-// TestSocketIsRestartedWithItsService names the units of a release in every way in which a socket can be among them.
+// TestSocketIsRestartedWithItsService lists the units of a release in every combination with a socket.
 func TestSocketIsRestartedWithItsService(t *testing.T) {
 	artifacttest.Long(t)
 	for names, starts := range map[string]bool{
@@ -22,7 +22,7 @@ func TestSocketIsRestartedWithItsService(t *testing.T) {
 		t.Run(names, func(t *testing.T) {
 			l, u := runningUnits(t, "1", "web.service", "sk.service")
 			if !starts {
-				u.all["sk.service"].Active, u.all["sk.service"].MainPID = "inactive", 0 // no connection came yet
+				u.all["sk.service"].Active, u.all["sk.service"].MainPID = "inactive", 0 // without a connection so far
 			}
 			socket := u.add("sk.socket", "")
 			socket.Active, socket.Triggers, socket.Began, socket.BeganAt = "active", []string{"sk.service"}, u.Clock(),
@@ -37,10 +37,10 @@ func TestSocketIsRestartedWithItsService(t *testing.T) {
 			}
 			if slices.IndexFunc(u.acted, func(s string) bool { return s == "restart sk.service" }) < slices.Index(u.acted,
 				"restart sk.socket") && starts {
-				t.Errorf("the service came before its socket: %q", u.acted)
+				t.Errorf("the service was started before its socket: %q", u.acted)
 			}
 			if starts && !strings.Contains(did(r), "restarted sk.service for myapp 2") {
-				t.Errorf("the report says %q", did(r))
+				t.Errorf("the report has %q", did(r))
 			}
 			if _, err := l.Rollback(context.Background()); err != nil {
 				t.Fatal(err)
@@ -53,7 +53,7 @@ func TestSocketIsRestartedWithItsService(t *testing.T) {
 	}
 }
 
-// TestMaskedServiceOfASocketIsNotStopped masks a service that runs: nothing could start it again.
+// TestMaskedServiceOfASocketIsNotStopped masks an active service, which could not be started again.
 func TestMaskedServiceOfASocketIsNotStopped(t *testing.T) {
 	l, u := runningUnits(t, "1", "web.service", "sk.service")
 	u.all["sk.service"].Masked = true
@@ -66,6 +66,6 @@ func TestMaskedServiceOfASocketIsNotStopped(t *testing.T) {
 	}
 	u.runs(t, "web.service", "2")
 	if got := did(r); !strings.Contains(got, "left sk.socket for myapp 2") {
-		t.Errorf("the report says %q", got)
+		t.Errorf("the report has %q", got)
 	}
 }

@@ -20,7 +20,7 @@ func TestStateOfAnEarlierAgentIsClosed(t *testing.T) {
 	for _, path := range open {
 		info, err := os.Stat(path)
 		if err != nil || info.Mode().Perm()&0o077 != 0 {
-			t.Errorf("%s is made with mode %v, %v", path, info.Mode(), err)
+			t.Errorf("%s was created with the mode %v, %v", path, info.Mode(), err)
 		}
 		if err := os.Chmod(path, info.Mode().Perm()|0o055); err != nil {
 			t.Fatal(err)
@@ -29,7 +29,7 @@ func TestStateOfAnEarlierAgentIsClosed(t *testing.T) {
 	l.expect(exit.OK)
 	for _, path := range open {
 		if info, err := os.Stat(path); err != nil || info.Mode().Perm()&0o077 != 0 {
-			t.Errorf("%s stays open: %v, %v", path, info.Mode(), err)
+			t.Errorf("%s is still open: %v, %v", path, info.Mode(), err)
 		}
 	}
 	err := filepath.WalkDir(state, func(path string, d os.DirEntry, err error) error {
@@ -47,7 +47,7 @@ func TestStateOfAnEarlierAgentIsClosed(t *testing.T) {
 	}
 }
 
-// TestStateOfAnotherUserIsRefused has a state directory that a user without rights owns.
+// TestStateOfAnotherUserIsRefused has a state directory that an unprivileged user owns.
 func TestStateOfAnotherUserIsRefused(t *testing.T) {
 	t.Parallel()
 	needsRoot(t)

@@ -12,8 +12,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// TestFullStateDirectoryIsReported fills the filesystem of the state directory: the run takes the lock and says what to
-// do about the disk, and so does status.
+// TestFullStateDirectoryIsReported fills the filesystem of the state directory: the run acquires the lock and has a
+// hint about the disk, and so does status.
 func TestFullStateDirectoryIsReported(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -22,32 +22,32 @@ func TestFullStateDirectoryIsReported(t *testing.T) {
 	l.publish("1")
 	l.expect(exit.OK)
 	if s, err := l.Status(); err != nil || s.Unwritable != "" {
-		t.Fatalf("status says %q, %v", s.Unwritable, err)
+		t.Fatalf("status has %q, %v", s.Unwritable, err)
 	}
-	_ = os.WriteFile(filepath.Join(dir, "x"), make([]byte, 9<<20), 0o600) // as far as there is room
+	_ = os.WriteFile(filepath.Join(dir, "x"), make([]byte, 9<<20), 0o600) // until the filesystem is full
 	converged := len(l.engine.converged)
 	_, err := l.deploy()
 	if err != nil && (strings.Contains(err.Error(), "locking") || !strings.Contains(diag.HintOf(err), "room")) {
 		t.Errorf("the run ends with %v, hint %q", err, diag.HintOf(err))
 	}
 	if err == nil && len(l.engine.converged) == converged {
-		t.Error("the run did not converge what is current")
+		t.Error("the run did not converge the current pair")
 	}
 	t.Logf("the run ended with %v", err)
 	s, err := l.Status()
 	if err != nil || !strings.Contains(s.Unwritable, "make room") {
-		t.Errorf("status says %q, %v", s.Unwritable, err)
+		t.Errorf("status has %q, %v", s.Unwritable, err)
 	}
 }
 
-// stateOnItsOwn gives the state directory a small filesystem of its own.
+// stateOnItsOwn mounts a small filesystem at the state directory.
 func stateOnItsOwn(t *testing.T, dir string) {
 	t.Helper()
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=8m,nr_inodes=400"); err != nil {
-		t.Skipf("mounting a filesystem takes rights that this test does not have: %v", err)
+		t.Skipf("this test cannot mount a filesystem: %v", err)
 	}
 	t.Cleanup(func() {
 		if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {
@@ -56,7 +56,7 @@ func stateOnItsOwn(t *testing.T, dir string) {
 	})
 }
 
-// TestDeployWithoutInodesForLedgerIsRefused and deploys once there are some.
+// TestDeployWithoutInodesForLedgerIsRefused checks that the deploy succeeds once inodes are free.
 func TestDeployWithoutInodesForLedgerIsRefused(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -81,7 +81,7 @@ func TestDeployWithoutInodesForLedgerIsRefused(t *testing.T) {
 		}
 	}
 	l.links("1", "1", "")
-	for _, pair := range l.engine.converged[converged:] { // what is current may converge
+	for _, pair := range l.engine.converged[converged:] { // the current pair may converge
 		if strings.Contains(pair, "2") {
 			t.Errorf("states of the new release ran: %q", l.engine.converged[converged:])
 		}
@@ -93,7 +93,7 @@ func TestDeployWithoutInodesForLedgerIsRefused(t *testing.T) {
 	l.links("2", "2", "1")
 }
 
-// TestRollbackConvergeWithoutRoomChangesNothing and goes back once there is room.
+// TestRollbackConvergeWithoutRoomChangesNothing checks that the rollback succeeds once the disk has room.
 func TestRollbackConvergeWithoutRoomChangesNothing(t *testing.T) {
 	l := converging(t)
 	stateOnItsOwn(t, l.Layout.State())

@@ -26,7 +26,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host/hosttest"
 )
 
-// served is a lab whose store is behind a web server that can be made to misbehave.
+// served is a lab with a store behind a web server that can fail.
 type served struct {
 	*lab
 	dir     string
@@ -34,7 +34,7 @@ type served struct {
 	fault   fault
 }
 
-// fault answers a request in the server's place, or reports that it did not.
+// fault answers a request in place of the server, or returns false.
 type fault func(s *served, w http.ResponseWriter, r *http.Request) bool
 
 func newServed(t *testing.T) *served {
@@ -61,13 +61,13 @@ func newServed(t *testing.T) *served {
 	return s
 }
 
-// patient is the same store for who tries again at once, and as often as by default.
+// patient returns the same store with the default number of retries, without waits.
 func (s *served) patient() store.Store {
 	return store.Stack(web.New(s.address, web.Options{}),
 		store.Settings{Retry: store.RetryPolicy{Attempts: 6, First: time.Millisecond, Longest: time.Millisecond}})
 }
 
-// size is how long the object of a request really is.
+// size returns the size of the requested object.
 func (s *served) size(r *http.Request) string {
 	info, err := os.Stat(filepath.Join(s.dir, r.URL.Path))
 	if err != nil {
@@ -77,7 +77,7 @@ func (s *served) size(r *http.Request) string {
 	return strconv.FormatInt(info.Size(), 10)
 }
 
-// answer is a fault in which every request below a path gets a status.
+// answer is a fault that answers every request below a path with a status.
 func answer(below string, status int) fault {
 	return func(_ *served, w http.ResponseWriter, r *http.Request) bool {
 		if !strings.HasPrefix(r.URL.Path, below) {
@@ -88,7 +88,7 @@ func answer(below string, status int) fault {
 	}
 }
 
-// half is a fault in which an artifact breaks off after its first bytes, or stands still there.
+// half is a fault that ends the connection after the first bytes of an artifact, or stalls it.
 func half(still bool) fault {
 	return func(s *served, w http.ResponseWriter, r *http.Request) bool {
 		if !strings.HasPrefix(r.URL.Path, "/deploy/") {
@@ -104,7 +104,7 @@ func half(still bool) fault {
 	}
 }
 
-// otherText is a fault in which an artifact is something else.
+// otherText is a fault that answers with other content in place of an artifact.
 func otherText(_ *served, w http.ResponseWriter, r *http.Request) bool {
 	if !strings.HasPrefix(r.URL.Path, "/deploy/") {
 		return false
@@ -113,8 +113,8 @@ func otherText(_ *served, w http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
-// TestStoreThatMisbehavesLeavesTheHostAsItIs meets a host that runs version 1 with a store that has
-// version 2 and cannot give it.
+// TestStoreThatMisbehavesLeavesTheHostAsItIs checks a host with version 1 whose store has version 2 but fails to
+// deliver it.
 func TestStoreThatMisbehavesLeavesTheHostAsItIs(t *testing.T) {
 	for name, c := range map[string]struct {
 		fault fault
@@ -146,10 +146,10 @@ func TestStoreThatMisbehavesLeavesTheHostAsItIs(t *testing.T) {
 			}
 			s.links("1", "1", "")
 			if got := s.engine.last(); got != "+1" {
-				t.Errorf("converged %q, want what is current", got)
+				t.Errorf("converged %q, want the current pair", got)
 			}
 			if left, err := os.ReadDir(s.Layout.Incoming()); err == nil && len(left) > 0 {
-				t.Errorf("the fetch left %v", left)
+				t.Errorf("the fetch left the files %v", left)
 			}
 			s.fault = nil
 			s.expect(exit.OK)
@@ -179,7 +179,7 @@ func TestFullDiskWhileUnpackingChangesNothing(t *testing.T) {
 		entries, readErr := os.ReadDir(small)
 		for _, e := range entries { // version 1, which the mount hides, is fetched again and fits
 			if !strings.HasPrefix(e.Name(), "1-") {
-				t.Errorf("there is left: %v", e)
+				t.Errorf("a file remains: %v", e)
 			}
 		}
 		if readErr != nil {
@@ -211,7 +211,7 @@ func TestRootThatCannotBeWritten(t *testing.T) {
 	}
 }
 
-// mounted runs a body while a tmpfs lies over a directory.
+// mounted runs body while a tmpfs is mounted over a directory.
 func mounted(t *testing.T, dir, options string, body func()) {
 	t.Helper()
 	flags := uintptr(0)
@@ -220,7 +220,7 @@ func mounted(t *testing.T, dir, options string, body func()) {
 	}
 	// Without a mode, every user could write to it.
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", flags, options+",mode=755"); err != nil {
-		t.Skipf("mounting a small disk takes root: %v", err)
+		t.Skipf("this test cannot mount a filesystem: %v", err)
 	}
 	defer func() {
 		if err := syscall.Unmount(dir, 0); err != nil {
@@ -230,7 +230,7 @@ func mounted(t *testing.T, dir, options string, body func()) {
 	body()
 }
 
-// hooked is a host that is a system tree, so that hooks run.
+// hooked returns a host with a system tree, so that hooks run.
 func hooked(t *testing.T) *lab {
 	t.Helper()
 	l := newLab(t)
@@ -272,7 +272,7 @@ func TestFailingHookCausesRollback(t *testing.T) {
 			r := l.expect(exit.RolledBack)
 			l.links("1", "1", "")
 			if !strings.Contains(r.Error, "10-fail") {
-				t.Errorf("the report says %q, want the hook's name", r.Error)
+				t.Errorf("the report has the error %q, want the hook's name", r.Error)
 			}
 		})
 	}
@@ -284,18 +284,17 @@ func TestDeployInsideOfADeployIsRefused(t *testing.T) {
 	l.publish("1")
 	refused := false
 	l.engine.during = func(state.Request) {
-		// What a hook's or a state's own call of the agent meets.
+		// The agent is called from a hook or a state of its own run.
 		_, err := l.Deploy(context.Background(), agent.Given{}, false)
 		refused = exit.Code(err) == exit.Locked && diag.HintOf(err) != ""
 	}
 	l.expect(exit.OK)
 	if !refused {
-		t.Error("it was not refused with a hint")
+		t.Error("the second deploy was not refused with a hint")
 	}
 }
 
-// TestMissingArtifactErrorNamesObject holds the error of an artifact that is signed and not there to what a
-// person needs.
+// TestMissingArtifactErrorNamesObject checks that the error about a signed but missing artifact names the object.
 func TestMissingArtifactErrorNamesObject(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -309,7 +308,7 @@ func TestMissingArtifactErrorNamesObject(t *testing.T) {
 	}
 }
 
-// TestEmptyHookDirectoryIsNotAStage has directories of hooks with nothing to run.
+// TestEmptyHookDirectoryIsNotAStage has directories of hooks without programs.
 func TestEmptyHookDirectoryIsNotAStage(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)

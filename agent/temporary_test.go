@@ -13,8 +13,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
-// TestTemporaryFilesOfStatesAreSwept leaves what a state leaves that is killed between making its
-// temporary file and giving it its name, in a directory that no later run has a reason to look at.
+// TestTemporaryFilesOfStatesAreSwept leaves the temporary file of a state that was killed before it renamed the file,
+// in a directory that no later run reads.
 func TestTemporaryFilesOfStatesAreSwept(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -33,7 +33,7 @@ func TestTemporaryFilesOfStatesAreSwept(t *testing.T) {
 		}
 		list, err := os.ReadFile(l.Layout.Temporary())
 		if err != nil || string(list) != "journal "+l.Layout.Journal()+"\n" {
-			t.Errorf("written down is %q, %v; want the journal, which names %s", list, err, filepath.Dir(left))
+			t.Errorf("the list of temporary files is %q, %v; want the journal, which names %s", list, err, filepath.Dir(left))
 		}
 		if err := os.WriteFile(l.Layout.Temporary()+".cut", list, 0o600); err != nil {
 			t.Error(err)
@@ -41,9 +41,9 @@ func TestTemporaryFilesOfStatesAreSwept(t *testing.T) {
 	}
 	l.expect(exit.OK)
 	if _, err := os.Stat(l.Layout.Temporary()); !os.IsNotExist(err) {
-		t.Errorf("after a run that ended the list is still there: %v", err)
+		t.Errorf("after a run that ended the list still exists: %v", err)
 	}
-	// As after a kill: the list is there, its last line was cut while it was written.
+	// As after a kill: the list exists, and its last line is truncated.
 	list, err := os.ReadFile(l.Layout.Temporary() + ".cut")
 	if err != nil {
 		t.Fatal(err)
@@ -53,12 +53,11 @@ func TestTemporaryFilesOfStatesAreSwept(t *testing.T) {
 	}
 	l.expect(exit.OK)
 	if _, err := os.Stat(left); !os.IsNotExist(err) {
-		t.Errorf("the temporary file is still there: %v", err)
+		t.Errorf("the temporary file still exists: %v", err)
 	}
 }
 
-// TestInterruptedRunWritesReportOfFailedRelease finds a failed release that its own run did not come to
-// report on.
+// TestInterruptedRunWritesReportOfFailedRelease finds a failed release whose own run wrote no report.
 func TestInterruptedRunWritesReportOfFailedRelease(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -71,10 +70,10 @@ func TestInterruptedRunWritesReportOfFailedRelease(t *testing.T) {
 	r := l.expect(exit.OK)
 	noted(t, r, "was interrupted")
 	if is, err := (report.Archive{Dir: archive}).IsBeside(); err != nil || !is {
-		t.Error("there is no report beside it")
+		t.Error("the failed release has no report")
 	}
 	if again := l.expect(exit.OK); strings.Contains(strings.Join(again.Notes, ""), "interrupted") {
-		t.Errorf("the next run says %q", again.Notes)
+		t.Errorf("the next run has the notes %q", again.Notes)
 	}
 }
 
@@ -89,7 +88,7 @@ func TestKilledManualRollbackIsFinished(t *testing.T) {
 	kept := t.TempDir()
 	l.engine.during = func(state.Request) {
 		l.engine.during = nil
-		// as the disk is at that moment
+		// a copy of the disk at this time
 		if err := os.CopyFS(filepath.Join(kept, "state"), os.DirFS(l.Layout.State())); err != nil {
 			t.Error(err)
 		}
@@ -107,7 +106,7 @@ func TestKilledManualRollbackIsFinished(t *testing.T) {
 	l.expect(exit.OK)
 	l.links("1", "1", "")
 	if bad := l.quarantined(); len(bad) != 1 || bad[0].Pair.Service.Version != "2" {
-		t.Errorf("quarantined is %+v, want what was left", bad)
+		t.Errorf("the quarantine is %+v, want the release that was left", bad)
 	}
 	l.expect(exit.OK)
 	l.links("1", "1", "")

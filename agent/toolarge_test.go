@@ -23,8 +23,8 @@ const largeStates = `
     - contents: new
 `
 
-// TestDryRunListsFilesAboveUndoLimit names each file that the deploy would change, or remove, and the journal
-// not keep.
+// TestDryRunListsFilesAboveUndoLimit checks the note about each file that the deploy would change or remove, and that
+// is too large for the journal.
 func TestDryRunListsFilesAboveUndoLimit(t *testing.T) {
 	l := converging(t)
 	l.states("1", goodStates)

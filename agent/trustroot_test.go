@@ -15,7 +15,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// rootFile writes a root to a file, as a person gives it.
+// rootFile writes a root to a file, for --trust-root.
 func rootFile(t *testing.T, root []byte) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "root.json")
@@ -25,7 +25,7 @@ func rootFile(t *testing.T, root []byte) string {
 	return file
 }
 
-// A root of another store is not pinned: the next deploy with the right one continues.
+// A root of another store is not pinned: a later deploy with the right one succeeds.
 func TestWrongRootIsNotPinned(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -38,16 +38,16 @@ func TestWrongRootIsNotPinned(t *testing.T) {
 		t.Errorf("with the root of another store: exit code %d, %v\nhint: %s", exit.Code(err), err, diag.HintOf(err))
 	}
 	if names, err := os.ReadDir(l.Layout.Trust()); err != nil || len(names) != 1 || names[0].Name() != "given" {
-		t.Errorf("the host keeps %v, %v of a root that has verified nothing, want only that it was given", names, err)
+		t.Errorf("a root that has verified nothing left the files %v, %v, want only the argument", names, err)
 	}
 	l.expect(exit.OK)
 	if _, err := os.Stat(filepath.Join(l.Layout.Trust(), "given")); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("what was given outlives the pin: %v", err)
+		t.Errorf("the saved argument remains after the pin: %v", err)
 	}
 	l.links("1.0", "1.0", "")
 }
 
-// A host that lost its root of trust continues when it is given again, and remembers what it had seen of the store.
+// A host that lost its root of trust continues when the root is given again, and still refuses older metadata.
 func TestTrustRootAfterALostRoot(t *testing.T) {
 	t.Parallel()
 	for _, lost := range [][]string{{"root.json"}, {"root.json", "pinned"}} {
@@ -73,7 +73,7 @@ func TestTrustRootAfterALostRoot(t *testing.T) {
 			newest := l.repo.Snapshot()
 			l.repo.Restore(old)
 			if _, err := l.deploy(); exit.Code(err) != exit.Refused {
-				t.Errorf("a store that went back: exit code %d, %v", exit.Code(err), err)
+				t.Errorf("a store with older metadata: exit code %d, %v", exit.Code(err), err)
 			}
 			l.repo.Restore(newest)
 			l.publish("1.2")
@@ -86,7 +86,7 @@ func TestTrustRootAfterALostRoot(t *testing.T) {
 	}
 }
 
-// A file that is not a root is named, and is no reason to distrust the store.
+// The error about an invalid root names its file, and does not suggest that the store is not trustworthy.
 func TestInvalidTrustRootIsReported(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)

@@ -20,7 +20,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host/hosttest"
 )
 
-// converging is a lab whose states are real.
+// converging returns a lab with the native engine.
 func converging(t *testing.T) *lab {
 	t.Helper()
 	l := newLab(t)
@@ -28,7 +28,7 @@ func converging(t *testing.T) *lab {
 	return l
 }
 
-// states makes a version of the service with an SLS file.
+// states publishes a version of the service with an SLS file.
 func (l *lab) states(version, sls string) {
 	l.t.Helper()
 	l.repo.Release("myapp", version, "testing", stateFiles(version, sls))
@@ -39,7 +39,7 @@ func stateFiles(version, sls string) artifacttest.Files {
 		"salt/config/states/app.sls": sls}
 }
 
-// snapshot describes all of a tree but what deploys themselves keep: the agent's state and projects.
+// snapshot describes a tree, except the agent's state and projects.
 func snapshot(t *testing.T, root string) string {
 	t.Helper()
 	var lines []string
@@ -90,7 +90,7 @@ func compare(t *testing.T, what, before, after string) {
 	was, is := strings.Split(before, "\n"), strings.Split(after, "\n")
 	for _, line := range was {
 		if !strings.Contains(after, line) {
-			t.Errorf("%s: gone: %s", what, line)
+			t.Errorf("%s: missing: %s", what, line)
 		}
 	}
 	for _, line := range is {
@@ -118,7 +118,7 @@ const goodStates = `
     - contents: kept
 `
 
-// badStates touch what the good ones made in every way that files can change, and then fail.
+// badStates change the files of the good states in every way, and then fail.
 const badStates = `
 /etc/app/app.conf:
   file.managed:
@@ -165,10 +165,10 @@ func TestFailedDeployUndoesItsChanges(t *testing.T) {
 	r := l.expect(exit.RolledBack)
 	compare(t, "after the rollback", before, snapshot(t, l.Layout.Root))
 	if r.Undo == nil || len(r.Undo.Restored) < 10 || len(r.Undo.Left)+len(r.Undo.Failed) > 0 {
-		t.Errorf("the report says %+v", r.Undo)
+		t.Errorf("the report has the undo %+v", r.Undo)
 	}
 	if r.States.Changed < 10 {
-		t.Errorf("only %d states changed something, so this tests little", r.States.Changed)
+		t.Errorf("only %d states changed something, too few for this test", r.States.Changed)
 	}
 	noted(t, l.expect(exit.OK), "quarantined")
 	compare(t, "after the next run", before, snapshot(t, l.Layout.Root))
@@ -186,7 +186,7 @@ func TestFailedFirstDeployUndoesItsChanges(t *testing.T) {
 	r := l.expect(exit.Failed)
 	compare(t, "after the first deploy", before, snapshot(t, l.Layout.Root))
 	if r.Undo == nil || len(r.Undo.Restored) == 0 {
-		t.Errorf("the report says %+v", r.Undo)
+		t.Errorf("the report has the undo %+v", r.Undo)
 	}
 }
 
@@ -201,7 +201,7 @@ func TestRollbackConvergeIsDoneOnce(t *testing.T) {
 	ctx := context.Background()
 	shown, err := l.RollbackConverge(ctx, "", true)
 	if err != nil || !strings.Contains(shown.Output, "+++ /etc/app/app.conf") {
-		t.Errorf("the dry run says %v and shows %q", err, shown.Output)
+		t.Errorf("the dry run ends with %v and has the output %q", err, shown.Output)
 	}
 	compare(t, "after the dry run", after, snapshot(t, l.Layout.Root))
 	r, err := l.RollbackConverge(ctx, "", false)
@@ -211,7 +211,7 @@ func TestRollbackConvergeIsDoneOnce(t *testing.T) {
 	compare(t, "after the rollback", before, snapshot(t, l.Layout.Root))
 	l.links("1", "1", "")
 	if _, err := l.RollbackConverge(ctx, r.ID, false); err != nil {
-		t.Errorf("going back to what the rollback left: %v", err)
+		t.Errorf("the rollback to the release that was left: %v", err)
 	}
 	compare(t, "after the second rollback", before, snapshot(t, l.Layout.Root))
 }
@@ -225,13 +225,13 @@ func TestRollbackToRunUndoesLaterRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	if r := l.expect(exit.OK); r.States.Changed != 1 {
-		t.Fatalf("%d states changed something, want the one that drifted", r.States.Changed)
+		t.Fatalf("%d states changed something, want 1", r.States.Changed)
 	}
 	if _, err := l.RollbackConverge(context.Background(), first.ID, false); err != nil {
 		t.Fatal(err)
 	}
 	if data, _ := os.ReadFile(conf); string(data) != "drifted\n" {
-		t.Errorf("after going back behind the second run the file holds %q", data)
+		t.Errorf("after the rollback to before the second run, the file has %q", data)
 	}
 }
 
@@ -241,7 +241,7 @@ func TestRunWithoutChangesWritesNoJournal(t *testing.T) {
 	l.expect(exit.OK)
 	l.expect(exit.OK)
 	if _, err := os.Lstat(l.Layout.Journal()); err == nil {
-		t.Error("there is a journal though nothing was changed")
+		t.Error("a run without changes wrote a journal")
 	}
 }
 
@@ -258,11 +258,11 @@ func TestCommandsAreReportedAsNotUndone(t *testing.T) {
 	noted(t, r, "left: file /etc/app/large")
 	noted(t, r, "larger than 10 B")
 	if data, _ := os.ReadFile(l.Layout.Path("/etc/app/large")); string(data) != "small\n" {
-		t.Errorf("what was not kept is %q now, want it left", data)
+		t.Errorf("the file without a before-image has %q, want it unchanged", data)
 	}
 }
 
-// TestJournalThatWasTamperedWith restores nothing by guess.
+// TestJournalThatWasTamperedWith checks that nothing is restored from a damaged journal.
 func TestJournalThatWasTamperedWith(t *testing.T) {
 	for name, spoil := range map[string]func([]byte) []byte{
 		"a byte is another": func(b []byte) []byte { b[len(b)/2] ^= 1; return b },
@@ -294,14 +294,14 @@ func TestJournalThatWasTamperedWith(t *testing.T) {
 				t.Errorf("exit code %d, %v (hint: %s)", exit.Code(err), err, diag.HintOf(err))
 			}
 			if !strings.Contains(snapshot(t, l.Layout.Root), "/etc/app/new") {
-				t.Errorf("something was put back:\n%s", before)
+				t.Errorf("a file was restored:\n%s", before)
 			}
 		})
 	}
 }
 
-// TestKilledDuringUndo kills a deploy whose states fail at every event of it, apply and restore
-// alike. The next run finishes the rollback.
+// TestKilledDuringUndo kills a deploy whose states fail at each event, while it applies and while it restores. The next
+// run completes the rollback.
 func TestKilledDuringUndo(t *testing.T) {
 	artifacttest.Long(t)
 	repo, storeDir, trustRoot := storeOnDisk(t)
@@ -329,16 +329,16 @@ func TestKilledDuringUndo(t *testing.T) {
 			}
 		}
 		if code != exit.OK {
-			t.Errorf("killed at event %d: the runs after it end with %d", n, code)
+			t.Errorf("killed at event %d: the later runs end with %d", n, code)
 		}
 		compare(t, fmt.Sprintf("killed at event %d", n), before, snapshot(t, root))
 	}
 	if moments < 20 {
-		t.Errorf("only %d moments were tried", moments)
+		t.Errorf("only %d events were tried", moments)
 	}
 }
 
-// TestChangesHonourShowChanges has states that change files every user may read, and are not to show what.
+// TestChangesHonourShowChanges has states with show_changes: false change files that every user can read.
 func TestChangesHonourShowChanges(t *testing.T) {
 	l := converging(t)
 	hosttest.Put(t, l.Layout.Path("/etc/hidden"), "swordfish-before\n", 0o644)

@@ -25,16 +25,16 @@ func (a atStage) Stage(name, _ string) {
 	}
 }
 
-// stick makes a file impossible to remove, until loose is called.
+// stick makes a file impossible to remove until loose is called.
 func stick(t *testing.T, file string) (loose func()) {
 	t.Helper()
 	dir := filepath.Dir(file)
 	loose = func() { _ = os.Chmod(dir, 0o755) }
 	if os.Geteuid() == 0 {
 		if out, err := exec.Command("chattr", "+i", file).CombinedOutput(); err != nil {
-			t.Skipf("this takes a file that even root cannot remove: %v: %s", err, out)
+			t.Skipf("this test needs a file that root cannot remove: %v: %s", err, out)
 		}
-		loose = func() { _ = exec.Command("chattr", "-i", file).Run() } // it may be gone
+		loose = func() { _ = exec.Command("chattr", "-i", file).Run() } // the file may be gone
 	} else if err := os.Chmod(dir, 0o500); err != nil {
 		t.Fatal(err)
 	}
@@ -51,8 +51,8 @@ const leftoverStates = `
     - contents: four
 `
 
-// leftover is a host on version 3 whose previous version 2 is in quarantine, and whose rollback from version 4 could
-// not remove a file. Version 3 changed the host again during that rollback.
+// leftover returns a host on version 3 whose previous version 2 is in quarantine, and whose rollback from version 4
+// could not remove a file. Version 3 changed the host again during that rollback.
 func leftover(t *testing.T) (l *lab, file string, loose func()) {
 	t.Helper()
 	l = converging(t)
@@ -95,8 +95,8 @@ func (l *lab) edit(change func(*ledger.Ledger)) {
 	}
 }
 
-// TestHintOfAFailedRollbackFinishesIt runs the command that the hint names: the host stays on the release that works,
-// while what was left cannot be undone, and once it is.
+// TestHintOfAFailedRollbackFinishesIt runs the command of the hint: the host stays on the working release while the
+// rest cannot be undone, and after it is undone.
 func TestHintOfAFailedRollbackFinishesIt(t *testing.T) {
 	l, file, loose := leftover(t)
 	l.links("3", "3", "2")
@@ -118,7 +118,7 @@ func TestHintOfAFailedRollbackFinishesIt(t *testing.T) {
 	}
 	l.links("3", "3", "2")
 	if _, err := os.Lstat(file); err == nil {
-		t.Error("what version 4 made is still there")
+		t.Error("the file of version 4 still exists")
 	}
 	for name, want := range map[string]string{"d/app.conf": "3\n", "drifts-3": "one\n"} {
 		if data, err := os.ReadFile(l.Layout.Path("/etc/app/" + name)); string(data) != want {
@@ -132,18 +132,19 @@ func TestHintOfAFailedRollbackFinishesIt(t *testing.T) {
 		}
 	}
 	if r.Leaves != nil || r.Left.Service.Version != "3" {
-		t.Errorf("the report says that %v was left, and that the host is on %v", r.Leaves, r.Left)
+		t.Errorf("the report has left %v for %v", r.Leaves, r.Left)
 	}
-	// With nothing left to finish, the same command goes back, past the version in quarantine.
+	// After the rollback is complete, the same command rolls back further, past the version in quarantine.
 	if _, err := l.RollbackConverge(t.Context(), "", false); err != nil {
 		t.Fatal(err)
 	}
 	if got := l.version("service/current"); got != "1" {
-		t.Errorf("the host went back to version %s, want 1", got)
+		t.Errorf("the current version is %s, want 1", got)
 	}
 }
 
-// TestRollbackPassesOverQuarantine goes to a version in quarantine only if the version is named.
+// TestRollbackPassesOverQuarantine checks that a rollback leads to a version in quarantine only if the version is
+// named.
 func TestRollbackPassesOverQuarantine(t *testing.T) {
 	l := newLab(t)
 	for _, version := range []string{"1", "2", "3"} {
@@ -155,7 +156,7 @@ func TestRollbackPassesOverQuarantine(t *testing.T) {
 			Run: "r"})
 	})
 	if s := mustStatus(t, l); s.Previous == nil || s.Previous.Service.Version != "1" {
-		t.Errorf("status says that a rollback goes to %v, want version 1", s.Previous)
+		t.Errorf("status has the target of a rollback %v, want version 1", s.Previous)
 	}
 	if _, err := l.Rollback(t.Context()); err != nil {
 		t.Fatal(err)
@@ -164,11 +165,10 @@ func TestRollbackPassesOverQuarantine(t *testing.T) {
 	if _, err := l.RollbackTo(t.Context(), "2"); err != nil {
 		t.Fatal(err)
 	}
-	l.links("2", "2", "") // nothing else is free of quarantine
+	l.links("2", "2", "") // every other version is in quarantine
 }
 
-// TestResumedRollbackStopsAtItsTarget follows one that was interrupted on the way to version 1, to which a
-// version 0 is the one before.
+// TestResumedRollbackStopsAtItsTarget interrupts a rollback to version 1, which has an earlier version 0.
 func TestResumedRollbackStopsAtItsTarget(t *testing.T) {
 	for name, back := range map[string]func(*lab) error{
 		"rollback":            func(l *lab) error { _, err := l.Rollback(l.t.Context()); return err },
@@ -180,10 +180,10 @@ func TestResumedRollbackStopsAtItsTarget(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got := l.version("service/current"); got != "1" {
-				t.Errorf("the host is on version %s, want 1", got)
+				t.Errorf("the current version is %s, want 1", got)
 			}
 			if _, err := os.Lstat(l.Layout.Path("/etc/app/last")); err == nil {
-				t.Error("what version 2 made is still there")
+				t.Error("the file of version 2 still exists")
 			}
 		})
 	}

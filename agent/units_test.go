@@ -26,7 +26,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host/units"
 )
 
-// fakeUnits is an init system whose units start what their paths lead to.
+// fakeUnits is a fake init system whose units start the programs at their paths.
 type fakeUnits struct {
 	l     *lab
 	clock time.Duration
@@ -34,25 +34,25 @@ type fakeUnits struct {
 	acted []string
 	pids  int
 
-	listening []int                     // processes that listen wherever is asked
-	sockets   []processes.Socket        // beside those
-	alone     map[int]processes.Process // processes of no unit
+	listening []int                     // processes that listen on every port
+	sockets   []processes.Socket        // further sockets
+	alone     map[int]processes.Process // processes without a unit
 }
 
 // unit is a unit of the init system.
 type unit struct {
 	units.Service
-	start  string // the program, by the path that the unit names
-	refuse bool   // it cannot be started
-	why    string // what it says then
-	limit  bool   // it was started too often, and has to be forgiven first
+	start  string // the path of the program
+	refuse bool   // whether its start fails
+	why    string // the error of that start
+	limit  bool   // whether it has reached its start limit
 	exits  bool   // each program that it starts ends at once
-	script bool   // it is run by an interpreter, so that the process does not show the release
-	runs   string // the program, by the path that it had when it started
-	user   int    // that it runs as
+	script bool   // whether an interpreter runs it, so that the process gives no evidence of the release
+	runs   string // the program, by the resolved path at its start
+	user   int    // the user of its process
 	logs   []string
 
-	dying []string // what the program said that the init system has started this one after; nil for none
+	dying []string // the log lines of the process before this one, if the init system has restarted it
 }
 
 func newUnits(l *lab, names ...string) *fakeUnits {
@@ -64,7 +64,7 @@ func newUnits(l *lab, names ...string) *fakeUnits {
 	return u
 }
 
-// runningUnits is a host on which a version runs in units, which are all healthy.
+// runningUnits returns a host whose version runs in units, which are all healthy.
 func runningUnits(t *testing.T, version string, names ...string) (*lab, *fakeUnits) {
 	t.Helper()
 	l := newLab(t)
@@ -80,8 +80,7 @@ func (u *fakeUnits) add(name, start string) *unit {
 	return u.all[name]
 }
 
-// begin starts the program that the unit's path leads to now. One of a version that exits ends at once,
-// and without an error.
+// begin starts the program at the unit's path. The program of a version that exits ends at once, with status 0.
 func (s *unit) begin(u *fakeUnits) {
 	u.clock += time.Millisecond
 	u.pids++
@@ -98,7 +97,7 @@ func (s *unit) begin(u *fakeUnits) {
 	}
 }
 
-// version is the version that a unit runs, "" for none.
+// version returns the version that a unit runs; "" for none.
 func (u *fakeUnits) version(name string) string {
 	s := u.all[name]
 	if s.MainPID == 0 {
@@ -128,7 +127,7 @@ func (u *fakeUnits) Service(_ context.Context, name string) (units.Service, erro
 	return units.Service{Unit: host.Unit{Name: name}, Known: true}, nil
 }
 
-// Sockets has a listener on every port of 127.0.0.1 where a process listens wherever is asked.
+// Sockets has a listener on every port of 127.0.0.1 for each process in listening.
 func (u *fakeUnits) Sockets(wanted func(processes.Socket) bool) []processes.Socket {
 	all := slices.Clone(u.sockets)
 	if len(u.listening) > 0 {
@@ -194,7 +193,7 @@ func (u *fakeUnits) act(verb host.UnitVerb, name string) error {
 	return nil
 }
 
-// actSocket refuses to start a socket while its service runs, as systemd does, and has stopped it by then.
+// actSocket refuses to start a socket while its service is active, as systemd does, and stops it.
 func (u *fakeUnits) actSocket(verb host.UnitVerb, s *unit) error {
 	if verb == host.Stop || verb == host.Restart {
 		s.Active = "inactive"
@@ -225,7 +224,7 @@ func (u *fakeUnits) Clock() time.Duration {
 	return u.clock
 }
 
-// app publishes a version of a service with a program, and what more is given.
+// app publishes a version of a service with a program and further files.
 func (l *lab) app(version string, more ...artifacttest.Files) {
 	l.t.Helper()
 	files := artifacttest.Files{"version": version, "salt/config/states/top.sls": "base: {}", "bin/app": "#!/bin/sh\n"}
@@ -237,7 +236,7 @@ func (l *lab) app(version string, more ...artifacttest.Files) {
 	l.repo.Release("myapp", version, "testing", files)
 }
 
-// did lists what a report says was done about units.
+// did lists the actions on units in a report.
 func did(r *report.Report) string {
 	var all []string
 	for _, u := range r.Units {
@@ -262,14 +261,14 @@ func TestUnitsRunTheReleaseAfterADeployAndARollback(t *testing.T) {
 		t.Errorf("the report has units %q, health %+v", did(r), r.Health)
 	}
 	if r := l.expect(exit.OK); len(r.Units) != 0 || len(u.acted) != 1 {
-		t.Errorf("with nothing new: %q", u.acted)
+		t.Errorf("without a new release: %q", u.acted)
 	}
 	if _, err := l.Rollback(context.Background()); err != nil {
 		t.Fatal(err)
 	}
 	u.runs(t, "app.service", "1")
 	if len(u.acted) != 2 {
-		t.Errorf("two moves of the link, and %q", u.acted)
+		t.Errorf("after two moves of the link, the actions are %q", u.acted)
 	}
 }
 
@@ -286,14 +285,14 @@ func TestReleaseWithExitingProgramIsRolledBack(t *testing.T) {
 	}
 	u.runs(t, "app.service", "1")
 	if did(r) != "restarted app.service for myapp 2.exits; started app.service for myapp 1" {
-		t.Errorf("the report says %q", did(r))
+		t.Errorf("the report has %q", did(r))
 	}
 	if last := r.Health[len(r.Health)-1]; last.Error != "" || last.Test != service.ByProgram {
 		t.Errorf("after the rollback: %+v", last)
 	}
 }
 
-// TestProbeAnsweredByOldProcessFails is the measured failure: what answers is not the release.
+// TestProbeAnsweredByOldProcessFails checks a probe that is answered by a process of the earlier release.
 func TestProbeAnsweredByOldProcessFails(t *testing.T) {
 	l := newLab(t)
 	l.ProbeAnyRoot = true
@@ -321,7 +320,7 @@ func TestProbeAnsweredByOldProcessFails(t *testing.T) {
 		t.Errorf("the hint is %q", diag.HintOf(err))
 	}
 	if r.Health[1].Probe != "http "+server.URL || !strings.Contains(r.Health[1].Error, "do not run the release") {
-		t.Errorf("the probe says %+v", r.Health[1])
+		t.Errorf("the result of the probe is %+v", r.Health[1])
 	}
 }
 
@@ -343,7 +342,7 @@ func TestReleaseNamesItsUnitsInOrder(t *testing.T) {
 	l.expect(exit.OK)
 	if want := []string{"restart b.service", "reload-or-restart proxy.service",
 		"restart a.service"}; !slices.Equal(u.acted, want) {
-		t.Errorf("it did %q, want %q", u.acted, want)
+		t.Errorf("the actions are %q, want %q", u.acted, want)
 	}
 }
 
@@ -355,14 +354,14 @@ func TestStoppedAndMaskedUnitsAreKept(t *testing.T) {
 	l.app("2")
 	r := l.expect(exit.OK)
 	if want := []string{"restart failed.service"}; !slices.Equal(u.acted, want) {
-		t.Errorf("it did %q, want %q", u.acted, want)
+		t.Errorf("the actions are %q, want %q", u.acted, want)
 	}
 	if !strings.Contains(did(r), "left stopped.service") || !strings.Contains(did(r), "left masked.service") {
-		t.Errorf("the report says %q", did(r))
+		t.Errorf("the report has %q", did(r))
 	}
 }
 
-// TestUnitThatStartsFromNext is started by states that then fail.
+// TestUnitThatStartsFromNext has states start a unit from the next release, and then fail.
 func TestUnitThatStartsFromNext(t *testing.T) {
 	l, u := runningUnits(t, "1")
 	s := u.add("app.service", "/srv/service/next/bin/app")
@@ -385,7 +384,7 @@ func TestUnitThatStartsFromNext(t *testing.T) {
 	r := l.expect(exit.OK)
 	u.runs(t, "app.service", "3")
 	if len(u.acted) != 0 || did(r) != "kept app.service for myapp 3" {
-		t.Errorf("states restarted it on the release, and then: %q, %q", u.acted, did(r))
+		t.Errorf("after states restarted the unit from the release, the actions are %q, %q", u.acted, did(r))
 	}
 }
 
@@ -405,14 +404,14 @@ func TestInterruptionAfterLinksMovedRestartsUnits(t *testing.T) {
 	u.runs(t, "app.service", "2")
 }
 
-// killed is the panic that stands for kill -9.
+// killed is the panic that simulates a kill.
 type killed struct{}
 
-// ender ends a run at a stage.
+// ender ends a run at a stage with a panic.
 type ender struct {
 	interrupter
 	at    string
-	times int // how often the stage is let pass
+	times int // number of times that the stage is passed first
 }
 
 func (k *ender) Stage(name, _ string) {
@@ -423,7 +422,7 @@ func (k *ender) Stage(name, _ string) {
 	}
 }
 
-// killed is a deploy that is killed where a sink says so.
+// killed runs a deploy that a sink kills.
 func (l *lab) killed() {
 	l.t.Helper()
 	defer func() {
@@ -434,7 +433,7 @@ func (l *lab) killed() {
 	_, _ = l.deploy()
 }
 
-// TestRunKilledBeforeItsUnitsWereRestarted is finished by the next run, in either direction.
+// TestRunKilledBeforeItsUnitsWereRestarted checks that the next run restarts them, after a deploy and after a rollback.
 func TestRunKilledBeforeItsUnitsWereRestarted(t *testing.T) {
 	artifacttest.Long(t)
 	for name, c := range map[string]struct {
@@ -472,7 +471,7 @@ func TestStatusShowsReleasesOfUnits(t *testing.T) {
 		return s
 	}
 	if s := look(); !strings.HasPrefix(s.Units[0].Release, "2-") || !s.Units[0].Deployed || len(s.Drift) != 0 {
-		t.Errorf("it says %+v, drift %q", s.Units, s.Drift)
+		t.Errorf("the units are %+v, drift %q", s.Units, s.Drift)
 	}
 	previous, err := filepath.EvalSymlinks(l.Layout.Path("/srv/service/previous/bin/app"))
 	if err != nil {
@@ -481,7 +480,7 @@ func TestStatusShowsReleasesOfUnits(t *testing.T) {
 	u.all["app.service"].runs = previous // a person started it by hand
 	if s := look(); !strings.HasPrefix(s.Units[0].Release, "1-") || s.Units[0].Deployed || len(s.Drift) != 1 ||
 		!strings.Contains(s.Drift[0], "app.service runs 1-") {
-		t.Errorf("it says %+v, drift %q", s.Units, s.Drift)
+		t.Errorf("the units are %+v, drift %q", s.Units, s.Drift)
 	}
 }
 
@@ -491,12 +490,12 @@ func TestFailedFirstDeployStopsItsUnits(t *testing.T) {
 	l.ProbeAnyRoot = true
 	u := newUnits(l)
 	s := u.add("app.service", "/srv/service/current/bin/app")
-	s.Active = "failed" // it was installed before there was anything to run
+	s.Active = "failed" // the unit was installed before its program
 	l.app("1",
 		artifacttest.Files{recipe.Name: "health:\n  interval: 1ms\n  retries: 1\n  probes:\n  - tcp: 127.0.0.1:1\n"})
 	l.expect(exit.Failed)
 	if want := []string{"restart app.service", "stop app.service"}; !slices.Equal(u.acted, want) {
-		t.Errorf("it did %q, want %q", u.acted, want)
+		t.Errorf("the actions are %q, want %q", u.acted, want)
 	}
 }
 
@@ -511,11 +510,11 @@ func TestUnitThatIsAbsentFailsTheDeploy(t *testing.T) {
 	u.runs(t, "app.service", "1")
 	if at := slices.IndexFunc(r.Units, func(u service.Result) bool { return u.Absent }); at < 0 ||
 		r.Units[at].Unit != "gone.service" || r.Units[at].Error == "" {
-		t.Errorf("the report says %+v", r.Units)
+		t.Errorf("the report has the units %+v", r.Units)
 	}
 }
 
-// TestRollbackWithMissingUnitSucceeds does not fail for it: a person who goes back needs to get there.
+// TestRollbackWithMissingUnitSucceeds checks that a rollback does not fail because of a missing unit.
 func TestRollbackWithMissingUnitSucceeds(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -539,7 +538,7 @@ func TestRollbackWithMissingUnitSucceeds(t *testing.T) {
 	}
 }
 
-// TestUnitFailuresOfBaseQuarantineBase has base and the service new at once.
+// TestUnitFailuresOfBaseQuarantineBase deploys a new base and a new service in one run.
 func TestUnitFailuresOfBaseQuarantineBase(t *testing.T) {
 	artifacttest.Long(t)
 	t.Parallel()
@@ -559,7 +558,7 @@ func TestUnitFailuresOfBaseQuarantineBase(t *testing.T) {
 			s := u.add("agentd.service", "/srv/base/current/states/top.sls")
 			s.begin(u)
 			converges := 0
-			l.engine.during = func(state.Request) { // during the rollback it starts
+			l.engine.during = func(state.Request) { // during the rollback the unit starts
 				converges++
 				u.all["agentd.service"].refuse = c.refuse && converges == 1
 			}
@@ -576,7 +575,8 @@ func TestUnitFailuresOfBaseQuarantineBase(t *testing.T) {
 	}
 }
 
-// TestUnitThatDidNotComeBackIsTriedAgain is left alone by no later run until it runs what is deployed.
+// TestUnitThatDidNotComeBackIsTriedAgain checks that later runs retry the start until the unit runs the deployed
+// release.
 func TestUnitThatDidNotComeBackIsTriedAgain(t *testing.T) {
 	artifacttest.Long(t)
 	for name, fail := range map[string]func(*unit, bool){
@@ -595,11 +595,11 @@ func TestUnitThatDidNotComeBackIsTriedAgain(t *testing.T) {
 			for range 2 {
 				u.acted = nil
 				if _, err := l.deploy(); exit.Code(err) == exit.OK {
-					t.Error("the unit does not run, and the run says that all is well")
+					t.Error("the unit does not run, and the run reports no problem")
 				}
 			}
 			if want := []string{"restart app.service"}; !slices.Equal(u.acted, want) {
-				t.Errorf("a tick did %q, want %q", u.acted, want)
+				t.Errorf("the actions of a tick are %q, want %q", u.acted, want)
 			}
 			fail(u.all["app.service"], false)
 			r := l.expect(exit.OK)
@@ -611,13 +611,13 @@ func TestUnitThatDidNotComeBackIsTriedAgain(t *testing.T) {
 			}
 			u.acted = nil
 			if l.expect(exit.OK); len(u.acted) != 0 {
-				t.Errorf("once it runs, a tick did %q", u.acted)
+				t.Errorf("once the unit runs, the actions of a tick are %q", u.acted)
 			}
 		})
 	}
 }
 
-// TestProbeAnsweredOutsideUnitsIsReported is one that a person left running. What answers is in the report.
+// TestProbeAnsweredOutsideUnitsIsReported has a process that a person started answer the probe; the report names it.
 func TestProbeAnsweredOutsideUnitsIsReported(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	defer server.Close()
@@ -644,7 +644,7 @@ func TestProbeAnsweredOutsideUnitsIsReported(t *testing.T) {
 				t.Fatalf("exit code %d, %v", exit.Code(err), err)
 			}
 			if got := l.inQuarantine(); len(got) != 0 {
-				t.Errorf("in quarantine is %v", got)
+				t.Errorf("the quarantine has %v", got)
 			}
 			if hint := diag.HintOf(err); !strings.Contains(hint, "kill 812") {
 				t.Errorf("the hint is %q", hint)
@@ -659,13 +659,13 @@ func TestProbeAnsweredOutsideUnitsIsReported(t *testing.T) {
 	}
 }
 
-// bootUnits are units of a host of which the boot is known.
+// bootUnits is fakeUnits with a known boot ID.
 type bootUnits struct{ *fakeUnits }
 
 func (bootUnits) BootID() string { return "boot-1" }
 
-// TestFastClockDuringDeploy has the clock set back afterwards: which release an interpreter runs is not judged
-// by the wall clock.
+// TestFastClockDuringDeploy has the clock set back after a deploy: the release that an interpreter runs is not
+// determined by the wall clock.
 func TestFastClockDuringDeploy(t *testing.T) {
 	artifacttest.Long(t)
 	t.Parallel()
@@ -683,7 +683,7 @@ func TestFastClockDuringDeploy(t *testing.T) {
 			l.Now = nil
 			for range 2 {
 				if r := l.expect(exit.OK); len(r.Unserved) > 0 {
-					t.Errorf("the next run says %q", r.Unserved)
+					t.Errorf("the next run reports %q", r.Unserved)
 				}
 				s := mustStatus(t, l)
 				if err := l.RunningUnits(t.Context(), &s); err != nil || len(s.Drift) != 0 || !s.Units[0].Deployed {
@@ -695,7 +695,7 @@ func TestFastClockDuringDeploy(t *testing.T) {
 	}
 }
 
-// TestSlowClockDuringDeploy finds a unit that was not restarted since the links moved.
+// TestSlowClockDuringDeploy checks a unit that was not restarted after the links moved.
 func TestSlowClockDuringDeploy(t *testing.T) {
 	t.Parallel()
 	l, u := runningUnits(t, "1", "app.service")

@@ -10,8 +10,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/artifacttest"
 )
 
-// TestUnreadFilesOfReleaseAreNoted are noted by a dry run and by the deploy, and not afterwards. A build refuses
-// them; the release here comes from elsewhere.
+// TestUnreadFilesOfReleaseAreNoted checks the notes of a dry run and of the deploy, but not of later runs. A build
+// refuses such files; this release was made otherwise.
 func TestUnreadFilesOfReleaseAreNoted(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -23,7 +23,7 @@ func TestUnreadFilesOfReleaseAreNoted(t *testing.T) {
 	noted(t, dry, want)
 	noted(t, l.expect(exit.OK), want)
 	if again := l.expect(exit.OK); strings.Contains(strings.Join(again.Notes, "\n"), "no stage of hooks") {
-		t.Errorf("a run that deploys nothing notes it again: %q", again.Notes)
+		t.Errorf("a run without a deploy repeats the note: %q", again.Notes)
 	}
 }
 
@@ -41,10 +41,10 @@ func TestStatesOfAServiceInThePlaceOfBaseAreNoted(t *testing.T) {
 	}
 }
 
-// TestDryRunShowsHooksAndRestarts besides the states, as that of a rollback does.
+// TestDryRunShowsHooksAndRestarts checks that a dry run shows them, as the dry run of a rollback does.
 func TestDryRunShowsHooksAndRestarts(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("entering a root takes root")
+		t.Skip("this test needs root: it changes roots")
 	}
 	l, _ := runningUnits(t, "1", "app.service")
 	l.Chroot = true
@@ -60,6 +60,6 @@ func TestDryRunShowsHooksAndRestarts(t *testing.T) {
 	must(t, err)
 	if text := strings.Join(again.Notes, "\n"); strings.Contains(text, "would run") ||
 		strings.Contains(text, "would restart") {
-		t.Errorf("a dry run with nothing to deploy notes %q", text)
+		t.Errorf("a dry run without a deploy has the notes %q", text)
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 )
 
-// unreadable puts a link in the place of a path that leads to no path that a kernel accepts, so that following it is an
-// error which does not say that something is absent. undo puts back what was there.
+// unreadable replaces a path by a link with an invalid target, so that following it is an error other than "does not
+// exist". undo restores the path.
 func (l *lab) unreadable(path string) (undo func()) {
 	l.t.Helper()
 	must(l.t, os.Rename(path, path+".kept"))
@@ -28,10 +28,10 @@ func TestUnreadableReleaseIsNotAbsent(t *testing.T) {
 	undo := l.unreadable(release)
 	report, err := l.deploy()
 	if err == nil || !strings.Contains(err.Error(), release) || !strings.Contains(err.Error(), "too long") {
-		t.Errorf("a run over a release that it cannot read ended with %v", err)
+		t.Errorf("a run with an unreadable release ended with %v", err)
 	}
 	if text := strings.Join(report.Notes, "\n"); strings.Contains(text, "gone") || strings.Contains(text, "set aside") {
-		t.Errorf("the report says that it is absent:\n%s", text)
+		t.Errorf("the report calls the release absent:\n%s", text)
 	}
 	if report.Fault != nil {
 		t.Errorf("the fault is %+v", report.Fault)
@@ -50,10 +50,10 @@ func TestAMachineIDThatCannotBeReadMakesNoOtherMachine(t *testing.T) {
 	undo := l.unreadable(l.Layout.Path("/etc/machine-id"))
 	l.named("other-testing-local1-1")
 	if _, err := l.deploy(); err == nil || !strings.Contains(err.Error(), "machine-id") {
-		t.Errorf("a host with another name and a machine ID that it cannot read ended with %v", err)
+		t.Errorf("a run with another hostname and an unreadable machine ID ended with %v", err)
 	}
 	if target, err := os.Readlink(l.Layout.ServiceLink()); err != nil || filepath.Base(target) != "myapp" {
-		t.Errorf("the host is %s, %v", target, err)
+		t.Errorf("the link leads to %s, %v", target, err)
 	}
 	undo()
 	l.named("myapp-testing-local1-1")
@@ -67,7 +67,7 @@ func TestUnreadableProjectFailsTheRun(t *testing.T) {
 	l.expect(exit.OK)
 	undo := l.unreadable(l.Layout.Project("myapp").Dir)
 	if _, err := l.deploy(); err == nil || !strings.Contains(err.Error(), "too long") {
-		t.Errorf("a run over a project that it cannot read ended with %v", err)
+		t.Errorf("a run with an unreadable project ended with %v", err)
 	}
 	undo()
 	l.expect(exit.OK)

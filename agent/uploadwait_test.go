@@ -11,7 +11,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 )
 
-// lockWaits remembers how long the writes of reports would wait for the lock of another writer.
+// lockWaits is a store that records how long uploads of reports wait for the lock of another writer.
 type lockWaits struct {
 	store.Store
 	asked []time.Duration
@@ -25,7 +25,7 @@ func (s *lockWaits) Put(ctx context.Context, key string, r io.Reader, size int64
 	return s.Store.Put(ctx, key, r, size, cond)
 }
 
-// TestUploadWaitsShortlyForOtherWriters since the run holds the lock of the host meanwhile.
+// TestUploadWaitsShortlyForOtherWriters checks the limit: the run holds the lock of the host meanwhile.
 func TestUploadWaitsShortlyForOtherWriters(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)

@@ -16,7 +16,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// TestVerifyDuringIncompleteRefresh has metadata of which only some files are of today.
+// TestVerifyDuringIncompleteRefresh has metadata of which only some files are refreshed.
 func TestVerifyDuringIncompleteRefresh(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -39,7 +39,7 @@ func TestVerifyDuringIncompleteRefresh(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := l.Verify(t.Context()); err != nil {
-			t.Errorf("with %s of before: %v", old, err)
+			t.Errorf("with the earlier %s: %v", old, err)
 		}
 	}
 	other := newLab(t)
@@ -53,7 +53,7 @@ func TestVerifyDuringIncompleteRefresh(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := l.Verify(t.Context()); exit.Code(err) != exit.Refused {
-		t.Errorf("with what another key signed: %v, want it refused", err)
+		t.Errorf("with a signature of another key: %v, want it refused", err)
 	}
 }
 
@@ -104,9 +104,9 @@ func TestVerifyListsChangedFiles(t *testing.T) {
 		"data/other has 5 bytes, not 1048576",
 		"empty is missing", "salt has mode 0777", "salt/config/states/top.sls has mode 0644 and has other content",
 	}; !slices.Equal(named, want) {
-		t.Errorf("named %q, want %q", named, want)
+		t.Errorf("verify reports %q, want %q", named, want)
 	}
-	// A list that was changed with the files is not the one that was signed.
+	// A list that was changed with the files is not the signed one.
 	lists, err := filepath.Glob(filepath.Join(l.Layout.Trees("myapp"), "*"))
 	if err != nil || len(lists) != 1 {
 		t.Fatalf("lists are %v, %v", lists, err)
@@ -133,11 +133,11 @@ func TestVerifyNamesTheRunThatDidIt(t *testing.T) {
 	}
 	audits, err := l.Verify(t.Context())
 	if exit.Code(err) != exit.Refused || len(audits) != 1 || len(audits[0].Changes) != 2 {
-		t.Fatalf("verify says %+v, %v", audits, err)
+		t.Fatalf("verify reports %+v, %v", audits, err)
 	}
 	state, person := audits[0].Changes[0], audits[0].Changes[1]
 	if !strings.Contains(state.By, "file.managed") || !strings.Contains(state.By, r.ID) || person.By != "" {
-		t.Errorf("changes are %+v, want the first by run %s and the second by nobody known", audits[0].Changes, r.ID)
+		t.Errorf("changes are %+v, want the first by run %s and the second without a run", audits[0].Changes, r.ID)
 	}
 }
 
@@ -156,11 +156,11 @@ func replaceByte(name string) error {
 	return os.Chmod(name, 0o444)
 }
 
-// TestVerifyNamesWhoMayChangeAFile gives files of a release to another user, by owner and by an access control list,
-// and a program privileges. Data is compared as code is.
+// TestVerifyNamesWhoMayChangeAFile gives another user access to files of a release, by owner and by an access control
+// list, and gives a program privileges. Data is checked like code.
 func TestVerifyNamesWhoMayChangeAFile(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("giving files away takes root")
+		t.Skip("this test needs root: it gives files to other users")
 	}
 	t.Parallel()
 	l := newLab(t)
@@ -200,10 +200,10 @@ func TestVerifyNamesWhoMayChangeAFile(t *testing.T) {
 	want := []string{"bin/run has capabilities (setcap), which unpacking never gives",
 		"data/large belongs to user 4711, who can change it", "data/other has mode 0464"}
 	if !slices.Equal(named, want) {
-		t.Errorf("verify names %q, want %q", named, want)
+		t.Errorf("verify reports %q, want %q", named, want)
 	}
-	// A run makes the data root's alone again; capabilities are of a program that was changed, which a failed converge
-	// fetches again.
+	// A run gives the data to root. A program with capabilities counts as changed, and a failed converge fetches it
+	// again.
 	l.engine.fails = func(string) error {
 		if _, err := unix.Getxattr(filepath.Join(dir, "bin/run"), "security.capability", nil); err == nil {
 			return exit.WithCode(exit.Failed, errors.New("start of myapp.service failed"))
@@ -212,11 +212,11 @@ func TestVerifyNamesWhoMayChangeAFile(t *testing.T) {
 	}
 	noted(t, l.expect(exit.OK), "has capabilities")
 	if audits, err := l.Verify(t.Context()); err != nil {
-		t.Errorf("after a run verify says %+v, %v", audits, err)
+		t.Errorf("after a run, verify reports %+v, %v", audits, err)
 	}
 }
 
-// TestVerifyOfAPush: the hint names a command that deploys an unsigned release, which the store does not have.
+// TestVerifyOfAPush checks that the hint has a command that deploys an unsigned release, which is not in the store.
 func TestVerifyOfAPush(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)

@@ -31,7 +31,7 @@ func TestHostOnWithdrawnReleaseReportsAndKeepsIt(t *testing.T) {
 	l.links("1", "1", "")
 	status, err := l.Status()
 	if err != nil || len(status.Withdrawn) != 1 || status.Withdrawn[0].Release.Version != "1" {
-		t.Errorf("status says %v is withdrawn (%v), want myapp 1", status.Withdrawn, err)
+		t.Errorf("status has the withdrawn release %v (%v), want myapp 1", status.Withdrawn, err)
 	}
 	// A corrected version is deployed, and no note remains.
 	l.publish("2")
@@ -42,7 +42,7 @@ func TestHostOnWithdrawnReleaseReportsAndKeepsIt(t *testing.T) {
 	}
 	l.expect(exit.OK)
 	if status, _ := l.Status(); len(status.Withdrawn) != 0 {
-		t.Errorf("status still says %v is withdrawn", status.Withdrawn)
+		t.Errorf("status still has the withdrawn release %v", status.Withdrawn)
 	}
 }
 

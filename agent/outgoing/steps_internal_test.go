@@ -17,8 +17,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// TestProgramOutputIsNotUploaded has the output of commands, hooks, units, probes and engines in a report,
-// in each place to which a run copies it.
+// TestProgramOutputIsNotUploaded has the output of commands, hooks, units, probes and engines in each field of a report
+// to which a run copies it.
 func TestProgramOutputIsNotUploaded(t *testing.T) {
 	const comment = `command "deploy" ended with code 3: swordfish refused`
 	r := whole(&report.Report{
@@ -51,7 +51,7 @@ func TestProgramOutputIsNotUploaded(t *testing.T) {
 	}
 	text := string(data)
 	if strings.Contains(text, "swordfish") {
-		t.Errorf("it has %s", text)
+		t.Errorf("the upload has %s", text)
 	}
 	for _, kept := range []string{`"retcode":3`, `"new":"1.22"`, "status 500", "exit status 3",
 		"deploy (deploy in app): what it said is not shown outside of the host", "cmd.run deploy (deploy in app)"} {
@@ -60,11 +60,11 @@ func TestProgramOutputIsNotUploaded(t *testing.T) {
 		}
 	}
 	if data, _ := json.Marshal(r.Report); strings.Count(string(data), "swordfish") < 10 {
-		t.Errorf("the host's own report has lost something: %s", data)
+		t.Errorf("the report on the host lacks content: %s", data)
 	}
 }
 
-// TestQuotedProgramOutputIsNotUploaded has failures of states whose comments are shown otherwise.
+// TestQuotedProgramOutputIsNotUploaded has failures of states with quoted output.
 func TestQuotedProgramOutputIsNotUploaded(t *testing.T) {
 	said := &site.FailedOutput{}
 	said.Note(host.Output{Code: 100, Stderr: "E: https://mirror refused swordfish\nno\n"})
@@ -91,7 +91,7 @@ func TestQuotedProgramOutputIsNotUploaded(t *testing.T) {
 	}
 }
 
-// TestQuarantineReasonsAreNotUploaded has what a program printed in the reasons that later runs repeat.
+// TestQuarantineReasonsAreNotUploaded has the output of a program in the reasons that later runs repeat.
 func TestQuarantineReasonsAreNotUploaded(t *testing.T) {
 	const comment = "`deploy` ended with code 1: k=swordfish\nmore of it"
 	const first = "`deploy` ended with code 1: k=swordfish"
@@ -122,15 +122,15 @@ func TestQuarantineReasonsAreNotUploaded(t *testing.T) {
 	}
 	if text := string(data); strings.Contains(text, "swordfish") || strings.Count(text, "why is "+notShown) != 4 ||
 		!strings.Contains(text, ledger.ByHand) {
-		t.Errorf("what leaves the host is %s", text)
+		t.Errorf("the upload is %s", text)
 	}
 	if kept, _ := json.Marshal(rep); strings.Count(string(kept), "swordfish") != 6 {
-		t.Errorf("the host's own report has lost something: %s", kept)
+		t.Errorf("the report on the host lacks content: %s", kept)
 	}
 }
 
-// TestSameFailureOfEarlierRunIsShown checks that the error of a state is shown though an earlier release failed in the
-// same words, and that its comment is hidden where that of the state is.
+// TestSameFailureOfEarlierRunIsShown checks that the error of a state is uploaded although an earlier release failed
+// with the same text, and that the text is removed where the comment of the state is.
 func TestSameFailureOfEarlierRunIsShown(t *testing.T) {
 	release := artifact.Release{Project: "myapp", Version: "1"}
 	for function, want := range map[string]string{
@@ -151,7 +151,7 @@ func TestSameFailureOfEarlierRunIsShown(t *testing.T) {
 	}
 }
 
-// whole is the filter of a report on a host without files.
+// whole returns the filter of a report on a host without files.
 func whole(rep *report.Report) Filter {
 	record := report.Record(&report.Report{}, nil)
 	return Filter{Report: rep, Record: record, Printed: &site.FailedOutput{},

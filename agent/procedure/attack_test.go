@@ -16,11 +16,11 @@ import (
 
 const attacker = 64021
 
-// asUser runs a shell script as a user without rights until the test ends.
+// asUser runs a shell script as an unprivileged user until the test ends.
 func asUser(t *testing.T, dir, script string) {
 	t.Helper()
 	if os.Geteuid() != 0 {
-		t.Skip("a process of another user takes root")
+		t.Skip("this test needs root: it runs a process of another user")
 	}
 	cmd := exec.Command("/bin/sh", "-c", script)
 	cmd.Dir = dir
@@ -34,7 +34,7 @@ func asUser(t *testing.T, dir, script string) {
 	})
 }
 
-// openToUser lets a user reach a directory of the test and gives it to that user.
+// openToUser gives a directory of the test to a user.
 func openToUser(t *testing.T, dir string) {
 	t.Helper()
 	for d := filepath.Dir(dir); d != os.TempDir() && d != "/"; d = filepath.Dir(d) {
@@ -47,11 +47,11 @@ func openToUser(t *testing.T, dir string) {
 	}
 }
 
-// TestArchiveOfATreeThatItsUserExchanges archives while its user puts links to another user's file, pipes and nothing
-// in the place of a file and of a directory.
+// TestArchiveOfATreeThatItsUserExchanges archives a tree while its user replaces a file and a directory with links to
+// another user's file and pipes, or removes them.
 func TestArchiveOfATreeThatItsUserExchanges(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("a process of another user takes root")
+		t.Skip("this test needs root: it runs a process of another user")
 	}
 	top := t.TempDir()
 	secret := filepath.Join(top, "secret")
@@ -75,7 +75,7 @@ rm -f f; mkfifo f; rm -f f d/f; rmdir d; chmod 000 . ; chmod 755 .; done`)
 		for _, name := range []string{"f", "d/f", "e/f"} {
 			if data, err := os.ReadFile(filepath.Join(to, name)); err == nil && strings.Contains(string(data), "secret") {
 				if info, err := os.Lstat(filepath.Join(to, name)); err == nil && info.Mode().IsRegular() {
-					t.Fatalf("try %d: the archive holds %q as %s", i, data, name)
+					t.Fatalf("try %d: the archive has the content %q in %s", i, data, name)
 				}
 			}
 		}
@@ -85,11 +85,11 @@ rm -f f; mkfifo f; rm -f f d/f; rmdir d; chmod 000 . ; chmod 755 .; done`)
 	}
 }
 
-// TestArchiveOfSpecialFiles has a pipe, holes, a file of another user with a name here, and a directory that its user
-// closed.
+// TestArchiveOfSpecialFiles archives a pipe, a file with holes, a hard link to a file of another user, and a closed
+// directory.
 func TestArchiveOfSpecialFiles(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("files of several users take root")
+		t.Skip("this test needs root: it makes files of several users")
 	}
 	top := t.TempDir()
 	dir := filepath.Join(top, "tree")
@@ -109,17 +109,17 @@ func TestArchiveOfSpecialFiles(t *testing.T) {
 	}
 	tree := at(kept(t, top), "/tree")
 	if takes, err := tree.Measure(t.Context()); err != nil || takes.Bytes > 1<<20 {
-		t.Errorf("the tree takes %d, %v", takes.Bytes, err)
+		t.Errorf("the size of the tree is %d, %v", takes.Bytes, err)
 	}
 	to := filepath.Join(top, "archives", "project")
 	if err := tree.Archive(t.Context(), to); err != nil {
 		t.Fatal(err)
 	}
 	if info, err := os.Stat(filepath.Dir(to)); err != nil || info.Mode().Perm() != 0o700 {
-		t.Errorf("archives are open: %v, %v", info.Mode(), err)
+		t.Errorf("the directory of archives has the mode %v, %v", info.Mode(), err)
 	}
 	if data, err := os.ReadFile(filepath.Join(to, "closed/f")); err != nil || string(data) != "kept" {
-		t.Errorf("what its user closed is %q, %v", data, err)
+		t.Errorf("the file in the closed directory is %q, %v", data, err)
 	}
 	for _, name := range []string{"pipe", "hard"} {
 		if _, err := os.Lstat(filepath.Join(to, name)); !os.IsNotExist(err) {
@@ -128,7 +128,7 @@ func TestArchiveOfSpecialFiles(t *testing.T) {
 	}
 	info, err := os.Stat(filepath.Join(to, "holes"))
 	if err != nil || info.Size() != 1<<40 || info.Sys().(*syscall.Stat_t).Blocks > 64 || info.Mode()&os.ModeSetuid != 0 {
-		t.Errorf("the file with holes is %v, %v", info, err)
+		t.Errorf("the file with holes has the info %v, %v", info, err)
 	}
 }
 

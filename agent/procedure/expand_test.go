@@ -9,7 +9,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// TestExpansionIsBounded expands nine levels of forty references each, which would take 40^9 of them.
+// TestExpansionIsBounded expands nine levels of forty references each, 40^9 in total.
 func TestExpansionIsBounded(t *testing.T) {
 	data := value.NewMap("v9", "x")
 	for i := range 9 {
@@ -27,8 +27,8 @@ func TestExpansionIsBounded(t *testing.T) {
 	}
 }
 
-// TestExpansionOfManyValues holds that references of an ordinary configuration are expanded as before, and that one
-// which leads back to itself is named.
+// TestExpansionOfManyValues checks that the references of an ordinary configuration are expanded, and that a circular
+// reference is an error that names it.
 func TestExpansionOfManyValues(t *testing.T) {
 	data := value.NewMap("domain", "{name}.example.org", "name", "www", "url", "https://{domain}/{path}", "plain",
 		"{not_there} {0} {}")

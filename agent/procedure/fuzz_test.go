@@ -8,9 +8,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// FuzzSettings reads what set-configuration and --set take, and merges it with itself as the project's own
-// configuration. What is accepted is a mapping that JSON can hold, and reading it never costs much more than it is
-// long.
+// FuzzSettings parses settings of set-configuration and --set, and merges them with the project's configuration.
+// Accepted settings are a mapping that JSON can represent, and the memory for them is proportional to their length.
 func FuzzSettings(f *testing.F) {
 	for _, pairs := range []string{"user=www", "a:b=[1, {c: d}]", "domain=x\nurl={domain}/{a:b}", "a={a}{a}",
 		"env_defaults:prod:a=1", "data=1\nos_defaults=[]", "a=&x [*x]", "=", "a::b=1"} {

@@ -21,7 +21,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/yaml"
 )
 
-// tree makes a tree of files; names that end in ! are executable.
+// tree makes a tree of files; those whose names end in ! are executable.
 func tree(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -48,13 +48,13 @@ func TestUnknownStepsAreRefused(t *testing.T) {
 		t.Errorf("install and fixperms are %v, %v", o, err)
 	}
 	if o, err := procedure.ParseOnly(""); err != nil || !o.All() || !o.Has("converge") {
-		t.Errorf("nothing chosen is %v, %v", o, err)
+		t.Errorf("without a choice the steps are %v, %v", o, err)
 	}
 	if _, err := procedure.ParseOnly("instal"); err == nil || diag.HintOf(err) != `did you mean "install"?` {
-		t.Errorf("a slip of the finger: %v, hint %q", err, diag.HintOf(err))
+		t.Errorf("a misspelled step: %v, hint %q", err, diag.HintOf(err))
 	}
 	if _, err := procedure.ParseOnly("everything"); err == nil || !strings.Contains(diag.HintOf(err), "release-sync") {
-		t.Errorf("no step at all: %v, hint %q", err, diag.HintOf(err))
+		t.Errorf("with all steps excluded: %v, hint %q", err, diag.HintOf(err))
 	}
 }
 
@@ -71,7 +71,7 @@ func TestInstallRunsExecutablesInByteOrder(t *testing.T) {
 	}
 	if _, err := procedure.InstallSLS(tree(t, map[string]string{".salt/1.0.sls": ""})); err == nil ||
 		!strings.Contains(err.Error(), ".salt/1.0.sls") {
-		t.Errorf("a name that cannot be named: %v", err)
+		t.Errorf("with an unsafe name: %v", err)
 	}
 }
 
@@ -90,7 +90,7 @@ func TestOwnProcedures(t *testing.T) {
 	}
 }
 
-// kept is a tree to archive.
+// kept makes a tree to archive.
 func kept(t *testing.T, dir string) procedure.Tree {
 	t.Helper()
 	root, err := walk.Open(walk.Options{Dir: dir, Safe: true})
@@ -114,7 +114,7 @@ func TestArchiveIsIndependentCopy(t *testing.T) {
 	}
 	to := filepath.Join(t.TempDir(), "archives", "1", "project")
 	for _, readOnly := range []string{filepath.Join(dir, "a"), filepath.Join(to, "a")} {
-		t.Cleanup(func() { _ = os.Chmod(readOnly, 0o755) }) // only root can empty it as it is
+		t.Cleanup(func() { _ = os.Chmod(readOnly, 0o755) }) // only root can empty a read-only directory
 	}
 	if err := os.Chmod(filepath.Join(dir, "a"), 0o555); err != nil {
 		t.Fatal(err)
@@ -127,7 +127,7 @@ func TestArchiveIsIndependentCopy(t *testing.T) {
 	}
 	data, err := os.ReadFile(filepath.Join(to, "link"))
 	if err != nil || string(data) != "content" {
-		t.Errorf("through its link the archive says %q, %v", data, err)
+		t.Errorf("the link in the archive leads to %q, %v", data, err)
 	}
 	for path, mode := range map[string]os.FileMode{"run": 0o755, "a": os.ModeDir | 0o555, "a/b": 0o644} {
 		info, err := os.Stat(filepath.Join(to, path))
@@ -135,7 +135,7 @@ func TestArchiveIsIndependentCopy(t *testing.T) {
 			t.Errorf("%s has mode %v, %v, want %v", path, info.Mode(), err, mode)
 		}
 		if path != "run" && !info.ModTime().Equal(old) {
-			t.Errorf("%s is of %v", path, info.ModTime())
+			t.Errorf("%s has the time %v", path, info.ModTime())
 		}
 	}
 }
@@ -148,11 +148,11 @@ func TestInterruptedArchiveLeavesNoFiles(t *testing.T) {
 		t.Errorf("error is %v", err)
 	}
 	if left, _ := os.ReadDir(filepath.Dir(to)); len(left) != 0 {
-		t.Errorf("there is left %v", left)
+		t.Errorf("the files %v remain", left)
 	}
 }
 
-// TestArchiveKeepsHardLinks has a file with many names, with holes, in several directories.
+// TestArchiveKeepsHardLinks archives a file with holes and many names in several directories.
 func TestArchiveKeepsHardLinks(t *testing.T) {
 	dir := tree(t, map[string]string{"a/first": "", "b/c/d": "own", "z": "z"})
 	first := filepath.Join(dir, "a/first")
@@ -167,7 +167,7 @@ func TestArchiveKeepsHardLinks(t *testing.T) {
 	}
 	from := kept(t, dir)
 	if takes, err := from.Measure(t.Context()); err != nil || takes.Bytes > 3<<20 || takes.Files > 10 {
-		t.Errorf("the tree takes %d bytes and %d files, %v", takes.Bytes, takes.Files, err)
+		t.Errorf("the tree has %d bytes and %d files, %v", takes.Bytes, takes.Files, err)
 	}
 	to := filepath.Join(t.TempDir(), "archives", "project")
 	if err := from.Archive(t.Context(), to); err != nil {
@@ -182,13 +182,13 @@ func TestArchiveKeepsHardLinks(t *testing.T) {
 		t.Errorf("the copy has %d names, %d bytes on %d blocks and mode %v", st.Nlink, one.Size(), st.Blocks, one.Mode())
 	}
 	if other, err := os.Stat(filepath.Join(to, "b/c/name99")); err != nil || !os.SameFile(one, other) {
-		t.Errorf("another name is another file, %v", err)
+		t.Errorf("another name has another inode, %v", err)
 	}
 	if data, err := os.ReadFile(filepath.Join(to, "b/c/d")); err != nil || string(data) != "own" {
 		t.Errorf("a file with one name has %q, %v", data, err)
 	}
 	if left, _ := os.ReadDir(filepath.Dir(to)); len(left) != 1 {
-		t.Errorf("beside the archive there is %v", left)
+		t.Errorf("the directory of archives also has %v", left)
 	}
 }
 
@@ -242,7 +242,7 @@ func TestConfigurationThatRefersToItself(t *testing.T) {
 	}
 	for _, bad := range []string{"novalue", "=x", "a::b=1", ":a=1"} {
 		if _, err := procedure.ParseSettings([]string{bad}, procedure.Input{}); err == nil {
-			t.Errorf("%q was taken for a setting", bad)
+			t.Errorf("%q was accepted as a setting", bad)
 		}
 	}
 }
@@ -254,7 +254,7 @@ func TestSSHKeysAreOpenSSHs(t *testing.T) {
 	}
 	keygen, err := exec.LookPath("ssh-keygen")
 	if err != nil {
-		t.Skip("there is no ssh-keygen to ask")
+		t.Skip("ssh-keygen is not installed")
 	}
 	file := filepath.Join(t.TempDir(), "id")
 	if err := os.WriteFile(file, private, 0o600); err != nil {
@@ -271,6 +271,6 @@ func TestSkeletonKeepsExistingFiles(t *testing.T) {
 	written, err := procedure.WriteSkeleton(kept(t, dir).Root, "/", "myapp")
 	slices.Sort(written)
 	if want := []string{"archive.sls", "notify.sls", "rollback.sls"}; err != nil || !slices.Equal(written, want) {
-		t.Errorf("written are %v, %v, want %v", written, err, want)
+		t.Errorf("the written files are %v, %v, want %v", written, err, want)
 	}
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/grains"
 )
 
-// of is a run about the project shop, on a host whose instance is given.
+// of returns a run for the project shop on a host with the given instance.
 func of(c config.Config, instance, env string) *project.Run {
 	return &project.Run{
 		Host:     &inspect.Host{Records: records.Records{Site: site.Site{Config: c}}},
@@ -30,7 +30,7 @@ func TestEnvironment(t *testing.T) {
 		{"dev", "", project.Dev},
 		{"live", "", project.Prod},
 		{"testing", "", project.Staging},
-		{"live", project.Dev, project.Dev}, // what the project was switched to counts
+		{"live", project.Dev, project.Dev}, // the saved environment of the project is used
 	} {
 		if got := of(c, x.instance, x.entry).Environment(); got != x.want {
 			t.Errorf("instance %q, switched to %q: %s, want %s", x.instance, x.entry, got, x.want)

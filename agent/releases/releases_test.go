@@ -23,7 +23,7 @@ import (
 
 const states = "salt/config/states/web.sls"
 
-// fetched returns a run that has fetched a release of shop from a store, and the directory of the release.
+// fetched returns a run that has fetched a release of shop, and the directory of the release.
 func fetched(t *testing.T, files artifacttest.Files) (*releases.Run, *report.Report, ledger.Pair, string) {
 	t.Helper()
 	repo := artifacttest.New(t)

@@ -9,7 +9,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// TestStatesThatAlwaysRunAreMarked distinguishes a state that acts at every run from one that corrected drift.
+// TestStatesThatAlwaysRunAreMarked distinguishes a state that acts in every run from one that corrected drift.
 func TestStatesThatAlwaysRunAreMarked(t *testing.T) {
 	var out bytes.Buffer
 	l := &report.Lines{Out: &out}

@@ -37,7 +37,7 @@ func TestLinesPrintAboveProgress(t *testing.T) {
 	b.fetching("myapp", 2<<20, 4<<20)
 	b.fetching("myapp", 4<<20, 4<<20)
 	if got := screen.String(); !strings.HasSuffix(got, wipe) {
-		t.Errorf("a fetch that is complete stays: %q", got)
+		t.Errorf("the line of a complete fetch remains: %q", got)
 	}
 	(*Bars)(nil).stop()
 }

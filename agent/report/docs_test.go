@@ -14,7 +14,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/report"
 )
 
-// constants returns the exported constants of a source file that wanted accepts, with their values.
+// constants returns the exported constants of a source file that the function wanted selects, with their values.
 func constants(t *testing.T, file string, wanted func(name, kind string) bool) map[string]string {
 	t.Helper()
 	f, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)

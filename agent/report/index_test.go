@@ -9,8 +9,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/report"
 )
 
-// TestSaveDoesNotOpenOldReports changes the sequence number inside an old report. Save does not see it while it has the
-// index, and sees it when the index is damaged.
+// TestSaveDoesNotOpenOldReports changes the sequence number in an old report. Save does not read it while the index is
+// intact, and reads it if the index is damaged.
 func TestSaveDoesNotOpenOldReports(t *testing.T) {
 	archive := report.Archive{Dir: t.TempDir()}
 	save := func(n int) int64 {

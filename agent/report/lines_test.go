@@ -9,7 +9,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// printed returns the lines for a state that changed something, one that failed and one that did nothing.
+// printed returns the lines for a state that changed, one that failed and one without a change.
 func printed(l report.Lines) string {
 	var out bytes.Buffer
 	l.Out = &out
@@ -62,6 +62,6 @@ func TestRunThatChangedNothingPrintsNothing(t *testing.T) {
 	l.Step(report.Step{Function: "test.nop", Result: report.StepOK, Changes: value.NewMap()})
 	l.End(&report.Report{Outcome: report.Converged, States: report.Counts{Total: 1}})
 	if out.Len() > 0 {
-		t.Errorf("it says %q", out.String())
+		t.Errorf("the output is %q", out.String())
 	}
 }

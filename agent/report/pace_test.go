@@ -19,7 +19,7 @@ func TestLongFetchPrintsLines(t *testing.T) {
 	}
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 	if len(lines) != 5 {
-		t.Fatalf("said %q, want four lines on the way and one at the end", lines)
+		t.Fatalf("the output is %q, want four progress lines and one at the end", lines)
 	}
 	if want := "myapp 1: 20.0 MiB of 100.0 MiB, 2.0 MiB/s, 40"; !strings.Contains(lines[0], want) {
 		t.Errorf("the first line is %q, want %q in it", lines[0], want)

@@ -8,8 +8,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/report"
 )
 
-// TestFetchesAreStreamedOnceASecond checks that a fast fetch does not print an event for each piece that arrives, and
-// that its end is always printed.
+// TestFetchesAreStreamedOnceASecond checks that a fast fetch does not print an event for each received piece, and that
+// its end is always printed.
 func TestFetchesAreStreamedOnceASecond(t *testing.T) {
 	var out bytes.Buffer
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)

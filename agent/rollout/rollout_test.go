@@ -30,7 +30,7 @@ var (
 
 const runID = "20260105T090000.000001"
 
-// timed is a store with a clock of its own, which counts what is asked of it.
+// timed is a store with a fake clock that counts requests.
 type timed struct {
 	*mem.Store
 	now      time.Time
@@ -40,7 +40,7 @@ type timed struct {
 	lists    int
 }
 
-// newTimed has an object in the place of the roster of newFleet's rollout, which stores list with the results.
+// newTimed returns a store with an object in place of the roster of newFleet's rollout, since listings include it.
 func newTimed() *timed {
 	s := &timed{Store: mem.New(), now: began, times: map[string]time.Time{}}
 	if _, err := s.Put(context.Background(), plans.RosterKey(production, rolloutID), strings.NewReader("{}"), 2,
@@ -97,7 +97,7 @@ func (s *timed) put(t *testing.T, key, content string) {
 	}
 }
 
-// fleet is a rollout with hosts that have keys.
+// fleet is a rollout with hosts and their keys.
 type fleet struct {
 	rollout.Rollout
 	keys map[string]hostkey.Key
@@ -130,7 +130,7 @@ func newFleet(t *testing.T, n int) fleet {
 	return fleet{rollout.New(production, plan, start, roster), keys}
 }
 
-// inWave are the hosts of a wave.
+// inWave returns the hosts of a wave.
 func (f fleet) inWave(wave int) (names []string) {
 	for _, h := range f.Roster.Places() {
 		if f.Wave(h) == wave {
@@ -165,11 +165,11 @@ func TestOneListingReadsResultsOfHosts(t *testing.T) {
 	first, later := f.inWave(0), f.inWave(1)[0]
 	e := f.read(t, s)
 	if v := f.Decide(place(later), e, s.now.Add(2*time.Hour)); v.Take || v.Reason != plans.TooFew {
-		t.Errorf("without a word of the first wave the second one %+v", v)
+		t.Errorf("without results of the first wave, the second one is %+v", v)
 	}
 	for _, host := range first {
 		f.record(t, s, host, rollout.Healthy)
-		f.record(t, s, host, rollout.Healthy) // a lost answer is repeated
+		f.record(t, s, host, rollout.Healthy) // a record whose response was lost is written again
 	}
 	s.lists = 0
 	e = f.read(t, s)
@@ -177,10 +177,10 @@ func TestOneListingReadsResultsOfHosts(t *testing.T) {
 		t.Errorf("%d listings show %+v, and ignore %v", s.lists, e.Results, e.Ignored)
 	}
 	if v := f.Decide(place(later), e, s.now.Add(59*time.Minute)); v.Take || v.Reason != plans.Waits {
-		t.Errorf("before the first wave has soaked the second one %+v", v)
+		t.Errorf("before the first wave has soaked, the second one is %+v", v)
 	}
 	if v := f.Decide(place(later), e, s.now.Add(time.Hour)); !v.Take {
-		t.Errorf("after the first wave has soaked the second one %+v", v)
+		t.Errorf("after the first wave has soaked, the second one is %+v", v)
 	}
 }
 
@@ -206,16 +206,16 @@ func TestIgnoredResults(t *testing.T) {
 		change(&r)
 		return r
 	}
-	// forged: with the key of another host
+	// forged: signed with the key of another host
 	if err := f.Record(t.Context(), s, f.keys[other], host, rollout.Failed, runID); err != nil {
 		t.Fatal(err)
 	}
-	// foreign: a host that the roster does not have
-	stranger, _, err := hostkey.Open(filepath.Join(t.TempDir(), "key"))
+	// foreign: a host that is not in the roster
+	unlisted, _, err := hostkey.Open(filepath.Join(t.TempDir(), "key"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := f.Record(t.Context(), s, stranger, "myapp-production-useast1-999", rollout.Failed, runID); err != nil {
+	if err := f.Record(t.Context(), s, unlisted, "myapp-production-useast1-999", rollout.Failed, runID); err != nil {
 		t.Fatal(err)
 	}
 	// replayed: of the same release in an earlier rollout, of another release, and of another channel
@@ -236,7 +236,7 @@ func TestIgnoredResults(t *testing.T) {
 			_ = what
 		}
 	}
-	// a name under the wrong host, and names that are none
+	// a name below the wrong host, and invalid names
 	good := newTimed()
 	f.record(t, good, host, rollout.Failed)
 	for info := range good.List(t.Context(), prefix+"results/") {
@@ -249,7 +249,7 @@ func TestIgnoredResults(t *testing.T) {
 	s.put(t, prefix+"other/"+strings.Repeat("a", 700), strings.Repeat("x", 1<<20))
 	e := f.read(t, s)
 	if len(e.Results) != 0 || len(e.Halts) != 0 {
-		t.Errorf("it counts %+v, %+v", e.Results, e.Halts)
+		t.Errorf("the counted results are %+v, the halts %+v", e.Results, e.Halts)
 	}
 	if len(e.Ignored) != 11 {
 		t.Errorf("ignored: %q", e.Ignored)
@@ -270,7 +270,7 @@ func TestLatestResultOfHostCounts(t *testing.T) {
 	s.now = s.now.Add(time.Hour)
 	f.record(t, s, host, rollout.RolledBack)
 	if got := outcome(); got != rollout.RolledBack {
-		t.Errorf("a host that went back later counts as %s", got)
+		t.Errorf("a host that was rolled back later counts as %s", got)
 	}
 	s.now = s.now.Add(time.Hour)
 	f.Start.Resumed = s.now
@@ -279,7 +279,7 @@ func TestLatestResultOfHostCounts(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := outcome(); got != rollout.Healthy {
-		t.Errorf("a host that was mended after the rollout was resumed counts as %s", got)
+		t.Errorf("a host that was corrected after the resume counts as %s", got)
 	}
 	s.now = s.now.Add(time.Hour)
 	if err := f.Record(t.Context(), s, f.keys[host], host, rollout.Failed, "20260105T130000.000001"); err != nil {
@@ -310,21 +310,21 @@ func TestHaltRecordHasReasons(t *testing.T) {
 	if v := f.Decide(place(f.inWave(2)[1]), e, s.now); v.Reason != plans.Halted {
 		t.Errorf("%+v", v)
 	}
-	// Its body may be replaced by what the host did not sign.
+	// The body of its object may be replaced by one without a signature of the host.
 	key := plans.Prefix(production, f.Start.ID) + e.Halts[0].String()
 	s.put(t, key, `{"host":"x","why":"<script>"}`)
 	if g, err := f.Grounds(t.Context(), s, e.Halts[0]); err == nil {
 		t.Errorf("unsigned grounds: %+v", g)
 	}
-	// A person resumes, and what was recorded before does not count any more, though it is written again later.
+	// A person resumes the rollout: earlier records do not count any more, even if they are written again later.
 	f.Start.Resumed = s.now.Add(time.Minute)
 	s.now = s.now.Add(time.Hour)
 	s.put(t, key, "{}")
 	if e = f.read(t, s); len(e.Halts) != 0 {
-		t.Errorf("after it was resumed: %+v", e.Halts)
+		t.Errorf("after the resume: %+v", e.Halts)
 	}
 	if v := f.Decide(place(f.inWave(0)[0]), e, s.now); !v.Take {
-		t.Errorf("after it was resumed: %+v", v)
+		t.Errorf("after the resume: %+v", v)
 	}
 }
 
@@ -338,21 +338,21 @@ func TestHaltWithFutureTimeDoesNotOverrideResume(t *testing.T) {
 	}
 	s.now = resumed.Add(time.Minute)
 	if e := f.read(t, s); len(e.Halts) != 0 || len(e.Ignored) != 1 {
-		t.Errorf("a halt from before it was resumed: %+v, %+v", e.Halts, e.Ignored)
+		t.Errorf("a halt from before the resume: %+v, %+v", e.Halts, e.Ignored)
 	}
 	if err := f.RecordHalt(t.Context(), s, f.keys[attacker], attacker, "20260105T090000.000002", f.read(t, s),
 		s.now); err != nil {
 		t.Fatal(err)
 	}
 	if e := f.read(t, s); len(e.Halts) != 1 {
-		t.Errorf("a halt from after it was resumed: %+v", e.Halts)
+		t.Errorf("a halt from after the resume: %+v", e.Halts)
 	}
 }
 
 func TestFloodBelowNameOfAnotherHostIsNotAttributed(t *testing.T) {
 	f, s := newFleet(t, 3), newTimed()
 	prefix := plans.Prefix(production, f.Start.ID)
-	for i := range 20_100 { // a policy for leases/* lets such a name through
+	for i := range 20_100 { // a policy for leases/* permits such a name
 		s.put(t, fmt.Sprintf("%sresults/%s/leases/%d.json", prefix, f.inWave(0)[0], i), "")
 	}
 	_, err := f.Read(t.Context(), s, s.now)
@@ -371,7 +371,7 @@ func TestFloodingHostPausesRollout(t *testing.T) {
 		s.put(t, fmt.Sprintf("%sresults/%s/%d", prefix, host, i), "")
 	}
 	if e := f.read(t, s); len(e.Results) != 1 || len(e.Ignored) > 20 {
-		t.Errorf("a few thousand names that say nothing change the evidence: %d, %d", len(e.Results), len(e.Ignored))
+		t.Errorf("a few thousand invalid names change the evidence: %d, %d", len(e.Results), len(e.Ignored))
 	}
 	for i := range 6_000 {
 		s.put(t, fmt.Sprintf("%sresults/%s/x%d", prefix, host, i), "")
@@ -431,7 +431,7 @@ func TestAPlanWithMoreWavesDividesTheRosterAgain(t *testing.T) {
 		}
 	}
 	if n != 1 || len(again.Start.Hosts) != 2 || again.Start.Hosts[0] != 1 || again.Start.Hosts[1] != 99 {
-		t.Errorf("%d hosts are in the first wave of %v", n, again.Start.Hosts)
+		t.Errorf("the first wave has %d hosts of %v", n, again.Start.Hosts)
 	}
 }
 
@@ -455,7 +455,7 @@ func TestRostersAreVerified(t *testing.T) {
 	}
 	if _, err := rollout.WriteRoster(t.Context(), s, production, f.Start.ID, f.Roster); !errors.Is(err,
 		store.ErrPrecondition) {
-		t.Errorf("a roster is written over another: %v", err)
+		t.Errorf("a roster replaced another: %v", err)
 	}
 	got, data, err := rollout.FetchRoster(t.Context(), s, production, f.Start)
 	if err != nil || len(got.Hosts) != 5 {
@@ -463,7 +463,7 @@ func TestRostersAreVerified(t *testing.T) {
 	}
 	s.put(t, plans.RosterKey(production, f.Start.ID), strings.Replace(string(data), "useast1", "useast2", 1))
 	if _, _, err := rollout.FetchRoster(t.Context(), s, production, f.Start); err == nil {
-		t.Error("a changed roster is read")
+		t.Error("a changed roster was accepted")
 	}
 	for what, m := range map[string]rollout.Member{
 		"a name that is a way":    {Name: "../x", Key: f.Roster.Hosts[0].Key},
@@ -473,7 +473,7 @@ func TestRostersAreVerified(t *testing.T) {
 	} {
 		bad := rollout.Roster{Hosts: append(f.Roster.Hosts[:5:5], m)}
 		if _, _, err := bad.Content(); err == nil {
-			t.Errorf("a roster with %s is written", what)
+			t.Errorf("a roster with %s was written", what)
 		}
 	}
 }
@@ -491,31 +491,31 @@ func TestNoMoreHostsThanPlacesDeployAtTheSameTime(t *testing.T) {
 	}
 	a, b := acquire(0), acquire(1)
 	if a == nil || b == nil || acquire(2) != nil {
-		t.Fatal("there are not two places")
+		t.Fatal("two hosts cannot acquire a lease")
 	}
 	if acquire(0) == nil {
-		t.Error("a host that died and came back does not get its place")
+		t.Error("a host that was restarted does not get its lease")
 	}
 	if err := b.Release(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	c := acquire(2)
 	if c == nil || acquire(3) != nil {
-		t.Error("a place that was given back is not free")
+		t.Error("a released lease is not free")
 	}
 	if err := b.Release(t.Context()); err != nil {
-		t.Fatal(err) // it is the other host's by now
+		t.Fatal(err) // the lease belongs to the other host now
 	}
 	if acquire(3) != nil {
-		t.Error("a host gave back the place of another one")
+		t.Error("a host released the lease of another one")
 	}
 	s.now = s.now.Add(rollout.LeaseTime)
 	if acquire(3) == nil || acquire(4) == nil || acquire(5) != nil {
-		t.Error("places of hosts that died are not free after their time")
+		t.Error("expired leases are not free")
 	}
 }
 
-// TestLongDeployKeepsLease until it releases it.
+// TestLongDeployKeepsLease checks that a long deploy holds its lease until it releases it.
 func TestLongDeployKeepsLease(t *testing.T) {
 	f, s := newFleet(t, 4), newTimed() // one place
 	acquire := func(i int) *rollout.Lease {
@@ -536,13 +536,13 @@ func TestLongDeployKeepsLease(t *testing.T) {
 		time.Sleep(time.Millisecond)
 	}
 	if acquire(1) != nil {
-		t.Error("the place of a host that is still deploying was free")
+		t.Error("the lease of a deploying host was free")
 	}
 	if err := long.Release(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if acquire(1) == nil {
-		t.Error("a place that was given back is not free")
+		t.Error("a released lease is not free")
 	}
 }
 
@@ -597,8 +597,8 @@ func TestARosterThatIsLostHasAHint(t *testing.T) {
 	}
 }
 
-// TestHostsWithUnexpectedKeyAreReported holds that a host which signs with another key than the roster has is named
-// until it signs with that one, and that other names that do not count name no host.
+// TestHostsWithUnexpectedKeyAreReported checks that a host that signs with another key than the roster has is reported
+// until it signs with that key, and that other invalid names report no host.
 func TestHostsWithUnexpectedKeyAreReported(t *testing.T) {
 	f, s := newFleet(t, 4), newTimed()
 	const lost, fine = "myapp-production-useast1-2", "myapp-production-useast1-3"
@@ -615,7 +615,7 @@ func TestHostsWithUnexpectedKeyAreReported(t *testing.T) {
 	s.put(t, plans.Prefix(production, f.Start.ID)+"results/myapp-production-useast1-1/junk", "x")
 	e := f.read(t, s)
 	if names, err := f.Rekeyed(t.Context(), s, e); err != nil || len(names) != 0 {
-		t.Errorf("a key that no host registered names %v, %v", names, err)
+		t.Errorf("an unregistered key reports the hosts %v, %v", names, err)
 	}
 	if err := other.Register(t.Context(), s, hostkey.Registration{Host: lost}); err != nil {
 		t.Fatal(err)
@@ -626,8 +626,8 @@ func TestHostsWithUnexpectedKeyAreReported(t *testing.T) {
 	}
 }
 
-// TestHaltsSignedInAdvanceDoNotCount checks that a key which was stolen once does not stop a rollout again after a
-// person has resumed it, though it signed halts for all times to come.
+// TestHaltsSignedInAdvanceDoNotCount checks that a stolen key does not stop a rollout again after a person has resumed
+// it, although it signed halts for all future times.
 func TestHaltsSignedInAdvanceDoNotCount(t *testing.T) {
 	f, s := newFleet(t, 40), newTimed()
 	stolen := f.inWave(2)[0]
@@ -645,8 +645,8 @@ func TestHaltsSignedInAdvanceDoNotCount(t *testing.T) {
 	}
 }
 
-// TestAListingWithoutTheRosterIsNoEvidence holds that an answer in the place of the store's, or a store that lost
-// objects, does not look like a rollout in which nothing failed.
+// TestAListingWithoutTheRosterIsNoEvidence checks that the response of another server, or of a store that lost objects,
+// does not look like a rollout without failures.
 func TestAListingWithoutTheRosterIsNoEvidence(t *testing.T) {
 	f, s := newFleet(t, 40), newTimed()
 	if err := s.Delete(t.Context(), plans.RosterKey(production, f.Start.ID)); err != nil {

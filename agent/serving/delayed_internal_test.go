@@ -25,26 +25,26 @@ func (failingUnits) Unit(_ context.Context, name, _ string) (host.Unit, error) {
 	return host.Unit{Name: name + ".service", Active: "failed"}, nil
 }
 
-func TestAFailedStartIsPutOffUntilTheLinksHaveMoved(t *testing.T) {
+func TestFailedStartIsDeferredUntilTheLinksHaveMoved(t *testing.T) {
 	d := &delayedUnits{
 		Units: failingUnits{}, failed: map[string]error{}, tried: map[string]bool{},
 		follows: func(_ context.Context, unit string) bool { return unit != "sshd" },
 	}
 	for _, unit := range []string{"worker", "app", "other"} {
 		if err := d.Act(t.Context(), host.Start, unit, true); err != nil {
-			t.Errorf("%s follows the links, and its failure counts: %v", unit, err)
+			t.Errorf("%s follows the links, but its failure was not deferred: %v", unit, err)
 		}
 	}
 	if err := d.Act(t.Context(), host.Start, "sshd", true); err == nil {
-		t.Error("the failure of a unit that does not follow the links was put off")
+		t.Error("the failure of a unit that does not follow the links was deferred")
 	}
 	if u, err := d.Unit(t.Context(), "app", ""); err != nil || u.Active != "active" {
-		t.Errorf("a unit whose start was put off is %q (%v), want active", u.Active, err)
+		t.Errorf("a unit whose start was deferred is %q (%v), want active", u.Active, err)
 	}
 	if err := d.Act(t.Context(), host.Stop, "other", true); err != nil {
 		t.Error(err)
 	}
 	if got, want := d.units(), []string{"app.service", "worker.service"}; !slices.Equal(got, want) {
-		t.Errorf("to be started later: %v, want %v", got, want)
+		t.Errorf("the deferred starts are %v, want %v", got, want)
 	}
 }

@@ -18,10 +18,10 @@ func TestPortsOfProbes(t *testing.T) {
 		of(recipe.ProbeTCP, "localhost:8080"),
 		of(recipe.ProbeTCP, ":9000"),
 		of(recipe.ProbeTCP, "192.0.2.1:22"),        // another host
-		of(recipe.ProbeTCP, "db.example.com:5432"), // would have to be looked up
+		of(recipe.ProbeTCP, "db.example.com:5432"), // the name would need a lookup
 		of(recipe.ProbeHTTP, "http://exa mple/"),
 		of(recipe.ProbeUnit, "shop.service"),
-		{Kind: recipe.ProbeTCP, Target: "localhost:1234"}, // of the host's own configuration
+		{Kind: recipe.ProbeTCP, Target: "localhost:1234"}, // a probe of the host's configuration
 	}
 	if got, want := portsOf(probes), []uint16{80, 443, 8080, 9000}; !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)

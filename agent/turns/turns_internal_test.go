@@ -53,7 +53,7 @@ func newRun(t *testing.T) (*Run, *report.Report, *recording) {
 		Save: func() error { return nil }}, rep, s
 }
 
-// recording is a store that keeps the keys that were written, and may be out of reach.
+// recording is a store that records the written keys, and can be unreachable.
 type recording struct {
 	store.Store
 	away bool
@@ -69,7 +69,7 @@ func (s *recording) Put(ctx context.Context, key string, r io.Reader, size int64
 	return s.Store.Put(ctx, key, r, size, cond)
 }
 
-// written returns the outcome and the run of the results that were written since the last call.
+// written returns the outcomes and run IDs of the results that were written since the last call.
 func (s *recording) written() (results []string) {
 	for _, key := range s.puts {
 		_, name, _ := strings.Cut(key, "/results/myapp-production-1/")
@@ -79,7 +79,7 @@ func (s *recording) written() (results []string) {
 	return results
 }
 
-// took is the turn of a host that has taken version 2.
+// took returns the turn of a host that has deployed version 2.
 func took() ledger.Turn {
 	return ledger.Turn{Channel: production, Rollout: "1-c0ffee", Release: version("2"), Name: "myapp-production-1",
 		Took: runID}
@@ -155,8 +155,8 @@ func TestResultsAreRecordedOnce(t *testing.T) {
 	}
 }
 
-// TestFailuresAreRecordedInEachRun checks that a failure is recorded under the name of its run, until a resume and for
-// a week, and only by runs that have read whether there was a resume.
+// TestFailuresAreRecordedInEachRun checks that a failure is recorded with the ID of its run, until a resume and for a
+// week, and only by runs that have read whether the rollout was resumed.
 func TestFailuresAreRecordedInEachRun(t *testing.T) {
 	r, _, s := newRun(t)
 	release, until := version("2"), began.Add(lateFailure)
@@ -213,7 +213,8 @@ func TestHaltIsRememberedUntilAResume(t *testing.T) {
 		}
 	}
 	decide(take, true, plans.Turn, false)
-	decide(plans.Verdict{Reason: plans.Stops}, false, plans.Stops, false) // a host outside of the roster records no halt
+	// A host that is not in the roster records no halt.
+	decide(plans.Verdict{Reason: plans.Stops}, false, plans.Stops, false)
 	decide(take, true, plans.Turn, false)
 	decide(plans.Verdict{Reason: plans.Halted}, true, plans.Halted, false)
 	decide(take, true, plans.Halted, true)
@@ -234,7 +235,7 @@ func TestAnswersWithoutTheStore(t *testing.T) {
 		change func(*Run, *ledger.Turn)
 		start  func(*plans.Start)
 		after  time.Duration
-		want   plans.Reason // of the answer; "" if the store is asked
+		want   plans.Reason // of the answer; "" if the store is read
 	}{
 		"its turn may have come": {after: time.Hour},
 		"paused":                 {after: time.Hour, start: func(s *plans.Start) { s.Paused = true }, want: plans.Paused},
@@ -266,7 +267,7 @@ func TestAnswersWithoutTheStore(t *testing.T) {
 		}
 		if turn.Not != nil && final {
 			if _, final := r.withoutStore(mine, &turn, began.Add(c.after), r.place(), "another plan"); final {
-				t.Errorf("%s: after a change of the plan the store is not asked", name)
+				t.Errorf("%s: after a change of the plan the store is not read", name)
 			}
 		}
 	}
@@ -283,7 +284,7 @@ func TestInterruptedDeployWithoutTheStore(t *testing.T) {
 	}
 	r.Ahead = false
 	if got := r.Resume(*pairOf("2")); !got.Same(*pairOf("2")) {
-		t.Errorf("without its files the host goes back to %s", got)
+		t.Errorf("without its files, the host rolls back to %s", got)
 	}
 	if len(rep.Notes) != 0 || r.Ledger.Turns[0].Waits() {
 		t.Errorf("notes %q, turn %+v", rep.Notes, r.Ledger.Turns[0])
@@ -309,14 +310,14 @@ func TestHostGoesBackFromAbortedRelease(t *testing.T) {
 	r, _, _ := newRun(t)
 	aborted := version("1")
 	if r.GoesBack(*pairOf("0")) || r.Aborted(aborted) {
-		t.Error("without an abort the host goes back")
+		t.Error("without an abort, the host rolls back")
 	}
 	r.aborted = &aborted
 	if !r.GoesBack(*pairOf("0")) || !r.Aborted(aborted) || r.GoesBack(*pairOf("1")) {
-		t.Error("after an abort the host does not go back, or to the same release")
+		t.Error("after an abort, the host does not roll back, or to the same release")
 	}
 	r.Ledger.Running = &ledger.Running{}
 	if r.GoesBack(*pairOf("0")) {
-		t.Error("the host goes back while another deploy is unfinished")
+		t.Error("the host rolls back while another deploy is unfinished")
 	}
 }

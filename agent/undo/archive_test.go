@@ -44,7 +44,7 @@ func (s *scene) extract(h *host.Host, arguments ...any) {
 	s.do(err)
 }
 
-// tarball is a tar of files; a text that starts with -> is a link's target.
+// tarball makes a tar of files; a text that starts with -> is the target of a link.
 func tarball(files map[string]string) string {
 	var out bytes.Buffer
 	w := tar.NewWriter(&out)
@@ -70,7 +70,7 @@ func sortedKeys(m map[string]string) []string {
 	return keys
 }
 
-// tree is what is below a directory: names with modes, contents and targets.
+// tree describes the files below a directory: names with modes, contents and targets.
 func (s *scene) tree(dir string) string {
 	s.Helper()
 	var out strings.Builder

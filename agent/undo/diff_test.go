@@ -124,7 +124,7 @@ func TestDifferencesOmitSecrets(t *testing.T) {
 		before func(s *scene)
 		run    func(s *scene, h *host.Host)
 		cut    bool
-		shown  string // that it differs
+		shown  string // the expected difference
 	}{
 		"a password in shadow": {
 			run: func(s *scene, _ *host.Host) {
@@ -196,7 +196,7 @@ func TestDifferencesOmitSecrets(t *testing.T) {
 			after, _ := s.shown()
 			for _, text := range []string{changes, back, after} {
 				if strings.Contains(text, secret) || strings.Contains(text, other) || strings.Contains(text, "$6$") {
-					t.Errorf("it shows\n%s", text)
+					t.Errorf("changes shows\n%s", text)
 				}
 			}
 			if !strings.Contains(back, c.shown) || len(did.Restored) != 1 {

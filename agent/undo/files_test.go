@@ -118,9 +118,9 @@ func TestRestoreOfFiles(t *testing.T) {
 	}
 }
 
-// TestModeAndOwnerAreRestoredInPlace restores the mode and owner of a file without replacing it: a program that has
-// it open keeps the same file, and the journal needs no content. A file that goes back to root from another user is a
-// new one with the same content: that user may have the old one open. Only root can change the owner of a file.
+// TestModeAndOwnerAreRestoredInPlace restores the mode and owner of a file without replacing it: a program that has it
+// open keeps the same file, and the journal needs no content. A file that is given back to root is replaced by a new
+// one with the same content, since the other user may have it open. Only root can change the owner of a file.
 func TestModeAndOwnerAreRestoredInPlace(t *testing.T) {
 	for name, c := range map[string]struct {
 		size  int
@@ -186,7 +186,7 @@ func TestOnlyEmptyDirectoriesAreRemoved(t *testing.T) {
 		t.Error("the restore removed another user's file")
 	}
 	if _, err := os.Lstat(s.path("/srv/app/a")); err == nil {
-		t.Error("a directory that the run made is still there")
+		t.Error("a directory that the run made still exists")
 	}
 }
 
@@ -199,11 +199,11 @@ func TestDirectoriesAreRestoredBeforeTheirContent(t *testing.T) {
 	s.run("1", func(h *host.Host) { s.do(h.Files.RemoveAll("/srv/app")) })
 	did := s.backTwice()
 	if len(did.Restored) != 4 || len(did.Left)+len(did.Failed) > 0 {
-		t.Errorf("it did %+v", did)
+		t.Errorf("the summary is %+v", did)
 	}
 	if info, err := os.Stat(s.path("/srv/app/a")); err != nil || info.Mode() != os.ModeDir|os.ModeSetgid|0o750 ||
 		s.text("/srv/app/a/b/f") != "x" {
-		t.Errorf("there came back %v, %v, and %q", info, err, s.text("/srv/app/a/b/f"))
+		t.Errorf("the restored directories are %v, %v, and the file is %q", info, err, s.text("/srv/app/a/b/f"))
 	}
 }
 

@@ -17,18 +17,17 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// apart is the environment variable that says that a test runs in namespaces of its own.
+// apart is the variable that is set when a test runs in its own namespaces.
 const apart = "CORPUS_TEST_APART"
 
-// setApart runs a test again in namespaces of its own, where mounts and the hostname are nobody else's. It
-// reports whether this is that second time.
+// setApart runs a test again in new namespaces for mounts and the hostname. It reports whether this is the second run.
 func setApart(t *testing.T) bool {
 	t.Helper()
 	if os.Getenv(apart) == t.Name() {
 		return true
 	}
 	if os.Geteuid() != 0 {
-		t.Skip("namespaces of its own take root")
+		t.Skip("this test needs root: it makes namespaces")
 	}
 	cmd := exec.Command(os.Args[0], "-test.v", "-test.count=1", "-test.run=^"+t.Name()+"$")
 	cmd.Env = append(os.Environ(), apart+"="+t.Name())
@@ -37,14 +36,14 @@ func setApart(t *testing.T) bool {
 	out, err := cmd.CombinedOutput()
 	switch {
 	case strings.Contains(string(out), "operation not permitted") && !strings.Contains(string(out), "=== RUN"):
-		t.Skipf("this machine gives no namespaces: %v", err)
+		t.Skipf("this machine refuses namespaces: %v", err)
 	case err != nil || !strings.Contains(string(out), "--- PASS: "+t.Name()):
-		t.Errorf("apart: %v\n%s", err, out)
+		t.Errorf("in the namespaces: %v\n%s", err, out)
 	}
 	return false
 }
 
-// real is the machine itself, with a journal in a directory of the test's.
+// real returns the machine itself, with a journal in a temporary directory.
 func real(t *testing.T) *scene {
 	t.Helper()
 	return &scene{T: t, journal: journal.Journal{Dir: t.TempDir(), Limit: 1 << 20, FileLimit: 1 << 10}}
@@ -57,7 +56,7 @@ func (s *scene) converge(function string, arguments ...any) {
 	})
 }
 
-// TestMountsGoBackForReal has states mount, and takes that back with the machine's own tools.
+// TestMountsGoBackForReal has states mount filesystems, and undoes it with the machine's tools.
 func TestMountsGoBackForReal(t *testing.T) {
 	if !setApart(t) {
 		return
@@ -72,7 +71,7 @@ func TestMountsGoBackForReal(t *testing.T) {
 		}
 		for line := range strings.Lines(string(data)) {
 			if strings.Contains(line, place) {
-				_, rest, _ := strings.Cut(line, ":") // what comes before is a number of the mount
+				_, rest, _ := strings.Cut(line, ":") // the part before it has the number of the mount
 				mine = append(mine, rest)
 			}
 		}
@@ -110,11 +109,11 @@ func TestMountsGoBackForReal(t *testing.T) {
 			before := mounts()
 			s.converge(c.function, append(c.args, "config", fstab)...)
 			if mounts() == before {
-				t.Fatal("the state did nothing")
+				t.Fatal("the state changed nothing")
 			}
 			did := s.backTwice()
 			if len(did.Restored) == 0 || len(did.Left)+len(did.Failed) > 0 {
-				t.Errorf("it did %+v", did)
+				t.Errorf("the summary is %+v", did)
 			}
 			if now := mounts(); sorted(now) != sorted(before) {
 				t.Errorf("mounted is\n%swant\n%s", now, before)
@@ -123,7 +122,7 @@ func TestMountsGoBackForReal(t *testing.T) {
 	}
 }
 
-// sorted puts lines in order, without the numbers of devices that have none.
+// sorted sorts lines, and removes the numbers of virtual devices.
 func sorted(text string) string {
 	var lines []string
 	for line := range strings.Lines(text) {
@@ -134,7 +133,7 @@ func sorted(text string) string {
 	return strings.Join(lines, "")
 }
 
-// TestHostnameIsRestoredOnARealHost sets the hostname in a namespace of its own.
+// TestHostnameIsRestoredOnARealHost sets the hostname in a new namespace.
 func TestHostnameIsRestoredOnARealHost(t *testing.T) {
 	if !setApart(t) {
 		return

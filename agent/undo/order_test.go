@@ -8,14 +8,14 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/undo"
 )
 
-// TestSelectAcrossAClockThatWasSetBack has runs whose IDs, which are times, are not in their order.
+// TestSelectAcrossAClockThatWasSetBack has runs whose IDs, which are times, are not in the order of the runs.
 func TestSelectAcrossAClockThatWasSetBack(t *testing.T) {
 	runs := []string{"20270101T000000.000000", "20260101T000000.000000", "20260102T000000.000000"}
 	c := &journal.Chapter{Number: 1, Runs: runs}
 	for i, run := range runs {
 		c.Records = append(c.Records, &journal.Record{Chapter: 1, Seq: i, Run: run})
 	}
-	quiet := "20270102T000000.000000" // it came after the first, and changed nothing
+	quiet := "20270102T000000.000000" // it ran after the first, and changed nothing
 	sequence := map[string]int64{runs[0]: 1, quiet: 2, runs[1]: 3, runs[2]: 4}
 	for name, test := range map[string]struct {
 		scope undo.Scope

@@ -11,7 +11,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host/hosttest"
 )
 
-// TestUnitsAreRestartedAtTheEnd restarts what a run restarted and what ran before, once all else is done.
+// TestUnitsAreRestartedAtTheEnd restarts the units that a run restarted and that were active before, after all other
+// restores.
 func TestUnitsAreRestartedAtTheEnd(t *testing.T) {
 	const was = "it ran"
 	act := func(verbs ...host.UnitVerb) func(s *scene, h *host.Host) {
@@ -29,8 +30,8 @@ func TestUnitsAreRestartedAtTheEnd(t *testing.T) {
 		restored  []string
 		left      string
 		restarted bool
-		did       string // to the unit
-		runs      bool   // in the end
+		did       string // actions on the unit
+		runs      bool   // whether it is active at the end
 	}{
 		"the run restarted it": {before: was, run: act(host.Restart), restored: []string{"file /etc/web.conf"},
 			restarted: true, did: "web restart", runs: true},
@@ -63,7 +64,7 @@ func TestUnitsAreRestartedAtTheEnd(t *testing.T) {
 			s.machine.ran = nil
 			p, _ := s.plan()
 			if got := len(p.Restart) == 1; got != c.restarted {
-				t.Errorf("it is planned to restart %q", p.Restart)
+				t.Errorf("the plan restarts %q", p.Restart)
 			}
 			did := s.backTwice()
 			if c.left == "" {
@@ -73,17 +74,17 @@ func TestUnitsAreRestartedAtTheEnd(t *testing.T) {
 			}
 			if got := strings.Join(s.machine.ran, "; "); got != c.did ||
 				slices.Equal(did.Restarted, []string{"web.service"}) != c.restarted {
-				t.Errorf("done was %q and restarted %q, want %q", got, did.Restarted, c.did)
+				t.Errorf("the actions are %q and the restarted units %q, want %q", got, did.Restarted, c.did)
 			}
 			if _, err := os.Stat(s.path("/run/web")); (err == nil) != c.runs {
-				t.Errorf("it runs: %v, want %v", err == nil, c.runs)
+				t.Errorf("the unit is active: %v, want %v", err == nil, c.runs)
 			}
 		})
 	}
 }
 
-// TestRemovedUnitIsNotRestarted undoes a unit that the run brought, as a package does, and restarted after its
-// configuration had changed.
+// TestRemovedUnitIsNotRestarted undoes a unit that the run installed, as a package does, and restarted after a change
+// of its configuration.
 func TestRemovedUnitIsNotRestarted(t *testing.T) {
 	s := newScene(t)
 	s.put("/etc/web.conf", "old")
@@ -95,10 +96,10 @@ func TestRemovedUnitIsNotRestarted(t *testing.T) {
 		s.do(h.Units.Act(context.Background(), host.Restart, "mail", true))
 	})
 	if p, _ := s.plan(); len(p.Restart) != 1 {
-		t.Fatalf("it is planned to restart %q", p.Restart)
+		t.Fatalf("the plan restarts %q", p.Restart)
 	}
 	if did := s.back(); len(did.Failed) > 0 || len(did.Restarted) > 0 || s.text("/etc/web.conf") != "old" {
-		t.Errorf("it did %+v", did)
+		t.Errorf("the summary is %+v", did)
 	}
 }
 
@@ -115,11 +116,11 @@ func TestRestartThatFails(t *testing.T) {
 	s.machine.fail = "web restart"
 	if did := s.back(); len(did.Failed) != 1 || did.Failed[0].Subject != "unit web.service" ||
 		s.text("/etc/web.conf") != "old" {
-		t.Errorf("it did %+v", did)
+		t.Errorf("the summary is %+v", did)
 	}
 	s.machine.fail, s.machine.ran = "", nil
 	if did := s.backTwice(); !slices.Equal(did.Restarted, []string{"web.service"}) || len(did.Restored) > 0 {
-		t.Errorf("the second time it did %+v", did)
+		t.Errorf("the second summary is %+v", did)
 	}
 }
 
@@ -249,16 +250,16 @@ func TestUndoOfRunningSystem(t *testing.T) {
 			if c.left != "" {
 				s.expect(did, nil, c.left)
 				if len(s.machine.ran) > 0 {
-					t.Errorf("all the same it did %q", s.machine.ran)
+					t.Errorf("the restore still ran %q", s.machine.ran)
 				}
 				return
 			}
 			s.expect(did, []string{c.restored})
 			if !slices.Equal(s.machine.ran, c.did) {
-				t.Errorf("it did %q, want %q", s.machine.ran, c.did)
+				t.Errorf("the restore ran %q, want %q", s.machine.ran, c.did)
 			}
 			if now := strings.ReplaceAll(s.kernel(), "ip-tables", "ip_tables"); now != before {
-				t.Errorf("the kernel says\n%swant\n%s", now, before)
+				t.Errorf("the kernel files are\n%swant\n%s", now, before)
 			}
 		})
 	}

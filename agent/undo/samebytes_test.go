@@ -10,8 +10,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact"
 )
 
-// TestTwoServicesWithTheSameBytesHaveTheirOwnChapters follows a host whose service changes to another one of the same
-// bytes: what the second one changed is undone on the way to the first. Chapters of older agents name no services.
+// TestTwoServicesWithTheSameBytesHaveTheirOwnChapters has a host change to another service with the same content and
+// back: the rollback undoes the changes of the second one. Chapters of older agents lack the service.
 func TestTwoServicesWithTheSameBytesHaveTheirOwnChapters(t *testing.T) {
 	web := ledger.Pair{Service: artifact.Release{Project: "web", Version: "1", Digest: "sha256:11"}}.Key()
 	api := ledger.Pair{Service: artifact.Release{Project: "api", Version: "1", Digest: "sha256:11"}}.Key()

@@ -18,15 +18,15 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host/machine"
 )
 
-// scene is a small host with a journal, on which runs change things and people too.
+// scene is a small host with a journal that is changed by runs and by people.
 type scene struct {
 	*testing.T
 	root    string
 	journal journal.Journal
-	machine *fakeMachine // nil for the machine that the test runs on
-	stock   *stock       // nil for the host's own package manager, which it does not have
+	machine *fakeMachine // nil for the real machine
+	stock   *stock       // nil for the package manager of the host, which it lacks
 
-	recorder *journal.Recorder // of the run under way
+	recorder *journal.Recorder // of the current run
 }
 
 func newScene(t *testing.T) *scene {
@@ -78,8 +78,8 @@ func (s *scene) host(r host.ChangeRecorder) *host.Host {
 	return h
 }
 
-// run lets a run of pair b, over pair a, change the host in a step of that name. One that is cut leaves no
-// images of what it made.
+// run has a run of pair b, after pair a, change the host in a step. With the option "cut", the run ends without
+// after-images.
 func (s *scene) run(id string, work func(h *host.Host), options ...string) {
 	s.Helper()
 	r := s.journal.Record(journal.Run{ID: id, Pair: ledger.Key{Bytes: "b"}, Name: "myapp 2", Over: ledger.Key{Bytes: "a"},
@@ -97,7 +97,7 @@ func (s *scene) run(id string, work func(h *host.Host), options ...string) {
 	s.do(r.Close())
 }
 
-// named tells the run's journal of what is about to be changed by hand.
+// named records in the journal that a subject is about to be changed.
 func (s *scene) named(kind host.Kind, name string) {
 	s.Helper()
 	s.do(s.recorder.Replacing(host.Subject{Kind: kind, Name: name}))
@@ -115,7 +115,7 @@ func (s *scene) plan() (*undo.Plan, *host.Host) {
 	s.do(err)
 	records, short := undo.Select(chapters, undo.Scope{From: ledger.Key{Bytes: "b"}, To: ledger.Key{Bytes: "a"}})
 	if short {
-		s.Error("the journal should reach back to where pair a was left")
+		s.Error("the journal lacks the end of pair a")
 	}
 	h := s.host(nil)
 	p, err := undo.NewPlan(context.Background(), h, chapters, records)
@@ -146,15 +146,15 @@ func (s *scene) backTwice() undo.Summary {
 func (s *scene) expect(did undo.Summary, restored []string, left ...string) {
 	s.Helper()
 	if !slices.Equal(did.Restored, restored) {
-		s.Errorf("restored are %q, want %q", did.Restored, restored)
+		s.Errorf("the restored subjects are %q, want %q", did.Restored, restored)
 	}
 	if len(did.Left) != len(left) {
-		s.Errorf("left are %q, want %q", did.Left, left)
+		s.Errorf("the subjects left are %q, want %q", did.Left, left)
 		return
 	}
 	for i, want := range left {
 		if !strings.Contains(did.Left[i].String(), want) {
-			s.Errorf("left is %q, want %q", did.Left[i], want)
+			s.Errorf("the subject left is %q, want %q", did.Left[i], want)
 		}
 	}
 	if len(did.Failed) > 0 {
@@ -162,7 +162,7 @@ func (s *scene) expect(did undo.Summary, restored []string, left ...string) {
 	}
 }
 
-// fakeMachine imitates the tools that change the running system, by the files in which the kernel tells of it.
+// fakeMachine simulates the tools that change the running system, and the kernel's files about it.
 type fakeMachine struct {
 	scene *scene
 	ran   []string
@@ -205,7 +205,7 @@ func (m *fakeMachine) Run(_ context.Context, c host.Command) (host.Output, error
 	return host.Output{}, nil
 }
 
-// mount takes mount -t TYPE -o OPTIONS -- DEVICE PLACE, with remount or bind among the options.
+// mount simulates mount -t TYPE -o OPTIONS -- DEVICE PLACE, with remount or bind among the options.
 func (m *fakeMachine) mount(args []string) {
 	place, device := args[len(args)-1], args[len(args)-2]
 	value := func(flag string) string {
@@ -227,14 +227,14 @@ func (m *fakeMachine) mount(args []string) {
 	m.add("/proc/self/mountinfo", fmt.Sprintf("9 1 8:1 %s %s %s - %s %s rw", root, place, opts, fstype, device))
 }
 
-// script runs init scripts, which keep in /run whether they run.
+// script simulates init scripts, whose state is in /run.
 func (m *fakeMachine) script(name, verb string) host.Output {
 	file := m.scene.path("/run/" + name)
 	switch verb {
 	case "start", "restart":
 		m.scene.put("/run/"+name, "")
 	case "stop":
-		_ = os.Remove(file) // it may not run
+		_ = os.Remove(file) // the file may not exist
 	case "status":
 		if _, err := os.Stat(file); err != nil {
 			return host.Output{Code: 3}

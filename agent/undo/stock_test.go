@@ -11,17 +11,17 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
-// stock is a package manager that only keeps a list.
+// stock is a fake package manager that keeps a list of packages.
 type stock struct {
 	host.Packages // nil: the tests do not call the other methods
 
 	installed, left map[string]string   // versions, by name
 	held            map[string]bool     //
-	offered         map[string][]string // by the repositories
-	needs           map[string]string   // what a package cannot be without
+	offered         map[string][]string // versions in the repositories, by name
+	needs           map[string]string   // dependencies, by name
 	did             []string
 	broken          bool
-	refuse          func(s *stock, w host.Wanted) bool // what cannot be installed as things are; nil for nothing
+	refuse          func(s *stock, w host.Wanted) bool // whether a package cannot be installed now; nil for none
 }
 
 func newStock() *stock {
@@ -98,7 +98,7 @@ func (s *stock) Hold(_ context.Context, names []string, held bool) error {
 	return nil
 }
 
-// TestPackageChangesAreUndone has a run change packages, and takes that back with one order for each thing to do.
+// TestPackageChangesAreUndone has a run change packages, and restores them with one call for each kind of change.
 func TestPackageChangesAreUndone(t *testing.T) {
 	for name, c := range map[string]struct {
 		before   func(s *stock)
@@ -107,7 +107,7 @@ func TestPackageChangesAreUndone(t *testing.T) {
 		restored []string
 		left     string
 		did      string
-		want     string // version of foo in the end
+		want     string // version of foo at the end
 	}{
 		"upgraded": {
 			before: func(s *stock) { s.installed["foo"] = "1.0" }, run: func(s *stock) { s.installed["foo"] = "2.0" },
@@ -168,16 +168,16 @@ func TestPackageChangesAreUndone(t *testing.T) {
 				s.expect(did, c.restored, c.left)
 			}
 			if got := strings.Join(s.stock.did, "; "); got != c.did {
-				t.Errorf("the package manager was told to %q, want %q", got, c.did)
+				t.Errorf("the calls of the package manager are %q, want %q", got, c.did)
 			}
 			if s.stock.installed["foo"] != c.want || s.stock.held["foo"] != held {
-				t.Errorf("installed is %q, held %v; want %q, %v", s.stock.installed["foo"], s.stock.held["foo"], c.want, held)
+				t.Errorf("the version is %q, held %v; want %q, %v", s.stock.installed["foo"], s.stock.held["foo"], c.want, held)
 			}
 		})
 	}
 }
 
-// TestUnavailablePackageDoesNotBlockOthers puts back what there is, in one order, and all that is not a package.
+// TestUnavailablePackageDoesNotBlockOthers restores the available packages in one call, and the other changes.
 func TestUnavailablePackageDoesNotBlockOthers(t *testing.T) {
 	s := newScene(t)
 	s.stock = newStock()
@@ -196,12 +196,12 @@ func TestUnavailablePackageDoesNotBlockOthers(t *testing.T) {
 	s.expect(s.backTwice(), []string{"package z", "package a", "file /etc/f"},
 		"package gone (some.state of 1): no repository of this host has version 1 any more")
 	if got := strings.Join(s.stock.did, "; "); got != "refresh; install a 1; install z 1" {
-		t.Errorf("the package manager was told to %q", got)
+		t.Errorf("the calls of the package manager are %q", got)
 	}
 }
 
-// TestPackagesGoBackInTheOrderThatWorks removes first what keeps an old version away, and installs first what
-// keeps something from being removed.
+// TestPackagesGoBackInTheOrderThatWorks first removes a package that conflicts with an earlier version, and first
+// installs a package that another removal needs.
 func TestPackagesGoBackInTheOrderThatWorks(t *testing.T) {
 	for name, refuse := range map[string]func(s *stock, w host.Wanted) bool{
 		"the new one needs the new version": func(s *stock, w host.Wanted) bool {
@@ -223,7 +223,7 @@ func TestPackagesGoBackInTheOrderThatWorks(t *testing.T) {
 			})
 			did := s.backTwice()
 			if len(did.Restored) != 2 || s.stock.installed["foo"] != "1" || s.stock.installed["extra"] != "" {
-				t.Errorf("it did %+v; installed are %v", did, s.stock.installed)
+				t.Errorf("the summary is %+v; the installed packages are %v", did, s.stock.installed)
 			}
 		})
 	}
@@ -238,7 +238,7 @@ func TestPackageManagerThatFails(t *testing.T) {
 	s.stock.broken = true
 	if did := s.back(); len(did.Failed) != 1 || !strings.Contains(did.Failed[0].String(),
 		"package foo (some.state of 1): the package manager is broken") {
-		t.Errorf("it did %+v", did)
+		t.Errorf("the summary is %+v", did)
 	}
 	s.stock.broken = false
 	s.expect(s.backTwice(), []string{"package foo"})

@@ -11,11 +11,11 @@ import (
 
 const ann = 64001
 
-// TestLinksDoNotRedirectARollback: a run removed what was below a home; its user has put links to root's directories
-// in the place of what is gone.
+// TestLinksDoNotRedirectARollback undoes a run that removed files below a home, whose user has put links to root's
+// directories in their place.
 func TestLinksDoNotRedirectARollback(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("files of several users take root")
+		t.Skip("this test needs root: it makes files of several users")
 	}
 	for name, remove := range map[string]func(s *scene, h *host.Host){
 		"file.absent of the directory": func(s *scene, h *host.Host) { s.do(h.Files.RemoveAll("/home/ann/d")) },
@@ -41,10 +41,10 @@ func TestLinksDoNotRedirectARollback(t *testing.T) {
 				did := s.back()
 				if got := s.text("/etc/cron.hourly/run-parts") + s.text("/etc/new") +
 					s.text("/etc/new/run-parts"); got != "(none)(none)(none)" {
-					t.Errorf("root wrote %q where ann led it", got)
+					t.Errorf("root wrote %q through ann's link", got)
 				}
 				if s.text("/srv/other") != "old" || len(did.Failed) > 0 {
-					t.Errorf("the rest was not undone: %+v", did)
+					t.Errorf("the other changes were not undone: %+v", did)
 				}
 				named := ""
 				for _, l := range did.Left {
@@ -53,14 +53,14 @@ func TestLinksDoNotRedirectARollback(t *testing.T) {
 				if !strings.Contains(named, "file /home/ann/d/run-parts") ||
 					!strings.Contains(named, "/home/ann/d is controlled by user 64001") ||
 					!strings.Contains(named, "rollback --converge") {
-					t.Errorf("left: %s", named)
+					t.Errorf("the summary has left: %s", named)
 				}
-				// Once the link is gone, the same command undoes what it left.
+				// Once the link is removed, the same command undoes the rest.
 				s.do(os.Remove(s.path("/home/ann/d")))
 				s.do(os.Mkdir(s.path("/home/ann/d"), 0o755))
 				own("/home/ann/d")
 				if s.back(); s.text("/home/ann/d/run-parts") != "#!/bin/sh\n" {
-					t.Errorf("the second try left %s", s.text("/home/ann/d/run-parts"))
+					t.Errorf("the second restore left %s", s.text("/home/ann/d/run-parts"))
 				}
 			})
 		}

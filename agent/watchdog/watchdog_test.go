@@ -10,7 +10,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/watchdog"
 )
 
-// systemd is what stands in for it: a socket.
+// systemd replaces systemd's notification socket.
 type systemd struct {
 	t    *testing.T
 	path string
@@ -28,7 +28,7 @@ func newSystemd(t *testing.T) *systemd {
 	return &systemd{t, path, conn}
 }
 
-// heard is the next thing that is said.
+// heard returns the next message.
 func (s *systemd) heard() string {
 	s.t.Helper()
 	if err := s.conn.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
@@ -57,7 +57,7 @@ func TestLongRunExtendsTimeout(t *testing.T) {
 			w.Stage("converge", "myapp 2")
 			for _, want := range []string{more, "STATUS=converge myapp 2"} {
 				if got := s.heard(); got != want {
-					t.Errorf("it says %q, want %q", got, want)
+					t.Errorf("the message is %q, want %q", got, want)
 				}
 			}
 			now = now.Add(silent)
@@ -65,13 +65,13 @@ func TestLongRunExtendsTimeout(t *testing.T) {
 				ticks <- now
 				if asks {
 					if got := s.heard(); got != more {
-						t.Errorf("it says %q, want %q", got, more)
+						t.Errorf("the message is %q, want %q", got, more)
 					}
 				}
 			}
 			w.End(&report.Report{Outcome: report.Converged})
 			if got := s.heard(); got != "STATUS=converged" {
-				t.Errorf("at the end it says %q", got)
+				t.Errorf("the last message is %q", got)
 			}
 		})
 	}
@@ -80,7 +80,7 @@ func TestLongRunExtendsTimeout(t *testing.T) {
 func TestNoListener(t *testing.T) {
 	for _, socket := range []string{"", filepath.Join(t.TempDir(), "none")} {
 		if w := watchdog.New(watchdog.Options{Socket: socket}); w != nil {
-			t.Errorf("with the socket %q there is a watchdog", socket)
+			t.Errorf("with the socket %q, New returned a watchdog", socket)
 		}
 	}
 }

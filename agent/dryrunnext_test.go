@@ -10,8 +10,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state"
 )
 
-// TestDryRunResolvesNextToNewRelease has a state copy a file by the path through which people name the
-// release that is about to run. The dry run of each deploy says what the deploy then does.
+// TestDryRunResolvesNextToNewRelease has a state copy a file by the path of the next release. The dry run of each
+// deploy reports the changes of the deploy.
 func TestDryRunResolvesNextToNewRelease(t *testing.T) {
 	l := converging(t)
 	for _, through := range []string{"/srv/projects/myapp/next", "/srv/service/next"} {
@@ -34,8 +34,8 @@ func TestDryRunResolvesNextToNewRelease(t *testing.T) {
 	}
 }
 
-// TestDryRunAccountsForEarlierStates edits a file that an earlier state makes, without a requisite: on a host without
-// the file and on one with another content.
+// TestDryRunAccountsForEarlierStates has a state edit a file that an earlier state makes, without a requisite: on a
+// host without the file and on one with other content.
 func TestDryRunAccountsForEarlierStates(t *testing.T) {
 	l := converging(t)
 	for i, contents := range []string{"one", "two"} {
@@ -67,8 +67,8 @@ copied:
 	}
 }
 
-// TestHooksDoNotRunForStatesThatDoNotCompile deploys a release whose SLS names a function that does not exist: its
-// hooks, whose work cannot be undone, do not run.
+// TestHooksDoNotRunForStatesThatDoNotCompile deploys a release whose SLS file has an unknown function: its hooks, whose
+// work cannot be undone, do not run.
 func TestHooksDoNotRunForStatesThatDoNotCompile(t *testing.T) {
 	l := hooked(t)
 	l.Engine = state.Native{}
@@ -82,7 +82,7 @@ func TestHooksDoNotRunForStatesThatDoNotCompile(t *testing.T) {
 	publish("2", "file.manged")
 	r := l.expect(exit.RolledBack)
 	if r.Fault == nil || r.Fault.Of != report.FaultOfRelease || !strings.Contains(r.Error, "file.manged") {
-		t.Errorf("the report says %q and blames %+v", r.Error, r.Fault)
+		t.Errorf("the report has the error %q and the fault %+v", r.Error, r.Fault)
 	}
 	data, err := os.ReadFile(l.Layout.Path("/srv/hooked"))
 	if err != nil || strings.Contains(string(data), "2") {

@@ -17,7 +17,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
-// statesUnits is how states act on the units of a test: nothing forgives a unit first.
+// statesUnits acts on the units of a test as states do, without a reset of failed units.
 type statesUnits struct {
 	host.Units
 	u *fakeUnits
@@ -37,7 +37,7 @@ func (s statesUnits) Act(_ context.Context, verb host.UnitVerb, name string, _ b
 	return s.u.act(verb, name)
 }
 
-// running has each converge do what service.running does for a unit.
+// running has each converge apply service.running to a unit.
 func (l *lab) running(u *fakeUnits, unit string) {
 	l.StateUnits = statesUnits{u: u}
 	var failure error
@@ -60,7 +60,8 @@ func (l *lab) running(u *fakeUnits, unit string) {
 	l.engine.fails = func(string) error { return failure }
 }
 
-// TestReleaseThatCrashesUsesUpTheStartLimit goes back anyway, and the hooks of the good release run.
+// TestReleaseThatCrashesUsesUpTheStartLimit checks that the rollback succeeds, and that the hooks of the good release
+// run.
 func TestReleaseThatCrashesUsesUpTheStartLimit(t *testing.T) {
 	l, u := runningUnits(t, "1", "app.service")
 	l.running(u, "app.service")
@@ -73,14 +74,15 @@ func TestReleaseThatCrashesUsesUpTheStartLimit(t *testing.T) {
 	}
 }
 
-// TestGoodReleaseReplacesCrashingOne is not refused because the state starts the old one before the links move.
+// TestGoodReleaseReplacesCrashingOne checks that a deploy succeeds although the state starts the crashing release
+// before the links move.
 func TestGoodReleaseReplacesCrashingOne(t *testing.T) {
 	t.Parallel()
 	for name, broken := range map[string]string{"start limit": "1.crashes", "ends at once": "1.exits"} {
 		t.Run(name, func(t *testing.T) {
 			l := newLab(t)
 			l.app(broken)
-			l.expect(exit.OK) // before the host had the unit
+			l.expect(exit.OK) // before the host has the unit
 			u := newUnits(l, "app.service")
 			l.running(u, "app.service")
 			l.app("2")
@@ -88,13 +90,14 @@ func TestGoodReleaseReplacesCrashingOne(t *testing.T) {
 			u.runs(t, "app.service", "2")
 			noted(t, r, "a state could not start app.service from the release before")
 			if did(r) != "started app.service for myapp 2" {
-				t.Errorf("the report says %q", did(r))
+				t.Errorf("the report has %q", did(r))
 			}
 		})
 	}
 }
 
-// TestFailedStartOfOtherUnitFailsTheRun of a unit that is none of the release's, and where no link is about to move.
+// TestFailedStartOfOtherUnitFailsTheRun checks a unit that does not belong to the release, and a run that moves no
+// link.
 func TestFailedStartOfOtherUnitFailsTheRun(t *testing.T) {
 	l, u := runningUnits(t, "1", "app.service")
 	other := u.add("other.service", "/usr/bin/other")
@@ -109,11 +112,11 @@ func TestFailedStartOfOtherUnitFailsTheRun(t *testing.T) {
 	l.running(u, "app.service")
 	u.all["app.service"].refuse, u.all["app.service"].Active = true, "inactive"
 	if _, err := l.deploy(); err == nil || !strings.Contains(err.Error(), "app.service does not start") {
-		t.Errorf("a tick with nothing new: %v", err)
+		t.Errorf("a tick without a new release: %v", err)
 	}
 }
 
-// TestFailedStartOfAJobCounts of the release: nothing starts it after the links have moved.
+// TestFailedStartOfAJobCounts checks a unit of the release that is not started again after the links have moved.
 func TestFailedStartOfAJobCounts(t *testing.T) {
 	l, u := runningUnits(t, "1", "job.service")
 	job := u.all["job.service"]
@@ -125,7 +128,7 @@ func TestFailedStartOfAJobCounts(t *testing.T) {
 	}
 }
 
-// TestNewUnitThatOnlyTheNewReleaseCanStart has a state start a program that current does not have yet.
+// TestNewUnitThatOnlyTheNewReleaseCanStart has a state start a program that the current release lacks.
 func TestNewUnitThatOnlyTheNewReleaseCanStart(t *testing.T) {
 	l, u := runningUnits(t, "1")
 	u.add("worker.service", "/srv/service/current/bin/worker")
@@ -135,7 +138,7 @@ func TestNewUnitThatOnlyTheNewReleaseCanStart(t *testing.T) {
 	u.runs(t, "worker.service", "2")
 }
 
-// TestInterruptedRunRestartsScripts puts an interpreter back, whose process does not show what it runs.
+// TestInterruptedRunRestartsScripts rolls an interpreter back, whose process gives no evidence of its release.
 func TestInterruptedRunRestartsScripts(t *testing.T) {
 	l, u := runningUnits(t, "1", "app.service")
 	u.all["app.service"].script = true
@@ -155,7 +158,8 @@ func TestInterruptedRunRestartsScripts(t *testing.T) {
 	}
 }
 
-// TestStatusAfterInterruptionShowsTargetOfCurrent names what current leads to, and not what is deployed.
+// TestStatusAfterInterruptionShowsTargetOfCurrent checks that status shows the target of current, and not the deployed
+// release.
 func TestStatusAfterInterruptionShowsTargetOfCurrent(t *testing.T) {
 	l, u := runningUnits(t, "1", "app.service")
 	u.all["app.service"].script = true
@@ -173,7 +177,7 @@ func TestStatusAfterInterruptionShowsTargetOfCurrent(t *testing.T) {
 	}
 }
 
-// TestRollbackToABrokenPairReturns goes back by hand, to a release that does not start any more.
+// TestRollbackToABrokenPairReturns rolls back by hand to a release that does not start any more.
 func TestRollbackToABrokenPairReturns(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -198,7 +202,7 @@ func TestRollbackToABrokenPairReturns(t *testing.T) {
 	u.runs(t, "app.service", "2")
 }
 
-// TestRollbackRunsHooksAfterFailedStates runs those of the good release, and asks its probes.
+// TestRollbackRunsHooksAfterFailedStates checks that the hooks and probes of the good release run.
 func TestRollbackRunsHooksAfterFailedStates(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -212,12 +216,12 @@ func TestRollbackRunsHooksAfterFailedStates(t *testing.T) {
 	if !slices.ContainsFunc(r.Notes, func(n string) bool {
 		return strings.Contains(n, "the post-release hooks were skipped")
 	}) {
-		t.Errorf("the hooks of the good release were not come to: %q", r.Notes)
+		t.Errorf("the hooks of the good release did not run: %q", r.Notes)
 	}
 }
 
-// TestProgramOfEarlierReleaseThatExitsIsRestarted is that of the release before, which a state started: it ends with
-// status 0 while other states run. The unit is started after the links have moved, and judged.
+// TestProgramOfEarlierReleaseThatExitsIsRestarted has a state start the program of the earlier release, which exits
+// with status 0 while other states run. The unit is started after the links have moved, and has to run the new release.
 func TestProgramOfEarlierReleaseThatExitsIsRestarted(t *testing.T) {
 	artifacttest.Long(t)
 	t.Parallel()

@@ -11,8 +11,9 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 )
 
-// TestReplacementReleaseIsReportedUntilDeploy removes the directory of the deployed release. What `why` names brings it
-// back; a converge, which asks no store, continues with the release before, and says for what that stands in.
+// TestReplacementReleaseIsReportedUntilDeploy removes the directory of the deployed release. The commands of `why`
+// restore it; a converge, which does not read the store, uses the earlier release, and reports which release it
+// replaces.
 func TestReplacementReleaseIsReportedUntilDeploy(t *testing.T) {
 	l := converging(t)
 	clock := time.Now().Add(time.Minute).UTC()
@@ -29,7 +30,7 @@ func TestReplacementReleaseIsReportedUntilDeploy(t *testing.T) {
 		w, err := l.Why()
 		if err != nil || !slices.ContainsFunc(w.Next, func(n string) bool { return strings.HasPrefix(n, want) }) ||
 			slices.Contains(w.Next, "corpus-agent converge") {
-			t.Errorf("why advises %q, %v, want %q", w.Next, err, want)
+			t.Errorf("why has the advice %q, %v, want %q", w.Next, err, want)
 		}
 	}
 	advises("corpus-agent deploy")
@@ -45,7 +46,7 @@ func TestReplacementReleaseIsReportedUntilDeploy(t *testing.T) {
 	}
 	advises("corpus-agent deploy")
 	if w, err := l.Why(); err != nil || !strings.Contains(w.Reason, "replaces myapp 2") {
-		t.Errorf("why says %q, %v", w.Reason, err)
+		t.Errorf("why has the reason %q, %v", w.Reason, err)
 	}
 	if err := l.Hold("what was deployed is not new"); err != nil {
 		t.Fatal(err)
@@ -56,8 +57,8 @@ func TestReplacementReleaseIsReportedUntilDeploy(t *testing.T) {
 	}
 }
 
-// TestRolledBackReleasesDoNotDisplaceGoodOnes goes back by hand from one release after another. Those that were good
-// before stay, and a rollback still has one to go to.
+// TestRolledBackReleasesDoNotDisplaceGoodOnes rolls back by hand several times. The earlier good releases remain as
+// targets of a rollback.
 func TestRolledBackReleasesDoNotDisplaceGoodOnes(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -84,15 +85,15 @@ func TestRolledBackReleasesDoNotDisplaceGoodOnes(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := l.version("service/current"); got != "6.2" {
-		t.Errorf("the host went back to %q", got)
+		t.Errorf("the rollback led to %q", got)
 	}
 	if left, _ := filepath.Glob(l.Layout.Path("/srv/projects/myapp/releases/6.[5678]-*")); len(left) != 2 {
-		t.Errorf("left are %v, want two", left)
+		t.Errorf("the releases are %v, want two", left)
 	}
 }
 
-// TestRollbackNeverSelectsLaterRelease goes back to a version by its name. What was good after it is not what
-// `rollback` goes to.
+// TestRollbackNeverSelectsLaterRelease rolls back to a named version. A later `rollback` does not select a release that
+// was deployed after it.
 func TestRollbackNeverSelectsLaterRelease(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
@@ -112,9 +113,9 @@ func TestRollbackNeverSelectsLaterRelease(t *testing.T) {
 		t.Errorf("previous is %v", s.Previous)
 	}
 	if _, err := l.Rollback(t.Context()); exit.Code(err) != exit.Usage {
-		t.Errorf("a rollback with nothing before ended with %v", err)
+		t.Errorf("a rollback without an earlier release ended with %v", err)
 	}
 	if _, err := l.RollbackTo(t.Context(), "4.3.1"); err != nil {
-		t.Errorf("a version by its name: %v", err)
+		t.Errorf("a rollback to a named version: %v", err)
 	}
 }
