@@ -44,7 +44,7 @@ func TestRefsDigestsAndFormatsAreChecked(t *testing.T) {
 	}
 	for _, bad := range []string{"myapp", "myapp/", "/testing", "a/b/c"} {
 		if _, err := artifact.ParseRef(bad); err == nil {
-			t.Errorf("%q was taken for a channel", bad)
+			t.Errorf("%q was accepted as a channel", bad)
 		}
 	}
 	good := "sha256:" + strings.Repeat("Ab", 32)
@@ -54,7 +54,7 @@ func TestRefsDigestsAndFormatsAreChecked(t *testing.T) {
 	for _, bad := range []string{"", "sha256:", "sha256:zz", "md5:" + strings.Repeat("ab", 32),
 		"sha256:" + strings.Repeat("ab", 31)} {
 		if _, err := artifact.ParseDigest(bad); err == nil {
-			t.Errorf("%q was taken for a digest", bad)
+			t.Errorf("%q was accepted as a digest", bad)
 		}
 	}
 	for file, want := range map[string]artifact.Format{"a.tar.zst": artifact.TarZst, "a.tgz": artifact.TarGz,

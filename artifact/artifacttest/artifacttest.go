@@ -52,7 +52,7 @@ func On(t *testing.T, s store.Store) *Repo {
 // Of returns the store of a publisher, with the publisher's keys.
 func Of(t *testing.T, p *publish.Publisher) *Repo { return &Repo{Publisher: p, t: t} }
 
-// must ends a test that cannot continue; it is written must(f())(t).
+// must ends a test on an error; it is written must(f())(t).
 func must[T any](v T, err error) func(*testing.T) T {
 	return func(t *testing.T) T {
 		t.Helper()

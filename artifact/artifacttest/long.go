@@ -7,6 +7,6 @@ import "testing"
 func Long(t testing.TB) {
 	t.Helper()
 	if testing.Short() {
-		t.Skip("it takes long, and its result does not depend on the user")
+		t.Skip("this test takes long, and its result does not depend on the user")
 	}
 }

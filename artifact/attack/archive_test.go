@@ -20,7 +20,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// unpackAs unpacks a hostile archive like a host, as if an attacker with the project's key had signed it, below a new
+// unpackAs unpacks a hostile archive as a host does if an attacker with the project's key has signed it, below a new
 // directory. It returns the parent of that directory.
 func unpackAs(t *testing.T, h artifacttest.Hostile, limits unpack.Limits) (parent string, err error) {
 	t.Helper()
@@ -111,7 +111,7 @@ func TestDamagedCompression(t *testing.T) {
 	whole := artifacttest.Hostile{Data: artifacttest.Raw(artifacttest.Block{Name: "a", Type: '0', Content: "x"})}
 	for _, h := range compressed(t, whole) {
 		if parent, err := unpackAs(t, h, unpack.Limits{}); err != nil {
-			t.Fatalf("%s: a good one is refused below %s: %v", h.Format, parent, err)
+			t.Fatalf("%s: a valid archive is refused below %s: %v", h.Format, parent, err)
 		}
 		flipped := bytes.Clone(h.Data)
 		flipped[len(flipped)-1] ^= 1
@@ -120,7 +120,7 @@ func TestDamagedCompression(t *testing.T) {
 			"followed by other bytes": append(bytes.Clone(h.Data), "other bytes"...),
 		} {
 			if _, err := unpackAs(t, artifacttest.Hostile{Format: h.Format, Data: data}, unpack.Limits{}); err == nil {
-				t.Errorf("%s, %s: it was unpacked", h.Format, damage)
+				t.Errorf("%s, %s: the archive was unpacked", h.Format, damage)
 			}
 		}
 	}
@@ -131,7 +131,7 @@ func TestHostileArchives(t *testing.T) {
 		t.Run(h.Name, func(t *testing.T) {
 			parent, err := unpackAs(t, h, unpack.Limits{})
 			if err == nil {
-				t.Error("it was unpacked")
+				t.Error("the archive was unpacked")
 			}
 			if found := outside(t, parent); len(found) > 0 {
 				t.Errorf("%v were written outside of the release", found)
@@ -142,7 +142,7 @@ func TestHostileArchives(t *testing.T) {
 			}
 			// A publisher gets the error before a host does.
 			if _, err := unpack.Inspect(t.Context(), bytes.NewReader(h.Data), h.Format, unpack.Limits{}); err == nil {
-				t.Error("it may be published")
+				t.Error("the archive was accepted for publishing")
 			}
 		})
 	}

@@ -1,7 +1,7 @@
-// Package attack_test plays the attackers between a publisher and a host: the network, the store's owner, attackers
-// with keys, and authors of archives. Each test is an attack in docs/trust.md, with the capability that it needs. The
+// Package attack_test simulates attackers between a publisher and a host: the network, the store's owner, attackers
+// with keys, and authors of archives. Each test is an attack of docs/trust.md with the capability that it needs. The
 // host has to refuse the attack with an error that contains the failed check, the file and its signers, and must not
-// write anything outside of the allowed places.
+// write outside of the allowed places.
 package attack_test
 
 import (
@@ -74,11 +74,11 @@ func refused(t *testing.T, err error, check trust.Check, of string) {
 	}
 	release := strings.HasPrefix(of, "myapp ")
 	if release && !strings.Contains(err.Error(), "signed by key") {
-		t.Errorf("%v does not say who signed what belongs there", err)
+		t.Errorf("%v does not name the signers of the expected file", err)
 	}
 	if check == trust.CheckSignature && (!strings.Contains(err.Error(), "signed by key") ||
 		!strings.Contains(err.Error(), "requires ")) {
-		t.Errorf("%v does not say who signed it and who may", err)
+		t.Errorf("%v does not name the signers and the allowed keys", err)
 	}
 }
 
@@ -178,7 +178,7 @@ func TestRollback(t *testing.T) {
 			t.Fatal(err)
 		}
 		sees(t, host, "2")
-		// The old root under the next name is not a newer root.
+		// The old root under the next name does not count as a newer root.
 		repo.Replace(trust.RoleKey("root", 3), repo.Object(trust.RoleKey("root", 1)))
 		looksForRoots(t, host)
 		_, err := host.Resolve("myapp/testing")
@@ -194,7 +194,7 @@ func TestFreezeAttackIsRefused(t *testing.T) {
 		if expired != "" {
 			refused(t, err, trust.CheckExpiry, expired)
 		} else if err != nil {
-			t.Errorf("a store that stands still for %d days: %v", days, err)
+			t.Errorf("a store without an update for %d days: %v", days, err)
 		}
 	}
 	t.Run("with the timestamp key", func(t *testing.T) {
@@ -209,7 +209,7 @@ func TestFreezeAttackIsRefused(t *testing.T) {
 		_, err := host.Resolve("myapp/testing")
 		var r *trust.Refused
 		if !errors.As(err, &r) || exit.Code(err) != exit.Refused {
-			t.Errorf("a store frozen for 100 days by who has the timestamp key: %v, want it refused", err)
+			t.Errorf("a store frozen for 100 days with the timestamp key: %v, want it refused", err)
 		}
 	})
 }
@@ -223,7 +223,7 @@ func TestMixAndMatch(t *testing.T) {
 	for key := range now {
 		if _, old := before[key]; old || !strings.HasPrefix(key, "metadata/") ||
 			strings.HasPrefix(key, trust.PagePrefix("myapp")) {
-			continue // pages have a test of their own
+			continue // another test attacks pages
 		}
 		if strings.HasSuffix(key, ".myapp.json") {
 			continue // the list for older readers, which this client does not read
@@ -263,7 +263,7 @@ func TestFastForwardAndRecovery(t *testing.T) {
 					f.Snapshot.Signed.Version = to
 				}
 			})
-			sees(t, host, "2") // it is signed with valid keys
+			sees(t, host, "2") // its signatures are valid
 			// The owner of the root removes the stolen keys and rebuilds both roles.
 			for _, stolen := range []string{"timestamp", "snapshot"} {
 				replaceKey(t, repo, stolen)
@@ -316,7 +316,7 @@ func TestKeyCompromiseUnderThresholds(t *testing.T) {
 		attacker := repo.Forger("timestamp", "snapshot", "targets")
 		// The attacker's root names the attacker's keys and is signed only with them.
 		attacker.Root(func(root *tuf.RootType) { _ = root.AddKey(attacker.Public("root"), "root") })
-		sees(t, host, "2") // nothing is new, so the host does not look for a root
+		sees(t, host, "2") // the timestamp is unchanged, so the host does not look for a root
 		looksForRoots(t, host)
 		_, err := host.Resolve("myapp/testing")
 		refused(t, err, trust.CheckSignature, "root.json")
@@ -429,7 +429,7 @@ func TestWrongClock(t *testing.T) {
 	host.Now = func() time.Time { return time.Now().Add(-10 * time.Minute) }
 	sees(t, host, "2")
 
-	// The metadata that was seen counts, even if the store has nothing newer.
+	// Metadata that was read earlier remains valid, even if the store has no newer metadata.
 	repo := artifacttest.New(t)
 	repo.Release("myapp", "1", "testing", app("one"))
 	host = repo.Host()

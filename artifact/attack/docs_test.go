@@ -12,7 +12,7 @@ import (
 // testName matches the name of a test in docs.
 var testName = regexp.MustCompile("`(Test[A-Za-z0-9_]+)`")
 
-// TestDocsNameTestsThatExist checks that every test that docs name exists.
+// TestDocsNameTestsThatExist checks that every test named in docs exists.
 func TestDocsNameTestsThatExist(t *testing.T) {
 	files, err := filepath.Glob("../../docs/*.md")
 	if err != nil || len(files) < 10 {
@@ -26,7 +26,7 @@ func TestDocsNameTestsThatExist(t *testing.T) {
 		}
 		for _, n := range testName.FindAllStringSubmatch(string(text), -1) {
 			if there[n[1]] == "" {
-				t.Errorf("%s names %s, and there is no such test", file, n[1])
+				t.Errorf("%s names the test %s, which does not exist", file, n[1])
 			}
 		}
 	}
@@ -58,11 +58,11 @@ func TestThreatModelIsHeldByTests(t *testing.T) {
 		}
 		named := testName.FindAllStringSubmatch(cells[3], -1)
 		if len(named) == 0 {
-			t.Errorf("no test is named: %s", line)
+			t.Errorf("a row names no test: %s", line)
 		}
 		for _, n := range named {
 			if there[n[1]] == "" {
-				t.Errorf("there is no test %s: %s", n[1], line)
+				t.Errorf("the test %s does not exist: %s", n[1], line)
 			}
 		}
 	}

@@ -30,7 +30,7 @@ func TestLostPagesAreRestored(t *testing.T) {
 	artifacttest.Long(t)
 	for name, prepare := range map[string]func(*artifacttest.Repo){
 		"kept": func(repo *artifacttest.Repo) {
-			if _, err := projects.Upgrade(t.Context(), repo.Publisher); err != nil { // there is no list
+			if _, err := projects.Upgrade(t.Context(), repo.Publisher); err != nil { // a store without such a list
 				t.Fatal(err)
 			}
 			repo.Release("myapp", "2.0", "testing", app("two"))
@@ -55,7 +55,7 @@ func TestLostPagesAreRestored(t *testing.T) {
 			prepare(repo)
 			removePages(t, repo)
 			if r, err := repo.Host().Resolve("myapp/testing"); err != nil || r.Version != "2.1" {
-				t.Errorf("without pages a host sees %v, %v", r, err)
+				t.Errorf("without pages a host resolves %v, %v", r, err)
 			}
 			result, err := recovery.Rebuild(t.Context(), repo.Publisher)
 			if err != nil || len(result.Pages) > 0 || !strings.Contains(strings.Join(result.Restored, " "),
@@ -96,7 +96,7 @@ func TestPublishBeyondSizeLimitUploadsNothing(t *testing.T) {
 	_, err := releases.Publish(t.Context(), repo.Publisher, releases.Request{Project: "myapp", Version: "2.0", File: file,
 		Channel: "staging"})
 	if err == nil || !strings.Contains(err.Error(), "readers accept at most 8388608") {
-		t.Errorf("publish says %v", err)
+		t.Errorf("publish ends with %v", err)
 	}
 	after := repo.Snapshot()
 	for key := range after {
@@ -105,6 +105,6 @@ func TestPublishBeyondSizeLimitUploadsNothing(t *testing.T) {
 		}
 	}
 	if len(after) != len(before) {
-		t.Errorf("the store had %d objects, and has %d", len(before), len(after))
+		t.Errorf("the store had %d objects and now has %d", len(before), len(after))
 	}
 }

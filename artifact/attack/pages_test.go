@@ -18,7 +18,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/tuf"
 )
 
-// many publishes a project with so many versions, each with two files beside its artifact.
+// many publishes a project with a number of versions, each with two files beside its artifact.
 func many(t *testing.T, versions int) *artifacttest.Repo {
 	t.Helper()
 	repo := artifacttest.New(t)
@@ -53,7 +53,7 @@ func (c counting) Get(ctx context.Context, key string, from int64) (io.ReadClose
 }
 
 // TestTickReadsLittleOfManyVersions checks that a host of a project with 10,000 versions reads less than 100 KB of
-// metadata, including the page of a release that no channel names any more.
+// metadata, including the page of a release without a channel.
 func TestTickReadsLittleOfManyVersions(t *testing.T) {
 	artifacttest.Long(t)
 	repo := many(t, 10_000)
@@ -71,7 +71,7 @@ func TestTickReadsLittleOfManyVersions(t *testing.T) {
 	without := bytes
 	old := artifact.Release{Project: "myapp", Version: "0.77", Format: artifact.TarZst}
 	if asked, err := client.Learn(t.Context(), old); err != nil || !asked {
-		t.Fatalf("the page of an old release: asked %v, %v", asked, err)
+		t.Fatalf("the page of an old release: the requests are %v, %v", asked, err)
 	}
 	all := repo.Snapshot()
 	t.Logf("a new host reads %d bytes, and %d with a page; the head has %d, the list of all versions %d", without, bytes,
@@ -79,7 +79,7 @@ func TestTickReadsLittleOfManyVersions(t *testing.T) {
 	if bytes >= 100_000 {
 		t.Errorf("a host reads %d bytes of metadata", bytes)
 	}
-	// A publisher continues from there and loses no version.
+	// A publisher continues from this state and loses no version.
 	repo.Release("myapp", "2.0", "testing", app("two"))
 	if client, err = repo.Host().Client(); err != nil {
 		t.Fatal(err)
@@ -156,7 +156,7 @@ func TestManyRootsAreFollowed(t *testing.T) {
 }
 
 // TestUpgradedStore checks that after the upgrade the project's old file is the head, which earlier agents read as a
-// project without other versions; the others lose no version.
+// project without other versions; no other version is lost.
 func TestUpgradedStore(t *testing.T) {
 	repo := many(t, 200)
 	if _, err := projects.Upgrade(t.Context(), repo.Publisher); err != nil {
@@ -165,7 +165,7 @@ func TestUpgradedStore(t *testing.T) {
 	repo.Release("myapp", "2.0", "testing", app("two"))
 	all := repo.Snapshot()
 	if head, whole := all[newest(all, "myapp~head.json")], all[newest(all, "myapp.json")]; string(head) != string(whole) {
-		t.Errorf("the file of before has %d bytes, and the head %d: want the same", len(whole), len(head))
+		t.Errorf("the earlier file has %d bytes and the head %d, want equal sizes", len(whole), len(head))
 	}
 	client, err := repo.Host().Client()
 	if err != nil {
@@ -193,10 +193,10 @@ func TestProjectBeyondTheLimitIsRepaired(t *testing.T) {
 		t.Fatal(err)
 	}
 	if r, err := repo.Host().Resolve("myapp/staging"); err != nil || r.Version != "1.0" {
-		t.Errorf("after a promotion a host sees %v, %v", r, err)
+		t.Errorf("after a promotion a host resolves %v, %v", r, err)
 	}
 	all := repo.Snapshot()
 	if size := len(all[newest(all, "myapp.json")]); size > 6<<20+1<<16 {
-		t.Errorf("the form of before has %d bytes", size)
+		t.Errorf("the earlier form has %d bytes", size)
 	}
 }

@@ -29,7 +29,7 @@ var (
 )
 
 // guarded returns a store whose myapp/production requires proof of two hosts of testing, with version 1 promoted, and a
-// host of production that has it.
+// host of production that has read it.
 func guarded(t *testing.T) (*artifacttest.Repo, *artifacttest.Host, artifact.Release) {
 	t.Helper()
 	repo := artifacttest.New(t)
@@ -148,7 +148,7 @@ func signedProof(t *testing.T, r artifact.Release, keys []keyring.Key,
 	return data
 }
 
-// TestPromotionWithoutProof plays an attacker with the project's key and the online keys who points production at a
+// TestPromotionWithoutProof simulates an attacker with the project's key and the online keys who points production at a
 // release that was never healthy on testing.
 func TestPromotionWithoutProof(t *testing.T) {
 	days := func(n int) time.Time { return time.Now().UTC().AddDate(0, 0, n).Truncate(time.Second) }
@@ -227,10 +227,10 @@ func TestPromotionWithoutProof(t *testing.T) {
 				_, err := h.Resolve("myapp/production")
 				refused(t, err, trust.CheckProof, "myapp/production")
 				if !strings.Contains(err.Error(), c.says) {
-					t.Errorf("%v does not say %q", err, c.says)
+					t.Errorf("%v does not contain %q", err, c.says)
 				}
 			}
-			sees(t, host, "2") // testing requires nothing
+			sees(t, host, "2") // testing has no requirement
 		})
 	}
 	t.Run("good", func(t *testing.T) { // everything else is valid
@@ -322,7 +322,7 @@ func withoutProofs(t *testing.T, repo *artifacttest.Repo, data []byte) json.RawM
 	return signed
 }
 
-// TestRemovalOfRequirementIsRefused plays attackers with more and more keys who try to remove the requirement of
+// TestRemovalOfRequirementIsRefused simulates attackers with more and more keys who try to remove the requirement of
 // production.
 func TestRemovalOfRequirementIsRefused(t *testing.T) {
 	t.Run("in the project's own metadata", func(t *testing.T) {
@@ -365,7 +365,7 @@ func TestRemovalOfRequirementIsRefused(t *testing.T) {
 		repo, host, _ := guarded(t)
 		if _, err := projects.Require(t.Context(), repo.As("myapp", "snapshot", "timestamp"), production, nil); err == nil ||
 			!strings.Contains(err.Error(), "targets") {
-			t.Errorf("without the targets key the requirement is taken away: %v", err)
+			t.Errorf("without the targets key the requirement is removed: %v", err)
 		}
 		pointed(t, repo, repo.Release("myapp", "2", "testing", app("two")), nil)
 		_, err := host.Resolve("myapp/production")
@@ -385,7 +385,7 @@ func TestRemovalOfRequirementIsRefused(t *testing.T) {
 	})
 }
 
-// TestProofReplayed uses a proof that was valid once.
+// TestProofReplayed uses a proof that was valid earlier.
 func TestProofReplayed(t *testing.T) {
 	t.Run("of an earlier release, on a host that has seen a newer proof", func(t *testing.T) {
 		repo, host, one := guarded(t)
@@ -409,7 +409,7 @@ func TestProofReplayed(t *testing.T) {
 		repo.Release("myapp", "1", "testing", app("one"))
 		_, err := releases.Promote(t.Context(), repo.Publisher, "myapp", "testing", "production")
 		if err == nil || !strings.Contains(err.Error(), "is older than the one that myapp/production carries") {
-			t.Errorf("going back by an old proof: %v", err)
+			t.Errorf("a promotion with an old proof: %v", err)
 		}
 		attest(t, repo, testing_, one, time.Now().Add(3*time.Second))
 		promote(t, repo)
@@ -451,7 +451,7 @@ func TestProofReplayed(t *testing.T) {
 	})
 }
 
-// TestAttestationKeyRotatedAndRevoked follows a host through a rotation, and through a theft.
+// TestAttestationKeyRotatedAndRevoked checks a host during a rotation, and after a theft.
 func TestAttestationKeyRotatedAndRevoked(t *testing.T) {
 	t.Run("rotated", func(t *testing.T) {
 		repo, host, one := guarded(t)
@@ -471,7 +471,7 @@ func TestAttestationKeyRotatedAndRevoked(t *testing.T) {
 		next := repo.Aside()
 		_, err := roots.Rotate(t.Context(), operations, trust.AttestationRole, next)
 		if err == nil || !strings.Contains(err.Error(), "the old key stays") {
-			t.Fatalf("rotating while a channel carries the old key's proof: %v", err)
+			t.Fatalf("rotating while a channel has a proof of the old key: %v", err)
 		}
 		takes(t, host, "1")
 		if _, err := releases.Promote(t.Context(), repo.As("myapp", "snapshot", "timestamp"), "myapp", "production",
@@ -498,7 +498,7 @@ func TestAttestationKeyRotatedAndRevoked(t *testing.T) {
 		_, err := host.Resolve("myapp/production")
 		refused(t, err, trust.CheckProof, "myapp/production")
 		if _, err := proofs.Renew(t.Context(), repo.Publisher, testing_); err == nil {
-			t.Error("a forged proof was signed anew")
+			t.Error("a forged proof was signed again")
 		}
 	})
 	t.Run("revoked", func(t *testing.T) {
@@ -518,14 +518,14 @@ func TestAttestationKeyRotatedAndRevoked(t *testing.T) {
 		var unaccepted *publish.Unaccepted
 		if _, err := projects.Revoke(t.Context(), repo.Publisher, trust.AttestationRole, stolen[0].ID); !errors.As(err,
 			&unaccepted) || unaccepted.Of != "myapp/production" {
-			t.Fatalf("revoking what the proof of production rests on: %v, want it refused", err)
+			t.Fatalf("revoking the key of production's proof: %v, want it refused", err)
 		}
 		takes(t, host, "1")
 		repo.AtOnce = true
 		result, err := projects.Revoke(t.Context(), repo.Publisher, trust.AttestationRole, stolen[0].ID)
 		repo.AtOnce = false
 		if err != nil || len(result.Refused) != 1 || result.Refused[0] != "myapp/production" {
-			t.Fatalf("revoking says %+v, %v", result, err)
+			t.Fatalf("revoking returns %+v, %v", result, err)
 		}
 		_, err = host.Resolve("myapp/production")
 		refused(t, err, trust.CheckProof, "myapp/production")

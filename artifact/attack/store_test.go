@@ -25,7 +25,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/tuf"
 )
 
-// endless is a store whose objects never end, with some exceptions.
+// endless is a store whose objects have no end, with some exceptions.
 type endless struct {
 	store.Store
 	key  string
@@ -70,7 +70,7 @@ func TestEndlessData(t *testing.T) {
 			_, err := host.Resolve("myapp/testing")
 			refused(t, err, trust.CheckLength, key)
 			if slow.read > 16<<20 {
-				t.Errorf("%d bytes were read of what never ends", slow.read)
+				t.Errorf("%d bytes were read of an endless object", slow.read)
 			}
 		})
 	}
@@ -94,7 +94,7 @@ func TestEndlessData(t *testing.T) {
 		}
 		refused(t, fetch(t, client, r), trust.CheckLength, "myapp 2")
 		if slow.read > 1<<20 {
-			t.Errorf("%d bytes were read of what never ends", slow.read)
+			t.Errorf("%d bytes were read of an endless object", slow.read)
 		}
 	})
 }
@@ -111,7 +111,7 @@ func TestSlowRetrieval(t *testing.T) {
 				Timeout: store.TimeoutPolicy{Answer: 50 * time.Millisecond, Idle: 50 * time.Millisecond},
 				Retry:   store.RetryPolicy{Attempts: 1},
 			}))
-			// The agent limits the time of the whole request; a slow stream is ended by that.
+			// The agent limits the time of the whole request, which ends a slow stream.
 			ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 			defer cancel()
 			err := client.Refresh(ctx)
@@ -132,7 +132,7 @@ func openOn(t *testing.T, repo *artifacttest.Repo, s store.Store) *trust.Client 
 	return client
 }
 
-// mirror answers each request with the store's content of one time or another, or with invalid data.
+// mirror answers each request with the store's content of a random time, or with invalid data.
 type mirror struct {
 	store.Store
 	times []map[string][]byte
@@ -180,12 +180,12 @@ func TestMaliciousMirror(t *testing.T) {
 		got++
 		n := int(r.Version[0] - '0')
 		if digests[r.Version] != r.Digest || n < newestSeen {
-			t.Fatalf("a host that saw %d takes %v", newestSeen, r)
+			t.Fatalf("a host that has read version %d accepts %v", newestSeen, r)
 		}
 		newestSeen = n
 	}
 	if got == 0 || newestSeen < 3 {
-		t.Errorf("the mirror never told anything good: %d answers, newest %d", got, newestSeen)
+		t.Errorf("the mirror never answered with valid metadata: %d answers, newest %d", got, newestSeen)
 	}
 }
 
@@ -195,7 +195,7 @@ func TestStaleMirror(t *testing.T) {
 	stale := repo.Snapshot()
 	repo.Release("myapp", "2", "testing", app("two"))
 	host := repo.Host()
-	// A host that has seen nothing newer accepts a stale mirror until its metadata expires, and no longer.
+	// A host without newer metadata accepts a stale mirror until its metadata expires, and no longer.
 	host.Store = &mirror{repo.Store, []map[string][]byte{stale}, nil}
 	sees(t, host, "1")
 	host.Store = repo.Store
@@ -236,7 +236,7 @@ func TestReplayAcrossProjectsAndChannels(t *testing.T) {
 		err = fetch(t, client, mine)
 		var r *trust.Refused
 		if !errors.As(err, &r) || r.Check != trust.CheckDigest && r.Check != trust.CheckLength {
-			t.Errorf("base's artifact in the place of myapp's: %v", err)
+			t.Errorf("with base's artifact in place of myapp's: %v", err)
 		}
 	})
 	t.Run("targets of another project in one's own", func(t *testing.T) {
@@ -292,7 +292,7 @@ func TestCachedRoleIsVerifiedUnderItsCurrentDelegator(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Only targets changes: the metadata of myapp that the host has kept is the current one.
+	// Only targets changes: the host's copy of myapp's metadata is current.
 	owner := repo.As("targets", "snapshot", "timestamp")
 	owner.AtOnce = true
 	if err := projects.ReplaceKeys(t.Context(), owner, "myapp", fresh...); err != nil {
@@ -357,7 +357,7 @@ func TestForgedAndTruncatedIndexes(t *testing.T) {
 	for _, kind := range []trust.Kind{trust.KindBlocks, trust.KindIndex} {
 		_, digest, ok := client.Sidecar(release, kind)
 		if !ok {
-			t.Fatalf("no %s is signed beside %s", kind, release)
+			t.Fatalf("%s has no signed %s", release, kind)
 		}
 		key := trust.SidecarKey(release, kind, digest)
 		good := repo.Object(key)
@@ -381,7 +381,7 @@ func TestForgedAndTruncatedIndexes(t *testing.T) {
 	}
 }
 
-// nonsense signs damaged lists with the project's own key: signed data is still parsed with care.
+// nonsense signs damaged lists with the project's key: signed data must also be parsed with care.
 func nonsense(t *testing.T, repo *artifacttest.Repo, r artifact.Release, kind trust.Kind, good []byte) {
 	t.Helper()
 	for cut := range slices.Values([]int{0, 1, 8, len(good) / 2, len(good) - 1}) {
@@ -438,7 +438,7 @@ func TestArtifactCutAtAnEntry(t *testing.T) {
 		repo.Replace(trust.ObjectKey(release), good[:cut])
 		refused(t, fetch(t, client, release), trust.CheckLength, "myapp 1")
 	}
-	// An archive of the right length is refused, too.
+	// An archive of the right length is also refused.
 	for _, cut := range artifacttest.Boundaries(good) {
 		padded := make([]byte, len(good))
 		copy(padded, good[:cut])

@@ -51,7 +51,7 @@ func TestChunksCoverStreamWithinSizeLimits(t *testing.T) {
 	data := noise(1, 8<<20)
 	chunks := cutAll(t, data)
 	if !bytes.Equal(bytes.Join(chunks, nil), data) {
-		t.Error("the chunks are not the stream")
+		t.Error("the chunks differ from the stream")
 	}
 	for i, c := range chunks {
 		if len(c) > 4*usualSize || len(c) < usualSize/4 && i < len(chunks)-1 {
@@ -136,7 +136,7 @@ func published(t *testing.T, s store.Store, stream *Stream, known Known) (*Index
 	}
 	again.release = artifact.Release{Project: "myapp", Version: "1"}
 	if got, err := again.Encode(); err != nil || !bytes.Equal(got, data) {
-		t.Fatalf("an index does not survive being written and read: %v", err)
+		t.Fatalf("an index cannot be written and read: %v", err)
 	}
 	return again, size
 }
@@ -171,14 +171,14 @@ func TestReleaseIsRebuiltOfOldAndNewChunks(t *testing.T) {
 			want = append(want, files[e.Name]...)
 		}
 		if !bytes.Equal(got, want) {
-			t.Errorf("with %s on the host: %d bytes that are not those of the tree", name, len(got))
+			t.Errorf("with %s on the host: %d bytes with other content than the tree", name, len(got))
 		}
 		if have != nil && (plan.Bytes() > size+closeBy || plan.Requests() > 3) {
-			t.Errorf("with %s: %d bytes in %d requests for %d that are new", name, plan.Bytes(), plan.Requests(), size)
+			t.Errorf("with %s: %d bytes in %d requests for %d new bytes", name, plan.Bytes(), plan.Requests(), size)
 		}
-		// Chunks that arrived are used after a restart, and none is fetched twice.
+		// Chunks that arrived are used after a restart, and no chunk is fetched twice.
 		if got := assembled(t, plan, mem.New(), cacheFile); !bytes.Equal(got, want) {
-			t.Errorf("with %s, after a restart: other bytes", name)
+			t.Errorf("with %s, after a restart: the content differs", name)
 		}
 	}
 }
@@ -220,9 +220,9 @@ func TestChangedFilesAreNotUsed(t *testing.T) {
 	plan.Look(t.Context(), old)
 	if got := assembled(t, plan, objects, filepath.Join(t.TempDir(), "chunks")); !bytes.Equal(got,
 		slices.Concat(files["a"], files["b"], files["c"])) {
-		t.Error("the tree is not what was published")
+		t.Error("the tree has other content than was published")
 	}
-	// A file that changes after it was read is noticed, too.
+	// A file that changes after it was read is also detected.
 	if err := old.root.WriteFile("a", noise(7, 1<<20), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -239,7 +239,7 @@ func TestChangedFilesAreNotUsed(t *testing.T) {
 		_, err = io.Copy(io.Discard, made)
 	}
 	if !errors.Is(err, ErrChanged) {
-		t.Errorf("error is %v, want that a release was changed", err)
+		t.Errorf("error is %v, want the error about a changed release", err)
 	}
 }
 
@@ -258,7 +258,7 @@ func FuzzDecodeIndex(f *testing.F) {
 		}
 		NewPlan(x)
 		if again, err := x.Encode(); err != nil {
-			t.Errorf("what was read cannot be written: %v (%d bytes)", err, len(again))
+			t.Errorf("the index cannot be written again: %v (%d bytes)", err, len(again))
 		}
 	})
 }

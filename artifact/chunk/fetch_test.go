@@ -22,7 +22,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 )
 
-// brought returns a plan for a release of which this host has nothing, in a store whose requests are counted.
+// brought returns a plan for a release that shares no chunks with this host, in a store whose requests are counted.
 func brought(t *testing.T) (p *Plan, s store.Store, requests, fetched *atomic.Int64) {
 	t.Helper()
 	objects := mem.New()
@@ -46,7 +46,7 @@ func opened(t *testing.T, p *Plan, file string) *Cache {
 }
 
 // TestDiskErrorIsNotRetriedAtTheStore checks that an error of the disk is not treated as one of the store: a retry
-// would fetch the same bytes in vain.
+// would fetch the same bytes again.
 func TestDiskErrorIsNotRetriedAtTheStore(t *testing.T) {
 	plan, s, requests, _ := brought(t)
 	cache := opened(t, plan, filepath.Join(t.TempDir(), "chunks"))
@@ -58,7 +58,7 @@ func TestDiskErrorIsNotRetriedAtTheStore(t *testing.T) {
 	cache.file = full
 	err = plan.Fetch(t.Context(), store.Failover(s, s), cache, func(int) {})
 	if !errors.Is(err, syscall.ENOSPC) {
-		t.Errorf("error is %v, want that the disk is full", err)
+		t.Errorf("error is %v, want the error about a full disk", err)
 	}
 	if requests.Load() != int64(plan.Requests()) {
 		t.Errorf("%d requests were made, want %d", requests.Load(), plan.Requests())
@@ -110,12 +110,12 @@ func TestChunkThatGrowsIsRefused(t *testing.T) {
 		!errors.Is(err, zstd.ErrDecoderSizeExceeded) {
 		t.Errorf("error is %v, want a refusal for its size", err)
 	} else if !strings.Contains(refused.Of, ".pack") {
-		t.Errorf("refused is %q, want the object's name", refused.Of)
+		t.Errorf("the refused object is %q, want the object's name", refused.Of)
 	}
 }
 
 // TestDamagedCacheIsNoticed checks that chunks that the disk returns with other content make the host fetch in another
-// way, like a changed release.
+// way, as for a changed release.
 func TestDamagedCacheIsNoticed(t *testing.T) {
 	plan, s, _, _ := brought(t)
 	file := filepath.Join(t.TempDir(), "chunks")
@@ -131,13 +131,13 @@ func TestDamagedCacheIsNoticed(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := plan.Assemble(cache); !errors.Is(err, ErrChanged) {
-			t.Errorf("%s: error is %v, want that the chunks were changed", name, err)
+			t.Errorf("%s: error is %v, want the error about changed chunks", name, err)
 		}
 	}
 }
 
-// TestUnreadableFileCountsAsAbsent checks that a file that the disk cannot read counts as absent: the release may be
-// fetched in another way.
+// TestUnreadableFileCountsAsAbsent checks that a file that the disk cannot read counts as absent, so that the release
+// can be fetched in another way.
 func TestUnreadableFileCountsAsAbsent(t *testing.T) {
 	root, err := os.OpenRoot("/proc/self")
 	if err != nil {
@@ -163,11 +163,11 @@ func TestLookStopsWithContext(t *testing.T) {
 	stream, _ := tree(t, map[string][]byte{"a": noise(1, 1<<20)})
 	cancel()
 	if plan.Look(ctx, stream); plan.Missing() != all {
-		t.Errorf("%d chunks are missing of %d after a look that was over before it began", plan.Missing(), all)
+		t.Errorf("%d chunks are missing of %d after a search with a cancelled context", plan.Missing(), all)
 	}
 }
 
-// TestPipesAreNotWaitedFor checks this for writable files, which a service may replace by a pipe at any moment, even
+// TestPipesAreNotWaitedFor checks this for writable files, which a service may replace by a pipe at any time, even
 // between lstat and open.
 func TestPipesAreNotWaitedFor(t *testing.T) {
 	files := map[string][]byte{"a": []byte("content")}
@@ -189,10 +189,10 @@ func TestPipesAreNotWaitedFor(t *testing.T) {
 		swapped <- nil
 	}()
 	waits := time.AfterFunc(time.Minute, func() {
-		t.Error("it waits for who would write into a pipe")
+		t.Error("reading waits for a writer of a pipe")
 		cancel()
 		if err := <-swapped; err == nil {
-			_, _ = unix.Open(pipe, unix.O_RDWR, 0) // unblocks the reader of either pipe
+			_, _ = unix.Open(pipe, unix.O_RDWR, 0) // unblocks the reader of the pipe
 			_, _ = unix.Open(name, unix.O_RDWR, 0)
 		}
 		swapped <- nil
@@ -207,7 +207,7 @@ func TestPipesAreNotWaitedFor(t *testing.T) {
 		there++
 		info, err := f.Stat()
 		if err != nil || !info.Mode().IsRegular() {
-			t.Errorf("what is read is %v, %v", info.Mode(), err)
+			t.Errorf("the file read has the mode %v, %v", info.Mode(), err)
 			_ = f.Close()
 			break
 		}
@@ -218,7 +218,7 @@ func TestPipesAreNotWaitedFor(t *testing.T) {
 		t.Fatal(err)
 	}
 	if there == 0 {
-		t.Error("the file was never there")
+		t.Error("the file was never found")
 	}
 }
 
@@ -232,6 +232,6 @@ func TestListBeyondAllBoundsIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := decode(data); err == nil {
-		t.Errorf("a list of %d bytes is to be read into memory", x.List)
+		t.Errorf("a list of %d bytes was accepted", x.List)
 	}
 }

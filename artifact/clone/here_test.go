@@ -13,10 +13,10 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// TestSafeDirectoryAllowsSharedClone uses a clone that all users may change, as CI makes it in a container.
+// TestSafeDirectoryAllowsSharedClone uses a clone that all users can change, as CI makes it in a container.
 func TestSafeDirectoryAllowsSharedClone(t *testing.T) {
 	if _, err := exec.LookPath("git"); err != nil || os.Geteuid() != 0 {
-		t.Skip("this takes root and a git")
+		t.Skip("this test needs root and git")
 	}
 	home, dir := t.TempDir(), filepath.Join(t.TempDir(), "clone")
 	t.Setenv("HOME", home)
@@ -28,7 +28,7 @@ func TestSafeDirectoryAllowsSharedClone(t *testing.T) {
 	}
 	git("init", "--quiet", dir)
 	if err := clone.CheckHere(dir); err != nil {
-		t.Fatalf("in root's own: %v", err)
+		t.Fatalf("in root's clone: %v", err)
 	}
 	if err := os.Chmod(filepath.Join(dir, ".git/config"), 0o666); err != nil {
 		t.Fatal(err)
@@ -36,7 +36,7 @@ func TestSafeDirectoryAllowsSharedClone(t *testing.T) {
 	var unsafe *walk.UnsafeError
 	err := clone.CheckHere(filepath.Join(dir, "sub"))
 	if !errors.As(err, &unsafe) || !strings.Contains(diag.HintOf(err), "safe.directory "+dir) {
-		t.Fatalf("it says %v (%s)", err, diag.HintOf(err))
+		t.Fatalf("the error is %v (%s)", err, diag.HintOf(err))
 	}
 	for _, c := range []struct {
 		named string
@@ -44,7 +44,7 @@ func TestSafeDirectoryAllowsSharedClone(t *testing.T) {
 	}{{"/elsewhere", false}, {dir, true}, {"", false}, {filepath.Dir(dir) + "/*", true}, {"", false}, {"*", true}} {
 		git("config", "--global", "--add", "safe.directory", c.named)
 		if err := clone.CheckHere(dir); (err == nil) != c.fine {
-			t.Errorf("after %q was named: %v", c.named, err)
+			t.Errorf("with safe.directory %q: %v", c.named, err)
 		}
 	}
 }

@@ -9,10 +9,10 @@ import (
 	"testing"
 )
 
-// TestGitlinksInEachFormOfAnIndex writes indexes with git, and reads them.
+// TestGitlinksInEachFormOfAnIndex writes indexes with git and reads them.
 func TestGitlinksInEachFormOfAnIndex(t *testing.T) {
 	if _, err := exec.LookPath("git"); err != nil {
-		t.Skip("there is no git")
+		t.Skip("git is not installed")
 	}
 	for _, c := range []struct{ format, version, more string }{
 		{"sha1", "2", ""}, {"sha1", "3", "--intent-to-add"}, {"sha1", "4", ""}, {"sha256", "2", ""}, {"sha256", "4", ""},
@@ -52,7 +52,7 @@ func TestGitlinksInEachFormOfAnIndex(t *testing.T) {
 		if links, err := gitlinks(data); err != nil || !slices.Equal(links, want) || int(data[7]) != int(c.version[0]-'0') {
 			t.Errorf("%+v: %q, %v, version %d; want %q", c, links, err, data[7], want)
 		}
-		for n := range data { // a shorter one is an error, or has less in it
+		for n := range data { // a truncated index is an error, or has fewer entries
 			_, _ = gitlinks(data[:n])
 		}
 	}
