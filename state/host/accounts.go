@@ -53,7 +53,7 @@ type Shadow struct {
 type NewUser struct {
 	Name       string
 	UID        *int
-	Group      string   // the user's own group, by name or number
+	Group      string   // the user's own group, by name or ID
 	OwnGroup   *bool    // create a group with the user's name; nil follows login.defs
 	Groups     []string // supplementary groups
 	Gecos      string
@@ -108,7 +108,7 @@ func (e Expected) User(accounts Accounts, name string) (User, bool, error) {
 type UserChange struct {
 	UID         *int
 	NonUnique   bool
-	Group       *string // by name or number
+	Group       *string // by name or ID
 	Groups      *[]string
 	KeepGroups  bool // Groups are added to those that the user has
 	Gecos       *string

@@ -70,13 +70,13 @@ type Output struct {
 // maxOutput is the number of bytes kept of each stream; the rest is read and discarded.
 const maxOutput = 16 << 20
 
-// hearing implements Commands, and passes the output of failed commands to a function.
-type hearing struct {
+// failureObserver implements Commands, and passes the output of failed commands to a function.
+type failureObserver struct {
 	Commands
 	failed func(Output)
 }
 
-func (h hearing) Run(ctx context.Context, c Command) (Output, error) {
+func (h failureObserver) Run(ctx context.Context, c Command) (Output, error) {
 	out, err := h.Commands.Run(ctx, c)
 	if out.Code != 0 {
 		h.failed(out)
@@ -103,12 +103,12 @@ func (c *commands) Run(ctx context.Context, command Command) (Output, error) {
 	if err := c.Allowed(strings.Join(command.Argv, " ")); err != nil {
 		return Output{}, err
 	}
-	if err := c.steady(ctx, command); err != nil {
+	if err := c.checkPaths(ctx, command); err != nil {
 		return Output{}, err
 	}
 	if !command.Quiet {
 		c.changed()
-		defer c.changed() // drop reads made while it ran
+		defer c.changed() // drop reads that were cached while the command ran
 	}
 	if command.Limit > 0 {
 		var cancel context.CancelFunc

@@ -17,8 +17,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// steady returns an error if another user can redirect one of the paths of a command while the command runs.
-func (c *commands) steady(ctx context.Context, command Command) error {
+// checkPaths returns an error if another user can redirect one of the paths of a command while the command runs.
+func (c *commands) checkPaths(ctx context.Context, command Command) error {
 	if command.Following || ctx.Value(followingKey{}) != nil || command.As != nil || c.files == nil {
 		return nil
 	}
@@ -57,7 +57,7 @@ func startIn(cmd *exec.Cmd, enter func() error) error {
 		if err := enter(); err != nil {
 			return err
 		}
-		cmd.Dir = "" // inherited from the thread; changing to "." would need the permission to search it
+		cmd.Dir = "" // inherited from the thread; a change to "." would require the permission to search it
 		return process.Start(cmd)
 	})
 }
@@ -66,7 +66,7 @@ func startIn(cmd *exec.Cmd, enter func() error) error {
 func inThread(do func() error) error {
 	done := make(chan error, 1)
 	go func() {
-		runtime.LockOSThread() // and never unlocked
+		runtime.LockOSThread() // it is not unlocked, so the thread ends with the goroutine
 		err := unix.Unshare(unix.CLONE_FS)
 		if err == nil {
 			err = do()

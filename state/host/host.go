@@ -102,9 +102,9 @@ func (h *Host) WithLinks(links map[string]string) *Host {
 	if !ok || len(links) == 0 {
 		return h
 	}
-	other, foreseeing := *h, *t
-	foreseeing.links = links
-	other.Files, other.parsed, other.Network = &foreseeing, &ParseCache{}, network.Of(&foreseeing)
+	other, planned := *h, *t
+	planned.links = links
+	other.Files, other.parsed, other.Network = &planned, &ParseCache{}, network.Of(&planned)
 	return &other
 }
 
@@ -130,8 +130,8 @@ type Options struct {
 	Commands Commands
 	// Recorder is called before anything is replaced; nil for none.
 	Recorder ChangeRecorder
-	// Temporary is called with a directory of this machine before the first temporary file is made in it; nil for
-	// none. A process that is killed leaves such a file behind.
+	// Temporary is called with a directory of this machine before the first temporary file is created in it; nil for
+	// none. A process that is killed does not remove its temporary files.
 	Temporary func(dir string)
 	// Own is the unit that runs the agent, on which states act only after the run; nil if states act on it at once.
 	Own *OwnUnit
@@ -145,12 +145,12 @@ type Options struct {
 // Relocated reports whether the root is another directory than that of the machine.
 func (o Options) Relocated() bool { return o.Root != "" && o.Root != "/" }
 
-// Asleep reports whether no system runs in the root: the running kernel and init system are those of the machine that
-// contains the root.
-func (o Options) Asleep() bool { return o.Relocated() && o.Commands == nil }
+// Offline reports whether the system in the root is not running: the running kernel and init system are those of the
+// machine that contains the root.
+func (o Options) Offline() bool { return o.Relocated() && o.Commands == nil }
 
 // Refuses reports whether commands are refused: the root is not a system to enter.
-func (o Options) Refuses() bool { return o.Asleep() && !o.Chroot }
+func (o Options) Refuses() bool { return o.Offline() && !o.Chroot }
 
 // Skipped is the error for an operation that was not done because it would have acted on the running system instead of
 // the root of the run.
@@ -189,8 +189,8 @@ func (h *Host) RecordCommand(ctx context.Context, name string) error {
 	return nil
 }
 
-// Acted drops all cached reads if ctx is one of Applying. Callers use it after a program that this Host did not start
-// may have changed the machine.
+// Acted drops all cached reads if ctx is one of Applying. Callers call it after a program that this Host did not start,
+// which may have changed the machine.
 func (h *Host) Acted(ctx context.Context) {
 	if applying(ctx) && h.forget != nil {
 		h.forget()

@@ -32,7 +32,7 @@ type Missing struct {
 // WithMissing wraps an error of a state that needs missing objects.
 func WithMissing(err error, thing Thing, names ...string) error { return &Missing{thing, names, err} }
 
-// Unwrap returns the error in the words of the state.
+// Unwrap returns the error of the state.
 func (l *Missing) Unwrap() error { return l.error }
 
 // What describes the missing objects.

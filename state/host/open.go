@@ -40,7 +40,7 @@ func Open(o Options, c Caches) (*Host, error) {
 	}
 	return &Host{
 		Files: files, Commands: commandsOf(o, files, c.Forget), talk: talk, Network: network.Of(files),
-		Kernel: kernel{o.Asleep(), o.Recorder},
+		Kernel: kernel{o.Offline(), o.Recorder},
 		Env:    NewEnvironment(loginOf(process.Environ(), os.Geteuid())...), parsed: &ParseCache{}, recorder: o.Recorder,
 		machineErrors: files.machineErrors, forget: c.Forget,
 	}, nil
@@ -54,7 +54,7 @@ func commandsOf(o Options, files *tree, changed func()) Commands {
 		own.machineErrors, own.files, run = files.machineErrors, files, own
 	}
 	if o.Failed != nil {
-		run = hearing{run, o.Failed}
+		run = failureObserver{run, o.Failed}
 	}
 	if o.Recorder != nil {
 		run = &namedCommands{run, o.Recorder}

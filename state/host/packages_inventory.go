@@ -40,7 +40,7 @@ type Inventory struct {
 	byName   map[string][]Package
 	provided map[string][]string // the packages, as list names, that provide a name
 	Provider func(virtual string) []string
-	asked    sync.Map // cached results of Provider, by name
+	provides sync.Map // cached results of Provider, by name
 }
 
 // ArchNames describes how a family of package managers writes the architecture after a package's name.
@@ -77,20 +77,20 @@ func InventoryOf(native string, arch ArchNames, packages []Package) *Inventory {
 
 // NameOf returns the name of a package for users and reports: with its architecture only if that is not the host's.
 func (v *Inventory) NameOf(p Package) string {
-	if p.Arch == "" || v.saysNothing(p.Arch) {
+	if p.Arch == "" || v.isNative(p.Arch) {
 		return p.Name
 	}
 	return p.Name + v.arch.Join + p.Arch
 }
 
-// saysNothing reports whether names leave out an architecture, since it is the host's own.
-func (v *Inventory) saysNothing(arch string) bool {
+// isNative reports whether an architecture is the host's own or fits every host, so that names leave it out.
+func (v *Inventory) isNative(arch string) bool {
 	return arch == v.Native || slices.Contains(v.arch.Any, arch) || v.arch.Same != nil && v.arch.Same(v.Native, arch)
 }
 
 // ListName returns a name that a user wrote, without its architecture if that is the host's own.
 func (v *Inventory) ListName(name string) string {
-	if i := strings.LastIndex(name, v.arch.Join); v.arch.Join != "" && i > 0 && v.saysNothing(name[i+len(v.arch.Join):]) {
+	if i := strings.LastIndex(name, v.arch.Join); v.arch.Join != "" && i > 0 && v.isNative(name[i+len(v.arch.Join):]) {
 		return name[:i]
 	}
 	return name
@@ -135,11 +135,11 @@ func (v *Inventory) Providers(virtual string) []string {
 	if v.Provider == nil {
 		return v.provided[virtual]
 	}
-	if known, ok := v.asked.Load(virtual); ok {
+	if known, ok := v.provides.Load(virtual); ok {
 		return known.([]string)
 	}
 	names := v.Provider(virtual)
-	v.asked.Store(virtual, names)
+	v.provides.Store(virtual, names)
 	return names
 }
 

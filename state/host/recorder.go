@@ -27,7 +27,7 @@ type Subject struct {
 
 func (s Subject) String() string { return string(s.Kind) + " " + s.Name }
 
-// Kind is the kind of a subject, in words for people.
+// Kind is the kind of a subject, in the words of reports.
 type Kind string
 
 // The kinds of subjects. A subject of any other kind cannot be restored from its name.
@@ -53,7 +53,7 @@ func Record(r ChangeRecorder, subjects ...Subject) error {
 	if r == nil {
 		return nil
 	}
-	told := false
+	recorded := false
 	for _, s := range subjects {
 		if s == (Subject{}) {
 			continue
@@ -61,9 +61,9 @@ func Record(r ChangeRecorder, subjects ...Subject) error {
 		if err := r.Replacing(s); err != nil {
 			return fmt.Errorf("recording %s: %w", s, err)
 		}
-		told = true
+		recorded = true
 	}
-	if !told {
+	if !recorded {
 		return nil
 	}
 	return awaitKept(r)
@@ -87,7 +87,7 @@ func (h *Host) Announce(paths ...string) error {
 		return nil
 	}
 	for _, p := range paths {
-		if !t.tells(p) {
+		if !t.records(p) {
 			continue
 		}
 		names := h.Missing(p)
@@ -138,8 +138,8 @@ type namedCommands struct {
 
 func (r *namedCommands) Run(ctx context.Context, c Command) (Output, error) {
 	if !c.Quiet && !c.Named && applying(ctx) && r.Allowed(c.Argv[0]) == nil {
-		// The arguments may hold secrets.
-		// Since it cannot be restored, nothing waits until its name is kept.
+		// Only the name of the program is recorded, since the arguments may have secrets. The command does not wait for
+		// Kept, since it cannot be undone.
 		s := Subject{KindCommand, path.Base(c.Argv[0])}
 		if err := r.recorder.Replacing(s); err != nil {
 			return Output{}, fmt.Errorf("recording %s: %w", s, err)

@@ -19,7 +19,7 @@ func Same(ctx context.Context, a, b io.Reader) (bool, error) {
 	}
 	one, two := wholeFile(a), wholeFile(b)
 	if one == nil || two == nil {
-		return sameStreams(Seen(ctx, a), Seen(ctx, b))
+		return sameStreams(Bounded(ctx, a), Bounded(ctx, b))
 	}
 	if sameFile(one, two) {
 		return true, nil
@@ -42,7 +42,7 @@ func wholeFile(content io.Reader) *opened {
 		if c.Size() > 0 {
 			return c
 		}
-	case *seen:
+	case *bounded:
 		if c.file != nil && c.size > 0 && !c.begun {
 			return c.file
 		}

@@ -41,7 +41,7 @@ func same(t *testing.T, f host.Files, a, b string) (bool, error) {
 	two, err := f.Open(b)
 	do(t, err)
 	defer two.Close()
-	return host.Same(ctx, one, host.Seen(ctx, two))
+	return host.Same(ctx, one, host.Bounded(ctx, two))
 }
 
 // TestHolesAreComparedWithoutReadingThem compares sparse files of terabytes, which a user can make without disk space.
@@ -94,8 +94,8 @@ func TestHolesThatAreReadHaveABound(t *testing.T) {
 	in, err := f.Open("/etc/sparse")
 	do(t, err)
 	defer in.Close()
-	seen := host.Seen(t.Context(), in)
-	if n, err := io.Copy(io.Discard, seen); err == nil || !strings.Contains(err.Error(), "of holes") || n < 1<<32 {
+	bounded := host.Bounded(t.Context(), in)
+	if n, err := io.Copy(io.Discard, bounded); err == nil || !strings.Contains(err.Error(), "of holes") || n < 1<<32 {
 		t.Errorf("read %d bytes, %v", n, err)
 	}
 }

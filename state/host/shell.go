@@ -99,7 +99,7 @@ func (h *Host) become(name string) (User, *Credential, error) {
 }
 
 // startDir returns the default directory of a command: the home of the user, or "/" if that does not exist, as for
-// nobody.
+// the user nobody.
 func (h *Host) startDir(u *User) string {
 	dir := home(u)
 	if info, err := followed(h.Files).Stat(dir); err != nil || !info.IsDir() {

@@ -23,16 +23,16 @@ const tempPrefix = ".corpus-tmp-"
 
 // temporaries reports the directories in which temporary files are created, each once.
 type temporaries struct {
-	tell func(dir string)
+	report func(dir string)
 
-	mu   sync.Mutex
-	told map[string]bool
+	mu       sync.Mutex
+	reported map[string]bool
 }
 
 // in reports a directory in which a file is about to be created. Its path is resolved, since links may lead elsewhere
 // by the time the file is searched for.
 func (t *temporaries) in(dir int) {
-	if t.tell == nil {
+	if t.report == nil {
 		return
 	}
 	path, err := os.Readlink(walk.Handle(dir))
@@ -41,14 +41,14 @@ func (t *temporaries) in(dir int) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.told[path] {
+	if t.reported[path] {
 		return
 	}
-	if t.told == nil {
-		t.told = map[string]bool{}
+	if t.reported == nil {
+		t.reported = map[string]bool{}
 	}
-	t.told[path] = true
-	t.tell(path)
+	t.reported[path] = true
+	t.report(path)
 }
 
 // TempName returns a random file name that starts with tempPrefix. A * in the pattern is replaced by the random number.

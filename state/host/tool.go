@@ -49,7 +49,7 @@ func (h *Host) Tool(ctx context.Context, t Tool) (string, error) {
 	program, ok := h.Which(name)
 	if !ok {
 		return "", diag.WithHint(fmt.Errorf("%s is not installed", name),
-			"install %s in a pkg.installed state that this one requires", t.brings())
+			"install %s in a pkg.installed state that this one requires", t.packageName())
 	}
 	if err := Record(h.recorder, t.Changes); err != nil {
 		return "", err
@@ -79,7 +79,7 @@ func (t Tool) limit() time.Duration {
 	return ToolLimit
 }
 
-func (t Tool) brings() string {
+func (t Tool) packageName() string {
 	if t.Package != "" {
 		return t.Package
 	}
@@ -119,14 +119,14 @@ func (e *ToolError) Error() string {
 
 // Hint explains the exit code of the tool. The codes are those of useradd(8) and similar tools.
 func (e *ToolError) Hint() string {
-	if os.Geteuid() != 0 && e.lacksRights() {
+	if os.Geteuid() != 0 && e.lacksPermission() {
 		return "changing the system needs root"
 	}
 	switch e.Tool + " " + strconv.Itoa(e.Code) {
 	case "useradd 1", "usermod 1", "userdel 1", "useradd 10", "usermod 10", "userdel 10", "groupadd 10", "groupmod 10",
 		"groupdel 10",
 		"chage 15", "chpasswd 1":
-		return "look whether /etc can be written and has room, and whether another tool holds /etc/passwd.lock or " +
+		return "check that /etc is writable and has space, and that no other tool holds /etc/passwd.lock or " +
 			"/etc/group.lock"
 	case "useradd 4", "usermod 4":
 		return "choose another uid, or set unique: False"
@@ -135,7 +135,7 @@ func (e *ToolError) Hint() string {
 	case "useradd 9":
 		return "set gid to the group of that name to take it as the user's own"
 	case "useradd 12":
-		return "the account is there, its home is not: look at the directory above it, or set createhome: False"
+		return "the account exists, its home does not: check the directory above it, or set createhome: False"
 	case "useradd 3", "usermod 3", "useradd 19", "groupadd 3":
 		return "correct the argument it names"
 	case "usermod 8":
@@ -143,13 +143,13 @@ func (e *ToolError) Hint() string {
 	case "userdel 8":
 		return "end the user's processes first, or set force: True to remove it anyway"
 	case "groupdel 8":
-		return "give the users that have it as their own group another one first"
+		return "first change the primary group of its users"
 	}
 	return ""
 }
 
-// lacksRights reports whether the tool failed for lack of permissions.
-func (e *ToolError) lacksRights() bool {
+// lacksPermission reports whether the tool failed for lack of permissions.
+func (e *ToolError) lacksPermission() bool {
 	text := strings.ToLower(e.Text)
 	for _, words := range []string{"permission denied", "not permitted", "are you root", "be root", "only root",
 		"superuser", "authentication"} {

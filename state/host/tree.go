@@ -28,7 +28,7 @@ type tree struct {
 	root          *walk.Root
 	relocated     bool   // the root is not the machine's own
 	base          string // path on the machine of the recorder's root
-	temporary     bool   // it is removed at the end of its step, so nothing in it is recorded
+	temporary     bool   // the tree is removed at the end of its step, so nothing in it is recorded
 	recorder      ChangeRecorder
 	changed       func(path string) // called after a write, to drop cached reads
 	temps         *temporaries
@@ -40,7 +40,7 @@ type tree struct {
 }
 
 func openTree(root string, relocated bool, o Options, changed func(string)) (*tree, error) {
-	t := &tree{recorder: o.Recorder, changed: changed, temps: &temporaries{tell: o.Temporary}, umask: umask(),
+	t := &tree{recorder: o.Recorder, changed: changed, temps: &temporaries{report: o.Temporary}, umask: umask(),
 		relocated: relocated, unsynced: &unsynced{}, machineErrors: &walk.MachineErrors{}}
 	t.base = "/"
 	places := walk.Options{Safe: true}
@@ -101,7 +101,7 @@ func (t *tree) planned(p string) string {
 // opener opens the directory in which a path is looked up, and returns the name in it.
 type opener func(p string) (dir int, name string, done func(), err error)
 
-// end returns the same as at, for the path to which the links at the end of a path lead.
+// end is like at for the path to which the links at the end of p lead.
 func (t *tree) end(p string) (dir int, name string, done func(), err error) {
 	d, name, err := t.root.Follow(p)
 	if err != nil {
@@ -149,7 +149,7 @@ func (t *tree) write(op, p string, call func(dir int, name string) error) error 
 	})
 }
 
-// change does the same as write, for a function that itself waits until the old file is kept.
+// change is like write for a function that itself waits until the old file is kept.
 func (t *tree) change(op, p string, open opener, call func(dir int, name string) error) error {
 	dir, name, done, err := open(p)
 	if err != nil {
@@ -157,7 +157,7 @@ func (t *tree) change(op, p string, open opener, call func(dir int, name string)
 	}
 	defer done()
 	real := t.below(dir, name, p)
-	if t.tells(p) {
+	if t.records(p) {
 		if err := t.replacing(KindFile, p, real); err != nil {
 			return err
 		}
@@ -174,11 +174,11 @@ func (t *tree) change(op, p string, open opener, call func(dir int, name string)
 	return explain(t.failed(op, p, err))
 }
 
-// tells reports whether changes of a path are passed to a recorder.
-func (t *tree) tells(p string) bool { return t.recorder != nil && !t.temporary && !ownTemp(p) }
+// records reports whether changes of a path are passed to a recorder.
+func (t *tree) records(p string) bool { return t.recorder != nil && !t.temporary && !ownTemp(p) }
 
 func (t *tree) record(kind Kind, p string) error {
-	if !t.tells(p) {
+	if !t.records(p) {
 		return nil
 	}
 	return t.replacing(kind, p, t.real(p))
@@ -240,7 +240,7 @@ func pathError(op, p string, err error) error {
 	var named *fs.PathError
 	if errors.As(err, &unsafe) && strings.HasPrefix(p, unsafe.Path) {
 		whole := *unsafe
-		whole.Path = p // the way to a name was refused
+		whole.Path = p // a directory of the path was refused
 		return &whole
 	}
 	if err == nil || errors.As(err, &unsafe) || errors.As(err, &named) && named.Path == walk.Clip(p) {

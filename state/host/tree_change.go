@@ -144,7 +144,7 @@ func (t *tree) RemoveAll(p string) error {
 
 // recordAll records a tree in the order of its removal, so that one wait covers all of it.
 func (t *tree) recordAll(p string) error {
-	if !t.tells(p) {
+	if !t.records(p) {
 		return nil
 	}
 	err := t.do("remove", p, func(dir int, name string) error {
@@ -253,8 +253,8 @@ func (t *tree) Own(p string, uid, gid int, mode *fs.FileMode) error {
 			return err
 		}
 		return done(t.own(fd, st, uid, gid, mode, func(after *unix.Stat_t, bits fs.FileMode) error {
-			// The former owner wrote the file. That counts for setuid bits that the caller sets as well, since the
-			// directory may have been given to root only now.
+			// The former owner wrote the content. So setuid bits that the caller sets are refused as well, since the
+			// directory may belong to root only now.
 			return t.root.MayRaise(dir, fd, t.below(dir, name, p), &st, after, bits)
 		}))
 	})
@@ -310,8 +310,8 @@ func (t *tree) itself(op, p string, call func(place string) error) error {
 	})
 }
 
-// place opens a name with O_PATH, without following a link. It returns an error if a user may have given this name to
-// the file of another user. The caller must close fd.
+// place opens a name with O_PATH, without following a link. It returns an error if a user may have created the name as
+// a hard link to a file of another user. The caller must close fd.
 func (t *tree) place(dir int, name string) (fd int, st unix.Stat_t, err error) {
 	if fd, err = unix.Openat(dir, name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0); err != nil {
 		return -1, st, err

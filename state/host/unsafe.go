@@ -16,8 +16,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// Unsafe reports whether an error refuses a path because another user controls a link in it, or a name of its file. The
-// hint says what the author of a state can do about it.
+// Unsafe reports whether an error refuses a path because another user controls a link in it, or a hard link of its
+// file. The hint is for the author of the state.
 func Unsafe(err error) (hint string, unsafe bool) {
 	var refused *walk.UnsafeError
 	if !errors.As(err, &refused) {
@@ -84,8 +84,8 @@ func (h *Host) FilesFor(ctx context.Context) Files {
 	return h.Files
 }
 
-// Changeable returns an error if another user may have created this name of the file, in which case Chown and Chmod
-// refuse the path. info is the result of Lstat for the path.
+// Changeable returns an error if another user may have created the path as a hard link to the file, in which case Chown
+// and Chmod refuse the path. info is the result of Lstat for the path.
 func (h *Host) Changeable(p string, info Info) error {
 	t, ok := h.Files.(*tree)
 	if !ok || info.IsDir() || info.Links < 2 {
@@ -142,17 +142,17 @@ func (f followingAccounts) RemoveUser(ctx context.Context, name string, r UserRe
 	return f.Accounts.RemoveUser(WithFollowing(ctx), name, r)
 }
 
-// Steady returns an error if another user can redirect a path while a program with the path as its argument runs. It
+// CheckPath returns an error if another user can redirect a path while a program with the path as its argument runs. It
 // returns nil for a host that follows every link.
-func (h *Host) Steady(p string) error {
+func (h *Host) CheckPath(p string) error {
 	if t, ok := h.Files.(*tree); ok {
 		return t.root.ByName(p)
 	}
 	return nil
 }
 
-// Sole returns an error if an unprivileged user controls any part of a file or directory, since a program that root
-// runs there would run or read data of that user. It returns nil for a host that follows every link, and if the agent
+// Sole returns an error if an unprivileged user controls any part of a file or directory, since a program of root would
+// execute or read data of that user. It returns nil for a host that follows every link, and if the agent
 // does not run as root. If p does not exist, the error wraps fs.ErrNotExist.
 func (h *Host) Sole(p string) error {
 	if t, ok := h.Files.(*tree); ok && os.Geteuid() == 0 {

@@ -88,7 +88,7 @@ func (t Taker) content(p *Part) error {
 		return err
 	}
 	defer f.Close()
-	seen := host.Seen(t.ctx, f)
+	seen := host.Bounded(t.ctx, f)
 	if hasHole(f, p.Size) {
 		return t.unread(p, seen)
 	}

@@ -23,7 +23,7 @@ type Accounts struct {
 	mu     sync.Mutex
 	tables *tables                // nil until read
 	shadow map[string]host.Shadow // nil until read
-	others map[string]string      // answers of other sources, "" for none
+	others map[string]string      // results of getent by query, "" for none
 }
 
 // New returns the Accounts of a host.
@@ -41,7 +41,7 @@ type tables struct {
 	groupsByID map[int]host.Group
 	memberOf   map[string][]string // groups by user, from the lines of the group file
 	byGID      map[int][]string    // names of groups that share an ID
-	elsewhere  map[string]bool     // by database: nsswitch.conf names sources beside the files
+	elsewhere  map[string]bool     // by database: nsswitch.conf names other sources than the files
 }
 
 // Allowed returns a *host.Skipped error if accounts cannot be changed.
@@ -66,7 +66,7 @@ func (a *Accounts) Forget() {
 	a.mu.Unlock()
 }
 
-// read returns the tables. They are never changed once made, so the lock guards only the reading.
+// read returns the tables. They do not change once they are read, so the lock guards only the reading.
 func (a *Accounts) read() (*tables, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -90,7 +90,7 @@ func (a *Accounts) read() (*tables, error) {
 	return a.tables, nil
 }
 
-// index keeps the first of several lines for one name or number, as the C library does.
+// index uses the first of several lines for one name or ID, as the C library does.
 func index(users []host.User, groups []host.Group) *tables {
 	t := &tables{
 		allUsers: users, allGroups: groups,
@@ -119,7 +119,7 @@ func keepFirst[K comparable, V any](m map[K]V, key K, v V) {
 	}
 }
 
-// User returns the account with a name, from the files or from another source of the host.
+// User returns the account with a name, from the files or from another source that nsswitch.conf names.
 func (a *Accounts) User(name string) (host.User, bool, error) {
 	t, err := a.read()
 	if err != nil {
@@ -131,7 +131,7 @@ func (a *Accounts) User(name string) (host.User, bool, error) {
 	return elsewhere(a, t, "passwd", named(name), passwd.Users)
 }
 
-// UserByID returns the account with a number, from the files or from another source that the host asks.
+// UserByID returns the account with an ID, from the files or from another source that nsswitch.conf names.
 func (a *Accounts) UserByID(uid int) (host.User, bool, error) {
 	t, err := a.read()
 	if err != nil {
@@ -143,7 +143,7 @@ func (a *Accounts) UserByID(uid int) (host.User, bool, error) {
 	return elsewhere(a, t, "passwd", number(uid), passwd.Users)
 }
 
-// Group returns the group with a name, from the files or from another source that the host asks.
+// Group returns the group with a name, from the files or from another source that nsswitch.conf names.
 func (a *Accounts) Group(name string) (host.Group, bool, error) {
 	t, err := a.read()
 	if err != nil {
@@ -155,7 +155,7 @@ func (a *Accounts) Group(name string) (host.Group, bool, error) {
 	return elsewhere(a, t, "group", named(name), passwd.Groups)
 }
 
-// GroupByID returns the group with a number, from the files or from another source that the host asks.
+// GroupByID returns the group with an ID, from the files or from another source that nsswitch.conf names.
 func (a *Accounts) GroupByID(gid int) (host.Group, bool, error) {
 	t, err := a.read()
 	if err != nil {

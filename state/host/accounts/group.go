@@ -32,7 +32,7 @@ func (a *Accounts) onGroup(name string, argv ...string) tool {
 	return tool{argv: argv, subjects: []host.Subject{groupSubject(name)}}
 }
 
-// ChangeGroup changes the number and the members of a group.
+// ChangeGroup changes the ID and the members of a group.
 func (a *Accounts) ChangeGroup(ctx context.Context, name string, c host.GroupChange) error {
 	for _, argv := range groupCalls(name, c) {
 		if err := a.run(ctx, a.onGroup(name, argv...)); err != nil {

@@ -22,7 +22,7 @@ func FilesOf(kind host.Kind) []string {
 // subordinate IDs.
 type Line struct {
 	Text  string // with line feeds; "" for a name that the file does not have
-	After string // the name of the line before; "" for the first
+	After string // the name in the previous line; "" for the first line
 }
 
 // LineOf reads a name's line.
@@ -34,14 +34,14 @@ func LineOf(h *host.Host, file, name string) (Line, error) {
 	var found Line
 	before := ""
 	for line := range strings.Lines(string(data)) {
-		about := accountOf(line)
-		if about == name {
+		account := accountOf(line)
+		if account == name {
 			if found.Text == "" {
 				found.After = before
 			}
 			found.Text += line
 		}
-		before = about
+		before = account
 	}
 	return found, nil
 }
@@ -52,8 +52,8 @@ func accountOf(line string) string {
 	return name
 }
 
-// SetLine restores the line of a name, with all fields, at its place, which no account tool can do. It holds the lock
-// of the account tools meanwhile.
+// SetLine restores the line of a name with all its fields and its position in the file, which the account tools cannot
+// do. It holds the lock of the account tools while it writes.
 func SetLine(ctx context.Context, h *host.Host, file, name string, line Line) error {
 	if err := h.Accounts.Allowed("changing " + file); err != nil {
 		return err

@@ -14,8 +14,8 @@ import (
 
 // The limit and the interval of the wait for other processes that change accounts.
 const (
-	lockPatience = 2 * time.Minute
-	lockPause    = 50 * time.Millisecond
+	lockTimeout  = 2 * time.Minute
+	lockInterval = 50 * time.Millisecond
 )
 
 // awaitLock waits until no process holds the lock of the account files (lckpwdf(3)). The tools take it
@@ -40,7 +40,7 @@ func holdLock(ctx context.Context, files host.Files) (done func(), err error) {
 	if !ok {
 		return done, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, lockPatience)
+	ctx, cancel := context.WithTimeout(ctx, lockTimeout)
 	defer cancel()
 	for {
 		shared := unix.Flock_t{Type: unix.F_RDLCK}
@@ -53,7 +53,7 @@ func holdLock(ctx context.Context, files host.Files) (done func(), err error) {
 			done()
 			return nil, diag.WithHint(fmt.Errorf("the account files are locked by another program: %w", ctx.Err()),
 				"see who holds it with `fuser /etc/.pwd.lock`")
-		case <-time.After(lockPause):
+		case <-time.After(lockInterval):
 		}
 	}
 }

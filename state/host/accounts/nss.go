@@ -53,7 +53,7 @@ func (a *Accounts) otherGroups(t *tables, user string) ([]string, error) {
 	return names, nil
 }
 
-// notFound is getent's code for a key that no source knows.
+// notFound is getent's exit code for a key that no source has.
 const notFound = 2
 
 // getent queries every source that nsswitch.conf names, and caches the answer. It runs nothing if files are the only
@@ -62,9 +62,9 @@ func (a *Accounts) getent(t *tables, database, table, key string) (string, error
 	if !t.elsewhere[database] || a.refused || key == "" {
 		return "", nil
 	}
-	question := table + " " + key
+	query := table + " " + key
 	a.mu.Lock()
-	answer, known := a.others[question]
+	answer, known := a.others[query]
 	a.mu.Unlock()
 	if known {
 		return answer, nil
@@ -77,11 +77,11 @@ func (a *Accounts) getent(t *tables, database, table, key string) (string, error
 		Env: host.ToolEnvironment(), Limit: 30 * time.Second, Quiet: true})
 	switch {
 	case err != nil:
-		return "", fmt.Errorf("looking up %s: %w", question, err)
+		return "", fmt.Errorf("looking up %s: %w", query, err)
 	case out.TimedOut:
-		return "", fmt.Errorf("looking up %s: no answer in 30 seconds", question)
+		return "", fmt.Errorf("looking up %s: no answer in 30 seconds", query)
 	case out.Code != 0 && out.Code != notFound:
-		return "", fmt.Errorf("looking up %s: getent ended with code %d: %s", question, out.Code,
+		return "", fmt.Errorf("looking up %s: getent ended with code %d: %s", query, out.Code,
 			strings.TrimSpace(out.Stderr))
 	}
 	a.mu.Lock()
@@ -89,6 +89,6 @@ func (a *Accounts) getent(t *tables, database, table, key string) (string, error
 	if a.others == nil {
 		a.others = map[string]string{}
 	}
-	a.others[question] = out.Stdout
+	a.others[query] = out.Stdout
 	return out.Stdout, nil
 }

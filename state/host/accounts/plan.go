@@ -82,11 +82,11 @@ func gap[V any](r span, used map[int]V, downwards bool) (int, error) {
 			return id, nil
 		}
 	}
-	return 0, diag.WithHint(fmt.Errorf("no number between %d and %d is free", r.min, r.max),
+	return 0, diag.WithHint(fmt.Errorf("no ID between %d and %d is free", r.min, r.max),
 		"widen the range in /etc/login.defs")
 }
 
-// PlanUser returns the account that AddUser would add, with its number, and the groups that it would be in.
+// PlanUser returns the account that AddUser would add, with its ID, and the groups that it would be in.
 func (a *Accounts) PlanUser(n host.NewUser) (host.User, []string, error) {
 	t, err := a.read()
 	if err != nil {
@@ -172,7 +172,7 @@ func planNewGroup(t *tables, login settings, n host.NewUser, uid int) (host.Grou
 	return host.Group{Name: n.Name, GID: gid}, err
 }
 
-// with returns the tables as they would be with the accounts of earlier steps.
+// with returns the tables as they would be after the earlier steps of a dry run.
 func (t *tables) with(e host.Expected) *tables {
 	if len(e.Users)+len(e.Groups)+len(e.GoneUsers)+len(e.GoneGroups) == 0 {
 		return t
@@ -188,7 +188,7 @@ func (t *tables) with(e host.Expected) *tables {
 	return more
 }
 
-// groupNamed finds a group by its name or number, as -g does.
+// groupNamed finds a group by its name or ID, as the option -g of useradd does.
 func (a *Accounts) groupNamed(t *tables, name string) (host.Group, error) {
 	if g, ok := t.groups[name]; ok {
 		return g, nil
@@ -208,7 +208,7 @@ func (a *Accounts) groupNamed(t *tables, name string) (host.Group, error) {
 	return g, err
 }
 
-// PlanGroup returns the group that AddGroup would add, with its number.
+// PlanGroup returns the group that AddGroup would add, with its ID.
 func (a *Accounts) PlanGroup(n host.NewGroup) (host.Group, error) {
 	t, err := a.read()
 	if err != nil {

@@ -74,7 +74,7 @@ func (a *Accounts) ChangeUser(ctx context.Context, name string, c host.UserChang
 	option("-d", c.Home)
 	option("-s", c.Shell)
 	subjects := []host.Subject{userSubject(name)}
-	paths, err := a.givenOver(name, c)
+	paths, err := a.reowned(name, c)
 	if err != nil {
 		return err
 	}
@@ -98,8 +98,8 @@ func (a *Accounts) ChangeUser(ctx context.Context, name string, c host.UserChang
 	return a.run(ctx, tool{argv: append(argv, "--", name), subjects: subjects, paths: paths})
 }
 
-// givenOver returns the directories whose files usermod gives to the new ID or group of the user.
-func (a *Accounts) givenOver(name string, c host.UserChange) ([]string, error) {
+// reowned returns the directories in which usermod changes the owner or group of the user's files.
+func (a *Accounts) reowned(name string, c host.UserChange) ([]string, error) {
 	if c.UID == nil && c.Group == nil {
 		return nil, nil
 	}
@@ -123,8 +123,8 @@ func (a *Accounts) mailbox(name string) string {
 	return or(login["MAIL_DIR"], "/var/mail") + "/" + name
 }
 
-// homeLeft is userdel's code for a home or a mailbox that could not be removed. Some versions also return it for a
-// mailbox that did not exist.
+// homeLeft is userdel's exit code if it could not remove the home or the mailbox. Some versions also return it for a
+// missing mailbox.
 const homeLeft = 12
 
 // RemoveUser removes an account with userdel.
@@ -180,7 +180,7 @@ func (a *Accounts) SetShadow(ctx context.Context, name string, c host.ShadowChan
 	return a.run(ctx, tool{argv: append(argv, "--", name), subjects: []host.Subject{userSubject(name)}})
 }
 
-// setHash passes the hash of a password through a pipe, which no other process can read.
+// setHash passes the hash of a password through a pipe, so that other processes cannot read it.
 func (a *Accounts) setHash(ctx context.Context, name, hash string) error {
 	t := tool{argv: []string{"passwd", "-d", "--", name}, subjects: []host.Subject{userSubject(name)}}
 	if strings.ContainsAny(name+hash, ":\n\r") {

@@ -19,9 +19,9 @@ const aptAhead = "/var/cache/apt/ahead"
 // aptUser is the user as whom apt downloads, if the host has it and its settings name no other.
 const aptUser = "_apt"
 
-// sparedByAhead is the number of bytes that downloading ahead leaves free on a disk, in addition to the space of the
+// aheadReserve is the number of bytes that downloading ahead leaves free on a disk, in addition to the space of the
 // installed packages.
-const sparedByAhead = 256 << 20
+const aheadReserve = 256 << 20
 
 func (a *apt) spare() (int64, error) {
 	dir, err := a.files.Beneath(path.Dir(aptAhead))
@@ -30,7 +30,7 @@ func (a *apt) spare() (int64, error) {
 	}
 	defer dir.Close()
 	free, _, err := dir.Free()
-	return free - sparedByAhead, err
+	return free - aheadReserve, err
 }
 
 func groupDir(n int) string { return fmt.Sprintf("%s/%d", aptAhead, n) }

@@ -6,7 +6,7 @@ import (
 )
 
 // initSystemOf returns the init system of a host.
-func initSystemOf(files host.Files, commands host.Commands, relocated, asleep bool) initSystem {
+func initSystemOf(files host.Files, commands host.Commands, relocated, notRunning bool) initSystem {
 	if !relocated && host.BootedWithSystemd(files) {
 		return &systemd{files: files, commands: commands}
 	}
@@ -16,7 +16,7 @@ func initSystemOf(files host.Files, commands host.Commands, relocated, asleep bo
 		}
 	}
 	if hasOpenRC(files) {
-		return &openrc{sysv: sysv{files: files, commands: commands}, offline: asleep}
+		return &openrc{sysv: sysv{files: files, commands: commands}, offline: notRunning}
 	}
 	return &sysv{files: files, commands: commands}
 }

@@ -37,12 +37,12 @@ type Units struct {
 
 // New opens the units of a host, those of the init system that it has.
 func New(h *host.Host, o host.Options) *Units {
-	init := initSystemOf(h.Files, h.Commands, o.Relocated(), o.Asleep())
+	init := initSystemOf(h.Files, h.Commands, o.Relocated(), o.Offline())
 	if s, ok := init.(*systemd); ok {
 		s.own = o.Own
 	}
 	return &Units{
-		init: init, refused: o.Asleep(), bootRefused: o.Refuses(),
+		init: init, refused: o.Offline(), bootRefused: o.Refuses(),
 		recorder: o.Recorder, own: o.Own,
 	}
 }

@@ -93,7 +93,7 @@ func (x *extracted) verify(ctx context.Context, h *host.Host) error {
 		return err
 	}
 	defer f.Close()
-	_, err = io.Copy(io.Discard, x.source.Verified(host.Seen(ctx, f)))
+	_, err = io.Copy(io.Discard, x.source.Verified(host.Bounded(ctx, f)))
 	return err
 }
 

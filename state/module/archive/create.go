@@ -254,14 +254,14 @@ func (b *builder) file(p string, info host.Info) error {
 	if b.make.Zip {
 		out, err := b.zip.CreateHeader(b.zipHeader(b.name(p), info))
 		if err == nil {
-			_, err = io.Copy(out, host.Seen(b.ctx, in))
+			_, err = io.Copy(out, host.Bounded(b.ctx, in))
 		}
 		return err
 	}
 	if err := b.header(p, info, &tar.Header{Typeflag: tar.TypeReg, Size: info.Size}); err != nil {
 		return err
 	}
-	n, err := io.Copy(b.tar, io.LimitReader(host.Seen(b.ctx, in), info.Size))
+	n, err := io.Copy(b.tar, io.LimitReader(host.Bounded(b.ctx, in), info.Size))
 	if err == nil && n < info.Size {
 		err = fmt.Errorf("%s became shorter while it was read", p)
 	}

@@ -124,7 +124,7 @@ func (m *mover) copy(from, p string, info host.Info) error {
 	if m.writer.h.Files.CanChown() {
 		uid, gid = info.UID, info.GID
 	}
-	if err := m.files.Write(p, host.NewFile{Content: host.Seen(m.ctx, content), Mode: &info.Mode, UID: uid, GID: gid,
+	if err := m.files.Write(p, host.NewFile{Content: host.Bounded(m.ctx, content), Mode: &info.Mode, UID: uid, GID: gid,
 		ReplaceLink: true}); err != nil {
 		return err
 	}

@@ -129,5 +129,5 @@ func sumOfFile(ctx context.Context, h *host.Host, file string, a algorithm) (sum
 		return sum{}, err
 	}
 	defer r.Close()
-	return sum{algorithm: a}.of(host.Seen(ctx, r))
+	return sum{algorithm: a}.of(host.Bounded(ctx, r))
 }

@@ -98,7 +98,7 @@ func copyContent(ctx context.Context, h *host.Host, from, to string, f host.NewF
 		return err
 	}
 	defer source.Close()
-	f.Content = host.Seen(ctx, source)
+	f.Content = host.Bounded(ctx, source)
 	return h.Files.Write(to, f)
 }
 

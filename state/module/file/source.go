@@ -144,7 +144,7 @@ func (f *family) open(ctx context.Context, o origin) (Source, error) {
 	if err != nil {
 		return source, fmt.Errorf("opening the source %s: %w", redacted(o.url), err)
 	}
-	source.content = verified(host.Seen(ctx, source.ReadCloser), redacted(o.url), o.sum)
+	source.content = verified(host.Bounded(ctx, source.ReadCloser), redacted(o.url), o.sum)
 	source.ReadCloser = struct {
 		io.Reader
 		io.Closer

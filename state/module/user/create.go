@@ -110,7 +110,7 @@ func (p *present) applyNew(ctx context.Context, h *host.Host) (module.Report, er
 	}
 	// useradd follows links in a path. Below a directory that another user controls, the host package therefore
 	// creates the home directory itself, as for an existing account.
-	if n.CreateHome && h.Steady(planned.User.Home) != nil {
+	if n.CreateHome && h.CheckPath(planned.User.Home) != nil {
 		if _, err := owned.IsDirectory(h, planned.User.Home); err != nil {
 			return module.Report{}, fmt.Errorf("making the home of %s: %w", p.Name, err)
 		}

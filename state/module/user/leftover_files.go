@@ -19,7 +19,7 @@ func leftovers(h *host.Host, u host.User) ([]string, error) {
 	}
 	var left []string
 	for _, dir := range []string{path.Dir(u.Home), "/var/mail", "/var/spool/cron/crontabs"} {
-		if !path.IsAbs(dir) || dir == "/" || h.Steady(dir) != nil {
+		if !path.IsAbs(dir) || dir == "/" || h.CheckPath(dir) != nil {
 			continue
 		}
 		found, err := ownedIn(h, dir, u)

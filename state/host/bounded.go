@@ -10,13 +10,13 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
-// Seen returns a reader of the content that a file had when it was opened, until the context is done: a user may append
-// to a file while it is read, and a sparse file may be larger than any disk. A file without a size, such as a device or
-// one of the kernel's, is read up to the limit of Files.ReadFile. A reader that is not a file is limited by the context
-// alone. Files.Write keeps the holes of the content, and [Same] skips them; other callers get an error after they have
-// read 4 GiB of holes.
-func Seen(ctx context.Context, r io.Reader) io.Reader {
-	s := &seen{ctx: ctx, from: r, left: unbounded, size: SizeOf(r)}
+// Bounded returns a reader of the content that a file had when it was opened, until the context is done: a user may
+// append to a file while it is read, and a sparse file may be larger than any disk. A file without a size, such as a
+// device or one of the kernel's, is read up to the limit of Files.ReadFile. A reader that is not a file is limited by
+// the context alone. Files.Write keeps the holes of the content, and [Same] skips them; other callers get an error
+// after they have read 4 GiB of holes.
+func Bounded(ctx context.Context, r io.Reader) io.Reader {
+	s := &bounded{ctx: ctx, from: r, left: unbounded, size: SizeOf(r)}
 	if s.file, _ = r.(*opened); s.size > 0 {
 		s.left = s.size
 	} else if s.file != nil {
@@ -27,7 +27,7 @@ func Seen(ctx context.Context, r io.Reader) io.Reader {
 
 const unbounded = 1<<63 - 1
 
-type seen struct {
+type bounded struct {
 	ctx   context.Context
 	from  io.Reader
 	file  *opened // nil if from is not a file of a host
@@ -38,9 +38,9 @@ type seen struct {
 }
 
 // Size returns the size in bytes, with holes; 0 if it is unknown.
-func (s *seen) Size() int64 { return s.size }
+func (s *bounded) Size() int64 { return s.size }
 
-func (s *seen) Read(p []byte) (int, error) {
+func (s *bounded) Read(p []byte) (int, error) {
 	if !s.begun {
 		s.begun, s.holes.file = true, s.sparse()
 	}
@@ -66,10 +66,10 @@ func (s *seen) Read(p []byte) (int, error) {
 }
 
 // Sparse reports whether the file takes less space than it has bytes.
-func (s *seen) Sparse() bool { return s.sparse() != nil }
+func (s *bounded) Sparse() bool { return s.sparse() != nil }
 
 // sparse returns the file if it takes less space than it has bytes, or nil.
-func (s *seen) sparse() *opened {
+func (s *bounded) sparse() *opened {
 	var st unix.Stat_t
 	if s.file != nil && s.size > 0 && unix.Fstat(int(s.file.Fd()), &st) == nil && st.Blocks*512 < s.size {
 		return s.file
@@ -83,7 +83,7 @@ func writeContent(file *os.File, content io.Reader) error {
 	if w, ok := content.(Wrapped); ok {
 		content = w.Content()
 	}
-	if s, ok := content.(*seen); ok && !s.begun && s.Sparse() {
+	if s, ok := content.(*bounded); ok && !s.begun && s.Sparse() {
 		return s.copyTo(file)
 	}
 	limited, err := withinSpace(file, content)
@@ -102,7 +102,7 @@ func writeContent(file *os.File, content io.Reader) error {
 }
 
 // copyTo copies the data of the file, without its holes.
-func (s *seen) copyTo(file *os.File) error {
+func (s *bounded) copyTo(file *os.File) error {
 	limit := spaceLimit{file: file}
 	for at := int64(0); at < s.size; {
 		if err := s.ctx.Err(); err != nil {
@@ -112,7 +112,7 @@ func (s *seen) copyTo(file *os.File) error {
 		if start >= s.size {
 			break
 		}
-		end = min(end, start+unasked)
+		end = min(end, start+checkEvery)
 		if _, err := limit.fits(end - start); err != nil {
 			return err
 		}
@@ -121,7 +121,7 @@ func (s *seen) copyTo(file *os.File) error {
 			return err
 		}
 		if n == 0 {
-			break // it was truncated meanwhile
+			break // the file was truncated meanwhile
 		}
 		at = start + n
 		limit.given += n

@@ -59,7 +59,7 @@ func TestCopiesKeepHoles(t *testing.T) {
 			in, err := f.Open("/etc/sparse")
 			do(t, err)
 			defer in.Close()
-			do(t, f.Write("/etc/copy", host.NewFile{Content: wrap(host.Seen(t.Context(), in)), UID: -1, GID: -1}))
+			do(t, f.Write("/etc/copy", host.NewFile{Content: wrap(host.Bounded(t.Context(), in)), UID: -1, GID: -1}))
 			if is := room(t, root+"/etc/copy"); is > 1<<20 {
 				t.Errorf("the copy of a file without content takes %d bytes", is)
 			}
@@ -83,7 +83,7 @@ func TestSparseFilesLargerThanTheDiskAreCopied(t *testing.T) {
 	in, err := f.Open("/etc/sparse")
 	do(t, err)
 	defer in.Close()
-	do(t, f.Write("/etc/copy", host.NewFile{Content: host.Seen(t.Context(), in), UID: -1, GID: -1}))
+	do(t, f.Write("/etc/copy", host.NewFile{Content: host.Bounded(t.Context(), in), UID: -1, GID: -1}))
 	if info, err := os.Stat(root + "/etc/copy"); err != nil || info.Size() != size || room(t, root+"/etc/copy") > 1<<20 {
 		t.Errorf("the copy: %v, %v", info, err)
 	}
@@ -96,20 +96,20 @@ func TestDownloadsWithoutLengthAreBounded(t *testing.T) {
 	in, err := m.Files.Open("/dev/zero")
 	do(t, err)
 	defer in.Close()
-	if n, err := io.Copy(io.Discard, host.Seen(t.Context(), in)); err == nil ||
+	if n, err := io.Copy(io.Discard, host.Bounded(t.Context(), in)); err == nil ||
 		!strings.Contains(err.Error(), "larger than 256") {
 		t.Errorf("%d bytes of /dev/zero, %v", n, err)
 	}
 	status, err := m.Files.Open("/proc/self/status")
 	do(t, err)
 	defer status.Close()
-	if text, err := io.ReadAll(host.Seen(t.Context(), status)); err != nil || !bytes.Contains(text, []byte("\nPid:")) {
+	if text, err := io.ReadAll(host.Bounded(t.Context(), status)); err != nil || !bytes.Contains(text, []byte("\nPid:")) {
 		t.Errorf("a file of the kernel: %q, %v", text, err)
 	}
 }
 
-// TestSeenStopsWithContext interrupts the reading of a file.
-func TestSeenStopsWithContext(t *testing.T) {
+// TestBoundedStopsWithContext interrupts the reading of a file.
+func TestBoundedStopsWithContext(t *testing.T) {
 	f, root, _ := rooted(t)
 	do(t, os.WriteFile(root+"/etc/large", make([]byte, 1<<20), 0o600))
 	ctx, cancel := context.WithCancel(t.Context())
@@ -117,7 +117,7 @@ func TestSeenStopsWithContext(t *testing.T) {
 	do(t, err)
 	defer in.Close()
 	cancel()
-	if err := f.Write("/etc/copy", host.NewFile{Content: host.Seen(ctx, in), UID: -1, GID: -1}); !errors.Is(err,
+	if err := f.Write("/etc/copy", host.NewFile{Content: host.Bounded(ctx, in), UID: -1, GID: -1}); !errors.Is(err,
 		context.Canceled) {
 		t.Errorf("got %v", err)
 	}
