@@ -19,21 +19,21 @@ func TestHintsOfJoinedErrors(t *testing.T) {
 		parts []string
 		hints []string
 	}{
-		"causes, but none of them": {fmt.Errorf("health: %w", causeless{}), []string{"health: status 500"}, nil},
-		"an empty list":            {errors.Join(disk, diag.List{}), []string{"the disk is full"}, []string{"make room"}},
-		"none":                     {nil, nil, nil},
-		"one":                      {disk, []string{"the disk is full"}, []string{"make room"}},
+		"an empty Unwrap": {fmt.Errorf("health: %w", causeless{}), []string{"health: status 500"}, nil},
+		"an empty list":   {errors.Join(disk, diag.List{}), []string{"the disk is full"}, []string{"make room"}},
+		"none":            {nil, nil, nil},
+		"one":             {disk, []string{"the disk is full"}, []string{"make room"}},
 		"the same hint twice": {errors.Join(disk, other), []string{"the disk is full", "another disk is full"},
 			[]string{"make room"}},
-		"the same twice": {errors.Join(disk, disk), []string{"the disk is full"}, []string{"make room"}},
+		"the same error twice": {errors.Join(disk, disk), []string{"the disk is full"}, []string{"make room"}},
 		"joined": {errors.Join(disk, errors.Join(link, list)),
 			[]string{"the disk is full", "the link is gone", "a.sls:1: a mistake"},
 			[]string{"make room", "run it again", "correct it"}},
-		"in one sentence": {fmt.Errorf("%w, and %w", disk, link), []string{"the disk is full, and the link is gone"},
+		"two wrapped errors": {fmt.Errorf("%w, and %w", disk, link), []string{"the disk is full, and the link is gone"},
 			[]string{"make room", "run it again"}},
 		"a hint around a list": {diag.WithHint(fmt.Errorf("rolled back: %w", list), "publish"),
 			[]string{"a.sls:1: a mistake", "rolled back"}, []string{"publish"}},
-		"a hint of two around a list": {diag.WithHint(
+		"a hint of two lines around a list": {diag.WithHint(
 			fmt.Errorf("it failed (%w), and so did the rest", list), "correct it\nlook"),
 			[]string{"a.sls:1: a mistake", "it failed (as above), and so did the rest"}, []string{"correct it\nlook"}},
 		"a hint for all": {diag.WithHint(errors.Join(disk, link), "call for help"),

@@ -51,26 +51,26 @@ func TestPackagesFetchedAhead(t *testing.T) {
 		"nothing in a dry run": {
 			sls: "foo: {pkg.installed: []}\n" + between + "bar: {pkg.installed: []}\n", test: true,
 		},
-		"not installed packages": {
+		"no installed packages": {
 			sls:      "foo: {pkg.installed: []}\n" + between + "bar: {pkg.installed: []}\nbaz: {pkg.installed: []}\n",
 			packages: "bar 1.1\n", own: "foo", later: "baz",
 		},
-		"not packages of states with a guard or a requisite on changes": {
+		"no packages of states with a guard or onchanges": {
 			sls: "foo: {pkg.installed: []}\n" + between + "bar: {pkg.installed: [{unless: 'true'}]}\n" +
 				"baz: {pkg.installed: [{onchanges: [{file: between}]}]}\nlib: {pkg.installed: [{require: [{file: between}]}]}\n",
 			own: "foo", later: "lib",
 		},
-		"not packages after a repository": {
+		"no packages after a state that adds a repository": {
 			sls: "foo: {pkg.installed: []}\nrepository: {file.managed: [{name: /etc/apt/sources.list.d/x.list}, " +
 				"{contents: x}]}\nbar: {pkg.installed: []}\n",
 			own: "foo",
 		},
-		"not packages that require a later repository": {
+		"no packages that require a later repository": {
 			sls: "foo: {pkg.installed: [{order: 1}]}\nbar: {pkg.installed: [{order: 2}, {require: [{file: repository}]}]}\n" +
 				"repository: {file.managed: [{name: /etc/apt/sources.list.d/x.list}, {contents: x}]}\n",
 			own: "foo",
 		},
-		"not packages that another state removes, or that have other options": {
+		"no packages that another state removes, or that have other options": {
 			sls: "foo: {pkg.installed: []}\n" + between + "bar: {pkg.removed: []}\nbaz: {pkg.installed: [{fromrepo: other}]}\n",
 			own: "foo",
 		},

@@ -60,9 +60,9 @@ func TestStatesThatMayProvideAPackage(t *testing.T) {
 	}
 }
 
-// TestPackagesThatComeAndGo checks that a dry run notices when an earlier step installs a package that a later one
-// removes, and vice versa.
-func TestPackagesThatComeAndGo(t *testing.T) {
+// TestPackagesThatLaterStepsChange checks that a dry run notices when an earlier step installs a package that a later
+// one removes, and vice versa.
+func TestPackagesThatLaterStepsChange(t *testing.T) {
 	step := func(fun string, args ...any) *compile.Step {
 		return &compile.Step{Chunk: value.NewMap(append([]any{"state", "pkg", "fun", fun}, args...)...)}
 	}
@@ -72,13 +72,13 @@ func TestPackagesThatComeAndGo(t *testing.T) {
 	}{
 		"installed, then removed": {step("installed", "name", "unzip"), step("removed", "name", "unzip"), true},
 		"removed, then installed": {step("removed", "name", "unzip"), step("installed", "name", "unzip"), true},
-		"one of several": {step("installed", "name", "x", "pkgs", value.Strings("vim", "unzip")),
+		"one of several packages": {step("installed", "name", "x", "pkgs", value.Strings("vim", "unzip")),
 			step("purged", "name", "unzip"), true},
-		"one with its version": {step("installed", "name", "x", "pkgs", value.NewList(value.NewMap("unzip", "6.0"))),
+		"a package with a version": {step("installed", "name", "x", "pkgs", value.NewList(value.NewMap("unzip", "6.0"))),
 			step("removed", "name", "unzip"), true},
-		"another one":     {step("installed", "name", "vim"), step("removed", "name", "unzip"), false},
+		"another package": {step("installed", "name", "vim"), step("removed", "name", "unzip"), false},
 		"installed twice": {step("installed", "name", "unzip"), step("installed", "name", "unzip"), false},
-		"the name of a list of names": {step("installed", "name", "unzip", "pkgs", value.Strings("vim")),
+		"the name of a state with pkgs": {step("installed", "name", "unzip", "pkgs", value.Strings("vim")),
 			step("removed", "name", "unzip"), false},
 	} {
 		result := &Result{Step: c.later, Outcome: Succeeded, Changes: value.NewMap()}
@@ -101,27 +101,27 @@ func TestGuardsThatNamePathsOfCommands(t *testing.T) {
 		counts  bool
 	}{
 		"the path":              {"test -e /opt/x/y", run("touch /opt/x/y"), true},
-		"the directory of it":   {"test -e /opt/x/y", run("mkdir -p /opt/x"), true},
-		"a path in it":          {"test -d /opt/x", run("umask 022; touch /opt/x/y"), true},
+		"its directory":         {"test -e /opt/x/y", run("mkdir -p /opt/x"), true},
+		"a path below it":       {"test -d /opt/x", run("umask 022; touch /opt/x/y"), true},
 		"an option":             {"test -e /opt/x/bin/app", run("make install --prefix=/opt/x"), true},
 		"a redirection":         {"test -e /opt/x", run("date >/opt/x"), true},
 		"in a list of commands": {"test -e /opt/x", run("cd /srv && (true; touch '/opt/x')"), true},
 		"relative to cwd":       {"test -e /opt/x", run("touch x", "cwd", "/opt"), true},
 		"arguments of a script": {"test -e /opt/x", step("cmd", "script", "salt://make.sh", "args", "--to "+
 			"/opt/x"), true},
-		"a function that runs it": {"test -e /opt/x", step("module", "run", "m", "cmd.run",
+		"a function that runs a command": {"test -e /opt/x", step("module", "run", "m", "cmd.run",
 			value.NewList(value.NewMap("cmd", "touch /opt/x"))), true},
 		"another path":           {"test -e /opt/x", run("touch /opt/y"), false},
 		"a longer name":          {"test -e /opt/x", run("touch /opt/xy"), false},
 		"the program":            {"test -x /opt/x/bin/app", run("/opt/x/bin/app --check"), false},
 		"a setting of a command": {"test -x /usr/bin/app", run("PATH=/usr/bin:/bin make"), false},
 		"a device":               {"test -e /opt/x >/dev/null", run("make >/dev/null 2>&1"), false},
-		"cwd alone":              {"test -e /opt/x", run("make all", "cwd", "/opt"), false},
+		"only the cwd":           {"test -e /opt/x", run("make all", "cwd", "/opt"), false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			later := step("cmd", "run", "true", "unless", c.guard)
 			if _, s := (try{step: later, coming: []*compile.Step{c.earlier}}).guardTouched(); (s != nil) != c.counts {
-				t.Errorf("it may change the result of the guard: %t, want %t", s != nil, c.counts)
+				t.Errorf("the command may change the result of the guard: %t, want %t", s != nil, c.counts)
 			}
 		})
 	}

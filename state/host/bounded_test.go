@@ -50,8 +50,8 @@ func (w wrapped) Sparse() bool { return host.Sparse(w.Reader) }
 func TestCopiesKeepHoles(t *testing.T) {
 	const size = 256 << 20
 	for name, wrap := range map[string]func(io.Reader) io.Reader{
-		"as it is":             func(r io.Reader) io.Reader { return r },
-		"through other reader": func(r io.Reader) io.Reader { return wrapped{r} },
+		"unwrapped": func(r io.Reader) io.Reader { return r },
+		"wrapped":   func(r io.Reader) io.Reader { return wrapped{r} },
 	} {
 		t.Run(name, func(t *testing.T) {
 			f, root, _ := rooted(t)

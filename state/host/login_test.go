@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// TestRootsCommandsSeeRootsHome checks that root's commands have root's HOME for every caller of the run: sudo may keep
-// the caller's, and a unit may have none.
-func TestRootsCommandsSeeRootsHome(t *testing.T) {
+// TestRootsCommandsHaveRootsHome checks that root's commands have root's HOME for every caller of the run: sudo may
+// keep the caller's, and a unit may have none.
+func TestRootsCommandsHaveRootsHome(t *testing.T) {
 	t.Parallel()
 	callers := map[string][]string{
 		"a unit": nil,

@@ -87,8 +87,8 @@ func TestComparisonStopsWithContext(t *testing.T) {
 	}
 }
 
-// TestHolesThatAreReadHaveABound checks the limit of a reader that has to read holes, as a digest does.
-func TestHolesThatAreReadHaveABound(t *testing.T) {
+// TestHolesThatAreReadHaveALimit checks the limit of a reader that has to read holes, as a digest does.
+func TestHolesThatAreReadHaveALimit(t *testing.T) {
 	f, root, _ := rooted(t)
 	sparse(t, root+"/etc/sparse", 1<<42, map[int64]string{1 << 20: "word"})
 	in, err := f.Open("/etc/sparse")

@@ -65,7 +65,7 @@ func TestToolQueriesAndChanges(t *testing.T) {
 	}
 }
 
-func TestToolIsNotRunUnrecorded(t *testing.T) {
+func TestToolRequiresRecording(t *testing.T) {
 	h, run := toolHost(t, host.Output{}, &noted{refuse: errors.New("no room")})
 	_, err := h.Tool(context.Background(), host.Tool{Argv: []string{"corpus-tool"},
 		Changes: host.Subject{Kind: "sysctl", Name: "a"}})

@@ -135,8 +135,8 @@ func sees(t testing.TB, f host.Files, p string) {
 	}
 }
 
-// TestTreeIsNotRacedOut replaces a directory by a link to the outside while the host writes to it.
-func TestTreeIsNotRacedOut(t *testing.T) {
+// TestTreeStaysInItsRootDuringRaces replaces a directory by a link to the outside while the host writes to it.
+func TestTreeStaysInItsRootDuringRaces(t *testing.T) {
 	f, root, outside := rooted(t)
 	do(t, os.Mkdir(root+"/etc/real", 0o755))
 	do(t, os.Symlink(outside, root+"/etc/bad"))
@@ -211,24 +211,24 @@ func TestTreeReportsMistakes(t *testing.T) {
 		err  error
 		want string
 	}{
-		"a loop":          {resolving, "too many levels"},
-		"a relative path": {relative, "not an absolute path"},
-		"relative change": {f.Remove("etc/file"), "not an absolute path"},
-		"a pipe":          {pipe, "no file"},
-		"a zero byte":     {zero, "invalid argument"},
-		"a file listed":   {listing, "not a directory"},
-		"absence":         {missing, "no such file"},
-		"removing absent": {f.Remove("/etc/none"), "no such file"},
-		"mkdir again":     {f.Mkdir("/etc", 0o755), "exists"},
-		"long name":       {f.Mkdir("/"+strings.Repeat("x", 300), 0o755), "too long"},
-		"a full dir":      {f.Remove("/etc"), "not empty"},
+		"a loop":                 {resolving, "too many levels"},
+		"a relative path":        {relative, "not an absolute path"},
+		"relative change":        {f.Remove("etc/file"), "not an absolute path"},
+		"a pipe":                 {pipe, "no file"},
+		"a zero byte":            {zero, "invalid argument"},
+		"a listed file":          {listing, "not a directory"},
+		"a missing file":         {missing, "no such file"},
+		"a removed missing file": {f.Remove("/etc/none"), "no such file"},
+		"mkdir again":            {f.Mkdir("/etc", 0o755), "exists"},
+		"long name":              {f.Mkdir("/"+strings.Repeat("x", 300), 0o755), "too long"},
+		"a full dir":             {f.Remove("/etc"), "not empty"},
 	} {
 		if c.err == nil || !strings.Contains(c.err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", name, c.err, c.want)
 		}
 	}
 	if !errors.Is(missing, fs.ErrNotExist) {
-		t.Errorf("absence is %v, which is not fs.ErrNotExist", missing)
+		t.Errorf("the error of a missing file is %v, which is not fs.ErrNotExist", missing)
 	}
 }
 

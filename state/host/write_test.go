@@ -128,8 +128,8 @@ func TestWriteOfImmutableFileHasHint(t *testing.T) {
 	alone(t, root+"/etc", "motd")
 }
 
-// TestContentLeavesSomeRoom writes content of unknown size into a small filesystem.
-func TestContentLeavesSomeRoom(t *testing.T) {
+// TestWriteKeepsFreeSpace writes content of unknown size into a small filesystem.
+func TestWriteKeepsFreeSpace(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root mounts a filesystem that is small")
 	}

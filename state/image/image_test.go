@@ -71,42 +71,42 @@ func TestRoundTrip(t *testing.T) {
 		before  func(t *testing.T, root string)
 		change  func(t *testing.T, root string)
 	}{
-		{"a file is another", host.Subject{Kind: host.KindFile, Name: "/etc/f"}, write("etc/f", "old"),
+		{"a changed file", host.Subject{Kind: host.KindFile, Name: "/etc/f"}, write("etc/f", "old"),
 			func(t *testing.T, root string) {
 				write("etc/f", "new")(t, root)
 				do(t, os.Chmod(filepath.Join(root, "etc/f"), 0o4711))
 			}},
-		{"a file is new", host.Subject{Kind: host.KindFile, Name: "/etc/f"}, nil, write("etc/f", "new")},
-		{"a file is gone", host.Subject{Kind: host.KindFile, Name: "/etc/f"}, write("etc/f", "old"),
+		{"a new file", host.Subject{Kind: host.KindFile, Name: "/etc/f"}, nil, write("etc/f", "new")},
+		{"a removed file", host.Subject{Kind: host.KindFile, Name: "/etc/f"}, write("etc/f", "old"),
 			func(t *testing.T, root string) { do(t, os.Remove(filepath.Join(root, "etc/f"))) }},
-		{"a file is a directory", host.Subject{Kind: host.KindFile, Name: "/etc/f"}, write("etc/f", "old"),
+		{"a file replaced by a directory", host.Subject{Kind: host.KindFile, Name: "/etc/f"}, write("etc/f", "old"),
 			func(t *testing.T, root string) {
 				do(t, os.Remove(filepath.Join(root, "etc/f")))
 				do(t, os.Mkdir(filepath.Join(root, "etc/f"), 0o700))
 			}},
-		{"a link leads elsewhere", host.Subject{Kind: host.KindFile, Name: "/etc/l"}, func(t *testing.T, root string) {
+		{"a changed link", host.Subject{Kind: host.KindFile, Name: "/etc/l"}, func(t *testing.T, root string) {
 			do(t, os.Symlink("there", filepath.Join(root, "etc/l")))
 		},
 			func(t *testing.T, root string) {
 				do(t, os.Remove(filepath.Join(root, "etc/l")))
 				do(t, os.Symlink("elsewhere", filepath.Join(root, "etc/l")))
 			}},
-		{"a tree is gone", host.Subject{Kind: host.KindTree, Name: "/home/alice"}, func(t *testing.T, root string) {
+		{"a removed tree", host.Subject{Kind: host.KindTree, Name: "/home/alice"}, func(t *testing.T, root string) {
 			write("home/alice/a/b/c", "deep")(t, root)
 			do(t, os.Chmod(filepath.Join(root, "home/alice/a"), 0o1750))
 			do(t, os.Symlink("a/b", filepath.Join(root, "home/alice/l")))
 		}, func(t *testing.T, root string) { do(t, os.RemoveAll(filepath.Join(root, "home/alice"))) }},
-		{"a user is gone", host.Subject{Kind: host.KindUser, Name: "daemon"}, nil, func(t *testing.T, root string) {
+		{"a removed user", host.Subject{Kind: host.KindUser, Name: "daemon"}, nil, func(t *testing.T, root string) {
 			write("etc/passwd",
 				"root:x:0:0:root:/root:/bin/bash\nalice:x:1000:1000:Alice A,12,34,56,staff,more:/home/alice:/bin/sh\n")(t, root)
 			write("etc/shadow", "root:*:19000:0:99999:7:::\nalice:$6$abc$def:19000:0:99999:7:::\n")(t, root)
 		}},
-		{"a group has another member", host.Subject{Kind: host.KindGroup, Name: "games"}, nil,
+		{"a new member of a group", host.Subject{Kind: host.KindGroup, Name: "games"}, nil,
 			func(t *testing.T, root string) {
 				write("etc/group", "root:x:0:\ndaemon:x:1:\nadm:x:4:alice\nusers:x:100:alice\ngames:x:60:alice\nalice:x:1000:\n")(t,
 					root)
 			}},
-		{"a unit starts at boot", host.Subject{Kind: host.KindBoot, Name: "web.service"},
+		{"an enabled unit", host.Subject{Kind: host.KindBoot, Name: "web.service"},
 			write("etc/systemd/system/x.target.wants/other", ""), func(t *testing.T, root string) {
 				do(t, os.MkdirAll(filepath.Join(root, "etc/systemd/system/new.target.wants"), 0o755))
 				do(t, os.Symlink("/lib/systemd/system/web.service", filepath.Join(root,
@@ -115,7 +115,7 @@ func TestRoundTrip(t *testing.T) {
 				do(t, os.MkdirAll(filepath.Join(root, "etc/rc3.d"), 0o755))
 				do(t, os.Symlink("../init.d/web", filepath.Join(root, "etc/rc3.d/S01web")))
 			}},
-		{"an alternative is new", host.Subject{Kind: host.KindAlternative, Name: "pager"},
+		{"a new alternative", host.Subject{Kind: host.KindAlternative, Name: "pager"},
 			write("etc/alternatives/README", ""), func(t *testing.T, root string) {
 				write("var/lib/dpkg/alternatives/pager",
 					"auto\n/usr/bin/pager\npager.1\n/usr/share/man/pager.1\n\n/bin/cat\n50\n\n\n")(t, root)
@@ -191,9 +191,9 @@ func TestPropertiesThatAreNotUndone(t *testing.T) {
 	hosttest.Put(t, filepath.Join(root, "etc/d/mine"), "x", 0o644)
 	p := image.Putter{Host: h, Content: memory{}}
 	for name, part := range map[string]image.Part{
-		"a directory with something in it": {Name: "/etc/d", Type: image.Absent},
-		"a content that was not kept":      {Name: "/etc/f", Type: image.File, Lost: "it is too large"},
-		"a device":                         {Name: "/etc/f", Type: image.Special},
+		"a directory that is not empty": {Name: "/etc/d", Type: image.Absent},
+		"content without a copy":        {Name: "/etc/f", Type: image.File, Lost: "it is too large"},
+		"a device":                      {Name: "/etc/f", Type: image.Special},
 	} {
 		var stays image.Stays
 		if err := p.Put(context.Background(), host.Subject{Kind: host.KindFile, Name: part.Name}, part); !errors.As(err,

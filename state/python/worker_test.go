@@ -345,7 +345,7 @@ func TestTheWorkerIsKilledAtEveryMessage(t *testing.T) {
 	}
 }
 
-func TestNothingIsLeftAfterClose(t *testing.T) {
+func TestCloseEndsAllProcesses(t *testing.T) {
 	w := start(t, &fakeSession{texts: map[string]string{"modules/own": own + `
 def stay():
     import subprocess, threading, time

@@ -244,7 +244,7 @@ func BenchmarkText(b *testing.B) {
 	}
 }
 
-func TestWriterPassesOnNoSequencesButOurs(t *testing.T) {
+func TestWriterEscapesForeignSequences(t *testing.T) {
 	in := "\x1b[31merror:\x1b[0m ü\u202e \x1b]52;c;aGk=\x07 \x1b[2J\x1b[8m \u009b \x9b a\r\nb\rc\u2028\x1b[3"
 	for _, colours := range []bool{false, true} {
 		want := `ü\u202e \x1b]52;c;aGk=\x07 \x1b[2J\x1b[8m \x9b \x9b a` + "\n" + `b\x0dc\u2028\x1b[3`

@@ -75,7 +75,7 @@ by a state:
     - name: file.symlink
     - src: DIR/log
     - path: DIR/link
-slip:
+misspelled argument:
   module.run:
     - name: test.echo
     - text: x
@@ -109,7 +109,7 @@ command:
     - cmd: exit 3
     - python_shell: true
     - raise_err: true
-not here:
+unsupported function:
   module.run:
     - boto_ec2.run: []
 `
@@ -119,7 +119,7 @@ func TestCallingFunctions(t *testing.T) {
 	s, dir := stateTree(t, map[string]string{"t.sls": calls})
 	dry := applied(t, s, true)
 	for id, want := range map[string]any{"old form": nil, "new form": nil, "no such function": false,
-		"missing argument": false, "waits": true, "not here": false} {
+		"missing argument": false, "waits": true, "unsupported function": false} {
 		if got := dry[id].Value("result"); got != want {
 			t.Errorf("dry run of %s gives %v, want %v: %s", id, got, want, value.Repr(dry[id]))
 		}
@@ -132,19 +132,19 @@ func TestCallingFunctions(t *testing.T) {
 		result        bool
 		comment, more string
 	}{
-		"old form":         {true, "called file.append", "'ret': 'wrote 2 to"},
-		"reserved names":   {true, "called file.touch", ""},
-		"new form":         {true, "called test.echo, called file.append", "'test.echo': 'x'"},
-		"no arguments":     {true, "called test.ping", "{'test.ping': True}"},
-		"by a state":       {true, "", "'ret': True"},
-		"slip":             {true, "", `did you mean "text"`},
-		"no such function": {false, "there is no function service.restrt", ""},
-		"missing argument": {false, "file.symlink lacks its argument path", ""},
-		"returned False":   {false, "file.check_hash returned False", ""},
-		"waits":            {true, "", "'changes': {}"},
-		"watches":          {true, "called file.append", ""},
-		"command":          {false, "ended with code 3", ""},
-		"not here":         {false, "boto_ec2.run: clouds are not asked", ""},
+		"old form":             {true, "called file.append", "'ret': 'wrote 2 to"},
+		"reserved names":       {true, "called file.touch", ""},
+		"new form":             {true, "called test.echo, called file.append", "'test.echo': 'x'"},
+		"no arguments":         {true, "called test.ping", "{'test.ping': True}"},
+		"by a state":           {true, "", "'ret': True"},
+		"misspelled argument":  {true, "", `did you mean "text"`},
+		"no such function":     {false, "there is no function service.restrt", ""},
+		"missing argument":     {false, "file.symlink lacks its argument path", ""},
+		"returned False":       {false, "file.check_hash returned False", ""},
+		"waits":                {true, "", "'changes': {}"},
+		"watches":              {true, "called file.append", ""},
+		"command":              {false, "ended with code 3", ""},
+		"unsupported function": {false, "boto_ec2.run: clouds are not asked", ""},
 	} {
 		text := value.Repr(got[id])
 		if got[id].Value("result") != want.result || !strings.Contains(text, want.comment) ||

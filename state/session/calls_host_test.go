@@ -80,7 +80,7 @@ func TestArchivesAreUnpacked(t *testing.T) {
 	})
 }
 
-func TestDataOutlivesTheCall(t *testing.T) {
+func TestDataStoreIsPersistent(t *testing.T) {
 	s, root := sessionBelow(t, nil, nil)
 	const file = "var/cache/corpus/datastore.json"
 	runCalls(t, s, root, []functionCall{

@@ -10,8 +10,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// TestSystemAndPipAct checks the commands that functions of system and pip run.
-func TestSystemAndPipAct(t *testing.T) {
+// TestCommandsOfSystemAndPip checks the commands that functions of system and pip run.
+func TestCommandsOfSystemAndPip(t *testing.T) {
 	var ran []string
 	programs := func(c host.Command) (host.Output, error) {
 		line := filepath.Base(c.Argv[0]) + " " + strings.Join(c.Argv[1:], " ")

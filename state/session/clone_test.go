@@ -112,20 +112,20 @@ func TestGitRefusesCloneConfiguredByOthers(t *testing.T) {
 		change func(clone string) error
 		at     string // end of the path in the error; "" if the clone is accepted
 	}{
-		"root's":              {func(string) error { return nil }, ""},
-		"a user's file in it": {func(d string) error { return errors.Join(put(d+"/f", "x"), own(d+"/f")) }, ""},
-		"a group's directory in it": {func(
+		"root's":                     {func(string) error { return nil }, ""},
+		"a user's file in the clone": {func(d string) error { return errors.Join(put(d+"/f", "x"), own(d+"/f")) }, ""},
+		"a group's directory in the clone": {func(
 			d string) error {
 			return errors.Join(os.Mkdir(d+"/data", 0o755), group(d+"/data", 0o2775))
 		}, ""},
-		"packs of a group":         {func(d string) error { return group(d+"/.git/objects/pack", 0o2775) }, ""},
-		"objects of a group":       {func(d string) error { return group(d+"/.git/objects", 0o2775) }, "/.git/objects"},
-		"the clone":                {func(d string) error { return group(d, 0o775) }, "/clone"},
-		"the repository":           {func(d string) error { return group(d+"/.git", 0o775) }, "/clone/.git"},
-		"configuration of a group": {func(d string) error { return group(d+"/.git/config", 0o664) }, "/.git/config"},
-		"configuration of a user":  {func(d string) error { return own(d + "/.git/config") }, "/.git/config"},
-		"configuration of all":     {func(d string) error { return os.Chmod(d+"/.git/config", 0o666) }, "/.git/config"},
-		"of the work tree": {func(d string) error {
+		"packs of a group":           {func(d string) error { return group(d+"/.git/objects/pack", 0o2775) }, ""},
+		"objects of a group":         {func(d string) error { return group(d+"/.git/objects", 0o2775) }, "/.git/objects"},
+		"the clone":                  {func(d string) error { return group(d, 0o775) }, "/clone"},
+		"the repository":             {func(d string) error { return group(d+"/.git", 0o775) }, "/clone/.git"},
+		"configuration of a group":   {func(d string) error { return group(d+"/.git/config", 0o664) }, "/.git/config"},
+		"configuration of a user":    {func(d string) error { return own(d + "/.git/config") }, "/.git/config"},
+		"configuration of all users": {func(d string) error { return os.Chmod(d+"/.git/config", 0o666) }, "/.git/config"},
+		"configuration of the work tree": {func(d string) error {
 			return errors.Join(put(d+"/.git/config.worktree", ""), own(d+"/.git/config.worktree"))
 		}, "/.git/config.worktree"},
 		"hooks": {func(d string) error { return group(d+"/.git/hooks", 0o775) }, "/.git/hooks"},
@@ -142,7 +142,7 @@ func TestGitRefusesCloneConfiguredByOthers(t *testing.T) {
 			c.git("-C", d, "config", "Include.Path", "../../more/config")
 			return errors.Join(put(c.dir+"/more/config", ""), own(c.dir+"/more/config"))
 		}, "/more/config"},
-		"a file that an included one includes": {func(d string) error {
+		"a nested included file": {func(d string) error {
 			return errors.Join(put(d+"/.git/one", "[includeIf \"gitdir:/a]b\"] path = \"../../more/con\\\nfig\" # x\n"),
 				put(d+"/.git/config", "[include]\n\tpath=one"), put(c.dir+"/more/config", ""), own(c.dir+"/more/config"))
 		}, "/more/config"},
@@ -150,24 +150,25 @@ func TestGitRefusesCloneConfiguredByOthers(t *testing.T) {
 			c.git("-C", d, "config", "core.hooksPath", c.dir+"/more")
 			return errors.Join(put(c.dir+"/more/x", ""), group(c.dir+"/more", 0o775))
 		}, "/more"},
-		"a submodule":       {func(d string) error { return own(d + "/.git/modules/sub/config") }, "/modules/sub/config"},
-		"its directory":     {func(d string) error { return group(d+"/sub", 0o775) }, "/sub"},
-		"the names of such": {func(d string) error { return own(d + "/.gitmodules") }, "/.gitmodules"},
-		"a submodule that nothing names": {func(d string) error {
+		"a submodule": {func(d string) error { return own(d + "/.git/modules/sub/config") },
+			"/modules/sub/config"},
+		"directory of a submodule": {func(d string) error { return group(d+"/sub", 0o775) }, "/sub"},
+		".gitmodules":              {func(d string) error { return own(d + "/.gitmodules") }, "/.gitmodules"},
+		"a submodule without .gitmodules": {func(d string) error {
 			return errors.Join(os.Remove(d+"/.gitmodules"), own(d+"/.git/modules/sub/config"))
 		}, "/modules/sub/config"},
-		"its directory, with nothing in it": {func(d string) error {
+		"empty directory of a submodule": {func(d string) error {
 			return errors.Join(os.Remove(d+"/.gitmodules"), os.RemoveAll(d+"/sub"), os.Mkdir(d+"/sub", 0o755), own(d+"/sub"))
 		}, "/sub"},
-		"a link to a user's": {func(
+		"a link to a user's file": {func(
 			d string) error {
 			return linked(d+"/.git/config", c.dir+"/more/config")
 		}, "/.git/config"},
-		"a repository beside": {func(
+		"a repository in another directory": {func(
 			d string) error {
 			return group(moved(t, d, c.dir+"/more")+"/config", 0o664)
 		}, "/more/git/config"},
-		"the file that says so": {func(
+		"the file with the path of the repository": {func(
 			d string) error {
 			_ = moved(t, d, c.dir+"/more")
 			return own(d + "/.git")

@@ -10,9 +10,9 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// TestFiltersThatLookAtFiles compares filters with Salt's functions istextfile, is_binary, is_empty, list_files and
+// TestFiltersThatReadFiles compares filters with Salt's functions istextfile, is_binary, is_empty, list_files and
 // get_hash.
-func TestFiltersThatLookAtFiles(t *testing.T) {
+func TestFiltersThatReadFiles(t *testing.T) {
 	dir := t.TempDir()
 	for name, content := range map[string]string{
 		"text": "a line\n", "empty": "", "zero": "a\x00b", "latin1": "gr\xfcn und blau, viel Text",

@@ -108,9 +108,9 @@ func TestUnmatchedRequisitesAreReportedWithOtherMistakes(t *testing.T) {
 		broken string
 		want   int
 	}{
-		"a file that mentions one":      {"perhaps:\n  test.nop: [\n", 2},
-		"one that includes other files": {"include:\n  - more\nperhaps:\n  test.nop: [\n", 1},
-		"a mistake in a declaration":    {"perhaps:\n  test.nop: 5\n", 2},
+		"a file that names a required state": {"perhaps:\n  test.nop: [\n", 2},
+		"a file with an include":             {"include:\n  - more\nperhaps:\n  test.nop: [\n", 1},
+		"a mistake in a declaration":         {"perhaps:\n  test.nop: 5\n", 2},
 	} {
 		set, _ := settings(t, map[string]string{"states/top.sls": "base:\n  '*': [broken, good]\n", "states/good.sls": good,
 			"states/broken.sls": c.broken})

@@ -224,8 +224,8 @@ func inFiles(t *testing.T, h *statetest.Host, c host.Command) (found bool) {
 	return found
 }
 
-// TestEveryPasswordIsTried checks that passwords lists every state with an argument that takes a password.
-func TestEveryPasswordIsTried(t *testing.T) {
+// TestEveryPasswordIsTested checks that passwords lists every state with an argument that takes a password.
+func TestEveryPasswordIsTested(t *testing.T) {
 	exempt := map[string]string{
 		"user.present":      "package host gives chpasswd a hash by its standard input: TestAccountCommands",
 		"archive.extracted": "is refused: encrypted archives are not read",

@@ -91,9 +91,9 @@ func setuid(t *testing.T, root string) (all []string) {
 	return all
 }
 
-// TestOwnerAndModeGoToOneFile swaps a file of ann with one of root all the time. No file may get its owner and its
-// setuid bit from different calls.
-func TestOwnerAndModeGoToOneFile(t *testing.T) {
+// TestOwnerAndModeApplyToTheSameFile swaps a file of ann with one of root all the time. No file may get its owner and
+// its setuid bit from different calls.
+func TestOwnerAndModeApplyToTheSameFile(t *testing.T) {
 	root := annsHost(t)
 	home := filepath.Join(root, "home/ann")
 	open := func(name string) *os.File {

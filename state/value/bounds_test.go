@@ -10,7 +10,7 @@ import (
 // deep returns n nested lists in JSON.
 func deep(n int) string { return strings.Repeat("[", n) + strings.Repeat("]", n) }
 
-func TestJSONMayOnlyBeNestedSoDeep(t *testing.T) {
+func TestJSONNestingIsLimited(t *testing.T) {
 	if _, err := value.FromJSON([]byte(deep(1000))); err != nil {
 		t.Errorf("1000 levels: %v", err)
 	}

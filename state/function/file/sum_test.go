@@ -14,9 +14,9 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// TestDigestsHaveABound checks that a file larger than the limit has no digest. A user can make a sparse file of any
+// TestDigestsHaveALimit checks that a file larger than the limit has no digest. A user can make a sparse file of any
 // size.
-func TestDigestsHaveABound(t *testing.T) {
+func TestDigestsHaveALimit(t *testing.T) {
 	root := t.TempDir()
 	sparse := filepath.Join(root, "sparse")
 	if err := os.WriteFile(sparse, []byte("x"), 0o600); err != nil {

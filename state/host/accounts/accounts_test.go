@@ -81,7 +81,7 @@ func TestAccountCommands(t *testing.T) {
 	}{
 		{"a user", func(a host.Accounts) error { return a.AddUser(ctx, host.NewUser{Name: "bob", CreateHome: true}) },
 			[]string{"useradd -m -- bob <"}, []string{"user bob", "group bob", "file /var/mail/bob", "tree /home/bob"}},
-		{"a user with everything", func(a host.Accounts) error {
+		{"a user with all options", func(a host.Accounts) error {
 			return a.AddUser(ctx, host.NewUser{Name: "bob", UID: ptr(7), Group: "users", OwnGroup: ptr(false),
 				Groups: []string{"adm", "games"}, Gecos: "B",
 				Home: "/srv/b", Shell: "/bin/sh", NonUnique: true, System: true, NoLog: true})
@@ -93,12 +93,13 @@ func TestAccountCommands(t *testing.T) {
 		}, []string{"usermod -u 8 -g adm -s /bin/x -a -G games -L -- alice <"},
 			[]string{"user alice", "group adm", "group alice", "group users", "group games"}},
 		{"no change", func(a host.Accounts) error { return a.ChangeUser(ctx, "alice", host.UserChange{}) }, nil, nil},
-		{"the end of a user", func(a host.Accounts) error {
+		{"removal of a user", func(a host.Accounts) error {
 			return a.RemoveUser(ctx, "alice", host.UserRemoval{Purge: true, Force: true})
 		}, []string{"userdel -r -f -- alice <"}, []string{"user alice", "group alice", "group adm", "group alice",
 			"group users", "tree /home/alice", "file /var/mail/alice"}},
-		{"the end of nobody", func(a host.Accounts) error { return a.RemoveUser(ctx, "nobody", host.UserRemoval{}) }, nil,
-			nil},
+		{"removal of a missing user", func(a host.Accounts) error {
+			return a.RemoveUser(ctx, "nobody", host.UserRemoval{})
+		}, nil, nil},
 		{"a password", func(a host.Accounts) error {
 			return a.SetShadow(ctx, "alice", host.ShadowChange{Hash: ptr("$6$a$b"), LastChange: ptr(1), Min: ptr(2), Max: ptr(3),
 				Warn: ptr(4), Inactive: ptr(5), Expire: ptr(-1)})
@@ -115,7 +116,7 @@ func TestAccountCommands(t *testing.T) {
 			return a.ChangeGroup(ctx, "adm", host.GroupChange{GID: ptr(9), Add: []string{"root"}, Remove: []string{"alice"}})
 		}, []string{"groupmod -g 9 -- adm <", "gpasswd -a root -- adm <", "gpasswd -d alice -- adm <"},
 			[]string{"group adm", "group adm", "group adm"}},
-		{"the end of a group", func(a host.Accounts) error { return a.RemoveGroup(ctx, "adm") },
+		{"removal of a group", func(a host.Accounts) error { return a.RemoveGroup(ctx, "adm") },
 			[]string{"groupdel -- adm <"}, []string{"group adm"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -153,8 +153,9 @@ func TestATransactionTakesWhatWasFetched(t *testing.T) {
 	}
 }
 
-// TestAGroupThatHasNotBegun checks that a group leaves out packages that a transaction has fetched itself.
-func TestAGroupThatHasNotBegun(t *testing.T) {
+// TestLaterDownloadsLeaveOutFetchedPackages checks that a group leaves out packages that a transaction has fetched
+// itself.
+func TestLaterDownloadsLeaveOutFetchedPackages(t *testing.T) {
 	p, commands := aptOf(t, 4, "-")
 	ctx, end := context.WithCancel(t.Context())
 	later := []host.Transaction{installing("p2"), installing("p3"), installing("p4")}
@@ -169,8 +170,8 @@ func TestAGroupThatHasNotBegun(t *testing.T) {
 	}
 }
 
-// TestAFullDiskKeepsDownloadsAway checks that packages that are larger than the disk are not fetched ahead.
-func TestAFullDiskKeepsDownloadsAway(t *testing.T) {
+// TestNothingIsFetchedAheadWithoutSpace checks that packages that are larger than the disk are not fetched ahead.
+func TestNothingIsFetchedAheadWithoutSpace(t *testing.T) {
 	p, commands := aptOf(t, 2, "-")
 	commands.Answers["apt-cache -q show"] = host.Output{
 		Stdout: commands.Answers["apt-cache -q show"].Stdout + "Package: p2\nInstalled-Size: 9000000000000\n"}

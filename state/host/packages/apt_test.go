@@ -33,9 +33,9 @@ virt:
   Version table:
 `
 
-// TestVersionsThatCannotBeHadAgain checks that versions of removed packages that only dpkg's status has are left out,
+// TestUnavailableVersionsAreLeftOut checks that versions of removed packages that only dpkg's status has are left out,
 // and that installed versions are kept.
-func TestVersionsThatCannotBeHadAgain(t *testing.T) {
+func TestUnavailableVersionsAreLeftOut(t *testing.T) {
 	offers := parsePolicy(
 		"removed:\n  Installed: (none)\n  Candidate: 1.0\n  Version table:\n     1.0 -1\n        100 /var/lib/dpkg/status\n" +
 			"local:\n  Installed: 2.0\n  Candidate: 2.0\n  Version table:\n *** 2.0 100\n        100 /var/lib/dpkg/status\n" +
@@ -144,7 +144,7 @@ func TestShellMetacharactersInNamesAreRefused(t *testing.T) {
 	p, commands := aptWith(t, nil, map[string]host.Output{"apt-cache": {Stdout: policy}})
 	for _, name := range []string{"foo-", "foo+", "foo.*", "fo.", "-o", "Foo", "", "a b", "foo/testing"} {
 		if _, err := p.Plan(context.Background(), host.Transaction{Packages: []host.Wanted{{Name: name}}}); err == nil {
-			t.Errorf("%q was taken for a package name", name)
+			t.Errorf("%q was accepted as a package name", name)
 		}
 	}
 	if i := slices.IndexFunc(commands.Ran, func(line string) bool { return strings.HasPrefix(line, "apt-get") }); i >= 0 {
@@ -152,7 +152,7 @@ func TestShellMetacharactersInNamesAreRefused(t *testing.T) {
 	}
 }
 
-func TestHeldPackageInTheWay(t *testing.T) {
+func TestTransactionRefusesHeldPackage(t *testing.T) {
 	p, _ := aptWith(t, nil, map[string]host.Output{"apt-get --simulate": {Stdout: simulated}})
 	_, err := p.Plan(context.Background(), host.Transaction{Packages: []host.Wanted{{Name: "bar"}}})
 	if err == nil || !strings.Contains(err.Error(), "foo would change, and it is on hold") || diag.HintOf(err) == "" {
@@ -358,7 +358,7 @@ func TestDescribe(t *testing.T) {
 	for _, bad := range []string{"", "!<arch>\n", "no package at all, but some text",
 		"!<arch>\ndebian-binary   1342943816  0     0     100644  99999999  `\n2.0\n"} {
 		if _, err := describeDeb(strings.NewReader(bad)); err == nil {
-			t.Errorf("%q was taken for a package", bad)
+			t.Errorf("%q was accepted as a package", bad)
 		}
 	}
 }

@@ -17,7 +17,7 @@ func TestPackageManagerOf(t *testing.T) {
 		want          string
 	}{
 		{"Debian", debian, []string{"/usr/bin/apt-get"}, nil, "apt"},
-		{"Debian with the clients of others", debian, []string{"/usr/bin/dnf", "/usr/bin/zypper", "/usr/bin/pacman",
+		{"Debian with other package managers", debian, []string{"/usr/bin/dnf", "/usr/bin/zypper", "/usr/bin/pacman",
 			"/usr/bin/apt-get"}, nil, "apt"},
 		{"an image without apt", debian, []string{dpkgStatus}, nil, "apt"},
 		{"Fedora", fedora, []string{"/usr/bin/dnf"}, nil, "dnf"},
@@ -33,7 +33,7 @@ func TestPackageManagerOf(t *testing.T) {
 		{"Manjaro", "ID=manjaro\nID_LIKE=arch\n", []string{"/usr/bin/pacman", pacmanDB + "/x"}, nil, "pacman"},
 		{"the game pacman", "ID=unknown\n", []string{"/usr/bin/pacman"}, nil, ""},
 		{"Alpine", alpine, []string{"/sbin/apk"}, nil, "apk"},
-		{"who says nothing", "", []string{"/sbin/apk"}, nil, "apk"},
+		{"an empty os-release", "", []string{"/sbin/apk"}, nil, "apk"},
 		{"Gentoo", "ID=gentoo\n", []string{"/usr/bin/emerge"}, nil, ""},
 	} {
 		tree := map[string]string{"/etc/os-release": c.release}

@@ -59,7 +59,7 @@ func TestDescribeRPM(t *testing.T) {
 	for name, data := range map[string][]byte{"a source package": rpmFile(1, fooTags(), 0),
 		"no name": rpmFile(0, map[uint32]string{rpmVersion: "1"}, 0), "text": []byte("no package")} {
 		if p, err := describeRPM(bytes.NewReader(data)); err == nil {
-			t.Errorf("%s is taken for %+v", name, p)
+			t.Errorf("%s is parsed as %+v", name, p)
 		}
 	}
 }
@@ -109,7 +109,7 @@ func TestDescribePkginfo(t *testing.T) {
 		"apk 3": []byte("ADBd1234567"), "cut": archive(t, pkginfo, gzipped)[:40],
 	} {
 		if p, err := describePkginfo(bytes.NewReader(data)); err == nil {
-			t.Errorf("%s is taken for %+v", name, p)
+			t.Errorf("%s is parsed as %+v", name, p)
 		}
 	}
 }

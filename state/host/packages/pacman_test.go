@@ -69,7 +69,7 @@ func TestPacman(t *testing.T) {
 	}
 }
 
-func TestPacmanDamage(t *testing.T) {
+func TestPacmanMalformedOutput(t *testing.T) {
 	files := rootWith(t, map[string]string{pacmanDB + "/local/foo-1.0-1/desc": "%NAME%\nfoo\n"}).Files
 	p := &Packages{manager: &pacman{client{files: files}}}
 	if _, err := p.Installed(); err == nil || diag.HintOf(err) == "" {

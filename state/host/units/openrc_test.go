@@ -51,7 +51,7 @@ func TestOpenRCStatus(t *testing.T) {
 	}
 }
 
-func TestOpenRCActs(t *testing.T) {
+func TestOpenRCActions(t *testing.T) {
 	u, commands := openrcHost(t, map[string]host.Output{
 		"rc-service --nocolor web reload":  {Code: 1, Stderr: " * web: unknown function `reload'\n"},
 		"rc-service --nocolor web restart": {},

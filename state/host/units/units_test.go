@@ -107,7 +107,7 @@ func TestInitScripts(t *testing.T) {
 	}
 }
 
-func TestInitScriptsAct(t *testing.T) {
+func TestInitScriptActions(t *testing.T) {
 	recorder := &hosttest.Recorded{}
 	u, commands := sysvHost(t, map[string]host.Output{"/etc/init.d/web": {},
 		"/etc/init.d/db": {Code: 1, Stdout: "no disk\n"}, "update-rc.d": {}})

@@ -265,24 +265,24 @@ func linked() (inside, outside map[string][]item) {
 			{name: "t/lib/node_modules/npm/bin/npm-cli.js", text: "x"}},
 		"a JDK's legal/x/LICENSE": {{name: "t/legal/java.base/LICENSE", text: "x"},
 			{name: "t/legal/java.xml/LICENSE", link: "../java.base/LICENSE"}},
-		"its own directory":            {{name: "t/l", link: "."}, {name: "t/top", link: ".."}},
-		"an absolute name below":       {{name: "t/a", text: "x"}, {name: "t/l", link: "/opt/t/a"}},
-		"two dots after its directory": {{name: "t/d/a", text: "x"}, {name: "t/l", link: "d/../d/a"}},
-		"nothing yet":                  {{name: "t/l", link: "run/socket"}},
-		"elsewhere, then a file":       {{name: "t/l", link: "/etc"}, {name: "t/l", text: "x"}},
+		"the directory of the archive":        {{name: "t/l", link: "."}, {name: "t/top", link: ".."}},
+		"an absolute path in the target":      {{name: "t/a", text: "x"}, {name: "t/l", link: "/opt/t/a"}},
+		"a path with .. inside":               {{name: "t/d/a", text: "x"}, {name: "t/l", link: "d/../d/a"}},
+		"a missing file":                      {{name: "t/l", link: "run/socket"}},
+		"a path outside that a file replaces": {{name: "t/l", link: "/etc"}, {name: "t/l", text: "x"}},
 	}
 	outside = map[string][]item{
-		"an absolute name":             {{name: "t/conf", link: "/etc"}},
-		"a name that starts the same":  {{name: "t/l", link: "/option"}},
-		"up":                           {{name: "t/l", link: "../../etc"}},
-		"up from the top":              {{name: "l", link: ".."}},
-		"down and up":                  {{name: "t/d/a", text: "x"}, {name: "t/l", link: "d/../../../etc"}},
-		"up through a link":            {{name: "t/d/up", link: "../.."}, {name: "t/l", link: "d/up/../etc"}},
-		"up through a link, to itself": {{name: "t/dot", link: ".."}, {name: "l", link: "t/dot/../etc"}},
-		"up through two links": {{name: "x/y/z", link: "../.."}, {name: "l", link: "x/y"},
+		"with an absolute target":              {{name: "t/conf", link: "/etc"}},
+		"with the same prefix":                 {{name: "t/l", link: "/option"}},
+		"with ..":                              {{name: "t/l", link: "../../etc"}},
+		"with .. from the top":                 {{name: "l", link: ".."}},
+		"with a directory and ..":              {{name: "t/d/a", text: "x"}, {name: "t/l", link: "d/../../../etc"}},
+		"with .. through a link":               {{name: "t/d/up", link: "../.."}, {name: "t/l", link: "d/up/../etc"}},
+		"with .. through a link to its parent": {{name: "t/dot", link: ".."}, {name: "l", link: "t/dot/../etc"}},
+		"with .. through two links": {{name: "x/y/z", link: "../.."}, {name: "l", link: "x/y"},
 			{name: "m", link: "l/z/../etc"}},
-		"up through what comes later": {{name: "t/l", link: "pre/../etc"}},
-		"an absolute name, and up":    {{name: "t/l", link: "/opt/../etc"}},
+		"with .. through a missing directory": {{name: "t/l", link: "pre/../etc"}},
+		"with an absolute target and ..":      {{name: "t/l", link: "/opt/../etc"}},
 	}
 	return inside, outside
 }
@@ -314,7 +314,7 @@ func TestOutsideLinks(t *testing.T) {
 			}
 		}
 	}
-	h, _ := scene(t, tarOf(outside["an absolute name"]...))
+	h, _ := scene(t, tarOf(outside["with an absolute target"]...))
 	if check, apply := extraction(t, h, context.Background(), "options", "--exclude=conf --exclude=none"); check == nil ||
 		apply != nil || !strings.Contains(check.Error(), "there is nothing in") {
 		t.Errorf("a missing link: %v, %v", check, apply)

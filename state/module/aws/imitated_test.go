@@ -145,9 +145,9 @@ func TestAbsentNetworks(t *testing.T) {
 	}
 }
 
-// TestPagesAreReadOnceAndWhole checks that resources of all pages are found, and that the states of a run share the
+// TestAllPagesAreReadOnce checks that resources of all pages are found, and that the states of a run share the
 // lists.
-func TestPagesAreReadOnceAndWhole(t *testing.T) {
+func TestAllPagesAreReadOnce(t *testing.T) {
 	i := newImitation(t, newSecurityGroups(0), newIAMRoles(0), newTopics(0))
 	each := func(change bool) {
 		cloud := i.cloud()
@@ -170,8 +170,8 @@ func TestPagesAreReadOnceAndWhole(t *testing.T) {
 	}
 }
 
-// TestAVPCHasItsOwnNames checks that groups of two VPCs may have the same name.
-func TestAVPCHasItsOwnNames(t *testing.T) {
+// TestVPCsMayHaveGroupsOfTheSameName checks that groups of two VPCs may have the same name.
+func TestVPCsMayHaveGroupsOfTheSameName(t *testing.T) {
 	groups := newSecurityGroups(0)
 	i := newImitation(t, groups)
 	for _, vpc := range []string{"", ", vpc_name: net", ", vpc_id: vpc-3"} {
@@ -249,9 +249,9 @@ func TestPartialFailureListsSentRequests(t *testing.T) {
 	}
 }
 
-// TestTargetsLeaveAndJoin checks that a draining target counts as deregistered, and that a registered target is not
-// registered again. Throttled requests are sent again.
-func TestTargetsLeaveAndJoin(t *testing.T) {
+// TestTargetsAreRegisteredAndDeregistered checks that a draining target counts as deregistered, and that a registered
+// target is not registered again. Throttled requests are sent again.
+func TestTargetsAreRegisteredAndDeregistered(t *testing.T) {
 	groups := newTargetGroups(2)
 	i := newImitation(t, newNetworks(0), groups)
 	i.throttle = map[string]int{"CreateTargetGroup": 1, "RegisterTargets": 1, "DescribeTargetHealth": 1}

@@ -17,9 +17,9 @@ boto_dynamodb boto_ec2 boto_elasticache boto_elasticsearch_domain boto_elb boto_
 boto_kinesis boto_kms boto_lambda boto_lc boto_rds boto_route53 boto_s3 boto_s3_bucket boto_secgroup boto_sns boto_sqs
 boto_vpc`
 
-// TestEachModuleOfSaltIsHereOrRefusedByName checks that docs/orchestration.md has a row for each module, and that the
+// TestEachModuleOfSaltIsSupportedOrRefused checks that docs/orchestration.md has a row for each module, and that the
 // hint for an unsupported module names a replacement.
-func TestEachModuleOfSaltIsHereOrRefusedByName(t *testing.T) {
+func TestEachModuleOfSaltIsSupportedOrRefused(t *testing.T) {
 	text, err := os.ReadFile("../../../docs/orchestration.md")
 	if err != nil {
 		t.Fatal(err)

@@ -6,9 +6,9 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// TestTheTagNameNamesAResource checks that a resource whose tag Name differs from the name of its state is found by
-// that tag, so that it is created once, and that other states find it by the name of its state.
-func TestTheTagNameNamesAResource(t *testing.T) {
+// TestResourcesAreFoundByTheTagName checks that a resource whose tag Name differs from the name of its state is found
+// by that tag, so that it is created once, and that other states find it by the name of its state.
+func TestResourcesAreFoundByTheTagName(t *testing.T) {
 	n := newNetworks(1)
 	i := newImitation(t, n)
 	before := len(n.vpcs) + len(n.gateways) + len(n.subnets) + len(n.tables)

@@ -20,17 +20,17 @@ func TestReactions(t *testing.T) {
 		changes        *value.Map
 		log            string
 	}{
-		{"up", "running", nil, "active enabled", value.NewMap("web", true), "restart web.service\n"},
+		{"active", "running", nil, "active enabled", value.NewMap("web", true), "restart web.service\n"},
 		{"reload", "running", value.NewMap("reload", true), "active enabled", value.NewMap("web", true),
 			"reload web.service\n"},
 		{"forced", "running", value.NewMap("reload", true, "force", true), "active enabled", value.NewMap("web", true),
 			"reload-or-restart web.service\n"},
 		{"full", "running", value.NewMap("full_restart", true), "active enabled", value.NewMap("web", true),
 			"restart web.service\n"},
-		{"not up", "running", value.NewMap("reload", true), "failed enabled", value.NewMap("web", true),
+		{"failed", "running", value.NewMap("reload", true), "failed enabled", value.NewMap("web", true),
 			"stop web.service\nstart web.service\n"},
 		{"dead", "dead", nil, "inactive enabled", nil, ""},
-		{"dead and up", "dead", value.NewMap("enable", false), "active enabled", value.NewMap("web", true),
+		{"dead of an active unit", "dead", value.NewMap("enable", false), "active enabled", value.NewMap("web", true),
 			"stop web.service\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

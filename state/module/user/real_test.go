@@ -85,13 +85,14 @@ func TestErrorsOfTheAccountTools(t *testing.T) {
 		args        *value.Map
 		cause, hint string
 	}{
-		{"a name that is none", args("no:name"), "colon", ""},
-		{"a name useradd refuses", args("-Rx"), "useradd", ""},
-		{"a home that cannot be made", args("bob", "home", "/srv/file/bob"), "cannot create directory", "createhome: False"},
-		{"a home that cannot be made for one who is there", args("alice", "home", "/srv/file/alice"), "/srv/file", ""},
-		{"a uid of somebody else", args("alice", "uid", 1, "allow_uid_change", true),
+		{"an invalid name", args("no:name"), "colon", ""},
+		{"a name that useradd refuses", args("-Rx"), "useradd", ""},
+		{"a home that cannot be created", args("bob", "home", "/srv/file/bob"),
+			"cannot create directory", "createhome: False"},
+		{"a home of an existing user that cannot be created", args("alice", "home", "/srv/file/alice"), "/srv/file", ""},
+		{"the uid of another user", args("alice", "uid", 1, "allow_uid_change", true),
 			"UID '1' already exists", "choose another uid"},
-		{"a lock that nothing is behind", args("daemon", "password_lock", true, "createhome", false), "", ""},
+		{"a lock of an account without a password", args("daemon", "password_lock", true, "createhome", false), "", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			h, err := machine.New(host.Options{Root: root, Chroot: true})

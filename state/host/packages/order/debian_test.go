@@ -32,8 +32,8 @@ func TestCompareDebian(t *testing.T) {
 	}
 }
 
-// TestCompareDebianLikeDpkg compares the results for random, similar versions with those of dpkg.
-func TestCompareDebianLikeDpkg(t *testing.T) {
+// TestCompareDebianMatchesDpkg compares the results for random, similar versions with those of dpkg.
+func TestCompareDebianMatchesDpkg(t *testing.T) {
 	if _, err := exec.LookPath("dpkg"); err != nil {
 		t.Skip("this system has no dpkg to compare with")
 	}
