@@ -125,7 +125,7 @@ func TestGitRefusesCloneConfiguredByOthers(t *testing.T) {
 		"configuration of a group":   {func(d string) error { return group(d+"/.git/config", 0o664) }, "/.git/config"},
 		"configuration of a user":    {func(d string) error { return own(d + "/.git/config") }, "/.git/config"},
 		"configuration of all users": {func(d string) error { return os.Chmod(d+"/.git/config", 0o666) }, "/.git/config"},
-		"configuration of the work tree": {func(d string) error {
+		"the work tree's configuration": {func(d string) error {
 			return errors.Join(put(d+"/.git/config.worktree", ""), own(d+"/.git/config.worktree"))
 		}, "/.git/config.worktree"},
 		"hooks": {func(d string) error { return group(d+"/.git/hooks", 0o775) }, "/.git/hooks"},
