@@ -101,7 +101,7 @@ func askUnit(ctx context.Context, p recipe.Probe) error {
 	cmd := exec.CommandContext(ctx, "systemctl", "show", "--property=LoadState,ActiveState,SubState", "--", p.Target)
 	out, err := cmd.Output()
 	if err != nil {
-		return fmt.Errorf("asking systemd: %w", err)
+		return fmt.Errorf("querying systemd: %w", err)
 	}
 	said := service.Properties(string(out))
 	switch {

@@ -46,7 +46,7 @@ func (r *Runner) ask(ctx context.Context, s *compile.Step) (held string, err err
 			return "", &cutGuard{g.key, cut}
 		}
 		if err != nil {
-			return "", fmt.Errorf("asking %s: %w", g.key, err)
+			return "", fmt.Errorf("checking %s: %w", g.key, err)
 		}
 		if reason != "" {
 			held = reason

@@ -33,5 +33,5 @@ func Enter(ctx context.Context, dir string, level int) error {
 	}
 	const text = "%s lies %d levels deep, and directories are walked through for %d levels and paths of %d bytes"
 	return diag.WithHint(fmt.Errorf(text, walk.Clip(dir), level, MostLevels, unix.PathMax),
-		"see who made it; file.absent removes trees of any depth")
+		"see who created it; file.absent removes trees of any depth")
 }

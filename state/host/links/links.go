@@ -63,8 +63,8 @@ func addAddresses(all []Link, index map[uint32]int) error {
 }
 
 // netlink sends a request to the kernel and returns the answers of one kind.
-func netlink(ask int, answer uint16) ([]syscall.NetlinkMessage, error) {
-	data, err := syscall.NetlinkRIB(ask, syscall.AF_UNSPEC)
+func netlink(request int, answer uint16) ([]syscall.NetlinkMessage, error) {
+	data, err := syscall.NetlinkRIB(request, syscall.AF_UNSPEC)
 	if err != nil {
 		return nil, fmt.Errorf("reading network links from the kernel: %w", err)
 	}

@@ -12,7 +12,7 @@ import (
 
 // New opens a host with its accounts, packages and units.
 func New(o host.Options) (*host.Host, error) {
-	r := &rooms{}
+	r := &caches{}
 	h, err := host.Open(o, host.Caches{Changed: r.changed, Forget: r.forget})
 	if err != nil {
 		return nil, err
@@ -20,27 +20,27 @@ func New(o host.Options) (*host.Host, error) {
 	r.accounts, r.packages, r.units = accounts.New(h, o), packages.New(h, o), units.New(h, o)
 	h.Accounts, h.Packages, h.Units = r.accounts, r.packages, r.units
 	h.Crontabs = accounts.NewCrontabs(h, o)
-	if err := h.MachineErrorSince(0); err != nil { // their results may be wrong
+	if err := h.MachineErrorSince(0); err != nil { // the parts may have wrong data
 		return nil, err
 	}
 	return h, nil
 }
 
-// rooms holds the caches of accounts, packages and units, which are dropped when a file or a command changes their
+// caches holds the caches of accounts, packages and units, which are dropped when a file or a command changes their
 // sources.
-type rooms struct {
+type caches struct {
 	accounts *accounts.Accounts
 	packages *packages.Packages
 	units    *units.Units
 }
 
-func (r *rooms) changed(path string) {
+func (r *caches) changed(path string) {
 	r.accounts.Changed(path)
 	r.packages.Changed(path)
 	r.units.Changed(path)
 }
 
-func (r *rooms) forget() {
+func (r *caches) forget() {
 	r.accounts.Forget()
 	r.packages.Forget()
 	r.units.Forget()

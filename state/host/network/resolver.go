@@ -24,7 +24,7 @@ import (
 func (n Network) Lookup(ctx context.Context, kind, name, server string) ([]string, error) {
 	kindOf, ok := recordKinds()[kind]
 	if !ok {
-		return nil, fmt.Errorf("there are no records of the kind %s here", kind)
+		return nil, fmt.Errorf("records of the kind %s are not supported", kind)
 	}
 	if ip, err := netip.ParseAddr(name); err == nil && kind == "PTR" {
 		name = reverseName(ip)
@@ -44,9 +44,9 @@ func (n Network) Lookup(ctx context.Context, kind, name, server string) ([]strin
 		if err == nil {
 			return answers(m, kindOf), nil
 		}
-		errs = append(errs, fmt.Errorf("asking %s for %s: %w", s, name, err))
+		errs = append(errs, fmt.Errorf("querying %s for %s: %w", s, name, err))
 	}
-	return nil, diag.WithHint(errors.Join(errs...), "look at the name servers in /etc/resolv.conf")
+	return nil, diag.WithHint(errors.Join(errs...), "check the name servers in /etc/resolv.conf")
 }
 
 func recordKinds() map[string]dnsmessage.Type {
@@ -87,8 +87,8 @@ func (n Network) nameservers() []string {
 	return servers
 }
 
-// dnsPatience limits the time for an answer of one name server.
-const dnsPatience = 3 * time.Second
+// dnsTimeout limits the time for an answer of one name server.
+const dnsTimeout = 3 * time.Second
 
 // ask queries one name server. It repeats the query by TCP if the answer is too long for a packet.
 func ask(ctx context.Context, server string, q dnsmessage.Question) (*dnsmessage.Message, error) {
@@ -109,11 +109,11 @@ func ask(ctx context.Context, server string, q dnsmessage.Question) (*dnsmessage
 	case dnsmessage.RCodeSuccess, dnsmessage.RCodeNameError:
 		return answer, nil
 	}
-	return nil, fmt.Errorf("it answers %s", strings.TrimPrefix(answer.RCode.String(), "RCode"))
+	return nil, fmt.Errorf("the answer is %s", strings.TrimPrefix(answer.RCode.String(), "RCode"))
 }
 
 func exchange(ctx context.Context, network, server string, question []byte, id uint16) (*dnsmessage.Message, error) {
-	ctx, cancel := context.WithTimeout(ctx, dnsPatience)
+	ctx, cancel := context.WithTimeout(ctx, dnsTimeout)
 	defer cancel()
 	var dialer net.Dialer
 	conn, err := dialer.DialContext(ctx, network, server)

@@ -24,7 +24,7 @@ type Program struct {
 	RunAs   string   // user name; "" for the agent's own
 	Dir     string   // the user's home by default
 	Target  string   // a directory that the program fills; "" for none
-	Reads   []string // files and directories, below Dir unless absolute, that decide what the program runs: see rootsOwn
+	Reads   []string // files and directories, below Dir unless absolute, that the program reads or runs: see rootsOwn
 	Env     []string // NAME=value, on top of the agent's own
 	Stdin   string
 	// Limit is the time limit; 0 means an hour, or five minutes for Ask. A user's configuration can make a program hang.
@@ -36,11 +36,11 @@ type Program struct {
 }
 
 // limit returns the time limit of the program.
-func (p Program) limit(asks bool) time.Duration {
+func (p Program) limit(query bool) time.Duration {
 	switch {
 	case p.Limit > 0:
 		return p.Limit
-	case asks:
+	case query:
 		return 5 * time.Minute
 	}
 	return time.Hour
@@ -59,24 +59,24 @@ func (e *Error) Error() string {
 	if e.Timeout {
 		return e.Program + " did not end in time"
 	}
-	said := cause(e.Stderr)
-	if said == "" {
-		said = lastLines(e.Stdout)
+	output := cause(e.Stderr)
+	if output == "" {
+		output = lastLines(e.Stdout)
 	}
-	return strings.TrimSuffix(fmt.Sprintf("%s ended with code %d: %s", e.Program, e.Code, said), ": ")
+	return strings.TrimSuffix(fmt.Sprintf("%s ended with code %d: %s", e.Program, e.Code, output), ": ")
 }
 
 // cause returns the last lines of the output of a program. It ignores the lines after the first line of git about a
 // failure, which are advice.
-func cause(said string) string {
+func cause(output string) string {
 	before := ""
-	for line := range strings.Lines(said) {
+	for line := range strings.Lines(output) {
 		before += line
 		if strings.HasPrefix(line, "fatal: ") {
 			return lastLines(before)
 		}
 	}
-	return lastLines(said)
+	return lastLines(output)
 }
 
 // lastLines returns the last lines of the output of a program, short enough for an error.

@@ -29,7 +29,7 @@ const program = "firewall-cmd"
 
 func ask(ctx context.Context, h *host.Host, args ...string) (string, error) {
 	out, err := h.Tool(ctx, host.Tool{Argv: append([]string{program}, args...), Package: "firewalld"})
-	return strings.TrimSpace(out), host.Failed(err, "asking firewalld",
+	return strings.TrimSpace(out), host.Failed(err, "querying firewalld",
 		"it has to run: require a service.running state of firewalld")
 }
 

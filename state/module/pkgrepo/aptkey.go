@@ -230,7 +230,7 @@ func ppaKey(ctx context.Context, sources Sources, ppa string) (string, error) {
 		err = errors.New("it does not say with which key the archive is signed")
 	}
 	if err != nil {
-		return "", diag.WithHint(fmt.Errorf("asking Launchpad about ppa:%s: %w", ppa, err),
+		return "", diag.WithHint(fmt.Errorf("querying Launchpad for ppa:%s: %w", ppa, err),
 			"this takes the network; without it, give the archive as a deb line with key_url or key_text")
 	}
 	return about.Fingerprint, nil

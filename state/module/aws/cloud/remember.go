@@ -110,7 +110,7 @@ func AccountNumber(ctx context.Context, a *Account) (string, error) {
 	return Remember(a, "account", func() (string, error) {
 		out, err := sts.NewFromConfig(a.Client("sts")).GetCallerIdentity(ctx, &sts.GetCallerIdentityInput{})
 		if err != nil {
-			return "", Failed("asking for the number of", "the account", err)
+			return "", Failed("reading the ID of", "the account", err)
 		}
 		return sdk.ToString(out.Account), nil
 	})
