@@ -73,7 +73,7 @@ func TestACloudIsReadAsItIsWritten(t *testing.T) {
 		t.Errorf("%+v was written, and read as %+v", c, again)
 	}
 	if twice, err := again.Bytes(); err != nil || !bytes.Equal(text, twice) {
-		t.Errorf("it is written in two ways:\n%s\n%s (%v)", text, twice, err)
+		t.Errorf("the cloud is written in two ways:\n%s\n%s (%v)", text, twice, err)
 	}
 }
 
@@ -103,7 +103,7 @@ func TestAllocationIsUnique(t *testing.T) {
 	for name, g := range c.Guests {
 		for _, one := range []string{g.Address4, g.Address6, fmt.Sprint(g.SSHPort), g.ID} {
 			if addresses[one] {
-				t.Errorf("%s has %s, as another guest", name, one)
+				t.Errorf("%s has %s, which another guest has as well", name, one)
 			}
 			addresses[one] = true
 		}
@@ -114,14 +114,14 @@ func TestAllocationIsUnique(t *testing.T) {
 		}
 	}
 	if now := c.Guests["web1"]; now.ID == freed.ID || now.SSHPort == freed.SSHPort {
-		t.Errorf("a new guest is %+v, as the deleted one was", now)
+		t.Errorf("a new guest has the addresses of the deleted one: %+v", now)
 	}
 }
 
 func TestAllocationEnds(t *testing.T) {
 	c := sample(t)
 	n := c.Nodes["n2"]
-	n.Range4 = "10.99.0.0/29" // six addresses, of which the bridge has one
+	n.Range4 = "10.99.0.0/29" // six addresses, one of which the bridge has
 	c.Nodes["n2"] = n
 	for i := range 5 {
 		c.Guests[fmt.Sprintf("g%d", i)] = guest("n2")
@@ -158,7 +158,7 @@ func TestNodesGetNetworksOfTheirOwn(t *testing.T) {
 	}
 }
 
-// TestMistakesAreNamedWithTheirPlaces makes a mistake at one place of a valid file.
+// TestMistakesAreNamedWithTheirPlaces makes one mistake in a valid file.
 func TestMistakesAreNamedWithTheirPlaces(t *testing.T) {
 	c := sample(t)
 	c.Guests["web2"] = guest("n1")
@@ -223,7 +223,7 @@ func TestMistakesAreNamedWithTheirPlaces(t *testing.T) {
 			}
 		}
 		if !found {
-			t.Errorf("%q says %q, and %q was expected", m.new, err, m.says)
+			t.Errorf("%q: the error is %q, want %q", m.new, err, m.says)
 		}
 	}
 }

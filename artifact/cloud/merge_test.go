@@ -40,13 +40,13 @@ func TestTwoGuestsOfTwoPeopleGetDifferentAddresses(t *testing.T) {
 	allocate(t, mine)
 	allocate(t, theirs)
 	if mine.Guests["a"].Address4 != theirs.Guests["b"].Address4 || mine.Guests["a"].SSHPort != theirs.Guests["b"].SSHPort {
-		t.Fatal("the two edits do not meet")
+		t.Fatal("the two edits do not conflict")
 	}
 	joined, err := cloud.Merge(base, mine, theirs)
 	if err != nil {
 		t.Fatal(err)
 	}
-	allocate(t, joined) // checks that no two have the same
+	allocate(t, joined) // fails if two guests have the same
 	if !reflect.DeepEqual(joined.Guests["b"], theirs.Guests["b"]) {
 		t.Errorf("the published guest became %+v", joined.Guests["b"])
 	}

@@ -59,7 +59,7 @@ func TestSweepRemovesOnlyTemporaryFiles(t *testing.T) {
 		t.Errorf("%d files left, want the 2 that are not temporary", len(left))
 	}
 	if err := Sweep(t.Context(), filepath.Join(dir, "absent")); err != nil {
-		t.Errorf("sweeping a directory that is absent: %v", err)
+		t.Errorf("sweeping a missing directory: %v", err)
 	}
 }
 
@@ -108,7 +108,7 @@ func TestDiscardAndInstall(t *testing.T) {
 		t.Fatal(err)
 	}
 	if left, _ := os.ReadDir(dir); len(left) != 0 {
-		t.Errorf("%d entries left of a directory that was discarded", len(left))
+		t.Errorf("%d entries left of a discarded directory", len(left))
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// killed runs this test in a new process, which kills itself in the middle of a write to a directory.
+// killed runs this test in a new process, which kills itself during a write to a directory.
 func killed(t *testing.T, how, dir string) {
 	t.Helper()
 	c := exec.Command(os.Args[0], "-test.run=^TestKilledWritesLeaveNothing$")
@@ -19,7 +19,7 @@ func killed(t *testing.T, how, dir string) {
 	var ended *exec.ExitError
 	if out, err := c.CombinedOutput(); !errors.As(err, &ended) ||
 		ended.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
-		t.Fatalf("it was not killed: %v\n%s", err, out)
+		t.Fatalf("the process was not killed: %v\n%s", err, out)
 	}
 }
 
@@ -36,11 +36,11 @@ func dieWriting(t *testing.T, how, dir string) {
 			err = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 		}
 	}
-	t.Fatalf("it lives: %v", err)
+	t.Fatalf("the process still runs: %v", err)
 }
 
-// TestKilledWritesLeaveNothing kills writers with SIGKILL. An unnamed file leaves nothing, and the next write removes
-// the named ones. The file of a living writer, and one that Create did not make, stay.
+// TestKilledWritesLeaveNothing kills writers with SIGKILL. An unnamed file disappears, and the next write removes the
+// named ones. The files of a running writer, and files that Create did not make, stay.
 func TestKilledWritesLeaveNothing(t *testing.T) {
 	if how := os.Getenv("CORPUS_TEST_WRITE"); how != "" {
 		dieWriting(t, how, os.Getenv("CORPUS_TEST_DIR"))
@@ -107,7 +107,7 @@ func TestPendingFilesGetTheirNames(t *testing.T) {
 			if err != nil || p.temp != "" {
 				return p, err
 			}
-			_, err = p.WriteString("new") // the copy has the bytes that were written so far
+			_, err = p.WriteString("new") // the copy has the bytes written so far
 			err = errors.Join(err, p.copied())
 			if err == nil {
 				_, err = p.Seek(0, io.SeekStart)
@@ -136,7 +136,7 @@ func TestPendingFilesGetTheirNames(t *testing.T) {
 			entries, listErr := os.ReadDir(dir)
 			if err := errors.Join(err, statErr, listErr); err != nil || string(data) != "new" || info.Mode() != 0o640 ||
 				len(entries) != 1 {
-				t.Errorf("there is %q with mode %v among %v, %v", data, info.Mode(), entries, err)
+				t.Errorf("the file has %q and mode %v; the directory has %v, %v", data, info.Mode(), entries, err)
 			}
 		})
 	}

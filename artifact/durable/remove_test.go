@@ -61,7 +61,7 @@ func TestRemovalsEndWithTheirContext(t *testing.T) {
 				t.Errorf("nothing is left, %v", err)
 			}
 			if _, err := os.Lstat(filepath.Join(dir, "a")); err == nil {
-				t.Error("the name leads to a part of its content")
+				t.Error("the directory still exists with a part of its content")
 			}
 			if err := Sweep(t.Context(), dir); err != nil {
 				t.Error(err)

@@ -40,10 +40,10 @@ func TestScratchOfKilledProcessIsRemoved(t *testing.T) {
 		killed := exec.Command(os.Args[0], "-test.run=^TestScratchOfKilledProcessIsRemoved$")
 		killed.Env = append(os.Environ(), "CORPUS_TEST_SCRATCH=1")
 		if err := killed.Run(); err == nil {
-			t.Fatal("it was not killed")
+			t.Fatal("the process was not killed")
 		}
 		if left := names(t, temp); len(left) != 3 {
-			t.Errorf("a killed process leaves %v, want its own alone beside the two", left)
+			t.Errorf("a killed process leaves %v, want its own directory and the two others", left)
 		}
 	}
 	if err := durable.SweepScratch(); err != nil {
@@ -54,7 +54,7 @@ func TestScratchOfKilledProcessIsRemoved(t *testing.T) {
 	}
 	done()
 	if left := names(t, temp); len(left) != 1 {
-		t.Errorf("in the end there are %v", left)
+		t.Errorf("at the end the directories are %v", left)
 	}
 }
 

@@ -41,7 +41,7 @@ func moves(t *testing.T, repo *artifacttest.Repo) (lines []string) {
 
 func expect(t *testing.T, what string, got []string, want ...string) {
 	t.Helper()
-	slices.Sort(got) // moves of one second have no order
+	slices.Sort(got) // moves within one second have no order
 	slices.Sort(want)
 	if !slices.Equal(got, want) {
 		t.Errorf("%s: the moves are\n%s\nwant\n%s", what, strings.Join(got, "\n"), strings.Join(want, "\n"))
@@ -106,7 +106,7 @@ func TestMovesHaveWhoAndWhen(t *testing.T) {
 	expect(t, "with forged metadata", moves(t, repo), append(all, "testing point 2 eve@example.com 1 false")...)
 }
 
-// raced is a store in which another publisher is quicker: before runs once, before the timestamp is written.
+// raced is a store in which another publisher commits first: before runs once, before the timestamp is written.
 type raced struct {
 	store.Store
 	before func()

@@ -35,7 +35,7 @@ func TestNumbersHaveOneForm(t *testing.T) {
 		}
 	}
 	if _, err := manifest.Decode([]byte("corpusT1" + "d\x01a" + "d\x01a")); err == nil {
-		t.Error("a name that comes twice was taken")
+		t.Error("a repeated name was accepted")
 	}
 }
 

@@ -32,7 +32,7 @@ func TestPrivateDirectoriesBehindLinks(t *testing.T) {
 			continue
 		}
 		if info, err := os.Stat(filepath.Join(dir, to)); err != nil || info.Mode().Perm() != want {
-			t.Errorf("what the link to %s leads to has mode %v, %v; want %v", to, info.Mode(), err, want)
+			t.Errorf("the target of the link to %s has the mode %v, %v; want %v", to, info.Mode(), err, want)
 		}
 	}
 }

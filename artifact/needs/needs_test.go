@@ -45,7 +45,7 @@ func dynamic(t *testing.T) []byte {
 	t.Helper()
 	data, err := os.ReadFile("/bin/sh")
 	if err != nil {
-		t.Skip("this machine has no /bin/sh to look at")
+		t.Skip("this machine has no /bin/sh")
 	}
 	if f, err := elf.NewFile(bytes.NewReader(data)); err != nil || f.Section(".interp") == nil {
 		t.Skip("/bin/sh of this machine is not a dynamic program")
@@ -75,13 +75,13 @@ func TestDynamicProgramRequiresLoader(t *testing.T) {
 	n := of(t, map[string][]byte{"bin/sh": dynamic(t), "text": []byte("#!/bin/sh\n"), "empty": nil,
 		"short": []byte("\x7fEL")})
 	if n.Arch != runtime.GOARCH || len(n.Programs) != 1 || !strings.Contains(n.Programs[0], "ld") {
-		t.Errorf("it needs %+v, want this architecture and one loader", n)
+		t.Errorf("the program needs %+v, want this architecture and one loader", n)
 	}
 	if missing, err := n.Missing(needs.Host{Arch: runtime.GOARCH, Root: os.DirFS("/")}); missing != nil || err != nil {
-		t.Errorf("this machine, whose program it is, lacks %q", missing)
+		t.Errorf("the machine of the program lacks %q", missing)
 	}
 	if n.Glibc == "" {
-		return // another C library
+		return // this machine has another C library
 	}
 	missing, err := n.Missing(needs.Host{Arch: "mips", Root: os.DirFS(t.TempDir())})
 	if err != nil {
@@ -97,7 +97,7 @@ func TestDynamicProgramRequiresLoader(t *testing.T) {
 	n.Glibc = "99.1"
 	if missing, err := n.Missing(needs.Host{Arch: runtime.GOARCH, Root: os.DirFS("/")}); err != nil || len(missing) != 1 ||
 		!strings.Contains(missing[0], "the GNU C library 99.1, and here is 2.") {
-		t.Errorf("with an older C library it lacks %q", missing)
+		t.Errorf("with an older C library, the host lacks %q", missing)
 	}
 }
 
@@ -109,7 +109,7 @@ func TestStaticProgramRequiresArchitectureOnly(t *testing.T) {
 	program := static(t, other)
 	n := of(t, map[string][]byte{"x": program})
 	if n.Arch != other || n.Glibc != "" || len(n.Programs) != 0 {
-		t.Errorf("it needs %+v, want %s alone", n, other)
+		t.Errorf("the program needs %+v, want only %s", n, other)
 	}
 	if missing, err := n.Missing(needs.Host{Arch: other, Root: os.DirFS(t.TempDir())}); missing != nil || err != nil {
 		t.Errorf("an empty host of its architecture lacks %q", missing)
@@ -123,22 +123,22 @@ func TestStaticProgramRequiresArchitectureOnly(t *testing.T) {
 
 func TestDamagedELFIsNotAProgram(t *testing.T) {
 	if n := of(t, map[string][]byte{"x": []byte("\x7fELF and then something else")}); n.Arch != "" {
-		t.Errorf("it needs %+v", n)
+		t.Errorf("the needs are %+v", n)
 	}
 }
 
 func TestReadReturnsWrittenRequirements(t *testing.T) {
 	dir := t.TempDir()
 	if r, err := needs.Read(os.DirFS(dir)); err != nil || r.Content != "" {
-		t.Errorf("a release that says nothing says %+v, %v", r, err)
+		t.Errorf("a release without requirements has %+v, %v", r, err)
 	}
 	put(t, dir, map[string][]byte{needs.File: []byte(`{"name":"a","content":"sha256:1","needs":{"arch":"arm64"}}`)})
 	if r, err := needs.Read(os.DirFS(dir)); err != nil || r.Needs.Arch != "arm64" || r.Content != "sha256:1" {
-		t.Errorf("it says %+v, %v", r, err)
+		t.Errorf("the requirements are %+v, %v", r, err)
 	}
 	put(t, dir, map[string][]byte{needs.File: []byte(`{`)})
 	if _, err := needs.Read(os.DirFS(dir)); err == nil || !strings.Contains(err.Error(), needs.File) {
-		t.Errorf("a ruined file: %v", err)
+		t.Errorf("a damaged file: %v", err)
 	}
 }
 
@@ -149,6 +149,6 @@ func TestALibraryThatCannotBeReadIsNotMissing(t *testing.T) {
 	}
 	n := needs.Needs{Glibc: "2.36"}
 	if missing, err := n.Missing(needs.Host{Arch: runtime.GOARCH, Root: os.DirFS(root)}); !errors.Is(err, syscall.ELOOP) {
-		t.Errorf("it lacks %q, %v", missing, err)
+		t.Errorf("the host lacks %q, %v", missing, err)
 	}
 }

@@ -30,7 +30,7 @@ func TestScriptsRequireInterpreters(t *testing.T) {
 	want := map[string]string{"/usr/bin/perll": "bin/a", "/bin/sh": "bin/b", "/usr/bin/env": "bin/c", "rubyy": "bin/c",
 		"node20": "bin/d", long: "bin/long"}
 	if !maps.Equal(found, want) {
-		t.Errorf("it needs %v, want %v", found, want)
+		t.Errorf("the scripts need %v, want %v", found, want)
 	}
 	delete(found, long)
 	absent, err := needs.Absent(found,

@@ -37,7 +37,7 @@ func TestGitLogins(t *testing.T) {
 // TestGitUsesLogins runs git with two repositories of one server and different credentials for each.
 func TestGitUsesLogins(t *testing.T) {
 	if _, err := exec.LookPath("git"); err != nil {
-		t.Skip("this machine has no git to ask")
+		t.Skip("git is not installed")
 	}
 	var mu sync.Mutex
 	got := map[string]string{}

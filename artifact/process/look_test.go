@@ -31,6 +31,6 @@ func TestAProgramThatCannotBeLookedAtIsNotMissing(t *testing.T) {
 		t.Fatal(err)
 	}
 	if file, err := process.Look("tool"); err != nil || file != filepath.Join(bin, "tool") {
-		t.Errorf("a program that is there: %s, %v", file, err)
+		t.Errorf("an existing program: %s, %v", file, err)
 	}
 }

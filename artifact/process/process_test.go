@@ -27,7 +27,7 @@ func TestCredentialsAreNotInherited(t *testing.T) {
 	}
 	got := process.Inherited(env)
 	if want := env[:6]; !slices.Equal(got, want) {
-		t.Errorf("a child process would get %q, want %q", got, want)
+		t.Errorf("the environment of a child process is %q, want %q", got, want)
 	}
 	if env[6] != "AWS_ACCESS_KEY_ID=a" {
 		t.Error("the caller's slice was changed")
@@ -70,13 +70,13 @@ func TestDetachedCommandHasNoTerminalAndEndsAsAGroup(t *testing.T) {
 	line := make([]byte, 32)
 	n, _ := out.Read(line)
 	if pid, session, _ := strings.Cut(strings.TrimSpace(string(line[:n])), " "); pid == "" || session != pid {
-		t.Errorf("process %q belongs to session %q, which is not its own", pid, session)
+		t.Errorf("process %q belongs to session %q, want its own", pid, session)
 	}
 	if err := process.Signal(cmd, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
 	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }() // the pipe stays open until the sleep in the background has ended too
+	go func() { ended <- cmd.Wait() }() // the pipe stays open until the background sleep has ended as well
 	select {
 	case <-ended:
 	case <-time.After(30 * time.Second):
@@ -87,8 +87,8 @@ func TestDetachedCommandHasNoTerminalAndEndsAsAGroup(t *testing.T) {
 // TestOnlyThisPackagePassesTheEnvironmentOn reads the source: a child process that is started with os.Environ, or with
 // a process group but no session, would bypass this package.
 func TestOnlyThisPackagePassesTheEnvironmentOn(t *testing.T) {
-	// The builder starts programs of the person who builds, and chooses their environment by name. An agent that another
-	// agent tests must read the settings of the next run. Test hosts and fault injection are not part of the agent.
+	// The builder starts programs of its user and selects their environment by name. An agent that another agent tests
+	// must read the settings of the next run. Test hosts and fault injection are not part of the agent.
 	exempt := []string{"artifact/process/", "cmd/corpus-agent/self.go", "packaging/hosttest/", "artifact/store/storetest/",
 		"state/function/environ/environ.go"}
 	root := filepath.Join("..", "..")

@@ -38,7 +38,7 @@ func TestTreeEndKillsProcessesOutsideTheGroup(t *testing.T) {
 				}
 				if g := tree.group; g != nil {
 					if _, err := os.Stat(g.path); !os.IsNotExist(err) {
-						t.Errorf("the control group is left: %v", err)
+						t.Errorf("the control group still exists: %v", err)
 					}
 				}
 			})
@@ -46,8 +46,8 @@ func TestTreeEndKillsProcessesOutsideTheGroup(t *testing.T) {
 	}
 }
 
-// TestTreeEndKeepsServicesWithoutSystemd checks that a service survives that a hook restarted by its script, which
-// makes it a child process.
+// TestTreeEndKeepsServicesWithoutSystemd checks that a service continues that a hook restarted by its script, although
+// it is a child process of the hook.
 func TestTreeEndKeepsServicesWithoutSystemd(t *testing.T) {
 	for _, kind := range []string{"control group", "environment"} {
 		t.Run(kind, func(t *testing.T) {
@@ -84,7 +84,7 @@ func enclosed(t *testing.T, kind, script string) (*Tree, *printed) {
 	var g *group
 	if kind == "control group" {
 		if g = newGroup(); g == nil {
-			t.Skip("this machine lets nobody make control groups")
+			t.Skip("this test cannot make control groups")
 		}
 	}
 	tree.prepare(g)

@@ -96,10 +96,10 @@ func TestKeysOfAnotherStoreWriteNothing(t *testing.T) {
 			lost := *ours.Publisher
 			lost.Store = theirs.Store
 			if err := try(&lost); err == nil {
-				t.Errorf("%s over %s succeeds with another store's keys", name, their)
+				t.Errorf("%s for %s succeeds with the keys of another store", name, their)
 			}
 			if keys := artifacttest.Changed(before, theirs.Snapshot()); len(keys) > 0 {
-				t.Fatalf("%s over %s with another store's keys wrote %v", name, their, keys)
+				t.Fatalf("%s for %s with the keys of another store wrote %v", name, their, keys)
 			}
 		}
 	}
@@ -122,7 +122,7 @@ func TestRotationWithRootKeyOnly(t *testing.T) {
 				t.Helper()
 				for name, host := range map[string]*artifacttest.Host{"one that knew the store": old, "a new one": repo.Host()} {
 					if _, err := host.Resolve("myapp/testing"); err != nil {
-						t.Fatalf("%s: %s sees %v", when, name, err)
+						t.Fatalf("%s: %s resolves %v", when, name, err)
 					}
 				}
 			}
@@ -140,7 +140,7 @@ func TestRotationWithRootKeyOnly(t *testing.T) {
 			}
 			var unaccepted *publish.Unaccepted
 			if !errors.As(err, &unaccepted) || !strings.Contains(unaccepted.Hint(), "--add-key") {
-				t.Fatalf("rotating %s with the root's key alone: %v, want steps", role, err)
+				t.Fatalf("rotating %s with only the root's key: %v, want steps", role, err)
 			}
 			if keys := artifacttest.Changed(before, repo.Snapshot()); len(keys) > 0 {
 				t.Fatalf("rotating %s was refused, and wrote %v", role, keys)
@@ -216,7 +216,7 @@ func TestEveryChangeInterruptedAtEveryWrite(t *testing.T) {
 					t.Helper()
 					for kind, host := range map[string]*artifacttest.Host{"an old host": old, "a new host": repo.Host()} {
 						if _, err := host.Resolve("myapp/testing"); err != nil {
-							t.Fatalf("%s after %d writes, %s: %s sees %v", name, cut, when, kind, err)
+							t.Fatalf("%s after %d writes, %s: %s resolves %v", name, cut, when, kind, err)
 						}
 					}
 				}

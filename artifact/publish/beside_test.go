@@ -102,7 +102,7 @@ func TestConcurrentCommandsWithSharedKeys(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			var all sync.WaitGroup
-			for worker := range atOnce { // each of them mostly waits for locks and for the disk
+			for worker := range atOnce { // each worker mostly waits for locks and for the disk
 				all.Go(func() {
 					for at := 1 + worker; besideEachOther(t, at, c.one, c.beside); at += atOnce {
 					}
@@ -113,8 +113,8 @@ func TestConcurrentCommandsWithSharedKeys(t *testing.T) {
 	}
 }
 
-// besideEachOther starts a command before the request with this number of another command, and reports whether there
-// was such a request.
+// besideEachOther starts a command before the request with this number of another command, and reports whether the
+// other command made such a request.
 func besideEachOther(t *testing.T, at int, one, beside command) bool {
 	t.Helper()
 	repo := artifacttest.New(t)
@@ -132,7 +132,7 @@ func besideEachOther(t *testing.T, at int, one, beside command) bool {
 				t.Errorf("the command that began before request %d: %v", at, err)
 			}
 		}()
-		select { // where the first command holds a lock, the second one waits for it
+		select { // if the first command holds a lock, the second one waits for it
 		case <-ended:
 		case <-time.After(50 * time.Millisecond):
 		}
@@ -145,7 +145,7 @@ func besideEachOther(t *testing.T, at int, one, beside command) bool {
 		<-ended
 	}
 	if _, err := repo.Host().Resolve("myapp/testing"); err != nil {
-		t.Errorf("with another command before request %d, a host sees %v", at, err)
+		t.Errorf("with another command before request %d, a host resolves %v", at, err)
 	}
 	return s.count >= at && !t.Failed()
 }

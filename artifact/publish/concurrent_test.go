@@ -83,6 +83,6 @@ func everybody(t *testing.T, p *publish.Publisher) {
 		}
 	}
 	if len(list) != projects {
-		t.Errorf("there are %d projects, want %d", len(list), projects)
+		t.Errorf("the store has %d projects, want %d", len(list), projects)
 	}
 }

@@ -39,10 +39,10 @@ func TestInitFindsOutWhetherConditionsAreHonoured(t *testing.T) {
 		}
 		result, err := roots.Init(t.Context(), &p, 0)
 		if err != nil || result.Conditional != honoured {
-			t.Errorf("a store that honours conditions (%v): init says %v, %v", honoured, result.Conditional, err)
+			t.Errorf("a store that honours conditions (%v): init reports %v, %v", honoured, result.Conditional, err)
 		}
 		for info, err := range s.List(t.Context(), "metadata/probe") {
-			t.Errorf("init leaves %s behind (%v)", info.Key, err)
+			t.Errorf("init left %s in the store (%v)", info.Key, err)
 		}
 	}
 }
@@ -86,7 +86,7 @@ func TestUncommittedVersionsAreSkipped(t *testing.T) {
 	}
 	repo.Release("myapp", "2", "testing", artifacttest.Files{"app": "2"})
 	if r, err := repo.Host().Resolve("myapp/testing"); err != nil || r.Version != "2" {
-		t.Errorf("a host sees %v, %v", r, err)
+		t.Errorf("a host resolves %v, %v", r, err)
 	}
 }
 
@@ -106,7 +106,7 @@ func TestKeysAreUnchangedAfterNewRun(t *testing.T) {
 	}
 	made, err := ring.New("root", 3)
 	if err != nil || len(made) != 1 || !strings.HasSuffix(made[0], "root-3.key") {
-		t.Errorf("made %v, %v; want the third key alone", made, err)
+		t.Errorf("made %v, %v; want only the third key", made, err)
 	}
 	for name, want := range before {
 		if data, err := os.ReadFile(ring.Dir + "/" + name); err != nil || string(data) != want {

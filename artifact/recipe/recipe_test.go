@@ -35,7 +35,7 @@ package: none
 version:
 `), "corpus.yaml")
 	if err == nil {
-		t.Fatal("all of it is wrong, and nobody says so")
+		t.Fatal("an invalid recipe is read without an error")
 	}
 	var list diag.List
 	if !errors.As(err, &list) {
@@ -98,7 +98,7 @@ func TestSettingsOfAnotherBuilderAreMistakes(t *testing.T) {
 	}
 	tree := fstest.MapFS{recipe.Name: {Data: []byte("build: {command: [make]}\n")}}
 	if _, err := recipe.Load(tree); err != nil {
-		t.Errorf("a host, which builds nothing, minds: %v", err)
+		t.Errorf("a host, which does not build, refuses the recipe: %v", err)
 	}
 }
 
@@ -131,17 +131,17 @@ func TestHostsIgnoreUnknownKeys(t *testing.T) {
 		"4}\nhealth:\n  colour: green\n  probes: [{tcp: 'h:1', weight: 2}]\n")}}
 	r, err := recipe.Load(tree)
 	if err != nil || len(r.Writable) != 1 || len(r.Health.Probes) != 1 {
-		t.Errorf("a host reads %+v, %v; want what it knows", r, err)
+		t.Errorf("a host reads %+v, %v; want the known keys", r, err)
 	}
 	_, err = recipe.LoadStrict(tree)
 	for _, key := range []string{"sandbox", "rust", "jobs", "colour", "weight"} {
 		if err == nil || !strings.Contains(err.Error(), key) {
-			t.Errorf("its author is not told of %q: %v", key, err)
+			t.Errorf("the author's check does not report %q: %v", key, err)
 		}
 	}
 	tree[recipe.Name].Data = []byte("writable: ../x\n")
 	if _, err := recipe.Load(tree); err == nil {
-		t.Error("a host takes a mistake in what it knows")
+		t.Error("a host accepts a mistake in a known key")
 	}
 }
 
@@ -168,7 +168,7 @@ func TestSchemaAndTableArePublished(t *testing.T) {
 	before, rest, found := strings.Cut(string(text), begin)
 	now, after, closed := strings.Cut(rest, end)
 	if !found || !closed {
-		t.Fatalf("%s has no place for the keys", page)
+		t.Fatalf("%s has no markers for the table of keys", page)
 	}
 	want := "\n| Key | Value | Meaning |\n|---|---|---|\n" + table("", recipe.Keys()) + "\n"
 	if *update {

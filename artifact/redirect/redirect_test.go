@@ -68,7 +68,7 @@ func TestRedirectFromPublicToPrivate(t *testing.T) {
 		_, err := get(t, false, redirect)
 		var w Refused
 		if !errors.As(err, &w) || !strings.Contains(err.Error(), "redirects from a public address") || asked > 0 {
-			t.Errorf("%s: %v, and the private server was asked %d times", name, err, asked)
+			t.Errorf("%s: %v, and the private server got %d requests", name, err, asked)
 		}
 		if text, err := get(t, true, redirect); err != nil || text != "secret" {
 			t.Errorf("%s, allowed: %q, %v", name, text, err)
@@ -155,7 +155,7 @@ func TestPooledConnectionToAPrivateServerIsNotUsed(t *testing.T) {
 		}
 	}
 	if asked != 2 {
-		t.Errorf("the private server was asked %d times, twice on purpose", asked)
+		t.Errorf("the private server got %d requests, want the two that are intended", asked)
 	}
 }
 
@@ -183,7 +183,7 @@ func TestPrivateProxyDoesNotAllowPrivateRedirect(t *testing.T) {
 		asked = nil
 		var w Refused
 		if _, err := client(false).Get("http://93.184.215.14/"); !errors.As(err, &w) || len(asked) != 1 {
-			t.Errorf("%s: %v, the proxy was asked for %q", to, err, asked)
+			t.Errorf("%s: %v, the proxy got the requests %q", to, err, asked)
 		}
 		if resp, err := client(true).Get("http://93.184.215.14/"); err != nil {
 			t.Errorf("%s, allowed: %v", to, err)

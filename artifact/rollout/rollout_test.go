@@ -68,7 +68,7 @@ func TestMistakesInPlans(t *testing.T) {
 	} {
 		p := rollout.Default()
 		if change(&p); p.Check() == nil {
-			t.Errorf("%s is not found", what)
+			t.Errorf("the mistake %q is not reported", what)
 		}
 	}
 }
@@ -110,7 +110,7 @@ func TestEveryWaveHasHostsOfEachRegionInProportion(t *testing.T) {
 		}
 	}
 	if same > first/10 {
-		t.Errorf("%d of the %d first hosts are the first again", same, first)
+		t.Errorf("%d of the %d first hosts are first in another release as well", same, first)
 	}
 }
 
@@ -294,7 +294,7 @@ func TestAShareCountsFromTwentyHosts(t *testing.T) {
 	}
 }
 
-// TestAbortedReleasesAreLeft checks which releases the next rollout has hosts go back from.
+// TestAbortedReleasesAreLeft checks from which releases the next rollout has hosts roll back.
 func TestAbortedReleasesAreLeft(t *testing.T) {
 	digest := func(n int) string { return fmt.Sprintf("sha256:%064d", n) }
 	var none *rollout.Start

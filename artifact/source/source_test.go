@@ -63,12 +63,12 @@ func server(t *testing.T) string {
 	return s.URL
 }
 
-// wantNothing checks that a failed fetch has left nothing behind.
+// wantNothing checks that a failed fetch has left no file.
 func wantNothing(t *testing.T, dir string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
 	if err != nil || len(entries) != 0 {
-		t.Errorf("left behind: %v, %v", entries, err)
+		t.Errorf("the fetch left the files %v, %v", entries, err)
 	}
 }
 
@@ -107,7 +107,7 @@ func TestFile(t *testing.T) {
 			t.Errorf("%s: %q, %+v, %v", u, got, info, err)
 		}
 		if left, _ := filepath.Glob(filepath.Join(filepath.Dir(dst), ".*")); len(left) != 0 {
-			t.Errorf("%s: left behind: %v", u, left)
+			t.Errorf("%s: the fetch left the files %v", u, left)
 		}
 	}
 }
@@ -143,7 +143,7 @@ func TestFileRefused(t *testing.T) {
 			t.Errorf("%s: %v", c.url, err)
 		}
 		if err != nil && strings.Contains(err.Error(), "wr0ng") {
-			t.Errorf("%s: the query is shown: %v", c.url, err)
+			t.Errorf("%s: the error contains the query: %v", c.url, err)
 		}
 		wantNothing(t, dir)
 	}
@@ -192,7 +192,7 @@ func TestURLs(t *testing.T) {
 			t.Errorf("%s: %v, hint %q", c.url, err, diag.HintOf(err))
 		}
 		if err != nil && strings.Contains(err.Error()+diag.HintOf(err), "s3cr3t") {
-			t.Errorf("%s: shown: %v", c.url, err)
+			t.Errorf("%s: the error contains the secret: %v", c.url, err)
 		}
 		wantNothing(t, dir)
 	}

@@ -127,7 +127,7 @@ func TestGit(t *testing.T) {
 			t.Errorf("%s: the tree is %s", u, got)
 		}
 		if stat, err := os.Stat(filepath.Join(dst, "states/run.sh")); err != nil || stat.Mode()&0o100 == 0 {
-			t.Errorf("%s: the program is not a program any more: %v", u, err)
+			t.Errorf("%s: the program is not executable any more: %v", u, err)
 		}
 	}
 }
@@ -214,7 +214,7 @@ func TestTreeOverSomething(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	if got := tree(t, dst); got != "precious" {
-		t.Errorf("there is %s", got)
+		t.Errorf("the tree is %s", got)
 	}
 }
 

@@ -74,7 +74,7 @@ func TestConditionalPutWithLostAnswerSucceeds(t *testing.T) {
 				t.Fatalf("%s: %v", name, err)
 			}
 			if _, now, err := inner.Get(t.Context(), key, 0); err != nil || now.ETag != info.ETag {
-				t.Errorf("%s: told of %+v, there is %+v, %v", name, info, now, err)
+				t.Errorf("%s: Put returned %+v, the store has %+v, %v", name, info, now, err)
 			}
 		})
 	}
@@ -138,7 +138,7 @@ func TestCompareAndSwapOverALossyLine(t *testing.T) {
 		for i := range 5 {
 			for j := range 5 {
 				if n := strings.Count(string(got), fmt.Sprintf("%d.%d\n", i, j)); n != 1 {
-					t.Errorf("line %d.%d is there %d times", i, j, n)
+					t.Errorf("the object has line %d.%d %d times", i, j, n)
 				}
 			}
 		}
@@ -156,7 +156,7 @@ func appendTo(ctx context.Context, s store.Store, line string) error {
 			return err
 		}
 		if strings.Contains(string(old), line) {
-			return nil // an answer was lost, and another writer has built on our line since
+			return nil // a response was lost, and another writer has appended since
 		}
 		text := string(old) + line
 		_, err = s.Put(ctx, "log", strings.NewReader(text), int64(len(text)), store.Condition{IfMatch: info.ETag})

@@ -78,15 +78,15 @@ func TestFailoverListsFromTheStoreThatAnswers(t *testing.T) {
 		keys = append(keys, info.Key)
 	}
 	if !slices.Equal(keys, []string{"a", "b"}) {
-		t.Errorf("it lists %q", keys)
+		t.Errorf("the failover lists %q", keys)
 	}
 	for _, err := range store.Failover(silent{whole}, silent{whole}).List(t.Context(), "") {
 		if !errors.Is(err, store.ErrUnreachable) {
-			t.Errorf("no store answers, and the error is %v", err)
+			t.Errorf("without a store that answers, the error is %v", err)
 		}
 		return
 	}
-	t.Error("no store answers, and it lists nothing without an error")
+	t.Error("without a store that answers, List returned no error")
 }
 
 func TestConformanceOfDecorators(t *testing.T) {
@@ -196,7 +196,7 @@ func TestRetryWaits(t *testing.T) {
 			faulty := storetest.NewFaulty(mem.New(), storetest.Fault{Err: store.ErrThrottled})
 			s := store.Retry(store.Observe(faulty, func(store.Request) { times = append(times, time.Now()) }),
 				store.RetryPolicy{})
-			_ = s.Delete(t.Context(), "key") // fails, as shown elsewhere
+			_ = s.Delete(t.Context(), "key") // another test checks the error
 			for i := range 5 {
 				wait := times[i+1].Sub(times[i])
 				if ceiling := 250 * time.Millisecond << i; wait > ceiling {
@@ -208,7 +208,7 @@ func TestRetryWaits(t *testing.T) {
 	}
 	for i, w := range waits {
 		if len(w) < 40 {
-			t.Errorf("only %d different waits of 50 before try %d: hosts would come back together", len(w), i+2)
+			t.Errorf("only %d different waits of 50 before try %d: hosts would retry together", len(w), i+2)
 		}
 	}
 }
@@ -224,10 +224,10 @@ func TestRetryLastsAMinute(t *testing.T) {
 				store.RetryPolicy{Waiting: func(error, time.Duration) { told++ }})
 			_, err := s.Put(t.Context(), "key", strings.NewReader("x"), 1, store.Condition{})
 			if took := time.Since(start); !errors.Is(err, store.ErrUnreachable) || took != time.Minute {
-				t.Errorf("it gave up after %v with %v, want a minute", took, err)
+				t.Errorf("the retries ended after %v with %v, want a minute", took, err)
 			}
 			if tries < 10 || told != tries-1 {
-				t.Errorf("%d tries, %d waits were announced", tries, told)
+				t.Errorf("%d tries, %d waits were reported", tries, told)
 			}
 		})
 	}
@@ -244,14 +244,14 @@ func TestRetryAfter(t *testing.T) {
 			t.Fatal(err)
 		}
 		if took := time.Since(start); took < 20*time.Second || took > 21*time.Second {
-			t.Errorf("came back after %v, asked for 20 s", took)
+			t.Errorf("retried after %v, want the requested 20 s", took)
 		}
 		asked.After = time.Hour
 		s = store.Retry(storetest.NewFaulty(inner, storetest.Fault{Err: asked}), store.RetryPolicy{})
 		start = time.Now()
 		if _, err := getAll(t.Context(), s, "key", store.Range{}); !errors.Is(err, store.ErrThrottled) ||
 			time.Since(start) > time.Minute {
-			t.Errorf("asked to wait an hour: %v after %v", err, time.Since(start))
+			t.Errorf("with a requested wait of an hour: %v after %v", err, time.Since(start))
 		}
 	})
 }
@@ -362,7 +362,7 @@ func TestListResumes(t *testing.T) {
 			keys += strings.TrimPrefix(info.Key, "key")
 		}
 		if keys != "0123456789" {
-			t.Errorf("listed %s", keys)
+			t.Errorf("the keys are %s", keys)
 		}
 	})
 }

@@ -17,7 +17,7 @@ func FuzzCheckKey(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, key string) {
 		if store.CheckKey(key) == nil && (!filepath.IsLocal(key) || path.Clean(key) != key || len(key) > 1024) {
-			t.Errorf("%q is taken for a key", key)
+			t.Errorf("%q is accepted as a key", key)
 		}
 	})
 }

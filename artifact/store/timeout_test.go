@@ -182,7 +182,7 @@ func TestLimitOfAHost(t *testing.T) {
 			}
 			took := time.Since(start)
 			if slow := perSecond > 0; slow && (took < 4*time.Second || took > 7*time.Second) || !slow && took > 2*time.Second {
-				t.Errorf("600 bytes of a host that may give %d in a second took %v", perSecond, took)
+				t.Errorf("600 bytes of a host with a limit of %d bytes per second took %v", perSecond, took)
 			}
 			start = time.Now()
 		}
@@ -217,7 +217,7 @@ func TestObserve(t *testing.T) {
 	if _, err := getAll(t.Context(), s, "key", store.Range{From: 4}); err != nil {
 		t.Fatal(err)
 	}
-	_, _, _ = s.Get(t.Context(), "absent", 0) // its error is in the log
+	_, _, _ = s.Get(t.Context(), "absent", 0) // the log has its error
 	for range s.List(t.Context(), "k") {
 		break
 	}

@@ -29,7 +29,7 @@ func FuzzBlocks(f *testing.F) {
 		for i := range b.count() {
 			from, n := b.span(i)
 			if from != end || n <= 0 || n > largestBlock {
-				t.Fatalf("block %d is %d bytes from %d, after %d", i, n, from, end)
+				t.Fatalf("block %d has %d bytes from %d, after the end at %d", i, n, from, end)
 			}
 			end = from + n
 			b.holds(i, data)

@@ -76,7 +76,7 @@ func TestDownloadGivesTheSignedBytes(t *testing.T) {
 		t.Errorf("got %d bytes, %v", len(got), err)
 	}
 	if progress != int(r.Length) {
-		t.Errorf("progress says %d bytes, want %d", progress, r.Length)
+		t.Errorf("progress has %d bytes, want %d", progress, r.Length)
 	}
 }
 
@@ -87,8 +87,8 @@ func TestDownloadResumes(t *testing.T) {
 	want := repo.Object(trust.ObjectKey(r))
 	file := filepath.Join(t.TempDir(), "part")
 	left := bytes.Clone(want[:7*block+1000])
-	left[3*block+5]++                         // a block that the disk lost
-	copy(left[5*block:], make([]byte, block)) // a block that never arrived: a hole
+	left[3*block+5]++                         // a block that the disk damaged
+	copy(left[5*block:], make([]byte, block)) // a block that was not written: a hole
 	if err := os.WriteFile(file, left, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +140,7 @@ func TestDownloadFailsOver(t *testing.T) {
 	changed := bytes.Clone(want[6*block : 6*block+64])
 	changed[0]++
 	if kept, err := os.ReadFile(file); err != nil || bytes.Contains(kept, changed) {
-		t.Errorf("what was refused is on disk (%v)", err)
+		t.Errorf("the refused bytes are on the disk (%v)", err)
 	}
 }
 
@@ -165,7 +165,7 @@ func TestSidecarFailsOver(t *testing.T) {
 	var refused *trust.Refused
 	if _, _, err := download(t, repo, store.Failover(lying, lying), r,
 		filepath.Join(t.TempDir(), "part")); !errors.As(err, &refused) || len(refused.By) == 0 {
-		t.Errorf("error is %v, want a refusal that says who signed", err)
+		t.Errorf("error is %v, want a refusal that names the signers", err)
 	}
 }
 
@@ -207,7 +207,7 @@ func TestDownloadIsStopped(t *testing.T) {
 	}
 	cancel()
 	if _, err := io.Copy(io.Discard, iotest.OneByteReader(v.Reader())); !errors.Is(err, context.Canceled) {
-		t.Errorf("error is %v, want that it was stopped", err)
+		t.Errorf("error is %v, want the cancellation", err)
 	}
 	if err := v.Close(); err != nil {
 		t.Error(err)
@@ -245,7 +245,7 @@ func TestSmallArtifactsHaveNoBlocks(t *testing.T) {
 	r := repo.Release("myapp", "1", "testing", artifacttest.Files{"a": "b"})
 	if _, _, err := download(t, repo, repo.Store, r,
 		filepath.Join(t.TempDir(), "part")); !errors.Is(err, trust.ErrNoSidecar) {
-		t.Errorf("error is %v, want that there are none", err)
+		t.Errorf("error is %v, want the error about missing blocks", err)
 	}
 }
 
@@ -283,6 +283,6 @@ func TestPinIsFinished(t *testing.T) {
 	}
 	err := trust.Pin(dir, repo.Root())
 	if pinned, lookErr := trust.Pinned(dir); err != nil || lookErr != nil || !pinned {
-		t.Errorf("pinned is %v, %v, %v", pinned, err, lookErr)
+		t.Errorf("the pinned root is %v, %v, %v", pinned, err, lookErr)
 	}
 }

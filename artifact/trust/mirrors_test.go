@@ -16,7 +16,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// spoiled is a store whose metadata is changed by answer.
+// spoiled is a store whose answer function changes the metadata.
 type spoiled struct {
 	store.Store
 	answer func(key, text string) (string, error)

@@ -81,7 +81,7 @@ func TestMixedMetadataIsRefused(t *testing.T) {
 	repo.Release("myapp", "1", "testing", app("1"))
 	key := newest(repo, ".myapp~head.json")
 	repo.Release("myapp", "2", "testing", app("2"))
-	// The new snapshot, with the project's older metadata under the new name.
+	// The new name of the snapshot gets the project's older metadata.
 	repo.Replace(newest(repo, ".myapp~head.json"), repo.Object(key))
 	_, err := repo.Host().Resolve("myapp/testing")
 	refused(t, err, trust.CheckDigest)
@@ -203,7 +203,7 @@ func TestPinIsForOneRoot(t *testing.T) {
 
 	if _, err := trust.FirstRoot(context.Background(), repo.Store,
 		artifact.Digest("sha256:"+strings.Repeat("0", 64))); err == nil {
-		t.Error("a first root with another digest was taken")
+		t.Error("a first root with another digest was accepted")
 	} else {
 		refused(t, err, trust.CheckPin)
 	}

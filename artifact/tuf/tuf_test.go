@@ -395,7 +395,7 @@ func TestNullIsRefused(t *testing.T) {
 			_, err1 := Decode[TargetsType]([]byte(changed))
 			_, err2 := Decode[SnapshotType]([]byte(changed))
 			if err1 == nil || err2 == nil {
-				t.Errorf("%s is taken", changed)
+				t.Errorf("%s is accepted", changed)
 			}
 		}
 	}
@@ -460,7 +460,7 @@ func TestUnknownIntegersAreSignedExactly(t *testing.T) {
 	}
 	data := signedBy(t, root, k)
 	if _, err := NewSet(data); err != nil {
-		t.Errorf("what was signed is refused: %v", err)
+		t.Errorf("the signed file is refused: %v", err)
 	}
 	if again := must(must(Decode[RootType](data))(t).ToBytes())(t); !bytes.Equal(again, data) {
 		t.Errorf("%s\nread and written again:\n%s", data, again)

@@ -150,11 +150,11 @@ func TestStoreIsSignedWithKeysInKMS(t *testing.T) {
 				t.Error("a new project was delegated without the key in KMS")
 			}
 			if r, err := repo.Host().Resolve("myapp/testing"); err != nil || r.Version != "1" {
-				t.Errorf("a host sees %v, %v", r, err)
+				t.Errorf("a host resolves %v, %v", r, err)
 			}
 			for _, region := range kms.regions {
 				if region != "eu-central-1" {
-					t.Errorf("KMS was asked in %s, and the key's ARN says eu-central-1", region)
+					t.Errorf("the requests went to %s, but the key's ARN has eu-central-1", region)
 				}
 			}
 		})

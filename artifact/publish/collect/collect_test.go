@@ -92,7 +92,7 @@ func lost(t *testing.T, p *publish.Publisher) []string {
 				missing = append(missing, fmt.Sprintf("%s of %s", key, r.Version))
 				continue
 			}
-			_ = body.Close() // only its existence matters
+			_ = body.Close() // only its existence is checked
 		}
 	}
 	return missing
@@ -130,7 +130,7 @@ func TestCollectRemovesUnreferencedPacks(t *testing.T) {
 		t.Errorf("two days later: %+v, want one removed", got)
 	}
 	if missing := lost(t, p); len(missing) > 0 {
-		t.Errorf("it removed %v", missing)
+		t.Errorf("the collection removed %v", missing)
 	}
 }
 
@@ -148,7 +148,7 @@ func TestCollectKeepsWithdrawnVersions(t *testing.T) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 	if missing := lost(t, p); len(missing) > 0 {
-		t.Errorf("it removed %v", missing)
+		t.Errorf("the collection removed %v", missing)
 	}
 }
 
@@ -187,7 +187,7 @@ func TestCollectKeepsObjectsOfDrafts(t *testing.T) {
 	drafted(t, p, "3", noise(3))
 	if got := collectedPacks(t, p, 31, false); got.Packs != 1 || got.Kept != 2 ||
 		len(artifacttest.Stored(t, p.Store, ".draft")) != 0 {
-		t.Errorf("a draft that nobody signs for a month: %+v, left %v", got, artifacttest.Stored(t, p.Store, ".draft"))
+		t.Errorf("a draft without a signature for a month: %+v, left %v", got, artifacttest.Stored(t, p.Store, ".draft"))
 	}
 }
 
@@ -225,12 +225,12 @@ func TestCollectRemovesOrphanObjects(t *testing.T) {
 		}
 	}
 	if left := artifacttest.Stored(t, p.Store, ""); !slices.Equal(left, signed) {
-		t.Errorf("there are %v, want what is signed: %v", left, signed)
+		t.Errorf("the objects are %v, want the signed ones: %v", left, signed)
 	}
 }
 
 // TestCollectKeepsArtifactsOfDrafts checks that a draft keeps its artifact as long as its chunks, whether or not its
-// note names objects, as older notes do not. A later draft is refused, since hosts could fetch nothing.
+// note names objects, as older notes do not. A later import of the draft is refused, since hosts could fetch nothing.
 func TestCollectKeepsArtifactsOfDrafts(t *testing.T) {
 	t.Parallel()
 	for _, old := range []bool{false, true} {
@@ -255,7 +255,7 @@ func TestCollectKeepsArtifactsOfDrafts(t *testing.T) {
 		for _, d := range []*publish.Draft{draft, late} {
 			if _, err := drafts.Import(t.Context(), artifacttest.Beside(t, p), d); err == nil ||
 				!strings.Contains(err.Error(), "not in the store") {
-				t.Errorf("a draft whose artifact is gone: %v", err)
+				t.Errorf("a draft whose artifact was removed: %v", err)
 			}
 		}
 	}
@@ -318,7 +318,7 @@ func TestCollectDuringPublishOfOldObjects(t *testing.T) {
 			})
 			for _, name := range []string{".cut.tar.zst", ".cut.tar.zst.index", ".cut.tar.zst.blocks"} {
 				if len(artifacttest.Stored(t, p.Store, name)) == 0 {
-					t.Errorf("%s is signed and gone", name)
+					t.Errorf("%s is signed and was removed", name)
 				}
 			}
 		})
@@ -355,15 +355,15 @@ func TestImportOfDraftWithMissingChunks(t *testing.T) {
 	}
 	imported, err := drafts.Import(t.Context(), artifacttest.Beside(t, p), draft)
 	if err != nil || !slices.Equal(imported.WithoutChunks, []string{"2"}) {
-		t.Errorf("importing says %+v, %v, want that 2 has lost its chunks", imported, err)
+		t.Errorf("the import returns %+v, %v, want that 2 has lost its chunks", imported, err)
 	}
 	release(t, p, "3", noise(2)+"and more")
 	if missing := lost(t, p); len(missing) != 1 || !strings.HasSuffix(missing[0], " of 2") {
-		t.Errorf("lost is %v, want what 2 brought alone", missing)
+		t.Errorf("the lost packs are %v, want only those of version 2", missing)
 	}
 	release(t, p, "2", noise(2))
 	if missing := lost(t, p); len(missing) > 0 {
-		t.Errorf("published again, there is still lost %v", missing)
+		t.Errorf("after publishing again, %v is still lost", missing)
 	}
 }
 
@@ -414,7 +414,7 @@ func TestCollectDuringImportAndOtherCollection(t *testing.T) {
 		t.Fatal(err)
 	}
 	if missing := lost(t, p); len(missing) > 0 {
-		t.Errorf("%v is signed and gone", missing)
+		t.Errorf("%v is signed and was removed", missing)
 	}
 }
 
@@ -431,7 +431,7 @@ func TestCollectDuringPublishOfOldChunks(t *testing.T) {
 	deleting.Store = late
 	deleting.Now = func() time.Time { return time.Now().Add(2 * 24 * time.Hour) }
 	if _, err := collect.Garbage(t.Context(), deleting, usual(), false); err != nil || len(late.keys) != 4 {
-		t.Fatalf("it would remove %v, %v", late.keys, err)
+		t.Fatalf("the collection would remove %v, %v", late.keys, err)
 	}
 	release(t, p, "2", noise(2))
 	for _, key := range late.keys[:1] { // of the packs
@@ -440,10 +440,10 @@ func TestCollectDuringPublishOfOldChunks(t *testing.T) {
 		}
 	}
 	if missing := lost(t, p); len(missing) > 0 {
-		t.Errorf("%v is signed and gone", missing)
+		t.Errorf("%v is signed and was removed", missing)
 	}
 	if now := artifacttest.Stored(t, p.Store, ".pack"); len(now) != 2 || slices.Equal(now, old) {
-		t.Errorf("the packs were %v, and are %v", old, now)
+		t.Errorf("the packs were %v and are now %v", old, now)
 	}
 }
 

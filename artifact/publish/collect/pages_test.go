@@ -35,16 +35,16 @@ func TestCollectRemovesPagesOfReplacedHeads(t *testing.T) {
 	}
 	before := pageKeys(t, p)
 	if len(before) != 3 {
-		t.Fatalf("there are %d pages, want one of each head", len(before))
+		t.Fatalf("the store has %d pages, want one of each head", len(before))
 	}
 	if got := collected(t, p, 0, false).Pages; got != (collect.Tally{Young: 2, Kept: 1}) || len(pageKeys(t, p)) != 3 {
-		t.Errorf("at once: %+v, and %d are left", got, len(pageKeys(t, p)))
+		t.Errorf("at once: %+v, and %d pages remain", got, len(pageKeys(t, p)))
 	}
 	if got := collected(t, p, 2, true).Pages; got.Removed != 2 || len(pageKeys(t, p)) != 3 {
-		t.Errorf("a dry run: %+v, and %d are left", got, len(pageKeys(t, p)))
+		t.Errorf("a dry run: %+v, and %d pages remain", got, len(pageKeys(t, p)))
 	}
 	if got := collected(t, p, 2, false).Pages; got.Removed != 2 || len(pageKeys(t, p)) != 1 {
-		t.Errorf("two days later: %+v, and %d are left", got, len(pageKeys(t, p)))
+		t.Errorf("two days later: %+v, and %d pages remain", got, len(pageKeys(t, p)))
 	}
 	role, err := artifacttest.Client(t, p).Whole(t.Context(), "myapp")
 	if err != nil || len(trust.Releases("myapp", role)) != 3 {
@@ -52,8 +52,7 @@ func TestCollectRemovesPagesOfReplacedHeads(t *testing.T) {
 	}
 }
 
-// TestCollectKeepsOldPagesOfAHeadReplacedNow checks that an old page stays if the head that names it was replaced a
-// moment ago.
+// TestCollectKeepsOldPagesOfAHeadReplacedNow checks that an old page stays if its head was replaced just before.
 func TestCollectKeepsOldPagesOfAHeadReplacedNow(t *testing.T) {
 	t.Parallel()
 	p := artifacttest.Publisher(t, mem.New())

@@ -31,8 +31,8 @@ func (s aged) List(ctx context.Context, prefix string) iter.Seq2[store.Info, err
 	}
 }
 
-// TestOldReportsAreRemoved checks that the newest report of a host that still has a record stays, since such a host may
-// have had nothing to report for longer than that, and so do objects that are not reports.
+// TestOldReportsAreRemoved checks that the newest report of a host with a record stays, since such a host may have had
+// no change to report for longer than that, and that other objects stay.
 func TestOldReportsAreRemoved(t *testing.T) {
 	s := aged{mem.New()}
 	names := func() (keys []string) {
@@ -59,7 +59,7 @@ func TestOldReportsAreRemoved(t *testing.T) {
 	want := collect.Tally{Removed: 4, Kept: 2}
 	tally, bytes, err := collect.Reports(t.Context(), p, 90*24*time.Hour, true)
 	if err != nil || tally != want || bytes != 8 || !slices.Equal(names(), before) {
-		t.Fatalf("a dry run: %+v, %d bytes, %v; left are %q", tally, bytes, err, names())
+		t.Fatalf("a dry run: %+v, %d bytes, %v; the reports are %q", tally, bytes, err, names())
 	}
 	if tally, _, err = collect.Reports(t.Context(), p, 90*24*time.Hour, false); err != nil || tally != want {
 		t.Errorf("%+v, %v", tally, err)
@@ -67,6 +67,6 @@ func TestOldReportsAreRemoved(t *testing.T) {
 	left := []string{"fleet/app/busy/b.json", "fleet/app/calm/a/b.json", "reports/app/busy/" + young,
 		"reports/app/calm/" + old, "reports/app/gone/notes.json", "reports/app/notes.txt"}
 	if got := names(); !slices.Equal(got, left) {
-		t.Errorf("left are %q, want %q", got, left)
+		t.Errorf("the reports are %q, want %q", got, left)
 	}
 }

@@ -16,7 +16,7 @@ func TestPassphraseIsAskedForOnce(t *testing.T) {
 	locks := &keyring.Locks{Passphrase: true, WorkFactor: 10, Ask: func(_ string, anew bool) (string, error) {
 		asked++
 		if !anew {
-			t.Error("the passphrase of a new key was asked for as if the key were there")
+			t.Error("the passphrase of a new key was requested as for an existing key")
 		}
 		return "correct horse", nil
 	}}
@@ -32,7 +32,7 @@ func TestPassphraseIsAskedForOnce(t *testing.T) {
 		}
 	}
 	if asked != 1 {
-		t.Errorf("the passphrase was asked for %d times, want once", asked)
+		t.Errorf("the passphrase was requested %d times, want once", asked)
 	}
 	// A wrong passphrase opens nothing.
 	ring.Locks = &keyring.Locks{Ask: func(string, bool) (string, error) { return "battery staple", nil }}
@@ -60,7 +60,7 @@ func TestRolesThatLookNumberedAreRoles(t *testing.T) {
 	for _, k := range list {
 		roles = append(roles, k.Role)
 	}
-	// web-2 cannot be distinguished from the second key of web, and app-2 can.
+	// web-2 cannot be distinguished from the second key of web, but app-2 can.
 	if got := strings.Join(roles, " "); got != "app-2 web web" {
 		t.Errorf("the roles are %q", got)
 	}
@@ -93,10 +93,10 @@ func FuzzKeys(f *testing.F) {
 		ring := keyring.Ring{Env: func(string) string { return string(data) }, Locks: &keyring.Locks{}}
 		keys, err := ring.Keys("root")
 		if err == nil && len(data) > 0 && len(keys) == 0 {
-			t.Error("there is a key, and none was read")
+			t.Error("the text has a key, but no key was read")
 		}
 		if err != nil && len(data) > 40 && strings.Contains(err.Error(), string(data[20:40])) {
-			t.Errorf("the error holds what was read: %v", err)
+			t.Errorf("the error contains the text: %v", err)
 		}
 	})
 }

@@ -56,7 +56,7 @@ func attest(t *testing.T, p *publish.Publisher, r artifact.Release, hosts ...str
 	return proofs.Attest(t.Context(), p, c, healthyOn(hosts...))
 }
 
-// grounds returns the reasons why production points where it does.
+// grounds returns the grounds by which production was promoted.
 func grounds(t *testing.T, repo *artifacttest.Repo) trust.Grounds {
 	t.Helper()
 	client, err := repo.Host().Client()
@@ -82,7 +82,7 @@ func TestExistingProofIsImportedBeforeRequirement(t *testing.T) {
 	required, err := projects.Require(t.Context(), repo.Publisher, artifact.Ref{Project: "myapp", Channel: "production"},
 		&trust.Requirement{From: "testing", Hosts: 1, Fresh: 7, Holds: 90})
 	if err != nil || required.Refused != "" {
-		t.Fatalf("requiring what is proven says %+v, %v", required, err)
+		t.Fatalf("a requirement with a proof returns %+v, %v", required, err)
 	}
 	if _, err := repo.Host().Resolve("myapp/production"); err != nil {
 		t.Error(err)
@@ -90,7 +90,7 @@ func TestExistingProofIsImportedBeforeRequirement(t *testing.T) {
 	required, err = projects.Require(t.Context(), repo.Publisher, artifact.Ref{Project: "myapp", Channel: "production"},
 		&trust.Requirement{From: "testing", Hosts: 2, Fresh: 7, Holds: 90})
 	if err != nil || !strings.Contains(required.Refused, "it names 1 host, and 2 are required") || required.Hint == "" {
-		t.Errorf("requiring more than is proven says %+v, %v", required, err)
+		t.Errorf("a requirement beyond the proof returns %+v, %v", required, err)
 	}
 }
 
@@ -145,7 +145,7 @@ func TestTheGroundsOfAChannelNameProofAndSigners(t *testing.T) {
 		t.Fatal(err)
 	}
 	if g := grounds(t, repo); len(g.Proof.Keys) != 0 {
-		t.Errorf("a key that was taken away still counts as a signer: %v", g.Proof.Keys)
+		t.Errorf("a removed key still counts as a signer: %v", g.Proof.Keys)
 	}
 }
 
@@ -190,12 +190,12 @@ func TestProofsAreRenewedBeforeTheyExpire(t *testing.T) {
 		return left
 	}
 	if left := due(24 * time.Hour); len(left) != 0 {
-		t.Errorf("ten days before, refreshing leaves %+v", left)
+		t.Errorf("ten days before the expiry, refresh leaves %+v", left)
 	}
 	left := due(12 * 24 * time.Hour)
 	if len(left) != 1 || left[0].Role != "the proof of myapp/production" ||
 		!strings.Contains(left[0].Why, "corpus attest myapp testing --renew") {
-		t.Fatalf("refreshing leaves %+v, want the proof", left)
+		t.Fatalf("refresh leaves %+v, want the proof", left)
 	}
 	before := grounds(t, repo)
 	attester := repo.As(trust.AttestationRole)
@@ -209,10 +209,10 @@ func TestProofsAreRenewedBeforeTheyExpire(t *testing.T) {
 	}
 	after := grounds(t, repo)
 	if !after.Proof.Expires.After(before.Proof.Expires) || !after.Proof.At.Equal(before.Proof.At) || after.Refused != "" {
-		t.Errorf("renewing made of %+v %+v", before.Proof, after.Proof)
+		t.Errorf("the proof %+v was renewed as %+v", before.Proof, after.Proof)
 	}
 	if left := due(12 * 24 * time.Hour); len(left) != 0 {
-		t.Errorf("then refreshing leaves %+v", left)
+		t.Errorf("afterwards, refresh leaves %+v", left)
 	}
 }
 

@@ -27,19 +27,19 @@ func TestRebuildIgnoresDamagedMetadata(t *testing.T) {
 	}
 	repo.Replace("metadata/timestamp.json", []byte("{}"))
 	if _, err := refresh.Roles(t.Context(), repo.Publisher, 0); err == nil {
-		t.Error("a spoiled timestamp was refreshed")
+		t.Error("a damaged timestamp was refreshed")
 	}
 	rebuilt, err := recovery.Rebuild(t.Context(), repo.Publisher)
 	if err != nil || len(rebuilt.Lost) != 0 || rebuilt.Roles["myapp"] == 0 || rebuilt.Roles["base"] == 0 {
 		t.Fatalf("rebuilding gives %+v, %v", rebuilt, err)
 	}
 	if r, err := host.Resolve("myapp/testing"); err != nil || r.Version != "1" {
-		t.Errorf("a host that knew the store sees %v, %v", r, err)
+		t.Errorf("a host that has read the store resolves %v, %v", r, err)
 	}
 }
 
-// TestRebuildRestoresFilesOfSnapshots checks that a rebuild does not put the files of an interrupted publisher into
-// force, and reports missing files.
+// TestRebuildRestoresFilesOfSnapshots checks that a rebuild does not use the files of an interrupted publisher, and
+// reports missing files.
 func TestRebuildRestoresFilesOfSnapshots(t *testing.T) {
 	t.Parallel()
 	for _, lost := range []string{"", "timestamp", "snapshot", "both"} {
@@ -60,7 +60,7 @@ func TestRebuildRestoresFilesOfSnapshots(t *testing.T) {
 				_, err := releases.Publish(t.Context(), repo.Publisher, releases.Request{Project: "myapp", Version: "2", File: file,
 					Channel: "testing"})
 				if s.Left = 1 << 30; err == nil {
-					t.Fatal("publishing was not cut between project and snapshot")
+					t.Fatal("publishing was not interrupted between project and snapshot")
 				}
 				keys := artifacttest.Changed(before, repo.Snapshot())
 				if slices.ContainsFunc(keys, func(k string) bool { return strings.HasSuffix(k, ".myapp.json") }) {
@@ -83,29 +83,29 @@ func TestRebuildRestoresFilesOfSnapshots(t *testing.T) {
 			}
 			online := repo.As("snapshot", "timestamp")
 			if lost == "snapshot" {
-				online.Seen = repo.Seen // a publisher that has a copy of the snapshot in force
+				online.Seen = repo.Seen // a publisher with a copy of the current snapshot
 			}
 			rebuilt, err := recovery.Rebuild(t.Context(), online)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if r, err := host.Resolve("base/testing"); err != nil || r.Version != "1" {
-				t.Errorf("a host of base sees %v, %v after %+v", r, err, rebuilt)
+				t.Errorf("a host of base resolves %v, %v after %+v", r, err, rebuilt)
 			}
 			if lost != "both" {
 				if r, err := host.Resolve("myapp/testing"); err != nil || r.Version != "1" || len(rebuilt.Lost) > 0 {
-					t.Errorf("a host sees %v, %v, and the rebuild says %+v: want version 1", r, err, rebuilt)
+					t.Errorf("a host resolves %v, %v, after the rebuild %+v; want version 1", r, err, rebuilt)
 				}
 				return
 			}
 			if len(rebuilt.Missing) != 1 || rebuilt.Missing[0].Role != "myapp" ||
 				!slices.Equal(rebuilt.Lost, []string{"myapp"}) {
-				t.Errorf("the rebuild says %+v: want myapp to be missing", rebuilt)
+				t.Errorf("the rebuild returns %+v, want myapp to be missing", rebuilt)
 			}
 			// The owner exports the remaining content, signs it, and continues.
 			draft, verified, err := drafts.Export(t.Context(), repo.As("snapshot", "timestamp"), "myapp")
 			if err != nil || verified {
-				t.Fatalf("exporting what is left of myapp: verified %v, %v", verified, err)
+				t.Fatalf("exporting the rest of myapp: verified %v, %v", verified, err)
 			}
 			keys, err := repo.Keys.Keys("myapp")
 			if err != nil {
@@ -120,7 +120,7 @@ func TestRebuildRestoresFilesOfSnapshots(t *testing.T) {
 			repo.Release("myapp", "3", "testing", artifacttest.Files{"app": "3"})
 			for kind, h := range map[string]*artifacttest.Host{"old": host, "new": repo.Host()} {
 				if r, err := h.Resolve("myapp/testing"); err != nil || r.Version != "3" {
-					t.Errorf("an %s host sees %v, %v", kind, r, err)
+					t.Errorf("an %s host resolves %v, %v", kind, r, err)
 				}
 			}
 		})

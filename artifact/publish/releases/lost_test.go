@@ -46,7 +46,7 @@ func TestLostAnswerErrorMentionsPossiblePublish(t *testing.T) {
 	}
 }
 
-// filling is a store after whose change the publisher's disk takes no more files.
+// filling is a store after whose change the publisher's disk is full.
 type filling struct {
 	store.Store
 	full func() error
@@ -61,8 +61,8 @@ func (f filling) Put(ctx context.Context, key string, r io.Reader, size int64, c
 	return info, err
 }
 
-// TestUnkeptCopyErrorSaysThatTheChangeWasMade checks that a command whose change is in the store, and that cannot keep
-// a copy of it, does not ask its user to run it again.
+// TestUnkeptCopyErrorSaysThatTheChangeWasMade checks the error of a command that has changed the store and cannot keep
+// a copy of the change: it does not ask the user to run the command again.
 func TestUnkeptCopyErrorSaysThatTheChangeWasMade(t *testing.T) {
 	t.Parallel()
 	repo := artifacttest.New(t)
@@ -72,7 +72,7 @@ func TestUnkeptCopyErrorSaysThatTheChangeWasMade(t *testing.T) {
 	changes := 0
 	mine.Store = filling{repo.Publisher.Store, func() error {
 		changes++
-		_ = os.Remove(kept) // it may not be there yet
+		_ = os.Remove(kept) // the file may not exist yet
 		return os.MkdirAll(filepath.Join(kept, "in the way"), 0o700)
 	}}
 	_, err := releases.Promote(t.Context(), mine, "myapp", "testing", "production")
@@ -98,7 +98,7 @@ func TestObjectUnderTheArtifactsNameIsCompared(t *testing.T) {
 		repo.Replace(key, bad)
 		repo.Release("myapp", "1", "testing", artifacttest.Files{"app": "1"})
 		if !bytes.Equal(repo.Object(key), good) {
-			t.Errorf("%s: what is there is still not the artifact", name)
+			t.Errorf("%s: the object is still not the artifact", name)
 		}
 	}
 }

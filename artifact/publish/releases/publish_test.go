@@ -42,11 +42,11 @@ func TestHostResolvesWhatWasPublishedAndPromoted(t *testing.T) {
 	}
 	if _, err := releases.Promote(ctx, p, "myapp", "testng", "production"); !errors.Is(err, trust.ErrNoChannel) ||
 		!strings.Contains(diag.HintOf(err), `did you mean "testing"?`) {
-		t.Errorf("promotion from a misspelt channel: %v, hint %q", err, diag.HintOf(err))
+		t.Errorf("promotion from a misspelled channel: %v, hint %q", err, diag.HintOf(err))
 	}
 	if _, err := releases.Promote(ctx, p, "myap", "testing", "production"); !errors.Is(err, trust.ErrNoProject) ||
 		!strings.Contains(diag.HintOf(err), `did you mean "myapp"?`) {
-		t.Errorf("promotion of a misspelt project: %v, hint %q", err, diag.HintOf(err))
+		t.Errorf("promotion of a misspelled project: %v, hint %q", err, diag.HintOf(err))
 	}
 	if _, err := releases.Promote(ctx, p, "myapp", "testing", "production"); err != nil {
 		t.Fatal(err)
@@ -63,7 +63,7 @@ func TestVersionsAreImmutable(t *testing.T) {
 	p := artifacttest.Publisher(t, mem.New())
 	file := artifacttest.App(t, "one")
 	request := releases.Request{Project: "myapp", Version: "1.0", File: file, Channel: "testing"}
-	for range 2 { // the same bytes again are not a change
+	for range 2 { // publishing the same bytes again is not a change
 		if _, err := releases.Publish(ctx, p, request); err != nil {
 			t.Fatal(err)
 		}

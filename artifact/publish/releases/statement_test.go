@@ -38,7 +38,7 @@ func TestStatementsOfArtifactAreSigned(t *testing.T) {
 	}
 	write(trust.KindProvenance, `nonsense`)
 	if err := publishIt(); !errors.As(err, &mistake) || !strings.Contains(err.Error(), "is not JSON") {
-		t.Fatalf("a ruined provenance: %v", err)
+		t.Fatalf("a damaged provenance: %v", err)
 	}
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -56,10 +56,10 @@ func TestStatementsOfArtifactAreSigned(t *testing.T) {
 	}
 	statements := list[0].Statements["1"]
 	if len(statements) != 2 || statements[0].Kind != trust.KindSPDX || statements[1].Kind != trust.KindProvenance {
-		t.Fatalf("the store names %+v", statements)
+		t.Fatalf("the store has the statements %+v", statements)
 	}
 	signed, err := c.FetchSidecar(t.Context(), list[0].Releases[0], trust.KindSPDX)
 	if err != nil || string(signed.Data()) != `{"packages": []}` {
-		t.Errorf("fetched is %v, %v", signed, err)
+		t.Errorf("the fetched statement is %v, %v", signed, err)
 	}
 }

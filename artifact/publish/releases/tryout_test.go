@@ -30,8 +30,8 @@ func (c *counted) Put(ctx context.Context, key string, r io.Reader, size int64, 
 	return c.Store.Put(ctx, key, r, size, cond)
 }
 
-// TestPublishThatCannotBeSignedUploadsNothing removes a key, damages one, and publishes releases that are refused:
-// nothing is written, no key is made, and the version can be published afterwards.
+// TestPublishThatCannotBeSignedUploadsNothing removes a key, damages one, and publishes releases that are refused: no
+// object is written, no key is made, and the version can be published afterwards.
 func TestPublishThatCannotBeSignedUploadsNothing(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -86,7 +86,7 @@ func TestPublishThatCannotBeSignedUploadsNothing(t *testing.T) {
 				t.Errorf("%d objects were written", n)
 			}
 			if _, err := os.Stat(filepath.Join(p.Keys.Dir, "other.key")); err == nil {
-				t.Error("a key was made for a project that nothing was published of")
+				t.Error("a key was made for a project without releases")
 			}
 			p.Keys.Dir = keys
 			if _, err := releases.Publish(t.Context(), p, good); err != nil {
@@ -106,7 +106,7 @@ func lose(name string) func(*testing.T, *publish.Publisher, *releases.Request) {
 }
 
 // TestArtifactOfAnAbortedPublish leaves artifacts of a publish that was interrupted before it was signed: the same
-// bytes can be published; a publisher that has seen the store can publish other bytes, and another publisher gets a
+// bytes can be published. A publisher that has read the store can publish other bytes, and another publisher gets a
 // hint.
 func TestArtifactOfAnAbortedPublish(t *testing.T) {
 	t.Parallel()
@@ -119,7 +119,7 @@ func TestArtifactOfAnAbortedPublish(t *testing.T) {
 	left := releases.Request{Project: "shop", Version: "2", File: artifacttest.App(t, "two")}
 	s.dead = true
 	if _, err := releases.Publish(t.Context(), p, left); err == nil {
-		t.Fatal("it was published to a store that takes no metadata")
+		t.Fatal("a release was published to a store that accepts no metadata")
 	}
 	s.dead = false
 	fresh := *p
@@ -135,7 +135,7 @@ func TestArtifactOfAnAbortedPublish(t *testing.T) {
 	other.File = artifacttest.App(t, "three")
 	if _, err := releases.Publish(t.Context(), &fresh, other); err == nil ||
 		!strings.Contains(diag.HintOf(err), "--force") {
-		t.Errorf("other bytes, who has not seen the store: %v (hint %s)", err, diag.HintOf(err))
+		t.Errorf("other bytes, by a publisher that has not read the store: %v (hint %s)", err, diag.HintOf(err))
 	}
 	if _, err := releases.Publish(t.Context(), p, left); err != nil {
 		t.Errorf("the same bytes: %v", err)
@@ -143,11 +143,11 @@ func TestArtifactOfAnAbortedPublish(t *testing.T) {
 	left.Version, other.Version = "3", "3"
 	s.dead = true
 	if _, err := releases.Publish(t.Context(), p, left); err == nil {
-		t.Fatal("it was published to a store that takes no metadata")
+		t.Fatal("a release was published to a store that accepts no metadata")
 	}
 	s.dead = false
 	if _, err := releases.Publish(t.Context(), p, other); err != nil {
-		t.Errorf("other bytes, who has seen the store: %v", err)
+		t.Errorf("other bytes, by a publisher that has read the store: %v", err)
 	}
 }
 

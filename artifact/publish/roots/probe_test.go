@@ -47,7 +47,7 @@ func TestInitProbeWithLostAnswers(t *testing.T) {
 		p := &publish.Publisher{Store: s, Keys: ring, Seen: t.TempDir()}
 		result, err := roots.Init(t.Context(), p, 0)
 		if err != nil || result.Conditional == careless {
-			t.Errorf("a store that ignores conditions: %v; init says conditional: %v, %v", careless, result.Conditional, err)
+			t.Errorf("a store that ignores conditions: %v; init reports conditional: %v, %v", careless, result.Conditional, err)
 		}
 	}
 }

@@ -52,7 +52,7 @@ func TestRotationInterruptedWhileKeysMove(t *testing.T) {
 		}
 		got, err := repo.Keys.Public("timestamp")
 		if err != nil || len(got) != 2 {
-			t.Fatalf("after %d moves there are %v, %v", cut, got, err)
+			t.Fatalf("after %d moves the keys are %v, %v", cut, got, err)
 		}
 		for i := range want {
 			a, _ := want[i].ID()

@@ -34,7 +34,7 @@ func TestHostsFollowARotationAtEveryMoment(t *testing.T) {
 	repo := artifacttest.On(t, s)
 	repo.Release("myapp", "1", "testing", artifacttest.Files{"app": "1"})
 	for _, role := range []string{"timestamp", "snapshot", "targets", "root", "myapp"} {
-		old := repo.Host() // has seen the store before
+		old := repo.Host() // has read the store before
 		if _, err := old.Resolve("myapp/testing"); err != nil {
 			t.Fatal(err)
 		}
@@ -44,7 +44,7 @@ func TestHostsFollowARotationAtEveryMoment(t *testing.T) {
 			for name, host := range map[string]*artifacttest.Host{"one that knew the store": old, "a new one": repo.Host()} {
 				host.Store = s.Store
 				if _, err := host.Resolve("myapp/testing"); err != nil {
-					t.Errorf("rotating %s, after write %d: %s sees %v", role, count, name, err)
+					t.Errorf("rotating %s, after write %d: %s resolves %v", role, count, name, err)
 				}
 			}
 		}
@@ -81,10 +81,10 @@ func TestInterruptedRotationResumes(t *testing.T) {
 			}
 			repo.Release("myapp", "2", "testing", artifacttest.Files{"app": "2"})
 			if r, err := repo.Host().Resolve("myapp/testing"); err != nil || r.Version != "2" {
-				t.Errorf("rotating %s, cut after %d writes: a host sees %v, %v", role, cut, r, err)
+				t.Errorf("rotating %s, interrupted after %d writes: a host resolves %v, %v", role, cut, r, err)
 			}
 			if left, err := os.ReadDir(next.Dir); err != nil || len(left) > 0 {
-				t.Errorf("rotating %s, cut after %d writes: %v are left in next (%v)", role, cut, left, err)
+				t.Errorf("rotating %s, interrupted after %d writes: %v are left in next (%v)", role, cut, left, err)
 			}
 		}
 	}

@@ -59,8 +59,8 @@ func faulty(seed uint64) simulate.Params {
 	return p
 }
 
-// TestInvariants checks rollouts: none continues beyond a limit that its hosts can see, no host is ahead of its
-// evidence, and every good release reaches all hosts. CORPUS_SEEDS=10000 tries that many seeds, and CORPUS_SEED=N
+// TestInvariants checks rollouts: none continues beyond a limit that its hosts can read, no host deploys without enough
+// results, and every good release reaches all hosts. CORPUS_SEEDS=10000 tries that many seeds, and CORPUS_SEED=N
 // repeats one that failed.
 func TestInvariants(t *testing.T) {
 	first, seeds := uint64(0), uint64(1000)
@@ -76,7 +76,7 @@ func TestInvariants(t *testing.T) {
 		if len(r.Broken) == 0 {
 			continue
 		}
-		t.Errorf("%q\nreplay it: CORPUS_SEED=%d go test -run Invariants ./artifact/rollout/simulate", r.Broken, seed)
+		t.Errorf("%q\nrepeat it with: CORPUS_SEED=%d go test -run Invariants ./artifact/rollout/simulate", r.Broken, seed)
 		if again := simulate.Run(faulty(seed)); !reflect.DeepEqual(r, again) {
 			t.Errorf("seed %d does not replay: %q", seed, again.Broken)
 		}

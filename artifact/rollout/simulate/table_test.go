@@ -66,6 +66,6 @@ func TestAHundredThousandHosts(t *testing.T) {
 		t.Errorf("%d of 100,000 hosts are healthy: %q", r.Healthy, r.Broken)
 	}
 	if took := used(t) - began; took > time.Minute {
-		t.Errorf("it took %s", took)
+		t.Errorf("the simulation took %s", took)
 	}
 }

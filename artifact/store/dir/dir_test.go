@@ -24,7 +24,7 @@ func TestConformance(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) store.Store { return creating(t.TempDir()) })
 }
 
-// creating returns a store whose directory the first Put makes.
+// creating returns a store whose directory is created by the first Put.
 func creating(path string) *dir.Store {
 	s := dir.New(path)
 	s.Create = true
@@ -162,10 +162,10 @@ func TestKeysCannotLeaveTheDirectory(t *testing.T) {
 	}
 	entries, err := os.ReadDir(outside)
 	if err != nil || len(entries) != 1 {
-		t.Errorf("outside there is %v, %v", entries, err)
+		t.Errorf("outside of the store are the files %v, %v", entries, err)
 	}
 	if got := keys(t, s); got != "file2" {
-		t.Errorf("listed: %s", got)
+		t.Errorf("the store lists %s", got)
 	}
 }
 
@@ -182,7 +182,7 @@ func TestNoOrdinaryFile(t *testing.T) {
 		}
 	}
 	if got := keys(t, s); got != "directory/key" {
-		t.Errorf("listed: %s", got)
+		t.Errorf("the store lists %s", got)
 	}
 }
 
@@ -206,7 +206,7 @@ func TestKeysThatADirectoryCannotHold(t *testing.T) {
 		t.Errorf("reading a name that is too long: %v", err)
 	}
 	if got := keys(t, s); got != "a/b" {
-		t.Errorf("listed: %s", got)
+		t.Errorf("the store lists %s", got)
 	}
 }
 
@@ -238,16 +238,16 @@ func TestTemporaryFilesOfDeadWriterAreRemoved(t *testing.T) {
 	s := creating(root) // another process, later
 	mustPut(t, s, "a/other", "y")
 	if got := keys(t, s); got != "a/key a/other" {
-		t.Errorf("listed: %s", got)
+		t.Errorf("the store lists %s", got)
 	}
 	left, err := filepath.Glob(filepath.Join(root, "a/.corpus-put-*"))
 	if err != nil || len(left) != 2 || filepath.Base(left[0]) != ".corpus-put-alive" ||
 		filepath.Base(left[1]) != ".corpus-put-fresh" {
-		t.Errorf("left: %v, %v", left, err)
+		t.Errorf("the files are %v, %v", left, err)
 	}
 }
 
-// asNobody runs f without root's rights to files.
+// asNobody runs f without root's permissions for files.
 func asNobody(t *testing.T, f func()) {
 	t.Helper()
 	if os.Getuid() != 0 {
@@ -349,7 +349,7 @@ func TestETagsOfQuickOverwrites(t *testing.T) {
 			t.Fatal(err)
 		}
 		if seen[info.ETag] {
-			t.Fatalf("overwrite %d has an ETag that was there before", i)
+			t.Fatalf("overwrite %d has an ETag that was used before", i)
 		}
 		seen[info.ETag] = true
 	}

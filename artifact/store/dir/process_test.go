@@ -86,7 +86,7 @@ func TestConcurrentProcessesLoseNoWrites(t *testing.T) {
 	for _, name := range names {
 		for i := range linesEach {
 			if n := strings.Count(text, fmt.Sprintf("%s line %d\n", name, i)); n != 1 {
-				t.Errorf("%s line %d is there %d times", name, i, n)
+				t.Errorf("the object has line %d of %s %d times", i, name, n)
 			}
 		}
 	}
@@ -124,7 +124,7 @@ func TestKilledWriters(t *testing.T) {
 			t.Fatalf("after kill %d: %d bytes, %v", i, len(text), err)
 		}
 		if got := keys(t, s); got != "key" {
-			t.Errorf("listed: %s", got)
+			t.Errorf("the store lists %s", got)
 		}
 		if _, err := put(t.Context(), s, "key", text, store.Condition{IfMatch: info.ETag}); err != nil {
 			t.Errorf("the next write: %v", err)

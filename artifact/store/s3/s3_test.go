@@ -151,7 +151,7 @@ func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 func TestSourceFails(t *testing.T) {
 	server := fakes3.Start(t, nil)
 	s := s3.New(s3.Options{Bucket: fakes3.Bucket, Endpoint: "http://" + server.Host})
-	broken := errors.New("the disk is on fire")
+	broken := errors.New("the disk is broken")
 	_, err := s.Put(t.Context(), "key", iotest.ErrReader(broken), 10, store.Condition{})
 	if !errors.Is(err, broken) || errors.Is(err, store.ErrUnreachable) {
 		t.Errorf("%v", err)

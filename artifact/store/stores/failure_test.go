@@ -52,10 +52,10 @@ func again(err error) bool {
 type refusal struct {
 	status  int
 	code    string // the S3 error code; empty for a server that is not S3
-	headers string // "Name: value" in lines
+	headers string // lines of "Name: value"
 	kind    error
 	again   bool
-	hint    string // a part of it
+	hint    string // a part of the hint
 }
 
 func (r refusal) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
@@ -104,7 +104,7 @@ func TestRefusals(t *testing.T) {
 			defer server.Close()
 			for kind, st := range overHTTP(t, server.URL) {
 				if kind == "https" && r.code != "" {
-					continue // it is not S3
+					continue // the store is not S3
 				}
 				checkRefusal(t, kind, r, getErr(t.Context(), st))
 				checkDelete(t, kind, r, st.Delete(t.Context(), "deploy/app/1.tar.zst"))
@@ -121,14 +121,14 @@ func checkRefusal(t *testing.T, kind string, r refusal, err error) {
 		return
 	}
 	if !strings.Contains(err.Error(), "deploy/app/1.tar.zst") {
-		t.Errorf("%s: the object is not named: %v", kind, err)
+		t.Errorf("%s: the error does not name the object: %v", kind, err)
 	}
 	if strings.Contains(err.Error(), "\u009b") {
-		t.Errorf("%s: the server writes to the terminal: %q", kind, err)
+		t.Errorf("%s: the error has control characters of the server: %q", kind, err)
 	}
 	var e *store.Error
 	if strings.Contains(r.headers, "Retry-After") && errors.As(err, &e) && e.After != 7*time.Second {
-		t.Errorf("%s: waits %v, the server asked for 7 s", kind, e.After)
+		t.Errorf("%s: the wait is %v, want the requested 7 s", kind, e.After)
 	}
 }
 
@@ -261,7 +261,7 @@ func TestEndlessListing(t *testing.T) {
 	defer server.Close()
 	for kind, st := range overHTTP(t, server.URL) {
 		if kind == "https" {
-			continue // it cannot list
+			continue // the store cannot list
 		}
 		seen, last := 0, error(nil)
 		for _, last = range st.List(t.Context(), "") {
@@ -321,12 +321,12 @@ func TestAnswerThatIsNotAListingIsAnError(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 				w.Header().Set("Content-Type", page.kind)
-				_, _ = w.Write([]byte(page.body)) // a client that is gone needs nothing more
+				_, _ = w.Write([]byte(page.body)) // the client may have disconnected
 			}))
 			defer server.Close()
 			for kind, s := range overHTTP(t, server.URL) {
 				if kind == "https" {
-					continue // it lists nothing
+					continue // the store does not list
 				}
 				var failed error
 				for _, err := range s.List(t.Context(), "rollouts/") {

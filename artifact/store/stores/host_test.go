@@ -17,7 +17,7 @@ func TestHost(t *testing.T) {
 		"nothing":                                    "",
 	} {
 		if got := stores.Host(address); got != want {
-			t.Errorf("%s lies on %q, want %q", address, got, want)
+			t.Errorf("the host of %s is %q, want %q", address, got, want)
 		}
 	}
 }

@@ -61,7 +61,7 @@ func overTLS(t *testing.T, server *minioserver.Server) *httptest.Server {
 	t.Helper()
 	proxy := &httputil.ReverseProxy{ErrorLog: quiet(), Rewrite: func(r *httputil.ProxyRequest) {
 		r.SetURL(&url.URL{Scheme: "http", Host: server.Host})
-		r.Out.Host = r.In.Host // it is signed
+		r.Out.Host = r.In.Host // the host name is signed
 	}}
 	secure := httptest.NewTLSServer(proxy)
 	t.Cleanup(secure.Close)
@@ -139,10 +139,10 @@ func TestCompletionIsConditional(t *testing.T) {
 		}
 		body, info, err := s.Get(t.Context(), "large", 0)
 		if err != nil || info.Size != 5 {
-			t.Errorf("%s: there is %+v, %v", name, info, err)
+			t.Errorf("%s: the object is %+v, %v", name, info, err)
 			continue
 		}
-		_ = body.Close() // only its size matters
+		_ = body.Close() // only the size is checked
 	}
 }
 
@@ -154,7 +154,7 @@ func (o *onRead) Read([]byte) (int, error) {
 	return 0, io.EOF
 }
 
-// TestServerDiesDuringDownload kills and restarts the server in the middle of a download: the download continues.
+// TestServerDiesDuringDownload kills and restarts the server during a download: the download continues.
 func TestServerDiesDuringDownload(t *testing.T) {
 	server := minioserver.New(t)
 	data := bytes.Repeat([]byte("0123456789abcdef"), 4<<20) // 64 MiB

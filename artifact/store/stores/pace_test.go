@@ -33,8 +33,8 @@ func trickling(t *testing.T, head http.Header) string {
 	return server.URL + "/file"
 }
 
-// TestFetchSlowerThanTheLimitFails checks that a fetch from a server that sends a little all the time fails with an
-// error that names the setting, whether or not the file could be resumed.
+// TestFetchSlowerThanTheLimitFails checks that a fetch from a server that sends single bytes fails with an error that
+// names the setting, whether or not the fetch can be resumed.
 func TestFetchSlowerThanTheLimitFails(t *testing.T) {
 	for name, c := range map[string]struct {
 		pace    stores.Pace
@@ -93,7 +93,7 @@ func TestARedirectToAnotherSchemeIsNotRetried(t *testing.T) {
 		_, err := stores.Files{Options: stores.Options{Retry: store.RetryPolicy{Total: 2 * time.Second}}}.Open(
 			context.Background(), server.URL+name)
 		if err == nil || !strings.Contains(err.Error(), "it redirects to") || asked != 1 {
-			t.Errorf("%s: %v, asked %d times", name, err, asked)
+			t.Errorf("%s: %v after %d requests", name, err, asked)
 		}
 	}
 }

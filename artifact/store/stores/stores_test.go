@@ -97,12 +97,12 @@ func TestSecretsAreNotShown(t *testing.T) {
 	for _, u := range secretURLs {
 		err := check(u)
 		if err == nil {
-			t.Errorf("%s was taken", u)
+			t.Errorf("%s was accepted", u)
 			continue
 		}
 		shown := stores.Display(u) + err.Error() + diag.HintOf(err)
 		if strings.Contains(strings.ReplaceAll(shown, "s3cr3t://", ""), "s3cr3t") && !strings.HasPrefix(u, "s3cr3t:") {
-			t.Errorf("%s: shown as %s", u, shown)
+			t.Errorf("%s: the text has the secret: %s", u, shown)
 		}
 	}
 	for _, u := range []string{"file:///srv/a b", "s3://bucket/x?region=eu-west-1", "minio://h:9000/b?tls=0"} {

@@ -22,8 +22,8 @@ import (
 // proxy is a faulty proxy between a publisher and the server.
 type proxy struct {
 	mu    sync.Mutex
-	fault func(w http.ResponseWriter, r *http.Request) bool // responds, or reports that it did not
-	parts []string                                          // numbers of parts that went through
+	fault func(w http.ResponseWriter, r *http.Request) bool // responds in place of the server, or returns false
+	parts []string                                          // numbers of parts that were forwarded
 }
 
 func (p *proxy) wrap(next http.Handler) http.Handler {
@@ -96,7 +96,7 @@ func TestPutThatWasNotStored(t *testing.T) {
 				t.Fatalf("%s, swallowed once: %v", key, err)
 			}
 			if got := readAll(t, s, key); !bytes.Equal(got, data) {
-				t.Errorf("%s, swallowed once: %d bytes are there", key, len(got))
+				t.Errorf("%s, swallowed once: the object has %d bytes", key, len(got))
 			}
 			p.set(swallow(-1))
 			_, err := s.Put(t.Context(), "other-"+key, bytes.NewReader(data), int64(len(data)), store.Condition{})
@@ -127,7 +127,7 @@ func TestPutThatWasDamaged(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := readAll(t, s, "key"); string(got) != "content" {
-			t.Errorf("there is %q", got)
+			t.Errorf("the object has %q", got)
 		}
 	})
 }
@@ -167,11 +167,11 @@ func TestUploadResumes(t *testing.T) {
 			t.Errorf("%d bytes arrived, want %d", len(got), len(data))
 		}
 		if got := strings.Join(p.parts, " "); got != "1 2 3 4 5" {
-			t.Errorf("parts went through as %s, want each once", got)
+			t.Errorf("the forwarded parts are %s, want each once", got)
 		}
 		_, err := s.Put(t.Context(), "key", bytes.NewReader(data), int64(len(data)), store.Condition{IfAbsent: true})
 		if !errors.Is(err, store.ErrPrecondition) || len(p.parts) != 5 {
-			t.Errorf("over an object that is there: %v, after %d parts", err, len(p.parts))
+			t.Errorf("over an existing object: %v, after %d parts", err, len(p.parts))
 		}
 	})
 }
@@ -220,7 +220,7 @@ func TestSlowUploadIsNotAStall(t *testing.T) {
 	}
 	data := noise(5 << 20)
 	if _, err := s.Put(t.Context(), "key", bytes.NewReader(data), int64(len(data)), store.Condition{}); err != nil {
-		t.Errorf("an upload that takes a second and moves: %v", err)
+		t.Errorf("an upload that takes a second and progresses: %v", err)
 	}
 }
 
@@ -249,16 +249,16 @@ func TestUnfinishedUploads(t *testing.T) {
 		}
 		before := unfinished()
 		if len(before) != 1 || before[0].Key != "deploy/a" || time.Since(before[0].Begun).Abs() > time.Minute {
-			t.Fatalf("unfinished are %+v", before)
+			t.Fatalf("the unfinished uploads are %+v", before)
 		}
 		if err := uploads.Abort(t.Context(), before[0]); err != nil {
 			t.Error(err)
 		}
 		if err := uploads.Abort(t.Context(), before[0]); err != nil {
-			t.Errorf("an upload that is gone: %v", err)
+			t.Errorf("an upload that was aborted before: %v", err)
 		}
 		if left := unfinished(); len(left) > 0 {
-			t.Errorf("left are %+v", left)
+			t.Errorf("the uploads are %+v", left)
 		}
 	})
 }

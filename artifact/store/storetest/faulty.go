@@ -10,8 +10,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 )
 
-// Fault is a fault in requests to a Faulty store. The first fault that matches a request applies. A fault does one
-// thing: the first one set, in the order of the fields.
+// Fault is a fault in requests to a Faulty store. The first fault that matches a request applies. A fault has one
+// effect: the first one set, in the order of the fields.
 type Fault struct {
 	Op   store.Op // operation; empty means any
 	Key  string   // key, or a List's prefix; empty means any
@@ -57,7 +57,7 @@ func (f *Faulty) meet(op store.Op, key string) Fault {
 	return found
 }
 
-// before does the part of a fault that comes before the request. It returns an error if the request is not made.
+// before applies the part of a fault that precedes the request. It returns an error if the request is not to be made.
 func (f Fault) before(ctx context.Context) error {
 	if f.Delay > 0 {
 		select {

@@ -23,7 +23,7 @@ func (s suite) testGet(t *testing.T) {
 		t.Errorf("Info is %+v", info)
 	}
 	if info.ETag == "" || info.ETag != written.ETag {
-		t.Errorf("ETag is %q after a Put that said %q", info.ETag, written.ETag)
+		t.Errorf("ETag is %q, but Put returned %q", info.ETag, written.ETag)
 	}
 	if off := info.Modified.Sub(before); off < -5*time.Second || off > time.Minute {
 		t.Errorf("modified at %v, written at %v", info.Modified, before)
@@ -52,7 +52,7 @@ func (s suite) testRange(t *testing.T) {
 		got, info := get(t, st, "digits", store.Range{From: c.from, Length: c.length})
 		wantBytes(t, fmt.Sprintf("%d bytes from %d", c.length, c.from), got, []byte(c.want))
 		if info.Size != 10 {
-			t.Errorf("%d bytes from %d: the object's size is said to be %d", c.length, c.from, info.Size)
+			t.Errorf("%d bytes from %d: the reported size of the object is %d", c.length, c.from, info.Size)
 		}
 	}
 	body, _, err := st.Get(t.Context(), "digits", 7)
@@ -132,13 +132,13 @@ func (s suite) testBadKeys(t *testing.T) {
 	for _, key := range []string{"", "/abs", "../up", "a/../../up", "a//b", "a/", ".", "a/./b", "nul\x00", "line\nbreak",
 		"\xff"} {
 		if _, _, err := st.Get(t.Context(), key, 0); err == nil {
-			t.Errorf("Get %q went well", key)
+			t.Errorf("Get %q succeeded", key)
 		}
 		if _, err := putIf(t.Context(), st, key, "x", store.Condition{}); err == nil {
-			t.Errorf("Put %q went well", key)
+			t.Errorf("Put %q succeeded", key)
 		}
 		if err := st.Delete(t.Context(), key); err == nil {
-			t.Errorf("Delete %q went well", key)
+			t.Errorf("Delete %q succeeded", key)
 		}
 	}
 }
@@ -205,7 +205,7 @@ func (s suite) testCancelled(t *testing.T) {
 	wantErr(t, "List", err, context.Canceled)
 	for _, kind := range []error{store.ErrUnreachable, store.ErrNotFound, store.ErrThrottled} {
 		if errors.Is(err, kind) {
-			t.Errorf("cancelling is told as %v: %v", kind, err)
+			t.Errorf("the error of a cancelled request is %v: %v", kind, err)
 		}
 	}
 	got, _ := get(t, st, "key", store.Range{})

@@ -42,7 +42,7 @@ func (s suite) testWrongSize(t *testing.T) {
 		{200 << 10, 100 << 10}} {
 		source := io.MultiReader(bytes.NewReader(random(5, c.have))) // one that cannot be rewound
 		if _, err := st.Put(t.Context(), "key", source, int64(c.say), store.Condition{}); err == nil {
-			t.Errorf("a source of %d bytes was taken for one of %d", c.have, c.say)
+			t.Errorf("a source of %d bytes was accepted with a size of %d", c.have, c.say)
 		}
 		got, _ := get(t, st, "key", store.Range{})
 		wantBytes(t, "afterwards", got, []byte("old"))
@@ -52,7 +52,7 @@ func (s suite) testWrongSize(t *testing.T) {
 
 func (s suite) testFailingSource(t *testing.T) {
 	st := s.open(t)
-	broken := errors.New("the disk is on fire")
+	broken := errors.New("the disk is broken")
 	source := io.MultiReader(strings.NewReader("half of it"), iotest.ErrReader(broken))
 	_, err := st.Put(t.Context(), "key", source, 100, store.Condition{})
 	wantErr(t, "Put", err, broken)
@@ -88,7 +88,7 @@ func (s suite) testIfMatch(t *testing.T) {
 	got, info := get(t, st, "key", store.Range{})
 	wantBytes(t, "content", got, []byte("two"))
 	if info.ETag != two.ETag {
-		t.Errorf("ETag is %q, Put said %q", info.ETag, two.ETag)
+		t.Errorf("ETag is %q, but Put returned %q", info.ETag, two.ETag)
 	}
 }
 
@@ -137,7 +137,7 @@ func (s suite) testRaceToCreate(t *testing.T) {
 	}
 }
 
-// testCompareAndSwap lets writers append to one object concurrently: each line must be in it once in the end.
+// testCompareAndSwap has writers append to one object concurrently: at the end it has each line once.
 func (s suite) testCompareAndSwap(t *testing.T) {
 	st := s.open(t)
 	put(t, st, "log", nil)
@@ -157,7 +157,7 @@ func (s suite) testCompareAndSwap(t *testing.T) {
 	for i := range writers {
 		for j := range lines {
 			if line := fmt.Sprintf("writer %d line %d\n", i, j); strings.Count(string(got), line) != 1 {
-				t.Errorf("%q is there %d times", line, strings.Count(string(got), line))
+				t.Errorf("the object has %q %d times", line, strings.Count(string(got), line))
 			}
 		}
 	}
@@ -210,7 +210,7 @@ func (s suite) testDelete(t *testing.T) {
 	st := s.open(t)
 	put(t, st, "a/key", []byte("x"))
 	put(t, st, "a/other", []byte("y"))
-	for range 2 { // the second time it does not exist
+	for range 2 { // in the second round the object does not exist
 		if err := st.Delete(t.Context(), "a/key"); err != nil {
 			t.Fatal(err)
 		}

@@ -111,7 +111,7 @@ func TestNoValidators(t *testing.T) {
 		t.Errorf("%q, %v", got, err)
 	}
 	if info.ETag != "" {
-		t.Errorf("an ETag from nowhere: %q", info.ETag)
+		t.Errorf("an unexpected ETag: %q", info.ETag)
 	}
 }
 
@@ -165,7 +165,7 @@ func TestWrongRangeHeadersAreRefused(t *testing.T) {
 			body, _, err := st.Get(t.Context(), "key", 3)
 			if err == nil {
 				got, readErr := io.ReadAll(body)
-				t.Fatalf("taken for %q, %v", got, readErr)
+				t.Fatalf("the response was read as %q, %v", got, readErr)
 			}
 			if !errors.Is(err, store.ErrUnreachable) {
 				t.Errorf("%v", err)

@@ -1,8 +1,7 @@
 // Package minioserver starts a real MinIO server for integration tests.
 //
-// The server is built from source once, which takes some minutes, and kept in a cache directory:
-// $CORPUS_TEST_CACHE, or corpus-test in the user's cache directory. Every server has a port, a
-// directory and keys of its own, and ends with its test.
+// The server is built from source once, which takes some minutes, and kept in a cache directory: $CORPUS_TEST_CACHE, or
+// corpus-test in the user's cache directory. Every server has its own port, directory and keys, and ends with its test.
 package minioserver
 
 import (
@@ -95,15 +94,15 @@ func (s *Server) Start(tb testing.TB) {
 	}
 	if err := s.waitReady(tb.Context()); err != nil {
 		s.Stop()
-		tb.Fatalf("MinIO does not come up: %v\n%s", err, s.log.String())
+		tb.Fatalf("MinIO did not start: %v\n%s", err, s.log.String())
 	}
 }
 
 // Stop kills the server, like a crash. The server need not be running.
 func (s *Server) Stop() {
 	if s.process != nil {
-		_ = s.process.Process.Kill() // it may have ended already
-		_ = s.process.Wait()         // it was killed, which is an error
+		_ = s.process.Process.Kill() // the process may have ended already
+		_ = s.process.Wait()         // the process was killed, which is an error
 		s.process = nil
 	}
 }
