@@ -15,8 +15,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/artifacttest"
 )
 
-// wayBack is a host during its rollback from a release of an aborted rollout, which changed manyFiles files.
-type wayBack struct {
+// rollingBack is a host that rolls back from a release of an aborted rollout, which changed manyFiles files.
+type rollingBack struct {
 	*manyRoots
 	old string // a file of the host that the release removes
 }
@@ -30,13 +30,13 @@ type manyRoots struct {
 
 const manyFiles = 40
 
-// TestAKilledHostGoesBackFromAnAbortedRollout lets a real agent deploy a release that another host halts, and kills it
+// TestAKilledHostGoesBackFromAnAbortedRollout has a real agent deploy a release that another host halts, and kills it
 // with SIGKILL during its rollback after the rollout was aborted. The next run completes the rollback: every file has
 // its content from before the release, the files that the release made are removed, and a file that it removed exists
 // again.
 func TestAKilledHostGoesBackFromAnAbortedRollout(t *testing.T) {
 	artifacttest.Long(t)
-	w := newWayBack(t)
+	w := newRollingBack(t)
 	for round, after := range []int{0, 1, manyFiles / 2, manyFiles - 1} {
 		w.r.must("corpus point myapp production 2.0")
 		w.deploy("one", 0)
@@ -53,15 +53,15 @@ func TestAKilledHostGoesBackFromAnAbortedRollout(t *testing.T) {
 		w.deploy("one", 0)
 		w.holds("1", true)
 		if out := w.deploy("one", 0); strings.Contains(out, "aborted") {
-			t.Errorf("the host goes back again: %s", out)
+			t.Errorf("the host rolls back again: %s", out)
 		}
 	}
 }
 
-func newWayBack(t *testing.T) wayBack {
+func newRollingBack(t *testing.T) rollingBack {
 	t.Helper()
 	m := &manyRoots{t: t, r: newReader(t), roots: t.TempDir()}
-	w := wayBack{m, filepath.Join(m.roots, "myapp-production-useast1-1/etc/old.conf")}
+	w := rollingBack{m, filepath.Join(m.roots, "myapp-production-useast1-1/etc/old.conf")}
 	m.r.must("corpus keys new", "corpus store init")
 	for i, name := range []string{"one", "two"} {
 		m.write(filepath.Join(m.root(name), "etc/hostname"), fmt.Sprintf("myapp-production-useast1-%d\n", i+1))
@@ -142,7 +142,7 @@ func (m *manyRoots) back() (n int) {
 }
 
 // killed starts a run of the host and kills it when more than so many files are restored.
-func (w wayBack) killed(after int) {
+func (w rollingBack) killed(after int) {
 	w.t.Helper()
 	cmd := w.agent("one")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -154,18 +154,18 @@ func (w wayBack) killed(after int) {
 	for w.back() <= after {
 		select {
 		case <-ended:
-			w.t.Logf("the run ended before it was killed, with %d of %d files back", w.back(), manyFiles)
+			w.t.Logf("the run ended before it was killed, with %d of %d files restored", w.back(), manyFiles)
 			return
 		case <-time.After(200 * time.Microsecond):
 		}
 	}
 	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 	<-ended
-	w.t.Logf("killed with %d of %d files back", w.back(), manyFiles)
+	w.t.Logf("killed with %d of %d files restored", w.back(), manyFiles)
 }
 
 // holds checks every file that the releases change.
-func (w wayBack) holds(version string, old bool) {
+func (w rollingBack) holds(version string, old bool) {
 	w.t.Helper()
 	back := w.back()
 	if want := map[string]int{"1": manyFiles, "2": 0}[version]; back != want {

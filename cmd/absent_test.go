@@ -19,7 +19,7 @@ import (
 type place struct {
 	name string
 	like string // suffix of its path
-	own  bool   // a file of the agent: a link there without a target is damage, which a run repairs
+	own  bool   // a file of the agent: a broken link in its place is damage, which a run repairs
 }
 
 func places() []place {
@@ -73,7 +73,7 @@ func TestUnreadableIsNotAbsent(t *testing.T) {
 		for _, errno := range []syscall.Errno{syscall.EACCES, syscall.EIO, syscall.EMFILE, syscall.ENOSYS, syscall.ELOOP,
 			syscall.ENOTDIR} {
 			if p.own && (errno == syscall.ELOOP || errno == syscall.ENOTDIR) {
-				continue // TestEachSingleLossIsRepaired
+				continue // TestEachSingleLossIsRepaired checks this
 			}
 			for _, command := range []string{"converge", "deploy"} {
 				t.Run(fmt.Sprintf("%s/%s/%s", p.name, errno, command), func(t *testing.T) {
@@ -89,7 +89,7 @@ func TestUnreadableIsNotAbsent(t *testing.T) {
 	}
 }
 
-// unreadable runs a command on a host that cannot read a place, and again when it can.
+// unreadable runs a command on a host that cannot read a place, and again when the host can.
 func (f *fleet) unreadable(begin string, p place, errno syscall.Errno, command string) {
 	f.t.Helper()
 	host := f.copied(begin)
@@ -97,10 +97,10 @@ func (f *fleet) unreadable(begin string, p place, errno syscall.Errno, command s
 	o := f.agent(host, w, command)
 	said := o.Out + o.Err
 	if _, hit := o.Hit(w); !hit {
-		f.t.Fatalf("nothing looked for %s; exit code %d: %s", p.like, o.Code, said)
+		f.t.Fatalf("no call was for %s; exit code %d: %s", p.like, o.Code, said)
 	}
 	if o.Code == 0 || !strings.Contains(said, errno.Error()) || !strings.Contains(said, filepath.Base(p.like)) {
-		f.t.Errorf("exit code %d, and it says\n%s", o.Code, said)
+		f.t.Errorf("exit code %d, output\n%s", o.Code, said)
 	}
 	if hosts := []syscall.Errno{syscall.EIO, syscall.EMFILE, syscall.ENOSYS}; slices.Contains(hosts, errno) {
 		data, err := os.ReadFile(filepath.Join(host, "var/lib/corpus/ledger.json"))

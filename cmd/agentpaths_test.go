@@ -139,7 +139,7 @@ func TestTheAgentOpensNoPathOfAUserByName(t *testing.T) {
 	for name, e := range allowed {
 		for _, function := range strings.Fields(e.functions) {
 			if !used[name+" "+function] {
-				t.Errorf("%s: %s names no path and needs no exception", name, function)
+				t.Errorf("%s: %s uses no path and needs no exception", name, function)
 			}
 		}
 	}

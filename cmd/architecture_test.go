@@ -33,12 +33,12 @@ func TestDocsArchitectureNamesWhatExists(t *testing.T) {
 	}
 	rows := placeRows(string(text))
 	if len(rows) < 30 {
-		t.Errorf("%s answers %d questions; thirty are the least", architecture, len(rows))
+		t.Errorf("%s answers %d questions; want thirty at least", architecture, len(rows))
 	}
 	repo, asked := repository(t), map[string]int{}
 	for _, row := range rows {
 		if first := asked[row.what]; first != 0 {
-			t.Errorf("%s:%d: %q is in line %d already", architecture, row.line, row.what, first)
+			t.Errorf("%s:%d: %q is already in line %d", architecture, row.line, row.what, first)
 		}
 		asked[row.what] = row.line
 		for _, problem := range row.problems(repo) {
@@ -47,7 +47,8 @@ func TestDocsArchitectureNamesWhatExists(t *testing.T) {
 	}
 	for _, room := range picturePaths(string(text)) {
 		if _, err := os.Stat(filepath.Join("..", room.path)); err != nil {
-			t.Errorf("%s:%d: the picture names %s, which does not exist: mend the picture", architecture, room.line, room.path)
+			t.Errorf("%s:%d: the picture names %s, which does not exist: correct the picture", architecture, room.line,
+				room.path)
 		}
 	}
 }

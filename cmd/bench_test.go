@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// measured runs the agent once per iteration, each time after readies, and reports its peak memory and the processor
-// time of one run beside its duration.
+// measured runs the agent once per iteration, each time after the command line readies, and reports its peak memory and
+// the processor time of one run beside its duration.
 func measured(b *testing.B, r *reader, readies string, args ...string) {
 	b.Helper()
 	program, peak := filepath.Join(bin(b), "corpus-agent"), int64(0)

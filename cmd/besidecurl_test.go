@@ -50,7 +50,7 @@ func writeFiles(dir string, count, perDir, size int, noisy float64) error {
 		name := filepath.Join(dir, fmt.Sprintf("part%02d/module%04d/file%05d.txt", i/perDir/40, i/perDir, i))
 		length := size
 		if length == 0 {
-			// Half of them have less than 4 KB, few more than 100.
+			// Half of the files have less than 4 KB, few more than 100.
 			length = min(400+int(random.ExpFloat64()*random.ExpFloat64()*10_000), 400_000)
 		}
 		if err := writeFile(name, length, noisy, words, random); err != nil {

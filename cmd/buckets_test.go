@@ -54,7 +54,7 @@ func TestBucketPolicies(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for range 50 { // a server that has just started does not know its users yet
+		for range 50 { // a server that has just started may not have its users yet
 			if roles[name], err = provider.GetWithContext(nil); err == nil || !strings.Contains(err.Error(), "not initialized") {
 				break
 			}
@@ -94,21 +94,21 @@ func TestBucketPolicies(t *testing.T) {
 	left, elsewhere := begin(t, server, "line/deploy/myapp/large"), begin(t, server, "other/deploy/myapp/large")
 	as("gc")
 	if out := r.must("corpus gc"); !strings.Contains(out, "and 0 unfinished uploads") {
-		t.Errorf("gc aborts an upload that was begun just now: %s", out)
+		t.Errorf("gc aborts an upload that has just begun: %s", out)
 	}
 	var due collect.Collected
 	if out := r.must("corpus gc --grace 0s --dry-run --json"); json.Unmarshal([]byte(out), &due) != nil ||
 		due.Packs != 0 || due.Objects.Removed != 1 || due.Uploads.Removed != 1 || !left() {
-		t.Errorf("a dry run says %s; it aborted the upload: %v", out, !left())
+		t.Errorf("a dry run prints %s; the upload was aborted: %v", out, !left())
 	}
 	if out := r.must("corpus gc --grace 0s"); !strings.Contains(out, "removed 0 packs and ") ||
 		!strings.Contains(out, "and 1 unfinished upload;") || left() {
-		t.Errorf("gc says %s; the unfinished upload is left: %v", out, left())
+		t.Errorf("gc prints %s; the unfinished upload remains: %v", out, left())
 	}
 	left = begin(t, server, "line/deploy/myapp/large")
 	if out := r.must("corpus gc --grace 0s --store '" + server.MinioURL("line") + "'"); !strings.Contains(out,
 		"and 1 unfinished upload;") || left() {
-		t.Errorf("gc of a minio:// store says %s; the unfinished upload is left: %v", out, left())
+		t.Errorf("gc of a minio:// store prints %s; the unfinished upload remains: %v", out, left())
 	}
 	if !elsewhere() {
 		t.Error("gc aborted an unfinished upload of another store in the bucket")
@@ -118,13 +118,13 @@ func TestBucketPolicies(t *testing.T) {
 	r.must("CORPUS_REPORTS_UPLOAD=false corpus-agent deploy --trust-root root.json", "corpus ls", "corpus verify",
 		"CORPUS_REPORTS_UPLOAD=false corpus-agent doctor | grep '^ok *clock'")
 	if out, err := r.run("corpus-agent doctor"); err == nil || !strings.Contains(out, "failed   write") {
-		t.Errorf("doctor does not find that this host may not write its reports: %s", out)
+		t.Errorf("doctor does not report that this host may not write its reports: %s", out)
 	}
 	may(t, r.store, "host", "", "metadata/probe deploy/myapp/probe reports/myapp/myapp-testing-useast1-898900/probe")
 	as("host-reports")
 	r.must("corpus-agent deploy")
 	if out := r.must("corpus-agent doctor"); strings.Count(out, "can be written") != 3 {
-		t.Errorf("doctor does not find that this host may write its reports: %s", out)
+		t.Errorf("doctor does not report that this host may write its reports: %s", out)
 	}
 	may(t, r.store, "host-reports",
 		"reports/myapp/myapp-testing-useast1-898900/probe hosts/myapp-testing-useast1-898900/probe "+
@@ -213,8 +213,8 @@ func may(t *testing.T, url, role, write, never string) {
 	_ = body.Close()
 }
 
-// begin begins an upload in parts with the server's own keys, like a publisher that is killed then. left reports
-// whether the server still has it.
+// begin begins an upload in parts with the server's own keys, as a publisher that is killed does. left reports whether
+// the upload still exists.
 func begin(t *testing.T, server *minioserver.Server, object string) (left func() bool) {
 	t.Helper()
 	api, err := minio.NewCore(server.Host, &minio.Options{

@@ -50,7 +50,7 @@ func canaries() map[string]string {
 	}
 }
 
-// sightings returns the forms in which a text may contain a canary. They are made without the redactor's own functions.
+// sightings returns the forms in which a text may contain a canary, made without the redactor's functions.
 func sightings(canary string) map[string]string {
 	inJSON, _ := json.Marshal(canary)
 	plainJSON := new(bytes.Buffer)
@@ -67,7 +67,7 @@ func sightings(canary string) map[string]string {
 	for name, encoding := range map[string]*base64.Encoding{"base64": base64.StdEncoding,
 		"base64url": base64.URLEncoding} {
 		for before := range 3 {
-			// The text before and after it determines up to two characters at either end.
+			// The characters before and after the canary change up to two characters at either end.
 			text := encoding.EncodeToString([]byte("user"[:before] + canary + "~~~"))
 			all[fmt.Sprintf("%s at %d", name, before)] = text[(before*8+5)/6 : (before+len(canary))*8/6]
 		}
@@ -76,7 +76,7 @@ func sightings(canary string) map[string]string {
 	return all
 }
 
-// emission returns a text that contains every canary in every form, as programs print them.
+// emission returns a text with every canary in every form, as programs print them.
 func emission() string {
 	var out strings.Builder
 	for name, canary := range canaries() {
@@ -90,7 +90,7 @@ func emission() string {
 		for before := range 3 {
 			fmt.Fprintf(&out, "basic %s\n", base64.RawStdEncoding.EncodeToString([]byte("u:p"[:before]+canary+"x")))
 			wrapped := base64.StdEncoding.EncodeToString([]byte("u:p"[:before] + canary + "\n"))
-			for from := 0; from < len(wrapped); from += 76 { // as base64(1) prints it
+			for from := 0; from < len(wrapped); from += 76 { // base64(1) prints such lines
 				out.WriteString(wrapped[from:min(from+76, len(wrapped))] + "\n")
 			}
 		}
@@ -100,7 +100,7 @@ func emission() string {
 	return out.String()
 }
 
-// canaryHost is a separate root file system, with a shell and little else, in which the built agent runs as root.
+// canaryHost is a root directory with a shell and little else, in which the built agent runs as root.
 type canaryHost struct {
 	t        *testing.T
 	root     string
@@ -112,11 +112,11 @@ type canaryHost struct {
 
 func newCanaryHost(t *testing.T) *canaryHost {
 	if os.Geteuid() != 0 {
-		t.Skip("the agent runs in a root directory of its own, which takes root")
+		t.Skip("this test needs root: the agent runs in another root directory")
 	}
 	if out, err := exec.Command("unshare", "--mount", "--propagation", "private", "mount", "-t", "proc", "proc",
 		t.TempDir()).CombinedOutput(); err != nil {
-		t.Skipf("the agent's root directory takes a /proc of its own, which cannot be mounted here: %s", out)
+		t.Skipf("this test cannot mount /proc in the agent's root directory: %s", out)
 	}
 	h := &canaryHost{t: t, root: t.TempDir(), said: map[string]string{}}
 	for _, dir := range []string{"store", "tmp", "etc/corpus", "bin", "usr/bin", "dev", "proc", "var/lib/metrics",
@@ -222,7 +222,7 @@ func (h *canaryHost) bring(program string) {
 	path, err := exec.LookPath(program)
 	h.must(err)
 	h.copy(path, "/bin/"+program)
-	libraries, _ := exec.Command("ldd", path).Output() // it fails for a program that needs none
+	libraries, _ := exec.Command("ldd", path).Output() // the command fails for a static program
 	for _, word := range strings.Fields(string(libraries)) {
 		if strings.HasPrefix(word, "/") {
 			h.copy(word, word)
@@ -242,14 +242,14 @@ func (h *canaryHost) runs(args ...string) int {
 			append([]string{chroot, h.root, "/usr/bin/corpus-agent"}, args...)...)...)
 	var out, bad bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &bad
-	_ = cmd.Run() // its exit code has the result
+	_ = cmd.Run() // the exit code is read below
 	line := strings.Join(args, " ")
 	h.said["stdout of "+line] += out.String()
 	h.said["stderr of "+line] += bad.String()
 	return cmd.ProcessState.ExitCode()
 }
 
-// publishes makes a release of files, on a workstation with the store and the keys.
+// publishes publishes a release with these files, on a workstation with the store and the keys.
 func (h *canaryHost) publishes(version string, files map[string]string) {
 	h.t.Helper()
 	tree, keys := h.t.TempDir(), filepath.Join(h.root, "keys")
@@ -421,7 +421,7 @@ fails {{ c.whole }}:
 	ways := h.waysOut()
 	for _, needed := range []string{"webhook", "notify program", "ledger", "var/lib/metrics/corpus.prom"} {
 		if ways[needed] == "" {
-			t.Errorf("there is nothing in %s", needed)
+			t.Errorf("%s is empty", needed)
 		}
 	}
 	if dir := os.Getenv("CANARY_DUMP"); dir != "" {
@@ -436,7 +436,7 @@ fails {{ c.whole }}:
 
 func tail(text string) string { return text[max(0, len(text)-700):] }
 
-// shows fails for each canary in a text, and prints the text around it.
+// shows fails the test for each canary in a text, and prints the text around it.
 func shows(t *testing.T, what, text string) {
 	t.Helper()
 	showsAny(t, what, text, canaries())
@@ -450,7 +450,7 @@ func showsAny(t *testing.T, what, text string, all map[string]string) {
 				continue
 			}
 			if at := strings.Index(text, sight); at >= 0 {
-				t.Errorf("%s shows %s (%s): ...%s", what, name, how,
+				t.Errorf("%s contains %s (%s): ...%s", what, name, how,
 					strconv.Quote(text[max(0, at-120):min(len(text), at+len(sight)+20)]))
 				break
 			}

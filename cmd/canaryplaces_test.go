@@ -243,7 +243,7 @@ include: [{{ pillar['sealed'] }}]
 		}
 	}
 	for what, text := range ways {
-		if strings.HasPrefix(what, "stdout of config") { // it prints the settings, which root wrote, to root
+		if strings.HasPrefix(what, "stdout of config") { // it prints the settings of root's file to root
 			text = strings.ReplaceAll(text, canaryHook, "")
 		}
 		showsAny(t, what, text, placeCanaries())
@@ -269,12 +269,12 @@ func (h *canaryHost) sealWithGPG() {
 	for _, program := range []string{"gpg", "gpg-agent"} {
 		path, err := exec.LookPath(program)
 		if err != nil {
-			h.t.Skipf("no %s: %v", program, err)
+			h.t.Skipf("%s is not installed: %v", program, err)
 		}
 		h.bring(program)
 		h.copy(path, "/usr/bin/"+program)
 	}
-	home := h.t.TempDir() // short enough for the agent's socket
+	home := h.t.TempDir() // short enough for the path of the agent's socket
 	gpg := func(in string, args ...string) string {
 		h.t.Helper()
 		cmd := exec.Command("gpg",
@@ -332,8 +332,8 @@ func (h *canaryHost) interrupted(files map[string]string) {
 	h.runs("converge")
 }
 
-// readable returns the files of the host that every user can read, since each directory above them allows it. It leaves
-// out the files of the test and the store, which represents another host.
+// readable returns the files of the host that every user can read, as each directory above them permits. It omits the
+// files of the test, and the store, which represents another host.
 func (h *canaryHost) readable() map[string]string {
 	all := map[string]string{}
 	h.must(filepath.WalkDir(h.root, func(path string, e fs.DirEntry, err error) error {

@@ -99,7 +99,7 @@ func TestWorkflowsOfCIWork(t *testing.T) {
 			t.Parallel()
 			env, jobs := read(t)
 			if env["CORPUS_STORE"] != "s3://bucket/prefix" || env["CORPUS_TRUST_ROOT"] != "root.json" || len(jobs) != 4 {
-				t.Errorf("the variables are %v, and there are %d jobs", env, len(jobs))
+				t.Errorf("the variables are %v, with %d jobs", env, len(jobs))
 			}
 			r := newReader(t)
 			r.otherRoot = true
@@ -117,7 +117,7 @@ func TestWorkflowsOfCIWork(t *testing.T) {
 				r.ciStage(name, jobs[stage], host.dir)
 			}
 			if out := host.must("corpus ls"); !strings.Contains(out, "myapp/production  1.1") {
-				t.Errorf("production does not have what the tag names: %s", out)
+				t.Errorf("production does not have the version of the tag: %s", out)
 			}
 		})
 	}

@@ -35,7 +35,7 @@ type cleanRoot struct {
 func cleaner(t *testing.T) func(packages ...string) cleanRoot {
 	t.Helper()
 	if os.Geteuid() != 0 {
-		t.Skip("a clean root takes root's rights")
+		t.Skip("this test needs root: it makes a clean root")
 	}
 	needDebootstrap(t)
 	cache := os.Getenv("CORPUS_CACHE")
@@ -66,7 +66,7 @@ func needDebootstrap(t *testing.T) {
 	fetch := exec.Command("sh", "-c", "apt-get download debootstrap && dpkg-deb -x debootstrap_*.deb .")
 	fetch.Dir = dir
 	if out, err := fetch.CombinedOutput(); err != nil {
-		t.Skipf("debootstrap is not installed, and Debian's archive does not give it: %v\n%s", err, out)
+		t.Skipf("debootstrap is not installed, and cannot be downloaded from Debian's archive: %v\n%s", err, out)
 	}
 	t.Setenv("DEBOOTSTRAP_DIR", filepath.Join(dir, "usr/share/debootstrap"))
 	t.Setenv("PATH", filepath.Join(dir, "usr/sbin")+":"+os.Getenv("PATH"))
@@ -124,7 +124,7 @@ func (r cleanRoot) serve(variable string, args ...string) string {
 			return url
 		}
 	}
-	r.t.Fatalf("%v does not answer\n%s", args, log.String())
+	r.t.Fatalf("%v does not respond\n%s", args, log.String())
 	return ""
 }
 

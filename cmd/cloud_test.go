@@ -12,8 +12,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/artifacttest"
 )
 
-// TestStatesOfNodesWriteValidConfigurations publishes a cloud, renders its states for one of its nodes like a run, and
-// passes the results to haproxy and nft if this machine has them.
+// TestStatesOfNodesWriteValidConfigurations publishes a cloud, renders its states for one of its nodes as a run does,
+// and checks the results with haproxy and nft if they are installed.
 func TestStatesOfNodesWriteValidConfigurations(t *testing.T) {
 	artifacttest.Long(t)
 	t.Parallel()
@@ -100,14 +100,14 @@ func becomesNode(t *testing.T, r *reader) {
 	}
 }
 
-// checkFile makes a program check a configuration, if this machine has the program.
+// checkFile checks a configuration with a program, if it is installed.
 func checkFile(t *testing.T, file, text string, check []string) {
 	t.Helper()
 	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	if check[0] == "unshare" && os.Geteuid() != 0 {
-		t.Logf("%s was not checked: a network of its own takes root", file)
+		t.Logf("%s was not checked: root is needed for a network namespace", file)
 		return
 	}
 	for _, word := range check {
@@ -117,6 +117,6 @@ func checkFile(t *testing.T, file, text string, check []string) {
 		}
 	}
 	if out, err := exec.Command(check[0], append(check[1:], file)...).CombinedOutput(); err != nil {
-		t.Errorf("%s refuses what the states write: %v\n%s", fmt.Sprint(check), err, out)
+		t.Errorf("%s refuses the file of the states: %v\n%s", fmt.Sprint(check), err, out)
 	}
 }

@@ -17,7 +17,7 @@ import (
 // character, write from right to left, isolate, go to the start of the line, ring.
 const hostile = "a\x1b]52;c;aGk=\x07b\x1b[2J\u009b31mc\u202ed\u2066e\x7f\b"
 
-// obeyed returns the first character of a text that controls a terminal, or reorders its text; "" for none.
+// obeyed returns the first character of a text that controls a terminal or reorders its text; "" for none.
 func obeyed(text []byte) string {
 	for at := 0; at < len(text); {
 		c, size := utf8.DecodeRune(text[at:])
@@ -104,7 +104,7 @@ func TestCommandsPrintNoControlCharacters(t *testing.T) {
 		cmd := exec.Command("sh", "-c", line)
 		cmd.Dir, cmd.Env = r.dir, append(r.env, "CORPUS_STORE="+r.store)
 		cmd.Stdout, cmd.Stderr = &out, &out
-		_ = cmd.Run() // most are refused
+		_ = cmd.Run() // most commands fail
 		if what := obeyed(out.Bytes()); what != "" {
 			t.Errorf("%.150q writes %q:\n%.600q", line, what, out.Bytes())
 		}
@@ -113,6 +113,6 @@ func TestCommandsPrintNoControlCharacters(t *testing.T) {
 		}
 	}
 	if obeys < 20 {
-		t.Errorf("%d commands showed hostile text; the test does not reach what it is for", obeys)
+		t.Errorf("only %d commands printed hostile text, too few for this test", obeys)
 	}
 }

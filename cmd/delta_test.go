@@ -25,7 +25,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 )
 
-// traffic has the names that a web server was asked for, counted by their suffixes.
+// traffic counts the requests and bytes of a web server by the suffixes of names.
 type traffic struct {
 	mu       sync.Mutex
 	bytes    map[string]int64
@@ -145,7 +145,7 @@ func measureGrove(t *testing.T, w *tabwriter.Writer, g grove, casync string, env
 		row.check(t, g, c)
 		line := fmt.Sprintf("%s: %s\t%s\t%s", g.name, c.name, row,
 			besideCasync(t, r, casync, env, "tree", version, row.whole))
-		t.Log(line) // in case a later one fails
+		t.Log(line) // in case a later row fails
 		fmt.Fprintln(w, line)
 		r.must("rm -rf --one-file-system " + version + " " + version + ".tar.zst")
 	}
@@ -261,7 +261,7 @@ func fetchCasync(t *testing.T) (program string, env []string, reason string) {
 	return program, env, ""
 }
 
-// besideCasync lets casync fetch the same tree by HTTP over the previous one.
+// besideCasync has casync fetch the same tree by HTTP over the previous one.
 func besideCasync(t *testing.T, r *reader, casync string, env []string, before, after string, whole int64) string {
 	if casync == "" {
 		return "absent"

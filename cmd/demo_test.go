@@ -51,7 +51,7 @@ func TestDemoOutput(t *testing.T) {
 	out := demo(t, bin(t), filepath.Join(t.TempDir(), "demo"))
 	acts := regexp.MustCompile(`(?m)^\d\. `).Split(out, -1)[1:]
 	if len(acts) != 7 {
-		t.Fatalf("there are %d acts:\n%s", len(acts), out)
+		t.Fatalf("the demo has %d acts:\n%s", len(acts), out)
 	}
 	for i, act := range acts {
 		rows := 0
@@ -62,7 +62,7 @@ func TestDemoOutput(t *testing.T) {
 			t.Errorf("act %d takes %d rows of a screen, which has %d:\n%s", i+1, rows, screenRows, act)
 		}
 		if strings.Count(act, "\n=> ") != 1 || strings.Count(act, "\n   Look at: ") != 1 {
-			t.Errorf("act %d does not say in one line each what happened and where to look:\n%s", i+1, act)
+			t.Errorf("act %d lacks a line with its result or one with where to look:\n%s", i+1, act)
 		}
 	}
 	_, fleet, _ := strings.Cut(out, "\nThe pages of the fleet: file://")
@@ -87,7 +87,7 @@ func TestDemoOutput(t *testing.T) {
 	for line := range strings.Lines(out) {
 		if strings.HasPrefix(line, "warning") || strings.HasPrefix(line, "skipped") ||
 			strings.HasPrefix(line, "note") && seen[line] {
-			t.Errorf("the demo says: %s", line)
+			t.Errorf("the demo prints: %s", line)
 		}
 		seen[line] = true
 	}
@@ -118,7 +118,7 @@ func TestDemoCommandsCanBeCopied(t *testing.T) {
 	out := shown(t, exec.Command("sh", "-c", script))
 	for _, want := range []string{"workers = 4\n", "myapp/production  1.3\n", "deployed      base 1.0, myapp 1.3\n"} {
 		if !strings.Contains(out, want) {
-			t.Errorf("after the demo's commands nothing says %q:\n%s", want, out)
+			t.Errorf("after the demo's commands, no output has %q:\n%s", want, out)
 		}
 	}
 }

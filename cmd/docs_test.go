@@ -188,7 +188,7 @@ func TestHelloServesItsVersion(t *testing.T) {
 		t.Helper()
 		if got := startAndAsk(t, filepath.Join(r.dir, "test-host/srv/projects/hello/current/bin/hello")); got != "hello "+
 			version+"\n" {
-			t.Errorf("it answers %q, and %s is deployed", got, version)
+			t.Errorf("the program answers %q, but %s is deployed", got, version)
 		}
 	}
 	publish("1.0")
@@ -229,7 +229,7 @@ func startAndAsk(t *testing.T, program string) string {
 		}
 		return string(body)
 	}
-	t.Fatalf("%s does not answer", program)
+	t.Fatalf("%s does not respond", program)
 	return ""
 }
 
@@ -245,7 +245,7 @@ func TestReadmeNamesTheLeastGo(t *testing.T) {
 	}
 	needed := regexp.MustCompile(`(?m)^go (\S+)$`).FindSubmatch(mod)
 	if needed == nil || !strings.Contains(string(readme), "Go "+string(needed[1])+" or newer") {
-		t.Errorf("go.mod asks for Go %s, and README.md does not say so", needed)
+		t.Errorf("go.mod requires Go %s, which README.md does not mention", needed)
 	}
 }
 
@@ -283,7 +283,7 @@ func TestMakeReportsMissingTools(t *testing.T) {
 			lines := strings.Split(strings.TrimSpace(string(out)), "\n")
 			if err == nil || len(lines) != 2 || !strings.HasPrefix(lines[0], c.want) ||
 				!strings.HasPrefix(lines[1], "make: ***") {
-				t.Errorf("make says %q, %v", out, err)
+				t.Errorf("make prints %q, %v", out, err)
 			}
 		})
 	}

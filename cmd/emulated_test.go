@@ -40,7 +40,7 @@ func TestDemoEmulated(t *testing.T) {
 	out := demo(t, bin, filepath.Join(t.TempDir(), "demo"))
 	for _, want := range []string{"rolled back", "myapp 1.1"} {
 		if !strings.Contains(out, want) {
-			t.Errorf("the demo does not say %q:\n%s", want, out)
+			t.Errorf("the demo does not print %q:\n%s", want, out)
 		}
 	}
 }

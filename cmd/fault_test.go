@@ -282,7 +282,7 @@ func (f *fleet) outlived(s story, host, what string) {
 		f.t.Errorf("%s, and after the next run: %v", what, err)
 	}
 	if is := tree(f.t, host); !slices.Contains(s.ends, is) {
-		f.t.Errorf("%s: after the next run the host is not what it would be, but\n%s", what, difference(is, s.ends[0]))
+		f.t.Errorf("%s: after the next run the host differs by\n%s", what, difference(is, s.ends[0]))
 	}
 }
 
@@ -303,7 +303,7 @@ func TestKilledAtEveryCall(t *testing.T) {
 				o := f.agent(host, w, s.args...)
 				hit, _ := o.Hit(w)
 				if o.Code != -1 && len(o.Calls) >= n {
-					t.Errorf("killed at call %d, it ended with exit code %d", n, o.Code)
+					t.Errorf("killed at call %d, the run ended with exit code %d", n, o.Code)
 				}
 				f.outlived(s, host, fmt.Sprintf("killed at call %d, %s", n, hit))
 			}
@@ -341,7 +341,7 @@ func TestDiskFailsAtEveryCall(t *testing.T) {
 					codes[o.Code]++
 					f.failed(s, host, what, o, w.Errno)
 					if strings.Contains(o.Out+o.Err, "the failed release stays under releases") {
-						continue // it reports this; until it is pruned, the tree differs from all others
+						continue // the run reports this; until a prune, the tree differs from all others
 					}
 					f.outlived(s, host, what)
 				}
@@ -351,8 +351,8 @@ func TestDiskFailsAtEveryCall(t *testing.T) {
 	})
 }
 
-// TestReleaseThatCouldNotBeSyncedIsNotAdopted lets the sync before the renaming of a release fail once. The kernel
-// reports a lost write once: a second sync of the same release would succeed.
+// TestReleaseThatCouldNotBeSyncedIsNotAdopted fails the sync before the renaming of a release once. The kernel reports
+// a lost write once: a second sync of the same release would succeed.
 func TestReleaseThatCouldNotBeSyncedIsNotAdopted(t *testing.T) {
 	f := newFleet(t)
 	host := f.host()
@@ -362,12 +362,12 @@ func TestReleaseThatCouldNotBeSyncedIsNotAdopted(t *testing.T) {
 		t.Fatalf("exit code %d after %v: %s%s", o.Code, o.Calls, o.Out, o.Err)
 	}
 	if !strings.Contains(o.Out+o.Err, "hint: ") {
-		t.Errorf("it says %s%s", o.Out, o.Err)
+		t.Errorf("the output is %s%s", o.Out, o.Err)
 	}
 	left, err := filepath.Glob(filepath.Join(host, "srv/projects/*/releases/*"))
 	staged, stagedErr := filepath.Glob(filepath.Join(host, "srv/projects/*/releases/.*"))
 	if len(left)+len(staged) > 0 || err != nil || stagedErr != nil {
-		t.Errorf("what was not synced is still there: %v %v, %v, %v", left, staged, err, stagedErr)
+		t.Errorf("the release that was not synced still exists: %v %v, %v, %v", left, staged, err, stagedErr)
 	}
 	f.plain(host, 0, "deploy")
 }
@@ -384,7 +384,7 @@ func (f *fleet) failed(s story, host, what string, o fault.Outcome, errno syscal
 		f.t.Errorf("%s: exit code %d: %s", what, o.Code, said)
 	}
 	if !strings.Contains(said, errno.Error()) || !strings.Contains(said, "hint: ") {
-		f.t.Errorf("%s: exit code %d, and it says\n%s", what, o.Code, said)
+		f.t.Errorf("%s: exit code %d, output\n%s", what, o.Code, said)
 	}
 	next, current := f.link(host, "next"), f.link(host, "current")
 	if o.Code != 8 && current != "" && next != current {
@@ -395,7 +395,7 @@ func (f *fleet) failed(s story, host, what string, o fault.Outcome, errno syscal
 func (f *fleet) link(host, name string) string {
 	target, err := os.Readlink(filepath.Join(host, "srv/service", name))
 	if err != nil {
-		return "" // there is none
+		return "" // the link does not exist
 	}
 	return filepath.Base(target)
 }

@@ -123,7 +123,7 @@ func TestImportsPointDown(t *testing.T) {
 				t.Errorf("%s imports %s: state, artifact and packaging never import each other", from, to)
 			}
 			if under(from, "agent") && from != "agent" && to == "agent" {
-				t.Errorf("%s imports agent: its children never do", from)
+				t.Errorf("%s imports agent: packages below agent must not", from)
 			}
 			if under(to, "state/host") && to != "state/host" && !standsAlone(to) && under(from, "state/host") &&
 				from != "state/host/machine" {
@@ -198,10 +198,10 @@ func TestHostsCarryOnlyWhatHostsNeed(t *testing.T) {
 			}
 			if from == "cmd/corpus" && (dep == "state" || dep == "state/families" || under(dep, "state/module") &&
 				!under(dep, "state/module/aws") && !slices.Contains([]string{"state/module", "state/module/test"}, dep)) {
-				t.Errorf("corpus links %s, and it changes no host", dep)
+				t.Errorf("corpus links %s, but does not change hosts", dep)
 			}
 			if from == "cmd/corpus-agent" && (under(dep, "state/module/aws") || dep == "state/orchestration") {
-				t.Errorf("corpus-agent links %s, and hosts make nothing in a cloud", dep)
+				t.Errorf("corpus-agent links %s, but hosts do not change clouds", dep)
 			}
 		}
 	}
@@ -225,7 +225,7 @@ func TestFloorsBelowTheAgentDoNotLog(t *testing.T) {
 		}
 		for _, i := range p.Imports {
 			if (i == "log" || i == "log/slog") && floor(from) <= 3 {
-				t.Errorf("%s imports %s: floors 1 to 3 return errors or tell an observer", from, i)
+				t.Errorf("%s imports %s: floors 1 to 3 return errors or call an observer", from, i)
 			}
 		}
 	}

@@ -150,7 +150,7 @@ func (s *site) says(line string, code int, want ...string) string {
 	}
 	for _, text := range want {
 		if !strings.Contains(string(out), text) {
-			s.t.Errorf("%s says\n%swant %q in it", line, out, text)
+			s.t.Errorf("%s prints\n%swant %q in it", line, out, text)
 		}
 	}
 	return string(out)
@@ -163,7 +163,7 @@ func (s *site) publish(project, version, channel string) {
 	if project == "base" {
 		states = "states"
 	} else {
-		s.write(tree+"/salt/config/pillar/"+project+".sls", "{}\n") // the recorded base includes it
+		s.write(tree+"/salt/config/pillar/"+project+".sls", "{}\n") // the recorded base includes this file
 	}
 	s.write(tree+"/version", version)
 	s.write(tree+"/"+states+"/top.sls", "base:\n  '*':\n    - "+project+"\n")

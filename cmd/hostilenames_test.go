@@ -129,15 +129,15 @@ func eachHostile(t *testing.T, place, line string, read func(string) error, mayB
 		err = read(fmt.Sprintf(line, quoted) + "\n")
 		var list diag.List
 		if !errors.As(err, &list) || len(list) == 0 {
-			t.Errorf("%s: %q is answered with %v", place, name, err)
+			t.Errorf("%s: the error for %q is %v", place, name, err)
 			continue
 		}
 		if what, ok := map[string]string{"agent.yaml instance": "an instance name", "agent.yaml region": "a region name",
 			"agent.yaml node": "a node name"}[place]; ok && !strings.Contains(err.Error(), what) {
-			t.Errorf("%s: %q is refused as what it is not: %v", place, name, err)
+			t.Errorf("%s: the refusal of %q names another kind of name: %v", place, name, err)
 		}
 		if list[0].Pos.Line == 0 || list[0].Pos.Col == 0 {
-			t.Errorf("%s: %q is refused without its place: %v", place, name, err)
+			t.Errorf("%s: the refusal of %q has no position: %v", place, name, err)
 		}
 		if strings.ContainsAny(err.Error(), "\x1b\x00\x07\u202e") {
 			t.Errorf("%s: the refusal of %q holds control characters: %q", place, name, err)
@@ -171,7 +171,7 @@ func readsHostileNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, r := range trust.Releases("myapp", role) {
-		t.Errorf("metadata: %q is a release", r.Version)
+		t.Errorf("metadata: the release %q is returned", r.Version)
 	}
 	read, err := trust.Channels(role)
 	if err != nil || len(read) > 0 {

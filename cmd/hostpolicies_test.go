@@ -45,7 +45,7 @@ func TestHostPoliciesDenyOtherHosts(t *testing.T) {
 		"rollouts/myapp/testing/20261124t210000-0badcafe/leases/c/0.json": false, "metadata/timestamp.json": false,
 	} {
 		if got := allowed(writes, key); got != want {
-			t.Errorf("the policies let h4 write %s: %v, want %v", key, got, want)
+			t.Errorf("the policies allow h4 to write %s: %v, want %v", key, got, want)
 		}
 	}
 }
@@ -78,11 +78,11 @@ func TestTheRoleOfTheOrchestrationTreeIsThatOfAHost(t *testing.T) {
 		given[m[1]] = true
 	}
 	if !maps.Equal(given, documented) {
-		t.Errorf("the tree gives %q, and docs/buckets.md lists %q", slices.Sorted(maps.Keys(given)),
+		t.Errorf("the tree grants %q, but docs/buckets.md lists %q", slices.Sorted(maps.Keys(given)),
 			slices.Sorted(maps.Keys(documented)))
 	}
 	if strings.Contains(string(tree), "{{ aws.prefix }}/*") {
-		t.Error("the tree gives the whole store")
+		t.Error("the tree grants the whole store")
 	}
 }
 

@@ -41,7 +41,7 @@ func TestPublishToConvergeAgainstMinIO(t *testing.T) {
 				t.Errorf("after the promotion:\n%s", out)
 			}
 			if out := r.must("corpus verify"); !strings.Contains(out, "verified 4 artifacts") {
-				t.Errorf("verify says %s", out)
+				t.Errorf("verify prints %s", out)
 			}
 			server.Stop()
 			if out, err := r.run("corpus-agent deploy"); err == nil || !strings.Contains(out, "hint:") {

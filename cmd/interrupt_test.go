@@ -36,7 +36,7 @@ func TestCorpusEndsOnSignal(t *testing.T) {
 			ended := startAndWait(t, cmd)
 			select {
 			case err := <-ended:
-				t.Fatalf("it ended before the signal: %v\n%s", err, said.String())
+				t.Fatalf("the command ended before the signal: %v\n%s", err, said.String())
 			case <-time.After(3 * time.Second):
 			}
 			sent := syscall.SIGTERM
@@ -52,14 +52,14 @@ func TestCorpusEndsOnSignal(t *testing.T) {
 			case err := <-ended:
 				var exited *exec.ExitError
 				if !errors.As(err, &exited) || exited.ExitCode() != 130 {
-					t.Errorf("it ended with %v, want exit code 130\n%s", err, said.String())
+					t.Errorf("the command ended with %v, want exit code 130\n%s", err, said.String())
 				}
 				t.Logf("ended %v after the signal", time.Since(began))
 			case <-time.After(time.Minute): // 1.5 s on an idle machine
-				t.Errorf("it runs on after %v\n%s", sent, said.String())
+				t.Errorf("the command still runs after %v\n%s", sent, said.String())
 			}
 			if _, err := os.Stat(filepath.Join(r.dir, "huge.tar.zst")); err == nil {
-				t.Error("an unfinished artifact was left under its name")
+				t.Error("an unfinished artifact has the name of the output")
 			}
 		})
 	}

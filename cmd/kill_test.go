@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// TestKilledCommandsLeaveNothing kills each command of corpus that uses temporary files in its middle. The next command
-// removes them.
+// TestKilledCommandsLeaveNothing kills each command of corpus that uses temporary files while it uses one. The next
+// command removes the file.
 func TestKilledCommandsLeaveNothing(t *testing.T) {
 	dir := t.TempDir()
 	temp, tree := filepath.Join(dir, "tmp"), filepath.Join(dir, "tree")
@@ -60,16 +60,16 @@ func TestKilledCommandsLeaveNothing(t *testing.T) {
 		{"verify"},
 	} {
 		if !killedAtWork(t, corpus(args...), temp) {
-			t.Errorf("corpus %v was not killed while it had something in %s", args, temp)
+			t.Errorf("corpus %v was not killed while it had a file in %s", args, temp)
 		}
 		must("ls")
 		if left, _ := filepath.Glob(temp + "/*"); len(left) > 0 {
-			t.Errorf("after a killed corpus %v, and another command, there are %v", args, left)
+			t.Errorf("after a killed corpus %v and another command, the files are %v", args, left)
 		}
 	}
 }
 
-// killedAtWork kills a command as soon as there is a file in a directory.
+// killedAtWork kills a command as soon as a directory has a file.
 func killedAtWork(t *testing.T, c *exec.Cmd, temp string) bool {
 	t.Helper()
 	var out bytes.Buffer
@@ -91,7 +91,7 @@ func killedAtWork(t *testing.T, c *exec.Cmd, temp string) bool {
 		}
 		select {
 		case err := <-ended:
-			t.Logf("it ended: %v\n%s", err, out.String())
+			t.Logf("the command ended: %v\n%s", err, out.String())
 			return false
 		case <-time.After(time.Millisecond):
 		}

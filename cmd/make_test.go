@@ -14,7 +14,7 @@ func TestMakeInACloneOfAnotherUser(t *testing.T) {
 	t.Parallel()
 	for _, program := range []string{"make", "git"} {
 		if _, err := exec.LookPath(program); err != nil {
-			t.Skipf("there is no %s here", program)
+			t.Skipf("%s is not installed", program)
 		}
 	}
 	makefile, err := os.ReadFile("../Makefile")
@@ -61,7 +61,7 @@ func TestMakeInACloneOfAnotherUser(t *testing.T) {
 			}
 			info, err := exec.Command("go", "version", "-m", filepath.Join(dir, "bin", "corpus")).Output()
 			if stamped := strings.Contains(string(info), "vcs.revision"); err != nil || stamped == broken {
-				t.Errorf("the program says (%v):\n%s", err, info)
+				t.Errorf("the program prints (%v):\n%s", err, info)
 			}
 		})
 	}

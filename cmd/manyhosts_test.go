@@ -24,10 +24,10 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/store/storetest/minioserver"
 )
 
-// TestRolloutToManyHosts lets agents, each a process with a separate root and name, deploy releases in waves from a
-// real server: one that fails on every host, which reaches no host beyond the first wave, and one that fails on every
-// twentieth host, which a limit of 10 % allows. Only the agents and the server run. A state fails, since agents below
-// another root run no hooks. CORPUS_TEST_HOSTS is the number of hosts.
+// TestRolloutToManyHosts runs agents, each a process with its own root and name, which deploy releases in waves from a
+// real server: one that fails on every host and reaches no host beyond the first wave, and one that fails on every
+// twentieth host, which a limit of 10 % allows. Only the agents and the server run. A state fails, since agents with
+// --root run no hooks. CORPUS_TEST_HOSTS is the number of hosts.
 func TestRolloutToManyHosts(t *testing.T) {
 	m := newManyHosts(t)
 	m.everyone("the first deploy", exit.OK)
@@ -54,7 +54,7 @@ func newManyHosts(t *testing.T) *manyHosts {
 	if n, err := strconv.Atoi(os.Getenv("CORPUS_TEST_HOSTS")); err == nil {
 		many = n
 	}
-	url := minioserver.New(t).MinioURL("many") // which sets the credentials in the environment
+	url := minioserver.New(t).MinioURL("many") // New sets the credentials in the environment
 	m := &manyHosts{t: t, r: newReader(t), roots: inMemory(t)}
 	m.r.store = url
 	m.r.must("corpus keys new", "corpus store init")
@@ -107,7 +107,7 @@ func (m *manyHosts) publish(version, state string) string {
 		".tar.zst --channel production")
 }
 
-// everyone lets every host run once, in order, some concurrently, and checks their exit codes.
+// everyone runs every host once, in order, some concurrently, and checks their exit codes.
 func (m *manyHosts) everyone(what string, codes ...int) {
 	m.t.Helper()
 	started := time.Now()
@@ -156,7 +156,7 @@ func (m *manyHosts) have(version string) (names []string) {
 	return names
 }
 
-// tried returns the number of hosts that took the version that was published last.
+// tried returns the number of hosts that deployed the latest version, including those that rolled back.
 func (m *manyHosts) tried(version string) int { return len(m.went) + len(m.have(version)) }
 
 // rolling has the fields of `corpus rollout status --json` that the test uses.
@@ -184,15 +184,15 @@ func (m *manyHosts) failsEverywhere() {
 	}
 	s := m.status()
 	first, tried := s.Rollout.Hosts[0], m.tried("2.0")
-	m.t.Logf("%d of %d hosts tried it; its first wave has %d", tried, len(m.names), first)
+	m.t.Logf("%d of %d hosts deployed the release; its first wave has %d", tried, len(m.names), first)
 	if tried == 0 || tried > first {
-		m.t.Errorf("%d hosts tried a release that fails everywhere, and its first wave has %d", tried, first)
+		m.t.Errorf("%d hosts deployed a release that fails everywhere, but its first wave has %d", tried, first)
 	}
 	if s.State != "halted" && first > 1 || len(s.Halts) > 4 {
 		m.t.Errorf("the rollout is %s, with halts %+v", s.State, s.Halts)
 	}
 	if on := m.have("1.0"); len(on) != len(m.names) {
-		m.t.Errorf("%d of %d hosts run what they had before", len(on), len(m.names))
+		m.t.Errorf("%d of %d hosts run the earlier version", len(on), len(m.names))
 	}
 }
 

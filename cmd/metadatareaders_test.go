@@ -44,7 +44,7 @@ func TestSignedMetadataHasOneReader(t *testing.T) {
 			for function, at := range readsJSON(t, file) {
 				name := filepath.Base(dir) + "." + function
 				if used[name] = true; jsonReaders()[name] == "" {
-					t.Errorf("%s reads JSON by itself, in %s: use trust.Decode or trust.DecodeInto, or name what it reads in "+
+					t.Errorf("%s reads JSON directly, in %s: use trust.Decode or trust.DecodeInto, or name what it reads in "+
 						"jsonReaders", at, name)
 				}
 			}
@@ -52,7 +52,7 @@ func TestSignedMetadataHasOneReader(t *testing.T) {
 	}
 	for name := range jsonReaders() {
 		if !used[name] {
-			t.Errorf("%s reads no JSON: take it out of jsonReaders", name)
+			t.Errorf("%s reads no JSON: remove it from jsonReaders", name)
 		}
 	}
 }

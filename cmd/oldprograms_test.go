@@ -48,7 +48,7 @@ func TestOldProgramsUnderANewStore(t *testing.T) {
 	t.Run("large project", func(t *testing.T) { oldUnderLarge(t, old) })
 }
 
-// oldBesideNew lets older agents follow releases that this corpus publishes, promotes, withdraws and signs with new
+// oldBesideNew has older agents deploy releases that this corpus publishes, promotes, withdraws and signs with new
 // keys, and an older corpus publish in the same store; then the store is upgraded.
 func oldBesideNew(t *testing.T, programs string) {
 	s := newSite(t, bin(t))
@@ -79,7 +79,7 @@ func oldBesideNew(t *testing.T, programs string) {
 		testing.says("corpus-agent deploy", 0, "myapp "+version)
 	}
 
-	// An older corpus publishes, and this one continues from that.
+	// An older corpus publishes, and this one continues from its state.
 	old.publish("myapp", "3.0", "testing")
 	s.host("new", "myapp-testing-useast1-2").says("corpus-agent deploy --trust-root keys/root.json", 0, "myapp 3.0")
 	s.publish("myapp", "3.1", "testing")
@@ -97,10 +97,10 @@ func oldBesideNew(t *testing.T, programs string) {
 	s.publish("myapp", "4.1", "testing")
 	testing.says("corpus-agent deploy", 0, "myapp 4.1")
 	testing.says("corpus-agent verify", 0)
-	testing.says("corpus-agent rollback --to 3.1", 0, "myapp 3.1") // no channel names it, so it is not in the head
+	testing.says("corpus-agent rollback --to 3.1", 0, "myapp 3.1") // no channel has version 3.1, so it is not in the head
 	testing.says("corpus-agent verify", 0)
 	if list := old.says("corpus ls --json", 0); strings.Contains(list, `"3.0"`) || !strings.Contains(list, `"4.1"`) {
-		t.Errorf("a corpus of before sees more or less than what channels name: %s", list)
+		t.Errorf("an older corpus lists other versions than those of channels: %s", list)
 	}
 }
 
@@ -144,7 +144,7 @@ func checkSizes(t *testing.T, dir string) {
 	t.Helper()
 	list, err := filepath.Glob(dir + "/*.myapp.json")
 	if err != nil || len(list) == 0 {
-		t.Fatalf("the form of before is missing: %v", err)
+		t.Fatalf("the file in the older format is missing: %v", err)
 	}
 	newest, version := "", 0
 	for _, file := range list {

@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// TestGivenFilesAreOpenedInOnePlace checks that the sources make no calls that block on a named pipe, which may be in
-// place of any file that a person, a setting or a tree names: walk.OpenGiven and walk.OpenFile do not block. The files
-// of a directory with a separate test, ../agent, are exempt if they use their own paths.
+// TestGivenFilesAreOpenedInOnePlace checks that the sources make no calls that block on a named pipe, which may replace
+// any file that a person, a setting or a tree names: walk.OpenGiven and walk.OpenFile do not block. The files of a
+// directory with a separate test, ../agent, are exempt if they use their own paths.
 func TestGivenFilesAreOpenedInOnePlace(t *testing.T) {
 	const own, kernel = "a file or directory that the program made", "/proc, /sys and cgroups"
 	allowed := map[string]string{
@@ -55,7 +55,7 @@ func TestGivenFilesAreOpenedInOnePlace(t *testing.T) {
 	}
 	for name := range allowed {
 		if !used[name] {
-			t.Errorf("%s opens nothing and needs no exception", name)
+			t.Errorf("%s opens no file and needs no exception", name)
 		}
 	}
 }

@@ -64,7 +64,7 @@ func TestDocsLinksLeadToPagesAndHeadings(t *testing.T) {
 			if _, err := os.Stat(filepath.Join("..", target)); err != nil {
 				t.Errorf("%s links to %s, which does not exist", name, link[1])
 			} else if fragment != "" && !slices.Contains(anchors(page(t, target)), fragment) {
-				t.Errorf("%s links to %s, and that page has no such heading", name, link[1])
+				t.Errorf("%s links to %s, but that page has no such heading", name, link[1])
 			}
 		}
 	}
@@ -83,7 +83,7 @@ func TestDocsIndexNamesEachPage(t *testing.T) {
 		if filepath.Dir(name) == "docs/decisions" && filepath.Base(name) != "README.md" {
 			index, path = decisions, filepath.Base(name)
 		}
-		appendix := name == "docs/states-applications.md" // docs/states.md leads there
+		appendix := name == "docs/states-applications.md" // docs/states.md links to it
 		if strings.HasPrefix(name, "docs/") && !appendix && !strings.Contains(index, "]("+path+")") {
 			t.Errorf("no index links to %s", name)
 		}
@@ -102,7 +102,7 @@ func TestDocsDecisionsHaveOneForm(t *testing.T) {
 			t.Errorf("%s has the parts %v, want %v", name, got, want)
 		}
 		if lines := strings.Count(text, "\n"); lines > 40 {
-			t.Errorf("%s has %d lines; 40 are the most", name, lines)
+			t.Errorf("%s has %d lines, want at most 40", name, lines)
 		}
 	}
 }

@@ -102,7 +102,7 @@ func installPeers(t *testing.T, scratch, agent string, users int, list []peer) m
 		"  base: [/srv/trees/salt/pillar]\n"
 	err := benchtree.Write(trees, users)
 	if err == nil {
-		// Not read into this process, since a program that it starts includes this process's peak memory in its own.
+		// cp reads the program: a program that this process starts would include this process's peak memory in its own.
 		err = exec.Command("cp", agent, filepath.Join(root, "usr/local/bin/corpus-agent")).Run()
 	}
 	for path, f := range map[string]struct {
@@ -131,7 +131,7 @@ func installPeers(t *testing.T, scratch, agent string, users int, list []peer) m
 	return missing
 }
 
-// apt runs apt-get in a root. It logs an error, and returns it in a word or two.
+// apt runs apt-get in a root. It logs an error, and returns a short description of it.
 func apt(t *testing.T, root, verb string, packages ...string) string {
 	args := append([]string{"/usr/bin/apt-get", "-qy", "--no-install-recommends", verb}, packages...)
 	out, err := inRoot(root, "/", args...).CombinedOutput()
@@ -142,7 +142,7 @@ func apt(t *testing.T, root, verb string, packages ...string) string {
 	return "apt-get cannot " + verb + " it"
 }
 
-// comparePeer lets a program converge a new host, and measures three runs after that.
+// comparePeer converges a new host with a program, and measures three runs after that.
 func comparePeer(t *testing.T, scratch string, p peer) row {
 	root := mountRoot(t, scratch, p.program, filepath.Join(scratch, "installed/upper")+":/")
 	defer unmountRoot(t, root)
@@ -159,10 +159,10 @@ func comparePeer(t *testing.T, scratch string, p peer) row {
 			t.Fatalf("%s: %v", p.program, err)
 		}
 		if run == 0 {
-			continue // the first run had everything to change
+			continue // the first run changes everything
 		}
 		if !p.nothing(out.String(), cmd.ProcessState.ExitCode()) {
-			t.Errorf("%s had something to change or failed, with code %d:\n%s", p.program, cmd.ProcessState.ExitCode(),
+			t.Errorf("%s changed the host or failed, with code %d:\n%s", p.program, cmd.ProcessState.ExitCode(),
 				lastLines(out.String()))
 			return row{name: p.program, absent: "does not come to rest"}
 		}

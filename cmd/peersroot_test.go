@@ -17,7 +17,7 @@ import (
 // disappear when it ends, in every case: its files are in memory, and no tree with mounts has to be removed.
 func apart(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("a root to throw away takes root")
+		t.Skip("this test needs root: it makes a disposable root directory")
 	}
 	self, err := os.Executable()
 	if err != nil {
@@ -27,7 +27,7 @@ func apart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer os.Remove(scratch) // this is only ever an empty directory
+	defer os.Remove(scratch) // the directory is empty
 	runtime.LockOSThread()   // the signal is sent when the thread ends
 	defer runtime.UnlockOSThread()
 	cmd := exec.Command(self, "-test.run=^TestPeers$", "-test.v", "-test.timeout=0")

@@ -97,7 +97,7 @@ func TestPictureShowsARealRun(t *testing.T) {
 		}
 	}
 	if got := page(t, "docs/picture.svg"); got != want {
-		t.Errorf("docs/picture.svg does not show what the demo prints; run make picture. It has\n%s\nand a run gives\n%s",
+		t.Errorf("docs/picture.svg differs from the demo; run make picture. It has\n%s\nbut the demo prints\n%s",
 			got, want)
 	}
 }

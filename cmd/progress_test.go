@@ -55,7 +55,7 @@ func TestProgressOnATerminal(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	_ = program.Close()            // the program has inherited it
+	_ = program.Close()            // the program has inherited the descriptor
 	shown, _ := io.ReadAll(screen) // ends with an error when the other end is closed
 	if err := cmd.Wait(); err != nil {
 		t.Fatalf("%v\n%s", err, shown)
@@ -67,6 +67,6 @@ func TestProgressOnATerminal(t *testing.T) {
 	r.must("chmod -R u+w root && rm -r root && cp -a fresh root")
 	if out := r.must("CORPUS_FETCH_RATE=2000000 corpus-agent deploy"); regexp.MustCompile(
 		"\x1b|of [0-9.]+ MiB").MatchString(out) {
-		t.Errorf("on a pipe it says %q", out)
+		t.Errorf("on a pipe the output is %q", out)
 	}
 }

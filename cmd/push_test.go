@@ -110,7 +110,7 @@ func TestPushDeploys(t *testing.T) {
 		t.Errorf("a push that breaks: %v\n%s", err, out)
 	}
 	if got := d.head(); got != good {
-		t.Errorf("the branch names %s, want %s as before", got, good)
+		t.Errorf("the branch has %s, want %s as before", got, good)
 	}
 	d.host("srv/out", "one")
 	// A different history requires force, and is deployed.
@@ -126,12 +126,12 @@ func TestPushDeploys(t *testing.T) {
 		t.Errorf("a push to another branch: %v\n%s", err, out)
 	}
 	if out := d.ok("corpus-agent", "project", "get-configuration", "shop", "data:text"); out != "two\n" {
-		t.Errorf("the configuration says %q", out)
+		t.Errorf("the configuration has %q", out)
 	}
 	if out := d.ok("corpus-agent", "project", "rollback", "shop", "--test"); !strings.Contains(out,
 		"would go back to shop ") ||
 		!strings.Contains(out, "would quarantine shop ") {
-		t.Errorf("a dry run of the rollback says %s", out)
+		t.Errorf("a dry run of the rollback prints %s", out)
 	}
 	d.host("srv/out", "two")
 	d.ok("corpus-agent", "project", "rollback", "shop")
@@ -170,7 +170,7 @@ func TestPushedPillarsArePrivate(t *testing.T) {
 	}
 	if out := d.ok("corpus-agent", "project", "fixperms", "shop"); !strings.Contains(out,
 		"/git/project.git had mode 0755") {
-		t.Errorf("it says:\n%s", out)
+		t.Errorf("fixperms prints:\n%s", out)
 	}
 	closed("after fixperms")
 }
@@ -191,7 +191,7 @@ func TestPushOfPillarConvergesProject(t *testing.T) {
 	}
 	d.host("srv/out", "private")
 	if info, err := os.Stat(filepath.Join(d.root, "srv/projects/shop/pillar")); err != nil || info.Mode().Perm() != 0o700 {
-		t.Errorf("the pillar is %v, %v, want it closed", info.Mode(), err)
+		t.Errorf("the pillar is %v, %v, want a private directory", info.Mode(), err)
 	}
 	d.commit("init.sls", "makina-projects.shop: [\n")
 	if out, err := push(); err == nil || !strings.Contains(out, "is restored") {
@@ -210,7 +210,7 @@ func TestProdRefusesPushUnlessAllowed(t *testing.T) {
 		t.Errorf("a push to prod: %v\n%s", err, out)
 	}
 	if d.head() != "" {
-		t.Error("the ref was taken")
+		t.Error("the ref was accepted")
 	}
 	d.env = append(d.env, "CORPUS_ALLOW_UNSIGNED=shop")
 	if out, err := d.push(); err != nil {
@@ -268,7 +268,7 @@ func TestUnknownProjects(t *testing.T) {
 
 func TestPushOverSSH(t *testing.T) {
 	d := newDeveloper(t)
-	// A stand-in for ssh that runs the command here, with the host's paths below the root.
+	// This program replaces ssh: it runs the command here, with the host's paths below the root.
 	ssh := filepath.Join(t.TempDir(), "ssh")
 	shim := "#!/bin/sh\n[ \"$1\" = root@dev1 ] || exit 9\nexec sh -c \"$(printf %s \"$2\" | sed 's#/srv/projects#" +
 		d.root + "/srv/projects#')\"\n"
@@ -286,7 +286,7 @@ func TestPushOverSSH(t *testing.T) {
 	for _, bad := range [][]string{{"-oProxyCommand=x", "shop"}, {"root@dev1", "../x"},
 		{"root@dev1", "shop", "--branch", "$(x)"}, {"root@other", "shop", "--init"}} {
 		if out, err := d.run("corpus", append([]string{"push"}, bad...)...); err == nil {
-			t.Errorf("push %v was taken\n%s", bad, out)
+			t.Errorf("push %v was accepted\n%s", bad, out)
 		}
 	}
 }
@@ -313,7 +313,7 @@ func TestRunContinuesWhenItsClientEnds(t *testing.T) {
 // there: git would run the user's programs as root.
 func TestPushIntoARepositoryOfAUser(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("files of several users take root")
+		t.Skip("this test needs root: it makes files of several users")
 	}
 	d := newDeveloper(t)
 	d.commit(".salt/00_install.sls", "t: test.nop\n")
@@ -349,7 +349,7 @@ func TestPushIntoARepositoryOfAUser(t *testing.T) {
 	}
 }
 
-// TestPushOfATreeWithoutStates pushes a tree without states: it is deployed, and the push says so.
+// TestPushOfATreeWithoutStates checks that such a tree is deployed, with a note in the output of the push.
 func TestPushOfATreeWithoutStates(t *testing.T) {
 	d := newDeveloper(t, "--env", "dev")
 	d.commit("index.html", "hello\n")
@@ -361,12 +361,12 @@ func TestPushOfATreeWithoutStates(t *testing.T) {
 	d.host("srv/projects/shop/current/index.html", "hello")
 }
 
-// TestStatusShowsAFailedPush lets the first push to a project of a dev host fail, and one after a successful one.
+// TestStatusShowsAFailedPush fails the first push to a project of a dev host, and one after a successful push.
 func TestStatusShowsAFailedPush(t *testing.T) {
 	d := newDeveloper(t, "--env", "dev")
 	d.commit(".salt/00.sls", "out:\n  test.fail_without_changes: []\n")
 	if out, err := d.push(); err == nil {
-		t.Fatalf("a push that breaks was taken\n%s", out)
+		t.Fatalf("a failing push was accepted\n%s", out)
 	}
 	first := d.ok("corpus-agent", "status")
 	d.commit(".salt/00.sls", "out:\n  test.succeed_without_changes: []\n")
@@ -374,11 +374,11 @@ func TestStatusShowsAFailedPush(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	if out := d.ok("corpus-agent", "status"); strings.Contains(out, "fail") {
-		t.Errorf("status after a good push\n%s", out)
+		t.Errorf("status after a successful push\n%s", out)
 	}
 	d.commit(".salt/00.sls", "out:\n  test.fail_without_changes: []\n")
 	if out, err := d.push(); err == nil {
-		t.Fatalf("a push that breaks was taken\n%s", out)
+		t.Fatalf("a failing push was accepted\n%s", out)
 	}
 	for _, out := range []string{first, d.ok("corpus-agent", "status")} {
 		for _, want := range []string{"the host stays on shop ", ", which failed", "failed: test.fail_without_changes out"} {

@@ -12,8 +12,8 @@ import (
 // typedBlock matches a block of docs/quickstart.md that a reader types; its second word names its requirements.
 var typedBlock = regexp.MustCompile("(?sm)^```sh ?(\\w*)\n(.*?)^```")
 
-// standIns are programs in place of those with which a reader reaches hosts. Each host is a directory, and systemctl
-// starts the agent.
+// standIns replace the programs with which a reader reaches hosts. Each host is a directory, and systemctl starts the
+// agent.
 var standIns = map[string]string{
 	"scp": `#!/bin/sh
 for last; do :; done
@@ -37,7 +37,7 @@ corpus-agent deploy
 }
 
 // TestQuickStartAsTyped types docs/quickstart.md into a shell. Directories replace the bucket and each host, which has
-// no apt and no systemd: stand-ins do what the text needs of them.
+// neither apt nor systemd: standIns replace these.
 func TestQuickStartAsTyped(t *testing.T) {
 	t.Parallel()
 	dir, lines := t.TempDir(), 0
@@ -48,7 +48,7 @@ func TestQuickStartAsTyped(t *testing.T) {
 		}
 	}
 	if lines == 0 || lines > 40 {
-		t.Errorf("a reader types %d lines, and 40 are the most", lines)
+		t.Errorf("a reader types %d lines, want at most 40", lines)
 	}
 	files := map[string]string{"corpus-agent_1.0_linux_amd64.deb": "", "store/.keep": ""}
 	for name, text := range standIns {
@@ -78,7 +78,7 @@ func TestQuickStartAsTyped(t *testing.T) {
 		"converged: hello 1.2", "hello/production is 1.2", "hello/production  1.2", "deployed      hello 1.2"} {
 		next := strings.Index(string(out[at:]), want)
 		if next < 0 {
-			t.Fatalf("nothing says %q after\n%s\nin\n%s", want, out[:at], out[at:])
+			t.Fatalf("no output has %q after\n%s\nin\n%s", want, out[:at], out[at:])
 		}
 		at += next
 	}

@@ -35,7 +35,7 @@ func TestRaceRunsWhatStartsGoroutines(t *testing.T) {
 	}
 	for dir := range elsewhere {
 		if !slices.Contains(starting, dir) {
-			t.Errorf("%s starts no goroutine: take it out of this test", dir)
+			t.Errorf("%s starts no goroutine: remove it from this test", dir)
 		}
 	}
 }

@@ -20,9 +20,9 @@ func siteOutputs() []string {
 		"site-1.0.provenance.json"}
 }
 
-// somebody is a user who builds: with a certain user ID, from a tree with files of a certain age, with a umask, a time
-// zone and a language.
-type somebody struct {
+// buildUser is a user who builds, with a user ID, a tree with files of a certain age, a umask, a time zone and a
+// language.
+type buildUser struct {
 	uid   uint32
 	umask int
 	age   time.Duration
@@ -30,7 +30,7 @@ type somebody struct {
 }
 
 // build builds all forms of the site below a new directory.
-func (s somebody) build(t *testing.T, dir string) {
+func (s buildUser) build(t *testing.T, dir string) {
 	t.Helper()
 	tree := filepath.Join(dir, "site")
 	if err := os.CopyFS(tree, os.DirFS("../testdata/demo/site")); err != nil {
@@ -94,9 +94,9 @@ func TestTwoBuildsAreTheSameToDiffoscope(t *testing.T) {
 	if err := os.MkdirAll(two, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	somebody{umask: 0o077, env: []string{"USER=root", "TZ=UTC", "LANG=C"}}.build(t, one)
+	buildUser{umask: 0o077, env: []string{"USER=root", "TZ=UTC", "LANG=C"}}.build(t, one)
 	open(t, two)
-	somebody{uid: 65534, umask: 0o002, age: 1000 * time.Hour, env: []string{"USER=nobody", "TZ=Asia/Kathmandu",
+	buildUser{uid: 65534, umask: 0o002, age: 1000 * time.Hour, env: []string{"USER=nobody", "TZ=Asia/Kathmandu",
 		"LC_ALL=tr_TR.UTF-8", "LANGUAGE=tr"}}.build(t, two)
 	for _, name := range siteOutputs() {
 		if a, b := digestOf(t, filepath.Join(one, name)), digestOf(t, filepath.Join(two, name)); a != b {
@@ -108,11 +108,11 @@ func TestTwoBuildsAreTheSameToDiffoscope(t *testing.T) {
 	if out, err := root.try("diffoscope", "/one", "/two", "--exclude-directory-metadata=yes"); err != nil || out != "" {
 		t.Errorf("diffoscope shows %v\n%s", err, out)
 	}
-	t.Run("diffoscope sees what differs", func(t *testing.T) {
+	t.Run("diffoscope finds differences", func(t *testing.T) {
 		root.must("sh", "-c", "cp -r /two /three && printf x >>/three/site-1.0.spdx.json")
 		if out, err := root.try("diffoscope", "/one", "/three", "--exclude-directory-metadata=yes"); err == nil ||
 			!strings.Contains(out, "spdx.json") {
-			t.Errorf("it shows %v\n%s", err, out)
+			t.Errorf("diffoscope shows %v\n%s", err, out)
 		}
 	})
 	t.Run("rpm installs it", func(t *testing.T) {
@@ -126,17 +126,17 @@ func TestTwoBuildsAreTheSameToDiffoscope(t *testing.T) {
 		}
 		if got := rpm("-ql", "site"); !strings.Contains(got, "/opt/site/index.html") ||
 			!strings.Contains(got, "/opt/site/.corpus/release.json") {
-			t.Errorf("it holds\n%s", got)
+			t.Errorf("the package has the files\n%s", got)
 		}
 		if got := rpm("-V", "--nodeps", "site"); got != "" {
-			t.Errorf("what is installed differs from the package:\n%s", got)
+			t.Errorf("the installed files differ from the package:\n%s", got)
 		}
 		if data, err := os.ReadFile(filepath.Join(root.Root, "host/opt/site/index.html")); err != nil || len(data) == 0 {
 			t.Errorf("the page is %q, %v", data, err)
 		}
 		rpm("-e", "site")
 		if _, err := os.Stat(filepath.Join(root.Root, "host/opt/site/index.html")); err == nil {
-			t.Error("removing it leaves the page")
+			t.Error("removing the package leaves the page")
 		}
 	})
 }

@@ -100,8 +100,8 @@ func hostAndStore(bin string, env *testscript.Env) error {
 	return os.WriteFile(filepath.Join(etc, "hostname"), []byte("myapp-testing-useast1-1\n"), 0o644)
 }
 
-// alone prevents that a program that works on the machine itself uses the lock of the machine, which another run may
-// hold: it has a separate /var/lib/corpus if the tests may mount one.
+// alone gives a program that runs without --root its own /var/lib/corpus, if the tests may mount one, so that it does
+// not use the lock of the machine, which another run may hold.
 func alone(ts *testscript.TestScript, neg bool, args []string) {
 	const mounted = `mkdir -p /var/lib/corpus && mount -t tmpfs -o mode=700 own /var/lib/corpus && exec "$@"`
 	if len(args) > 1 && os.Geteuid() == 0 && exec.Command("unshare", "--mount", "true").Run() == nil {

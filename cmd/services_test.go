@@ -51,7 +51,7 @@ func TestPythonServiceFromAllForms(t *testing.T) {
 	tag(t, filepath.Join(r.dir, "notes"))
 	debian := clean("python3")
 	if out, err := debian.try("python3", "-c", "import flask"); err == nil {
-		t.Fatalf("the root has Flask of its own: %s", out)
+		t.Fatalf("the root already has Flask: %s", out)
 	}
 	debian.must("rm", "-rf", "/var/cache/apt", "/var/lib/apt/lists")
 	test, production := copyRoot(t, debian), copyRoot(t, debian)
@@ -131,16 +131,16 @@ func (r *reader) wheels(clean func(...string) cleanRoot) {
 func notesWork(t *testing.T, url string) {
 	t.Helper()
 	if got := ask(t, url+"version", ""); got != "notes 1.0\n" {
-		t.Errorf("its version is %q", got)
+		t.Errorf("the version is %q", got)
 	}
 	if got := ask(t, url, ""); got != "no notes\n" {
-		t.Errorf("it says %q", got)
+		t.Errorf("the page is %q", got)
 	}
 	if got := ask(t, url, "milk & bread"); strings.TrimSpace(got) != `{"count":1}` {
 		t.Errorf("adding a note gives %q", got)
 	}
 	if got := ask(t, url, ""); got != "milk &amp; bread\n" {
-		t.Errorf("it says %q", got)
+		t.Errorf("the page is %q", got)
 	}
 }
 
@@ -157,7 +157,7 @@ func copyRoot(t *testing.T, of cleanRoot) cleanRoot {
 	return root
 }
 
-// TestFailingTemplateCheckCausesRollback lets a host in a clean root, where commands are run, deploy a release whose
+// TestFailingTemplateCheckCausesRollback has a host in a clean root, where commands are run, deploy a release whose
 // rendered configuration fails its check.
 func TestFailingTemplateCheckCausesRollback(t *testing.T) {
 	clean := cleaner(t)
@@ -201,7 +201,7 @@ func TestFailingTemplateCheckCausesRollback(t *testing.T) {
 	out, err := root.try(deploy...)
 	if err == nil || !strings.Contains(err.Error(), "exit status 7") ||
 		!strings.Contains(out, "check_cmd refuses the new content of /etc/app.conf") {
-		t.Errorf("the deploy of what its check refuses: %v\n%s", err, out)
+		t.Errorf("the deploy of a file that its check refuses: %v\n%s", err, out)
 	}
 	if got := conf(); got != "port=80\n" {
 		t.Errorf("the file is %q", got)

@@ -34,7 +34,7 @@ func unlinked() map[string]string {
 	}
 }
 
-// TestSize builds the program of hosts like `go install` and releases, stripped, for the machine on which releases are
+// TestSize builds the program of hosts as `go install` and releases do, stripped, for the machine on which releases are
 // measured.
 func TestSize(t *testing.T) {
 	artifacttest.Long(t)
@@ -51,7 +51,7 @@ func TestSize(t *testing.T) {
 	}
 	t.Logf("%d bytes, %.2f MiB", len(program), float64(len(program))/(1<<20))
 	if len(program) > mostBytes {
-		t.Errorf("corpus-agent has %d bytes, and may have %d: `go tool nm -size -sort size` of an unstripped build says "+
+		t.Errorf("corpus-agent has %d bytes, want at most %d: `go tool nm -size -sort size` of an unstripped build lists "+
 			"what is large", len(program), mostBytes)
 	}
 	checkDocumentedSize(t, len(program))
@@ -80,8 +80,8 @@ func checkDocumentedSize(t *testing.T, size int) {
 	}
 }
 
-// TestBuildsAreReproducible checks that no way to build the program uses flags that change it: `go install` gives the
-// released program.
+// TestBuildsAreReproducible checks that no build uses flags that change the program: `go install` gives the released
+// one.
 func TestBuildsAreReproducible(t *testing.T) {
 	for _, file := range []string{"../Makefile", "../goreleaser.yaml"} {
 		text, err := os.ReadFile(file)

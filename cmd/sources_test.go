@@ -51,7 +51,7 @@ func TestSourcesAreRetriedAsLongAsTheStoreIs(t *testing.T) {
 	}
 }
 
-// TestAnArchiveThatStallsEndsWithTheRun sends half of an archive, and ends the run in the meantime.
+// TestAnArchiveThatStallsEndsWithTheRun sends half of an archive, and then ends the run.
 func TestAnArchiveThatStallsEndsWithTheRun(t *testing.T) {
 	stalled, over := make(chan bool, 1), make(chan bool)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -77,6 +77,6 @@ func TestAnArchiveThatStallsEndsWithTheRun(t *testing.T) {
 	_ = cmd.Process.Signal(syscall.SIGTERM)
 	_ = cmd.Wait()
 	if took := time.Since(began); took > time.Minute || cmd.ProcessState.ExitCode() == 0 {
-		t.Errorf("it ended %v after SIGTERM, with %v:\n%s", took, cmd.ProcessState, said)
+		t.Errorf("the run ended %v after SIGTERM, with %v:\n%s", took, cmd.ProcessState, said)
 	}
 }

@@ -31,10 +31,10 @@ func TestStart(t *testing.T) {
 		}
 		const shown = "GODEBUG=inittrace=1 %s version shows by which packages"
 		if total > most.all {
-			t.Errorf("%d objects are made before main, and %d may be: "+shown, total, most.all, program)
+			t.Errorf("%d objects are allocated before main, want at most %d: "+shown, total, most.all, program)
 		}
 		if own > most.own {
-			t.Errorf("this repository's packages make %d objects before main, and may make %d: use sync.OnceValue; "+shown,
+			t.Errorf("this repository's packages allocate %d objects before main, want at most %d: use sync.OnceValue; "+shown,
 				own, most.own, program)
 		}
 	}

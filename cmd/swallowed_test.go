@@ -34,7 +34,7 @@ func TestNoErrorOfLookingIsSwallowed(t *testing.T) {
 				place := name + ":" + f.function
 				used[place] = true
 				if allowed[place] == "" {
-					t.Errorf("%s:%d: %s: the error of %s is reduced to yes or no: ask walk.Found, or name every error", name, f.line,
+					t.Errorf("%s:%d: %s: the error of %s is reduced to yes or no: use walk.Found, or name every error", name, f.line,
 						f.function, f.call)
 				}
 			}
@@ -46,7 +46,7 @@ func TestNoErrorOfLookingIsSwallowed(t *testing.T) {
 	}
 	for place := range allowed {
 		if !used[place] {
-			t.Errorf("%s swallows nothing any more: take it off the list", place)
+			t.Errorf("%s swallows no error any more: remove it from the list", place)
 		}
 	}
 }

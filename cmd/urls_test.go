@@ -9,7 +9,7 @@ import (
 )
 
 // TestURLsAreRedactedInOnePlace checks that only state/redact removes credentials from URLs: the functions of net/url
-// show a password that was not escaped, and the tokens of a query, and so did each other implementation.
+// keep a password that was not escaped and the tokens of a query, as other implementations did.
 func TestURLsAreRedactedInOnePlace(t *testing.T) {
 	byHand := regexp.MustCompile(`\.Redacted\(\)|\.User = (nil|url)|url\.(User|UserPassword)\(|` +
 		`://[^"` + "`" + `]*\[\^[^"` + "`" + `]*@|"xxxxx`)
@@ -27,7 +27,7 @@ func TestURLsAreRedactedInOnePlace(t *testing.T) {
 			for i, line := range strings.Split(string(data), "\n") {
 				code, _, _ := strings.Cut(line, " //")
 				if byHand.MatchString(code) && !allowed[name] {
-					t.Errorf("%s:%d: redact.URLs or redact.Login does this: %s", name, i+1, strings.TrimSpace(line))
+					t.Errorf("%s:%d: use redact.URLs or redact.Login: %s", name, i+1, strings.TrimSpace(line))
 				}
 			}
 			return err

@@ -11,20 +11,19 @@ import (
 	"testing"
 )
 
-// riddles are words that leave open who acts or what happens. Comments and messages name the subject instead: the
-// user, the caller, the host, the agent, the store; and they use the field's words: correct, similar, result.
+// riddles are words that hide who acts or what happens. Comments and messages name the subject instead: the user, the
+// caller, the host, the agent, the store; and they use the field's words: correct, similar, result.
 var riddles = regexp.MustCompile(`(?i)\b(whoever|anew|somebody|nobody|anybody|everybody|told|wayward|deed|leaving|` +
 	`kin|fare[sd]?|mend(s|ed|ing)?|riddles?|strangers?|takes root|put right|hand to hand|has no say|of its business|` +
 	`afoot|hence|thence|lest|cut short|ways? back|goes on with|power cuts?|thief|thieves|` +
 	`lies (below|in|behind|outside|above|beside)|stands in the place|(is|are) not there)\b`)
 
-// riddlesAllowed are the places where such a word is right, with the reason.
+// riddlesAllowed are the places where such a word is correct, with the reason.
 var riddlesAllowed = map[string]string{
 	"state/host/shell.go nobody": "the user nobody",
 }
 
-// TestTextsNameWhoActs checks that comments and string literals of code other than tests do not contain the words of
-// riddles.
+// TestTextsNameWhoActs checks that comments and string literals of code other than tests do not contain these words.
 func TestTextsNameWhoActs(t *testing.T) {
 	used := map[string]bool{}
 	for _, name := range goFiles(t) {
@@ -35,7 +34,7 @@ func TestTextsNameWhoActs(t *testing.T) {
 			for _, word := range riddles.FindAllString(text.literal, -1) {
 				place := name + " " + strings.ToLower(word)
 				if used[place] = true; riddlesAllowed[place] == "" {
-					t.Errorf("%s: %q does not say who acts: name the user, the caller, the host or the store",
+					t.Errorf("%s: %q hides who acts: name the user, the caller, the host or the store",
 						text.position, word)
 				}
 			}

@@ -135,7 +135,7 @@ func TestLinksThroughLinksTakeBoundedSteps(t *testing.T) {
 		}
 	}
 	if f.taken > most {
-		t.Errorf("%d steps were taken for %d links, and %d are allowed", f.taken, len(r.links), most)
+		t.Errorf("following the links took %d steps for %d links, want at most %d", f.taken, len(r.links), most)
 	}
 }
 
@@ -158,7 +158,7 @@ func TestManyValidLinks(t *testing.T) {
 func TestCancelled(t *testing.T) {
 	r, err := inspect(context.Background(), packed(t, chain(3000)))
 	if err == nil {
-		t.Fatal("the links were taken")
+		t.Fatal("the links were accepted")
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()

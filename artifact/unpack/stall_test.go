@@ -127,7 +127,7 @@ func TestIntoEndsWithItsContext(t *testing.T) {
 						t.Errorf("%v, want %v", err, c.want)
 					}
 				case <-time.After(time.Minute):
-					t.Error("it continues waiting for the store")
+					t.Error("unpacking still waits for the store")
 				}
 				_ = v.Close() // the download was interrupted
 			})

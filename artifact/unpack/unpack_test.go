@@ -21,7 +21,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/unpack"
 )
 
-// unpacked unpacks an archive like a host, after verifying it.
+// unpacked unpacks an archive as a host does, after verifying it.
 func unpacked(t *testing.T, archive []byte, format artifact.Format, limits unpack.Limits) (string, error) {
 	t.Helper()
 	dir, _, err := unpackedInto(t, archive, format, limits)
@@ -146,7 +146,7 @@ func TestProjectWithProceduresIsReadOnly(t *testing.T) {
 		got := tree(t, dir)
 		if free := strings.Contains(got, "-rw-r--r-- app\n"); free != strings.Contains(recipe, "app") ||
 			strings.Contains(got, "-rw-r--r-- .salt") {
-			t.Errorf("with the recipe %q the release is\n%s", recipe, got)
+			t.Errorf("with the recipe %q, the release is\n%s", recipe, got)
 		}
 	}
 }
@@ -275,7 +275,7 @@ func TestHostileArchivesAreRefused(t *testing.T) {
 			}
 			if _, err := unpack.Inspect(context.Background(), bytes.NewReader(archive),
 				artifact.TarZst, unpack.Limits{}); !errors.As(err, &hostile) {
-				t.Errorf("a publisher sees %v, want what a host sees", err)
+				t.Errorf("the error of a publisher is %v, want that of a host", err)
 			}
 		})
 	}

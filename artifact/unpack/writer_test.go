@@ -41,7 +41,7 @@ func TestUnpackedFilesMatchPackedFiles(t *testing.T) {
 	}
 	for name, want := range files {
 		if got, err := os.ReadFile(filepath.Join(dir, name)); err != nil || string(got) != want {
-			t.Fatalf("%s has %d bytes that are not its %d, %v", name, len(got), len(want), err)
+			t.Fatalf("%s has %d bytes, want its content of %d bytes, %v", name, len(got), len(want), err)
 		}
 	}
 }

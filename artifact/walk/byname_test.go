@@ -34,7 +34,7 @@ func TestPathsForProgramsCannotBeExchanged(t *testing.T) {
 			err := open(t, o, root).ByName(p)
 			var unsafe *walk.UnsafeError
 			if (err == nil) != steady || err != nil && !errors.As(err, &unsafe) {
-				t.Errorf("%s for a program: %v, want it refused: %v", p, err, !steady)
+				t.Errorf("%s for a program: %v, want refused: %v", p, err, !steady)
 			}
 			o.Safe = false
 			if err := open(t, o, root).ByName(p); err != nil {

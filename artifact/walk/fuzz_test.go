@@ -74,7 +74,7 @@ func agree(t *testing.T, root, p string, flags int, safe bool, inside map[string
 		}
 	}
 	if strings.Trim(want, "0123456789 ") == "" && !inside[want] {
-		t.Errorf("%s leads out of the root", p)
+		t.Errorf("%s resolves to a path outside of the root", p)
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
-// TestGivenFilesDoNotBlock checks that a path that a person gives is read, or refused, without blocking.
+// TestGivenFilesDoNotBlock checks that a path that a person gives is read or refused without blocking.
 func TestGivenFilesDoNotBlock(t *testing.T) {
 	dir := t.TempDir()
 	file, fifo, socket, endless := filepath.Join(dir, "f"), filepath.Join(dir, "fifo"), filepath.Join(dir, "s"),

@@ -10,7 +10,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
-// TestFilesOpenedByUsersAreReplaced lets ann open a file for writing, and give it another name, before root takes the
+// TestFilesOpenedByUsersAreReplaced has ann open a file for writing, and make a hard link to it, before root takes the
 // file over.
 func TestFilesOpenedByUsersAreReplaced(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -53,10 +53,10 @@ func TestFilesOpenedByUsersAreReplaced(t *testing.T) {
 			after, err := os.Stat(file)
 			do(t, err)
 			if os.SameFile(before, after) == c.new || c.new && string(text) != "good\n" {
-				t.Errorf("it is the same file %v and holds %q", os.SameFile(before, after), text)
+				t.Errorf("the file is the same: %v, with the content %q", os.SameFile(before, after), text)
 			}
 			if !after.ModTime().Equal(before.ModTime()) && c.new {
-				t.Errorf("its time was %v and is %v", before.ModTime(), after.ModTime())
+				t.Errorf("the time of the file was %v and is now %v", before.ModTime(), after.ModTime())
 			}
 			if names, err := os.ReadDir(root + "/srv"); err != nil || len(names) != 2 {
 				t.Errorf("the directory holds %v, %v", names, err)
@@ -138,12 +138,12 @@ func TestLeases(t *testing.T) {
 	do(t, err)
 	defer held.Close()
 	if _, err := unix.FcntlInt(held.Fd(), unix.F_SETLEASE, unix.F_WRLCK); err != nil {
-		t.Skip("no leases here:", err)
+		t.Skip("this filesystem has no leases:", err)
 	}
 	restore, err := os.ReadFile("/proc/sys/fs/lease-break-time")
 	do(t, err)
 	if err := os.WriteFile("/proc/sys/fs/lease-break-time", []byte("1"), 0); err != nil {
-		t.Skip("the time of leases cannot be set here:", err)
+		t.Skip("this test cannot set the time of leases:", err)
 	}
 	defer func() { do(t, os.WriteFile("/proc/sys/fs/lease-break-time", restore, 0)) }()
 	if text, err := read(open(t, walk.Options{Safe: true}, root), "/vault/secret", 0); err != nil {

@@ -15,12 +15,12 @@ import (
 
 const ann, bob = 64001, 64002
 
-// homes makes a tree in which ann and bob have their own directories. Links lead to names that no machine has: a test
-// that followed one outside the root would change the machine on which it runs.
+// homes makes a tree in which ann and bob have their own directories. Links lead to names that no machine has:
+// following one outside of the root would change the machine of the test.
 func homes(t *testing.T) string {
 	t.Helper()
 	if os.Geteuid() != 0 {
-		t.Skip("files of several users take root")
+		t.Skip("this test needs root: it makes files of several users")
 	}
 	root, _ := plant(t, "vault/secret", "vault/link -> secret", "home/ann/own/file", "home/ann/file", "home/bob/file",
 		"home/ann/roots/file", "home/ann/roots/link -> /vault/secret",
@@ -57,14 +57,14 @@ func homes(t *testing.T) string {
 func TestSafeRootRefusesLinksOfOtherUsers(t *testing.T) {
 	root := homes(t)
 	for p, by := range map[string]string{
-		"/vault/link":            "", // root's own
+		"/vault/link":            "", // a link of root's
 		"/home/ann/file":         "",
 		"/home/ann/roots/file":   "", // no link leads there
 		"/home/ann/self":         "",
 		"/home/ann/dirself/file": "",
 		"/tmp/byroot":            "", // the sticky bit keeps others from replacing it
 		"/team/fine/x":           "",
-		"/home/ann/open/self":    "", // ann's private group is ann
+		"/home/ann/open/self":    "", // the private group of ann
 		"/home/ann/open/shadow":  "user 64001",
 		"/home/ann/shared/self":  "group 500",
 		"/home/ann/etc/secret":   "user 64001",
@@ -121,7 +121,7 @@ func TestSafeRootCreatesNothingThroughForeignLinks(t *testing.T) {
 		for op, err := range map[string]error{"chown": d.Chown("hard", ann, ann), "chmod": d.Chmod("hard", 0o666),
 			"open": second(d.Open("hard"))} {
 			if !errors.As(err, &unsafe) {
-				t.Errorf("%s of a file of root's that ann gave a name: %v", op, err)
+				t.Errorf("%s of a hard link of ann's to root's file: %v", op, err)
 			}
 		}
 		do(t, d.Chown("file", bob, bob))
@@ -138,8 +138,8 @@ func TestSafeRootCreatesNothingThroughForeignLinks(t *testing.T) {
 
 func second[T any](_ T, err error) error { return err }
 
-// TestSafeRootUnderExchange lets ann exchange a directory of hers with a link to one of root while files are read and
-// made in it.
+// TestSafeRootUnderExchange has ann exchange her directory with a link to one of root's while files are read and made
+// in it.
 func TestSafeRootUnderExchange(t *testing.T) {
 	root := homes(t)
 	do(t, os.WriteFile(root+"/home/ann/own/secret", []byte("ann's"), 0o644))
@@ -150,14 +150,14 @@ func TestSafeRootUnderExchange(t *testing.T) {
 		defer stop()
 		for range 1000 {
 			if got, err := read(r, "/home/ann/own/secret", 0); err == nil && got != "ann's" {
-				t.Fatalf("root was led to %q", got)
+				t.Fatalf("root read %q", got)
 			}
 			if d, err := r.OpenDir("/home/ann/own"); err == nil {
 				var st unix.Stat_t
 				do(t, unix.Fstat(d.FD(), &st))
 				do(t, d.Close())
 				if st.Uid != ann {
-					t.Fatalf("root was led to a directory of user %d", st.Uid)
+					t.Fatalf("root opened a directory of user %d", st.Uid)
 				}
 			}
 		}
@@ -234,7 +234,7 @@ func TestGroupsThatMayWriteControl(t *testing.T) {
 					_, err := read(open(t, o, root), p, 0)
 					var unsafe *walk.UnsafeError
 					if errors.As(err, &unsafe) != (by != "") || by != "" && unsafe.By != by || by == "" && err != nil {
-						t.Errorf("%s: %v, want it refused because of %q", p, err, by)
+						t.Errorf("%s: %v, want a refusal because of %q", p, err, by)
 					}
 				}
 			})
@@ -242,8 +242,8 @@ func TestGroupsThatMayWriteControl(t *testing.T) {
 	}
 }
 
-// TestNamesThatUsersGiveAreRefusedBeneath lets ann give root's file a name in a directory of hers, which is opened as a
-// root.
+// TestNamesThatUsersGiveAreRefusedBeneath has ann make a hard link to root's file in her directory, which is opened as
+// a root.
 func TestNamesThatUsersGiveAreRefusedBeneath(t *testing.T) {
 	both(t, func(t *testing.T, o walk.Options) {
 		o.Safe = true
@@ -259,8 +259,8 @@ func TestNamesThatUsersGiveAreRefusedBeneath(t *testing.T) {
 	})
 }
 
-// TestNamesThatUsersGiveForAMoment lets ann give root's file a name and remove it again, repeatedly. The kernel counts
-// a name as removed before the name is gone, so that the file seems to have only this name.
+// TestNamesThatUsersGiveForAMoment has ann make and remove a hard link to root's file repeatedly. The kernel decreases
+// the number of names before it removes the name, so that the file can seem to have only this name.
 func TestNamesThatUsersGiveForAMoment(t *testing.T) {
 	both(t, func(t *testing.T, o walk.Options) {
 		o.Safe = true

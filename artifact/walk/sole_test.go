@@ -63,19 +63,19 @@ func TestSoleTrees(t *testing.T) {
 				switch {
 				case c.by == "absent":
 					if !errors.Is(err, os.ErrNotExist) {
-						t.Errorf("an absent directory gives %v", err)
+						t.Errorf("a missing directory gives %v", err)
 					}
 				case c.by == "":
 					do(t, err)
 				case !errors.As(err, &unsafe) || unsafe.By != c.by || !strings.HasPrefix(unsafe.Component, c.at):
-					t.Errorf("it says %v, want %s at %s", err, c.by, c.at)
+					t.Errorf("the result is %v, want %s at %s", err, c.by, c.at)
 				}
 			})
 		})
 	}
 }
 
-// TestSoleFiles checks files, whose way counts even if they do not exist.
+// TestSoleFiles checks files; the path to a file is checked even if the file does not exist.
 func TestSoleFiles(t *testing.T) {
 	root := homes(t)
 	do(t, os.MkdirAll(root+"/etc/x", 0o755))
@@ -91,7 +91,7 @@ func TestSoleFiles(t *testing.T) {
 			var unsafe *walk.UnsafeError
 			if by == "" && err != nil && !errors.Is(err, os.ErrNotExist) || by != "" &&
 				(!errors.As(err, &unsafe) || unsafe.By != by) {
-				t.Errorf("%s: %v, want it controlled by %q", p, err, by)
+				t.Errorf("%s: %v, want controlled by %q", p, err, by)
 			}
 		}
 		look("/etc/x/file", "")

@@ -12,7 +12,7 @@ import (
 // TestSourcesAreTrustedByDestinationOwner copies a user's file to a file of that user, or into a tree of that user.
 func TestSourcesAreTrustedByDestinationOwner(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("needs root, to give files to users")
+		t.Skip("this test needs root: it gives files to users")
 	}
 	const user, other = 64001, 64002
 	dir := t.TempDir()

@@ -35,7 +35,7 @@ func TestSpaceOfAFileIsThatOfItsPath(t *testing.T) {
 	byFile, err := SpaceFor(dir)
 	byPath, other := SpaceAt("/proc/self")
 	if err != nil || other != nil || byFile != byPath {
-		t.Errorf("by file %+v, %v; by path %+v, %v", byFile, err, byPath, other)
+		t.Errorf("of the file %+v, %v; of the path %+v, %v", byFile, err, byPath, other)
 	}
 	if _, err := SpaceAt(t.TempDir() + "/absent"); err == nil || os.IsPermission(err) {
 		t.Errorf("a path that does not exist gives %v", err)

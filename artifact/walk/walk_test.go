@@ -144,7 +144,7 @@ func TestPathsMeanTheSameInsideARoot(t *testing.T) {
 					t.Errorf("%.60s (flags %#x, safe %v): %q, %v, want %q, %v", c.path, c.flags, safe, got, err, c.want, c.err)
 				}
 				if err != nil && !strings.Contains(err.Error(), walk.Clip(c.path)) {
-					t.Errorf("%q does not name %q", err, c.path)
+					t.Errorf("the error %q does not name %q", err, c.path)
 				}
 			}
 		})
@@ -224,7 +224,7 @@ func TestRacesNeverLeadOut(t *testing.T) {
 			for _, p := range []string{"/d/secret", "/d/../../outside/secret", "/deep/er/../../../outside/secret",
 				"/deep/er/x/../../../secret", "/deep/er/../../secret"} {
 				if got, err := read(r, p, 0); err == nil {
-					t.Fatalf("%s shows %q from outside of the root", p, got)
+					t.Fatalf("%s has the content %q from outside of the root", p, got)
 				}
 				if d, _, err := r.Parent(p); err == nil {
 					if _, err := d.Lstat("secret"); err == nil {
@@ -272,7 +272,7 @@ func TestErrorsOfTheHostAreNotAbsence(t *testing.T) {
 		for p, want := range map[string]bool{"/none": true, "/none/x": true, "/loop": false,
 			"/file/x": false, "/shut/in": false} {
 			if p == "/shut/in" && os.Geteuid() == 0 {
-				continue // TestAsOrdinaryUser gets here
+				continue // TestAsOrdinaryUser checks this
 			}
 			_, err := r.OpenFile(p, unix.O_PATH)
 			found, err := walk.Found(err)
@@ -281,7 +281,7 @@ func TestErrorsOfTheHostAreNotAbsence(t *testing.T) {
 			}
 		}
 		if found, err := walk.Found(nil); !found || err != nil {
-			t.Errorf("what is there: found %v, %v", found, err)
+			t.Errorf("an existing file: found %v, %v", found, err)
 		}
 	})
 }
@@ -289,7 +289,7 @@ func TestErrorsOfTheHostAreNotAbsence(t *testing.T) {
 // TestAsOrdinaryUser runs the tests again as the user nobody.
 func TestAsOrdinaryUser(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("all tests of this run are an ordinary user's")
+		t.Skip("this run is as an ordinary user")
 	}
 	cmd := exec.Command("/proc/self/exe", "-test.run=^Test(Paths|Both|Races|Errors|Dir)", "-test.v")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}

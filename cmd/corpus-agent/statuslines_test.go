@@ -41,7 +41,7 @@ func TestStatusBeginsWithDeployedReleases(t *testing.T) {
 	for _, want := range []string{"web 2 since", "web 5 since", "web 6 since", "web 7 since",
 		"4 older: corpus-agent status --all"} {
 		if !strings.Contains(text, want) {
-			t.Errorf("it lacks %q:\n%s", want, text)
+			t.Errorf("status lacks %q:\n%s", want, text)
 		}
 	}
 	if strings.Count(text, "quarantined ") != 4 ||

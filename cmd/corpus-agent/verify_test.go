@@ -22,12 +22,12 @@ func TestNamesInAnAuditArePrintable(t *testing.T) {
 	}
 	p.printAudit(inspect.Audit{Changes: changes, Changeable: []string{"salt/a.sls:1 /srv/\x1b[2J"}})
 	if !strings.Contains(out.String(), "runs refuse to render it") {
-		t.Errorf("it does not name what is not rendered: %s", out.String())
+		t.Errorf("verify does not report the file that is not rendered: %s", out.String())
 	}
 	if strings.Contains(out.String(), "\x1b") || strings.Count(out.String(), "\n") != 4 {
-		t.Errorf("it prints %q", out.String())
+		t.Errorf("verify prints %q", out.String())
 	}
 	if !strings.Contains(out.String(), "run is missing (by file.absent x in run 1, its directory changed ") {
-		t.Errorf("it does not say who: %s", out.String())
+		t.Errorf("verify does not report the user: %s", out.String())
 	}
 }

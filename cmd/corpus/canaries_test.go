@@ -96,13 +96,13 @@ func TestEveryCommandIsSwept(t *testing.T) {
 		}
 		if c.Runnable() && !slices.ContainsFunc(workstationLines(),
 			func(line string) bool { return strings.HasPrefix(line+" ", path+" ") }) {
-			t.Errorf("no line of workstationLines is of corpus %s", path)
+			t.Errorf("workstationLines has no line for corpus %s", path)
 		}
 	}
 	look((&program{IO: cli.Process()}).root(), "")
 }
 
-// quoting responds like servers that quote requests in their errors, and with more details.
+// quoting responds as servers do that quote requests in their errors, and with more details.
 func quoting(kind string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
@@ -110,7 +110,7 @@ func quoting(kind string) http.HandlerFunc {
 		quoted := fmt.Sprintf("%s %s %v login %s:%s %s", r.Method, r.URL, r.Header, account, password,
 			"https://x/?X-Amz-Signature="+canarySigned+"&X-Amz-Security-Token="+url.QueryEscape(canaryToken))
 		known := r.Header.Get("Authorization") + password + r.URL.Query().Get("sig")
-		if strings.HasPrefix(r.URL.Path, "/bucket") { // S3 knows the account's secret
+		if strings.HasPrefix(r.URL.Path, "/bucket") { // S3 has the secret of the account
 			known, quoted = canarySecret, canarySecret+" "+quoted
 		}
 		w.Header().Set("X-Amz-Request-Id", known)
@@ -231,7 +231,7 @@ func (s *shell) sweep(where, line string) {
 	for _, said := range []string{s.out, s.err} {
 		for _, canary := range workstationCanaries() {
 			if strings.Contains(said, canary) {
-				s.t.Errorf("%q: corpus %s shows %s:\n%.900s", where, line, canary, said)
+				s.t.Errorf("%q: corpus %s prints %s:\n%.900s", where, line, canary, said)
 			}
 		}
 		if at := strings.IndexFunc(said, controlling); at >= 0 {

@@ -117,7 +117,7 @@ func TestAnEarlierCloudIsPublishedAgain(t *testing.T) {
 	s.expect(0, "node ls", "n4")
 }
 
-// TestTwoPeoplePublishAtOnce lets another person publish between a person's reading and signing.
+// TestTwoPeoplePublishAtOnce has another person publish between a person's reading and signing.
 func TestTwoPeoplePublishAtOnce(t *testing.T) {
 	s := newCloud(t)
 	streams := cli.IO{In: strings.NewReader(""), Out: io.Discard, Err: io.Discard,

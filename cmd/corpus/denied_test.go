@@ -9,7 +9,7 @@ import (
 // reached: corpus-refresh@.service repeats only the latter.
 func TestDeniedRefreshIsNotRepeated(t *testing.T) {
 	if os.Geteuid() == 0 {
-		t.Skip("root may write everywhere")
+		t.Skip("this test needs a user other than root: root may write everywhere")
 	}
 	s := newStore(t)
 	metadata := s.path("store/metadata")

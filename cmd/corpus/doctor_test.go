@@ -29,7 +29,7 @@ func TestDoctorFindsKeysThatDoNotWork(t *testing.T) {
 	s.expect(3, "doctor", "corpus keys rotate root")
 }
 
-// TestDoctorNamesTheCureOfALostTimestamp runs the command of the hint.
+// TestDoctorNamesTheCureOfALostTimestamp runs the command of doctor's cure.
 func TestDoctorNamesTheCureOfALostTimestamp(t *testing.T) {
 	s := newStore(t)
 	if err := os.Remove(s.path("store/metadata/timestamp.json")); err != nil {

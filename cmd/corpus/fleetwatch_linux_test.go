@@ -27,7 +27,7 @@ func (s *screen) Write(data []byte) (int, error) {
 	return s.text.Write(data)
 }
 
-// until waits until the command has written something, and discards everything up to there.
+// until waits until the command has written a text, and discards the output up to it.
 func (s *screen) until(t *testing.T, says string) {
 	t.Helper()
 	seen := ""
@@ -43,7 +43,7 @@ func (s *screen) until(t *testing.T, says string) {
 			return
 		}
 	}
-	t.Fatalf("the command does not say %q, but %q", says, seen)
+	t.Fatalf("the command does not print %q, but %q", says, seen)
 }
 
 // watching returns a workstation for `corpus fleet --watch` of a store with one host, which has version 1.0.
@@ -119,7 +119,7 @@ func TestAWatchShowsTheFleetAgain(t *testing.T) {
 	s.expect(2, "fleet --watch --every 1ms", "--every is less than a second")
 	s.env["CORPUS_STORE"] = "file://" + s.path("nowhere")
 	if s.run("fleet --watch --retry 1ms") == 0 {
-		t.Errorf("a watch of no store ends well: %s%s", s.out, s.err)
+		t.Errorf("a watch without a store succeeds: %s%s", s.out, s.err)
 	}
 }
 
@@ -147,6 +147,6 @@ func TestAWatchDrawsInPlaceOnATerminal(t *testing.T) {
 	}
 	end()
 	if s.run("fleet"); strings.Contains(s.out, clear) {
-		t.Errorf("a look into a file clears a screen: %q", s.out)
+		t.Errorf("a watch into a file clears a screen: %q", s.out)
 	}
 }

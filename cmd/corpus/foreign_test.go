@@ -22,7 +22,7 @@ func TestReadersNameTheWrongStore(t *testing.T) {
 			}
 			a.expect(4, line, "this store is not the one these keys belong to")
 			if !strings.Contains(a.err, "hint: give the --store that these keys") {
-				t.Errorf("corpus %s with %s of another store says\n%s", line, at, a.err)
+				t.Errorf("corpus %s with %s of another store prints\n%s", line, at, a.err)
 			}
 		}
 	}
@@ -40,7 +40,7 @@ func TestFileThatIsNotARootIsReported(t *testing.T) {
 	s.write("empty", "")
 	s.expect(2, "verify --trust-root @empty", "empty is not a root of trust")
 	if !strings.Contains(s.err, "keys/root.json") {
-		t.Errorf("the hint does not say what it should be:\n%s", s.err)
+		t.Errorf("the hint does not describe the expected file:\n%s", s.err)
 	}
 }
 

@@ -30,7 +30,7 @@ func TestStarterTrees(t *testing.T) {
 		s.expect(0, "check @"+name, " 0 mistakes, 0 notes")
 		s.expect(0, "build @"+name+" --version 0.1 -o @"+name+".tar.zst", "built")
 		if strings.Contains(s.err, "warning") {
-			t.Errorf("building %s says %s", kind, s.err)
+			t.Errorf("building %s prints %s", kind, s.err)
 		}
 		s.expect(0, "publish "+name+" 0.1 @"+name+".tar.zst --channel testing", "")
 		s.expect(2, "init @"+name+" --kind "+kind, "is there already")

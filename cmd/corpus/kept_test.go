@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestDamagedMemoryOfAPublisherIsLocal damages the metadata that publishers keep beside the keys: the error names it
-// with a remedy, and not the store; after the remedy the command succeeds.
+// TestDamagedMemoryOfAPublisherIsLocal damages the metadata that publishers keep beside the keys: the error names that
+// file, not the store, with a remedy; after the remedy the command succeeds.
 func TestDamagedMemoryOfAPublisherIsLocal(t *testing.T) {
 	s := newStore(t)
 	for _, c := range []struct {
@@ -35,7 +35,7 @@ func TestDamagedMemoryOfAPublisherIsLocal(t *testing.T) {
 			s.expect(1, command, path)
 			if said := s.all.String(); strings.Contains(said, "do not trust") ||
 				!strings.Contains(said, "mv "+path+" "+path+".damaged") {
-				t.Errorf("%s with %s says:\n%s", command, c.path, said)
+				t.Errorf("%s with %s prints:\n%s", command, c.path, said)
 			}
 			if err := os.RemoveAll(path); err != nil {
 				t.Fatal(err)

@@ -77,7 +77,7 @@ func TestKeysInTheEnvironment(t *testing.T) {
 	ci.expect(0, "publish my-app 1.0 @one.tar.zst --channel testing", "published")
 	ci.expect(0, "ls", "my-app/testing")
 	if left, err := os.ReadDir(temp); err != nil || len(left) > 0 {
-		t.Errorf("%v were left behind (%v)", left, err)
+		t.Errorf("the command left the files %v (%v)", left, err)
 	}
 	ci.env["CORPUS_TRUST_ROOT"] = string(init.Digest)
 	ci.expect(4, "ls", "pin check failed")
@@ -90,10 +90,10 @@ func TestKeysInTheEnvironment(t *testing.T) {
 	} {
 		ci.env["CORPUS_TRUST_ROOT"], ci.env["CORPUS_KEY_MY_APP"] = s.path("keys/root.json"), value
 		if code := ci.run("promote my-app testing production"); code == 0 {
-			t.Errorf("promoting with a key that is %s was done", name)
+			t.Errorf("a promotion with a key that is %s succeeded", name)
 		}
 		if !strings.Contains(ci.err, "CORPUS_KEY_MY_APP") {
-			t.Errorf("with a key that is %s nothing names the variable:\n%s", name, ci.err)
+			t.Errorf("with a key that is %s, the error does not name the variable:\n%s", name, ci.err)
 		}
 	}
 }
@@ -134,7 +134,7 @@ func TestPrivateKeysAreNeverPrinted(t *testing.T) {
 		strings.ReplaceAll(key, "-----", ""), base64.StdEncoding.EncodeToString([]byte(key))[:40]} {
 		s.write("keys/myapp.key", damaged)
 		if code := s.run("promote myapp testing production -v"); code == 0 {
-			t.Errorf("promoting with a damaged key was done: %.30q", damaged)
+			t.Errorf("a promotion with a damaged key succeeded: %.30q", damaged)
 		}
 	}
 	draft := s.read("t.draft")
@@ -156,7 +156,7 @@ func TestKeysAreListedWithoutOpeningThem(t *testing.T) {
 		kinds[k.Role+" "+k.Kind]++
 	}
 	if len(list) != 5 || kinds["root open"] != 1 || kinds["root public"] != 1 || kinds["timestamp open"] != 1 {
-		t.Errorf("keys ls says %v", list)
+		t.Errorf("keys ls prints %v", list)
 	}
 	delete(s.env, "CORPUS_KEYS")
 	s.expect(2, "keys ls", "no keys were given")
@@ -180,7 +180,7 @@ func TestRotationKeepsEncryptionOfKeys(t *testing.T) {
 		s.env["CORPUS_PASSPHRASE"] = "battery staple"
 		s.expect(1, "keys rotate snapshot", "nothing given opens it")
 		if _, err := os.Stat(s.path("keys/next/snapshot.key")); err == nil {
-			t.Error("a key was made for a rotation that could not be")
+			t.Error("a key was made for a refused rotation")
 		}
 	})
 	t.Run("recipients", func(t *testing.T) {
@@ -217,7 +217,7 @@ func TestReadablePrivateKeysAreWarnedOf(t *testing.T) {
 	s := newStore(t)
 	s.expect(0, "refresh", "renewed")
 	if strings.Contains(s.err, "warning") {
-		t.Errorf("there is nothing to warn of: %s", s.err)
+		t.Errorf("an unnecessary warning: %s", s.err)
 	}
 	if err := os.Chmod(s.path("keys/timestamp.key"), 0o644); err != nil {
 		t.Fatal(err)
@@ -251,7 +251,7 @@ func TestKeysOfAnotherStoreAreRefused(t *testing.T) {
 	}
 	b.expect(2, "store init", "")
 	if now := strings.Join(a.names("store/metadata"), " "); now != names {
-		t.Errorf("the other store has %s, and had %s", now, names)
+		t.Errorf("the other store has %s, and had %s before", now, names)
 	}
 	if b.read("keys/root.json") != root {
 		t.Error("root.json was replaced")

@@ -32,11 +32,11 @@ func TestRefusedCommandsCreateNoKeys(t *testing.T) {
 	a.move("elsewhere", "keys/snapshot.key")
 	a.expect(2, "publish newproj 1.0 @one.tar.zst", "snapshot")
 	if _, err := os.Stat(a.path("keys/newproj.key")); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("the key of a project that was refused is there: %v", err)
+		t.Errorf("the key of a refused project exists: %v", err)
 	}
 }
 
-// TestKeysThatAreNotTheirs checks that an empty key file, and one of another role, are listed with their kind.
+// TestKeysThatAreNotTheirs checks that an empty key file, and a file with the key of another role, are listed as such.
 func TestKeysThatAreNotTheirs(t *testing.T) {
 	s := newStore(t)
 	s.write("keys/targets.key", "")
@@ -80,7 +80,7 @@ func TestKilledBuildLeavesNothing(t *testing.T) {
 	if dir := os.Getenv("CORPUS_TEST_BUILD"); dir != "" {
 		t.Chdir(dir)
 		var out bytes.Buffer
-		t.Fatalf("it lived: %d %s", Main(context.Background(), []string{"build", "tree", "-o", "out.tar.zst"},
+		t.Fatalf("the build was not killed: %d %s", Main(context.Background(), []string{"build", "tree", "-o", "out.tar.zst"},
 			cli.IO{In: strings.NewReader(""), Out: &out, Err: &out, Getenv: os.Getenv}), out.String())
 	}
 	dir := t.TempDir()
@@ -99,7 +99,7 @@ func TestKilledBuildLeavesNothing(t *testing.T) {
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
-	writing := func() bool { // it has opened the output, with a name or without one
+	writing := func() bool { // whether the build has opened the output, with or without a name
 		fds, err := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", c.Process.Pid))
 		if err != nil {
 			t.Fatal(err)
@@ -128,6 +128,6 @@ func TestKilledBuildLeavesNothing(t *testing.T) {
 	s.expect(0, "build "+filepath.Join(dir, "tree")+" -o "+filepath.Join(dir, "next.tar.zst"), "built")
 	entries, err := os.ReadDir(dir)
 	if err != nil || len(entries) != 2 {
-		t.Errorf("beside the tree and what was built next there are %v, %v", entries, err)
+		t.Errorf("beside the tree and the next artifact there are %v, %v", entries, err)
 	}
 }

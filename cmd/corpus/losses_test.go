@@ -89,7 +89,7 @@ func loseOne(t *testing.T, file, how, who string) {
 	s.expect(0, "verify", "verified 4")
 	s.expect(0, "ls", "zed")
 	if after := dates.ReplaceAllString(s.out, ""); after != before {
-		t.Errorf("after these steps the store says\n%sbefore it said\n%s%s", after, before, s.all.String())
+		t.Errorf("after these steps the store is listed as\n%sbefore as\n%s%s", after, before, s.all.String())
 	}
 	s.follows("afterwards", old, "myapp/testing", "other/testing", "zed/testing")
 	for _, project := range []string{"myapp", "other", "zed"} {

@@ -39,7 +39,7 @@ func TestLostTimestampIsRebuilt(t *testing.T) {
 	}
 	s.expect(0, "refresh --rebuild --keys @online", "myapp")
 	if after := s.timestampVersion(); after <= before {
-		t.Errorf("the timestamp has version %d, and hosts have seen %d", after, before)
+		t.Errorf("the timestamp has version %d, but hosts have read %d", after, before)
 	}
 	s.expect(0, "publish myapp 1.1 @one.tar.zst --channel testing", "myapp/testing is 1.1")
 	s.expect(0, "ls", "other/testing")
@@ -118,7 +118,7 @@ func TestCachedMetadataDoesNotReplaceLostFiles(t *testing.T) {
 	s.expect(3, "refresh", "myapp~head")
 	if after := s.timestampVersion(); !strings.Contains(s.out, "NOT RENEWED: the store has lost its file") ||
 		after <= before {
-		t.Errorf("refresh signed timestamp %d after %d, and said:\n%s", after, before, s.out)
+		t.Errorf("refresh signed timestamp %d after %d, and printed:\n%s", after, before, s.out)
 	}
 	s.expect(0, "refresh --rebuild", "myapp~head")
 	s.expect(0, "refresh", "")

@@ -104,13 +104,13 @@ func TestTheExampleAppliesTwice(t *testing.T) {
 	args := []string{"orchestration.myapp", "--set", "service_instance=testing"}
 	c.refuse = 7
 	if out, _ := o.run(0, args...); !strings.Contains(out, "made, 0 changed, 0 deleted, 0 failed") {
-		t.Errorf("the first run says %s", out)
+		t.Errorf("the first run prints %s", out)
 	}
 	c.refuse = 0
 	c.reset()
 	if out, _ := o.run(0, args...); !strings.Contains(out, "10 as declared, 0 to make, 0 to change, 0 to delete, "+
 		"0 failed") {
-		t.Errorf("a second run says %s", out)
+		t.Errorf("a second run prints %s", out)
 	}
 	if c.all > 3*10 {
 		t.Errorf("a run with nothing to change makes %d requests for 10 resources", c.all)
@@ -251,7 +251,7 @@ func TestManyEnvironments(t *testing.T) {
 	c.reset()
 	if out, _ := o.run(0, strings.Join(args, ",")); !strings.Contains(out,
 		"200 as declared, 0 to make, 0 to change, 0 to delete, 0 failed") {
-		t.Errorf("a second run says %s", out)
+		t.Errorf("a second run prints %s", out)
 	}
 	t.Logf("%d requests for 200 resources, %d at once", c.all, c.widest)
 	if c.all > 3*200 || c.widest < 6 || c.widest > 8 {

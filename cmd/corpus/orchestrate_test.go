@@ -170,37 +170,37 @@ func TestOrchestrate(t *testing.T) {
 	out, _ := o.run(0, append(set, "--test")...)
 	if !strings.Contains(out, "+ boto_sqs.present shop-testing-a") || !strings.Contains(out, "2 to make") ||
 		len(o.queues.all) != 0 {
-		t.Errorf("the plan is %s, and there are %v", out, o.queues.all)
+		t.Errorf("the plan is %s, and the queues are %v", out, o.queues.all)
 	}
 	out, errs := o.run(0, set...)
 	if !strings.Contains(out, "2 made") || o.queues.all["shop-testing-b"]["DelaySeconds"] != "3" {
-		t.Errorf("the run says %s, and there are %v", out, o.queues.all)
+		t.Errorf("the run prints %s, and the queues are %v", out, o.queues.all)
 	}
 	if strings.Contains(out+errs, "hidden-key") {
-		t.Errorf("the key of the account shows: %s%s", out, errs)
+		t.Errorf("the output has the key of the account: %s%s", out, errs)
 	}
 	o.queues.requests = 0
 	if out, _ = o.run(0, set...); !strings.Contains(out, "2 as declared, 0 to make, 0 to change") ||
 		o.queues.requests > 4 {
-		t.Errorf("a second run says %s and makes %d requests", out, o.queues.requests)
+		t.Errorf("a second run prints %s and makes %d requests", out, o.queues.requests)
 	}
 	o.queues.all["shop-testing-a"]["DelaySeconds"] = "90"
 	if out, _ = o.run(0, set...); !strings.Contains(out, "~ DelaySeconds: '90' -> '3'") ||
 		o.queues.all["shop-testing-a"]["DelaySeconds"] != "3" {
-		t.Errorf("a drift made by hand gives %s and %v", out, o.queues.all)
+		t.Errorf("after a change by hand, the output is %s and the queues are %v", out, o.queues.all)
 	}
 	if _, errs = o.run(2, "gone"); !strings.Contains(errs, "give --yes to agree") || len(o.queues.all) != 2 {
-		t.Errorf("a deletion without --yes says %s and leaves %v", errs, o.queues.all)
+		t.Errorf("a deletion without --yes prints %s, and the queues are %v", errs, o.queues.all)
 	}
 	if o.run(0, "gone", "--yes"); len(o.queues.all) != 1 {
 		t.Errorf("a deletion leaves %v", o.queues.all)
 	}
 	if reports, err := os.ReadDir(filepath.Join(o.dir, "state/corpus/orchestrate")); err != nil || len(reports) != 5 {
-		t.Errorf("there are %d reports, %v", len(reports), err)
+		t.Errorf("the directory has %d reports, %v", len(reports), err)
 	}
 }
 
-// TestOrchestrateRefuses checks mistakes that are reported before anything is done.
+// TestOrchestrateRefuses checks mistakes that are reported before any change.
 func TestOrchestrateRefuses(t *testing.T) {
 	o := newOrchestrator(t, tree())
 	for want, args := range map[string][]string{
@@ -210,7 +210,7 @@ func TestOrchestrateRefuses(t *testing.T) {
 		"service_instance":  {"shop"},
 	} {
 		if _, errs := o.run(2, args...); !strings.Contains(errs, want) || o.queues.requests > 0 {
-			t.Errorf("%v says %s after %d requests, want %q", args, errs, o.queues.requests, want)
+			t.Errorf("%v prints %s after %d requests, want %q", args, errs, o.queues.requests, want)
 		}
 	}
 }
@@ -236,11 +236,11 @@ func TestOrchestrateContinuesAfterFailure(t *testing.T) {
 	}
 	slices.Sort(actions)
 	if !slices.Equal(actions, []string{"fail", "make"}) || o.queues.all["shop-testing-b"] == nil {
-		t.Errorf("the report is %s, and there are %v", out, o.queues.all)
+		t.Errorf("the report is %s, and the queues are %v", out, o.queues.all)
 	}
 	o.queues.lost = ""
 	if out, _ = o.run(0, "shop", "--set", "service_instance=testing"); !strings.Contains(out, "1 made") {
-		t.Errorf("the next run says %s", out)
+		t.Errorf("the next run prints %s", out)
 	}
 }
 

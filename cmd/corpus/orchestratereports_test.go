@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestOrchestrateKeepsReportsOnlyWhereNoOtherUserCanChangeThem holds that a directory of the user that is a link of
-// the user takes reports, and that one which another user can replace takes none, while the run itself goes on.
+// TestOrchestrateKeepsReportsOnlyWhereNoOtherUserCanChangeThem checks that reports are written to a directory behind a
+// link of the user, and not to a directory that another user can replace; the run continues without them.
 func TestOrchestrateKeepsReportsOnlyWhereNoOtherUserCanChangeThem(t *testing.T) {
 	plan := []string{"shop", "--set", "service_instance=testing", "--test"}
 	reports := func(dir string) int {
@@ -51,13 +51,13 @@ func TestOrchestrateKeepsReportsOnlyWhereNoOtherUserCanChangeThem(t *testing.T) 
 			}
 			if said := strings.Contains(errs, "the report could not be kept: "+o.dir) && strings.Contains(errs,
 				" can change "+elsewhere) && strings.Contains(errs, "hint: set XDG_STATE_HOME"); said != c.refused {
-				t.Errorf("it says %s", errs)
+				t.Errorf("the error output is %s", errs)
 			}
 		})
 	}
 }
 
-// TestOrchestrateRemovesOnlyReports holds that files of others in the directory of reports stay.
+// TestOrchestrateRemovesOnlyReports checks that other files in the directory of reports stay.
 func TestOrchestrateRemovesOnlyReports(t *testing.T) {
 	o := newOrchestrator(t, tree())
 	dir := filepath.Join(o.dir, "state/corpus/orchestrate")
@@ -79,6 +79,6 @@ func TestOrchestrateRemovesOnlyReports(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(left) != keptReports+1 || left[0].Name() != "000-notes.json" || !strings.Contains(left[1].Name(), "000001Z") {
-		t.Errorf("%d files are left, the first are %s and %s", len(left), left[0].Name(), left[1].Name())
+		t.Errorf("%d files remain, the first are %s and %s", len(left), left[0].Name(), left[1].Name())
 	}
 }

@@ -20,7 +20,7 @@ func TestOrchestrateRefusesTreesOfOtherUsers(t *testing.T) {
 		{"tree/shop.sls", 0o646, nil},
 		{"tree/pillar", 0o757, nil},
 		{"tree/pillar/p.sls", 0o646, nil},
-		{"tree/host.sls", 0o646, nil}, // a template may include it
+		{"tree/host.sls", 0o646, nil}, // a template may include this file
 		{"elsewhere/file.jinja", 0o646, nil},
 		{"given.yaml", 0o646, []string{"--pillar", "given.yaml"}},
 		{"conf/minion", 0o646, []string{"--tree", "", "-c", "conf"}},
@@ -61,7 +61,7 @@ func TestOrchestrateRefusesTreesOfOtherUsers(t *testing.T) {
 			if _, errs := o.run(2, args...); !strings.Contains(errs,
 				"refused, since any user can change "+filepath.Join(o.dir, c.open)) ||
 				!strings.Contains(errs, "hint: copy the tree") || o.queues.requests > 0 {
-				t.Errorf("after %d requests it says %s", o.queues.requests, errs)
+				t.Errorf("after %d requests the error is %s", o.queues.requests, errs)
 			}
 			if os.Geteuid() != 0 {
 				return
@@ -73,7 +73,7 @@ func TestOrchestrateRefusesTreesOfOtherUsers(t *testing.T) {
 				t.Fatal(err)
 			}
 			if _, errs := o.run(2, args...); !strings.Contains(errs, "since user 1234 can change") || o.queues.requests > 0 {
-				t.Errorf("after %d requests it says %s", o.queues.requests, errs)
+				t.Errorf("after %d requests the error is %s", o.queues.requests, errs)
 			}
 		})
 	}

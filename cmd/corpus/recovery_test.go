@@ -56,7 +56,7 @@ func TestRecoveryAsDocumented(t *testing.T) {
 			t.Run(role+" "+event, func(t *testing.T) {
 				commands := documented[[2]string{role, event}]
 				if len(commands) == 0 {
-					t.Fatal("docs/trust.md does not say what to do")
+					t.Fatal("docs/trust.md has no commands for this event")
 				}
 				recoverAsDocumented(t, role, event, commands)
 			})
@@ -71,7 +71,7 @@ func TestVersionsRunUpAsDocumented(t *testing.T) {
 		t.Run(role, func(t *testing.T) {
 			commands := documented[[2]string{role, "exhausted"}]
 			if len(commands) == 0 {
-				t.Fatal("docs/trust.md does not say what to do")
+				t.Fatal("docs/trust.md has no commands for this event")
 			}
 			recoverAsDocumented(t, role, "exhausted", commands)
 		})
@@ -141,7 +141,7 @@ func recoverAsDocumented(t *testing.T, role, event string, commands []string) {
 	s.expect(0, "root show --trust-root @keys/root.json", role)
 	shown := s.out
 	if gone := !strings.Contains(shown, before); gone != (event == "lost" || event == "stolen" || event == "exhausted") {
-		t.Errorf("after these steps the old key is gone: %v\n%s", gone, shown)
+		t.Errorf("after these steps the old key is removed: %v\n%s", gone, shown)
 	}
 	want := regexp.MustCompile(`(?m)^` + role + `\s.*\s[23] of`)
 	if event == "threshold" && !want.MatchString(shown) {
@@ -195,7 +195,7 @@ func (s *shell) follows(when, old string, channels ...string) {
 			err = c.Refresh(context.Background())
 		}
 		if err != nil {
-			s.t.Fatalf("%s: %s sees %v", when, kind, err)
+			s.t.Fatalf("%s: %s resolves %v", when, kind, err)
 		}
 		for _, channel := range channels {
 			ref, err := artifact.ParseRef(channel)
@@ -203,7 +203,7 @@ func (s *shell) follows(when, old string, channels ...string) {
 				_, err = c.Resolve(context.Background(), ref)
 			}
 			if err != nil {
-				s.t.Errorf("%s: %s sees %v", when, kind, err)
+				s.t.Errorf("%s: %s resolves %v", when, kind, err)
 			}
 		}
 	}

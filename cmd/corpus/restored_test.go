@@ -20,12 +20,12 @@ func TestRestoredStoreAsDocumented(t *testing.T) {
 		t.Run(event, func(t *testing.T) {
 			commands := documentedRecovery(t)[[2]string{"store", event}]
 			if len(commands) == 0 {
-				t.Fatal("docs/trust.md does not say what to do")
+				t.Fatal("docs/trust.md has no commands for this event")
 			}
 			s := restored(t, event == "forgotten")
 			old := s.env["HOST"]
 			if err := s.sees(old, "myapp/testing", "1.1"); err == nil {
-				t.Error("a host takes the store that went back")
+				t.Error("a host accepts the restored store")
 			}
 			for _, command := range commands {
 				words := strings.Fields(strings.ReplaceAll(command, "s3://bucket/prefix", s.env["CORPUS_STORE"]))
@@ -110,7 +110,7 @@ func (s *shell) replace(name, by string) {
 	}
 }
 
-// sees returns the error of a host to which a channel does not name a version.
+// sees returns the error of a host on which a channel does not resolve to a version.
 func (s *shell) sees(dir, channel, version string) error {
 	s.t.Helper()
 	opened, err := stores.Open(s.env["CORPUS_STORE"], stores.Options{})

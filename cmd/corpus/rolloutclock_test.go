@@ -25,8 +25,8 @@ func (c clocked) Get(ctx context.Context, key string, from int64) (io.ReadCloser
 	return body, info, err
 }
 
-// TestRolloutsAreReadByTheStoresClock checks that a machine whose clock is ahead or behind looks at a rollout by the
-// store's time, up to which a resume forgives failures.
+// TestRolloutsAreReadByTheStoresClock checks that a machine whose clock is wrong reads a rollout at the time of the
+// store, up to which a resume forgives failures.
 func TestRolloutsAreReadByTheStoresClock(t *testing.T) {
 	s := newStore(t)
 	s.artifact("one", "1")
@@ -46,7 +46,7 @@ func TestRolloutsAreReadByTheStoresClock(t *testing.T) {
 			t.Fatal(err)
 		}
 		if off := time.Until(u.now) - by; off.Abs() > time.Minute {
-			t.Errorf("with a store that is %v ahead, the rollout is looked at %v beside the store's time", by, off)
+			t.Errorf("with a store that is %v ahead, the rollout is read %v away from the store's time", by, off)
 		}
 	}
 }

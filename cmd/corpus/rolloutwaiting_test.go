@@ -31,8 +31,8 @@ func waitingRollout(now, start time.Time) (*activeRollout, fleet.Host) {
 	return u, fleet.Host{State: fleet.Healthy, Listed: hostrecord.Listed{Signed: true, Seen: now, Record: r}}
 }
 
-// TestHostsWithoutResultsAreFoundAtOnce checks that hosts with the release and without a result are found however often
-// they renew their records, and that those whose result is still to come are not.
+// TestHostsWithoutResultsAreFoundAtOnce checks that hosts with the release and without a result are found, however
+// often they renew their records, and that hosts whose result may still arrive are not.
 func TestHostsWithoutResultsAreFoundAtOnce(t *testing.T) {
 	now := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 	for _, c := range []struct {
@@ -66,7 +66,7 @@ func TestHostsWithoutResultsAreFoundAtOnce(t *testing.T) {
 }
 
 // TestStatusNamesWaitingHosts checks that the status names the hosts for which a wave waits, those with a problem
-// first, and how many more there are.
+// first, and the number of further hosts.
 func TestStatusNamesWaitingHosts(t *testing.T) {
 	now := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 	u, h := waitingRollout(now, now.Add(-time.Hour))
@@ -96,10 +96,10 @@ func TestStatusNamesWaitingHosts(t *testing.T) {
 		"and for 1 more: corpus fleet --behind",
 	} {
 		if i >= len(lines) || !strings.Contains(lines[i], want) {
-			t.Fatalf("line %d is not %q:\n%s", i+1, want, &b)
+			t.Fatalf("line %d lacks %q:\n%s", i+1, want, &b)
 		}
 	}
 	if slices.ContainsFunc(lines, func(line string) bool { return strings.Contains(line, "waits for h") }) {
-		t.Errorf("a host with a result is waited for:\n%s", &b)
+		t.Errorf("a host with a result is listed as waiting:\n%s", &b)
 	}
 }

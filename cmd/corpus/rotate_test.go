@@ -18,7 +18,7 @@ func TestEveryKeyCanBeRotated(t *testing.T) {
 		var done roots.Rotated
 		s.json("keys rotate "+role, &done)
 		if len(done.New) != 1 || len(done.Old) != 1 || done.New[0] == done.Old[0] {
-			t.Errorf("rotating %s says %+v", role, done)
+			t.Errorf("rotating %s returns %+v", role, done)
 		}
 		if s.read("keys/"+role+".pub") == before {
 			t.Errorf("%s has the same key after rotating", role)
@@ -67,12 +67,12 @@ func TestRefreshRequiresOnlyOnlineKeys(t *testing.T) {
 		if standing.Left {
 			left = append(left, standing.Role)
 			if standing.Expires.IsZero() || standing.Why == "" {
-				t.Errorf("%+v does not say until when it is good and why it was left", standing)
+				t.Errorf("%+v lacks the expiry or the reason why it was not renewed", standing)
 			}
 		}
 	}
 	if strings.Join(left, " ") != "targets myapp" {
-		t.Errorf("left are %v, want targets and myapp", left)
+		t.Errorf("the roles that were not renewed are %v, want targets and myapp", left)
 	}
 	s.expect(0, "refresh --within 100", "renewed")
 	s.expect(0, "verify", "verified 1 artifact")
@@ -92,7 +92,7 @@ func TestWithdrawnVersionIsListed(t *testing.T) {
 	s.expect(0, "yank myapp 1.0 --undo", "no longer withdrawn")
 	s.expect(0, "promote myapp testing production", "myapp/production is 1.0")
 	if s.run("ls"); strings.Contains(s.out, "withdrawn") {
-		t.Errorf("ls still says withdrawn:\n%s", s.out)
+		t.Errorf("ls still prints withdrawn:\n%s", s.out)
 	}
 	s.expect(5, "yank other 1.0", "no such project")
 }

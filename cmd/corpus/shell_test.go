@@ -76,7 +76,7 @@ func (s *shell) expect(code int, line, says string) {
 		s.t.Fatalf("corpus %s: exit code %d, want %d\n%s%s", line, got, code, s.out, s.err)
 	}
 	if !strings.Contains(s.out+s.err, says) {
-		s.t.Errorf("corpus %s says\n%s%swant %q in it", line, s.out, s.err, says)
+		s.t.Errorf("corpus %s prints\n%s%swant %q in it", line, s.out, s.err, says)
 	}
 	if code != 0 && code != 3 && !strings.Contains(s.err, "hint: ") {
 		s.t.Errorf("corpus %s fails without a hint:\n%s", line, s.err)

@@ -22,14 +22,14 @@ func TestRootWithSeveralSignersFromInit(t *testing.T) {
 	s.artifact("one", "1")
 	s.expect(0, "publish myapp 1.0 @one.tar.zst --channel testing", "myapp/testing is 1.0")
 
-	// Bob's key is removed: two of the three have to agree, and the new root is in force for readers.
+	// Bob's key is removed: two of the three have to sign, and the new root is then valid for readers.
 	s.expect(2, "root change --remove-key root=@keys/root-2.pub", "--draft")
 	s.expect(0, "root change --remove-key root=@keys/root-2.pub --draft @next.draft", "root 2")
 	s.expect(0, "sign @next.draft --show", "1 more needed")
 	s.expect(0, "sign @next.draft --key @eve/root-3.key", "corpus import")
 	s.expect(0, "import @next.draft", "root 2 is in place")
 	s.expect(0, "ls", "myapp/testing")
-	// It can only be put into force once.
+	// The draft can only be imported once.
 	s.expect(2, "import @next.draft", "root 2")
 	// Bob's signature no longer counts.
 	s.expect(0, "export root -o @third.draft", "1 more needed")
@@ -108,7 +108,7 @@ func TestLostKeyOfAProject(t *testing.T) {
 	var revoked projects.Revoked
 	s.json("project revoke myapp --key @ann/myapp.pub", &revoked)
 	if !revoked.Signed || len(revoked.Keys) != 1 {
-		t.Errorf("revoking says %+v, want one key and the project signed", revoked)
+		t.Errorf("revoking returns %+v, want one key and the project signed", revoked)
 	}
 	s.expect(0, "verify", "verified 1 artifact")
 	s.expect(2, "project revoke myapp --key ffff", "no key of myapp has an ID that begins with")

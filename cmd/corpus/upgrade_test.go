@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// report writes a host's report into the store, like an agent.
+// report writes a host's report into the store, as an agent does.
 func (s *shell) report(project, host string, ended time.Time, rest string) {
 	s.t.Helper()
 	if err := os.MkdirAll(s.path("store/reports/"+project+"/"+host), 0o755); err != nil {
@@ -29,7 +29,7 @@ func TestUpgradeLooksAtTheAgentsOfHosts(t *testing.T) {
 	s.expect(0, "publish myapp 1.0 @one.tar.zst --channel testing", "")
 	s.report("myapp", "app-1", now.Add(-2*time.Hour), newer)
 	s.report("myapp", "app-2", now.Add(-3*time.Hour), newer)
-	s.report("myapp", "app-2", now.Add(-2*time.Hour), "") // its agent was replaced by an older one
+	s.report("myapp", "app-2", now.Add(-2*time.Hour), "") // the agent was replaced by an older one
 	s.report("web", "web-1", now.Add(-2*time.Hour), `, "agent": "0.9", "reads_form": 1`)
 	s.report("web", "web-2", now.Add(-2*time.Hour), "")
 	s.report("web", "web-2", now.Add(-time.Hour), newer)
@@ -38,7 +38,7 @@ func TestUpgradeLooksAtTheAgentsOfHosts(t *testing.T) {
 	s.expect(4, "store upgrade", "nothing was written")
 	for _, says := range []string{"the agents of 2 of 4 hosts", "app-2 (an earlier version)", "web-1 (0.9)", "--force"} {
 		if !strings.Contains(s.err, says) {
-			t.Errorf("store upgrade does not say %q:\n%s", says, s.err)
+			t.Errorf("store upgrade does not print %q:\n%s", says, s.err)
 		}
 	}
 	for _, host := range []string{"app-1", "web-2", "gone"} {
