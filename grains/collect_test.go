@@ -177,7 +177,7 @@ func TestRelocatedRootGivesTheDistributionOnly(t *testing.T) {
 		}
 	}
 	if got.Has("systemd") {
-		t.Error("the machine's systemd shows in a root that has none")
+		t.Error("a root without systemd has the machine's systemd")
 	}
 }
 
@@ -194,8 +194,8 @@ func TestRelocatedRootWithoutReleaseFileIsTheMachines(t *testing.T) {
 func TestTimeZoneOfARelocatedRoot(t *testing.T) {
 	root := t.TempDir()
 	write(t, root, "etc/os-release", "ID=debian\n")
-	// One zone, an hour east of Greenwich, without daylight saving time: no transitions, one type of
-	// time, four letters of abbreviations.
+	// One zone, an hour east of Greenwich, without daylight saving time: no transitions, one type of time, four letters
+	// of abbreviations.
 	header := "TZif\x00" + strings.Repeat("\x00", 15+4*4) + "\x00\x00\x00\x01\x00\x00\x00\x04"
 	write(t, root, "usr/share/zoneinfo/Test/East", header+"\x00\x00\x0e\x10\x00\x00EAS\x00")
 	if err := os.Symlink("/usr/share/zoneinfo/Test/East", filepath.Join(root, "etc/localtime")); err != nil {

@@ -72,7 +72,7 @@ func TestParseFailsClosed(t *testing.T) {
 		got, err := grains.Parse(c.hostname, convention(t, c.form))
 		var mismatch *grains.MismatchError
 		if !errors.As(err, &mismatch) || got != (grains.Identity{}) {
-			t.Errorf("%q under %q was taken for %+v, %v", c.hostname, c.form, got, err)
+			t.Errorf("%q under %q was parsed as %+v, %v", c.hostname, c.form, got, err)
 			continue
 		}
 		if c.reason == "" != (mismatch.Reason == "") || !strings.Contains(mismatch.Reason, c.reason) {
@@ -182,7 +182,7 @@ func TestLaterLayersWin(t *testing.T) {
 		}
 	}
 	if got := (grains.Layers{}).Merge(); got.Len() != 0 {
-		t.Errorf("no layers give %v", value.Repr(got))
+		t.Errorf("the merge without layers is %v", value.Repr(got))
 	}
 }
 
@@ -228,7 +228,7 @@ func FuzzNewConvention(f *testing.F) {
 			return
 		}
 		if id, err := grains.Parse(hostname, c); err == nil && (id.Service == "" || id.Instance == "") {
-			t.Errorf("%q takes %q for %+v", form, hostname, id)
+			t.Errorf("%q parses %q as %+v", form, hostname, id)
 		}
 		if _, err := grains.Parse(c.Example(), c); c.Example() != "" && err != nil {
 			t.Errorf("%q: its own example: %v", form, err)

@@ -34,7 +34,7 @@ func TestDecide(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		r      grains.Request
-		cloud  *cloud // nil if there is none
+		cloud  *cloud // nil outside of a cloud
 		want   string
 		origin grains.Origin
 		asked  int
@@ -94,10 +94,10 @@ func TestDecide(t *testing.T) {
 			}
 			got, origin, err := grains.Decide(t.Context(), c.r)
 			if err != nil || got.String() != c.want || origin != c.origin {
-				t.Errorf("decided on %s from %s, %v; want %s from %s", got, origin, err, c.want, c.origin)
+				t.Errorf("the decision is %s from %s, %v; want %s from %s", got, origin, err, c.want, c.origin)
 			}
 			if c.cloud != nil && c.cloud.asked != c.asked {
-				t.Errorf("the cloud was asked %d times, want %d", c.cloud.asked, c.asked)
+				t.Errorf("the cloud got %d requests, want %d", c.cloud.asked, c.asked)
 			}
 			if _, domain, _ := strings.Cut(c.r.Hostname, "."); got.Domain != domain {
 				t.Errorf("the domain is %q, want %q", got.Domain, domain)
@@ -144,7 +144,7 @@ func TestDecideRefuses(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			got, _, err := grains.Decide(t.Context(), c.r)
 			if err == nil || got != (grains.Identity{}) {
-				t.Fatalf("decided on %s, %v", got, err)
+				t.Fatalf("the decision is %s, %v", got, err)
 			}
 			if !strings.Contains(err.Error(), c.message) || !strings.Contains(diag.HintOf(err), c.hint) {
 				t.Errorf("the error reads %v, hint %q", err, diag.HintOf(err))
@@ -164,6 +164,6 @@ func TestDecideReturnsTheMetadataError(t *testing.T) {
 	cause := errors.New("no answer")
 	_, _, err := grains.Decide(t.Context(), grains.Request{Hostname: "web1", Cloud: &cloud{err: cause}})
 	if !errors.Is(err, cause) {
-		t.Errorf("%v does not hold its cause", err)
+		t.Errorf("%v does not wrap its cause", err)
 	}
 }

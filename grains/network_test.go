@@ -40,7 +40,7 @@ func TestDomainComesFromTheCheapestSource(t *testing.T) {
 				t.Errorf("fqdn %v, id %v; want %s, %s", got.Value("fqdn"), got.Value("id"), c.fqdn, c.id)
 			}
 			if asked := len(c.resolver.queries) > 0; asked != c.asked {
-				t.Errorf("the name server was asked %q", c.resolver.queries)
+				t.Errorf("the name server got the queries %q", c.resolver.queries)
 			}
 		})
 	}
@@ -52,13 +52,13 @@ func TestAddressLookupIsLazy(t *testing.T) {
 	s.Resolver = r
 	facts := collect(t, s)
 	if facts.Map().Has("fqdn_ip4") || len(r.queries) != 0 {
-		t.Fatalf("a name server was asked %q by a run that does not need it", r.queries)
+		t.Fatalf("a run without a lookup sent the queries %q", r.queries)
 	}
 	if got := facts.All(t.Context()).Value("fqdn_ip4"); !value.Equal(got, value.Strings("10.0.0.20")) {
 		t.Errorf("fqdn_ip4 is %v", got)
 	}
 	if want := []string{"ip4 myapp-testing-useast1-898900.example.com"}; !slices.Equal(r.queries, want) {
-		t.Errorf("asked %q, want %q", r.queries, want)
+		t.Errorf("the queries are %q, want %q", r.queries, want)
 	}
 	if got := facts.Later(); !slices.Equal(got, []string{"fqdn_ip4", "fqdn_ip6"}) {
 		t.Errorf("later facts are %q", got)
@@ -68,7 +68,7 @@ func TestAddressLookupIsLazy(t *testing.T) {
 	all := grains.Layers{Core: facts.All(ctx), Static: value.NewMap("role", "web")}.Merge()
 	cancel()
 	if !all.Has("fqdn_ip6") || len(r.queries) != 0 {
-		t.Errorf("all facts: fqdn_ip6 %v, asked %q", all.Has("fqdn_ip6"), r.queries)
+		t.Errorf("all facts: fqdn_ip6 %v, queries %q", all.Has("fqdn_ip6"), r.queries)
 	}
 	for range 2 {
 		if got := all.Value("fqdn_ip4"); !value.Equal(got, value.Strings("10.0.0.20")) {
@@ -76,7 +76,7 @@ func TestAddressLookupIsLazy(t *testing.T) {
 		}
 	}
 	if len(r.queries) != 1 {
-		t.Errorf("asked %q, want one question for one fact", r.queries)
+		t.Errorf("the queries are %q, want one query for one fact", r.queries)
 	}
 }
 

@@ -38,8 +38,7 @@ func TestUserDataIsAShortShellScript(t *testing.T) {
 	}
 }
 
-// firstBoot runs the user data with programs that record their calls. deploy ends with the given codes, one after the
-// other.
+// firstBoot runs the user data with programs that record their calls. deploy ends with each of the given codes in turn.
 func firstBoot(t *testing.T, b packaging.Bootstrap, codes string) (calls string, err error) {
 	t.Helper()
 	text, err := b.UserData()
@@ -112,7 +111,7 @@ func TestBootstrapIsChecked(t *testing.T) {
 		b := bootstrap()
 		change(&b)
 		if _, err := b.UserData(); err == nil {
-			t.Errorf("%s: nobody minds", name)
+			t.Errorf("%s: the user data is generated without an error", name)
 		}
 	}
 }

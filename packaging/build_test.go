@@ -16,7 +16,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// sow writes the same tree, in the given order.
+// sow writes the same tree, with the files in the given order.
 func sow(t *testing.T, names ...string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -58,7 +58,7 @@ func TestProcessorsDoNotChangeTheBytes(t *testing.T) {
 	for _, processors := range []int{2, 8} {
 		runtime.GOMAXPROCS(processors)
 		if several, _ := build(t, dir, packaging.Options{}); !bytes.Equal(one, several) {
-			t.Errorf("%d processors give other bytes than one", processors)
+			t.Errorf("with %d processors, the bytes differ from those with one", processors)
 		}
 	}
 }
@@ -87,7 +87,7 @@ func TestSameTreeGivesSameBytes(t *testing.T) {
 	syscall.Umask(mask)
 	second, _ := build(t, b, packaging.Options{})
 	if !bytes.Equal(first, second) {
-		t.Error("two trees that differ only in owner, time, mode bits and order give other bytes")
+		t.Error("two trees that differ only in owner, time, mode bits and order give different bytes")
 	}
 	if summary.Files != 5 {
 		t.Errorf("%d entries were packed, want 5", summary.Files)
@@ -112,7 +112,7 @@ func TestLargeTreesAreReproducibleToo(t *testing.T) {
 	first, _ := build(t, dir, packaging.Options{})
 	for range 3 {
 		if again, _ := build(t, dir, packaging.Options{}); !bytes.Equal(first, again) {
-			t.Fatal("the same tree gave other bytes")
+			t.Fatal("the same tree gave different bytes")
 		}
 	}
 }
@@ -121,7 +121,7 @@ func TestGitAndTheArtifactItselfAreLeftOut(t *testing.T) {
 	dir := sow(t, "app", ".git/config", "sub/.git/config", "out.tar.zst")
 	_, s := build(t, dir, packaging.Options{Skip: filepath.Join(dir, "out.tar.zst")})
 	if got := strings.Join(s.LeftOut, " "); got != ".git out.tar.zst sub/.git" {
-		t.Errorf("left out %q", got)
+		t.Errorf("the excluded files are %q", got)
 	}
 }
 
@@ -149,6 +149,6 @@ func TestFileInPlaceOfATreeIsAnError(t *testing.T) {
 		t.Errorf("error is %v, want one with a hint", err)
 	}
 	if _, err := packaging.Build(context.Background(), filepath.Join(dir, "absent"), &b, packaging.Options{}); err == nil {
-		t.Error("a tree that is absent was packed")
+		t.Error("a missing tree was packed")
 	}
 }

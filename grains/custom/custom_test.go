@@ -75,7 +75,7 @@ func TestProgramsSeeACleanEnvironment(t *testing.T) {
 		"'CORPUS_SERVICE': 'myapp', 'HOME': '/', 'LANG': 'C.UTF-8', " +
 		"'PATH': '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin', 'dir': '/'}"
 	if got := value.Repr(r.Grains); got != want || len(r.Warnings) != 0 {
-		t.Errorf("a program sees\n%s, want\n%s\n%v", got, want, r.Warnings)
+		t.Errorf("the environment of a program is\n%s, want\n%s\n%v", got, want, r.Warnings)
 	}
 }
 
@@ -192,7 +192,7 @@ func TestSkippedProgramsAreReportedAndFilesStillRead(t *testing.T) {
 // TestProgramsRunInsideAChroot checks that programs of a system that is not running see its files.
 func TestProgramsRunInsideAChroot(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("only root may enter a root")
+		t.Skip("this test needs root: it changes roots")
 	}
 	root, source := t.TempDir(), t.TempDir()
 	dir := filepath.Join(root, "etc/corpus/grains.d")
@@ -250,15 +250,15 @@ func TestAllProcessesEndWithTheTimeLimit(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			dir, pidFile := t.TempDir(), filepath.Join(t.TempDir(), "pid")
 			script(t, dir, "bad", strings.ReplaceAll(c.body, "PID", pidFile))
-			t.Parallel() // only now: a program that is being written while another process forks cannot be run
+			t.Parallel() // parallel only here: a program that is being written cannot be run if another process forks meanwhile
 			start := time.Now()
 			r := custom.Load(t.Context(), custom.Options{Dirs: []string{dir}, Timeout: 300 * time.Millisecond})
 			if took := time.Since(start); took > 30*time.Second {
-				t.Errorf("it took %s", took)
+				t.Errorf("the collection took %s", took)
 			}
 			warning(t, r, c.words)
 			if !gone(t, pidFile) {
-				t.Error("a process is still there")
+				t.Error("a process still runs")
 			}
 			if left := strings.Contains(c.body, "left: true"); r.Grains.Has("left") != left {
 				t.Errorf("grains are %s", value.Repr(r.Grains))
@@ -296,7 +296,7 @@ func TestInterruptStopsPrograms(t *testing.T) {
 	start := time.Now()
 	r := custom.Load(ctx, custom.Options{Dirs: []string{dir}})
 	if took := time.Since(start); took > 30*time.Second || len(r.Warnings) != 1 {
-		t.Errorf("it took %s, warnings %v", took, r.Warnings)
+		t.Errorf("the collection took %s, warnings %v", took, r.Warnings)
 	}
 }
 
@@ -356,7 +356,7 @@ func TestReadFileReportsAllMistakes(t *testing.T) {
 func TestReadFileThatCannotBeRead(t *testing.T) {
 	dir := t.TempDir()
 	if _, err := custom.ReadFile(filepath.Join(dir, "absent")); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("an absent file: %v", err)
+		t.Errorf("a missing file: %v", err)
 	}
 	if _, err := custom.ReadFile(dir); err == nil {
 		t.Error("a directory was read")

@@ -131,7 +131,7 @@ func fault(w http.ResponseWriter, status int, code, message string) {
 
 func serve(t *testing.T, h http.Handler) string {
 	t.Helper()
-	// The environment of the machine that runs the tests must not count.
+	// The environment of the machine that runs the tests must have no effect.
 	for _, name := range []string{"AWS_ACCESS_KEY_ID", "AWS_PROFILE", "AWS_EC2_METADATA_SERVICE_ENDPOINT",
 		"AWS_EC2_METADATA_DISABLED", "AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_EC2"} {
 		t.Setenv(name, "")
@@ -171,9 +171,9 @@ func TestIdentityFromMetadataAlone(t *testing.T) {
 	}
 }
 
-// TestVersionOneIsNotUsedUnasked checks that version 1, which answers anyone who can make a program fetch a URL, is
-// only used if the options allow it.
-func TestVersionOneIsNotUsedUnasked(t *testing.T) {
+// TestVersionOneRequiresOption checks that version 1, which also answers a program that an attacker makes fetch a
+// URL, is only used if the options allow it.
+func TestVersionOneRequiresOption(t *testing.T) {
 	m := &metadata{noV2: true, tag: "myapp-testing-useast1"}
 	_, _, err := ec2.New(ec2.Options{Endpoint: serve(t, m)}).Place(t.Context())
 	if !errors.Is(err, ec2.ErrNoMetadata) || !strings.Contains(err.Error(), "has no version 2") ||
@@ -181,7 +181,7 @@ func TestVersionOneIsNotUsedUnasked(t *testing.T) {
 		t.Errorf("the error is %v, hint %q", err, diag.HintOf(err))
 	}
 	if slices.ContainsFunc(m.seen, func(s string) bool { return strings.HasPrefix(s, "GET") }) {
-		t.Errorf("version 1 was asked: %q", m.seen)
+		t.Errorf("version 1 got the requests %q", m.seen)
 	}
 }
 
@@ -210,7 +210,7 @@ func TestGroupFromTheAPI(t *testing.T) {
 				t.Errorf("the error reads %v, hint %q", err, diag.HintOf(err))
 			}
 			if want := "DescribeTags " + instance + " aws:autoscaling:groupName"; a.asked[0] != want {
-				t.Errorf("asked %q, want %q", a.asked[0], want)
+				t.Errorf("the request is %q, want %q", a.asked[0], want)
 			}
 		})
 	}
@@ -265,13 +265,13 @@ func TestOffEC2ItFailsWithinASecond(t *testing.T) {
 			var err error
 			took := shortest(time.Second, func() { _, _, err = ec2.New(ec2.Options{Endpoint: c.endpoint}).Place(t.Context()) })
 			if took > time.Second {
-				t.Errorf("it took %s", took)
+				t.Errorf("the call took %s", took)
 			}
 			if !errors.Is(err, ec2.ErrNoMetadata) || !strings.Contains(err.Error(), c.message) {
 				t.Errorf("the error reads %v, want %q", err, c.message)
 			}
 			if diag.HintOf(err) == "" {
-				t.Error("there is no hint")
+				t.Error("the error has no hint")
 			}
 		})
 	}
@@ -299,7 +299,7 @@ func TestEndpointFromTheEnvironment(t *testing.T) {
 		t.Errorf("%s, %s, %v", region, node, err)
 	}
 	if !ec2.Likely(t.TempDir()) {
-		t.Error("a metadata service in the environment does not count")
+		t.Error("the metadata service in the environment is not used")
 	}
 }
 
@@ -313,7 +313,7 @@ func TestMetadataIsRequestedOnce(t *testing.T) {
 	}
 	if want := []string{"PUT /latest/api/token", "GET /latest/dynamic/instance-identity/document"}; !slices.Equal(m.seen,
 		want) {
-		t.Errorf("asked %q, want %q", m.seen, want)
+		t.Errorf("the requests are %q, want %q", m.seen, want)
 	}
 }
 

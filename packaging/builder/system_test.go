@@ -30,12 +30,12 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// debootstrap puts a fake of this program on PATH. It makes a tree with a file, reports that it began and waits for
-// leave before it makes another. Both are fifos, so the test does not depend on time.
+// debootstrap puts a fake debootstrap on PATH. It makes a tree with a file, reports its start, and reads a word from
+// the fifo leave before it makes another file, so that the test does not depend on time.
 func debootstrap(t *testing.T) (dir string) {
 	t.Helper()
 	if os.Geteuid() != 0 {
-		t.Skip("base systems take root's rights")
+		t.Skip("this test needs root: it makes base systems")
 	}
 	dir = t.TempDir()
 	for _, fifo := range []string{"began", "leave"} {
@@ -91,7 +91,7 @@ func opened(t *testing.T, ctx context.Context, cache string, waits chan<- string
 		if err == nil {
 			var last []byte
 			if last, err = os.ReadFile(filepath.Join(b.Root, "last")); err == nil && string(last) != "whole\n" {
-				err = fmt.Errorf("the base holds %q", last)
+				err = fmt.Errorf("the base has %q", last)
 			}
 		}
 		done <- err
@@ -107,7 +107,7 @@ func TestSecondBuildReusesBase(t *testing.T) {
 	want := fmt.Sprintf("waiting for the base system debian/bookworm, which process %d is making in %s",
 		os.Getpid(), cache)
 	if got := <-waits; got != want {
-		t.Errorf("it says %q, want %q", got, want)
+		t.Errorf("the message is %q, want %q", got, want)
 	}
 	write(t, filepath.Join(dir, "leave"), "whole")
 	for _, done := range []<-chan error{first, second} {
@@ -119,7 +119,7 @@ func TestSecondBuildReusesBase(t *testing.T) {
 		t.Errorf("the system was made %d times", n)
 	}
 	if err := <-opened(t, t.Context(), cache, waits); err != nil || len(waits) != 0 {
-		t.Errorf("a third build: %v, and %d more words", err, len(waits))
+		t.Errorf("a third build: %v, with %d more messages", err, len(waits))
 	}
 }
 
@@ -151,7 +151,7 @@ func TestABuildThatWaitsForTheBaseCanBeStopped(t *testing.T) {
 	<-waits
 	stop()
 	if err := <-second; !errors.Is(err, context.Canceled) {
-		t.Errorf("it ends with %v", err)
+		t.Errorf("the build ends with %v", err)
 	}
 	write(t, filepath.Join(dir, "leave"), "whole")
 	if err := <-first; err != nil {
@@ -167,7 +167,7 @@ func TestWhenTheFirstBuildFailsTheSecondMakesTheBase(t *testing.T) {
 	<-waits
 	write(t, filepath.Join(dir, "leave"), "fail")
 	if err := <-first; err == nil {
-		t.Error("debootstrap failed, and the build does not")
+		t.Error("debootstrap failed, but the build succeeded")
 	}
 	contentOf(t, filepath.Join(dir, "began"))
 	write(t, filepath.Join(dir, "leave"), "whole")
@@ -176,8 +176,8 @@ func TestWhenTheFirstBuildFailsTheSecondMakesTheBase(t *testing.T) {
 	}
 }
 
-// TestKilledBuildIsRestarted kills a process in its middle. Its child processes must end with it: they would continue
-// writing into the tree of the next process.
+// TestKilledBuildIsRestarted kills a process during a build. Its child processes must end with it: they would continue
+// to write into the tree of the next process.
 func TestKilledBuildIsRestarted(t *testing.T) {
 	dir, cache, waits := debootstrap(t), t.TempDir(), make(chan string, 1)
 	self, err := os.Executable()
@@ -192,15 +192,15 @@ func TestKilledBuildIsRestarted(t *testing.T) {
 	contentOf(t, filepath.Join(dir, "began"))
 	waiting := opened(t, t.Context(), cache, waits)
 	if got := <-waits; !strings.Contains(got, fmt.Sprintf("process %d is making", killed.Process.Pid)) {
-		t.Errorf("it says %q", got)
+		t.Errorf("the message is %q", got)
 	}
 	write(t, filepath.Join(cache, "debian-bookworm.making/stray"), "of the killed one")
 	if err := killed.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	_ = killed.Wait() // it was killed
+	_ = killed.Wait() // the process was killed
 	contentOf(t, filepath.Join(dir, "began"))
-	// One word is read by one program: if the killed process's program still ran, it might read it.
+	// One program reads the word: a program of the killed process that still ran might read it.
 	write(t, filepath.Join(dir, "leave"), "whole")
 	if err := <-waiting; err != nil {
 		t.Error(err)
@@ -209,9 +209,9 @@ func TestKilledBuildIsRestarted(t *testing.T) {
 		t.Errorf("the system was made %d times, want once by each", n)
 	}
 	if _, err := os.Stat(filepath.Join(cache, "debian-bookworm/stray")); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("what the killed build left is in the system: %v", err)
+		t.Errorf("the system has files of the killed build: %v", err)
 	}
 	if _, err := os.Stat(filepath.Join(cache, "debian-bookworm.making")); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("something is still being made: %v", err)
+		t.Errorf("a tree is still being made: %v", err)
 	}
 }

@@ -37,7 +37,7 @@ type header struct {
 func readHeader(t *testing.T, data []byte) (header, int) {
 	t.Helper()
 	if !bytes.HasPrefix(data, []byte{0x8e, 0xad, 0xe8, 1}) {
-		t.Fatalf("there is no header: % x", data[:8])
+		t.Fatalf("the data has no header: % x", data[:8])
 	}
 	entries, size := int(binary.BigEndian.Uint32(data[8:])), int(binary.BigEndian.Uint32(data[12:]))
 	content := data[16+16*entries:][:size]
@@ -65,7 +65,7 @@ func readHeader(t *testing.T, data []byte) (header, int) {
 func parse(t *testing.T, data []byte) header {
 	t.Helper()
 	if !bytes.HasPrefix(data, []byte{0xed, 0xab, 0xee, 0xdb}) {
-		t.Fatal("it is not an rpm")
+		t.Fatal("the file is not an rpm")
 	}
 	_, signatures := readHeader(t, data[96:])
 	h, _ := readHeader(t, data[96+(signatures+7)/8*8:])
@@ -116,7 +116,7 @@ func rpm(t *testing.T, change func(*deb.Request)) []byte {
 	return b.Bytes()
 }
 
-// TestVersionsAreWrittenAsPackageManagersTakeThem uses the rules of deb-version(7) and the restrictions of rpmbuild.
+// TestVersionsAreWrittenAsPackageManagersTakeThem checks the rules of deb-version(7) and the restrictions of rpmbuild.
 func TestVersionsAreWrittenAsPackageManagersTakeThem(t *testing.T) {
 	for version, want := range map[string][2]string{
 		"1.2.3":               {"1.2.3", "1.2.3"},
@@ -139,7 +139,7 @@ func TestVersionsAreWrittenAsPackageManagersTakeThem(t *testing.T) {
 func debField(t *testing.T, data []byte, field string) string {
 	t.Helper()
 	if _, err := exec.LookPath("dpkg-deb"); err != nil {
-		t.Skip("dpkg-deb is not there to read packages")
+		t.Skip("dpkg-deb is not installed")
 	}
 	file := filepath.Join(t.TempDir(), "x.deb")
 	if err := os.WriteFile(file, data, 0o644); err != nil {
@@ -178,10 +178,10 @@ func TestRPMHasFieldsOfTheRecipe(t *testing.T) {
 		t.Errorf("the description is %q", d)
 	}
 	if !slices.Contains(h.texts[tagRequires], "bash") {
-		t.Errorf("it requires %q", h.texts[tagRequires])
+		t.Errorf("the rpm requires %q", h.texts[tagRequires])
 	}
 	if at := h.numbers[tagBuildTime]; len(at) > 0 && at[0] != 0 {
-		t.Errorf("it says when it was built: %d", at)
+		t.Errorf("the rpm has a build time: %d", at)
 	}
 }
 
@@ -192,13 +192,13 @@ func TestRPMListsTheReleaseAsRootOwnsIt(t *testing.T) {
 		got[path.Join(h.texts[tagDirs][h.numbers[tagDirIndexes][i]], name)] = h.numbers[tagModes][i]
 		if owner := map[bool]string{true: "myapp", false: "root"}[name == "myapp.conf"]; h.texts[tagOwners][i] != owner ||
 			h.texts[tagGroups][i] != "root" || h.numbers[tagTimes][i] != 0 {
-			t.Errorf("%s belongs to %s:%s and is of %d", name, h.texts[tagOwners][i], h.texts[tagGroups][i],
+			t.Errorf("%s belongs to %s:%s and has the time %d", name, h.texts[tagOwners][i], h.texts[tagGroups][i],
 				h.numbers[tagTimes][i])
 		}
 	}
 	const file, dir, link = 0o100000, 0o040000, 0o120000
 	for name, mode := range map[string]int64{
-		// rpm does not check the rest
+		// rpm does not check the other bits
 		"/opt/myapp": dir | 0o755, "/opt/myapp/app": file | 0o755, "/opt/myapp/etc/app.conf": file | 0o644,
 		"/opt/myapp/current":                    link,
 		"/usr/lib/systemd/system/myapp.service": file | 0o644, "/etc/myapp.conf": file | 0o640,
@@ -212,9 +212,9 @@ func TestRPMListsTheReleaseAsRootOwnsIt(t *testing.T) {
 func TestRPMWithoutProgramsIsForAnyMachine(t *testing.T) {
 	h := parse(t, rpm(t, func(r *deb.Request) { r.Arch, r.Recipe.Package, r.Files = "", recipe.Package{}, nil }))
 	if arch := h.texts[tagArch]; len(arch) != 1 || arch[0] != "noarch" {
-		t.Errorf("it is for %q", arch)
+		t.Errorf("the architecture is %q", arch)
 	}
 	if scripts := append(h.texts[tagPostInstall], h.texts[tagPreRemove]...); len(scripts) > 0 {
-		t.Errorf("it runs %q", scripts)
+		t.Errorf("the scripts are %q", scripts)
 	}
 }

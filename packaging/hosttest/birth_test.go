@@ -50,7 +50,7 @@ func TestFirstBootFromUserData(t *testing.T) {
 				"datasource_list: [NoCloud]\nnetwork: {config: disabled}\nmanage_etc_hosts: false\n")
 			h.Write("/var/lib/cloud/seed/nocloud/meta-data", "instance-id: lab-1\nlocal-hostname: web-testing-local1-1\n")
 			h.Write("/var/lib/cloud/seed/nocloud/user-data", userData)
-			h.Write("/etc/corpus/agent.yaml", "keep:\n  releases: 4\n") // like write_files, before any script runs
+			h.Write("/etc/corpus/agent.yaml", "keep:\n  releases: 4\n") // as write_files does, before any script runs
 			h.Sh("cloud-init clean --logs; rm -f /etc/machine-id; touch /etc/machine-id")
 			h.Reboot()
 			h.Sh("cloud-init status --wait || true")
@@ -86,13 +86,13 @@ func TestUserDataRefusesAnotherAgent(t *testing.T) {
 	h.Program("/root/user-data", userData)
 	r := h.Run("/root/user-data")
 	if r.Code == 0 || h.Exists("/root/it-ran") || h.Exists("/usr/bin/corpus-agent") {
-		t.Errorf("exit code %d; it ran: %t, it was installed: %t\n%s%s", r.Code, h.Exists("/root/it-ran"),
+		t.Errorf("exit code %d; the agent ran: %t, was installed: %t\n%s%s", r.Code, h.Exists("/root/it-ran"),
 			h.Exists("/usr/bin/corpus-agent"), r.Out, r.Err)
 	}
 }
 
-// TestAgentUpdatesItself lets base install a later package of the agent while the agent runs base. The run continues to
-// its end, and the next one uses the new agent.
+// TestAgentUpdatesItself has base install a later package of the agent while the agent deploys base. The run completes,
+// and the next one uses the new agent.
 func TestAgentUpdatesItself(t *testing.T) {
 	n, s := lab.NewNetwork(t), newStore(t)
 	base := func(states string) string {
@@ -174,7 +174,7 @@ func TestPushOverSSH(t *testing.T) {
 	d.commit("out:\n  file.managed:\n    - name: /srv/out\n    - contents: one\n")
 	if out := d.ok("corpus", "push", "root@172.31.0.11", "shop", "--init", "--env", "dev"); !strings.Contains(out,
 		"pushed shop to root@172.31.0.11") {
-		t.Errorf("the first push says\n%s", out)
+		t.Errorf("the first push prints\n%s", out)
 	}
 	if got := h.Sh("cat /srv/out"); got != "one" {
 		t.Errorf("the host has %q", got)
@@ -183,16 +183,16 @@ func TestPushOverSSH(t *testing.T) {
 	d.commit("out:\n  test.fail_without_changes: []\n")
 	out, err := d.run("corpus", "push", "root@172.31.0.11", "shop")
 	if err == nil || !strings.Contains(out, "rolled back") {
-		t.Errorf("a push that breaks: %v\n%s", err, out)
+		t.Errorf("a failing push: %v\n%s", err, out)
 	}
 	if got, status := h.Sh("cat /srv/out"), h.Sh("corpus-agent status"); got != "one" ||
 		!strings.Contains(status, "(unsigned) since") {
-		t.Errorf("after it the host has %q, and its status is\n%s", got, status)
+		t.Errorf("after it, the host has %q, and its status is\n%s", got, status)
 	}
 }
 
 // TestHostDeploysAfterTheFirstPromotion installs a host before its service is promoted to its channel, while the store
-// does not respond yet. Its timer deploys it.
+// does not respond yet. The timer deploys the service.
 func TestHostDeploysAfterTheFirstPromotion(t *testing.T) {
 	n, s := lab.NewNetwork(t), newStore(t)
 	s.publish("web", "1", "testing", web(t, "1", checks))
@@ -214,14 +214,14 @@ func TestHostDeploysAfterTheFirstPromotion(t *testing.T) {
 		return h.Exists("/var/lib/corpus/trust/root.json")
 	})
 	if h.Exists("/var/lib/corpus/trust/given") {
-		t.Error("what was given outlives the root that is pinned")
+		t.Error("the saved argument remains after the root was pinned")
 	}
 	s.corpus("promote", "web", "testing", "production")
 	lab.Eventually(t, time.Minute, "the timer deploys the first promotion", func() bool { return page(h) == "web 1" })
 }
 
-// TestTheEnvironmentNamesTheRootOfTrust writes everything that a host needs into /etc/corpus/environment, like an image
-// or a configuration tool, and waits for the timer. A file without a root of trust starts no run.
+// TestTheEnvironmentNamesTheRootOfTrust writes all settings of a host into /etc/corpus/environment, as an image or a
+// configuration tool does, and waits for the timer. With a file without a root of trust, no run starts.
 func TestTheEnvironmentNamesTheRootOfTrust(t *testing.T) {
 	n, s := lab.NewNetwork(t), newStore(t)
 	s.publish("web", "1", "testing", web(t, "1", checks))

@@ -32,7 +32,7 @@ func blamed(t *testing.T) (*store, *lab.Host) {
 	return s, h
 }
 
-// unitRun runs the agent's unit like the timer, and returns the report and the duration.
+// unitRun runs the agent's unit as the timer does, and returns the report and the duration.
 func unitRun(t *testing.T, h *lab.Host) (report, time.Duration) {
 	t.Helper()
 	started := time.Now()
@@ -89,7 +89,7 @@ corpus-agent:
 
 	s.publish("blame", "4", "testing", applying(t, "hang:\n  cmd.run:\n    - name: touch /run/hangs; sleep 3600\n"))
 	lab.Eventually(t, 2*time.Minute, "the state hangs", func() bool {
-		h.Run("systemctl", "start", "--no-block", "corpus-agent.service") // a run that the restart began may still be running
+		h.Run("systemctl", "start", "--no-block", "corpus-agent.service") // a run of the restart may be active
 		return h.Exists("/run/hangs")
 	})
 	started := time.Now()
@@ -104,8 +104,7 @@ corpus-agent:
 	}
 }
 
-// TestAnotherPackageManagerAtWork lets another process hold dpkg's lock, with dpkg's database in the state in the
-// middle of that process's work.
+// TestAnotherPackageManagerAtWork has another process hold dpkg's lock, with dpkg's database in an intermediate state.
 func TestAnotherPackageManagerAtWork(t *testing.T) {
 	s, h := blamed(t)
 	caseRepository(t, h)
@@ -125,7 +124,7 @@ os.remove("/var/lib/dpkg/updates/0001")
 	started := time.Now()
 	agent(t, h, "deploy").converged(t)
 	if took := time.Since(started); took < 5*time.Second || len(statusOf(t, h).Quarantined) != 0 {
-		t.Errorf("it took %s, quarantined is %s", took, statusOf(t, h).Quarantined)
+		t.Errorf("the run took %s, the quarantine is %s", took, statusOf(t, h).Quarantined)
 	}
 	if got := h.Sh("dpkg -s corpus-one | grep Status:"); !strings.Contains(got, "install ok installed") {
 		t.Errorf("corpus-one is %q", got)
@@ -156,11 +155,11 @@ func TestShutdownDuringAPackageInstallation(t *testing.T) {
 		t.Errorf("the run is %q, exit code %d: %s", r.Outcome, r.Exit, r.Error)
 	}
 	if bad := statusOf(t, h).Quarantined; len(bad) != 0 {
-		t.Errorf("quarantined is %s", bad)
+		t.Errorf("the quarantine is %s", bad)
 	}
 	agent(t, h, "deploy").converged(t)
 	if v := statusOf(t, h).Deployed.Service.Version; v != "2" {
-		t.Errorf("%s runs", v)
+		t.Errorf("the current version is %s", v)
 	}
 }
 

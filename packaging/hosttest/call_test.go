@@ -10,7 +10,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/packaging/hosttest/lab"
 )
 
-// TestCall runs states by hand, like salt-call, on a host without a deployed release.
+// TestCall runs states by hand, as salt-call does, on a host without a deployed release.
 func TestCall(t *testing.T) {
 	h := lab.Boot(t, lab.Options{Hostname: "myapp-testing-local1-1"})
 	install(t, h)
@@ -29,7 +29,7 @@ func TestCall(t *testing.T) {
 		}
 	}
 	if got := h.Sh("corpus-agent call --out json service.status cron"); !strings.Contains(got, "true") {
-		t.Errorf("service.status says %s", got)
+		t.Errorf("service.status returns %s", got)
 	}
 	r := h.Run("corpus-agent", "call", "--states", "/opt/states", "state.single", "service.running", "no-such-unit")
 	if r.Code != 3 || !strings.Contains(r.Out+r.Err, "no-such-unit") {
