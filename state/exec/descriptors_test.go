@@ -40,7 +40,7 @@ func (s *swallowing) Apply(context.Context, *host.Host, module.Diff) (module.Rep
 // TestAStepWhoseModuleSwallowsEMFILEFails runs a state in a process that has no file descriptor left.
 func TestAStepWhoseModuleSwallowsEMFILEFails(t *testing.T) {
 	if os.Getenv("CORPUS_TEST_SWALLOW") == "" {
-		// The test runs in a process of its own, since the limit of open files applies to the whole process.
+		// The test runs in a separate process, since the limit of open files applies to the whole process.
 		cmd := exec.Command(os.Args[0], "-test.run", "^TestAStepWhoseModuleSwallowsEMFILEFails$", "-test.v")
 		cmd.Env = append(os.Environ(), "CORPUS_TEST_SWALLOW=1")
 		if out, err := cmd.CombinedOutput(); err != nil {

@@ -21,8 +21,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// TestPlansMatchChanges runs the trees of testdata/plans/chroot, each in a chroot of its own with the machine's own
-// tools.
+// TestPlansMatchChanges runs the trees of testdata/plans/chroot, each in a new chroot with the tools of the machine.
 func TestPlansMatchChanges(t *testing.T) {
 	forEachPlan(t, "chroot", func(t *testing.T, archive *txtar.Archive) {
 		root := hosttest.Chroot(t)
@@ -50,11 +49,11 @@ func forEachPlan(t *testing.T, dir string, try func(*testing.T, *txtar.Archive))
 	}
 }
 
-// passes is an observer that collects the results of a run in the order in which the steps ended.
-type passes struct{ results []exec.Result }
+// resultCollector is an observer that collects the results of a run in the order in which the steps ended.
+type resultCollector struct{ results []exec.Result }
 
-func (*passes) StepStarted(*compile.Step)      {}
-func (p *passes) StepDone(result *exec.Result) { p.results = append(p.results, *result) }
+func (*resultCollector) StepStarted(*compile.Step)      {}
+func (p *resultCollector) StepDone(result *exec.Result) { p.results = append(p.results, *result) }
 
 // checkPlan makes a dry run of the SLS t of a tree, a run, and another dry run. Each state must make the planned
 // changes or have been unknown, and the last dry run must predict no known changes. States whose function is named in
@@ -85,7 +84,7 @@ func runOn(t *testing.T, o host.Options, dry bool) []exec.Result {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var seen passes
+	var seen resultCollector
 	s := families.New(session.Settings{
 		Host: h, ID: "plan", Grains: value.NewMap("id", "plan", "os_family", "Debian", "os", "Debian", "oscodename",
 			"bookworm", "osarch", "amd64", "kernel", "Linux"),

@@ -64,7 +64,7 @@ func TestTreeRemovalStopsWithRun(t *testing.T) {
 		t.Errorf("%v: %s", r.Outcome.Value(), r.Comment)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "tree")); err != nil {
-		t.Errorf("the tree is gone: %v", err)
+		t.Errorf("the tree was removed: %v", err)
 	}
 	if r := run(context.Background(), nil); r.Outcome != engine.Succeeded {
 		t.Errorf("the next run: %s", r.Comment)

@@ -40,10 +40,10 @@ type thing struct {
 	alone bool
 }
 
-// beside is a thing that may run beside others.
-type beside struct{ thing }
+// parallelThing is a thing that may run beside others.
+type parallelThing struct{ thing }
 
-func (*beside) RunsBeside() {}
+func (*parallelThing) RunsBeside() {}
 
 func (t *thing) Check(context.Context, *host.Host) (module.Diff, error) {
 	return module.Diff{Changes: value.NewMap("made", t.Name)}, nil
@@ -90,7 +90,7 @@ func (c *cloud) States(*session.Session) module.Registry {
 			c.mu.Lock()
 			defer c.mu.Unlock()
 			c.created++
-			return &beside{thing{cloud: c}}
+			return &parallelThing{thing{cloud: c}}
 		},
 		"alone": func() module.Resource { return &thing{cloud: c, alone: true} },
 	}}
@@ -151,7 +151,7 @@ after: {thing.made: [uses: [named]]}
 	if !before("first", "late") || !before("late", "named") || !before("named", "after") ||
 		!before("named", "by itself") ||
 		!before("by itself", "after") || c.crowded {
-		t.Errorf("the order is %v; something ran beside a step that runs alone: %v", c.order, c.crowded)
+		t.Errorf("the order is %v; another step ran beside thing.alone: %v", c.order, c.crowded)
 	}
 	if len(lines) != 5 || !strings.HasPrefix(lines[0], "late ") || !strings.HasPrefix(lines[4], "after ") {
 		t.Errorf("the report is %v", lines)

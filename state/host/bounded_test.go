@@ -19,23 +19,23 @@ import (
 func holes(t *testing.T, path string, size int64) {
 	t.Helper()
 	f, err := os.Create(path)
-	do(t, err)
+	must(t, err)
 	defer f.Close()
 	for _, at := range []int64{0, size / 2} {
 		_, err := f.WriteAt([]byte("word"), at)
-		do(t, err)
+		must(t, err)
 	}
-	do(t, f.Truncate(size))
-	if room(t, path) > size/4 {
+	must(t, f.Truncate(size))
+	if diskUsage(t, path) > size/4 {
 		t.Skip("the filesystem has no holes")
 	}
 }
 
-// room returns how many bytes a file takes on the disk.
-func room(t *testing.T, path string) int64 {
+// diskUsage returns how many bytes a file takes on the disk.
+func diskUsage(t *testing.T, path string) int64 {
 	t.Helper()
 	var st unix.Stat_t
-	do(t, unix.Stat(path, &st))
+	must(t, unix.Stat(path, &st))
 	return st.Blocks * 512
 }
 
@@ -57,14 +57,14 @@ func TestCopiesKeepHoles(t *testing.T) {
 			f, root, _ := rooted(t)
 			holes(t, root+"/etc/sparse", size)
 			in, err := f.Open("/etc/sparse")
-			do(t, err)
+			must(t, err)
 			defer in.Close()
-			do(t, f.Write("/etc/copy", host.NewFile{Content: wrap(host.Bounded(t.Context(), in)), UID: -1, GID: -1}))
-			if is := room(t, root+"/etc/copy"); is > 1<<20 {
+			must(t, f.Write("/etc/copy", host.NewFile{Content: wrap(host.Bounded(t.Context(), in)), UID: -1, GID: -1}))
+			if is := diskUsage(t, root+"/etc/copy"); is > 1<<20 {
 				t.Errorf("the copy of a file without content takes %d bytes", is)
 			}
 			want, err := os.ReadFile(root + "/etc/sparse")
-			do(t, err)
+			must(t, err)
 			if got, err := os.ReadFile(root + "/etc/copy"); !bytes.Equal(got, want) {
 				t.Errorf("the copy has other content: %d bytes, %v", len(got), err)
 			}
@@ -76,15 +76,16 @@ func TestCopiesKeepHoles(t *testing.T) {
 func TestSparseFilesLargerThanTheDiskAreCopied(t *testing.T) {
 	f, root, _ := rooted(t)
 	const size = 1 << 43
-	do(t, os.WriteFile(root+"/etc/sparse", []byte("word"), 0o600))
+	must(t, os.WriteFile(root+"/etc/sparse", []byte("word"), 0o600))
 	if err := os.Truncate(root+"/etc/sparse", size); err != nil {
 		t.Skip("no file is that large here:", err)
 	}
 	in, err := f.Open("/etc/sparse")
-	do(t, err)
+	must(t, err)
 	defer in.Close()
-	do(t, f.Write("/etc/copy", host.NewFile{Content: host.Bounded(t.Context(), in), UID: -1, GID: -1}))
-	if info, err := os.Stat(root + "/etc/copy"); err != nil || info.Size() != size || room(t, root+"/etc/copy") > 1<<20 {
+	must(t, f.Write("/etc/copy", host.NewFile{Content: host.Bounded(t.Context(), in), UID: -1, GID: -1}))
+	if info, err := os.Stat(root + "/etc/copy"); err != nil || info.Size() != size ||
+		diskUsage(t, root+"/etc/copy") > 1<<20 {
 		t.Errorf("the copy: %v, %v", info, err)
 	}
 }
@@ -92,16 +93,16 @@ func TestSparseFilesLargerThanTheDiskAreCopied(t *testing.T) {
 // TestDownloadsWithoutLengthAreBounded reads a device without end.
 func TestDownloadsWithoutLengthAreBounded(t *testing.T) {
 	m, err := machine.New(host.Options{Root: "/"})
-	do(t, err)
+	must(t, err)
 	in, err := m.Files.Open("/dev/zero")
-	do(t, err)
+	must(t, err)
 	defer in.Close()
 	if n, err := io.Copy(io.Discard, host.Bounded(t.Context(), in)); err == nil ||
 		!strings.Contains(err.Error(), "larger than 256") {
 		t.Errorf("%d bytes of /dev/zero, %v", n, err)
 	}
 	status, err := m.Files.Open("/proc/self/status")
-	do(t, err)
+	must(t, err)
 	defer status.Close()
 	if text, err := io.ReadAll(host.Bounded(t.Context(), status)); err != nil || !bytes.Contains(text, []byte("\nPid:")) {
 		t.Errorf("a file of the kernel: %q, %v", text, err)
@@ -111,15 +112,15 @@ func TestDownloadsWithoutLengthAreBounded(t *testing.T) {
 // TestBoundedStopsWithContext interrupts the reading of a file.
 func TestBoundedStopsWithContext(t *testing.T) {
 	f, root, _ := rooted(t)
-	do(t, os.WriteFile(root+"/etc/large", make([]byte, 1<<20), 0o600))
+	must(t, os.WriteFile(root+"/etc/large", make([]byte, 1<<20), 0o600))
 	ctx, cancel := context.WithCancel(t.Context())
 	in, err := f.Open("/etc/large")
-	do(t, err)
+	must(t, err)
 	defer in.Close()
 	cancel()
 	if err := f.Write("/etc/copy", host.NewFile{Content: host.Bounded(ctx, in), UID: -1, GID: -1}); !errors.Is(err,
 		context.Canceled) {
 		t.Errorf("got %v", err)
 	}
-	alone(t, root+"/etc", "large")
+	expectOnly(t, root+"/etc", "large")
 }

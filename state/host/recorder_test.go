@@ -17,18 +17,18 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host/machine"
 )
 
-// order records events in their order: subjects, waits, and commands.
-type order struct {
+// eventLog records events in their order: subjects, waits, and commands.
+type eventLog struct {
 	events []string
 	refuse bool
 }
 
-func (o *order) Replacing(s host.Subject) error {
+func (o *eventLog) Replacing(s host.Subject) error {
 	o.events = append(o.events, "named "+s.String())
 	return nil
 }
 
-func (o *order) Kept() error {
+func (o *eventLog) Kept() error {
 	o.events = append(o.events, "kept")
 	if o.refuse {
 		return errors.New("the disk is full")
@@ -36,9 +36,9 @@ func (o *order) Kept() error {
 	return nil
 }
 
-func (o *order) Allowed(string) error { return nil }
+func (o *eventLog) Allowed(string) error { return nil }
 
-func (o *order) Run(_ context.Context, c host.Command) (host.Output, error) {
+func (o *eventLog) Run(_ context.Context, c host.Command) (host.Output, error) {
 	if !c.Quiet {
 		o.events = append(o.events, "ran "+filepath.Base(c.Argv[0]))
 	}
@@ -49,7 +49,7 @@ func (o *order) Run(_ context.Context, c host.Command) (host.Output, error) {
 }
 
 // recordedHost returns a small host whose commands only record that they ran.
-func recordedHost(t *testing.T, o *order) (*host.Host, string) {
+func recordedHost(t *testing.T, o *eventLog) (*host.Host, string) {
 	t.Helper()
 	root := t.TempDir()
 	hosttest.Tree(t, root)
@@ -63,7 +63,7 @@ func recordedHost(t *testing.T, o *order) (*host.Host, string) {
 	hosttest.Put(t, filepath.Join(root, "etc/file"), "old", 0o644)
 	hosttest.Put(t, filepath.Join(root, "etc/dir/inside"), "old", 0o644)
 	h, err := machine.New(host.Options{Root: root, Commands: o, Recorder: o})
-	do(t, err)
+	must(t, err)
 	o.events = nil
 	return h, root
 }
@@ -195,7 +195,7 @@ func TestEveryWriteNamesItsSubjectAndWaits(t *testing.T) {
 	for iface, methods := range writes() {
 		for method, w := range methods {
 			t.Run(iface+"."+method, func(t *testing.T) {
-				o := &order{refuse: iface == "Kernel"} // the host has the kernel of this machine
+				o := &eventLog{refuse: iface == "Kernel"} // the host has the kernel of this machine
 				h, _ := recordedHost(t, o)
 				if err := w.call(h); (err != nil) != o.refuse {
 					t.Fatal(err)
@@ -222,7 +222,7 @@ func TestFailedRecordingPreventsChange(t *testing.T) {
 	for iface, methods := range all {
 		for method, w := range methods {
 			t.Run(iface+"."+method, func(t *testing.T) {
-				o := &order{refuse: true}
+				o := &eventLog{refuse: true}
 				h, root := recordedHost(t, o)
 				if err := w.call(h); err == nil {
 					t.Error("the method has no error")
@@ -245,21 +245,21 @@ func TestFailedRecordingPreventsChange(t *testing.T) {
 }
 
 func TestAccountLinesAreRestoredInPlace(t *testing.T) {
-	h, root := recordedHost(t, &order{})
+	h, root := recordedHost(t, &eventLog{})
 	ctx := context.Background()
 	passwd := filepath.Join(root, "etc/passwd")
 	before, err := os.ReadFile(passwd)
-	do(t, err)
+	must(t, err)
 	line, err := accounts.LineOf(h, "/etc/passwd", "daemon")
-	do(t, err)
+	must(t, err)
 	if line.After != "root" || !strings.HasPrefix(line.Text, "daemon:x:1:1:") {
 		t.Errorf("the line is %+v", line)
 	}
-	do(t, accounts.SetLine(ctx, h, "/etc/passwd", "daemon", accounts.Line{}))
+	must(t, accounts.SetLine(ctx, h, "/etc/passwd", "daemon", accounts.Line{}))
 	if data, _ := os.ReadFile(passwd); strings.Contains(string(data), "daemon:") {
 		t.Errorf("the line is still there: %s", data)
 	}
-	do(t, accounts.SetLine(ctx, h, "/etc/passwd", "daemon", line))
+	must(t, accounts.SetLine(ctx, h, "/etc/passwd", "daemon", line))
 	if data, _ := os.ReadFile(passwd); string(data) != string(before) {
 		t.Errorf("after the line is restored the file is\n%s\nwant\n%s", data, before)
 	}

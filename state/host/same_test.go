@@ -16,16 +16,16 @@ import (
 func sparse(t *testing.T, path string, size int64, content map[int64]string) {
 	t.Helper()
 	f, err := os.Create(path)
-	do(t, err)
+	must(t, err)
 	defer f.Close()
 	if err := f.Truncate(size); err != nil {
 		t.Skip("no file is that large here:", err)
 	}
 	for at, text := range content {
 		_, err := f.WriteAt([]byte(text), at)
-		do(t, err)
+		must(t, err)
 	}
-	if room(t, path) > 64<<20 {
+	if diskUsage(t, path) > 64<<20 {
 		t.Skip("the filesystem has no holes")
 	}
 }
@@ -36,10 +36,10 @@ func same(t *testing.T, f host.Files, a, b string) (bool, error) {
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	one, err := f.Open(a)
-	do(t, err)
+	must(t, err)
 	defer one.Close()
 	two, err := f.Open(b)
-	do(t, err)
+	must(t, err)
 	defer two.Close()
 	return host.Same(ctx, one, host.Bounded(ctx, two))
 }
@@ -55,7 +55,7 @@ func TestHolesAreComparedWithoutReadingThem(t *testing.T) {
 	} {
 		sparse(t, root+"/etc/"+name, size, content)
 	}
-	do(t, os.Link(root+"/etc/one", root+"/etc/name"))
+	must(t, os.Link(root+"/etc/one", root+"/etc/name"))
 	sparse(t, root+"/etc/longer", size+1, map[int64]string{0: "word", size / 2: "middle"})
 	for other, want := range map[string]bool{
 		"copy": true, "zeros": true, "name": true, "other": false, "end": false, "longer": false,
@@ -72,13 +72,13 @@ func TestHolesAreComparedWithoutReadingThem(t *testing.T) {
 func TestComparisonStopsWithContext(t *testing.T) {
 	f, root, _ := rooted(t)
 	for _, name := range []string{"/etc/one", "/etc/two"} {
-		do(t, os.WriteFile(root+name, []byte("text"), 0o600))
+		must(t, os.WriteFile(root+name, []byte("text"), 0o600))
 	}
 	one, err := f.Open("/etc/one")
-	do(t, err)
+	must(t, err)
 	defer one.Close()
 	two, err := f.Open("/etc/two")
-	do(t, err)
+	must(t, err)
 	defer two.Close()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -92,7 +92,7 @@ func TestHolesThatAreReadHaveALimit(t *testing.T) {
 	f, root, _ := rooted(t)
 	sparse(t, root+"/etc/sparse", 1<<42, map[int64]string{1 << 20: "word"})
 	in, err := f.Open("/etc/sparse")
-	do(t, err)
+	must(t, err)
 	defer in.Close()
 	bounded := host.Bounded(t.Context(), in)
 	if n, err := io.Copy(io.Discard, bounded); err == nil || !strings.Contains(err.Error(), "of holes") || n < 1<<32 {

@@ -14,15 +14,15 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host/machine"
 )
 
-// noted is a recorder that lists the subjects that are replaced, or refuses them.
-type noted struct {
+// subjectRecorder is a recorder that lists the subjects that are replaced, or refuses them.
+type subjectRecorder struct {
 	subjects []host.Subject
 	refuse   error
 }
 
-func (n *noted) Kept() error { return nil }
+func (n *subjectRecorder) Kept() error { return nil }
 
-func (n *noted) Replacing(s host.Subject) error {
+func (n *subjectRecorder) Replacing(s host.Subject) error {
 	n.subjects = append(n.subjects, s)
 	return n.refuse
 }
@@ -46,7 +46,7 @@ func toolHost(t *testing.T, answer host.Output, recorder host.ChangeRecorder) (*
 }
 
 func TestToolQueriesAndChanges(t *testing.T) {
-	recorder := &noted{}
+	recorder := &subjectRecorder{}
 	h, run := toolHost(t, host.Output{Stdout: "answer\n"}, recorder)
 	if out, err := h.Tool(context.Background(), host.Tool{Argv: []string{"corpus-tool", "-l"}}); err != nil ||
 		out != "answer\n" {
@@ -66,7 +66,7 @@ func TestToolQueriesAndChanges(t *testing.T) {
 }
 
 func TestToolRequiresRecording(t *testing.T) {
-	h, run := toolHost(t, host.Output{}, &noted{refuse: errors.New("no room")})
+	h, run := toolHost(t, host.Output{}, &subjectRecorder{refuse: errors.New("no room")})
 	_, err := h.Tool(context.Background(), host.Tool{Argv: []string{"corpus-tool"},
 		Changes: host.Subject{Kind: "sysctl", Name: "a"}})
 	if err == nil || !strings.Contains(err.Error(), "no room") || len(run.Ran) > 0 {

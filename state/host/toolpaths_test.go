@@ -13,7 +13,7 @@ import (
 // directory of another user.
 func TestToolsGetNoPathsOfUsers(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("files of several users take root")
+		t.Skip("files of several users require root")
 	}
 	top := t.TempDir() // below /tmp, where no other user can replace root's directories
 	for dir, uid := range map[string]int{"/own": 0, "/theirs": 64001} {

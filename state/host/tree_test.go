@@ -40,29 +40,29 @@ func rooted(t testing.TB) (files host.Files, root, outside string) {
 	dir := t.TempDir()
 	root, outside = dir+"/root", dir+"/outside"
 	for _, d := range []string{root, root + "/etc", root + "/tmp", outside, outside + "/sub"} {
-		do(t, os.Mkdir(d, 0o755))
+		must(t, os.Mkdir(d, 0o755))
 	}
-	do(t, os.WriteFile(outside+"/secret", []byte(secret), 0o640))
-	do(t, os.WriteFile(outside+"/sealed", nil, 0o600))
+	must(t, os.WriteFile(outside+"/secret", []byte(secret), 0o640))
+	must(t, os.WriteFile(outside+"/sealed", nil, 0o600))
 	h, err := machine.New(host.Options{Root: root})
-	do(t, err)
+	must(t, err)
 	return h.Files, root, outside
 }
 
 const secret = "nobody may see this"
 
-func do(t testing.TB, err error) {
+func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}
 }
 
-// picture describes all properties of a directory that an operation could change.
-func picture(t testing.TB, dir string) string {
+// snapshot describes all properties of a directory that an operation could change.
+func snapshot(t testing.TB, dir string) string {
 	t.Helper()
 	var b strings.Builder
-	do(t, filepath.WalkDir(dir, func(p string, _ fs.DirEntry, err error) error {
+	must(t, filepath.WalkDir(dir, func(p string, _ fs.DirEntry, err error) error {
 		info, statErr := os.Lstat(p)
 		if err := errors.Join(err, statErr); err != nil {
 			return err
@@ -74,8 +74,8 @@ func picture(t testing.TB, dir string) string {
 	return b.String()
 }
 
-// attempts returns all operations on a path.
-func attempts(f host.Files) map[string]func(p string) error {
+// operations returns all operations on a path.
+func operations(f host.Files) map[string]func(p string) error {
 	at := time.Unix(1000, 0)
 	content := func() host.NewFile { return host.NewFile{Content: strings.NewReader("mine"), UID: -1, GID: -1} }
 	return map[string]func(string) error{
@@ -96,32 +96,32 @@ func attempts(f host.Files) map[string]func(p string) error {
 
 func TestTreeNeverLeavesItsRoot(t *testing.T) {
 	probe, _, _ := rooted(t)
-	for name := range attempts(probe) {
+	for name := range operations(probe) {
 		t.Run(name, func(t *testing.T) {
 			f, root, outside := rooted(t)
-			do(t, os.WriteFile(root+"/etc/own", []byte("own"), 0o644))
-			do(t, os.WriteFile(outside+"/sub/f", nil, 0o644))
-			before := picture(t, outside)
+			must(t, os.WriteFile(root+"/etc/own", []byte("own"), 0o644))
+			must(t, os.WriteFile(outside+"/sub/f", nil, 0o644))
+			before := snapshot(t, outside)
 			for link, target := range map[string]string{
 				"absolute": outside, "relative": "../../outside", "up": "../../../../../../../../" + outside[1:],
 				"file": outside + "/secret", "root": "/", "parent": "..", "self": "/proc/self/root" + outside,
 			} {
-				do(t, os.Symlink(target, root+"/etc/"+link))
+				must(t, os.Symlink(target, root+"/etc/"+link))
 				p := "/etc/" + link
 				for _, p := range []string{p, p + "/", p + "/.", p + "/..", p + "/../../../outside", p + "/secret", p + outside} {
-					_ = attempts(f)[name](p)
-					sees(t, f, p)
+					_ = operations(f)[name](p)
+					checkHidden(t, f, p)
 				}
 			}
-			if after := picture(t, outside); after != before {
+			if after := snapshot(t, outside); after != before {
 				t.Errorf("outside of the root there was\n%sand now\n%s", before, after)
 			}
 		})
 	}
 }
 
-// sees fails the test if a path shows content from outside of the root.
-func sees(t testing.TB, f host.Files, p string) {
+// checkHidden fails the test if a path shows content from outside of the root.
+func checkHidden(t testing.TB, f host.Files, p string) {
 	t.Helper()
 	data, _ := f.ReadFile(p)
 	if r, err := f.Open(p); err == nil {
@@ -138,9 +138,9 @@ func sees(t testing.TB, f host.Files, p string) {
 // TestTreeStaysInItsRootDuringRaces replaces a directory by a link to the outside while the host writes to it.
 func TestTreeStaysInItsRootDuringRaces(t *testing.T) {
 	f, root, outside := rooted(t)
-	do(t, os.Mkdir(root+"/etc/real", 0o755))
-	do(t, os.Symlink(outside, root+"/etc/bad"))
-	before := picture(t, outside)
+	must(t, os.Mkdir(root+"/etc/real", 0o755))
+	must(t, os.Symlink(outside, root+"/etc/bad"))
+	before := snapshot(t, outside)
 	stop := make(chan struct{})
 	var swapping sync.WaitGroup
 	swapping.Go(func() {
@@ -157,14 +157,14 @@ func TestTreeStaysInItsRootDuringRaces(t *testing.T) {
 		}
 	})
 	for range 200 {
-		for _, attempt := range attempts(f) {
+		for _, attempt := range operations(f) {
 			_ = attempt("/etc/d")
 		}
-		sees(t, f, "/etc/d/secret")
+		checkHidden(t, f, "/etc/d/secret")
 	}
 	close(stop)
 	swapping.Wait()
-	if after := picture(t, outside); after != before {
+	if after := snapshot(t, outside); after != before {
 		t.Errorf("outside of the root there was\n%sand now\n%s", before, after)
 	}
 }
@@ -172,16 +172,16 @@ func TestTreeStaysInItsRootDuringRaces(t *testing.T) {
 func TestTreeFollowsLinksAsTheKernelDoes(t *testing.T) {
 	f, root, _ := rooted(t)
 	for _, d := range []string{"/srv", "/srv/a", "/srv/a/b", "/var"} {
-		do(t, os.Mkdir(root+d, 0o755))
+		must(t, os.Mkdir(root+d, 0o755))
 	}
-	do(t, os.Symlink("/srv/a/b", root+"/var/here"))
-	do(t, os.Symlink("../file", root+"/srv/a/b/link")) // is /srv/a/file, by every path to the link
-	do(t, os.Symlink("/etc/absolute", root+"/var/absolute"))
+	must(t, os.Symlink("/srv/a/b", root+"/var/here"))
+	must(t, os.Symlink("../file", root+"/srv/a/b/link")) // is /srv/a/file, by every path to the link
+	must(t, os.Symlink("/etc/absolute", root+"/var/absolute"))
 	for path, lands := range map[string]string{
 		"/var/here/link": "/srv/a/file", "/var/absolute": "/etc/absolute", "/var/here/../up": "/srv/a/up",
 		"/var//plain/": "/var/plain",
 	} {
-		do(t, f.Write(path, host.NewFile{Content: strings.NewReader(path), UID: -1, GID: -1}))
+		must(t, f.Write(path, host.NewFile{Content: strings.NewReader(path), UID: -1, GID: -1}))
 		if data, err := os.ReadFile(root + lands); string(data) != path {
 			t.Errorf("writing %s gives %s the content %q, %v", path, lands, data, err)
 		}
@@ -198,9 +198,9 @@ func TestTreeFollowsLinksAsTheKernelDoes(t *testing.T) {
 
 func TestTreeReportsMistakes(t *testing.T) {
 	f, root, _ := rooted(t)
-	do(t, os.Symlink("loop", root+"/etc/loop"))
-	do(t, syscall.Mkfifo(root+"/etc/pipe", 0o600))
-	do(t, os.WriteFile(root+"/etc/file", nil, 0o600))
+	must(t, os.Symlink("loop", root+"/etc/loop"))
+	must(t, syscall.Mkfifo(root+"/etc/pipe", 0o600))
+	must(t, os.WriteFile(root+"/etc/file", nil, 0o600))
 	_, resolving := f.Resolve("/etc/loop")
 	_, relative := f.Stat("etc/file")
 	_, pipe := f.ReadFile("/etc/pipe")
@@ -234,38 +234,38 @@ func TestTreeReportsMistakes(t *testing.T) {
 
 func TestTreeRemoveAllStopsAtLinks(t *testing.T) {
 	f, root, outside := rooted(t)
-	do(t, os.MkdirAll(root+"/srv/a/b/c", 0o700))
-	do(t, os.WriteFile(root+"/srv/a/f", nil, 0o400))
-	do(t, os.WriteFile(root+"/etc/kept", nil, 0o644))
-	do(t, os.Symlink("/etc", root+"/srv/a/b/etc"))
-	do(t, os.Symlink(outside, root+"/srv/a/out"))
-	do(t, f.RemoveAll("/srv"))
-	do(t, f.RemoveAll("/srv/gone/already"))
-	do(t, os.Symlink("/etc", root+"/link"))
-	do(t, f.RemoveAll("/link"))
+	must(t, os.MkdirAll(root+"/srv/a/b/c", 0o700))
+	must(t, os.WriteFile(root+"/srv/a/f", nil, 0o400))
+	must(t, os.WriteFile(root+"/etc/kept", nil, 0o644))
+	must(t, os.Symlink("/etc", root+"/srv/a/b/etc"))
+	must(t, os.Symlink(outside, root+"/srv/a/out"))
+	must(t, f.RemoveAll("/srv"))
+	must(t, f.RemoveAll("/srv/gone/already"))
+	must(t, os.Symlink("/etc", root+"/link"))
+	must(t, f.RemoveAll("/link"))
 	if _, err := os.Lstat(root + "/srv"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("/srv is still there: %v", err)
 	}
 	for _, p := range []string{root + "/etc/kept", outside + "/secret"} {
 		if _, err := os.Lstat(p); err != nil {
-			t.Errorf("%s, behind a link, is gone: %v", p, err)
+			t.Errorf("%s, behind a link, was removed: %v", p, err)
 		}
 	}
 }
 
 func TestTreeModesIgnoreUmask(t *testing.T) {
 	f, root, _ := rooted(t)
-	do(t, f.Mkdir("/srv", 0o777|fs.ModeSetgid|fs.ModeSticky))
+	must(t, f.Mkdir("/srv", 0o777|fs.ModeSetgid|fs.ModeSticky))
 	mode(t, root+"/srv", 0o777|fs.ModeDir|fs.ModeSetgid|fs.ModeSticky)
-	do(t, f.Symlink("srv", "/link"))
+	must(t, f.Symlink("srv", "/link"))
 	if err := f.Chmod("/link", 0o700); err == nil {
 		t.Error("a link was given a mode")
 	}
 	mode(t, root+"/srv", 0o777|fs.ModeDir|fs.ModeSetgid|fs.ModeSticky)
-	do(t, f.Chmod("/srv", 0o700))
+	must(t, f.Chmod("/srv", 0o700))
 	mode(t, root+"/srv", 0o700|fs.ModeDir)
 	at := time.Unix(86400, 5000)
-	do(t, f.Chtimes("/srv", at, at))
+	must(t, f.Chtimes("/srv", at, at))
 	info, err := f.Stat("/link")
 	if err != nil || !info.Modified.Equal(at) || !info.Accessed.Equal(at) || !info.IsDir() {
 		t.Errorf("after setting times to %v a stat gives %+v, %v", at, info, err)
@@ -300,13 +300,13 @@ func TestTreeCallsTheRecorderFirst(t *testing.T) {
 	root := t.TempDir()
 	r := &recorder{refuse: "/keep"}
 	h, err := machine.New(host.Options{Root: root, Recorder: r})
-	do(t, err)
-	do(t, os.WriteFile(root+"/keep", []byte("old"), 0o644))
-	do(t, h.Files.Mkdir("/d", 0o755))
-	do(t, h.Files.Symlink("../keep", "/d/link"))
-	do(t, h.Files.Mkdir("/d/sub", 0o755))
-	do(t, h.Files.Rename("/d/sub", "/d/moved"))
-	do(t, h.Files.Chmod("/d/moved", 0o700))
+	must(t, err)
+	must(t, os.WriteFile(root+"/keep", []byte("old"), 0o644))
+	must(t, h.Files.Mkdir("/d", 0o755))
+	must(t, h.Files.Symlink("../keep", "/d/link"))
+	must(t, h.Files.Mkdir("/d/sub", 0o755))
+	must(t, h.Files.Rename("/d/sub", "/d/moved"))
+	must(t, h.Files.Chmod("/d/moved", 0o700))
 	r.subjects = nil
 	if err := h.Files.Write("/d/link", host.NewFile{Content: strings.NewReader("new"), UID: -1, GID: -1}); err == nil {
 		t.Error("a write that cannot be recorded has no error")
@@ -314,7 +314,7 @@ func TestTreeCallsTheRecorderFirst(t *testing.T) {
 	if data, _ := os.ReadFile(root + "/keep"); string(data) != "old" {
 		t.Errorf("a file that could not be recorded is %q now", data)
 	}
-	do(t, h.Files.RemoveAll("/d"))
+	must(t, h.Files.RemoveAll("/d"))
 	below := []string{"file /d/link", "file /d/moved", "file /d"} // first all, then each before its removal
 	want := slices.Concat([]string{"file /keep"}, below, below)
 	if !slices.Equal(r.subjects, want) {
@@ -327,8 +327,8 @@ func TestTreePermissionErrorHasHint(t *testing.T) {
 		t.Skip("root may write anywhere; TestFilesAsOrdinaryUser runs this test as the user nobody")
 	}
 	f, root, _ := rooted(t)
-	do(t, os.Chmod(root+"/etc", 0o555))
-	for name, attempt := range attempts(f) {
+	must(t, os.Chmod(root+"/etc", 0o555))
+	for name, attempt := range operations(f) {
 		err := attempt("/etc/new")
 		if errors.Is(err, fs.ErrPermission) && diag.HintOf(err) == "" {
 			t.Errorf("%s: %v has no hint", name, err)
@@ -350,14 +350,14 @@ func FuzzTree(f *testing.F) {
 	f.Add("/etc/../a", ".", "/a/a/a/..")
 	f.Fuzz(func(t *testing.T, link, target, p string) {
 		files, _, outside := rooted(t)
-		before := picture(t, outside)
+		before := snapshot(t, outside)
 		_ = files.Symlink(target, link)
-		for _, attempt := range attempts(files) {
+		for _, attempt := range operations(files) {
 			_ = attempt(p)
-			sees(t, files, p)
-			sees(t, files, link+"/secret")
+			checkHidden(t, files, p)
+			checkHidden(t, files, link+"/secret")
 		}
-		if after := picture(t, outside); after != before {
+		if after := snapshot(t, outside); after != before {
 			t.Errorf("outside of the root there was\n%sand now\n%s", before, after)
 		}
 	})
@@ -376,6 +376,6 @@ func TestSparseFilesAreNotReadIntoMemory(t *testing.T) {
 	}
 	if _, err := h.Files.ReadFile("/f"); err == nil || !strings.Contains(err.Error(), "is not read into memory") ||
 		diag.HintOf(err) == "" {
-		t.Errorf("it says %v", err)
+		t.Errorf("the error is %v", err)
 	}
 }

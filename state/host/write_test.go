@@ -24,10 +24,10 @@ func text(s string) host.NewFile {
 func TestWriteKeepsModeAndAttributes(t *testing.T) {
 	f, root, _ := rooted(t)
 	file := root + "/etc/motd"
-	do(t, os.WriteFile(file, []byte("old"), 0o600))
-	do(t, os.Chmod(file, 0o640|fs.ModeSetuid))
+	must(t, os.WriteFile(file, []byte("old"), 0o600))
+	must(t, os.Chmod(file, 0o640|fs.ModeSetuid))
 	attributes := unix.Setxattr(file, "user.note", []byte("kept"), 0) == nil
-	do(t, f.Write("/etc/motd", text("new")))
+	must(t, f.Write("/etc/motd", text("new")))
 	mode(t, file, 0o640|fs.ModeSetuid)
 	if data, _ := os.ReadFile(file); string(data) != "new" {
 		t.Errorf("the content is %q", data)
@@ -36,14 +36,14 @@ func TestWriteKeepsModeAndAttributes(t *testing.T) {
 	if n, err := unix.Getxattr(file, "user.note", buf); attributes && (err != nil || string(buf[:n]) != "kept") {
 		t.Errorf("an extended attribute is %q, %v", buf[:max(n, 0)], err)
 	}
-	alone(t, root+"/etc", "motd")
+	expectOnly(t, root+"/etc", "motd")
 }
 
-// alone fails the test if a directory has other entries than the given ones.
-func alone(t *testing.T, dir string, want ...string) {
+// expectOnly fails the test if a directory has other entries than the given ones.
+func expectOnly(t *testing.T, dir string, want ...string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
-	do(t, err)
+	must(t, err)
 	var got []string
 	for _, e := range entries {
 		got = append(got, e.Name())
@@ -61,7 +61,7 @@ func TestWriteSetsGivenModeAndOwner(t *testing.T) {
 	if os.Geteuid() == 0 {
 		content.UID, content.GID = 5, 60
 	}
-	do(t, f.Write("/etc/x", content))
+	must(t, f.Write("/etc/x", content))
 	mode(t, root+"/etc/x", 0o751)
 	info, err := f.Stat("/etc/x")
 	if err != nil || content.UID >= 0 && (info.UID != 5 || info.GID != 60) {
@@ -71,10 +71,10 @@ func TestWriteSetsGivenModeAndOwner(t *testing.T) {
 
 func TestNewFilesHaveTheUmask(t *testing.T) {
 	f, root, _ := rooted(t)
-	do(t, f.Write("/etc/x", text("x")))
-	do(t, os.WriteFile(root+"/etc/y", nil, 0o666))
+	must(t, f.Write("/etc/x", text("x")))
+	must(t, os.WriteFile(root+"/etc/y", nil, 0o666))
 	like, err := os.Lstat(root + "/etc/y")
-	do(t, err)
+	must(t, err)
 	mode(t, root+"/etc/x", like.Mode())
 	if 0o666&^f.Umask() != like.Mode() {
 		t.Errorf("the umask is %v, and a new file has mode %v", f.Umask(), like.Mode())
@@ -83,7 +83,7 @@ func TestNewFilesHaveTheUmask(t *testing.T) {
 
 func TestFailedWriteKeepsTheOldFile(t *testing.T) {
 	f, root, _ := rooted(t)
-	do(t, os.WriteFile(root+"/etc/motd", []byte("old"), 0o644))
+	must(t, os.WriteFile(root+"/etc/motd", []byte("old"), 0o644))
 	broken := errors.New("the connection was closed")
 	content := text("")
 	content.Content = io.MultiReader(strings.NewReader("new"), iotest.ErrReader(broken))
@@ -93,19 +93,19 @@ func TestFailedWriteKeepsTheOldFile(t *testing.T) {
 	if data, _ := os.ReadFile(root + "/etc/motd"); string(data) != "old" {
 		t.Errorf("the content is %q", data)
 	}
-	alone(t, root+"/etc", "motd")
+	expectOnly(t, root+"/etc", "motd")
 }
 
 func TestWriteReplacesOnlyFiles(t *testing.T) {
 	f, root, _ := rooted(t)
-	do(t, syscall.Mkfifo(root+"/etc/pipe", 0o600))
-	do(t, os.Mkdir(root+"/etc/sub", 0o755))
+	must(t, syscall.Mkfifo(root+"/etc/pipe", 0o600))
+	must(t, os.Mkdir(root+"/etc/sub", 0o755))
 	for _, p := range []string{"/etc/pipe", "/etc/sub", "/", "/etc/."} {
 		if err := f.Write(p, text("x")); err == nil {
 			t.Errorf("%s was replaced", p)
 		}
 	}
-	alone(t, root+"/etc", "pipe", "sub")
+	expectOnly(t, root+"/etc", "pipe", "sub")
 }
 
 func TestWriteOfImmutableFileHasHint(t *testing.T) {
@@ -114,18 +114,18 @@ func TestWriteOfImmutableFileHasHint(t *testing.T) {
 	}
 	f, root, _ := rooted(t)
 	file, err := os.Create(root + "/etc/motd")
-	do(t, err)
+	must(t, err)
 	defer file.Close()
 	const immutable = 0x10
 	if err := unix.IoctlSetPointerInt(int(file.Fd()), unix.FS_IOC_SETFLAGS, immutable); err != nil {
 		t.Skipf("this filesystem has no immutable files: %v", err)
 	}
-	defer func() { do(t, unix.IoctlSetPointerInt(int(file.Fd()), unix.FS_IOC_SETFLAGS, 0)) }()
+	defer func() { must(t, unix.IoctlSetPointerInt(int(file.Fd()), unix.FS_IOC_SETFLAGS, 0)) }()
 	err = f.Write("/etc/motd", text("new"))
 	if !errors.Is(err, fs.ErrPermission) || !strings.Contains(diag.HintOf(err), "chattr -i") {
 		t.Errorf("writing it gives %v, hint %q", err, diag.HintOf(err))
 	}
-	alone(t, root+"/etc", "motd")
+	expectOnly(t, root+"/etc", "motd")
 }
 
 // TestWriteKeepsFreeSpace writes content of unknown size into a small filesystem.
@@ -137,23 +137,23 @@ func TestWriteKeepsFreeSpace(t *testing.T) {
 	if err := unix.Mount("tmpfs", root+"/etc", "tmpfs", 0, "size=100m"); err != nil {
 		t.Skipf("nothing can be mounted here: %v", err)
 	}
-	defer func() { do(t, unix.Unmount(root+"/etc", 0)) }()
-	most := &lowest{dir: root + "/etc", free: 1 << 40}
+	defer func() { must(t, unix.Unmount(root+"/etc", 0)) }()
+	most := &spaceProbe{dir: root + "/etc", free: 1 << 40}
 	err := f.Write("/etc/zeros", host.NewFile{Content: most, UID: -1, GID: -1})
 	if !errors.Is(err, unix.ENOSPC) || !strings.Contains(err.Error(), "16 MiB to spare") || most.free == 0 {
 		t.Errorf("%v, with %d bytes left", err, most.free)
 	}
-	alone(t, root+"/etc")
-	do(t, f.Write("/etc/much", host.NewFile{Content: io.LimitReader(most, 70<<20), UID: -1, GID: -1}))
+	expectOnly(t, root+"/etc")
+	must(t, f.Write("/etc/much", host.NewFile{Content: io.LimitReader(most, 70<<20), UID: -1, GID: -1}))
 }
 
-// lowest is a reader of zeros that records the least free space of a filesystem.
-type lowest struct {
+// spaceProbe is a reader of zeros that records the least free space of a filesystem.
+type spaceProbe struct {
 	dir  string
 	free int64
 }
 
-func (l *lowest) Read(p []byte) (int, error) {
+func (l *spaceProbe) Read(p []byte) (int, error) {
 	var st unix.Statfs_t
 	err := unix.Statfs(l.dir, &st)
 	l.free = min(l.free, int64(st.Bfree)*st.Frsize)
@@ -169,13 +169,13 @@ func TestWriteFailureLeavesNoTemporaryFile(t *testing.T) {
 	if err := unix.Mount("tmpfs", root+"/etc", "tmpfs", 0, "size=64k"); err != nil {
 		t.Skipf("nothing can be mounted here: %v", err)
 	}
-	defer func() { do(t, unix.Unmount(root+"/etc", 0)) }()
-	do(t, f.Write("/etc/motd", text("old")))
+	defer func() { must(t, unix.Unmount(root+"/etc", 0)) }()
+	must(t, f.Write("/etc/motd", text("old")))
 	err := f.Write("/etc/motd", text(strings.Repeat("new", 1<<20)))
 	if !errors.Is(err, unix.ENOSPC) || !strings.Contains(diag.HintOf(err), "room") {
 		t.Errorf("on a full filesystem a write gives %v, hint %q", err, diag.HintOf(err))
 	}
-	do(t, unix.Mount("", root+"/etc", "", unix.MS_REMOUNT|unix.MS_RDONLY, ""))
+	must(t, unix.Mount("", root+"/etc", "", unix.MS_REMOUNT|unix.MS_RDONLY, ""))
 	err = f.Write("/etc/motd", text("new"))
 	if !errors.Is(err, unix.EROFS) || !strings.Contains(diag.HintOf(err), "read-only") {
 		t.Errorf("on a read-only filesystem a write gives %v, hint %q", err, diag.HintOf(err))
@@ -183,18 +183,18 @@ func TestWriteFailureLeavesNoTemporaryFile(t *testing.T) {
 	if data, _ := f.ReadFile("/etc/motd"); string(data) != "old" {
 		t.Errorf("the content is %q", data)
 	}
-	alone(t, root+"/etc", "motd")
+	expectOnly(t, root+"/etc", "motd")
 }
 
 func TestTempFilesArePrivateAndDistinct(t *testing.T) {
 	root := t.TempDir()
-	do(t, os.Mkdir(root+"/tmp", 0o777))
+	must(t, os.Mkdir(root+"/tmp", 0o777))
 	h, err := machine.New(host.Options{Root: root})
-	do(t, err)
+	must(t, err)
 	one, err := h.TempFile("check-*.conf", []byte("a"), 0o600)
-	do(t, err)
+	must(t, err)
 	two, err := h.TempFile("check-*.conf", []byte("b"), 0o600)
-	do(t, err)
+	must(t, err)
 	if one == two || !strings.HasSuffix(one, ".conf") {
 		t.Errorf("temporary files are %s and %s", one, two)
 	}
@@ -203,11 +203,11 @@ func TestTempFilesArePrivateAndDistinct(t *testing.T) {
 
 func BenchmarkStat(b *testing.B) {
 	root := b.TempDir()
-	do(b, os.WriteFile(root+"/f", []byte("x"), 0o644))
+	must(b, os.WriteFile(root+"/f", []byte("x"), 0o644))
 	relocated, err := machine.New(host.Options{Root: root})
-	do(b, err)
+	must(b, err)
 	machine, err := machine.New(host.Options{})
-	do(b, err)
+	must(b, err)
 	b.Run("rooted", func(b *testing.B) {
 		for b.Loop() {
 			_, _ = relocated.Files.Stat("/f")

@@ -36,7 +36,7 @@ func (m memory) Open(pieces []string) (io.ReadCloser, error) {
 	return io.NopCloser(bytes.NewReader(all)), nil
 }
 
-func do(t *testing.T, err error) {
+func must(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
@@ -48,7 +48,7 @@ func newHost(t *testing.T) (*host.Host, string) {
 	root := t.TempDir()
 	hosttest.Tree(t, root)
 	h, err := machine.New(host.Options{Root: root, Commands: quiet{}})
-	do(t, err)
+	must(t, err)
 	return h, root
 }
 
@@ -74,28 +74,28 @@ func TestRoundTrip(t *testing.T) {
 		{"a changed file", host.Subject{Kind: host.KindFile, Name: "/etc/f"}, write("etc/f", "old"),
 			func(t *testing.T, root string) {
 				write("etc/f", "new")(t, root)
-				do(t, os.Chmod(filepath.Join(root, "etc/f"), 0o4711))
+				must(t, os.Chmod(filepath.Join(root, "etc/f"), 0o4711))
 			}},
 		{"a new file", host.Subject{Kind: host.KindFile, Name: "/etc/f"}, nil, write("etc/f", "new")},
 		{"a removed file", host.Subject{Kind: host.KindFile, Name: "/etc/f"}, write("etc/f", "old"),
-			func(t *testing.T, root string) { do(t, os.Remove(filepath.Join(root, "etc/f"))) }},
+			func(t *testing.T, root string) { must(t, os.Remove(filepath.Join(root, "etc/f"))) }},
 		{"a file replaced by a directory", host.Subject{Kind: host.KindFile, Name: "/etc/f"}, write("etc/f", "old"),
 			func(t *testing.T, root string) {
-				do(t, os.Remove(filepath.Join(root, "etc/f")))
-				do(t, os.Mkdir(filepath.Join(root, "etc/f"), 0o700))
+				must(t, os.Remove(filepath.Join(root, "etc/f")))
+				must(t, os.Mkdir(filepath.Join(root, "etc/f"), 0o700))
 			}},
 		{"a changed link", host.Subject{Kind: host.KindFile, Name: "/etc/l"}, func(t *testing.T, root string) {
-			do(t, os.Symlink("there", filepath.Join(root, "etc/l")))
+			must(t, os.Symlink("there", filepath.Join(root, "etc/l")))
 		},
 			func(t *testing.T, root string) {
-				do(t, os.Remove(filepath.Join(root, "etc/l")))
-				do(t, os.Symlink("elsewhere", filepath.Join(root, "etc/l")))
+				must(t, os.Remove(filepath.Join(root, "etc/l")))
+				must(t, os.Symlink("elsewhere", filepath.Join(root, "etc/l")))
 			}},
 		{"a removed tree", host.Subject{Kind: host.KindTree, Name: "/home/alice"}, func(t *testing.T, root string) {
 			write("home/alice/a/b/c", "deep")(t, root)
-			do(t, os.Chmod(filepath.Join(root, "home/alice/a"), 0o1750))
-			do(t, os.Symlink("a/b", filepath.Join(root, "home/alice/l")))
-		}, func(t *testing.T, root string) { do(t, os.RemoveAll(filepath.Join(root, "home/alice"))) }},
+			must(t, os.Chmod(filepath.Join(root, "home/alice/a"), 0o1750))
+			must(t, os.Symlink("a/b", filepath.Join(root, "home/alice/l")))
+		}, func(t *testing.T, root string) { must(t, os.RemoveAll(filepath.Join(root, "home/alice"))) }},
 		{"a removed user", host.Subject{Kind: host.KindUser, Name: "daemon"}, nil, func(t *testing.T, root string) {
 			write("etc/passwd",
 				"root:x:0:0:root:/root:/bin/bash\nalice:x:1000:1000:Alice A,12,34,56,staff,more:/home/alice:/bin/sh\n")(t, root)
@@ -108,40 +108,40 @@ func TestRoundTrip(t *testing.T) {
 			}},
 		{"an enabled unit", host.Subject{Kind: host.KindBoot, Name: "web.service"},
 			write("etc/systemd/system/x.target.wants/other", ""), func(t *testing.T, root string) {
-				do(t, os.MkdirAll(filepath.Join(root, "etc/systemd/system/new.target.wants"), 0o755))
-				do(t, os.Symlink("/lib/systemd/system/web.service", filepath.Join(root,
+				must(t, os.MkdirAll(filepath.Join(root, "etc/systemd/system/new.target.wants"), 0o755))
+				must(t, os.Symlink("/lib/systemd/system/web.service", filepath.Join(root,
 					"etc/systemd/system/new.target.wants/web.service")))
-				do(t, os.Symlink("/dev/null", filepath.Join(root, "etc/systemd/system/web.service")))
-				do(t, os.MkdirAll(filepath.Join(root, "etc/rc3.d"), 0o755))
-				do(t, os.Symlink("../init.d/web", filepath.Join(root, "etc/rc3.d/S01web")))
+				must(t, os.Symlink("/dev/null", filepath.Join(root, "etc/systemd/system/web.service")))
+				must(t, os.MkdirAll(filepath.Join(root, "etc/rc3.d"), 0o755))
+				must(t, os.Symlink("../init.d/web", filepath.Join(root, "etc/rc3.d/S01web")))
 			}},
 		{"a new alternative", host.Subject{Kind: host.KindAlternative, Name: "pager"},
 			write("etc/alternatives/README", ""), func(t *testing.T, root string) {
 				write("var/lib/dpkg/alternatives/pager",
 					"auto\n/usr/bin/pager\npager.1\n/usr/share/man/pager.1\n\n/bin/cat\n50\n\n\n")(t, root)
-				do(t, os.Symlink("/bin/cat", filepath.Join(root, "etc/alternatives/pager")))
-				do(t, os.MkdirAll(filepath.Join(root, "usr/bin"), 0o755))
-				do(t, os.Symlink("/etc/alternatives/pager", filepath.Join(root, "usr/bin/pager")))
+				must(t, os.Symlink("/bin/cat", filepath.Join(root, "etc/alternatives/pager")))
+				must(t, os.MkdirAll(filepath.Join(root, "usr/bin"), 0o755))
+				must(t, os.Symlink("/etc/alternatives/pager", filepath.Join(root, "usr/bin/pager")))
 			}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			h, root := newHost(t)
-			do(t, os.MkdirAll(filepath.Join(root, "var/lib/dpkg/alternatives"), 0o755))
+			must(t, os.MkdirAll(filepath.Join(root, "var/lib/dpkg/alternatives"), 0o755))
 			if test.before != nil {
 				test.before(t, root)
 			}
 			kept := memory{}
 			before, err := image.Taker{Host: h, Keep: kept}.Take(context.Background(), test.subject)
-			do(t, err)
+			must(t, err)
 			test.change(t, root)
 			after, err := image.Taker{Host: h}.Take(context.Background(), test.subject)
-			do(t, err)
+			must(t, err)
 			if after.Same(before) {
 				t.Fatalf("the image does not show the change: %+v", after)
 			}
-			back(t, h, kept, test.subject, before, after)
+			restore(t, h, kept, test.subject, before, after)
 			again, err := image.Taker{Host: h}.Take(context.Background(), test.subject)
-			do(t, err)
+			must(t, err)
 			for _, name := range image.Names(before, after, again) {
 				if b, a := before.Part(name), again.Part(name); !a.Identical(b) && !strings.HasPrefix(name, "/etc/rc3.d") {
 					t.Errorf("%s is %+v, want %+v", name, a, b)
@@ -151,19 +151,19 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// back restores all parts that differ: it removes parts, the deepest first, and then creates others.
-func back(t *testing.T, h *host.Host, kept memory, s host.Subject, before, after image.Image) {
+// restore restores all parts that differ: it removes parts, the deepest first, and then creates others.
+func restore(t *testing.T, h *host.Host, kept memory, s host.Subject, before, after image.Image) {
 	t.Helper()
 	p := image.Putter{Host: h, Content: kept}
 	names := image.Names(before, after)
 	for i := range names {
 		if name := names[len(names)-1-i]; before.Part(name).Type == image.Absent && after.Part(name).Type != image.Absent {
-			do(t, p.Put(context.Background(), s, before.Part(name)))
+			must(t, p.Put(context.Background(), s, before.Part(name)))
 		}
 	}
 	for _, name := range names {
 		if before.Part(name).Type != image.Absent && !before.Part(name).Identical(after.Part(name)) {
-			do(t, p.Put(context.Background(), s, before.Part(name)))
+			must(t, p.Put(context.Background(), s, before.Part(name)))
 		}
 	}
 }
@@ -177,10 +177,10 @@ func TestExtendedAttributesAreRestored(t *testing.T) {
 	}
 	kept, s := memory{}, host.Subject{Kind: host.KindFile, Name: "/etc/f"}
 	before, err := image.Taker{Host: h, Keep: kept}.Take(context.Background(), s)
-	do(t, err)
-	do(t, unix.Setxattr(file, "user.kept", []byte("new"), 0))
-	do(t, unix.Setxattr(file, "user.more", []byte("new"), 0))
-	do(t, image.Putter{Host: h, Content: kept}.Put(context.Background(), s, before.Parts[0]))
+	must(t, err)
+	must(t, unix.Setxattr(file, "user.kept", []byte("new"), 0))
+	must(t, unix.Setxattr(file, "user.more", []byte("new"), 0))
+	must(t, image.Putter{Host: h, Content: kept}.Put(context.Background(), s, before.Parts[0]))
 	if again, err := (image.Taker{Host: h}).Take(context.Background(), s); err != nil || !again.Same(before) {
 		t.Errorf("the attributes are %q, want %q", again.Parts[0].Xattrs, before.Parts[0].Xattrs)
 	}
@@ -208,7 +208,7 @@ func TestPropertiesThatAreNotUndone(t *testing.T) {
 
 func TestFilesOfProcAreReadCompletely(t *testing.T) {
 	h, err := machine.New(host.Options{})
-	do(t, err)
+	must(t, err)
 	want, err := os.ReadFile("/proc/sys/net/ipv4/ip_default_ttl")
 	if err != nil {
 		t.Skipf("this machine has no such setting: %v", err)
@@ -224,7 +224,7 @@ func TestFilesOfProcAreReadCompletely(t *testing.T) {
 func TestSparseFilesAreNotRead(t *testing.T) {
 	h, root := newHost(t)
 	file := filepath.Join(root, "etc/large")
-	do(t, os.WriteFile(file, []byte("text\n"), 0o644))
+	must(t, os.WriteFile(file, []byte("text\n"), 0o644))
 	if err := os.Truncate(file, 1<<40); err != nil {
 		t.Skip("this filesystem has no such files:", err)
 	}
@@ -243,18 +243,18 @@ func TestSparseFilesAreNotRead(t *testing.T) {
 		case <-ctx.Done():
 			t.Fatal("the image takes more than a minute")
 		}
-		do(t, err)
+		must(t, err)
 		return taken
 	}
 	before := take()
-	do(t, os.Chmod(file, 0o600))
+	must(t, os.Chmod(file, 0o600))
 	if after := take(); after.Parts[0].Sum != before.Parts[0].Sum {
 		t.Errorf("a change of the mode changes the sum of the content: %q, was %q", after.Parts[0].Sum, before.Parts[0].Sum)
 	}
 	f, err := os.OpenFile(file, os.O_WRONLY, 0)
-	do(t, err)
+	must(t, err)
 	_, err = f.WriteAt([]byte("x"), 1<<30)
-	do(t, errors.Join(err, f.Close(), os.Chtimes(file, time.Time{}, time.Unix(1, 1))))
+	must(t, errors.Join(err, f.Close(), os.Chtimes(file, time.Time{}, time.Unix(1, 1))))
 	if after := take(); after.Parts[0].Sum == before.Parts[0].Sum {
 		t.Error("a change of the content is not in the image")
 	}

@@ -236,7 +236,7 @@ func accountStates() module.Registry {
 // an earlier one would leave them.
 func TestPlansOfRemovedAccounts(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("entering a root takes root")
+		t.Skip("entering a root requires root")
 	}
 	root := t.TempDir()
 	hosttest.Tree(t, root)

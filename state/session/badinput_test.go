@@ -77,8 +77,8 @@ func (b both) ReadFile(path string) ([]byte, error)  { return b.of(path).ReadFil
 func (b both) ReadDir(path string) ([]string, error) { return b.of(path).ReadDir(path) }
 func (b both) Resolve(path string) (string, error)   { return b.of(path).Resolve(path) }
 
-// fails checks that a state failed with a cause and a hint.
-func fails(t *testing.T, r *exec.Result, cause, hint string) {
+// expectFailure checks that a state failed with a cause and a hint.
+func expectFailure(t *testing.T, r *exec.Result, cause, hint string) {
 	t.Helper()
 	if r == nil {
 		t.Fatal("there is no result")
@@ -92,8 +92,8 @@ func fails(t *testing.T, r *exec.Result, cause, hint string) {
 	}
 }
 
-// untouched checks that a directory has exactly the files in want, by name, with their contents.
-func untouched(t *testing.T, dir string, want map[string]string) {
+// expectFiles checks that a directory has exactly the files in want, by name, with their contents.
+func expectFiles(t *testing.T, dir string, want map[string]string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -117,7 +117,7 @@ func untouched(t *testing.T, dir string, want map[string]string) {
 func needRoot(t *testing.T) {
 	t.Helper()
 	if os.Geteuid() != 0 {
-		t.Skip("file systems and attributes take root")
+		t.Skip("file systems and attributes require root")
 	}
 }
 
@@ -128,9 +128,9 @@ func TestUnknownOwner(t *testing.T) {
 	hosttest.Put(t, filepath.Join(root, "srv/a"), "old", 0o644)
 	results := converge(t, root, "/srv/a:\n  file.managed:\n    - contents: new\n    - user: alcie\n"+
 		"/srv/b:\n  file.directory:\n    - group: nogroup-at-all\nafter:\n  test.nop: []\n")
-	fails(t, results["/srv/a"], "alcie", "")
-	fails(t, results["/srv/b"], "nogroup-at-all", "")
-	untouched(t, filepath.Join(root, "srv"), map[string]string{"a": "old"})
+	expectFailure(t, results["/srv/a"], "alcie", "")
+	expectFailure(t, results["/srv/b"], "nogroup-at-all", "")
+	expectFiles(t, filepath.Join(root, "srv"), map[string]string{"a": "old"})
 	if r := results["after"]; r == nil || r.Outcome != exec.Succeeded {
 		t.Errorf("the run does not continue after a failure: %+v", r)
 	}
@@ -145,7 +145,8 @@ func TestOversizedHashFileIsRefused(t *testing.T) {
 	hosttest.Put(t, filepath.Join(root, "srv/in/sums"), strings.Repeat("y", 100<<10)+"\n"+digest+"  content\n", 0o644)
 	results := converge(t, root, "/srv/a:\n  file.managed: [{source: /srv/in/content}, {source_hash: /srv/in/program}]\n"+
 		"/srv/b:\n  file.managed: [{source: /srv/in/content}, {source_hash: /srv/in/sums}]\n")
-	fails(t, results["/srv/a"], "a line of it is longer than 1024 KiB", "see whether source_hash names the file of hashes")
+	expectFailure(t, results["/srv/a"], "a line of it is longer than 1024 KiB",
+		"see whether source_hash names the file of hashes")
 	if b := results["/srv/b"]; b.Outcome != exec.Succeeded {
 		t.Errorf("a line of 100 KiB in the file of hashes: %s", b.Comment)
 	}
@@ -204,7 +205,7 @@ func TestUnknownUser(t *testing.T) {
 	hosttest.Tree(t, root)
 	results := converge(t, root, "key:\n  ssh_auth.present:\n    - user: alcie\n    - enc: ssh-ed25519\n    - names: ["+
 		benchtree.Users(1)[0].Key+"]\n")
-	fails(t, results["key"], "alcie", "")
+	expectFailure(t, results["key"], "alcie", "")
 }
 
 // filesystem mounts a small file system at srv below a root.
@@ -233,9 +234,9 @@ func TestNoSpace(t *testing.T) {
 	hosttest.Put(t, filepath.Join(dir, "a"), "old", 0o644)
 	results := converge(t, root, "/srv/a:\n  file.managed:\n    - contents: "+strings.Repeat("x", 200<<10)+
 		"\n/srv/b:\n  file.append:\n    - text: "+strings.Repeat("y", 200<<10)+"\n    - makedirs: True\n")
-	fails(t, results["/srv/a"], "no space left", "make room")
-	fails(t, results["/srv/b"], "no space left", "make room")
-	untouched(t, dir, map[string]string{"a": "old"})
+	expectFailure(t, results["/srv/a"], "no space left", "make room")
+	expectFailure(t, results["/srv/b"], "no space left", "make room")
+	expectFiles(t, dir, map[string]string{"a": "old"})
 }
 
 func TestReadOnlyFilesystem(t *testing.T) {
@@ -248,9 +249,9 @@ func TestReadOnlyFilesystem(t *testing.T) {
 		"/srv/a:\n  file.managed:\n    - contents: new\n/srv/d:\n  file.directory: []\n/srv/l:\n  file.symlink:\n"+
 			"    - target: a\nno-a:\n  file.absent:\n    - name: /srv/a\n")
 	for _, id := range []string{"/srv/a", "/srv/d", "/srv/l", "no-a"} {
-		fails(t, results[id], "read-only", "mount")
+		expectFailure(t, results[id], "read-only", "mount")
 	}
-	untouched(t, dir, map[string]string{"a": "old"})
+	expectFiles(t, dir, map[string]string{"a": "old"})
 }
 
 func TestImmutableFile(t *testing.T) {
@@ -269,9 +270,9 @@ func TestImmutableFile(t *testing.T) {
 	})
 	results := converge(t, root,
 		"/srv/a:\n  file.managed:\n    - contents: new\nno-a:\n  file.absent:\n    - name: /srv/a\n")
-	fails(t, results["/srv/a"], "operation not permitted", "chattr -i")
-	fails(t, results["no-a"], "operation not permitted", "chattr -i")
-	untouched(t, filepath.Dir(path), map[string]string{"a": "old"})
+	expectFailure(t, results["/srv/a"], "operation not permitted", "chattr -i")
+	expectFailure(t, results["no-a"], "operation not permitted", "chattr -i")
+	expectFiles(t, filepath.Dir(path), map[string]string{"a": "old"})
 }
 
 const immutableFlag = 0x10 // FS_IMMUTABLE_FL of linux/fs.h
@@ -309,7 +310,7 @@ func TestInvalidDeclarationsFailBeforeChanges(t *testing.T) {
 			strings.Repeat("0", 32) + "\n", "", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			fails(t, converge(t, root, c.sls)["a"], c.cause, c.hint)
+			expectFailure(t, converge(t, root, c.sls)["a"], c.cause, c.hint)
 			if _, err := os.Lstat(filepath.Join(root, "srv/a")); err == nil {
 				t.Error("a state ran despite the mistake")
 			}

@@ -33,7 +33,7 @@ type clones struct {
 func newClones(t *testing.T) clones {
 	t.Helper()
 	if _, err := osexec.LookPath("git"); err != nil || os.Geteuid() != 0 {
-		t.Skip("this takes root and a git")
+		t.Skip("this requires root and a git")
 	}
 	c := clones{t, t.TempDir(), ""}
 	c.ran = filepath.Join(c.dir, "ran")

@@ -47,7 +47,7 @@ func BenchmarkRequisites(b *testing.B) {
 		"require_in: [{sls: first}]", "require: [{test: nosuch%[1]d}]", "require: [{test: 'fir*'}]",
 	} {
 		for _, n := range []int{2500, 10000} {
-			b.Run(fmt.Sprintf("%s/%d", strings.ReplaceAll(with(kind, 1, 3), " ", ""), n), func(b *testing.B) {
+			b.Run(fmt.Sprintf("%s/%d", strings.ReplaceAll(fillIn(kind, 1, 3), " ", ""), n), func(b *testing.B) {
 				steps := n + 2
 				if strings.HasPrefix(kind, "names") {
 					steps += n
@@ -63,7 +63,7 @@ func related(n int, kind string) map[string]string {
 	var b strings.Builder
 	b.WriteString("include: [first]\nall:\n  test.nop: []\n")
 	for i := range n {
-		fmt.Fprintf(&b, "s%d:\n  test.nop:\n    - name: n%d\n    - x: {{ grains.os }}\n    - %s\n", i, i, with(kind, i, n))
+		fmt.Fprintf(&b, "s%d:\n  test.nop:\n    - name: n%d\n    - x: {{ grains.os }}\n    - %s\n", i, i, fillIn(kind, i, n))
 	}
 	// The first and the last state would require themselves.
 	text := strings.NewReplacer("test: s0}]\n", "test: all}]\n", fmt.Sprintf("test: s%d}]\n", n-1), "test: all}]\n",
@@ -72,9 +72,9 @@ func related(n int, kind string) map[string]string {
 		"states/first.sls": "first:\n  test.nop: []\n"}
 }
 
-// with replaces %[1]d in a requisite by the number of its state, %[2]d by that of the state before, and %[3]d by that
+// fillIn replaces %[1]d in a requisite by the number of its state, %[2]d by that of the state before, and %[3]d by that
 // of the state after.
-func with(kind string, i, n int) string {
+func fillIn(kind string, i, n int) string {
 	return strings.NewReplacer("%[1]d", fmt.Sprint(i), "%[2]d", fmt.Sprint(max(i-1, 0)), "%[3]d",
 		fmt.Sprint(min(i+1, n-1))).Replace(kind)
 }

@@ -21,7 +21,7 @@ import (
 // must not say that the directory is missing.
 func TestWorkingDirectories(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("commands of other users take root")
+		t.Skip("commands of other users require root")
 	}
 	h, err := machine.New(host.Options{})
 	if err != nil {
@@ -63,7 +63,7 @@ func TestWorkingDirectories(t *testing.T) {
 	} {
 		sls := "t: {cmd.run: [{name: 'readlink /proc/self/cwd || readlink /proc/$PPID/cwd'}, {runas: nobody}, {cwd: " + dir +
 			"/" + cwd + "}]}"
-		r := locally(t, h, dir, sls)
+		r := runLocally(t, h, dir, sls)
 		if want == "" {
 			if got, _ := filepath.EvalSymlinks(filepath.Join(dir, cwd)); r.Outcome != exec.Succeeded ||
 				value.Str(r.Changes.Value("stdout")) != got {
@@ -76,7 +76,7 @@ func TestWorkingDirectories(t *testing.T) {
 			t.Errorf("%s: %v: %s\nhint: %s", cwd, r.Outcome, r.Comment, r.Hint)
 		}
 	}
-	if r := locally(t, h, dir, "t: {cmd.run: [{name: pwd -P}, {cwd: "+dir+"/home/open}]}"); r.Outcome != exec.Failed ||
+	if r := runLocally(t, h, dir, "t: {cmd.run: [{name: pwd -P}, {cwd: "+dir+"/home/open}]}"); r.Outcome != exec.Failed ||
 		strings.Contains(r.Comment, "does not exist") || !strings.Contains(r.Comment, "refused") {
 		t.Errorf("as root: %v: %s", r.Outcome, r.Comment)
 	}
@@ -85,7 +85,7 @@ func TestWorkingDirectories(t *testing.T) {
 // TestACommandInARoot runs a command in a root that has only a shell. The command must not act on the machine.
 func TestACommandInARoot(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("entering a root takes root")
+		t.Skip("entering a root requires root")
 	}
 	h, err := machine.New(host.Options{})
 	if err != nil {
@@ -98,7 +98,7 @@ func TestACommandInARoot(t *testing.T) {
 		}
 	}
 	shell(t, dir+"/root")
-	r := locally(t, h, dir, "t: {cmd.run: [{name: 'pwd; echo inside > /made'}, {root: "+dir+"/root}, {cwd: /srv}]}")
+	r := runLocally(t, h, dir, "t: {cmd.run: [{name: 'pwd; echo inside > /made'}, {root: "+dir+"/root}, {cwd: /srv}]}")
 	if got, _ := os.ReadFile(dir + "/root/made"); r.Outcome != exec.Succeeded ||
 		value.Str(r.Changes.Value("stdout")) != "/srv" || string(got) != "inside\n" {
 		t.Errorf("%v: %s, %s, made %q", r.Outcome, r.Comment, value.Repr(r.Changes), got)
@@ -110,7 +110,7 @@ func TestACommandInARoot(t *testing.T) {
 		"t: {cmd.run: [{name: 'exit 7'}, {root: " + dir + "/root}]}":             "code 7",
 		"t: {cmd.run: [{name: 'true'}, {root: " + dir + "/root}, {cwd: /none}]}": "code 126",
 	} {
-		if r := locally(t, h, dir, sls); r.Outcome != exec.Failed || !strings.Contains(r.Comment, want) {
+		if r := runLocally(t, h, dir, sls); r.Outcome != exec.Failed || !strings.Contains(r.Comment, want) {
 			t.Errorf("%s: %v: %s", sls, r.Outcome, r.Comment)
 		}
 	}
@@ -137,7 +137,7 @@ func shell(t *testing.T, root string) {
 	}
 }
 
-func locally(t *testing.T, h *host.Host, dir, sls string) *exec.Result {
+func runLocally(t *testing.T, h *host.Host, dir, sls string) *exec.Result {
 	t.Helper()
 	if err := os.WriteFile(filepath.Join(dir, "states/t.sls"), []byte(sls), 0o644); err != nil {
 		t.Fatal(err)

@@ -162,7 +162,7 @@ func TestShortSecretsAreReported(t *testing.T) {
 	}
 }
 
-// TestGPGDecrypts runs the gpg of this machine with a key ring of its own.
+// TestGPGDecrypts runs the gpg of this machine with a new key ring.
 func TestGPGDecrypts(t *testing.T) {
 	program, err := exec.LookPath("gpg")
 	if err != nil {

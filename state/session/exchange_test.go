@@ -101,7 +101,7 @@ s: {file.symlink: [{name: /home/ann/work/s}, {target: CONTENTS}]}
 `
 	refused := 0
 	for i, end := 0, time.Now().Add(4*time.Second); time.Now().Before(end); i++ {
-		for _, r := range on(t, root, strings.ReplaceAll(sls, "CONTENTS", "c"+string(rune('a'+i%20))), false) {
+		for _, r := range runOn(t, root, strings.ReplaceAll(sls, "CONTENTS", "c"+string(rune('a'+i%20))), false) {
 			if strings.Contains(r.Comment, "refused, since") {
 				refused++
 			}

@@ -124,7 +124,7 @@ func TestAServerGivesPillarData(t *testing.T) {
 // TestAFileThatAnotherUserCanChangeIsNoPillarData checks every source that reads files.
 func TestAFileThatAnotherUserCanChangeIsNoPillarData(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("this takes root")
+		t.Skip("this requires root")
 	}
 	for source, argument := range map[string]func(dir string) any{
 		"stack":     func(dir string) any { return filepath.Join(dir, "st/stack.cfg") },
@@ -165,7 +165,7 @@ func TestUnsupportedSourcesNameAnother(t *testing.T) {
 // unprivileged user, or a file in such a user's directory.
 func TestACommandThatAnotherUserCanChangeGivesNoPillarData(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("this takes root")
+		t.Skip("this requires root")
 	}
 	const script = "#!/bin/sh\necho 'a: 1'\n"
 	for _, c := range []struct {

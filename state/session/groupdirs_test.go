@@ -43,7 +43,7 @@ DIR/old/gone: {file.touch: []}
 gone: {file.absent: [{name: DIR/old/gone}]}
 DIR/link: {file.append: [{text: through a link}]}
 `
-			for _, r := range on(t, root, strings.ReplaceAll(sls, "DIR", dir), false) {
+			for _, r := range runOn(t, root, strings.ReplaceAll(sls, "DIR", dir), false) {
 				refused := strings.HasSuffix(r.Step.ID(), "/link")
 				if (r.Outcome == exec.Failed) != refused || refused && !strings.Contains(r.Comment,
 					dir+"/link is controlled by group ") {

@@ -23,7 +23,7 @@ const nobody = 65534
 // TestGitRunsAsTheOwnerOfAClone checks that the programs that a user's clone configures do not run as root.
 func TestGitRunsAsTheOwnerOfAClone(t *testing.T) {
 	if _, err := osexec.LookPath("git"); err != nil || os.Geteuid() != 0 {
-		t.Skip("this takes root and a git")
+		t.Skip("this requires root and a git")
 	}
 	dir := t.TempDir()
 	for _, p := range []string{dir, filepath.Dir(dir)} {

@@ -40,7 +40,7 @@ func TestAPackageOfTheTreeImportsItsParts(t *testing.T) {
 // all users may write to.
 func TestModulesThatAnotherUserCanChangeDoNotRun(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("this takes root")
+		t.Skip("this requires root")
 	}
 	for name, change := range map[string]func(dir string) error{
 		"parted.f": func(dir string) error {

@@ -21,7 +21,7 @@ import (
 // pip executes or reads.
 func TestRootRunsNoProgramOnPartsOfAUser(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("files of several users take root")
+		t.Skip("files of several users require root")
 	}
 	dir := t.TempDir()
 	if err := errors.Join(os.Chmod(filepath.Dir(dir), 0o755), os.Chmod(dir, 0o755)); err != nil {

@@ -60,7 +60,7 @@ func TestProgramsOfUsersRunAsTheirOwner(t *testing.T) {
 			if err := os.Chmod(filepath.Join(root, "home/ann/own/x"), 0o755|fs.ModeSetuid); err != nil {
 				t.Fatal(err)
 			}
-			r := on(t, root, "t: {"+c.sls+"}", false)[0]
+			r := runOn(t, root, "t: {"+c.sls+"}", false)[0]
 			if r.Outcome != c.outcome || c.outcome == exec.Failed && !strings.Contains(r.Comment,
 				"setuid and setgid bits are refused, since user") {
 				t.Errorf("%v: %s", r.Outcome, r.Comment)

@@ -28,7 +28,7 @@ const ann = 64001
 func annsHost(t *testing.T) string {
 	t.Helper()
 	if os.Geteuid() != 0 {
-		t.Skip("files of several users take root")
+		t.Skip("files of several users require root")
 	}
 	root := t.TempDir()
 	for name, text := range map[string]string{
@@ -69,8 +69,8 @@ func own(t *testing.T, dir string) {
 	}
 }
 
-// on runs an SLS file on a root and returns the results.
-func on(t *testing.T, root, sls string, dry bool) []*exec.Result {
+// runOn runs an SLS file on a root and returns the results.
+func runOn(t *testing.T, root, sls string, dry bool) []*exec.Result {
 	t.Helper()
 	hosttest.Put(t, filepath.Join(root, "states/t.sls"), sls, 0o644)
 	h, err := machine.New(host.Options{Root: root})
@@ -180,7 +180,7 @@ func TestStatesRefuseForeignLinks(t *testing.T) {
 			hosttest.Put(t, filepath.Join(root, "states/tree/evil"), "evil", 0o644)
 			before := outside(t, root)
 			for _, dry := range []bool{true, false} {
-				r := on(t, root, "t: {"+c.sls+"}", dry)[0]
+				r := runOn(t, root, "t: {"+c.sls+"}", dry)[0]
 				_, unsafe := host.Unsafe(r.Cause())
 				if unsafe == c.harmless || unsafe && (r.Outcome != exec.Failed ||
 					!strings.Contains(r.Hint, "follow_unsafe: true") || !strings.Contains(r.Comment, "/home/ann") ||
@@ -194,7 +194,7 @@ func TestStatesRefuseForeignLinks(t *testing.T) {
 			if c.harmless {
 				return
 			}
-			r := on(t, root, "t: {"+strings.TrimSuffix(c.sls, "]")+", {follow_unsafe: true}]}", false)[0]
+			r := runOn(t, root, "t: {"+strings.TrimSuffix(c.sls, "]")+", {follow_unsafe: true}]}", false)[0]
 			var unsafe *walk.UnsafeError
 			if errors.As(r.Cause(), &unsafe) || !strings.Contains(strings.Join(r.Warnings, "\n"), "follow_unsafe") ||
 				strings.Contains(strings.Join(r.Warnings, "\n"), "no argument") {
@@ -217,7 +217,7 @@ func TestStatesFollowLinksToOwnFiles(t *testing.T) {
 		"file.copy: [{name: /home/ann/new}, {source: /home/ann/mine}]", "file.exists: [{name: /home/ann/link}]",
 		"file.managed: [{name: /home/ann/file}, {contents: new}]",
 	} {
-		if r := on(t, root, "t: {"+sls+"}", false)[0]; r.Outcome != exec.Succeeded {
+		if r := runOn(t, root, "t: {"+sls+"}", false)[0]; r.Outcome != exec.Succeeded {
 			t.Errorf("%s: %s", sls, r.Comment)
 		}
 	}
@@ -279,14 +279,14 @@ func TestStatesThatFollowNoLinkAreNotRefused(t *testing.T) {
 			}
 			before := outside(t, root)
 			for _, dry := range []bool{true, false, false} {
-				for _, r := range on(t, root, states(sls), dry) {
+				for _, r := range runOn(t, root, states(sls), dry) {
 					if r.Outcome == exec.Failed && !(strings.HasPrefix(name, "rename") &&
 						strings.Contains(r.Comment, "does not exist")) {
 						t.Errorf("dry %v: %s\n%s", dry, r.Comment, r.Hint)
 					}
 				}
 			}
-			for _, r := range on(t, root, states(sls), true) {
+			for _, r := range runOn(t, root, states(sls), true) {
 				if r.Changes.Len() > 0 && name != "retention" {
 					t.Errorf("another run would change %s", value.Repr(r.Changes))
 				}
@@ -326,7 +326,7 @@ func TestGroupsOfTheHost(t *testing.T) {
 				os.Symlink("/etc/dir", filepath.Join(local, "app"))); err != nil {
 				t.Fatal(err)
 			}
-			r := on(t, root, "t: {file.managed: [{name: /"+c.at+"/app/new}, {contents: x}]}", false)[0]
+			r := runOn(t, root, "t: {file.managed: [{name: /"+c.at+"/app/new}, {contents: x}]}", false)[0]
 			if _, unsafe := host.Unsafe(r.Cause()); unsafe != (c.by != "") ||
 				unsafe != strings.Contains(r.Comment, "controlled by "+c.by+" ") || !unsafe && r.Outcome != exec.Succeeded {
 				t.Errorf("refused %v: %s", unsafe, r.Comment)
@@ -376,7 +376,7 @@ func TestDecodeReplacesAHugeFile(t *testing.T) {
 	}
 	sls := "/home/ann/file:\n  file.decode:\n    - encoded_data: bmV3Cg==\n    - encoding_type: base64\n" +
 		"    - checksum: sha256\n"
-	for _, r := range on(t, root, sls, false) {
+	for _, r := range runOn(t, root, sls, false) {
 		if old := fmt.Sprint(r.Changes.Value("old")); r.Outcome != exec.Succeeded || !strings.HasPrefix(old, "a file of ") {
 			t.Errorf("%v: %s, the old content is reported as %s", r.Outcome, r.Comment, old)
 		}
@@ -424,7 +424,7 @@ func TestFunctionsRefuseForeignLinks(t *testing.T) {
 func TestScriptsOfUsersDoNotRunAsRoot(t *testing.T) {
 	root := annsHost(t)
 	for _, dry := range []bool{true, false} {
-		results := on(t, root, "run:\n  cmd.script:\n    - name: /home/ann/file\n", dry)
+		results := runOn(t, root, "run:\n  cmd.script:\n    - name: /home/ann/file\n", dry)
 		if r := results[0]; r.Outcome != exec.Failed || !strings.Contains(r.Comment, "root does not run /home/ann/file") {
 			t.Errorf("dry %t: %v, %s", dry, r.Outcome, r.Comment)
 		}

@@ -16,7 +16,7 @@
 //		})
 //	}
 //
-// A family with an interface of its own, such as packages, installs a fake in the case's host in Prepare, and names
+// A family with its own interface, such as packages, installs a fake in the case's host in Prepare, and names
 // with Host.Watch the values that a dry run must not change.
 package statetest
 

@@ -88,7 +88,7 @@ func broken() map[string]string {
 	}
 }
 
-// TestBroken is run by TestSuiteNamesTheBrokenRule in a process of its own, since it must fail.
+// TestBroken is run by TestSuiteNamesTheBrokenRule in a separate process, since it must fail.
 func TestBroken(t *testing.T) {
 	if os.Getenv("STATETEST_BROKEN") == "" {
 		t.Skip("this test fails on purpose; TestSuiteNamesTheBrokenRule runs it")

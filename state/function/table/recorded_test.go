@@ -27,7 +27,7 @@ import (
 const testdata = "../../../testdata/function"
 
 // recorded is one call. Want and After are Python's repr of the answer and of the arguments
-// afterwards, where the call changed them.
+// after the call, if it changed them.
 type recorded struct {
 	Call   string      `json:"call"`
 	Args   *value.List `json:"-"`

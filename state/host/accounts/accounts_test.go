@@ -19,20 +19,20 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host/machine"
 )
 
-// recorded is a fake of the host's commands that records the commands and answers by tool.
-type recorded struct {
+// fakeCommands is a fake of the host's commands that records the commands and answers by tool.
+type fakeCommands struct {
 	commands []host.Command
 	answers  map[string]host.Output
 }
 
-func (*recorded) Allowed(string) error { return nil }
+func (*fakeCommands) Allowed(string) error { return nil }
 
-func (r *recorded) Run(_ context.Context, c host.Command) (host.Output, error) {
+func (r *fakeCommands) Run(_ context.Context, c host.Command) (host.Output, error) {
 	r.commands = append(r.commands, c)
 	return r.answers[filepath.Base(c.Argv[0])], nil
 }
 
-func (r *recorded) lines() []string {
+func (r *fakeCommands) lines() []string {
 	var lines []string
 	for _, c := range r.commands {
 		lines = append(lines, strings.Join(c.Argv, " ")+" <"+c.Stdin)
@@ -40,18 +40,18 @@ func (r *recorded) lines() []string {
 	return lines
 }
 
-// replaced records the subjects that a run replaces.
-type replaced []string
+// fakeRecorder records the subjects that a run replaces.
+type fakeRecorder []string
 
-func (r *replaced) Kept() error { return nil }
+func (r *fakeRecorder) Kept() error { return nil }
 
-func (r *replaced) Replacing(s host.Subject) error {
+func (r *fakeRecorder) Replacing(s host.Subject) error {
 	*r = append(*r, s.String())
 	return nil
 }
 
-// small creates a host with the files of hosttest.Tree and with fake tools.
-func small(t testing.TB, answers map[string]host.Output) (*host.Host, *recorded, *replaced, string) {
+// smallHost creates a host with the files of hosttest.Tree and with fake tools.
+func smallHost(t testing.TB, answers map[string]host.Output) (*host.Host, *fakeCommands, *fakeRecorder, string) {
 	t.Helper()
 	root := t.TempDir()
 	hosttest.Tree(t, root)
@@ -59,7 +59,7 @@ func small(t testing.TB, answers map[string]host.Output) (*host.Host, *recorded,
 		"chpasswd", "passwd", "getent", "crontab"} {
 		hosttest.Put(t, filepath.Join(root, "usr/sbin", name), "", 0o755)
 	}
-	commands, subjects := &recorded{answers: answers}, new(replaced)
+	commands, subjects := &fakeCommands{answers: answers}, new(fakeRecorder)
 	h, err := machine.New(host.Options{Root: root, Commands: commands, Recorder: subjects})
 	if err != nil {
 		t.Fatal(err)
@@ -120,7 +120,7 @@ func TestAccountCommands(t *testing.T) {
 			[]string{"groupdel -- adm <"}, []string{"group adm"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			h, commands, subjects, _ := small(t, nil)
+			h, commands, subjects, _ := smallHost(t, nil)
 			if err := c.change(h.Accounts); err != nil {
 				t.Fatal(err)
 			}
@@ -139,7 +139,7 @@ func TestAccountCommands(t *testing.T) {
 
 // TestBadPasswords checks that a hash with a separator or a line break is refused.
 func TestBadPasswords(t *testing.T) {
-	h, commands, _, _ := small(t, nil)
+	h, commands, _, _ := smallHost(t, nil)
 	for _, hash := range []string{"a:b", "a\nroot:x", "a\r"} {
 		err := h.Accounts.SetShadow(context.Background(), "alice", host.ShadowChange{Hash: &hash})
 		if err == nil || strings.Contains(err.Error(), hash) || len(commands.commands) > 0 {
@@ -150,7 +150,7 @@ func TestBadPasswords(t *testing.T) {
 
 // TestReading checks that accounts are read from the files, and read again after a change through the host.
 func TestReading(t *testing.T) {
-	h, _, _, root := small(t, nil)
+	h, _, _, root := smallHost(t, nil)
 	alice, ok, err := h.Accounts.User("alice")
 	if want := (host.User{Name: "alice", Password: "x", UID: 1000, GID: 1000, Gecos: "Alice A,12,34,56,staff,more",
 		Home: "/home/alice", Shell: "/bin/sh"}); !ok || err != nil || alice != want {
@@ -188,7 +188,8 @@ func TestReading(t *testing.T) {
 
 // TestOtherSources checks that getent is run if nsswitch.conf names another source than files, once for each query.
 func TestOtherSources(t *testing.T) {
-	h, commands, _, root := small(t, map[string]host.Output{"getent": {Stdout: "ldap:*:5000:100:L:/home/ldap:/bin/sh\n"}})
+	h, commands, _, root := smallHost(t, map[string]host.Output{
+		"getent": {Stdout: "ldap:*:5000:100:L:/home/ldap:/bin/sh\n"}})
 	if _, ok, err := h.Accounts.User("ldap"); ok || err != nil || len(commands.commands) > 0 {
 		t.Errorf("with files alone: %v, %v, %q", ok, err, commands.lines())
 	}
@@ -230,7 +231,7 @@ func TestOtherSources(t *testing.T) {
 
 // TestGroupsFromOtherSources checks the groups of a user that no file has.
 func TestGroupsFromOtherSources(t *testing.T) {
-	_, commands, _, root := small(t, nil)
+	_, commands, _, root := smallHost(t, nil)
 	hosttest.Put(t, filepath.Join(root, "etc/nsswitch.conf"), "passwd: files sss\ngroup: files sss\n", 0o644)
 	h, err := machine.New(host.Options{Root: root, Commands: answer(func(argv []string) string {
 		return map[string]string{"passwd ldap": "ldap:*:5000:100:L:/home/ldap:/bin/sh\n",
@@ -281,7 +282,7 @@ func TestHints(t *testing.T) {
 
 // TestMissingTool checks that the hint names the package to install.
 func TestMissingTool(t *testing.T) {
-	h, _, _, root := small(t, nil)
+	h, _, _, root := smallHost(t, nil)
 	if err := os.Remove(filepath.Join(root, "usr/sbin/groupadd")); err != nil {
 		t.Fatal(err)
 	}
@@ -296,7 +297,7 @@ func TestMissingTool(t *testing.T) {
 
 // TestLock checks that a change waits for another process that holds the lock of the accounts.
 func TestLock(t *testing.T) {
-	h, commands, _, root := small(t, nil)
+	h, commands, _, root := smallHost(t, nil)
 	hosttest.Put(t, filepath.Join(root, "etc/.pwd.lock"), "", 0o600)
 	f, err := os.OpenFile(filepath.Join(root, "etc/.pwd.lock"), os.O_WRONLY, 0)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 
 func TestCrontabs(t *testing.T) {
 	ctx := context.Background()
-	h, commands, subjects, root := small(t, map[string]host.Output{"crontab": {}})
+	h, commands, subjects, root := smallHost(t, map[string]host.Output{"crontab": {}})
 	if text, err := h.Crontabs.Read(ctx, "alice"); text != "" || err != nil || len(commands.commands) > 0 {
 		t.Errorf("alice has the crontab %q, %v, after %q", text, err, commands.lines())
 	}
@@ -47,7 +47,7 @@ func TestCrontabs(t *testing.T) {
 
 // TestCrontabNames checks that names which are no user names are refused, such as paths.
 func TestCrontabNames(t *testing.T) {
-	h, commands, _, _ := small(t, nil)
+	h, commands, _, _ := smallHost(t, nil)
 	for _, name := range []string{"", "..", "../../etc/shadow", "-r", "a/b"} {
 		if _, err := h.Crontabs.Read(context.Background(), name); err == nil {
 			t.Errorf("%q has a crontab", name)
@@ -63,7 +63,7 @@ func TestCrontabOfOtherUsers(t *testing.T) {
 	if os.Geteuid() == 0 {
 		t.Skip("root may read every file")
 	}
-	h, commands, _, root := small(t, map[string]host.Output{"crontab": {Stdout: "1 * * * * x\n"}})
+	h, commands, _, root := smallHost(t, map[string]host.Output{"crontab": {Stdout: "1 * * * * x\n"}})
 	hosttest.Put(t, filepath.Join(root, "var/spool/cron/crontabs/alice"), "", 0o000)
 	if text, err := h.Crontabs.Read(context.Background(), "alice"); text != "1 * * * * x\n" || err != nil {
 		t.Errorf("alice has %q, %v", text, err)
@@ -81,7 +81,7 @@ func TestCrontabOfOtherUsers(t *testing.T) {
 
 // TestParsed checks that a file is parsed once, and again after a change.
 func TestParsed(t *testing.T) {
-	h, _, _, root := small(t, nil)
+	h, _, _, root := smallHost(t, nil)
 	times := 0
 	length := func(text string) int { times++; return len(text) }
 	read := func(want, wantTimes int) {

@@ -19,7 +19,7 @@ func tools() []string {
 func Chroot(t testing.TB) string {
 	t.Helper()
 	if os.Geteuid() != 0 {
-		t.Skip("entering a chroot takes root")
+		t.Skip("entering a chroot requires root")
 	}
 	root := t.TempDir()
 	Tree(t, root)

@@ -47,7 +47,7 @@ func Look(t testing.TB, h *host.Host, table module.Table, function string, argum
 	return resource, diff
 }
 
-// Resource makes a resource from the arguments of a declaration.
+// Resource creates a resource from the arguments of a declaration.
 func Resource(t testing.TB, table module.Table, function string, arguments *value.Map) module.Resource {
 	t.Helper()
 	resource := table[function]()

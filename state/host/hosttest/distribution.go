@@ -14,7 +14,7 @@ import (
 func Distribution(t testing.TB, release string, packages ...string) string {
 	t.Helper()
 	if os.Geteuid() != 0 {
-		t.Skip("a root with a package manager takes root")
+		t.Skip("a root with a package manager requires root")
 	}
 	if _, err := exec.LookPath("debootstrap"); err != nil {
 		t.Skip("a root with a package manager takes debootstrap")

@@ -17,10 +17,10 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host/machine"
 )
 
-// dice makes choices from the bytes of a fuzz input. When it has none left, it chooses 0.
-type dice []byte
+// choices makes choices from the bytes of a fuzz input. When it has none left, it chooses 0.
+type choices []byte
 
-func (d *dice) pick(n int) int {
+func (d *choices) pick(n int) int {
 	if len(*d) == 0 {
 		return 0
 	}
@@ -29,10 +29,10 @@ func (d *dice) pick(n int) int {
 	return c % n
 }
 
-func (d *dice) of(words ...string) string { return words[d.pick(len(words))] }
+func (d *choices) of(words ...string) string { return words[d.pick(len(words))] }
 
 // items returns entries that the input chooses, from few names so that they collide.
-func (d *dice) items() (all []item) {
+func (d *choices) items() (all []item) {
 	for len(*d) > 0 && len(all) < 24 {
 		i := item{name: d.of("a", "b", "a/b", "a/b/c", "./a", "d/", "d/x", "f", "link", "link/x", "up", "up/cron.d/x",
 			"../x", "a/../../x", "/etc/x", "") + d.of("", "", "", "/", "/y")}
@@ -152,8 +152,8 @@ func (a *arena) contained(t *testing.T) {
 	})
 }
 
-// FuzzExtracting checks that archive.extracted neither panics nor writes outside of its target, whatever the
-// archive and the target contain. The first byte of an input chooses the arguments. The rest is an archive or
+// FuzzExtracting checks that archive.extracted neither panics nor writes outside of its target, for all contents of the
+// archive and of the target. The first byte of an input chooses the arguments. The rest is an archive or
 // chooses the entries of one.
 func FuzzExtracting(f *testing.F) {
 	for how, data := range map[byte][]byte{0: tarOf(app()...), 1: zipOf(app()...), 2: zipped(dotted()),
@@ -163,7 +163,7 @@ func FuzzExtracting(f *testing.F) {
 	}
 	a := newArena(f)
 	f.Fuzz(func(t *testing.T, input []byte) {
-		d := dice(input)
+		d := choices(input)
 		how := d.pick(256)
 		data, format := []byte(d), "tar"
 		if items := d.items(); how&4 != 0 {

@@ -40,8 +40,8 @@ func extraction(t testing.TB, h *host.Host, ctx context.Context, arguments ...an
 	return nil, err
 }
 
-// scene returns a host in a temporary directory with an archive.
-func scene(t testing.TB, data []byte) (*host.Host, string) {
+// hostWith returns a host in a temporary directory with an archive.
+func hostWith(t testing.TB, data []byte) (*host.Host, string) {
 	t.Helper()
 	dir := t.TempDir()
 	h, err := machine.New(host.Options{Root: dir})
@@ -82,7 +82,7 @@ func TestLimits(t *testing.T) {
 		item{name: "t/b", text: strings.Repeat("y", 1000)}, item{name: "t/c/d"})
 	for argument, n := range map[string]int{"max_entries": 2, "max_bytes": 1999, "max_depth": 2} {
 		t.Run(argument, func(t *testing.T) {
-			h, dir := scene(t, files)
+			h, dir := hostWith(t, files)
 			err, _ := extraction(t, h, context.Background(), argument, n)
 			if err == nil || !strings.Contains(err.Error(), "the archive is refused") {
 				t.Errorf("beyond %s: %v, want a refusal", argument, err)
@@ -95,7 +95,7 @@ func TestLimits(t *testing.T) {
 			}
 		})
 	}
-	h, _ := scene(t, files)
+	h, _ := hostWith(t, files)
 	if err, _ := extraction(t, h, context.Background(), "max_bytes", -1); err == nil ||
 		!strings.Contains(err.Error(), "max_bytes is -1") {
 		t.Errorf("a limit below 0: %v", err)
@@ -127,7 +127,7 @@ func sparse(t *testing.T) []byte {
 // TestHolesCountTowardsMaxBytes checks that holes count as written bytes, since they are written out, and
 // that this happens before the first write.
 func TestHolesCountTowardsMaxBytes(t *testing.T) {
-	h, dir := scene(t, sparse(t))
+	h, dir := hostWith(t, sparse(t))
 	err, _ := extraction(t, h, context.Background())
 	if err == nil || !strings.Contains(err.Error(), "max_bytes") && !strings.Contains(err.Error(), "hold more than") {
 		t.Errorf("a sparse terabyte: %v", err)
@@ -150,7 +150,7 @@ func TestRatio(t *testing.T) {
 	_ = w.WriteHeader(&tar.Header{Name: "t/zeros", Mode: 0o644, Size: size})
 	_, _ = io.CopyN(w, zeros{}, size)
 	_, _ = w.Close(), z.Close()
-	h, _ := scene(t, out.Bytes())
+	h, _ := hostWith(t, out.Bytes())
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	err, _ := extraction(t, h, context.Background(), "max_ratio", 500)
@@ -173,7 +173,7 @@ func TestInterruptedExtractionWritesNothing(t *testing.T) {
 	for i := range 50 {
 		items = append(items, item{name: fmt.Sprint("t/f", i), text: strings.Repeat("x", 4096)})
 	}
-	h, dir := scene(t, tarOf(items...))
+	h, dir := hostWith(t, tarOf(items...))
 	old := filepath.Join(dir, "opt/t/first")
 	if err := os.MkdirAll(filepath.Dir(old), 0o755); err != nil {
 		t.Fatal(err)
@@ -182,7 +182,7 @@ func TestInterruptedExtractionWritesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	broken := h.WithFiles(&breaking{Files: h.Files, cancel: cancel})
+	broken := h.WithFiles(&interrupting{Files: h.Files, cancel: cancel})
 	check, apply := extraction(t, broken, ctx)
 	if check != nil || !errors.Is(apply, context.Canceled) {
 		t.Fatalf("%v, %v; want an interruption", check, apply)
@@ -195,28 +195,28 @@ func TestInterruptedExtractionWritesNothing(t *testing.T) {
 	}
 }
 
-// breaking cancels a run while the archive is opened the second time, for extraction.
-type breaking struct {
+// interrupting cancels a run while the archive is opened the second time, for extraction.
+type interrupting struct {
 	host.Files
 	cancel func()
 	opened int
 }
 
-func (b *breaking) Open(p string) (io.ReadCloser, error) {
+func (b *interrupting) Open(p string) (io.ReadCloser, error) {
 	f, err := b.Files.Open(p)
 	if b.opened++; b.opened == 2 && err == nil {
-		return &breakingFile{f, b.cancel, 0}, nil
+		return &interruptingFile{f, b.cancel, 0}, nil
 	}
 	return f, err
 }
 
-type breakingFile struct {
+type interruptingFile struct {
 	io.ReadCloser
 	cancel func()
 	read   int
 }
 
-func (b *breakingFile) Read(p []byte) (int, error) {
+func (b *interruptingFile) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p[:min(len(p), 512)])
 	if b.read += n; b.read > 100_000 {
 		b.cancel()
@@ -230,7 +230,7 @@ func TestForeignLinksAreNotFollowed(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can make files of other users")
 	}
-	h, dir := scene(t, tarOf(item{name: "t/evil", text: "evil"}))
+	h, dir := hostWith(t, tarOf(item{name: "t/evil", text: "evil"}))
 	home := filepath.Join(dir, "home/u")
 	for _, err := range []error{
 		os.MkdirAll(home, 0o755), os.Symlink("/etc/cron.d", filepath.Join(home, "app")),
@@ -292,14 +292,14 @@ func linked() (inside, outside map[string][]item) {
 func TestOutsideLinks(t *testing.T) {
 	inside, outside := linked()
 	for name, items := range inside {
-		h, _ := scene(t, tarOf(items...))
+		h, _ := hostWith(t, tarOf(items...))
 		if check, apply := extraction(t, h, context.Background()); check != nil || apply != nil {
 			t.Errorf("a link to %s: %v, %v", name, check, apply)
 		}
 	}
 	for name, items := range outside {
 		for format, data := range map[string][]byte{"tar": tarOf(items...), "zip": zipOf(items...)} {
-			h, dir := scene(t, data)
+			h, dir := hostWith(t, data)
 			err, _ := extraction(t, h, context.Background(), "archive_format", format)
 			if err == nil || !strings.Contains(err.Error(), "which is not below /opt") ||
 				!strings.Contains(diag.HintOf(err), "allow_outside_links: True") {
@@ -314,7 +314,7 @@ func TestOutsideLinks(t *testing.T) {
 			}
 		}
 	}
-	h, _ := scene(t, tarOf(outside["with an absolute target"]...))
+	h, _ := hostWith(t, tarOf(outside["with an absolute target"]...))
 	if check, apply := extraction(t, h, context.Background(), "options", "--exclude=conf --exclude=none"); check == nil ||
 		apply != nil || !strings.Contains(check.Error(), "there is nothing in") {
 		t.Errorf("a missing link: %v, %v", check, apply)
@@ -345,7 +345,7 @@ func TestMaxSeconds(t *testing.T) {
 	for i := range 100 {
 		items = append(items, item{name: fmt.Sprintf("t/d%d/", i)})
 	}
-	h, _ := scene(t, tarOf(items...))
+	h, _ := hostWith(t, tarOf(items...))
 	began := time.Now()
 	err, _ := extraction(t, h.WithFiles(slow{h.Files}), context.Background(), "max_seconds", 1)
 	if err == nil || !strings.Contains(err.Error(), "it takes longer than 1s") ||

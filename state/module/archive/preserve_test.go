@@ -29,7 +29,7 @@ func TestArchivesSetNoPrivilegedBits(t *testing.T) {
 		"options --extract": "app 775 sh 755 tool 775 run.sh 775 tmp 1777",
 		"options -xpf":      "app 2777 sh 4755 tool 2775 run.sh 777 tmp 1777",
 	} {
-		h, dir := scene(t, data)
+		h, dir := hostWith(t, data)
 		given := []any{"name", "/opt", "source", "/srv/a.tar"}
 		if name, v, ok := strings.Cut(arguments, " "); ok && v == "true" {
 			given = append(given, name, true)

@@ -55,7 +55,7 @@ func TestFilesAreSyncedTogether(t *testing.T) {
 		for i := range files {
 			items = append(items, item{name: fmt.Sprint("t/f", i), text: "x"})
 		}
-		h, dir := scene(t, tarOf(items...))
+		h, dir := hostWith(t, tarOf(items...))
 		var events []string
 		_, err := extraction(t, h.WithFiles(watched{h.Files, &events}), context.Background())
 		if err != nil {
@@ -82,7 +82,7 @@ func BenchmarkExtract10000(b *testing.B) {
 	}
 	data := tarOf(items...)
 	for b.Loop() {
-		h, _ := scene(b, data)
+		h, _ := hostWith(b, data)
 		if _, err := extraction(b, h, context.Background()); err != nil {
 			b.Fatal(err)
 		}

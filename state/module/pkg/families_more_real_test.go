@@ -24,7 +24,7 @@ import (
 
 // rollbacks has runs install, upgrade, hold and remove packages, and restores the packages after each run as a rollback
 // does.
-func rollbacks(m *machineOf) {
+func rollbacks(m *familyRoot) {
 	m.Helper()
 	ctx := context.Background()
 	images := func() map[string]image.Image {
@@ -80,7 +80,7 @@ func rollbacks(m *machineOf) {
 }
 
 // downloads downloads package files from another host without installing them.
-func downloads(m *machineOf) {
+func downloads(m *familyRoot) {
 	ctx, args := context.Background(), value.NewMap("name", "foo", "refresh", false)
 	server := httptest.NewServer(http.FileServer(http.Dir(m.root + "/srv/repository")))
 	defer server.Close()
@@ -112,7 +112,7 @@ func downloads(m *machineOf) {
 }
 
 // key creates a signing key and returns its GnuPG home and the files of its two halves.
-func key(m *machineOf) (home, secret, public string) {
+func key(m *familyRoot) (home, secret, public string) {
 	m.Helper()
 	home, err := os.MkdirTemp("", "gpg") // not t.TempDir, as the path of a socket has at most 108 bytes
 	if err != nil {
@@ -129,7 +129,7 @@ func key(m *machineOf) (home, secret, public string) {
 	return home, secret, public
 }
 
-func gpg(m *machineOf, home string, args ...string) {
+func gpg(m *familyRoot, home string, args ...string) {
 	m.Helper()
 	cmd := exec.Command("gpg",
 		append([]string{"--homedir", home, "--batch", "--yes", "--pinentry-mode", "loopback"}, args...)...)
@@ -139,7 +139,7 @@ func gpg(m *machineOf, home string, args ...string) {
 	}
 }
 
-func (m *machineOf) copyIn(from, to string) {
+func (m *familyRoot) copyIn(from, to string) {
 	m.Helper()
 	data, err := os.ReadFile(from)
 	if err != nil {
@@ -150,7 +150,7 @@ func (m *machineOf) copyIn(from, to string) {
 
 // signedRPMs creates a signed repository in /srv/signed. Its package sig is signed by /srv/signed/key.asc,
 // other by a different key, and bare is unsigned.
-func signedRPMs(m *machineOf) {
+func signedRPMs(m *familyRoot) {
 	home, secret, public := key(m)
 	_, another, _ := key(m)
 	m.sh("mkdir -p /srv/signed")

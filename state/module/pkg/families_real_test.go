@@ -56,22 +56,22 @@ type family struct {
 	choosy   bool       // the client does not choose a provider of a virtual package
 	client   string     // environment variable with the client's path, if Debian has no package of it
 	target   string     // path of that client in the root
-	sign     func(*machineOf)
+	sign     func(*familyRoot)
 }
 
-// machineOf is a root of a family's distribution with a package repository.
-type machineOf struct {
+// familyRoot is a root of a family's distribution with a package repository.
+type familyRoot struct {
 	*testing.T
 	family
 	root string
 }
 
-func start(t *testing.T, f family) *machineOf {
+func start(t *testing.T, f family) *familyRoot {
 	t.Helper()
 	if f.client != "" && os.Getenv(f.client) == "" {
 		t.Skipf("Debian has no %s; set %s to the path of one that is linked statically", f.name, f.client)
 	}
-	m := &machineOf{t, f, hosttest.Distribution(t, f.release, f.packages...)}
+	m := &familyRoot{t, f, hosttest.Distribution(t, f.release, f.packages...)}
 	if f.client != "" {
 		program, err := os.ReadFile(os.Getenv(f.client))
 		if err != nil {
@@ -90,7 +90,7 @@ func start(t *testing.T, f family) *machineOf {
 }
 
 // reindex updates the index of the repository.
-func (m *machineOf) reindex() {
+func (m *familyRoot) reindex() {
 	m.Helper()
 	m.sh(m.index)
 	if m.sign != nil {
@@ -98,7 +98,7 @@ func (m *machineOf) reindex() {
 	}
 }
 
-func (m *machineOf) sh(line string) string {
+func (m *familyRoot) sh(line string) string {
 	m.Helper()
 	if line == "" {
 		return ""
@@ -106,7 +106,7 @@ func (m *machineOf) sh(line string) string {
 	return strings.TrimSpace(hosttest.In(m.T, m.root, "sh", "-ec", line))
 }
 
-func (m *machineOf) add(name, version, release string, needs ...string) string {
+func (m *familyRoot) add(name, version, release string, needs ...string) string {
 	for i := range needs {
 		if m.format != "rpm" {
 			needs[i] = strings.ReplaceAll(needs[i], " ", "")
@@ -115,12 +115,12 @@ func (m *machineOf) add(name, version, release string, needs ...string) string {
 	return m.build(name, version, release, nfpm.Overridables{Depends: needs})
 }
 
-func (m *machineOf) provide(name, version, release string, provides ...string) {
+func (m *familyRoot) provide(name, version, release string, provides ...string) {
 	m.build(name, version, release, nfpm.Overridables{Provides: provides})
 }
 
 // build builds a package file and returns its path in the root.
-func (m *machineOf) build(name, version, release string, more nfpm.Overridables) string {
+func (m *familyRoot) build(name, version, release string, more nfpm.Overridables) string {
 	m.Helper()
 	packager, err := nfpm.Get(m.format)
 	if err != nil {
@@ -154,7 +154,7 @@ func (m *machineOf) build(name, version, release string, more nfpm.Overridables)
 }
 
 // run returns the host in the state of a new run.
-func (m *machineOf) run() *host.Host {
+func (m *familyRoot) run() *host.Host {
 	m.Helper()
 	h, err := machine.New(host.Options{Root: m.root, Chroot: true, LockWait: time.Second})
 	if err != nil {
@@ -173,7 +173,7 @@ func (o opener) Open(_ context.Context, url, _ string) (io.ReadCloser, error) {
 	return os.Open(o.root + "/" + strings.TrimPrefix(url, "salt://"))
 }
 
-func (m *machineOf) table(function string) module.Table {
+func (m *familyRoot) table(function string) module.Table {
 	if strings.HasPrefix(function, "repo ") {
 		return pkgrepo.Functions(opener{m.root})
 	}
@@ -181,7 +181,7 @@ func (m *machineOf) table(function string) module.Table {
 }
 
 // converge applies a state and checks that a second run, on a new host.Host, finds nothing to do.
-func (m *machineOf) converge(function string, arguments ...any) string {
+func (m *familyRoot) converge(function string, arguments ...any) string {
 	m.Helper()
 	ctx, args := context.Background(), value.NewMap(arguments...)
 	name := strings.TrimPrefix(function, "repo ")
@@ -217,7 +217,7 @@ func (m *machineOf) converge(function string, arguments ...any) string {
 }
 
 // fails runs a state that must fail, and returns its error and hint.
-func (m *machineOf) fails(function string, arguments ...any) string {
+func (m *familyRoot) fails(function string, arguments ...any) string {
 	m.Helper()
 	ctx, h := context.Background(), m.run()
 	resource := hosttest.Resource(m.T, m.table(function), function, value.NewMap(arguments...))
@@ -235,7 +235,7 @@ func (m *machineOf) fails(function string, arguments ...any) string {
 }
 
 // want compares the list of installed packages that the client itself prints.
-func (m *machineOf) want(list string) {
+func (m *familyRoot) want(list string) {
 	m.Helper()
 	got := strings.Join(strings.Fields(m.sh("{ "+m.query+"; } | { grep -v -e keeper -e gpg-pubkey || true; }")), " ")
 	if got != list {
@@ -243,7 +243,7 @@ func (m *machineOf) want(list string) {
 	}
 }
 
-func (m *machineOf) contains(got string, words ...string) {
+func (m *familyRoot) contains(got string, words ...string) {
 	m.Helper()
 	for _, word := range words {
 		if !strings.Contains(got, word) {
@@ -253,7 +253,7 @@ func (m *machineOf) contains(got string, words ...string) {
 }
 
 // signIndex signs the index of an apk repository by prepending an archive with the signature.
-func signIndex(m *machineOf) {
+func signIndex(m *familyRoot) {
 	m.Helper()
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {
@@ -359,14 +359,14 @@ func TestFamilies(t *testing.T) {
 			m.converge("installed", "name", "keeper") // some clients fail without any installed package
 			for _, scenario := range []struct {
 				name string
-				run  func(*machineOf)
+				run  func(*familyRoot)
 			}{
 				{"order", order}, {"first", first}, {"versions", versions}, {"holds", holds},
 				{"dependencies", dependencies}, {"files", sources},
 				{"everything", everything}, {"rollbacks", rollbacks}, {"downloads", downloads},
 				{"errors", mistakes}, {"lock", locked},
 			} {
-				t.Run(scenario.name, func(t *testing.T) { scenario.run(&machineOf{t, f, m.root}) })
+				t.Run(scenario.name, func(t *testing.T) { scenario.run(&familyRoot{t, f, m.root}) })
 			}
 		})
 	}

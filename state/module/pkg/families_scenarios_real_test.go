@@ -17,7 +17,7 @@ import (
 )
 
 // order compares the order of some thousands of versions with that of the client.
-func order(m *machineOf) {
+func order(m *familyRoot) {
 	seed := mathrand.New(mathrand.NewPCG(1, 2))
 	version := func() string {
 		text := "1"
@@ -48,7 +48,7 @@ func order(m *machineOf) {
 }
 
 // first installs packages of which only one version exists.
-func first(m *machineOf) {
+func first(m *familyRoot) {
 	m.contains(m.converge("installed", "name", "foo"), "foo", "1.0-")
 	m.want("foo " + m.version("1.0", "1"))
 	if m.choosy {
@@ -63,7 +63,7 @@ func first(m *machineOf) {
 }
 
 // version formats a version in the way of the family.
-func (m *machineOf) version(version, release string) string {
+func (m *familyRoot) version(version, release string) string {
 	if m.format == "apk" {
 		return version + "-r" + release
 	}
@@ -71,7 +71,7 @@ func (m *machineOf) version(version, release string) string {
 }
 
 // versions upgrades and downgrades a package.
-func versions(m *machineOf) {
+func versions(m *familyRoot) {
 	if !m.single {
 		m.add("foo", "2.0", "1")
 	}
@@ -98,7 +98,7 @@ func versions(m *machineOf) {
 }
 
 // old installs the first version of foo and takes it off hold.
-func (m *machineOf) old() {
+func (m *familyRoot) old() {
 	m.Helper()
 	if m.single {
 		m.converge("installed", "name", "x", "skip_verify", true,
@@ -111,7 +111,7 @@ func (m *machineOf) old() {
 }
 
 // holds checks that a package on hold stays at its version unless a state names it.
-func holds(m *machineOf) {
+func holds(m *familyRoot) {
 	old, newest := m.version("1.0", "1"), m.version("2.0", "2")
 	m.converge("held", "name", "foo")
 	m.converge("uptodate", "name", "all", "refresh", false)
@@ -127,7 +127,7 @@ func holds(m *machineOf) {
 }
 
 // dependencies checks that dependencies are installed and removed together.
-func dependencies(m *machineOf) {
+func dependencies(m *familyRoot) {
 	m.contains(m.converge("installed", "name", "bar"), "bar", "foo")
 	m.want("bar " + m.version("1.0", "1") + " foo " + m.version("2.0", "2"))
 	if !m.removing {
@@ -140,7 +140,7 @@ func dependencies(m *machineOf) {
 }
 
 // sources installs unsigned package files.
-func sources(m *machineOf) {
+func sources(m *familyRoot) {
 	file := m.build("qux", "1.0", "1", nfpm.Overridables{})
 	newer := m.build("qux", "2.0", "1", nfpm.Overridables{})
 	for _, step := range []struct{ url, version string }{{file, "1.0"}, {"salt:/" + newer, "2.0"}, {file, "1.0"}} {
@@ -152,7 +152,7 @@ func sources(m *machineOf) {
 }
 
 // everything upgrades all packages, reinstalls and downloads.
-func everything(m *machineOf) {
+func everything(m *familyRoot) {
 	m.old()
 	m.contains(m.converge("uptodate", "name", "all"), "foo", m.version("2.0", "2"))
 	h, args := m.run(), value.NewMap("name", "foo", "reinstall", true, "refresh", false)
@@ -164,7 +164,7 @@ func everything(m *machineOf) {
 }
 
 // mistakes checks that errors have a useful hint.
-func mistakes(m *machineOf) {
+func mistakes(m *familyRoot) {
 	m.contains(m.fails("installed", "name", "nope", "refresh", false), "nope", "pkgrepo")
 	m.contains(m.fails("installed", "name", "foo", "version", "9.9", "refresh", false), "9.9")
 	m.contains(m.fails("installed", "name", "broken", "refresh", false), "nothere")
@@ -173,7 +173,7 @@ func mistakes(m *machineOf) {
 }
 
 // locked waits for the lock of another process until the wait times out.
-func locked(m *machineOf) {
+func locked(m *familyRoot) {
 	if m.lock == "" {
 		return
 	}

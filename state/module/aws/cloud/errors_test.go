@@ -14,7 +14,7 @@ func TestErrorsOfAWSAreOneLine(t *testing.T) {
 		Message: "1 validation error:\n\n\tvalue 'x' at 'y'\r\n  is not valid\n"})
 	want := "making load balancer elb: api error ValidationError: 1 validation error: value 'x' at 'y' is not valid"
 	if err.Error() != want {
-		t.Errorf("it says %q, want %q", err, want)
+		t.Errorf("the error is %q, want %q", err, want)
 	}
 	if !HasCode(err, "ValidationError") || strings.Contains(errors.Unwrap(err).Error(), "\n") {
 		t.Errorf("the code of %q is not found, or the wrapped error has several lines", err)
