@@ -47,13 +47,13 @@ func wood(b *testing.B) (dir string, size int64) {
 	return dir, size
 }
 
-// BenchmarkPack packs a tree like `corpus build` and, in the same run, like `tar --sort=name | zstd` at the same level.
-// It reports the ratio of their durations; the target is at most 1.2. The first round, which fills the disk cache, does
-// not count.
+// BenchmarkPack packs a tree as `corpus build` does and, in the same run, as `tar --sort=name | zstd` at the same level
+// does. It reports the ratio of their durations; the target is at most 1.2. The first round, which fills the disk
+// cache, does not count.
 func BenchmarkPack(b *testing.B) {
 	for _, program := range []string{"tar", "zstd"} {
 		if _, err := exec.LookPath(program); err != nil {
-			b.Skipf("%s is not here to be measured beside", program)
+			b.Skipf("%s is not installed", program)
 		}
 	}
 	tree, size := wood(b)

@@ -37,7 +37,7 @@ func TestSecretsAreNotPacked(t *testing.T) {
 		}
 	}
 	if want := []string{".env", "conf/id_ed25519", "harmless.txt", "tls/server.pem"}; !slices.Equal(files, want) {
-		t.Errorf("refused are %q, want %q", files, want)
+		t.Errorf("the refused files are %q, want %q", files, want)
 	}
 }
 
@@ -68,14 +68,14 @@ func TestExcludedFilesAreNotPacked(t *testing.T) {
 	_, s := build(t, tree, packaging.Options{LeaveOut: []string{"*.pyc", "docs/*.md", ".env"}})
 	slices.Sort(s.LeftOut)
 	if want := []string{".env", "app.pyc", "docs/a.md", "lib/x.pyc"}; !slices.Equal(s.LeftOut, want) {
-		t.Errorf("left out are %q, want %q", s.LeftOut, want)
+		t.Errorf("the excluded files are %q, want %q", s.LeftOut, want)
 	}
 	if err := packaging.Drop(tree, []string{"lib", "*.pyc"}); err != nil {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]bool{"app.py": true, "app.pyc": false, "lib": false, "docs/a.md": true} {
 		if _, err := os.Stat(filepath.Join(tree, name)); (err == nil) != want {
-			t.Errorf("%s is there: %t, want %t", name, err == nil, want)
+			t.Errorf("%s exists: %t, want %t", name, err == nil, want)
 		}
 	}
 }

@@ -24,7 +24,7 @@ func TestLinksOfPackagedDocumentsResolve(t *testing.T) {
 			continue
 		}
 		if dst != src && dst != path.Dir(src)+"/" {
-			t.Errorf("the package %s has %s as %s, and not as in the tree", to, src, dst)
+			t.Errorf("the package %s has %s as %s, unlike the tree", to, src, dst)
 		}
 		files, err := filepath.Glob("../" + strings.TrimSuffix(src, "/"))
 		if err != nil || len(files) == 0 {

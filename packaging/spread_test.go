@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// placed runs the generator like systemd on a host of this name, and returns the offset of its timer in the five
+// placed runs the generator as systemd does on a host of this name, and returns the offset of its timer in the five
 // minutes, in seconds.
 func placed(t *testing.T, host string) int {
 	t.Helper()
@@ -47,10 +47,10 @@ func TestTicksAreSpreadByTheHostsName(t *testing.T) {
 	}
 	for part := range 10 {
 		if n := halfMinutes[part]; n < hosts/10/3 || n > hosts/10*2 {
-			t.Errorf("%d of %d hosts come in half minute %d", n, hosts, part)
+			t.Errorf("%d of %d hosts are in half minute %d", n, hosts, part)
 		}
 	}
 	if a, b := placed(t, "db-1.example.com"), placed(t, "db-1.example.com"); a != b {
-		t.Errorf("a host comes %d and %d seconds after the five minutes", a, b)
+		t.Errorf("a host has the offsets %d and %d in the five minutes", a, b)
 	}
 }

@@ -24,7 +24,7 @@ func TestUnitFailsIfLockIsNeverFree(t *testing.T) {
 			t.Fatalf("%s names no exit codes", file)
 		}
 		if codes := strings.Fields(found[1]); !slices.Equal(codes, []string{"6", "130"}) {
-			t.Errorf("%s: success are %q", file, codes)
+			t.Errorf("%s: the successful exit codes are %q", file, codes)
 		}
 	}
 }
@@ -55,8 +55,8 @@ func TestConfigurationIsInstalledPrivate(t *testing.T) {
 	}
 }
 
-// TestOnlyHostsThatWereNeverDeployedSkipRuns checks that a run of the timer is skipped on a host that was never
-// deployed from a store, and on no other, even after a loss of files.
+// TestOnlyHostsThatWereNeverDeployedSkipRuns checks that the timer skips runs on a host that was never deployed from a
+// store, and on no other host, even after a loss of files.
 func TestOnlyHostsThatWereNeverDeployedSkipRuns(t *testing.T) {
 	const root, given = "/var/lib/corpus/trust/root.json", "/var/lib/corpus/trust/given"
 	const ledger, other = "/var/lib/corpus/ledger.json", "/srv/projects/.ledger.json"
@@ -126,8 +126,8 @@ func unitRuns(t *testing.T, dir, env string) bool {
 }
 
 // TestRefreshFailsWithoutItsSettings checks that a unit that a person has enabled fails if its files are missing; a
-// condition would skip it silently. corpus reports the loss, and no mistake is retried: a later start would wait for
-// the next attempt.
+// condition would skip it silently. corpus reports the loss, and systemd does not retry it: a later start would wait
+// for the next attempt.
 func TestRefreshFailsWithoutItsSettings(t *testing.T) {
 	data, err := os.ReadFile("systemd/corpus-refresh@.service")
 	if err != nil {
@@ -136,6 +136,6 @@ func TestRefreshFailsWithoutItsSettings(t *testing.T) {
 	if text := string(data); strings.Contains(text, "\nCondition") ||
 		!strings.Contains(text, "\nEnvironmentFile=-/etc/corpus/refresh/%i.env\n") ||
 		!strings.Contains(text, "\nRestartPreventExitStatus=1 2 3 4\n") {
-		t.Error("corpus-refresh@.service is skipped, or started again and again, where its settings are gone")
+		t.Error("corpus-refresh@.service is skipped or restarted although its settings are missing")
 	}
 }

@@ -42,8 +42,8 @@ func paged(t *testing.T, version string) string {
 `})
 }
 
-// TestPowerCutsAtRandomMoments deploys one version after the other and simulates a power failure at a random moment of
-// each deploy, on a disk that loses data that was not synced.
+// TestPowerCutsAtRandomMoments deploys one version after the other and simulates a power failure at a random time in
+// each deploy, on a disk that loses unsynced data.
 func TestPowerCutsAtRandomMoments(t *testing.T) {
 	n, s := lab.NewNetwork(t), newStore(t)
 	s.publish("paged", "1", "testing", paged(t, "1"))
@@ -77,10 +77,10 @@ func TestPowerCutsAtRandomMoments(t *testing.T) {
 		stages[found(h, version)]++
 		survived(t, h, what, version)
 		if (i+1)%10 == 0 {
-			t.Logf("%d cuts survived so far", i+1) // a long run that is ended by its time limit has printed its progress
+			t.Logf("%d cuts survived so far", i+1) // progress of a long run, which may exceed its time limit
 		}
 		if t.Failed() {
-			t.Fatalf("what the host has after %s:\n%s", what, h.Sh("ls -laR /srv/projects/paged /var/lib/corpus | head -200"))
+			t.Fatalf("the host after %s:\n%s", what, h.Sh("ls -laR /srv/projects/paged /var/lib/corpus | head -200"))
 		}
 	}
 	t.Logf("%d cuts, each within a deploy of about %s; the host was found %v", times, whole.Round(time.Millisecond),
@@ -106,16 +106,16 @@ func found(h *lab.Host, version string) string {
 }
 
 // survived checks a host after a power failure: the current release is complete, and the next run completes the deploy
-// without help, and leaves nothing behind.
+// and leaves no temporary files.
 func survived(t *testing.T, h *lab.Host, what, version string) {
 	t.Helper()
 	if r := h.Run("corpus-agent", "verify"); r.Code != 0 {
-		t.Errorf("%s: what is current is not what was signed: exit code %d: %s%s", what, r.Code, r.Out, r.Err)
+		t.Errorf("%s: the current release differs from what was signed: exit code %d: %s%s", what, r.Code, r.Out, r.Err)
 	}
 	if r := h.Run("sh", "-ec",
 		`v=$(cat /srv/service/current/version); case $(readlink /srv/service/current) in releases/$v-*);; *) exit `+
 			`1;; esac`); r.Code != 0 {
-		t.Errorf("%s: current does not lead to a whole release: %s", what, h.Sh("ls -l /srv/service/"))
+		t.Errorf("%s: current does not lead to a complete release: %s", what, h.Sh("ls -l /srv/service/"))
 	}
 	if r := h.Run("corpus-agent", "deploy"); r.Code != 0 {
 		t.Errorf("%s: the next run ends with exit code %d: %s%s", what, r.Code, r.Out, r.Err)
@@ -133,6 +133,6 @@ func survived(t *testing.T, h *lab.Host, what, version string) {
 	if left := h.Run("sh", "-c",
 		`find / -xdev -name '.corpus-tmp*'; find /srv /etc/paged /var/lib/corpus -type f -size 0 ! -name lock; ls -A `+
 			`/var/lib/corpus/incoming; ls -A /srv/projects/paged/releases | grep '^[.]'`).Out; left != "" {
-		t.Errorf("%s: there is left: %s", what, left)
+		t.Errorf("%s: the temporary files %s remain", what, left)
 	}
 }

@@ -68,7 +68,7 @@ func TestTimerDrives(t *testing.T) {
 
 	first := agent(t, h, "deploy", "--store", storeURL, "--trust-root", "/root/root.json").converged(t)
 	if first.States.Skipped != 0 || first.States.Changed == 0 {
-		t.Errorf("on a real host nothing is skipped: %+v", first.States)
+		t.Errorf("the first deploy skipped states: %+v", first.States)
 	}
 	if got := page(h); !strings.Contains(got, "myapp 1.0") {
 		t.Fatalf("nginx serves %q", got)
@@ -91,7 +91,7 @@ func TestTimerDrives(t *testing.T) {
 		return strings.Contains(page(h), "myapp 1.1")
 	})
 
-	s.demo("1.2") // which is broken
+	s.demo("1.2") // a broken version
 	lab.Eventually(t, 60*time.Second, "1.2 is quarantined", func() bool { return len(statusOf(t, h).Quarantined) == 1 })
 	if got := page(h); !strings.Contains(got, "myapp 1.1") {
 		t.Errorf("after a bad version nginx serves %q", got)
@@ -113,12 +113,12 @@ func TestTimerDrives(t *testing.T) {
 			history(t, h)[0].Outcome == "converged"
 	})
 	if len(statusOf(t, h).Quarantined) != 1 {
-		t.Error("the bad version was tried again")
+		t.Error("the bad version was retried")
 	}
 	h.Sh("systemctl stop visitor")
 	if h.Exists("/root/refused") {
 		if refused := h.Read("/root/refused"); refused != "" {
-			t.Errorf("visitors were turned away:\n%s", refused)
+			t.Errorf("requests of visitors failed:\n%s", refused)
 		}
 	}
 	if pages := h.Read("/root/pages"); !strings.Contains(pages, "myapp 1.0") || !strings.Contains(pages, "myapp 1.1") ||
@@ -127,7 +127,7 @@ func TestTimerDrives(t *testing.T) {
 	}
 
 	if journal := h.Sh("journalctl -u corpus-agent.service --no-pager -o cat"); !strings.Contains(journal, "rolled back") {
-		t.Errorf("the journal does not tell of the rollback:\n%s", journal)
+		t.Errorf("the journal has no rollback:\n%s", journal)
 	}
 
 	h.Reboot()
@@ -170,7 +170,7 @@ Take some time:
 `})
 }
 
-// TestPowerCut simulates a power failure in the middle of a deploy; the next run completes it without help.
+// TestPowerCut simulates a power failure during a deploy; the next run completes the deploy.
 func TestPowerCut(t *testing.T) {
 	n, s := lab.NewNetwork(t), newStore(t)
 	s.publish("slow", "1", "testing", slow(t, "1"))
@@ -189,7 +189,7 @@ func TestPowerCut(t *testing.T) {
 	h.Cut()
 	h.Start()
 	if at := h.Run("readlink", "-e", "/srv/service/current"); at.Code != 0 {
-		t.Errorf("after the cut, current names nothing that is there: %s", h.Sh("ls -l /srv/service/"))
+		t.Errorf("after the power failure, current leads to no release: %s", h.Sh("ls -l /srv/service/"))
 	}
 	lab.Eventually(t, 60*time.Second, "version 2 is current", func() bool {
 		d := statusOf(t, h).Deployed
@@ -201,7 +201,7 @@ func TestPowerCut(t *testing.T) {
 		t.Errorf("the host has\n%s", got)
 	}
 	if broken := h.Sh("find /srv /var/lib/corpus /etc/slow -type f -size 0 | grep -v -e lock || true"); broken != "" {
-		t.Errorf("the cut left empty files:\n%s", broken)
+		t.Errorf("the power failure left empty files:\n%s", broken)
 	}
 }
 
@@ -245,6 +245,6 @@ func TestMinio(t *testing.T) {
 	if everything := h.Sh(
 		"journalctl -u corpus-agent.service --no-pager; cat /var/lib/corpus/ledger.json " +
 			"/var/lib/corpus/reports/*"); strings.Contains(everything, os.Getenv("MINIO_SECRET_KEY")) {
-		t.Error("the secret key was written down")
+		t.Error("the secret key is on the disk")
 	}
 }

@@ -70,13 +70,13 @@ func packaged(t *testing.T, h *lab.Host, install, upgrade, remove, purge string)
 		false: " --oldpackage"}[strings.HasPrefix(upgrade, "apt")])
 	if got := strings.TrimSpace(h.Run("sh", "-c",
 		"systemctl is-enabled hello.service; systemctl is-active hello.service").Out); got != "disabled\ninactive" {
-		t.Errorf("another version makes a disabled service %s", got)
+		t.Errorf("after an upgrade, a disabled service is %s", got)
 	}
 	h.Sh("systemctl enable --now hello.service")
 	h.Sh(remove)
 	if r := h.Run("sh", "-c", "curl -fsS -m 5 http://127.0.0.1:8001/"); r.Code == 0 ||
 		h.Exists("/etc/systemd/system/multi-user.target.wants/hello.service") || h.Exists("/opt/hello") {
-		t.Errorf("after the removal it answers with %d %s", r.Code, r.Out)
+		t.Errorf("after the removal, the service answers with %d %s", r.Code, r.Out)
 	}
 	h.Sh("rm -f /etc/hello/hello.env.rpmsave; " + install + map[bool]string{true: " -o Dpkg::Options::=--force-confnew",
 		false: ""}[strings.HasPrefix(install, "apt")])
@@ -95,7 +95,7 @@ func answersHello(t *testing.T, h *lab.Host, version string) {
 	})
 }
 
-// image runs the command of an image in its own filesystem.
+// image runs the command of an image in the filesystem of the image.
 func image(t *testing.T, h *lab.Host, file string) {
 	dir := t.TempDir()
 	run(t, "tar", "-xf", file, "-C", dir)
@@ -128,6 +128,6 @@ func image(t *testing.T, h *lab.Host, file string) {
 	h.Sh("systemd-run --unit image -p RootDirectory=/root/image " + strings.Join(config.Config.Cmd, " "))
 	answersHello(t, h, "1.0")
 	if got := h.Sh("ss -Hltn sport = :8000"); !strings.Contains(got, "*:8000") {
-		t.Errorf("the image listens at %s, which no other host reaches", got)
+		t.Errorf("the image listens at %s, which other hosts cannot reach", got)
 	}
 }

@@ -83,7 +83,7 @@ func TestFourHosts(t *testing.T) {
 }
 
 // TestNetworkThatFails deploys a new version to a host with a bad network, or with a store that is down. The running
-// service is not touched, the report has the reason, and the next run succeeds.
+// service is not restarted, the report has the reason, and the next run succeeds.
 func TestNetworkThatFails(t *testing.T) {
 	n, s := lab.NewNetwork(t), newStore(t)
 	s.publish("web", "1", "testing", web(t, "1", checks))
@@ -131,13 +131,13 @@ func TestNetworkThatFails(t *testing.T) {
 			}
 			if after := h.Sh("systemctl show -p MainPID,ActiveEnterTimestampMonotonic web.service"); page(h) != before ||
 				after != pid {
-				t.Errorf("the service was touched: page %q, then %q; %s, then %s", before, page(h), pid, after)
+				t.Errorf("the service was restarted or changed: page %q, then %q; %s, then %s", before, page(h), pid, after)
 			}
 			lab.Eventually(t, 30*time.Second, "the network is back", func() bool {
 				return h.Run("curl", "-fsS", "-m", "5", storeURL+"/metadata/timestamp.json").Code == 0
 			})
 			if r := h.Run("corpus-agent", "deploy", "--now"); r.Code != 0 || page(h) != "web "+version {
-				t.Errorf("when all is well again: exit code %d, page %q: %s%s", r.Code, page(h), r.Out, r.Err)
+				t.Errorf("after the repair: exit code %d, page %q: %s%s", r.Code, page(h), r.Out, r.Err)
 			}
 		})
 	}
@@ -165,8 +165,8 @@ func noise(seed uint32, size int) string {
 	return string(text)
 }
 
-// TestStoreDownForManyTicks runs a host with a store that is down: the timer continues, the service is not touched, and
-// changes on the host are corrected.
+// TestStoreDownForManyTicks runs a host with a store that is down: the timer continues, the service is not restarted,
+// and drift is corrected.
 func TestStoreDownForManyTicks(t *testing.T) {
 	n, s := lab.NewNetwork(t), newStore(t)
 	s.publish("web", "1", "testing", web(t, "1", checks))

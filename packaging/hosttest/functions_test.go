@@ -13,8 +13,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/packaging/hosttest/lab"
 )
 
-// family is a package of state functions with tests that change the machine on which they run. They are in its
-// hosts_test.go, are skipped elsewhere, and need a temporary host.
+// family is a package of state functions whose hosts_test.go has tests that change the machine. They are skipped
+// elsewhere, and need a disposable host.
 type family struct {
 	name    string
 	dir     string
@@ -41,7 +41,7 @@ func families(t *testing.T) []family {
 		}
 	}
 	if len(all) < 2 {
-		t.Fatalf("there are %d families with such tests", len(all))
+		t.Fatalf("%d families have such tests", len(all))
 	}
 	return all
 }
@@ -76,7 +76,7 @@ func TestFunctionsOnRealHosts(t *testing.T) {
 				passed := strings.Contains(r.Out, "--- PASS")
 				switch {
 				case r.Code == 0 && !passed && strings.Contains(r.Out, "--- SKIP"):
-					t.Skipf("these hosts lack what it takes:\n%s", r.Out)
+					t.Skipf("the hosts lack a requirement of the tests:\n%s", r.Out)
 				case r.Code != 0 || !passed:
 					t.Errorf("exit code %d\n%s%s", r.Code, r.Out, r.Err)
 				}

@@ -1,7 +1,7 @@
 //go:build hosts
 
-// Package hosttest_test installs this project's own packages on real systemd hosts and uses them like an administrator.
-// `make hosts` builds the packages.
+// Package hosttest_test installs this project's own packages on real systemd hosts and uses them as an administrator
+// does. `make hosts` builds the packages.
 package hosttest_test
 
 import (
@@ -42,7 +42,7 @@ func built(t *testing.T, name string) string {
 	t.Helper()
 	found, err := filepath.Glob(filepath.Join(repository, "dist", name+"_*_linux_"+runtime.GOARCH+".deb"))
 	if err != nil || len(found) != 1 {
-		t.Fatalf("there should be one package %s in dist, and there are %d: make snapshot builds it", name, len(found))
+		t.Fatalf("want one package %s in dist, got %d: make snapshot builds it", name, len(found))
 	}
 	return found[0]
 }
@@ -57,7 +57,7 @@ func install(t *testing.T, h *lab.Host) {
 // store is a store to which the test publishes.
 type store struct {
 	t    *testing.T
-	dir  string // its objects, if it is a directory
+	dir  string // directory of its objects, if any
 	url  string // URL for publishing
 	keys string
 	work string
@@ -95,7 +95,7 @@ func (s *store) corpus(args ...string) string {
 	return string(out)
 }
 
-// publish builds trees laid over each other and publishes the result.
+// publish builds overlaid trees and publishes the result.
 func (s *store) publish(project, version, channel string, trees ...string) {
 	s.t.Helper()
 	tree := filepath.Join(s.work, project+"-"+version)
@@ -133,14 +133,14 @@ const storeURL = "https://example.com"
 func (s *store) serve(n *lab.Network) *httptest.Server {
 	s.t.Helper()
 	server := httptest.NewUnstartedServer(http.FileServer(http.Dir(s.dir)))
-	_ = server.Listener.Close() // its own, on this machine
+	_ = server.Listener.Close() // the listener on this machine
 	server.Listener = n.Listen(net.JoinHostPort(lab.Gateway, "443"))
 	server.StartTLS()
 	s.t.Cleanup(server.Close)
 	return server
 }
 
-// reach makes a host find the store and trust its certificate, and gives it the root of trust.
+// reach configures a host with the URL of the store, its certificate and the root of trust.
 func (s *store) reach(h *lab.Host, server *httptest.Server) {
 	s.t.Helper()
 	h.Write("/etc/hosts", h.Read("/etc/hosts")+lab.Gateway+" example.com\n")
@@ -184,7 +184,7 @@ func decoded(t *testing.T, out, errs string) report {
 	t.Helper()
 	var r report
 	if err := json.NewDecoder(bytes.NewReader([]byte(out))).Decode(&r); err != nil {
-		t.Fatalf("a report was expected: %v\n%s\n%s", err, out, errs)
+		t.Fatalf("the output is not a report: %v\n%s\n%s", err, out, errs)
 	}
 	return r
 }
@@ -208,7 +208,7 @@ func (r report) failures() string {
 	return strings.Join(lines, "\n")
 }
 
-// history returns the reports that a host keeps, the newest first.
+// history returns the reports on a host, the newest first.
 func history(t *testing.T, h *lab.Host) []report {
 	t.Helper()
 	var all []report

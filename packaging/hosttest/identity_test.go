@@ -47,8 +47,8 @@ func (m *metadata) questions() []string {
 	return append([]string{}, m.asked...)
 }
 
-// TestIdentityFromTheCloud starts with a name that a cloud gave. A state sets the hostname from the grains, and the
-// cloud is not queried again.
+// TestIdentityFromTheCloud uses a host with a hostname of the cloud. A state sets the hostname from the grains, after
+// which the host does not query the cloud any more.
 func TestIdentityFromTheCloud(t *testing.T) {
 	n, s, m := lab.NewNetwork(t), newStore(t), &metadata{}
 	n.Serve(lab.Metadata+":80", m)
@@ -75,20 +75,20 @@ Ensure the host is called what it is:
 		t.Errorf("the identity is %q", got)
 	}
 	if got := h.Sh("hostname"); got != "named-testing-useast1-0abc1234def567890" {
-		t.Errorf("the host is called %q", got)
+		t.Errorf("the hostname is %q", got)
 	}
 	if got := strings.Join(m.questions(), " "); !strings.Contains(got, "groupName") {
-		t.Errorf("the metadata service was asked for %s", got)
+		t.Errorf("the metadata service got the requests %s", got)
 	}
 	before := len(m.questions())
 	h.Reboot()
 	agent(t, h, "deploy").converged(t)
 	h.Sh("corpus-agent grains service_name; corpus-agent status")
 	if asked := m.questions()[before:]; len(asked) != 0 {
-		t.Errorf("once the host has its name, the cloud is still asked for %s", asked)
+		t.Errorf("after the hostname was set, the cloud still gets the requests %s", asked)
 	}
 	if got := strings.TrimSpace(h.Read("/etc/identity")); got != "named testing useast1 0abc1234def567890" {
-		t.Errorf("by its own name the host is %q", got)
+		t.Errorf("by its hostname, the identity is %q", got)
 	}
 }
 
@@ -106,11 +106,11 @@ func TestHostWithoutIdentity(t *testing.T) {
 		t.Errorf("exit code %d: %s%s", r.Code, r.Out, r.Err)
 	}
 	if h.Exists("/srv/service") {
-		t.Error("a host that is nobody deployed something")
+		t.Error("a host without an identity deployed a release")
 	}
 }
 
-// TestFirstBoot lets cloud-init configure a host from its user data.
+// TestFirstBoot has cloud-init configure a host from its user data.
 func TestFirstBoot(t *testing.T) {
 	n, s := lab.NewNetwork(t), newStore(t)
 	s.publish("slow", "1", "testing", slow(t, "1"))

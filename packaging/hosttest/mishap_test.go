@@ -12,13 +12,13 @@ import (
 	"github.com/corpus-agent/corpus-agent/packaging/hosttest/lab"
 )
 
-// exitOfUnit starts the unit like the timer, and returns the exit code of its program.
+// exitOfUnit starts the unit as the timer does, and returns the exit code of its program.
 func exitOfUnit(h *lab.Host) string {
 	h.Run("systemctl", "start", "corpus-agent.service")
 	return h.Sh("systemctl show -p ExecMainStatus --value corpus-agent.service")
 }
 
-// TestTimerRunsWithoutARootOfTrust removes the root of trust, and then all records of the host.
+// TestTimerRunsWithoutARootOfTrust removes the root of trust, and then all files of the agent.
 func TestTimerRunsWithoutARootOfTrust(t *testing.T) {
 	_, h := blamed(t)
 	for _, lose := range []string{"mv /var/lib/corpus/trust/root.json /root/saved.json", "rm -rf /var/lib/corpus",
@@ -31,7 +31,7 @@ func TestTimerRunsWithoutARootOfTrust(t *testing.T) {
 			t.Errorf("after %q the host has %q", lose, got)
 		}
 		if got := h.Sh("corpus-agent status; corpus-agent why"); strings.Count(got, "--trust-root") < 2 {
-			t.Errorf("after %q status and why say: %s", lose, got)
+			t.Errorf("after %q status and why print: %s", lose, got)
 		}
 	}
 }
@@ -89,20 +89,20 @@ func TestCommandsThatRestartAUnitAfterTheAgent(t *testing.T) {
 	}
 }
 
-// TestStatusShowsAUnitThatCannotWrite uses a drop-in that prevents the unit, and not a shell, from writing.
+// TestStatusShowsAUnitThatCannotWrite uses a drop-in that prevents writes of the unit, but not of a shell.
 func TestStatusShowsAUnitThatCannotWrite(t *testing.T) {
 	_, h := blamed(t)
 	h.Write("/etc/systemd/system/corpus-agent.service.d/strict.conf",
 		"[Service]\nProtectSystem=strict\nReadWritePaths=/srv\n")
-	// systemd forgets a unit that ended successfully and that no other unit refers to, as the timer does.
+	// systemd unloads a unit that ended successfully and that no other unit refers to, as the timer does.
 	h.Sh("systemctl unmask corpus-agent.timer; systemctl daemon-reload; systemctl start --no-block corpus-agent.timer")
-	time.Sleep(2 * time.Second)           // a run that begins within a second of another's report may have kept that
-	if got := exitOfUnit(h); got != "0" { // nothing has changed, so that only the report would be written
+	time.Sleep(2 * time.Second)           // a run within a second after another may have reused that run's report
+	if got := exitOfUnit(h); got != "0" { // nothing has changed, so the run would only write its report
 		t.Errorf("the unit ended with %s", got)
 	}
 	for _, command := range []string{"status", "why"} {
 		if got := h.Sh("corpus-agent " + command); !strings.Contains(got, "could keep no report") {
-			t.Errorf("%s says: %s", command, got)
+			t.Errorf("%s prints: %s", command, got)
 		}
 	}
 	h.Sh("rm /etc/systemd/system/corpus-agent.service.d/strict.conf; systemctl daemon-reload")
@@ -110,6 +110,6 @@ func TestStatusShowsAUnitThatCannotWrite(t *testing.T) {
 		t.Errorf("the unit ends with %s", got)
 	}
 	if got := h.Sh("corpus-agent status"); strings.Contains(got, "could keep no report") {
-		t.Errorf("status says: %s", got)
+		t.Errorf("status prints: %s", got)
 	}
 }

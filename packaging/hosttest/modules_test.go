@@ -41,7 +41,7 @@ func caseRepository(t *testing.T, h *lab.Host) {
 			`%s $f) $(sha256sum $f | cut -d' ' -f1); done > Packages; apt-get update -q`)
 }
 
-// caseHost returns a host whose release has the cases, of which it converges one at a time.
+// caseHost returns a host whose release has the cases. The host converges one case at a time.
 func caseHost(t *testing.T, suite string) *lab.Host {
 	t.Helper()
 	s := newStore(t)
@@ -94,18 +94,18 @@ func applyCase(t *testing.T, h *lab.Host, name string) {
 	dry := agent(t, h, "converge", "--test").converged(t)
 	h.Sh(watched + "/run/after")
 	if difference := h.Run("diff", "/run/before", "/run/after").Out; difference != "" {
-		t.Errorf("the dry run changed something:\n%s", difference)
+		t.Errorf("the dry run changed the host:\n%s", difference)
 	}
 	real := agent(t, h, "converge").converged(t)
 	if real.States.Skipped != 0 || real.States.Changed == 0 {
-		t.Errorf("the run says %+v", real.States)
+		t.Errorf("the run has the states %+v", real.States)
 	}
 	if got, want := steps(dry, unknown(text)), steps(real, unknown(text)); !slices.Equal(got, want) {
 		t.Errorf("predicted:\n  %s\ndone:\n  %s", strings.Join(got, "\n  "), strings.Join(want, "\n  "))
 	}
 	again := agent(t, h, "converge").converged(t)
 	if again.States.Changed != 0 {
-		t.Errorf("the second run changes something:\n%s", changed(again))
+		t.Errorf("the second run changed the host:\n%s", changed(again))
 	}
 }
 

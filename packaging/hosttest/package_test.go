@@ -66,36 +66,36 @@ func TestPackageLife(t *testing.T) {
 			}
 			h.Sh("systemctl stop corpus-agent.timer; dpkg -i --force-downgrade /root/corpus-agent.deb")
 			if got := timer(h); got != "enabled inactive" {
-				t.Errorf("after an upgrade the timer is %s, and its administrator stopped it", got)
+				t.Errorf("after an upgrade the timer is %s, although its administrator stopped it", got)
 			}
 			h.Sh("systemctl disable --now corpus-agent.timer; dpkg -i /root/later.deb")
 			if got := timer(h); got != "disabled inactive" {
-				t.Errorf("after an upgrade the timer is %s, and its administrator turned it off", got)
+				t.Errorf("after an upgrade the timer is %s, although its administrator disabled it", got)
 			}
 			h.Write("/etc/corpus/environment", "MINIO_SECRET_KEY=hidden\n")
 			h.Sh("apt-get remove -y corpus-agent; apt-get install -y /root/corpus-agent.deb")
 			if got := timer(h); got != "disabled inactive" {
-				t.Errorf("after it came back the timer is %s, and was disabled before", got)
+				t.Errorf("after the package was installed again, the timer is %s, but was disabled before", got)
 			}
 			h.Sh("systemctl enable --now corpus-agent.timer; apt-get remove -y corpus-agent")
 			for _, path := range []string{"/etc/corpus/agent.yaml", "/var/lib/corpus/ledger.json", "/srv/projects/mine"} {
 				if !h.Exists(path) {
-					t.Errorf("a removal took %s with it", path)
+					t.Errorf("a removal of the package removed %s", path)
 				}
 			}
 			if active := strings.TrimSpace(h.Run("systemctl", "is-active", "corpus-agent.timer").Out); active == "active" {
-				t.Error("the timer outlives its package")
+				t.Error("the timer remains after the removal of its package")
 			}
 			install(t, h)
 			if got := timer(h); got != "enabled active" {
-				t.Errorf("after it came back the timer is %s", got)
+				t.Errorf("after the package was installed again, the timer is %s", got)
 			}
 			if said := h.Sh("apt-get purge -y corpus-agent"); !strings.Contains(said, "/etc/corpus/environment stays") ||
 				!strings.Contains(said, "/srv/projects stays") {
-				t.Errorf("a purge says\n%s", said)
+				t.Errorf("a purge prints\n%s", said)
 			}
 			if !h.Exists("/etc/corpus/environment") {
-				t.Error("a purge took credentials that the package did not bring")
+				t.Error("a purge removed credentials that the package did not install")
 			}
 			for _, path := range []string{"/etc/corpus/agent.yaml", "/var/lib/corpus", "/usr/bin/corpus-agent",
 				"/etc/systemd/system/timers.target.wants/corpus-agent.timer"} {
@@ -104,14 +104,14 @@ func TestPackageLife(t *testing.T) {
 				}
 			}
 			if !h.Exists("/srv/projects/mine") {
-				t.Error("a purge took the releases, which are the operator's")
+				t.Error("a purge removed the releases of the operator")
 			}
 		})
 	}
 }
 
-// TestConfigurationBeforeThePackage installs the package where cloud-init's write_files has already written the
-// configuration, as at a first boot without a user to answer questions.
+// TestConfigurationBeforeThePackage installs the package after cloud-init's write_files has written the configuration,
+// as at a first boot without a user to answer questions.
 func TestConfigurationBeforeThePackage(t *testing.T) {
 	for name, command := range map[string]string{
 		"dpkg": "dpkg -i /root/corpus-agent.deb </dev/null", "apt": "apt-get install -y /root/corpus-agent.deb </dev/null",
@@ -176,6 +176,6 @@ func TestLintian(t *testing.T) {
 	run(t, "sh", "-c", "command -v lintian >/dev/null || apt-get install -y -q --no-install-recommends lintian")
 	out := run(t, "lintian", "--allow-root", "--fail-on", "error,warning", deb(t), built(t, "corpus"))
 	if strings.TrimSpace(out) != "" {
-		t.Errorf("lintian says\n%s", out)
+		t.Errorf("lintian prints\n%s", out)
 	}
 }

@@ -46,8 +46,8 @@ func own(h *lab.Host) string {
 // installed returns the version of the agent's package.
 func installed(h *lab.Host) string { return h.Sh("dpkg -s corpus-agent | sed -n 's/^Version: //p'") }
 
-// TestReleasesWithBrokenAgentsAreRolledBack lets base install agents that do not work, and remove the units that start
-// them. The host accepts the next release each time.
+// TestReleasesWithBrokenAgentsAreRolledBack has base install agents that do not work, and remove the units that start
+// them. The host deploys the next release each time.
 func TestReleasesWithBrokenAgentsAreRolledBack(t *testing.T) {
 	n, s := lab.NewNetwork(t), newStore(t)
 	base := func(states string) string { return tree(t, map[string]string{"states/agent.sls": states}) }
@@ -94,7 +94,7 @@ func TestReleasesWithBrokenAgentsAreRolledBack(t *testing.T) {
 				t.Errorf("the notes are\n%s", strings.Join(r.Notes, "\n"))
 			}
 			if got := own(h); got != good {
-				t.Errorf("after it the host has %s, and had %s", got, good)
+				t.Errorf("after the rollback the host has %s, want %s", got, good)
 			}
 			agent(t, h, "deploy").converged(t)
 		})
@@ -110,7 +110,7 @@ func TestReleasesWithBrokenAgentsAreRolledBack(t *testing.T) {
 	agent(t, h, "deploy").converged(t)
 }
 
-// TestFirstDeployWithHangingAgent lets the first release replace the agent with one that hangs.
+// TestFirstDeployWithHangingAgent has the first release replace the agent with one that hangs.
 func TestFirstDeployWithHangingAgent(t *testing.T) {
 	n, s := lab.NewNetwork(t), newStore(t)
 	s.publish("base", "1", "production", bringing(t, agentPackage(t, "99.0", "#!/bin/sh\nexec sleep 1000\n")))
@@ -127,7 +127,7 @@ func TestFirstDeployWithHangingAgent(t *testing.T) {
 		t.Errorf("exit code %d: %s", r.Exit, r.Error)
 	}
 	if got := own(h); got != good {
-		t.Errorf("after it the host has %s, and had %s", got, good)
+		t.Errorf("after the rollback the host has %s, want %s", got, good)
 	}
 	s.publish("base", "2", "production", bringing(t, agentPackage(t, "99.1", "")))
 	h.Sh("systemctl start corpus-agent.service")

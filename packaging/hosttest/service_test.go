@@ -89,11 +89,11 @@ func versionOf(h *lab.Host) string {
 	return strings.TrimPrefix(strings.TrimSpace(h.Run("curl", "-fsS", "-m", "5", "http://127.0.0.1:8000/").Out), "answer ")
 }
 
-// serves checks the version of the running service, the status, and that no process runs from elsewhere.
+// serves checks the version of the running service, the status, and that no process runs from another release.
 func serves(t *testing.T, h *lab.Host, version string) {
 	t.Helper()
 	if got := versionOf(h); got != version {
-		t.Errorf("%q answers, and %q is deployed", got, version)
+		t.Errorf("version %q answers, but %q is deployed", got, version)
 	}
 	var s struct {
 		Drift []string
@@ -107,7 +107,7 @@ func serves(t *testing.T, h *lab.Host, version string) {
 	}
 	if len(s.Units) != 1 || s.Units[0].Unit != "plain.service" || !strings.HasPrefix(s.Units[0].Release, version+"-") ||
 		!s.Units[0].Deployed {
-		t.Errorf("the status says of units %+v, drift %q", s.Units, s.Drift)
+		t.Errorf("the status has the units %+v, drift %q", s.Units, s.Drift)
 	}
 	if from := h.Sh(
 		"readlink /proc/[0-9]*/exe | grep -c /srv/projects/ || true; readlink /proc/[0-9]*/exe | grep /archives/ " +
@@ -122,7 +122,7 @@ type unitsOf struct {
 	Health []struct{ Probe, Test, Error, Answered string }
 }
 
-// TestServiceRunsWhatIsDeployed follows the simplest service through deploys and rollbacks.
+// TestServiceRunsWhatIsDeployed checks the simplest service in deploys and rollbacks.
 func TestServiceRunsWhatIsDeployed(t *testing.T) {
 	n, s := lab.NewNetwork(t), newStore(t)
 	server := s.serve(n)
@@ -163,11 +163,11 @@ func TestServiceRunsWhatIsDeployed(t *testing.T) {
 			version
 		if got := strings.ReplaceAll(h.Read("/root/hooks"), "post-release "+version+" after 2.0\n",
 			""); strings.TrimSpace(got) != want {
-			t.Errorf("hooks ran so:\n%s\nwant\n%s", got, want)
+			t.Errorf("the hooks ran as\n%s\nwant\n%s", got, want)
 		}
 	}
 
-	// A hook that also restarts the service makes no difference.
+	// A hook that also restarts the service does not change the result.
 	h.Sh("touch /root/restart")
 	if r := deploy("3.3-exits", ""); r.Exit != 7 {
 		t.Errorf("exit code %d, %s", r.Exit, r.Error)
@@ -182,19 +182,19 @@ func TestServiceRunsWhatIsDeployed(t *testing.T) {
 	before := h.Sh("systemctl show -p MainPID plain.service")
 	agent(t, h, "deploy").converged(t)
 	if after := h.Sh("systemctl show -p MainPID plain.service"); after != before {
-		t.Errorf("with nothing new the service was restarted: %s, then %s", before, after)
+		t.Errorf("without a new release the service was restarted: %s, then %s", before, after)
 	}
 	agent(t, h, "rollback", "--converge").converged(t)
 	serves(t, h, "1.0")
 
 	h.Sh("systemctl stop plain.service")
 	if out := h.Must("corpus-agent", "status"); !strings.Contains(out, "plain.service: inactive") {
-		t.Errorf("of a stopped unit the status says\n%s", out)
+		t.Errorf("for a stopped unit, status prints\n%s", out)
 	}
 }
 
-// TestExampleServesItsVersion follows the Go service of docs/examples.md on a booted host: its response is fetched
-// after each deploy and rollback.
+// TestExampleServesItsVersion checks the Go service of docs/examples.md on a booted host: its response is fetched after
+// each deploy and rollback.
 func TestExampleServesItsVersion(t *testing.T) {
 	n, s := lab.NewNetwork(t), newStore(t)
 	server := s.serve(n)
@@ -217,7 +217,7 @@ func TestExampleServesItsVersion(t *testing.T) {
 	answers := func(version string) {
 		t.Helper()
 		if got := strings.TrimSpace(h.Run("curl", "-fsS", "-m", "5", "http://127.0.0.1:8000/").Out); got != "hello "+version {
-			t.Errorf("it answers %q, and %s is deployed", got, version)
+			t.Errorf("the service answers %q, but %s is deployed", got, version)
 		}
 	}
 
@@ -228,7 +228,7 @@ func TestExampleServesItsVersion(t *testing.T) {
 	answers("1.1")
 	if pid := h.Sh("systemctl show -p MainPID --value hello.service"); len(r.Health) != 2 ||
 		!strings.HasPrefix(r.Health[1].Answered, "process "+pid+" (/srv/projects/hello/releases/1.1-") {
-		t.Errorf("process %s is the service, and health is %+v", pid, r.Health)
+		t.Errorf("the service is process %s, but health is %+v", pid, r.Health)
 	}
 	agent(t, h, "rollback").converged(t)
 	answers("1.0")
@@ -264,8 +264,8 @@ func TestExampleServesItsVersion(t *testing.T) {
 	answers("1.5")
 }
 
-// TestServiceThatCrashes follows an ordinary unit, which systemd restarts at once and at most five times in ten
-// seconds, through releases that crash.
+// TestServiceThatCrashes deploys crashing releases with an ordinary unit, which systemd restarts at once and at most
+// five times in ten seconds.
 func TestServiceThatCrashes(t *testing.T) {
 	n, s := lab.NewNetwork(t), newStore(t)
 	server := s.serve(n)
@@ -297,14 +297,14 @@ func TestServiceThatCrashes(t *testing.T) {
 	deploy("3.0-later").converged(t)
 	h.Sh("touch /root/crash; systemctl kill -s KILL plain.service; sleep 3")
 	if got := h.Sh("systemctl is-active plain.service || true"); got == "active" {
-		t.Fatal("the deployed release was to crash")
+		t.Fatal("the deployed release does not crash")
 	}
 	deploy("4.0").converged(t)
 	serves(t, h, "4.0")
 
 	r := agent(t, h, "rollback", "--converge")
 	if r.Exit != 7 {
-		t.Errorf("a rollback to what does not start: exit code %d, %s", r.Exit, r.Error)
+		t.Errorf("a rollback to a release that does not start: exit code %d, %s", r.Exit, r.Error)
 	}
 	serves(t, h, "4.0")
 	agent(t, h, "deploy").converged(t)

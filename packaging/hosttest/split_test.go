@@ -12,7 +12,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/packaging/hosttest/lab"
 )
 
-// joint makes the package that contained both programs before they were split: the content of both, in an earlier
+// joint makes a package with both programs, as before they were split: the content of both packages, in an earlier
 // version.
 func joint(t *testing.T) string {
 	t.Helper()
@@ -60,7 +60,7 @@ func TestUpgradeFromTheJointPackage(t *testing.T) {
 				"/var/lib/corpus/ledger.json")
 			if c.refused != "" {
 				if r := h.Run("sh", "-c", c.refused+" </dev/null"); r.Code == 0 {
-					t.Errorf("%s goes through beside the joint package:\n%s", c.refused, r.Out)
+					t.Errorf("%s succeeds beside the joint package:\n%s", c.refused, r.Out)
 				}
 			}
 			for _, command := range c.commands {
@@ -68,32 +68,32 @@ func TestUpgradeFromTheJointPackage(t *testing.T) {
 			}
 			for _, path := range both {
 				if h.Exists(path) != c.hasCorpus {
-					t.Errorf("%s is there: %t, want %t", path, !c.hasCorpus, c.hasCorpus)
+					t.Errorf("%s exists: %t, want %t", path, !c.hasCorpus, c.hasCorpus)
 				}
 				if owner := h.Run("dpkg", "-S", path).Out; c.hasCorpus && !strings.HasPrefix(owner, "corpus: ") {
-					t.Errorf("dpkg says of %s: %s", path, owner)
+					t.Errorf("dpkg reports for %s: %s", path, owner)
 				}
 			}
 			if c.hasCorpus {
 				h.Sh("corpus --version")
 			}
 			if got := h.Sh("dpkg --audit; dpkg --verify corpus-agent"); got != "" {
-				t.Errorf("dpkg finds fault:\n%s", got)
+				t.Errorf("dpkg --verify prints:\n%s", got)
 			}
 			if !strings.Contains(h.Read("/etc/corpus/agent.yaml"), "service: mine") || !h.Exists("/var/lib/corpus/ledger.json") {
-				t.Error("the upgrade lost what is the administrator's or the host's")
+				t.Error("the upgrade removed files of the administrator or the host")
 			}
 			if got := timer(h); got != "enabled active" {
 				t.Errorf("after the upgrade the timer is %s", got)
 			}
 			if r := h.Run("dpkg", "-i", "/root/joint.deb"); c.hasCorpus && r.Code == 0 {
-				t.Error("the joint package goes in again beside its other half")
+				t.Error("the joint package can be installed beside the package corpus")
 			}
 		})
 	}
 }
 
-// TestRefreshTimer lets the workstation's timer renew a store with a user's keys.
+// TestRefreshTimer has the workstation's timer renew a store with a user's keys.
 func TestRefreshTimer(t *testing.T) {
 	h := lab.Boot(t, lab.Options{Hostname: "workstation"})
 	h.Copy(built(t, "corpus"), "/root/corpus.deb")
@@ -106,7 +106,7 @@ func TestRefreshTimer(t *testing.T) {
 		t.Errorf("systemd-analyze verify: %s", r.Err)
 	}
 	if r := h.Run("systemctl", "start", "corpus-refresh@alice.service"); r.Code == 0 {
-		t.Error("the service succeeds without a file that says what to refresh")
+		t.Error("the service succeeds without its settings")
 	}
 	if log := h.Sh("journalctl -u corpus-refresh@alice --no-pager"); !strings.Contains(log, "error: no store was given") {
 		t.Errorf("without settings the journal has %s", log)
@@ -125,7 +125,7 @@ func TestRefreshTimer(t *testing.T) {
 	h.Sh("cd /root && " + recipe(t, "systemctl enable --now corpus-refresh@alice.timer", "s3://bucket/prefix",
 		"file:///srv/store"))
 	if h.Read("/srv/store/metadata/timestamp.json") == before {
-		t.Error("the recipe of docs/trust.md does not refresh the store at once")
+		t.Error("the commands of docs/trust.md do not refresh the store at once")
 	}
 	before = h.Read("/srv/store/metadata/timestamp.json")
 	h.Sh("mkdir -p /etc/systemd/system/corpus-refresh@.timer.d; printf " +
@@ -143,10 +143,10 @@ func TestRefreshTimer(t *testing.T) {
 	h.Sh("apt-get purge -y corpus")
 	if h.Exists("/etc/systemd/system/timers.target.wants/corpus-refresh@alice.timer") ||
 		!h.Exists("/etc/corpus/refresh/alice.env") || !h.Exists("/home/alice/keys") {
-		t.Error("a purge leaves the timer, or takes keys or settings of their owner")
+		t.Error("a purge leaves the timer, or removes keys or settings of their owner")
 	}
 	if active := strings.TrimSpace(h.Run("systemctl", "is-active", "corpus-refresh@alice.timer").Out); active == "active" {
-		t.Error("the timer outlives its package")
+		t.Error("the timer remains after the removal of its package")
 	}
 }
 

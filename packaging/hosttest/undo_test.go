@@ -15,7 +15,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/packaging/hosttest/lab"
 )
 
-// picture is a program that prints everything on a host that a deploy may change: every file with its kind, mode,
+// picture is a program that prints every part of a host that a deploy may change: every file with its kind, mode,
 // owner, content and extended attributes, the accounts, the state and the enablement of units, and the packages.
 //
 // It leaves out the exceptions in docs/undo.md: private files of tools (backups of account files and crontabs and
@@ -72,7 +72,7 @@ func same(t *testing.T, what, before, after string) {
 	}
 	for line := range strings.Lines(before) {
 		if !is[line] {
-			t.Errorf("%s: gone: %s", what, line)
+			t.Errorf("%s: missing: %s", what, line)
 		}
 	}
 	for line := range strings.Lines(after) {
@@ -114,7 +114,7 @@ a job:
     - contents: good
 `
 
-// undoBad changes the results of undoGood, and more, in a way for each family of states; and then fails.
+// undoBad changes the files of undoGood and others with each family of states, and then fails.
 const undoBad = `
 corpus-one:
   pkg.installed:
@@ -243,19 +243,19 @@ func TestRollbackUndoesChangesOfStates(t *testing.T) {
 		t.Fatalf("exit code %d: %s (hint: %s)\n%s", r.Exit, r.Error, r.Hint, r.failures())
 	}
 	if r.States.Failed != 1 || r.States.Changed < 20 {
-		t.Errorf("%d states failed and %d changed something, want the one that always fails and all others:\n%s",
+		t.Errorf("%d states failed and %d changed the host, want the one that always fails and all others:\n%s",
 			r.States.Failed, r.States.Changed, r.failures())
 	}
 	same(t, "after the rollback", before, pictureOf(h))
 	if now := h.Sh("cat /proc/sys/net/ipv4/ip_default_ttl"); now != ttl {
-		t.Errorf("the sysctl is %s, and was %s", now, ttl)
+		t.Errorf("the sysctl is %s, want %s", now, ttl)
 	}
 	if now := h.Sh("systemctl show -p ActiveEnterTimestampMonotonic corpus-daemon"); now == started {
-		t.Error("the daemon was not restarted on its old configuration")
+		t.Error("the daemon was not restarted with its earlier configuration")
 	}
 	for _, note := range r.Notes {
 		if strings.Contains(note, "left:") {
-			t.Errorf("nothing should be left: %s", note)
+			t.Errorf("the note lists a change that was not undone: %s", note)
 		}
 	}
 	if said := h.Sh("cat /var/lib/corpus/reports/* /var/lib/corpus/ledger.json"); strings.Contains(said, "$6$abc$other") {
@@ -268,8 +268,8 @@ func TestRollbackUndoesChangesOfStates(t *testing.T) {
 	same(t, "after the next run", before, pictureOf(h))
 }
 
-// TestPowerCutDuringUndo simulates CORPUS_TEST_CUTS power failures at random moments of the apply or of the rollback.
-// The runs after it restore the host without help.
+// TestPowerCutDuringUndo simulates CORPUS_TEST_CUTS power failures at random times in the apply or in the rollback. The
+// later runs restore the host.
 func TestPowerCutDuringUndo(t *testing.T) {
 	cuts, err := strconv.Atoi(os.Getenv("CORPUS_TEST_CUTS"))
 	if err != nil {
@@ -306,10 +306,10 @@ func TestPowerCutDuringUndo(t *testing.T) {
 		}
 		same(t, what, before, pictureOf(h))
 		if t.Failed() {
-			t.Fatalf("the runs after it said:\n%s\nand the journal:\n%s", said, h.Sh("corpus-agent changes"))
+			t.Fatalf("the later runs printed:\n%s\nand the journal:\n%s", said, h.Sh("corpus-agent changes"))
 		}
 		if (n+1)%10 == 0 {
-			t.Logf("%d cuts survived so far", n+1) // a long run that is ended by its time limit has printed its progress
+			t.Logf("%d cuts survived so far", n+1) // progress of a long run, which may exceed its time limit
 		}
 	}
 	t.Logf("%d cuts, each within a deploy of about %s; the host was found %v", cuts, whole.Round(time.Millisecond), stages)

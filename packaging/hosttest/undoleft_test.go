@@ -32,12 +32,12 @@ func twoReleases(t *testing.T, good, bad string, prepare func(h *lab.Host)) *lab
 	return h
 }
 
-// index rewrites the list of the repository, and makes the host read it.
+// index rewrites the list of the repository and has the host read it.
 const index = `cd /opt/cases; for f in *.deb; do dpkg-deb -f $f; printf 'Filename: ./%s\nSize: %s\nSHA256: %s\n\n' ` +
 	`$f $(stat -c %s $f) $(sha256sum $f | cut -d' ' -f1); done > Packages; apt-get update -q`
 
-// TestPackageThatNoRepositoryHasAnyMore checks that a version that is no longer available is named, and everything else
-// is undone.
+// TestPackageThatNoRepositoryHasAnyMore checks that the report names a version that is no longer available, and that
+// all other changes are undone.
 func TestPackageThatNoRepositoryHasAnyMore(t *testing.T) {
 	const (
 		good = "corpus-one: {pkg.installed: []}\n/etc/app.conf:\n  file.managed:\n    - contents: good\n"
@@ -55,7 +55,7 @@ func TestPackageThatNoRepositoryHasAnyMore(t *testing.T) {
 	}
 	const left = "left: package corpus-one (pkg.installed corpus-one): no repository of this host has version 1.0 any more"
 	if notes := strings.Join(r.Notes, "\n"); !strings.Contains(notes, left) || strings.Count(notes, "left: ") != 1 {
-		t.Errorf("the notes are\n%s\nwant %q alone", notes, left)
+		t.Errorf("the notes are\n%s\nwant only %q", notes, left)
 	}
 	without := func(picture string) string {
 		var rest strings.Builder
@@ -69,7 +69,7 @@ func TestPackageThatNoRepositoryHasAnyMore(t *testing.T) {
 	after := pictureOf(h)
 	same(t, "but for that package", without(before), without(after))
 	if !strings.Contains(after, "dpkg-query corpus-one 2.0") {
-		t.Error("the package is not as the failed deploy left it")
+		t.Error("the package differs from the state after the failed deploy")
 	}
 	agent(t, h, "deploy").converged(t)
 	if did := h.Run("corpus-agent", "rollback", "--converge"); strings.Contains(did.Out+did.Err, "corpus-one") {
@@ -81,7 +81,7 @@ func TestPackageThatNoRepositoryHasAnyMore(t *testing.T) {
 const runningSystem = `awk '$5 ~ "^/mnt" {print $4, $5, $6, $9, $10, $11}' /proc/self/mountinfo | sort; hostname; cat /etc/hostname /etc/fstab
 sysctl net.ipv4.ip_default_ttl net.ipv4.ip_local_port_range; update-alternatives --query corpus-pager; readlink /usr/bin/corpus-pager /etc/alternatives/corpus-pager; cat /proc/swaps`
 
-// TestUndoRestoresRunningSystem undoes changes that are not in files: mounts old and new, the hostname, kernel settings
+// TestUndoRestoresRunningSystem undoes changes outside of files: earlier and new mounts, the hostname, kernel settings
 // and alternatives.
 func TestUndoRestoresRunningSystem(t *testing.T) {
 	const good = `
@@ -159,7 +159,7 @@ it fails:
 	same(t, "of the running system after the rollback", was+"\n", h.Sh(runningSystem)+"\n")
 	same(t, "after the rollback", before, pictureOf(h))
 	if notes := strings.Join(r.Notes, "\n"); strings.Contains(notes, "left: ") {
-		t.Errorf("nothing should be left:\n%s", notes)
+		t.Errorf("the notes list changes that were not undone:\n%s", notes)
 	}
 }
 
@@ -183,7 +183,7 @@ func TestUndoOfPackageOfWatchedService(t *testing.T) {
 				t.Fatalf("exit code %d: %s (hint: %s)\n%s", r.Exit, r.Error, r.Hint, r.failures())
 			}
 			if after := packages(); after != before {
-				t.Errorf("the packages were\n%s\nand are\n%s", before, after)
+				t.Errorf("the packages were\n%s\nand are now\n%s", before, after)
 			}
 			if got := strings.TrimSpace(h.Run("systemctl", "is-active", service).Out); got == "active" {
 				t.Errorf("%s is %s", service, got)

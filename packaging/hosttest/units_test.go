@@ -51,7 +51,7 @@ health:
 	})
 }
 
-// slowly returns the service with a slow state before the others.
+// slowly returns the service with a slow first state.
 func slowly(t *testing.T, version string) []string {
 	return []string{slow(t, version), web(t, version, checks), tree(t,
 		map[string]string{"salt/config/states/top.sls": "base:\n  '*':\n    - slow\n    - web\n"})}
@@ -70,7 +70,7 @@ func bootWeb(t *testing.T, n *lab.Network, s *store, address string) *lab.Host {
 	return h
 }
 
-// start deploys for the first time.
+// start runs the first deploy.
 func (s *store) start(h *lab.Host) {
 	s.t.Helper()
 	agent(s.t, h, "deploy", "--store", storeURL, "--trust-root", "/root/root.json").converged(s.t)
@@ -120,7 +120,7 @@ func TestRunsUnderSystemd(t *testing.T) {
 
 	t.Run("next run", func(t *testing.T) {
 		if out := h.Must("corpus-agent", "status"); strings.Contains(out, "next run") {
-			t.Errorf("the timer is stopped, and the status says\n%s", out)
+			t.Errorf("the timer is stopped, and status prints\n%s", out)
 		}
 		h.Sh("systemctl start corpus-agent.timer")
 		defer h.Sh("systemctl stop corpus-agent.timer")
@@ -131,7 +131,7 @@ func TestRunsUnderSystemd(t *testing.T) {
 			t.Fatal(err)
 		}
 		if wait := time.Until(s.Next); wait <= 0 || wait > 10*time.Minute {
-			t.Errorf("the next run is said to be at %s, which is in %s", s.Next, wait)
+			t.Errorf("status has the next run at %s, which is in %s", s.Next, wait)
 		}
 	})
 
@@ -147,7 +147,7 @@ func TestRunsUnderSystemd(t *testing.T) {
 		for _, want := range []string{"LimitCORE=0", "OOMPolicy=continue", "RestrictRealtime=yes", "NotifyAccess=main",
 			"TimeoutStartUSec=5min"} {
 			if !strings.Contains(shown, want) {
-				t.Errorf("systemd does not know %s:\n%s", want, shown)
+				t.Errorf("systemd lacks the setting %s:\n%s", want, shown)
 			}
 		}
 		if strings.Contains(shown, "cap_sys_boot") || !strings.Contains(shown, "cap_sys_admin") {
@@ -156,8 +156,8 @@ func TestRunsUnderSystemd(t *testing.T) {
 	})
 }
 
-// deployNow checks that the unit runs at once, with the unit's environment; after a run that is under way; and to its
-// end even if no process waits for it any more.
+// deployNow checks that the unit runs at once, with the unit's environment; that it runs after an active run; and that
+// it completes even if no process waits for it any more.
 func deployNow(t *testing.T, s *store, h *lab.Host) {
 	h.Write("/etc/corpus/environment", "CORPUS_CONVERGE_STATE_VERBOSE=true\n")
 	defer h.Sh("rm /etc/corpus/environment")
@@ -192,7 +192,7 @@ func deployNow(t *testing.T, s *store, h *lab.Host) {
 	lab.Eventually(t, 20*time.Second, "the unit runs", func() bool {
 		return strings.TrimSpace(h.Run("systemctl", "is-active", "corpus-agent.service").Out) == "activating"
 	})
-	h.Sh("systemctl kill -s KILL person.service") // as when a connection breaks
+	h.Sh("systemctl kill -s KILL person.service") // as after a lost connection
 	lab.Eventually(t, 60*time.Second, "the run continues", func() bool { return page(h) == "web 4" })
 	lab.Eventually(t, 60*time.Second, "the run ends well", func() bool {
 		return history(t, h)[0].Outcome == "converged" && page(h) == "web 4"
@@ -224,7 +224,7 @@ func unhealthy(t *testing.T, s *store, h *lab.Host) {
 				r.Err)
 		}
 		if got := page(h); got != good {
-			t.Errorf("version %s: after it the page is %q, want %q", version, got, good)
+			t.Errorf("version %s: after the rollback the page is %q, want %q", version, got, good)
 		}
 		if entry := journaled(t, h, "CORPUS_EVENT=rollback"); entry["CORPUS_EXIT_CODE"] != "7" || entry["PRIORITY"] != "3" ||
 			!strings.Contains(entry["MESSAGE"].(string), broken.want) {
@@ -233,14 +233,14 @@ func unhealthy(t *testing.T, s *store, h *lab.Host) {
 	}
 }
 
-// takesLong starts a run that takes longer than the start timeout of the unit, and which requests more time.
+// takesLong starts a run that takes longer than the start timeout of the unit, and requests more time.
 func takesLong(t *testing.T, s *store, h *lab.Host) {
 	h.Write("/etc/systemd/system/corpus-agent.service.d/short.conf", "[Service]\nTimeoutStartSec=2s\n")
 	h.Sh("systemctl daemon-reload")
 	defer h.Sh("rm -r /etc/systemd/system/corpus-agent.service.d; systemctl daemon-reload")
 	if r := h.Run("systemd-run", "-q", "--wait", "-p", "Type=oneshot", "-p", "TimeoutStartSec=2s", "sleep",
 		"10"); r.Code == 0 {
-		t.Error("this systemd does not end a oneshot that takes too long")
+		t.Error("this systemd does not end a oneshot unit at its timeout")
 	}
 	s.publish("web", "7", "testing", slowly(t, "7")...)
 	h.Sh("systemctl start corpus-agent.service")
@@ -248,6 +248,6 @@ func takesLong(t *testing.T, s *store, h *lab.Host) {
 		t.Errorf("the run is %s (%s), and the page %q", r.Outcome, r.Error, page(h))
 	}
 	if env := h.Sh("cat /run/slow/env"); strings.Contains(env, "NOTIFY_SOCKET") {
-		t.Errorf("what a run starts finds systemd's socket:\n%s", env)
+		t.Errorf("the environment of a program of the run has systemd's socket:\n%s", env)
 	}
 }

@@ -77,7 +77,7 @@ func write(t *testing.T, tree, base string) string {
 		}
 	}
 	if sums[0] != sums[1] {
-		t.Error("two images of the same are not the same")
+		t.Error("two images of the same tree differ")
 	}
 	return file
 }
@@ -165,7 +165,7 @@ func archived(t *testing.T, dir string, pack func(io.Writer) io.WriteCloser) str
 	if err := errors.Join(archive.Close(), w.Close()); err != nil {
 		t.Fatal(err)
 	}
-	_ = f.Close() // already closed if there is no compression
+	_ = f.Close() // already closed without compression
 	return file
 }
 
@@ -195,22 +195,22 @@ func TestAnImageIsPutOnABase(t *testing.T) {
 			layers, err := i.Layers()
 			config, configErr := i.ConfigFile()
 			if err != nil || configErr != nil || len(layers) != c.layers {
-				t.Fatalf("it has %d layers (%v, %v), want %d", len(layers), err, configErr, c.layers)
+				t.Fatalf("the image has %d layers (%v, %v), want %d", len(layers), err, configErr, c.layers)
 			}
 			there := files(t, i)
 			if there["opt/myapp/app"].Mode != 0o755 {
-				t.Errorf("the release is not in it: %v", there)
+				t.Errorf("the image lacks the release: %v", there)
 			}
 			base, named := config.Config.Labels["org.opencontainers.image.base.digest"]
 			if named != (c.base != "") || strings.Join(config.Config.Cmd, " ") != "/opt/myapp/app" ||
 				config.Architecture != runtime.GOARCH {
-				t.Errorf("it says of itself %+v, base %q", config.Config, base)
+				t.Errorf("the configuration is %+v, the base %q", config.Config, base)
 			}
 			if c.base == "" {
 				return
 			}
 			if there["sbin"].Linkname != "bin" || there["bin/sh"].Mode != 0o755 {
-				t.Errorf("the base is not in it: %v", there)
+				t.Errorf("the image lacks the base: %v", there)
 			}
 		})
 	}
@@ -272,7 +272,7 @@ func TestBaseSeesTheContext(t *testing.T) {
 			t.Errorf("%s: %v", base, err)
 		}
 		if left, err := os.ReadDir(scratch); err != nil || len(left) > 0 {
-			t.Errorf("%s: %v was made anyway, %v", base, left, err)
+			t.Errorf("%s: %v was still made, %v", base, left, err)
 		}
 	}
 }

@@ -173,7 +173,7 @@ func layer(t *testing.T, image string) (files map[string]string, labels map[stri
 	}
 	decode(t, blob(manifest.Config.Digest), &config)
 	if config.Architecture != runtime.GOARCH || len(manifest.Layers) != 1 {
-		t.Errorf("the image is for %q and has %d layers", config.Architecture, len(manifest.Layers))
+		t.Errorf("the image has the architecture %q and %d layers", config.Architecture, len(manifest.Layers))
 	}
 	z, err := gzip.NewReader(bytes.NewReader(blob(manifest.Layers[0].Digest)))
 	if err != nil {
@@ -200,21 +200,21 @@ func TestTreeBecomesAllFormsWithOneContent(t *testing.T) {
 		"share/a/b"}
 	files := unpacked(t, r.Outputs[0])
 	if names := slices.Sorted(maps.Keys(files)); !slices.Equal(names, want) {
-		t.Errorf("the artifact holds %q, want %q", names, want)
+		t.Errorf("the artifact has %q, want %q", names, want)
 	}
 	var release needs.Release
 	decode(t, []byte(files[needs.File]), &release)
 	if release.Content != r.Content || release.Version != "1.0" || release.Name != "myapp" {
-		t.Errorf("the release says it is %+v", release)
+		t.Errorf("the description of the release is %+v", release)
 	}
 	inside, labels := layer(t, r.Outputs[3])
 	if inside["opt/myapp/app"] != files["app"] || inside["opt/myapp/"+needs.File] != files[needs.File] ||
 		labels["io.corpus-agent.content"] != r.Content {
-		t.Errorf("the image holds %q with labels %q", slices.Sorted(maps.Keys(inside)), labels)
+		t.Errorf("the image has %q with labels %q", slices.Sorted(maps.Keys(inside)), labels)
 	}
 	if rpm := read(t, r.Outputs[2]); !bytes.HasPrefix(rpm, []byte{0xed, 0xab, 0xee, 0xdb}) ||
 		!bytes.Contains(rpm, []byte(r.Content)) || !bytes.Contains(rpm, []byte("noarch")) {
-		t.Error("the rpm is none, or does not name the content")
+		t.Error("the rpm is invalid, or does not name the content")
 	}
 	for _, name := range append([]string{r.Outputs[1]}, r.Statements...) {
 		if !bytes.Contains(read(t, name), []byte(strings.TrimPrefix(r.Content, "sha256:"))) && filepath.Ext(name) != ".deb" {
@@ -245,7 +245,7 @@ func debian(t *testing.T, r pipeline.Result) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	if out, err := exec.Command(filepath.Join(dir, "opt/myapp/app")).Output(); err != nil || string(out) != "hello\n" {
-		t.Errorf("the package's program says %q, %v", out, err)
+		t.Errorf("the package's program prints %q, %v", out, err)
 	}
 	read(t, filepath.Join(dir, "usr/lib/systemd/system/myapp.service"))
 }
@@ -303,10 +303,10 @@ func TestFailingBuildKeepsOnlyItsLog(t *testing.T) {
 	}
 	left, err := os.ReadDir(filepath.Dir(files[0]))
 	if err != nil || len(left) != 1 {
-		t.Errorf("it left %v, %v", left, err)
+		t.Errorf("the build left %v, %v", left, err)
 	}
 	if _, err := os.Stat(filepath.Join(tree, "made")); err == nil {
-		t.Error("it wrote into the source tree")
+		t.Error("the build wrote into the source tree")
 	}
 }
 
@@ -320,7 +320,7 @@ func TestFailedOutputRemovesAllOutputs(t *testing.T) {
 		t.Errorf("writing to a directory that does not exist: %v", err)
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
-		t.Errorf("it left %v, %v", left, err)
+		t.Errorf("the build left %v, %v", left, err)
 	}
 }
 
@@ -362,11 +362,11 @@ func TestInvalidRecipeStopsTheBuild(t *testing.T) {
 				Outputs: []string{filepath.Join(dir, c.out)}, Version: "1"})
 			for _, want := range c.want {
 				if err == nil || !strings.Contains(err.Error(), want) {
-					t.Errorf("the build says %v, want %q", err, want)
+					t.Errorf("the build ends with %v, want %q", err, want)
 				}
 			}
 			if left, _ := os.ReadDir(dir); len(left) != 0 {
-				t.Errorf("it left %v", left)
+				t.Errorf("the build left %v", left)
 			}
 		})
 	}
@@ -379,13 +379,13 @@ func TestCheckListsDifferences(t *testing.T) {
 	request := pipeline.Request{Source: tree, Outputs: []string{filepath.Join(t.TempDir(), "a.tar.zst")}, Version: "1"}
 	names, err := pipeline.Different(t.Context(), request)
 	if err != nil || !slices.Contains(names, "when") || slices.Contains(names, "what") || len(names) < 4 {
-		t.Errorf("what differs is %q, %v; want when, .corpus/release.json and two files in d", names, err)
+		t.Errorf("the differences are %q, %v; want when, .corpus/release.json and two files in d", names, err)
 	}
 	if err := os.WriteFile(filepath.Join(tree, "corpus.yaml"), []byte("builder: tree\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	if names, err := pipeline.Different(t.Context(), request); err != nil || len(names) != 0 {
-		t.Errorf("of a tree differ %q, %v", names, err)
+		t.Errorf("the differences of a tree are %q, %v", names, err)
 	}
 }
 
@@ -402,7 +402,7 @@ func TestBuildOutputIsNotASource(t *testing.T) {
 		contents = append(contents, r.Content)
 	}
 	if contents[0] != contents[1] {
-		t.Errorf("the second build holds what the first one made")
+		t.Errorf("the second build contains the output of the first one")
 	}
 }
 
@@ -413,14 +413,14 @@ func TestAGoServiceIsBuilt(t *testing.T) {
 		"salt/x.sls":        "{}\n",
 	})
 	if r.Needs.Arch != runtime.GOARCH || r.Needs.Glibc != "" {
-		t.Errorf("it needs %+v, want the architecture alone", r.Needs)
+		t.Errorf("the service needs %+v, want only the architecture", r.Needs)
 	}
 	if list := read(t, r.Statements[0]); !bytes.Contains(list, []byte("pkg:golang/stdlib@1.")) {
 		t.Errorf("the list of contents does not name the standard library: %s", list)
 	}
 	files := unpacked(t, r.Outputs[0])
 	if files["bin/myapp"] == "" || files["salt/x.sls"] == "" || files["go.mod"] != "" {
-		t.Errorf("the release holds %q", slices.Sorted(maps.Keys(files)))
+		t.Errorf("the release has %q", slices.Sorted(maps.Keys(files)))
 	}
 }
 
@@ -441,7 +441,7 @@ func TestANodeServiceIsBuilt(t *testing.T) {
 	})
 	files := unpacked(t, r.Outputs[0])
 	if files["server.js"] == "" || files["built"] != "hello\n" {
-		t.Errorf("the release holds %q, and the script made %q", slices.Sorted(maps.Keys(files)), files["built"])
+		t.Errorf("the release has %q, and the script made %q", slices.Sorted(maps.Keys(files)), files["built"])
 	}
 	if _, there := files["node_modules/dep"]; !there {
 		t.Error("the release has no dep")
@@ -483,7 +483,7 @@ func TestAPythonServiceIsBuiltAndRunsElsewhere(t *testing.T) {
 		"requirements.txt": "greet==2.1\n", "wheels/greet-2.1-py3-none-any.whl": wheel(t), "conf/app.ini": "[app]\n",
 	})
 	if r.Needs.Arch != runtime.GOARCH || len(r.Needs.Programs) == 0 {
-		t.Errorf("it needs %+v, want the architecture and an interpreter", r.Needs)
+		t.Errorf("the service needs %+v, want the architecture and an interpreter", r.Needs)
 	}
 	if !bytes.Contains(read(t, r.Statements[0]), []byte("pkg:pypi/greet@2.1")) {
 		t.Error("the list of contents does not name greet")
@@ -497,7 +497,7 @@ func TestAPythonServiceIsBuiltAndRunsElsewhere(t *testing.T) {
 	}
 	if out, err := exec.Command(filepath.Join(dir, "venv/bin/greet")).CombinedOutput(); err != nil ||
 		string(out) != "hello from greet\n" {
-		t.Errorf("unpacked elsewhere it says %q, %v", out, err)
+		t.Errorf("unpacked elsewhere, the service prints %q, %v", out, err)
 	}
 	read(t, filepath.Join(dir, "conf/app.ini"))
 }

@@ -58,7 +58,7 @@ func greets(t *testing.T, r pipeline.Result) {
 	}
 	if out, err := exec.Command(filepath.Join(dir, "venv/bin/greet")).CombinedOutput(); err != nil ||
 		string(out) != "hello from source\n" {
-		t.Errorf("it says %q, %v", out, err)
+		t.Errorf("the program prints %q, %v", out, err)
 	}
 }
 
@@ -117,7 +117,7 @@ func TestHashesOfRequirementsAreChecked(t *testing.T) {
 			return "", nil
 		}
 		if left, _ := os.ReadDir(filepath.Dir(files[0])); len(left) != 1 {
-			t.Errorf("a build that failed left %v", left)
+			t.Errorf("a failed build left %v", left)
 		}
 		return string(read(t, files[0]+".log")), err
 	}
@@ -125,6 +125,6 @@ func TestHashesOfRequirementsAreChecked(t *testing.T) {
 		t.Error(withLog(err))
 	}
 	if log, err := build(strings.Repeat("0", 64)); err == nil || !strings.Contains(log, "DO NOT MATCH") {
-		t.Errorf("other bytes are installed: %v\n%s", err, log)
+		t.Errorf("a package with another digest is installed: %v\n%s", err, log)
 	}
 }

@@ -45,14 +45,14 @@ func TestDocumentNamesTheModulesOfTheProgram(t *testing.T) {
 	a, _ := d.JSON()
 	b, _ := again.JSON()
 	if string(a) != string(b) {
-		t.Error("the same program gives two documents")
+		t.Error("the same program gives different documents")
 	}
 }
 
-// TestSignature signs checksums like a release, and verifies them as documented in docs/packages.md.
+// TestSignature signs checksums as a release does, and verifies them as documented in docs/packages.md.
 func TestSignature(t *testing.T) {
 	if _, err := exec.LookPath("ssh-keygen"); err != nil {
-		t.Skip("this machine has no ssh-keygen")
+		t.Skip("ssh-keygen is not installed")
 	}
 	dir := t.TempDir()
 	key, sums, signers := filepath.Join(dir, "key"), filepath.Join(dir, "SHA256SUMS"),
@@ -108,7 +108,7 @@ func sign(key, sums, snapshot string) (string, error) {
 func run(t *testing.T, name string, args ...string) string {
 	t.Helper()
 	cmd := exec.Command(name, args...)
-	var said strings.Builder // go prints warnings there, such as one of a module cache that it may not write to
+	var said strings.Builder // go prints warnings there, for example about a module cache that it may not write to
 	cmd.Stderr = &said
 	out, err := cmd.Output()
 	if err != nil {

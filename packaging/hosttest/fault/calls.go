@@ -78,7 +78,7 @@ func (c call) file(pid int, args [6]uint64) string {
 	descriptor := func(fd int32) string {
 		path, err := os.Readlink(proc + "/fd/" + strconv.Itoa(int(fd)))
 		if err != nil || !strings.HasPrefix(path, "/") {
-			return "" // a pipe, a socket
+			return "" // a pipe or a socket
 		}
 		return path
 	}
@@ -108,7 +108,7 @@ func text(proc string, address uint64) string {
 	}
 	defer f.Close()
 	buf := make([]byte, syscall.PathMax)
-	n, _ := f.ReadAt(buf, int64(address)) // up to the first page that is not mapped
+	n, _ := f.ReadAt(buf, int64(address)) // up to the first unmapped page
 	name, _, _ := strings.Cut(string(buf[:n]), "\x00")
 	return name
 }

@@ -16,8 +16,8 @@ import (
 const denied = "CORPUS_FAULT_DENIED"
 
 // Deny returns the environment in which a test's own binary, whose TestMain calls Main, becomes the program at path,
-// with its arguments, on a system where a call always fails: as with a kernel that does not have the call (ENOSYS) or a
-// filter of a container that denies it (EPERM). The program's child processes are denied the call, too.
+// with its arguments, on a system where a call always fails: as on a kernel without the call (ENOSYS) or with a
+// container's filter that denies it (EPERM). The denial also applies to child processes of the program.
 func Deny(path string, number int, errno syscall.Errno) []string {
 	return []string{fmt.Sprintf("%s=%d=%d", denied, number, int(errno)), target + "=" + path}
 }

@@ -1,6 +1,6 @@
 // Package fault runs a program and injects a fault at one of the system calls that change the disk: it kills the
-// program, or lets the call fail as on a full or broken disk. A test repeats this for each of the calls and checks
-// the result.
+// program, or fails the call as a full or broken disk does. A test repeats this for each of the calls and checks the
+// result.
 //
 // The calls are intercepted with seccomp(2) user notification. This requires no installation, does not slow down
 // other calls, and counts the calls of all threads in their order.
@@ -40,7 +40,7 @@ type Watch struct {
 // Outcome is the result of the program.
 type Outcome struct {
 	Calls []Call // the counted calls
-	Code  int    // its exit code; -1 for one that was killed
+	Code  int    // its exit code; -1 if it was killed
 	Out   string // standard output
 	Err   string
 }

@@ -68,7 +68,7 @@ func TestCallsAreCountedInOrder(t *testing.T) {
 		t.Errorf("the calls are %s, want %s", got, want)
 	}
 	if o.Code != 0 || left != "one two" {
-		t.Errorf("exit code %d, and there is %s: %s", o.Code, left, o.Err)
+		t.Errorf("exit code %d, and the files are %s: %s", o.Code, left, o.Err)
 	}
 }
 
@@ -79,7 +79,7 @@ func TestKilledBeforeTheCall(t *testing.T) {
 		}
 		o, left := run(t, fault.Watch{Calls: fault.Names(), At: at})
 		if o.Code != -1 || left != want {
-			t.Errorf("killed at call %d: exit code %d, and there is %q, want %q", at, o.Code, left, want)
+			t.Errorf("killed at call %d: exit code %d, and the files are %q, want %q", at, o.Code, left, want)
 		}
 	}
 }
@@ -89,10 +89,10 @@ func TestCallsFail(t *testing.T) {
 	o, left := run(t, w)
 	if hit, ok := o.Hit(w); !ok || hit.Name != "renameat" || o.Code != 3 ||
 		!strings.Contains(o.Err, "input/output error") || left != "one" {
-		t.Errorf("hit %v, exit code %d, %s, and there is %q", hit, o.Code, o.Err, left)
+		t.Errorf("hit %v, exit code %d, %s, and the files are %q", hit, o.Code, o.Err, left)
 	}
 	o, left = run(t, fault.Watch{Calls: []string{"write"}, At: 1, Errno: syscall.ENOSPC, Onward: true})
 	if o.Code != 3 || !strings.Contains(o.Err, "no space left") || left != "one two" {
-		t.Errorf("exit code %d, %s, and there is %q", o.Code, o.Err, left)
+		t.Errorf("exit code %d, %s, and the files are %q", o.Code, o.Err, left)
 	}
 }

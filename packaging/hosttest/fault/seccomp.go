@@ -27,8 +27,8 @@ const (
 	notifyProceed = 1          // SECCOMP_USER_NOTIF_FLAG_CONTINUE
 )
 
-// Main executes the watched program in place of the test's own binary, if the binary was started for that. It must be
-// the first call of a TestMain.
+// Main executes the watched program in place of the test's own binary, if the binary was started for this purpose. It
+// must be the first call of a TestMain.
 func Main() {
 	if rules := os.Getenv(denied); rules != "" {
 		runtime.LockOSThread() // the filter is for this thread, which executes the program
