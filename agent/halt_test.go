@@ -82,6 +82,16 @@ func (f *rolling) below(kind string) (n int) {
 	return n
 }
 
+// recorded reports whether the store has a record of a host with a text.
+func (f *rolling) recorded(h *rollHost, text string) bool {
+	for key, data := range f.objects() {
+		if strings.HasPrefix(key, "fleet/") && strings.Contains(key, "/"+h.name+".") && bytes.Contains(data, []byte(text)) {
+			return true
+		}
+	}
+	return false
+}
+
 func TestHaltHoldsWhenTheStoreIsRestoredFromABackup(t *testing.T) {
 	t.Parallel()
 	f, wave, backup := halting(t)
@@ -163,6 +173,9 @@ func TestHaltHoldsWhenListingsAreNotComplete(t *testing.T) {
 		if shows.unseen != "" { // by a host that has not read the halt
 			noted(t, f.run(wave[5], exit.OK), shows.unseen)
 			f.runs(wave[5], "1")
+			if !f.recorded(wave[5], `"unseeing":true`) {
+				t.Error("the record of the host does not say that it cannot see the rollout")
+			}
 		}
 	}
 }
@@ -198,6 +211,29 @@ func TestHostsGoBackFromAnAbortedReleaseThatAnotherFollows(t *testing.T) {
 	f.store.now = f.store.now.Add(2 * time.Hour)
 	f.run(later, exit.OK)
 	f.runs(later, "3")
+}
+
+// TestHostLeavesAnAbortedReleaseWhenTheNextOneFails checks that a host that has the release of an aborted rollout, and
+// on which the next release fails, does not keep the aborted one.
+func TestHostLeavesAnAbortedReleaseWhenTheNextOneFails(t *testing.T) {
+	t.Parallel()
+	f := newRolling(t, 2, twoWaves())
+	h := f.hosts[0]
+	f.start("2", "1", func(s *plans.Start) { s.Urgent = true })
+	f.run(h, exit.OK)
+	f.runs(h, "2")
+	left := f.digests["2"]
+	f.abort()
+	f.start("3-broken", "1", func(s *plans.Start) { s.Urgent, s.Left = true, []string{string(left)} })
+	f.run(h, exit.RolledBack)
+	noted(t, f.run(h, exit.OK), "was aborted; this host goes back to 1")
+	f.runs(h, "1")
+	f.run(h, exit.OK)
+	f.runs(h, "1")
+	s, err := h.Status()
+	if err != nil || len(s.Quarantined) != 1 || s.Quarantined[0].Release.Version != "3-broken" {
+		t.Errorf("in quarantine: %+v, %v", s.Quarantined, err)
+	}
 }
 
 func TestHeldHostTakesNothingAhead(t *testing.T) {

@@ -22,7 +22,7 @@ func TestLostHostKeyIsReported(t *testing.T) {
 		t.Helper()
 		r := f.run(h, exit.OK)
 		said := strings.Contains(strings.Join(r.Notes, "\n"),
-			"another key than the one that it registered first ("+string(first.Public())+")")
+			"another key than the one that is registered first for its name ("+string(first.Public())+")")
 		s, err := h.Status()
 		must(t, err)
 		if said != want || (s.Rekeyed == string(first.Public())) != want || !want && s.Rekeyed != "" {

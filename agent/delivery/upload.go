@@ -2,6 +2,7 @@ package delivery
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/hostrecord"
 	"github.com/corpus-agent/corpus-agent/agent/outgoing"
 	"github.com/corpus-agent/corpus-agent/agent/report"
+	"github.com/corpus-agent/corpus-agent/agent/turns"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/redact"
@@ -36,13 +38,15 @@ func (r *Run) upload(ctx context.Context, acted bool) error {
 	}
 	out := r.outgoing()
 	says, news := outgoing.Record(out, r.Ledger.Hold != nil), outgoing.HasChanges(out, acted)
+	blind := turns.Unseeing(r.Ledger)
+	says.Unseeing = blind != ""
 	key, err := r.signingKey()
 	if err != nil {
 		return err
 	}
 	if first := hostkey.Replaced(r.Site.Layout.HostKey(), r.Site.Layout.HostRegistered()); first != "" {
-		r.Record.Note("this host signs with another key than the one that it registered first (%s): its reports and its "+
-			"results in rollouts count for nothing until `corpus host forget %s`", first, r.Report.Host)
+		r.Record.Note("this host signs with another key than the one that is registered first for its name (%s): its "+
+			"reports and its results in rollouts count for nothing until `corpus host forget %s`", first, r.Report.Host)
 	}
 	record := hostrecord.Writer{URL: redact.URLs(url), Key: key, File: r.Site.Layout.HostRecord(), Now: r.Site.Time()}
 	if !news && !record.Due(r.Site.Config.Heartbeat) && record.Has(says) {
@@ -61,6 +65,7 @@ func (r *Run) upload(ctx context.Context, acted bool) error {
 	detail := hostrecord.Detail{Error: out.Error, Hint: out.Hint}
 	if out.Error == "" {
 		detail = record.Kept(says)
+		detail.Error = cmp.Or(detail.Error, blind)
 	}
 	r.noteRecord(record.Write(store.LockWait(ctx, LockWait), says, detail))
 	return err

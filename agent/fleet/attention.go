@@ -30,6 +30,7 @@ const (
 	Stuck        = "stuck rollout"
 	Unseen       = "rollout that cannot be read"
 	NoResult     = "no result in a rollout"
+	NoEvidence   = "cannot see its rollout"
 	Unreadable   = "project that cannot be read"
 	WrongKey     = "wrong key"
 	Conflict     = "conflict"
@@ -42,8 +43,8 @@ const (
 
 // ranks returns the kinds of attention, the most urgent first.
 func ranks() []string {
-	return []string{Unreadable, Halted, Stuck, Unseen, NoResult, string(Failed), string(RolledBack), string(Quarantined),
-		WrongKey, Conflict, Copied, NoRecord, Withdrawn, Silent, Unregistered, Paused, string(Held)}
+	return []string{Unreadable, Halted, Stuck, Unseen, NoResult, NoEvidence, string(Failed), string(RolledBack),
+		string(Quarantined), WrongKey, Conflict, Copied, NoRecord, Withdrawn, Silent, Unregistered, Paused, string(Held)}
 }
 
 // attention returns what a person should look at, the most urgent first, and then by the number of hosts.
@@ -97,6 +98,10 @@ func notice(h Host, add func(what, hint string, h Host)) {
 		add(string(h.State), "publish a corrected version, or on the host: corpus-agent why", h)
 	case Held:
 		add(string(h.State), "on the host: corpus-agent unhold", h)
+	}
+	if h.Unseeing {
+		add(NoEvidence, "let it list and read below rollouts/ in the store (docs/buckets.md); on the host: corpus-agent why",
+			h)
 	}
 	if h.Conflicts > 0 {
 		add(Conflict, "look at both machines: corpus host show "+h.Host, h)
@@ -158,7 +163,7 @@ func (v *View) Explain(ctx context.Context, s store.Store) error {
 	for i := range v.Attention[:min(len(v.Attention), mostExplained)] {
 		a := &v.Attention[i]
 		h, ok := byName[a.Hosts[0]]
-		if !ok || !slices.Contains([]string{string(Failed), string(RolledBack), string(Quarantined)}, a.What) {
+		if !ok || !slices.Contains([]string{string(Failed), string(RolledBack), string(Quarantined), NoEvidence}, a.What) {
 			continue
 		}
 		detail, err := hostrecord.Read(ctx, s, v.Known, h.Listed)

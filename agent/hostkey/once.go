@@ -22,8 +22,8 @@ type attempt struct {
 	Host  string    `json:"host"`
 	Key   Public    `json:"key"`
 	At    time.Time `json:"at"`
-	// First is the key that was registered first for the name of the host, if the host now has another one. Signatures
-	// of the host are ignored until a person removes the first key.
+	// First is the key that was registered first for the name of the host, by this host or by another machine, if the
+	// host now has another one. Signatures of the host are ignored until a person removes the first key.
 	First Public `json:"first,omitempty"`
 }
 
@@ -41,15 +41,27 @@ func (k Key) RegisterDaily(ctx context.Context, s store.Store, url, file string,
 	if now.First != "" && forgotten(ctx, s, Place(r.Host, now.First)) {
 		now.First = ""
 	}
-	data, err := json.Marshal(now)
-	if err != nil {
-		return err
+	err := k.Register(ctx, s, r)
+	if first := firstOf(ctx, s, r.Host); err == nil && first != "" && first != now.Key {
+		now.First = first
 	}
-	err = k.Register(ctx, s, r)
+	data, failed := json.Marshal(now)
+	if failed != nil {
+		return failed
+	}
 	if kept := durable.WriteFile(file, append(data, '\n'), 0o600); err == nil {
 		err = kept
 	}
 	return err
+}
+
+// firstOf returns the key that was registered first for a name; "" if this host may not list the keys of its name.
+func firstOf(ctx context.Context, s store.Store, host string) Public {
+	keys, err := Of(ctx, s, host)
+	if err != nil || len(keys) < 2 {
+		return ""
+	}
+	return keys[0].Key
 }
 
 // before returns the key that was registered first if it is not the given key; "" if it is.

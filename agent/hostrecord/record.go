@@ -85,18 +85,20 @@ type Flags struct {
 	Unserved    bool `json:"unserved,omitempty"`    // units do not run what is deployed
 	OtherRoot   bool `json:"other_root,omitempty"`  // the run worked below another root
 	Expiring    bool `json:"expiring,omitempty"`    // signatures of the store expire soon
+	Unseeing    bool `json:"unseeing,omitempty"`    // the store did not show it the results of its rollout
 }
 
 // letters returns the flags by the letters that stand for them in a name.
 func (f *Flags) letters() map[string]*bool {
 	return map[string]*bool{
 		"h": &f.Held, "q": &f.Quarantined, "d": &f.Drifted, "u": &f.Unserved, "o": &f.OtherRoot, "x": &f.Expiring,
+		"e": &f.Unseeing,
 	}
 }
 
 func (f *Flags) text() string {
 	text, known := "", f.letters()
-	for _, letter := range strings.Split("hqduox", "") {
+	for _, letter := range strings.Split("hqduoxe", "") {
 		if *known[letter] {
 			text += letter
 		}

@@ -64,7 +64,7 @@ type Status struct {
 	Waiting []string `json:"waiting,omitempty"`
 	// why runs cannot be remembered: the state directory is full or read-only
 	Unwritable string `json:"unwritable,omitempty"`
-	// the key that this host registered first, if it signs with another one
+	// the key that is registered first for the name of this host, if it signs with another one
 	Rekeyed string  `json:"rekeyed,omitempty"`
 	Others  []Other `json:"projects,omitempty"` // that are not the host's service
 	Store   string  `json:"store,omitempty"`    // that the next run uses; Host.Store is the one that the last run used

@@ -64,7 +64,7 @@ type held struct {
 // Read reads the results of the hosts of a rollout: with one listing, or from the summary if the store cannot be
 // listed. now is the store's time as far as it is known. The error wraps ErrNoEvidence if the store shows no host.
 func (r Rollout) Read(ctx context.Context, s store.Store, now time.Time) (Evidence, error) {
-	found := r.gathering()
+	found := r.gathering(now)
 	listed := false // the roster is in the listing; it is written first, so a listing without it is not of this rollout
 	for info, err := range s.List(ctx, found.prefix) {
 		if errors.Is(err, errors.ErrUnsupported) || errors.Is(err, store.ErrForbidden) {
@@ -89,14 +89,6 @@ func (r Rollout) Read(ctx context.Context, s store.Store, now time.Time) (Eviden
 // View returns the evidence up to a time. The store has all of it already, so a clock that is behind does not hide any.
 func (e Evidence) View(now time.Time) plans.View { return e.tally.AsOf(e.atLeast(now)) }
 
-// atLeast returns a time, or that of the newest evidence if it is later.
-func (e Evidence) atLeast(now time.Time) time.Time {
-	if e.newest.After(now) {
-		return e.newest
-	}
-	return now
-}
-
 // Rekeyed returns the hosts of the roster without valid results whose results are signed with another key that is
 // registered under their names. A result with any other signature may come from any user who can write to the store.
 func (r Rollout) Rekeyed(ctx context.Context, s store.Store, e Evidence) (hosts []string, err error) {
@@ -119,13 +111,13 @@ func (r Rollout) Rekeyed(ctx context.Context, s store.Store, e Evidence) (hosts 
 
 // Decide returns whether a host takes the release now.
 func (r Rollout) Decide(h plans.Host, e Evidence, now time.Time) plans.Verdict {
-	now = e.atLeast(now)
-	return plans.Decide(r.Plan, r.Start, r.Wave(h), now, e.View(now))
+	return e.Decide(r.Plan, r.Start, r.Wave(h), now)
 }
 
 // gathering collects the valid names of a rollout.
 type gathering struct {
 	rollout Rollout
+	now     time.Time // the store's
 	prefix  string
 	results []Entry
 	halts   []Entry // of all epochs
@@ -136,8 +128,8 @@ type gathering struct {
 	objects int
 }
 
-func (r Rollout) gathering() *gathering {
-	return &gathering{rollout: r, prefix: r.prefix(), leases: map[string]held{}, of: map[string]int{},
+func (r Rollout) gathering(now time.Time) *gathering {
+	return &gathering{rollout: r, now: now, prefix: r.prefix(), leases: map[string]held{}, of: map[string]int{},
 		others: map[string][]Name{}}
 }
 
@@ -219,11 +211,11 @@ func (g *gathering) evidence() Evidence {
 		byHost[said.Host] = append(byHost[said.Host], said)
 	}
 	for host, all := range byHost {
-		e.Results = append(e.Results, counting(all, g.rollout.Start.Resumed))
+		e.Results = append(e.Results, g.notAhead(counting(all, g.rollout.Start.Resumed)))
 		delete(g.others, host)
 	}
 	for _, said := range slices.Concat(g.results, e.Halts) {
-		if said.At.After(e.newest) {
+		if said = g.notAhead(said); said.At.After(e.newest) {
 			e.newest = said.At
 		}
 	}

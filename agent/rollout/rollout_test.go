@@ -656,3 +656,25 @@ func TestAListingWithoutTheRosterIsNoEvidence(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// TestStoreWhoseClockWasAheadDoesNotStretchASoak checks that results which the store received while its clock was a day
+// ahead neither delay the next wave by a day nor let it begin before the soak has passed.
+func TestStoreWhoseClockWasAheadDoesNotStretchASoak(t *testing.T) {
+	f, s := newFleet(t, 40), newTimed()
+	f.Plan.Waves, _ = plans.ParseWaves("5%:1h,100%")
+	f.Start = f.Plan.NewStart(rolloutID, release, began, f.Roster.Places())
+	s.now = began.Add(25 * time.Hour) // the hosts ran at 09:00, an hour after the start
+	for _, name := range f.inWave(0) {
+		f.record(t, s, name, rollout.Healthy)
+	}
+	next := place(f.inWave(1)[0])
+	for _, c := range []struct {
+		after time.Duration
+		take  bool
+	}{{61 * time.Minute, false}, {119 * time.Minute, false}, {121 * time.Minute, true}} {
+		s.now = began.Add(c.after)
+		if v := f.Decide(next, f.read(t, s), s.now); v.Take != c.take {
+			t.Errorf("after %v: %+v", c.after, v)
+		}
+	}
+}

@@ -77,7 +77,7 @@ func (r Rollout) readSummary(ctx context.Context, s store.Store, now time.Time, 
 		return Evidence{}, none(fmt.Errorf("it was made at %s, and it is %s now", sum.At.UTC().Format(time.RFC3339),
 			now.UTC().Format(time.RFC3339)))
 	}
-	found := r.gathering()
+	found := r.gathering(now)
 	for _, n := range sum.Names {
 		if err := found.add(n.Name, 0, n.At); err != nil {
 			return Evidence{}, err

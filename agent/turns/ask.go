@@ -99,6 +99,17 @@ func answerOf(v plans.Verdict, wave string) answer {
 	return answer{take: v.Take, reason: v.Reason, why: v.String(), wave: wave, not: v.Not}
 }
 
+// Unseeing returns why the store did not show this host the results of others in a rollout for which it waits; "" if it
+// waits for none without evidence.
+func Unseeing(l *ledger.Ledger) string {
+	for _, t := range l.Turns {
+		if t.Waits() && t.Reason == string(noEvidence) {
+			return t.Why
+		}
+	}
+	return ""
+}
+
 // basisOf returns a digest of what is signed about a rollout.
 func basisOf(plan plans.Plan, start plans.Start) string {
 	data, err := json.Marshal([]any{plan, start})

@@ -69,10 +69,18 @@ func (r *Run) Choose(ctx context.Context, client *trust.Client, ref artifact.Ref
 		return release, nil
 	}
 	t, err := r.update(ctx, client, rollout.Rollout{Ref: ref, Plan: *plan, Start: *start}, release, has)
-	if err != nil || !t.Waits() {
+	switch {
+	case err != nil:
 		return release, err
+	case t.Waits():
+		return r.instead(ctx, client, *start, *t, has)
+	case has != nil && slices.Contains(start.Left, string(has.Digest)) && r.triedBefore(release):
+		// It went back to a release whose rollout was aborted, since the next one failed.
+		if keeps, err := r.keeps(ctx, client, *start, ref, has); err != nil || keeps != nil {
+			return *cmp.Or(keeps, &release), err
+		}
 	}
-	return r.instead(ctx, client, *start, *t, has)
+	return release, nil
 }
 
 // update determines the turn of the host in a rollout that is in progress, and records it in the ledger.

@@ -48,7 +48,7 @@ func Decide(p Plan, s Start, wave int, now time.Time, seen View) Verdict {
 	case seen.haltedSince(s.Resumed):
 		return Verdict{Reason: Halted}
 	}
-	if failed, finished := seen.failedSince(s.Resumed), seen.finished(s.Resumed); p.Halt.reached(failed, finished) {
+	if failed, finished := seen.failedSince(s.Resumed), seen.finished(s.Resumed); p.Halt.Reached(failed, finished) {
 		return Verdict{Reason: Stops, Failed: failed, All: finished}
 	}
 	if s.Urgent {
@@ -81,8 +81,8 @@ func (p Plan) Early(s Start, wave int, now time.Time) Verdict {
 	return p.window(wave, now)
 }
 
-// reached reports whether this number of failed hosts stops a rollout.
-func (h Halt) reached(failed, finished int) bool {
+// Reached reports whether this number of failed hosts stops a rollout.
+func (h Halt) Reached(failed, finished int) bool {
 	return h.Hosts > 0 && failed >= h.Hosts ||
 		h.Share > 0 && failed > 0 && finished >= ShareCountsFrom && int64(failed)*int64(All) >= int64(h.Share)*int64(finished)
 }

@@ -32,6 +32,10 @@ type Start struct {
 	// Left has digests of releases whose rollouts were aborted before this one. A host that still has one of them goes
 	// back to Before until its turn.
 	Left []string `json:"left,omitempty"`
+	// Back is set if a person went back from Before, which is then no release to go back to.
+	Back bool `json:"back,omitempty"`
+	// Earlier has the releases that arrived on the channel before Before, the newest first; see Trail.
+	Earlier []Before `json:"earlier,omitempty"`
 }
 
 // Move is a change of a rollout by a person, or the change by which a channel names its release.
@@ -129,8 +133,12 @@ func (s Start) Check() error {
 	if s.At.IsZero() {
 		errs = append(errs, errors.New("the rollout has no time"))
 	}
+	before := slices.Clone(s.Earlier)
 	if s.Before != nil {
-		errs = append(errs, artifact.CheckVersion(s.Before.Version), checkDigest("release before", string(s.Before.Digest)))
+		before = append(before, *s.Before)
+	}
+	for _, b := range before {
+		errs = append(errs, artifact.CheckVersion(b.Version), checkDigest("release before", string(b.Digest)))
 	}
 	if len(s.Hosts) > maxWaves || len(s.Cuts) > maxWaves || s.Skipped < 0 || s.Skipped > maxWaves {
 		errs = append(errs, fmt.Errorf("the rollout has more than %d waves", maxWaves))
@@ -140,6 +148,9 @@ func (s Start) Check() error {
 	}
 	if len(s.Left) > maxLeft {
 		errs = append(errs, fmt.Errorf("the rollout has more than %d aborted releases", maxLeft))
+	}
+	if len(s.Earlier) > maxEarlier {
+		errs = append(errs, fmt.Errorf("the rollout has more than %d earlier releases", maxEarlier))
 	}
 	if len(s.Moves) > maxMoves {
 		errs = append(errs, fmt.Errorf("the rollout has more than %d moves", maxMoves))

@@ -74,8 +74,8 @@ func (l statusLines) store(s inspect.Status) {
 		l.say("expires soon", "%s", e)
 	}
 	if s.Rekeyed != "" {
-		l.say("host key", "another one than the host registered first (%s): its reports and its results in rollouts count "+
-			"for nothing until corpus host forget HOST", s.Rekeyed)
+		l.say("host key", "another one than is registered first for its name (%s): its reports and its results in rollouts "+
+			"count for nothing until corpus host forget HOST", s.Rekeyed)
 	}
 }
 

@@ -18,23 +18,23 @@ import (
 )
 
 // stoppedRollouts returns the rollouts that only a person can continue or end. It reads the rollouts of channels with
-// hosts that do not run the current release; in other channels, every host runs it. It also returns the hosts whose
-// results such a rollout lacks.
+// hosts that do not run the current release; in other channels, every host runs it, and only the roster is read. It
+// also returns the hosts whose results such a rollout lacks.
 func stoppedRollouts(ctx context.Context, client *trust.Client, s store.Store,
 	v *fleet.View) (found []fleet.Attention) {
 	seen := map[artifact.Ref]bool{}
 	for _, row := range v.Rows {
-		if row.Behind == 0 || seen[row.Ref] {
+		if seen[row.Ref] {
 			continue
 		}
 		seen[row.Ref] = true
-		u, err := loadRollout(ctx, client, s, row.Ref)
+		u, err := needed(ctx, client, s, row.Ref, v)
 		switch {
 		case errors.Is(err, errNoRollout), errors.Is(err, errNoPlan), errors.Is(err, trust.ErrNoChannel):
 		case err != nil:
 			found = append(found, fleet.Attention{What: fleet.Unseen, Project: row.Project, Channel: row.Channel,
 				Hosts: []string{}, Why: fmt.Sprintf("%s: %v", row.Ref, err), Hint: diag.HintOf(err)})
-		default:
+		case u != nil:
 			if a, stopped := u.stopped(); stopped {
 				found = append(found, a)
 			}
@@ -44,6 +44,27 @@ func stoppedRollouts(ctx context.Context, client *trust.Client, s store.Store,
 		}
 	}
 	return found
+}
+
+// needed reads the rollout of a channel with hosts that are behind. Of another channel it reads the roster alone,
+// without which hosts that come later take no release, and returns nil.
+func needed(ctx context.Context, client *trust.Client, s store.Store, ref artifact.Ref,
+	v *fleet.View) (*activeRollout, error) {
+	if slices.ContainsFunc(v.Rows, func(r fleet.Row) bool { return r.Ref == ref && r.Behind > 0 }) {
+		return loadRollout(ctx, client, s, ref)
+	}
+	plan, start, err := client.RolloutOf(ctx, ref)
+	var withdrawn *trust.Withdrawn
+	if plan == nil || start == nil || start.Aborted || errors.As(err, &withdrawn) {
+		return nil, nil
+	}
+	if err == nil {
+		_, _, err = hosts.FetchRoster(ctx, s, ref, *start)
+	}
+	if errors.Is(err, store.ErrForbidden) {
+		return nil, nil // this viewer may not read rollouts
+	}
+	return nil, err
 }
 
 // unreadable returns the projects whose metadata cannot be read. Without it, their rows do not show which hosts are

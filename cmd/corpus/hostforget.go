@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
@@ -18,28 +19,38 @@ import (
 )
 
 func (p *program) hostForgetCommand() *cobra.Command {
-	key := ""
+	key, yes := "", false
 	c := &cobra.Command{
-		Use:   "forget NAME",
-		Short: "Remove the key of a host that was replaced",
+		Use:   "forget NAME...",
+		Short: "Remove the keys of hosts that were replaced or no longer exist",
 		Long: `forget removes the valid key of a host from the store. If other keys were registered for the same name, the first
 of them becomes valid; otherwise the next machine with this name registers its key. Reports that are signed with
 the removed key no longer count, and the host's record is removed, so that corpus fleet no longer shows it. With
 --key a conflicting key is removed instead, such as that of a machine that had the name by mistake.
 
+Several names may be given, and patterns such as 'myapp-testing-*', which match registered names. A pattern removes keys only
+with --yes; without it forget lists the hosts and removes nothing.
+
 It needs permission to list the store and to delete below hosts/ and fleet/. A machine that still has the removed
 key registers it again within a day.`,
 		Example: `  corpus host forget myapp-production-3 --store s3://bucket/prefix
+  corpus host forget myapp-production-3 myapp-production-4 --store s3://bucket/prefix
+  corpus host forget 'myapp-testing-*' --yes --store s3://bucket/prefix
   corpus host forget myapp-production-3 --key Vn2kM7 --store s3://bucket/prefix`,
-		Args: cli.Args(cobra.ExactArgs(1)),
+		Args: cli.Args(cobra.MinimumNArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
 			s, err := p.openStore()
 			if err != nil {
 				return err
 			}
-			return p.forgetHost(c.Context(), s, args[0], key)
+			names, err := p.namesToForget(c.Context(), s, args, yes)
+			if err != nil {
+				return err
+			}
+			return p.forgetHosts(c.Context(), s, names, key)
 		},
 	}
+	c.Flags().BoolVar(&yes, "yes", false, "remove the keys of all hosts that match a pattern")
 	c.Flags().StringVar(&key, "key", "", "the key to remove, or its beginning")
 	return c
 }
@@ -51,36 +62,124 @@ type forgotten struct {
 	Key     hostkey.Public `json:"key,omitempty"` // the key that is valid now
 }
 
-func (p *program) forgetHost(ctx context.Context, s store.Store, name, key string) error {
-	h, err := p.hostInStore(ctx, s, name)
-	if err != nil {
-		return err
+// namesToForget returns the names of the hosts that arguments name, which may be patterns.
+func (p *program) namesToForget(ctx context.Context, s store.Store, args []string, yes bool) (names []string,
+	err error) {
+	if !slices.ContainsFunc(args, isPattern) {
+		return slices.Compact(slices.Sorted(slices.Values(args))), nil
 	}
-	keys := append([]hostkey.Registered{{Key: h.Key, Since: h.Since}}, h.Conflicts...)
-	at, err := chosenKey(keys, name, key)
+	known, err := hostkey.List(ctx, s)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	result := forgotten{Host: name, Removed: keys[at].Key}
+	for _, arg := range args {
+		if !isPattern(arg) {
+			names = append(names, arg)
+			continue
+		}
+		matching, err := matched(known, arg)
+		if err != nil {
+			return nil, err
+		}
+		names = append(names, matching...)
+	}
+	slices.Sort(names)
+	if names = slices.Compact(names); !yes {
+		return nil, exit.WithCode(exit.Usage, diag.WithHint(
+			fmt.Errorf("nothing was removed; the names are those of %s: %s", diag.Count(len(names), "host"),
+				strings.Join(names, ", ")), "give the command with --yes to remove their keys and records"))
+	}
+	return names, nil
+}
+
+func isPattern(name string) bool { return strings.ContainsAny(name, "*?[") }
+
+// matched returns the registered names that match a pattern. None is an error.
+func matched(known hostkey.Registry, pattern string) (names []string, err error) {
+	for name := range known {
+		ok, err := path.Match(pattern, name)
+		if err != nil {
+			return nil, exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("the pattern %q: %w", pattern, err),
+				"* stands for any text, ? for one character and [a-c] for a range"))
+		}
+		if ok {
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 {
+		return nil, exit.WithCode(exit.Usage, diag.WithHint(
+			fmt.Errorf("no host with a registered key matches %q", pattern), "`corpus host ls` lists the names"))
+	}
+	return names, nil
+}
+
+// forgetHosts removes a key of each host and what it signed. It removes nothing if a host has no such key.
+func (p *program) forgetHosts(ctx context.Context, s store.Store, names []string, key string) error {
+	if len(names) > 1 && key != "" {
+		return exit.WithCode(exit.Usage, diag.WithHint(errors.New("--key is a key of one host, and several are named"),
+			"name one host"))
+	}
+	var all []forgotten
+	for _, name := range names {
+		f, err := p.keyToForget(ctx, s, name, key)
+		if err != nil {
+			return err
+		}
+		all = append(all, f)
+	}
 	records, err := hostrecord.List(ctx, s, "")
 	if err != nil {
 		return err
 	}
-	for _, object := range records.SignedBy(name, result.Removed) {
+	var text []string
+	for _, f := range all {
+		if err := p.forgetHost(ctx, s, f, records); err != nil {
+			return err
+		}
+		text = append(text, f.text())
+	}
+	if len(all) == 1 {
+		return p.answer(all[0], "%s", text[0])
+	}
+	return p.answer(all, "%s", strings.Join(text, "\n"))
+}
+
+// keyToForget returns the key of a host to remove, and the one that is valid then.
+func (p *program) keyToForget(ctx context.Context, s store.Store, name, key string) (forgotten, error) {
+	h, err := p.hostInStore(ctx, s, name)
+	if err != nil {
+		return forgotten{}, err
+	}
+	keys := append([]hostkey.Registered{{Key: h.Key, Since: h.Since}}, h.Conflicts...)
+	at, err := chosenKey(keys, name, key)
+	if err != nil {
+		return forgotten{}, err
+	}
+	f := forgotten{Host: name, Removed: keys[at].Key}
+	if left := slices.Delete(keys, at, at+1); len(left) > 0 {
+		f.Key = left[0].Key
+	}
+	return f, nil
+}
+
+func (p *program) forgetHost(ctx context.Context, s store.Store, f forgotten, records hostrecord.Unchecked) error {
+	for _, object := range records.SignedBy(f.Host, f.Removed) {
 		if err := s.Delete(ctx, object); err != nil {
-			return fmt.Errorf("removing the record of %s: %w", name, err)
+			return fmt.Errorf("removing the record of %s: %w", f.Host, err)
 		}
 	}
-	p.recallKeys().forget(p, name)
-	if err := s.Delete(ctx, hostkey.Place(name, result.Removed)); err != nil {
-		return fmt.Errorf("removing the key of %s: %w", name, err)
+	p.recallKeys().forget(p, f.Host)
+	if err := s.Delete(ctx, hostkey.Place(f.Host, f.Removed)); err != nil {
+		return fmt.Errorf("removing the key of %s: %w", f.Host, err)
 	}
-	text := fmt.Sprintf("removed %s of %s; the next machine of this name registers its key", result.Removed, name)
-	if left := slices.Delete(keys, at, at+1); len(left) > 0 {
-		result.Key = left[0].Key
-		text = fmt.Sprintf("removed %s of %s; %s counts", result.Removed, name, result.Key)
+	return nil
+}
+
+func (f forgotten) text() string {
+	if f.Key != "" {
+		return fmt.Sprintf("removed %s of %s; %s counts", f.Removed, f.Host, f.Key)
 	}
-	return p.answer(result, "%s", text)
+	return fmt.Sprintf("removed %s of %s; the next machine of this name registers its key", f.Removed, f.Host)
 }
 
 // chosenKey returns the index of the only key with a prefix, or of the first key if the prefix is empty.

@@ -9,6 +9,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/publish"
 	"github.com/corpus-agent/corpus-agent/artifact/publish/releases"
+	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/cmd/cli"
 )
 
@@ -81,5 +82,16 @@ func (p *program) unpoint(ctx context.Context, publisher *publish.Publisher, ref
 	if p.drafted != nil {
 		return p.answerDraft()
 	}
-	return p.answer(pointer, "removed the channel %s; it pointed at %s, which stays published", ref, pointer.Version)
+	text := fmt.Sprintf("removed the channel %s; it pointed at %s, which stays published", ref, pointer.Version)
+	if n, err := publisher.View(ctx); err == nil && planned(n.Client, ref) {
+		text += fmt.Sprintf("\nits rollout plan stays, and counts if the channel is made again, which has no earlier "+
+			"release to go back to; to remove the plan: corpus project rollout %s %s --none", ref.Project, ref.Channel)
+	}
+	return p.answer(pointer, "%s", text)
+}
+
+// planned reports whether a channel has a rollout plan.
+func planned(client *trust.Client, ref artifact.Ref) bool {
+	plan, err := client.Rollout(ref)
+	return err == nil && plan != nil
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -14,7 +13,6 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/publish"
 	"github.com/corpus-agent/corpus-agent/artifact/publish/releases"
 	"github.com/corpus-agent/corpus-agent/artifact/rollout"
-	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/cmd/cli"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
@@ -159,69 +157,6 @@ func skipWave(ctx context.Context, publisher *publish.Publisher, ref artifact.Re
 	}
 	result, err := releases.SkipWaves(ctx, publisher, ref, at)
 	return result, fmt.Sprintf("wave %s of the rollout of %s begins now", u.plan.WaveName(at), ref), err
-}
-
-func (p *program) rolloutBackCommand() *cobra.Command {
-	urgent := false
-	c := &cobra.Command{
-		Use:   "back PROJECT CHANNEL",
-		Short: "Roll a channel out to the version before its last rollout",
-		Long: `back points the channel at the version that it named before its last rollout. Unlike abort, it is for a release that has arrived:
-it starts a rollout of its own, with the waves and limits of the plan, since the version before may fail where the release has
-changed something. With --urgent it waits for no waves.
-
-It is a move of the channel, and takes the project's key and those of snapshot and timestamp.`,
-		Example: `  corpus rollout back myapp production --store s3://bucket/prefix --keys keys
-  corpus rollout back myapp production --urgent --store s3://bucket/prefix --keys keys`,
-		Args: cli.Args(cobra.ExactArgs(2)),
-		RunE: func(c *cobra.Command, args []string) error {
-			return p.rolloutBack(c.Context(), artifact.Ref{Project: args[0], Channel: args[1]}, urgent)
-		},
-	}
-	urgentFlag(c, &urgent)
-	p.byFlag(c)
-	p.draftFlag(c)
-	return c
-}
-
-func (p *program) rolloutBack(ctx context.Context, ref artifact.Ref, urgent bool) error {
-	publisher, err := p.pinned(ctx)
-	if err != nil {
-		return err
-	}
-	u, err := publisherRollout(ctx, publisher, ref)
-	var start rollout.Start
-	if u != nil {
-		start = u.rollout.Start
-	}
-	if err != nil && !errors.Is(err, errNoPlan) {
-		return code(err)
-	}
-	switch {
-	case start.Aborted:
-		err = fmt.Errorf("the rollout of %s was aborted, so it is %s already", ref, u.version)
-	case start.Before == nil:
-		err = fmt.Errorf("%s named nothing before its rollout", ref)
-	default:
-		err = nil
-	}
-	if err != nil {
-		return exit.WithCode(exit.Usage, diag.WithHint(err, "point it at a version: `corpus point %s %s VERSION`",
-			ref.Project, ref.Channel))
-	}
-	if u.seen.Objects > 0 && !u.arrived() { // 0 objects if the channel has no plan any more
-		fmt.Fprintf(p.Err, "warning: %s has not arrived: `corpus rollout abort %s %s` goes back from it at once, and back "+
-			"goes in waves\n", trust.Printable(u.version), ref.Project, ref.Channel)
-	}
-	starter := p.starts(publisher, urgent)
-	release, err := releases.Back(ctx, publisher, ref, start.Before.Version)
-	if err != nil {
-		return code(err)
-	}
-	if p.drafted != nil {
-		return p.answerDraft()
-	}
-	return starter.answer(ref, release, fmt.Sprintf("%s is %s, as before its last rollout", ref, release.Version))
 }
 
 // exampleOf returns the shortest command line of a move, for help texts.

@@ -78,7 +78,7 @@ func (s *starter) begin(ctx context.Context, b publish.Beginning) (*rollout.Star
 	}
 	made.start.Before, made.start.Urgent, made.ends = b.Before, b.Urgent, ""
 	if earlier := b.Earlier; earlier != nil && !earlier.Aborted && earlier.Before != nil && b.Before != nil &&
-		!s.arrived(ctx, b) {
+		(!earlier.Back || b.Before.Digest == b.Release.Digest) && !s.arrived(ctx, b) {
 		made.start.Before, made.ends = earlier.Before, b.Before.Version
 	}
 	if len(s.gone) > 0 {
@@ -126,7 +126,7 @@ func (s *starter) prepare(ctx context.Context, b publish.Beginning) (*begun, err
 		return nil, err
 	}
 	made := newBegun(all, now.Add(-inRoster))
-	if len(made.roster.Hosts) == 0 && b.Before != nil && !b.Urgent {
+	if len(made.roster.Hosts) == 0 && (b.Before != nil || len(all) > 0) && !b.Urgent {
 		return nil, exit.WithCode(exit.Refused, diag.WithHint(
 			fmt.Errorf("%s has no host that signed a report in the last %s, so nothing would stop the rollout", b.Ref,
 				rollout.Duration(inRoster)),

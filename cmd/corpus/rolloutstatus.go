@@ -130,6 +130,8 @@ type haltStatus struct {
 	At      time.Time      `json:"at"` // when the store received it
 	Grounds *hosts.Grounds `json:"grounds,omitempty"`
 	Unread  string         `json:"unread,omitempty"` // reason why its failures are not known
+	// Unfounded says that the results in the store do not reach the limit, as for a halt that stands now; "" if they do.
+	Unfounded string `json:"unfounded,omitempty"`
 }
 
 // failedHost is a host on which the release failed.
@@ -201,7 +203,7 @@ func (u *activeRollout) status(ctx context.Context, s store.Store, known []fleet
 			w.Open, w.Why = false, "the release is withdrawn"
 		}
 	}
-	r.Halts, r.Past = u.halts(ctx, s, u.seen.Halts), u.halts(ctx, s, u.seen.Past)
+	r.Halts, r.Past = u.standing(ctx, s), u.halts(ctx, s, u.seen.Past)
 	u.addWaiting(&r, known)
 	r.State, r.Next = u.next(waiting, failed)
 	if r.State == "running" && len(r.NoResult) > 0 && u.waitsAt() == len(u.plan.Waves) {
@@ -210,22 +212,8 @@ func (u *activeRollout) status(ctx context.Context, s store.Store, known []fleet
 	return r
 }
 
-// halts returns the first halts of a list with their grounds.
-func (u *activeRollout) halts(ctx context.Context, s store.Store, all []hosts.Entry) (halts []haltStatus) {
-	for _, halt := range all[:min(len(all), mostHalts)] {
-		h := haltStatus{Host: halt.Host, At: halt.At}
-		if g, err := u.rollout.Grounds(ctx, s, halt); err != nil {
-			h.Unread = err.Error()
-		} else {
-			h.Grounds = &g
-		}
-		halts = append(halts, h)
-	}
-	return halts
-}
-
 func (u *activeRollout) verdict(wave int) rollout.Verdict {
-	return rollout.Decide(u.plan, u.rollout.Start, wave, u.now, u.seen.View(u.now))
+	return u.seen.Decide(u.plan, u.rollout.Start, wave, u.now)
 }
 
 // tooFew returns a text that says how many healthy hosts a wave lacks. The state is stuck if too many of its hosts

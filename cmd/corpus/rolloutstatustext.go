@@ -89,6 +89,9 @@ func (r rolloutStatus) text() string {
 	r.writeWaiting(&b)
 	for _, h := range r.Halts {
 		fmt.Fprintf(&b, "  halted by %s at %s: %s\n", h.Host, stamp(h.At), h.why())
+		if h.Unfounded != "" {
+			fmt.Fprintf(&b, "    its grounds do not hold now: %s\n", h.Unfounded)
+		}
 	}
 	for _, h := range r.Past {
 		fmt.Fprintf(&b, "  halted by %s at %s, before it was resumed: %s\n", h.Host, stamp(h.At), h.why())

@@ -2,11 +2,11 @@ package releases
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/publish"
+	"github.com/corpus-agent/corpus-agent/artifact/rollout"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
@@ -14,24 +14,43 @@ import (
 // Point points a channel at any version that is published and not withdrawn. The artifact need not be available
 // locally.
 func Point(ctx context.Context, p *publish.Publisher, ref artifact.Ref, version string) (artifact.Release, error) {
-	return pointTo(ctx, p, ref, version, origin{what: "point"})
+	if err := artifact.CheckVersion(version); err != nil {
+		return artifact.Release{}, err
+	}
+	return moveTo(ctx, p, ref, origin{what: "point"}, func(*trust.Role) (string, error) { return version, nil })
 }
 
-// Back is like Point, for the version that a channel named before its last rollout.
-func Back(ctx context.Context, p *publish.Publisher, ref artifact.Ref, version string) (artifact.Release, error) {
-	return pointTo(ctx, p, ref, version, origin{what: "back"})
+// Back points a channel at the first of the earlier releases that is still signed and not withdrawn. It returns the
+// versions before it, which it left out.
+func Back(ctx context.Context, p *publish.Publisher, ref artifact.Ref, trail []rollout.Before) (r artifact.Release,
+	withdrawn []string, err error) {
+	r, err = moveTo(ctx, p, ref, origin{what: "back"}, func(role *trust.Role) (version string, err error) {
+		withdrawn = nil
+		for _, before := range trail {
+			if _, err = signed(role, ref, &before); err == nil {
+				return before.Version, nil
+			}
+			withdrawn = append(withdrawn, before.Version)
+		}
+		return "", err
+	})
+	return r, withdrawn, err
 }
 
-func pointTo(ctx context.Context, p *publish.Publisher, ref artifact.Ref, version string,
-	by origin) (artifact.Release, error) {
-	if err := errors.Join(trust.CheckProject(ref.Project), artifact.CheckChannel(ref.Channel),
-		artifact.CheckVersion(version)); err != nil {
+// moveTo points a channel at the version that choose returns for the project's role.
+func moveTo(ctx context.Context, p *publish.Publisher, ref artifact.Ref, by origin,
+	choose func(*trust.Role) (string, error)) (artifact.Release, error) {
+	if err := publish.CheckRef(ref); err != nil {
 		return artifact.Release{}, err
 	}
 	var release artifact.Release
 	err := p.Change(ctx, func(n *publish.Next) error {
 		n.Strict = true
 		role, err := n.Project(ctx, ref.Project)
+		if err != nil {
+			return err
+		}
+		version, err := choose(role)
 		if err != nil {
 			return err
 		}

@@ -53,7 +53,7 @@ func point(ctx context.Context, n *publish.Next, role *trust.Role, ref artifact.
 	if pointer.Proof, err = proofs.Prove(ctx, n, ref, pointer, before, by.from); err != nil {
 		return err
 	}
-	if pointer.Rollout, err = begin(ctx, n, ref, r, before); err != nil {
+	if pointer.Rollout, err = begin(ctx, n, ref, r, before, by); err != nil {
 		return err
 	}
 	channels[ref.Channel] = pointer

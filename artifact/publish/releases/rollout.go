@@ -17,8 +17,8 @@ import (
 
 // begin returns the rollout with which a channel moves to a release: a new one if the channel has a plan, and the
 // current one if the channel already names the release.
-func begin(ctx context.Context, n *publish.Next, ref artifact.Ref, r artifact.Release,
-	before trust.Pointer) (*rollout.Start, error) {
+func begin(ctx context.Context, n *publish.Next, ref artifact.Ref, r artifact.Release, before trust.Pointer,
+	by origin) (*rollout.Start, error) {
 	p := n.Publisher
 	p.Continued = nil
 	if before.Version == r.Version && before.Digest == r.Digest {
@@ -35,6 +35,7 @@ func begin(ctx context.Context, n *publish.Next, ref artifact.Ref, r artifact.Re
 	if err != nil || b == nil {
 		return nil, err
 	}
+	again := before.Rollout != nil && before.Version == r.Version && before.Digest == r.Digest
 	if p.Start == nil {
 		return nil, fmt.Errorf("%s has a rollout plan, and this program cannot start a rollout", ref)
 	}
@@ -44,7 +45,8 @@ func begin(ctx context.Context, n *publish.Next, ref artifact.Ref, r artifact.Re
 	}
 	n.Ahead = append(n.Ahead, keep)
 	begun := *start
-	begun.Left = before.Rollout.LeftBy(begun)
+	begun.Left, begun.Back = before.Rollout.LeftBy(begun), by.what == "back" || again && before.Rollout.Back
+	begun.Earlier = before.Rollout.EarlierOf(begun)
 	begun.Note(moved(n, ref.Project, "start"))
 	return &begun, begun.Check()
 }

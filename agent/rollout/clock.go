@@ -1,0 +1,45 @@
+package rollout
+
+import (
+	"time"
+
+	plans "github.com/corpus-agent/corpus-agent/artifact/rollout"
+)
+
+// runTime is the form in which the ID of a run has the time at which it started, in UTC.
+const runTime = "20060102T150405.000000"
+
+// Decide returns whether hosts of a wave take the release now. Evidence from the future, of a store whose clock was
+// ahead, does not advance the time by more than clockSlack.
+func (e Evidence) Decide(p plans.Plan, s plans.Start, wave int, now time.Time) plans.Verdict {
+	at := e.atLeast(now)
+	if latest := now.Add(clockSlack); at.After(latest) {
+		at = latest
+	}
+	return plans.Decide(p, s, wave, at, e.View(now))
+}
+
+// atLeast returns a time, or that of the newest evidence if it is later.
+func (e Evidence) atLeast(now time.Time) time.Time {
+	if e.newest.After(now) {
+		return e.newest
+	}
+	return now
+}
+
+// notAhead returns a healthy result with the time of its run, by the host's clock, if the store's clock was ahead when
+// the store received it: the soak of its wave would end that much later. The time is after the start of the rollout,
+// and not after now. Failures keep their time, since they count from the last resume on.
+func (g *gathering) notAhead(said Entry) Entry {
+	if said.Outcome != Healthy || g.now.IsZero() || !said.At.After(g.now.Add(clockSlack)) {
+		return said
+	}
+	said.At = g.now
+	if ran, err := time.Parse(runTime, said.Run); err == nil && ran.Before(g.now) {
+		said.At = ran
+	}
+	if start := g.rollout.Start.At; said.At.Before(start) && start.Before(g.now) {
+		said.At = start
+	}
+	return said
+}
