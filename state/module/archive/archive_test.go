@@ -298,7 +298,7 @@ func (s served) replacing() []statetest.Case {
 		}),
 		fails(at("clean and clean_parent", good, "source", "/srv/a.tar", "clean", true, "clean_parent", true),
 			"both clean and clean_parent"),
-		fails(at("a hash that is another", good, "source", "/srv/a.tar", "source_hash", sum(nil)), "the hash is another"),
+		fails(at("a hash that differs", good, "source", "/srv/a.tar", "source_hash", sum(nil)), "the hash differs"),
 		fails(at("no archive", []byte("hello"), "source", "/srv/a.tar"), "is not a complete tar archive"),
 		fails(at("no zip archive", []byte("hello"), "source", "/srv/a.zip"), "is not a complete zip archive"),
 		fails(at("no file", good, "source", "/srv/gone.tar"), "/srv/gone.tar does not exist"),
@@ -334,7 +334,7 @@ func (s served) fetching() []statetest.Case {
 			}),
 		with(at("from elsewhere, with another hash", nil, "source", "web://app.tar.gz", "source_hash", sum(nil)),
 			func(c *statetest.Case) {
-				c.First = &statetest.Want{Result: false, Comment: "the hash is another"}
+				c.First = &statetest.Want{Result: false, Comment: "the hash differs"}
 				c.After = statetest.Tree{"/opt": {Absent: true}, "/var/cache/corpus/files/app.tar.gz": {Absent: true}}
 			}),
 		with(at("from elsewhere, gone", nil, "source", "web://gone.tar"), func(c *statetest.Case) {
