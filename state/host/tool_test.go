@@ -81,12 +81,12 @@ func TestToolWithErrorIsReported(t *testing.T) {
 	if !errors.As(err, &refused) || refused.Code != 3 {
 		t.Fatalf("got %v", err)
 	}
-	worded := host.Failed(err, "doing it", "try again")
-	if worded.Error() != "doing it: cannot do that; really" {
-		t.Errorf("the error is %q", worded)
+	failed := host.Failed(err, "doing it", "try again")
+	if failed.Error() != "doing it: cannot do that; really" {
+		t.Errorf("the error is %q", failed)
 	}
-	if os.Geteuid() == 0 && diag.HintOf(worded) != "try again" {
-		t.Errorf("the hint is %q", diag.HintOf(worded))
+	if os.Geteuid() == 0 && diag.HintOf(failed) != "try again" {
+		t.Errorf("the hint is %q", diag.HintOf(failed))
 	}
 	if host.Failed(nil, "doing it", "try again") != nil {
 		t.Error("Failed makes an error of nil")

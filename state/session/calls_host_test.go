@@ -190,7 +190,7 @@ func TestFunctionsThroughMissingPrograms(t *testing.T) {
 	t.Setenv("PATH", "/usr/bin")
 	psql := func(host.Command) (host.Output, error) { return host.Output{Stdout: "datname\napp\n"}, nil }
 	s, root := sessionBelow(t, map[string]string{"etc/passwd": passwd}, psql)
-	ask := func(want string) {
+	expect := func(want string) {
 		t.Helper()
 		text := "{{ 'postgres.db_exists' in salt }} {{ salt.postgres is defined }} {{ salt.get('mysql.db_list', 'no " +
 			"mysql') }} {{ 'git.revision' in salt }}"
@@ -198,7 +198,7 @@ func TestFunctionsThroughMissingPrograms(t *testing.T) {
 			[]functionCall{{name: "slsutil.renderer", kwargs: value.NewMap("string", text, "default_renderer", "jinja"),
 				want: want}})
 	}
-	ask("'False False no mysql False'")
+	expect("'False False no mysql False'")
 	for name, program := range map[string]string{"postgres.db_exists": "psql", "mysql.db_list": "mysql",
 		"docker.ps": "docker", "git.version": "git"} {
 		runCalls(t, s, root, []functionCall{
@@ -208,7 +208,7 @@ func TestFunctionsThroughMissingPrograms(t *testing.T) {
 		})
 	}
 	programsIn(t, root, "psql")
-	ask("'True True no mysql False'")
+	expect("'True True no mysql False'")
 	runCalls(t, s, root,
 		[]functionCall{{name: "postgres.db_exists", args: []any{"app"}, kwargs: value.NewMap("host", "db.example"),
 			want: "True"}})

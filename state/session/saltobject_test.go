@@ -95,15 +95,15 @@ func TestExpensiveGrainsAreLazy(t *testing.T) {
 			"pillar/top.sls": "base:\n  'G@role:web':\n    - match: compound\n    - p\n",
 			"pillar/p.sls":   "a: {{ grains.os }}\n",
 		})
-		asked := 0
-		set.Grains.SetLater("fqdn_ip4", func() any { asked++; return value.NewList("10.0.0.9") })
+		computed := 0
+		set.Grains.SetLater("fqdn_ip4", func() any { computed++; return value.NewList("10.0.0.9") })
 		got, err := answer(t, families.New(set), "state.show_lowstate")
 		if err != nil {
 			t.Errorf("%s: %v", template, err)
 			continue
 		}
-		if asked != want {
-			t.Errorf("%s: computed %d times, want %d", template, asked, want)
+		if computed != want {
+			t.Errorf("%s: computed %d times, want %d", template, computed, want)
 		}
 		if text := value.Repr(got); want > 0 && !strings.Contains(text, "10.0.0.9") {
 			t.Errorf("%s: got %s", template, text)

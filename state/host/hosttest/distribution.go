@@ -39,20 +39,20 @@ func Distribution(t testing.TB, release string, packages ...string) string {
 // bootstrap creates the root under another name and then renames it, so that an incomplete one is not used.
 func bootstrap(t testing.TB, prepared string, packages []string) {
 	t.Helper()
-	half := prepared + ".half"
-	if err := os.RemoveAll(half); err != nil {
+	partial := prepared + ".half"
+	if err := os.RemoveAll(partial); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.MkdirAll(half, 0o755); err != nil {
+	if err := os.MkdirAll(partial, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	command(t, "debootstrap", "--variant=minbase", "--include="+strings.Join(packages, ","), "bookworm", half, mirror())
+	command(t, "debootstrap", "--variant=minbase", "--include="+strings.Join(packages, ","), "bookworm", partial, mirror())
 	for _, dir := range []string{"var/cache/apt/archives", "var/lib/apt/lists"} {
-		if err := os.RemoveAll(filepath.Join(half, dir)); err != nil {
+		if err := os.RemoveAll(filepath.Join(partial, dir)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := os.Rename(half, prepared); err != nil {
+	if err := os.Rename(partial, prepared); err != nil {
 		t.Fatal(err)
 	}
 }

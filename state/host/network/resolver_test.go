@@ -148,14 +148,14 @@ func TestPages(t *testing.T) {
 		_, _ = io.WriteString(w, user+":"+password+" "+r.Header.Get("X-Mine"))
 	}))
 	defer server.Close()
-	ask := Request{URL: server.URL, User: "u", Password: "p", Header: map[string]string{"X-Mine": "yes"}, Unverified: true}
-	got, err := Network{}.Get(context.Background(), ask)
+	r := Request{URL: server.URL, User: "u", Password: "p", Header: map[string]string{"X-Mine": "yes"}, Unverified: true}
+	got, err := Network{}.Get(context.Background(), r)
 	if err != nil || got.Status != http.StatusTeapot || got.Body != "u:p yes" ||
 		got.Header["content-type"] != "text/plain" {
 		t.Errorf("the answer is %+v, %v", got, err)
 	}
-	ask.Unverified = false
-	if _, err := (Network{}).Get(context.Background(), ask); err == nil || !strings.Contains(err.Error(), "certificate") {
+	r.Unverified = false
+	if _, err := (Network{}).Get(context.Background(), r); err == nil || !strings.Contains(err.Error(), "certificate") {
 		t.Errorf("a certificate without a trusted issuer gives %v", err)
 	}
 	if _, err := (Network{}).Get(context.Background(), Request{URL: server.URL + "/slow", Limit: 50 * time.Millisecond,

@@ -127,7 +127,7 @@ func TestAPKMalformedOutput(t *testing.T) {
 
 // TestAPKFailures checks the errors for failures of apk 2.14 by their output.
 func TestAPKFailures(t *testing.T) {
-	for _, c := range []struct{ said, want string }{
+	for _, c := range []struct{ output, want string }{
 		{"ERROR: unable to select packages:\n  nope (no such package):\n    required by: world[nope]\n",
 			"x: the repositories have no package nope"},
 		{"ERROR: unable to select packages:\n  nothere (no such package):\n    required by: broken-1-r1[nothere]\n",
@@ -140,9 +140,9 @@ func TestAPKFailures(t *testing.T) {
 			"x: the database is locked: another process is changing packages"},
 		{"ERROR: Unable to lock database: Permission denied\n", "x: this user may not change packages"},
 	} {
-		err := whyFailed("x", host.Output{Code: 1, Stderr: c.said}, apkClues())
+		err := whyFailed("x", host.Output{Code: 1, Stderr: c.output}, apkClues())
 		if err.Error() != c.want || diag.HintOf(err) == "" {
-			t.Errorf("%q becomes %q, hint %q", c.said, err, diag.HintOf(err))
+			t.Errorf("%q becomes %q, hint %q", c.output, err, diag.HintOf(err))
 		}
 	}
 }

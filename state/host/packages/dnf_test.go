@@ -220,7 +220,7 @@ func TestParseYumList(t *testing.T) {
 
 // TestDnfFailures checks the errors for failures of dnf 4.14 by their output.
 func TestDnfFailures(t *testing.T) {
-	for _, c := range []struct{ said, want, hint string }{
+	for _, c := range []struct{ output, want, hint string }{
 		{"Error: Unable to find a match: nope\n", "x: the repositories have no package nope", "pkgrepo.managed"},
 		{"Error: \n Problem: conflicting requests\n  - nothing provides nothere needed by broken-1-1.noarch\n",
 			"x: dependencies cannot be met: conflicting requests - nothing provides nothere needed by broken-1-1.noarch",
@@ -239,9 +239,9 @@ func TestDnfFailures(t *testing.T) {
 		{"Error: something new\n", "x: Error: something new", ""},
 		{"", "x: it ended with code 1", ""},
 	} {
-		err := whyFailed("x", host.Output{Code: 1, Stderr: c.said}, dnfClues())
+		err := whyFailed("x", host.Output{Code: 1, Stderr: c.output}, dnfClues())
 		if err.Error() != c.want || !strings.Contains(diag.HintOf(err), c.hint) {
-			t.Errorf("%q becomes %q, hint %q", c.said, err, diag.HintOf(err))
+			t.Errorf("%q becomes %q, hint %q", c.output, err, diag.HintOf(err))
 		}
 	}
 }

@@ -47,7 +47,7 @@ func TestProcessesAndSocketsHaveTheirUser(t *testing.T) {
 
 // TestListenersAreFound looks up the processes that listen on addresses of this process, and on an unused one.
 func TestListenersAreFound(t *testing.T) {
-	for listen, ask := range map[string]string{"127.0.0.1:0": "127.0.0.1", "0.0.0.0:0": "127.0.0.1", "[::1]:0": "::1",
+	for listen, connect := range map[string]string{"127.0.0.1:0": "127.0.0.1", "0.0.0.0:0": "127.0.0.1", "[::1]:0": "::1",
 		"[::]:0": "127.0.0.1"} {
 		l, err := net.Listen("tcp", listen)
 		if err != nil {
@@ -55,7 +55,7 @@ func TestListenersAreFound(t *testing.T) {
 			continue
 		}
 		port := l.Addr().(*net.TCPAddr).AddrPort().Port()
-		at := netip.AddrPortFrom(netip.MustParseAddr(ask), port)
+		at := netip.AddrPortFrom(netip.MustParseAddr(connect), port)
 		if pids := listeners(at); !slices.Contains(pids, os.Getpid()) {
 			t.Errorf("%s: %v listen on %s, want process %d", listen, pids, at, os.Getpid())
 		}

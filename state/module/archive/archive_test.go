@@ -196,14 +196,14 @@ func (s served) cases() []statetest.Case {
 		}),
 		with(at("with its owners by an option of tar", good, "source", "/srv/a.tar", "options", "-xpf"),
 			func(c *statetest.Case) { c.First, c.After = done, appTree("games") }),
-		with(at("a compressed one", zipped(good), "source", "/srv/a.tar", "source_hash", sum(zipped(good))),
+		with(at("a compressed archive", zipped(good), "source", "/srv/a.tar", "source_hash", sum(zipped(good))),
 			func(c *statetest.Case) {
 				c.First, c.After = done, appTree("root")
 			}),
-		with(at("a format that is named", good, "source", "/srv/a", "archive_format", "tar"), func(c *statetest.Case) {
+		with(at("an explicit format", good, "source", "/srv/a", "archive_format", "tar"), func(c *statetest.Case) {
 			c.First = done
 		}),
-		fails(at("a format that nothing tells", good, "source", "/srv/a"), "does not show the format"),
+		fails(at("an unknown format", good, "source", "/srv/a"), "does not show the format"),
 		fails(at("a format that does not exist", good, "source", "/srv/a", "archive_format", "rar"), "archive_format is rar"),
 		with(at("a zip archive", zipOf(app()...), "source", "/srv/a.zip"), func(c *statetest.Case) {
 			c.First = &statetest.Want{Result: true, Changes: value.NewMap("directories_created", listed("/opt/"),
@@ -227,7 +227,7 @@ func (s served) cases() []statetest.Case {
 				c.After = statetest.Tree{"/opt": statetest.Dir().With("", "games", "users"),
 					"/opt/readme": statetest.File("hello").With("", "games", "users"), "/opt/bin/run": statetest.File("#!")}
 			}),
-		with(at("the dot counts as a directory", dotted(), "source", "/srv/a.tar", "options", "--strip-components=1"),
+		with(at("the dot counts for --strip-components", dotted(), "source", "/srv/a.tar", "options", "--strip-components=1"),
 			func(c *statetest.Case) {
 				c.First = &statetest.Want{Result: true}
 				c.After = statetest.Tree{"/opt/readme": statetest.File("hello"), "/opt/bin/run": statetest.File("#!")}
@@ -246,7 +246,7 @@ func (s served) cases() []statetest.Case {
 					"/opt/app-1/bin":    statetest.Dir().With("", "games", "users"),
 					"/opt/app-1/readme": statetest.File("hello").With("", "games", "users")}
 			}),
-		with(at("another owner for what is there", good, "source", "/srv/a.tar", "user", "games"), func(c *statetest.Case) {
+		with(at("another owner for existing files", good, "source", "/srv/a.tar", "user", "games"), func(c *statetest.Case) {
 			c.Tree = appTree("root")
 			c.Tree["/srv/a.tar"] = statetest.File(string(good))
 			c.First = &statetest.Want{Result: true, Changes: value.NewMap("updated ownership", true)}
@@ -256,9 +256,8 @@ func (s served) cases() []statetest.Case {
 			c.First = &statetest.Want{Result: false, Comment: "user zoe does not exist", Hint: "require"}
 			c.After = statetest.Tree{"/opt": {Absent: true}}
 		}),
-		with(at("not where if_missing is", good, "source", "/srv/a.tar", "if_missing", "/srv/a"), func(c *statetest.Case) {
-			c.First = nothing
-		}),
+		with(at("nothing to do if if_missing exists", good, "source", "/srv/a.tar", "if_missing", "/srv/a"),
+			func(c *statetest.Case) { c.First = nothing }),
 	}
 }
 
@@ -271,17 +270,19 @@ func (s served) replacing() []statetest.Case {
 			c.First = &statetest.Want{Result: true, Changes: value.NewMap("extracted_files", appFiles())}
 			c.After = appTree("")
 		}),
-		with(at("always", good, "source", "/srv/a.tar", "overwrite", true), func(c *statetest.Case) { c.Always = true }),
-		with(at("something else is there", good, "source", "/srv/a.tar"), func(c *statetest.Case) {
+		with(at("always, with overwrite", good, "source", "/srv/a.tar", "overwrite", true),
+			func(c *statetest.Case) { c.Always = true }),
+		with(at("a directory in the place of a file", good, "source", "/srv/a.tar"), func(c *statetest.Case) {
 			c.Tree["/opt/app-1/readme/mine"] = statetest.File("")
 			c.Dry = &statetest.Want{Result: false, Comment: "something else than the archive has: app-1/readme",
 				Hint: "force: True"}
 		}),
-		with(at("something else is there, and goes", good, "source", "/srv/a.tar", "force", true), func(c *statetest.Case) {
-			c.Tree["/opt/app-1/readme/mine"] = statetest.File("")
-			c.First = &statetest.Want{Result: true,
-				Changes: value.NewMap("removed", listed("/opt/app-1/readme"), "extracted_files", appFiles())}
-		}),
+		with(at("a directory in the place of a file, by force", good, "source", "/srv/a.tar", "force", true),
+			func(c *statetest.Case) {
+				c.Tree["/opt/app-1/readme/mine"] = statetest.File("")
+				c.First = &statetest.Want{Result: true,
+					Changes: value.NewMap("removed", listed("/opt/app-1/readme"), "extracted_files", appFiles())}
+			}),
 		with(at("a directory that is a link", good, "source", "/srv/a.tar", "force", true), func(c *statetest.Case) {
 			c.Tree["/opt/app-1"], c.Tree["/etc/bin/x"] = statetest.Link("/etc"), statetest.File("")
 			c.After = statetest.Tree{"/opt/app-1": statetest.Dir(), "/etc/bin/run": {Absent: true}}
@@ -305,8 +306,8 @@ func (s served) replacing() []statetest.Case {
 		fails(at("a password", good, "source", "/srv/a.zip", "password", "s3cretive"), "encrypted archives"),
 		fails(at("many files at the top", tarOf(item{name: "a"}, item{name: "b/c"}), "source", "/srv/a.tar"),
 			"more than one directory at its top"),
-		with(at("many files at the top, and they may", tarOf(item{name: "a"}, item{name: "b/c"}), "source", "/srv/a.tar",
-			"enforce_toplevel", false),
+		with(at("many files at the top, without enforce_toplevel", tarOf(item{name: "a"}, item{name: "b/c"}),
+			"source", "/srv/a.tar", "enforce_toplevel", false),
 			func(c *statetest.Case) {
 				c.After = statetest.Tree{"/opt/a": statetest.File(""), "/opt/b/c": statetest.File("")}
 			}),
@@ -323,24 +324,24 @@ func (s served) fetching() []statetest.Case {
 		"extracted_files", appFiles()), Comment: "extracted "}
 	nothing := &statetest.Want{Result: true, Changes: value.NewMap()}
 	return []statetest.Case{
-		with(at("from elsewhere", nil, "source", "web://app.tar.gz", "source_hash", sum(zipped(good))),
+		with(at("from a server", nil, "source", "web://app.tar.gz", "source_hash", sum(zipped(good))),
 			func(c *statetest.Case) {
 				c.Dry = &statetest.Want{Result: nil, Changes: value.NewMap(), Comment: "would fetch web://app.tar.gz"}
 				c.First, c.Second, c.After = done, nothing, appTree("")
 			}),
-		with(at("from elsewhere, not kept", nil, "source", "web://app.tar.gz", "keep_source", false),
+		with(at("from a server, not kept", nil, "source", "web://app.tar.gz", "keep_source", false),
 			func(c *statetest.Case) {
 				c.First, c.Second, c.After = done, nothing, statetest.Tree{"/var/cache/corpus/files/app.tar.gz": {Absent: true}}
 			}),
-		with(at("from elsewhere, with another hash", nil, "source", "web://app.tar.gz", "source_hash", sum(nil)),
+		with(at("from a server, with another hash", nil, "source", "web://app.tar.gz", "source_hash", sum(nil)),
 			func(c *statetest.Case) {
 				c.First = &statetest.Want{Result: false, Comment: "the hash differs"}
 				c.After = statetest.Tree{"/opt": {Absent: true}, "/var/cache/corpus/files/app.tar.gz": {Absent: true}}
 			}),
-		with(at("from elsewhere, gone", nil, "source", "web://gone.tar"), func(c *statetest.Case) {
+		with(at("from a server, missing", nil, "source", "web://gone.tar"), func(c *statetest.Case) {
 			c.First = &statetest.Want{Result: false, Comment: "file does not exist"}
 		}),
-		with(at("from elsewhere, an old copy", nil, "source", "web://app.tar.gz", "source_hash", sum(zipped(good))),
+		with(at("from a server, an old copy", nil, "source", "web://app.tar.gz", "source_hash", sum(zipped(good))),
 			func(c *statetest.Case) {
 				c.Tree["/var/cache/corpus/files/app.tar.gz"] = statetest.File("old")
 				c.First, c.Second = done, nothing

@@ -65,7 +65,7 @@ func TestDeepTrees(t *testing.T) {
 	for name, c := range map[string]struct{ levels, length int }{"deep": {1000, 1}, "long": {100, 255}} {
 		t.Run(name, func(t *testing.T) {
 			h, top := deepTree(t, c.levels, c.length), "/srv/"+strings.Repeat("d", c.length)
-			there := func() bool { _, err := h.Files.Lstat(top); return !errors.Is(err, fs.ErrNotExist) }
+			exists := func() bool { _, err := h.Files.Lstat(top); return !errors.Is(err, fs.ErrNotExist) }
 			refused := func(err error) {
 				t.Helper()
 				if err == nil || !strings.Contains(err.Error(), "levels deep") || len(err.Error()) > 500 {
@@ -85,17 +85,17 @@ func TestDeepTrees(t *testing.T) {
 			tidy := newTidied()
 			tidy.Name = "/srv"
 			d, err := converge(t.Context(), h, tidy)
-			if err != nil || !there() || len(d.Warnings) != 1 {
+			if err != nil || !exists() || len(d.Warnings) != 1 {
 				t.Errorf("tidied without rmdirs: %v, %d warnings", err, len(d.Warnings))
 			}
 			ended, end := context.WithCancel(t.Context())
 			end()
 			tidy = newTidied()
 			tidy.Name, tidy.RemoveDirs = "/srv", true
-			if _, err := converge(ended, h, tidy); !errors.Is(err, context.Canceled) || !there() {
+			if _, err := converge(ended, h, tidy); !errors.Is(err, context.Canceled) || !exists() {
 				t.Errorf("in a cancelled run: %v", err)
 			}
-			if d, err = converge(t.Context(), h, tidy); err != nil || there() || len(d.Warnings) != 0 {
+			if d, err = converge(t.Context(), h, tidy); err != nil || exists() || len(d.Warnings) != 0 {
 				t.Errorf("tidied with rmdirs: %v, %v", err, d.Warnings)
 			}
 		})

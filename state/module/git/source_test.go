@@ -18,14 +18,14 @@ import (
 
 // runGit runs the host's git on the tree of a case, whose paths it replaces by the real ones.
 func runGit(h *statetest.Host, args []string, env []string) (string, error) {
-	there := func(s string) string {
+	realPath := func(s string) string {
 		for _, dir := range []string{"/srv", "/opt"} {
 			s = strings.ReplaceAll(s, dir, h.Dir+dir)
 		}
 		return s
 	}
 	for i := range args {
-		args[i] = there(args[i])
+		args[i] = realPath(args[i])
 	}
 	cmd := exec.Command("git", args...)
 	cmd.Dir = h.Dir
@@ -135,11 +135,11 @@ func latestCases() []statetest.Case {
 		latest("a bare clone", nil, "", ok, "bare", true),
 		latest("a mirror", nil, "", ok, "mirror", true),
 		latest("a shallow clone", nil, "first", ok, "depth", 1, "rev", "v1"),
-		latest("as it should be", clone(), "second", same),
+		latest("as declared", clone(), "second", same),
 		latest("an older commit", back, "second", ok),
-		latest("an older one is wanted", clone(),
+		latest("an older revision", clone(),
 			"second", &statetest.Want{Result: false, Comment: "has commits that v1", Hint: "force_reset: True"}, "rev", "v1"),
-		latest("an older one is wanted, by force", clone(), "first", ok, "rev", "v1", "force_reset", true),
+		latest("an older revision, by force", clone(), "first", ok, "rev", "v1", "force_reset", true),
 		latest("another branch", clone(), "second", ok, "rev", "next", "branch", "next"),
 		latest("a file that was changed", func(t *testing.T, h *statetest.Host) {
 			back(t, h)
@@ -149,46 +149,46 @@ func latestCases() []statetest.Case {
 			clone()(t, h)
 			h.Build(t, statetest.Tree{"/opt/app/file": statetest.File("mine")})
 		}, "second", &statetest.Want{Result: true, Changes: value.NewMap("forced update", true)}, "force_reset", true),
-		latest("a file that was changed, and may be", func(t *testing.T, h *statetest.Host) {
+		latest("a file that was changed, without an update", func(t *testing.T, h *statetest.Host) {
 			clone()(t, h)
 			h.Build(t, statetest.Tree{"/opt/app/file": statetest.File("mine")})
 		}, "mine", &statetest.Want{Result: true, Changes: value.NewMap(), Comment: "not committed"}),
-		latest("an update beside a change that is not committed", func(t *testing.T, h *statetest.Host) {
+		latest("an update with a staged change", func(t *testing.T, h *statetest.Host) {
 			back(t, h)
 			h.Build(t, statetest.Tree{"/opt/app/mine": statetest.File("mine")})
 			do(t, h, "-C", "/opt/app", "add", "mine")
 		}, "first", &statetest.Want{Result: false, Comment: "has changes that are not committed", Hint: "force_reset: True"}),
-		latest("an update in the place of a change", func(t *testing.T, h *statetest.Host) {
+		latest("an update of a changed file, with remote-changes", func(t *testing.T, h *statetest.Host) {
 			back(t, h)
 			h.Build(t, statetest.Tree{"/opt/app/file": statetest.File("mine")})
 		}, "second", ok, "force_reset", "remote-changes"),
-		latest("a change without an update", func(t *testing.T, h *statetest.Host) {
+		latest("a change without an update, with remote-changes", func(t *testing.T, h *statetest.Host) {
 			clone()(t, h)
 			h.Build(t, statetest.Tree{"/opt/app/file": statetest.File("mine")})
 		}, "mine", same, "force_reset", "remote-changes"),
-		latest("a checkout where a bare repository is", clone("--bare"),
+		latest("a checkout in the place of a bare repository", clone("--bare"),
 			"", &statetest.Want{Result: false, Comment: "is a bare repository", Hint: "force_clone"}),
-		latest("a bare repository where a checkout is", clone(),
+		latest("a bare repository in the place of a checkout", clone(),
 			"second", &statetest.Want{Result: false, Comment: "is not a bare repository"}, "bare", true),
 		latest("from another repository", func(t *testing.T, h *statetest.Host) {
 			clone()(t, h)
 			do(t, h, "-C", "/opt/app", "remote", "set-url", "origin", "/srv/old")
 		}, "second", &statetest.Want{Result: true, Changes: value.NewMap("new", "/srv/remote => origin")}),
-		latest("tags come and go", func(t *testing.T, h *statetest.Host) {
+		latest("tags are added and removed", func(t *testing.T, h *statetest.Host) {
 			clone()(t, h)
 			do(t, h, "-C", "/opt/app", "tag", "old")
 			do(t, h, "-C", "/srv/remote", "tag", "v2")
 		}, "", &statetest.Want{Result: true, Changes: value.NewMap("new_tags", value.Strings("v2"),
 			"deleted_tags", value.Strings("old"))}),
-		latest("something else is there", func(t *testing.T, h *statetest.Host) {
+		latest("another directory is in the place", func(t *testing.T, h *statetest.Host) {
 			h.Build(t, statetest.Tree{"/opt/app/x": statetest.File("")})
 		}, "",
 			&statetest.Want{Result: false, Comment: "is not a repository", Hint: "force_clone"}),
-		latest("something else is there, and goes", func(t *testing.T, h *statetest.Host) {
+		latest("another directory is in the place, by force", func(t *testing.T, h *statetest.Host) {
 			h.Build(t, statetest.Tree{"/opt/app/x": statetest.File("")})
 		},
 			"second", ok, "force_clone", true),
-		latest("a bare one that is old", func(t *testing.T, h *statetest.Host) {
+		latest("an old bare repository", func(t *testing.T, h *statetest.Host) {
 			do(t, h, "clone", "--quiet", "--mirror", "/srv/remote", "/opt/app")
 			commit(t, h, "/srv/remote", "third")
 		}, "", ok, "mirror", true),
@@ -222,10 +222,10 @@ func others() []statetest.Case {
 		{Name: "detached/a clone", Function: "detached",
 			Arguments: args("name", "/srv/remote", "target", "/opt/app", "rev", "v1"), First: ok,
 			After: statetest.Tree{"/opt/app/file": statetest.File("first")}},
-		{Name: "detached/an existing one", Function: "detached",
+		{Name: "detached/an existing clone", Function: "detached",
 			Arguments: args("name", "/srv/remote", "target", "/opt/app", "rev", "v1"), First: ok, Setup: clone(),
 			After: statetest.Tree{"/opt/app/file": statetest.File("first")}},
-		{Name: "detached/what was changed goes", Function: "detached",
+		{Name: "detached/changes are discarded", Function: "detached",
 			Arguments: args("name", "/srv/remote", "target", "/opt/app", "rev", "v1", "hard_reset", true),
 			First:     ok, Setup: func(t *testing.T, h *statetest.Host) {
 				clone()(t, h)
@@ -236,7 +236,7 @@ func others() []statetest.Case {
 			After: statetest.Tree{"/opt/new/HEAD": {Kind: "file"}}},
 		{Name: "present/with a checkout", Function: "present", Arguments: args("name", "/opt/new", "bare", false), First: ok,
 			After: statetest.Tree{"/opt/new/.git": statetest.Dir()}},
-		{Name: "present/something else is there", Function: "present", Arguments: args("name", "/srv"),
+		{Name: "present/another directory is in the place", Function: "present", Arguments: args("name", "/srv"),
 			First: &statetest.Want{Result: false, Hint: "force: True"}},
 		{Name: "config_set/a value", Function: "config_set",
 			Arguments: args("name", "user.name", "value", "me", "repo", "/srv/remote"),
@@ -325,7 +325,7 @@ func TestPasswords(t *testing.T) {
 
 // TestErrorsHaveTheReasonOfGit checks that an error has git's own reason.
 func TestErrorsHaveTheReasonOfGit(t *testing.T) {
-	for said, want := range map[string][2]string{
+	for stderr, want := range map[string][2]string{
 		"fatal: detected dubious ownership in repository at '/srv/git/app.git'\nTo add an exception for this directory, " +
 			"call:\n\n\tgit config --global --add safe.directory /srv/git/app.git\n" +
 			"fatal: Could not read from remote repository.\n\nPlease make sure you have the correct access rights\nand the " +
@@ -336,7 +336,7 @@ func TestErrorsHaveTheReasonOfGit(t *testing.T) {
 	} {
 		h := statetest.NewHost(t)
 		h.Provide(t, map[string]statetest.Program{"git": func([]string, host.Command) (string, error) {
-			return "", statetest.Exit{Code: 128, Text: said}
+			return "", statetest.Exit{Code: 128, Text: stderr}
 		}})
 		resource := git.Tables()["git"]["latest"]()
 		_, _ = module.Decode(resource, module.Call{Arguments: args("name", "file:///srv/git/app.git", "target", "/opt/app")})
@@ -352,8 +352,8 @@ func TestErrorsHaveTheReasonOfGit(t *testing.T) {
 // earlier state may create it. An existing or a remote repository is not.
 func TestMissingLocalRepositoryIsUnknown(t *testing.T) {
 	for name, c := range map[string]struct {
-		there   string
-		missing bool
+		existing string
+		missing  bool
 	}{
 		"/srv/git/app.git":                 {"", true},
 		"file:///srv/git/app.git":          {"", true},
@@ -369,8 +369,8 @@ func TestMissingLocalRepositoryIsUnknown(t *testing.T) {
 			"detached": args("name", name, "target", "/opt/app", "rev", "v1"),
 		} {
 			h := statetest.NewHost(t)
-			if c.there != "" {
-				h.Build(t, statetest.Tree{c.there + "/HEAD": statetest.File("broken")})
+			if c.existing != "" {
+				h.Build(t, statetest.Tree{c.existing + "/HEAD": statetest.File("broken")})
 			}
 			h.Provide(t, map[string]statetest.Program{"git": func([]string, host.Command) (string, error) {
 				return "", statetest.Exit{Code: 128, Text: "fatal: '" + name + "' does not appear to be a git repository"}

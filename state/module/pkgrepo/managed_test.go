@@ -18,26 +18,26 @@ import (
 func TestDryRunChecksThatTheRepositoryExists(t *testing.T) {
 	for _, c := range []struct {
 		name, key, want string
-		there           []string
+		served          []string
 	}{
 		{name: "deb https://deb.example.org/debian stable main",
-			there: []string{"deb.example.org/debian/dists/stable/InRelease"}},
+			served: []string{"deb.example.org/debian/dists/stable/InRelease"}},
 		{name: "deb https://deb.example.org/debian/ stable main",
-			there: []string{"deb.example.org/debian/dists/stable/Release"}},
-		{name: "deb https://deb.example.org/flat ./", there: []string{"deb.example.org/flat/InRelease"}},
+			served: []string{"deb.example.org/debian/dists/stable/Release"}},
+		{name: "deb https://deb.example.org/flat ./", served: []string{"deb.example.org/flat/InRelease"}},
 		{name: "deb https://deb.example.org/debian stabel main",
-			there: []string{"deb.example.org/debian/dists/stable/InRelease"},
-			want:  "no repository at https://deb.example.org/debian/dists/stabel/"},
+			served: []string{"deb.example.org/debian/dists/stable/InRelease"},
+			want:   "no repository at https://deb.example.org/debian/dists/stabel/"},
 		{name: "# deb https://deb.example.org/none stable main"},
 		{name: "deb file:/srv/repo ./"},
 		{name: "deb https://deb.example.org/debian stable main", key: "https://deb.example.org/key.asc",
-			there: []string{"deb.example.org/debian/dists/stable/InRelease"},
-			want:  "https://deb.example.org/key.asc: "},
+			served: []string{"deb.example.org/debian/dists/stable/InRelease"},
+			want:   "https://deb.example.org/key.asc: "},
 	} {
 		h := statetest.NewHost(t)
 		statetest.UsePackages(h)
 		files := statetest.Tree{}
-		for _, name := range c.there {
+		for _, name := range c.served {
 			files["/https/"+name] = statetest.File("")
 		}
 		h.Build(t, files)

@@ -60,7 +60,7 @@ func TestNames(t *testing.T) {
 // TestPostgresSecrets checks that passwords are on no command line and in no error, and that only their hashes
 // are sent to the server.
 func TestPostgresSecrets(t *testing.T) {
-	var said []string
+	var inputs []string
 	psql := func(args []string, c host.Command) (string, error) {
 		if line := strings.Join(args, " "); strings.Contains(line, "s3cret") || strings.Contains(line, "adm1n") {
 			t.Errorf("a password is on the command line: %s", line)
@@ -68,7 +68,7 @@ func TestPostgresSecrets(t *testing.T) {
 		if !strings.Contains(strings.Join(c.Env, "\n"), "PGPASSWORD=adm1n") {
 			t.Error("the client does not get its password")
 		}
-		said = append(said, c.Stdin)
+		inputs = append(inputs, c.Stdin)
 		switch {
 		case strings.Contains(c.Stdin, "SHOW password_encryption"):
 			return "scram-sha-256\x1e", nil
@@ -89,7 +89,7 @@ func TestPostgresSecrets(t *testing.T) {
 	if err == nil || strings.Contains(err.Error(), "adm1n") || strings.Contains(err.Error(), "SCRAM") {
 		t.Errorf("the error is %v", err)
 	}
-	all := strings.Join(said, "\n")
+	all := strings.Join(inputs, "\n")
 	if strings.Contains(all, "s3cret") || !strings.Contains(all, "PASSWORD 'SCRAM-SHA-256$4096:") {
 		t.Errorf("the server gets %s", all)
 	}

@@ -68,10 +68,10 @@ func TestRealTools(t *testing.T) {
 				value.Repr(step.changes))
 		}
 	}
-	for path, there := range map[string]bool{"home/bob": true, "home/dora": false, "srv/a/carl": true,
+	for path, exists := range map[string]bool{"home/bob": true, "home/dora": false, "srv/a/carl": true,
 		"srv/alice": true, "home/sam": false} {
-		if _, err := os.Stat(filepath.Join(root, path)); (err == nil) != there {
-			t.Errorf("/%s: %v, want it to exist: %v", path, err, there)
+		if _, err := os.Stat(filepath.Join(root, path)); (err == nil) != exists {
+			t.Errorf("/%s: %v, want it to exist: %v", path, err, exists)
 		}
 	}
 }

@@ -18,12 +18,12 @@ import (
 func TestHomeBelowADirectoryOfAnotherUser(t *testing.T) {
 	root := hosttest.Chroot(t)
 	const mallory = 64001
-	lair := filepath.Join(root, "srv/lair")
-	for _, dir := range []string{lair, filepath.Join(root, "etc/victim/old")} {
+	theirs := filepath.Join(root, "srv/lair")
+	for _, dir := range []string{theirs, filepath.Join(root, "etc/victim/old")} {
 		must(t, os.MkdirAll(dir, 0o755))
 	}
-	must(t, os.Lchown(lair, mallory, mallory))
-	link := filepath.Join(lair, "link")
+	must(t, os.Lchown(theirs, mallory, mallory))
+	link := filepath.Join(theirs, "link")
 	must(t, os.Symlink("/etc/victim", link))
 	must(t, os.Lchown(link, mallory, mallory))
 	hosttest.Put(t, filepath.Join(root, "etc/victim/old/f"), "root's", 0o644)
@@ -32,7 +32,7 @@ func TestHomeBelowADirectoryOfAnotherUser(t *testing.T) {
 	ctx := context.Background()
 
 	hosttest.Converge(t, h, user.Functions(), "present", args("inside", "home", "/srv/lair/inside"))
-	if info, err := os.Lstat(filepath.Join(lair, "inside")); err != nil || !info.IsDir() {
+	if info, err := os.Lstat(filepath.Join(theirs, "inside")); err != nil || !info.IsDir() {
 		t.Errorf("the home of inside: %v", err)
 	}
 	through := host.NewUser{Name: "through", Home: "/srv/lair/link/home", CreateHome: true}
