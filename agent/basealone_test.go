@@ -77,7 +77,7 @@ func TestBaseAloneIsUpdatedAndRolledBack(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	l.publishBase("b1-broken")
-	l.expect(exit.Failed) // there is nothing to go back to
+	l.expect(exit.Failed) // no earlier release exists
 	if s, err := l.Status(); err != nil || s.BaseAlone != nil || l.version("base/current") != "" {
 		t.Errorf("a base that failed counts as converged: %v, %v", s.BaseAlone, err)
 	}

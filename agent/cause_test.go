@@ -67,7 +67,7 @@ func TestReleaseInQuarantineStaysOutWithAnotherBase(t *testing.T) {
 			l.ProbeAnyRoot = false
 			l.pairRuns("1", "1")
 			if got := l.inQuarantine(); len(got) != 1 || !strings.HasPrefix(got[0], "myapp 2") {
-				t.Fatalf("in quarantine is %v, want the service's release", got)
+				t.Fatalf("the quarantine has %v, want the service's release", got)
 			}
 			l.publishBase("2")
 			r := l.expect(exit.OK)
@@ -121,7 +121,7 @@ func TestTheFileOfAFailureDecidesWhichReleaseIsQuarantined(t *testing.T) {
 		l.pairRuns("1", "1")
 		if got := l.inQuarantine(); !slices.Equal(got, []string{want.bad}) ||
 			r.Fault.String() != want.bad+" was quarantined" {
-			t.Errorf("%s: in quarantine is %v, and the report says %q", file, got, r.Fault)
+			t.Errorf("%s: the quarantine has %v, and the report has %q", file, got, r.Fault)
 		}
 		l.expect(exit.OK)
 		l.pairRuns(want.base, want.service)
@@ -149,7 +149,7 @@ func TestStatesOfTheEngineNameTheirFile(t *testing.T) {
 	service("2")
 	l.expect(exit.RolledBack)
 	if got := l.inQuarantine(); !slices.Equal(got, []string{"base 2"}) {
-		t.Errorf("in quarantine is %v", got)
+		t.Errorf("the quarantine has %v", got)
 	}
 	for project, want := range map[string]int{"base": 1, "myapp": 0} {
 		aside, _ := filepath.Glob(filepath.Join(l.Layout.Project(project).Archives(), "*", "project.failed"))
@@ -200,7 +200,7 @@ func TestBusyPackageManagerQuarantinesNoRelease(t *testing.T) {
 	}
 	l.expect(exit.RolledBack)
 	if got := l.inQuarantine(); len(got) != 0 {
-		t.Errorf("in quarantine is %v", got)
+		t.Errorf("the quarantine has %v", got)
 	}
 	l.engine.fails = nil
 	l.expect(exit.OK)
@@ -217,7 +217,7 @@ func TestFailureWhileTheHostShutsDownIsAnInterruption(t *testing.T) {
 	l.Stopping = func(context.Context) bool { return true }
 	r := l.expect(exit.Interrupted)
 	if r.Outcome != report.Interrupted || len(l.quarantined()) != 0 {
-		t.Errorf("the outcome of the run is %q, in quarantine is %v", r.Outcome, l.inQuarantine())
+		t.Errorf("the outcome of the run is %q, the quarantine has %v", r.Outcome, l.inQuarantine())
 	}
 	l.links("1", "1", "")
 }
@@ -245,7 +245,7 @@ func TestAReleaseThatRebootsTheHostEachTimeIsQuarantined(t *testing.T) {
 			l.links("1", "1", "")
 		}
 		if got := l.inQuarantine(); !slices.Equal(got, []string{"myapp 2-broken"}) {
-			t.Errorf("in quarantine is %v", got)
+			t.Errorf("the quarantine has %v", got)
 		}
 	}
 }
@@ -368,7 +368,7 @@ func TestUserLinkInThePlaceOfAFileIsAHostError(t *testing.T) {
 			r := l.expect(want)
 			if bad := l.inQuarantine(); len(bad) != 0 || r.Fault == nil || r.Fault.Of != report.FaultOfHost ||
 				r.Fault.Retry == nil {
-				t.Errorf("quarantined is %v, the report blames %+v", bad, r.Fault)
+				t.Errorf("the quarantine is %v, the fault is %+v", bad, r.Fault)
 			}
 			if !strings.Contains(r.Error, "/home/ann/wanted") || !strings.Contains(r.Error, "user 1000") {
 				t.Errorf("the error is %q", r.Error)

@@ -104,7 +104,7 @@ func TestARepairedLinkMakesNoProcessOld(t *testing.T) {
 			s := mustStatus(t, l)
 			if err := l.RunningUnits(context.Background(), &s); err != nil || len(s.Units) != 1 || !s.Units[0].Deployed ||
 				len(s.Drift) != 0 {
-				t.Errorf("status says %+v, drift %q, %v", s.Units, s.Drift, err)
+				t.Errorf("the units are %+v, drift %q, %v", s.Units, s.Drift, err)
 			}
 		})
 	}

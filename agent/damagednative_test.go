@@ -30,7 +30,7 @@ func TestStatesConvergeOverADamagedChapter(t *testing.T) {
 				t.Errorf("%d states changed something, want 1", r.States.Changed)
 			}
 			if data, err := os.ReadFile(conf); err != nil || strings.TrimSpace(string(data)) != "one" {
-				t.Errorf("the file holds %q, %v", data, err)
+				t.Errorf("the file has %q, %v", data, err)
 			}
 			before := snapshot(t, l.Layout.Root)
 			l.states("2", badStates)

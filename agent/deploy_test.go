@@ -66,7 +66,7 @@ func TestServiceDeploysWithoutBase(t *testing.T) {
 	l.links("1", "1", "")
 }
 
-func TestFailedDeployRollsBackAndIsNotTriedAgain(t *testing.T) {
+func TestFailedDeployRollsBackAndIsNotRetried(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	l.publishBase("1")

@@ -33,8 +33,8 @@ func (l *lab) quarantined() []ledger.Bad {
 	return s.Quarantined
 }
 
-// TestReleaseIsTriedAgainWhenTheDiskFailedIt deploys a version while the disk is full, and again when it has room.
-func TestReleaseIsTriedAgainWhenTheDiskFailedIt(t *testing.T) {
+// TestReleaseIsRetriedAfterADiskError deploys a version while the disk is full, and again when it has room.
+func TestReleaseIsRetriedAfterADiskError(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	l.publish("1")
@@ -55,9 +55,9 @@ func TestReleaseIsTriedAgainWhenTheDiskFailedIt(t *testing.T) {
 	}
 }
 
-// TestDeployThatTheHostFailsIsRetriedAtGrowingIntervals has a disk that stays full: no release is quarantined, and the
+// TestDeployFailedByTheHostIsRetriedAtGrowingIntervals has a disk that stays full: no release is quarantined, and the
 // current pair converges while the new release waits.
-func TestDeployThatTheHostFailsIsRetriedAtGrowingIntervals(t *testing.T) {
+func TestDeployFailedByTheHostIsRetriedAtGrowingIntervals(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	now := time.Now()
@@ -68,7 +68,7 @@ func TestDeployThatTheHostFailsIsRetriedAtGrowingIntervals(t *testing.T) {
 	l.fullFor("2")
 	r := l.expect(exit.RolledBack)
 	if r.Fault == nil || r.Fault.Of != report.FaultOfHost || r.Fault.Retry == nil {
-		t.Errorf("the report blames %+v", r.Fault)
+		t.Errorf("the fault is %+v", r.Fault)
 	}
 	for _, wait := range []time.Duration{0, 10 * time.Minute, 20 * time.Minute, 40 * time.Minute, 80 * time.Minute,
 		160 * time.Minute, 4 * time.Hour, 4 * time.Hour} {
@@ -85,7 +85,7 @@ func TestDeployThatTheHostFailsIsRetriedAtGrowingIntervals(t *testing.T) {
 		l.links("1", "1", "")
 	}
 	if bad := l.quarantined(); len(bad) != 0 {
-		t.Errorf("quarantined is %+v", bad)
+		t.Errorf("the quarantine is %+v", bad)
 	}
 	if _, err := l.Unquarantine("2"); err != nil {
 		t.Fatal(err)

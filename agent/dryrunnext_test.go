@@ -28,7 +28,7 @@ func TestDryRunResolvesNextToNewRelease(t *testing.T) {
 			}
 			data, err := os.ReadFile(l.Layout.Path("/etc/version"))
 			if err != nil || string(data) != version {
-				t.Errorf("the file holds %q, %v", data, err)
+				t.Errorf("the file has %q, %v", data, err)
 			}
 		}
 	}

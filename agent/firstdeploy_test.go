@@ -175,12 +175,12 @@ func TestVerifiedStoreIsSavedWithoutNewRelease(t *testing.T) {
 	l.repo.Restore(old)
 	if err := l.tick(); exit.Code(err) != exit.Refused || !strings.Contains(diag.HintOf(err), "@other.example/store`") ||
 		strings.Contains(diag.HintOf(err)+strings.Join(r.Notes, ""), "pass@") {
-		t.Errorf("of a store that went back in time: %v; hint: %s", err, diag.HintOf(err))
+		t.Errorf("for a store with older metadata: %v; hint: %s", err, diag.HintOf(err))
 	}
 }
 
-// A dry run of a first deploy whose channel does not exist yet leaves no root of trust: the unit of the timer, whose
-// condition it is, would fail for want of a store.
+// A dry run of a first deploy whose channel does not exist yet pins no root of trust: the timer's unit, which requires
+// one, would then run without a store and fail.
 func TestDryRunOfAFirstDeployPinsNoRoot(t *testing.T) {
 	l := first(t, "myapp-testing-useast1-1")
 	dry := *l.Agent
@@ -194,15 +194,15 @@ func TestDryRunOfAFirstDeployPinsNoRoot(t *testing.T) {
 		t.Errorf("with a release: %v", err)
 	}
 	if s, err := l.Status(); err != nil || s.Bootstrapped || s.Host.Store != "" {
-		t.Errorf("the host keeps %+v, %v", s, err)
+		t.Errorf("the saved host is %+v, %v", s, err)
 	}
 	names, err := filepath.Glob(filepath.Join(l.Layout.State(), "*", "root.json"))
 	if err != nil || len(names) > 0 {
-		t.Errorf("dry runs left %v, %v", names, err)
+		t.Errorf("dry runs left the files %v, %v", names, err)
 	}
 }
 
-// A dry run and arguments that cannot be meant keep nothing.
+// The arguments of a dry run, and invalid arguments, are not saved.
 func TestDryRunAndInvalidArgumentsAreNotSaved(t *testing.T) {
 	l := first(t, "myapp-testing-useast1-1")
 	l.store = failing{l.store, store.ErrUnreachable}
@@ -215,10 +215,10 @@ func TestDryRunAndInvalidArgumentsAreNotSaved(t *testing.T) {
 	dry.OpenStore = func(string) (store.Store, error) { return nil, errors.New("no such kind of store") }
 	if _, err := dry.Deploy(context.Background(), agent.Given{TrustRoot: rootFile(t, l.repo.Root())},
 		false); exit.Code(err) != exit.Usage {
-		t.Errorf("with a URL of no store: %v", err)
+		t.Errorf("with an invalid store URL: %v", err)
 	}
 	if s, err := l.Status(); err != nil || s.Bootstrapped || s.Host.Store != "" {
-		t.Errorf("the host keeps %+v, %v", s, err)
+		t.Errorf("the saved host is %+v, %v", s, err)
 	}
 	if err := l.tick(); exit.Code(err) != exit.Usage || !strings.Contains(err.Error(), "no store is known") {
 		t.Errorf("a tick: %v", err)

@@ -68,9 +68,9 @@ func (l *lab) fixperms() {
 	}
 }
 
-// TestFixpermsInATreeThatItsUserExchanges runs fixperms on a writable path while its user replaces the files in it with
+// TestFixpermsWhileUserExchangesFiles runs fixperms on a writable path while its user replaces the files in it with
 // links, pipes and hard links to root's files, or removes them.
-func TestFixpermsInATreeThatItsUserExchanges(t *testing.T) {
+func TestFixpermsWhileUserExchangesFiles(t *testing.T) {
 	l := withUser(t)
 	files := stateFiles("1", sets("/srv/out/states", "1"))
 	files[".salt/00.sls"], files["corpus.yaml"] = sets("/srv/out/a", "1"), "writable: [var, var/lib/cache]\n"
@@ -110,8 +110,8 @@ func TestFixpermsInATreeThatItsUserExchanges(t *testing.T) {
 	}
 }
 
-// TestKeysInAHomeThatItsUserExchanges creates the user's SSH key while ~/.ssh is a link, or is exchanged with one.
-func TestKeysInAHomeThatItsUserExchanges(t *testing.T) {
+// TestKeyCreationWhileUserExchangesHome creates the user's SSH key while ~/.ssh is a link, or is exchanged with one.
+func TestKeyCreationWhileUserExchangesHome(t *testing.T) {
 	l := withUser(t)
 	home, cron := l.Layout.Path("/home/myapp-user"), l.Layout.Path("/etc/cron.hourly")
 	if err := errors.Join(os.Symlink("/etc/cron.hourly", filepath.Join(home, ".ssh")),

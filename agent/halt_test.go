@@ -180,9 +180,9 @@ func TestHaltHoldsWhenListingsAreNotComplete(t *testing.T) {
 	}
 }
 
-// TestHostsGoBackFromAnAbortedReleaseThatAnotherFollows checks a host that has not run since an abort: it leaves the
+// TestHostsRollBackAnAbortedReleaseBeforeTheNextRollout checks a host that has not run since an abort: it leaves the
 // aborted release before its turn for the next one.
-func TestHostsGoBackFromAnAbortedReleaseThatAnotherFollows(t *testing.T) {
+func TestHostsRollBackAnAbortedReleaseBeforeTheNextRollout(t *testing.T) {
 	t.Parallel()
 	f := newRolling(t, 6, twoWaves())
 	f.start("2", "1", func(s *plans.Start) { s.Urgent = true })
@@ -236,7 +236,7 @@ func TestHostLeavesAnAbortedReleaseWhenTheNextOneFails(t *testing.T) {
 	}
 }
 
-func TestHeldHostTakesNothingAhead(t *testing.T) {
+func TestHeldHostRefusesDeployAhead(t *testing.T) {
 	t.Parallel()
 	f := newRolling(t, 2, twoWaves())
 	f.start("2", "1")

@@ -12,9 +12,9 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact"
 )
 
-// TestRunWithoutNewsUploadsNothing checks that such a run makes one request, and once per reports.heartbeat one more,
+// TestUnchangedRunUploadsNothing checks that such a run makes one request, and once per reports.heartbeat one more,
 // which renews the host's record. A run that finds a change on the host uploads its report.
-func TestRunWithoutNewsUploadsNothing(t *testing.T) {
+func TestUnchangedRunUploadsNothing(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	l.Config.UploadReports, l.Config.Heartbeat = true, 30*time.Minute

@@ -27,10 +27,10 @@ func TestHookWithHostErrorInItsOutputQuarantinesNothing(t *testing.T) {
 				artifacttest.Files{"version": "2", "hooks/pre-release.d/10": "#!/bin/sh\necho \"" + printed + "\" >&2; exit 1\n"})
 			r := l.expect(exit.RolledBack)
 			if r.Fault == nil || r.Fault.Of != report.FaultOfHost || r.Fault.Retry == nil {
-				t.Errorf("the report blames %+v", r.Fault)
+				t.Errorf("the fault is %+v", r.Fault)
 			}
 			if bad := l.inQuarantine(); len(bad) != 0 {
-				t.Errorf("quarantined is %v", bad)
+				t.Errorf("the quarantine is %v", bad)
 			}
 			if !strings.Contains(r.Error, "pre-release hook 10 of myapp 2") {
 				t.Errorf("%q does not name the owner of the failed hook", r.Error)
@@ -63,10 +63,10 @@ func TestHookFailureInBothReleasesIsAHostError(t *testing.T) {
 			release("2")
 			r := l.expect(exit.RollbackFailed)
 			if r.Fault == nil || r.Fault.Of != report.FaultOfHost {
-				t.Errorf("the report blames %+v", r.Fault)
+				t.Errorf("the fault is %+v", r.Fault)
 			}
 			if bad := l.inQuarantine(); len(bad) != 0 {
-				t.Errorf("quarantined is %v", bad)
+				t.Errorf("the quarantine is %v", bad)
 			}
 			for _, whose := range []string{stage + " hook 10 of myapp 1", stage + " hook 10 of myapp 2"} {
 				if strings.Count(r.Error, whose) != 1 {

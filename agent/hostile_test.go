@@ -17,7 +17,7 @@ func TestHostileStoreChangesNothing(t *testing.T) {
 	evil := artifacttest.Pack(t,
 		artifacttest.Entry{Header: tar.Header{Name: "../../evil", Typeflag: tar.TypeReg, Mode: 0o644}, Content: "evil"})
 	for name, stolen := range map[string][]string{
-		"nobody's keys":     nil,
+		"no keys":           nil,
 		"the online keys":   {"timestamp", "snapshot"},
 		"the project's too": {"timestamp", "snapshot", "myapp"},
 	} {

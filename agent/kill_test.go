@@ -310,7 +310,7 @@ func survived(t *testing.T, root string, n int, want, storeDir, trustRoot string
 	current := filepath.Join(root, "srv/service/current")
 	if _, err := os.Lstat(current); err == nil {
 		if v, err := os.ReadFile(filepath.Join(current, "version")); err != nil || len(v) != 1 {
-			t.Errorf("killed at event %d: current holds %q, %v", n, v, err)
+			t.Errorf("killed at event %d: current has %q, %v", n, v, err)
 		}
 	}
 	if code := spawn(t, root, storeDir, trustRoot, 0); code != 0 {
@@ -318,7 +318,7 @@ func survived(t *testing.T, root string, n int, want, storeDir, trustRoot string
 	}
 	for _, link := range []string{"next", "current"} {
 		if v, err := os.ReadFile(filepath.Join(root, "srv/service", link, "version")); err != nil || string(v) != want {
-			t.Errorf("killed at event %d: after the next run %s holds %q, %v, want %q", n, link, v, err, want)
+			t.Errorf("killed at event %d: after the next run %s has %q, %v, want %q", n, link, v, err, want)
 		}
 	}
 	if left := leftovers(t, root); left != "" {
@@ -361,7 +361,7 @@ func TestThreeInterruptedDeploysQuarantine(t *testing.T) {
 		t.Errorf("the run after three kills: exit code %d, want the good release converged", code)
 	}
 	if v, err := os.ReadFile(filepath.Join(root, "srv/service/current/version")); err != nil || string(v) != "1" {
-		t.Errorf("current holds %q, %v, want the earlier release", v, err)
+		t.Errorf("current has %q, %v, want the earlier release", v, err)
 	}
 }
 
@@ -401,7 +401,7 @@ func TestInterruptionsAtOneStepQuarantine(t *testing.T) {
 			}
 			if v, err := os.ReadFile(filepath.Join(root, "srv/service/current/version")); err != nil ||
 				strings.TrimSpace(string(v)) != c.want {
-				t.Errorf("current holds %q, %v, want %s", v, err, c.want)
+				t.Errorf("current has %q, %v, want %s", v, err, c.want)
 			}
 			if file, err := os.ReadFile(filepath.Join(root, "var/lib/corpus/ledger.json")); err != nil ||
 				strings.Contains(string(file), "3 times in a row in file.managed /etc/app/") != (c.want == "1") {

@@ -33,7 +33,7 @@ func TestNoexecMountIsAHostError(t *testing.T) {
 		t.Fatalf("the deploy ended with %v, hint %q", err, diag.HintOf(err))
 	}
 	if bad := l.inQuarantine(); len(bad) != 0 || r.Fault == nil || r.Fault.Of != report.FaultOfHost {
-		t.Errorf("quarantined is %v, the report blames %+v", bad, r.Fault)
+		t.Errorf("the quarantine is %v, the fault is %+v", bad, r.Fault)
 	}
 	mount(t, srv, syscall.MS_BIND|syscall.MS_REMOUNT)
 	l.expect(exit.OK)

@@ -174,9 +174,9 @@ func TestReleaseFailureWithFreePortIsQuarantined(t *testing.T) {
 	}
 }
 
-// TestUnitsThatAUserMakesSeemARelease has a user make other units look like units of the release: they are not
+// TestUnitsThatAUserDisguisesAsARelease has a user make other units look like units of the release: they are not
 // restarted, and their failure does not fail the deploy.
-func TestUnitsThatAUserMakesSeemARelease(t *testing.T) {
+func TestUnitsThatAUserDisguisesAsARelease(t *testing.T) {
 	for name, arrange := range map[string]func(l *lab, u *fakeUnits, s *unit){
 		"working directory": func(l *lab, u *fakeUnits, s *unit) { seem(l, u, s, "/srv/service/current") },
 		"program": func(l *lab, u *fakeUnits, s *unit) {

@@ -159,8 +159,8 @@ func TestProjectProceduresReplaceBuiltInOnes(t *testing.T) {
 	noted(t, l.expect(exit.OK), "the procedure notify failed")
 }
 
-// TestArchiveThatDoesNotFitStopsNoDeploy has a user fill the writable paths of the project.
-func TestArchiveThatDoesNotFitStopsNoDeploy(t *testing.T) {
+// TestArchiveWithoutSpaceDoesNotFailTheDeploy has a user fill the writable paths of the project.
+func TestArchiveWithoutSpaceDoesNotFailTheDeploy(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	l.repo.Release("myapp", "1", "testing", artifacttest.Files{"version": "1", ".salt/00.sls": sets("/srv/out/a", "1"),

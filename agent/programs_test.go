@@ -139,7 +139,7 @@ func TestHooksAreNotRunByProgramsOfOtherUsers(t *testing.T) {
 		t.Errorf("the hint is %q", diag.HintOf(err))
 	}
 	if bad := l.inQuarantine(); len(bad) != 0 || r.Fault == nil || r.Fault.Of != report.FaultOfHost {
-		t.Errorf("quarantined is %v, the report blames %+v", bad, r.Fault)
+		t.Errorf("the quarantine is %v, the fault is %+v", bad, r.Fault)
 	}
 	for _, h := range r.Hooks["pre-release"] {
 		if strings.Contains(h.Output, "2 ran") {

@@ -38,7 +38,7 @@ func TestReadOnlySrvConvergesCurrentRelease(t *testing.T) {
 		l.links("2", "2", "1")
 	}
 	if bad := l.inQuarantine(); len(bad) != 0 {
-		t.Errorf("quarantined is %v", bad)
+		t.Errorf("the quarantine is %v", bad)
 	}
 	mount(t, srv, syscall.MS_BIND|syscall.MS_REMOUNT)
 	if _, err := l.Unquarantine("1"); err != nil { // the retry is due now

@@ -314,7 +314,7 @@ func twoWaves() plans.Plan {
 	return plan
 }
 
-func TestHostsTakeAReleaseInWaves(t *testing.T) {
+func TestHostsDeployAReleaseInWaves(t *testing.T) {
 	t.Parallel()
 	f := newRolling(t, 4, twoWaves())
 	f.start("2", "1")
@@ -485,7 +485,7 @@ func TestResumeAfterHalt(t *testing.T) {
 	f.runs(wave[1], "2")
 }
 
-func TestHostsGoBackFromAnAbortedRollout(t *testing.T) {
+func TestHostsRollBackAfterAnAbort(t *testing.T) {
 	t.Parallel()
 	f := newRolling(t, 4, twoWaves())
 	f.start("2", "1")
@@ -705,7 +705,7 @@ func TestDryRunInRolloutWritesNothing(t *testing.T) {
 	}
 }
 
-func TestAPlanThatIsChangedUnderWay(t *testing.T) {
+func TestPlanChangedDuringRollout(t *testing.T) {
 	artifacttest.Long(t)
 	t.Parallel()
 	f := newRolling(t, 4, twoWaves())

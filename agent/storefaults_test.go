@@ -113,9 +113,9 @@ func otherText(_ *served, w http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
-// TestStoreThatMisbehavesLeavesTheHostAsItIs checks a host with version 1 whose store has version 2 but fails to
+// TestFailingStoreDoesNotChangeTheHost checks a host with version 1 whose store has version 2 but fails to
 // deliver it.
-func TestStoreThatMisbehavesLeavesTheHostAsItIs(t *testing.T) {
+func TestFailingStoreDoesNotChangeTheHost(t *testing.T) {
 	for name, c := range map[string]struct {
 		fault fault
 		code  int

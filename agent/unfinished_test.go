@@ -143,9 +143,9 @@ func TestHintOfAFailedRollbackFinishesIt(t *testing.T) {
 	}
 }
 
-// TestRollbackPassesOverQuarantine checks that a rollback leads to a version in quarantine only if the version is
+// TestRollbackSkipsQuarantine checks that a rollback leads to a version in quarantine only if the version is
 // named.
-func TestRollbackPassesOverQuarantine(t *testing.T) {
+func TestRollbackSkipsQuarantine(t *testing.T) {
 	l := newLab(t)
 	for _, version := range []string{"1", "2", "3"} {
 		l.publish(version)

@@ -575,9 +575,9 @@ func TestUnitFailuresOfBaseQuarantineBase(t *testing.T) {
 	}
 }
 
-// TestUnitThatDidNotComeBackIsTriedAgain checks that later runs retry the start until the unit runs the deployed
+// TestStartOfFailedUnitIsRetried checks that later runs retry the start until the unit runs the deployed
 // release.
-func TestUnitThatDidNotComeBackIsTriedAgain(t *testing.T) {
+func TestStartOfFailedUnitIsRetried(t *testing.T) {
 	artifacttest.Long(t)
 	for name, fail := range map[string]func(*unit, bool){
 		"it does not start": func(s *unit, broken bool) { s.refuse = broken },

@@ -41,7 +41,7 @@ func TestUnreadableReleaseIsNotAbsent(t *testing.T) {
 	l.links("1", "1", "")
 }
 
-func TestAMachineIDThatCannotBeReadMakesNoOtherMachine(t *testing.T) {
+func TestUnreadableMachineIDIsNotAnotherMachine(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	l.machine("a")

@@ -30,11 +30,11 @@ type manyRoots struct {
 
 const manyFiles = 40
 
-// TestAKilledHostGoesBackFromAnAbortedRollout has a real agent deploy a release that another host halts, and kills it
+// TestKilledHostRollsBackAnAbortedRollout has a real agent deploy a release that another host halts, and kills it
 // with SIGKILL during its rollback after the rollout was aborted. The next run completes the rollback: every file has
 // its content from before the release, the files that the release made are removed, and a file that it removed exists
 // again.
-func TestAKilledHostGoesBackFromAnAbortedRollout(t *testing.T) {
+func TestKilledHostRollsBackAnAbortedRollout(t *testing.T) {
 	artifacttest.Long(t)
 	w := newRollingBack(t)
 	for round, after := range []int{0, 1, manyFiles / 2, manyFiles - 1} {

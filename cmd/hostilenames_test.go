@@ -140,7 +140,7 @@ func eachHostile(t *testing.T, place, line string, read func(string) error, mayB
 			t.Errorf("%s: the refusal of %q has no position: %v", place, name, err)
 		}
 		if strings.ContainsAny(err.Error(), "\x1b\x00\x07\u202e") {
-			t.Errorf("%s: the refusal of %q holds control characters: %q", place, name, err)
+			t.Errorf("%s: the refusal of %q has control characters: %q", place, name, err)
 		}
 	}
 }

@@ -12,10 +12,10 @@ import (
 	"testing"
 )
 
-// TestNoErrorOfLookingIsSwallowed checks that no code treats an unreadable file as absent: a lookup of a path whose
+// TestNoErrorOfALookupIsSwallowed checks that no code treats an unreadable file as absent: a lookup of a path whose
 // error is dropped, or only compared with nil. Only "does not exist" means absent; package walk has Found, Exists and
 // Glob for that. filepath.Glob is forbidden, since it returns no errors of reading.
-func TestNoErrorOfLookingIsSwallowed(t *testing.T) {
+func TestNoErrorOfALookupIsSwallowed(t *testing.T) {
 	allowed := map[string]string{}
 	for why, places := range reasons() {
 		for _, place := range places {
@@ -120,7 +120,7 @@ func reasons() map[string][]string {
 	}
 }
 
-// TestSwallowedErrorsAreFound checks which code TestNoErrorOfLookingIsSwallowed finds, and which it does not.
+// TestSwallowedErrorsAreFound checks which code TestNoErrorOfALookupIsSwallowed finds, and which it does not.
 func TestSwallowedErrorsAreFound(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "x.go")
 	source := `package x

@@ -168,7 +168,7 @@ func TestIdentityGrains(t *testing.T) {
 	}
 }
 
-func TestLaterLayersWin(t *testing.T) {
+func TestLaterLayersTakePrecedence(t *testing.T) {
 	all := grains.Layers{
 		Core:     value.NewMap("os", "Debian", "role", "core", "region", "core", "kernel", "Linux"),
 		Static:   value.NewMap("role", "static", "rack", "static", "region", "static"),

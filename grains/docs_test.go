@@ -34,6 +34,6 @@ func TestDocumentedGrainsAreTheRealOnes(t *testing.T) {
 	}
 	slices.Sort(documented)
 	if want := slices.Sorted(maps.Keys(real)); !slices.Equal(documented, want) {
-		t.Errorf("documented are\n%q, real are\n%q", documented, want)
+		t.Errorf("the documented grains are\n%q, the collected ones\n%q", documented, want)
 	}
 }

@@ -120,8 +120,8 @@ func TestTemplatesOfUsersAreNotRendered(t *testing.T) {
 	}
 }
 
-// TestSourcesThatUsersControlAreRefused: a state takes a file that ann can change, and makes something of it that is
-// not ann's.
+// TestSourcesThatUsersControlAreRefused applies states whose source ann can change and whose result does not belong to
+// ann.
 func TestSourcesThatUsersControlAreRefused(t *testing.T) {
 	const key = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGFubmFubmFubmFubmFubmFubmFubmFubmFubmFubmFubmFu ann\n"
 	s := newStates(t, "entered")
@@ -138,7 +138,7 @@ func TestSourcesThatUsersControlAreRefused(t *testing.T) {
 		os.WriteFile(s.dir+"/srv/open/f", []byte("x"), 0o644),
 		os.MkdirAll(s.dir+"/srv/own", 0o755), os.WriteFile(s.dir+"/srv/own/f", []byte("root's\n"), 0o644),
 		os.Symlink("/home/ann/in/f", s.dir+"/srv/own/link")))
-	// The group of this directory has no members, but a unit, a setgid program or a former member may have it.
+	// The group of this directory has no members, but a unit, a setgid program or a former member may run with it.
 	s.must(errors.Join(os.MkdirAll(s.dir+"/srv/shared", 0o755),
 		os.WriteFile(s.dir+"/srv/shared/job", []byte("* * * * * root id\n"), 0o644), os.Chmod(s.dir+"/srv/shared/job", 0o664),
 		os.Chown(s.dir+"/srv/shared/job", 0, 64500), os.Chown(s.dir+"/srv/shared", 0, 64500),
@@ -195,7 +195,7 @@ func TestSourcesThatUsersControlAreRefused(t *testing.T) {
 		"etc/cron.d/tree", "etc/cron.d/group", "etc/recurse/f", "etc/kept/tool",
 		"etc/cron.d/copy", "etc/copytree", "etc/archive/tool"} {
 		if _, err := os.Lstat(filepath.Join(s.dir, p)); err == nil {
-			t.Errorf("%s was made", p)
+			t.Errorf("%s was created", p)
 		}
 	}
 	got := s.applied("told: {file.managed: [{name: /etc/cron.d/told}, {source: /home/ann/in/f}]}")
@@ -207,8 +207,8 @@ func TestSourcesThatUsersControlAreRefused(t *testing.T) {
 	}
 }
 
-// TestFileOpenedByUserIsReplaced: ann has a program open for writing, which holds what the state says, when it becomes
-// root's.
+// TestFileOpenedByUserIsReplaced has ann hold a program with the content of the state open for writing while root takes
+// it over.
 func TestFileOpenedByUserIsReplaced(t *testing.T) {
 	s := newStates(t, "entered")
 	for name, sls := range map[string]string{
@@ -237,13 +237,13 @@ func TestFileOpenedByUserIsReplaced(t *testing.T) {
 			var st unix.Stat_t
 			s.must(unix.Stat(at, &st))
 			if text, err := os.ReadFile(at); string(text) != "good\n" || st.Uid != 0 || st.Mode&0o022 != 0 || got.code != 0 {
-				t.Errorf("owner %d, mode %o, it holds %q, %v; exit code %d:\n%s", st.Uid, st.Mode, text, err, got.code, got.out)
+				t.Errorf("owner %d, mode %o, content %q, %v; exit code %d:\n%s", st.Uid, st.Mode, text, err, got.code, got.out)
 			}
 		})
 	}
 }
 
-// TestListsOfUsersGoWithTheirOwner: ann leaves access control lists on what becomes root's.
+// TestListsOfUsersGoWithTheirOwner has ann leave access control lists on files that root takes over.
 func TestListsOfUsersGoWithTheirOwner(t *testing.T) {
 	s := newStates(t, "entered")
 	s.begin()
@@ -268,15 +268,15 @@ kept: {file.managed: [{name: /srv/in2/kept.conf}, {contents: new}, {user: root},
 	for _, p := range []string{"home/ann/app", "home/ann/app/tool", "srv/in2/secret.conf", "home/ann/d/secret.conf",
 		"home/ann/d/sub"} {
 		if left := lists(filepath.Join(s.dir, p)); len(left) > 0 {
-			t.Errorf("%s has lists: %v", p, left)
+			t.Errorf("%s still has the lists %v", p, left)
 		}
 	}
 	if len(lists(kept)) != 1 {
-		t.Error("the list that root had given to a file is gone")
+		t.Error("the list that root had set on a file was removed")
 	}
 }
 
-// TestGitRefusesCloneWithWriteACL: what root clones into would be ann's to change.
+// TestGitRefusesCloneWithWriteACL gives ann write access to the directory of root's clone.
 func TestGitRefusesCloneWithWriteACL(t *testing.T) {
 	for _, list := range []string{"access", "default"} {
 		s := newStates(t, "entered")
@@ -291,8 +291,8 @@ func TestGitRefusesCloneWithWriteACL(t *testing.T) {
 	}
 }
 
-// TestSetuidProgramWithForeignContentIsRefused: ann's bytes, or a path that she controls, would get setuid bits of
-// root.
+// TestSetuidProgramWithForeignContentIsRefused applies states that would set setuid bits of root on a file with ann's
+// content, or at a path that she controls.
 func TestSetuidProgramWithForeignContentIsRefused(t *testing.T) {
 	s := newStates(t, "entered")
 	for name, c := range map[string]struct {
@@ -332,7 +332,7 @@ func TestSetuidProgramWithForeignContentIsRefused(t *testing.T) {
 			s.must(os.WriteFile(s.dir+"/srv/in/suid.tar", []byte(suidTar(t)), 0o644))
 			got := s.applied(c.sls)
 			if found := raised(s.dir+"/home", s.dir+"/srv"); len(found) > 0 {
-				t.Errorf("these have the bits: %v\n%s", found, got.out)
+				t.Errorf("these files have setuid bits: %v\n%s", found, got.out)
 			}
 			if c.refused == (got.code == 0) || c.refused && !strings.Contains(got.out, "setuid and setgid bits are refused") {
 				t.Errorf("exit code %d:\n%s", got.code, got.out)
@@ -347,11 +347,11 @@ func TestSetuidProgramWithForeignContentIsRefused(t *testing.T) {
 			"b: {archive.extracted: [{name: /srv/out/x}, {source: /srv/in/suid.tar}, {enforce_toplevel: false}, {preserve: " +
 			"true}]}")
 	if found := raised(s.dir + "/srv"); len(found) != 2 {
-		t.Errorf("of root's own, these have the bits: %v\n%s", found, got.out)
+		t.Errorf("of root's files, these have setuid bits: %v\n%s", found, got.out)
 	}
 }
 
-// raised lists the files below directories that have setuid or setgid bits and are root's.
+// raised lists the files of root's below directories that have setuid or setgid bits.
 func raised(dirs ...string) (all []string) {
 	for _, dir := range dirs {
 		_ = filepath.WalkDir(dir, func(p string, d os.DirEntry, err error) error {

@@ -27,9 +27,9 @@ func (w *world) venv(rel string, uid int) {
 		os.Symlink("pip", filepath.Join(w.dir, rel, "bin/python")), os.Chown(filepath.Join(w.dir, rel), uid, uid)))
 }
 
-// TestVirtualEnvironmentsThatChangePlaces has ann exchange the environment, its bin directory, or the program, after
+// TestExchangedVirtualEnvironments has ann exchange the environment, its bin directory, or the program, after
 // the agent has checked who owns it and before the agent starts pip there.
-func TestVirtualEnvironmentsThatChangePlaces(t *testing.T) {
+func TestExchangedVirtualEnvironments(t *testing.T) {
 	s := newStates(t, "entered")
 	for name, c := range map[string]struct {
 		env  string // in the state

@@ -32,7 +32,7 @@ func TestKeysThatAFileHasTwice(t *testing.T) {
 	}
 }
 
-func TestFlagsWinOverTheEnvironmentAndThatOverTheFile(t *testing.T) {
+func TestFlagsOverrideEnvironmentAndFile(t *testing.T) {
 	path := file(t, "store: file:///one\nkeep:\n  releases: 7\nhooks:\n  timeout: 90s\nengine_command: [a, b]\n")
 	c, err := config.Load(config.Sources{
 		File: path,

@@ -134,7 +134,7 @@ func TestFetchMakesReleasesComplete(t *testing.T) {
 		t.Errorf("Holds is %v, %v", held, err)
 	}
 	if got := content(t, f, app, "b/c"); got != "two" {
-		t.Errorf("b/c holds %q", got)
+		t.Errorf("b/c has %q", got)
 	}
 	list, err := f.List(app)
 	if err != nil || list == nil || len(list.Entries) == 0 {
@@ -256,7 +256,7 @@ func TestAgainMovesDamagedReleaseAside(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := content(t, f, release, "a"); got != "one" {
-		t.Errorf("a holds %q", got)
+		t.Errorf("a has %q", got)
 	}
 	if !slices.Equal(replaced, []string{release.String()}) || !strings.Contains(strings.Join(rec.notes, "\n"),
 		"set aside") {
@@ -264,7 +264,7 @@ func TestAgainMovesDamagedReleaseAside(t *testing.T) {
 	}
 	aside, err := filepath.Glob(filepath.Join(f.Layout.Project("myapp").Releases(), ".*"+layout.DamagedMark+"run", "a"))
 	if err != nil || len(aside) != 1 {
-		t.Errorf("set aside are %v, %v", aside, err)
+		t.Errorf("the releases set aside are %v, %v", aside, err)
 	}
 }
 

@@ -29,7 +29,7 @@ func httpProbe(url, contains string) recipe.Probe {
 	return recipe.Probe{Kind: recipe.ProbeHTTP, Target: url, Status: [2]int{200, 299}, Contains: contains}
 }
 
-func TestServiceThatStartsSlowlyIsWaitedFor(t *testing.T) {
+func TestProbeWaitsForSlowService(t *testing.T) {
 	var asked atomic.Int32
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		if asked.Add(1) < 3 {

@@ -49,7 +49,7 @@ func TestMissingDirectoryHasNoHooks(t *testing.T) {
 	}
 }
 
-func TestHookThatIsNotExecutableIsAMistake(t *testing.T) {
+func TestHookThatIsNotExecutableIsAnError(t *testing.T) {
 	dir := hooks(t, map[string]string{"10-forgotten": "true"})
 	if err := os.Chmod(filepath.Join(dir, "10-forgotten"), 0o644); err != nil {
 		t.Fatal(err)
@@ -106,7 +106,7 @@ func TestProcessWithOpenPipeDoesNotBlockTheRun(t *testing.T) {
 }
 
 // A process that holds the output open does not make the hook exceed its time limit, even if the limit is short.
-func TestTheResultOfAHookIsThatOfItsOwnProcess(t *testing.T) {
+func TestResultOfAHookIsThatOfItsMainProcess(t *testing.T) {
 	for script, want := range map[string]string{"sleep 300 & exit 0": "", "sleep 300 & exit 3": "exit status 3"} {
 		dir := hooks(t, map[string]string{"hook": script})
 		_, err := hook.Run(t.Context(), dir, hook.Options{Timeout: time.Minute, Env: []string{"PATH=" + os.Getenv("PATH")}})

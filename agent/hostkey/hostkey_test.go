@@ -25,9 +25,9 @@ func open(t *testing.T) hostkey.Key {
 	return key
 }
 
-// TestTheKeyOfAHostStaysTheSame checks that the key does not change, that only its owner can read it, and that a
+// TestHostKeyIsPersistent checks that the key does not change, that only its owner can read it, and that a
 // damaged file is set aside.
-func TestTheKeyOfAHostStaysTheSame(t *testing.T) {
+func TestHostKeyIsPersistent(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "host.key")
 	first, _, err := hostkey.Open(file)
 	if err != nil {
@@ -106,8 +106,8 @@ func FuzzUnseal(f *testing.F) {
 	})
 }
 
-// TestTheFirstKeyOfAHostCounts checks that the first key is valid until a person removes it.
-func TestTheFirstKeyOfAHostCounts(t *testing.T) {
+// TestFirstKeyOfAHostIsValid checks that the first key is valid until a person removes it.
+func TestFirstKeyOfAHostIsValid(t *testing.T) {
 	s := mem.New()
 	first, second := open(t), open(t)
 	for _, k := range []hostkey.Key{first, second, first} {

@@ -153,9 +153,9 @@ func (o ownOnly) Delete(ctx context.Context, key string) error {
 	return o.Store.Delete(ctx, key)
 }
 
-// TestRecordsUnderAnEarlierNameDoNotPileUp checks a host that may not delete the record under its earlier name: one run
-// reports it, and each run leaves one record under the new name.
-func TestRecordsUnderAnEarlierNameDoNotPileUp(t *testing.T) {
+// TestRecordsUnderAnEarlierNameDoNotAccumulate checks a host that may not delete the record under its earlier name: one
+// run reports it, and each run leaves one record under the new name.
+func TestRecordsUnderAnEarlierNameDoNotAccumulate(t *testing.T) {
 	s, key, file := mem.New(), newKey(t), filepath.Join(t.TempDir(), "record.json")
 	earlier := sample(1)
 	earlier.Host = "vm"

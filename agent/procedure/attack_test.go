@@ -47,9 +47,9 @@ func openToUser(t *testing.T, dir string) {
 	}
 }
 
-// TestArchiveOfATreeThatItsUserExchanges archives a tree while its user replaces a file and a directory with links to
+// TestArchiveWhileUserExchangesFiles archives a tree while its user replaces a file and a directory with links to
 // another user's file and pipes, or removes them.
-func TestArchiveOfATreeThatItsUserExchanges(t *testing.T) {
+func TestArchiveWhileUserExchangesFiles(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("this test needs root: it runs a process of another user")
 	}

@@ -72,7 +72,7 @@ func TestDocumentationHasAllThatAReportShows(t *testing.T) {
 	}
 	// two more rows: the head, and the outcome refused
 	if rows := strings.Count(table, " | `") + strings.Count(table, " | none"); rows != len(codes)+2 {
-		t.Errorf("the table has %d rows, and there are %d codes", rows-2, len(codes))
+		t.Errorf("the table has %d rows for %d codes", rows-2, len(codes))
 	}
 	for name, outcome := range constants(t, "report.go", func(_, kind string) bool { return kind == "Outcome" }) {
 		if !strings.Contains(table, "| `"+outcome+"` |") {

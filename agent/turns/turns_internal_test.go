@@ -306,7 +306,7 @@ func TestWaitingReleasesAreNamed(t *testing.T) {
 	}
 }
 
-func TestHostGoesBackFromAbortedRelease(t *testing.T) {
+func TestHostRollsBackAbortedRelease(t *testing.T) {
 	r, _, _ := newRun(t)
 	aborted := version("1")
 	if r.GoesBack(*pairOf("0")) || r.Aborted(aborted) {

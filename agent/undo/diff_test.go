@@ -89,7 +89,7 @@ func TestDifferences(t *testing.T) {
 			nil, func(s *scene, _ *host.Host) { s.named(host.KindCommand, "make") },
 			"# command make (some.state of 1): what a command does cannot be undone\n", "",
 		},
-		"nothing in the end": {
+		"no change at the end": {
 			func(s *scene) { s.put("/etc/f", "x\n") }, func(s *scene, h *host.Host) {
 				s.write("/etc/f", "y\n")(h)
 				s.write("/etc/f", "x\n")(h)

@@ -112,7 +112,7 @@ func TestRestoreOfFiles(t *testing.T) {
 				s.expect(did, c.restored, c.left)
 			}
 			if got := s.text(f); got != c.want {
-				t.Errorf("the file holds %q, want %q", got, c.want)
+				t.Errorf("the file has %q, want %q", got, c.want)
 			}
 		})
 	}
@@ -270,7 +270,7 @@ func TestFailedRestoresAreRetried(t *testing.T) {
 		t.Errorf("failed: %q", did.Failed)
 	}
 	if s.text("/etc/f") != "old" || len(did.Restored) != 1 {
-		t.Errorf("restored are %q, and the file holds %q", did.Restored, s.text("/etc/f"))
+		t.Errorf("restored are %q, and the file has %q", did.Restored, s.text("/etc/f"))
 	}
 	s.machine.fail = ""
 	s.expect(s.backTwice(), []string{"sysctl net.ipv4.ip_forward"})

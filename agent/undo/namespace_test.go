@@ -56,8 +56,8 @@ func (s *scene) converge(function string, arguments ...any) {
 	})
 }
 
-// TestMountsGoBackForReal has states mount filesystems, and undoes it with the machine's tools.
-func TestMountsGoBackForReal(t *testing.T) {
+// TestMountsAreRestoredOnARealHost has states mount filesystems, and undoes it with the machine's tools.
+func TestMountsAreRestoredOnARealHost(t *testing.T) {
 	if !setApart(t) {
 		return
 	}

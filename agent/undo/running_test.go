@@ -37,12 +37,12 @@ func TestUnitsAreRestartedAtTheEnd(t *testing.T) {
 			restarted: true, did: "web restart", runs: true},
 		"the run did twice": {before: was, run: act(host.Restart, host.Restart),
 			restored: []string{"file /etc/web.conf"}, restarted: true, did: "web restart", runs: true},
-		"the run left it alone": {before: was, run: act(), restored: []string{"file /etc/web.conf"}, runs: true},
-		"the run started it": {run: act(host.Start), restored: []string{"unit web.service", "file /etc/web.conf"},
+		"not restarted by the run": {before: was, run: act(), restored: []string{"file /etc/web.conf"}, runs: true},
+		"started by the run": {run: act(host.Start), restored: []string{"unit web.service", "file /etc/web.conf"},
 			did: "web stop"},
-		"the run stopped it": {before: was, run: act(host.Stop),
+		"stopped by the run": {before: was, run: act(host.Stop),
 			restored: []string{"unit web.service", "file /etc/web.conf"}, did: "web start", runs: true},
-		"somebody stopped it": {before: was, run: act(host.Restart),
+		"stopped by a user since": {before: was, run: act(host.Restart),
 			since: func(s *scene) { s.do(os.Remove(s.path("/run/web"))) }, restored: []string{"file /etc/web.conf"},
 			left: "unit web.service (some.state of 1): it is stopped, and run 1 left it running: its program ended, or it " +
 				"was started or stopped, since"},
@@ -182,7 +182,7 @@ func TestUndoOfRunningSystem(t *testing.T) {
 			run:    func(s *scene, h *host.Host) { s.tool(h, host.KindMount, "/mnt", "umount", "/mnt") },
 			left:   "mount /mnt (some.state of 1): which directory was mounted there is not to be found",
 		},
-		"somebody mounted something else": {
+		"another filesystem was mounted since": {
 			run: func(s *scene, h *host.Host) {
 				s.tool(h, host.KindMount, "/mnt", "mount", "-o", "rw", "-t", "tmpfs", "tmpfs", "/mnt")
 			},
@@ -226,7 +226,7 @@ func TestUndoOfRunningSystem(t *testing.T) {
 			},
 			restored: "sysctl net.ipv4.ip_forward", did: []string{"sysctl -q -w net.ipv4.ip_forward=0"},
 		},
-		"a setting that somebody set since": {
+		"a setting that a user changed since": {
 			before: func(s *scene) { s.put("/proc/sys/net/ipv4/ip_forward", "0\n") },
 			run: func(s *scene, h *host.Host) {
 				s.tool(h, host.KindSysctl, "net.ipv4.ip_forward", "sysctl", "-w", "net.ipv4.ip_forward=1")

@@ -132,12 +132,12 @@ func TestPackageChangesAreUndone(t *testing.T) {
 			before: func(s *stock) { s.installed["foo"] = "1.0" }, run: func(s *stock) { delete(s.installed, "foo") },
 			restored: []string{"package foo"}, did: "install foo 1.0", want: "1.0",
 		},
-		"upgraded, and somebody continued": {
+		"upgraded, and upgraded again since": {
 			before: func(s *stock) { s.installed["foo"] = "1.0" }, run: func(s *stock) { s.installed["foo"] = "2.0" },
 			since: func(s *stock) { s.installed["foo"] = "3.0" },
 			left:  "package foo (some.state of 1): it was changed since run 1 left it", want: "3.0",
 		},
-		"upgraded, and the old version is gone": {
+		"upgraded, and the old version is not available": {
 			before: func(s *stock) { s.installed["foo"] = "0.9" }, run: func(s *stock) { s.installed["foo"] = "2.0" },
 			left: "package foo (some.state of 1): no repository of this host has version 0.9 any more", did: "refresh",
 			want: "2.0",
@@ -200,9 +200,9 @@ func TestUnavailablePackageDoesNotBlockOthers(t *testing.T) {
 	}
 }
 
-// TestPackagesGoBackInTheOrderThatWorks first removes a package that conflicts with an earlier version, and first
+// TestPackagesAreRestoredInDependencyOrder first removes a package that conflicts with an earlier version, and first
 // installs a package that another removal needs.
-func TestPackagesGoBackInTheOrderThatWorks(t *testing.T) {
+func TestPackagesAreRestoredInDependencyOrder(t *testing.T) {
 	for name, refuse := range map[string]func(s *stock, w host.Wanted) bool{
 		"the new one needs the new version": func(s *stock, w host.Wanted) bool {
 			return w.Version == "1" && s.installed["extra"] != ""

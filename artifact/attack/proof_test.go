@@ -197,7 +197,7 @@ func TestPromotionWithoutProof(t *testing.T) {
 			a.At = days(1)
 			a.Hosts = reports(a.At, "a", "b")
 		}, says: "it says that it was made at"},
-		"signed by nobody":               {keys: "nobody", says: "attestation has 0 valid signatures"},
+		"without a signature":            {keys: "nobody", says: "attestation has 0 valid signatures"},
 		"signed with the project's key":  {keys: "myapp", says: "attestation has 0 valid signatures"},
 		"signed with the targets key":    {keys: "targets", says: "attestation has 0 valid signatures"},
 		"signed with a key of their own": {keys: "own", says: "attestation has 0 valid signatures"},

@@ -115,6 +115,6 @@ func TestDiscardAndInstall(t *testing.T) {
 func expect(t *testing.T, path, want string) {
 	t.Helper()
 	if got, err := os.ReadFile(path); err != nil || string(got) != want {
-		t.Errorf("%s holds %q, %v, want %q", path, got, err, want)
+		t.Errorf("%s has %q, %v, want %q", path, got, err, want)
 	}
 }

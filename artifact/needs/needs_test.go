@@ -142,7 +142,7 @@ func TestReadReturnsWrittenRequirements(t *testing.T) {
 	}
 }
 
-func TestALibraryThatCannotBeReadIsNotMissing(t *testing.T) {
+func TestUnreadableLibraryIsNotMissing(t *testing.T) {
 	root := t.TempDir()
 	if err := os.Symlink("lib", filepath.Join(root, "lib")); err != nil { // a loop
 		t.Fatal(err)

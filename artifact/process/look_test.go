@@ -12,7 +12,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/process"
 )
 
-func TestAProgramThatCannotBeLookedAtIsNotMissing(t *testing.T) {
+func TestUnreadableProgramIsNotMissing(t *testing.T) {
 	bin := t.TempDir()
 	t.Setenv("PATH", "/nowhere:"+bin)
 	if _, err := process.Look("tool"); !errors.Is(err, exec.ErrNotFound) {

@@ -234,9 +234,9 @@ func TestObserve(t *testing.T) {
 	}
 }
 
-// TestCrawlingStoreIsGivenUp checks that a slow store is abandoned if another one may be faster, at a lower rate each
+// TestSlowStoreIsAbandoned checks that a slow store is abandoned if another one may be faster, at a lower rate each
 // time, so that a fetch over a line that is slow for every store still completes.
-func TestCrawlingStoreIsGivenUp(t *testing.T) {
+func TestSlowStoreIsAbandoned(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inner := mem.New()
 		mustPut(t, inner, "key", make([]byte, 40<<10))

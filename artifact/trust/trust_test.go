@@ -38,7 +38,7 @@ func refused(t *testing.T, err error, check trust.Check) {
 	}
 }
 
-func TestStoreThatWentBackInTimeIsRefused(t *testing.T) {
+func TestOlderStoreIsRefused(t *testing.T) {
 	repo := artifacttest.New(t)
 	host := repo.Host()
 	repo.Release("myapp", "1", "testing", app("1"))

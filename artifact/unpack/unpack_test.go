@@ -189,7 +189,7 @@ func TestOtherFormatsAreReadToo(t *testing.T) {
 			continue
 		}
 		if got, err := os.ReadFile(filepath.Join(dir, "app")); err != nil || string(got) != "hello" {
-			t.Errorf("%s: app holds %q, %v", format, got, err)
+			t.Errorf("%s: app has %q, %v", format, got, err)
 		}
 	}
 }

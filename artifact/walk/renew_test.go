@@ -59,7 +59,7 @@ func TestFilesOpenedByUsersAreReplaced(t *testing.T) {
 				t.Errorf("the time of the file was %v and is now %v", before.ModTime(), after.ModTime())
 			}
 			if names, err := os.ReadDir(root + "/srv"); err != nil || len(names) != 2 {
-				t.Errorf("the directory holds %v, %v", names, err)
+				t.Errorf("the directory has %v, %v", names, err)
 			}
 		})
 	}
@@ -80,7 +80,7 @@ func TestGivenFilesAreNew(t *testing.T) {
 	_, err = held.WriteAt([]byte("EVIL\n"), 0)
 	do(t, err)
 	if text, err := os.ReadFile(file); err != nil || string(text) != "good\n" {
-		t.Errorf("the file holds %q, %v", text, err)
+		t.Errorf("the file has %q, %v", text, err)
 	}
 }
 

@@ -129,7 +129,7 @@ func TestSafeRootCreatesNothingThroughForeignLinks(t *testing.T) {
 		do(t, d.Create("hard", walk.New{Mode: 0o600, UID: ann, GID: ann},
 			func(w io.Writer) error { _, err := io.WriteString(w, "ann's"); return err }))
 		if data, err := os.ReadFile(root + "/vault/secret"); string(data) != "vault/secret" {
-			t.Errorf("root's file holds %q, %v", data, err)
+			t.Errorf("root's file has %q, %v", data, err)
 		}
 		do(t, os.Remove(root+"/home/ann/hard"))
 		do(t, os.Link(root+"/vault/secret", root+"/home/ann/hard"))
@@ -242,9 +242,9 @@ func TestGroupsThatMayWriteControl(t *testing.T) {
 	}
 }
 
-// TestNamesThatUsersGiveAreRefusedBeneath has ann make a hard link to root's file in her directory, which is opened as
+// TestHardLinksOfUsersAreRefused has ann make a hard link to root's file in her directory, which is opened as
 // a root.
-func TestNamesThatUsersGiveAreRefusedBeneath(t *testing.T) {
+func TestHardLinksOfUsersAreRefused(t *testing.T) {
 	both(t, func(t *testing.T, o walk.Options) {
 		o.Safe = true
 		below, err := open(t, o, homes(t)).Beneath("/home/ann")
@@ -259,9 +259,9 @@ func TestNamesThatUsersGiveAreRefusedBeneath(t *testing.T) {
 	})
 }
 
-// TestNamesThatUsersGiveForAMoment has ann make and remove a hard link to root's file repeatedly. The kernel decreases
-// the number of names before it removes the name, so that the file can seem to have only this name.
-func TestNamesThatUsersGiveForAMoment(t *testing.T) {
+// TestTemporaryHardLinksOfUsersAreRefused has ann make and remove a hard link to root's file repeatedly. The kernel
+// decreases the number of names before it removes the name, so that the file can seem to have only this name.
+func TestTemporaryHardLinksOfUsersAreRefused(t *testing.T) {
 	both(t, func(t *testing.T, o walk.Options) {
 		o.Safe = true
 		root := homes(t)

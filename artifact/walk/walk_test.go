@@ -332,7 +332,7 @@ func TestDirChangesLinksNotTargets(t *testing.T) {
 			t.Errorf("a file outside of the root was changed: %v", err)
 		}
 		if data, err := os.ReadFile(root + "/d/out"); string(data) != "mine" {
-			t.Errorf("the file holds %q, %v", data, err)
+			t.Errorf("the file has %q, %v", data, err)
 		}
 		if info, err := os.Lstat(root + "/d/out"); err != nil || info.Mode() != 0o640 {
 			t.Errorf("the file has mode %v, %v", info.Mode(), err)
@@ -348,11 +348,11 @@ func TestDirChangesLinksNotTargets(t *testing.T) {
 		defer e.Close()
 		do(t, d.Rename("out", e, "moved"))
 		if names, err := e.ReadDir(); err != nil || strings.Join(names, " ") != "moved" {
-			t.Errorf("e holds %q, %v", names, err)
+			t.Errorf("e has %q, %v", names, err)
 		}
 		do(t, e.Unlink("moved"))
 		if names, err := d.ReadDir(); err != nil || strings.Join(names, " ") != "file sub" {
-			t.Errorf("d holds %q, %v", names, err)
+			t.Errorf("d has %q, %v", names, err)
 		}
 		for _, bad := range []string{"", "..", "a/b", "a\x00b"} {
 			if err := d.Unlink(bad); !errors.Is(err, unix.EINVAL) {

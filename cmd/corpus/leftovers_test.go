@@ -36,8 +36,9 @@ func TestRefusedCommandsCreateNoKeys(t *testing.T) {
 	}
 }
 
-// TestKeysThatAreNotTheirs checks that an empty key file, and a file with the key of another role, are listed as such.
-func TestKeysThatAreNotTheirs(t *testing.T) {
+// TestMisplacedKeyFilesAreListed checks that an empty key file, and a file with the key of another role, are listed as
+// such.
+func TestMisplacedKeyFilesAreListed(t *testing.T) {
 	s := newStore(t)
 	s.write("keys/targets.key", "")
 	s.copy("keys/root.key", "keys/snapshot.key")

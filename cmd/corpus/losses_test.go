@@ -134,10 +134,10 @@ func (s *shell) followHints() {
 		}
 		s.obey(3)
 	}
-	s.t.Fatalf("the hints go in a circle:\n%s", s.all.String())
+	s.t.Fatalf("the hints repeat without an end:\n%s", s.all.String())
 }
 
-// obey runs the commands that the last one printed, and those that these print.
+// obey runs the commands that the last command printed, and those that these print.
 func (s *shell) obey(depth int) {
 	s.t.Helper()
 	said := s.out + s.err

@@ -216,7 +216,7 @@ func TestGroupFromTheAPI(t *testing.T) {
 	}
 }
 
-func TestAPIThatHangsIsGivenUp(t *testing.T) {
+func TestHangingAPICallIsAborted(t *testing.T) {
 	host := ec2.New(ec2.Options{Endpoint: serve(t, &metadata{}), API: "http://" + silent(t),
 		APITimeout: 200 * time.Millisecond})
 	var err error
@@ -251,7 +251,7 @@ func silent(t *testing.T) string {
 	return l.Addr().String()
 }
 
-func TestOffEC2ItFailsWithinASecond(t *testing.T) {
+func TestCallOutsideEC2FailsWithinASecond(t *testing.T) {
 	for _, c := range []struct {
 		name, endpoint, message string
 	}{

@@ -29,7 +29,7 @@ func timer(h *lab.Host) string {
 	return enabled + " " + active
 }
 
-func TestPackageLife(t *testing.T) {
+func TestPackageLifecycle(t *testing.T) {
 	for _, suite := range lab.Suites() {
 		t.Run(suite, func(t *testing.T) {
 			h := lab.Boot(t, lab.Options{Base: lab.Standard(suite), Hostname: "myapp-testing-local1-1"})
@@ -160,8 +160,8 @@ func TestMaskedServiceIsNotRun(t *testing.T) {
 	}
 }
 
-// TestPresetDecides installs on a host whose presets disable all units.
-func TestPresetDecides(t *testing.T) {
+// TestTimerFollowsPreset installs on a host whose presets disable all units.
+func TestTimerFollowsPreset(t *testing.T) {
 	h := lab.Boot(t, lab.Options{Before: func(h *lab.Host) {
 		h.Write("/etc/systemd/system-preset/00-lab.preset", "disable *\n")
 	}})

@@ -11,7 +11,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-func TestPassphraseIsAskedForOnce(t *testing.T) {
+func TestPassphraseIsRequestedOnce(t *testing.T) {
 	asked := 0
 	locks := &keyring.Locks{Passphrase: true, WorkFactor: 10, Ask: func(_ string, anew bool) (string, error) {
 		asked++

@@ -186,7 +186,7 @@ func TestUnknownAuthority(t *testing.T) {
 	}
 }
 
-func TestPlainServerAskedForTLS(t *testing.T) {
+func TestTLSRequestToPlainServer(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	defer server.Close()
 	for kind, st := range overHTTP(t, strings.Replace(server.URL, "http:", "https:", 1)) {
