@@ -14,7 +14,7 @@ import (
 // TestProjectGetsItsUser checks that the programs of a system tree create the user of a project, and that the project's
 // files belong to that user.
 func TestProjectGetsItsUser(t *testing.T) {
-	l := hooked(t)
+	l := newHookLab(t)
 	for _, program := range []string{"/usr/sbin/useradd", "/usr/sbin/groupadd"} {
 		if _, err := os.Stat(program); err != nil {
 			t.Skipf("the program %s is not installed", program)

@@ -338,7 +338,7 @@ func TestUserLinkInThePlaceOfAFileIsAHostError(t *testing.T) {
 	for name, before := range map[string]string{"the new release alone": goodStates,
 		"the release before too": wanted("one")} {
 		t.Run(name, func(t *testing.T) {
-			l := converging(t)
+			l := newNativeLab(t)
 			home, secret := l.Layout.Path("/home/ann"), l.Layout.Path("/root/secret")
 			for _, dir := range []string{home, filepath.Dir(secret)} {
 				if err := os.MkdirAll(dir, 0o755); err != nil {

@@ -51,7 +51,7 @@ func giveAll(t *testing.T, dir string) {
 func TestCodeOwnedByUserIsReclaimed(t *testing.T) {
 	needsRoot(t)
 	for _, recipe := range []string{"", "writable: [.]\n"} {
-		l := converging(t)
+		l := newNativeLab(t)
 		files := stateFiles("1", sets("/srv/out/a", "1"))
 		files[".salt/00.sls"], files["app/data"] = sets("/srv/out/b", "1"), "x"
 		if recipe != "" {
@@ -94,7 +94,7 @@ func TestCodeOwnedByUserIsReclaimed(t *testing.T) {
 // paths.
 func TestChangedCodeIsNotRun(t *testing.T) {
 	needsRoot(t)
-	l := hooked(t)
+	l := newHookLab(t)
 	l.repo.Release("myapp", "1", "testing", artifacttest.Files{
 		"version": "1", "corpus.yaml": "writable: [var, cache]\nhealth: {probes: [{script: bin/check}]}\n",
 		"bin/check": "#!/bin/sh\n", "var/x": "x", "cache/x": "x",
@@ -166,7 +166,7 @@ func TestChangedCodeIsNotRun(t *testing.T) {
 // reports the change.
 func TestWritableCodeRequiresRecipeSetting(t *testing.T) {
 	needsRoot(t)
-	l := converging(t)
+	l := newNativeLab(t)
 	files := stateFiles("1", sets("/srv/out/a", "1"))
 	files["corpus.yaml"] = "writable: [salt]\nwritable_code: true\n"
 	l.repo.Release("myapp", "1", "testing", files)
@@ -190,7 +190,7 @@ func TestWritableCodeRequiresRecipeSetting(t *testing.T) {
 // TestVerifyListsTemplatesThatRunsRefuse has a release give templates to its user. Its files are unchanged, but runs
 // refuse them.
 func TestVerifyListsTemplatesThatRunsRefuse(t *testing.T) {
-	l := converging(t)
+	l := newNativeLab(t)
 	files := stateFiles("1", sets("/srv/out/a", "1"))
 	files["corpus.yaml"], files["cache/a.j2"] = "writable: [cache]\n", "x"
 	files["salt/config/states/unused.sls"] = "/etc/a:\n  file.managed:\n    - source: /srv/service/next/cache/a.j2\n" +

@@ -57,7 +57,7 @@ func interruptedRollback(t *testing.T) *lab {
 // interruptedRollbackFrom is interruptedRollback for a host that had these versions, of which the last is rolled back.
 func interruptedRollbackFrom(t *testing.T, versions ...string) *lab {
 	t.Helper()
-	l := converging(t)
+	l := newNativeLab(t)
 	for i, version := range versions {
 		states := goodStates
 		if i == len(versions)-1 {
@@ -108,7 +108,7 @@ func TestInterruptedRollbackIsFinished(t *testing.T) {
 // TestRollbackInterruptedDuringItsConverge checks that a rollback is interrupted, not failed, if a signal ends it while
 // the earlier release converges, and that the next run leaves the host on that release.
 func TestRollbackInterruptedDuringItsConverge(t *testing.T) {
-	l := converging(t)
+	l := newNativeLab(t)
 	l.states("1", goodStates)
 	l.expect(exit.OK)
 	l.states("2", cutStates)

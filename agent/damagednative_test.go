@@ -16,7 +16,7 @@ func TestStatesConvergeOverADamagedChapter(t *testing.T) {
 	for _, how := range damages() {
 		t.Run(how.name, func(t *testing.T) {
 			t.Parallel()
-			l := converging(t)
+			l := newNativeLab(t)
 			l.states("1", goodStates)
 			l.expect(exit.OK)
 			conf := l.Layout.Path("/etc/app/app.conf")
@@ -62,7 +62,7 @@ func TestAReleaseWithDamagedDataWhoseStatesFail(t *testing.T) {
 	} {
 		t.Run(c.how, func(t *testing.T) {
 			t.Parallel()
-			l := converging(t)
+			l := newNativeLab(t)
 			for _, version := range []string{"1", "2"} {
 				l.states(version, goodStates)
 				l.expect(exit.OK)

@@ -13,7 +13,7 @@ import (
 // them as drift, and status lists them; a file that drifted as well is drift.
 func TestStatesThatAlwaysRunAreNotDrift(t *testing.T) {
 	t.Parallel()
-	l := converging(t)
+	l := newNativeLab(t)
 	l.states("1", "sync:\n  test.succeed_with_changes: []\nPORT:\n  environ.setenv:\n  - value: '80'\n/etc/drifts:\n"+
 		"  file.managed:\n  - contents: good\n  - makedirs: true\n")
 	l.expect(exit.OK)
@@ -41,7 +41,7 @@ func TestStatesThatAlwaysRunAreNotDrift(t *testing.T) {
 // TestReactionsToStatesThatAlwaysRunAreNotDrift has states watch one that acts in every run, and a file.
 func TestReactionsToStatesThatAlwaysRunAreNotDrift(t *testing.T) {
 	t.Parallel()
-	l := converging(t)
+	l := newNativeLab(t)
 	l.states("1", `sync:
   test.succeed_with_changes: []
 /etc/drifts:

@@ -13,11 +13,11 @@ import (
 // TestDryRunResolvesNextToNewRelease has a state copy a file by the path of the next release. The dry run of each
 // deploy reports the changes of the deploy.
 func TestDryRunResolvesNextToNewRelease(t *testing.T) {
-	l := converging(t)
+	l := newNativeLab(t)
 	for _, through := range []string{"/srv/projects/myapp/next", "/srv/service/next"} {
 		for _, version := range []string{"1" + through[5:8], "2" + through[5:8]} {
 			l.states(version, "/etc/version:\n  file.managed:\n    - source: "+through+"/version\n    - makedirs: True\n")
-			dry, err := l.Deploy(t.Context(), l.trusting(), true)
+			dry, err := l.Deploy(t.Context(), l.firstDeploy(), true)
 			if err != nil {
 				t.Fatalf("the dry run of %s through %s: %v", version, through, err)
 			}
@@ -37,7 +37,7 @@ func TestDryRunResolvesNextToNewRelease(t *testing.T) {
 // TestDryRunAccountsForEarlierStates has a state edit a file that an earlier state makes, without a requisite: on a
 // host without the file and on one with other content.
 func TestDryRunAccountsForEarlierStates(t *testing.T) {
-	l := converging(t)
+	l := newNativeLab(t)
 	for i, contents := range []string{"one", "two"} {
 		l.states(contents, `/etc/conf:
   file.managed:
@@ -54,7 +54,7 @@ copied:
     - source: /etc/conf
     - force: True
 `)
-		dry, err := l.Deploy(t.Context(), l.trusting(), true)
+		dry, err := l.Deploy(t.Context(), l.firstDeploy(), true)
 		if err != nil {
 			t.Fatalf("the dry run of %s: %v", contents, err)
 		}
@@ -70,7 +70,7 @@ copied:
 // TestHooksDoNotRunForStatesThatDoNotCompile deploys a release whose SLS file has an unknown function: its hooks, whose
 // work cannot be undone, do not run.
 func TestHooksDoNotRunForStatesThatDoNotCompile(t *testing.T) {
-	l := hooked(t)
+	l := newHookLab(t)
 	l.Engine = state.Native{}
 	publish := func(version, function string) {
 		files := stateFiles(version, "/etc/version:\n  "+function+":\n    - contents: x\n    - makedirs: True\n")

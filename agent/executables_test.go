@@ -59,7 +59,7 @@ func (l *lab) dir(version string) string {
 // TestExecutablesTakeThePlaceOfProcedures has a project whose procedures are programs: each runs at its stage, from the
 // release, with the configuration as JSON in the file that CORPUS_CFG names.
 func TestExecutablesTakeThePlaceOfProcedures(t *testing.T) {
-	l := hooked(t)
+	l := newHookLab(t)
 	l.executables("1", nil)
 	l.expect(exit.OK)
 	one := "1 " + l.dir("1")

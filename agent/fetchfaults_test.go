@@ -23,9 +23,9 @@ import (
 // earlier release lacks.
 func fetches() map[string]string { return map[string]string{"whole": ".tar.zst", "delta": ".pack"} }
 
-// upcoming publishes a release that the lab's host fetches in one of these ways. It returns the release's files and the
-// number of bytes to fetch.
-func upcoming(t *testing.T, l *lab, way string) (artifacttest.Files, int64) {
+// publishNext publishes a release that the lab's host fetches in one of these ways. It returns the release's files and
+// the number of bytes to fetch.
+func publishNext(t *testing.T, l *lab, way string) (artifacttest.Files, int64) {
 	t.Helper()
 	files := large("1")
 	l.repo.Release("myapp", "1", "testing", files)
@@ -115,9 +115,9 @@ func TestConnectionIsResetEveryNBytes(t *testing.T) {
 		t.Run(way, func(t *testing.T) {
 			t.Parallel()
 			s := newServed(t)
-			files, length := upcoming(t, s.lab, way)
+			files, length := publishNext(t, s.lab, way)
 			log := &storetest.Log{}
-			s.store = store.Observe(s.patient(), log.Add)
+			s.store = store.Observe(s.retryingStore(), log.Add)
 			s.fault = resets(100_000)
 			s.expect(exit.OK)
 			s.links("2", "2", "1")
@@ -146,7 +146,7 @@ func TestDiskFullDuringAFetch(t *testing.T) {
 		} {
 			t.Run(way+"/"+where, func(t *testing.T) {
 				l := newLab(t)
-				files, length := upcoming(t, l, way)
+				files, length := publishNext(t, l, way)
 				log := l.watched()
 				dir := small(l)
 				old := t.TempDir()

@@ -39,7 +39,7 @@ func asProjectUser(t *testing.T, dir, script string) {
 func withUser(t *testing.T) *lab {
 	t.Helper()
 	needsRoot(t)
-	l := converging(t)
+	l := newNativeLab(t)
 	home := l.Layout.Path("/home/myapp-user")
 	if err := errors.Join(os.MkdirAll(home, 0o755), os.Chown(home, projectUser, projectUser),
 		os.MkdirAll(l.Layout.Path("/etc/cron.hourly"), 0o755),

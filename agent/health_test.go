@@ -85,7 +85,7 @@ func TestScriptsOfProbesAreThoseOfTheirRelease(t *testing.T) {
 		"bin/check": "#!/bin/sh\necho \"$CORPUS_STAGE $CORPUS_VERSION\" > " + seen + "\n",
 		recipe.Name: "health:\n- script: bin/check\n",
 	})
-	if _, err := l.Deploy(context.Background(), l.trusting(), false); err != nil {
+	if _, err := l.Deploy(context.Background(), l.firstDeploy(), false); err != nil {
 		t.Fatal(err)
 	}
 	if data, err := os.ReadFile(seen); err != nil || string(data) != "health 1\n" {
@@ -93,8 +93,8 @@ func TestScriptsOfProbesAreThoseOfTheirRelease(t *testing.T) {
 	}
 }
 
-// trusting returns the request of a first deploy.
-func (l *lab) trusting() agent.Given {
+// firstDeploy returns the request of a first deploy.
+func (l *lab) firstDeploy() agent.Given {
 	l.t.Helper()
 	root := filepath.Join(l.t.TempDir(), "root.json")
 	if err := os.WriteFile(root, l.repo.Root(), 0o644); err != nil {

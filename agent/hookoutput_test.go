@@ -20,7 +20,7 @@ func TestHookWithHostErrorInItsOutputQuarantinesNothing(t *testing.T) {
 		"E: Failed to fetch x  Temporary failure resolving deb.example.com", "connect: Network is unreachable",
 	} {
 		t.Run(printed, func(t *testing.T) {
-			l := hooked(t)
+			l := newHookLab(t)
 			l.publish("1")
 			l.expect(exit.OK)
 			l.repo.Release("myapp", "2", "testing",
@@ -43,7 +43,7 @@ func TestHookWithHostErrorInItsOutputQuarantinesNothing(t *testing.T) {
 func TestHookFailureInBothReleasesIsAHostError(t *testing.T) {
 	for _, stage := range []string{"pre-release", "post-release"} {
 		t.Run(stage, func(t *testing.T) {
-			l := hooked(t)
+			l := newHookLab(t)
 			release := func(version string) {
 				l.repo.Release("myapp", version, "testing",
 					artifacttest.Files{"version": version, "hooks/" + stage + ".d/10": "#!/bin/sh\nread x < /srv/licence || exit 1\n"})

@@ -247,20 +247,20 @@ func nothingDeployed(t *testing.T, l *lab) {
 		"rollback":            func() (*report.Report, error) { return l.Rollback(t.Context()) },
 		"rollback --converge": func() (*report.Report, error) { return l.RollbackConverge(t.Context(), "", false) },
 	} {
-		if r, err := next(); exit.Code(err) != exit.Usage || r.Left != nil || lossIn(r) || len(l.engine.converged) > 0 {
+		if r, err := next(); exit.Code(err) != exit.Usage || r.Left != nil || reportsLoss(r) || len(l.engine.converged) > 0 {
 			t.Errorf("%s: %v, left %v, notes %q, converged %q", name, err, r.Left, r.Notes, l.engine.converged)
 		}
 	}
 	r, err := l.deploy()
-	if err != nil || r.From != nil || lossIn(r) {
+	if err != nil || r.From != nil || reportsLoss(r) {
 		t.Errorf("deploy: %v, from %v, notes %q", err, r.From, r.Notes)
 	}
 	_, service, _ := strings.Cut(l.engine.last(), "+")
 	l.links(service, service, "")
 }
 
-// lossIn reports whether a run has a note about a loss.
-func lossIn(r *report.Report) bool {
+// reportsLoss reports whether a run has a note about a loss.
+func reportsLoss(r *report.Report) bool {
 	return slices.ContainsFunc(r.Notes, func(note string) bool {
 		return strings.Contains(note, "gone") || strings.Contains(note, "rebuilt") || strings.Contains(note, "corrected")
 	})
@@ -425,11 +425,11 @@ func old(t *testing.T, root string, names ...string) {
 func convergeEvent(t *testing.T, root, storeDir, trustRoot string) int {
 	t.Helper()
 	for n := 1; n < 100; n++ {
-		twin := copied(t, root)
-		if spawn(t, twin, storeDir, trustRoot, n) == 0 {
+		copyAt := copied(t, root)
+		if spawn(t, copyAt, storeDir, trustRoot, n) == 0 {
 			t.Fatal("the upgrade did not reach its states")
 		}
-		next, _ := os.ReadFile(filepath.Join(twin, "srv/service/next/version"))
+		next, _ := os.ReadFile(filepath.Join(copyAt, "srv/service/next/version"))
 		if string(next) == "2" {
 			return n + 1
 		}

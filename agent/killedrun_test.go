@@ -85,7 +85,7 @@ func TestStatusNamesARunThatWasKilledBeforeItsDeploy(t *testing.T) {
 // TestShutdownDuringGuardNamesItsState checks that status names the state whose guard runs, and not the state before
 // it, which made the last change.
 func TestShutdownDuringGuardNamesItsState(t *testing.T) {
-	l := commanding(t)
+	l := newShellLab(t)
 	l.Config.StopTimeout = 100 * time.Millisecond
 	l.states("1", goodStates)
 	l.expect(exit.OK)
@@ -135,7 +135,7 @@ func TestInterruptedRunNamesRunningStates(t *testing.T) {
 			"cmd.run one or cmd.run two"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := commanding(t)
+			l := newShellLab(t)
 			l.Config.StopTimeout = 100 * time.Millisecond
 			l.states("1", goodStates)
 			l.expect(exit.OK)

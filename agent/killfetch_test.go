@@ -163,7 +163,7 @@ func (k *killedFetch) run(t *testing.T) {
 		root, log := k.host(t), filepath.Join(t.TempDir(), "tally")
 		kills := 0
 		for interrupted(t, root, k.store, k.trust, log, rand.N(whole+whole/4)) >= 0 {
-			k.unharmed(t, root)
+			k.releasesIntact(t, root)
 			if left, err := os.ReadDir(filepath.Join(root, "var/lib/corpus/incoming")); err == nil && len(left) > 0 {
 				during++
 			}
@@ -187,7 +187,7 @@ func (k *killedFetch) run(t *testing.T) {
 // ended checks a host whose deploy completed after some kills, and the number of fetched bytes.
 func (k *killedFetch) ended(t *testing.T, root, log string, kills int) {
 	t.Helper()
-	k.unharmed(t, root)
+	k.releasesIntact(t, root)
 	if v, err := os.ReadFile(filepath.Join(root, "srv/service/current/version")); err != nil || string(v) != k.want {
 		t.Fatalf("after %d kills version %q is current, %v, want %s", kills, v, err, k.want)
 	}
@@ -207,8 +207,8 @@ func (k *killedFetch) ended(t *testing.T, root, log string, kills int) {
 	}
 }
 
-// unharmed checks that each directory with the name of a release has the published content.
-func (k *killedFetch) unharmed(t *testing.T, root string) {
+// releasesIntact checks that each directory with the name of a release has the published content.
+func (k *killedFetch) releasesIntact(t *testing.T, root string) {
 	t.Helper()
 	releases, err := filepath.Glob(filepath.Join(root, "srv/projects/myapp/releases/[^.]*"))
 	if err != nil {

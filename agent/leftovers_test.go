@@ -14,13 +14,13 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host/hosttest"
 )
 
-// commanding returns a lab whose states can run a shell, in a root directory of their own.
-func commanding(t *testing.T) *lab {
+// newShellLab returns a lab whose states can run a shell, in a root directory of their own.
+func newShellLab(t *testing.T) *lab {
 	t.Helper()
 	if os.Geteuid() != 0 {
 		t.Skip("this test needs root: it changes roots")
 	}
-	l := converging(t)
+	l := newNativeLab(t)
 	l.Chroot = true
 	hosttest.Tree(t, l.Layout.Root)
 	for _, name := range []string{"sh", "touch"} {
@@ -48,7 +48,7 @@ func commanding(t *testing.T) *lab {
 // TestReportListsCommandsOfFailedDeploy checks that the report of an automatic rollback lists each state that ran a
 // program. Commands of guards and templates only read, and are not listed.
 func TestReportListsCommandsOfFailedDeploy(t *testing.T) {
-	l := commanding(t)
+	l := newShellLab(t)
 	l.states("1", goodStates)
 	l.expect(exit.OK)
 	l.states("2", `
@@ -96,7 +96,7 @@ it fails:
 
 // TestReportNamesListenerThatRanACommand checks that the report names the listener, and not the last state before it.
 func TestReportNamesListenerThatRanACommand(t *testing.T) {
-	l := commanding(t)
+	l := newShellLab(t)
 	l.states("1", goodStates)
 	l.expect(exit.OK)
 	l.states("2", `
@@ -128,7 +128,7 @@ func (d decrypting) Compile(ctx context.Context, r state.Request) (state.Program
 // TestSecretsAreInNoReport searches for a secret in all output of a deploy and of its rollback. States have the secret
 // in their IDs, names, comments and files.
 func TestSecretsAreInNoReport(t *testing.T) {
-	l := commanding(t)
+	l := newShellLab(t)
 	l.states("1", goodStates)
 	l.expect(exit.OK)
 	const secret = "correct-horse-battery"

@@ -262,7 +262,7 @@ func TestReleaseOfWhichNoStateRuns(t *testing.T) {
 				l.repo.Release("base", "1", "production", c.base)
 			}
 			l.repo.Release("myapp", "1", "testing", c.files)
-			dry, err := l.Deploy(context.Background(), l.trusting(), true)
+			dry, err := l.Deploy(context.Background(), l.firstDeploy(), true)
 			if err != nil {
 				t.Fatal(err)
 			}

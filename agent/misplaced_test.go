@@ -11,8 +11,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// instead are the kinds of files that replace a directory or a link.
-var instead = map[string]func(path string) error{
+// wrongKinds are the kinds of files that replace a directory or a link.
+var wrongKinds = map[string]func(path string) error{
 	"a file":          func(path string) error { return os.WriteFile(path, []byte("x"), 0o644) },
 	"a pipe":          func(path string) error { return syscall.Mkfifo(path, 0o600) },
 	"a dangling link": func(path string) error { return os.Symlink("nowhere", path) },
@@ -30,7 +30,7 @@ func (l *lab) replaceBy(path string, put func(string) error) {
 // settings.
 func TestMisplacedConfigurationStillConverges(t *testing.T) {
 	whole := deployedTwice(t)
-	for name, put := range instead {
+	for name, put := range wrongKinds {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			l := whole.duplicate(t)
@@ -69,7 +69,7 @@ func TestMisplacedConfigurationStillConverges(t *testing.T) {
 // TestMisplacedPillarStopsOnlyTheService checks that the service, whose states need the pillar, fails, and that base
 // converges.
 func TestMisplacedPillarStopsOnlyTheService(t *testing.T) {
-	for name, put := range instead {
+	for name, put := range wrongKinds {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			l := newLab(t)
@@ -124,7 +124,7 @@ func TestAPillarInTheWrongPlaceOnAHostWithoutALedger(t *testing.T) {
 				}
 			}
 			pillar := l.Layout.Project("myapp").Pillar()
-			l.replaceBy(pillar, instead["a file"])
+			l.replaceBy(pillar, wrongKinds["a file"])
 			l.publish("2")
 			for run := range 2 {
 				l.engine.converged = nil
@@ -169,7 +169,7 @@ func TestMisplacedLinkIsMovedAside(t *testing.T) {
 		return os.MkdirAll(filepath.Join(path, "of", "others"), 0o755)
 	}}
 	for _, name := range []string{"a file", "a pipe"} {
-		put[name] = instead[name]
+		put[name] = wrongKinds[name]
 	}
 	links := []string{"myapp/next", "myapp/current", "myapp/previous", "myapp/project", "base/next", "base/current"}
 	for name, put := range put {
@@ -191,7 +191,7 @@ func TestMisplacedLinkIsMovedAside(t *testing.T) {
 			l.links("1", "1", "")
 		})
 	}
-	for name, put := range instead {
+	for name, put := range wrongKinds {
 		t.Run(name+" as a project", func(t *testing.T) {
 			t.Parallel()
 			l := newLab(t)

@@ -21,8 +21,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/grains"
 )
 
-// tries are commands that deploy no release, although they may leave files on the disk.
-func tries() map[string]func(l *lab) {
+// undeployingCommands are commands that deploy no release, although they may leave files on the disk.
+func undeployingCommands() map[string]func(l *lab) {
 	dry := func(l *lab) { dryRun(l, grains.Identity{}, exit.OK) }
 	return map[string]func(l *lab){
 		"a dry run": dry,
@@ -51,7 +51,7 @@ func tries() map[string]func(l *lab) {
 			_, err := l.Converge(l.t.Context(), true)
 			ended(l, err, exit.Usage)
 		},
-		"a fetch": fetchAlone,
+		"a fetch": fetchOnly,
 		"a converge": func(l *lab) {
 			_, err := l.Converge(l.t.Context(), false)
 			ended(l, err, exit.Usage)
@@ -90,8 +90,8 @@ func tryProject(l *lab) {
 	ended(l, err, exit.OK)
 }
 
-// fetchAlone fetches the releases without deploying them.
-func fetchAlone(l *lab) {
+// fetchOnly fetches the releases without deploying them.
+func fetchOnly(l *lab) {
 	only, err := procedure.ParseOnly("release-sync")
 	must(l.t, err)
 	_, err = l.Deploy(l.t.Context(), agent.Given{Only: only, TrustRoot: rootFile(l.t, l.repo.Root())}, false)
@@ -156,8 +156,8 @@ func seenAfter(l *lab, next func(*lab) (*report.Report, error)) string {
 
 func runIDs() *regexp.Regexp { return regexp.MustCompile(`\d{8}T\d{6}\.\d{6}`) }
 
-// twin returns a host like l, with the same store, below another directory.
-func (l *lab) twin(root string) *lab {
+// copyAt returns a host like l, with the same store, below another directory.
+func (l *lab) copyAt(root string) *lab {
 	other := &lab{t: l.t, repo: l.repo, store: l.store, engine: &engine{}}
 	other.Agent = agent.New(site.Site{Layout: layout.At(root), Config: l.Config, Hostname: l.Hostname})
 	other.Engine = other.engine
@@ -177,8 +177,9 @@ func losses() map[string]func(l *lab) {
 	}
 }
 
-// sameWithout runs each command on a host after one of tries, and compares its output with that on a host without it.
-func sameWithout(t *testing.T, before func(l *lab), try func(l *lab), loss func(l *lab)) {
+// compareWithout runs each command on a host after one of tries, and compares its output with that on a host without
+// it.
+func compareWithout(t *testing.T, before func(l *lab), try func(l *lab), loss func(l *lab)) {
 	t.Helper()
 	tried := newLab(t)
 	tried.publishBase("1")
@@ -187,8 +188,8 @@ func sameWithout(t *testing.T, before func(l *lab), try func(l *lab), loss func(
 	clean := copied(t, tried.Layout.Root)
 	try(tried)
 	for name, next := range nextCommands() {
-		got := tried.twin(copied(t, tried.Layout.Root))
-		want := tried.twin(copied(t, clean))
+		got := tried.copyAt(copied(t, tried.Layout.Root))
+		want := tried.copyAt(copied(t, clean))
 		loss(got)
 		loss(want)
 		if got, want := seenAfter(got, next), seenAfter(want, next); got != want {
@@ -201,11 +202,11 @@ func sameWithout(t *testing.T, before func(l *lab), try func(l *lab), loss func(
 func TestReadOnlyCommandsOnNewHostAreNoDeploy(t *testing.T) {
 	artifacttest.Long(t)
 	t.Parallel()
-	for tried, try := range tries() {
+	for tried, try := range undeployingCommands() {
 		for lost, loss := range losses() {
 			t.Run(strings.TrimSuffix(tried+", "+lost, ", "), func(t *testing.T) {
 				t.Parallel()
-				sameWithout(t, func(*lab) {}, try, loss)
+				compareWithout(t, func(*lab) {}, try, loss)
 			})
 		}
 	}
@@ -227,13 +228,13 @@ func TestReadOnlyCommandsKeepDeployedRelease(t *testing.T) {
 		"a dry run of a project": tryProject,
 		"a fetch": func(l *lab) {
 			l.publish("3")
-			fetchAlone(l)
+			fetchOnly(l)
 		},
 	} {
 		for lost, loss := range losses() {
 			t.Run(strings.TrimSuffix(tried+", "+lost, ", "), func(t *testing.T) {
 				t.Parallel()
-				sameWithout(t, deployed, try, loss)
+				compareWithout(t, deployed, try, loss)
 			})
 		}
 	}

@@ -19,7 +19,7 @@ func TestNoexecMountIsAHostError(t *testing.T) {
 	if !ownMounts(t) {
 		return
 	}
-	l := hooked(t)
+	l := newHookLab(t)
 	l.publish("1")
 	l.expect(exit.OK)
 	srv := l.Layout.Path("/srv")
@@ -46,7 +46,7 @@ func TestNoexecDuringRollback(t *testing.T) {
 	if !ownMounts(t) {
 		return
 	}
-	l := hooked(t)
+	l := newHookLab(t)
 	const hook = "#!/bin/sh\n"
 	l.repo.Release("myapp", "1", "testing", artifacttest.Files{"version": "1", "hooks/pre-release.d/10": hook,
 		"hooks/post-release.d/10": hook})

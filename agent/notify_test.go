@@ -92,7 +92,7 @@ func TestReportIsPutIntoTheStore(t *testing.T) {
 // TestContentOfPrivateFilesStaysOnTheHost checks that the uploaded report lacks the diff of a private file, and that
 // the report on the host, which only root can read, has it.
 func TestContentOfPrivateFilesStaysOnTheHost(t *testing.T) {
-	l := converging(t)
+	l := newNativeLab(t)
 	l.Config.UploadReports = true
 	states := func(version, text string) {
 		l.states(version,

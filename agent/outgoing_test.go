@@ -21,7 +21,7 @@ import (
 // TestPrivateContentIsNotUploaded has states whose reports have content that only root may read, and compares the
 // upload and the notice with the report on the host.
 func TestPrivateContentIsNotUploaded(t *testing.T) {
-	l := converging(t)
+	l := newNativeLab(t)
 	l.Config.UploadReports = true
 	var posted []byte
 	hooks := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {

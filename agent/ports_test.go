@@ -28,8 +28,8 @@ func (u *fakeUnits) otherProcess(address string) {
 		Holders: []int{812}}}
 }
 
-// asking returns a corpus.yaml with a probe and more lines.
-func asking(probe, more string) artifacttest.Files {
+// probeRecipe returns a corpus.yaml with a probe and more lines.
+func probeRecipe(probe, more string) artifacttest.Files {
 	return artifacttest.Files{recipe.Name: more + "health:\n  interval: 1ms\n  retries: 1\n  probes:\n  - " + probe + "\n"}
 }
 
@@ -66,18 +66,18 @@ func TestProbeAnsweredByForeignProcessIsAHostError(t *testing.T) {
 			l, u := runningUnits(t, "1", "app.service")
 			l.ProbeAnyRoot = true
 			u.otherProcess(address)
-			l.app("2", asking(probe, ""))
+			l.app("2", probeRecipe(probe, ""))
 			r, err := l.deploy()
 			l.postponed(r, err, text)
 			u.runs(t, "app.service", "1")
 
 			u.sockets[0].Holders = nil // its socket belongs to a queue now
-			l.app("3", asking(probe, ""))
+			l.app("3", probeRecipe(probe, ""))
 			r, err = l.deploy()
 			l.postponed(r, err, "a socket of user 4711, which no process has open, listens on "+address)
 
 			u.sockets[0].Holders = []int{u.all["app.service"].MainPID + 1} // the next process of the unit
-			l.app("4", asking(probe, ""))
+			l.app("4", probeRecipe(probe, ""))
 			l.expect(exit.OK)
 		})
 	}
@@ -93,7 +93,7 @@ func TestMainProcessIsRecognizedInAnyCgroup(t *testing.T) {
 	s.Cgroup, s.user = "", bob
 	u.sockets = []processes.Socket{{Local: netip.MustParseAddrPort(address), Listens: true, User: bob,
 		Holders: []int{s.MainPID + 1}}}
-	l.app("2", asking("tcp: "+address, ""))
+	l.app("2", probeRecipe("tcp: "+address, ""))
 	l.expect(exit.OK)
 }
 
@@ -108,14 +108,14 @@ func TestProbeAnswersOfOtherUnitsCount(t *testing.T) {
 		Cgroup: "/system.slice/postgres.service"}
 	db := u.add("postgres.service", "/usr/lib/postgresql/bin/postgres")
 	db.Active = "active"
-	l.app("2", asking("tcp: "+address, ""))
+	l.app("2", probeRecipe("tcp: "+address, ""))
 	r, err := l.deploy()
 	l.postponed(r, err, "of user 4711 in postgres.service listens on "+address)
 	if !strings.Contains(r.Hint, "unit probe") {
 		t.Errorf("the hint is %q", r.Hint)
 	}
 	u.sockets[0].User = 0
-	l.app("3", asking("tcp: "+address, ""))
+	l.app("3", probeRecipe("tcp: "+address, ""))
 	l.expect(exit.OK)
 	u.sockets[0].User = bob
 	l.Config.Health.Probes = []recipe.Probe{{Kind: recipe.ProbeTCP, Target: address}}
@@ -147,7 +147,7 @@ func TestPortTakenDuringRestartIsAHostError(t *testing.T) {
 				c.socket.Local = netip.MustParseAddrPort("127.0.0.1:1")
 			}
 			u.sockets = []processes.Socket{c.socket}
-			l.app(c.version, asking("tcp: 127.0.0.1:1", ""))
+			l.app(c.version, probeRecipe("tcp: 127.0.0.1:1", ""))
 			r, err := l.deploy()
 			l.postponed(r, err, c.text)
 			u.runs(t, "app.service", "1")
@@ -167,7 +167,7 @@ func TestReleaseFailureWithFreePortIsQuarantined(t *testing.T) {
 	u.alone[814] = processes.Process{Program: "/usr/sbin/nginx", User: 33, Cgroup: "/system.slice/nginx.service"}
 	u.sockets = append(u.sockets, processes.Socket{Local: netip.MustParseAddrPort("127.0.0.1:1"),
 		Remote: netip.MustParseAddrPort("127.0.0.1:40000"), User: 33, Holders: []int{814}})
-	l.app("2.exits", asking("tcp: 127.0.0.1:1", ""))
+	l.app("2.exits", probeRecipe("tcp: 127.0.0.1:1", ""))
 	l.expect(exit.RolledBack)
 	if got := l.inQuarantine(); len(got) != 1 || got[0] != "myapp 2.exits" {
 		t.Errorf("the quarantine has %v", got)
@@ -178,7 +178,7 @@ func TestReleaseFailureWithFreePortIsQuarantined(t *testing.T) {
 // restarted, and their failure does not fail the deploy.
 func TestUnitsThatAUserDisguisesAsARelease(t *testing.T) {
 	for name, arrange := range map[string]func(l *lab, u *fakeUnits, s *unit){
-		"working directory": func(l *lab, u *fakeUnits, s *unit) { seem(l, u, s, "/srv/service/current") },
+		"working directory": func(l *lab, u *fakeUnits, s *unit) { disguise(l, u, s, "/srv/service/current") },
 		"program": func(l *lab, u *fakeUnits, s *unit) {
 			s.user, s.runs = bob, real(l, "/srv/service/current/bin/app")
 		},
@@ -230,8 +230,8 @@ func TestRootProcessProvesRelease(t *testing.T) {
 	}
 }
 
-// seem replaces the process of a unit by a shell of bob's in a directory.
-func seem(l *lab, u *fakeUnits, s *unit, dir string) {
+// disguise replaces the process of a unit by a shell of bob's in a directory.
+func disguise(l *lab, u *fakeUnits, s *unit, dir string) {
 	s.user, s.MainPID = bob, 900
 	u.alone = map[int]processes.Process{900: {Program: "/usr/bin/sleep", Directory: real(l, dir), User: bob,
 		Cgroup: s.Cgroup}}

@@ -65,7 +65,7 @@ func TestProgramsThatOtherUsersCanReplaceAreNotRun(t *testing.T) {
 					t.Fatal(err)
 				}
 				l.repo.Release("myapp", "1", "testing", artifacttest.Files{"version": "1"})
-				wantUnfit(t, l, setting, p)
+				expectRefusedProgram(t, l, setting, p)
 			})
 		}
 	}
@@ -76,7 +76,7 @@ func TestProgramsThatOtherUsersCanReplaceAreNotRun(t *testing.T) {
 		}
 		l.Config.Notify.Command = []string{newTool(t, "#!"+runs.file).file}
 		l.repo.Release("myapp", "1", "testing", artifacttest.Files{"version": "1"})
-		wantUnfit(t, l, "notify.command", runs)
+		expectRefusedProgram(t, l, "notify.command", runs)
 	})
 	t.Run("PATH", func(t *testing.T) {
 		l, p := newLab(t), newTool(t, "#!/bin/sh")
@@ -85,12 +85,12 @@ func TestProgramsThatOtherUsersCanReplaceAreNotRun(t *testing.T) {
 		}
 		t.Setenv("PATH", p.dir+":"+os.Getenv("PATH"))
 		l.repo.Release("myapp", "1", "testing", artifacttest.Files{"version": "1"})
-		wantUnfit(t, l, "PATH", p)
+		expectRefusedProgram(t, l, "PATH", p)
 	})
 }
 
-// wantUnfit runs a deploy that the agent must refuse because of a program.
-func wantUnfit(t *testing.T, l *lab, setting string, p tool) {
+// expectRefusedProgram runs a deploy that the agent must refuse because of a program.
+func expectRefusedProgram(t *testing.T, l *lab, setting string, p tool) {
 	t.Helper()
 	_, err := l.deploy()
 	if exit.Code(err) != exit.Refused || err == nil || !strings.Contains(err.Error(), "("+setting+")") ||
@@ -112,7 +112,7 @@ func TestHooksAreNotRunByProgramsOfOtherUsers(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("this test needs root: it makes files of other users")
 	}
-	l := hooked(t)
+	l := newHookLab(t)
 	tools := filepath.Join(l.Layout.Root, "tools")
 	if err := os.Mkdir(tools, 0o755); err != nil {
 		t.Fatal(err)
@@ -160,7 +160,7 @@ func TestGrainsAreNotMadeByProgramsOfOtherUsers(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("this test needs root: it makes files of other users")
 	}
-	l := hooked(t)
+	l := newHookLab(t)
 	tools, programs := filepath.Join(l.Layout.Root, "tools"), filepath.Join(l.Layout.Configuration(), "grains.d")
 	for _, dir := range []string{tools, programs} {
 		if err := os.MkdirAll(dir, 0o755); err != nil {

@@ -14,7 +14,7 @@ import (
 // TestProgramsOfAReleaseCannotShowSecrets has a procedure that prints its configuration, which has a secret, in several
 // encodings, a URL with a password, and escape sequences, and then fails.
 func TestProgramsOfAReleaseCannotShowSecrets(t *testing.T) {
-	l := hooked(t)
+	l := newHookLab(t)
 	l.executables("1", nil)
 	l.expect(exit.OK)
 	const secret = "correct-horse battery/staple"

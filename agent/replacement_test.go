@@ -15,7 +15,7 @@ import (
 // restore it; a converge, which does not read the store, uses the earlier release, and reports which release it
 // replaces.
 func TestReplacementReleaseIsReportedUntilDeploy(t *testing.T) {
-	l := converging(t)
+	l := newNativeLab(t)
 	clock := time.Now().Add(time.Minute).UTC()
 	l.Now = func() time.Time { return clock }
 	for _, version := range []string{"1", "2"} {

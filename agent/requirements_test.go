@@ -60,7 +60,7 @@ func TestADryRunRefusesToo(t *testing.T) {
 	l.publish("1")
 	l.expect(exit.OK)
 	l.publishNeeding("2", `{"arch": "vax"}`)
-	if _, err := l.Deploy(context.Background(), l.trusting(), true); exit.Code(err) != exit.Refused {
+	if _, err := l.Deploy(context.Background(), l.firstDeploy(), true); exit.Code(err) != exit.Refused {
 		t.Errorf("the dry run ends with %v", err)
 	}
 }
@@ -102,7 +102,7 @@ func TestTemplatesOfARecipeAreRenderedAsStates(t *testing.T) {
 	l.Engine = state.Native{}
 	conf := l.Layout.Path("/etc/myapp/app.conf")
 	l.publishTemplate("1", "port={{ pillar.port }} id={{ grains.id }}\n")
-	if _, err := l.Deploy(context.Background(), l.trusting(), true); err != nil {
+	if _, err := l.Deploy(context.Background(), l.firstDeploy(), true); err != nil {
 		t.Fatalf("the dry run: %v", err)
 	}
 	if _, err := os.Stat(conf); err == nil {
@@ -151,7 +151,7 @@ func TestMissingInterpretersAreNoted(t *testing.T) {
 			l.Chroot = true
 			files["version"] = "1"
 			l.repo.Release("myapp", "1", "testing", files)
-			dry, err := l.Deploy(context.Background(), l.trusting(), true)
+			dry, err := l.Deploy(context.Background(), l.firstDeploy(), true)
 			must(t, err)
 			const want = "scripts of myapp 1 name programs that are not on this host: "
 			noted(t, dry, want)

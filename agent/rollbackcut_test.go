@@ -14,7 +14,7 @@ import (
 // after current was moved to it.
 func interruptedDeploy(t *testing.T, promoted bool) *lab {
 	t.Helper()
-	l := converging(t)
+	l := newNativeLab(t)
 	repo, storeDir, trustRoot := storeOnDisk(t)
 	l.repo, l.store = repo, repo.Store
 	for _, version := range []string{"1", "2"} {

@@ -27,7 +27,7 @@ func TestRollbackFetchesMissingReleases(t *testing.T) {
 	needsRoot(t)
 	for what, file := range map[string]string{"states": "salt/config/states/app.sls", "a file that states copy": "data"} {
 		t.Run(what, func(t *testing.T) {
-			l := converging(t)
+			l := newNativeLab(t)
 			copies := "copy:\n  file.managed:\n  - name: /srv/out/copy\n  - source: /srv/service/next/data\n"
 			files := stateFiles("1", sets("/srv/out/a", "1")+copies)
 			files["data"] = "1"
@@ -54,7 +54,7 @@ func TestRollbackFetchesMissingReleases(t *testing.T) {
 // first.
 func TestMissingFileOfBaseIsRefetchedBeforeDeploy(t *testing.T) {
 	needsRoot(t)
-	l := converging(t)
+	l := newNativeLab(t)
 	l.publishBase("1")
 	l.publish("1")
 	l.expect(exit.OK)

@@ -34,8 +34,8 @@ func TestRolloutsOnAVirtualClock(t *testing.T) {
 			t.Parallel()
 			c := newChaos(t, uint64(seed+1), many)
 			c.failsEverywhere()
-			c.failsOnAFew()
-			c.arrives()
+			c.failsOnSomeHosts()
+			c.reachesAllHosts()
 			c.isAborted()
 			t.Logf("%d hosts, %d runs: %d killed, %d without the store; %d answers lost", many, c.runs, c.killed, c.away, c.lost)
 		})
@@ -79,9 +79,9 @@ func newChaos(t *testing.T, seed uint64, many int) *chaos {
 		whole := h.OpenStore
 		h.OpenStore = func(url string) (store.Store, error) {
 			s, err := whole(url)
-			return chancy{s, c}, err
+			return unreliable{s, c}, err
 		}
-		h.Sinks = []report.Sink{strikes{c}}
+		h.Sinks = []report.Sink{killingSink{c}}
 		h.engine.during = func(state.Request) { c.converges(h) }
 	}
 	c.armed = true
@@ -107,8 +107,8 @@ func (c *chaos) converges(h *rollHost) {
 
 func (c *chaos) chance(p float64) bool { return c.armed && c.random.Float64() < p }
 
-// strike kills the running host with a probability.
-func (c *chaos) strike(p float64) {
+// killAtRandom kills the running host with a probability.
+func (c *chaos) killAtRandom(p float64) {
 	if c.chance(p) {
 		c.killed++
 		panic(wasKilled{})
@@ -120,7 +120,7 @@ func (c *chaos) host(h *rollHost) {
 	c.runs++
 	c.deep++
 	outer := c.during
-	c.during, c.failed[h.name] = h, c.saidFailed()
+	c.during, c.failed[h.name] = h, c.recordedFailures()
 	defer func() {
 		c.deep--
 		c.during = outer
@@ -189,11 +189,11 @@ func (c *chaos) failsEverywhere() {
 	if n := len(c.tried["2-broken"]); n == 0 || n > first {
 		c.t.Errorf("a release that fails on every host was deployed on %d hosts, and its first wave has %d", n, first)
 	}
-	c.allRun("1", nil)
+	c.runAll("1", nil)
 }
 
-// failsOnAFew rolls out a release that fails on every twentieth host: a limit of 10 % does not halt it.
-func (c *chaos) failsOnAFew() {
+// failsOnSomeHosts rolls out a release that fails on every twentieth host: a limit of 10 % does not halt it.
+func (c *chaos) failsOnSomeHosts() {
 	plan := c.plan
 	plan.Halt = plans.Halt{Share: 10 * plans.Percent}
 	c.setPlan(plan)
@@ -204,9 +204,9 @@ func (c *chaos) failsOnAFew() {
 		h := inOrder[i]
 		bad[h.name], h.engine.fails = true, failsOn("3")
 	}
-	c.began = c.neverAhead("3")
+	c.began = c.checkEvidence("3")
 	c.until("3", bad, func() []*rollHost { return inOrder })
-	c.allRun("3", bad)
+	c.runAll("3", bad)
 	for _, h := range c.hosts {
 		h.engine.fails = nil
 		if was := c.has(h); bad[h.name] && was != "1" {
@@ -215,19 +215,19 @@ func (c *chaos) failsOnAFew() {
 	}
 }
 
-// arrives rolls out a release without failures: every host deploys it, in spite of kills and outages.
-func (c *chaos) arrives() {
+// reachesAllHosts rolls out a release without failures: every host deploys it, in spite of kills and outages.
+func (c *chaos) reachesAllHosts() {
 	c.published("4", "3")
-	c.began = c.neverAhead("4")
+	c.began = c.checkEvidence("4")
 	c.until("4", nil, c.shuffled)
-	c.allRun("4", nil)
+	c.runAll("4", nil)
 }
 
 // isAborted has a person abort a release during its rollout: every host that deployed it returns to the earlier one,
 // also if it is killed meanwhile.
 func (c *chaos) isAborted() {
 	c.published("5", "4")
-	c.began = c.neverAhead("5")
+	c.began = c.checkEvidence("5")
 	for range 5 {
 		c.round(c.shuffled())
 	}
@@ -237,7 +237,7 @@ func (c *chaos) isAborted() {
 	for range 4 {
 		c.round(c.shuffled())
 	}
-	c.allRun("4", nil)
+	c.runAll("4", nil)
 }
 
 // until runs hosts for at most a day, until all except some have a version.
@@ -250,8 +250,8 @@ func (c *chaos) until(version string, but map[string]bool, hosts func() []*rollH
 	}
 }
 
-// allRun runs every host, except some, until one of its runs is complete, and checks its version.
-func (c *chaos) allRun(version string, but map[string]bool) {
+// runAll runs every host, except some, until one of its runs is complete, and checks its version.
+func (c *chaos) runAll(version string, but map[string]bool) {
 	c.t.Helper()
 	c.armed, c.out = false, time.Time{}
 	c.round(c.hosts)
@@ -282,19 +282,19 @@ func (c *chaos) newest() string {
 	return newest
 }
 
-// neverAhead checks each deploy against the results in the store: enough hosts of each earlier wave have been healthy
-// for as long as that wave waits.
-func (c *chaos) neverAhead(version string) func(*rollHost, string) {
+// checkEvidence checks each deploy against the results in the store: enough hosts of each earlier wave have been
+// healthy for as long as that wave waits.
+func (c *chaos) checkEvidence(version string) func(*rollHost, string) {
 	waves := c.inOrder()
 	start := c.ids
-	return func(h *rollHost, tries string) {
-		if tries != version {
+	return func(h *rollHost, undeployingCommands string) {
+		if undeployingCommands != version {
 			return
 		}
 		for w := range c.wave(h) {
 			healthy := 0
 			for _, before := range waves[w] {
-				if at, said := c.saidHealthy(start, before); said && !at.After(c.store.now.Add(-time.Hour)) {
+				if at, said := c.recordedHealthy(start, before); said && !at.After(c.store.now.Add(-time.Hour)) {
 					healthy++
 				}
 			}
@@ -306,8 +306,8 @@ func (c *chaos) neverAhead(version string) func(*rollHost, string) {
 	}
 }
 
-// saidHealthy returns the time of the store at which a host recorded a healthy result.
-func (c *chaos) saidHealthy(id int, h *rollHost) (at time.Time, said bool) {
+// recordedHealthy returns the time of the store at which a host recorded a healthy result.
+func (c *chaos) recordedHealthy(id int, h *rollHost) (at time.Time, said bool) {
 	prefix := fmt.Sprintf("%sresults/%s.example.com/healthy.", plans.Prefix(production, fmt.Sprintf("%d-c0ffee", id)),
 		h.name)
 	c.store.mu.Lock()
@@ -320,8 +320,8 @@ func (c *chaos) saidHealthy(id int, h *rollHost) (at time.Time, said bool) {
 	return at, said
 }
 
-// saidFailed returns the number of hosts that recorded a failure in the current rollout.
-func (c *chaos) saidFailed() (n int) {
+// recordedFailures returns the number of hosts that recorded a failure in the current rollout.
+func (c *chaos) recordedFailures() (n int) {
 	prefix := plans.Prefix(production, fmt.Sprintf("%d-c0ffee", c.ids)) + "results/"
 	c.store.mu.Lock()
 	defer c.store.mu.Unlock()
@@ -333,8 +333,8 @@ func (c *chaos) saidFailed() (n int) {
 	return n
 }
 
-// chancy is the store with the failures that hosts see.
-type chancy struct {
+// unreliable is the store with the failures that hosts see.
+type unreliable struct {
 	store.Store
 	c *chaos
 }
@@ -342,14 +342,14 @@ type chancy struct {
 // about reports whether a request is for an object of a rollout: the run makes these itself, others run in parallel.
 func about(key string) bool { return strings.HasPrefix(key, "rollouts/") }
 
-func (s chancy) reach(op store.Op, key string) error {
+func (s unreliable) reach(op store.Op, key string) error {
 	if s.c.store.now.Before(s.c.out) || about(key) && s.c.chance(0.05) {
 		return &store.Error{Op: op, Object: key, Kind: store.ErrUnreachable}
 	}
 	return nil
 }
 
-func (s chancy) Put(ctx context.Context, key string, r io.Reader, size int64, cond store.Condition) (store.Info,
+func (s unreliable) Put(ctx context.Context, key string, r io.Reader, size int64, cond store.Condition) (store.Info,
 	error) {
 	if err := s.reach(store.OpPut, key); err != nil {
 		return store.Info{}, err
@@ -357,9 +357,9 @@ func (s chancy) Put(ctx context.Context, key string, r io.Reader, size int64, co
 	if !about(key) {
 		return s.Store.Put(ctx, key, r, size, cond)
 	}
-	s.c.strike(0.02)
+	s.c.killAtRandom(0.02)
 	info, err := s.Store.Put(ctx, key, r, size, cond)
-	s.c.strike(0.05)
+	s.c.killAtRandom(0.05)
 	if err == nil && s.c.chance(0.1) {
 		s.c.lost++
 		return store.Info{}, &store.Error{Op: store.OpPut, Object: key, Kind: store.ErrUnreachable}
@@ -367,27 +367,27 @@ func (s chancy) Put(ctx context.Context, key string, r io.Reader, size int64, co
 	return info, err
 }
 
-func (s chancy) Get(ctx context.Context, key string, from int64) (io.ReadCloser, store.Info, error) {
+func (s unreliable) Get(ctx context.Context, key string, from int64) (io.ReadCloser, store.Info, error) {
 	if err := s.reach(store.OpGet, key); err != nil {
 		return nil, store.Info{}, err
 	}
 	return s.Store.Get(ctx, key, from)
 }
 
-func (s chancy) List(ctx context.Context, prefix string) iter.Seq2[store.Info, error] {
+func (s unreliable) List(ctx context.Context, prefix string) iter.Seq2[store.Info, error] {
 	if err := s.reach(store.OpList, prefix); err != nil {
 		return func(yield func(store.Info, error) bool) { yield(store.Info{}, err) }
 	}
 	return s.Store.List(ctx, prefix)
 }
 
-// strikes kills hosts at the start of a stage.
-type strikes struct{ c *chaos }
+// killingSink kills hosts at the start of a stage.
+type killingSink struct{ c *chaos }
 
-func (strikes) Begin(*report.Report)          {}
-func (s strikes) Stage(string, string)        { s.c.strike(0.01) }
-func (strikes) Fetching(string, int64, int64) {}
-func (strikes) Step(report.Step)              {}
-func (strikes) Hook(string, hook.Result)      {}
-func (strikes) Note(string)                   {}
-func (strikes) End(*report.Report)            {}
+func (killingSink) Begin(*report.Report)          {}
+func (s killingSink) Stage(string, string)        { s.c.killAtRandom(0.01) }
+func (killingSink) Fetching(string, int64, int64) {}
+func (killingSink) Step(report.Step)              {}
+func (killingSink) Hook(string, hook.Result)      {}
+func (killingSink) Note(string)                   {}
+func (killingSink) End(*report.Report)            {}

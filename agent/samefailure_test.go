@@ -16,8 +16,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// hostAtFault expects a deploy that ends with an error of the host, and whose rollback fails as well.
-func hostAtFault(t *testing.T, l *lab) error {
+// expectHostError expects a deploy that ends with an error of the host, and whose rollback fails as well.
+func expectHostError(t *testing.T, l *lab) error {
 	t.Helper()
 	r, err := l.deploy()
 	if exit.Code(err) != exit.RollbackFailed {
@@ -41,7 +41,7 @@ func TestFailureDuringRollbackIsAHostError(t *testing.T) {
 			l, u := runningUnits(t, "1", "app.service")
 			l.app("2")
 			l.engine.during = func(state.Request) { fail(u.all["app.service"]) }
-			err := hostAtFault(t, l)
+			err := expectHostError(t, l)
 			if strings.HasPrefix(name, "the user") && !strings.Contains(err.Error(), "217/USER: its user appuser") {
 				t.Errorf("the error does not name the user: %v", err)
 			}
@@ -89,7 +89,7 @@ func TestProbeFailureDuringRollbackIsAHostError(t *testing.T) {
 	l.expect(exit.OK)
 	l.app("2", probe)
 	l.engine.during = func(state.Request) { _ = database.Close() }
-	_ = hostAtFault(t, l)
+	_ = expectHostError(t, l)
 }
 
 // TestScriptFailureDuringRollbackIsAHostError has each release bring its own probe of the database.
@@ -109,7 +109,7 @@ func TestScriptFailureDuringRollbackIsAHostError(t *testing.T) {
 	l.expect(exit.OK)
 	l.app("2", probe)
 	l.engine.during = func(state.Request) { _ = os.Remove(database) }
-	_ = hostAtFault(t, l)
+	_ = expectHostError(t, l)
 }
 
 // TestMaskedUnitIsAHostError has a person mask a unit whose file a state of each release writes.
@@ -132,7 +132,7 @@ func TestMaskedUnitIsAHostError(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.app("2", states("2"))
-	if err := hostAtFault(t, l); !strings.Contains(err.Error(), "web.service is masked") ||
+	if err := expectHostError(t, l); !strings.Contains(err.Error(), "web.service is masked") ||
 		!strings.Contains(err.Error(), "systemctl unmask web.service") {
 		t.Errorf("the error does not name the masked unit: %v", err)
 	}

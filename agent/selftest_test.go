@@ -27,7 +27,7 @@ echo corpus-agent %s
 // withProgram gives a host the program and the units with which it starts its agent.
 func withProgram(t *testing.T, version string) (l *lab, asked func() string) {
 	t.Helper()
-	l = converging(t)
+	l = newNativeLab(t)
 	path := l.Layout.Path(ownProgram)
 	log := filepath.Join(t.TempDir(), "asked")
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {

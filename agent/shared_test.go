@@ -18,8 +18,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// sharings are the ways in which another user gets access to a path.
-func sharings(t *testing.T) map[string]func(path string) error {
+// waysToShare are the ways in which another user gets access to a path.
+func waysToShare(t *testing.T) map[string]func(path string) error {
 	t.Helper()
 	all := map[string]func(path string) error{
 		"0777":        func(path string) error { return os.Chmod(path, 0o777) },
@@ -122,7 +122,7 @@ func TestPathsWritableByOthersAreReclaimedOrRefused(t *testing.T) {
 		"/srv/base":                           link,
 		"/srv/service":                        link,
 	} {
-		for how, share := range sharings(t) {
+		for how, share := range waysToShare(t) {
 			if kind == link && how != "other owner" || path == "/" && how == "other owner" || strings.HasSuffix(how, "user") &&
 				(kind == above || kind == directory || kind == closed) {
 				continue // a link has no mode, and the owner of the tree is trusted
@@ -202,7 +202,7 @@ func (l *lab) refusesContent(at string) {
 // root.
 func TestPillarThatEveryUserCanWriteIsNotRendered(t *testing.T) {
 	needsRoot(t)
-	l := converging(t)
+	l := newNativeLab(t)
 	l.publishBase("b1")
 	l.repo.Release("myapp", "1", "testing", artifacttest.Files{"version": "1"})
 	l.expect(exit.OK)
@@ -230,7 +230,7 @@ func TestStateDirectoryThatOtherUsersCanChangeIsNotRead(t *testing.T) {
 	whole := sharedHost(t)
 	for _, path := range []string{"/var/lib/corpus/ledger.json", "/var/lib/corpus/trust/root.json",
 		"/var/lib/corpus/trust", "/srv/projects/.ledger.json"} {
-		for how, share := range sharings(t) {
+		for how, share := range waysToShare(t) {
 			if how == "a link of another user" {
 				continue
 			}
@@ -270,7 +270,7 @@ func TestStateDirectoryThatOtherUsersCanChangeIsNotRead(t *testing.T) {
 // TestSharedSrvSaltIsRefused gives another user access to /srv/salt, from which procedures include SLS files.
 func TestSharedSrvSaltIsRefused(t *testing.T) {
 	needsRoot(t)
-	l := converging(t)
+	l := newNativeLab(t)
 	l.repo.Release("myapp", "1", "testing", artifacttest.Files{
 		"version": "1", "salt/config/states/top.sls": "base: {}", ".salt/00.sls": "include: [common]\n",
 	})

@@ -18,7 +18,7 @@ func TestFullStateDirectoryIsReported(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	dir := l.Layout.State()
-	stateOnItsOwn(t, dir)
+	mountStateDirectory(t, dir)
 	l.publish("1")
 	l.expect(exit.OK)
 	if s, err := l.Status(); err != nil || s.Unwritable != "" {
@@ -40,8 +40,8 @@ func TestFullStateDirectoryIsReported(t *testing.T) {
 	}
 }
 
-// stateOnItsOwn mounts a small filesystem at the state directory.
-func stateOnItsOwn(t *testing.T, dir string) {
+// mountStateDirectory mounts a small filesystem at the state directory.
+func mountStateDirectory(t *testing.T, dir string) {
 	t.Helper()
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		t.Fatal(err)
@@ -61,7 +61,7 @@ func TestDeployWithoutInodesForLedgerIsRefused(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	dir := l.Layout.State()
-	stateOnItsOwn(t, dir)
+	mountStateDirectory(t, dir)
 	l.publish("1")
 	l.expect(exit.OK)
 	l.publish("2")
@@ -95,8 +95,8 @@ func TestDeployWithoutInodesForLedgerIsRefused(t *testing.T) {
 
 // TestRollbackConvergeWithoutRoomChangesNothing checks that the rollback succeeds once the disk has room.
 func TestRollbackConvergeWithoutRoomChangesNothing(t *testing.T) {
-	l := converging(t)
-	stateOnItsOwn(t, l.Layout.State())
+	l := newNativeLab(t)
+	mountStateDirectory(t, l.Layout.State())
 	l.states("1", goodStates)
 	l.expect(exit.OK)
 	before := snapshot(t, l.Layout.Root)

@@ -61,8 +61,8 @@ func newServed(t *testing.T) *served {
 	return s
 }
 
-// patient returns the same store with the default number of retries, without waits.
-func (s *served) patient() store.Store {
+// retryingStore returns the same store with the default number of retries, without waits.
+func (s *served) retryingStore() store.Store {
 	return store.Stack(web.New(s.address, web.Options{}),
 		store.Settings{Retry: store.RetryPolicy{Attempts: 6, First: time.Millisecond, Longest: time.Millisecond}})
 }
@@ -104,8 +104,8 @@ func half(still bool) fault {
 	}
 }
 
-// otherText is a fault that answers with other content in place of an artifact.
-func otherText(_ *served, w http.ResponseWriter, r *http.Request) bool {
+// wrongContent is a fault that answers with other content in place of an artifact.
+func wrongContent(_ *served, w http.ResponseWriter, r *http.Request) bool {
 	if !strings.HasPrefix(r.URL.Path, "/deploy/") {
 		return false
 	}
@@ -128,7 +128,7 @@ func TestFailingStoreDoesNotChangeTheHost(t *testing.T) {
 		"artifact breaks":        {answer("/deploy/", http.StatusBadGateway), exit.Unreachable},
 		"artifact is cut":        {half(false), exit.Unreachable},
 		"artifact stands still":  {half(true), exit.Unreachable},
-		"artifact is other text": {otherText, exit.Refused},
+		"artifact is other text": {wrongContent, exit.Refused},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -230,8 +230,8 @@ func mounted(t *testing.T, dir, options string, body func()) {
 	body()
 }
 
-// hooked returns a host with a system tree, so that hooks run.
-func hooked(t *testing.T) *lab {
+// newHookLab returns a host with a system tree, so that hooks run.
+func newHookLab(t *testing.T) *lab {
 	t.Helper()
 	l := newLab(t)
 	l.Layout.Root, l.Chroot = hosttest.Chroot(t), true
@@ -241,7 +241,7 @@ func hooked(t *testing.T) *lab {
 }
 
 func TestHooksRunBeforeAndAfterTheRelease(t *testing.T) {
-	l := hooked(t)
+	l := newHookLab(t)
 	say := "#!/bin/sh\necho $CORPUS_STAGE $CORPUS_VERSION after ${CORPUS_PREVIOUS_VERSION:-nothing}: $(read v " +
 		"</srv/service/current/version; echo $v)\n"
 	files := func(v string) artifacttest.Files {
@@ -264,7 +264,7 @@ func TestHooksRunBeforeAndAfterTheRelease(t *testing.T) {
 func TestFailingHookCausesRollback(t *testing.T) {
 	for _, stage := range []string{"pre-release", "post-release"} {
 		t.Run(stage, func(t *testing.T) {
-			l := hooked(t)
+			l := newHookLab(t)
 			l.publish("1")
 			l.expect(exit.OK)
 			l.repo.Release("myapp", "2", "testing",

@@ -26,7 +26,7 @@ const largeStates = `
 // TestDryRunListsFilesAboveUndoLimit checks the note about each file that the deploy would change or remove, and that
 // is too large for the journal.
 func TestDryRunListsFilesAboveUndoLimit(t *testing.T) {
-	l := converging(t)
+	l := newNativeLab(t)
 	l.states("1", goodStates)
 	l.expect(exit.OK)
 	l.Config.UndoFileLimit = 10
@@ -36,7 +36,7 @@ func TestDryRunListsFilesAboveUndoLimit(t *testing.T) {
 	}
 	must(t, os.WriteFile(l.Layout.Path("/etc/app/little"), []byte("little"), 0o644))
 	l.states("2", largeStates)
-	r, err := l.Deploy(context.Background(), l.trusting(), true)
+	r, err := l.Deploy(context.Background(), l.firstDeploy(), true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +47,7 @@ func TestDryRunListsFilesAboveUndoLimit(t *testing.T) {
 		t.Errorf("the notes are\n%s", notes)
 	}
 	l.Config.UndoFileLimit = 100
-	if r, err = l.Deploy(context.Background(), l.trusting(), true); err != nil ||
+	if r, err = l.Deploy(context.Background(), l.firstDeploy(), true); err != nil ||
 		strings.Contains(strings.Join(r.Notes, "\n"), "undo.file_limit") {
 		t.Errorf("below the limit: %v, %q", err, r.Notes)
 	}

@@ -20,8 +20,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host/hosttest"
 )
 
-// converging returns a lab with the native engine.
-func converging(t *testing.T) *lab {
+// newNativeLab returns a lab with the native engine.
+func newNativeLab(t *testing.T) *lab {
 	t.Helper()
 	l := newLab(t)
 	l.Engine = state.Native{}
@@ -157,7 +157,7 @@ it fails:
 `
 
 func TestFailedDeployUndoesItsChanges(t *testing.T) {
-	l := converging(t)
+	l := newNativeLab(t)
 	l.states("1", goodStates)
 	l.expect(exit.OK)
 	before := snapshot(t, l.Layout.Root)
@@ -175,7 +175,7 @@ func TestFailedDeployUndoesItsChanges(t *testing.T) {
 }
 
 func TestFailedFirstDeployUndoesItsChanges(t *testing.T) {
-	l := converging(t)
+	l := newNativeLab(t)
 	for _, dir := range []string{"etc", "srv", "var/lib", "tmp"} {
 		if err := os.MkdirAll(filepath.Join(l.Layout.Root, dir), 0o755); err != nil {
 			t.Fatal(err)
@@ -191,7 +191,7 @@ func TestFailedFirstDeployUndoesItsChanges(t *testing.T) {
 }
 
 func TestRollbackConvergeIsDoneOnce(t *testing.T) {
-	l := converging(t)
+	l := newNativeLab(t)
 	l.states("1", goodStates)
 	l.expect(exit.OK)
 	before := snapshot(t, l.Layout.Root)
@@ -217,7 +217,7 @@ func TestRollbackConvergeIsDoneOnce(t *testing.T) {
 }
 
 func TestRollbackToRunUndoesLaterRuns(t *testing.T) {
-	l := converging(t)
+	l := newNativeLab(t)
 	l.states("1", goodStates)
 	first := l.expect(exit.OK)
 	conf := l.Layout.Path("/etc/app/app.conf")
@@ -236,7 +236,7 @@ func TestRollbackToRunUndoesLaterRuns(t *testing.T) {
 }
 
 func TestRunWithoutChangesWritesNoJournal(t *testing.T) {
-	l := converging(t)
+	l := newNativeLab(t)
 	l.states("1", "fine:\n  test.succeed_without_changes: []\n")
 	l.expect(exit.OK)
 	l.expect(exit.OK)
@@ -246,7 +246,7 @@ func TestRunWithoutChangesWritesNoJournal(t *testing.T) {
 }
 
 func TestCommandsAreReportedAsNotUndone(t *testing.T) {
-	l := converging(t)
+	l := newNativeLab(t)
 	l.states("1", goodStates)
 	l.expect(exit.OK)
 	l.Config.UndoFileLimit = 10
@@ -269,7 +269,7 @@ func TestJournalThatWasTamperedWith(t *testing.T) {
 		"a newer version":   func(b []byte) []byte { return append([]byte("corpus-journal 2\n"), b[17:]...) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := converging(t)
+			l := newNativeLab(t)
 			l.states("1", goodStates)
 			l.expect(exit.OK)
 			l.states("2", strings.ReplaceAll(badStates, "it fails:\n  test.fail_without_changes: []\n", ""))
@@ -340,7 +340,7 @@ func TestKilledDuringUndo(t *testing.T) {
 
 // TestChangesHonourShowChanges has states with show_changes: false change files that every user can read.
 func TestChangesHonourShowChanges(t *testing.T) {
-	l := converging(t)
+	l := newNativeLab(t)
 	hosttest.Put(t, l.Layout.Path("/etc/hidden"), "swordfish-before\n", 0o644)
 	hosttest.Put(t, l.Layout.Path("/etc/open"), "before\n", 0o644)
 	l.states("1", `

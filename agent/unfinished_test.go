@@ -25,8 +25,8 @@ func (a atStage) Stage(name, _ string) {
 	}
 }
 
-// stick makes a file impossible to remove until loose is called.
-func stick(t *testing.T, file string) (loose func()) {
+// makeImmutable makes a file impossible to remove until loose is called.
+func makeImmutable(t *testing.T, file string) (loose func()) {
 	t.Helper()
 	dir := filepath.Dir(file)
 	loose = func() { _ = os.Chmod(dir, 0o755) }
@@ -55,7 +55,7 @@ const leftoverStates = `
 // could not remove a file. Version 3 changed the host again during that rollback.
 func leftover(t *testing.T) (l *lab, file string, loose func()) {
 	t.Helper()
-	l = converging(t)
+	l = newNativeLab(t)
 	for _, version := range []string{"1", "2", "3"} {
 		l.states(version, "/etc/app/d/app.conf:\n  file.managed:\n    - makedirs: True\n    - contents: '"+version+"'\n"+
 			"/etc/app/drifts-"+version+":\n  file.managed:\n    - contents: one\n")
@@ -69,7 +69,7 @@ func leftover(t *testing.T) (l *lab, file string, loose func()) {
 	l.states("4", leftoverStates+"it fails:\n  test.fail_without_changes: []\n")
 	loose = func() {}
 	l.Sinks = append(l.Sinks, atStage{stage: "undo", call: func() {
-		loose = stick(t, file)
+		loose = makeImmutable(t, file)
 		if err := os.WriteFile(l.Layout.Path("/etc/app/drifts-3"), []byte("drifted"), 0o644); err != nil {
 			t.Error(err)
 		}

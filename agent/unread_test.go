@@ -16,7 +16,7 @@ func TestUnreadFilesOfReleaseAreNoted(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	l.repo.Release("myapp", "1", "testing", artifacttest.Files{"version": "1", "hooks/pre_release.d/10-x": "#!/bin/sh\n"})
-	dry, err := l.Deploy(context.Background(), l.trusting(), true)
+	dry, err := l.Deploy(context.Background(), l.firstDeploy(), true)
 	must(t, err)
 	const want = `myapp 1: hooks/pre_release.d: no stage of hooks is called so, and nothing runs it; did you mean ` +
 		`pre-release.d?`
@@ -50,13 +50,13 @@ func TestDryRunShowsHooksAndRestarts(t *testing.T) {
 	l.Chroot = true
 	l.app("2", artifacttest.Files{"hooks/pre-release.d/10-check": "#!/bin/sh\n",
 		"hooks/post-release.d/20-say": "#!/bin/sh\n"})
-	dry, err := l.Deploy(context.Background(), l.trusting(), true)
+	dry, err := l.Deploy(context.Background(), l.firstDeploy(), true)
 	must(t, err)
 	noted(t, dry, "would run the hooks pre-release 10-check, post-release 20-say")
 	noted(t, dry, "would restart app.service, as far as they run another release then")
 	l.app("1")
 	l.expect(exit.OK)
-	again, err := l.Deploy(context.Background(), l.trusting(), true)
+	again, err := l.Deploy(context.Background(), l.firstDeploy(), true)
 	must(t, err)
 	if text := strings.Join(again.Notes, "\n"); strings.Contains(text, "would run") ||
 		strings.Contains(text, "would restart") {

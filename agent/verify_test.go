@@ -121,7 +121,7 @@ func TestVerifyListsChangedFiles(t *testing.T) {
 
 // TestVerifyNamesTheRunOfAChange has a state write into the release, and then another program.
 func TestVerifyNamesTheRunOfAChange(t *testing.T) {
-	l := converging(t)
+	l := newNativeLab(t)
 	files := stateFiles("1", "/srv/service/current/app.conf:\n  file.managed:\n    - contents: by a state\n")
 	files["app.conf"], files["other.conf"] = "as published\n", "as published\n"
 	l.repo.Release("myapp", "1", "testing", files)

@@ -141,7 +141,7 @@ func TestFetchBesideCurl(t *testing.T) {
 	fmt.Fprintln(w,
 		"artifact\tcorpus-agent: clock\tprocessor\tpeak\tcurl, tar, sync: clock\tprocessor\tratios of clock, processor")
 	for i, s := range shapes() {
-		size, ours, theirs := besideCurl(t, server, i, rounds)
+		size, ours, theirs := compareWithCurl(t, server, i, rounds)
 		fmt.Fprintf(w, "%s (%.0f MB)\t%.2f s\t%.2f s\t%.0f MiB\t%.2f s\t%.2f s\t%.2f, %.2f\n", s.name, float64(size)/1e6,
 			ours.wall.Seconds(), ours.cpu.Seconds(), float64(ours.peak)/1024, theirs.wall.Seconds(), theirs.cpu.Seconds(),
 			ours.wall.Seconds()/theirs.wall.Seconds(), ours.cpu.Seconds()/theirs.cpu.Seconds())
@@ -154,9 +154,9 @@ func TestFetchBesideCurl(t *testing.T) {
 	fmt.Printf("%d rounds each, the middle one; load %s%s", rounds, load, b.String())
 }
 
-// besideCurl measures one shape. With many files, the unpacked trees stay until the end: ext4 skips the inodes of
+// compareWithCurl measures one shape. With many files, the unpacked trees stay until the end: ext4 skips the inodes of
 // recently deleted files one by one.
-func besideCurl(t *testing.T, server *minioserver.Server, number, rounds int) (size int64, ours, theirs spent) {
+func compareWithCurl(t *testing.T, server *minioserver.Server, number, rounds int) (size int64, ours, theirs spent) {
 	r, s, prefix := newReader(t), shapes()[number], fmt.Sprint("shape", number)
 	r.store = server.MinioURL(prefix)
 	r.must(fmt.Sprintf("%s=%d:%s/tree '%s' -test.run '^TestFetchBesideCurl$'", benchTree, number, r.dir, os.Args[0]),

@@ -50,8 +50,8 @@ func canaries() map[string]string {
 	}
 }
 
-// sightings returns the forms in which a text may contain a canary, made without the redactor's functions.
-func sightings(canary string) map[string]string {
+// formsOf returns the forms in which a text may contain a canary, made without the redactor's functions.
+func formsOf(canary string) map[string]string {
 	inJSON, _ := json.Marshal(canary)
 	plainJSON := new(bytes.Buffer)
 	e := json.NewEncoder(plainJSON)
@@ -76,15 +76,15 @@ func sightings(canary string) map[string]string {
 	return all
 }
 
-// emission returns a text with every canary in every form, as programs print them.
-func emission() string {
+// allForms returns a text with every canary in every form, as programs print them.
+func allForms() string {
 	var out strings.Builder
 	for name, canary := range canaries() {
 		if name == "the store's credential" || name == "the URL's password" || strings.HasSuffix(name, "end") ||
 			name == "its rest" {
 			continue // no program prints these alone
 		}
-		for how, text := range sightings(canary) {
+		for how, text := range formsOf(canary) {
 			fmt.Fprintf(&out, "%s %s: [%s]\n", name, how, text)
 		}
 		for before := range 3 {
@@ -125,7 +125,7 @@ func newCanaryHost(t *testing.T) *canaryHost {
 	}
 	h.must(unix.Mknod(filepath.Join(h.root, "dev/null"), unix.S_IFCHR|0o666, int(unix.Mkdev(1, 3))))
 	for _, program := range []string{"sh", "cat", "env"} {
-		h.bring(program)
+		h.copyProgram(program)
 	}
 	h.copy(filepath.Join(bin(t), "corpus-agent"), "/usr/bin/corpus-agent")
 	hooks := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -138,7 +138,7 @@ func newCanaryHost(t *testing.T) *canaryHost {
 	h.write("/etc/passwd", "root:x:0:0:root:/root:/bin/sh\nmyapp-user:x:900:900::/srv/projects/myapp/data:/bin/sh\n",
 		0o644)
 	h.write("/etc/group", "root:x:0:\nmyapp-user:x:900:\n", 0o644)
-	h.write("/emitted", emission(), 0o600)
+	h.write("/emitted", allForms(), 0o600)
 	h.write("/usr/bin/emit",
 		"#!/bin/sh\ncat /emitted; cat /emitted >&2; env\n[ -z \"$CORPUS_CFG\" ] || cat \"$CORPUS_CFG\"\n", 0o755)
 	h.write("/usr/bin/hear", "#!/bin/sh\n{ cat; env; } >>/heard\n", 0o755)
@@ -217,8 +217,8 @@ func (h *canaryHost) copy(from, to string) {
 	h.write(to, string(data), 0o755)
 }
 
-// bring copies a program with the libraries that it needs.
-func (h *canaryHost) bring(program string) {
+// copyProgram copies a program with the libraries that it needs.
+func (h *canaryHost) copyProgram(program string) {
 	path, err := exec.LookPath(program)
 	h.must(err)
 	h.copy(path, "/bin/"+program)
@@ -282,8 +282,8 @@ func (h *canaryHost) publishes(version string, files map[string]string) {
 	run("publish", "myapp", version, file, "--channel", "testing")
 }
 
-// waysOut returns all texts that left the agent: its output, and files that other users can read.
-func (h *canaryHost) waysOut() map[string]string {
+// outputsOfHost returns all texts that left the agent: its output, and files that other users can read.
+func (h *canaryHost) outputsOfHost() map[string]string {
 	all := map[string]string{"webhook": string(h.webhooks)}
 	for what, text := range h.said {
 		all[what] = text
@@ -418,7 +418,7 @@ fails {{ c.whole }}:
 	expect(1, "converge")
 	h.runs("report", "--json")
 
-	ways := h.waysOut()
+	ways := h.outputsOfHost()
 	for _, needed := range []string{"webhook", "notify program", "ledger", "var/lib/metrics/corpus.prom"} {
 		if ways[needed] == "" {
 			t.Errorf("%s is empty", needed)
@@ -445,7 +445,7 @@ func shows(t *testing.T, what, text string) {
 func showsAny(t *testing.T, what, text string, all map[string]string) {
 	t.Helper()
 	for name, canary := range all {
-		for how, sight := range sightings(canary) {
+		for how, sight := range formsOf(canary) {
 			if len(sight) < 5 {
 				continue
 			}

@@ -128,14 +128,14 @@ func TestCanariesOfEveryPlace(t *testing.T) {
 	artifacttest.Long(t)
 	t.Parallel()
 	h := newCanaryHost(t)
-	h.write("/emitted", "x "+canaryGPG+" http://deploy:"+canaryGit+"@127.0.0.1:1/app.git\n"+emission(), 0o600)
+	h.write("/emitted", "x "+canaryGPG+" http://deploy:"+canaryGit+"@127.0.0.1:1/app.git\n"+allForms(), 0o600)
 	for _, program := range []string{"git", "pip", "pip3", "npm", "gem"} {
 		h.write("/usr/bin/"+program, argvProgram, 0o755)
 	}
 	h.sealWithGPG()
 	const top = "base:\n  '*':\n    - app\n"
 	refusing := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		http.Error(w, emission(), http.StatusForbidden)
+		http.Error(w, allForms(), http.StatusForbidden)
 	}))
 	t.Cleanup(refusing.Close)
 	states := strings.ReplaceAll(placeStates, "127.0.0.1:1", strings.TrimPrefix(refusing.URL, "http://"))
@@ -205,7 +205,7 @@ include: [{{ pillar['sealed'] }}]
 		h.runs(strings.Fields(line)...)
 	}
 	h.env = stored
-	h.remembersALogin()
+	h.recordLogin()
 	h.configure("http://127.0.0.1:1/services/"+canaryHook, "")
 	// A project with settings from standard input.
 	h.runs("project", "init", "shop")
@@ -227,7 +227,7 @@ include: [{{ pillar['sealed'] }}]
 	} {
 		h.runs(strings.Split(line, " ")...)
 	}
-	ways := h.waysOut()
+	ways := h.outputsOfHost()
 	for path, text := range h.readable() {
 		ways[path] = text
 	}
@@ -250,8 +250,8 @@ include: [{{ pillar['sealed'] }}]
 	}
 }
 
-// remembersALogin makes the host's records contain a store whose URL has a login, as after a deploy from it.
-func (h *canaryHost) remembersALogin() {
+// recordLogin makes the host's records contain a store whose URL has a login, as after a deploy from it.
+func (h *canaryHost) recordLogin() {
 	const ledger = "/var/lib/corpus/ledger.json"
 	data, err := os.ReadFile(filepath.Join(h.root, ledger))
 	h.must(err)
@@ -271,7 +271,7 @@ func (h *canaryHost) sealWithGPG() {
 		if err != nil {
 			h.t.Skipf("%s is not installed: %v", program, err)
 		}
-		h.bring(program)
+		h.copyProgram(program)
 		h.copy(path, "/usr/bin/"+program)
 	}
 	home := h.t.TempDir() // short enough for the path of the agent's socket
@@ -311,7 +311,7 @@ func (h *canaryHost) sealWithGPG() {
 // interrupted ends runs during a state with secrets: by SIGTERM, by SIGQUIT, at which Go prints the stack of each
 // goroutine, and by SIGKILL, after which another run cleans up.
 func (h *canaryHost) interrupted(files map[string]string) {
-	h.bring("sleep")
+	h.copyProgram("sleep")
 	h.publishes("4", files)
 	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGQUIT, syscall.SIGABRT, syscall.SIGKILL} {
 		h.runs("unquarantine", "myapp")

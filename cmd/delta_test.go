@@ -89,7 +89,7 @@ func TestDeltas(t *testing.T) {
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "change\tartifact\tindex\tfetched\trequests\tnew data chunks\tcasync: index\tfetched\trequests")
 	chosen := 0
-	for _, g := range groves(t) {
+	for _, g := range allTreeSeries(t) {
 		g.changes = slices.DeleteFunc(g.changes, func(c change) bool { return !rows.MatchString(g.name + ": " + c.name) })
 		if chosen += len(g.changes); len(g.changes) == 0 {
 			continue
@@ -98,7 +98,7 @@ func TestDeltas(t *testing.T) {
 			fmt.Fprintf(w, "%s\tabsent: %s\n", g.name, reason)
 			continue
 		}
-		t.Run(g.name, func(t *testing.T) { measureGrove(t, w, g, casync, env) })
+		t.Run(g.name, func(t *testing.T) { measureSeries(t, w, g, casync, env) })
 	}
 	_ = w.Flush()
 	fmt.Print(b.String())
@@ -111,7 +111,7 @@ func TestDeltas(t *testing.T) {
 	}
 }
 
-func measureGrove(t *testing.T, w *tabwriter.Writer, g grove, casync string, env []string) {
+func measureSeries(t *testing.T, w *tabwriter.Writer, g treeSeries, casync string, env []string) {
 	r := newReader(t)
 	var seen traffic
 	address := seen.serve(t, filepath.Join(r.dir, "store"))
@@ -144,7 +144,7 @@ func measureGrove(t *testing.T, w *tabwriter.Writer, g grove, casync string, env
 		row.chunks = newChunks(t, r, "v0", version)
 		row.check(t, g, c)
 		line := fmt.Sprintf("%s: %s\t%s\t%s", g.name, c.name, row,
-			besideCasync(t, r, casync, env, "tree", version, row.whole))
+			compareWithCasync(t, r, casync, env, "tree", version, row.whole))
 		t.Log(line) // in case a later row fails
 		fmt.Fprintln(w, line)
 		r.must("rm -rf --one-file-system " + version + " " + version + ".tar.zst")
@@ -164,7 +164,7 @@ func (r deltaRow) String() string {
 
 func part(of, whole int64) float64 { return 100 * float64(of) / float64(whole) }
 
-func (r deltaRow) check(t *testing.T, g grove, c change) {
+func (r deltaRow) check(t *testing.T, g treeSeries, c change) {
 	if float64(r.fetched) > mostFetched*float64(r.whole) {
 		t.Errorf("%s, %s: %d bytes were fetched of %d, want %.0f %% at most", g.name, c.name, r.fetched, r.whole,
 			100*mostFetched)
@@ -261,8 +261,8 @@ func fetchCasync(t *testing.T) (program string, env []string, reason string) {
 	return program, env, ""
 }
 
-// besideCasync has casync fetch the same tree by HTTP over the previous one.
-func besideCasync(t *testing.T, r *reader, casync string, env []string, before, after string, whole int64) string {
+// compareWithCasync has casync fetch the same tree by HTTP over the previous one.
+func compareWithCasync(t *testing.T, r *reader, casync string, env []string, before, after string, whole int64) string {
 	if casync == "" {
 		return "absent"
 	}

@@ -19,8 +19,8 @@ type change struct {
 	edit func(tree string) error // makes the next version from the previous one
 }
 
-// grove is a first version of a tree and several next ones, each made from a copy of it.
-type grove struct {
+// treeSeries is a first version of a tree and several next ones, each made from a copy of it.
+type treeSeries struct {
 	name    string
 	plant   func(tree string) error
 	changes []change
@@ -28,7 +28,7 @@ type grove struct {
 }
 
 // absent returns the reason why a grove cannot be made here, or "".
-func (g grove) absent() string {
+func (g treeSeries) absent() string {
 	for _, name := range g.debs {
 		if len(versions(name)) == 0 {
 			return "apt-get update has not been run, or Debian has no " + name
@@ -37,31 +37,31 @@ func (g grove) absent() string {
 	return ""
 }
 
-// groves returns the trees for measuring deltas. Packages of Debian are used in both versions that the archive has
-// after a security update.
-func groves(t *testing.T) []grove {
+// allTreeSeries returns the trees for measuring deltas. Packages of Debian are used in both versions that the archive
+// has after a security update.
+func allTreeSeries(t *testing.T) []treeSeries {
 	system := []string{"git", "vim-runtime", "postgresql-15", "perl-base", "openssl", "libssl3", "libpython3.11-stdlib",
 		"bind9-libs"}
 	python := []string{"python3-django", "python3-sqlalchemy", "python3-requests", "python3-urllib3",
 		"python3-cryptography", "python3-aiohttp", "python3-jinja2", "python3-botocore"}
 	debs := t.TempDir()
-	many := grove{name: "30,000 files", plant: func(tree string) error { return writeFiles(tree, 30_000, 20, 0, 0.02) },
+	many := treeSeries{name: "30,000 files", plant: func(tree string) error { return writeFiles(tree, 30_000, 20, 0, 0.02) },
 		changes: []change{
 			{"1 % of the files changed at random", func(tree string) error { return touchFiles(tree, 300) }},
 			{"two bytes of one file", func(tree string) error { return touchFiles(tree, 1) }},
 		}}
-	packages := grove{name: "Debian packages", debs: system,
+	packages := treeSeries{name: "Debian packages", debs: system,
 		plant: func(tree string) error { return unpackDebs(debs, tree, "", system...) }, changes: []change{
-			bump(debs, "", "openssl", "libssl3"), bump(debs, "", "libpython3.11-stdlib"), bump(debs, "", "bind9-libs"),
+			upgradeOf(debs, "", "openssl", "libssl3"), upgradeOf(debs, "", "libpython3.11-stdlib"), upgradeOf(debs, "", "bind9-libs"),
 		}}
-	virtualenv := grove{name: "Python virtualenv", debs: python, plant: func(tree string) error {
+	virtualenv := treeSeries{name: "Python virtualenv", debs: python, plant: func(tree string) error {
 		if out, err := exec.Command("python3", "-m", "venv", "--copies", tree).CombinedOutput(); err != nil {
 			return fmt.Errorf("%w: %s", err, out)
 		}
 		return unpackDebs(debs, tree, sitePackages, python...)
-	}, changes: []change{bump(debs, sitePackages, "python3-django"), bump(debs, sitePackages, "python3-cryptography"),
-		bump(debs, sitePackages, "python3-aiohttp")}}
-	return []grove{packages, virtualenv, many}
+	}, changes: []change{upgradeOf(debs, sitePackages, "python3-django"), upgradeOf(debs, sitePackages, "python3-cryptography"),
+		upgradeOf(debs, sitePackages, "python3-aiohttp")}}
+	return []treeSeries{packages, virtualenv, many}
 }
 
 // sitePackages is the directory of modules, both in a virtualenv and in Debian's /usr.
@@ -88,8 +88,8 @@ func versions(name string) []string {
 	return slices.Compact(all)
 }
 
-// bump returns a change from the previous to the newest version of packages.
-func bump(debs, below string, names ...string) change {
+// upgradeOf returns a change from the previous to the newest version of packages.
+func upgradeOf(debs, below string, names ...string) change {
 	return change{strings.Join(names, " and ") + " bumped", func(tree string) error {
 		for _, name := range names {
 			all := versions(name)

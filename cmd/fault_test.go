@@ -228,8 +228,8 @@ func (f *fleet) whole(root string) error {
 	return nil
 }
 
-// story is an event on a host.
-type story struct {
+// hostEvent is an event on a host.
+type hostEvent struct {
 	name  string
 	begin string // the host before it
 	args  []string
@@ -237,27 +237,27 @@ type story struct {
 	ends  []string // possible states of the host after the next run
 }
 
-// stories produces all events of a host from its first boot on, and calls tell while the store is in its state at that
-// time.
-func (f *fleet) stories(tell func(story)) {
+// hostEvents produces all events of a host from its first boot on, and calls tell while the store is in its state at
+// that time.
+func (f *fleet) hostEvents(tell func(hostEvent)) {
 	f.t.Helper()
 	deploy := []string{"deploy"}
 	bare := f.host()
 	f.service("1", "")
-	one := f.grown(bare, 0)
-	tell(story{"first deploy", bare, deploy, 0, []string{tree(f.t, one)}})
+	one := f.afterCommand(bare, 0)
+	tell(hostEvent{"first deploy", bare, deploy, 0, []string{tree(f.t, one)}})
 	f.service("2", "")
-	two := f.grown(one, 0)
-	tell(story{"upgrade", one, deploy, 0, []string{tree(f.t, two)}})
-	back := f.grown(two, 0, "rollback")
-	tell(story{"rollback", two, []string{"rollback"}, 0, []string{tree(f.t, back), tree(f.t, two)}})
+	two := f.afterCommand(one, 0)
+	tell(hostEvent{"upgrade", one, deploy, 0, []string{tree(f.t, two)}})
+	back := f.afterCommand(two, 0, "rollback")
+	tell(hostEvent{"rollback", two, []string{"rollback"}, 0, []string{tree(f.t, back), tree(f.t, two)}})
 	f.service("3", "break:\n  file.managed:\n    - name: /etc/myapp/page\n    - source: /not-there\n    - order: last\n")
-	bad := f.grown(two, 7)
-	tell(story{"broken version", two, deploy, 7, []string{tree(f.t, bad)}})
+	bad := f.afterCommand(two, 7)
+	tell(hostEvent{"broken version", two, deploy, 7, []string{tree(f.t, bad)}})
 }
 
-// grown returns a host after a command, and after the run that follows it.
-func (f *fleet) grown(from string, code int, args ...string) string {
+// afterCommand returns a host after a command, and after the run that follows it.
+func (f *fleet) afterCommand(from string, code int, args ...string) string {
 	f.t.Helper()
 	host := f.copied(from)
 	if len(args) == 0 {
@@ -268,8 +268,9 @@ func (f *fleet) grown(from string, code int, args ...string) string {
 	return host
 }
 
-// outlived checks a host on which a run was interrupted or failed, and that the next one completes without help.
-func (f *fleet) outlived(s story, host, what string) {
+// checkInterrupted checks a host on which a run was interrupted or failed, and that the next one completes without
+// help.
+func (f *fleet) checkInterrupted(s hostEvent, host, what string) {
 	f.t.Helper()
 	if err := f.whole(host); err != nil {
 		f.t.Errorf("%s: %v", what, err)
@@ -289,7 +290,7 @@ func (f *fleet) outlived(s story, host, what string) {
 // TestKilledAtEveryCall kills runs at the system calls that add or remove names, or sync content.
 func TestKilledAtEveryCall(t *testing.T) {
 	f := newFleet(t)
-	f.stories(func(s story) {
+	f.hostEvents(func(s hostEvent) {
 		t.Run(s.name, func(t *testing.T) {
 			f := f.with(t)
 			all := f.agent(f.copied(s.begin), fault.Watch{Calls: fault.Naming()}, s.args...)
@@ -305,7 +306,7 @@ func TestKilledAtEveryCall(t *testing.T) {
 				if o.Code != -1 && len(o.Calls) >= n {
 					t.Errorf("killed at call %d, the run ended with exit code %d", n, o.Code)
 				}
-				f.outlived(s, host, fmt.Sprintf("killed at call %d, %s", n, hit))
+				f.checkInterrupted(s, host, fmt.Sprintf("killed at call %d, %s", n, hit))
 			}
 			t.Logf("killed at %d of %d calls", len(at), len(all.Calls))
 		})
@@ -315,7 +316,7 @@ func TestKilledAtEveryCall(t *testing.T) {
 // TestDiskFailsAtEveryCall runs with a disk that fails at one call, or is full from one call on.
 func TestDiskFailsAtEveryCall(t *testing.T) {
 	f := newFleet(t)
-	f.stories(func(s story) {
+	f.hostEvents(func(s hostEvent) {
 		for _, fails := range []struct {
 			name string
 			fault.Watch
@@ -343,7 +344,7 @@ func TestDiskFailsAtEveryCall(t *testing.T) {
 					if strings.Contains(o.Out+o.Err, "the failed release stays under releases") {
 						continue // the run reports this; until a prune, the tree differs from all others
 					}
-					f.outlived(s, host, what)
+					f.checkInterrupted(s, host, what)
 				}
 				t.Logf("failed at %d of %d calls; exit codes %v", len(at), len(all.Calls), codes)
 			})
@@ -373,7 +374,7 @@ func TestReleaseThatCouldNotBeSyncedIsNotAdopted(t *testing.T) {
 }
 
 // failed checks the output of a run on a failing disk, and the state after it.
-func (f *fleet) failed(s story, host, what string, o fault.Outcome, errno syscall.Errno) {
+func (f *fleet) failed(s hostEvent, host, what string, o fault.Outcome, errno syscall.Errno) {
 	f.t.Helper()
 	said := o.Out + o.Err
 	switch o.Code {

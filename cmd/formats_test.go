@@ -27,14 +27,14 @@ func TestRecordedFormats(t *testing.T) {
 			t.Parallel()
 			site := newSite(t, bin(t))
 			extract(t, record, site.dir)
-			goOn(t, site)
+			continueSite(t, site)
 		})
 	}
 }
 
-// goOn uses the current programs on a recorded site: myapp 1.1 runs, 1.0 ran before it, 1.2 failed and is
+// continueSite uses the current programs on a recorded site: myapp 1.1 runs, 1.0 ran before it, 1.2 failed and is
 // quarantined, 0.9 was withdrawn, the timestamp's key was replaced, and the host is held.
-func goOn(t *testing.T, s *site) {
+func continueSite(t *testing.T, s *site) {
 	s.says("corpus-agent status", 0, "base 1.0, myapp 1.1", "previous      base 1.0, myapp 1.0", "until Friday",
 		"myapp 1.2", "quarantined")
 	s.says("corpus-agent history", 0, "rolled back  base 1.0, myapp 1.1", "converged    base 1.0, myapp 1.0")

@@ -71,7 +71,7 @@ func TestScripts(t *testing.T) {
 		Dir: "../testdata/script", RequireExplicitExec: true, RequireUniqueNames: true,
 		Setup: func(env *testscript.Env) error { return hostAndStore(bin(t), env) },
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "release": release,
-			"denied": deniedCall, "alone": alone},
+			"denied": deniedCall, "alone": withOwnStateDirectory},
 		Condition: func(name string) (bool, error) {
 			if name != "root" {
 				return false, fmt.Errorf("unknown condition %q", name)
@@ -100,9 +100,9 @@ func hostAndStore(bin string, env *testscript.Env) error {
 	return os.WriteFile(filepath.Join(etc, "hostname"), []byte("myapp-testing-useast1-1\n"), 0o644)
 }
 
-// alone gives a program that runs without --root its own /var/lib/corpus, if the tests may mount one, so that it does
-// not use the lock of the machine, which another run may hold.
-func alone(ts *testscript.TestScript, neg bool, args []string) {
+// withOwnStateDirectory gives a program that runs without --root its own /var/lib/corpus, if the tests may mount one,
+// so that it does not use the lock of the machine, which another run may hold.
+func withOwnStateDirectory(ts *testscript.TestScript, neg bool, args []string) {
 	const mounted = `mkdir -p /var/lib/corpus && mount -t tmpfs -o mode=700 own /var/lib/corpus && exec "$@"`
 	if len(args) > 1 && os.Geteuid() == 0 && exec.Command("unshare", "--mount", "true").Run() == nil {
 		args = append([]string{args[0], "unshare", "--mount", "sh", "-c", mounted, "sh"}, args[1:]...)

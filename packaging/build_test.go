@@ -16,8 +16,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// sow writes the same tree, with the files in the given order.
-func sow(t *testing.T, names ...string) string {
+// writeTree writes the same tree, with the files in the given order.
+func writeTree(t *testing.T, names ...string) string {
 	t.Helper()
 	dir := t.TempDir()
 	for _, name := range names {
@@ -64,7 +64,7 @@ func TestProcessorsDoNotChangeTheBytes(t *testing.T) {
 }
 
 func TestSameTreeGivesSameBytes(t *testing.T) {
-	a, b := sow(t, "x", "dir/y", "dir/z"), sow(t, "dir/z", "x", "dir/y")
+	a, b := writeTree(t, "x", "dir/y", "dir/z"), writeTree(t, "dir/z", "x", "dir/y")
 	for _, tree := range []string{a, b} {
 		if err := os.Symlink("dir/y", filepath.Join(tree, "link")); err != nil {
 			t.Fatal(err)
@@ -118,7 +118,7 @@ func TestLargeTreesAreReproducibleToo(t *testing.T) {
 }
 
 func TestGitAndTheArtifactItselfAreLeftOut(t *testing.T) {
-	dir := sow(t, "app", ".git/config", "sub/.git/config", "out.tar.zst")
+	dir := writeTree(t, "app", ".git/config", "sub/.git/config", "out.tar.zst")
 	_, s := build(t, dir, packaging.Options{Skip: filepath.Join(dir, "out.tar.zst")})
 	if got := strings.Join(s.LeftOut, " "); got != ".git out.tar.zst sub/.git" {
 		t.Errorf("the excluded files are %q", got)
@@ -126,7 +126,7 @@ func TestGitAndTheArtifactItselfAreLeftOut(t *testing.T) {
 }
 
 func TestBuildReportsAllRefusedFiles(t *testing.T) {
-	dir := sow(t, "app")
+	dir := writeTree(t, "app")
 	if err := errors.Join(
 		os.Symlink("/etc/passwd", filepath.Join(dir, "absolute")), os.Symlink("../outside", filepath.Join(dir, "outside")),
 		syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o644),
@@ -142,7 +142,7 @@ func TestBuildReportsAllRefusedFiles(t *testing.T) {
 }
 
 func TestFileInPlaceOfATreeIsAnError(t *testing.T) {
-	dir := sow(t, "app")
+	dir := writeTree(t, "app")
 	var b bytes.Buffer
 	if _, err := packaging.Build(context.Background(), filepath.Join(dir, "app"), &b, packaging.Options{}); err == nil ||
 		diag.HintOf(err) == "" {

@@ -14,9 +14,9 @@ import (
 	"github.com/corpus-agent/corpus-agent/packaging"
 )
 
-// wood returns a tree of 30,000 files and 314 MB, of which a third is hard to compress, as in trees of services with
-// their libraries.
-func wood(b *testing.B) (dir string, size int64) {
+// largeTree returns a tree of 30,000 files and 314 MB, of which a third is hard to compress, as in trees of services
+// with their libraries.
+func largeTree(b *testing.B) (dir string, size int64) {
 	b.Helper()
 	const files = 30_000
 	words := make([]string, 4000)
@@ -56,7 +56,7 @@ func BenchmarkPack(b *testing.B) {
 			b.Skipf("%s is not installed", program)
 		}
 	}
-	tree, size := wood(b)
+	tree, size := largeTree(b)
 	peer := func() time.Duration {
 		began := time.Now()
 		cmd := exec.Command("sh", "-c", `tar --sort=name -C "$0" -c . | zstd -q -3 >/dev/null`, tree)

@@ -14,7 +14,7 @@ import (
 )
 
 func TestSecretsAreNotPacked(t *testing.T) {
-	tree := sow(t, "app", ".env", ".env.example", "conf/id_ed25519", "harmless.txt", "tls/ca.pem", "tls/server.pem",
+	tree := writeTree(t, "app", ".env", ".env.example", "conf/id_ed25519", "harmless.txt", "tls/ca.pem", "tls/server.pem",
 		"docs/keys.md", "test/.npmrc")
 	for name, text := range map[string]string{
 		"harmless.txt": "-----BEGIN RSA PRIVATE KEY-----\nMIIE\n", "tls/ca.pem": "-----BEGIN CERTIFICATE-----\nMIIE\n",
@@ -43,7 +43,7 @@ func TestSecretsAreNotPacked(t *testing.T) {
 
 // A file and a directory are allowed by path, and a finding by its rule; another rule's finding still stops the build.
 func TestFindingsAreAllowedByRule(t *testing.T) {
-	tree := sow(t, "test/keys/a.key", "test/keys/b.key", "notes.md", "prod.env")
+	tree := writeTree(t, "test/keys/a.key", "test/keys/b.key", "notes.md", "prod.env")
 	key := "-----BEGIN EC PRIVATE KEY-----\n" + strings.Repeat("MHcCAQEEIBluB2BuspJcz1e58rnXpQEx48", 3) +
 		"\n-----END EC PRIVATE KEY-----\n"
 	if err := os.WriteFile(filepath.Join(tree, "notes.md"), []byte("An example:\n\n"+key), 0o644); err != nil {
@@ -64,7 +64,7 @@ func TestFindingsAreAllowedByRule(t *testing.T) {
 }
 
 func TestExcludedFilesAreNotPacked(t *testing.T) {
-	tree := sow(t, "app.py", "app.pyc", "lib/x.pyc", "docs/a.md", "lib/docs/b.md", ".env")
+	tree := writeTree(t, "app.py", "app.pyc", "lib/x.pyc", "docs/a.md", "lib/docs/b.md", ".env")
 	_, s := build(t, tree, packaging.Options{LeaveOut: []string{"*.pyc", "docs/*.md", ".env"}})
 	slices.Sort(s.LeftOut)
 	if want := []string{".env", "app.pyc", "docs/a.md", "lib/x.pyc"}; !slices.Equal(s.LeftOut, want) {

@@ -230,7 +230,7 @@ func attacks() []attack {
 			lay: func(p place) error { return os.Link(p.victim("etc/victim"), p.x()) }, loop: func(p place) error {
 				return p.swap(p.f(), p.x())
 			}},
-		{name: "f is root's file for a moment", kinds: []kind{file, none}, loop: moment},
+		{name: "f is root's file for a moment", kinds: []kind{file, none}, loop: addHardLinkBriefly},
 		{name: "f's subdirectory and a link to root's directory change places", kinds: []kind{dir}, short: true,
 			lay:  func(p place) error { return p.put(p.x(), "/etc/victimdir") },
 			loop: func(p place) error { return exchange(filepath.Join(p.f(), "sub"), p.x()) }},
@@ -238,8 +238,8 @@ func attacks() []attack {
 			return p.put(p.x(), "/etc/victim")
 		},
 			loop: func(p place) error { return exchange(filepath.Join(p.f(), "a"), p.x()) }},
-		{name: "the directory above and a link to root's change places", loop: above},
-		{name: "new files are taken away for links", short: true, loop: grab},
+		{name: "the directory above and a link to root's change places", loop: exchangeParent},
+		{name: "new files are taken away for links", short: true, loop: replaceWithLinks},
 		{name: "f comes and goes", loop: func(p place) error { return errors.Join(os.RemoveAll(p.f()), p.fill()) },
 			robust: true},
 		{name: "d comes and goes", loop: func(p place) error { _ = os.RemoveAll(p.d()); return p.lay() }, robust: true},
@@ -290,15 +290,15 @@ func (p place) swap(a, b string) error {
 	return err
 }
 
-// moment adds f as a second name of root's file and removes it again, so that a later look finds one name.
-func moment(p place) error {
+// addHardLinkBriefly adds f as a second name of root's file and removes it again, so that a later look finds one name.
+func addHardLinkBriefly(p place) error {
 	_ = os.Remove(p.f())
 	err := os.Link(p.victim("etc/victim"), p.f())
 	return errors.Join(err, os.Remove(p.f()), p.fill())
 }
 
-// above exchanges the place with a link to a directory in which d belongs to root.
-func above(p place) error {
+// exchangeParent exchanges the place with a link to a directory in which d belongs to root.
+func exchangeParent(p place) error {
 	link := p.Dir + ".x"
 	if _, err := os.Lstat(link); err != nil {
 		target := map[kind]string{dir: "/etc/abovetree", file: "/etc/above", none: "/etc/abovenone"}[p.Kind]
@@ -309,8 +309,8 @@ func above(p place) error {
 	return exchange(p.Dir, link)
 }
 
-// grab replaces each file that another user made in d with a link to root's file.
-func grab(p place) error {
+// replaceWithLinks replaces each file that another user made in d with a link to root's file.
+func replaceWithLinks(p place) error {
 	for _, where := range []string{p.d(), p.f(), p.Dir} {
 		names, err := os.ReadDir(where)
 		if err != nil {
@@ -364,15 +364,15 @@ func locked(at string) error {
 	return unix.FcntlFlock(uintptr(fd), unix.F_SETLK, &unix.Flock_t{Type: unix.F_RDLCK})
 }
 
-// looped is the argument of an attacking process.
-type looped struct {
+// loopArguments is the argument of an attacking process.
+type loopArguments struct {
 	Attack string
 	Places []place
 }
 
 // attackUntilKilled repeats the attack in all places, as ann.
 func attackUntilKilled(given string) {
-	var l looped
+	var l loopArguments
 	if err := json.Unmarshal([]byte(given), &l); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(2)
@@ -412,7 +412,7 @@ func (a attack) begin(w *world, places []place) (stop func()) {
 	if a.loop == nil {
 		return func() {}
 	}
-	given, err := json.Marshal(looped{a.name, places})
+	given, err := json.Marshal(loopArguments{a.name, places})
 	w.must(err)
 	cmd := exec.Command(selfProgram)
 	cmd.Dir = "/"

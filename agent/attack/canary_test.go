@@ -18,8 +18,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// apart are directories in which operations may write. The tests still check what users can read there.
-var apart = []string{"home/ann", "var", "srv", "opt", "run", "proc", "usr", "dev", "tmp", "etc/corpus"}
+// writableDirectories are directories in which operations may write. The tests still check what users can read there.
+var writableDirectories = []string{"home/ann", "var", "srv", "opt", "run", "proc", "usr", "dev", "tmp", "etc/corpus"}
 
 // snapshot describes each file of a world that no operation may change, by its path.
 func (w *world) snapshot() map[string]string {
@@ -34,7 +34,7 @@ func (w *world) snapshot() map[string]string {
 			if err != nil {
 				return err
 			}
-			if slices.Contains(apart, rel) {
+			if slices.Contains(writableDirectories, rel) {
 				return fs.SkipDir
 			}
 			all[rel], err = describe(p)

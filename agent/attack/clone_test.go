@@ -28,7 +28,7 @@ func TestGitRefusesCloneWritableThroughACL(t *testing.T) {
 				echo '* filter=x' >.git/info/attributes; echo changed >file
 				for h in post-checkout reference-transaction; do cp "$3" .git/hooks/$h; done`, "sh",
 				filepath.Join(s.dir, "srv/in/repo.git"), clone,
-				s.ofAnn("home/ann/program", "#!/bin/sh\nid -u >>/home/ann/pwned-$(id -u)\n", 0o755))
+				s.writeAsAnn("home/ann/program", "#!/bin/sh\nid -u >>/home/ann/pwned-$(id -u)\n", 0o755))
 			sh.Env = []string{"PATH=/usr/bin:/bin", "HOME=/nonexistent", "GIT_CONFIG_NOSYSTEM=1"}
 			if out, err := sh.CombinedOutput(); err != nil {
 				t.Fatalf("%v\n%s", err, out)

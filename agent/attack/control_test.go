@@ -27,8 +27,8 @@ func aclFor(uid uint32) []byte {
 	return raw
 }
 
-// ofAnn writes a file of ann's into the world.
-func (w *world) ofAnn(rel, text string, mode os.FileMode) string {
+// writeAsAnn writes a file of ann's into the world.
+func (w *world) writeAsAnn(rel, text string, mode os.FileMode) string {
 	w.Helper()
 	p := filepath.Join(w.dir, rel)
 	w.must(os.MkdirAll(filepath.Dir(p), 0o755))
@@ -99,9 +99,9 @@ func TestTemplatesOfUsersAreNotRendered(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newStates(t, "entered")
 			s.begin()
-			s.ofAnn("home/ann/in/t.j2", payload, 0o644)
-			s.ofAnn("srv/states/cache/t.j2", payload, 0o644)
-			s.ofAnn("srv/states/cache/x.sls", payload+"\nt: test.nop\n", 0o644)
+			s.writeAsAnn("home/ann/in/t.j2", payload, 0o644)
+			s.writeAsAnn("srv/states/cache/t.j2", payload, 0o644)
+			s.writeAsAnn("srv/states/cache/x.sls", payload+"\nt: test.nop\n", 0o644)
 			s.must(errors.Join(os.WriteFile(s.dir+"/srv/states/own.j2", []byte(payload), 0o644),
 				os.Symlink("/srv/states/own.j2", s.dir+"/home/ann/link.j2"),
 				os.MkdirAll(s.dir+"/srv/acl", 0o755), os.WriteFile(s.dir+"/srv/acl/t.j2", []byte(payload), 0o644)))
@@ -126,12 +126,12 @@ func TestSourcesThatUsersControlAreRefused(t *testing.T) {
 	const key = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGFubmFubmFubmFubmFubmFubmFubmFubmFubmFubmFubmFu ann\n"
 	s := newStates(t, "entered")
 	s.begin()
-	s.ofAnn("home/ann/in/f", "* * * * * /home/ann/in/f\n", 0o755)
-	s.ofAnn("home/ann/in/key", key, 0o644)
-	s.ofAnn("home/ann/in/t.tar", suidTar(t), 0o644)
-	s.ofAnn("srv/states/cache/f", "ann's\n", 0o644)
-	s.ofAnn("srv/tree/sub/f", "ann's\n", 0o644)
-	s.ofAnn("srv/states/kept/f", "ann's\n", 0o644)
+	s.writeAsAnn("home/ann/in/f", "* * * * * /home/ann/in/f\n", 0o755)
+	s.writeAsAnn("home/ann/in/key", key, 0o644)
+	s.writeAsAnn("home/ann/in/t.tar", suidTar(t), 0o644)
+	s.writeAsAnn("srv/states/cache/f", "ann's\n", 0o644)
+	s.writeAsAnn("srv/tree/sub/f", "ann's\n", 0o644)
+	s.writeAsAnn("srv/states/kept/f", "ann's\n", 0o644)
 	s.must(errors.Join(os.Remove(s.dir+"/srv/states/kept/f"), os.Symlink("/home/ann/in/f", s.dir+"/srv/states/kept/tool"),
 		os.MkdirAll(s.dir+"/srv/states/signed", 0o755), os.Symlink("/home/ann/in/f", s.dir+"/srv/states/signed/tool")))
 	s.must(errors.Join(os.MkdirAll(s.dir+"/srv/open", 0o777), os.Chmod(s.dir+"/srv/open", 0o777),
@@ -223,9 +223,9 @@ func TestFileOpenedByUserIsReplaced(t *testing.T) {
 			s.T = t
 			s.begin()
 			at := filepath.Join(s.dir, "srv/app/sh")
-			s.ofAnn("srv/app/sh", "good\n", 0o755)
+			s.writeAsAnn("srv/app/sh", "good\n", 0o755)
 			if name == "mode" {
-				at = s.ofAnn("srv/open/sh", "good\n", 0o777)
+				at = s.writeAsAnn("srv/open/sh", "good\n", 0o777)
 				s.must(errors.Join(os.Chown(filepath.Dir(at), 0, 0), os.Chown(at, 0, 0), os.Chmod(at, 0o777)))
 			}
 			held, err := os.OpenFile(at, os.O_RDWR, 0)
@@ -248,9 +248,9 @@ func TestListsOfUsersGoWithTheirOwner(t *testing.T) {
 	s := newStates(t, "entered")
 	s.begin()
 	for _, dir := range []string{"home/ann/app", "home/ann/d"} {
-		s.grant(filepath.Dir(s.ofAnn(dir+"/tool", "x", 0o755)), "access", "default")
+		s.grant(filepath.Dir(s.writeAsAnn(dir+"/tool", "x", 0o755)), "access", "default")
 	}
-	s.grant(s.ofAnn("srv/in2/secret.conf", "", 0o600), "access")
+	s.grant(s.writeAsAnn("srv/in2/secret.conf", "", 0o600), "access")
 	s.must(os.Chown(s.dir+"/srv/in2", 0, 0))
 	kept := filepath.Join(s.dir, "srv/in2/kept.conf")
 	s.must(os.WriteFile(kept, []byte("old"), 0o600))
@@ -324,14 +324,14 @@ func TestSetuidProgramWithForeignContentIsRefused(t *testing.T) {
 			s.T = t
 			s.begin()
 			s.must(os.RemoveAll(s.dir + "/srv/app"))
-			s.ofAnn("home/ann/z/sh", "#!/bin/sh\n", 0o755)
-			s.ofAnn("srv/app/sh", "#!/bin/sh\n", 0o755)
-			s.ofAnn("srv/only/sh", "#!/bin/sh\n", 0o755)
+			s.writeAsAnn("home/ann/z/sh", "#!/bin/sh\n", 0o755)
+			s.writeAsAnn("srv/app/sh", "#!/bin/sh\n", 0o755)
+			s.writeAsAnn("srv/only/sh", "#!/bin/sh\n", 0o755)
 			s.must(errors.Join(os.Chown(s.dir+"/srv/only", 0, 0), os.Chmod(s.dir+"/srv/only", 0o700)))
-			s.ofAnn("home/ann/z/suid.tar", suidTar(t), 0o644)
+			s.writeAsAnn("home/ann/z/suid.tar", suidTar(t), 0o644)
 			s.must(os.WriteFile(s.dir+"/srv/in/suid.tar", []byte(suidTar(t)), 0o644))
 			got := s.applied(c.sls)
-			if found := raised(s.dir+"/home", s.dir+"/srv"); len(found) > 0 {
+			if found := setuidFiles(s.dir+"/home", s.dir+"/srv"); len(found) > 0 {
 				t.Errorf("these files have setuid bits: %v\n%s", found, got.out)
 			}
 			if c.refused == (got.code == 0) || c.refused && !strings.Contains(got.out, "setuid and setgid bits are refused") {
@@ -346,13 +346,13 @@ func TestSetuidProgramWithForeignContentIsRefused(t *testing.T) {
 		"a: {file.managed: [{name: /srv/out/q}, {contents: x}, {user: root}, {mode: '4755'}]}\n" +
 			"b: {archive.extracted: [{name: /srv/out/x}, {source: /srv/in/suid.tar}, {enforce_toplevel: false}, {preserve: " +
 			"true}]}")
-	if found := raised(s.dir + "/srv"); len(found) != 2 {
+	if found := setuidFiles(s.dir + "/srv"); len(found) != 2 {
 		t.Errorf("of root's files, these have setuid bits: %v\n%s", found, got.out)
 	}
 }
 
-// raised lists the files of root's below directories that have setuid or setgid bits.
-func raised(dirs ...string) (all []string) {
+// setuidFiles lists the files of root's below directories that have setuid or setgid bits.
+func setuidFiles(dirs ...string) (all []string) {
 	for _, dir := range dirs {
 		_ = filepath.WalkDir(dir, func(p string, d os.DirEntry, err error) error {
 			if err != nil || !d.Type().IsRegular() {

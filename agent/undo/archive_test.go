@@ -135,7 +135,7 @@ func TestUndoOfExtractedArchives(t *testing.T) {
 				s.text("/opt/app/bin/run"); got != "123new run" {
 				t.Fatalf("extracted %q", got)
 			}
-			did := s.backTwice()
+			did := s.restoreTwice()
 			after := ""
 			if _, err := os.Lstat(s.path("/opt")); err == nil {
 				after = s.tree("/opt")

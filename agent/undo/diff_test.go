@@ -231,5 +231,5 @@ func TestExtendedAttributesAreInDiff(t *testing.T) {
 	if changes, _ := s.shown(); !strings.Contains(changes, "-attribute user.note b2xk\n+attribute user.note bmV3\n") {
 		t.Errorf("changes shows\n%s", changes)
 	}
-	s.expect(s.backTwice(), []string{"file /etc/f"})
+	s.expect(s.restoreTwice(), []string{"file /etc/f"})
 }

@@ -105,7 +105,7 @@ func TestRestoreOfFiles(t *testing.T) {
 			if c.since != nil {
 				c.since(s)
 			}
-			did := s.backTwice()
+			did := s.restoreTwice()
 			if c.left == "" {
 				s.expect(did, c.restored)
 			} else {
@@ -142,7 +142,7 @@ func TestModeAndOwnerAreRestoredInPlace(t *testing.T) {
 					s.do(h.Files.Chown("/srv/data", 1, 1))
 				}
 			})
-			s.expect(s.backTwice(), []string{"file /srv/data"})
+			s.expect(s.restoreTwice(), []string{"file /srv/data"})
 			after, err := os.Stat(s.path("/srv/data"))
 			s.do(err)
 			back := c.given && os.Geteuid() == 0
@@ -162,7 +162,7 @@ func TestUndoOfSeveralRuns(t *testing.T) {
 	s.run("1", func(h *host.Host) { s.write("/etc/f", "second")(h); s.write("/etc/g", "second")(h) })
 	s.put("/etc/g", "a person's")
 	s.run("2", func(h *host.Host) { s.write("/etc/f", "third")(h); s.write("/etc/g", "third")(h) })
-	s.expect(s.backTwice(), []string{"file /etc/g", "file /etc/f"},
+	s.expect(s.restoreTwice(), []string{"file /etc/g", "file /etc/f"},
 		"file /etc/g (some.state of 1): it was changed since run 1 left it")
 	if f, g := s.text("/etc/f"), s.text("/etc/g"); f != "first" || g != "a person's" {
 		t.Errorf("the files hold %q and %q", f, g)
@@ -178,7 +178,7 @@ func TestOnlyEmptyDirectoriesAreRemoved(t *testing.T) {
 		s.do(h.MkdirAll("/srv/app/mine/deep"))
 	})
 	s.put("/srv/app/mine/deep/file", "a person's")
-	did := s.backTwice()
+	did := s.restoreTwice()
 	s.expect(did, []string{"file /srv/app/a/b/f", "file /srv/app/a/b", "file /srv/app/a"},
 		"file /srv/app/mine/deep (some.state of 1): there are files in it", "file /srv/app/mine (", "file /srv/app (",
 		"file /srv (")
@@ -197,7 +197,7 @@ func TestDirectoriesAreRestoredBeforeTheirContent(t *testing.T) {
 	s.put("/srv/app/a/b/f", "x")
 	s.do(os.Chmod(s.path("/srv/app/a"), os.ModeSetgid|0o750))
 	s.run("1", func(h *host.Host) { s.do(h.Files.RemoveAll("/srv/app")) })
-	did := s.backTwice()
+	did := s.restoreTwice()
 	if len(did.Restored) != 4 || len(did.Left)+len(did.Failed) > 0 {
 		t.Errorf("the summary is %+v", did)
 	}
@@ -222,7 +222,7 @@ func TestFilesWithoutDirectoryAreNotRestored(t *testing.T) {
 			s.put("/srv/app/a/f", "x")
 			s.run("1", func(h *host.Host) { s.do(h.Files.RemoveAll("/srv/app")) })
 			since(s)
-			s.expect(s.backTwice(), nil, "file /srv/app (some.state of 1): there is no directory for it any more",
+			s.expect(s.restoreTwice(), nil, "file /srv/app (some.state of 1): there is no directory for it any more",
 				"file /srv/app/a (", "file /srv/app/a/f (")
 		})
 	}
@@ -238,7 +238,7 @@ func TestAccountsAreRestoredLineByLine(t *testing.T) {
 		hosttest.Put(s, s.path("/etc/shadow"), strings.Replace(shadow, "$6$abc$def", "$6$abc$new", 1), 0o600)
 	})
 	hosttest.Put(s, s.path("/etc/shadow"), strings.Replace(shadow, "$6$abc$def", "$6$abc$mine", 1), 0o600)
-	s.expect(s.backTwice(), []string{"user alice"},
+	s.expect(s.restoreTwice(), []string{"user alice"},
 		"user alice in /etc/shadow (some.state of 1): it was changed since run 1 left it")
 	if s.text("/etc/passwd") != passwd || !strings.Contains(s.text("/etc/shadow"), "alice:$6$abc$mine:") {
 		t.Errorf("the files read\n%s\n%s", s.text("/etc/passwd"), s.text("/etc/shadow"))
@@ -249,7 +249,7 @@ func TestAccountsAreRestoredLineByLine(t *testing.T) {
 func TestCommandsAreReported(t *testing.T) {
 	s := newScene(t)
 	s.run("1", func(*host.Host) { s.named(host.KindCommand, "make") })
-	s.expect(s.backTwice(), nil, "command make (some.state of 1): what a command does cannot be undone")
+	s.expect(s.restoreTwice(), nil, "command make (some.state of 1): what a command does cannot be undone")
 }
 
 // TestFailedRestoresAreRetried checks that a second restore retries only what failed in the first.
@@ -273,7 +273,7 @@ func TestFailedRestoresAreRetried(t *testing.T) {
 		t.Errorf("restored are %q, and the file has %q", did.Restored, s.text("/etc/f"))
 	}
 	s.machine.fail = ""
-	s.expect(s.backTwice(), []string{"sysctl net.ipv4.ip_forward"})
+	s.expect(s.restoreTwice(), []string{"sysctl net.ipv4.ip_forward"})
 	if got := s.text("/proc/sys/net/ipv4/ip_forward"); got != "0\n" {
 		t.Errorf("the setting is %q", got)
 	}

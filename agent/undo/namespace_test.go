@@ -17,20 +17,21 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// apart is the variable that is set when a test runs in its own namespaces.
-const apart = "CORPUS_TEST_APART"
+// inNamespaces is the variable that is set when a test runs in its own namespaces.
+const inNamespaces = "CORPUS_TEST_APART"
 
-// setApart runs a test again in new namespaces for mounts and the hostname. It reports whether this is the second run.
-func setApart(t *testing.T) bool {
+// runInNamespaces runs a test again in new namespaces for mounts and the hostname. It reports whether this is the
+// second run.
+func runInNamespaces(t *testing.T) bool {
 	t.Helper()
-	if os.Getenv(apart) == t.Name() {
+	if os.Getenv(inNamespaces) == t.Name() {
 		return true
 	}
 	if os.Geteuid() != 0 {
 		t.Skip("this test needs root: it makes namespaces")
 	}
 	cmd := exec.Command(os.Args[0], "-test.v", "-test.count=1", "-test.run=^"+t.Name()+"$")
-	cmd.Env = append(os.Environ(), apart+"="+t.Name())
+	cmd.Env = append(os.Environ(), inNamespaces+"="+t.Name())
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWUTS, Unshareflags: syscall.CLONE_NEWNS,
 		Pdeathsig: syscall.SIGKILL}
 	out, err := cmd.CombinedOutput()
@@ -58,7 +59,7 @@ func (s *scene) converge(function string, arguments ...any) {
 
 // TestMountsAreRestoredOnARealHost has states mount filesystems, and undoes it with the machine's tools.
 func TestMountsAreRestoredOnARealHost(t *testing.T) {
-	if !setApart(t) {
+	if !runInNamespaces(t) {
 		return
 	}
 	place := t.TempDir()
@@ -111,7 +112,7 @@ func TestMountsAreRestoredOnARealHost(t *testing.T) {
 			if mounts() == before {
 				t.Fatal("the state changed nothing")
 			}
-			did := s.backTwice()
+			did := s.restoreTwice()
 			if len(did.Restored) == 0 || len(did.Left)+len(did.Failed) > 0 {
 				t.Errorf("the summary is %+v", did)
 			}
@@ -135,7 +136,7 @@ func sorted(text string) string {
 
 // TestHostnameIsRestoredOnARealHost sets the hostname in a new namespace.
 func TestHostnameIsRestoredOnARealHost(t *testing.T) {
-	if !setApart(t) {
+	if !runInNamespaces(t) {
 		return
 	}
 	if err := syscall.Sethostname([]byte("before")); err != nil {
@@ -143,13 +144,13 @@ func TestHostnameIsRestoredOnARealHost(t *testing.T) {
 	}
 	s := real(t)
 	s.run("1", func(h *host.Host) { s.do(h.Kernel.SetHostname("after")) })
-	s.expect(s.backTwice(), []string{"hostname of the running system"})
+	s.expect(s.restoreTwice(), []string{"hostname of the running system"})
 	if name, err := os.Hostname(); err != nil || name != "before" {
 		t.Errorf("the hostname is %q, %v", name, err)
 	}
 	s = real(t)
 	s.run("1", func(h *host.Host) { s.do(h.Kernel.SetHostname("after")) })
 	s.do(syscall.Sethostname([]byte("mine")))
-	did := s.backTwice()
+	did := s.restoreTwice()
 	s.expect(did, nil, "hostname of the running system (some.state of 1): it was changed since run 1 left it")
 }

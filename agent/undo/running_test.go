@@ -66,7 +66,7 @@ func TestUnitsAreRestartedAtTheEnd(t *testing.T) {
 			if got := len(p.Restart) == 1; got != c.restarted {
 				t.Errorf("the plan restarts %q", p.Restart)
 			}
-			did := s.backTwice()
+			did := s.restoreTwice()
 			if c.left == "" {
 				s.expect(did, c.restored)
 			} else {
@@ -119,7 +119,7 @@ func TestRestartThatFails(t *testing.T) {
 		t.Errorf("the summary is %+v", did)
 	}
 	s.machine.fail, s.machine.ran = "", nil
-	if did := s.backTwice(); !slices.Equal(did.Restarted, []string{"web.service"}) || len(did.Restored) > 0 {
+	if did := s.restoreTwice(); !slices.Equal(did.Restarted, []string{"web.service"}) || len(did.Restored) > 0 {
 		t.Errorf("the second summary is %+v", did)
 	}
 }
@@ -246,7 +246,7 @@ func TestUndoOfRunningSystem(t *testing.T) {
 				c.since(s)
 			}
 			s.machine.ran = nil
-			did := s.backTwice()
+			did := s.restoreTwice()
 			if c.left != "" {
 				s.expect(did, nil, c.left)
 				if len(s.machine.ran) > 0 {
@@ -283,6 +283,6 @@ func TestRestoreIsInReverseOrder(t *testing.T) {
 		s.tool(h, host.KindKernelModule, "x", "modprobe", "x")
 		s.tool(h, host.KindMount, "/swapfile", "swapon", "/swapfile")
 	})
-	s.expect(s.backTwice(), []string{"mount /swapfile", "kernel module x", "file /etc/modules-load.d/x.conf",
+	s.expect(s.restoreTwice(), []string{"mount /swapfile", "kernel module x", "file /etc/modules-load.d/x.conf",
 		"file /etc/modules-load.d", "mount /mnt", "file /mnt"})
 }

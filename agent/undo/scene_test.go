@@ -132,8 +132,8 @@ func (s *scene) back() undo.Summary {
 	return did
 }
 
-// backTwice restores pair a, and checks that a second restore has nothing to do.
-func (s *scene) backTwice() undo.Summary {
+// restoreTwice restores pair a, and checks that a second restore has nothing to do.
+func (s *scene) restoreTwice() undo.Summary {
 	s.Helper()
 	did := s.back()
 	if p, _ := s.plan(); !p.Done() || !p.Summary().Empty() {

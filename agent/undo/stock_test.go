@@ -161,7 +161,7 @@ func TestPackageChangesAreUndone(t *testing.T) {
 			if c.since != nil {
 				c.since(s.stock)
 			}
-			did := s.backTwice()
+			did := s.restoreTwice()
 			if c.left == "" {
 				s.expect(did, c.restored)
 			} else {
@@ -193,7 +193,7 @@ func TestUnavailablePackageDoesNotBlockOthers(t *testing.T) {
 			s.stock.installed[name] = "2"
 		}
 	})
-	s.expect(s.backTwice(), []string{"package z", "package a", "file /etc/f"},
+	s.expect(s.restoreTwice(), []string{"package z", "package a", "file /etc/f"},
 		"package gone (some.state of 1): no repository of this host has version 1 any more")
 	if got := strings.Join(s.stock.did, "; "); got != "refresh; install a 1; install z 1" {
 		t.Errorf("the calls of the package manager are %q", got)
@@ -221,7 +221,7 @@ func TestPackagesAreRestoredInDependencyOrder(t *testing.T) {
 				s.named(host.KindPackage, "extra")
 				s.stock.installed["foo"], s.stock.installed["extra"] = "2", "1"
 			})
-			did := s.backTwice()
+			did := s.restoreTwice()
 			if len(did.Restored) != 2 || s.stock.installed["foo"] != "1" || s.stock.installed["extra"] != "" {
 				t.Errorf("the summary is %+v; the installed packages are %v", did, s.stock.installed)
 			}
@@ -241,5 +241,5 @@ func TestPackageManagerThatFails(t *testing.T) {
 		t.Errorf("the summary is %+v", did)
 	}
 	s.stock.broken = false
-	s.expect(s.backTwice(), []string{"package foo"})
+	s.expect(s.restoreTwice(), []string{"package foo"})
 }

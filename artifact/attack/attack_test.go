@@ -49,9 +49,9 @@ func sees(t *testing.T, host *artifacttest.Host, version string) {
 	}
 }
 
-// looksForRoots makes a host look for newer roots although the timestamp is unchanged, as with a store that reports no
+// forceRootCheck makes a host look for newer roots although the timestamp is unchanged, as with a store that reports no
 // versions of its files.
-func looksForRoots(t *testing.T, host *artifacttest.Host) {
+func forceRootCheck(t *testing.T, host *artifacttest.Host) {
 	t.Helper()
 	if err := os.Remove(filepath.Join(host.Dir, "timestamp.version")); err != nil {
 		t.Fatal(err)
@@ -180,7 +180,7 @@ func TestRollback(t *testing.T) {
 		sees(t, host, "2")
 		// The old root under the next name does not count as a newer root.
 		repo.Replace(trust.RoleKey("root", 3), repo.Object(trust.RoleKey("root", 1)))
-		looksForRoots(t, host)
+		forceRootCheck(t, host)
 		_, err := host.Resolve("myapp/testing")
 		refused(t, err, trust.CheckVersion, "root.json")
 	})
@@ -317,7 +317,7 @@ func TestKeyCompromiseUnderThresholds(t *testing.T) {
 		// The attacker's root names the attacker's keys and is signed only with them.
 		attacker.Root(func(root *tuf.RootType) { _ = root.AddKey(attacker.Public("root"), "root") })
 		sees(t, host, "2") // the timestamp is unchanged, so the host does not look for a root
-		looksForRoots(t, host)
+		forceRootCheck(t, host)
 		_, err := host.Resolve("myapp/testing")
 		refused(t, err, trust.CheckSignature, "root.json")
 	})
@@ -330,7 +330,7 @@ func TestKeyCompromiseUnderThresholds(t *testing.T) {
 			t.Fatal(err)
 		}
 		repo.Forger().Root(func(root *tuf.RootType) { root.Roles["root"].Threshold = 1 }, all[0])
-		looksForRoots(t, host)
+		forceRootCheck(t, host)
 		_, err = host.Resolve("myapp/testing")
 		refused(t, err, trust.CheckSignature, "root.json")
 		// Two signatures with the same key count as one.

@@ -23,7 +23,7 @@ func killed(t *testing.T, how, dir string) {
 	}
 }
 
-func dieWriting(t *testing.T, how, dir string) {
+func killDuringWrite(t *testing.T, how, dir string) {
 	var err error
 	switch how {
 	case "unnamed":
@@ -43,7 +43,7 @@ func dieWriting(t *testing.T, how, dir string) {
 // named ones. The files of a running writer, and files that Create did not make, stay.
 func TestKilledWritesLeaveNothing(t *testing.T) {
 	if how := os.Getenv("CORPUS_TEST_WRITE"); how != "" {
-		dieWriting(t, how, os.Getenv("CORPUS_TEST_DIR"))
+		killDuringWrite(t, how, os.Getenv("CORPUS_TEST_DIR"))
 	}
 	dir := t.TempDir()
 	left := func() string {

@@ -12,15 +12,16 @@ import (
 	"time"
 )
 
-// wanderers starts processes in separate sessions, one of them without a parent in the tree, and prints their IDs.
-const wanderers = `setsid sh -c 'echo $$; exec sleep 60' & (setsid sh -c 'trap "" TERM; echo $$; exec sleep 60' &); ` +
+// detachedProcesses starts processes in separate sessions, one of them without a parent in the tree, and prints their
+// IDs.
+const detachedProcesses = `setsid sh -c 'echo $$; exec sleep 60' & (setsid sh -c 'trap "" TERM; echo $$; exec sleep 60' &); ` +
 	`sleep 0.3; `
 
 func TestTreeEndKillsProcessesOutsideTheGroup(t *testing.T) {
 	for _, kind := range []string{"control group", "environment"} {
-		for end, script := range map[string]string{"by itself": wanderers, "overdue": wanderers + "sleep 60"} {
+		for end, script := range map[string]string{"by itself": detachedProcesses, "overdue": detachedProcesses + "sleep 60"} {
 			t.Run(kind+", "+end, func(t *testing.T) {
-				tree, out := enclosed(t, kind, script)
+				tree, out := startTree(t, kind, script)
 				tree.whole = true
 				if end == "overdue" {
 					time.AfterFunc(time.Second, func() { _ = tree.Signal(syscall.SIGTERM) })
@@ -51,7 +52,7 @@ func TestTreeEndKillsProcessesOutsideTheGroup(t *testing.T) {
 func TestTreeEndKeepsServicesWithoutSystemd(t *testing.T) {
 	for _, kind := range []string{"control group", "environment"} {
 		t.Run(kind, func(t *testing.T) {
-			tree, out := enclosed(t, kind, wanderers)
+			tree, out := startTree(t, kind, detachedProcesses)
 			tree.whole = false
 			if err := tree.cmd.Wait(); err != nil {
 				t.Fatal(err)
@@ -70,8 +71,8 @@ func TestTreeEndKeepsServicesWithoutSystemd(t *testing.T) {
 	}
 }
 
-// enclosed starts a script as a tree of a kind. Its output goes to a file, which does not delay the end of a wait.
-func enclosed(t *testing.T, kind, script string) (*Tree, *printed) {
+// startTree starts a script as a tree of a kind. Its output goes to a file, which does not delay the end of a wait.
+func startTree(t *testing.T, kind, script string) (*Tree, *printed) {
 	t.Helper()
 	out, err := os.Create(filepath.Join(t.TempDir(), "out"))
 	if err != nil {

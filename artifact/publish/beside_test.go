@@ -104,7 +104,7 @@ func TestConcurrentCommandsWithSharedKeys(t *testing.T) {
 			var all sync.WaitGroup
 			for worker := range atOnce { // each worker mostly waits for locks and for the disk
 				all.Go(func() {
-					for at := 1 + worker; besideEachOther(t, at, c.one, c.beside); at += atOnce {
+					for at := 1 + worker; interleaved(t, at, c.one, c.beside); at += atOnce {
 					}
 				})
 			}
@@ -113,9 +113,9 @@ func TestConcurrentCommandsWithSharedKeys(t *testing.T) {
 	}
 }
 
-// besideEachOther starts a command before the request with this number of another command, and reports whether the
+// interleaved starts a command before the request with this number of another command, and reports whether the
 // other command made such a request.
-func besideEachOther(t *testing.T, at int, one, beside command) bool {
+func interleaved(t *testing.T, at int, one, beside command) bool {
 	t.Helper()
 	repo := artifacttest.New(t)
 	repo.Release("myapp", "1", "testing", artifacttest.Files{"app": "1"})

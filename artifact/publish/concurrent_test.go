@@ -19,12 +19,12 @@ func TestConcurrentPublishersLoseNoChange(t *testing.T) {
 	artifacttest.Long(t)
 	t.Parallel()
 	for name, s := range map[string]store.Store{"mem": mem.New(), "dir": dir.New(t.TempDir())} {
-		t.Run(name, func(t *testing.T) { everybody(t, artifacttest.Publisher(t, s)) })
+		t.Run(name, func(t *testing.T) { allPublishers(t, artifacttest.Publisher(t, s)) })
 	}
 }
 
-// everybody has several publishers publish, promote, withdraw, delegate and refresh concurrently.
-func everybody(t *testing.T, p *publish.Publisher) {
+// allPublishers has several publishers publish, promote, withdraw, delegate and refresh concurrently.
+func allPublishers(t *testing.T, p *publish.Publisher) {
 	t.Helper()
 	ctx := t.Context()
 	const projects, versions = 3, 3

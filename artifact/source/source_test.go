@@ -63,8 +63,8 @@ func server(t *testing.T) string {
 	return s.URL
 }
 
-// wantNothing checks that a failed fetch has left no file.
-func wantNothing(t *testing.T, dir string) {
+// expectNoFiles checks that a failed fetch has left no file.
+func expectNoFiles(t *testing.T, dir string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
 	if err != nil || len(entries) != 0 {
@@ -145,7 +145,7 @@ func TestFileRefused(t *testing.T) {
 		if err != nil && strings.Contains(err.Error(), "wr0ng") {
 			t.Errorf("%s: the error contains the query: %v", c.url, err)
 		}
-		wantNothing(t, dir)
+		expectNoFiles(t, dir)
 	}
 }
 
@@ -157,7 +157,7 @@ func TestFileIsCancelled(t *testing.T) {
 		context.DeadlineExceeded) {
 		t.Errorf("%v", err)
 	}
-	wantNothing(t, dir)
+	expectNoFiles(t, dir)
 }
 
 func TestURLs(t *testing.T) {
@@ -194,6 +194,6 @@ func TestURLs(t *testing.T) {
 		if err != nil && strings.Contains(err.Error()+diag.HintOf(err), "s3cr3t") {
 			t.Errorf("%s: the error contains the secret: %v", c.url, err)
 		}
-		wantNothing(t, dir)
+		expectNoFiles(t, dir)
 	}
 }

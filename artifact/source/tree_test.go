@@ -194,14 +194,14 @@ func TestTreeRefused(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), c.message) {
 			t.Errorf("%s: %v", c.url, err)
 		}
-		wantNothing(t, dir)
+		expectNoFiles(t, dir)
 	}
 	dir := t.TempDir()
 	if _, err := source.Tree(t.Context(), "git::file://"+r.dir, filepath.Join(dir, "tree"),
 		source.Options{Limit: 10}); err == nil || !strings.Contains(err.Error(), "more than 10 bytes") {
 		t.Errorf("too large: %v", err)
 	}
-	wantNothing(t, dir)
+	expectNoFiles(t, dir)
 }
 
 func TestTreeOverSomething(t *testing.T) {
@@ -233,7 +233,7 @@ func TestGitIsCancelled(t *testing.T) {
 	if !errors.Is(err, context.DeadlineExceeded) || time.Since(start) > 30*time.Second {
 		t.Errorf("%v after %v", err, time.Since(start))
 	}
-	wantNothing(t, dir)
+	expectNoFiles(t, dir)
 }
 
 // TestDirectoryIsCancelled cancels the copy of a large file, and checks that a copy above the limit does not begin.
@@ -255,5 +255,5 @@ func TestDirectoryIsCancelled(t *testing.T) {
 	if !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("the error is %v", err)
 	}
-	wantNothing(t, dir)
+	expectNoFiles(t, dir)
 }

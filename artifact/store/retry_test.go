@@ -54,8 +54,8 @@ func (silent) List(context.Context, string) iter.Seq2[store.Info, error] {
 	return func(yield func(store.Info, error) bool) { yield(store.Info{}, passing(store.ErrUnreachable)) }
 }
 
-// movedOn returns a failover whose first store cannot be read, and which now reads from the mirror.
-func movedOn(t *testing.T, s store.Store) store.Store {
+// failedOver returns a failover whose first store cannot be read, and which now reads from the mirror.
+func failedOver(t *testing.T, s store.Store) store.Store {
 	t.Helper()
 	f := store.Failover(silent{s}, s)
 	mustPut(t, s, "key", []byte("x"))
@@ -99,7 +99,7 @@ func TestConformanceOfDecorators(t *testing.T) {
 			return store.Stack(s, store.Settings{Limiter: store.NewLimiter(1 << 40), Observe: func(store.Request) {}})
 		},
 		"Failover":                   func(s store.Store) store.Store { return store.Failover(s, mem.New()) },
-		"Failover that has moved on": func(s store.Store) store.Store { return movedOn(t, s) },
+		"Failover that has moved on": func(s store.Store) store.Store { return failedOver(t, s) },
 		"GetRange of a plain store":  func(s store.Store) store.Store { return struct{ store.Store }{s} },
 	} {
 		t.Run(name, func(t *testing.T) {

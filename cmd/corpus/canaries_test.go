@@ -155,11 +155,11 @@ func TestServersDoNotMakeCommandsShowSecrets(t *testing.T) {
 			"http://deploy:" + canaryLogin + "@" + host + "/p", server.URL + "/p?sig=" + canarySigned,
 			"s3://bucket/p?endpoint=http://deploy:" + canaryLogin + "@" + host,
 		} {
-			s := newSwept(t)
+			s := newShellWithSecrets(t)
 			s.env["CORPUS_STORE"] = store
 			for _, line := range []string{"ls", "verify", "store init", "publish myapp 1.1 @one.tar.zst --channel testing",
 				"attest myapp testing", "gc", "refresh", "ls --json", "gc --json", "root show", "bootstrap"} {
-				s.sweep(kind+" from "+store, line)
+				s.runAndCheck(kind+" from "+store, line)
 			}
 		}
 	}
@@ -168,20 +168,20 @@ func TestServersDoNotMakeCommandsShowSecrets(t *testing.T) {
 // TestCommandsShowNoSecretsAndControlNoTerminal runs each command with a store, keys and reports of hosts that contain
 // terminal control characters, and an environment with secrets, and checks its output.
 func TestCommandsShowNoSecretsAndControlNoTerminal(t *testing.T) {
-	s := newSwept(t)
+	s := newShellWithSecrets(t)
 	for round, env := range []map[string]string{{}, {"CORPUS_KEY_TARGETS": canaryKey + obeyedHere,
 		"CORPUS_KEY_MYAPP": "{\"keyval\": \"" + canaryKey + "\"}",
 		"CORPUS_KEY_ROOT":  "age-encryption.org/v1\n" + canaryKey}} {
 		maps.Copy(s.env, env)
 		for _, line := range workstationLines() {
-			s.sweep(fmt.Sprint("round ", round), line)
-			s.sweep(fmt.Sprint("round ", round), line+" --json")
+			s.runAndCheck(fmt.Sprint("round ", round), line)
+			s.runAndCheck(fmt.Sprint("round ", round), line+" --json")
 		}
 	}
 }
 
-// newSwept returns a workstation with secrets, and a store to which hosts with hostile reports write.
-func newSwept(t *testing.T) *shell {
+// newShellWithSecrets returns a workstation with secrets, and a store to which hosts with hostile reports write.
+func newShellWithSecrets(t *testing.T) *shell {
 	t.Helper()
 	for name, value := range map[string]string{
 		"AWS_ACCESS_KEY_ID": "AKIAEXAMPLE", "AWS_SECRET_ACCESS_KEY": canarySecret, "AWS_SESSION_TOKEN": canaryToken,
@@ -220,8 +220,8 @@ func newSwept(t *testing.T) *shell {
 	return s
 }
 
-// sweep runs a command and checks each byte of its output.
-func (s *shell) sweep(where, line string) {
+// runAndCheck runs a command and checks each byte of its output.
+func (s *shell) runAndCheck(where, line string) {
 	s.t.Helper()
 	var words []string
 	for _, word := range strings.Fields(line) {

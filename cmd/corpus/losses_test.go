@@ -51,13 +51,13 @@ func TestLossOfEachFile(t *testing.T) {
 				continue
 			}
 			for _, who := range []string{"who published", "another machine"} {
-				t.Run(strings.Join([]string{what, how, who}, ", "), func(t *testing.T) { loseOne(t, file, how, who) })
+				t.Run(strings.Join([]string{what, how, who}, ", "), func(t *testing.T) { loseFile(t, file, how, who) })
 			}
 		}
 	}
 }
 
-func loseOne(t *testing.T, file, how, who string) {
+func loseFile(t *testing.T, file, how, who string) {
 	s := newUsed(t)
 	t.Chdir(s.dir)
 	old := s.host()
@@ -132,13 +132,13 @@ func (s *shell) followHints() {
 		if s.run("verify") == 0 && s.run("refresh") == 0 && s.run("refresh --rebuild") == 0 {
 			return
 		}
-		s.obey(3)
+		s.runPrintedCommands(3)
 	}
 	s.t.Fatalf("the hints repeat without an end:\n%s", s.all.String())
 }
 
-// obey runs the commands that the last command printed, and those that these print.
-func (s *shell) obey(depth int) {
+// runPrintedCommands runs the commands that the last command printed, and those that these print.
+func (s *shell) runPrintedCommands(depth int) {
 	s.t.Helper()
 	said := s.out + s.err
 	var lines []string
@@ -157,7 +157,7 @@ func (s *shell) obey(depth int) {
 		code := s.run(line)
 		fmt.Fprintf(&s.all, "-> corpus %s: exit code %d\n", line, code)
 		if code != 0 && depth > 0 {
-			s.obey(depth - 1)
+			s.runPrintedCommands(depth - 1)
 		}
 	}
 }

@@ -119,7 +119,7 @@ corpus-agent:
     - require:
       - pkg: corpus-agent
 `)
-	run(t, "cp", later(t), filepath.Join(next, "states", "later.deb"))
+	run(t, "cp", laterPackage(t), filepath.Join(next, "states", "later.deb"))
 	s.publish("base", "2", "production", next)
 	s.publish("slow", "2", "testing", slow(t, "2"), both)
 	h.Sh("systemctl start corpus-agent.timer; systemctl start corpus-agent.service")

@@ -18,8 +18,8 @@ func applying(t *testing.T, sls string) string {
 
 const nothing = "/etc/it:\n  file.managed:\n    - contents: it\n"
 
-// blamed returns a host that runs version 1 of a service with one simple state.
-func blamed(t *testing.T) (*store, *lab.Host) {
+// newSimpleHost returns a host that runs version 1 of a service with one simple state.
+func newSimpleHost(t *testing.T) (*store, *lab.Host) {
 	t.Helper()
 	n, s := lab.NewNetwork(t), newStore(t)
 	s.publish("blame", "1", "testing", applying(t, nothing))
@@ -52,7 +52,7 @@ func starts(h *lab.Host) int {
 
 // TestStatesThatStopTheAgent runs states that stop and restart the agent's unit, and that hang.
 func TestStatesThatStopTheAgent(t *testing.T) {
-	s, h := blamed(t)
+	s, h := newSimpleHost(t)
 	h.Write("/etc/corpus/agent.yaml", h.Read("/etc/corpus/agent.yaml")+"\nconverge:\n  stop_timeout: 3s\n  timeout: 15s\n")
 
 	s.publish("blame", "2", "testing", applying(t, "stop:\n  cmd.run:\n    - name: systemctl stop corpus-agent\n"))
@@ -106,7 +106,7 @@ corpus-agent:
 
 // TestAnotherPackageManagerAtWork has another process hold dpkg's lock, with dpkg's database in an intermediate state.
 func TestAnotherPackageManagerAtWork(t *testing.T) {
-	s, h := blamed(t)
+	s, h := newSimpleHost(t)
 	caseRepository(t, h)
 	h.Write("/root/busy", `import fcntl, os, shutil, time
 files = [open(f, "w") for f in ("/var/lib/dpkg/lock-frontend", "/var/lib/dpkg/lock")]
@@ -134,7 +134,7 @@ os.remove("/var/lib/dpkg/updates/0001")
 // TestShutdownDuringAPackageInstallation powers the host off while the script of a package runs, during a run of the
 // unit.
 func TestShutdownDuringAPackageInstallation(t *testing.T) {
-	s, h := blamed(t)
+	s, h := newSimpleHost(t)
 	dir := t.TempDir()
 	run(t, "dpkg-deb", "-Znone", "--root-owner-group", "-b", tree(t, map[string]string{
 		"DEBIAN/control": "Package: corpus-slow\nVersion: 1\nArchitecture: all\nMaintainer: A <a@example.com>\n" +
@@ -165,7 +165,7 @@ func TestShutdownDuringAPackageInstallation(t *testing.T) {
 
 // TestAStateThatRebootsTheHost deploys states that shut the host down.
 func TestAStateThatRebootsTheHost(t *testing.T) {
-	s, h := blamed(t)
+	s, h := newSimpleHost(t)
 	s.publish("blame", "2", "testing", applying(t, "reboot:\n  cmd.run:\n    - name: systemctl poweroff; sleep 60\n"))
 	for range 3 {
 		h.Sh("systemctl start --no-block corpus-agent.service")

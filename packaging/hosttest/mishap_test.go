@@ -20,7 +20,7 @@ func exitOfUnit(h *lab.Host) string {
 
 // TestTimerRunsWithoutARootOfTrust removes the root of trust, and then all files of the agent.
 func TestTimerRunsWithoutARootOfTrust(t *testing.T) {
-	_, h := blamed(t)
+	_, h := newSimpleHost(t)
 	for _, lose := range []string{"mv /var/lib/corpus/trust/root.json /root/saved.json", "rm -rf /var/lib/corpus",
 		"rm -rf /var/lib/corpus /srv/projects/.ledger.json"} {
 		h.Sh(lose + "; echo drift > /etc/it")
@@ -38,7 +38,7 @@ func TestTimerRunsWithoutARootOfTrust(t *testing.T) {
 
 // TestUnitAfterTheAgent deploys a release whose unit is ordered after the agent's.
 func TestUnitAfterTheAgent(t *testing.T) {
-	s, h := blamed(t)
+	s, h := newSimpleHost(t)
 	s.publish("blame", "2", "testing", applying(t, `
 /etc/systemd/system/late.service:
   file.managed:
@@ -62,7 +62,7 @@ late:
 // TestCommandsThatRestartAUnitAfterTheAgent checks that the commands wait for that unit, whose job systemd queues until
 // the end of the run.
 func TestCommandsThatRestartAUnitAfterTheAgent(t *testing.T) {
-	s, h := blamed(t)
+	s, h := newSimpleHost(t)
 	for _, name := range []string{"one", "two"} {
 		h.Write("/etc/systemd/system/"+name+".service",
 			"[Unit]\nAfter=corpus-agent.service\n[Service]\nExecStart=/bin/sleep infinity\n")
@@ -91,7 +91,7 @@ func TestCommandsThatRestartAUnitAfterTheAgent(t *testing.T) {
 
 // TestStatusShowsAUnitThatCannotWrite uses a drop-in that prevents writes of the unit, but not of a shell.
 func TestStatusShowsAUnitThatCannotWrite(t *testing.T) {
-	_, h := blamed(t)
+	_, h := newSimpleHost(t)
 	h.Write("/etc/systemd/system/corpus-agent.service.d/strict.conf",
 		"[Service]\nProtectSystem=strict\nReadWritePaths=/srv\n")
 	// systemd unloads a unit that ended successfully and that no other unit refers to, as the timer does.

@@ -10,8 +10,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/packaging/hosttest/lab"
 )
 
-// later makes a package of a later version, with a changed default configuration.
-func later(t *testing.T) string {
+// laterPackage makes a package of a later version, with a changed default configuration.
+func laterPackage(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "later")
 	run(t, "dpkg-deb", "-R", deb(t), dir)
@@ -56,7 +56,7 @@ func TestPackageLifecycle(t *testing.T) {
 
 			h.Sh("echo 'service: mine' >> /etc/corpus/agent.yaml; mkdir -p /var/lib/corpus/trust /srv/projects/mine; touch " +
 				"/var/lib/corpus/ledger.json")
-			h.Copy(later(t), "/root/later.deb")
+			h.Copy(laterPackage(t), "/root/later.deb")
 			h.Sh("dpkg -i /root/later.deb </dev/null")
 			if !strings.Contains(h.Read("/etc/corpus/agent.yaml"), "service: mine") {
 				t.Error("an upgrade lost the administrator's configuration")
@@ -123,7 +123,7 @@ func TestConfigurationBeforeThePackage(t *testing.T) {
 			if r := h.Run("sh", "-c", command); r.Code != 0 {
 				t.Fatalf("exit code %d: %s%s", r.Code, r.Out, r.Err)
 			}
-			h.Copy(later(t), "/root/later.deb")
+			h.Copy(laterPackage(t), "/root/later.deb")
 			if r := h.Run("sh", "-c", "dpkg -i /root/later.deb </dev/null"); r.Code != 0 {
 				t.Fatalf("the upgrade: exit code %d: %s%s", r.Code, r.Out, r.Err)
 			}

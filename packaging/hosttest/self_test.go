@@ -27,8 +27,8 @@ func agentPackage(t *testing.T, version, program string) string {
 	return dir + ".deb"
 }
 
-// bringing returns a base whose states install a package of the agent.
-func bringing(t *testing.T, pkg string) string {
+// installing returns a base whose states install a package of the agent.
+func installing(t *testing.T, pkg string) string {
 	t.Helper()
 	dir := tree(t,
 		map[string]string{"states/agent.sls": "corpus-agent:\n  pkg.installed:\n    - sources:\n" +
@@ -65,9 +65,9 @@ func TestReleasesWithBrokenAgentsAreRolledBack(t *testing.T) {
 		t.Fatalf("at first the host has %s", good)
 	}
 	for i, c := range []struct{ name, tree, want string }{
-		{"it exits", bringing(t, agentPackage(t, "99.0", "#!/bin/sh\nexit 1\n")), "corpus-agent version: exit status 1"},
-		{"it crashes", bringing(t, agentPackage(t, "99.1", "#!/bin/sh\nkill -SEGV $$\n")), "signal: segmentation fault"},
-		{"its file is damaged", bringing(t, agentPackage(t, "99.2", "\x7fELF")), "exec format error"},
+		{"it exits", installing(t, agentPackage(t, "99.0", "#!/bin/sh\nexit 1\n")), "corpus-agent version: exit status 1"},
+		{"it crashes", installing(t, agentPackage(t, "99.1", "#!/bin/sh\nkill -SEGV $$\n")), "signal: segmentation fault"},
+		{"its file is damaged", installing(t, agentPackage(t, "99.2", "\x7fELF")), "exec format error"},
 		{"its unit starts something else",
 			base("/etc/systemd/system/corpus-agent.service.d/x.conf:\n  file.managed:\n    - makedirs: True\n" +
 				"    - contents: |\n        [Service]\n        ExecStart=\n        ExecStart=/bin/true\n"),
@@ -99,7 +99,7 @@ func TestReleasesWithBrokenAgentsAreRolledBack(t *testing.T) {
 			agent(t, h, "deploy").converged(t)
 		})
 	}
-	s.publish("base", "3", "production", bringing(t, agentPackage(t, "100", "")))
+	s.publish("base", "3", "production", installing(t, agentPackage(t, "100", "")))
 	h.Sh("systemctl start corpus-agent.service")
 	if r := history(t, h)[0]; r.Exit != 0 || !strings.Contains(strings.Join(r.Notes, "\n"), "was tried and works") {
 		t.Errorf("an agent that works: exit code %d: %s\n%s", r.Exit, r.Error, strings.Join(r.Notes, "\n"))
@@ -113,7 +113,7 @@ func TestReleasesWithBrokenAgentsAreRolledBack(t *testing.T) {
 // TestFirstDeployWithHangingAgent has the first release replace the agent with one that hangs.
 func TestFirstDeployWithHangingAgent(t *testing.T) {
 	n, s := lab.NewNetwork(t), newStore(t)
-	s.publish("base", "1", "production", bringing(t, agentPackage(t, "99.0", "#!/bin/sh\nexec sleep 1000\n")))
+	s.publish("base", "1", "production", installing(t, agentPackage(t, "99.0", "#!/bin/sh\nexec sleep 1000\n")))
 	s.publish("web", "1", "testing",
 		tree(t, map[string]string{"salt/config/states/top.sls": "base:\n  '*':\n    - agent\n"}))
 	server := s.serve(n)
@@ -129,7 +129,7 @@ func TestFirstDeployWithHangingAgent(t *testing.T) {
 	if got := own(h); got != good {
 		t.Errorf("after the rollback the host has %s, want %s", got, good)
 	}
-	s.publish("base", "2", "production", bringing(t, agentPackage(t, "99.1", "")))
+	s.publish("base", "2", "production", installing(t, agentPackage(t, "99.1", "")))
 	h.Sh("systemctl start corpus-agent.service")
 	if got := own(h) + ", " + installed(h); got != good+", 99.1" {
 		t.Errorf("the timer's run leaves %s", got)

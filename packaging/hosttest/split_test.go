@@ -12,9 +12,9 @@ import (
 	"github.com/corpus-agent/corpus-agent/packaging/hosttest/lab"
 )
 
-// joint makes a package with both programs, as before they were split: the content of both packages, in an earlier
-// version.
-func joint(t *testing.T) string {
+// jointPackage makes a package with both programs, as before they were split: the content of both packages, in an
+// earlier version.
+func jointPackage(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "joint")
 	run(t, "dpkg-deb", "-R", deb(t), dir)
@@ -52,7 +52,7 @@ func TestUpgradeFromTheJointPackage(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			h := lab.Boot(t, lab.Options{Hostname: "myapp-testing-local1-1"})
-			h.Copy(joint(t), "/root/joint.deb")
+			h.Copy(jointPackage(t), "/root/joint.deb")
 			h.Copy(deb(t), "/root/corpus-agent.deb")
 			h.Copy(built(t, "corpus"), "/root/corpus.deb")
 			h.Sh("apt-get install -y /root/joint.deb; corpus --version")

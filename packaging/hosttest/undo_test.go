@@ -269,7 +269,7 @@ func TestRollbackUndoesChangesOfStates(t *testing.T) {
 }
 
 // TestPowerCutDuringUndo simulates CORPUS_TEST_CUTS power failures at random times in the apply or in the rollback. The
-// later runs restore the host.
+// laterPackage runs restore the host.
 func TestPowerCutDuringUndo(t *testing.T) {
 	cuts, err := strconv.Atoi(os.Getenv("CORPUS_TEST_CUTS"))
 	if err != nil {

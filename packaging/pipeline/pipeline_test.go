@@ -26,8 +26,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/packaging/pipeline"
 )
 
-// sow writes a source tree.
-func sow(t *testing.T, files map[string]string) string {
+// writeTree writes a source tree.
+func writeTree(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "myapp")
 	for name, text := range files {
@@ -52,7 +52,7 @@ func outputs(t *testing.T) []string {
 	return []string{stem + ".tar.zst", stem + ".deb", stem + ".rpm", stem + ".oci.tar"}
 }
 
-func make1(t *testing.T, tree string) pipeline.Result {
+func buildAll(t *testing.T, tree string) pipeline.Result {
 	t.Helper()
 	r, err := pipeline.Make(t.Context(), pipeline.Request{Source: tree, Outputs: outputs(t), Version: "1.0", Tool: "test"})
 	if err != nil {
@@ -71,17 +71,17 @@ func withLog(err error) error {
 	return err
 }
 
-// twice builds two copies of a tree, the second with another umask, time zone and language, and in a deeper directory,
-// and expects the same bytes. TestTwoBuildsAreTheSameToDiffoscope does the same with several users.
-func twice(t *testing.T, files map[string]string) pipeline.Result {
+// buildTwice builds two copies of a tree, the second with another umask, time zone and language, and in a deeper
+// directory, and expects the same bytes. TestTwoBuildsAreTheSameToDiffoscope does the same with several users.
+func buildTwice(t *testing.T, files map[string]string) pipeline.Result {
 	t.Helper()
-	first := make1(t, sow(t, files))
+	first := buildAll(t, writeTree(t, files))
 	deep := filepath.Join(t.TempDir(), strings.Repeat("a directory of a longer name/", 4), "tmp")
 	if err := os.MkdirAll(deep, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	tree := filepath.Join(deep, "..", "myapp")
-	if err := os.CopyFS(tree, os.DirFS(sow(t, files))); err != nil {
+	if err := os.CopyFS(tree, os.DirFS(writeTree(t, files))); err != nil {
 		t.Fatal(err)
 	}
 	for name, value := range map[string]string{"TMPDIR": deep, "TZ": "Asia/Kathmandu", "LC_ALL": "tr_TR.UTF-8",
@@ -89,7 +89,7 @@ func twice(t *testing.T, files map[string]string) pipeline.Result {
 		t.Setenv(name, value)
 	}
 	before := syscall.Umask(0o077)
-	second := make1(t, tree)
+	second := buildAll(t, tree)
 	syscall.Umask(before)
 	if first.Content != second.Content || first.Content == "" {
 		t.Errorf("contents are %q and %q", first.Content, second.Content)
@@ -190,7 +190,7 @@ func decode(t *testing.T, data []byte, v any) {
 }
 
 func TestTreeBecomesAllFormsWithOneContent(t *testing.T) {
-	r := twice(t, map[string]string{
+	r := buildTwice(t, map[string]string{
 		"corpus.yaml": "builder: tree\nfiles: [app, corpus.yaml, myapp.service, share]\nleave_out: ['*.tmp']\n" +
 			"units: [myapp.service]\npackage: {description: An app, depends: [libc6]}\n",
 		"app": "#!/bin/sh\necho hello\n", "myapp.service": "[Service]\nExecStart=/opt/myapp/app\n", "share/a/b": "b",
@@ -251,7 +251,7 @@ func debian(t *testing.T, r pipeline.Result) {
 }
 
 func TestACommandsOutputIsReleased(t *testing.T) {
-	r := twice(t, map[string]string{
+	r := buildTwice(t, map[string]string{
 		"corpus.yaml":  "builder: command\nbuild: {command: [sh, build.sh], output: public}\n",
 		"build.sh":     "mkdir -p public/css && sed s/NAME/world/ index.in >public/index.html && : >public/css/a.css\n",
 		"index.in":     "hello NAME\n",
@@ -269,7 +269,7 @@ func TestACommandsOutputIsReleased(t *testing.T) {
 func TestHooksOfTheRecipeRunInTheirOrder(t *testing.T) {
 	for name, builder := range map[string]string{"tree": "tree",
 		"command": "command\nbuild: {command: [mkdir, out], output: out}"} {
-		r := make1(t, sow(t, map[string]string{
+		r := buildAll(t, writeTree(t, map[string]string{
 			"corpus.yaml": "builder: " + builder + "\nhooks: {pre_release: [bin/z.sh, a], post_release: [bin/z.sh]}\n",
 			"bin/z.sh":    "echo z\n", "a": "echo a\n",
 		}))
@@ -282,7 +282,7 @@ func TestHooksOfTheRecipeRunInTheirOrder(t *testing.T) {
 		}
 	}
 	_, err := pipeline.Make(t.Context(),
-		pipeline.Request{Source: sow(t, map[string]string{"corpus.yaml": "builder: tree\nhooks:\n  post_release: [gone]\n"}),
+		pipeline.Request{Source: writeTree(t, map[string]string{"corpus.yaml": "builder: tree\nhooks:\n  post_release: [gone]\n"}),
 			Outputs: outputs(t), Version: "1"})
 	if err == nil || !strings.Contains(err.Error(), "corpus.yaml:3:18: gone is not in the tree") {
 		t.Errorf("a hook that does not exist: %v", err)
@@ -290,7 +290,7 @@ func TestHooksOfTheRecipeRunInTheirOrder(t *testing.T) {
 }
 
 func TestFailingBuildKeepsOnlyItsLog(t *testing.T) {
-	tree := sow(t,
+	tree := writeTree(t,
 		map[string]string{"corpus.yaml": "builder: command\nbuild: {command: [sh, -c, 'echo so far >&2; touch made; exit " +
 			"7']}\n"})
 	files := outputs(t)
@@ -314,7 +314,7 @@ func TestFailedOutputRemovesAllOutputs(t *testing.T) {
 	dir := t.TempDir()
 	files := []string{filepath.Join(dir, "a.tar.zst"), filepath.Join(dir, "nowhere", "a.deb")}
 	_, err := pipeline.Make(t.Context(),
-		pipeline.Request{Source: sow(t, map[string]string{"corpus.yaml": "builder: tree\n", "a": "a"}), Outputs: files,
+		pipeline.Request{Source: writeTree(t, map[string]string{"corpus.yaml": "builder: tree\n", "a": "a"}), Outputs: files,
 			Version: "1"})
 	if err == nil || !strings.Contains(err.Error(), "nowhere") {
 		t.Errorf("writing to a directory that does not exist: %v", err)
@@ -358,7 +358,7 @@ func TestInvalidRecipeStopsTheBuild(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			c.files["x"] = ""
-			_, err := pipeline.Make(t.Context(), pipeline.Request{Source: sow(t, c.files),
+			_, err := pipeline.Make(t.Context(), pipeline.Request{Source: writeTree(t, c.files),
 				Outputs: []string{filepath.Join(dir, c.out)}, Version: "1"})
 			for _, want := range c.want {
 				if err == nil || !strings.Contains(err.Error(), want) {
@@ -373,7 +373,7 @@ func TestInvalidRecipeStopsTheBuild(t *testing.T) {
 }
 
 func TestCheckListsDifferences(t *testing.T) {
-	tree := sow(t,
+	tree := writeTree(t,
 		map[string]string{"corpus.yaml": "builder: command\nbuild: {command: [sh, -c, 'date +%N >when; echo same >what; " +
 			"mkdir d; mktemp d/XXXXXX']}\n"})
 	request := pipeline.Request{Source: tree, Outputs: []string{filepath.Join(t.TempDir(), "a.tar.zst")}, Version: "1"}
@@ -390,7 +390,7 @@ func TestCheckListsDifferences(t *testing.T) {
 }
 
 func TestBuildOutputIsNotASource(t *testing.T) {
-	tree := sow(t, map[string]string{"corpus.yaml": "builder: tree\n", "a": "a"})
+	tree := writeTree(t, map[string]string{"corpus.yaml": "builder: tree\n", "a": "a"})
 	request := pipeline.Request{Source: tree, Outputs: []string{filepath.Join(tree, "a.tar.zst"),
 		filepath.Join(tree, "a.deb")}, Version: "1"}
 	var contents []string
@@ -407,7 +407,7 @@ func TestBuildOutputIsNotASource(t *testing.T) {
 }
 
 func TestAGoServiceIsBuilt(t *testing.T) {
-	r := twice(t, map[string]string{
+	r := buildTwice(t, map[string]string{
 		"corpus.yaml": "builder: go\nprefix: /srv/myapp\n", "go.mod": "module example.org/myapp\n\ngo 1.21\n",
 		"cmd/myapp/main.go": "package main\n\nfunc main() { println(\"hello\") }\n",
 		"salt/x.sls":        "{}\n",
@@ -428,7 +428,7 @@ func TestANodeServiceIsBuilt(t *testing.T) {
 	if out, err := exec.Command("npm", "--version").CombinedOutput(); err != nil {
 		t.Skipf("npm does not work here: %v %s", err, out)
 	}
-	r := twice(t, map[string]string{
+	r := buildTwice(t, map[string]string{
 		"corpus.yaml": "builder: node\nbuild: {script: build}\n",
 		"package.json": `{"name":"myapp","version":"1.0.0","dependencies":{"dep":"file:dep"},"scripts":{"build":"node ` +
 			`server.js >built"}}`,
@@ -478,7 +478,7 @@ func wheel(t *testing.T) string {
 
 func TestAPythonServiceIsBuiltAndRunsElsewhere(t *testing.T) {
 	needVenv(t)
-	r := twice(t, map[string]string{
+	r := buildTwice(t, map[string]string{
 		"corpus.yaml":      "builder: python\nbuild: {requirements: requirements.txt, wheels: wheels}\nfiles: [conf]\n",
 		"requirements.txt": "greet==2.1\n", "wheels/greet-2.1-py3-none-any.whl": wheel(t), "conf/app.ini": "[app]\n",
 	})

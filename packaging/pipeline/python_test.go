@@ -67,14 +67,14 @@ func TestAPythonServiceIsInstalledFromItsSource(t *testing.T) {
 	needVenv(t)
 	files := greetSource("lib/")
 	files["corpus.yaml"] = "builder: python\nbuild: {install: [lib]}\n"
-	greets(t, make1(t, sow(t, files)))
+	greets(t, buildAll(t, writeTree(t, files)))
 }
 
 func TestAPythonServiceIsInstalledFromACommit(t *testing.T) {
 	artifacttest.Long(t)
 	t.Parallel()
 	needVenv(t)
-	repository := sow(t, greetSource(""))
+	repository := writeTree(t, greetSource(""))
 	git := func(args ...string) string {
 		t.Helper()
 		cmd := exec.Command("git",
@@ -96,7 +96,7 @@ func TestAPythonServiceIsInstalledFromACommit(t *testing.T) {
 		t.Fatal(err)
 	}
 	git("commit", "-q", "-a", "-m", "two")
-	greets(t, make1(t, sow(t, map[string]string{
+	greets(t, buildAll(t, writeTree(t, map[string]string{
 		"corpus.yaml": "builder: python\nbuild: {install: ['git+file://" + repository + "@" + commit + "']}\n",
 	})))
 }
@@ -109,7 +109,7 @@ func TestHashesOfRequirementsAreChecked(t *testing.T) {
 	sum := sha256.Sum256([]byte(body))
 	build := func(hash string) (log string, err error) {
 		files := outputs(t)
-		_, err = pipeline.Make(t.Context(), pipeline.Request{Source: sow(t, map[string]string{
+		_, err = pipeline.Make(t.Context(), pipeline.Request{Source: writeTree(t, map[string]string{
 			"corpus.yaml":      "builder: python\nbuild: {requirements: requirements.txt, wheels: wheels}\n",
 			"requirements.txt": "greet==2.1 --hash=sha256:" + hash + "\n", "wheels/greet-2.1-py3-none-any.whl": body,
 		}), Outputs: files, Version: "1"})

@@ -306,7 +306,7 @@ func TestCollectDuringPublishOfOldObjects(t *testing.T) {
 			collector := artifacttest.Beside(t, p)
 			collector.Now = func() time.Time { return time.Now().Add(2 * 24 * time.Hour) }
 			listed, published := make(chan struct{}), make(chan struct{})
-			collector.Store = &meddled{Store: p.Store, listed: func() { close(listed); <-published }}
+			collector.Store = &hooked{Store: p.Store, listed: func() { close(listed); <-published }}
 			done := make(chan error, 1)
 			go func() { _, err := collect.Garbage(t.Context(), collector, usual(), false); done <- err }()
 			<-listed
@@ -367,13 +367,13 @@ func TestImportOfDraftWithMissingChunks(t *testing.T) {
 	}
 }
 
-// meddled is a store that calls functions after a listing of packs, and before each write.
-type meddled struct {
+// hooked is a store that calls functions after a listing of packs, and before each write.
+type hooked struct {
 	store.Store
 	listed func()
 }
 
-func (m *meddled) List(ctx context.Context, prefix string) iter.Seq2[store.Info, error] {
+func (m *hooked) List(ctx context.Context, prefix string) iter.Seq2[store.Info, error] {
 	var all []store.Info
 	var failed error
 	for info, err := range m.Store.List(ctx, prefix) {
@@ -403,7 +403,7 @@ func TestCollectDuringImportAndOtherCollection(t *testing.T) {
 	release(t, p, "1", noise(1))
 	draft := drafted(t, p, "2", noise(2))
 	slow := artifacttest.Beside(t, p)
-	slow.Store = &meddled{Store: p.Store, listed: func() {
+	slow.Store = &hooked{Store: p.Store, listed: func() {
 		if _, err := drafts.Import(t.Context(), artifacttest.Beside(t, p), draft); err != nil {
 			t.Error(err)
 		}

@@ -16,8 +16,9 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// lay creates something other than a file at a path, which a user who may write to a store's directory can do.
-func lay(t *testing.T, kind, place string) {
+// makeIrregular creates something other than a file at a path, which a user who may write to a store's directory can
+// do.
+func makeIrregular(t *testing.T, kind, place string) {
 	t.Helper()
 	var err error
 	switch kind {
@@ -57,7 +58,7 @@ func TestDirectoryStoreDoesNotBlockOnPipes(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				lay(t, kind, filepath.Join(at, place))
+				makeIrregular(t, kind, filepath.Join(at, place))
 				if kind != "link to nowhere" {
 					if err := os.Chtimes(filepath.Join(at, place), old, old); err != nil {
 						t.Fatal(err)
