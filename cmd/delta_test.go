@@ -89,7 +89,7 @@ func TestDeltas(t *testing.T) {
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "change\tartifact\tindex\tfetched\trequests\tnew data chunks\tcasync: index\tfetched\trequests")
 	chosen := 0
-	for _, g := range allTreeSeries(t) {
+	for _, g := range allSeries(t) {
 		g.changes = slices.DeleteFunc(g.changes, func(c change) bool { return !rows.MatchString(g.name + ": " + c.name) })
 		if chosen += len(g.changes); len(g.changes) == 0 {
 			continue
@@ -111,7 +111,7 @@ func TestDeltas(t *testing.T) {
 	}
 }
 
-func measureSeries(t *testing.T, w *tabwriter.Writer, g treeSeries, casync string, env []string) {
+func measureSeries(t *testing.T, w *tabwriter.Writer, g series, casync string, env []string) {
 	r := newReader(t)
 	var seen traffic
 	address := seen.serve(t, filepath.Join(r.dir, "store"))
@@ -164,7 +164,7 @@ func (r deltaRow) String() string {
 
 func part(of, whole int64) float64 { return 100 * float64(of) / float64(whole) }
 
-func (r deltaRow) check(t *testing.T, g treeSeries, c change) {
+func (r deltaRow) check(t *testing.T, g series, c change) {
 	if float64(r.fetched) > mostFetched*float64(r.whole) {
 		t.Errorf("%s, %s: %d bytes were fetched of %d, want %.0f %% at most", g.name, c.name, r.fetched, r.whole,
 			100*mostFetched)

@@ -19,16 +19,16 @@ type change struct {
 	edit func(tree string) error // makes the next version from the previous one
 }
 
-// treeSeries is a first version of a tree and several next ones, each made from a copy of it.
-type treeSeries struct {
+// series is a first version of a tree and several next ones, each made from a copy of it.
+type series struct {
 	name    string
 	plant   func(tree string) error
 	changes []change
 	debs    []string // packages of Debian from which it is made
 }
 
-// absent returns the reason why a grove cannot be made here, or "".
-func (g treeSeries) absent() string {
+// absent returns the reason why a series cannot be made here, or "".
+func (g series) absent() string {
 	for _, name := range g.debs {
 		if len(versions(name)) == 0 {
 			return "apt-get update has not been run, or Debian has no " + name
@@ -37,31 +37,31 @@ func (g treeSeries) absent() string {
 	return ""
 }
 
-// allTreeSeries returns the trees for measuring deltas. Packages of Debian are used in both versions that the archive
+// allSeries returns the trees for measuring deltas. Packages of Debian are used in both versions that the archive
 // has after a security update.
-func allTreeSeries(t *testing.T) []treeSeries {
+func allSeries(t *testing.T) []series {
 	system := []string{"git", "vim-runtime", "postgresql-15", "perl-base", "openssl", "libssl3", "libpython3.11-stdlib",
 		"bind9-libs"}
 	python := []string{"python3-django", "python3-sqlalchemy", "python3-requests", "python3-urllib3",
 		"python3-cryptography", "python3-aiohttp", "python3-jinja2", "python3-botocore"}
 	debs := t.TempDir()
-	many := treeSeries{name: "30,000 files", plant: func(tree string) error { return writeFiles(tree, 30_000, 20, 0, 0.02) },
+	many := series{name: "30,000 files", plant: func(tree string) error { return writeFiles(tree, 30_000, 20, 0, 0.02) },
 		changes: []change{
 			{"1 % of the files changed at random", func(tree string) error { return touchFiles(tree, 300) }},
 			{"two bytes of one file", func(tree string) error { return touchFiles(tree, 1) }},
 		}}
-	packages := treeSeries{name: "Debian packages", debs: system,
+	packages := series{name: "Debian packages", debs: system,
 		plant: func(tree string) error { return unpackDebs(debs, tree, "", system...) }, changes: []change{
-			upgradeOf(debs, "", "openssl", "libssl3"), upgradeOf(debs, "", "libpython3.11-stdlib"), upgradeOf(debs, "", "bind9-libs"),
+			upgrade(debs, "", "openssl", "libssl3"), upgrade(debs, "", "libpython3.11-stdlib"), upgrade(debs, "", "bind9-libs"),
 		}}
-	virtualenv := treeSeries{name: "Python virtualenv", debs: python, plant: func(tree string) error {
+	virtualenv := series{name: "Python virtualenv", debs: python, plant: func(tree string) error {
 		if out, err := exec.Command("python3", "-m", "venv", "--copies", tree).CombinedOutput(); err != nil {
 			return fmt.Errorf("%w: %s", err, out)
 		}
 		return unpackDebs(debs, tree, sitePackages, python...)
-	}, changes: []change{upgradeOf(debs, sitePackages, "python3-django"), upgradeOf(debs, sitePackages, "python3-cryptography"),
-		upgradeOf(debs, sitePackages, "python3-aiohttp")}}
-	return []treeSeries{packages, virtualenv, many}
+	}, changes: []change{upgrade(debs, sitePackages, "python3-django"),
+		upgrade(debs, sitePackages, "python3-cryptography"), upgrade(debs, sitePackages, "python3-aiohttp")}}
+	return []series{packages, virtualenv, many}
 }
 
 // sitePackages is the directory of modules, both in a virtualenv and in Debian's /usr.
@@ -88,8 +88,8 @@ func versions(name string) []string {
 	return slices.Compact(all)
 }
 
-// upgradeOf returns a change from the previous to the newest version of packages.
-func upgradeOf(debs, below string, names ...string) change {
+// upgrade returns a change from the previous to the newest version of packages.
+func upgrade(debs, below string, names ...string) change {
 	return change{strings.Join(names, " and ") + " bumped", func(tree string) error {
 		for _, name := range names {
 			all := versions(name)

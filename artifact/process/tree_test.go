@@ -12,14 +12,14 @@ import (
 	"time"
 )
 
-// detachedProcesses starts processes in separate sessions, one of them without a parent in the tree, and prints their
+// detached starts processes in separate sessions, one of them without a parent in the tree, and prints their
 // IDs.
-const detachedProcesses = `setsid sh -c 'echo $$; exec sleep 60' & (setsid sh -c 'trap "" TERM; echo $$; exec sleep 60' &); ` +
+const detached = `setsid sh -c 'echo $$; exec sleep 60' & (setsid sh -c 'trap "" TERM; echo $$; exec sleep 60' &); ` +
 	`sleep 0.3; `
 
 func TestTreeEndKillsProcessesOutsideTheGroup(t *testing.T) {
 	for _, kind := range []string{"control group", "environment"} {
-		for end, script := range map[string]string{"by itself": detachedProcesses, "overdue": detachedProcesses + "sleep 60"} {
+		for end, script := range map[string]string{"by itself": detached, "overdue": detached + "sleep 60"} {
 			t.Run(kind+", "+end, func(t *testing.T) {
 				tree, out := startTree(t, kind, script)
 				tree.whole = true
@@ -52,7 +52,7 @@ func TestTreeEndKillsProcessesOutsideTheGroup(t *testing.T) {
 func TestTreeEndKeepsServicesWithoutSystemd(t *testing.T) {
 	for _, kind := range []string{"control group", "environment"} {
 		t.Run(kind, func(t *testing.T) {
-			tree, out := startTree(t, kind, detachedProcesses)
+			tree, out := startTree(t, kind, detached)
 			tree.whole = false
 			if err := tree.cmd.Wait(); err != nil {
 				t.Fatal(err)

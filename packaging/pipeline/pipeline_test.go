@@ -281,9 +281,8 @@ func TestHooksOfTheRecipeRunInTheirOrder(t *testing.T) {
 			}
 		}
 	}
-	_, err := pipeline.Make(t.Context(),
-		pipeline.Request{Source: writeTree(t, map[string]string{"corpus.yaml": "builder: tree\nhooks:\n  post_release: [gone]\n"}),
-			Outputs: outputs(t), Version: "1"})
+	tree := writeTree(t, map[string]string{"corpus.yaml": "builder: tree\nhooks:\n  post_release: [gone]\n"})
+	_, err := pipeline.Make(t.Context(), pipeline.Request{Source: tree, Outputs: outputs(t), Version: "1"})
 	if err == nil || !strings.Contains(err.Error(), "corpus.yaml:3:18: gone is not in the tree") {
 		t.Errorf("a hook that does not exist: %v", err)
 	}

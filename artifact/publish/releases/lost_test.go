@@ -18,10 +18,10 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// responseLosing is a store that loses the response to a write of the timestamp.
-type responseLosing struct{ store.Store }
+// lossy is a store that loses the response to a write of the timestamp.
+type lossy struct{ store.Store }
 
-func (d responseLosing) Put(ctx context.Context, key string, r io.Reader, size int64, cond store.Condition) (store.Info, error) {
+func (d lossy) Put(ctx context.Context, key string, r io.Reader, size int64, cond store.Condition) (store.Info, error) {
 	info, err := d.Store.Put(ctx, key, r, size, cond)
 	if key == trust.TimestampKey && err == nil {
 		return store.Info{}, &store.Error{Op: store.OpPut, Object: key, Kind: store.ErrUnreachable,
@@ -34,7 +34,7 @@ func TestLostAnswerErrorMentionsPossiblePublish(t *testing.T) {
 	t.Parallel()
 	repo := artifacttest.New(t)
 	repo.Release("myapp", "1", "testing", artifacttest.Files{"app": "1"})
-	p := &publish.Publisher{Store: responseLosing{repo.Publisher.Store}, Keys: repo.Publisher.Keys, Seen: repo.Publisher.Seen}
+	p := &publish.Publisher{Store: lossy{repo.Publisher.Store}, Keys: repo.Publisher.Keys, Seen: repo.Publisher.Seen}
 	_, err := releases.Promote(t.Context(), p, "myapp", "testing", "production")
 	if !errors.Is(err, store.ErrUnreachable) || !strings.Contains(diag.HintOf(err), "may have been published") ||
 		!strings.Contains(diag.HintOf(err), "again") {

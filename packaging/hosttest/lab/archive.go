@@ -37,7 +37,7 @@ func (a archive) url() string {
 	return a.mirror
 }
 
-// Package with the keys of Ubuntu's archive. It is not signed, so its digest is checked.
+// The package with the keys of Ubuntu's archive. It is not signed, so its digest is checked.
 const (
 	ubuntuKeys       = "http://archive.ubuntu.com/ubuntu/pool/main/u/ubuntu-keyring/ubuntu-keyring_2023.11.28.1_all.deb"
 	ubuntuKeysDigest = "36de43b15853ccae0028e9a767613770c704833f82586f28eb262f0311adb8a8"

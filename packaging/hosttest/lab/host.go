@@ -141,7 +141,7 @@ func removeCgroups(name string) {
 		"{}", "+").Run()
 }
 
-// Stop shuts the host down like its administrator.
+// Stop shuts the host down as an administrator does.
 func (h *Host) Stop() {
 	h.t.Helper()
 	_ = h.nspawn.Process.Signal(syscall.SIGTERM) // nspawn shuts the host down
@@ -185,9 +185,9 @@ func (h *Host) kill() {
 	if h.nspawn == nil {
 		return
 	}
-	for range 20 { // a host that has only just been started has no init yet
+	for range 20 { // a host that has just been started may have no init yet
 		if h.leader = h.init(); h.leader != 0 {
-			_ = syscall.Kill(h.leader, syscall.SIGKILL) // its whole process namespace goes with it
+			_ = syscall.Kill(h.leader, syscall.SIGKILL) // all processes of its namespace end with it
 			break
 		}
 		time.Sleep(50 * time.Millisecond)

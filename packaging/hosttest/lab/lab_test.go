@@ -16,7 +16,7 @@ func TestBoot(t *testing.T) {
 		t.Run(suite, func(t *testing.T) {
 			h := lab.Boot(t, lab.Options{Base: lab.Standard(suite), Hostname: "myapp-testing-local1-1"})
 			if name := h.Sh("hostname"); name != "myapp-testing-local1-1" {
-				t.Errorf("the host is called %q", name)
+				t.Errorf("the hostname is %q", name)
 			}
 			if release := h.Read("/etc/os-release"); !strings.Contains(release, suite) {
 				t.Errorf("the host is\n%s", release)
@@ -43,10 +43,10 @@ func TestPowerCut(t *testing.T) {
 	h.Cut()
 	h.Start()
 	if synced := h.Sh("cat /root/synced"); synced != "synced" {
-		t.Errorf("what was synced reads %q", synced)
+		t.Errorf("the synced file has %q", synced)
 	}
 	if h.Exists("/root/lost") && h.Read("/root/lost") != "" {
-		t.Error("what was not synced survived")
+		t.Error("the unsynced file still exists")
 	}
 }
 

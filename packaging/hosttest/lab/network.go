@@ -40,7 +40,7 @@ func NewNetwork(t *testing.T) *Network {
 	}
 	n := &Network{t: t, name: newName()}
 	ip(t, "netns", "add", n.name)
-	t.Cleanup(func() { _, _ = command("ip", "netns", "del", n.name) }) // the next run removes it otherwise
+	t.Cleanup(func() { _, _ = command("ip", "netns", "del", n.name) }) // if this fails, the next run removes the namespace
 	for _, args := range [][]string{
 		{"link", "set", "lo", "up"},
 		{"link", "add", bridge, "type", "bridge"},
@@ -53,12 +53,12 @@ func NewNetwork(t *testing.T) *Network {
 	return n
 }
 
-// Lose drops a share of a host's packets, in percent and in both directions, without a loss of carrier; 100 disconnects
-// the host like a fault on the way, and 0 ends it.
+// Lose drops a share of a host's packets, in percent and in both directions, without a loss of carrier. 100 disconnects
+// the host as a fault in the network does, and 0 removes the loss.
 func (n *Network) Lose(h *Host, percent int) {
 	n.t.Helper()
 	const table = "bridge lab"
-	_, _ = command("ip", "netns", "exec", n.name, "nft", "delete", "table", "bridge", "lab") // there may be none
+	_, _ = command("ip", "netns", "exec", n.name, "nft", "delete", "table", "bridge", "lab") // the table may not exist
 	if percent == 0 {
 		return
 	}
@@ -92,7 +92,7 @@ func (n *Network) Slow(h *Host, rate string) {
 // Name returns the name of the network namespace of the test's side, for programs that are run in it.
 func (n *Network) Name() string { return n.name }
 
-// plug brings up a host's end of the connection, like networkd.
+// plug brings up a host's end of the connection, as networkd does.
 func (n *Network) plug(device string) {
 	n.t.Helper()
 	var err error
@@ -118,7 +118,7 @@ func (n *Network) Listen(address string) net.Listener {
 	if err != nil {
 		n.t.Fatal(err)
 	}
-	n.t.Cleanup(func() { _ = l.Close() }) // it may be closed already
+	n.t.Cleanup(func() { _ = l.Close() }) // the listener may be closed already
 	return l
 }
 
@@ -127,7 +127,7 @@ func (n *Network) listen(address string) (l net.Listener, err error) {
 	runtime.LockOSThread()
 	elsewhere := false
 	defer func() {
-		if !elsewhere { // a thread that found no way back is no use to anybody else
+		if !elsewhere { // a thread that cannot return to its namespace must not be used again
 			runtime.UnlockOSThread()
 		}
 	}()

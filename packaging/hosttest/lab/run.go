@@ -61,7 +61,7 @@ type Result struct {
 	Code int
 }
 
-// Run runs a command on the host as a separate unit, like a service.
+// Run runs a command on the host in a separate unit, as a service.
 func (h *Host) Run(argv ...string) Result {
 	h.t.Helper()
 	if h.leader == 0 {
