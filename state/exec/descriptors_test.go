@@ -85,7 +85,7 @@ func swallowed(machine *host.Host, program *compile.Program) *stateexec.Result {
 	return runner.Run(context.Background(), program).All()[0]
 }
 
-// exhausted takes all file descriptors of the process until it is released.
+// exhausted uses all file descriptors of the process until release is called.
 func exhausted(t *testing.T) (release func()) {
 	t.Helper()
 	limit := syscall.Rlimit{Cur: 64, Max: 64}

@@ -363,7 +363,7 @@ func FuzzTree(f *testing.F) {
 	})
 }
 
-// TestSparseFilesAreNotReadIntoMemory reads a file of 100 GB that takes no room on the disk.
+// TestSparseFilesAreNotReadIntoMemory reads a sparse file of 100 GB.
 func TestSparseFilesAreNotReadIntoMemory(t *testing.T) {
 	root := t.TempDir()
 	if err := errors.Join(os.WriteFile(filepath.Join(root, "f"), nil, 0o644),

@@ -220,7 +220,7 @@ func TestFilesOfProcAreReadCompletely(t *testing.T) {
 	}
 }
 
-// TestSparseFilesAreNotRead takes an image of a file of 1 TiB that takes no room on the disk.
+// TestSparseFilesAreNotRead takes an image of a sparse file of 1 TiB.
 func TestSparseFilesAreNotRead(t *testing.T) {
 	h, root := newHost(t)
 	file := filepath.Join(root, "etc/large")

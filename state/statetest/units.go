@@ -51,7 +51,7 @@ func (u *Units) read() []unit {
 	return units
 }
 
-// Names is part of host.Units.
+// Names lists the services in /units, without .service.
 func (u *Units) Names(context.Context) ([]string, error) {
 	var names []string
 	for _, one := range u.read() {

@@ -143,7 +143,7 @@ func (f *fixture) facts(h *host.Host) function.Facts {
 	}
 }
 
-// table makes the functions of a fresh copy of the host, since calls may change its data.
+// table returns the functions of a new copy of the host, since calls may change its data.
 func (f *fixture) table(h *host.Host) function.Table {
 	fresh := *f
 	fresh.Grains, fresh.Pillar = value.Copy(f.Grains).(*value.Map), value.Copy(f.Pillar).(*value.Map)

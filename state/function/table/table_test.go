@@ -36,7 +36,7 @@ func TestEveryModuleHasItsPackage(t *testing.T) {
 	}
 }
 
-// sourceOf is the text of a package, beginning with the file that has its name.
+// sourceOf returns the text of a package, beginning with the file that has its name.
 func sourceOf(t *testing.T, dir string) string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join("..", dir, "*.go"))

@@ -48,7 +48,7 @@ func TestUnavailableVersionsAreLeftOut(t *testing.T) {
 	}
 }
 
-// aptWith makes a Packages over apt with scripted answers.
+// aptWith returns a Packages for apt with scripted answers.
 func aptWith(t *testing.T, recorder host.ChangeRecorder,
 	answers map[string]host.Output) (*Packages, *hosttest.Scripted) {
 	commands := &hosttest.Scripted{T: t, Answers: answers}

@@ -12,7 +12,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host/hosttest"
 )
 
-// rpmInventory is a host with some packages.
+// rpmInventory returns an inventory of some packages.
 func rpmInventory() *host.Inventory {
 	return host.InventoryOf("x86_64", rpmNames(), []host.Package{
 		{Name: "foo", Version: "1.0-1", Arch: "noarch", State: host.InstalledPackage, Held: true},

@@ -142,7 +142,7 @@ func TestChanges(t *testing.T) {
 	}
 }
 
-// bigStatus makes a status file of the given size in bytes, with the fields of real ones.
+// bigStatus returns a status file of the given size in bytes, with the fields of real ones.
 func bigStatus(size int) []byte {
 	var b bytes.Buffer
 	for i := 0; b.Len() < size; i++ {

@@ -13,7 +13,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// emulator is the URL of moto's server: MOTO_ENDPOINT, or one that the test starts from PATH.
+// emulator returns the URL of moto's server: MOTO_ENDPOINT, or that of a server that the test starts from PATH.
 func emulator(t *testing.T) string {
 	t.Helper()
 	url := os.Getenv("MOTO_ENDPOINT")

@@ -9,7 +9,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/statetest"
 )
 
-// prepare gives the host a kernel whose modules are files in /lib/modules that contain the names of their
+// prepare adds a kernel to the host whose modules are files in /lib/modules that contain the names of their
 // dependencies.
 func prepare(t *testing.T, h *statetest.Host) {
 	has := func(name string) bool { return strings.Contains("\n"+h.Text("/proc/modules"), "\n"+name+" ") }

@@ -9,7 +9,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/statetest"
 )
 
-// prepare gives the host locales: /usr/lib/locale/locale-archive has a name in each line.
+// prepare adds locales to the host: /usr/lib/locale/locale-archive has a name in each line.
 func prepare(t *testing.T, h *statetest.Host) {
 	const archive = "/usr/lib/locale/locale-archive"
 	tools := map[string]statetest.Tool{

@@ -131,7 +131,8 @@ func TestServiceOnSystemd(t *testing.T) {
 	}
 }
 
-// TestInitScriptLinksWithUnit has a unit and an init script of the same name, as many packages do.
+// TestInitScriptLinksWithUnit enables and disables a unit that has an init script of the same name, as in many
+// packages.
 func TestInitScriptLinksWithUnit(t *testing.T) {
 	thisMachine(t)
 	unitFile(t, "corpus-both.service", sleeper)

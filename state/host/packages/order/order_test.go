@@ -2,8 +2,8 @@ package order
 
 import "testing"
 
-// TestOrders has cases of three orders. TestFamilies in state/module/pkg compares thousands of others with the package
-// managers themselves.
+// TestOrders checks cases of three orders. TestFamilies in state/module/pkg compares thousands of others with the
+// package managers.
 func TestOrders(t *testing.T) {
 	for _, c := range []struct {
 		family  string
