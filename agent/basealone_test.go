@@ -49,9 +49,9 @@ func TestBaseConvergesAloneUntilServiceIsPublished(t *testing.T) {
 			if s, err := l.Status(); err != nil || s.Deployed != nil || s.BaseAlone == nil || len(s.Drift) > 0 {
 				t.Errorf("status: deployed %v, base alone %v, drift %v, %v", s.Deployed, s.BaseAlone, s.Drift, err)
 			}
-			asked := len(l.engine.converged)
-			if l.expect(c.code); len(l.engine.converged) != asked+1 {
-				t.Errorf("the next run converged %d times, want once", len(l.engine.converged)-asked)
+			convergesBefore := len(l.engine.converged)
+			if l.expect(c.code); len(l.engine.converged) != convergesBefore+1 {
+				t.Errorf("the next run converged %d times, want once", len(l.engine.converged)-convergesBefore)
 			}
 			if _, err := l.Rollback(t.Context()); exit.Code(err) != exit.Usage {
 				t.Errorf("a rollback without an earlier release: %v", err)

@@ -353,8 +353,8 @@ func (l *lab) reported(notes []string, what item, how damage, path string) {
 	if what.silent == "all" || strings.Contains(what.silent, how.name) {
 		return
 	}
-	said := regexp.MustCompile(regexp.QuoteMeta(filepath.Base(path)) + "|" + cmp.Or(what.says, "^$"))
-	if !slices.ContainsFunc(notes, said.MatchString) {
+	reportPattern := regexp.MustCompile(regexp.QuoteMeta(filepath.Base(path)) + "|" + cmp.Or(what.says, "^$"))
+	if !slices.ContainsFunc(notes, reportPattern.MatchString) {
 		l.t.Errorf("the loss of %s (%s) is not reported in:\n%s", what.name, how.name, strings.Join(notes, "\n"))
 	}
 }

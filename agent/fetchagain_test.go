@@ -32,7 +32,7 @@ func TestReleaseWithoutItsListIsFetchedAgain(t *testing.T) {
 	l.publish("1")
 	l.expect(exit.OK)
 	top := l.forge()
-	asked := len(l.engine.converged)
+	convergesBefore := len(l.engine.converged)
 	if _, err := l.Converge(context.Background(), false); exit.Code(err) != exit.Refused ||
 		!strings.Contains(err.Error(), "list of the files of myapp 1") {
 		t.Errorf("without a store: %v, want the release refused", err)
@@ -44,8 +44,8 @@ func TestReleaseWithoutItsListIsFetchedAgain(t *testing.T) {
 			t.Errorf("while the store is down, the error is %q", r.Error)
 		}
 	}
-	if len(l.engine.converged) != asked {
-		t.Errorf("converged %q although the release cannot be verified", l.engine.converged[asked:])
+	if len(l.engine.converged) != convergesBefore {
+		t.Errorf("converged %q although the release cannot be verified", l.engine.converged[convergesBefore:])
 	}
 	l.store = working
 	noted(t, l.expect(exit.OK), "the list of the files of myapp 1 was lost; it was fetched again")

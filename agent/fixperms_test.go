@@ -120,10 +120,10 @@ func TestKeyCreationWhileUserExchangesHome(t *testing.T) {
 	}
 	l.publishSalt("1", map[string]string{"00.sls": sets("/srv/out", "1")})
 	r := l.expect(exit.OK)
-	said := strings.Join(r.Notes, "\n")
+	notes := strings.Join(r.Notes, "\n")
 	for _, want := range []string{"/home/myapp-user/.ssh", "64011", "ls -ld"} {
-		if !strings.Contains(said, want) {
-			t.Errorf("notes are %q, want %q in them", said, want)
+		if !strings.Contains(notes, want) {
+			t.Errorf("notes are %q, want %q in them", notes, want)
 		}
 	}
 	asProjectUser(t, home, `while :; do rm -rf .ssh; mkdir .ssh; mv .ssh k; ln -s /etc/cron.hourly .ssh; rm .ssh; ln -s `+

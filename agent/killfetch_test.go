@@ -235,8 +235,8 @@ func interrupted(t *testing.T, root, storeDir, trustRoot, log string, after time
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), childRoot+"="+root, childStore+"="+storeDir, childTrust+"="+trustRoot, childKill+"=0",
 		childTally+"="+log)
-	var said strings.Builder
-	cmd.Stderr = &said
+	var output strings.Builder
+	cmd.Stderr = &output
 	started := time.Now()
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -248,7 +248,7 @@ func interrupted(t *testing.T, root, storeDir, trustRoot, log string, after time
 		return -1
 	}
 	if code := cmd.ProcessState.ExitCode(); code > 0 {
-		t.Fatalf("an agent ended with exit code %d: %s", code, said.String())
+		t.Fatalf("an agent ended with exit code %d: %s", code, output.String())
 	}
 	return time.Since(started)
 }

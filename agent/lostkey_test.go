@@ -21,12 +21,12 @@ func TestLostHostKeyIsReported(t *testing.T) {
 	says := func(want bool) {
 		t.Helper()
 		r := f.run(h, exit.OK)
-		said := strings.Contains(strings.Join(r.Notes, "\n"),
+		notedLoss := strings.Contains(strings.Join(r.Notes, "\n"),
 			"another key than the one that is registered first for its name ("+string(first.Public())+")")
 		s, err := h.Status()
 		must(t, err)
-		if said != want || (s.Rekeyed == string(first.Public())) != want || !want && s.Rekeyed != "" {
-			t.Errorf("the run reports it: %v, and status has %q, want %v; notes %q", said, s.Rekeyed, want, r.Notes)
+		if notedLoss != want || (s.Rekeyed == string(first.Public())) != want || !want && s.Rekeyed != "" {
+			t.Errorf("the run reports it: %v, and status has %q, want %v; notes %q", notedLoss, s.Rekeyed, want, r.Notes)
 		}
 	}
 	says(false)

@@ -110,7 +110,7 @@ func ended(l *lab, err error, code int) {
 	}
 }
 
-// nextCommands are the commands that run after one of tries.
+// nextCommands are the commands that run after one of undeployingCommands.
 func nextCommands() map[string]func(l *lab) (*report.Report, error) {
 	return map[string]func(l *lab) (*report.Report, error){
 		"a deploy": func(l *lab) (*report.Report, error) { return l.deploy() },
@@ -177,8 +177,8 @@ func losses() map[string]func(l *lab) {
 	}
 }
 
-// compareWithout runs each command on a host after one of tries, and compares its output with that on a host without
-// it.
+// compareWithout runs each command on a host after one of undeployingCommands, and compares its output with that on a
+// host without it.
 func compareWithout(t *testing.T, before func(l *lab), try func(l *lab), loss func(l *lab)) {
 	t.Helper()
 	tried := newLab(t)

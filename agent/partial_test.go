@@ -65,9 +65,9 @@ func TestFailureOfOneProjectDoesNotPreventTheOther(t *testing.T) {
 					t.Error("the report has no error")
 				}
 				// The next run converges the current pair, and reports the error again.
-				asked := len(l.engine.converged)
-				if l.expect(c.code); len(l.engine.converged) != asked+1 {
-					t.Errorf("converged %d times more, want once", len(l.engine.converged)-asked)
+				convergesBefore := len(l.engine.converged)
+				if l.expect(c.code); len(l.engine.converged) != convergesBefore+1 {
+					t.Errorf("converged %d times more, want once", len(l.engine.converged)-convergesBefore)
 				}
 			})
 		}

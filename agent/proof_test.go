@@ -306,8 +306,8 @@ func TestStartedUnitNoteIsRepeatedWhileValid(t *testing.T) {
 			c.since(u, app)
 			for range 2 {
 				r := l.expect(exit.OK)
-				said := strings.Join(r.Unserved, "\n")
-				if len(r.Unserved) > 1 || !strings.Contains(said, c.want) || c.want == "" && said != "" {
+				unserved := strings.Join(r.Unserved, "\n")
+				if len(r.Unserved) > 1 || !strings.Contains(unserved, c.want) || c.want == "" && unserved != "" {
 					t.Errorf("the report has %q, want %q", r.Unserved, c.want)
 				}
 			}

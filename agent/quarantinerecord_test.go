@@ -42,10 +42,10 @@ func TestFleetKeepsErrorOfQuarantine(t *testing.T) {
 	for range 3 {
 		at = at.Add(35 * time.Minute) // the record is renewed
 		l.expect(exit.OK)
-		said, hint := why(fleet.Quarantined)
-		if said == "" || !strings.Contains(failed, said) && !strings.Contains(said, failed) ||
+		reason, hint := why(fleet.Quarantined)
+		if reason == "" || !strings.Contains(failed, reason) && !strings.Contains(reason, failed) ||
 			!strings.Contains(hint, "publish a corrected version") {
-			t.Errorf("why: %q, hint %q; the failure was %q", said, hint, failed)
+			t.Errorf("why: %q, hint %q; the failure was %q", reason, hint, failed)
 		}
 	}
 }

@@ -676,10 +676,10 @@ func TestDeployAheadIgnoresWaves(t *testing.T) {
 	}
 	f.runs(later, "2")
 	noted(t, r, "ahead of the rollout")
-	said := slices.ContainsFunc(f.store.requests(), func(a string) bool {
+	recorded := slices.ContainsFunc(f.store.requests(), func(a string) bool {
 		return strings.Contains(a, "/results/"+later.name+".example.com/healthy.")
 	})
-	if !said {
+	if !recorded {
 		t.Error("the host did not record its result")
 	}
 	f.run(later, exit.OK)
@@ -771,10 +771,10 @@ func TestRenamedHostKeepsItsWave(t *testing.T) {
 	f.store.now = f.store.now.Add(time.Hour)
 	f.run(first, exit.OK)
 	f.runs(first, "2")
-	said := slices.ContainsFunc(f.store.requests(), func(a string) bool {
+	recorded := slices.ContainsFunc(f.store.requests(), func(a string) bool {
 		return strings.Contains(a, "/results/"+was+".example.com/healthy.")
 	})
-	if !said {
+	if !recorded {
 		t.Error("its results do not count under its name in the roster")
 	}
 }
@@ -834,8 +834,10 @@ func TestFailedResultUploadIsRetried(t *testing.T) {
 	h.OpenStore = whole
 	f.store.requests()
 	f.run(h, exit.OK)
-	said := slices.ContainsFunc(f.store.requests(), func(a string) bool { return strings.Contains(a, "/results/"+h.name) })
-	if !said {
+	recorded := slices.ContainsFunc(f.store.requests(), func(a string) bool {
+		return strings.Contains(a, "/results/"+h.name)
+	})
+	if !recorded {
 		t.Error("the result was not recorded later")
 	}
 }

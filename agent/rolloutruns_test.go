@@ -294,7 +294,7 @@ func (c *chaos) checkEvidence(version string) func(*rollHost, string) {
 		for w := range c.wave(h) {
 			healthy := 0
 			for _, before := range waves[w] {
-				if at, said := c.recordedHealthy(start, before); said && !at.After(c.store.now.Add(-time.Hour)) {
+				if at, recorded := c.recordedHealthy(start, before); recorded && !at.After(c.store.now.Add(-time.Hour)) {
 					healthy++
 				}
 			}
@@ -307,17 +307,17 @@ func (c *chaos) checkEvidence(version string) func(*rollHost, string) {
 }
 
 // recordedHealthy returns the time of the store at which a host recorded a healthy result.
-func (c *chaos) recordedHealthy(id int, h *rollHost) (at time.Time, said bool) {
+func (c *chaos) recordedHealthy(id int, h *rollHost) (at time.Time, recorded bool) {
 	prefix := fmt.Sprintf("%sresults/%s.example.com/healthy.", plans.Prefix(production, fmt.Sprintf("%d-c0ffee", id)),
 		h.name)
 	c.store.mu.Lock()
 	defer c.store.mu.Unlock()
 	for key, t := range c.store.times {
-		if strings.HasPrefix(key, prefix) && (!said || t.Before(at)) {
-			at, said = t, true
+		if strings.HasPrefix(key, prefix) && (!recorded || t.Before(at)) {
+			at, recorded = t, true
 		}
 	}
-	return at, said
+	return at, recorded
 }
 
 // recordedFailures returns the number of hosts that recorded a failure in the current rollout.

@@ -25,7 +25,7 @@ echo corpus-agent %s
 `
 
 // withProgram gives a host the program and the units with which it starts its agent.
-func withProgram(t *testing.T, version string) (l *lab, asked func() string) {
+func withProgram(t *testing.T, version string) (l *lab, requests func() string) {
 	t.Helper()
 	l = newNativeLab(t)
 	path := l.Layout.Path(ownProgram)
@@ -70,20 +70,20 @@ func (l *lab) runs(version string) {
 }
 
 func TestANewAgentIsTriedBeforeTheReleaseCounts(t *testing.T) {
-	l, asked := withProgram(t, "1")
+	l, requests := withProgram(t, "1")
 	l.states("1", "nothing:\n  test.nop: []\n")
 	l.expect(exit.OK)
-	if got := asked(); got != "" {
+	if got := requests(); got != "" {
 		t.Errorf("a deploy that does not change the agent ran a trial: %s", got)
 	}
 	l.states("2", program(fmt.Sprintf(working, "2")))
 	noted(t, l.expect(exit.OK), "was tried and works: corpus-agent 2")
-	if got := asked(); got != "version, config check, status, converge --test" {
+	if got := requests(); got != "version, config check, status, converge --test" {
 		t.Errorf("the trial ran the new agent with %s", got)
 	}
 	l.runs("2")
 	l.expect(exit.OK)
-	if got := asked(); strings.Count(got, "version") != 1 {
+	if got := requests(); strings.Count(got, "version") != 1 {
 		t.Errorf("a run without changes ran a trial: %s", got)
 	}
 }

@@ -105,7 +105,7 @@ func TestNoRollbackToWithdrawnRelease(t *testing.T) {
 		}
 		l.links("2", "2", "1")
 	}
-	// A host that stays on a withdrawn release does not go back to another.
+	// A host may undo the changes since the deploy of a release that is withdrawn, since it stays on that release.
 	l.yank("myapp", "2")
 	l.expect(exit.OK)
 	if _, err := l.RollbackConverge(ctx, last.ID, false); err != nil {

@@ -40,8 +40,7 @@ func places() []place {
 	}
 }
 
-// TestUnreadableIsNotAbsent lets every call that opens or describes one file fail, for a whole converge and a whole
-// deploy.
+// TestUnreadableIsNotAbsent fails every call that opens or describes one file, for a whole converge and a whole deploy.
 func TestUnreadableIsNotAbsent(t *testing.T) {
 	f := newFleet(t)
 	f.release("base", "2", "production", map[string]string{
@@ -95,17 +94,17 @@ func (f *fleet) unreadable(begin string, p place, errno syscall.Errno, command s
 	host := f.copied(begin)
 	w := fault.Watch{Calls: fault.Reading(), Like: p.like, At: 1, Errno: errno, Onward: true}
 	o := f.agent(host, w, command)
-	said := o.Out + o.Err
+	output := o.Out + o.Err
 	if _, hit := o.Hit(w); !hit {
-		f.t.Fatalf("no call was for %s; exit code %d: %s", p.like, o.Code, said)
+		f.t.Fatalf("no call was for %s; exit code %d: %s", p.like, o.Code, output)
 	}
-	if o.Code == 0 || !strings.Contains(said, errno.Error()) || !strings.Contains(said, filepath.Base(p.like)) {
-		f.t.Errorf("exit code %d, output\n%s", o.Code, said)
+	if o.Code == 0 || !strings.Contains(output, errno.Error()) || !strings.Contains(output, filepath.Base(p.like)) {
+		f.t.Errorf("exit code %d, output\n%s", o.Code, output)
 	}
 	if hosts := []syscall.Errno{syscall.EIO, syscall.EMFILE, syscall.ENOSYS}; slices.Contains(hosts, errno) {
 		data, err := os.ReadFile(filepath.Join(host, "var/lib/corpus/ledger.json"))
 		if err != nil || strings.Contains(string(data), `"bad"`) {
-			f.t.Errorf("a release was quarantined for the host's error: %s, %v\n%s", data, err, said)
+			f.t.Errorf("a release was quarantined for the host's error: %s, %v\n%s", data, err, output)
 		}
 	}
 	f.plain(host, 0, command)

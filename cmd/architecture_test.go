@@ -35,12 +35,12 @@ func TestDocsArchitectureNamesWhatExists(t *testing.T) {
 	if len(rows) < 30 {
 		t.Errorf("%s answers %d questions; want thirty at least", architecture, len(rows))
 	}
-	repo, asked := repository(t), map[string]int{}
+	repo, lineOf := repository(t), map[string]int{}
 	for _, row := range rows {
-		if first := asked[row.what]; first != 0 {
+		if first := lineOf[row.what]; first != 0 {
 			t.Errorf("%s:%d: %q is already in line %d", architecture, row.line, row.what, first)
 		}
-		asked[row.what] = row.line
+		lineOf[row.what] = row.line
 		for _, problem := range row.problems(repo) {
 			t.Errorf("%s:%d: row %q: %s", architecture, row.line, row.what, problem)
 		}

@@ -144,7 +144,7 @@ func TestBucketPolicies(t *testing.T) {
 	mine := func(name string) string {
 		return strings.ReplaceAll("reports/myapp/NAME/mine hosts/NAME/mine fleet/myapp/NAME/mine", "NAME", name)
 	}
-	said := func(name string) string {
+	resultName := func(name string) string {
 		return strings.ReplaceAll(host+"results/NAME/mine "+host+"halts/NAME/mine", "NAME", name)
 	}
 	as("host-reports")
@@ -152,9 +152,9 @@ func TestBucketPolicies(t *testing.T) {
 	as("host-reports of the second host")
 	may(t, r.store, "host-reports of the second host", mine(second), mine(first))
 	as("host-rollouts")
-	may(t, r.store, "host-rollouts", said(first), said(second))
+	may(t, r.store, "host-rollouts", resultName(first), resultName(second))
 	as("host-rollouts of the second host")
-	may(t, r.store, "host-rollouts of the second host", said(second), said(first))
+	may(t, r.store, "host-rollouts of the second host", resultName(second), resultName(first))
 	as("promoter")
 	may(t, r.store, "promoter", host+"roster.json "+host+"summary.json", host+"results/h/probe "+host+"leases/c/0.json")
 	as("viewer")

@@ -376,16 +376,16 @@ func TestReleaseThatCouldNotBeSyncedIsNotAdopted(t *testing.T) {
 // failed checks the output of a run on a failing disk, and the state after it.
 func (f *fleet) failed(s hostEvent, host, what string, o fault.Outcome, errno syscall.Errno) {
 	f.t.Helper()
-	said := o.Out + o.Err
+	output := o.Out + o.Err
 	switch o.Code {
 	case s.code:
 		return // the run succeeded nevertheless, or reported this like any other failure
 	case 1, 2, 3, 7, 8:
 	default:
-		f.t.Errorf("%s: exit code %d: %s", what, o.Code, said)
+		f.t.Errorf("%s: exit code %d: %s", what, o.Code, output)
 	}
-	if !strings.Contains(said, errno.Error()) || !strings.Contains(said, "hint: ") {
-		f.t.Errorf("%s: exit code %d, output\n%s", what, o.Code, said)
+	if !strings.Contains(output, errno.Error()) || !strings.Contains(output, "hint: ") {
+		f.t.Errorf("%s: exit code %d, output\n%s", what, o.Code, output)
 	}
 	next, current := f.link(host, "next"), f.link(host, "current")
 	if o.Code != 8 && current != "" && next != current {

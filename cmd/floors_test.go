@@ -231,8 +231,8 @@ func TestFloorsBelowTheAgentDoNotLog(t *testing.T) {
 	}
 }
 
-// forTests reports whether a package is only linked into tests: storetest and what is below it, but not the Salt module
-// test.
+// forTests reports whether a package is only linked into tests: storetest and the packages below it, but not the Salt
+// module test.
 func forTests(path string) bool {
 	return slices.ContainsFunc(strings.Split(path, "/"), func(name string) bool {
 		return name != "test" && strings.HasSuffix(name, "test")

@@ -11,8 +11,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/store/storetest/minioserver"
 )
 
-// TestPublishToConvergeAgainstMinIO takes a service from an empty bucket to a converged host, through an upgrade, a
-// broken version and a promotion, with the commands of users and each of the two S3 clients.
+// TestPublishToConvergeAgainstMinIO deploys a service from an empty bucket, through an upgrade, a broken version and a
+// promotion, with the commands of users and each of the two S3 clients.
 func TestPublishToConvergeAgainstMinIO(t *testing.T) {
 	server := minioserver.New(t)
 	for name, store := range map[string]string{"minio": server.MinioURL("line"), "s3": server.S3URL("line-s3")} {

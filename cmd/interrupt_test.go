@@ -31,12 +31,12 @@ func TestCorpusEndsOnSignal(t *testing.T) {
 				"mkdir tmp")
 			cmd := exec.Command(filepath.Join(bin(t), "corpus"), args...)
 			cmd.Dir, cmd.Env = r.dir, append(r.env, "CORPUS_STORE="+r.store, "TMPDIR="+r.dir+"/tmp")
-			var said strings.Builder
-			cmd.Stdout, cmd.Stderr = &said, &said
+			var output strings.Builder
+			cmd.Stdout, cmd.Stderr = &output, &output
 			ended := startAndWait(t, cmd)
 			select {
 			case err := <-ended:
-				t.Fatalf("the command ended before the signal: %v\n%s", err, said.String())
+				t.Fatalf("the command ended before the signal: %v\n%s", err, output.String())
 			case <-time.After(3 * time.Second):
 			}
 			sent := syscall.SIGTERM
@@ -52,11 +52,11 @@ func TestCorpusEndsOnSignal(t *testing.T) {
 			case err := <-ended:
 				var exited *exec.ExitError
 				if !errors.As(err, &exited) || exited.ExitCode() != 130 {
-					t.Errorf("the command ended with %v, want exit code 130\n%s", err, said.String())
+					t.Errorf("the command ended with %v, want exit code 130\n%s", err, output.String())
 				}
 				t.Logf("ended %v after the signal", time.Since(began))
 			case <-time.After(time.Minute): // 1.5 s on an idle machine
-				t.Errorf("the command still runs after %v\n%s", sent, said.String())
+				t.Errorf("the command still runs after %v\n%s", sent, output.String())
 			}
 			if _, err := os.Stat(filepath.Join(r.dir, "huge.tar.zst")); err == nil {
 				t.Error("an unfinished artifact has the name of the output")

@@ -137,12 +137,12 @@ func (m *manyHosts) deploy(name string) (code int, out string) {
 	cmd := exec.Command(filepath.Join(bin(m.t), "corpus-agent"), "deploy")
 	cmd.Dir, cmd.Env = m.r.dir, append(slices.Clip(m.r.env), "CORPUS_STORE="+m.r.store,
 		"CORPUS_ROOT="+filepath.Join(m.roots, name), "CORPUS_TRUST_ROOT=root.json")
-	said, err := cmd.CombinedOutput()
+	output, err := cmd.CombinedOutput()
 	var ended *exec.ExitError
 	if err != nil && !errors.As(err, &ended) {
 		return exit.Internal, err.Error()
 	}
-	return cmd.ProcessState.ExitCode(), string(said)
+	return cmd.ProcessState.ExitCode(), string(output)
 }
 
 // have returns the hosts that run a version.

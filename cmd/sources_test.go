@@ -16,7 +16,7 @@ import (
 )
 
 // single returns a command with the built agent that runs a state with a source from a server below a separate root.
-func single(t *testing.T, function, source string) (cmd *exec.Cmd, said *bytes.Buffer) {
+func single(t *testing.T, function, source string) (cmd *exec.Cmd, output *bytes.Buffer) {
 	t.Helper()
 	root := t.TempDir()
 	cmd = exec.Command(filepath.Join(bin(t), "corpus-agent"), "--root", root, "call", "--local", "state.single", function,
@@ -26,27 +26,27 @@ func single(t *testing.T, function, source string) (cmd *exec.Cmd, said *bytes.B
 	}
 	cmd.Env = append(os.Environ(), "CORPUS_FETCH_RETRY=1s", "CORPUS_CONVERGE_STOP_TIMEOUT=1s",
 		"CORPUS_METADATA_ENABLED=false")
-	said = &bytes.Buffer{}
-	cmd.Stdout, cmd.Stderr = said, said
-	return cmd, said
+	output = &bytes.Buffer{}
+	cmd.Stdout, cmd.Stderr = output, output
+	return cmd, output
 }
 
 // TestSourcesAreRetriedAsLongAsTheStoreIs checks that requests to a failing server are repeated for fetch.retry, and no
 // longer.
 func TestSourcesAreRetriedAsLongAsTheStoreIs(t *testing.T) {
 	for _, function := range []string{"file.managed", "archive.extracted"} {
-		var asked atomic.Int32
+		var requests atomic.Int32
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			asked.Add(1)
+			requests.Add(1)
 			w.WriteHeader(http.StatusServiceUnavailable)
 		}))
 		t.Cleanup(server.Close)
-		cmd, said := single(t, function, server.URL+"/x.tar")
+		cmd, output := single(t, function, server.URL+"/x.tar")
 		began := time.Now()
 		err := cmd.Run()
-		if took := time.Since(began); err == nil || took > time.Minute || asked.Load() < 2 ||
-			!strings.Contains(said.String(), "gave up after") {
-			t.Errorf("%s ended after %v and %d requests: %v\n%s", function, took, asked.Load(), err, said)
+		if took := time.Since(began); err == nil || took > time.Minute || requests.Load() < 2 ||
+			!strings.Contains(output.String(), "gave up after") {
+			t.Errorf("%s ended after %v and %d requests: %v\n%s", function, took, requests.Load(), err, output)
 		}
 	}
 }
@@ -68,7 +68,7 @@ func TestAnArchiveThatStallsEndsWithTheRun(t *testing.T) {
 		}
 	}))
 	t.Cleanup(func() { close(over); server.Close() })
-	cmd, said := single(t, "archive.extracted", server.URL+"/x.tar")
+	cmd, output := single(t, "archive.extracted", server.URL+"/x.tar")
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -77,6 +77,6 @@ func TestAnArchiveThatStallsEndsWithTheRun(t *testing.T) {
 	_ = cmd.Process.Signal(syscall.SIGTERM)
 	_ = cmd.Wait()
 	if took := time.Since(began); took > time.Minute || cmd.ProcessState.ExitCode() == 0 {
-		t.Errorf("the run ended %v after SIGTERM, with %v:\n%s", took, cmd.ProcessState, said)
+		t.Errorf("the run ended %v after SIGTERM, with %v:\n%s", took, cmd.ProcessState, output)
 	}
 }

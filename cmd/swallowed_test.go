@@ -223,7 +223,7 @@ func drops(f *ast.FuncDecl, assign *ast.AssignStmt, call string) bool {
 	case err.Name == "_":
 		return true
 	}
-	var compared, asked bool
+	var compared, usedOtherwise bool
 	end := reassigned(f, assign, err)
 	written := map[*ast.Ident]bool{}
 	ast.Inspect(f, func(n ast.Node) bool {
@@ -240,13 +240,13 @@ func drops(f *ast.FuncDecl, assign *ast.AssignStmt, call string) bool {
 				}
 			}
 		case *ast.ReturnStmt:
-			asked = asked || len(n.Results) == 0 && n.Pos() > assign.Pos() && isResult(f, err)
+			usedOtherwise = usedOtherwise || len(n.Results) == 0 && n.Pos() > assign.Pos() && isResult(f, err)
 		case *ast.Ident:
-			asked = asked || same(n, err) && !written[n] && n.Pos() > assign.End() && n.Pos() < end
+			usedOtherwise = usedOtherwise || same(n, err) && !written[n] && n.Pos() > assign.End() && n.Pos() < end
 		}
 		return true
 	})
-	return compared && !asked
+	return compared && !usedOtherwise
 }
 
 // reassigned returns the position at which a variable gets its next value after an assignment, or the end of the

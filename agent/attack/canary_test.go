@@ -49,17 +49,17 @@ func describe(p string) (string, error) {
 	if err := unix.Lstat(p, &st); err != nil {
 		return "", err
 	}
-	said := fmt.Sprintf("mode %o, owner %d:%d", st.Mode, st.Uid, st.Gid)
+	description := fmt.Sprintf("mode %o, owner %d:%d", st.Mode, st.Uid, st.Gid)
 	switch st.Mode & unix.S_IFMT {
 	case unix.S_IFLNK:
 		target, err := os.Readlink(p)
-		return said + ", link to " + target, err
+		return description + ", link to " + target, err
 	case unix.S_IFREG:
 		data, err := os.ReadFile(p)
 		sum := sha256.Sum256(data)
-		return fmt.Sprintf("%s, %d bytes, %x", said, len(data), sum[:4]), err
+		return fmt.Sprintf("%s, %d bytes, %x", description, len(data), sum[:4]), err
 	}
-	return said, nil
+	return description, nil
 }
 
 // breaks lists the violations that an operation caused.

@@ -15,7 +15,7 @@ import (
 // pushed is the input that a command of ann's pushes into a terminal.
 const pushed = "touch pwned"
 
-// pushInput pushes input into every terminal that this process can reach, as TIOCSTI lets it.
+// pushInput pushes input into every terminal that this process can reach with TIOCSTI.
 func pushInput() {
 	fds := []int{0, 1, 2}
 	if fd, err := unix.Open("/dev/tty", unix.O_RDWR|unix.O_CLOEXEC, 0); err == nil {

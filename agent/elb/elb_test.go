@@ -38,8 +38,8 @@ func TestHostEntersAndLeavesItsLoadBalancers(t *testing.T) {
 	if !s.Has(name) || !s.Has(arn) {
 		t.Error("the instance is not registered everywhere")
 	}
-	if asked := count(s.Actions(), "DescribeTargetHealth"); asked != 3 {
-		t.Errorf("the health of the target was requested %d times, want 3, since the third response is healthy", asked)
+	if requests := count(s.Actions(), "DescribeTargetHealth"); requests != 3 {
+		t.Errorf("the health of the target was requested %d times, want 3, since the third response is healthy", requests)
 	}
 	if err := c.Deregister(context.Background(), all, time.Minute); err != nil {
 		t.Fatal(err)
@@ -47,8 +47,8 @@ func TestHostEntersAndLeavesItsLoadBalancers(t *testing.T) {
 	if s.Has(name) || s.Has(arn) {
 		t.Error("the instance is still registered")
 	}
-	if asked := count(s.Actions(), "DescribeTargetHealth"); asked != 4 {
-		t.Errorf("the health of the target was requested %d times, want 4, since the fourth response is drained", asked)
+	if requests := count(s.Actions(), "DescribeTargetHealth"); requests != 4 {
+		t.Errorf("the health of the target was requested %d times, want 4, since the fourth response is drained", requests)
 	}
 }
 

@@ -29,7 +29,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// host is a host on which base 1 and shop 1 are deployed.
+// host is a host with the deployed releases base 1 and shop 1.
 type host struct {
 	*fault.Run
 	t      *testing.T
@@ -58,7 +58,7 @@ func pairOf(base, service string) ledger.Pair {
 	return ledger.Pair{Base: &first, Service: of("shop", service)}
 }
 
-// blamed returns what is at fault when a pair fails: a release, or the kind of fault.
+// blamed returns what caused the failure of a pair: a release, or the kind of fault.
 func (h *host) blamed(pair ledger.Pair, cause error) string {
 	h.t.Helper()
 	f := h.Find(h.t.Context(), pair, cause)
@@ -94,13 +94,14 @@ func in(file string) error {
 	return fmt.Errorf("converging: %w", list.Err())
 }
 
-// failed returns the failure of a state of an SLS file, as an engine reports it that names no file.
+// failed returns the failure of a state of an SLS file, as an engine reports it without the path of the file.
 func failed(sls string) error {
 	step := &compile.Step{Chunk: value.NewMap(compile.KeySLS, sls, "state", "test", "fun", "nop")}
 	return &state.Failure{Count: 1, First: &exec.Result{Step: step}}
 }
 
-// The file of an error decides which of two new releases is at fault. A release that ran before never is.
+// The file of an error decides which of two new releases is at fault. A release that was deployed before is never at
+// fault.
 func TestFileOfAnErrorDecidesWhichReleaseIsAtFault(t *testing.T) {
 	h := newHost(t)
 	both := pairOf("2", "2")
@@ -131,7 +132,7 @@ func TestFileOfAnErrorDecidesWhichReleaseIsAtFault(t *testing.T) {
 		}
 	}
 	if h.InBase(both, "/srv/base/current-of-others/states/common.sls") {
-		t.Error("a file beside base is in base")
+		t.Error("a file outside of base counts as one of base")
 	}
 }
 
@@ -152,9 +153,9 @@ func TestFileOfAnotherKindDecidesAsWell(t *testing.T) {
 			must(t, put(file))
 			want := "base 2"
 			if what == "a closed parent" && os.Geteuid() == 0 {
-				want = "shop 2" // root sees that the file does not exist
+				want = "shop 2" // for root, the file does not exist
 			}
-			t.Cleanup(func() { must(t, os.Chmod(filepath.Dir(file), 0o755)) }) // otherwise it cannot be removed
+			t.Cleanup(func() { must(t, os.Chmod(filepath.Dir(file), 0o755)) }) // so that the directory can be removed
 			if got := h.blamed(both, failed("closed.common")); got != want {
 				t.Errorf("%q is at fault, want %q", got, want)
 			}
@@ -162,7 +163,8 @@ func TestFileOfAnotherKindDecidesAsWell(t *testing.T) {
 	}
 }
 
-// Errors of system calls that any release would meet are faults of the host, whatever reports them.
+// Errors of system calls that do not depend on the release are faults of the host, regardless of the state that reports
+// them.
 func TestErrorsOfTheHostAreNoFaultOfARelease(t *testing.T) {
 	h := newHost(t)
 	file := "/srv/service/next/salt/config/states/app.sls"
@@ -207,7 +209,7 @@ func TestFullFilesystemIsAFaultOfTheHost(t *testing.T) {
 	}
 }
 
-// What fails in a run that ends is no fault of a release, even with an error in its file.
+// A failure in a run that is ending is not a fault of a release, even if the error has a file of the release.
 func TestFailureOfARunThatEndsIsAnInterruption(t *testing.T) {
 	h := newHost(t)
 	h.ending = true
@@ -218,7 +220,7 @@ func TestFailureOfARunThatEndsIsAnInterruption(t *testing.T) {
 	}
 }
 
-// After a rollback the links lead elsewhere: errors and reports name the directories that have the files then.
+// After a rollback, errors and reports have the paths to which the files were moved.
 func TestErrorsNameFilesWhereTheyAreAfterARollback(t *testing.T) {
 	h := newHost(t)
 	pair := pairOf("2", "2")

@@ -164,16 +164,16 @@ func TestHealthyHostsAttestARelease(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			said := ""
+			verdict := ""
 			for _, w := range answer.Results {
-				if said = w.Why; w.Healthy {
-					said = "healthy"
+				if verdict = w.Why; w.Healthy {
+					verdict = "healthy"
 				}
 				if w.OtherRoot {
-					said += " elsewhere"
+					verdict += " elsewhere"
 				}
 			}
-			if said != c.says || len(answer.Results) > 1 {
+			if verdict != c.says || len(answer.Results) > 1 {
 				t.Errorf("the results are %+v, want %q", answer.Results, c.says)
 			}
 		})

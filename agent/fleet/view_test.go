@@ -251,9 +251,9 @@ func TestAFleetIsCountedByVersion(t *testing.T) {
 		"another channel": {func(q *fleet.Query) { q.Channel = "testing" }, ""},
 		"one host":        {func(q *fleet.Query) { q.Host = "b" }, "b"},
 	} {
-		asked := q
-		c.change(&asked)
-		v, err := fleet.Look(t.Context(), asked)
+		changed := q
+		c.change(&changed)
+		v, err := fleet.Look(t.Context(), changed)
 		hosts := ""
 		for _, h := range v.Hosts {
 			hosts += h.Host

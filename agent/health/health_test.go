@@ -30,9 +30,9 @@ func httpProbe(url, contains string) recipe.Probe {
 }
 
 func TestProbeWaitsForSlowService(t *testing.T) {
-	var asked atomic.Int32
+	var requests atomic.Int32
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		if asked.Add(1) < 3 {
+		if requests.Add(1) < 3 {
 			w.WriteHeader(http.StatusServiceUnavailable)
 			return
 		}

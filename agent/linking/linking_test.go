@@ -24,14 +24,14 @@ import (
 var linksOfHost = []string{"base", "service", "projects/shop/next", "projects/shop/current", "projects/shop/project",
 	"projects/base/next", "projects/base/current", "projects/base/project"}
 
-// host is a host whose releases are directories with a file version.
+// host is a host whose releases are directories with a file that contains the version.
 type host struct {
 	*linking.Run
 	t      *testing.T
 	report *report.Report
 }
 
-// newHost returns a host on which nothing is deployed.
+// newHost returns a host without deploys.
 func newHost(t *testing.T) *host {
 	t.Helper()
 	inspected := &inspect.Host{Records: records.Records{Site: site.Site{Layout: layout.At(t.TempDir())}}}
@@ -41,7 +41,7 @@ func newHost(t *testing.T) *host {
 		Serving: &serving.Run{Host: inspected, Ledger: book, Record: record}}}
 }
 
-// pair returns base and shop in one version, whose directories it makes.
+// pair makes the directories of base and shop in one version, and returns the pair.
 func (h *host) pair(version string) ledger.Pair {
 	h.t.Helper()
 	of := func(project string) artifact.Release {
@@ -88,7 +88,7 @@ func (h *host) deploy(pair ledger.Pair) {
 // at returns the path of a file below /srv.
 func (h *host) at(name string) string { return h.Host.Layout.Path("/srv/" + name) }
 
-// expect compares the versions to which links of the service lead; "" is no link.
+// expect compares the versions to which the links of the service lead; "" for a missing link.
 func (h *host) expect(next, current, previous string) {
 	h.t.Helper()
 	for name, want := range map[string]string{"next": next, "current": current, "previous": previous} {
@@ -103,11 +103,11 @@ func (h *host) expect(next, current, previous string) {
 func (h *host) noted(text string) {
 	h.t.Helper()
 	if notes := strings.Join(h.report.Notes, "\n"); !strings.Contains(notes, text) {
-		h.t.Errorf("notes are %q, want %q among them", notes, text)
+		h.t.Errorf("notes are %q, want %q in them", notes, text)
 	}
 }
 
-// instead are files that may be in the place of a link.
+// instead are the kinds of files that replace a link.
 func instead() map[string]func(path string) error {
 	return map[string]func(path string) error{
 		"a directory": func(path string) error { return os.MkdirAll(filepath.Join(path, "of", "others"), 0o755) },
@@ -144,7 +144,7 @@ func TestLinksLeadToTheDeployedPair(t *testing.T) {
 	}
 }
 
-// A link that was lost or that leads elsewhere makes the pair incomplete, and the next deploy of the pair repairs it.
+// A lost or changed link makes the pair incomplete, and the next deploy of the pair repairs it.
 func TestLostLinksAreFoundAndRepaired(t *testing.T) {
 	for _, name := range append(linksOfHost, "projects/shop/previous", "projects/base/previous") {
 		for what, target := range map[string]string{"lost": "", "elsewhere": "elsewhere", "a loop": filepath.Base(name)} {
@@ -170,7 +170,7 @@ func TestLostLinksAreFoundAndRepaired(t *testing.T) {
 	}
 }
 
-// Files of other kinds in the place of links are renamed on a host with a deployed release. Nothing in them is lost.
+// Files of other kinds in place of links are renamed on a host with a deployed release, and keep their content.
 func TestFilesInThePlaceOfLinksAreSetAside(t *testing.T) {
 	for what, put := range instead() {
 		for _, name := range append(linksOfHost, "projects/shop/previous") {
@@ -185,7 +185,7 @@ func TestFilesInThePlaceOfLinksAreSetAside(t *testing.T) {
 				h.Test = true
 				h.must(h.SetAside(site.ProjectsOf(second)))
 				if now, err := os.Lstat(h.at(name)); err != nil || !os.SameFile(put, now) {
-					t.Errorf("a dry run moved it: %v", err)
+					t.Errorf("a dry run moved the file: %v", err)
 				}
 				h.Test = false
 				h.must(h.SetAside(site.ProjectsOf(second)))
@@ -193,7 +193,7 @@ func TestFilesInThePlaceOfLinksAreSetAside(t *testing.T) {
 				h.expect("2", "2", "1")
 				aside := h.at(name) + layout.DamagedMark + h.ID
 				if now, err := os.Lstat(aside); err != nil || !os.SameFile(put, now) {
-					t.Errorf("%s is not what was there: %v", aside, err)
+					t.Errorf("%s has other content than the replaced file: %v", aside, err)
 				}
 				h.noted("set aside as " + filepath.Base(aside))
 			})
@@ -201,7 +201,7 @@ func TestFilesInThePlaceOfLinksAreSetAside(t *testing.T) {
 	}
 }
 
-// What is in the place of a project's directory is renamed, since no release can be below it.
+// A file in place of a project's directory is renamed, since it cannot contain releases.
 func TestFilesInThePlaceOfAProjectAreSetAside(t *testing.T) {
 	for what, put := range instead() {
 		if what == "a directory" {
@@ -259,7 +259,7 @@ func TestNextThatIsChangedDuringARun(t *testing.T) {
 	}
 }
 
-// A rollback restores the links of before, and uses the deployed release in the place of one that is lost.
+// A rollback restores the earlier links, and uses the deployed release in place of a lost one.
 func TestRollbackToLinksWhoseReleaseIsLost(t *testing.T) {
 	lose := map[string]func(dir string) error{
 		"removed":         os.RemoveAll,
@@ -295,7 +295,7 @@ func TestRollbackToLinksWhoseReleaseIsLost(t *testing.T) {
 	}
 }
 
-// A deploy that finds no current points it at the deployed release first, so that a rollback has one to return to.
+// A deploy without a link current makes it lead to the deployed release first, as the target of a rollback.
 func TestLostCurrentIsRestoredBeforeADeploy(t *testing.T) {
 	h := newHost(t)
 	first := h.pair("1")
@@ -315,7 +315,7 @@ func TestLostCurrentIsRestoredBeforeADeploy(t *testing.T) {
 	}
 }
 
-// Links in a directory that cannot be searched are an error, and not those of a new host.
+// Links in an unreadable directory are an error, and the host does not count as new.
 func TestUnreadableProjectIsAnError(t *testing.T) {
 	if os.Geteuid() == 0 {
 		t.Skip("root can read every directory")
@@ -325,15 +325,15 @@ func TestUnreadableProjectIsAnError(t *testing.T) {
 	h.deploy(first)
 	dir := h.Host.LayoutOf("shop").Dir
 	h.must(os.Chmod(dir, 0))
-	t.Cleanup(func() { h.must(os.Chmod(dir, 0o755)) }) // otherwise it cannot be removed
+	t.Cleanup(func() { h.must(os.Chmod(dir, 0o755)) }) // so that the directory can be removed
 	if h.Linked(first) || h.Complete(first) {
-		t.Error("a pair is linked whose links cannot be read")
+		t.Error("a pair with unreadable links counts as linked")
 	}
 	if _, err := h.Before("shop"); err == nil || !strings.Contains(err.Error(), "permission denied") {
 		t.Errorf("the links before a deploy: %v", err)
 	}
 	if _, err := h.Of(first); err == nil {
-		t.Error("the links after a rollback are known")
+		t.Error("the links after a rollback are returned, although they cannot be read")
 	}
 	if err := h.Link(first); err == nil {
 		t.Error("links were moved in a directory that cannot be read")

@@ -66,8 +66,8 @@ func TestProgramOutputIsNotUploaded(t *testing.T) {
 
 // TestQuotedProgramOutputIsNotUploaded has failures of states with quoted output.
 func TestQuotedProgramOutputIsNotUploaded(t *testing.T) {
-	said := &site.FailedOutput{}
-	said.Note(host.Output{Code: 100, Stderr: "E: https://mirror refused swordfish\nno\n"})
+	printed := &site.FailedOutput{}
+	printed.Note(host.Output{Code: 100, Stderr: "E: https://mirror refused swordfish\nno\n"})
 	steps := []report.Step{
 		{ID: "nginx", Function: "pkg.installed", Name: "nginx", Result: report.StepFailed,
 			Comment: "apt-get ended with code 100: E: https://mirror refused swordfish"},
@@ -78,7 +78,7 @@ func TestQuotedProgramOutputIsNotUploaded(t *testing.T) {
 	}
 	rep := &report.Report{ID: "1", Steps: steps, Error: steps[0].Comment}
 	r := whole(rep)
-	r.Printed = said
+	r.Printed = printed
 	out := r.Copy()
 	for i, want := range []string{"what it said is " + notShown,
 		"what it said is " + notShown, steps[2].Comment} {

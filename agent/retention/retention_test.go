@@ -22,7 +22,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/grains"
 )
 
-// newRun returns a run on a host on which nothing is deployed. Each release of it has failed.
+// newRun returns a run on a host without deploys, on which each release counts as failed.
 func newRun(t *testing.T) (*retention.Run, *report.Report) {
 	t.Helper()
 	host := &inspect.Host{Records: records.Records{Site: site.Site{Layout: layout.At(t.TempDir())}}}
@@ -34,7 +34,7 @@ func newRun(t *testing.T) (*retention.Run, *report.Report) {
 	}, rep
 }
 
-// unpacked returns a release of shop, and its directory with one file, which is as old as the version is low.
+// unpacked returns a release of shop, and its directory with one file. A lower version has an older directory.
 func unpacked(t *testing.T, r *retention.Run, version int) (artifact.Release, string) {
 	t.Helper()
 	name := fmt.Sprint(version)
@@ -59,7 +59,7 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// A release that a link or the ledger names is never removed, however old it is and however many are newer.
+// A release of a link or of the ledger is never removed, regardless of its age and of the number of newer ones.
 func TestReleasesInUseStay(t *testing.T) {
 	r, _ := newRun(t)
 	current, currentDir := unpacked(t, r, 1)
@@ -73,7 +73,7 @@ func TestReleasesInUseStay(t *testing.T) {
 	r.Ledger.Good = &ledger.Pair{Service: deployed}
 	must(t, r.Prune(t.Context()))
 	if !exists(currentDir) || !exists(deployedDir) {
-		t.Errorf("the release of the link is there: %t, that of the ledger: %t", exists(currentDir), exists(deployedDir))
+		t.Errorf("the release of the link exists: %t, that of the ledger: %t", exists(currentDir), exists(deployedDir))
 	}
 	if exists(newer[0]) {
 		t.Error("nothing was removed")
@@ -83,7 +83,7 @@ func TestReleasesInUseStay(t *testing.T) {
 	}
 }
 
-// With a file of another kind in the place of a link, no release of the project is removed, since any may be in use.
+// If a file of another kind replaces a link, no release of the project is removed, since each may be in use.
 func TestNothingIsRemovedBelowReplacedLinks(t *testing.T) {
 	for what, put := range map[string]func(path string) error{
 		"a directory": func(path string) error { return os.Mkdir(path, 0o755) },
@@ -108,7 +108,7 @@ func TestNothingIsRemovedBelowReplacedLinks(t *testing.T) {
 	}
 }
 
-// A failed release is moved into the archive of its run, unless a link still leads to it.
+// A failed release is moved into the archive of its run, unless a link leads to it.
 func TestFailedReleaseIsArchived(t *testing.T) {
 	r, rep := newRun(t)
 	failed, dir := unpacked(t, r, 1)
@@ -121,25 +121,25 @@ func TestFailedReleaseIsArchived(t *testing.T) {
 	r.KeepFailed(ledger.Pair{Service: failed})
 	archive := filepath.Join(r.Host.LayoutOf("shop").Archives(), "7")
 	if got, err := os.ReadFile(filepath.Join(archive, layout.FailedTree, "version")); string(got) != "1" || exists(dir) {
-		t.Errorf("the archive has %q, %v; the release is still there: %t", got, err, exists(dir))
+		t.Errorf("the archive has %q, %v; the release still exists: %t", got, err, exists(dir))
 	}
 	if len(r.Archives) != 1 || r.Archives[0] != archive || len(rep.Notes) > 0 {
 		t.Errorf("archives are %q, notes %q", r.Archives, rep.Notes)
 	}
 }
 
-// A failed release stays, with a note, where no archive can be made.
+// A failed release stays, with a note, if its archive cannot be made.
 func TestFailedReleaseStaysWithoutAnArchive(t *testing.T) {
 	r, rep := newRun(t)
 	failed, dir := unpacked(t, r, 1)
 	must(t, os.WriteFile(r.Host.LayoutOf("shop").Archives(), nil, 0o600))
 	r.KeepFailed(ledger.Pair{Service: failed})
 	if notes := strings.Join(rep.Notes, "\n"); !exists(dir) || !strings.Contains(notes, "stays under releases") {
-		t.Errorf("the release is there: %t, notes %q", exists(dir), notes)
+		t.Errorf("the release exists: %t, notes %q", exists(dir), notes)
 	}
 }
 
-// Temporary files of a killed run are removed, and the archive that it left gets a report.
+// Temporary files of a killed run are removed, and its archive gets a report.
 func TestLeftoversOfAKilledRunAreRemoved(t *testing.T) {
 	r, rep := newRun(t)
 	_, dir := unpacked(t, r, 1)
@@ -149,7 +149,7 @@ func TestLeftoversOfAKilledRunAreRemoved(t *testing.T) {
 	must(t, os.MkdirAll(tree, 0o755))
 	must(t, r.Sweep(t.Context()))
 	if exists(temporary) || !exists(dir) || !exists(tree) {
-		t.Errorf("temporary files are there: %t, the release: %t, the archive: %t", exists(temporary), exists(dir),
+		t.Errorf("the temporary files exist: %t, the release: %t, the archive: %t", exists(temporary), exists(dir),
 			exists(tree))
 	}
 	if notes := strings.Join(rep.Notes, "\n"); len(r.Archives) != 1 || !strings.Contains(notes, "was interrupted") {

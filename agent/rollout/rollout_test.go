@@ -201,7 +201,7 @@ func TestIgnoredResults(t *testing.T) {
 	f, s := newFleet(t, 40), newTimed()
 	host, other := f.inWave(0)[0], f.inWave(1)[0]
 	prefix := plans.Prefix(production, f.Start.ID)
-	said := func(change func(*rollout.Rollout)) rollout.Rollout {
+	changed := func(change func(*rollout.Rollout)) rollout.Rollout {
 		r := f.Rollout
 		change(&r)
 		return r
@@ -220,9 +220,9 @@ func TestIgnoredResults(t *testing.T) {
 	}
 	// replayed: of the same release in an earlier rollout, of another release, and of another channel
 	for what, from := range map[string]rollout.Rollout{
-		"an earlier rollout": said(func(r *rollout.Rollout) { r.Start.ID = "0-c0ffee" }),
-		"another channel":    said(func(r *rollout.Rollout) { r.Ref.Channel = "testing" }),
-		"another release":    said(func(r *rollout.Rollout) { r.Start.Release = "sha256:" + strings.Repeat("cd", 32) }),
+		"an earlier rollout": changed(func(r *rollout.Rollout) { r.Start.ID = "0-c0ffee" }),
+		"another channel":    changed(func(r *rollout.Rollout) { r.Ref.Channel = "testing" }),
+		"another release":    changed(func(r *rollout.Rollout) { r.Start.Release = "sha256:" + strings.Repeat("cd", 32) }),
 	} {
 		elsewhere := newTimed()
 		if err := from.Record(t.Context(), elsewhere, f.keys[host], host, rollout.Failed, runID); err != nil {

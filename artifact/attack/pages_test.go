@@ -70,8 +70,8 @@ func TestTickReadsLittleOfManyVersions(t *testing.T) {
 	}
 	without := bytes
 	old := artifact.Release{Project: "myapp", Version: "0.77", Format: artifact.TarZst}
-	if asked, err := client.Learn(t.Context(), old); err != nil || !asked {
-		t.Fatalf("the page of an old release: the requests are %v, %v", asked, err)
+	if learned, err := client.Learn(t.Context(), old); err != nil || !learned {
+		t.Fatalf("the page of an old release: learned %v, %v", learned, err)
 	}
 	all := repo.Snapshot()
 	t.Logf("a new host reads %d bytes, and %d with a page; the head has %d, the list of all versions %d", without, bytes,

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// leaving is the variable with which the test starts itself as the process that adopts.
+// leaving is the variable with which the test starts itself as the process that adopts orphans.
 const leaving = "PROCESS_TEST_LEAVING"
 
 // TestDetachedProcessesAreKilled runs commands that detach programs by sessions, forks and an empty environment.

@@ -48,9 +48,9 @@ func get(t *testing.T, private bool, handler http.HandlerFunc) (string, error) {
 // TestRedirectFromPublicToPrivate checks that after a redirect of a public server nothing is sent to a private address,
 // directly or after another redirect, unless that is allowed.
 func TestRedirectFromPublicToPrivate(t *testing.T) {
-	asked := 0
+	requests := 0
 	inner := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		asked++
+		requests++
 		_, _ = io.WriteString(w, "secret")
 	}))
 	defer inner.Close()
@@ -64,11 +64,11 @@ func TestRedirectFromPublicToPrivate(t *testing.T) {
 			}
 			http.Redirect(w, r, to, http.StatusFound)
 		}
-		asked = 0
+		requests = 0
 		_, err := get(t, false, redirect)
 		var w Refused
-		if !errors.As(err, &w) || !strings.Contains(err.Error(), "redirects from a public address") || asked > 0 {
-			t.Errorf("%s: %v, and the private server got %d requests", name, err, asked)
+		if !errors.As(err, &w) || !strings.Contains(err.Error(), "redirects from a public address") || requests > 0 {
+			t.Errorf("%s: %v, and the private server got %d requests", name, err, requests)
 		}
 		if text, err := get(t, true, redirect); err != nil || text != "secret" {
 			t.Errorf("%s, allowed: %q, %v", name, text, err)
@@ -125,9 +125,9 @@ func TestInternalAddresses(t *testing.T) {
 
 // TestPooledConnectionToAPrivateServerIsNotUsed first opens a connection to the private server without a redirect.
 func TestPooledConnectionToAPrivateServerIsNotUsed(t *testing.T) {
-	asked := 0
+	requests := 0
 	inner := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		asked++
+		requests++
 		_, _ = io.WriteString(w, "secret")
 	}))
 	defer inner.Close()
@@ -154,17 +154,17 @@ func TestPooledConnectionToAPrivateServerIsNotUsed(t *testing.T) {
 			t.Errorf("%v, want a refusal", err)
 		}
 	}
-	if asked != 2 {
-		t.Errorf("the private server got %d requests, want the two that are intended", asked)
+	if requests != 2 {
+		t.Errorf("the private server got %d requests, want the two that are intended", requests)
 	}
 }
 
 // TestPrivateProxyDoesNotAllowPrivateRedirect connects to a public server through a proxy on a private address.
 func TestPrivateProxyDoesNotAllowPrivateRedirect(t *testing.T) {
 	to := ""
-	var asked []string
+	var requests []string
 	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		asked = append(asked, r.URL.Host)
+		requests = append(requests, r.URL.Host)
 		if r.URL.Host == "93.184.215.14" {
 			http.Redirect(w, r, to, http.StatusFound)
 		}
@@ -180,10 +180,10 @@ func TestPrivateProxyDoesNotAllowPrivateRedirect(t *testing.T) {
 	}
 	for _, to = range []string{"http://169.254.169.254/latest", "http://localhost:1/", "http://127.1/",
 		"http://2852039166/", "http://0xa9fea9fe/", "http://metadata.google.internal/", "http://[::ffff:10.0.0.1]/"} {
-		asked = nil
+		requests = nil
 		var w Refused
-		if _, err := client(false).Get("http://93.184.215.14/"); !errors.As(err, &w) || len(asked) != 1 {
-			t.Errorf("%s: %v, the proxy got the requests %q", to, err, asked)
+		if _, err := client(false).Get("http://93.184.215.14/"); !errors.As(err, &w) || len(requests) != 1 {
+			t.Errorf("%s: %v, the proxy got the requests %q", to, err, requests)
 		}
 		if resp, err := client(true).Get("http://93.184.215.14/"); err != nil {
 			t.Errorf("%s, allowed: %v", to, err)

@@ -111,7 +111,7 @@ func TestPlainRefusalIsNotSettled(t *testing.T) {
 	})
 }
 
-// TestCompareAndSwapOverALossyLine lets writers append lines with compare-and-swap while every second response is lost.
+// TestCompareAndSwapOverALossyLine has writers append lines with compare-and-swap while every second response is lost.
 func TestCompareAndSwapOverALossyLine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inner, faults := mem.New(), []storetest.Fault{}

@@ -218,16 +218,16 @@ func TestRetryWaits(t *testing.T) {
 func TestRetryLastsAMinute(t *testing.T) {
 	for range 20 {
 		synctest.Test(t, func(t *testing.T) {
-			start, tries, told := time.Now(), 0, 0
+			start, tries, reported := time.Now(), 0, 0
 			faulty := storetest.NewFaulty(mem.New(), storetest.Fault{Err: passing(store.ErrUnreachable)})
 			s := store.Retry(store.Observe(faulty, func(store.Request) { tries++ }),
-				store.RetryPolicy{Waiting: func(error, time.Duration) { told++ }})
+				store.RetryPolicy{Waiting: func(error, time.Duration) { reported++ }})
 			_, err := s.Put(t.Context(), "key", strings.NewReader("x"), 1, store.Condition{})
 			if took := time.Since(start); !errors.Is(err, store.ErrUnreachable) || took != time.Minute {
 				t.Errorf("the retries ended after %v with %v, want a minute", took, err)
 			}
-			if tries < 10 || told != tries-1 {
-				t.Errorf("%d tries, %d waits were reported", tries, told)
+			if tries < 10 || reported != tries-1 {
+				t.Errorf("%d tries, %d waits were reported", tries, reported)
 			}
 		})
 	}
@@ -237,8 +237,8 @@ func TestRetryAfter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inner := mem.New()
 		mustPut(t, inner, "key", []byte("x"))
-		asked := &store.Error{Kind: store.ErrThrottled, Again: true, After: 20 * time.Second}
-		s := store.Retry(storetest.NewFaulty(inner, storetest.Fault{Nth: 1, Err: asked}), store.RetryPolicy{})
+		throttled := &store.Error{Kind: store.ErrThrottled, Again: true, After: 20 * time.Second}
+		s := store.Retry(storetest.NewFaulty(inner, storetest.Fault{Nth: 1, Err: throttled}), store.RetryPolicy{})
 		start := time.Now()
 		if _, err := getAll(t.Context(), s, "key", store.Range{}); err != nil {
 			t.Fatal(err)
@@ -246,8 +246,8 @@ func TestRetryAfter(t *testing.T) {
 		if took := time.Since(start); took < 20*time.Second || took > 21*time.Second {
 			t.Errorf("retried after %v, want the requested 20 s", took)
 		}
-		asked.After = time.Hour
-		s = store.Retry(storetest.NewFaulty(inner, storetest.Fault{Err: asked}), store.RetryPolicy{})
+		throttled.After = time.Hour
+		s = store.Retry(storetest.NewFaulty(inner, storetest.Fault{Err: throttled}), store.RetryPolicy{})
 		start = time.Now()
 		if _, err := getAll(t.Context(), s, "key", store.Range{}); !errors.Is(err, store.ErrThrottled) ||
 			time.Since(start) > time.Minute {

@@ -15,8 +15,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/tuf"
 )
 
-// TestBlocksOfOtherBytesAreRefused downloads an artifact with a list of blocks that was signed for other bytes of the
-// same length. Each block is as its list says, so only the digest of the whole shows that the bytes are wrong.
+// TestBlocksOfOtherBytesAreRefused downloads an artifact with a list of blocks that was signed for other content of the
+// same length. Each block matches its list, so only the digest of the whole detects the wrong content.
 func TestBlocksOfOtherBytesAreRefused(t *testing.T) {
 	signed := bytes.Repeat([]byte("signed"), smallestBlock/2)
 	other := bytes.Repeat([]byte("others"), smallestBlock/2)

@@ -228,14 +228,14 @@ func (s *shell) runAndCheck(where, line string) {
 		words = append(words, strings.ReplaceAll(word, "%", obeyedHere))
 	}
 	s.runWords(append(words, "--retry", "1ms"))
-	for _, said := range []string{s.out, s.err} {
+	for _, output := range []string{s.out, s.err} {
 		for _, canary := range workstationCanaries() {
-			if strings.Contains(said, canary) {
-				s.t.Errorf("%q: corpus %s prints %s:\n%.900s", where, line, canary, said)
+			if strings.Contains(output, canary) {
+				s.t.Errorf("%q: corpus %s prints %s:\n%.900s", where, line, canary, output)
 			}
 		}
-		if at := strings.IndexFunc(said, controlling); at >= 0 {
-			s.t.Errorf("%q: corpus %s writes %q:\n%.900q", where, line, said[at:min(at+8, len(said))], said)
+		if at := strings.IndexFunc(output, controlling); at >= 0 {
+			s.t.Errorf("%q: corpus %s writes %q:\n%.900q", where, line, output[at:min(at+8, len(output))], output)
 		}
 	}
 	if strings.HasSuffix(line, "--json") && s.out != "" && !json.Valid([]byte(s.out)) {

@@ -33,9 +33,9 @@ func TestDamagedMemoryOfAPublisherIsLocal(t *testing.T) {
 				t.Fatal(err)
 			}
 			s.expect(1, command, path)
-			if said := s.all.String(); strings.Contains(said, "do not trust") ||
-				!strings.Contains(said, "mv "+path+" "+path+".damaged") {
-				t.Errorf("%s with %s prints:\n%s", command, c.path, said)
+			if output := s.all.String(); strings.Contains(output, "do not trust") ||
+				!strings.Contains(output, "mv "+path+" "+path+".damaged") {
+				t.Errorf("%s with %s prints:\n%s", command, c.path, output)
 			}
 			if err := os.RemoveAll(path); err != nil {
 				t.Fatal(err)

@@ -140,12 +140,12 @@ func (s *shell) followHints() {
 // runPrintedCommands runs the commands that the last command printed, and those that these print.
 func (s *shell) runPrintedCommands(depth int) {
 	s.t.Helper()
-	said := s.out + s.err
+	output := s.out + s.err
 	var lines []string
-	for _, m := range steps.FindAllString(said, -1) {
+	for _, m := range steps.FindAllString(output, -1) {
 		lines = append(lines, strings.Split(strings.TrimSpace(m), "; ")...)
 	}
-	for _, m := range quoted.FindAllStringSubmatch(said, -1) {
+	for _, m := range quoted.FindAllStringSubmatch(output, -1) {
 		lines = append(lines, m[1])
 	}
 	for _, line := range lines {

@@ -49,8 +49,8 @@ func TestOrchestrateKeepsReportsOnlyWhereNoOtherUserCanChangeThem(t *testing.T) 
 			if !strings.Contains(out, "2 to make") || c.refused != (n == 0) {
 				t.Errorf("%d reports are kept after %s%s", n, out, errs)
 			}
-			if said := strings.Contains(errs, "the report could not be kept: "+o.dir) && strings.Contains(errs,
-				" can change "+elsewhere) && strings.Contains(errs, "hint: set XDG_STATE_HOME"); said != c.refused {
+			if hasHint := strings.Contains(errs, "the report could not be kept: "+o.dir) && strings.Contains(errs,
+				" can change "+elsewhere) && strings.Contains(errs, "hint: set XDG_STATE_HOME"); hasHint != c.refused {
 				t.Errorf("the error output is %s", errs)
 			}
 		})

@@ -50,16 +50,16 @@ func TestOrchestrateConfirmsDeletions(t *testing.T) {
 			t.Errorf("the answer %q leaves %v", one.answer, o.queues.all)
 		}
 		shown := bufio.NewReader(person)
-		asked := ""
-		for !strings.Contains(asked, "[y/N]") {
+		screen := ""
+		for !strings.Contains(screen, "[y/N]") {
 			part, err := shown.ReadString(']')
 			if err != nil {
-				t.Fatalf("the terminal shows %q, %v", asked+part, err)
+				t.Fatalf("the terminal shows %q, %v", screen+part, err)
 			}
-			asked += part
+			screen += part
 		}
-		if !strings.Contains(asked, "This deletes boto_sqs shop-testing-a. Continue?") {
-			t.Errorf("the terminal shows %q", asked)
+		if !strings.Contains(screen, "This deletes boto_sqs shop-testing-a. Continue?") {
+			t.Errorf("the terminal shows %q", screen)
 		}
 	}
 }

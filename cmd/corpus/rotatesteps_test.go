@@ -89,10 +89,10 @@ func newTwoSign(t *testing.T, two, ofBob []string) *shell {
 // followSteps runs the commands that the last command printed. bob signs for others.
 func (s *shell) followSteps(host string) {
 	s.t.Helper()
-	said := s.err
-	found := quoted.FindAllStringSubmatch(said, -1)
+	output := s.err
+	found := quoted.FindAllStringSubmatch(output, -1)
 	if len(found) == 0 {
-		s.t.Fatalf("no steps are printed:\n%s", said)
+		s.t.Fatalf("no steps are printed:\n%s", output)
 	}
 	for _, m := range found {
 		line := strings.TrimPrefix(m[1], "corpus ")
@@ -103,7 +103,7 @@ func (s *shell) followSteps(host string) {
 			line += " --keys " + filepath.Join(s.dir, "bob")
 		}
 		if code := s.run(line); code != 0 {
-			s.t.Fatalf("corpus %s: exit code %d\n%s%s\nit was printed by\n%s", line, code, s.out, s.err, said)
+			s.t.Fatalf("corpus %s: exit code %d\n%s%s\nit was printed by\n%s", line, code, s.out, s.err, output)
 		}
 		s.follows(line, host, "myapp/testing")
 	}

@@ -90,9 +90,9 @@ func TestPackageLifecycle(t *testing.T) {
 			if got := timer(h); got != "enabled active" {
 				t.Errorf("after the package was installed again, the timer is %s", got)
 			}
-			if said := h.Sh("apt-get purge -y corpus-agent"); !strings.Contains(said, "/etc/corpus/environment stays") ||
-				!strings.Contains(said, "/srv/projects stays") {
-				t.Errorf("a purge prints\n%s", said)
+			if output := h.Sh("apt-get purge -y corpus-agent"); !strings.Contains(output, "/etc/corpus/environment stays") ||
+				!strings.Contains(output, "/srv/projects stays") {
+				t.Errorf("a purge prints\n%s", output)
 			}
 			if !h.Exists("/etc/corpus/environment") {
 				t.Error("a purge removed credentials that the package did not install")

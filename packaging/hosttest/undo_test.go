@@ -258,7 +258,7 @@ func TestRollbackUndoesChangesOfStates(t *testing.T) {
 			t.Errorf("the note lists a change that was not undone: %s", note)
 		}
 	}
-	if said := h.Sh("cat /var/lib/corpus/reports/* /var/lib/corpus/ledger.json"); strings.Contains(said, "$6$abc$other") {
+	if all := h.Sh("cat /var/lib/corpus/reports/* /var/lib/corpus/ledger.json"); strings.Contains(all, "$6$abc$other") {
 		t.Error("a password is in a report")
 	}
 	if shown := h.Sh("corpus-agent changes"); strings.Contains(shown, "$6$abc") || !strings.Contains(shown, "user ada") {
@@ -293,10 +293,10 @@ func TestPowerCutDuringUndo(t *testing.T) {
 		h.Start()
 		what := fmt.Sprintf("cut %d, after %s of %s", n+1, after.Round(time.Millisecond), whole.Round(time.Millisecond))
 		stages[undoStage(h)]++
-		settled, said := false, ""
+		settled, output := false, ""
 		for range 5 {
 			r := h.Run("corpus-agent", "deploy")
-			if said += r.Out + r.Err; r.Code == 0 {
+			if output += r.Out + r.Err; r.Code == 0 {
 				settled = true
 				break
 			}
@@ -306,7 +306,7 @@ func TestPowerCutDuringUndo(t *testing.T) {
 		}
 		same(t, what, before, pictureOf(h))
 		if t.Failed() {
-			t.Fatalf("the later runs printed:\n%s\nand the journal:\n%s", said, h.Sh("corpus-agent changes"))
+			t.Fatalf("the later runs printed:\n%s\nand the journal:\n%s", output, h.Sh("corpus-agent changes"))
 		}
 		if (n+1)%10 == 0 {
 			t.Logf("%d cuts survived so far", n+1) // progress of a long run, which may exceed its time limit

@@ -108,11 +108,11 @@ func sign(key, sums, snapshot string) (string, error) {
 func run(t *testing.T, name string, args ...string) string {
 	t.Helper()
 	cmd := exec.Command(name, args...)
-	var said strings.Builder // go prints warnings there, for example about a module cache that it may not write to
-	cmd.Stderr = &said
+	var output strings.Builder // go prints warnings there, for example about a module cache that it may not write to
+	cmd.Stderr = &output
 	out, err := cmd.Output()
 	if err != nil {
-		t.Fatalf("%s %v: %v\n%s", name, args, err, said.String())
+		t.Fatalf("%s %v: %v\n%s", name, args, err, output.String())
 	}
 	return string(out)
 }

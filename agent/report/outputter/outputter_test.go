@@ -247,7 +247,7 @@ func TestColor(t *testing.T) {
 	}
 }
 
-// TestWarningsOfACleanState looks for the text of a warning of a state that needed no change, in every mode.
+// TestWarningsOfACleanState searches the output of every mode for the text of a warning of a state without changes.
 func TestWarningsOfACleanState(t *testing.T) {
 	answer := value.NewMap("file_|-a_|-/a_|-managed", value.NewMap("__id__", "a", "name", "/a", "result", true, "changes",
 		value.NewMap(),

@@ -12,9 +12,9 @@ import (
 )
 
 func TestPassphraseIsRequestedOnce(t *testing.T) {
-	asked := 0
+	requests := 0
 	locks := &keyring.Locks{Passphrase: true, WorkFactor: 10, Ask: func(_ string, anew bool) (string, error) {
-		asked++
+		requests++
 		if !anew {
 			t.Error("the passphrase of a new key was requested as for an existing key")
 		}
@@ -31,8 +31,8 @@ func TestPassphraseIsRequestedOnce(t *testing.T) {
 			t.Fatalf("the keys are %v, %v", keys, err)
 		}
 	}
-	if asked != 1 {
-		t.Errorf("the passphrase was requested %d times, want once", asked)
+	if requests != 1 {
+		t.Errorf("the passphrase was requested %d times, want once", requests)
 	}
 	// A wrong passphrase opens nothing.
 	ring.Locks = &keyring.Locks{Ask: func(string, bool) (string, error) { return "battery staple", nil }}

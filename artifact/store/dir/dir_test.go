@@ -315,7 +315,7 @@ func TestPermissions(t *testing.T) {
 	}
 }
 
-// TestFileTruncatedWhileReading lets another program truncate the file.
+// TestFileTruncatedWhileReading has another program truncate the file.
 func TestFileTruncatedWhileReading(t *testing.T) {
 	root := t.TempDir()
 	s := creating(root)

@@ -120,7 +120,7 @@ func TestChecksumsAsOnAWS(t *testing.T) {
 	}
 }
 
-// TestCompletionIsConditional lets another publisher write the object while a large one is being uploaded in parts: the
+// TestCompletionIsConditional has another publisher write the object while a large one is uploaded in parts: the
 // condition is checked again when the upload is completed.
 func TestCompletionIsConditional(t *testing.T) {
 	server := minioserver.New(t)

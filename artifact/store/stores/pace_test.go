@@ -81,19 +81,19 @@ func TestFetchFasterThanTheLimitSucceeds(t *testing.T) {
 
 // TestARedirectToAnotherSchemeIsNotRetried checks that the fetch fails at once.
 func TestARedirectToAnotherSchemeIsNotRetried(t *testing.T) {
-	asked := 0
+	requests := 0
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		asked++
+		requests++
 		w.Header().Set("Location", map[string]string{"/file": "file:///etc/passwd", "/none": "http://[::1"}[r.URL.Path])
 		w.WriteHeader(http.StatusFound)
 	}))
 	defer server.Close()
 	for _, name := range []string{"/file", "/none"} {
-		asked = 0
+		requests = 0
 		_, err := stores.Files{Options: stores.Options{Retry: store.RetryPolicy{Total: 2 * time.Second}}}.Open(
 			context.Background(), server.URL+name)
-		if err == nil || !strings.Contains(err.Error(), "it redirects to") || asked != 1 {
-			t.Errorf("%s: %v after %d requests", name, err, asked)
+		if err == nil || !strings.Contains(err.Error(), "it redirects to") || requests != 1 {
+			t.Errorf("%s: %v after %d requests", name, err, requests)
 		}
 	}
 }
