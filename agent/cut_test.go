@@ -133,7 +133,7 @@ func TestRollbackWithADamagedJournal(t *testing.T) {
 	for name, spoil := range map[string]func([]byte) []byte{
 		"a byte is another": func(b []byte) []byte { b[len(b)/2] ^= 1; return b },
 		"a newer version":   func(b []byte) []byte { return append([]byte("corpus-journal 2\n"), b[17:]...) },
-		"it is cut off":     func(b []byte) []byte { return b[5:] },
+		"truncated":         func(b []byte) []byte { return b[5:] },
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := interruptedRollback(t)

@@ -40,7 +40,7 @@ func TestUnitThatExitsBeforeLinksMoveIsStarted(t *testing.T) {
 			u.all["app.service"].begin(u)
 			u.ends("app.service", false)
 		}, exit.OK, "2", "started app.service for myapp 2"},
-		"since it was stopped": {"2", func(u *fakeUnits) { u.ends("app.service", true) }, exit.OK, "",
+		"stopped": {"2", func(u *fakeUnits) { u.ends("app.service", true) }, exit.OK, "",
 			"left app.service for myapp 2"},
 		"with a timer": {"2", func(u *fakeUnits) {
 			u.all["app.service"].Awaited = true

@@ -67,7 +67,7 @@ func TestFirstDeployThatFailedIsRepeatedWithoutArguments(t *testing.T) {
 		code int
 	}{
 		"the store is down":          {down(store.ErrUnreachable), exit.Unreachable},
-		"there are no credentials":   {down(fmt.Errorf("%w: no credentials", store.ErrForbidden)), exit.Unreachable},
+		"without credentials":        {down(fmt.Errorf("%w: no credentials", store.ErrForbidden)), exit.Unreachable},
 		"the channel does not exist": {func(l *lab) func() { return func() { l.publish("1.0") } }, exit.Unreachable},
 		"the clock is a year behind": {func(l *lab) func() {
 			l.Now = artifacttest.Later(-365)

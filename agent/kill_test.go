@@ -379,7 +379,7 @@ func TestInterruptionsAtOneStepQuarantine(t *testing.T) {
 		"one state":             {[]string{"b", "b", "b"}, "1"},
 		"different states":      {[]string{"a", "b", "c", "a", "b", "c"}, "2"},
 		"two in one state":      {[]string{"b", "b", "c", "b", "b"}, "2"},
-		"after what came first": {[]string{"a", "c", "c", "c"}, "1"},
+		"after the first state": {[]string{"a", "c", "c", "c"}, "1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			repo, storeDir, trustRoot := storeOnDisk(t)

@@ -48,13 +48,13 @@ func TestHostThatLostItsLedgerAndCurrentConverges(t *testing.T) {
 		lost []string
 		code int
 	}{
-		"with reports":                     {nil, exit.OK},
-		"with reports, without next":       {[]string{"/srv/projects/myapp/next", "/srv/service"}, exit.OK},
-		"without reports":                  {[]string{lostReports, lostWho}, exit.Usage},
-		"without reports and previous":     {[]string{lostReports, lostWho, "/srv/projects/myapp/previous"}, exit.Usage},
-		"without reports and project":      {[]string{lostReports, lostWho, "/srv/projects/myapp/project"}, exit.Usage},
-		"without reports and /srv/service": {[]string{lostReports, lostWho, "/srv/service"}, exit.Usage},
-		"without reports, with who it is":  {[]string{lostReports, "/srv/service"}, exit.OK},
+		"with reports":                       {nil, exit.OK},
+		"with reports, without next":         {[]string{"/srv/projects/myapp/next", "/srv/service"}, exit.OK},
+		"without reports":                    {[]string{lostReports, lostWho}, exit.Usage},
+		"without reports and previous":       {[]string{lostReports, lostWho, "/srv/projects/myapp/previous"}, exit.Usage},
+		"without reports and project":        {[]string{lostReports, lostWho, "/srv/projects/myapp/project"}, exit.Usage},
+		"without reports and /srv/service":   {[]string{lostReports, lostWho, "/srv/service"}, exit.Usage},
+		"without reports, with the identity": {[]string{lostReports, "/srv/service"}, exit.OK},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := withoutLedger(t, false, c.lost...)

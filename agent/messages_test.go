@@ -239,17 +239,17 @@ func TestReleaseOfWhichNoStateRuns(t *testing.T) {
 		"no target matches": {files: artifacttest.Files{"salt/config/states/top.sls": "base:\n  'nothing*': [app]\n",
 			"salt/config/states/app.sls": app},
 			want: "no state ran: top.sls gives this host none; "},
-		"a template alone": {files: artifacttest.Files{"salt/config/states/top.sls": "base:\n  'nothing*': [app]\n",
+		"only a template": {files: artifacttest.Files{"salt/config/states/top.sls": "base:\n  'nothing*': [app]\n",
 			"salt/config/states/app.sls": app, "corpus.yaml": templates, "app.conf.j2": "x\n"},
 			want: "no state ran: top.sls gives this host none; "},
-		"base's top file leaves it out": {
+		"not in base's top file": {
 			base:  artifacttest.Files{"version": "1", "states/top.sls": "base:\n  '*': [common]\n", "states/common.sls": app},
 			files: artifacttest.Files{"salt/config/states/app.sls": app},
 			want:  "no state of myapp 1 ran: top.sls names none of its SLS files for this host; "},
-		"base's top file names it": {
+		"in base's top file": {
 			base:  artifacttest.Files{"version": "1", "states/top.sls": "base:\n  '*': [app]\n"},
 			files: artifacttest.Files{"salt/config/states/app.sls": app}},
-		"it names base's": {
+		"the service's top file names base's states": {
 			base:  artifacttest.Files{"version": "1", "states/common.sls": app},
 			files: artifacttest.Files{"salt/config/states/top.sls": "base:\n  '*': [common]\n"}},
 	} {

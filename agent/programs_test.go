@@ -69,7 +69,7 @@ func TestProgramsThatOtherUsersCanReplaceAreNotRun(t *testing.T) {
 			})
 		}
 	}
-	t.Run("what runs it", func(t *testing.T) {
+	t.Run("interpreter", func(t *testing.T) {
 		l, runs := newLab(t), newTool(t, "#!/bin/sh")
 		if err := os.Chown(runs.file, projectUser, projectUser); err != nil {
 			t.Fatal(err)

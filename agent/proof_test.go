@@ -102,7 +102,7 @@ func TestStartingUnitStaysProven(t *testing.T) {
 	t.Parallel()
 	for name, down := range map[string]func(s *unit){
 		"the host booted": func(s *unit) { s.Active, s.Sub, s.MainPID, s.Began = "inactive", "dead", 0, 0 },
-		"it is starting":  func(s *unit) { s.Active, s.Sub, s.MainPID = "activating", "start", 0 },
+		"starting":        func(s *unit) { s.Active, s.Sub, s.MainPID = "activating", "start", 0 },
 	} {
 		t.Run(name, func(t *testing.T) {
 			l, u := runningUnits(t, "1", "app.service")
@@ -285,10 +285,10 @@ func TestStartedUnitNoteIsRepeatedWhileValid(t *testing.T) {
 		want  string // in the report of the next run; "" for no unit in it
 	}{
 		"nothing":               {func(*fakeUnits, *unit) {}, "was started again by the states"},
-		"a person restarted it": {func(u *fakeUnits, app *unit) { u.clock += time.Second; app.begin(u) }, ""},
-		"it was stopped": {func(_ *fakeUnits, app *unit) { app.Active, app.Sub, app.MainPID = "inactive", "dead", 0 },
+		"restarted by a person": {func(u *fakeUnits, app *unit) { u.clock += time.Second; app.begin(u) }, ""},
+		"stopped": {func(_ *fakeUnits, app *unit) { app.Active, app.Sub, app.MainPID = "inactive", "dead", 0 },
 			"app.service does not run myapp 2: it is inactive"},
-		"it is gone": {func(u *fakeUnits, _ *unit) { delete(u.all, "app.service") }, ""},
+		"unit removed": {func(u *fakeUnits, _ *unit) { delete(u.all, "app.service") }, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

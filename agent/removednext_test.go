@@ -15,7 +15,7 @@ func TestNextThatIsRemovedDuringARun(t *testing.T) {
 	t.Parallel()
 	for name, meddle := range map[string]func(next string) error{
 		"removed": os.Remove,
-		"led back": func(next string) error {
+		"changed back": func(next string) error {
 			current, err := os.Readlink(filepath.Join(filepath.Dir(next), "current"))
 			if err != nil {
 				return err

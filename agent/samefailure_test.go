@@ -34,8 +34,8 @@ func expectHostError(t *testing.T, l *lab) error {
 func TestFailureDuringRollbackIsAHostError(t *testing.T) {
 	artifacttest.Long(t)
 	for name, fail := range map[string]func(s *unit){
-		"the user of the unit is gone": func(s *unit) { s.exits, s.Status, s.User = true, 217, "appuser" },
-		"the unit says why":            func(s *unit) { s.refuse, s.why = true, "\nweb: the license has expired" },
+		"the user of the unit does not exist": func(s *unit) { s.exits, s.Status, s.User = true, 217, "appuser" },
+		"the unit has a known reason":         func(s *unit) { s.refuse, s.why = true, "\nweb: the license has expired" },
 	} {
 		t.Run(name, func(t *testing.T) {
 			l, u := runningUnits(t, "1", "app.service")

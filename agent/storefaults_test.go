@@ -121,13 +121,13 @@ func TestFailingStoreDoesNotChangeTheHost(t *testing.T) {
 		code  int
 	}{
 		"all forbidden":          {answer("/", http.StatusForbidden), exit.Unreachable},
-		"nothing there":          {answer("/", http.StatusNotFound), exit.Unreachable},
+		"empty store":            {answer("/", http.StatusNotFound), exit.Unreachable},
 		"metadata breaks":        {answer("/metadata/", http.StatusInternalServerError), exit.Unreachable},
 		"artifacts forbidden":    {answer("/deploy/", http.StatusForbidden), exit.Unreachable},
 		"artifact missing":       {answer("/deploy/", http.StatusNotFound), exit.Unreachable},
 		"artifact breaks":        {answer("/deploy/", http.StatusBadGateway), exit.Unreachable},
 		"artifact is cut":        {half(false), exit.Unreachable},
-		"artifact stands still":  {half(true), exit.Unreachable},
+		"artifact stalls":        {half(true), exit.Unreachable},
 		"artifact is other text": {wrongContent, exit.Refused},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -443,7 +443,7 @@ func TestRunKilledBeforeItsUnitsWereRestarted(t *testing.T) {
 		want    string
 		code    int
 	}{
-		"on the way there":                {"units", 0, "2", "2", exit.OK},
+		"during the deploy":               {"units", 0, "2", "2", exit.OK},
 		"between units and health":        {"health", 0, "2.exits", "1", exit.RolledBack},
 		"during the rollback":             {"units", 1, "2.exits", "1", exit.OK},
 		"during the rollback, at its end": {"health", 1, "2.exits", "1", exit.OK},
@@ -580,8 +580,8 @@ func TestUnitFailuresOfBaseQuarantineBase(t *testing.T) {
 func TestStartOfFailedUnitIsRetried(t *testing.T) {
 	artifacttest.Long(t)
 	for name, fail := range map[string]func(*unit, bool){
-		"it does not start": func(s *unit, broken bool) { s.refuse = broken },
-		"it ends at once":   func(s *unit, broken bool) { s.exits = broken },
+		"does not start": func(s *unit, broken bool) { s.refuse = broken },
+		"exits at once":  func(s *unit, broken bool) { s.exits = broken },
 	} {
 		t.Run(name, func(t *testing.T) {
 			l, u := runningUnits(t, "1", "app.service", "other.service")

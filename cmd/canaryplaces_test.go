@@ -33,7 +33,7 @@ func placeCanaries() map[string]string {
 	for name, text := range map[string]string{
 		"gpg's value": canaryGPG, "the webhook's path": canaryHook, "the store's login": canaryStored,
 		"the mirror's login": canaryMirror, "the probe's login": canaryProbe,
-		"what was typed in": canaryEntered, "the repository's login": canaryGit,
+		"standard input": canaryEntered, "the repository's login": canaryGit,
 	} {
 		all[name] = text
 	}

@@ -115,7 +115,7 @@ func TestTwoBuildsAreTheSameToDiffoscope(t *testing.T) {
 			t.Errorf("diffoscope shows %v\n%s", err, out)
 		}
 	})
-	t.Run("rpm installs it", func(t *testing.T) {
+	t.Run("rpm installs the package", func(t *testing.T) {
 		rpm := func(args ...string) string { return root.must(append([]string{"rpm", "--root", "/host"}, args...)...) }
 		root.must("mkdir", "/host")
 		rpm("--initdb")

@@ -54,15 +54,15 @@ func TestNoErrorOfALookupIsSwallowed(t *testing.T) {
 // reasons lists the places that may reduce the error of a lookup to yes or no, as file:function, by reason.
 func reasons() map[string][]string {
 	return map[string][]string{
-		"what is not as it has to be is written again, and the write reports what is wrong": {
+		"a file with other content is written again, and the write reports the error": {
 			"agent/linking/compare.go:namesLead", "agent/identity.go:copyConfiguration", "agent/link/link.go:Named",
 			"agent/link/link.go:name", "agent/link/link.go:point",
 			"agent/link/link.go:Name", "agent/project/sync.go:wire", "agent/records/registry.go:refreshEntryCopy",
 			"agent/records/who.go:saveWho", "artifact/durable/durable.go:MkdirAll",
 			"artifact/trust/pin.go:checkPin", "packaging/builder/system.go:there",
 		},
-		"it is fetched again": {"agent/fetch/delta.go:halfArrived", "artifact/trust/pages.go:page"},
-		"it looks at processes, which may have ended": {
+		"the file is fetched again": {"agent/fetch/delta.go:halfArrived", "artifact/trust/pages.go:page"},
+		"the processes may have ended": {
 			"artifact/process/group.go:outside", "artifact/process/list.go:processes",
 			"artifact/process/list.go:readProcess", "artifact/process/tree.go:hasVariable",
 			"artifact/process/tree.go:groupsOf", "artifact/process/adopt.go:servesFiles", "artifact/process/adopt.go:namesOf",
@@ -80,41 +80,41 @@ func reasons() map[string][]string {
 			"grains/ec2/ec2.go:Likely",
 			"agent/failure/noexec.go:mountOf", "artifact/walk/lease.go:leaseTime",
 		},
-		"it words a message": {
+		"the result only changes a message": {
 			"agent/doctor/onhost/control.go:control", "agent/releases/requirements.go:statesOfBase",
 			"agent/lock/lock.go:read", "state/host/packages/lock.go:processName", "packaging/builder/system.go:maker",
 			"artifact/store/dir/dir.go:notDirectory", "artifact/store/dir/lock.go:holder",
 			"artifact/walk/lease.go:holder", "artifact/publish/keyring/keyring.go:lookAt",
 			"artifact/publish/keyring/list.go:kindOf",
 		},
-		"what cannot be read is refused, or kept secret": {
+		"an unreadable file is refused, or kept secret": {
 			"state/pillar/external/command.go:checkTrusted",
 			"agent/records/repair.go:fine", "artifact/durable/scratch.go:own", "artifact/manifest/audit.go:Holds",
 			"agent/outgoing/readable.go:readableByAll", "agent/outgoing/readable.go:LookAt",
 			"agent/service/whose.go:rootsFile", "artifact/walk/groups.go:isStaffs",
 		},
-		"the run has read the link before, or reports there that it cannot": {
+		"the run has read the link before, or reports the error there": {
 			"agent/records/restore.go:Concerns", "agent/inspect/units.go:linksTo", "agent/inspect/units.go:CurrentOf",
 			"agent/inspect/units.go:LinkedAt",
 		},
-		"what the units are made of is compared before and after; what cannot be read is the same in both": {
+		"the files of the units are compared before and after; an unreadable file is equal in both": {
 			"agent/self/self.go:fileOf", "agent/self/self.go:stampOf", "agent/self/self.go:unitFiles",
 		},
-		"a release that is not listed is told by its path": {"agent/service/evidence.go:treesOf",
+		"a release without a list is recognized by its path": {"agent/service/evidence.go:treesOf",
 			"agent/service/evidence.go:passes"},
-		"the reading that follows reports it": {
+		"the later read reports the error": {
 			"agent/hostkey/once.go:Replaced",
 			"artifact/publish/keyring/keyring.go:Has", "artifact/publish/keyring/keyring.go:numbered", "packaging/build.go:same",
 			"packaging/pipeline/run.go:homePython",
 		},
-		"a hint names what is surely absent, beside the error": {"agent/minion/minion.go:Load",
+		"a hint beside the error names a file that is known to be absent": {"agent/minion/minion.go:Load",
 			"artifact/process/script.go:inRoot", "state/module/cmd/script.go:unstartable"},
-		"what is left costs room alone":                              {"artifact/trust/pages.go:keepPages"},
-		"a count of refusals, which starts again":                    {"agent/records/refusals.go:Refused"},
-		"the host registers its key once more":                       {"agent/hostkey/once.go:lastAttempt"},
-		"what an earlier run left counts no more":                    {"agent/hostrecord/write.go:before"},
-		"the keys are read from the store again":                     {"cmd/corpus/knownkeys.go:recallKeys"},
-		"other sources of credentials are asked, and then the store": {"artifact/store/minio/keys.go:aliasKeys"},
+		"a file that remains only uses disk space":                  {"artifact/trust/pages.go:keepPages"},
+		"a counter of refusals, which restarts at zero":             {"agent/records/refusals.go:Refused"},
+		"the host registers its key again":                          {"agent/hostkey/once.go:lastAttempt"},
+		"the result of an earlier run is not used":                  {"agent/hostrecord/write.go:before"},
+		"the keys are read from the store again":                    {"cmd/corpus/knownkeys.go:recallKeys"},
+		"other sources of credentials are read, and then the store": {"artifact/store/minio/keys.go:aliasKeys"},
 		"the error is returned, by another name": {"cmd/corpus/buildtree.go:isTree",
 			"state/roots/roots.go:look"},
 	}

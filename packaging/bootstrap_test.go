@@ -102,11 +102,11 @@ func TestAgentWithAnotherDigestIsNotInstalled(t *testing.T) {
 
 func TestBootstrapIsChecked(t *testing.T) {
 	for name, change := range map[string]func(*packaging.Bootstrap){
-		"no agent":        func(b *packaging.Bootstrap) { b.Agent = "corpus-agent.deb" },
-		"no digest":       func(b *packaging.Bootstrap) { b.Sum = "abc" },
-		"service alone":   func(b *packaging.Bootstrap) { b.Service = "myapp" },
-		"two lines":       func(b *packaging.Bootstrap) { b.Store += "\nrm -rf x" },
-		"more than 2 KiB": func(b *packaging.Bootstrap) { b.Store += strings.Repeat("x", 2000) },
+		"no agent":         func(b *packaging.Bootstrap) { b.Agent = "corpus-agent.deb" },
+		"no digest":        func(b *packaging.Bootstrap) { b.Sum = "abc" },
+		"only the service": func(b *packaging.Bootstrap) { b.Service = "myapp" },
+		"two lines":        func(b *packaging.Bootstrap) { b.Store += "\nrm -rf x" },
+		"more than 2 KiB":  func(b *packaging.Bootstrap) { b.Store += strings.Repeat("x", 2000) },
 	} {
 		b := bootstrap()
 		change(&b)

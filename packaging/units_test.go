@@ -80,7 +80,7 @@ func TestOnlyHostsThatWereNeverDeployedSkipRuns(t *testing.T) {
 		"the state directory is lost": {files: map[string]string{other: deployed}, runs: true},
 		"the projects are lost":       {files: map[string]string{ledger: deployed}, runs: true},
 		"all but a link is lost":      {files: map[string]string{"/srv/service": "->projects/web"}, runs: true},
-		"base alone":                  {files: map[string]string{"/srv/base": "->projects/base"}, runs: true},
+		"only base":                   {files: map[string]string{"/srv/base": "->projects/base"}, runs: true},
 	} {
 		dir := t.TempDir()
 		for path, content := range c.files {

@@ -30,7 +30,7 @@ func TestErrorsHaveTheirCodes(t *testing.T) {
 		{"a withdrawn release", &trust.Withdrawn{}, 4},
 		{"a hostile archive", &unpack.Hostile{}, 4},
 		{"a store that cannot be reached", store.ErrUnreachable, 5},
-		{"a store that asks to slow down", store.ErrThrottled, 5},
+		{"a store that throttles", store.ErrThrottled, 5},
 		{"a store that denies access", store.ErrForbidden, 5},
 		{"an object that a store lacks", store.ErrNotFound, 5},
 		{"a project that a store lacks", trust.ErrNoProject, 5},
@@ -40,8 +40,8 @@ func TestErrorsHaveTheirCodes(t *testing.T) {
 		{"an explicit code", exit.WithCode(exit.RolledBack, errors.New("unit web failed")), 7},
 		{"a given code before the kind of the error", exit.WithCode(exit.Starved, &lock.Held{}), 9},
 		{"the outermost code of two", exit.WithCode(exit.RollbackFailed, exit.WithCode(exit.Failed, errors.New("x"))), 8},
-		{"an interruption before what it interrupted", errors.Join(store.ErrUnreachable, context.Canceled), 130},
-		{"a refusal before the store it came from", errors.Join(store.ErrUnreachable, &trust.Refused{}), 4},
+		{"an interruption before its consequence", errors.Join(store.ErrUnreachable, context.Canceled), 130},
+		{"a refusal before the error of its store", errors.Join(store.ErrUnreachable, &trust.Refused{}), 4},
 	}
 	for _, c := range cases {
 		if got := exit.Code(c.err); got != c.want {

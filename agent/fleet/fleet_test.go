@@ -99,7 +99,7 @@ func TestHealthyHostsAttestARelease(t *testing.T) {
 		"broken, then healthy": {[]fleet.Report{with(func(r *fleet.Report) {
 			r.Exit, r.Left = exit.RolledBack, pair(1)
 		}), good}, "healthy"},
-		"rolled back, then content with the one before": {[]fleet.Report{
+		"rolled back, then healthy with the earlier release": {[]fleet.Report{
 			with(func(r *fleet.Report) { r.Exit, r.Outcome, r.Left = exit.RolledBack, "rolled back", pair(1) }),
 			with(func(r *fleet.Report) { r.Left = pair(1) })}, "rolled back"},
 		"healthy below another root, by an older proof": {[]fleet.Report{with(func(r *fleet.Report) {

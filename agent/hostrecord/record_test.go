@@ -199,10 +199,10 @@ func TestRecordsThatDoNotCount(t *testing.T) {
 		counts  int
 		ignored int
 	}{
-		"nothing else":        {nil, 1, 0},
-		"of another key":      {[]string{foreign}, 1, 0},
-		"old, put back later": {[]string{old}, 1, 0},
-		"with another state":  {[]string{strings.Replace(real, ",5,converged,", ",6,failed,", 1)}, 1, 0},
+		"no other record":         {nil, 1, 0},
+		"of another key":          {[]string{foreign}, 1, 0},
+		"old, stored again later": {[]string{old}, 1, 0},
+		"with another state":      {[]string{strings.Replace(real, ",5,converged,", ",6,failed,", 1)}, 1, 0},
 		"no records": {[]string{"fleet/x", "fleet/myapp/h/x.json", "fleet/a/b/c/d/e", "fleet/myapp/h/,,,,,.json"},
 			1, 0},
 		"of another host": {[]string{strings.Replace(real, "/h/", "/g/", 1)}, 1, 1},

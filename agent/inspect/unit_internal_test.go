@@ -21,16 +21,16 @@ func TestUnitRunWithoutReportIsShown(t *testing.T) {
 		last *report.Report
 		want bool
 	}{
-		"it failed, and the last report is older": {says("exit-code", "1"), at(5 * time.Minute), true},
-		"it failed on a host without reports":     {says("exit-code", "226"), nil, true},
-		"it was killed":                           {says("signal", "9"), at(5 * time.Minute), true},
-		"its report is there":                     {says("exit-code", "3"), at(59 * time.Second), false},
-		"another run since":                       {says("exit-code", "1"), at(time.Second), false},
-		"it succeeded, and kept no report":        {says("success", "0"), at(5 * time.Minute), true},
-		"it succeeded":                            {says("success", "0"), at(58 * time.Second), false},
-		"another run had the lock":                {says("success", "6"), at(5 * time.Minute), false},
-		"it was skipped":                          {says("exec-condition", "1"), at(5 * time.Minute), false},
-		"it never ran": {map[string]string{"Result": "exit-code",
+		"failed, with an older last report": {says("exit-code", "1"), at(5 * time.Minute), true},
+		"failed on a host without reports":  {says("exit-code", "226"), nil, true},
+		"killed":                            {says("signal", "9"), at(5 * time.Minute), true},
+		"with its report":                   {says("exit-code", "3"), at(59 * time.Second), false},
+		"another run since":                 {says("exit-code", "1"), at(time.Second), false},
+		"succeeded without a report":        {says("success", "0"), at(5 * time.Minute), true},
+		"succeeded":                         {says("success", "0"), at(58 * time.Second), false},
+		"another run had the lock":          {says("success", "6"), at(5 * time.Minute), false},
+		"skipped":                           {says("exec-condition", "1"), at(5 * time.Minute), false},
+		"never ran": {map[string]string{"Result": "exit-code",
 			"ExecMainStartTimestampMonotonic": "0"}, nil, false},
 	} {
 		u := unreported(c.says, c.last, now, 1000*time.Second)

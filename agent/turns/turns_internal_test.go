@@ -101,12 +101,12 @@ func TestOutcomeOfARun(t *testing.T) {
 		"rolled back from another one":  {good: "1", tried: "3", result: rolledBack},
 		"quarantined":                   {good: "1", bad: "2", want: rollout.RolledBack},
 		"the first deploy failed":       {tried: "2", result: failed, want: rollout.Failed},
-		"it fails later":                {good: "2", result: failed, want: rollout.Failed},
-		"a dev host stays on it":        {good: "1", failing: "2", want: rollout.Failed},
+		"fails later":                   {good: "2", result: failed, want: rollout.Failed},
+		"a dev host keeps the release":  {good: "1", failing: "2", want: rollout.Failed},
 		"store out of reach":            {good: "2", result: exit.WithCode(exit.Unreachable, errors.New("no answer"))},
-		"the load balancer kept it":     {good: "1", tried: "2", result: &balance.NotLeft{}},
-		"it waits":                      {good: "2", change: func(t *ledger.Turn) { t.Took = "" }},
-		"the roster does not name it":   {good: "2", change: func(t *ledger.Turn) { t.Name = "" }},
+		"kept by the load balancer":     {good: "1", tried: "2", result: &balance.NotLeft{}},
+		"waits":                         {good: "2", change: func(t *ledger.Turn) { t.Took = "" }},
+		"not in the roster":             {good: "2", change: func(t *ledger.Turn) { t.Name = "" }},
 		"rolled back, and quarantined":  {good: "1", tried: "2", bad: "2", result: rolledBack, want: rollout.RolledBack},
 		"quarantined without a release": {bad: "2"},
 	} {
@@ -237,8 +237,8 @@ func TestAnswersWithoutTheStore(t *testing.T) {
 		after  time.Duration
 		want   plans.Reason // of the answer; "" if the store is read
 	}{
-		"its turn may have come": {after: time.Hour},
-		"paused":                 {after: time.Hour, start: func(s *plans.Start) { s.Paused = true }, want: plans.Paused},
+		"possibly in its turn": {after: time.Hour},
+		"paused":               {after: time.Hour, start: func(s *plans.Start) { s.Paused = true }, want: plans.Paused},
 		"an old agent": {after: time.Hour, start: func(s *plans.Start) { s.Agent = "9.0" },
 			change: func(r *Run, _ *ledger.Turn) { r.Site.Version = "1.0" }, want: oldAgent},
 		"held": {after: time.Hour, change: hold, want: onHold},
@@ -247,7 +247,7 @@ func TestAnswersWithoutTheStore(t *testing.T) {
 			r.Ledger.Good = nil
 		}},
 		"ahead": {change: func(r *Run, _ *ledger.Turn) { r.Ahead = true }, want: plans.Waits},
-		"the store said to wait": {after: 20 * time.Minute, want: plans.Closed, start: func(s *plans.Start) { s.Skipped = 2 },
+		"delayed by the store": {after: 20 * time.Minute, want: plans.Closed, start: func(s *plans.Start) { s.Skipped = 2 },
 			change: func(_ *Run, turn *ledger.Turn) { turn.Not, turn.Reason = &later, string(plans.Closed) }},
 		"the wait is over": {after: 40 * time.Minute, start: func(s *plans.Start) { s.Skipped = 2 },
 			change: func(_ *Run, turn *ledger.Turn) { turn.Not, turn.Reason = &later, string(plans.Closed) }},

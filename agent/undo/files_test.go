@@ -26,9 +26,9 @@ func TestRestoreOfFiles(t *testing.T) {
 		left     string
 		want     string // content of the file
 	}{
-		"unchanged since":  {before: old, restored: []string{"file /etc/f"}, want: "old"},
-		"it did not exist": {restored: []string{"file /etc/f"}, want: "(none)"},
-		"it was removed": {
+		"unchanged since":      {before: old, restored: []string{"file /etc/f"}, want: "old"},
+		"did not exist before": {restored: []string{"file /etc/f"}, want: "(none)"},
+		"removed by the run": {
 			before: old, run: func(s *scene, h *host.Host) { s.do(h.Files.Remove(f)) },
 			restored: []string{"file /etc/f"}, want: "old",
 		},
@@ -64,11 +64,11 @@ func TestRestoreOfFiles(t *testing.T) {
 			before: old, cut: true, since: func(s *scene) { s.put(f, "half") },
 			restored: []string{"file /etc/f"}, want: "old",
 		},
-		"it is larger than the limit": {
+		"larger than the limit": {
 			before: func(s *scene) { s.put(f, strings.Repeat("x", 1<<10+1)) },
 			left:   "its content was not kept: it is larger than 1.0 KiB", want: "new",
 		},
-		"it was a pipe": {
+		"a pipe before": {
 			before: func(s *scene) { s.do(unix.Mkfifo(s.path(f), 0o644)) },
 			run:    func(s *scene, h *host.Host) { s.do(h.Files.Remove(f)); s.do(h.WriteText(f, "new")) },
 			left:   "pipes, sockets and devices are not recreated", want: "new",
@@ -210,9 +210,9 @@ func TestDirectoriesAreRestoredBeforeTheirContent(t *testing.T) {
 // TestFilesWithoutDirectoryAreNotRestored restores no file in a directory that was removed or replaced after the run.
 func TestFilesWithoutDirectoryAreNotRestored(t *testing.T) {
 	for name, since := range map[string]func(s *scene){
-		"it is gone":   func(s *scene) { s.do(os.RemoveAll(s.path("/srv"))) },
-		"it is a file": func(s *scene) { s.do(os.RemoveAll(s.path("/srv"))); s.put("/srv", "mine") },
-		"it is a dead link": func(s *scene) {
+		"directory removed":  func(s *scene) { s.do(os.RemoveAll(s.path("/srv"))) },
+		"replaced by a file": func(s *scene) { s.do(os.RemoveAll(s.path("/srv"))); s.put("/srv", "mine") },
+		"replaced by a dangling link": func(s *scene) {
 			s.do(os.RemoveAll(s.path("/srv")))
 			s.do(os.Symlink("nowhere", s.path("/srv")))
 		},

@@ -24,7 +24,7 @@ func TestSelectAcrossAClockThatWasSetBack(t *testing.T) {
 		"a run of the journal":       {undo.Scope{Run: runs[0]}, []string{runs[2], runs[1]}},
 		"the last run":               {undo.Scope{Run: runs[2]}, nil},
 		"a run that changed nothing": {undo.Scope{Run: quiet, Sequence: sequence}, []string{runs[2], runs[1]}},
-		"one run alone":              {undo.Scope{Only: runs[2]}, runs[2:]},
+		"a single run":               {undo.Scope{Only: runs[2]}, runs[2:]},
 		"a run that is not known":    {undo.Scope{Run: "20260101T120000.000000"}, []string{runs[2], runs[0]}},
 	} {
 		records, _ := undo.Select([]*journal.Chapter{c}, test.scope)

@@ -33,7 +33,7 @@ func TestUnitsAreRestartedAtTheEnd(t *testing.T) {
 		did       string // actions on the unit
 		runs      bool   // whether it is active at the end
 	}{
-		"the run restarted it": {before: was, run: act(host.Restart), restored: []string{"file /etc/web.conf"},
+		"restarted by the run": {before: was, run: act(host.Restart), restored: []string{"file /etc/web.conf"},
 			restarted: true, did: "web restart", runs: true},
 		"the run did twice": {before: was, run: act(host.Restart, host.Restart),
 			restored: []string{"file /etc/web.conf"}, restarted: true, did: "web restart", runs: true},
@@ -46,7 +46,7 @@ func TestUnitsAreRestartedAtTheEnd(t *testing.T) {
 			since: func(s *scene) { s.do(os.Remove(s.path("/run/web"))) }, restored: []string{"file /etc/web.conf"},
 			left: "unit web.service (some.state of 1): it is stopped, and run 1 left it running: its program ended, or it " +
 				"was started or stopped, since"},
-		"there was nothing else": {before: was, run: func(s *scene, h *host.Host) {
+		"no other change": {before: was, run: func(s *scene, h *host.Host) {
 			s.do(h.Units.Act(context.Background(), host.Restart, "web", true))
 		}, runs: true},
 	} {
@@ -155,13 +155,13 @@ func TestUndoOfRunningSystem(t *testing.T) {
 			before: tmpfs, run: func(s *scene, h *host.Host) { s.tool(h, host.KindMount, "/mnt", "umount", "/mnt") },
 			restored: "mount /mnt", did: []string{"mount -t tmpfs -o rw,size=1024k -- tmpfs /mnt"},
 		},
-		"it has other options": {
+		"mounted with other options": {
 			before: tmpfs, run: func(s *scene, h *host.Host) {
 				s.tool(h, host.KindMount, "/mnt", "mount", "-o", "remount,rw,size=2048k", "-t", "tmpfs", "tmpfs", "/mnt")
 			},
 			restored: "mount /mnt", did: []string{"mount -t tmpfs -o remount,rw,size=1024k -- tmpfs /mnt"},
 		},
-		"it is another device": {
+		"mounted from another device": {
 			before: tmpfs, run: func(s *scene, h *host.Host) {
 				s.tool(h, host.KindMount, "/mnt", "umount", "/mnt")
 				s.tool(h, host.KindMount, "/mnt", "mount", "-o", "rw", "-t", "ext4", "/dev/sdb1", "/mnt")

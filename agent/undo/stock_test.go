@@ -113,7 +113,7 @@ func TestPackageChangesAreUndone(t *testing.T) {
 			before: func(s *stock) { s.installed["foo"] = "1.0" }, run: func(s *stock) { s.installed["foo"] = "2.0" },
 			restored: []string{"package foo"}, did: "install foo 1.0", want: "1.0",
 		},
-		"upgraded, though it is on hold": {
+		"upgraded although on hold": {
 			before: func(s *stock) { s.installed["foo"] = "1.0"; s.held["foo"] = true }, run: func(s *stock) {
 				s.installed["foo"], s.held["foo"] = "2.0", false
 			},
@@ -121,7 +121,7 @@ func TestPackageChangesAreUndone(t *testing.T) {
 		},
 		"installed": {run: func(s *stock) { s.installed["foo"] = "2.0" }, restored: []string{"package foo"},
 			did: "purge foo "},
-		"installed over what was left of it": {
+		"installed over its configuration files": {
 			before: func(s *stock) { s.left["foo"] = "1.0" }, run: func(s *stock) {
 				s.installed["foo"] = "2.0"
 				delete(s.left, "foo")
@@ -142,7 +142,7 @@ func TestPackageChangesAreUndone(t *testing.T) {
 			left: "package foo (some.state of 1): no repository of this host has version 0.9 any more", did: "refresh",
 			want: "2.0",
 		},
-		"installed, and now another needs it": {
+		"installed, and needed by another package since": {
 			run: func(s *stock) { s.installed["foo"] = "2.0" }, since: func(s *stock) {
 				s.installed["bar"], s.needs["bar"] = "1.0", "foo"
 			},

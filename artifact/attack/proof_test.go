@@ -200,7 +200,7 @@ func TestPromotionWithoutProof(t *testing.T) {
 		"without a signature":            {keys: "nobody", says: "attestation has 0 valid signatures"},
 		"signed with the project's key":  {keys: "myapp", says: "attestation has 0 valid signatures"},
 		"signed with the targets key":    {keys: "targets", says: "attestation has 0 valid signatures"},
-		"signed with a key of their own": {keys: "own", says: "attestation has 0 valid signatures"},
+		"signed with the attacker's key": {keys: "own", says: "attestation has 0 valid signatures"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			repo, host, _ := guarded(t)
@@ -371,7 +371,7 @@ func TestRemovalOfRequirementIsRefused(t *testing.T) {
 		_, err := host.Resolve("myapp/production")
 		refused(t, err, trust.CheckProof, "myapp/production")
 	})
-	t.Run("a requirement that says nothing", func(t *testing.T) { // as a careless or newer program writes it
+	t.Run("an empty requirement", func(t *testing.T) { // as a careless or newer program writes it
 		repo, host, _ := guarded(t)
 		repo.Forger("targets", "snapshot", "timestamp").Forge(func(f *artifacttest.Forged) {
 			role := f.Roles["targets"]
@@ -401,7 +401,7 @@ func TestProofReplayed(t *testing.T) {
 			t.Errorf("error is %v", err)
 		}
 	})
-	t.Run("by a good program, which says so before hosts do", func(t *testing.T) {
+	t.Run("by a good program, which refuses it before hosts do", func(t *testing.T) {
 		repo, _, one := guarded(t)
 		two := repo.Release("myapp", "2", "testing", app("two"))
 		attest(t, repo, testing_, two, time.Now().Add(2*time.Second))
@@ -485,7 +485,7 @@ func TestAttestationKeyRotatedAndRevoked(t *testing.T) {
 		takes(t, host, "1")
 		takes(t, repo.Host(), "1")
 	})
-	t.Run("a forged proof is not signed anew by a rotation", func(t *testing.T) {
+	t.Run("a forged proof is not signed again by a rotation", func(t *testing.T) {
 		repo, host, one := guarded(t)
 		forged := signedProof(t, one, repo.Forger().Keys(trust.AttestationRole), func(*trust.Attestation, *time.Time) {})
 		good := repo.Forger(trust.AttestationRole).Keys(trust.AttestationRole)[0].ID

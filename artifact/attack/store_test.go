@@ -102,9 +102,9 @@ func TestEndlessData(t *testing.T) {
 func TestSlowRetrieval(t *testing.T) {
 	repo, _ := published(t)
 	for name, fault := range map[string]storetest.Fault{
-		"no answer":                {Op: store.OpGet, Key: trust.TimestampKey, Hang: true},
-		"a body that stands still": {Op: store.OpGet, Key: trust.TimestampKey, Stall: 10},
-		"a byte now and then":      {Op: store.OpGet, Key: trust.TimestampKey, Drip: 5 * time.Millisecond},
+		"no answer":           {Op: store.OpGet, Key: trust.TimestampKey, Hang: true},
+		"a body that stalls":  {Op: store.OpGet, Key: trust.TimestampKey, Stall: 10},
+		"a byte now and then": {Op: store.OpGet, Key: trust.TimestampKey, Drip: 5 * time.Millisecond},
 	} {
 		t.Run(name, func(t *testing.T) {
 			client := openOn(t, repo, store.Stack(storetest.NewFaulty(repo.Store, fault), store.Settings{

@@ -95,8 +95,8 @@ func TestCaptivePortalInPlaceOfAnArtifact(t *testing.T) {
 	repo := artifacttest.On(t, mem.New())
 	repo.Release("myapp", "1", "testing", artifacttest.Files{"app": strings.Repeat("1", 5000)})
 	for name, page := range map[string]func(length int) string{
-		"of its own length": func(int) string { return "\n<html>Please log in</html>" },
-		"as long":           func(n int) string { return ("<!DOCTYPE html>" + strings.Repeat(" ", n))[:n] },
+		"with another length": func(int) string { return "\n<html>Please log in</html>" },
+		"as long":             func(n int) string { return ("<!DOCTYPE html>" + strings.Repeat(" ", n))[:n] },
 	} {
 		host := repo.Host()
 		host.Store = spoiled{repo.Publisher.Store, func(key, text string) (string, error) {

@@ -20,7 +20,7 @@ func TestFilesOpenedByUsersAreReplaced(t *testing.T) {
 		new      bool
 	}{
 		"owner":          {ann, ann, 0o755, func(d *walk.Dir) error { return d.Chown("f", 0, 0) }, true},
-		"owner alone":    {ann, 0, 0o644, func(d *walk.Dir) error { return d.Chown("f", 0, -1) }, true},
+		"only the owner": {ann, 0, 0o644, func(d *walk.Dir) error { return d.Chown("f", 0, -1) }, true},
 		"group":          {0, 500, 0o664, func(d *walk.Dir) error { return d.Chmod("f", 0o644) }, true},
 		"other group":    {0, 500, 0o664, func(d *walk.Dir) error { return d.Chown("f", 0, 0) }, true},
 		"everyone":       {0, 0, 0o666, func(d *walk.Dir) error { return d.Chmod("f", 0o644) }, true},

@@ -43,7 +43,7 @@ func TestSourcesAreTrustedByDestinationOwner(t *testing.T) {
 		trust  walk.Trust
 		fine   bool
 	}{
-		"nothing said":         {"/home/own/f", walk.Trust{}, false},
+		"default trust":        {"/home/own/f", walk.Trust{}, false},
 		"root's":               {"/etc/f", walk.Trust{}, true},
 		"to root":              {"/home/own/f", walk.Trust{To: to("/etc/new", 0)}, false},
 		"over root's":          {"/home/own/f", walk.Trust{To: to("/etc/f", -1)}, false},
@@ -54,7 +54,7 @@ func TestSourcesAreTrustedByDestinationOwner(t *testing.T) {
 		"no path":              {"/home/own/f", walk.Trust{To: to("", user)}, true},
 		"of a user's tree":     {"/releases/2/d/f", walk.Trust{Tops: []string{"/releases/1", "/releases/2"}}, true},
 		"beside a user's tree": {"/home/own/f", walk.Trust{Tops: []string{"/releases/2", ""}}, false},
-		"a tree that is gone":  {"/home/own/f", walk.Trust{Tops: []string{"/releases/3"}}, false},
+		"a removed tree":       {"/home/own/f", walk.Trust{Tops: []string{"/releases/3"}}, false},
 	} {
 		var refused *walk.UnsafeError
 		if err := r.Source(c.source, c.trust); c.fine && err != nil || !c.fine && !errors.As(err, &refused) {

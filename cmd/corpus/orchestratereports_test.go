@@ -24,10 +24,10 @@ func TestOrchestrateKeepsReportsOnlyWhereNoOtherUserCanChangeThem(t *testing.T) 
 		refused    bool
 	}{
 		{name: "a link of the user", link: "state", mode: 0o700},
-		{name: "a link below it", link: "state/corpus", mode: 0o700},
+		{name: "a link below the directory", link: "state/corpus", mode: 0o700},
 		{name: "the directory itself is a link", link: "state/corpus/orchestrate", mode: 0o700},
 		{name: "a link to where others may write", link: "state", mode: 0o777, refused: true},
-		{name: "a link below it, to where others may write", link: "state/corpus", mode: 0o777, refused: true},
+		{name: "a link below the directory, to a world-writable directory", link: "state/corpus", mode: 0o777, refused: true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			o := newOrchestrator(t, tree())

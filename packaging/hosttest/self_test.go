@@ -68,7 +68,7 @@ func TestReleasesWithBrokenAgentsAreRolledBack(t *testing.T) {
 		{"it exits", installing(t, agentPackage(t, "99.0", "#!/bin/sh\nexit 1\n")), "corpus-agent version: exit status 1"},
 		{"it crashes", installing(t, agentPackage(t, "99.1", "#!/bin/sh\nkill -SEGV $$\n")), "signal: segmentation fault"},
 		{"its file is damaged", installing(t, agentPackage(t, "99.2", "\x7fELF")), "exec format error"},
-		{"its unit starts something else",
+		{"its unit starts another program",
 			base("/etc/systemd/system/corpus-agent.service.d/x.conf:\n  file.managed:\n    - makedirs: True\n" +
 				"    - contents: |\n        [Service]\n        ExecStart=\n        ExecStart=/bin/true\n"),
 			"does not start corpus-agent any more"},

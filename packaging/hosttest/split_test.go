@@ -38,7 +38,7 @@ func TestUpgradeFromTheJointPackage(t *testing.T) {
 		refused   string // the command that has to fail, before the others
 		hasCorpus bool
 	}{
-		"the agent alone": {commands: []string{"dpkg -i /root/corpus-agent.deb"}},
+		"only the agent": {commands: []string{"dpkg -i /root/corpus-agent.deb"}},
 		"both with apt": {commands: []string{"apt-get install -y /root/corpus.deb /root/corpus-agent.deb"},
 			hasCorpus: true},
 		"both with dpkg": {commands: []string{"dpkg -i /root/corpus-agent.deb /root/corpus.deb"}, hasCorpus: true},

@@ -98,7 +98,7 @@ func TestSecretsInBinaryFilesAreFound(t *testing.T) {
 		"a token in UTF-16": {wide, "github-pat"},
 		"a key in a database": {"SQLite format 3\x00\x10\x00" + key("OPENSSH PRIVATE KEY") + "\x00",
 			"private-key"},
-		"a token beyond what is searched": {program + strings.Repeat("\x00", 65<<20) + token + "\x00", ""},
+		"a token beyond the searched part": {program + strings.Repeat("\x00", 65<<20) + token + "\x00", ""},
 		"a program with only the marks": {program +
 			"\x00-----BEGIN RSA PRIVATE KEY----------END RSA PRIVATE KEY-----" + strings.Repeat("GetProcessMemoryInfo", 10) +
 			"-----END EC PRIVATE KEY-----\x00", ""},

@@ -148,7 +148,7 @@ func TestWrongRangeHeadersAreRefused(t *testing.T) {
 		"no range":           {206, nil, "3456789"},
 		"nonsense":           {206, map[string]string{"Content-Range": "chars a-b/c"}, "3456789"},
 		"overflow":           {206, map[string]string{"Content-Range": "bytes 3-99999999999999999999/10"}, "3456789"},
-		"nothing there":      {416, map[string]string{"Content-Range": "bytes */10"}, ""},
+		"no content":         {416, map[string]string{"Content-Range": "bytes */10"}, ""},
 		"compressed":         {200, map[string]string{"Content-Encoding": "gzip"}, "0123456789"},
 		"compressed part":    {206, map[string]string{"Content-Encoding": "br", "Content-Range": "bytes 3-9/10"}, "3456789"},
 		"a redirect to none": {302, nil, ""},

@@ -42,7 +42,7 @@ func TestUnfinishedUploadsOfAStore(t *testing.T) {
 				Next: wire.UploadMarker{Key: "team/deploy/a"}, More: true},
 			"team/deploy/|team/deploy/a": {Uploads: uploads("team/deploy/b")},
 		}, "deploy/a deploy/b", nil},
-		"a marker that stands still": {listing{"team/deploy/|": {Uploads: uploads("team/deploy/a"), More: true}}, "deploy/a",
+		"a constant marker": {listing{"team/deploy/|": {Uploads: uploads("team/deploy/a"), More: true}}, "deploy/a",
 			nil},
 		"a page that fails": {listing{
 			"team/deploy/|": {Uploads: uploads("team/deploy/a"), Next: wire.UploadMarker{Key: "gone"}, More: true},
