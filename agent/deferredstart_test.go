@@ -164,7 +164,7 @@ func TestStatusAfterInterruptionShowsTargetOfCurrent(t *testing.T) {
 	l, u := runningUnits(t, "1", "app.service")
 	u.all["app.service"].script = true
 	l.app("2")
-	l.Sinks = []report.Sink{&ender{at: "health"}}
+	l.Sinks = []report.Sink{&panicking{at: "health"}}
 	l.killed()
 	u.runs(t, "app.service", "2")
 	s := mustStatus(t, l)

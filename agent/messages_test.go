@@ -213,7 +213,7 @@ func TestDryRollbackOutputIsConditional(t *testing.T) {
 func TestInterruptedRunNamesDeployedRelease(t *testing.T) {
 	l, _ := runningUnits(t, "1", "app.service")
 	l.app("2")
-	l.Sinks = []report.Sink{&ender{at: "health"}}
+	l.Sinks = []report.Sink{&panicking{at: "health"}}
 	l.killed()
 	l.app("3")
 	r := l.expect(exit.OK)
@@ -222,7 +222,7 @@ func TestInterruptedRunNamesDeployedRelease(t *testing.T) {
 		t.Errorf("version 3 is deployed, and the notes are %q", r.Notes)
 	}
 	l.app("4")
-	l.Sinks = []report.Sink{&ender{at: "health"}}
+	l.Sinks = []report.Sink{&panicking{at: "health"}}
 	l.killed()
 	noted(t, l.expect(exit.OK), "the deploy of myapp 4 that run ")
 }

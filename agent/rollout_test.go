@@ -573,7 +573,7 @@ func TestInterruptedDeployWaitsForTheStore(t *testing.T) {
 	f.start("2", "1")
 	h := f.killedWhileConverging(f.inOrder()[0][0])
 	whole := h.OpenStore
-	h.OpenStore = func(string) (store.Store, error) { return away{f.store}, nil }
+	h.OpenStore = func(string) (store.Store, error) { return unreadableStore{f.store}, nil }
 	f.store.now = f.store.now.Add(time.Minute)
 	noted(t, f.run(h, exit.Unreachable), "whether the rollout continues")
 	f.runs(h, "1")
@@ -865,10 +865,10 @@ func TestAResultThatTheStoreHasLostIsRecordedAfterAResume(t *testing.T) {
 	}
 }
 
-// away is a store that cannot be read.
-type away struct{ store.Store }
+// unreadableStore is a store that cannot be read.
+type unreadableStore struct{ store.Store }
 
-func (s away) Get(_ context.Context, key string, _ int64) (io.ReadCloser, store.Info, error) {
+func (s unreadableStore) Get(_ context.Context, key string, _ int64) (io.ReadCloser, store.Info, error) {
 	return nil, store.Info{}, &store.Error{Op: store.OpGet, Object: key, Kind: store.ErrUnreachable}
 }
 

@@ -407,14 +407,14 @@ func TestInterruptionAfterLinksMovedRestartsUnits(t *testing.T) {
 // killed is the panic that simulates a kill.
 type killed struct{}
 
-// ender ends a run at a stage with a panic.
-type ender struct {
+// panicking ends a run at a stage with a panic.
+type panicking struct {
 	interrupter
 	at    string
 	times int // number of times that the stage is passed first
 }
 
-func (k *ender) Stage(name, _ string) {
+func (k *panicking) Stage(name, _ string) {
 	if name == k.at {
 		if k.times--; k.times < 0 {
 			panic(killed{})
@@ -451,7 +451,7 @@ func TestRunKilledBeforeItsUnitsWereRestarted(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			l, u := runningUnits(t, "1", "app.service")
 			l.app(c.version)
-			l.Sinks = []report.Sink{&ender{at: c.at, times: c.times}}
+			l.Sinks = []report.Sink{&panicking{at: c.at, times: c.times}}
 			l.killed()
 			l.expect(c.code)
 			u.runs(t, "app.service", c.want)

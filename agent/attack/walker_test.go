@@ -209,20 +209,20 @@ func given(in *os.File, err error, out string) error {
 	return errors.Join(err, os.WriteFile(out, data, 0o644))
 }
 
-// rooted is a way to open a safe root: below a world or of the machine, with openat2 or without.
-type rooted struct {
+// rootKind is a way to open a safe root: below a world or of the machine, with openat2 or without.
+type rootKind struct {
 	name           string
 	below, checked bool
 }
 
-func roots() []rooted {
-	return []rooted{
+func roots() []rootKind {
+	return []rootKind{
 		{"openat2 below a root", true, false}, {"checked below a root", true, true},
 		{"openat2 of the machine", false, false}, {"checked of the machine", false, true},
 	}
 }
 
-func (r rooted) options(w *world) walk.Options {
+func (r rootKind) options(w *world) walk.Options {
 	o := walk.Options{Safe: true, Checked: r.checked}
 	if r.below {
 		o.Dir = w.dir

@@ -27,13 +27,13 @@ func full(t *testing.T, dir string) string {
 	return dir
 }
 
-// seventh is a context that ends when Err has been called seven times.
-type seventh struct {
+// endsAtSeventhCall is a context that ends when Err has been called seven times.
+type endsAtSeventhCall struct {
 	context.Context
 	asked int
 }
 
-func (s *seventh) Err() error {
+func (s *endsAtSeventhCall) Err() error {
 	if s.asked++; s.asked > 7 {
 		return context.Canceled
 	}
@@ -53,7 +53,7 @@ func TestRemovalsEndWithTheirContext(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			if err := remove(&seventh{Context: t.Context()}, dir); !errors.Is(err, context.Canceled) {
+			if err := remove(&endsAtSeventhCall{Context: t.Context()}, dir); !errors.Is(err, context.Canceled) {
 				t.Errorf("the removal: %v", err)
 			}
 			left, err := filepath.Glob(filepath.Join(dir, tempPrefix+"*"))

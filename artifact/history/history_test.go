@@ -106,14 +106,14 @@ func TestMovesHaveWhoAndWhen(t *testing.T) {
 	expect(t, "with forged metadata", moves(t, repo), append(all, "testing point 2 eve@example.com 1 false")...)
 }
 
-// raced is a store in which another publisher commits first: before runs once, before the timestamp is written.
-type raced struct {
+// losingRace is a store in which another publisher commits first: before runs once, before the timestamp is written.
+type losingRace struct {
 	store.Store
 	before func()
 }
 
 // Put is part of store.Store.
-func (s *raced) Put(ctx context.Context, key string, r io.Reader, size int64,
+func (s *losingRace) Put(ctx context.Context, key string, r io.Reader, size int64,
 	cond store.Condition) (store.Info, error) {
 	if before := s.before; key == trust.TimestampKey && before != nil {
 		s.before = nil
@@ -133,7 +133,7 @@ func TestOnlyMovesThatTookEffectAreListed(t *testing.T) {
 	at := time.Now()
 	lost := func(during func() error, move func(anna *publish.Publisher) error) error {
 		t.Helper()
-		s := &raced{Store: bert.Store, before: func() {
+		s := &losingRace{Store: bert.Store, before: func() {
 			if err := during(); err != nil {
 				t.Error(err)
 			}

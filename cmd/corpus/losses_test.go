@@ -51,13 +51,13 @@ func TestLossOfEachFile(t *testing.T) {
 				continue
 			}
 			for _, who := range []string{"who published", "another machine"} {
-				t.Run(strings.Join([]string{what, how, who}, ", "), func(t *testing.T) { loseFile(t, file, how, who) })
+				t.Run(strings.Join([]string{what, how, who}, ", "), func(t *testing.T) { damageFile(t, file, how, who) })
 			}
 		}
 	}
 }
 
-func loseFile(t *testing.T, file, how, who string) {
+func damageFile(t *testing.T, file, how, who string) {
 	s := newUsed(t)
 	t.Chdir(s.dir)
 	old := s.host()

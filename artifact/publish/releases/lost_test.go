@@ -46,13 +46,13 @@ func TestLostAnswerErrorMentionsPossiblePublish(t *testing.T) {
 	}
 }
 
-// filling is a store after whose change the publisher's disk is full.
-type filling struct {
+// diskFilling is a store after whose change the publisher's disk is full.
+type diskFilling struct {
 	store.Store
 	full func() error
 }
 
-func (f filling) Put(ctx context.Context, key string, r io.Reader, size int64, cond store.Condition) (store.Info,
+func (f diskFilling) Put(ctx context.Context, key string, r io.Reader, size int64, cond store.Condition) (store.Info,
 	error) {
 	info, err := f.Store.Put(ctx, key, r, size, cond)
 	if key == trust.TimestampKey && err == nil {
@@ -70,7 +70,7 @@ func TestUnkeptCopyErrorSaysThatTheChangeWasMade(t *testing.T) {
 	mine := artifacttest.Beside(t, repo.Publisher)
 	kept := filepath.Join(mine.Seen, "snapshot.json")
 	changes := 0
-	mine.Store = filling{repo.Publisher.Store, func() error {
+	mine.Store = diskFilling{repo.Publisher.Store, func() error {
 		changes++
 		_ = os.Remove(kept) // the file may not exist yet
 		return os.MkdirAll(filepath.Join(kept, "in the way"), 0o700)

@@ -13,13 +13,13 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/store/mem"
 )
 
-// moments is a store that calls a function after every write.
-type moments struct {
+// afterWrite is a store that calls a function after every write.
+type afterWrite struct {
 	store.Store
 	after func()
 }
 
-func (m *moments) Put(ctx context.Context, key string, r io.Reader, size int64, cond store.Condition) (store.Info,
+func (m *afterWrite) Put(ctx context.Context, key string, r io.Reader, size int64, cond store.Condition) (store.Info,
 	error) {
 	info, err := m.Store.Put(ctx, key, r, size, cond)
 	if err == nil && m.after != nil {
@@ -30,7 +30,7 @@ func (m *moments) Put(ctx context.Context, key string, r io.Reader, size int64, 
 
 func TestHostsFollowARotationAtEveryMoment(t *testing.T) {
 	t.Parallel()
-	s := &moments{Store: mem.New()}
+	s := &afterWrite{Store: mem.New()}
 	repo := artifacttest.On(t, s)
 	repo.Release("myapp", "1", "testing", artifacttest.Files{"app": "1"})
 	for _, role := range []string{"timestamp", "snapshot", "targets", "root", "myapp"} {

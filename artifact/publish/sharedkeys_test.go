@@ -20,13 +20,13 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// meeting is a store that calls a function after the timestamp was read.
-type meeting struct {
+// beforeSnapshotRead is a store that calls a function after the timestamp was read.
+type beforeSnapshotRead struct {
 	store.Store
 	after func()
 }
 
-func (m *meeting) Get(ctx context.Context, key string, from int64) (io.ReadCloser, store.Info, error) {
+func (m *beforeSnapshotRead) Get(ctx context.Context, key string, from int64) (io.ReadCloser, store.Info, error) {
 	body, info, err := m.Store.Get(ctx, key, from)
 	if key == trust.TimestampKey {
 		m.after()
@@ -45,7 +45,7 @@ func TestPublishersWithOneKeysDirectory(t *testing.T) {
 	var once sync.Mutex
 	reads := 0
 	done := make(chan error, 10)
-	first.Store = &meeting{repo.Publisher.Store, func() {
+	first.Store = &beforeSnapshotRead{repo.Publisher.Store, func() {
 		once.Lock()
 		defer once.Unlock()
 		if reads++; reads > 4 {

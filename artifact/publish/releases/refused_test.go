@@ -110,7 +110,7 @@ func lose(name string) func(*testing.T, *publish.Publisher, *releases.Request) {
 // hint.
 func TestArtifactOfAnAbortedPublish(t *testing.T) {
 	t.Parallel()
-	s := &dying{Store: mem.New()}
+	s := &refusing{Store: mem.New()}
 	p := artifacttest.Publisher(t, s)
 	if _, err := releases.Publish(t.Context(), p, releases.Request{Project: "shop", Version: "1",
 		File: artifacttest.App(t, "one")}); err != nil {
@@ -151,13 +151,13 @@ func TestArtifactOfAnAbortedPublish(t *testing.T) {
 	}
 }
 
-// dying is a store that accepts no metadata while dead is set.
-type dying struct {
+// refusing is a store that accepts no metadata while dead is set.
+type refusing struct {
 	store.Store
 	dead bool
 }
 
-func (d *dying) Put(ctx context.Context, key string, r io.Reader, size int64, cond store.Condition) (store.Info,
+func (d *refusing) Put(ctx context.Context, key string, r io.Reader, size int64, cond store.Condition) (store.Info,
 	error) {
 	if d.dead && strings.HasPrefix(key, "metadata/") {
 		return store.Info{}, errors.New("the store is gone")
