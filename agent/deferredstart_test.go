@@ -216,7 +216,7 @@ func TestRollbackRunsHooksAfterFailedStates(t *testing.T) {
 	if !slices.ContainsFunc(r.Notes, func(n string) bool {
 		return strings.Contains(n, "the post-release hooks were skipped")
 	}) {
-		t.Errorf("the hooks of the good release did not run: %q", r.Notes)
+		t.Errorf("the rollback did not reach the post-release hooks: %q", r.Notes)
 	}
 }
 

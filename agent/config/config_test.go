@@ -109,7 +109,7 @@ func hints(list diag.List) string {
 func TestExplicitConfigFileMustExist(t *testing.T) {
 	absent := filepath.Join(t.TempDir(), "absent.yaml")
 	if _, err := config.Load(config.Sources{File: absent}); err != nil {
-		t.Errorf("the default file does not exist: %v", err)
+		t.Errorf("without the default file: %v", err)
 	}
 	if _, err := config.Load(config.Sources{File: absent, Required: true}); err == nil {
 		t.Error("a file that was named explicitly does not exist, and Load returns no error")

@@ -491,7 +491,7 @@ func TestNoMoreHostsThanPlacesDeployAtTheSameTime(t *testing.T) {
 	}
 	a, b := acquire(0), acquire(1)
 	if a == nil || b == nil || acquire(2) != nil {
-		t.Fatal("two hosts cannot acquire a lease")
+		t.Fatal("want exactly two leases at the same time")
 	}
 	if acquire(0) == nil {
 		t.Error("a host that was restarted does not get its lease")

@@ -200,8 +200,8 @@ func TestUnavailablePackageDoesNotBlockOthers(t *testing.T) {
 	}
 }
 
-// TestPackagesAreRestoredInDependencyOrder first removes a package that conflicts with an earlier version, and first
-// installs a package that another removal needs.
+// TestPackagesAreRestoredInDependencyOrder has a new package that prevents the restore of an earlier version, and a new
+// version that prevents the removal of a package.
 func TestPackagesAreRestoredInDependencyOrder(t *testing.T) {
 	for name, refuse := range map[string]func(s *stock, w host.Wanted) bool{
 		"the new one needs the new version": func(s *stock, w host.Wanted) bool {

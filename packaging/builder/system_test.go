@@ -44,7 +44,7 @@ func debootstrap(t *testing.T) (dir string) {
 		}
 	}
 	text := strings.ReplaceAll(`#!/bin/sh
-# What works is a child, as it is with the real one.
+# A child process does the work, as in the real debootstrap.
 (
 	mkdir -p "$4" && echo begun >"$4/first" && echo x >>DIR/calls && echo $$ >DIR/began
 	read word <DIR/leave && echo "$word" >"$4/last" && [ "$word" != fail ]
