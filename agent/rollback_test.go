@@ -210,7 +210,8 @@ func TestWhyExplainsWithoutTheStore(t *testing.T) {
 	}
 	l.publish("1")
 	l.expect(exit.OK)
-	l.store = storetest.NewFaulty(l.repo.Store, storetest.Fault{Err: store.ErrUnreachable}) // the store does not answer from here on
+	// The store does not answer from here on.
+	l.store = storetest.NewFaulty(l.repo.Store, storetest.Fault{Err: store.ErrUnreachable})
 	w, err := l.Why()
 	if err != nil || w.Reason != "it is what myapp/testing named when the store was last asked" ||
 		w.Failed != "" {
