@@ -306,8 +306,8 @@ func TestPythonAndAgentCallEachOther(t *testing.T) {
 
 func TestModulesGetAFixedEnvironment(t *testing.T) {
 	t.Setenv("SECRET", "s3cret")
-	a := &fakeSession{texts: map[string]string{"modules/own": own}, world: value.NewMap("grains", value.NewMap("os", "Debian"),
-		"pillar", value.NewMap("a", 1))}
+	a := &fakeSession{texts: map[string]string{"modules/own": own},
+		world: value.NewMap("grains", value.NewMap("os", "Debian"), "pillar", value.NewMap("a", 1))}
 	w := start(t, a)
 	v, err := call(w, t.Context(), "own.where")
 	if want := "['/', 18, ['HOME', 'LANG', 'LC_ALL', 'PATH'], 'here', 'Debian', 1]"; err != nil || value.Repr(v) != want {
@@ -323,8 +323,8 @@ func TestModulesGetAFixedEnvironment(t *testing.T) {
 
 // TestTheWorkerIsKilledAtEveryMessage kills the worker before each message of a call with nested requests.
 func TestTheWorkerIsKilledAtEveryMessage(t *testing.T) {
-	a :=
-		&fakeSession{texts: map[string]string{"modules/own": own + "\ndef kill():\n    import os\n    os.kill(os.getpid(), 9)\n"}}
+	const kill = "\ndef kill():\n    import os\n    os.kill(os.getpid(), 9)\n"
+	a := &fakeSession{texts: map[string]string{"modules/own": own + kill}}
 	w := start(t, a)
 	for at := range 4 {
 		n := 0
@@ -387,8 +387,8 @@ func BenchmarkFirstCall(b *testing.B) {
 }
 
 func BenchmarkFurtherCall(b *testing.B) {
-	w := start(b,
-		&fakeSession{texts: map[string]string{"modules/own": own}, world: value.NewMap("grains", value.NewMap("os", "Debian"))})
+	w := start(b, &fakeSession{texts: map[string]string{"modules/own": own},
+		world: value.NewMap("grains", value.NewMap("os", "Debian"))})
 	for b.Loop() {
 		if _, err := call(w, b.Context(), "own.echo", 1); err != nil {
 			b.Fatal(err)
