@@ -7,6 +7,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/corpus-agent/corpus-agent/agent/delivery"
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/records"
 	"github.com/corpus-agent/corpus-agent/agent/report"
@@ -85,6 +86,21 @@ func (r *run) deliver(ctx context.Context) {
 		r.project.Notify(ctx, r.report.To)
 	}
 	r.delivery.Send(ctx, r.acted)
+}
+
+// unbegun writes to the store that a run could not begin, and returns the reason. A run that another one excludes has
+// not failed.
+func (a *Agent) unbegun(ctx context.Context, test bool, cause error) error {
+	excluded := []int{exit.Locked, exit.Starved, exit.Interrupted}
+	if test || !a.Config.UploadReports || a.Within != "" || slices.Contains(excluded, exit.Code(cause)) {
+		return cause
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), deliveryTime)
+	defer cancel()
+	if err := delivery.Unbegun(ctx, &a.Site, a.OpenStore, a.Redactor.Error(cause)); err != nil {
+		return withAlso(cause, a.Redactor.Error(err))
+	}
+	return cause
 }
 
 func outcome(ctx context.Context, code int) report.Outcome {

@@ -116,7 +116,7 @@ func (a *Agent) Converge(ctx context.Context, test bool) (*report.Report, error)
 func (a *Agent) pass(ctx context.Context, command string, test bool, body func(*run) error) (*report.Report, error) {
 	held, err := a.acquire(ctx, command)
 	if err != nil {
-		return nil, err
+		return nil, a.unbegun(ctx, test, err)
 	}
 	a, after := a.deferUnitActions(ctx)
 	defer after()
@@ -124,11 +124,11 @@ func (a *Agent) pass(ctx context.Context, command string, test bool, body func(*
 	refused := a.checkHost()
 	book, repaired, err := a.readHost(test, refused)
 	if err != nil {
-		return nil, site.ExplainDisk(err)
+		return nil, a.unbegun(ctx, test, site.ExplainDisk(err))
 	}
 	r, err := a.begin(command, test, book)
 	if err != nil {
-		return nil, err
+		return nil, a.unbegun(ctx, test, err)
 	}
 	r.held = held
 	defer held.Watch(r.noteLostLock)()

@@ -103,7 +103,6 @@ func reasons() map[string][]string {
 		"a release without a list is recognized by its path": {"agent/service/evidence.go:treesOf",
 			"agent/service/evidence.go:passes"},
 		"the later read reports the error": {
-			"agent/hostkey/once.go:Replaced",
 			"artifact/publish/keyring/keyring.go:Has", "artifact/publish/keyring/keyring.go:numbered", "packaging/build.go:same",
 			"packaging/pipeline/run.go:homePython",
 		},
@@ -112,7 +111,7 @@ func reasons() map[string][]string {
 		"a file that remains only uses disk space":                  {"artifact/trust/pages.go:keepPages"},
 		"a counter of refusals, which restarts at zero":             {"agent/records/refusals.go:Refused"},
 		"the host registers its key again":                          {"agent/hostkey/once.go:lastAttempt"},
-		"the result of an earlier run is not used":                  {"agent/hostrecord/write.go:before"},
+		"the result of an earlier run is not used":                  {"agent/hostrecord/failing.go:isOverruled"},
 		"the keys are read from the store again":                    {"cmd/corpus/knownkeys.go:recallKeys"},
 		"other sources of credentials are read, and then the store": {"artifact/store/minio/keys.go:aliasKeys"},
 		"the error is returned, by another name": {"cmd/corpus/buildtree.go:isTree",

@@ -49,7 +49,8 @@ func (r *Run) upload(ctx context.Context, acted bool) error {
 			"reports and its results in rollouts count for nothing until `corpus host forget %s`", first, r.Report.Host)
 	}
 	record := hostrecord.Writer{URL: redact.URLs(url), Key: key, File: r.Site.Layout.HostRecord(), Now: r.Site.Time()}
-	if !news && !record.Due(r.Site.Config.Heartbeat) && record.Has(says) {
+	full := r.Site.Unwritable()
+	if full == nil && !news && !record.Due(r.Site.Config.Heartbeat) && record.Has(says) {
 		return nil
 	}
 	if record.Store, err = r.Open(url); err != nil {
@@ -57,7 +58,10 @@ func (r *Run) upload(ctx context.Context, acted bool) error {
 	}
 	r.register(ctx, record.Store, key)
 	if !news && record.Has(says) {
-		r.noteRecord(record.Beat(store.LockWait(ctx, LockWait), says))
+		if full == nil {
+			full = record.Beat(store.LockWait(ctx, LockWait), says)
+		}
+		r.noteRecord(r.orFailure(ctx, record, out, full))
 		return nil
 	}
 	err = r.uploadReport(ctx, record.Store, record.Key, out)
@@ -67,7 +71,10 @@ func (r *Run) upload(ctx context.Context, acted bool) error {
 		detail = record.Kept(says)
 		detail.Error = cmp.Or(detail.Error, blind)
 	}
-	r.noteRecord(record.Write(store.LockWait(ctx, LockWait), says, detail))
+	if full == nil {
+		full = record.Write(store.LockWait(ctx, LockWait), says, detail)
+	}
+	r.noteRecord(r.orFailure(ctx, record, out, full))
 	return err
 }
 

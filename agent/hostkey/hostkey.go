@@ -64,6 +64,15 @@ func Open(path string) (key Key, damaged, err error) {
 	return key, damaged, err
 }
 
+// Read reads the key of this host, and creates none.
+func Read(path string) (Key, error) {
+	data, err := walk.ReadFile(path)
+	if err != nil {
+		return Key{}, fmt.Errorf("reading the host's key: %w", err)
+	}
+	return parse(data)
+}
+
 func create(path string) (Key, error) {
 	_, private, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {

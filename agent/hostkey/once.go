@@ -28,7 +28,7 @@ type attempt struct {
 }
 
 // RegisterDaily calls Register at most once a day for the same store, name and key. It keeps the last attempt in a
-// file.
+// file. A host that cannot write the file registers only a key that it has not registered before.
 func (k Key) RegisterDaily(ctx context.Context, s store.Store, url, file string, r Registration) error {
 	now := attempt{Store: url, Host: r.Host, Key: k.Public(), At: r.At.UTC().Truncate(time.Second)}
 	last := lastAttempt(file)
@@ -38,6 +38,10 @@ func (k Key) RegisterDaily(ctx context.Context, s store.Store, url, file string,
 	if now.within(last) {
 		return nil
 	}
+	unkept := keepAttempt(file, now)
+	if unkept != nil && last.sameAs(now) {
+		return unkept
+	}
 	if now.First != "" && forgotten(ctx, s, Place(r.Host, now.First)) {
 		now.First = ""
 	}
@@ -45,14 +49,18 @@ func (k Key) RegisterDaily(ctx context.Context, s store.Store, url, file string,
 	if first := firstOf(ctx, s, r.Host); err == nil && first != "" && first != now.Key {
 		now.First = first
 	}
-	data, failed := json.Marshal(now)
-	if failed != nil {
-		return failed
+	if unkept == nil {
+		unkept = keepAttempt(file, now)
 	}
-	if kept := durable.WriteFile(file, append(data, '\n'), 0o600); err == nil {
-		err = kept
+	return cmp.Or(err, unkept)
+}
+
+func keepAttempt(file string, a attempt) error {
+	data, err := json.Marshal(a)
+	if err != nil {
+		return err
 	}
-	return err
+	return durable.WriteFile(file, append(data, '\n'), 0o600)
 }
 
 // firstOf returns the key that was registered first for a name; "" if this host may not list the keys of its name.
@@ -85,11 +93,7 @@ func forgotten(ctx context.Context, s store.Store, object string) bool {
 // Replaced returns the key that this host registered first, if its present key is another one. It reads the file of the
 // key and that of the last registration, and returns "" if either cannot be read.
 func Replaced(keyFile, registered string) Public {
-	data, err := walk.ReadFile(keyFile)
-	if err != nil {
-		return ""
-	}
-	key, err := parse(data)
+	key, err := Read(keyFile)
 	if err != nil {
 		return ""
 	}
@@ -109,5 +113,10 @@ func lastAttempt(file string) (last attempt) {
 // within reports whether the last attempt was the same, and made less than a day ago.
 func (a attempt) within(last attempt) bool {
 	age := a.At.Sub(last.At)
-	return last.Store == a.Store && last.Host == a.Host && last.Key == a.Key && age >= 0 && age < repeatAfter
+	return last.sameAs(a) && age >= 0 && age < repeatAfter
+}
+
+// sameAs reports whether two attempts were to register the same key for the same name in the same store.
+func (a attempt) sameAs(other attempt) bool {
+	return a.Store == other.Store && a.Host == other.Host && a.Key == other.Key
 }

@@ -36,6 +36,7 @@ const mostTried = 32
 type candidate struct {
 	Listed
 	signed, signature string
+	unkept            bool // it is a failure object, which has no state of the host
 }
 
 // Unchecked holds the records in a store, by host. They must not be used before Check.
@@ -48,14 +49,20 @@ func List(ctx context.Context, s store.Store, project string) (Unchecked, error)
 		if err != nil {
 			return nil, fmt.Errorf("reading the records of hosts: %w", err)
 		}
-		r, text, signature, err := parse(info.Key)
-		if err != nil {
-			continue // other names are ignored
+		if c, ok := candidateOf(info); ok {
+			found[c.Host] = keepNewest(append(found[c.Host], c))
 		}
-		c := candidate{Listed{Record: r, Key: info.Key, Seen: info.Modified.UTC()}, text, signature}
-		found[r.Host] = keepNewest(append(found[r.Host], c))
 	}
 	return found, nil
+}
+
+// candidateOf parses the key of an object. Other names than those of records are ignored.
+func candidateOf(info store.Info) (candidate, bool) {
+	if c, ok := parseUnkept(info); ok {
+		return c, true
+	}
+	r, text, signature, err := parse(info.Key)
+	return candidate{Listed{Record: r, Key: info.Key, Seen: info.Modified.UTC()}, text, signature, false}, err == nil
 }
 
 // SignedBy returns the object keys of a host's records that a key signed.
@@ -93,35 +100,62 @@ func keepNewest(all []candidate) []candidate {
 	return all[:mostTried]
 }
 
-// inOrder sorts records, the latest run first: by the number that the host signed, and then by the store's clock, since
-// that of a host may be wrong.
+// inOrder sorts records: failure objects first, then the latest run first, by the number that the host signed, and then
+// by the store's clock, since that of a host may be wrong.
 func inOrder(all []candidate) {
 	slices.SortStableFunc(all, func(a, b candidate) int {
-		return cmp.Or(cmp.Compare(b.Sequence, a.Sequence), b.Seen.Compare(a.Seen))
+		return cmp.Or(first(a.unkept, b.unkept), cmp.Compare(b.Sequence, a.Sequence), b.Seen.Compare(a.Seen))
 	})
+}
+
+// first compares two values so that true sorts before false.
+func first(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return -1
+	}
+	return 1
 }
 
 // newest returns the latest valid record of a host, or the reason why there is none.
 func newest(all []candidate, keys []hostkey.Registered) (Listed, string) {
 	inOrder(all)
+	failures, others := partition(all)
 	if len(keys) == 0 {
-		return all[0].Listed, ""
+		return withFailure(firstOf(others), len(others) > 0, failures), ""
 	}
-	var signed []Listed
+	failures = signedWith(keys[0].Key, failures)
+	for i := range failures {
+		failures[i].Signed = true
+	}
+	var valid []Listed
 	passed := 0
-	for i, c := range all[:min(len(all), mostTried)] {
+	for i, c := range others[:min(len(others), mostTried)] {
 		if !keys[0].Key.SignedName(c.signed, c.signature) {
 			continue
 		}
-		if len(signed) == 0 {
+		if len(valid) == 0 {
 			passed = i
 		}
-		signed = append(signed, c.Listed)
+		valid = append(valid, c.Listed)
 	}
-	if len(signed) > 0 {
-		return chosen(signed, passed), ""
+	switch {
+	case len(valid) > 0:
+		return withFailure(chosen(valid, passed), true, failures), ""
+	case len(failures) > 0:
+		return withFailure(Listed{}, false, failures), ""
 	}
 	return Listed{}, "the key that signed its record is not the one that it registered first"
+}
+
+// firstOf returns the first record; the zero value if there is none.
+func firstOf(all []candidate) Listed {
+	if len(all) == 0 {
+		return Listed{}
+	}
+	return all[0].Listed
 }
 
 // maxObject bounds how many bytes of a record's object are read.

@@ -8,6 +8,9 @@
 //
 // A host writes its record after each run and then deletes the one before. If there are several, because of a power
 // failure between the two or since the host may not delete, the one of the latest run is used.
+//
+// A host that cannot write to its own disk cannot remember which records to delete. It writes a failure object instead,
+// whose key is always the same; see Writer.WriteFailure. It overrules the records that the store received before it.
 package hostrecord
 
 import (
@@ -115,9 +118,12 @@ func (f *Flags) parse(text string) {
 	}
 }
 
+// runTime is the layout of the time with which the ID of a run begins.
+const runTime = "20060102T150405.000000"
+
 // Started returns the time when the run of the record started, by the host's clock; zero if its ID has no time.
 func (r *Record) Started() time.Time {
-	at, err := time.Parse("20060102T150405.000000", r.Run)
+	at, err := time.Parse(runTime, r.Run)
 	if err != nil {
 		return time.Time{}
 	}

@@ -53,7 +53,8 @@ type written struct {
 const mostLeft = 50
 
 // Write writes a record into the store and deletes the earlier ones of this host. It first saves on the host which ones
-// there may be, so that a power failure leaves none behind permanently.
+// there may be, so that a power failure leaves none behind permanently. If that fails, it writes nothing to the store
+// and returns ErrUnkept.
 func (w Writer) Write(ctx context.Context, r Record, d Detail) error {
 	key, err := r.Key(w.Key)
 	if err != nil {
@@ -67,7 +68,7 @@ func (w Writer) Write(ctx context.Context, r Record, d Detail) error {
 	earlier = earlier[max(0, len(earlier)-mostLeft):]
 	now := written{Store: w.URL, Records: append(earlier, key), Object: data}
 	if err := w.keep(now); err != nil {
-		return err
+		return fmt.Errorf("%w: %w", ErrUnkept, err)
 	}
 	return w.put(ctx, now, r)
 }
@@ -79,7 +80,7 @@ func (w Writer) Beat(ctx context.Context, r Record) error { return w.put(ctx, w.
 // least that long ago.
 func (w Writer) Due(every time.Duration) bool {
 	age := w.Now.Sub(w.before().At)
-	return age < 0 || age >= every-every/10 // runs do not start at exact times
+	return w.isOverruled() || age < 0 || age >= every-every/10 // runs do not start at exact times
 }
 
 // Has reports whether the newest record of this host equals a record of a later run, except for the run.
@@ -176,15 +177,28 @@ func shortened(text string) string {
 // before returns the records that the store may have of this host. If the file cannot be read, it returns none: the
 // records that then remain in the store are older than the next one, and are not used.
 func (w Writer) before() written {
-	data, err := walk.ReadFile(w.File)
-	var before written
-	if err != nil || json.Unmarshal(data, &before) != nil || before.Store != w.URL {
-		return written{}
-	}
-	if slices.ContainsFunc(before.Records, func(key string) bool { return store.CheckKey(key) != nil }) {
+	before, err := readWritten(w.File)
+	if err != nil || before.Store != w.URL {
 		return written{}
 	}
 	return before
+}
+
+// readWritten reads the file about the records that a store may have of this host.
+func readWritten(file string) (before written, err error) {
+	data, err := walk.ReadFile(file)
+	if err != nil {
+		return written{}, err
+	}
+	if err := json.Unmarshal(data, &before); err != nil {
+		return written{}, err
+	}
+	for _, key := range before.Records {
+		if err := store.CheckKey(key); err != nil {
+			return written{}, err
+		}
+	}
+	return before, nil
 }
 
 func (w Writer) keep(now written) error {
