@@ -5,10 +5,30 @@ import (
 	"context"
 	"errors"
 	"io"
+	"io/fs"
 	"os"
+	"path"
 
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
+
+// Private reports whether not every user may read a file, because of its mode or that of a directory on the way to it.
+// A difference of its content is not shown. A file that does not exist is not private; one whose mode cannot be read is.
+func Private(h *Host, name string) bool {
+	info, err := h.Files.Stat(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false
+	}
+	if err != nil || info.Mode&0o004 == 0 {
+		return true
+	}
+	for dir := path.Dir(name); dir != "/" && dir != "."; dir = path.Dir(dir) {
+		if info, err := h.Files.Stat(dir); err != nil || info.Mode&0o001 == 0 {
+			return true
+		}
+	}
+	return false
+}
 
 // Same reports whether two contents are equal. It stops at the first difference, and when the context ends. Holes at
 // the same offsets in both files are not read, since a sparse file of a user can have any size.

@@ -148,10 +148,10 @@ func (a *addition) diff(added []string) string {
 	old := string(a.edit.before)
 	if a.prepend {
 		lines := value.SplitLines(old, true)
-		return a.family.unified(readableAll(lines), append(signedEnd(added), readableAll(lines)...), "")
+		return a.family.unified(a.edit.by, readableAll(lines), append(signedEnd(added), readableAll(lines)...), "")
 	}
 	lines := readableAll(value.SplitLines(old, false))
-	return a.family.unified(lines, append(lines[:len(lines):len(lines)], added...), "\n")
+	return a.family.unified(a.edit.by, lines, append(lines[:len(lines):len(lines)], added...), "\n")
 }
 
 func (a *addition) checkNew(h *host.Host, added []string) module.Diff {

@@ -72,13 +72,13 @@ func (f *family) whole(ctx context.Context, o origin, t templated) ([]byte, fs.F
 
 // compare returns a description of how the content differs from that of a file, or "" if they are equal.
 func (f *family) compare(ctx context.Context, h *host.Host, file string, info host.Info, c content,
-	show bool) (string, error) {
+	show bool, by readers) (string, error) {
 	if !c.given {
 		return "", nil
 	}
 	if c.source == nil && info.Size <= maxDiffBytes {
 		old, err := h.Files.ReadFile(file)
-		return f.difference(old, c.data, show), err
+		return f.difference(old, c.data, show, by), err
 	}
 	same, err := f.same(ctx, h, file, info, c)
 	if err != nil || same {

@@ -29,7 +29,7 @@ const (
 
 // difference describes a change of content as a unified diff, or as a sentence if the content is binary, too
 // large or secret. It returns "" if nothing differs.
-func (f *family) difference(before, after []byte, show bool) string {
+func (f *family) difference(before, after []byte, show bool, by readers) string {
 	switch {
 	case bytes.Equal(before, after):
 		return ""
@@ -39,7 +39,7 @@ func (f *family) difference(before, after []byte, show bool) string {
 	if text := binaryChange(before, after); text != "" {
 		return text
 	}
-	return f.unified(linesOf(before), linesOf(after), "")
+	return f.unified(by, linesOf(before), linesOf(after), "")
 }
 
 // seen returns a text, or secretDiff if it contains a secret.
@@ -50,12 +50,13 @@ func (f *family) seen(text string) string {
 	return text
 }
 
-// unified returns the result of Python's difflib.unified_diff, its lines joined by join.
-func (f *family) unified(before, after []string, join string) string {
+// unified returns the result of Python's difflib.unified_diff, its lines joined by join. The difference of a private file
+// has only the numbers of its lines.
+func (f *family) unified(by readers, before, after []string, join string) string {
 	if len(before) > maxDiffLines || len(after) > maxDiffLines {
 		return fmt.Sprintf("Replace %d lines with %d: too many to compare", len(before), len(after))
 	}
-	lines := []string{"--- \n", "+++ \n"}
+	lines, removed, added := []string{"--- \n", "+++ \n"}, 0, 0
 	for _, group := range difflib.NewMatcher(before, after).GetGroupedOpCodes(3) {
 		first, last := group[0], group[len(group)-1]
 		lines = append(lines, "@@ -"+span(first.I1, last.I2)+" +"+span(first.J1, last.J2)+" @@\n")
@@ -64,12 +65,16 @@ func (f *family) unified(before, after []string, join string) string {
 				lines = signed(lines, " ", before[c.I1:c.I2])
 				continue
 			}
+			removed, added = removed+c.I2-c.I1, added+c.J2-c.J1
 			lines = signed(lines, "-", before[c.I1:c.I2])
 			lines = signed(lines, "+", after[c.J1:c.J2])
 		}
 	}
 	if len(lines) == 2 {
 		return ""
+	}
+	if by.private() {
+		return withheld(removed, added)
 	}
 	return f.seen(bounded(strings.Join(lines, join)))
 }

@@ -21,6 +21,7 @@ type edit struct {
 	info   host.Info
 	before []byte
 	after  []byte
+	by     readers
 }
 
 // errMissing is wrapped by openEdit's error for a file that does not exist.
@@ -37,7 +38,7 @@ func (f *family) openEdit(h *host.Host, name string) (edit, error) {
 	if err != nil {
 		return edit{}, err
 	}
-	e := edit{family: f, name: name}
+	e := edit{family: f, name: name, by: readers{host: h, file: name}}
 	if err := masked(h, name); err != nil {
 		return e, err
 	}
@@ -74,7 +75,7 @@ func (e *edit) diff(before, after []string, show bool) module.Diff {
 	}
 	var text any = true // Salt reports True if changes are not shown
 	if show {
-		text = e.family.unified(before, after, "")
+		text = e.family.unified(e.by, before, after, "")
 	}
 	return module.Diff{Changes: value.NewMap("diff", text), Comment: "would edit " + e.name}
 }

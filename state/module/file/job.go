@@ -109,7 +109,7 @@ func (j *job) keepMode() {
 
 func (j *job) checkOld(ctx context.Context, h *host.Host, d module.Diff) (module.Diff, error) {
 	d.Changes = value.NewMap()
-	diff, err := j.family.compare(ctx, h, j.target, j.info, j.content, j.show)
+	diff, err := j.family.compare(ctx, h, j.target, j.info, j.content, j.show, j.readers(h))
 	if host.Leased(err) { // a lease prevents reading, but not replacing
 		d.Warnings = append(d.Warnings, fmt.Sprintf("it could not be compared, so it is replaced: %v", err))
 		diff, err = hiddenDiff, nil
@@ -134,6 +134,9 @@ func (j *job) checkOld(ctx context.Context, h *host.Host, d module.Diff) (module
 	j.write = j.write || j.content.given && j.takesOver()
 	return d, h.Changeable(j.target, j.info)
 }
+
+// readers says who may read the file, before and after the change.
+func (j *job) readers(h *host.Host) readers { return readers{host: h, file: j.target, mode: j.mode} }
 
 // takesOver reports whether a user who can write to the file now cannot do so after the change of owner and mode.
 // Such a user may have the file open, so it is replaced by a new file even if its content stays the same.

@@ -60,6 +60,9 @@ func (k *keyValue) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 	if k.ShowChanges {
 		text = k.family.seen(bounded(diff))
 	}
+	if k.ShowChanges && k.edit.by.private() {
+		text = withheldText(diff)
+	}
 	found.Changes = value.NewMap("diff", text)
 	return found, nil
 }

@@ -49,6 +49,7 @@ func (l *line) Check(_ context.Context, h *host.Host) (d module.Diff, err error)
 	if err = errors.Join(err, l.edit.asText()); err != nil {
 		return d, err
 	}
+	l.edit.by.mode = l.FileMode
 	before := lines(string(l.edit.before))
 	after, err := l.lineEdit.apply(before)
 	if err != nil {

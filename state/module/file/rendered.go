@@ -36,7 +36,7 @@ func (in Inputs) Rendered(ctx context.Context, w ContentRequest) ([]byte, error)
 	return f.render(ctx, t, o.url, o.env, data, vars)
 }
 
-// Difference returns the difference of two texts in the form of the file states.
+// Difference describes the difference of two texts that only one user may read in the form of the file states.
 func (in Inputs) Difference(before, after string) string {
-	return (&family{Inputs: in}).difference([]byte(before), []byte(after), true)
+	return (&family{Inputs: in}).difference([]byte(before), []byte(after), true, readers{})
 }

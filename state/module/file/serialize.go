@@ -69,7 +69,7 @@ func (s *serialize) Check(ctx context.Context, h *host.Host) (module.Diff, error
 	}
 	d, err = s.job.check(ctx, h, d)
 	if s.job.there && merged != nil && d.Changes.Has("diff") {
-		s.describe(d.Changes, old, merged)
+		s.describe(h, d.Changes, old, merged)
 	}
 	return d, err
 }
@@ -145,10 +145,10 @@ func (s *serialize) settle(h *host.Host, content []byte) (err error) {
 }
 
 // describe replaces the line difference of a merge by a difference of keys.
-func (s *serialize) describe(changes, old, merged *value.Map) {
+func (s *serialize) describe(h *host.Host, changes, old, merged *value.Map) {
 	diff := dataDiff(old, merged)
 	switch {
-	case !s.ShowChanges:
+	case !s.ShowChanges, s.job.readers(h).private(): // the job has described it
 	case s.family.seen(value.Repr(diff)) == secretDiff:
 		changes.Set("diff", secretDiff)
 	default:

@@ -34,7 +34,8 @@ type edit struct {
 	Name      string `sls:"name"`
 	Separator string `sls:"separator"`
 
-	text string
+	text    string
+	private bool // not every user may read the file, so the values that it had are not shown
 }
 
 // read parses the file, which is empty if it does not exist.
@@ -45,11 +46,21 @@ func (e *edit) read(h *host.Host) (*document, error) {
 	if e.Separator == "" {
 		return nil, errors.New("separator is empty")
 	}
+	e.private = host.Private(h, e.Name)
 	data, err := h.Files.ReadFile(e.Name)
 	if errors.Is(err, fs.ErrNotExist) {
 		data, err = nil, nil
 	}
 	return parse(string(data), e.Separator), err
+}
+
+// former returns a value that the file had, for the report. The value may be a secret of an earlier release, which no
+// redactor can find.
+func (e *edit) former(v any) any {
+	if e.private {
+		return "<not shown, since not every user may read the file>"
+	}
+	return v
 }
 
 // diff returns the diff after an edit of the document.
@@ -115,7 +126,7 @@ func (o *optionsPresent) section(d *document, name string, options *value.Map) *
 	for _, key := range d.keys(name) {
 		if o.Strict && !options.Has(key) {
 			before, _ := d.remove(name, key)
-			changes.Set(key, value.NewMap("before", before, "after", nil))
+			changes.Set(key, value.NewMap("before", o.former(before), "after", nil))
 		}
 	}
 	for key, v := range options.All() {
@@ -126,7 +137,7 @@ func (o *optionsPresent) section(d *document, name string, options *value.Map) *
 		}
 		change := value.NewMap("before", nil, "after", want)
 		if ok {
-			change.Set("before", before)
+			change.Set("before", o.former(before))
 		}
 		d.set(name, option, want)
 		changes.Set(option, change)
@@ -151,11 +162,11 @@ func (o *optionsAbsent) Check(_ context.Context, h *host.Host) (module.Diff, err
 		list, isList := v.(*value.List)
 		if !isList { // an option above all sections
 			if before, ok := d.remove("", name); ok {
-				changes.Set(name, before)
+				changes.Set(name, o.former(before))
 			}
 			continue
 		}
-		if gone := d.removeAll(name, list); gone.Len() > 0 {
+		if gone := o.removeAll(d, name, list); gone.Len() > 0 {
 			changes.Set(name, gone)
 		}
 	}
@@ -163,11 +174,11 @@ func (o *optionsAbsent) Check(_ context.Context, h *host.Host) (module.Diff, err
 }
 
 // removeAll removes options of a section, and returns their former values.
-func (d *document) removeAll(section string, options *value.List) *value.Map {
+func (o *optionsAbsent) removeAll(d *document, section string, options *value.List) *value.Map {
 	gone := value.NewMap()
 	for _, item := range options.Items {
 		if before, ok := d.remove(section, value.Str(item)); ok {
-			gone.Set(value.Str(item), before)
+			gone.Set(value.Str(item), o.former(before))
 		}
 	}
 	return gone
@@ -213,7 +224,7 @@ func (s *sectionsAbsent) Check(_ context.Context, h *host.Host) (module.Diff, er
 		options := value.NewMap()
 		for _, key := range d.keys(name) {
 			before, _ := d.get(name, key)
-			options.Set(key, before)
+			options.Set(key, s.former(before))
 		}
 		d.drop(name)
 		changes.Set(name, options)
