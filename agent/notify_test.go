@@ -89,8 +89,8 @@ func TestReportIsPutIntoTheStore(t *testing.T) {
 	}
 }
 
-// TestContentOfPrivateFilesIsInNoReport checks the uploaded report and that of the host, where a removed line may have a
-// secret of an earlier release. Both have the content of a file that every user may read.
+// TestContentOfPrivateFilesIsInNoReport checks the uploaded report and that of the host, where a removed line may have
+// a secret of an earlier release. Both have the content of a file that every user may read.
 func TestContentOfPrivateFilesIsInNoReport(t *testing.T) {
 	l := newNativeLab(t)
 	l.Config.UploadReports = true

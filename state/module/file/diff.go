@@ -50,8 +50,8 @@ func (f *family) seen(text string) string {
 	return text
 }
 
-// unified returns the result of Python's difflib.unified_diff, its lines joined by join. The difference of a private file
-// has only the numbers of its lines.
+// unified returns the result of Python's difflib.unified_diff, its lines joined by join. The difference of a private
+// file has only the numbers of its lines.
 func (f *family) unified(by readers, before, after []string, join string) string {
 	if len(before) > maxDiffLines || len(after) > maxDiffLines {
 		return fmt.Sprintf("Replace %d lines with %d: too many to compare", len(before), len(after))
