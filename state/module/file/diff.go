@@ -51,12 +51,13 @@ func (f *family) seen(text string) string {
 }
 
 // unified returns the result of Python's difflib.unified_diff, its lines joined by join. The difference of a private
-// file has only the numbers of its lines.
+// file shows no line that the release does not have.
 func (f *family) unified(by readers, before, after []string, join string) string {
 	if len(before) > maxDiffLines || len(after) > maxDiffLines {
 		return fmt.Sprintf("Replace %d lines with %d: too many to compare", len(before), len(after))
 	}
 	lines, removed, added := []string{"--- \n", "+++ \n"}, 0, 0
+	private := by.private()
 	for _, group := range difflib.NewMatcher(before, after).GetGroupedOpCodes(3) {
 		first, last := group[0], group[len(group)-1]
 		lines = append(lines, "@@ -"+span(first.I1, last.I2)+" +"+span(first.J1, last.J2)+" @@\n")
@@ -66,14 +67,18 @@ func (f *family) unified(by readers, before, after []string, join string) string
 				continue
 			}
 			removed, added = removed+c.I2-c.I1, added+c.J2-c.J1
-			lines = signed(lines, "-", before[c.I1:c.I2])
+			if private {
+				lines = append(lines, hiddenLines(c.I2-c.I1)...)
+			} else {
+				lines = signed(lines, "-", before[c.I1:c.I2])
+			}
 			lines = signed(lines, "+", after[c.J1:c.J2])
 		}
 	}
 	if len(lines) == 2 {
 		return ""
 	}
-	if by.private() {
+	if private && !by.release {
 		return withheld(removed, added)
 	}
 	return f.seen(bounded(strings.Join(lines, join)))

@@ -20,6 +20,7 @@ type job struct {
 	name     string
 	content  content
 	show     bool
+	release  bool // the release has all lines of the content
 	follow   bool
 	makeDirs bool
 	dirMode  module.Mode
@@ -136,7 +137,7 @@ func (j *job) checkOld(ctx context.Context, h *host.Host, d module.Diff) (module
 }
 
 // readers says who may read the file, before and after the change.
-func (j *job) readers(h *host.Host) readers { return readers{host: h, file: j.target, mode: j.mode} }
+func (j *job) readers(h *host.Host) readers { return readers{h, j.target, j.mode, j.release} }
 
 // takesOver reports whether a user who can write to the file now cannot do so after the change of owner and mode.
 // Such a user may have the file open, so it is replaced by a new file even if its content stays the same.

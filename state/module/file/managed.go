@@ -61,7 +61,7 @@ func (m *managed) Check(ctx context.Context, h *host.Host) (module.Diff, error) 
 		d.Comment = name + " does not exist, and is not to be created"
 		return d, nil
 	}
-	m.job = job{family: m.family, name: name, show: m.ShowChanges, makeDirs: m.MakeDirs,
+	m.job = job{family: m.family, name: name, show: m.ShowChanges, release: true, makeDirs: m.MakeDirs,
 		dirMode: m.DirMode, backup: m.Backup,
 		follow: m.FollowSymlinks, validation: m.validation}
 	m.job.perms.mode = m.Mode

@@ -38,5 +38,5 @@ func (in Inputs) Rendered(ctx context.Context, w ContentRequest) ([]byte, error)
 
 // Difference describes the difference of two texts that only one user may read in the form of the file states.
 func (in Inputs) Difference(before, after string) string {
-	return (&family{Inputs: in}).difference([]byte(before), []byte(after), true, readers{})
+	return (&family{Inputs: in}).difference([]byte(before), []byte(after), true, readers{release: true})
 }
