@@ -28,6 +28,7 @@ const (
 	RollbackFailed = 8   // a deploy and its rollback failed
 	Starved        = 9   // another run has held the lock for longer than the interval at which runs are started
 	Interrupted    = 130 // by a signal
+	BrokenPipe     = 141 // the output was closed before all of it was written, as for a program that SIGPIPE ends
 )
 
 // WithCode sets the exit code of an error whose kind does not determine it.

@@ -118,15 +118,12 @@ func Run(ctx context.Context, root *cobra.Command, args []string, streams IO) in
 	root.SetFlagErrorFunc(usage)
 	root.SetHelpCommand(helpCommand())
 	err := execute(ctx, root, args)
-	if err == nil {
-		return exit.OK
-	}
 	code := exit.Code(err)
-	if !errors.Is(err, ErrReported) {
+	if err != nil && !errors.Is(err, ErrReported) && !streams.isUnwritten(err) {
 		wantsJSON, _ := root.PersistentFlags().GetBool("json")
 		streams.fail(err, code, wantsJSON)
 	}
-	return code
+	return streams.unwritten(code)
 }
 
 // execute runs a command line. Errors of cobra about its arguments become usage errors.

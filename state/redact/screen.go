@@ -31,6 +31,7 @@ type Writer struct {
 	mu      sync.Mutex
 	colours bool
 	held    string // the start of a sequence that continues in the next write
+	failed  error  // first error of the writer below
 }
 
 // NewWriter returns a Writer to w. If colours is true, the Writer keeps the colours of this project's own output.
@@ -41,6 +42,13 @@ func (w *Writer) Colours() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.colours = true
+}
+
+// Err returns the first error of a write to the writer below. Callers that print need not check each of their writes.
+func (w *Writer) Err() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.failed
 }
 
 // Unwrap returns the writer below.
@@ -77,6 +85,9 @@ func (w *Writer) pass(text string) error {
 		shown = Screen
 	}
 	_, err := io.WriteString(w.to, shown(text))
+	if w.failed == nil {
+		w.failed = err
+	}
 	return err
 }
 
