@@ -13,7 +13,7 @@ import (
 )
 
 // Private reports whether not every user may read a file, because of its mode or that of a directory on the way to
-// it. A difference of its content is not shown. A file that does not exist is not private; one whose mode cannot be read is.
+// it. A file that does not exist is not private; one whose mode cannot be read is.
 func Private(h *Host, name string) bool {
 	info, err := h.Files.Stat(name)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -11,8 +11,8 @@ import (
 )
 
 // readers says who may read a file, before and after a change. A line that was in a file that not every user may read
-// may have a secret of an earlier release, which the pillar no longer has and no redactor can find. So the difference of
-// such a file shows only lines of the present release; if lines of the file remain in it, it shows their numbers.
+// may have a secret of an earlier release, which the pillar no longer has and no redactor can find. So the difference
+// of such a file shows only lines of the present release; if lines of the file remain in it, it shows their number.
 type readers struct {
 	host    *host.Host // nil for a file that only its user may read, such as a crontab
 	file    string
