@@ -581,7 +581,7 @@ func TestStartOfFailedUnitIsRetried(t *testing.T) {
 	artifacttest.Long(t)
 	for name, fail := range map[string]func(*unit, bool){
 		"does not start": func(s *unit, broken bool) { s.refuse = broken },
-		"exits at once":  func(s *unit, broken bool) { s.exits = broken },
+		"ends at once":   func(s *unit, broken bool) { s.exits = broken },
 	} {
 		t.Run(name, func(t *testing.T) {
 			l, u := runningUnits(t, "1", "app.service", "other.service")
