@@ -100,8 +100,7 @@ func notice(h Host, add func(what, hint string, h Host)) {
 		add(string(h.State), "on the host: corpus-agent unhold", h)
 	}
 	if h.Unseeing {
-		add(NoEvidence, "let it list and read below rollouts/ in the store (docs/buckets.md); on the host: corpus-agent why",
-			h)
+		add(NoEvidence, "on the host: corpus-agent why; it needs the rights of a host in rollouts (docs/buckets.md)", h)
 	}
 	if h.Conflicts > 0 {
 		add(Conflict, "look at both machines: corpus host show "+h.Host, h)

@@ -5,6 +5,8 @@ import (
 	"io"
 	"strconv"
 	"strings"
+
+	"github.com/corpus-agent/corpus-agent/artifact/trust"
 )
 
 // WriteMetrics writes the numbers of a view as OpenMetrics text, which the textfile collector of Prometheus's node
@@ -38,17 +40,24 @@ func (v *View) WriteMetrics(w io.Writer) error {
 		}
 	}
 	m.family("corpus_fleet_needs_a_person_hosts", "Hosts that need a person, by why.")
+	m.attention("corpus_fleet_needs_a_person_hosts", v, func(a Attention) int { return len(a.Hosts) })
+	m.family("corpus_fleet_needs_a_person", "What needs a person, by why: 1 for each rollout that is halted.")
+	m.attention("corpus_fleet_needs_a_person", v, func(Attention) int { return 1 })
+	m.line("# EOF")
+	return m.err
+}
+
+// attention writes a sample for each kind of attention.
+func (m *metrics) attention(name string, v *View, count func(Attention) int) {
 	for _, what := range ranks() {
 		n := 0
 		for _, a := range v.Attention {
 			if a.What == what {
-				n += len(a.Hosts)
+				n += count(a)
 			}
 		}
-		m.sample("corpus_fleet_needs_a_person_hosts", n, "why", what)
+		m.sample(name, n, "why", what)
 	}
-	m.line("# EOF")
-	return m.err
 }
 
 // metrics writes lines until one fails.
@@ -67,11 +76,12 @@ func (m *metrics) family(name, help string) {
 	m.line("# HELP %s %s\n# TYPE %s gauge", name, help, name)
 }
 
+// sample writes a value with labels, given as pairs of a name and a value. Values of labels may be texts of hosts.
 func (m *metrics) sample(name string, value int, labels ...string) {
-	escape := strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)
+	escape := strings.NewReplacer(`\`, `\\`, `"`, `\"`)
 	var list []string
 	for i := 0; i+1 < len(labels); i += 2 {
-		list = append(list, labels[i]+`="`+escape.Replace(labels[i+1])+`"`)
+		list = append(list, labels[i]+`="`+escape.Replace(trust.Printable(labels[i+1]))+`"`)
 	}
 	text := ""
 	if len(list) > 0 {

@@ -254,8 +254,11 @@ func (r *Record) parseRun(fields []string) error {
 	r.Sequence, errs[0] = strconv.ParseInt(fields[1], 10, 64)
 	r.Exit, errs[1] = strconv.Atoi(fields[3])
 	r.Form, errs[2] = strconv.Atoi(fields[6])
-	if r.Started().IsZero() {
+	if at := r.Started(); at.IsZero() || at.Format(runTime) != r.Run {
 		return errors.New("it does not say when its run started")
+	}
+	if !isShortASCII(r.Outcome) || !isShortASCII(r.Agent) {
+		return errors.New("it does not name an outcome and a version of the agent")
 	}
 	return errors.Join(errs[:]...)
 }
@@ -264,7 +267,7 @@ func (r *Record) parsePlaces(f []string) (err error) {
 	read := func(channel, version, digest string) *Place {
 		p := Place{channel, version, digest}
 		if channel != "" && artifact.CheckChannel(channel) != nil || version != "" && artifact.CheckVersion(version) != nil ||
-			len(digest) > 64 {
+			digest != "" && !isShortDigest(digest) {
 			err = errors.New("it does not name a release")
 		}
 		if p == (Place{}) {
@@ -281,4 +284,19 @@ func (r *Record) parsePlaces(f []string) (err error) {
 		r.WantedBase.Channel = r.Base.Channel
 	}
 	return err
+}
+
+// isShortDigest reports whether a text may be what artifact.Digest.Short returns.
+func isShortDigest(text string) bool {
+	const length = 8
+	return len(text) == length && !strings.ContainsFunc(text, func(c rune) bool {
+		return (c < '0' || c > '9') && (c < 'a' || c > 'f')
+	})
+}
+
+// isShortASCII reports whether a text has only printable ASCII characters, and not many. Newer agents may have other
+// outcomes.
+func isShortASCII(text string) bool {
+	const longest = 128
+	return len(text) <= longest && !strings.ContainsFunc(text, func(c rune) bool { return c < ' ' || c > '~' })
 }

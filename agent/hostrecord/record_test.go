@@ -42,7 +42,8 @@ func TestRecordNameEncodesTheRecord(t *testing.T) {
 	long.Wanted.Channel = long.Service.Channel
 	long.Base = &Place{strings.Repeat("d", 63), strings.Repeat("w", 128), "68cb9278"}
 	for name, r := range map[string]Record{"usual": sample(12), "long": long, "nothing deployed": {
-		Project: "p", Host: "h", Run: "20260501T120000.000000", Outcome: "failed", Exit: 5, Wanted: &Place{"", "1", "aa"},
+		Project: "p", Host: "h", Run: "20260501T120000.000000", Outcome: "failed", Exit: 5,
+		Wanted: &Place{"", "1", "aa01bb02"},
 	}} {
 		object, err := r.Key(key)
 		if err != nil {
@@ -193,6 +194,9 @@ func TestRecordsThatDoNotCount(t *testing.T) {
 	}
 	old, _ := sample2(4).Key(key)
 	foreign, _ := sample2(9).Key(other)
+	bad := sample2(9)
+	bad.Service = &Place{"production", "1.0", "9\"}\n# \x1b[31m"}
+	badDigest, _ := bad.Key(key)
 	known := hostkey.Registry{"h": {{Key: key.Public()}, {Key: other.Public()}}}
 	for name, c := range map[string]struct {
 		also    []string
@@ -205,7 +209,8 @@ func TestRecordsThatDoNotCount(t *testing.T) {
 		"with another state":      {[]string{strings.Replace(real, ",5,converged,", ",6,failed,", 1)}, 1, 0},
 		"no records": {[]string{"fleet/x", "fleet/myapp/h/x.json", "fleet/a/b/c/d/e", "fleet/myapp/h/,,,,,.json"},
 			1, 0},
-		"of another host": {[]string{strings.Replace(real, "/h/", "/g/", 1)}, 1, 1},
+		"with a digest that is none": {[]string{badDigest}, 1, 0},
+		"of another host":            {[]string{strings.Replace(real, "/h/", "/g/", 1)}, 1, 1},
 	} {
 		s := mem.New()
 		for _, object := range append([]string{real}, c.also...) {

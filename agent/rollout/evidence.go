@@ -53,7 +53,10 @@ type Evidence struct {
 }
 
 // Ignored is a name that does not count, and why.
-type Ignored struct{ Name, Why string }
+type Ignored struct {
+	Name string `json:"name"` // below the prefix of the rollout
+	Why  string `json:"why"`
+}
 
 // held is the entry of a lease in a listing.
 type held struct {
@@ -139,7 +142,7 @@ func (g *gathering) add(key string, size int64, at time.Time) error {
 		return g.flooded()
 	}
 	if strings.HasPrefix(name, leasesDir) {
-		g.leases[name] = held{size, at}
+		g.lease(name, size, at)
 		return nil
 	}
 	n, ok := ParseName(name)
@@ -169,6 +172,15 @@ func (g *gathering) add(key string, size int64, at time.Time) error {
 		g.ignore(name, why)
 	}
 	return nil
+}
+
+// lease adds an object below leasesDir.
+func (g *gathering) lease(name string, size int64, at time.Time) {
+	if why := notLease(name, size); why != "" {
+		g.ignore(name, why)
+		return
+	}
+	g.leases[name] = held{size, at}
 }
 
 // entries returns a valid name with its time and the wave of its host.

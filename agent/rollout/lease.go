@@ -9,9 +9,11 @@ import (
 	"fmt"
 	"hash/fnv"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/agent/hostkey"
+	"github.com/corpus-agent/corpus-agent/artifact"
 	plans "github.com/corpus-agent/corpus-agent/artifact/rollout"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 )
@@ -39,6 +41,21 @@ type Lease struct {
 	held  []byte // the content of the place while this host has it
 
 	ended, done chan struct{} // of Keep; nil without it
+}
+
+// notLease returns why an object below leasesDir is no lease, as far as a listing shows it; "" if it may be one.
+func notLease(name string, size int64) string {
+	cluster, file, _ := strings.Cut(strings.TrimPrefix(name, leasesDir), "/")
+	slot, isJSON := strings.CutSuffix(file, suffix)
+	n, err := strconv.ParseUint(slot, 10, 32)
+	switch {
+	case !isJSON || err != nil || strconv.FormatUint(n, 10) != slot,
+		cluster != "-" && artifact.CheckHost(cluster) != nil:
+		return "it is not the name of a place"
+	case size > maxBody:
+		return "it is longer than a lease, so it holds no place"
+	}
+	return ""
 }
 
 // holder is the content of a place that is taken.
@@ -97,7 +114,8 @@ func (r Rollout) candidates(h plans.Host, e Evidence, now time.Time) (names []st
 	return names[:min(len(names), leaseTries)]
 }
 
-// take takes one place. It returns nil if another host has it.
+// take takes one place. It returns nil if another host has it. An object that is no lease holds no place, and is
+// overwritten, as is a directory of that name in a directory store.
 func (r Rollout) take(ctx context.Context, s store.Store, key hostkey.Key, h plans.Host, place, run string,
 	now time.Time) (*Lease, error) {
 	data, info, err := fetch(ctx, s, place, maxBody)
@@ -106,6 +124,7 @@ func (r Rollout) take(ctx context.Context, s store.Store, key hostkey.Key, h pla
 	// without the right to list, absence is forbidden
 	case errors.Is(err, store.ErrNotFound), errors.Is(err, store.ErrForbidden):
 		cond = store.Condition{IfAbsent: true}
+	case errors.Is(err, errTooLong): // it is no lease, so no host has the place
 	case err != nil:
 		return nil, err
 	case r.isTaken(place, data, h, info, now):
@@ -117,7 +136,7 @@ func (r Rollout) take(ctx context.Context, s store.Store, key hostkey.Key, h pla
 	if err != nil {
 		return nil, err
 	}
-	put, err := s.Put(ctx, place, bytes.NewReader(data), int64(len(data)), cond)
+	put, err := s.Put(store.Displacing(ctx), place, bytes.NewReader(data), int64(len(data)), cond)
 	if errors.Is(err, store.ErrPrecondition) {
 		return nil, nil // another host was quicker
 	}

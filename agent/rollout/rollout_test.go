@@ -18,6 +18,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact"
 	plans "github.com/corpus-agent/corpus-agent/artifact/rollout"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
+	"github.com/corpus-agent/corpus-agent/artifact/store/dir"
 	"github.com/corpus-agent/corpus-agent/artifact/store/mem"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
@@ -556,11 +557,46 @@ func TestUnsignedLeaseIsFree(t *testing.T) {
 	}
 	for what, content := range map[string]string{
 		"unsigned": `{"host":"` + other + `","run":"x"}`, "another's": string(forged), "none": strings.Repeat("x", 1000),
+		"too long": strings.Repeat("\x00", 70_000),
 	} {
 		s.put(t, key, content)
 		l, err := f.Acquire(t.Context(), s, f.keys[host], place(host), runID, f.read(t, s), s.now)
 		if l == nil || err != nil {
 			t.Errorf("%s: %v, %v", what, l, err)
+		}
+	}
+}
+
+// TestDirectoryInPlaceOfLease has a directory with the name of the only lease, and checks that a host takes the place,
+// that another one does not, and that the names of objects that are no leases are reported.
+func TestDirectoryInPlaceOfLease(t *testing.T) {
+	f := newFleet(t, 4) // one place
+	s := dir.New(t.TempDir())
+	s.Create = true
+	put := func(key, content string) {
+		t.Helper()
+		if _, err := s.Put(t.Context(), key, strings.NewReader(content), int64(len(content)), store.Condition{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	data, _, err := f.Roster.Content()
+	if err != nil {
+		t.Fatal(err)
+	}
+	prefix := plans.Prefix(production, f.Start.ID)
+	put(plans.RosterKey(production, f.Start.ID), string(data))
+	put(prefix+"leases/myapp-production-useast1/0.json/x", "x")
+	put(prefix+"leases/myapp-production-useast1/1.json", strings.Repeat("x", 70_000))
+	e, err := f.Read(t.Context(), s, time.Now())
+	if err != nil || len(e.Ignored) != 2 || !strings.HasSuffix(e.Ignored[0].Name, "/0.json/x") ||
+		!strings.Contains(e.Ignored[1].Why, "longer than a lease") {
+		t.Errorf("ignored are %+v, %v, want both objects", e.Ignored, err)
+	}
+	for i, want := range []bool{true, false} {
+		host := f.Roster.Hosts[i].Name
+		l, err := f.Acquire(t.Context(), s, f.keys[host], place(host), runID, e, time.Now())
+		if err != nil || (l != nil) != want {
+			t.Errorf("host %d: got a lease: %v, %v, want %v", i, l != nil, err, want)
 		}
 	}
 }

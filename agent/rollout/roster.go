@@ -151,11 +151,14 @@ func FetchRoster(ctx context.Context, s store.Store, ref artifact.Ref, start pla
 	return r, data, err
 }
 
-// fetch reads an object of at most limit bytes.
+// errTooLong is the error of an object that is longer than any that the agent or `corpus` writes.
+var errTooLong = errors.New("too long")
+
+// fetch reads an object of at most limit bytes. The error of a longer one wraps errTooLong, and info is valid then.
 func fetch(ctx context.Context, s store.Store, key string, limit int64) ([]byte, store.Info, error) {
 	data, info, err := store.ReadUpTo(ctx, s, key, limit+1)
 	if err == nil && int64(len(data)) > limit {
-		err = fmt.Errorf("%s is longer than the %d bytes allowed", key, limit)
+		err = fmt.Errorf("%s is %w: it has more than the %d bytes allowed", key, errTooLong, limit)
 	}
 	return data, info, err
 }

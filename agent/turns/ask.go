@@ -225,9 +225,12 @@ func (r *Run) acquire(ctx context.Context, q leaseRequest, a answer) (answer, er
 	case errors.Is(err, store.ErrReadOnly):
 		r.Record.Note("this host takes no place among those that deploy at the same time, since its store is read-only")
 		return a, nil
-	case err != nil:
+	case errors.Is(err, store.ErrForbidden):
 		return answer{}, diag.WithHint(err, "give this host the right to write below rollouts/%s/ in the store",
 			q.of.Ref.Project)
+	case err != nil:
+		a.take, a.reason, a.why = false, noLease, r.Record.Show(err.Error())
+		return a, nil
 	case lease == nil:
 		a.take, a.reason = false, noLease
 		a.why = fmt.Sprintf("%s of its cluster may deploy at the same time, and no place is free", diag.Count(places, "host"))

@@ -66,6 +66,17 @@ func Creating(ctx context.Context) context.Context {
 // MayCreate reports whether a context was made by [Creating].
 func MayCreate(ctx context.Context) bool { return ctx.Value(creatingKey{}) != nil }
 
+type displacingKey struct{}
+
+// Displacing returns a context in which a Put to a directory store may rename a directory that has the name of the
+// object. Without it, such a Put fails.
+func Displacing(ctx context.Context) context.Context {
+	return context.WithValue(ctx, displacingKey{}, true)
+}
+
+// MayDisplace reports whether a context was made by [Displacing].
+func MayDisplace(ctx context.Context) bool { return ctx.Value(displacingKey{}) != nil }
+
 type lockWaitKey struct{}
 
 // LockWait returns a context in which a write waits at most for limit while another writer holds a lock of the store.

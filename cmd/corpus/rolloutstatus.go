@@ -158,6 +158,8 @@ type rolloutStatus struct {
 	Past    []haltStatus   `json:"past_halts,omitempty"` // halts before the last resume
 	// number of names in the store that are not valid results, at most hosts.MostIgnored
 	Ignored int `json:"ignored,omitempty"`
+	// these names
+	IgnoredNames []hosts.Ignored `json:"ignored_names,omitempty"`
 	// hosts whose results are signed with a key that is not in the roster: the rollout waits for them
 	Rekeyed []string `json:"rekeyed,omitempty"`
 	// hosts that have the release, and of which the store has no result: the rollout waits for them
@@ -176,7 +178,7 @@ const mostHalts = 5
 func (u *activeRollout) status(ctx context.Context, s store.Store, known []fleet.Host) rolloutStatus {
 	start := u.rollout.Start
 	r := rolloutStatus{Ref: u.ref, Version: u.version, Brings: u.brings, Start: &start, Plan: &u.plan,
-		Ignored: len(u.seen.Ignored), Summary: u.seen.Summary}
+		Ignored: len(u.seen.Ignored), IgnoredNames: u.seen.Ignored, Summary: u.seen.Summary}
 	if rekeyed, err := u.rollout.Rekeyed(ctx, s, u.seen); err == nil {
 		r.Rekeyed = rekeyed // without the registered keys, the rest of the status is still right
 	}

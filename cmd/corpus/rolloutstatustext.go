@@ -117,6 +117,9 @@ func (r rolloutStatus) text() string {
 	}
 	if r.Ignored > 0 {
 		fmt.Fprintf(&b, "  names in the store that count for nothing: %s\n", r.ignored())
+		for _, i := range r.IgnoredNames[:min(len(r.IgnoredNames), mostIgnoredNamed)] {
+			fmt.Fprintf(&b, "    %s: %s\n", trust.Printable(i.Name), i.Why)
+		}
 	}
 	if !r.Summary.IsZero() {
 		fmt.Fprintf(&b, "  from the summary of %s\n", stamp(r.Summary))
@@ -135,6 +138,9 @@ func (r rolloutStatus) rolledOut() string {
 	}
 	return artifact.Digest(r.Start.Release).Short()
 }
+
+// mostIgnoredNamed bounds the names that count for nothing in the text.
+const mostIgnoredNamed = 3
 
 // ignored returns the number of invalid names, or its lower limit.
 func (r rolloutStatus) ignored() string {

@@ -155,6 +155,11 @@ func replace(ctx context.Context, root *os.Root, name, key string, cond store.Co
 			return err
 		}
 	}
+	if store.MayDisplace(ctx) {
+		if err := displace(root, key); err != nil {
+			return err
+		}
+	}
 	return root.Rename(name, key)
 }
 
