@@ -61,7 +61,7 @@ func (p *program) rolloutBack(ctx context.Context, ref artifact.Ref, urgent bool
 			"goes in waves\n", trust.Printable(u.version), ref.Project, ref.Channel)
 	}
 	starter := p.starts(publisher, urgent)
-	release, withdrawn, err := releases.Back(ctx, publisher, ref, start.Trail())
+	release, withdrawn, err := releases.Back(ctx, publisher, ref, start)
 	if err != nil {
 		return code(err)
 	}

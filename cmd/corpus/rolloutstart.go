@@ -77,7 +77,7 @@ func (s *starter) begin(ctx context.Context, b publish.Beginning) (*rollout.Star
 		return nil, nil, nil // the first release of the channel: there are no hosts that it could harm
 	}
 	made.start.Before, made.start.Urgent, made.ends = b.Before, b.Urgent, ""
-	if earlier := b.Earlier; earlier != nil && !earlier.Aborted && earlier.Before != nil && b.Before != nil &&
+	if earlier := b.Earlier; earlier != nil && !earlier.Aborted && b.Before != nil &&
 		(!earlier.Back || b.Before.Digest == b.Release.Digest) && !s.arrived(ctx, b) {
 		made.start.Before, made.ends = earlier.Before, b.Before.Version
 	}

@@ -74,8 +74,12 @@ func (s *starter) warn(ref artifact.Ref, made *begun) {
 			trust.Printable(strings.Join(made.idle, ", ")))
 	}
 	if made.ends != "" {
-		fmt.Fprintf(s.program.Err, "warning: the rollout of %s to %s had not arrived, and ends: abort leads back to %s\n",
-			trust.Printable(made.ends), ref, trust.Printable(made.start.Before.Version))
+		back := "and nothing arrived before it, so abort and back have nothing to go back to"
+		if made.start.Before != nil {
+			back = "and ends: abort leads back to " + trust.Printable(made.start.Before.Version)
+		}
+		fmt.Fprintf(s.program.Err, "warning: the rollout of %s to %s had not arrived, %s\n", trust.Printable(made.ends), ref,
+			back)
 	}
 }
 

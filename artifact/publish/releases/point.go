@@ -20,13 +20,20 @@ func Point(ctx context.Context, p *publish.Publisher, ref artifact.Ref, version 
 	return moveTo(ctx, p, ref, origin{what: "point"}, func(*trust.Role) (string, error) { return version, nil })
 }
 
-// Back points a channel at the first of the earlier releases that is still signed and not withdrawn. It returns the
-// versions before it, which it left out.
-func Back(ctx context.Context, p *publish.Publisher, ref artifact.Ref, trail []rollout.Before) (r artifact.Release,
+// Back points a channel at the first release before a rollout that is still signed and not withdrawn. It returns the
+// versions before it, which it left out. If the channel has another rollout by now, Back refuses to move it.
+func Back(ctx context.Context, p *publish.Publisher, ref artifact.Ref, from rollout.Start) (r artifact.Release,
 	withdrawn []string, err error) {
 	r, err = moveTo(ctx, p, ref, origin{what: "back"}, func(role *trust.Role) (version string, err error) {
+		channels, err := trust.Channels(role)
+		if err != nil {
+			return "", err
+		}
+		if now := channels[ref.Channel].Rollout; now == nil || now.ID != from.ID {
+			return "", overtaken(ref, "back")
+		}
 		withdrawn = nil
-		for _, before := range trail {
+		for _, before := range from.Trail() {
 			if _, err = signed(role, ref, &before); err == nil {
 				return before.Version, nil
 			}
@@ -35,6 +42,12 @@ func Back(ctx context.Context, p *publish.Publisher, ref artifact.Ref, trail []r
 		return "", err
 	})
 	return r, withdrawn, err
+}
+
+// overtaken returns the error of a move for a rollout that has ended because another publisher was faster.
+func overtaken(ref artifact.Ref, what string) error {
+	return publish.NewMistake(fmt.Sprintf("look at it with `corpus rollout status %s %s`, and give the command again",
+		ref.Project, ref.Channel), "another rollout of %s has started meanwhile, which this %s is not for", ref, what)
 }
 
 // moveTo points a channel at the version that choose returns for the project's role.

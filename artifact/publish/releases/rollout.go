@@ -212,8 +212,7 @@ func steer(ctx context.Context, p *publish.Publisher, ref artifact.Ref, what str
 		}
 		start := *pointer.Rollout
 		if of != "" && of != start.ID {
-			return publish.NewMistake(fmt.Sprintf("look at it with `corpus rollout status %s %s`, and give the command again",
-				ref.Project, ref.Channel), "another rollout of %s has started meanwhile, which this %s is not for", ref, what)
+			return overtaken(ref, what)
 		}
 		of = start.ID
 		pointer.Rollout, pointer.Serial = &start, pointer.Serial+1

@@ -17,11 +17,12 @@ import (
 )
 
 // TestAMoveIsNotMadeOnARolloutThatStartedMeanwhile aborts a rollout while another person starts the next one: the abort
-// is repeated on the new state of the store, and must not abort the new rollout.
+// is repeated on the new state of the store, and must not abort the new rollout. Going back is refused likewise.
 func TestAMoveIsNotMadeOnARolloutThatStartedMeanwhile(t *testing.T) {
 	repo := artifacttest.New(t)
 	ref := artifact.Ref{Project: "myapp", Channel: "production"}
-	for _, version := range []string{"1", "2", "3"} {
+	first := repo.Release("myapp", "1", "testing", artifacttest.Files{"version": "1"})
+	for _, version := range []string{"2", "3"} {
 		repo.Release("myapp", version, "testing", artifacttest.Files{"version": version})
 	}
 	if err := repo.Publisher.Change(t.Context(), func(n *publish.Next) error {
@@ -57,6 +58,11 @@ func TestAMoveIsNotMadeOnARolloutThatStartedMeanwhile(t *testing.T) {
 	})
 	if err == nil || !strings.Contains(err.Error(), "another rollout of myapp/production has started meanwhile") {
 		t.Errorf("%v, after %d tries", err, times)
+	}
+	_, _, err = releases.Back(t.Context(), mine, ref, rollout.Start{ID: "1-c0ffee",
+		Before: &rollout.Before{Version: "1", Digest: first.Digest}})
+	if err == nil || !strings.Contains(err.Error(), "another rollout of myapp/production has started meanwhile") {
+		t.Errorf("going back: %v", err)
 	}
 	client := artifacttest.Client(t, repo.Publisher)
 	if _, pointer, err := client.Named(t.Context(), ref); err != nil || pointer.Version != "3" || pointer.Rollout.Aborted {
