@@ -152,6 +152,10 @@ func TestRightsToWriteAreFoundWithoutWriting(t *testing.T) {
 		found.AskWrite(t.Context(), of, "host-reports", proven, "hosts/a/")
 		want(t, find(t, &found, "write"), status, "hosts/a/")
 	}
+	s.refused = "deploy/"
+	var found doctor.Findings
+	found.AskPublish(t.Context(), of)
+	want(t, find(t, &found, "write"), doctor.OK, "deploy/ cannot be written, which only publishers need")
 	if s.writes > 0 {
 		t.Errorf("%d objects were written", s.writes)
 	}

@@ -48,6 +48,16 @@ func writableDirectory(dir, root string) error {
 	}
 }
 
+// AskPublish adds whether the store may be written below deploy/, which of those who sign only publishers need.
+func (f *Findings) AskPublish(ctx context.Context, s Store) {
+	const prefix = "deploy/"
+	if err := MayWrite(ctx, s, prefix); errors.Is(err, store.ErrForbidden) {
+		f.OK("write", "%s cannot be written, which only publishers need", prefix)
+		return
+	}
+	f.AskWrite(ctx, s, "publisher", false, prefix)
+}
+
 // AskWrite adds whether the store may be written below prefixes. who is the role that needs that, as named in
 // docs/buckets.md. proven reports that earlier writes have succeeded. A refusal is then only a warning: on AWS a
 // conditional write also needs the right to read the object, so a role that may only write is refused this check and

@@ -59,7 +59,8 @@ func (p *program) examine(ctx context.Context) (*doctor.Findings, error) {
 	if p.keys == "" {
 		found.Skip("write", "without --keys nothing is to be written")
 	} else {
-		found.AskWrite(ctx, s, "publisher", false, "metadata/", "deploy/")
+		found.AskWrite(ctx, s, "promoter", false, "metadata/")
+		found.AskPublish(ctx, s)
 	}
 	p.examineTrust(ctx, found, s)
 	return found, ctx.Err()

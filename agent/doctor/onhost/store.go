@@ -75,7 +75,11 @@ func (h *Host) rights(ctx context.Context, s doctor.Store) {
 	if len(h.status.Turns) > 0 {
 		needed = "hosts in rollouts"
 	}
-	h.found.AskList(ctx, s, "metadata/", needed)
+	if h.id.Service == "" {
+		h.found.Skip("list", "the project of this host is not known")
+	} else {
+		h.found.AskList(ctx, s, "rollouts/"+h.id.Service+"/", needed) // agents list nothing else of a shared prefix
+	}
 	if !h.Config.UploadReports {
 		h.found.Skip("write", "reports.upload is off: this host writes nothing into the store")
 		return
