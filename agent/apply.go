@@ -31,6 +31,7 @@ func (r *run) apply(ctx context.Context, pair ledger.Pair) error {
 		r.ledger.Deployed(pair, r.Time().UTC())
 	}
 	r.ledger.Serving = nil
+	r.ledger.NoteFirstRun(pair, r.id)
 	r.rememberWho()
 	if r.leaves != nil {
 		r.quarantine.Leave(*r.leaves)

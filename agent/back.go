@@ -90,7 +90,7 @@ func (r *run) firstFailed(ctx context.Context, pair ledger.Pair, before map[stri
 	err = errors.Join(err, r.serving.StopStarted(ctx))
 	scope := undo.Scope{From: pair.Key()}
 	if base := r.ledger.Alone; base != nil {
-		scope.To = base.Key()
+		scope = r.undo.Between(pair, *base, base)
 	}
 	undone := r.undo.TakeBack(ctx, scope)
 	r.ledger.Running = nil
@@ -138,7 +138,7 @@ func (r *run) rollBack(ctx context.Context, pair ledger.Pair, before map[string]
 		return r.stuck(cause, err)
 	}
 	// The good pair converges even if a change could not be undone.
-	undone := r.undo.TakeBack(ctx, undo.Scope{From: pair.Key(), To: good.Key()})
+	undone := r.undo.TakeBack(ctx, r.undo.Between(pair, good, &good))
 	if stopped(ctx) {
 		return interruptedGoingBack(cause)
 	}

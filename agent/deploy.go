@@ -133,7 +133,7 @@ func (r *run) reportWaiting(pair ledger.Pair) {
 // not quarantined: its channel no longer names it, and another rollout may deploy it.
 func (r *run) leaveAborted(ctx context.Context, pair ledger.Pair) error {
 	left := *r.ledger.Good
-	err := r.goBackConverged(ctx, wayBackTo(left, pair))
+	err := r.goBackConverged(ctx, r.wayBackTo(left, pair))
 	r.report.Leaves = nil // this is not a rollback by hand
 	return err
 }

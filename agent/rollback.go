@@ -10,7 +10,6 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/agent/report"
-	"github.com/corpus-agent/corpus-agent/agent/undo"
 	"github.com/corpus-agent/corpus-agent/grains"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
@@ -165,7 +164,7 @@ func (r *run) showRollback(ctx context.Context, target ledger.Pair) error {
 	r.record.Note("would go back to %s", target)
 	r.quarantine.Show(*r.ledger.Good, target)
 	r.showActs(ctx, target)
-	plan, _, err := r.undo.Plan(ctx, undo.Scope{From: r.ledger.Good.Key(), To: target.Key()})
+	plan, _, err := r.undo.Plan(ctx, r.undo.Between(*r.ledger.Good, target, r.ledger.Previous))
 	switch {
 	case err != nil:
 		r.record.Note("cannot determine which changes of the states of %s would stay: %v", r.ledger.Good, err)

@@ -64,8 +64,16 @@ type wayBack struct {
 }
 
 // wayBackTo returns the rollback from a pair to another, for one that no person asked for.
-func wayBackTo(left, target ledger.Pair) wayBack {
-	return wayBack{left: left, target: target, from: left, scope: undo.Scope{From: left.Key(), To: target.Key()}}
+func (r *run) wayBackTo(left, target ledger.Pair) wayBack {
+	return wayBack{left: left, target: target, from: left, scope: r.undo.Between(left, target, r.replacedBy(left))}
+}
+
+// replacedBy returns the pair that a pair which runs now replaced; nil if that is not known.
+func (r *run) replacedBy(pair ledger.Pair) *ledger.Pair {
+	if r.ledger.Good.Same(pair) {
+		return r.ledger.Previous
+	}
+	return r.ledger.Good // the pair failed, and a dev host stayed on it
 }
 
 // isRun matches the ID of a run.
@@ -91,7 +99,8 @@ func (r *run) wayBack(to string) (w wayBack, err error) {
 		return w, nil
 	case to == "" && unfinished != nil:
 		w.target, w.from, w.pending = w.left, unfinished.Pair, true
-		w.scope = undo.Scope{From: w.from.Key(), To: w.target.Key(), Run: unfinished.UndoTo, Sequence: r.RunSequence()}
+		w.scope = r.undo.Between(w.from, w.target, nil)
+		w.scope.Run = unfinished.UndoTo
 		return w, nil
 	case to == "" && r.ledger.Failing == nil && r.unfinished():
 		w.target, w.pending = w.left, true
@@ -100,7 +109,7 @@ func (r *run) wayBack(to string) (w wayBack, err error) {
 			return w, err
 		}
 	}
-	w.scope = undo.Scope{From: w.left.Key(), To: w.target.Key()}
+	w.scope = r.undo.Between(w.left, w.target, r.replacedBy(w.left))
 	return w, nil
 }
 

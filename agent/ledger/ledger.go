@@ -139,6 +139,9 @@ type Ledger struct {
 	Channels []artifact.Ref `json:"channels,omitempty"` // the channels of the last resolve
 	History  []Pair         `json:"history,omitempty"`  // what was good, newest last
 
+	// FirstRuns has the first runs of the pairs in the history. Older agents did not write it.
+	FirstRuns []FirstRun `json:"first_runs,omitempty"`
+
 	// Withdrawn has the releases in Good, Previous and History that the store, when it was last reached, reported as
 	// withdrawn.
 	Withdrawn []Withdrawn `json:"withdrawn,omitempty"`

@@ -15,13 +15,15 @@ import (
 //
 // The changes of other pairs in between stay. The exception is a change of something that s.From had changed before: it
 // is undone too, because otherwise the older change would seem to have been overwritten by another program.
-func earlier(chapters []*journal.Chapter, s Scope) (records []*journal.Record) {
-	touched := map[aspect]bool{}
-	for _, c := range chapters[since(chapters, s.To):] {
+func earlier(chapters []*journal.Chapter, s Scope, order map[string]int) (records []*journal.Record) {
+	touched, named := map[aspect]bool{}, since(chapters, s.To)
+	for i, c := range chapters {
 		own := c.Key().Same(s.From)
 		for _, r := range c.Live() {
 			parts := partsOf(r)
 			switch {
+			case i < named && (s.First == "" || !s.after(r.Run, s.First, order)):
+				continue // older than s.To
 			case own:
 				for _, p := range parts {
 					touched[p] = true

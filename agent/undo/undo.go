@@ -23,22 +23,28 @@ type Scope struct {
 	Run  string     // ID of the last run whose changes stay; replaces From and To
 	Only string     // ID of the only run whose changes are undone; replaces From, To and Run
 
+	// A pair that changed nothing is not in the journal. If To is such a pair, First and Over determine which changes of
+	// From are older than To: those stay.
+	First string     // ID of the run that first deployed To; "" if that is not known
+	Over  ledger.Key // of the pair that From replaced last; zero if that is not known
+
 	// Sequence has the sequence numbers of runs, by ID. It orders runs that are not in the journal. The order of their
 	// IDs, which are times, is wrong if the clock was set back.
 	Sequence map[string]int64
 }
 
-// after reports whether run is newer than s.Run. The order in the journal decides if both are in it. A run that changed
-// nothing is not in it; then the sequence numbers decide, or, if one is not known, the times in the IDs.
-func (s Scope) after(run string, order map[string]int) bool {
-	if at, known := order[s.Run]; known {
+// after reports whether run, which is in the journal, is newer than the run other. The order in the journal decides if
+// both are in it. A run that changed nothing is not in it; then the sequence numbers decide, or, if one is not known,
+// the times in the IDs.
+func (s Scope) after(run, other string, order map[string]int) bool {
+	if at, known := order[other]; known {
 		return order[run] > at
 	}
 	number, known := s.Sequence[run]
-	if than, both := s.Sequence[s.Run]; known && both {
+	if than, both := s.Sequence[other]; known && both {
 		return number > than
 	}
-	return run > s.Run
+	return run > other
 }
 
 // orderOf returns the index of each run in the order of the journal.
@@ -60,17 +66,16 @@ func Select(chapters []*journal.Chapter, s Scope) (records []*journal.Record, sh
 	switch {
 	case s.Only != "":
 	case s.Run == "":
-		first, short = reach(chapters, s)
+		first, short = reach(chapters, s, order)
 	default:
-		short = len(chapters) > 0 && chapters[0].Number > 1 && len(chapters[0].Runs) > 0 &&
-			s.after(chapters[0].Runs[0], order)
+		short = s.cut(chapters, s.Run, order)
 	}
 	if s.Run == "" && s.Only == "" {
-		records = earlier(chapters[:first], s)
+		records = earlier(chapters[:first], s, order)
 	}
 	for _, c := range chapters[first:] {
 		for _, r := range c.Live() {
-			if s.Only == r.Run || s.Only == "" && (s.Run == "" || s.after(r.Run, order)) {
+			if s.Only == r.Run || s.Only == "" && (s.Run == "" || s.after(r.Run, s.Run, order)) {
 				records = append(records, r)
 			}
 		}
@@ -80,27 +85,51 @@ func Select(chapters []*journal.Chapter, s Scope) (records []*journal.Record, sh
 }
 
 // reach returns the index of the first chapter written since s.To was replaced. The chapters include those of failed
-// deploys that were not rolled back. It sets short if the journal does not have that chapter.
-func reach(chapters []*journal.Chapter, s Scope) (first int, short bool) {
+// deploys that were not rolled back. It sets short if the journal does not have that chapter, and changes of s.From are
+// or may be missing.
+func reach(chapters []*journal.Chapter, s Scope, order map[string]int) (first int, short bool) {
 	first, short = len(chapters), true
+	own := false // a chapter of s.To itself shows that what follows is newer than s.To
 	for i, c := range slices.Backward(chapters) {
-		if c.Key().Same(s.To) && s.To.Bytes != "" {
+		if own = c.Key().Same(s.To) && s.To.Bytes != ""; own {
 			break
 		}
 		if c.OverKey().Same(s.To) {
 			first, short = i, false
 		}
 	}
-	if !short {
+	switch {
+	case !short:
 		return first, false
+	case !own && s.First != "": // earlier selects the changes since that run
+		return len(chapters), s.cut(chapters, s.First, order) || s.between(chapters, order)
 	}
 	for i, c := range slices.Backward(chapters) {
 		if !c.Key().Same(s.From) {
 			break
 		}
+		if !own && s.Over.Bytes != "" && !c.OverKey().Same(s.Over) {
+			return first, len(c.Live()) > 0 || first < len(chapters) // an earlier deploy of s.From, maybe older than s.To
+		}
 		first = i
 	}
 	return first, first < len(chapters)
+}
+
+// cut reports whether chapters written since a run may have been removed from the journal.
+func (s Scope) cut(chapters []*journal.Chapter, run string, order map[string]int) bool {
+	return len(chapters) > 0 && chapters[0].Number > 1 && len(chapters[0].Runs) > 0 &&
+		s.after(chapters[0].Runs[0], run, order)
+}
+
+// between reports whether pairs between s.To and s.From have changes, which stay since no chapter shows when they
+// replaced s.To.
+func (s Scope) between(chapters []*journal.Chapter, order map[string]int) bool {
+	return !s.Over.Same(s.To) && slices.ContainsFunc(chapters, func(c *journal.Chapter) bool {
+		return !c.Key().Same(s.From) && slices.ContainsFunc(c.Live(), func(r *journal.Record) bool {
+			return s.after(r.Run, s.First, order)
+		})
+	})
 }
 
 // Left is a subject that is not restored.

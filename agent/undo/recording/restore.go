@@ -17,12 +17,25 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/image"
 )
 
+// Between returns the changes that a rollback from a pair to another undoes. over is the pair that from replaced last;
+// nil if that is not known.
+func (r *Run) Between(from, to ledger.Pair, over *ledger.Pair) undo.Scope {
+	s := undo.Scope{From: from.Key(), To: to.Key(), First: r.Ledger.FirstRun(to.Key()), Sequence: r.Host.RunSequence()}
+	if over != nil {
+		s.Over = over.Key()
+	}
+	return s
+}
+
 // Scope returns the changes that an interrupted rollback was to undo.
 func (r *Run) Scope(cut *ledger.Running) undo.Scope {
-	s := undo.Scope{From: cut.Pair.Key(), Run: cut.UndoTo, Sequence: r.Host.RunSequence()}
-	if runs := r.Ledger.Runs(); runs != nil {
-		s.To = runs.Key()
+	s := undo.Scope{From: cut.Pair.Key()}
+	if runs := r.Ledger.Runs(); runs != nil && cut.Back { // of a rollback by hand the ledger has no pair before cut.Pair
+		s = r.Between(cut.Pair, *runs, nil)
+	} else if runs != nil {
+		s = r.Between(cut.Pair, *runs, runs)
 	}
+	s.Run, s.Sequence = cut.UndoTo, r.Host.RunSequence()
 	return s
 }
 
