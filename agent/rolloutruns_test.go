@@ -320,17 +320,20 @@ func (c *chaos) recordedHealthy(id int, h *rollHost) (at time.Time, recorded boo
 	return at, recorded
 }
 
-// recordedFailures returns the number of hosts that recorded a failure in the current rollout.
-func (c *chaos) recordedFailures() (n int) {
+// recordedFailures returns the number of hosts that recorded a failure in the current rollout. A host whose answer was
+// lost may have recorded it twice.
+func (c *chaos) recordedFailures() int {
 	prefix := plans.Prefix(production, fmt.Sprintf("%d-c0ffee", c.ids)) + "results/"
+	failed := map[string]bool{}
 	c.store.mu.Lock()
 	defer c.store.mu.Unlock()
 	for key := range c.store.times {
-		if strings.HasPrefix(key, prefix) && !strings.Contains(key, "/healthy.") {
-			n++
+		host, result, ours := strings.Cut(strings.TrimPrefix(key, prefix), "/")
+		if ours && strings.HasPrefix(key, prefix) && !strings.HasPrefix(result, "healthy.") {
+			failed[host] = true
 		}
 	}
-	return n
+	return len(failed)
 }
 
 // unreliable is the store with the failures that hosts see.
