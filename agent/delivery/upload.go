@@ -15,6 +15,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/report"
 	"github.com/corpus-agent/corpus-agent/agent/turns"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/redact"
 )
@@ -44,13 +45,11 @@ func (r *Run) upload(ctx context.Context, acted bool) error {
 	if err != nil {
 		return err
 	}
-	if first := hostkey.Replaced(r.Site.Layout.HostKey(), r.Site.Layout.HostRegistered()); first != "" {
-		r.Record.Note("this host signs with another key than the one that is registered first for its name (%s): its "+
-			"reports and its results in rollouts count for nothing until `corpus host forget %s`", first, r.Report.Host)
-	}
+	defer r.noteReplaced() // after the registration of this run, if any
 	record := hostrecord.Writer{URL: redact.URLs(url), Key: key, File: r.Site.Layout.HostRecord(), Now: r.Site.Time()}
 	full := r.Site.Unwritable()
-	if full == nil && !news && !record.Due(r.Site.Config.Heartbeat) && record.Has(says) {
+	due := record.Due(r.Site.Config.Heartbeat) || !r.hasRegistered()
+	if full == nil && !news && !due && record.Has(says) {
 		return nil
 	}
 	if record.Store, err = r.Open(url); err != nil {
@@ -76,6 +75,21 @@ func (r *Run) upload(ctx context.Context, acted bool) error {
 	}
 	r.noteRecord(r.orFailure(ctx, record, out, full))
 	return err
+}
+
+// noteReplaced notes that what this host signs counts for nothing, since another key is registered first.
+func (r *Run) noteReplaced() {
+	if first := hostkey.Replaced(r.Site.Layout.HostKey(), r.Site.Layout.HostRegistered()); first != "" {
+		r.Record.Note("this host signs with another key than the one that is registered first for its name (%s): its "+
+			"reports and its results in rollouts count for nothing until `corpus host forget %s`", first, r.Report.Host)
+	}
+}
+
+// hasRegistered reports whether the file about the last registration exists. A person who removes it has the host
+// register at its next run.
+func (r *Run) hasRegistered() bool {
+	there, err := walk.Exists(r.Site.Layout.HostRegistered())
+	return there || err != nil
 }
 
 // noteRecord notes why the host's record could not be written.
