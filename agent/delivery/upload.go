@@ -89,6 +89,9 @@ func (r *Run) noteReplaced() {
 // register at its next run.
 func (r *Run) hasRegistered() bool {
 	there, err := walk.Exists(r.Site.Layout.HostRegistered())
+	if err != nil {
+		r.Record.Note("whether this host has registered its key is not known: %v", err)
+	}
 	return there || err != nil
 }
 
