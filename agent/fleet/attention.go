@@ -30,6 +30,7 @@ const (
 	Stuck        = "stuck rollout"
 	Unseen       = "rollout that cannot be read"
 	NoResult     = "no result in a rollout"
+	Missing      = "missing in a rollout"
 	NoEvidence   = "cannot see its rollout"
 	Unreadable   = "project that cannot be read"
 	WrongKey     = "wrong key"
@@ -43,7 +44,7 @@ const (
 
 // ranks returns the kinds of attention, the most urgent first.
 func ranks() []string {
-	return []string{Unreadable, Halted, Stuck, Unseen, NoResult, NoEvidence, string(Failed), string(RolledBack),
+	return []string{Unreadable, Halted, Stuck, Unseen, NoResult, Missing, NoEvidence, string(Failed), string(RolledBack),
 		string(Quarantined), WrongKey, Conflict, Copied, NoRecord, Withdrawn, Silent, Unregistered, Paused, string(Held)}
 }
 

@@ -56,8 +56,13 @@ func (r Rollout) WriteSummary(ctx context.Context, s store.Store, e Evidence, no
 // readSummary reads evidence from the summary. unlisted is the reason why the store could not be listed.
 func (r Rollout) readSummary(ctx context.Context, s store.Store, now time.Time, unlisted error) (Evidence, error) {
 	none := func(why error) error {
+		rights := ""
+		if errors.Is(unlisted, store.ErrForbidden) {
+			rights = fmt.Sprintf("let this host list and read below rollouts/%s/ (docs/buckets.md); otherwise ", r.Ref.Project)
+		}
 		return diag.WithHint(fmt.Errorf("%w: %w; and its summary: %w", ErrNoEvidence, unlisted, why),
-			"let `corpus rollout watch` run where the store can be listed, at least every %s", plans.Duration(SummaryAge/2))
+			rights+"let `corpus rollout watch` run where the store can be listed, at least every %s",
+			plans.Duration(SummaryAge/2))
 	}
 	data, info, err := fetch(ctx, s, SummaryKey(r.Ref, r.Start.ID), maxSummary)
 	switch {

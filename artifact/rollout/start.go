@@ -51,7 +51,8 @@ type Move struct {
 
 // Is reports whether two records are of the same move.
 func (m Move) Is(other Move) bool {
-	return m.What == other.What && m.At.Equal(other.At) && m.Who == other.Who && slices.Equal(m.By, other.By)
+	return m.What == other.What && m.Wave == other.Wave && m.At.Equal(other.At) && m.Who == other.Who &&
+		slices.Equal(m.By, other.By)
 }
 
 // String returns a move in one line, for people who sign it.

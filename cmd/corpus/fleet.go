@@ -186,9 +186,14 @@ func (p *program) fleetLook(ctx context.Context, o fleetOptions) (look lookAtFle
 		if err := v.Explain(ctx, s); err != nil {
 			return nil, nil, err
 		}
-		v.Attention = slices.Concat(unreadable(list, o.project), stoppedRollouts(ctx, client, s, v), v.Attention)
+		v.Attention = slices.Concat(unreadable(list, o.project), stoppedRollouts(ctx, client, s, v, o.all()), v.Attention)
 		return v, write, nil
 	}, done, nil
+}
+
+// all reports whether the options select all hosts.
+func (o fleetOptions) all() bool {
+	return o.project == "" && o.channel == "" && !o.behind && o.silent == 0
 }
 
 // check returns an error for a project or a channel that is neither in the store nor followed by a host. An empty table

@@ -19,9 +19,10 @@ import (
 
 // stoppedRollouts returns the rollouts that only a person can continue or end. It reads the rollouts of channels with
 // hosts that do not run the current release; in other channels, every host runs it, and only the roster is read. It
-// also returns the hosts whose results such a rollout lacks.
-func stoppedRollouts(ctx context.Context, client *trust.Client, s store.Store,
-	v *fleet.View) (found []fleet.Attention) {
+// also returns the hosts whose results such a rollout lacks and, if the view has all hosts, those that are not in the
+// store any more.
+func stoppedRollouts(ctx context.Context, client *trust.Client, s store.Store, v *fleet.View,
+	all bool) (found []fleet.Attention) {
 	seen := map[artifact.Ref]bool{}
 	for _, row := range v.Rows {
 		if seen[row.Ref] {
@@ -39,6 +40,9 @@ func stoppedRollouts(ctx context.Context, client *trust.Client, s store.Store,
 				found = append(found, a)
 			}
 			if a, lacks := u.lacksResults(v.Hosts); lacks {
+				found = append(found, a)
+			}
+			if a, missing := u.missing(v.Hosts); missing && all {
 				found = append(found, a)
 			}
 		}
@@ -105,7 +109,7 @@ func (u *activeRollout) lacksResults(all []fleet.Host) (fleet.Attention, bool) {
 		Since: u.rollout.Start.At,
 		Why: fmt.Sprintf("%s: they have the release, and the store has no result of them, for which the rollout waits",
 			u.ref),
-		Hint: recordAgain(u.ref), Hosts: u.withoutResult(all)}
+		Hint: recordAgain(u.ref, u.version), Hosts: u.withoutResult(all)}
 	return a, len(a.Hosts) > 0
 }
 
@@ -144,4 +148,15 @@ func shownRollout(r rolloutStatus) pages.Rollout {
 		shown.Halts = append(shown.Halts, pages.Halt{Host: h.Host, At: h.At, Why: h.why()})
 	}
 	return shown
+}
+
+// missing returns the entry for hosts of a rollout that are not in the store any more; false if there are none. The
+// waves after them may wait for them in vain.
+func (u *activeRollout) missing(all []fleet.Host) (fleet.Attention, bool) {
+	open := func(wave int) bool { return u.verdict(wave).Take }
+	a := fleet.Attention{What: fleet.Missing, Project: u.ref.Project, Channel: u.ref.Channel, Version: u.version,
+		Since: u.rollout.Start.At, Hosts: u.gone(all, open), Hint: startWithout(u.ref, u.version),
+		Why: fmt.Sprintf("%s: they belong to the rollout, and the store has no record of them, as after `corpus host forget`",
+			u.ref)}
+	return a, len(a.Hosts) > 0
 }

@@ -165,14 +165,22 @@ func (p *program) keyToForget(ctx context.Context, s store.Store, name, key stri
 func (p *program) forgetHost(ctx context.Context, s store.Store, f forgotten, records hostrecord.Unchecked) error {
 	for _, object := range records.SignedBy(f.Host, f.Removed) {
 		if err := s.Delete(ctx, object); err != nil {
-			return fmt.Errorf("removing the record of %s: %w", f.Host, err)
+			return mayForget(fmt.Errorf("removing the record of %s: %w", f.Host, err))
 		}
 	}
 	p.recallKeys().forget(p, f.Host)
 	if err := s.Delete(ctx, hostkey.Place(f.Host, f.Removed)); err != nil {
-		return fmt.Errorf("removing the key of %s: %w", f.Host, err)
+		return mayForget(fmt.Errorf("removing the key of %s: %w", f.Host, err))
 	}
 	return nil
+}
+
+// mayForget gives an error of missing rights a hint with the role that has them.
+func mayForget(err error) error {
+	if errors.Is(err, store.ErrForbidden) {
+		return diag.WithHint(err, "forgetting hosts takes s3:DeleteObject on hosts/* and fleet/* (docs/buckets.md)")
+	}
+	return err
 }
 
 func (f forgotten) text() string {

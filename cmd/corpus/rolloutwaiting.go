@@ -89,10 +89,11 @@ func (u *activeRollout) recorded() map[string]bool {
 }
 
 // recordAgain returns what to do if the store has no result of hosts that have the release.
-func recordAgain(ref artifact.Ref) string {
-	return fmt.Sprintf("if the store has lost objects: `corpus rollout pause %[1]s %[2]s` and `corpus rollout resume "+
-		"%[1]s %[2]s`, after which healthy hosts record their results again; otherwise let hosts write below rollouts/ "+
-		"(docs/buckets.md)", ref.Project, ref.Channel)
+func recordAgain(ref artifact.Ref, version string) string {
+	return fmt.Sprintf("if a machine was replaced: `corpus host forget` with its name, and `corpus point %[1]s %[2]s "+
+		"%[3]s`, which starts the rollout again; if the store has lost objects: `corpus rollout pause %[1]s %[2]s` and "+
+		"`corpus rollout resume %[1]s %[2]s`, after which healthy hosts record their results again; otherwise let hosts "+
+		"write below rollouts/ (docs/buckets.md)", ref.Project, ref.Channel, trust.Printable(version))
 }
 
 // addWaiting adds the hosts without results in waves that are open: those that have the release, and the others.
@@ -123,11 +124,34 @@ func (u *activeRollout) addWaiting(r *rolloutStatus, known []fleet.Host) {
 	r.WaitsFor = r.WaitsFor[:min(len(r.WaitsFor), mostWaiting)]
 }
 
+// noRecord is the problem of a host that is not in the store any more, as after `corpus host forget`.
+const noRecord = "the store has no record of it"
+
+// startWithout returns what to do about hosts of a rollout that are not in the store any more.
+func startWithout(ref artifact.Ref, version string) string {
+	return fmt.Sprintf("if the machine is gone: `corpus point %s %s %s`, which starts the rollout again without it",
+		ref.Project, ref.Channel, trust.Printable(version))
+}
+
+// gone returns the hosts of the roster without a result that are not in the store any more, in waves that are open.
+func (u *activeRollout) gone(known []fleet.Host, open func(wave int) bool) (names []string) {
+	there, recorded := map[string]bool{}, u.recorded()
+	for _, h := range known {
+		there[h.Host] = true
+	}
+	for _, member := range u.rollout.Roster.Places() {
+		if !there[member.Name] && !recorded[member.Name] && open(u.rollout.Wave(member)) {
+			names = append(names, member.Name)
+		}
+	}
+	return names
+}
+
 // problemOf returns why a host may not take a release, by its record; "" if that shows no problem.
 func problemOf(h fleet.Host) string {
 	switch {
 	case h.Host == "":
-		return "the store has no record of it"
+		return noRecord
 	case h.Silent:
 		return "it has not reported since " + stamp(h.Seen)
 	case h.State == fleet.Failed:
@@ -135,7 +159,7 @@ func problemOf(h fleet.Host) string {
 	case h.State == fleet.RolledBack:
 		return "its newest run rolled back"
 	case h.State == fleet.Quarantined:
-		return "it keeps away a release that failed there"
+		return "a release that failed there is quarantined, and it takes another one at its next run"
 	case h.State == fleet.Held:
 		return "it is held"
 	}
@@ -158,6 +182,9 @@ func (r rolloutStatus) writeWaiting(w io.Writer) {
 		why := ""
 		if h.Why != "" {
 			why = fmt.Sprintf(": %s: corpus host show %s", h.Why, h.Host)
+			if h.Why == noRecord {
+				why = fmt.Sprintf(": %s: %s", h.Why, startWithout(r.Ref, r.Version))
+			}
 		}
 		fmt.Fprintf(w, "  waits for %s in wave %s%s\n", h.Host, trust.Printable(h.Wave), why)
 	}
@@ -174,6 +201,6 @@ func (r rolloutStatus) writeWaiting(w io.Writer) {
 		shown := r.NoResult[:min(len(r.NoResult), mostNamed)]
 		fmt.Fprintf(w, "  no result of %s with the release: %s\n", diag.Count(len(r.NoResult), "host"),
 			strings.Join(shown, ", "))
-		fmt.Fprintf(w, "    %s\n", recordAgain(r.Ref))
+		fmt.Fprintf(w, "    %s\n", recordAgain(r.Ref, r.Version))
 	}
 }

@@ -81,8 +81,12 @@ func TestStatusNamesWaitingHosts(t *testing.T) {
 	known[2].State, known[2].Exit = fleet.Failed, 1
 	known[3].State = fleet.Held
 	known[4].Silent, known[4].Seen = true, now.Add(-3*time.Hour)
-	r := rolloutStatus{Ref: u.ref, Waves: []waveStatus{{Name: "all", Hosts: 8, Healthy: 1, Waiting: 7, Open: true}}}
+	r := rolloutStatus{Ref: u.ref, Version: "2",
+		Waves: []waveStatus{{Name: "all", Hosts: 8, Healthy: 1, Waiting: 7, Open: true}}}
 	u.addWaiting(&r, known)
+	if got := u.gone(known, func(int) bool { return true }); !slices.Equal(got, []string{"g"}) {
+		t.Errorf("the hosts that the store does not know are %q", got)
+	}
 	var b bytes.Buffer
 	r.writeWaiting(&b)
 	lines := strings.Split(strings.TrimSpace(b.String()), "\n")
@@ -90,7 +94,8 @@ func TestStatusNamesWaitingHosts(t *testing.T) {
 		"waits for c in wave all: its newest run failed (exit code 1): corpus host show c",
 		"waits for d in wave all: it is held: corpus host show d",
 		"waits for e in wave all: it has not reported since 2026-05-04 09:00",
-		"waits for g in wave all: the store has no record of it: corpus host show g",
+		"waits for g in wave all: the store has no record of it: if the machine is gone: `corpus point myapp " +
+			"production 2`, which starts the rollout again without it",
 		"waits for a in wave all",
 		"waits for b in wave all",
 		"and for 1 more: corpus fleet --behind",
