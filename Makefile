@@ -1,6 +1,6 @@
 # Go, git and make are all this needs; everything else is fetched or built by the targets that want it.
 GO_NEEDED := $(shell sed -n 's/^go //p' go.mod)
-GO_FROM := Go $(GO_NEEDED) or newer from https://go.dev/dl/ and put its bin first in PATH (README.md, Install Go)
+GO_FROM := Go $(GO_NEEDED) or newer from https://go.dev/dl/ and put its bin first in PATH (README.md, Install)
 # Git refuses a clone that another user owns, and go build stops when git does; what make runs here is the clone's in any
 # case. A git too old to be asked otherwise, or none, gives programs without a commit.
 GIT := git -c safe.directory='$(CURDIR)'

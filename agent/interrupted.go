@@ -76,9 +76,9 @@ func (r *run) goingBack(cut *ledger.Running) bool {
 }
 
 // countCut finds the step in which a deploy was interrupted last, and counts how often in a row it was interrupted in
-// that step. A release whose step takes the host down is interrupted in that step each time. Interruptions in different
-// steps, or before a run changed anything, have other causes, such as a power failure, and do not count against the
-// release. If no journal records the steps, every interruption counts.
+// that step. A release whose step makes the host crash or reboot is interrupted in that step each time. Interruptions
+// in different steps, or before a run changed anything, have other causes, such as a power failure, and do not count
+// against the release. If no journal records the steps, every interruption counts.
 func (r *run) countCut(cut *ledger.Running) {
 	if !r.recordsSteps() {
 		r.interruptedStep, r.cuts = "", cut.Attempts
@@ -122,7 +122,7 @@ func (r *run) giveUp(cut *ledger.Running) {
 		reason += " in a row in " + r.interruptedStep
 	}
 	if cut.Reboots >= maxAttempts {
-		reason = fmt.Sprintf("its deploy ended %d times in a reboot, or in an end of the run that a state asked for",
+		reason = fmt.Sprintf("its deploy ended %d times in a reboot, or by a state that ended the run",
 			cut.Reboots)
 	}
 	if guilty := r.fault.Release(cut.Pair, ""); guilty != nil {

@@ -59,7 +59,7 @@ func describe(r Request) []string {
 // stopGrace is the time that a program has to end after SIGTERM.
 const stopGrace = 30 * time.Second
 
-// Apply runs the program. When ctx is done, the program is asked to stop, and is killed if it does not.
+// Apply runs the program. When ctx is done, the program gets a signal to stop, and is killed if it does not.
 func (p program) Apply(ctx context.Context, _ exec.Observer) (Outcome, error) {
 	cmd := osexec.CommandContext(ctx, p.argv[0], p.argv[1:]...)
 	var stdout bytes.Buffer

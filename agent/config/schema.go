@@ -57,18 +57,19 @@ var table = sync.OnceValue(func() []Key {
 func identityKeys() []Key {
 	return []Key{
 		{"store", Text, "",
-			"where artifacts lie: s3://bucket/prefix, minio://host:port/bucket, https://host/path or file:///dir"},
-		{"mirrors", Texts, []string{}, "stores that hold the same, for when the store fails"},
+			"where artifacts are stored: s3://bucket/prefix, minio://host:port/bucket, https://host/path or file:///dir"},
+		{"mirrors", Texts, []string{}, "stores with the same objects, which are used if the store fails"},
 		{"service", Text, "", "the service of this host, if the hostname does not contain it"},
 		{"instance", Text, "", "the environment of this host, if the hostname does not contain it"},
 		{"region", Text, "", "the region, if the hostname does not contain it"},
 		{"node", Text, "", "the node, if the hostname does not contain it"},
 		{"hostname.convention", Text, "{service}-{instance}-{region}-{node}",
 			"how hostnames are built: a template, or a regexp with named groups"},
-		{"metadata.enabled", Switch, true, "ask EC2 instance metadata who this host is, where nothing else says"},
+		{"metadata.enabled", Switch, true,
+			"query EC2 instance metadata for the identity of the host if no other source has it"},
 		{"metadata.v1", Switch, false, "allow version 1 of the metadata service, which needs no token"},
 		{"channels.base", Text, "production", "channel of base"},
-		{"channels.service", Text, "", "channel of the service; the instance by default"},
+		{"channels.service", Text, "", "channel of the service; default: the instance"},
 	}
 }
 
@@ -79,21 +80,20 @@ func convergeKeys() []Key {
 		{"engine_command", Texts, []string{},
 			"program and arguments of the engine `command`, or the path of salt-call or ansible-playbook"},
 		{"top", Text, "first",
-			"which top files count: first, where the service's hides base's as in Salt, or merge, where base's counts first " +
-				"and then the service's; of states and of pillar"},
+			"top files of states and of pillar that apply: first (that of the service; that of base only if the service has " +
+				"none, as in Salt) or merge (that of base and then that of the service)"},
 		{keyExtPillar, Pillars, nil, "sources of pillar data besides the pillar's files, as a Salt minion has them; see " +
 			"python.md"},
-		{"ext_pillar_first", Switch, false, "the pillar's files see what the sources give, and win over it; otherwise the " +
-			"sources win"},
+		{"ext_pillar_first", Switch, false, "the pillar's files can use the data of the sources and override it; otherwise " +
+			"the sources override the files"},
 		{"converge.failhard", Switch, true, "stop at the first state that fails"},
 		{"converge.strict_arguments", Switch, false, "an argument that a state function does not know is an error"},
 		{"converge.state_output", Text, "mixed", "how states are shown: full, terse, mixed or changes"},
 		{"converge.state_verbose", Switch, false, "show states that changed nothing too"},
-		{"converge.timeout", Duration, 2 * time.Hour, "longest converge; a state that is under way then is ended"},
+		{"converge.timeout", Duration, 2 * time.Hour, "longest converge; the state that is under way at its end is stopped"},
 		{"converge.stop_timeout", Duration, 90 * time.Second,
-			"how long a state under way may continue when the run is asked to end, 0 for as long as it takes; " +
-				"a package manager " +
-				"may for 10 minutes"},
+			"how long a state under way may continue after a signal to the run; 0 for no limit; a package manager may " +
+				"continue for 10 minutes"},
 	}
 }
 
@@ -104,19 +104,20 @@ func fetchKeys() []Key {
 		{"fetch.timeout", Duration, 30 * time.Minute,
 			"longest fetch of both artifacts, and of each file that a state takes from a server"},
 		{"fetch.retry", Duration, time.Duration(0),
-			"how long a store, or the server of a state's source, that does not answer is asked again; 0 for 1m, or 15s and " +
-				"three tries where there are mirrors"},
+			"how long requests are retried if a store, or the server of a state's source, does not answer; 0 for 1m, or for " +
+				"15s and three tries with mirrors"},
 		{"fetch.rate", Number, 0, "bytes per second to fetch at most; 0 for no limit"},
 		{"fetch.slowest", Number, 1024,
-			"bytes per second that a file which a state takes from a server has to bring, over a minute; 0 for any number"},
+			"lowest rate, in bytes per second over a minute, at which a state fetches a file from a server; 0 for no limit"},
 		{"fetch.private_redirects", Switch, false,
 			"whether a server on a public address may redirect sources of states to a private one"},
 		{"fetch.host_rate", Number, 0,
 			"bytes per second to fetch at most from one host of the store and its mirrors; 0 for no limit"},
 		{"unpack.max_bytes", Number, 0, "largest content of a release; 0 for 64 GiB"},
 		{"unpack.max_files", Number, 0, "most entries of a release; 0 for 2 million"},
-		{"unpack.max_depth", Number, 0, "most directories that a file of a release is below; 0 for 64"},
-		{"unpack.max_ratio", Number, 0, "bytes that may come of one byte of an artifact, beyond 64 MiB; 0 for 1,000"},
+		{"unpack.max_depth", Number, 0, "largest depth of directories in a release; 0 for 64"},
+		{"unpack.max_ratio", Number, 0,
+			"largest ratio of unpacked to packed bytes of an artifact, beyond 64 MiB; 0 for 1,000"},
 	}
 }
 
@@ -124,8 +125,8 @@ func fetchKeys() []Key {
 func healthKeys() []Key {
 	return []Key{
 		{"health.grace", Duration, time.Duration(0),
-			"wait before the first probe of a release; what the release's corpus.yaml says comes first, here and below"},
-		{"health.deadline", Duration, 2 * time.Minute, "time within which a release becomes healthy, the grace included"},
+			"wait before the first probe of a release; corpus.yaml of the release overrides this and the next four settings"},
+		{"health.deadline", Duration, 2 * time.Minute, "longest time until a release is healthy, including health.grace"},
 		{"health.interval", Duration, 2 * time.Second, "wait between two tries of a probe"},
 		{"health.timeout", Duration, 10 * time.Second, "longest try of a probe"},
 		{"health.retries", Number, 0, "tries of a probe after the first; 0 for as many as fit into the deadline"},
@@ -137,22 +138,22 @@ func healthKeys() []Key {
 func notifyKeys() []Key {
 	return []Key{
 		{"notify.on", Texts, []string{"success", "failure", "rollback", "expiry"},
-			"what is notified: success (something was deployed or changed), failure, rollback, expiry (signatures of the " +
-				"store expire soon), no-change"},
+			"outcomes of which notifications are sent: success (something was deployed or changed), failure, " +
+				"rollback, expiry (signatures of the store expire soon), no-change"},
 		{"notify.journal", Switch, true, "write one entry with structured fields into the journal"},
-		{"notify.webhook.url", Text, "", "URL that is sent a JSON document"},
-		{"notify.webhook.secret_file", Text, "", "file of the secret that signs it (HMAC-SHA256)"},
-		{"notify.webhook.timeout", Duration, 10 * time.Second, "longest delivery of it"},
-		{"notify.webhook.tries", Number, 4, "deliveries that are tried, with a growing pause between them"},
-		{"notify.mail.to", Texts, []string{}, "addresses that are sent a mail"},
-		{"notify.mail.from", Text, "", "sender of the mail; what sendmail makes of it by default"},
-		{"notify.mail.sendmail", Text, "/usr/sbin/sendmail", "program that sends it"},
+		{"notify.webhook.url", Text, "", "URL that gets a JSON document by POST"},
+		{"notify.webhook.secret_file", Text, "", "file with the secret that signs the document (HMAC-SHA256)"},
+		{"notify.webhook.timeout", Duration, 10 * time.Second, "longest delivery of a document"},
+		{"notify.webhook.tries", Number, 4, "tries of a delivery, with growing pauses between them"},
+		{"notify.mail.to", Texts, []string{}, "addresses that get a mail"},
+		{"notify.mail.from", Text, "", "sender of the mail; default: that of the sendmail program"},
+		{"notify.mail.sendmail", Text, "/usr/sbin/sendmail", "program that sends the mail"},
 		{"notify.command", Texts, []string{}, "program and arguments that read the JSON document"},
 		{"metrics.textfile", Text, "", "file for the textfile collector of Prometheus's node exporter, ending in .prom"},
 		{"reports.upload", Switch, false, "put the reports of runs that have something new to report into the store, below " +
 			"reports/"},
 		{"reports.heartbeat", Duration, 30 * time.Minute,
-			"how often a host that uploads reports writes that it runs, while nothing changes"},
+			"how often a host that uploads reports renews its record in the store while nothing changes"},
 	}
 }
 
@@ -163,24 +164,25 @@ func keepingKeys() []Key {
 		{"environments.prod", Texts, []string{"prod", "production"},
 			"instances that are prod environments; all others are staging"},
 		{"allow_unsigned", Texts, []string{},
-			"projects that may be pushed or editable though no key signed them, even in prod"},
-		{"elb.names", Texts, []string{}, "classic load balancers of this host; the one named like its cluster by default"},
+			"projects that may be pushed or editable without a signature, also in prod"},
+		{"elb.names", Texts, []string{},
+			"classic load balancers of this host; default: the one with the name of its cluster"},
 		{"elb.target_groups", Texts, []string{}, "target groups of this host, by ARN"},
 		{"elb.deploy", Switch, false,
 			"the host leaves its load balancers before a deploy changes it, and enters them again once it is healthy; see " +
 				"firstboot.md"},
 		{"elb.timeout", Duration, 6 * time.Minute,
-			"longest wait of a deploy until load balancers have drained, and until they call the host healthy"},
+			"longest wait of a deploy until load balancers have drained, and until they report the host as healthy"},
 		{"undo.limit", Number, 1 << 30,
-			"bytes on disk of what is kept to undo what converging changed; 0 keeps nothing; see undo.md"},
-		{"undo.file_limit", Number, 16 << 20, "bytes of the largest file whose content is kept for that"},
+			"bytes on disk that the journal for undo may take; 0 for no journal; see undo.md"},
+		{"undo.file_limit", Number, 16 << 20, "bytes of the largest file whose content is kept for undo"},
 		{"archive.required", Switch, false,
 			"a tree that does not fit beside its archives stops a deploy; otherwise the deploy continues without an archive " +
 				"and notes it"},
-		{"keep.archives", Number, 3, "archives of a project's tree kept; 0 for all"},
-		{"keep.releases", Number, 5, "good releases kept of each project, the ones in use included"},
-		{"keep.failed", Number, 3, "failed releases kept of each project"},
-		{"keep.reports", Number, 100, "reports kept"},
+		{"keep.archives", Number, 3, "number of archives kept of a project's tree; 0 for all"},
+		{"keep.releases", Number, 5, "number of good releases kept of each project, including those in use"},
+		{"keep.failed", Number, 3, "number of failed releases kept of each project"},
+		{"keep.reports", Number, 100, "number of reports kept"},
 	}
 }
 

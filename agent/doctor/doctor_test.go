@@ -115,7 +115,7 @@ func TestExpiryIsFoundBeforeAndAfter(t *testing.T) {
 	if client != nil {
 		t.Error("AskTrust returned a client for an expired store")
 	}
-	want(t, find(t, &found, "signatures"), doctor.Failed, "timestamp.json was good until")
+	want(t, find(t, &found, "signatures"), doctor.Failed, "timestamp.json expired at")
 	if cure := find(t, &found, "signatures").Cure; !strings.Contains(cure, "corpus refresh") {
 		t.Errorf("the cure is %q", cure)
 	}

@@ -1,4 +1,4 @@
-// Package health checks whether a release works: it probes over HTTP and TCP, asks systemd about a unit, or runs a
+// Package health checks whether a release works: it probes over HTTP and TCP, queries systemd for a unit, or runs a
 // script of the release.
 //
 // A service takes time to start, so a probe that fails is retried until its retries or the deadline of all probes are
@@ -129,7 +129,7 @@ func (u *Unhealthy) Hint() string {
 			return r.hint
 		}
 	}
-	return "`corpus-agent report` has every probe; a release that is only slow wants a longer health.deadline"
+	return "`corpus-agent report` has every probe; a release that is only slow needs a longer health.deadline"
 }
 
 // Check waits for all units to run the release, and then for all probes to pass. An answer counts only if the units run

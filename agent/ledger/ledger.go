@@ -232,7 +232,7 @@ func Load(path string) (*Ledger, error) {
 		return &Ledger{Version: version}, nil
 	}
 	l.read = data
-	l.forgiveHosts()
+	l.dropHostFailures()
 	return &l, nil
 }
 

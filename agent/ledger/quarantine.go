@@ -21,8 +21,8 @@ type Bad struct {
 	Reason  string            `json:"reason"`
 	Run     string            `json:"run"`
 	At      time.Time         `json:"at"`
-	// Again is the number of times the host's disk failed the pair. Only older agents write it, and such a pair is
-	// not in quarantine.
+	// Again is the number of times the pair failed because of the host's disk. Only older agents write it, and such
+	// a pair is not in quarantine.
 	Again int `json:"again,omitempty"`
 }
 
@@ -72,8 +72,8 @@ func (p Pair) With(release artifact.Release) Pair {
 	return p
 }
 
-// forgiveHosts removes entries that an older agent made for failures of the host.
-func (l *Ledger) forgiveHosts() {
+// dropHostFailures removes entries that an older agent made for failures of the host.
+func (l *Ledger) dropHostFailures() {
 	l.Bad = structsort.Without(l.Bad, func(b Bad) bool { return b.Again > 0 })
 }
 

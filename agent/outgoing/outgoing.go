@@ -122,7 +122,7 @@ func (f *Filter) step(s *report.Step) (said []string) {
 	s.Changes, _ = shown(s.Changes, func(file string) bool { return open && (file == "" || f.Readable.Everybodys(file)) },
 		file).(*value.Map)
 	if s.Result == report.StepFailed && s.Comment != "" && (!open || f.Printed.QuotedIn(s.Comment, f.Record.Show)) {
-		what := "what it said is " + notShown
+		what := "its output is " + notShown
 		said = []string{s.Comment, what}
 		s.Comment = what
 	}
@@ -214,7 +214,7 @@ func probes(probes []health.Result) (said []string) {
 	for i := range probes {
 		if probes[i].Error != "" && (strings.HasPrefix(probes[i].Probe, recipe.ProbeScript+" ") ||
 			quotesAnswer(probes[i].Error)) {
-			what := "it failed; what it said is " + notShown
+			what := "it failed; its output is " + notShown
 			said = append(said, probes[i].Error, what)
 			probes[i].Error = what
 		}

@@ -54,7 +54,7 @@ func TestProgramOutputIsNotUploaded(t *testing.T) {
 		t.Errorf("the upload has %s", text)
 	}
 	for _, kept := range []string{`"retcode":3`, `"new":"1.22"`, "status 500", "exit status 3",
-		"deploy (deploy in app): what it said is not shown outside of the host", "cmd.run deploy (deploy in app)"} {
+		"deploy (deploy in app): its output is not shown outside of the host", "cmd.run deploy (deploy in app)"} {
 		if !strings.Contains(text, kept) {
 			t.Errorf("%q is not in %s", kept, text)
 		}
@@ -80,8 +80,8 @@ func TestQuotedProgramOutputIsNotUploaded(t *testing.T) {
 	r := whole(rep)
 	r.Printed = printed
 	out := r.Copy()
-	for i, want := range []string{"what it said is " + notShown,
-		"what it said is " + notShown, steps[2].Comment} {
+	for i, want := range []string{"its output is " + notShown,
+		"its output is " + notShown, steps[2].Comment} {
 		if out.Steps[i].Comment != want {
 			t.Errorf("%s: %q, want %q", steps[i].Function, out.Steps[i].Comment, want)
 		}
@@ -135,7 +135,7 @@ func TestSameFailureOfEarlierRunIsShown(t *testing.T) {
 	release := artifact.Release{Project: "myapp", Version: "1"}
 	for function, want := range map[string]string{
 		"file.exists": "file.exists of cert failed: /etc/swordfish.pem does not exist",
-		"cmd.run":     "cmd.run of cert failed: what it said is " + notShown,
+		"cmd.run":     "cmd.run of cert failed: its output is " + notShown,
 	} {
 		name := map[bool]string{true: "cert"}[function == "cmd.run"]
 		reason := function + " of cert failed: /etc/swordfish.pem does not exist"

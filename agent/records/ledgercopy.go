@@ -22,13 +22,13 @@ func (rs *Records) ledgerCopy() string {
 }
 
 // SaveLedger writes the ledger and its copy. It writes the copy first: the ledger describes what is about to happen,
-// and an older copy would not know of a deploy that is in progress. uncopied is the reason why there is no copy, such
+// and an older copy would lack a deploy that is in progress. uncopied is the reason why there is no copy, such
 // as a full disk. A missing copy does not stop a run; the outdated copy is removed.
 func (rs *Records) SaveLedger(book *ledger.Ledger) (uncopied string, err error) {
 	book.Saved++
 	err = rs.carryOutRequests(book, func() error {
 		if err := rs.saveCopy(book); err != nil {
-			uncopied = rs.copyless(err)
+			uncopied = rs.removeOldCopy(err)
 		}
 		if err := rs.saveWho(book); err != nil && uncopied == "" {
 			uncopied = fmt.Sprintf("the identity of this host was not saved beside its releases: %v", err)
@@ -48,14 +48,14 @@ func (rs *Records) saveRestored(book *ledger.Ledger, note string) (*ledger.Ledge
 	return book, lost, err
 }
 
-// copyless removes an outdated copy that could not be replaced, and returns a note about it.
-func (rs *Records) copyless(cause error) string {
+// removeOldCopy removes an outdated copy that could not be replaced, and returns a note about it.
+func (rs *Records) removeOldCopy(cause error) string {
 	text := fmt.Sprintf("the ledger has no copy: %v", cause)
 	if hint := diag.HintOf(site.ExplainDisk(cause)); hint != "" {
 		text += "; " + hint
 	}
 	if err := durable.Remove(rs.ledgerCopy()); err != nil {
-		text += fmt.Sprintf("; the one of before could not be removed: %v", err)
+		text += fmt.Sprintf("; the previous copy could not be removed: %v", err)
 	}
 	return text
 }
@@ -83,7 +83,7 @@ func (rs *Records) refreshCopy(book *ledger.Ledger) []string {
 		unreadable = true
 	}
 	if err := rs.saveCopy(book); err != nil {
-		return []string{rs.copyless(err)}
+		return []string{rs.removeOldCopy(err)}
 	}
 	if unreadable {
 		return []string{fmt.Sprintf("the ledger's copy %s could not be read and was written again",

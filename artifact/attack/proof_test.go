@@ -192,7 +192,7 @@ func TestPromotionWithoutProof(t *testing.T) {
 		"reports from the future": {edit: func(a *trust.Attestation, _ *time.Time) {
 			a.Hosts[0].At = days(1)
 		}, says: "it names 1 host, and 2 are required"},
-		"expired": {edit: func(_ *trust.Attestation, until *time.Time) { *until = days(-1) }, says: "it was good until"},
+		"expired": {edit: func(_ *trust.Attestation, until *time.Time) { *until = days(-1) }, says: "it expired at"},
 		"from the future": {edit: func(a *trust.Attestation, _ *time.Time) {
 			a.At = days(1)
 			a.Hosts = reports(a.At, "a", "b")

@@ -105,8 +105,8 @@ func (t *Tree) kill() {
 }
 
 // outside returns the living processes of the tree that are not in the command's process group. After the command was
-// waited for, lives must be false, since its ID may belong to another process.
-func (t *Tree) outside(lives bool) []int {
+// waited for, running must be false, since its ID may belong to another process.
+func (t *Tree) outside(running bool) []int {
 	if t.group != nil {
 		return t.group.outside(t.cmd.Process.Pid)
 	}
@@ -125,7 +125,7 @@ func (t *Tree) outside(lives bool) []int {
 			}
 		}
 	}
-	if lives {
+	if running {
 		add(t.cmd.Process.Pid)
 	}
 	for _, p := range all {

@@ -45,7 +45,7 @@ func (p RetryPolicy) orDefaults() RetryPolicy {
 }
 
 // Retry repeats requests that failed temporarily, after a random wait whose limit doubles (full jitter, so that a
-// thousand hosts that failed together do not retry together), or after the time that the store asks for. A body that
+// thousand hosts that failed together do not retry together), or after the time in the store's Retry-After. A body that
 // breaks off is continued at the byte it had reached, if the object still has the same version. If the response to a
 // conditional Put was lost, the object is read to find out whether the Put succeeded, see Put.
 func Retry(s Store, policy RetryPolicy) Store { return &retrying{s, policy.orDefaults()} }
@@ -185,5 +185,5 @@ func (p *patience) delay(err error) time.Duration {
 	if shift := p.failures - 1; shift < 30 && p.First<<shift < ceiling {
 		ceiling = p.First << shift
 	}
-	return after(err) + rand.N(ceiling+1) // never earlier than asked for, and not all hosts at once
+	return after(err) + rand.N(ceiling+1) // never before Retry-After, and not all hosts at the same time
 }

@@ -136,14 +136,14 @@ func (c *Client) checkClock() error {
 
 // ClockError returns the error for a signature made in the future of the clock.
 func ClockError(signed, now time.Time) error {
-	return fmt.Errorf("it was signed at %s, and this machine's clock says %s: %v before",
+	return fmt.Errorf("it was signed at %s, and this machine's clock shows %s: %v before",
 		signed.UTC().Format(time.RFC3339), now.UTC().Format(time.RFC3339), signed.Sub(now).Round(time.Second))
 }
 
 // expired returns an error if until has passed.
 func expired(until, at time.Time) error {
 	if at.After(until) {
-		return &tuf.ExpiredError{Msg: "it was good until " + until.Format(time.RFC3339)}
+		return &tuf.ExpiredError{Msg: "it expired at " + until.Format(time.RFC3339)}
 	}
 	return nil
 }

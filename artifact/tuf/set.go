@@ -197,7 +197,7 @@ func (s *Set) verifyTargets(next *Metadata[TargetsType], role, delegator string)
 // fresh refuses a file that had expired at the set's time.
 func (s *Set) fresh(file string, expires time.Time) error {
 	if s.RefTime.After(expires) {
-		return &ExpiredError{fmt.Sprintf("%s was good until %s", file, expires.UTC().Format(time.RFC3339))}
+		return &ExpiredError{fmt.Sprintf("%s expired at %s", file, expires.UTC().Format(time.RFC3339))}
 	}
 	return nil
 }

@@ -74,8 +74,8 @@ func (r *Root) Fixed(p string) bool {
 	return true
 }
 
-// debt is a link whose target must still be checked.
-type debt struct {
+// pendingLink is a link whose target must still be checked.
+type pendingLink struct {
 	left int // number of names that remain when the link is resolved
 	link string
 	by   []controller
@@ -193,7 +193,7 @@ func (w *walker) owe(st *unix.Stat_t, link string) error {
 		return w.root.unsteady(w.asked, link, by[0])
 	}
 	if len(by) > 0 {
-		w.owed = append(w.owed, debt{left: len(w.todo), link: link, by: by})
+		w.owed = append(w.owed, pendingLink{left: len(w.todo), link: link, by: by})
 	}
 	return nil
 }

@@ -52,7 +52,7 @@ type walker struct {
 	name  string   // the present name
 	last  string   // the name of the target in the last directory
 	hops  int
-	owed  []debt // links that are not resolved to their end
+	owed  []pendingLink // links that are not resolved to their end
 }
 
 func newWalker(r *Root, p string) *walker {

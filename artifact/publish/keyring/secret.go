@@ -67,7 +67,7 @@ func (r Ring) remote(refs []string) ([]Signer, error) {
 	var signers []Signer
 	for _, ref := range refs {
 		if r.Remote == nil || !isReference(ref) {
-			return nil, errors.New("nothing here opens such a reference")
+			return nil, errors.New("this program cannot read keys from such a reference")
 		}
 		s, err := r.Remote(ref)
 		if err != nil {

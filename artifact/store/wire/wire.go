@@ -108,7 +108,7 @@ func (l listener) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	if called {
-		c.answer = heard(resp)
+		c.answer = answerOf(resp)
 	}
 	bound(req, resp)
 	if err := checkListing(req, resp); err != nil {
@@ -118,7 +118,7 @@ func (l listener) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-func heard(resp *http.Response) answer {
+func answerOf(resp *http.Response) answer {
 	a := answer{
 		status:  resp.StatusCode,
 		region:  resp.Header.Get("X-Amz-Bucket-Region"),

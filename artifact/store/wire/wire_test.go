@@ -70,7 +70,7 @@ func TestRetryAfterHeader(t *testing.T) {
 		"": 0, "7": 7 * time.Second, "-3": 0, "soon": 0, "99999999999999999": 24 * time.Hour,
 		in(time.Minute): time.Minute, in(-time.Hour): 0,
 	} {
-		got := heard(&http.Response{Header: http.Header{"Retry-After": {value}}}).after
+		got := answerOf(&http.Response{Header: http.Header{"Retry-After": {value}}}).after
 		if diff := got - want; diff < -2*time.Second || diff > 2*time.Second {
 			t.Errorf("%q: %v, want %v", value, got, want)
 		}
