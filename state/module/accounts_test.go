@@ -214,7 +214,7 @@ func TestReadOnly(t *testing.T) {
 	resource, diff := hosttest.Look(t, h, accountStates()["user"], "present", value.NewMap("name", "zoe"))
 	_, err := resource.Apply(context.Background(), h, diff)
 	if err == nil || !strings.Contains(err.Error(), "passwd") ||
-		!strings.Contains(diag.HintOf(err), "/etc can be written") {
+		!strings.Contains(diag.HintOf(err), "/etc is writable") {
 		t.Errorf("making a user: %v (hint: %s)", err, diag.HintOf(err))
 	}
 }
