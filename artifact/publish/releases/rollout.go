@@ -21,7 +21,8 @@ func begin(ctx context.Context, n *publish.Next, ref artifact.Ref, r artifact.Re
 	by origin) (*rollout.Start, error) {
 	p := n.Publisher
 	p.Continued = nil
-	if before.Version == r.Version && before.Digest == r.Digest {
+	same := before.Version == r.Version && before.Digest == r.Digest
+	if same {
 		again, err := mustRestart(ctx, n, ref, r, before)
 		if err != nil {
 			return nil, err
@@ -35,7 +36,6 @@ func begin(ctx context.Context, n *publish.Next, ref artifact.Ref, r artifact.Re
 	if err != nil || b == nil {
 		return nil, err
 	}
-	again := before.Rollout != nil && before.Version == r.Version && before.Digest == r.Digest
 	if p.Start == nil {
 		return nil, fmt.Errorf("%s has a rollout plan, and this program cannot start a rollout", ref)
 	}
@@ -45,7 +45,8 @@ func begin(ctx context.Context, n *publish.Next, ref artifact.Ref, r artifact.Re
 	}
 	n.Ahead = append(n.Ahead, keep)
 	begun := *start
-	begun.Left, begun.Back = before.Rollout.LeftBy(begun), by.what == "back" || again && before.Rollout.Back
+	begun.Left = before.Rollout.LeftBy(begun)
+	begun.Back = by.what == "back" || same && before.Rollout != nil && before.Rollout.Back
 	begun.Earlier = before.Rollout.EarlierOf(begun)
 	begun.Note(moved(n, ref.Project, "start"))
 	return &begun, begun.Check()
