@@ -51,11 +51,12 @@ func writableDirectory(dir, root string) error {
 // AskPublish adds whether the store may be written below deploy/, which of those who sign only publishers need.
 func (f *Findings) AskPublish(ctx context.Context, s Store) {
 	const prefix = "deploy/"
-	if err := MayWrite(ctx, s, prefix); errors.Is(err, store.ErrForbidden) {
+	err := MayWrite(ctx, s, prefix)
+	if errors.Is(err, store.ErrForbidden) {
 		f.OK("write", "%s cannot be written, which only publishers need", prefix)
 		return
 	}
-	f.AskWrite(ctx, s, "publisher", false, prefix)
+	f.addWrite(err, prefix, "publisher", false)
 }
 
 // AskWrite adds whether the store may be written below prefixes. who is the role that needs that, as named in
@@ -64,19 +65,23 @@ func (f *Findings) AskPublish(ctx context.Context, s Store) {
 // not the actual writes.
 func (f *Findings) AskWrite(ctx context.Context, s Store, who string, proven bool, prefixes ...string) {
 	for _, prefix := range prefixes {
-		err := MayWrite(ctx, s, prefix)
-		switch {
-		case err == nil:
-			f.OK("write", "%s can be written", prefix)
-		case errors.Is(err, store.ErrReadOnly):
-			f.Error("write", err, "use a store that can be written: s3://, minio:// or a directory")
-		case errors.Is(err, store.ErrForbidden) && proven:
-			f.Warn("write", "look whether new reports arrive; if not, give the rights of "+who+" in docs/buckets.md",
-				"the right to write %s cannot be seen; earlier writes succeeded", prefix)
-		case errors.Is(err, store.ErrForbidden):
-			f.Error("write", err, "give this role the rights of "+who+" in docs/buckets.md")
-		default:
-			f.Error("write", err, "see the message; docs/buckets.md lists the rights of "+who)
-		}
+		f.addWrite(MayWrite(ctx, s, prefix), prefix, who, proven)
+	}
+}
+
+// addWrite adds the result of MayWrite for a prefix; see AskWrite for who and proven.
+func (f *Findings) addWrite(err error, prefix, who string, proven bool) {
+	switch {
+	case err == nil:
+		f.OK("write", "%s can be written", prefix)
+	case errors.Is(err, store.ErrReadOnly):
+		f.Error("write", err, "use a store that can be written: s3://, minio:// or a directory")
+	case errors.Is(err, store.ErrForbidden) && proven:
+		f.Warn("write", "look whether new reports arrive; if not, give the rights of "+who+" in docs/buckets.md",
+			"the right to write %s cannot be seen; earlier writes succeeded", prefix)
+	case errors.Is(err, store.ErrForbidden):
+		f.Error("write", err, "give this role the rights of "+who+" in docs/buckets.md")
+	default:
+		f.Error("write", err, "see the message; docs/buckets.md lists the rights of "+who)
 	}
 }
