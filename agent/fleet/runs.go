@@ -134,7 +134,7 @@ func runsBelow(ctx context.Context, s store.Store, below, begin string) (ids []s
 			return nil, fmt.Errorf("reading the reports of hosts: %w", err)
 		}
 		id, ok := strings.CutSuffix(strings.TrimPrefix(info.Key, below), ".json")
-		if _, err := time.Parse("20060102T150405.000000", id); ok && err == nil {
+		if _, err := time.Parse(hostrecord.RunTime, id); ok && err == nil {
 			ids = append(ids, id)
 		}
 		if len(ids) == mostNames {

@@ -39,7 +39,7 @@ func parseUnkept(info store.Info) (candidate, bool) {
 		return candidate{}, false
 	}
 	seen := info.Modified.UTC()
-	r := Record{Project: project, Host: host, Run: seen.Format(runTime), Outcome: unkeptName, Exit: 1}
+	r := Record{Project: project, Host: host, Run: seen.Format(RunTime), Outcome: unkeptName, Exit: 1}
 	return candidate{Listed{Record: r, Key: info.Key, Seen: seen}, signed(project, host, unkeptName), sig, true}, true
 }
 
@@ -77,7 +77,7 @@ var ErrUnkept = errors.New("the host's record was not written, since its key can
 // again, readers show the host as failed, with the error and hint of d.
 func (w Writer) WriteFailure(ctx context.Context, project, host string, d Detail) error {
 	key := unkeptKey(project, host, w.Key)
-	r := Record{Project: project, Host: host, Run: w.Now.UTC().Format(runTime), Outcome: unkeptName, Exit: 1}
+	r := Record{Project: project, Host: host, Run: w.Now.UTC().Format(RunTime), Outcome: unkeptName, Exit: 1}
 	data, err := w.object(key, r, d)
 	if err != nil {
 		return err

@@ -118,12 +118,12 @@ func (f *Flags) parse(text string) {
 	}
 }
 
-// runTime is the layout of the time with which the ID of a run begins.
-const runTime = "20060102T150405.000000"
+// RunTime is the layout of the ID of a run: the time at which it started, in UTC.
+const RunTime = "20060102T150405.000000"
 
 // Started returns the time when the run of the record started, by the host's clock; zero if its ID has no time.
 func (r *Record) Started() time.Time {
-	at, err := time.Parse(runTime, r.Run)
+	at, err := time.Parse(RunTime, r.Run)
 	if err != nil {
 		return time.Time{}
 	}
@@ -254,7 +254,7 @@ func (r *Record) parseRun(fields []string) error {
 	r.Sequence, errs[0] = strconv.ParseInt(fields[1], 10, 64)
 	r.Exit, errs[1] = strconv.Atoi(fields[3])
 	r.Form, errs[2] = strconv.Atoi(fields[6])
-	if at := r.Started(); at.IsZero() || at.Format(runTime) != r.Run {
+	if at := r.Started(); at.IsZero() || at.Format(RunTime) != r.Run {
 		return errors.New("it does not say when its run started")
 	}
 	if !isShortASCII(r.Outcome) || !isShortASCII(r.Agent) {

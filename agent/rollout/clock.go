@@ -3,11 +3,9 @@ package rollout
 import (
 	"time"
 
+	"github.com/corpus-agent/corpus-agent/agent/hostrecord"
 	plans "github.com/corpus-agent/corpus-agent/artifact/rollout"
 )
-
-// runTime is the form in which the ID of a run has the time at which it started, in UTC.
-const runTime = "20060102T150405.000000"
 
 // Decide returns whether hosts of a wave take the release now. Evidence from the future, of a store whose clock was
 // ahead, does not advance the time by more than clockSlack.
@@ -35,7 +33,7 @@ func (g *gathering) notAhead(said Entry) Entry {
 		return said
 	}
 	said.At = g.now
-	if ran, err := time.Parse(runTime, said.Run); err == nil && ran.Before(g.now) {
+	if ran, err := time.Parse(hostrecord.RunTime, said.Run); err == nil && ran.Before(g.now) {
 		said.At = ran
 	}
 	if start := g.rollout.Start.At; said.At.Before(start) && start.Before(g.now) {
