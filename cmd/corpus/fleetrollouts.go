@@ -42,7 +42,7 @@ func stoppedRollouts(ctx context.Context, client *trust.Client, s store.Store, v
 			if a, lacks := u.lacksResults(v.Hosts); lacks {
 				found = append(found, a)
 			}
-			if a, missing := u.missing(v.Hosts); missing && all {
+			if a, missing := u.missing(v.Hosts, all); missing {
 				found = append(found, a)
 			}
 		}
@@ -150,12 +150,18 @@ func shownRollout(r rolloutStatus) pages.Rollout {
 	return shown
 }
 
-// missing returns the entry for hosts of a rollout that are not in the store any more; false if there are none. The
-// waves after them may wait for them in vain.
-func (u *activeRollout) missing(all []fleet.Host) (fleet.Attention, bool) {
-	open := func(wave int) bool { return u.verdict(wave).Take }
+// missing returns the entry for hosts of a rollout that are not in the store any more; false if there are none, or if
+// known does not have all hosts. The waves after them may wait for them in vain.
+func (u *activeRollout) missing(known []fleet.Host, all bool) (fleet.Attention, bool) {
+	if !all {
+		return fleet.Attention{}, false
+	}
+	open := make([]bool, len(u.plan.Waves))
+	for wave := range open {
+		open[wave] = u.verdict(wave).Take
+	}
 	a := fleet.Attention{What: fleet.Missing, Project: u.ref.Project, Channel: u.ref.Channel, Version: u.version,
-		Since: u.rollout.Start.At, Hosts: u.gone(all, open), Hint: startWithout(u.ref, u.version),
+		Since: u.rollout.Start.At, Hosts: u.gone(known, open), Hint: startWithout(u.ref, u.version),
 		Why: fmt.Sprintf("%s: they belong to the rollout, and the store has no record of them, as after `corpus host forget`",
 			u.ref)}
 	return a, len(a.Hosts) > 0

@@ -134,13 +134,13 @@ func startWithout(ref artifact.Ref, version string) string {
 }
 
 // gone returns the hosts of the roster without a result that are not in the store any more, in waves that are open.
-func (u *activeRollout) gone(known []fleet.Host, open func(wave int) bool) (names []string) {
+func (u *activeRollout) gone(known []fleet.Host, open []bool) (names []string) {
 	there, recorded := map[string]bool{}, u.recorded()
 	for _, h := range known {
 		there[h.Host] = true
 	}
 	for _, member := range u.rollout.Roster.Places() {
-		if !there[member.Name] && !recorded[member.Name] && open(u.rollout.Wave(member)) {
+		if !there[member.Name] && !recorded[member.Name] && open[u.rollout.Wave(member)] {
 			names = append(names, member.Name)
 		}
 	}
