@@ -91,7 +91,7 @@ func TestDemoOutput(t *testing.T) {
 		}
 		seen[line] = true
 	}
-	if last := acts[6]; !strings.Contains(last, "myapp/production is 1.3") || strings.Contains(last, "1.2") ||
+	if last := acts[6]; !strings.Contains(last, "myapp/production is 1.3") || strings.Contains(last, "myapp 1.2") ||
 		!strings.Contains(acts[4], "rolled back to: base 1.0, myapp 1.1") {
 		t.Errorf("production does not get the corrected version:\n%s", out)
 	}
