@@ -4,11 +4,13 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/agent/hostrecord"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
+	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
 // Attention is something that a person should look at, with all hosts that it concerns.
@@ -35,6 +37,7 @@ const (
 	Unreadable   = "project that cannot be read"
 	WrongKey     = "wrong key"
 	Conflict     = "conflict"
+	Flooded      = "objects that are not records"
 	NoRecord     = "no record"
 	Silent       = "silent"
 	Copied       = "one key on two machines"
@@ -45,7 +48,8 @@ const (
 // ranks returns the kinds of attention, the most urgent first.
 func ranks() []string {
 	return []string{Unreadable, Halted, Stuck, Unseen, NoResult, Missing, NoEvidence, string(Failed), string(RolledBack),
-		string(Quarantined), WrongKey, Conflict, Copied, NoRecord, Withdrawn, Silent, Unregistered, Paused, string(Held)}
+		string(Quarantined), WrongKey, Conflict, Copied, Flooded, NoRecord, Withdrawn, Silent, Unregistered, Paused,
+		string(Held)}
 }
 
 // attention returns what a person should look at, the most urgent first, and then by the number of hosts.
@@ -78,7 +82,7 @@ func attention(v *View) []Attention {
 			"machine is gone: corpus host forget "+host,
 			Host{Listed: hostrecord.Listed{Record: hostrecord.Record{Host: host}, Seen: v.At}})
 	}
-	out := []Attention{}
+	out := v.flooded()
 	for _, a := range found {
 		out = append(out, *a)
 	}
@@ -88,6 +92,20 @@ func attention(v *View) []Attention {
 			cmp.Compare(a.Project, b.Project), cmp.Compare(a.Version, b.Version), cmp.Compare(a.Channel, b.Channel))
 	})
 	return out
+}
+
+// flooded returns the hosts below whose names are very many objects that are not records, with the number of the worst.
+func (v *View) flooded() []Attention {
+	if len(v.Flooded) == 0 {
+		return []Attention{}
+	}
+	hosts := slices.Sorted(maps.Keys(v.Flooded))
+	worst := slices.MaxFunc(hosts, func(a, b string) int { return cmp.Compare(v.Flooded[a], v.Flooded[b]) })
+	return []Attention{{What: Flooded, Hosts: hosts, Since: v.At,
+		Why: fmt.Sprintf("below the name of %s are %s that are not records of it", worst,
+			diag.Count(v.Flooded[worst], "object")),
+		Hint: "find out what writes them, take its rights to write to the store away, and remove the objects below " +
+			"fleet/PROJECT/" + worst + "/"}}
 }
 
 // notice adds the kinds of attention that a host needs.

@@ -167,6 +167,12 @@ type hostRuns struct {
 	beat time.Time // when the store last received the host's record; zero if there is no valid one
 }
 
+// keepNewest sorts the reports and keeps those that are read at most.
+func (h *hostRuns) keepNewest() {
+	slices.SortFunc(h.keys, func(a, b string) int { return cmp.Compare(b, a) })
+	h.keys = h.keys[:min(len(h.keys), mostTried)]
+}
+
 // later returns the later of the time of a report and that of the host's record, which repeats that nothing changed.
 func (h hostRuns) later(at time.Time) time.Time {
 	if h.beat.After(at) {
@@ -184,7 +190,7 @@ func (b hostRecords) at(of string) time.Time { return b[of].Seen }
 // readBeats lists the records of a project's hosts, or of all hosts for "". Those that are not valid for the registered
 // keys are omitted.
 func readBeats(ctx context.Context, s store.Store, project string, known hostkey.Registry) (hostRecords, error) {
-	records, err := hostrecord.List(ctx, s, project)
+	records, err := hostrecord.List(ctx, s, project, known)
 	if err != nil {
 		return nil, err
 	}
@@ -223,11 +229,13 @@ func listBelow(ctx context.Context, s store.Store, prefix string, since time.Tim
 		if byHost[of] == nil {
 			byHost[of] = &hostRuns{of: of, host: parts[2], beat: beats.at(of)}
 		}
-		byHost[of].keys = append(byHost[of].keys, info.Key)
+		if byHost[of].keys = append(byHost[of].keys, info.Key); len(byHost[of].keys) > 2*mostTried {
+			byHost[of].keepNewest()
+		}
 	}
 	var all []hostRuns
 	for _, h := range byHost {
-		slices.SortFunc(h.keys, func(a, b string) int { return cmp.Compare(b, a) })
+		h.keepNewest()
 		all = append(all, *h)
 	}
 	slices.SortFunc(all, func(a, b hostRuns) int { return cmp.Compare(a.host, b.host) })

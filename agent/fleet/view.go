@@ -90,6 +90,9 @@ type View struct {
 	Hosts       []Host               `json:"hosts"`
 	Ignored     []hostrecord.Ignored `json:"ignored,omitempty"` // invalid records
 
+	// Flooded has the number of objects that are not records, of each host that has very many.
+	Flooded map[string]int `json:"flooded,omitempty"`
+
 	unrecorded []string // hosts with a registered key and without a record
 
 	Known hostkey.Registry `json:"-"` // the keys of the hosts, as the store has them
@@ -119,31 +122,19 @@ func Look(ctx context.Context, q Query) (*View, error) {
 	if q.Keys == nil {
 		q.Keys = hostkey.List
 	}
-	records, err := hostrecord.List(ctx, q.Store, q.Project)
+	v := &View{At: q.Now.UTC(), SilentAfter: q.SilentAfter, Rows: []Row{}, Attention: []Attention{}, Hosts: []Host{},
+		Known: q.Known}
+	records, err := q.records(ctx, v)
 	if err != nil {
 		return nil, err
 	}
-	if q.Host != "" {
-		records = hostrecord.Unchecked{q.Host: records[q.Host]}
-	}
-	v := &View{At: q.Now.UTC(), SilentAfter: q.SilentAfter, Rows: []Row{}, Attention: []Attention{}, Hosts: []Host{},
-		Known: q.Known}
 	listed, ignored := records.Check(v.Known)
-	needsKeys := func(r hostrecord.Listed) bool { return !r.Signed || r.Passed > 0 }
-	if v.Known == nil || len(ignored) > 0 || slices.ContainsFunc(listed, needsKeys) ||
-		len(q.unrecorded(v.Known, records)) > 0 {
-		if v.Known, err = q.Keys(ctx, q.Store); err != nil {
-			return nil, err
-		}
-		v.Fresh = true
-		listed, ignored = records.Check(v.Known)
-	}
-	v.Ignored, v.unrecorded = ignored, q.unrecorded(v.Known, records)
+	v.Ignored, v.unrecorded, v.Flooded = ignored, q.unrecorded(v.Known, records), records.Flooded()
 	named, copied := channels(q.Listings), copies(listed, v.Known)
 	for _, r := range listed {
 		h := named.host(r, q)
 		h.Copied = r.Twice || copied[r.Host]
-		h.Conflicts = max(0, len(v.Known[r.Host])-1)
+		h.Conflicts = v.Known.Others(r.Host)
 		if q.wants(h) {
 			v.Hosts = append(v.Hosts, h)
 		}
@@ -151,29 +142,6 @@ func Look(ctx context.Context, q Query) (*View, error) {
 	v.Rows = rows(v.Hosts, named, q)
 	v.Attention = attention(v)
 	return v, nil
-}
-
-// unrecorded returns the hosts that have registered a key and have no record in the store: they are in no row. A query
-// for one project includes the hosts whose names contain it by the convention, SERVICE-INSTANCE-REGION-NODE. A query by
-// properties that only records have includes none.
-func (q Query) unrecorded(known hostkey.Registry, records hostrecord.Unchecked) (hosts []string) {
-	if q.Host != "" || q.Channel != "" || q.BehindOnly || q.Silent {
-		return nil
-	}
-	for host := range known {
-		if len(records[host]) == 0 && (q.Project == "" || serviceOf(host) == q.Project) {
-			hosts = append(hosts, host)
-		}
-	}
-	slices.Sort(hosts)
-	return hosts
-}
-
-// serviceOf returns the service in the name of a host; "" for a name outside of the convention.
-func serviceOf(host string) string {
-	name, _, _ := strings.Cut(host, ".")
-	parts := strings.Split(name, "-")
-	return strings.Join(parts[:max(0, len(parts)-3)], "-")
 }
 
 // copies returns the hosts whose key another host, which runs at the same time, registered under its own name.

@@ -61,7 +61,12 @@ func (k Key) Register(ctx context.Context, s store.Store, r Registration) error 
 type Registered struct {
 	Key   Public    `json:"key"`
 	Since time.Time `json:"since"` // when the store received it, by the store's clock
+	// Omitted is the number of later keys of the host that List left out; see mostKeys.
+	Omitted int `json:"omitted,omitempty"`
 }
+
+// mostKeys bounds how many keys of a host are kept, since a machine may write many below its name.
+const mostKeys = 16
 
 // Registry has the keys of hosts in a store by host name, in the order of their registration. The first is the key of
 // the host, and the others are conflicts: their signatures are ignored until a person has removed the first.
@@ -71,6 +76,16 @@ type Registry map[string][]Registered
 func (r Registry) Disputed() bool {
 	for _, keys := range r {
 		if len(keys) > 1 {
+			return true
+		}
+	}
+	return false
+}
+
+// Incomplete reports whether keys of a host were omitted.
+func (r Registry) Incomplete() bool {
+	for _, keys := range r {
+		if slices.ContainsFunc(keys, func(k Registered) bool { return k.Omitted > 0 }) {
 			return true
 		}
 	}
@@ -99,40 +114,86 @@ func (r Registry) Prefer(first map[string]Public) {
 	}
 }
 
+// Others returns the number of keys of a host that are conflicts, including those that were omitted.
+func (r Registry) Others(host string) int {
+	n := max(0, len(r[host])-1)
+	for _, k := range r[host] {
+		n += k.Omitted
+	}
+	return n
+}
+
 // List returns the registry of a store. It takes one request for a thousand hosts.
-func List(ctx context.Context, s store.Store) (Registry, error) { return list(ctx, s, Prefix) }
+func List(ctx context.Context, s store.Store) (Registry, error) { return ListKeeping(ctx, s) }
+
+// ListKeeping returns the registry of a store. Of a host with very many keys it has those that were registered first,
+// and any that is in first.
+func ListKeeping(ctx context.Context, s store.Store, first ...map[string]Public) (Registry, error) {
+	return list(ctx, s, Prefix, first)
+}
 
 // Of returns the registered keys of one host.
 func Of(ctx context.Context, s store.Store, host string) ([]Registered, error) {
 	if err := artifact.CheckHost(host); err != nil {
 		return nil, err
 	}
-	known, err := list(ctx, s, Prefix+host+"/")
+	known, err := list(ctx, s, Prefix+host+"/", nil)
 	return known[host], err
 }
 
-func list(ctx context.Context, s store.Store, prefix string) (Registry, error) {
+func list(ctx context.Context, s store.Store, prefix string, first []map[string]Public) (Registry, error) {
 	known := Registry{}
+	keep := func(host string, key Public) bool {
+		return slices.ContainsFunc(first, func(of map[string]Public) bool { return of[host] == key })
+	}
 	for info, err := range s.List(ctx, prefix) {
 		if err != nil {
 			return nil, fmt.Errorf("reading the keys of hosts: %w", err)
 		}
-		parts := strings.Split(info.Key, "/")
-		if len(parts) != 3 || !strings.HasSuffix(parts[2], suffix) || artifact.CheckHost(parts[1]) != nil {
-			continue // not a registration; other names are ignored
+		host, key, ok := parseRegistration(info)
+		if !ok {
+			continue // other names are ignored
 		}
-		public, err := ParsePublic(strings.TrimSuffix(parts[2], suffix))
-		if err != nil {
-			continue
+		if known[host] = append(known[host], key); len(known[host]) > 2*mostKeys {
+			known.truncate(host, keep)
 		}
-		known[parts[1]] = append(known[parts[1]], Registered{public, info.Modified.UTC()})
 	}
-	for _, keys := range known {
-		slices.SortStableFunc(keys, func(a, b Registered) int {
-			return cmp.Or(a.Since.Compare(b.Since), strings.Compare(string(a.Key), string(b.Key)))
-		})
+	for host := range known {
+		known.truncate(host, keep)
 	}
 	return known, nil
+}
+
+// parseRegistration parses the name of an object that registers a key.
+func parseRegistration(info store.Info) (host string, key Registered, ok bool) {
+	parts := strings.Split(info.Key, "/")
+	if len(parts) != 3 || !strings.HasSuffix(parts[2], suffix) || artifact.CheckHost(parts[1]) != nil {
+		return "", Registered{}, false
+	}
+	public, err := ParsePublic(strings.TrimSuffix(parts[2], suffix))
+	return parts[1], Registered{Key: public, Since: info.Modified.UTC()}, err == nil
+}
+
+// truncate sorts the keys of a host by the time of their registration, and omits the last ones of very many.
+func (r Registry) truncate(host string, keep func(string, Public) bool) {
+	keys := r[host]
+	slices.SortStableFunc(keys, func(a, b Registered) int {
+		return cmp.Or(a.Since.Compare(b.Since), strings.Compare(string(a.Key), string(b.Key)))
+	})
+	if len(keys) <= mostKeys {
+		return
+	}
+	kept, omitted := slices.Clone(keys[:mostKeys]), 0
+	for _, k := range keys[mostKeys:] {
+		if omitted += k.Omitted; keep(host, k.Key) {
+			k.Omitted = 0
+			kept = append(kept, k)
+			continue
+		}
+		omitted++
+	}
+	kept[0].Omitted += omitted
+	r[host] = kept
 }
 
 // Check reports whether a report of a host, at its key in a store, is signed with the host's key. A host without a

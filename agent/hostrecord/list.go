@@ -19,8 +19,9 @@ type Listed struct {
 	Key    string    `json:"-"`
 	Seen   time.Time `json:"seen"`   // when the store received it, by the store's clock
 	Signed bool      `json:"signed"` // with the key that the host registered first
-	Passed int       `json:"-"`      // number of later records that are not valid
-	Twice  bool      `json:"-"`      // another record with the same key was written since this one's run started
+	// Foreign is set if a record of the host is signed with none of its registered keys.
+	Foreign bool `json:"-"`
+	Twice   bool `json:"-"` // another record with the same key was written since this one's run started
 }
 
 // Ignored is a record that is not valid.
@@ -39,18 +40,26 @@ type candidate struct {
 	unkept            bool // it is a failure object, which has no state of the host
 }
 
-// Unchecked holds the records in a store, by host. They must not be used before Check.
-type Unchecked map[string][]candidate
-
-// List reads the records of a project's hosts, or of all hosts for "", in one request for a thousand names.
-func List(ctx context.Context, s store.Store, project string) (Unchecked, error) {
+// List reads the records of a project's hosts, or of all hosts for "", in one request for a thousand names. If a host
+// has more records than are kept, those that its first key in known did not sign are omitted first.
+func List(ctx context.Context, s store.Store, project string, known hostkey.Registry) (Unchecked, error) {
 	found := Unchecked{}
 	for info, err := range s.List(ctx, PrefixOf(project)) {
 		if err != nil {
 			return nil, fmt.Errorf("reading the records of hosts: %w", err)
 		}
-		if c, ok := candidateOf(info); ok {
-			found[c.Host] = keepNewest(append(found[c.Host], c))
+		host := hostOf(info.Key)
+		if host == "" {
+			continue
+		}
+		if found[host] == nil {
+			found[host] = &hostObjects{}
+		}
+		found[host].add(info, known[host])
+	}
+	for host, o := range found {
+		if len(o.records) > mostTried {
+			o.truncate(known[host])
 		}
 	}
 	return found, nil
@@ -67,7 +76,10 @@ func candidateOf(info store.Info) (candidate, bool) {
 
 // SignedBy returns the object keys of a host's records that a key signed.
 func (u Unchecked) SignedBy(host string, key hostkey.Public) (objects []string) {
-	for _, c := range u[host] {
+	if u[host] == nil {
+		return nil
+	}
+	for _, c := range u[host].records {
 		if key.SignedName(c.signed, c.signature) {
 			objects = append(objects, c.Key)
 		}
@@ -79,25 +91,16 @@ func (u Unchecked) SignedBy(host string, key hostkey.Public) (objects []string) 
 // key signed are valid.
 func (u Unchecked) Check(known hostkey.Registry) (hosts []Listed, ignored []Ignored) {
 	for _, host := range slices.Sorted(maps.Keys(u)) {
-		if len(u[host]) == 0 {
+		if !u.Has(host) {
 			continue
 		}
-		if r, why := newest(u[host], known[host]); why == "" {
+		if r, why := newest(u[host].records, known[host]); why == "" {
 			hosts = append(hosts, r)
 		} else {
 			ignored = append(ignored, Ignored{host, why})
 		}
 	}
 	return hosts, ignored
-}
-
-// keepNewest limits the number of records that are kept of one host.
-func keepNewest(all []candidate) []candidate {
-	if len(all) <= 2*mostTried {
-		return all
-	}
-	inOrder(all)
-	return all[:mostTried]
 }
 
 // inOrder sorts records: failure objects first, then the latest run first, by the number that the host signed, and then
@@ -126,28 +129,34 @@ func newest(all []candidate, keys []hostkey.Registered) (Listed, string) {
 	if len(keys) == 0 {
 		return withFailure(firstOf(others), len(others) > 0, failures), ""
 	}
+	foreign := slices.ContainsFunc(failures, func(c candidate) bool { return !signedByOne(keys, c) })
 	failures = signedWith(keys[0].Key, failures)
 	for i := range failures {
 		failures[i].Signed = true
 	}
 	var valid []Listed
-	passed := 0
-	for i, c := range others[:min(len(others), mostTried)] {
-		if !keys[0].Key.SignedName(c.signed, c.signature) {
-			continue
+	for _, c := range others[:min(len(others), mostTried)] {
+		switch {
+		case keys[0].Key.SignedName(c.signed, c.signature):
+			valid = append(valid, c.Listed)
+		case !foreign:
+			foreign = !signedByOne(keys[1:], c)
 		}
-		if len(valid) == 0 {
-			passed = i
-		}
-		valid = append(valid, c.Listed)
 	}
 	switch {
 	case len(valid) > 0:
-		return withFailure(chosen(valid, passed), true, failures), ""
+		r := withFailure(chosen(valid), true, failures)
+		r.Foreign = foreign
+		return r, ""
 	case len(failures) > 0:
 		return withFailure(Listed{}, false, failures), ""
 	}
 	return Listed{}, "the key that signed its record is not the one that it registered first"
+}
+
+// signedByOne reports whether one of the keys signed a record.
+func signedByOne(keys []hostkey.Registered, c candidate) bool {
+	return slices.ContainsFunc(keys, func(k hostkey.Registered) bool { return k.Key.SignedName(c.signed, c.signature) })
 }
 
 // firstOf returns the first record; the zero value if there is none.
@@ -181,14 +190,14 @@ const slack = 10 * time.Minute
 // chosen returns the current record of those that a host signed, which are sorted by descending number: the first,
 // unless a later run has a lower number because the disk of the host was restored to an earlier state. The order of
 // runs follows the host's clock, up to the time of the store.
-func chosen(signed []Listed, passed int) Listed {
+func chosen(signed []Listed) Listed {
 	best := signed[0]
 	for _, r := range signed[1:] {
 		if r.Started().After(best.Started()) && !r.Started().After(r.Seen.Add(slack)) {
 			best = r
 		}
 	}
-	best.Signed, best.Passed = true, passed
+	best.Signed = true
 	best.Twice = slices.ContainsFunc(signed, func(r Listed) bool {
 		return r.Key != best.Key && r.Seen.After(best.Started().Add(slack))
 	})

@@ -177,7 +177,7 @@ func TestRecordsUnderAnEarlierNameDoNotAccumulate(t *testing.T) {
 
 func check(t *testing.T, s store.Store, known hostkey.Registry) ([]Listed, []Ignored) {
 	t.Helper()
-	records, err := List(t.Context(), s, "")
+	records, err := List(t.Context(), s, "", known)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -279,7 +279,7 @@ func TestTwoMachinesWithOneKey(t *testing.T) {
 		"repeated meanwhile":      {record("b", 8, -40*time.Minute, 0), true},
 		"left by a power failure": {record("b", 8, -40*time.Minute, -35*time.Minute), false},
 	} {
-		if got := chosen([]Listed{record("a", 9, -30*time.Minute, 0), c.other}, 0); got.Sequence != 9 ||
+		if got := chosen([]Listed{record("a", 9, -30*time.Minute, 0), c.other}); got.Sequence != 9 ||
 			got.Twice != c.twice {
 			t.Errorf("%s: %+v", name, got)
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/hostkey"
 	"github.com/corpus-agent/corpus-agent/agent/hostrecord"
 	"github.com/corpus-agent/corpus-agent/cmd/cli"
+	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
 func (p *program) hostCommand() *cobra.Command {
@@ -35,9 +36,13 @@ type knownHost struct {
 	Key       hostkey.Public       `json:"key"`
 	Since     time.Time            `json:"since"`
 	Conflicts []hostkey.Registered `json:"conflicts,omitempty"`
+	// Omitted is the number of conflicts that Conflicts does not have, since there are very many.
+	Omitted int `json:"conflicts_omitted,omitempty"`
 	// Current is the state of the host after its newest run; nil if the store has no valid record of the host.
 	Current *currentHost `json:"current,omitempty"`
 	Ignored string       `json:"ignored,omitempty"` // why its record does not count
+	// NotRecords is the number of objects below its name that are not records, if there are very many.
+	NotRecords int `json:"not_records,omitempty"`
 }
 
 // currentHost is the complete record of a host.
@@ -47,7 +52,14 @@ type currentHost struct {
 }
 
 func newKnownHost(name string, keys []hostkey.Registered) knownHost {
-	return knownHost{Host: name, Key: keys[0].Key, Since: keys[0].Since, Conflicts: keys[1:]}
+	h := knownHost{Host: name, Key: keys[0].Key, Since: keys[0].Since}
+	for i, k := range keys {
+		h.Omitted += k.Omitted
+		if k.Omitted = 0; i > 0 {
+			h.Conflicts = append(h.Conflicts, k)
+		}
+	}
+	return h
 }
 
 func (p *program) hostListCommand() *cobra.Command {
@@ -102,6 +114,9 @@ func (p *program) printHosts(hosts []knownHost, conflicts bool) error {
 		fmt.Fprintf(w, "%s\t%s\tsince %s\n", h.Host, h.Key, stamp(h.Since))
 		for _, other := range h.Conflicts {
 			fmt.Fprintf(w, "  conflict\t%s\tsince %s\n", other.Key, stamp(other.Since))
+		}
+		if h.Omitted > 0 {
+			fmt.Fprintf(w, "  and %s below hosts/%s/ in the store\n", diag.Count(h.Omitted, "other key"), h.Host)
 		}
 	}
 	return w.Flush()

@@ -127,7 +127,11 @@ func (p *program) forgetHosts(ctx context.Context, s store.Store, names []string
 		}
 		all = append(all, f)
 	}
-	records, err := hostrecord.List(ctx, s, "")
+	removed := hostkey.Registry{}
+	for _, f := range all {
+		removed[f.Host] = []hostkey.Registered{{Key: f.Removed}}
+	}
+	records, err := hostrecord.List(ctx, s, "", removed)
 	if err != nil {
 		return err
 	}

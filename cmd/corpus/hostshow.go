@@ -41,7 +41,7 @@ failed there and why. It takes the right to list the store.`,
 			if err != nil {
 				return err
 			}
-			if h.Current, h.Ignored, err = current(c.Context(), s, h); err != nil {
+			if err := h.read(c.Context(), s); err != nil {
 				return err
 			}
 			if p.json {
@@ -59,27 +59,35 @@ failed there and why. It takes the right to list the store.`,
 	}
 }
 
-// current reads the record of a host. Without a valid record it returns nil, and why the record does not count if there
-// is one.
-func current(ctx context.Context, s store.Store, h knownHost) (_ *currentHost, ignored string, err error) {
-	known := hostkey.Registry{h.Host: append([]hostkey.Registered{{Key: h.Key, Since: h.Since}}, h.Conflicts...)}
+// read reads the record of a host.
+func (h *knownHost) read(ctx context.Context, s store.Store) error {
+	known := hostkey.Registry{h.Host: append([]hostkey.Registered{{Key: h.Key, Since: h.Since, Omitted: h.Omitted}},
+		h.Conflicts...)}
 	keys := func(context.Context, store.Store) (hostkey.Registry, error) { return known, nil }
 	v, err := fleet.Look(ctx, fleet.Query{Store: s, Now: time.Now(), SilentAfter: silentAfter, Keys: keys, Known: known,
 		Host: h.Host})
+	if err != nil {
+		return err
+	}
+	h.NotRecords = v.Flooded[h.Host]
 	switch {
-	case err != nil:
-		return nil, "", err
 	case len(v.Hosts) == 0 && len(v.Ignored) > 0:
-		return nil, v.Ignored[0].Why, nil
+		h.Ignored = v.Ignored[0].Why
+		return nil
 	case len(v.Hosts) == 0:
-		return nil, "", nil
+		return nil
 	}
 	detail, err := hostrecord.Read(ctx, s, known, v.Hosts[0].Listed)
-	return &currentHost{v.Hosts[0], detail}, "", err
+	h.Current = &currentHost{v.Hosts[0], detail}
+	return err
 }
 
 func (p *program) printCurrent(of knownHost) error {
 	h := of.Current
+	if of.NotRecords > 0 {
+		fmt.Fprintf(p.Out, "%s below fleet/ that are not records of it: find out what writes them, and remove them\n",
+			diag.Count(of.NotRecords, "object"))
+	}
 	if of.Ignored != "" {
 		_, err := fmt.Fprintf(p.Out, "its record does not count: %s\n", of.Ignored)
 		return err

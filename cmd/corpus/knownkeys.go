@@ -86,26 +86,46 @@ func (k *knownKeys) forget(p *program, host string) {
 // them. client is only called for hosts with several keys; an error means that there is no client.
 func (p *program) hostKeys(client func(context.Context) (*trust.Client, error)) fleet.Keys {
 	return func(ctx context.Context, s store.Store) (hostkey.Registry, error) {
-		known, err := hostkey.List(ctx, s)
+		first := p.recallKeys().Keys.First()
+		known, err := hostkey.ListKeeping(ctx, s, first)
 		if err != nil || !known.Disputed() {
 			return known, err
 		}
-		known.Prefer(p.recallKeys().Keys.First())
+		known.Prefer(first)
 		c, err := client(ctx)
 		if err != nil {
 			p.explain("names with several keys: the rosters of rollouts are not read: %v", err)
 			return known, nil
 		}
-		return known, p.preferRosters(ctx, c, s, known)
+		rosters, err := p.rosterKeys(ctx, c, s)
+		if err != nil {
+			return nil, err
+		}
+		return prefer(ctx, s, known, append([]map[string]hostkey.Public{first}, rosters...))
 	}
 }
 
-// preferRosters makes the keys in rosters the first keys of their hosts; the newest rollout takes precedence.
-func (p *program) preferRosters(ctx context.Context, client *trust.Client, s store.Store,
-	known hostkey.Registry) error {
+// prefer moves the keys that are in first to the front; later elements of first take precedence. It reads the keys
+// again if some of a host were omitted, which may be in first.
+func prefer(ctx context.Context, s store.Store, known hostkey.Registry,
+	first []map[string]hostkey.Public) (_ hostkey.Registry, err error) {
+	if known.Incomplete() {
+		if known, err = hostkey.ListKeeping(ctx, s, first...); err != nil {
+			return nil, err
+		}
+	}
+	for _, keys := range first {
+		known.Prefer(keys)
+	}
+	return known, nil
+}
+
+// rosterKeys returns the keys of hosts in the rosters of rollouts, the newest rollout last.
+func (p *program) rosterKeys(ctx context.Context, client *trust.Client,
+	s store.Store) (keys []map[string]hostkey.Public, err error) {
 	list, err := client.List(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	type begun struct {
 		ref   artifact.Ref
@@ -127,9 +147,9 @@ func (p *program) preferRosters(ctx context.Context, client *trust.Client, s sto
 				"%s: %v\n", b.ref, err)
 			continue
 		}
-		known.Prefer(roster.Keys())
+		keys = append(keys, roster.Keys())
 	}
-	return nil
+	return keys, nil
 }
 
 // readerClient returns a function that opens a client of the store for hostKeys, if there is a root of trust. done

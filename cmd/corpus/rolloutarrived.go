@@ -59,7 +59,7 @@ func (s *starter) stale(ctx context.Context, b publish.Beginning) (bool, error) 
 	if err != nil || b.Earlier.Paused || u.arrived() || !u.stopsAt().IsZero() {
 		return false, err
 	}
-	known, err := hostkey.List(ctx, s.store)
+	known, err := hostkey.ListKeeping(ctx, s.store, u.rollout.Roster.Keys())
 	if err != nil {
 		return false, fmt.Errorf("reading the keys of the hosts: %w", err)
 	}

@@ -110,7 +110,7 @@ func (s *starter) prepare(ctx context.Context, b publish.Beginning) (*begun, err
 	last := s.lastRoster(ctx, b)
 	var known hostkey.Registry
 	keys := func(ctx context.Context, from store.Store) (_ hostkey.Registry, err error) {
-		known, err = hostkey.List(ctx, from)
+		known, err = hostkey.ListKeeping(ctx, from, last)
 		known.Prefer(last)
 		return known, err
 	}

@@ -134,13 +134,27 @@ func fill(root *os.Root, name string, f *os.File, from source) error {
 	if n != from.size {
 		return badSource{fmt.Errorf("the source does not have the announced %d bytes", from.size)}
 	}
-	// Kernels before 6.13 set file times with the resolution of a tick, in which a file can be replaced twice and reuse
-	// the first inode. The clock is finer and makes all versions differ.
-	now := time.Now()
-	if err := root.Chtimes(name, now, now); err != nil {
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	at := written(info.ModTime(), time.Now())
+	if err := root.Chtimes(name, at, at); err != nil {
 		return err
 	}
 	return f.Sync()
+}
+
+// written returns the time of a new file, from the time that the file system gave it and that of this process. Kernels
+// before 6.13 set file times with the resolution of a tick, in which a file can be replaced twice and reuse the first
+// inode. The clock of the process is finer and makes all versions differ. If it is not the clock of the file system, as
+// that of a host with a wrong clock and a network file system, only its fractions are used.
+func written(system, process time.Time) time.Time {
+	const tick = 10 * time.Millisecond // the longest
+	if process.Sub(system).Abs() < time.Second {
+		return process
+	}
+	return system.Truncate(tick).Add(time.Duration(process.UnixNano()) % tick)
 }
 
 // replace renames the temporary file to the object if the condition is met.
