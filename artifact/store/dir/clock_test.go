@@ -16,7 +16,7 @@ import (
 // that writes to a network file system may be, and checks that versions of an object still differ.
 func TestObjectHasTheTimeOfTheFileSystem(t *testing.T) {
 	at := t.TempDir()
-	probe := filepath.Join(t.TempDir(), "now")
+	probe := filepath.Join(at, "now")
 	if err := os.WriteFile(probe, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
