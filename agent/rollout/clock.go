@@ -7,19 +7,19 @@ import (
 	plans "github.com/corpus-agent/corpus-agent/artifact/rollout"
 )
 
-// Decide returns whether hosts of a wave take the release now. Evidence from the future, of a store whose clock was
-// ahead, does not advance the time by more than clockSlack.
+// Decide returns whether hosts of a wave take the release now.
 func (e Evidence) Decide(p plans.Plan, s plans.Start, wave int, now time.Time) plans.Verdict {
-	at := e.atLeast(now)
-	if latest := now.Add(clockSlack); at.After(latest) {
-		at = latest
-	}
-	return plans.Decide(p, s, wave, at, e.View(now))
+	return plans.Decide(p, s, wave, e.atLeast(now), e.View(now))
 }
 
-// atLeast returns a time, or that of the newest evidence if it is later.
+// atLeast returns a time, or that of the newest evidence if it is later. Evidence from the future, of a store whose
+// clock was ahead, does not advance the time by more than clockSlack.
 func (e Evidence) atLeast(now time.Time) time.Time {
-	if e.newest.After(now) {
+	latest := now.Add(clockSlack)
+	switch {
+	case e.newest.After(latest):
+		return latest
+	case e.newest.After(now):
 		return e.newest
 	}
 	return now

@@ -104,7 +104,7 @@ func (r Rollout) candidates(h plans.Host, e Evidence, now time.Time) (names []st
 	for i := range n {
 		slot := (int(first.Sum32()) + i) % n
 		name := leasesDir + cmp.Or(h.Cluster, "-") + "/" + strconv.Itoa(slot) + suffix
-		if l, ok := e.leases[name]; ok && l.size > int64(len(free)) && now.Sub(l.at) < LeaseTime {
+		if l, ok := e.leases[name]; ok && l.size > int64(len(free)) && holds(l.at, now) {
 			taken = append(taken, name)
 			continue
 		}
@@ -115,9 +115,10 @@ func (r Rollout) candidates(h plans.Host, e Evidence, now time.Time) (names []st
 }
 
 // take takes one place. It returns nil if another host has it. An object that is no lease holds no place, and is
-// overwritten, as is a directory of that name in a directory store.
+// overwritten, as is a directory or a link of that name in a directory store.
 func (r Rollout) take(ctx context.Context, s store.Store, key hostkey.Key, h plans.Host, place, run string,
 	now time.Time) (*Lease, error) {
+	ctx = store.Displacing(ctx)
 	data, info, err := fetch(ctx, s, place, maxBody)
 	cond := store.Condition{IfMatch: info.ETag}
 	switch {
@@ -136,7 +137,7 @@ func (r Rollout) take(ctx context.Context, s store.Store, key hostkey.Key, h pla
 	if err != nil {
 		return nil, err
 	}
-	put, err := s.Put(store.Displacing(ctx), place, bytes.NewReader(data), int64(len(data)), cond)
+	put, err := s.Put(ctx, place, bytes.NewReader(data), int64(len(data)), cond)
 	if errors.Is(err, store.ErrPrecondition) {
 		return nil, nil // another host was quicker
 	}
@@ -160,8 +161,12 @@ func (r Rollout) isTaken(place string, data []byte, h plans.Host, info store.Inf
 	if m, member := r.Roster.find(by.Host); member && (m.Key != signer || m.Cluster != h.Cluster) {
 		return false
 	}
-	return now.Sub(info.Modified) < LeaseTime
+	return holds(info.Modified, now)
 }
+
+// holds reports whether a lease that the store received at a time has not expired. One from the future holds no longer
+// than it would have if its time were now, so that the time of an object cannot keep a place for good.
+func holds(at, now time.Time) bool { return now.Sub(at).Abs() < LeaseTime }
 
 // Keep renews the place at the given interval until it is released, so that a deploy that takes longer than LeaseTime
 // keeps it. A failed renewal is retried at the next interval. If another host has taken the place meanwhile, Keep

@@ -16,6 +16,7 @@ import (
 // that writes to a network file system may be, and checks that versions of an object still differ.
 func TestObjectHasTheTimeOfTheFileSystem(t *testing.T) {
 	at := t.TempDir()
+	large := strings.Repeat("x", 1<<20+1) // whose tag has the time of its file
 	probe := filepath.Join(at, "now")
 	if err := os.WriteFile(probe, nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -29,7 +30,7 @@ func TestObjectHasTheTimeOfTheFileSystem(t *testing.T) {
 		tags := map[string]bool{}
 		for range 20 {
 			time.Sleep(time.Microsecond)
-			info, err := s.Put(t.Context(), "a", strings.NewReader("x"), 1, store.Condition{})
+			info, err := s.Put(t.Context(), "a", strings.NewReader(large), int64(len(large)), store.Condition{})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -66,6 +66,9 @@ func (s *Store) GetRange(ctx context.Context, key string, part store.Range) (io.
 	}
 	defer root.Close()
 	f, info, err := open(root, key)
+	if leadsNowhere(err) && store.MayDisplace(ctx) {
+		err = fs.ErrNotExist
+	}
 	if err != nil {
 		return nil, store.Info{}, o.failed(err)
 	}

@@ -30,6 +30,9 @@ func (s *Store) Put(ctx context.Context, key string, r io.Reader,
 		return store.Info{}, err
 	}
 	defer root.Close()
+	if store.MayDisplace(ctx) {
+		clear(root, path.Dir(key))
+	}
 	if err := makeDirs(root, path.Dir(key)); err != nil {
 		return store.Info{}, o.failed(err)
 	}
@@ -164,13 +167,13 @@ func replace(ctx context.Context, root *os.Root, name, key string, cond store.Co
 		return err
 	}
 	defer unlock()
-	if cond != (store.Condition{}) {
-		if err := meets(root, key, cond); err != nil {
+	if store.MayDisplace(ctx) {
+		if err := displace(root, key); err != nil {
 			return err
 		}
 	}
-	if store.MayDisplace(ctx) {
-		if err := displace(root, key); err != nil {
+	if cond != (store.Condition{}) {
+		if err := meets(root, key, cond); err != nil {
 			return err
 		}
 	}
