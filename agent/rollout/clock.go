@@ -9,20 +9,25 @@ import (
 
 // Decide returns whether hosts of a wave take the release now.
 func (e Evidence) Decide(p plans.Plan, s plans.Start, wave int, now time.Time) plans.Verdict {
-	return plans.Decide(p, s, wave, e.atLeast(now), e.View(now))
+	return plans.Decide(p, s, wave, e.advanced(now), e.View(now))
 }
 
-// atLeast returns a time, or that of the newest evidence if it is later. Evidence from the future, of a store whose
-// clock was ahead, does not advance the time by more than clockSlack.
+// atLeast returns a time, or that of the newest evidence if it is later.
 func (e Evidence) atLeast(now time.Time) time.Time {
-	latest := now.Add(clockSlack)
-	switch {
-	case e.newest.After(latest):
-		return latest
-	case e.newest.After(now):
+	if e.newest.After(now) {
 		return e.newest
 	}
 	return now
+}
+
+// advanced returns the time for decisions: as atLeast, but evidence from the future, of a store whose clock was ahead,
+// does not advance the time by more than clockSlack.
+func (e Evidence) advanced(now time.Time) time.Time {
+	at, latest := e.atLeast(now), now.Add(clockSlack)
+	if at.After(latest) {
+		return latest
+	}
+	return at
 }
 
 // notAhead returns a healthy result with the time of its run, by the host's clock, if the store's clock was ahead when

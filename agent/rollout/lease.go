@@ -82,7 +82,7 @@ func (r Rollout) Places(h plans.Host) int {
 // no place is free. The evidence shows which places may be free.
 func (r Rollout) Acquire(ctx context.Context, s store.Store, key hostkey.Key, h plans.Host, run string, e Evidence,
 	now time.Time) (*Lease, error) {
-	now = e.atLeast(now)
+	now = e.advanced(now)
 	for _, name := range r.candidates(h, e, now) {
 		l, err := r.take(ctx, s, key, h, r.prefix()+name, run, now)
 		if err != nil {

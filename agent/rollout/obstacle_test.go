@@ -1,9 +1,9 @@
 package rollout_test
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -18,7 +18,7 @@ import (
 // two runs, and that another one then does not.
 func TestObstacleInPlaceOfLease(t *testing.T) {
 	link := func(to string) func(string) error { return func(at string) error { return os.Symlink(to, at) } }
-	for what, make := range map[string]func(at string) error{
+	for what, obstacle := range map[string]func(at string) error{
 		"link to nowhere":   link("nowhere"),
 		"link out":          link("/etc/passwd"),
 		"link to itself":    link("0.json"),
@@ -36,15 +36,16 @@ func TestObstacleInPlaceOfLease(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := s.Put(store.Creating(t.Context()), plans.RosterKey(production, f.Start.ID), strings.NewReader(string(data)),
-				int64(len(data)), store.Condition{}); err != nil {
+			roster := plans.RosterKey(production, f.Start.ID)
+			if _, err := s.Put(store.Creating(t.Context()), roster, bytes.NewReader(data), int64(len(data)),
+				store.Condition{}); err != nil {
 				t.Fatal(err)
 			}
 			at := filepath.Join(top, plans.Prefix(production, f.Start.ID), "leases/myapp-production-useast1", where)
 			if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
 				t.Fatal(err)
 			}
-			if err := make(at); err != nil {
+			if err := obstacle(at); err != nil {
 				t.Fatal(err)
 			}
 			acquire := func(i int) bool {
@@ -79,11 +80,12 @@ func TestLeaseFromTheFutureExpires(t *testing.T) {
 		holder, other := f.Roster.Hosts[0].Name, f.Roster.Hosts[1].Name
 		now := s.now
 		s.now = now.Add(ahead)
-		if l, err := f.Acquire(t.Context(), s, f.keys[holder], place(holder), runID, f.read(t, s), s.now); l == nil || err != nil {
+		l, err := f.Acquire(t.Context(), s, f.keys[holder], place(holder), runID, f.read(t, s), s.now)
+		if l == nil || err != nil {
 			t.Fatal(l, err)
 		}
 		s.now = now
-		l, err := f.Acquire(t.Context(), s, f.keys[other], place(other), runID, f.read(t, s), s.now)
+		l, err = f.Acquire(t.Context(), s, f.keys[other], place(other), runID, f.read(t, s), s.now)
 		if err != nil || (l == nil) != taken {
 			t.Errorf("a lease from %v in the future: the other host got %v, %v", ahead, l, err)
 		}
