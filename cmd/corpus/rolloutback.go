@@ -96,7 +96,7 @@ func (u *activeRollout) mayGoBack(read bool) error {
 		err = fmt.Errorf("%s went back to %s, and it is not known what it named before that", ref,
 			trust.Printable(u.version))
 	case len(start.Trail()) == 0:
-		err = fmt.Errorf("%s named nothing before its rollout", ref)
+		err = fmt.Errorf("no release is known to have arrived on %s before its rollout", ref)
 	case start.Back && read && !u.arrived() && u.stopsAt().IsZero():
 		err = fmt.Errorf("%s goes back to %s in a rollout that has not arrived", ref, trust.Printable(u.version))
 		hint = "`corpus point %[1]s %[2]s " + trust.Printable(u.version) + " --urgent` takes it to all hosts at once; to " +

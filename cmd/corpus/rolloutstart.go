@@ -49,6 +49,7 @@ type begun struct {
 	roster hosts.Roster
 	kept   bool
 	ends   string   // version whose rollout ends before it is complete; "" for none
+	untold string   // version that the channel named before, of which no host has shown that it is healthy; "" for none
 	taken  []string // hosts with another registered key besides that of the last roster
 	idle   []string // patterns of the plan that match none of the hosts
 	others []string // hosts of the channel whose reports are not signed
@@ -76,9 +77,12 @@ func (s *starter) begin(ctx context.Context, b publish.Beginning) (*rollout.Star
 	if b.Before == nil && len(made.roster.Hosts) == 0 {
 		return nil, nil, nil // the first release of the channel: there are no hosts that it could harm
 	}
-	made.start.Before, made.start.Urgent, made.ends = b.Before, b.Urgent, ""
-	if earlier := b.Earlier; earlier != nil && !earlier.Aborted && b.Before != nil &&
-		(!earlier.Back || b.Before.Digest == b.Release.Digest) && !s.arrived(ctx, b) {
+	made.start.Before, made.start.Urgent, made.ends, made.untold = b.Before, b.Urgent, "", ""
+	switch earlier := b.Earlier; {
+	case b.Before == nil, earlier != nil && (earlier.Aborted || earlier.Back && b.Before.Digest != b.Release.Digest):
+	case earlier == nil && !s.proven(ctx, b):
+		made.start.Before, made.untold = nil, b.Before.Version
+	case earlier != nil && !s.arrived(ctx, b):
 		made.start.Before, made.ends = earlier.Before, b.Before.Version
 	}
 	if len(s.gone) > 0 {
@@ -97,11 +101,18 @@ func (s *starter) begin(ctx context.Context, b publish.Beginning) (*rollout.Star
 }
 
 // arrived reports whether the rollout of the release that a channel names is complete: enough hosts of each wave are
-// healthy, and nothing stops it. Only such a release is one to return to. arrived returns false if the results cannot
-// be read.
+// healthy, and nothing stops it. Only such a release is one to return to. If the rollout knew no hosts, one that has the
+// release now has to be healthy. arrived returns false if the results cannot be read.
 func (s *starter) arrived(ctx context.Context, b publish.Beginning) bool {
 	u := &activeRollout{ref: b.Ref, plan: b.Plan, now: b.Now}
-	return u.read(ctx, s.store, *b.Earlier) == nil && u.arrived()
+	return u.read(ctx, s.store, *b.Earlier) == nil && u.arrived() && (len(u.rollout.Roster.Hosts) > 0 || s.proven(ctx, b))
+}
+
+// proven reports whether a host shows that the release that a channel names is healthy.
+func (s *starter) proven(ctx context.Context, b publish.Beginning) bool {
+	ok, err := fleet.Proven(ctx, s.store, hostkey.List, fleet.Question{Channel: b.Ref, Digest: b.Before.Digest,
+		Since: b.Now.Add(-mayAgain), Until: b.Now.Add(inRoster)})
+	return ok && err == nil
 }
 
 // prepare divides the hosts that follow a channel into waves.

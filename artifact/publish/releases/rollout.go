@@ -150,7 +150,7 @@ func Abort(ctx context.Context, p *publish.Publisher, ref artifact.Ref) (Steered
 		if before == nil {
 			return publish.NewMistake(fmt.Sprintf("`corpus rollout pause %s %s` keeps it from more hosts, and `corpus point "+
 				"%s %s --remove` removes the channel", ref.Project, ref.Channel, ref.Project, ref.Channel),
-				"%s named nothing before its rollout, so there is nothing to go back to", ref)
+				"no release is known to have arrived on %s before its rollout, so there is nothing to go back to", ref)
 		}
 		pointer.Rollout.Aborted = true
 		move := moved(n, ref.Project, "abort")
