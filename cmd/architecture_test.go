@@ -21,6 +21,8 @@ type placeRow struct {
 	what  string
 	path  string
 	names []string // of functions, methods as Type.Method, and types
+	tests []string // that fail if the row is not true any more
+	held  bool     // the table has the column "test"
 }
 
 // TestDocsArchitectureNamesWhatExists checks that the paths and functions exist that the tables "path | function" of
@@ -35,13 +37,13 @@ func TestDocsArchitectureNamesWhatExists(t *testing.T) {
 	if len(rows) < 30 {
 		t.Errorf("%s answers %d questions; want thirty at least", architecture, len(rows))
 	}
-	repo, lineOf := repository(t), map[string]int{}
+	repo, tests, lineOf := repository(t), testNames(t), map[string]int{}
 	for _, row := range rows {
 		if first := lineOf[row.what]; first != 0 {
 			t.Errorf("%s:%d: %q is already in line %d", architecture, row.line, row.what, first)
 		}
 		lineOf[row.what] = row.line
-		for _, problem := range row.problems(repo) {
+		for _, problem := range append(row.problems(repo), row.withoutTest(tests)...) {
 			t.Errorf("%s:%d: row %q: %s", architecture, row.line, row.what, problem)
 		}
 	}
@@ -72,6 +74,21 @@ func TestDocsArchitectureFailureNamesRow(t *testing.T) {
 	}
 }
 
+// TestDocsArchitectureNamesTests checks that a row of the table of guarantees needs a test that exists.
+func TestDocsArchitectureNamesTests(t *testing.T) {
+	rows := placeRows("| guarantee | path | function | test |\n|---|---|---|---|\n| a | `x` | `F` | `TestA` `TestB` |\n" +
+		"| b | `x` | | |\n")
+	if len(rows) != 2 {
+		t.Fatalf("rows are %+v", rows)
+	}
+	for i, want := range []string{"there is no test TestB: write the one that fails if this is broken",
+		"no test is named: write the one that fails if this is broken"} {
+		if got := strings.Join(rows[i].withoutTest(map[string]bool{"TestA": true}), "\n"); got != want {
+			t.Errorf("row %d:\n got %q\nwant %q", i+1, got, want)
+		}
+	}
+}
+
 // sources has the declarations of Go files, by path. Other files have no entry.
 type sources map[string][]string
 
@@ -97,6 +114,37 @@ func (r placeRow) problems(repo sources) (problems []string) {
 		}
 	}
 	return problems
+}
+
+// withoutTest returns the mistakes in the column "test" of a row, if its table has one.
+func (r placeRow) withoutTest(exist map[string]bool) (problems []string) {
+	if r.held && len(r.tests) == 0 {
+		problems = append(problems, "no test is named: write the one that fails if this is broken")
+	}
+	for _, name := range r.tests {
+		if !exist[name] {
+			problems = append(problems, "there is no test "+name+": write the one that fails if this is broken")
+		}
+	}
+	return problems
+}
+
+// testNames returns the names of all tests of the repository, whatever their build tags.
+func testNames(t *testing.T) map[string]bool {
+	t.Helper()
+	names, declared := map[string]bool{}, regexp.MustCompile(`(?m)^func (Test\w+)\(t `)
+	for _, file := range goFiles(t) {
+		if strings.HasSuffix(file, "_test.go") {
+			text, err := os.ReadFile("../" + file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, match := range declared.FindAllStringSubmatch(string(text), -1) {
+				names[match[1]] = true
+			}
+		}
+	}
+	return names
 }
 
 // declaring lists the files that declare a name, sorted.
@@ -130,28 +178,37 @@ func base(name string) string { return name[strings.LastIndexByte(name, '.')+1:]
 
 var codeSpan = regexp.MustCompile("`([^`]+)`")
 
-// placeRows reads the rows "what | path | function" of the tables of a page that have these last two columns.
+// placeRows reads the rows "what | path | function" of the tables of a page that have these columns, and perhaps a
+// fourth, "test".
 func placeRows(text string) (rows []placeRow) {
 	inside := false
 	for i, line := range strings.Split(text, "\n") {
-		cells := strings.Split(strings.Trim(line, "| "), "|")
-		if !strings.HasPrefix(line, "|") || len(cells) != 3 {
+		cells := strings.Split(strings.TrimSuffix(strings.TrimPrefix(line, "|"), "|"), "|")
+		if !strings.HasPrefix(line, "|") || len(cells) != 3 && len(cells) != 4 {
 			inside = false
 			continue
 		}
-		path := codeSpan.FindStringSubmatch(cells[1])
+		paths := codeSpans(cells[1])
 		switch {
 		case strings.TrimSpace(cells[1]) == "path":
 			inside = true
-		case inside && path != nil:
-			row := placeRow{line: i + 1, what: strings.TrimSpace(cells[0]), path: path[1]}
-			for _, name := range codeSpan.FindAllStringSubmatch(cells[2], -1) {
-				row.names = append(row.names, name[1])
+		case inside && paths != nil:
+			row := placeRow{line: i + 1, what: strings.TrimSpace(cells[0]), path: paths[0], names: codeSpans(cells[2])}
+			if row.held = len(cells) == 4; row.held {
+				row.tests = codeSpans(cells[3])
 			}
 			rows = append(rows, row)
 		}
 	}
 	return rows
+}
+
+// codeSpans returns the texts between backquotes.
+func codeSpans(text string) (spans []string) {
+	for _, span := range codeSpan.FindAllStringSubmatch(text, -1) {
+		spans = append(spans, span[1])
+	}
+	return spans
 }
 
 var topPath = regexp.MustCompile(`(?:^|[\s(\[|])((?:agent|artifact|cmd|grains|packaging|state)(?:/[a-z0-9-]+)+)`)
