@@ -79,10 +79,16 @@ func (r *Run) withoutStore(of rollout.Rollout, t *ledger.Turn, now time.Time, me
 	case !early.take:
 		early.name = t.Name
 		return early, true
-	case t.Basis == basis && t.Not != nil && now.Before(*t.Not):
+	case t.Basis == basis && t.Not != nil && now.Before(*t.Not) && !isTooLate(of.Plan, t, now):
 		return answer{reason: plans.Reason(t.Reason), why: t.Why, wave: t.Wave, not: *t.Not, name: t.Name}, true
 	}
 	return early, false
+}
+
+// isTooLate reports whether the time until which a host waits for its wave is later than any that can follow from the
+// present time: the store's clock was ahead when the host asked.
+func isTooLate(p plans.Plan, t *ledger.Turn, now time.Time) bool {
+	return t.Reason == string(plans.Waits) && t.Not.After(now.Add(p.Least()))
 }
 
 // early returns what the plan and the time say of the host's wave, without the results of other hosts.

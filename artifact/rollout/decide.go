@@ -71,7 +71,7 @@ func (p Plan) Early(s Start, wave int, now time.Time) Verdict {
 	case s.Urgent:
 		return Verdict{Take: true, Reason: Urgent}
 	}
-	begins := s.At
+	begins := s.begins(now)
 	for w := min(s.Skipped, wave); w < min(wave, len(p.Waves)); w++ {
 		begins = begins.Add(time.Duration(p.Waves[w].Soak))
 	}
@@ -79,6 +79,22 @@ func (p Plan) Early(s Start, wave int, now time.Time) Verdict {
 		return Verdict{Reason: Waits, Not: begins, Wave: p.WaveName(wave)}
 	}
 	return p.window(wave, now)
+}
+
+// startSlack is how far the time of a start may be ahead of the store's clock.
+const startSlack = 5 * time.Minute
+
+// Ahead reports whether the time of a start is in the future, since the store's clock was ahead when it started. now is
+// the store's time.
+func (s Start) Ahead(now time.Time) bool { return s.At.After(now.Add(startSlack)) }
+
+// begins returns the time from which the first wave takes the release. A start in the future does not count: the waves
+// after the first one wait for its healthy hosts, and for the soak since then.
+func (s Start) begins(now time.Time) time.Time {
+	if s.Ahead(now) {
+		return time.Time{}
+	}
+	return s.At
 }
 
 // Reached reports whether this number of failed hosts stops a rollout.
@@ -90,7 +106,7 @@ func (h Halt) Reached(failed, finished int) bool {
 // turn decides whether the wave of a host has begun. Each earlier wave must have enough healthy hosts, and its soak
 // time must have passed since then.
 func (p Plan) turn(s Start, wave int, now time.Time, seen View) Verdict {
-	begins := s.At
+	begins := s.begins(now)
 	for w := min(s.Skipped, wave); w < min(wave, len(p.Waves)); w++ {
 		need := 0
 		if w < len(s.Hosts) {

@@ -330,3 +330,35 @@ func TestPatternsOfNoHost(t *testing.T) {
 		t.Errorf("idle %q", idle)
 	}
 }
+
+// TestStartInTheFutureDelaysNoWave checks a rollout that started while the store's clock was a day ahead: the first wave
+// takes the release at once, and later waves only with the healthy hosts of the one before, after its soak.
+func TestStartInTheFutureDelaysNoWave(t *testing.T) {
+	now := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+	p := rollout.Plan{Waves: []rollout.Wave{{Share: 1000, Soak: rollout.Duration(time.Hour)}, {Share: rollout.All}},
+		Healthy: rollout.All}
+	s := rollout.Start{At: now.Add(24 * time.Hour), Hosts: []int{1, 9}}
+	healthy := []rollout.Result{{Host: "a", At: now}}
+	for name, c := range map[string]struct {
+		wave    int
+		at      time.Time
+		results []rollout.Result
+		want    rollout.Reason
+	}{
+		"the first wave":                     {0, now, nil, rollout.Turn},
+		"the next one, without a result":     {1, now, nil, rollout.TooFew},
+		"the next one, before the soak":      {1, now.Add(59 * time.Minute), healthy, rollout.Waits},
+		"the next one, after the soak":       {1, now.Add(61 * time.Minute), healthy, rollout.Turn},
+		"once the start is not far ahead":    {0, now.Add(24*time.Hour - 2*time.Minute), nil, rollout.Waits},
+		"the next one, once it has started":  {1, now.Add(24*time.Hour + time.Minute), healthy, rollout.Waits},
+		"the next one, a soak after a start": {1, now.Add(25*time.Hour + time.Minute), healthy, rollout.Turn},
+	} {
+		v := rollout.Decide(p, s, c.wave, c.at, rollout.NewTally(2, c.results, nil).AsOf(c.at))
+		if v.Reason != c.want {
+			t.Errorf("%s: %+v, want %s", name, v, c.want)
+		}
+		if early := p.Early(s, c.wave, c.at); v.Take && !early.Take {
+			t.Errorf("%s: the host does not ask the store: %+v", name, early)
+		}
+	}
+}

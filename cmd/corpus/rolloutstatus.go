@@ -151,11 +151,13 @@ type rolloutStatus struct {
 	State   string         `json:"state"`            // none, aborted, finished or as next returns it
 	Next    string         `json:"next"`             // the next event, in words
 	Start   *rollout.Start `json:"rollout,omitempty"`
-	Plan    *rollout.Plan  `json:"plan,omitempty"`
-	Waves   []waveStatus   `json:"waves,omitempty"`
-	Failed  []failedHost   `json:"failed,omitempty"`
-	Halts   []haltStatus   `json:"halts,omitempty"`
-	Past    []haltStatus   `json:"past_halts,omitempty"` // halts before the last resume
+	// its start is in the future, since the store's clock was ahead then: hosts do not wait for that time
+	Ahead  bool          `json:"starts_in_the_future,omitempty"`
+	Plan   *rollout.Plan `json:"plan,omitempty"`
+	Waves  []waveStatus  `json:"waves,omitempty"`
+	Failed []failedHost  `json:"failed,omitempty"`
+	Halts  []haltStatus  `json:"halts,omitempty"`
+	Past   []haltStatus  `json:"past_halts,omitempty"` // halts before the last resume
 	// number of names in the store that are not valid results, at most hosts.MostIgnored
 	Ignored int `json:"ignored,omitempty"`
 	// these names
@@ -208,6 +210,7 @@ func (u *activeRollout) status(ctx context.Context, s store.Store, known []fleet
 	r.Halts, r.Past = u.standing(ctx, s), u.halts(ctx, s, u.seen.Past)
 	u.addWaiting(&r, known)
 	r.State, r.Next = u.next(waiting, failed)
+	r.Ahead = r.State == "running" && u.rollout.Start.Ahead(u.now)
 	if r.State == "running" && len(r.NoResult) > 0 && u.waitsAt() == len(u.plan.Waves) {
 		r.Next = nextWithoutResults(waiting, len(r.NoResult))
 	}
