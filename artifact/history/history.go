@@ -138,7 +138,7 @@ func (h *reading) earlier(ctx context.Context, s store.Store, client *trust.Clie
 func (h *reading) add(now head) {
 	for _, name := range slices.Sorted(maps.Keys(h.named)) {
 		if _, there := now.channels[name]; !there {
-			h.note(Move{Ref: h.ref(name), Move: rollout.Move{What: Removed, At: now.at}, Verified: now.verified})
+			h.note(Move{Ref: h.ref(name), Move: rollout.Move{What: Removed, At: now.at}, Verified: now.verified}, 0)
 			delete(h.named, name)
 		}
 	}
@@ -160,31 +160,48 @@ func (h *reading) pointer(name string, p trust.Pointer, now head) {
 	switch {
 	case p.Moved != nil:
 		points.Move = *p.Moved
-		h.note(points)
+		h.note(points, 0)
 	case !there || before.Digest != p.Digest:
 		points.Move = rollout.Move{What: Moved, At: now.at}
-		h.note(points)
+		h.note(points, 0)
 	}
 	if p.Rollout == nil {
 		return
 	}
-	for _, m := range p.Rollout.Moves {
+	for i, m := range p.Rollout.Moves {
 		if p.Moved != nil && (m.What == "start" || m.Is(*p.Moved)) {
 			continue // the move of the channel was added already
 		}
 		digest := artifact.Digest(p.Rollout.Release)
 		h.note(Move{Ref: h.ref(name), Move: m, Version: h.versions[string(digest)], Digest: digest.Short(),
-			Verified: now.verified})
+			Verified: now.verified}, equalTo(m, p.Rollout.Moves[:i]))
 	}
 }
 
-// note adds a move unless it was added before. A move is verified if any verified metadata has it.
-func (h *reading) note(m Move) {
+// equalTo returns how many of these moves are equal to a move: those of one second may be, such as pause, resume and
+// pause.
+func equalTo(m rollout.Move, moves []rollout.Move) (n int) {
+	for _, other := range moves {
+		if other.Is(m) {
+			n++
+		}
+	}
+	return n
+}
+
+// note adds a move unless it was added before, after as many equal ones. A move is verified if any verified metadata has
+// it.
+func (h *reading) note(m Move, equal int) {
 	for i := range h.moves {
-		if had := &h.moves[i]; had.Ref == m.Ref && had.Move.Is(m.Move) && had.Digest == m.Digest {
+		had := &h.moves[i]
+		if had.Ref != m.Ref || !had.Move.Is(m.Move) || had.Digest != m.Digest {
+			continue
+		}
+		if equal == 0 {
 			had.Verified = had.Verified || m.Verified
 			return
 		}
+		equal--
 	}
 	h.moves = append(h.moves, m)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/history"
 	"github.com/corpus-agent/corpus-agent/artifact/publish"
 	"github.com/corpus-agent/corpus-agent/artifact/publish/releases"
+	"github.com/corpus-agent/corpus-agent/artifact/rollout"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 )
@@ -166,4 +167,42 @@ func TestOnlyMovesThatTookEffectAreListed(t *testing.T) {
 		t.Fatal("a channel that was removed meanwhile was promoted")
 	}
 	expect(t, "with a move that was refused", moves(t, repo), append(all, "testing remove   0 true")...)
+}
+
+// TestEqualMovesOfOneSecondAreListed pauses, resumes and pauses a rollout within one second.
+func TestEqualMovesOfOneSecondAreListed(t *testing.T) {
+	repo := artifacttest.New(t)
+	r := repo.Release("myapp", "1", "testing", artifacttest.Files{"version": "1"})
+	at := time.Now().UTC().Truncate(time.Second)
+	repo.Publisher.Now = func() time.Time { return at }
+	if err := repo.Publisher.Change(t.Context(), func(n *publish.Next) error {
+		role, err := n.Project(t.Context(), "myapp")
+		if err != nil {
+			return err
+		}
+		channels, err := trust.Channels(role)
+		if err != nil {
+			return err
+		}
+		p := channels["testing"]
+		p.Rollout = &rollout.Start{ID: "1-a", Release: string(r.Digest), At: at, Roster: string(r.Digest)}
+		channels["testing"] = p
+		return trust.SetChannels(role, channels)
+	}); err != nil {
+		t.Fatal(err)
+	}
+	ref := artifact.Ref{Project: "myapp", Channel: "testing"}
+	for _, pause := range []bool{true, false, true} {
+		var err error
+		if pause {
+			_, err = releases.Pause(t.Context(), repo.Publisher, ref)
+		} else {
+			_, err = releases.Resume(t.Context(), repo.Publisher, ref, time.Time{})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	expect(t, "of one second", moves(t, repo), "testing publish 1  1 true", "testing pause 1  1 true",
+		"testing resume 1  1 true", "testing pause 1  1 true")
 }
