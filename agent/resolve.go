@@ -10,6 +10,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/structsort"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
 // resolve returns the pair that this host is to run, by the store.
@@ -45,6 +46,14 @@ func (r *run) resolve(ctx context.Context, client *trust.Client) (ledger.Pair, e
 func (r *run) resolveOr(ctx context.Context, client *trust.Client, ref artifact.Ref,
 	has *artifact.Release) (artifact.Release, error) {
 	release, err := client.Resolve(ctx, ref)
+	if errors.Is(err, trust.ErrNoChannel) {
+		setting := "channels.service"
+		if ref.Project == artifact.Base {
+			setting = "channels.base"
+		}
+		err = diag.WithHint(err, "%s; or give this host another channel: %s in /etc/corpus/agent.yaml", diag.HintOf(err),
+			setting)
+	}
 	if err == nil {
 		err = client.SameBytes(release, r.known()...)
 	}

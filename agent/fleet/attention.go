@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/agent/hostrecord"
+	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
@@ -36,6 +38,7 @@ const (
 	NoEvidence   = "cannot see its rollout"
 	Unreadable   = "project that cannot be read"
 	WrongKey     = "wrong key"
+	NoChannel    = "channel that does not exist"
 	Conflict     = "conflict"
 	Flooded      = "objects that are not records"
 	NoRecord     = "no record"
@@ -48,8 +51,8 @@ const (
 // ranks returns the kinds of attention, the most urgent first.
 func ranks() []string {
 	return []string{Unreadable, Halted, Stuck, Unseen, NoResult, Missing, NoEvidence, string(Failed), string(RolledBack),
-		string(Quarantined), WrongKey, Conflict, Copied, Flooded, NoRecord, Withdrawn, Silent, Unregistered, Paused,
-		string(Held)}
+		string(Quarantined), NoChannel, WrongKey, Conflict, Copied, Flooded, NoRecord, Withdrawn, Silent, Unregistered,
+		Paused, string(Held)}
 }
 
 // attention returns what a person should look at, the most urgent first, and then by the number of hosts.
@@ -121,6 +124,9 @@ func notice(h Host, add func(what, hint string, h Host)) {
 	if h.Unseeing {
 		add(NoEvidence, "on the host: corpus-agent why; it needs the rights of a host in rollouts (docs/buckets.md)", h)
 	}
+	if h.NoChannel != "" {
+		add(NoChannel, Elsewhere(h.NoChannel), h)
+	}
 	if h.Conflicts > 0 {
 		add(Conflict, "look at both machines: corpus host show "+h.Host, h)
 	}
@@ -138,6 +144,17 @@ func notice(h Host, add func(what, hint string, h Host)) {
 		add(Unregistered, "the host registers its key within a day, or at once without its "+
 			"/var/lib/corpus/registered.json; until then every user who may write to the store can write this", h)
 	}
+}
+
+// Elsewhere returns how hosts of a channel that does not exist get a release again.
+func Elsewhere(channel string) string {
+	project, name, _ := strings.Cut(channel, "/")
+	setting := "channels.service"
+	if project == artifact.Base {
+		setting = "channels.base"
+	}
+	return fmt.Sprintf("make the channel %s again: corpus point %s %s VERSION; or give its hosts another one: %s in "+
+		"/etc/corpus/agent.yaml there", channel, project, name, setting)
 }
 
 // leave returns the commands by which the channel of a host leaves a withdrawn release.
@@ -163,8 +180,12 @@ func concerns(what string, h Host) *hostrecord.Place {
 	case Healthy, Held, Drifted:
 		return h.Service
 	}
-	if what == Silent || what == Unregistered {
+	switch what {
+	case Silent, Unregistered:
 		return nil
+	case NoChannel:
+		_, channel, _ := strings.Cut(h.NoChannel, "/")
+		return &hostrecord.Place{Channel: channel}
 	}
 	return h.Service
 }

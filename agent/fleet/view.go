@@ -50,12 +50,13 @@ func stateOf(r hostrecord.Record) State {
 // Host is a host and its current record.
 type Host struct {
 	hostrecord.Listed
-	State     State `json:"state"`
-	Behind    bool  `json:"behind,omitempty"`    // it does not have the release that its channel names
-	Silent    bool  `json:"silent,omitempty"`    // it has not reported for longer than View.SilentAfter
-	Withdrawn bool  `json:"withdrawn,omitempty"` // a release that it has was withdrawn
-	Conflicts int   `json:"conflicts,omitempty"` // other keys that were registered for its name
-	Copied    bool  `json:"copied,omitempty"`    // another machine signs with its key at the same time
+	State     State  `json:"state"`
+	Behind    bool   `json:"behind,omitempty"`     // it does not have the release that its channel names
+	Silent    bool   `json:"silent,omitempty"`     // it has not reported for longer than View.SilentAfter
+	Withdrawn bool   `json:"withdrawn,omitempty"`  // a release that it has was withdrawn
+	NoChannel string `json:"no_channel,omitempty"` // a channel that it follows and that its project no longer has
+	Conflicts int    `json:"conflicts,omitempty"`  // other keys that were registered for its name
+	Copied    bool   `json:"copied,omitempty"`     // another machine signs with its key at the same time
 }
 
 // Row counts the hosts of a channel by version. Hosts, Healthy, Held, Drifted, Behind and Silent count those that have
@@ -181,11 +182,13 @@ func (q Query) wants(h Host) bool {
 type pointers struct {
 	named     map[artifact.Ref]trust.Pointer
 	withdrawn map[string]string // "project digest" -> why; the digest as a record has it
+	projects  map[string]bool   // those whose channels are known
 }
 
 func channels(listings []trust.Listing) pointers {
-	p := pointers{map[artifact.Ref]trust.Pointer{}, map[string]string{}}
+	p := pointers{map[artifact.Ref]trust.Pointer{}, map[string]string{}, map[string]bool{}}
 	for _, l := range listings {
+		p.projects[l.Project] = l.Err == nil
 		for name, pointer := range l.Channels {
 			p.named[artifact.Ref{Project: l.Project, Channel: name}] = pointer
 		}
@@ -202,10 +205,19 @@ func (p pointers) host(r hostrecord.Listed, q Query) Host {
 	h.Silent = q.SilentAfter > 0 && q.Now.Sub(r.Seen).Abs() > q.SilentAfter
 	for project, place := range places(r.Record) {
 		h.Behind = h.Behind || p.behind(project, place)
+		if ref := (artifact.Ref{Project: project, Channel: place.Channel}); p.lacks(ref) && h.NoChannel == "" {
+			h.NoChannel = ref.String()
+		}
 		_, withdrawn := p.withdrawn[project+" "+place.Digest]
 		h.Withdrawn = h.Withdrawn || withdrawn && place.Digest != ""
 	}
 	return h
+}
+
+// lacks reports whether a project no longer has a channel.
+func (p pointers) lacks(ref artifact.Ref) bool {
+	_, there := p.named[ref]
+	return ref.Channel != "" && p.projects[ref.Project] && !there
 }
 
 func (p pointers) behind(project string, place *hostrecord.Place) bool {

@@ -458,3 +458,42 @@ func TestRowsOfWaitingReleasesEndWithThem(t *testing.T) {
 		t.Errorf("rows %+v, %v", v.Rows, err)
 	}
 }
+
+// TestHostsOfARemovedChannelAreListed checks that hosts whose channel was removed are listed with the ways to another
+// one, and that the channels of a project that cannot be read are not taken for removed ones.
+func TestHostsOfARemovedChannelAreListed(t *testing.T) {
+	s, key := mem.New(), hostKey(t)
+	r := hostrecord.Record{Project: "myapp", Host: "a", Run: "20260501T110000.000000", Sequence: 1, Outcome: "converged",
+		Service: place("1", 1)}
+	w := hostrecord.Writer{Store: s, Key: key, File: filepath.Join(t.TempDir(), "record.json")}
+	if err := w.Write(t.Context(), r, hostrecord.Detail{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := key.Register(t.Context(), s, hostkey.Registration{Host: "a"}); err != nil {
+		t.Fatal(err)
+	}
+	other := map[string]trust.Pointer{"testing": {Version: "1", Digest: digest(1)}}
+	for name, c := range map[string]struct {
+		listing trust.Listing
+		listed  bool
+	}{
+		"removed":    {trust.Listing{Project: "myapp", Channels: other}, true},
+		"unreadable": {trust.Listing{Project: "myapp", Err: errors.New("it is refused")}, false},
+	} {
+		v, err := fleet.Look(t.Context(), fleet.Query{Store: s, Listings: []trust.Listing{c.listing}, Now: time.Now(),
+			SilentAfter: time.Hour})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !c.listed {
+			if len(v.Attention) != 0 {
+				t.Errorf("%s: %+v", name, v.Attention)
+			}
+			continue
+		}
+		if len(v.Attention) != 1 || v.Attention[0].What != fleet.NoChannel || v.Attention[0].Channel != "production" ||
+			!strings.Contains(v.Attention[0].Hint, "channels.service in /etc/corpus/agent.yaml") {
+			t.Errorf("%s: %+v, want the removed channel", name, v.Attention)
+		}
+	}
+}
