@@ -165,13 +165,13 @@ func (r *run) showWayBack(ctx context.Context, w wayBack) error {
 	for _, d := range plan.Differences(h) {
 		text.WriteString(d.String())
 	}
-	for _, unit := range plan.Restart {
+	did := plan.Summary()
+	for _, unit := range did.Restarted {
 		fmt.Fprintf(&text, "# unit %s: it would be restarted\n", unit)
 	}
-	for _, l := range plan.Left {
+	for _, l := range did.Left {
 		fmt.Fprintf(&text, "# left unchanged: %s\n", l)
 	}
-	did := plan.Summary()
 	r.record.Complete(func(rep *report.Report) { rep.Undo = &did })
 	if text.Len() == 0 {
 		r.record.Note("the journal has nothing to undo")

@@ -77,6 +77,7 @@ type Change struct {
 	Before  *image.Image `json:"before,omitempty"` // nil if the change cannot be undone
 	Lost    string       `json:"lost,omitempty"`   // why the change cannot be undone
 	Secret  bool         `json:"secret,omitempty"` // the content must not be shown
+	Shown   Names        `json:"shown,omitempty"`  // see Redactor
 }
 
 // Undone is the result of restoring a record.

@@ -14,6 +14,8 @@ import (
 type Planned struct {
 	Step string `json:"step"`
 	Path string `json:"path"`
+
+	Shown Names `json:"shown,omitempty"` // see Redactor; set by the recorder
 }
 
 // SetPlan sets the function that returns the paths which the next steps are about to create; it returns each path once.
@@ -53,7 +55,8 @@ func (r *Recorder) recordPlanned() error {
 			if _, known := r.records[s]; known || r.planned[path] || r.skips(s) {
 				continue
 			}
-			if err := r.writer.add(kindPlanned, Planned{next.Step, path}); err != nil {
+			plan := Planned{next.Step, path, namesOf(s, image.Image{}, r.hide)}
+			if err := r.writer.add(kindPlanned, plan); err != nil {
 				return err
 			}
 			r.planned[path] = true
@@ -73,7 +76,7 @@ func (c *Chapter) settlePlanned(w *writer, h *host.Host) (all []*Record, err err
 			continue
 		}
 		r := &Record{Chapter: c.Number, Run: c.Runs[len(c.Runs)-1], Boot: c.boot, Seq: len(c.Records), Change: Change{
-			Step: c.planned[path], Subject: host.Subject{Kind: host.KindFile, Name: path},
+			Step: c.planned[path].Step, Shown: c.planned[path].Shown, Subject: host.Subject{Kind: host.KindFile, Name: path},
 			Before: &image.Image{Parts: []image.Part{{Name: path, Type: image.Absent}}},
 		}}
 		if err := w.add(kindChange, r.Change); err != nil {

@@ -87,3 +87,23 @@ func TestPlannedPathsOfACompleteRun(t *testing.T) {
 		t.Errorf("directories are %q, %v", dirs, err)
 	}
 }
+
+// TestPlannedPathsWithSecretsAreNotShown checks that the journal has a redacted form of a planned path with a secret,
+// also after the run was killed.
+func TestPlannedPathsWithSecretsAreNotShown(t *testing.T) {
+	l := newLab(t)
+	h, r := l.start("1")
+	r.Hide(func(text string) string { return strings.ReplaceAll(text, "dir/b", "<secret>") })
+	r.SetPlan(func() []journal.Planned { return []journal.Planned{{Step: "file.managed b", Path: "/etc/dir/b"}} })
+	l.write(h, "/etc/a", "a")
+	l.write(h, "/etc/dir/b", "made")
+	if err := journal.Settle(l.journal, l.chapters()[0], h); err != nil {
+		t.Fatal(err)
+	}
+	if got := l.recorded(); got != "/etc/a /etc/dir /etc/dir/b" {
+		t.Errorf("the records are %s", got)
+	}
+	if got := journal.Redactor(l.chapters())("file /etc/dir/b of /etc/dir"); got != "file /etc/<secret> of /etc/dir" {
+		t.Errorf("what is shown is %s", got)
+	}
+}

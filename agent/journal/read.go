@@ -26,10 +26,10 @@ type Chapter struct {
 	end      int64 // offset of the end of the last whole frame
 	last     sum
 	pieces   map[string]place
-	boot     string            // boot ID of the last run
-	planned  map[string]string // paths that the last run may have created without a record, and their steps
-	order    []string          // the paths that were planned, in the order of their steps
-	guarding string            // the steps whose guards ran when the chapter ended; "" for none
+	boot     string             // boot ID of the last run
+	planned  map[string]Planned // paths that the last run may have created without a record
+	order    []string           // the paths that were planned, in the order of their steps
+	guarding string             // the steps whose guards ran when the chapter ended; "" for none
 }
 
 // place is the offset and the length of a compressed piece in the file.
@@ -45,6 +45,7 @@ type (
 		Seq    int         `json:"seq"`
 		After  image.Image `json:"after"`
 		Secret bool        `json:"secret,omitempty"`
+		Shown  Names       `json:"shown,omitempty"`
 	}
 	againBody struct {
 		Seq int `json:"seq"`
@@ -61,7 +62,7 @@ type (
 
 // read reads a chapter. Its error is a *Damaged or a *Newer if the content of the file is the cause.
 func (j Journal) read(number int) (*Chapter, error) {
-	c := &Chapter{Number: number, path: j.path(number), pieces: map[string]place{}, planned: map[string]string{}}
+	c := &Chapter{Number: number, path: j.path(number), pieces: map[string]place{}, planned: map[string]Planned{}}
 	f, err := walk.OpenFile(c.path)
 	if err != nil {
 		return nil, unread(err)
@@ -126,7 +127,7 @@ func (c *Chapter) apply(k kind, body []byte, at int64) error {
 			c.guarding = b.Step
 			return err
 		}
-		c.planned[b.Path], c.order = b.Step, append(c.order, b.Path)
+		c.planned[b.Path], c.order = b, append(c.order, b.Path)
 		return err
 	case kindSynced:
 		for _, r := range c.Records {
@@ -165,6 +166,7 @@ func (c *Chapter) applyUpdate(k kind, body []byte) error {
 		var b afterBody
 		err := json.Unmarshal(body, &b)
 		r.After, r.Secret, r.Synced = &b.After, r.Secret || b.Secret, false
+		r.addShown(b.Shown)
 		return err
 	case kindAgain:
 		r.After = nil
@@ -193,9 +195,9 @@ func (c *Chapter) InterruptedStep(run string, h *host.Host) string {
 		return c.guarding
 	}
 	for _, name := range slices.Backward(c.order) {
-		step, open := c.planned[name]
+		plan, open := c.planned[name]
 		if _, err := h.Files.Lstat(name); open && err == nil {
-			return step
+			return plan.Step
 		}
 	}
 	for _, r := range slices.Backward(c.Records) {

@@ -138,7 +138,7 @@ func (r *Recorder) Replacing(s host.Subject) error {
 			return explain(err)
 		}
 	}
-	change := Change{Step: step, Subject: s}
+	change := Change{Step: step, Subject: s, Shown: namesOf(s, image.Image{}, r.hide)}
 	if image.CanBePutBack(s.Kind) {
 		r.before(&change)
 		change.Secret = change.Secret || r.isPrivate(step)
@@ -222,10 +222,11 @@ func (r *Recorder) before(c *Change) {
 	k := &secretKeeper{keep: r.writer, hide: r.hide}
 	i, err := image.Taker{Host: r.host, Keep: k}.Take(ctx, c.Subject)
 	if err != nil {
-		c.Lost = "what was there could not be read: " + err.Error()
+		c.Lost = r.hide("what was there could not be read: " + err.Error())
 		return
 	}
 	c.Before, c.Secret = &i, k.secret(c.Subject, i)
+	c.addShown(namesOf(c.Subject, i, r.hide))
 }
 
 // skips reports whether changes of a subject are not recorded.

@@ -80,7 +80,8 @@ func (r *Recorder) settle() error {
 }
 
 func (r *Recorder) settleOne(entry *recorded) error {
-	b, err := after(r.writer, r.host, entry, r.hide)
+	names := func(i image.Image) Names { return namesOf(entry.subject, i, r.hide) }
+	b, err := after(r.writer, r.host, entry, r.hide, names)
 	if b != nil && err == nil {
 		entry.after = &b.After
 	}
@@ -124,8 +125,10 @@ func synced(w *writer, h *host.Host, paths ...string) error {
 	return w.write(kindSynced, nil)
 }
 
-// after takes and writes the after-image of a subject. It returns nil, and no error, if the image cannot be taken.
-func after(w *writer, h *host.Host, of *recorded, hide func(string) string) (*afterBody, error) {
+// after takes and writes the after-image of a subject. It returns nil, and no error, if the image cannot be taken. hide
+// redacts a text, and names returns the redacted forms of the names in the image.
+func after(w *writer, h *host.Host, of *recorded, hide func(string) string, names func(image.Image) Names) (
+	*afterBody, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), imageTime)
 	defer cancel()
 	k := &secretKeeper{keep: texts{w}, hide: hide}
@@ -133,7 +136,7 @@ func after(w *writer, h *host.Host, of *recorded, hide func(string) string) (*af
 	if err != nil {
 		return nil, nil
 	}
-	b := &afterBody{Seq: of.seq, After: i, Secret: of.private || k.secret(of.subject, i)}
+	b := &afterBody{Seq: of.seq, After: i, Secret: of.private || k.secret(of.subject, i), Shown: names(i)}
 	for n := range i.Parts {
 		i.Parts[n].Lost = "" // an after-image is shown and never restored
 	}

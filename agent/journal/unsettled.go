@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/image"
 )
 
 // unsettled returns the records without a valid after-image because their run was interrupted: the run did not take it,
@@ -39,8 +40,10 @@ func Settle(j Journal, c *Chapter, h *host.Host) error {
 
 func settleAll(w *writer, h *host.Host, open []*Record) error {
 	for _, record := range open {
-		// The secrets of the interrupted run are not known here, so all texts count as secret.
-		b, err := after(w, h, &recorded{subject: record.Subject, seq: record.Seq}, func(string) string { return "" })
+		// The secrets of the interrupted run are not known here, so all texts count as secret. The names are those that it
+		// recorded.
+		b, err := after(w, h, &recorded{subject: record.Subject, seq: record.Seq}, func(string) string { return "" },
+			func(image.Image) Names { return nil })
 		if err != nil {
 			return err
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/image"
+	"github.com/corpus-agent/corpus-agent/state/redact"
 )
 
 // Difference is the change of one subject.
@@ -31,12 +32,14 @@ type Difference struct {
 // Changes returns the changes of a run, and the changes of other runs that it undid, in the order of the changes.
 func Changes(chapters []*journal.Chapter, run string) []Difference {
 	var all []Difference
+	show := journal.Redactor(chapters)
 	for _, c := range chapters {
 		for _, r := range c.Records {
 			if r.Run != run && (r.Undone == nil || r.Undone.Run != run) {
 				continue
 			}
 			if d, ok := difference(c, r); ok {
+				redact.Each(&d, show)
 				all = append(all, d)
 			}
 		}
@@ -94,6 +97,7 @@ func (p *Plan) Differences(h *host.Host) []Difference {
 			w.part(part.Now, part.Want)
 		}
 		d.Diff = w.b.String()
+		redact.Each(&d, p.show)
 		all = append(all, d)
 	}
 	return all
@@ -154,7 +158,7 @@ func (w *writer) path(from, to image.Part) {
 			sign string
 			part image.Part
 		}{{"-", from}, {"+", to}} {
-			if text := describe(d.part); text != "" {
+			if text := w.describe(d.part); text != "" {
 				w.line("%s%s", d.sign, text)
 			}
 		}
@@ -175,9 +179,12 @@ func side(p image.Part) string {
 }
 
 // describe describes a path that is not a regular file.
-func describe(p image.Part) string {
+func (w *writer) describe(p image.Part) string {
 	switch p.Type {
 	case image.Link:
+		if w.secret {
+			return "link, whose target is not shown"
+		}
 		return "link to " + p.Text
 	case image.Directory:
 		return fmt.Sprintf("directory %04o %d:%d", mode(p), p.UID, p.GID)

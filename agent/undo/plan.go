@@ -13,6 +13,7 @@ import (
 	safe "github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/image"
+	"github.com/corpus-agent/corpus-agent/state/redact"
 )
 
 // Plan is the list of actions of a restore.
@@ -21,6 +22,7 @@ type Plan struct {
 	Left    []Left
 	Restart []string // running units that the undone runs had restarted
 
+	show     func(string) string // redacts names in what is shown
 	chapters []*journal.Chapter
 	records  []*journal.Record
 	left     map[*journal.Record]string   // why a record is not undone
@@ -32,8 +34,8 @@ type Plan struct {
 // NewPlan compares records with the state of h and returns the plan to undo them. The records must be ordered from the
 // newest to the oldest.
 func NewPlan(ctx context.Context, h *host.Host, chapters []*journal.Chapter, records []*journal.Record) (*Plan, error) {
-	p := &Plan{host: h, chapters: chapters, records: records, left: map[*journal.Record]string{},
-		restarts: map[string][]*journal.Record{}}
+	p := &Plan{host: h, show: journal.Redactor(chapters), chapters: chapters, records: records,
+		left: map[*journal.Record]string{}, restarts: map[string][]*journal.Record{}}
 	boot := journal.BootID(h)
 	w := &walk{boot: boot, look: image.Taker{Host: h}, plan: p, images: map[host.Subject]image.Image{},
 		actions: map[host.Subject]*Action{}}
@@ -172,6 +174,7 @@ func (p *Plan) Summary() Summary {
 	for _, a := range p.Actions {
 		s.Restored = append(s.Restored, a.Subject.String())
 	}
+	redact.Each(&s, p.show)
 	return s
 }
 

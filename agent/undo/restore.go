@@ -15,6 +15,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/host/units"
 	"github.com/corpus-agent/corpus-agent/state/image"
+	"github.com/corpus-agent/corpus-agent/state/redact"
 )
 
 // restore is the state of a running restore.
@@ -37,6 +38,7 @@ func Restore(ctx context.Context, h *host.Host, j journal.Journal, run string, p
 	r.retryLater(p.refused...)
 	err := r.all(ctx)
 	r.did.Unfinished = len(r.failed) > 0
+	redact.Each(&r.did, p.show)
 	return r.did, errors.Join(err, r.marker.Close())
 }
 
