@@ -32,7 +32,7 @@ func TestTheAgentOpensNoPathOfAUserByName(t *testing.T) {
 		"agent/linking/compare.go": {project, "Run.namesLead"},
 		"agent/config/damaged.go":  {etc, "readRegular"},
 		"agent/config/editing/editing.go": {operator,
-			"Create read Editing.Run Editing.untilValid Editing.install"},
+			"Create read Editing.Run Editing.untilValid Editing.install Editing.keep"},
 		"agent/config/exposed.go": {"asks for modes of files that the configuration names, and nothing else", "private"},
 		"agent/identity.go":       {etc, "run.copyConfiguration"},
 		"agent/failure/noexec.go": {kernel + ", and where /srv/projects and the agent's own directory are", "mountOf"},

@@ -1,7 +1,6 @@
 package fleet
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -53,7 +52,7 @@ func (r *Report) against(q Question) string {
 	}
 	for _, b := range r.Quarantined {
 		if b.Release.Project == q.Channel.Project && b.Release.Digest == q.Digest {
-			return fmt.Sprintf("quarantined since run %s: %s", b.Run, b.Reason)
+			return b.Since()
 		}
 	}
 	return ""

@@ -440,3 +440,24 @@ func TestInterruptedStep(t *testing.T) {
 		})
 	}
 }
+
+// TestPruneKeepsTheNewestChapters checks that the newest chapter stays, also if none is to be kept: the present release
+// may have to be rolled back.
+func TestPruneKeepsTheNewestChapters(t *testing.T) {
+	for keep, want := range map[int]string{-1: "3", 0: "3", 1: "3", 2: "2 3", 3: "1 2 3", 9: "1 2 3"} {
+		l := newLab(t)
+		for _, pair := range []string{"a", "b", "c"} {
+			l.run("run of "+pair, pair, func(h *host.Host, _ *journal.Recorder) { l.write(h, "/etc/f", pair) })
+		}
+		if err := l.journal.Prune(keep); err != nil {
+			t.Fatal(err)
+		}
+		var left []string
+		for _, c := range l.chapters() {
+			left = append(left, fmt.Sprint(c.Number))
+		}
+		if got := strings.Join(left, " "); got != want {
+			t.Errorf("of three chapters, Prune(%d) keeps %s, want %s", keep, got, want)
+		}
+	}
+}

@@ -101,7 +101,7 @@ func (l Layout) same(root *walk.Root, dir string) error {
 		nameErr == nil && err == nil && byName.Dev == inside.Dev && byName.Ino == inside.Ino {
 		return nil
 	}
-	if nameErr != nil && !absent(nameErr) || byName.Mode&unix.S_IFMT == unix.S_IFREG {
+	if nameErr != nil && !absent(nameErr) || nameErr == nil && byName.Mode&unix.S_IFMT != unix.S_IFDIR {
 		return nil // opening it reports that
 	}
 	return diag.WithHint(fmt.Errorf("%s is behind a link that leads out of %s", dir, l.Root),

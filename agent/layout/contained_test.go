@@ -1,10 +1,13 @@
 package layout_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/corpus-agent/corpus-agent/agent/layout"
 	"github.com/corpus-agent/corpus-agent/state/diag"
@@ -104,6 +107,22 @@ func TestLinksIntoEmptyDirectoriesOutsideAreRefused(t *testing.T) {
 					t.Errorf("error is %v", err)
 				}
 			})
+		}
+	}
+}
+
+// TestOtherFilesAreNoLinks checks that a file, a pipe or a socket in the place of a directory is not reported as a link.
+func TestOtherFilesAreNoLinks(t *testing.T) {
+	for kind, mode := range map[string]uint32{"file": unix.S_IFREG, "pipe": unix.S_IFIFO, "socket": unix.S_IFSOCK} {
+		for _, name := range []string{"srv", "srv/projects", "var/lib/corpus", "etc/corpus", "srv/projects/shop"} {
+			root := t.TempDir()
+			path := filepath.Join(root, name)
+			if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), unix.Mknod(path, mode|0o644, 0)); err != nil {
+				t.Fatal(err)
+			}
+			if err := layout.At(root).Contained(); err != nil && strings.Contains(err.Error(), "link") {
+				t.Errorf("a %s as %s: %v", kind, name, err)
+			}
 		}
 	}
 }

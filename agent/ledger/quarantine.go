@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -25,6 +26,9 @@ type Bad struct {
 	// a pair is not in quarantine.
 	Again int `json:"again,omitempty"`
 }
+
+// Since describes the quarantine: the run that began it, and why.
+func (b Bad) Since() string { return fmt.Sprintf("quarantined since run %s: %s", b.Run, b.Reason) }
 
 // Covers reports whether the entry prevents the deploy of a pair.
 func (b Bad) Covers(p Pair) bool {

@@ -101,7 +101,7 @@ func (r *Run) Replace(pair *ledger.Pair) {
 	for _, release := range pair.Releases() {
 		for _, b := range r.Ledger.Bad {
 			if b.Is(release) {
-				r.Record.Note("%s is quarantined since run %s: %s", release, b.Run, b.Reason)
+				r.Record.Note("%s is %s", release, b.Since())
 				*pair = standIn(*pair, release, *good)
 				break
 			}

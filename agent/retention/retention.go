@@ -130,7 +130,7 @@ func (r *Run) Sweep(ctx context.Context) error {
 		dirs = append(dirs, r.Host.Layout.Path(filepath.Dir(file)))
 	}
 	projects, err := r.Host.ProjectDirs()
-	errs := []error{err}
+	errs := []error{err, durable.SweepScratchIn(r.Host.Layout.Configuration())} // "config edit" does not take the lock
 	dirs = append(dirs, r.Host.Layout.Projects())
 	for _, dir := range projects {
 		p := r.Host.LayoutOf(filepath.Base(dir))

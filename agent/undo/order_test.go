@@ -1,11 +1,13 @@
 package undo_test
 
 import (
+	"os"
 	"slices"
 	"testing"
 
 	"github.com/corpus-agent/corpus-agent/agent/journal"
 	"github.com/corpus-agent/corpus-agent/agent/undo"
+	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
 // TestSelectAcrossAClockThatWasSetBack has runs whose IDs, which are times, are not in the order of the runs.
@@ -36,4 +38,28 @@ func TestSelectAcrossAClockThatWasSetBack(t *testing.T) {
 			t.Errorf("%s: undone is %q, want %q", name, got, test.want)
 		}
 	}
+}
+
+// TestOrderOfTheRestore checks that the last change is restored first and, of one change, that what is removed comes
+// before what is made, the content of a directory before the directory, and a new directory before its content.
+func TestOrderOfTheRestore(t *testing.T) {
+	s := newScene(t)
+	s.put("/etc/a", "old\n")
+	s.do(os.MkdirAll(s.path("/srv/tree/old"), 0o755))
+	s.put("/srv/tree/old/f", "old\n")
+	s.run("1", func(h *host.Host) {
+		s.write("/etc/z", "new\n")(h)
+		s.named(host.KindTree, "/srv/tree")
+		s.do(os.RemoveAll(s.path("/srv/tree/old")))
+		s.do(os.MkdirAll(s.path("/srv/tree/new/sub"), 0o755))
+		s.put("/srv/tree/new/sub/f", "new\n")
+		s.write("/etc/a", "new\n")(h)
+	})
+	want := []string{"file /etc/a", "file /srv/tree/new/sub/f", "file /srv/tree/new/sub", "file /srv/tree/new",
+		"file /srv/tree/old", "file /srv/tree/old/f", "file /etc/z"}
+	p, _ := s.plan()
+	if got := p.Summary().Restored; !slices.Equal(got, want) {
+		t.Errorf("the plan is\n%q, want\n%q", got, want)
+	}
+	s.expect(s.restoreTwice(), want)
 }

@@ -158,11 +158,21 @@ func TempFile(dir string) (*os.File, error) { return os.CreateTemp(dir, tempPref
 // final name is complete even after a power failure, without syncing each file, and then the files elsewhere that
 // belong to it.
 func Install(temp, path string, files ...string) error {
+	return installer{syncfs: unix.Syncfs, syncDir: SyncDir}.install(temp, path, files...)
+}
+
+// installer has the functions with which Install syncs.
+type installer struct {
+	syncfs  func(fd int) error // syncs the filesystem of an open file
+	syncDir func(dir string) error
+}
+
+func (i installer) install(temp, path string, files ...string) error {
 	d, err := os.Open(temp)
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(unix.Syncfs(int(d.Fd())), d.Close()); err != nil {
+	if err := errors.Join(i.syncfs(int(d.Fd())), d.Close()); err != nil {
 		return fmt.Errorf("syncing %s: %w", path, err)
 	}
 	for _, file := range files {
@@ -173,7 +183,7 @@ func Install(temp, path string, files ...string) error {
 	if err := os.Rename(temp, path); err != nil {
 		return err
 	}
-	if err := SyncDir(filepath.Dir(path)); err != nil {
+	if err := i.syncDir(filepath.Dir(path)); err != nil {
 		return errors.Join(err, os.Rename(path, temp)) // the new name might not survive a power failure
 	}
 	return nil

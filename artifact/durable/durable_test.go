@@ -5,8 +5,11 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 func TestWriteReplacesOrKeeps(t *testing.T) {
@@ -109,6 +112,56 @@ func TestDiscardAndInstall(t *testing.T) {
 	}
 	if left, _ := os.ReadDir(dir); len(left) != 0 {
 		t.Errorf("%d entries left of a discarded directory", len(left))
+	}
+}
+
+// TestInstallSyncsBeforeTheName checks that the filesystem is synced before the directory gets its name and its parent
+// after that, and that the directory loses the name if either fails.
+func TestInstallSyncsBeforeTheName(t *testing.T) {
+	fault := errors.New("the disk failed")
+	for name, c := range map[string]struct {
+		syncfs, syncDir error
+		want            string
+		installed       bool
+	}{
+		"both succeed":                 {want: "filesystem without the name, directory with the name", installed: true},
+		"the filesystem is not synced": {syncfs: fault, want: "filesystem without the name"},
+		"the directory is not synced":  {syncDir: fault, want: "filesystem without the name, directory with the name"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			temp, err := TempDir(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			final := filepath.Join(dir, "release")
+			var calls []string
+			note := func(what string) {
+				if _, err := os.Lstat(final); err != nil {
+					calls = append(calls, what+" without the name")
+					return
+				}
+				calls = append(calls, what+" with the name")
+			}
+			err = installer{
+				syncfs: func(fd int) error {
+					note("filesystem")
+					return errors.Join(c.syncfs, unix.Syncfs(fd))
+				},
+				syncDir: func(parent string) error {
+					note("directory")
+					return errors.Join(c.syncDir, SyncDir(parent))
+				},
+			}.install(temp, final)
+			if got := strings.Join(calls, ", "); got != c.want || (err == nil) != c.installed {
+				t.Errorf("the calls are %s (%v), want %s", got, err, c.want)
+			}
+			for path, want := range map[string]bool{final: c.installed, temp: !c.installed} {
+				if _, err := os.Lstat(path); (err == nil) != want {
+					t.Errorf("%s: %v, want it to be there: %v", path, err, want)
+				}
+			}
+		})
 	}
 }
 

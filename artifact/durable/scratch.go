@@ -17,10 +17,18 @@ const scratchPrefix = "corpus-scratch-"
 // Scratch makes an empty directory for one job in the system's temporary directory. The caller must call done at the
 // end. If the process is killed, the next Scratch or SweepScratch of the same user removes the directory, since the
 // lock on it ends with the process.
-func Scratch() (dir string, done func(), err error) {
-	_ = SweepScratch() // directories that cannot be removed only waste disk space
+func Scratch() (dir string, done func(), err error) { return scratch(os.TempDir(), scratchPrefix) }
+
+// ScratchIn is Scratch for a directory of the caller's. If the process is killed, the next ScratchIn or SweepScratchIn
+// with that directory removes what it left.
+func ScratchIn(parent string) (dir string, done func(), err error) {
+	return scratch(parent, tempPrefix)
+}
+
+func scratch(parent, prefix string) (dir string, done func(), err error) {
+	_ = sweepScratch(parent, prefix) // directories that cannot be removed only waste disk space
 	for {
-		dir, err = os.MkdirTemp("", scratchPrefix)
+		dir, err = os.MkdirTemp(parent, prefix)
 		if err != nil {
 			return "", nil, err
 		}
@@ -47,17 +55,22 @@ func ScratchFile() (*os.File, error) {
 }
 
 // SweepScratch removes the directories of Scratch whose processes have ended.
-func SweepScratch() error {
-	entries, err := os.ReadDir(os.TempDir())
+func SweepScratch() error { return sweepScratch(os.TempDir(), scratchPrefix) }
+
+// SweepScratchIn removes the directories of ScratchIn in parent whose processes have ended.
+func SweepScratchIn(parent string) error { return sweepScratch(parent, tempPrefix) }
+
+func sweepScratch(parent, prefix string) error {
+	entries, err := os.ReadDir(parent)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	var errs []error
 	for _, e := range entries {
-		if !strings.HasPrefix(e.Name(), scratchPrefix) {
+		if !strings.HasPrefix(e.Name(), prefix) {
 			continue
 		}
-		dir := filepath.Join(os.TempDir(), e.Name())
+		dir := filepath.Join(parent, e.Name())
 		lock, err := lockDir(dir)
 		if errors.Is(err, errTaken) {
 			continue

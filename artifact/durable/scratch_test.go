@@ -10,6 +10,34 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/durable"
 )
 
+// TestScratchInKeepsWhatLives checks that a directory of a process that lives stays, like a file, and that one of a
+// process that has ended is removed.
+func TestScratchInKeepsWhatLives(t *testing.T) {
+	parent := t.TempDir()
+	living, done, err := durable.ScratchIn(parent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer done()
+	ended, err := durable.TempDir(parent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := durable.TempFile(parent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	if err := durable.SweepScratchIn(parent); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]bool{living: true, file.Name(): true, ended: false} {
+		if _, err := os.Lstat(path); (err == nil) != want {
+			t.Errorf("%s: %v, want it to be there: %v", path, err, want)
+		}
+	}
+}
+
 // TestScratchOfKilledProcessIsRemoved checks that the directory of a killed process is removed by the next process, and
 // that those of a living process and of other programs stay.
 func TestScratchOfKilledProcessIsRemoved(t *testing.T) {

@@ -193,6 +193,9 @@ func pathError(op, path string, err error) error {
 	if errors.As(err, &unsafe) {
 		return err
 	}
+	if errors.Is(err, unix.ELOOP) {
+		err = &Loop{Path: path}
+	}
 	return &fs.PathError{Op: op, Path: Clip(path), Err: err}
 }
 

@@ -143,6 +143,10 @@ func TestPathsMeanTheSameInsideARoot(t *testing.T) {
 				if got != c.want || !errors.Is(err, c.err) {
 					t.Errorf("%.60s (flags %#x, safe %v): %q, %v, want %q, %v", c.path, c.flags, safe, got, err, c.want, c.err)
 				}
+				var loop *walk.Loop
+				if errors.Is(err, unix.ELOOP) && (!errors.As(err, &loop) || !strings.HasSuffix(loop.Hint(), c.path)) {
+					t.Errorf("the error %q has no hint that names %q", err, c.path)
+				}
 				if err != nil && !strings.Contains(err.Error(), walk.Clip(c.path)) {
 					t.Errorf("the error %q does not name %q", err, c.path)
 				}

@@ -210,13 +210,20 @@ func collect(v any, words map[string]bool) {
 	}
 }
 
-// inOrder sorts and numbers the results in the order of the program.
+// inOrder sorts and numbers the results in the order of the program. The results of listeners, which are not in the
+// program, follow in the order in which they ran.
 func (w *walk) inOrder() {
-	place := map[string]int{}
+	places := map[string]int{}
 	for i, s := range w.program {
-		place[s.Tag()] = i
+		places[s.Tag()] = i
 	}
-	slices.SortStableFunc(w.running.list, func(a, b *Result) int { return place[a.Tag()] - place[b.Tag()] })
+	place := func(r *Result) int {
+		if i, ok := places[r.Tag()]; ok {
+			return i
+		}
+		return len(w.program)
+	}
+	slices.SortStableFunc(w.running.list, func(a, b *Result) int { return place(a) - place(b) })
 	for i, r := range w.running.list {
 		r.RunNum = i
 	}

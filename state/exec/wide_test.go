@@ -174,6 +174,20 @@ other: {thing.made: []}
 	}
 }
 
+// TestListenersOfAParallelRunAreLast checks that a parallel run reports its listeners where a run in order does.
+func TestListenersOfAParallelRunAreLast(t *testing.T) {
+	const sls = `
+a: {thing.made: []}
+b: {thing.made: [{listen: [thing: a]}]}
+c: {thing.made: [{listen: [thing: a]}]}
+d: {thing.made: []}
+`
+	want := (&cloud{}).run(t, 1, sls)
+	if got := (&cloud{}).run(t, 8, sls); !slices.Equal(got, want) || len(got) != 6 {
+		t.Errorf("the report is %q, and that of a run in order %q", got, want)
+	}
+}
+
 // TestParallelDecisionIsCached checks that the run decides once for each function whether its steps may run in
 // parallel.
 func TestParallelDecisionIsCached(t *testing.T) {

@@ -280,6 +280,10 @@ func explain(err error) error {
 		return diag.WithHint(err, "run as root, or give the agent's user the right to do this")
 	case errors.Is(err, unix.EBUSY):
 		return diag.WithHint(err, "something is mounted there, or uses it")
+	case errors.Is(err, ErrLink) && errors.As(err, &named):
+		return diag.WithHint(err, "%s", walk.LoopHint(named.Path))
+	case errors.Is(err, ErrNotDir) && errors.As(err, &named):
+		return diag.WithHint(err, "a part of the path is not a directory; find it with: namei -l %s", named.Path)
 	}
 	return err
 }

@@ -227,6 +227,11 @@ func TestTreeReportsMistakes(t *testing.T) {
 			t.Errorf("%s: %v, want %q", name, c.err, c.want)
 		}
 	}
+	for _, err := range []error{resolving, listing} {
+		if hint := diag.HintOf(err); !strings.Contains(hint, "namei -l /etc/") {
+			t.Errorf("%v has the hint %q", err, hint)
+		}
+	}
 	if !errors.Is(missing, fs.ErrNotExist) {
 		t.Errorf("the error of a missing file is %v, which is not fs.ErrNotExist", missing)
 	}

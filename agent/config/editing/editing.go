@@ -79,7 +79,7 @@ func (e *Editing) Run(ctx context.Context) (changed bool, err error) {
 	if err := durable.MkdirAll(dir, 0o755); err != nil {
 		return false, err
 	}
-	temp, err := durable.TempDir(dir)
+	temp, done, err := durable.ScratchIn(dir) // it removes what an edit that was killed left
 	if err != nil {
 		return false, fmt.Errorf("copying %s: %w", e.Sources.File, err)
 	}
@@ -87,9 +87,7 @@ func (e *Editing) Run(ctx context.Context) (changed bool, err error) {
 	if err = os.WriteFile(e.copy, e.before, 0o600); err == nil {
 		changed, err = e.untilValid(ctx)
 	}
-	if !errors.Is(err, errChanged) { // its hint names the copy
-		err = errors.Join(err, durable.RemoveTemp(context.WithoutCancel(ctx), temp))
-	}
+	done()
 	return changed, err
 }
 
@@ -194,8 +192,7 @@ func (e *Editing) install(text []byte) error {
 		return err
 	}
 	if (info == nil) != (e.info == nil) || info != nil && !bytes.Equal(now, e.before) {
-		return exit.WithCode(exit.Locked, diag.WithHint(fmt.Errorf("%s: %w", file, errChanged),
-			"your version is %s: compare the two", e.copy))
+		return e.keep(text)
 	}
 	if info == nil {
 		return write(file, text, mode)
@@ -205,4 +202,16 @@ func (e *Editing) install(text []byte) error {
 	}
 	owner := info.Sys().(*syscall.Stat_t)
 	return os.Lchown(file, int(owner.Uid), int(owner.Gid))
+}
+
+// keep keeps the edited text in a file of its own, since the file was changed. It returns the error that says so.
+func (e *Editing) keep(text []byte) error {
+	file := e.Sources.File
+	kept, err := os.CreateTemp(filepath.Dir(file), filepath.Base(file)+".edited-*")
+	if err != nil {
+		return errors.Join(fmt.Errorf("%s: %w", file, errChanged), err)
+	}
+	_, err = kept.Write(text)
+	return exit.WithCode(exit.Locked, diag.WithHint(errors.Join(fmt.Errorf("%s: %w", file, errChanged), err, kept.Close()),
+		"your version is %s: compare the two", kept.Name()))
 }

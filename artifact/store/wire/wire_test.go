@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"net/http"
@@ -76,3 +77,36 @@ func TestRetryAfterHeader(t *testing.T) {
 		}
 	}
 }
+
+// TestBodiesAreBounded checks how much of a body that a client reads into memory is read of a server that never ends.
+func TestBodiesAreBounded(t *testing.T) {
+	for name, c := range map[string]struct {
+		url    string
+		status int
+		want   int64 // bytes; 0 for all
+	}{
+		"an error":              {"https://store/key", http.StatusInternalServerError, errorLimit},
+		"an error of a listing": {"https://store/bucket?list-type=2", http.StatusForbidden, errorLimit},
+		"a redirect":            {"https://store/key", http.StatusFound, errorLimit},
+		"a listing":             {"https://store/bucket?list-type=2", http.StatusOK, listingLimit},
+		"an object":             {"https://store/key", http.StatusOK, 0},
+		"a part of an object":   {"https://store/key", http.StatusPartialContent, 0},
+	} {
+		req, err := http.NewRequest(http.MethodGet, c.url, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		const sent = listingLimit + 1000
+		resp := &http.Response{StatusCode: c.status, Body: io.NopCloser(io.LimitReader(endless{}, sent))}
+		bound(req, resp)
+		n, err := io.Copy(io.Discard, resp.Body)
+		if want := cmp.Or(c.want, sent); n != want || err != nil {
+			t.Errorf("of %s, %d bytes are read (%v), want %d", name, n, err, want)
+		}
+	}
+}
+
+// endless is a body that does not end.
+type endless struct{}
+
+func (endless) Read(p []byte) (int, error) { return len(p), nil }

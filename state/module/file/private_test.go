@@ -42,12 +42,58 @@ func TestOldSecretsAreNotShown(t *testing.T) {
 	}
 }
 
+// TestSecretsOfTheRunAreNotShown checks that no state shows a difference with a secret that the run knows, whether the
+// file had it or gets it, and that it shows the difference without one.
+func TestSecretsOfTheRunAreNotShown(t *testing.T) {
+	inputs := Inputs{Secret: func(text string) bool { return strings.Contains(text, "hunter2") }}
+	for name, args := range map[string]func(text string) *value.Map{
+		"managed": func(text string) *value.Map { return value.NewMap("contents", "user=app\npassword="+text+"\n") },
+		"append":  func(text string) *value.Map { return value.NewMap("text", text) },
+		"prepend": func(text string) *value.Map { return value.NewMap("text", text) },
+		"replace": func(text string) *value.Map { return value.NewMap("pattern", "app", "repl", text) },
+		"line":    func(text string) *value.Map { return value.NewMap("mode", "ensure", "after", "app", "content", text) },
+		"blockreplace": func(text string) *value.Map {
+			return value.NewMap("marker_start", "# a", "marker_end", "# b", "content", text, "append_if_not_found", true)
+		},
+		"keyvalue": func(text string) *value.Map { return value.NewMap("key", "user", "value", text) },
+		"serialize": func(text string) *value.Map {
+			return value.NewMap("dataset", value.NewMap("a", text), "serializer", "json")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if shown := changesWith(t, inputs, name, args("hunter2-new"), "user=app\n"); strings.Contains(shown, "hunter2") ||
+				!strings.Contains(shown, "<secret>") {
+				t.Errorf("of a new secret, the changes are %s", shown)
+			}
+			if shown := changesWith(t, inputs, name, args("plain"), "user=app\n"); !strings.Contains(shown, "plain") {
+				t.Errorf("without a secret, the changes are %s", shown)
+			}
+		})
+	}
+	if shown := changesWith(t, inputs, "managed", value.NewMap("contents", "user=app\n"),
+		"password=hunter2-old\n"); strings.Contains(shown, "hunter2") || !strings.Contains(shown, "<secret>") {
+		t.Errorf("of an old secret, the changes are %s", shown)
+	}
+}
+
+// changesWith is changesOf for a file with this text that every user may read.
+func changesWith(t *testing.T, inputs Inputs, function string, args *value.Map, text string) string {
+	t.Helper()
+	return changes(t, inputs, function, args, text, 0o644, 0o755)
+}
+
 // changesOf applies a state to a file with these modes, and returns the changes of its dry run and of the run.
 func changesOf(t *testing.T, function string, args *value.Map, mode, dirMode os.FileMode) string {
 	t.Helper()
+	return changes(t, Inputs{}, function, args, "user=app\npassword=hunter2-old\n", mode, dirMode)
+}
+
+func changes(t *testing.T, inputs Inputs, function string, args *value.Map, text string, mode,
+	dirMode os.FileMode) string {
+	t.Helper()
 	root := t.TempDir()
 	for _, err := range []error{
-		os.Mkdir(root+"/etc", 0o755), os.WriteFile(root+"/etc/f", []byte("user=app\npassword=hunter2-old\n"), 0o644),
+		os.Mkdir(root+"/etc", 0o755), os.WriteFile(root+"/etc/f", []byte(text), 0o644),
 		os.Chmod(root+"/etc/f", mode), os.Chmod(root+"/etc", dirMode),
 	} {
 		if err != nil {
@@ -60,7 +106,7 @@ func changesOf(t *testing.T, function string, args *value.Map, mode, dirMode os.
 	}
 	args = args.Clone()
 	args.Set("name", "/etc/f")
-	resource := Functions(Inputs{})[function]()
+	resource := Functions(inputs)[function]()
 	_, problems := module.Decode(resource, module.Call{Function: "file." + function, Arguments: args})
 	if len(problems) > 0 {
 		t.Fatal(problems)

@@ -93,6 +93,15 @@ func (c *configured) one(ctx context.Context, h *host.Host) ([]string, error) {
 	return strings.Split(strings.TrimSuffix(out, "\x00"), "\x00"), err
 }
 
+// former stands for n values that git had, in reports; nil for none. Such a value may be a token, a header or a URL with
+// a password that is not in the pillar any more, so no redactor finds it.
+func former(n int) any {
+	if n == 0 {
+		return nil
+	}
+	return value.Strings(slices.Repeat([]string{"<not shown>"}, n)...)
+}
+
 // configSet implements git.config_set.
 type configSet struct {
 	configured
@@ -116,11 +125,7 @@ func (c *configSet) Check(ctx context.Context, h *host.Host) (module.Diff, error
 	if slices.Equal(have, c.want) {
 		return module.Diff{Comment: c.Name + " is set as declared"}, nil
 	}
-	old := any(nil)
-	if have != nil {
-		old = value.Strings(have...)
-	}
-	return module.Diff{Changes: value.NewMap(c.Name, value.NewMap("old", old, "new", value.Strings(c.want...))),
+	return module.Diff{Changes: value.NewMap(c.Name, value.NewMap("old", former(len(have)), "new", value.Strings(c.want...))),
 		Comment: "would set " + c.Name}, nil
 }
 
@@ -156,11 +161,8 @@ func (c *configSet) Apply(ctx context.Context, h *host.Host, _ module.Diff) (mod
 	if err := c.write(ctx, h); err != nil {
 		return module.Report{}, err
 	}
-	old := any(nil)
-	if have != nil {
-		old = value.Strings(have...)
-	}
-	return module.Report{Changes: value.NewMap(c.Name, value.NewMap("old", old, "new", value.Strings(c.want...))),
+	return module.Report{Changes: value.NewMap(c.Name, value.NewMap("old", former(len(have)), "new",
+		value.Strings(c.want...))),
 		Comment: "set " + c.Name}, nil
 }
 
@@ -218,16 +220,19 @@ func (c *configUnset) Check(ctx context.Context, h *host.Host) (module.Diff, err
 	if err != nil {
 		return module.Diff{}, err
 	}
+	changes := value.NewMap()
 	for key, v := range matches.All() {
-		if list := v.(*value.List); list.Len() > 1 && !c.All {
-			return module.Diff{}, diag.WithHint(fmt.Errorf("%s has several values: %s", value.Str(key), value.Repr(list)),
-				"set all: True to remove all of them")
+		list := v.(*value.List)
+		if list.Len() > 1 && !c.All {
+			return module.Diff{}, diag.WithHint(fmt.Errorf("%s has %d values", value.Str(key), list.Len()),
+				"set all: True to remove all of them; to see them: git config --get-all %s", value.Str(key))
 		}
+		changes.Set(value.Str(key), former(list.Len()))
 	}
 	if matches.Len() == 0 {
 		return module.Diff{Comment: "nothing is set that matches " + c.Name}, nil
 	}
-	return module.Diff{Changes: matches, Comment: "would unset " + strings.Join(matches.Names(), ", ")}, nil
+	return module.Diff{Changes: changes, Comment: "would unset " + strings.Join(changes.Names(), ", ")}, nil
 }
 
 // matches returns the values to remove, by key.
