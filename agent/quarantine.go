@@ -88,7 +88,7 @@ func (r *run) avoidQuarantined(pair, named ledger.Pair) (bool, error) {
 			diag.WithHint(fmt.Errorf("%s is quarantined (%s), and only %s converges", bad.What(), bad.Reason, good),
 				hint, ledger.Release(bad).Version))
 	case !good.Same(pair):
-		r.record.Note("%s is %s", bad.What(), bad.Since())
+		r.record.Note("%s is %s", bad.What(), ledger.QuarantinedSince(bad.Run, bad.Reason))
 	default:
 		return false, nil
 	}

@@ -52,7 +52,7 @@ func (r *Report) against(q Question) string {
 	}
 	for _, b := range r.Quarantined {
 		if b.Release.Project == q.Channel.Project && b.Release.Digest == q.Digest {
-			return b.Since()
+			return ledger.QuarantinedSince(b.Run, b.Reason)
 		}
 	}
 	return ""

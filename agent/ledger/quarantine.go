@@ -27,8 +27,10 @@ type Bad struct {
 	Again int `json:"again,omitempty"`
 }
 
-// Since describes the quarantine: the run that began it, and why.
-func (b Bad) Since() string { return fmt.Sprintf("quarantined since run %s: %s", b.Run, b.Reason) }
+// QuarantinedSince describes a quarantine by the run that began it, and the reason.
+func QuarantinedSince(run, reason string) string {
+	return fmt.Sprintf("quarantined since run %s: %s", run, reason)
+}
 
 // Covers reports whether the entry prevents the deploy of a pair.
 func (b Bad) Covers(p Pair) bool {

@@ -101,7 +101,7 @@ func (r *Run) Replace(pair *ledger.Pair) {
 	for _, release := range pair.Releases() {
 		for _, b := range r.Ledger.Bad {
 			if b.Is(release) {
-				r.Record.Note("%s is %s", release, b.Since())
+				r.Record.Note("%s is %s", release, ledger.QuarantinedSince(b.Run, b.Reason))
 				*pair = standIn(*pair, release, *good)
 				break
 			}

@@ -227,7 +227,8 @@ func TestTreeReportsMistakes(t *testing.T) {
 			t.Errorf("%s: %v, want %q", name, c.err, c.want)
 		}
 	}
-	for _, err := range []error{resolving, listing} {
+	_, below := f.Open("/etc/file/below")
+	for _, err := range []error{resolving, below} {
 		if hint := diag.HintOf(err); !strings.Contains(hint, "namei -l /etc/") {
 			t.Errorf("%v has the hint %q", err, hint)
 		}
