@@ -111,7 +111,7 @@ func TestLinksIntoEmptyDirectoriesOutsideAreRefused(t *testing.T) {
 	}
 }
 
-// TestOtherFilesAreNoLinks checks that a file, a pipe or a socket in the place of a directory is not reported as a link.
+// TestOtherFilesAreNoLinks checks that a file, pipe or socket in the place of a directory is not reported as a link.
 func TestOtherFilesAreNoLinks(t *testing.T) {
 	for kind, mode := range map[string]uint32{"file": unix.S_IFREG, "pipe": unix.S_IFIFO, "socket": unix.S_IFSOCK} {
 		for _, name := range []string{"srv", "srv/projects", "var/lib/corpus", "etc/corpus", "srv/projects/shop"} {

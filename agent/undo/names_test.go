@@ -10,8 +10,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host/hosttest"
 )
 
-// TestSecretsInNamesAreNotShown checks that a secret in a path, in a name or in the target of a link is redacted in what
-// shows the journal, and that the restore finds the path nevertheless.
+// TestSecretsInNamesAreNotShown checks that a secret in a path, in a name or in the target of a link is redacted in
+// what shows the journal, and that the restore finds the path nevertheless.
 func TestSecretsInNamesAreNotShown(t *testing.T) {
 	const secret = "hunter2"
 	dir := func(s *scene) { s.do(os.MkdirAll(s.path("/srv/"+secret+"-data"), 0o755)) }

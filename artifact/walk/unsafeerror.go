@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"golang.org/x/sys/unix"
 )
 
 // UnsafeError is the error for a step that an unprivileged user could have prepared: a link whose target does not
@@ -97,4 +99,21 @@ func CopyHint(path, user string) string {
 	return fmt.Sprintf("copy it, and look at what is in the copy: umask 022; %[2]scp -PR %[1]s %[1]s.new; "+
 		"%[2]ssetfacl -R -b %[1]s.new; then put the copy in place: mv -T %[1]s %[1]s.old && mv -T %[1]s.new %[1]s; "+
 		"chown -R is not safe there", path, as)
+}
+
+// Loop is the error of a path that is not followed to its end: its links form a loop, there are too many of them, or a
+// link is where none is followed.
+type Loop struct{ Path string }
+
+func (e *Loop) Error() string { return unix.ELOOP.Error() }
+
+// Unwrap returns the error of the kernel.
+func (e *Loop) Unwrap() error { return unix.ELOOP }
+
+// Hint returns how to find the link.
+func (e *Loop) Hint() string { return LoopHint(e.Path) }
+
+// LoopHint returns a hint to find the link in a path that is not followed to its end.
+func LoopHint(path string) string {
+	return "links in the path form a loop, or a link is where none is followed; find it with: namei -l " + path
 }

@@ -93,8 +93,8 @@ func (c *configured) one(ctx context.Context, h *host.Host) ([]string, error) {
 	return strings.Split(strings.TrimSuffix(out, "\x00"), "\x00"), err
 }
 
-// former stands for n values that git had, in reports; nil for none. Such a value may be a token, a header or a URL with
-// a password that is not in the pillar any more, so no redactor finds it.
+// former stands for n values that git had, in reports; nil for none. Such a value may be a token, a header or a URL
+// with a password that is not in the pillar any more, so no redactor finds it.
 func former(n int) any {
 	if n == 0 {
 		return nil
@@ -125,8 +125,8 @@ func (c *configSet) Check(ctx context.Context, h *host.Host) (module.Diff, error
 	if slices.Equal(have, c.want) {
 		return module.Diff{Comment: c.Name + " is set as declared"}, nil
 	}
-	return module.Diff{Changes: value.NewMap(c.Name, value.NewMap("old", former(len(have)), "new", value.Strings(c.want...))),
-		Comment: "would set " + c.Name}, nil
+	return module.Diff{Changes: value.NewMap(c.Name, value.NewMap("old", former(len(have)), "new",
+		value.Strings(c.want...))), Comment: "would set " + c.Name}, nil
 }
 
 // read sets the wanted values from the arguments.
