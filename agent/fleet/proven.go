@@ -7,8 +7,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 )
 
-// Proven reports whether a host that follows the channel of q has its release and is healthy with it, as its signed record shows
-// or, without such a record of any host, its signed reports since q.Since.
+// Proven reports whether a host that follows the channel of q has its release and is healthy with it, as its signed
+// record shows or, without such a record of any host, its signed reports since q.Since.
 func Proven(ctx context.Context, s store.Store, keys Keys, q Question) (bool, error) {
 	ref, project := q.Channel, q.Channel.Project
 	if project == artifact.Base {

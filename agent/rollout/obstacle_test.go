@@ -13,9 +13,9 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/store/dir"
 )
 
-// TestObstacleInPlaceOfLease puts something else in place of the only lease of a cluster in a directory store, or of the
-// directories above it, as every host with access to the directory can, and checks that a host takes the place within
-// two runs, and that another one then does not.
+// TestObstacleInPlaceOfLease puts something else in place of the only lease of a cluster in a directory store, or of
+// the directories above it, as every host with access to the directory can, and checks that a host takes the place
+// within two runs, and that another one then does not.
 func TestObstacleInPlaceOfLease(t *testing.T) {
 	link := func(to string) func(string) error { return func(at string) error { return os.Symlink(to, at) } }
 	for what, obstacle := range map[string]func(at string) error{
@@ -74,7 +74,8 @@ func TestObstacleInPlaceOfLease(t *testing.T) {
 // TestLeaseFromTheFutureExpires checks that a lease whose object has a time in the future keeps its place only for as
 // long as another one would.
 func TestLeaseFromTheFutureExpires(t *testing.T) {
-	for ahead, taken := range map[time.Duration]bool{time.Minute: true, 2 * time.Hour: false, 24 * 365 * time.Hour: false} {
+	const year = 365 * 24 * time.Hour
+	for ahead, taken := range map[time.Duration]bool{time.Minute: true, 2 * time.Hour: false, year: false} {
 		f := newFleet(t, 4) // one place
 		s := newTimed()
 		holder, other := f.Roster.Hosts[0].Name, f.Roster.Hosts[1].Name

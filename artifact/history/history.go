@@ -189,8 +189,8 @@ func equalTo(m rollout.Move, moves []rollout.Move) (n int) {
 	return n
 }
 
-// note adds a move unless it was added before, after as many equal ones. A move is verified if any verified metadata has
-// it.
+// note adds a move unless it was added before, after as many equal ones. A move is verified if any verified metadata
+// has it.
 func (h *reading) note(m Move, equal int) {
 	for i := range h.moves {
 		had := &h.moves[i]

@@ -331,8 +331,8 @@ func TestPatternsOfNoHost(t *testing.T) {
 	}
 }
 
-// TestStartInTheFutureDelaysNoWave checks a rollout that started while the store's clock was a day ahead: the first wave
-// takes the release at once, and later waves only with the healthy hosts of the one before, after its soak.
+// TestStartInTheFutureDelaysNoWave checks a rollout that started while the store's clock was a day ahead: the first
+// wave takes the release at once, and later waves only with the healthy hosts of the one before, after its soak.
 func TestStartInTheFutureDelaysNoWave(t *testing.T) {
 	now := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 	p := rollout.Plan{Waves: []rollout.Wave{{Share: 1000, Soak: rollout.Duration(time.Hour)}, {Share: rollout.All}},

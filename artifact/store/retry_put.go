@@ -69,8 +69,8 @@ func MayCreate(ctx context.Context) bool { return ctx.Value(creatingKey{}) != ni
 type displacingKey struct{}
 
 // Displacing returns a context in which a Put to a directory store may rename what has the name of the object and is no
-// file, and remove what is in place of a directory above it; for a Get, a link that leads out of the store is no object.
-// Without it, such calls fail.
+// file, and remove what is in place of a directory above it; for a Get, a link that leads out of the store is no
+// object. Without it, such calls fail.
 func Displacing(ctx context.Context) context.Context {
 	return context.WithValue(ctx, displacingKey{}, true)
 }

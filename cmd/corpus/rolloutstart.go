@@ -101,8 +101,8 @@ func (s *starter) begin(ctx context.Context, b publish.Beginning) (*rollout.Star
 }
 
 // arrived reports whether the rollout of the release that a channel names is complete: enough hosts of each wave are
-// healthy, and nothing stops it. Only such a release is one to return to. If the rollout knew no hosts, one that has the
-// release now has to be healthy. arrived returns false if the results cannot be read.
+// healthy, and nothing stops it. Only such a release is one to return to. If the rollout knew no hosts, one that has
+// the release now has to be healthy. arrived returns false if the results cannot be read.
 func (s *starter) arrived(ctx context.Context, b publish.Beginning) bool {
 	u := &activeRollout{ref: b.Ref, plan: b.Plan, now: b.Now}
 	return u.read(ctx, s.store, *b.Earlier) == nil && u.arrived() && (len(u.rollout.Roster.Hosts) > 0 || s.proven(ctx, b))

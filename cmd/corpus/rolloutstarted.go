@@ -74,8 +74,8 @@ func (s *starter) warn(ref artifact.Ref, made *begun) {
 			trust.Printable(strings.Join(made.idle, ", ")))
 	}
 	if made.untold != "" {
-		fmt.Fprintf(s.program.Err, "warning: no host has shown that %s, which %s named before, is healthy, so abort and back "+
-			"have nothing to go back to\n", trust.Printable(made.untold), ref)
+		fmt.Fprintf(s.program.Err, "warning: no host has shown that %s, which %s named before, is healthy, so abort and "+
+			"back have nothing to go back to\n", trust.Printable(made.untold), ref)
 	}
 	if made.ends != "" {
 		back := "and nothing arrived before it, so abort and back have nothing to go back to"

@@ -63,8 +63,9 @@ func (r rolloutStatus) text() string {
 	}
 	fmt.Fprintf(&b, "\n  next: %s\n", r.Next)
 	if r.Ahead {
-		fmt.Fprintf(&b, "  it started at %s by the store's clock, which was ahead: hosts do not wait for that time, and each wave "+
-			"after the first waits for the healthy hosts of the one before; check the clock of the store\n", stamp(r.Start.At))
+		fmt.Fprintf(&b, "  it started at %s by the store's clock, which was ahead: hosts do not wait for that time, and "+
+			"each wave after the first waits for the healthy hosts of the one before; check the clock of the store\n",
+			stamp(r.Start.At))
 	}
 	w := tabwriter.NewWriter(&b, 0, 8, 2, ' ', 0)
 	fmt.Fprintf(w, "  wave\tshare\thosts\thealthy\tfailed\twaiting\tits hosts\n")

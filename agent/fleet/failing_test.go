@@ -1,0 +1,128 @@
+package fleet_test
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/agent/fleet"
+	"github.com/corpus-agent/corpus-agent/agent/hostkey"
+	"github.com/corpus-agent/corpus-agent/agent/hostrecord"
+	"github.com/corpus-agent/corpus-agent/artifact/store"
+	"github.com/corpus-agent/corpus-agent/artifact/store/mem"
+)
+
+// reporting is a host whose key is registered.
+type reporting struct {
+	hostrecord.Writer
+	record hostrecord.Record
+}
+
+// newReporting registers a host and writes its record, which is healthy apart from flags.
+func newReporting(t *testing.T, s store.Store, name string, flags hostrecord.Flags) reporting {
+	t.Helper()
+	key := hostKey(t)
+	h := reporting{hostrecord.Writer{Store: s, Key: key, File: filepath.Join(t.TempDir(), "record.json"), Now: time.Now()},
+		hostrecord.Record{Project: "myapp", Host: name, Run: "20260501T110000.000000", Sequence: 1, Outcome: "converged",
+			Service: place("1", 1), Flags: flags}}
+	if err := key.Register(t.Context(), s, hostkey.Registration{Host: name}); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.Write(t.Context(), h.record, hostrecord.Detail{Error: name + " cannot list rollouts/"}); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(2 * time.Millisecond) // the store's clock orders what follows
+	return h
+}
+
+// failure returns the key of a failure object that a host signed, which is not in the store afterwards.
+func failure(t *testing.T, h reporting, as string) string {
+	t.Helper()
+	s := mem.New()
+	w := h.Writer
+	w.Store, w.File = s, filepath.Join(t.TempDir(), "record.json")
+	if err := w.WriteFailure(t.Context(), "myapp", as, hostrecord.Detail{}); err != nil {
+		t.Fatal(err)
+	}
+	for info, err := range s.List(t.Context(), hostrecord.Prefix) {
+		if err == nil {
+			return info.Key
+		}
+	}
+	t.Fatal("there is no failure object")
+	return ""
+}
+
+// TestFailureObjectsOfOthersDoNotCount has a healthy host with failure objects that it did not write, also very many,
+// and checks that its own one counts among them.
+func TestFailureObjectsOfOthersDoNotCount(t *testing.T) {
+	for name, c := range map[string]func(h, other reporting) []string{
+		"signed by another host": func(_, other reporting) []string { return []string{failure(t, other, "a")} },
+		"copied from another host": func(_, other reporting) []string {
+			return []string{strings.Replace(failure(t, other, "b"), "/b/", "/a/", 1)}
+		},
+		"forged": func(h, _ reporting) []string {
+			return []string{strings.Replace(failure(t, h, "a"), "failed,", "failed,A", 1)}
+		},
+		"without a signature": func(reporting, reporting) []string { return []string{"fleet/myapp/a/failed,.json"} },
+		"flooded": func(h, _ reporting) (all []string) {
+			own := failure(t, h, "a")
+			for i := range 300 {
+				all = append(all, own[:len(own)-len("0000.json")]+fmt.Sprintf("%04d.json", i))
+			}
+			return all
+		},
+	} {
+		s := mem.New()
+		h, other := newReporting(t, s, "a", hostrecord.Flags{}), newReporting(t, s, "b", hostrecord.Flags{})
+		for _, object := range c(h, other) {
+			if _, err := s.Put(t.Context(), object, strings.NewReader("{}"), 2, store.Condition{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, want := range []fleet.State{fleet.Healthy, fleet.Failed} {
+			if want == fleet.Failed {
+				full := hostrecord.Detail{Error: "the disk is full"}
+				if err := h.WriteFailure(t.Context(), "myapp", "a", full); err != nil {
+					t.Fatal(err)
+				}
+			}
+			v, err := fleet.Look(t.Context(), fleet.Query{Store: s, Now: time.Now(), SilentAfter: time.Hour})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(v.Hosts) != 2 || v.Hosts[0].State != want || !v.Hosts[0].Signed || v.Hosts[1].State != fleet.Healthy {
+				t.Errorf("%s: the hosts are %+v, want the first one %s", name, v.Hosts, want)
+			}
+			if (v.Flooded["a"] > 0) != (name == "flooded") {
+				t.Errorf("%s: %d objects are reported", name, v.Flooded["a"])
+			}
+		}
+	}
+}
+
+// TestHostsThatCannotSeeTheirRolloutAreListed checks that they are listed with the reason of one of them and what to
+// do, although they are healthy.
+func TestHostsThatCannotSeeTheirRolloutAreListed(t *testing.T) {
+	s := mem.New()
+	newReporting(t, s, "a", hostrecord.Flags{Unseeing: true})
+	newReporting(t, s, "b", hostrecord.Flags{})
+	newReporting(t, s, "c", hostrecord.Flags{Unseeing: true})
+	v, err := fleet.Look(t.Context(), fleet.Query{Store: s, Now: time.Now(), SilentAfter: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := v.Explain(t.Context(), s); err != nil {
+		t.Fatal(err)
+	}
+	if len(v.Attention) != 1 || v.Attention[0].What != fleet.NoEvidence ||
+		strings.Join(v.Attention[0].Hosts, " ") != "a c" || v.Attention[0].Why != "a cannot list rollouts/" ||
+		!strings.Contains(v.Attention[0].Hint, "docs/buckets.md") {
+		t.Errorf("what needs attention is %+v", v.Attention)
+	}
+	if v.Hosts[0].State != fleet.Healthy {
+		t.Errorf("the host is %s", v.Hosts[0].State)
+	}
+}
