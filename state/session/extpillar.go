@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/pillar"
 	"github.com/corpus-agent/corpus-agent/state/pillar/external"
 	"github.com/corpus-agent/corpus-agent/state/render"
 	"github.com/corpus-agent/corpus-agent/state/roots"
@@ -33,9 +35,18 @@ func (s *Session) withExternal(ctx context.Context, pillar *value.Map, sources [
 
 // sourceError returns the error of a source. It wraps the *external.Failed of a source that the agent implements.
 func sourceError(source external.Source, err error) error {
-	d := diag.At(diag.Pos{}, "%v", err).WithHint(diag.HintOf(err))
+	var inFiles diag.List // of a repository or bucket
 	var failed *external.Failed
-	if errors.As(err, &failed) {
+	if errors.As(err, &failed) && errors.As(err, &inFiles) {
+		inFiles = slices.Clone(inFiles)
+		for i, d := range inFiles {
+			own := *d
+			own.Cause, inFiles[i] = failed, &own
+		}
+		return inFiles
+	}
+	d := diag.At(diag.Pos{}, "%v", err).WithHint(diag.HintOf(err))
+	if failed != nil {
 		d.Cause = failed
 	} else {
 		d.Message = "ext_pillar " + source.Name + ": " + d.Message
@@ -78,9 +89,35 @@ func (s *Session) externalWorld(pillar *value.Map) external.World {
 	return external.World{ID: s.ID, Grains: s.Grains, Options: s.options, Pillar: pillar,
 		Dirs:   s.pillars.Dirs("base"),
 		Files:  trustedFiles{s.Trees, s.pillars},
+		Host:   s.Host,
+		Secret: s.Redactor.Add,
+		Compile: func(ctx context.Context, files roots.Files, env roots.Env) (*value.Map, error) {
+			return s.compilePillarOf(ctx, roots.New(files, env), pillar)
+		},
 		Call:   s.agentActions.Call,
 		Render: s.renderExternal,
 		Member: func(group string) (bool, error) { return s.target(pillar).Match("nodegroup", group) },
+	}
+}
+
+// compilePillarOf compiles the pillar that is in another tree than the pillar's own. Templates see the pillar so far.
+func (s *Session) compilePillarOf(ctx context.Context, tree *roots.Roots, soFar *value.Map) (*value.Map, error) {
+	c := s.pillarCompiler(tree, func() *value.Map { return soFar })
+	c.Override = nil
+	return c.Compile(ctx)
+}
+
+// pillarCompiler returns the compiler of the pillar in a tree. Its templates see the data that seen returns.
+func (s *Session) pillarCompiler(tree *roots.Roots, seen func() *value.Map) *pillar.Compiler {
+	return &pillar.Compiler{
+		Tree: tree, Target: s.target(seen()), Env: s.option("pillarenv"), Override: s.Override,
+		Strategy: value.Strategy(s.option("pillar_source_merging_strategy")), MergeLists: s.flag("pillar_merge_lists", false),
+		IncludesWin: s.flag("pillar_includes_override_sls", false), TopRoots: s.TopRoots,
+		Render: func(ctx context.Context, src render.Source, name string, defaults *value.Map) (*render.Document, error) {
+			vars := s.slsVars(src, name, seen())
+			vars.Update(defaults)
+			return s.renderIn(ctx, tree, src, vars)
+		},
 	}
 }
 

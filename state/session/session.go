@@ -17,7 +17,6 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/function"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/module"
-	"github.com/corpus-agent/corpus-agent/state/pillar"
 	"github.com/corpus-agent/corpus-agent/state/pillar/external"
 	"github.com/corpus-agent/corpus-agent/state/redact"
 	"github.com/corpus-agent/corpus-agent/state/render"
@@ -125,16 +124,7 @@ func (s *Session) Pillar(ctx context.Context) (*value.Map, error) {
 }
 
 func (s *Session) compilePillar(ctx context.Context) (*value.Map, error) {
-	c := &pillar.Compiler{
-		Tree: s.pillars, Target: s.target(s.pillar), Env: s.option("pillarenv"), Override: s.Override,
-		Strategy: value.Strategy(s.option("pillar_source_merging_strategy")), MergeLists: s.flag("pillar_merge_lists", false),
-		IncludesWin: s.flag("pillar_includes_override_sls", false), TopRoots: s.TopRoots,
-		Render: func(ctx context.Context, src render.Source, name string, defaults *value.Map) (*render.Document, error) {
-			vars := s.slsVars(src, name, s.pillar)
-			vars.Update(defaults)
-			return s.renderIn(ctx, s.pillars, src, vars)
-		},
-	}
+	c := s.pillarCompiler(s.pillars, func() *value.Map { return s.pillar })
 	sources, err := external.Parse(s.options.Value("ext_pillar"))
 	if err != nil {
 		return s.pillar, diag.At(diag.Pos{}, "%v", err).WithHint(diag.HintOf(err))

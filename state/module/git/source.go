@@ -11,7 +11,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/corpus-agent/corpus-agent/artifact/clone"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/host/program"
@@ -51,23 +50,23 @@ func (a access) awaits(h *host.Host) (string, error) {
 }
 
 // git returns the git program without prompts on a terminal.
-func (a access) git() program.Program {
-	env := append(clone.Config(), "GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0",
-		"SUDO_UID=") // with SUDO_UID, git as root trusts the clones of that user
+func (a access) git() program.Program { return a.program("", "") }
+
+func (a access) program(user, password string) program.Program {
+	g := program.Git{User: user, Password: password}
 	if len(a.Identity) > 0 {
-		command := "ssh -o BatchMode=yes -o StrictHostKeyChecking=accept-new -o IdentitiesOnly=yes"
+		g.SSH = "ssh -o BatchMode=yes -o StrictHostKeyChecking=accept-new -o IdentitiesOnly=yes"
 		for _, key := range a.Identity {
-			command += " -i '" + strings.ReplaceAll(key, "'", `'\''`) + "'"
+			g.SSH += program.IdentityOption(key)
 		}
-		env = append(env, "GIT_SSH_COMMAND="+command)
 	}
-	return program.Program{Name: "git", RunAs: a.User, Dir: "/", Env: env, Remote: true, Hide: redact.URLs}
+	p := g.Program()
+	p.RunAs = a.User
+	return p
 }
 
-// reaching returns the git program with the credentials for a URL. They are in the environment, from which a
-// credential helper prints them.
+// reaching returns the git program with the credentials for a URL.
 func (a access) reaching(rawURL string) program.Program {
-	p := a.git()
 	user, password := a.HTTPSUser, a.HTTPSPass
 	if _, name, secret := redact.Login(rawURL); strings.HasPrefix(strings.ToLower(rawURL), "http") && name+secret != "" {
 		if secret == "" { // the URL has only a name, such as a token
@@ -75,13 +74,7 @@ func (a access) reaching(rawURL string) program.Program {
 		}
 		user, password = name, secret
 	}
-	if user != "" || password != "" {
-		helper := clone.Config("credential.helper",
-			`!f() { echo "username=$CORPUS_GIT_USER"; echo "password=$CORPUS_GIT_PASSWORD"; }; f`)
-		p.Env = append(p.Env[len(clone.Config()):], append(helper, "CORPUS_GIT_USER="+user,
-			"CORPUS_GIT_PASSWORD="+password)...)
-	}
-	return p
+	return a.program(user, password)
 }
 
 // address returns a URL without its user name and password.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/roots"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
@@ -42,6 +43,11 @@ type World struct {
 	Pillar  *value.Map // the data so far
 	Dirs    []string   // directories of pillar files, for relative paths
 	Files   Files
+	Host    *host.Host // runs git
+	// Secret receives passwords and keys, which no output may have.
+	Secret func(secrets ...string)
+	// Compile compiles the pillar in an environment of other files than the pillar's own.
+	Compile func(ctx context.Context, files roots.Files, env roots.Env) (*value.Map, error)
 	// Call calls a function of the agent.
 	Call func(ctx context.Context, name string, args []any, kwargs *value.Map) (any, error)
 	// Render renders a file that is a Jinja template; its includes are files of dir.
@@ -113,15 +119,31 @@ func (w World) data(ctx context.Context, s Source) (any, error) {
 		return w.page(ctx, s)
 	case "vault":
 		return w.vault(ctx, s.Argument)
+	case "git":
+		return w.git(ctx, s.Argument)
 	}
 	return nil, diag.WithHint(errors.New("there is no such source of pillar data"), "%s", insteadOf(s.Name))
+}
+
+// hide gives all texts of a value to Secret.
+func (w World) hide(v any) {
+	switch v := v.(type) {
+	case string:
+		w.Secret(v)
+	case *value.Map:
+		for _, item := range v.All() {
+			w.hide(item)
+		}
+	case *value.List:
+		for _, item := range v.Items {
+			w.hide(item)
+		}
+	}
 }
 
 // insteadOf returns the alternative to a source that is not supported.
 func insteadOf(name string) string {
 	switch name {
-	case "git":
-		return "put the files of that repository into the pillar of the release, where they are signed"
 	case "s3":
 		return "write `- cmd_yaml: aws s3 cp s3://BUCKET/KEY -`"
 	case "consul", "consul_pillar", "etcd_pillar", "redis", "mongo":

@@ -84,6 +84,7 @@ func (w World) vaultServer(p *value.Map) (vaultServer, error) {
 	if err != nil {
 		return s, err
 	}
+	w.Secret(token)
 	s.headers.Set("X-Vault-Token", token)
 	if namespace := first("namespace"); namespace != "" {
 		s.headers.Set("X-Vault-Namespace", namespace)
@@ -173,6 +174,7 @@ func (s vaultServer) secret(ctx context.Context, path string) (*value.Map, error
 	if data == nil {
 		data = value.NewMap()
 	}
+	s.world.hide(data)
 	return data, nil
 }
 

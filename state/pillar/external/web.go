@@ -36,6 +36,7 @@ func (w World) page(ctx context.Context, s Source) (any, error) {
 			kwargs.Set(name, v)
 		}
 	}
+	w.hide(p.Value("password"))
 	answer, err := w.Call(ctx, "http.query", []any{address}, kwargs)
 	if err != nil {
 		return nil, err

@@ -1,0 +1,182 @@
+package session_test
+
+import (
+	"net/http"
+	"net/http/cgi"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/families"
+	"github.com/corpus-agent/corpus-agent/state/redact"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// gitRepository commits files to a branch of a new repository, which is bare, and returns its path.
+func gitRepository(t *testing.T, branch string, files map[string]string) string {
+	t.Helper()
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("this host has no git")
+	}
+	tree, bare := t.TempDir(), filepath.Join(t.TempDir(), "pillar.git")
+	for name, text := range files {
+		file := filepath.Join(tree, name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		target, link := strings.CutPrefix(text, "-> ")
+		err := os.WriteFile(file, []byte(text), 0o644)
+		if link {
+			_ = os.Remove(file)
+			err = os.Symlink(target, file)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, args := range [][]string{
+		{"init", "--quiet", "--initial-branch=" + branch, tree}, {"-C", tree, "add", "--all"},
+		{"-C", tree, "-c", "user.name=x", "-c", "user.email=x@example.com", "commit", "--quiet", "--message=x"},
+		{"clone", "--quiet", "--bare", tree, bare},
+	} {
+		if out, err := exec.Command("git", args...).CombinedOutput(); err != nil {
+			t.Fatalf("git %q: %v: %s", args, err, out)
+		}
+	}
+	return bare
+}
+
+// gitPillar returns the pillar of a session whose only source has an argument, as YAML text would give it.
+func gitPillar(t *testing.T, argument ...any) (string, error) {
+	t.Helper()
+	set, _ := settings(t, map[string]string{"pillar/top.sls": "base: {'*': [p]}\n", "pillar/p.sls": "role: web\n"})
+	set.Redactor = &redact.Redactor{}
+	set.Options = value.NewMap("ext_pillar", value.NewList(value.NewMap("git", value.NewList(argument...))))
+	s := families.New(set)
+	t.Cleanup(s.Close)
+	data, err := s.Pillar(t.Context())
+	return value.Repr(data), err
+}
+
+func parameters(pairs ...any) *value.List {
+	list := value.NewList()
+	for i := 0; i < len(pairs); i += 2 {
+		list.Items = append(list.Items, value.NewMap(pairs[i], pairs[i+1]))
+	}
+	return list
+}
+
+// TestRepositoriesGivePillarData reads repositories with a directory, a mount point, another environment, links, and
+// templates that see the pillar so far.
+func TestRepositoriesGivePillarData(t *testing.T) {
+	main := gitRepository(t, "master", map[string]string{
+		"top.sls":     "base: {'*': [a, web.nginx, linked]}\n",
+		"a.sls":       "{% import_yaml 'data/x.yaml' as x %}\na: {{ x.value }}\nrole_seen: {{ pillar.role }}\n",
+		"data/x.yaml": "value: 7\n",
+		"b/real.sls":  "linked: true\n",
+		"linked.sls":  "-> b/real.sls",
+		"ä.txt":       "any name",
+	})
+	mounted := gitRepository(t, "master", map[string]string{"nginx.sls": "port: 80\n", "top.sls": "base: {'*': [none]}\n"})
+	qa := gitRepository(t, "main", map[string]string{"deep/p/top.sls": "prod: {'*': [c]}\n", "deep/p/c.sls": "c: 1\n",
+		"top.sls": "not: [valid"})
+	for _, url := range []string{"", "file://"} {
+		got, err := gitPillar(t, "master "+url+main,
+			value.NewMap("master "+url+mounted, parameters("mountpoint", "web/")),
+			value.NewMap("main "+url+qa, parameters("root", "/deep/p", "env", "prod", "name", "second")))
+		const want = "{'role': 'web', 'a': 7, 'role_seen': 'web', 'port': 80, 'linked': True, 'c': 1}"
+		if err != nil || got != want {
+			t.Errorf("%v, hint %q\n got %s\nwant %s", err, diag.HintOf(err), got, want)
+		}
+	}
+	left, err := filepath.Glob("/tmp/.corpus-tmp-pillar-*")
+	if err != nil || len(left) > 0 {
+		t.Errorf("%q remain, %v", left, err)
+	}
+}
+
+// TestARepositoryThatCannotBeReadFailsThePillar checks that errors name the file, or the source and the mistake.
+func TestARepositoryThatCannotBeReadFailsThePillar(t *testing.T) {
+	repository := gitRepository(t, "main", map[string]string{"top.sls": "main: {'*': [a]}\n", "a.sls": "a: [1\n",
+		"out/top.sls": "main: {'*': [o]}\n", "out/o.sls": "-> ../../../../../../../../etc/passwd"})
+	for _, c := range []struct {
+		item any
+		want string
+	}{
+		{"main " + repository, repository + ":/a.sls:1"},
+		{"none " + repository, "couldn't find remote ref none"},
+		{"main " + repository + "x", repository + "x"},
+		{value.NewMap("main "+repository, parameters("root", "out")), "/o.sls is a link to a file that does not exist"},
+		{value.NewMap("main "+repository, parameters("root", "nowhere")), "there is no directory nowhere"},
+		{value.NewMap("main "+repository, parameters("rooot", "x")), "no parameter rooot"},
+		{value.NewMap("main git@example.com:x.git", parameters("passphrase", "p")), "passphrase"},
+		{repository, "not a branch and the URL"},
+		{"main http://git.example.com/x.git", "could change what comes over http"},
+		{"main git://git.example.com/x.git", "could change what comes over git"},
+		{"main ext::sh%20-c%20id", "not the URL of a repository"},
+		{"main --upload-pack=id", "not the URL of a repository"},
+		{"--upload-pack=id " + repository, "not the name of a branch"},
+		{"main https://127.0.0.1:1/x.git", "127.0.0.1"},
+	} {
+		got, err := gitPillar(t, c.item)
+		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "git:") ||
+			!strings.Contains(err.Error(), ":/") && !strings.Contains(err.Error(), "ext_pillar git: ") {
+			t.Errorf("%v: %v, hint %q, want %q: %s", value.Repr(c.item), err, diag.HintOf(err), c.want, got)
+		}
+	}
+}
+
+// TestARepositoryNeedsItsPassword serves a repository over HTTP to one user, whose password no output has.
+func TestARepositoryNeedsItsPassword(t *testing.T) {
+	repository := gitRepository(t, "main", map[string]string{"top.sls": "base: {'*': [a]}\n", "a.sls": "a: 1\n"})
+	backend := &cgi.Handler{Path: "/usr/lib/git-core/git-http-backend",
+		Env: []string{"GIT_PROJECT_ROOT=" + filepath.Dir(repository), "GIT_HTTP_EXPORT_ALL=1"}}
+	if _, err := os.Stat(backend.Path); err != nil {
+		t.Skip("this host has no git-http-backend")
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if user, password, _ := r.BasicAuth(); user != "deploy" || password != "s3cr3t-word" {
+			w.Header().Set("WWW-Authenticate", "Basic")
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		backend.ServeHTTP(w, r)
+	}))
+	t.Cleanup(server.Close)
+	for _, c := range []struct{ url, user, password, fails string }{
+		{server.URL, "deploy", "s3cr3t-word", ""},
+		{strings.Replace(server.URL, "http://", "http://deploy:s3cr3t-word@", 1), "", "", ""},
+		{server.URL, "deploy", "s3cr3t-wrong", "Authentication failed"},
+		{server.URL, "", "", "could not read Username"},
+	} {
+		got, err := gitPillar(t, value.NewMap("main "+c.url+"/pillar.git", parameters("env", "base", "user", c.user,
+			"password", c.password, "insecure_auth", true)))
+		switch {
+		case c.fails == "" && (err != nil || got != "{'role': 'web', 'a': 1}"):
+			t.Errorf("%s: %v: %s", c.url, err, got)
+		case c.fails != "" && (err == nil || !strings.Contains(err.Error(), c.fails)):
+			t.Errorf("%s: %v, want %q", c.url, err, c.fails)
+		case err != nil && strings.Contains(err.Error(), "s3cr3t"):
+			t.Errorf("the error has the password: %v", err)
+		}
+	}
+}
+
+// TestARepositoryOfAnotherUserIsNoPillarData reads a repository that an unprivileged user can change.
+func TestARepositoryOfAnotherUserIsNoPillarData(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("this requires root")
+	}
+	repository := gitRepository(t, "main", map[string]string{"top.sls": "main: {'*': [a]}\n", "a.sls": "a: 1\n"})
+	if err := os.Chown(filepath.Join(repository, "refs/heads"), nobody, nobody); err != nil {
+		t.Fatal(err)
+	}
+	got, err := gitPillar(t, "main "+repository)
+	if err == nil || !strings.Contains(err.Error(), repository) || !strings.Contains(err.Error(), "refused") {
+		t.Errorf("%v: %s", err, got)
+	}
+}
