@@ -45,7 +45,8 @@ func (w World) remote(branch, rawURL string, given *value.Map) (remote, error) {
 		}
 		return value.Str(v)
 	}
-	r := remote{root: inside(text("root")), mount: inside(text("mountpoint")), fallback: text("fallback"), user: text("user"),
+	r := remote{root: inside(text("root")), mount: inside(text("mountpoint")), fallback: text("fallback"),
+		user:     text("user"),
 		password: text("password"), key: text("privkey")}
 	verify, set := given.Get("ssl_verify")
 	if !set {

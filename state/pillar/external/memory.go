@@ -13,8 +13,8 @@ import (
 // mostLinks is the maximum number of links in a path, as in Linux.
 const mostLinks = 40
 
-// memory holds files that were fetched, which are on no disk. Paths have no leading slash. Links do not lead out of it. It
-// is a roots.Files.
+// memory holds files that were fetched, which are on no disk. Paths have no leading slash. Links do not lead out of it.
+// It is a roots.Files.
 type memory struct {
 	top  *node
 	last uint64 // inode of the newest node
