@@ -75,7 +75,8 @@ func TestReleaseWithoutStatesIsNoted(t *testing.T) {
 	r.Report(state.Request{StateRoots: []string{"/a", "/b"}})
 	r.NoteUnused(pair(), &topfiles.Origins{})
 	notes := strings.Join(rep.Notes, "\n")
-	for _, want := range []string{"no state of base 1 ran", "set `top: merge`", "no state ran: /a/top.sls gives this host none"} {
+	for _, want := range []string{"no state of base 1 ran", "set `top: merge`",
+		"no state ran: /a/top.sls gives this host none"} {
 		if !strings.Contains(notes, want) {
 			t.Errorf("the notes are %q, want %q", notes, want)
 		}
