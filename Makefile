@@ -36,9 +36,9 @@ build: go ## both programs, into bin/
 	@go build -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./cmd/corpus-agent ./cmd/corpus
 test: go ## everything that needs no server and no root; no network either, once the modules are there
 	go vet ./...
-	go test $(if $(SHORT),-short) -timeout 40m -parallel 8 ./agent ./cmd ./... # the longest first; they wait for disks, locks and timeouts more than they compute
+	go test -vet=off $(if $(SHORT),-short) -timeout 40m -parallel 8 ./agent ./cmd ./... # the longest first; they wait for disks, locks and timeouts more than they compute
 race: go ## the packages that start goroutines, with the race detector; needs gcc
-	CGO_ENABLED=1 go test -race -timeout 20m -parallel 8 -run '^Test' $(RACE)
+	CGO_ENABLED=1 go test -race -short -timeout 20m -parallel 8 -run '^Test' $(RACE) # the long ones start no more goroutines
 	CGO_ENABLED=1 go test -race -timeout 20m -parallel 8 -run 'AtOnce|SameTime|OneKeys' ./artifact/publish ./artifact/publish/proofs \
 		./artifact/publish/releases
 demo: build ## sign, publish, deploy, upgrade, break and roll back, below demo/

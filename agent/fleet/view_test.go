@@ -18,6 +18,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/hostkey"
 	"github.com/corpus-agent/corpus-agent/agent/hostrecord"
 	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/artifacttest"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/store/mem"
 	"github.com/corpus-agent/corpus-agent/artifact/store/stores"
@@ -88,6 +89,7 @@ func (b *bucket) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // TestTenThousandHostsTakeTenRequests checks that the view needs ten requests, and ten more for the keys in its first
 // use, although each host has 30 reports.
 func TestTenThousandHostsTakeTenRequests(t *testing.T) {
+	artifacttest.Long(t)
 	const hosts = 10_000
 	key := hostKey(t)
 	b := &bucket{}

@@ -58,6 +58,9 @@ func kept(t *testing.T, data []byte) (*rules, int64, error) {
 // TestHostileArtifactsUseBoundedResources unpacks artifacts that once took gigabytes or minutes because of names, link
 // targets and links through other links.
 func TestHostileArtifactsUseBoundedResources(t *testing.T) {
+	if testing.Short() {
+		t.Skip("this test takes long, and its result does not depend on the user")
+	}
 	for name, c := range map[string]struct {
 		headers func(yield func(*tar.Header) bool)
 		rule    string

@@ -34,6 +34,7 @@ func manyFiles() artifacttest.Files {
 }
 
 func TestUnpackedFilesMatchPackedFiles(t *testing.T) {
+	artifacttest.Long(t)
 	files := manyFiles()
 	dir, err := unpacked(t, artifacttest.Archive(t, files), artifact.TarZst, unpack.Limits{})
 	if err != nil {
