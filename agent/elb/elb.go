@@ -107,7 +107,7 @@ func (c *Client) Register(ctx context.Context, b Balancers, wait time.Duration) 
 	if err := c.each(ctx, b, "RegisterInstancesWithLoadBalancer", "RegisterTargets"); err != nil {
 		return err
 	}
-	return c.await(ctx, b, wait, "in service", "InService", "healthy")
+	return c.waitFor(ctx, b, wait, "in service", "InService", "healthy")
 }
 
 // Deregister deregisters the instance from all load balancers. With a wait it returns when connections have drained, or
@@ -116,7 +116,7 @@ func (c *Client) Deregister(ctx context.Context, b Balancers, wait time.Duration
 	if err := c.each(ctx, b, "DeregisterInstancesFromLoadBalancer", "DeregisterTargets"); err != nil {
 		return err
 	}
-	return c.await(ctx, b, wait, "out of service", "OutOfService", "unused")
+	return c.waitFor(ctx, b, wait, "out of service", "OutOfService", "unused")
 }
 
 // each calls an action for every load balancer, and joins the errors.
@@ -141,8 +141,8 @@ func about(name string, err error) error {
 	return fmt.Errorf("load balancer %s: %w", name, err)
 }
 
-// await polls until every balancer reports the wanted state of the instance.
-func (c *Client) await(ctx context.Context, b Balancers, wait time.Duration, what, classicWord,
+// waitFor polls until every balancer reports the wanted state of the instance.
+func (c *Client) waitFor(ctx context.Context, b Balancers, wait time.Duration, what, classicWord,
 	groupWord string) error {
 	if wait <= 0 {
 		return nil

@@ -276,7 +276,7 @@ func (r *Recorder) Kept() error {
 	if w == nil {
 		return nil
 	}
-	return explain(w.await())
+	return explain(w.waitForDisk())
 }
 
 // Close calls Sync and closes the chapter.

@@ -106,7 +106,7 @@ func (w *writer) write(k kind, body []byte) error {
 	return nil
 }
 
-// need makes await wait for all frames added so far.
+// need makes waitForDisk wait for all frames added so far.
 func (w *writer) need() {
 	w.mu.Lock()
 	w.needed = w.size
@@ -150,11 +150,11 @@ func (w *writer) reserve(end int64) error {
 // sync waits until all frames added so far are on disk. Concurrent calls share one fdatasync(2).
 func (w *writer) sync() error {
 	w.need()
-	return w.await()
+	return w.waitForDisk()
 }
 
-// await waits until all frames that need marked are on disk.
-func (w *writer) await() error {
+// waitForDisk waits until all frames that need marked are on disk.
+func (w *writer) waitForDisk() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for want := w.needed; w.synced < want && w.failed == nil; {

@@ -61,7 +61,7 @@ func (r *Run) CheckRepositories(p layout.Project) error {
 		return err
 	}
 	defer root.Close()
-	err = root.Sole(r.Host.Layout.Inside(filepath.Dir(p.Git("project"))))
+	err = root.CheckRootOnly(r.Host.Layout.Inside(filepath.Dir(p.Git("project"))))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

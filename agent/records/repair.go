@@ -94,7 +94,7 @@ func (s *setAside) copies() {
 			return nil
 		}
 		var unsafe *walk.UnsafeError
-		err := dir.Sole(name)
+		err := dir.CheckRootOnly(name)
 		if errors.As(err, &unsafe) {
 			s.away(filepath.Join(s.agent.Layout.Projects(), name), "could be changed by "+unsafe.By)
 			return nil

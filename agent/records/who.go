@@ -142,7 +142,7 @@ func readSole(root *walk.Root, name string) ([]byte, error) {
 	}
 	defer dir.Close()
 	base := filepath.Base(name)
-	if err := dir.Sole(base); err != nil {
+	if err := dir.CheckRootOnly(base); err != nil {
 		return nil, dropAbsent(err)
 	}
 	f, err := walk.Regular(dir.Open(base))

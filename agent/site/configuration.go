@@ -53,7 +53,7 @@ func CheckSole(l layout.Layout, p string) error {
 		return err
 	}
 	defer root.Close()
-	err = root.As(slices.Max(users)).Sole(l.Inside(p)) // the user besides root, if there is one
+	err = root.As(slices.Max(users)).CheckRootOnly(l.Inside(p)) // the user besides root, if there is one
 	if errors.Is(err, os.ErrNotExist) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP) {
 		return nil // the directories above are safe, so no other user did this; the reader of the path reports it
 	}

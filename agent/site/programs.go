@@ -136,7 +136,7 @@ func inPath(root *walk.Root, dir string) *walk.UnsafeError {
 // there is none. For a file that does not exist it checks the directories above.
 func replaceable(root *walk.Root, file string) *walk.UnsafeError {
 	var unsafe *walk.UnsafeError
-	if errors.As(root.Sole(file), &unsafe) {
+	if errors.As(root.CheckRootOnly(file), &unsafe) {
 		return unsafe
 	}
 	return checkInterpreter(root, file)
@@ -146,11 +146,11 @@ func replaceable(root *walk.Root, file string) *walk.UnsafeError {
 // is none, if the file is not a script, and if another user controls the script itself.
 func checkInterpreter(root *walk.Root, script string) *walk.UnsafeError {
 	var unsafe *walk.UnsafeError
-	if errors.As(root.Sole(script), &unsafe) {
+	if errors.As(root.CheckRootOnly(script), &unsafe) {
 		return nil
 	}
 	runs := interpreter(root, script)
-	if runs == "" || !errors.As(root.Sole(runs), &unsafe) {
+	if runs == "" || !errors.As(root.CheckRootOnly(runs), &unsafe) {
 		return nil
 	}
 	return unsafe

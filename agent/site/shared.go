@@ -107,7 +107,7 @@ func (s sharable) sharedWith(dir *walk.Dir, name string) (string, error) {
 		return "", nil // it is set aside
 	}
 	var unsafe *walk.UnsafeError
-	switch err := dir.Sole(name); {
+	switch err := dir.CheckRootOnly(name); {
 	case errors.As(err, &unsafe):
 		return "could be changed by " + unsafe.By, nil
 	case err != nil:

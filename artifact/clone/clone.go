@@ -163,7 +163,7 @@ func (c check) repository(dir, top string) error {
 		return err
 	}
 	for _, name := range named() {
-		if err := absent(c.root.Sole(path.Join(dir, name))); err != nil {
+		if err := absent(c.root.CheckRootOnly(path.Join(dir, name))); err != nil {
 			return err
 		}
 	}
@@ -193,7 +193,7 @@ func (c check) only(p string) error {
 		return absent(err)
 	}
 	defer dir.Close()
-	return absent(dir.Sole(path.Base(real)))
+	return absent(dir.CheckRootOnly(path.Base(real)))
 }
 
 // configuration checks a configuration file of git, the files that it includes, and the directory of hooks that it
@@ -203,7 +203,7 @@ func (c check) configuration(file, top string) error {
 		return nil
 	}
 	c.seen[file] = true
-	if err := absent(c.root.Sole(file)); err != nil {
+	if err := absent(c.root.CheckRootOnly(file)); err != nil {
 		return err
 	}
 	text, err := c.read(file)
@@ -215,7 +215,7 @@ func (c check) configuration(file, top string) error {
 		case "include.path", "includeif.path":
 			err = c.configuration(c.expand(path.Dir(file), s.value), top)
 		case "core.hookspath", "core.attributesfile":
-			err = absent(c.root.Sole(c.expand(top, s.value)))
+			err = absent(c.root.CheckRootOnly(c.expand(top, s.value)))
 		}
 		if err != nil {
 			return err

@@ -43,7 +43,7 @@ func trusted(r *walk.Root, dir string) bool {
 	for _, file := range []string{"/etc/gitconfig", os.Getenv("HOME") + "/.config/git/config",
 		os.Getenv("HOME") + "/.gitconfig"} {
 		text, err := check{root: r}.read(file)
-		if err != nil || r.Sole(file) != nil {
+		if err != nil || r.CheckRootOnly(file) != nil {
 			continue
 		}
 		for _, s := range settings(text) {

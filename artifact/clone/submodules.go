@@ -9,7 +9,7 @@ import (
 // submodules checks the clones that .gitmodules lists in a work tree, since git reads them.
 func (c check) submodules(dir string) error {
 	file := path.Join(dir, ".gitmodules")
-	if err := absent(c.root.Sole(file)); err != nil {
+	if err := absent(c.root.CheckRootOnly(file)); err != nil {
 		return err
 	}
 	text, err := c.read(file)

@@ -17,9 +17,9 @@ func Peek(ctx context.Context, r io.Reader, format artifact.Format, name string,
 	to := &peek{name: name, most: most}
 	var err error
 	if format != artifact.Zip {
-		err = walkTar(ctx, rules.grown.packs(r), format, rules, to)
+		err = walkTar(ctx, rules.growth.packs(r), format, rules, to)
 	} else if all, ok := r.(sized); ok {
-		rules.grown.packed = all.Size()
+		rules.growth.packed = all.Size()
 		err = walkZip(ctx, all, rules, to)
 	} else {
 		err = errors.New("a zip archive cannot be read from its start to its end")

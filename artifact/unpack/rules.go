@@ -41,14 +41,14 @@ type rules struct {
 	named   map[string]bool   // names with an entry
 	links   map[string]string // symlinks: name to target
 	texts   int               // total bytes of names and link targets
-	grown   *growth
+	growth  *growth
 	list    []*manifest.Entry
 	last    string // the previous name
 }
 
 // newRules returns the rules for an artifact of so many bytes.
 func newRules(limits Limits, packed int64) *rules {
-	return &rules{limits: limits, grown: &growth{ratio: int64(limits.Ratio), packed: packed}, kinds: map[string]kind{},
+	return &rules{limits: limits, growth: &growth{ratio: int64(limits.Ratio), packed: packed}, kinds: map[string]kind{},
 		named: map[string]bool{}, links: map[string]string{}}
 }
 
@@ -253,8 +253,8 @@ func (r *rules) count(h *tar.Header, e entry) error {
 		return &Hostile{Entry: h.Name, Rule: fmt.Sprintf("there are more than %d entries", r.limits.Files)}
 	case r.summary.Bytes > r.limits.Bytes:
 		return &Hostile{Entry: h.Name, Rule: fmt.Sprintf("the files hold more than %d bytes", r.limits.Bytes)}
-	case r.grown.packed > 0 && r.grown.beyond(r.summary.Bytes):
-		return r.grown.refusal(h.Name)
+	case r.growth.packed > 0 && r.growth.beyond(r.summary.Bytes):
+		return r.growth.refusal(h.Name)
 	}
 	return nil
 }

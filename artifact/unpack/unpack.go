@@ -135,14 +135,14 @@ type sized interface {
 func Inspect(ctx context.Context, r io.Reader, format artifact.Format, limits Limits) (Summary, error) {
 	rules := newRules(limits.withDefaults(), 0)
 	if format != artifact.Zip {
-		err := walkTar(ctx, rules.grown.packs(r), format, rules, discard{})
+		err := walkTar(ctx, rules.growth.packs(r), format, rules, discard{})
 		return rules.summary, err
 	}
 	all, ok := r.(sized)
 	if !ok {
 		return Summary{}, errors.New("a zip archive cannot be read from its start to its end")
 	}
-	rules.grown.packed = all.Size()
+	rules.growth.packed = all.Size()
 	err := walkZip(ctx, all, rules, discard{})
 	return rules.summary, err
 }

@@ -43,9 +43,10 @@ type patience struct{ spent atomic.Int64 }
 // longestLease is the maximum time that a root waits for leases, even if the kernel's own limit is longer.
 const longestLease = time.Minute
 
-// await opens a file when its lease has ended. again opens the file, and fails with EAGAIN while there is a lease.
-// holder returns the process with the lease, and whether there may be one.
-func (p *patience) await(err error, again func() (int, error), holder func() (pid int, leased bool)) (int, error) {
+// waitForLease opens a file when its lease has ended. again opens the file, and fails with EAGAIN while there is a
+// lease. holder returns the process with the lease, and whether there may be one.
+func (p *patience) waitForLease(err error, again func() (int, error), holder func() (pid int, leased bool)) (
+	int, error) {
 	const pause = 100 * time.Millisecond
 	pid, leased := holder()
 	if !leased {
@@ -101,7 +102,7 @@ func (r *Root) openFile(dir int, name string) (int, error) {
 	if !errors.Is(err, unix.EAGAIN) {
 		return fd, err
 	}
-	return r.patience.await(err, open, func() (int, bool) {
+	return r.patience.waitForLease(err, open, func() (int, bool) {
 		at, err := RetryOpen(func() (int, error) {
 			return unix.Openat(dir, name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 		})
@@ -119,7 +120,7 @@ func (r *Root) pastLease(p string, flags int) (int, error) {
 	if !errors.Is(err, unix.EAGAIN) || flags&unix.O_PATH != 0 {
 		return fd, err
 	}
-	return r.patience.await(err, func() (int, error) { return r.openat(p, flags) }, func() (int, bool) {
+	return r.patience.waitForLease(err, func() (int, error) { return r.openat(p, flags) }, func() (int, bool) {
 		at, err := r.openat(p, flags&unix.O_NOFOLLOW|unix.O_PATH|unix.O_CLOEXEC)
 		if err != nil {
 			return 0, false

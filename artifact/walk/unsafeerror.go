@@ -25,7 +25,7 @@ type UnsafeError struct {
 	OwnerName string // the owner's name, "" if unknown
 	Raised    bool   // a file was about to get setuid or setgid bits: see MayRaise
 	Program   bool   // a program was about to get the path: see ByName
-	Tree      bool   // a program was about to run on a tree with this part: see Sole
+	Tree      bool   // a program was about to run on a tree with this part: see CheckRootOnly
 	Runner    string // the name of the user who would have run that program; "" for root
 	Source    bool   // its content was about to be used: see Root.Source
 	Into      string // destination of the content; "" for instructions to root

@@ -98,7 +98,7 @@ func (p *program) noteNames(tree string, r recipe.Recipe) error {
 			fmt.Fprintf(p.Err, "note: "+format+"\n", strings.Join(names, ", "))
 		}
 	}
-	names, err := packaging.Unreached(files)
+	names, err := packaging.UnusedSLS(files)
 	note(names, err,
 		"no top file of this tree names %s; hosts apply them only if another top file does, such as the service's")
 	names, err = packaging.Missing(files)

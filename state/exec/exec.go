@@ -93,12 +93,12 @@ type walk struct {
 	flags   map[*compile.Step]*flags
 	number  int  // Salt's __run_num__ of the next result
 	stopped bool // failhard
-	// coming has the steps that would or may change something in a dry run, in the order of the run. It is append-only.
-	coming  []*compile.Step
-	program []*compile.Step
-	rest    []*compile.Step                 // the current step and those after it
-	tried   map[*compile.Step]bool          // steps for which a batch was tried
-	made    map[*compile.Step]module.Report // changes that batches made for later steps
+	// predicted has the steps that would or may change something in a dry run, in the order of the run. It is append-only.
+	predicted []*compile.Step
+	program   []*compile.Step
+	rest      []*compile.Step                 // the current step and those after it
+	tried     map[*compile.Step]bool          // steps for which a batch was tried
+	made      map[*compile.Step]module.Report // changes that batches made for later steps
 	// planned lists the changes that the earlier steps of a dry run would make to accounts.
 	planned []any
 	wide    *wide  // nil if steps run in order
@@ -162,7 +162,7 @@ func (w *walk) step(ctx context.Context, s *compile.Step, depth int) {
 	case w.flag(s).prereq:
 		w.dryAfterRequisites(ctx, s)
 	case depth+1 >= maxDepth:
-		w.put(w.notRun(s, false, w.circleOf()))
+		w.put(w.notRun(s, false, w.cycleComment()))
 	default:
 		w.step(ctx, s, depth+1)
 	}
@@ -228,7 +228,7 @@ func (w *walk) record(r *Result) {
 func (w *walk) put(r *Result) {
 	w.running.put(r)
 	if w.runner.Test && r.Outcome == Pending {
-		w.coming = append(w.coming, r.Step)
+		w.predicted = append(w.predicted, r.Step)
 		w.plan(r)
 	}
 	if o := w.runner.Observer; o != nil && r.pending == nil {

@@ -13,9 +13,9 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// await discards the failure of a step in a dry run if an earlier step of the run creates, or may create, the object
-// that it lacks.
-func (t try) await(result *Result, err error) {
+// allowMissing discards the failure of a step in a dry run if an earlier step of the run creates, or may create, the
+// object that it lacks.
+func (t try) allowMissing(result *Result, err error) {
 	lack := host.MissingOf(err)
 	step, sure := t.provider(lack)
 	switch {
@@ -45,7 +45,7 @@ func (t try) earlier(counts func(*compile.Step) bool) *compile.Step {
 	if source, ok := t.step.Chunk.Value("source").(string); ok && path.IsAbs(source) {
 		about = append(about, path.Clean(source))
 	}
-	for _, s := range slices.Backward(t.coming) {
+	for _, s := range slices.Backward(t.predicted) {
 		if counts(s) &&
 			slices.ContainsFunc(about, func(p string) bool { return concerns(s, p) || isTree(t.step) && changesIn(s, p) }) {
 			return s
@@ -122,7 +122,7 @@ func (t try) unpacked(h *host.Host, result *Result) {
 	if _, err := h.Files.Lstat(t.step.Name()); !errors.Is(err, fs.ErrNotExist) {
 		return
 	}
-	for _, s := range slices.Backward(t.coming) {
+	for _, s := range slices.Backward(t.predicted) {
 		if s.State() != "pkg" || takesAway(s) || t.step.Fun() != "absent" && !t.belongsTo(s) {
 			continue
 		}
@@ -161,7 +161,7 @@ func (t try) opposite() *compile.Step {
 		return nil
 	}
 	about := packagesOf(t.step)
-	for _, s := range slices.Backward(t.coming) {
+	for _, s := range slices.Backward(t.predicted) {
 		if s.State() == "pkg" && takesAway(s) != takesAway(t.step) &&
 			slices.ContainsFunc(packagesOf(s), func(name string) bool { return slices.Contains(about, name) }) {
 			return s
@@ -175,7 +175,7 @@ func (t try) sameUnit() *compile.Step {
 	if t.step.State() != "service" || t.watching {
 		return nil
 	}
-	for _, s := range slices.Backward(t.coming) {
+	for _, s := range slices.Backward(t.predicted) {
 		if s.State() == "service" && host.UnitName(s.Name()) == host.UnitName(t.step.Name()) {
 			return s
 		}
@@ -201,8 +201,9 @@ func packagesOf(s *compile.Step) (names []string) {
 	return names
 }
 
-// weigh determines the result of a step of a dry run for which prerequisites are missing on the host as it is now.
-func (t try) weigh(result *Result, lacks []error) {
+// allowPrerequisites determines the result of a step of a dry run for which prerequisites are missing on the host as it
+// is now.
+func (t try) allowPrerequisites(result *Result, lacks []error) {
 	for _, err := range lacks {
 		lack := host.MissingOf(err)
 		step, sure := t.provider(lack)
@@ -239,9 +240,9 @@ func spoken(s *compile.Step) string { return s.Function() + " " + s.Name() }
 // steps that certainly create it.
 func (t try) provider(l *host.Missing) (step *compile.Step, sure bool) {
 	makesOne := func(name string) bool {
-		return slices.ContainsFunc(t.coming, func(s *compile.Step) bool { return makes(s, l.Thing, name) })
+		return slices.ContainsFunc(t.predicted, func(s *compile.Step) bool { return makes(s, l.Thing, name) })
 	}
-	for _, s := range slices.Backward(t.coming) {
+	for _, s := range slices.Backward(t.predicted) {
 		if slices.ContainsFunc(l.Names, func(name string) bool { return makes(s, l.Thing, name) }) &&
 			!slices.ContainsFunc(l.Names, func(name string) bool { return !makesOne(name) }) {
 			return s, true

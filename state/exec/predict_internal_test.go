@@ -82,7 +82,7 @@ func TestPackagesThatLaterStepsChange(t *testing.T) {
 			step("removed", "name", "unzip"), false},
 	} {
 		result := &Result{Step: c.later, Outcome: Succeeded, Changes: value.NewMap()}
-		try{step: c.later, coming: []*compile.Step{c.earlier}}.overtaken(result)
+		try{step: c.later, predicted: []*compile.Step{c.earlier}}.overtaken(result)
 		if result.Unknown != c.counts {
 			t.Errorf("%s: unknown is %t, want %t (%s)", name, result.Unknown, c.counts, result.Comment)
 		}
@@ -120,7 +120,7 @@ func TestGuardsThatNamePathsOfCommands(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			later := step("cmd", "run", "true", "unless", c.guard)
-			if _, s := (try{step: later, coming: []*compile.Step{c.earlier}}).guardTouched(); (s != nil) != c.counts {
+			if _, s := (try{step: later, predicted: []*compile.Step{c.earlier}}).guardTouched(); (s != nil) != c.counts {
 				t.Errorf("the command may change the result of the guard: %t, want %t", s != nil, c.counts)
 			}
 		})

@@ -63,7 +63,7 @@ func (w *walk) signsOf(q compile.Requisite) signs {
 			g.look(q.Kind, r)
 		}
 	}
-	g.weigh(q.Kind)
+	g.combine(q.Kind)
 	return g
 }
 
@@ -96,10 +96,10 @@ func (g *signs) look(kind string, r *Result) {
 	}
 }
 
-// weigh combines the findings about the targets of an _any, _all or onfail requisite. For _any and onfail, one target
+// combine combines the findings about the targets of an _any, _all or onfail requisite. For _any and onfail, one target
 // that meets the condition is enough. For onfail_all, one target that did not fail is enough to keep the step from
 // running.
-func (g *signs) weigh(kind string) {
+func (g *signs) combine(kind string) {
 	if strings.HasSuffix(kind, "_any") || kind == "onfail" {
 		if g.met || g.changed || g.someChange {
 			g.failed = false

@@ -19,7 +19,7 @@ func (w *walk) runRequisites(ctx context.Context, s *compile.Step, requisites []
 			continue
 		}
 		if w.active[tag] {
-			return w.circle(ctx, s, q)
+			return w.cycle(ctx, s, q)
 		}
 		w.step(ctx, q, 0)
 		if w.failsHard(q) {
@@ -33,8 +33,8 @@ func (w *walk) runRequisites(ctx context.Context, s *compile.Step, requisites []
 	return false
 }
 
-// circle handles a requisite q of step s that waits for s itself: the two ends of a prereq, or a real cycle.
-func (w *walk) circle(ctx context.Context, s, q *compile.Step) bool {
+// cycle handles a requisite q of step s that waits for s itself: the two ends of a prereq, or a real cycle.
+func (w *walk) cycle(ctx context.Context, s, q *compile.Step) bool {
 	if w.flag(q).prerequired {
 		if w.pre[s.Tag()] == nil {
 			w.flag(s).prereq = true
@@ -42,12 +42,12 @@ func (w *walk) circle(ctx context.Context, s, q *compile.Step) bool {
 		}
 		return true
 	}
-	w.record(w.notRun(s, false, w.circleOf()))
+	w.record(w.notRun(s, false, w.cycleComment()))
 	return true
 }
 
-// circleOf returns the comment of a step in a cycle. It names the steps of the cycle.
-func (w *walk) circleOf() string {
+// cycleComment returns the comment of a step in a cycle. It names the steps of the cycle.
+func (w *walk) cycleComment() string {
 	var names []string
 	for _, other := range w.program {
 		if name := other.SLS() + "." + other.ID(); w.active[other.Tag()] && w.running.Get(other.Tag()) == nil &&

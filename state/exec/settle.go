@@ -24,7 +24,7 @@ func (r *Runner) settle(ctx context.Context, resource module.Resource, t try, re
 	case err != nil:
 		result.fail(err, diff.Changes)
 		if _, unsafe := host.Unsafe(err); result.Outcome == Failed && !unsafe {
-			t.await(result, err)
+			t.allowMissing(result, err)
 		}
 	case diff.Empty():
 		result.Outcome = Succeeded
@@ -34,7 +34,7 @@ func (r *Runner) settle(ctx context.Context, resource module.Resource, t try, re
 	case t.dry:
 		result.Outcome, result.Unknown = Pending, diff.Unknown
 		result.Changes, result.Predicted = orEmpty(diff.Planned, diff.Changes), orEmpty(diff.Changes)
-		t.weigh(result, diff.Missing)
+		t.allowPrerequisites(result, diff.Missing)
 	case r.batch(ctx, resource, &t, result):
 		result.Warnings = warnings
 		r.settle(ctx, resource, t, result) // the step itself does the part that the batch left

@@ -51,7 +51,7 @@ func (w *walk) watch(ctx context.Context, s *compile.Step) *Result {
 func (w *walk) tryOf(s *compile.Step) try {
 	return try{
 		step: s, dry: w.runner.Test, prepared: w.prepared(s), again: w.reactsAgain(s), predicts: w.runner.Test,
-		coming: w.coming, planned: w.planned, steps: w.program, made: w.made[s],
+		predicted: w.predicted, planned: w.planned, steps: w.program, made: w.made[s],
 	}
 }
 
@@ -90,15 +90,15 @@ func orElse(s, fallback string) string {
 
 // try is one run of a step.
 type try struct {
-	step     *compile.Step
-	dry      bool
-	prepared bool // in a dry run: a step that this one requires would or may change something
-	predicts bool // in a dry run of the whole program: coming has the earlier steps that would change something
-	coming   []*compile.Step
-	planned  []any           // changes that the steps of coming would make to accounts
-	steps    []*compile.Step // of the whole program
-	watching bool            // run the watch action
-	changed  []string        // the watched steps that changed
+	step      *compile.Step
+	dry       bool
+	prepared  bool // in a dry run: a step that this one requires would or may change something
+	predicts  bool // in a dry run of the whole program: coming has the earlier steps that would change something
+	predicted []*compile.Step
+	planned   []any           // changes that the steps of coming would make to accounts
+	steps     []*compile.Step // of the whole program
+	watching  bool            // run the watch action
+	changed   []string        // the watched steps that changed
 	// together returns the steps for which this one may act as well, see batch.go; may be nil
 	together func(*compile.Step) []*compile.Step
 	// later returns the steps for which this one may fetch something, see later.go; may be nil

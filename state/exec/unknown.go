@@ -86,7 +86,7 @@ func (t try) awaited() *compile.Step {
 	for _, q := range t.step.Requisites {
 		for _, target := range q.Targets {
 			for _, s := range target.Steps {
-				if waits(q.Kind) && slices.Contains(t.coming, s) {
+				if waits(q.Kind) && slices.Contains(t.predicted, s) {
 					return s
 				}
 			}
@@ -104,7 +104,7 @@ func (t try) guardTouched() (guard string, step *compile.Step) {
 			continue
 		}
 		text := words(value.Repr(v), directoryOf(t.step))
-		for _, s := range slices.Backward(t.coming) {
+		for _, s := range slices.Backward(t.predicted) {
 			if mentions(text, s) {
 				return key, s
 			}

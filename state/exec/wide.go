@@ -27,7 +27,7 @@ func (w *walk) sideBySide(ctx context.Context, steps []*compile.Step) {
 	left := steps
 	for len(left) > 0 && !w.stopped && ctx.Err() == nil {
 		blocked := w.pass(ctx, left)
-		if len(blocked) == len(left) && !w.await(ctx) {
+		if len(blocked) == len(left) && !w.waitForParallel(ctx) {
 			w.wide = nil // the steps form a cycle, which the walk in order reports
 			w.steps(ctx, left)
 			return
@@ -95,8 +95,8 @@ func (w *walk) settled(r *Result) bool {
 	}
 }
 
-// await waits until a parallel step has ended; it returns false if none runs.
-func (w *walk) await(ctx context.Context) bool {
+// waitForParallel waits until a parallel step has ended; it returns false if none runs.
+func (w *walk) waitForParallel(ctx context.Context) bool {
 	if !slices.ContainsFunc(w.running.list, func(r *Result) bool { return r.pending != nil }) {
 		return false
 	}

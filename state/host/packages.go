@@ -36,8 +36,8 @@ type Packages interface {
 	// Refresh fetches the indexes of the repositories. Repositories that could not be fetched are returned in
 	// warnings; an error means that none could be used.
 	Refresh(ctx context.Context) (warnings []string, err error)
-	// Unreached returns the outage because of which the last Refresh did not get all indexes; nil for none.
-	Unreached() error
+	// Outage returns the outage because of which the last Refresh did not get all indexes; nil for none.
+	Outage() error
 
 	// Plan returns the changes that a transaction would make.
 	Plan(ctx context.Context, t Transaction) ([]PackageChange, error)

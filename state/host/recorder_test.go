@@ -158,7 +158,7 @@ func reads() map[string][]string {
 			"PlanUser", "PlanGroup"},
 		"Crontabs": {"Allowed", "Read"},
 		"Packages": {"Allowed", "Family", "Compare", "Describe", "Installed", "Offers", "Names", "Fresh", "Refresh",
-			"Unreached", "Plan", "Cached"},
+			"Outage", "Plan", "Cached"},
 		"Units":  {"Allowed", "AllowedAtBoot", "Unit", "Names", "Stays"},
 		"Kernel": {"Allowed", "Hostname"},
 	}

@@ -151,18 +151,19 @@ func (h *Host) CheckPath(p string) error {
 	return nil
 }
 
-// Sole returns an error if an unprivileged user controls any part of a file or directory, since a program of root would
-// execute or read data of that user. It returns nil for a host that follows every link, and if the agent
+// CheckRootOnly returns an error if an unprivileged user controls any part of a file or directory, since a program of
+// root would execute or read data of that user. It returns nil for a host that follows every link, and if the agent
 // does not run as root. If p does not exist, the error wraps fs.ErrNotExist.
-func (h *Host) Sole(p string) error {
+func (h *Host) CheckRootOnly(p string) error {
 	if t, ok := h.Files.(*tree); ok && os.Geteuid() == 0 {
-		return t.root.Sole(p)
+		return t.root.CheckRootOnly(p)
 	}
 	return nil
 }
 
 // CheckClone returns an error if git must not run as a user ("" for root) in the clone that contains dir, because
-// another user can change files that git reads or runs: see clone.Check. It returns nil in the same cases as Sole.
+// another user can change files that git reads or runs: see clone.Check. It returns nil in the same cases as
+// CheckRootOnly.
 func (h *Host) CheckClone(dir, user string) error {
 	t, ok := h.Files.(*tree)
 	if !ok || os.Geteuid() != 0 {

@@ -205,9 +205,9 @@ func (f *frame) calledAt(at int, err error) error {
 	return err
 }
 
-// circleOf joins the positions of a trace that repeats itself, up to the first repeated one; it returns "" for any
+// cycleOf joins the positions of a trace that repeats itself, up to the first repeated one; it returns "" for any
 // other trace.
-func circleOf(trace []diag.Pos) string {
+func cycleOf(trace []diag.Pos) string {
 	for period := 1; period <= len(trace)/2; period++ {
 		if !slices.Equal(trace[period:], trace[:len(trace)-period]) {
 			continue
@@ -230,8 +230,8 @@ func (r *run) finish(err error) error {
 	if e.Diagnostic.Pos.IsZero() {
 		e.place()
 	}
-	if circle := circleOf(e.Trace); circle != "" && e.told == 0 {
-		e.Diagnostic.Message += ", in a circle: " + circle
+	if cycle := cycleOf(e.Trace); cycle != "" && e.told == 0 {
+		e.Diagnostic.Message += ", in a cycle: " + cycle
 		e.told = len(e.Trace)
 	}
 	for ; e.told < len(e.Trace); e.told++ {

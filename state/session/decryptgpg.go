@@ -124,7 +124,7 @@ func (d *gpgDecrypter) keyDir() string {
 // rootsKeys returns an error if an unprivileged user can change the keys. gpg runs programs that are named in the
 // configuration in the directory of its keys.
 func rootsKeys(h *host.Host, at string) error {
-	err := h.Sole(at)
+	err := h.CheckRootOnly(at)
 	var unsafe *walk.UnsafeError
 	if !errors.As(err, &unsafe) {
 		return nil // the caller reports keys that are missing or cannot be read

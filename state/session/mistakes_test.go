@@ -93,8 +93,8 @@ func TestCircularImportsAreReportedOnce(t *testing.T) {
 	_, err := s.Program(t.Context(), s.Named("t"))
 	text := mustProblems(t, err)[0].Message
 	a, b := dir+"/states/a.jinja:1:11", dir+"/states/b.jinja:2:11"
-	if !strings.HasSuffix(text, "in a circle: "+a+" -> "+b+" -> "+a) &&
-		!strings.HasSuffix(text, "in a circle: "+b+" -> "+a+" -> "+b) || strings.Contains(text, "called from") {
+	if !strings.HasSuffix(text, "in a cycle: "+a+" -> "+b+" -> "+a) &&
+		!strings.HasSuffix(text, "in a cycle: "+b+" -> "+a+" -> "+b) || strings.Contains(text, "called from") {
 		t.Error(text)
 	}
 }

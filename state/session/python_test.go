@@ -307,7 +307,7 @@ func TestPillarModulesOfTheTree(t *testing.T) {
 		{"fails", source("cmdb", "down"), false, "", "ext_pillar cmdb: OSError: no route"},
 		{"no mapping", source("cmdb", "list"), false, "", "it returned a list"},
 		{"a command that fails", source("cmd_yaml", "exit 3"), false, "", "ended with 3"},
-		{"unknown", source("git", "x"), false, "", "there is no such source of pillar data"},
+		{"unknown", source("mongo", "x"), false, "", "there is no such source of pillar data"},
 		{"malformed", value.NewMap("cmdb", "u"), false, "", "a list was expected"},
 	} {
 		set, _ := settings(t, files)

@@ -2,7 +2,8 @@
 // directory, and a push.
 //
 // Git runs programs that a repository names: hooks, filters, a file system monitor. Init, Find and Export run as root
-// in a repository of the host, and the caller must have made sure that all of it is root's alone (walk.Root.Sole).
+// in a repository of the host, and the caller must have made sure that all of it is root's alone
+// (walk.Root.CheckRootOnly).
 package git
 
 import (

@@ -37,7 +37,7 @@ func (m mysql) query(ctx context.Context, statement string, connection *value.Ma
 		}
 	}
 	if file := m.ConnectionSetting(connection, "mysql.", "connection_default_file", "default_file"); file != "" {
-		if err := m.Host.Sole(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := m.Host.CheckRootOnly(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
 		}
 		argv = append([]string{argv[0], "--defaults-file=" + file}, argv[1:]...)

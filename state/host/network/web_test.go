@@ -61,7 +61,7 @@ func TestRedirectsTakeNoCredentials(t *testing.T) {
 	}
 }
 
-// TestPagesAreBounded checks servers that send without end, do not answer, or redirect in a circle.
+// TestPagesAreBounded checks servers that send without end, do not answer, or redirect in a cycle.
 func TestPagesAreBounded(t *testing.T) {
 	hold := make(chan struct{})
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -44,7 +44,7 @@ func TestMirrorOutageDiffersFromMissingPackage(t *testing.T) {
 	p, _ := aptWith(t, nil,
 		map[string]host.Output{"apt-get -q update": {Stderr: "W: Failed to fetch http://deb/x  Temporary failure " +
 			"resolving 'deb'\n"}})
-	if _, err := p.Refresh(ctx); err != nil || !outage.Passing(p.Unreached()) {
-		t.Errorf("after a refresh without a mirror: %v, unreached %v", err, p.Unreached())
+	if _, err := p.Refresh(ctx); err != nil || !outage.Passing(p.Outage()) {
+		t.Errorf("after a refresh without a mirror: %v, unreached %v", err, p.Outage())
 	}
 }

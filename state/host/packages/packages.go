@@ -50,7 +50,7 @@ type Packages struct {
 	mu        sync.Mutex
 	inventory *host.Inventory
 	refreshed time.Time // time of the refresh of this run; zero for none
-	unreached error     // an *outage.Error that kept the last refresh from a repository
+	outage    error     // an *outage.Error that kept the last refresh from a repository
 	plans     map[string][]host.PackageChange
 	joint     *jointPlan // see PlanAhead
 	ahead     *ahead     // see FetchAhead
@@ -184,7 +184,7 @@ func (p *Packages) Refresh(ctx context.Context) ([]string, error) {
 	p.Forget()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.unreached = partialOutage(ctx, warnings)
+	p.outage = partialOutage(ctx, warnings)
 	if err == nil {
 		p.refreshed = start
 		p.ahead.stop()
@@ -203,11 +203,11 @@ func partialOutage(ctx context.Context, warnings []string) error {
 	return nil
 }
 
-// Unreached is part of host.Packages.
-func (p *Packages) Unreached() error {
+// Outage is part of host.Packages.
+func (p *Packages) Outage() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.unreached
+	return p.outage
 }
 
 // Plan returns the changes that a transaction would make.

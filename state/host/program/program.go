@@ -194,7 +194,7 @@ func (p *Program) rootsOwn(h *host.Host, args []string) error {
 		return nil
 	}
 	for _, part := range p.parts(h, args) {
-		if err := h.Sole(part); path.IsAbs(part) && err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := h.CheckRootOnly(part); path.IsAbs(part) && err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}

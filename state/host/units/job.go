@@ -85,12 +85,13 @@ func (s *systemd) job(ctx context.Context, c *dbus.Conn, verb host.UnitVerb, uni
 	if err != nil {
 		return "", err
 	}
-	return s.await(ctx, c, unit, id, done)
+	return s.waitForJob(ctx, c, unit, id, done)
 }
 
-// await waits for the end of a job. Since the signal can get lost, for example when the bus is restarted, it also
+// waitForJob waits for the end of a job. Since the signal can get lost, for example when the bus is restarted, it also
 // queries the unit for its job. It frees a job that waits for the end of this run.
-func (s *systemd) await(ctx context.Context, c *dbus.Conn, unit string, id int, done <-chan string) (string, error) {
+func (s *systemd) waitForJob(ctx context.Context, c *dbus.Conn, unit string, id int, done <-chan string) (
+	string, error) {
 	tick := time.NewTicker(2 * time.Second)
 	defer tick.Stop()
 	q := queue{conn: c, own: Own(), since: time.Now()}

@@ -26,7 +26,7 @@ func newRules(l limits, dir string) *rules {
 
 // admit returns an error if no archive may have an entry, and otherwise records the entry.
 func (r *rules) admit(e *entry) error {
-	if err := r.weigh(e); err != nil {
+	if err := r.countEntry(e); err != nil {
 		return err
 	}
 	if why := r.badName(e); why != "" {
@@ -55,8 +55,8 @@ func (r *rules) admit(e *entry) error {
 	return nil
 }
 
-// weigh counts an entry and returns an error if the archive is beyond a limit.
-func (r *rules) weigh(e *entry) error {
+// countEntry counts an entry and returns an error if the archive is beyond a limit.
+func (r *rules) countEntry(e *entry) error {
 	r.count++
 	r.names += len(e.raw) + len(e.name) + len(e.link)
 	if e.kind == file {

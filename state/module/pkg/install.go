@@ -68,8 +68,8 @@ func (i *install) refresh(ctx context.Context, h *host.Host) (warnings []string,
 // the missing package.
 func (i *install) blame(ctx context.Context, h *host.Host, names []string, err error) error {
 	before := i.refreshErr
-	if before == nil && err != nil && h.Packages.Unreached() != nil && i.unavailable(ctx, h, names, err) {
-		before = h.Packages.Unreached()
+	if before == nil && err != nil && h.Packages.Outage() != nil && i.unavailable(ctx, h, names, err) {
+		before = h.Packages.Outage()
 	}
 	if err == nil || before == nil {
 		return err

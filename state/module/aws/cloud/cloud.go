@@ -62,7 +62,7 @@ type Account struct {
 
 	mu       sync.Mutex
 	kept     map[string]*kept
-	coming   map[string]bool
+	planned  map[string]bool
 	called   map[string]string      // by kind and name of a state: a tag Name that differs from it
 	retryers map[string]sdk.Retryer // by service
 }
@@ -93,7 +93,7 @@ func (c *Cloud) Account(ctx context.Context, service string, a Arguments) (*Acco
 	if c.accounts == nil {
 		c.accounts = map[access]*Account{}
 	}
-	c.accounts[to] = &Account{access: to, Config: cfg, failure: err, kept: map[string]*kept{}, coming: map[string]bool{},
+	c.accounts[to] = &Account{access: to, Config: cfg, failure: err, kept: map[string]*kept{}, planned: map[string]bool{},
 		called:   map[string]string{},
 		retryers: map[string]sdk.Retryer{}}
 	return c.accounts[to], err

@@ -53,14 +53,14 @@ func (a *Account) Forget(prefix string) {
 func (a *Account) Expect(kind, name string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.coming[kind+" "+name] = true
+	a.planned[kind+" "+name] = true
 }
 
 // Expects reports whether the run makes a resource that did not exist when it was looked for.
 func (a *Account) Expects(kind, name string) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.coming[kind+" "+name]
+	return a.planned[kind+" "+name]
 }
 
 // Call returns the name that a resource has at AWS: the tag Name if the state declares it, and else the name of the

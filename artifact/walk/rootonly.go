@@ -7,11 +7,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Sole returns an error, in a safe root, for a file or directory if an unprivileged user controls any part of it: the
-// way to it, or a file, directory or link in it, or the target of such a link. A program that reads its configuration,
-// or the names of other programs, from such a place must not run as root. The way is also checked if the path does not
-// exist yet; the error is then fs.ErrNotExist if the way is safe.
-func (r *Root) Sole(p string) error {
+// CheckRootOnly returns an error, in a safe root, for a file or directory if an unprivileged user controls any part of
+// it: the way to it, or a file, directory or link in it, or the target of such a link. A program that reads its
+// configuration, or the names of other programs, from such a place must not run as root. The way is also checked if the
+// path does not exist yet; the error is then fs.ErrNotExist if the way is safe.
+func (r *Root) CheckRootOnly(p string) error {
 	if !r.safe {
 		return nil
 	}
@@ -22,12 +22,12 @@ func (r *Root) Sole(p string) error {
 	if err != nil {
 		return pathError("open", p, err)
 	}
-	return soleTree{root: r, asked: p, seen: map[[2]uint64]bool{}}.opened(fd, p)
+	return rootOnlyTree{root: r, asked: p, seen: map[[2]uint64]bool{}}.opened(fd, p)
 }
 
-// Shared returns the errors of Sole for up to most parts: only that of the way to the path if the way is unsafe,
-// otherwise that of each part of the tree that an unprivileged user controls. If the path does not exist and the way is
-// safe, the error is fs.ErrNotExist.
+// Shared returns the errors of CheckRootOnly for up to most parts: only that of the way to the path if the way is
+// unsafe, otherwise that of each part of the tree that an unprivileged user controls. If the path does not exist and
+// the way is safe, the error is fs.ErrNotExist.
 func (r *Root) Shared(p string, most int) ([]*UnsafeError, error) {
 	var unsafe *UnsafeError
 	if err := r.ByName(p); errors.As(err, &unsafe) {
@@ -40,7 +40,7 @@ func (r *Root) Shared(p string, most int) ([]*UnsafeError, error) {
 		return nil, pathError("open", p, err)
 	}
 	var found []*UnsafeError
-	s := soleTree{root: r, asked: p, seen: map[[2]uint64]bool{}, found: &found, most: most}
+	s := rootOnlyTree{root: r, asked: p, seen: map[[2]uint64]bool{}, found: &found, most: most}
 	if err := s.opened(fd, p); errors.As(err, &unsafe) {
 		return append(found, unsafe), nil
 	} else if err != nil {
@@ -49,20 +49,20 @@ func (r *Root) Shared(p string, most int) ([]*UnsafeError, error) {
 	return found, nil
 }
 
-// Sole returns an error, in a safe root, for a name itself if an unprivileged user controls it. It checks neither the
-// way to the name nor the content of a directory, and follows no links.
-func (d *Dir) Sole(name string) error {
+// CheckRootOnly returns an error, in a safe root, for a name itself if an unprivileged user controls it. It checks
+// neither the way to the name nor the content of a directory, and follows no links.
+func (d *Dir) CheckRootOnly(name string) error {
 	if !d.root.safe {
 		return nil
 	}
 	full := path.Join(d.path, name)
 	return d.place("open", name, func(fd int, st *unix.Stat_t) error {
-		return soleTree{root: d.root, asked: full}.entry(fd, full, st)
+		return rootOnlyTree{root: d.root, asked: full}.entry(fd, full, st)
 	})
 }
 
-// soleTree is the check of a tree by Sole or Shared.
-type soleTree struct {
+// rootOnlyTree is the check of a tree by CheckRootOnly or Shared.
+type rootOnlyTree struct {
 	root  *Root
 	asked string
 	seen  map[[2]uint64]bool // directories, by device and inode, since links may form loops
@@ -71,7 +71,7 @@ type soleTree struct {
 }
 
 // directory checks an open directory and everything in it, and closes it.
-func (s soleTree) directory(fd int, name string) error {
+func (s rootOnlyTree) directory(fd int, name string) error {
 	d := newDir(s.root, fd, name)
 	defer d.Close()
 	st, err := d.Lstat(".")
@@ -99,7 +99,7 @@ func (s soleTree) directory(fd int, name string) error {
 }
 
 // below checks one name in a directory. A name that has disappeared is fine.
-func (s soleTree) below(d *Dir, n, full string) error {
+func (s rootOnlyTree) below(d *Dir, n, full string) error {
 	fd, err := RetryOpen(func() (int, error) {
 		return unix.Openat(d.FD(), n,
 			unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
@@ -122,7 +122,7 @@ func (s soleTree) below(d *Dir, n, full string) error {
 }
 
 // link checks the target of a link. A dangling link is fine.
-func (s soleTree) link(full string) error {
+func (s rootOnlyTree) link(full string) error {
 	if err := s.root.ByName(full); err != nil {
 		return err
 	}
@@ -134,7 +134,7 @@ func (s soleTree) link(full string) error {
 }
 
 // opened checks an open file or directory, and closes it.
-func (s soleTree) opened(fd int, full string) error {
+func (s rootOnlyTree) opened(fd int, full string) error {
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
 		_ = unix.Close(fd) // the error of fstat matters more
@@ -150,7 +150,7 @@ func (s soleTree) opened(fd int, full string) error {
 // entry returns an error for a file or directory that an unprivileged user owns or may write to, and for a directory in
 // which new names would be writable for such a user. The sticky bit does not matter, since it does not prevent new
 // names.
-func (s soleTree) entry(fd int, full string, st *unix.Stat_t) error {
+func (s rootOnlyTree) entry(fd int, full string, st *unix.Stat_t) error {
 	var by []controller
 	if s.root.unprivileged(st.Uid) {
 		by = append(by, controller{kind: 'u', id: st.Uid})

@@ -8,7 +8,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/packaging"
 )
 
-func TestUnreachedSLSFiles(t *testing.T) {
+func TestUnusedSLSFiles(t *testing.T) {
 	const top = "salt/config/states/top.sls"
 	cases := []struct {
 		what  string
@@ -40,7 +40,7 @@ func TestUnreachedSLSFiles(t *testing.T) {
 		{"a program", map[string]string{"states/top.sls": "#!py\ndef run(): return {}\n", "states/a.sls": ""}, nil},
 		{"pillar", map[string]string{"pillar/top.sls": "base: {'*': [a]}", "pillar/a.sls": "x: 1", "pillar/b.sls": "",
 			"salt/config/pillar/c.sls": ""}, []string{"pillar/b.sls"}},
-		{"includes in a circle", map[string]string{"states/top.sls": "base: {'*': [a]}", "states/a.sls": "include: [b]",
+		{"includes in a cycle", map[string]string{"states/top.sls": "base: {'*': [a]}", "states/a.sls": "include: [b]",
 			"states/b.sls": "include: [a]"}, nil},
 	}
 	for _, c := range cases {
@@ -49,7 +49,7 @@ func TestUnreachedSLSFiles(t *testing.T) {
 			for name, content := range c.files {
 				tree[name] = &fstest.MapFile{Data: []byte(content)}
 			}
-			if got, err := packaging.Unreached(tree); err != nil || !slices.Equal(got, c.want) {
+			if got, err := packaging.UnusedSLS(tree); err != nil || !slices.Equal(got, c.want) {
 				t.Errorf("%v, %v; want %v", got, err, c.want)
 			}
 		})

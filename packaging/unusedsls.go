@@ -15,11 +15,11 @@ func roots() []string {
 	return []string{"salt/config/states", "salt/config/pillar", "states", "pillar"}
 }
 
-// Unreached returns the SLS files of a tree that its own top files do not reach, by name or by the includes of the
+// UnusedSLS returns the SLS files of a tree that its own top files do not reach, by name or by the includes of the
 // files that they name. It reads text and evaluates no template: an SLS that is mentioned counts as reached, and if a
 // template computes a name, so does every SLS that the name could be. For a directory without a top file it returns
 // nothing, since another project's top file assigns its SLS files.
-func Unreached(tree fs.FS) ([]string, error) {
+func UnusedSLS(tree fs.FS) ([]string, error) {
 	var all []string
 	for _, root := range roots() {
 		names, err := unreachedIn(tree, root)

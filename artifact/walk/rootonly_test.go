@@ -34,8 +34,8 @@ func TestSoleTrees(t *testing.T) {
 		"a link to root's": {func(r string) error { return os.Symlink("/vault", r+"/srv/git/more") }, "", ""},
 		"a link to ann's": {func(r string) error { return os.Symlink("/home/ann", r+"/srv/git/more") },
 			"user 64001", "/srv/git/more"},
-		"a link in a circle": {func(r string) error { return os.Symlink("/srv/git", r+"/srv/git/more") }, "", ""},
-		"a link to nothing":  {func(r string) error { return os.Symlink("/none", r+"/srv/git/more") }, "", ""},
+		"a link in a cycle": {func(r string) error { return os.Symlink("/srv/git", r+"/srv/git/more") }, "", ""},
+		"a link to nothing": {func(r string) error { return os.Symlink("/none", r+"/srv/git/more") }, "", ""},
 		"a link of ann's": {func(r string) error {
 			return errors.Join(os.Symlink("/vault", r+"/srv/git/more"), os.Lchown(r+"/srv/git/more", ann, ann))
 		}, "user 64001", "/srv/git/more"},
@@ -58,7 +58,7 @@ func TestSoleTrees(t *testing.T) {
 				r, err := walk.Open(o)
 				do(t, err)
 				defer r.Close()
-				err = r.Sole("/srv/git")
+				err = r.CheckRootOnly("/srv/git")
 				var unsafe *walk.UnsafeError
 				switch {
 				case c.by == "absent":
@@ -87,7 +87,7 @@ func TestSoleFiles(t *testing.T) {
 		defer r.Close()
 		look := func(p, by string) {
 			t.Helper()
-			err := r.Sole(p)
+			err := r.CheckRootOnly(p)
 			var unsafe *walk.UnsafeError
 			if by == "" && err != nil && !errors.Is(err, os.ErrNotExist) || by != "" &&
 				(!errors.As(err, &unsafe) || unsafe.By != by) {
