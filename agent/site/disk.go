@@ -22,6 +22,8 @@ func ExplainDisk(err error) error {
 			"mount that filesystem for writing; if it was not made read-only on purpose, its disk may be failing: see `dmesg`")
 	case errors.Is(err, syscall.EIO):
 		return diag.WithHint(err, "the disk may be failing: see `dmesg`; the next run tries again")
+	case errors.Is(err, syscall.ELOOP):
+		return walk.ExplainLoop(err)
 	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
 		return diag.WithHint(err,
 			"the limit on open files is reached: see `ulimit -n` and LimitNOFILE= of the unit, and who holds files open: `lsof`")

@@ -2,11 +2,15 @@ package walk
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"io/fs"
 	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
 // UnsafeError is the error for a step that an unprivileged user could have prepared: a link whose target does not
@@ -116,4 +120,14 @@ func (e *Loop) Hint() string { return LoopHint(e.Path) }
 // LoopHint returns a hint to find the link in a path that is not followed to its end.
 func LoopHint(path string) string {
 	return "links in the path form a loop, or a link is where none is followed; find it with: namei -l " + path
+}
+
+// ExplainLoop adds LoopHint to an error without a hint for a path with a loop of links. It returns other errors as they
+// are.
+func ExplainLoop(err error) error {
+	var at *fs.PathError
+	if diag.HintOf(err) != "" || !errors.Is(err, unix.ELOOP) || !errors.As(err, &at) {
+		return err
+	}
+	return diag.WithHint(err, "%s", LoopHint(at.Path))
 }

@@ -21,6 +21,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/redact"
 )
@@ -182,6 +183,7 @@ func Args(check cobra.PositionalArgs) cobra.PositionalArgs {
 // fail prints an error: each of the errors that it joins, problems in files with their positions, and its hint
 // below each. A hint that several errors share is printed after the last of them.
 func (s IO) fail(err error, code int, asJSON bool) {
+	err = walk.ExplainLoop(err)
 	if asJSON {
 		_ = s.JSON(failureOf(err, code))
 		return
