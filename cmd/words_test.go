@@ -47,6 +47,27 @@ func TestTextsNameWhoActs(t *testing.T) {
 	}
 }
 
+// TestDocsNameWhoActs checks the same for the documents, outside of code and of comments about it.
+func TestDocsNameWhoActs(t *testing.T) {
+	code := regexp.MustCompile("(?s)`[^`\n]*`|<!--.*?-->|(?m)^    .*$")
+	names, err := filepath.Glob("../docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range append(names, "../README.md", "../CONTRIBUTING.md", "../SECURITY.md", "../CHANGELOG.md") {
+		content, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, line := range strings.Split(code.ReplaceAllString(string(content), ""), "\n") {
+			for _, word := range riddles.FindAllString(line, -1) {
+				t.Errorf("%s, line %d of its prose: %q hides who acts: name the user, the caller, the host or the store",
+					name, i+1, word)
+			}
+		}
+	}
+}
+
 type text struct {
 	position token.Position
 	literal  string
