@@ -49,7 +49,7 @@ func TestTextsNameWhoActs(t *testing.T) {
 
 // TestDocsNameWhoActs checks the same for the documents, outside of code and of comments about it.
 func TestDocsNameWhoActs(t *testing.T) {
-	code := regexp.MustCompile("(?s)`[^`\n]*`|<!--.*?-->|(?m)^    .*$")
+	code := regexp.MustCompile("`[^`\n]*`|(?s:<!--.*?-->)|(?m:^ {4}.*$)")
 	names, err := filepath.Glob("../docs/*.md")
 	if err != nil {
 		t.Fatal(err)
