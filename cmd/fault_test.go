@@ -209,10 +209,14 @@ func difference(got, want string) string {
 	return strings.Join(lines, "\n")
 }
 
-// whole checks that current, if it exists, is the release that was signed.
-func (f *fleet) whole(root string) error {
+// whole checks that current is the release that was signed. It may be absent only if it was absent before the run, on
+// the host that begin is.
+func (f *fleet) whole(begin, root string) error {
 	current := filepath.Join(root, "srv/service/current")
 	if _, err := os.Lstat(current); err != nil {
+		if _, before := os.Lstat(filepath.Join(begin, "srv/service/current")); before == nil {
+			return fmt.Errorf("current is no longer there: %w", err)
+		}
 		return nil
 	}
 	version, err := os.ReadFile(filepath.Join(current, "version"))
@@ -272,14 +276,14 @@ func (f *fleet) afterCommand(from string, code int, args ...string) string {
 // help.
 func (f *fleet) checkInterrupted(s hostEvent, host, what string) {
 	f.t.Helper()
-	if err := f.whole(host); err != nil {
+	if err := f.whole(s.begin, host); err != nil {
 		f.t.Errorf("%s: %v", what, err)
 	}
 	o := f.agent(host, fault.Watch{Calls: fault.Naming()}, "deploy")
 	if o.Code != 0 && o.Code != s.code {
 		f.t.Errorf("%s: the next run ends with exit code %d: %s%s", what, o.Code, o.Out, o.Err)
 	}
-	if err := f.whole(host); err != nil {
+	if err := f.whole(s.begin, host); err != nil {
 		f.t.Errorf("%s, and after the next run: %v", what, err)
 	}
 	if is := tree(f.t, host); !slices.Contains(s.ends, is) {
