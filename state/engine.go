@@ -18,6 +18,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/host/outage"
 	"github.com/corpus-agent/corpus-agent/state/host/packages"
+	"github.com/corpus-agent/corpus-agent/state/pillar/external"
 	"github.com/corpus-agent/corpus-agent/state/redact"
 	"github.com/corpus-agent/corpus-agent/state/session"
 	"github.com/corpus-agent/corpus-agent/state/value"
@@ -44,7 +45,8 @@ type Request struct {
 
 	WorkDir string // directory on this machine for files that an engine writes
 
-	Remote  session.Remote // opens sources that are in no tree; nil for none
+	Remote  session.Remote   // opens sources that are in no tree; nil for none
+	Buckets external.Buckets // see session.Settings
 	Log     func(level, message string)
 	Version string // version of this program
 

@@ -34,7 +34,7 @@ func SettingsFor(r Request) session.Settings {
 		Releases: []string{r.Service, r.Base},
 		TopRoots: r.TopRoots, Override: r.Override, Redactor: r.Redactor, Vars: r.Vars,
 		Options: options,
-		Remote:  r.Remote, Log: r.Log, Version: r.Version,
+		Remote:  r.Remote, Buckets: r.Buckets, Log: r.Log, Version: r.Version,
 		Declare: func(high *compile.High) error { return declare(high, r.Templates) },
 		Test:    r.Test, Failhard: r.Failhard, Grace: r.Grace, Strict: true,
 	}

@@ -48,7 +48,8 @@ func (s *Site) EngineRequest(ctx context.Context, id grains.Identity, service, b
 		return state.Request{}, warnings, err
 	}
 	request = state.Request{
-		Host: h, Grains: all, Service: service, Base: base, Remote: s.Remote, Version: s.Version,
+		Host: h, Grains: all, Service: service, Base: base, Remote: s.Remote,
+		Buckets: s.Buckets, Version: s.Version,
 		TopRoots:   s.Config.Top == TopMerge,
 		StateRoots: layout.StateRoots(service, base), PillarRoots: layout.PillarRoots(service, base),
 		WorkDir: s.Layout.State(), Redactor: s.Secrets(), Failhard: s.Config.Failhard, Grace: s.Config.StopTimeout,

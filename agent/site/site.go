@@ -17,6 +17,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/service"
 	"github.com/corpus-agent/corpus-agent/grains"
 	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/pillar/external"
 	"github.com/corpus-agent/corpus-agent/state/redact"
 	"github.com/corpus-agent/corpus-agent/state/session"
 )
@@ -29,6 +30,8 @@ type Site struct {
 
 	// Remote opens the sources of states on the web and in buckets; nil if there are none.
 	Remote session.Remote
+	// Buckets reads buckets with pillar data; nil if there are none.
+	Buckets external.Buckets
 	// Version is the version of the program.
 	Version string
 	// Cloud reads the instance metadata; nil if there is none.

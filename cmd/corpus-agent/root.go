@@ -13,6 +13,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/corpus-agent/corpus-agent/agent"
+	"github.com/corpus-agent/corpus-agent/agent/bucket"
 	"github.com/corpus-agent/corpus-agent/agent/config"
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/layout"
@@ -160,7 +161,8 @@ func (p *program) openedAs(settings config.Config) (*agent.Agent, error) {
 	}
 	a := agent.New(site.Site{
 		Layout: l, Chroot: p.chroot, Config: settings,
-		Remote: sourceFiles(settings), Version: cli.Version, Within: p.Getenv("CORPUS_RUN"),
+		Remote: sourceFiles(settings), Buckets: bucket.Reader(sourceFiles(settings).Options),
+		Version: cli.Version, Within: p.Getenv("CORPUS_RUN"),
 		Cloud: ec2.New(ec2.Options{AllowV1: settings.MetadataV1}), OnCloud: ec2.Likely(""),
 	})
 	a.Self, a.LockDescriptor = p.self(l), p.lent()

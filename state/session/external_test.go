@@ -148,7 +148,7 @@ func TestAFileThatAnotherUserCanChangeIsNoPillarData(t *testing.T) {
 
 // TestUnsupportedSourcesNameAnother checks that the error for an unsupported source, or its hint, names a replacement.
 func TestUnsupportedSourcesNameAnother(t *testing.T) {
-	for source, want := range map[string]string{"git": "write `- BRANCH URL`", "s3": "aws s3 cp",
+	for source, want := range map[string]string{"git": "write `- BRANCH URL`", "s3": "reads no buckets",
 		"vault": "it has no url", "own": "own.py in _pillar"} {
 		set, _ := settings(t, nil)
 		set.Options = value.NewMap("ext_pillar", value.NewList(value.NewMap(source, "x")))

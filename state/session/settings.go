@@ -8,6 +8,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/compile"
 	"github.com/corpus-agent/corpus-agent/state/function"
 	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/pillar/external"
 	"github.com/corpus-agent/corpus-agent/state/redact"
 	"github.com/corpus-agent/corpus-agent/state/roots"
 	"github.com/corpus-agent/corpus-agent/state/value"
@@ -41,7 +42,8 @@ type Settings struct {
 	// GrainsFile is the file that functions such as grains.setval change.
 	GrainsFile function.GrainsFile
 
-	Remote  Remote // opens sources that are in no tree; nil if they are refused
+	Remote  Remote           // opens sources that are in no tree; nil if they are refused
+	Buckets external.Buckets // read by the source s3 of ext_pillar; nil if there is no access to buckets
 	Log     func(level, message string)
 	Version string // of the program
 	Shell   bool   // cmd.run uses a shell, since a user calls it

@@ -44,6 +44,7 @@ type World struct {
 	Dirs    []string   // directories of pillar files, for relative paths
 	Files   Files
 	Host    *host.Host // runs git
+	Buckets Buckets    // nil if there is no access to buckets
 	// Secret receives passwords and keys, which no output may have.
 	Secret func(secrets ...string)
 	// Compile compiles the pillar in an environment of other files than the pillar's own.
@@ -121,6 +122,8 @@ func (w World) data(ctx context.Context, s Source) (any, error) {
 		return w.vault(ctx, s.Argument)
 	case "git":
 		return w.git(ctx, s.Argument)
+	case "s3":
+		return w.s3(ctx, s.Argument)
 	}
 	return nil, diag.WithHint(errors.New("there is no such source of pillar data"), "%s", insteadOf(s.Name))
 }
@@ -144,8 +147,6 @@ func (w World) hide(v any) {
 // insteadOf returns the alternative to a source that is not supported.
 func insteadOf(name string) string {
 	switch name {
-	case "s3":
-		return "write `- cmd_yaml: aws s3 cp s3://BUCKET/KEY -`"
 	case "consul", "consul_pillar", "etcd_pillar", "redis", "mongo":
 		return "write `- cmd_json: COMMAND` with a command that prints its data as JSON, or `http_json`"
 	}
