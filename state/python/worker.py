@@ -947,7 +947,7 @@ def do_render(m):
     return answer.read() if hasattr(answer, "read") else answer
 
 
-OUR_RENDERERS = {"mako", "pyobjects"}
+OUR_RENDERERS = {"mako", "pydsl", "pyobjects", "wempy"}
 
 
 class Renderers:

@@ -228,7 +228,11 @@ func (r *Renderer) known(name string) *diag.Diagnostic {
 		known = append(known, k)
 	}
 	hint := diag.DidYouMean(name, known)
-	if hint == "" {
+	switch {
+	case name == "stateconf":
+		hint = "name the file in its IDs instead of a dot (web_packages for .packages), and require them where the file " +
+			"is included; or " + salt
+	case hint == "":
 		hint = salt
 	}
 	return diag.At(diag.Pos{}, "there is no renderer %q here", name).WithHint(hint)

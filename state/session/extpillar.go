@@ -87,9 +87,9 @@ func (s *Session) externalData(ctx context.Context, e external.Source, pillar *v
 // externalWorld returns the World of the sources that the agent implements.
 func (s *Session) externalWorld(pillar *value.Map) external.World {
 	return external.World{ID: s.ID, Grains: s.Grains, Options: s.options, Pillar: pillar,
-		Dirs:   s.pillars.Dirs("base"),
-		Files:  trustedFiles{s.Trees, s.pillars},
-		Host:   s.Host, Buckets: s.Buckets,
+		Dirs:  s.pillars.Dirs("base"),
+		Files: trustedFiles{s.Trees, s.pillars},
+		Host:  s.Host, Buckets: s.Buckets,
 		Secret: s.Redactor.Add,
 		Compile: func(ctx context.Context, files roots.Files, env roots.Env) (*value.Map, error) {
 			return s.compilePillarOf(ctx, roots.New(files, env), pillar)

@@ -17,7 +17,7 @@ import (
 
 // programRenderers returns the renderers that the worker implements: `py`, and those in its package salt.renderers.
 func programRenderers() []string {
-	return []string{"py", "mako", "pyobjects"}
+	return []string{"py", "mako", "pydsl", "pyobjects", "wempy"}
 }
 
 // Renders is part of render.Programs.

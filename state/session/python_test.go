@@ -466,3 +466,53 @@ func TestFilesOfPyobjects(t *testing.T) {
 		}
 	}
 }
+
+// TestFilesOfPydsl checks states, requisites, the order of an ordered file, and mistakes.
+func TestFilesOfPydsl(t *testing.T) {
+	s, _ := pythonSession(t, map[string]string{
+		"states/web.sls": "#!pydsl\ninclude('other', delayed=True)\n" +
+			"extend(state('base').test.nop(name='extended'))\n__pydsl__.set(ordered=True)\n" +
+			"a = state('first').test.nop(name='old')\nstate('first').test.nop('one')\n" +
+			"state('second').test('nop', __grains__['id']).watch(a).require(test='base')\n" +
+			"s = state('third')\ns.test.require(state('first').test)\ns.test.nop()\n" +
+			"state().test.nop('four')\nassert state('third') is s and s.test is state('third').test\n",
+		"states/other.sls":  "base:\n  test.nop: []\n",
+		"states/two.sls":    "#!pydsl\nstate('x').test.nop()\nstate('x').test.fail()\n",
+		"states/called.sls": "#!pydsl\ns = state('x')\ns.test.nop()\ns()\n",
+		"states/later.sls":  "#!pydsl\ndef f(): pass\nstate('x').cmd.call(f)\n",
+		"states/wempy.sls":  "#!wempy|yaml\nx:\n  test.nop: []\n",
+		"states/conf.sls":   "#!stateconf yaml . jinja\n.x:\n  test.nop: []\n",
+	})
+	v, err := s.Call(t.Context(), "state.show_low_sls", []any{"web"}, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, item := range v.Value.(*value.List).Items {
+		low := item.(*value.Map)
+		got = append(got, fmt.Sprintf("%s %s %s%s", low.Value("__id__"), low.Value("name"), value.Repr(low.Value("require")),
+			value.Repr(low.Value("watch"))))
+	}
+	want := []string{"base base NoneNone", "first one NoneNone",
+		"second web-01 [{'test': 'first'}, {'test': 'base'}][{'test': 'first'}]",
+		"third third [{'test': 'second'}, {'test': 'first'}]None", "pydsl_web_1 four [{'test': 'third'}]None"}
+	if strings.Join(got, "\n") != strings.Join(want, "\n") {
+		t.Errorf("the states are\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	p, err := s.Program(t.Context(), s.Named("web"))
+	if err != nil || p.Steps[0].Name() != "extended" {
+		t.Errorf("the file extends base: %v, %v", p, err)
+	}
+	for name, words := range map[string]string{
+		"two":    "two.sls:3:1: renderer pydsl: PyDslError: test of x has the function nop, and gets fail",
+		"called": "called.sls:4:1: renderer pydsl: PyDslError: x is called",
+		"later":  "later.sls:3:1: renderer pydsl: PyDslError: cmd.call of x calls a Python function",
+		"wempy":  "wempy.sls:1:1: renderer wempy: ImportError: the host has no Python package wemplate",
+		"conf":   "conf.sls:1:1: there is no renderer \"stateconf\" here",
+	} {
+		_, err := s.Call(t.Context(), "state.show_low_sls", []any{name}, nil, nil)
+		if err == nil || !strings.Contains(err.Error(), words) {
+			t.Errorf("%s: the error is %v, want %q", name, err, words)
+		}
+	}
+}

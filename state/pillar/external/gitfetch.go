@@ -100,21 +100,7 @@ func (r *remote) entries(ctx context.Context, h *host.Host, git program.Program,
 	if err != nil {
 		return nil, err
 	}
-	var all []entry
-	total := 0
-	for line := range strings.SplitSeq(list, "\x00") {
-		about, file, _ := strings.Cut(line, "\t")
-		f := strings.Fields(about) // mode, type, object, size
-		if len(f) != 4 || f[1] != "blob" {
-			continue
-		}
-		size, err := strconv.Atoi(f[3])
-		if err != nil {
-			return nil, fmt.Errorf("git ls-tree: %w", err)
-		}
-		total += size
-		all = append(all, entry{id: f[2], file: strings.TrimPrefix(file, r.root+"/"), link: f[0] == "120000", size: size})
-	}
+	all, total := parseEntries(list, r.root)
 	if total > mostBytes {
 		return nil, diag.WithHint(fmt.Errorf("its files have %d MiB, and at most %d MiB are allowed", total>>20,
 			mostBytes>>20), "put the pillar into a repository of its own, or set root to its directory")
@@ -125,20 +111,36 @@ func (r *remote) entries(ctx context.Context, h *host.Host, git program.Program,
 	return all, nil
 }
 
+// parseEntries parses the output of git ls-tree, and returns the total size of the files.
+func parseEntries(list, root string) (all []entry, total int) {
+	for line := range strings.SplitSeq(list, "\x00") {
+		about, file, _ := strings.Cut(line, "\t")
+		f := strings.Fields(about) // mode, type, object, size
+		if len(f) != 4 || f[1] != "blob" {
+			continue
+		}
+		size, err := strconv.Atoi(f[3])
+		if err != nil { // no version of git prints a file without its size
+			size = mostBytes + 1
+		}
+		total += size
+		all = append(all, entry{id: f[2], file: strings.TrimPrefix(file, root+"/"), link: f[0] == "120000", size: size})
+	}
+	return all, total
+}
+
 // contents adds the contents of entries to memory.
 func (r *remote) contents(ctx context.Context, h *host.Host, git program.Program, dir string, entries []entry,
 	files *memory) error {
-	var ids strings.Builder
-	for _, e := range entries {
-		ids.WriteString(e.id + "\n")
+	if len(entries) == 0 {
+		return nil
 	}
-	git.Stdin = ids.String()
-	out := ""
-	if len(entries) > 0 {
-		var err error
-		if out, err = git.Ask(ctx, h, "--git-dir="+dir, "cat-file", "--batch"); err != nil {
-			return err
-		}
+	for _, e := range entries {
+		git.Stdin += e.id + "\n"
+	}
+	out, err := git.Ask(ctx, h, "--git-dir="+dir, "cat-file", "--batch")
+	if err != nil {
+		return err
 	}
 	for _, e := range entries {
 		_, rest, _ := strings.Cut(out, "\n") // the object, its type and its size

@@ -26,14 +26,20 @@ func gitParameters() (used, unused []string) {
 		"insecure_auth", "privkey", "pubkey", "passphrase"}, []string{"name", "refspecs"}
 }
 
-// remote reads the parameters of one repository. The options git_pillar_* of the minion are their defaults.
-func (w World) remote(branch, rawURL string, given *value.Map) (remote, error) {
+func checkParameters(given *value.Map) error {
 	used, unused := gitParameters()
 	for key := range given.All() {
 		if name := value.Str(key); !slices.Contains(append(used, unused...), name) {
-			return remote{}, diag.WithHint(fmt.Errorf("a repository has no parameter %s", name), "%s",
-				diag.DidYouMean(name, used))
+			return diag.WithHint(fmt.Errorf("a repository has no parameter %s", name), "%s", diag.DidYouMean(name, used))
 		}
+	}
+	return nil
+}
+
+// remote reads the parameters of one repository. The options git_pillar_* of the minion are their defaults.
+func (w World) remote(branch, rawURL string, given *value.Map) (remote, error) {
+	if err := checkParameters(given); err != nil {
+		return remote{}, err
 	}
 	text := func(name string) string {
 		v := given.Value(name)
@@ -48,11 +54,7 @@ func (w World) remote(branch, rawURL string, given *value.Map) (remote, error) {
 	r := remote{root: inside(text("root")), mount: inside(text("mountpoint")), fallback: text("fallback"),
 		user:     text("user"),
 		password: text("password"), key: text("privkey")}
-	verify, set := given.Get("ssl_verify")
-	if !set {
-		verify, set = w.Options.Get("git_pillar_ssl_verify")
-	}
-	r.insecure = set && !value.Truth(verify)
+	r.insecure = w.unverified(given)
 	r.branch, r.env = w.branchAndEnv(branch, text)
 	if text("passphrase") != "" {
 		return remote{}, diag.WithHint(errors.New("a key with a passphrase is not supported"),
@@ -65,6 +67,15 @@ func (w World) remote(branch, rawURL string, given *value.Map) (remote, error) {
 	}
 	w.Secret(r.password)
 	return r, r.check(text("insecure_auth") != "")
+}
+
+// unverified reports whether the certificate of the server is not verified.
+func (w World) unverified(given *value.Map) bool {
+	verify, set := given.Get("ssl_verify")
+	if !set {
+		verify, set = w.Options.Get("git_pillar_ssl_verify")
+	}
+	return set && !value.Truth(verify)
 }
 
 // branchAndEnv returns the branch of a repository, and the environment of its files. The branch of git_pillar_base is
@@ -117,10 +128,15 @@ func (r remote) check(insecure bool) error {
 	case scheme != "http" && scheme != "git":
 		return nil
 	}
+	return r.checkPlain(rest, insecure)
+}
+
+// checkPlain checks a URL without encryption; rest is the URL without its scheme.
+func (r remote) checkPlain(rest string, insecure bool) error {
 	u, err := url.Parse("http://" + rest)
 	if err != nil || !loopback(u.Hostname()) {
-		return diag.WithHint(fmt.Errorf("%s: any machine on the way could change what comes over %s", redact.URLs(r.url),
-			scheme), "use https:// or ssh://")
+		return diag.WithHint(fmt.Errorf("%s: any machine on the way could change what comes without encryption",
+			redact.URLs(r.url)), "use https:// or ssh://")
 	}
 	if r.password != "" && !insecure {
 		return diag.WithHint(fmt.Errorf("%s: the password would be sent over plain HTTP", redact.URLs(r.url)),

@@ -52,23 +52,29 @@ func (w World) s3(ctx context.Context, argument any) (any, error) {
 	if value.Truth(p.Value("multiple_env")) {
 		bucket.Prefix = path.Join(bucket.Prefix, env)
 	}
-	files, place := newMemory(), path.Join("s3:"+bucket.Name, bucket.Prefix)
-	empty := true
-	err = w.Buckets.Objects(ctx, bucket, mostBytes, func(key string, content []byte) error {
+	place := path.Join("s3:"+bucket.Name, bucket.Prefix)
+	files, err := w.objects(ctx, bucket, place)
+	if err != nil {
+		return nil, err
+	}
+	return w.Compile(ctx, files, roots.Env{Name: env, Dirs: []string{place}})
+}
+
+// objects returns the objects of a bucket as the files of a directory.
+func (w World) objects(ctx context.Context, b Bucket, place string) (*memory, error) {
+	files, empty := newMemory(), true
+	err := w.Buckets.Objects(ctx, b, mostBytes, func(key string, content []byte) error {
 		empty = false
 		if !files.put(path.Join(place, key), &node{content: content}) {
 			return diag.WithHint(fmt.Errorf("%s is also a directory", key), "give one of them another name")
 		}
 		return nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	if empty {
-		return nil, diag.WithHint(fmt.Errorf("there are no objects below s3://%s/%s", bucket.Name, bucket.Prefix),
+	if err == nil && empty {
+		err = diag.WithHint(fmt.Errorf("there are no objects below s3://%s/%s", b.Name, b.Prefix),
 			"correct bucket and prefix, or put a top.sls there")
 	}
-	return w.Compile(ctx, files, roots.Env{Name: env, Dirs: []string{place}})
+	return files, err
 }
 
 // ownCredentials is the value of key and keyid for the credentials of the instance.
@@ -90,17 +96,22 @@ func (w World) bucket(p *value.Map) (Bucket, error) {
 		b.PathStyle = new(true)
 	}
 	b.place(text("service_url"), isFalse(p, "https_enable"))
+	return b, b.check(isFalse(p, "verify_ssl"))
+}
+
+// check returns an error for a bucket that cannot be read with its parameters.
+func (b Bucket) check(unverified bool) error {
 	switch {
 	case b.Name == "":
-		return b, diag.WithHint(errors.New("it has no bucket"), "write `- s3: {bucket: NAME}`")
+		return diag.WithHint(errors.New("it has no bucket"), "write `- s3: {bucket: NAME}`")
 	case (b.KeyID == "") != (b.Key == ""):
-		return b, diag.WithHint(errors.New("only one of keyid and key is given"),
+		return diag.WithHint(errors.New("only one of keyid and key is given"),
 			"give both, or none for the credentials of the host")
-	case isFalse(p, "verify_ssl"):
-		return b, diag.WithHint(errors.New("verify_ssl cannot be turned off: root acts on the data"),
+	case unverified:
+		return diag.WithHint(errors.New("verify_ssl cannot be turned off: root acts on the data"),
 			"name the server's authority in AWS_CA_BUNDLE; a bucket with dots in its name needs no exception")
 	}
-	return b, nil
+	return nil
 }
 
 // isFalse reports whether a parameter is given and false.
