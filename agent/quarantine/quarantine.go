@@ -23,6 +23,9 @@ type Run struct {
 	Turns  *turns.Run
 	// Save writes the ledger.
 	Save func() error
+
+	// postponed is the postponed deploy of the ledger before Settle quarantined a release; nil if there was none
+	postponed *ledger.Postponed
 }
 
 // Add quarantines a release after a run of a pair. run is the ID of that run.
@@ -39,15 +42,19 @@ func (r *Run) Settle(pair ledger.Pair, f fault.Fault) {
 		recorded.Retry = &p.Next
 		r.Record.Note("the host is at fault, and not the release: %s", nextTry(p))
 	case f.Release != nil:
+		r.postponed = r.Ledger.Postponed
 		r.Add(pair, *f.Release, r.ID, firstLine(f.Cause))
 	}
 	r.Record.Complete(func(rep *report.Report) { rep.Fault = recorded })
 }
 
 // Release takes a release of this run out of quarantine, since the rollback has failed in the same way: the host is at
-// fault.
+// fault. The failure counts together with those that postponed the deploy before, which Settle dropped.
 func (r *Run) Release(pair ledger.Pair, cause error) error {
 	r.Ledger.Bad = structsort.Without(r.Ledger.Bad, func(b ledger.Bad) bool { return b.Run == r.ID && b.Covers(pair) })
+	if r.Ledger.Postponed == nil {
+		r.Ledger.Postponed = r.postponed
+	}
 	r.Settle(pair, fault.Fault{Of: report.FaultOfHost, Cause: cause})
 	return r.Save()
 }

@@ -77,6 +77,24 @@ func TestSameFailureOfTheRollbackReleases(t *testing.T) {
 	}
 }
 
+// The failures of runs whose rollback failed in the same way are counted, and the retries wait.
+func TestSameFailuresOfTheRollbackPostpone(t *testing.T) {
+	first, _ := deployed(t)
+	failed := pairOf("1.0", "2.0")
+	for failures := 1; failures <= 3; failures++ {
+		r, rep := deployed(t)
+		r.Ledger = first.Ledger
+		r.Settle(failed, fault.Fault{Of: report.FaultOfRelease, Release: &failed.Service, Cause: errors.New("no")})
+		if err := r.Release(failed, errors.New("no")); err != nil {
+			t.Fatal(err)
+		}
+		p := r.Ledger.Postponed
+		if p == nil || p.Failures != failures || p.Next.After(p.At) != (failures > 1) || !rep.Fault.Retry.Equal(p.Next) {
+			t.Errorf("after %d failures: postponed %+v, the fault %+v", failures, p, rep.Fault)
+		}
+	}
+}
+
 func TestRollbackByHandIsNoFailure(t *testing.T) {
 	r, rep := deployed(t)
 	left := pairOf("1.0", "2.0")
