@@ -33,6 +33,9 @@ type Turn struct {
 	// Resumed is the time when a person last resumed the rollout, after which a host reports again that it is healthy;
 	// empty for never.
 	Resumed string `json:"resumed,omitempty"`
+	// Forgiven is the time in Unix seconds up to which a person has forgiven failures, which the host signs with its own
+	// failures; 0 for never.
+	Forgiven int64 `json:"forgiven,omitempty"`
 	// Halted is the time from which halts counted when this host saw that the rollout was halted; empty for never. While
 	// that time is the same, the host stays halted even if the store has lost the record.
 	Halted string `json:"halted,omitempty"`

@@ -30,6 +30,16 @@ func (e Evidence) advanced(now time.Time) time.Time {
 	return at
 }
 
+// sinceResume returns a failure that its host signed since the last resume with a time after it, if the store's clock
+// gave it an earlier one: the clock was ahead before the resume, or is behind now.
+func (r Rollout) sinceResume(said Entry) Entry {
+	_, forgiven := said.splitRun()
+	if forgiven != 0 && forgiven == r.epoch() && !said.At.After(r.Start.Resumed) {
+		said.At = r.Start.Resumed.Add(time.Second)
+	}
+	return said
+}
+
 // notAhead returns a healthy result with the time of its run, by the host's clock, if the store's clock was ahead when
 // the store received it: the soak of its wave would end that much later. The time is after the start of the rollout,
 // and not after now. Failures keep their time, since they count from the last resume on.
@@ -37,11 +47,16 @@ func (g *gathering) notAhead(said Entry) Entry {
 	if said.Outcome != Healthy || g.now.IsZero() || !said.At.After(g.now.Add(clockSlack)) {
 		return said
 	}
+	start := g.rollout.Start.At
+	ran, err := time.Parse(hostrecord.RunTime, said.Run)
+	if err != nil || !ran.Before(g.now) {
+		ran = start // a host may name any time, and the time of each look would put off the next wave without end
+	}
 	said.At = g.now
-	if ran, err := time.Parse(hostrecord.RunTime, said.Run); err == nil && ran.Before(g.now) {
+	if ran.Before(g.now) {
 		said.At = ran
 	}
-	if start := g.rollout.Start.At; said.At.Before(start) && start.Before(g.now) {
+	if said.At.Before(start) && start.Before(g.now) {
 		said.At = start
 	}
 	return said

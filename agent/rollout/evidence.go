@@ -219,15 +219,17 @@ func (g *gathering) evidence() Evidence {
 	e.Halts, e.Past = g.sortHalts()
 	e.Ignored = g.ignored
 	byHost := map[string][]Entry{}
-	for _, said := range g.results {
+	for i, said := range g.results {
+		said = g.rollout.sinceResume(g.notAhead(said))
+		g.results[i] = said
 		byHost[said.Host] = append(byHost[said.Host], said)
 	}
 	for host, all := range byHost {
-		e.Results = append(e.Results, g.notAhead(counting(all, g.rollout.Start.Resumed)))
+		e.Results = append(e.Results, counting(all, g.rollout.Start.Resumed))
 		delete(g.others, host)
 	}
 	for _, said := range slices.Concat(g.results, e.Halts) {
-		if said = g.notAhead(said); said.At.After(e.newest) {
+		if said.At.After(e.newest) {
 			e.newest = said.At
 		}
 	}

@@ -33,7 +33,7 @@ type Name struct {
 	Host    string
 	Outcome Outcome // empty for a halt
 	Epoch   int64   // of a halt: when the rollout was last resumed, in Unix time; 0 for never
-	Run     string  // the run of the host
+	Run     string  // the run of the host, for a failure as FailureRun returns it
 	Sig     string  // signature of the host's key over these fields and the rollout
 }
 
@@ -85,6 +85,38 @@ func plain(text, others string) bool {
 	return !strings.ContainsFunc(text, func(c rune) bool {
 		return (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z') && !strings.ContainsRune(others, c)
 	})
+}
+
+// afterResume separates the ID of a run from the time of the last resume in the name of a failure.
+const afterResume = ".r"
+
+// FailureRun returns the run of a failure for its name, with the time in Unix seconds up to which failures were
+// forgiven when the host decided to take the release; 0 for never. The host signs it. So the failure counts until the
+// next resume, whatever time the store gives it.
+func FailureRun(run string, forgiven int64) string {
+	if forgiven == 0 {
+		return run
+	}
+	return run + afterResume + strconv.FormatInt(forgiven, 10)
+}
+
+// RunID returns the ID of the run.
+func (n Name) RunID() string {
+	id, _ := n.splitRun()
+	return id
+}
+
+// splitRun returns the ID of the run, and the time that FailureRun appended.
+func (n Name) splitRun() (id string, forgiven int64) {
+	at := strings.LastIndex(n.Run, afterResume)
+	if n.Outcome == Healthy || at < 0 {
+		return n.Run, 0
+	}
+	forgiven, err := strconv.ParseInt(n.Run[at+len(afterResume):], 10, 64)
+	if err != nil {
+		return n.Run, 0
+	}
+	return n.Run[:at], forgiven
 }
 
 // text returns the text that the signature of a name covers. It includes the rollout and the release, so that a name is

@@ -57,13 +57,15 @@ func (r *Run) recordResult(ctx context.Context, t *ledger.Turn, outcome rollout.
 		}
 		return false, r.put(ctx, *t, outcome, t.FailedRun)
 	}
-	if err := r.put(ctx, *t, outcome, r.ID); err != nil {
+	run, failed := r.ID, ""
+	if outcome != rollout.Healthy {
+		failed = rollout.FailureRun(r.ID, t.Forgiven)
+		run = failed
+	}
+	if err := r.put(ctx, *t, outcome, run); err != nil {
 		return false, err
 	}
-	t.Recorded, t.FailedRun = string(outcome), ""
-	if outcome != rollout.Healthy {
-		t.FailedRun = r.ID
-	}
+	t.Recorded, t.FailedRun = string(outcome), failed
 	return true, nil
 }
 

@@ -118,7 +118,10 @@ func repeatResult(t *ledger.Turn, start plans.Start) {
 	if t.Resumed == resumed {
 		return
 	}
-	t.Resumed, t.FailedRun = resumed, ""
+	t.Resumed, t.FailedRun, t.Forgiven = resumed, "", 0
+	if !start.Resumed.IsZero() {
+		t.Forgiven = start.Resumed.Unix()
+	}
 	if t.Recorded == string(rollout.Healthy) {
 		t.Recorded = ""
 	}

@@ -194,7 +194,7 @@ func (u *activeRollout) status(ctx context.Context, s store.Store, known []fleet
 			continue
 		}
 		w.Failed++
-		r.Failed = append(r.Failed, failedHost{said.Host, said.Outcome, w.Name, said.Run, said.At})
+		r.Failed = append(r.Failed, failedHost{said.Host, said.Outcome, w.Name, said.RunID(), said.At})
 	}
 	waiting, failed := 0, 0
 	for i := range r.Waves {

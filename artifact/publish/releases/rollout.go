@@ -254,7 +254,11 @@ func Resume(ctx context.Context, p *publish.Publisher, ref artifact.Ref, forget 
 		}
 		s.Paused = false
 		if !forget.IsZero() {
-			s.Resumed = forget.UTC().Truncate(time.Second)
+			at := forget.UTC().Truncate(time.Second)
+			if !at.After(s.Resumed) { // the store's clock has gone back
+				at = s.Resumed.Add(time.Second)
+			}
+			s.Resumed = at
 		}
 		return nil
 	})
