@@ -31,7 +31,8 @@ func ReportKey(project, host, run string) string {
 }
 
 // upload writes the report of the run and the host's record, which has the present state of the host, to the store. A
-// run with nothing new to report writes nothing, except that it renews the record once per reports.heartbeat.
+// run with nothing new to report writes nothing, except that it renews the record once per reports.heartbeat, and when
+// what it signs counts again after a person has removed the key of another machine.
 func (r *Run) upload(ctx context.Context, acted bool) error {
 	url := r.StoreURL()
 	if url == "" || r.Identity.Service == "" {
@@ -49,13 +50,17 @@ func (r *Run) upload(ctx context.Context, acted bool) error {
 	record := hostrecord.Writer{URL: redact.URLs(url), Key: key, File: r.Site.Layout.HostRecord(), Now: r.Site.Time()}
 	full := r.Site.Unwritable()
 	due := record.Due(r.Site.Config.Heartbeat) || !r.hasRegistered()
-	if full == nil && !news && !due && record.Has(says) {
+	quiet := full == nil && !news && !due && record.Has(says)
+	if quiet && r.replaced() == "" {
 		return nil
 	}
 	if record.Store, err = r.Open(url); err != nil {
 		return err
 	}
 	r.register(ctx, record.Store, key)
+	if quiet && r.replaced() != "" {
+		return nil
+	}
 	if !news && record.Has(says) {
 		if full == nil {
 			full = record.Beat(store.LockWait(ctx, LockWait), says)
@@ -79,10 +84,15 @@ func (r *Run) upload(ctx context.Context, acted bool) error {
 
 // noteReplaced notes that what this host signs counts for nothing, since another key is registered first.
 func (r *Run) noteReplaced() {
-	if first := hostkey.Replaced(r.Site.Layout.HostKey(), r.Site.Layout.HostRegistered()); first != "" {
+	if first := r.replaced(); first != "" {
 		r.Record.Note("this host signs with another key than the one that is registered first for its name (%s): its "+
 			"reports and its results in rollouts count for nothing until `corpus host forget %s`", first, r.Report.Host)
 	}
+}
+
+// replaced returns the key that is registered first for the name of this host, if this host has another one.
+func (r *Run) replaced() hostkey.Public {
+	return hostkey.Replaced(r.Site.Layout.HostKey(), r.Site.Layout.HostRegistered())
 }
 
 // hasRegistered reports whether the file about the last registration exists. A person who removes it has the host

@@ -28,14 +28,15 @@ type attempt struct {
 }
 
 // RegisterDaily calls Register at most once a day for the same store, name and key. It keeps the last attempt in a
-// file. A host that cannot write the file registers only a key that it has not registered before.
+// file. While another key is registered first for the name, each call checks whether a person has removed that key. A
+// host that cannot write the file registers only a key that it has not registered before.
 func (k Key) RegisterDaily(ctx context.Context, s store.Store, url, file string, r Registration) error {
 	now := attempt{Store: url, Host: r.Host, Key: k.Public(), At: r.At.UTC().Truncate(time.Second)}
 	last := lastAttempt(file)
 	if last.Store == now.Store && last.Host == now.Host {
 		now.First = last.before(now.Key)
 	}
-	if now.within(last) {
+	if now.within(last) && (now.First == "" || !forgotten(ctx, s, Place(r.Host, now.First))) {
 		return nil
 	}
 	unkept := keepAttempt(file, now)
