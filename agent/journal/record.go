@@ -225,8 +225,13 @@ func (r *Recorder) before(c *Change) {
 		c.Lost = r.hide("what was there could not be read: " + err.Error())
 		return
 	}
-	c.Before, c.Secret = &i, k.secret(c.Subject, i)
+	c.Before, c.Secret = &i, k.secret(c.Subject, i) || r.inPrivateDirectory(c.Subject)
 	c.addShown(namesOf(c.Subject, i, r.hide))
+}
+
+// inPrivateDirectory reports whether a file or tree is private because of a directory on the way to it.
+func (r *Recorder) inPrivateDirectory(s host.Subject) bool {
+	return (s.Kind == host.KindFile || s.Kind == host.KindTree) && host.InPrivateDirectory(r.host, s.Name)
 }
 
 // skips reports whether changes of a subject are not recorded.

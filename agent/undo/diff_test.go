@@ -158,6 +158,15 @@ func TestDifferencesOmitSecrets(t *testing.T) {
 			},
 			shown: "not shown: it is not readable by everyone",
 		},
+		"a file in a directory of its owner's": {
+			before: func(s *scene) {
+				s.put("/etc/private/f", other)
+				s.do(os.Chmod(s.path("/etc/private/f"), 0o644))
+				s.do(os.Chmod(s.path("/etc/private"), 0o700))
+			},
+			run:   func(s *scene, h *host.Host) { s.write("/etc/private/f", secret+"\n"+secret)(h) },
+			shown: "not shown: it is not readable by everyone",
+		},
 		"a value that the run hides": {
 			before: only(0o644), run: func(s *scene, h *host.Host) { s.write("/etc/f", "password: "+secret)(h) },
 			shown: "not shown: it is not readable by everyone",

@@ -22,8 +22,15 @@ func Private(h *Host, name string) bool {
 	if err != nil || info.Mode&0o004 == 0 {
 		return true
 	}
+	return InPrivateDirectory(h, name)
+}
+
+// InPrivateDirectory reports whether not every user may enter a directory on the way to a path, or whether that cannot
+// be read. Directories that do not exist yet are not private.
+func InPrivateDirectory(h *Host, name string) bool {
 	for dir := path.Dir(name); dir != "/" && dir != "."; dir = path.Dir(dir) {
-		if info, err := h.Files.Stat(dir); err != nil || info.Mode&0o001 == 0 {
+		info, err := h.Files.Stat(dir)
+		if !errors.Is(err, fs.ErrNotExist) && (err != nil || info.Mode&0o001 == 0) {
 			return true
 		}
 	}

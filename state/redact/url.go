@@ -7,16 +7,17 @@ import (
 	"sync"
 )
 
-// address matches a possible URL: a scheme, and all characters up to one that no URL has.
+// address matches a possible URL: a scheme, and all characters up to one that no URL has. A secret that was replaced is
+// part of it.
 var address = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*://[^\s"'<>` + "`" + `]+`)
+	return regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*://(?:` + Mark + `|[^\s"'<>` + "`" + `])+`)
 })
 
 // parameter matches parameters of a query whose values are credentials.
 var parameter = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(
 		`(?i)([?&;](?:[a-z0-9_.-]*[_.-])?(?:sig|signature|token|secret|password|passwd|pwd|key|apikey|auth|authorization|` +
-			`credential|code|jwt)=)[^&;#\s"'<>]+`)
+			`credential|code|jwt)=)(?:` + Mark + `|[^&;#\s"'<>])+`)
 })
 
 // brief matches the short form of an address for ssh(1) and git(1), user@host:path, with a password after the user. It
