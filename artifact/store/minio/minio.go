@@ -226,5 +226,8 @@ func explain(call *wire.Call, err error) error {
 	case call.Status() == 0: // the client refused to send the request
 		return call.Unusable(err, "check the store's URL, minio://host:port/bucket/prefix")
 	}
+	if call.Status() == http.StatusOK && response.Code == "InternalError" {
+		return call.NotObject() // the client could not read the headers
+	}
 	return call.Refused(response.Code, response.Message)
 }

@@ -93,7 +93,7 @@ func network(err error) verdict {
 		other     notListing
 	)
 	switch {
-	case errors.As(err, &other):
+	case errors.As(err, &other), errors.As(err, &notObject{}):
 		v.hint = "something between here and the store answers in its place, such as a proxy or the login page of a " +
 			"network; or the store's URL names a server that is not S3"
 	case errors.As(err, &dns):

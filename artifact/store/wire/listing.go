@@ -37,6 +37,17 @@ func (e notListing) Error() string {
 		e.kind)
 }
 
+// notObject is the error of an answer to a request for an object that has a status of success and lacks what every store
+// sends with an object.
+type notObject struct{}
+
+func (notObject) Error() string {
+	return "the answer is not one of an object store: the store did not answer"
+}
+
+// NotObject returns the error for a response with a status of success that is not that of a store.
+func (c *Call) NotObject() error { return c.Fail(notObject{}) }
+
 // lists reports whether a request asks for a page of a listing.
 func lists(req *http.Request) bool { return strings.Contains(req.URL.RawQuery, "list-type=") }
 
