@@ -2,6 +2,7 @@ package agent_test
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -79,6 +80,39 @@ func TestStatusNamesARunThatWasKilledBeforeItsDeploy(t *testing.T) {
 	}
 	if text := s.Cut.String(); !strings.Contains(text, "starts from the beginning") {
 		t.Errorf("the text is %q", text)
+	}
+}
+
+// TestStatusSaysThatAKilledRollbackHasToBeRunAgain kills a rollback by hand before it moved the links: later runs keep
+// the deployed release. If it had ended except for its report, there is nothing to run again.
+func TestStatusSaysThatAKilledRollbackHasToBeRunAgain(t *testing.T) {
+	l := newLab(t)
+	l.publish("1")
+	l.expect(exit.OK)
+	l.publish("2")
+	l.expect(exit.OK)
+	cut := func(began time.Time) string {
+		t.Helper()
+		holder := fmt.Sprintf(`{"pid":%d,"command":"rollback","since":%q}`, 1<<30, began.UTC().Format(time.RFC3339))
+		must(t, os.WriteFile(l.Layout.Lock(), []byte(holder), 0o600))
+		w, err := l.Why()
+		if err != nil || w.Cut == nil {
+			t.Fatalf("the cut is %+v, %v", w.Cut, err)
+		}
+		return w.Cut.String()
+	}
+	const again = "; nothing was rolled back, and the next run does not do it: run corpus-agent rollback again"
+	if text := cut(l.Time().Add(time.Hour)); !strings.HasSuffix(text, again) {
+		t.Errorf("the text is %q", text)
+	}
+	l.expect(exit.OK)
+	l.links("2", "2", "1")
+	if s := mustStatus(t, l); s.Cut != nil {
+		t.Errorf("after the next run, the cut is %+v", s.Cut)
+	}
+	must(t, os.RemoveAll(l.Layout.Reports()))
+	if text := cut(l.Time().Add(-time.Hour)); strings.Contains(text, "nothing was rolled back") {
+		t.Errorf("after the releases moved, the text is %q", text)
 	}
 }
 

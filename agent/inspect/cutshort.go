@@ -23,6 +23,8 @@ type Cut struct {
 	Ended   bool   `json:"ended,omitempty"`    // it ended by itself, and could not record that
 	Exit    int    `json:"exit,omitempty"`     // code with which it ended by itself, unfinished; 0 for none
 	TakesUp bool   `json:"takes_up,omitempty"` // the next run continues with it; otherwise it starts from the beginning
+	// it was a rollback by hand that had moved nothing, which no run repeats: a person has to run it again
+	Again bool `json:"again,omitempty"`
 }
 
 // String describes the interrupted run: its step, and what the next run does.
@@ -56,6 +58,8 @@ func (c Cut) String() string {
 		return text + "; the next run finishes that first"
 	case c.TakesUp:
 		return text + "; the next run resumes it"
+	case c.Again:
+		return text + "; nothing was rolled back, and the next run does not do it: run corpus-agent rollback again"
 	}
 	return text + "; the next run starts from the beginning"
 }
@@ -81,6 +85,8 @@ func (h *Host) cutRun(s Status) *Cut {
 		return nil // it has saved its report
 	}
 	c := &Cut{Command: left.Command, Began: &left.Since}
+	moved := s.Since != nil && !s.Since.Before(left.Since) // it had ended, and was killed before its report was saved
+	c.Again = left.Command == "rollback" && !moved
 	c.Step = h.cutIn("", left.Since, c)
 	return c
 }

@@ -82,8 +82,9 @@ func (r *Run) Link(pair ledger.Pair) error {
 	return link.Of(service).SetNext(pair.Service.Dir())
 }
 
-// Promote points current at the releases of a pair, and previous at the releases that were current before. If next was
-// changed since Link, Promote corrects it.
+// Promote points current at the releases of a pair, and previous at those of the pair that was deployed before. On a
+// dev host that stayed on a failed release, and without a deployed pair, previous leads to what was current before. If
+// next was changed since Link, Promote corrects it.
 func (r *Run) Promote(pair ledger.Pair, before map[string]link.Set) error {
 	for _, release := range pair.Releases() {
 		links := link.Of(r.Host.LayoutOf(release.Project))
@@ -94,28 +95,32 @@ func (r *Run) Promote(pair ledger.Pair, before map[string]link.Set) error {
 			r.Record.Note("next of %s was changed during the run, by another program or a person; it leads to %s again",
 				release.Project, release)
 		}
-		if err := links.Promote(release.Dir(), before[release.Project]); err != nil {
+		was := before[release.Project]
+		if r.Ledger.Failing == nil { // a person may have changed current before the run
+			was.Current = cmp.Or(r.goodDir(release.Project), was.Current)
+		}
+		if err := links.Promote(release.Dir(), was); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// Before returns the links of a project before a deploy. If current was lost, Before first points it at the deployed
-// release, which a rollback needs.
+// Before returns the links of a project before a deploy. If current was lost, or leads to no release on the disk,
+// Before first points it at the deployed release, which a rollback needs.
 func (r *Run) Before(project string) (link.Set, error) {
 	links := link.Of(r.Host.LayoutOf(project))
 	s, err := links.Read()
 	if err != nil {
 		return s, fmt.Errorf("reading the links: %w", err)
 	}
-	if s.Current != "" {
+	there, _ := links.Reachable(s)
+	good := r.goodDir(project)
+	if there.Current != "" || good == "" {
 		return s, nil
 	}
-	if s.Current = r.goodDir(project); s.Current == "" {
-		return s, nil
-	}
-	return s, links.SetCurrent(s.Current)
+	s.Current = good
+	return s, links.SetCurrent(good)
 }
 
 // Of returns the links of a pair after a rollback to it.

@@ -315,6 +315,22 @@ func TestLostCurrentIsRestoredBeforeADeploy(t *testing.T) {
 	}
 }
 
+// The link previous leads to the release that was deployed before, whatever a person made current lead to meanwhile.
+func TestPreviousIsTheDeployedReleaseIfCurrentWasChanged(t *testing.T) {
+	h := newHost(t)
+	first, second, third := h.pair("1"), h.pair("2"), h.pair("3")
+	for what, to := range map[string]string{"outside": "/tmp", "to an older one": "releases/" + first.Service.Dir()} {
+		h.deploy(first)
+		h.deploy(second)
+		h.must(os.Remove(h.at("projects/shop/current")))
+		h.must(os.Symlink(to, h.at("projects/shop/current")))
+		h.deploy(third)
+		if h.expect("3", "3", "2"); t.Failed() || !h.Complete(third) {
+			t.Fatalf("current led %s", what)
+		}
+	}
+}
+
 // Links in an unreadable directory are an error, and the host does not count as new.
 func TestUnreadableProjectIsAnError(t *testing.T) {
 	if os.Geteuid() == 0 {
