@@ -44,13 +44,14 @@ func (r *Recorder) persist(c Change) error {
 	return err
 }
 
-// recordPlanned records the planned paths, and their parent directories, that do not exist.
+// recordPlanned records the planned paths, and their parent directories, that do not exist. It leaves out a path that
+// cannot be examined, for example since it is refused: the path belongs to a later step, which fails in its own turn.
 func (r *Recorder) recordPlanned() error {
 	if r.plan == nil {
 		return nil
 	}
 	for _, next := range r.plan() {
-		for _, path := range r.host.Missing(next.Path) {
+		for _, path := range r.host.Unattributed().Missing(next.Path) {
 			s := host.Subject{Kind: host.KindFile, Name: path}
 			if _, known := r.records[s]; known || r.planned[path] || r.skips(s) {
 				continue
@@ -66,13 +67,12 @@ func (r *Recorder) recordPlanned() error {
 }
 
 // settlePlanned writes records for the planned paths that exist. An interrupted run created them, and had not yet
-// written their records to disk. It returns these records.
+// written their records to disk. It returns these records. A path that cannot be examined may exist, so it gets
+// a record.
 func (c *Chapter) settlePlanned(w *writer, h *host.Host) (all []*Record, err error) {
 	for _, path := range slices.Sorted(maps.Keys(c.planned)) {
-		_, err := h.Files.Lstat(path)
-		if found, err := walk.Found(err); err != nil && !errors.Is(err, host.ErrNotDir) {
-			return nil, err
-		} else if !found {
+		_, err := h.Unattributed().Files.Lstat(path)
+		if found, err := walk.Found(err); errors.Is(err, host.ErrNotDir) || err == nil && !found {
 			continue
 		}
 		r := &Record{Chapter: c.Number, Run: c.Runs[len(c.Runs)-1], Boot: c.boot, Seq: len(c.Records), Change: Change{

@@ -132,7 +132,7 @@ func after(w *writer, h *host.Host, of *recorded, hide func(string) string, name
 	ctx, cancel := context.WithTimeout(context.Background(), imageTime)
 	defer cancel()
 	k := &secretKeeper{keep: texts{w}, hide: hide}
-	i, err := image.Taker{Host: h, Keep: k}.Take(ctx, of.subject)
+	i, err := image.Taker{Host: h.Unattributed(), Keep: k}.Take(ctx, of.subject)
 	if err != nil {
 		return nil, nil
 	}

@@ -80,6 +80,20 @@ func (h *Host) Following() *Host {
 	return &other
 }
 
+// Unattributed returns a host like h for reads that belong to no step, such as those of the journal: their errors are
+// not errors of the step that runs at the time, see MachineErrorSince. A host whose files are not those of a machine or
+// a root is returned unchanged.
+func (h *Host) Unattributed() *Host {
+	t, ok := h.Files.(*tree)
+	if !ok {
+		return h
+	}
+	other, apart := *h, *t
+	apart.machineErrors = nil
+	other.Files = &apart
+	return &other
+}
+
 // Ending returns a host like h on which the removal of a tree stops when ctx is done, even if it is incomplete, since
 // the removal of a large tree can take minutes. A host whose files are not those of a machine or a root is returned
 // unchanged.
