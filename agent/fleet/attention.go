@@ -3,6 +3,7 @@ package fleet
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -193,7 +194,8 @@ func concerns(what string, h Host) *hostrecord.Place {
 // mostExplained bounds the entries of the attention list whose reasons are read, with one request each.
 const mostExplained = 20
 
-// Explain sets the reason why hosts failed: for each group of hosts, the reason that one of them reported.
+// Explain sets the reason why hosts failed: for each group of hosts, the reason that one of them reported. A record
+// that this reader may not read is named in place of the reason.
 func (v *View) Explain(ctx context.Context, s store.Store) error {
 	byName := map[string]Host{}
 	for _, h := range v.Hosts {
@@ -206,6 +208,11 @@ func (v *View) Explain(ctx context.Context, s store.Store) error {
 			continue
 		}
 		detail, err := hostrecord.Read(ctx, s, v.Known, h.Listed)
+		if errors.Is(err, store.ErrForbidden) {
+			a.Why, a.Hint = fmt.Sprintf("its error is not shown: %v", err), "to read it takes the right to read below fleet/ "+
+				"in the store (docs/buckets.md)"
+			continue
+		}
 		if err != nil {
 			return err
 		}
