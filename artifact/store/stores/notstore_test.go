@@ -17,7 +17,7 @@ import (
 func TestPageOfAnotherServerIsNoObject(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html")
-		_, _ = io.WriteString(w, "<!DOCTYPE html><html><body>captive portal</body></html>") // the client may have disconnected
+		_, _ = io.WriteString(w, "<!DOCTYPE html><html><body>captive portal</body></html>") // the client may be gone
 	}))
 	defer server.Close()
 	for kind, s := range overHTTP(t, server.URL) {

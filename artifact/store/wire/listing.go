@@ -37,8 +37,8 @@ func (e notListing) Error() string {
 		e.kind)
 }
 
-// notObject is the error of an answer to a request for an object that has a status of success and lacks what every store
-// sends with an object.
+// notObject is the error of an answer to a request for an object that has a status of success and lacks what every
+// store sends with an object.
 type notObject struct{}
 
 func (notObject) Error() string {
