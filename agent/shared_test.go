@@ -134,9 +134,9 @@ func TestPathsWritableByOthersAreReclaimedOrRefused(t *testing.T) {
 					t.Fatal(err)
 				}
 				status, err := l.Status()
-				if drift := strings.Join(status.Drift, "\n"); path != "/var" && path != "/var/lib" &&
-					(err != nil || !strings.Contains(drift, path)) {
-					t.Errorf("status: drift %q, %v", drift, err)
+				if seen := strings.Join(append(status.Drift, status.Uncontrolled...), "\n"); err != nil ||
+					!strings.Contains(seen, path) || (kind == above) != (len(status.Uncontrolled) > 0) {
+					t.Errorf("status: drift %q, refused %q, %v", status.Drift, status.Uncontrolled, err)
 				}
 				r, err := l.Deploy(t.Context(), agent.Given{}, false)
 				switch {
@@ -238,8 +238,13 @@ func TestStateDirectoryThatOtherUsersCanChangeIsNotRead(t *testing.T) {
 				l := whole.sameHost(t)
 				at := l.Layout.Path(path)
 				must(t, share(at))
+				refused := strings.Join(mustStatus(t, l).Uncontrolled, "\n")
 				copied := filepath.Dir(path) == "/srv/projects"
 				closed := filepath.Base(path) == "trust" && how != "other owner" // no file in the directory was shared
+				if refused != "" && (copied || closed) || !copied && !closed && (!strings.Contains(refused,
+					at+" can be changed by") || !strings.Contains(refused, "cp -dR ")) {
+					t.Errorf("status says that runs are refused: %q", refused)
+				}
 				if copied || closed {
 					r, err := l.Deploy(t.Context(), agent.Given{}, false)
 					if err != nil || l.engine.last() != "b1+2" || owner(t, at) != 0 {

@@ -45,18 +45,20 @@ type Status struct {
 	Postponed   *ledger.Postponed  `json:"postponed,omitempty"` // a deploy that the host failed
 	Withdrawn   []ledger.Withdrawn `json:"withdrawn,omitempty"` // releases on this host that were withdrawn
 	// until when signatures of the store are good, the first to expire first
-	Expires  []trust.Expiry    `json:"expires,omitempty"`
-	Expiring []trust.Expiry    `json:"expiring,omitempty"` // those of which less than a third of the lifetime is left
-	Running  *lock.Holder      `json:"running,omitempty"`
-	Refused  *records.Refusals `json:"refused,omitempty"` // runs since the last one that got the lock
-	LastRun  *report.Report    `json:"last_run,omitempty"`
-	Hidden   bool              `json:"hidden,omitempty"` // only root may see the last run and a run in progress
-	Channels []artifact.Ref    `json:"channels,omitempty"`
-	NextRun  *time.Time        `json:"next_run,omitempty"`  // of the timer; see Agent.NextRun
-	TimerOff string            `json:"timer_off,omitempty"` // see Agent.TimerOff
-	Drift    []string          `json:"drift"`               // differences between the host and the ledger
-	Always   []string          `json:"always,omitempty"`    // states of the last run that act at every run: no drift
-	Failing  *ledger.Pair      `json:"failing,omitempty"`   // the failed pair that a dev host stays on
+	Expires  []trust.Expiry `json:"expires,omitempty"`
+	Expiring []trust.Expiry `json:"expiring,omitempty"` // those of which less than a third of the lifetime is left
+	Running  *lock.Holder   `json:"running,omitempty"`
+	// why every run is refused with exit code 4, with what to do about it
+	Uncontrolled []string          `json:"uncontrolled,omitempty"`
+	Refused      *records.Refusals `json:"refused,omitempty"` // runs since the last one that got the lock
+	LastRun      *report.Report    `json:"last_run,omitempty"`
+	Hidden       bool              `json:"hidden,omitempty"` // only root may see the last run and a run in progress
+	Channels     []artifact.Ref    `json:"channels,omitempty"`
+	NextRun      *time.Time        `json:"next_run,omitempty"`  // of the timer; see Agent.NextRun
+	TimerOff     string            `json:"timer_off,omitempty"` // see Agent.TimerOff
+	Drift        []string          `json:"drift"`               // differences between the host and the ledger
+	Always       []string          `json:"always,omitempty"`    // states of the last run that act at every run: no drift
+	Failing      *ledger.Pair      `json:"failing,omitempty"`   // the failed pair that a dev host stays on
 	// of the deployed pair, with what they run; see Agent.RunningUnits
 	Units      []service.Unit `json:"units,omitempty"`
 	Unreported *Unreported    `json:"unreported,omitempty"` // a run of the unit since the last report; see Host.AskUnit
@@ -116,9 +118,12 @@ func (h *Host) status() (Status, error) {
 		s.Expires, s.Expiring = h.Expiries(runs.Service.Project)
 	}
 	s.Refused = h.Refused()
+	for _, err := range h.CheckControl() {
+		s.Uncontrolled = append(s.Uncontrolled, withHint(err))
+	}
 	s.Rekeyed = string(hostkey.Replaced(h.Layout.HostKey(), h.Layout.HostRegistered()))
 	if err := h.Unwritable(); err != nil {
-		s.Unwritable = fmt.Sprintf("%v; %s", err, diag.HintOf(err))
+		s.Unwritable = withHint(err)
 	}
 	if holder, ok := lock.Current(h.Layout.Lock()); ok {
 		s.Running = &holder
@@ -147,6 +152,9 @@ func (h *Host) status() (Status, error) {
 	}
 	return s, nil
 }
+
+// withHint returns the text of an error with its hint.
+func withHint(err error) string { return fmt.Sprintf("%v; %s", err, diag.HintOf(err)) }
 
 // Recent returns the entries of the quarantine to show to a person, the newest last, and the number of the others.
 // Shown are those of the releases that the channels named last, which are nil if unknown, and the three newest.

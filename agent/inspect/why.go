@@ -227,6 +227,9 @@ func (w Why) advice(named *ledger.Pair) []string {
 	}
 	say(w.Running != nil, "wait: a run is under way")
 	say(w.Unwritable != "", w.Unwritable)
+	for _, text := range w.Uncontrolled {
+		say(true, text)
+	}
 	for hint := range strings.SplitSeq(w.Hint, "\n") {
 		say(hint != "", hint)
 	}

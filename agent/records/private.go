@@ -24,7 +24,9 @@ func (rs *Records) closeState() error {
 		return err
 	}
 	defer root.Close()
-	if err := closeDir(root, rs.Layout.Inside(rs.Layout.State()), rs.TrustedUsers(), rs.CheckState); err != nil {
+	if err := closeDir(root, rs.Layout.Inside(rs.Layout.State()), rs.TrustedUsers(), func() error {
+		return rs.CheckState(func(string) bool { return false })
+	}); err != nil {
 		return err
 	}
 	var errs []error
@@ -53,10 +55,8 @@ func closeDir(root *walk.Root, name string, trusted []uint32, check func() error
 	if err != nil {
 		return err
 	}
-	if trusted != nil && !slices.Contains(trusted, st.Uid) {
-		return exit.WithCode(exit.Refused,
-			diag.WithHint(fmt.Errorf("%s, where the agent keeps what it trusts, belongs to user %d", name, st.Uid),
-				"find out why; then remove it, and deploy with --trust-root"))
+	if err := checkOwner(name, st.Uid, trusted); err != nil {
+		return err
 	}
 	if err := closeMode(dir, ".", &st, 0o700); err != nil {
 		return err
@@ -68,6 +68,16 @@ func closeDir(root *walk.Root, name string, trusted []uint32, check func() error
 		return err // before the modes that show it are changed
 	}
 	return closeFiles(dir, func(string) bool { return true })
+}
+
+// checkOwner returns an error if the state directory belongs to a user that is not trusted.
+func checkOwner(name string, user uint32, trusted []uint32) error {
+	if trusted == nil || slices.Contains(trusted, user) {
+		return nil
+	}
+	return exit.WithCode(exit.Refused,
+		diag.WithHint(fmt.Errorf("%s, where the agent keeps what it trusts, belongs to user %d", name, user),
+			"find out why; then remove it, and deploy with --trust-root"))
 }
 
 // closeDirs makes the directories in a directory accessible to their owner only.

@@ -2,6 +2,7 @@ package site
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
@@ -37,15 +38,16 @@ func (e *sharedPillar) Hint() string {
 }
 
 // CheckState returns an error if another user can change a part of the agent's state directory, or could have written
-// one: the root of trust and the ledger decide what root runs.
-func (s *Site) CheckState() error {
+// one: the root of trust and the ledger decide what root runs. It ignores the parts for which corrected returns true.
+func (s *Site) CheckState(corrected func(path string) bool) error {
 	opened, root, err := s.OpenTrusting()
 	if root == nil {
 		return err
 	}
 	defer opened.Close()
 	state := s.Layout.State()
-	parts, err := root.Shared(s.Layout.Inside(state), mostParts)
+	parts, err := root.Shared(s.Layout.Inside(state), 10*mostParts)
+	parts = slices.DeleteFunc(parts, func(part *walk.UnsafeError) bool { return corrected(part.Component) })
 	if len(parts) == 0 {
 		if walk.Nowhere(err) {
 			return nil
@@ -53,7 +55,7 @@ func (s *Site) CheckState() error {
 		return err
 	}
 	var named []string
-	for _, part := range parts {
+	for _, part := range parts[:min(len(parts), mostParts)] {
 		named = append(named, fmt.Sprintf("%s can be changed by %s", s.Layout.Path(part.Component), part.By))
 	}
 	return exit.WithCode(exit.Refused,

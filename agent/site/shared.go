@@ -202,10 +202,10 @@ func (s sharable) own(dir *walk.Dir, name string, trusted []uint32) error {
 }
 
 // SharedDrift returns the directories and links of a pair that the next run gives back to root, and the reason why a
-// pillar is not rendered.
+// pillar is not rendered. It returns nothing for a host that runs refuse.
 func (s *Site) SharedDrift(pair ledger.Pair) (found []string) {
-	if err := s.CheckAbove(s.Layout.Projects()); err != nil {
-		return []string{fmt.Sprintf("%v; %s", err, diag.HintOf(err))}
+	if s.CheckAbove(s.Layout.Projects()) != nil {
+		return nil
 	}
 	err := s.eachShared(ProjectsOf(pair), func(one sharable, _ *walk.Dir, _, why string) error {
 		found = append(found, fmt.Sprintf("%s %s; the next run makes it root's alone again", s.Layout.Inside(one.path),

@@ -61,6 +61,8 @@ type Site struct {
 	Failures *FailedOutput
 	// OwnUnit records the actions on the agent's unit that states ask for during a run; nil outside of a run.
 	OwnUnit *host.OwnUnit
+	// ConfigRefused is the error of CheckConfiguration, for a command that only reads: its settings are the defaults.
+	ConfigRefused error
 	// WithoutPillar excludes the project's pillar on this host from what is converged.
 	WithoutPillar bool
 	// Unread is called with the error of each of the agent's own files that the unprivileged user of a call may not

@@ -8,6 +8,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent"
 	"github.com/corpus-agent/corpus-agent/agent/config"
 	"github.com/corpus-agent/corpus-agent/agent/doctor/onhost"
+	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/agent/site"
 	"github.com/corpus-agent/corpus-agent/cmd/cli"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
@@ -43,6 +45,13 @@ Exit codes: 0 nothing is wrong or there are only warnings, 2 the configuration m
 // patient returns the host for doctor to examine. Mistakes in the configuration become findings, and the defaults are
 // used in its place.
 func (p *program) patient() (*onhost.Host, error) {
+	if site.CheckConfiguration(p.layout()) != nil {
+		a, err := p.reader()
+		if err != nil {
+			return nil, err
+		}
+		return &onhost.Host{Host: a.Host, OpenStore: openStore(examining(a.Config), p.SlowStore)}, nil
+	}
 	sources, err := p.sources(map[string]string{})
 	if err != nil {
 		return nil, err
@@ -55,11 +64,16 @@ func (p *program) patient() (*onhost.Host, error) {
 	if damaged := a.Config.File.Damaged; damaged != nil && len(mistakes) == 0 {
 		mistakes.AddError(diag.Pos{File: a.Config.File.Path}, damaged)
 	}
-	// A person waits, so a store that does not answer becomes a finding after a few seconds.
-	settings := a.Config
+	return &onhost.Host{
+		Host: a.Host, OpenStore: openStore(examining(a.Config), p.SlowStore), Mistakes: mistakes, Warnings: warnings,
+	}, nil
+}
+
+// examining returns the settings with which doctor asks the store. A person waits, so a store that does not answer
+// becomes a finding after a few seconds.
+func examining(settings config.Config) config.Config {
 	settings.FetchRetry = 5 * time.Second
-	return &onhost.Host{Host: a.Host, OpenStore: openStore(settings, p.SlowStore), Mistakes: mistakes, Warnings: warnings},
-		nil
+	return settings
 }
 
 // examined returns the agent with its settings, or with the defaults if these have mistakes.
@@ -72,4 +86,28 @@ func (p *program) examined(mistaken bool) (*agent.Agent, error) {
 		return nil, err
 	}
 	return p.openedAs(defaults)
+}
+
+// reader returns the agent for a command that shows the state of the host. If another user can change the
+// configuration, none of it is read: the settings are those of the environment and the flags, and the agent has the
+// error.
+func (p *program) reader() (*agent.Agent, error) {
+	refused := site.CheckConfiguration(p.layout())
+	if exit.Code(refused) != exit.Refused {
+		return p.agent(map[string]string{})
+	}
+	flags := map[string]string{}
+	if p.store != "" {
+		flags["store"] = p.store
+	}
+	settings, err := config.Load(config.Sources{Getenv: p.Getenv, Flags: flags})
+	if err != nil {
+		return nil, err
+	}
+	a, err := p.openedAs(settings)
+	if err != nil {
+		return nil, err
+	}
+	a.ConfigRefused = refused
+	return a, nil
 }

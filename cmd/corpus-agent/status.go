@@ -23,7 +23,7 @@ func (p *program) statusCommand() *cobra.Command {
   corpus-agent status --json`,
 		Args: cli.Args(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
-			a, err := p.agent(map[string]string{})
+			a, err := p.reader()
 			if err != nil {
 				return err
 			}

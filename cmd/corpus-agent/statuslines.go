@@ -90,12 +90,15 @@ func (l statusLines) underWay(s inspect.Status) {
 	if r := s.Refused; r != nil {
 		l.say("refused", "%s", refusedLine(*r))
 	}
+	for _, text := range s.Uncontrolled {
+		l.say("refused", "every run, with exit code 4: %s", text)
+	}
 	if s.Unwritable != "" {
 		l.say("disk", "%s; until then runs leave no report", s.Unwritable)
 	}
 	if s.Unreported != nil {
 		l.say("unreported", "%s", s.Unreported)
-		if s.Unwritable == "" {
+		if s.Unwritable == "" && len(s.Uncontrolled) == 0 {
 			l.say("disk",
 				"what the run could not write is in that journal; where this command can write it, look at the limits of the "+
 					"unit: systemctl cat corpus-agent.service")

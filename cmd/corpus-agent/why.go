@@ -28,7 +28,7 @@ that it waits for and those that wait for it. STEP is an ID, a name, "state: ID"
   corpus-agent why web --states ./states`,
 		Args: cli.Args(cobra.MaximumNArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
-			a, err := p.agent(map[string]string{})
+			a, err := p.reader()
 			if err != nil {
 				return err
 			}
@@ -77,6 +77,9 @@ func printWhy(out io.Writer, w inspect.Why) error {
 	}
 	for _, d := range w.Drift {
 		fmt.Fprintf(&b, "  %s\n", indented("  ", d))
+	}
+	if len(w.Uncontrolled) > 0 {
+		b.WriteString("  every run is refused, with exit code 4: another user can change what root reads or runs\n")
 	}
 	if w.Cut != nil {
 		fmt.Fprintf(&b, "%s:\n  %s\n", cutTitle(*w.Cut), indented("  ", w.Cut.String()))

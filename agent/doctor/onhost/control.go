@@ -9,11 +9,9 @@ import (
 // checks, and refuse such a host.
 func (h *Host) control() {
 	wrong := false
-	for _, err := range []error{h.CheckAbove(h.Layout.State()), h.CheckAbove(h.Layout.Projects()), h.CheckPrograms()} {
-		if err != nil {
-			h.found.Error("control", err, "give what the message names back to root")
-			wrong = true
-		}
+	for _, err := range h.CheckControl() {
+		h.found.Error("control", err, "give what the message names back to root")
+		wrong = true
 	}
 	if info, err := os.Lstat(h.LedgerPath()); err == nil && info.Mode()&fs.ModeSymlink != 0 {
 		path := h.LedgerPath()

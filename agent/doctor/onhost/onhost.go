@@ -59,6 +59,10 @@ func (h *Host) Examine(ctx context.Context) (*doctor.Findings, error) {
 
 // configuration adds the mistakes and warnings of the configuration.
 func (h *Host) configuration() {
+	if h.ConfigRefused != nil {
+		h.found.Skip("config", "another user can change it, so none of it is read: see control")
+		return
+	}
 	for _, d := range h.Mistakes {
 		h.found.Fail("config", cmp.Or(d.Hint, "see docs/configuration.md"), "%s", d.Error())
 	}
