@@ -44,7 +44,7 @@ race: go ## the packages that start goroutines, with the race detector; needs gc
 demo: build ## sign, publish, deploy, upgrade, break and roll back, below demo/
 	testdata/demo/run bin demo
 integration: ## the stores, a whole deploy and 1,000 agents against a real MinIO server; states with real programs; services, packages and images in Debian roots to throw away
-	go test -tags integration -timeout 40m ./artifact/store/... ./cmd/... ./state/module/... ./agent/fleet/pages
+	go test -tags integration -timeout 40m ./agent/bucket ./artifact/store/... ./cmd/... ./state/module/... ./agent/fleet/pages
 	go test -tags integration -timeout 25m -v -run 'Thousand|StoreDies|PacketLoss' ./agent
 fleet: ## rollouts to 1,000 agents, each a process, from a real MinIO server, and 20 times to real agents in one process while they are killed and the store fails; 10,000 simulated seeds, and 100,000 simulated hosts
 	CORPUS_TEST_HOSTS=1000 go test -tags integration -timeout 60m -count 1 -v -run '^TestRolloutToManyHosts$$' ./cmd
