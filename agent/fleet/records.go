@@ -9,31 +9,42 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/hostrecord"
 )
 
-// records reads the records of hosts, and the keys of v if they do not explain every record.
-func (q Query) records(ctx context.Context, v *View) (records hostrecord.Unchecked, err error) {
-	read := func() error {
-		v.Known, err = q.Keys(ctx, q.Store)
-		v.Fresh = true
-		return err
-	}
+// records reads the records of hosts, and the keys of v if they do not explain every record. It returns the records
+// that are valid as well, and sets those of v that are not.
+func (q Query) records(ctx context.Context, v *View) (records hostrecord.Unchecked, listed []hostrecord.Listed,
+	err error) {
 	if v.Known == nil {
-		if err := read(); err != nil {
-			return nil, err
+		if err := q.readKeys(ctx, v); err != nil {
+			return nil, nil, err
 		}
 	}
-	if records, err = q.list(ctx, v.Known); err != nil || v.Fresh || !q.needsKeys(v.Known, records) {
-		return records, err
+	if records, err = q.list(ctx, v.Known); err != nil {
+		return nil, nil, err
+	}
+	listed, v.Ignored = records.Check(v.Known)
+	if v.Fresh || !q.needsKeys(v, records, listed) {
+		return records, listed, nil
 	}
 	before := v.Known.First()
-	if err := read(); err != nil {
-		return nil, err
+	if err := q.readKeys(ctx, v); err != nil {
+		return nil, nil, err
 	}
 	for host, key := range v.Known.First() {
 		if records.Omitted(host) && before[host] != key {
-			return q.list(ctx, v.Known)
+			if records, err = q.list(ctx, v.Known); err != nil {
+				return nil, nil, err
+			}
+			break
 		}
 	}
-	return records, nil
+	listed, v.Ignored = records.Check(v.Known)
+	return records, listed, nil
+}
+
+func (q Query) readKeys(ctx context.Context, v *View) (err error) {
+	v.Known, err = q.Keys(ctx, q.Store)
+	v.Fresh = true
+	return err
 }
 
 func (q Query) list(ctx context.Context, known hostkey.Registry) (hostrecord.Unchecked, error) {
@@ -45,9 +56,8 @@ func (q Query) list(ctx context.Context, known hostkey.Registry) (hostrecord.Unc
 }
 
 // needsKeys reports whether keys from an earlier look do not explain every record.
-func (q Query) needsKeys(known hostkey.Registry, records hostrecord.Unchecked) bool {
-	listed, ignored := records.Check(known)
-	return len(ignored) > 0 || len(q.unrecorded(known, records)) > 0 ||
+func (q Query) needsKeys(v *View, records hostrecord.Unchecked, listed []hostrecord.Listed) bool {
+	return len(v.Ignored) > 0 || len(q.unrecorded(v.Known, records)) > 0 ||
 		slices.ContainsFunc(listed, func(r hostrecord.Listed) bool { return !r.Signed || r.Foreign })
 }
 

@@ -125,12 +125,11 @@ func Look(ctx context.Context, q Query) (*View, error) {
 	}
 	v := &View{At: q.Now.UTC(), SilentAfter: q.SilentAfter, Rows: []Row{}, Attention: []Attention{}, Hosts: []Host{},
 		Known: q.Known}
-	records, err := q.records(ctx, v)
+	records, listed, err := q.records(ctx, v)
 	if err != nil {
 		return nil, err
 	}
-	listed, ignored := records.Check(v.Known)
-	v.Ignored, v.unrecorded, v.Flooded = ignored, q.unrecorded(v.Known, records), records.Flooded()
+	v.unrecorded, v.Flooded = q.unrecorded(v.Known, records), records.Flooded()
 	named, copied := channels(q.Listings), copies(listed, v.Known)
 	for _, r := range listed {
 		h := named.host(r, q)
