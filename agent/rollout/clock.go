@@ -42,22 +42,21 @@ func (r Rollout) sinceResume(said Entry) Entry {
 
 // notAhead returns a healthy result with the time of its run, by the host's clock, if the store's clock was ahead when
 // the store received it: the soak of its wave would end that much later. The time is after the start of the rollout,
-// and not after now. Failures keep their time, since they count from the last resume on.
+// and not after now. A host may name any time for its run: instead of one in the future the start counts, since the
+// time of each look would put off the next wave without end. Failures keep their time, since they count from the last
+// resume on.
 func (g *gathering) notAhead(said Entry) Entry {
 	if said.Outcome != Healthy || g.now.IsZero() || !said.At.After(g.now.Add(clockSlack)) {
 		return said
 	}
 	start := g.rollout.Start.At
-	ran, err := time.Parse(hostrecord.RunTime, said.Run)
-	if err != nil || !ran.Before(g.now) {
-		ran = start // a host may name any time, and the time of each look would put off the next wave without end
+	at, err := time.Parse(hostrecord.RunTime, said.Run)
+	if err != nil || !at.Before(g.now) || at.Before(start) && start.Before(g.now) {
+		at = start
 	}
-	said.At = g.now
-	if ran.Before(g.now) {
-		said.At = ran
+	if !at.Before(g.now) {
+		at = g.now
 	}
-	if said.At.Before(start) && start.Before(g.now) {
-		said.At = start
-	}
+	said.At = at
 	return said
 }
