@@ -50,8 +50,9 @@ func (r *Recorder) recordPlanned() error {
 	if r.plan == nil {
 		return nil
 	}
+	h := r.host.Unattributed()
 	for _, next := range r.plan() {
-		for _, path := range r.host.Unattributed().Missing(next.Path) {
+		for _, path := range h.Missing(next.Path) {
 			s := host.Subject{Kind: host.KindFile, Name: path}
 			if _, known := r.records[s]; known || r.planned[path] || r.skips(s) {
 				continue
@@ -70,8 +71,9 @@ func (r *Recorder) recordPlanned() error {
 // written their records to disk. It returns these records. A path that cannot be examined may exist, so it gets
 // a record.
 func (c *Chapter) settlePlanned(w *writer, h *host.Host) (all []*Record, err error) {
+	apart := h.Unattributed()
 	for _, path := range slices.Sorted(maps.Keys(c.planned)) {
-		_, err := h.Unattributed().Files.Lstat(path)
+		_, err := apart.Files.Lstat(path)
 		if found, err := walk.Found(err); errors.Is(err, host.ErrNotDir) || err == nil && !found {
 			continue
 		}

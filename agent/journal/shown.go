@@ -31,7 +31,8 @@ func namesOf(s host.Subject, i image.Image, hide func(string) string) (all Names
 }
 
 // Redactor returns a function that replaces, in a text, the names with secrets of the chapters with their redacted
-// forms. Whatever shows the content of the journal applies it, since only the run that wrote a chapter had its secrets.
+// forms. Each function that shows the content of the journal applies it, since only the run that wrote a chapter had
+// its secrets.
 func Redactor(chapters []*Chapter) func(string) string {
 	all := Names{}
 	for _, c := range chapters {

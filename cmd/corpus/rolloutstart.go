@@ -45,16 +45,16 @@ type starter struct {
 }
 
 type begun struct {
-	start  rollout.Start
-	roster hosts.Roster
-	kept   bool
-	ends   string   // version whose rollout ends before it is complete; "" for none
-	untold string   // version that the channel named before, of which no host has shown that it is healthy; "" for none
-	taken  []string // hosts with another registered key besides that of the last roster
-	idle   []string // patterns of the plan that match none of the hosts
-	others []string // hosts of the channel whose reports are not signed
-	gone   []string // hosts of the earlier rollout of the same release whose keys are no longer registered
-	again  string   // warning that a rollout of the release was aborted before; "" for none
+	start    rollout.Start
+	roster   hosts.Roster
+	kept     bool
+	ends     string   // version whose rollout ends before it is complete; "" for none
+	unproven string   // version that the channel named before, of which no host has shown that it is healthy; "" for none
+	taken    []string // hosts with another registered key besides that of the last roster
+	idle     []string // patterns of the plan that match none of the hosts
+	others   []string // hosts of the channel whose reports are not signed
+	gone     []string // hosts of the earlier rollout of the same release whose keys are no longer registered
+	again    string   // warning that a rollout of the release was aborted before; "" for none
 }
 
 // starts makes a publisher start rollouts.
@@ -77,11 +77,11 @@ func (s *starter) begin(ctx context.Context, b publish.Beginning) (*rollout.Star
 	if b.Before == nil && len(made.roster.Hosts) == 0 {
 		return nil, nil, nil // the first release of the channel: there are no hosts that it could harm
 	}
-	made.start.Before, made.start.Urgent, made.ends, made.untold = b.Before, b.Urgent, "", ""
+	made.start.Before, made.start.Urgent, made.ends, made.unproven = b.Before, b.Urgent, "", ""
 	switch earlier := b.Earlier; {
 	case b.Before == nil, earlier != nil && (earlier.Aborted || earlier.Back && b.Before.Digest != b.Release.Digest):
 	case earlier == nil && !s.proven(ctx, b):
-		made.start.Before, made.untold = nil, b.Before.Version
+		made.start.Before, made.unproven = nil, b.Before.Version
 	case earlier != nil && !s.arrived(ctx, b):
 		made.start.Before, made.ends = earlier.Before, b.Before.Version
 	}

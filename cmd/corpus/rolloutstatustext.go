@@ -67,24 +67,7 @@ func (r rolloutStatus) text() string {
 			"each wave after the first waits for the healthy hosts of the one before; check the clock of the store\n",
 			stamp(r.Start.At))
 	}
-	w := tabwriter.NewWriter(&b, 0, 8, 2, ' ', 0)
-	fmt.Fprintf(w, "  wave\tshare\thosts\thealthy\tfailed\twaiting\tits hosts\n")
-	for _, wave := range r.Waves {
-		why := "may take it"
-		switch {
-		case wave.Waiting == 0:
-			why = "have finished"
-		case !wave.Open:
-			why = "wait: " + wave.Why
-		case wave.Waiting == wave.Lacking:
-			why = "have it, and the store has no result of them"
-		case wave.Lacking > 0:
-			why = fmt.Sprintf("may take it; %d have it without a result", wave.Lacking)
-		}
-		fmt.Fprintf(w, "  %s\t%s\t%d\t%d\t%d\t%d\t%s\n", trust.Printable(wave.Name), wave.Share, wave.Hosts, wave.Healthy,
-			wave.Failed, wave.Waiting, why)
-	}
-	_ = w.Flush() // a strings.Builder never returns an error
+	r.writeWaves(&b)
 	for _, f := range r.Failed[:min(len(r.Failed), mostNamed)] {
 		fmt.Fprintf(&b, "  %s: %s in wave %s, run %s at %s\n", f.Outcome, f.Host, f.Wave, f.Run, stamp(f.At))
 	}
@@ -130,6 +113,28 @@ func (r rolloutStatus) text() string {
 		fmt.Fprintf(&b, "  from the summary of %s\n", stamp(r.Summary))
 	}
 	return b.String()
+}
+
+// writeWaves writes the table of waves.
+func (r rolloutStatus) writeWaves(b *strings.Builder) {
+	w := tabwriter.NewWriter(b, 0, 8, 2, ' ', 0)
+	fmt.Fprintf(w, "  wave\tshare\thosts\thealthy\tfailed\twaiting\tits hosts\n")
+	for _, wave := range r.Waves {
+		why := "may take it"
+		switch {
+		case wave.Waiting == 0:
+			why = "have finished"
+		case !wave.Open:
+			why = "wait: " + wave.Why
+		case wave.Waiting == wave.Lacking:
+			why = "have it, and the store has no result of them"
+		case wave.Lacking > 0:
+			why = fmt.Sprintf("may take it; %d have it without a result", wave.Lacking)
+		}
+		fmt.Fprintf(w, "  %s\t%s\t%d\t%d\t%d\t%d\t%s\n", trust.Printable(wave.Name), wave.Share, wave.Hosts, wave.Healthy,
+			wave.Failed, wave.Waiting, why)
+	}
+	_ = w.Flush() // a strings.Builder never returns an error
 }
 
 // rolledOut returns the version that is rolled out, also after an abort, or the digest of its release if the version is

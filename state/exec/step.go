@@ -95,7 +95,7 @@ type try struct {
 	prepared  bool // in a dry run: a step that this one requires would or may change something
 	predicts  bool // in a dry run of the whole program: coming has the earlier steps that would change something
 	predicted []*compile.Step
-	planned   []any           // changes that the steps of coming would make to accounts
+	planned   []any           // changes that the steps of predicted would make to accounts
 	steps     []*compile.Step // of the whole program
 	watching  bool            // run the watch action
 	changed   []string        // the watched steps that changed
