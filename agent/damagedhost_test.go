@@ -1,7 +1,9 @@
 package agent_test
 
 import (
+	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -40,8 +42,35 @@ func TestReadOnlyCommandsOnADamagedHost(t *testing.T) {
 				must(t, os.RemoveAll(path))
 				must(t, how.do(path, content))
 				ask(how.name)
+				l.showsTheRest(what, how)
 			}
 		})
+	}
+}
+
+// showsTheRest checks that status and why show what is deployed beside a damaged item, and list damage of the trust
+// metadata.
+func (l *lab) showsTheRest(what item, how damage) {
+	l.t.Helper()
+	s, err := l.Status()
+	if err != nil || s.Deployed == nil || s.Deployed.Service.Version != "2" {
+		l.t.Errorf("status with %s as %s shows %v, %v", what.name, how.name, s.Deployed, err)
+	}
+	w, err := l.Why()
+	if err != nil || len(w.Damaged) < len(s.Damaged) {
+		l.t.Errorf("why with %s as %s lists %v, %v; status lists %v", what.name, how.name, w.Damaged, err, s.Damaged)
+	}
+	for _, d := range w.Damaged {
+		if d.Hint == "" {
+			l.t.Errorf("the damage %q has no hint", d.Text)
+		}
+	}
+	shown := !slices.Contains([]string{"missing", "a directory", "a dangling link"}, how.name)
+	if shown && what.name == "all trust" && len(s.Damaged) != 1 {
+		l.t.Errorf("status with %s as %s lists %v, want one damage", what.name, how.name, s.Damaged)
+	}
+	if shown && what.name == "the project's metadata" && !strings.Contains(fmt.Sprint(s.Damaged), "myapp.json") {
+		l.t.Errorf("status with %s as %s lists %v, want the file", what.name, how.name, s.Damaged)
 	}
 }
 

@@ -50,6 +50,7 @@ type Status struct {
 	Running  *lock.Holder   `json:"running,omitempty"`
 	// why every run is refused with exit code 4, with what to do about it
 	Uncontrolled []string          `json:"uncontrolled,omitempty"`
+	Damaged      []Damage          `json:"damaged,omitempty"` // records of the agent that could not be read
 	Refused      *records.Refusals `json:"refused,omitempty"` // runs since the last one that got the lock
 	LastRun      *report.Report    `json:"last_run,omitempty"`
 	Hidden       bool              `json:"hidden,omitempty"` // only root may see the last run and a run in progress
@@ -97,23 +98,14 @@ func (h *Host) status() (Status, error) {
 	if err != nil {
 		return Status{}, exit.WithCode(exit.Usage, err)
 	}
-	introduced, err := trust.Introduced(h.Layout.Trust())
-	if errors.Is(err, fs.ErrPermission) { // a trust directory of another user cannot be read, but exists
-		introduced, err = true, nil
-	}
-	if err != nil {
-		return Status{}, err
-	}
 	s := Status{
-		Channels: book.Channels, Failing: book.Failing, Drift: []string{},
-		Bootstrapped: introduced, Host: book.Host, Deployed: book.Good, BaseAlone: book.Alone, Since: book.Since,
-		StandsFor: book.StandsFor,
-		Previous:  h.LastKeptOf(book),
-		Links:     map[string]link.Set{}, CutShort: book.Running, Hold: book.Hold, Turns: book.Turns, Away: book.Away,
+		Channels: book.Channels, Failing: book.Failing, Drift: []string{}, Host: book.Host, Deployed: book.Good, BaseAlone: book.Alone,
+		Since: book.Since, StandsFor: book.StandsFor, Previous: h.LastKeptOf(book), Links: map[string]link.Set{}, CutShort: book.Running, Hold: book.Hold, Turns: book.Turns, Away: book.Away,
 		Quarantined: book.Bad, Postponed: book.Postponed, Withdrawn: book.Withdrawn,
 		Store: redact.URLs(cmp.Or(h.Config.Store, book.Host.Store)), linked: book.Linked,
 	}
 	s.Host.Store = redact.URLs(s.Host.Store) // it may have a login
+	h.trusted(&s)
 	if runs := book.Runs(); runs != nil {
 		s.Expires, s.Expiring = h.Expiries(runs.Service.Project)
 	}
@@ -131,25 +123,20 @@ func (h *Host) status() (Status, error) {
 	}
 	for _, name := range records.ProjectsIn(book) {
 		set, err := link.Of(h.LayoutOf(name)).Read()
-		if err = records.IgnoreNoLink(err); err != nil { // what is not a link is drift
-			return s, fmt.Errorf("reading the links: %w", err)
-		}
+		h.damaged(&s, records.IgnoreNoLink(err)) // what is not a link is drift
 		s.Links[name] = set
 	}
-	if s.LastRun, err = h.Reports().Last(); err != nil && !errors.Is(err, fs.ErrPermission) {
-		return s, err
+	if s.LastRun, err = h.Reports().Last(); errors.Is(err, fs.ErrPermission) {
+		s.Hidden, s.CutShort, err = true, nil, nil // whether that run is still in progress is not known
 	}
-	if s.Hidden = err != nil; s.Hidden {
-		s.CutShort = nil // whether that run is still in progress is not known
-	}
+	h.damaged(&s, err)
 	if s.Running == nil && !s.Hidden {
 		s.Cut = h.cutRun(s)
 	}
 	s.lost = h.lost(s)
 	s.Drift, s.Always = append(s.Drift, h.drift(s)...), actingAlways(s.LastRun)
-	if s.Others, err = h.others(); err != nil {
-		return s, exit.WithCode(exit.Usage, err)
-	}
+	s.Others, err = h.others()
+	h.damaged(&s, err)
 	return s, nil
 }
 

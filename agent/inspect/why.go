@@ -39,44 +39,36 @@ func (h *Host) explain() (Why, error) {
 	if err != nil {
 		return w, err
 	}
-	if err := h.findSigners(&w); err != nil {
-		return w, err
-	}
+	h.findSigners(&w)
 	last, err := h.lastLook()
-	if err != nil {
-		return w, err
-	}
+	h.damaged(&w.Status, err)
 	named, err := h.LastNamed()
-	if err != nil {
-		return w, err
-	}
+	h.damaged(&w.Status, err)
 	w.Reason = reason(s, last, named)
-	if err := h.findFailure(&w); err != nil {
-		return w, err
-	}
+	h.damaged(&w.Status, h.findFailure(&w))
 	w.Next = w.advice(named)
 	return w, nil
 }
 
 // findSigners looks up who signed the deployed releases. Releases that did not come from the store are not signed.
-func (h *Host) findSigners(w *Why) error {
+func (h *Host) findSigners(w *Why) {
 	runs := w.runs()
 	if runs == nil {
-		return nil
+		return
 	}
+	known := len(w.Damaged) > 0
 	for _, release := range runs.Releases() {
 		if release.Local != "" {
 			continue
 		}
 		signature, err := trust.SignatureOf(h.Layout.Trust(), release.Project)
-		if err != nil {
-			return err
+		if !known { // otherwise the same damage is listed already
+			h.damaged(&w.Status, err)
 		}
 		if signature != nil {
 			w.Signed = append(w.Signed, *signature)
 		}
 	}
-	return nil
 }
 
 // reason explains in one sentence why the host runs its releases: because its channels name them, or else what the
@@ -227,6 +219,9 @@ func (w Why) advice(named *ledger.Pair) []string {
 	}
 	say(w.Running != nil, "wait: a run is under way")
 	say(w.Unwritable != "", w.Unwritable)
+	for _, damage := range w.Damaged {
+		say(true, damage.String())
+	}
 	for _, text := range w.Uncontrolled {
 		say(true, text)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/durable"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
 // Records reads and writes what the agent stores on one host.
@@ -155,8 +156,9 @@ func (rs *Records) ReadLedger() (*ledger.Ledger, error) {
 func (rs *Records) readSaved() (*ledger.Ledger, error) {
 	book, err := ledger.Load(rs.LedgerPath())
 	var corrupt *ledger.Corrupt
-	if errors.As(err, &corrupt) || err == nil && book.Runs() == nil && (book.Newer() || !rs.hasLedger()) {
-		if other, _, err := rs.restored(); err != nil || known(other) || corrupt != nil {
+	damaged := errors.As(err, &corrupt) || walk.Nowhere(err) // a run sets aside what is in its place
+	if damaged || err == nil && book.Runs() == nil && (book.Newer() || !rs.hasLedger()) {
+		if other, _, err := rs.restored(); err != nil || known(other) || damaged {
 			return other, err
 		}
 	}

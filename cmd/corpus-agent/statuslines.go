@@ -168,6 +168,9 @@ func (l statusLines) found(s inspect.Status) {
 			l.say("", "its last run %s failed: %s", o.FailedIn, o.Failed)
 		}
 	}
+	for _, d := range s.Damaged {
+		l.say("damaged", "%s", d)
+	}
 	for _, d := range s.Drift {
 		l.say("drift", "%s", d)
 	}

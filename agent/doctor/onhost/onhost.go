@@ -46,7 +46,12 @@ func (h *Host) Examine(ctx context.Context) (*doctor.Findings, error) {
 		return h.found, nil
 	}
 	h.status = status
-	h.found.OK("records", "the records of the agent can be read")
+	for _, damage := range status.Damaged {
+		h.found.Fail("records", damage.Hint, "%s", damage.Text)
+	}
+	if len(status.Damaged) == 0 {
+		h.found.OK("records", "the records of the agent can be read")
+	}
 	h.identity(ctx)
 	h.trust()
 	h.store(ctx)
