@@ -86,7 +86,7 @@ func unreadable(list []trust.Listing, project string) (found []fleet.Attention) 
 
 // stopped returns the entry for a rollout that is halted, stuck or paused; false for any other.
 func (u *activeRollout) stopped() (fleet.Attention, bool) {
-	state, next := u.next(1, 0)
+	state, next := u.next(u.waiting(), u.failed())
 	what := map[string]string{"halted": fleet.Halted, "paused": fleet.Paused, "stuck": fleet.Stuck}[state]
 	if what == "" {
 		return fleet.Attention{}, false
@@ -109,7 +109,7 @@ func (u *activeRollout) lacksResults(all []fleet.Host) (fleet.Attention, bool) {
 		Since: u.rollout.Start.At,
 		Why: fmt.Sprintf("%s: they have the release, and the store has no result of them, for which the rollout waits",
 			u.ref),
-		Hint: recordAgain(u.ref, u.version), Hosts: u.withoutResult(all)}
+		Hint: recordAgain(u.ref, u.version, u.isOver()), Hosts: u.withoutResult(all)}
 	return a, len(a.Hosts) > 0
 }
 
@@ -151,9 +151,9 @@ func shownRollout(r rolloutStatus) pages.Rollout {
 }
 
 // missing returns the entry for hosts of a rollout that are not in the store any more; false if there are none, or if
-// known does not have all hosts. The waves after them may wait for them in vain.
+// known does not have all hosts, or the rollout has arrived without them. The waves after them may wait for them in vain.
 func (u *activeRollout) missing(known []fleet.Host, all bool) (fleet.Attention, bool) {
-	if !all {
+	if !all || u.isOver() {
 		return fleet.Attention{}, false
 	}
 	open := make([]bool, len(u.plan.Waves))

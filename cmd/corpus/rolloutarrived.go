@@ -8,6 +8,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/hostkey"
+	hosts "github.com/corpus-agent/corpus-agent/agent/rollout"
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/publish"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
@@ -27,6 +28,16 @@ func reached(ctx context.Context, publisher *publish.Publisher, ref artifact.Ref
 
 // waiting returns the number of hosts without a result.
 func (u *activeRollout) waiting() int { return len(u.rollout.Roster.Hosts) - len(u.seen.Results) }
+
+// failed returns the number of hosts on which the release failed.
+func (u *activeRollout) failed() (n int) {
+	for _, said := range u.seen.Results {
+		if said.Outcome != hosts.Healthy {
+			n++
+		}
+	}
+	return n
+}
 
 // over returns the error for a move of a rollout that has arrived.
 func (u *activeRollout) over(so, more string) error {

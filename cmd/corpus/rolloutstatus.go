@@ -27,6 +27,7 @@ type activeRollout struct {
 	seen    hosts.Evidence
 	now     time.Time // by the store's clock if the store reports it
 	yanked  bool      // the release that the channel names is withdrawn
+	lost    error     // why the hosts of a rollout that was aborted are not known: the store has lost its roster
 }
 
 // Errors about channels without a rollout.
@@ -59,7 +60,12 @@ func loadRollout(ctx context.Context, client *trust.Client, s store.Store, ref a
 		return u, errNoPlan
 	}
 	u.plan = *plan
-	return u, u.read(ctx, s, *pointer.Rollout)
+	err = u.read(ctx, s, *pointer.Rollout)
+	if pointer.Rollout.Aborted && errors.Is(err, store.ErrNotFound) {
+		u.rollout = hosts.New(ref, u.plan, *pointer.Rollout, hosts.Roster{})
+		u.lost, err = err, nil
+	}
+	return u, err
 }
 
 // versionOf returns the version that the last rollout of a channel brings, also after an abort; "" if the project has
@@ -169,6 +175,9 @@ type rolloutStatus struct {
 	// other hosts that may take the release and have not finished, those with a problem first; at most mostWaiting
 	WaitsFor []waitingHost `json:"waits_for,omitempty"`
 	Summary  time.Time     `json:"summary,omitzero"` // when the summary was made, if the results are from one
+	// the store has lost the roster of a rollout that was aborted, so its hosts and their results are not known
+	RosterLost bool `json:"roster_lost,omitempty"`
+	over       bool // it has arrived, so the same release does not start it again
 }
 
 // mostHalts is the maximum number of halts that are shown. After the first halt of an epoch, a rollout continues only
@@ -179,8 +188,13 @@ const mostHalts = 5
 // records.
 func (u *activeRollout) status(ctx context.Context, s store.Store, known []fleet.Host) rolloutStatus {
 	start := u.rollout.Start
+	if u.lost != nil {
+		r := rolloutStatus{Ref: u.ref, Version: u.version, Brings: u.brings, Start: &start, Plan: &u.plan, RosterLost: true}
+		r.State, r.Next = u.next(0, 0)
+		return r
+	}
 	r := rolloutStatus{Ref: u.ref, Version: u.version, Brings: u.brings, Start: &start, Plan: &u.plan,
-		Ignored: len(u.seen.Ignored), IgnoredNames: u.seen.Ignored, Summary: u.seen.Summary}
+		Ignored: len(u.seen.Ignored), IgnoredNames: u.seen.Ignored, Summary: u.seen.Summary, over: u.isOver()}
 	if rekeyed, err := u.rollout.Rekeyed(ctx, s, u.seen); err == nil {
 		r.Rekeyed = rekeyed // without the registered keys, the rest of the status is still right
 	}
@@ -210,6 +224,7 @@ func (u *activeRollout) status(ctx context.Context, s store.Store, known []fleet
 	r.Halts, r.Past = u.standing(ctx, s), u.halts(ctx, s, u.seen.Past)
 	u.addWaiting(&r, known)
 	r.State, r.Next = u.next(waiting, failed)
+	u.arrivedWithout(&r, waiting, known)
 	r.Ahead = r.State == "running" && u.rollout.Start.Ahead(u.now)
 	if r.State == "running" && len(r.NoResult) > 0 && u.waitsAt() == len(u.plan.Waves) {
 		r.Next = nextWithoutResults(waiting, len(r.NoResult))
@@ -271,12 +286,8 @@ func (u *activeRollout) next(waiting, failed int) (state, next string) {
 				"rolls back",
 				of, of)
 	}
-	if waiting == 0 && failed > 0 {
-		return "finished", fmt.Sprintf("every host of the rollout has finished, and it failed on %s",
-			diag.Count(failed, "host"))
-	}
 	if waiting == 0 {
-		return "finished", "every host of the rollout has finished"
+		return u.finished(failed)
 	}
 	if u.yanked {
 		return "withdrawn", fmt.Sprintf("no host takes the release, since it is withdrawn, and hosts that have it keep it: "+
@@ -290,6 +301,29 @@ func (u *activeRollout) next(waiting, failed int) (state, next string) {
 		return "running", v.String()
 	}
 	return "running", fmt.Sprintf("%s may take the release at the next look", diag.Count(waiting, "host"))
+}
+
+// finished returns the state of a rollout of which every host has a result. It is stuck if a wave has too few healthy
+// hosts, except a wave that a person skipped.
+func (u *activeRollout) finished(failed int) (state, next string) {
+	next = "every host of the rollout has finished"
+	if failed > 0 {
+		next += ", and it failed on " + diag.Count(failed, "host")
+	}
+	healthy := make([]int, len(u.rollout.Start.Hosts))
+	for _, said := range u.seen.Results {
+		if said.Outcome == hosts.Healthy {
+			healthy[said.Wave]++
+		}
+	}
+	for w := u.rollout.Start.Skipped; w < len(healthy); w++ {
+		need, have := u.plan.Healthy.Of(u.rollout.Start.Hosts[w]), healthy[w]
+		if have < need {
+			return "stuck", fmt.Sprintf("%s; it has not arrived, since it needs %s of wave %s, and there are %d: a person "+
+				"aborts it, or promotes a corrected release", next, diag.Count(need, "healthy host"), u.plan.WaveName(w), have)
+		}
+	}
+	return "finished", next
 }
 
 // publisherRollout is like loadRollout, for a publisher that is about to change the rollout.

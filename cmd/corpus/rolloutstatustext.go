@@ -67,6 +67,9 @@ func (r rolloutStatus) text() string {
 			"each wave after the first waits for the healthy hosts of the one before; check the clock of the store\n",
 			stamp(r.Start.At))
 	}
+	if r.RosterLost {
+		b.WriteString("  the roster is lost in the store, so its hosts and their results are not known\n")
+	}
 	r.writeWaves(&b)
 	for _, f := range r.Failed[:min(len(r.Failed), mostNamed)] {
 		fmt.Fprintf(&b, "  %s: %s in wave %s, run %s at %s\n", f.Outcome, f.Host, f.Wave, f.Run, stamp(f.At))
@@ -94,11 +97,14 @@ func (r rolloutStatus) text() string {
 		}
 		fmt.Fprintf(&b, "  %s at %s%s\n", trust.Printable(m.Text()), stamp(m.At), by)
 	}
+	again := "the next rollout counts it"
+	if !r.over {
+		again = fmt.Sprintf("then corpus point %s %s %s, which starts the rollout again", r.Ref.Project, r.Ref.Channel,
+			r.Version)
+	}
 	for _, host := range r.Rekeyed[:min(len(r.Rekeyed), mostNamed)] {
 		fmt.Fprintf(&b, "  not counted: %s, which signs with another key than in the roster: corpus host show %s; if the "+
-			"machine lost its key or was replaced: corpus host forget %s, and then corpus point %s %s %s, which starts the "+
-			"rollout again\n",
-			host, host, host, r.Ref.Project, r.Ref.Channel, r.Version)
+			"machine lost its key or was replaced: corpus host forget %s, and %s\n", host, host, host, again)
 	}
 	if more := len(r.Rekeyed) - mostNamed; more > 0 {
 		fmt.Fprintf(&b, "  and %d more are not counted\n", more)
@@ -115,8 +121,11 @@ func (r rolloutStatus) text() string {
 	return b.String()
 }
 
-// writeWaves writes the table of waves.
+// writeWaves writes the table of waves, if their progress is known.
 func (r rolloutStatus) writeWaves(b *strings.Builder) {
+	if len(r.Waves) == 0 {
+		return
+	}
 	w := tabwriter.NewWriter(b, 0, 8, 2, ' ', 0)
 	fmt.Fprintf(w, "  wave\tshare\thosts\thealthy\tfailed\twaiting\tits hosts\n")
 	for _, wave := range r.Waves {

@@ -88,12 +88,17 @@ func (u *activeRollout) recorded() map[string]bool {
 	return all
 }
 
-// recordAgain returns what to do if the store has no result of hosts that have the release.
-func recordAgain(ref artifact.Ref, version string) string {
-	return fmt.Sprintf("if a machine was replaced: `corpus host forget` with its name, and `corpus point %[1]s %[2]s "+
-		"%[3]s`, which starts the rollout again; if the store has lost objects: `corpus rollout pause %[1]s %[2]s` and "+
+// recordAgain returns what to do if the store has no result of hosts that have the release, in a rollout that is over or
+// not.
+func recordAgain(ref artifact.Ref, version string, over bool) string {
+	again := "and the next rollout counts it"
+	if !over {
+		again = fmt.Sprintf("and `corpus point %s %s %s`, which starts the rollout again", ref.Project, ref.Channel,
+			trust.Printable(version))
+	}
+	return fmt.Sprintf("if a machine was replaced: `corpus host forget` with its name, %[3]s; if the store has lost objects: `corpus rollout pause %[1]s %[2]s` and "+
 		"`corpus rollout resume %[1]s %[2]s`, after which healthy hosts record their results again; otherwise let hosts "+
-		"write below rollouts/ (docs/buckets.md)", ref.Project, ref.Channel, trust.Printable(version))
+		"write below rollouts/ (docs/buckets.md)", ref.Project, ref.Channel, again)
 }
 
 // addWaiting adds the hosts without results in waves that are open: those that have the release, and the others.
@@ -147,6 +152,23 @@ func (u *activeRollout) gone(known []fleet.Host, open []bool) (names []string) {
 	return names
 }
 
+// arrivedWithout makes the status of a rollout finished if it has arrived, and the store has no record of any host that
+// it waits for.
+func (u *activeRollout) arrivedWithout(r *rolloutStatus, waiting int, known []fleet.Host) {
+	if !r.over || r.State != "running" || known == nil {
+		return
+	}
+	open := make([]bool, len(u.plan.Waves))
+	for wave := range open {
+		open[wave] = true
+	}
+	if gone := u.gone(known, open); len(gone) == waiting {
+		r.State, r.WaitsFor = "finished", nil
+		r.Next = fmt.Sprintf("it has arrived: enough hosts of each wave are healthy, and the store has no record of %s: %s",
+			diag.Count(len(gone), "other host"), strings.Join(gone[:min(len(gone), mostNamed)], ", "))
+	}
+}
+
 // problemOf returns why a host may not take a release, by its record; "" if that shows no problem.
 func problemOf(h fleet.Host) string {
 	switch {
@@ -157,11 +179,23 @@ func problemOf(h fleet.Host) string {
 	case h.State == fleet.Failed:
 		return fmt.Sprintf("its newest run failed (exit code %d)", h.Exit)
 	case h.State == fleet.RolledBack:
-		return "its newest run rolled back"
+		return "its newest run rolled back" + rolledBackFrom(h)
 	case h.State == fleet.Quarantined:
 		return "a release that failed there is quarantined, and it takes another one at its next run"
 	case h.State == fleet.Held:
 		return "it is held"
+	}
+	return ""
+}
+
+// rolledBackFrom returns the release from which the newest run of a host rolled back, with a preposition; "" if its
+// record does not name it.
+func rolledBackFrom(h fleet.Host) string {
+	switch {
+	case h.Wanted != nil:
+		return " from " + trust.Printable(h.Wanted.Version)
+	case h.WantedBase != nil:
+		return " from base " + trust.Printable(h.WantedBase.Version)
 	}
 	return ""
 }
@@ -182,7 +216,10 @@ func (r rolloutStatus) writeWaiting(w io.Writer) {
 		why := ""
 		if h.Why != "" {
 			why = fmt.Sprintf(": %s: corpus host show %s", h.Why, h.Host)
-			if h.Why == noRecord {
+			switch {
+			case h.Why == noRecord && r.over:
+				why = fmt.Sprintf(": %s; the rollout has arrived without it", h.Why)
+			case h.Why == noRecord:
 				why = fmt.Sprintf(": %s: %s", h.Why, startWithout(r.Ref, r.Version))
 			}
 		}
@@ -201,6 +238,6 @@ func (r rolloutStatus) writeWaiting(w io.Writer) {
 		shown := r.NoResult[:min(len(r.NoResult), mostNamed)]
 		fmt.Fprintf(w, "  no result of %s with the release: %s\n", diag.Count(len(r.NoResult), "host"),
 			strings.Join(shown, ", "))
-		fmt.Fprintf(w, "    %s\n", recordAgain(r.Ref, r.Version))
+		fmt.Fprintf(w, "    %s\n", recordAgain(r.Ref, r.Version, r.over))
 	}
 }

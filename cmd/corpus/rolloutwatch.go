@@ -140,6 +140,9 @@ func rollingOut(ctx context.Context, client *trust.Client) (refs []artifact.Ref,
 
 func summarizeOne(ctx context.Context, client *trust.Client, s store.Store, ref artifact.Ref) (summarized, error) {
 	u, err := loadRollout(ctx, client, s, ref)
+	if err == nil {
+		err = u.lost
+	}
 	if err == nil && !u.seen.Summary.IsZero() {
 		err = diag.WithHint(fmt.Errorf("the store of %s cannot be listed, so nothing can be summarized from it", ref),
 			"give the URL by which the store is written, such as s3://bucket/prefix, and the right to list it")
