@@ -151,7 +151,8 @@ func shownRollout(r rolloutStatus) pages.Rollout {
 }
 
 // missing returns the entry for hosts of a rollout that are not in the store any more; false if there are none, or if
-// known does not have all hosts, or the rollout has arrived without them. The waves after them may wait for them in vain.
+// known does not have all hosts, or the rollout has arrived without them. The waves after them may wait for
+// them in vain.
 func (u *activeRollout) missing(known []fleet.Host, all bool) (fleet.Attention, bool) {
 	if !all || u.isOver() {
 		return fleet.Attention{}, false

@@ -88,16 +88,16 @@ func (u *activeRollout) recorded() map[string]bool {
 	return all
 }
 
-// recordAgain returns what to do if the store has no result of hosts that have the release, in a rollout that is over or
-// not.
+// recordAgain returns what to do if the store has no result of hosts that have the release, in a rollout that is over
+// or not.
 func recordAgain(ref artifact.Ref, version string, over bool) string {
 	again := "and the next rollout counts it"
 	if !over {
 		again = fmt.Sprintf("and `corpus point %s %s %s`, which starts the rollout again", ref.Project, ref.Channel,
 			trust.Printable(version))
 	}
-	return fmt.Sprintf("if a machine was replaced: `corpus host forget` with its name, %[3]s; if the store has lost objects: `corpus rollout pause %[1]s %[2]s` and "+
-		"`corpus rollout resume %[1]s %[2]s`, after which healthy hosts record their results again; otherwise let hosts "+
+	return fmt.Sprintf("if a machine was replaced: `corpus host forget` with its name, %[3]s; if the store has lost "+
+		"objects: `corpus rollout pause %[1]s %[2]s` and `corpus rollout resume %[1]s %[2]s`, after which healthy hosts record their results again; otherwise let hosts "+
 		"write below rollouts/ (docs/buckets.md)", ref.Project, ref.Channel, again)
 }
 
