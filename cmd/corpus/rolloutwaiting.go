@@ -98,7 +98,8 @@ func recordAgain(ref artifact.Ref, version string, over bool) string {
 	}
 	return fmt.Sprintf("if a machine was replaced: `corpus host forget` with its name, %[3]s; if the store has lost "+
 		"objects: `corpus rollout pause %[1]s %[2]s` and `corpus rollout resume %[1]s %[2]s`, after which "+
-		"healthy hosts record their results again; otherwise let hosts write below rollouts/ (docs/buckets.md)", ref.Project, ref.Channel, again)
+		"healthy hosts record their results again; otherwise let hosts write below rollouts/ (docs/buckets.md)",
+		ref.Project, ref.Channel, again)
 }
 
 // addWaiting adds the hosts without results in waves that are open: those that have the release, and the others.
