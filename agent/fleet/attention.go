@@ -164,6 +164,10 @@ func leave(h Host) string {
 	if place := concerns(Withdrawn, h); place != nil {
 		of = h.Project + " " + place.Channel
 	}
+	if h.Behind {
+		return "its channel names another release already, which it takes at its next run or in its turn: corpus rollout " +
+			"status " + of
+	}
 	return "point the channel at another version: corpus promote, or corpus point; while a rollout brings the release: " +
 		"corpus rollout abort " + of
 }

@@ -150,20 +150,18 @@ func shownRollout(r rolloutStatus) pages.Rollout {
 	return shown
 }
 
-// missing returns the entry for hosts of a rollout that are not in the store any more; false if there are none, or if
-// known does not have all hosts, or the rollout has arrived without them. The waves after them may wait for
-// them in vain.
+// missing returns the entry for hosts of a rollout that are not in the store any more; false if there are none, if known
+// does not have all hosts, or if the rollout has arrived without them or was aborted. Waves may wait for them in vain.
 func (u *activeRollout) missing(known []fleet.Host, all bool) (fleet.Attention, bool) {
-	if !all || u.isOver() {
+	if !all || u.isOver() || u.rollout.Start.Aborted {
 		return fleet.Attention{}, false
 	}
-	open := make([]bool, len(u.plan.Waves))
-	for wave := range open {
-		open[wave] = u.verdict(wave).Take
-	}
 	a := fleet.Attention{What: fleet.Missing, Project: u.ref.Project, Channel: u.ref.Channel, Version: u.version,
-		Since: u.rollout.Start.At, Hosts: u.gone(known, open), Hint: startWithout(u.ref, u.version),
+		Since: u.rollout.Start.At, Hosts: u.gone(known), Hint: startWithout(u.ref, u.version),
 		Why: fmt.Sprintf("%s: they belong to the rollout, and the store has no record of them, as after `corpus host forget`",
 			u.ref)}
+	if state, _ := u.next(u.waiting(), u.failed()); state == "halted" || state == "paused" {
+		a.Hint = "once the rollout is resumed, " + a.Hint
+	}
 	return a, len(a.Hosts) > 0
 }

@@ -187,7 +187,9 @@ func newBegun(all []fleet.Follower, since time.Time) *begun {
 	made, byKey := &begun{}, map[hostkey.Public]fleet.Follower{}
 	for _, f := range all {
 		if f.Key == "" {
-			made.others = append(made.others, f.Host)
+			if !f.At.Before(since) {
+				made.others = append(made.others, f.Host)
+			}
 		} else if last, there := byKey[f.Key]; !f.At.Before(since) && (!there || f.At.After(last.At)) {
 			byKey[f.Key] = f
 		}

@@ -60,7 +60,8 @@ func (s *starter) warn(ref artifact.Ref, made *begun) {
 	if len(made.others) > 0 {
 		slices.Sort(made.others)
 		fmt.Fprintf(s.program.Err, "warning: reports of %s of %s are not signed with a registered key (corpus host ls): "+
-			"such hosts wait with the others, and count for nothing: %s\n", diag.Count(len(made.others), "host"), ref,
+			"such hosts wait with the others, and count for nothing; one that no longer exists is left out a day after its "+
+			"last report: %s\n", diag.Count(len(made.others), "host"), ref,
 			trust.Printable(strings.Join(made.others[:min(len(made.others), mostOnLine)], ", ")))
 	}
 	if len(made.taken) > 0 {

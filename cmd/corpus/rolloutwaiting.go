@@ -139,14 +139,14 @@ func startWithout(ref artifact.Ref, version string) string {
 		ref.Project, ref.Channel, trust.Printable(version))
 }
 
-// gone returns the hosts of the roster without a result that are not in the store any more, in waves that are open.
-func (u *activeRollout) gone(known []fleet.Host, open []bool) (names []string) {
+// gone returns the hosts of the roster without a result that are not in the store any more.
+func (u *activeRollout) gone(known []fleet.Host) (names []string) {
 	there, recorded := map[string]bool{}, u.recorded()
 	for _, h := range known {
 		there[h.Host] = true
 	}
 	for _, member := range u.rollout.Roster.Places() {
-		if !there[member.Name] && !recorded[member.Name] && open[u.rollout.Wave(member)] {
+		if !there[member.Name] && !recorded[member.Name] {
 			names = append(names, member.Name)
 		}
 	}
@@ -159,11 +159,7 @@ func (u *activeRollout) arrivedWithout(r *rolloutStatus, waiting int, known []fl
 	if !r.over || r.State != "running" || known == nil {
 		return
 	}
-	open := make([]bool, len(u.plan.Waves))
-	for wave := range open {
-		open[wave] = true
-	}
-	if gone := u.gone(known, open); len(gone) == waiting {
+	if gone := u.gone(known); len(gone) == waiting {
 		r.State, r.WaitsFor = "finished", nil
 		r.Next = fmt.Sprintf("it has arrived: enough hosts of each wave are healthy, and the store has no record of %s: %s",
 			diag.Count(len(gone), "other host"), strings.Join(gone[:min(len(gone), mostNamed)], ", "))

@@ -84,7 +84,7 @@ func TestStatusNamesWaitingHosts(t *testing.T) {
 	r := rolloutStatus{Ref: u.ref, Version: "2",
 		Waves: []waveStatus{{Name: "all", Hosts: 8, Healthy: 1, Waiting: 7, Open: true}}}
 	u.addWaiting(&r, known)
-	if got := u.gone(known, []bool{true}); !slices.Equal(got, []string{"g"}) {
+	if got := u.gone(known); !slices.Equal(got, []string{"g"}) {
 		t.Errorf("the hosts that the store does not know are %q", got)
 	}
 	var b bytes.Buffer

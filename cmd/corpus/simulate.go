@@ -44,7 +44,8 @@ The plan is the one of a channel, or the default one; plan flags change it. The 
 times. --patterns simulates eight ways to fail instead, and prints a table.
 
 Each host looks for something to do every --tick, and a deploy takes at most --deploy. Regions have the names that --regions
-orders, and region1, region2 and so on; clusters are region1-0, region2-1 and so on.`,
+orders, and region1, region2 and so on; clusters are region1-0, region2-1 and so on. Hosts are PROJECT-CHANNEL-region1-1 and so on,
+and app-production-region1-1 without a channel.`,
 		Example: `  corpus rollout simulate --hosts 10000 --fails 2% --seed 7
   corpus rollout simulate myapp production --hosts 300 --fails 10% --store s3://bucket/prefix --trust-root keys/root.json
   corpus rollout simulate --hosts 500 --fails-in region1 --waves 2%:30m,20%:2h,100% --halt-at 5%
@@ -63,9 +64,14 @@ orders, and region1, region2 and so on; clusters are region1-0, region2-1 and so
 				if plan, err = p.channelPlan(c.Context(), artifact.Ref{Project: args[0], Channel: args[1]}); err != nil {
 					return err
 				}
+				s.params.Prefix = args[0] + "-" + args[1]
 			}
 			if err := errors.Join(s.plan.change(&plan), s.read(plan)); err != nil {
 				return exit.WithCode(exit.Usage, err)
+			}
+			if idle := s.params.Idle(); len(idle) > 0 {
+				fmt.Fprintf(p.Err, "warning: no simulated host matches %s of the plan (--canary, --last); their names are "+
+					"such as %s\n", trust.Printable(strings.Join(idle, ", ")), s.params.Example())
 			}
 			if s.patterns {
 				return p.simulatePatterns(s)

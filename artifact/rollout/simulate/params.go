@@ -20,6 +20,7 @@ type Params struct {
 	Regions int
 	Cluster int           // number of hosts in a cluster
 	Most    time.Duration // virtual time after which the simulation ends
+	Prefix  string        // how names of hosts begin, before their region; app-production if empty
 }
 
 // Failures selects the hosts on which a release does not work.

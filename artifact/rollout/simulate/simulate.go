@@ -4,6 +4,7 @@
 package simulate
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -112,23 +113,36 @@ func (r *run) waitsFor(end time.Time) string {
 	return rollout.Decide(r.Plan, r.start, wave, end, r.tally.AsOf(end)).String()
 }
 
+// names returns the simulated hosts.
+func (p Params) names() []rollout.Host {
+	names := make([]rollout.Host, p.Hosts)
+	for i := range names {
+		region := p.Region(i / p.Cluster % p.Regions)
+		names[i] = rollout.Host{Name: fmt.Sprintf("%s-%s-%d", cmp.Or(p.Prefix, "app-production"), region, i+1),
+			Region: region, Cluster: p.cluster(i)}
+	}
+	return names
+}
+
+// Example returns the name of a simulated host.
+func (p Params) Example() string { return p.names()[0].Name }
+
+// Idle returns the patterns of the plan's first and last hosts that match none of the simulated hosts.
+func (p Params) Idle() []string { return p.Plan.Idle(p.names()) }
+
 func newRun(p Params) *run {
 	r := &run{Params: p, random: rand.New(rand.NewPCG(p.Seed, 1)), leases: map[string][]lease{}, slots: map[string]int{},
 		left: p.Hosts, changed: began}
 	release := fmt.Sprintf("sha256:%016x", p.Seed)
-	names := make([]rollout.Host, p.Hosts)
-	for i := range names {
-		region := p.Region(i / p.Cluster % p.Regions)
-		names[i] = rollout.Host{Name: fmt.Sprintf("app-production-%s-%d", region, i+1), Region: region,
-			Cluster: p.cluster(i)}
-		r.slots[names[i].Cluster]++
+	names := p.names()
+	for _, h := range names {
+		r.slots[h.Cluster]++
 	}
 	r.start = p.Plan.NewStart("simulated", release, began, names)
 	r.start.Urgent = p.Urgent
-	for i, h := range names {
+	for _, h := range names {
 		r.hosts = append(r.hosts, host{Host: h, wave: p.Plan.Wave(release, h, r.start.Cuts),
 			phase: time.Duration(r.random.Int64N(int64(p.Tick))).Truncate(time.Millisecond)})
-		_ = i
 	}
 	slices.SortFunc(r.hosts, func(a, b host) int { return int(a.phase - b.phase) })
 	for cluster, n := range r.slots {
