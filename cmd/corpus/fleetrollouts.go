@@ -150,8 +150,9 @@ func shownRollout(r rolloutStatus) pages.Rollout {
 	return shown
 }
 
-// missing returns the entry for hosts of a rollout that are not in the store any more; false if there are none, if known
-// does not have all hosts, or if the rollout has arrived without them or was aborted. Waves may wait for them in vain.
+// missing returns the entry for hosts of a rollout that are not in the store any more; false if there are none, if
+// known does not have all hosts, or if the rollout has arrived without them or was aborted. Waves may wait for them in
+// vain.
 func (u *activeRollout) missing(known []fleet.Host, all bool) (fleet.Attention, bool) {
 	if !all || u.isOver() || u.rollout.Start.Aborted {
 		return fleet.Attention{}, false
