@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
@@ -158,14 +157,14 @@ func (c *collector) release(d distro) {
 
 func isDigits(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
 
-// debianArch returns dpkg's name for the kernel's architecture.
-var debianArch = sync.OnceValue(func() map[string]string {
+// debianArches maps the kernel's names of architectures to dpkg's.
+func debianArches() map[string]string {
 	return map[string]string{
 		"x86_64": "amd64", "aarch64": "arm64", "i386": "i386", "i586": "i386", "i686": "i386",
 		"armv6l": "armel", "armv7l": "armhf", "ppc64le": "ppc64el", "riscv64": "riscv64", "s390x": "s390x",
 		"mips64": "mips64el", "loongarch64": "loong64",
 	}
-})
+}
 
 // osArch returns the architecture of packages. dpkg records it only after a foreign architecture was added; its own
 // comes first.
@@ -178,7 +177,7 @@ func (c *collector) osArch(family string) string {
 	if native != "" {
 		return native
 	}
-	if arch, ok := debianArch()[machine]; ok {
+	if arch, ok := debianArches()[machine]; ok {
 		return arch
 	}
 	return machine

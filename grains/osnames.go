@@ -8,7 +8,7 @@ import (
 
 // osByName maps the first ten letters of a distribution's name, without "GNU/Linux" and spaces, to the os grain that
 // formulas use. A name that is not in the map is its own os.
-var osByName = sync.OnceValue(func() map[string]string {
+func osByName() map[string]string {
 	return map[string]string{
 		"alibabaclo": "Alinux", "almalinux": "AlmaLinux", "alt": "ALT", "amazonami": "Amazon",
 		"antergos": "Antergos", "arch": "Arch", "archarm": "Arch ARM", "chapeau": "Chapeau",
@@ -19,19 +19,19 @@ var osByName = sync.OnceValue(func() map[string]string {
 		"raspbian": "Raspbian", "redhatente": "RedHat", "rocky": "Rocky", "scientific": "ScientificLinux",
 		"sles": "SUSE", "slesexpand": "RES", "synology": "Synology", "univention": "Univention", "void": "Void",
 	}
-})
+}
 
 // osByIDAndName has the systems that cannot be recognized by their name alone.
-var osByIDAndName = sync.OnceValue(func() map[[2]string]string {
+func osByIDAndName() map[[2]string]string {
 	return map[[2]string]string{
 		{"astra", "Astra Linux (Orel)"}:     "AstraLinuxCE",
 		{"astra", "Astra Linux (Smolensk)"}: "AstraLinuxSE",
 		{"pop", "Pop!_OS"}:                  "Pop",
 	}
-})
+}
 
 // families lists the os grains of each family. An os that is not in the map is its own family.
-var families = sync.OnceValue(func() map[string][]string {
+func families() map[string][]string {
 	return map[string][]string{
 		"Debian": {
 			"AstraLinuxCE", "AstraLinuxSE", "Cumulus", "Deepin", "Devuan", "elementary", "elementary OS",
@@ -54,9 +54,9 @@ var families = sync.OnceValue(func() map[string][]string {
 		"Slackware": {"Slamd64"},
 		"VMware":    {"VMwareESX"},
 	}
-})
+}
 
-var familyOf = sync.OnceValue(func() map[string]string {
+func familyOf() map[string]string {
 	of := map[string]string{}
 	for family, members := range families() {
 		for _, os := range members {
@@ -64,16 +64,16 @@ var familyOf = sync.OnceValue(func() map[string]string {
 		}
 	}
 	return of
-})
+}
 
 // familyByID has the family of a distribution that is in no table above, by the ID of the distribution from which it is
 // derived.
-var familyByID = sync.OnceValue(func() map[string]string {
+func familyByID() map[string]string {
 	return map[string]string{
 		"alpine": "Alpine", "arch": "Arch", "centos": "RedHat", "debian": "Debian", "fedora": "RedHat",
 		"gentoo": "Gentoo", "opensuse": "Suse", "rhel": "RedHat", "suse": "Suse", "ubuntu": "Debian",
 	}
-})
+}
 
 var linuxInName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)\W(?:gnu/)?linux`) })
 
