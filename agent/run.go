@@ -62,7 +62,6 @@ type run struct {
 	ownStop         atomic.Bool  // a step has ended this run
 	interruptedStep string       // where the deploy was interrupted that this run resumes; "" if that is not known
 	cuts            int          // how often in a row it was interrupted there
-	kept            []string     // directories in archives that get the report beside them
 
 	held *records.Exclusive // the lock of this run; nil for a trial, whose lock is lent
 

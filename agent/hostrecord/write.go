@@ -123,7 +123,7 @@ func (w Writer) put(ctx context.Context, now written, r Record) error {
 		now.Object = nil
 	}
 	left, err := w.deleteEarlier(ctx, now.Records[:last], r)
-	now.Records = append(left, now.Records[last])
+	now.Records = slices.Concat(left, now.Records[last:])
 	return errors.Join(err, w.keep(now))
 }
 

@@ -61,7 +61,7 @@ func TestObstacleInPlaceOfLease(t *testing.T) {
 				}
 				return l != nil
 			}
-			if !acquire(0) && !acquire(0) {
+			if first := acquire(0); !first && !acquire(0) {
 				t.Errorf("%s at %s: the host took no place", what, where)
 			}
 			if acquire(1) {

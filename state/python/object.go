@@ -51,10 +51,16 @@ func newObject(fields []any, w *Worker) (*Object, error) {
 	return o, nil
 }
 
-// PyType, PyRepr, PyTruth and PyStr are part of value.Object and value.Stringer.
-func (o *Object) PyType() string         { return o.kind }
-func (o *Object) PyRepr() string         { return o.repr }
-func (o *Object) PyTruth() bool          { return o.truth }
+// PyType returns the name of the object's class.
+func (o *Object) PyType() string { return o.kind }
+
+// PyRepr returns what repr() returned.
+func (o *Object) PyRepr() string { return o.repr }
+
+// PyTruth reports whether the object is true in a condition.
+func (o *Object) PyTruth() bool { return o.truth }
+
+// PyStr returns what str() returned; the error is always nil.
 func (o *Object) PyStr() (string, error) { return o.text, nil }
 
 // Len returns the number of items, 0 if the object cannot be iterated over.

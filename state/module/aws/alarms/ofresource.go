@@ -10,10 +10,10 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// AlarmsOf plans the alarms of another resource: those of the pillar, overridden by those of its arguments. Their names
+// Of plans the alarms of another resource: those of the pillar, overridden by those of its arguments. Their names
 // begin with the name of the resource, and their dimension is the resource. Alarms for which skip returns true are left
 // out.
-func AlarmsOf(ctx context.Context, p *cloud.Plan, a *cloud.Account, given, fromPillar any, name, dimension string,
+func Of(ctx context.Context, p *cloud.Plan, a *cloud.Account, given, fromPillar any, name, dimension string,
 	skip func(*value.Map) bool) error {
 	all := value.NewMap()
 	if m := cloud.MapOf(fromPillar); m != nil {

@@ -122,7 +122,7 @@ func (e *elbPresent) look(ctx context.Context) (*cloud.Plan, error) {
 			return nil, err
 		}
 	}
-	err = alarms.AlarmsOf(ctx, p, a, e.Alarms, e.Cloud.Option(e.AlarmsPillar), e.Name, "LoadBalancerName", nil)
+	err = alarms.Of(ctx, p, a, e.Alarms, e.Cloud.Option(e.AlarmsPillar), e.Name, "LoadBalancerName", nil)
 	return p, err
 }
 

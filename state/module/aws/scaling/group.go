@@ -126,7 +126,7 @@ func (g *asgPresent) look(ctx context.Context) (*cloud.Plan, error) {
 			return nil, err
 		}
 	}
-	err = alarms.AlarmsOf(ctx, p, a, g.Alarms, g.Cloud.Option(g.AlarmsPillar), g.Name, "AutoScalingGroupName",
+	err = alarms.Of(ctx, p, a, g.Alarms, g.Cloud.Option(g.AlarmsPillar), g.Name, "AutoScalingGroupName",
 		g.skipsAlarm)
 	return p, err
 }

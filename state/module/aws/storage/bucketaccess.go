@@ -104,7 +104,7 @@ func (b *bucketPresent) policy() (*bucketPart, error) {
 	if given, ok := b.Policy.(string); ok && given != "" {
 		v, err := value.FromJSON([]byte(given))
 		if err != nil {
-			return nil, diag.WithHint(fmt.Errorf("Policy: %w", err), "write it as a mapping, or as JSON")
+			return nil, diag.WithHint(fmt.Errorf("the bucket's Policy: %w", err), "write it as a mapping, or as JSON")
 		}
 		want = v
 	}

@@ -143,7 +143,8 @@ func (c *cachePresent) look(ctx context.Context) (*cloud.Plan, error) {
 	case strings.HasPrefix(sdk.ToString(has.CacheClusterStatus), "delet"):
 		return nil, diag.WithHint(fmt.Errorf("cache cluster %s is being deleted", c.Name), "run it again when it is gone")
 	}
-	return p, c.drift(p, a, has, ids)
+	c.drift(p, a, has, ids)
+	return p, nil
 }
 
 func (c *cachePresent) create(p *cloud.Plan, a *cloud.Account) {

@@ -13,7 +13,7 @@ import (
 )
 
 // drift plans the changes that AWS can make to a running cluster, and warns of other differences.
-func (c *cachePresent) drift(p *cloud.Plan, a *cloud.Account, has *types.CacheCluster, ids []string) error {
+func (c *cachePresent) drift(p *cloud.Plan, a *cloud.Account, has *types.CacheCluster, ids []string) {
 	in := &elasticache.ModifyCacheClusterInput{CacheClusterId: &c.Name, ApplyImmediately: sdk.Bool(true)}
 	var parameters, topic *string
 	if has.CacheParameterGroup != nil {
@@ -68,7 +68,6 @@ func (c *cachePresent) drift(p *cloud.Plan, a *cloud.Account, has *types.CacheCl
 			return cloud.Failed("changing cache cluster", c.Name, err)
 		})
 	}
-	return nil
 }
 
 // fixed warns of differences that AWS cannot change.

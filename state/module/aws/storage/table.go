@@ -119,7 +119,7 @@ func (t *tablePresent) look(ctx context.Context) (*cloud.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	return p, alarms.AlarmsOf(ctx, p, a, t.alarms(t.Alarms), t.alarms(t.Cloud.Option(t.AlarmsPillar)), t.Name, "TableName",
+	return p, alarms.Of(ctx, p, a, t.alarms(t.Alarms), t.alarms(t.Cloud.Option(t.AlarmsPillar)), t.Name, "TableName",
 		nil)
 }
 
