@@ -101,6 +101,10 @@ func (f *Failure) Refused() bool {
 	return refused
 }
 
+// Obstructed reports whether the first failed state failed because of something that an unprivileged user may have put
+// in its way, such as a directory in the place of a file.
+func (f *Failure) Obstructed() bool { return f.First.Obstruction() != nil }
+
 // Immutable reports whether the first failed state could not change a file with the immutable attribute.
 func (f *Failure) Immutable() bool {
 	var immutable *walk.Immutable

@@ -36,7 +36,7 @@ func OfHost(err error) bool {
 	var states *state.Failure
 	var source *external.Failed  // a source of pillar data, which the host's configuration names
 	var unsafe *walk.UnsafeError // an unprivileged user of this host prepared it
-	if errors.As(err, &states) && (states.Outage() || states.Refused() || states.Immutable()) || errors.As(err, &unsafe) {
+	if errors.As(err, &states) && ofHost(states) || errors.As(err, &unsafe) {
 		return true
 	}
 	if errors.As(err, &busy) || errors.As(err, &unfinished) || errors.As(err, &work) || errors.As(err, &occupied) ||
@@ -44,6 +44,10 @@ func OfHost(err error) bool {
 		return true
 	}
 	return HostErrno(err)
+}
+
+func ofHost(f *state.Failure) bool {
+	return f.Outage() || f.Refused() || f.Obstructed() || f.Immutable()
 }
 
 // AlsoSources reports whether sources of pillar data failed the deploy, and nothing else failed during the rollback.

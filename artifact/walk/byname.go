@@ -74,3 +74,24 @@ func (r *Root) inSticky(p string, dir step, name string) error {
 func (r *Root) unsteady(p, component string, by controller) error {
 	return &UnsafeError{Path: p, Component: component, By: by.String(), Program: true}
 }
+
+// Changer returns an unprivileged party that can change what is at a path, by any part of the way to it, and the path
+// that it controls; "" if there is none. With content, those who can change the content of the object count as well.
+// The root need not be safe, and the path need not exist.
+func (r *Root) Changer(p string, content bool) (by, at string) {
+	all := r.unanchored()
+	all.safe = true
+	for p = path.Clean(p); ; p = path.Dir(p) {
+		err := all.ByName(p)
+		if err == nil && content {
+			err = all.Source(p, Trust{})
+		}
+		var refused *UnsafeError
+		if errors.As(err, &refused) {
+			return refused.By, refused.Component
+		}
+		if err == nil || p == "/" || p == "." {
+			return "", ""
+		}
+	}
+}

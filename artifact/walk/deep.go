@@ -27,8 +27,8 @@ const mostLevels = 1 << 14
 // in the meantime, and some filesystems list the new ones too.
 const mostNames = 1 << 22
 
-// errEndless is the error for a tree that exceeds mostLevels or mostNames.
-var errEndless = errors.New("it has more levels or names than the agent reads; see who makes them")
+// ErrEndless is the error for a tree with more levels or names than the agent reads.
+var ErrEndless = errors.New("it has more levels or names than the agent reads; see who makes them")
 
 // ReadNames returns the names of an open directory, sorted. next is its Readdirnames.
 func ReadNames(next func(n int) ([]string, error)) ([]string, error) {
@@ -43,7 +43,7 @@ func ReadNames(next func(n int) ([]string, error)) ([]string, error) {
 		case err != nil:
 			return all, err
 		case len(all) > mostNames:
-			return nil, errEndless
+			return nil, ErrEndless
 		}
 	}
 }
@@ -100,7 +100,7 @@ func (t *tree) down(dir *Dir, name string) error {
 	l := &level{dir: dir, path: dir.path, name: name}
 	t.way = append(t.way, l)
 	if len(t.way) > mostLevels {
-		return pathError("readdir", dir.path, errEndless)
+		return pathError("readdir", dir.path, ErrEndless)
 	}
 	var err error
 	if l.id, err = idOf(dir.FD()); err != nil {

@@ -129,7 +129,7 @@ func (d *Dir) ReadDir() ([]string, error) {
 	}
 	defer f.Close()
 	names, err := ReadNames(f.Readdirnames)
-	if errors.Is(err, errEndless) {
+	if errors.Is(err, ErrEndless) {
 		err = pathError("readdir", d.path, err)
 	}
 	return names, err

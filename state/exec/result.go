@@ -7,6 +7,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/artifact/process"
 	"github.com/corpus-agent/corpus-agent/state/compile"
+	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/module"
 	"github.com/corpus-agent/corpus-agent/state/redact"
 	"github.com/corpus-agent/corpus-agent/state/value"
@@ -63,6 +64,8 @@ type Result struct {
 	pending  chan *Result     // while it runs in parallel
 	batch    []*compile.Step  // the steps for which it tried to act as well
 	made     []module.Report  // the changes it made for the first of them
+
+	obstruction *host.Obstruction // see Obstruction
 }
 
 // wouldChange reports whether a step changed something, or certainly would.
@@ -98,6 +101,10 @@ func (r *Result) printed(errno syscall.Errno) bool {
 
 // Cause returns the error that made the step fail, or nil if there is none. Its text may contain secrets.
 func (r *Result) Cause() error { return r.cause }
+
+// Obstruction returns the object that a user other than root may have put in the way of the step, so that it failed;
+// nil if there is none.
+func (r *Result) Obstruction() *host.Obstruction { return r.obstruction }
 
 // ID returns the ID of the step without secrets.
 func (r *Result) ID() string { return r.shown(r.Step.ID()) }

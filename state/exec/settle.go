@@ -116,6 +116,22 @@ func (r *Result) failOnMachineError(machineErr error) {
 	r.cause = errors.Join(machineErr, r.cause)
 }
 
+// findObstruction adds to a failure what is in the way, if that is the reason, and the place of the state in its SLS
+// file. If a user other than root may have put it there, Obstruction returns that user, and the hint is how to remove
+// it.
+func (r *Result) findObstruction(h *host.Host) {
+	if r.Outcome != Failed || r.cause == nil {
+		return
+	}
+	by, obstacle := h.ObstructionOf(r.cause)
+	if by != nil {
+		r.Comment, r.Hint, r.obstruction = by.After(r.Comment), by.Hint(), by
+	}
+	if obstacle {
+		r.Comment = diag.At(r.Step.Pos, "%s", r.Comment).Error()
+	}
+}
+
 // postpone replaces the failure of a step in a dry run by an unknown result: in a real run its requisites run first,
 // and may create what is missing.
 func (r *Result) postpone() {

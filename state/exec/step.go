@@ -124,6 +124,7 @@ func (r *Runner) once(ctx context.Context, t try) *Result {
 		machineErr := r.Host.MachineErrorSince(mark)
 		result.failOnMachineError(machineErr)
 		r.Host.WithNames(errors.Join(result.cause, machineErr), &result.Comment, &result.Hint)
+		result.findObstruction(r.Host)
 		result.nameFollowing()
 		result.Duration = time.Since(result.Started)
 		r.redact(result)

@@ -22,7 +22,7 @@ func ReadText(h *host.Host, p string) (string, error) {
 		return "", err
 	}
 	if !info.IsRegular() {
-		return "", fmt.Errorf("%s is not a regular file", p)
+		return "", host.Unlike(p, info, host.AFile, "")
 	}
 	f, err := h.Files.Open(p)
 	if err != nil {
@@ -31,7 +31,7 @@ func ReadText(h *host.Host, p string) (string, error) {
 	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, longestFile+1))
 	if err == nil && len(data) > longestFile {
-		err = fmt.Errorf("%s is longer than %d MiB", p, longestFile>>20)
+		err = host.Unsuitable(p, fmt.Errorf("%s is longer than %d MiB", p, longestFile>>20))
 	}
 	return string(data), err
 }

@@ -17,7 +17,7 @@ func (t *tree) Beneath(dir string) (Beneath, error) {
 		return nil, t.machineErrors.Note(dir, err)
 	}
 	sub := *t
-	sub.root = root
+	sub.root, sub.above = root, t.whole(dir)
 	sub.temporary = t.temporary || ownTemp(dir)
 	sub.changed = func(p string) { t.changed(path.Join(dir, p)) }
 	return beneath{&sub}, nil

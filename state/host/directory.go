@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -153,7 +154,8 @@ func (h *Host) Enterable(dir, runAs string) error {
 		return diag.WithHint(fmt.Errorf("the working directory %s does not exist", dir),
 			"create it in a state that this one requires")
 	case errors.Is(err, ErrNotDir):
-		return diag.WithHint(fmt.Errorf("the working directory %s is not a directory", dir), "correct cwd")
+		return fmt.Errorf("the working directory cannot be entered: %w", cmp.Or(h.Obstructed(dir),
+			diag.WithHint(fmt.Errorf("%s is not a directory", dir), "correct cwd")))
 	case errors.As(err, &refused):
 		return fmt.Errorf("the working directory is not entered: %w", err)
 	case runAs != "":

@@ -12,8 +12,9 @@ import (
 const maxHoles = 4 << 30
 
 func tooManyHoles(p string) error {
-	return diag.WithHint(fmt.Errorf("%s has more than %s of holes, and is not read to its end", p, diag.Size(maxHoles)),
-		"look at it with ls -ls: it may be large and take no room; such a file is copied and compared, but not hashed")
+	return Unsuitable(p, diag.WithHint(fmt.Errorf("%s has more than %s of holes, and is not read to its end", p,
+		diag.Size(maxHoles)),
+		"look at it with ls -ls: it may be large and take no room; such a file is copied and compared, but not hashed"))
 }
 
 // holes limits the bytes of holes that are read of a sparse file, from its offset on. The zero value has no limit.

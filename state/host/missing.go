@@ -15,6 +15,7 @@ const (
 	AGroup     Thing = "group"
 	ADirectory Thing = "directory"
 	AFile      Thing = "file"
+	ALink      Thing = "link" // a symbolic link
 	ACommand   Thing = "command"
 	AUnit      Thing = "unit" // of the service manager
 	APackage   Thing = "package"

@@ -28,6 +28,7 @@ type tree struct {
 	root          *walk.Root
 	relocated     bool   // the root is not the machine's own
 	base          string // path on the machine of the recorder's root
+	above         string // path of the root of a Beneath, for errors; "" for another tree
 	temporary     bool   // the tree is removed at the end of its step, so nothing in it is recorded
 	recorder      ChangeRecorder
 	changed       func(path string) // called after a write, to drop cached reads
@@ -135,7 +136,15 @@ func (t *tree) do(op, p string, call func(dir int, name string) error) error {
 
 // failed returns a pathError, and notes it if it is an error of the machine.
 func (t *tree) failed(op, p string, err error) error {
-	return t.machineErrors.Note(p, pathError(op, p, err))
+	return t.machineErrors.Note(p, pathError(op, t.whole(p), err))
+}
+
+// whole returns a path as errors show it.
+func (t *tree) whole(p string) string {
+	if t.above == "" {
+		return p
+	}
+	return path.Join(t.above, p)
 }
 
 // write calls a function that changes a path at once. The file is recorded and kept before, and its cached reads are
@@ -282,6 +291,8 @@ func explain(err error) error {
 		return diag.WithHint(err, "something is mounted there, or uses it")
 	case errors.Is(err, ErrLink) && errors.As(err, &named):
 		return diag.WithHint(err, "%s", walk.LoopHint(named.Path))
+	case errors.Is(err, walk.ErrNoFile):
+		return diag.WithHint(err, "remove it, or choose another path")
 	case errors.Is(err, ErrNotDir) && errors.As(err, &named):
 		return diag.WithHint(err, "a part of the path is not a directory; find it with: namei -l %s", named.Path)
 	}

@@ -211,7 +211,7 @@ func (t *tree) removeOne(dir int, name, p string) error {
 		return err
 	}
 	if err := errors.Join(t.unsynced.add(dir), unlink(dir, name)); err != nil && !errors.Is(err, unix.ENOENT) {
-		return pathError("remove", p, walk.ExplainPermission(err, dir, name))
+		return pathError("remove", t.whole(p), walk.ExplainPermission(err, dir, name))
 	}
 	t.changed(p)
 	return nil

@@ -69,9 +69,9 @@ func (t *tree) open(p string) (*os.File, Info, error) {
 	info := infoOf(&st)
 	if info.Mode&(fs.ModeNamedPipe|fs.ModeSocket) != 0 {
 		_ = unix.Close(fd)
-		return nil, info, pathError("open", p, errors.New("it is a pipe or a socket, and no file"))
+		return nil, info, Unlike(t.whole(p), info, AFile, "")
 	}
-	return os.NewFile(uintptr(fd), p), info, nil
+	return os.NewFile(uintptr(fd), t.whole(p)), info, nil
 }
 
 // Leased reports whether an error says that a file cannot be opened because a process holds a lease on it.
@@ -85,7 +85,7 @@ func (t *tree) Open(p string) (io.ReadCloser, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &opened{File: f, path: p, machineErrors: t.machineErrors}, nil
+	return &opened{File: f, path: t.whole(p), machineErrors: t.machineErrors}, nil
 }
 
 // opened is an open file whose read errors are noted as machine errors.
@@ -123,7 +123,7 @@ func (t *tree) ReadFile(p string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	if err := info.Readable(p); err != nil {
+	if err := info.Readable(t.whole(p)); err != nil {
 		return nil, err
 	}
 	// One byte more than the size, so that the end is found without another buffer. Files of the kernel have the size
@@ -139,7 +139,7 @@ func (t *tree) ReadFile(p string) ([]byte, error) {
 			return data, t.machineErrors.Note(p, err)
 		}
 		if len(data) > maxRead {
-			return nil, tooLarge(p)
+			return nil, tooLarge(t.whole(p))
 		}
 		if len(data) == cap(data) {
 			data = append(data, 0)[:len(data)]
@@ -169,8 +169,9 @@ func (i Info) Readable(name string) error {
 const maxRead = 256 << 20
 
 func tooLarge(p string) error {
-	return diag.WithHint(fmt.Errorf("%s is larger than %s, and is not read into memory", p, diag.Size(maxRead)),
-		"look at it with ls -ls: a file may be large and take no room; such a file is not edited or rendered")
+	return Unsuitable(p, diag.WithHint(fmt.Errorf("%s is larger than %s, and is not read into memory", p,
+		diag.Size(maxRead)),
+		"look at it with ls -ls: a file may be large and take no room; such a file is not edited or rendered"))
 }
 
 func (t *tree) ReadDir(p string) ([]string, error) {
@@ -178,9 +179,12 @@ func (t *tree) ReadDir(p string) ([]string, error) {
 	if err != nil {
 		return nil, t.failed("readdir", p, err)
 	}
-	f := os.NewFile(uintptr(fd), p)
+	f := os.NewFile(uintptr(fd), t.whole(p))
 	defer f.Close()
 	names, err := walk.ReadNames(f.Readdirnames)
+	if errors.Is(err, walk.ErrEndless) {
+		return nil, Unsuitable(t.whole(p), fmt.Errorf("listing %s: %w", t.whole(p), err))
+	}
 	if err != nil {
 		return nil, t.machineErrors.Note(p, fmt.Errorf("listing %s: %w", p, err))
 	}

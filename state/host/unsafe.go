@@ -32,8 +32,13 @@ func Unsafe(err error) (hint string, unsafe bool) {
 	return refused.Hint() + "; `follow_unsafe: true` has the state follow it anyway", true
 }
 
-// WithNames replaces user IDs by names in texts about an error that refuses a path.
+// WithNames replaces user IDs by names in texts about an error that refuses a path, or is an Obstacle.
 func (h *Host) WithNames(err error, texts ...*string) {
+	for _, o := range h.obstaclesIn(err) {
+		for _, t := range texts {
+			*t = strings.ReplaceAll(*t, o.Error(), h.named(o.Error(), o.owner))
+		}
+	}
 	var refused *walk.UnsafeError
 	if !errors.As(err, &refused) {
 		return

@@ -76,7 +76,7 @@ func (t *tree) fill(file *os.File, dir int, name string, f NewFile) error {
 	switch {
 	case err == nil && f.ReplaceLink && old.Mode&unix.S_IFMT == unix.S_IFLNK:
 	case err == nil && old.Mode&unix.S_IFMT != unix.S_IFREG:
-		return errors.New("it is not a regular file")
+		return walk.ErrNoFile
 	case err == nil:
 		mode = old.Mode & 0o7777
 		uid, gid = keep(uid, int(old.Uid)), keep(gid, int(old.Gid))

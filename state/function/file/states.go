@@ -3,11 +3,10 @@ package file
 import (
 	"context"
 	"errors"
-	"fmt"
 	"path"
 
-	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/function"
+	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
@@ -50,7 +49,7 @@ func (o file) copy(d function.ByState) any {
 			return nil, err
 		}
 		if info.IsDir() && !value.Truth(a.Value("recurse")) {
-			return nil, diag.WithHint(fmt.Errorf("%s is a directory", from), "set recurse=True to copy it")
+			return nil, host.Unlike(from, info, host.AFile, "set recurse=True to copy it")
 		}
 		if value.Truth(a.Value("remove_existing")) && info.IsDir() {
 			if _, err := o.RunState(ctx, "file.absent", value.NewMap("name", to)); err != nil {

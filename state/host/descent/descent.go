@@ -10,6 +10,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
 // MostLevels is the number of levels below a directory in which states read and change files by path. A user can create
@@ -32,6 +33,6 @@ func Enter(ctx context.Context, dir string, level int) error {
 		return nil
 	}
 	const text = "%s lies %d levels deep, and directories are walked through for %d levels and paths of %d bytes"
-	return diag.WithHint(fmt.Errorf(text, walk.Clip(dir), level, MostLevels, unix.PathMax),
-		"see who created it; file.absent removes trees of any depth")
+	return host.Unsuitable(dir, diag.WithHint(fmt.Errorf(text, walk.Clip(dir), level, MostLevels, unix.PathMax),
+		"see who created it; file.absent removes trees of any depth"))
 }

@@ -137,6 +137,11 @@ func (p Program) run(ctx context.Context, h *host.Host, quiet bool, args []strin
 	if err := p.rootsOwn(h, args); err != nil {
 		return "", err
 	}
+	if p.Target != "" {
+		if err := h.Obstructed(p.Target); err != nil {
+			return "", err
+		}
+	}
 	out, err := h.Shell(ctx, host.Line{
 		Argv: append([]string{file}, args...), Text: p.Name, Dir: p.Dir, RunAs: p.RunAs, Env: p.Env, Stdin: p.Stdin,
 		Limit: p.limit(quiet), Umask: p.Umask, Quiet: quiet,

@@ -38,7 +38,8 @@ func (x *extracted) prepare(h *host.Host) error {
 	if x.replaces(h) {
 		// the link is removed, so its target does not matter
 	} else if info, err := h.Files.Stat(x.dir); err == nil && !info.IsDir() {
-		bad("remove it first, in a state that this one requires", "%s exists and is not a directory", x.dir)
+		errs = append(errs, host.Unlike(x.dir, info, host.ADirectory,
+			"remove it first, in a state that this one requires"))
 	}
 	if on := x.EnforceOwnershipOn; on != "" && path.Clean(on) != x.dir && !strings.HasPrefix(path.Clean(on), x.dir+"/") {
 		bad("name a path below "+x.dir, "enforce_ownership_on is %s, which is not below %s", on, x.dir)

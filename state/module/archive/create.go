@@ -157,7 +157,7 @@ func (b *builder) add(p string) error {
 	case info.Mode&fs.ModeSymlink != 0:
 		return b.link(p, info)
 	}
-	return fmt.Errorf("%s is neither a file, a directory nor a link", p)
+	return host.WithObstacle(p, fmt.Errorf("%s is neither a file, a directory nor a link", p))
 }
 
 // link adds a symbolic link without following it.

@@ -95,7 +95,7 @@ func (x *extracted) extractInto(ctx context.Context, h *host.Host, uid, gid int)
 	if err := x.clear(files, stage); err != nil {
 		return err
 	}
-	m := &mover{ctx: ctx, files: files, stage: stage, writer: w, keep: x.format == "zip"}
+	m := &mover{ctx: ctx, files: files, dir: x.dir, stage: stage, writer: w, keep: x.format == "zip"}
 	return errors.Join(m.move("/"), w.redress(files, m.there))
 }
 
@@ -142,7 +142,7 @@ func makeDirs(h *host.Host, dir string, mode fs.FileMode, uid int) error {
 	case err == nil && info.IsDir():
 		return nil
 	case err == nil:
-		return fmt.Errorf("%s exists and is not a directory", dir)
+		return host.Unlike(dir, info, host.ADirectory, "")
 	case !errors.Is(err, fs.ErrNotExist):
 		return err
 	}

@@ -21,6 +21,7 @@ func relative(dir, p string) string {
 type mover struct {
 	ctx    context.Context
 	files  host.Files // of the target directory
+	dir    string     // the path of the target directory
 	stage  string     // the temporary directory in it
 	writer *writer
 	keep   bool            // the archive has no owners: a file keeps the owner of the file that it replaces
@@ -56,7 +57,7 @@ func (m *mover) moveOne(p string) error {
 	case err != nil:
 		return err
 	case found && info.IsDir() != old.IsDir():
-		return fmt.Errorf("%s exists and has another type than in the archive", p)
+		return host.WithObstacle(path.Join(m.dir, p), fmt.Errorf("%s exists and has another type than in the archive", p))
 	case found && info.IsDir():
 		return m.enter(p)
 	case found && m.keep && old.IsRegular():

@@ -9,7 +9,6 @@ import (
 	"path"
 	"strings"
 
-	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/module"
 	"github.com/corpus-agent/corpus-agent/state/redact"
@@ -115,7 +114,7 @@ func (c *cached) checkLocal(ctx context.Context, h *host.Host, d module.Diff, p 
 		return d, err
 	}
 	if !isFile(h, p) {
-		return d, diag.WithHint(fmt.Errorf("%s does not exist", p), "require the state that makes it")
+		return d, lackingFile(fmt.Errorf("%s does not exist", p), p)
 	}
 	if c.origin.sum.known() {
 		is, err := sumOfFile(ctx, h, p, c.origin.sum.algorithm)

@@ -59,7 +59,7 @@ func copyOne(ctx context.Context, h *host.Host, from, to string, info host.Info,
 	case info.IsRegular():
 		return copyContent(ctx, h, from, to, host.NewFile{Mode: &mode, UID: uid, GID: gid})
 	default:
-		return errors.New(from + " is neither a file, a link nor a directory")
+		return host.WithObstacle(from, errors.New(from+" is neither a file, a link nor a directory"))
 	}
 	if uid < 0 && gid < 0 {
 		return nil

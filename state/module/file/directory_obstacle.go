@@ -1,6 +1,7 @@
 package file
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
@@ -42,17 +43,14 @@ func (d *directory) obstacle(h *host.Host) (obstacle, error) {
 			return way, err
 		}
 		if _, there, err := look(h.Files.Lstat, way.backup); err != nil || there && !d.Force {
-			return way, diag.WithHint(fmt.Errorf("%s is in the way, and so is its backup %s", d.Name, way.backup),
-				"set force: True, or choose another backupname")
+			return way, host.WithObstacle(d.Name, errors.Join(err, diag.WithHint(
+				fmt.Errorf("%s is in the way, and so is its backup %s", d.Name, way.backup),
+				"set force: True, or choose another backupname")))
 		}
 		return way, nil
 	}
 	if way.forced = d.Force; !way.forced {
-		what := "a file"
-		if info.IsLink() {
-			what = "a link"
-		}
-		return way, diag.WithHint(fmt.Errorf("%s is %s", d.Name, what),
+		return way, host.Unlike(d.Name, info, host.ADirectory,
 			"set force: True to replace it, or backupname to keep it elsewhere")
 	}
 	return way, nil

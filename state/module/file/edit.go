@@ -32,6 +32,15 @@ func lackingFile(err error, name string) error {
 	return host.WithMissing(diag.WithHint(err, "require the state that makes it"), host.AFile, name)
 }
 
+// lackingDir returns the error for a directory that does not exist, or in whose place is something else.
+func lackingDir(h *host.Host, name string) error {
+	if err := h.Obstructed(name); err != nil {
+		return err
+	}
+	return host.WithMissing(diag.WithHint(fmt.Errorf("%s is not a directory", name), "require the state that makes it"),
+		host.ADirectory, name)
+}
+
 // openEdit reads the file to edit.
 func (f *family) openEdit(h *host.Host, name string) (edit, error) {
 	name, err := absolute(h, "name", name)
@@ -49,7 +58,7 @@ func (f *family) openEdit(h *host.Host, name string) (edit, error) {
 	case !there:
 		return e, lackingFile(fmt.Errorf("%s %w", name, errMissing), name)
 	case !info.IsRegular():
-		return e, fmt.Errorf("%s is not a regular file", name)
+		return e, host.Unlike(name, info, host.AFile, "")
 	}
 	e.info = info
 	if e.target, err = h.Files.Resolve(name); err != nil {

@@ -44,7 +44,7 @@ func (l *hardlink) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 	case !there:
 		return d, lackingFile(fmt.Errorf("the target %s does not exist", l.Target), l.Target)
 	case target.IsDir():
-		return d, fmt.Errorf("the target %s is a directory, which has one name only", l.Target)
+		return d, host.Unlike(l.Target, target, host.AFile, "a directory has one name only; name a file as the target")
 	}
 	return l.compare(h, d)
 }
@@ -67,7 +67,7 @@ func (l *hardlink) compare(h *host.Host, d module.Diff) (module.Diff, error) {
 			d.Missing = append(d.Missing, noParent(l.Name))
 		}
 	case info.IsDir():
-		return module.Diff{}, diag.WithHint(fmt.Errorf("%s is a directory", l.Name), "remove it first")
+		return module.Diff{}, host.Unlike(l.Name, info, host.AFile, "remove it first")
 	case info.ID() == target.ID():
 		return module.Diff{Comment: l.Name + " is as it should be"}, nil
 	case info.Links > 1:
@@ -76,8 +76,8 @@ func (l *hardlink) compare(h *host.Host, d module.Diff) (module.Diff, error) {
 		d.Changes = value.NewMap("forced", "File for hard link was forcibly replaced", "new", l.Name)
 		d.Planned = value.NewMap()
 	default:
-		return module.Diff{}, diag.WithHint(fmt.Errorf("%s exists and is another file", l.Name),
-			"set force: True to replace it")
+		return module.Diff{}, host.WithObstacle(l.Name, diag.WithHint(fmt.Errorf("%s exists and is another file", l.Name),
+			"set force: True to replace it"))
 	}
 	return d, nil
 }

@@ -6,7 +6,6 @@ import (
 	"path"
 	"strings"
 
-	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/module"
 	"github.com/corpus-agent/corpus-agent/state/value"
@@ -58,9 +57,9 @@ func (j *job) look(h *host.Host) error {
 	switch {
 	case !j.there:
 	case j.info.IsDir():
-		return diag.WithHint(fmt.Errorf("%s is a directory", j.name), "remove it, or manage a file below it")
+		return host.Unlike(j.name, j.info, host.AFile, "remove it, or manage a file below it")
 	case !j.info.IsRegular():
-		return fmt.Errorf("%s is not a regular file", j.name)
+		return host.Unlike(j.name, j.info, host.AFile, "")
 	}
 	return nil
 }

@@ -50,8 +50,8 @@ func (n *node) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 		return d, h.Commands.Allowed("mknod " + name)
 	}
 	if n.info.Mode.Type() != kind {
-		return d, diag.WithHint(fmt.Errorf("%s exists and is something else", name),
-			"remove it in a file.absent state that this one requires")
+		return d, host.WithObstacle(name, diag.WithHint(fmt.Errorf("%s exists and is something else", name),
+			"remove it in a file.absent state that this one requires"))
 	}
 	d.Changes = value.NewMap()
 	n.perms.note(n.info, d.Changes)

@@ -72,7 +72,7 @@ func parents(h *host.Host, file string, p perms) error {
 	case there && info.IsDir():
 		return nil
 	case there:
-		return fmt.Errorf("%s exists and is not a directory", dir)
+		return host.Unlike(dir, info, host.ADirectory, "")
 	}
 	if err := parents(h, dir, p); err != nil {
 		return err

@@ -40,15 +40,15 @@ func (p *pruned) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
 	case !there:
 		return module.Diff{Comment: p.Name + " does not exist"}, nil
 	case !info.IsDir():
-		return module.Diff{}, diag.WithHint(fmt.Errorf("%s is not a directory", p.Name), "file.absent removes it")
+		return module.Diff{}, host.Unlike(p.Name, info, host.ADirectory, "file.absent removes it")
 	}
 	empty, err := p.look(ctx, h, p.Name, 0)
 	switch {
 	case err != nil:
 		return module.Diff{}, err
 	case !empty && !p.Recurse && !p.IgnoreErrors:
-		return module.Diff{}, diag.WithHint(fmt.Errorf("%s is not empty", p.Name),
-			"set recurse: True to remove the empty directories in it, or remove all of it with file.absent")
+		return module.Diff{}, host.Unsuitable(p.Name, diag.WithHint(fmt.Errorf("%s is not empty", p.Name),
+			"set recurse: True to remove the empty directories in it, or remove all of it with file.absent"))
 	case len(p.gone) == 0:
 		return module.Diff{Comment: "no directory is empty"}, nil
 	}

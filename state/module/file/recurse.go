@@ -68,9 +68,10 @@ func (r *recurse) Check(ctx context.Context, h *host.Host) (module.Diff, error) 
 		return d, err
 	}
 	r.Name = path.Clean(name)
-	if info, there, err := look(h.Files.Stat, r.Name); err != nil || there && !info.IsDir() {
-		return d, diag.WithHint(errors.Join(err, fmt.Errorf("%s exists and is not a directory", r.Name)),
-			"remove it, or choose another name")
+	if info, there, err := look(h.Files.Stat, r.Name); err != nil {
+		return d, err
+	} else if there && !info.IsDir() {
+		return d, host.Unlike(r.Name, info, host.ADirectory, "")
 	}
 	tree, err := r.tree(ctx)
 	if err != nil {

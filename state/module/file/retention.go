@@ -34,7 +34,7 @@ func (r *retention) Check(_ context.Context, h *host.Host) (module.Diff, error) 
 		return module.Diff{}, err
 	}
 	if r.Name = name; !isDir(h, name) {
-		return module.Diff{}, diag.WithHint(fmt.Errorf("%s is not a directory", name), "require the state that makes it")
+		return module.Diff{}, lackingDir(h, name)
 	}
 	dated, ignored, err := r.read(h)
 	if err != nil {

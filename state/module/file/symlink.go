@@ -2,6 +2,7 @@ package file
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path"
 	"strconv"
@@ -95,8 +96,7 @@ func (s *symlink) displace(h *host.Host) error {
 		if s.Force || s.Atomic && !s.info.IsDir() {
 			return nil
 		}
-		return diag.WithHint(fmt.Errorf("%s exists and is not a symbolic link", s.Name),
-			"set force: True to replace it, or backupname to keep it")
+		return host.Unlike(s.Name, s.info, host.ALink, "set force: True to replace it, or backupname to keep it")
 	}
 	s.backup = s.BackupName
 	if !path.IsAbs(s.backup) {
@@ -107,8 +107,9 @@ func (s *symlink) displace(h *host.Host) error {
 		s.backup = path.Join(path.Dir(path.Clean(s.Name)), s.backup)
 	}
 	if _, there, err := look(h.Files.Lstat, s.backup); err != nil || there && !s.Force {
-		return diag.WithHint(fmt.Errorf("%s is in the way, and so is its backup %s", s.Name, s.backup),
-			"set force: True, or choose another backupname")
+		return host.WithObstacle(s.Name, errors.Join(err, diag.WithHint(
+			fmt.Errorf("%s is in the way, and so is its backup %s", s.Name, s.backup),
+			"set force: True, or choose another backupname")))
 	}
 	return nil
 }

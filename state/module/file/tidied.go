@@ -51,7 +51,7 @@ func (t *tidied) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
 		return module.Diff{}, err
 	}
 	if t.Name = name; !isDir(h, name) {
-		return module.Diff{}, diag.WithHint(fmt.Errorf("%s is not a directory", name), "require the state that makes it")
+		return module.Diff{}, lackingDir(h, name)
 	}
 	if err := t.compile(); err != nil {
 		return module.Diff{}, err

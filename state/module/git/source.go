@@ -228,9 +228,13 @@ func bareAt(h *host.Host, dir string) bool {
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-func inTheWay(dir string) error {
-	return diag.WithHint(fmt.Errorf("%s exists and is not a repository", dir),
+func inTheWay(h *host.Host, dir string) error {
+	err := diag.WithHint(fmt.Errorf("%s exists and is not a repository", dir),
 		"set force_clone: True to remove what is in it, or name another path")
+	if h.Obstructed(dir) != nil {
+		return host.WithObstacle(dir, err)
+	}
+	return host.Unsuitable(dir, err)
 }
 
 // empty removes the content of a directory, or a file at its path.

@@ -1,0 +1,228 @@
+package host
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// Obstacle is the error of a state that cannot do its work because of what is at a path: an object of another kind than
+// the state needs there, or content that the state does not read or remove. Host.ObstructionOf decides whether the
+// release or the host is at fault for it.
+type Obstacle struct {
+	Path    string
+	Content bool // the content of the object is the obstacle, and not its kind
+	owner   int  // with which the text ends; 0 if it does not end with a user
+	error
+}
+
+// Unwrap returns the error with the text of the obstacle.
+func (o *Obstacle) Unwrap() error { return o.error }
+
+// Unlike returns an Obstacle for a path at which a state needs something else than found, which is the result of Stat
+// or Lstat. The hint for an author of a release is optional.
+func Unlike(p string, found Info, needed Thing, hint string) error {
+	name, kind := map[Thing]string{AFile: "a regular file", ADirectory: "a directory", ALink: "a symbolic link"}[needed],
+		found.what()
+	text := fmt.Errorf("%s is not %s, but %s", p, name, kind)
+	if name == "" {
+		text = fmt.Errorf("%s exists: it is %s", p, kind)
+	}
+	if hint == "" {
+		hint = "remove it, or choose another path"
+	}
+	return &Obstacle{p, false, found.UID, diag.WithHint(text, "%s", hint)}
+}
+
+// WithObstacle returns an Obstacle for what is at a path, regardless of its kind. err describes it.
+func WithObstacle(p string, err error) error { return &Obstacle{p, false, 0, err} }
+
+// Unsuitable returns an Obstacle for the content of a file or directory, such as a file that is too large. err describes
+// it.
+func Unsuitable(p string, err error) error { return &Obstacle{p, true, 0, err} }
+
+// what describes the file with its owner.
+func (i Info) what() string {
+	kind := map[fs.FileMode]string{0: "a regular file", fs.ModeDir: "a directory", fs.ModeSymlink: "a symbolic link",
+		fs.ModeNamedPipe: "a named pipe", fs.ModeSocket: "a socket"}[i.Mode.Type()]
+	if kind == "" {
+		kind = "a device"
+	}
+	if i.UID == 0 {
+		return kind + " of root"
+	}
+	return fmt.Sprintf("%s of user %d", kind, i.UID)
+}
+
+// Obstructed returns an Obstacle if a path leads to something else than a directory, or a part of it does. It returns
+// nil if the path leads to a directory or could be created as one. States call it before they run a program that uses
+// or creates the directory.
+func (h *Host) Obstructed(dir string) error {
+	at, info, found := h.nearest(dir)
+	if !found || info.IsDir() {
+		return nil
+	}
+	return Unlike(at, info, ADirectory, "")
+}
+
+// nearest describes the object at a path, links followed, or the nearest one above it. A link that leads nowhere is
+// described itself.
+func (h *Host) nearest(p string) (at string, info Info, found bool) {
+	for at = path.Clean(p); ; at = path.Dir(at) {
+		info, err := h.Files.Stat(at)
+		if err != nil {
+			info, err = h.Files.Lstat(at)
+		}
+		if err == nil || !path.IsAbs(at) || at == "/" {
+			return at, info, err == nil
+		}
+	}
+}
+
+// Obstruction says that an unprivileged user may have put in place what makes a state fail, so that the host is at
+// fault and not the release. The next run tries again.
+type Obstruction struct {
+	Path  string // what is in the way
+	Place string // the directory or file that the user can change
+	By    string // "user ann", "group staff" or "any user"
+	What  string // "a named pipe of user ann"
+}
+
+func (o *Obstruction) Error() string {
+	return fmt.Sprintf("%s can change %s, and may have put %s at %s", o.By, walk.Clip(o.Place), o.What, o.Path)
+}
+
+// After returns the text of an error with the obstruction that caused it. It describes what is in the way once.
+func (o *Obstruction) After(text string) string {
+	if strings.Contains(text, o.Path) && strings.Contains(text, o.What) {
+		return fmt.Sprintf("%s; %s can change %s, and may have put it there", text, o.By, walk.Clip(o.Place))
+	}
+	return text + "; " + o.Error()
+}
+
+// Hint returns how to remove what is in the way.
+func (o *Obstruction) Hint() string {
+	return fmt.Sprintf("look at it with ls -ld %s, and remove it; the release is not at fault, and its deploy is tried again",
+		o.Path)
+}
+
+// ObstructionOf returns the Obstruction that made a state fail with an error, or nil if there is none: the error is an
+// Obstacle, an error of the kernel for an object of the wrong kind, or says that something is missing below a file; and
+// a user other than root can change what is at that path. It does not depend on whether the host follows links of
+// users. obstacle reports whether the error is of such a kind, whoever may change the path.
+func (h *Host) ObstructionOf(err error) (by *Obstruction, obstacle bool) {
+	for _, o := range h.obstaclesIn(err) {
+		obstacle = true
+		t, ok := h.Files.(*tree)
+		if !ok {
+			return nil, obstacle
+		}
+		if party, place := t.root.Changer(o.Path, o.Content); party != "" {
+			at := shortened(o.Path, place)
+			return &Obstruction{Path: at, Place: place, By: h.partyName(party), What: h.whatIsAt(at)}, obstacle
+		}
+	}
+	return nil, obstacle
+}
+
+// shortened returns a path as messages show it: of a long one, the part that is directly in a directory.
+func shortened(p, dir string) string {
+	below, is := strings.CutPrefix(p, strings.TrimSuffix(dir, "/")+"/")
+	if !is || walk.Clip(p) == p {
+		return walk.Clip(p)
+	}
+	first, _, _ := strings.Cut(below, "/")
+	return walk.Clip(path.Join(dir, first))
+}
+
+// whatIsAt describes the object at a path with the name of its owner.
+func (h *Host) whatIsAt(p string) string {
+	info, err := h.Files.Lstat(p)
+	if err != nil {
+		return "something"
+	}
+	return h.named(info.what(), info.UID)
+}
+
+// named returns a text that ends with a user's ID with the name of that user.
+func (h *Host) named(text string, uid int) string {
+	number := strconv.Itoa(uid)
+	if name := h.userName(uid); name != "" && strings.HasSuffix(text, " "+number) {
+		return strings.TrimSuffix(text, number) + name
+	}
+	return text
+}
+
+// partyName returns a party of package walk with its name.
+func (h *Host) partyName(party string) string {
+	return (&walk.UnsafeError{By: party}).Named(h.userName, h.groupName).By
+}
+
+// obstaclesIn returns the obstacles in the tree of an error.
+func (h *Host) obstaclesIn(err error) (all []*Obstacle) {
+	switch e := err.(type) { //nolint:errorlint // it walks the tree itself
+	case nil:
+		return nil
+	case *Obstacle:
+		return []*Obstacle{e}
+	case *Missing:
+		if e.Thing == AFile || e.Thing == ADirectory {
+			for _, name := range e.Names {
+				all = append(all, h.above(name, e)...)
+			}
+		}
+	case *fs.PathError:
+		if content, is := refusal(e); is {
+			return []*Obstacle{{h.inTheWay(e.Path), content, 0, e}}
+		}
+	}
+	switch e := err.(type) { //nolint:errorlint // it walks the tree itself
+	case interface{ Unwrap() error }:
+		all = append(all, h.obstaclesIn(e.Unwrap())...)
+	case interface{ Unwrap() []error }:
+		for _, one := range e.Unwrap() {
+			all = append(all, h.obstaclesIn(one)...)
+		}
+	}
+	return all
+}
+
+// above returns the obstacle above a path that does not exist: anything but a directory.
+func (h *Host) above(p string, err error) []*Obstacle {
+	at, info, found := h.nearest(p)
+	if !found || info.IsDir() || at == path.Clean(p) {
+		return nil
+	}
+	return []*Obstacle{{at, false, 0, err}}
+}
+
+// inTheWay returns the part of a path that is not a directory, or the path.
+func (h *Host) inTheWay(p string) string {
+	if at, info, found := h.nearest(p); found && !info.IsDir() {
+		return at
+	}
+	return p
+}
+
+// refusal reports whether an error of the kernel is caused by the kind of the object at a path, or by its content.
+func refusal(err *fs.PathError) (content, is bool) {
+	if slices.ContainsFunc([]error{unix.ENOTEMPTY, unix.ENAMETOOLONG, unix.EFBIG, walk.ErrEndless}, func(e error) bool {
+		return errors.Is(err, e)
+	}) {
+		return true, true
+	}
+	if errors.Is(err, unix.EACCES) { // for root, that of a FUSE filesystem or a share; a program may not be executable
+		return false, err.Op != "fork/exec"
+	}
+	return false, slices.ContainsFunc([]error{unix.ENOTDIR, unix.EISDIR, unix.EEXIST, unix.ELOOP, unix.EBUSY,
+		unix.ENOTCONN, walk.ErrNoFile}, func(e error) bool { return errors.Is(err, e) })
+}
