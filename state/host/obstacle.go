@@ -31,12 +31,8 @@ func (o *Obstacle) Unwrap() error { return o.error }
 // Unlike returns an Obstacle for a path at which a state needs something else than found, which is the result of Stat
 // or Lstat. The hint for an author of a release is optional.
 func Unlike(p string, found Info, needed Thing, hint string) error {
-	name, kind := map[Thing]string{AFile: "a regular file", ADirectory: "a directory", ALink: "a symbolic link"}[needed],
-		found.what()
-	text := fmt.Errorf("%s is not %s, but %s", p, name, kind)
-	if name == "" {
-		text = fmt.Errorf("%s exists: it is %s", p, kind)
-	}
+	name := map[Thing]string{AFile: "a regular file", ADirectory: "a directory", ALink: "a symbolic link"}[needed]
+	text := fmt.Errorf("%s is not %s, but %s", p, name, found.what())
 	if hint == "" {
 		hint = "remove it, or choose another path"
 	}
@@ -46,8 +42,8 @@ func Unlike(p string, found Info, needed Thing, hint string) error {
 // WithObstacle returns an Obstacle for what is at a path, regardless of its kind. err describes it.
 func WithObstacle(p string, err error) error { return &Obstacle{p, false, 0, err} }
 
-// Unsuitable returns an Obstacle for the content of a file or directory, such as a file that is too large. err describes
-// it.
+// Unsuitable returns an Obstacle for the content of a file or directory, such as a file that is too large. err
+// describes it.
 func Unsuitable(p string, err error) error { return &Obstacle{p, true, 0, err} }
 
 // what describes the file with its owner.
@@ -111,14 +107,14 @@ func (o *Obstruction) After(text string) string {
 
 // Hint returns how to remove what is in the way.
 func (o *Obstruction) Hint() string {
-	return fmt.Sprintf("look at it with ls -ld %s, and remove it; the release is not at fault, and its deploy is tried again",
-		o.Path)
+	return fmt.Sprintf("look at it with ls -ld %s, and remove it; the release is not at fault, and its deploy is tried "+
+		"again", o.Path)
 }
 
 // ObstructionOf returns the Obstruction that made a state fail with an error, or nil if there is none: the error is an
 // Obstacle, an error of the kernel for an object of the wrong kind, or says that something is missing below a file; and
 // a user other than root can change what is at that path. It does not depend on whether the host follows links of
-// users. obstacle reports whether the error is of such a kind, whoever may change the path.
+// users. obstacle reports whether the error is of such a kind, regardless of who can change the path.
 func (h *Host) ObstructionOf(err error) (by *Obstruction, obstacle bool) {
 	for _, o := range h.obstaclesIn(err) {
 		obstacle = true
