@@ -75,7 +75,7 @@ func TestAReleaseWithDamagedDataWhoseStatesFail(t *testing.T) {
 			r := l.expect(c.code)
 			noted(t, r, c.says)
 			noted(t, r, "was set aside as")
-			if !strings.Contains(r.Error, "/etc/app exists and is not a directory") {
+			if !strings.Contains(r.Error, "/etc/app is not a directory, but a regular file") {
 				t.Errorf("the report's error is %q", r.Error)
 			}
 			if bad := l.inQuarantine(); len(bad) > 0 {

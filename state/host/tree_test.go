@@ -214,7 +214,7 @@ func TestTreeReportsMistakes(t *testing.T) {
 		"a loop":                 {resolving, "too many levels"},
 		"a relative path":        {relative, "not an absolute path"},
 		"relative change":        {f.Remove("etc/file"), "not an absolute path"},
-		"a pipe": {pipe, "not a regular file"},
+		"a pipe":                 {pipe, "not a regular file"},
 		"a zero byte":            {zero, "invalid argument"},
 		"a listed file":          {listing, "not a directory"},
 		"a missing file":         {missing, "no such file"},
