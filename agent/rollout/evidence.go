@@ -26,8 +26,8 @@ const (
 // MostIgnored bounds the number of names in Evidence.Ignored.
 const MostIgnored = 20
 
-// clockSlack is how far the clock of the store may be behind the clock of a publisher who resumes a rollout. A halt
-// that the store received earlier than that does not count: its host may have signed it for a later epoch in advance.
+// clockSlack is how far times in the store may be ahead of its present time before they count as ones of a clock that was
+// ahead.
 const clockSlack = 5 * time.Minute
 
 // othersTried bounds the number of results of one host with other signatures that are kept for Rekeyed.
@@ -65,7 +65,8 @@ type held struct {
 }
 
 // Read reads the results of the hosts of a rollout: with one listing, or from the summary if the store cannot be
-// listed. now is the store's time as far as it is known. The error wraps ErrNoEvidence if the store shows no host.
+// listed. now is the store's time as far as it is known. The error wraps ErrNoEvidence if the store shows no host, and
+// is a Flooded if the store has more objects than hosts can have written.
 func (r Rollout) Read(ctx context.Context, s store.Store, now time.Time) (Evidence, error) {
 	found := r.gathering(now)
 	listed := false // the roster is in the listing; it is written first, so a listing without it is not of this rollout
@@ -127,25 +128,21 @@ type gathering struct {
 	ignored []Ignored
 	leases  map[string]held
 	of      map[string]int // number of objects, by host of the roster
+	names   map[string]int // number of names with the form of a result or a halt, by host
 	others  map[string][]Name
 	objects int
+	// limits of the number of objects, and of the names of a host whose signatures are verified
+	most, mostOfHost int
 }
 
 func (r Rollout) gathering(now time.Time) *gathering {
+	most := otherObjects + objectsOfHost*len(r.Roster.Hosts)
 	return &gathering{rollout: r, now: now, prefix: r.prefix(), leases: map[string]held{}, of: map[string]int{},
-		others: map[string][]Name{}}
+		names: map[string]int{}, others: map[string][]Name{}, most: most, mostOfHost: most}
 }
 
-func (g *gathering) add(key string, size int64, at time.Time) error {
-	name := strings.TrimPrefix(key, g.prefix)
-	if g.objects++; g.objects > otherObjects+objectsOfHost*len(g.rollout.Roster.Hosts) {
-		return g.flooded()
-	}
-	if strings.HasPrefix(name, leasesDir) {
-		g.lease(name, size, at)
-		return nil
-	}
-	n, ok := ParseName(name)
+// count counts a name below results or halts for the host to which it belongs.
+func (g *gathering) count(name string) {
 	switch parts := strings.Split(name, "/"); {
 	case len(parts) > 3:
 		g.of[deeper]++
@@ -154,8 +151,24 @@ func (g *gathering) add(key string, size int64, at time.Time) error {
 			g.of[m.Name]++
 		}
 	}
+}
+
+func (g *gathering) add(key string, size int64, at time.Time) error {
+	name := strings.TrimPrefix(key, g.prefix)
+	if g.objects++; g.objects > g.most {
+		return g.flooded()
+	}
+	if strings.HasPrefix(name, leasesDir) {
+		g.lease(name, size, at)
+		return nil
+	}
+	g.count(name)
+	n, ok := ParseName(name)
 	why := "it is not a name of a result"
 	if ok {
+		if g.names[n.Host]++; g.names[n.Host] > g.mostOfHost {
+			return nil
+		}
 		why = g.rollout.holds(n)
 	}
 	if why == wrongSignature && n.Outcome != "" {
@@ -180,7 +193,9 @@ func (g *gathering) lease(name string, size int64, at time.Time) {
 		g.ignore(name, why)
 		return
 	}
-	g.leases[name] = held{size, at}
+	if len(g.leases) < g.mostOfHost {
+		g.leases[name] = held{size, at}
+	}
 }
 
 // entries returns a valid name with its time and the wave of its host.
@@ -194,23 +209,6 @@ func (g *gathering) ignore(name, why string) {
 	if len(g.ignored) < MostIgnored {
 		g.ignored = append(g.ignored, Ignored{name, why})
 	}
-}
-
-// flooded returns the error of a rollout with more objects than its hosts can have written.
-func (g *gathering) flooded() error {
-	worst, most := "hosts that the rollout does not know", g.objects
-	for _, n := range g.of {
-		most -= n
-	}
-	for host, n := range g.of {
-		if n > most || n == most && host < worst {
-			worst, most = host, n
-		}
-	}
-	return diag.WithHint(fmt.Errorf("%w: below %s there are more than %s, at least %d of them of %s", ErrNoEvidence,
-		strings.TrimSuffix(g.prefix, "/"), diag.Count(g.objects-1, "object"), most, worst),
-		"a host, or a user with its rights, floods the store: revoke the rights, and remove what was written below %s; the "+
-			"server's log says who writes", g.prefix)
 }
 
 // evidence returns the evidence from the collected names.
@@ -228,37 +226,14 @@ func (g *gathering) evidence() Evidence {
 		e.Results = append(e.Results, counting(all, g.rollout.Start.Resumed))
 		delete(g.others, host)
 	}
-	for _, said := range slices.Concat(g.results, e.Halts) {
-		if said.At.After(e.newest) {
-			e.newest = said.At
+	for _, at := range slices.Concat(timesOf(g.results), g.rollout.haltTimes(e.Halts)) {
+		if at.After(e.newest) {
+			e.newest = at
 		}
 	}
 	slices.SortFunc(e.Results, func(a, b Entry) int { return cmp.Compare(a.Host, b.Host) })
 	e.tally = g.rollout.tally(e)
 	return e
-}
-
-// sortHalts returns the halts that count and those of earlier epochs, by time. It ignores all halts of a host that has
-// signed one of a later epoch, since such a host would stop the rollout again after each resume.
-func (g *gathering) sortHalts() (present, past []Entry) {
-	slices.SortFunc(g.halts, func(a, b Entry) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Host, b.Host)) })
-	epoch, ahead := g.rollout.epoch(), map[string]bool{}
-	for _, h := range g.halts {
-		ahead[h.Host] = ahead[h.Host] || h.Epoch > epoch
-	}
-	for _, h := range g.halts {
-		switch {
-		case ahead[h.Host]:
-			g.ignore(h.String(), "its host signed a halt for a time that is still to come")
-		case h.Epoch < epoch:
-			past = append(past, h)
-		case h.At.Before(g.rollout.Start.Resumed.Add(-clockSlack)):
-			g.ignore(h.String(), "it was recorded before the rollout was resumed")
-		default:
-			present = append(present, h)
-		}
-	}
-	return present, past
 }
 
 // counting returns the result of a host that counts, from all its results: the newest one and, of consecutive results
@@ -289,12 +264,5 @@ func (r Rollout) tally(e Evidence) *plans.Tally {
 	for i, said := range e.Results {
 		results[i] = plans.Result{Host: said.Host, Wave: said.Wave, Failed: said.Outcome != Healthy, At: said.At}
 	}
-	halts := make([]time.Time, len(e.Halts))
-	for i, h := range e.Halts {
-		halts[i] = h.At
-		if !h.At.After(r.Start.Resumed) { // its epoch is signed, which the store's clock is not
-			halts[i] = r.Start.Resumed.Add(time.Second)
-		}
-	}
-	return plans.NewTally(len(r.Plan.Waves), results, halts)
+	return plans.NewTally(len(r.Plan.Waves), results, r.haltTimes(e.Halts))
 }

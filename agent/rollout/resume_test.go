@@ -56,6 +56,30 @@ func TestFailuresAfterAResumeCountWhateverTheClock(t *testing.T) {
 	}
 }
 
+// TestHaltsBindByTheResumeThatTheyName checks that a halt of the present epoch stops the rollout although its object is
+// older than the resume by the store's clock, which was ahead when a person resumed, and that a later resume ends it.
+func TestHaltsBindByTheResumeThatTheyName(t *testing.T) {
+	for name, ahead := range map[string]time.Duration{"a correct clock": 0, "an hour ahead": time.Hour,
+		"a day ahead": 24 * time.Hour} {
+		f, s := newFleet(t, 40), newTimed()
+		finder, other := f.inWave(0)[0], f.inWave(1)[0]
+		f.Start.Resumed, f.Start.Urgent = s.now.Add(ahead), true
+		s.now = s.now.Add(time.Minute) // the clock of the store is correct again
+		if err := f.RecordHalt(t.Context(), s, f.keys[finder], finder, runID, f.read(t, s), s.now); err != nil {
+			t.Fatal(err)
+		}
+		e := f.read(t, s)
+		if v := f.Decide(place(other), e, s.now); v.Reason != plans.Halted || len(e.Halts) != 1 || len(e.Ignored) != 0 {
+			t.Errorf("%s: after a halt: %+v, ignored %+v", name, v, e.Ignored)
+		}
+		f.Start.Resumed = f.Start.Resumed.Add(time.Second)
+		e = f.read(t, s)
+		if v := f.Decide(place(other), e, s.now); !v.Take || len(e.Past) != 1 {
+			t.Errorf("%s: after another resume: %+v, earlier halts %+v", name, v, e.Past)
+		}
+	}
+}
+
 func (f fleet) forgiven() int64 {
 	if f.Start.Resumed.IsZero() {
 		return 0

@@ -329,27 +329,6 @@ func TestHaltRecordHasReasons(t *testing.T) {
 	}
 }
 
-func TestHaltWithFutureTimeDoesNotOverrideResume(t *testing.T) {
-	f, s := newFleet(t, 40), newTimed()
-	attacker := f.inWave(2)[0]
-	resumed := s.now.Add(time.Hour)
-	f.Start.Resumed = resumed
-	if err := f.RecordHalt(t.Context(), s, f.keys[attacker], attacker, runID, f.read(t, s), s.now); err != nil {
-		t.Fatal(err)
-	}
-	s.now = resumed.Add(time.Minute)
-	if e := f.read(t, s); len(e.Halts) != 0 || len(e.Ignored) != 1 {
-		t.Errorf("a halt from before the resume: %+v, %+v", e.Halts, e.Ignored)
-	}
-	if err := f.RecordHalt(t.Context(), s, f.keys[attacker], attacker, "20260105T090000.000002", f.read(t, s),
-		s.now); err != nil {
-		t.Fatal(err)
-	}
-	if e := f.read(t, s); len(e.Halts) != 1 {
-		t.Errorf("a halt from after the resume: %+v", e.Halts)
-	}
-}
-
 func TestFloodBelowNameOfAnotherHostIsNotAttributed(t *testing.T) {
 	f, s := newFleet(t, 3), newTimed()
 	prefix := plans.Prefix(production, f.Start.ID)
@@ -380,6 +359,13 @@ func TestFloodingHostPausesRollout(t *testing.T) {
 	_, err := f.Read(t.Context(), s, s.now)
 	if !errors.Is(err, rollout.ErrNoEvidence) || !strings.Contains(err.Error(), host) || diag.HintOf(err) == "" {
 		t.Errorf("%v", err)
+	}
+	// People see what hosts signed nevertheless.
+	later := f.inWave(2)[0]
+	f.record(t, s, later, rollout.Failed)
+	e, err := f.ReadFlooded(t.Context(), s, s.now)
+	if err != nil || len(e.Results) != 2 || len(e.Ignored) > 20 {
+		t.Errorf("of the flooded rollout: %+v, ignored %d, %v", e.Results, len(e.Ignored), err)
 	}
 }
 

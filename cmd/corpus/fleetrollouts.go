@@ -122,7 +122,7 @@ func shownRollouts(ctx context.Context, client *trust.Client, s store.Store, lis
 				continue
 			}
 			ref := artifact.Ref{Project: l.Project, Channel: name}
-			u, err := loadRollout(ctx, client, s, ref)
+			u, err := shownRolloutOf(ctx, client, s, ref)
 			switch {
 			case errors.Is(err, errNoRollout), errors.Is(err, errNoPlan), errors.Is(err, trust.ErrNoChannel):
 			case ctx.Err() != nil:

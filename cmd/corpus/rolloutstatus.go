@@ -28,6 +28,7 @@ type activeRollout struct {
 	now     time.Time // by the store's clock if the store reports it
 	yanked  bool      // the release that the channel names is withdrawn
 	lost    error     // why the hosts of a rollout that was aborted are not known: the store has lost its roster
+	flood   error     // why hosts do not read the results: the store has too many objects; nil if they do
 }
 
 // Errors about channels without a rollout.
@@ -175,6 +176,10 @@ type rolloutStatus struct {
 	// other hosts that may take the release and have not finished, those with a problem first; at most mostWaiting
 	WaitsFor []waitingHost `json:"waits_for,omitempty"`
 	Summary  time.Time     `json:"summary,omitzero"` // when the summary was made, if the results are from one
+	// why hosts do not read the results: the store has too many objects, of which the first ones are shown
+	Flooded string `json:"flooded,omitempty"`
+	// hosts with a result of which the store has no record any more; their results count
+	Removed []string `json:"removed,omitempty"`
 	// the store has lost the roster of a rollout that was aborted, so its hosts and their results are not known
 	RosterLost bool `json:"roster_lost,omitempty"`
 	over       bool // it has arrived, so the same release does not start it again
@@ -217,12 +222,17 @@ func (u *activeRollout) status(ctx context.Context, s store.Store, known []fleet
 		waiting, failed = waiting+w.Waiting, failed+w.Failed
 		v := u.verdict(i)
 		w.Open, w.Why = v.Take, v.String()
-		if u.yanked && v.Take {
+		switch {
+		case u.yanked && v.Take:
 			w.Open, w.Why = false, "the release is withdrawn"
+		case u.flood != nil && v.Take:
+			w.Open, w.Why = false, "hosts do not read so many objects"
 		}
 	}
 	r.Halts, r.Past = u.standing(ctx, s), u.halts(ctx, s, u.seen.Past)
 	u.addWaiting(&r, known)
+	u.addRemoved(&r, known)
+	u.addFlood(&r)
 	r.State, r.Next = u.next(waiting, failed)
 	u.arrivedWithout(&r, waiting, known)
 	r.Ahead = r.State == "running" && u.rollout.Start.Ahead(u.now)
@@ -270,8 +280,8 @@ func (u *activeRollout) waitsAt() int {
 	return len(u.plan.Waves)
 }
 
-// next returns the state of a rollout, and a sentence about the next event. The states are running, withdrawn, stuck,
-// paused, halted, aborted and finished.
+// next returns the state of a rollout, and a sentence about the next event. The states are running, flooded, withdrawn,
+// stuck, paused, halted, aborted and finished.
 func (u *activeRollout) next(waiting, failed int) (state, next string) {
 	of := u.ref.Project + " " + u.ref.Channel
 	v := u.verdict(len(u.plan.Waves) - 1)
@@ -292,6 +302,9 @@ func (u *activeRollout) next(waiting, failed int) (state, next string) {
 	if u.yanked {
 		return "withdrawn", fmt.Sprintf("no host takes the release, since it is withdrawn, and hosts that have it keep it: "+
 			"%s", u.wayBack())
+	}
+	if u.flood != nil {
+		return "flooded", "no more hosts take the release, since they do not read so many objects: " + diag.HintOf(u.flood)
 	}
 	if at := u.waitsAt(); at < len(u.plan.Waves) {
 		v := u.verdict(at)

@@ -42,7 +42,7 @@ func (p *program) rolloutStatus(ctx context.Context, ref artifact.Ref) error {
 		return err
 	}
 	defer done()
-	u, err := loadRollout(ctx, client, s, ref)
+	u, err := shownRolloutOf(ctx, client, s, ref)
 	if errors.Is(err, errNoRollout) || errors.Is(err, errNoPlan) {
 		none := rolloutStatus{Ref: ref, Version: u.version, State: "none", Next: err.Error()}
 		return p.answer(none, "%s is %s, and %v", ref, u.version, err)
@@ -67,6 +67,9 @@ func (r rolloutStatus) text() string {
 			"each wave after the first waits for the healthy hosts of the one before; check the clock of the store\n",
 			stamp(r.Start.At))
 	}
+	if r.Flooded != "" {
+		fmt.Fprintf(&b, "  warning: %s; what hosts signed in the first of them:\n", r.Flooded)
+	}
 	if r.RosterLost {
 		b.WriteString("  the roster is lost in the store, so its hosts and their results are not known\n")
 	}
@@ -77,6 +80,7 @@ func (r rolloutStatus) text() string {
 	if more := len(r.Failed) - mostNamed; more > 0 {
 		fmt.Fprintf(&b, "  and %d more failed\n", more)
 	}
+	r.writeRemoved(&b)
 	r.writeWaiting(&b)
 	for _, h := range r.Halts {
 		fmt.Fprintf(&b, "  halted by %s at %s: %s\n", h.Host, stamp(h.At), h.why())

@@ -147,7 +147,7 @@ func class(word string) string {
 	switch word {
 	case "converged", "ok", "healthy", Finished:
 		return "healthy"
-	case "rollback failed", "failed", "interrupted", "wrong key", "conflict", "halted", fleet.Halted:
+	case "rollback failed", "failed", "interrupted", "wrong key", "conflict", "halted", "stuck", "flooded", fleet.Halted:
 		return "failed"
 	case "rolled back", "quarantined", "held", "drifted", "silent":
 		return strings.ReplaceAll(word, " ", "-")
