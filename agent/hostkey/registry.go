@@ -141,6 +141,22 @@ func Of(ctx context.Context, s store.Store, host string) ([]Registered, error) {
 	return known[host], err
 }
 
+// AllOf returns all registered keys of one host, however many there are.
+func AllOf(ctx context.Context, s store.Store, host string) (keys []Public, err error) {
+	if err := artifact.CheckHost(host); err != nil {
+		return nil, err
+	}
+	for info, err := range s.List(ctx, Prefix+host+"/") {
+		if err != nil {
+			return nil, fmt.Errorf("reading the keys of %s: %w", host, err)
+		}
+		if _, key, ok := parseRegistration(info); ok {
+			keys = append(keys, key.Key)
+		}
+	}
+	return keys, nil
+}
+
 func list(ctx context.Context, s store.Store, prefix string, first []map[string]Public) (Registry, error) {
 	known := Registry{}
 	keep := func(host string, key Public) bool {

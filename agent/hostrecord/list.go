@@ -74,6 +74,17 @@ func candidateOf(info store.Info) (candidate, bool) {
 	return candidate{Listed{Record: r, Key: info.Key, Seen: info.Modified.UTC()}, text, signature, false}, err == nil
 }
 
+// Of returns the object keys of a host's records.
+func (u Unchecked) Of(host string) (objects []string) {
+	if u[host] == nil {
+		return nil
+	}
+	for _, c := range u[host].records {
+		objects = append(objects, c.Key)
+	}
+	return objects
+}
+
 // SignedBy returns the object keys of a host's records that a key signed.
 func (u Unchecked) SignedBy(host string, key hostkey.Public) (objects []string) {
 	if u[host] == nil {

@@ -143,7 +143,7 @@ func keptBack(list []Known, book *ledger.Ledger, named *ledger.Pair) []Known {
 	}
 	for _, r := range named.Releases() {
 		if book.Runs() == nil || !book.Runs().Has(r) {
-			of(r).Held = strings.TrimSpace(fmt.Sprintf("since %s %s", book.Hold.Since.Format("2006-01-02 15:04 MST"),
+			of(r).Held = strings.TrimSpace(fmt.Sprintf("since %s %s", book.Hold.Since.Format("2006-01-02 15:04:05 MST"),
 				book.Hold.Reason))
 		}
 	}

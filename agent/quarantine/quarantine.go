@@ -70,7 +70,7 @@ func nextTry(p ledger.Postponed) string {
 	if p.Next.Equal(p.At) {
 		return "the next run tries it again"
 	}
-	return "it is tried again from " + p.Next.Local().Format("2006-01-02 15:04 MST") + " on; at once: " + p.AtOnce()
+	return "it is tried again from " + p.Next.Local().Format("2006-01-02 15:04:05 MST") + " on; at once: " + p.AtOnce()
 }
 
 // NoteLeft adds to the reason in the quarantine of a pair that not all of its changes were undone.

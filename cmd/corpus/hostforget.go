@@ -19,14 +19,15 @@ import (
 )
 
 func (p *program) hostForgetCommand() *cobra.Command {
-	key, yes := "", false
+	yes, which := false, keyChoice{}
 	c := &cobra.Command{
 		Use:   "forget NAME...",
 		Short: "Remove the keys of hosts that were replaced or no longer exist",
 		Long: `forget removes the valid key of a host from the store. If other keys were registered for the same name, the first
 of them becomes valid; otherwise the next machine with this name registers its key. Reports that are signed with
 the removed key no longer count, and the host's record is removed, so that corpus fleet no longer shows it. With
---key a conflicting key is removed instead, such as that of a machine that had the name by mistake.
+--key a conflicting key is removed instead, such as that of a machine that had the name by mistake. With --all-keys every key
+and record of the name is removed.
 
 Several names may be given, and patterns such as 'myapp-testing-*', which match registered names. A pattern removes keys only
 with --yes; without it forget lists the hosts and removes nothing.
@@ -36,7 +37,8 @@ key registers it again within a day.`,
 		Example: `  corpus host forget myapp-production-3 --store s3://bucket/prefix
   corpus host forget myapp-production-3 myapp-production-4 --store s3://bucket/prefix
   corpus host forget 'myapp-testing-*' --yes --store s3://bucket/prefix
-  corpus host forget myapp-production-3 --key Vn2kM7 --store s3://bucket/prefix`,
+  corpus host forget myapp-production-3 --key Vn2kM7 --store s3://bucket/prefix
+  corpus host forget myapp-production-3 --all-keys --store s3://bucket/prefix`,
 		Args: cli.Args(cobra.MinimumNArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
 			s, err := p.openStore()
@@ -47,12 +49,20 @@ key registers it again within a day.`,
 			if err != nil {
 				return err
 			}
-			return p.forgetHosts(c.Context(), s, names, key)
+			return p.forgetHosts(c.Context(), s, names, which)
 		},
 	}
 	c.Flags().BoolVar(&yes, "yes", false, "remove the keys of all hosts that match a pattern")
-	c.Flags().StringVar(&key, "key", "", "the key to remove, or its beginning")
+	c.Flags().StringVar(&which.begins, "key", "", "the key to remove, or its beginning")
+	c.Flags().BoolVar(&which.all, "all-keys", false, "remove every key of the names, also conflicts")
+	c.MarkFlagsMutuallyExclusive("key", "all-keys")
 	return c
+}
+
+// keyChoice selects keys of a host: the first one if it is zero.
+type keyChoice struct {
+	begins string // how the key begins
+	all    bool
 }
 
 // forgotten is the result of `corpus host forget`.
@@ -60,6 +70,10 @@ type forgotten struct {
 	Host    string         `json:"host"`
 	Removed hostkey.Public `json:"removed"`
 	Key     hostkey.Public `json:"key,omitempty"` // the key that is valid now
+	// Others has further keys that were removed, with --all-keys.
+	Others []hostkey.Public `json:"also_removed,omitempty"`
+	Left   int              `json:"conflicts,omitempty"` // number of keys that are left besides Key
+	all    bool             // no key is left
 }
 
 // namesToForget returns the names of the hosts that arguments name, which may be patterns.
@@ -114,14 +128,14 @@ func matched(known hostkey.Registry, pattern string) (names []string, err error)
 }
 
 // forgetHosts removes a key of each host and what it signed. It removes nothing if a host has no such key.
-func (p *program) forgetHosts(ctx context.Context, s store.Store, names []string, key string) error {
-	if len(names) > 1 && key != "" {
+func (p *program) forgetHosts(ctx context.Context, s store.Store, names []string, which keyChoice) error {
+	if len(names) > 1 && which.begins != "" {
 		return exit.WithCode(exit.Usage, diag.WithHint(errors.New("--key is a key of one host, and several are named"),
 			"name one host"))
 	}
 	var all []forgotten
 	for _, name := range names {
-		f, err := p.keyToForget(ctx, s, name, key)
+		f, err := p.keyToForget(ctx, s, name, which)
 		if err != nil {
 			return err
 		}
@@ -148,33 +162,44 @@ func (p *program) forgetHosts(ctx context.Context, s store.Store, names []string
 	return p.answer(all, "%s", strings.Join(text, "\n"))
 }
 
-// keyToForget returns the key of a host to remove, and the one that is valid then.
-func (p *program) keyToForget(ctx context.Context, s store.Store, name, key string) (forgotten, error) {
+// keyToForget returns the keys of a host to remove, and the one that is valid then.
+func (p *program) keyToForget(ctx context.Context, s store.Store, name string, which keyChoice) (forgotten, error) {
 	h, err := p.hostInStore(ctx, s, name)
 	if err != nil {
 		return forgotten{}, err
 	}
 	keys := append([]hostkey.Registered{{Key: h.Key, Since: h.Since}}, h.Conflicts...)
-	at, err := chosenKey(keys, name, key)
+	if which.all {
+		all, err := hostkey.AllOf(ctx, s, name)
+		others := slices.DeleteFunc(all, func(k hostkey.Public) bool { return k == h.Key })
+		return forgotten{Host: name, Removed: h.Key, Others: others, all: true}, err
+	}
+	at, err := chosenKey(keys, name, which.begins)
 	if err != nil {
 		return forgotten{}, err
 	}
 	f := forgotten{Host: name, Removed: keys[at].Key}
 	if left := slices.Delete(keys, at, at+1); len(left) > 0 {
-		f.Key = left[0].Key
+		f.Key, f.Left = left[0].Key, len(left)-1+h.Omitted
 	}
 	return f, nil
 }
 
 func (p *program) forgetHost(ctx context.Context, s store.Store, f forgotten, records hostrecord.Unchecked) error {
-	for _, object := range records.SignedBy(f.Host, f.Removed) {
+	objects := records.SignedBy(f.Host, f.Removed)
+	if f.all {
+		objects = records.Of(f.Host)
+	}
+	for _, object := range objects {
 		if err := s.Delete(ctx, object); err != nil {
 			return mayForget(fmt.Errorf("removing the record of %s: %w", f.Host, err))
 		}
 	}
 	p.recallKeys().forget(p, f.Host)
-	if err := s.Delete(ctx, hostkey.Place(f.Host, f.Removed)); err != nil {
-		return mayForget(fmt.Errorf("removing the key of %s: %w", f.Host, err))
+	for _, key := range append(slices.Clone(f.Others), f.Removed) {
+		if err := s.Delete(ctx, hostkey.Place(f.Host, key)); err != nil {
+			return mayForget(fmt.Errorf("removing the key of %s: %w", f.Host, err))
+		}
 	}
 	return nil
 }
@@ -188,8 +213,15 @@ func mayForget(err error) error {
 }
 
 func (f forgotten) text() string {
-	if f.Key != "" {
-		return fmt.Sprintf("removed %s of %s; %s counts", f.Removed, f.Host, f.Key)
+	switch {
+	case f.Left > 0:
+		return fmt.Sprintf("removed %s of %s; %s counts, with %s of this name left as conflicts: `corpus host forget %s "+
+			"--all-keys` removes all", f.Removed, f.Host, f.Key, diag.Count(f.Left, "other key"), f.Host)
+	case f.Key != "":
+		return fmt.Sprintf("removed %s of %s; %s counts, the only key of this name now", f.Removed, f.Host, f.Key)
+	case len(f.Others) > 0:
+		return fmt.Sprintf("removed %s of %s; the next machine of this name registers its key",
+			diag.Count(len(f.Others)+1, "key"), f.Host)
 	}
 	return fmt.Sprintf("removed %s of %s; the next machine of this name registers its key", f.Removed, f.Host)
 }

@@ -32,7 +32,8 @@ type planFlags struct {
 func (f *planFlags) add(c *cobra.Command) {
 	flags := c.Flags()
 	flags.StringVar(&f.waves, "waves", "",
-		"waves as [NAME=]SHARE[:WAIT],..., such as 1%:1h,10%:4h,50%:12h,100%; shares count all hosts up to that wave")
+		"waves as [NAME=]SHARE[:WAIT],..., such as 1%:1h,10%:4h,50%:12h,100%; shares count all hosts up "+
+			"to that wave, except those of --canary and --last")
 	flags.StringVar(&f.haltAt, "halt-at", "", "stop at so many failed hosts, at such a share of them, or at both, such "+
 		"as 2,5%")
 	flags.StringVar(&f.atOnce, "at-once", "", "hosts of a cluster that deploy at the same time at most, such as 25%")
@@ -41,8 +42,10 @@ func (f *planFlags) add(c *cobra.Command) {
 	flags.StringArrayVar(&f.windows, "window", nil,
 		`hours in which hosts may take a release, such as "Mon-Thu 09:00-16:00 Europe/Paris"; may be repeated`)
 	flags.StringArrayVar(&f.canaries, "canary", nil,
-		"hosts that are always in the first wave, such as 'myapp-production-*-1'; may be repeated")
-	flags.StringArrayVar(&f.last, "last", nil, "hosts that are always in the last wave; may be repeated")
+		"hosts that are always in the first wave, on top of its share of the others, such as 'myapp-production-*-1'; "+
+			"may be repeated")
+	flags.StringArrayVar(&f.last, "last", nil, "hosts that are always in the last wave, on top of its share of the "+
+		"others; may be repeated")
 	flags.StringSliceVar(&f.regions, "regions", nil, "regions in this order, each as a whole; the others follow")
 	f.given = func(name string) bool { return flags.Changed(name) }
 }

@@ -130,7 +130,7 @@ func stamp(t time.Time) string {
 	if t.IsZero() {
 		return ""
 	}
-	return t.UTC().Format("2006-01-02 15:04")
+	return t.UTC().Format("2006-01-02 15:04:05")
 }
 
 // grouped formats a number with its digits in groups of three.

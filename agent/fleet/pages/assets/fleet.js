@@ -64,7 +64,7 @@
     const states = cell("td", "", word);
     if (also) { const more = document.createElement("span"); more.className = "soft"; more.textContent = also; states.append(more); }
     const version = (h[2] || "none") + (h[3] ? " → " + h[3] : "");
-    const seen = h[6] ? new Date(h[6] * 1000).toISOString().slice(0, 16).replace("T", " ") : "";
+    const seen = h[6] ? new Date(h[6] * 1000).toISOString().slice(0, 19).replace("T", " ") : "";
     tr.append(name, states, cell("td", "mono", version), cell("td", "channel", data.channels[h[1]]), cell("td", "seen", seen));
     return tr;
   }
