@@ -332,7 +332,7 @@ func (a *Agent) newRun(test bool, book *ledger.Ledger, rep *report.Report, recor
 	r.delivery = &delivery.Run{
 		Site: &a.Site, ID: r.id, Ledger: book, Record: record, Report: rep,
 		Readable: outgoing.NewReadable(a.Layout, rep, record),
-		Identity: &r.identity, StoreURL: r.connection.URL, Open: a.OpenStore, Save: r.save,
+		Identity: &r.identity, StoreURL: r.connection.URL, Open: a.OpenStore, Save: r.save, Key: r.turns.Key,
 	}
 	r.project = &project.Run{
 		Host: &a.Host, ID: r.id, Test: test, Ledger: book, Record: record, Identity: &r.identity, Only: &r.only,

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/corpus-agent/corpus-agent/agent/hostkey"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/agent/notify"
 	"github.com/corpus-agent/corpus-agent/agent/outgoing"
@@ -30,6 +31,7 @@ type Run struct {
 	StoreURL func() string                         // of the store; "" if the host has none
 	Open     func(url string) (store.Store, error) // opens the store of a URL
 	Save     func() error                          // writes the ledger
+	Key      func() *hostkey.Key                   // the key of the host if the run has read it; nil if not
 }
 
 // Send delivers a complete report that was saved. acted reports that the run changed, or tried to change, what is

@@ -15,7 +15,6 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/report"
 	"github.com/corpus-agent/corpus-agent/agent/turns"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
-	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/redact"
 )
@@ -46,19 +45,20 @@ func (r *Run) upload(ctx context.Context, acted bool) error {
 	if err != nil {
 		return err
 	}
-	defer r.noteReplaced() // after the registration of this run, if any
+	kept := hostkey.ReadAttempts(r.Site.Layout.HostRegistered())
+	defer func() { r.noteReplaced(kept.First(key)) }() // after the registration of this run, if any
 	record := hostrecord.Writer{URL: redact.URLs(url), Key: key, File: r.Site.Layout.HostRecord(), Now: r.Site.Time()}
 	full := r.Site.Unwritable()
-	due := record.Due(r.Site.Config.Heartbeat) || !r.hasRegistered()
+	due := record.Due(r.Site.Config.Heartbeat) || kept.Absent()
 	quiet := full == nil && !news && !due && record.Has(says)
-	if quiet && r.replaced() == "" {
+	if quiet && kept.First(key) == "" {
 		return nil
 	}
 	if record.Store, err = r.Open(url); err != nil {
 		return err
 	}
-	r.register(ctx, record.Store, key)
-	if quiet && r.replaced() != "" {
+	r.register(ctx, record.Store, key, kept)
+	if quiet && kept.First(key) != "" {
 		return nil
 	}
 	if !news && record.Has(says) {
@@ -82,27 +82,12 @@ func (r *Run) upload(ctx context.Context, acted bool) error {
 	return err
 }
 
-// noteReplaced notes that what this host signs counts for nothing, since another key is registered first.
-func (r *Run) noteReplaced() {
-	if first := r.replaced(); first != "" {
+// noteReplaced notes that what this host signs counts for nothing, if another key is registered first; "" is none.
+func (r *Run) noteReplaced(first hostkey.Public) {
+	if first != "" {
 		r.Record.Note("this host signs with another key than the one that is registered first for its name (%s): its "+
 			"reports and its results in rollouts count for nothing until `corpus host forget %s`", first, r.Report.Host)
 	}
-}
-
-// replaced returns the key that is registered first for the name of this host, if this host has another one.
-func (r *Run) replaced() hostkey.Public {
-	return hostkey.Replaced(r.Site.Layout.HostKey(), r.Site.Layout.HostRegistered())
-}
-
-// hasRegistered reports whether the file about the last registration exists. A person who removes it has the host
-// register at its next run.
-func (r *Run) hasRegistered() bool {
-	there, err := walk.Exists(r.Site.Layout.HostRegistered())
-	if err != nil {
-		r.Record.Note("whether this host has registered its key is not known: %v", err)
-	}
-	return there || err != nil
 }
 
 // noteRecord notes why the host's record could not be written.
@@ -130,6 +115,9 @@ func (r *Run) uploadReport(ctx context.Context, s store.Store, key hostkey.Key, 
 
 // signingKey returns the key of this host, which signs what it uploads. A damaged key is replaced, which is noted.
 func (r *Run) signingKey() (hostkey.Key, error) {
+	if known := r.Key(); known != nil {
+		return *known, nil
+	}
 	key, damaged, err := hostkey.Open(r.Site.Layout.HostKey())
 	if err == nil && damaged != nil {
 		r.Record.Note("%v; with `corpus host forget %s` it counts in the store", damaged, r.Report.Host)
@@ -139,10 +127,10 @@ func (r *Run) signingKey() (hostkey.Key, error) {
 
 // register writes the public key of this host to the store. A failure is noted: what the key signs is then treated as
 // unsigned.
-func (r *Run) register(ctx context.Context, s store.Store, key hostkey.Key) {
+func (r *Run) register(ctx context.Context, s store.Store, key hostkey.Key, kept *hostkey.Attempts) {
 	about := hostkey.Registration{Host: r.Report.Host, At: r.Site.Time(), Agent: r.Site.Version}
-	if err := key.RegisterDaily(store.LockWait(ctx, LockWait), s, redact.URLs(r.StoreURL()),
-		r.Site.Layout.HostRegistered(), about); err != nil {
+	if err := key.RegisterDaily(store.LockWait(ctx, LockWait), s, redact.URLs(r.StoreURL()), kept,
+		about); err != nil {
 		r.Record.Note("%v", err)
 	}
 }

@@ -218,7 +218,7 @@ func TestAHostRegistersOnceADay(t *testing.T) {
 	} {
 		s := mem.New()
 		about := hostkey.Registration{Host: c.host, At: c.at}
-		if err := key.RegisterDaily(t.Context(), s, c.url, file, about); err != nil {
+		if err := key.RegisterDaily(t.Context(), s, c.url, hostkey.ReadAttempts(file), about); err != nil {
 			t.Fatal(err)
 		}
 		known, err := hostkey.List(t.Context(), s)
@@ -254,11 +254,12 @@ func TestKeyThatAnotherMachineRegisteredFirst(t *testing.T) {
 			}
 		}
 		about := hostkey.Registration{Host: "h", At: now.Add(time.Duration(hours) * time.Hour)}
-		if err := key.RegisterDaily(t.Context(), s, "s3://a", file, about); err != nil {
+		kept := hostkey.ReadAttempts(file)
+		if err := key.RegisterDaily(t.Context(), s, "s3://a", kept, about); err != nil {
 			t.Fatal(err)
 		}
-		if got := hostkey.Replaced(keyFile, file); got != want {
-			t.Errorf("after %d hours: the first key is %q, want %q", hours, got, want)
+		if got, later := kept.First(key), hostkey.Replaced(keyFile, file); got != want || later != want {
+			t.Errorf("after %d hours: the first key is %q, and read again %q, want %q", hours, got, later, want)
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io/fs"
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/artifact/durable"
@@ -27,19 +28,55 @@ type attempt struct {
 	First Public `json:"first,omitempty"`
 }
 
-// RegisterDaily calls Register at most once a day for the same store, name and key. It keeps the last attempt in a
+// Attempts is the file with the last registration that this host tried, which is read once.
+type Attempts struct {
+	file   string
+	last   attempt
+	absent bool
+}
+
+// ReadAttempts reads the file. From one that cannot be read it makes Attempts without a registration, so that the host
+// registers again.
+func ReadAttempts(file string) *Attempts {
+	data, err := walk.ReadFile(file)
+	a := &Attempts{file: file, absent: errors.Is(err, fs.ErrNotExist)}
+	if err != nil || json.Unmarshal(data, &a.last) != nil {
+		a.last = attempt{}
+	}
+	return a
+}
+
+// Absent reports whether there was no file, as after a person has removed it so that the host registers.
+func (a *Attempts) Absent() bool { return a.absent }
+
+// First returns the key that is registered first for the name of the host, if the host has another one; "" if not, or
+// if that is not known.
+func (a *Attempts) First(key Key) Public { return a.last.before(key.Public()) }
+
+func (a *Attempts) keep(now attempt) error {
+	data, err := json.Marshal(now)
+	if err == nil {
+		err = durable.WriteFile(a.file, append(data, '\n'), 0o600)
+	}
+	if err == nil {
+		a.last, a.absent = now, false
+	}
+	return err
+}
+
+// RegisterDaily calls Register at most once a day for the same store, name and key. It keeps the last attempt in the
 // file. While another key is registered first for the name, each call checks whether a person has removed that key. A
 // host that cannot write the file registers only a key that it has not registered before.
-func (k Key) RegisterDaily(ctx context.Context, s store.Store, url, file string, r Registration) error {
+func (k Key) RegisterDaily(ctx context.Context, s store.Store, url string, kept *Attempts, r Registration) error {
 	now := attempt{Store: url, Host: r.Host, Key: k.Public(), At: r.At.UTC().Truncate(time.Second)}
-	last := lastAttempt(file)
+	last := kept.last
 	if last.Store == now.Store && last.Host == now.Host {
 		now.First = last.before(now.Key)
 	}
 	if now.within(last) && (now.First == "" || !forgotten(ctx, s, Place(r.Host, now.First))) {
 		return nil
 	}
-	unkept := keepAttempt(file, now)
+	unkept := kept.keep(now)
 	if unkept != nil && last.sameAs(now) {
 		return unkept
 	}
@@ -51,17 +88,9 @@ func (k Key) RegisterDaily(ctx context.Context, s store.Store, url, file string,
 		now.First = first
 	}
 	if unkept == nil {
-		unkept = keepAttempt(file, now)
+		unkept = kept.keep(now)
 	}
 	return cmp.Or(err, unkept)
-}
-
-func keepAttempt(file string, a attempt) error {
-	data, err := json.Marshal(a)
-	if err != nil {
-		return err
-	}
-	return durable.WriteFile(file, append(data, '\n'), 0o600)
 }
 
 // firstOf returns the key that was registered first for a name; "" if this host may not list the keys of its name.
@@ -98,17 +127,7 @@ func Replaced(keyFile, registered string) Public {
 	if err != nil {
 		return ""
 	}
-	return lastAttempt(registered).before(key.Public())
-}
-
-// lastAttempt reads the last attempt. It returns the zero attempt for a file that cannot be read, so that the host
-// registers again.
-func lastAttempt(file string) (last attempt) {
-	data, err := walk.ReadFile(file)
-	if err != nil || json.Unmarshal(data, &last) != nil {
-		return attempt{}
-	}
-	return last
+	return ReadAttempts(registered).First(key)
 }
 
 // within reports whether the last attempt was the same, and made less than a day ago.

@@ -247,8 +247,14 @@ func (r *Run) acquire(ctx context.Context, q leaseRequest, a answer) (answer, er
 	return a, nil
 }
 
+// Key returns the key of this host if this run has read it; nil if not.
+func (r *Run) Key() *hostkey.Key { return r.key }
+
 // hostKey returns the key of this host. A dry run creates none: it returns nil if there is none yet.
 func (r *Run) hostKey() (*hostkey.Key, error) {
+	if r.key != nil {
+		return r.key, nil
+	}
 	if r.Test {
 		if there, err := walk.Exists(r.Site.Layout.HostKey()); err != nil || !there {
 			return nil, err
@@ -256,9 +262,13 @@ func (r *Run) hostKey() (*hostkey.Key, error) {
 	}
 	key, damaged, err := hostkey.Open(r.Site.Layout.HostKey())
 	if damaged != nil {
-		r.Record.Note("%v", damaged)
+		r.Record.Note("%v; with `corpus host forget %s` it counts in the store", damaged, r.Host)
 	}
-	return &key, err
+	if err != nil {
+		return nil, err
+	}
+	r.key = &key
+	return r.key, nil
 }
 
 // roster returns the roster of a rollout: the copy that the host has kept, or the store's.

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/corpus-agent/corpus-agent/agent/hostkey"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/agent/report"
 	"github.com/corpus-agent/corpus-agent/agent/rollout"
@@ -44,6 +45,7 @@ type Run struct {
 	aborted *artifact.Release  // of a rollout that was aborted: the host goes back from it
 	leases  []*rollout.Lease
 	read    []artifact.Ref // channels whose rollouts this run has read: it has seen the last resume
+	key     *hostkey.Key   // the key of this host, once it was read
 }
 
 // lateFailure is how long after a rollout reached a host the host still records that the release failed after all.

@@ -155,6 +155,24 @@ func TestResultsAreRecordedOnce(t *testing.T) {
 	}
 }
 
+// TestKeyOfTheHostIsReadOnce checks that a run signs all that it records with the key that it read first.
+func TestKeyOfTheHostIsReadOnce(t *testing.T) {
+	r, _, _ := newRun(t)
+	if r.Key() != nil {
+		t.Error("a run that signs nothing has read the key")
+	}
+	first, err := r.hostKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(r.Site.Layout.HostKey()); err != nil {
+		t.Fatal(err)
+	}
+	if again, err := r.hostKey(); err != nil || again.Public() != first.Public() || r.Key() != again {
+		t.Errorf("the second key is %v, %v", again, err)
+	}
+}
+
 // TestFailuresAreRecordedInEachRun checks that a failure is recorded with the ID of its run, until a resume and for a
 // week, and only by runs that have read whether the rollout was resumed.
 func TestFailuresAreRecordedInEachRun(t *testing.T) {
