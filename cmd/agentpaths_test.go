@@ -64,7 +64,7 @@ func TestTheAgentOpensNoPathOfAUserByName(t *testing.T) {
 		"agent/lock/abandoned.go":  {state, "Abandoned"},
 		"agent/lock/lock.go":       {state, "open exclusive read"},
 		"agent/hostkey/hostkey.go": {state, "Open Read"},
-		"agent/hostkey/once.go":    {state, "lastAttempt"},
+		"agent/hostkey/once.go":    {state, "ReadAttempts"},
 		"agent/layout/contained.go": {"looks at links in the state directory, which is root's, and follows none",
 			"Layout.writable"},
 		"agent/hostrecord/write.go":     {state, "readWritten"},

@@ -110,7 +110,6 @@ func reasons() map[string][]string {
 			"artifact/process/script.go:inRoot", "state/module/cmd/script.go:unstartable"},
 		"a file that remains only uses disk space":                  {"artifact/trust/pages.go:keepPages"},
 		"a counter of refusals, which restarts at zero":             {"agent/records/refusals.go:Refused"},
-		"the host registers its key again":                          {"agent/hostkey/once.go:lastAttempt"},
 		"the result of an earlier run is not used":                  {"agent/hostrecord/failing.go:isOverruled"},
 		"the keys are read from the store again":                    {"cmd/corpus/knownkeys.go:recallKeys"},
 		"other sources of credentials are read, and then the store": {"artifact/store/minio/keys.go:aliasKeys"},

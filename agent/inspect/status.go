@@ -99,8 +99,10 @@ func (h *Host) status() (Status, error) {
 		return Status{}, exit.WithCode(exit.Usage, err)
 	}
 	s := Status{
-		Channels: book.Channels, Failing: book.Failing, Drift: []string{}, Host: book.Host, Deployed: book.Good, BaseAlone: book.Alone,
-		Since: book.Since, StandsFor: book.StandsFor, Previous: h.LastKeptOf(book), Links: map[string]link.Set{}, CutShort: book.Running, Hold: book.Hold, Turns: book.Turns, Away: book.Away,
+		Channels: book.Channels, Failing: book.Failing, Drift: []string{}, Host: book.Host,
+		Deployed: book.Good, BaseAlone: book.Alone, Since: book.Since, StandsFor: book.StandsFor,
+		Previous: h.LastKeptOf(book),
+		Links:    map[string]link.Set{}, CutShort: book.Running, Hold: book.Hold, Turns: book.Turns, Away: book.Away,
 		Quarantined: book.Bad, Postponed: book.Postponed, Withdrawn: book.Withdrawn,
 		Store: redact.URLs(cmp.Or(h.Config.Store, book.Host.Store)), linked: book.Linked,
 	}

@@ -26,8 +26,8 @@ const (
 // MostIgnored bounds the number of names in Evidence.Ignored.
 const MostIgnored = 20
 
-// clockSlack is how far times in the store may be ahead of its present time before they count as ones of a clock that was
-// ahead.
+// clockSlack is how far times in the store may be ahead of its present time before they count as those of a clock that
+// was ahead.
 const clockSlack = 5 * time.Minute
 
 // othersTried bounds the number of results of one host with other signatures that are kept for Rekeyed.

@@ -53,8 +53,8 @@ func (g *gathering) flooded() error {
 			worst, most = host, n
 		}
 	}
-	return &Flooded{diag.WithHint(fmt.Errorf("%w: below %s there are more than %s, at least %d of them of %s", ErrNoEvidence,
-		strings.TrimSuffix(g.prefix, "/"), diag.Count(g.objects-1, "object"), most, worst),
+	return &Flooded{diag.WithHint(fmt.Errorf("%w: below %s there are more than %s, at least %d of them of %s",
+		ErrNoEvidence, strings.TrimSuffix(g.prefix, "/"), diag.Count(g.objects-1, "object"), most, worst),
 		"a host, or a user with its rights, floods the store: revoke the rights, and remove what was written below %s; the "+
 			"server's log says who writes", g.prefix)}
 }

@@ -170,7 +170,8 @@ func TestClosedWindowReportsNextOpening(t *testing.T) {
 		{[]rollout.Window{"Mon 09:00-16:00"}, time.Date(2026, 1, 5, 16, 0, 0, 0, time.UTC), "2026-01-12 09:00:00 UTC"},
 		{[]rollout.Window{"Mon 09:00-10:00", "Sat 22:00-04:00"}, time.Date(2026, 1, 5, 16, 0, 0, 0, time.UTC),
 			"2026-01-10 22:00:00 UTC"},
-		{[]rollout.Window{"02:30-03:00 Europe/Paris"}, time.Date(2026, 3, 28, 12, 0, 0, 0, time.UTC), "2026-03-29 01:30:00 UTC"},
+		{[]rollout.Window{"02:30-03:00 Europe/Paris"}, time.Date(2026, 3, 28, 12, 0, 0, 0, time.UTC),
+			"2026-03-29 01:30:00 UTC"},
 	} {
 		plan.Windows = c.windows
 		v := plan.Early(rollout.Start{At: c.at}, 0, c.at)
