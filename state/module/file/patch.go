@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
@@ -55,7 +54,7 @@ func (p *patch) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
 	if err := h.Commands.Allowed("the patch of " + name); err != nil {
 		return d, err
 	}
-	options, strip, err := p.options()
+	options, strip, err := patchOptions(p.Options, p.Strip)
 	if err != nil {
 		return d, err
 	}
@@ -91,40 +90,6 @@ func (p *patch) text(ctx context.Context) ([]byte, error) {
 		return nil, err
 	}
 	return p.family.render(ctx, p.templated, o.url, o.env, data, vars)
-}
-
-// options parses the options for the patch program. It returns an error for options that set the input, the output or
-// the direction, and returns -p (--strip) as a number, since splitPatch needs it.
-func (p *patch) options() (options []string, strip int, err error) {
-	words := strings.Fields(p.Options)
-	for i := 0; i < len(words); i++ {
-		w := words[i]
-		for _, own := range []string{"-N", "--forward", "-r", "--reject-file", "-o", "--output", "-R", "--reverse",
-			"-i", "--input", "-d", "--directory", "-b", "--backup"} {
-			if strings.HasPrefix(w, own) {
-				return nil, 0, diag.WithHint(fmt.Errorf("the option %s is not allowed", w),
-					"leave it out; the state decides what is written")
-			}
-		}
-		number, isStrip := strings.CutPrefix(w, "-p")
-		if !isStrip {
-			if number, isStrip = strings.CutPrefix(w, "--strip="); !isStrip && w == "--strip" && i+1 < len(words) {
-				i++
-				number, isStrip = words[i], true
-			}
-		}
-		if !isStrip {
-			options = append(options, w)
-			continue
-		}
-		if strip, err = strconv.Atoi(number); err != nil {
-			return nil, 0, diag.WithHint(fmt.Errorf("the option %s is not a number", w), "write strip: NUMBER")
-		}
-	}
-	if p.Strip != nil {
-		strip = *p.Strip
-	}
-	return options, strip, nil
 }
 
 // try runs the patch program to compute the new content of every file.
