@@ -78,7 +78,9 @@ func TestHangingHookIsKilledWithItsProcesses(t *testing.T) {
 	pids := filepath.Join(t.TempDir(), "pids")
 	dir := hooks(t, map[string]string{"hang": `trap "" TERM; sleep 300 & echo $! >` + pids + `; echo $$ >>` + pids +
 		`; wait; wait`})
-	_, err := hook.Run(t.Context(), dir, hook.Options{Timeout: 300 * time.Millisecond, Grace: 100 * time.Millisecond})
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second) // without the timeout of the hook
+	defer cancel()
+	_, err := hook.Run(ctx, dir, hook.Options{Timeout: 300 * time.Millisecond, Grace: 100 * time.Millisecond})
 	if err == nil || !strings.Contains(err.Error(), "longer than 300ms") {
 		t.Errorf("error is %v, want a timeout", err)
 	}

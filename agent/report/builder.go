@@ -138,7 +138,7 @@ const UnitsStage = "units"
 
 // Unit records the result of an action on a unit.
 func (r *Builder) Unit(result service.Result) {
-	result.Error = r.Show(result.Error) // it may contain journal lines of the unit
+	redact.Each(&result, r.Show) // an error may contain journal lines of the unit
 	r.update(func(rep *Report) {
 		rep.Order = append(rep.Order, Event{What: EventUnit, At: len(rep.Units)})
 		rep.Units = append(rep.Units, result)
