@@ -74,9 +74,10 @@ fuzz: ## every fuzz target for FUZZTIME each
 	testdata/fuzz-all $(or $(FUZZTIME),30s)
 generate: ## man pages, completions, licences
 	packaging/generate $(VERSION)
-generated: ## files of the repository that follow from others: lists of functions, tables and files of settings, the schema of agent.yaml
+generated: ## files of the repository that follow from others: lists of functions and states, tables and files of settings, the schema of agent.yaml
 	go generate ./state/function/manual
 	CORPUS_WRITE_FUNCTIONS=1 go test -count 1 -run 'TestListOf(Host)?Functions' ./state/session
+	go test -count 1 -run TestStatesDocument ./state/session -args -write-docs
 	go test -count 1 -run 'TestDocumentationListsAllSettings|TestSchemaAndExampleArePublished' ./agent/config -args -update
 	go test -count 1 -run 'Schema|Table|Documented' ./artifact/recipe -args -update
 snapshot: ## packages and archives, as a release has them; one at a time, since archives hold programs in the order they were built
