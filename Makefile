@@ -1,8 +1,8 @@
-# Go, git and make are all this needs; everything else is fetched or built by the targets that want it.
+# The targets need only Go, git and make; they fetch or build everything else.
 GO_NEEDED := $(shell sed -n 's/^go //p' go.mod)
 GO_FROM := Go $(GO_NEEDED) or newer from https://go.dev/dl/ and put its bin first in PATH (README.md, Install)
-# Git refuses a clone that another user owns, and go build stops when git does; what make runs here is the clone's in any
-# case. A git too old to be asked otherwise, or none, gives programs without a commit.
+# Git refuses a clone that another user owns, and then go build fails; make runs the clone's own commands in any case. With a
+# git that is too old for this option, or without git, the programs have no commit in them.
 GIT := git -c safe.directory='$(CURDIR)'
 ifeq ($(shell git status --porcelain >/dev/null 2>&1 && echo yes),)
 ifneq ($(shell $(GIT) status --porcelain >/dev/null 2>&1 && echo yes),)
@@ -19,7 +19,7 @@ LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 RELEASER := github.com/goreleaser/goreleaser/v2@v2.16.0
 export CGO_ENABLED ?= 0
 
-# What starts goroutines. cmd/race_test.go holds the list to the code.
+# The packages that start goroutines; cmd/race_test.go compares the list with the code.
 RACE := ./agent/fetch ./agent/fleet ./agent/fleet/pages ./agent/health ./agent/journal ./agent/lock ./agent/rollout ./agent/watchdog ./artifact ./artifact/chunk ./artifact/process \
 	./artifact/manifest ./artifact/publish/collect ./artifact/publish/recovery ./artifact/store ./artifact/trust ./artifact/unpack ./cmd/cli ./grains/custom \
 	./packaging/oci ./state/exec ./state/host ./state/host/dialog ./state/host/terminal ./state/module/archive

@@ -1,17 +1,16 @@
 #!/bin/sh
-# After an install or an upgrade. The timer does nothing until the host is bootstrapped, so it can be on
-# from the start. The host's presets decide about that once: an upgrade leaves it as the administrator has it,
-# running or stopped.
+# After an install or an upgrade. The timer does nothing until the host is bootstrapped, so it is enabled at once. The
+# host's presets decide about that at the first install; an upgrade keeps the administrator's choice.
 #
-# deb: "configure" and, but for the first time, the version before. rpm: 1, or 2 for an upgrade.
-# apk and archlinux call this for the first install only.
+# Arguments of deb: "configure" and, for an upgrade, the previous version. Of rpm: 1, or 2 for an upgrade. apk and
+# archlinux call this for the first install only.
 set -e
 case "$1:${2-}" in
 configure:?* | 2:* | abort-*) first=no ;;
 *) first=yes ;;
 esac
-# The default configuration of a deb, which explains the settings. One that is there already, such as
-# cloud-init's, stays unchanged, and one that was removed on purpose stays away.
+# The default configuration of a deb, which explains the settings. An existing file, such as cloud-init's, is kept, and a
+# file that was removed on purpose is not created again.
 default=/usr/share/corpus-agent/agent.yaml
 if [ $first = yes ] && [ -e $default ] && [ ! -e /etc/corpus/agent.yaml ] && [ ! -L /etc/corpus/agent.yaml ]; then
   install -d -m 755 /etc/corpus
@@ -26,9 +25,9 @@ if [ "$1" = configure ] && [ -n "${2-}" ] && dpkg --compare-versions "$2" lt 0.0
   echo "corpus-agent: the program corpus is in a package of its own now, corpus"
 fi
 command -v systemctl >/dev/null || exit 0
-# Presets are files, so an image gets them, too, while it is built.
+# Presets are files, so they take effect in an image during its build, too.
 [ $first = no ] || systemctl --no-reload preset corpus-agent.timer >/dev/null 2>&1 || true
-# What the agent remembers is root's alone. Earlier versions let every user read some of it.
+# Only root may read the state directory. Earlier versions let every user read some of it.
 [ ! -d /var/lib/corpus ] || chmod 700 /var/lib/corpus
 ran=/var/lib/corpus/timer-ran-before-removal
 start=$first

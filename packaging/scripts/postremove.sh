@@ -1,7 +1,6 @@
 #!/bin/sh
-# After a purge, which only dpkg knows, the configuration and what the host remembered are removed. Releases
-# below /srv are the operator's, and so are files beside the configuration, credentials among them: they are
-# named and stay.
+# After a purge, which only dpkg has, the configuration and the state directory are removed. Releases below /srv, and files
+# beside the configuration, such as credentials, belong to the operator: they are kept and listed.
 set -e
 if [ "$1" = purge ]; then
   rm -rf --one-file-system /var/lib/corpus

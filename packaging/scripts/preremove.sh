@@ -1,6 +1,6 @@
 #!/bin/sh
-# Before a removal, but not before the new version of an upgrade. A deploy that is under way is left
-# alone: it may be what removes us. A deb that comes back later finds the timer as it was.
+# Before a removal, but not before an upgrade. A running deploy is not stopped, since one of its states may be removing this
+# package. A deb that is installed again finds the timer as it was.
 set -e
 case "$1" in
 upgrade | deconfigure | failed-upgrade | 1) exit 0 ;;
@@ -11,5 +11,5 @@ if [ "$1" = remove ] && systemctl is-active --quiet corpus-agent.timer; then
   : > /var/lib/corpus/timer-ran-before-removal
 fi
 systemctl stop corpus-agent.timer || true
-# Only dpkg tells a removal from a purge, and calls again for that.
+# Only dpkg distinguishes a removal from a purge, and runs postremove.sh for the latter.
 [ "$1" = remove ] || systemctl --no-reload disable corpus-agent.timer >/dev/null 2>&1 || true

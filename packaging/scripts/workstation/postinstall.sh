@@ -1,4 +1,4 @@
 #!/bin/sh
-# After an install or an upgrade. The timers are templates, which nothing enables: whose keys sign is for a person to say.
+# After an install or an upgrade. The timers are templates, and a person enables one for the keys that sign.
 set -e
 [ ! -d /run/systemd/system ] || systemctl daemon-reload

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Before a removal, but not before the new version of an upgrade. A refresh that is under way comes to its end.
+# Before a removal, but not before the new version of an upgrade. A running refresh is not stopped.
 set -e
 case "$1" in
 upgrade | deconfigure | failed-upgrade | 1) exit 0 ;;
