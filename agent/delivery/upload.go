@@ -38,48 +38,61 @@ func (r *Run) upload(ctx context.Context, acted bool) error {
 		return nil
 	}
 	out := r.outgoing()
-	says, news := outgoing.Record(out, r.Ledger.Hold != nil), outgoing.HasChanges(out, acted)
-	blind := turns.Unseeing(r.Ledger)
-	says.Unseeing = blind != ""
+	record, changed := outgoing.Record(out, r.Ledger.Hold != nil), outgoing.HasChanges(out, acted)
+	record.Unseeing = turns.Unseeing(r.Ledger) != ""
 	key, err := r.signingKey()
 	if err != nil {
 		return err
 	}
-	kept := hostkey.ReadAttempts(r.Site.Layout.HostRegistered())
-	defer func() { r.noteReplaced(kept.First(key)) }() // after the registration of this run, if any
-	record := hostrecord.Writer{URL: redact.URLs(url), Key: key, File: r.Site.Layout.HostRecord(), Now: r.Site.Time()}
-	full := r.Site.Unwritable()
-	due := record.Due(r.Site.Config.Heartbeat) || kept.Absent()
-	quiet := full == nil && !news && !due && record.Has(says)
-	if quiet && kept.First(key) == "" {
+	attempts := hostkey.ReadAttempts(r.Site.Layout.HostRegistered())
+	defer func() { r.noteReplaced(attempts.First(key)) }() // after the registration of this run, if any
+	w := hostrecord.Writer{URL: redact.URLs(url), Key: key, File: r.Site.Layout.HostRecord(), Now: r.Site.Time()}
+	unwritable := r.Site.Unwritable()
+	due := w.Due(r.Site.Config.Heartbeat) || attempts.Absent()
+	current := unwritable == nil && !changed && !due && w.Has(record)
+	if current && attempts.First(key) == "" {
 		return nil
 	}
-	if record.Store, err = r.Open(url); err != nil {
+	if w.Store, err = r.Open(url); err != nil {
 		return err
 	}
-	r.register(ctx, record.Store, key, kept)
-	if quiet && kept.First(key) != "" {
+	r.register(ctx, w.Store, key, attempts)
+	switch {
+	case current && attempts.First(key) != "":
+		return nil
+	case !changed && w.Has(record):
+		r.renewRecord(ctx, w, out, record, unwritable)
 		return nil
 	}
-	if !news && record.Has(says) {
-		if full == nil {
-			full = record.Beat(store.LockWait(ctx, LockWait), says)
-		}
-		r.noteRecord(r.orFailure(ctx, record, out, full))
-		return nil
+	err = r.uploadReport(ctx, w.Store, w.Key, out)
+	w.Again = err != nil
+	r.writeRecord(ctx, w, out, record, unwritable)
+	return err
+}
+
+// renewRecord renews the time of the host's record, or writes the failure that unwritable is.
+func (r *Run) renewRecord(ctx context.Context, w hostrecord.Writer, out *report.Report, record hostrecord.Record,
+	unwritable error) {
+	err := unwritable
+	if err == nil {
+		err = w.Beat(store.LockWait(ctx, LockWait), record)
 	}
-	err = r.uploadReport(ctx, record.Store, record.Key, out)
-	record.Again = err != nil
+	r.noteRecord(r.orFailure(ctx, w, out, err))
+}
+
+// writeRecord writes the host's record with the error of the run, or the failure that unwritable is.
+func (r *Run) writeRecord(ctx context.Context, w hostrecord.Writer, out *report.Report, record hostrecord.Record,
+	unwritable error) {
 	detail := hostrecord.Detail{Error: out.Error, Hint: out.Hint}
 	if out.Error == "" {
-		detail = record.Kept(says)
-		detail.Error = cmp.Or(detail.Error, blind)
+		detail = w.Kept(record)
+		detail.Error = cmp.Or(detail.Error, turns.Unseeing(r.Ledger))
 	}
-	if full == nil {
-		full = record.Write(store.LockWait(ctx, LockWait), says, detail)
+	err := unwritable
+	if err == nil {
+		err = w.Write(store.LockWait(ctx, LockWait), record, detail)
 	}
-	r.noteRecord(r.orFailure(ctx, record, out, full))
-	return err
+	r.noteRecord(r.orFailure(ctx, w, out, err))
 }
 
 // noteReplaced notes that what this host signs counts for nothing, if another key is registered first; "" is none.

@@ -86,13 +86,13 @@ func (f *Findings) Err() error {
 	return nil
 }
 
-// Write prints one line for each finding, with the cure of a warning or a failure below it, and a summary.
+// Write prints one line for each finding, with the hint of a warning or a failure below it, and a summary.
 func (f *Findings) Write(w io.Writer) error {
 	lines := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
 	for _, one := range f.List {
 		fmt.Fprintf(lines, "%s\t%s\t%s\n", one.Status, one.Check, one.Text)
 		if one.Cure != "" {
-			fmt.Fprintf(lines, "\t\tcure: %s\n", one.Cure)
+			fmt.Fprintf(lines, "\t\thint: %s\n", one.Cure)
 		}
 	}
 	if err := lines.Flush(); err != nil {

@@ -66,7 +66,7 @@ func Damaged(dir string) ([]Damage, *CheckedRoot, error) {
 	}
 	look(rootFile, root.check, ", so that this host trusts no store any more")
 	look(pinFile, isPin, "")
-	look(givenFile, isGiven, ", so that this host does not know whom to trust")
+	look(givenFile, isGiven, ", so that this host has no root of trust")
 	look(versionsFile, isJSON, ", so that this host cannot detect that a version that it ran gets other bytes")
 	look(timestampFile, isMetadata, ", so that this host cannot detect that the store is rolled back to before it")
 	for _, name := range []string{snapshotFile, roleFile(targetsRole)} {

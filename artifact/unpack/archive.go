@@ -26,7 +26,7 @@ func walkTar(ctx context.Context, source io.Reader, format artifact.Format, rule
 		return err
 	}
 	defer plain.Close()
-	whole := &ending{Reader: artifact.Stoppable(ctx, rules.growth.of(plain))}
+	whole := &ending{Reader: artifact.Stoppable(ctx, rules.growth.countUnpacked(plain))}
 	err = archives.Tar{}.Extract(ctx, whole, func(_ context.Context, f archives.FileInfo) error {
 		h, ok := f.Header.(*tar.Header)
 		if !ok {
@@ -123,7 +123,7 @@ func walkZip(ctx context.Context, all sized, rules *rules, to target) error {
 			return struct {
 				io.Reader
 				io.Closer
-			}{artifact.Stoppable(ctx, rules.growth.of(content)), content}, nil
+			}{artifact.Stoppable(ctx, rules.growth.countUnpacked(content)), content}, nil
 		}
 		if err := place(h, open, rules, to); err != nil {
 			return err

@@ -28,29 +28,29 @@ func (g *growth) refusal(entry string) error {
 	return &Hostile{Entry: entry, Rule: fmt.Sprintf("the archive grows more than %d-fold", g.ratio)}
 }
 
-// packs counts the bytes read of an artifact whose size is not known.
-func (g *growth) packs(r io.Reader) io.Reader { return &packing{g, r} }
+// countPacked counts the bytes read of an artifact whose size is not known.
+func (g *growth) countPacked(r io.Reader) io.Reader { return &packedReader{g, r} }
 
-type packing struct {
+type packedReader struct {
 	*growth
 	r io.Reader
 }
 
-func (p *packing) Read(b []byte) (int, error) {
+func (p *packedReader) Read(b []byte) (int, error) {
 	n, err := p.r.Read(b)
 	p.read.Add(int64(n))
 	return n, err
 }
 
-// of counts the unpacked bytes.
-func (g *growth) of(r io.Reader) io.Reader { return &growing{g, r} }
+// countUnpacked counts the unpacked bytes.
+func (g *growth) countUnpacked(r io.Reader) io.Reader { return &unpackedReader{g, r} }
 
-type growing struct {
+type unpackedReader struct {
 	*growth
 	r io.Reader
 }
 
-func (g *growing) Read(b []byte) (int, error) {
+func (g *unpackedReader) Read(b []byte) (int, error) {
 	n, err := g.r.Read(b)
 	if g.out += int64(n); g.beyond(g.out) {
 		return 0, g.refusal("")

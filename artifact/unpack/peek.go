@@ -17,7 +17,7 @@ func Peek(ctx context.Context, r io.Reader, format artifact.Format, name string,
 	to := &peek{name: name, most: most}
 	var err error
 	if format != artifact.Zip {
-		err = walkTar(ctx, rules.growth.packs(r), format, rules, to)
+		err = walkTar(ctx, rules.growth.countPacked(r), format, rules, to)
 	} else if all, ok := r.(sized); ok {
 		rules.growth.packed = all.Size()
 		err = walkZip(ctx, all, rules, to)

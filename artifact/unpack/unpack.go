@@ -135,7 +135,7 @@ type sized interface {
 func Inspect(ctx context.Context, r io.Reader, format artifact.Format, limits Limits) (Summary, error) {
 	rules := newRules(limits.withDefaults(), 0)
 	if format != artifact.Zip {
-		err := walkTar(ctx, rules.growth.packs(r), format, rules, discard{})
+		err := walkTar(ctx, rules.growth.countPacked(r), format, rules, discard{})
 		return rules.summary, err
 	}
 	all, ok := r.(sized)

@@ -23,7 +23,7 @@ another channel (corpus attest). corpus promote refuses a release without proof,
 channel.
 
 The requirement is part of targets and needs the targets key: the owner of the project's key alone cannot remove
-it. Agents before this version ignore it.
+it. Agents that are older than this program may ignore it.
 
 With --signed a report counts only if its host signed it with the key that it registered in the store.`,
 		Example: `  corpus project require myapp production --from testing --store s3://bucket/prefix --keys keys

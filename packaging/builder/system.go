@@ -26,12 +26,12 @@ type system struct {
 	tree                string // directory of the system
 }
 
-// mirrors returns the URLs from which the packages of systems are fetched; CORPUS_MIRROR names another one.
+// mirrors returns the default URLs from which the packages of systems are fetched.
 func mirrors() map[string]string {
 	return map[string]string{"debian": "http://deb.debian.org/debian", "ubuntu": "http://archive.ubuntu.com/ubuntu"}
 }
 
-// kept returns the place and the mirror of a system. Systems from different mirrors are different, since a mirror
+// kept returns the place and the mirror of a system; CORPUS_MIRROR overrides the default mirror. Systems from different mirrors are different, since a mirror
 // may be a snapshot of a certain day.
 func kept(name, cache string) system {
 	family, suite, _ := strings.Cut(name, "/")

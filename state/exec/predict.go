@@ -89,15 +89,15 @@ func makesWhole(s *compile.Step) bool {
 // overtaken discards the result of a step in a dry run if an earlier step changes the same file or unit, installs a
 // package that this one removes, or removes a package that this one installs.
 func (t try) overtaken(result *Result) {
+	if result.Skipped != "" {
+		return
+	}
 	step, what := t.earlier(makesWhole), "the file"
 	if step == nil {
 		step, what = t.opposite(), "the packages"
 	}
 	if step == nil {
 		step, what = t.sameUnit(), "the unit"
-	}
-	if result.Skipped != "" {
-		return
 	}
 	if step != nil && !isTree(t.step) {
 		result.Outcome, result.Unknown, result.Changes, result.Predicted = Pending, true, value.NewMap(), value.NewMap()

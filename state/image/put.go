@@ -56,8 +56,7 @@ func (p Putter) path(ctx context.Context, want Part) error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, host.ErrNotDir) {
 		return err
 	}
-	if there && (want.Type == Absent || now.IsDir() != (want.Type == Directory) ||
-		want.Type == Directory && !now.IsDir()) {
+	if there && (want.Type == Absent || now.IsDir() != (want.Type == Directory)) {
 		if err := remove(files, want.Name); err != nil {
 			return err
 		}
