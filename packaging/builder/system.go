@@ -31,8 +31,8 @@ func mirrors() map[string]string {
 	return map[string]string{"debian": "http://deb.debian.org/debian", "ubuntu": "http://archive.ubuntu.com/ubuntu"}
 }
 
-// kept returns the place and the mirror of a system; CORPUS_MIRROR overrides the default mirror. Systems from different mirrors are different, since a mirror
-// may be a snapshot of a certain day.
+// kept returns the place and the mirror of a system; CORPUS_MIRROR overrides the default mirror. Systems from different
+// mirrors are different, since a mirror may be a snapshot of a certain day.
 func kept(name, cache string) system {
 	family, suite, _ := strings.Cut(name, "/")
 	s := system{name: name, suite: suite, mirror: mirrors()[family], tree: filepath.Join(cache, family+"-"+suite)}

@@ -9,8 +9,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// The options of GNU patch that a state may set. The others choose the input, the output, its directory or direction, or
-// a form of patch that runs an editor.
+// The options of GNU patch that a state may set. The others choose the input, the output, its directory or direction,
+// or a form of patch that runs an editor.
 const (
 	patchLetters = "lucntfsE" // without a value
 	patchValues  = "pFD"      // with one
@@ -24,8 +24,8 @@ func patchWords() map[string]byte {
 	}
 }
 
-// patchOptions parses the options argument of file.patch. It returns them without -p (--strip), whose number splitPatch
-// needs, and an error for an option that a state may not set. An abbreviated long option is such an error as well. given
+// patchOptions parses the options argument of file.patch. It returns them without -p (--strip), whose number
+// splitPatch needs, and an error for an option that a state may not set, such as an abbreviated long option. given
 // overrides the number.
 func patchOptions(text string, given *int) (options []string, strip int, err error) {
 	words := strings.Fields(text)
@@ -49,8 +49,8 @@ func patchOptions(text string, given *int) (options []string, strip int, err err
 	return options, strip, nil
 }
 
-// nextPatchOption returns the letter and the value of the first option, if it has a value, and the words after it. ok is
-// false if a state may not set the option.
+// nextPatchOption returns the letter and the value of the first option, if it has a value, and the words after it. ok
+// is false if a state may not set the option.
 func nextPatchOption(words []string) (letter byte, v string, left []string, ok bool) {
 	word, left := words[0], words[1:]
 	if long, is := strings.CutPrefix(word, "--"); is {
