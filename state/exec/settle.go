@@ -124,12 +124,14 @@ func (r *Result) findObstruction(h *host.Host) {
 		return
 	}
 	by, obstacle := h.ObstructionOf(r.cause)
+	if obstacle == nil {
+		return
+	}
+	r.Hint = orElse(r.Hint, obstacle.Hint())
 	if by != nil {
 		r.Comment, r.Hint, r.obstruction = by.After(r.Comment), by.Hint(), by
 	}
-	if obstacle {
-		r.Comment = diag.At(r.Step.Pos, "%s", r.Comment).Error()
-	}
+	r.Comment = diag.At(r.Step.Pos, "%s", r.Comment).Error()
 }
 
 // postpone replaces the failure of a step in a dry run by an unknown result: in a real run its requisites run first,

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -23,6 +24,11 @@ type Obstacle struct {
 	Content bool // the content of the object is the obstacle, and not its kind
 	owner   int  // with which the text ends; 0 if it does not end with a user
 	error
+}
+
+// Hint returns how to find what is in the way, or the hint of the error.
+func (o *Obstacle) Hint() string {
+	return cmp.Or(diag.HintOf(o.error), "find what is in the way with: namei -l "+walk.Clip(o.Path))
 }
 
 // Unwrap returns the error with the text of the obstacle.
@@ -114,20 +120,20 @@ func (o *Obstruction) Hint() string {
 // ObstructionOf returns the Obstruction that made a state fail with an error, or nil if there is none: the error is an
 // Obstacle, an error of the kernel for an object of the wrong kind, or says that something is missing below a file; and
 // a user other than root can change what is at that path. It does not depend on whether the host follows links of
-// users. obstacle reports whether the error is of such a kind, regardless of who can change the path.
-func (h *Host) ObstructionOf(err error) (by *Obstruction, obstacle bool) {
+// users. first is an error of such a kind, regardless of who can change the path; nil if there is none.
+func (h *Host) ObstructionOf(err error) (by *Obstruction, first *Obstacle) {
 	for _, o := range h.obstaclesIn(err) {
-		obstacle = true
+		first = cmp.Or(first, o)
 		t, ok := h.Files.(*tree)
 		if !ok {
-			return nil, obstacle
+			return nil, first
 		}
 		if party, place := t.root.Changer(o.Path, o.Content); party != "" {
 			at := shortened(o.Path, place)
-			return &Obstruction{Path: at, Place: place, By: h.partyName(party), What: h.whatIsAt(at)}, obstacle
+			return &Obstruction{Path: at, Place: place, By: h.partyName(party), What: h.whatIsAt(at)}, first
 		}
 	}
-	return nil, obstacle
+	return nil, first
 }
 
 // shortened returns a path as messages show it: of a long one, the part that is directly in a directory.
@@ -173,7 +179,7 @@ func (h *Host) obstaclesIn(err error) (all []*Obstacle) {
 	case *Missing:
 		if e.Thing == AFile || e.Thing == ADirectory {
 			for _, name := range e.Names {
-				all = append(all, h.above(name, e)...)
+				all = append(all, h.insteadOf(name, e)...)
 			}
 		}
 	case *fs.PathError:
@@ -192,10 +198,14 @@ func (h *Host) obstaclesIn(err error) (all []*Obstacle) {
 	return all
 }
 
-// above returns the obstacle above a path that does not exist: anything but a directory.
-func (h *Host) above(p string, err error) []*Obstacle {
+// insteadOf returns the obstacle at the path of a missing file or directory, or on the way to it.
+func (h *Host) insteadOf(p string, err *Missing) []*Obstacle {
 	at, info, found := h.nearest(p)
-	if !found || info.IsDir() || at == path.Clean(p) {
+	fits := info.IsDir()
+	if err.Thing == AFile && at == path.Clean(p) {
+		fits = info.IsRegular()
+	}
+	if !found || fits {
 		return nil
 	}
 	return []*Obstacle{{at, false, 0, err}}

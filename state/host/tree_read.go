@@ -58,6 +58,11 @@ func (t *tree) Resolve(p string) (string, error) {
 // writes, and for a socket.
 func (t *tree) open(p string) (*os.File, Info, error) {
 	fd, err := t.openat(p, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY)
+	if errors.Is(err, unix.ENXIO) { // a socket, or a device without a driver
+		if info, unknown := t.Stat(p); unknown == nil && info.Mode.Type() == fs.ModeSocket {
+			return nil, info, Unlike(t.whole(p), info, AFile, "")
+		}
+	}
 	if err != nil {
 		return nil, Info{}, explain(t.failed("open", p, err))
 	}

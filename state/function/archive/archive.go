@@ -270,10 +270,10 @@ func (a archive) replace(from, to string, template, runas, options any,
 		return nil, err
 	}
 	if !info.IsRegular() || info.Size > maxZipped {
-		return nil, fmt.Errorf("%s is not a regular file of at most 1 GiB", from)
+		return nil, host.Unsuitable(from, fmt.Errorf("%s is not a regular file of at most 1 GiB", from))
 	}
 	if _, err := a.Host.Files.Lstat(to); !function.Absent(err) {
-		return nil, errors.Join(err, fmt.Errorf("%s already exists", to))
+		return nil, errors.Join(err, host.WithObstacle(to, fmt.Errorf("%s already exists", to)))
 	}
 	in, err := a.Host.Files.Open(from)
 	if err != nil {

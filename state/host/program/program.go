@@ -3,6 +3,7 @@
 package program
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -137,8 +138,8 @@ func (p Program) run(ctx context.Context, h *host.Host, quiet bool, args []strin
 	if err := p.rootsOwn(h, args); err != nil {
 		return "", err
 	}
-	if p.Target != "" {
-		if err := h.Obstructed(p.Target); err != nil {
+	for _, dir := range []string{p.Dir, p.Target} {
+		if err := h.Obstructed(cmp.Or(dir, "/")); err != nil {
 			return "", err
 		}
 	}

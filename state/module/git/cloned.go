@@ -35,7 +35,7 @@ func (c *cloned) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
 	}
 	switch c.place {
 	case occupied:
-		return module.Diff{}, inTheWay(h, c.Target)
+		return module.Diff{}, inTheWay(h, c.Target, "force_clone")
 	case nothing:
 		found, err := c.remoteRefs(ctx, h, c.Name)
 		if err != nil {

@@ -152,7 +152,11 @@ func (c *configSet) read() error {
 
 func (c *configSet) Apply(ctx context.Context, h *host.Host, _ module.Diff) (module.Report, error) {
 	if what, err := c.awaits(h); err != nil || what != "" {
-		return module.Report{}, c.access().absent(what, err)
+		err = c.access().absent(what, err)
+		if at, unread := placeOf(h, c.Repo); unread == nil && at == occupied {
+			err = takenBy(h, c.Repo, err)
+		}
+		return module.Report{}, err
 	}
 	have, err := c.one(ctx, h)
 	if err != nil {

@@ -44,7 +44,7 @@ func (g *detached) Check(ctx context.Context, h *host.Host) (module.Diff, error)
 		return module.Awaits(what, "check out "+address(g.Name)), err
 	}
 	if g.place == occupied && !g.ForceClone {
-		return module.Diff{}, inTheWay(h, g.Target)
+		return module.Diff{}, inTheWay(h, g.Target, "force_clone")
 	}
 	found, err := g.remoteRefs(ctx, h, g.Name)
 	if err != nil {

@@ -84,7 +84,7 @@ func (l *latest) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
 	}
 	switch {
 	case l.place == occupied && !l.ForceClone:
-		return module.Diff{}, inTheWay(h, l.Target)
+		return module.Diff{}, inTheWay(h, l.Target, "force_clone")
 	case l.place != checkout:
 		return l.wouldClone(known), nil
 	}

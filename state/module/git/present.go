@@ -2,11 +2,9 @@ package git
 
 import (
 	"context"
-	"fmt"
 	"path"
 	"strings"
 
-	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/module"
 	"github.com/corpus-agent/corpus-agent/state/value"
@@ -52,8 +50,7 @@ func (p *present) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 	changes := value.NewMap("new", p.Name)
 	if p.place == occupied {
 		if !p.Force {
-			return module.Diff{}, diag.WithHint(fmt.Errorf("%s exists and is not a repository", p.Name),
-				"set force: True to remove what is in it, or name another path")
+			return module.Diff{}, inTheWay(h, p.Name, "force")
 		}
 		changes.Set("forced init", true)
 	}

@@ -228,9 +228,15 @@ func bareAt(h *host.Host, dir string) bool {
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-func inTheWay(h *host.Host, dir string) error {
+// inTheWay returns the error for something else than a repository at a path. force is the argument that removes it.
+func inTheWay(h *host.Host, dir, force string) error {
 	err := diag.WithHint(fmt.Errorf("%s exists and is not a repository", dir),
-		"set force_clone: True to remove what is in it, or name another path")
+		"set %s: True to remove what is in it, or name another path", force)
+	return takenBy(h, dir, err)
+}
+
+// takenBy returns an Obstacle with the text of err for what is at the path of a repository.
+func takenBy(h *host.Host, dir string, err error) error {
 	if h.Obstructed(dir) != nil {
 		return host.WithObstacle(dir, err)
 	}
