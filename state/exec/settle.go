@@ -124,7 +124,7 @@ func (r *Result) findObstruction(h *host.Host) {
 		return
 	}
 	by, obstacle := h.ObstructionOf(r.cause)
-	if obstacle == nil {
+	if _, refused := host.Unsafe(r.cause); refused || obstacle == nil {
 		return
 	}
 	r.Hint = orElse(r.Hint, obstacle.Hint())

@@ -77,10 +77,13 @@ func (h *Host) Obstructed(dir string) error {
 }
 
 // nearest describes the object at a path, links followed, or the nearest one above it. A link that leads nowhere is
-// described itself.
+// described itself, and nothing is found at a path that is refused.
 func (h *Host) nearest(p string) (at string, info Info, found bool) {
 	for at = path.Clean(p); ; at = path.Dir(at) {
 		info, err := h.Files.Stat(at)
+		if _, refused := Unsafe(err); refused {
+			return at, info, false
+		}
 		if err != nil {
 			info, err = h.Files.Lstat(at)
 		}
