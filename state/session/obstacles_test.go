@@ -81,7 +81,7 @@ var obstructed = map[string]struct{ args, needs string }{
 	"ssh_auth.present":        {"[{name: KEY}, {enc: ssh-rsa}, {user: ann}, {config: PATH}]", "file"},
 	"ssh_auth.absent":         {"[{name: KEY}, {enc: ssh-rsa}, {user: ann}, {config: PATH}]", "file"},
 	"ssh_auth.manage":         {"[{name: x}, {ssh_keys: [KEY]}, {enc: ssh-rsa}, {user: ann}, {config: PATH}]", "file"},
-	"ssh_known_hosts.present": {"[{name: h}, {key: KEY}, {config: PATH}, {hash_known_hosts: false}]", "file"},
+	"ssh_known_hosts.present": {"[{name: h}, {key: KEY}, {enc: ssh-rsa}, {config: PATH}]", "file"},
 	"ssh_known_hosts.absent":  {"[{name: h}, {user: ann}, {config: PATH}]", "file"},
 	"sysctl.present":          {"[{name: vm.swappiness}, {value: 1}, {config: PATH}]", "file"},
 	"virtualenv.managed":      {"[{name: PATH}]", "dir"},
