@@ -202,3 +202,47 @@ func TestMisplacedLinkIsMovedAside(t *testing.T) {
 		})
 	}
 }
+
+// TestMisplacedParentOfTheReleases replaces /srv, and then the directory above the agent's own: commands say what is
+// there and what to do, and nothing about lost data.
+func TestMisplacedParentOfTheReleases(t *testing.T) {
+	whole := deployedTwice(t)
+	for name, put := range wrongKinds {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := whole.duplicate(t)
+			l.Config.Store = "mem://"
+			srv := l.Layout.Path("/srv")
+			refused := func(path string, look func() error) {
+				t.Helper()
+				err := look()
+				if hint := diag.HintOf(err); exit.Code(err) != exit.Usage || !strings.HasPrefix(err.Error(), path+" is ") ||
+					!strings.Contains(hint, path) || strings.Contains(err.Error(), "gone") {
+					t.Errorf("exit code %d, %v, hint %q", exit.Code(err), err, hint)
+				}
+			}
+			deploy := func() error { _, err := l.Deploy(t.Context(), given("", ""), false); return err }
+			must(t, os.Rename(srv, srv+".kept"))
+			must(t, put(srv))
+			refused(srv, deploy)
+			refused(srv, func() error { _, err := l.Deploy(t.Context(), given("", ""), true); return err })
+			refused(srv, func() error { _, err := l.Converge(t.Context(), false); return err })
+			refused(srv, func() error { _, err := l.Releases(); return err })
+			refused(srv, func() error { _, err := l.Verify(t.Context()); return err })
+			s, err := l.Status()
+			if err != nil || len(s.Damaged) != 1 || !strings.HasPrefix(s.Damaged[0].Text, srv+" is ") || len(s.Drift) > 0 {
+				t.Errorf("status lists %v and drift %v, %v", s.Damaged, s.Drift, err)
+			}
+			must(t, os.Remove(srv))
+			must(t, os.Rename(srv+".kept", srv))
+			if err := deploy(); err != nil {
+				t.Error(err)
+			}
+			above := filepath.Dir(l.Layout.State())
+			must(t, os.Rename(above, above+".kept"))
+			must(t, put(above))
+			refused(above, deploy)
+			refused(above, func() error { return l.Hold("test") })
+		})
+	}
+}

@@ -166,9 +166,10 @@ func (a *Agent) acquire(ctx context.Context, command string) (*records.Exclusive
 	return held, nil
 }
 
-// checkHost returns an error if another user can replace what root reads or runs on this host.
+// checkHost returns an error if there is no place for releases on this host, or if another user can replace what root
+// reads or runs.
 func (a *Agent) checkHost() error {
-	refused := a.CheckAbove(a.Layout.Projects())
+	refused := errors.Join(a.CheckPlace(a.Layout.Projects()), a.CheckAbove(a.Layout.Projects()))
 	if unfit := a.CheckPrograms(); unfit != nil {
 		a.Config.Notify.MailTo, a.Config.Notify.Command = nil, nil // no program runs to notify people
 		refused = errors.Join(refused, unfit)

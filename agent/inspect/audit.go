@@ -37,6 +37,9 @@ type Audit struct {
 // Verify reads every file of the deployed releases and compares it with their lists, without contacting the store. It
 // checks all releases before it returns. The error has the exit code exit.Refused if anything was changed.
 func (h *Host) Verify(ctx context.Context) ([]Audit, error) {
+	if err := h.CheckPlace(h.Layout.Projects()); err != nil {
+		return nil, err
+	}
 	book, err := h.ReadHostLedger()
 	if err != nil {
 		return nil, exit.WithCode(exit.Usage, err)

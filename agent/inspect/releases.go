@@ -51,6 +51,9 @@ func (h *Host) Releases() ([]Known, error) {
 }
 
 func (h *Host) knownReleases() ([]Known, error) {
+	if err := h.CheckPlace(h.Layout.Projects()); err != nil {
+		return nil, err
+	}
 	book, err := h.ReadLedger()
 	if err != nil {
 		return nil, exit.WithCode(exit.Usage, err)

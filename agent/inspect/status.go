@@ -112,6 +112,8 @@ func (h *Host) status() (Status, error) {
 		s.Expires, s.Expiring = h.Expiries(runs.Service.Project)
 	}
 	s.Refused = h.Refused()
+	misplaced := h.CheckPlace(h.Layout.Projects())
+	h.damaged(&s, misplaced)
 	for _, err := range h.CheckControl() {
 		s.Uncontrolled = append(s.Uncontrolled, withHint(err))
 	}
@@ -135,8 +137,10 @@ func (h *Host) status() (Status, error) {
 	if s.Running == nil && !s.Hidden {
 		s.Cut = h.cutRun(s)
 	}
-	s.lost = h.lost(s)
-	s.Drift, s.Always = append(s.Drift, h.drift(s)...), actingAlways(s.LastRun)
+	s.Always = actingAlways(s.LastRun)
+	if misplaced == nil { // otherwise everything below is missing, for one reason
+		s.lost, s.Drift = h.lost(s), append(s.Drift, h.drift(s)...)
+	}
 	s.Others, err = h.others()
 	h.damaged(&s, err)
 	return s, nil

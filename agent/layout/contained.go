@@ -54,11 +54,11 @@ func (l Layout) writable() ([]string, error) {
 	dirs := []string{l.State(), l.Trust(), filepath.Join(l.Trust(), "projects"), l.Journal(),
 		filepath.Dir(l.ProjectJournal("_")), l.Configuration(), l.Projects(), l.Images()}
 	kept, err := walk.Glob(filepath.Join(l.State(), "*"))
-	if err != nil && !errors.Is(err, fs.ErrPermission) { // opening it reports that
+	if err != nil && !errors.Is(err, fs.ErrPermission) && !walk.Nowhere(err) { // opening it reports that
 		return nil, err
 	}
 	projects, err := walk.Glob(filepath.Join(l.Projects(), "*"))
-	if err != nil {
+	if err != nil && !walk.Nowhere(err) {
 		return nil, err
 	}
 	for _, path := range kept {

@@ -53,6 +53,9 @@ func (rs *Records) requestHold(command string, h holdRequest) error {
 	if err != nil {
 		return err
 	}
+	if err := rs.CheckPlace(rs.Layout.State()); err != nil {
+		return err
+	}
 	if err := durable.MkdirAll(rs.Layout.State(), 0o700); err != nil {
 		return site.ExplainDisk(err)
 	}

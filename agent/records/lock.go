@@ -50,6 +50,9 @@ func (rs *Records) Lock(ctx context.Context, command string) (*Exclusive, error)
 
 // exclusive takes the lock of the host for a command.
 func (rs *Records) exclusive(command string) (*Exclusive, error) {
+	if err := rs.CheckPlace(rs.Layout.State()); err != nil {
+		return nil, err
+	}
 	lost, err := rs.repairLock()
 	if err != nil {
 		return nil, site.ExplainDisk(err)
