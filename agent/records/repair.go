@@ -38,14 +38,14 @@ func (rs *Records) repair() (lost []string, err error) {
 		s.files(dir, func(name string) bool { return filepath.Ext(name) == ".json" })
 	}
 	s.directory(rs.Layout.Trust())
-	s.files(rs.Layout.Trust(), func(name string) bool { return name != "projects" })
 	s.journals()
-	s.pages()
-	s.cache(rs.Layout.Incoming())
 	trees := filepath.Dir(rs.Layout.Trees("_"))
-	s.directory(trees)
-	for _, dir := range s.below(trees) {
+	for _, dir := range append([]string{rs.Layout.Incoming(), trees}, s.below(trees)...) {
 		s.directory(dir)
+	}
+	s.files(rs.Layout.Trust(), func(name string) bool { return name != "projects" })
+	s.pages()
+	for _, dir := range append([]string{rs.Layout.Incoming()}, s.below(trees)...) {
 		s.cache(dir)
 	}
 	s.projects()
@@ -62,6 +62,14 @@ type setAside struct {
 	id    string
 	lost  []string
 	errs  []error
+
+	targets []fs.FileInfo // directories to which links in the places of the agent's own directories lead
+}
+
+// isTarget reports whether a link in the place of one of the agent's own directories leads to a directory, such as one
+// that an operator moved. It is left where it is.
+func (s *setAside) isTarget(info fs.FileInfo) bool {
+	return slices.ContainsFunc(s.targets, func(target fs.FileInfo) bool { return os.SameFile(target, info) })
 }
 
 // away renames an existing path.
@@ -114,6 +122,10 @@ func (s *setAside) directory(path string) {
 		s.away(path, "was not a directory")
 	case walk.Nowhere(err):
 		s.away(path, "was a link that leads nowhere")
+	case err == nil:
+		if _, err := os.Readlink(path); err == nil {
+			s.targets = append(s.targets, info)
+		}
 	default:
 		s.unread(err)
 	}
@@ -146,6 +158,7 @@ func (s *setAside) below(dir string) []string {
 // file sets aside anything but a regular file in the place of a file.
 func (s *setAside) file(path string) {
 	switch info, err := os.Stat(path); {
+	case err == nil && info.IsDir() && s.isTarget(info):
 	case err == nil && info.IsDir():
 		s.away(path, "was a directory")
 	case err == nil && !info.Mode().IsRegular():
