@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -106,9 +107,7 @@ func (r *run) relink(ctx context.Context, pair ledger.Pair) error {
 			return fmt.Errorf("reading the links: %w", err)
 		}
 		now, _ = links.Reachable(now)
-		if now.Previous == "" {
-			now.Previous = r.linking.PreviousDir(release)
-		}
+		now.Previous = cmp.Or(r.linking.PreviousDir(release), now.Previous)
 		now.Next, now.Current = release.Dir(), release.Dir()
 		if err := links.Restore(now); err != nil {
 			return err

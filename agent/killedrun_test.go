@@ -105,14 +105,21 @@ func TestStatusSaysThatAKilledRollbackHasToBeRunAgain(t *testing.T) {
 	if text := cut(l.Time().Add(time.Hour)); !strings.HasSuffix(text, again) {
 		t.Errorf("the text is %q", text)
 	}
-	l.expect(exit.OK)
+	noted(t, l.expect(exit.OK), "interrupted before it moved the links: nothing was rolled back; to do it: "+
+		"corpus-agent rollback")
 	l.links("2", "2", "1")
 	if s := mustStatus(t, l); s.Cut != nil {
 		t.Errorf("after the next run, the cut is %+v", s.Cut)
 	}
+	if r := l.expect(exit.OK); strings.Contains(fmt.Sprint(r.Notes), "nothing was rolled back") {
+		t.Errorf("the run after it has the notes %q", r.Notes)
+	}
 	must(t, os.RemoveAll(l.Layout.Reports()))
 	if text := cut(l.Time().Add(-time.Hour)); strings.Contains(text, "nothing was rolled back") {
 		t.Errorf("after the releases moved, the text is %q", text)
+	}
+	if r := l.expect(exit.OK); strings.Contains(fmt.Sprint(r.Notes), "nothing was rolled back") {
+		t.Errorf("after the releases moved, the run has the notes %q", r.Notes)
 	}
 }
 

@@ -2,6 +2,7 @@ package agent_test
 
 import (
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -40,5 +41,41 @@ func TestStatusReportsReplacedLink(t *testing.T) {
 				t.Errorf("after the next run, drift is %v, %v", s.Drift, err)
 			}
 		})
+	}
+}
+
+// TestPreviousThatNamesAnotherRelease points previous at another release on the disk: a run with nothing new corrects
+// it as the ledger says, and status names it until then.
+func TestPreviousThatNamesAnotherRelease(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	for _, version := range []string{"1", "2", "3"} {
+		l.publish(version)
+		l.expect(exit.OK)
+	}
+	previous := l.Layout.Path("/srv/projects/myapp/previous")
+	first, err := filepath.Glob(l.Layout.Path("/srv/projects/myapp/releases/1-*"))
+	if err != nil || len(first) != 1 {
+		t.Fatal(first, err)
+	}
+	for name, run := range map[string]func(){
+		"deploy": func() { l.expect(exit.OK) },
+		"converge": func() {
+			if _, err := l.Converge(t.Context(), false); err != nil {
+				t.Error(err)
+			}
+		},
+	} {
+		must(t, os.Remove(previous))
+		must(t, os.Symlink(filepath.Join("releases", filepath.Base(first[0])), previous))
+		if drift := strings.Join(mustStatus(t, l).Drift, "\n"); !strings.Contains(drift,
+			"previous of myapp leads to \""+filepath.Base(first[0])) {
+			t.Errorf("drift is %q", drift)
+		}
+		run()
+		l.links("3", "3", "2")
+		if drift := mustStatus(t, l).Drift; len(drift) > 0 {
+			t.Errorf("after %s, drift is %q", name, drift)
+		}
 	}
 }

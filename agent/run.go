@@ -136,6 +136,7 @@ func (a *Agent) pass(ctx context.Context, command string, test bool, body func(*
 		r.finish(ctx, refused)
 		return r.report, r.redacted(refused)
 	}
+	r.noteDropped()
 	err = r.removeLeftovers(ctx)
 	defer r.freeWaiters(ctx)()
 	defer r.freeAwaited(ctx)()
@@ -196,6 +197,21 @@ func (a *Agent) readHost(test bool, refused error) (book *ledger.Ledger, done re
 func (r *run) noteLostLock() {
 	r.record.Note("%s was removed while this run held its lock; it was created and locked again",
 		r.Layout.Inside(r.Layout.Lock()))
+}
+
+// noteDropped notes that the run before was a rollback that was interrupted and that this run does not do.
+func (r *run) noteDropped() {
+	left, ok := r.held.Left()
+	if !ok || r.report.Command == "rollback" {
+		return
+	}
+	text, err := r.Dropped(left, r.ledger)
+	if err != nil {
+		text = fmt.Sprintf("whether the %s before this run ended is not known: %v", left.Command, err)
+	}
+	if text != "" {
+		r.record.Note("%s", text)
+	}
 }
 
 // reclaimProjects gives the directories and links of the host's projects back to root, and notes all repairs so far.

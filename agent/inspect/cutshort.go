@@ -84,11 +84,27 @@ func (h *Host) cutRun(s Status) *Cut {
 	if !ok || s.LastRun != nil && !s.LastRun.Started.Before(left.Since) {
 		return nil // it has saved its report
 	}
-	c := &Cut{Command: left.Command, Began: &left.Since}
-	moved := s.Since != nil && !s.Since.Before(left.Since) // it had ended, and was killed before its report was saved
-	c.Again = left.Command == "rollback" && !moved
+	c := &Cut{Command: left.Command, Began: &left.Since, Again: unmoved(left, s.Since)}
 	c.Step = h.cutIn("", left.Since, c)
 	return c
+}
+
+// unmoved reports whether the holder of a lock that ended without a trace in the ledger was a rollback by hand. since is
+// when the deployed pair was deployed: a later one had ended, and was killed before its report was saved.
+func unmoved(left lock.Holder, since *time.Time) bool {
+	return left.Command == "rollback" && (since == nil || since.Before(left.Since))
+}
+
+// Dropped describes a rollback by hand that was interrupted before it moved the links, and that no run does; "" if the
+// last holder of the lock was none. book is the ledger, which has a rollback that moved links.
+func (h *Host) Dropped(left lock.Holder, book *ledger.Ledger) (string, error) {
+	last, err := h.Reports().Last()
+	if err != nil || book.Running != nil || !unmoved(left, book.Since) ||
+		last != nil && !last.Started.Before(left.Since) {
+		return "", err
+	}
+	return fmt.Sprintf("a rollback that began %s was interrupted before it moved the links: nothing was rolled back; to "+
+		"do it: corpus-agent rollback", left.Since.Local().Format("2006-01-02 15:04:05 MST")), nil
 }
 
 // cutIn returns the step in which a run last changed the host. If run is "", it is the newest run of the journal that

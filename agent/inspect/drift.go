@@ -35,7 +35,8 @@ func (h *Host) drift(s Status) []string {
 		for _, c := range h.Impassable(release) {
 			found = append(found, c.Name+" "+c.What)
 		}
-		for _, l := range []struct{ name, target string }{{"next", links.Next}, {"current", links.Current}} {
+		for _, l := range []struct{ name, target, dir string }{{"next", links.Next, dir}, {"current", links.Current, dir},
+			{"previous", links.Previous, h.PreviousDir(s.before, release)}} {
 			instead, err := link.Of(h.LayoutOf(release.Project)).Instead(l.name)
 			switch {
 			case err != nil:
@@ -43,8 +44,9 @@ func (h *Host) drift(s Status) []string {
 			case instead != "":
 				found = append(found, fmt.Sprintf("%s of %s is %s and no link; the next run sets it aside and makes the link again",
 					l.name, release.Project, instead))
-			case l.target != dir:
-				found = append(found, fmt.Sprintf("%s of %s leads to %q and not to %q", l.name, release.Project, l.target, dir))
+			case l.target != l.dir && l.dir != "":
+				found = append(found, fmt.Sprintf("%s of %s leads to %q and not to %q", l.name, release.Project, l.target,
+					l.dir))
 			}
 		}
 	}

@@ -38,3 +38,17 @@ func (h *Host) LastKeptOf(book *ledger.Ledger) *ledger.Pair {
 	}
 	return nil
 }
+
+// PreviousDir returns the name of the directory of the previous release of a release's project, to which the link
+// previous leads; before is the previous pair. It returns "" if the directory is not on the disk, or the same one.
+func (h *Host) PreviousDir(before *ledger.Pair, release artifact.Release) string {
+	if before == nil {
+		return ""
+	}
+	for _, r := range before.Releases() {
+		if r.Project == release.Project && r.Dir() != release.Dir() && h.Held().Has(r) {
+			return r.Dir()
+		}
+	}
+	return ""
+}

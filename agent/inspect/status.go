@@ -73,6 +73,7 @@ type Status struct {
 	Store   string  `json:"store,omitempty"`    // that the next run uses; Host.Store is the one that the last run used
 
 	linked map[string]ledger.Linked // when the links were moved
+	before *ledger.Pair             // the previous pair in the ledger
 	lost   *ledger.Pair             // what a deploy has to fetch again; nil for nothing
 }
 
@@ -105,6 +106,7 @@ func (h *Host) status() (Status, error) {
 		Links:    map[string]link.Set{}, CutShort: book.Running, Hold: book.Hold, Turns: book.Turns, Away: book.Away,
 		Quarantined: book.Bad, Postponed: book.Postponed, Withdrawn: book.Withdrawn,
 		Store: redact.URLs(cmp.Or(h.Config.Store, book.Host.Store)), linked: book.Linked,
+		before: book.Previous,
 	}
 	s.Host.Store = redact.URLs(s.Host.Store) // it may have a login
 	h.trusted(&s)

@@ -37,8 +37,8 @@ func (r *Run) namesLead(p ledger.Pair) bool {
 	return true
 }
 
-// Complete reports whether all links are as a deploy of the pair left them. The link previous leads to a release on the
-// disk, or does not exist.
+// Complete reports whether all links are as a deploy of the pair left them. The link previous leads to the release that
+// the ledger has as the previous one. If the ledger has none, it leads to a release on the disk, or does not exist.
 func (r *Run) Complete(pair ledger.Pair) bool {
 	if !r.Linked(pair) {
 		return false
@@ -49,7 +49,8 @@ func (r *Run) Complete(pair ledger.Pair) bool {
 		if err != nil || !links.Named() {
 			return false
 		}
-		if _, gone := links.Reachable(now); len(gone) > 0 || now.Previous == "" && r.PreviousDir(release) != "" {
+		before := r.PreviousDir(release)
+		if _, gone := links.Reachable(now); len(gone) > 0 || before != "" && now.Previous != before {
 			return false
 		}
 	}
@@ -70,16 +71,7 @@ func (r *Run) goodDir(project string) string {
 	return ""
 }
 
-// PreviousDir returns the name of the directory of the previous release of a release's project; "" if it is not on the
-// disk, or the same one.
+// PreviousDir returns the directory to which previous of a release's project leads by the ledger: see inspect.Host.
 func (r *Run) PreviousDir(release artifact.Release) string {
-	if r.Ledger.Previous == nil {
-		return ""
-	}
-	for _, before := range r.Ledger.Previous.Releases() {
-		if before.Project == release.Project && before.Dir() != release.Dir() && r.Host.Held().Has(before) {
-			return before.Dir()
-		}
-	}
-	return ""
+	return r.Host.PreviousDir(r.Ledger.Previous, release)
 }

@@ -45,7 +45,8 @@ func (h *Held) Hint() string { return "wait for it, or look at it with `corpus-a
 type Lock struct {
 	path     string
 	holder   Holder
-	readOnly bool // the filesystem is read-only, so the file cannot name the holder
+	left     Holder // the last holder, if it ended without Release; see Left
+	readOnly bool   // the filesystem is read-only, so the file cannot name the holder
 
 	mu    sync.Mutex
 	file  *os.File
@@ -109,8 +110,14 @@ func (l *Lock) lockOpen(f *os.File, readOnly bool) error {
 	if errors.Is(err, syscall.EWOULDBLOCK) {
 		return &Held{Holder: read(l.path)}
 	}
+	if err == nil && l.file == nil {
+		l.left = read(l.path)
+	}
 	return err
 }
+
+// Left returns the holder before this one if its process ended without Release; see Abandoned.
+func (l *Lock) Left() (Holder, bool) { return l.left, l.left.PID != 0 }
 
 // open opens the lock file. On a read-only filesystem it opens it for reading, which is enough for flock(2).
 func open(path string) (f *os.File, readOnly bool, err error) {

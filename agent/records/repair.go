@@ -123,7 +123,8 @@ func (s *setAside) directory(path string) {
 	case walk.Nowhere(err):
 		s.away(path, "was a link that leads nowhere")
 	case err == nil:
-		if _, err := os.Readlink(path); err == nil {
+		target, err := walk.Target(path)
+		if s.unread(err); target != "" {
 			s.targets = append(s.targets, info)
 		}
 	default:

@@ -2,7 +2,6 @@ package site
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
@@ -28,7 +27,11 @@ func (s *Site) CheckPlace(at string) error {
 // misplaced returns the error for a path above which wrong is no directory.
 func misplaced(at, wrong string) error {
 	const lost = "; where all below it is lost, make a new directory in its place: the next run deploys there again"
-	if target, err := os.Readlink(wrong); err == nil {
+	target, err := walk.Target(wrong)
+	if err != nil {
+		return err
+	}
+	if target != "" {
 		return diag.WithHint(fmt.Errorf("%s is a link to %s, which is no directory, so there is no %s", wrong, target, at),
 			"mount the file system, or correct the link (ls -ld %s), so that it leads to the directory"+lost, wrong)
 	}

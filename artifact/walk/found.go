@@ -38,6 +38,15 @@ func Named(path string) (bool, error) {
 	return Found(err)
 }
 
+// Target returns the target of a path that is itself a link; "" for any other path, and for none.
+func Target(path string) (string, error) {
+	target, err := os.Readlink(path)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.EINVAL) {
+		return "", nil
+	}
+	return target, err
+}
+
 // Directory reports whether a path leads to a directory.
 func Directory(path string) (bool, error) {
 	info, err := os.Stat(path)
