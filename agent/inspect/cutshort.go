@@ -89,8 +89,8 @@ func (h *Host) cutRun(s Status) *Cut {
 	return c
 }
 
-// unmoved reports whether the holder of a lock that ended without a trace in the ledger was a rollback by hand. since is
-// when the deployed pair was deployed: a later one had ended, and was killed before its report was saved.
+// unmoved reports whether the holder of a lock that ended without a trace in the ledger was a rollback by hand. since
+// is when the deployed pair was deployed: a later one had ended, and was killed before its report was saved.
 func unmoved(left lock.Holder, since *time.Time) bool {
 	return left.Command == "rollback" && (since == nil || since.Before(left.Since))
 }
