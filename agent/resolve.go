@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/corpus-agent/corpus-agent/agent/fleet"
 	"github.com/corpus-agent/corpus-agent/agent/inspect"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/artifact"
@@ -47,12 +48,7 @@ func (r *run) resolveOr(ctx context.Context, client *trust.Client, ref artifact.
 	has *artifact.Release) (artifact.Release, error) {
 	release, err := client.Resolve(ctx, ref)
 	if errors.Is(err, trust.ErrNoChannel) {
-		setting := "channels.service"
-		if ref.Project == artifact.Base {
-			setting = "channels.base"
-		}
-		err = diag.WithHint(err, "%s; or give this host another channel: %s in /etc/corpus/agent.yaml", diag.HintOf(err),
-			setting)
+		err = diag.WithHint(err, "%s; %s", diag.HintOf(err), fleet.Elsewhere(ref.String()))
 	}
 	if err == nil {
 		err = client.SameBytes(release, r.known()...)

@@ -4,9 +4,12 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/agent/inspect"
+	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
 // TestStateOfAnEarlierAgentIsClosed has a state directory and a copy of the ledger that every user can read.
@@ -57,7 +60,26 @@ func TestStateOfAnotherUserIsRefused(t *testing.T) {
 	if err := errors.Join(os.Chown(l.Layout.State(), projectUser, projectUser)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := l.deploy(); exit.Code(err) != exit.Refused {
-		t.Errorf("with the state of another user: %v", err)
+	converged := len(l.engine.converged)
+	for name, run := range map[string]func() error{
+		"deploy":        func() error { _, err := l.deploy(); return err },
+		"deploy --test": func() error { _, err := l.Deploy(t.Context(), given("", ""), true); return err },
+		"converge --test": func() error {
+			_, err := l.Converge(t.Context(), true)
+			return err
+		},
+		"rollback --test": func() error { _, err := l.ShowRollback(t.Context(), ""); return err },
+		"call":            func() error { _, err := l.Session(t.Context(), inspect.Trees{}, false); return err },
+	} {
+		if err := run(); exit.Code(err) != exit.Refused || diag.HintOf(err) == "" ||
+			!strings.Contains(err.Error(), l.Layout.Inside(l.Layout.State())) {
+			t.Errorf("%s with the state of another user: %v", name, err)
+		}
+	}
+	if len(l.engine.converged) > converged {
+		t.Errorf("converged %q with the state of another user", l.engine.converged[converged:])
+	}
+	if s := mustStatus(t, l); len(s.Uncontrolled) != 1 {
+		t.Errorf("status lists %q", s.Uncontrolled)
 	}
 }

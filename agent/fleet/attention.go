@@ -147,15 +147,16 @@ func notice(h Host, add func(what, hint string, h Host)) {
 	}
 }
 
-// Elsewhere returns how hosts of a channel that does not exist get a release again.
+// Elsewhere returns how hosts of a channel that does not exist get a release again. It is the hint of the fleet and of
+// the runs of these hosts.
 func Elsewhere(channel string) string {
 	project, name, _ := strings.Cut(channel, "/")
 	setting := "channels.service"
 	if project == artifact.Base {
 		setting = "channels.base"
 	}
-	return fmt.Sprintf("make the channel %s again: corpus point %s %s VERSION; or give its hosts another one: %s in "+
-		"/etc/corpus/agent.yaml there", channel, project, name, setting)
+	return fmt.Sprintf("make the channel %s again: corpus point %s %s VERSION; or give each of its hosts another one: "+
+		"%s in its /etc/corpus/agent.yaml", channel, project, name, setting)
 }
 
 // leave returns the commands by which the channel of a host leaves a withdrawn release.

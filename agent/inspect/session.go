@@ -175,6 +175,9 @@ func (o *Opened) minion(c *minion.Config, s *session.Settings) {
 
 // deployedSettings returns the settings of the deployed releases. On a host without a deploy there are no files.
 func (h *Host) deployedSettings(ctx context.Context) (session.Settings, []error, error) {
+	if err := h.CheckRecords(); err != nil {
+		return session.Settings{}, nil, err
+	}
 	book, err := h.ReadHostLedger()
 	if h.Skips(err) {
 		book, err = &ledger.Ledger{}, nil

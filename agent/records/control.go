@@ -29,12 +29,23 @@ func (rs *Records) CheckControl() (refused []error) {
 	} else {
 		add(rs.ConfigRefused)
 	}
-	above := rs.CheckAbove(rs.Layout.State())
-	add(above)
-	add(rs.CheckAbove(rs.Layout.Projects()))
+	for _, err := range rs.checkDirectories() {
+		add(err)
+	}
 	add(rs.CheckPrograms())
+	return refused
+}
+
+// CheckRecords returns the error with which runs refuse this host, since another user can change what the agent keeps
+// there. It changes nothing. Dry runs and calls check this before they read the ledger, which decides what they render.
+func (rs *Records) CheckRecords() error { return errors.Join(rs.checkDirectories()...) }
+
+// checkDirectories checks the directories above the agent's own, and the state directory.
+func (rs *Records) checkDirectories() []error {
+	above := rs.CheckAbove(rs.Layout.State())
+	refused := []error{above, rs.CheckAbove(rs.Layout.Projects())}
 	if above == nil {
-		add(rs.checkState())
+		refused = append(refused, rs.checkState())
 	}
 	return refused
 }

@@ -178,9 +178,12 @@ func (rs *Records) ReadHostLedger() (*ledger.Ledger, error) {
 }
 
 // Recall returns the ledger. If test is false, it first repairs the agent's files, and lost describes what was missing
-// or damaged.
+// or damaged. It returns an error if another user can change the state directory.
 func (rs *Records) Recall(test bool) (book *ledger.Ledger, lost []string, err error) {
 	if test {
+		if err := rs.checkState(); err != nil {
+			return nil, nil, err
+		}
 		book, err = rs.ReadLedger()
 		return book, nil, err
 	}

@@ -9,7 +9,6 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/config"
 	"github.com/corpus-agent/corpus-agent/agent/doctor/onhost"
 	"github.com/corpus-agent/corpus-agent/agent/exit"
-	"github.com/corpus-agent/corpus-agent/agent/site"
 	"github.com/corpus-agent/corpus-agent/cmd/cli"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
@@ -45,7 +44,7 @@ Exit codes: 0 nothing is wrong or there are only warnings, 2 the configuration m
 // patient returns the host for doctor to examine. Mistakes in the configuration become findings, and the defaults are
 // used in its place.
 func (p *program) patient() (*onhost.Host, error) {
-	if site.CheckConfiguration(p.layout()) != nil {
+	if p.checkConfiguration() != nil {
 		a, err := p.reader()
 		if err != nil {
 			return nil, err
@@ -92,7 +91,7 @@ func (p *program) examined(mistaken bool) (*agent.Agent, error) {
 // configuration, none of it is read: the settings are those of the environment and the flags, and the agent has the
 // error.
 func (p *program) reader() (*agent.Agent, error) {
-	refused := site.CheckConfiguration(p.layout())
+	refused := p.checkConfiguration()
 	if exit.Code(refused) != exit.Refused {
 		return p.agent(map[string]string{})
 	}

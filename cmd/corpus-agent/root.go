@@ -47,6 +47,7 @@ type program struct {
 	lenient bool // the command works without settings that its user may not read
 	// makesRoot says that the command makes the directory that stands for "/" if it does not exist
 	makesRoot bool
+	checked   *error // the result of site.CheckConfiguration; nil before checkConfiguration
 }
 
 func newRoot(streams cli.IO) *cobra.Command {
@@ -104,13 +105,22 @@ func (p *program) settings(flags map[string]string) (config.Config, error) {
 	return config.Load(sources)
 }
 
+// checkConfiguration calls site.CheckConfiguration once, and returns its error.
+func (p *program) checkConfiguration() error {
+	if p.checked == nil {
+		err := site.CheckConfiguration(p.layout())
+		p.checked = &err
+	}
+	return *p.checked
+}
+
 // sources returns the places of the settings.
 func (p *program) sources(flags map[string]string) (config.Sources, error) {
 	if p.store != "" {
 		flags["store"] = p.store
 	}
 	l := p.layout()
-	if err := site.CheckConfiguration(l); err != nil {
+	if err := p.checkConfiguration(); err != nil {
 		return config.Sources{}, err
 	}
 	file, lastValid := p.config, l.ConfigCopy()
