@@ -27,7 +27,7 @@ func (b *resuming) Read(p []byte) (int, error) {
 		if n > 0 {
 			b.done += int64(n)
 			b.failed = err // handled by the next Read
-			b.patience.progress()
+			b.patience.received += int64(n)
 			return n, nil
 		}
 		if err == nil || errors.Is(err, io.EOF) && b.left() < 0 {

@@ -139,19 +139,32 @@ type patience struct {
 	RetryPolicy
 	failures int       // in a row, without progress
 	since    time.Time // the first of them
+	received int64     // bytes of a body since then
 }
+
+// leastRate is the number of bytes per second, from the first failure on, with which a body makes progress. A body that
+// brings less between its failures, such as one that stalls again after a few bytes, is given up after Total.
+const leastRate = 1 << 10
 
 func (r *retrying) patience() *patience { return &patience{RetryPolicy: r.policy} }
 
-func (p *patience) progress() { p.failures = 0 }
+func (p *patience) progress() { p.failures, p.received = 0, 0 }
+
+// moves reports whether a body made progress since the first failure.
+func (p *patience) moves() bool {
+	return p.received > 0 && float64(p.received) >= leastRate*time.Since(p.since).Seconds()
+}
 
 // wait waits until the next attempt. It returns err if a retry is pointless.
 func (p *patience) wait(ctx context.Context, err error) error {
 	if ctx.Err() != nil || !retryable(err) {
 		return err
 	}
+	if p.moves() {
+		p.progress()
+	}
 	if p.failures++; p.failures == 1 {
-		p.since = time.Now()
+		p.since, p.received = time.Now(), 0
 	}
 	left := p.Total - time.Since(p.since)
 	if left <= 0 || p.failures == p.Attempts || after(err) > left {

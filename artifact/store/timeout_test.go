@@ -133,6 +133,28 @@ func TestStackResumesAfterAStall(t *testing.T) {
 	})
 }
 
+// TestBodyThatBringsLessAfterEachStallIsGivenUp has a server that sends half of the rest each time, and then stalls: the
+// download makes progress at first, and ends when a minute has brought almost nothing.
+func TestBodyThatBringsLessAfterEachStallIsGivenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		inner := mem.New()
+		mustPut(t, inner, "key", make([]byte, 64<<10))
+		var faults []storetest.Fault
+		for half := int64(32 << 10); half > 0; half /= 2 {
+			faults = append(faults, storetest.Fault{Nth: len(faults) + 1, Stall: half})
+		}
+		s := store.Stack(storetest.NewFaulty(inner, faults...), store.Settings{Timeout: patience})
+		start := time.Now()
+		got, err := getAll(t.Context(), s, "key", store.Range{})
+		if took := time.Since(start); !errors.Is(err, store.ErrUnreachable) || took > 100*time.Second {
+			t.Errorf("%v after %v", err, took)
+		}
+		if len(got) < 48<<10 {
+			t.Errorf("gave up after %d bytes, although the second half came fast", len(got))
+		}
+	})
+}
+
 func TestLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := store.Stack(mem.New(), store.Settings{Timeout: patience, Limiter: store.NewLimiter(1000)})
