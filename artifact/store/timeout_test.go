@@ -133,8 +133,8 @@ func TestStackResumesAfterAStall(t *testing.T) {
 	})
 }
 
-// TestBodyThatBringsLessAfterEachStallIsGivenUp has a server that sends half of the rest each time, and then stalls: the
-// download makes progress at first, and ends when a minute has brought almost nothing.
+// TestBodyThatBringsLessAfterEachStallIsGivenUp has a server that sends half of the rest each time, and then stalls:
+// the download makes progress at first, and ends when a minute has brought almost nothing.
 func TestBodyThatBringsLessAfterEachStallIsGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inner := mem.New()
