@@ -37,6 +37,7 @@ const (
 	NoResult     = "no result in a rollout"
 	Missing      = "missing in a rollout"
 	NoEvidence   = "cannot see its rollout"
+	OldAgent     = "old agent"
 	Unreadable   = "project that cannot be read"
 	WrongKey     = "wrong key"
 	NoChannel    = "channel that does not exist"
@@ -51,9 +52,9 @@ const (
 
 // ranks returns the kinds of attention, the most urgent first.
 func ranks() []string {
-	return []string{Unreadable, Halted, Stuck, Unseen, NoResult, Missing, NoEvidence, string(Failed), string(RolledBack),
-		string(Quarantined), NoChannel, WrongKey, Conflict, Copied, Flooded, NoRecord, Withdrawn, Silent, Unregistered,
-		Paused, string(Held)}
+	return []string{Unreadable, Halted, Stuck, Unseen, NoResult, Missing, OldAgent, NoEvidence, string(Failed),
+		string(RolledBack), string(Quarantined), NoChannel, WrongKey, Conflict, Copied, Flooded, NoRecord, Withdrawn, Silent,
+		Unregistered, Paused, string(Held)}
 }
 
 // attention returns what a person should look at, the most urgent first, and then by the number of hosts.

@@ -236,6 +236,12 @@ func places(r hostrecord.Record) map[string]*hostrecord.Place {
 	return all
 }
 
+// Follows reports whether the record of the host names a channel.
+func (h Host) Follows(ref artifact.Ref) bool {
+	place := places(h.Record)[ref.Project]
+	return place != nil && ref.Channel != "" && place.Channel == ref.Channel
+}
+
 // rows counts hosts by project, channel and version. The releases that channels name have a row even without hosts.
 func rows(hosts []Host, p pointers, q Query) []Row {
 	t := table{}

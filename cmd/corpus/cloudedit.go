@@ -221,7 +221,7 @@ func (k *clouds) publishCloud(ctx context.Context, base *publishedCloud) (artifa
 	if err != nil {
 		return artifact.Release{}, err
 	}
-	k.starts(publisher, false)
+	k.starts(publisher, k.start)
 	file := filepath.Join(filepath.Dir(base.tree), cloud.Project+".tar.zst")
 	err = durable.Write(file, 0o644, func(w io.Writer) error {
 		_, err := packaging.Build(ctx, base.tree, w, packaging.Options{})

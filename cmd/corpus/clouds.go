@@ -27,6 +27,7 @@ type clouds struct {
 	channel string // of the project cloud
 	yes     bool   // publish without a question
 	dry     bool   // show the change, and publish nothing
+	start   startFlags
 }
 
 // flags adds the flags that all commands of clouds have.
@@ -41,6 +42,7 @@ func (k *clouds) flags(c *cobra.Command) {
 func (k *clouds) editFlags(c *cobra.Command) *cobra.Command {
 	c.Flags().BoolVarP(&k.yes, "yes", "y", false, "sign and publish the change without a question")
 	c.Flags().BoolVar(&k.dry, "dry-run", false, "show the change, and publish nothing")
+	k.start.addExempt(c)
 	k.draftFlag(c)
 	return c
 }

@@ -29,6 +29,9 @@ func stoppedRollouts(ctx context.Context, client *trust.Client, s store.Store, v
 			continue
 		}
 		seen[row.Ref] = true
+		if a, older := olderAgents(client, v, row.Ref); older {
+			found = append(found, a)
+		}
 		u, err := needed(ctx, client, s, row.Ref, v)
 		switch {
 		case errors.Is(err, errNoRollout), errors.Is(err, errNoPlan), errors.Is(err, trust.ErrNoChannel):

@@ -14,7 +14,7 @@ import (
 )
 
 func (p *program) pointCommand() *cobra.Command {
-	remove, isNew, urgent := false, false, false
+	remove, isNew, flags := false, false, startFlags{}
 	c := &cobra.Command{
 		Use:   "point PROJECT CHANNEL VERSION",
 		Short: "Point a channel at a published version, or remove the channel",
@@ -50,7 +50,7 @@ If the channel has a plan (corpus project rollout), point starts a rollout; see 
 			if remove {
 				return p.unpoint(c.Context(), publisher, artifact.Ref{Project: args[0], Channel: args[1]})
 			}
-			ref, starter := artifact.Ref{Project: args[0], Channel: args[1]}, p.starts(publisher, urgent)
+			ref, starter := artifact.Ref{Project: args[0], Channel: args[1]}, p.starts(publisher, flags)
 			release, err := releases.Point(c.Context(), publisher, ref, args[2])
 			if err != nil {
 				return code(err)
@@ -63,7 +63,7 @@ If the channel has a plan (corpus project rollout), point starts a rollout; see 
 	}
 	c.Flags().BoolVar(&remove, "remove", false, "remove the channel")
 	newChannelFlag(c, &isNew)
-	urgentFlag(c, &urgent)
+	flags.add(c)
 	p.byFlag(c)
 	p.draftFlag(c)
 	return c

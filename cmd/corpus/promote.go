@@ -11,7 +11,7 @@ import (
 )
 
 func (p *program) promoteCommand() *cobra.Command {
-	isNew, urgent := false, false
+	isNew, flags := false, startFlags{}
 	c := &cobra.Command{
 		Use:   "promote PROJECT FROM TO",
 		Short: "Point a channel at the release of another channel",
@@ -27,7 +27,7 @@ another channel of the project, or from testing, staging or production. corpus p
 If TO has a plan (corpus project rollout), promote starts a rollout: it divides the hosts that follow the channel
 into waves, which deploy the release one after the other. That needs permission to list the store and to read below
 reports/ and hosts/. If the agents of some hosts are older than the plan requires, nothing is promoted, and the exit
-code is 4. With --urgent a rollout, including one that is under way, does not wait between waves, but still stops if
+code is 4, unless --exempt names these hosts: they may take the release at once. With --urgent a rollout, including one that is under way, does not wait between waves, but still stops if
 the release fails.`,
 		Example: `  corpus promote myapp testing production --store s3://bucket/prefix --keys keys
   corpus promote myapp testing production --urgent --store s3://bucket/prefix --keys keys`,
@@ -38,7 +38,7 @@ the release fails.`,
 				return err
 			}
 			publisher.New = isNew
-			starter := p.starts(publisher, urgent)
+			starter := p.starts(publisher, flags)
 			release, err := releases.Promote(c.Context(), publisher, args[0], args[1], args[2])
 			if err != nil {
 				return code(err)
@@ -51,7 +51,7 @@ the release fails.`,
 		},
 	}
 	newChannelFlag(c, &isNew)
-	urgentFlag(c, &urgent)
+	flags.add(c)
 	p.byFlag(c)
 	p.draftFlag(c)
 	return c

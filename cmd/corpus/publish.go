@@ -17,7 +17,7 @@ import (
 )
 
 func (p *program) publishCommand() *cobra.Command {
-	request, unscanned, urgent := releases.Request{}, false, false
+	request, unscanned, flags := releases.Request{}, false, startFlags{}
 	var fetch source.Options
 	c := &cobra.Command{
 		Use:   "publish PROJECT VERSION FILE",
@@ -58,7 +58,7 @@ FILE may be a URL too, such as https://host/app.tar.zst?checksum=sha256:HEX.`,
 			if !unscanned {
 				request.Check = packaging.CheckSecrets
 			}
-			return p.publish(c.Context(), request, urgent)
+			return p.publish(c.Context(), request, flags)
 		},
 	}
 	c.Flags().StringVar(&request.Channel, "channel", "", "channel to point at the version; none by default")
@@ -71,18 +71,18 @@ FILE may be a URL too, such as https://host/app.tar.zst?checksum=sha256:HEX.`,
 	limitFlag(c, &fetch)
 	c.Flags().BoolVar(&unscanned, "no-secret-scan", false,
 		"publish without scanning the files of the artifact for secrets")
-	urgentFlag(c, &urgent)
+	flags.add(c)
 	p.byFlag(c)
 	p.draftFlag(c)
 	return c
 }
 
-func (p *program) publish(ctx context.Context, request releases.Request, urgent bool) error {
+func (p *program) publish(ctx context.Context, request releases.Request, flags startFlags) error {
 	publisher, err := p.pinned(ctx)
 	if err != nil {
 		return err
 	}
-	starter := p.starts(publisher, urgent)
+	starter := p.starts(publisher, flags)
 	if _, err := os.Stat(request.File); err != nil {
 		return exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("reading the artifact: %w", err),
 			"make it: corpus build TREE -o FILE"))

@@ -18,7 +18,7 @@ import (
 )
 
 func (p *program) rolloutBackCommand() *cobra.Command {
-	urgent := false
+	var flags startFlags
 	c := &cobra.Command{
 		Use:   "back PROJECT CHANNEL",
 		Short: "Roll a channel out to the version before its last rollout",
@@ -34,16 +34,16 @@ It is a move of the channel, and takes the project's key and those of snapshot a
   corpus rollout back myapp production --urgent --store s3://bucket/prefix --keys keys`,
 		Args: cli.Args(cobra.ExactArgs(2)),
 		RunE: func(c *cobra.Command, args []string) error {
-			return p.rolloutBack(c.Context(), artifact.Ref{Project: args[0], Channel: args[1]}, urgent)
+			return p.rolloutBack(c.Context(), artifact.Ref{Project: args[0], Channel: args[1]}, flags)
 		},
 	}
-	urgentFlag(c, &urgent)
+	flags.add(c)
 	p.byFlag(c)
 	p.draftFlag(c)
 	return c
 }
 
-func (p *program) rolloutBack(ctx context.Context, ref artifact.Ref, urgent bool) error {
+func (p *program) rolloutBack(ctx context.Context, ref artifact.Ref, flags startFlags) error {
 	publisher, err := p.pinned(ctx)
 	if err != nil {
 		return err
@@ -60,7 +60,7 @@ func (p *program) rolloutBack(ctx context.Context, ref artifact.Ref, urgent bool
 		fmt.Fprintf(p.Err, "warning: %s has not arrived: `corpus rollout abort %s %s` goes back from it at once, and back "+
 			"goes in waves\n", trust.Printable(u.version), ref.Project, ref.Channel)
 	}
-	starter := p.starts(publisher, urgent)
+	starter := p.starts(publisher, flags)
 	release, withdrawn, err := releases.Back(ctx, publisher, ref, start)
 	if err != nil {
 		return code(err)

@@ -10,8 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/fleet"
 	"github.com/corpus-agent/corpus-agent/agent/hostkey"
@@ -19,7 +17,6 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/publish"
 	"github.com/corpus-agent/corpus-agent/artifact/rollout"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
-	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
@@ -30,16 +27,12 @@ const (
 	mayAgain = 7 * 24 * time.Hour
 )
 
-func urgentFlag(c *cobra.Command, urgent *bool) {
-	c.Flags().BoolVar(urgent, "urgent", false,
-		"a security fix: a rollout of it waits for no waves and no windows, and still stops where it fails")
-}
-
 // starter prepares rollouts for a publisher. A change that is tried again continues with the same rollout.
 type starter struct {
 	program   *program
 	publisher *publish.Publisher
 	store     store.Store
+	flags     startFlags
 	begun     map[string]*begun // by channel and digest
 	gone      []string          // hosts of the rollout under way whose keys are no longer registered
 }
@@ -54,13 +47,14 @@ type begun struct {
 	idle     []string // patterns of the plan that match none of the hosts
 	others   []string // hosts of the channel whose reports are not signed
 	gone     []string // hosts of the earlier rollout of the same release whose keys are no longer registered
+	ahead    []string // hosts with older agents than the plan requires, which --exempt names; they are not in the roster
 	again    string   // warning that a rollout of the release was aborted before; "" for none
 }
 
 // starts makes a publisher start rollouts.
-func (p *program) starts(publisher *publish.Publisher, urgent bool) *starter {
-	s := &starter{program: p, publisher: publisher, store: publisher.Store, begun: map[string]*begun{}}
-	publisher.Start, publisher.Stale, publisher.Urgent = s.begin, s.stale, urgent
+func (p *program) starts(publisher *publish.Publisher, flags startFlags) *starter {
+	s := &starter{program: p, publisher: publisher, store: publisher.Store, flags: flags, begun: map[string]*begun{}}
+	publisher.Start, publisher.Stale, publisher.Urgent = s.begin, s.stale, flags.urgent
 	return s
 }
 
@@ -133,10 +127,12 @@ func (s *starter) prepare(ctx context.Context, b publish.Beginning) (*begun, err
 		}
 		return nil, diag.WithHint(fmt.Errorf("which hosts follow %s is not known: %w", b.Ref, err), "%s", hint)
 	}
-	if err := oldAgents(b, all); err != nil {
+	all, ahead, err := s.flags.withoutExempt(b, all)
+	if err != nil {
 		return nil, err
 	}
 	made := newBegun(all, now.Add(-inRoster))
+	made.ahead = ahead
 	if len(made.roster.Hosts) == 0 && (b.Before != nil || len(all) > 0) && !b.Urgent {
 		return nil, exit.WithCode(exit.Refused, diag.WithHint(
 			fmt.Errorf("%s has no host that signed a report in the last %s, so nothing would stop the rollout", b.Ref,
@@ -209,26 +205,4 @@ func newRolloutID(now time.Time) (string, error) {
 		return "", err
 	}
 	return now.UTC().Format("20060102t150405") + "-" + hex.EncodeToString(chance), nil
-}
-
-// oldAgents returns an error if hosts of the channel have agents that are older than the plan requires: they would take
-// the release at once.
-func oldAgents(b publish.Beginning, all []fleet.Follower) error {
-	if b.Plan.Agent == "" {
-		return nil
-	}
-	var old []fleet.Agent
-	for _, f := range all {
-		if rollout.Older(f.Agent, b.Plan.Agent) {
-			old = append(old, fleet.Agent{Host: f.Host, Version: f.Agent})
-		}
-	}
-	if len(old) == 0 {
-		return nil
-	}
-	return exit.WithCode(exit.Refused, diag.WithHint(
-		fmt.Errorf("%d of %s of %s have agents older than %s, which would take the release at once: %s", len(old),
-			diag.Count(len(all), "host"), b.Ref, trust.Printable(b.Plan.Agent), namedHosts(old)),
-		"install that version there and wait for their next run; or, where older agents know rollouts, sign a plan with "+
-			"`corpus project rollout %s %s --agent VERSION`", b.Ref.Project, b.Ref.Channel))
 }

@@ -54,6 +54,9 @@ func (s *starter) warn(ref artifact.Ref, made *begun) {
 			"roster: %s\n", diag.Count(len(made.gone), "host"),
 			strings.Join(made.gone[:min(len(made.gone), mostOnLine)], ", "))
 	}
+	for _, text := range s.exemptions(made) {
+		fmt.Fprintf(s.program.Err, "warning: %s\n", text)
+	}
 	if made.again != "" {
 		fmt.Fprintf(s.program.Err, "warning: %s\n", made.again)
 	}

@@ -1,0 +1,74 @@
+package main
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/agent/hostkey"
+	"github.com/corpus-agent/corpus-agent/agent/hostrecord"
+	"github.com/corpus-agent/corpus-agent/artifact/store/stores"
+)
+
+// reportingHost registers a key for a host of production and returns a function that writes its record, with the
+// version of its agent.
+func (s *shell) reportingHost(name string) func(agent string) {
+	s.t.Helper()
+	opened, err := stores.Open(s.env["CORPUS_STORE"], stores.Options{})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	key, _, err := hostkey.Open(filepath.Join(s.t.TempDir(), "host.key"))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if err := key.Register(s.t.Context(), opened, hostkey.Registration{Host: name}); err != nil {
+		s.t.Fatal(err)
+	}
+	w := hostrecord.Writer{Store: opened, Key: key, File: filepath.Join(s.t.TempDir(), "record.json"), Now: time.Now()}
+	r := hostrecord.Record{Project: "myapp", Host: name, Run: time.Now().UTC().Format(hostrecord.RunTime),
+		Outcome: "converged", Form: 9, Service: &hostrecord.Place{Channel: "production", Version: "1.0", Digest: "68cb9278"}}
+	return func(agent string) {
+		r.Agent, r.Sequence = agent, r.Sequence+1
+		if err := w.Write(s.t.Context(), r, hostrecord.Detail{}); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+}
+
+// TestForgedAgentVersionStopsNoRollout checks that a host that reports an old agent stops a rollout only until
+// --exempt names it, that the hint has the command, and that such a host is not in the roster.
+func TestForgedAgentVersionStopsNoRollout(t *testing.T) {
+	s := newStore(t)
+	s.artifact("one", "1")
+	s.artifact("two", "2")
+	s.expect(0, "publish myapp 1.0 @one.tar.zst --channel production", "")
+	s.expect(0, "project rollout myapp production --waves 100% --agent 1.4", "")
+	good, forged := s.reportingHost("myapp-production-1"), s.reportingHost("myapp-production-2")
+	good("1.4")
+	forged("0.0.1")
+	s.expect(0, "publish myapp 1.1 @two.tar.zst", "")
+	for _, line := range []string{"point myapp production 1.1", "point myapp production 1.1 --urgent"} {
+		s.expect(4, line, "1 of 2 hosts of myapp/production have agents older than 1.4")
+		if again := "`corpus " + line + " --exempt myapp-production-2`"; !strings.Contains(s.err, again) {
+			t.Errorf("the hint lacks %s:\n%s", again, s.err)
+		}
+	}
+	s.expect(0, "fleet --trust-root @keys/root.json", "old agent on 1 host: myapp-production-2")
+	s.expect(0, "point myapp production 1.1 --exempt myapp-production-2 --exempt myapp-production-1",
+		"its rollout to 1 host in 1 wave")
+	for _, text := range []string{
+		"warning: the rollout leaves out 1 exempt host, whose agent may take the release at once: myapp-production-2\n",
+		"warning: --exempt changes nothing for hosts that report no older agent: myapp-production-1\n",
+	} {
+		if !strings.Contains(s.err, text) {
+			t.Errorf("the command lacks %q:\n%s", text, s.err)
+		}
+	}
+	forged("1.4")
+	s.expect(0, "fleet --trust-root @keys/root.json", "myapp/production")
+	if strings.Contains(s.out, "old agent") {
+		t.Errorf("a host with a new agent is listed:\n%s", s.out)
+	}
+}
