@@ -65,7 +65,7 @@ func (r *Runner) batch(ctx context.Context, first module.Resource, t *try, resul
 	if len(others) == 0 {
 		return false
 	}
-	reports := batcher.Batch(host.Applying(t.acting(ctx, r)), r.hostOf(t.step).Ending(ctx), others)
+	reports := batcher.Batch(host.Applying(t.acting(ctx, r)), r.hostOf(ctx, t.step).Ending(ctx), others)
 	if len(reports) == 0 {
 		return false
 	}

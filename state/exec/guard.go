@@ -106,9 +106,9 @@ func (r *Runner) unless(ctx context.Context, s *compile.Step, v any) (string, er
 	return held, nil
 }
 
-func (r *Runner) creates(_ context.Context, _ *compile.Step, v any) (string, error) {
+func (r *Runner) creates(ctx context.Context, _ *compile.Step, v any) (string, error) {
 	for _, path := range list(v) {
-		_, err := r.Host.Following().Files.Stat(value.Str(path)) // that a file exists is no secret
+		_, err := r.Host.Attributed(ctx).Following().Files.Stat(value.Str(path)) // that a file exists is no secret
 		if errors.Is(err, fs.ErrNotExist) {
 			return "", nil
 		}
@@ -130,7 +130,7 @@ func list(v any) []any {
 func (r *Runner) holds(ctx context.Context, s *compile.Step, condition any) (holds, known bool, err error) {
 	switch c := condition.(type) {
 	case string:
-		out, err := r.hostOf(s).Shell(ctx, guardLine(s, c, r.Shell))
+		out, err := r.hostOf(ctx, s).Shell(ctx, guardLine(s, c, r.Shell))
 		if err != nil {
 			return false, true, decisive(err)
 		}
@@ -221,7 +221,7 @@ func (r *Runner) checkCommand(ctx context.Context, s *compile.Step, resource mod
 		return
 	}
 	for _, line := range list(v) {
-		out, err := r.hostOf(s).Shell(ctx, host.Line{Text: value.Str(line), Shell: r.Shell})
+		out, err := r.hostOf(ctx, s).Shell(ctx, host.Line{Text: value.Str(line), Shell: r.Shell})
 		if err != nil {
 			result.fail(err, result.Changes)
 			return

@@ -16,7 +16,7 @@ import (
 // settle checks a resource and, unless the run is dry, applies the difference.
 func (r *Runner) settle(ctx context.Context, resource module.Resource, t try, result *Result) {
 	diff, err := r.looking(ctx, func(ctx context.Context) (module.Diff, error) {
-		return t.look(ctx, resource, r.hostOf(t.step))
+		return t.look(ctx, resource, r.hostOf(ctx, t.step))
 	})
 	warnings := result.Warnings
 	result.Warnings, result.Comment = slices.Concat(warnings, diff.Warnings), diff.Comment
@@ -45,7 +45,7 @@ func (r *Runner) settle(ctx context.Context, resource module.Resource, t try, re
 	}
 	if err == nil && t.dry {
 		t.overtaken(result)
-		t.unpacked(r.hostOf(t.step), result)
+		t.unpacked(r.hostOf(ctx, t.step), result)
 	}
 }
 
@@ -55,17 +55,18 @@ const followUnsafe = "follow_unsafe"
 func follows(s *compile.Step) bool { return s.Chunk.Value(followUnsafe) == true }
 
 // hostOf returns the host for a step. If the step has follow_unsafe, the host follows links that other users control.
-func (r *Runner) hostOf(s *compile.Step) *host.Host {
+func (r *Runner) hostOf(ctx context.Context, s *compile.Step) *host.Host {
+	h := r.Host.Attributed(ctx)
 	if follows(s) {
-		return r.Host.Following()
+		return h.Following()
 	}
-	return r.Host
+	return h
 }
 
 // apply applies a diff. If it fails, the warnings of Check are left out, since they describe the failure.
 func (r *Runner) apply(ctx context.Context, resource module.Resource, diff module.Diff, warnings []string,
 	result *Result) {
-	report, err := resource.Apply(host.Applying(ctx), r.hostOf(result.Step).Ending(ctx), diff)
+	report, err := resource.Apply(host.Applying(ctx), r.hostOf(ctx, result.Step).Ending(ctx), diff)
 	result.Comment, result.Outcome, result.Changes = report.Comment, Succeeded, orEmpty(report.Changes)
 	if err != nil {
 		result.Warnings = warnings

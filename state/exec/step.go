@@ -120,8 +120,9 @@ func (r *Runner) attempt(ctx context.Context, t try) *Result {
 func (r *Runner) once(ctx context.Context, t try) *Result {
 	result := &Result{Step: t.step, Changes: value.NewMap(), Started: time.Now()}
 	mark := r.Host.Mark()
+	ctx = host.Attributing(ctx)
 	defer func() {
-		machineErr := r.Host.MachineErrorSince(mark)
+		machineErr := r.Host.MachineErrorOf(ctx, mark)
 		result.failOnMachineError(machineErr)
 		r.Host.WithNames(errors.Join(result.cause, machineErr), &result.Comment, &result.Hint)
 		result.findObstruction(r.Host)

@@ -29,6 +29,7 @@ type cloud struct {
 	crowded bool           // another Apply ran beside that of thing.alone
 	order   []string       // names, in the order in which Apply ended
 	meeting sync.WaitGroup // resources with meet: true wait until all of them have begun
+	looked  sync.WaitGroup // and until those with look have looked
 }
 
 type thing struct {
@@ -37,6 +38,7 @@ type thing struct {
 	Uses  []any  `sls:"uses"`
 	Meet  bool   `sls:"meet"`
 	Fail  bool   `sls:"fail"`
+	Look  string `sls:"look"` // a path that Apply looks at, and whose error it ignores
 	alone bool
 }
 
@@ -49,7 +51,7 @@ func (t *thing) Check(context.Context, *host.Host) (module.Diff, error) {
 	return module.Diff{Changes: value.NewMap("made", t.Name)}, nil
 }
 
-func (t *thing) Apply(ctx context.Context, _ *host.Host, d module.Diff) (module.Report, error) {
+func (t *thing) Apply(ctx context.Context, h *host.Host, d module.Diff) (module.Report, error) {
 	c := t.cloud
 	c.mu.Lock()
 	c.running++
@@ -71,6 +73,13 @@ func (t *thing) Apply(ctx context.Context, _ *host.Host, d module.Diff) (module.
 		case <-time.After(20 * time.Second):
 			return module.Report{}, errors.New("the others did not begin")
 		}
+	}
+	if t.Look != "" {
+		_, _ = h.Files.Stat(t.Look)
+		c.looked.Done()
+	}
+	if t.Meet {
+		c.looked.Wait()
 	}
 	if t.Fail {
 		return module.Report{}, errors.New("this thing fails")
@@ -114,7 +123,11 @@ func (c *cloud) run(t *testing.T, parallel int, sls string) (lines []string) {
 		t.Fatal(err)
 	}
 	for _, r := range s.Run(context.Background(), program, nil).All() {
-		lines = append(lines, strings.TrimSpace(r.Name()+" "+value.Repr(r.Changes)))
+		line := strings.TrimSpace(r.Name() + " " + value.Repr(r.Changes))
+		if strings.Contains(r.Comment, "refused, since") {
+			line += " failed"
+		}
+		lines = append(lines, line)
 	}
 	return lines
 }
@@ -133,6 +146,24 @@ e: {thing.made: []}
 	want := []string{"a {'made': 'a'}", "b {'made': 'b'}", "c {'made': 'c'}", "d {'made': 'd'}", "e {'made': 'e'}"}
 	if !slices.Equal(lines, want) || c.most != 3 {
 		t.Errorf("the report is %v, and %d ran at once", lines, c.most)
+	}
+}
+
+// TestRefusalsOfParallelStepsAreTheirOwn runs two steps at once, of which one follows a link that any user could have
+// made. The other one does not fail.
+func TestRefusalsOfParallelStepsAreTheirOwn(t *testing.T) {
+	dir := t.TempDir()
+	open := filepath.Join(dir, "open")
+	if err := errors.Join(os.WriteFile(dir+"/f", nil, 0o600), os.Mkdir(open, 0o755), os.Chmod(open, 0o777),
+		os.Symlink(dir+"/f", open+"/link")); err != nil {
+		t.Fatal(err)
+	}
+	c := &cloud{}
+	c.meeting.Add(2)
+	c.looked.Add(1)
+	lines := c.run(t, 2, "a: {thing.made: [meet: true, look: "+open+"/link]}\nb: {thing.made: [meet: true]}\n")
+	if want := []string{"a {'made': 'a'} failed", "b {'made': 'b'}"}; !slices.Equal(lines, want) {
+		t.Errorf("the report is %q, want %q", lines, want)
 	}
 }
 

@@ -60,6 +60,42 @@ func (h *Host) MachineErrorSince(mark int) error {
 	return explain(err)
 }
 
+type attributedKey struct{}
+
+// Attributing returns a context for one step. Errors of the machine in files that the step uses are errors of that step
+// alone, and not of steps that run at the same time: see Attributed and MachineErrorOf.
+func Attributing(ctx context.Context) context.Context {
+	return context.WithValue(ctx, attributedKey{}, &walk.MachineErrors{})
+}
+
+// Attributed returns a host like h for the step of a context of Attributing. A host whose files are not those of a
+// machine or a root is returned unchanged.
+func (h *Host) Attributed(ctx context.Context) *Host {
+	t, ok := h.Files.(*tree)
+	errs, step := ctx.Value(attributedKey{}).(*walk.MachineErrors)
+	if !ok || !step || t.machineErrors == nil {
+		return h
+	}
+	other, own := *h, *t
+	own.machineErrors = errs
+	other.Files = &own
+	return &other
+}
+
+// MachineErrorOf is like MachineErrorSince for the step of a context of Attributing. Errors of commands, and of files
+// that accounts, packages and units are read from, count for each step that ran at the time.
+func (h *Host) MachineErrorOf(ctx context.Context, mark int) error {
+	errs, _ := ctx.Value(attributedKey{}).(*walk.MachineErrors)
+	err := errs.Since(0)
+	if err == nil {
+		return h.MachineErrorSince(mark)
+	}
+	if h.forget != nil {
+		h.forget()
+	}
+	return explain(err)
+}
+
 // WithFiles returns a host like h with other Files.
 func (h *Host) WithFiles(files Files) *Host {
 	other := *h

@@ -51,6 +51,9 @@ func (h *Host) WithNames(err error, texts ...*string) {
 }
 
 func (h *Host) userName(id int) string {
+	if h.Accounts == nil {
+		return ""
+	}
 	u, _, err := h.Accounts.UserByID(id)
 	if err != nil {
 		return "" // the ID is shown
@@ -59,6 +62,9 @@ func (h *Host) userName(id int) string {
 }
 
 func (h *Host) groupName(id int) string {
+	if h.Accounts == nil {
+		return ""
+	}
 	g, _, err := h.Accounts.GroupByID(id)
 	if err != nil {
 		return ""
@@ -83,6 +89,7 @@ func WithFollowing(ctx context.Context) context.Context {
 
 // FilesFor returns the files for calls with a context: those of Following if it is one of WithFollowing.
 func (h *Host) FilesFor(ctx context.Context) Files {
+	h = h.Attributed(ctx)
 	if ctx.Value(followingKey{}) != nil {
 		return h.Following().Files
 	}
