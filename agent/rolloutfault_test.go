@@ -13,9 +13,12 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/agent"
 	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/agent/fleet"
 	"github.com/corpus-agent/corpus-agent/agent/rollout"
+	"github.com/corpus-agent/corpus-agent/artifact/artifacttest"
 	plans "github.com/corpus-agent/corpus-agent/artifact/rollout"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
+	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
 // resultsOf returns the outcomes that a host recorded in rollouts, in the order of their names.
@@ -106,4 +109,47 @@ func TestHostThatRolledBackForItsOwnFaultCounts(t *testing.T) {
 	}
 	f.run(f.hosts[2], exit.OK) // one host counts as failed
 	f.runs(f.hosts[2], "2")
+}
+
+// TestBadBaseIsNoFailureOfTheServiceInItsRollout deploys a bad base and a good service at once: the rollout of the
+// service has no failure, the host takes the service at its next run, and the fleet shows why base is in quarantine.
+func TestBadBaseIsNoFailureOfTheServiceInItsRollout(t *testing.T) {
+	t.Parallel()
+	plan := twoWaves()
+	plan.Waves, plan.Halt = []plans.Wave{{Share: plans.All}}, plans.Halt{Hosts: 1}
+	f := newRolling(t, 1, plan)
+	h := f.hosts[0]
+	publishBase := func(version string) {
+		f.repo.Release("base", version, "production", artifacttest.Files{"version": version, "states/top.sls": "base: {}"})
+	}
+	publishBase("b1")
+	f.run(h, exit.OK)
+	publishBase("b2")
+	f.start("2", "1")
+	h.engine.fails = func(what string) error {
+		if !strings.HasPrefix(what, "b2+") {
+			return nil
+		}
+		bad := diag.At(diag.Pos{File: "/srv/base/current/states/common.sls", Line: 1}, "b2 is bad")
+		return exit.WithCode(exit.Failed, bad)
+	}
+	f.run(h, exit.RolledBack)
+	f.runs(h, "1")
+	if got := f.resultsOf(h); len(got) != 0 {
+		t.Errorf("the host recorded %q", got)
+	}
+	for range 2 {
+		f.store.now = f.store.now.Add(time.Hour)
+		f.run(h, exit.OK)
+		f.runs(h, "2")
+		if got := f.resultsOf(h); len(got) != 1 || got[0] != string(rollout.Healthy) || h.engine.last() != "b1+2" {
+			t.Errorf("the host recorded %q, and converged %s", got, h.engine.last())
+		}
+		v, err := fleet.Look(t.Context(), fleet.Query{Store: f.store, Now: f.store.now})
+		must(t, err)
+		must(t, v.Explain(t.Context(), f.store))
+		if len(v.Attention) == 0 || !strings.Contains(v.Attention[0].Why, "b2 is bad") {
+			t.Errorf("the fleet shows %+v", v.Attention)
+		}
+	}
 }

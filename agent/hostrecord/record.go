@@ -51,12 +51,9 @@ func (p *Place) Is(d artifact.Digest) bool {
 	return p != nil && p.Digest != "" && p.Digest == d.Short()
 }
 
-// same reports whether two places are the same release; nil is none.
+// same reports whether two places are the same release. It is false if one of them is nil.
 func (p *Place) same(other *Place) bool {
-	if p == nil || other == nil {
-		return p == other
-	}
-	return p.Digest == other.Digest
+	return p != nil && other != nil && p.Digest == other.Digest
 }
 
 // Record describes a host after its newest run.

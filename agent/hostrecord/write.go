@@ -98,14 +98,14 @@ func (w Writer) Has(r Record) bool {
 }
 
 // Kept returns the Detail of the newest record if r is the record of a later run and says that the host still does not
-// deploy the release that failed then; otherwise the zero Detail.
+// deploy a release that failed then; otherwise the zero Detail. The other release of the pair may be deployed by now.
 func (w Writer) Kept(r Record) Detail {
 	var last struct {
 		Record
 		Detail
 	}
-	if !r.Quarantined || json.Unmarshal(w.before().Object, &last) != nil || !last.Wanted.same(r.Wanted) ||
-		!last.WantedBase.same(r.WantedBase) {
+	if !r.Quarantined || json.Unmarshal(w.before().Object, &last) != nil ||
+		!last.Wanted.same(r.Wanted) && !last.WantedBase.same(r.WantedBase) {
 		return Detail{}
 	}
 	return last.Detail

@@ -9,6 +9,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/agent/rollout"
+	"github.com/corpus-agent/corpus-agent/artifact"
 	plans "github.com/corpus-agent/corpus-agent/artifact/rollout"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 )
@@ -90,14 +91,28 @@ func (r *Run) outcome(t ledger.Turn, tried *ledger.Pair, result error) rollout.O
 		return ""
 	}
 	has := func(p *ledger.Pair) bool { return p != nil && p.Has(t.Release) }
+	tries := has(tried) && !r.failedElsewhere(t.Release, *tried)
 	code := exit.Code(result)
 	switch good := r.Ledger.Good; {
-	case has(tried) && (code == exit.RolledBack || code == exit.RollbackFailed), r.triedBefore(t.Release):
+	case tries && (code == exit.RolledBack || code == exit.RollbackFailed), r.triedBefore(t.Release):
 		return rollout.RolledBack
-	case code == exit.Failed && (has(tried) || has(good)), has(r.Ledger.Failing):
+	case code == exit.Failed && (tries || has(good)),
+		has(r.Ledger.Failing) && !r.failedElsewhere(t.Release, *r.Ledger.Failing):
 		return rollout.Failed
 	case has(good) && r.Ledger.Running == nil && result == nil:
 		return rollout.Healthy
 	}
 	return ""
+}
+
+// failedElsewhere reports whether a pair with a release failed because of a release of another project in it: that one
+// is in quarantine, and the release is not.
+func (r *Run) failedElsewhere(release artifact.Release, pair ledger.Pair) bool {
+	is := func(other artifact.Release) func(ledger.Bad) bool {
+		return func(b ledger.Bad) bool { return b.Is(other) }
+	}
+	return !slices.ContainsFunc(r.Ledger.Bad, is(release)) &&
+		slices.ContainsFunc(pair.Releases(), func(other artifact.Release) bool {
+			return other.Project != release.Project && slices.ContainsFunc(r.Ledger.Bad, is(other))
+		})
 }

@@ -132,6 +132,51 @@ func TestOutcomeOfARun(t *testing.T) {
 	}
 }
 
+// TestFailureOfBaseIsNoneOfTheService checks runs of a pair with base 9 that failed: if base is in quarantine and the
+// service is not, the rollout of the service has no result of them.
+func TestFailureOfBaseIsNoneOfTheService(t *testing.T) {
+	base := artifact.Release{Project: artifact.Base, Version: "9", Digest: artifact.Digest("sha256:" +
+		strings.Repeat("9", 64))}
+	tried := &ledger.Pair{Base: &base, Service: version("2")}
+	service, onBase := version("2"), took()
+	onBase.Release = base
+	for _, c := range []struct {
+		turn    ledger.Turn
+		good    string
+		failing bool
+		code    int
+		bad     []*artifact.Release
+		want    rollout.Outcome
+	}{
+		{turn: took(), good: "1", code: exit.RolledBack, bad: []*artifact.Release{&base}},
+		{turn: took(), good: "1", code: exit.RollbackFailed, bad: []*artifact.Release{&base}},
+		{turn: took(), good: "2", code: exit.RolledBack, bad: []*artifact.Release{&base}},
+		{turn: took(), code: exit.Failed, bad: []*artifact.Release{&base}},
+		{turn: took(), good: "1", failing: true, code: exit.RollbackFailed, bad: []*artifact.Release{&base}},
+		{turn: took(), good: "1", code: exit.RolledBack, bad: []*artifact.Release{&service}, want: rollout.RolledBack},
+		{turn: took(), good: "1", code: exit.RolledBack, bad: []*artifact.Release{&base, &service},
+			want: rollout.RolledBack},
+		{turn: took(), good: "1", code: exit.RolledBack, want: rollout.RolledBack}, // the host is at fault
+		{turn: onBase, good: "1", code: exit.RolledBack, bad: []*artifact.Release{&base}, want: rollout.RolledBack},
+		{turn: onBase, good: "1", code: exit.RolledBack, bad: []*artifact.Release{&service}},
+	} {
+		r, _, _ := newRun(t)
+		r.Ledger.Good = nil
+		if c.good != "" {
+			r.Ledger.Good = pairOf(c.good)
+		}
+		if c.failing {
+			r.Ledger.Failing = tried
+		}
+		for _, release := range c.bad {
+			r.Ledger.Bad = append(r.Ledger.Bad, ledger.Bad{Release: release, Run: "0"})
+		}
+		if got := r.outcome(c.turn, tried, exit.WithCode(c.code, errors.New("a state failed"))); got != c.want {
+			t.Errorf("%+v: %q, want %q", c, got, c.want)
+		}
+	}
+}
+
 func TestResultsAreRecordedOnce(t *testing.T) {
 	r, rep, s := newRun(t)
 	r.Ledger.Good, r.Ledger.Turns = pairOf("2"), []ledger.Turn{took()}
