@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -70,5 +71,40 @@ func TestForgedAgentVersionStopsNoRollout(t *testing.T) {
 	s.expect(0, "fleet --trust-root @keys/root.json", "myapp/production")
 	if strings.Contains(s.out, "old agent") {
 		t.Errorf("a host with a new agent is listed:\n%s", s.out)
+	}
+}
+
+// TestNewHostsOfARolloutAreNamed checks that the start of a rollout names the hosts that the last one did not have, at
+// most ten of them as text and all of them with --json, and none if there was no last rollout.
+func TestNewHostsOfARolloutAreNamed(t *testing.T) {
+	s := newStore(t)
+	s.artifact("one", "1")
+	s.expect(0, "publish myapp 1.0 @one.tar.zst --channel production", "")
+	s.expect(0, "project rollout myapp production --waves 100% --agent dev", "")
+	s.reportingHost("myapp-production-00")("dev")
+	s.artifact("first", "1.1")
+	s.expect(0, "publish myapp 1.1 @first.tar.zst --channel production", "its rollout to 1 host")
+	if strings.Contains(s.out, "new since") {
+		t.Errorf("the first rollout of the channel names new hosts:\n%s", s.out)
+	}
+	for i := 1; i <= 12; i++ {
+		s.reportingHost(fmt.Sprintf("myapp-production-%02d", i))("dev")
+	}
+	s.artifact("two", "2")
+	s.expect(0, "publish myapp 1.2 @two.tar.zst --channel production",
+		"\n13 hosts, 12 of them new since the last rollout: myapp-production-01, ")
+	if !strings.Contains(s.out, "myapp-production-10 and 2 more\n") {
+		t.Errorf("the names of new hosts are\n%s", s.out)
+	}
+	for i := 13; i <= 24; i++ {
+		s.reportingHost(fmt.Sprintf("myapp-production-%02d", i))("dev")
+	}
+	var placed struct {
+		New []string `json:"new_hosts"`
+	}
+	s.artifact("three", "3")
+	s.json("publish myapp 1.3 @three.tar.zst --channel production", &placed)
+	if len(placed.New) != 12 {
+		t.Errorf("the JSON output names %q", placed.New)
 	}
 }

@@ -48,6 +48,7 @@ type begun struct {
 	others   []string // hosts of the channel whose reports are not signed
 	gone     []string // hosts of the earlier rollout of the same release whose keys are no longer registered
 	ahead    []string // hosts with older agents than the plan requires, which --exempt names; they are not in the roster
+	added    []string // hosts that the channel's last rollout did not have
 	again    string   // warning that a rollout of the release was aborted before; "" for none
 }
 
@@ -146,6 +147,7 @@ func (s *starter) prepare(ctx context.Context, b publish.Beginning) (*begun, err
 		return nil, err
 	}
 	made.again = abortedBefore(b)
+	made.added = addedTo(made.roster, last)
 	made.taken, made.idle = disputed(last, known), b.Plan.Idle(made.roster.Places())
 	made.start = b.Plan.NewStart(id, string(b.Release.Digest), now, made.roster.Places())
 	_, made.start.Roster, err = made.roster.Content()

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/corpus-agent/corpus-agent/agent/hostkey"
+	hosts "github.com/corpus-agent/corpus-agent/agent/rollout"
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/publish"
 	"github.com/corpus-agent/corpus-agent/artifact/rollout"
@@ -16,6 +18,7 @@ import (
 type placed struct {
 	artifact.Release
 	Rollout *rollout.Start `json:"rollout,omitempty"`
+	Added   []string       `json:"new_hosts,omitempty"` // hosts that the channel's last rollout did not have
 }
 
 // answer prints the text, and the rollout that was started.
@@ -33,10 +36,33 @@ func (s *starter) answer(ref artifact.Ref, release artifact.Release, text string
 	for _, n := range made.start.Hosts {
 		sizes = append(sizes, fmt.Sprint(n))
 	}
-	return s.program.answer(placed{release, &made.start},
-		"%s\nits rollout to %s in %s (%s) has started: corpus rollout status %s %s", text,
+	return s.program.answer(placed{release, &made.start, made.added},
+		"%s\nits rollout to %s in %s (%s) has started: corpus rollout status %s %s%s", text,
 		diag.Count(len(made.roster.Hosts), "host"), diag.Count(len(sizes), "wave"), strings.Join(sizes, ", "), ref.Project,
-		ref.Channel)
+		ref.Channel, made.addedText())
+}
+
+// mostAdded is the number of hosts that a move names as new since the last rollout.
+const mostAdded = 10
+
+// addedText returns a line that names the hosts that the channel's last rollout did not have; "" if there are none.
+func (b *begun) addedText() string {
+	if len(b.added) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("\n%s, %d of them new since the last rollout: %s", diag.Count(len(b.roster.Hosts), "host"),
+		len(b.added), named(b.added, mostAdded))
+}
+
+// addedTo returns the hosts of a roster that the last one of the channel did not have. It returns none if there was no
+// last one.
+func addedTo(roster hosts.Roster, last map[string]hostkey.Public) (names []string) {
+	for _, m := range roster.Hosts {
+		if _, before := last[m.Name]; last != nil && !before {
+			names = append(names, m.Name)
+		}
+	}
+	return names
 }
 
 // skips returns what an urgent promotion changes in a rollout that is under way.
