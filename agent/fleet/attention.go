@@ -44,6 +44,8 @@ const (
 	Conflict     = "conflict"
 	Flooded      = "objects that are not records"
 	NoRecord     = "no record"
+	Invalid      = "invalid record"
+	Ahead        = "run in the future"
 	Silent       = "silent"
 	Copied       = "one key on two machines"
 	Withdrawn    = "withdrawn"
@@ -53,8 +55,8 @@ const (
 // ranks returns the kinds of attention, the most urgent first.
 func ranks() []string {
 	return []string{Unreadable, Halted, Stuck, Unseen, NoResult, Missing, OldAgent, NoEvidence, string(Failed),
-		string(RolledBack), string(Quarantined), NoChannel, WrongKey, Conflict, Copied, Flooded, NoRecord, Withdrawn, Silent,
-		Unregistered, Paused, string(Held)}
+		string(RolledBack), string(Quarantined), NoChannel, WrongKey, Conflict, Copied, Flooded, Invalid, NoRecord, Ahead,
+		Withdrawn, Silent, Unregistered, Paused, string(Held)}
 }
 
 // attention returns what a person should look at, the most urgent first, and then by the number of hosts.
@@ -79,6 +81,11 @@ func attention(v *View) []Attention {
 		notice(h, add)
 	}
 	for _, i := range v.Ignored {
+		if i.Why == hostrecord.Invalid {
+			add(Invalid, "find out what writes the objects below fleet/PROJECT/"+i.Host+"/ and remove them; the host writes a "+
+				"record with its next report", Host{Listed: hostrecord.Listed{Record: hostrecord.Record{Host: i.Host}, Seen: v.At}})
+			continue
+		}
 		add(WrongKey, "if the machine was replaced: corpus host forget "+i.Host, Host{Listed: hostrecord.Listed{
 			Record: hostrecord.Record{Host: i.Host}, Seen: v.At}})
 	}
@@ -138,6 +145,10 @@ func notice(h Host, add func(what, hint string, h Host)) {
 	}
 	if h.Withdrawn {
 		add(Withdrawn, leave(h), h)
+	}
+	if h.Ahead() {
+		add(Ahead, "look at the clock of the host; if that is right, the host did not write the record: corpus host show "+
+			h.Host, h)
 	}
 	if h.Silent {
 		add(Silent, "on the host: systemctl status corpus-agent.timer; if it is gone: corpus host forget "+h.Host, h)

@@ -69,7 +69,7 @@ func (q Query) unrecorded(known hostkey.Registry, records hostrecord.Unchecked) 
 		return nil
 	}
 	for host := range known {
-		if !records.Has(host) && (q.Project == "" || serviceOf(host) == q.Project) {
+		if !records.Any(host) && (q.Project == "" || serviceOf(host) == q.Project) {
 			hosts = append(hosts, host)
 		}
 	}

@@ -494,7 +494,7 @@ func TestHostsOfARemovedChannelAreListed(t *testing.T) {
 			continue
 		}
 		if len(v.Attention) != 1 || v.Attention[0].What != fleet.NoChannel || v.Attention[0].Channel != "production" ||
-			!strings.Contains(v.Attention[0].Hint, "channels.service in /etc/corpus/agent.yaml") {
+			!strings.Contains(v.Attention[0].Hint, "channels.service in its /etc/corpus/agent.yaml") {
 			t.Errorf("%s: %+v, want the removed channel", name, v.Attention)
 		}
 	}

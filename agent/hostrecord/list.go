@@ -30,6 +30,9 @@ type Ignored struct {
 	Why  string `json:"why"`
 }
 
+// Invalid is the reason why the objects of a host with a registered key are ignored if none of them is a record.
+const Invalid = "no object below its name in fleet/ is a valid record"
+
 // mostTried is the number of records of a host that are checked to find a valid one.
 const mostTried = 32
 
@@ -103,6 +106,9 @@ func (u Unchecked) SignedBy(host string, key hostkey.Public) (objects []string) 
 func (u Unchecked) Check(known hostkey.Registry) (hosts []Listed, ignored []Ignored) {
 	for _, host := range slices.Sorted(maps.Keys(u)) {
 		if !u.Has(host) {
+			if len(known[host]) > 0 {
+				ignored = append(ignored, Ignored{host, Invalid})
+			}
 			continue
 		}
 		if r, why := newest(u[host].records, known[host]); why == "" {
@@ -198,13 +204,20 @@ func Read(ctx context.Context, s store.Store, known hostkey.Registry, r Listed) 
 // slack is how far the clocks of a host and of the store may be apart.
 const slack = 10 * time.Minute
 
+// Ahead reports whether the run of the record started later than the store received the record: the clock of the host
+// is ahead, or the host did not write the record.
+func (r *Listed) Ahead() bool { return r.Started().After(r.Seen.Add(slack)) }
+
 // chosen returns the current record of those that a host signed, which are sorted by descending number: the first,
 // unless a later run has a lower number because the disk of the host was restored to an earlier state. The order of
-// runs follows the host's clock, up to the time of the store.
+// runs follows the host's clock, up to the time of the store: a record that is ahead of it is used only if all are.
 func chosen(signed []Listed) Listed {
+	if i := slices.IndexFunc(signed, func(r Listed) bool { return !r.Ahead() }); i > 0 {
+		signed = slices.Concat(signed[i:], signed[:i])
+	}
 	best := signed[0]
 	for _, r := range signed[1:] {
-		if r.Started().After(best.Started()) && !r.Started().After(r.Seen.Add(slack)) {
+		if r.Started().After(best.Started()) && !r.Ahead() {
 			best = r
 		}
 	}

@@ -55,6 +55,9 @@ func (o *hostObjects) truncate(keys []hostkey.Registered) {
 // Has reports whether there is a record of a host, valid or not.
 func (u Unchecked) Has(host string) bool { return u[host] != nil && len(u[host].records) > 0 }
 
+// Any reports whether there is an object below the name of a host, a record or not.
+func (u Unchecked) Any(host string) bool { return u[host] != nil }
+
 // Only returns the records of one host.
 func (u Unchecked) Only(host string) Unchecked {
 	if u[host] == nil {

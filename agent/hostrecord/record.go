@@ -257,6 +257,9 @@ func (r *Record) parseRun(fields []string) error {
 	if !isShortASCII(r.Outcome) || !isShortASCII(r.Agent) {
 		return errors.New("it does not name an outcome and a version of the agent")
 	}
+	if r.Sequence < 0 {
+		return errors.New("it has a negative number")
+	}
 	return errors.Join(errs[:]...)
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -346,4 +347,29 @@ func flat(r Record) string {
 	all := r.text()
 	r.Service, r.Base, r.Wanted, r.WantedBase = nil, nil, nil, nil
 	return fmt.Sprintf("%+v %s", r, all)
+}
+
+// TestForgedNumbersDoNotHideAHost checks that a record with a negative number is invalid and said to be, and that one
+// with the highest number and a run in the future is used only until the host writes another one.
+func TestForgedNumbersDoNotHideAHost(t *testing.T) {
+	s, key := mem.New(), newKey(t)
+	forge := func(sequence int64, run string) {
+		t.Helper()
+		r := sample(sequence)
+		r.Run = run
+		write(t, s, key, filepath.Join(t.TempDir(), "record.json"), r)
+	}
+	known := hostkey.Registry{"myapp-production-3": {{Key: key.Public()}}}
+	forge(-5, "20260501T120000.000000")
+	if hosts, ignored := check(t, s, known); len(hosts) != 0 || len(ignored) != 1 || ignored[0].Why != Invalid {
+		t.Errorf("a negative number: %+v, %+v", hosts, ignored)
+	}
+	forge(math.MaxInt64, "99991231T235959.000000")
+	if hosts, _ := check(t, s, known); len(hosts) != 1 || !hosts[0].Ahead() {
+		t.Errorf("a run in the future: %+v", hosts)
+	}
+	write(t, s, key, filepath.Join(t.TempDir(), "record.json"), sample(7))
+	if hosts, _ := check(t, s, known); len(hosts) != 1 || hosts[0].Sequence != 7 || !hosts[0].Twice {
+		t.Errorf("after the host's own record: %+v", hosts)
+	}
 }
