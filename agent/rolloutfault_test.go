@@ -148,7 +148,8 @@ func TestBadBaseIsNoFailureOfTheServiceInItsRollout(t *testing.T) {
 		v, err := fleet.Look(t.Context(), fleet.Query{Store: f.store, Now: f.store.now})
 		must(t, err)
 		must(t, v.Explain(t.Context(), f.store))
-		if len(v.Attention) == 0 || !strings.Contains(v.Attention[0].Why, "b2 is bad") {
+		if len(v.Attention) == 0 || !strings.Contains(v.Attention[0].Why, "b2 is bad") ||
+			v.Attention[0].Project != "base" || v.Attention[0].Version != "b2" {
 			t.Errorf("the fleet shows %+v", v.Attention)
 		}
 	}

@@ -67,6 +67,9 @@ func attention(v *View) []Attention {
 		if place := concerns(what, h); place != nil {
 			a.Channel, a.Version = place.Channel, place.Version
 		}
+		if isFailure(what) && h.blamesBase() && !h.Unbegun {
+			a.Project = artifact.Base
+		}
 		id := fmt.Sprint(what, a.Project, " ", a.Channel, " ", a.Version)
 		if found[id] == nil {
 			a.Since = h.Seen
@@ -189,10 +192,11 @@ func leave(h Host) string {
 func concerns(what string, h Host) *hostrecord.Place {
 	switch State(what) {
 	case Failed, RolledBack, Quarantined:
-		if h.Wanted == nil && h.WantedBase != nil {
-			base := *h.WantedBase
-			base.Version = "with base " + base.Version
-			return &base
+		switch {
+		case h.Unbegun:
+			return nil // of no release
+		case h.blamesBase():
+			return h.WantedBase
 		}
 		return cmp.Or(h.Wanted, h.Service)
 	case Healthy, Held, Drifted:
@@ -208,6 +212,11 @@ func concerns(what string, h Host) *hostrecord.Place {
 	return h.Service
 }
 
+// isFailure reports whether a kind of attention is that a release failed on hosts.
+func isFailure(what string) bool {
+	return slices.Contains([]State{Failed, RolledBack, Quarantined}, State(what))
+}
+
 // mostExplained bounds the entries of the attention list whose reasons are read, with one request each.
 const mostExplained = 20
 
@@ -221,7 +230,7 @@ func (v *View) Explain(ctx context.Context, s store.Store) error {
 	for i := range v.Attention[:min(len(v.Attention), mostExplained)] {
 		a := &v.Attention[i]
 		h, ok := byName[a.Hosts[0]]
-		if !ok || !slices.Contains([]string{string(Failed), string(RolledBack), string(Quarantined), NoEvidence}, a.What) {
+		if !ok || !isFailure(a.What) && a.What != NoEvidence {
 			continue
 		}
 		detail, err := hostrecord.Read(ctx, s, v.Known, h.Listed)

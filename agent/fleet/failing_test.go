@@ -1,6 +1,7 @@
 package fleet_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -100,6 +101,74 @@ func TestFailureObjectsOfOthersDoNotCount(t *testing.T) {
 				t.Errorf("%s: %d objects are reported", name, v.Flooded["a"])
 			}
 		}
+	}
+}
+
+// TestRunThatCouldNotBeginIsOfNoRelease checks a host that has release 1 and whose newest run could not begin: it is
+// failed, with neither the release nor the ID of the run before.
+func TestRunThatCouldNotBeginIsOfNoRelease(t *testing.T) {
+	s := mem.New()
+	h := newReporting(t, s, "a", hostrecord.Flags{})
+	if err := h.WriteFailure(t.Context(), "myapp", "a", hostrecord.Detail{Error: "the disk is full"}); err != nil {
+		t.Fatal(err)
+	}
+	v, err := fleet.Look(t.Context(), fleet.Query{Store: s, Now: time.Now(), SilentAfter: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := v.Explain(t.Context(), s); err != nil {
+		t.Fatal(err)
+	}
+	if len(v.Rows) != 1 || v.Rows[0].Failed != 0 || v.Rows[0].Healthy != 0 || v.Rows[0].Hosts != 1 {
+		t.Errorf("the rows are %+v", v.Rows)
+	}
+	if a := v.Attention; len(a) != 1 || a[0].What != string(fleet.Failed) || a[0].Version != "" ||
+		a[0].Why != "the disk is full" {
+		t.Errorf("what needs attention is %+v", a)
+	}
+	data, err := json.Marshal(v.Hosts[0])
+	if text := string(data); err != nil || strings.Contains(text, h.record.Run) ||
+		!strings.Contains(text, `"could_not_begin":true`) {
+		t.Errorf("the host is %s, %v", text, err)
+	}
+}
+
+// TestFailuresOfBaseAreOfBase checks hosts on which base 8 failed in the same run as service 2, and as the only new
+// release: neither the row nor the entry of the service has them.
+func TestFailuresOfBaseAreOfBase(t *testing.T) {
+	s := mem.New()
+	for name, r := range map[string]hostrecord.Record{
+		"a": {Outcome: "rolled-back", Exit: 7, Wanted: place("2", 2), Flags: hostrecord.Flags{OfBase: true}},
+		"b": {Outcome: "rolled-back", Exit: 7}, // of an older agent
+		"c": {Outcome: "converged", Flags: hostrecord.Flags{Quarantined: true, OfBase: true}},
+	} {
+		r.Project, r.Host, r.Run, r.Sequence = "myapp", name, "20260501T110000.000000", 1
+		r.Service, r.Base, r.WantedBase = place("1", 1), place("7", 7), place("8", 8)
+		w := hostrecord.Writer{Store: s, Key: hostKey(t), File: filepath.Join(t.TempDir(), "record.json"), Now: time.Now()}
+		if err := w.Write(t.Context(), r, hostrecord.Detail{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	v, err := fleet.Look(t.Context(), fleet.Query{Store: s, Now: time.Now(), SilentAfter: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range v.Rows {
+		if bad := r.RolledBack+r.Quarantined > 0; bad != (r.Project == "base" && r.Version == "8") {
+			t.Errorf("a row is %+v", r)
+		}
+	}
+	found := 0
+	for _, a := range v.Attention {
+		if a.What != fleet.Unregistered {
+			found++
+			if a.Project != "base" || a.Version != "8" || a.Channel != "production" {
+				t.Errorf("an entry is %+v", a)
+			}
+		}
+	}
+	if found != 2 {
+		t.Errorf("what needs attention is %+v", v.Attention)
 	}
 }
 

@@ -50,6 +50,7 @@ func stateOf(r hostrecord.Record) State {
 // Host is a host and its current record.
 type Host struct {
 	hostrecord.Listed
+	ID        string `json:"run,omitempty"` // of its newest run; "" if that could not begin
 	State     State  `json:"state"`
 	Behind    bool   `json:"behind,omitempty"`     // it does not have the release that its channel names
 	Silent    bool   `json:"silent,omitempty"`     // it has not reported for longer than View.SilentAfter
@@ -200,6 +201,9 @@ func channels(listings []trust.Listing) pointers {
 
 func (p pointers) host(r hostrecord.Listed, q Query) Host {
 	h := Host{Listed: r, State: stateOf(r.Record)}
+	if !r.Unbegun {
+		h.ID = r.Run
+	}
 	// A record with a time in the future does not show that the host has reported recently.
 	h.Silent = q.SilentAfter > 0 && q.Now.Sub(r.Seen).Abs() > q.SilentAfter
 	for project, place := range places(r.Record) {
@@ -330,10 +334,16 @@ func (r *Row) count(h Host, behind bool) {
 	r.Healthy += boolean(h.State != Failed && !h.Silent && r.Version != "")
 }
 
-// blame counts a host on which the wanted version failed. The failure counts for base only if the run was to change
-// base and not the service.
+// blamesBase reports whether what failed on a host, or is in quarantine there, is base. Older agents do not record
+// that: it is base then if the run was to change base and not the service.
+func (h Host) blamesBase() bool {
+	return h.Project != artifact.Base && h.WantedBase != nil && (h.OfBase || h.Wanted == nil)
+}
+
+// blame counts a host on which the wanted version of a project failed. A run that could not begin is a failure of no
+// version.
 func (t table) blame(ref artifact.Ref, h Host, wanted *hostrecord.Place, project string) {
-	if project == artifact.Base && h.Project != artifact.Base && (h.WantedBase == nil || h.Wanted != nil) {
+	if h.Unbegun || h.blamesBase() != (project == artifact.Base && h.Project != artifact.Base) {
 		return
 	}
 	r := t.row(ref, wanted)

@@ -50,8 +50,9 @@ func withFailure(r Listed, found bool, failures []candidate) Listed {
 		switch {
 		case !found:
 			r, found = f.Listed, true
+			r.Unbegun = true
 		case f.Seen.After(r.Seen):
-			r.Outcome, r.Exit, r.Key, r.Seen = f.Outcome, f.Exit, f.Key, f.Seen
+			r.Outcome, r.Exit, r.Key, r.Seen, r.Unbegun = f.Outcome, f.Exit, f.Key, f.Seen, true
 		}
 	}
 	return r

@@ -22,6 +22,9 @@ type Listed struct {
 	// Foreign is set if a record of the host is signed with none of its registered keys.
 	Foreign bool `json:"-"`
 	Twice   bool `json:"-"` // another record with the same key was written since this one's run started
+	// Unbegun is true if a failure object overrules the record: a later run could not begin, or not write to the host's
+	// disk. Outcome, Exit, Key and Seen are of that failure, and the other fields are those of the record.
+	Unbegun bool `json:"could_not_begin,omitempty"`
 }
 
 // Ignored is a record that is not valid.

@@ -86,19 +86,20 @@ type Flags struct {
 	OtherRoot   bool `json:"other_root,omitempty"`  // the run worked below another root
 	Expiring    bool `json:"expiring,omitempty"`    // signatures of the store expire soon
 	Unseeing    bool `json:"unseeing,omitempty"`    // the store did not show it the results of its rollout
+	OfBase      bool `json:"of_base,omitempty"`     // what failed, or is in quarantine, is base and not the service
 }
 
 // letters returns the flags by the letters that stand for them in a name.
 func (f *Flags) letters() map[string]*bool {
 	return map[string]*bool{
 		"h": &f.Held, "q": &f.Quarantined, "d": &f.Drifted, "u": &f.Unserved, "o": &f.OtherRoot, "x": &f.Expiring,
-		"e": &f.Unseeing,
+		"e": &f.Unseeing, "b": &f.OfBase,
 	}
 }
 
 func (f *Flags) text() string {
 	text, known := "", f.letters()
-	for _, letter := range strings.Split("hqduoxe", "") {
+	for _, letter := range strings.Split("hqduoxeb", "") {
 		if *known[letter] {
 			text += letter
 		}

@@ -18,7 +18,7 @@ func Record(r *report.Report, held bool) hostrecord.Record {
 		Outcome: strings.ReplaceAll(string(r.Outcome), " ", "-"), Exit: r.Exit, Agent: r.Agent, Form: r.Form,
 		Flags: hostrecord.Flags{
 			Held: held, Quarantined: quarantined(r), Drifted: drifted(r), Unserved: len(r.Unserved) > 0,
-			OtherRoot: r.OtherRoot, Expiring: len(r.Expiring) > 0,
+			OtherRoot: r.OtherRoot, Expiring: len(r.Expiring) > 0, OfBase: ofBase(r),
 		},
 	}
 	left, wanted := r.Left, r.Withheld
@@ -29,11 +29,11 @@ func Record(r *report.Report, held bool) hostrecord.Record {
 		wanted = r.To // a failed run failed on what it tried, also while the host waits for another release
 	}
 	out.Service, out.Base = placed(r, left, r.Service), placed(r, left, artifact.Base)
-	if out.Base != nil && out.Base.Digest == "" {
-		out.Base = nil // the store has none, or none was deployed yet
-	}
 	out.Wanted = other(placed(r, wanted, r.Service), out.Service)
 	out.WantedBase = other(placed(r, wanted, artifact.Base), out.Base)
+	if out.Base != nil && out.Base.Digest == "" && out.WantedBase == nil {
+		out.Base = nil // the store has none
+	}
 	return out
 }
 
@@ -73,6 +73,20 @@ func other(wanted, deployed *hostrecord.Place) *hostrecord.Place {
 		return nil
 	}
 	return wanted
+}
+
+// ofBase reports whether what failed in the run, or what the host keeps in quarantine, is base and not the service.
+func ofBase(r *report.Report) bool {
+	if r.Fault != nil && r.Fault.Release != nil {
+		return r.Fault.Release.Project == artifact.Base && r.Service != artifact.Base
+	}
+	if r.Exit != 0 || r.Withheld == nil || r.Withheld.Base == nil || r.Service == artifact.Base {
+		return false
+	}
+	is := func(release artifact.Release) bool {
+		return slices.ContainsFunc(r.Quarantined, func(q report.Quarantined) bool { return q.Release.Is(release) })
+	}
+	return is(*r.Withheld.Base) && (r.Withheld.BaseAlone() || !is(r.Withheld.Service))
 }
 
 // quarantined reports whether the host does not deploy what its channels name because it is in quarantine.

@@ -103,7 +103,11 @@ func (p *program) printCurrent(of knownHost) error {
 		}
 	}
 	line("state", stateText(h.Host))
-	line("run", h.Run+", "+h.Outcome+", exit code "+strconv.Itoa(h.Exit)+", reported "+stamp(h.Seen))
+	run := h.ID + ", " + h.Outcome + ", exit code " + strconv.Itoa(h.Exit) + ", reported " + stamp(h.Seen)
+	if h.Unbegun {
+		run = "could not begin, or not write to its disk, at " + stamp(h.Seen)
+	}
+	line("run", run)
 	line("has", placesText(h.Project, h.Base, h.Service))
 	line("wanted", placesText(h.Project, h.WantedBase, h.Wanted))
 	line("agent", h.Agent)

@@ -94,8 +94,12 @@ func hostFacts(h fleet.Host) []fact {
 	add("Has", h.Base, artifact.Base)
 	add("Was to have", h.Wanted, h.Project)
 	add("Was to have", h.WantedBase, artifact.Base)
+	run := shown(strings.ReplaceAll(h.Outcome, "-", " ")) + ", started " + stamp(h.Started())
+	if h.Unbegun {
+		run = "could not begin, or not write to its disk, at " + stamp(h.Seen)
+	}
 	return append(facts,
-		fact{Name: "Newest run", Text: shown(strings.ReplaceAll(h.Outcome, "-", " ")) + ", started " + stamp(h.Started())},
+		fact{Name: "Newest run", Text: run},
 		fact{Name: "Reported", Text: stamp(h.Seen)},
 		fact{Name: "Agent", Text: shown(cmp.Or(h.Agent, "unknown"))})
 }
