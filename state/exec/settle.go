@@ -125,12 +125,13 @@ func (r *Result) findObstruction(h *host.Host) {
 		return
 	}
 	by, obstacle := h.ObstructionOf(r.cause)
-	if _, refused := host.Unsafe(r.cause); refused || obstacle == nil {
+	if _, refused := host.Unsafe(r.cause); refused || obstacle == nil && by == nil {
 		return
 	}
-	r.Hint = orElse(r.Hint, obstacle.Hint())
 	if by != nil {
-		r.Comment, r.Hint, r.obstruction = by.After(r.Comment), by.Hint(), by
+		r.Comment, r.Hint, r.obstruction = by.After(r.Comment), by.Hint(r.Hint), by
+	} else {
+		r.Hint = orElse(r.Hint, obstacle.Hint())
 	}
 	r.Comment = diag.At(r.Step.Pos, "%s", r.Comment).Error()
 }

@@ -151,8 +151,8 @@ func (h *Host) Enterable(dir, runAs string) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, fs.ErrNotExist):
-		return diag.WithHint(fmt.Errorf("the working directory %s does not exist", dir),
-			"create it in a state that this one requires")
+		return Gone(dir, diag.WithHint(fmt.Errorf("the working directory %s does not exist", dir),
+			"create it in a state that this one requires"))
 	case errors.Is(err, ErrNotDir):
 		return fmt.Errorf("the working directory cannot be entered: %w", cmp.Or(h.Obstructed(dir),
 			diag.WithHint(fmt.Errorf("%s is not a directory", dir), "correct cwd")))

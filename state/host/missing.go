@@ -3,6 +3,7 @@ package host
 import (
 	"errors"
 	"fmt"
+	"path"
 	"strings"
 )
 
@@ -33,6 +34,10 @@ type Missing struct {
 // WithMissing wraps an error of a state that needs missing objects.
 func WithMissing(err error, thing Thing, names ...string) error { return &Missing{thing, names, err} }
 
+// Gone returns an Obstacle for a path at which a state needs an object, and nothing is. Unlike with WithMissing, a dry
+// run looks for no state that creates the object. err describes it.
+func Gone(p string, err error) error { return &Obstacle{Path: path.Clean(p), absent: true, error: err} }
+
 // Unwrap returns the error of the state.
 func (l *Missing) Unwrap() error { return l.error }
 
@@ -51,4 +56,38 @@ func MissingOf(err error) *Missing {
 		return l
 	}
 	return &Missing{AnyThing, nil, err}
+}
+
+// nearest describes the object at a path, links followed, or the nearest one above it. A link that leads nowhere is
+// described itself, and nothing is found at a path that is refused.
+func (h *Host) nearest(p string) (at string, info Info, found bool) {
+	for at = path.Clean(p); ; at = path.Dir(at) {
+		info, err := h.Files.Stat(at)
+		if _, refused := Unsafe(err); refused {
+			return at, info, false
+		}
+		if err != nil {
+			info, err = h.Files.Lstat(at)
+		}
+		if err == nil || !path.IsAbs(at) || at == "/" {
+			return at, info, err == nil
+		}
+	}
+}
+
+// insteadOf returns the obstacle at the path of a missing file or directory, or on the way to it. If there is none, the
+// obstacle is that the path does not exist.
+func (h *Host) insteadOf(p string, err *Missing) []*Obstacle {
+	at, info, found := h.nearest(p)
+	fits := info.IsDir()
+	if err.Thing == AFile && at == path.Clean(p) {
+		fits = info.IsRegular()
+	}
+	switch {
+	case !found:
+		return nil
+	case fits:
+		return []*Obstacle{{Path: path.Clean(p), absent: true, error: err}}
+	}
+	return []*Obstacle{{Path: at, error: err}}
 }

@@ -22,6 +22,7 @@ import (
 type Obstacle struct {
 	Path    string
 	Content bool // the content of the object is the obstacle, and not its kind
+	absent  bool // the state needs an object at the path, and there is none
 	owner   int  // with which the text ends; 0 if it does not end with a user
 	error
 }
@@ -42,15 +43,15 @@ func Unlike(p string, found Info, needed Thing, hint string) error {
 	if hint == "" {
 		hint = "remove it, or choose another path"
 	}
-	return &Obstacle{p, false, found.UID, diag.WithHint(text, "%s", hint)}
+	return &Obstacle{Path: p, owner: found.UID, error: diag.WithHint(text, "%s", hint)}
 }
 
 // WithObstacle returns an Obstacle for what is at a path, regardless of its kind. err describes it.
-func WithObstacle(p string, err error) error { return &Obstacle{p, false, 0, err} }
+func WithObstacle(p string, err error) error { return &Obstacle{Path: p, error: err} }
 
-// Unsuitable returns an Obstacle for the content of a file or directory, such as a file that is too large. err
-// describes it.
-func Unsuitable(p string, err error) error { return &Obstacle{p, true, 0, err} }
+// Unsuitable returns an Obstacle for the content of a file or directory, such as a file that is too large, or one
+// without the lines that a state looks for. err describes it.
+func Unsuitable(p string, err error) error { return &Obstacle{Path: p, Content: true, error: err} }
 
 // what describes the file with its owner.
 func (i Info) what() string {
@@ -76,64 +77,63 @@ func (h *Host) Obstructed(dir string) error {
 	return Unlike(at, info, ADirectory, "")
 }
 
-// nearest describes the object at a path, links followed, or the nearest one above it. A link that leads nowhere is
-// described itself, and nothing is found at a path that is refused.
-func (h *Host) nearest(p string) (at string, info Info, found bool) {
-	for at = path.Clean(p); ; at = path.Dir(at) {
-		info, err := h.Files.Stat(at)
-		if _, refused := Unsafe(err); refused {
-			return at, info, false
-		}
-		if err != nil {
-			info, err = h.Files.Lstat(at)
-		}
-		if err == nil || !path.IsAbs(at) || at == "/" {
-			return at, info, err == nil
-		}
-	}
-}
-
 // Obstruction says that an unprivileged user may have put in place what makes a state fail, so that the host is at
 // fault and not the release. The next run tries again.
 type Obstruction struct {
 	Path  string // what is in the way
 	Place string // the directory or file that the user can change
 	By    string // "user ann", "group staff" or "any user"
-	What  string // "a named pipe of user ann"
+	What  string // "a named pipe of user ann"; "" if nothing is at Path, and the state needs an object there
+
+	content bool // the content of the object is the obstacle
 }
 
 func (o *Obstruction) Error() string {
+	if o.What == "" {
+		return fmt.Sprintf("%s can change %s, and may have removed %s", o.By, walk.Clip(o.Place), o.Path)
+	}
 	return fmt.Sprintf("%s can change %s, and may have put %s at %s", o.By, walk.Clip(o.Place), o.What, o.Path)
 }
 
 // After returns the text of an error with the obstruction that caused it. It describes what is in the way once.
 func (o *Obstruction) After(text string) string {
-	if strings.Contains(text, o.Path) && strings.Contains(text, o.What) {
+	if o.What != "" && strings.Contains(text, o.Path) && strings.Contains(text, o.What) {
 		return fmt.Sprintf("%s; %s can change %s, and may have put it there", text, o.By, walk.Clip(o.Place))
 	}
 	return text + "; " + o.Error()
 }
 
-// Hint returns how to remove what is in the way.
-func (o *Obstruction) Hint() string {
-	return fmt.Sprintf("look at it with ls -ld %s, and remove it; the release is not at fault, and its deploy is tried "+
-		"again", o.Path)
+// Hint returns how to remove what is in the way, after the hint of the error.
+func (o *Obstruction) Hint(of string) string {
+	todo := fmt.Sprintf("look at it with ls -ld %s, and remove it", o.Path)
+	switch {
+	case of != "" && o.What == "":
+		todo = of
+	case o.What == "":
+		todo = "restore " + o.Path
+	case of != "" && o.content:
+		todo = of + "; look at it with ls -ld " + o.Path
+	}
+	return todo + "; no release is quarantined for it, and the deploy is tried again"
 }
 
 // ObstructionOf returns the Obstruction that made a state fail with an error, or nil if there is none: the error is an
-// Obstacle, an error of the kernel for an object of the wrong kind, or says that something is missing below a file; and
-// a user other than root can change what is at that path. It does not depend on whether the host follows links of
-// users. first is an error of such a kind, regardless of who can change the path; nil if there is none.
+// Obstacle, an error of the kernel for an object of the wrong kind, or says that something is missing; and a user other
+// than root can change what is at that path. It does not depend on whether the host follows links of users. first is an
+// error about an object that exists, regardless of who can change the path; nil if there is none.
 func (h *Host) ObstructionOf(err error) (by *Obstruction, first *Obstacle) {
 	for _, o := range h.obstaclesIn(err) {
-		first = cmp.Or(first, o)
+		if !o.absent {
+			first = cmp.Or(first, o)
+		}
 		t, ok := h.Files.(*tree)
 		if !ok {
 			return nil, first
 		}
 		if party, place := t.root.Changer(o.Path, o.Content); party != "" {
 			at := shortened(o.Path, place)
-			return &Obstruction{Path: at, Place: place, By: h.partyName(party), What: h.whatIsAt(at)}, first
+			return &Obstruction{Path: at, Place: place, By: h.partyName(party), What: h.whatIsAt(at),
+				content: o.Content}, first
 		}
 	}
 	return nil, first
@@ -152,6 +152,9 @@ func shortened(p, dir string) string {
 // whatIsAt describes the object at a path with the name of its owner.
 func (h *Host) whatIsAt(p string) string {
 	info, err := h.Files.Lstat(p)
+	if errors.Is(err, fs.ErrNotExist) {
+		return ""
+	}
 	if err != nil {
 		return "something"
 	}
@@ -178,7 +181,7 @@ func (h *Host) obstaclesIn(err error) (all []*Obstacle) {
 	case nil:
 		return nil
 	case *Obstacle:
-		return []*Obstacle{e}
+		all = append(all, e)
 	case *Missing:
 		if e.Thing == AFile || e.Thing == ADirectory {
 			for _, name := range e.Names {
@@ -187,7 +190,10 @@ func (h *Host) obstaclesIn(err error) (all []*Obstacle) {
 		}
 	case *fs.PathError:
 		if content, is := refusal(e); is {
-			return []*Obstacle{{h.inTheWay(e.Path), content, 0, e}}
+			return []*Obstacle{{Path: h.inTheWay(e.Path), Content: content, error: e}}
+		}
+		if errors.Is(e, fs.ErrNotExist) && e.Op != "fork/exec" {
+			return h.insteadOf(e.Path, &Missing{AnyThing, nil, e})
 		}
 	}
 	switch e := err.(type) { //nolint:errorlint // it walks the tree itself
@@ -199,19 +205,6 @@ func (h *Host) obstaclesIn(err error) (all []*Obstacle) {
 		}
 	}
 	return all
-}
-
-// insteadOf returns the obstacle at the path of a missing file or directory, or on the way to it.
-func (h *Host) insteadOf(p string, err *Missing) []*Obstacle {
-	at, info, found := h.nearest(p)
-	fits := info.IsDir()
-	if err.Thing == AFile && at == path.Clean(p) {
-		fits = info.IsRegular()
-	}
-	if !found || fits {
-		return nil
-	}
-	return []*Obstacle{{at, false, 0, err}}
 }
 
 // inTheWay returns the part of a path that is not a directory, or the path.

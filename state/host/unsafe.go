@@ -35,6 +35,9 @@ func Unsafe(err error) (hint string, unsafe bool) {
 // WithNames replaces user IDs by names in texts about an error that refuses a path, or is an Obstacle.
 func (h *Host) WithNames(err error, texts ...*string) {
 	for _, o := range h.obstaclesIn(err) {
+		if o.owner == 0 {
+			continue
+		}
 		for _, t := range texts {
 			*t = strings.ReplaceAll(*t, o.Error(), h.named(o.Error(), o.owner))
 		}

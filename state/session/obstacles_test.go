@@ -23,9 +23,12 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
+// state has the arguments of a state, and what it needs.
+type state struct{ args, needs string }
+
 // obstructed are the arguments of states that write to the path PATH, with the kind of object that they need there:
 // a file, a dir(ectory), or any(thing). Those of "any" need a directory above the path.
-var obstructed = map[string]struct{ args, needs string }{
+var obstructed = map[string]state{
 	"archive.extracted":       {"[{name: PATH}, {source: 'salt://a.tar.gz'}, {skip_verify: true}]", "dir"},
 	"cmd.run":                 {"[{name: 'true'}, {cwd: PATH}]", "dir"},
 	"cmd.script":              {"[{name: s}, {source: 'salt://s.sh'}, {cwd: PATH}]", "dir"},
@@ -132,13 +135,14 @@ func TestWhatIsInTheWayOfAState(t *testing.T) {
 		for _, open := range []bool{true, false} {
 			t.Run(fmt.Sprintf("%s, for users %v", kind, open), func(t *testing.T) {
 				t.Parallel()
-				for name, r := range runObstructed(t, o.put, open) {
+				put := func(_, at string) error { return o.put(at) }
+				for name, r := range runObstructed(t, obstructed, put, open) {
 					breaks := slices.Contains(o.breaks, obstructed[name].needs)
 					by := r.Obstruction()
 					switch {
 					case breaks && r.Outcome != exec.Failed:
 						t.Errorf("%s did not fail: %s", name, r.Comment)
-					case breaks && (by != nil) != open && !refused(r), by != nil && !open, by != nil && kind == "nothing":
+					case breaks && (by != nil) != open && !refused(r), by != nil && !open:
 						t.Errorf("%s: the obstruction is %v: %s", name, by, r.Comment)
 					case breaks && !refused(r) && (!strings.Contains(r.Comment, "/states/t.sls:") || r.Hint == ""):
 						t.Errorf("%s: %s\nhint: %s", name, r.Comment, r.Hint)
@@ -155,9 +159,10 @@ func refused(r *exec.Result) bool {
 	return unsafe
 }
 
-// runObstructed runs all states, whose paths are taken, and returns their results. The paths are in a directory that
-// every user can write to, or only this one.
-func runObstructed(t *testing.T, put func(string) error, open bool) map[string]*exec.Result {
+// runObstructed runs all states, after put for the name and the path of each, and returns their results. The paths are
+// in a directory that every user can write to, or only this one.
+func runObstructed(t *testing.T, states map[string]state, put func(name, at string) error,
+	open bool) map[string]*exec.Result {
 	t.Helper()
 	root, uid := t.TempDir(), max(os.Geteuid(), 64001)
 	data := filepath.Join(root, "srv/data")
@@ -166,13 +171,14 @@ func runObstructed(t *testing.T, put func(string) error, open bool) map[string]*
 		t.Fatal(err)
 	}
 	var sls strings.Builder
-	for i, name := range slices.Sorted(maps.Keys(obstructed)) {
+	for i, name := range slices.Sorted(maps.Keys(states)) {
 		at := fmt.Sprintf("srv/data/%d", i)
-		if err := errors.Join(os.Mkdir(filepath.Join(root, at), 0o755), put(filepath.Join(root, at, "f"))); err != nil {
+		if err := errors.Join(os.Mkdir(filepath.Join(root, at), 0o755), put(name, filepath.Join(root, at, "f"))); err != nil {
 			t.Fatal(err)
 		}
-		args := strings.NewReplacer("PATH", "/"+at+"/f", "KEY", "AAAAB3NzaC1yc2EAAAADAQABAAAAgQC7").
-			Replace(obstructed[name].args)
+		args := strings.NewReplacer("SUM", strings.Repeat("0", 64), "PATH2", "/"+at+"/g", "PATH", "/"+at+"/f",
+			"KEY", "AAAAB3NzaC1yc2EAAAADAQABAAAAgQC7").
+			Replace(states[name].args)
 		fmt.Fprintf(&sls, "%s:\n  %s: %s\n", name, strings.Fields(name)[0], args)
 	}
 	for name, text := range map[string]string{

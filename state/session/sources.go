@@ -162,6 +162,9 @@ func (s *Sources) Open(ctx context.Context, rawURL, env string) (Source, error) 
 }
 
 func (s *Sources) missing(p place) error {
+	if p.scheme == "file" {
+		return host.Gone(p.path, fs.ErrNotExist)
+	}
 	err := fmt.Errorf("%w in environment %s", fs.ErrNotExist, p.env)
 	if dirs, dirErr := s.tree.FindDir(p.env, p.path); dirErr != nil || len(dirs) > 0 {
 		if dirErr != nil {

@@ -58,7 +58,7 @@ func (b *blockReplace) Check(ctx context.Context, h *host.Host) (module.Diff, er
 	before := lines(string(b.edit.before))
 	after, err := b.block.apply(before, content)
 	if err != nil {
-		return module.Diff{}, fmt.Errorf("editing %s: %w", b.edit.name, err)
+		return module.Diff{}, fmt.Errorf("editing %s: %w", b.edit.name, b.edit.blame(err))
 	}
 	return b.edit.diff(readableAll(before), after, b.ShowChanges), nil
 }
@@ -118,8 +118,8 @@ func (b *block) apply(before []string, content string) ([]string, error) {
 	}
 	switch {
 	case inside:
-		return nil, diag.WithHint(fmt.Errorf("the block that starts with %s has no end", b.Start),
-			"add the line %s to the file, or correct marker_end", b.End)
+		return nil, unfit{diag.WithHint(fmt.Errorf("the block that starts with %s has no end", b.Start),
+			"add the line %s to the file, or correct marker_end", b.End)}
 	case found:
 		return after, nil
 	}
@@ -170,6 +170,6 @@ func (b *block) add(after, made []string) ([]string, error) {
 			return slices.Insert(after, found[0], made...), nil
 		}
 	}
-	return nil, diag.WithHint(fmt.Errorf("there is no block from %s to %s", b.Start, b.End),
-		"set append_if_not_found: True, or add the markers")
+	return nil, unfit{diag.WithHint(fmt.Errorf("there is no block from %s to %s", b.Start, b.End),
+		"set append_if_not_found: True, or add the markers")}
 }

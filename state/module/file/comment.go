@@ -75,7 +75,7 @@ func (c *comment) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 	}
 	d := c.edit.diff(linesOf(c.edit.before), after, true)
 	if d.Empty() {
-		return module.Diff{}, diag.WithHint(fmt.Errorf("%s is in %s, but no line starts with it", c.Regex, c.edit.name),
+		return module.Diff{}, c.unmatched("%s is in %s, but no line starts with it",
 			"change regex to match the line from its start")
 	}
 	d.Planned = value.NewMap(c.edit.name, "updated")
@@ -100,7 +100,15 @@ func (c *comment) finds(pattern string) (bool, error) {
 		return false, err
 	}
 	m, err := r.Search(string(c.edit.before))
-	return m != nil, err
+	if err != nil {
+		return false, host.Unsuitable(c.edit.name, err)
+	}
+	return m != nil, nil
+}
+
+// unmatched returns the error for a file without the lines that the state is to change.
+func (c *comment) unmatched(format, hint string) error {
+	return host.Unsuitable(c.edit.name, diag.WithHint(fmt.Errorf(format, c.Regex, c.edit.name), "%s", hint))
 }
 
 // nothing returns the result for a file without lines to change: they are changed already, or the pattern is
@@ -114,8 +122,7 @@ func (c *comment) nothing(finished bool, err error) (module.Diff, error) {
 	case c.IgnoreMissing && !c.remove:
 		return module.Diff{Comment: c.Regex + " is not in " + c.edit.name + ", and need not be"}, nil
 	}
-	return module.Diff{}, diag.WithHint(fmt.Errorf("%s is not in %s", c.Regex, c.edit.name),
-		"compare regex with the file; it is a Python regular expression")
+	return module.Diff{}, c.unmatched("%s is not in %s", "compare regex with the file; it is a Python regular expression")
 }
 
 // changed returns all lines of the file, after the change of those whose start matches the pattern.
@@ -129,7 +136,7 @@ func (c *comment) changed(pattern string) ([]string, error) {
 		m, err := r.MatchStart(line)
 		switch {
 		case err != nil:
-			return nil, err
+			return nil, host.Unsuitable(c.edit.name, err)
 		case m == nil:
 		case c.remove:
 			after[i] = strings.TrimLeft(line, c.Char)

@@ -68,12 +68,28 @@ func (f *family) openEdit(h *host.Host, name string) (edit, error) {
 	return e, err
 }
 
+// unfit is an error that the content of a file causes, and not the arguments of the state alone.
+type unfit struct{ error }
+
+// Unwrap returns the error.
+func (u unfit) Unwrap() error { return u.error }
+
+// blame marks an error of editing as one of the file, if its content causes the error.
+func (e *edit) blame(err error) error {
+	var content unfit
+	if !errors.As(err, &content) {
+		return err
+	}
+	return host.Unsuitable(e.name, err)
+}
+
 // asText returns an error if the content is binary.
 func (e *edit) asText() error {
 	if isText(e.before) {
 		return nil
 	}
-	return diag.WithHint(fmt.Errorf("%s is binary, and only text can be edited", e.name), "use file.managed")
+	return host.Unsuitable(e.name, diag.WithHint(fmt.Errorf("%s is binary, and only text can be edited", e.name),
+		"use file.managed"))
 }
 
 // diff sets the new content and returns the module.Diff for it.

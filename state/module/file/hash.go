@@ -77,8 +77,12 @@ func (s sum) of(r io.Reader) (sum, error) {
 
 // mismatch returns the error for content with the wrong hash.
 func mismatch(what string, want, got sum) error {
-	return diag.WithHint(fmt.Errorf("the %s of %s is %s, and source_hash says %s", want.name, what, got.hex, want.hex),
+	err := diag.WithHint(fmt.Errorf("the %s of %s is %s, and source_hash says %s", want.name, what, got.hex, want.hex),
 		"if the content is right, correct source_hash; if a hash file names several files, set source_hash_name")
+	if p, on := onHost(what); on {
+		return host.Unsuitable(p, err)
+	}
+	return err
 }
 
 // verified returns a reader that fails at the end of r if its content does not have the hash want.

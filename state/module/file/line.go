@@ -53,7 +53,7 @@ func (l *line) Check(_ context.Context, h *host.Host) (d module.Diff, err error)
 	before := lines(string(l.edit.before))
 	after, err := l.lineEdit.apply(before)
 	if err != nil {
-		return d, fmt.Errorf("editing %s: %w", l.edit.name, err)
+		return d, fmt.Errorf("editing %s: %w", l.edit.name, l.edit.blame(err))
 	}
 	d = l.edit.diff(readableAll(before), after, l.ShowChanges)
 	if !l.made {

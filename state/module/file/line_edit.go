@@ -62,7 +62,7 @@ func (e *lineEditor) find(pattern *string) ([]int, error) {
 	for i, line := range e.lines {
 		m, err := r.Search(line)
 		if err != nil {
-			return nil, err
+			return nil, unfit{err}
 		}
 		if m != nil || strings.Contains(line, *pattern) {
 			found = append(found, i)
@@ -180,8 +180,8 @@ func (e *lineEditor) ensure(l *lineEdit, after, before []int) error {
 	case b == a+2:
 		e.lines[a+1] = e.like(a) + ending(e.lines[a+1])
 	default:
-		return diag.WithHint(errors.New("there is more than one line between after and before"),
-			"mode: ensure replaces the one line between them; change them to match adjacent lines, or use file.blockreplace")
+		return unfit{diag.WithHint(errors.New("there is more than one line between after and before"),
+			"mode: ensure replaces the one line between them; change them to match adjacent lines, or use file.blockreplace")}
 	}
 	return nil
 }
@@ -205,8 +205,8 @@ func (e *lineEditor) beside(l *lineEdit, after, before []int) error {
 	case a >= 0:
 		e.put(a+1, a, a+1)
 	default:
-		return diag.WithHint(fmt.Errorf("no line of the file has %s", givenPatterns(l)),
-			"compare them with the file; they are Python regular expressions")
+		return unfit{diag.WithHint(fmt.Errorf("no line of the file has %s", givenPatterns(l)),
+			"compare them with the file; they are Python regular expressions")}
 	}
 	return nil
 }
@@ -228,7 +228,7 @@ func givenPatterns(l *lineEdit) string {
 // onlyMatch returns the index of the only line that a pattern matches.
 func onlyMatch(name string, pattern *string, found []int) (int, error) {
 	if len(found) != 1 {
-		return 0, fmt.Errorf("%s: %q is in %d lines", name, *pattern, len(found))
+		return 0, unfit{fmt.Errorf("%s: %q is in %d lines", name, *pattern, len(found))}
 	}
 	return found[0], nil
 }

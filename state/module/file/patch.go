@@ -127,7 +127,8 @@ func (p *patch) try(ctx context.Context, h *host.Host, options []string, d modul
 		return d, nil
 	}
 	if applied > 0 {
-		return d, fmt.Errorf("the patch was applied to %d of %d files in %s", applied, len(p.pieces), p.Name)
+		return d, host.Unsuitable(p.Name, fmt.Errorf("the patch was applied to %d of %d files in %s", applied,
+			len(p.pieces), p.Name))
 	}
 	d.Comment = "would patch " + p.Name
 	d.Changes = value.NewMap("pid", pid, "retcode", 0, "stdout", strings.Join(output, "\n"), "stderr", "")
@@ -153,8 +154,8 @@ func renamedOutput(said, shown string) []string {
 
 func (p *patch) refused(piece *patched, out host.Output) error {
 	said := strings.Join(renamedOutput(out.Stderr, piece.shown), "; ")
-	return diag.WithHint(fmt.Errorf("the patch does not apply to %s: %s", piece.target, p.family.seen(said)),
-		"create the patch again from the present file")
+	return host.Unsuitable(piece.target, diag.WithHint(fmt.Errorf("the patch does not apply to %s: %s", piece.target,
+		p.family.seen(said)), "create the patch again from the present file"))
 }
 
 func (p *patch) Apply(_ context.Context, h *host.Host, d module.Diff) (module.Report, error) {

@@ -74,9 +74,12 @@ func (r *replace) replaced(pattern *value.Regexp, flags value.RegexpFlags) ([]st
 		template = strings.ReplaceAll(repl, `\`, `\\`)
 	}
 	text, n, err := pattern.ReplaceSome(text, template, max(0, r.Count))
+	if err != nil {
+		return nil, r.blame(pattern, err)
+	}
 	after := lines(text)
-	if err != nil || n > 0 || !r.Append && !r.Prepend {
-		return after, err
+	if n > 0 || !r.Append && !r.Prepend {
+		return after, nil
 	}
 	content := repl
 	if r.NotFoundContent != nil {
@@ -93,6 +96,14 @@ func (r *replace) replaced(pattern *value.Regexp, flags value.RegexpFlags) ([]st
 		after[last] += "\n"
 	}
 	return append(after, content+"\n"), nil
+}
+
+// blame marks an error of the replacement as one of the file if the search alone fails on its text.
+func (r *replace) blame(pattern *value.Regexp, err error) error {
+	if _, slow := pattern.FindAll(string(r.edit.before)); slow != nil {
+		return host.Unsuitable(r.edit.name, err)
+	}
+	return err
 }
 
 // hasLine reports whether text contains a line, where the flags of the pattern define what a line is.

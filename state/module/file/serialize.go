@@ -65,6 +65,9 @@ func (s *serialize) Check(ctx context.Context, h *host.Host) (module.Diff, error
 		data = merged
 	}
 	if err := s.prepare(h, format, data); err != nil {
+		if merged != nil && s.writable(format) {
+			err = host.Unsuitable(name, err)
+		}
 		return d, err
 	}
 	d, err = s.job.check(ctx, h, d)
@@ -101,7 +104,7 @@ func (s *serialize) merge(h *host.Host, f format, data any) (old, merged *value.
 	}
 	v, err := f.load(text, repack(s.DeserializerOpts))
 	if err != nil {
-		return nil, nil, fmt.Errorf("reading %s as %s: %w", s.Name, f.name, err)
+		return nil, nil, host.Unsuitable(s.Name, fmt.Errorf("reading %s as %s: %w", s.Name, f.name, err))
 	}
 	if v == nil {
 		return nil, nil, nil
@@ -109,10 +112,25 @@ func (s *serialize) merge(h *host.Host, f format, data any) (old, merged *value.
 	old, oldOK := v.(*value.Map)
 	over, overOK := data.(*value.Map)
 	if !oldOK || !overOK {
-		return nil, nil, fmt.Errorf("a %s and a %s cannot be merged", value.TypeName(v), value.TypeName(data))
+		err := fmt.Errorf("a %s and a %s cannot be merged", value.TypeName(v), value.TypeName(data))
+		if overOK {
+			err = host.Unsuitable(s.Name, diag.WithHint(err, "make %s a mapping", s.Name))
+		}
+		return nil, nil, err
 	}
-	merged, err = value.Merge(old, over, value.Recurse, false)
+	if merged, err = value.Merge(old, over, value.Recurse, false); err != nil {
+		err = host.Unsuitable(s.Name, err)
+	}
 	return old, merged, err
+}
+
+// writable reports whether the format can represent the data of the state, without those of the file.
+func (s *serialize) writable(f format) bool {
+	data, err := s.data()
+	if err == nil {
+		_, err = f.dump(data, dumpOptions{repack(s.SerializerOpts), s.Encoding != ""})
+	}
+	return err == nil
 }
 
 // prepare serializes the data and sets up the job that writes it.

@@ -57,6 +57,12 @@ type origin struct {
 
 func isURL(s string) bool { return strings.Contains(s, "://") }
 
+// onHost returns the path of a source that is a file of the host.
+func onHost(url string) (p string, on bool) {
+	p = strings.TrimPrefix(url, "file://")
+	return p, strings.HasPrefix(p, "/")
+}
+
 // remote reports whether content comes from the network. The run verifies salt:// URLs itself.
 func remote(url string) bool {
 	return isURL(url) && !strings.HasPrefix(url, "salt://") && !strings.HasPrefix(url, "file://")
@@ -104,8 +110,14 @@ func (f *family) choose(ctx context.Context, s sourced) (url, hash string, err e
 	}
 	i, err := f.Sources.First(ctx, urls, s.name())
 	if errors.Is(err, fs.ErrNotExist) {
-		return "", "", diag.WithHint(fmt.Errorf("none of the sources is there: %s", strings.Join(redactedAll(urls), ", ")),
+		none := diag.WithHint(fmt.Errorf("none of the sources is there: %s", strings.Join(redactedAll(urls), ", ")),
 			lookAtTree, s.name())
+		for _, url := range urls {
+			if p, on := onHost(url); on {
+				none = host.Gone(p, none)
+			}
+		}
+		return "", "", none
 	}
 	if err != nil {
 		return "", "", fmt.Errorf("looking for a source: %w", err)
