@@ -58,7 +58,7 @@ func closeDir(root *walk.Root, name string, trusted []uint32, check func() error
 	if err := checkOwner(name, st.Uid, trusted); err != nil {
 		return err
 	}
-	if err := closeMode(dir, ".", &st, 0o700); err != nil {
+	if err := errors.Join(closeMode(dir, ".", &st, 0o700), dropDefaultACL(dir, ".")); err != nil {
 		return err
 	}
 	if err := closeDirs(dir); err != nil {
@@ -86,8 +86,19 @@ func closeDirs(dir *walk.Dir) error {
 		if st.Mode&unix.S_IFMT != unix.S_IFDIR {
 			return nil
 		}
-		return closeMode(dir, name, st, 0o700)
+		return errors.Join(closeMode(dir, name, st, 0o700), dropDefaultACL(dir, name))
 	})
+}
+
+// dropDefaultACL removes the default list that a directory inherited from the directory above: with it, whatever the
+// agent creates there would have a list that names other users. It ignores directories of another user, as below a
+// --root.
+func dropDefaultACL(dir *walk.Dir, name string) error {
+	err := dir.DropDefaultACL(name)
+	if errors.Is(err, unix.EPERM) {
+		return nil
+	}
+	return err
 }
 
 func closeFiles(dir *walk.Dir, chosen func(string) bool) error {

@@ -149,6 +149,13 @@ func (d *Dir) DropACL(name string) error {
 	})
 }
 
+// DropDefaultACL removes the default list of a directory, which is the list that objects created there inherit.
+func (d *Dir) DropDefaultACL(name string) error {
+	return d.place("removexattr", name, func(fd int, _ *unix.Stat_t) error {
+		return absentACL(Retry(func() error { return unix.Removexattr(Handle(fd), defaultACL) }))
+	})
+}
+
 func dropAccess(fd int, list []aclEntry) error {
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
