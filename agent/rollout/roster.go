@@ -115,7 +115,7 @@ func ParseRoster(data []byte, digest string) (Roster, error) {
 		return r, exit.WithCode(exit.Refused, diag.WithHint(
 			fmt.Errorf("the roster of the rollout has the digest %s, and the start of the rollout names %s", got, digest),
 			"the object was replaced or damaged: restore roster.json from a copy of the store, or promote or point the channel "+
-				"to another release, or `corpus rollout abort`"))
+				"to another release, or `corpus rollout abort PROJECT CHANNEL`"))
 	}
 	if err := json.Unmarshal(data, &r); err != nil {
 		return r, fmt.Errorf("reading the roster of the rollout: %w", err)
