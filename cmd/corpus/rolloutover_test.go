@@ -66,7 +66,7 @@ func TestFinishedRolloutThatDidNotArriveIsStuck(t *testing.T) {
 func TestWaitingHostNamesTheReleaseThatFailed(t *testing.T) {
 	h := fleet.Host{State: fleet.RolledBack}
 	h.Host, h.Wanted = "a", &hostrecord.Place{Version: "1.1"}
-	if got := problemOf(h); got != "its newest run rolled back from 1.1" {
+	if got := (&activeRollout{}).problemOf(h); got != "its newest run rolled back from 1.1" {
 		t.Errorf("the problem is %q", got)
 	}
 }

@@ -52,31 +52,47 @@ func (u *activeRollout) readRecords(ctx context.Context, s store.Store) []fleet.
 	return v.Hosts
 }
 
-// withoutResult returns the hosts that have the release of a rollout and are healthy by their records, and of which the
-// store has no result. A run writes its result before its record, so a record of a run since the start, or since the
-// last resume, shows at once that the result is missing. Hosts that had the release before have resultDelay for it.
+// withoutResult returns the hosts of which the store has no result although their records say that they have the release
+// of a rollout and are healthy, or that it failed there. A run writes its result before its record, so a record of a run since the start, or since the
+// last resume, shows at once that the result is missing. Hosts that had the release before have resultDelay for it. After
+// a resume, hosts on which the release failed before are not among them, since earlier failures do not count.
 func (u *activeRollout) withoutResult(known []fleet.Host) (names []string) {
 	if u.rollout.Start.Aborted {
 		return nil
 	}
 	keys, recorded, since := u.rollout.Roster.Keys(), u.recorded(), u.rollout.Start.At
-	if resumed := u.rollout.Start.LastResume(); resumed.After(since) {
+	resumed := u.rollout.Start.LastResume()
+	if resumed.After(since) {
 		since = resumed
 	}
 	for _, h := range known {
-		place := h.Service
-		if u.ref.Project == artifact.Base {
-			place = h.Base
-		}
 		_, member := keys[h.Host]
-		healthy := h.Outcome == "converged" && (h.State == fleet.Healthy || h.State == fleet.Drifted)
 		due := h.Started().After(since) && h.Seen.After(since) || u.now.Sub(since) > resultDelay
-		if member && h.Signed && !recorded[h.Host] && healthy && due &&
-			place.Is(artifact.Digest(u.rollout.Start.Release)) {
+		if member && h.Signed && !recorded[h.Host] && due && (u.runs(h) || resumed.IsZero() && u.failedOn(h)) {
 			names = append(names, h.Host)
 		}
 	}
 	return names
+}
+
+// runs reports whether a host has the release of the rollout and is healthy, by its record.
+func (u *activeRollout) runs(h fleet.Host) bool {
+	place := h.Service
+	if u.ref.Project == artifact.Base {
+		place = h.Base
+	}
+	return h.Outcome == "converged" && (h.State == fleet.Healthy || h.State == fleet.Drifted) &&
+		place.Is(artifact.Digest(u.rollout.Start.Release))
+}
+
+// failedOn reports whether the release of the rollout failed on a host, by its record.
+func (u *activeRollout) failedOn(h fleet.Host) bool {
+	place := h.Wanted
+	if u.ref.Project == artifact.Base {
+		place = h.WantedBase
+	}
+	return (h.State == fleet.RolledBack || h.State == fleet.Quarantined) &&
+		place.Is(artifact.Digest(u.rollout.Start.Release))
 }
 
 // recorded returns the hosts of which the store has a result.
@@ -121,7 +137,7 @@ func (u *activeRollout) addWaiting(r *rolloutStatus, known []fleet.Host) {
 		case wave.Open:
 			h := waitingHost{Host: member.Name, Wave: wave.Name}
 			if known != nil {
-				h.Why = problemOf(byName[member.Name])
+				h.Why = u.problemOf(byName[member.Name])
 			}
 			r.WaitsFor = append(r.WaitsFor, h)
 		}
@@ -135,8 +151,9 @@ const noRecord = "the store has no record of it"
 
 // startWithout returns what to do about hosts of a rollout that are not in the store any more.
 func startWithout(ref artifact.Ref, version string) string {
-	return fmt.Sprintf("if the machine is gone: `corpus point %s %s %s`, which starts the rollout again without it",
-		ref.Project, ref.Channel, trust.Printable(version))
+	return fmt.Sprintf("if the machine is gone: `corpus host forget` with its name, while `corpus host ls` lists its key, "+
+		"and then `corpus point %s %s %s`, which starts the rollout again without it", ref.Project, ref.Channel,
+		trust.Printable(version))
 }
 
 // gone returns the hosts of the roster without a result that are not in the store any more.
@@ -167,10 +184,12 @@ func (u *activeRollout) arrivedWithout(r *rolloutStatus, waiting int, known []fl
 }
 
 // problemOf returns why a host may not take a release, by its record; "" if that shows no problem.
-func problemOf(h fleet.Host) string {
+func (u *activeRollout) problemOf(h fleet.Host) string {
 	switch {
 	case h.Host == "":
 		return noRecord
+	case u.failedOn(h):
+		return "this release failed there before, which its next run records"
 	case h.Silent:
 		return "it has not reported since " + stamp(h.Seen)
 	case h.State == fleet.Failed:
@@ -233,7 +252,12 @@ func (r rolloutStatus) writeWaiting(w io.Writer) {
 	}
 	if len(r.NoResult) > 0 {
 		shown := r.NoResult[:min(len(r.NoResult), mostNamed)]
-		fmt.Fprintf(w, "  no result of %s with the release: %s\n", diag.Count(len(r.NoResult), "host"),
+		have := "have"
+		if len(r.NoResult) == 1 {
+			have = "has"
+		}
+		fmt.Fprintf(w, "  no result of %s that %s the release, or on which it failed: %s\n",
+			diag.Count(len(r.NoResult), "host"), have,
 			strings.Join(shown, ", "))
 		fmt.Fprintf(w, "    %s\n", recordAgain(r.Ref, r.Version, r.over))
 	}

@@ -94,8 +94,8 @@ func TestStatusNamesWaitingHosts(t *testing.T) {
 		"waits for c in wave all: its newest run failed (exit code 1): corpus host show c",
 		"waits for d in wave all: it is held: corpus host show d",
 		"waits for e in wave all: it has not reported since 2026-05-04 09:00",
-		"waits for g in wave all: the store has no record of it: if the machine is gone: `corpus point myapp " +
-			"production 2`, which starts the rollout again without it",
+		"waits for g in wave all: the store has no record of it: if the machine is gone: `corpus host forget` with its " +
+			"name, while `corpus host ls` lists its key, and then `corpus point myapp production 2`, which starts",
 		"waits for a in wave all",
 		"waits for b in wave all",
 		"and for 1 more: corpus fleet --behind",
