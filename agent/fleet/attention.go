@@ -30,33 +30,34 @@ type Attention struct {
 
 // Kinds of attention in addition to the states of hosts.
 const (
-	Halted       = "halted rollout"
-	Paused       = "paused rollout"
-	Stuck        = "stuck rollout"
-	Unseen       = "rollout that cannot be read"
-	NoResult     = "no result in a rollout"
-	Missing      = "missing in a rollout"
-	NoEvidence   = "cannot see its rollout"
-	OldAgent     = "old agent"
-	Unreadable   = "project that cannot be read"
-	WrongKey     = "wrong key"
-	NoChannel    = "channel that does not exist"
-	Conflict     = "conflict"
-	Flooded      = "objects that are not records"
-	NoRecord     = "no record"
-	Invalid      = "invalid record"
-	Ahead        = "run in the future"
-	Silent       = "silent"
-	Copied       = "one key on two machines"
-	Withdrawn    = "withdrawn"
-	Unregistered = "unregistered"
+	Halted           = "halted rollout"
+	Paused           = "paused rollout"
+	Stuck            = "stuck rollout"
+	WithdrawnRollout = "withdrawn rollout"
+	Unseen           = "rollout that cannot be read"
+	NoResult         = "no result in a rollout"
+	Missing          = "missing in a rollout"
+	NoEvidence       = "cannot see its rollout"
+	OldAgent         = "old agent"
+	Unreadable       = "project that cannot be read"
+	WrongKey         = "wrong key"
+	NoChannel        = "channel that does not exist"
+	Conflict         = "conflict"
+	Flooded          = "objects that are not records"
+	NoRecord         = "no record"
+	Invalid          = "invalid record"
+	Ahead            = "run in the future"
+	Silent           = "silent"
+	Copied           = "one key on two machines"
+	Withdrawn        = "withdrawn"
+	Unregistered     = "unregistered"
 )
 
 // ranks returns the kinds of attention, the most urgent first.
 func ranks() []string {
-	return []string{Unreadable, Halted, Stuck, Unseen, NoResult, Missing, OldAgent, NoEvidence, string(Failed),
-		string(RolledBack), string(Quarantined), NoChannel, WrongKey, Conflict, Copied, Flooded, Invalid, NoRecord, Ahead,
-		Withdrawn, Silent, Unregistered, Paused, string(Held)}
+	return []string{Unreadable, Halted, Stuck, WithdrawnRollout, Unseen, NoResult, Missing, OldAgent, NoEvidence,
+		string(Failed), string(RolledBack), string(Quarantined), NoChannel, WrongKey, Conflict, Copied, Flooded, Invalid,
+		NoRecord, Ahead, Withdrawn, Silent, Unregistered, Paused, string(Held)}
 }
 
 // attention returns what a person should look at, the most urgent first, and then by the number of hosts.

@@ -87,15 +87,16 @@ func unreadable(list []trust.Listing, project string) (found []fleet.Attention) 
 	return found
 }
 
-// stopped returns the entry for a rollout that is halted, stuck or paused; false for any other.
+// stopped returns the entry for a rollout that is halted, stuck, paused or withdrawn; false for any other.
 func (u *activeRollout) stopped() (fleet.Attention, bool) {
 	state, next := u.next(u.waiting(), u.failed())
-	what := map[string]string{"halted": fleet.Halted, "paused": fleet.Paused, "stuck": fleet.Stuck}[state]
+	what := map[string]string{"halted": fleet.Halted, "paused": fleet.Paused, "stuck": fleet.Stuck,
+		"withdrawn": fleet.WithdrawnRollout}[state]
 	if what == "" {
 		return fleet.Attention{}, false
 	}
 	a := fleet.Attention{What: what, Project: u.ref.Project, Channel: u.ref.Channel, Version: u.version, Hosts: []string{},
-		Since: u.rollout.Start.At, Why: fmt.Sprintf("%s: %s", u.ref, next),
+		Since: u.since(state), Why: fmt.Sprintf("%s: %s", u.ref, next),
 		Hint: fmt.Sprintf("corpus rollout status %s %s", u.ref.Project, u.ref.Channel)}
 	for _, said := range u.seen.Results {
 		if said.Outcome != hosts.Healthy {

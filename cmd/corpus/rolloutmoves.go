@@ -13,6 +13,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/publish"
 	"github.com/corpus-agent/corpus-agent/artifact/publish/releases"
 	"github.com/corpus-agent/corpus-agent/artifact/rollout"
+	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/cmd/cli"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
@@ -91,6 +92,12 @@ func pauseRollout(ctx context.Context, publisher *publish.Publisher, ref artifac
 	if u := reached(ctx, publisher, ref); u != nil && u.waiting() == 0 {
 		return releases.Steered{}, "", u.over("there is nothing to pause", "")
 	}
+	// If the results of its hosts cannot be read, a person may pause it nevertheless.
+	if u, err := publisherRollout(ctx, publisher, ref); err == nil && !u.rollout.Start.Aborted && u.halted() {
+		return releases.Steered{}, "", u.refusal("is halted, so no more hosts take the release: there is nothing to pause",
+			fmt.Sprintf("after a repair of the hosts `corpus rollout resume %[1]s %[2]s` continues, and `corpus rollout "+
+				"abort %[1]s %[2]s` rolls back", ref.Project, ref.Channel))
+	}
 	result, err := releases.Pause(ctx, publisher, ref)
 	return result, fmt.Sprintf("the rollout of %s is paused: no more hosts take %s", ref, result.Version), err
 }
@@ -113,6 +120,9 @@ func (p *program) resumeRollout(ctx context.Context, publisher *publish.Publishe
 	if err != nil {
 		return releases.Steered{}, "", err
 	}
+	if err := u.mayContinue(); err != nil {
+		return releases.Steered{}, "", err
+	}
 	forget := u.stopsAt()
 	result, err := releases.Resume(ctx, publisher, ref, forget)
 	text := fmt.Sprintf("the rollout of %s continues", ref)
@@ -125,10 +135,7 @@ func (p *program) resumeRollout(ctx context.Context, publisher *publish.Publishe
 // stopsAt returns the time up to which failures have to be forgiven so that the rollout continues; zero if no failure
 // stops it. The store's clock may be ahead of the local clock, so the time is after all results in the store.
 func (u *activeRollout) stopsAt() time.Time {
-	start := u.rollout.Start
-	start.Paused = false
-	v := rollout.Decide(u.plan, start, len(u.plan.Waves)-1, u.now, u.seen.View(u.now))
-	if v.Reason != rollout.Halted && v.Reason != rollout.Stops {
+	if !u.halted() {
 		return time.Time{}
 	}
 	last := u.now
@@ -140,9 +147,30 @@ func (u *activeRollout) stopsAt() time.Time {
 	return last.Add(time.Second)
 }
 
+// halted reports whether failures stop a rollout, also if it is paused as well.
+func (u *activeRollout) halted() bool { return halts(u.verdict(len(u.plan.Waves) - 1)) }
+
+// refusal returns the error for a move that a rollout does not take now.
+func (u *activeRollout) refusal(why, hint string) error {
+	return exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("the rollout of %s to %s %s", trust.Printable(u.version),
+		u.ref, why), "%s", hint))
+}
+
+// mayContinue returns an error for a rollout whose release is withdrawn: no host takes it.
+func (u *activeRollout) mayContinue() error {
+	if !u.yanked || u.rollout.Start.Aborted {
+		return nil
+	}
+	return u.refusal("brings a release that is withdrawn, so it cannot continue", fmt.Sprintf("%s; if the "+
+		"release is good: `corpus yank %s %s --undo`", u.wayBack(), u.ref.Project, trust.Printable(u.version)))
+}
+
 func skipWave(ctx context.Context, publisher *publish.Publisher, ref artifact.Ref) (releases.Steered, string, error) {
 	u, err := publisherRollout(ctx, publisher, ref)
 	if err != nil {
+		return releases.Steered{}, "", err
+	}
+	if err := u.mayContinue(); err != nil {
 		return releases.Steered{}, "", err
 	}
 	at := u.waitsAt()

@@ -177,6 +177,9 @@ func (p *program) setPlan(ctx context.Context, ref artifact.Ref, change func(*ro
 	if err != nil {
 		return code(err)
 	}
+	if result.Plan != nil {
+		p.warnOfLimit(ctx, publisher, ref, result.Plan.Halt)
+	}
 	if p.drafted != nil {
 		return p.answerDraft()
 	}

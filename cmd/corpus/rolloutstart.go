@@ -50,6 +50,8 @@ type begun struct {
 	ahead    []string // hosts with older agents than the plan requires, which --exempt names; they are not in the roster
 	added    []string // hosts that the channel's last rollout did not have
 	again    string   // warning that a rollout of the release was aborted before; "" for none
+
+	unlimited string // warning that the limit of failed hosts never applies; "" if it may
 }
 
 // starts makes a publisher start rollouts.
@@ -146,7 +148,7 @@ func (s *starter) prepare(ctx context.Context, b publish.Beginning) (*begun, err
 	if err != nil {
 		return nil, err
 	}
-	made.again = abortedBefore(b)
+	made.again, made.unlimited = abortedBefore(b), neverHalts(b.Ref, b.Plan.Halt, len(made.roster.Hosts))
 	made.added = addedTo(made.roster, last)
 	made.taken, made.idle = disputed(last, known), b.Plan.Idle(made.roster.Places())
 	made.start = b.Plan.NewStart(id, string(b.Release.Digest), now, made.roster.Places())

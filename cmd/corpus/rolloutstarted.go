@@ -103,6 +103,9 @@ func (s *starter) warn(ref artifact.Ref, made *begun) {
 		fmt.Fprintf(s.program.Err, "warning: no host of the rollout matches %s of the plan (--canary, --last)\n",
 			trust.Printable(strings.Join(made.idle, ", ")))
 	}
+	if made.unlimited != "" {
+		fmt.Fprintf(s.program.Err, "warning: %s\n", made.unlimited)
+	}
 	if made.unproven != "" {
 		fmt.Fprintf(s.program.Err, "warning: no host has shown that %s, which %s named before, is healthy, so abort and "+
 			"back have nothing to go back to\n", trust.Printable(made.unproven), ref)
