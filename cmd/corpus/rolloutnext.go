@@ -44,7 +44,8 @@ func (u *activeRollout) tooFew(v rollout.Verdict) (state, why string) {
 		failed := u.failedIn(i)
 		if n := u.rollout.Start.Hosts[i]; n-failed < v.Need {
 			return "stuck", fmt.Sprintf("%s, since it failed on %d of the %s of that wave: %s", v, failed,
-				diag.Count(n, "host"), u.wayOn(fmt.Sprintf("or `corpus rollout skip-wave %s %s`", u.ref.Project, u.ref.Channel)))
+				diag.Count(n, "host"), u.wayOn(fmt.Sprintf("or `corpus rollout skip-wave %s %s`", u.ref.Project,
+					u.ref.Channel)))
 		}
 		break
 	}
