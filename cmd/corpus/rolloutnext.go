@@ -54,8 +54,8 @@ func (u *activeRollout) tooFew(v rollout.Verdict) (state, why string) {
 
 // wayOn returns what lets a rollout continue that is stuck, and what ends it. other is another way to end it.
 func (u *activeRollout) wayOn(other string) string {
-	return fmt.Sprintf("if these hosts were at fault and are repaired, `corpus-agent unquarantine %s` there, and their next "+
-		"run takes it again; otherwise `corpus rollout abort %s %s`, %s", trust.Printable(u.version), u.ref.Project,
+	return fmt.Sprintf("if these hosts were at fault and are repaired, `corpus-agent unquarantine %s` there, and their "+
+		"next run takes it again; otherwise `corpus rollout abort %s %s`, %s", trust.Printable(u.version), u.ref.Project,
 		u.ref.Channel, other)
 }
 
