@@ -111,8 +111,8 @@ func (u *activeRollout) stopped() (fleet.Attention, bool) {
 func (u *activeRollout) lacksResults(all []fleet.Host) (fleet.Attention, bool) {
 	a := fleet.Attention{What: fleet.NoResult, Project: u.ref.Project, Channel: u.ref.Channel, Version: u.version,
 		Since: u.rollout.Start.At,
-		Why: fmt.Sprintf("%s: they have the release, or it failed there, and the store has no result of them, for which the rollout waits",
-			u.ref),
+		Why: fmt.Sprintf("%s: they have the release, or it failed there, and the store has no result of them, for which "+
+			"the rollout waits", u.ref),
 		Hint: recordAgain(u.ref, u.version, u.isOver()), Hosts: u.withoutResult(all)}
 	return a, len(a.Hosts) > 0
 }

@@ -52,10 +52,11 @@ func (u *activeRollout) readRecords(ctx context.Context, s store.Store) []fleet.
 	return v.Hosts
 }
 
-// withoutResult returns the hosts of which the store has no result although their records say that they have the release
-// of a rollout and are healthy, or that it failed there. A run writes its result before its record, so a record of a run since the start, or since the
-// last resume, shows at once that the result is missing. Hosts that had the release before have resultDelay for it. After
-// a resume, hosts on which the release failed before are not among them, since earlier failures do not count.
+// withoutResult returns the hosts of which the store has no result although their records say that they have the
+// release of a rollout and are healthy, or that it failed there. A run writes its result before its record, so a record
+// of a run since the start, or since the last resume, shows at once that the result is missing. Hosts that had the
+// release before have resultDelay for it. After a resume, hosts on which the release failed before are not among them,
+// since earlier failures do not count.
 func (u *activeRollout) withoutResult(known []fleet.Host) (names []string) {
 	if u.rollout.Start.Aborted {
 		return nil
@@ -151,8 +152,8 @@ const noRecord = "the store has no record of it"
 
 // startWithout returns what to do about hosts of a rollout that are not in the store any more.
 func startWithout(ref artifact.Ref, version string) string {
-	return fmt.Sprintf("if the machine is gone: `corpus host forget` with its name, while `corpus host ls` lists its key, "+
-		"and then `corpus point %s %s %s`, which starts the rollout again without it", ref.Project, ref.Channel,
+	return fmt.Sprintf("if the machine is gone: `corpus host forget` with its name, while `corpus host ls` lists its "+
+		"key, and then `corpus point %s %s %s`, which starts the rollout again without it", ref.Project, ref.Channel,
 		trust.Printable(version))
 }
 
@@ -192,6 +193,8 @@ func (u *activeRollout) problemOf(h fleet.Host) string {
 		return "this release failed there before, which its next run records"
 	case h.Silent:
 		return "it has not reported since " + stamp(h.Seen)
+	case h.Unbegun:
+		return "its newest run could not begin"
 	case h.State == fleet.Failed:
 		return fmt.Sprintf("its newest run failed (exit code %d)", h.Exit)
 	case h.State == fleet.RolledBack:
