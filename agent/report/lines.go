@@ -53,9 +53,12 @@ func (l *Lines) line(color, word, format string, args ...any) {
 	if l.Color {
 		word = "\x1b[" + color + "m" + word + "\x1b[0m"
 	}
-	text := word + " " + fmt.Sprintf(format, args...) + "\n"
-	l.Bars.above(l.Out, text)
+	text := strings.TrimRight(fmt.Sprintf(format, args...), "\n")
+	l.Bars.above(l.Out, word+" "+strings.ReplaceAll(text, "\n", "\n"+indent)+"\n")
 }
+
+// indent begins each further line of a text. So no line that a program or a file name wrote looks like one of the agent.
+const indent = "         "
 
 // Begin implements Sink.
 func (l *Lines) Begin(*Report) {}
@@ -111,7 +114,7 @@ func (l *Lines) pace(artifact string, done, total int64) {
 // Step implements Sink.
 func (l *Lines) Step(s Step) {
 	for _, w := range s.Warnings {
-		l.line(yellow, "warning ", "%s %s: %s", s.Function, s.Name, w)
+		l.line(yellow, "warning ", "%s %s: %s", s.Function, short(s.Name), w)
 	}
 	switch {
 	case s.Result == StepFailed:
@@ -152,18 +155,18 @@ func (l *Lines) failed(s Step) {
 func (l *Lines) indented(text string) {
 	for line := range strings.Lines(strings.TrimRight(text, "\n") + "\n") {
 		if strings.TrimSpace(line) != "" {
-			l.Bars.above(l.Out, "         "+line)
+			l.Bars.above(l.Out, indent+line)
 		}
 	}
 }
 
-// detail returns the changes of a state, indented below its line, or "" if they are not to be printed.
+// detail returns the changes of a state, for the lines below its own, or "" if they are not to be printed.
 func (l *Lines) detail(s Step) string {
 	text := ChangesOf(s.Changes)
 	if text == "" || !l.Verbose && l.Mode != Full && l.Mode != Changes {
 		return ""
 	}
-	return "\n         " + strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n         ")
+	return "\n" + text
 }
 
 // Hook implements Sink.
@@ -282,19 +285,19 @@ func short(name string) string {
 	return first
 }
 
-// ChangesOf formats the changes of a step: a diff as it is, everything else as "name: value".
+// ChangesOf formats the changes of a step: a diff as it is, everything else as "name: value". A name is one line.
 func ChangesOf(changes *value.Map) string {
 	var b strings.Builder
 	for name, v := range changes.All() {
-		text := value.Str(v)
+		name, text := strings.ReplaceAll(value.Str(name), "\n", `\n`), value.Str(v)
 		if m, ok := v.(*value.Map); ok && m.Has("old") && m.Has("new") {
 			text = fmt.Sprintf("%s -> %s", value.Str(m.Value("old")), value.Str(m.Value("new")))
 		}
 		if strings.Contains(text, "\n") {
-			fmt.Fprintf(&b, "%s:\n%s\n", value.Str(name), strings.TrimRight(text, "\n"))
+			fmt.Fprintf(&b, "%s:\n%s\n", name, strings.TrimRight(text, "\n"))
 			continue
 		}
-		fmt.Fprintf(&b, "%s: %s\n", value.Str(name), text)
+		fmt.Fprintf(&b, "%s: %s\n", name, text)
 	}
 	return b.String()
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/corpus-agent/corpus-agent/agent/hook"
 	"github.com/corpus-agent/corpus-agent/agent/report"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
@@ -63,5 +64,26 @@ func TestRunThatChangedNothingPrintsNothing(t *testing.T) {
 	l.End(&report.Report{Outcome: report.Converged, States: report.Counts{Total: 1}})
 	if out.Len() > 0 {
 		t.Errorf("the output is %q", out.String())
+	}
+}
+
+// A name of a file, a comment and an output may contain lines that look like those of the agent.
+func TestLinesOfOthersAreIndented(t *testing.T) {
+	const forged = "x\nerror: y\nFAILED z\n"
+	var out bytes.Buffer
+	l := report.Lines{Out: &out, Mode: report.Full}
+	for _, result := range []string{report.StepOK, report.StepFailed, report.StepPending, report.StepSkipped} {
+		l.Step(report.Step{ID: forged, SLS: "web", Function: "file.directory", Name: forged, Result: result, Comment: forged,
+			Warnings: []string{forged}, Hint: "look", Changes: value.NewMap(forged, "removed", "diff", forged)})
+	}
+	l.Note(forged)
+	for _, stage := range []string{"pre-release", report.UnitsStage, report.HealthStage} {
+		l.Hook(stage, hook.Result{Name: "10-test", Error: forged, Output: forged})
+		l.Hook(stage, hook.Result{Name: "10-test", Output: forged})
+	}
+	for line := range strings.Lines(out.String()) {
+		if strings.HasPrefix(line, "error:") || strings.HasPrefix(line, "FAILED z") {
+			t.Fatalf("a forged line begins at the left:\n%s", &out)
+		}
 	}
 }
