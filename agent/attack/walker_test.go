@@ -87,6 +87,9 @@ func primitives() []primitive {
 			return errors.Join(d.Link(name, d, "linked"), d.Unlink("linked"))
 		})},
 		{name: "Dir.DropACL", kind: file, do: inDir(func(d *walk.Dir, name string) error { return d.DropACL(name) })},
+		{name: "Dir.DropDefaultACL", kind: dir, do: inDir(func(d *walk.Dir, name string) error {
+			return d.DropDefaultACL(name)
+		})},
 		{name: "Dir.Chown", kind: file, do: inDir(func(d *walk.Dir, name string) error { return d.Chown(name, ann, ann) })},
 		{name: "Dir.Chown of a directory", kind: dir, do: inDir(func(d *walk.Dir, name string) error {
 			return d.Chown(name, ann, ann)
@@ -238,7 +241,7 @@ func notAttacked() map[string]string {
 		"Root.Openat": part, "Root.OpenDir": part, "Root.Parent": part, "Root.Close": part, "Dir.Close": part,
 		"Dir.ReadDir": part, "Dir.Sync": part, "Dir.Lstat": part, "Dir.Readlink": part,
 		"Root.ByName": checks, "Root.Fixed": checks, "Root.Granted": checks, "Root.KeepsACL": checks, "Root.MayRaise": checks,
-		"Root.OwnName": checks,
+		"Root.OwnName": checks, "Root.Changer": checks,
 		"Root.Resolve": checks, "Root.CheckRootOnly": checks, "Root.Source": checks, "Root.SourceLink": checks,
 		"Root.SourceTree": checks, "Root.Shared": checks, "Dir.CheckRootOnly": checks,
 		"Root.TakeOver": part, "Root.Renew": "Dir.Chown and Dir.Chmod are built on it",

@@ -137,7 +137,7 @@ func (w Writer) deleteEarlier(ctx context.Context, records []string, r Record) (
 		case err == nil:
 		case errors.Is(err, store.ErrForbidden) && !strings.HasPrefix(other, own):
 			errs = errors.Join(errs, diag.WithHint(fmt.Errorf("deleting the host's record under its earlier name: %w", err),
-				"remove %s from the store", path.Dir(other)+"/"))
+				"remove it with: corpus host forget %s", path.Base(path.Dir(other))))
 		default:
 			err = fmt.Errorf("deleting the host's earlier record: %w", hintRights(err, r))
 			return append(left, records[i:]...), errors.Join(errs, err)

@@ -8,12 +8,13 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/report"
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
 // forLook adds a hint to the error of a command that only reads: runs repair the agent's files.
 func (h *Host) forLook(err error) error {
-	err = h.forRoot(err)
+	err = walk.ExplainLoop(h.forRoot(err))
 	if err == nil || diag.HintOf(err) != "" {
 		return err
 	}

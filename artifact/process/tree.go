@@ -88,14 +88,18 @@ func (t *Tree) Leave() {
 // endWait is the maximum time that End waits for killed processes to disappear.
 const endWait = 2 * time.Second
 
-// kill kills all processes, including those that they start in the meantime.
+// kill kills all processes, including those that they start in the meantime. Without a control group it looks twice,
+// since the kernel shows no environment of a process that is being replaced by execve.
 func (t *Tree) kill() {
+	empty := 0
 	for end := time.Now().Add(endWait); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
 		if t.group != nil {
 			t.group.kill()
 		}
 		left := t.outside(false)
-		if len(left) == 0 {
+		if empty++; len(left) > 0 {
+			empty = 0
+		} else if t.group != nil || empty == 2 {
 			return
 		}
 		for _, pid := range left {
