@@ -57,7 +57,7 @@ func (l *Lines) line(color, word, format string, args ...any) {
 	l.Bars.above(l.Out, word+" "+strings.ReplaceAll(text, "\n", "\n"+indent)+"\n")
 }
 
-// indent begins each further line of a text. So no line that a program or a file name wrote looks like one of the agent.
+// indent begins each further line of a text, so that no line of a program or a file name looks like one of the agent.
 const indent = "         "
 
 // Begin implements Sink.
