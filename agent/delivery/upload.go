@@ -61,38 +61,35 @@ func (r *Run) upload(ctx context.Context, acted bool) error {
 	case current && attempts.First(key) != "":
 		return nil
 	case !changed && w.Has(record):
-		r.renewRecord(ctx, w, out, record, unwritable)
+		r.keepRecord(ctx, w, out, unwritable, func() error { return w.Beat(store.LockWait(ctx, LockWait), record) })
 		return nil
 	}
 	err = r.uploadReport(ctx, w.Store, w.Key, out)
 	w.Again = err != nil
-	r.writeRecord(ctx, w, out, record, unwritable)
+	r.keepRecord(ctx, w, out, unwritable, func() error {
+		return w.Write(store.LockWait(ctx, LockWait), record, r.detail(w, out, record))
+	})
 	return err
 }
 
-// renewRecord renews the time of the host's record, or writes the failure that unwritable is.
-func (r *Run) renewRecord(ctx context.Context, w hostrecord.Writer, out *report.Report, record hostrecord.Record,
-	unwritable error) {
+// keepRecord writes or renews the host's record with write, or writes the failure that unwritable is.
+func (r *Run) keepRecord(ctx context.Context, w hostrecord.Writer, out *report.Report, unwritable error,
+	write func() error) {
 	err := unwritable
 	if err == nil {
-		err = w.Beat(store.LockWait(ctx, LockWait), record)
+		err = write()
 	}
 	r.noteRecord(r.orFailure(ctx, w, out, err))
 }
 
-// writeRecord writes the host's record with the error of the run, or the failure that unwritable is.
-func (r *Run) writeRecord(ctx context.Context, w hostrecord.Writer, out *report.Report, record hostrecord.Record,
-	unwritable error) {
-	detail := hostrecord.Detail{Error: out.Error, Hint: out.Hint}
-	if out.Error == "" {
-		detail = w.Kept(record)
-		detail.Error = cmp.Or(detail.Error, turns.Unseeing(r.Ledger))
+// detail returns the error of the run for the host's record, or that of an earlier run which still matters.
+func (r *Run) detail(w hostrecord.Writer, out *report.Report, record hostrecord.Record) hostrecord.Detail {
+	if out.Error != "" {
+		return hostrecord.Detail{Error: out.Error, Hint: out.Hint}
 	}
-	err := unwritable
-	if err == nil {
-		err = w.Write(store.LockWait(ctx, LockWait), record, detail)
-	}
-	r.noteRecord(r.orFailure(ctx, w, out, err))
+	detail := w.Kept(record)
+	detail.Error = cmp.Or(detail.Error, turns.Unseeing(r.Ledger))
+	return detail
 }
 
 // noteReplaced notes that what this host signs counts for nothing, if another key is registered first; "" is none.

@@ -40,12 +40,14 @@ func (rs *Records) repair() (lost []string, err error) {
 	s.directory(rs.Layout.Trust())
 	s.journals()
 	trees := filepath.Dir(rs.Layout.Trees("_"))
-	for _, dir := range append([]string{rs.Layout.Incoming(), trees}, s.below(trees)...) {
+	s.directory(trees)
+	caches := append([]string{rs.Layout.Incoming()}, s.below(trees)...)
+	for _, dir := range caches {
 		s.directory(dir)
 	}
 	s.files(rs.Layout.Trust(), func(name string) bool { return name != "projects" })
 	s.pages()
-	for _, dir := range append([]string{rs.Layout.Incoming()}, s.below(trees)...) {
+	for _, dir := range caches {
 		s.cache(dir)
 	}
 	s.projects()

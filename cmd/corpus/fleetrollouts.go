@@ -98,10 +98,8 @@ func (u *activeRollout) stopped() (fleet.Attention, bool) {
 	a := fleet.Attention{What: what, Project: u.ref.Project, Channel: u.ref.Channel, Version: u.version, Hosts: []string{},
 		Since: u.since(state), Why: fmt.Sprintf("%s: %s", u.ref, next),
 		Hint: fmt.Sprintf("corpus rollout status %s %s", u.ref.Project, u.ref.Channel)}
-	for _, said := range u.seen.Results {
-		if said.Outcome != hosts.Healthy {
-			a.Hosts = append(a.Hosts, said.Host)
-		}
+	for _, said := range u.failures() {
+		a.Hosts = append(a.Hosts, said.Host)
 	}
 	return a, true
 }

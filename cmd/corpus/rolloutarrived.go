@@ -29,15 +29,18 @@ func reached(ctx context.Context, publisher *publish.Publisher, ref artifact.Ref
 // waiting returns the number of hosts without a result.
 func (u *activeRollout) waiting() int { return len(u.rollout.Roster.Hosts) - len(u.seen.Results) }
 
-// failed returns the number of hosts on which the release failed.
-func (u *activeRollout) failed() (n int) {
+// failures returns the results of the hosts on which the release failed.
+func (u *activeRollout) failures() (all []hosts.Entry) {
 	for _, said := range u.seen.Results {
 		if said.Outcome != hosts.Healthy {
-			n++
+			all = append(all, said)
 		}
 	}
-	return n
+	return all
 }
+
+// failed returns the number of hosts on which the release failed.
+func (u *activeRollout) failed() int { return len(u.failures()) }
 
 // over returns the error for a move of a rollout that has arrived.
 func (u *activeRollout) over(so, more string) error {

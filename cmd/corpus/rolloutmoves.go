@@ -89,11 +89,12 @@ Windows and limits of failed hosts continue to count.`, nil, skipWave},
 
 func pauseRollout(ctx context.Context, publisher *publish.Publisher, ref artifact.Ref) (releases.Steered, string,
 	error) {
-	if u := reached(ctx, publisher, ref); u != nil && u.waiting() == 0 {
+	u, err := publisherRollout(ctx, publisher, ref)
+	known := err == nil && !u.rollout.Start.Aborted // otherwise a person may pause it nevertheless
+	if known && u.isOver() && u.waiting() == 0 {
 		return releases.Steered{}, "", u.over("there is nothing to pause", "")
 	}
-	// If the results of its hosts cannot be read, a person may pause it nevertheless.
-	if u, err := publisherRollout(ctx, publisher, ref); err == nil && !u.rollout.Start.Aborted && u.halted() {
+	if known && u.halted() {
 		return releases.Steered{}, "", u.refusal("is halted, so no more hosts take the release: there is nothing to pause",
 			fmt.Sprintf("after a repair of the hosts `corpus rollout resume %[1]s %[2]s` continues, and `corpus rollout "+
 				"abort %[1]s %[2]s` rolls back", ref.Project, ref.Channel))

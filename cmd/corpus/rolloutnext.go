@@ -26,8 +26,8 @@ func halts(v rollout.Verdict) bool { return v.Reason == rollout.Halted || v.Reas
 
 // failedIn returns the number of hosts of a wave on which the release failed.
 func (u *activeRollout) failedIn(wave int) (failed int) {
-	for _, said := range u.seen.Results {
-		if said.Wave == wave && said.Outcome != hosts.Healthy {
+	for _, said := range u.failures() {
+		if said.Wave == wave {
 			failed++
 		}
 	}
@@ -146,8 +146,8 @@ func (u *activeRollout) since(state string) time.Time {
 	case state == "halted" && len(u.seen.Halts) > 0:
 		return u.seen.Halts[0].At
 	case state == "halted":
-		for _, said := range u.seen.Results {
-			if said.Outcome != hosts.Healthy && said.At.After(at) {
+		for _, said := range u.failures() {
+			if said.At.After(at) {
 				at = said.At
 			}
 		}
