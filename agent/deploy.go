@@ -38,7 +38,7 @@ func (r *run) deploy(ctx context.Context, given Given) error {
 	if hold := r.ledger.Hold; given.Ahead && hold != nil && r.ledger.Runs() != nil {
 		return exit.WithCode(exit.Usage, diag.WithHint(
 			fmt.Errorf("this host is held since %s, so it takes no release ahead of its rollout",
-				hold.Since.Format("2006-01-02 15:04:05 MST")), "corpus-agent unhold, and run the command again"))
+				diag.Stamp(hold.Since)), "corpus-agent unhold, and run the command again"))
 	}
 	if err := r.introduce(ctx, given); err != nil {
 		return err

@@ -52,12 +52,12 @@ func (r *run) stay(pair *ledger.Pair) (bool, error) {
 	}
 	switch wait, early := r.ledger.Waits(*pair, r.Time()); {
 	case r.ledger.Hold != nil && good != nil && !good.Same(named) && !r.ledger.StandsInFor(named):
-		r.record.Note("this host is held since %s; %s waits", r.ledger.Hold.Since.Format("2006-01-02 15:04:05 MST"), named)
+		r.record.Note("this host is held since %s; %s waits", diag.Stamp(r.ledger.Hold.Since), named)
 		return r.withhold(named), nil
 	case early && good != nil:
 		r.record.Note("%s waits until %s: it failed %d times because of the host, last in run %s: %s; to retry it at "+
 			"once: %s",
-			pair, wait.Next.Local().Format("2006-01-02 15:04:05 MST"), wait.Failures, wait.Run, wait.Reason, wait.AtOnce())
+			pair, diag.Stamp(wait.Next), wait.Failures, wait.Run, wait.Reason, wait.AtOnce())
 		return r.withhold(named), nil
 	case wait.Failures > 0:
 		r.record.Note(r.record.DoesOrWould("%s is retried: it failed because of the host in run %s: %s",

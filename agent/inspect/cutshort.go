@@ -8,6 +8,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/agent/lock"
 	"github.com/corpus-agent/corpus-agent/agent/report"
+	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/redact"
 )
 
@@ -34,7 +35,7 @@ func (c Cut) String() string {
 		text = c.Command
 	}
 	if c.Began != nil {
-		text += ", which began " + c.Began.Local().Format("2006-01-02 15:04:05 MST") + ","
+		text += ", which began " + diag.Stamp(*c.Began) + ","
 	}
 	switch {
 	case c.Ended:
@@ -104,7 +105,7 @@ func (h *Host) Dropped(left lock.Holder, book *ledger.Ledger) (string, error) {
 		return "", err
 	}
 	return fmt.Sprintf("a rollback that began %s was interrupted before it moved the links: nothing was rolled back; to "+
-		"do it: corpus-agent rollback", left.Since.Local().Format("2006-01-02 15:04:05 MST")), nil
+		"do it: corpus-agent rollback", diag.Stamp(left.Since)), nil
 }
 
 // cutIn returns the step in which a run last changed the host. If run is "", it is the newest run of the journal that

@@ -11,6 +11,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/link"
 	"github.com/corpus-agent/corpus-agent/agent/records"
 	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
 // Known is a release that this host has, or does not deploy.
@@ -146,7 +147,7 @@ func keptBack(list []Known, book *ledger.Ledger, named *ledger.Pair) []Known {
 	}
 	for _, r := range named.Releases() {
 		if book.Runs() == nil || !book.Runs().Has(r) {
-			of(r).Held = strings.TrimSpace(fmt.Sprintf("since %s %s", book.Hold.Since.Format("2006-01-02 15:04:05 MST"),
+			of(r).Held = strings.TrimSpace(fmt.Sprintf("since %s %s", diag.Stamp(book.Hold.Since),
 				book.Hold.Reason))
 		}
 	}

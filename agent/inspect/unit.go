@@ -11,6 +11,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/report"
 	"github.com/corpus-agent/corpus-agent/agent/service"
 	"github.com/corpus-agent/corpus-agent/agent/site"
+	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host/units"
 )
 
@@ -25,7 +26,7 @@ type Unreported struct {
 
 func (u Unreported) String() string {
 	return fmt.Sprintf("%s ended at %s with %s, status %d, and its run could keep no report; journalctl -u %s",
-		records.ServiceUnit, u.Ended.Local().Format("2006-01-02 15:04:05 MST"), u.Result, u.Status, records.ServiceUnit)
+		records.ServiceUnit, diag.Stamp(u.Ended), u.Result, u.Status, records.ServiceUnit)
 }
 
 // AskUnit adds the state of the agent's unit in systemd to a status: a run that failed without a report, and jobs that

@@ -8,6 +8,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/structsort"
+	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
 // ByHand is the reason of the quarantine of a release that a person rolled back.
@@ -185,7 +186,7 @@ func (p Postponed) When(now time.Time) string {
 	if !now.Before(p.Next) {
 		return "at the next run"
 	}
-	return "from " + p.Next.Local().Format("2006-01-02 15:04:05 MST") + " on"
+	return "from " + diag.Stamp(p.Next) + " on"
 }
 
 // AtOnce returns the commands that retry the deploy now.

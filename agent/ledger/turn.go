@@ -7,6 +7,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/structsort"
+	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
 // Turn is the position of a host in the rollout of a channel that it follows.
@@ -48,14 +49,13 @@ func (t Turn) Waits() bool { return t.Took == "" }
 
 // String returns the reason why the host waits, and the time of its next check.
 func (t Turn) String() string {
-	text := fmt.Sprintf("it waits for its turn in rollout %s since %s", t.Rollout,
-		t.Since.Local().Format("2006-01-02 15:04:05 MST"))
+	text := fmt.Sprintf("it waits for its turn in rollout %s since %s", t.Rollout, diag.Stamp(t.Since))
 	if t.Wave != "" {
 		text += ", in wave " + t.Wave
 	}
 	text += ": " + t.Why + "; it asks again "
 	if t.Not != nil {
-		return text + "after " + t.Not.Local().Format("2006-01-02 15:04:05 MST")
+		return text + "after " + diag.Stamp(*t.Not)
 	}
 	return text + "at its next run"
 }

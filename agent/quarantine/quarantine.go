@@ -12,6 +12,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/turns"
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/structsort"
+	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
 // Run is the quarantine in one run of the agent. All of its exported fields have to be set.
@@ -70,7 +71,7 @@ func nextTry(p ledger.Postponed) string {
 	if p.Next.Equal(p.At) {
 		return "the next run tries it again"
 	}
-	return "it is tried again from " + p.Next.Local().Format("2006-01-02 15:04:05 MST") + " on; at once: " + p.AtOnce()
+	return "it is tried again from " + diag.Stamp(p.Next) + " on; at once: " + p.AtOnce()
 }
 
 // NoteLeft adds to the reason in the quarantine of a pair that not all of its changes were undone.

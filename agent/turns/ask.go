@@ -73,7 +73,7 @@ func (r *Run) withoutStore(of rollout.Rollout, t *ledger.Turn, now time.Time, me
 			why: fmt.Sprintf("it takes agent %s, and this one is %s", of.Start.Agent, r.Site.Version)}, true
 	case r.Ledger.Hold != nil && r.Ledger.Runs() != nil:
 		return answer{reason: onHold, wave: early.wave,
-			why: "this host is held since " + r.Ledger.Hold.Since.Format("2006-01-02 15:04:05 MST")}, true
+			why: "this host is held since " + diag.Stamp(r.Ledger.Hold.Since)}, true
 	case r.Ahead:
 		return answer{reason: plans.Waits, wave: early.wave, why: "the store was not asked"}, true
 	case !early.take:

@@ -21,6 +21,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/grains"
+	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
 // Run is the turn of the host in the rollouts of its channels, in one run of the agent.
@@ -187,7 +188,7 @@ func (r *Run) instead(ctx context.Context, client *trust.Client, start plans.Sta
 	r.waiting = append(r.waiting, t.Release)
 	again := "it asks again at its next run"
 	if t.Not != nil {
-		again = "it asks again after " + t.Not.Format("2006-01-02 15:04:05 MST")
+		again = "it asks again after " + diag.Stamp(*t.Not)
 	}
 	r.Record.Note("%s waits for the turn of this host in rollout %s: %s; until then it runs %s, and %s", t.Release,
 		t.Rollout, t.Why, keeps.Version, again)

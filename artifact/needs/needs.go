@@ -8,13 +8,14 @@ import (
 	"debug/elf"
 	"errors"
 	"fmt"
-	"github.com/corpus-agent/corpus-agent/artifact/walk"
-	"golang.org/x/sys/unix"
 	"io/fs"
 	"path"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
+	"golang.org/x/sys/unix"
 )
 
 // Needs are the requirements of a release. The zero value requires nothing.

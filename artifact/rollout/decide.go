@@ -159,7 +159,7 @@ func (v Verdict) String() string {
 	case Urgent:
 		return "the rollout is urgent"
 	case Waits:
-		return fmt.Sprintf("wave %s begins at %s at the earliest", v.Wave, v.Not.UTC().Format("2006-01-02 15:04:05 MST"))
+		return fmt.Sprintf("wave %s begins at %s at the earliest", v.Wave, diag.StampUTC(v.Not))
 	case TooFew:
 		return fmt.Sprintf("it needs %s of wave %s, and there are %d", diag.Count(v.Need, "healthy host"), v.Wave, v.Have)
 	case Closed:
@@ -169,8 +169,7 @@ func (v Verdict) String() string {
 		if v.Not.IsZero() {
 			return "no window of the plan is open"
 		}
-		return fmt.Sprintf("no window of the plan is open; the next one opens at %s",
-			v.Not.UTC().Format("2006-01-02 15:04:05 MST"))
+		return fmt.Sprintf("no window of the plan is open; the next one opens at %s", diag.StampUTC(v.Not))
 	case Stops:
 		return fmt.Sprintf("it failed on %d of %d hosts, which is the limit", v.Failed, v.All)
 	}

@@ -195,7 +195,7 @@ func unmask(off string) string {
 // runs prints the last run and the next one.
 func (l statusLines) runs(s inspect.Status) {
 	if s.NextRun != nil {
-		l.say("next run", "%s", s.NextRun.Local().Format("2006-01-02 15:04:05 MST"))
+		l.say("next run", "%s", diag.Stamp(*s.NextRun))
 	}
 	if s.TimerOff != "" {
 		l.say("next run", "none: corpus-agent.timer is %s; %ssystemctl enable --now corpus-agent.timer starts it", s.TimerOff,
@@ -258,7 +258,7 @@ func unitLine(u service.Unit) string {
 // when formats a time together with its age.
 func when(t time.Time) string {
 	if time.Now().Before(t) {
-		return t.Local().Format("2006-01-02 15:04:05 MST") + " (in the future by the clock of this host)"
+		return diag.Stamp(t) + " (in the future by the clock of this host)"
 	}
-	return fmt.Sprintf("%s (%s ago)", t.Local().Format("2006-01-02 15:04:05 MST"), diag.Elapsed(time.Since(t)))
+	return fmt.Sprintf("%s (%s ago)", diag.Stamp(t), diag.Elapsed(time.Since(t)))
 }

@@ -88,7 +88,7 @@ func whoAndWhen(c manifest.Change) string {
 		known, subject = append(known, "owned by "+owner), ""
 	}
 	if !c.Changed.IsZero() {
-		known = append(known, subject+"changed "+c.Changed.Local().Format("2006-01-02 15:04:05 MST"))
+		known = append(known, subject+"changed "+diag.Stamp(c.Changed))
 	}
 	if len(known) == 0 {
 		return ""

@@ -122,4 +122,4 @@ func (p *program) printHosts(hosts []knownHost, conflicts bool) error {
 	return w.Flush()
 }
 
-func stamp(t time.Time) string { return t.Local().Format("2006-01-02 15:04:05 MST") }
+func stamp(t time.Time) string { return diag.Stamp(t) }

@@ -28,3 +28,11 @@ func Elapsed(d time.Duration) string {
 	}
 	return d.Round(time.Second).String()
 }
+
+// Stamp formats a time for people: in the time zone of this machine, to the second, with the zone's name.
+func Stamp(t time.Time) string { return t.Local().Format(stampLayout) }
+
+// StampUTC formats a time for text that must be the same on every machine, as the grounds of a signed record.
+func StampUTC(t time.Time) string { return t.UTC().Format(stampLayout) }
+
+const stampLayout = "2006-01-02 15:04:05 MST"

@@ -132,7 +132,7 @@ func (h *Host) lastRun() {
 	case last == nil:
 		h.found.Skip("last run", "none is remembered that this user may see")
 	case last.Exit == exit.OK:
-		h.found.OK("last run", "%s ended well at %s", last.Command, last.Ended.Local().Format("2006-01-02 15:04:05 MST"))
+		h.found.OK("last run", "%s ended well at %s", last.Command, diag.Stamp(last.Ended))
 	default:
 		h.found.Warn("last run", cmp.Or(last.Hint, "corpus-agent why, and corpus-agent report"), "%s ended with code %d: %s",
 			last.Command, last.Exit, last.Error)

@@ -2,9 +2,10 @@ package accounts
 
 import (
 	"context"
-	"github.com/corpus-agent/corpus-agent/state/host"
 	"strconv"
 	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
 // AddGroup adds a group with groupadd.

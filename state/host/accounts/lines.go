@@ -4,10 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/corpus-agent/corpus-agent/state/host"
 	"io/fs"
 	"slices"
 	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
 // FilesOf returns the account files with lines about users, or about groups.

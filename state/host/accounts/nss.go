@@ -3,10 +3,11 @@ package accounts
 import (
 	"context"
 	"fmt"
-	"github.com/corpus-agent/corpus-agent/state/host"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
 // elsewhere queries the other sources for one line of a database.

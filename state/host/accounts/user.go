@@ -4,10 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/corpus-agent/corpus-agent/state/host"
 	"io/fs"
 	"strconv"
 	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
 // AddUser adds an account with useradd.

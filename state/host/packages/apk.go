@@ -5,15 +5,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/corpus-agent/corpus-agent/state/host"
-	"github.com/corpus-agent/corpus-agent/state/host/packages/order"
-	"github.com/corpus-agent/corpus-agent/state/redact"
 	"io"
 	"io/fs"
 	"regexp"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/packages/order"
+	"github.com/corpus-agent/corpus-agent/state/redact"
 )
 
 // apk is the package manager of Alpine Linux. The file /etc/apk/world lists the wanted packages; apk removes packages

@@ -2,11 +2,12 @@ package packages
 
 import (
 	"context"
-	"github.com/corpus-agent/corpus-agent/artifact/structsort"
-	"github.com/corpus-agent/corpus-agent/state/host"
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/corpus-agent/corpus-agent/artifact/structsort"
+	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
 // orders returns the commands of a transaction.

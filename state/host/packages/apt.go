@@ -4,15 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/corpus-agent/corpus-agent/state/host"
-	"github.com/corpus-agent/corpus-agent/state/host/packages/order"
-	"github.com/corpus-agent/corpus-agent/state/redact"
 	"io"
 	"io/fs"
 	"net/url"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/packages/order"
+	"github.com/corpus-agent/corpus-agent/state/redact"
 )
 
 // apt is the package manager of Debian and its derivatives: dpkg and apt-get.

@@ -3,9 +3,10 @@ package packages
 import (
 	"context"
 	"fmt"
-	"github.com/corpus-agent/corpus-agent/state/host"
 	"slices"
 	"time"
+
+	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
 // options returns the options of apt-get for a transaction.

@@ -2,10 +2,11 @@ package packages
 
 import (
 	"cmp"
-	"github.com/corpus-agent/corpus-agent/state/host"
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
 // packageManagerOf returns the package manager of the host's family if it is installed, since hosts may also have those

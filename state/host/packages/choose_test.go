@@ -1,8 +1,9 @@
 package packages
 
 import (
-	"github.com/corpus-agent/corpus-agent/state/host"
 	"testing"
+
+	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
 // TestPackageManagerOf checks that the distribution decides which package manager a host has, and its programs whether

@@ -4,14 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/corpus-agent/corpus-agent/artifact/structsort"
-	"github.com/corpus-agent/corpus-agent/state/host"
-	"github.com/corpus-agent/corpus-agent/state/host/packages/order"
-	"github.com/corpus-agent/corpus-agent/state/redact"
 	"io"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/corpus-agent/corpus-agent/artifact/structsort"
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/packages/order"
+	"github.com/corpus-agent/corpus-agent/state/redact"
 )
 
 // dnf is the package manager of Red Hat's family: dnf, its successor dnf5, or yum before them. Most of their commands

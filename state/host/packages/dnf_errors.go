@@ -1,9 +1,10 @@
 package packages
 
 import (
-	"github.com/corpus-agent/corpus-agent/state/host"
 	"slices"
 	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
 // dnfLocked reports whether the output says that another process holds the lock.

@@ -3,12 +3,13 @@ package packages
 import (
 	"context"
 	"errors"
-	"github.com/corpus-agent/corpus-agent/artifact/structsort"
-	"github.com/corpus-agent/corpus-agent/state/host"
-	"github.com/corpus-agent/corpus-agent/state/host/packages/order"
 	"io/fs"
 	"slices"
 	"strings"
+
+	"github.com/corpus-agent/corpus-agent/artifact/structsort"
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/packages/order"
 )
 
 // fromCache returns the start of a command that only reads the indexes of the last refresh.

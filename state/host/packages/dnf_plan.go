@@ -1,10 +1,11 @@
 package packages
 
 import (
-	"github.com/corpus-agent/corpus-agent/artifact/structsort"
-	"github.com/corpus-agent/corpus-agent/state/host"
 	"slices"
 	"strings"
+
+	"github.com/corpus-agent/corpus-agent/artifact/structsort"
+	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
 // dnfSections returns the meaning of each heading in the tables of dnf and yum: its packages are "new", "gone", or ""

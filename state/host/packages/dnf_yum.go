@@ -2,9 +2,10 @@ package packages
 
 import (
 	"context"
-	"github.com/corpus-agent/corpus-agent/state/host"
 	"slices"
 	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
 // listOfYum returns the available packages from the output of yum list, since yum has no repoquery of its own:

@@ -5,13 +5,14 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"github.com/corpus-agent/corpus-agent/state/host"
 	"io"
 	"io/fs"
 	"path"
 	"runtime"
 	"slices"
 	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
 const (

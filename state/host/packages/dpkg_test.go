@@ -3,12 +3,13 @@ package packages
 import (
 	"bytes"
 	"fmt"
-	"github.com/corpus-agent/corpus-agent/state/host"
-	"github.com/corpus-agent/corpus-agent/state/host/hosttest"
 	"os"
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/hosttest"
 )
 
 // rootWith returns a host with the given files.

@@ -2,10 +2,11 @@ package packages
 
 import (
 	"context"
-	"github.com/corpus-agent/corpus-agent/state/host"
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
 // TestInstallationsAreSimulatedInOneCall plans three transactions, of which the first two need one library. apt runs

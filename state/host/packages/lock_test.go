@@ -3,10 +3,11 @@ package packages
 import (
 	"context"
 	"errors"
-	"github.com/corpus-agent/corpus-agent/state/host"
-	"github.com/corpus-agent/corpus-agent/state/host/hosttest"
 	"testing"
 	"time"
+
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/hosttest"
 )
 
 // TestPlanningWaitsForTheLock simulates another process that holds the lock for two commands, then for longer than the

@@ -2,10 +2,11 @@ package packages
 
 import (
 	"context"
-	"github.com/corpus-agent/corpus-agent/artifact/structsort"
-	"github.com/corpus-agent/corpus-agent/state/host"
 	"slices"
 	"strings"
+
+	"github.com/corpus-agent/corpus-agent/artifact/structsort"
+	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
 // order returns the command of a transaction.

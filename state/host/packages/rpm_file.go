@@ -5,9 +5,10 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"github.com/corpus-agent/corpus-agent/state/host"
 	"io"
 	"strconv"
+
+	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
 // Tags of an rpm header that identify a package.

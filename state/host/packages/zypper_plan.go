@@ -3,11 +3,12 @@ package packages
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
+
 	"github.com/corpus-agent/corpus-agent/artifact/structsort"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/host/packages/order"
-	"slices"
-	"strings"
 )
 
 // order returns the command of a transaction.

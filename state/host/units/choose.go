@@ -1,8 +1,9 @@
 package units
 
 import (
-	"github.com/corpus-agent/corpus-agent/state/host"
 	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
 // initSystemOf returns the init system of a host.

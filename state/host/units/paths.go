@@ -1,10 +1,11 @@
 package units
 
 import (
-	"github.com/corpus-agent/corpus-agent/state/host"
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
 // Paths returns the directories in which systemd searches for unit files of the system, in its order.

@@ -1,9 +1,10 @@
 package units
 
 import (
-	"github.com/corpus-agent/corpus-agent/state/host/hosttest"
 	"slices"
 	"testing"
+
+	"github.com/corpus-agent/corpus-agent/state/host/hosttest"
 )
 
 func TestDropInNames(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"os/exec"
+	"os/user"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,7 +16,6 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/module"
 	"github.com/corpus-agent/corpus-agent/state/statetest"
 	"github.com/corpus-agent/corpus-agent/state/value"
-	"os/user"
 )
 
 // As makes a command run as an unprivileged user, which database servers require.
