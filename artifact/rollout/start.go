@@ -36,6 +36,8 @@ type Start struct {
 	Back bool `json:"back,omitempty"`
 	// Earlier has the releases that arrived on the channel before Before, the newest first; see Trail.
 	Earlier []Before `json:"earlier,omitempty"`
+	// Stops has the halts and aborts of rollouts of the channel before this one, the newest last; see StopsOf.
+	Stops []Stop `json:"stops,omitempty"`
 }
 
 // Move is a change of a rollout by a person, or the change by which a channel names its release.
@@ -130,7 +132,7 @@ const maxID = 64
 
 // Check returns every mistake in a start.
 func (s Start) Check() error {
-	errs := []error{checkID(s.ID), checkDigest("release", s.Release), checkDigest("roster", s.Roster)}
+	errs := []error{checkID(s.ID), checkDigest("release", s.Release), checkDigest("roster", s.Roster), s.checkStops()}
 	if s.At.IsZero() {
 		errs = append(errs, errors.New("the rollout has no time"))
 	}
@@ -185,6 +187,9 @@ func (s Start) String() string {
 	}
 	if n := len(s.Moves); n > 0 {
 		text += ", last move " + s.Moves[n-1].String()
+	}
+	if stopped := s.Stopped(); len(stopped) > 0 {
+		text += ", an earlier rollout of this release: " + stopped[len(stopped)-1].String()
 	}
 	if s.Skipped > 0 {
 		text += fmt.Sprintf(", does not wait for the first %s", diag.Count(s.Skipped, "wave"))

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/cloud"
 	"github.com/corpus-agent/corpus-agent/cmd/cli"
 )
@@ -71,6 +72,25 @@ func TestGuestsAreCreatedChangedAndDeleted(t *testing.T) {
 	s.json("node ls", &nodes)
 	if len(nodes) != 1 || nodes[0].Host != "cloud-prod-eu1-n1" || nodes[0].Free != 2 || nodes[0].Mode != "staging" {
 		t.Errorf("the nodes are %+v", nodes)
+	}
+}
+
+// TestChangesOfACloudStartRollouts checks that a change of a cloud whose channel has a plan names its rollout, with the
+// warnings of other moves, also as a draft.
+func TestChangesOfACloudStartRollouts(t *testing.T) {
+	s := newCloud(t)
+	s.expect(0, "project rollout cloud prod --waves 100% --agent dev", "")
+	s.rollingHost("cloud-prod-eu1-n1", artifact.Ref{Project: "cloud", Channel: "prod"}, "3")
+	for _, more := range []string{" --draft @draft", ""} {
+		s.expect(0, "node mode n1 staging --yes --exempt cloud-prod-eu1-n2"+more, "")
+		want := "warning: --exempt changes nothing for hosts that report no older agent: cloud-prod-eu1-n2\n"
+		if !strings.Contains(s.err, want) {
+			t.Errorf("the change lacks the warning %q:\n%s", want, s.err)
+		}
+	}
+	want := "its rollout to 1 host in 1 wave (1) has started: corpus rollout status cloud prod\n"
+	if !strings.HasSuffix(s.out, want) {
+		t.Errorf("the change does not say %q:\n%s", want, s.out)
 	}
 }
 

@@ -142,10 +142,10 @@ func (k *clouds) edit(ctx context.Context, change func(*cloud.Cloud) error) erro
 			}
 			confirmed = text
 		}
-		release, err := k.publishCloud(ctx, base)
+		release, started, err := k.publishCloud(ctx, base)
 		if err == nil {
 			answer.Digest = string(release.Digest)
-			return k.answerEdit(answer)
+			return k.answerEdit(answer, started)
 		}
 		if !overtaken(err) {
 			return code(err)
@@ -215,28 +215,41 @@ func (k *clouds) confirm(ctx context.Context, answer editedCloud, text string) e
 	return k.question(ctx, fmt.Sprintf("Sign and publish this as %s %s?", cloud.Project, answer.Version))
 }
 
-// publishCloud builds the tree of base, with the changed file, and publishes it.
-func (k *clouds) publishCloud(ctx context.Context, base *publishedCloud) (artifact.Release, error) {
+// publishCloud builds the tree of base, with the changed file, and publishes it. It prints the warnings of the rollout
+// that starts, and returns a line about it; "" if none starts.
+func (k *clouds) publishCloud(ctx context.Context, base *publishedCloud) (r artifact.Release, started string,
+	err error) {
 	publisher, err := k.pinned(ctx)
 	if err != nil {
-		return artifact.Release{}, err
+		return r, "", err
 	}
-	k.starts(publisher, k.start)
+	starter := k.starts(publisher, k.start)
 	file := filepath.Join(filepath.Dir(base.tree), cloud.Project+".tar.zst")
 	err = durable.Write(file, 0o644, func(w io.Writer) error {
 		_, err := packaging.Build(ctx, base.tree, w, packaging.Options{})
 		return err
 	})
 	if err != nil {
-		return artifact.Release{}, err
+		return r, "", err
 	}
-	return releases.Publish(ctx, publisher, releases.Request{Project: cloud.Project, Version: strconv.Itoa(base.next),
-		File: file, Channel: k.channel, After: base.digest})
+	r, err = releases.Publish(ctx, publisher, releases.Request{Project: cloud.Project,
+		Version: strconv.Itoa(base.next), File: file, Channel: k.channel, After: base.digest})
+	if err != nil {
+		return r, "", err
+	}
+	ref := artifact.Ref{Project: cloud.Project, Channel: k.channel}
+	made := starter.kept(ref, r)
+	starter.warnings(ctx, ref, made)
+	if made != nil {
+		started = "\n" + made.text(ref)
+	}
+	return r, started, nil
 }
 
-func (k *clouds) answerEdit(answer editedCloud) error {
+func (k *clouds) answerEdit(answer editedCloud, started string) error {
 	if k.drafted != nil {
 		return k.answerDraft()
 	}
-	return k.answer(answer, "published %s %s; %s/%s is %[2]s", cloud.Project, answer.Version, cloud.Project, k.channel)
+	return k.answer(answer, "published %s %s; %s/%s is %[2]s%[5]s", cloud.Project, answer.Version, cloud.Project,
+		k.channel, started)
 }

@@ -55,10 +55,7 @@ If the channel has a plan (corpus project rollout), point starts a rollout; see 
 			if err != nil {
 				return code(err)
 			}
-			if p.drafted != nil {
-				return p.answerDraft()
-			}
-			return starter.answer(ref, release, fmt.Sprintf("%s is %s", ref, release.Version))
+			return starter.answer(c.Context(), ref, release, fmt.Sprintf("%s is %s", ref, release.Version))
 		},
 	}
 	c.Flags().BoolVar(&remove, "remove", false, "remove the channel")

@@ -43,10 +43,7 @@ the release fails.`,
 			if err != nil {
 				return code(err)
 			}
-			if p.drafted != nil {
-				return p.answerDraft()
-			}
-			return starter.answer(artifact.Ref{Project: args[0], Channel: args[2]}, release,
+			return starter.answer(c.Context(), artifact.Ref{Project: args[0], Channel: args[2]}, release,
 				fmt.Sprintf("%s/%s is %s, as %s/%s", args[0], args[2], release.Version, args[0], args[1]))
 		},
 	}

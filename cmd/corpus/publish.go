@@ -91,13 +91,10 @@ func (p *program) publish(ctx context.Context, request releases.Request, flags s
 	if err != nil {
 		return code(err)
 	}
-	if p.drafted != nil {
-		return p.answerDraft()
-	}
 	text := fmt.Sprintf("published %s (%s, %s)", release, release.Digest, diag.Size(release.Length))
 	ref := artifact.Ref{Project: release.Project, Channel: request.Channel}
 	if request.Channel != "" {
 		text += fmt.Sprintf("\n%s is %s", ref, release.Version)
 	}
-	return starter.answer(ref, release, text)
+	return starter.answer(ctx, ref, release, text)
 }

@@ -65,8 +65,7 @@ func (u *activeRollout) isOver() bool { return len(u.seen.Results) > 0 && u.arri
 // replaced. One that a person paused, or that failures stop, does not start again by that.
 func (s *starter) stale(ctx context.Context, b publish.Beginning) (bool, error) {
 	s.gone = nil
-	u := &activeRollout{ref: b.Ref, plan: b.Plan, now: b.Now}
-	err := u.read(ctx, s.store, *b.Earlier)
+	u, err := s.last(ctx, b)
 	if errors.Is(err, store.ErrForbidden) {
 		return false, nil // this publisher may not read rollouts
 	}

@@ -69,10 +69,7 @@ func (p *program) rolloutBack(ctx context.Context, ref artifact.Ref, flags start
 		fmt.Fprintf(p.Err, "warning: back leaves out what %s named before and cannot name now, since it is withdrawn or no "+
 			"longer signed: %s\n", ref, trust.Printable(strings.Join(withdrawn, ", ")))
 	}
-	if p.drafted != nil {
-		return p.answerDraft()
-	}
-	return starter.answer(ref, release, fmt.Sprintf("%s is %s, %s", ref, release.Version, backTo(start, release)))
+	return starter.answer(ctx, ref, release, fmt.Sprintf("%s is %s, %s", ref, release.Version, backTo(start, release)))
 }
 
 // backTo describes the release to which a channel went back from a rollout.

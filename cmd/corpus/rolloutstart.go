@@ -33,8 +33,9 @@ type starter struct {
 	publisher *publish.Publisher
 	store     store.Store
 	flags     startFlags
-	begun     map[string]*begun // by channel and digest
-	gone      []string          // hosts of the rollout under way whose keys are no longer registered
+	begun     map[string]*begun         // by channel and digest
+	read      map[string]*activeRollout // rollouts before, with the results of their hosts, by ID
+	gone      []string                  // hosts of the rollout under way whose keys are no longer registered
 }
 
 type begun struct {
@@ -49,14 +50,15 @@ type begun struct {
 	gone     []string // hosts of the earlier rollout of the same release whose keys are no longer registered
 	ahead    []string // hosts with older agents than the plan requires, which --exempt names; they are not in the roster
 	added    []string // hosts that the channel's last rollout did not have
-	again    string   // warning that a rollout of the release was aborted before; "" for none
+	again    []string // warnings that rollouts of the release halted or were aborted before
 
 	unlimited string // warning that the limit of failed hosts never applies; "" if it may
 }
 
 // starts makes a publisher start rollouts.
 func (p *program) starts(publisher *publish.Publisher, flags startFlags) *starter {
-	s := &starter{program: p, publisher: publisher, store: publisher.Store, flags: flags, begun: map[string]*begun{}}
+	s := &starter{program: p, publisher: publisher, store: publisher.Store, flags: flags, begun: map[string]*begun{},
+		read: map[string]*activeRollout{}}
 	publisher.Start, publisher.Stale, publisher.Urgent = s.begin, s.stale, flags.urgent
 	return s
 }
@@ -82,6 +84,8 @@ func (s *starter) begin(ctx context.Context, b publish.Beginning) (*rollout.Star
 	case earlier != nil && !s.arrived(ctx, b):
 		made.start.Before, made.ends = earlier.Before, b.Before.Version
 	}
+	made.start.Stops = s.halts(ctx, b)
+	made.again = stoppedBefore(b, made.start.Stops)
 	if len(s.gone) > 0 {
 		made.gone, made.ends, made.start.Urgent = s.gone, "", b.Urgent || b.Earlier.Urgent
 	}
@@ -101,8 +105,8 @@ func (s *starter) begin(ctx context.Context, b publish.Beginning) (*rollout.Star
 // healthy, and nothing stops it. Only such a release is one to return to. If the rollout knew no hosts, one that has
 // the release now has to be healthy. arrived returns false if the results cannot be read.
 func (s *starter) arrived(ctx context.Context, b publish.Beginning) bool {
-	u := &activeRollout{ref: b.Ref, plan: b.Plan, now: b.Now}
-	return u.read(ctx, s.store, *b.Earlier) == nil && u.arrived() && (len(u.rollout.Roster.Hosts) > 0 || s.proven(ctx, b))
+	u, err := s.last(ctx, b)
+	return err == nil && u.arrived() && (len(u.rollout.Roster.Hosts) > 0 || s.proven(ctx, b))
 }
 
 // proven reports whether a host shows that the release that a channel names is healthy.
@@ -148,7 +152,7 @@ func (s *starter) prepare(ctx context.Context, b publish.Beginning) (*begun, err
 	if err != nil {
 		return nil, err
 	}
-	made.again, made.unlimited = abortedBefore(b), neverHalts(b.Ref, b.Plan.Halt, len(made.roster.Hosts))
+	made.unlimited = neverHalts(b.Ref, b.Plan.Halt, len(made.roster.Hosts))
 	made.added = addedTo(made.roster, last)
 	made.taken, made.idle = disputed(last, known), b.Plan.Idle(made.roster.Places())
 	made.start = b.Plan.NewStart(id, string(b.Release.Digest), now, made.roster.Places())

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -8,7 +9,6 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/hostkey"
 	hosts "github.com/corpus-agent/corpus-agent/agent/rollout"
 	"github.com/corpus-agent/corpus-agent/artifact"
-	"github.com/corpus-agent/corpus-agent/artifact/publish"
 	"github.com/corpus-agent/corpus-agent/artifact/rollout"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/state/diag"
@@ -21,25 +21,49 @@ type placed struct {
 	Added   []string       `json:"new_hosts,omitempty"` // hosts that the channel's last rollout did not have
 }
 
-// answer prints the text, and the rollout that was started.
-func (s *starter) answer(ref artifact.Ref, release artifact.Release, text string) error {
-	made := s.begun[ref.String()+" "+string(release.Digest)]
-	if made == nil || !made.kept {
-		if same := s.publisher.Continued; same != nil && !same.Aborted {
-			text += fmt.Sprintf("\nit named this release before, and its rollout is the same%s: corpus rollout status %s %s",
-				skips(s.publisher.Urgent), ref.Project, ref.Channel)
-		}
-		return s.program.answer(placed{Release: release}, "%s", text)
+// answer prints what a person should know of the rollout that was started, and the text. If the move is a draft, it
+// prints a summary of the draft instead of the text.
+func (s *starter) answer(ctx context.Context, ref artifact.Ref, release artifact.Release, text string) error {
+	made := s.kept(ref, release)
+	s.warnings(ctx, ref, made)
+	switch same := s.publisher.Continued; {
+	case s.program.drafted != nil:
+		return s.program.answerDraft()
+	case made != nil:
+		return s.program.answer(placed{release, &made.start, made.added}, "%s\n%s", text, made.text(ref))
+	case same != nil && !same.Aborted:
+		text += fmt.Sprintf("\nit named this release before, and its rollout is the same%s: corpus rollout status %s %s",
+			skips(s.publisher.Urgent), ref.Project, ref.Channel)
 	}
-	s.warn(ref, made)
+	return s.program.answer(placed{Release: release}, "%s", text)
+}
+
+// kept returns the rollout of a release that was started; nil if there is none.
+func (s *starter) kept(ref artifact.Ref, release artifact.Release) *begun {
+	if made := s.begun[ref.String()+" "+string(release.Digest)]; made != nil && made.kept {
+		return made
+	}
+	return nil
+}
+
+// warnings prints what a person should know of the rollout that was started, or that goes on as it was if made is nil.
+func (s *starter) warnings(ctx context.Context, ref artifact.Ref, made *begun) {
+	if made != nil {
+		s.warn(ref, made)
+	} else if same := s.publisher.Continued; same != nil && !same.Aborted {
+		s.warnOfContinued(ctx, same)
+	}
+}
+
+// text returns the lines that say that a rollout has started.
+func (b *begun) text(ref artifact.Ref) string {
 	sizes := []string{}
-	for _, n := range made.start.Hosts {
+	for _, n := range b.start.Hosts {
 		sizes = append(sizes, fmt.Sprint(n))
 	}
-	return s.program.answer(placed{release, &made.start, made.added},
-		"%s\nits rollout to %s in %s (%s) has started: corpus rollout status %s %s%s", text,
-		diag.Count(len(made.roster.Hosts), "host"), diag.Count(len(sizes), "wave"), strings.Join(sizes, ", "), ref.Project,
-		ref.Channel, made.addedText())
+	return fmt.Sprintf("its rollout to %s in %s (%s) has started: corpus rollout status %s %s%s",
+		diag.Count(len(b.roster.Hosts), "host"), diag.Count(len(sizes), "wave"), strings.Join(sizes, ", "), ref.Project,
+		ref.Channel, b.addedText())
 }
 
 // mostAdded is the number of hosts that a move names as new since the last rollout.
@@ -83,8 +107,8 @@ func (s *starter) warn(ref artifact.Ref, made *begun) {
 	for _, text := range s.exemptions(made) {
 		fmt.Fprintf(s.program.Err, "warning: %s\n", text)
 	}
-	if made.again != "" {
-		fmt.Fprintf(s.program.Err, "warning: %s\n", made.again)
+	for _, text := range made.again {
+		fmt.Fprintf(s.program.Err, "warning: %s\n", text)
 	}
 	if len(made.others) > 0 {
 		slices.Sort(made.others)
@@ -118,24 +142,4 @@ func (s *starter) warn(ref artifact.Ref, made *begun) {
 		fmt.Fprintf(s.program.Err, "warning: the rollout of %s to %s had not arrived, %s\n", trust.Printable(made.ends), ref,
 			back)
 	}
-}
-
-// abortedBefore returns a text that says when and by whom a rollout of a release to a channel was aborted; "" if none
-// was, as far as the last start says.
-func abortedBefore(b publish.Beginning) string {
-	earlier := b.Earlier
-	if earlier == nil {
-		return ""
-	}
-	digest := string(b.Release.Digest)
-	if earlier.Aborted && earlier.Release == digest && len(earlier.Moves) > 0 {
-		last := earlier.Moves[len(earlier.Moves)-1] // no move follows an abort
-		return trust.Printable(fmt.Sprintf("the rollout of %s to %s was aborted, and starts again: %s", b.Release.Version,
-			b.Ref, last))
-	}
-	if slices.Contains(earlier.Left, digest) {
-		return trust.Printable(fmt.Sprintf("an earlier rollout of %s to %s was aborted: corpus history %s %s",
-			b.Release.Version, b.Ref, b.Ref.Project, b.Ref.Channel))
-	}
-	return ""
 }

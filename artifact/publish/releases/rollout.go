@@ -48,6 +48,7 @@ func begin(ctx context.Context, n *publish.Next, ref artifact.Ref, r artifact.Re
 	begun.Left = before.Rollout.LeftBy(begun)
 	begun.Back = by.what == "back" || same && before.Rollout != nil && before.Rollout.Back
 	begun.Earlier = before.Rollout.EarlierOf(begun)
+	begun.Stops = before.Rollout.StopsOf(begun.Stops)
 	begun.Note(moved(n, ref.Project, "start"))
 	return &begun, begun.Check()
 }
