@@ -88,3 +88,58 @@ func TestObstaclesOfUsersAreHostErrors(t *testing.T) {
 		}
 	}
 }
+
+// TestReleasesAreAtFaultForWhatTheyDeclare deploys releases that fail in a directory of a user because of what they
+// declare themselves: the bits of a program, or two kinds of object at one path.
+func TestReleasesAreAtFaultForWhatTheyDeclare(t *testing.T) {
+	artifacttest.Long(t)
+	t.Parallel()
+	const directory = "/srv/app/data/d:\n  file.directory: []\n"
+	file := func(name string) string {
+		return "f:\n  file.managed:\n    - name: " + name + "\n    - contents: x\n"
+	}
+	for name, c := range map[string]struct {
+		states string
+		want   string // in the error
+		host   bool
+	}{
+		"a setuid program": {"f:\n  file.managed:\n    - name: /srv/app/data/f\n    - contents: x\n    - mode: '4755'\n",
+			"setuid and setgid bits are refused", false},
+		"a setgid program that exists": {file("/srv/app/data/f") + "g:\n  file.managed:\n    - name: /srv/app/data/f\n" +
+			"    - replace: False\n    - mode: '2755'\n", "setuid and setgid bits are refused", false},
+		"setuid bits of a tree": {file("/srv/app/data/d/f") + "    - makedirs: True\n/srv/app/data/d:\n  file.directory:\n" +
+			"    - file_mode: '4755'\n    - recurse: [mode]\n", "setuid and setgid bits are refused", false},
+		"setuid bits of a user's file": {"/srv/app/data/of:\n  file.directory:\n    - file_mode: '4755'\n" +
+			"    - recurse: [mode]\n", "setuid and setgid bits are refused", true},
+		"a directory and then a file": {directory + file("/srv/app/data/d"), "an earlier state of this run put it there",
+			false},
+		"a directory that was there, and then a file": {"/srv/app/data/of:\n  file.directory: []\n" +
+			file("/srv/app/data/of"), "an earlier state of this run put it there", false},
+		"a file and then a directory": {file("/srv/app/data/d") + directory, "an earlier state of this run put it there",
+			false},
+		"a file and then one below it": {file("/srv/app/data/d") + "g:\n  file.managed:\n    - name: /srv/app/data/d/g\n" +
+			"    - contents: x\n    - makedirs: True\n", "an earlier state of this run put it there", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := newNativeLab(t)
+			dir := l.Layout.Path("/srv/app/data")
+			if err := errors.Join(os.MkdirAll(dir+"/of", 0o755), os.Chmod(dir, 0o777),
+				os.WriteFile(dir+"/of/file", nil, 0o600)); err != nil {
+				t.Fatal(err)
+			}
+			l.states("1", goodStates)
+			l.expect(exit.OK)
+			l.states("2", goodStates+c.states)
+			r := l.expect(exit.RolledBack)
+			of, bad := report.FaultOfRelease, 1
+			if c.host {
+				of, bad = report.FaultOfHost, 0
+			}
+			if got := l.inQuarantine(); len(got) != bad || r.Fault == nil || r.Fault.Of != of ||
+				!strings.Contains(r.Error, c.want) {
+				t.Errorf("the quarantine is %v, the fault is %+v: %s\nhint: %s", got, r.Fault, r.Error, r.Hint)
+			}
+		})
+	}
+}

@@ -95,11 +95,8 @@ func (f *Failure) Error() string {
 func (f *Failure) Outage() bool { return outage.Passing(f.First.Cause()) }
 
 // Refused reports whether the first failed state refused a file that an unprivileged user controls, such as a link of
-// theirs at the path of a state.
-func (f *Failure) Refused() bool {
-	_, refused := host.Unsafe(f.First.Cause())
-	return refused
-}
+// theirs at the path of a state. What the release declares and no user could have caused does not count.
+func (f *Failure) Refused() bool { return host.ByUser(f.First.Cause()) }
 
 // Obstructed reports whether the first failed state failed because of something that an unprivileged user may have put
 // in its way, such as a directory in the place of a file.

@@ -33,6 +33,8 @@ type UnsafeError struct {
 	Runner    string // the name of the user who would have run that program; "" for root
 	Source    bool   // its content was about to be used: see Root.Source
 	Into      string // destination of the content; "" for instructions to root
+
+	program *unix.Stat_t // with Raised, the attributes that were asked for
 }
 
 func (e *UnsafeError) Error() string {

@@ -3,6 +3,7 @@ package exec
 import (
 	"context"
 	"errors"
+	"path"
 	"slices"
 	"strings"
 
@@ -133,7 +134,24 @@ func (r *Result) findObstruction(h *host.Host) {
 	} else {
 		r.Hint = orElse(r.Hint, obstacle.Hint())
 	}
+	if by == nil && obstacle.Own {
+		r.Comment += "; an earlier state of this run put it there"
+	}
 	r.Comment = diag.At(r.Step.Pos, "%s", r.Comment).Error()
+}
+
+// hold notes what a successful state of a file has at its path, so that a later state of the same run that needs an
+// object of another kind there is at fault.
+func (r *Result) hold(h *host.Host) {
+	if r.Outcome != Succeeded || r.Skipped != "" || r.Step.State() != "file" {
+		return
+	}
+	thing := map[string]host.Thing{"managed": host.AFile, "append": host.AFile, "prepend": host.AFile,
+		"serialize": host.AFile, "replace": host.AFile, "line": host.AFile, "blockreplace": host.AFile,
+		"directory": host.ADirectory, "recurse": host.ADirectory, "symlink": host.ALink}[r.Step.Fun()]
+	if thing != host.AnyThing {
+		h.Holds(path.Clean(r.Step.Name()), thing)
+	}
 }
 
 // postpone replaces the failure of a step in a dry run by an unknown result: in a real run its requisites run first,

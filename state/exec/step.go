@@ -141,6 +141,9 @@ func (r *Runner) once(ctx context.Context, t try) *Result {
 	r.settle(ctx, resource, t, result)
 	t.discardGuard(false, result)
 	r.checkCommand(ctx, t.step, resource, result)
+	if !t.dry {
+		result.hold(r.Host)
+	}
 	result.Always = result.Outcome != Failed && (result.Outcome == Pending || result.Changes.Len() > 0) &&
 		t.always(resource)
 	return result

@@ -3,8 +3,11 @@ package host
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"path"
 	"strings"
+
+	"golang.org/x/sys/unix"
 )
 
 // Thing is a kind of object that one state creates and another needs.
@@ -89,5 +92,27 @@ func (h *Host) insteadOf(p string, err *Missing) []*Obstacle {
 	case fits:
 		return []*Obstacle{{Path: path.Clean(p), absent: true, error: err}}
 	}
-	return []*Obstacle{{Path: at, error: err}}
+	return []*Obstacle{{Path: at, is: kind{known: true, of: info.Mode.Type()}, error: err}}
+}
+
+// kind is what is known of the type of an object.
+type kind struct {
+	known bool
+	notIn bool // the type is any but that of a directory
+	of    fs.FileMode
+}
+
+func (k kind) fits(t fs.FileMode) bool {
+	return k.known && (!k.notIn && k.of == t || k.notIn && t != fs.ModeDir)
+}
+
+// kindFor returns what an error of the kernel says about the type of an object.
+func kindFor(err error) kind {
+	switch {
+	case errors.Is(err, unix.EISDIR):
+		return kind{known: true, of: fs.ModeDir}
+	case errors.Is(err, unix.ENOTDIR):
+		return kind{known: true, notIn: true}
+	}
+	return kind{}
 }

@@ -22,8 +22,10 @@ import (
 type Obstacle struct {
 	Path    string
 	Content bool // the content of the object is the obstacle, and not its kind
+	Own     bool // an earlier state of this run made the object, so the release is at fault
 	absent  bool // the state needs an object at the path, and there is none
 	owner   int  // with which the text ends; 0 if it does not end with a user
+	is      kind // of the object, when the state failed
 	error
 }
 
@@ -43,7 +45,8 @@ func Unlike(p string, found Info, needed Thing, hint string) error {
 	if hint == "" {
 		hint = "remove it, or choose another path"
 	}
-	return &Obstacle{Path: p, owner: found.UID, error: diag.WithHint(text, "%s", hint)}
+	return &Obstacle{Path: p, owner: found.UID, is: kind{known: true, of: found.Mode.Type()},
+		error: diag.WithHint(text, "%s", hint)}
 }
 
 // WithObstacle returns an Obstacle for what is at a path, regardless of its kind. err describes it.
@@ -130,6 +133,9 @@ func (h *Host) ObstructionOf(err error) (by *Obstruction, first *Obstacle) {
 		if !ok {
 			return nil, first
 		}
+		if o.Own = t.ownKind(o); o.Own {
+			continue
+		}
 		if party, place := t.root.Changer(o.Path, o.Content); party != "" {
 			at := shortened(o.Path, place)
 			return &Obstruction{Path: at, Place: place, By: h.partyName(party), What: h.whatIsAt(at),
@@ -137,6 +143,20 @@ func (h *Host) ObstructionOf(err error) (by *Obstruction, first *Obstacle) {
 		}
 	}
 	return nil, first
+}
+
+// ownKind reports whether an earlier state of this run made the object of an obstacle, with the kind that obstructs. A
+// user may exchange the object, but then the kind that the earlier state made does not obstruct.
+func (t *tree) ownKind(o *Obstacle) bool {
+	if !o.is.known || o.Content {
+		return false
+	}
+	info, err := t.Lstat(o.Path)
+	if err != nil {
+		return false
+	}
+	made, found := t.made.kindOf(info.ID(), t.real(o.Path))
+	return found && o.is.fits(made)
 }
 
 // shortened returns a path as messages show it: of a long one, the part that is directly in a directory.
@@ -190,7 +210,7 @@ func (h *Host) obstaclesIn(err error) (all []*Obstacle) {
 		}
 	case *fs.PathError:
 		if content, is := refusal(e); is {
-			return []*Obstacle{{Path: h.inTheWay(e.Path), Content: content, error: e}}
+			return []*Obstacle{{Path: h.inTheWay(e.Path), Content: content, is: kindFor(e), error: e}}
 		}
 		if errors.Is(e, fs.ErrNotExist) && e.Op != "fork/exec" {
 			return h.insteadOf(e.Path, &Missing{AnyThing, nil, e})

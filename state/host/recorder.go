@@ -4,9 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"io/fs"
 	"path"
 	"strings"
+	"sync"
+
+	"golang.org/x/sys/unix"
 )
 
 // ChangeRecorder keeps the files and other subjects that a run replaces.
@@ -146,6 +150,85 @@ func (r *namedCommands) Run(ctx context.Context, c Command) (Output, error) {
 		}
 	}
 	return r.Commands.Run(ctx, c)
+}
+
+// madeObjects are the objects that this run made, or that a state of it declares and found. They are compared with what
+// is in the way of a later state: see [Host.ObstructionOf].
+type madeObjects struct {
+	seed maphash.Seed // of the hashes of paths
+	mu   sync.Mutex
+	all  map[FileID]madeObject
+}
+
+// madeObject is the kind of an object, which the release decided, and a hash of its path without links.
+type madeObject struct {
+	kind fs.FileMode
+	path uint64
+}
+
+func (m *madeObjects) add(id FileID, kind fs.FileMode, real string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.all == nil {
+		m.all = map[FileID]madeObject{}
+	}
+	m.all[id] = madeObject{kind, maphash.String(m.seed, real)}
+}
+
+// kindOf returns the kind of an object that was made at a path.
+func (m *madeObjects) kindOf(id FileID, real string) (kind fs.FileMode, found bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	o, found := m.all[id]
+	return o.kind, found && o.path == maphash.String(m.seed, real)
+}
+
+// forgetMade forgets the object at a path, which is about to be removed or renamed, so that a user's object with its
+// number is not taken for it.
+func (t *tree) forgetMade(p string) {
+	info, err := t.Lstat(p)
+	if err != nil {
+		return
+	}
+	t.made.mu.Lock()
+	defer t.made.mu.Unlock()
+	delete(t.made.all, info.ID())
+}
+
+// noteMade notes the object that an operation made. The operation decides its kind, since a user may exchange the
+// object.
+func (t *tree) noteMade(op, p string, dir int, name, real string) {
+	kind, makes := map[string]fs.FileMode{"mkdir": fs.ModeDir, "write": 0, "symlink": fs.ModeSymlink}[op]
+	if !makes || t.temporary || ownTemp(p) {
+		return
+	}
+	var st unix.Stat_t
+	if unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil {
+		t.made.add(infoOf(&st).ID(), kind, real)
+	}
+}
+
+// Made reports whether this run made the object at a path, which info describes.
+func (h *Host) Made(p string, info Info) bool {
+	t, ok := h.Files.(*tree)
+	if !ok {
+		return false
+	}
+	_, made := t.made.kindOf(info.ID(), t.real(p))
+	return made
+}
+
+// Holds notes that a state declares an object of a kind at a path, and found it or made it: no later state can have one
+// of another kind there.
+func (h *Host) Holds(p string, thing Thing) {
+	t, ok := h.Files.(*tree)
+	kind, known := map[Thing]fs.FileMode{AFile: 0, ADirectory: fs.ModeDir, ALink: fs.ModeSymlink}[thing]
+	if !ok || !known {
+		return
+	}
+	if info, err := t.Lstat(p); err == nil && info.Mode.Type() == kind {
+		t.made.add(info.ID(), kind, t.real(p))
+	}
 }
 
 // ownTemp reports whether a path is a temporary file of this program, which is removed at the end of its step, or lies

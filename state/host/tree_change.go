@@ -71,6 +71,7 @@ func (t *tree) Rename(old, p string) error {
 	if err := t.record(kind, old); err != nil {
 		return err
 	}
+	t.forgetMade(old)
 	err := t.between("rename", old, p, func(from former, dir int, name string) error {
 		return unix.Renameat(from.dir, from.name, dir, name)
 	})
@@ -107,6 +108,7 @@ func (t *tree) between(op, old, p string, call func(from former, dir int, name s
 }
 
 func (t *tree) Remove(p string) error {
+	t.forgetMade(p)
 	return t.write("remove", p, unlink)
 }
 
@@ -124,6 +126,7 @@ func (t *tree) RemoveAll(p string) error {
 	if err := t.recordAll(p); err != nil {
 		return err
 	}
+	t.forgetMade(p)
 	err := t.do("remove", p, func(dir int, name string) error {
 		if err := t.unsynced.add(dir); err != nil { // before the paths of the walk become too long
 			return err

@@ -32,6 +32,31 @@ func Unsafe(err error) (hint string, unsafe bool) {
 	return refused.Hint() + "; `follow_unsafe: true` has the state follow it anyway", true
 }
 
+// declaredError is an error that refuses what a release declares, whatever users of the host do.
+type declaredError struct{ error }
+
+// Unwrap returns the error.
+func (d *declaredError) Unwrap() error { return d.error }
+
+// Declared marks an error that refuses setuid or setgid bits at a path, if the host would refuse them whatever its
+// unprivileged users did. The caller has the path and the mode from the release. Other errors are returned as they are.
+func (h *Host) Declared(p string, err error) error {
+	var refused *walk.UnsafeError
+	t, ok := h.Files.(*tree)
+	if ok && errors.As(err, &refused) && t.root.Lasting(p, refused) {
+		return &declaredError{err}
+	}
+	return err
+}
+
+// ByUser reports whether an error refuses a path that an unprivileged user could have prepared, so that the host is at
+// fault and not the release.
+func ByUser(err error) bool {
+	var declared *declaredError
+	_, unsafe := Unsafe(err)
+	return unsafe && !errors.As(err, &declared)
+}
+
 // WithNames replaces user IDs by names in texts about an error that refuses a path, or is an Obstacle.
 func (h *Host) WithNames(err error, texts ...*string) {
 	for _, o := range h.obstaclesIn(err) {

@@ -252,3 +252,57 @@ func TestStatesWithPathsAreObstructed(t *testing.T) {
 		}
 	}
 }
+
+// exchanging are commands of a user who exchanges an object while the states of a run are carried out: each moves the
+// object away and puts one of another kind, or a new one of the same kind, in its place.
+type exchanging struct{ root string }
+
+func (exchanging) Allowed(string) error { return nil }
+func (e exchanging) Run(_ context.Context, c host.Command) (host.Output, error) {
+	kind, at, _ := strings.Cut(c.Argv[len(c.Argv)-1], " ")
+	at = filepath.Join(e.root, at)
+	err := os.Rename(at, at+".away")
+	if kind == "directory" {
+		err = errors.Join(err, os.Mkdir(at, 0o755))
+	} else {
+		err = errors.Join(err, os.WriteFile(at, nil, 0o644))
+	}
+	return host.Output{}, err
+}
+
+// TestObjectsThatAreExchangedDuringARun checks that what a user puts in the place of an object of this run counts as the
+// user's.
+func TestObjectsThatAreExchangedDuringARun(t *testing.T) {
+	for name, states := range map[string]string{
+		"another directory": "/srv/data/x:\n  file.directory: []\ndirectory /srv/data/x:\n  cmd.run: []\n" +
+			"t:\n  file.managed: [{name: /srv/data/x}, {contents: x}]\n",
+		"a directory for a file": "/srv/data/x:\n  file.managed: [{contents: x}]\ndirectory /srv/data/x:\n  cmd.run: []\n" +
+			"t:\n  file.append: [{name: /srv/data/x}, {text: x}]\n",
+		"a file for a directory": "/srv/data/x:\n  file.directory: []\nfile /srv/data/x:\n  cmd.run: []\n" +
+			"t:\n  file.directory: [{name: /srv/data/x}]\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			root := t.TempDir()
+			data := filepath.Join(root, "srv/data")
+			if err := errors.Join(os.MkdirAll(data, 0o755), os.Chmod(data, 0o777)); err != nil {
+				t.Fatal(err)
+			}
+			hosttest.Put(t, filepath.Join(root, "states/t.sls"), states, 0o644)
+			h, err := machine.New(host.Options{Root: root, Commands: exchanging{root}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := families.New(session.Settings{Host: h, ID: "t", Grains: value.NewMap("id", "t"),
+				States: []roots.Env{{Name: "base", Dirs: []string{"/states"}}}})
+			p, err := s.Program(t.Context(), s.Named("t"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			all := s.Run(t.Context(), p, nil).All()
+			if r := all[len(all)-1]; r.Outcome != exec.Failed || r.Obstruction() == nil {
+				t.Errorf("%v, the obstruction is %v: %s", r.Outcome, r.Obstruction(), r.Comment)
+			}
+		})
+	}
+}

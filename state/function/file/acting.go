@@ -33,7 +33,7 @@ func (o file) setMode(p string, mode any) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return module.ModeText(m.Bits), o.Host.Files.Chmod(real, m.Bits)
+	return module.ModeText(m.Bits), o.Host.Declared(o.path(p), o.Host.Files.Chmod(real, m.Bits))
 }
 
 // target returns the file that a path leads to. It returns an error if there is none.

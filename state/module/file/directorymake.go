@@ -46,7 +46,11 @@ func (p ownedPath) set(h *host.Host) error {
 			return err
 		}
 	}
-	return p.perms.set(h, target, p.info)
+	err := p.perms.set(h, target, p.info)
+	if err != nil && h.Made(target, p.info) { // a user may have put any other file there
+		return p.perms.declared(h, target, err)
+	}
+	return err
 }
 
 func (d *directory) make(h *host.Host, diff module.Diff) (module.Report, error) {

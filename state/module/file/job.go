@@ -101,7 +101,7 @@ func (j *job) keepMode() {
 	if !j.mode.Keep {
 		return
 	}
-	j.mode = module.Mode{}
+	j.mode, j.kept = module.Mode{}, true
 	if j.content.mode != 0 {
 		j.mode = module.Mode{Given: true, Bits: j.content.mode & permBits}
 	}
@@ -190,7 +190,7 @@ func (j *job) apply(ctx context.Context, h *host.Host, d module.Diff) (module.Re
 		r.Comment = "made " + j.name
 	}
 	if !j.write {
-		return r, j.perms.set(h, j.target, j.info)
+		return r, j.declared(h, j.name, j.perms.set(h, j.target, j.info))
 	}
 	if err := j.put(ctx, h); err != nil {
 		return module.Report{}, err
@@ -232,7 +232,7 @@ func (j *job) put(ctx context.Context, h *host.Host) error {
 	if err := j.family.backUp(ctx, h, j.backup, j.target); err != nil {
 		return err
 	}
-	return h.Files.Write(j.name, f)
+	return j.declared(h, j.name, h.Files.Write(j.name, f))
 }
 
 func (j *job) newFile() host.NewFile {

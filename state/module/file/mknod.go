@@ -71,7 +71,7 @@ func (n *node) Apply(ctx context.Context, h *host.Host, d module.Diff) (module.R
 			return module.Report{}, err
 		}
 	}
-	if err := n.perms.set(h, n.Name, n.info); err != nil {
+	if err := n.perms.declared(h, n.Name, n.perms.set(h, n.Name, n.info)); err != nil {
 		return module.Report{}, err
 	}
 	return module.Report{Changes: d.Changes, Comment: n.Name + " is as it should be"}, nil

@@ -17,6 +17,15 @@ const permBits = fs.ModePerm | fs.ModeSetuid | fs.ModeSetgid | fs.ModeSticky
 type perms struct {
 	owner
 	mode module.Mode
+	kept bool // the mode is that of the source, and not in the state
+}
+
+// declared marks an error that refuses the mode of a state at a path: see host.Declared.
+func (p *perms) declared(h *host.Host, file string, err error) error {
+	if err == nil || !p.mode.Given || p.kept {
+		return err
+	}
+	return h.Declared(file, err)
 }
 
 // note adds the differences between a file and the wanted owner and mode to changes, in Salt's order and words.
