@@ -44,7 +44,8 @@ type tree struct {
 
 func openTree(root string, relocated bool, o Options, changed func(string)) (*tree, error) {
 	t := &tree{recorder: o.Recorder, changed: changed, temps: &temporaries{report: o.Temporary}, umask: umask(),
-		relocated: relocated, unsynced: &unsynced{}, machineErrors: &walk.MachineErrors{}, made: &madeObjects{seed: maphash.MakeSeed()}}
+		relocated: relocated, unsynced: &unsynced{}, machineErrors: &walk.MachineErrors{},
+		made: &madeObjects{seed: maphash.MakeSeed()}}
 	t.base = "/"
 	places := walk.Options{Safe: true}
 	if relocated {

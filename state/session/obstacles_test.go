@@ -270,8 +270,8 @@ func (e exchanging) Run(_ context.Context, c host.Command) (host.Output, error) 
 	return host.Output{}, err
 }
 
-// TestObjectsThatAreExchangedDuringARun checks that what a user puts in the place of an object of this run counts as the
-// user's.
+// TestObjectsThatAreExchangedDuringARun checks that what a user puts in the place of an object of this run counts as
+// that user's.
 func TestObjectsThatAreExchangedDuringARun(t *testing.T) {
 	for name, states := range map[string]string{
 		"another directory": "/srv/data/x:\n  file.directory: []\ndirectory /srv/data/x:\n  cmd.run: []\n" +
