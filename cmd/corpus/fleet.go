@@ -196,6 +196,17 @@ func (o fleetOptions) all() bool {
 	return o.project == "" && o.channel == "" && !o.behind && o.silent == 0
 }
 
+// allOf returns the hosts of a view if the options select all hosts of a project, and nil if not.
+func (o fleetOptions) allOf(project string, hosts []fleet.Host) []fleet.Host {
+	if o.project == project {
+		o.project = ""
+	}
+	if !o.all() {
+		return nil
+	}
+	return hosts
+}
+
 // check returns an error for a project or a channel that is neither in the store nor followed by a host. An empty table
 // would mean that all hosts are well.
 func (o fleetOptions) check(v *fleet.View, list []trust.Listing) error {

@@ -38,7 +38,7 @@ func (p *program) writePages(ctx context.Context, s store.Store, client *trust.C
 	compare := comparing{client: client, listings: list}
 	site := pages.Site{View: v, Store: s, Listings: list, Detailed: o.reports, Compare: compare.releases,
 		Histories: map[string][]pages.History{}}
-	if site.Rollouts, err = shownRollouts(ctx, client, s, list, v.Hosts); err != nil {
+	if site.Rollouts, err = shownRollouts(ctx, client, s, list, v, o); err != nil {
 		return err
 	}
 	for _, l := range list {

@@ -39,6 +39,7 @@ func stoppedRollouts(ctx context.Context, client *trust.Client, s store.Store, v
 			found = append(found, fleet.Attention{What: fleet.Unseen, Project: row.Project, Channel: row.Channel,
 				Hosts: []string{}, Why: fmt.Sprintf("%s: %v", row.Ref, err), Hint: diag.HintOf(err)})
 		case u != nil:
+			u.others = otherKeys(v)
 			if a, stopped := u.stopped(); stopped {
 				found = append(found, a)
 			}
@@ -115,9 +116,9 @@ func (u *activeRollout) lacksResults(all []fleet.Host) (fleet.Attention, bool) {
 	return a, len(a.Hosts) > 0
 }
 
-// shownRollouts returns the rollouts of all channels for the pages. known are the hosts of the fleet.
+// shownRollouts returns the rollouts of all channels for the pages. v is the view of the hosts that the options select.
 func shownRollouts(ctx context.Context, client *trust.Client, s store.Store, list []trust.Listing,
-	known []fleet.Host) (all []pages.Rollout, err error) {
+	v *fleet.View, o fleetOptions) (all []pages.Rollout, err error) {
 	for _, l := range list {
 		for _, name := range slices.Sorted(maps.Keys(l.Channels)) {
 			if l.Channels[name].Rollout == nil {
@@ -133,7 +134,8 @@ func shownRollouts(ctx context.Context, client *trust.Client, s store.Store, lis
 				all = append(all, pages.Rollout{Ref: ref, Version: l.Channels[name].Version, State: "unknown", Unread: err.Error(),
 					Next: diag.HintOf(err)})
 			default:
-				all = append(all, shownRollout(u.status(ctx, s, known)))
+				u.others = otherKeys(v)
+				all = append(all, shownRollout(u.status(ctx, s, o.allOf(l.Project, v.Hosts))))
 			}
 		}
 	}

@@ -1,7 +1,10 @@
 package main
 
 import (
+	"errors"
+	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -127,4 +130,24 @@ func rollingStore(t *testing.T) (s *shell, a, b *rollingHost) {
 	s.expect(0, "project rollout myapp production --waves 100% --halt-at 1 --agent dev", "")
 	ref := artifact.Ref{Project: "myapp", Channel: "production"}
 	return s, s.rollingHost("myapp-production-1", ref, "1.0"), s.rollingHost("myapp-production-2", ref, "1.0")
+}
+
+// lacks checks that the output of the last command does not have a text.
+func (s *shell) lacks(text string) {
+	s.t.Helper()
+	if strings.Contains(s.out+s.err, text) {
+		s.t.Errorf("the command says %q:\n%s%s", text, s.out, s.err)
+	}
+}
+
+// age makes the records of the host older.
+func (h *rollingHost) age(by time.Duration) {
+	h.shell.t.Helper()
+	files, err := filepath.Glob(h.shell.path("store/fleet/myapp/" + h.name + "/*"))
+	for _, file := range files {
+		err = errors.Join(err, os.Chtimes(file, time.Time{}, time.Now().Add(-by)))
+	}
+	if err != nil || len(files) == 0 {
+		h.shell.t.Fatal(files, err)
+	}
 }

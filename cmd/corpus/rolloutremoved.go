@@ -12,7 +12,7 @@ import (
 // addRemoved adds the hosts with a result of which the store has no record any more. known are the hosts of the
 // project; nil if they could not be read.
 func (u *activeRollout) addRemoved(r *rolloutStatus, known []fleet.Host) {
-	if known == nil {
+	if known == nil || u.rollout.Start.Aborted {
 		return
 	}
 	there := map[string]bool{}
@@ -20,7 +20,11 @@ func (u *activeRollout) addRemoved(r *rolloutStatus, known []fleet.Host) {
 		there[h.Host] = true
 	}
 	for _, said := range u.seen.Results {
-		if !there[said.Host] {
+		switch {
+		case there[said.Host]:
+		case u.others[said.Host]:
+			r.Replaced = append(r.Replaced, said.Host)
+		default:
 			r.Removed = append(r.Removed, said.Host)
 		}
 	}

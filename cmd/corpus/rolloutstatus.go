@@ -25,10 +25,11 @@ type activeRollout struct {
 	plan    rollout.Plan
 	rollout hosts.Rollout
 	seen    hosts.Evidence
-	now     time.Time // by the store's clock if the store reports it
-	yanked  bool      // the release that the channel names is withdrawn
-	lost    error     // why the hosts of a rollout that was aborted are not known: the store has lost its roster
-	flood   error     // why hosts do not read the results: the store has too many objects; nil if they do
+	now     time.Time       // by the store's clock if the store reports it
+	yanked  bool            // the release that the channel names is withdrawn
+	lost    error           // why the hosts of a rollout that was aborted are not known: the store has lost its roster
+	others  map[string]bool // hosts whose records another key signed than the roster has for them
+	flood   error           // why hosts do not read the results: the store has too many objects; nil if they do
 }
 
 // Errors about channels without a rollout.
@@ -180,6 +181,10 @@ type rolloutStatus struct {
 	Flooded string `json:"flooded,omitempty"`
 	// hosts with a result of which the store has no record any more; their results count
 	Removed []string `json:"removed,omitempty"`
+	// hosts with a result whose records another key signs than the roster has
+	Replaced []string `json:"other_key,omitempty"`
+	// hosts of a rollout that was aborted, by their records
+	Back *goingBack `json:"back,omitempty"`
 	// the store has lost the roster of a rollout that was aborted, so its hosts and their results are not known
 	RosterLost bool `json:"roster_lost,omitempty"`
 	over       bool // it has arrived, so the same release does not start it again
@@ -235,6 +240,7 @@ func (u *activeRollout) status(ctx context.Context, s store.Store, known []fleet
 	u.addFlood(&r)
 	r.State, r.Next = u.next(waiting, failed)
 	u.arrivedWithout(&r, waiting, known)
+	u.addBack(&r, known)
 	r.Ahead = r.State == "running" && u.rollout.Start.Ahead(u.now)
 	if r.State == "running" && len(r.NoResult) > 0 && u.waitsAt() == len(u.plan.Waves) {
 		r.Next = nextWithoutResults(waiting, len(r.NoResult))

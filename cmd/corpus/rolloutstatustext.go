@@ -81,6 +81,8 @@ func (r rolloutStatus) text() string {
 		fmt.Fprintf(&b, "  and %d more failed\n", more)
 	}
 	r.writeRemoved(&b)
+	r.writeOtherKeys(&b)
+	r.writeBack(&b)
 	r.writeWaiting(&b)
 	for _, h := range r.Halts {
 		fmt.Fprintf(&b, "  halted by %s at %s: %s\n", h.Host, stamp(h.At), h.why())
@@ -107,6 +109,9 @@ func (r rolloutStatus) text() string {
 			r.Version)
 	}
 	for _, host := range r.Rekeyed[:min(len(r.Rekeyed), mostNamed)] {
+		if r.names(host) {
+			continue // its line says so
+		}
 		fmt.Fprintf(&b, "  not counted: %s, which signs with another key than in the roster: corpus host show %s; if the "+
 			"machine lost its key or was replaced: corpus host forget %s, and %s\n", host, host, host, again)
 	}

@@ -30,10 +30,11 @@ const mostWaiting = 6
 // to record its result: its next run records it.
 const resultDelay = 10 * time.Minute
 
-// readRecords reads the records of the hosts of a rollout that has not finished, in one request for a thousand hosts.
-// Only records that are signed with the keys of the roster count. It returns none if the store does not show them.
+// readRecords reads the records of the hosts of a rollout that has not finished or was aborted, in one request for a
+// thousand hosts. Only records that are signed with the keys of the roster count; u.others has the hosts with other
+// ones. It returns none if the store does not show them.
 func (u *activeRollout) readRecords(ctx context.Context, s store.Store) []fleet.Host {
-	if u.rollout.Start.Aborted || u.waiting() == 0 {
+	if !u.rollout.Start.Aborted && u.waiting() == 0 {
 		return nil
 	}
 	known := hostkey.Registry{}
@@ -49,6 +50,7 @@ func (u *activeRollout) readRecords(ctx context.Context, s store.Store) []fleet.
 	if err != nil {
 		return nil // without the records, the rest of the status is still right
 	}
+	u.others = otherKeys(v)
 	return v.Hosts
 }
 
@@ -137,7 +139,10 @@ func (u *activeRollout) addWaiting(r *rolloutStatus, known []fleet.Host) {
 			wave.Lacking++
 		case wave.Open:
 			h := waitingHost{Host: member.Name, Wave: wave.Name}
-			if known != nil {
+			switch {
+			case u.others[member.Name]:
+				h.Why = signedByOther
+			case known != nil:
 				h.Why = u.problemOf(byName[member.Name])
 			}
 			r.WaitsFor = append(r.WaitsFor, h)
@@ -158,7 +163,12 @@ func startWithout(ref artifact.Ref, version string) string {
 }
 
 // gone returns the hosts of the roster without a result that are not in the store any more.
-func (u *activeRollout) gone(known []fleet.Host) (names []string) {
+func (u *activeRollout) gone(known []fleet.Host) []string {
+	return slices.DeleteFunc(u.absent(known), func(name string) bool { return u.others[name] })
+}
+
+// absent returns the hosts of the roster without a result and without a record that the key of the roster signed.
+func (u *activeRollout) absent(known []fleet.Host) (names []string) {
 	there, recorded := map[string]bool{}, u.recorded()
 	for _, h := range known {
 		there[h.Host] = true
@@ -177,9 +187,13 @@ func (u *activeRollout) arrivedWithout(r *rolloutStatus, waiting int, known []fl
 	if !r.over || r.State != "running" || known == nil {
 		return
 	}
-	if gone := u.gone(known); len(gone) == waiting {
+	if gone := u.absent(known); len(gone) == waiting {
 		r.State, r.WaitsFor = "finished", nil
-		r.Next = fmt.Sprintf("it has arrived: enough hosts of each wave are healthy, and the store has no record of %s: %s",
+		lacks := "the store has no record of"
+		if slices.ContainsFunc(gone, func(name string) bool { return u.others[name] }) {
+			lacks = "the store has no record that the key of the rollout signed of"
+		}
+		r.Next = fmt.Sprintf("it has arrived: enough hosts of each wave are healthy, and %s %s: %s", lacks,
 			diag.Count(len(gone), "other host"), strings.Join(gone[:min(len(gone), mostNamed)], ", "))
 	}
 }
@@ -236,6 +250,8 @@ func (r rolloutStatus) writeWaiting(w io.Writer) {
 		if h.Why != "" {
 			why = fmt.Sprintf(": %s: corpus host show %s", h.Why, h.Host)
 			switch {
+			case h.Why == signedByOther:
+				why = fmt.Sprintf(": %s: %s", h.Why, forgetOld(r.Ref, r.Version, h.Host, r.over))
 			case h.Why == noRecord && r.over:
 				why = fmt.Sprintf(": %s; the rollout has arrived without it", h.Why)
 			case h.Why == noRecord:
@@ -264,4 +280,9 @@ func (r rolloutStatus) writeWaiting(w io.Writer) {
 			strings.Join(shown, ", "))
 		fmt.Fprintf(w, "    %s\n", recordAgain(r.Ref, r.Version, r.over))
 	}
+}
+
+// names reports whether the status has a line about a host that says that another key signed its record.
+func (r rolloutStatus) names(host string) bool {
+	return slices.ContainsFunc(r.WaitsFor, func(h waitingHost) bool { return h.Host == host && h.Why == signedByOther })
 }

@@ -1,0 +1,123 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/agent/fleet"
+	"github.com/corpus-agent/corpus-agent/agent/hostrecord"
+	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// goingBack counts the hosts of a rollout that was aborted, by their records.
+type goingBack struct {
+	Hosts   int      `json:"hosts"`   // of the rollout
+	Back    int      `json:"back"`    // number of hosts that reported since the abort, and do not have the release
+	Still   []string `json:"still"`   // hosts that have the release
+	Unknown []string `json:"unknown"` // hosts that have not reported since the abort with the key of the roster
+}
+
+// addBack adds the number of hosts that are back from the release of a rollout that was aborted. known are the hosts of
+// the project; nil if they could not be read. A record from before the abort does not show that a host is back: it may
+// have taken the release since.
+func (u *activeRollout) addBack(r *rolloutStatus, known []fleet.Host) {
+	start := u.rollout.Start
+	if !start.Aborted || known == nil {
+		return
+	}
+	since := start.At
+	if n := len(start.Moves); n > 0 { // no move follows an abort
+		since = start.Moves[n-1].At
+	}
+	if since.After(u.now) { // the publisher's clock was ahead of the store's
+		since = u.now
+	}
+	byName := map[string]fleet.Host{}
+	for _, h := range known {
+		byName[h.Host] = h
+	}
+	back := goingBack{Hosts: len(u.rollout.Roster.Hosts), Still: []string{}, Unknown: []string{}}
+	for _, m := range u.rollout.Roster.Hosts {
+		h, there := byName[m.Name]
+		place := u.placeOf(h)
+		switch {
+		case there && h.Signed && place.Is(artifact.Digest(start.Release)):
+			back.Still = append(back.Still, m.Name)
+		case there && h.Signed && !h.Seen.Before(since):
+			back.Back++
+		default:
+			back.Unknown = append(back.Unknown, m.Name)
+		}
+	}
+	r.Back, r.Next = &back, back.text(r.Version)
+}
+
+// placeOf returns the release that a host has of the project of a rollout.
+func (u *activeRollout) placeOf(h fleet.Host) *hostrecord.Place {
+	if u.ref.Project == artifact.Base {
+		return h.Base
+	}
+	return h.Service
+}
+
+// text returns what comes next after an abort that leads back to a version.
+func (b goingBack) text(version string) string {
+	if b.Back == b.Hosts {
+		return fmt.Sprintf("nothing: all hosts are back, and none of %s has the release", diag.Count(b.Hosts, "host"))
+	}
+	return fmt.Sprintf("hosts that took the release go back to %s; of %s, back: %d, still with the release: %d, no "+
+		"report since the abort: %d", trust.Printable(version), diag.Count(b.Hosts, "host"), b.Back, len(b.Still),
+		len(b.Unknown))
+}
+
+// writeBack writes the hosts of an aborted rollout that are not back.
+func (r rolloutStatus) writeBack(w io.Writer) {
+	if r.Back == nil {
+		return
+	}
+	if n := len(r.Back.Still); n > 0 {
+		fmt.Fprintf(w, "  still with the release: %s; a host goes back at its next run (corpus host show NAME)\n",
+			named(r.Back.Still, mostNamed))
+	}
+	if n := len(r.Back.Unknown); n > 0 {
+		fmt.Fprintf(w, "  no report since the abort: %s; a host reports within reports.heartbeat (30 minutes by default)\n",
+			named(r.Back.Unknown, mostNamed))
+	}
+}
+
+// otherKeys returns the hosts of a view whose records are ignored since another key signed them.
+func otherKeys(v *fleet.View) map[string]bool {
+	found := map[string]bool{}
+	for _, i := range v.Ignored {
+		if i.Why != hostrecord.Invalid {
+			found[i.Host] = true
+		}
+	}
+	return found
+}
+
+// signedByOther is the problem of a host whose record another key signed than the roster has.
+const signedByOther = "its record is signed with another key than the rollout has for it"
+
+// forgetOld returns what to do about a host that signs with another key than the roster has, as a machine that replaced
+// another one. over says that the rollout has arrived.
+func forgetOld(ref artifact.Ref, version, host string, over bool) string {
+	text := fmt.Sprintf("`corpus host show %s` shows the keys; if the machine was replaced: `corpus host forget %s` if "+
+		"the key of the old machine is still registered, ", host, host)
+	if over {
+		return text + "and the next rollout counts it"
+	}
+	return text + fmt.Sprintf("and once the new machine has reported `corpus point %s %s %s`, which starts the rollout "+
+		"again with its key", ref.Project, ref.Channel, trust.Printable(version))
+}
+
+// writeOtherKeys writes the hosts that recorded results with the key of the roster, and sign with another key since.
+func (r rolloutStatus) writeOtherKeys(w io.Writer) {
+	if n := len(r.Replaced); n > 0 {
+		fmt.Fprintf(w, "  results of %s count, whose records another key signs than the rollout has (corpus host show "+
+			"NAME): %s\n", diag.Count(n, "host"), strings.Join(r.Replaced[:min(n, mostNamed)], ", "))
+	}
+}

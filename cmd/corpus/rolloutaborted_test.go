@@ -1,0 +1,73 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/agent/hostrecord"
+	hosts "github.com/corpus-agent/corpus-agent/agent/rollout"
+)
+
+const statusLine = "rollout status myapp production --trust-root @keys/root.json"
+
+// TestAbortedRolloutSaysWhenAllHostsAreBack checks that the status of an aborted rollout counts the hosts that are
+// back, those that have its release, and those that have not reported since, and says when all are back.
+func TestAbortedRolloutSaysWhenAllHostsAreBack(t *testing.T) {
+	s, a, b := rollingStore(t)
+	s.expect(0, "point myapp production 1.1", "its rollout to 2 hosts")
+	a.record("1.1", nil)
+	a.result(hosts.Healthy)
+	b.age(time.Minute)
+	s.expect(0, "rollout abort myapp production", "is aborted")
+	s.expect(0, statusLine, "next: hosts that took the release go back to 1.0; of 2 hosts, back: 0, still with the "+
+		"release: 1, no report since the abort: 1\n")
+	s.expect(0, statusLine, "  still with the release: myapp-production-1; a host goes back at its next run")
+	s.expect(0, statusLine, "  no report since the abort: myapp-production-2; a host reports within reports.heartbeat")
+	a.record("1.0", nil)
+	s.expect(0, statusLine, "of 2 hosts, back: 1, still with the release: 0, no report since the abort: 1\n")
+	b.record("1.0", func(r *hostrecord.Record) { r.Held = true })
+	s.expect(0, statusLine, "next: nothing: all hosts are back, and none of 2 hosts has the release")
+	var status rolloutStatus
+	s.json(statusLine, &status)
+	if got := status.Back; got == nil || got.Hosts != 2 || got.Back != 2 || len(got.Still)+len(got.Unknown) > 0 {
+		t.Errorf("the JSON output says %+v", got)
+	}
+	s.expect(0, "fleet --html @pages --trust-root @keys/root.json", "wrote pages")
+	if page := s.read("pages/index.html"); !strings.Contains(page, "all hosts are back") {
+		t.Errorf("the pages do not say that all hosts are back:\n%s", page)
+	}
+}
+
+// TestReplacedMachineIsNotCalledOneWithoutRecord checks that the status and the fleet say of a host that another key
+// signs its record, and what to do, while the old key is registered and after it was forgotten.
+func TestReplacedMachineIsNotCalledOneWithoutRecord(t *testing.T) {
+	s, a, b := rollingStore(t)
+	s.expect(0, "point myapp production 1.1", "its rollout to 2 hosts")
+	a.newKey()
+	a.record("1.0", nil)
+	const want = "waits for myapp-production-1 in wave 1: its record is signed with another key than the rollout has " +
+		"for it: `corpus host show myapp-production-1` shows the keys; if the machine was replaced: `corpus host forget " +
+		"myapp-production-1` if the key of the old machine is still registered, and once the new machine has reported " +
+		"`corpus point myapp production 1.1`"
+	s.expect(0, statusLine, want)
+	s.lacks("no record")
+	s.expect(0, "fleet --trust-root @keys/root.json", "wrong key")
+	s.lacks("missing in a rollout")
+	s.expect(0, "host forget myapp-production-1", "")
+	a.record("1.0", nil)
+	s.expect(0, statusLine, want)
+	s.lacks("no record")
+	b.result(hosts.Healthy)
+	s.expect(0, "project rollout myapp production --healthy 50%", "")
+	s.expect(0, statusLine, "it has arrived: enough hosts of each wave are healthy, and the store has no record that the "+
+		"key of the rollout signed of 1 other host: myapp-production-1")
+	s.expect(0, "project rollout myapp production --healthy 100%", "")
+	s.expect(0, "point myapp production 1.1", "its rollout to 2 hosts")
+	s.expect(0, statusLine, "waits for myapp-production-1 in wave 1\n")
+	a.result(hosts.Healthy)
+	a.newKey()
+	a.record("1.1", nil)
+	s.expect(0, statusLine, "results of 1 host count, whose records another key signs than the rollout has")
+	s.lacks("no record")
+}
