@@ -53,7 +53,7 @@ func (d *Decoder) Decode(r Resource, c Call) (warnings, problems diag.List) {
 	for key, v := range c.Arguments.All() {
 		name := value.Str(key)
 		if index, ok := s.fields[name]; ok {
-			c.set(of.FieldByIndex(index), name, v, &problems)
+			s.set(c, of.FieldByIndex(index), name, v, &problems)
 		} else if General(name) {
 			continue
 		} else if s.rest != nil {
@@ -89,6 +89,17 @@ func (c Call) set(field reflect.Value, name string, v any, problems *diag.List) 
 	if err := assign(field, v); err != nil {
 		problems.Add(c.at(name), "argument %s of %s: %v", name, c.Function, err).WithHint(diag.HintOf(err))
 	}
+}
+
+// set sets the field of an argument. A required argument whose field has no value of its own must not be None: code that
+// uses such a field relies on it.
+func (s *shape) set(c Call, field reflect.Value, name string, v any, problems *diag.List) {
+	if v == nil && field.Kind() == reflect.Pointer && slices.Contains(s.required, name) {
+		problems.Add(c.at(name), "argument %s of %s is None, and it is required", name, c.Function).
+			WithHint("give it a value")
+		return
+	}
+	c.set(field, name, v, problems)
 }
 
 // reserved returns the value of a field for a reserved name.

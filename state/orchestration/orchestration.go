@@ -3,8 +3,12 @@
 package orchestration
 
 import (
+	"context"
+	"fmt"
+	"io"
 	"maps"
 
+	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/function"
 	"github.com/corpus-agent/corpus-agent/state/function/config"
 	"github.com/corpus-agent/corpus-agent/state/function/data"
@@ -57,9 +61,28 @@ func (Tables) Filters(f *function.Facts) map[string]jinja.Filter { return file.F
 // States is part of session.Tables.
 func (t Tables) States(s *session.Session) module.Registry {
 	t.Cloud.Setting = func(name string) any { return setting(s, name) }
+	t.Cloud.Source = func(ctx context.Context, url, env string) ([]byte, error) { return content(ctx, s, url, env) }
 	all := module.Registry{"test": test.Functions(func(path string) (any, bool) { return s.InPillar(path, ":") })}
 	maps.Copy(all, aws.Tables(t.Cloud))
 	return all
+}
+
+// largestSource is the size of the largest file of a tree that is sent as an argument: certificates, keys and policies
+// are a few KiB.
+const largestSource = 1 << 20
+
+// content returns a file of the tree.
+func content(ctx context.Context, s *session.Session, url, env string) ([]byte, error) {
+	source, err := s.Sources().Open(ctx, url, env)
+	if err != nil {
+		return nil, err
+	}
+	defer source.Close()
+	data, err := io.ReadAll(io.LimitReader(source, largestSource+1))
+	if err == nil && len(data) > largestSource {
+		err = fmt.Errorf("it is larger than %s", diag.Size(largestSource))
+	}
+	return data, err
 }
 
 // setting returns the value of config.option: an option of the minion's configuration, or a pillar value.

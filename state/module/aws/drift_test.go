@@ -145,6 +145,7 @@ const netFixed = "instance_tenancy vpc_id vpc_name availability_zone route_table
 func resources() []resource {
 	rule := "{ip_protocol: tcp, from_port: 80, to_port: 80, cidr_ip: 10.0.0.0/8}"
 	policy := "{Version: '2012-10-17', Statement: [{Action: ['s3:Get*'], Effect: Allow, Resource: ['*']}]}"
+	text := `'{"Version": "2012-10-17", "Statement": [{"Action": "s3:Put*", "Effect": "Allow", "Resource": "*"}]}'`
 	trust := "{Version: '2012-10-17', Statement: [{Action: 'sts:AssumeRole', Effect: Allow, Principal: {Service: " +
 		"lambda.amazonaws.com}}]}"
 	lc := "{image_id: ami-12c6146b, instance_type: t3.micro"
@@ -164,9 +165,12 @@ func resources() []resource {
 			}, fixed: "description vpc_id vpc_name delete_ingress_rules delete_egress_rules"},
 		{function: "boto_iam_role.present", base: "{name: r, policies: {p: " + policy + "}}",
 			drift: map[string]string{
-				"policies":        "policies: {p: " + strings.Replace(policy, "Get", "List", 1) + "}",
-				"policies other":  "policies: {other: " + policy + "}",
-				"policy_document": "policy_document: " + trust,
+				"policies":         "policies: {p: " + strings.Replace(policy, "Get", "List", 1) + "}",
+				"policies other":   "policies: {other: " + policy + "}",
+				"policies as text": "policies: {p: " + text + "}",
+				"policy_document":  "policy_document: " + trust,
+				"policy_document as text": "policy_document: " + strings.NewReplacer("s3:Put*", "sts:AssumeRole", `"Resource": "*"`,
+					`"Principal": {"Service": "lambda.amazonaws.com"}`).Replace(text),
 			}, fixed: "path create_instance_profile delete_policies detach_policies managed_policies"},
 		{function: "boto_cloudwatch_alarm.present", base: "{name: alarm, attributes: {" + alarmAttributes +
 			", dimensions: {Q: [v]}, alarm_actions: ['arn:aws:sns:us-east-1:123456789012:a'], ok_actions: [], " +
@@ -187,7 +191,7 @@ func resources() []resource {
 			}},
 		{function: "boto_iam.user_present", base: "{name: u, policies: {p: " + policy + "}}",
 			drift: map[string]string{"policies": "policies: {p: " +
-				strings.Replace(policy, "Get", "List", 1) + ", o: " + policy + "}",
+				strings.Replace(policy, "Get", "List", 1) + ", o: " + policy + "}", "policies as text": "policies: {p: " + text + "}",
 				"managed_policies": "managed_policies: [own]"}, fixed: "path users delete_policies password"},
 		{function: "boto_iam.user_present", base: "{name: signs-in, password: A-long-Pass-word-1}",
 			drift: map[string]string{}, fixed: "path users delete_policies policies managed_policies password"},
@@ -205,15 +209,20 @@ func resources() []resource {
 			"private_key: '-----BEGIN PRIVATE KEY-----'}",
 			drift: map[string]string{}, fixed: "public_key private_key cert_chain path"},
 		{function: "boto_iam.group_present", base: "{name: g, policies: {p: " + policy + "}, users: []}",
-			drift: map[string]string{"policies": "policies: {o: " + policy + "}", "users": "users: [u]"},
+			drift: map[string]string{"policies": "policies: {o: " + policy + "}", "policies as text": "policies: {p: " + text + "}",
+				"users": "users: [u]"},
 			fixed: "path delete_policies managed_policies password"},
 		{function: "boto_iam.policy_present", base: "{name: p, policy_document: " + policy + "}",
-			drift: map[string]string{"policy_document": "policy_document: " + strings.Replace(policy, "Get", "List", 1)},
-			fixed: "path description"},
+			drift: map[string]string{"policy_document": "policy_document: " + strings.Replace(policy, "Get", "List", 1),
+				"policy_document as text": "policy_document: " + text}, fixed: "path description"},
+		{function: "boto_iam.saml_provider_present", base: "{name: saml, saml_metadata_document: '<a>" + strings.Repeat("b",
+			2000) + "</a>'}", drift: map[string]string{"saml_metadata_document": "saml_metadata_document: '<a>" +
+			strings.Repeat("c", 2000) + "d</a>'"}},
 		{function: "boto_kms.key_present", base: "{name: k, description: d, key_rotation: true, policy: " + policy + "}",
 			drift: map[string]string{"description": "description: e", "key_rotation": "key_rotation: false",
-				"enabled": "enabled: false",
-				"policy":  "policy: " + strings.Replace(policy, "Get", "List", 1)}, fixed: "key_usage grants manage_grants"},
+				"enabled":        "enabled: false",
+				"policy":         "policy: " + strings.Replace(policy, "Get", "List", 1),
+				"policy as text": "policy: " + text}, fixed: "key_usage grants manage_grants"},
 		{function: "boto_elbv2.create_target_group", base: "{name: tg, protocol: HTTP, port: 80}",
 			drift: map[string]string{"health_check_protocol": "health_check_protocol: HTTPS",
 				"health_check_port": "health_check_port: 81",

@@ -346,6 +346,9 @@ func (s *networks) answerOptions(in any) (any, error) {
 		s.options[id] = o
 		return &ec2.CreateDhcpOptionsOutput{DhcpOptions: o}, nil
 	case *ec2.AssociateDhcpOptionsInput:
+		if s.vpcs[*in.VpcId] == nil {
+			return nil, fault("InvalidVpcID.NotFound")
+		}
 		s.vpcs[*in.VpcId].DhcpOptionsId = in.DhcpOptionsId
 		return &ec2.AssociateDhcpOptionsOutput{}, nil
 	case *ec2.DeleteDhcpOptionsInput:

@@ -19,6 +19,7 @@ import (
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/smithy-go/logging"
 	"github.com/aws/smithy-go/middleware"
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
@@ -35,6 +36,8 @@ type Cloud struct {
 	// Bootstrap returns the user data with which a host deploys itself, from the settings of `corpus bootstrap`. It may
 	// be nil.
 	Bootstrap func(settings *value.Map) (string, error)
+	// Source returns the content of a file of the tree, by its salt:// URL. It may be nil.
+	Source func(ctx context.Context, url, env string) ([]byte, error)
 	// APIOptions are middleware for the requests of all clients. Tests use them to answer requests.
 	APIOptions []func(*middleware.Stack) error
 
@@ -164,6 +167,7 @@ func (c *Cloud) configFor(ctx context.Context, to access) (sdk.Config, error) {
 		config.WithRetryer(c.retryer),
 		config.WithAPIOptions(append(slices.Clone(c.APIOptions), refuseUnknown)),
 		config.WithDefaultRegion("us-east-1"), // the default of Salt
+		config.WithLogger(logging.Nop{}),      // what fails is an error of the state
 	}
 	if to.region != "" {
 		options = append(options, config.WithRegion(to.region))

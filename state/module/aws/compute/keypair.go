@@ -25,9 +25,11 @@ type keyPair struct {
 	cloud.Common
 	absent bool
 	host   *host.Host
-	Name   string `sls:"name"`
-	Save   string `sls:"save_path"`
-	Public string `sls:"upload_public"`
+	public string        // the text of Public
+	Name   string        `sls:"name"`
+	Save   string        `sls:"save_path"`
+	Public cloud.Content `sls:"upload_public"`
+	Env    string        `sls:"__env__"`
 }
 
 // Valid implements module.Validated.
@@ -55,6 +57,9 @@ func (k *keyPair) look(ctx context.Context) (*cloud.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
+	if k.public, err = k.Public.Read(ctx, k.Cloud, k.Env); err != nil {
+		return nil, err
+	}
 	p, client := cloud.NewPlan(), network.EC2Of(a)
 	out, err := client.DescribeKeyPairs(ctx, &ec2.DescribeKeyPairsInput{KeyNames: []string{k.Name}})
 	there := err == nil && len(out.KeyPairs) > 0
@@ -76,8 +81,8 @@ func (k *keyPair) look(ctx context.Context) (*cloud.Plan, error) {
 }
 
 func (k *keyPair) create(ctx context.Context, client *ec2.Client) error {
-	if k.Public != "" {
-		_, err := client.ImportKeyPair(ctx, &ec2.ImportKeyPairInput{KeyName: &k.Name, PublicKeyMaterial: []byte(k.Public)})
+	if k.public != "" {
+		_, err := client.ImportKeyPair(ctx, &ec2.ImportKeyPairInput{KeyName: &k.Name, PublicKeyMaterial: []byte(k.public)})
 		return cloud.Failed("importing key pair", k.Name, err)
 	}
 	path := filepath.Join(k.Save, filepath.Base(k.Name)+".pem")

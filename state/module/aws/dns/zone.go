@@ -1,9 +1,10 @@
 package dns
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/route53"
 	"github.com/aws/aws-sdk-go-v2/service/route53/types"
 
+	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/module"
 	"github.com/corpus-agent/corpus-agent/state/module/aws/cloud"
@@ -137,7 +139,10 @@ func (z *zoneAbsent) Check(ctx context.Context, _ *host.Host) (module.Diff, erro
 	if err != nil {
 		return module.Diff{}, err
 	}
-	p, name := cloud.NewPlan(), slices.DeleteFunc([]string{z.Domain, z.Name}, func(s string) bool { return s == "" })[0]
+	p, name := cloud.NewPlan(), cmp.Or(z.Domain, z.Name)
+	if name == "" {
+		return module.Diff{}, diag.WithHint(errors.New("no zone is named"), "give domain_name or name")
+	}
 	id, _, err := ZoneOf(ctx, a, name, z.Private)
 	if id != "" && err == nil {
 		p.Remove(value.NewMap("zone", dotted(name)))

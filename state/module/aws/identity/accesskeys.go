@@ -19,11 +19,13 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// accessKeys returns the IDs of the access keys of a user. A user that does not exist has none.
-func accessKeys(ctx context.Context, client *iam.Client, user string) (ids []string, err error) {
+// accessKeys returns the IDs of the access keys of a user, and whether the user exists.
+func accessKeys(ctx context.Context, client *iam.Client, user string) (ids []string, there bool, err error) {
+	there = true
 	all, err := cloud.Pages(func(next *string) ([]types.AccessKeyMetadata, *string, error) {
 		page, err := client.ListAccessKeys(ctx, &iam.ListAccessKeysInput{UserName: &user, Marker: next})
 		if cloud.HasCode(err, "NoSuchEntity") {
+			there = false
 			return nil, nil, nil
 		}
 		if err != nil {
@@ -34,7 +36,7 @@ func accessKeys(ctx context.Context, client *iam.Client, user string) (ids []str
 	for _, k := range all {
 		ids = append(ids, sdk.ToString(k.AccessKeyId))
 	}
-	return ids, err
+	return ids, there, err
 }
 
 // keysPresent implements boto_iam.keys_present: access keys of a user. New keys are written to a file that only its
@@ -55,7 +57,10 @@ func (k *keysPresent) Check(ctx context.Context, _ *host.Host) (module.Diff, err
 		return module.Diff{}, err
 	}
 	p, client := cloud.NewPlan(), iamOf(a)
-	has, err := accessKeys(ctx, client, k.Name)
+	has, there, err := accessKeys(ctx, client, k.Name)
+	if err == nil && !there && !a.Expects("user", k.Name) {
+		err = cloud.Missing("user", k.Name, "boto_iam.user_present")
+	}
 	if err != nil || len(has) >= k.Number {
 		return k.Planned(p, err)
 	}
@@ -111,7 +116,7 @@ func (k *keysAbsent) Check(ctx context.Context, _ *host.Host) (module.Diff, erro
 		return module.Diff{}, err
 	}
 	p, client := cloud.NewPlan(), iamOf(a)
-	has, err := accessKeys(ctx, client, k.User)
+	has, _, err := accessKeys(ctx, client, k.User)
 	var gone []string
 	for _, id := range cloud.Texts(value.NewList(k.Keys...)) {
 		if slices.Contains(has, id) {

@@ -35,5 +35,9 @@ func IAMTable(c *cloud.Cloud) module.Table {
 			return &serverCertificate{Common: cloud.Common{Cloud: c},
 				absent: true}
 		},
+		"saml_provider_present": func() module.Resource { return &samlProvider{Common: cloud.Common{Cloud: c}} },
+		"saml_provider_absent": func() module.Resource {
+			return &samlProvider{Common: cloud.Common{Cloud: c}, absent: true}
+		},
 	}
 }

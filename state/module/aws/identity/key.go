@@ -26,14 +26,14 @@ func KMSTable(c *cloud.Cloud) module.Table {
 // keyPresent implements boto_kms.key_present: a key with an alias.
 type keyPresent struct {
 	cloud.Common
-	Name        string     `sls:"name"`
-	Policy      *value.Map `sls:"policy"`
-	Description string     `sls:"description"`
-	Usage       string     `sls:"key_usage"`
-	Rotation    bool       `sls:"key_rotation"`
-	Enabled     bool       `sls:"enabled"`
-	Grants      []any      `sls:"grants"`
-	Manage      bool       `sls:"manage_grants"`
+	Name        string       `sls:"name"`
+	Policy      cloud.Policy `sls:"policy"`
+	Description string       `sls:"description"`
+	Usage       string       `sls:"key_usage"`
+	Rotation    bool         `sls:"key_rotation"`
+	Enabled     bool         `sls:"enabled"`
+	Grants      []any        `sls:"grants"`
+	Manage      bool         `sls:"manage_grants"`
 }
 
 // Valid implements module.Validated.
@@ -63,13 +63,13 @@ func (k *keyPresent) look(ctx context.Context) (*cloud.Plan, error) {
 		return nil, err
 	}
 	client, p, alias := KMSOf(a), cloud.NewPlan(), k.alias()
-	policy, err := value.Dumps(k.Policy, value.JSONOptions{})
+	policy, err := value.Dumps(k.Policy.Map, value.JSONOptions{})
 	if err != nil {
 		return nil, err
 	}
 	out, err := client.DescribeKey(ctx, &kms.DescribeKeyInput{KeyId: &alias})
 	if cloud.HasCode(err, "NotFoundException") {
-		p.Create(value.NewMap("key", k.Name, "description", k.Description, "policy", k.Policy, "key_rotation", k.Rotation,
+		p.Create(value.NewMap("key", k.Name, "description", k.Description, "policy", k.Policy.Map, "key_rotation", k.Rotation,
 			"enabled", k.Enabled))
 		p.Then("key made", func(ctx context.Context) error { return k.create(ctx, client, policy) })
 		return p, nil
@@ -87,13 +87,13 @@ func (k *keyPresent) look(ctx context.Context) (*cloud.Plan, error) {
 	if p.Compare("enabled", out.KeyMetadata.Enabled, k.Enabled) {
 		p.Then("key enabled or disabled", func(ctx context.Context) error { return k.enable(ctx, client, id) })
 	}
-	if k.Policy != nil {
+	if k.Policy.Map != nil {
 		has, err := client.GetKeyPolicy(ctx, &kms.GetKeyPolicyInput{KeyId: &id, PolicyName: sdk.String("default")})
 		if err != nil {
 			return nil, cloud.Failed("reading the policy of key", k.Name, err)
 		}
-		if old := Document(sdk.ToString(has.Policy)); !cloud.SamePolicy(old, k.Policy) {
-			p.Differ("policy", old, k.Policy)
+		if old := Document(sdk.ToString(has.Policy)); !cloud.SamePolicy(old, k.Policy.Map) {
+			p.Differ("policy", old, k.Policy.Map)
 			p.Then("policy set", func(ctx context.Context) error {
 				_, err := client.PutKeyPolicy(ctx, &kms.PutKeyPolicyInput{KeyId: &id, PolicyName: sdk.String("default"),
 					Policy: &policy})
@@ -113,7 +113,7 @@ func (k *keyPresent) look(ctx context.Context) (*cloud.Plan, error) {
 
 func (k *keyPresent) create(ctx context.Context, client *kms.Client, policy string) error {
 	in := &kms.CreateKeyInput{Description: &k.Description, KeyUsage: types.KeyUsageType(k.Usage)}
-	if k.Policy != nil {
+	if k.Policy.Map != nil {
 		in.Policy = &policy
 	}
 	out, err := client.CreateKey(ctx, in)

@@ -19,13 +19,13 @@ import (
 type member struct {
 	cloud.Common
 	user           bool
-	Name           string     `sls:"name"`
-	Path           string     `sls:"path"`
-	Policies       *value.Map `sls:"policies"`
-	PolicyPillars  []string   `sls:"policies_from_pillars"`
-	Managed        []string   `sls:"managed_policies"`
-	Users          []string   `sls:"users"`
-	DeletePolicies bool       `sls:"delete_policies"`
+	Name           string         `sls:"name"`
+	Path           string         `sls:"path"`
+	Policies       cloud.Policies `sls:"policies"`
+	PolicyPillars  []string       `sls:"policies_from_pillars"`
+	Managed        []string       `sls:"managed_policies"`
+	Users          []string       `sls:"users"`
+	DeletePolicies bool           `sls:"delete_policies"`
 }
 
 func (m *member) kind() string {
@@ -90,6 +90,7 @@ func (m *memberPresent) look(ctx context.Context) (*cloud.Plan, error) {
 	client, p := iamOf(a), cloud.NewPlan()
 	has, there := all[m.kind()+" "+m.Name]
 	if !there {
+		a.Expect(m.kind(), m.Name)
 		p.Create(value.NewMap(m.kind(), m.Name))
 		p.Then(m.kind()+" made", func(ctx context.Context) (err error) {
 			var path *string
@@ -110,9 +111,13 @@ func (m *memberPresent) look(ctx context.Context) (*cloud.Plan, error) {
 	if err := m.password(ctx, p, client, there); err != nil {
 		return nil, err
 	}
-	m.attach(p, client, has)
+	if err := m.attach(ctx, p, a, has); err != nil {
+		return nil, err
+	}
 	if !m.user && m.Users != nil {
-		m.join(p, client, all)
+		if err := m.join(p, a, all); err != nil {
+			return nil, err
+		}
 	}
 	if len(p.Steps) > 0 {
 		p.Then("users and groups read again", func(context.Context) error { a.Forget("members"); return nil })
@@ -120,8 +125,9 @@ func (m *memberPresent) look(ctx context.Context) (*cloud.Plan, error) {
 	return p, nil
 }
 
-// join plans which users are in a group.
-func (m *member) join(p *cloud.Plan, client *iam.Client, all map[string]Detail) {
+// join plans which users are in a group. It returns an error for a user that does not exist and that the run does not
+// make.
+func (m *member) join(p *cloud.Plan, a *cloud.Account, all map[string]Detail) error {
 	var now []string
 	for name, d := range all {
 		if user, ok := strings.CutPrefix(name, "user "); ok && slices.Contains(d.Groups, m.Name) {
@@ -129,9 +135,15 @@ func (m *member) join(p *cloud.Plan, client *iam.Client, all map[string]Detail) 
 		}
 	}
 	if !p.Compare("users", cloud.Sorted(now), cloud.Sorted(m.Users)) {
-		return
+		return nil
 	}
+	client := iamOf(a)
 	add, drop := cloud.Apart(now, m.Users)
+	for _, user := range add {
+		if _, there := all["user "+user]; !there && !a.Expects("user", user) {
+			return cloud.Missing("user", user, "boto_iam.user_present")
+		}
+	}
 	p.Then("users set", func(ctx context.Context) error {
 		for _, user := range add {
 			if _, err := client.AddUserToGroup(ctx, &iam.AddUserToGroupInput{GroupName: &m.Name, UserName: &user}); err != nil {
@@ -146,4 +158,5 @@ func (m *member) join(p *cloud.Plan, client *iam.Client, all map[string]Detail) 
 		}
 		return nil
 	})
+	return nil
 }

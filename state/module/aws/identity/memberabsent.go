@@ -84,7 +84,7 @@ func (m *memberAbsent) remove(ctx context.Context, client *iam.Client, has Detai
 // not delete a user that has any of them.
 func (m *memberAbsent) unlink(ctx context.Context, client *iam.Client) error {
 	if m.DeleteKeys {
-		ids, err := accessKeys(ctx, client, m.Name)
+		ids, _, err := accessKeys(ctx, client, m.Name)
 		if err == nil {
 			err = deleteKeys(ctx, client, m.Name, ids)
 		}

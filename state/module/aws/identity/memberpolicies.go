@@ -13,13 +13,12 @@ import (
 
 // inline plans the inline policies of a user or group.
 func (m *member) inline(p *cloud.Plan, client *iam.Client, has Detail) error {
-	want := value.NewMap()
-	for _, name := range m.PolicyPillars {
-		want.Update(cloud.MapOf(m.Cloud.Option(name)))
-	}
-	want.Update(m.Policies)
-	if m.Policies == nil && len(m.PolicyPillars) == 0 {
+	if m.Policies.Map == nil && len(m.PolicyPillars) == 0 {
 		return nil
+	}
+	want, err := declaredPolicies(m.Cloud, m.PolicyPillars, m.Policies)
+	if err != nil {
+		return err
 	}
 	old, new := value.NewMap(), value.NewMap()
 	for _, one := range has.inline {
@@ -67,10 +66,11 @@ func (m *member) drop(ctx context.Context, client *iam.Client, policy string) (e
 }
 
 // attach plans the managed policies, if they are declared.
-func (m *member) attach(p *cloud.Plan, client *iam.Client, has Detail) {
+func (m *member) attach(ctx context.Context, p *cloud.Plan, a *cloud.Account, has Detail) error {
 	if m.Managed == nil {
-		return
+		return nil
 	}
+	client := iamOf(a)
 	var now, gone []string
 	for _, one := range has.attached {
 		arn := sdk.ToString(one.PolicyArn)
@@ -83,12 +83,17 @@ func (m *member) attach(p *cloud.Plan, client *iam.Client, has Detail) {
 		return slices.ContainsFunc(now, func(arn string) bool { return meansPolicy(want, arn) })
 	})
 	if len(add)+len(gone) == 0 {
-		return
+		return nil
+	}
+	for _, name := range add {
+		if _, err := policyARN(ctx, a, name); err != nil {
+			return err
+		}
 	}
 	p.Differ("managed_policies", cloud.Sorted(now), cloud.Sorted(m.Managed))
 	p.Then("managed policies set", func(ctx context.Context) error {
 		for _, name := range add {
-			arn, err := policyARN(ctx, client, name)
+			arn, err := policyARN(ctx, a, name)
 			if err == nil && m.user {
 				_, err = client.AttachUserPolicy(ctx, &iam.AttachUserPolicyInput{UserName: &m.Name, PolicyArn: &arn})
 			} else if err == nil {
@@ -100,6 +105,7 @@ func (m *member) attach(p *cloud.Plan, client *iam.Client, has Detail) {
 		}
 		return m.detach(ctx, client, gone)
 	})
+	return nil
 }
 
 func (m *member) detach(ctx context.Context, client *iam.Client, arns []string) (err error) {

@@ -18,10 +18,10 @@ import (
 type managedPolicy struct {
 	cloud.Common
 	absent   bool
-	Name     string     `sls:"name"`
-	Document *value.Map `sls:"policy_document"`
-	Path     string     `sls:"path"`
-	Text     string     `sls:"description"`
+	Name     string       `sls:"name"`
+	Document cloud.Policy `sls:"policy_document"`
+	Path     string       `sls:"path"`
+	Text     string       `sls:"description"`
 }
 
 // Check implements module.Resource.
@@ -46,13 +46,14 @@ func (m *managedPolicy) look(ctx context.Context) (*cloud.Plan, error) {
 		return nil, err
 	}
 	i := slices.IndexFunc(all, func(p types.Policy) bool { return sdk.ToString(p.PolicyName) == m.Name })
-	document, err := value.Dumps(m.Document, value.JSONOptions{})
+	document, err := value.Dumps(m.Document.Map, value.JSONOptions{})
 	if err != nil {
 		return nil, err
 	}
 	switch {
 	case i < 0 && !m.absent:
-		p.Create(value.NewMap("policy", m.Name, "policy_document", m.Document))
+		a.Expect("policy", m.Name)
+		p.Create(value.NewMap("policy", m.Name, "policy_document", m.Document.Map))
 		p.Then("policy made", func(ctx context.Context) error {
 			in := &iam.CreatePolicyInput{PolicyName: &m.Name, PolicyDocument: &document}
 			for field, v := range map[**string]string{&in.Path: m.Path, &in.Description: m.Text} {
@@ -61,6 +62,7 @@ func (m *managedPolicy) look(ctx context.Context) (*cloud.Plan, error) {
 				}
 			}
 			_, err := client.CreatePolicy(ctx, in)
+			a.Forget("policies")
 			return cloud.Failed("making policy", m.Name, err)
 		})
 	case i < 0:
@@ -83,10 +85,10 @@ func (m *managedPolicy) drift(ctx context.Context, p *cloud.Plan, client *iam.Cl
 		return cloud.Failed("reading policy", m.Name, err)
 	}
 	old := Document(sdk.ToString(out.PolicyVersion.Document))
-	if cloud.SamePolicy(old, m.Document) {
+	if cloud.SamePolicy(old, m.Document.Map) {
 		return nil
 	}
-	p.Differ("policy_document", old, m.Document)
+	p.Differ("policy_document", old, m.Document.Map)
 	p.Then("policy version made", func(ctx context.Context) error {
 		versions, err := client.ListPolicyVersions(ctx, &iam.ListPolicyVersionsInput{PolicyArn: has.Arn})
 		if err != nil {

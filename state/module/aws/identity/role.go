@@ -49,16 +49,16 @@ func Roles(ctx context.Context, a *cloud.Account) (map[string]types.RoleDetail, 
 // rolePresent implements boto_iam_role.present: a role with its policies and its instance profile.
 type rolePresent struct {
 	cloud.Common
-	Name            string     `sls:"name"`
-	Document        *value.Map `sls:"policy_document"`
-	DocumentPillars []string   `sls:"policy_document_from_pillars"`
-	Path            string     `sls:"path"`
-	Policies        *value.Map `sls:"policies"`
-	PolicyPillars   []string   `sls:"policies_from_pillars"`
-	Managed         []string   `sls:"managed_policies"`
-	InstanceProfile bool       `sls:"create_instance_profile"`
-	DeletePolicies  bool       `sls:"delete_policies"`
-	DetachPolicies  bool       `sls:"detach_policies"`
+	Name            string         `sls:"name"`
+	Document        cloud.Policy   `sls:"policy_document"`
+	DocumentPillars []string       `sls:"policy_document_from_pillars"`
+	Path            string         `sls:"path"`
+	Policies        cloud.Policies `sls:"policies"`
+	PolicyPillars   []string       `sls:"policies_from_pillars"`
+	Managed         []string       `sls:"managed_policies"`
+	InstanceProfile bool           `sls:"create_instance_profile"`
+	DeletePolicies  bool           `sls:"delete_policies"`
+	DetachPolicies  bool           `sls:"detach_policies"`
 }
 
 // RunsBeside implements module.Concurrent.
@@ -77,22 +77,12 @@ func (r *rolePresent) trust() *value.Map {
 	for _, name := range r.DocumentPillars {
 		m.Update(cloud.MapOf(r.Cloud.Option(name)))
 	}
-	m.Update(r.Document)
+	m.Update(r.Document.Map)
 	if m.Len() > 0 {
 		return m
 	}
 	return value.NewMap("Version", policyVersion, "Statement", value.NewList(value.NewMap("Effect", "Allow", "Principal",
 		value.NewMap("Service", "ec2.amazonaws.com"), "Action", "sts:AssumeRole")))
-}
-
-// policies returns the declared inline policies of the role.
-func (r *rolePresent) policies() *value.Map {
-	m := value.NewMap()
-	for _, name := range r.PolicyPillars {
-		m.Update(cloud.MapOf(r.Cloud.Option(name)))
-	}
-	m.Update(r.Policies)
-	return m
 }
 
 func (r *rolePresent) look(ctx context.Context) (*cloud.Plan, error) {
@@ -121,7 +111,9 @@ func (r *rolePresent) look(ctx context.Context) (*cloud.Plan, error) {
 	if err := r.inline(p, client, has); err != nil {
 		return nil, err
 	}
-	r.attached(p, client, has)
+	if err := r.attached(ctx, p, a, has); err != nil {
+		return nil, err
+	}
 	if len(p.Steps) > 0 {
 		p.Then("roles read again", func(context.Context) error { a.Forget("roles"); return nil })
 	}
@@ -154,7 +146,7 @@ func (r *rolePresent) create(p *cloud.Plan, a *cloud.Account, client *iam.Client
 // drift plans the policy that says who may assume a role, and warns if its path differs, as AWS cannot change it.
 func (r *rolePresent) drift(p *cloud.Plan, client *iam.Client, has types.RoleDetail, trust string) {
 	old := Document(sdk.ToString(has.AssumeRolePolicyDocument))
-	if m := cloud.MapOf(old); r.Document.Len() == 0 && m != nil &&
+	if m := cloud.MapOf(old); r.Document.Map.Len() == 0 && m != nil &&
 		cloud.Text(m, "Version") == "2008-10-17" { // the version that Salt writes
 		m.Set("Version", policyVersion)
 	}

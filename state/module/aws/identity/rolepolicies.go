@@ -2,6 +2,7 @@ package identity
 
 import (
 	"context"
+	"fmt"
 	"net/url"
 	"slices"
 	"strings"
@@ -16,7 +17,11 @@ import (
 
 // inline plans the inline policies of the role.
 func (r *rolePresent) inline(p *cloud.Plan, client *iam.Client, has types.RoleDetail) error {
-	old, new, want := value.NewMap(), value.NewMap(), r.policies()
+	want, err := declaredPolicies(r.Cloud, r.PolicyPillars, r.Policies)
+	if err != nil {
+		return err
+	}
+	old, new := value.NewMap(), value.NewMap()
 	for _, one := range has.RolePolicyList {
 		name, text := sdk.ToString(one.PolicyName), Document(sdk.ToString(one.PolicyDocument))
 		switch {
@@ -50,9 +55,24 @@ func (r *rolePresent) inline(p *cloud.Plan, client *iam.Client, has types.RoleDe
 	return nil
 }
 
+// declaredPolicies returns inline policies by name: those that values of the pillar have, and those of the declaration.
+func declaredPolicies(c *cloud.Cloud, pillars []string, given cloud.Policies) (*value.Map, error) {
+	all := value.NewMap()
+	for _, name := range pillars {
+		more, err := cloud.PoliciesOf(c.Option(name))
+		if err != nil {
+			return nil, fmt.Errorf("%s of the pillar: %w", name, err)
+		}
+		all.Update(more)
+	}
+	all.Update(given.Map)
+	return all, nil
+}
+
 // attached plans the managed policies of the role.
-func (r *rolePresent) attached(p *cloud.Plan, client *iam.Client, has types.RoleDetail) {
+func (r *rolePresent) attached(ctx context.Context, p *cloud.Plan, a *cloud.Account, has types.RoleDetail) error {
 	var now []string
+	client := iamOf(a)
 	for _, m := range has.AttachedManagedPolicies {
 		arn := sdk.ToString(m.PolicyArn)
 		now = append(now, arn)
@@ -68,9 +88,12 @@ func (r *rolePresent) attached(p *cloud.Plan, client *iam.Client, has types.Role
 		if slices.ContainsFunc(now, func(arn string) bool { return meansPolicy(want, arn) }) {
 			continue
 		}
+		if _, err := policyARN(ctx, a, want); err != nil {
+			return err
+		}
 		p.Differ("managed_policies", cloud.Sorted(now), cloud.Sorted(r.Managed))
 		p.Then("policy attached", func(ctx context.Context) error {
-			arn, err := policyARN(ctx, client, want)
+			arn, err := policyARN(ctx, a, want)
 			if err != nil {
 				return err
 			}
@@ -78,30 +101,44 @@ func (r *rolePresent) attached(p *cloud.Plan, client *iam.Client, has types.Role
 			return cloud.Failed("attaching a policy to role", r.Name, err)
 		})
 	}
+	return nil
 }
 
 // meansPolicy reports whether a name or an ARN denotes the managed policy with an ARN.
 func meansPolicy(name, arn string) bool { return name == arn || strings.HasSuffix(arn, "/"+name) }
 
-// policyARN returns the ARN of the managed policy with a name. It returns an ARN unchanged.
-func policyARN(ctx context.Context, client *iam.Client, name string) (string, error) {
+// managedPolicies returns the ARNs of all managed policies that the account can use, by name.
+func managedPolicies(ctx context.Context, a *cloud.Account) (map[string]string, error) {
+	return cloud.Remember(a, "policies", func() (map[string]string, error) {
+		all := map[string]string{}
+		_, err := cloud.Pages(func(next *string) ([]struct{}, *string, error) {
+			page, err := iamOf(a).ListPolicies(ctx, &iam.ListPoliciesInput{Marker: next, MaxItems: sdk.Int32(1000)})
+			if err != nil {
+				return nil, nil, cloud.Failed("listing the managed policies of", "the account", err)
+			}
+			for _, p := range page.Policies {
+				all[sdk.ToString(p.PolicyName)] = sdk.ToString(p.Arn)
+			}
+			return nil, page.Marker, nil
+		})
+		return all, err
+	})
+}
+
+// policyARN returns the ARN of the managed policy with a name, or cloud.Later if the run makes it. It returns an ARN
+// unchanged.
+func policyARN(ctx context.Context, a *cloud.Account, name string) (string, error) {
 	if strings.HasPrefix(name, "arn:") {
 		return name, nil
 	}
-	all, err := cloud.Pages(func(next *string) ([]types.Policy, *string, error) {
-		page, err := client.ListPolicies(ctx, &iam.ListPoliciesInput{Marker: next})
-		if err != nil {
-			return nil, nil, cloud.Failed("looking for managed policy", name, err)
-		}
-		return page.Policies, page.Marker, nil
-	})
-	if err != nil {
+	all, err := managedPolicies(ctx, a)
+	switch arn := all[name]; {
+	case err != nil:
 		return "", err
-	}
-	for _, p := range all {
-		if sdk.ToString(p.PolicyName) == name {
-			return sdk.ToString(p.Arn), nil
-		}
+	case arn != "":
+		return arn, nil
+	case a.Expects("policy", name):
+		return cloud.Later, nil
 	}
 	return "", cloud.Missing("managed policy", name, "boto_iam.policy_present")
 }

@@ -19,29 +19,42 @@ import (
 type serverCertificate struct {
 	cloud.Common
 	absent  bool
-	Name    string `sls:"name"`
-	Public  string `sls:"public_key"`
-	Private string `sls:"private_key"`
-	Chain   string `sls:"cert_chain"`
-	Path    string `sls:"path"`
-}
-
-// Valid implements module.Validated.
-func (s *serverCertificate) Valid() error {
-	if s.absent {
-		return nil
-	}
-	for name, v := range map[string]string{"public_key": s.Public, "private_key": s.Private} {
-		if !strings.Contains(v, "-----BEGIN ") {
-			return diag.WithHint(errors.New(name+" is no PEM text"), "give the text of the file, such as of the pillar")
-		}
-	}
-	return nil
+	Name    string        `sls:"name"`
+	Public  cloud.Content `sls:"public_key"`
+	Private cloud.Content `sls:"private_key"`
+	Chain   cloud.Content `sls:"cert_chain"`
+	Path    string        `sls:"path"`
+	Env     string        `sls:"__env__"`
 }
 
 // Check implements module.Resource.
 func (s *serverCertificate) Check(ctx context.Context, _ *host.Host) (module.Diff, error) {
+	if err := s.read(ctx); err != nil {
+		return module.Diff{}, err
+	}
 	return s.Planned(s.look(ctx))
+}
+
+// read replaces URLs of the tree by the texts of the files, and checks that these are certificates and keys.
+func (s *serverCertificate) read(ctx context.Context) error {
+	if s.absent {
+		return nil
+	}
+	for _, part := range []struct {
+		name  string
+		field *cloud.Content
+	}{{"public_key", &s.Public}, {"private_key", &s.Private}, {"cert_chain", &s.Chain}} {
+		text, err := part.field.Read(ctx, s.Cloud, s.Env)
+		if err != nil {
+			return err
+		}
+		if !strings.Contains(text, "-----BEGIN ") && (text != "" || part.name != "cert_chain") {
+			return diag.WithHint(errors.New(part.name+" is no PEM text"),
+				"give the text of the file, such as of the pillar, or the salt:// URL of the file")
+		}
+		*part.field = cloud.Content(text)
+	}
+	return nil
 }
 
 func (s *serverCertificate) look(ctx context.Context) (*cloud.Plan, error) {
@@ -62,14 +75,14 @@ func (s *serverCertificate) look(ctx context.Context) (*cloud.Plan, error) {
 			_, err := client.DeleteServerCertificate(ctx, &iam.DeleteServerCertificateInput{ServerCertificateName: &s.Name})
 			return cloud.Failed("deleting server certificate", s.Name, err)
 		})
-	case there && strings.TrimSpace(sdk.ToString(out.ServerCertificate.CertificateBody)) != strings.TrimSpace(s.Public):
+	case there && strings.TrimSpace(sdk.ToString(out.ServerCertificate.CertificateBody)) != strings.TrimSpace(string(s.Public)):
 		p.Warnings = append(p.Warnings, "public_key differs and cannot be changed: give the new certificate another name")
 	case !there && !s.absent:
 		p.Create(value.NewMap("server_certificate", s.Name))
 		p.Then("server certificate uploaded", func(ctx context.Context) error {
 			_, err := client.UploadServerCertificate(ctx, &iam.UploadServerCertificateInput{ServerCertificateName: &s.Name,
-				CertificateBody: &s.Public, PrivateKey: &s.Private, CertificateChain: cloud.Optional(s.Chain),
-				Path: cloud.Optional(s.Path)})
+				CertificateBody: sdk.String(string(s.Public)), PrivateKey: sdk.String(string(s.Private)),
+				CertificateChain: cloud.Optional(string(s.Chain)), Path: cloud.Optional(s.Path)})
 			return cloud.Failed("uploading server certificate", s.Name, err)
 		})
 	}

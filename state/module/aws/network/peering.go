@@ -1,8 +1,10 @@
 package network
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"slices"
 
 	sdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
@@ -23,26 +25,42 @@ type peering struct {
 	ConnName string `sls:"conn_name"`
 }
 
-// peeringsOf returns the connections that filters match, without those that are deleted, refused or failed.
-func peeringsOf(ctx context.Context, a *cloud.Account, filters ...types.Filter) ([]types.VpcPeeringConnection, error) {
-	filters = append(filters, Filter("status-code", "initiating-request", "pending-acceptance", "provisioning", "active"))
-	return cloud.Pages(func(next *string) ([]types.VpcPeeringConnection, *string, error) {
-		page, err := EC2Of(a).DescribeVpcPeeringConnections(ctx, &ec2.DescribeVpcPeeringConnectionsInput{NextToken: next,
-			Filters: filters})
+// peeringsOf returns the connections of the region that match, without those that are deleted, refused or failed. It
+// compares them here, since emulators of AWS ignore the filters of this request.
+func peeringsOf(ctx context.Context, a *cloud.Account,
+	match func(c types.VpcPeeringConnection) bool) ([]types.VpcPeeringConnection, error) {
+	all, err := cloud.Pages(func(next *string) ([]types.VpcPeeringConnection, *string, error) {
+		page, err := EC2Of(a).DescribeVpcPeeringConnections(ctx, &ec2.DescribeVpcPeeringConnectionsInput{NextToken: next})
 		if err != nil {
 			return nil, nil, cloud.Failed("listing the peering connections of", a.Config.Region, err)
 		}
 		return page.VpcPeeringConnections, page.NextToken, nil
 	})
+	return slices.DeleteFunc(all, func(c types.VpcPeeringConnection) bool { return !underway(c) || !match(c) }), err
+}
+
+// underway reports whether a connection exists, or waits to be accepted.
+func underway(c types.VpcPeeringConnection) bool {
+	if c.Status == nil {
+		return false
+	}
+	switch c.Status.Code {
+	case types.VpcPeeringConnectionStateReasonCodeInitiatingRequest,
+		types.VpcPeeringConnectionStateReasonCodePendingAcceptance,
+		types.VpcPeeringConnectionStateReasonCodeProvisioning, types.VpcPeeringConnectionStateReasonCodeActive:
+		return true
+	}
+	return false
 }
 
 // find returns the connection that conn_id, conn_name or the name of the state selects, or nil if there is none.
 func (c *peering) find(ctx context.Context, a *cloud.Account) (*types.VpcPeeringConnection, error) {
-	by := ByName(c.title())
-	if c.ID != "" {
-		by = []types.Filter{Filter("vpc-peering-connection-id", c.ID)}
-	}
-	all, err := peeringsOf(ctx, a, by...)
+	all, err := peeringsOf(ctx, a, func(has types.VpcPeeringConnection) bool {
+		if c.ID != "" {
+			return sdk.ToString(has.VpcPeeringConnectionId) == c.ID
+		}
+		return NameOf(has.Tags) == c.title()
+	})
 	switch {
 	case err != nil || len(all) == 0:
 		return nil, err
@@ -104,8 +122,9 @@ func (c *peeringPresent) look(ctx context.Context) (*cloud.Plan, error) {
 		return nil, err
 	}
 	if requester != cloud.Later && peer != cloud.Later {
-		all, err := peeringsOf(ctx, a, Filter("requester-vpc-info.vpc-id", requester),
-			Filter("accepter-vpc-info.vpc-id", peer))
+		all, err := peeringsOf(ctx, a, func(has types.VpcPeeringConnection) bool {
+			return vpcOfEnd(has.RequesterVpcInfo) == requester && vpcOfEnd(has.AccepterVpcInfo) == peer
+		})
 		if err != nil || len(all) > 0 {
 			return p, err
 		}
@@ -125,6 +144,14 @@ func (c *peeringPresent) look(ctx context.Context) (*cloud.Plan, error) {
 	return p, nil
 }
 
+// vpcOfEnd returns the ID of the VPC at one end of a connection.
+func vpcOfEnd(end *types.VpcPeeringConnectionVpcInfo) string {
+	if end == nil {
+		return ""
+	}
+	return sdk.ToString(end.VpcId)
+}
+
 // peeringAccepted implements boto_vpc.accept_vpc_peering_connection.
 type peeringAccepted struct{ peering }
 
@@ -141,7 +168,7 @@ func (c *peeringAccepted) Check(ctx context.Context, _ *host.Host) (module.Diff,
 	case err != nil:
 		return module.Diff{}, err
 	case has == nil && !a.Expects("peering", c.title()):
-		return module.Diff{}, cloud.Missing("peering connection", c.title()+c.ID, "boto_vpc.vpc_peering_connection_present")
+		return module.Diff{}, cloud.Missing("peering connection", cmp.Or(c.ID, c.title()), "boto_vpc.vpc_peering_connection_present")
 	case has != nil:
 		status = string(has.Status.Code)
 	}
