@@ -14,8 +14,8 @@ import (
 )
 
 // oddValues are values that an argument may have by mistake, as YAML.
-var oddValues = []string{"null", "''", "x", "0", "-1", "true", "[]", "[null]", "[[]]", "[x]", "[{}]", "[{x: null}]", "[{x: [x]}]",
-	"{}", "{x: null}", "{x: x}", "{x: {}}", "{x: [{}]}"}
+var oddValues = []string{"null", "''", "x", "0", "-1", "true", "[]", "[null]", "[[]]", "[x]", "[{}]", "[{x: null}]",
+	"[{x: [x]}]", "{}", "{x: null}", "{x: x}", "{x: {}}", "{x: [{}]}"}
 
 // TestOddValuesAreNoPanic gives each argument of each function values of other types. A plan may refuse them or take
 // them, and must not panic.

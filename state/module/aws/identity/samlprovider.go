@@ -87,7 +87,7 @@ func (s *samlProvider) drift(ctx context.Context, p *cloud.Plan, client *iam.Cli
 		return cloud.Failed("reading SAML provider", s.Name, err)
 	}
 	old := sdk.ToString(out.SAMLMetadataDocument)
-	if strings.TrimSpace(old) == strings.TrimSpace(metadata) {
+	if sameText(old, metadata) {
 		return nil
 	}
 	p.Differ("saml_metadata_document", diag.Size(int64(len(old))), diag.Size(int64(len(metadata))))

@@ -75,7 +75,7 @@ func (s *serverCertificate) look(ctx context.Context) (*cloud.Plan, error) {
 			_, err := client.DeleteServerCertificate(ctx, &iam.DeleteServerCertificateInput{ServerCertificateName: &s.Name})
 			return cloud.Failed("deleting server certificate", s.Name, err)
 		})
-	case there && strings.TrimSpace(sdk.ToString(out.ServerCertificate.CertificateBody)) != strings.TrimSpace(string(s.Public)):
+	case there && !sameText(sdk.ToString(out.ServerCertificate.CertificateBody), string(s.Public)):
 		p.Warnings = append(p.Warnings, "public_key differs and cannot be changed: give the new certificate another name")
 	case !there && !s.absent:
 		p.Create(value.NewMap("server_certificate", s.Name))
@@ -88,3 +88,6 @@ func (s *serverCertificate) look(ctx context.Context) (*cloud.Plan, error) {
 	}
 	return p, nil
 }
+
+// sameText reports whether two texts differ at most in the white space around them.
+func sameText(a, b string) bool { return strings.TrimSpace(a) == strings.TrimSpace(b) }

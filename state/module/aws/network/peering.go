@@ -168,7 +168,8 @@ func (c *peeringAccepted) Check(ctx context.Context, _ *host.Host) (module.Diff,
 	case err != nil:
 		return module.Diff{}, err
 	case has == nil && !a.Expects("peering", c.title()):
-		return module.Diff{}, cloud.Missing("peering connection", cmp.Or(c.ID, c.title()), "boto_vpc.vpc_peering_connection_present")
+		return module.Diff{}, cloud.Missing("peering connection", cmp.Or(c.ID, c.title()),
+			"boto_vpc.vpc_peering_connection_present")
 	case has != nil:
 		status = string(has.Status.Code)
 	}
