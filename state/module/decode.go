@@ -91,8 +91,8 @@ func (c Call) set(field reflect.Value, name string, v any, problems *diag.List) 
 	}
 }
 
-// set sets the field of an argument. A required argument whose field is a pointer must not be None: code that uses such a
-// field relies on it.
+// set sets the field of an argument. A required argument whose field is a pointer must not be None: code that uses it
+// relies on it.
 func (s *shape) set(c Call, field reflect.Value, name string, v any, problems *diag.List) {
 	if v == nil && field.Kind() == reflect.Pointer && slices.Contains(s.required, name) {
 		problems.Add(c.at(name), "argument %s of %s is None, and it is required", name, c.Function).
