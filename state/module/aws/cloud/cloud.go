@@ -43,6 +43,7 @@ type Cloud struct {
 
 	mu       sync.Mutex
 	accounts map[access]*Account
+	memories map[place]*memory
 	answered atomic.Bool // whether AWS, or the server at Endpoint, has answered a request
 }
 
@@ -57,24 +58,18 @@ type Arguments struct {
 	Profile any    `sls:"profile"`
 }
 
-// Account is one account in one region.
+// Account is one account in one region, reached with some credentials.
 type Account struct {
 	access
 	Config  sdk.Config
 	failure error // why the account cannot be reached, or nil
 
-	mu       sync.Mutex
-	kept     map[string]*kept
-	planned  map[string]bool
-	called   map[string]string      // by kind and name of a state: a tag Name that differs from it
-	retryers map[string]sdk.Retryer // by service
-}
+	owner    string  // the same for all credentials of an account
+	regional *memory // of the region of the account
+	global   *memory // of services without regions
 
-// kept is an answer of AWS that several states use.
-type kept struct {
-	known chan struct{} // closed once value or err is set
-	value any
-	err   error
+	mu       sync.Mutex
+	retryers map[string]sdk.Retryer // by service
 }
 
 // Account returns the account that the arguments of a state select. service is the prefix of settings such as
@@ -96,10 +91,10 @@ func (c *Cloud) Account(ctx context.Context, service string, a Arguments) (*Acco
 	if c.accounts == nil {
 		c.accounts = map[access]*Account{}
 	}
-	c.accounts[to] = &Account{access: to, Config: cfg, failure: err, kept: map[string]*kept{}, planned: map[string]bool{},
-		called:   map[string]string{},
-		retryers: map[string]sdk.Retryer{}}
-	return c.accounts[to], err
+	account := &Account{access: to, Config: cfg, failure: err, retryers: map[string]sdk.Retryer{}}
+	c.join(ctx, account)
+	c.accounts[to] = account
+	return account, err
 }
 
 // Client returns the configuration of a client of a service. All clients of a service share one retryer: when AWS

@@ -1,9 +1,11 @@
 package cloud
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strings"
+	"sync"
 
 	sdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
@@ -11,17 +13,97 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
+// memory is what a run knows of an account in a region: the answers that are kept, and what it makes.
+type memory struct {
+	mu      sync.Mutex
+	kept    map[string]*kept
+	planned map[string]bool
+	called  map[string]string // by kind and name of a state: a tag Name that differs from it
+}
+
+func newMemory() *memory {
+	return &memory{kept: map[string]*kept{}, planned: map[string]bool{}, called: map[string]string{}}
+}
+
+// kept is an answer of AWS that several states use.
+type kept struct {
+	known chan struct{} // closed once value or err is set
+	value any
+	err   error
+}
+
+// place says which account and region a memory is about. The region of services without regions is "".
+type place struct{ owner, region string }
+
+// join gives an account the memory of its region, and that of services without regions. Credentials that belong to the
+// same account share them: what a state makes with some credentials, others refer to with others.
+func (c *Cloud) join(ctx context.Context, a *Account) {
+	if c.memories == nil {
+		c.memories = map[place]*memory{}
+	}
+	owner := c.owner(ctx, a)
+	of := func(region string) *memory {
+		at := place{owner, region}
+		if c.memories[at] == nil {
+			c.memories[at] = newMemory()
+		}
+		return c.memories[at]
+	}
+	a.regional, a.global, a.owner = of(cmp.Or(a.Config.Region, "-")), of(""), owner
+}
+
+// owner returns a text that is the same for all credentials of an account. AWS is asked for the numbers of the accounts
+// only if a run uses several credentials. Credentials that do not show their number are an account of their own.
+func (c *Cloud) owner(ctx context.Context, a *Account) string {
+	own := strings.Join([]string{a.keyID, a.key, a.profile}, "\x00")
+	others := map[string]*Account{}
+	for _, other := range c.accounts {
+		if other.keyID == a.keyID && other.key == a.key && other.profile == a.profile {
+			return other.owner
+		}
+		if other.failure == nil {
+			others[other.owner] = other
+		}
+	}
+	if len(others) == 0 || a.failure != nil {
+		return own
+	}
+	a.global = newMemory()
+	number, err := AccountNumber(ctx, a)
+	if err != nil {
+		return own
+	}
+	for owner, other := range others {
+		if same, err := AccountNumber(ctx, other); err == nil && same == number {
+			return owner
+		}
+	}
+	return own
+}
+
+// global are the keys and kinds of services that have no regions.
+const global = " roles members zones account managed role user group zone "
+
+// memory returns the memory that has a key, or resources of a kind.
+func (a *Account) memory(key string) *memory {
+	if word, _, _ := strings.Cut(key, " "); strings.Contains(global, " "+word+" ") {
+		return a.global
+	}
+	return a.regional
+}
+
 // Remember returns the answer that is kept under a key. If there is none, it calls ask, and keeps the answer for other
 // states until Forget drops it. Errors are not kept.
 func Remember[T any](a *Account, key string, ask func() (T, error)) (T, error) {
-	a.mu.Lock()
-	k := a.kept[key]
+	m := a.memory(key)
+	m.mu.Lock()
+	k := m.kept[key]
 	first := k == nil
 	if first {
 		k = &kept{known: make(chan struct{}), err: errors.New("the request did not end")} // if ask panics
-		a.kept[key] = k
+		m.kept[key] = k
 	}
-	a.mu.Unlock()
+	m.mu.Unlock()
 	if first {
 		func() {
 			defer close(k.known)
@@ -40,27 +122,34 @@ func Remember[T any](a *Account, key string, ask func() (T, error)) (T, error) {
 
 // Forget drops the kept answers whose keys begin with prefix.
 func (a *Account) Forget(prefix string) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	for key := range a.kept {
-		if strings.HasPrefix(key, prefix) {
-			delete(a.kept, key)
+	for _, m := range []*memory{a.regional, a.global} {
+		if m == nil {
+			continue
 		}
+		m.mu.Lock()
+		for key := range m.kept {
+			if strings.HasPrefix(key, prefix) {
+				delete(m.kept, key)
+			}
+		}
+		m.mu.Unlock()
 	}
 }
 
 // Expect notes that the run makes a resource.
 func (a *Account) Expect(kind, name string) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.planned[kind+" "+name] = true
+	m := a.memory(kind)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.planned[kind+" "+name] = true
 }
 
 // Expects reports whether the run makes a resource that did not exist when it was looked for.
 func (a *Account) Expects(kind, name string) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.planned[kind+" "+name]
+	m := a.memory(kind)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.planned[kind+" "+name]
 }
 
 // Call returns the name that a resource has at AWS: the tag Name if the state declares it, and else the name of the
@@ -71,17 +160,19 @@ func (a *Account) Call(kind, name string, tags *value.Map) string {
 	if tag == "" || tag == name {
 		return name
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.called[kind+" "+name] = tag
+	m := a.memory(kind)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.called[kind+" "+name] = tag
 	return tag
 }
 
 // Called returns the name at AWS of a resource that another state names.
 func (a *Account) Called(kind, name string) string {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if tag := a.called[kind+" "+name]; tag != "" {
+	m := a.memory(kind)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if tag := m.called[kind+" "+name]; tag != "" {
 		return tag
 	}
 	return name

@@ -52,7 +52,7 @@ func (m *managedPolicy) look(ctx context.Context) (*cloud.Plan, error) {
 	}
 	switch {
 	case i < 0 && !m.absent:
-		a.Expect("policy", m.Name)
+		a.Expect("managed policy", m.Name)
 		p.Create(value.NewMap("policy", m.Name, "policy_document", m.Document.Map))
 		p.Then("policy made", func(ctx context.Context) error {
 			in := &iam.CreatePolicyInput{PolicyName: &m.Name, PolicyDocument: &document}
@@ -62,7 +62,7 @@ func (m *managedPolicy) look(ctx context.Context) (*cloud.Plan, error) {
 				}
 			}
 			_, err := client.CreatePolicy(ctx, in)
-			a.Forget("policies")
+			a.Forget("managed policies")
 			return cloud.Failed("making policy", m.Name, err)
 		})
 	case i < 0:

@@ -109,7 +109,7 @@ func meansPolicy(name, arn string) bool { return name == arn || strings.HasSuffi
 
 // managedPolicies returns the ARNs of all managed policies that the account can use, by name.
 func managedPolicies(ctx context.Context, a *cloud.Account) (map[string]string, error) {
-	return cloud.Remember(a, "policies", func() (map[string]string, error) {
+	return cloud.Remember(a, "managed policies", func() (map[string]string, error) {
 		all := map[string]string{}
 		_, err := cloud.Pages(func(next *string) ([]struct{}, *string, error) {
 			page, err := iamOf(a).ListPolicies(ctx, &iam.ListPoliciesInput{Marker: next, MaxItems: sdk.Int32(1000)})
@@ -137,7 +137,7 @@ func policyARN(ctx context.Context, a *cloud.Account, name string) (string, erro
 		return "", err
 	case arn != "":
 		return arn, nil
-	case a.Expects("policy", name):
+	case a.Expects("managed policy", name):
 		return cloud.Later, nil
 	}
 	return "", cloud.Missing("managed policy", name, "boto_iam.policy_present")
