@@ -2,8 +2,6 @@ package fleet
 
 import (
 	"cmp"
-	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -12,7 +10,6 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/agent/hostrecord"
 	"github.com/corpus-agent/corpus-agent/artifact"
-	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
@@ -216,34 +213,4 @@ func concerns(what string, h Host) *hostrecord.Place {
 // isFailure reports whether a kind of attention is that a release failed on hosts.
 func isFailure(what string) bool {
 	return slices.Contains([]State{Failed, RolledBack, Quarantined}, State(what))
-}
-
-// mostExplained bounds the entries of the attention list whose reasons are read, with one request each.
-const mostExplained = 20
-
-// Explain sets the reason why hosts failed: for each group of hosts, the reason that one of them reported. A record
-// that this reader may not read is named in place of the reason.
-func (v *View) Explain(ctx context.Context, s store.Store) error {
-	byName := map[string]Host{}
-	for _, h := range v.Hosts {
-		byName[h.Host] = h
-	}
-	for i := range v.Attention[:min(len(v.Attention), mostExplained)] {
-		a := &v.Attention[i]
-		h, ok := byName[a.Hosts[0]]
-		if !ok || !isFailure(a.What) && a.What != NoEvidence {
-			continue
-		}
-		detail, err := hostrecord.Read(ctx, s, v.Known, h.Listed)
-		if errors.Is(err, store.ErrForbidden) {
-			a.Why, a.Hint = fmt.Sprintf("its error is not shown: %v", err), "to read it takes the right to read below fleet/ "+
-				"in the store (docs/buckets.md)"
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		a.Why, a.Hint = detail.Error, cmp.Or(detail.Hint, a.Hint)
-	}
-	return nil
 }

@@ -187,7 +187,8 @@ func TestHostsThatCannotSeeTheirRolloutAreListed(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(v.Attention) != 1 || v.Attention[0].What != fleet.NoEvidence ||
-		strings.Join(v.Attention[0].Hosts, " ") != "a c" || v.Attention[0].Why != "a cannot list rollouts/" ||
+		strings.Join(v.Attention[0].Hosts, " ") != "a c" ||
+		v.Attention[0].Why != "on a: a cannot list rollouts/\non c: c cannot list rollouts/" ||
 		!strings.Contains(v.Attention[0].Hint, "docs/buckets.md") {
 		t.Errorf("what needs attention is %+v", v.Attention)
 	}

@@ -156,7 +156,7 @@ func hintRights(err error, r Record) error {
 
 // object returns the content of the record's object, signed for its key.
 func (w Writer) object(key string, r Record, d Detail) ([]byte, error) {
-	d.Error, d.Hint = shortened(d.Error), shortened(d.Hint)
+	d.Error, d.Hint = Shortened(d.Error, longestText), Shortened(d.Hint, longestText)
 	data, err := json.Marshal(struct {
 		Record
 		Detail
@@ -167,11 +167,16 @@ func (w Writer) object(key string, r Record, d Detail) ([]byte, error) {
 	return w.Key.Seal(key, data)
 }
 
-func shortened(text string) string {
-	if len(text) <= longestText {
+// Shortened returns a text of at most so many bytes. It leaves out the middle of a longer one: the end of an error is
+// its cause, which its hint is about.
+func Shortened(text string, most int) string {
+	const gap = " ... "
+	if len(text) <= most {
 		return text
 	}
-	return string(bytes.ToValidUTF8([]byte(text[:longestText]), nil)) + " ..."
+	end := (most - len(gap)) / 3
+	begin := most - len(gap) - end
+	return strings.ToValidUTF8(text[:begin], "") + gap + strings.ToValidUTF8(text[len(text)-end:], "")
 }
 
 // before returns the records that the store may have of this host. If the file cannot be read, it returns none: the

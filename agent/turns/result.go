@@ -60,7 +60,7 @@ func (r *Run) recordResult(ctx context.Context, t *ledger.Turn, outcome rollout.
 	}
 	run, failed := r.ID, ""
 	if outcome != rollout.Healthy {
-		failed = rollout.FailureRun(r.ID, t.Forgiven)
+		failed = rollout.FailureRun(r.failedRun(t.Release, outcome), t.Forgiven)
 		run = failed
 	}
 	if err := r.put(ctx, *t, outcome, run); err != nil {
@@ -103,6 +103,17 @@ func (r *Run) outcome(t ledger.Turn, tried *ledger.Pair, result error) rollout.O
 		return rollout.Healthy
 	}
 	return ""
+}
+
+// failedRun returns the run in which a release failed: that which put it into quarantine, if it was rolled back then
+// and not in this run.
+func (r *Run) failedRun(release artifact.Release, outcome rollout.Outcome) string {
+	for _, b := range r.Ledger.Bad {
+		if outcome == rollout.RolledBack && b.Is(release) && b.Run != "" {
+			return b.Run
+		}
+	}
+	return r.ID
 }
 
 // failedElsewhere reports whether a pair with a release failed because of a release of another project in it: that one

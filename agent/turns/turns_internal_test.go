@@ -223,7 +223,8 @@ func TestKeyOfTheHostIsReadOnce(t *testing.T) {
 func TestFailuresAreRecordedInEachRun(t *testing.T) {
 	r, _, s := newRun(t)
 	release, until := version("2"), began.Add(lateFailure)
-	r.Ledger.Bad = []ledger.Bad{{Release: &release, Run: "0"}}
+	const failed = "20260105T080000.000001" // the run that rolled back
+	r.Ledger.Bad = []ledger.Bad{{Release: &release, Run: failed}}
 	turn := took()
 	turn.Until = &until
 	r.Ledger.Turns = []ledger.Turn{turn}
@@ -234,11 +235,11 @@ func TestFailuresAreRecordedInEachRun(t *testing.T) {
 			t.Errorf("%s: recorded %q, want %q", why, got, want)
 		}
 	}
-	end("the first time", "rolled-back."+runID)
+	end("the first time", "rolled-back."+failed)
 	r.ID = "20260105T091000.000002"
 	end("a run that did not read the rollout", "")
 	r.read = []artifact.Ref{production}
-	end("a later run", "rolled-back."+runID)
+	end("a later run", "rolled-back."+failed)
 	r.Site.Now = func() time.Time { return until.Add(time.Second) }
 	end("after a week", "")
 	r.Site.Now = func() time.Time { return began }

@@ -89,7 +89,7 @@ func (p *program) printAttention(all []fleet.Attention) error {
 	fmt.Fprintf(p.Out, "\nneeds a person:\n")
 	for _, a := range all {
 		fmt.Fprintf(p.Out, "  %s\n", attentionText(a))
-		if why, _, _ := strings.Cut(a.Why, "\n"); why != "" {
+		for _, why := range fleet.BriefLines(a.Why) {
 			fmt.Fprintf(p.Out, "      %s\n", trust.Printable(why))
 		}
 		if a.Hint != "" {

@@ -93,7 +93,7 @@ type writer struct {
 func parsed() (*template.Template, error) {
 	return template.New("").Funcs(template.FuncMap{
 		"count": grouped, "stamp": stamp,
-		"line": func(text string) string { line, _, _ := strings.Cut(text, "\n"); return line },
+		"line": fleet.Brief, "lines": fleet.BriefLines,
 	}).ParseFS(assets, "assets/pages.html")
 }
 
