@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -177,7 +178,8 @@ func (p *program) setPlan(ctx context.Context, ref artifact.Ref, change func(*ro
 	if err != nil {
 		return code(err)
 	}
-	if result.Plan != nil {
+	if n, err := publisher.View(ctx); err == nil && result.Plan != nil {
+		p.warnOfChannel(ctx, n.Client, ref, "the plan counts once it is made")
 		p.warnOfLimit(ctx, publisher, ref, result.Plan.Halt)
 	}
 	if p.drafted != nil {
@@ -237,7 +239,26 @@ func (p *program) showPlan(ctx context.Context, ref artifact.Ref) error {
 	if err != nil {
 		return err
 	}
+	p.warnOfChannel(ctx, client, ref, "no host follows it")
 	return p.answer(result, "%s", planText(result))
+}
+
+// warnOfChannel warns of a channel that does not exist, with what that means and the channels that the project has. If
+// they cannot be read, it says nothing: the plan is right all the same.
+func (p *program) warnOfChannel(ctx context.Context, client *trust.Client, ref artifact.Ref, means string) {
+	l, err := client.ListOne(ctx, ref.Project)
+	if err != nil || l.Err != nil {
+		return
+	}
+	if _, there := l.Channels[ref.Channel]; there {
+		return
+	}
+	has := "none yet"
+	if all := slices.Sorted(maps.Keys(l.Channels)); len(all) > 0 {
+		has = trust.Printable(named(all, mostNamed))
+	}
+	fmt.Fprintf(p.Err, "warning: %s has no channel %s: %s (corpus promote, corpus point); its channels: %s\n", ref.Project,
+		ref.Channel, means, has)
 }
 
 // planText returns a plan as text for people.
