@@ -9,6 +9,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/failure"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/agent/procedure"
+	"github.com/corpus-agent/corpus-agent/agent/report"
 	"github.com/corpus-agent/corpus-agent/agent/topfiles"
 	"github.com/corpus-agent/corpus-agent/state"
 	"github.com/corpus-agent/corpus-agent/state/compile"
@@ -20,7 +21,11 @@ import (
 func (r *run) converge(ctx context.Context, pair ledger.Pair) error {
 	return r.record.Stage("converge", pair.String(), func() error {
 		return failure.Within(ctx, "converge.timeout", r.Config.ConvergeTimeout, func(ctx context.Context) error {
-			return r.convergeTo(ctx, pair)
+			err := r.convergeTo(ctx, pair)
+			if err != nil && r.fault.OfBase(pair, err) {
+				r.record.Complete(func(rep *report.Report) { rep.FailedInBase = true })
+			}
+			return err
 		})
 	})
 }

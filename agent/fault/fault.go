@@ -82,6 +82,12 @@ func (r *Run) InBase(pair ledger.Pair, file string) bool {
 	return false
 }
 
+// OfBase reports whether an error of a pair is in a file of its base.
+func (r *Run) OfBase(pair ledger.Pair, cause error) bool {
+	file := r.origin(pair, cause)
+	return pair.Base != nil && file != "" && r.InBase(pair, file)
+}
+
 // SameCause reports whether a rollback to a pair failed only because of the error of the host that made the deploy
 // fail, and notes that. The pair is deployed then, although parts of it may not run.
 func (r *Run) SameCause(good ledger.Pair, cause, back error) bool {

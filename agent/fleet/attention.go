@@ -127,7 +127,12 @@ func notice(h Host, add func(what, hint string, h Host)) {
 	case Failed, RolledBack:
 		add(string(h.State), "", h)
 	case Quarantined:
-		add(string(h.State), "publish a corrected version, or on the host: corpus-agent why", h)
+		const hint = "publish a corrected version, or on the host: corpus-agent why"
+		add(string(h.State), hint, h)
+		if base := h; h.AlsoBase && !h.OfBase {
+			base.OfBase = true
+			add(string(h.State), hint, base)
+		}
 	case Held:
 		add(string(h.State), "on the host: corpus-agent unhold", h)
 	}
@@ -194,7 +199,7 @@ func concerns(what string, h Host) *hostrecord.Place {
 		case h.Unbegun:
 			return nil // of no release
 		case h.blamesBase():
-			return h.WantedBase
+			return cmp.Or(h.WantedBase, h.Base)
 		}
 		return cmp.Or(h.Wanted, h.Service)
 	case Healthy, Held, Drifted:

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -169,6 +170,46 @@ func TestFailuresOfBaseAreOfBase(t *testing.T) {
 	}
 	if found != 2 {
 		t.Errorf("what needs attention is %+v", v.Attention)
+	}
+}
+
+// TestHostsAreCountedForWhatIsAtFault checks a host with both base 8 and service 2 in quarantine, which counts for both,
+// and one on which a converge of base 7 and service 1 failed in a state of base.
+func TestHostsAreCountedForWhatIsAtFault(t *testing.T) {
+	s := mem.New()
+	for name, r := range map[string]hostrecord.Record{
+		"both": {Outcome: "converged", Wanted: place("2", 2), WantedBase: place("8", 8),
+			Flags: hostrecord.Flags{Quarantined: true, AlsoBase: true}},
+		"later": {Outcome: "failed", Exit: 3, Flags: hostrecord.Flags{OfBase: true}},
+	} {
+		r.Project, r.Host, r.Run, r.Sequence = "myapp", name, "20260501T110000.000000", 1
+		r.Service, r.Base = place("1", 1), place("7", 7)
+		w := hostrecord.Writer{Store: s, Key: hostKey(t), File: filepath.Join(t.TempDir(), "record.json"), Now: time.Now()}
+		if err := w.Write(t.Context(), r, hostrecord.Detail{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	v, err := fleet.Look(t.Context(), fleet.Query{Store: s, Now: time.Now(), SilentAfter: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, r := range v.Rows {
+		if r.Failed+r.RolledBack+r.Quarantined > 0 {
+			got = append(got, fmt.Sprintf("%s %s: %d failed, %d quarantined", r.Project, r.Version, r.Failed,
+				r.Quarantined))
+		}
+	}
+	for _, a := range v.Attention {
+		if a.What != fleet.Unregistered {
+			got = append(got, fmt.Sprintf("%s: %s %s on %s", a.What, a.Project, a.Version, strings.Join(a.Hosts, " ")))
+		}
+	}
+	want := []string{"base 8: 0 failed, 1 quarantined", "base 7: 1 failed, 0 quarantined",
+		"myapp 2: 0 failed, 1 quarantined", "failed: base 7 on later", "quarantined: base 8 on both",
+		"quarantined: myapp 2 on both"}
+	if !slices.Equal(got, want) {
+		t.Errorf("the fleet is\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }
 

@@ -337,13 +337,15 @@ func (r *Row) count(h Host, behind bool) {
 // blamesBase reports whether what failed on a host, or is in quarantine there, is base. Older agents do not record
 // that: it is base then if the run was to change base and not the service.
 func (h Host) blamesBase() bool {
-	return h.Project != artifact.Base && h.WantedBase != nil && (h.OfBase || h.Wanted == nil)
+	return h.Project != artifact.Base && (h.OfBase || h.WantedBase != nil && h.Wanted == nil)
 }
 
 // blame counts a host on which the wanted version of a project failed. A run that could not begin is a failure of no
 // version.
 func (t table) blame(ref artifact.Ref, h Host, wanted *hostrecord.Place, project string) {
-	if h.Unbegun || h.blamesBase() != (project == artifact.Base && h.Project != artifact.Base) {
+	base := project == artifact.Base && h.Project != artifact.Base
+	also := base && h.AlsoBase && h.State == Quarantined
+	if h.Unbegun || h.blamesBase() != base && !also {
 		return
 	}
 	r := t.row(ref, wanted)

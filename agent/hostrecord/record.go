@@ -87,19 +87,20 @@ type Flags struct {
 	Expiring    bool `json:"expiring,omitempty"`    // signatures of the store expire soon
 	Unseeing    bool `json:"unseeing,omitempty"`    // the store did not show it the results of its rollout
 	OfBase      bool `json:"of_base,omitempty"`     // what failed, or is in quarantine, is base and not the service
+	AlsoBase    bool `json:"also_base,omitempty"`   // base is in quarantine as well as the service
 }
 
 // letters returns the flags by the letters that stand for them in a name.
 func (f *Flags) letters() map[string]*bool {
 	return map[string]*bool{
 		"h": &f.Held, "q": &f.Quarantined, "d": &f.Drifted, "u": &f.Unserved, "o": &f.OtherRoot, "x": &f.Expiring,
-		"e": &f.Unseeing, "b": &f.OfBase,
+		"e": &f.Unseeing, "b": &f.OfBase, "a": &f.AlsoBase,
 	}
 }
 
 func (f *Flags) text() string {
 	text, known := "", f.letters()
-	for _, letter := range strings.Split("hqduoxeb", "") {
+	for _, letter := range strings.Split("hqduoxeba", "") {
 		if *known[letter] {
 			text += letter
 		}

@@ -19,6 +19,7 @@ func Record(r *report.Report, held bool) hostrecord.Record {
 		Flags: hostrecord.Flags{
 			Held: held, Quarantined: quarantined(r), Drifted: drifted(r), Unserved: len(r.Unserved) > 0,
 			OtherRoot: r.OtherRoot, Expiring: len(r.Expiring) > 0, OfBase: ofBase(r),
+			AlsoBase: alsoBase(r),
 		},
 	}
 	left, wanted := r.Left, r.Withheld
@@ -80,13 +81,29 @@ func ofBase(r *report.Report) bool {
 	if r.Fault != nil && r.Fault.Release != nil {
 		return r.Fault.Release.Project == artifact.Base && r.Service != artifact.Base
 	}
-	if r.Exit != 0 || r.Withheld == nil || r.Withheld.Base == nil || r.Service == artifact.Base {
-		return false
+	if r.Exit != 0 {
+		hosts := r.Fault != nil && r.Fault.Of != report.FaultOfRelease
+		return r.FailedInBase && !hosts && r.Service != artifact.Base
+	}
+	base, service := keptOut(r)
+	return base && !service
+}
+
+// alsoBase reports whether the host keeps both base and the service in quarantine.
+func alsoBase(r *report.Report) bool {
+	base, service := keptOut(r)
+	return r.Exit == 0 && base && service
+}
+
+// keptOut reports whether base and the service that the channels name are in quarantine.
+func keptOut(r *report.Report) (base, service bool) {
+	if r.Withheld == nil || r.Withheld.Base == nil || r.Service == artifact.Base {
+		return false, false
 	}
 	is := func(release artifact.Release) bool {
 		return slices.ContainsFunc(r.Quarantined, func(q report.Quarantined) bool { return q.Release.Is(release) })
 	}
-	return is(*r.Withheld.Base) && (r.Withheld.BaseAlone() || !is(r.Withheld.Service))
+	return is(*r.Withheld.Base), !r.Withheld.BaseAlone() && is(r.Withheld.Service)
 }
 
 // quarantined reports whether the host does not deploy what its channels name because it is in quarantine.

@@ -26,3 +26,38 @@ func TestFailureWhileWaitingIsOfTheDeployedRelease(t *testing.T) {
 		t.Errorf("a host that waits for 1.1 is recorded with the wanted release %+v", r.Wanted)
 	}
 }
+
+// TestRecordSaysWhetherBaseIsAtFault checks which of base and the service the record of a host names as at fault.
+func TestRecordSaysWhetherBaseIsAtFault(t *testing.T) {
+	release := func(project string) artifact.Release {
+		return artifact.Release{Project: project, Version: "2", Digest: artifact.NewDigest([32]byte{project[0]})}
+	}
+	base, service := release(artifact.Base), release("myapp")
+	kept := func(all ...artifact.Release) (list []report.Quarantined) {
+		for _, r := range all {
+			list = append(list, report.Quarantined{Release: r})
+		}
+		return list
+	}
+	named := &ledger.Pair{Base: &base, Service: service}
+	for _, c := range []struct {
+		what       string
+		run        report.Report
+		base, also bool
+	}{
+		{"both in quarantine", report.Report{Withheld: named, Quarantined: kept(base, service)}, false, true},
+		{"base in quarantine", report.Report{Withheld: named, Quarantined: kept(base)}, true, false},
+		{"the service in quarantine", report.Report{Withheld: named, Quarantined: kept(service)}, false, false},
+		{"a converge that fails in base", report.Report{Exit: 3, FailedInBase: true}, true, false},
+		{"a converge that fails in the service", report.Report{Exit: 3}, false, false},
+		{"a deploy that fails in base through the service", report.Report{Exit: 7, FailedInBase: true,
+			Fault: &report.Fault{Of: report.FaultOfRelease, Release: &service}}, false, false},
+		{"a deploy that fails in base because of the host", report.Report{Exit: 7, FailedInBase: true,
+			Fault: &report.Fault{Of: report.FaultOfHost}}, false, false},
+	} {
+		c.run.Service, c.run.Host = "myapp", "h"
+		if r := outgoing.Record(&c.run, false); r.OfBase != c.base || r.AlsoBase != c.also {
+			t.Errorf("%s: of base %v, also base %v", c.what, r.OfBase, r.AlsoBase)
+		}
+	}
+}

@@ -66,6 +66,8 @@ type Report struct {
 	// quarantined, or a retry is not due yet.
 	Withheld *ledger.Pair `json:"withheld,omitempty"`
 	Fault    *Fault       `json:"fault,omitempty"` // why a deploy failed
+	// FailedInBase is true if the converge failed in a state of base.
+	FailedInBase bool `json:"failed_in_base,omitempty"`
 
 	// Proven is the run that last checked the units and probes of Left, all of which passed: this run or an
 	// earlier one. It is nil if there is no such run.
