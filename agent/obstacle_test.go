@@ -30,6 +30,9 @@ var obstacles = map[string]struct {
 		func(p string) error { return os.WriteFile(p, nil, 0o644) }, "a regular file"},
 	"a file that is larger than memory": {"file.append:\n    - text: x\n",
 		func(p string) error { return errors.Join(os.WriteFile(p, nil, 0o644), os.Truncate(p, 1<<40)) }, "a regular file"},
+	"a pipe that a template reads": {"file.managed:\n    - contents: x\n" +
+		"{% if salt['file.access']('/srv/app/data/f', 'f') %}{{ salt['file.read']('/srv/app/data/f') }}{% endif %}\n",
+		func(p string) error { return unix.Mkfifo(p, 0o644) }, "a named pipe"},
 	"a deep tree": {"file.directory:\n    - recurse: [mode]\n    - dir_mode: '0750'\n",
 		func(p string) error { return os.MkdirAll(p+strings.Repeat("/d", 300), 0o755) }, "a directory"},
 	"a file in the place of a parent": {"file.managed:\n    - name: /srv/app/data/f/g/h\n    - contents: x\n" +

@@ -85,6 +85,7 @@ func native(ctx context.Context, s *session.Session) (p Program, err error) {
 	sure := s.CollectErrors()
 	defer func() {
 		if err = sure(err); err != nil {
+			attribute(s.Host, err)
 			s.Close()
 		}
 	}()

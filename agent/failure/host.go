@@ -36,11 +36,12 @@ func OfHost(err error) bool {
 	var states *state.Failure
 	var source *external.Failed  // a source of pillar data, which the host's configuration names
 	var unsafe *walk.UnsafeError // an unprivileged user of this host prepared it
+	var inTheWay *state.Obstructed
 	if errors.As(err, &states) && ofHost(states) || errors.As(err, &unsafe) {
 		return true
 	}
 	if errors.As(err, &busy) || errors.As(err, &unfinished) || errors.As(err, &work) || errors.As(err, &occupied) ||
-		errors.As(err, &unstarted) || errors.As(err, &source) {
+		errors.As(err, &unstarted) || errors.As(err, &source) || errors.As(err, &inTheWay) {
 		return true
 	}
 	return HostErrno(err)

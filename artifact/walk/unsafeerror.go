@@ -60,6 +60,9 @@ func (e *UnsafeError) Error() string {
 		component, e.By, cmp.Or(e.OwnerName, strconv.Itoa(e.Owner)))
 }
 
+// AboutFile marks the error as one about a file of the host: see diag.ObjectOf.
+func (e *UnsafeError) AboutFile() {}
+
 // Named returns the error with names of accounts instead of numbers. The functions return "" for a number without a
 // name.
 func (e *UnsafeError) Named(user, group func(id int) string) *UnsafeError {

@@ -9,6 +9,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strconv"
 	"strings"
@@ -48,6 +49,9 @@ type Diagnostic struct {
 	// Cause is the error of the host (EIO, EMFILE, ENOSPC ...) if that is the problem and not a mistake in the file;
 	// nil otherwise. Errors.Is finds it in a List, too.
 	Cause error `json:"-"`
+	// Object is the error of reading or using a file of the host, if that is the problem, for the decision who is at
+	// fault for it; nil otherwise. It may hold secrets, and errors.As does not find it.
+	Object error `json:"-"`
 	// HostOnly says that only the host which compiles the file can tell whether this is a mistake: the file depends on
 	// keys, programs or facts of that host.
 	HostOnly bool `json:"-"`
@@ -70,7 +74,25 @@ func (d *Diagnostic) follow(err error) {
 	if d.Cause == nil {
 		d.Cause = CauseOf(err)
 	}
+	if d.Object == nil {
+		d.Object = ObjectOf(err)
+	}
 	d.HostOnly = d.HostOnly || IsHostOnly(err)
+}
+
+// ObjectOf returns err if it says why a file of the host could not be read or used, the Object of a diagnostic in its
+// chain, or nil. Errors of such files that are no *fs.PathError have the method AboutFile.
+func ObjectOf(err error) error {
+	var at *fs.PathError
+	var about interface{ AboutFile() }
+	var one *Diagnostic
+	switch {
+	case errors.As(err, &at), errors.As(err, &about):
+		return err
+	case errors.As(err, &one):
+		return one.Object
+	}
+	return nil
 }
 
 // CauseOf returns the error number in the chain of err, or nil. It ignores ENOENT, which is no failure of the host.

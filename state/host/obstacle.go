@@ -34,6 +34,9 @@ func (o *Obstacle) Hint() string {
 	return cmp.Or(diag.HintOf(o.error), "find what is in the way with: namei -l "+walk.Clip(o.Path))
 }
 
+// AboutFile marks the error as one about a file of the host: see diag.ObjectOf.
+func (o *Obstacle) AboutFile() {}
+
 // Unwrap returns the error with the text of the obstacle.
 func (o *Obstacle) Unwrap() error { return o.error }
 
@@ -202,6 +205,13 @@ func (h *Host) obstaclesIn(err error) (all []*Obstacle) {
 		return nil
 	case *Obstacle:
 		all = append(all, e)
+	case *diag.Diagnostic:
+		return h.obstaclesIn(e.Object)
+	case diag.List:
+		for _, one := range e {
+			all = append(all, h.obstaclesIn(one)...)
+		}
+		return all
 	case *Missing:
 		if e.Thing == AFile || e.Thing == ADirectory {
 			for _, name := range e.Names {

@@ -170,6 +170,7 @@ func (f *frame) fail(at int, err error) error {
 	e = &Error{Diagnostic: diag.At(diag.Pos{}, "%s", message), Kind: kindOf(err), template: f.t, at: at}
 	e.Diagnostic.Hint, e.Diagnostic.Cause, e.Diagnostic.HostOnly = diag.HintOf(err), diag.CauseOf(err),
 		diag.IsHostOnly(err)
+	e.Diagnostic.Object = diag.ObjectOf(err)
 	var r *Failure
 	var l *limitError
 	switch {
