@@ -8,14 +8,14 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
-// Obstructed is the cause of each problem of a compile that failed only because of what unprivileged users control, such
-// as a pipe in the place of a file that a template reads. The host is at fault then, and not a release.
+// Obstructed is the cause of each problem of a compile that failed only because of what unprivileged users control,
+// such as a pipe in the place of a file that a template reads. The host is at fault then, and not a release.
 type Obstructed struct{ Path string }
 
 func (o *Obstructed) Error() string { return "an unprivileged user can change " + o.Path }
 
-// attribute adds to the problems of a compile what a user may have put in the way. If all problems have that cause, each
-// gets an *Obstructed as its cause.
+// attribute adds to the problems of a compile what a user may have put in the way. If all problems have that cause,
+// each gets an *Obstructed as its cause.
 func attribute(h *host.Host, err error) {
 	var list diag.List
 	var one *diag.Diagnostic
