@@ -55,6 +55,17 @@ func (g *gathering) flooded() error {
 	}
 	return &Flooded{diag.WithHint(fmt.Errorf("%w: below %s there are more than %s, at least %d of them of %s",
 		ErrNoEvidence, strings.TrimSuffix(g.prefix, "/"), diag.Count(g.objects-1, "object"), most, worst),
-		"a host, or a user with its rights, floods the store: revoke the rights, and remove what was written below %s; the "+
-			"server's log says who writes", g.prefix)}
+		"%s; the server's log says who writes", g.unflood(worst))}
+}
+
+// unflood returns what to do against a flood of objects, of which the most are of worst. Other objects of the rollout
+// have to stay: without roster.json it would go no further, and without the results its waves would wait.
+func (g *gathering) unflood(worst string) string {
+	if g.of[worst] > 0 && worst != deeper {
+		return fmt.Sprintf("this host, or a user who may write below its name, floods the store: revoke the rights, and "+
+			"remove the objects below %[1]sresults/%[2]s/ and %[1]shalts/%[2]s/, and no others, such as roster.json",
+			g.prefix, worst)
+	}
+	return fmt.Sprintf("no host of the rollout writes such names, so a user who may write below %s does: revoke the "+
+		"rights, and remove these objects, and not roster.json or what hosts of the rollout wrote", g.prefix)
 }

@@ -337,8 +337,9 @@ func TestFloodBelowNameOfAnotherHostIsNotAttributed(t *testing.T) {
 	}
 	_, err := f.Read(t.Context(), s, s.now)
 	if !errors.Is(err, rollout.ErrNoEvidence) || strings.Contains(err.Error(), f.inWave(0)[0]) ||
-		!strings.Contains(err.Error(), "names that no host writes") {
-		t.Errorf("%v", err)
+		!strings.Contains(err.Error(), "names that no host writes") ||
+		!strings.Contains(diag.HintOf(err), "no host of the rollout writes such names") {
+		t.Errorf("%v, hint %s", err, diag.HintOf(err))
 	}
 }
 
@@ -357,8 +358,10 @@ func TestFloodingHostPausesRollout(t *testing.T) {
 		s.put(t, fmt.Sprintf("%sresults/%s/x%d", prefix, host, i), "")
 	}
 	_, err := f.Read(t.Context(), s, s.now)
-	if !errors.Is(err, rollout.ErrNoEvidence) || !strings.Contains(err.Error(), host) || diag.HintOf(err) == "" {
-		t.Errorf("%v", err)
+	if !errors.Is(err, rollout.ErrNoEvidence) || !strings.Contains(err.Error(), host) ||
+		!strings.Contains(diag.HintOf(err), "below "+prefix+"results/"+host+"/ and ") ||
+		!strings.Contains(diag.HintOf(err), "and no others, such as roster.json") {
+		t.Errorf("%v, hint %s", err, diag.HintOf(err))
 	}
 	// People see what hosts signed nevertheless.
 	later := f.inWave(2)[0]

@@ -16,6 +16,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"time"
 
@@ -50,7 +51,8 @@ const (
 
 // Read returns the moves of a project's channels, the newest first. The client has verified the listing.
 func Read(ctx context.Context, s store.Store, client *trust.Client, l trust.Listing) ([]Move, error) {
-	h := reading{project: l.Project, versions: map[string]string{}, named: map[string]trust.Pointer{}}
+	h := reading{project: l.Project, versions: map[string]string{}, named: map[string]trust.Pointer{},
+		verified: map[string]bool{}}
 	for _, r := range l.Releases {
 		h.versions[string(r.Digest)] = r.Version
 	}
@@ -79,6 +81,7 @@ type reading struct {
 	project  string
 	versions map[string]string // by digest
 	named    map[string]trust.Pointer
+	verified map[string]bool // the metadata with the pointer in named is verified
 	moves    []Move
 }
 
@@ -145,7 +148,7 @@ func (h *reading) add(now head) {
 	for _, name := range slices.Sorted(maps.Keys(now.channels)) {
 		p := now.channels[name]
 		h.pointer(name, p, now)
-		h.named[name] = p
+		h.named[name], h.verified[name] = p, now.verified
 	}
 }
 
@@ -158,6 +161,8 @@ func (h *reading) pointer(name string, p trust.Pointer, now head) {
 	before, there := h.named[name]
 	points := Move{Ref: h.ref(name), Version: p.Version, Digest: p.Digest.Short(), Points: true, Verified: now.verified}
 	switch {
+	case there && h.verified[name] && p.Moved != nil && before.Moved != nil && repeats(p, before):
+		// nothing changed but the time of the move
 	case p.Moved != nil:
 		points.Move = *p.Moved
 		h.note(points, 0)
@@ -176,6 +181,16 @@ func (h *reading) pointer(name string, p trust.Pointer, now head) {
 		h.note(Move{Ref: h.ref(name), Move: m, Version: h.versions[string(digest)], Digest: digest.Short(),
 			Verified: now.verified}, equalTo(m, p.Rollout.Moves[:i]))
 	}
+}
+
+// repeats reports whether a pointer says what the one before it says: a person pointed the channel again at the release
+// that it named, with the same proof, in the same rollout.
+func repeats(p, before trust.Pointer) bool {
+	if p.Version != before.Version || p.Digest != before.Digest || (p.Rollout == nil) != (before.Rollout == nil) {
+		return false
+	}
+	return reflect.DeepEqual(p.Proof, before.Proof) && (p.Rollout == nil || p.Rollout.ID == before.Rollout.ID &&
+		p.Rollout.Aborted == before.Rollout.Aborted)
 }
 
 // equalTo returns how many of these moves are equal to a move: those of one second may be, such as pause, resume and

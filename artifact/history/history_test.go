@@ -206,3 +206,22 @@ func TestEqualMovesOfOneSecondAreListed(t *testing.T) {
 	expect(t, "of one second", moves(t, repo), "testing publish 1  1 true", "testing pause 1  1 true",
 		"testing resume 1  1 true", "testing pause 1  1 true")
 }
+
+// TestRepeatedPointIsListedOnce checks that pointing a channel again at the release that it names is no move of the
+// history, and that pointing it elsewhere and back is.
+func TestRepeatedPointIsListedOnce(t *testing.T) {
+	repo := artifacttest.New(t)
+	repo.Release("myapp", "1", "testing", artifacttest.Files{"version": "1"})
+	repo.Release("myapp", "2", "testing", artifacttest.Files{"version": "2"})
+	p, at := repo.Publisher, time.Now()
+	p.Who, p.Now = "bert", func() time.Time { at = at.Add(time.Second); return at }
+	for _, version := range []string{"1", "1", "2", "2", "2", "1"} {
+		ref := artifact.Ref{Project: "myapp", Channel: "production"}
+		if _, err := releases.Point(t.Context(), p, ref, version); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all := slices.DeleteFunc(moves(t, repo), func(m string) bool { return !strings.HasPrefix(m, "production ") })
+	expect(t, "with points that change nothing", all, "production point 1 bert 1 true", "production point 2 bert 1 true",
+		"production point 1 bert 1 true")
+}

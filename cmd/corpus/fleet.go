@@ -48,9 +48,10 @@ func (p *program) fleetCommand() *cobra.Command {
 		Long: `fleet shows projects, channels and versions with how many hosts have them, and then what needs a person, the most urgent
 first. Hosts that upload reports (reports.upload) keep a record of how they are in the store, signed with their key.
 
-A row counts the hosts that have its version: HOSTS, and of these HEALTHY, HELD, DRIFTED (their last run corrected them),
-BEHIND (the channel names another version) and SILENT (no report for an hour, or for --silent). FAILED, ROLLED BACK and
-QUARANTINED count the hosts on which the version failed, whatever they have now. A star marks what the channel names.
+A row counts the hosts that have its version: HOSTS, and of these HEALTHY (their newest run did not fail, and they are not silent),
+HELD, DRIFTED (their last run corrected them), BEHIND (the channel names another version) and SILENT (no report for an hour, or for
+--silent). A host may be in several of these columns. FAILED, ROLLED BACK and QUARANTINED count the hosts on which the version failed,
+whatever they have now: such a host is in HOSTS of the row of the version that it has. A star marks what the channel names.
 
 --metrics writes the same numbers as OpenMetrics text, for the textfile collector of Prometheus's node exporter. --html writes
 static pages of the fleet, its projects, hosts, runs and releases into a directory, or into a store where it is a URL; they load

@@ -40,6 +40,9 @@ func (p *program) rolloutSimulateCommand() *cobra.Command {
 and a good one, and prints how many hosts the bad one reaches before it stops, how long the good one takes, and when which wave
 takes each. Nothing is written, and no host is asked.
 
+The virtual clock starts on Mon 2026-01-05 08:00 UTC, which matters for a plan with windows: durations include the time until
+the first one opens.
+
 The plan is the one of a channel, or the default one; plan flags change it. The same --seed gives the same hosts, faults and
 times. --patterns simulates eight ways to fail instead, and prints a table.
 
@@ -205,16 +208,20 @@ func (s *simulation) place() error {
 
 // simulated is the output of `corpus rollout simulate`.
 type simulated struct {
-	Plan rollout.Plan    `json:"plan"`
-	Bad  simulate.Result `json:"bad"`
-	Good simulate.Result `json:"good"`
+	Plan  rollout.Plan    `json:"plan"`
+	Began time.Time       `json:"began"` // on the virtual clock
+	Bad   simulate.Result `json:"bad"`
+	Good  simulate.Result `json:"good"`
 }
+
+// simulatedTime is the format of times of the virtual clock. Windows have days.
+const simulatedTime = "Mon 2006-01-02 15:04 MST"
 
 // both simulates a release that fails, and a good one.
 func (s *simulation) both() simulated {
 	good := s.params
 	good.Fails = simulate.Failures{}
-	return simulated{Plan: s.params.Plan, Bad: simulate.Run(s.params), Good: simulate.Run(good)}
+	return simulated{Plan: s.params.Plan, Began: simulate.Began(), Bad: simulate.Run(s.params), Good: simulate.Run(good)}
 }
 
 func (p *program) simulate(s simulation) error {
@@ -223,8 +230,8 @@ func (p *program) simulate(s simulation) error {
 		return errors.Join(p.JSON(r), cli.AlreadyReported(r.broken()))
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s in %s, seed %d\n\na bad release: %s\n", diag.Count(r.Bad.Hosts, "host"),
-		diag.Count(len(r.Plan.Waves), "wave"), s.params.Seed, badText(r.Bad))
+	fmt.Fprintf(&b, "%s in %s, seed %d, from %s on the virtual clock\n\na bad release: %s\n",
+		diag.Count(r.Bad.Hosts, "host"), diag.Count(len(r.Plan.Waves), "wave"), s.params.Seed, r.Began.Format(simulatedTime), badText(r.Bad))
 	b.WriteString(picture(r.Plan, r.Bad))
 	fmt.Fprintf(&b, "\na good release: %s\n", goodText(r.Good))
 	b.WriteString(picture(r.Plan, r.Good))

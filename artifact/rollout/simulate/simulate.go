@@ -85,6 +85,9 @@ type span struct{ from, to time.Time }
 
 var began = time.Date(2026, 1, 5, 8, 0, 0, 0, time.UTC) // a Monday
 
+// Began returns the time of the virtual clock at which each simulation begins, for people: windows count from there.
+func Began() time.Time { return began }
+
 // Run simulates one rollout.
 func Run(p Params) Result {
 	r := newRun(p.Defaults())
