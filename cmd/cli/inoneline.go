@@ -10,8 +10,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// inOneLine returns a replacer that writes the line feeds in paths of an error as \x0a, so that the name of a file cannot
-// look like another line of the program. [shown] escapes other control characters.
+// inOneLine returns a replacer that writes the line feeds in paths of an error as \x0a, so that the name of a file
+// cannot look like another line of the program. [shown] escapes other control characters.
 func inOneLine(err error) *strings.Replacer {
 	var pairs []string
 	for _, p := range pathsIn(err) {
