@@ -17,6 +17,7 @@ VERSION ?= $(shell $(GIT) describe --tags --always --dirty 2>/dev/null || echo d
 LDFLAGS := -s -w -X github.com/corpus-agent/corpus-agent/cmd/cli.Version=$(VERSION)
 LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 RELEASER := github.com/goreleaser/goreleaser/v2@v2.16.0
+HUGO ?= $(or $(shell command -v hugo),go run github.com/gohugoio/hugo@v0.165.0)
 export CGO_ENABLED ?= 0
 
 # The packages that start goroutines; cmd/race_test.go compares the list with the code.
@@ -24,7 +25,7 @@ RACE := ./agent/fetch ./agent/fleet ./agent/fleet/pages ./agent/health ./agent/j
 	./artifact/manifest ./artifact/publish/collect ./artifact/publish/recovery ./artifact/store ./artifact/trust ./artifact/unpack ./cmd/cli ./grains/custom \
 	./packaging/oci ./state/exec ./state/host ./state/host/dialog ./state/host/terminal ./state/module/archive
 
-.PHONY: help go build test race demo integration fleet hosts attack bench bench-fetch bench-delta bench-undo bench-peers bench-growth lint fuzz generate generated snapshot picture
+.PHONY: help go build test race demo integration fleet hosts attack bench bench-fetch bench-delta bench-undo bench-peers bench-growth lint fuzz generate generated snapshot picture site
 help: ## this list; what make does without a target
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile | awk -F '\t' '{printf "make %-12s %s\n", $$1, $$2}'
 go: ## says what is missing where the Go that is there cannot build this
@@ -84,3 +85,7 @@ snapshot: ## packages and archives, as a release has them; one at a time, since 
 	go run $(RELEASER) release --snapshot --clean --parallelism 1
 picture: ## docs/picture.svg, from a run of the demo
 	go test ./cmd -count 1 -run '^TestPictureShowsARealRun$$' -args -update-picture
+site: go ## the documents as a site, into bin/site, with its links checked, and looked at in Chromium where there is one
+	$(HUGO) --config packaging/site/hugo.toml --destination bin/site --cleanDestinationDir --quiet
+	@rm -f .hugo_build.lock
+	go test -count 1 -tags site ./packaging/site
