@@ -60,8 +60,8 @@ func TestLinksLeadSomewhere(t *testing.T) {
 	}
 }
 
-// TestSiteInABrowser opens pages from file:// at three widths, light and dark: nothing is loaded from elsewhere, no page
-// is wider than the window, and the search finds a section with the keyboard alone.
+// TestSiteInABrowser opens pages from file:// at three widths, light and dark: nothing is loaded from elsewhere, no
+// page is wider than the window, and the search finds a section with the keyboard alone.
 func TestSiteInABrowser(t *testing.T) {
 	b := browser.Start(t)
 	dir, err := filepath.Abs(built)
