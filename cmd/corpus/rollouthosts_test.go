@@ -24,6 +24,7 @@ type rollingHost struct {
 	key      hostkey.Key
 	store    store.Store
 	file     string // of its last record
+	run      string // ID of its last run
 	sequence int64
 }
 
@@ -56,7 +57,8 @@ func (h *rollingHost) newKey() {
 func (h *rollingHost) record(version string, change func(*hostrecord.Record)) {
 	h.shell.t.Helper()
 	h.sequence++
-	r := hostrecord.Record{Project: h.ref.Project, Host: h.name, Run: time.Now().UTC().Format(hostrecord.RunTime), Form: 9,
+	h.run = time.Now().UTC().Format(hostrecord.RunTime)
+	r := hostrecord.Record{Project: h.ref.Project, Host: h.name, Run: h.run, Form: 9,
 		Sequence: h.sequence, Outcome: "converged", Agent: "dev", Service: h.place(version)}
 	if change != nil {
 		change(&r)
