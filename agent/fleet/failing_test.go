@@ -173,8 +173,8 @@ func TestFailuresOfBaseAreOfBase(t *testing.T) {
 	}
 }
 
-// TestHostsAreCountedForWhatIsAtFault checks a host with both base 8 and service 2 in quarantine, which counts for both,
-// and one on which a converge of base 7 and service 1 failed in a state of base.
+// TestHostsAreCountedForWhatIsAtFault checks a host with both base 8 and service 2 in quarantine, which counts for
+// both, and one on which a converge of base 7 and service 1 failed in a state of base.
 func TestHostsAreCountedForWhatIsAtFault(t *testing.T) {
 	s := mem.New()
 	for name, r := range map[string]hostrecord.Record{

@@ -239,7 +239,8 @@ func (r *Run) acquire(ctx context.Context, q leaseRequest, a answer) (answer, er
 		return a, nil
 	case lease == nil:
 		a.take, a.reason = false, noLease
-		a.why = fmt.Sprintf("%s of its cluster may deploy at the same time, and no place is free", diag.Count(places, "host"))
+		a.why = fmt.Sprintf("%s of its cluster may deploy at the same time, and no place is free (corpus rollout status "+
+			"%s %s names the hosts that hold them)", diag.Count(places, "host"), q.of.Ref.Project, q.of.Ref.Channel)
 		return a, nil
 	}
 	lease.Keep(context.WithoutCancel(ctx), rollout.RenewEvery)

@@ -71,3 +71,22 @@ func TestReplacedMachineIsNotCalledOneWithoutRecord(t *testing.T) {
 	s.expect(0, statusLine, "results of 1 host count, whose records another key signs than the rollout has")
 	s.lacks("no record")
 }
+
+// TestStatusNamesHostsThatHoldPlaces checks that the status names the host for whose place of a cluster others wait,
+// until it releases the place.
+func TestStatusNamesHostsThatHoldPlaces(t *testing.T) {
+	s, a, _ := rollingStore(t)
+	s.expect(0, "project rollout myapp production --at-once 50%", "")
+	s.expect(0, "point myapp production 1.1", "its rollout to 2 hosts")
+	r, e := s.rollout(a.store)
+	lease, err := r.Acquire(t.Context(), a.store, a.key, r.Roster.Places()[0], a.run, e, time.Now())
+	if err != nil || lease == nil {
+		t.Fatal(lease, err)
+	}
+	s.expect(0, statusLine, "  deploys: myapp-production-1, which holds a place of cluster myapp-production since 20")
+	if err := lease.Release(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s.expect(0, statusLine, "waits for myapp-production-1")
+	s.lacks("deploys: ")
+}

@@ -181,6 +181,8 @@ type rolloutStatus struct {
 	Flooded string `json:"flooded,omitempty"`
 	// hosts with a result of which the store has no record any more; their results count
 	Removed []string `json:"removed,omitempty"`
+	// hosts that hold places among those of their cluster that deploy at the same time
+	Deploying []hosts.Holder `json:"deploying,omitempty"`
 	// hosts with a result whose records another key signs than the roster has
 	Replaced []string `json:"other_key,omitempty"`
 	// hosts of a rollout that was aborted, by their records
@@ -237,6 +239,9 @@ func (u *activeRollout) status(ctx context.Context, s store.Store, known []fleet
 	r.Halts, r.Past = u.standing(ctx, s), u.halts(ctx, s, u.seen.Past)
 	u.addWaiting(&r, known)
 	u.addRemoved(&r, known)
+	if waiting > 0 && !start.Aborted {
+		r.Deploying, _ = u.rollout.Holders(ctx, s, u.seen, u.now) // without them, the rest of the status is still right
+	}
 	u.addFlood(&r)
 	r.State, r.Next = u.next(waiting, failed)
 	u.arrivedWithout(&r, waiting, known)

@@ -84,6 +84,10 @@ func (r rolloutStatus) text() string {
 	r.writeOtherKeys(&b)
 	r.writeBack(&b)
 	r.writeWaiting(&b)
+	for _, h := range r.Deploying {
+		fmt.Fprintf(&b, "  deploys: %s, which holds a place of cluster %s since %s, until %s at most if it has died\n",
+			h.Host, h.Cluster, stamp(h.Since), stamp(h.Until))
+	}
 	for _, h := range r.Halts {
 		fmt.Fprintf(&b, "  halted by %s at %s: %s\n", h.Host, stamp(h.At), h.why())
 		if h.Unfounded != "" {

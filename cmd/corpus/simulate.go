@@ -231,7 +231,8 @@ func (p *program) simulate(s simulation) error {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s in %s, seed %d, from %s on the virtual clock\n\na bad release: %s\n",
-		diag.Count(r.Bad.Hosts, "host"), diag.Count(len(r.Plan.Waves), "wave"), s.params.Seed, r.Began.Format(simulatedTime), badText(r.Bad))
+		diag.Count(r.Bad.Hosts, "host"), diag.Count(len(r.Plan.Waves), "wave"), s.params.Seed,
+		r.Began.Format(simulatedTime), badText(r.Bad))
 	b.WriteString(picture(r.Plan, r.Bad))
 	fmt.Fprintf(&b, "\na good release: %s\n", goodText(r.Good))
 	b.WriteString(picture(r.Plan, r.Good))
