@@ -47,6 +47,7 @@ func (r *run) convergeTo(ctx context.Context, pair ledger.Pair) error {
 		r.learnSecrets(ctx, pair)
 	}
 	down := r.serving.UnservedBefore(ctx, pair)
+	r.serving.BeginStates()
 	began := time.Now()
 	seen := &topfiles.Origins{Observer: r.record, InBase: func(file string) bool { return r.fault.InBase(pair, file) }}
 	outcome, err := program.Apply(ctx, r.observing(seen)) // the outermost observer gets the redactor
@@ -97,6 +98,9 @@ func (p private) StepDone(r *exec.Result) {
 	p.of.delivery.Readable.LookAt(r.Step.Name())
 	if r.Ended() {
 		p.of.endIn(r.Step.Function() + " " + r.ID())
+	}
+	if s := r.Step; s.Function() == "service.running" && r.Outcome == exec.Succeeded && r.Changes.Len() > 0 {
+		p.of.serving.StartedByState(s.Name())
 	}
 	p.Observer.StepDone(r)
 }

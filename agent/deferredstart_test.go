@@ -2,10 +2,14 @@ package agent_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/corpus-agent/corpus-agent/agent"
 	"github.com/corpus-agent/corpus-agent/agent/exit"
@@ -37,6 +41,8 @@ func (s statesUnits) Act(_ context.Context, verb host.UnitVerb, name string, _ b
 	return s.u.act(verb, name)
 }
 
+func (s statesUnits) Stays(context.Context, string, time.Time) error { return nil }
+
 // running has each converge apply service.running to a unit.
 func (l *lab) running(u *fakeUnits, unit string) {
 	l.StateUnits = statesUnits{u: u}
@@ -58,6 +64,38 @@ func (l *lab) running(u *fakeUnits, unit string) {
 		}()
 	}
 	l.engine.fails = func(string) error { return failure }
+}
+
+// TestUnitOfAStateThatEndsLater deploys a release whose state starts a unit that is not of the release, and whose
+// program ends after the state has succeeded. The deploy is rolled back.
+func TestUnitOfAStateThatEndsLater(t *testing.T) {
+	for dies, want := range map[string]string{"failed": "now it is failed (failed): its program ended with status 1",
+		"restarts": "the init system started another", "": ""} {
+		t.Run(dies, func(t *testing.T) {
+			t.Parallel()
+			l := newNativeLab(t)
+			u := newUnits(l)
+			program := l.Layout.Path("/usr/bin/web")
+			if err := errors.Join(os.MkdirAll(filepath.Dir(program), 0o755), os.WriteFile(program, nil, 0o755)); err != nil {
+				t.Fatal(err)
+			}
+			u.add("web.service", "/usr/bin/web").dies = dies
+			u.all["web.service"].logs = []string{"bind: address already in use"}
+			l.StateUnits = statesUnits{u: u}
+			l.states("1", goodStates)
+			l.expect(exit.OK)
+			l.states("2", goodStates+"web.service:\n  service.running: []\n")
+			if want == "" {
+				l.expect(exit.OK)
+				return
+			}
+			r := l.expect(exit.RolledBack)
+			if !strings.Contains(r.Error, "unit web.service") || !strings.Contains(r.Error, want) ||
+				!strings.Contains(r.Error, "bind: address already in use") || r.Fault.Of != report.FaultOfRelease {
+				t.Errorf("the fault is %+v: %s", r.Fault, r.Error)
+			}
+		})
+	}
 }
 
 // TestReleaseThatCrashesUsesUpTheStartLimit checks that the rollback succeeds, and that the hooks of the good release

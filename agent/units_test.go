@@ -47,6 +47,7 @@ type unit struct {
 	why    string // the error of that start
 	limit  bool   // whether it has reached its start limit
 	exits  bool   // each program that it starts ends at once
+	dies   string // how its program ends once version 2 is current: "failed", "restarts"
 	script bool   // whether an interpreter runs it, so that the process gives no evidence of the release
 	runs   string // the program, by the resolved path at its start
 	user   int    // the user of its process
@@ -122,6 +123,13 @@ func (u *fakeUnits) Loaded(context.Context) ([]string, error) {
 
 func (u *fakeUnits) Service(_ context.Context, name string) (units.Service, error) {
 	if s := u.all[name]; s != nil {
+		served := s.dies != "" && u.l.version("service/current") == "2"
+		switch {
+		case served && s.MainPID != 0 && s.dies == "failed":
+			s.Active, s.Sub, s.MainPID, s.Status, s.Result = "failed", "failed", 0, 1, "exit-code"
+		case served && s.MainPID != 0 && s.dies == "restarts":
+			s.Restarts++
+		}
 		return s.Service, nil
 	}
 	return units.Service{Unit: host.Unit{Name: name}, Known: true}, nil

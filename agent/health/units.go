@@ -2,8 +2,10 @@ package health
 
 import (
 	"context"
+	"fmt"
 	"time"
 
+	"github.com/corpus-agent/corpus-agent/agent/service"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	hostunits "github.com/corpus-agent/corpus-agent/state/host/units"
 )
@@ -74,4 +76,31 @@ func (u *units) pass() bool {
 		}
 	}
 	return true
+}
+
+// Down reports which of the units that states started have ended since: the init system restarts them, or has given up.
+// A unit whose program ended without an error, such as a job, is not down. The error is an *Unhealthy.
+func (o Options) Down(ctx context.Context, s service.System, names []string) ([]Result, error) {
+	var down []Result
+	for _, name := range names {
+		d, err := s.Service(ctx, name)
+		if err != nil {
+			return down, fmt.Errorf("looking at %s: %w", name, err)
+		}
+		restarts := d.Sub == "auto-restart" || d.Restarts > 0
+		if !d.Known || d.Active != "failed" && !restarts {
+			continue
+		}
+		r := Result{Probe: "unit " + name, logs: name, hint: "see what it says: journalctl -u " + name,
+			Error: fmt.Sprintf("a state started it, and now it is %s: its program %s", d.State(), d.Ending())}
+		if d.Running() {
+			r.Error = "its program ended after a state started it, and the init system started another"
+		}
+		down = append(down, r)
+	}
+	if len(down) == 0 {
+		return nil, nil
+	}
+	o.readJournals(context.WithoutCancel(ctx), down)
+	return down, &Unhealthy{Results: down}
 }

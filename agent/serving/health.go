@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -72,6 +73,47 @@ func (r *Run) checkHealth(ctx context.Context, pair ledger.Pair) error {
 				Check:     r.Host.CheckScript,
 			},
 		)
+		r.Record.Probes(results)
+		return err
+	})
+}
+
+// BeginStates forgets the units that states started, since another converge begins.
+func (r *Run) BeginStates() {
+	r.byStatesMu.Lock()
+	defer r.byStatesMu.Unlock()
+	r.byStates = nil
+}
+
+// StartedByState notes that a state started or restarted a unit, so that [Run.Healthy] looks at it again.
+func (r *Run) StartedByState(unit string) {
+	r.byStatesMu.Lock()
+	defer r.byStatesMu.Unlock()
+	if unit = service.FullName(unit); !slices.Contains(r.byStates, unit) {
+		r.byStates = append(r.byStates, unit)
+	}
+}
+
+// statesUnitsRun returns an error if a unit that a state started has ended since: one that finds its port taken may run
+// for some seconds. It does not wait, and leaves out units that the watch covers.
+func (r *Run) statesUnitsRun(ctx context.Context, pair ledger.Pair) error {
+	s, err := r.Host.System()
+	if err != nil || s.Allowed() != nil {
+		return nil //nolint:nilerr // the agent may not look at units here, as below a root
+	}
+	r.byStatesMu.Lock()
+	names := slices.DeleteFunc(slices.Clone(r.byStates), func(name string) bool {
+		return r.watch != nil && slices.ContainsFunc(r.watch.Members, func(m service.Member) bool { return m.Unit == name })
+	})
+	r.byStatesMu.Unlock()
+	if len(names) == 0 {
+		return nil
+	}
+	results, err := health.Options{Journal: r.unitJournal}.Down(ctx, s, names)
+	if err == nil {
+		return nil
+	}
+	return r.Record.Stage(healthStage, pair.String(), func() error {
 		r.Record.Probes(results)
 		return err
 	})

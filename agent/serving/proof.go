@@ -22,6 +22,9 @@ func (r *Run) Healthy(ctx context.Context, pair ledger.Pair) error {
 	if err := r.checkHealth(ctx, pair); err != nil {
 		return err
 	}
+	if err := r.statesUnitsRun(ctx, pair); err != nil {
+		return err
+	}
 	proven := &ledger.Proven{Pair: pair, Run: r.ID, At: r.Host.Time().UTC(), OtherRoot: r.Host.Layout.Relocated()}
 	if r.watch != nil {
 		for _, m := range r.watch.Members {

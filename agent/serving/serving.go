@@ -13,6 +13,7 @@ package serving
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/agent/inspect"
@@ -54,4 +55,6 @@ type Run struct {
 	beforeLinks *delayedUnits            // the units as seen by states that run before the links move; nil otherwise
 	delayed     []string                 // units that states could not start before that
 	started     []string                 // units that states started before that
+	byStatesMu  sync.Mutex
+	byStates    []string // units that states of the last converge started or restarted
 }
