@@ -76,7 +76,7 @@ fuzz: ## every fuzz target for FUZZTIME each
 generate: ## man pages, completions, licences
 	packaging/generate $(VERSION)
 generated: ## files of the repository that follow from others: lists of functions and states, tables and files of settings, the schema of agent.yaml
-	go generate ./state/function/manual
+	go generate ./state/function/manual ./state/python
 	CORPUS_WRITE_FUNCTIONS=1 go test -count 1 -run 'TestListOf(Host)?Functions' ./state/session
 	go test -count 1 -run TestStatesDocument ./state/session -args -write-docs
 	go test -count 1 -run 'TestDocumentationListsAllSettings|TestSchemaAndExampleArePublished' ./agent/config -args -update

@@ -263,10 +263,11 @@ var accountFiles = []string{"etc", "home"}
 func harmless() map[string]string {
 	return map[string]string{
 		"pkg": "the package manager writes; its paths are root's", "pkgrepo": "writes below /etc alone",
-		"service": "asks the init system", "test": "touches nothing", "environ": "sets variables of the run",
-		"grains": "writes /etc/corpus/grains.yaml",
-		"guest":  "writes below directories of root's, and into guests that have not run",
-		"group":  "writes /etc/group", "user.present": "", "alias": "writes /etc/aliases", "host": "writes /etc/hosts",
+		"service": "asks the init system", "test": "touches nothing", "stateconf": "touches nothing",
+		"environ": "sets variables of the run",
+		"grains":  "writes /etc/corpus/grains.yaml",
+		"guest":   "writes below directories of root's, and into guests that have not run",
+		"group":   "writes /etc/group", "user.present": "", "alias": "writes /etc/aliases", "host": "writes /etc/hosts",
 		"pdbedit": "asks Samba", "alternatives": "links below /etc/alternatives, made by the system's own program",
 		"firewalld": "asks a daemon", "iptables": "asks the kernel", "kmod": "asks the kernel", "locale": "writes below /etc",
 		"lvm": "asks the kernel", "network": "writes below /etc",

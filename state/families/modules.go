@@ -102,6 +102,7 @@ func states(s *session.Session) module.Registry {
 		"ssh_known_hosts": sshknownhosts.Functions(),
 		"supervisord":     supervisord.Functions(),
 		"sysctl":          sysctl.Functions(),
+		"stateconf":       test.Stateconf(),
 		"test":            test.Functions(func(path string) (any, bool) { return s.InPillar(path, ":") }),
 		"timezone":        timezone.Functions(),
 		"user":            user.Functions(),

@@ -1,9 +1,15 @@
 package python
 
 import (
+	"bytes"
+	"compress/gzip"
 	"context"
+	"encoding/json"
 	"errors"
+	"flag"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -46,5 +52,51 @@ func TestTheStartOfPythonEndsWithItsContext(t *testing.T) {
 	w := New(Options{Opts: value.NewMap(), Modules: value.NewMap()})
 	if err := w.introduce(ctx, talk, time.Hour); !errors.Is(err, interrupted) {
 		t.Errorf("the start gives %v", err)
+	}
+}
+
+var pack = flag.Bool("pack", false, "write the packed files")
+
+// TestPacked checks that the packed files equal the files in Python that people edit.
+func TestPacked(t *testing.T) {
+	worker, err := os.ReadFile("worker.py")
+	if err != nil {
+		t.Fatal(err)
+	}
+	library := map[string]string{}
+	err = filepath.WalkDir("lib", func(name string, _ os.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(name, ".py") {
+			return err
+		}
+		text, err := os.ReadFile(name)
+		library[strings.TrimPrefix(name, "lib/")] = string(text)
+		return err
+	})
+	var text bytes.Buffer
+	e := json.NewEncoder(&text)
+	e.SetEscapeHTML(false)
+	if err := errors.Join(err, e.Encode(library)); err != nil {
+		t.Fatal(err)
+	}
+	if *pack {
+		writePacked(t, "library.gz", text.Bytes())
+		writePacked(t, "worker.gz", worker)
+		return
+	}
+	if string(unpacked(libraryText)) != text.String() || string(unpacked(workerText)) != string(worker) {
+		t.Error("a file in Python was changed: run `go generate ./state/python`")
+	}
+}
+
+func writePacked(t *testing.T, name string, data []byte) {
+	t.Helper()
+	var b bytes.Buffer
+	w, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = w.Write(data)
+	if err := errors.Join(err, w.Close(), os.WriteFile(name, b.Bytes(), 0o644)); err != nil {
+		t.Fatal(err)
 	}
 }

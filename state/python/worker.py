@@ -77,7 +77,7 @@ def pack(v):
         return {"$tuple": [pack(item) for item in v]}
     if isinstance(v, collections.OrderedDict):
         return pack_dict(v, "$oitems", "$o")
-    if isinstance(v, collections.abc.Mapping):
+    if isinstance(v, collections.abc.MutableMapping):
         return pack_dict(v, "$items", None)
     if isinstance(v, str):
         return pack(str.__str__(v))
@@ -89,7 +89,7 @@ def pack(v):
         return [pack(item) for item in v]
     if isinstance(v, tuple):
         return {"$tuple": [pack(item) for item in v]}
-    if isinstance(v, (bytes, bytearray)):
+    if isinstance(v, bytes):
         return {"$bytes": b64(v)}
     return OBJECTS.keep(v)
 
@@ -437,37 +437,51 @@ class Loader:
         init = getattr(module, "__init__", None)
         try:
             if isinstance(init, types.FunctionType):
-                init(WORLD.opts)
-            names, one.why = self.virtual(module, name)
-        except Exception as e:
-            names, one.why = (), "%s: %s" % (type(e).__name__, e)
-        if one.why is not None:
+                try:
+                    init(WORLD.opts)
+                except TypeError as e:
+                    LINE.ask("log", level="error", message="%s.__init__: %s" % (name, e))
+            shown = self.virtual(module, name, one)
+        except Exception:
+            one.why, shown = "__init__ failed", None
+        if shown is None:
             return one
-        one.module, one.names = module, names
+        more = getattr(module, "__virtual_aliases__", ())
+        one.module, one.names = module, (str(shown),) + tuple([more] if isinstance(more, str) else more)
         aliases = getattr(module, "__func_alias__", {})
-        for attribute in getattr(module, "__load__", dir(module)):
+        for attribute in getattr(module, "__load__", getattr(module, "__all__", dir(module))):
             function = getattr(module, attribute, None)
             if attribute.startswith("_") or not is_function(function):
                 continue
+            if self.kind != "renderers" and not str(function.__module__).startswith("salt.loaded"):
+                continue
             one.functions[aliases.get(attribute, attribute)] = function
+        depends = sys.modules.get("salt.utils.decorators")
+        if depends is not None:
+            depends.enforce(module, one.functions)
         return one
 
-    def virtual(self, module, name):
-        """The names that a module takes, or why it does not exist."""
-        shown = getattr(module, "__virtualname__", name)
-        virtual = getattr(module, "__virtual__", None)
-        if virtual is not None:
-            answer, reason = virtual(), None
+    def virtual(self, module, name, one):
+        """The name that a module takes, or None: then it does not exist, and one.why says why."""
+        virtual, shown = getattr(module, "__virtual__", None), getattr(module, "__virtualname__", None)
+        if not isinstance(virtual, types.FunctionType):
+            return name
+        reason = None
+        try:
+            answer = virtual()
             if isinstance(answer, tuple):
-                answer, reason = answer[0], answer[1] if len(answer) > 1 else None
-            if answer is NotImplemented or not answer:
-                return (), "" if reason is None else str(reason)
-            if isinstance(answer, str):
-                shown = answer
-        more = getattr(module, "__virtual_aliases__", ())
-        if isinstance(more, str):
-            more = (more,)
-        return (shown,) + tuple(more), None
+                answer, reason = answer[0], answer[1]
+        except Exception as e:
+            answer, reason = None, ("Exception raised when processing __virtual__ function for %s. Module will not be "
+                                    "loaded: %s" % (module.__name__, e))
+        if answer is NotImplemented:
+            return shown or "NotImplemented"
+        if not answer:
+            one.why = "" if reason is None else str(reason)
+            return None
+        if answer is True:
+            return name if shown is None or shown is True else shown
+        return name if answer == name else answer if shown is None else shown
 
     def of(self, module):
         """The loaded files that give the functions of a module, the file of that name first."""

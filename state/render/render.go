@@ -7,6 +7,7 @@
 package render
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -67,6 +68,8 @@ type Renderer struct {
 	Programs   Programs             // nil for none
 	Decrypters map[string]Decrypter // by the renderer's name: gpg, age
 	Default    string               // pipe of files without a shebang; "jinja|yaml" when empty
+
+	*Configurations // nil if no file may be rendered with stateconf
 }
 
 // Document is a rendered file.
@@ -75,12 +78,24 @@ type Document struct {
 	file  string
 	yaml  *yaml.Document
 	at    func(line, col int) diag.Pos
+	named map[string]string // keys of the file, by the names that a renderer gave them
+}
+
+// rename records that a key of the document had another name in the file.
+func (d *Document) rename(key, written string) {
+	if d.named == nil {
+		d.named = map[string]string{}
+	}
+	d.named[key] = written
 }
 
 // Pos returns the place of a key in a mapping, or an item in a list, of the document.
 func (d *Document) Pos(container, key any) diag.Pos {
 	if d.yaml == nil {
 		return diag.Pos{File: d.file}
+	}
+	if name, ok := key.(string); ok {
+		key = cmp.Or(d.named[name], name)
 	}
 	return d.origin(d.yaml.Pos(container, key))
 }
@@ -216,6 +231,10 @@ func (r *Renderer) known(name string) *diag.Diagnostic {
 	switch name {
 	case "jinja", "yaml", "json", "text":
 		return nil
+	case "stateconf":
+		if r.Configurations != nil {
+			return nil
+		}
 	}
 	if r.Programs != nil && r.Programs.Renders(name) {
 		return nil
@@ -228,11 +247,7 @@ func (r *Renderer) known(name string) *diag.Diagnostic {
 		known = append(known, k)
 	}
 	hint := diag.DidYouMean(name, known)
-	switch {
-	case name == "stateconf":
-		hint = "name the file in its IDs instead of a dot (web_packages for .packages), and require them where the file " +
-			"is included; or " + salt
-	case hint == "":
+	if hint == "" {
 		hint = salt
 	}
 	return diag.At(diag.Pos{}, "there is no renderer %q here", name).WithHint(hint)
@@ -243,6 +258,8 @@ func (r *Renderer) stage(ctx context.Context, s *state, p part) error {
 		return r.program(ctx, s, p)
 	}
 	switch p.name {
+	case "stateconf":
+		return r.stateconf(ctx, s, p.arguments)
 	case "jinja":
 		return r.jinja(ctx, s)
 	case "yaml":

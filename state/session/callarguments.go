@@ -105,9 +105,12 @@ func (s *Session) misspelled(name string, kwargs *value.Map) error {
 	if err != nil || kwargs.Len() == 0 {
 		return err
 	}
+	own, _ := s.actions.find(name) // such a function may take any name
 	known, open := callArguments(), false
 	for _, p := range parameters {
-		known = append(known, p.Name)
+		if !own {
+			known = append(known, p.Name)
+		}
 		open = open || p.Kind == function.Keywords
 	}
 	for key := range kwargs.All() {

@@ -127,7 +127,7 @@ func modulesIn(files roots.Files, dir string, found map[string]string) error {
 				continue
 			}
 		}
-		if _, taken := found[name]; !taken && name != "__init__" && !strings.HasPrefix(name, ".") {
+		if _, taken := found[name]; !taken && !strings.HasPrefix(name, "_") && !strings.HasPrefix(name, ".") {
 			found[name] = file
 		}
 	}

@@ -481,7 +481,6 @@ func TestFilesOfPydsl(t *testing.T) {
 		"states/called.sls": "#!pydsl\ns = state('x')\ns.test.nop()\ns()\n",
 		"states/later.sls":  "#!pydsl\ndef f(): pass\nstate('x').cmd.call(f)\n",
 		"states/wempy.sls":  "#!wempy|yaml\nx:\n  test.nop: []\n",
-		"states/conf.sls":   "#!stateconf yaml . jinja\n.x:\n  test.nop: []\n",
 	})
 	v, err := s.Call(t.Context(), "state.show_low_sls", []any{"web"}, nil, nil)
 	if err != nil {
@@ -508,7 +507,6 @@ func TestFilesOfPydsl(t *testing.T) {
 		"called": "called.sls:4:1: renderer pydsl: PyDslError: x is called",
 		"later":  "later.sls:3:1: renderer pydsl: PyDslError: cmd.call of x calls a Python function",
 		"wempy":  "wempy.sls:1:1: renderer wempy: ImportError: the host has no Python package wemplate",
-		"conf":   "conf.sls:1:1: there is no renderer \"stateconf\" here",
 	} {
 		_, err := s.Call(t.Context(), "state.show_low_sls", []any{name}, nil, nil)
 		if err == nil || !strings.Contains(err.Error(), words) {

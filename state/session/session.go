@@ -90,7 +90,7 @@ func New(settings Settings) *Session {
 	s.modules = s.Tables.States(s)
 	s.templates = newTemplates(s)
 	s.renderer = &render.Renderer{Templates: s.templates, Programs: s.own, Decrypters: s.decrypters(),
-		Default: s.option("renderer")}
+		Default: s.option("renderer"), Configurations: &render.Configurations{}}
 	return s
 }
 

@@ -1,1 +1,1 @@
-#!jinja|stateconf # error: there is no renderer "stateconf" here // converge this host with `engine: salt-call`, or rewrite the file
+#!jinja|genshi # error: there is no renderer "genshi" here // converge this host with `engine: salt-call`, or rewrite the file

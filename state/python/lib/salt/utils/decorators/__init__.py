@@ -16,17 +16,51 @@ def memoize(func):
 
 class depends:
     """Takes a function away where something that it needs does not exist."""
+    waiting = []
 
     def __init__(self, *dependencies, **kwargs):
-        self.dependencies, self.fallback = dependencies, kwargs.get("fallback_function")
+        self.dependencies, self.wanted = dependencies, kwargs
 
     def __call__(self, function):
-        present = all(function.__globals__.get(d, d is True) if isinstance(d, str) else d for d in self.dependencies)
-        if present:
-            return function
-        if self.fallback is not None:
-            return self.fallback
-        return None
+        self.waiting.append((self, function))
+        return function
+
+    def met(self, module):
+        for d in self.dependencies:
+            found = None if d is True else module.__dict__.get(d)
+            if "retcode" in self.wanted or "nonzero_retcode" in self.wanted:
+                code = exit_code(d)
+                if self.wanted["retcode"] != code if "retcode" in self.wanted else \
+                        bool(self.wanted["nonzero_retcode"]) != (code != 0):
+                    return False
+            elif d is not True and not found:
+                return False
+            elif found and "version" in self.wanted:
+                from salt.utils.versions import version_cmp
+                if (version_cmp(getattr(found, "__version__", "0"), self.wanted["version"]) or 0) < 0:
+                    return False
+        return True
+
+
+def exit_code(command):
+    import shlex
+    import subprocess
+    try:
+        return subprocess.call(shlex.split(command), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    except OSError:
+        return -1
+
+
+def enforce(module, functions):
+    """Takes the functions of a module away whose dependencies do not exist."""
+    mine = [w for w in depends.waiting if getattr(w[1], "__module__", None) == module.__name__]
+    for one, function in mine:
+        depends.waiting.remove((one, function))
+        if not one.met(module):
+            for name in [n for n, f in functions.items() if f.__name__ == function.__name__]:
+                functions[name] = one.wanted.get("fallback_function")
+                if functions[name] is None:
+                    del functions[name]
 
 
 def ensure_unicode_args(function):

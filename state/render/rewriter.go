@@ -1,0 +1,246 @@
+package render
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// rewriter changes the data of one file as stateconf describes.
+type rewriter struct {
+	*stateconf
+	doc      *Document
+	data     *value.Map
+	problems diag.List
+}
+
+// declared is a state of a file: its ID, the module, and its arguments.
+type declared struct {
+	id, module string
+	arguments  *value.List
+}
+
+func (w *rewriter) run(extract bool) {
+	for id, body := range w.data.All() {
+		if fun, ok := body.(string); ok {
+			w.data.Set(value.Str(id), value.NewMap(fun, value.NewList()))
+		}
+	}
+	w.include()
+	if w.ordered && !extract {
+		w.requirePrevious()
+	}
+	if states := w.states(w.data); w.start && len(states) > 0 {
+		w.add(".start", "require_in", value.NewList(value.NewMap(states[0].module, states[0].id)))
+	}
+	if w.goal && !extract {
+		all := value.NewList()
+		for _, s := range w.states(w.data) {
+			all.Append(value.NewMap(s.module, s.id))
+		}
+		w.add(".goal", "require", all)
+	}
+	if extensions, ok := w.data.Value(keyExtend).(*value.Map); ok {
+		w.rename(extensions)
+	}
+	w.rename(w.data)
+}
+
+// add adds one of the states that only requires others.
+func (w *rewriter) add(id, requisite string, others *value.List) {
+	if w.data.Has(id) {
+		w.problems.Add(w.doc.Pos(w.data, id), "the renderer stateconf adds the ID %s, which the file has already", id).
+			WithHint("rename it: the renderer uses .start and .goal itself")
+		return
+	}
+	w.data.Set(id, value.NewMap(stateconfSet, value.NewList(value.NewMap(requisite, others))))
+}
+
+// states returns the states that a mapping of IDs declares.
+func (w *rewriter) states(data *value.Map) (all []declared) {
+	for id, body := range data.All() {
+		name, isText := id.(string)
+		states, ok := body.(*value.Map)
+		if !ok || !isText || strings.HasPrefix(name, "__") ||
+			slices.Contains([]string{"include", "exclude", keyExtend}, name) {
+			continue
+		}
+		for function, arguments := range states.All() {
+			fun := value.Str(function)
+			if strings.HasPrefix(fun, "__") {
+				continue
+			}
+			module, _, _ := strings.Cut(fun, ".")
+			list, _ := arguments.(*value.List)
+			if list == nil {
+				list = value.NewList()
+				if arguments == nil {
+					states.Set(fun, list)
+				}
+			}
+			all = append(all, declared{name, module, list})
+		}
+	}
+	return all
+}
+
+// include completes the names of SLS files that begin with a dot, relative to the name of this one.
+func (w *rewriter) include() {
+	if list, ok := w.data.Value("include").(*value.List); ok {
+		for i, item := range list.Items {
+			env, name := w.env, item
+			if m, ok := item.(*value.Map); ok {
+				for k, v := range m.All() {
+					env, name = value.Str(k), v
+				}
+			}
+			if text, ok := name.(string); ok && strings.HasPrefix(text, ".") {
+				list.Items[i] = value.NewMap(env, w.relative(text, w.sls))
+			}
+		}
+	}
+	if list, ok := w.data.Value("exclude").(*value.List); ok {
+		for _, item := range list.Items {
+			m, _ := item.(*value.Map)
+			if text, ok := m.Value("sls").(string); ok && strings.HasPrefix(text, ".") {
+				m.Set("sls", w.relative(text, w.sls))
+			}
+		}
+	}
+}
+
+// relative returns the name that one beginning with dots has below sls.
+func (w *rewriter) relative(name, sls string) string {
+	rest := strings.TrimLeft(name, ".")
+	parents := strings.Split(sls, ".")
+	up := len(name) - len(rest)
+	if up > len(parents) {
+		w.problems.Add(w.doc.Start(), "%s has more dots than the name %s of the SLS has parts", name, sls).
+			WithHint("each dot goes one part up")
+		return name
+	}
+	return strings.Join(append(slices.Clone(parents[:len(parents)-up]), rest), ".")
+}
+
+// absolute returns the full form of an ID that begins with a dot.
+func (w *rewriter) absolute(id string) string {
+	if strings.Contains(id, "::") {
+		return w.relative(id, w.sls)
+	}
+	full := w.relative(id, w.sls+".")
+	if i := strings.LastIndexByte(full, '.'); i >= 0 {
+		return full[:i] + "::" + full[i+1:]
+	}
+	return full
+}
+
+func isRequisite(name string) bool {
+	switch strings.TrimSuffix(name, "_in") {
+	case "require", "watch", "use", "listen", "onchanges", "onfail":
+		return true
+	}
+	return false
+}
+
+// references calls f for the references to other states among arguments.
+func references(arguments *value.List, f func(requisite string, reference *value.Map, module, id string)) {
+	for _, item := range arguments.Items {
+		m, _ := item.(*value.Map)
+		for key, v := range m.All() {
+			list, _ := v.(*value.List)
+			if requisite := value.Str(key); isRequisite(requisite) && list != nil {
+				for _, one := range list.Items {
+					reference, _ := one.(*value.Map)
+					for module, id := range reference.All() {
+						if text, ok := id.(string); ok {
+							f(requisite, reference, value.Str(module), text)
+						}
+						break
+					}
+				}
+			}
+			break
+		}
+	}
+}
+
+// rename completes IDs that begin with a dot, and references to them. As under Salt these states come last, and have
+// the argument `name` unless the file sets it.
+func (w *rewriter) rename(data *value.Map) {
+	for _, s := range w.states(data) {
+		references(s.arguments, func(_ string, reference *value.Map, module, id string) {
+			if strings.HasPrefix(id, ".") {
+				reference.Set(module, w.absolute(id))
+			}
+		})
+	}
+	for _, key := range data.Keys() {
+		id, ok := key.(string)
+		if !ok || !strings.HasPrefix(id, ".") {
+			continue
+		}
+		full := w.absolute(id)
+		if data.Has(full) {
+			w.problems.Add(w.doc.Pos(data, id), "the ID %s means %s, which the file has already", id, full).
+				WithHint("rename one of them")
+			continue
+		}
+		body := data.Value(id)
+		if states, ok := body.(*value.Map); ok {
+			w.nameStates(value.NewMap(id, states), id[1:])
+		}
+		data.Delete(id)
+		data.Set(full, body)
+		w.doc.rename(full, id)
+	}
+}
+
+func (w *rewriter) nameStates(declaration *value.Map, name string) {
+	for _, s := range w.states(declaration) {
+		named := slices.ContainsFunc(s.arguments.Items, func(item any) bool {
+			m, _ := item.(*value.Map)
+			return m.Len() > 0 && m.Keys()[0] == "name"
+		})
+		if s.module != "stateconf" && !named {
+			s.arguments.Items = slices.Insert(s.arguments.Items, 0, any(value.NewMap("name", name)))
+		}
+	}
+}
+
+// requirePrevious has each state require the one before it.
+func (w *rewriter) requirePrevious() {
+	all := w.states(w.data)
+	place := map[[2]string]int{}
+	for i, s := range all {
+		place[[2]string{s.module, s.id}] = i
+	}
+	for i, s := range all {
+		var require *value.List
+		for _, item := range s.arguments.Items {
+			m, _ := item.(*value.Map)
+			if m.Has("names") {
+				w.problems.Add(w.doc.Pos(w.data, s.id), "%s has names, which #!stateconf -o does not order", s.id).
+					WithHint("write the states in a loop of the template")
+			}
+			if list, ok := m.Value("require").(*value.List); ok {
+				require = list
+			}
+		}
+		references(s.arguments, func(requisite string, _ *value.Map, module, id string) {
+			other, ok := place[[2]string{module, id}]
+			if in := strings.HasSuffix(requisite, "_in"); ok && (!in && other > i || in && other < i) {
+				w.problems.Add(w.doc.Pos(w.data, s.id), "%s of %s names %s, which contradicts the order of #!stateconf -o",
+					requisite, s.id, id).WithHint("move one of them, or leave -o out")
+			}
+		})
+		switch {
+		case i == 0:
+		case require != nil:
+			require.Items = slices.Insert(require.Items, 0, any(value.NewMap(all[i-1].module, all[i-1].id)))
+		default:
+			s.arguments.Append(value.NewMap("require", value.NewList(value.NewMap(all[i-1].module, all[i-1].id))))
+		}
+	}
+}
