@@ -72,7 +72,7 @@ func (r *reader) ignored() []string {
 	reasons := []struct{ name, reason string }{
 		{"fileserver_backend", "states are read from file_roots alone"},
 		{"gitfs_remotes", "states are read from file_roots alone"},
-		{"master_tops", "top files alone say what a host gets"},
+		{"master_tops", "a masterless Salt has none either; a top file may be a program, #!py"},
 		{"module_dirs", "modules in Python are taken from the state tree, from _modules and its like"},
 	}
 	var all []string

@@ -189,7 +189,7 @@ func (c *calling) run(ctx context.Context, typed, notes []string) error {
 		return err
 	}
 	defer opened.Close()
-	options, err := c.options(opened.Output, name)
+	options, err := c.options(opened, name)
 	if err != nil {
 		return exit.WithCode(saltUsage, err)
 	}
@@ -200,6 +200,10 @@ func (c *calling) run(ctx context.Context, typed, notes []string) error {
 	answer, err := a.Call(ctx, opened, name, args, kwargs)
 	if found, is := answer.Value.(*value.Map); c.salt.doc && err == nil && is && found.Len() == 0 && len(args) > 0 {
 		answer, err = undocumented(ctx, a, opened, args)
+	}
+	if err == nil {
+		notes = append(notes, c.sendBack(ctx, opened, name, words, answer)...)
+		answer.Value, err = c.formatted(ctx, opened, answer.Value, &options)
 	}
 	for _, note := range counted(append(notes, opened.Notes...)) {
 		fmt.Fprintln(c.Err, "note:", note)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/corpus-agent/corpus-agent/agent"
 	"github.com/corpus-agent/corpus-agent/agent/exit"
@@ -120,7 +121,8 @@ func tellsProblems(answer any) bool {
 
 // options returns the format of the output: the command line overrides the minion file, and states have a special
 // format.
-func (c *calling) options(said minion.Output, name string) (outputter.Options, error) {
+func (c *calling) options(opened *inspect.Opened, name string) (outputter.Options, error) {
+	said := opened.Output
 	o := outputter.Options{Format: said.Format, Mode: said.Mode, Brief: !said.Verbose,
 		Color: c.salt.isColored(said.Color, c.IO, c.Out)}
 	if c.salt.metadata {
@@ -142,7 +144,7 @@ func (c *calling) options(said minion.Output, name string) (outputter.Options, e
 		verbose, _ := session.ParseArguments([]string{c.verbose})
 		o.Brief = !value.Truth(verbose[0])
 	}
-	if outputter.Known(o.Format) {
+	if outputter.Known(o.Format) || opened.HasOutputter(o.Format) {
 		return o, nil
 	}
 	return o, oneOf("--out", o.Format, outputter.Formats())
@@ -169,4 +171,31 @@ func oneOf(flag, word string, known []string) error {
 		hint = "it is one of " + strings.Join(known, ", ")
 	}
 	return diag.WithHint(fmt.Errorf("%s: there is no %q", flag, word), "%s", hint)
+}
+
+// sendBack passes an answer to the returners that the command line or the minion file names, and returns notes about
+// those that failed.
+func (c *calling) sendBack(ctx context.Context, o *inspect.Opened, name string, words []string,
+	answer session.Answer) (notes []string) {
+	named := c.salt.returners
+	if named == "" && o.Options != nil {
+		named, _ = o.Options.Value("return").(string)
+	}
+	ret := value.NewMap("id", o.ID, "jid", time.Now().UTC().Format("20060102150405")+"000000", "fun", name, "fun_args",
+		value.Strings(words...), "return", answer.Value, "retcode", answer.Code, "success", true)
+	for _, err := range o.Return(ctx, named, ret) {
+		notes = append(notes, fmt.Sprintf("the result was not returned: %v", err))
+	}
+	return notes
+}
+
+// formatted returns an answer as an outputter of the tree prints it, if the format names one.
+func (c *calling) formatted(ctx context.Context, o *inspect.Opened, answer any,
+	options *outputter.Options) (any, error) {
+	if outputter.Known(options.Format) {
+		return answer, nil
+	}
+	name := options.Format
+	options.Format = outputter.Formatted
+	return o.Formatted(ctx, name, value.NewMap("local", answer).Plain())
 }

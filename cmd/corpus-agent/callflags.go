@@ -40,6 +40,7 @@ type saltFlags struct {
 	file        string
 	appends     bool
 	indent      int
+	returners   string
 }
 
 // idleFlags returns the options of salt-call that scripts use and that have no effect on a host without a master,
@@ -53,9 +54,8 @@ func idleFlags() map[string]string {
 		"saltfile":             "options are read from the command line and from -c DIR",
 		"master":               "there is no master to ask",
 		"auth-timeout":         "there is no master to ask",
-		"return":               "results are printed and not sent to a returner",
-		"return-config":        "results are printed and not sent to a returner",
-		"return-kwargs":        "results are printed and not sent to a returner",
+		"return-config":        "a returner reads the minion file",
+		"return-kwargs":        "a returner reads the minion file",
 		"no-return-event":      "",
 		"set-metadata":         "there is no list of jobs",
 		"timeout":              "the call waits for its function; commands have the argument `timeout`",
@@ -104,6 +104,7 @@ func (s *saltFlags) add(c *cobra.Command) {
 	flags.StringSliceVar(&s.noParse, "no-parse", nil, "arguments by name whose values are not parsed as YAML")
 	flags.StringVar(&s.file, "out-file", "", "write the result to a file")
 	flags.BoolVar(&s.appends, "out-file-append", false, "append the result to the file of --out-file")
+	flags.StringVar(&s.returners, "return", "", "returners of the tree that get the result, separated by commas")
 	flags.IntVar(&s.indent, "out-indent", 4, "spaces of indentation in json; a negative number writes one line")
 	for name, why := range idleFlags() {
 		idle(flags, name, why)

@@ -239,7 +239,7 @@ def describe(e):
     import traceback
     message = str(e)
     if isinstance(e, KeyError) and e.args and isinstance(e.args[0], str):
-        message = e.args[0] if " " in e.args[0] else repr(e.args[0])
+        message = getattr(e, "why", None) or (e.args[0] if " " in e.args[0] else repr(e.args[0]))
     if isinstance(e, SystemExit):
         message = "the module called sys.exit(%s)" % ("" if e.code is None else repr(e.code))
     tb = e.__traceback__
@@ -300,7 +300,9 @@ class Table:
     def __getitem__(self, name):
         found = self.find(name)
         if found is None:
-            raise KeyError(LOADERS[self.kind].why(name) if isinstance(name, str) else name)
+            e = KeyError(name)
+            e.why = LOADERS[self.kind].why(name) if isinstance(name, str) else None
+            raise e
         return found
 
     def __contains__(self, name):
@@ -330,10 +332,10 @@ class Table:
         return len(self.keys())
 
     def items(self):
-        return [(name, self[name]) for name in self.keys()]
+        return [(name, found) for name, found in ((name, self.find(name)) for name in self.keys()) if found is not None]
 
     def values(self):
-        return [self[name] for name in self.keys()]
+        return [found for _, found in self.items()]
 
     def __bool__(self):
         return True
@@ -403,7 +405,7 @@ class Loader:
             return sys.modules[full]
         source = LINE.ask("source", kind=self.kind, name=name)
         module = types.ModuleType(full)
-        module.__file__ = source["path"]
+        module.__file__, module.__package__ = source["path"], full.rpartition(".")[0]
         if source["path"].endswith("/__init__.py"):
             module.__path__ = [os.path.dirname(source["path"])]
             module.__package__ = full

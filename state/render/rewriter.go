@@ -67,23 +67,26 @@ func (w *rewriter) states(data *value.Map) (all []declared) {
 			slices.Contains([]string{"include", "exclude", keyExtend}, name) {
 			continue
 		}
-		for function, arguments := range states.All() {
-			fun := value.Str(function)
-			if strings.HasPrefix(fun, "__") {
-				continue
+		for _, fun := range states.Names() {
+			if !strings.HasPrefix(fun, "__") {
+				module, _, _ := strings.Cut(fun, ".")
+				all = append(all, declared{name, module, argumentsOf(states, fun)})
 			}
-			module, _, _ := strings.Cut(fun, ".")
-			list, _ := arguments.(*value.List)
-			if list == nil {
-				list = value.NewList()
-				if arguments == nil {
-					states.Set(fun, list)
-				}
-			}
-			all = append(all, declared{name, module, list})
 		}
 	}
 	return all
+}
+
+// argumentsOf returns the list of arguments of a state, which it adds if the file has none.
+func argumentsOf(states *value.Map, fun string) *value.List {
+	list, ok := states.Value(fun).(*value.List)
+	if !ok {
+		list = value.NewList()
+		if states.Value(fun) == nil {
+			states.Set(fun, list)
+		}
+	}
+	return list
 }
 
 // include completes the names of SLS files that begin with a dot, relative to the name of this one.
@@ -177,24 +180,27 @@ func (w *rewriter) rename(data *value.Map) {
 		})
 	}
 	for _, key := range data.Keys() {
-		id, ok := key.(string)
-		if !ok || !strings.HasPrefix(id, ".") {
-			continue
+		if id, ok := key.(string); ok && strings.HasPrefix(id, ".") {
+			w.complete(data, id)
 		}
-		full := w.absolute(id)
-		if data.Has(full) {
-			w.problems.Add(w.doc.Pos(data, id), "the ID %s means %s, which the file has already", id, full).
-				WithHint("rename one of them")
-			continue
-		}
-		body := data.Value(id)
-		if states, ok := body.(*value.Map); ok {
-			w.nameStates(value.NewMap(id, states), id[1:])
-		}
-		data.Delete(id)
-		data.Set(full, body)
-		w.doc.rename(full, id)
 	}
+}
+
+// complete gives an ID that begins with a dot the name of the file.
+func (w *rewriter) complete(data *value.Map, id string) {
+	full := w.absolute(id)
+	if data.Has(full) {
+		w.problems.Add(w.doc.Pos(data, id), "the ID %s means %s, which the file has already", id, full).
+			WithHint("rename one of them")
+		return
+	}
+	body := data.Value(id)
+	if states, ok := body.(*value.Map); ok {
+		w.nameStates(value.NewMap(id, states), id[1:])
+	}
+	data.Delete(id)
+	data.Set(full, body)
+	w.doc.rename(full, id)
 }
 
 func (w *rewriter) nameStates(declaration *value.Map, name string) {
@@ -217,30 +223,41 @@ func (w *rewriter) requirePrevious() {
 		place[[2]string{s.module, s.id}] = i
 	}
 	for i, s := range all {
-		var require *value.List
-		for _, item := range s.arguments.Items {
-			m, _ := item.(*value.Map)
-			if m.Has("names") {
-				w.problems.Add(w.doc.Pos(w.data, s.id), "%s has names, which #!stateconf -o does not order", s.id).
-					WithHint("write the states in a loop of the template")
-			}
-			if list, ok := m.Value("require").(*value.List); ok {
-				require = list
-			}
+		w.checkOrder(s, i, place)
+		if i == 0 {
+			continue
 		}
-		references(s.arguments, func(requisite string, _ *value.Map, module, id string) {
-			other, ok := place[[2]string{module, id}]
-			if in := strings.HasSuffix(requisite, "_in"); ok && (!in && other > i || in && other < i) {
-				w.problems.Add(w.doc.Pos(w.data, s.id), "%s of %s names %s, which contradicts the order of #!stateconf -o",
-					requisite, s.id, id).WithHint("move one of them, or leave -o out")
-			}
-		})
-		switch {
-		case i == 0:
-		case require != nil:
-			require.Items = slices.Insert(require.Items, 0, any(value.NewMap(all[i-1].module, all[i-1].id)))
-		default:
-			s.arguments.Append(value.NewMap("require", value.NewList(value.NewMap(all[i-1].module, all[i-1].id))))
+		previous := value.NewMap(all[i-1].module, all[i-1].id)
+		if require := argument(s.arguments, "require"); require != nil {
+			require.Items = slices.Insert(require.Items, 0, any(previous))
+		} else {
+			s.arguments.Append(value.NewMap("require", value.NewList(previous)))
 		}
 	}
+}
+
+// argument returns an argument that is a list, or nil.
+func argument(arguments *value.List, name string) *value.List {
+	for _, item := range arguments.Items {
+		m, _ := item.(*value.Map)
+		if list, ok := m.Value(name).(*value.List); ok {
+			return list
+		}
+	}
+	return nil
+}
+
+// checkOrder adds a problem if a state cannot be ordered by its place, which is i.
+func (w *rewriter) checkOrder(s declared, i int, place map[[2]string]int) {
+	if argument(s.arguments, "names") != nil {
+		w.problems.Add(w.doc.Pos(w.data, s.id), "%s has names, which #!stateconf -o does not order", s.id).
+			WithHint("write the states in a loop of the template")
+	}
+	references(s.arguments, func(requisite string, _ *value.Map, module, id string) {
+		other, ok := place[[2]string{module, id}]
+		if in := strings.HasSuffix(requisite, "_in"); ok && (!in && other > i || in && other < i) {
+			w.problems.Add(w.doc.Pos(w.data, s.id), "%s of %s names %s, which contradicts the order of #!stateconf -o",
+				requisite, s.id, id).WithHint("move one of them, or leave -o out")
+		}
+	})
 }

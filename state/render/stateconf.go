@@ -71,16 +71,7 @@ func parseStateconf(arguments string) (*stateconf, error) {
 	words := strings.Fields(arguments)
 	for len(words) > 0 && strings.HasPrefix(words[0], "-") && words[0] != "-" {
 		for _, option := range words[0][1:] {
-			switch option {
-			case 'G':
-				c.goal = false
-			case 'o':
-				c.ordered = true
-			case 's':
-				c.start = true
-			case 'p':
-				c.piped = true
-			default:
+			if !c.set(option) {
 				return nil, diag.At(diag.Pos{}, "there is no option -%c", option)
 			}
 		}
@@ -96,6 +87,23 @@ func parseStateconf(arguments string) (*stateconf, error) {
 	c.data = part{words[0], strings.Join(words[1:dot], " ")}
 	c.template = part{words[dot+1], strings.Join(words[dot+2:], " ")}
 	return c, nil
+}
+
+// set sets an option of one letter, and reports whether it exists.
+func (c *stateconf) set(option rune) bool {
+	switch option {
+	case 'G':
+		c.goal = false
+	case 'o':
+		c.ordered = true
+	case 's':
+		c.start = true
+	case 'p':
+		c.piped = true
+	default:
+		return false
+	}
+	return true
 }
 
 // stateconfPass renders a text once and changes the data. If extract is set, only its parameters are of use.
@@ -173,12 +181,9 @@ func (conf *Configurations) extract(data *value.Map) {
 // gather adds the parameters of all stateconf.set in a file, and returns their IDs.
 func gather(to, data *value.Map) (ids []string) {
 	for id, body := range data.All() {
-		states, _ := body.(*value.Map)
-		list, ok := states.Value("stateconf").(*value.List)
-		if !ok {
-			if list, ok = states.Value(stateconfSet).(*value.List); !ok {
-				continue
-			}
+		list := parametersOf(body)
+		if list == nil {
+			continue
 		}
 		name := value.Str(id)
 		parameters, ok := to.Value(name).(*value.Map)
@@ -188,12 +193,21 @@ func gather(to, data *value.Map) (ids []string) {
 		}
 		ids = append(ids, name)
 		for _, item := range list.Items {
-			m, _ := item.(*value.Map)
-			for k, v := range m.All() {
-				parameters.Set(value.Str(k), v)
-				break
+			if m, _ := item.(*value.Map); m.Len() > 0 {
+				parameters.Set(m.Names()[0], m.Value(m.Names()[0]))
 			}
 		}
 	}
 	return ids
+}
+
+// parametersOf returns the arguments of the stateconf.set of a declaration, or nil if it has none.
+func parametersOf(declaration any) *value.List {
+	states, _ := declaration.(*value.Map)
+	for _, name := range []string{"stateconf", stateconfSet} {
+		if list, ok := states.Value(name).(*value.List); ok {
+			return list
+		}
+	}
+	return nil
 }

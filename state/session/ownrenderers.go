@@ -103,3 +103,37 @@ func (o *ownModules) renderFor(ctx context.Context, q *value.Map) (any, error) {
 	}
 	return doc.Value, nil
 }
+
+// Return passes the result of a call to returners of the tree. names are separated by commas. As under Salt, a returner
+// that fails does not change the outcome of the call; the errors say what failed.
+func (s *Session) Return(ctx context.Context, names string, result *value.Map) (failed []error) {
+	for name := range strings.SplitSeq(names, ",") {
+		name = strings.TrimSpace(name)
+		if name == "" {
+			continue
+		}
+		var err error
+		if _, ok := s.own.module("returners", name)["returner"]; ok {
+			_, err = s.own.call(ctx, "returners", name+".returner", []any{result.Clone().Plain()}, nil)
+		} else if err = s.own.why("returners", name+".returner"); err == nil {
+			err = diag.WithHint(fmt.Errorf("the tree has no returner %s", name), "_returners/%s.py with a "+
+				"function returner defines one; notify in agent.yaml reports deploys", name)
+		}
+		if err != nil {
+			failed = append(failed, err)
+		}
+	}
+	return failed
+}
+
+// HasOutputter reports whether the tree has an outputter with a name.
+func (s *Session) HasOutputter(name string) bool {
+	_, ok := s.own.module("outputters", name)["output"]
+	return ok
+}
+
+// Formatted returns data as an outputter of the tree formats it.
+func (s *Session) Formatted(ctx context.Context, name string, data any) (string, error) {
+	v, err := s.own.call(ctx, "outputters", name+".output", []any{data}, nil)
+	return value.Str(v), err
+}

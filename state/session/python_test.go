@@ -514,3 +514,64 @@ func TestFilesOfPydsl(t *testing.T) {
 		}
 	}
 }
+
+// TestReturnersAndOutputters passes a result to returners and to an outputter of the tree.
+func TestReturnersAndOutputters(t *testing.T) {
+	s, dir := pythonSession(t, map[string]string{
+		"states/_returners/keep.py": "def returner(ret):\n    with open(ret['return'], 'a') as f:\n" +
+			"        f.write(ret['fun'] + __opts__['id'])\n",
+		"states/_returners/broken.py": "def returner(ret):\n    raise ValueError('no room')\n",
+		"states/_output/loud.py":      "def output(data, **kwargs):\n    return str(data['local']).upper()\n",
+	})
+	kept := filepath.Join(dir, "kept")
+	failed := s.Return(t.Context(), "keep, broken,none", value.NewMap("fun", "test.echo ", "return", kept))
+	if data, err := os.ReadFile(kept); err != nil || string(data) != "test.echo web-01" {
+		t.Errorf("the returner wrote %q, %v", data, err)
+	}
+	if len(failed) != 2 || !strings.Contains(failed[0].Error(), "ValueError: no room") ||
+		failed[1].Error() != "the tree has no returner none" {
+		t.Errorf("the returners failed with %v", failed)
+	}
+	text, err := s.Formatted(t.Context(), "loud", value.NewMap("local", "hi"))
+	if err != nil || text != "HI" || !s.HasOutputter("loud") || s.HasOutputter("quiet") {
+		t.Errorf("the outputter made %q, %v", text, err)
+	}
+}
+
+// TestLoaderTakesWhatSaltTakes calls functions of modules that restrict or rename what they define.
+func TestLoaderTakesWhatSaltTakes(t *testing.T) {
+	s, _ := pythonSession(t, map[string]string{
+		"states/_modules/all.py":    "__all__ = ['a']\ndef a(): return 'a'\ndef b(): return 'b'\n",
+		"states/_modules/alone.py":  "__virtualname__ = 'other'\nfrom os.path import join\ndef f(): return 'alone'\n",
+		"states/_modules/named.py":  "__virtualname__ = 'one'\ndef __virtual__(): return 'two'\ndef f(): return 'one'\n",
+		"states/_modules/_own.py":   "def f(): return 'own'\n",
+		"states/_modules/kept.py":   "def __virtual__(): return False, 'no disk'\n",
+		"states/_modules/any.py":    "def f(a=1, **kwargs): return kwargs['b']\n",
+		"states/_modules/failed.py": "def __virtual__(): raise ValueError('boom')\n",
+		"states/_modules/needs.py": "from salt.utils.decorators import depends\nimport os\n" +
+			"@depends('os')\ndef a(): return 'a'\n" +
+			"@depends('nosuch')\ndef b(): return 'b'\n@depends('nosuch', fallback_function=lambda: 'c')\ndef c(): pass\n" +
+			"@depends('true', retcode=0)\ndef d(): return 'd'\n@depends('false', retcode=0)\ndef e(): return 'e'\n",
+		"states/_modules/look.py": "def f():\n    try:\n        __salt__['no.such']\n    except KeyError as e:\n" +
+			"        return e.args[0]\n",
+	})
+	for name, want := range map[string]string{
+		"all.a": "a", "alone.f": "alone", "one.f": "one", "any.f": "2", "needs.a": "a", "needs.c": "c", "needs.d": "d",
+		"look.f": "no.such",
+	} {
+		v, err := s.Call(t.Context(), name, nil, value.NewMap(map[bool][]any{true: {"b", "2"}}[name == "any.f"]...), nil)
+		if err != nil || v.Value != want {
+			t.Errorf("%s: %v, %v", name, v.Value, err)
+		}
+	}
+	for name, want := range map[string]string{
+		"all.b": "'all.b' is not available", "other.f": "other.f", "two.f": "two.f", "_own.f": "_own.f",
+		"alone.join": "'alone.join' is not available", "kept.f": "'kept' __virtual__ returned False: no disk",
+		"failed.f": "Exception raised when processing __virtual__ function", "needs.b": "'needs.b' is not available",
+		"needs.e": "'needs.e' is not available",
+	} {
+		if v, err := s.Call(t.Context(), name, nil, nil, nil); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, %v, want %q", name, v.Value, err, want)
+		}
+	}
+}

@@ -28,6 +28,9 @@ type Options struct {
 	Indent int // of json: spaces, 4 if it is 0, and one line if it is negative
 }
 
+// Formatted is the format of an answer that is the text to print.
+const Formatted = "formatted"
+
 // Formats returns the valid values of Options.Format.
 func Formats() []string {
 	return []string{"json", "yaml", "nested", "highstate", "txt", "raw", "pprint", "newline_values_only", "quiet"}
@@ -63,7 +66,7 @@ func Write(w io.Writer, answer any, o Options) error {
 func Text(answer any, o Options) (string, error) {
 	answer = printer{quoteBytes: o.Format == "json"}.value(answer)
 	switch known(o.Format) {
-	case "nested", "highstate", "txt", "newline_values_only":
+	case "nested", "highstate", "txt", "newline_values_only", Formatted:
 		redact.Each(&answer, redact.Controls) // the other forms escape what is not printable
 	}
 	switch known(o.Format) {
@@ -76,6 +79,8 @@ func Text(answer any, o Options) (string, error) {
 		return values(answer), nil
 	case "quiet":
 		return "", nil
+	case Formatted:
+		return strings.TrimSuffix(value.Str(answer), "\n") + "\n", nil
 	case "yaml":
 		return dumped(value.NewMap(host, value.Plainly(answer))), nil
 	case "txt":
