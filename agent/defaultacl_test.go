@@ -1,7 +1,6 @@
 package agent_test
 
 import (
-	"encoding/binary"
 	"errors"
 	"io/fs"
 	"os"
@@ -11,21 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/artifact/artifacttest"
 )
-
-// defaultACL returns a default access control list that gives a user all rights on whatever is made in a directory.
-func defaultACL(user uint32) []byte {
-	list := binary.LittleEndian.AppendUint32(nil, 2)
-	for _, entry := range []struct {
-		tag, rights uint16
-		id          uint32
-	}{{0x01, 7, ^uint32(0)}, {0x02, 7, user}, {0x04, 7, ^uint32(0)}, {0x10, 7, ^uint32(0)}, {0x20, 7, ^uint32(0)}} {
-		list = binary.LittleEndian.AppendUint16(list, entry.tag)
-		list = binary.LittleEndian.AppendUint16(list, entry.rights)
-		list = binary.LittleEndian.AppendUint32(list, entry.id)
-	}
-	return list
-}
 
 // TestDefaultACLGivesNoRightsOnTheState has a default access control list above the state directory. In a file with a
 // list, the bits of the group bound the rights of all users that the list names.
@@ -33,7 +19,7 @@ func TestDefaultACLGivesNoRightsOnTheState(t *testing.T) {
 	l := newLab(t)
 	above := filepath.Dir(l.Layout.State())
 	must(t, os.MkdirAll(above, 0o755))
-	err := unix.Setxattr(above, "system.posix_acl_default", defaultACL(projectUser), 0)
+	err := unix.Setxattr(above, "system.posix_acl_default", artifacttest.ACL(projectUser, 7, artifacttest.Rights{Owner: 7, Group: 7, Other: 7}), 0)
 	if errors.Is(err, unix.ENOTSUP) {
 		t.Skip("this file system has no access control lists")
 	}

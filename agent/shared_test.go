@@ -1,7 +1,6 @@
 package agent_test
 
 import (
-	"encoding/binary"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -35,14 +34,7 @@ func waysToShare(t *testing.T) map[string]func(path string) error {
 		},
 	}
 	// user::rwx user:64011:rwx group::r-x mask::rwx other::r-x, in the form of setfacl(1)
-	list := []byte{2, 0, 0, 0}
-	for _, e := range []struct {
-		tag, perm uint16
-		id        uint32
-	}{{1, 7, ^uint32(0)}, {2, 7, projectUser}, {4, 5, ^uint32(0)}, {16, 7, ^uint32(0)}, {32, 5, ^uint32(0)}} {
-		list = binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint16(binary.LittleEndian.AppendUint16(list,
-			e.tag), e.perm), e.id)
-	}
+	list := artifacttest.ACL(projectUser, 7, artifacttest.Rights{Owner: 7, Group: 5, Other: 5})
 	share := func(path string) error { return unix.Setxattr(path, "system.posix_acl_access", list, 0) }
 	if share(t.TempDir()) == nil { // the filesystem has lists
 		all["ACL"] = share

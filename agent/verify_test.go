@@ -13,6 +13,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/artifacttest"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
@@ -171,13 +172,7 @@ func TestVerifyNamesWhoMayChangeAFile(t *testing.T) {
 	l.expect(exit.OK)
 	dir, err := filepath.EvalSymlinks(l.Layout.Path("/srv/service/current"))
 	must(t, err)
-	acl := []byte{2, 0, 0, 0}
-	for _, entry := range [][3]uint32{{1, 4, 1<<32 - 1}, {2, 6, 4711}, {4, 4, 1<<32 - 1}, {0x10, 6, 1<<32 - 1},
-		{0x20, 4, 1<<32 - 1}} {
-		acl = binary.LittleEndian.AppendUint16(acl, uint16(entry[0]))
-		acl = binary.LittleEndian.AppendUint16(acl, uint16(entry[1]))
-		acl = binary.LittleEndian.AppendUint32(acl, entry[2])
-	}
+	acl := artifacttest.ACL(4711, 6, artifacttest.Rights{Owner: 4, Group: 4, Other: 4})
 	if err := unix.Setxattr(filepath.Join(dir, "data/other"), "system.posix_acl_access", acl, 0); err != nil {
 		t.Skipf("access control lists: %v", err)
 	}

@@ -3,7 +3,6 @@ package attack_test
 import (
 	"archive/tar"
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"os"
 	"path/filepath"
@@ -11,20 +10,13 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/corpus-agent/corpus-agent/artifact/artifacttest"
 )
 
 // aclFor returns an access control list that gives ann the owner's permissions.
 func aclFor(uid uint32) []byte {
-	raw := binary.LittleEndian.AppendUint32(nil, 2)
-	for _, e := range []struct {
-		tag, perm uint16
-		id        uint32
-	}{{1, 7, ^uint32(0)}, {2, 7, uid}, {4, 0, ^uint32(0)}, {0x10, 7, ^uint32(0)}, {0x20, 5, ^uint32(0)}} {
-		raw = binary.LittleEndian.AppendUint16(raw, e.tag)
-		raw = binary.LittleEndian.AppendUint16(raw, e.perm)
-		raw = binary.LittleEndian.AppendUint32(raw, e.id)
-	}
-	return raw
+	return artifacttest.ACL(uid, 7, artifacttest.Rights{Owner: 7, Other: 5})
 }
 
 // writeAsAnn writes a file of ann's into the world.

@@ -128,11 +128,7 @@ func (r *Run) signingKey() (hostkey.Key, error) {
 	if known := r.Key(); known != nil {
 		return *known, nil
 	}
-	key, damaged, err := hostkey.Open(r.Site.Layout.HostKey())
-	if err == nil && damaged != nil {
-		r.Record.Note("%v; with `corpus host forget %s` it counts in the store", damaged, r.Report.Host)
-	}
-	return key, err
+	return hostkey.OpenFor(r.Report.Host, r.Site.Layout.HostKey(), r.Record.Note)
 }
 
 // register writes the public key of this host to the store. A failure is noted: what the key signs is then treated as

@@ -64,6 +64,15 @@ func Open(path string) (key Key, damaged, err error) {
 	return key, damaged, err
 }
 
+// OpenFor does the same as Open for a host, and notes what was wrong with the file.
+func OpenFor(host, path string, note func(format string, args ...any)) (Key, error) {
+	key, damaged, err := Open(path)
+	if err == nil && damaged != nil {
+		note("%v; with `corpus host forget %s` it counts in the store", damaged, host)
+	}
+	return key, err
+}
+
 // Read reads the key of this host, and creates none.
 func Read(path string) (Key, error) {
 	data, err := walk.ReadFile(path)

@@ -75,7 +75,7 @@ func TestNamesThatAUserGives(t *testing.T) {
 
 func TestHookCommandIsOneCommandLineOfAShell(t *testing.T) {
 	got := project.HookCommand("/opt/it's/agent", "--root", "/a b")
-	if want := `'/opt/it'\''s/agent' '--root' '/a b'`; got != want {
+	if want := `'/opt/it'\''s/agent' --root '/a b'`; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 }

@@ -113,14 +113,11 @@ func (r *Run) Repositories(ctx context.Context, branch, command string) ([]strin
 	return remotes, nil
 }
 
-// quoted quotes a word for a shell.
-func quoted(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'" }
-
 // HookCommand returns the command line of a shell that runs program with args.
 func HookCommand(program string, args ...string) string {
-	words := []string{quoted(program)}
+	words := []string{diag.ShellWord(program)}
 	for _, arg := range args {
-		words = append(words, quoted(arg))
+		words = append(words, diag.ShellWord(arg))
 	}
 	return strings.Join(words, " ")
 }

@@ -261,10 +261,7 @@ func (r *Run) hostKey() (*hostkey.Key, error) {
 			return nil, err
 		}
 	}
-	key, damaged, err := hostkey.Open(r.Site.Layout.HostKey())
-	if damaged != nil {
-		r.Record.Note("%v; with `corpus host forget %s` it counts in the store", damaged, r.Host)
-	}
+	key, err := hostkey.OpenFor(r.Host, r.Site.Layout.HostKey(), r.Record.Note)
 	if err != nil {
 		return nil, err
 	}

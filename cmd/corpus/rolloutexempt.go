@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -60,20 +59,9 @@ func (f *startFlags) again(exempt []string) string {
 		words = append(words, "--exempt", host)
 	}
 	for i, word := range words {
-		words[i] = shellWord(word)
+		words[i] = diag.ShellWord(word)
 	}
 	return strings.Join(words, " ")
-}
-
-// shellWord quotes a word for a shell if it has characters that a shell may interpret.
-func shellWord(word string) string {
-	plain := func(r rune) bool {
-		return unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("-_./:@%+=,", r)
-	}
-	if word != "" && !strings.ContainsFunc(word, func(r rune) bool { return !plain(r) }) {
-		return word
-	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
 // withoutExempt returns the hosts of a channel without those with an older agent that --exempt names, whose names it
