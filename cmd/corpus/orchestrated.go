@@ -81,7 +81,7 @@ func (o *orchestrated) deletions() (names []string) {
 func (o *orchestrated) plan(w io.Writer) {
 	for _, r := range o.list {
 		s := sign(r)
-		if s == "=" {
+		if s == "=" && len(r.Warnings) == 0 {
 			continue
 		}
 		fmt.Fprintf(w, "%s %s %s\n", s, r.Step.Function(), r.Name())
@@ -142,7 +142,7 @@ func fields(w io.Writer, changes *value.Map) {
 		case new == nil:
 			fmt.Fprintf(w, "    - %s: %s\n", name, short(old.Value(name)))
 		default:
-			fmt.Fprintf(w, "    ~ %s: %s -> %s\n", name, short(old.Value(name)), short(new.Value(name)))
+			differing(w, name, old.Value(name), new.Value(name))
 		}
 	}
 	if done, ok := changes.Value("done").(*value.List); ok {
@@ -152,7 +152,72 @@ func fields(w io.Writer, changes *value.Map) {
 	}
 }
 
-// longest is the maximum length, in bytes, of a value in a plan.
+// differing prints a field that changes. Of long mappings and lists it prints what differs, since the rest would hide it.
+func differing(w io.Writer, name string, old, new any) {
+	if len(value.Repr(old))+len(value.Repr(new)) > longest {
+		switch before := old.(type) {
+		case *value.Map:
+			if after, ok := new.(*value.Map); ok && before.Len() > 0 && after.Len() > 0 {
+				differingKeys(w, name, before, after)
+				return
+			}
+		case *value.List:
+			if after, ok := new.(*value.List); ok && before.Len() > 0 && after.Len() > 0 {
+				differingItems(w, name, before, after)
+				return
+			}
+		}
+	}
+	fmt.Fprintf(w, "    ~ %s: %s -> %s\n", name, short(old), short(new))
+}
+
+func differingKeys(w io.Writer, name string, old, new *value.Map) {
+	for _, key := range old.Names() {
+		after, there := new.Get(key)
+		switch v := old.Value(key); {
+		case !there:
+			fmt.Fprintf(w, "    - %s.%s: %s\n", name, key, short(v))
+		case !value.Equal(v, after):
+			differing(w, name+"."+key, v, after)
+		}
+	}
+	for _, key := range new.Names() {
+		if !old.Has(key) {
+			fmt.Fprintf(w, "    + %s.%s: %s\n", name, key, short(new.Value(key)))
+		}
+	}
+}
+
+// differingItems prints the items that only one of two lists has. An item that takes the place of another one, as the
+// only difference, is compared with it.
+func differingItems(w io.Writer, name string, old, new *value.List) {
+	gone, come := lacking(old, new), lacking(new, old)
+	if len(gone) == 1 && len(come) == 1 {
+		differing(w, name, gone[0], come[0])
+		return
+	}
+	if len(gone)+len(come) == 0 { // another order
+		fmt.Fprintf(w, "    ~ %s: %s -> %s\n", name, short(old), short(new))
+	}
+	for _, v := range gone {
+		fmt.Fprintf(w, "    - %s: %s\n", name, short(v))
+	}
+	for _, v := range come {
+		fmt.Fprintf(w, "    + %s: %s\n", name, short(v))
+	}
+}
+
+// lacking returns the items of a list that another one lacks.
+func lacking(list, other *value.List) (items []any) {
+	for _, v := range list.Items {
+		if !slices.ContainsFunc(other.Items, func(o any) bool { return value.Equal(v, o) }) {
+			items = append(items, v)
+		}
+	}
+	return items
+}
+
+// longest is the maximum length, in characters, of a value in a plan.
 const longest = 200
 
 func short(v any) string {

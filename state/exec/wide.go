@@ -140,7 +140,7 @@ func (w *walk) named(steps []*compile.Step) map[*compile.Step][]*compile.Step {
 			}
 		}
 		for word := range words {
-			for _, before := range byName[word] {
+			for _, before := range byName[plainName(word)] {
 				if !forward || !needs(before, s, after, map[*compile.Step]bool{}) {
 					after[s] = append(after[s], before)
 				}
@@ -150,10 +150,34 @@ func (w *walk) named(steps []*compile.Step) map[*compile.Step][]*compile.Step {
 			after[s] = append(after[s], before)
 		}
 		same[s.State()+" "+s.Name()] = s
-		byName[s.Name()] = append(byName[s.Name()], s)
+		for name := range namesOf(s) {
+			byName[name] = append(byName[name], s)
+		}
 	}
 	return after
 }
+
+// namesOf returns the names by which arguments of other steps may refer to what a step makes: its own, and those in
+// arguments that name the resource, such as the domain of a zone.
+func namesOf(s *compile.Step) map[string]bool {
+	names := map[string]bool{plainName(s.Name()): true}
+	for _, key := range []string{"domain_name", "conn_name", "Bucket", "instance_name", "volume_name"} {
+		if v, ok := s.Chunk.Value(key).(string); ok && v != "" {
+			names[plainName(v)] = true
+		}
+	}
+	tags := map[string]bool{}
+	if m, ok := s.Chunk.Value("tags").(*value.Map); ok {
+		collect(m.Value("Name"), tags)
+	}
+	for name := range tags {
+		names[plainName(name)] = true
+	}
+	return names
+}
+
+// plainName returns a name without the dot at the end of a domain, which users write or leave out.
+func plainName(name string) string { return strings.TrimSuffix(name, ".") }
 
 // requireLater reports whether any step requires one that is written after it.
 func requireLater(steps []*compile.Step) bool {

@@ -38,6 +38,7 @@ type thing struct {
 	Uses  []any  `sls:"uses"`
 	Meet  bool   `sls:"meet"`
 	Fail  bool   `sls:"fail"`
+	Slow  bool   `sls:"slow"` // Apply takes some time
 	Look  string `sls:"look"` // a path that Apply looks at, and whose error it ignores
 	alone bool
 }
@@ -73,6 +74,9 @@ func (t *thing) Apply(ctx context.Context, h *host.Host, d module.Diff) (module.
 		case <-time.After(20 * time.Second):
 			return module.Report{}, errors.New("the others did not begin")
 		}
+	}
+	if t.Slow {
+		time.Sleep(50 * time.Millisecond)
 	}
 	if t.Look != "" {
 		_, _ = h.Files.Stat(t.Look)
@@ -247,5 +251,21 @@ d: {thing.made: [uses: [text of c], meet: true]}
 	if c.most != 2 || slices.Index(c.order, "a") < slices.Index(c.order, "b") ||
 		slices.Index(c.order, "c") < slices.Index(c.order, "d") {
 		t.Errorf("at most %d steps ran at once, in the order %v", c.most, c.order)
+	}
+}
+
+// TestNamesOfAResourceCount checks that a step waits for an earlier one that it names by another of its names: with or
+// without the dot of a domain, by an argument that names the resource, or by the tag Name.
+func TestNamesOfAResourceCount(t *testing.T) {
+	for first, name := range map[string]string{
+		"zone.example.com.: {thing.made: [slow: true]}":                  "zone.example.com",
+		"zone.example.com: {thing.made: [slow: true]}":                   "zone.example.com.",
+		"z: {thing.made: [slow: true, domain_name: other.example.com.]}": "other.example.com",
+		"z: {thing.made: [slow: true, tags: {Name: called}]}":            "called",
+	} {
+		c := &cloud{}
+		if c.run(t, 4, first+"\nuser: {thing.made: [uses: ["+name+"]]}\n"); c.most != 1 {
+			t.Errorf("%s: a step that names %s does not wait", first, name)
+		}
 	}
 }

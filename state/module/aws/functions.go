@@ -88,7 +88,7 @@ func Reading(c *cloud.Cloud) function.Table {
 			}),
 		"boto_sns.get_arn": q.named("sns", "name",
 			func(ctx context.Context, a *cloud.Account, name string) (any, error) {
-				return messages.TopicARN(ctx, a, name)
+				return messages.NameToARN(ctx, a, name)
 			}),
 		"boto_asg.exists": q.named("asg", "name",
 			func(ctx context.Context, a *cloud.Account, name string) (any, error) {

@@ -47,7 +47,16 @@ func (q asked) questions() function.Table {
 				if err != nil {
 					return nil, err
 				}
-				return alarms.ActionARN(ctx, a, "scaling_policy:"+group+":"+policy)
+				all, err := alarms.ScalingPolicies(ctx, a, group)
+				if err != nil {
+					return nil, err
+				}
+				for _, one := range all {
+					if sdk.ToString(one.PolicyName) == policy {
+						return sdk.ToString(one.PolicyARN), nil
+					}
+				}
+				return nil, nil // as in Salt: the group or the policy may not exist yet
 			}),
 		"boto_cloudwatch.get_alarm": q.named("cloudwatch", "name", alarmConfig),
 		"boto_dynamodb.exists": q.named("dynamodb", "table_name",

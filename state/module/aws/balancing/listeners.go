@@ -25,14 +25,11 @@ type listener struct {
 func (e *elbPresent) listeners() (all []listener, err error) {
 	for _, item := range e.Listeners {
 		m := cloud.MapOf(item)
-		if l, ok := item.(*value.List); ok {
-			m = positional(l.Items)
-		}
 		port, ok := cloud.Number(m, "elb_port")
 		protocol := strings.ToUpper(cloud.Text(m, "elb_protocol"))
 		if !ok || protocol == "" {
 			return nil, diag.WithHint(fmt.Errorf("the listener %s lacks elb_port or elb_protocol", value.Repr(item)),
-				"give both")
+				"write a mapping with both")
 		}
 		instance, ok := cloud.Number(m, "instance_port")
 		if !ok {
@@ -49,22 +46,6 @@ func (e *elbPresent) listeners() (all []listener, err error) {
 		all = append(all, l)
 	}
 	return all, nil
-}
-
-// positional returns the fields of a listener that is given as a list: port, instance port, protocol, instance protocol
-// and certificate. A list of at most three items has no instance port and no instance protocol.
-func positional(items []any) *value.Map {
-	m := value.NewMap()
-	names := []string{"elb_port", "instance_port", "elb_protocol", "instance_protocol", "certificate"}
-	if len(items) <= 3 {
-		names = []string{"elb_port", "elb_protocol", "certificate"}
-	}
-	for i, v := range items {
-		if i < len(names) {
-			m.Set(names[i], v)
-		}
-	}
-	return m
 }
 
 func shownListeners(all []listener) *value.List {
@@ -125,7 +106,8 @@ func (e *elbPresent) listenerDrift(_ context.Context, p *cloud.Plan, a *cloud.Ac
 			cloud.Sorted(l.policies))
 		p.Then("listener policies set", func(ctx context.Context) error {
 			_, err := client.SetLoadBalancerPoliciesOfListener(ctx, &elb.SetLoadBalancerPoliciesOfListenerInput{
-				LoadBalancerName: &e.Name, LoadBalancerPort: l.LoadBalancerPort, PolicyNames: l.policies})
+				LoadBalancerName: &e.Name, LoadBalancerPort: l.LoadBalancerPort,
+				PolicyNames: append([]string{}, l.policies...)}) // nil is refused
 			return cloud.Failed("setting policies of load balancer", e.Name, err)
 		})
 	}

@@ -2,8 +2,28 @@ package cloud
 
 import (
 	"context"
+	"fmt"
 	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/host"
 )
+
+// CheckSaveDir returns an error unless a directory exists in which a secret is to be written that AWS shows only once.
+func CheckSaveDir(h *host.Host, dir string) error {
+	if h == nil {
+		return nil
+	}
+	info, err := h.Files.Stat(dir)
+	switch {
+	case err != nil:
+		return diag.WithHint(fmt.Errorf("the directory for the secret half of the key: %w", err), "make the directory first")
+	case !info.IsDir():
+		return diag.WithHint(fmt.Errorf("%s is to take the secret half of the key, and is not a directory", dir),
+			"name a directory")
+	}
+	return nil
+}
 
 // Content is an argument that SLS files give as a text or as the salt:// URL of a file with it.
 type Content string

@@ -42,7 +42,8 @@ func (k *keyPair) Valid() error {
 }
 
 // Check implements module.Resource.
-func (k *keyPair) Check(ctx context.Context, _ *host.Host) (module.Diff, error) {
+func (k *keyPair) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
+	k.host = h
 	return k.Planned(k.look(ctx))
 }
 
@@ -74,6 +75,11 @@ func (k *keyPair) look(ctx context.Context) (*cloud.Plan, error) {
 			return cloud.Failed("deleting key pair", k.Name, err)
 		})
 	case !there && !k.absent:
+		if k.public == "" {
+			if err := cloud.CheckSaveDir(k.host, k.Save); err != nil {
+				return nil, err
+			}
+		}
 		p.Create(value.NewMap("key", k.Name))
 		p.Then("key pair made", func(ctx context.Context) error { return k.create(ctx, client) })
 	}
@@ -96,5 +102,10 @@ func (k *keyPair) create(ctx context.Context, client *ec2.Client) error {
 	private := fs.FileMode(0o600)
 	err = k.host.Files.Write(path, host.NewFile{Content: strings.NewReader(sdk.ToString(out.KeyMaterial)), Mode: &private,
 		UID: -1, GID: -1})
-	return cloud.Failed("writing the private half of key pair", k.Name, err)
+	if err == nil {
+		return nil
+	}
+	_, gone := client.DeleteKeyPair(ctx, &ec2.DeleteKeyPairInput{KeyName: &k.Name}) // its private half is nowhere else
+	return errors.Join(cloud.Failed("writing the private half of key pair", k.Name, err),
+		cloud.Failed("deleting the key pair again, which is lost,", k.Name, gone))
 }

@@ -2,6 +2,7 @@ package identity
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"path/filepath"
@@ -51,7 +52,7 @@ type keysPresent struct {
 }
 
 // Check implements module.Resource.
-func (k *keysPresent) Check(ctx context.Context, _ *host.Host) (module.Diff, error) {
+func (k *keysPresent) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
 	a, err := k.Cloud.Account(ctx, "iam", k.Arguments)
 	if err != nil {
 		return module.Diff{}, err
@@ -63,6 +64,9 @@ func (k *keysPresent) Check(ctx context.Context, _ *host.Host) (module.Diff, err
 	}
 	if err != nil || len(has) >= k.Number {
 		return k.Planned(p, err)
+	}
+	if err := cloud.CheckSaveDir(h, k.Save); err != nil {
+		return module.Diff{}, err
 	}
 	p.Differ("access_keys", len(has), k.Number)
 	p.Then("access keys made", func(ctx context.Context) error { return k.create(ctx, client, len(has)) })
@@ -94,8 +98,11 @@ func (k *keysPresent) create(ctx context.Context, client *iam.Client, has int) e
 		private := fs.FileMode(0o600)
 		err = k.host.Files.Write(path, host.NewFile{Content: strings.NewReader(text.String()), Mode: &private, UID: -1,
 			GID: -1})
-		if err != nil {
-			return cloud.Failed("writing the access keys of user", k.Name, err)
+		if err != nil { // the secret half is nowhere else
+			_, gone := client.DeleteAccessKey(ctx, &iam.DeleteAccessKeyInput{UserName: &k.Name,
+				AccessKeyId: out.AccessKey.AccessKeyId})
+			return errors.Join(cloud.Failed("writing the access keys of user", k.Name, err),
+				cloud.Failed("deleting the access key again, which is lost, of user", k.Name, gone))
 		}
 	}
 	return nil

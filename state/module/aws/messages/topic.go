@@ -34,6 +34,25 @@ func (*topicPresent) RunsBeside() {}
 
 func snsOf(a *cloud.Account) *sns.Client { return sns.NewFromConfig(a.Client("sns")) }
 
+// NameToARN returns the ARN that a topic with a name has, or would have. It returns an ARN unchanged.
+func NameToARN(ctx context.Context, a *cloud.Account, name string) (string, error) {
+	if strings.HasPrefix(name, "arn:") {
+		return name, nil
+	}
+	number, err := cloud.AccountNumber(ctx, a)
+	if err != nil {
+		return "", err
+	}
+	partition := "aws"
+	switch {
+	case strings.HasPrefix(a.Config.Region, "cn-"):
+		partition = "aws-cn"
+	case strings.HasPrefix(a.Config.Region, "us-gov-"):
+		partition = "aws-us-gov"
+	}
+	return strings.Join([]string{"arn", partition, "sns", a.Config.Region, number, name}, ":"), nil
+}
+
 // TopicARN returns the ARN of the topic with a name, or "" if there is none. It returns an ARN unchanged.
 func TopicARN(ctx context.Context, a *cloud.Account, name string) (string, error) {
 	if strings.HasPrefix(name, "arn:") {
