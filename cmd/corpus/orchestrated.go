@@ -168,7 +168,21 @@ func differing(w io.Writer, name string, old, new any) {
 			}
 		}
 	}
-	fmt.Fprintf(w, "    ~ %s: %s -> %s\n", name, short(old), short(new))
+	before, after := apart([]rune(value.Repr(old)), []rune(value.Repr(new)))
+	fmt.Fprintf(w, "    ~ %s: %s -> %s\n", name, before, after)
+}
+
+// apart returns two texts as they are shown. Of long ones it leaves out the beginning that they have in common.
+func apart(old, new []rune) (before, after string) {
+	same := 0
+	for same < min(len(old), len(new)) && old[same] == new[same] {
+		same++
+	}
+	const context = 40
+	if skip := same - context; skip > 0 && max(len(old), len(new)) > longest {
+		return "…" + cutShort(old[skip:]), "…" + cutShort(new[skip:])
+	}
+	return cutShort(old), cutShort(new)
 }
 
 func differingKeys(w io.Writer, name string, old, new *value.Map) {
@@ -220,8 +234,9 @@ func lacking(list, other *value.List) (items []any) {
 // longest is the maximum length, in characters, of a value in a plan.
 const longest = 200
 
-func short(v any) string {
-	text := []rune(value.Repr(v))
+func short(v any) string { return cutShort([]rune(value.Repr(v))) }
+
+func cutShort(text []rune) string {
 	if len(text) > longest {
 		return string(text[:longest]) + "…"
 	}
