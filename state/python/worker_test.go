@@ -30,6 +30,7 @@ type fakeSession struct {
 	texts map[string]string // the modules, by kind/name
 	world *value.Map
 	call  func(ctx context.Context, name string, args []any) (any, error)
+	asked int // questions of the worker
 }
 
 func (a *fakeSession) World() *value.Map {
@@ -40,6 +41,7 @@ func (a *fakeSession) World() *value.Map {
 }
 
 func (a *fakeSession) Ask(ctx context.Context, q *value.Map) (any, error) {
+	a.asked++
 	name, _ := q.Value("name").(string)
 	switch q.Value("ask") {
 	case "source":
@@ -393,6 +395,22 @@ func BenchmarkFurtherCall(b *testing.B) {
 		if _, err := call(w, b.Context(), "own.echo", 1); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// TestFurtherCallsAskNothing counts the questions of the worker: one for the text of the module, and none in further
+// calls, which are a message in each direction, in the same process.
+func TestFurtherCallsAskNothing(t *testing.T) {
+	a := &fakeSession{texts: map[string]string{"modules/own": own},
+		world: value.NewMap("grains", value.NewMap("os", "Debian"))}
+	w := start(t, a)
+	for range 50 {
+		if _, err := call(w, t.Context(), "own.echo", 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if a.asked != 1 || w.Started() != 1 {
+		t.Errorf("50 calls led to %d questions and %d processes, want one of each", a.asked, w.Started())
 	}
 }
 

@@ -180,3 +180,50 @@ func TestARepositoryOfAnotherUserIsNoPillarData(t *testing.T) {
 		t.Errorf("%v: %s", err, got)
 	}
 }
+
+// TestRepositoryBranches reads the branch of the minion's environment, and the fallback of a branch that does not exist.
+func TestRepositoryBranches(t *testing.T) {
+	repository := gitRepository(t, "main", map[string]string{"top.sls": "base: {'*': [b]}\n", "b.sls": "b: fallback\n"})
+	got, err := gitPillar(t, value.NewMap("absent "+repository, parameters("fallback", "main", "env", "base")))
+	if err != nil || got != "{'role': 'web', 'b': 'fallback'}" {
+		t.Errorf("with a fallback: %s, %v", got, err)
+	}
+	if got, err = gitPillar(t, value.NewMap("absent "+repository, parameters("fallback", "none"))); err == nil {
+		t.Errorf("without a branch: %s", got)
+	}
+	repository = gitRepository(t, "dev", map[string]string{"top.sls": "dev: {'*': [a]}\n", "a.sls": "a: dev\n"})
+	set, _ := settings(t, nil)
+	set.Options = value.NewMap("pillarenv", "dev", "ext_pillar",
+		value.NewList(value.NewMap("git", value.NewList("__env__ "+repository))))
+	s := families.New(set)
+	defer s.Close()
+	if data, err := s.Pillar(t.Context()); err != nil || data.Value("a") != "dev" {
+		t.Errorf("of the environment dev: %s, %v", value.Repr(data), err)
+	}
+}
+
+// TestRepositoryOverSSH reads a repository through a program in the place of ssh, and checks which key that gets.
+func TestRepositoryOverSSH(t *testing.T) {
+	repository := gitRepository(t, "master", map[string]string{"top.sls": "base: {'*': [a]}\n", "a.sls": "a: ssh\n"})
+	dir := t.TempDir()
+	key := filepath.Join(dir, "key")
+	ssh := "#!/bin/sh\nprintf '%s\\n' \"$@\" >" + dir + "/arguments\nfor last; do :; done\nexec sh -c \"$last\"\n"
+	for name, mode := range map[string]os.FileMode{"ssh": 0o755, "key": 0o600} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(ssh), mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+	for _, url := range []string{"ssh://git@host.example.com" + repository, "git@host.example.com:" + repository} {
+		got, err := gitPillar(t, value.NewMap("master "+url, parameters("privkey", key)))
+		arguments, _ := os.ReadFile(filepath.Join(dir, "arguments"))
+		if err != nil || got != "{'role': 'web', 'a': 'ssh'}" {
+			t.Errorf("%s: %s, %v", url, got, err)
+		}
+		for _, want := range []string{key, "git@host.example.com", "BatchMode=yes", "IdentitiesOnly=yes"} {
+			if !strings.Contains(string(arguments), want) {
+				t.Errorf("%s: ssh got %q, want %s", url, arguments, want)
+			}
+		}
+	}
+}

@@ -75,15 +75,37 @@ def format_call(fun, data, initial_ret=None, expected_extra_kws=(), is_class_met
 
 
 def parse_function(s):
-    name, _, rest = s.partition("(")
+    """The name, and the arguments as texts, of a call such as f(a, b=1)."""
+    name, call, rest = s.partition("(")
+    if not call or not rest.endswith(")"):
+        return None, None, None
     args, kwargs = [], {}
-    for word in shlex.split(rest.rstrip(")").replace(",", " ")):
+    for word in split_arguments(rest[:-1]):
         k, equals, v = word.partition("=")
         if equals:
-            kwargs[k] = yamlify_arg(v)
+            kwargs[k.strip()] = v.strip()
         else:
-            args.append(yamlify_arg(word))
+            args.append(word)
     return name, args, kwargs
+
+
+def split_arguments(text):
+    words, depth, quote = [""], 0, ""
+    for c in text:
+        if quote or c in "\"'":
+            if not quote or c == quote:
+                quote = "" if quote else c
+                if not depth:
+                    continue
+        else:
+            depth += (c in "[{(") - (c in "]})")
+            if c == "," and not depth:
+                words.append("")
+                continue
+            if c == " ":
+                continue
+        words[-1] += c
+    return [w for w in words if w]
 
 
 def parse_input(args, condition=True, no_parse=None):
