@@ -181,7 +181,7 @@ func TestARepositoryOfAnotherUserIsNoPillarData(t *testing.T) {
 	}
 }
 
-// TestRepositoryBranches reads the branch of the minion's environment, and the fallback of a branch that does not exist.
+// TestRepositoryBranches reads the branch of the environment, and the fallback of a branch that does not exist.
 func TestRepositoryBranches(t *testing.T) {
 	repository := gitRepository(t, "main", map[string]string{"top.sls": "base: {'*': [b]}\n", "b.sls": "b: fallback\n"})
 	got, err := gitPillar(t, value.NewMap("absent "+repository, parameters("fallback", "main", "env", "base")))
