@@ -47,7 +47,7 @@ type Server struct {
 // S3 stores.
 func New(tb testing.TB) *Server {
 	tb.Helper()
-	program, err := build(tb.Context())
+	program, err := Program(tb.Context())
 	if err != nil {
 		tb.Fatalf("building MinIO: %v", err)
 	}
@@ -140,9 +140,9 @@ func freePort(tb testing.TB) string {
 	return l.Addr().String()
 }
 
-// build returns the path of the server's program. If it is not in the cache, it is built first. Test binaries that run
+// Program returns the path of the server's program, which it builds unless it is in the cache. Processes that need it
 // at the same time wait for each other.
-func build(ctx context.Context) (string, error) {
+func Program(ctx context.Context) (string, error) {
 	dir, err := cacheDir()
 	if err != nil {
 		return "", err
