@@ -19,7 +19,8 @@ func TestDefaultACLGivesNoRightsOnTheState(t *testing.T) {
 	l := newLab(t)
 	above := filepath.Dir(l.Layout.State())
 	must(t, os.MkdirAll(above, 0o755))
-	err := unix.Setxattr(above, "system.posix_acl_default", artifacttest.ACL(projectUser, 7, artifacttest.Rights{Owner: 7, Group: 7, Other: 7}), 0)
+	list := artifacttest.ACL(projectUser, 7, artifacttest.Rights{Owner: 7, Group: 7, Other: 7})
+	err := unix.Setxattr(above, "system.posix_acl_default", list, 0)
 	if errors.Is(err, unix.ENOTSUP) {
 		t.Skip("this file system has no access control lists")
 	}

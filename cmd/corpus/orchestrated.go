@@ -152,7 +152,7 @@ func fields(w io.Writer, changes *value.Map) {
 	}
 }
 
-// differing prints a field that changes. Of long mappings and lists it prints what differs, since the rest would hide it.
+// differing prints a field that changes. Of long mappings and lists it prints what differs: the rest would hide it.
 func differing(w io.Writer, name string, old, new any) {
 	if len(value.Repr(old))+len(value.Repr(new)) > longest {
 		switch before := old.(type) {

@@ -314,8 +314,9 @@ func resources() []resource {
 				"tags": "tags: {c: d}", "security_groups": "security_groups: [default]",
 				"cnames": "cnames: [{name: elb.example.com., zone: example.com., ttl: 90}]",
 				"alarms": "alarms: {cpu: {name: n, attributes: {" + strings.Replace(alarmAttributes, "50.0", "60.5", 1) + "}}}",
-				"listeners without policies": "policies: [{policy_name: cookie, policy_type: LBCookieStickinessPolicyType, policy: " +
-					"{}}], listeners: [{elb_port: 80, instance_port: 80, elb_protocol: HTTP, policies: []}]",
+				"listeners without policies": "policies: [{policy_name: cookie, policy_type: " +
+					"LBCookieStickinessPolicyType, policy: {}}], " +
+					"listeners: [{elb_port: 80, instance_port: 80, elb_protocol: HTTP, policies: []}]",
 				"policies": "policies: [{policy_name: cookie, policy_type: LBCookieStickinessPolicyType, policy: {}}], " +
 					"listeners: [{elb_port: 80, instance_port: 80, elb_protocol: HTTP, policies: [cookie]}]",
 			}, fixed: "scheme subnets subnet_names wait_for_sync instance_ids instance_names backends"},
