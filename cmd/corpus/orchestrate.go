@@ -32,6 +32,7 @@ type orchestrating struct {
 	test, yes              bool
 	parallel               int
 	redactor               *redact.Redactor
+	planned                *aws.Cloud // of the plan that was shown
 }
 
 func (p *program) orchestrateCommand() *cobra.Command {
@@ -67,6 +68,7 @@ failed; 130 interrupted.`,
 }
 
 func (o *orchestrating) run(ctx context.Context, names []string) error {
+	cli.ExtendDeadline(endRequests)
 	var all []string
 	for _, name := range names {
 		all = append(all, strings.Split(name, ",")...)
@@ -90,6 +92,9 @@ func (o *orchestrating) run(ctx context.Context, names []string) error {
 	}
 	return o.end(ctx, done)
 }
+
+// endRequests is how long a run that is interrupted waits for the requests under way, so that its report has them.
+const endRequests = 30 * time.Second
 
 // pass reads all files again, and compiles and runs the program once.
 func (o *orchestrating) pass(ctx context.Context, names []string, dry bool) (*orchestrated, error) {
@@ -137,7 +142,7 @@ func (o *orchestrating) session(dry bool) (*session.Session, error) {
 		return nil, fmt.Errorf("reading the name of this machine: %w", err)
 	}
 	settings := session.Settings{Host: h, ID: id, Grains: value.NewMap("id", id), Options: value.NewMap(),
-		Version: cli.Version, Redactor: o.redactor, Test: dry, Strict: true, Parallel: o.parallel, Grace: 30 * time.Second}
+		Version: cli.Version, Redactor: o.redactor, Test: dry, Strict: true, Parallel: o.parallel, Grace: endRequests}
 	if err := o.trees(&settings); err != nil {
 		return nil, err
 	}
@@ -153,6 +158,12 @@ func (o *orchestrating) session(dry bool) (*session.Session, error) {
 		}
 	}
 	cloud := &aws.Cloud{Endpoint: o.endpoint, Bootstrap: userData}
+	switch {
+	case dry:
+		o.planned = cloud
+	case !o.yes:
+		cloud.Agreed = o.planned.Deletions()
+	}
 	settings.Tables = orchestration.Tables{Cloud: cloud}
 	return session.New(settings), nil
 }

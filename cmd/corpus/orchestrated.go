@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/artifact/durable"
+	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/state/compile"
 	"github.com/corpus-agent/corpus-agent/state/exec"
 	"github.com/corpus-agent/corpus-agent/state/value"
@@ -71,7 +72,7 @@ func (o *orchestrated) failures() int { return o.count()["!"] }
 func (o *orchestrated) deletions() (names []string) {
 	for _, r := range o.list {
 		if sign(r) == "-" {
-			names = append(names, strings.TrimSuffix(r.Step.State(), "_absent")+" "+r.Name())
+			names = append(names, strings.TrimSuffix(r.Step.State(), "_absent")+" "+trust.Printable(r.Name()))
 		}
 	}
 	return names
@@ -84,7 +85,7 @@ func (o *orchestrated) plan(w io.Writer) {
 		if s == "=" && len(r.Warnings) == 0 {
 			continue
 		}
-		fmt.Fprintf(w, "%s %s %s\n", s, r.Step.Function(), r.Name())
+		fmt.Fprintf(w, "%s %s %s\n", s, r.Step.Function(), trust.Printable(r.Name()))
 		fields(w, changesOf(r))
 		if s == "!" || r.Unknown {
 			fmt.Fprintf(w, "    %s\n", strings.ReplaceAll(r.Comment, "\n", "\n    "))
@@ -325,5 +326,5 @@ func (p *progress) StepDone(r *exec.Result) {
 	defer p.mu.Unlock()
 	p.done++
 	fmt.Fprintf(p.out, "[%d/%d] %6.1fs  %s %s %s\n", p.done, p.all, r.Duration.Seconds(), sign(r), r.Step.Function(),
-		r.Name())
+		trust.Printable(r.Name()))
 }

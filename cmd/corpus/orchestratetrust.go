@@ -75,13 +75,19 @@ func (v *trustChecker) tree(dir string) error {
 	})
 }
 
-// path returns an error for a path that another user can change. The path need not exist.
+// path returns an error for a path that another user can change. A path that does not exist is judged by the directory
+// in which it would be.
 func (v *trustChecker) path(path string, look func(*walk.Root, string, walk.Trust) error) error {
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return err
 	}
 	err = look(v.root, path, walk.Trust{})
+	if walk.Nowhere(err) { // another user may make it while the tree is read
+		if by, at := v.root.Changer(path, false); by != "" {
+			err = &walk.UnsafeError{Path: path, By: by, Component: at}
+		}
+	}
 	if unsafe := new(walk.UnsafeError); errors.As(err, &unsafe) {
 		return diag.WithHint(fmt.Errorf("%s: refused, since %s can change %s, and it would run with "+
 			"your rights",

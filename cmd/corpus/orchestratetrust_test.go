@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -76,5 +77,27 @@ func TestOrchestrateRefusesTreesOfOtherUsers(t *testing.T) {
 				t.Errorf("after %d requests the error is %s", o.queues.requests, errs)
 			}
 		})
+	}
+}
+
+// TestOrchestrateRefusesRootsThatOthersCanMake checks that a directory of file_roots that does not exist is judged by
+// the directory in which another user could make it.
+func TestOrchestrateRefusesRootsThatOthersCanMake(t *testing.T) {
+	for mode, refused := range map[os.FileMode]bool{0o755: false, 0o777: true, os.ModeSticky | 0o777: true} {
+		o := newOrchestrator(t, tree())
+		shared, conf := filepath.Join(o.dir, "shared"), filepath.Join(o.dir, "conf")
+		if err := errors.Join(os.Mkdir(shared, 0o755), os.Chmod(shared, mode), os.Mkdir(conf, 0o755),
+			os.WriteFile(filepath.Join(conf, "minion"), []byte("file_roots: {base: ["+o.dir+"/tree, "+shared+
+				"/absent]}\npillar_roots: {base: ["+o.dir+"/tree/pillar]}\n"), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+		code := 0
+		if refused {
+			code = 2
+		}
+		_, errs := o.run(code, "shop", "--set", "service_instance=testing", "--test", "--tree", "", "-c", conf)
+		if refused && !strings.Contains(errs, "can change "+shared) {
+			t.Errorf("with %v the error is %s", mode, errs)
+		}
 	}
 }

@@ -49,7 +49,8 @@ func TestQuickStart(t *testing.T) {
 	t.Logf("the quick start takes %s", time.Since(began).Round(time.Second))
 	at := 0
 	for _, want := range []string{"hello/testing is 1.0", "notes/testing is 1.0", "converged: hello 1.0",
-		"converged: notes 1.0", "hello/testing is 1.1", "rolled back", "tls.pem", "hello/testing is 1.2", "hello/production is 1.2"} {
+		"converged: notes 1.0", "hello/testing is 1.1", "rolled back", "tls.pem", "hello/testing is 1.2",
+		"hello/production is 1.2"} {
 		next := strings.Index(out[at:], want)
 		if next < 0 {
 			t.Fatalf("no output has %q after\n%s\nin\n%s", want, out[:at], out[at:])

@@ -3,7 +3,9 @@ package exec
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -67,13 +69,41 @@ func (r *Runner) hostOf(ctx context.Context, s *compile.Step) *host.Host {
 // apply applies a diff. If it fails, the warnings of Check are left out, since they describe the failure.
 func (r *Runner) apply(ctx context.Context, resource module.Resource, diff module.Diff, warnings []string,
 	result *Result) {
-	report, err := resource.Apply(host.Applying(ctx), r.hostOf(ctx, result.Step).Ending(ctx), diff)
+	report, err := r.changed(ctx, resource, diff, result.Step)
 	result.Comment, result.Outcome, result.Changes = report.Comment, Succeeded, orEmpty(report.Changes)
 	if err != nil {
 		result.Warnings = warnings
 		result.fail(err, report.Changes)
 	}
 	result.Warnings = append(result.Warnings, report.Warnings...)
+}
+
+// changed has a resource apply a diff.
+func (r *Runner) changed(ctx context.Context, resource module.Resource, diff module.Diff,
+	s *compile.Step) (report module.Report, err error) {
+	defer caught(&err)
+	return resource.Apply(host.Applying(ctx), r.hostOf(ctx, s).Ending(ctx), diff)
+}
+
+// caught turns a panic of a state function into its failure, so that the run ends as after each failure, and its report
+// is complete. The error has the place of the panic.
+func caught(err *error) {
+	why := recover()
+	if why == nil {
+		return
+	}
+	place := "an unknown place"
+	callers := make([]uintptr, 32)
+	for frames, more := runtime.CallersFrames(callers[:runtime.Callers(1, callers)]), true; more; {
+		var f runtime.Frame
+		f, more = frames.Next()
+		if strings.Contains(f.Function, "/state/") && !strings.Contains(f.Function, "/state/exec.caught") {
+			place = fmt.Sprintf("%s (%s:%d)", f.Function, path.Base(f.File), f.Line)
+			break
+		}
+	}
+	*err = diag.WithHint(fmt.Errorf("internal error in %s: %v", place, why),
+		"this is a mistake of the program, or of a server that it asked: please report it with this text")
 }
 
 // fail sets the result to a failure because of err, or to a skip if err is a host.Skipped.

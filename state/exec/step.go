@@ -296,7 +296,8 @@ func required(s *compile.Step) *value.List {
 }
 
 // look determines the changes that the step has to make.
-func (t try) look(ctx context.Context, resource module.Resource, h *host.Host) (module.Diff, error) {
+func (t try) look(ctx context.Context, resource module.Resource, h *host.Host) (diff module.Diff, err error) {
+	defer caught(&err)
 	if rehearser, ok := resource.(module.Rehearser); ok && t.dry {
 		return rehearser.Rehearse(ctx, h)
 	}

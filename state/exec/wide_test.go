@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/corpus-agent/corpus-agent/state/exec"
 	"github.com/corpus-agent/corpus-agent/state/function"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/jinja"
@@ -39,6 +40,7 @@ type thing struct {
 	Meet  bool   `sls:"meet"`
 	Fail  bool   `sls:"fail"`
 	Slow  bool   `sls:"slow"` // Apply takes some time
+	Panic bool   `sls:"panic"`
 	Look  string `sls:"look"` // a path that Apply looks at, and whose error it ignores
 	alone bool
 }
@@ -74,6 +76,9 @@ func (t *thing) Apply(ctx context.Context, h *host.Host, d module.Diff) (module.
 		case <-time.After(20 * time.Second):
 			return module.Report{}, errors.New("the others did not begin")
 		}
+	}
+	if t.Panic {
+		panic("no answer")
 	}
 	if t.Slow {
 		time.Sleep(50 * time.Millisecond)
@@ -112,6 +117,19 @@ func (c *cloud) States(*session.Session) module.Registry {
 // run runs up to parallel steps of an SLS at once. It returns a line for each result, in the order of the report.
 func (c *cloud) run(t *testing.T, parallel int, sls string) (lines []string) {
 	t.Helper()
+	for _, r := range c.results(t, parallel, sls) {
+		line := strings.TrimSpace(r.Name() + " " + value.Repr(r.Changes))
+		if strings.Contains(r.Comment, "refused, since") {
+			line += " failed"
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// results runs up to parallel steps of an SLS at once, and returns their results in the order of the report.
+func (c *cloud) results(t *testing.T, parallel int, sls string) []*exec.Result {
+	t.Helper()
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "t.sls"), []byte(sls), 0o644); err != nil {
 		t.Fatal(err)
@@ -126,14 +144,7 @@ func (c *cloud) run(t *testing.T, parallel int, sls string) (lines []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, r := range s.Run(context.Background(), program, nil).All() {
-		line := strings.TrimSpace(r.Name() + " " + value.Repr(r.Changes))
-		if strings.Contains(r.Comment, "refused, since") {
-			line += " failed"
-		}
-		lines = append(lines, line)
-	}
-	return lines
+	return s.Run(context.Background(), program, nil).All()
 }
 
 // TestParallelStepsAreLimited checks that steps run at the same time, and no more of them than Parallel.

@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/corpus-agent/corpus-agent/artifact/process"
 )
 
 // Browser is a Chromium that a test drives.
@@ -57,13 +59,14 @@ func Start(t *testing.T) *Browser {
 		"--disable-background-networking", "--hide-scrollbars", "--remote-debugging-pipe", "--user-data-dir="+profile,
 		"about:blank")
 	cmd.ExtraFiles = []*os.File{theirs, ours}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	process.Detach(cmd)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	_, _ = theirs.Close(), ours.Close()
 	t.Cleanup(func() {
-		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+		_ = process.Signal(cmd, syscall.SIGKILL)
 		_ = cmd.Wait()
 		_, _ = to.Close(), from.Close()
 	})

@@ -337,3 +337,26 @@ func (u *uploads) answer(in any) (any, error) {
 	}
 	return nil, nil
 }
+
+// TestDeletionsThatThePlanDidNotShow deletes a queue that was made after the plan: the run refuses it, unless a person
+// agreed to all deletions.
+func TestDeletionsThatThePlanDidNotShow(t *testing.T) {
+	queues := newQueues(0)
+	i := newImitation(t, queues)
+	planned := i.cloud()
+	runState(t, planned, "boto_sqs.absent", "{name: late}", true)
+	runState(t, i.cloud(), "boto_sqs.present", "{name: late}", false)
+	run := i.cloud()
+	run.Agreed = planned.Deletions()
+	if _, err := tryState(t, run, "boto_sqs.absent", "{name: late}", false); err == nil ||
+		!strings.Contains(err.Error(), "the plan did not show") || len(queues.all) != 1 {
+		t.Errorf("the run deletes what the plan did not show: %v, %v", err, queues.all)
+	}
+	shown := i.cloud()
+	runState(t, shown, "boto_sqs.absent", "{name: late}", true)
+	run = i.cloud()
+	run.Agreed = shown.Deletions()
+	if runState(t, run, "boto_sqs.absent", "{name: late}", false); len(queues.all) != 0 {
+		t.Errorf("a deletion that the plan showed leaves %v", queues.all)
+	}
+}

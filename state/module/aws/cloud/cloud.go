@@ -16,7 +16,6 @@ import (
 	"sync/atomic"
 
 	sdk "github.com/aws/aws-sdk-go-v2/aws"
-	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/smithy-go/logging"
@@ -38,13 +37,17 @@ type Cloud struct {
 	Bootstrap func(settings *value.Map) (string, error)
 	// Source returns the content of a file of the tree, by its salt:// URL. It may be nil.
 	Source func(ctx context.Context, url, env string) ([]byte, error)
+	// Agreed are the deletions, as Deletions returns them, that a person agreed to; others fail. If it is nil, all may be
+	// done.
+	Agreed map[string]bool
 	// APIOptions are middleware for the requests of all clients. Tests use them to answer requests.
 	APIOptions []func(*middleware.Stack) error
 
 	mu       sync.Mutex
 	accounts map[access]*Account
 	memories map[place]*memory
-	answered atomic.Bool // whether AWS, or the server at Endpoint, has answered a request
+	deleted  map[string]bool // by the text of a deletion: it was planned
+	answered atomic.Bool     // whether AWS, or the server at Endpoint, has answered a request
 }
 
 // access says how an account of AWS is reached.
@@ -114,10 +117,6 @@ func (a *Account) Client(service string) sdk.Config {
 	return cfg
 }
 
-// connections wraps the HTTP client of an account, so that all clients of the account share its connections. A client
-// that is given the SDK's own type makes connections of its own.
-type connections struct{ sdk.HTTPClient }
-
 // access returns how an account is reached: arguments take precedence over the profile, and the profile over settings.
 func (c *Cloud) access(service string, a Arguments) (access, error) {
 	to := access{region: a.Region, keyID: a.KeyID, key: a.Key}
@@ -186,9 +185,6 @@ func (c *Cloud) configFor(ctx context.Context, to access) (sdk.Config, error) {
 		return cfg, diag.WithHint(fmt.Errorf("looking for credentials of AWS: %w", err),
 			"set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, sign in with AWS's tools, or name a profile")
 	}
-	if cfg.HTTPClient == nil { // it is set if the environment names certificates
-		cfg.HTTPClient = awshttp.NewBuildableClient()
-	}
-	cfg.HTTPClient = connections{cfg.HTTPClient}
+	cfg.HTTPClient = limited(cfg.HTTPClient)
 	return cfg, nil
 }

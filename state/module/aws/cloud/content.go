@@ -3,16 +3,27 @@ package cloud
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"strings"
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
+// Uninterrupted returns a context that an interrupt does not cancel, for a request whose answer has a secret that AWS
+// shows only once, and for writing it.
+func Uninterrupted(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), longestAnswer)
+}
+
 // CheckSaveDir returns an error unless a directory exists in which a secret is to be written that AWS shows only once.
 func CheckSaveDir(h *host.Host, dir string) error {
 	if h == nil {
 		return nil
+	}
+	if !filepath.IsAbs(dir) {
+		return diag.WithHint(fmt.Errorf("%s is to take the secret half of the key, and is not an absolute path", dir),
+			"write the whole path")
 	}
 	info, err := h.Files.Stat(dir)
 	switch {

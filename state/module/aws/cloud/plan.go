@@ -2,8 +2,11 @@ package cloud
 
 import (
 	"context"
+	"fmt"
+	"maps"
 	"strings"
 
+	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/module"
 	"github.com/corpus-agent/corpus-agent/state/value"
@@ -84,6 +87,9 @@ func (c *Common) Planned(p *Plan, err error) (module.Diff, error) {
 		return module.Diff{}, err
 	}
 	c.plan = p
+	if p.removed {
+		c.Cloud.noteDeletion(p)
+	}
 	comment := p.comment
 	switch {
 	case comment != "":
@@ -103,6 +109,10 @@ func (c *Common) Planned(p *Plan, err error) (module.Diff, error) {
 // sent before.
 func (c *Common) Apply(ctx context.Context, _ *host.Host, _ module.Diff) (module.Report, error) {
 	var done []string
+	if c.plan.removed && !c.Cloud.mayDelete(c.plan) {
+		return module.Report{}, diag.WithHint(fmt.Errorf("it is not deleted: the plan did not show that %s is",
+			value.Repr(c.plan.Old)), "run it again, and look at the plan; --yes deletes without a question")
+	}
 	for _, s := range c.plan.Steps {
 		if err := ctx.Err(); err != nil {
 			return c.partial(done), err
@@ -124,3 +134,25 @@ func (c *Common) partial(done []string) module.Report {
 	}
 	return module.Report{Changes: value.NewMap("done", value.Strings(done...))}
 }
+
+// noteDeletion notes that a plan deletes something.
+func (c *Cloud) noteDeletion(p *Plan) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.deleted == nil {
+		c.deleted = map[string]bool{}
+	}
+	c.deleted[value.Repr(p.Old)] = true
+}
+
+// Deletions returns a text for each deletion that was planned.
+func (c *Cloud) Deletions() map[string]bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	all := map[string]bool{}
+	maps.Copy(all, c.deleted)
+	return all
+}
+
+// mayDelete reports whether a person agreed to the deletions of a plan.
+func (c *Cloud) mayDelete(p *Plan) bool { return c.Agreed == nil || c.Agreed[value.Repr(p.Old)] }

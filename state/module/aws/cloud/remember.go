@@ -184,7 +184,11 @@ const Later = "(known once it is made)"
 // Pages returns the items of all pages. It calls ask with the token of each page, nil for the first one. The paginators
 // of the SDK take a client as an interface, for which the linker keeps every request of its service: tens of megabytes.
 func Pages[T any](ask func(next *string) (items []T, after *string, err error)) (all []T, err error) {
+	pages := 0
 	for next, more := (*string)(nil), true; more; {
+		if pages++; pages > mostPages {
+			return nil, errPages
+		}
 		items, after, err := ask(next)
 		if err != nil {
 			return nil, err

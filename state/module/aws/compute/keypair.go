@@ -95,6 +95,8 @@ func (k *keyPair) create(ctx context.Context, client *ec2.Client) error {
 	if _, err := k.host.Files.Lstat(path); err == nil {
 		return diag.WithHint(fmt.Errorf("%s exists, and is not replaced by the key pair %s", path, k.Name), "move it away")
 	}
+	ctx, cancel := cloud.Uninterrupted(ctx)
+	defer cancel()
 	out, err := client.CreateKeyPair(ctx, &ec2.CreateKeyPairInput{KeyName: &k.Name})
 	if err != nil {
 		return cloud.Failed("making key pair", k.Name, err)

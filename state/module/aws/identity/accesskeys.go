@@ -86,6 +86,8 @@ func (k *keysPresent) create(ctx context.Context, client *iam.Client, has int) e
 		return diag.WithHint(fmt.Errorf("%s exists, and is not replaced by the access keys of %s", path, k.Name),
 			"move it away")
 	}
+	ctx, cancel := cloud.Uninterrupted(ctx)
+	defer cancel()
 	var text strings.Builder
 	for n := has; n < k.Number; n++ {
 		out, err := client.CreateAccessKey(ctx, &iam.CreateAccessKeyInput{UserName: &k.Name})

@@ -3,6 +3,7 @@ package messages
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
@@ -107,6 +108,9 @@ func QueueURL(ctx context.Context, client *sqs.Client, name string) (string, err
 	}
 	if err != nil {
 		return "", cloud.Failed("looking for queue", name, err)
+	}
+	if out.QueueUrl == nil || *out.QueueUrl == "" {
+		return "", fmt.Errorf("looking for queue %s: the answer has no URL", name)
 	}
 	return *out.QueueUrl, nil
 }
