@@ -88,8 +88,19 @@ func (r *Run) detail(w hostrecord.Writer, out *report.Report, record hostrecord.
 		return hostrecord.Detail{Error: out.Error, Hint: out.Hint}
 	}
 	detail := w.Kept(record)
-	detail.Error = cmp.Or(detail.Error, turns.Unseeing(r.Ledger))
+	detail.Error = cmp.Or(detail.Error, quarantinedFor(out, record), turns.Unseeing(r.Ledger))
 	return detail
+}
+
+// quarantinedFor returns the reason why a release that the host does not deploy is in quarantine; "" if none is. The
+// record of the run in which it failed may be long gone, as after an abort.
+func quarantinedFor(out *report.Report, record hostrecord.Record) string {
+	for _, q := range out.Quarantined {
+		if record.Quarantined && (record.Wanted.Is(q.Release.Digest) || record.WantedBase.Is(q.Release.Digest)) {
+			return q.Reason
+		}
+	}
+	return ""
 }
 
 // noteReplaced notes that what this host signs counts for nothing, if another key is registered first; "" is none.

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/corpus-agent/corpus-agent/agent/hostrecord"
+	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 )
 
@@ -34,7 +35,7 @@ func (v *View) Explain(ctx context.Context, s store.Store) error {
 			continue
 		}
 		most := max(1, min(mostOfEntry, left-(entries-i-1)))
-		found, err := v.errorsOf(ctx, s, a.Hosts, byName, most)
+		found, err := v.errorsOf(ctx, s, *a, byName, most)
 		if errors.Is(err, store.ErrForbidden) {
 			a.Why, a.Hint = fmt.Sprintf("its error is not shown: %v", err), "to read it takes the right to read below fleet/ "+
 				"in the store (docs/buckets.md)"
@@ -55,13 +56,14 @@ type hostError struct {
 	hosts []string
 }
 
-// errorsOf returns the different errors of the first hosts that have a record, at most of most hosts.
-func (v *View) errorsOf(ctx context.Context, s store.Store, hosts []string, byName map[string]Host,
+// errorsOf returns the different errors of the first hosts of an entry that have a record, at most of most hosts. The
+// record of a host with base and its service in quarantine has the error of the service.
+func (v *View) errorsOf(ctx context.Context, s store.Store, a Attention, byName map[string]Host,
 	most int) (found []*hostError, err error) {
 	byText := map[string]*hostError{}
-	for _, name := range hosts {
+	for _, name := range a.Hosts {
 		h, ok := byName[name]
-		if !ok {
+		if !ok || a.Project == artifact.Base && h.Project != artifact.Base && h.AlsoBase && !h.OfBase {
 			continue
 		}
 		if most--; most < 0 {

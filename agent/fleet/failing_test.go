@@ -174,7 +174,8 @@ func TestFailuresOfBaseAreOfBase(t *testing.T) {
 }
 
 // TestHostsAreCountedForWhatIsAtFault checks a host with both base 8 and service 2 in quarantine, which counts for
-// both, and one on which a converge of base 7 and service 1 failed in a state of base.
+// both, and one on which a converge of base 7 and service 1 failed in a state of base. The error in the record of the first
+// is that of the service.
 func TestHostsAreCountedForWhatIsAtFault(t *testing.T) {
 	s := mem.New()
 	for name, r := range map[string]hostrecord.Record{
@@ -185,7 +186,7 @@ func TestHostsAreCountedForWhatIsAtFault(t *testing.T) {
 		r.Project, r.Host, r.Run, r.Sequence = "myapp", name, "20260501T110000.000000", 1
 		r.Service, r.Base = place("1", 1), place("7", 7)
 		w := hostrecord.Writer{Store: s, Key: hostKey(t), File: filepath.Join(t.TempDir(), "record.json"), Now: time.Now()}
-		if err := w.Write(t.Context(), r, hostrecord.Detail{}); err != nil {
+		if err := w.Write(t.Context(), r, hostrecord.Detail{Error: "a state of the service fails"}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -210,6 +211,14 @@ func TestHostsAreCountedForWhatIsAtFault(t *testing.T) {
 		"quarantined: myapp 2 on both"}
 	if !slices.Equal(got, want) {
 		t.Errorf("the fleet is\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	if err := v.Explain(t.Context(), s); err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range v.Attention {
+		if a.What == "quarantined" && (a.Why == "") != (a.Project == "base") {
+			t.Errorf("the error of the service is shown for %s: %q", a.Project, a.Why)
+		}
 	}
 }
 

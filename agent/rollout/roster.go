@@ -108,14 +108,16 @@ func (r Roster) check() error {
 	return nil
 }
 
-// ParseRoster parses a roster and verifies its digest, which is that of the start.
+// ErrDamaged is the error of a roster that is not the one with which its rollout started.
+var ErrDamaged = errors.New("the object was replaced or damaged")
+
+// ParseRoster parses a roster and verifies its digest, which is that of the start. The error of another one wraps
+// ErrDamaged.
 func ParseRoster(data []byte, digest string) (Roster, error) {
 	var r Roster
 	if got := digestOf(data); got != digest {
-		return r, exit.WithCode(exit.Refused, diag.WithHint(
-			fmt.Errorf("the roster of the rollout has the digest %s, and the start of the rollout names %s", got, digest),
-			"the object was replaced or damaged: restore roster.json from a copy of the store, or promote or point the channel "+
-				"to another release, or `corpus rollout abort PROJECT CHANNEL`"))
+		return r, exit.WithCode(exit.Refused, fmt.Errorf(
+			"the roster of the rollout has the digest %s, and the start of the rollout names %s: %w", got, digest, ErrDamaged))
 	}
 	if err := json.Unmarshal(data, &r); err != nil {
 		return r, fmt.Errorf("reading the roster of the rollout: %w", err)
@@ -148,7 +150,10 @@ func FetchRoster(ctx context.Context, s store.Store, ref artifact.Ref, start pla
 		}
 		return r, nil, err
 	}
-	r, err = ParseRoster(data, start.Roster)
+	if r, err = ParseRoster(data, start.Roster); errors.Is(err, ErrDamaged) {
+		err = diag.WithHint(err, "restore roster.json from a copy of the store, or promote or point the channel again, or "+
+			"`corpus rollout abort %s %s`", ref.Project, ref.Channel)
+	}
 	return r, data, err
 }
 

@@ -52,7 +52,9 @@ failed; 130 interrupted.`,
 		Example: `  corpus orchestrate --tree ./salt orchestration.myapp --test
   corpus orchestrate --tree ./salt orchestration.myapp --set service_instance=testing
   corpus orchestrate -c ./salt/.orchestration`,
-		RunE: func(c *cobra.Command, args []string) error { return o.run(c.Context(), args) },
+		RunE: func(c *cobra.Command, args []string) error {
+			return o.redactor.Error(o.run(c.Context(), args)) // errors quote lines of SLS files, with what templates made
+		},
 	}
 	f := c.Flags()
 	f.StringVar(&o.tree, "tree", "", "directory of the tree: SLS files in it, or below states; pillar below pillar")
@@ -182,7 +184,12 @@ func (o *orchestrating) end(ctx context.Context, r *orchestrated) error {
 		}
 	}
 	if keepErr != nil {
-		fmt.Fprintf(o.Err, "the report could not be kept: %v\n%s", keepErr, diag.HintLines(diag.HintOf(keepErr)))
+		fmt.Fprintf(o.Err, "the report could not be kept: %v\n", keepErr)
+		if hint := diag.HintOf(keepErr); hint != "" {
+			fmt.Fprintln(o.Err, diag.HintLines(hint))
+		}
+	} else if kept == "" {
+		fmt.Fprintln(o.Err, "no report is kept: neither XDG_STATE_HOME nor HOME is an absolute path")
 	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -92,6 +93,7 @@ type orchestrator struct {
 	queues *queues
 	url    string
 	dir    string
+	state  string // XDG_STATE_HOME, state below dir by default
 }
 
 func newOrchestrator(t *testing.T, files map[string]string) *orchestrator {
@@ -138,7 +140,7 @@ func (o *orchestrator) runWith(in io.Reader, stderr io.Writer, code int, args ..
 	all := append([]string{"orchestrate", "--tree", filepath.Join(o.dir, "tree"), "--endpoint", o.url}, args...)
 	got := Main(context.Background(), all, cli.IO{In: in, Out: &stdout, Err: stderr,
 		Getenv: func(name string) string {
-			return map[string]string{"XDG_STATE_HOME": filepath.Join(o.dir, "state")}[name]
+			return map[string]string{"XDG_STATE_HOME": cmp.Or(o.state, filepath.Join(o.dir, "state"))}[name]
 		}})
 	if got != code {
 		o.Fatalf("corpus %v ends with %d, want %d\n%s%s", args, got, code, &stdout, stderr)

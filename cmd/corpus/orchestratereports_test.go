@@ -57,6 +57,16 @@ func TestOrchestrateKeepsReportsOnlyWhereNoOtherUserCanChangeThem(t *testing.T) 
 	}
 }
 
+// TestOrchestrateSaysThatNoReportIsKept runs without a directory for reports.
+func TestOrchestrateSaysThatNoReportIsKept(t *testing.T) {
+	o := newOrchestrator(t, tree())
+	o.state = "relative"
+	_, errs := o.run(0, "shop", "--set", "service_instance=testing", "--test")
+	if !strings.Contains(errs, "no report is kept: ") {
+		t.Errorf("the error output is %s", errs)
+	}
+}
+
 // TestOrchestrateRemovesOnlyReports checks that other files in the directory of reports stay.
 func TestOrchestrateRemovesOnlyReports(t *testing.T) {
 	o := newOrchestrator(t, tree())

@@ -143,5 +143,8 @@ func (o *orchestrating) agreed(ctx context.Context, deletions []string) error {
 	if o.Confirm(ctx, fmt.Sprintf("This deletes %s. Continue?", strings.Join(deletions, ", "))) {
 		return nil
 	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
 	return exit.WithCode(exit.Usage, errors.New("nothing was done: the deletions were not confirmed"))
 }

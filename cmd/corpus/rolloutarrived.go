@@ -62,12 +62,15 @@ func (u *activeRollout) wayBack() string {
 func (u *activeRollout) isOver() bool { return len(u.seen.Results) > 0 && u.arrived() }
 
 // stale reports whether a rollout waits for hosts whose keys are no longer registered, as of machines that were
-// replaced. One that a person paused, or that failures stop, does not start again by that.
+// replaced, or its roster is damaged. One that a person paused, or that failures stop, does not start again by that.
 func (s *starter) stale(ctx context.Context, b publish.Beginning) (bool, error) {
 	s.gone = nil
 	u, err := s.last(ctx, b)
 	if errors.Is(err, store.ErrForbidden) {
 		return false, nil // this publisher may not read rollouts
+	}
+	if errors.Is(err, hosts.ErrDamaged) {
+		return true, nil // as if the store had lost it
 	}
 	if err != nil || b.Earlier.Paused || u.arrived() || !u.stopsAt().IsZero() {
 		return false, err

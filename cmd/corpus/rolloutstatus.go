@@ -63,7 +63,7 @@ func loadRollout(ctx context.Context, client *trust.Client, s store.Store, ref a
 	}
 	u.plan = *plan
 	err = u.read(ctx, s, *pointer.Rollout)
-	if pointer.Rollout.Aborted && errors.Is(err, store.ErrNotFound) {
+	if pointer.Rollout.Aborted && (errors.Is(err, store.ErrNotFound) || errors.Is(err, hosts.ErrDamaged)) {
 		u.rollout = hosts.New(ref, u.plan, *pointer.Rollout, hosts.Roster{})
 		u.lost, err = err, nil
 	}

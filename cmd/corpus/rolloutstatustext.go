@@ -71,7 +71,7 @@ func (r rolloutStatus) text() string {
 		fmt.Fprintf(&b, "  warning: %s; what hosts signed in the first of them:\n", r.Flooded)
 	}
 	if r.RosterLost {
-		b.WriteString("  the roster is lost in the store, so its hosts and their results are not known\n")
+		b.WriteString("  the roster is lost or damaged in the store, so its hosts and their results are not known\n")
 	}
 	r.writeWaves(&b)
 	for _, f := range r.Failed[:min(len(r.Failed), mostNamed)] {
