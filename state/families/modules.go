@@ -48,6 +48,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/module/service"
 	"github.com/corpus-agent/corpus-agent/state/module/sshauth"
 	"github.com/corpus-agent/corpus-agent/state/module/sshknownhosts"
+	"github.com/corpus-agent/corpus-agent/state/module/stateconf"
 	"github.com/corpus-agent/corpus-agent/state/module/supervisord"
 	"github.com/corpus-agent/corpus-agent/state/module/sysctl"
 	"github.com/corpus-agent/corpus-agent/state/module/test"
@@ -102,7 +103,7 @@ func states(s *session.Session) module.Registry {
 		"ssh_known_hosts": sshknownhosts.Functions(),
 		"supervisord":     supervisord.Functions(),
 		"sysctl":          sysctl.Functions(),
-		"stateconf":       test.Stateconf(),
+		"stateconf":       stateconf.Functions(),
 		"test":            test.Functions(func(path string) (any, bool) { return s.InPillar(path, ":") }),
 		"timezone":        timezone.Functions(),
 		"user":            user.Functions(),

@@ -33,25 +33,6 @@ func Functions(pillar Pillar) module.Table {
 	}
 }
 
-// Stateconf returns the functions of stateconf, which change nothing: the renderer stateconf reads their arguments.
-func Stateconf() module.Table {
-	set := func() module.Resource { return &configuration{} }
-	return module.Table{"set": set, "context": set}
-}
-
-// configuration implements stateconf.set.
-type configuration struct {
-	Parameters *value.Map `sls:"*"`
-}
-
-func (c *configuration) Check(context.Context, *host.Host) (module.Diff, error) {
-	return module.Diff{}, nil
-}
-
-func (c *configuration) Apply(context.Context, *host.Host, module.Diff) (module.Report, error) {
-	return module.Report{}, nil
-}
-
 // pretender implements the states that succeed or fail, with or without changes.
 type pretender struct {
 	Changes bool     `sls:"changes"`
