@@ -179,6 +179,9 @@ func (r *Result) hold(h *host.Host) {
 	thing := map[string]host.Thing{"managed": host.AFile, "append": host.AFile, "prepend": host.AFile,
 		"serialize": host.AFile, "replace": host.AFile, "line": host.AFile, "blockreplace": host.AFile,
 		"directory": host.ADirectory, "recurse": host.ADirectory, "symlink": host.ALink}[r.Step.Fun()]
+	if follows(r.Step) { // without it, looking at the object would count as a refusal of the step
+		h = h.Following()
+	}
 	if thing != host.AnyThing {
 		h.Holds(path.Clean(r.Step.Name()), thing)
 	}
