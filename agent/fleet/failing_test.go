@@ -174,8 +174,8 @@ func TestFailuresOfBaseAreOfBase(t *testing.T) {
 }
 
 // TestHostsAreCountedForWhatIsAtFault checks a host with both base 8 and service 2 in quarantine, which counts for
-// both, and one on which a converge of base 7 and service 1 failed in a state of base. The error in the record of the first
-// is that of the service.
+// both, and one on which a converge of base 7 and service 1 failed in a state of base. The error in the record of the
+// first is that of the service.
 func TestHostsAreCountedForWhatIsAtFault(t *testing.T) {
 	s := mem.New()
 	for name, r := range map[string]hostrecord.Record{

@@ -1,5 +1,5 @@
-// Package stateconf has the states stateconf.set and stateconf.context. They change nothing: the renderer stateconf reads
-// their arguments (see package render).
+// Package stateconf has the states stateconf.set and stateconf.context. They change nothing: the renderer stateconf
+// reads their arguments (see package render).
 package stateconf
 
 import (
