@@ -115,7 +115,7 @@ func (p *program) fleet(ctx context.Context, o fleetOptions) error {
 		// A store that does not answer for a while does not end the watch: the last output stays, with the time of the
 		// failure.
 		if err := p.lookOnce(ctx, look, o); err != nil && ctx.Err() == nil {
-			fmt.Fprintf(p.Err, "%s: %v\n", stamp(time.Now()), err)
+			fmt.Fprintf(p.Err, "%s: %v\n", diag.Stamp(time.Now()), err)
 		}
 	}
 }
@@ -138,7 +138,7 @@ func (p *program) redrawFleet(v *fleet.View, o fleetOptions) error {
 		_, _ = io.WriteString(f, "\x1b[H\x1b[2J") // an error of a closed terminal is ignored
 	}
 	if o.watch && !p.json {
-		fmt.Fprintf(p.Out, "%s\n\n", stamp(v.At))
+		fmt.Fprintf(p.Out, "%s\n\n", diag.Stamp(v.At))
 	}
 	return p.showFleet(v, o)
 }

@@ -90,7 +90,7 @@ func (p *program) printMoves(moves []history.Move) error {
 		if len(m.By) > 0 {
 			keys = shortKeys(m.By)
 		}
-		line := []string{stamp(m.At), m.Ref.String(), move, cmp.Or(m.Version, m.Digest, "-"), cmp.Or(m.Who, "-"), keys}
+		line := []string{diag.Stamp(m.At), m.Ref.String(), move, cmp.Or(m.Version, m.Digest, "-"), cmp.Or(m.Who, "-"), keys}
 		for i := range line {
 			line[i] = trust.Printable(line[i])
 		}

@@ -111,9 +111,9 @@ func (p *program) printHosts(hosts []knownHost, conflicts bool) error {
 	}
 	w := tabwriter.NewWriter(p.Out, 0, 8, 2, ' ', 0)
 	for _, h := range hosts {
-		fmt.Fprintf(w, "%s\t%s\tsince %s\n", h.Host, h.Key, stamp(h.Since))
+		fmt.Fprintf(w, "%s\t%s\tsince %s\n", h.Host, h.Key, diag.Stamp(h.Since))
 		for _, other := range h.Conflicts {
-			fmt.Fprintf(w, "  conflict\t%s\tsince %s\n", other.Key, stamp(other.Since))
+			fmt.Fprintf(w, "  conflict\t%s\tsince %s\n", other.Key, diag.Stamp(other.Since))
 		}
 		if h.Omitted > 0 {
 			fmt.Fprintf(w, "  and %s below hosts/%s/ in the store\n", diag.Count(h.Omitted, "other key"), h.Host)
@@ -121,5 +121,3 @@ func (p *program) printHosts(hosts []knownHost, conflicts bool) error {
 	}
 	return w.Flush()
 }
-
-func stamp(t time.Time) string { return diag.Stamp(t) }

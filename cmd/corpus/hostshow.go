@@ -103,9 +103,9 @@ func (p *program) printCurrent(of knownHost) error {
 		}
 	}
 	line("state", stateText(h.Host))
-	run := h.ID + ", " + h.Outcome + ", exit code " + strconv.Itoa(h.Exit) + ", reported " + stamp(h.Seen)
+	run := h.ID + ", " + h.Outcome + ", exit code " + strconv.Itoa(h.Exit) + ", reported " + diag.Stamp(h.Seen)
 	if h.Unbegun {
-		run = "could not begin, or not write to its disk, at " + stamp(h.Seen)
+		run = "could not begin, or not write to its disk, at " + diag.Stamp(h.Seen)
 	}
 	line("run", run)
 	line("has", placesText(h.Project, h.Base, h.Service))

@@ -187,7 +187,7 @@ func (p *program) setPlan(ctx context.Context, ref artifact.Ref, change func(*ro
 	}
 	text := planText(result)
 	if result.Underway != nil && result.Plan != nil {
-		text += fmt.Sprintf("\nits rollout of %s continues with this plan; %s", stamp(result.Underway.At),
+		text += fmt.Sprintf("\nits rollout of %s continues with this plan; %s", diag.Stamp(result.Underway.At),
 			sameWaves(len(result.Underway.Hosts) == len(result.Plan.Waves)))
 	}
 	return p.answer(result, "%s", text)

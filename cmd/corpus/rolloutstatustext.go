@@ -8,12 +8,12 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"github.com/spf13/cobra"
-
 	hosts "github.com/corpus-agent/corpus-agent/agent/rollout"
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/cmd/cli"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/spf13/cobra"
 )
 
 func (p *program) rolloutStatusCommand() *cobra.Command {
@@ -65,7 +65,7 @@ func (r rolloutStatus) text() string {
 	if r.Ahead {
 		fmt.Fprintf(&b, "  it started at %s by the store's clock, which was ahead: hosts do not wait for that time, and "+
 			"each wave after the first waits for the healthy hosts of the one before; check the clock of the store\n",
-			stamp(r.Start.At))
+			diag.Stamp(r.Start.At))
 	}
 	if r.Flooded != "" {
 		fmt.Fprintf(&b, "  warning: %s; what hosts signed in the first of them:\n", r.Flooded)
@@ -74,29 +74,55 @@ func (r rolloutStatus) text() string {
 		b.WriteString("  the roster is lost or damaged in the store, so its hosts and their results are not known\n")
 	}
 	r.writeWaves(&b)
-	for _, f := range r.Failed[:min(len(r.Failed), mostNamed)] {
-		fmt.Fprintf(&b, "  %s: %s in wave %s, run %s at %s\n", f.Outcome, f.Host, f.Wave, f.Run, stamp(f.At))
-	}
-	if more := len(r.Failed) - mostNamed; more > 0 {
-		fmt.Fprintf(&b, "  and %d more failed\n", more)
-	}
+	r.writeFailed(&b)
 	r.writeRemoved(&b)
 	r.writeOtherKeys(&b)
 	r.writeBack(&b)
 	r.writeWaiting(&b)
 	for _, h := range r.Deploying {
 		fmt.Fprintf(&b, "  deploys: %s, which holds a place of cluster %s since %s, until %s at most if it has died\n",
-			h.Host, h.Cluster, stamp(h.Since), stamp(h.Until))
+			h.Host, h.Cluster, diag.Stamp(h.Since), diag.Stamp(h.Until))
 	}
+	r.writeHalts(&b)
+	r.writeMoves(&b)
+	r.writeRekeyed(&b)
+	if r.Ignored > 0 {
+		fmt.Fprintf(&b, "  names in the store that count for nothing: %s\n", r.ignored())
+		for _, i := range r.IgnoredNames[:min(len(r.IgnoredNames), mostIgnoredNamed)] {
+			fmt.Fprintf(&b, "    %s: %s\n", trust.Printable(i.Name), i.Why)
+		}
+	}
+	if !r.Summary.IsZero() {
+		fmt.Fprintf(&b, "  from the summary of %s\n", diag.Stamp(r.Summary))
+	}
+	return b.String()
+}
+
+// writeFailed writes the hosts on which the release failed.
+func (r rolloutStatus) writeFailed(b *strings.Builder) {
+	for _, f := range r.Failed[:min(len(r.Failed), mostNamed)] {
+		fmt.Fprintf(b, "  %s: %s in wave %s, run %s at %s\n", f.Outcome, f.Host, f.Wave, f.Run, diag.Stamp(f.At))
+	}
+	if more := len(r.Failed) - mostNamed; more > 0 {
+		fmt.Fprintf(b, "  and %d more failed\n", more)
+	}
+}
+
+// writeHalts writes the halts that stop the rollout, and those before it was resumed.
+func (r rolloutStatus) writeHalts(b *strings.Builder) {
 	for _, h := range r.Halts {
-		fmt.Fprintf(&b, "  halted by %s at %s: %s\n", h.Host, stamp(h.At), h.why())
+		fmt.Fprintf(b, "  halted by %s at %s: %s\n", h.Host, diag.Stamp(h.At), h.why())
 		if h.Unfounded != "" {
-			fmt.Fprintf(&b, "    its grounds do not hold now: %s\n", h.Unfounded)
+			fmt.Fprintf(b, "    its grounds do not hold now: %s\n", h.Unfounded)
 		}
 	}
 	for _, h := range r.Past {
-		fmt.Fprintf(&b, "  halted by %s at %s, before it was resumed: %s\n", h.Host, stamp(h.At), h.why())
+		fmt.Fprintf(b, "  halted by %s at %s, before it was resumed: %s\n", h.Host, diag.Stamp(h.At), h.why())
 	}
+}
+
+// writeMoves writes what people did with the rollout.
+func (r rolloutStatus) writeMoves(b *strings.Builder) {
 	for _, m := range r.Start.Moves {
 		by := ""
 		if m.Who != "" {
@@ -105,8 +131,12 @@ func (r rolloutStatus) text() string {
 		if len(m.By) > 0 {
 			by += ", signed with " + shortKeys(m.By)
 		}
-		fmt.Fprintf(&b, "  %s at %s%s\n", trust.Printable(m.Text()), stamp(m.At), by)
+		fmt.Fprintf(b, "  %s at %s%s\n", trust.Printable(m.Text()), diag.Stamp(m.At), by)
 	}
+}
+
+// writeRekeyed writes the hosts that do not count since they sign with another key than the roster has.
+func (r rolloutStatus) writeRekeyed(b *strings.Builder) {
 	again := "the next rollout counts it"
 	if !r.over {
 		again = fmt.Sprintf("then corpus point %s %s %s, which starts the rollout again", r.Ref.Project, r.Ref.Channel,
@@ -116,22 +146,12 @@ func (r rolloutStatus) text() string {
 		if r.names(host) {
 			continue // its line says so
 		}
-		fmt.Fprintf(&b, "  not counted: %s, which signs with another key than in the roster: corpus host show %s; if the "+
+		fmt.Fprintf(b, "  not counted: %s, which signs with another key than in the roster: corpus host show %s; if the "+
 			"machine lost its key or was replaced: corpus host forget %s, and %s\n", host, host, host, again)
 	}
 	if more := len(r.Rekeyed) - mostNamed; more > 0 {
-		fmt.Fprintf(&b, "  and %d more are not counted\n", more)
+		fmt.Fprintf(b, "  and %d more are not counted\n", more)
 	}
-	if r.Ignored > 0 {
-		fmt.Fprintf(&b, "  names in the store that count for nothing: %s\n", r.ignored())
-		for _, i := range r.IgnoredNames[:min(len(r.IgnoredNames), mostIgnoredNamed)] {
-			fmt.Fprintf(&b, "    %s: %s\n", trust.Printable(i.Name), i.Why)
-		}
-	}
-	if !r.Summary.IsZero() {
-		fmt.Fprintf(&b, "  from the summary of %s\n", stamp(r.Summary))
-	}
-	return b.String()
 }
 
 // writeWaves writes the table of waves, if their progress is known.

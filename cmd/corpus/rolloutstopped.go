@@ -9,6 +9,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/rollout"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
 // last returns the last rollout of a channel with the results of its hosts. It reads each rollout once.
@@ -94,7 +95,7 @@ func stoppedBefore(b publish.Beginning, halts []rollout.Stop) (texts []string) {
 
 // whenStopped returns the time of a stop, and by whom and why it was, as far as these are known.
 func whenStopped(stop rollout.Stop) string {
-	text := " at " + stamp(stop.At)
+	text := " at " + diag.Stamp(stop.At)
 	if stop.By != "" {
 		text += " by " + trust.Printable(stop.By)
 	}

@@ -206,7 +206,7 @@ func (u *activeRollout) problemOf(h fleet.Host) string {
 	case u.failedOn(h):
 		return "this release failed there before, which its next run records"
 	case h.Silent:
-		return "it has not reported since " + stamp(h.Seen)
+		return "it has not reported since " + diag.Stamp(h.Seen)
 	case h.Unbegun:
 		return "its newest run could not begin"
 	case h.State == fleet.Failed:

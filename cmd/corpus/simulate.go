@@ -82,6 +82,12 @@ and app-production-region1-1 without a channel.`,
 			return p.simulate(s)
 		},
 	}
+	s.addFlags(c)
+	return c
+}
+
+// addFlags adds the flags of the command.
+func (s *simulation) addFlags(c *cobra.Command) {
 	s.plan.add(c)
 	f := c.Flags()
 	f.IntVar(&s.params.Hosts, "hosts", 1000, "hosts of the channel")
@@ -107,7 +113,6 @@ and app-production-region1-1 without a channel.`,
 	for _, name := range []string{"fails", "fails-in", "fails-after", "fails-late"} {
 		c.MarkFlagsMutuallyExclusive("patterns", name)
 	}
-	return c
 }
 
 // channelPlan reads the plan of a channel. It returns an error if there is none.
