@@ -176,15 +176,21 @@ func (r *Result) hold(h *host.Host) {
 	if r.Outcome != Succeeded || r.Skipped != "" || r.Step.State() != "file" {
 		return
 	}
-	thing := map[string]host.Thing{"managed": host.AFile, "append": host.AFile, "prepend": host.AFile,
-		"serialize": host.AFile, "replace": host.AFile, "line": host.AFile, "blockreplace": host.AFile,
-		"directory": host.ADirectory, "recurse": host.ADirectory, "symlink": host.ALink}[r.Step.Fun()]
+	var thing host.Thing
+	switch r.Step.Fun() {
+	case "managed", "append", "prepend", "serialize", "replace", "line", "blockreplace":
+		thing = host.AFile
+	case "directory", "recurse":
+		thing = host.ADirectory
+	case "symlink":
+		thing = host.ALink
+	default:
+		return
+	}
 	if follows(r.Step) { // without it, looking at the object would count as a refusal of the step
 		h = h.Following()
 	}
-	if thing != host.AnyThing {
-		h.Holds(path.Clean(r.Step.Name()), thing)
-	}
+	h.Holds(path.Clean(r.Step.Name()), thing)
 }
 
 // postpone replaces the failure of a step in a dry run by an unknown result: in a real run its requisites run first,

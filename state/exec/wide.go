@@ -166,12 +166,10 @@ func namesOf(s *compile.Step) map[string]bool {
 			names[plainName(v)] = true
 		}
 	}
-	tags := map[string]bool{}
-	if m, ok := s.Chunk.Value("tags").(*value.Map); ok {
-		collect(m.Value("Name"), tags)
-	}
-	for name := range tags {
-		names[plainName(name)] = true
+	if tags, ok := s.Chunk.Value("tags").(*value.Map); ok {
+		if name, ok := tags.Value("Name").(string); ok && name != "" {
+			names[plainName(name)] = true
+		}
 	}
 	return names
 }

@@ -198,8 +198,17 @@ func (t *tree) forgetMade(p string) {
 // noteMade notes the object that an operation made. The operation decides its kind, since a user may exchange the
 // object.
 func (t *tree) noteMade(op, p string, dir int, name, real string) {
-	kind, makes := map[string]fs.FileMode{"mkdir": fs.ModeDir, "write": 0, "symlink": fs.ModeSymlink}[op]
-	if !makes || t.temporary || ownTemp(p) {
+	var kind fs.FileMode
+	switch op {
+	case "mkdir":
+		kind = fs.ModeDir
+	case "write":
+	case "symlink":
+		kind = fs.ModeSymlink
+	default:
+		return
+	}
+	if t.temporary || ownTemp(p) {
 		return
 	}
 	var st unix.Stat_t
@@ -222,8 +231,17 @@ func (h *Host) Made(p string, info Info) bool {
 // of another kind there.
 func (h *Host) Holds(p string, thing Thing) {
 	t, ok := h.Files.(*tree)
-	kind, known := map[Thing]fs.FileMode{AFile: 0, ADirectory: fs.ModeDir, ALink: fs.ModeSymlink}[thing]
-	if !ok || !known {
+	if !ok {
+		return
+	}
+	var kind fs.FileMode
+	switch thing {
+	case AFile:
+	case ADirectory:
+		kind = fs.ModeDir
+	case ALink:
+		kind = fs.ModeSymlink
+	default:
 		return
 	}
 	if info, err := t.Lstat(p); err == nil && info.Mode.Type() == kind {
