@@ -7,7 +7,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 
 	"github.com/corpus-agent/corpus-agent/state/function"
-	"github.com/corpus-agent/corpus-agent/state/module/aws/alarms"
 	"github.com/corpus-agent/corpus-agent/state/module/aws/cloud"
 	"github.com/corpus-agent/corpus-agent/state/module/aws/compute"
 	"github.com/corpus-agent/corpus-agent/state/module/aws/dns"
@@ -41,24 +40,8 @@ func (q asked) questions() function.Table {
 			func(ctx context.Context, a *cloud.Account, name string) (any, error) {
 				return is(compute.TemplateOf(ctx, a, name))
 			}),
-		"boto_asg.get_scaling_policy_arn": function.Of("as_group, scaling_policy_name"+reach,
-			func(ctx context.Context, group, policy, region, key, keyID string, profile any) (any, error) {
-				a, err := q.account(ctx, "asg", region, key, keyID, profile)
-				if err != nil {
-					return nil, err
-				}
-				all, err := alarms.ScalingPolicies(ctx, a, group)
-				if err != nil {
-					return nil, err
-				}
-				for _, one := range all {
-					if sdk.ToString(one.PolicyName) == policy {
-						return sdk.ToString(one.PolicyARN), nil
-					}
-				}
-				return nil, nil // as in Salt: the group or the policy may not exist yet
-			}),
-		"boto_cloudwatch.get_alarm": q.named("cloudwatch", "name", alarmConfig),
+		"boto_asg.get_scaling_policy_arn": q.scalingPolicyARN(),
+		"boto_cloudwatch.get_alarm":       q.named("cloudwatch", "name", alarmConfig),
 		"boto_dynamodb.exists": q.named("dynamodb", "table_name",
 			func(ctx context.Context, a *cloud.Account, name string) (any, error) {
 				return is(storage.DescribeTable(ctx, a, name))
@@ -75,16 +58,7 @@ func (q asked) questions() function.Table {
 		"boto_ec2.exists":         q.instances("exists"),
 		"boto_ec2.find_instances": q.instances("find"),
 		"boto_ec2.get_id":         q.instances("id"),
-		"boto_ec2.get_key": q.named("ec2", "key_name", func(ctx context.Context, a *cloud.Account, name string) (any, error) {
-			out, err := network.EC2Of(a).DescribeKeyPairs(ctx, &ec2.DescribeKeyPairsInput{KeyNames: []string{name}})
-			if cloud.HasCode(err, "InvalidKeyPair.NotFound") || err == nil && len(out.KeyPairs) == 0 {
-				return false, nil
-			}
-			if err != nil {
-				return nil, cloud.Failed("reading key pair", name, err)
-			}
-			return value.NewList(name, sdk.ToString(out.KeyPairs[0].KeyFingerprint)), nil
-		}),
+		"boto_ec2.get_key":        q.named("ec2", "key_name", keyPair),
 		"boto_elasticache.exists": q.named("elasticache", "name",
 			func(ctx context.Context, a *cloud.Account, name string) (any, error) {
 				return is(storage.DescribeCache(ctx, a, name))
@@ -123,4 +97,16 @@ func (q asked) questions() function.Table {
 		"boto_vpc.subnet_exists":             q.network("subnet"),
 		"boto_vpc.route_table_exists":        q.network("route_table"),
 	}
+}
+
+// keyPair returns the name and the fingerprint of a key pair, or false if there is none.
+func keyPair(ctx context.Context, a *cloud.Account, name string) (any, error) {
+	out, err := network.EC2Of(a).DescribeKeyPairs(ctx, &ec2.DescribeKeyPairsInput{KeyNames: []string{name}})
+	if cloud.HasCode(err, "InvalidKeyPair.NotFound") || err == nil && len(out.KeyPairs) == 0 {
+		return false, nil
+	}
+	if err != nil {
+		return nil, cloud.Failed("reading key pair", name, err)
+	}
+	return value.NewList(name, sdk.ToString(out.KeyPairs[0].KeyFingerprint)), nil
 }

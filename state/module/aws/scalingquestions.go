@@ -142,3 +142,20 @@ func (q asked) instances(what string) *function.Function {
 			return find(ctx, id, name, tags, region, key, keyID, profile, states)
 		})
 }
+
+// scalingPolicyARN returns the function that finds the ARN of a scaling policy. As in Salt it answers None for a group
+// or a policy that does not exist, as before the first run of a tree.
+func (q asked) scalingPolicyARN() *function.Function {
+	return function.Of("as_group, scaling_policy_name"+reach,
+		func(ctx context.Context, group, policy, region, key, keyID string, profile any) (any, error) {
+			a, err := q.account(ctx, "asg", region, key, keyID, profile)
+			if err != nil {
+				return nil, err
+			}
+			arn, err := alarms.PolicyARN(ctx, a, group, policy)
+			if arn == "" {
+				return nil, err
+			}
+			return arn, err
+		})
+}

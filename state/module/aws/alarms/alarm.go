@@ -184,6 +184,18 @@ func ActionARN(ctx context.Context, a *cloud.Account, action string) (string, er
 		return action, nil
 	}
 	group, name, _ := strings.Cut(rest, ":")
+	arn, err := PolicyARN(ctx, a, group, name)
+	switch {
+	case err != nil || arn != "":
+		return arn, err
+	case a.Expects("policy", group+":"+name):
+		return cloud.Later, nil
+	}
+	return "", cloud.Missing("scaling policy", group+":"+name, "scaling_policies of boto_asg.present")
+}
+
+// PolicyARN returns the ARN of a scaling policy of an auto scaling group, or "" if there is none.
+func PolicyARN(ctx context.Context, a *cloud.Account, group, name string) (string, error) {
 	all, err := ScalingPolicies(ctx, a, group)
 	if err != nil {
 		return "", err
@@ -193,10 +205,7 @@ func ActionARN(ctx context.Context, a *cloud.Account, action string) (string, er
 			return sdk.ToString(one.PolicyARN), nil
 		}
 	}
-	if a.Expects("policy", group+":"+name) {
-		return cloud.Later, nil
-	}
-	return "", cloud.Missing("scaling policy", group+":"+name, "scaling_policies of boto_asg.present")
+	return "", nil
 }
 
 // ScalingPolicies returns the policies of an auto scaling group.

@@ -2,7 +2,6 @@ package balancing
 
 import (
 	"context"
-	"slices"
 
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing"
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing/types"
@@ -26,17 +25,7 @@ func (e *elbPresent) places(ctx context.Context, p *cloud.Plan, a *cloud.Account
 	if p.Made || len(want) == 0 || !p.Compare(field, cloud.Sorted(old), cloud.Sorted(want)) {
 		return nil
 	}
-	var add, drop []string
-	for _, z := range want {
-		if !slices.Contains(old, z) {
-			add = append(add, z)
-		}
-	}
-	for _, z := range old {
-		if !slices.Contains(want, z) {
-			drop = append(drop, z)
-		}
-	}
+	add, drop := cloud.Apart(old, want)
 	p.Then(field+" set", func(ctx context.Context) (err error) {
 		switch {
 		case field == "subnets" && len(add) > 0:
