@@ -63,6 +63,8 @@ type Error struct {
 	Kept   int64         // bytes of a Put that the store keeps for a retry
 	After  time.Duration // how long the store asks to wait before a retry; 0 if it does not
 	Now    time.Time     // the store's clock when it answered; zero if it sent none
+	// Stalled is how long nothing came before a Timeout ended the request; 0 for another failure.
+	Stalled time.Duration
 }
 
 func (e *Error) Error() string {

@@ -86,7 +86,7 @@ func (b *resuming) reopen(err error) error {
 		if b.part.Length > 0 {
 			rest.Length = b.part.Length - b.done
 		}
-		body, info, openErr := GetRange(b.ctx, b.inner, b.info.Key, rest)
+		body, info, openErr := GetRange(b.patience.within(b.ctx), b.inner, b.info.Key, rest)
 		if openErr == nil && info.Size != b.info.Size {
 			_ = body.Close() // the body is not used
 			return &Error{Op: OpGet, Object: b.info.Key, Kind: ErrPrecondition}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"math"
 	"math/rand/v2"
 	"time"
 
@@ -18,7 +19,9 @@ type RetryPolicy struct {
 	Attempts int           // attempts in a row without progress before giving up; 0 means as many as Total allows
 	First    time.Duration // longest wait after the first failure, doubled after each; default 250 ms
 	Longest  time.Duration // upper limit of a wait; default 8 s
-	Total    time.Duration // from the first failure in a row to the last attempt; default 1 minute
+	// Total is the time from the first failure in a row to the last attempt; default 1 minute. The time for which a store
+	// did not answer before that failure is a part of it.
+	Total time.Duration
 	// Waiting is called before each wait with its reason; it may be nil. Several goroutines may call it.
 	Waiting func(err error, delay time.Duration)
 	// Slow is called once for each request that has no answer after SlowAfter, such as "reading x"; it may be nil. Several
@@ -63,7 +66,7 @@ func (r *retrying) GetRange(ctx context.Context, key string, part Range) (io.Rea
 	p := r.patience()
 	defer p.watch("reading", key)()
 	for {
-		body, info, err := GetRange(ctx, r.inner, key, part)
+		body, info, err := GetRange(p.within(ctx), r.inner, key, part)
 		if err == nil {
 			return &resuming{ctx: ctx, inner: r.inner, patience: p, body: body, info: info, part: part}, info, nil
 		}
@@ -95,7 +98,7 @@ func (r *retrying) list(ctx context.Context, prefix string, list lister) iter.Se
 			return yield(info, nil)
 		}
 		for {
-			err := each(list(ctx, r.inner, prefix), fresh)
+			err := each(list(p.within(ctx), r.inner, prefix), fresh)
 			if err == nil {
 				return
 			}
@@ -124,7 +127,7 @@ func (r *retrying) Delete(ctx context.Context, key string) error {
 	p := r.patience()
 	defer p.watch("removing", key)()
 	for {
-		err := r.inner.Delete(ctx, key)
+		err := r.inner.Delete(p.within(ctx), key)
 		if err == nil {
 			return nil
 		}
@@ -164,9 +167,9 @@ func (p *patience) wait(ctx context.Context, err error) error {
 		p.progress()
 	}
 	if p.failures++; p.failures == 1 {
-		p.since, p.received = time.Now(), 0
+		p.since, p.received = time.Now().Add(-stalled(err)), 0
 	}
-	left := p.Total - time.Since(p.since)
+	left := p.left()
 	if left <= 0 || p.failures == p.Attempts || after(err) > left {
 		return fmt.Errorf("%w (gave up after %s)", err, diag.Count(p.failures, "try"))
 	}
@@ -182,6 +185,37 @@ func (p *patience) wait(ctx context.Context, err error) error {
 	case <-ctx.Done():
 		return fmt.Errorf("%w while waiting to try again: %w", context.Cause(ctx), err)
 	}
+}
+
+// left returns the time that is left for retries.
+func (p *patience) left() time.Duration { return p.Total - time.Since(p.since) }
+
+type leftKey struct{}
+
+// within returns a context in which Timeout gives a request that is retried no more than the time that is left.
+func (p *patience) within(ctx context.Context) context.Context {
+	if p.failures == 0 {
+		return ctx
+	}
+	return context.WithValue(ctx, leftKey{}, p.left())
+}
+
+// leftOf returns the time that a request has for its response by the time that is left for retries; a very long time for
+// a request that is not retried.
+func leftOf(ctx context.Context) time.Duration {
+	if left, ok := ctx.Value(leftKey{}).(time.Duration); ok {
+		return max(left, leastAnswer)
+	}
+	return math.MaxInt64
+}
+
+// stalled returns for how long the store did not answer before a Timeout ended the request.
+func stalled(err error) time.Duration {
+	var e *Error
+	if errors.As(err, &e) {
+		return e.Stalled
+	}
+	return 0
 }
 
 // after returns how long the store asked to wait.

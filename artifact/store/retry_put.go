@@ -32,7 +32,7 @@ func (r *retrying) Put(ctx context.Context, key string, body io.Reader, size int
 		if err != nil {
 			return Info{}, fmt.Errorf("rewinding the source of %s: %w", key, err)
 		}
-		info, err := r.inner.Put(ctx, key, again, size, cond)
+		info, err := r.inner.Put(p.within(ctx), key, again, size, cond)
 		if err == nil {
 			return info, nil
 		}

@@ -21,7 +21,7 @@ func Stack(s Store, with Settings) Store {
 	if with.Observe != nil {
 		s = Observe(s, with.Observe)
 	}
-	s = Timeout(s, with.Timeout)
+	s = Timeout(s, with.Timeout.inTotal(with.Retry.Total))
 	s = Limit(Limit(s, with.Host), with.Limiter)
 	return Retry(s, with.Retry)
 }

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
 // TimeoutPolicy configures Timeout. Zero values mean the defaults.
@@ -27,6 +29,18 @@ type TimeoutPolicy struct {
 func (p TimeoutPolicy) orDefaults() TimeoutPolicy {
 	return TimeoutPolicy{Answer: cmp.Or(p.Answer, 30*time.Second), Idle: cmp.Or(p.Idle, 30*time.Second),
 		Name: p.Name, Slowest: p.Slowest}
+}
+
+// leastAnswer is the time that a request has for its response however little time its retries have.
+const leastAnswer = time.Second
+
+// inTotal returns a policy whose requests end within the total time of their retries, so that a store that accepts a
+// request and never answers takes no longer than one that refuses it; total is 0 for the default.
+func (p TimeoutPolicy) inTotal(total time.Duration) TimeoutPolicy {
+	total = max(RetryPolicy{Total: total}.orDefaults().Total, leastAnswer)
+	p = p.orDefaults()
+	p.Answer, p.Idle = min(p.Answer, total), min(p.Idle, total)
+	return p
 }
 
 // object returns the name of an object in messages.
@@ -57,22 +71,25 @@ func (t *timed) Get(ctx context.Context, key string, from int64) (io.ReadCloser,
 }
 
 func (t *timed) GetRange(ctx context.Context, key string, part Range) (io.ReadCloser, Info, error) {
+	left := leftOf(ctx)
 	ctx, w := t.watch(ctx, OpGet, key)
-	w.arm(t.policy.Answer)
+	w.arm(min(t.policy.Answer, left))
 	body, info, err := GetRange(ctx, t.inner, key, part)
 	w.disarm()
 	if err != nil {
 		w.release()
 		return nil, Info{}, w.explain(ctx, err)
 	}
-	return &timedBody{ctx: ctx, body: body, w: w, t: t, object: t.policy.object(key)}, info, nil
+	return &timedBody{ctx: ctx, body: body, w: w, t: t, first: left, object: t.policy.object(key)}, info, nil
 }
 
 func (t *timed) Put(ctx context.Context, key string, r io.Reader, size int64, cond Condition) (Info, error) {
 	ctx, w := t.watch(ctx, OpPut, key)
 	defer w.release()
-	w.arm(t.policy.Answer)
-	info, err := t.inner.Put(t.moving(ctx, w), key, &timedSource{r, w, t.policy}, size, cond)
+	policy := t.policy
+	policy.Answer = min(policy.Answer, leftOf(ctx))
+	w.arm(policy.Answer)
+	info, err := t.inner.Put(t.moving(ctx, w), key, &timedSource{r, w, policy}, size, cond)
 	w.disarm()
 	return info, w.explain(ctx, err)
 }
@@ -89,7 +106,7 @@ func (t *timed) list(ctx context.Context, prefix string, list lister) iter.Seq2[
 	return func(yield func(Info, error) bool) {
 		ctx, w := t.watch(ctx, OpList, prefix)
 		defer w.release()
-		w.arm(t.policy.Answer)
+		w.arm(min(t.policy.Answer, leftOf(ctx)))
 		for info, err := range list(ctx, t.inner, prefix) {
 			w.disarm()
 			if !yield(info, w.explain(ctx, err)) {
@@ -103,7 +120,7 @@ func (t *timed) list(ctx context.Context, prefix string, list lister) iter.Seq2[
 func (t *timed) Delete(ctx context.Context, key string) error {
 	ctx, w := t.watch(ctx, OpDelete, key)
 	defer w.release()
-	w.arm(t.policy.Answer)
+	w.arm(min(t.policy.Answer, leftOf(ctx)))
 	err := t.inner.Delete(t.moving(ctx, w), key)
 	return w.explain(ctx, err)
 }
@@ -135,6 +152,7 @@ type timedBody struct {
 	w    *watchdog
 	t    *timed
 
+	first  time.Duration // limit of the time until the first bytes, by the time that is left for retries
 	object string
 	bytes  int64         // read since the rate was last checked
 	took   time.Duration // time that reading them took
@@ -142,9 +160,12 @@ type timedBody struct {
 
 func (b *timedBody) Read(p []byte) (int, error) {
 	start := time.Now()
-	b.w.arm(b.t.policy.Idle)
+	b.w.arm(min(b.t.policy.Idle, b.first))
 	n, err := b.body.Read(p)
 	b.w.disarm()
+	if n > 0 {
+		b.first = b.t.policy.Idle
+	}
 	if err == nil {
 		err = b.crawls(n, time.Since(start))
 	}
@@ -220,7 +241,8 @@ func (t *timed) watch(ctx context.Context, op Op, key string) (context.Context, 
 func (w *watchdog) expire() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.late.Cause = fmt.Errorf("it stopped answering: nothing came for %v", w.limit)
+	w.late.Cause = fmt.Errorf("it stopped answering: nothing came for %v", w.limit.Round(time.Millisecond))
+	w.late.Stalled = w.limit
 	w.cancel(w.late)
 }
 
@@ -243,7 +265,8 @@ func (w *watchdog) release() {
 func (w *watchdog) explain(ctx context.Context, err error) error {
 	var late *Error
 	if err != nil && errors.As(context.Cause(ctx), &late) {
-		return late
+		return diag.WithHint(late, "the store, or something between here and it such as a proxy or a firewall, accepts "+
+			"requests and does not answer: look at the server, and at the host and the port in the store's URL")
 	}
 	return err
 }

@@ -187,7 +187,11 @@ func (p *program) fleetLook(ctx context.Context, o fleetOptions) (look lookAtFle
 		if err := v.Explain(ctx, s); err != nil {
 			return nil, nil, err
 		}
-		v.Attention = slices.Concat(unreadable(list, o.project), stoppedRollouts(ctx, client, s, v, o.all()), v.Attention)
+		stopped, err := stoppedRollouts(ctx, client, s, v, o.all())
+		if err != nil {
+			return nil, nil, err
+		}
+		v.Attention = slices.Concat(unreadable(list, o.project), stopped, v.Attention)
 		return v, write, nil
 	}, done, nil
 }

@@ -20,9 +20,9 @@ import (
 // stoppedRollouts returns the rollouts that only a person can continue or end. It reads the rollouts of channels with
 // hosts that do not run the current release; in other channels, every host runs it, and only the roster is read. It
 // also returns the hosts whose results such a rollout lacks and, if the view has all hosts, those that are not in the
-// store any more.
+// store any more. If the store stops answering, it returns that error: each further request would wait as long.
 func stoppedRollouts(ctx context.Context, client *trust.Client, s store.Store, v *fleet.View,
-	all bool) (found []fleet.Attention) {
+	all bool) (found []fleet.Attention, err error) {
 	seen := map[artifact.Ref]bool{}
 	for _, row := range v.Rows {
 		if seen[row.Ref] {
@@ -33,7 +33,10 @@ func stoppedRollouts(ctx context.Context, client *trust.Client, s store.Store, v
 			found = append(found, a)
 		}
 		u, err := needed(ctx, client, s, row.Ref, v)
+		var e *store.Error
 		switch {
+		case errors.As(err, &e) && e.Passing():
+			return nil, err
 		case errors.Is(err, errNoRollout), errors.Is(err, errNoPlan), errors.Is(err, trust.ErrNoChannel):
 		case err != nil:
 			found = append(found, fleet.Attention{What: fleet.Unseen, Project: row.Project, Channel: row.Channel,
@@ -51,7 +54,7 @@ func stoppedRollouts(ctx context.Context, client *trust.Client, s store.Store, v
 			}
 		}
 	}
-	return found
+	return found, nil
 }
 
 // needed reads the rollout of a channel with hosts that are behind. Of another channel it reads the roster alone,

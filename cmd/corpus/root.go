@@ -86,7 +86,7 @@ another channel at the same bytes.`,
 	flags.StringVar(&p.keys, "keys", p.Getenv("CORPUS_KEYS"), "directory of keys (CORPUS_KEYS)")
 	flags.StringVar(&p.trustRoot, "trust-root", p.Getenv("CORPUS_TRUST_ROOT"),
 		"root.json to trust, or sha256:HEX of it; the one beside the keys by default (CORPUS_TRUST_ROOT)")
-	flags.DurationVar(&p.retry, "retry", time.Minute, "how long to retry if the store does not answer")
+	flags.DurationVar(&p.retry, "retry", time.Minute, "how long to wait and retry if the store does not answer a request")
 	flags.BoolVar(&p.json, "json", false, "print JSON")
 	flags.BoolVarP(&p.verbose, "verbose", "v", false, "print more details")
 	root.AddCommand(p.keysCommand(), p.storeCommand(), p.initCommand(), p.checkCommand(), p.buildCommand(),
