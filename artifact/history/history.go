@@ -11,6 +11,7 @@
 package history
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -40,6 +41,13 @@ type Move struct {
 	Digest   string `json:"digest,omitempty"`  // of that release, shortened
 	Points   bool   `json:"points"`            // the channel came to name that release
 	Verified bool   `json:"verified"`          // signed with keys that may sign the project now
+
+	rollout string // ID of the rollout of the channel after the move; empty if it had none
+}
+
+// is reports whether two moves may be the same one, as different versions of the metadata have it.
+func (m Move) is(other Move) bool {
+	return m.Ref == other.Ref && m.Move.Is(other.Move) && m.Digest == other.Digest && m.rollout == other.rollout
 }
 
 const (
@@ -52,7 +60,7 @@ const (
 // Read returns the moves of a project's channels, the newest first. The client has verified the listing.
 func Read(ctx context.Context, s store.Store, client *trust.Client, l trust.Listing) ([]Move, error) {
 	h := reading{project: l.Project, versions: map[string]string{}, named: map[string]trust.Pointer{},
-		verified: map[string]bool{}}
+		sure: map[string]trust.Pointer{}, brought: map[string]string{}}
 	for _, r := range l.Releases {
 		h.versions[string(r.Digest)] = r.Version
 	}
@@ -79,9 +87,10 @@ type head struct {
 // reading collects the moves of a project from successive versions of its metadata.
 type reading struct {
 	project  string
-	versions map[string]string // by digest
-	named    map[string]trust.Pointer
-	verified map[string]bool // the metadata with the pointer in named is verified
+	versions map[string]string        // by digest
+	named    map[string]trust.Pointer // by channel, in the last version that was read
+	sure     map[string]trust.Pointer // by channel, in the last verified version that was read
+	brought  map[string]string        // versions that rollouts brought, by the ID of the rollout
 	moves    []Move
 }
 
@@ -141,15 +150,28 @@ func (h *reading) earlier(ctx context.Context, s store.Store, client *trust.Clie
 func (h *reading) add(now head) {
 	for _, name := range slices.Sorted(maps.Keys(h.named)) {
 		if _, there := now.channels[name]; !there {
-			h.note(Move{Ref: h.ref(name), Move: rollout.Move{What: Removed, At: now.at}, Verified: now.verified}, 0)
+			h.append(Move{Ref: h.ref(name), Move: rollout.Move{What: Removed, At: now.at}, Verified: now.verified})
 			delete(h.named, name)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(now.channels)) {
 		p := now.channels[name]
 		h.pointer(name, p, now)
-		h.named[name], h.verified[name] = p, now.verified
+		h.named[name] = p
 	}
+	if now.verified {
+		h.sure = maps.Clone(now.channels)
+	}
+}
+
+// before returns what a channel named before a version of the metadata: in the verified one before it if this one is
+// verified, so that what other users wrote between them counts for nothing. sure reports whether that is verified.
+func (h *reading) before(name string, now head) (p trust.Pointer, there, sure bool) {
+	if p, there = h.sure[name]; there && now.verified {
+		return p, true, true
+	}
+	p, there = h.named[name]
+	return p, there, false
 }
 
 func (h *reading) ref(channel string) artifact.Ref {
@@ -158,29 +180,48 @@ func (h *reading) ref(channel string) artifact.Ref {
 
 // pointer adds the move after which a channel names this release, and the moves of its rollout.
 func (h *reading) pointer(name string, p trust.Pointer, now head) {
-	before, there := h.named[name]
+	before, there, sure := h.before(name, now)
 	points := Move{Ref: h.ref(name), Version: p.Version, Digest: p.Digest.Short(), Points: true, Verified: now.verified}
-	switch {
-	case there && h.verified[name] && p.Moved != nil && before.Moved != nil && repeats(p, before):
+	if p.Rollout != nil {
+		points.rollout = p.Rollout.ID
+	}
+	switch both := there && p.Moved != nil && before.Moved != nil; {
+	case both && carries(p, before):
+		points.Move = *p.Moved
+		h.again(points)
+	case both && sure && repeats(p, before):
 		// nothing changed but the time of the move
 	case p.Moved != nil:
 		points.Move = *p.Moved
-		h.note(points, 0)
+		h.append(points)
 	case !there || before.Digest != p.Digest:
 		points.Move = rollout.Move{What: Moved, At: now.at}
-		h.note(points, 0)
+		h.append(points)
 	}
 	if p.Rollout == nil {
 		return
+	}
+	if string(p.Digest) == p.Rollout.Release {
+		h.brought[p.Rollout.ID] = p.Version
 	}
 	for i, m := range p.Rollout.Moves {
 		if p.Moved != nil && (m.What == "start" || m.Is(*p.Moved)) {
 			continue // the move of the channel was added already
 		}
 		digest := artifact.Digest(p.Rollout.Release)
-		h.note(Move{Ref: h.ref(name), Move: m, Version: h.versions[string(digest)], Digest: digest.Short(),
-			Verified: now.verified}, equalTo(m, p.Rollout.Moves[:i]))
+		h.note(Move{Ref: h.ref(name), Move: m, Digest: digest.Short(), Verified: now.verified, rollout: p.Rollout.ID,
+			Version: cmp.Or(h.brought[p.Rollout.ID], h.versions[string(digest)])}, equalTo(m, p.Rollout.Moves[:i]))
 	}
+}
+
+// carries reports whether a pointer has the move of the one before it: only its rollout has changed since. A move of the
+// same second to the same release is another one if it started or aborted a rollout.
+func carries(p, before trust.Pointer) bool {
+	same := p.Moved.Is(*before.Moved) && p.Version == before.Version && p.Digest == before.Digest
+	if p.Rollout == nil || before.Rollout == nil {
+		return same
+	}
+	return same && p.Rollout.ID == before.Rollout.ID && p.Rollout.Aborted == before.Rollout.Aborted
 }
 
 // repeats reports whether a pointer says what the one before it says: a person pointed the channel again at the release
@@ -209,7 +250,7 @@ func equalTo(m rollout.Move, moves []rollout.Move) (n int) {
 func (h *reading) note(m Move, equal int) {
 	for i := range h.moves {
 		had := &h.moves[i]
-		if had.Ref != m.Ref || !had.Move.Is(m.Move) || had.Digest != m.Digest {
+		if !had.is(m) {
 			continue
 		}
 		if equal == 0 {
@@ -219,4 +260,26 @@ func (h *reading) note(m Move, equal int) {
 		equal--
 	}
 	h.moves = append(h.moves, m)
+}
+
+// append adds a move of a channel, which may be equal to an earlier one of the same second. If metadata that is not
+// verified had the move before, that one is verified.
+func (h *reading) append(m Move) {
+	same := func(had Move) bool { return !had.Verified && had.is(m) }
+	if i := slices.IndexFunc(h.moves, same); i >= 0 && m.Verified {
+		h.moves[i].Verified = true
+		return
+	}
+	h.moves = append(h.moves, m)
+}
+
+// again is called for a move of a channel that metadata has again. It is verified if any verified metadata has it.
+func (h *reading) again(m Move) {
+	for i := range slices.Backward(h.moves) {
+		had := &h.moves[i]
+		if had.Ref == m.Ref && had.Points && had.Digest == m.Digest && had.Move.Is(m.Move) {
+			had.Verified = had.Verified || m.Verified
+			return
+		}
+	}
 }

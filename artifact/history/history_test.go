@@ -225,3 +225,61 @@ func TestRepeatedPointIsListedOnce(t *testing.T) {
 	expect(t, "with points that change nothing", all, "production point 1 bert 1 true", "production point 2 bert 1 true",
 		"production point 1 bert 1 true")
 }
+
+// TestEqualMovesOfChannelsInOneSecondAreListed points a channel twice at the same release and aborts its rollout twice
+// within one second, as well as a channel without a rollout. A second version has the same bytes.
+func TestEqualMovesOfChannelsInOneSecondAreListed(t *testing.T) {
+	repo := artifacttest.New(t)
+	repo.Release("myapp", "1", "", artifacttest.Files{"version": "1"})
+	repo.Release("myapp", "2", "", artifacttest.Files{"version": "2"})
+	repo.Release("myapp", "3", "", artifacttest.Files{"version": "2"})
+	p, at := repo.Publisher, time.Now().UTC().Truncate(time.Second)
+	p.Who, p.Now = "bert", func() time.Time { return at }
+	plain, rolling := artifact.Ref{Project: "myapp", Channel: "plain"}, artifact.Ref{Project: "myapp", Channel: "rolling"}
+	point := func(ref artifact.Ref, version string) {
+		t.Helper()
+		if _, err := releases.Point(t.Context(), p, ref, version); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, version := range []string{"1", "2", "1"} {
+		point(plain, version)
+	}
+	point(rolling, "1")
+	for i := range 2 {
+		point(rolling, "2")
+		if err := p.Change(t.Context(), func(n *publish.Next) error { // as a program that starts rollouts
+			role, err := n.Project(t.Context(), "myapp")
+			if err != nil {
+				return err
+			}
+			channels, err := trust.Channels(role)
+			if err != nil {
+				return err
+			}
+			now, before := channels["rolling"], channels["plain"]
+			now.Rollout = &rollout.Start{ID: fmt.Sprint("r-", i), Release: string(now.Digest), At: at,
+				Roster: string(now.Digest), Before: &rollout.Before{Version: before.Version, Digest: before.Digest}}
+			channels["rolling"] = now
+			return trust.SetChannels(role, channels)
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := releases.SkipWaves(t.Context(), p, rolling, 1); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := releases.Abort(t.Context(), p, rolling); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := slices.DeleteFunc(moves(t, repo), func(m string) bool { return strings.HasPrefix(m, "testing ") })
+	want := []string{"plain point 1", "plain point 2", "plain point 1", "rolling point 1", "rolling point 2",
+		"rolling skip-wave 2", "rolling abort 1", "rolling point 2", "rolling skip-wave 2", "rolling abort 1"}
+	for i := range want {
+		want[i] += " bert 1 true"
+	}
+	slices.Reverse(want)
+	if !slices.Equal(got, want) {
+		t.Errorf("the moves are, the newest first,\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}

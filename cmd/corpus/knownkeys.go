@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -139,7 +140,9 @@ func (p *program) rosterKeys(ctx context.Context, client *trust.Client,
 			}
 		}
 	}
-	slices.SortFunc(all, func(a, b begun) int { return a.start.At.Compare(b.start.At) })
+	slices.SortFunc(all, func(a, b begun) int { // those of one second in an order that does not change
+		return cmp.Or(a.start.At.Compare(b.start.At), cmp.Compare(a.ref.String(), b.ref.String()))
+	})
 	for _, b := range all {
 		roster, _, err := hosts.FetchRoster(ctx, s, b.ref, b.start)
 		if err != nil {

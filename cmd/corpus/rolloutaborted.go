@@ -7,6 +7,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/agent/fleet"
 	"github.com/corpus-agent/corpus-agent/agent/hostrecord"
+	hosts "github.com/corpus-agent/corpus-agent/agent/rollout"
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/state/diag"
@@ -16,14 +17,18 @@ import (
 type goingBack struct {
 	Hosts   int      `json:"hosts"`   // of the rollout
 	Back    int      `json:"back"`    // number of hosts that reported since the abort, and do not have the release
-	Still   []string `json:"still"`   // hosts that have the release
+	Still   []string `json:"still"`   // hosts that have the release, and are neither held nor failing
+	Held    []string `json:"held"`    // hosts that have the release, and that a person holds there
+	Failing []string `json:"failing"` // hosts whose newest run could not begin, or failed with the release
 	Unknown []string `json:"unknown"` // hosts that have not reported since the abort with the key of the roster
+	// Untaken is true if no host had taken the release, by the results and records of all hosts: none has to go back.
+	Untaken bool `json:"no_host_took_it"`
 }
 
 // addBack adds the number of hosts that are back from the release of a rollout that was aborted. known are the hosts of
 // the project; nil if they could not be read. A record from before the abort does not show that a host is back: it may
-// have taken the release since.
-func (u *activeRollout) addBack(r *rolloutStatus, known []fleet.Host) {
+// have taken the release since. holders are hosts that may deploy it now.
+func (u *activeRollout) addBack(r *rolloutStatus, known []fleet.Host, holders []hosts.Holder) {
 	start := u.rollout.Start
 	if !start.Aborted || known == nil {
 		return
@@ -39,14 +44,21 @@ func (u *activeRollout) addBack(r *rolloutStatus, known []fleet.Host) {
 	for _, h := range known {
 		byName[h.Host] = h
 	}
-	back := goingBack{Hosts: len(u.rollout.Roster.Hosts), Still: []string{}, Unknown: []string{}}
+	back := goingBack{Hosts: len(u.rollout.Roster.Hosts), Still: []string{}, Held: []string{}, Failing: []string{},
+		Unknown: []string{}, Untaken: len(u.seen.Results)+len(holders) == 0}
 	for _, m := range u.rollout.Roster.Hosts {
 		h, there := byName[m.Name]
-		place := u.placeOf(h)
+		seen := there && h.Signed
+		has := seen && u.placeOf(h).Is(artifact.Digest(start.Release))
+		back.Untaken = back.Untaken && !has && !(seen && u.failedOn(h))
 		switch {
-		case there && h.Signed && place.Is(artifact.Digest(start.Release)):
+		case seen && h.Unbegun && !h.Seen.Before(since), has && h.State == fleet.Failed:
+			back.Failing = append(back.Failing, m.Name) // what a run that could not begin left is not known
+		case has && h.Held:
+			back.Held = append(back.Held, m.Name)
+		case has:
 			back.Still = append(back.Still, m.Name)
-		case there && h.Signed && !h.Seen.Before(since):
+		case seen && !h.Seen.Before(since):
 			back.Back++
 		default:
 			back.Unknown = append(back.Unknown, m.Name)
@@ -65,26 +77,42 @@ func (u *activeRollout) placeOf(h fleet.Host) *hostrecord.Place {
 
 // text returns what comes next after an abort that leads back to a version.
 func (b goingBack) text(version string) string {
-	if b.Back == b.Hosts {
+	switch {
+	case b.Untaken:
+		return fmt.Sprintf("nothing: no host had taken the release, as the results and records of %s show",
+			diag.Count(b.Hosts, "host"))
+	case b.Back == b.Hosts:
 		return fmt.Sprintf("nothing: all hosts are back, and none of %s has the release", diag.Count(b.Hosts, "host"))
 	}
-	return fmt.Sprintf("hosts that took the release go back to %s; of %s, back: %d, still with the release: %d, no "+
-		"report since the abort: %d", trust.Printable(version), diag.Count(b.Hosts, "host"), b.Back, len(b.Still),
-		len(b.Unknown))
+	text := fmt.Sprintf("hosts that took the release go back to %s; of %s, back: %d, still with the release: %d",
+		trust.Printable(version), diag.Count(b.Hosts, "host"), b.Back, len(b.Still))
+	if n := len(b.Held); n > 0 {
+		text += fmt.Sprintf(", held with the release: %d", n)
+	}
+	if n := len(b.Failing); n > 0 {
+		text += fmt.Sprintf(", failing: %d", n)
+	}
+	return text + fmt.Sprintf(", no report since the abort: %d", len(b.Unknown))
 }
 
 // writeBack writes the hosts of an aborted rollout that are not back.
 func (r rolloutStatus) writeBack(w io.Writer) {
-	if r.Back == nil {
+	if r.Back == nil || r.Back.Untaken {
 		return
 	}
-	if n := len(r.Back.Still); n > 0 {
-		fmt.Fprintf(w, "  still with the release: %s; a host goes back at its next run (corpus host show NAME)\n",
-			named(r.Back.Still, mostNamed))
-	}
-	if n := len(r.Back.Unknown); n > 0 {
-		fmt.Fprintf(w, "  no report since the abort: %s; a host reports within reports.heartbeat (30 minutes by default)\n",
-			named(r.Back.Unknown, mostNamed))
+	for _, list := range []struct {
+		what  string
+		names []string
+		so    string
+	}{
+		{"still with the release", r.Back.Still, "a host goes back at its next run (corpus host show NAME)"},
+		{"held with the release", r.Back.Held, "a host goes back at its next run after `corpus-agent unhold` there"},
+		{"failing", r.Back.Failing, "a host goes back once a run succeeds there (corpus host show NAME has the error)"},
+		{"no report since the abort", r.Back.Unknown, "a host reports within reports.heartbeat (30 minutes by default)"},
+	} {
+		if len(list.names) > 0 {
+			fmt.Fprintf(w, "  %s: %s; %s\n", list.what, named(list.names, mostNamed), list.so)
+		}
 	}
 }
 

@@ -39,6 +39,43 @@ func TestAbortedRolloutSaysWhenAllHostsAreBack(t *testing.T) {
 	}
 }
 
+// TestAbortedRolloutThatNoHostHadTaken checks that the status of a rollout that was aborted before a host took its
+// release counts no host as one without a report.
+func TestAbortedRolloutThatNoHostHadTaken(t *testing.T) {
+	s, a, b := rollingStore(t)
+	s.expect(0, "point myapp production 1.1", "its rollout to 2 hosts")
+	a.age(time.Minute)
+	b.age(time.Minute)
+	s.expect(0, "rollout abort myapp production", "is aborted")
+	s.expect(0, statusLine, "next: nothing: no host had taken the release, as the results and records of 2 hosts show\n")
+	s.lacks("no report since")
+	var status rolloutStatus
+	s.json(statusLine, &status)
+	if got := status.Back; got == nil || !got.Untaken {
+		t.Errorf("the JSON output says %+v", got)
+	}
+}
+
+// TestAbortedRolloutCountsHeldAndFailingHosts checks that a host that a person holds at the release of an aborted
+// rollout, and one whose newest run could not begin, count as what they are.
+func TestAbortedRolloutCountsHeldAndFailingHosts(t *testing.T) {
+	s, a, b := rollingStore(t)
+	s.expect(0, "point myapp production 1.1", "its rollout to 2 hosts")
+	a.record("1.1", nil)
+	a.result(hosts.Healthy)
+	s.expect(0, "rollout abort myapp production", "is aborted")
+	a.record("1.1", func(r *hostrecord.Record) { r.Held = true })
+	w := hostrecord.Writer{Store: b.store, Key: b.key, File: b.file, Now: time.Now()}
+	if err := w.WriteFailure(t.Context(), "myapp", b.name, hostrecord.Detail{Error: "the disk is full"}); err != nil {
+		t.Fatal(err)
+	}
+	s.expect(0, statusLine, "of 2 hosts, back: 0, still with the release: 0, held with the release: 1, failing: 1, no "+
+		"report since the abort: 0\n")
+	s.expect(0, statusLine, "  held with the release: myapp-production-1; a host goes back at its next run after "+
+		"`corpus-agent unhold` there\n")
+	s.expect(0, statusLine, "  failing: myapp-production-2; a host goes back once a run succeeds there")
+}
+
 // TestReplacedMachineIsNotCalledOneWithoutRecord checks that the status and the fleet say of a host that another key
 // signs its record, and what to do, while the old key is registered and after it was forgotten.
 func TestReplacedMachineIsNotCalledOneWithoutRecord(t *testing.T) {

@@ -239,13 +239,13 @@ func (u *activeRollout) status(ctx context.Context, s store.Store, known []fleet
 	r.Halts, r.Past = u.standing(ctx, s), u.halts(ctx, s, u.seen.Past)
 	u.addWaiting(&r, known)
 	u.addRemoved(&r, known)
-	if waiting > 0 && !start.Aborted {
+	if waiting > 0 {
 		r.Deploying, _ = u.rollout.Holders(ctx, s, u.seen, u.now) // without them, the rest of the status is still right
 	}
 	u.addFlood(&r)
 	r.State, r.Next = u.next(waiting, failed)
 	u.arrivedWithout(&r, waiting, known)
-	u.addBack(&r, known)
+	u.addBack(&r, known, r.Deploying)
 	r.Ahead = r.State == "running" && u.rollout.Start.Ahead(u.now)
 	if r.State == "running" && len(r.NoResult) > 0 && u.waitsAt() == len(u.plan.Waves) {
 		r.Next = nextWithoutResults(waiting, len(r.NoResult))
