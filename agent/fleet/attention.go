@@ -79,16 +79,17 @@ func attention(v *View) []Attention {
 		}
 	}
 	for _, h := range v.Hosts {
+		h.Replaced = v.replaced(h)
 		notice(h, add)
 	}
 	for _, i := range v.Ignored {
+		record := Host{Listed: hostrecord.Listed{Record: hostrecord.Record{Host: i.Host}, Seen: v.At}}
 		if i.Why == hostrecord.Invalid {
 			add(Invalid, "find out what writes the objects below fleet/PROJECT/"+i.Host+"/ and remove them; the host writes a "+
-				"record with its next report", Host{Listed: hostrecord.Listed{Record: hostrecord.Record{Host: i.Host}, Seen: v.At}})
+				"record with its next report", record)
 			continue
 		}
-		add(WrongKey, "if the machine was replaced: corpus host forget "+i.Host, Host{Listed: hostrecord.Listed{
-			Record: hostrecord.Record{Host: i.Host}, Seen: v.At}})
+		add(WrongKey, forgetOld(i.Host), record)
 	}
 	for _, host := range v.unrecorded {
 		add(NoRecord, "let it write below fleet/ in the store (docs/buckets.md), and look at who may remove that; if the "+
@@ -142,8 +143,11 @@ func notice(h Host, add func(what, hint string, h Host)) {
 	if h.NoChannel != "" {
 		add(NoChannel, Elsewhere(h.NoChannel), h)
 	}
-	if h.Conflicts > 0 {
-		add(Conflict, "look at both machines: corpus host show "+h.Host, h)
+	switch {
+	case h.Replaced:
+		add(WrongKey, forgetOld(h.Host), h)
+	case h.Conflicts > 0:
+		add(Conflict, "look at both machines: corpus host show "+h.Host+"; "+forgetOld(h.Host), h)
 	}
 	if h.Copied {
 		add(Copied, "one of them is a copy of the other: give it a name of its own, and remove /var/lib/corpus/host.key and "+
@@ -156,7 +160,7 @@ func notice(h Host, add func(what, hint string, h Host)) {
 		add(Ahead, "look at the clock of the host; if that is right, the host did not write the record: corpus host show "+
 			h.Host, h)
 	}
-	if h.Silent {
+	if h.Silent && !h.Replaced { // of a machine that was replaced, the new one reports
 		add(Silent, "on the host: systemctl status corpus-agent.timer; if it is gone: corpus host forget "+h.Host, h)
 	}
 	if !h.Signed {
@@ -164,6 +168,29 @@ func notice(h Host, add func(what, hint string, h Host)) {
 			"/var/lib/corpus/registered.json; until then every user who may write to the store can write this", h)
 	}
 }
+
+// replaced reports whether another machine has replaced a host. Among very many objects that are not records of the
+// host, a record with another key shows nothing.
+func (v *View) replaced(h Host) bool { return h.Replaced && v.Flooded[h.Host] == 0 }
+
+// OtherKeys returns the hosts whose newest records do not count, since another key than the first one signed them.
+func (v *View) OtherKeys() map[string]bool {
+	found := map[string]bool{}
+	for _, i := range v.Ignored {
+		if i.Why != hostrecord.Invalid {
+			found[i.Host] = true
+		}
+	}
+	for _, h := range v.Hosts {
+		if v.replaced(h) {
+			found[h.Host] = true
+		}
+	}
+	return found
+}
+
+// forgetOld returns what to do about a name for which two machines sign.
+func forgetOld(host string) string { return "if the machine was replaced: corpus host forget " + host }
 
 // Elsewhere returns how hosts of a channel that does not exist get a release again. It is the hint of the fleet and of
 // the runs of these hosts.

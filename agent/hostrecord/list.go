@@ -21,7 +21,10 @@ type Listed struct {
 	Signed bool      `json:"signed"` // with the key that the host registered first
 	// Foreign is set if a record of the host is signed with none of its registered keys.
 	Foreign bool `json:"-"`
-	Twice   bool `json:"-"` // another record with the same key was written since this one's run started
+	// Replaced is set if the store received a record that another key than the first one signed after this one: of a
+	// machine that replaced the host, or of another user who may write there.
+	Replaced bool `json:"replaced,omitempty"`
+	Twice    bool `json:"-"` // another record with the same key was written since this one's run started
 	// Unbegun is true if a failure object overrules the record: a later run could not begin, or not write to the host's
 	// disk. Outcome, Exit, Key and Seen are of that failure, and the other fields are those of the record.
 	Unbegun bool `json:"could_not_begin,omitempty"`
@@ -166,12 +169,22 @@ func newest(all []candidate, keys []hostkey.Registered) (Listed, string) {
 	switch {
 	case len(valid) > 0:
 		r := withFailure(chosen(valid), true, failures)
-		r.Foreign = foreign
+		r.Foreign, r.Replaced = foreign, isReplaced(keys[0].Key, all, r.Seen)
 		return r, ""
 	case len(failures) > 0:
 		return withFailure(Listed{}, false, failures), ""
 	}
 	return Listed{}, "the key that signed its record is not the one that it registered first"
+}
+
+// isReplaced reports whether one of the records of a host that were received after the current one is signed with
+// another key than the first one of the host.
+func isReplaced(first hostkey.Public, all []candidate, current time.Time) bool {
+	newer := slices.Clone(all)
+	newer = slices.DeleteFunc(newer, func(c candidate) bool { return !c.Seen.After(current) })
+	return slices.ContainsFunc(newer[:min(len(newer), mostTried)], func(c candidate) bool {
+		return !first.SignedName(c.signed, c.signature)
+	})
 }
 
 // signedByOne reports whether one of the keys signed a record.

@@ -214,8 +214,8 @@ func (h *reading) pointer(name string, p trust.Pointer, now head) {
 	}
 }
 
-// carries reports whether a pointer has the move of the one before it: only its rollout has changed since. A move of the
-// same second to the same release is another one if it started or aborted a rollout.
+// carries reports whether a pointer has the move of the one before it: only its rollout has changed since. A move
+// of the same second to the same release is another one if it started or aborted a rollout.
 func carries(p, before trust.Pointer) bool {
 	same := p.Moved.Is(*before.Moved) && p.Version == before.Version && p.Digest == before.Digest
 	if p.Rollout == nil || before.Rollout == nil {

@@ -200,8 +200,8 @@ func (p *patience) within(ctx context.Context) context.Context {
 	return context.WithValue(ctx, leftKey{}, p.left())
 }
 
-// leftOf returns the time that a request has for its response by the time that is left for retries; a very long time for
-// a request that is not retried.
+// leftOf returns the time that a request has for its response by the time that is left for retries; a very long
+// time for a request that is not retried.
 func leftOf(ctx context.Context) time.Duration {
 	if left, ok := ctx.Value(leftKey{}).(time.Duration); ok {
 		return max(left, leastAnswer)

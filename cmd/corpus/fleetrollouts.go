@@ -42,7 +42,7 @@ func stoppedRollouts(ctx context.Context, client *trust.Client, s store.Store, v
 			found = append(found, fleet.Attention{What: fleet.Unseen, Project: row.Project, Channel: row.Channel,
 				Hosts: []string{}, Why: fmt.Sprintf("%s: %v", row.Ref, err), Hint: diag.HintOf(err)})
 		case u != nil:
-			u.others = otherKeys(v)
+			u.others = v.OtherKeys()
 			if a, stopped := u.stopped(); stopped {
 				found = append(found, a)
 			}
@@ -137,7 +137,7 @@ func shownRollouts(ctx context.Context, client *trust.Client, s store.Store, lis
 				all = append(all, pages.Rollout{Ref: ref, Version: l.Channels[name].Version, State: "unknown", Unread: err.Error(),
 					Next: diag.HintOf(err)})
 			default:
-				u.others = otherKeys(v)
+				u.others = v.OtherKeys()
 				all = append(all, shownRollout(u.status(ctx, s, o.allOf(l.Project, v.Hosts))))
 			}
 		}

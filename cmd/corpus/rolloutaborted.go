@@ -1,14 +1,19 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/corpus-agent/corpus-agent/agent/fleet"
+	"github.com/corpus-agent/corpus-agent/agent/hostkey"
 	"github.com/corpus-agent/corpus-agent/agent/hostrecord"
 	hosts "github.com/corpus-agent/corpus-agent/agent/rollout"
 	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
@@ -116,15 +121,30 @@ func (r rolloutStatus) writeBack(w io.Writer) {
 	}
 }
 
-// otherKeys returns the hosts of a view whose records are ignored since another key signed them.
-func otherKeys(v *fleet.View) map[string]bool {
-	found := map[string]bool{}
-	for _, i := range v.Ignored {
-		if i.Why != hostrecord.Invalid {
-			found[i.Host] = true
+// signsAnew is the problem of a host for which another key was registered than the roster has, and that has no record
+// with it yet: the first run of a machine that replaced another one has failed, or has not ended.
+const signsAnew = "another key than the rollout has for it is registered for it, as of a machine that replaced it, " +
+	"and has signed no record yet"
+
+// nameReplaced sets signsAnew for the hosts that a status names and for which another machine registered a key after
+// their current record. It reads the keys of these hosts, in one request each.
+func (u *activeRollout) nameReplaced(ctx context.Context, s store.Store, r *rolloutStatus, known []fleet.Host) {
+	seen, first := map[string]time.Time{}, u.rollout.Roster.Keys()
+	for _, h := range known {
+		seen[h.Host] = h.Seen
+	}
+	for i := range r.WaitsFor {
+		h := &r.WaitsFor[i]
+		if known == nil || h.Why == signedByOther {
+			continue
+		}
+		keys, err := hostkey.Of(ctx, s, h.Host)
+		if err == nil && slices.ContainsFunc(keys, func(k hostkey.Registered) bool {
+			return k.Key != first[h.Host] && k.Since.After(seen[h.Host])
+		}) {
+			h.Why = signsAnew
 		}
 	}
-	return found
 }
 
 // signedByOther is the problem of a host whose record another key signed than the roster has.

@@ -109,6 +109,28 @@ func TestReplacedMachineIsNotCalledOneWithoutRecord(t *testing.T) {
 	s.lacks("no record")
 }
 
+// TestReplacedMachineWhoseFirstRunFailedIsNamed checks that the status and the fleet name a machine that replaced another
+// one although it recorded no result, with the way out: one that has registered its key alone, and one whose record is
+// in the store beside that of the machine before.
+func TestReplacedMachineWhoseFirstRunFailedIsNamed(t *testing.T) {
+	s, a, _ := rollingStore(t)
+	s.expect(0, "point myapp production 1.1", "its rollout to 2 hosts")
+	a.age(time.Hour)
+	a.newKey()
+	const forget = "if the machine was replaced: `corpus host forget myapp-production-1`"
+	s.expect(0, statusLine, "waits for myapp-production-1 in wave 1: another key than the rollout has for it is registered")
+	s.expect(0, statusLine, forget)
+	s.expect(0, "fleet --trust-root @keys/root.json", "conflict: myapp 1.0 on 1 host: myapp-production-1")
+	s.expect(0, "fleet --trust-root @keys/root.json", "if the machine was replaced: corpus host forget myapp-production-1")
+	a.file = s.path("record of the new machine")
+	a.record("1.0", func(r *hostrecord.Record) { r.Outcome, r.Exit, r.Sequence = "failed", 3, 1 })
+	s.expect(0, statusLine, "waits for myapp-production-1 in wave 1: its record is signed with another key")
+	s.expect(0, statusLine, forget)
+	s.expect(0, "fleet --trust-root @keys/root.json", "wrong key: myapp 1.0 on 1 host: myapp-production-1")
+	s.expect(0, "fleet --trust-root @keys/root.json", "if the machine was replaced: corpus host forget myapp-production-1")
+	s.lacks("if it is gone")
+}
+
 // TestStatusNamesHostsThatHoldPlaces checks that the status names the host for whose place of a cluster others wait,
 // until it releases the place.
 func TestStatusNamesHostsThatHoldPlaces(t *testing.T) {

@@ -21,9 +21,9 @@ func (u *activeRollout) addRemoved(r *rolloutStatus, known []fleet.Host) {
 	}
 	for _, said := range u.seen.Results {
 		switch {
-		case there[said.Host]:
 		case u.others[said.Host]:
 			r.Replaced = append(r.Replaced, said.Host)
+		case there[said.Host]:
 		default:
 			r.Removed = append(r.Removed, said.Host)
 		}

@@ -50,7 +50,7 @@ func (u *activeRollout) readRecords(ctx context.Context, s store.Store) []fleet.
 	if err != nil {
 		return nil // without the records, the rest of the status is still right
 	}
-	u.others = otherKeys(v)
+	u.others = v.OtherKeys()
 	return v.Hosts
 }
 
@@ -250,7 +250,7 @@ func (r rolloutStatus) writeWaiting(w io.Writer) {
 		if h.Why != "" {
 			why = fmt.Sprintf(": %s: corpus host show %s", h.Why, h.Host)
 			switch {
-			case h.Why == signedByOther:
+			case h.Why == signedByOther, h.Why == signsAnew:
 				why = fmt.Sprintf(": %s: %s", h.Why, forgetOld(r.Ref, r.Version, h.Host, r.over))
 			case h.Why == noRecord && r.over:
 				why = fmt.Sprintf(": %s; the rollout has arrived without it", h.Why)
