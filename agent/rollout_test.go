@@ -28,6 +28,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/state"
+	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
 // timedStore is a store with a fake clock that records requests.
@@ -802,6 +803,14 @@ func TestAtOnceLimitsConcurrentDeploys(t *testing.T) {
 		t.Fatal("no other host ran meanwhile")
 	}
 	noted(t, other, "no place is free")
+	name := f.hosts[0].name + ".example.com"
+	status, err := f.hosts[1].Status()
+	must(t, err)
+	until := f.store.now.Add(time.Hour)
+	want := "held by " + name + " until its deploy ends, and until " + diag.Stamp(until) + " if it has died"
+	if len(status.Turns) != 1 || !strings.Contains(status.Turns[0].String(), want) {
+		t.Errorf("the status of the host that waits does not name %s and %s: %v", name, diag.Stamp(until), status.Turns)
+	}
 	f.runs(f.hosts[1], "1")
 	f.run(f.hosts[1], exit.OK)
 	f.runs(f.hosts[1], "2")

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/corpus-agent/corpus-agent/agent/hostkey"
 	"github.com/corpus-agent/corpus-agent/agent/hostrecord"
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/state/diag"
@@ -42,6 +43,7 @@ const (
 	Conflict         = "conflict"
 	Flooded          = "objects that are not records"
 	NoRecord         = "no record"
+	Renamed          = "renamed"
 	Invalid          = "invalid record"
 	Ahead            = "run in the future"
 	Silent           = "silent"
@@ -54,7 +56,7 @@ const (
 func ranks() []string {
 	return []string{Unreadable, Halted, Stuck, WithdrawnRollout, Unseen, NoResult, Missing, OldAgent, NoEvidence,
 		string(Failed), string(RolledBack), string(Quarantined), NoChannel, WrongKey, Conflict, Copied, Flooded, Invalid,
-		NoRecord, Ahead, Withdrawn, Silent, Unregistered, Paused, string(Held)}
+		NoRecord, Ahead, Withdrawn, Silent, Renamed, Unregistered, Paused, string(Held)}
 }
 
 // attention returns what a person should look at, the most urgent first, and then by the number of hosts.
@@ -80,7 +82,7 @@ func attention(v *View) []Attention {
 	}
 	for _, h := range v.Hosts {
 		h.Replaced = v.replaced(h)
-		notice(h, add)
+		notice(h, v.At, add)
 	}
 	for _, i := range v.Ignored {
 		record := Host{Listed: hostrecord.Listed{Record: hostrecord.Record{Host: i.Host}, Seen: v.At}}
@@ -92,6 +94,11 @@ func attention(v *View) []Attention {
 		add(WrongKey, forgetOld(i.Host), record)
 	}
 	for _, host := range v.unrecorded {
+		if now := v.renamed(host); now != "" {
+			add(Renamed, fmt.Sprintf("%s has its key: if the host has that name for good: corpus host forget %s", now, host),
+				Host{Listed: hostrecord.Listed{Record: hostrecord.Record{Host: host}, Seen: v.At}})
+			continue
+		}
 		add(NoRecord, "let it write below fleet/ in the store (docs/buckets.md), and look at who may remove that; if the "+
 			"machine is gone: corpus host forget "+host,
 			Host{Listed: hostrecord.Listed{Record: hostrecord.Record{Host: host}, Seen: v.At}})
@@ -123,7 +130,7 @@ func (v *View) flooded() []Attention {
 }
 
 // notice adds the kinds of attention that a host needs.
-func notice(h Host, add func(what, hint string, h Host)) {
+func notice(h Host, now time.Time, add func(what, hint string, h Host)) {
 	switch h.State {
 	case Failed, RolledBack:
 		add(string(h.State), "", h)
@@ -144,10 +151,10 @@ func notice(h Host, add func(what, hint string, h Host)) {
 		add(NoChannel, Elsewhere(h.NoChannel), h)
 	}
 	switch {
-	case h.Replaced:
-		add(WrongKey, forgetOld(h.Host), h)
 	case h.Conflicts > 0:
 		add(Conflict, "look at both machines: corpus host show "+h.Host+"; "+forgetOld(h.Host), h)
+	case h.Replaced:
+		add(WrongKey, forgetOld(h.Host), h)
 	}
 	if h.Copied {
 		add(Copied, "one of them is a copy of the other: give it a name of its own, and remove /var/lib/corpus/host.key and "+
@@ -157,16 +164,36 @@ func notice(h Host, add func(what, hint string, h Host)) {
 		add(Withdrawn, leave(h), h)
 	}
 	if h.Ahead() {
-		add(Ahead, "look at the clock of the host; if that is right, the host did not write the record: corpus host show "+
-			h.Host, h)
+		add(Ahead, fmt.Sprintf("look at the clock of the host (timedatectl), which was %s ahead; if that is right, the host "+
+			"did not write the record: corpus host show %s", h.Started().Sub(h.Seen).Round(time.Minute), h.Host), h)
 	}
-	if h.Silent && !h.Replaced { // of a machine that was replaced, the new one reports
+	switch {
+	case !h.Silent || h.Replaced: // of a machine that was replaced, the new one reports
+	case h.Seen.After(now):
+		add(Silent, "its record has a time in the future: look at the clock of the host, and at that of the store "+
+			"(timedatectl)", h)
+	default:
 		add(Silent, "on the host: systemctl status corpus-agent.timer; if it is gone: corpus host forget "+h.Host, h)
 	}
 	if !h.Signed {
 		add(Unregistered, "the host registers its key within a day, or at once without its "+
 			"/var/lib/corpus/registered.json; until then every user who may write to the store can write this", h)
 	}
+}
+
+// renamed returns the name that a host without a record has now: another one for which its key was registered later; ""
+// if there is none.
+func (v *View) renamed(host string) (now string) {
+	own := v.Known[host][0]
+	for other, keys := range v.Known {
+		later := slices.ContainsFunc(keys, func(k hostkey.Registered) bool {
+			return k.Key == own.Key && k.Since.After(own.Since)
+		})
+		if other != host && later && (now == "" || other < now) {
+			now = other
+		}
+	}
+	return now
 }
 
 // replaced reports whether another machine has replaced a host. Among very many objects that are not records of the

@@ -120,14 +120,15 @@ func forgotten(ctx context.Context, s store.Store, object string) bool {
 	return errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrForbidden)
 }
 
-// Replaced returns the key that this host registered first, if its present key is another one. It reads the file of the
-// key and that of the last registration, and returns "" if either cannot be read.
-func Replaced(keyFile, registered string) Public {
+// Replaced returns the key that this host registered first, if its present key is another one, and the name for which
+// it did. It reads the file of the key and that of the last registration, and returns "" if either cannot be read.
+func Replaced(keyFile, registered string) (first Public, host string) {
 	key, err := Read(keyFile)
 	if err != nil {
-		return ""
+		return "", ""
 	}
-	return ReadAttempts(registered).First(key)
+	last := ReadAttempts(registered)
+	return last.First(key), last.last.Host
 }
 
 // within reports whether the last attempt was the same, and made less than a day ago.

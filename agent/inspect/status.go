@@ -68,9 +68,10 @@ type Status struct {
 	// why runs cannot be remembered: the state directory is full or read-only
 	Unwritable string `json:"unwritable,omitempty"`
 	// the key that is registered first for the name of this host, if it signs with another one
-	Rekeyed string  `json:"rekeyed,omitempty"`
-	Others  []Other `json:"projects,omitempty"` // that are not the host's service
-	Store   string  `json:"store,omitempty"`    // that the next run uses; Host.Store is the one that the last run used
+	Rekeyed   string  `json:"rekeyed,omitempty"`
+	RekeyedAs string  `json:"rekeyed_as,omitempty"` // that name
+	Others    []Other `json:"projects,omitempty"`   // that are not the host's service
+	Store     string  `json:"store,omitempty"`      // that the next run uses; Host.Store is the one that the last run used
 
 	linked map[string]ledger.Linked // when the links were moved
 	before *ledger.Pair             // the previous pair in the ledger
@@ -119,7 +120,9 @@ func (h *Host) status() (Status, error) {
 	for _, err := range h.CheckControl() {
 		s.Uncontrolled = append(s.Uncontrolled, withHint(err))
 	}
-	s.Rekeyed = string(hostkey.Replaced(h.Layout.HostKey(), h.Layout.HostRegistered()))
+	if first, name := hostkey.Replaced(h.Layout.HostKey(), h.Layout.HostRegistered()); first != "" {
+		s.Rekeyed, s.RekeyedAs = string(first), name
+	}
 	if err := h.Unwritable(); err != nil {
 		s.Unwritable = withHint(err)
 	}

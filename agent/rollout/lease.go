@@ -79,20 +79,23 @@ func (r Rollout) Places(h plans.Host) int {
 }
 
 // Acquire takes a place for a host, with conditional writes that fail if another host took it first. It returns nil if
-// no place is free. The evidence shows which places may be free.
+// no place is free, and the hosts that hold the places that it tried. The evidence shows which places may be free.
 func (r Rollout) Acquire(ctx context.Context, s store.Store, key hostkey.Key, h plans.Host, run string, e Evidence,
-	now time.Time) (*Lease, error) {
+	now time.Time) (l *Lease, taken []Holder, err error) {
 	now = e.advanced(now)
 	for _, name := range r.candidates(h, e, now) {
-		l, err := r.take(ctx, s, key, h, r.prefix()+name, run, now)
+		l, by, err := r.take(ctx, s, key, h, r.prefix()+name, run, now)
 		if err != nil {
-			return nil, fmt.Errorf("taking a place among the hosts that deploy at the same time: %w", err)
+			return nil, nil, fmt.Errorf("taking a place among the hosts that deploy at the same time: %w", err)
 		}
 		if l != nil {
-			return l, nil
+			return l, nil, nil
+		}
+		if by != nil {
+			taken = append(taken, *by)
 		}
 	}
-	return nil, nil
+	return nil, taken, nil
 }
 
 // candidates returns the places that a host tries to take: free ones first, then those that others may hold.
@@ -114,54 +117,61 @@ func (r Rollout) candidates(h plans.Host, e Evidence, now time.Time) (names []st
 	return names[:min(len(names), leaseTries)]
 }
 
-// take takes one place. It returns nil if another host has it. An object that is no lease holds no place, and is
-// overwritten, as is a directory or a link of that name in a directory store.
+// take takes one place. It returns nil if another host has it, and that host if it is known. An object that is no lease
+// holds no place, and is overwritten, as is a directory or a link of that name in a directory store.
 func (r Rollout) take(ctx context.Context, s store.Store, key hostkey.Key, h plans.Host, place, run string,
-	now time.Time) (*Lease, error) {
+	now time.Time) (*Lease, *Holder, error) {
 	ctx = store.Displacing(ctx)
 	data, info, err := fetch(ctx, s, place, maxBody)
 	cond := store.Condition{IfMatch: info.ETag}
+	by := (*Holder)(nil)
+	if err == nil {
+		by = r.holderOf(place, data, h, info, now)
+	}
 	switch {
 	// without the right to list, absence is forbidden
 	case errors.Is(err, store.ErrNotFound), errors.Is(err, store.ErrForbidden):
 		cond = store.Condition{IfAbsent: true}
 	case errors.Is(err, errTooLong): // it is no lease, so no host has the place
 	case err != nil:
-		return nil, err
-	case r.isTaken(place, data, h, info, now):
-		return nil, nil
+		return nil, nil, err
+	case by != nil:
+		return nil, by, nil
 	}
 	if data, err = json.Marshal(holder{h.Name, run}); err == nil {
 		data, err = key.Seal(place, data)
 	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	put, err := s.Put(ctx, place, bytes.NewReader(data), int64(len(data)), cond)
 	if errors.Is(err, store.ErrPrecondition) {
-		return nil, nil // another host was quicker
+		return nil, nil, nil // another host was quicker
 	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return &Lease{store: s, key: place, etag: put.ETag, held: data}, nil
+	return &Lease{store: s, key: place, etag: put.ETag, held: data}, nil, nil
 }
 
-// isTaken reports whether another host holds a place. Content that is not signed by the host that it names, and a lease
-// that has expired, hold no place.
-func (r Rollout) isTaken(place string, data []byte, h plans.Host, info store.Info, now time.Time) bool {
+// holderOf returns the other host that holds a place; nil if none does. Content that is not signed by the host that it
+// names, and a lease that has expired, hold no place.
+func (r Rollout) holderOf(place string, data []byte, h plans.Host, info store.Info, now time.Time) *Holder {
 	if !info.Now.IsZero() {
 		now = info.Now
 	}
 	var by holder
 	signer, err := hostkey.Unseal(place, data)
 	if err != nil || json.Unmarshal(data, &by) != nil || by.Host == h.Name {
-		return false
+		return nil
 	}
 	if m, member := r.Roster.find(by.Host); member && (m.Key != signer || m.Cluster != h.Cluster) {
-		return false
+		return nil
 	}
-	return holds(info.Modified, now)
+	if !holds(info.Modified, now) {
+		return nil
+	}
+	return &Holder{by.Host, h.Cluster, info.Modified.UTC(), info.Modified.UTC().Add(LeaseTime)}
 }
 
 // holds reports whether a lease that the store received at a time has not expired. One from the future holds no longer

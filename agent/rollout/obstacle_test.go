@@ -55,7 +55,7 @@ func TestObstacleInPlaceOfLease(t *testing.T) {
 					t.Fatalf("%s at %s: %v", what, where, err)
 				}
 				host := f.Roster.Hosts[i].Name
-				l, err := f.Acquire(t.Context(), s, f.keys[host], place(host), runID, e, time.Now())
+				l, _, err := f.Acquire(t.Context(), s, f.keys[host], place(host), runID, e, time.Now())
 				if err != nil {
 					t.Errorf("%s at %s: %v", what, where, err)
 				}
@@ -81,12 +81,12 @@ func TestLeaseFromTheFutureExpires(t *testing.T) {
 		holder, other := f.Roster.Hosts[0].Name, f.Roster.Hosts[1].Name
 		now := s.now
 		s.now = now.Add(ahead)
-		l, err := f.Acquire(t.Context(), s, f.keys[holder], place(holder), runID, f.read(t, s), s.now)
+		l, _, err := f.Acquire(t.Context(), s, f.keys[holder], place(holder), runID, f.read(t, s), s.now)
 		if l == nil || err != nil {
 			t.Fatal(l, err)
 		}
 		s.now = now
-		l, err = f.Acquire(t.Context(), s, f.keys[other], place(other), runID, f.read(t, s), s.now)
+		l, _, err = f.Acquire(t.Context(), s, f.keys[other], place(other), runID, f.read(t, s), s.now)
 		if err != nil || (l == nil) != taken {
 			t.Errorf("a lease from %v in the future: the other host got %v, %v", ahead, l, err)
 		}

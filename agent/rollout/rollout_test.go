@@ -473,7 +473,7 @@ func TestNoMoreHostsThanPlacesDeployAtTheSameTime(t *testing.T) {
 	acquire := func(i int) *rollout.Lease {
 		t.Helper()
 		host := f.Roster.Hosts[i].Name
-		l, err := f.Acquire(t.Context(), s, f.keys[host], place(host), runID, f.read(t, s), s.now)
+		l, _, err := f.Acquire(t.Context(), s, f.keys[host], place(host), runID, f.read(t, s), s.now)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -511,7 +511,7 @@ func TestLongDeployKeepsLease(t *testing.T) {
 	acquire := func(i int) *rollout.Lease {
 		t.Helper()
 		host := f.Roster.Hosts[i].Name
-		l, err := f.Acquire(t.Context(), s, f.keys[host], place(host), runID, f.read(t, s), s.now)
+		l, _, err := f.Acquire(t.Context(), s, f.keys[host], place(host), runID, f.read(t, s), s.now)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -549,7 +549,7 @@ func TestUnsignedLeaseIsFree(t *testing.T) {
 		"too long": strings.Repeat("\x00", 70_000),
 	} {
 		s.put(t, key, content)
-		l, err := f.Acquire(t.Context(), s, f.keys[host], place(host), runID, f.read(t, s), s.now)
+		l, _, err := f.Acquire(t.Context(), s, f.keys[host], place(host), runID, f.read(t, s), s.now)
 		if l == nil || err != nil {
 			t.Errorf("%s: %v, %v", what, l, err)
 		}
@@ -583,7 +583,7 @@ func TestDirectoryInPlaceOfLease(t *testing.T) {
 	}
 	for i, want := range []bool{true, false} {
 		host := f.Roster.Hosts[i].Name
-		l, err := f.Acquire(t.Context(), s, f.keys[host], place(host), runID, e, time.Now())
+		l, _, err := f.Acquire(t.Context(), s, f.keys[host], place(host), runID, e, time.Now())
 		if err != nil || (l != nil) != want {
 			t.Errorf("host %d: got a lease: %v, %v, want %v", i, l != nil, err, want)
 		}

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/agent/hostkey"
@@ -226,7 +227,7 @@ func (r *Run) acquire(ctx context.Context, q leaseRequest, a answer) (answer, er
 	if places == 0 || q.key == nil {
 		return a, nil
 	}
-	lease, err := q.of.Acquire(ctx, q.store, *q.key, q.who, r.ID, q.evidence, q.now)
+	lease, taken, err := q.of.Acquire(ctx, q.store, *q.key, q.who, r.ID, q.evidence, q.now)
 	switch {
 	case errors.Is(err, store.ErrReadOnly):
 		r.Record.Note("this host takes no place among those that deploy at the same time, since its store is read-only")
@@ -239,13 +240,32 @@ func (r *Run) acquire(ctx context.Context, q leaseRequest, a answer) (answer, er
 		return a, nil
 	case lease == nil:
 		a.take, a.reason = false, noLease
-		a.why = fmt.Sprintf("%s of its cluster may deploy at the same time, and no place is free (corpus rollout status "+
-			"%s %s names the hosts that hold them)", diag.Count(places, "host"), q.of.Ref.Project, q.of.Ref.Channel)
+		a.why = fmt.Sprintf("%s of its cluster may deploy at the same time, and no place is free: %s",
+			diag.Count(places, "host"), r.heldBy(q.of.Ref, taken))
 		return a, nil
 	}
 	lease.Keep(context.WithoutCancel(ctx), rollout.RenewEvery)
 	r.leases = append(r.leases, lease)
 	return a, nil
+}
+
+// heldBy returns which hosts hold the places among the hosts of a cluster that deploy at the same time, and until when.
+func (r *Run) heldBy(ref artifact.Ref, taken []rollout.Holder) string {
+	const most = 3
+	var names []string
+	for _, h := range taken[:min(len(taken), most)] {
+		names = append(names, fmt.Sprintf("%s until its deploy ends, and until %s if it has died", r.Record.Show(h.Host),
+			diag.Stamp(h.Until)))
+	}
+	all := fmt.Sprintf("corpus rollout status %s %s names all hosts that hold them", ref.Project, ref.Channel)
+	if len(names) == 0 {
+		return all // others took them meanwhile
+	}
+	text := "held by " + strings.Join(names, "; ")
+	if len(taken) > most {
+		text += " (" + all + ")"
+	}
+	return text
 }
 
 // Key returns the key of this host if this run has read it; nil if not.

@@ -89,6 +89,7 @@ type Beginning struct {
 	Ref     artifact.Ref
 	Plan    rollout.Plan
 	Release artifact.Release
+	Same    []string        // other versions of the project with the bytes of the release
 	Before  *rollout.Before // nil if the channel is new
 	Earlier *rollout.Start  // the last rollout of the channel; nil for none
 	Urgent  bool

@@ -75,7 +75,7 @@ func (l statusLines) store(s inspect.Status) {
 	}
 	if s.Rekeyed != "" {
 		l.say("host key", "another one than is registered first for its name (%s): its reports and its results in rollouts "+
-			"count for nothing until corpus host forget HOST", s.Rekeyed)
+			"count for nothing; if this machine replaced another one: corpus host forget %s", s.Rekeyed, s.RekeyedAs)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/corpus-agent/corpus-agent/agent/hostkey"
 	"github.com/corpus-agent/corpus-agent/agent/hostrecord"
 	hosts "github.com/corpus-agent/corpus-agent/agent/rollout"
 )
@@ -109,16 +110,17 @@ func TestReplacedMachineIsNotCalledOneWithoutRecord(t *testing.T) {
 	s.lacks("no record")
 }
 
-// TestReplacedMachineWhoseFirstRunFailedIsNamed checks that the status and the fleet name a machine that replaced another
-// one although it recorded no result, with the way out: one that has registered its key alone, and one whose record is
-// in the store beside that of the machine before.
+// TestReplacedMachineWhoseFirstRunFailedIsNamed checks that the status and the fleet name a machine that replaced
+// another one although it recorded no result, with the way out: one that has registered its key alone, and one whose
+// record is in the store beside that of the machine before.
 func TestReplacedMachineWhoseFirstRunFailedIsNamed(t *testing.T) {
 	s, a, _ := rollingStore(t)
 	s.expect(0, "point myapp production 1.1", "its rollout to 2 hosts")
 	a.age(time.Hour)
 	a.newKey()
 	const forget = "if the machine was replaced: `corpus host forget myapp-production-1`"
-	s.expect(0, statusLine, "waits for myapp-production-1 in wave 1: another key than the rollout has for it is registered")
+	s.expect(0, statusLine, "waits for myapp-production-1 in wave 1: another key than the rollout has for it is "+
+		"registered for it")
 	s.expect(0, statusLine, forget)
 	s.expect(0, "fleet --trust-root @keys/root.json", "conflict: myapp 1.0 on 1 host: myapp-production-1")
 	s.expect(0, "fleet --trust-root @keys/root.json", "if the machine was replaced: corpus host forget myapp-production-1")
@@ -126,9 +128,13 @@ func TestReplacedMachineWhoseFirstRunFailedIsNamed(t *testing.T) {
 	a.record("1.0", func(r *hostrecord.Record) { r.Outcome, r.Exit, r.Sequence = "failed", 3, 1 })
 	s.expect(0, statusLine, "waits for myapp-production-1 in wave 1: its record is signed with another key")
 	s.expect(0, statusLine, forget)
+	s.expect(0, "fleet --trust-root @keys/root.json", "conflict: myapp 1.0 on 1 host: myapp-production-1")
+	s.lacks("if it is gone")
+	if err := a.store.Delete(t.Context(), hostkey.Place(a.name, a.key.Public())); err != nil {
+		t.Fatal(err)
+	}
 	s.expect(0, "fleet --trust-root @keys/root.json", "wrong key: myapp 1.0 on 1 host: myapp-production-1")
 	s.expect(0, "fleet --trust-root @keys/root.json", "if the machine was replaced: corpus host forget myapp-production-1")
-	s.lacks("if it is gone")
 }
 
 // TestStatusNamesHostsThatHoldPlaces checks that the status names the host for whose place of a cluster others wait,
@@ -138,7 +144,7 @@ func TestStatusNamesHostsThatHoldPlaces(t *testing.T) {
 	s.expect(0, "project rollout myapp production --at-once 50%", "")
 	s.expect(0, "point myapp production 1.1", "its rollout to 2 hosts")
 	r, e := s.rollout(a.store)
-	lease, err := r.Acquire(t.Context(), a.store, a.key, r.Roster.Places()[0], a.run, e, time.Now())
+	lease, _, err := r.Acquire(t.Context(), a.store, a.key, r.Roster.Places()[0], a.run, e, time.Now())
 	if err != nil || lease == nil {
 		t.Fatal(lease, err)
 	}

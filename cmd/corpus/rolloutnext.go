@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	hosts "github.com/corpus-agent/corpus-agent/agent/rollout"
@@ -54,9 +55,17 @@ func (u *activeRollout) tooFew(v rollout.Verdict) (state, why string) {
 
 // wayOn returns what lets a rollout continue that is stuck, and what ends it. other is another way to end it.
 func (u *activeRollout) wayOn(other string) string {
-	return fmt.Sprintf("if these hosts were at fault and are repaired, `corpus-agent unquarantine %s` there, and their "+
-		"next run takes it again; otherwise `corpus rollout abort %s %s`, %s", trust.Printable(u.version), u.ref.Project,
-		u.ref.Channel, other)
+	again := "their next run takes it again"
+	if u.rolledBack() { // elsewhere nothing is in quarantine
+		again = fmt.Sprintf("`corpus-agent unquarantine %s` there, and %s", trust.Printable(u.version), again)
+	}
+	return fmt.Sprintf("if these hosts were at fault and are repaired, %s; otherwise `corpus rollout abort %s %s`, %s",
+		again, u.ref.Project, u.ref.Channel, other)
+}
+
+// rolledBack reports whether a host rolled back from the release, which may then be in quarantine there.
+func (u *activeRollout) rolledBack() bool {
+	return slices.ContainsFunc(u.failures(), func(e hosts.Entry) bool { return e.Outcome == hosts.RolledBack })
 }
 
 // waitsAt returns the index of the first wave whose hosts do not take the release yet; the number of waves if all hosts

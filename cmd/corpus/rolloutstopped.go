@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/corpus-agent/corpus-agent/artifact/publish"
 	"github.com/corpus-agent/corpus-agent/artifact/rollout"
@@ -69,11 +70,15 @@ func stoppedBefore(b publish.Beginning, halts []rollout.Stop) (texts []string) {
 	for _, stop := range next.Stopped() {
 		last[stop.What] = stop
 	}
+	named := trust.Printable(b.Release.Version)
+	if len(b.Same) > 0 { // the earlier rollout may have been of one of them
+		named += fmt.Sprintf(" (the same bytes as %s)", trust.Printable(strings.Join(b.Same, ", ")))
+	}
 	if stop, halted := last["halt"]; halted {
 		version := trust.Printable(b.Release.Version)
 		texts = append(texts, fmt.Sprintf("an earlier rollout of %s to %s halted%s\nhint: hosts on which it failed take it "+
 			"again only after `corpus-agent unquarantine %s` there, as after a repair; if the release is at fault: `corpus "+
-			"rollout abort %s %s`, and publish a corrected version", version, b.Ref, whenStopped(stop), version,
+			"rollout abort %s %s`, and publish a corrected version", named, b.Ref, whenStopped(stop), version,
 			b.Ref.Project, b.Ref.Channel))
 	}
 	earlier, stop := b.Earlier, last["abort"]
@@ -81,14 +86,13 @@ func stoppedBefore(b publish.Beginning, halts []rollout.Stop) (texts []string) {
 	case earlier == nil:
 	case earlier.Aborted && earlier.Release == next.Release && len(earlier.Moves) > 0:
 		move := earlier.Moves[len(earlier.Moves)-1] // no move follows an abort
-		texts = append(texts, trust.Printable(fmt.Sprintf("the rollout of %s to %s was aborted, and starts again: %s",
-			b.Release.Version, b.Ref, move)))
+		texts = append(texts, fmt.Sprintf("the rollout of %s to %s was aborted, and starts again: %s", named, b.Ref,
+			trust.Printable(move.String())))
 	case stop.What != "":
-		texts = append(texts, fmt.Sprintf("an earlier rollout of %s to %s was aborted%s",
-			trust.Printable(b.Release.Version), b.Ref, whenStopped(stop)))
+		texts = append(texts, fmt.Sprintf("an earlier rollout of %s to %s was aborted%s", named, b.Ref, whenStopped(stop)))
 	case slices.Contains(earlier.Left, next.Release): // from an older program
 		texts = append(texts, fmt.Sprintf("an earlier rollout of %s to %s was aborted: corpus history %s %s",
-			trust.Printable(b.Release.Version), b.Ref, b.Ref.Project, b.Ref.Channel))
+			named, b.Ref, b.Ref.Project, b.Ref.Channel))
 	}
 	return texts
 }

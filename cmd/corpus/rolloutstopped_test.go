@@ -43,6 +43,18 @@ func TestPromotingAReleaseThatHaltedBeforeIsWarnedOf(t *testing.T) {
 		"an earlier rollout of 1.1 to myapp/production was aborted at 20")
 }
 
+// TestSameBytesUnderAnotherVersionAreWarnedOf checks that the warning of an earlier halt and abort names both versions if
+// a release has the bytes of the one that was halted.
+func TestSameBytesUnderAnotherVersionAreWarnedOf(t *testing.T) {
+	s, a, _ := rollingStore(t)
+	s.expect(0, "point myapp production 1.1", "its rollout to 2 hosts")
+	a.result(hosts.Failed)
+	s.expect(0, "rollout abort myapp production", "is aborted")
+	s.expect(0, "publish myapp 1.5 @1.1.tar.zst --channel production", "its rollout to 2 hosts")
+	s.warns("an earlier rollout of 1.5 (the same bytes as 1.1) to myapp/production halted at 20",
+		"the rollout of 1.5 (the same bytes as 1.1) to myapp/production was aborted, and starts again: abort at 20")
+}
+
 // TestRolloutThatArrivedAfterAHaltIsNotWarnedOf checks that a halt no longer counts once the release has arrived.
 func TestRolloutThatArrivedAfterAHaltIsNotWarnedOf(t *testing.T) {
 	s, a, b := rollingStore(t)

@@ -32,7 +32,7 @@ func begin(ctx context.Context, n *publish.Next, ref artifact.Ref, r artifact.Re
 			return p.Continued, nil
 		}
 	}
-	b, err := beginning(n, ref, r, before)
+	b, err := beginning(ctx, n, ref, r, before)
 	if err != nil || b == nil {
 		return nil, err
 	}
@@ -54,14 +54,23 @@ func begin(ctx context.Context, n *publish.Next, ref artifact.Ref, r artifact.Re
 }
 
 // beginning describes a move of a channel to a release, for Publisher.Start. It returns nil if the channel has no plan.
-func beginning(n *publish.Next, ref artifact.Ref, r artifact.Release,
+func beginning(ctx context.Context, n *publish.Next, ref artifact.Ref, r artifact.Release,
 	before trust.Pointer) (*publish.Beginning, error) {
 	plan, err := n.Client.Rollout(ref)
 	if err != nil || plan == nil {
 		return nil, err
 	}
+	role, err := n.Project(ctx, ref.Project)
+	if err != nil {
+		return nil, err
+	}
 	b := publish.Beginning{Ref: ref, Plan: *plan, Release: r, Earlier: before.Rollout, Urgent: n.Publisher.Urgent,
 		Now: n.Client.StoreTime()}
+	for _, other := range trust.Releases(ref.Project, role) {
+		if other.Digest == r.Digest && other.Version != r.Version {
+			b.Same = append(b.Same, other.Version)
+		}
+	}
 	if before.Version != "" {
 		b.Before = &rollout.Before{Version: before.Version, Digest: before.Digest}
 	}
@@ -77,7 +86,7 @@ func mustRestart(ctx context.Context, n *publish.Next, ref artifact.Ref, r artif
 	if err != nil || lost || p.Stale == nil || before.Rollout == nil || before.Rollout.Aborted {
 		return lost, err
 	}
-	b, err := beginning(n, ref, r, before)
+	b, err := beginning(ctx, n, ref, r, before)
 	if err != nil || b == nil {
 		return false, err
 	}
