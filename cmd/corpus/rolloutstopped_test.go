@@ -46,9 +46,10 @@ func TestPromotingAReleaseThatHaltedBeforeIsWarnedOf(t *testing.T) {
 // TestSameBytesUnderAnotherVersionAreWarnedOf checks that the warning of an earlier halt and abort names both versions if
 // a release has the bytes of the one that was halted.
 func TestSameBytesUnderAnotherVersionAreWarnedOf(t *testing.T) {
-	s, a, _ := rollingStore(t)
+	s, a, b := rollingStore(t)
 	s.expect(0, "point myapp production 1.1", "its rollout to 2 hosts")
 	a.result(hosts.Failed)
+	b.halt()
 	s.expect(0, "rollout abort myapp production", "is aborted")
 	s.expect(0, "publish myapp 1.5 @1.1.tar.zst --channel production", "its rollout to 2 hosts")
 	s.warns("an earlier rollout of 1.5 (the same bytes as 1.1) to myapp/production halted at 20",
