@@ -43,8 +43,8 @@ func TestPromotingAReleaseThatHaltedBeforeIsWarnedOf(t *testing.T) {
 		"an earlier rollout of 1.1 to myapp/production was aborted at 20")
 }
 
-// TestSameBytesUnderAnotherVersionAreWarnedOf checks that the warning of an earlier halt and abort names both versions if
-// a release has the bytes of the one that was halted.
+// TestSameBytesUnderAnotherVersionAreWarnedOf checks that the warning of an earlier halt and abort names both versions
+// if a release has the bytes of the one that was halted.
 func TestSameBytesUnderAnotherVersionAreWarnedOf(t *testing.T) {
 	s, a, b := rollingStore(t)
 	s.expect(0, "point myapp production 1.1", "its rollout to 2 hosts")
