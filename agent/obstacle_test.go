@@ -113,7 +113,7 @@ func TestReleasesAreAtFaultForWhatTheyDeclare(t *testing.T) {
 		"setuid bits of a tree": {file("/srv/app/data/d/f") + "    - makedirs: True\n/srv/app/data/d:\n  file.directory:\n" +
 			"    - file_mode: '4755'\n    - recurse: [mode]\n", "setuid and setgid bits are refused", false},
 		"setuid bits of a user's file": {"/srv/app/data/of:\n  file.directory:\n    - file_mode: '4755'\n" +
-			"    - recurse: [mode]\n", "setuid and setgid bits are refused", true},
+			"    - recurse: [mode]\n", "setuid and setgid bits are refused", false},
 		"a directory and then a file": {directory + file("/srv/app/data/d"), "an earlier state of this run put it there",
 			false},
 		"a directory that was there, and then a file": {"/srv/app/data/of:\n  file.directory: []\n" +

@@ -1,10 +1,8 @@
 package walk
 
 import (
-	"errors"
+	"cmp"
 	"io/fs"
-	"path"
-	"slices"
 
 	"golang.org/x/sys/unix"
 )
@@ -26,27 +24,36 @@ func (r *Root) MayRaise(dir, file int, asked string, was, st *unix.Stat_t, mode 
 	}
 	for _, c := range by {
 		if c.refuses(st, raw) {
-			return raised(asked, c, st, raw)
+			return raised(asked, c, st)
 		}
 	}
 	if r.unprivileged(was.Uid) && (setuid && st.Uid != was.Uid || setgid && st.Gid != was.Gid) {
-		return raised(asked, controller{kind: 'u', id: was.Uid}, st, raw)
+		// The owner can change the group of the file, but not the owner.
+		return raised(asked, controller{kind: 'u', id: was.Uid}, st).ofOwner(setuid && st.Uid != was.Uid)
 	}
 	if uid, is := noted(file); is && st.Uid != uid {
-		return raised(asked, controller{kind: 'u', id: uid}, st, raw)
+		return raised(asked, controller{kind: 'u', id: uid}, st).ofOwner(true)
 	}
 	return nil
 }
 
 // above returns the parties that control an open directory, or one above it up to the top of the root.
 func (r *Root) above(dir int) (by []controller, err error) {
+	err = r.upwards(dir, func(at int) error {
+		more, err := r.controllers(at)
+		by = append(by, more...)
+		return err
+	})
+	return by, err
+}
+
+// upwards calls a function for an open directory, and for each one above it up to the top of the root.
+func (r *Root) upwards(dir int, visit func(at int) error) error {
 	at, err := unix.FcntlInt(uintptr(dir), unix.F_DUPFD_CLOEXEC, 0)
 	for err == nil {
-		var more []controller
-		if more, err = r.controllers(at); err != nil {
+		if err = visit(at); err != nil {
 			break
 		}
-		by = append(by, more...)
 		var here, next fileID
 		if here, err = idOf(at); err != nil || here == r.top {
 			break
@@ -64,7 +71,7 @@ func (r *Root) above(dir int) (by []controller, err error) {
 	if at >= 0 {
 		_ = unix.Close(at)
 	}
-	return by, err
+	return err
 }
 
 // refuses reports whether a file with these attributes must not be setuid or setgid if c controls its directory.
@@ -72,58 +79,66 @@ func (c controller) refuses(st *unix.Stat_t, raw uint32) bool {
 	return c.kind != 'u' || raw&unix.S_ISUID != 0 && st.Uid != c.id || raw&unix.S_ISGID != 0 && st.Gid != c.id
 }
 
-func raised(asked string, by controller, st *unix.Stat_t, raw uint32) error {
-	after := *st
-	after.Mode = after.Mode&unix.S_IFMT | raw
-	return &UnsafeError{Path: asked, Component: asked, By: by.String(), Owner: int(st.Uid), Raised: true, program: &after}
+func raised(asked string, by controller, st *unix.Stat_t) *UnsafeError {
+	return &UnsafeError{Path: asked, Component: asked, By: by.String(), Owner: int(st.Uid), Raised: true}
 }
 
-// Lasting reports whether MayRaise refuses a file at the path p whatever unprivileged users do: because of the owner of
-// the first directory of the path that such a user controls, or because of its mode, if it belongs to a privileged
-// user. The caller checks that the path and the mode were asked for by the release, and not by such a user.
-func (r *Root) Lasting(p string, refused *UnsafeError) bool {
-	if !refused.Raised || refused.program == nil {
-		return false
-	}
+func (e *UnsafeError) ofOwner(yes bool) *UnsafeError {
+	e.OfOwner = yes
+	return e
+}
+
+// MayDeclare returns an error, in a safe root, for setuid and setgid bits that a release declares for a file at a path,
+// if the first directory of the path that an unprivileged user can write to decides against them: by its owner, or by
+// its mode if it belongs to a privileged user. It depends on what is declared (program) and on what only privileged
+// users can change, and neither on the file nor on what else such a user creates there. What that user decides is for
+// MayRaise.
+func (r *Root) MayDeclare(p string, program *unix.Stat_t) error {
 	all := r.unanchored()
-	all.safe = true
-	err := all.ByName(p)
-	var first *UnsafeError
-	if !errors.As(err, &first) {
-		return err == nil
+	for end := 0; r.safe && end < len(p); end++ {
+		if p[end] != '/' {
+			continue
+		}
+		by, err := all.deciding(cmp.Or(p[:end], "/"))
+		if err != nil {
+			return nil //nolint:nilerr // the caller finds it as well
+		}
+		for _, c := range by {
+			if c.refuses(program, program.Mode) {
+				return raised(p, c, program)
+			}
+		}
+		if by != nil {
+			return nil
+		}
 	}
-	return first.Component != path.Clean(p) && all.decides(first.Component, refused.program)
+	return nil
 }
 
-// decides reports whether the owner of a directory, or its mode if it belongs to a privileged user, is the reason to
-// refuse setuid or setgid bits in it. An unprivileged user could have made a directory in a sticky one.
-func (r *Root) decides(dir string, program *unix.Stat_t) bool {
-	var st unix.Stat_t
-	for above := dir; ; above = path.Dir(above) {
-		fd, err := r.Openat(above, unix.O_PATH|unix.O_DIRECTORY)
-		if err != nil {
-			return false
-		}
-		err = unix.Fstat(fd, &st)
-		_ = unix.Close(fd) // opened with O_PATH
-		if err != nil || above != dir && st.Mode&unix.S_ISVTX != 0 && st.Mode&0o022 != 0 {
-			return false
-		}
-		if above == "/" {
-			break
-		}
-	}
+// deciding returns the parties that control the first directory on the way to a directory, links followed, that
+// unprivileged users can write to: its owner alone, if unprivileged. It returns none for a sticky directory, in which
+// the directory below may be such a user's. The list is nil if there is no such directory.
+func (r *Root) deciding(dir string) (by []controller, err error) {
 	fd, err := r.Openat(dir, unix.O_PATH|unix.O_DIRECTORY)
 	if err != nil {
-		return false
+		return nil, err
 	}
 	defer unix.Close(fd)
-	if err := unix.Fstat(fd, &st); err != nil {
-		return false
-	}
-	if r.unprivileged(st.Uid) {
-		return controller{kind: 'u', id: st.Uid}.refuses(program, program.Mode)
-	}
-	by, err := r.controllersOf(fd, &st)
-	return err == nil && slices.ContainsFunc(by, func(c controller) bool { return c.refuses(program, program.Mode) })
+	err = r.upwards(fd, func(at int) error {
+		var st unix.Stat_t
+		if err := unix.Fstat(at, &st); err != nil {
+			return err
+		}
+		all, err := r.controllersOf(at, &st)
+		switch {
+		case r.unprivileged(st.Uid):
+			by = []controller{{kind: 'u', id: st.Uid}}
+		case st.Mode&unix.S_ISVTX != 0 && st.Mode&0o022 != 0:
+			by = []controller{}
+		case len(all) > 0:
+			by = all
+		}
+		return err
+	})
+	return by, err
 }

@@ -33,8 +33,7 @@ type UnsafeError struct {
 	Runner    string // the name of the user who would have run that program; "" for root
 	Source    bool   // its content was about to be used: see Root.Source
 	Into      string // destination of the content; "" for instructions to root
-
-	program *unix.Stat_t // with Raised, the attributes that were asked for
+	OfOwner   bool   // with Raised: the owner of the present file, or the user it was taken from, is the reason
 }
 
 func (e *UnsafeError) Error() string {
@@ -79,7 +78,11 @@ func (e *UnsafeError) Named(user, group func(id int) string) *UnsafeError {
 // Hint returns a remedy.
 func (e *UnsafeError) Hint() string {
 	if e.Raised {
-		return "remove it, and have such programs made in a directory where root alone may write"
+		hint := "make such programs in a directory where root alone may write"
+		if strings.HasPrefix(e.By, "user ") {
+			hint += ", or have them run as " + e.By + ", with `user` and for setgid bits `group`"
+		}
+		return hint
 	}
 	if e.Source && e.Into != "" && strings.HasPrefix(e.By, "user ") {
 		return "take it from where root alone may write, such as the signed part of a release, or let what is made of it " +

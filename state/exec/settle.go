@@ -164,33 +164,10 @@ func (r *Result) findObstruction(h *host.Host) {
 	} else {
 		r.Hint = orElse(r.Hint, obstacle.Hint())
 	}
-	if by == nil && obstacle.Own {
-		r.Comment += "; an earlier state of this run put it there"
+	if by == nil {
+		r.Comment = obstacle.After(r.Comment)
 	}
 	r.Comment = diag.At(r.Step.Pos, "%s", r.Comment).Error()
-}
-
-// hold notes what a successful state of a file has at its path, so that a later state of the same run that needs an
-// object of another kind there is at fault.
-func (r *Result) hold(h *host.Host) {
-	if r.Outcome != Succeeded || r.Skipped != "" || r.Step.State() != "file" {
-		return
-	}
-	var thing host.Thing
-	switch r.Step.Fun() {
-	case "managed", "append", "prepend", "serialize", "replace", "line", "blockreplace":
-		thing = host.AFile
-	case "directory", "recurse":
-		thing = host.ADirectory
-	case "symlink":
-		thing = host.ALink
-	default:
-		return
-	}
-	if follows(r.Step) { // without it, looking at the object would count as a refusal of the step
-		h = h.Following()
-	}
-	h.Holds(path.Clean(r.Step.Name()), thing)
 }
 
 // postpone replaces the failure of a step in a dry run by an unknown result: in a real run its requisites run first,

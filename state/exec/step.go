@@ -142,7 +142,7 @@ func (r *Runner) once(ctx context.Context, t try) *Result {
 	t.discardGuard(false, result)
 	r.checkCommand(ctx, t.step, resource, result)
 	if !t.dry {
-		result.hold(r.Host)
+		result.noteDeclared(r.Host)
 	}
 	result.Always = result.Outcome != Failed && (result.Outcome == Pending || result.Changes.Len() > 0) &&
 		t.always(resource)

@@ -16,6 +16,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
@@ -65,19 +66,44 @@ type attributedKey struct{}
 // Attributing returns a context for one step. Errors of the machine in files that the step uses are errors of that step
 // alone, and not of steps that run at the same time: see Attributed and MachineErrorOf.
 func Attributing(ctx context.Context) context.Context {
-	return context.WithValue(ctx, attributedKey{}, &walk.MachineErrors{})
+	return context.WithValue(ctx, attributedKey{}, &step{errors: &walk.MachineErrors{}})
+}
+
+// step is one step of a run.
+type step struct {
+	errors *walk.MachineErrors // that the step met
+
+	mu      sync.Mutex
+	sources []source // files of the host from which the step takes content, and that have not been looked at
+	users   bool     // an unprivileged user can change one of them
+}
+
+// source is a path in a root.
+type source struct {
+	root *walk.Root
+	path string
+}
+
+// takes notes a source.
+func (s *step) takes(root *walk.Root, p string) {
+	if s == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sources = append(s.sources, source{root, p})
 }
 
 // Attributed returns a host like h for the step of a context of Attributing. A host whose files are not those of a
 // machine or a root is returned unchanged.
 func (h *Host) Attributed(ctx context.Context) *Host {
 	t, ok := h.Files.(*tree)
-	errs, step := ctx.Value(attributedKey{}).(*walk.MachineErrors)
-	if !ok || !step || t.machineErrors == nil {
+	of, attributed := ctx.Value(attributedKey{}).(*step)
+	if !ok || !attributed || t.machineErrors == nil {
 		return h
 	}
 	other, own := *h, *t
-	own.machineErrors = errs
+	own.machineErrors, own.step = of.errors, of
 	other.Files = &own
 	return &other
 }
@@ -85,8 +111,10 @@ func (h *Host) Attributed(ctx context.Context) *Host {
 // MachineErrorOf is like MachineErrorSince for the step of a context of Attributing. Errors of commands, and of files
 // that accounts, packages and units are read from, count for each step that ran at the time.
 func (h *Host) MachineErrorOf(ctx context.Context, mark int) error {
-	errs, _ := ctx.Value(attributedKey{}).(*walk.MachineErrors)
-	err := errs.Since(0)
+	var err error
+	if of, attributed := ctx.Value(attributedKey{}).(*step); attributed {
+		err = of.errors.Since(0)
+	}
 	if err == nil {
 		return h.MachineErrorSince(mark)
 	}

@@ -22,15 +22,34 @@ import (
 type Obstacle struct {
 	Path    string
 	Content bool // the content of the object is the obstacle, and not its kind
-	Own     bool // an earlier state of this run made the object, so the release is at fault
+	Own     bool // an earlier state of this run left it so, so the release is at fault
 	absent  bool // the state needs an object at the path, and there is none
+	present bool // the state fails with any kind of object at the path
 	owner   int  // with which the text ends; 0 if it does not end with a user
 	is      kind // of the object, when the state failed
 	error
 }
 
+// After returns the text of an error with what an earlier state of this run did to cause it, if Own is true.
+func (o *Obstacle) After(text string) string {
+	switch {
+	case !o.Own:
+		return text
+	case o.absent:
+		return text + "; an earlier state of this run removed it, or declares that nothing is there"
+	case o.is.known && !o.is.notIn && !strings.Contains(text, typeName(o.is.of)):
+		return fmt.Sprintf("%s; an earlier state of this run put %s at %s", text, typeName(o.is.of), walk.Clip(o.Path))
+	case !strings.Contains(text, o.Path):
+		return text + "; an earlier state of this run put there what is at " + walk.Clip(o.Path)
+	}
+	return text + "; an earlier state of this run put it there"
+}
+
 // Hint returns how to find what is in the way, or the hint of the error.
 func (o *Obstacle) Hint() string {
+	if o.absent {
+		return cmp.Or(diag.HintOf(o.error), "change one of the two states, or their order")
+	}
 	return cmp.Or(diag.HintOf(o.error), "find what is in the way with: namei -l "+walk.Clip(o.Path))
 }
 
@@ -53,7 +72,7 @@ func Unlike(p string, found Info, needed Thing, hint string) error {
 }
 
 // WithObstacle returns an Obstacle for what is at a path, regardless of its kind. err describes it.
-func WithObstacle(p string, err error) error { return &Obstacle{Path: p, error: err} }
+func WithObstacle(p string, err error) error { return &Obstacle{Path: p, present: true, error: err} }
 
 // Unsuitable returns an Obstacle for the content of a file or directory, such as a file that is too large, or one
 // without the lines that a state looks for. err describes it.
@@ -61,15 +80,16 @@ func Unsuitable(p string, err error) error { return &Obstacle{Path: p, Content: 
 
 // what describes the file with its owner.
 func (i Info) what() string {
-	kind := map[fs.FileMode]string{0: "a regular file", fs.ModeDir: "a directory", fs.ModeSymlink: "a symbolic link",
-		fs.ModeNamedPipe: "a named pipe", fs.ModeSocket: "a socket"}[i.Mode.Type()]
-	if kind == "" {
-		kind = "a device"
-	}
 	if i.UID == 0 {
-		return kind + " of root"
+		return typeName(i.Mode.Type()) + " of root"
 	}
-	return fmt.Sprintf("%s of user %d", kind, i.UID)
+	return fmt.Sprintf("%s of user %d", typeName(i.Mode.Type()), i.UID)
+}
+
+func typeName(of fs.FileMode) string {
+	kind := map[fs.FileMode]string{0: "a regular file", fs.ModeDir: "a directory", fs.ModeSymlink: "a symbolic link",
+		fs.ModeNamedPipe: "a named pipe", fs.ModeSocket: "a socket"}[of]
+	return cmp.Or(kind, "a device")
 }
 
 // Obstructed returns an Obstacle if a path leads to something else than a directory, or a part of it does. It returns
@@ -129,14 +149,15 @@ func (o *Obstruction) Hint(of string) string {
 // error about an object that exists, regardless of who can change the path; nil if there is none.
 func (h *Host) ObstructionOf(err error) (by *Obstruction, first *Obstacle) {
 	for _, o := range h.obstaclesIn(err) {
-		if !o.absent {
+		t, ok := h.Files.(*tree)
+		o.Own = ok && t.ownKind(o)
+		if !o.absent || o.Own {
 			first = cmp.Or(first, o)
 		}
-		t, ok := h.Files.(*tree)
 		if !ok {
 			return nil, first
 		}
-		if o.Own = t.ownKind(o); o.Own {
+		if o.Own {
 			continue
 		}
 		if party, place := t.root.Changer(o.Path, o.Content); party != "" {
@@ -148,18 +169,25 @@ func (h *Host) ObstructionOf(err error) (by *Obstruction, first *Obstacle) {
 	return nil, first
 }
 
-// ownKind reports whether an earlier state of this run made the object of an obstacle, with the kind that obstructs. A
-// user may exchange the object, but then the kind that the earlier state made does not obstruct.
+// ownKind reports whether this run itself left what obstructs at the path of an obstacle: an object of that kind, or
+// nothing. It does not matter whether a user exchanged the object since: without that, it would obstruct as well.
 func (t *tree) ownKind(o *Obstacle) bool {
-	if !o.is.known || o.Content {
+	if o.Content || !o.absent && !o.present && !o.is.known {
 		return false
 	}
 	info, err := t.Lstat(o.Path)
-	if err != nil {
+	left := t.left.of(info.ID(), t.spellings(o.Path)...)
+	switch {
+	case left == unknownKind:
 		return false
+	case o.absent:
+		return left == noObject
+	case left == noObject:
+		return false
+	case o.present:
+		return err == nil && info.Mode.Type() == left
 	}
-	made, found := t.made.kindOf(info.ID(), t.real(o.Path))
-	return found && o.is.fits(made)
+	return o.is.fits(left)
 }
 
 // shortened returns a path as messages show it: of a long one, the part that is directly in a directory.

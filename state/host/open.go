@@ -56,10 +56,7 @@ func commandsOf(o Options, files *tree, changed func()) Commands {
 	if o.Failed != nil {
 		run = failureObserver{run, o.Failed}
 	}
-	if o.Recorder != nil {
-		run = &namedCommands{run, o.Recorder}
-	}
-	return run
+	return &namedCommands{run, o.Recorder, files.left}
 }
 
 // ownCommands returns Commands that run on this machine, inside the root if that is a system tree to enter.

@@ -4,13 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/maphash"
 	"io/fs"
 	"path"
 	"strings"
-	"sync"
-
-	"golang.org/x/sys/unix"
 )
 
 // ChangeRecorder keeps the files and other subjects that a run replaces.
@@ -133,15 +129,19 @@ func Applying(ctx context.Context) context.Context {
 
 func applying(ctx context.Context) bool { return ctx.Value(applyingKey{}) != nil }
 
-// namedCommands runs the commands of a host with a recorder. The recorder receives the name of each command that may
+// namedCommands runs the commands of a host. The recorder, if there is one, receives the name of each command that may
 // change something, unless the caller has recorded its subjects.
 type namedCommands struct {
 	Commands
 	recorder ChangeRecorder
+	left     *leftovers
 }
 
 func (r *namedCommands) Run(ctx context.Context, c Command) (Output, error) {
-	if !c.Quiet && !c.Named && applying(ctx) && r.Allowed(c.Argv[0]) == nil {
+	if c.Quiet || c.Named || !applying(ctx) || r.Allowed(c.Argv[0]) != nil {
+		return r.Commands.Run(ctx, c)
+	}
+	if r.recorder != nil {
 		// Only the name of the program is recorded, since the arguments may have secrets. The command does not wait for
 		// Kept, since it cannot be undone.
 		s := Subject{KindCommand, path.Base(c.Argv[0])}
@@ -149,104 +149,8 @@ func (r *namedCommands) Run(ctx context.Context, c Command) (Output, error) {
 			return Output{}, fmt.Errorf("recording %s: %w", s, err)
 		}
 	}
+	defer r.left.commandRan()
 	return r.Commands.Run(ctx, c)
-}
-
-// madeObjects are the objects that this run made, or that a state of it declares and found. They are compared with what
-// is in the way of a later state: see [Host.ObstructionOf].
-type madeObjects struct {
-	seed maphash.Seed // of the hashes of paths
-	mu   sync.Mutex
-	all  map[FileID]madeObject
-}
-
-// madeObject is the kind of an object, which the release decided, and a hash of its path without links.
-type madeObject struct {
-	kind fs.FileMode
-	path uint64
-}
-
-func (m *madeObjects) add(id FileID, kind fs.FileMode, real string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.all == nil {
-		m.all = map[FileID]madeObject{}
-	}
-	m.all[id] = madeObject{kind, maphash.String(m.seed, real)}
-}
-
-// kindOf returns the kind of an object that was made at a path.
-func (m *madeObjects) kindOf(id FileID, real string) (kind fs.FileMode, found bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	o, found := m.all[id]
-	return o.kind, found && o.path == maphash.String(m.seed, real)
-}
-
-// forgetMade forgets the object at a path, which is about to be removed or renamed, so that a user's object with its
-// number is not taken for it.
-func (t *tree) forgetMade(p string) {
-	info, err := t.Lstat(p)
-	if err != nil {
-		return
-	}
-	t.made.mu.Lock()
-	defer t.made.mu.Unlock()
-	delete(t.made.all, info.ID())
-}
-
-// noteMade notes the object that an operation made. The operation decides its kind, since a user may exchange the
-// object.
-func (t *tree) noteMade(op, p string, dir int, name, real string) {
-	var kind fs.FileMode
-	switch op {
-	case "mkdir":
-		kind = fs.ModeDir
-	case "write":
-	case "symlink":
-		kind = fs.ModeSymlink
-	default:
-		return
-	}
-	if t.temporary || ownTemp(p) {
-		return
-	}
-	var st unix.Stat_t
-	if unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil {
-		t.made.add(infoOf(&st).ID(), kind, real)
-	}
-}
-
-// Made reports whether this run made the object at a path, which info describes.
-func (h *Host) Made(p string, info Info) bool {
-	t, ok := h.Files.(*tree)
-	if !ok {
-		return false
-	}
-	_, made := t.made.kindOf(info.ID(), t.real(p))
-	return made
-}
-
-// Holds notes that a state declares an object of a kind at a path, and found it or made it: no later state can have one
-// of another kind there.
-func (h *Host) Holds(p string, thing Thing) {
-	t, ok := h.Files.(*tree)
-	if !ok {
-		return
-	}
-	var kind fs.FileMode
-	switch thing {
-	case AFile:
-	case ADirectory:
-		kind = fs.ModeDir
-	case ALink:
-		kind = fs.ModeSymlink
-	default:
-		return
-	}
-	if info, err := t.Lstat(p); err == nil && info.Mode.Type() == kind {
-		t.made.add(info.ID(), kind, t.real(p))
-	}
 }
 
 // ownTemp reports whether a path is a temporary file of this program, which is removed at the end of its step, or lies

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/maphash"
 	"io/fs"
 	"os"
 	"path"
@@ -39,13 +38,13 @@ type tree struct {
 	machineErrors *walk.MachineErrors
 	links         map[string]string // future targets of links, for [Host.WithLinks]
 	ending        context.Context   // ends walks of whole trees; nil for none, see [Host.Ending]
-	made          *madeObjects
+	left          *leftovers
+	step          *step // the step that uses this copy of the tree; nil for none
 }
 
 func openTree(root string, relocated bool, o Options, changed func(string)) (*tree, error) {
 	t := &tree{recorder: o.Recorder, changed: changed, temps: &temporaries{report: o.Temporary}, umask: umask(),
-		relocated: relocated, unsynced: &unsynced{}, machineErrors: &walk.MachineErrors{},
-		made: &madeObjects{seed: maphash.MakeSeed()}}
+		relocated: relocated, unsynced: &unsynced{}, machineErrors: &walk.MachineErrors{}, left: newLeftovers()}
 	t.base = "/"
 	places := walk.Options{Safe: true}
 	if relocated {
@@ -178,7 +177,7 @@ func (t *tree) change(op, p string, open opener, call func(dir int, name string)
 		err = walk.ExplainPermission(walk.Retry(func() error { return call(dir, name) }), dir, name)
 	}
 	if err == nil {
-		t.noteMade(op, p, dir, name, real)
+		t.noteChange(op, p, dir, name, real)
 		t.changed(p)
 	}
 	if err == nil && real != p {

@@ -71,12 +71,12 @@ func (t *tree) Rename(old, p string) error {
 	if err := t.record(kind, old); err != nil {
 		return err
 	}
-	t.forgetMade(old)
 	err := t.between("rename", old, p, func(from former, dir int, name string) error {
 		return unix.Renameat(from.dir, from.name, dir, name)
 	})
 	if err == nil {
 		t.changed(old)
+		t.noteRemoval(old, t.real(old))
 	}
 	return err
 }
@@ -104,11 +104,20 @@ func (t *tree) between(op, old, p string, call func(from former, dir int, name s
 	}
 	defer unix.Close(fd)
 	from.fd, from.link = fd, st.Mode&unix.S_IFMT == unix.S_IFLNK
-	return t.write(op, p, func(dir int, name string) error { return call(from, dir, name) })
+	kind, moved := t.decidedKind(old, infoOf(&st)), ""
+	if op == "rename" && kind == fs.ModeDir {
+		moved = t.steady(old, old)
+	}
+	return t.write(op, p, func(dir int, name string) error {
+		err := call(from, dir, name)
+		if err == nil {
+			t.noteObject(p, dir, name, t.below(dir, name, p), kind, moved)
+		}
+		return err
+	})
 }
 
 func (t *tree) Remove(p string) error {
-	t.forgetMade(p)
 	return t.write("remove", p, unlink)
 }
 
@@ -126,7 +135,6 @@ func (t *tree) RemoveAll(p string) error {
 	if err := t.recordAll(p); err != nil {
 		return err
 	}
-	t.forgetMade(p)
 	err := t.do("remove", p, func(dir int, name string) error {
 		if err := t.unsynced.add(dir); err != nil { // before the paths of the walk become too long
 			return err
@@ -137,7 +145,10 @@ func (t *tree) RemoveAll(p string) error {
 		if err != nil {
 			return err
 		}
-		return t.removeOne(dir, name, p)
+		if err = t.removeOne(dir, name, p); err == nil {
+			t.noteRemoval(p, t.below(dir, name, p))
+		}
+		return err
 	})
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrNotDir) {
 		return nil

@@ -38,13 +38,32 @@ type declaredError struct{ error }
 // Unwrap returns the error.
 func (d *declaredError) Unwrap() error { return d.error }
 
-// Declared marks an error that refuses setuid or setgid bits at a path, if the host would refuse them whatever its
-// unprivileged users did. The caller has the path and the mode from the release. Other errors are returned as they are.
+// MayDeclare returns an error for setuid and setgid bits that a release declares for a file with an owner and a group,
+// -1 for those of the agent, if who controls the directories of its path decides against them. Whether it does so
+// depends on nothing that an unprivileged user can create, remove or exchange: see walk.Root.MayDeclare. So states call
+// it before they look at the file, and the release is at fault, and not the host.
+func (h *Host) MayDeclare(p string, uid, gid int, mode fs.FileMode) error {
+	t, ok := h.Files.(*tree)
+	if !ok || mode&(fs.ModeSetuid|fs.ModeSetgid) == 0 {
+		return nil
+	}
+	program := unix.Stat_t{Uid: uint32(keep(uid, os.Geteuid())), Gid: uint32(keep(gid, os.Getegid())),
+		Mode: unix.S_IFREG | walk.RawMode(mode)}
+	if err := t.root.MayDeclare(p, &program); err != nil {
+		return &declaredError{err}
+	}
+	return nil
+}
+
+// Declared marks an error that refuses setuid or setgid bits at a path which root alone controls, if no user can change
+// the reason either: who owns the file. The caller has the path and the mode from the release. Other errors are
+// returned as they are.
 func (h *Host) Declared(p string, err error) error {
 	var refused *walk.UnsafeError
-	t, ok := h.Files.(*tree)
-	if ok && errors.As(err, &refused) && t.root.Lasting(p, refused) {
-		return &declaredError{err}
+	if t, ok := h.Files.(*tree); ok && errors.As(err, &refused) && refused.OfOwner {
+		if party, _ := t.root.Changer(p, false); party == "" {
+			return &declaredError{err}
+		}
 	}
 	return err
 }
@@ -275,6 +294,9 @@ func (h *Host) received(ctx context.Context, p string, look func(*walk.Root, wal
 	t, ok := h.Files.(*tree)
 	if !ok || os.Geteuid() != 0 || ctx.Value(followingKey{}) != nil || !t.root.Safe() {
 		return nil
+	}
+	if of, attributed := ctx.Value(attributedKey{}).(*step); attributed {
+		of.takes(t.root, p)
 	}
 	to, _ := ctx.Value(recipientKey{}).(*Recipient)
 	if to == nil {

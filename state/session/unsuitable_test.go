@@ -61,13 +61,16 @@ func unsuitable() map[string]state {
 // declared are states that fail on every host, in whatever directory their paths are.
 func declared() map[string]state {
 	return map[string]state{
-		"file.line location":     {"[{name: PATH}, {content: y}, {mode: insert}, {location: middle}]", "x\n"},
-		"file.line pattern":      {"[{name: PATH}, {content: y}, {mode: insert}, {after: '('}]", "x\n"},
-		"file.comment pattern":   {"[{name: PATH}, {regex: '('}]", "x\n"},
-		"file.replace pattern":   {"[{name: PATH}, {pattern: '('}, {repl: y}]", "x\n"},
-		"file.replace reference": {"[{name: PATH}, {pattern: x}, {repl: '\\2'}]", "x\n"},
-		"file.serialize format":  {"[{name: PATH}, {dataset: [a]}, {merge_if_exists: true}, {formatter: json}]", "{}"},
-		"file.managed tree":      {"[{name: PATH}, {source: 'salt://none'}]", ""},
+		"file.line location":         {"[{name: PATH}, {content: y}, {mode: insert}, {location: middle}]", "x\n"},
+		"file.line pattern":          {"[{name: PATH}, {content: y}, {mode: insert}, {after: '('}]", "x\n"},
+		"file.comment pattern":       {"[{name: PATH}, {regex: '('}]", "x\n"},
+		"file.replace pattern":       {"[{name: PATH}, {pattern: '('}, {repl: y}]", "x\n"},
+		"file.replace reference":     {"[{name: PATH}, {pattern: x}, {repl: '\\2'}]", "x\n"},
+		"file.serialize format":      {"[{name: PATH}, {dataset: [a]}, {merge_if_exists: true}, {formatter: json}]", "{}"},
+		"file.serialize list absent": {"[{name: PATH}, {dataset: [a]}, {merge_if_exists: true}, {formatter: json}]", ""},
+		"file.serialize python absent": {"[{name: PATH}, {dataset: {a: b}}, {merge_if_exists: true}, {formatter: python}]",
+			""},
+		"file.managed tree": {"[{name: PATH}, {source: 'salt://none'}]", ""},
 	}
 }
 

@@ -29,6 +29,9 @@ func (o file) setMode(p string, mode any) (string, error) {
 	if err := m.UnmarshalSLS(mode); err != nil {
 		return "", function.TypeError("argument mode: %v", err)
 	}
+	if err := o.Host.MayDeclare(o.path(p), -1, -1, m.Bits); err != nil { // whatever user owns the file
+		return "", err
+	}
 	real, err := o.target(p)
 	if err != nil {
 		return "", err

@@ -33,6 +33,11 @@ type duplicate struct {
 
 func (c *duplicate) Check(ctx context.Context, h *host.Host) (d module.Diff, err error) {
 	d.Warnings = c.unsupported.warnings()
+	if name, err := absolute(h, "name", c.Name); err == nil && !c.Preserve {
+		if err := c.ownership.mayDeclare(h, c.Mode, name); err != nil {
+			return d, err
+		}
+	}
 	if err := c.resolve(h); err != nil {
 		return d, err
 	}

@@ -35,6 +35,7 @@ type directory struct {
 
 	family *family
 	own    perms
+	within perms // declared for the files below
 	way    obstacle
 	there  bool
 	set    []ownedPath // paths whose owner or mode changes
@@ -63,7 +64,8 @@ func (d *directory) Check(ctx context.Context, h *host.Host) (module.Diff, error
 	if !d.DirMode.Given {
 		d.DirMode = d.Mode
 	}
-	if !d.FileMode.Given {
+	files := d.FileMode.Given
+	if !files {
 		d.FileMode = d.DirMode
 	}
 	d.own.mode = d.DirMode
@@ -72,6 +74,11 @@ func (d *directory) Check(ctx context.Context, h *host.Host) (module.Diff, error
 	}
 	kinds, err := recursion(d.Recurse)
 	if err != nil {
+		return diff, err
+	}
+	d.within = perms{owner: d.own.owner, mode: d.FileMode,
+		kept: !files || !slices.Contains(kinds, "mode") || slices.Contains(kinds, "ignore_files")}
+	if err := d.within.check(h, path.Join(d.Name, "file")); err != nil {
 		return diff, err
 	}
 	if d.way, err = d.obstacle(h); err != nil {

@@ -46,11 +46,7 @@ func (p ownedPath) set(h *host.Host) error {
 			return err
 		}
 	}
-	err := p.perms.set(h, target, p.info)
-	if err != nil && h.Made(target, p.info) { // a user may have put any other file there
-		return p.perms.declared(h, target, err)
-	}
-	return err
+	return h.Declared(p.path, p.perms.set(h, target, p.info))
 }
 
 func (d *directory) make(h *host.Host, diff module.Diff) (module.Report, error) {
@@ -66,6 +62,9 @@ func (d *directory) make(h *host.Host, diff module.Diff) (module.Report, error) 
 		}
 	}
 	if err := makeDir(h, d.Name, d.own); err != nil {
+		return module.Report{}, err
+	}
+	if err := d.within.check(h, path.Join(d.Name, "file")); err != nil { // it has another owner than those above
 		return module.Report{}, err
 	}
 	return module.Report{Changes: diff.Changes, Comment: "made " + d.Name}, nil

@@ -41,6 +41,9 @@ func (l *line) Check(_ context.Context, h *host.Host) (d module.Diff, err error)
 	if l.own.owner, err = l.ownership.resolve(h); err != nil {
 		return d, err
 	}
+	if err := l.own.check(h, l.Name); err != nil {
+		return d, err
+	}
 	l.edit, err = l.family.openEdit(h, l.Name)
 	if errors.Is(err, errMissing) && l.Create {
 		l.made, err = true, nil

@@ -57,6 +57,9 @@ func (m *managed) Check(ctx context.Context, h *host.Host) (module.Diff, error) 
 		return d, err
 	}
 	m.Name = name
+	if err := m.ownership.mayDeclare(h, m.Mode, name); err != nil {
+		return d, err
+	}
 	if !m.Create && !isFile(h, name) {
 		d.Comment = name + " does not exist, and is not to be created"
 		return d, nil

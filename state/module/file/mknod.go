@@ -41,6 +41,9 @@ func (n *node) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 		return module.Diff{}, err
 	}
 	n.perms.mode = n.Mode
+	if err := n.perms.check(h, name); err != nil {
+		return module.Diff{}, err
+	}
 	if n.info, n.there, err = look(h.Files.Lstat, name); err != nil {
 		return module.Diff{}, err
 	}

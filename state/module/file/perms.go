@@ -20,10 +20,38 @@ type perms struct {
 	kept bool // the mode is that of the source, and not in the state
 }
 
-// declared marks an error that refuses the mode of a state at a path: see host.Declared.
+// check returns an error if the mode of a state must not have its setuid or setgid bits at a path: see host.MayDeclare.
+// An account that does not exist yet is reported when the state is applied.
+func (p *perms) check(h *host.Host, file string) error {
+	if !p.mode.Given || p.kept || p.problem != nil {
+		return nil
+	}
+	uid, gid := p.ids()
+	return h.MayDeclare(file, uid, gid, p.mode.Bits)
+}
+
+// mayDeclare is check for the owner and the mode of a state, before the state looks at the file.
+func (o ownership) mayDeclare(h *host.Host, mode module.Mode, file string) (err error) {
+	p := perms{mode: mode}
+	if mode.Given && mode.Bits&(fs.ModeSetuid|fs.ModeSetgid) != 0 {
+		p.owner, err = o.resolve(h)
+	}
+	if err != nil {
+		return err
+	}
+	return p.check(h, file)
+}
+
+// declared returns the error of check for an error that refuses the mode of a state at a path, if it has become one of
+// the declaration: the state made the directory. See also host.Declared.
 func (p *perms) declared(h *host.Host, file string, err error) error {
 	if err == nil || !p.mode.Given || p.kept {
 		return err
+	}
+	if _, refused := host.Unsafe(err); refused {
+		if own := p.check(h, file); own != nil {
+			return own
+		}
 	}
 	return h.Declared(file, err)
 }

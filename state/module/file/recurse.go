@@ -68,6 +68,9 @@ func (r *recurse) Check(ctx context.Context, h *host.Host) (module.Diff, error) 
 		return d, err
 	}
 	r.Name = path.Clean(name)
+	if err := r.ownership.mayDeclare(h, r.FileMode, path.Join(r.Name, "file")); err != nil {
+		return d, err
+	}
 	if info, there, err := look(h.Files.Stat, r.Name); err != nil {
 		return d, err
 	} else if there && !info.IsDir() {

@@ -41,17 +41,24 @@ func (s *serialize) Check(ctx context.Context, h *host.Host) (module.Diff, error
 	if err != nil {
 		return d, err
 	}
-	if s.Name = name; !s.Create && !isFile(h, name) {
-		d.Comment = name + " does not exist, and is not to be created"
-		return d, nil
+	s.Name = name
+	if err := s.ownership.mayDeclare(h, s.Mode, name); err != nil {
+		return d, err
 	}
 	data, err := s.data()
 	if err != nil {
 		return d, err
 	}
 	format, err := formatOf(s.Formatter, s.Serializer)
+	if err == nil {
+		err = s.mergeable(format, data)
+	}
 	if err != nil {
 		return d, err
+	}
+	if !s.Create && !isFile(h, name) {
+		d.Comment = name + " does not exist, and is not to be created"
+		return d, nil
 	}
 	old, merged, err := s.merge(h, format, data)
 	if err != nil {
@@ -90,13 +97,25 @@ func (s *serialize) data() (any, error) {
 	return s.Dataset, nil
 }
 
+// mergeable returns an error for arguments with which nothing can be merged, whether or not the file exists: it could be
+// a user's, who would decide whether the release fails.
+func (s *serialize) mergeable(f format, data any) error {
+	_, mapping := data.(*value.Map)
+	switch {
+	case !s.MergeIfExists:
+	case f.load == nil:
+		return diag.WithHint(fmt.Errorf("merge_if_exists cannot read %s", f.name), "use another format than python")
+	case !mapping:
+		return diag.WithHint(fmt.Errorf("merge_if_exists cannot merge a %s", value.TypeName(data)),
+			"give a mapping, or leave merge_if_exists out")
+	}
+	return nil
+}
+
 // merge merges the data into the content of the file. merged is nil if there is nothing to merge with.
 func (s *serialize) merge(h *host.Host, f format, data any) (old, merged *value.Map, err error) {
 	if !s.MergeIfExists || !isFile(h, s.Name) {
 		return nil, nil, nil
-	}
-	if f.load == nil {
-		return nil, nil, diag.WithHint(fmt.Errorf("merge_if_exists cannot read %s", f.name), "use another format than python")
 	}
 	text, err := h.Files.ReadFile(s.Name)
 	if err != nil {
@@ -109,15 +128,12 @@ func (s *serialize) merge(h *host.Host, f format, data any) (old, merged *value.
 	if v == nil {
 		return nil, nil, nil
 	}
-	old, oldOK := v.(*value.Map)
-	over, overOK := data.(*value.Map)
-	if !oldOK || !overOK {
-		err := fmt.Errorf("a %s and a %s cannot be merged", value.TypeName(v), value.TypeName(data))
-		if overOK {
-			err = host.Unsuitable(s.Name, diag.WithHint(err, "make %s a mapping", s.Name))
-		}
-		return nil, nil, err
+	old, is := v.(*value.Map)
+	if !is {
+		err := fmt.Errorf("a %s and a mapping cannot be merged", value.TypeName(v))
+		return nil, nil, host.Unsuitable(s.Name, diag.WithHint(err, "make %s a mapping", s.Name))
 	}
+	over, _ := data.(*value.Map) // see mergeable
 	if merged, err = value.Merge(old, over, value.Recurse, false); err != nil {
 		err = host.Unsuitable(s.Name, err)
 	}
