@@ -21,7 +21,8 @@ func TestDeclarationsAreNotedWithoutALook(t *testing.T) {
 	h.NoteDeclared("/data/d", fs.ModeDir, false)
 	h.NoteDeclared("/data/gone", 0, true)
 	data := filepath.Join(root, "data")
-	if err := errors.Join(os.MkdirAll(data+"/d", 0o755), os.Mkdir(data+"/other", 0o755), os.Chmod(data, 0o777)); err != nil {
+	if err := errors.Join(os.MkdirAll(data+"/d", 0o755), os.Mkdir(data+"/other", 0o755),
+		os.Chmod(data, 0o777)); err != nil {
 		t.Fatal(err)
 	}
 	inTheWay := func(p string) error {

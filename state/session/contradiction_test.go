@@ -57,13 +57,14 @@ var needing = map[string]struct {
 	states string
 	fails  []string
 }{
-	"a file":            {"file.managed: [{name: PATH}, {contents: y}, {replace: false}]", []string{"dir", "pipe"}},
-	"a directory":       {"file.directory: [{name: PATH}]", []string{"file", "link", "pipe"}},
-	"a directory above": {"file.managed: [{name: PATH/g/h}, {contents: y}, {makedirs: true}]", []string{"file", "link", "pipe"}},
-	"a link":            {"file.symlink: [{name: PATH}, {target: /etc/one}]", []string{"file", "dir", "pipe"}},
-	"anything":          {"file.exists: [{name: PATH}]", []string{"nothing"}},
-	"an old file":       {"file.replace: [{name: PATH}, {pattern: x}, {repl: y}]", []string{"nothing", "dir", "pipe"}},
-	"nothing":           {"file.missing: [{name: PATH}]", []string{"file", "dir", "link", "pipe"}},
+	"a file":      {"file.managed: [{name: PATH}, {contents: y}, {replace: false}]", []string{"dir", "pipe"}},
+	"a directory": {"file.directory: [{name: PATH}]", []string{"file", "link", "pipe"}},
+	"a directory above": {"file.managed: [{name: PATH/g/h}, {contents: y}, {makedirs: true}]",
+		[]string{"file", "link", "pipe"}},
+	"a link":      {"file.symlink: [{name: PATH}, {target: /etc/one}]", []string{"file", "dir", "pipe"}},
+	"anything":    {"file.exists: [{name: PATH}]", []string{"nothing"}},
+	"an old file": {"file.replace: [{name: PATH}, {pattern: x}, {repl: y}]", []string{"nothing", "dir", "pipe"}},
+	"nothing":     {"file.missing: [{name: PATH}]", []string{"file", "dir", "link", "pipe"}},
 }
 
 // tools are the commands of a host: mknod and git init make what they would.
@@ -98,7 +99,8 @@ func TestContradictionsOfARun(t *testing.T) {
 				for needed, second := range needing {
 					dir := "/srv/data/" + strings.ReplaceAll(needed, " ", "_")
 					prepareContradiction(t, root, dir+"/app", name)
-					states := strings.NewReplacer("PATH", dir+"/app", "ABOVE", dir, "NEEDED", strings.TrimPrefix(dir, "/srv/data"), "then:", needed+" then:")
+					states := strings.NewReplacer("PATH", dir+"/app", "ABOVE", dir, "NEEDED",
+						strings.TrimPrefix(dir, "/srv/data"), "then:", needed+" then:")
 					fmt.Fprintf(&one, "%s first:\n  %s\n", needed, states.Replace(first.states))
 					second := strings.ReplaceAll(second.states, "PATH", map[bool]string{true: "PATH/file",
 						false: "PATH"}[strings.HasSuffix(name, " below")])
@@ -116,8 +118,9 @@ func TestContradictionsOfARun(t *testing.T) {
 						// users could exchange a link there
 					case (r.Outcome == exec.Failed) != fails:
 						t.Errorf("%s: %v: %s", r.ID(), r.Outcome, r.Comment)
-					case is && fails && (r.Obstruction() != nil || !strings.Contains(r.Comment, "an earlier state of this run")):
-						t.Errorf("%s: the obstruction is %v: %s", r.ID(), r.Obstruction(), r.Comment)
+					case is && fails && (r.Obstruction() != nil ||
+						!strings.Contains(r.Comment, "an earlier state of this run")):
+						t.Errorf("%s: obstructed by %v: %s", r.ID(), r.Obstruction(), r.Comment)
 					}
 				}
 			})
@@ -127,8 +130,9 @@ func TestContradictionsOfARun(t *testing.T) {
 
 // undeclared are those of leaving that count only if they change something: they leave whatever they find, or cannot
 // run a second time.
-var undeclared = []string{"archive.extracted below", "file.touch", "file.copy", "file.hardlink", "file.rename", "archive.extracted member",
-	"git.present", "a directory that replaces a file", "a removed directory", "file.rename source"}
+var undeclared = []string{"archive.extracted below", "file.touch", "file.copy", "file.hardlink", "file.rename",
+	"archive.extracted member", "git.present", "a directory that replaces a file", "a removed directory",
+	"file.rename source"}
 
 // prepareContradiction makes the directory of a path, which all users can write to, and there what a state removes.
 func prepareContradiction(t *testing.T, root, at, name string) {

@@ -15,12 +15,13 @@ import (
 
 // raising are states that declare setuid or setgid bits for the file PATH or for files below it.
 var raising = map[string]state{
-	"file.managed":             {args: "[{name: PATH}, {contents: x}, {mode: '4755'}]"},
-	"file.managed group":       {args: "[{name: PATH}, {contents: x}, {mode: '2755'}]"},
-	"file.managed kept":        {args: "[{name: PATH}, {contents: x}, {mode: '4755'}, {replace: false}]"},
-	"file.managed not made":    {args: "[{name: PATH}, {contents: x}, {mode: '4755'}, {create: false}]"},
-	"file.managed below":       {args: "[{name: PATH/g/h}, {contents: x}, {mode: '4755'}, {makedirs: true}]"},
-	"file.line":                {args: "[{name: PATH}, {content: y}, {mode: insert}, {location: end}, {create: true}, {file_mode: '4755'}]"},
+	"file.managed":          {args: "[{name: PATH}, {contents: x}, {mode: '4755'}]"},
+	"file.managed group":    {args: "[{name: PATH}, {contents: x}, {mode: '2755'}]"},
+	"file.managed kept":     {args: "[{name: PATH}, {contents: x}, {mode: '4755'}, {replace: false}]"},
+	"file.managed not made": {args: "[{name: PATH}, {contents: x}, {mode: '4755'}, {create: false}]"},
+	"file.managed below":    {args: "[{name: PATH/g/h}, {contents: x}, {mode: '4755'}, {makedirs: true}]"},
+	"file.line": {args: "[{name: PATH}, {content: y}, {mode: insert}, {location: end}, {create: true}, " +
+		"{file_mode: '4755'}]"},
 	"file.serialize":           {args: "[{name: PATH}, {dataset: {a: b}}, {merge_if_exists: true}, {mode: '4755'}]"},
 	"file.serialize not made":  {args: "[{name: PATH}, {dataset: {a: b}}, {create: false}, {mode: '4755'}]"},
 	"file.recurse":             {args: "[{name: PATH}, {source: 'salt://tree'}, {file_mode: '4755'}]"},
@@ -34,13 +35,15 @@ var raising = map[string]state{
 // alternatives are objects that a user can put at a path.
 func alternatives(uid int) map[string]func(p string) error {
 	return map[string]func(p string) error{
-		"nothing":   func(string) error { return nil },
-		"file":      func(p string) error { return os.WriteFile(p, []byte("x"), 0o644) },
-		"program":   func(p string) error { return errors.Join(os.WriteFile(p, []byte("x\n"), 0o644), os.Chmod(p, 0o4755)) },
-		"directory": func(p string) error { return errors.Join(os.MkdirAll(p+"/g", 0o755), os.WriteFile(p+"/f", nil, 0o644)) },
-		"link":      func(p string) error { return errors.Join(os.WriteFile(p+"g", nil, 0o644), os.Symlink(p+"g", p)) },
-		"loop":      func(p string) error { return os.Symlink(p, p) },
-		"pipe":      func(p string) error { return unix.Mkfifo(p, 0o644) },
+		"nothing": func(string) error { return nil },
+		"file":    func(p string) error { return os.WriteFile(p, []byte("x"), 0o644) },
+		"program": func(p string) error { return errors.Join(os.WriteFile(p, []byte("x\n"), 0o644), os.Chmod(p, 0o4755)) },
+		"directory": func(p string) error {
+			return errors.Join(os.MkdirAll(p+"/g", 0o755), os.WriteFile(p+"/f", nil, 0o644))
+		},
+		"link": func(p string) error { return errors.Join(os.WriteFile(p+"g", nil, 0o644), os.Symlink(p+"g", p)) },
+		"loop": func(p string) error { return os.Symlink(p, p) },
+		"pipe": func(p string) error { return unix.Mkfifo(p, 0o644) },
 		"user's file": func(p string) error {
 			return errors.Join(os.WriteFile(p, []byte("x\n"), 0o644), os.Lchown(p, uid, uid), os.Chmod(p, 0o4755))
 		},

@@ -97,14 +97,15 @@ func (s *serialize) data() (any, error) {
 	return s.Dataset, nil
 }
 
-// mergeable returns an error for arguments with which nothing can be merged, whether or not the file exists: it could be
-// a user's, who would decide whether the release fails.
+// mergeable returns an error for arguments with which nothing can be merged, whether or not the file exists. A user could
+// own it, who would decide whether the release fails.
 func (s *serialize) mergeable(f format, data any) error {
 	_, mapping := data.(*value.Map)
 	switch {
 	case !s.MergeIfExists:
 	case f.load == nil:
-		return diag.WithHint(fmt.Errorf("merge_if_exists cannot read %s", f.name), "use another format than python")
+		return diag.WithHint(fmt.Errorf("merge_if_exists cannot read %s", f.name),
+			"use another format than python")
 	case !mapping:
 		return diag.WithHint(fmt.Errorf("merge_if_exists cannot merge a %s", value.TypeName(data)),
 			"give a mapping, or leave merge_if_exists out")
