@@ -97,8 +97,8 @@ func (s *serialize) data() (any, error) {
 	return s.Dataset, nil
 }
 
-// mergeable returns an error for arguments with which nothing can be merged, whether or not the file exists. A user could
-// own it, who would decide whether the release fails.
+// mergeable returns an error for arguments with which nothing can be merged. It does not matter whether the file exists:
+// a user could remove it, and so decide whether the release fails.
 func (s *serialize) mergeable(f format, data any) error {
 	_, mapping := data.(*value.Map)
 	switch {
