@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/corpus-agent/corpus-agent/agent/hostkey"
 	"github.com/corpus-agent/corpus-agent/agent/hostrecord"
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/state/diag"
@@ -94,7 +93,7 @@ func attention(v *View) []Attention {
 		add(WrongKey, forgetOld(i.Host), record)
 	}
 	for _, host := range v.unrecorded {
-		if now := v.renamed(host); now != "" {
+		if now := v.Known.Renamed(host, v.Known[host][0].Key); now != "" {
 			add(Renamed, fmt.Sprintf("%s has its key: if the host has that name for good: corpus host forget %s", now, host),
 				Host{Listed: hostrecord.Listed{Record: hostrecord.Record{Host: host}, Seen: v.At}})
 			continue
@@ -179,21 +178,6 @@ func notice(h Host, now time.Time, add func(what, hint string, h Host)) {
 		add(Unregistered, "the host registers its key within a day, or at once without its "+
 			"/var/lib/corpus/registered.json; until then every user who may write to the store can write this", h)
 	}
-}
-
-// renamed returns the name that a host without a record has now: another one for which its key was registered later; ""
-// if there is none.
-func (v *View) renamed(host string) (now string) {
-	own := v.Known[host][0]
-	for other, keys := range v.Known {
-		later := slices.ContainsFunc(keys, func(k hostkey.Registered) bool {
-			return k.Key == own.Key && k.Since.After(own.Since)
-		})
-		if other != host && later && (now == "" || other < now) {
-			now = other
-		}
-	}
-	return now
 }
 
 // replaced reports whether another machine has replaced a host. Among very many objects that are not records of the

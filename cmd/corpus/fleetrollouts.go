@@ -49,7 +49,7 @@ func stoppedRollouts(ctx context.Context, client *trust.Client, s store.Store, v
 			if a, lacks := u.lacksResults(v.Hosts); lacks {
 				found = append(found, a)
 			}
-			if a, missing := u.missing(v.Hosts, all); missing {
+			if a, missing := u.missing(v, all); missing {
 				found = append(found, a)
 			}
 		}
@@ -157,17 +157,19 @@ func shownRollout(r rolloutStatus) pages.Rollout {
 	return shown
 }
 
-// missing returns the entry for hosts of a rollout that are not in the store any more; false if there are none, if
-// known does not have all hosts, or if the rollout has arrived without them or was aborted. Waves may wait for them in
-// vain.
-func (u *activeRollout) missing(known []fleet.Host, all bool) (fleet.Attention, bool) {
+// missing returns the entry for hosts of a rollout that are not in the store any more; false if there are none, if the
+// view does not have all hosts, or if the rollout has arrived without them or was aborted. Waves may wait for them in
+// vain. A host that was renamed is not missing.
+func (u *activeRollout) missing(v *fleet.View, all bool) (fleet.Attention, bool) {
 	if !all || u.isOver() || u.rollout.Start.Aborted {
 		return fleet.Attention{}, false
 	}
 	a := fleet.Attention{What: fleet.Missing, Project: u.ref.Project, Channel: u.ref.Channel, Version: u.version,
-		Since: u.rollout.Start.At, Hosts: u.gone(known), Hint: startWithout(u.ref, u.version),
+		Since: u.rollout.Start.At, Hosts: u.gone(v.Hosts), Hint: startWithout(u.ref, u.version),
 		Why: fmt.Sprintf("%s: they belong to the rollout, and the store has no record of them, as after `corpus host forget`",
 			u.ref)}
+	keys := u.rollout.Roster.Keys()
+	a.Hosts = slices.DeleteFunc(a.Hosts, func(host string) bool { return v.Known.Renamed(host, keys[host]) != "" })
 	if state, _ := u.next(u.waiting(), u.failed()); state == "halted" || state == "paused" {
 		a.Hint = "once the rollout is resumed, " + a.Hint
 	}

@@ -126,6 +126,30 @@ func (r rolloutStatus) writeBack(w io.Writer) {
 const signsAnew = "another key than the rollout has for it is registered for it, as of a machine that replaced it, " +
 	"and has signed no record yet"
 
+// renamedTo is the problem of a host whose key is registered for another name, which follows.
+const renamedTo = "it was renamed, and keeps its place as "
+
+// nameRenamed sets renamedTo for the hosts without a record whose keys are registered for other names. It lists the
+// keys of all hosts if there is a host without a record.
+func (u *activeRollout) nameRenamed(ctx context.Context, s store.Store, r *rolloutStatus) {
+	var all hostkey.Registry
+	for i := range r.WaitsFor {
+		h := &r.WaitsFor[i]
+		if h.Why != noRecord {
+			continue
+		}
+		if all == nil {
+			var err error
+			if all, err = hostkey.List(ctx, s); err != nil {
+				return // the rest of the status is still right
+			}
+		}
+		if now := all.Renamed(h.Host, u.rollout.Roster.Keys()[h.Host]); now != "" {
+			h.Why = renamedTo + now
+		}
+	}
+}
+
 // nameReplaced sets signsAnew for the hosts that a status names and for which another machine registered a key after
 // their current record. It reads the keys of these hosts, in one request each.
 func (u *activeRollout) nameReplaced(ctx context.Context, s store.Store, r *rolloutStatus, known []fleet.Host) {

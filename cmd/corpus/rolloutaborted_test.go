@@ -137,6 +137,22 @@ func TestReplacedMachineWhoseFirstRunFailedIsNamed(t *testing.T) {
 	s.expect(0, "fleet --trust-root @keys/root.json", "if the machine was replaced: corpus host forget myapp-production-1")
 }
 
+// TestRenamedHostIsNotCalledOneWithoutRecord checks that the status says under which name a host of the roster runs that
+// was renamed.
+func TestRenamedHostIsNotCalledOneWithoutRecord(t *testing.T) {
+	s, a, _ := rollingStore(t)
+	s.expect(0, "point myapp production 1.1", "its rollout to 2 hosts")
+	a.name = "myapp-production-9"
+	if err := a.key.Register(t.Context(), a.store, hostkey.Registration{Host: a.name}); err != nil {
+		t.Fatal(err)
+	}
+	a.record("1.0", nil)
+	s.expect(0, statusLine, "waits for myapp-production-1 in wave 1: it was renamed, and keeps its place as "+
+		"myapp-production-9: corpus host show myapp-production-9\n")
+	s.expect(0, "fleet --trust-root @keys/root.json", "renamed on 1 host: myapp-production-1")
+	s.lacks("no record")
+}
+
 // TestStatusNamesHostsThatHoldPlaces checks that the status names the host for whose place of a cluster others wait,
 // until it releases the place.
 func TestStatusNamesHostsThatHoldPlaces(t *testing.T) {

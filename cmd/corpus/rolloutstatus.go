@@ -239,6 +239,7 @@ func (u *activeRollout) status(ctx context.Context, s store.Store, known []fleet
 	r.Halts, r.Past = u.standing(ctx, s), u.halts(ctx, s, u.seen.Past)
 	u.addWaiting(&r, known)
 	u.nameReplaced(ctx, s, &r, known)
+	u.nameRenamed(ctx, s, &r)
 	u.addRemoved(&r, known)
 	if waiting > 0 {
 		r.Deploying, _ = u.rollout.Holders(ctx, s, u.seen, u.now) // without them, the rest of the status is still right

@@ -257,6 +257,8 @@ func (r rolloutStatus) writeWaiting(w io.Writer) {
 			switch {
 			case h.Why == signedByOther, h.Why == signsAnew:
 				why = fmt.Sprintf(": %s: %s", h.Why, forgetOld(r.Ref, r.Version, h.Host, r.over))
+			case strings.HasPrefix(h.Why, renamedTo):
+				why = fmt.Sprintf(": %s: corpus host show %s", h.Why, strings.TrimPrefix(h.Why, renamedTo))
 			case h.Why == noRecord && r.over:
 				why = fmt.Sprintf(": %s; the rollout has arrived without it", h.Why)
 			case h.Why == noRecord:
