@@ -137,8 +137,8 @@ func TestReplacedMachineWhoseFirstRunFailedIsNamed(t *testing.T) {
 	s.expect(0, "fleet --trust-root @keys/root.json", "if the machine was replaced: corpus host forget myapp-production-1")
 }
 
-// TestRenamedHostIsNotCalledOneWithoutRecord checks that the status says under which name a host of the roster runs that
-// was renamed.
+// TestRenamedHostIsNotCalledOneWithoutRecord checks that the status says under which name a host of the roster runs
+// that was renamed.
 func TestRenamedHostIsNotCalledOneWithoutRecord(t *testing.T) {
 	s, a, _ := rollingStore(t)
 	s.expect(0, "point myapp production 1.1", "its rollout to 2 hosts")
