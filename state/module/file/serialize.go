@@ -97,7 +97,7 @@ func (s *serialize) data() (any, error) {
 	return s.Dataset, nil
 }
 
-// mergeable returns an error for arguments with which nothing can be merged. It does not matter whether the file exists:
+// mergeable returns an error for arguments with which nothing can be merged, regardless of whether the file exists:
 // a user could remove it, and so decide whether the release fails.
 func (s *serialize) mergeable(f format, data any) error {
 	_, mapping := data.(*value.Map)
