@@ -70,7 +70,8 @@ func (r resource) try(t *testing.T, cloud func() *aws.Cloud) {
 		return runState(t, cloud(), r.function, arguments, dry)
 	}
 	// these functions change a part of another resource
-	part := []string{"boto_ec2.volumes_tagged", "boto_vpc.accept_vpc_peering_connection", "boto_iam.account_policy"}
+	part := []string{"boto_ec2.volumes_tagged", "boto_vpc.accept_vpc_peering_connection", "boto_iam.account_policy",
+		"boto_ec2.private_ips_present"}
 	if changes := run(r.base, true); !slices.Contains(part, r.function) &&
 		(changes.Value("old") != nil || changes.Value("new") == nil) {
 		t.Errorf("the plan of a new resource is %s", value.Repr(changes))
@@ -79,8 +80,8 @@ func (r resource) try(t *testing.T, cloud func() *aws.Cloud) {
 	if changes := run(r.base, false); changes.Len() > 0 {
 		t.Fatalf("a second run changes %s", value.Repr(changes))
 	}
-	for what, drift := range r.drift {
-		arguments := r.with(t, drift)
+	for _, what := range sortedKeys(r.drift) {
+		arguments := r.with(t, r.drift[what])
 		planned := run(arguments, true)
 		if planned.Len() == 0 {
 			t.Errorf("%s: the drift is not found", what)
@@ -361,12 +362,12 @@ func resources() []resource {
 					"description: d}}}"},
 			fixed: "table_name hash_key hash_key_data_type range_key range_key_data_type local_indexes"},
 		{function: "boto_s3_bucket.present",
-			base: "{name: b, Bucket: a-bucket, ACL: {ACL: private}, CORSRules: [{AllowedMethods: [GET], AllowedOrigins: " +
+			base: "{name: b, Bucket: a-bucket, ACL: {ACL: log-delivery-write}, CORSRules: [{AllowedMethods: [GET], AllowedOrigins: " +
 				"['*']}], LifecycleConfiguration: [{ID: old, Prefix: logs/, Status: Enabled, Expiration: {Days: 30}}], Logging: " +
-				"{}, NotificationConfiguration: {}, Policy: {Version: '2012-10-17', Statement: [{Effect: Allow, Principal: '*', " +
-				"Action: 's3:GetObject', Resource: 'arn:aws:s3:::a-bucket/*'}]}, Tagging: {a: b}, Versioning: {Status: Enabled}, " +
+				"{}, NotificationConfiguration: {}, Policy: {Version: '2012-10-17', Statement: [{Effect: Allow, " +
+				"Principal: {AWS: 'arn:aws:iam::123456789012:root'}, Action: 's3:GetObject', Resource: 'arn:aws:s3:::a-bucket/*'}]}, Tagging: {a: b}, Versioning: {Status: Enabled}, " +
 				"Website: {IndexDocument: {Suffix: index.html}}}",
-			drift: map[string]string{"ACL": "ACL: {ACL: public-read}", "CORSRules": "CORSRules: [{AllowedMethods: [GET, PUT], " +
+			drift: map[string]string{"ACL": "ACL: {ACL: private}", "CORSRules": "CORSRules: [{AllowedMethods: [GET, PUT], " +
 				"AllowedOrigins: ['*'], MaxAgeSeconds: 60}]",
 				"CORSRules gone": "CORSRules: []",
 				"LifecycleConfiguration": "LifecycleConfiguration: [{ID: old, Prefix: logs/, Status: Enabled, Expiration: " +

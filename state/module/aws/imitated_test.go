@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	sdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
@@ -16,48 +17,51 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// TestEveryDriftIsFoundInAnImitation tests the drifts of each resource whose service is imitated, including those that
-// an emulator does not keep.
+// TestEveryDriftIsFoundInAnImitation tests the drifts of each resource, including those that an emulator does not keep.
 func TestEveryDriftIsFoundInAnImitation(t *testing.T) {
-	i := newImitation(t, newNetworks(1), newSecurityGroups(1), newIAMRoles(1), newQueues(1), newTopics(0),
-		newDynamoTables(1), newAlarms(), newBalancers(), newZones(1), newScaling(1), newTemplates(),
-		newEncryptionKeys(), newTargetGroups(1))
+	i := newImitation(t, newMachines(1), newNetworks(1), newSecurityGroups(1), newIAMMembers(1), newIAMAccount(1),
+		newIAMRoles(1), newQueues(1), newTopics(0), newDynamoTables(1), newAlarms(), newBalancers(), newZones(1),
+		newScaling(1), newTemplates(), newEncryptionKeys(), newTargetGroups(1), newBuckets(1), newCaches(1), oneAccount{})
 	runState(t, i.cloud(), "boto_secgroup.present", "{name: other, description: other}", false)
 	runState(t, i.cloud(), "boto_secgroup.present", "{name: default, description: other}", false)
 	runState(t, i.cloud(), "boto_route53.hosted_zone_present", "{name: example.com.}", false)
 	runState(t, i.cloud(), "boto_elb.present", "{name: spare, availability_zones: [us-east-1a], listeners: [{elb_port: "+
 		"80, elb_protocol: HTTP}]}", false)
-	imitated := []string{"boto_sqs", "boto_sns", "boto_secgroup", "boto_iam_role", "boto_dynamodb",
-		"boto_cloudwatch_alarm", "boto_vpc", "boto_elb", "boto_route53", "boto_asg", "boto_lc", "boto_kms", "boto_elbv2"}
-	all := slices.DeleteFunc(resources(), func(r resource) bool {
-		family, _, _ := strings.Cut(r.function, ".")
-		return !slices.Contains(imitated, family)
-	})
-	all = append(all,
-		resource{function: "boto_sns.present", base: "{name: subscribed, subscriptions: [{protocol: sqs, endpoint: a}]}",
+	for _, name := range []string{"own", "a", "c"} {
+		runState(t, i.cloud(), "boto_iam.policy_present", "{name: "+name+", policy_document: {Version: '2012-10-17'}}", false)
+	}
+	for _, r := range slices.Concat(resources(), imitatedResources(), machineResources()) {
+		t.Run(r.function, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { r.try(t, i.cloud) }) // waiting takes no time
+		})
+	}
+}
+
+// imitatedResources are resources whose drifts an emulator does not keep.
+func imitatedResources() []resource {
+	return []resource{
+		{function: "boto_sns.present", base: "{name: subscribed, subscriptions: [{protocol: sqs, endpoint: a}]}",
 			drift: map[string]string{
 				"subscriptions": "subscriptions: [{protocol: sqs, endpoint: a}, {protocol: sqs, endpoint: b}, {protocol: email, " +
 					"endpoint: c}]"}},
-		resource{function: "boto_iam_role.present",
+		{function: "boto_iam_role.present",
 			base: "{name: managed, managed_policies: [own], create_instance_profile: false}", drift: map[string]string{
 				"managed_policies":        "managed_policies: [own, c, 'arn:aws:iam::aws:policy/theirs']",
 				"managed_policies other":  "managed_policies: [a]",
 				"managed_policies none":   "managed_policies: []",
 				"create_instance_profile": "create_instance_profile: true"}},
-		resource{function: "boto_secgroup.present", base: "{name: wide, description: d, rules: [{ip_protocol: tcp, " +
+		{function: "boto_secgroup.present", base: "{name: wide, description: d, rules: [{ip_protocol: tcp, " +
 			"from_port: 1, to_port: 9, cidr_ip: ['::/0', 10.0.0.0/8]}]}",
 			drift: map[string]string{
 				"rules six":  "rules: [{ip_protocol: tcp, from_port: 1, to_port: 9, cidr_ip: ['2001:db8::/32', 10.0.0.0/8]}]",
 				"rules icmp": "rules: [{ip_protocol: icmp, from_port: -1, to_port: -1, cidr_ip: 10.0.0.0/8}]",
 				"rules of others": "rules: [{ip_protocol: tcp, from_port: 1, to_port: 9, source_group_name: theirs, " +
 					"source_group_owner_id: '222222222222'}]"}},
-		resource{function: "boto_dynamodb.present", base: "{name: by-request, hash_key: id, hash_key_data_type: S}",
+		{function: "boto_dynamodb.present", base: "{name: by-request, hash_key: id, hash_key_data_type: S}",
 			drift: map[string]string{
 				"read_capacity_units": "read_capacity_units: 5, write_capacity_units: 5",
 				"global_indexes": "global_indexes: [index: [{name: g}, {hash_key: other}, {hash_key_data_type: S}, " +
-					"{range_key: at}, {range_key_data_type: N}]]"}})
-	for _, r := range all {
-		t.Run(r.function, func(t *testing.T) { r.try(t, i.cloud) })
+					"{range_key: at}, {range_key_data_type: N}]]"}},
 	}
 }
 

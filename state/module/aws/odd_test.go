@@ -22,7 +22,8 @@ var oddValues = []string{"null", "''", "x", "0", "-1", "true", "[]", "[null]", "
 func TestOddValuesAreNoPanic(t *testing.T) {
 	i := newImitation(t, newNetworks(0), newSecurityGroups(0), newIAMRoles(0), newQueues(0), newTopics(0),
 		newDynamoTables(0), newAlarms(), newBalancers(), newZones(0), newScaling(0), newTemplates(),
-		newEncryptionKeys(), newTargetGroups(0))
+		newEncryptionKeys(), newTargetGroups(0), newMachines(0), newIAMMembers(0), newIAMAccount(0), newBuckets(0),
+		newCaches(0), oneAccount{})
 	tryOddValues(t, i.cloud())
 }
 

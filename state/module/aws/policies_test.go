@@ -49,3 +49,31 @@ func TestContentOfBalancerPoliciesDrifts(t *testing.T) {
 		}
 	}
 }
+
+// TestAnEmptyListRemovesPolicies declares no policies: those of the load balancer are deleted, apart from those that a
+// listener is declared with.
+func TestAnEmptyListRemovesPolicies(t *testing.T) {
+	b := newBalancers()
+	i := newImitation(t, b)
+	const begin = "{name: elb, availability_zones: [us-east-1a], listeners: [{elb_port: 80, instance_port: 80, " +
+		"elb_protocol: HTTP, policies: ["
+	const one = "{policy_name: one, policy_type: T, policy: {}}, {policy_name: two, policy_type: T, policy: {}}"
+	runState(t, i.cloud(), "boto_elb.present", begin+"one]}], policies: ["+one+"]}", false)
+	full := sortedKeys(b.all["elb"].policies)
+	for _, c := range []struct{ arguments, left string }{
+		{begin + full[0] + "]}]}", strings.Join(full, " ")},
+		{begin + full[0] + "]}], policies: []}", full[0]},
+		{begin + "]}], policies: []}", ""},
+	} {
+		planned := runState(t, i.cloud(), "boto_elb.present", c.arguments, true)
+		done := runState(t, i.cloud(), "boto_elb.present", c.arguments, false)
+		left := strings.Join(sortedKeys(b.all["elb"].policies), " ")
+		if !value.Equal(planned, done) || left != c.left {
+			t.Errorf("%s: the plan is %s, the run does %s and leaves %s, want %s", c.arguments, value.Repr(planned),
+				value.Repr(done), left, c.left)
+		}
+		if again := runState(t, i.cloud(), "boto_elb.present", c.arguments, false); again.Len() > 0 {
+			t.Errorf("%s: a second run changes %s", c.arguments, value.Repr(again))
+		}
+	}
+}

@@ -77,7 +77,7 @@ func fullNames(all []policy, names []string) []string {
 func (e *elbPresent) policies(ctx context.Context, p *cloud.Plan, a *cloud.Account,
 	has *types.LoadBalancerDescription) error {
 	declared, err := e.declaredPolicies()
-	if len(declared) == 0 || err != nil {
+	if err != nil || e.Policies == nil && len(declared) == 0 {
 		return err
 	}
 	now, err := e.presentPolicies(ctx, p, a, has)
@@ -154,10 +154,20 @@ func (e *elbPresent) makePolicy(ctx context.Context, a *cloud.Account, y policy)
 }
 
 // oldPolicies plans to delete the policies that are no longer declared, unless they are used by a listener or back end
-// whose policies are not declared.
+// whose policies are not declared, or that is declared with them.
 func (e *elbPresent) oldPolicies(_ context.Context, p *cloud.Plan, a *cloud.Account,
 	has *types.LoadBalancerDescription) error {
 	var used []string
+	listeners, err := e.listeners()
+	if err != nil {
+		return err
+	}
+	for _, l := range listeners {
+		used = append(used, l.policies...)
+	}
+	for _, item := range e.Backends {
+		used = append(used, cloud.Texts(cloud.MapOf(item).Value("policies"))...)
+	}
 	for _, d := range has.ListenerDescriptions {
 		if !e.managesPolicies(d.Listener.LoadBalancerPort) {
 			used = append(used, d.PolicyNames...)

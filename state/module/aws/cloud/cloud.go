@@ -46,8 +46,9 @@ type Cloud struct {
 	mu       sync.Mutex
 	accounts map[access]*Account
 	memories map[place]*memory
-	deleted  map[string]bool // by the text of a deletion: it was planned
-	answered atomic.Bool     // whether AWS, or the server at Endpoint, has answered a request
+	secrets  map[string]string // by path: the key whose secret half the run writes there
+	deleted  map[string]bool   // by the text of a deletion: it was planned
+	answered atomic.Bool       // whether AWS, or the server at Endpoint, has answered a request
 }
 
 // access says how an account of AWS is reached.
@@ -178,11 +179,11 @@ func (c *Cloud) configFor(ctx context.Context, to access) (sdk.Config, error) {
 	}
 	cfg, err := config.LoadDefaultConfig(ctx, options...)
 	if err != nil {
-		return cfg, diag.WithHint(fmt.Errorf("reading how AWS is reached: %w", err),
+		return cfg, diag.WithHint(fmt.Errorf("reading how AWS is reached: %w", readable{err}),
 			"name a profile of the pillar or of AWS's configuration, or give region, keyid and key")
 	}
 	if _, err := cfg.Credentials.Retrieve(ctx); err != nil {
-		return cfg, diag.WithHint(fmt.Errorf("looking for credentials of AWS: %w", err),
+		return cfg, diag.WithHint(fmt.Errorf("looking for credentials of AWS: %w", readable{err}),
 			"set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, sign in with AWS's tools, or name a profile")
 	}
 	cfg.HTTPClient = limited(cfg.HTTPClient)

@@ -16,11 +16,29 @@ func Uninterrupted(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), longestAnswer)
 }
 
-// CheckSaveDir returns an error unless a directory exists in which a secret is to be written that AWS shows only once.
-func CheckSaveDir(h *host.Host, dir string) error {
+// SecretFile returns the path of the file in a directory that takes the secret half of a key, which AWS shows only once.
+// A slash in the name is not one of the path, and names that differ have files that differ.
+func SecretFile(dir, name string) string {
+	return filepath.Join(dir, strings.NewReplacer("%", "%25", "/", "%2F").Replace(name))
+}
+
+// CheckSecretFile returns an error unless a secret can be written to a new file: its directory exists, nothing is at its
+// path, and no other key of the run is written there. h is nil if no host is known.
+func (c *Cloud) CheckSecretFile(h *host.Host, path, key string) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if other := c.secrets[path]; other != "" && other != key {
+		return diag.WithHint(fmt.Errorf("%s is to take the secret halves of %s and of %s", path, other, key),
+			"name another directory for one of them")
+	}
+	if c.secrets == nil {
+		c.secrets = map[string]string{}
+	}
+	c.secrets[path] = key
 	if h == nil {
 		return nil
 	}
+	dir := filepath.Dir(path)
 	if !filepath.IsAbs(dir) {
 		return diag.WithHint(fmt.Errorf("%s is to take the secret half of the key, and is not an absolute path", dir),
 			"write the whole path")
@@ -32,6 +50,10 @@ func CheckSaveDir(h *host.Host, dir string) error {
 	case !info.IsDir():
 		return diag.WithHint(fmt.Errorf("%s is to take the secret half of the key, and is not a directory", dir),
 			"name a directory")
+	}
+	if _, err := h.Files.Lstat(path); err == nil {
+		return diag.WithHint(fmt.Errorf("%s exists, and is not replaced by the secret half of %s", path, key),
+			"move it away")
 	}
 	return nil
 }

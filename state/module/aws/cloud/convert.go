@@ -2,7 +2,9 @@ package cloud
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -21,10 +23,30 @@ func IntoSDK(argument string, v, to any) error {
 	d := json.NewDecoder(strings.NewReader(text))
 	d.DisallowUnknownFields()
 	if err := d.Decode(to); err != nil {
-		return diag.WithHint(fmt.Errorf("%s: %s", argument, strings.TrimPrefix(err.Error(), "json: ")),
-			"its fields have the names of AWS's API")
+		text := strings.TrimPrefix(err.Error(), "json: ")
+		if bad := (*json.UnmarshalTypeError)(nil); errors.As(err, &bad) {
+			text = fmt.Sprintf("%s is a %s, and a %s was expected", cmp.Or(bad.Field, "it"), plainKind(bad.Value),
+				plainKind(bad.Type.Kind().String()))
+		}
+		return diag.WithHint(fmt.Errorf("%s: %s", argument, text), "its fields have the names of AWS's API")
 	}
 	return nil
+}
+
+// plainKind returns the word for a kind of value of JSON or of Go.
+func plainKind(kind string) string {
+	kind, _, _ = strings.Cut(kind, " ")
+	switch strings.TrimRight(kind, "0123456789") {
+	case "array", "slice":
+		return "list"
+	case "object", "struct", "map", "ptr":
+		return "mapping"
+	case "string":
+		return "text"
+	case "bool":
+		return "boolean"
+	}
+	return "number"
 }
 
 // FromSDK converts a value of the SDK to the form of an argument: without empty fields, and with sorted lists.

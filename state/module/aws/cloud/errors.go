@@ -1,11 +1,14 @@
 package cloud
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
 
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/smithy-go"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
@@ -22,12 +25,12 @@ func Failed(what, name string, err error) error {
 	if err == nil {
 		return nil
 	}
-	wrapped := fmt.Errorf("%s %s: %w", what, name, oneLine{err})
+	wrapped := fmt.Errorf("%s %s: %w", what, name, readable{err})
 	if unreachable(err) {
 		return diag.WithHint(wrapped, "look at the network, the region and --endpoint, and run it again")
 	}
 	var api smithy.APIError
-	if !errors.As(err, &api) {
+	if !errors.As(err, &api) || diag.HintOf(err) != "" {
 		return wrapped
 	}
 	switch code := api.ErrorCode(); {
@@ -40,14 +43,81 @@ func Failed(what, name string, err error) error {
 	return wrapped
 }
 
-// oneLine shows an error of AWS on one line, as reports and terminals need it: some texts of AWS contain line breaks.
-type oneLine struct{ error }
+// readable shows an error of AWS as service: operation: code: message, on one line. The SDK adds the ID of the request
+// and the layers of its own code, and some texts of AWS contain line breaks.
+type readable struct{ error }
 
 // Error implements error.
-func (e oneLine) Error() string { return strings.Join(strings.Fields(e.error.Error()), " ") }
+func (e readable) Error() string {
+	text := e.error.Error()
+	for _, pair := range shorter(e.error) {
+		text = strings.ReplaceAll(text, pair[0], pair[1])
+	}
+	return strings.Join(strings.Fields(text), " ")
+}
 
 // Unwrap returns the error as AWS sent it.
-func (e oneLine) Unwrap() error { return e.error }
+func (e readable) Unwrap() error { return e.error }
+
+// shorter returns the texts of the SDK in an error, each with the text to show instead.
+func shorter(err error) (pairs [][2]string) {
+	switch e := err.(type) { //nolint:errorlint // each layer is looked at
+	case readable:
+		return nil // it is short already
+	case *smithy.OperationError:
+		return [][2]string{{e.Error(), joined(e.ServiceID, e.OperationName, cause(e.Err))}}
+	case smithy.APIError:
+		return [][2]string{{e.Error(), cause(e)}}
+	case interface{ Unwrap() error }:
+		return shorter(e.Unwrap())
+	case interface{ Unwrap() []error }:
+		for _, one := range e.Unwrap() {
+			pairs = append(pairs, shorter(one)...)
+		}
+	}
+	return pairs
+}
+
+// cause returns the code and the message of an error of AWS, or the text of another error without the layers of the
+// SDK around it.
+func cause(err error) string {
+	attempts, tries := "", (*retry.MaxAttemptsError)(nil)
+	if errors.As(err, &tries) {
+		attempts = fmt.Sprintf(" (after %d attempts)", tries.Attempt)
+	}
+	var api smithy.APIError
+	if errors.As(err, &api) && api.ErrorCode() != "UnknownError" {
+		return joined(api.ErrorCode(), api.ErrorMessage()) + attempts
+	}
+	for _, stop := range []error{context.Canceled, context.DeadlineExceeded} {
+		if errors.Is(err, stop) {
+			return stop.Error()
+		}
+	}
+	var answer interface{ HTTPStatusCode() int }
+	if errors.As(err, &answer) && answer.HTTPStatusCode() >= 300 {
+		return fmt.Sprintf("the answer has the HTTP status %d", answer.HTTPStatusCode()) + attempts
+	}
+	for inner := err; inner != nil; inner = errors.Unwrap(inner) {
+		switch inner.(type) { //nolint:errorlint // each layer is looked at
+		case *retry.MaxAttemptsError, *smithyhttp.RequestSendError, interface{ HTTPStatusCode() int }:
+		default:
+			return inner.Error() + attempts
+		}
+	}
+	return err.Error() + attempts
+}
+
+// joined returns the parts that are not empty, with colons between them.
+func joined(parts ...string) string {
+	var all []string
+	for _, part := range parts {
+		if part != "" {
+			all = append(all, part)
+		}
+	}
+	return strings.Join(all, ": ")
+}
 
 // HasCode reports whether an error of AWS has one of these codes.
 func HasCode(err error, codes ...string) bool {

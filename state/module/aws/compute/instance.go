@@ -127,6 +127,9 @@ func (i *instancePresent) look(ctx context.Context) (*cloud.Plan, error) {
 			return nil, diag.WithHint(fmt.Errorf("there is no instance %s", i.InstanceID),
 				"correct instance_id, or give a name to make one")
 		}
+		if _, err := i.subnet(ctx, a); err != nil {
+			return nil, err
+		}
 		i.create(p, a, groups)
 		has = &types.Instance{}
 	} else if err := i.drift(ctx, p, a, has, groups); err != nil {
@@ -149,23 +152,28 @@ func (i *instancePresent) groups(ctx context.Context, a *cloud.Account) ([]strin
 	return slices.Concat(i.GroupIDs, ids), err
 }
 
+// subnet returns the ID of the subnet, or "" if none is given. A name is that of a subnet of the VPC, if one is given.
 func (i *instancePresent) subnet(ctx context.Context, a *cloud.Account) (string, error) {
 	if i.SubnetName == "" {
 		return i.SubnetID, nil
 	}
-	ids, err := network.SubnetIDs(ctx, a, nil, []string{i.SubnetName})
+	vpc, err := "", error(nil)
+	if i.VPCID+i.VPCName != "" {
+		vpc, err = network.VPCOf(ctx, a, i.VPCID, i.VPCName)
+	}
 	if err != nil {
 		return "", err
 	}
-	return ids[0], nil
+	return network.SubnetIn(ctx, a, vpc, i.SubnetName)
 }
 
+// vpc returns the ID of the VPC of the security groups: that of the arguments, of the subnet, or the default one.
 func (i *instancePresent) vpc(ctx context.Context, a *cloud.Account) (string, error) {
 	subnet, err := i.subnet(ctx, a)
-	if err != nil || subnet == "" || i.VPCID+i.VPCName != "" {
-		if err != nil {
-			return "", err
-		}
+	switch {
+	case err != nil:
+		return "", err
+	case subnet == "" || i.VPCID+i.VPCName != "":
 		return network.VPCOf(ctx, a, i.VPCID, i.VPCName)
 	}
 	return network.VPCOfSubnets(ctx, a, []string{subnet})

@@ -81,9 +81,19 @@ func (i *instanceAbsent) look(ctx context.Context) (*cloud.Plan, error) {
 	})
 	for _, id := range allocations {
 		p.Then("address released", func(ctx context.Context) error {
-			_, err := client.ReleaseAddress(ctx, &ec2.ReleaseAddressInput{AllocationId: &id})
-			return cloud.Failed("releasing an address of instance", i.title(), err)
+			return release(ctx, client, &id, "instance "+i.title())
 		})
 	}
 	return p, nil
+}
+
+// release releases an elastic address, once what it was associated with is gone.
+func release(ctx context.Context, client *ec2.Client, allocation *string, of string) error {
+	return cloud.WaitFor(ctx, "nothing uses the address of "+of, cloud.Soon, func(ctx context.Context) (bool, error) {
+		_, err := client.ReleaseAddress(ctx, &ec2.ReleaseAddressInput{AllocationId: allocation})
+		if cloud.HasCode(err, "InvalidIPAddress.InUse") {
+			return false, nil
+		}
+		return err == nil, cloud.Failed("releasing the address of", of, err)
+	})
 }

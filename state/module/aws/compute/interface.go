@@ -233,8 +233,7 @@ func (n *interfaceAbsent) Check(ctx context.Context, _ *host.Host) (module.Diff,
 	})
 	if n.Release && has.Association != nil {
 		p.Then("address released", func(ctx context.Context) error {
-			_, err := client.ReleaseAddress(ctx, &ec2.ReleaseAddressInput{AllocationId: has.Association.AllocationId})
-			return cloud.Failed("releasing the address of network interface", n.Name, err)
+			return release(ctx, client, has.Association.AllocationId, "network interface "+n.Name)
 		})
 	}
 	return n.Planned(p, nil)

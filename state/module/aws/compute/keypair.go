@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path/filepath"
 	"strings"
 
 	sdk "github.com/aws/aws-sdk-go-v2/aws"
@@ -76,22 +75,31 @@ func (k *keyPair) look(ctx context.Context) (*cloud.Plan, error) {
 		})
 	case !there && !k.absent:
 		if k.public == "" {
-			if err := cloud.CheckSaveDir(k.host, k.Save); err != nil {
+			if err := k.Cloud.CheckSecretFile(k.host, k.path(), k.key(a)); err != nil {
 				return nil, err
 			}
 		}
 		p.Create(value.NewMap("key", k.Name))
-		p.Then("key pair made", func(ctx context.Context) error { return k.create(ctx, client) })
+		p.Then("key pair made", func(ctx context.Context) error { return k.create(ctx, a) })
 	}
 	return p, nil
 }
 
-func (k *keyPair) create(ctx context.Context, client *ec2.Client) error {
+// path returns the path of the file for the private half.
+func (k *keyPair) path() string { return cloud.SecretFile(k.Save, k.Name+".pem") }
+
+// key names the key pair in errors. Each region has its own.
+func (k *keyPair) key(a *cloud.Account) string {
+	return "key pair " + k.Name + " of " + a.Config.Region
+}
+
+func (k *keyPair) create(ctx context.Context, a *cloud.Account) error {
+	client := network.EC2Of(a)
 	if k.public != "" {
 		_, err := client.ImportKeyPair(ctx, &ec2.ImportKeyPairInput{KeyName: &k.Name, PublicKeyMaterial: []byte(k.public)})
 		return cloud.Failed("importing key pair", k.Name, err)
 	}
-	path := filepath.Join(k.Save, filepath.Base(k.Name)+".pem")
+	path := k.path()
 	if _, err := k.host.Files.Lstat(path); err == nil {
 		return diag.WithHint(fmt.Errorf("%s exists, and is not replaced by the key pair %s", path, k.Name), "move it away")
 	}

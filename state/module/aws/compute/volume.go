@@ -141,6 +141,9 @@ func (v *volumePresent) look(ctx context.Context) (*cloud.Plan, error) {
 		v.drift(p, a, has)
 	}
 	v.attach(p, a, has, to)
+	if len(p.Steps) > 0 {
+		v.expect(a, has, to)
+	}
 	return p, nil
 }
 
@@ -232,7 +235,13 @@ func (v *volumePresent) attach(p *cloud.Plan, a *cloud.Account, has *types.Volum
 		}
 		_, err = client.AttachVolume(ctx, &ec2.AttachVolumeInput{VolumeId: volume.VolumeId, InstanceId: target.InstanceId,
 			Device: &v.Device})
-		return cloud.Failed("attaching volume", v.title(), err)
+		if err != nil {
+			return cloud.Failed("attaching volume", v.title(), err)
+		}
+		return cloud.WaitFor(ctx, "volume "+v.title()+" is attached", 10*time.Minute, func(ctx context.Context) (bool, error) {
+			all, err := volumesOf(ctx, a, network.Filter("volume-id", *volume.VolumeId))
+			return len(all) > 0 && all[0].State == types.VolumeStateInUse, err
+		})
 	})
 }
 

@@ -3,6 +3,7 @@ package compute
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	sdk "github.com/aws/aws-sdk-go-v2/aws"
@@ -22,6 +23,8 @@ type volumesTagged struct {
 	Name          string `sls:"name"`
 	Maps          []any  `sls:"tag_maps,required"`
 	Authoritative bool   `sls:"authoritative"`
+
+	made map[string]bool // by name: an instance does not exist, and the run makes it
 }
 
 // Check implements module.Resource.
@@ -35,6 +38,7 @@ func (t *volumesTagged) look(ctx context.Context) (*cloud.Plan, error) {
 		return nil, err
 	}
 	p := cloud.NewPlan()
+	t.made = map[string]bool{}
 	for _, item := range t.Maps {
 		m := cloud.MapOf(item)
 		tags := cloud.MapOf(m.Value("tags"))
@@ -51,10 +55,40 @@ func (t *volumesTagged) look(ctx context.Context) (*cloud.Plan, error) {
 			return nil, err
 		}
 		for _, v := range all {
-			t.tag(p, a, v, tags)
+			t.tag(p, a, v, tags, sdk.ToString(v.VolumeId))
+		}
+		if err := t.planned(p, a, m, all, tags); err != nil {
+			return nil, err
 		}
 	}
 	return p, nil
+}
+
+// planned plans the tags of the volumes that the run makes or attaches, and of those that an instance has that the run
+// makes.
+func (t *volumesTagged) planned(p *cloud.Plan, a *cloud.Account, m *value.Map, shown []types.Volume,
+	tags *value.Map) error {
+	filters := cloud.MapOf(m.Value("filters"))
+	called := func(name string) string { return a.Called("instance", name) }
+	planned, err := volumesPlanned(a)
+	if err != nil {
+		return err
+	}
+	matching := planned.matching(filters, shown, called)
+	for _, name := range slices.Sorted(maps.Keys(matching)) {
+		v := matching[name].Volume
+		if v.VolumeId == nil {
+			v.VolumeId = sdk.String(cloud.Later)
+			t.tag(p, a, v, tags, "volume "+name)
+			continue
+		}
+		t.tag(p, a, v, tags, *v.VolumeId)
+	}
+	instance := called(cloud.Text(filters, "instance_name"))
+	if filters.Len() == 1 && t.made[instance] {
+		t.tag(p, a, types.Volume{VolumeId: sdk.String(cloud.Later)}, tags, "the volumes of instance "+instance)
+	}
+	return nil
 }
 
 // filters returns the filters of an entry. instance_name is a filter of Salt, and the others are filters of AWS.
@@ -65,10 +99,12 @@ func (t *volumesTagged) filters(ctx context.Context, a *cloud.Account, m *value.
 			all = append(all, network.Filter(name, cloud.Texts(v)...))
 			continue
 		}
-		instances, err := InstancesOf(ctx, a, value.Str(v), "")
+		instance := a.Called("instance", value.Str(v))
+		instances, err := InstancesOf(ctx, a, instance, "")
 		if err != nil {
 			return nil, err
 		}
+		t.made[instance] = len(instances) == 0 && a.Expects("instance", instance)
 		ids := []string{"none"}
 		for _, i := range instances {
 			ids = append(ids, *i.InstanceId)
@@ -78,7 +114,8 @@ func (t *volumesTagged) filters(ctx context.Context, a *cloud.Account, m *value.
 	return all, nil
 }
 
-func (t *volumesTagged) tag(p *cloud.Plan, a *cloud.Account, v types.Volume, want *value.Map) {
+// tag plans the tags of a volume. title describes it in the plan.
+func (t *volumesTagged) tag(p *cloud.Plan, a *cloud.Account, v types.Volume, want *value.Map, title string) {
 	one, id := cloud.NewPlan(), sdk.ToString(v.VolumeId)
 	has := v.Tags
 	if !t.Authoritative {
@@ -86,7 +123,7 @@ func (t *volumesTagged) tag(p *cloud.Plan, a *cloud.Account, v types.Volume, wan
 	}
 	network.TagEC2(one, a, id, has, want)
 	if len(one.Steps) > 0 {
-		p.Differ("tags of "+id, one.Old.Value("tags"), one.New.Value("tags"))
+		p.Differ("tags of "+title, one.Old.Value("tags"), one.New.Value("tags"))
 		p.Steps = append(p.Steps, one.Steps...)
 	}
 }

@@ -145,6 +145,9 @@ func (z *zoneAbsent) Check(ctx context.Context, _ *host.Host) (module.Diff, erro
 	}
 	id, _, err := ZoneOf(ctx, a, name, z.Private)
 	if id != "" && err == nil {
+		err = emptyZone(ctx, a, id, name)
+	}
+	if id != "" && err == nil {
 		p.Remove(value.NewMap("zone", dotted(name)))
 		p.Then("zone deleted", func(ctx context.Context) error {
 			defer a.Forget("zones")
@@ -153,4 +156,53 @@ func (z *zoneAbsent) Check(ctx context.Context, _ *host.Host) (module.Diff, erro
 		})
 	}
 	return z.Planned(p, err)
+}
+
+// emptyZone returns an error if a zone has records other than those that Route 53 made with it, and that the run does
+// not delete: AWS deletes no such zone.
+func emptyZone(ctx context.Context, a *cloud.Account, id, name string) error {
+	in := &route53.ListResourceRecordSetsInput{HostedZoneId: &id}
+	all, err := cloud.Pages(func(*string) ([]types.ResourceRecordSet, *string, error) {
+		out, err := dnsOf(a).ListResourceRecordSets(ctx, in)
+		if err != nil || !out.IsTruncated {
+			return setsOf(out), nil, cloud.Failed("reading the records of zone", name, err)
+		}
+		in.StartRecordName, in.StartRecordType = out.NextRecordName, out.NextRecordType
+		in.StartRecordIdentifier = out.NextRecordIdentifier
+		next := goneKey(id, sdk.ToString(in.StartRecordName), string(in.StartRecordType), in.StartRecordIdentifier)
+		return out.ResourceRecordSets, &next, nil
+	})
+	if err != nil {
+		return err
+	}
+	var left []string
+	for _, set := range all {
+		own := set.Type == types.RRTypeNs || set.Type == types.RRTypeSoa
+		if own && dotted(sdk.ToString(set.Name)) == dotted(name) ||
+			a.Expects(recordGone, goneKey(id, sdk.ToString(set.Name), string(set.Type), set.SetIdentifier)) {
+			continue
+		}
+		left = append(left, string(set.Type)+" "+sdk.ToString(set.Name))
+	}
+	if len(left) == 0 {
+		return nil
+	}
+	return diag.WithHint(fmt.Errorf("zone %s has %s, and AWS deletes only empty zones: %s", dotted(name),
+		diag.Count(len(left), "record"), strings.Join(left[:min(len(left), 5)], ", ")),
+		"delete its records before it, with boto_route53.absent")
+}
+
+func setsOf(out *route53.ListResourceRecordSetsOutput) []types.ResourceRecordSet {
+	if out == nil {
+		return nil
+	}
+	return out.ResourceRecordSets
+}
+
+// recordGone is the kind of the records that the run deletes.
+const recordGone = "zone record that is deleted"
+
+// goneKey returns what distinguishes a record from all others.
+func goneKey(zone, name, kind string, identifier *string) string {
+	return strings.Join([]string{zone, dotted(name), kind, sdk.ToString(identifier)}, " ")
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -65,7 +64,7 @@ func (k *keysPresent) Check(ctx context.Context, h *host.Host) (module.Diff, err
 	if err != nil || len(has) >= k.Number {
 		return k.Planned(p, err)
 	}
-	if err := cloud.CheckSaveDir(h, k.Save); err != nil {
+	if err := k.Cloud.CheckSecretFile(h, cloud.SecretFile(k.Save, k.Name), "the access keys of user "+k.Name); err != nil {
 		return module.Diff{}, err
 	}
 	p.Differ("access_keys", len(has), k.Number)
@@ -81,7 +80,7 @@ func (k *keysPresent) Apply(ctx context.Context, h *host.Host, d module.Diff) (m
 
 // create makes the missing keys. In the format, {0} is the ID, {1} is the secret key, and {2} and {3} are their titles.
 func (k *keysPresent) create(ctx context.Context, client *iam.Client, has int) error {
-	path := filepath.Join(k.Save, filepath.Base(k.Name))
+	path := cloud.SecretFile(k.Save, k.Name)
 	if _, err := k.host.Files.Lstat(path); err == nil {
 		return diag.WithHint(fmt.Errorf("%s exists, and is not replaced by the access keys of %s", path, k.Name),
 			"move it away")

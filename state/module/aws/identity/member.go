@@ -92,18 +92,7 @@ func (m *memberPresent) look(ctx context.Context) (*cloud.Plan, error) {
 	if !there {
 		a.Expect(m.kind(), m.Name)
 		p.Create(value.NewMap(m.kind(), m.Name))
-		p.Then(m.kind()+" made", func(ctx context.Context) (err error) {
-			var path *string
-			if m.Path != "" {
-				path = &m.Path
-			}
-			if m.user {
-				_, err = client.CreateUser(ctx, &iam.CreateUserInput{UserName: &m.Name, Path: path})
-			} else {
-				_, err = client.CreateGroup(ctx, &iam.CreateGroupInput{GroupName: &m.Name, Path: path})
-			}
-			return cloud.Failed("making "+m.kind(), m.Name, err)
-		})
+		p.Then(m.kind()+" made", func(ctx context.Context) error { return m.create(ctx, client) })
 	}
 	if err := m.inline(p, client, has); err != nil {
 		return nil, err
@@ -123,6 +112,30 @@ func (m *memberPresent) look(ctx context.Context) (*cloud.Plan, error) {
 		p.Then("users and groups read again", func(context.Context) error { a.Forget("members"); return nil })
 	}
 	return p, nil
+}
+
+// create makes a user or a group that the list does not show. It may exist nevertheless, as the list shows new ones later
+// than other requests do.
+func (m *member) create(ctx context.Context, client *iam.Client) (err error) {
+	if m.user {
+		_, err = client.CreateUser(ctx, &iam.CreateUserInput{UserName: &m.Name, Path: cloud.Optional(m.Path)})
+	} else {
+		_, err = client.CreateGroup(ctx, &iam.CreateGroupInput{GroupName: &m.Name, Path: cloud.Optional(m.Path)})
+	}
+	if err != nil && !cloud.HasCode(err, "EntityAlreadyExists") {
+		return cloud.Failed("making "+m.kind(), m.Name, err)
+	}
+	return cloud.WaitFor(ctx, m.kind()+" "+m.Name+" is seen", cloud.Soon, func(ctx context.Context) (bool, error) {
+		if m.user {
+			_, err = client.GetUser(ctx, &iam.GetUserInput{UserName: &m.Name})
+		} else {
+			_, err = client.GetGroup(ctx, &iam.GetGroupInput{GroupName: &m.Name})
+		}
+		if cloud.HasCode(err, "NoSuchEntity") {
+			return false, nil
+		}
+		return err == nil, cloud.Failed("reading "+m.kind(), m.Name, err)
+	})
 }
 
 // join plans which users are in a group. It returns an error for a user that does not exist and that the run does not

@@ -7,6 +7,7 @@ import (
 
 	sdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
+	"github.com/aws/aws-sdk-go-v2/service/iam/types"
 
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/module"
@@ -104,11 +105,17 @@ func (m *memberAbsent) unlink(ctx context.Context, client *iam.Client) error {
 	if !m.DeleteDevices {
 		return nil
 	}
-	out, err := client.ListMFADevices(ctx, &iam.ListMFADevicesInput{UserName: &m.Name})
+	devices, err := cloud.Pages(func(next *string) ([]types.MFADevice, *string, error) {
+		page, err := client.ListMFADevices(ctx, &iam.ListMFADevicesInput{UserName: &m.Name, Marker: next})
+		if err != nil {
+			return nil, nil, cloud.Failed("listing the MFA devices of user", m.Name, err)
+		}
+		return page.MFADevices, page.Marker, nil
+	})
 	if err != nil {
-		return cloud.Failed("listing the MFA devices of user", m.Name, err)
+		return err
 	}
-	for _, d := range out.MFADevices {
+	for _, d := range devices {
 		if _, err := client.DeactivateMFADevice(ctx,
 			&iam.DeactivateMFADeviceInput{UserName: &m.Name, SerialNumber: d.SerialNumber}); err != nil {
 			return cloud.Failed("deactivating an MFA device of user", m.Name, err)

@@ -8,7 +8,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 
 	"github.com/corpus-agent/corpus-agent/state/module/aws/cloud"
-	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
 // inline plans the inline policies of a user or group.
@@ -20,40 +19,16 @@ func (m *member) inline(p *cloud.Plan, client *iam.Client, has Detail) error {
 	if err != nil {
 		return err
 	}
-	old, new := value.NewMap(), value.NewMap()
-	for _, one := range has.inline {
-		name, text := sdk.ToString(one.PolicyName), Document(sdk.ToString(one.PolicyDocument))
-		switch {
-		case !want.Has(name) && m.DeletePolicies:
-			old.Set(name, text)
-			p.Then("policy "+name+" deleted", func(ctx context.Context) error { return m.drop(ctx, client, name) })
-		case want.Has(name) && !cloud.SamePolicy(text, want.Value(name)):
-			old.Set(name, text)
-		case want.Has(name):
-			want.Delete(name)
+	return inlinePolicies{want, m.DeletePolicies, func(ctx context.Context, name, text string) (err error) {
+		if m.user {
+			_, err = client.PutUserPolicy(ctx, &iam.PutUserPolicyInput{UserName: &m.Name, PolicyName: &name,
+				PolicyDocument: &text})
+		} else {
+			_, err = client.PutGroupPolicy(ctx, &iam.PutGroupPolicyInput{GroupName: &m.Name, PolicyName: &name,
+				PolicyDocument: &text})
 		}
-	}
-	for _, name := range want.Names() {
-		new.Set(name, want.Value(name))
-		text, err := cloud.AttributeText(want.Value(name))
-		if err != nil {
-			return err
-		}
-		p.Then("policy "+name+" set", func(ctx context.Context) (err error) {
-			if m.user {
-				_, err = client.PutUserPolicy(ctx, &iam.PutUserPolicyInput{UserName: &m.Name, PolicyName: &name,
-					PolicyDocument: &text})
-			} else {
-				_, err = client.PutGroupPolicy(ctx, &iam.PutGroupPolicyInput{GroupName: &m.Name, PolicyName: &name,
-					PolicyDocument: &text})
-			}
-			return cloud.Failed("setting a policy of "+m.kind(), m.Name, err)
-		})
-	}
-	if old.Len()+new.Len() > 0 {
-		p.Differ("policies", old, new)
-	}
-	return nil
+		return cloud.Failed("setting a policy of "+m.kind(), m.Name, err)
+	}, func(ctx context.Context, name string) error { return m.drop(ctx, client, name) }}.plan(p, has.inline)
 }
 
 func (m *member) drop(ctx context.Context, client *iam.Client, policy string) (err error) {

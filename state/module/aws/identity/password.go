@@ -40,6 +40,9 @@ func (m *memberPresent) password(ctx context.Context, p *cloud.Plan, client *iam
 	p.Differ("password", nil, "set")
 	p.Then("password set", func(ctx context.Context) error {
 		_, err := client.CreateLoginProfile(ctx, &iam.CreateLoginProfileInput{UserName: &m.Name, Password: &m.Password})
+		if cloud.HasCode(err, "EntityAlreadyExists") { // the list did not show the user yet
+			return nil
+		}
 		return cloud.Failed("setting the password of user", m.Name, err)
 	})
 	return nil

@@ -61,9 +61,10 @@ func (m *managedPolicy) look(ctx context.Context) (*cloud.Plan, error) {
 					*field = &v
 				}
 			}
-			_, err := client.CreatePolicy(ctx, in)
-			a.Forget("managed policies")
-			return cloud.Failed("making policy", m.Name, err)
+			if _, err := client.CreatePolicy(ctx, in); err != nil {
+				return cloud.Failed("making policy", m.Name, err)
+			}
+			return m.seen(ctx, a)
 		})
 	case i < 0:
 	case m.absent:
@@ -73,6 +74,15 @@ func (m *managedPolicy) look(ctx context.Context) (*cloud.Plan, error) {
 		return p, m.drift(ctx, p, client, all[i], document)
 	}
 	return p, nil
+}
+
+// seen waits until the list of policies shows the policy, so that states that attach it by its name find its ARN.
+func (m *managedPolicy) seen(ctx context.Context, a *cloud.Account) error {
+	return cloud.WaitFor(ctx, "policy "+m.Name+" is seen", cloud.Soon, func(ctx context.Context) (bool, error) {
+		a.Forget("managed policies")
+		all, err := managedPolicies(ctx, a)
+		return all[m.Name] != "", err
+	})
 }
 
 // drift plans a new version of a policy if its document differs. AWS keeps five versions, so the oldest one that is not

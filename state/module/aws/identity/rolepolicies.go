@@ -2,7 +2,6 @@ package identity
 
 import (
 	"context"
-	"fmt"
 	"net/url"
 	"slices"
 	"strings"
@@ -21,52 +20,14 @@ func (r *rolePresent) inline(p *cloud.Plan, client *iam.Client, has types.RoleDe
 	if err != nil {
 		return err
 	}
-	old, new := value.NewMap(), value.NewMap()
-	for _, one := range has.RolePolicyList {
-		name, text := sdk.ToString(one.PolicyName), Document(sdk.ToString(one.PolicyDocument))
-		switch {
-		case !want.Has(name) && r.DeletePolicies:
-			old.Set(name, text)
-			p.Then("policy "+name+" deleted", func(ctx context.Context) error {
-				_, err := client.DeleteRolePolicy(ctx, &iam.DeleteRolePolicyInput{RoleName: &r.Name, PolicyName: &name})
-				return cloud.Failed("deleting a policy of role", r.Name, err)
-			})
-		case want.Has(name) && !cloud.SamePolicy(text, want.Value(name)):
-			old.Set(name, text)
-		case want.Has(name):
-			want.Delete(name)
-		}
-	}
-	for _, name := range want.Names() {
-		new.Set(name, want.Value(name))
-		text, err := cloud.AttributeText(want.Value(name))
-		if err != nil {
-			return err
-		}
-		p.Then("policy "+name+" set", func(ctx context.Context) error {
-			_, err := client.PutRolePolicy(ctx, &iam.PutRolePolicyInput{RoleName: &r.Name, PolicyName: &name,
-				PolicyDocument: &text})
-			return cloud.Failed("setting a policy of role", r.Name, err)
-		})
-	}
-	if old.Len()+new.Len() > 0 {
-		p.Differ("policies", old, new)
-	}
-	return nil
-}
-
-// declaredPolicies returns inline policies by name: those that values of the pillar have, and those of the declaration.
-func declaredPolicies(c *cloud.Cloud, pillars []string, given cloud.Policies) (*value.Map, error) {
-	all := value.NewMap()
-	for _, name := range pillars {
-		more, err := cloud.PoliciesOf(c.Option(name))
-		if err != nil {
-			return nil, fmt.Errorf("%s of the pillar: %w", name, err)
-		}
-		all.Update(more)
-	}
-	all.Update(given.Map)
-	return all, nil
+	return inlinePolicies{want, r.DeletePolicies, func(ctx context.Context, name, text string) error {
+		_, err := client.PutRolePolicy(ctx, &iam.PutRolePolicyInput{RoleName: &r.Name, PolicyName: &name,
+			PolicyDocument: &text})
+		return cloud.Failed("setting a policy of role", r.Name, err)
+	}, func(ctx context.Context, name string) error {
+		_, err := client.DeleteRolePolicy(ctx, &iam.DeleteRolePolicyInput{RoleName: &r.Name, PolicyName: &name})
+		return cloud.Failed("deleting a policy of role", r.Name, err)
+	}}.plan(p, has.RolePolicyList)
 }
 
 // attached plans the managed policies of the role.

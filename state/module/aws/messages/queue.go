@@ -4,10 +4,13 @@ package messages
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
+	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/module"
 	"github.com/corpus-agent/corpus-agent/state/module/aws/cloud"
@@ -43,6 +46,7 @@ func (s *sqsPresent) look(ctx context.Context) (*cloud.Plan, error) {
 		return nil, err
 	}
 	client, p := SQSOf(a), cloud.NewPlan()
+	p.Warnings = s.unknown()
 	want := map[string]string{}
 	for name, v := range s.Attributes.All() {
 		if want[value.Str(name)], err = cloud.AttributeText(v); err != nil {
@@ -95,6 +99,30 @@ func (s *sqsPresent) look(ctx context.Context) (*cloud.Plan, error) {
 		})
 	}
 	return p, nil
+}
+
+// unknown warns of attributes that AWS does not have, or that cannot be set.
+func (s *sqsPresent) unknown() (warnings []string) {
+	var settable []string
+	for _, name := range types.QueueAttributeNameAll.Values() {
+		switch {
+		case name == types.QueueAttributeNameAll, name == types.QueueAttributeNameQueueArn,
+			strings.HasPrefix(string(name), "ApproximateNumber"), strings.HasSuffix(string(name), "Timestamp"):
+		default:
+			settable = append(settable, string(name))
+		}
+	}
+	for _, name := range s.Attributes.Names() {
+		if slices.Contains(settable, name) {
+			continue
+		}
+		warning := "attributes has " + name + ", which is none that a queue takes"
+		if near := diag.DidYouMean(name, settable); near != "" {
+			warning += ": " + near
+		}
+		warnings = append(warnings, warning)
+	}
+	return warnings
 }
 
 // SQSOf returns a client of SQS.

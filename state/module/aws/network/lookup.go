@@ -86,26 +86,37 @@ func Subnets(ctx context.Context, a *cloud.Account) ([]types.Subnet, error) {
 // SubnetIDs returns ids and the IDs of the subnets with the given names: cloud.Later for a subnet that the run makes.
 func SubnetIDs(ctx context.Context, a *cloud.Account, ids, names []string) ([]string, error) {
 	ids = slices.Clone(ids)
-	if len(names) == 0 {
-		return ids, nil
-	}
-	all, err := Subnets(ctx, a)
-	if err != nil {
-		return nil, err
-	}
 	for _, name := range names {
-		name = a.Called("subnet", name)
-		i := slices.IndexFunc(all, func(s types.Subnet) bool { return NameOf(s.Tags) == name })
-		switch {
-		case i >= 0:
-			ids = append(ids, *all[i].SubnetId)
-		case a.Expects("subnet", name):
-			ids = append(ids, cloud.Later)
-		default:
-			return nil, cloud.Missing("subnet", name, "boto_vpc.subnet_present")
+		id, err := SubnetIn(ctx, a, "", name)
+		if err != nil {
+			return nil, err
 		}
+		ids = append(ids, id)
 	}
 	return ids, nil
+}
+
+// SubnetIn returns the ID of the subnet of a VPC, or of any VPC if vpc is empty, with a name. It returns cloud.Later for
+// one that the run makes, and an error if several subnets have the name.
+func SubnetIn(ctx context.Context, a *cloud.Account, vpc, name string) (string, error) {
+	all, err := Subnets(ctx, a)
+	if err != nil {
+		return "", err
+	}
+	name = a.Called("subnet", name)
+	found := slices.DeleteFunc(slices.Clone(all), func(s types.Subnet) bool {
+		return NameOf(s.Tags) != name || vpc != "" && sdk.ToString(s.VpcId) != vpc
+	})
+	switch {
+	case len(found) == 1:
+		return sdk.ToString(found[0].SubnetId), nil
+	case len(found) > 1:
+		return "", diag.WithHint(fmt.Errorf("%d subnets are named %s", len(found), name),
+			"give the ID of the subnet, or the VPC where the state takes one")
+	case a.Expects("subnet", name):
+		return cloud.Later, nil
+	}
+	return "", cloud.Missing("subnet", name, "boto_vpc.subnet_present")
 }
 
 // VPCOfSubnets returns the ID of the VPC that subnets are in, or of the default VPC if there are no subnets.

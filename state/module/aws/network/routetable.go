@@ -202,11 +202,28 @@ func (n *NetResource) tableRoutes(ctx context.Context, p *cloud.Plan, a *cloud.A
 	return nil
 }
 
+// wantedSubnets returns the IDs of the declared subnets of the route table. Names are those of subnets of its VPC.
+func (n *NetResource) wantedSubnets(ctx context.Context, a *cloud.Account) ([]string, error) {
+	vpc, err := n.givenVPC(ctx, a)
+	if err != nil {
+		return nil, err
+	}
+	ids := slices.Clone(n.SubnetIDs)
+	for _, name := range n.Subnets {
+		id, err := SubnetIn(ctx, a, vpc, name)
+		if err != nil {
+			return nil, err
+		}
+		ids = append(ids, id)
+	}
+	return ids, nil
+}
+
 func (n *NetResource) tableSubnets(ctx context.Context, p *cloud.Plan, a *cloud.Account, has *types.RouteTable) error {
 	if n.SubnetIDs == nil && n.Subnets == nil {
 		return nil
 	}
-	want, err := SubnetIDs(ctx, a, n.SubnetIDs, n.Subnets)
+	want, err := n.wantedSubnets(ctx, a)
 	if err != nil {
 		return err
 	}
@@ -226,7 +243,7 @@ func (n *NetResource) tableSubnets(ctx context.Context, p *cloud.Plan, a *cloud.
 		if err != nil || now == nil {
 			return errors.Join(err, cloud.Missing("route table", n.Name, "boto_vpc.route_table_present"))
 		}
-		want, err := SubnetIDs(ctx, a, n.SubnetIDs, n.Subnets)
+		want, err := n.wantedSubnets(ctx, a)
 		if err != nil {
 			return err
 		}

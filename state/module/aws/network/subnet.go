@@ -3,12 +3,14 @@ package network
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
 	sdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
+	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/module/aws/cloud"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
@@ -16,12 +18,40 @@ import (
 // FindSubnet returns the subnet with the ID or the name of the resource, or nil if there is none.
 func (n *NetResource) FindSubnet(ctx context.Context, a *cloud.Account) (*types.Subnet, error) {
 	all, err := Subnets(ctx, a)
-	if i := slices.IndexFunc(all, func(s types.Subnet) bool {
-		return n.SubnetID == "" && NameOf(s.Tags) == n.Name || n.SubnetID != "" && sdk.ToString(s.SubnetId) == n.SubnetID
-	}); i >= 0 && err == nil {
-		return &all[i], nil
+	if err != nil {
+		return nil, err
 	}
-	return nil, err
+	vpc, err := n.givenVPC(ctx, a)
+	if err != nil {
+		return nil, err
+	}
+	found := slices.DeleteFunc(slices.Clone(all), func(s types.Subnet) bool {
+		if n.SubnetID != "" {
+			return sdk.ToString(s.SubnetId) != n.SubnetID
+		}
+		return NameOf(s.Tags) != n.Name || vpc != "" && sdk.ToString(s.VpcId) != vpc
+	})
+	switch len(found) {
+	case 0:
+		return nil, nil
+	case 1:
+		return &found[0], nil
+	}
+	return nil, diag.WithHint(fmt.Errorf("%d subnets are named %s", len(found), n.Name), "give vpc_name or subnet_id")
+}
+
+// givenVPC returns the ID of the VPC that the arguments name, cloud.Later if there is none, and "" if they name none.
+func (n *NetResource) givenVPC(ctx context.Context, a *cloud.Account) (string, error) {
+	if n.VPCID != "" || n.VPCName == "" {
+		return n.VPCID, nil
+	}
+	all, err := VPCs(ctx, a)
+	for _, v := range all {
+		if NameOf(v.Tags) == a.Called("vpc", n.VPCName) {
+			return sdk.ToString(v.VpcId), err
+		}
+	}
+	return cloud.Later, err
 }
 
 func (n *NetResource) subnet(ctx context.Context, p *cloud.Plan, a *cloud.Account) error {

@@ -136,9 +136,19 @@ func (b *bucketPresent) create(p *cloud.Plan, a *cloud.Account) {
 		if cloud.Text(b.ACL, "ACL") != "private" && b.ACL.Len() > 0 {
 			in.ObjectOwnership = types.ObjectOwnershipObjectWriter // otherwise a new bucket refuses ACLs
 		}
-		_, err := s3Of(a).CreateBucket(ctx, in)
-		if err != nil && !cloud.HasCode(err, "BucketAlreadyOwnedByYou") {
-			return cloud.Failed("making bucket", b.Bucket, err)
+		err := cloud.WaitFor(ctx, "bucket "+b.Bucket+", which was deleted, can be made", cloud.Soon,
+			func(ctx context.Context) (bool, error) {
+				_, err := s3Of(a).CreateBucket(ctx, in)
+				if cloud.HasCode(err, "BucketAlreadyOwnedByYou") {
+					return true, nil
+				}
+				if cloud.HasCode(err, "OperationAborted") {
+					return false, nil // AWS refuses the name of a bucket that was deleted a moment ago
+				}
+				return err == nil, cloud.Failed("making bucket", b.Bucket, err)
+			})
+		if err != nil {
+			return err
 		}
 		return cloud.WaitFor(ctx, "bucket "+b.Bucket+" is seen", cloud.Soon, func(ctx context.Context) (bool, error) {
 			there, _, err := BucketThere(ctx, a, b.Bucket)

@@ -76,6 +76,9 @@ func (b *bucketPresent) acl() (*bucketPart, error) {
 		},
 		put: func(ctx context.Context, c *s3.Client) error {
 			_, err := c.PutBucketAcl(ctx, in)
+			if blocked := public(err); blocked != nil {
+				return blocked
+			}
 			if cloud.HasCode(err, "AccessControlListNotSupported") {
 				return diag.WithHint(err, "the bucket takes no ACLs: set its object ownership to ObjectWriter, or use Policy")
 			}
@@ -122,10 +125,22 @@ func (b *bucketPresent) policy() (*bucketPart, error) {
 		},
 		put: func(ctx context.Context, c *s3.Client) error {
 			_, err := c.PutBucketPolicy(ctx, &s3.PutBucketPolicyInput{Bucket: &b.Bucket, Policy: &doc})
+			if blocked := public(err); blocked != nil {
+				return blocked
+			}
 			return err
 		},
 		drop: func(ctx context.Context, c *s3.Client) error {
 			_, err := c.DeleteBucketPolicy(ctx, &s3.DeleteBucketPolicyInput{Bucket: &b.Bucket})
 			return err
 		}}, nil
+}
+
+// public returns an error with a hint if AWS refused an ACL or a policy that opens a bucket to all, and otherwise nil.
+func public(err error) error {
+	if !cloud.HasCode(err, "AccessDenied") {
+		return nil
+	}
+	return diag.WithHint(err, "allow the account this action; if this opens the bucket to all, AWS blocks that of new "+
+		"buckets: delete its public access block first")
 }

@@ -2,6 +2,7 @@ package storage
 
 import (
 	"context"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
@@ -42,13 +43,17 @@ func (b *bucketPresent) notifications() (*bucketPart, error) {
 	if err := cloud.IntoSDK("NotificationConfiguration", b.Notifications, in); err != nil {
 		return nil, err
 	}
-	return &bucketPart{field: "NotificationConfiguration", want: b.Notifications,
+	want, err := events(in)
+	if err != nil {
+		return nil, err
+	}
+	return &bucketPart{field: "NotificationConfiguration", want: want,
 		get: func(ctx context.Context, c *s3.Client) (any, error) {
 			out, err := c.GetBucketNotificationConfiguration(ctx, &s3.GetBucketNotificationConfigurationInput{Bucket: &b.Bucket})
 			if err != nil {
 				return nil, err
 			}
-			return cloud.FromSDK(types.NotificationConfiguration{LambdaFunctionConfigurations: out.LambdaFunctionConfigurations,
+			return events(&types.NotificationConfiguration{LambdaFunctionConfigurations: out.LambdaFunctionConfigurations,
 				QueueConfigurations: out.QueueConfigurations, TopicConfigurations: out.TopicConfigurations})
 		},
 		put: func(ctx context.Context, c *s3.Client) error {
@@ -56,4 +61,28 @@ func (b *bucketPresent) notifications() (*bucketPart, error) {
 				NotificationConfiguration: in})
 			return err
 		}}, nil
+}
+
+// events returns notifications in the form in which they are compared. AWS returns the names of the rules of filters,
+// prefix and suffix, with a capital letter.
+func events(c *types.NotificationConfiguration) (any, error) {
+	var filters []*types.NotificationConfigurationFilter
+	for _, one := range c.QueueConfigurations {
+		filters = append(filters, one.Filter)
+	}
+	for _, one := range c.TopicConfigurations {
+		filters = append(filters, one.Filter)
+	}
+	for _, one := range c.LambdaFunctionConfigurations {
+		filters = append(filters, one.Filter)
+	}
+	for _, filter := range filters {
+		if filter == nil || filter.Key == nil {
+			continue
+		}
+		for i, rule := range filter.Key.FilterRules {
+			filter.Key.FilterRules[i].Name = types.FilterRuleName(strings.ToLower(string(rule.Name)))
+		}
+	}
+	return cloud.FromSDK(c)
 }

@@ -64,6 +64,15 @@ type cachePresent struct {
 // RunsBeside implements module.Concurrent.
 func (*cachePresent) RunsBeside() {}
 
+// Valid implements module.Validated.
+func (c *cachePresent) Valid() error {
+	if c.Nodes != nil && *c.Nodes < 1 {
+		return diag.WithHint(fmt.Errorf("num_cache_nodes is %d", *c.Nodes),
+			"a cluster has at least one node; boto_elasticache.absent deletes it")
+	}
+	return nil
+}
+
 // Check implements module.Resource.
 func (c *cachePresent) Check(ctx context.Context, _ *host.Host) (module.Diff, error) {
 	return c.Planned(c.look(ctx))
@@ -71,7 +80,8 @@ func (c *cachePresent) Check(ctx context.Context, _ *host.Host) (module.Diff, er
 
 // DescribeCache returns the cache cluster with a name, or nil if there is none.
 func DescribeCache(ctx context.Context, a *cloud.Account, name string) (*types.CacheCluster, error) {
-	out, err := elasticacheOf(a).DescribeCacheClusters(ctx, &elasticache.DescribeCacheClustersInput{CacheClusterId: &name})
+	out, err := elasticacheOf(a).DescribeCacheClusters(ctx, &elasticache.DescribeCacheClustersInput{CacheClusterId: &name,
+		ShowCacheNodeInfo: sdk.Bool(true)})
 	if cloud.HasCode(err, "CacheClusterNotFound") || err == nil && len(out.CacheClusters) == 0 {
 		return nil, nil
 	}
@@ -182,14 +192,17 @@ func (c *cachePresent) create(p *cloud.Plan, a *cloud.Account) {
 		if err != nil || !value.Truth(c.Wait) {
 			return cloud.Failed("making cache cluster", c.Name, err)
 		}
-		return c.available(ctx, a)
+		return available(ctx, a, c.Name)
 	})
 }
 
-func (c *cachePresent) available(ctx context.Context, a *cloud.Account) error {
-	return cloud.WaitFor(ctx, "cache cluster "+c.Name+" is available", 30*time.Minute, func(ctx context.Context) (bool,
-		error) {
-		now, err := DescribeCache(ctx, a, c.Name)
+// available waits until a cache cluster can be used and changed.
+func available(ctx context.Context, a *cloud.Account, name string) error {
+	return cloud.WaitFor(ctx, "cache cluster "+name+" is available", longestCache, func(ctx context.Context) (bool, error) {
+		now, err := DescribeCache(ctx, a, name)
 		return now != nil && sdk.ToString(now.CacheClusterStatus) == "available", err
 	})
 }
+
+// longestCache is how long to wait at most for a cache cluster.
+const longestCache = 30 * time.Minute

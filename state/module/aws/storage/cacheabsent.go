@@ -2,11 +2,12 @@ package storage
 
 import (
 	"context"
+	"slices"
 	"strings"
-	"time"
 
 	sdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/elasticache"
+	"github.com/aws/aws-sdk-go-v2/service/elasticache/types"
 
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/module"
@@ -34,13 +35,17 @@ func (c *cacheAbsent) Check(ctx context.Context, _ *host.Host) (module.Diff, err
 	if there && err == nil {
 		p.Remove(value.NewMap(strings.ReplaceAll(c.kind, " ", "_"), c.Name))
 		p.Then(c.kind+" deleted", func(ctx context.Context) error {
-			if err := c.remove(ctx, elasticacheOf(a)); err != nil {
-				return cloud.Failed("deleting "+c.kind, c.Name, err)
+			err := cloud.WaitFor(ctx, c.kind+" "+c.Name+" can be deleted", longestCache, func(ctx context.Context) (bool, error) {
+				err := c.remove(ctx, elasticacheOf(a))
+				if again, other := c.later(ctx, a, err); again || other != nil {
+					return false, other
+				}
+				return err == nil, cloud.Failed("deleting "+c.kind, c.Name, err)
+			})
+			if err != nil || !c.Wait {
+				return err
 			}
-			if !c.Wait {
-				return nil
-			}
-			return cloud.WaitFor(ctx, c.kind+" "+c.Name+" is being deleted", 30*time.Minute, func(ctx context.Context) (bool,
+			return cloud.WaitFor(ctx, c.kind+" "+c.Name+" is being deleted", longestCache, func(ctx context.Context) (bool,
 				error) {
 				there, err := c.exists(ctx, a)
 				return !there, err
@@ -74,4 +79,26 @@ func (c *cacheAbsent) remove(ctx context.Context, client *elasticache.Client) (e
 		_, err = client.DeleteCacheSubnetGroup(ctx, &elasticache.DeleteCacheSubnetGroupInput{CacheSubnetGroupName: &c.Name})
 	}
 	return err
+}
+
+// later reports whether AWS refused a deletion for now: the resource is still being made or changed, or all clusters of
+// the subnet group are being deleted.
+func (c *cacheAbsent) later(ctx context.Context, a *cloud.Account, why error) (bool, error) {
+	if cloud.HasCode(why, "InvalidCacheClusterState", "InvalidReplicationGroupState") {
+		return true, nil
+	}
+	if !cloud.HasCode(why, "CacheSubnetGroupInUse") {
+		return false, nil
+	}
+	all, err := cloud.Pages(func(next *string) ([]types.CacheCluster, *string, error) {
+		page, err := elasticacheOf(a).DescribeCacheClusters(ctx, &elasticache.DescribeCacheClustersInput{Marker: next})
+		if err != nil {
+			return nil, nil, cloud.Failed("listing the cache clusters of", a.Config.Region, err)
+		}
+		return page.CacheClusters, page.Marker, nil
+	})
+	return !slices.ContainsFunc(all, func(one types.CacheCluster) bool {
+		return strings.EqualFold(sdk.ToString(one.CacheSubnetGroupName), c.Name) &&
+			sdk.ToString(one.CacheClusterStatus) != "deleting"
+	}), err
 }

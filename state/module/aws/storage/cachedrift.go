@@ -61,7 +61,7 @@ func (c *cachePresent) drift(p *cloud.Plan, a *cloud.Account, has *types.CacheCl
 	c.fixed(p, has)
 	if p.New.Len() > 0 {
 		p.Then("cache cluster changed", func(ctx context.Context) error {
-			if err := c.available(ctx, a); err != nil {
+			if err := available(ctx, a, c.Name); err != nil {
 				return err
 			}
 			_, err := elasticacheOf(a).ModifyCacheCluster(ctx, in)

@@ -2,7 +2,6 @@ package storage
 
 import (
 	"context"
-	"time"
 
 	sdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/elasticache"
@@ -58,23 +57,34 @@ func (r *replicationPresent) look(ctx context.Context) (*cloud.Plan, error) {
 		p.Create(value.NewMap("replication_group", r.Name, "primary_cluster_id", r.Primary, "replication_group_description",
 			r.Description))
 		p.Then("replication group made", func(ctx context.Context) error {
+			if err := available(ctx, a, r.Primary); err != nil {
+				return err
+			}
 			_, err := client.CreateReplicationGroup(ctx, &elasticache.CreateReplicationGroupInput{ReplicationGroupId: &r.Name,
 				PrimaryClusterId: &r.Primary, ReplicationGroupDescription: &r.Description})
 			if err != nil || !value.Truth(r.Wait) {
 				return cloud.Failed("making replication group", r.Name, err)
 			}
-			return cloud.WaitFor(ctx, "replication group "+r.Name+" is available", 30*time.Minute,
-				func(ctx context.Context) (bool, error) {
-					now, err := DescribeReplicas(ctx, a, r.Name)
-					return now != nil && sdk.ToString(now.Status) == "available", err
-				})
+			return r.available(ctx, a)
 		})
 	case p.Compare("replication_group_description", sdk.ToString(has.Description), r.Description):
 		p.Then("description set", func(ctx context.Context) error {
+			if err := r.available(ctx, a); err != nil {
+				return err
+			}
 			_, err := client.ModifyReplicationGroup(ctx, &elasticache.ModifyReplicationGroupInput{ReplicationGroupId: &r.Name,
 				ReplicationGroupDescription: &r.Description})
 			return cloud.Failed("changing replication group", r.Name, err)
 		})
 	}
 	return p, nil
+}
+
+// available waits until the group can be used and changed.
+func (r *replicationPresent) available(ctx context.Context, a *cloud.Account) error {
+	return cloud.WaitFor(ctx, "replication group "+r.Name+" is available", longestCache,
+		func(ctx context.Context) (bool, error) {
+			now, err := DescribeReplicas(ctx, a, r.Name)
+			return now != nil && sdk.ToString(now.Status) == "available", err
+		})
 }
