@@ -362,11 +362,12 @@ func resources() []resource {
 					"description: d}}}"},
 			fixed: "table_name hash_key hash_key_data_type range_key range_key_data_type local_indexes"},
 		{function: "boto_s3_bucket.present",
-			base: "{name: b, Bucket: a-bucket, ACL: {ACL: log-delivery-write}, CORSRules: [{AllowedMethods: [GET], AllowedOrigins: " +
-				"['*']}], LifecycleConfiguration: [{ID: old, Prefix: logs/, Status: Enabled, Expiration: {Days: 30}}], Logging: " +
-				"{}, NotificationConfiguration: {}, Policy: {Version: '2012-10-17', Statement: [{Effect: Allow, " +
-				"Principal: {AWS: 'arn:aws:iam::123456789012:root'}, Action: 's3:GetObject', Resource: 'arn:aws:s3:::a-bucket/*'}]}, Tagging: {a: b}, Versioning: {Status: Enabled}, " +
-				"Website: {IndexDocument: {Suffix: index.html}}}",
+			base: "{name: b, Bucket: a-bucket, ACL: {GrantRead: 'id=\"them\"'}, CORSRules: [{AllowedMethods: [GET], " +
+				"AllowedOrigins: ['*']}], LifecycleConfiguration: [{ID: old, Prefix: logs/, Status: Enabled, Expiration: " +
+				"{Days: 30}}], Logging: {}, NotificationConfiguration: {}, Policy: {Version: '2012-10-17', Statement: [{" +
+				"Effect: Allow, Principal: {AWS: 'arn:aws:iam::123456789012:root'}, Action: 's3:GetObject', Resource: " +
+				"'arn:aws:s3:::a-bucket/*'}]}, Tagging: {a: b}, Versioning: {Status: Enabled}, Website: {IndexDocument: " +
+				"{Suffix: index.html}}}",
 			drift: map[string]string{"ACL": "ACL: {ACL: private}", "CORSRules": "CORSRules: [{AllowedMethods: [GET, PUT], " +
 				"AllowedOrigins: ['*'], MaxAgeSeconds: 60}]",
 				"CORSRules gone": "CORSRules: []",

@@ -52,11 +52,13 @@ func machineResources() []resource {
 				"NotificationConfiguration gone": "NotificationConfiguration: {}",
 				"Replication":                    replicas("two"), "Replication gone": "Replication: {}",
 				"LifecycleConfiguration": "LifecycleConfiguration: [{Prefix: logs/, Status: Disabled, Expiration: {Days: 9}}]"}},
-		{function: "boto_elasticache.subnet_group_present", base: "{name: Cache-Subnets, subnet_names: [sub], description: d}",
+		{function: "boto_elasticache.subnet_group_present", base: "{name: Cache-Subnets, subnet_names: [sub], " +
+			"description: d}",
 			drift: map[string]string{"subnet_names": "subnet_names: [sub, routed]", "description": "description: e"}},
 		{function: "boto_elasticache.present", base: "{name: sized, engine: memcached, cache_node_type: cache.t3.micro, " +
-			"num_cache_nodes: 3, engine_version: 1.6.6, cache_subnet_group_name: cache-subnets, cache_parameter_group_name: a, " +
-			"notification_topic_arn: 'arn:t', preferred_maintenance_window: 'sun:05:00-sun:09:00', security_group_ids: [sg-1]}",
+			"num_cache_nodes: 3, engine_version: 1.6.6, cache_subnet_group_name: cache-subnets, " +
+			"cache_parameter_group_name: a, notification_topic_arn: 'arn:t', preferred_maintenance_window: " +
+			"'sun:05:00-sun:09:00', security_group_ids: [sg-1]}",
 			drift: map[string]string{"num_cache_nodes fewer": "num_cache_nodes: 1", "num_cache_nodes more": "num_cache_nodes: 5",
 				"cache_node_type": "cache_node_type: cache.t3.small", "engine_version": "engine_version: 1.6.12",
 				"cache_parameter_group_name":   "cache_parameter_group_name: b",
@@ -222,8 +224,8 @@ func (a *machineAccount) absent(t *testing.T, what, made, absent string) {
 	}
 }
 
-// TestPartialFailuresOfMachines has AWS refuse a request in the middle. The report lists the requests that were sent, and
-// the next run sends the others.
+// TestPartialFailuresOfMachines has AWS refuse a request in the middle. The report lists the requests that were sent,
+// and the next run sends the others.
 func TestPartialFailuresOfMachines(t *testing.T) {
 	a := newMachineAccount(t, 1)
 	synctest.Test(t, func(t *testing.T) {
@@ -322,8 +324,9 @@ func TestSubnetsOfOtherVPCs(t *testing.T) {
 		if len(slices.Compact(vpcs)) != 2 {
 			t.Errorf("the instances are in %v", vpcs)
 		}
-		for function, arguments := range map[string]string{"boto_ec2.instance_present": "name: x, image_id: ami-1, subnet_name: sub",
-			"boto_vpc.subnet_absent": "name: sub", "boto_elasticache.subnet_group_present": "name: x, subnet_names: [sub]"} {
+		for function, arguments := range map[string]string{"boto_vpc.subnet_absent": "name: sub",
+			"boto_ec2.instance_present":             "name: x, image_id: ami-1, subnet_name: sub",
+			"boto_elasticache.subnet_group_present": "name: x, subnet_names: [sub]"} {
 			if _, err := tryState(t, a.cloud(), function, "{"+arguments+"}", true); err == nil ||
 				!strings.Contains(err.Error(), "2 subnets are named sub") || diag.HintOf(err) == "" {
 				t.Errorf("%s takes one of two subnets: %v", function, err)
@@ -332,8 +335,8 @@ func TestSubnetsOfOtherVPCs(t *testing.T) {
 	})
 }
 
-// TestVolumesOfTheRunAreTagged plans tags of volumes that the run makes or attaches, and of those of an instance that it
-// makes, and compares the plan with the run.
+// TestVolumesOfTheRunAreTagged plans tags of volumes that the run makes or attaches, and of those of an instance that
+// it makes, and compares the plan with the run.
 func TestVolumesOfTheRunAreTagged(t *testing.T) {
 	a := newMachineAccount(t, 1)
 	synctest.Test(t, func(t *testing.T) {
@@ -440,8 +443,8 @@ func TestZonesWithRecordsAreNotDeleted(t *testing.T) {
 			Type: route53types.RRType(kind)}}, zone.sets...)
 	}
 	absent := func(cloud *aws.Cloud, n int, dry bool) {
-		runState(t, cloud, "boto_route53.absent", fmt.Sprintf("{name: r%d.example.com, zone: example.com, record_type: A}", n),
-			dry)
+		runState(t, cloud, "boto_route53.absent",
+			fmt.Sprintf("{name: r%d.example.com, zone: example.com, record_type: A}", n), dry)
 	}
 	plan := i.cloud()
 	absent(plan, 0, true)
@@ -467,8 +470,8 @@ func TestZonesWithRecordsAreNotDeleted(t *testing.T) {
 // TestMisspeltAttributesOfQueues checks the warnings for attributes that a queue does not have or that AWS sets.
 func TestMisspeltAttributesOfQueues(t *testing.T) {
 	cloud := newImitation(t, newQueues(0)).cloud()
-	r := decoded(t, cloud, "boto_sqs.present", "{name: q, attributes: {DelaySecond: 3, VisibilityTimeout: 60, QueueArn: x, "+
-		"RedrivePolicy: {}, KmsMasterKeyId: k}}")
+	r := decoded(t, cloud, "boto_sqs.present", "{name: q, attributes: {DelaySecond: 3, VisibilityTimeout: 60, "+
+		"QueueArn: x, RedrivePolicy: {}, KmsMasterKeyId: k}}")
 	diff, err := r.Check(t.Context(), nil)
 	want := []string{`attributes has DelaySecond, which is none that a queue takes: did you mean "DelaySeconds"?`,
 		"attributes has QueueArn, which is none that a queue takes"}

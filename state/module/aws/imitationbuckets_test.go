@@ -10,8 +10,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 )
 
-// buckets imitates the buckets of S3 and their configurations. A new bucket is not seen at once, takes no ACLs unless it
-// is made for them, and blocks ACLs and policies that open it to all. The name of a deleted one is refused for a while.
+// buckets imitates the buckets of S3 and their configurations. A new bucket is not seen at once, takes no ACLs unless
+// it is made for them, and blocks ACLs and policies that open it to all. The name of a deleted one is refused for a
+// while.
 type buckets struct {
 	all     map[string]*bucket
 	deleted map[string]*lag
@@ -85,7 +86,7 @@ func (s *buckets) answer(in any) (any, error) {
 		return &s3.DeleteObjectsOutput{}, nil
 	}
 	for _, part := range []func(any) (any, error){s.answerReads, s.answerOptionalReads, s.answerAccess, s.answerPuts,
-		s.answerDeletes} {
+		s.answerReplication, s.answerDeletes} {
 		if out, err := part(in); out != nil || err != nil {
 			return out, err
 		}
@@ -295,6 +296,25 @@ func (s *buckets) answerPuts(in any) (any, error) {
 			b.version = in.VersioningConfiguration.Status
 		}
 		return &s3.PutBucketVersioningOutput{}, err
+	case *s3.PutBucketTaggingInput:
+		b, err := s.one(in.Bucket)
+		if err == nil {
+			b.tags = in.Tagging.TagSet
+		}
+		return &s3.PutBucketTaggingOutput{}, err
+	case *s3.PutBucketWebsiteInput:
+		b, err := s.one(in.Bucket)
+		if err == nil {
+			b.site = in.WebsiteConfiguration
+		}
+		return &s3.PutBucketWebsiteOutput{}, err
+	}
+	return nil, nil
+}
+
+// answerReplication answers requests that set the replication and the payer of a bucket.
+func (s *buckets) answerReplication(in any) (any, error) {
+	switch in := in.(type) {
 	case *s3.PutBucketReplicationInput:
 		b, err := s.one(in.Bucket)
 		if err == nil && b.version != types.BucketVersioningStatusEnabled {
@@ -314,18 +334,6 @@ func (s *buckets) answerPuts(in any) (any, error) {
 			b.payer = in.RequestPaymentConfiguration.Payer
 		}
 		return &s3.PutBucketRequestPaymentOutput{}, err
-	case *s3.PutBucketTaggingInput:
-		b, err := s.one(in.Bucket)
-		if err == nil {
-			b.tags = in.Tagging.TagSet
-		}
-		return &s3.PutBucketTaggingOutput{}, err
-	case *s3.PutBucketWebsiteInput:
-		b, err := s.one(in.Bucket)
-		if err == nil {
-			b.site = in.WebsiteConfiguration
-		}
-		return &s3.PutBucketWebsiteOutput{}, err
 	}
 	return nil, nil
 }

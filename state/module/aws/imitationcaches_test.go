@@ -10,8 +10,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/elasticache/types"
 )
 
-// caches imitates ElastiCache. A cluster or replication group can be changed and deleted only while it is available, and
-// its creation, its changes and its deletion take some reads.
+// caches imitates ElastiCache. A cluster or replication group can be changed and deleted only while it is available,
+// and its creation, its changes and its deletion take some reads.
 type caches struct {
 	clusters map[string]*cacheCluster
 	groups   map[string]*replicationGroup

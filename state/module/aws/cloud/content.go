@@ -16,14 +16,14 @@ func Uninterrupted(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), longestAnswer)
 }
 
-// SecretFile returns the path of the file in a directory that takes the secret half of a key, which AWS shows only once.
-// A slash in the name is not one of the path, and names that differ have files that differ.
+// SecretFile returns the path of the file in a directory that takes the secret half of a key, which AWS shows only
+// once. A slash in the name is not one of the path, and names that differ have files that differ.
 func SecretFile(dir, name string) string {
 	return filepath.Join(dir, strings.NewReplacer("%", "%25", "/", "%2F").Replace(name))
 }
 
-// CheckSecretFile returns an error unless a secret can be written to a new file: its directory exists, nothing is at its
-// path, and no other key of the run is written there. h is nil if no host is known.
+// CheckSecretFile returns an error unless a secret can be written to a new file: its directory exists, nothing is at
+// its path, and no other key of the run is written there. h is nil if no host is known.
 func (c *Cloud) CheckSecretFile(h *host.Host, path, key string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -16,8 +16,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-// TestErrorsOfAWSAreReadable checks that an error of AWS is shown as service: operation: code: message, on one line, and
-// keeps its code. The SDK's own text has the ID of the request and the layers of its code.
+// TestErrorsOfAWSAreReadable checks that an error of AWS is shown as service: operation: code: message, on one line,
+// and keeps its code. The SDK's own text has the ID of the request and the layers of its code.
 func TestErrorsOfAWSAreReadable(t *testing.T) {
 	invalid := &smithy.GenericAPIError{Code: "ValidationError",
 		Message: "1 validation error:\n\n\tvalue 'x' at 'y'\r\n  is not valid\n"}

@@ -238,7 +238,8 @@ func (v *volumePresent) attach(p *cloud.Plan, a *cloud.Account, has *types.Volum
 		if err != nil {
 			return cloud.Failed("attaching volume", v.title(), err)
 		}
-		return cloud.WaitFor(ctx, "volume "+v.title()+" is attached", 10*time.Minute, func(ctx context.Context) (bool, error) {
+		return cloud.WaitFor(ctx, "volume "+v.title()+" is attached", 10*time.Minute, func(ctx context.Context) (bool,
+			error) {
 			all, err := volumesOf(ctx, a, network.Filter("volume-id", *volume.VolumeId))
 			return len(all) > 0 && all[0].State == types.VolumeStateInUse, err
 		})

@@ -114,8 +114,8 @@ func (m *memberPresent) look(ctx context.Context) (*cloud.Plan, error) {
 	return p, nil
 }
 
-// create makes a user or a group that the list does not show. It may exist nevertheless, as the list shows new ones later
-// than other requests do.
+// create makes a user or a group that the list does not show. It may exist nevertheless, as the list shows new ones
+// later than other requests do.
 func (m *member) create(ctx context.Context, client *iam.Client) (err error) {
 	if m.user {
 		_, err = client.CreateUser(ctx, &iam.CreateUserInput{UserName: &m.Name, Path: cloud.Optional(m.Path)})

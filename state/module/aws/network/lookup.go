@@ -96,8 +96,8 @@ func SubnetIDs(ctx context.Context, a *cloud.Account, ids, names []string) ([]st
 	return ids, nil
 }
 
-// SubnetIn returns the ID of the subnet of a VPC, or of any VPC if vpc is empty, with a name. It returns cloud.Later for
-// one that the run makes, and an error if several subnets have the name.
+// SubnetIn returns the ID of the subnet of a VPC, or of any VPC if vpc is empty, with a name. It returns cloud.Later
+// for one that the run makes, and an error if several subnets have the name.
 func SubnetIn(ctx context.Context, a *cloud.Account, vpc, name string) (string, error) {
 	all, err := Subnets(ctx, a)
 	if err != nil {

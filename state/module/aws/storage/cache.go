@@ -198,7 +198,8 @@ func (c *cachePresent) create(p *cloud.Plan, a *cloud.Account) {
 
 // available waits until a cache cluster can be used and changed.
 func available(ctx context.Context, a *cloud.Account, name string) error {
-	return cloud.WaitFor(ctx, "cache cluster "+name+" is available", longestCache, func(ctx context.Context) (bool, error) {
+	return cloud.WaitFor(ctx, "cache cluster "+name+" is available", longestCache, func(ctx context.Context) (bool,
+		error) {
 		now, err := DescribeCache(ctx, a, name)
 		return now != nil && sdk.ToString(now.CacheClusterStatus) == "available", err
 	})

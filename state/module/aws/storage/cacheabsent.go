@@ -35,7 +35,8 @@ func (c *cacheAbsent) Check(ctx context.Context, _ *host.Host) (module.Diff, err
 	if there && err == nil {
 		p.Remove(value.NewMap(strings.ReplaceAll(c.kind, " ", "_"), c.Name))
 		p.Then(c.kind+" deleted", func(ctx context.Context) error {
-			err := cloud.WaitFor(ctx, c.kind+" "+c.Name+" can be deleted", longestCache, func(ctx context.Context) (bool, error) {
+			err := cloud.WaitFor(ctx, c.kind+" "+c.Name+" can be deleted", longestCache, func(ctx context.Context) (bool,
+				error) {
 				err := c.remove(ctx, elasticacheOf(a))
 				if again, other := c.later(ctx, a, err); again || other != nil {
 					return false, other
