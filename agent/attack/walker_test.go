@@ -241,7 +241,7 @@ func notAttacked() map[string]string {
 		"Root.Openat": part, "Root.OpenDir": part, "Root.Parent": part, "Root.Close": part, "Dir.Close": part,
 		"Dir.ReadDir": part, "Dir.Sync": part, "Dir.Lstat": part, "Dir.Readlink": part,
 		"Root.ByName": checks, "Root.Fixed": checks, "Root.Granted": checks, "Root.KeepsACL": checks, "Root.MayRaise": checks,
-		"Root.OwnName": checks, "Root.Changer": checks, "Root.Lasting": checks,
+		"Root.OwnName": checks, "Root.Changer": checks, "Root.MayDeclare": checks,
 		"Root.Resolve": checks, "Root.CheckRootOnly": checks, "Root.Source": checks, "Root.SourceLink": checks,
 		"Root.SourceTree": checks, "Root.Shared": checks, "Dir.CheckRootOnly": checks,
 		"Root.TakeOver": part, "Root.Renew": "Dir.Chown and Dir.Chmod are built on it",
