@@ -234,10 +234,14 @@ func (r *Roots) Read(env, name string) (data []byte, file string, err error) {
 	return data, file, err
 }
 
-// FindSLS returns the path of the tree that an SLS name means: a/b.sls or a/b/init.sls for a.b.
+// FindSLS returns the path of the tree that an SLS name means: a/b.sls or a/b/init.sls for a.b, and a/init.sls for "a.".
 func (r *Roots) FindSLS(env, sls string) (name string, ok bool, err error) {
 	base := strings.ReplaceAll(sls, ".", "/")
-	for _, name := range []string{base + ".sls", base + "/init.sls"} {
+	names := []string{base + ".sls", base + "/init.sls"}
+	if directory, ok := strings.CutSuffix(base, "/"); ok {
+		names = []string{directory + "/init.sls"}
+	}
+	for _, name := range names {
 		if _, ok, err := r.Find(env, name); ok || err != nil {
 			return name, ok, err
 		}

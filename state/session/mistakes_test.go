@@ -75,7 +75,7 @@ func TestAnIncludeOfNoNameEnds(t *testing.T) {
 	}()
 	select {
 	case err := <-done:
-		if list := mustProblems(t, err); !strings.Contains(list[0].Message, `include "." names no file`) {
+		if list := mustProblems(t, err); !strings.Contains(list[0].Message, `include "." names no other file`) {
 			t.Error(list)
 		}
 	case <-time.After(time.Minute):

@@ -235,19 +235,16 @@ func (f *file) exists(env, name string) bool {
 	return ok
 }
 
-// absolute resolves .name and ..name, which are relative to this file.
+// absolute resolves .name and ..name, which are relative to this file. Dots alone mean the init.sls of that directory, whose
+// SLS is then called "web.", as under Salt.
 func (f *file) absolute(name string, at diag.Pos) (string, bool) {
 	rest := strings.TrimLeft(name, ".")
 	levels := len(name) - len(rest)
 	if levels == 0 {
 		return name, true
 	}
-	if rest == "" {
-		f.problems.Add(at, "include %q names no file",
-			name).WithHint("write the file behind the dots: `.name` is beside this one, `..name` a directory above")
-		return "", false
-	}
-	parts := strings.Split(f.name, ".")
+	own := strings.TrimSuffix(f.name, ".")
+	parts := strings.Split(own, ".")
 	if strings.HasSuffix(f.path, "/init.sls") {
 		parts = append(parts, "init")
 	}
@@ -256,5 +253,14 @@ func (f *file) absolute(name string, at diag.Pos) (string, bool) {
 			name).WithHint("each leading dot after the first goes up one directory")
 		return "", false
 	}
-	return strings.Join(append(slices.Clone(parts[:len(parts)-levels]), rest), "."), true
+	above := strings.Join(parts[:len(parts)-levels], ".")
+	if rest == "" && (above == "" || above == own) {
+		f.problems.Add(at, "include %q names no other file",
+			name).WithHint("write the file behind the dots: `.name` is beside this one, `..name` a directory above")
+		return "", false
+	}
+	if above == "" {
+		return rest, true
+	}
+	return above + "." + rest, true
 }

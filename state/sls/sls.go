@@ -112,9 +112,9 @@ func (g *gatherer) expand(env, pattern string) []string {
 // file reads an SLS file and the files that it includes; from is the position of the include.
 func (g *gatherer) file(env, name string, from diag.Pos) *value.Map {
 	g.seen[env+":"+name] = true
-	if slices.Contains(strings.Split(name, "."), "") {
+	if slices.Contains(strings.Split(strings.TrimSuffix(name, "."), "."), "") {
 		g.problems.Add(from, "%q is not a name of an SLS: a part of it is empty",
-			name).WithHint("a dot separates directories and the file, as in web.server, and none is at the end")
+			name).WithHint("a dot separates directories and the file, as in web.server")
 		return nil
 	}
 	path, ok, err := g.loader.Tree.FindSLS(env, name)

@@ -62,6 +62,29 @@ func TestIncludes(t *testing.T) {
 	}
 }
 
+// TestIncludeOfADirectory checks that dots alone include the init.sls of that directory, under the name that it has under
+// Salt, and that files that include each other so end.
+func TestIncludeOfADirectory(t *testing.T) {
+	got, err := high(t, map[string]string{
+		"t.sls":             "include: [web.deep.cron]\n",
+		"web/init.sls":      "include: [.deep.cron]\nweb: {test.nop: []}",
+		"web/deep/init.sls": "include: [.cron]\ndeep: {test.nop: []}",
+		"web/deep/cron.sls": "include: [., ..]\ncron: {test.nop: []}",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for id, want := range map[string]string{"web": "web.", "deep": "web.deep.", "cron": "web.deep.cron"} {
+		if v, _ := value.Lookup(got.Data, id+":__sls__", ":"); v != want {
+			t.Errorf("%s is from %v, want %s", id, v, want)
+		}
+	}
+	_, err = high(t, map[string]string{"t.sls": "include: [.]\n"})
+	if err == nil || !strings.Contains(err.Error(), `include "." names no other file`) {
+		t.Error(err)
+	}
+}
+
 // TestNumbers checks that states are numbered in the order of the file, except those with the argument order.
 func TestNumbers(t *testing.T) {
 	got, err := high(t,
