@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	sdk "github.com/aws/aws-sdk-go-v2/aws"
 	route53types "github.com/aws/aws-sdk-go-v2/service/route53/types"
@@ -478,4 +479,26 @@ func TestMisspeltAttributesOfQueues(t *testing.T) {
 	if err != nil || !slices.Equal(diff.Warnings, want) {
 		t.Errorf("the warnings are %q, %v; want %q", diff.Warnings, err, want)
 	}
+}
+
+// TestPrimariesOfReplicationGroups checks that a replication group needs a cluster, that the group waits until the new
+// cluster can be used, and that AWS's refusal to delete the cluster of a group ends the run at once.
+func TestPrimariesOfReplicationGroups(t *testing.T) {
+	a := newMachineAccount(t, 2)
+	synctest.Test(t, func(t *testing.T) {
+		const group = "{name: g, primary_cluster_id: c, replication_group_description: d}"
+		if _, err := tryState(t, a.cloud(), "boto_elasticache.creategroup", group, true); err == nil ||
+			!strings.Contains(err.Error(), "there is no cache cluster c") {
+			t.Errorf("a group without its cluster: %v", err)
+		}
+		cloud := a.cloud()
+		runText(t, cloud, "boto_elasticache.present {name: c, engine: redis, num_cache_nodes: 1}", false)
+		runText(t, cloud, "boto_elasticache.creategroup "+group, false)
+		began := time.Now()
+		if _, err := tryState(t, a.cloud(), "boto_elasticache.absent", "{name: c}", false); err == nil ||
+			time.Since(began) > time.Minute {
+			t.Errorf("after %v, the deletion of the cluster of a group ends with %v", time.Since(began), err)
+		}
+		runText(t, a.cloud(), "boto_elasticache.replication_group_absent {name: g}", false)
+	})
 }

@@ -26,6 +26,7 @@ type cacheCluster struct {
 
 type replicationGroup struct {
 	types.ReplicationGroup
+	primary string
 	changes lag
 }
 
@@ -93,6 +94,11 @@ func (s *caches) answer(in any) (any, error) {
 	case *elasticache.ModifyCacheClusterInput:
 		return s.modify(in)
 	case *elasticache.DeleteCacheClusterInput:
+		for _, g := range s.groups {
+			if g.primary == *in.CacheClusterId {
+				return nil, fault("InvalidCacheClusterState")
+			}
+		}
 		_, err := s.cluster(in.CacheClusterId, "deleting")
 		return &elasticache.DeleteCacheClusterOutput{}, err
 	case *elasticache.DescribeReplicationGroupsInput:
@@ -111,7 +117,7 @@ func (s *caches) answer(in any) (any, error) {
 		if c == nil || *c.CacheClusterStatus != "available" {
 			return nil, fault("InvalidCacheClusterState")
 		}
-		s.groups[*in.ReplicationGroupId] = &replicationGroup{ReplicationGroup: types.ReplicationGroup{
+		s.groups[*in.ReplicationGroupId] = &replicationGroup{primary: *in.PrimaryClusterId, ReplicationGroup: types.ReplicationGroup{
 			Description: in.ReplicationGroupDescription, Status: sdk.String("creating")}, changes: lag{s.lag}}
 		return &elasticache.CreateReplicationGroupOutput{}, nil
 	case *elasticache.ModifyReplicationGroupInput:

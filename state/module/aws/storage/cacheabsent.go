@@ -37,6 +37,9 @@ func (c *cacheAbsent) Check(ctx context.Context, _ *host.Host) (module.Diff, err
 		p.Then(c.kind+" deleted", func(ctx context.Context) error {
 			err := cloud.WaitFor(ctx, c.kind+" "+c.Name+" can be deleted", longestCache, func(ctx context.Context) (bool,
 				error) {
+				if busy, err := c.busy(ctx, a); busy || err != nil {
+					return false, err
+				}
 				err := c.remove(ctx, elasticacheOf(a))
 				if again, other := c.later(ctx, a, err); again || other != nil {
 					return false, other
@@ -82,12 +85,28 @@ func (c *cacheAbsent) remove(ctx context.Context, client *elasticache.Client) (e
 	return err
 }
 
-// later reports whether AWS refused a deletion for now: the resource is still being made or changed, or all clusters of
-// the subnet group are being deleted.
-func (c *cacheAbsent) later(ctx context.Context, a *cloud.Account, why error) (bool, error) {
-	if cloud.HasCode(why, "InvalidCacheClusterState", "InvalidReplicationGroupState") {
-		return true, nil
+// busy reports whether AWS is still making or changing a cluster or replication group, and so does not delete it yet.
+func (c *cacheAbsent) busy(ctx context.Context, a *cloud.Account) (bool, error) {
+	status := ""
+	switch c.kind {
+	case "cache cluster":
+		has, err := DescribeCache(ctx, a, c.Name)
+		if has == nil || err != nil {
+			return false, err
+		}
+		status = sdk.ToString(has.CacheClusterStatus)
+	case "replication group":
+		has, err := DescribeReplicas(ctx, a, c.Name)
+		if has == nil || err != nil {
+			return false, err
+		}
+		status = sdk.ToString(has.Status)
 	}
+	return slices.Contains([]string{"creating", "modifying", "snapshotting", "rebooting cluster nodes"}, status), nil
+}
+
+// later reports whether AWS refused to delete a subnet group for now: all clusters in it are being deleted.
+func (c *cacheAbsent) later(ctx context.Context, a *cloud.Account, why error) (bool, error) {
 	if !cloud.HasCode(why, "CacheSubnetGroupInUse") {
 		return false, nil
 	}

@@ -2,6 +2,7 @@ package storage
 
 import (
 	"context"
+	"errors"
 
 	sdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/elasticache"
@@ -54,9 +55,19 @@ func (r *replicationPresent) look(ctx context.Context) (*cloud.Plan, error) {
 	case err != nil:
 		return nil, err
 	case has == nil:
+		primary, err := DescribeCache(ctx, a, r.Primary)
+		if err != nil {
+			return nil, err
+		}
+		if primary == nil && !a.Expects("cache cluster", r.Primary) {
+			return nil, cloud.Missing("cache cluster", r.Primary, "boto_elasticache.present")
+		}
 		p.Create(value.NewMap("replication_group", r.Name, "primary_cluster_id", r.Primary, "replication_group_description",
 			r.Description))
 		p.Then("replication group made", func(ctx context.Context) error {
+			if primary, err := DescribeCache(ctx, a, r.Primary); primary == nil || err != nil {
+				return errors.Join(err, cloud.Missing("cache cluster", r.Primary, "boto_elasticache.present"))
+			}
 			if err := available(ctx, a, r.Primary); err != nil {
 				return err
 			}
