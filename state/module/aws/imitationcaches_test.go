@@ -117,8 +117,9 @@ func (s *caches) answer(in any) (any, error) {
 		if c == nil || *c.CacheClusterStatus != "available" {
 			return nil, fault("InvalidCacheClusterState")
 		}
-		s.groups[*in.ReplicationGroupId] = &replicationGroup{primary: *in.PrimaryClusterId, ReplicationGroup: types.ReplicationGroup{
-			Description: in.ReplicationGroupDescription, Status: sdk.String("creating")}, changes: lag{s.lag}}
+		s.groups[*in.ReplicationGroupId] = &replicationGroup{primary: *in.PrimaryClusterId,
+			ReplicationGroup: types.ReplicationGroup{
+				Description: in.ReplicationGroupDescription, Status: sdk.String("creating")}, changes: lag{s.lag}}
 		return &elasticache.CreateReplicationGroupOutput{}, nil
 	case *elasticache.ModifyReplicationGroupInput:
 		g, err := s.group(in.ReplicationGroupId, "modifying")
