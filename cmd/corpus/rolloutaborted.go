@@ -121,9 +121,9 @@ func (r rolloutStatus) writeBack(w io.Writer) {
 	}
 }
 
-// signsAnew is the problem of a host for which another key was registered than the roster has, and that has no record
+// keyReplaced is the problem of a host for which another key was registered than the roster has, and that has no record
 // with it yet: the first run of a machine that replaced another one has failed, or has not ended.
-const signsAnew = "another key than the rollout has for it is registered for it, as of a machine that replaced it, " +
+const keyReplaced = "another key than the rollout has for it is registered for it, as of a machine that replaced it, " +
 	"and has signed no record yet"
 
 // renamedTo is the problem of a host whose key is registered for another name, which follows.
@@ -150,7 +150,7 @@ func (u *activeRollout) nameRenamed(ctx context.Context, s store.Store, r *rollo
 	}
 }
 
-// nameReplaced sets signsAnew for the hosts that a status names and for which another machine registered a key after
+// nameReplaced sets keyReplaced for the hosts that a status names and for which another machine registered a key after
 // their current record. It reads the keys of these hosts, in one request each.
 func (u *activeRollout) nameReplaced(ctx context.Context, s store.Store, r *rolloutStatus, known []fleet.Host) {
 	seen, first := map[string]time.Time{}, u.rollout.Roster.Keys()
@@ -166,7 +166,7 @@ func (u *activeRollout) nameReplaced(ctx context.Context, s store.Store, r *roll
 		if err == nil && slices.ContainsFunc(keys, func(k hostkey.Registered) bool {
 			return k.Key != first[h.Host] && k.Since.After(seen[h.Host])
 		}) {
-			h.Why = signsAnew
+			h.Why = keyReplaced
 		}
 	}
 }

@@ -255,7 +255,7 @@ func (r rolloutStatus) writeWaiting(w io.Writer) {
 		if h.Why != "" {
 			why = fmt.Sprintf(": %s: corpus host show %s", h.Why, h.Host)
 			switch {
-			case h.Why == signedByOther, h.Why == signsAnew:
+			case h.Why == signedByOther, h.Why == keyReplaced:
 				why = fmt.Sprintf(": %s: %s", h.Why, forgetOld(r.Ref, r.Version, h.Host, r.over))
 			case strings.HasPrefix(h.Why, renamedTo):
 				why = fmt.Sprintf(": %s: corpus host show %s", h.Why, strings.TrimPrefix(h.Why, renamedTo))
