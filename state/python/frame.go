@@ -107,7 +107,10 @@ func write(b *bytes.Buffer, v any, depth int) error {
 	case *value.Map:
 		return writeMap(b, v, depth)
 	case *Object:
-		tagged(b, tagObject, fmt.Sprintf("[%d]", v.id))
+		b.WriteString(`{"` + tagObject + `":`)
+		err := writeItems(b, v.message().Items, depth)
+		b.WriteByte('}')
+		return err
 	default:
 		writeText(b, value.Str(v)) // a value that only templates have, such as an undefined variable
 	}

@@ -8,22 +8,25 @@ import (
 )
 
 // Object is a value of Python that SLS files do not have, such as a set, a date or an iterator. It prints as in Python,
-// can be iterated over if Python's object can, and becomes the same object when it is passed back to Python.
+// can be iterated over if Python's object can, and becomes the same object when it is passed back to Python. Another
+// process than the one that made it gets an equal value of a set, a date and the like, and of other objects what
+// prints alike.
 type Object struct {
 	id         int
+	pickled    string // from which Python makes an equal value; "" for an object that is more than a value
 	kind       string
 	repr, text string
 	truth      bool
 	items      *value.List // nil if it cannot be iterated over
 }
 
-// newObject returns an object made of the fields of a message: number, type, repr, str, truth and items.
+// newObject returns an object made of the fields of a message: number, type, repr, str, truth, items and pickled value.
 func newObject(fields []any, w *Worker) (*Object, error) {
 	o := &Object{}
-	if len(fields) != 6 {
+	if len(fields) != 7 {
 		return nil, errors.New("a message has an incomplete object")
 	}
-	var ok [5]bool
+	var ok [6]bool
 	o.id, ok[0] = fields[0].(int)
 	o.kind, ok[1] = fields[1].(string)
 	repr, err := untag(fields[2], w)
@@ -37,6 +40,7 @@ func newObject(fields []any, w *Worker) (*Object, error) {
 	o.repr, ok[2] = repr.(string)
 	o.text, ok[3] = text.(string)
 	o.truth, ok[4] = fields[4].(bool)
+	o.pickled, ok[5] = fields[6].(string)
 	if items, is := fields[5].(*value.List); is {
 		o.items = items
 		if err := untagItems(items.Items, w); err != nil {
@@ -94,6 +98,9 @@ func (o *Object) Contains(item any) (bool, error) {
 	}
 	return false, nil
 }
+
+// message returns what Python makes the object of again.
+func (o *Object) message() *value.List { return value.NewList(o.id, o.repr, o.text, o.pickled) }
 
 // MarshalJSON writes the repr, as Salt does for a value that JSON does not have.
 func (o *Object) MarshalJSON() ([]byte, error) { return json.Marshal(o.repr) }

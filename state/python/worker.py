@@ -34,7 +34,7 @@ class Objects:
 
     def __init__(self):
         self.all = collections.OrderedDict()
-        self.last = 0
+        self.last = int.from_bytes(os.urandom(5), "big") << 20  # another process has other numbers
 
     def keep(self, v):
         self.last += 1
@@ -49,7 +49,31 @@ class Objects:
                 items.append(pack(item))
                 if len(items) > 100000:
                     raise ValueError("an iterator gives more than 100000 items")
-        return {"$object": [self.last, type(v).__name__, pack(repr(v)), pack(str(v)), bool(v), items]}
+        return {"$object": [self.last, type(v).__name__, pack(repr(v)), pack(str(v)), bool(v), items, pickled(v)]}
+
+
+def pickled(v):
+    """The text from which another process makes an equal object; empty for one that is more than a value."""
+    if type(v).__module__ not in ("builtins", "collections", "datetime", "decimal", "ipaddress", "pathlib", "uuid"):
+        return ""
+    try:
+        import pickle
+        return b64(pickle.dumps(v, 4))
+    except Exception:
+        return ""
+
+
+class Remains:
+    """Stands for an object of a process that has ended, or that was dropped."""
+
+    def __init__(self, as_repr, as_text):
+        self.as_repr, self.as_text = as_repr, as_text
+
+    def __repr__(self):
+        return self.as_repr
+
+    def __str__(self):
+        return self.as_text
 
 
 OBJECTS = Objects()
@@ -115,10 +139,14 @@ def b64(data):
     return binascii.b2a_base64(data, newline=False).decode()
 
 
-def gone(args):
-    if args[0] not in OBJECTS.all:
-        raise ValueError("an object of an earlier call is not kept any more")
-    return OBJECTS.all[args[0]]
+def kept(args):
+    number, as_repr, as_text, data = args
+    if number in OBJECTS.all:
+        return OBJECTS.all[number]
+    if data:
+        import pickle
+        return pickle.loads(binascii.a2b_base64(data))
+    return Remains(as_repr, as_text)
 
 
 def hashable(k):
@@ -133,7 +161,7 @@ UNPACK = {
     "$bytes": binascii.a2b_base64,
     "$text": lambda text: binascii.a2b_base64(text).decode("utf-8", "surrogateescape"),
     "$float": lambda text: float(text),
-    "$object": gone,
+    "$object": kept,
 }
 
 

@@ -469,11 +469,38 @@ func TestMissingSaltModuleHasHint(t *testing.T) {
 	}
 }
 
+// TestObjectsReachAnotherProcess passes objects that one process made to another one that numbers its own objects, as a run
+// does with grains: values are equal there, and of other objects a stand-in prints alike.
+func TestObjectsReachAnotherProcess(t *testing.T) {
+	modules := map[string]string{"modules/m": `
+import datetime
+class Own:
+    def __repr__(self):
+        return "<own>"
+def make():
+    return [{1, 2}, datetime.date(2024, 1, 2), Own(), frozenset([3])]
+def same(a, b, c, d):
+    return [a == {1, 2}, b == datetime.date(2024, 1, 2), repr(c), 3 in d]
+`}
+	first, second := start(t, &fakeSession{texts: modules}), start(t, &fakeSession{texts: modules})
+	if _, err := call(second, t.Context(), "m.make"); err != nil {
+		t.Fatal(err)
+	}
+	made, err := call(first, t.Context(), "m.make")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := call(second, t.Context(), "m.same", made.(*value.List).Items...)
+	if want := "[True, True, '<own>', True]"; err != nil || value.Repr(got) != want {
+		t.Errorf("the other process has %v, want %s: %v", got, want, err)
+	}
+}
+
 // FuzzFrames checks that a message that can be read can be written, and that the written message reads the same.
 func FuzzFrames(f *testing.F) {
 	for _, text := range []string{`{"done":1}`, `{"$tuple":[1,{"$bytes":"AA=="}]}`, `{"$items":[[1,2],[[3],4]]}`,
 		`{"$o":{"a":{"$float":"inf"}}}`,
-		`{"$object":[1,"set","{1}","{1}",true,[1]]}`, `{"$object":[1]}`, `{"$text":"gICA"}`, `{"$oitems":[["$a",null]]}`,
+		`{"$object":[1,"set","{1}","{1}",true,[1],""]}`, `{"$object":[1]}`, `{"$text":"gICA"}`, `{"$oitems":[["$a",null]]}`,
 		`[[[[]]]]`} {
 		f.Add(append([]byte{0, 0, 0, byte(len(text))}, text...))
 	}
