@@ -469,8 +469,8 @@ func TestMissingSaltModuleHasHint(t *testing.T) {
 	}
 }
 
-// TestObjectsReachAnotherProcess passes objects that one process made to another one that numbers its own objects, as a run
-// does with grains: values are equal there, and of other objects a stand-in prints alike.
+// TestObjectsReachAnotherProcess passes objects that one process made to another one that numbers its own objects, as a
+// run does with grains: values are equal there, and of other objects a stand-in prints alike.
 func TestObjectsReachAnotherProcess(t *testing.T) {
 	modules := map[string]string{"modules/m": `
 import datetime

@@ -234,7 +234,8 @@ func (r *Roots) Read(env, name string) (data []byte, file string, err error) {
 	return data, file, err
 }
 
-// FindSLS returns the path of the tree that an SLS name means: a/b.sls or a/b/init.sls for a.b, and a/init.sls for "a.".
+// FindSLS returns the path of the tree that an SLS name means: a/b.sls or a/b/init.sls for a.b, and a/init.sls for
+// "a.".
 func (r *Roots) FindSLS(env, sls string) (name string, ok bool, err error) {
 	base := strings.ReplaceAll(sls, ".", "/")
 	names := []string{base + ".sls", base + "/init.sls"}

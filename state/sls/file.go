@@ -235,8 +235,8 @@ func (f *file) exists(env, name string) bool {
 	return ok
 }
 
-// absolute resolves .name and ..name, which are relative to this file. Dots alone mean the init.sls of that directory, whose
-// SLS is then called "web.", as under Salt.
+// absolute resolves .name and ..name, which are relative to this file. Dots alone mean the init.sls of that directory,
+// whose SLS is then called "web.", as under Salt.
 func (f *file) absolute(name string, at diag.Pos) (string, bool) {
 	rest := strings.TrimLeft(name, ".")
 	levels := len(name) - len(rest)

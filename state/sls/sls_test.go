@@ -62,8 +62,8 @@ func TestIncludes(t *testing.T) {
 	}
 }
 
-// TestIncludeOfADirectory checks that dots alone include the init.sls of that directory, under the name that it has under
-// Salt, and that files that include each other so end.
+// TestIncludeOfADirectory checks that dots alone include the init.sls of that directory, under the name that it has
+// under Salt, and that files that include each other so end.
 func TestIncludeOfADirectory(t *testing.T) {
 	got, err := high(t, map[string]string{
 		"t.sls":             "include: [web.deep.cron]\n",
