@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path"
+	"slices"
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/state/compile"
@@ -39,20 +41,20 @@ func (r *Runner) bounded(ctx context.Context, s *compile.Step, run func(context.
 	go func() { done <- run(own) }()
 	select {
 	case result := <-done:
-		return result.endedBy(own)
+		return r.endedBy(own, result)
 	case <-own.Done():
 	}
 	for {
 		select {
 		case result := <-done:
-			return result.endedBy(own)
+			return r.endedBy(own, result)
 		case <-time.After(abandonAfter):
 		}
 		if !busy() {
 			abandoned := &Result{Step: s, Changes: value.NewMap(), Comment: "the step did not return after it was cancelled",
 				Started: time.Now()}
 			r.redact(abandoned)
-			return abandoned.endedBy(own)
+			return r.endedBy(own, abandoned)
 		}
 	}
 }
@@ -117,20 +119,42 @@ func (r *Result) Ended() bool {
 	return errors.As(r.cause, &e)
 }
 
-// endedBy returns r. If ctx is done and the step failed, endedBy changes r to say that the step was cancelled, and why.
-func (r *Result) endedBy(ctx context.Context) *Result {
+// endedBy returns a result. If ctx is done and the step failed, endedBy changes the result to say that the step was
+// cancelled, and why.
+func (r *Runner) endedBy(ctx context.Context, result *Result) *Result {
 	cause := context.Cause(ctx)
-	if cause == nil || r.Outcome != Failed {
-		return r
+	if cause == nil || result.Outcome != Failed {
+		return result
 	}
 	during := ""
-	if guard := (*cutGuard)(nil); errors.As(r.cause, &guard) {
+	if guard := (*cutGuard)(nil); errors.As(result.cause, &guard) {
 		during = " while its " + guard.key + " ran"
 	}
-	r.Comment = fmt.Sprintf("cancelled after %s%s: %v", r.lasted(), during, cause)
-	r.Hint = "see what it waits for; converge.timeout in agent.yaml limits the time of all states together"
-	r.cause = &ended{cause}
-	return r
+	result.Comment = fmt.Sprintf("cancelled after %s%s: %v", result.lasted(), during, cause)
+	result.Hint = "see what it waits for; converge.timeout in agent.yaml limits the time of all states together"
+	result.cause = &ended{cause}
+	if by := r.delayedBy(result.Step); by != nil && during == "" && errors.Is(cause, errOverdue) {
+		result.Comment, result.Hint, result.obstruction = by.After(result.Comment), by.Hint(result.Hint), by
+	}
+	return result
+}
+
+// delayedBy returns what an unprivileged user may have made so large or so deep that a step of files does not end in
+// time; nil if such a user can change none of its paths.
+func (r *Runner) delayedBy(s *compile.Step) *host.Obstruction {
+	if !slices.Contains([]string{"archive", "file", "git", "ini", "ssh_auth", "ssh_known_hosts"}, s.State()) {
+		return nil
+	}
+	for _, argument := range []string{"name", "source", "target", "config"} {
+		p, _ := s.Chunk.Value(argument).(string)
+		if !path.IsAbs(p) {
+			continue
+		}
+		if by, _ := r.Host.ObstructionOf(host.Unsuitable(path.Clean(p), errOverdue)); by != nil {
+			return by
+		}
+	}
+	return nil
 }
 
 func (r *Result) lasted() time.Duration {

@@ -49,3 +49,30 @@ func TestDeepTreesAreRemoved(t *testing.T) {
 		})
 	}
 }
+
+// countingRecorder counts the subjects that it receives.
+type countingRecorder struct{ subjects int }
+
+func (c *countingRecorder) Replacing(host.Subject) error { c.subjects++; return nil }
+
+func (c *countingRecorder) Kept() error { return nil }
+
+// TestDeepTreesAreRecordedInPart checks that the removal of a tree of very many levels records those that are not too
+// deep, since a record of a path takes as long as the path has levels.
+func TestDeepTreesAreRecordedInPart(t *testing.T) {
+	root := t.TempDir()
+	if err := os.MkdirAll(root+strings.Repeat("/d", 1000), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	recorder := &countingRecorder{}
+	h, err := host.Open(host.Options{Root: root, Recorder: recorder}, host.Caches{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := h.Files.RemoveAll("/d"); err != nil {
+		t.Fatal(err)
+	}
+	if recorder.subjects < 200 || recorder.subjects > 600 {
+		t.Errorf("%d subjects were recorded", recorder.subjects)
+	}
+}

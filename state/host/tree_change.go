@@ -173,9 +173,14 @@ func (t *tree) recordAll(p string) error {
 	return t.record(KindFile, p)
 }
 
-// recordNamed records a file, unless its path is too long for a system call: such a file could not be restored.
+// mostLevels limits the length of a path whose file is recorded. Each record looks at every directory of the path, so a
+// user could delay a run for hours with directories in directories.
+const mostLevels = 256
+
+// recordNamed records a file, unless its path has too many levels, or is too long for a system call: such a file could
+// not be restored.
 func (t *tree) recordNamed(p string) error {
-	if len(p) >= unix.PathMax {
+	if len(p) >= unix.PathMax || strings.Count(p, "/") > mostLevels {
 		return nil
 	}
 	return t.record(KindFile, p)
