@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"math"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -23,12 +24,16 @@ type TimeoutPolicy struct {
 	// none. Each time that a store is given up for it, the required rate of the store is halved, so that a line
 	// that is slow for every store is not given up forever.
 	Slowest int64
+	AnyRate bool   // a body may be slower than leastRate, since the caller limits its time
 	Name    string // name of the store in messages, before a slash and the key; may be empty
+
+	window time.Duration // over which a body brings leastRate, or stalls
 }
 
 func (p TimeoutPolicy) orDefaults() TimeoutPolicy {
-	return TimeoutPolicy{Answer: cmp.Or(p.Answer, 30*time.Second), Idle: cmp.Or(p.Idle, 30*time.Second),
-		Name: p.Name, Slowest: p.Slowest}
+	p.Answer, p.Idle = cmp.Or(p.Answer, 30*time.Second), cmp.Or(p.Idle, 30*time.Second)
+	p.window = cmp.Or(p.window, stallWindow)
+	return p
 }
 
 // leastAnswer is the time that a request has for its response however little time its retries have.
@@ -39,7 +44,7 @@ const leastAnswer = time.Second
 func (p TimeoutPolicy) inTotal(total time.Duration) TimeoutPolicy {
 	total = max(RetryPolicy{Total: total}.orDefaults().Total, leastAnswer)
 	p = p.orDefaults()
-	p.Answer, p.Idle = min(p.Answer, total), min(p.Idle, total)
+	p.Answer, p.Idle, p.window = min(p.Answer, total), min(p.Idle, total), min(p.window, total)
 	return p
 }
 
@@ -51,9 +56,9 @@ func (p TimeoutPolicy) object(key string) string {
 	return strings.TrimSuffix(p.Name, "/") + "/" + key
 }
 
-// Timeout cancels requests without a response and bodies that stall. A body that moves is never cancelled, however slow
-// it is: the caller's context limits the time of a whole download. Time that the caller spends between two reads, or on
-// providing the bytes of a Put, does not count.
+// Timeout cancels requests without a response and bodies that stall: those that bring nothing for a while, or less than
+// leastRate over stallWindow. Otherwise the caller's context limits the time of a download. Time that the caller spends
+// between two reads, or on providing the bytes of a Put, does not count.
 func Timeout(s Store, policy TimeoutPolicy) Store {
 	t := &timed{inner: s, policy: policy.orDefaults()}
 	t.slowest.Store(policy.Slowest)
@@ -80,7 +85,8 @@ func (t *timed) GetRange(ctx context.Context, key string, part Range) (io.ReadCl
 		w.release()
 		return nil, Info{}, w.explain(ctx, err)
 	}
-	return &timedBody{ctx: ctx, body: body, w: w, t: t, first: left, object: t.policy.object(key)}, info, nil
+	return &timedBody{ctx: ctx, body: body, w: w, t: t, first: left, window: min(t.policy.window, left),
+		object: t.policy.object(key)}, info, nil
 }
 
 func (t *timed) Put(ctx context.Context, key string, r io.Reader, size int64, cond Condition) (Info, error) {
@@ -153,45 +159,80 @@ type timedBody struct {
 	t    *timed
 
 	first  time.Duration // limit of the time until the first bytes, by the time that is left for retries
+	window time.Duration // over which less than leastRate is a stall
 	object string
-	bytes  int64         // read since the rate was last checked
-	took   time.Duration // time that reading them took
+	faster pace // for Slowest
+	moving pace // for leastRate
+}
+
+// pace is what a body brought since its rate was last checked.
+type pace struct {
+	bytes int64
+	took  time.Duration // time that reading them took
+}
+
+// rate returns the bytes per second of a window that is complete, and starts the next one.
+func (p *pace) rate(n int, took, window time.Duration) (rate float64, complete bool) {
+	p.bytes, p.took = p.bytes+int64(n), p.took+took
+	if p.took < window {
+		return 0, false
+	}
+	rate = float64(p.bytes) / p.took.Seconds()
+	*p = pace{}
+	return rate, true
 }
 
 func (b *timedBody) Read(p []byte) (int, error) {
 	start := time.Now()
-	b.w.arm(min(b.t.policy.Idle, b.first))
+	b.w.arm(min(b.t.policy.Idle, b.first, b.untilStall()))
 	n, err := b.body.Read(p)
 	b.w.disarm()
 	if n > 0 {
 		b.first = b.t.policy.Idle
 	}
-	if err == nil {
-		err = b.crawls(n, time.Since(start))
-	}
 	if errors.Is(err, io.EOF) {
 		return n, err
+	}
+	if slow := b.crawls(n, time.Since(start)); slow != nil && (err == nil || b.w.expired(b.ctx)) {
+		return n, slow
 	}
 	return n, b.w.explain(b.ctx, err)
 }
 
-// rateWindow is the time over which the rate of a body is measured.
+// rateWindow is the time over which the rate of a body is measured for TimeoutPolicy.Slowest.
 const rateWindow = 10 * time.Second
 
-// crawls returns an error for a body that is too slow.
-func (b *timedBody) crawls(n int, took time.Duration) error {
-	b.bytes, b.took = b.bytes+int64(n), b.took+took
-	if b.took < rateWindow {
-		return nil
+// stallWindow is the time over which a body that brings less than leastRate counts as stalled, or the total time for
+// retries if that is shorter.
+const stallWindow = time.Minute
+
+// untilStall returns for how long a read may take before the window ends with less than leastRate. A window without any
+// byte is limited by TimeoutPolicy.Idle.
+func (b *timedBody) untilStall() time.Duration {
+	if b.t.policy.AnyRate || b.moving.bytes == 0 || float64(b.moving.bytes) >= leastRate*b.window.Seconds() {
+		return math.MaxInt64
 	}
-	rate, slowest := float64(b.bytes)/b.took.Seconds(), b.t.slowest.Load()
-	b.bytes, b.took = 0, 0
-	if rate >= float64(slowest) {
+	return b.window - b.moving.took + time.Second // bytes that arrive right at its end count
+}
+
+// crawls returns an error for a body that is too slow: one after which another store is asked, or one after which the
+// rest is requested again.
+func (b *timedBody) crawls(n int, took time.Duration) error {
+	rate, complete := b.moving.rate(n, took, b.window)
+	if complete && rate > 0 && rate < leastRate && !b.t.policy.AnyRate {
+		return diag.WithHint(b.slow(true, "it stalls: it sent %.0f bytes a second for %v", rate, b.window.Round(time.Second)), "the store, or "+
+			"the line to it, brings less than %d bytes a second: look at the server, and at proxies on the way", leastRate)
+	}
+	slowest := b.t.slowest.Load()
+	if rate, complete = b.faster.rate(n, took, rateWindow); !complete || rate >= float64(slowest) {
 		return nil
 	}
 	b.t.slowest.CompareAndSwap(slowest, slowest/2)
-	return &Error{Op: OpGet, Object: b.object, Kind: ErrUnreachable,
-		Cause: fmt.Errorf("it sends %.0f bytes a second, and another store may do better", rate)}
+	return b.slow(false, "it sends %.0f bytes a second, and another store may do better", rate)
+}
+
+func (b *timedBody) slow(again bool, cause string, args ...any) error {
+	return &Error{Op: OpGet, Object: b.object, Kind: ErrUnreachable, Cause: fmt.Errorf(cause, args...), Again: again}
 }
 
 func (b *timedBody) Close() error {
@@ -259,6 +300,12 @@ func (w *watchdog) disarm() { w.timer.Stop() }
 func (w *watchdog) release() {
 	w.timer.Stop()
 	w.cancel(nil)
+}
+
+// expired reports whether the watchdog cancelled the request.
+func (w *watchdog) expired(ctx context.Context) bool {
+	var late *Error
+	return errors.As(context.Cause(ctx), &late) && late == w.late
 }
 
 // explain replaces an error that the watchdog caused by the watchdog's own.

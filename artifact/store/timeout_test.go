@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -13,6 +14,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/store/mem"
 	"github.com/corpus-agent/corpus-agent/artifact/store/storetest"
+	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
 var patience = store.TimeoutPolicy{Answer: 5 * time.Second, Idle: 10 * time.Second}
@@ -64,13 +66,64 @@ func TestStalledBody(t *testing.T) {
 	})
 }
 
+// TestSlowBodyIsNotAStall reads bodies of a KiB per second, and of any rate if that is asked for.
 func TestSlowBodyIsNotAStall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inner := mem.New()
 		mustPut(t, inner, "key", make([]byte, 100))
-		s := store.Timeout(storetest.NewFaulty(inner, storetest.Fault{Drip: 9 * time.Second}), patience)
-		if got, err := getAll(t.Context(), s, "key", store.Range{}); len(got) != 100 || err != nil {
-			t.Errorf("%d bytes, %v", len(got), err)
+		mustPut(t, inner, "long", make([]byte, 300<<10))
+		any := patience
+		any.AnyRate = true
+		dripping := store.Timeout(storetest.NewFaulty(inner, storetest.Fault{Drip: 9 * time.Second}), any)
+		for key, s := range map[string]store.Store{"key": dripping, "long": store.Timeout(crawling{inner}, patience)} {
+			body, _, err := s.Get(t.Context(), key, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := io.Copy(io.Discard, body); err != nil {
+				t.Errorf("%s: %v", key, err)
+			}
+			_ = body.Close() // it was read to its end
+		}
+	})
+}
+
+// TestDrippingStoreIsGivenUpInTime has a store that sends a byte now and then: a request for it ends, with a hint, when
+// its retries bring no more.
+func TestDrippingStoreIsGivenUpInTime(t *testing.T) {
+	for _, total := range []time.Duration{0, 2 * time.Second, 40 * time.Second, 3 * time.Minute} {
+		for _, drip := range []time.Duration{20 * time.Millisecond, time.Second, 29 * time.Second} {
+			synctest.Test(t, func(t *testing.T) {
+				inner, limit := mem.New(), cmp.Or(total, time.Minute)
+				mustPut(t, inner, "key", make([]byte, 64<<10))
+				s := store.Stack(storetest.NewFaulty(inner, storetest.Fault{Drip: drip}),
+					store.Settings{Retry: store.RetryPolicy{Total: total}})
+				start := time.Now()
+				_, err := getAll(t.Context(), s, "key", store.Range{})
+				took := time.Since(start)
+				if !errors.Is(err, store.ErrUnreachable) || diag.HintOf(err) == "" ||
+					took > limit+min(limit, time.Minute)+2*time.Second {
+					t.Errorf("a byte each %v, with --retry %v: after %v: %v (hint %q)", drip, total, took, err, diag.HintOf(err))
+				}
+			})
+		}
+	}
+}
+
+// TestDripIsResumed has a store whose first body drips after some KiB: the rest is fetched with a second request.
+func TestDripIsResumed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		inner, log := mem.New(), &storetest.Log{}
+		data := bytes.Repeat([]byte("0123456789"), 10_000)
+		mustPut(t, inner, "key", data)
+		faulty := storetest.NewFaulty(inner, storetest.Fault{Nth: 1, Drip: 10 * time.Millisecond})
+		start := time.Now()
+		got, err := getAll(t.Context(), store.Stack(faulty, store.Settings{Observe: log.Add}), "key", store.Range{})
+		if err != nil || !bytes.Equal(got, data) || log.Bytes() != int64(len(data)) || len(log.Requests()) != 2 {
+			t.Errorf("%d bytes of %d, %v, by requests of %d bytes:\n%v", len(got), len(data), err, log.Bytes(), log)
+		}
+		if took := time.Since(start); took < time.Minute || took > 62*time.Second {
+			t.Errorf("took %v", took)
 		}
 	})
 }

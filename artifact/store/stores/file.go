@@ -42,6 +42,7 @@ func (f Files) Open(ctx context.Context, rawURL string) (io.ReadCloser, error) {
 
 // locate returns the store that has a file, and the file's key in it.
 func (f Files) locate(rawURL string) (s store.Store, key string, err error) {
+	f.Options.Timeout.AnyRate = true // the Pace limits the rate
 	u, err := url.Parse(rawURL)
 	if err != nil { // its text contains the URL, or a part of it that may be a password
 		return nil, "", diag.WithHint(errors.New("the source is not a URL"),
