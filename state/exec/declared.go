@@ -14,7 +14,8 @@ import (
 type declaration struct {
 	argument string
 	kind     fs.FileMode
-	nothing  bool // instead of kind
+	nothing  bool   // instead of kind
+	target   string // of a symbolic link
 }
 
 // declarationOf returns what a state declares at a path; false if it declares no kind of object, or not in each case in
@@ -31,7 +32,8 @@ func declarationOf(s *compile.Step) (d declaration, found bool) {
 	case "git.latest", "git.cloned", "git.detached":
 		return declaration{argument: "target", kind: fs.ModeDir}, true
 	case "file.symlink":
-		return name(fs.ModeSymlink)
+		target, _ := s.Chunk.Value("target").(string)
+		return declaration{argument: "name", kind: fs.ModeSymlink, target: target}, true
 	case "file.mknod":
 		kind, known := map[any]fs.FileMode{"p": fs.ModeNamedPipe, "b": fs.ModeDevice,
 			"c": fs.ModeDevice | fs.ModeCharDevice}[s.Chunk.Value("ntype")]
@@ -63,5 +65,5 @@ func (r *Result) noteDeclared(h *host.Host) {
 		slices.ContainsFunc(optionalArguments(), func(a string) bool { return value.Truth(r.Step.Chunk.Value(a)) }) {
 		return
 	}
-	h.NoteDeclared(p, d.kind, d.nothing)
+	h.NoteDeclared(p, d.kind, d.nothing, d.target)
 }

@@ -156,7 +156,13 @@ func (r *Result) findObstruction(h *host.Host) {
 		return
 	}
 	by, obstacle := h.ObstructionOf(r.cause)
-	if _, refused := host.Unsafe(r.cause); refused || obstacle == nil && by == nil {
+	_, refused := host.Unsafe(r.cause)
+	if own := h.OfOwnLink(r.cause); own != nil {
+		r.cause, r.Hint = own, "name the target of the link in this state, or put the link where root alone may write; "+
+			"`follow_unsafe: true` has the state follow it anyway"
+		r.Comment = diag.At(r.Step.Pos, "%s; an earlier state of this run put the link there", r.Comment).Error()
+	}
+	if refused || obstacle == nil && by == nil {
 		return
 	}
 	if by != nil {

@@ -31,6 +31,7 @@ type leftover struct {
 	at       int    // number of the note
 	replaced int    // number of the last note of an operation that exchanged the object
 	from     string // the former path of a directory that was renamed with its content; "" for any other object
+	target   string // of a symbolic link, as the release declares it
 }
 
 // Kinds besides the types of objects.
@@ -59,9 +60,19 @@ func (l *leftovers) changed(p string, kind fs.FileMode, id FileID, from string) 
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.notes++
-	l.all[l.key(p)] = leftover{kind, id, l.notes, l.notes, from}
+	l.all[l.key(p)] = leftover{kind, id, l.notes, l.notes, from, ""}
 	if kind != noObject && kind != unknownKind {
 		l.above(p)
+	}
+}
+
+// leads notes the target of a symbolic link that an operation made.
+func (l *leftovers) leads(p, target string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if now, found := l.all[l.key(p)]; found && now.kind == fs.ModeSymlink {
+		now.target = target
+		l.all[l.key(p)] = now
 	}
 }
 
@@ -72,8 +83,8 @@ func (l *leftovers) forget(p string) {
 	delete(l.all, l.key(p))
 }
 
-// declared notes that a state has successfully declared the kind of the object at a path.
-func (l *leftovers) declared(p string, kind fs.FileMode) {
+// declared notes that a state has successfully declared the kind of the object at a path, and the target of a link.
+func (l *leftovers) declared(p string, kind fs.FileMode, target string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.notes++
@@ -81,7 +92,7 @@ func (l *leftovers) declared(p string, kind fs.FileMode) {
 	if now.kind != kind {
 		now.id = FileID{}
 	}
-	now.kind, now.at = kind, l.notes
+	now.kind, now.at, now.target = kind, l.notes, target
 	l.all[l.key(p)] = now
 	if kind != noObject {
 		l.above(p)
@@ -105,7 +116,10 @@ func (l *leftovers) above(p string) {
 
 // of returns what the run left at a path, of which there may be several spellings; unknownKind if it does not decide
 // that. id is the object that is there now.
-func (l *leftovers) of(id FileID, paths ...string) fs.FileMode {
+func (l *leftovers) of(id FileID, paths ...string) fs.FileMode { return l.last(id, paths...).kind }
+
+// last returns the note of which [leftovers.of] returns the kind.
+func (l *leftovers) last(id FileID, paths ...string) leftover {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	own, replaced, gone := leftover{kind: unknownKind}, 0, 0
@@ -125,11 +139,11 @@ func (l *leftovers) of(id FileID, paths ...string) fs.FileMode {
 	}
 	switch {
 	case gone > max(own.at, l.command):
-		return noObject
+		return leftover{kind: noObject}
 	case own.at < replaced, own.at < l.command && (own.id == FileID{} || own.id != id):
-		return unknownKind
+		return leftover{kind: unknownKind}
 	}
-	return own.kind
+	return own
 }
 
 // noteChange notes what an operation left at a path. The operation decides the kind, since a user may exchange the
@@ -224,8 +238,9 @@ func (t *tree) spellings(p string) []string {
 	return []string{path.Clean(p), t.steady(p, t.real(path.Clean(p)))}
 }
 
-// NoteDeclared notes that a state has succeeded that declares what is at a path: an object of a type, or nothing.
-func (h *Host) NoteDeclared(p string, kind fs.FileMode, nothing bool) {
+// NoteDeclared notes that a state has succeeded that declares what is at a path: an object of a type, or nothing. target
+// is that of a symbolic link.
+func (h *Host) NoteDeclared(p string, kind fs.FileMode, nothing bool, target string) {
 	t, ok := h.Files.(*tree)
 	if !ok {
 		return
@@ -233,5 +248,5 @@ func (h *Host) NoteDeclared(p string, kind fs.FileMode, nothing bool) {
 	if nothing {
 		kind = noObject
 	}
-	t.left.declared(path.Clean(p), kind)
+	t.left.declared(path.Clean(p), kind, target)
 }

@@ -33,7 +33,7 @@ func (t *tree) Mkdir(p string, mode fs.FileMode) error {
 }
 
 func (t *tree) Symlink(target, p string) error {
-	return t.write("symlink", p, func(dir int, name string) error {
+	err := t.write("symlink", p, func(dir int, name string) error {
 		temp := tempName()
 		t.temps.in(dir)
 		if err := unix.Symlinkat(target, dir, temp); err != nil {
@@ -45,6 +45,10 @@ func (t *tree) Symlink(target, p string) error {
 		}
 		return err
 	})
+	if err == nil && !ownTemp(p) {
+		t.left.leads(t.steady(p, t.real(p)), target)
+	}
+	return err
 }
 
 func (t *tree) Link(old, p string) error {
