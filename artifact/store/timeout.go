@@ -220,8 +220,9 @@ func (b *timedBody) untilStall() time.Duration {
 func (b *timedBody) crawls(n int, took time.Duration) error {
 	rate, complete := b.moving.rate(n, took, b.window)
 	if complete && rate > 0 && rate < leastRate && !b.t.policy.AnyRate {
-		return diag.WithHint(b.slow(true, "it stalls: it sent %.0f bytes a second for %v", rate, b.window.Round(time.Second)), "the store, or "+
-			"the line to it, brings less than %d bytes a second: look at the server, and at proxies on the way", leastRate)
+		err := b.slow(true, "it stalls: it sent %.0f bytes a second for %v", rate, b.window.Round(time.Second))
+		return diag.WithHint(err, "the store, or the line to it, brings less than %d bytes a second: look at the server, "+
+			"and at proxies on the way", leastRate)
 	}
 	slowest := b.t.slowest.Load()
 	if rate, complete = b.faster.rate(n, took, rateWindow); !complete || rate >= float64(slowest) {

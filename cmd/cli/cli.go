@@ -192,7 +192,7 @@ func (s IO) fail(err error, code int, asJSON bool) {
 	parts := diag.Parts(err)
 	for i, part := range parts {
 		safe := inOneLine(part)
-		b.WriteString(s.label("error:") + " " + shown(safe.Replace(message(part))) + "\n")
+		b.WriteString(s.label("error:") + " " + unforged(shown(safe.Replace(message(part)))) + "\n")
 		for _, hint := range diag.HintsOf(part) {
 			if !slices.ContainsFunc(parts[i+1:], func(later error) bool { return slices.Contains(diag.HintsOf(later), hint) }) {
 				b.WriteString(shown(diag.HintLines(safe.Replace(hint))) + "\n")

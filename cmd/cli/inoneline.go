@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
@@ -20,6 +21,22 @@ func inOneLine(err error) *strings.Replacer {
 		}
 	}
 	return strings.NewReplacer(pairs...)
+}
+
+// labels are the starts of the lines by which readers tell the parts of the program's messages apart.
+func labels() []string { return []string{"error:", "hint:", "warning:", "note:"} }
+
+// unforged indents the lines of a message, after the first, that look like other messages of the program: output of a
+// program, or a name with a line feed.
+func unforged(text string) string {
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		bare := strings.ToLower(line)
+		if i > 0 && slices.ContainsFunc(labels(), func(label string) bool { return strings.HasPrefix(bare, label) }) {
+			lines[i] = "  " + line
+		}
+	}
+	return strings.Join(lines, "\n")
 }
 
 // pathsIn returns the paths of files in the tree of an error.
