@@ -35,6 +35,8 @@ func TestOwnLinksAreOfTheRelease(t *testing.T) {
 	link("/etc/dir", "exchanged")
 	link("/etc/dir", "same again")
 	link("/home/ann/own", "below")
+	link("/home/ann/hard", "to a hard link")
+	err = errors.Join(err, os.WriteFile(at("etc/file"), nil, 0o644), os.Link(at("etc/file"), at("home/ann/hard")))
 	users("/etc/other", "exchanged")
 	users("/etc/dir", "same again")
 	users("/etc/dir", "a user's")
@@ -47,7 +49,7 @@ func TestOwnLinksAreOfTheRelease(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, own := range map[string]bool{"made": true, "relative": true, "exchanged": false, "same again": true,
-		"below": false, "a user's": false, "declared": true, "declared otherwise": false} {
+		"below": false, "to a hard link": false, "a user's": false, "declared": true, "declared otherwise": false} {
 		refused := h.Refuses("/home/ann/" + name + "/file")
 		if refused == nil {
 			refused = h.Refuses("/home/ann/" + name)
