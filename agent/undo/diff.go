@@ -122,7 +122,8 @@ func (w *writer) part(from, to image.Part) {
 	case from.Type == image.Value || to.Type == image.Value:
 		w.value(from, to)
 	case from.Type == image.Line || to.Type == image.Line:
-		w.line("--- %s\n+++ %s\n@@ %s @@ not shown: accounts have secrets", from.Name, to.Name, lineChange(from, to))
+		w.line("--- %s\n+++ %s\n@@ %s @@ not shown: accounts have secrets", diag.OneLine(from.Name), diag.OneLine(to.Name),
+			lineChange(from, to))
 	default:
 		w.path(from, to)
 	}
@@ -175,7 +176,7 @@ func side(p image.Part) string {
 	if p.Type == image.Absent {
 		return "/dev/null"
 	}
-	return p.Name
+	return diag.OneLine(p.Name)
 }
 
 // describe describes a path that is not a regular file.
@@ -185,7 +186,7 @@ func (w *writer) describe(p image.Part) string {
 		if w.secret {
 			return "link, whose target is not shown"
 		}
-		return "link to " + p.Text
+		return "link to " + diag.OneLine(p.Text)
 	case image.Directory:
 		return fmt.Sprintf("directory %04o %d:%d", mode(p), p.UID, p.GID)
 	case image.Special:

@@ -64,6 +64,11 @@ func TestDifferences(t *testing.T) {
 			"# file /etc/f (some.state of 1)\n--- /etc/f\n+++ /etc/f\n@@ content @@ 2 B, now 3 B\n",
 			"# file /etc/f (some.state of 1)\n--- /etc/f\n+++ /etc/f\n@@ content @@ 3 B, now 2 B\n",
 		},
+		"names with line feeds": {
+			func(*scene) {}, func(s *scene, h *host.Host) { s.do(h.Files.Symlink("g\n+forged", "/etc/f\n# forged")) },
+			"# file /etc/f\\x0a# forged (some.state of 1)\n--- /dev/null\n+++ /etc/f\\x0a# forged\n+link to g\\x0a+forged\n",
+			"# file /etc/f\\x0a# forged (some.state of 1)\n--- /etc/f\\x0a# forged\n+++ /dev/null\n-link to g\\x0a+forged\n",
+		},
 		"a link for a file": {
 			func(s *scene) { s.put("/etc/f", "x\n") }, func(s *scene, h *host.Host) {
 				s.do(h.Files.Remove("/etc/f"))

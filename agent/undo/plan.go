@@ -14,6 +14,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/image"
 	"github.com/corpus-agent/corpus-agent/state/redact"
+	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
 // Plan is the list of actions of a restore.
@@ -132,7 +133,7 @@ func (p *Plan) add(a *Action) {
 		if part.blocked != "" {
 			subject := a.Subject.String()
 			if path.IsAbs(part.Want.Name) && part.Want.Name != a.Subject.Name {
-				subject += " in " + part.Want.Name
+				subject += " in " + diag.OneLine(part.Want.Name)
 			}
 			p.leave(subject, a.Step, part.blocked, part.since...)
 			p.Left[len(p.Left)-1].Changed = part.changed

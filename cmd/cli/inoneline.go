@@ -17,7 +17,7 @@ func inOneLine(err error) *strings.Replacer {
 	var pairs []string
 	for _, p := range pathsIn(err) {
 		if strings.Contains(p, "\n") {
-			pairs = append(pairs, p, strings.ReplaceAll(p, "\n", `\x0a`))
+			pairs = append(pairs, p, diag.OneLine(p))
 		}
 	}
 	return strings.NewReplacer(pairs...)

@@ -15,3 +15,6 @@ func ShellWord(word string) string {
 	}
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
+
+// OneLine writes the line feeds of a name as \x0a, so that the name of a file cannot look like another line of output.
+func OneLine(name string) string { return strings.ReplaceAll(name, "\n", `\x0a`) }

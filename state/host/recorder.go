@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"path"
 	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
 // ChangeRecorder keeps the files and other subjects that a run replaces.
@@ -25,7 +27,8 @@ type Subject struct {
 	Name string // path, account, unit or package name
 }
 
-func (s Subject) String() string { return string(s.Kind) + " " + s.Name }
+// String returns the kind and the name in one line.
+func (s Subject) String() string { return string(s.Kind) + " " + diag.OneLine(s.Name) }
 
 // Kind is the kind of a subject, in the words of reports.
 type Kind string
