@@ -11,10 +11,10 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/journal"
 	"github.com/corpus-agent/corpus-agent/artifact/structsort"
 	safe "github.com/corpus-agent/corpus-agent/artifact/walk"
+	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/image"
 	"github.com/corpus-agent/corpus-agent/state/redact"
-	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
 // Plan is the list of actions of a restore.
