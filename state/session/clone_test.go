@@ -283,3 +283,36 @@ func TestGitOfUsersRefusesForeignConfiguration(t *testing.T) {
 		t.Errorf("with a configuration of another user: %v: %s (%s)", r.Outcome, r.Comment, r.Hint)
 	}
 }
+
+// TestUsersChangesOfACloneAreTheUsers checks that what a user does to a clone of that user's counts as that user's, and
+// not as a fault of the release.
+func TestUsersChangesOfACloneAreTheUsers(t *testing.T) {
+	c := newClones(t)
+	commit := func(d string) error { c.git("-C", d, "commit", "--quiet", "--allow-empty", "-m", "own"); return nil }
+	for name, change := range map[string]func(clone string) error{
+		"commits": commit,
+		"changes": func(d string) error {
+			c.git("-C", d, "reset", "--quiet", "--hard", "HEAD~")
+			return os.WriteFile(d+"/.gitmodules", []byte("x"), 0o644)
+		},
+		"broken configuration": func(d string) error { return os.WriteFile(d+"/.git/config", []byte("[x"), 0o644) },
+		"a bare repository": func(d string) error {
+			return errors.Join(os.RemoveAll(d), osexec.Command("git", "init", "--quiet", "--bare", d).Run())
+		},
+	} {
+		clone := c.fresh()
+		c.must(change(clone))
+		if name == "changes" {
+			c.git("-C", clone, "add", ".gitmodules")
+		}
+		out, err := osexec.Command("chown", "-R", "nobody", clone, filepath.Join(c.dir, "remote")).CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		r := c.apply("t: {git.latest: [{name: REMOTE}, {target: CLONE}, {rev: master}, {user: nobody}]}")
+		if r.Outcome != exec.Failed || r.Obstruction() == nil {
+			t.Errorf("%s: %v, the obstruction is %v: %s", name, r.Outcome, r.Obstruction(), r.Comment)
+		}
+		c.must(osexec.Command("chown", "-R", "root", filepath.Join(c.dir, "remote")).Run())
+	}
+}

@@ -306,3 +306,47 @@ func TestObjectsThatAreExchangedDuringARun(t *testing.T) {
 		})
 	}
 }
+
+// TestMembersInTheWayOfAnArchive checks that what a user puts in the place of a member of an archive, and the content of
+// a user's archive, count as that user's.
+func TestMembersInTheWayOfAnArchive(t *testing.T) {
+	for name, c := range map[string]struct {
+		source string
+		put    func(data string) error
+	}{
+		"a directory for a file": {"salt://a.tar.gz", func(d string) error { return os.MkdirAll(d+"/x/app/file", 0o755) }},
+		"a file for a directory": {"salt://a.tar.gz", func(d string) error {
+			return errors.Join(os.Mkdir(d+"/x", 0o755), os.WriteFile(d+"/x/app", nil, 0o644))
+		}},
+		"a link for a directory": {"salt://a.tar.gz", func(d string) error {
+			return errors.Join(os.Mkdir(d+"/x", 0o755), os.Symlink(d, d+"/x/app"))
+		}},
+		"no archive": {"/srv/data/a.tar.gz", func(d string) error { return os.WriteFile(d+"/a.tar.gz", []byte("x"), 0o644) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			root := t.TempDir()
+			data := filepath.Join(root, "srv/data")
+			if err := errors.Join(os.MkdirAll(data, 0o755), os.Chmod(data, 0o777), c.put(data)); err != nil {
+				t.Fatal(err)
+			}
+			hosttest.Put(t, filepath.Join(root, "states/a.tar.gz"), string(packed(t)), 0o644)
+			hosttest.Put(t, filepath.Join(root, "etc/passwd"), "root:x:0:0::/root:/bin/sh\nann:x:1000:1000::/srv:/bin/sh\n", 0o644)
+			hosttest.Put(t, filepath.Join(root, "states/t.sls"), "t:\n  archive.extracted: [{name: /srv/data/x}, {source: '"+
+				c.source+"'}, {skip_verify: true}, {user: ann}]\n", 0o644)
+			h, err := machine.New(host.Options{Root: root, Commands: silent{}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := families.New(session.Settings{Host: h, ID: "t", Grains: value.NewMap("id", "t"),
+				States: []roots.Env{{Name: "base", Dirs: []string{"/states"}}}})
+			p, err := s.Program(t.Context(), s.Named("t"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r := s.Run(t.Context(), p, nil).All()[0]; r.Outcome != exec.Failed || r.Obstruction() == nil {
+				t.Errorf("%v, the obstruction is %v: %s", r.Outcome, r.Obstruction(), r.Comment)
+			}
+		})
+	}
+}

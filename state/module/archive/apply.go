@@ -36,7 +36,7 @@ func (x *extracted) Apply(ctx context.Context, h *host.Host, d module.Diff) (mod
 	report := module.Report{Changes: d.Changes, Comment: "all files of the archive are there"}
 	if x.todo.extract {
 		if err := x.extract(ctx, h); err != nil {
-			return module.Report{}, fmt.Errorf("extracting %s: %w", x.source.Shown, err)
+			return module.Report{}, x.ofSource(fmt.Errorf("extracting %s: %w", x.source.Shown, err))
 		}
 		report.Comment = fmt.Sprintf("extracted %s to %s%s", x.source.Shown, x.Name, x.leftOut(h))
 	}

@@ -85,7 +85,16 @@ func (x *extracted) Check(ctx context.Context, h *host.Host) (module.Diff, error
 	if who := x.missingAccount(h); who != "" {
 		return module.Awaits(who, "extract "+x.source.Shown), nil
 	}
-	return x.compare(ctx, h)
+	d, err := x.compare(ctx, h)
+	return d, x.ofSource(err)
+}
+
+// ofSource returns an error for which the content of an archive on the host may be the reason.
+func (x *extracted) ofSource(err error) error {
+	if err == nil || x.source.Path == "" {
+		return err
+	}
+	return host.Unsuitable(x.source.Path, err)
 }
 
 // Rehearse also checks, in a dry run, that an archive that is not cached can be fetched. It reads the response

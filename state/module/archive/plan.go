@@ -85,9 +85,13 @@ func (x *extracted) plan(h *host.Host) (p plan, err error) {
 	p.extract = missing || x.Overwrite || len(wrong) > 0 ||
 		x.SourceHashUpdate && x.source.Sum != "" && before != "" && before != x.source.Sum
 	if len(wrong) > 0 && !x.Clean && !x.CleanParent && !x.Force {
-		return p, diag.WithHint(fmt.Errorf("below %s there is something else than the archive has: %s",
-			x.dir, strings.Join(wrong, ", ")),
+		err := diag.WithHint(fmt.Errorf("below %s there is something else than the archive has: %s",
+			x.dir, diag.OneLine(strings.Join(wrong, ", "))),
 			"set force: True to remove it before extracting")
+		for _, name := range wrong {
+			err = host.WithObstacle(path.Join(x.dir, name), err)
+		}
+		return p, err
 	}
 	p.create = !there(h, x.dir) || x.CleanParent
 	p.removed = x.inTheWay(h, p, wrong)

@@ -68,7 +68,7 @@ func (c *cloned) Apply(ctx context.Context, h *host.Host, d module.Diff) (module
 	var report module.Report
 	err := c.within(ctx, h, w, func() (err error) {
 		report, err = c.write(ctx, h, d)
-		return err
+		return ofCheckout(c.place, c.Target, err)
 	})
 	return report, err
 }

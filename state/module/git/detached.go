@@ -97,7 +97,7 @@ func (g *detached) Apply(ctx context.Context, h *host.Host, _ module.Diff) (modu
 	var report module.Report
 	err := g.within(ctx, h, w, func() (err error) {
 		report, err = g.write(ctx, h)
-		return err
+		return ofCheckout(g.place, g.Target, err)
 	})
 	return report, err
 }

@@ -1,6 +1,7 @@
 package git
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -103,8 +104,8 @@ func (l *latest) otherKind(h *host.Host) error {
 		return nil
 	}
 	kind := map[bool]string{true: "a bare repository", false: "not a bare repository"}[bare]
-	return diag.WithHint(fmt.Errorf("%s exists and is %s", l.Target, kind),
-		"set force_clone: True to remove it, or correct bare")
+	return host.Unsuitable(l.Target, diag.WithHint(fmt.Errorf("%s exists and is %s", l.Target, kind),
+		"set force_clone: True to remove it, or correct bare"))
 }
 
 func (l *latest) wouldClone(known bool) module.Diff {
@@ -149,9 +150,9 @@ func (l *latest) compare(ctx context.Context, h *host.Host, found refs) (module.
 		t.reset = l.now.dirty && l.discards() && l.ForceReset != onRemoteChanges
 	}
 	if t.move && l.now.dirty && !l.discards() {
-		return module.Diff{},
+		return module.Diff{}, host.Unsuitable(l.Target,
 			diag.WithHint(fmt.Errorf("%s would be updated, and has changes that are not committed", l.Target),
-				"commit them on the host, or set force_reset: True to drop them")
+				"commit them on the host, or set force_reset: True to drop them"))
 	}
 	l.compareTags(&t, found)
 	l.todo = t
@@ -206,12 +207,7 @@ func (l *latest) look(ctx context.Context, h *host.Host) error {
 		status, errs[4] = l.answer(ctx, h, l.Target, "status", "--porcelain", "--untracked-files=no")
 	}
 	l.now.dirty, l.now.tags = status != "", strings.Fields(tags)
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return ofCheckout(l.place, l.Target, cmp.Or(errs[:]...))
 }
 
 func (l *latest) changes() *value.Map {

@@ -22,7 +22,7 @@ func (l *latest) Apply(ctx context.Context, h *host.Host, d module.Diff) (module
 	var report module.Report
 	err := l.within(ctx, h, w, func() (err error) {
 		report, err = l.write(ctx, h, d)
-		return err
+		return ofCheckout(l.place, l.Target, err)
 	})
 	return report, err
 }

@@ -243,6 +243,15 @@ func takenBy(h *host.Host, dir string, err error) error {
 	return host.Unsuitable(dir, err)
 }
 
+// ofCheckout returns an error of commands that use a checkout. If it was there before the state, its content may be the
+// reason: the remote repository has answered before.
+func ofCheckout(was place, dir string, err error) error {
+	if err == nil || was != checkout {
+		return err
+	}
+	return host.Unsuitable(dir, err)
+}
+
 // empty removes the content of a directory, or a file at its path.
 func empty(h *host.Host, dir string) error {
 	info, err := h.Files.Stat(dir)
