@@ -33,7 +33,7 @@ type Rollout struct {
 // start, New divides the hosts of the roster again, with the same result for all readers.
 func New(ref artifact.Ref, plan plans.Plan, start plans.Start, roster Roster) Rollout {
 	if !Divided(plan, start) {
-		start.Cuts, start.Hosts = plan.Cut(start.Release, roster.Places())
+		start.Cuts, start.Hosts = plan.For(start).Cut(start.Release, roster.Places())
 	}
 	return Rollout{Ref: ref, Plan: plan, Start: start, Roster: roster}
 }
@@ -44,7 +44,9 @@ func Divided(plan plans.Plan, start plans.Start) bool {
 }
 
 // Wave returns the index of the wave of a host.
-func (r Rollout) Wave(h plans.Host) int { return r.Plan.Wave(r.Start.Release, h, r.Start.Cuts) }
+func (r Rollout) Wave(h plans.Host) int {
+	return r.Plan.For(r.Start).Wave(r.Start.Release, h, r.Start.Cuts)
+}
 
 func (r Rollout) prefix() string { return plans.Prefix(r.Ref, r.Start.ID) }
 

@@ -703,3 +703,40 @@ func TestStoreWhoseClockWasAheadDoesNotStretchASoak(t *testing.T) {
 		}
 	}
 }
+
+// TestChangedPlanMovesNoHost changes what decides the waves of a plan under way: hosts stay in their waves. A start of
+// an older program, which does not have it, follows the plan.
+func TestChangedPlanMovesNoHost(t *testing.T) {
+	f := newFleet(t, 40)
+	last := f.inWave(3)[0]
+	for what, change := range map[string]func(*plans.Plan){
+		"first":   func(p *plans.Plan) { p.First = []string{last} },
+		"last":    func(p *plans.Plan) { p.Last = []string{"*-1*"} },
+		"regions": func(p *plans.Plan) { p.Regions = []string{"uswest2", "useast1"} },
+	} {
+		plan := f.Plan
+		change(&plan)
+		moved := func(start plans.Start) (n int) {
+			now := rollout.New(f.Ref, plan, start, f.Roster)
+			for _, h := range f.Roster.Places() {
+				if now.Wave(h) != f.Wave(h) {
+					n++
+				}
+			}
+			return n
+		}
+		if n := moved(f.Start); n != 0 {
+			t.Errorf("%s: %d hosts are in another wave", what, n)
+		}
+		older := f.Start
+		if older.Order = nil; moved(older) == 0 {
+			t.Errorf("%s: a start without order does not follow the plan", what)
+		}
+	}
+	plan := f.Plan
+	plan.Waves, plan.First = []plans.Wave{{Share: 50 * plans.Percent}, {Share: plans.All}}, []string{last}
+	again := rollout.New(f.Ref, plan, f.Start, f.Roster)
+	if m := (plans.Host{Name: last, Region: "useast1"}); again.Wave(m) != 1 || again.Start.Hosts[0] != 20 {
+		t.Errorf("another number of waves: wave %d, hosts %v", again.Wave(m), again.Start.Hosts)
+	}
+}

@@ -98,7 +98,7 @@ func (r *Run) early(of rollout.Rollout, t *ledger.Turn, now time.Time, me plans.
 	if !rollout.Divided(of.Plan, of.Start) {
 		return answer{take: true, wave: t.Wave}
 	}
-	wave := of.Plan.Wave(of.Start.Release, me, of.Start.Cuts)
+	wave := of.Wave(me)
 	return answerOf(of.Plan.Early(of.Start, wave, now), of.Plan.WaveName(wave))
 }
 

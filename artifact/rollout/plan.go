@@ -11,7 +11,6 @@ package rollout
 import (
 	"errors"
 	"fmt"
-	"path"
 	"strconv"
 	"time"
 
@@ -81,19 +80,7 @@ func (p Plan) Check() error {
 // Sound is like Check, without the windows: if a host lacks the time zone of a window, the window is closed.
 func (p Plan) Sound() error {
 	errs := append(p.checkWaves(), p.checkShares()...)
-	for _, n := range []int{len(p.First), len(p.Last), len(p.Regions), len(p.Windows)} {
-		if n > maxPatterns {
-			errs = append(errs, fmt.Errorf("a plan has at most %d patterns of hosts, regions and windows",
-				maxPatterns))
-		}
-	}
-	for _, pattern := range append(append([]string{}, p.First...), p.Last...) {
-		if _, err := path.Match(pattern, ""); err != nil || pattern == "" {
-			errs = append(errs, diag.WithHint(fmt.Errorf("%q is not a pattern of host names", pattern),
-				"write one as for files, such as myapp-production-*-1"))
-		}
-	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, checkNumber(len(p.Windows)), p.order().check())...)
 }
 
 func (p Plan) checkWaves() (errs []error) {

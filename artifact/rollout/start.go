@@ -23,6 +23,7 @@ type Start struct {
 	Agent   string    `json:"agent,omitempty"`  // version of the agent that it requires
 	Cuts    []uint32  `json:"cuts"`             // see Plan.Cut
 	Hosts   []int     `json:"hosts"`            // of each wave, when it started
+	Order   *Order    `json:"order,omitempty"`  // of the plan, when it started; nil in starts of older programs
 	Urgent  bool      `json:"urgent,omitempty"`
 	Paused  bool      `json:"paused,omitempty"`
 	Aborted bool      `json:"aborted,omitempty"`
@@ -103,7 +104,8 @@ type Before struct {
 // NewStart returns the start of a rollout of a release to the known hosts.
 func (p Plan) NewStart(id, release string, at time.Time, hosts []Host) Start {
 	cuts, counts := p.Cut(release, hosts)
-	return Start{ID: id, Release: release, At: at.UTC().Truncate(time.Second), Agent: p.Agent, Cuts: cuts, Hosts: counts}
+	return Start{ID: id, Release: release, At: at.UTC().Truncate(time.Second), Agent: p.Agent, Cuts: cuts, Hosts: counts,
+		Order: p.order()}
 }
 
 // maxLeft is the maximum number of aborted releases that a start keeps.
@@ -133,6 +135,9 @@ const maxID = 64
 // Check returns every mistake in a start.
 func (s Start) Check() error {
 	errs := []error{checkID(s.ID), checkDigest("release", s.Release), checkDigest("roster", s.Roster), s.checkStops()}
+	if s.Order != nil {
+		errs = append(errs, s.Order.check())
+	}
 	if s.At.IsZero() {
 		errs = append(errs, errors.New("the rollout has no time"))
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
+	hosts "github.com/corpus-agent/corpus-agent/agent/rollout"
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/publish"
 	"github.com/corpus-agent/corpus-agent/artifact/publish/projects"
@@ -188,17 +189,21 @@ func (p *program) setPlan(ctx context.Context, ref artifact.Ref, change func(*ro
 	text := planText(result)
 	if result.Underway != nil && result.Plan != nil {
 		text += fmt.Sprintf("\nits rollout of %s continues with this plan; %s", diag.Stamp(result.Underway.At),
-			sameWaves(len(result.Underway.Hosts) == len(result.Plan.Waves)))
+			sameWaves(*result.Underway, *result.Plan))
 	}
 	return p.answer(result, "%s", text)
 }
 
 // sameWaves says what becomes of the waves of a rollout whose plan changed.
-func sameWaves(same bool) string {
-	if same {
-		return "its hosts stay in the waves that they had when it started"
+func sameWaves(s rollout.Start, p rollout.Plan) string {
+	text := "its hosts stay in the waves that they had when it started"
+	if !hosts.Divided(p, s) {
+		text = "the plan has another number of waves, so its hosts are divided into waves again"
 	}
-	return "the plan has another number of waves, so its hosts are divided into waves again"
+	if s.Order == nil {
+		return text + "; an older corpus started it, so changes of --canary, --last and --regions move its hosts at once"
+	}
+	return text + "; --canary, --last and --regions count from the next rollout on"
 }
 
 // mayEndPlan returns an error if a rollout by the plan is not complete: without the plan, every other host would take

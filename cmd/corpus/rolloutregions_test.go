@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -71,5 +72,49 @@ func TestHostsThatCouldNotBeginAreShown(t *testing.T) {
 		if strings.Contains(text, a.run) {
 			t.Errorf("the run %s is named:\n%s", a.run, text)
 		}
+	}
+}
+
+// TestChangedPlanMovesNoHost changes the plan of a rollout under way, and of one that is finished.
+func TestChangedPlanMovesNoHost(t *testing.T) {
+	s := newStore(t)
+	for _, version := range []string{"1.0", "1.1"} {
+		s.artifact(version, version)
+		s.expect(0, "publish myapp "+version+" @"+version+".tar.zst", "")
+	}
+	s.expect(0, "point myapp production 1.0", "")
+	const plan = "project rollout myapp production"
+	s.expect(0, plan+" --waves 50%:0s,100% --healthy 75% --agent dev --halt-at 9", "")
+	ref := artifact.Ref{Project: "myapp", Channel: "production"}
+	byName := map[string]*rollingHost{}
+	for i := range 8 {
+		name := fmt.Sprintf("myapp-production-useast1-%d", i+1)
+		byName[name] = s.rollingHost(name, ref, "1.0")
+	}
+	s.expect(0, "point myapp production 1.1", "its rollout to 8 hosts in 2 waves (4, 4)")
+	r, _ := s.rollout(byName["myapp-production-useast1-1"].store)
+	order := [2][]*rollingHost{}
+	for _, h := range r.Roster.Places() {
+		order[r.Wave(h)] = append(order[r.Wave(h)], byName[h.Name])
+	}
+	s.expect(0, plan+" --canary "+order[1][0].name, "--canary, --last and --regions count from the next rollout on")
+	for i, h := range order[0] {
+		s.expect(0, statusLine, "waits for "+h.name+" in wave 1")
+		outcome := hosts.Healthy
+		if i == 3 {
+			outcome = hosts.Failed
+		} else {
+			s.lacks("waits for " + order[1][0].name)
+		}
+		h.result(outcome)
+	}
+	for _, h := range order[1] {
+		h.record("1.1", nil)
+		h.result(hosts.Healthy)
+	}
+	for _, change := range []string{"--last " + order[0][0].name, "--regions uswest2,useast1",
+		"--waves 10%:0s,20%:0s,30%:0s,40%:0s,50%:0s,60%:0s,80%:0s,100%"} {
+		s.expect(0, plan+" "+change, "")
+		s.expect(0, statusLine, "rollout of 1.1 is finished")
 	}
 }

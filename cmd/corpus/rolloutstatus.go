@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
@@ -24,6 +25,7 @@ type activeRollout struct {
 	brings  string // version that is rolled out, also after an abort; "" if the project has removed it
 	plan    rollout.Plan
 	rollout hosts.Rollout
+	signed  rollout.Start // the start as it is signed, also if the plan has another number of waves since
 	seen    hosts.Evidence
 	now     time.Time       // by the store's clock if the store reports it
 	yanked  bool            // the release that the channel names is withdrawn
@@ -50,7 +52,7 @@ func loadRollout(ctx context.Context, client *trust.Client, s store.Store, ref a
 	if pointer.Rollout == nil {
 		return u, errNoRollout
 	}
-	u.rollout.Start = *pointer.Rollout
+	u.rollout.Start, u.signed = *pointer.Rollout, *pointer.Rollout
 	if u.brings, err = versionOf(ctx, client, ref.Project, pointer); err != nil {
 		return u, err
 	}
@@ -102,11 +104,41 @@ func (u *activeRollout) read(ctx context.Context, s store.Store, start rollout.S
 // arrived reports whether enough hosts of each wave are healthy, and no failures stop the rollout.
 func (u *activeRollout) arrived() bool {
 	for w, n := range u.rollout.Start.Hosts {
-		if u.seen.View(u.now).Healthy(w) < u.plan.Healthy.Of(n) {
+		if u.seen.View(u.now).Healthy(w) < u.plan.Healthy.Of(n) && !u.arrivedAsStarted() {
 			return false
 		}
 	}
 	return u.stopsAt().IsZero()
+}
+
+// arrivedAsStarted reports whether the plan has another number of waves since the start, and enough hosts of each wave
+// of the start are healthy: such a rollout has arrived, however the plan divides its hosts now.
+func (u *activeRollout) arrivedAsStarted() bool {
+	if len(u.signed.Hosts) == 0 || hosts.Divided(u.plan, u.signed) {
+		return false
+	}
+	plan, needs := u.plan, slices.Clone(u.signed.Hosts)
+	plan.Waves = make([]rollout.Wave, len(needs))
+	for w, n := range needs {
+		needs[w] = plan.Healthy.Of(n)
+	}
+	started := hosts.New(u.ref, plan, u.signed, u.rollout.Roster)
+	healthy := u.healthy()
+	for _, h := range u.rollout.Roster.Places() {
+		if healthy[h.Name] {
+			needs[started.Wave(h)]--
+		}
+	}
+	return slices.Max(needs) <= 0
+}
+
+// healthy returns the hosts that are healthy with the release.
+func (u *activeRollout) healthy() map[string]bool {
+	all := map[string]bool{}
+	for _, said := range u.seen.Results {
+		all[said.Host] = said.Outcome == hosts.Healthy
+	}
+	return all
 }
 
 // noRollout adds the exit code and the hint to errors about channels without a rollout.
@@ -211,7 +243,10 @@ func (u *activeRollout) status(ctx context.Context, s store.Store, known []fleet
 		r.Rekeyed = rekeyed // without the registered keys, the rest of the status is still right
 	}
 	for i, w := range u.plan.Waves {
-		r.Waves = append(r.Waves, waveStatus{Name: u.plan.WaveName(i), Share: w.Share, Hosts: start.Hosts[i]})
+		r.Waves = append(r.Waves, waveStatus{Name: u.plan.WaveName(i), Share: w.Share})
+	}
+	for _, h := range u.rollout.Roster.Places() {
+		r.Waves[u.rollout.Wave(h)].Hosts++
 	}
 	for _, said := range u.seen.Results {
 		w := &r.Waves[said.Wave]
