@@ -179,6 +179,18 @@ func TestOutputIsBounded(t *testing.T) {
 	}
 }
 
+// TestOutputIsBoundedWithoutASetting checks the limit that hooks have by default.
+func TestOutputIsBoundedWithoutASetting(t *testing.T) {
+	dir := hooks(t, map[string]string{"chatty": "head -c 200000 /dev/zero | tr '\\0' x"})
+	results, err := hook.Run(t.Context(), dir, hook.Options{Timeout: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out := results[0].Output; len(out) > 65<<10 || len(out) < 63<<10 {
+		t.Errorf("%d bytes were kept", len(out))
+	}
+}
+
 // gone checks that the processes in a file have ended.
 func gone(t *testing.T, file string) {
 	t.Helper()

@@ -113,6 +113,20 @@ func TestWebhookSignsAndRetries(t *testing.T) {
 	}
 }
 
+// TestWebhookFollowsNoRedirect checks that the signed body goes to the configured URL alone.
+func TestWebhookFollowsNoRedirect(t *testing.T) {
+	other := receive(t, 204)
+	for _, status := range []int{301, 302, 303, 307, 308} {
+		redirecting := httptest.NewServer(http.RedirectHandler(other.URL, status))
+		err := notify.Webhook{URL: redirecting.URL, Timeout: time.Minute, Tries: 1}.Send(t.Context(),
+			notify.NoticeOf(failed()))
+		redirecting.Close()
+		if err == nil || len(other.bodies) > 0 {
+			t.Errorf("%d: the other server received %d requests, and the error is %v", status, len(other.bodies), err)
+		}
+	}
+}
+
 func TestWebhookErrorsOmitTheURL(t *testing.T) {
 	busy := receive(t, 500)
 	refusing := receive(t, 403)
@@ -156,7 +170,7 @@ func TestMailRunsSendmail(t *testing.T) {
 	}
 	data, _ := os.ReadFile(kept)
 	text := string(data)
-	for _, want := range []string{"-i -f agent@example.com -- ops@example.com -x@example.com\n", "\nTo: ops@example.com",
+	for _, want := range []string{"-i -f agent@example.com -- ops@example.com -x@example.com\n", "\nTo: ops@example.com", "\nAuto-Submitted: auto-generated\n",
 		"\nSubject: host Bcc: eve@example.com: deploy of myapp 2 rolled back\n",
 		"first failure: file.managed /x (Ensure x in web)", "hint: fix it", "corpus-agent report 20260101T000000.000000"} {
 		if !strings.Contains(text, want) {

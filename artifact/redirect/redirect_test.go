@@ -198,3 +198,19 @@ func TestPrivateProxyDoesNotAllowPrivateRedirect(t *testing.T) {
 	}
 	_ = resp.Body.Close()
 }
+
+// TestRedirectsSendNoReferer checks that the URL of the first server, which may have credentials, reaches no other.
+func TestRedirectsSendNoReferer(t *testing.T) {
+	var seen http.Header
+	other := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { seen = r.Header }))
+	defer other.Close()
+	first := httptest.NewServer(http.RedirectHandler(other.URL+"/x", http.StatusFound))
+	defer first.Close()
+	resp, err := (&http.Client{CheckRedirect: Follow(true)}).Get(first.URL + "/?X-Amz-Signature=secret")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if resp.Body.Close(); seen == nil || seen.Get("Referer") != "" {
+		t.Errorf("the other server received %v", seen)
+	}
+}

@@ -41,6 +41,7 @@ func TestSecretsAreFoundInEveryForm(t *testing.T) {
 		"longer user":   "Authorization: Basic " + base64.StdEncoding.EncodeToString([]byte("user1:"+secret+" and more")),
 		"odd user":      base64.URLEncoding.EncodeToString([]byte("use:" + secret)),
 		"hexadecimal":   fmt.Sprintf("%x", secret),
+		"upper case":    fmt.Sprintf("%X", secret),
 	} {
 		got := redactor(secret).Text(text)
 		if !strings.Contains(got, redact.Mark) {
