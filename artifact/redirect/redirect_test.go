@@ -199,18 +199,25 @@ func TestPrivateProxyDoesNotAllowPrivateRedirect(t *testing.T) {
 	_ = resp.Body.Close()
 }
 
-// TestRedirectsSendNoReferer checks that the URL of the first server, which may have credentials, reaches no other.
+// TestRedirectsSendNoReferer checks that the URL of a request, which may have credentials, is in no log of a server to
+// which a redirect leads, be it the same one.
 func TestRedirectsSendNoReferer(t *testing.T) {
 	var seen http.Header
-	other := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { seen = r.Header }))
+	see := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { seen = r.Header })
+	other := httptest.NewServer(see)
 	defer other.Close()
-	first := httptest.NewServer(http.RedirectHandler(other.URL+"/x", http.StatusFound))
-	defer first.Close()
-	resp, err := (&http.Client{CheckRedirect: Follow(true)}).Get(first.URL + "/?X-Amz-Signature=secret")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if resp.Body.Close(); seen == nil || seen.Get("Referer") != "" {
-		t.Errorf("the other server received %v", seen)
+	for _, to := range []string{other.URL + "/x", "/x"} {
+		mux := http.NewServeMux()
+		mux.Handle("/x", see)
+		mux.Handle("/", http.RedirectHandler(to, http.StatusFound))
+		first := httptest.NewServer(mux)
+		seen = nil
+		resp, err := (&http.Client{CheckRedirect: Follow(true)}).Get(first.URL + "/?X-Amz-Signature=secret")
+		if err == nil {
+			err = resp.Body.Close()
+		}
+		if first.Close(); err != nil || seen == nil || seen.Get("Referer") != "" {
+			t.Errorf("after a redirect to %s the server received %v: %v", to, seen, err)
+		}
 	}
 }
