@@ -28,7 +28,7 @@ func (r *Recorder) SetPlan(next func() []Planned) {
 }
 
 // persist writes the record of a change to disk as the kind of change requires: it syncs the chapter, only writes it,
-// or makes WaitSynced wait for it.
+// or has waitForDisk wait for it.
 func (r *Recorder) persist(c Change) error {
 	switch {
 	case c.Subject.Kind == host.KindCommand: // the program may crash the host, and the next run must know which step did

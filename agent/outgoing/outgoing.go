@@ -119,7 +119,7 @@ func (f *Filter) step(s *report.Step) (said []string) {
 	if filepath.IsAbs(s.Name) {
 		file = s.Name
 	}
-	s.Changes, _ = shown(s.Changes, func(file string) bool { return open && (file == "" || f.Readable.Everybodys(file)) },
+	s.Changes, _ = shown(s.Changes, func(file string) bool { return open && (file == "" || f.Readable.ByEveryUser(file)) },
 		file).(*value.Map)
 	if s.Result == report.StepFailed && s.Comment != "" && (!open || f.Printed.QuotedIn(s.Comment, f.Record.Show)) {
 		what := "its output is " + notShown
@@ -132,11 +132,10 @@ func (f *Filter) step(s *report.Step) (said []string) {
 // isOpen reports whether every user may see the comment and the changes of a state: the state is about packages,
 // services and the like, or about a file that every user could read before and after it.
 func (f *Filter) isOpen(s report.Step) bool {
-	if filepath.IsAbs(s.Name) {
-		family, _, _ := strings.Cut(s.Function, ".")
-		return family != "cmd" && f.Readable.Everybodys(s.Name)
-	}
 	family, _, _ := strings.Cut(s.Function, ".")
+	if filepath.IsAbs(s.Name) {
+		return family != "cmd" && f.Readable.ByEveryUser(s.Name)
+	}
 	return slices.Contains(openFamilies(), family)
 }
 
@@ -144,9 +143,8 @@ func (f *Filter) isOpen(s report.Step) bool {
 // changes of other families may be content, such as an environment, a crontab or an answer.
 func openFamilies() []string {
 	return []string{
-		"alternatives", "archive", "disk", "file", "gem", "git", "group", "host", "hostname", "kmod", "locale", "lvm",
-		"mount", "network", "npm", "pip",
-		"pkg", "pkgrepo", "raid", "selinux", "service", "swap", "sysctl", "system", "test", "timezone", "user", "virtualenv",
+		"alternatives", "archive", "file", "gem", "git", "group", "host", "kmod", "locale", "lvm", "mount", "network", "npm",
+		"pip", "pkg", "pkgrepo", "selinux", "service", "sysctl", "test", "timezone", "user", "virtualenv",
 	}
 }
 

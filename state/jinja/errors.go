@@ -25,7 +25,7 @@ type Error struct {
 	template *Template
 	at       int // offset of the exact position
 	line     int // the line that Jinja2 names; 0 until the statement is known
-	told     int // number of positions of Trace that are in the message already
+	shown    int // number of positions of Trace that are in the message already
 	extra    string
 }
 
@@ -231,12 +231,12 @@ func (r *run) finish(err error) error {
 	if e.Diagnostic.Pos.IsZero() {
 		e.place()
 	}
-	if cycle := cycleOf(e.Trace); cycle != "" && e.told == 0 {
+	if cycle := cycleOf(e.Trace); cycle != "" && e.shown == 0 {
 		e.Diagnostic.Message += ", in a cycle: " + cycle
-		e.told = len(e.Trace)
+		e.shown = len(e.Trace)
 	}
-	for ; e.told < len(e.Trace); e.told++ {
-		if pos := e.Trace[e.told]; e.told == 0 || pos != e.Trace[e.told-1] {
+	for ; e.shown < len(e.Trace); e.shown++ {
+		if pos := e.Trace[e.shown]; e.shown == 0 || pos != e.Trace[e.shown-1] {
 			e.Diagnostic.Message += ", called from " + pos.String()
 		}
 	}

@@ -61,13 +61,6 @@ func (r *Redactor) Add(secrets ...string) {
 	}
 }
 
-// AddAll adds the secrets of another Redactor.
-func (r *Redactor) AddAll(other *Redactor) {
-	if other != nil && other != r {
-		r.Add(other.Secrets()...)
-	}
-}
-
 // Secrets returns the secrets that were added, sorted.
 func (r *Redactor) Secrets() []string {
 	if r == nil {
@@ -76,17 +69,6 @@ func (r *Redactor) Secrets() []string {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	return slices.Sorted(maps.Keys(r.plain))
-}
-
-// Unprotected counts the secrets that are too short to be found inside of other text.
-func (r *Redactor) Unprotected() int {
-	short := 0
-	for _, secret := range r.Secrets() {
-		if len(strings.TrimSpace(secret)) < Shortest {
-			short++
-		}
-	}
-	return short
 }
 
 // Empty reports whether there are no secrets.

@@ -94,9 +94,6 @@ func TestShortSecretsAreReplacedAsWords(t *testing.T) {
 	if got := r.Text("abc") + r.Text(" abc\n") + r.Text("abcd"); got != redact.Mark+redact.Mark+"abcd" {
 		t.Error(got)
 	}
-	if r.Unprotected() != 1 {
-		t.Errorf("%d secrets count as unprotected", r.Unprotected())
-	}
 }
 
 func TestErrorsKeepTheirType(t *testing.T) {

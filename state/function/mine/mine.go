@@ -33,9 +33,9 @@ func Functions(f *function.Facts, all function.Table) function.Table {
 // get returns the results of functions for the hosts that match, by host; of several functions, by function first.
 func (m mine) get(ctx context.Context, target, functions any, kind string, exclude bool) (*value.Map, error) {
 	is, err := m.Matcher(kind, "")
-	told := value.NewMap()
+	found := value.NewMap()
 	if err != nil || exclude || !is(target) {
-		return told, err
+		return found, err
 	}
 	names := function.CommaList(functions)
 	_, isList := functions.(*value.List)
@@ -50,12 +50,12 @@ func (m mine) get(ctx context.Context, target, functions any, kind string, exclu
 			continue
 		}
 		if len(names) > 1 || isList {
-			told.Set(name, value.NewMap(m.ID, v))
+			found.Set(name, value.NewMap(m.ID, v))
 		} else {
-			told.Set(m.ID, v)
+			found.Set(m.ID, v)
 		}
 	}
-	return told, nil
+	return found, nil
 }
 
 // functions returns the mine_functions of the configuration and the pillar.
