@@ -46,7 +46,8 @@ type Evidence struct {
 	Objects int       // the number of objects that were read
 	Summary time.Time // when the summary was made from which this was read; zero for a listing
 
-	leases map[string]held // by key below the prefix
+	leases map[string]held    // by key below the prefix
+	said   map[string][]Entry // all results, by host
 	newest time.Time
 	tally  *plans.Tally
 	others map[string][]Name // results that the keys of the roster did not sign, of hosts without valid results
@@ -222,6 +223,7 @@ func (g *gathering) evidence() Evidence {
 		g.results[i] = said
 		byHost[said.Host] = append(byHost[said.Host], said)
 	}
+	e.said = byHost
 	for host, all := range byHost {
 		e.Results = append(e.Results, counting(all, g.rollout.Start.Resumed))
 		delete(g.others, host)

@@ -30,8 +30,7 @@ func (r Rollout) Holders(ctx context.Context, s store.Store, e Evidence, now tim
 	now = e.advanced(now)
 	read := 0
 	for _, name := range slices.Sorted(maps.Keys(e.leases)) {
-		l := e.leases[name]
-		if l.size <= int64(len(free)) || !holds(l.at, now) {
+		if !e.taken(name, now) {
 			continue
 		}
 		if read++; read > mostHolders {
@@ -50,9 +49,40 @@ func (r Rollout) Holders(ctx context.Context, s store.Store, e Evidence, now tim
 		if err != nil || json.Unmarshal(data, &by) != nil {
 			continue // free meanwhile, or not a lease
 		}
-		if m, member := r.Roster.find(by.Host); member && m.Key == signer {
-			all = append(all, Holder{by.Host, cluster, info.Modified.UTC(), info.Modified.UTC().Add(LeaseTime)})
+		if m, member := r.Roster.find(by.Host); member && m.Key == signer && !e.over(by) {
+			all = latest(all, Holder{by.Host, cluster, info.Modified.UTC(), info.Modified.UTC().Add(LeaseTime)})
 		}
 	}
 	return all, nil
 }
+
+// latest adds a holder to a list that has each host once, with the place that it took or renewed last.
+func latest(all []Holder, h Holder) []Holder {
+	at := slices.IndexFunc(all, func(other Holder) bool { return other.Host == h.Host })
+	if at < 0 {
+		return append(all, h)
+	}
+	if h.Since.After(all[at].Since) {
+		all[at] = h
+	}
+	return all
+}
+
+// taken reports whether a listing shows a place as taken at a time.
+func (e Evidence) taken(name string, now time.Time) bool {
+	l, listed := e.leases[name]
+	return listed && l.size > int64(len(free)) && holds(l.at, now)
+}
+
+// over reports whether the host of a lease has recorded a result of the same run or of a later one, so that the run
+// deploys no more: it was killed, or another party wrote its lease again. If the host's clock was ahead at the time of a
+// result, its later runs may have smaller IDs, so only the same run is over.
+func (e Evidence) over(by holder) bool {
+	return slices.ContainsFunc(e.said[by.Host], func(said Entry) bool {
+		id := said.RunID()
+		return id == by.Run || id > by.Run && id < said.At.UTC().Add(clockSlack).Format(runTime)
+	})
+}
+
+// runTime is the format of the time with which IDs of runs begin.
+const runTime = "20060102T150405"

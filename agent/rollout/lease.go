@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -83,19 +84,43 @@ func (r Rollout) Places(h plans.Host) int {
 func (r Rollout) Acquire(ctx context.Context, s store.Store, key hostkey.Key, h plans.Host, run string, e Evidence,
 	now time.Time) (l *Lease, taken []Holder, err error) {
 	now = e.advanced(now)
-	for _, name := range r.candidates(h, e, now) {
-		l, by, err := r.take(ctx, s, key, h, r.prefix()+name, run, now)
+	names := r.candidates(h, e, now)
+	for _, name := range names {
+		l, by, err := r.take(ctx, s, key, h, r.prefix()+name, run, e, now)
 		if err != nil {
 			return nil, nil, fmt.Errorf("taking a place among the hosts that deploy at the same time: %w", err)
 		}
 		if l != nil {
+			r.freeOthers(ctx, s, key, h, slices.DeleteFunc(names, func(other string) bool {
+				return other == name || !e.taken(other, now)
+			}))
 			return l, nil, nil
 		}
-		if by != nil {
+		if by != nil && !slices.ContainsFunc(taken, func(t Holder) bool { return t.Host == by.Host }) {
 			taken = append(taken, *by)
 		}
 	}
 	return nil, taken, nil
+}
+
+// freeOthers releases those of the given places that earlier runs of a host took and did not release, as when they were
+// killed. One that another host has taken meanwhile stays unchanged, and one that cannot be read or written is free when
+// it expires.
+func (r Rollout) freeOthers(ctx context.Context, s store.Store, key hostkey.Key, h plans.Host, names []string) {
+	for _, name := range names {
+		place := r.prefix() + name
+		data, info, err := fetch(ctx, s, place, maxBody)
+		if err == nil && isOf(place, data, key, h) {
+			_ = (&Lease{store: s, key: place, etag: info.ETag, held: data}).Release(ctx)
+		}
+	}
+}
+
+// isOf reports whether a place is taken by a host, with its key.
+func isOf(place string, data []byte, key hostkey.Key, h plans.Host) bool {
+	var by holder
+	signer, err := hostkey.Unseal(place, data)
+	return err == nil && json.Unmarshal(data, &by) == nil && by.Host == h.Name && signer == key.Public()
 }
 
 // candidates returns the places that a host tries to take: free ones first, then those that others may hold.
@@ -107,7 +132,7 @@ func (r Rollout) candidates(h plans.Host, e Evidence, now time.Time) (names []st
 	for i := range n {
 		slot := (int(first.Sum32()) + i) % n
 		name := leasesDir + cmp.Or(h.Cluster, "-") + "/" + strconv.Itoa(slot) + suffix
-		if l, ok := e.leases[name]; ok && l.size > int64(len(free)) && holds(l.at, now) {
+		if e.taken(name, now) {
 			taken = append(taken, name)
 			continue
 		}
@@ -120,13 +145,13 @@ func (r Rollout) candidates(h plans.Host, e Evidence, now time.Time) (names []st
 // take takes one place. It returns nil if another host has it, and that host if it is known. An object that is no lease
 // holds no place, and is overwritten, as is a directory or a link of that name in a directory store.
 func (r Rollout) take(ctx context.Context, s store.Store, key hostkey.Key, h plans.Host, place, run string,
-	now time.Time) (*Lease, *Holder, error) {
+	e Evidence, now time.Time) (*Lease, *Holder, error) {
 	ctx = store.Displacing(ctx)
 	data, info, err := fetch(ctx, s, place, maxBody)
 	cond := store.Condition{IfMatch: info.ETag}
 	by := (*Holder)(nil)
 	if err == nil {
-		by = r.holderOf(place, data, h, info, now)
+		by = r.holderOf(place, data, h, info, e, now)
 	}
 	switch {
 	// without the right to list, absence is forbidden
@@ -155,8 +180,8 @@ func (r Rollout) take(ctx context.Context, s store.Store, key hostkey.Key, h pla
 }
 
 // holderOf returns the other host that holds a place; nil if none does. Content that is not signed by the host that it
-// names, and a lease that has expired, hold no place.
-func (r Rollout) holderOf(place string, data []byte, h plans.Host, info store.Info, now time.Time) *Holder {
+// names, a lease that has expired, and one of a run that is over hold no place.
+func (r Rollout) holderOf(place string, data []byte, h plans.Host, info store.Info, e Evidence, now time.Time) *Holder {
 	if !info.Now.IsZero() {
 		now = info.Now
 	}
@@ -168,7 +193,7 @@ func (r Rollout) holderOf(place string, data []byte, h plans.Host, info store.In
 	if m, member := r.Roster.find(by.Host); member && (m.Key != signer || m.Cluster != h.Cluster) {
 		return nil
 	}
-	if !holds(info.Modified, now) {
+	if !holds(info.Modified, now) || e.over(by) {
 		return nil
 	}
 	return &Holder{by.Host, h.Cluster, info.Modified.UTC(), info.Modified.UTC().Add(LeaseTime)}

@@ -740,3 +740,56 @@ func TestChangedPlanMovesNoHost(t *testing.T) {
 		t.Errorf("another number of waves: wave %d, hosts %v", again.Wave(m), again.Start.Hosts)
 	}
 }
+
+// TestPlacesOfKilledRuns has a host whose runs were killed after they took places: it has one place at a time, and none
+// once it has recorded the result of a later run, also if its old lease is written again.
+func TestPlacesOfKilledRuns(t *testing.T) {
+	f, s := newFleet(t, 8), newTimed() // 25 %: 2 places
+	acquire := func(i int, run string) *rollout.Lease {
+		t.Helper()
+		host := f.Roster.Hosts[i].Name
+		l, _, err := f.Acquire(t.Context(), s, f.keys[host], place(host), run, f.read(t, s), s.now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l
+	}
+	holders := func(want ...string) {
+		t.Helper()
+		all, err := f.Holders(t.Context(), s, f.read(t, s), s.now)
+		var names []string
+		for _, h := range all {
+			names = append(names, h.Host)
+		}
+		if err != nil || !slices.Equal(names, want) {
+			t.Errorf("places of %q, %v, want %q", names, err, want)
+		}
+	}
+	killed := f.Roster.Hosts[0].Name
+	prefix := plans.Prefix(production, f.Start.ID) + "leases/myapp-production-useast1/"
+	lease := func(slot, run string) {
+		t.Helper()
+		data, err := f.keys[killed].Seal(prefix+slot, []byte(`{"host":"`+killed+`","run":"`+run+`"}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.put(t, prefix+slot, string(data))
+	}
+	lease("0.json", "20260105T080000.000001")
+	lease("1.json", "20260105T081000.000001")
+	holders(killed)
+	if acquire(0, "20260105T082000.000001") == nil || acquire(1, runID) == nil || acquire(2, runID) != nil {
+		t.Error("the host holds another number of places than one")
+	}
+	s = newTimed()
+	s.now = time.Date(2026, 1, 5, 9, 30, 0, 0, time.UTC)
+	f.record(t, s, killed, rollout.Healthy) // of the run runID
+	lease("0.json", "20260105T080000.000001")
+	lease("1.json", runID)
+	holders()
+	if acquire(1, runID) == nil || acquire(2, runID) == nil || acquire(3, runID) != nil {
+		t.Error("leases of runs that are over hold places")
+	}
+	lease("0.json", "20260105T091000.000001")
+	holders(killed, f.Roster.Hosts[2].Name)
+}
