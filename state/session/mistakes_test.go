@@ -1,11 +1,17 @@
 package session_test
 
 import (
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/state/families"
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/hosttest"
+	"github.com/corpus-agent/corpus-agent/state/host/machine"
+	"github.com/corpus-agent/corpus-agent/state/roots"
+	"github.com/corpus-agent/corpus-agent/state/session"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
@@ -119,6 +125,40 @@ func TestUnmatchedRequisitesAreReportedWithOtherMistakes(t *testing.T) {
 		if len(list) != c.want || strings.Contains(list.Error(), "there is no test: gone") != (c.want == 2) ||
 			strings.Contains(list.Error(), "there is no test: perhaps") {
 			t.Errorf("%s: %v", name, list)
+		}
+	}
+}
+
+// TestCausesOfMissingSources checks errors whose hint has to help when it is followed.
+func TestCausesOfMissingSources(t *testing.T) {
+	root := t.TempDir()
+	hosttest.Put(t, filepath.Join(root, "srv/file"), "x", 0o644)
+	hosttest.Put(t, filepath.Join(root, "states/t.sls"), `
+misspelt:
+  file.managed: [{name: /srv/a}, {source: 'slat://m.sls'}]
+unknown:
+  file.managed: [{name: /srv/a}, {source: 'gopher://h/m.sls'}, {skip_verify: true}]
+beside:
+  file.managed: [{name: /srv/file/sub/x}, {contents: x}]
+`, 0o644)
+	h, err := machine.New(host.Options{Root: root})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := families.New(session.Settings{Host: h, ID: "t", Grains: value.NewMap("id", "t"),
+		States: []roots.Env{{Name: "base", Dirs: []string{"/states"}}}})
+	p, err := s.Program(t.Context(), s.Named("t"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string][2]string{
+		"misspelt": {`there is no kind of source called "slat"`, `did you mean "salt"?`},
+		"unknown":  {`there is no kind of source called "gopher"`, "there are: salt, file"},
+		"beside":   {"/srv/file is not a directory, but a regular file", ""},
+	}
+	for _, r := range s.Run(t.Context(), p, nil).All() {
+		if w := want[r.ID()]; !strings.Contains(r.Comment, w[0]) || !strings.Contains(r.Hint, w[1]) {
+			t.Errorf("%s: %s\nhint: %s", r.ID(), r.Comment, r.Hint)
 		}
 	}
 }

@@ -161,7 +161,7 @@ func (a *addition) checkNew(h *host.Host, added []string) module.Diff {
 		d.Changes = value.NewMap("diff", a.diff(added))
 	}
 	if !a.MakeDirs && !isDir(h, path.Dir(a.edit.name)) {
-		d.Missing = append(d.Missing, noParent(a.edit.name))
+		d.Missing = append(d.Missing, noParent(h, a.edit.name))
 	}
 	return d
 }
@@ -171,7 +171,7 @@ func (a *addition) Apply(ctx context.Context, h *host.Host, d module.Diff) (modu
 		a.edit.target = a.edit.name
 		if !isDir(h, path.Dir(a.edit.name)) {
 			if !a.MakeDirs {
-				return module.Report{}, noParent(a.edit.name)
+				return module.Report{}, noParent(h, a.edit.name)
 			}
 			if err := parents(h, a.edit.name, unchanged()); err != nil {
 				return module.Report{}, err

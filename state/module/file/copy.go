@@ -70,7 +70,7 @@ func (c *duplicate) Check(ctx context.Context, h *host.Host) (d module.Diff, err
 	}
 	d.Warnings = append(d.Warnings, c.own.notes...)
 	if !c.MakeDirs && !isDir(h, path.Dir(c.target)) {
-		d.Missing = append(d.Missing, noParent(c.target))
+		d.Missing = append(d.Missing, noParent(h, c.target))
 	}
 	return d, nil
 }
@@ -212,7 +212,7 @@ func (c *duplicate) place(h *host.Host) error {
 		return nil
 	}
 	if !c.MakeDirs {
-		return noParent(c.target)
+		return noParent(h, c.target)
 	}
 	above := perms{owner: c.own.owner, mode: c.DirMode}
 	if !above.mode.Given && c.own.mode.Given {

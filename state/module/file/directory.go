@@ -130,7 +130,7 @@ func (d *directory) checkNew(h *host.Host, diff module.Diff) module.Diff {
 		diff.Planned = value.NewMap("forced", d.way.kind+" would be forcibly replaced", d.Name, made)
 	}
 	if !d.MakeDirs && !isDir(h, path.Dir(d.Name)) {
-		diff.Missing = append(diff.Missing, noParent(d.Name))
+		diff.Missing = append(diff.Missing, noParent(h, d.Name))
 	}
 	return diff
 }

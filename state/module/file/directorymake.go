@@ -55,7 +55,7 @@ func (d *directory) make(h *host.Host, diff module.Diff) (module.Report, error) 
 	}
 	if !isDir(h, path.Dir(d.Name)) {
 		if !d.MakeDirs {
-			return module.Report{}, noParent(d.Name)
+			return module.Report{}, noParent(h, d.Name)
 		}
 		if err := parents(h, d.Name, d.own); err != nil {
 			return module.Report{}, err

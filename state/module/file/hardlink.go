@@ -64,7 +64,7 @@ func (l *hardlink) compare(h *host.Host, d module.Diff) (module.Diff, error) {
 	switch {
 	case !there:
 		if !l.MakeDirs && !isDir(h, path.Dir(l.Name)) {
-			d.Missing = append(d.Missing, noParent(l.Name))
+			d.Missing = append(d.Missing, noParent(h, l.Name))
 		}
 	case info.IsDir():
 		return module.Diff{}, host.Unlike(l.Name, info, host.AFile, "remove it first")
@@ -88,7 +88,7 @@ func (l *hardlink) Apply(_ context.Context, h *host.Host, d module.Diff) (module
 	}
 	if !isDir(h, path.Dir(l.Name)) {
 		if !l.MakeDirs {
-			return module.Report{}, noParent(l.Name)
+			return module.Report{}, noParent(h, l.Name)
 		}
 		if err := parents(h, l.Name, l.own); err != nil {
 			return module.Report{}, err

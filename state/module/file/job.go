@@ -173,7 +173,7 @@ func (j *job) checkNew(h *host.Host, d module.Diff) module.Diff {
 	d.Planned = value.NewMap("newfile", j.name)
 	d.Comment = "would make " + j.name
 	if !j.makeDirs && !isDir(h, path.Dir(j.target)) {
-		d.Missing = append(d.Missing, noParent(j.target))
+		d.Missing = append(d.Missing, noParent(h, j.target))
 	}
 	return d
 }
@@ -204,7 +204,7 @@ func (j *job) place(h *host.Host) error {
 		return nil
 	}
 	if !j.makeDirs {
-		return noParent(j.target)
+		return noParent(h, j.target)
 	}
 	if err := h.Announce(j.target); err != nil {
 		return err

@@ -52,8 +52,11 @@ func isDir(h *host.Host, p string) bool {
 // any user, so the answer must not be used to enter the directory.
 func showsAsDir(h *host.Host, p string) bool { return isDir(h.Following(), p) }
 
-// noParent returns the error for a missing parent directory.
-func noParent(file string) error {
+// noParent returns the error for a missing parent directory, or for what is in its place.
+func noParent(h *host.Host, file string) error {
+	if err := h.Obstructed(path.Dir(file)); err != nil {
+		return err
+	}
 	err := diag.WithHint(fmt.Errorf("the directory %s does not exist", path.Dir(file)),
 		"set makedirs: True, or require a file.directory that makes it")
 	return host.WithMissing(err, host.ADirectory, path.Dir(file))

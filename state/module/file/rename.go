@@ -41,7 +41,7 @@ func (r *rename) Check(_ context.Context, h *host.Host) (d module.Diff, err erro
 	d = module.Diff{Changes: value.NewMap(r.Name, r.Source), Planned: value.NewMap(),
 		Comment: fmt.Sprintf("would move %s to %s", r.Source, r.Name)}
 	if !r.MakeDirs && !isDir(h, path.Dir(r.Name)) {
-		d.Missing = append(d.Missing, noParent(r.Name))
+		d.Missing = append(d.Missing, noParent(h, r.Name))
 	}
 	return d, nil
 }
@@ -49,7 +49,7 @@ func (r *rename) Check(_ context.Context, h *host.Host) (d module.Diff, err erro
 func (r *rename) Apply(ctx context.Context, h *host.Host, d module.Diff) (module.Report, error) {
 	if !isDir(h, path.Dir(r.Name)) {
 		if !r.MakeDirs {
-			return module.Report{}, noParent(r.Name)
+			return module.Report{}, noParent(h, r.Name)
 		}
 		if err := parents(h, r.Name, unchanged()); err != nil {
 			return module.Report{}, err

@@ -1,11 +1,13 @@
 package file
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"slices"
 	"strings"
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
@@ -75,6 +77,9 @@ func (f *family) origin(ctx context.Context, s sourced, name string) (origin, er
 		return origin{}, err
 	}
 	o := origin{url: url, env: s.name()}
+	if err := knownScheme(url); err != nil {
+		return o, err
+	}
 	switch {
 	case strings.HasPrefix(url, "salt://") || s.SkipVerify:
 		return o, nil
@@ -86,6 +91,17 @@ func (f *family) origin(ctx context.Context, s sourced, name string) (origin, er
 			"set source_hash, or skip_verify: True")
 	}
 	return o, nil
+}
+
+// knownScheme returns an error for a URL of a kind that no source has.
+func knownScheme(url string) error {
+	known := []string{"salt", "file", "http", "https", "s3", "minio"}
+	scheme, _, is := strings.Cut(url, "://")
+	if !is || slices.Contains(known, strings.ToLower(scheme)) {
+		return nil
+	}
+	return diag.WithHint(fmt.Errorf("%s: there is no kind of source called %q", redacted(url), scheme), "%s",
+		cmp.Or(diag.DidYouMean(scheme, known), "there are: "+strings.Join(known, ", ")))
 }
 
 // choose returns the only source, or the first of several that exists. An item of a list can have its own hash.

@@ -84,7 +84,7 @@ func (s *symlink) foretell(h *host.Host, d module.Diff, planned string) module.D
 		}
 	}
 	if !s.MakeDirs && !isDir(h, path.Dir(s.Name)) {
-		d.Missing = append(d.Missing, noParent(s.Name))
+		d.Missing = append(d.Missing, noParent(h, s.Name))
 	}
 	return d
 }
@@ -167,7 +167,7 @@ func (s *symlink) Apply(_ context.Context, h *host.Host, d module.Diff) (module.
 func (s *symlink) make(h *host.Host) error {
 	if !isDir(h, path.Dir(s.Name)) {
 		if !s.MakeDirs {
-			return noParent(s.Name)
+			return noParent(h, s.Name)
 		}
 		if err := parents(h, s.Name, s.own); err != nil {
 			return err

@@ -38,7 +38,7 @@ func (t *touch) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 	case !t.there:
 		d := module.Diff{Changes: value.NewMap("new", name), Comment: "would make " + name}
 		if !t.MakeDirs && !isDir(h, path.Dir(name)) {
-			d.Missing = append(d.Missing, noParent(name))
+			d.Missing = append(d.Missing, noParent(h, name))
 		}
 		return d, nil
 	case t.timely():
@@ -81,7 +81,7 @@ func (t *touch) Apply(_ context.Context, h *host.Host, d module.Diff) (module.Re
 func (t *touch) make(h *host.Host) error {
 	if !isDir(h, path.Dir(t.Name)) {
 		if !t.MakeDirs {
-			return noParent(t.Name)
+			return noParent(h, t.Name)
 		}
 		if err := parents(h, t.Name, unchanged()); err != nil {
 			return err
