@@ -109,6 +109,27 @@ func TestReadOnlyStateDirectoryIsShownInTheFleet(t *testing.T) {
 	}
 }
 
+// TestReadOnlyStateDirectoryConverges has nothing to deploy, and a file that other users may read.
+func TestReadOnlyStateDirectoryConverges(t *testing.T) {
+	if !ownMounts(t) {
+		return
+	}
+	l := newLab(t)
+	state := l.Layout.State()
+	must(t, os.MkdirAll(state, 0o700))
+	mount(t, state, syscall.MS_BIND)
+	t.Cleanup(func() { _ = syscall.Unmount(state, syscall.MNT_DETACH) })
+	l.publish("1")
+	l.expect(exit.OK)
+	must(t, os.Chmod(l.Layout.Ledger(), 0o644))
+	l.engine.converged = nil
+	mount(t, state, syscall.MS_BIND|syscall.MS_REMOUNT|syscall.MS_RDONLY)
+	_, err := l.deploy()
+	if len(l.engine.converged) != 1 || err != nil && !strings.Contains(err.Error(), "read-only") {
+		t.Errorf("converged %q, %v", l.engine.converged, err)
+	}
+}
+
 // TestRunThatCannotBeginIsShownInTheFleet has a state directory that every user can replace.
 func TestRunThatCannotBeginIsShownInTheFleet(t *testing.T) {
 	t.Parallel()

@@ -92,10 +92,13 @@ func closeDirs(dir *walk.Dir) error {
 
 // dropDefaultACL removes the default list that a directory inherited from the directory above: with it, whatever the
 // agent creates there would have a list that names other users. It ignores directories of another user, as below a
-// --root.
+// --root, and those on a read-only filesystem, where nothing is created.
 func dropDefaultACL(dir *walk.Dir, name string) error {
-	err := dir.DropDefaultACL(name)
-	if errors.Is(err, unix.EPERM) {
+	return unlessUnchangeable(dir.DropDefaultACL(name))
+}
+
+func unlessUnchangeable(err error) error {
+	if errors.Is(err, unix.EPERM) || errors.Is(err, unix.EROFS) {
 		return nil
 	}
 	return err
@@ -131,14 +134,10 @@ func eachOf(dir *walk.Dir, visit func(name string, st *unix.Stat_t) error) error
 }
 
 // closeMode removes the permissions of group and others from a mode. It ignores files of another user, as below a
-// --root.
+// --root, and those on a read-only filesystem.
 func closeMode(dir *walk.Dir, name string, st *unix.Stat_t, mode uint32) error {
 	if st.Mode&0o077 == 0 {
 		return nil
 	}
-	err := dir.Chmod(name, fs.FileMode(st.Mode&mode))
-	if errors.Is(err, unix.EPERM) {
-		return nil
-	}
-	return err
+	return unlessUnchangeable(dir.Chmod(name, fs.FileMode(st.Mode&mode)))
 }

@@ -136,7 +136,7 @@ func DropACL(fd int) error {
 			return err
 		}
 	}
-	return absentACL(Retry(func() error { return unix.Removexattr(Handle(fd), defaultACL) }))
+	return dropList(fd, defaultACL)
 }
 
 // DropACL is like the function DropACL for a name in the directory. A link has no lists.
@@ -152,7 +152,7 @@ func (d *Dir) DropACL(name string) error {
 // DropDefaultACL removes the default list of a directory, which is the list that objects created there inherit.
 func (d *Dir) DropDefaultACL(name string) error {
 	return d.place("removexattr", name, func(fd int, _ *unix.Stat_t) error {
-		return absentACL(Retry(func() error { return unix.Removexattr(Handle(fd), defaultACL) }))
+		return dropList(fd, defaultACL)
 	})
 }
 
@@ -170,7 +170,17 @@ func dropAccess(fd int, list []aclEntry) error {
 	if err := unix.Chmod(Handle(fd), mode); err != nil {
 		return err
 	}
-	return absentACL(Retry(func() error { return unix.Removexattr(Handle(fd), accessACL) }))
+	return dropList(fd, accessACL)
+}
+
+// dropList removes a list of an open file or directory if it has one. A read-only filesystem refuses to remove even a
+// list that does not exist.
+func dropList(fd int, name string) error {
+	err := Retry(func() error { _, err := unix.Getxattr(Handle(fd), name, nil); return err })
+	if err == nil {
+		err = Retry(func() error { return unix.Removexattr(Handle(fd), name) })
+	}
+	return absentACL(err)
 }
 
 func absentACL(err error) error {
