@@ -4,8 +4,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/layout"
@@ -97,6 +101,53 @@ func TestADirectoryInThePlaceOfACachedFileIsRemoved(t *testing.T) {
 	}
 	if len(caches) < 3 {
 		t.Errorf("the host has only %v", caches)
+	}
+}
+
+// TestNamedPipeInThePlaceOfARelease replaces the directory of the deployed release by something else: no run blocks.
+func TestNamedPipeInThePlaceOfARelease(t *testing.T) {
+	whole := deployedTwice(t)
+	real, err := filepath.EvalSymlinks(whole.Layout.Path("/srv/projects/myapp/current"))
+	must(t, err)
+	release := strings.TrimPrefix(real, whole.Layout.Root)
+	for what, put := range map[string]func(path string) error{
+		"a named pipe":   func(path string) error { return unix.Mkfifo(path, 0o644) },
+		"a socket":       func(path string) error { return unix.Mknod(path, unix.S_IFSOCK|0o644, 0) },
+		"a regular file": func(path string) error { return os.WriteFile(path, nil, 0o644) },
+	} {
+		for _, next := range []string{"the same release", "a new release", "a rollback"} {
+			t.Run(what+", "+next, func(t *testing.T) {
+				t.Parallel()
+				l := whole.duplicate(t)
+				l.Config.Store = "mem://"
+				path := l.Layout.Path(release)
+				must(t, os.RemoveAll(path))
+				must(t, put(path))
+				released := time.AfterFunc(20*time.Second, func() { // a run that blocks fails
+					t.Error("the run blocks")
+					f, _ := os.OpenFile(path, os.O_RDWR|unix.O_NONBLOCK, 0)
+					time.Sleep(time.Second)
+					_ = f.Close()
+				})
+				defer released.Stop()
+				if s := mustStatus(t, l); !slices.ContainsFunc(s.Drift, func(text string) bool {
+					return strings.HasSuffix(text, "is "+what+", and not a directory")
+				}) {
+					t.Errorf("status has the drift %q", s.Drift)
+				}
+				switch next {
+				case "a new release":
+					l.publish("3")
+				case "a rollback":
+					if _, err := l.RollbackTo(t.Context(), ""); err != nil {
+						t.Error(err)
+					}
+					return
+				}
+				l.expect(exit.OK)
+				l.expect(exit.OK)
+			})
+		}
 	}
 }
 

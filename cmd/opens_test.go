@@ -15,22 +15,19 @@ func TestGivenFilesAreOpenedInOnePlace(t *testing.T) {
 	const own, kernel = "a file or directory that the program made", "/proc, /sys and cgroups"
 	allowed := map[string]string{
 		"agent/self/self.go": "the agent's own program and units", "agent/self/restore.go": "the agent's own program",
-		"agent/self/systemctl.go": kernel, "agent/lock/removed.go": own, "agent/records/repair.go": own,
+		"agent/self/systemctl.go": kernel, "agent/lock/removed.go": own,
 		"agent/lock/sharers.go":   kernel,
 		"agent/failure/noexec.go": kernel, "artifact/walk/lease.go": kernel, "artifact/process/tree.go": kernel,
 		"artifact/process/adopt.go": kernel, "artifact/process/list.go": kernel, "artifact/process/group.go": kernel,
-		"artifact/source/git.go":    own,
-		"artifact/source/source.go": own, "artifact/publish/keyring/dirlock.go": "a directory",
-		"artifact/durable/durable.go": own,
+		"artifact/source/git.go": own, "artifact/walk/found.go": "opens path/., which is a directory or an error",
 		"artifact/durable/scratch.go": kernel, "artifact/store/dir/lock.go": kernel,
-		"artifact/store/dir/put.go":   "a directory",
 		"state/host/packages/lock.go": kernel, "state/host/packages/client.go": kernel,
 		"state/host/processes/sockets.go": kernel, "state/host/processes/processes.go": kernel, "state/host/temp.go": kernel,
 		"grains/ec2/ec2.go": kernel, "grains/kernel.go": kernel, "packaging/pipeline/run.go": own,
 		"packaging/pipeline/outputs.go": own, "packaging/python/relocate.go": own, "packaging/builder/system.go": own,
 		"cmd/cli/hints/hints.go": "a test's own files",
 	}
-	calls := regexp.MustCompile(`\bos\.(Open|ReadFile)\(`)
+	calls := regexp.MustCompile(`\bos\.(Open|OpenRoot|ReadFile)\(`)
 	used := map[string]bool{}
 	for _, top := range []string{"agent", "artifact", "cmd", "grains", "packaging", "state"} {
 		err := filepath.WalkDir("../"+top, func(path string, _ fs.DirEntry, err error) error {

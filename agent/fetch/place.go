@@ -38,7 +38,7 @@ func (f *Fetcher) place(ctx context.Context, release artifact.Release, fill func
 			err = errors.Join(err, durable.RemoveTemp(ctx, temp))
 		}
 	}()
-	root, err := os.OpenRoot(temp)
+	root, err := walk.OpenTree(temp)
 	if err != nil {
 		return fmt.Errorf("unpacking %s: %w", release, err)
 	}
@@ -78,7 +78,7 @@ func install(ctx context.Context, staged, name, list string) error {
 func (f *Fetcher) adopt(ctx context.Context, release artifact.Release) (bool, error) {
 	project := f.Layout.Project(release.Project)
 	staged := project.Staged(release.Dir())
-	root, err := os.OpenRoot(staged)
+	root, err := walk.OpenTree(staged)
 	if found, err := walk.Found(err); err != nil || !found {
 		return false, err
 	}

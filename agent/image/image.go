@@ -103,7 +103,7 @@ func complete(ctx context.Context, tree string) (bool, error) {
 	if err != nil || list == nil { // a damaged list is replaced with the image
 		return false, err
 	}
-	root, err := os.OpenRoot(tree)
+	root, err := walk.OpenTree(tree)
 	if found, err := walk.Found(err); err != nil || !found {
 		return false, err
 	}
@@ -148,7 +148,7 @@ func unpackTo(ctx context.Context, client *trust.Client, r artifact.Release, tem
 	if err != nil {
 		return nil, err
 	}
-	into, err := os.OpenRoot(temp)
+	into, err := walk.OpenTree(temp)
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"fmt"
+	"os"
 	"slices"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
@@ -26,11 +27,8 @@ func (h *Host) drift(s Status) []string {
 	found := append(append(lost, unseen...), h.SharedDrift(*runs)...)
 	for _, release := range runs.Releases() {
 		links, dir := s.Links[release.Project], release.Dir()
-		there, err := walk.Exists(h.LayoutOf(release.Project).Release(dir))
-		if err != nil {
-			found = append(found, fmt.Sprintf("the directory of %s cannot be looked at: %v", release, err))
-		} else if !there {
-			found = append(found, fmt.Sprintf("the directory of %s is gone", release))
+		if text := h.missing(release); text != "" {
+			found = append(found, text)
 		}
 		for _, c := range h.Impassable(release) {
 			found = append(found, c.Name+" "+c.What)
@@ -56,6 +54,21 @@ func (h *Host) drift(s Status) []string {
 			diag.Count(r.States.Effective(), "state")))
 	}
 	return found
+}
+
+// missing describes what is wrong with the directory of a release; "" if it is there.
+func (h *Host) missing(release artifact.Release) string {
+	info, err := os.Stat(h.LayoutOf(release.Project).Release(release.Dir()))
+	there, err := walk.Found(err)
+	switch {
+	case err != nil:
+		return fmt.Sprintf("the directory of %s cannot be looked at: %v", release, err)
+	case !there:
+		return fmt.Sprintf("the directory of %s is gone", release)
+	case !info.IsDir():
+		return fmt.Sprintf("the directory of %s is %s, and not a directory", release, walk.TypeName(info.Mode().Type()))
+	}
+	return ""
 }
 
 // lost returns the pair whose files are missing on the disk, which a deploy fetches again from the store: the deployed

@@ -73,7 +73,7 @@ func (l Links) Instead(name string) (string, error) {
 	case info.Mode().IsRegular():
 		return "a plain file", nil
 	}
-	return "a special file", nil
+	return walk.TypeName(info.Mode().Type()), nil
 }
 
 func (s *Set) fields() map[string]*string {

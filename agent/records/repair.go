@@ -271,7 +271,7 @@ func (rs *Records) repairLock() (lost []string, err error) {
 	if s.fine(state, fs.FileInfo.IsDir) && s.fine(file, func(i fs.FileInfo) bool { return i.Mode().IsRegular() }) {
 		return nil, nil
 	}
-	above, err := os.Open(filepath.Dir(state))
+	above, err := walk.OpenDir(filepath.Dir(state))
 	if err != nil {
 		return nil, err
 	}

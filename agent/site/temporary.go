@@ -22,7 +22,7 @@ func Unstable(err error) bool {
 // NoteTemporary records a directory in which states are about to make temporary files, so that the next run after a
 // power failure finds them. If it cannot be recorded, at worst a file is left.
 func (s *Site) NoteTemporary(dir string) {
-	f, err := os.OpenFile(s.Layout.Temporary(), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	f, err := os.OpenFile(s.Layout.Temporary(), os.O_APPEND|os.O_CREATE|os.O_WRONLY|unix.O_NONBLOCK, 0o600)
 	if err != nil {
 		return
 	}

@@ -16,6 +16,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
 // tempPrefix starts the name of every temporary file of this package.
@@ -58,7 +60,7 @@ func write(path string, mode fs.FileMode, fill func(io.Writer) error, sync bool)
 
 // Sync syncs a file and its directory.
 func Sync(path string) error {
-	f, err := os.Open(path)
+	f, err := walk.OpenFile(path)
 	if err != nil {
 		return err
 	}
@@ -113,7 +115,7 @@ func Remove(path string) error {
 
 // SyncDir syncs a directory. Filesystems that cannot sync directories return EINVAL; they do not need it.
 func SyncDir(dir string) error {
-	d, err := os.Open(dir)
+	d, err := walk.OpenDir(dir)
 	if err != nil {
 		return err
 	}
@@ -168,7 +170,7 @@ type installer struct {
 }
 
 func (i installer) install(temp, path string, files ...string) error {
-	d, err := os.Open(temp)
+	d, err := walk.OpenDir(temp)
 	if err != nil {
 		return err
 	}

@@ -28,6 +28,7 @@ import (
 	getter "github.com/hashicorp/go-getter/v2"
 
 	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
@@ -110,7 +111,7 @@ func (o origin) file(ctx context.Context, dst string, limit int64) (Info, error)
 
 // check hashes the fetched file, compares its digest with the expected one, and syncs the file.
 func (o origin) check(ctx context.Context, path string, limit int64) (Info, error) {
-	f, err := os.Open(path)
+	f, err := walk.OpenFile(path)
 	if err != nil {
 		return Info{}, err
 	}

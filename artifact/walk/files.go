@@ -3,7 +3,6 @@ package walk
 import (
 	"errors"
 	"io/fs"
-	"os"
 
 	"golang.org/x/sys/unix"
 )
@@ -16,7 +15,7 @@ type files string
 
 // Open implements fs.FS.
 func (dir files) Open(name string) (fs.File, error) {
-	root, err := os.OpenRoot(string(dir))
+	root, err := OpenTree(string(dir))
 	if err != nil {
 		return nil, err
 	}

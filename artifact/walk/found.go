@@ -2,6 +2,7 @@ package walk
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -63,6 +64,13 @@ func Misplaced(path string) bool {
 	}
 	named, unread := Named(path)
 	return unread == nil && named && Nowhere(err)
+}
+
+// TypeName describes a type of file with an article, such as "a named pipe".
+func TypeName(of fs.FileMode) string {
+	kind := map[fs.FileMode]string{0: "a regular file", fs.ModeDir: "a directory", fs.ModeSymlink: "a symbolic link",
+		fs.ModeNamedPipe: "a named pipe", fs.ModeSocket: "a socket"}[of]
+	return cmp.Or(kind, "a device")
 }
 
 // ErrNoFile is the error for reading something other than a regular file: a directory, a named pipe, or a loop of

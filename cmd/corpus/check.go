@@ -108,7 +108,7 @@ func (p *program) sourcesOf(trees []string, hint string) (all []check.Source, er
 		if err != nil {
 			return nil, err
 		}
-		root, err := os.OpenRoot(dir)
+		root, err := walk.OpenTree(dir)
 		if err != nil {
 			return nil, err
 		}

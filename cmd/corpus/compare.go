@@ -15,6 +15,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/manifest"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/artifact/unpack"
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
 )
 
 // largestCompared is the maximum size, in bytes, of an artifact that is read to compare its files.
@@ -149,7 +150,7 @@ func (c comparing) unpacked(ctx context.Context, r artifact.Release, dir string,
 	if err := os.Mkdir(filepath.Join(dir, "tree"), 0o700); err != nil {
 		return nil, err
 	}
-	into, err := os.OpenRoot(filepath.Join(dir, "tree"))
+	into, err := walk.OpenTree(filepath.Join(dir, "tree"))
 	if err != nil {
 		return nil, err
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/store/stores"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
@@ -75,7 +76,7 @@ func (p *program) pagesInto(into string) (out pages.Output, first string, err er
 		return nil, "", exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("making the directory of the pages: %w", err),
 			"give --html a directory that you may write, or the URL of a store"))
 	}
-	root, err := os.OpenRoot(dir)
+	root, err := walk.OpenTree(dir)
 	if err != nil {
 		return nil, "", err
 	}

@@ -205,7 +205,7 @@ func unpackLayout(ctx context.Context, file, dir string) (bool, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return false, err
 	}
-	root, err := os.OpenRoot(dir)
+	root, err := walk.OpenTree(dir)
 	if err != nil {
 		return false, err
 	}

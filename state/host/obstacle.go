@@ -37,8 +37,8 @@ func (o *Obstacle) After(text string) string {
 		return text
 	case o.absent:
 		return text + "; an earlier state of this run removed it, or declares that nothing is there"
-	case o.is.known && !o.is.notIn && !strings.Contains(text, typeName(o.is.of)):
-		return fmt.Sprintf("%s; an earlier state of this run put %s at %s", text, typeName(o.is.of), walk.Clip(o.Path))
+	case o.is.known && !o.is.notIn && !strings.Contains(text, walk.TypeName(o.is.of)):
+		return fmt.Sprintf("%s; an earlier state of this run put %s at %s", text, walk.TypeName(o.is.of), walk.Clip(o.Path))
 	case !strings.Contains(text, o.Path):
 		return text + "; an earlier state of this run put there what is at " + walk.Clip(o.Path)
 	}
@@ -81,15 +81,9 @@ func Unsuitable(p string, err error) error { return &Obstacle{Path: p, Content: 
 // what describes the file with its owner.
 func (i Info) what() string {
 	if i.UID == 0 {
-		return typeName(i.Mode.Type()) + " of root"
+		return walk.TypeName(i.Mode.Type()) + " of root"
 	}
-	return fmt.Sprintf("%s of user %d", typeName(i.Mode.Type()), i.UID)
-}
-
-func typeName(of fs.FileMode) string {
-	kind := map[fs.FileMode]string{0: "a regular file", fs.ModeDir: "a directory", fs.ModeSymlink: "a symbolic link",
-		fs.ModeNamedPipe: "a named pipe", fs.ModeSocket: "a socket"}[of]
-	return cmp.Or(kind, "a device")
+	return fmt.Sprintf("%s of user %d", walk.TypeName(i.Mode.Type()), i.UID)
 }
 
 // Obstructed returns an Obstacle if a path leads to something else than a directory, or a part of it does. It returns

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/corpus-agent/corpus-agent/artifact/durable"
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
@@ -23,7 +24,7 @@ func (r Ring) Lock(ctx context.Context) (unlock func(), err error) {
 	if err := durable.MkdirAll(r.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("making the key directory: %w", err)
 	}
-	f, err := os.Open(r.Dir)
+	f, err := walk.OpenDir(r.Dir)
 	if err != nil {
 		return nil, fmt.Errorf("locking the key directory: %w", err)
 	}

@@ -57,7 +57,7 @@ func describe(ctx context.Context, release artifact.Release, r Request) (*prepar
 	if err != nil {
 		return nil, err
 	}
-	root, err := os.OpenRoot(dir)
+	root, err := walk.OpenTree(dir)
 	if err != nil {
 		done()
 		return nil, err

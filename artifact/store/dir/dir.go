@@ -26,6 +26,7 @@ import (
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/artifact/store"
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
@@ -101,7 +102,7 @@ func (s *Store) begin(ctx context.Context, o operation) (*os.Root, error) {
 }
 
 func (s *Store) root(o operation) (*os.Root, error) {
-	root, err := os.OpenRoot(s.path + "/.") // with the dot, a named pipe fails and does not block
+	root, err := walk.OpenTree(s.path)
 	switch {
 	case err != nil && (absent(err) || notDirectory(s.path)):
 		return nil, diag.WithHint(&store.Error{Op: o.op, Object: o.object(), Kind: store.ErrNoStore},

@@ -209,7 +209,7 @@ func makeStore(dir string) error {
 	if err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	above, err := os.Open(filepath.Dir(dir))
+	above, err := walk.OpenDir(filepath.Dir(dir))
 	if err != nil {
 		return err
 	}
