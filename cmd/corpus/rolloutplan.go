@@ -48,7 +48,7 @@ func (f *planFlags) add(c *cobra.Command) {
 			"may be repeated")
 	flags.StringArrayVar(&f.last, "last", nil, "hosts that are always in the last wave, on top of its share of the "+
 		"others; may be repeated")
-	flags.StringSliceVar(&f.regions, "regions", nil, "regions in this order, each as a whole; the others follow")
+	flags.StringSliceVar(&f.regions, "regions", nil, "the hosts of these regions in this order; the others follow")
 	f.given = func(name string) bool { return flags.Changed(name) }
 }
 
