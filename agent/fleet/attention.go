@@ -20,9 +20,15 @@ type Attention struct {
 	Channel string    `json:"channel,omitempty"`
 	Version string    `json:"version,omitempty"`
 	Hosts   []string  `json:"hosts"`
-	Since   time.Time `json:"since"`          // when the first of these hosts reported it
-	Why     string    `json:"why,omitempty"`  // as one of the hosts reported it
-	Hint    string    `json:"hint,omitempty"` // what to do
+	Since   time.Time `json:"since"` // when the first of these hosts reported it
+	// Why it is in the list. If Said is not empty, Why has its texts, which the hosts chose.
+	Why string `json:"why,omitempty"`
+	// Hint is what to do. If Said is not empty and has one hint, Hint is that one, which the hosts chose.
+	Hint string `json:"hint,omitempty"`
+	// Said is what hosts reported, each different error and hint with its hosts.
+	Said []Said `json:"said,omitempty"`
+
+	advice string // what to do, without the hints of hosts
 }
 
 // Kinds of attention in addition to the states of hosts.

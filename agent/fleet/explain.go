@@ -50,17 +50,11 @@ func (v *View) Explain(ctx context.Context, s store.Store) error {
 	return nil
 }
 
-// hostError is an error that hosts reported.
-type hostError struct {
-	hostrecord.Detail
-	hosts []string
-}
-
-// errorsOf returns the different errors of the first hosts of an entry that have a record, at most of most hosts. The
-// record of a host with base and its service in quarantine has the error of the service.
+// errorsOf returns the different errors and hints of the first hosts of an entry that have a record, at most of most
+// hosts. The record of a host with base and its service in quarantine has the error of the service.
 func (v *View) errorsOf(ctx context.Context, s store.Store, a Attention, byName map[string]Host,
-	most int) (found []*hostError, err error) {
-	byText := map[string]*hostError{}
+	most int) (found []Said, err error) {
+	index := map[hostrecord.Detail]int{}
 	for _, name := range a.Hosts {
 		h, ok := byName[name]
 		if !ok || a.Project == artifact.Base && h.Project != artifact.Base && h.AlsoBase && !h.OfBase {
@@ -76,22 +70,23 @@ func (v *View) errorsOf(ctx context.Context, s store.Store, a Attention, byName 
 		if detail.Error == "" {
 			continue
 		}
-		if byText[detail.Error] == nil {
-			byText[detail.Error] = &hostError{Detail: detail}
-			found = append(found, byText[detail.Error])
+		at, known := index[detail]
+		if !known {
+			at, index[detail] = len(found), len(found)
+			found = append(found, Said{Error: detail.Error, Hint: detail.Hint})
 		}
-		e := byText[detail.Error]
-		e.hosts = append(e.hosts, name)
+		found[at].Hosts = append(found[at].Hosts, name)
 	}
 	return found, nil
 }
 
 // explain sets the reason of an entry, and the hint of its error. Of several errors each is named with its hosts, and
 // they have a hint together only if it is the same.
-func (a *Attention) explain(found []*hostError) {
+func (a *Attention) explain(found []Said) {
 	if len(found) == 0 {
 		return
 	}
+	a.Said, a.advice = found, a.Hint
 	if len(found) == 1 {
 		a.Why, a.Hint = found[0].Error, cmp.Or(found[0].Hint, a.Hint)
 		return
@@ -99,7 +94,7 @@ func (a *Attention) explain(found []*hostError) {
 	var lines []string
 	same := true
 	for _, e := range found[:min(len(found), mostErrors)] {
-		lines = append(lines, fmt.Sprintf("on %s: %s", strings.Join(e.hosts, ", "), Brief(e.Error)))
+		lines = append(lines, fmt.Sprintf("on %s: %s", strings.Join(e.Hosts, ", "), Brief(e.Error)))
 		same = same && e.Hint == found[0].Hint
 	}
 	if more := len(found) - mostErrors; more > 0 {
@@ -108,6 +103,7 @@ func (a *Attention) explain(found []*hostError) {
 	a.Why = strings.Join(lines, "\n")
 	if a.Hint = cmp.Or(found[0].Hint, a.Hint); !same {
 		a.Hint = "they differ: corpus host show NAME has the whole error of a host, with its hint"
+		a.advice = a.Hint
 	}
 }
 

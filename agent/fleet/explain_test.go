@@ -3,6 +3,7 @@ package fleet_test
 import (
 	"context"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -96,5 +97,33 @@ func TestBriefTextsHaveTheirEnd(t *testing.T) {
 	lines := fleet.BriefLines(strings.Repeat("line\n", 50) + "last\n")
 	if n := len(lines); n != 6 || lines[4] != "..." || lines[5] != "last" {
 		t.Errorf("the lines are %q", lines)
+	}
+}
+
+// TestTextsOfHostsAreTheirWords checks that each different error and hint is quoted with the names of its hosts, and that
+// the hint of a host is not one of the program.
+func TestTextsOfHostsAreTheirWords(t *testing.T) {
+	s := mem.New()
+	for i, hint := range []string{"curl evil\nhint: curl \"evil\"", "look at web.service", "look at web.service"} {
+		h := newReporting(t, s, string(rune('a'+i)), hostrecord.Flags{})
+		h.record.Outcome, h.record.Sequence, h.record.Wanted = "rolled-back", 2, place("2", 2)
+		if err := h.Write(t.Context(), h.record, hostrecord.Detail{Error: "web failed", Hint: hint}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	v, err := fleet.Look(t.Context(), fleet.Query{Store: s, Now: time.Now(), SilentAfter: time.Hour})
+	if err == nil {
+		err = v.Explain(t.Context(), s)
+	}
+	if err != nil || len(v.Attention) != 1 {
+		t.Fatal(v.Attention, err)
+	}
+	want := []string{`a says: "web failed"`, `a advises: "curl evil; hint: curl \"evil\""`, `b, c say: "web failed"`,
+		`b, c advise: "look at web.service"`}
+	if got := v.Attention[0].Lines(); !slices.Equal(got, want) {
+		t.Errorf("the lines are %q", got)
+	}
+	if advice := v.Attention[0].Advice(); strings.Contains(advice, "evil") || strings.Contains(advice, "web.service") {
+		t.Errorf("the program advises %q", advice)
 	}
 }

@@ -89,11 +89,11 @@ func (p *program) printAttention(all []fleet.Attention) error {
 	fmt.Fprintf(p.Out, "\nneeds a person:\n")
 	for _, a := range all {
 		fmt.Fprintf(p.Out, "  %s\n", attentionText(a))
-		for _, why := range fleet.BriefLines(a.Why) {
+		for _, why := range a.Lines() {
 			fmt.Fprintf(p.Out, "      %s\n", trust.Printable(why))
 		}
-		if a.Hint != "" {
-			fmt.Fprintf(p.Out, "      hint: %s\n", trust.Printable(strings.ReplaceAll(a.Hint, "\n", "; ")))
+		if hint := a.Advice(); hint != "" {
+			fmt.Fprintf(p.Out, "      hint: %s\n", trust.Printable(strings.ReplaceAll(hint, "\n", "; ")))
 		}
 	}
 	return nil

@@ -111,9 +111,18 @@ func (p *program) printCurrent(of knownHost) error {
 	line("has", placesText(h.Project, h.Base, h.Service))
 	line("wanted", placesText(h.Project, h.WantedBase, h.Wanted))
 	line("agent", h.Agent)
-	line("error", strings.ReplaceAll(h.Error, "\n", "; "))
-	line("hint", strings.ReplaceAll(h.Hint, "\n", "; "))
+	// The host chose these texts, so they are quoted, and there is no hint of the program with them.
+	line("it says", quotedWhole(h.Error))
+	line("it advises", quotedWhole(h.Hint))
 	return w.Flush()
+}
+
+// quotedWhole returns a text that a host chose, with all of its lines in one; "" for none.
+func quotedWhole(text string) string {
+	if text == "" {
+		return ""
+	}
+	return fleet.Quoted(text)
 }
 
 // stateText returns the state of a host followed by its other conditions, such as "silent".

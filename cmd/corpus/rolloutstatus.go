@@ -164,12 +164,16 @@ type waveStatus struct {
 	Why     string        `json:"why"`                 // reason why the hosts may take the release, or may not yet
 }
 
-// haltStatus is a halt that a host recorded.
+// haltStatus is the first halt that a host recorded.
 type haltStatus struct {
-	Host    string         `json:"host"`
-	At      time.Time      `json:"at"` // when the store received it
+	Host  string    `json:"host"`
+	At    time.Time `json:"at"`    // when the store received it
+	Count int       `json:"count"` // number of halts that the host recorded
+	// Grounds has the words of that host, which are not verified.
 	Grounds *hosts.Grounds `json:"grounds,omitempty"`
-	Unread  string         `json:"unread,omitempty"` // reason why its failures are not known
+	// NotFailed has the hosts that the grounds name and of which the store has no failed result, or a later healthy one.
+	NotFailed []string `json:"not_failed,omitempty"`
+	Unread    string   `json:"unread,omitempty"` // reason why its failures are not known
 	// Unfounded says that the results in the store do not reach the limit, as for a halt that stands now; "" if they do.
 	Unfounded string `json:"unfounded,omitempty"`
 }
@@ -196,8 +200,12 @@ type rolloutStatus struct {
 	Plan   *rollout.Plan `json:"plan,omitempty"`
 	Waves  []waveStatus  `json:"waves,omitempty"`
 	Failed []failedHost  `json:"failed,omitempty"`
-	Halts  []haltStatus  `json:"halts,omitempty"`
-	Past   []haltStatus  `json:"past_halts,omitempty"` // halts before the last resume
+	// halts that stop the rollout, and those before the last resume: the first one of each host, of at most mostHalts
+	// hosts, with the number of all hosts that recorded one
+	Halts     []haltStatus `json:"halts,omitempty"`
+	HaltHosts int          `json:"halt_hosts,omitempty"`
+	Past      []haltStatus `json:"past_halts,omitempty"`
+	PastHosts int          `json:"past_halt_hosts,omitempty"`
 	// number of names in the store that are not valid results, at most hosts.MostIgnored
 	Ignored int `json:"ignored,omitempty"`
 	// these names
@@ -224,9 +232,8 @@ type rolloutStatus struct {
 	over       bool // it has arrived, so the same release does not start it again
 }
 
-// mostHalts is the maximum number of halts that are shown. After the first halt of an epoch, a rollout continues only
-// if a person resumes it.
-const mostHalts = 5
+// mostHalts is the maximum number of hosts whose halts a status has, with one request each.
+const mostHalts = 20
 
 // status returns the state of a rollout with the progress of its waves. known are the hosts of its project by their
 // records.
@@ -271,7 +278,8 @@ func (u *activeRollout) status(ctx context.Context, s store.Store, known []fleet
 			w.Open, w.Why = false, "hosts do not read so many objects"
 		}
 	}
-	r.Halts, r.Past = u.standing(ctx, s), u.halts(ctx, s, u.seen.Past)
+	r.Halts, r.HaltHosts = u.standing(ctx, s)
+	r.Past, r.PastHosts = u.halts(ctx, s, u.seen.Past)
 	u.addWaiting(&r, known)
 	u.nameReplaced(ctx, s, &r, known)
 	u.nameRenamed(ctx, s, &r)

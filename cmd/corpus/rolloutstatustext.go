@@ -108,19 +108,6 @@ func (r rolloutStatus) writeFailed(b *strings.Builder) {
 	}
 }
 
-// writeHalts writes the halts that stop the rollout, and those before it was resumed.
-func (r rolloutStatus) writeHalts(b *strings.Builder) {
-	for _, h := range r.Halts {
-		fmt.Fprintf(b, "  halted by %s at %s: %s\n", h.Host, diag.Stamp(h.At), h.why())
-		if h.Unfounded != "" {
-			fmt.Fprintf(b, "    its grounds do not hold now: %s\n", h.Unfounded)
-		}
-	}
-	for _, h := range r.Past {
-		fmt.Fprintf(b, "  halted by %s at %s, before it was resumed: %s\n", h.Host, diag.Stamp(h.At), h.why())
-	}
-}
-
 // writeMoves writes what people did with the rollout.
 func (r rolloutStatus) writeMoves(b *strings.Builder) {
 	for _, m := range r.Start.Moves {
@@ -200,15 +187,4 @@ func (r rolloutStatus) ignored() string {
 		return strconv.Itoa(r.Ignored)
 	}
 	return fmt.Sprintf("%d or more", r.Ignored)
-}
-
-func (h haltStatus) why() string {
-	if h.Grounds == nil {
-		return trust.Printable(h.Unread)
-	}
-	if h.Grounds.Why == "" {
-		return "it gives no grounds"
-	}
-	return trust.Printable(fmt.Sprintf("%s (limit %s; %s)", h.Grounds.Why, h.Grounds.Limit,
-		strings.Join(h.Grounds.Hosts, ", ")))
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/corpus-agent/corpus-agent/agent/fleet"
+	"github.com/corpus-agent/corpus-agent/agent/hostrecord"
 	"github.com/corpus-agent/corpus-agent/artifact/publish"
 	"github.com/corpus-agent/corpus-agent/artifact/rollout"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
@@ -50,10 +52,8 @@ func (u *activeRollout) halt(ctx context.Context, s store.Store) []rollout.Stop 
 	v := u.verdict(len(u.plan.Waves) - 1)
 	switch {
 	case len(all) > 0:
-		h := u.halts(ctx, s, all[:1])[0]
-		if stop.At, stop.By = h.At, h.Host; h.Grounds != nil && h.Grounds.Why != "" {
-			stop.Why = h.why()
-		}
+		first, _ := u.halts(ctx, s, all[:1])
+		stop.At, stop.By, stop.Why = first[0].At, first[0].Host, first[0].grounds()
 	case v.Reason == rollout.Stops: // no host has recorded it yet
 		stop.At, stop.Why = u.since("halted"), v.String()
 	default:
@@ -103,7 +103,11 @@ func whenStopped(stop rollout.Stop) string {
 	if stop.By != "" {
 		text += " by " + trust.Printable(stop.By)
 	}
-	if stop.Why != "" {
+	switch {
+	case stop.Why == "":
+	case stop.What == "halt" && stop.By != "": // the words of that host
+		text += ", which says " + trust.Printable(fleet.Quoted(hostrecord.Shortened(stop.Why, longestGrounds)))
+	default:
 		text += ": " + trust.Printable(stop.Why)
 	}
 	return text

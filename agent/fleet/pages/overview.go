@@ -98,11 +98,14 @@ const mostNamed = 6
 
 func newAttention(a fleet.Attention) attention {
 	first := a.Hosts[:min(len(a.Hosts), mostNamed)]
-	out := attention{a, class(a.What), "", hostCount(len(a.Hosts)), first, len(a.Hosts) - len(first)}
+	out := attention{a, class(a.What), "", hostCount(len(a.Hosts)), first, len(a.Hosts) - len(first), nil}
 	if a.Version != "" {
 		out.Of = a.Project + " " + a.Version
 	}
-	out.Why, out.Hint = shown(a.Why), shown(a.Hint)
+	for _, line := range a.Lines() {
+		out.Reasons = append(out.Reasons, shown(line))
+	}
+	out.Hint = shown(a.Advice())
 	return out
 }
 

@@ -41,6 +41,7 @@ type attention struct {
 	Class, Of, On string
 	First         []string
 	More          int
+	Reasons       []string // with the words of hosts as such
 }
 
 type row struct {

@@ -93,7 +93,7 @@ type writer struct {
 func parsed() (*template.Template, error) {
 	return template.New("").Funcs(template.FuncMap{
 		"count": grouped, "stamp": stamp,
-		"line": fleet.Brief, "lines": fleet.BriefLines,
+		"line": fleet.Brief, "lines": fleet.BriefLines, "quoted": fleet.Quoted,
 	}).ParseFS(assets, "assets/pages.html")
 }
 

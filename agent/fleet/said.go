@@ -1,0 +1,55 @@
+package fleet
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Said is what hosts reported of a failure. A stolen host chooses these texts, so they are shown as its words and never
+// as those of the program.
+type Said struct {
+	Hosts []string `json:"hosts"`
+	Error string   `json:"error"`
+	Hint  string   `json:"hint,omitempty"` // what to do, as these hosts reported it
+}
+
+// Quoted returns a text that a host chose: in one line, with quotation marks that it cannot end.
+func Quoted(text string) string {
+	text = strings.Join(linesOf(text), "; ")
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(text) + `"`
+}
+
+// Lines returns the lines that explain an entry: the reason, or what hosts said, quoted with their names.
+func (a Attention) Lines() (lines []string) {
+	if len(a.Said) == 0 {
+		return BriefLines(a.Why)
+	}
+	for _, s := range a.Said[:min(len(a.Said), mostErrors)] {
+		who, verbs := strings.Join(s.Hosts, ", "), []string{"says", "advises"}
+		if len(s.Hosts) > 1 {
+			verbs = []string{"say", "advise"}
+		}
+		words := []string{s.Error}
+		if len(a.Said) == 1 {
+			words = BriefLines(s.Error)
+		}
+		for _, text := range words {
+			lines = append(lines, fmt.Sprintf("%s %s: %s", who, verbs[0], Quoted(Brief(text))))
+		}
+		if s.Hint != "" {
+			lines = append(lines, fmt.Sprintf("%s %s: %s", who, verbs[1], Quoted(Brief(s.Hint))))
+		}
+	}
+	if more := len(a.Said) - mostErrors; more > 0 {
+		lines = append(lines, fmt.Sprintf("and %d more errors", more))
+	}
+	return lines
+}
+
+// Advice returns what to do about an entry, without what hosts advise.
+func (a Attention) Advice() string {
+	if len(a.Said) > 0 {
+		return a.advice
+	}
+	return a.Hint
+}

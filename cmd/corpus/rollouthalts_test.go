@@ -1,0 +1,44 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	hosts "github.com/corpus-agent/corpus-agent/agent/rollout"
+)
+
+// TestHaltsOfAHostDoNotHideThoseOfOthers checks that a status has one line for the halts of a host, with their number,
+// and names the hosts of the grounds that have no failed result.
+func TestHaltsOfAHostDoNotHideThoseOfOthers(t *testing.T) {
+	s, a, b := rollingStore(t)
+	s.expect(0, "point myapp production 1.1", "its rollout to 2 hosts")
+	a.result(hosts.Failed)
+	for range 7 {
+		b.halt()
+	}
+	a.halt()
+	s.expect(0, statusLine, "halted by myapp-production-1 at ")
+	if want := "; the first of 7 halts of this host\n"; strings.Count(s.out, "halted by") != 2 || !strings.Contains(s.out, want) {
+		t.Errorf("the halts of the hosts are not in one line each:\n%s", s.out)
+	}
+	s.lacks("no failed result")
+	s.expect(0, statusLine+" --json", `"count": 7`)
+	s.expect(0, statusLine+" --json", `"halt_hosts": 2`)
+	a.result(hosts.Healthy)
+	s.expect(0, statusLine, "the store has no failed result, or a later healthy one, of hosts that it names: "+
+		"myapp-production-1\n")
+}
+
+// TestGroundsOfAHaltAreItsHostsWords checks that long grounds are shortened, and that they stay quoted whatever a host
+// writes.
+func TestGroundsOfAHaltAreItsHostsWords(t *testing.T) {
+	g := hosts.Grounds{Why: "a\"\nhint: run x" + strings.Repeat("y", 20_000), Limit: strings.Repeat("1", 5000)}
+	for range 300 {
+		g.Hosts = append(g.Hosts, strings.Repeat("h", 250))
+	}
+	why := haltStatus{Grounds: &g, Count: 1}.why()
+	if len(why) > longestGrounds+100 || !strings.HasSuffix(why, `h and 292 more)"`) ||
+		!strings.HasPrefix(why, `it says "a\"; hint: run xyyy`) {
+		t.Errorf("the grounds are %d bytes: %s", len(why), why)
+	}
+}
