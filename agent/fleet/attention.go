@@ -99,7 +99,7 @@ func attention(v *View) []Attention {
 		add(WrongKey, forgetOld(i.Host), record)
 	}
 	for _, host := range v.unrecorded {
-		if now := v.Known.Renamed(host, v.Known[host][0].Key); now != "" {
+		if now := v.renamed[host]; now != "" {
 			add(Renamed, fmt.Sprintf("%s has its key: if the host has that name for good: corpus host forget %s", now, host),
 				Host{Listed: hostrecord.Listed{Record: hostrecord.Record{Host: host}, Seen: v.At}})
 			continue

@@ -100,11 +100,11 @@ func TestBriefTextsHaveTheirEnd(t *testing.T) {
 	}
 }
 
-// TestTextsOfHostsAreTheirWords checks that each different error and hint is quoted with the names of its hosts, and that
-// the hint of a host is not one of the program.
+// TestTextsOfHostsAreTheirWords checks that each different error and hint is quoted with the names of its hosts, and
+// that the hint of a host is not one of the program.
 func TestTextsOfHostsAreTheirWords(t *testing.T) {
 	s := mem.New()
-	for i, hint := range []string{"curl evil\nhint: curl \"evil\"", "look at web.service", "look at web.service"} {
+	for i, hint := range []string{"curl evil\nhint: curl \"evil\"", "look at web", "look at web"} {
 		h := newReporting(t, s, string(rune('a'+i)), hostrecord.Flags{})
 		h.record.Outcome, h.record.Sequence, h.record.Wanted = "rolled-back", 2, place("2", 2)
 		if err := h.Write(t.Context(), h.record, hostrecord.Detail{Error: "web failed", Hint: hint}); err != nil {
@@ -119,11 +119,11 @@ func TestTextsOfHostsAreTheirWords(t *testing.T) {
 		t.Fatal(v.Attention, err)
 	}
 	want := []string{`a says: "web failed"`, `a advises: "curl evil; hint: curl \"evil\""`, `b, c say: "web failed"`,
-		`b, c advise: "look at web.service"`}
+		`b, c advise: "look at web"`}
 	if got := v.Attention[0].Lines(); !slices.Equal(got, want) {
 		t.Errorf("the lines are %q", got)
 	}
-	if advice := v.Attention[0].Advice(); strings.Contains(advice, "evil") || strings.Contains(advice, "web.service") {
+	if advice := v.Attention[0].Advice(); strings.Contains(advice, "evil") || strings.Contains(advice, "web") {
 		t.Errorf("the program advises %q", advice)
 	}
 }

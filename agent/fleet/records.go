@@ -7,6 +7,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/agent/hostkey"
 	"github.com/corpus-agent/corpus-agent/agent/hostrecord"
+	"github.com/corpus-agent/corpus-agent/artifact/store"
 )
 
 // records reads the records of hosts, and the keys of v if they do not explain every record. It returns the records
@@ -75,6 +76,34 @@ func (q Query) unrecorded(known hostkey.Registry, records hostrecord.Unchecked) 
 	}
 	slices.Sort(hosts)
 	return hosts
+}
+
+// mostRenamed bounds the hosts without a record of which a look finds out whether they were renamed, with a few
+// requests each for those whose key is registered for another name without a record.
+const mostRenamed = 100
+
+// findRenamed sets the present names of the hosts without a record that were renamed.
+func (v *View) findRenamed(ctx context.Context, s store.Store, listed []hostrecord.Listed) error {
+	v.renamed, v.signers = map[string]string{}, map[string]hostkey.Public{}
+	for _, r := range listed {
+		if r.Signed {
+			v.signers[r.Host] = v.Known[r.Host][0].Key
+		}
+	}
+	for _, host := range v.unrecorded[:min(len(v.unrecorded), mostRenamed)] {
+		now, err := v.Renamed(ctx, s, host, v.Known[host][0].Key)
+		if err != nil {
+			return err
+		}
+		v.renamed[host] = now
+	}
+	return nil
+}
+
+// Renamed returns the name that a host with a key has now, if that key signed a record or the registration of that
+// name; "" if it has no other name.
+func (v *View) Renamed(ctx context.Context, s store.Store, host string, key hostkey.Public) (string, error) {
+	return v.Known.Renamed(ctx, s, host, key, func(name string) bool { return v.signers[name] == key })
 }
 
 // serviceOf returns the service in the name of a host; "" for a name outside of the convention.

@@ -1,6 +1,7 @@
 package fleet_test
 
 import (
+	"bytes"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -9,6 +10,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/fleet"
 	"github.com/corpus-agent/corpus-agent/agent/hostkey"
 	"github.com/corpus-agent/corpus-agent/agent/hostrecord"
+	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/store/mem"
 )
 
@@ -58,4 +60,41 @@ func TestRenamedAndAheadHosts(t *testing.T) {
 	look(time.Now(), ahead, renamed)
 	const silent = "silent new: its record has a time in the future: look at the clock"
 	look(time.Now().Add(-48*time.Hour), ahead, silent, renamed)
+}
+
+// TestRegistrationOfAnotherHostsKeyRenamesNoHost checks that an object that registers the public key of a host for
+// another name does not rename the host unless that key signed the object.
+func TestRegistrationOfAnotherHostsKeyRenamesNoHost(t *testing.T) {
+	s := mem.New()
+	victim, _, err := hostkey.Open(filepath.Join(t.TempDir(), "host.key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := victim.Register(t.Context(), s, hostkey.Registration{Host: "victim"}); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(2 * time.Millisecond)
+	thief := newReporting(t, s, "thief", hostrecord.Flags{})
+	place := hostkey.Place("thief", victim.Public())
+	forged, err := thief.Key.Seal(place, []byte(`{"host":"thief","key":"`+string(victim.Public())+`"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Put(t.Context(), place, bytes.NewReader(forged), int64(len(forged)), store.Condition{}); err != nil {
+		t.Fatal(err)
+	}
+	v, err := fleet.Look(t.Context(), fleet.Query{Store: s, Now: time.Now(), SilentAfter: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := false
+	for _, a := range v.Attention {
+		found = found || a.What == fleet.NoRecord && a.Hosts[0] == "victim"
+		if a.What == fleet.Renamed {
+			t.Errorf("a host was renamed by an object that its key did not sign: %+v", a)
+		}
+	}
+	if !found {
+		t.Errorf("the host without a record is not named: %+v", v.Attention)
+	}
 }

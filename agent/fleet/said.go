@@ -25,23 +25,32 @@ func (a Attention) Lines() (lines []string) {
 		return BriefLines(a.Why)
 	}
 	for _, s := range a.Said[:min(len(a.Said), mostErrors)] {
-		who, verbs := strings.Join(s.Hosts, ", "), []string{"says", "advises"}
-		if len(s.Hosts) > 1 {
-			verbs = []string{"say", "advise"}
-		}
 		words := []string{s.Error}
 		if len(a.Said) == 1 {
 			words = BriefLines(s.Error)
 		}
-		for _, text := range words {
-			lines = append(lines, fmt.Sprintf("%s %s: %s", who, verbs[0], Quoted(Brief(text))))
-		}
-		if s.Hint != "" {
-			lines = append(lines, fmt.Sprintf("%s %s: %s", who, verbs[1], Quoted(Brief(s.Hint))))
-		}
+		lines = append(lines, s.lines(words)...)
 	}
 	if more := len(a.Said) - mostErrors; more > 0 {
 		lines = append(lines, fmt.Sprintf("and %d more errors", more))
+	}
+	return lines
+}
+
+// lines returns the lines of an error and its hint.
+func (s Said) lines(words []string) (lines []string) {
+	says, advises := "says", "advises"
+	if len(s.Hosts) > 1 {
+		says, advises = "say", "advise"
+	}
+	add := func(verb, text string) {
+		lines = append(lines, fmt.Sprintf("%s %s: %s", strings.Join(s.Hosts, ", "), verb, Quoted(Brief(text))))
+	}
+	for _, text := range words {
+		add(says, text)
+	}
+	if s.Hint != "" {
+		add(advises, s.Hint)
 	}
 	return lines
 }

@@ -95,7 +95,9 @@ type View struct {
 	// Flooded has the number of objects that are not records, of each host that has very many.
 	Flooded map[string]int `json:"flooded,omitempty"`
 
-	unrecorded []string // hosts with a registered key and without a record
+	unrecorded []string                  // hosts with a registered key and without a record
+	renamed    map[string]string         // the present names of those of them that were renamed
+	signers    map[string]hostkey.Public // the keys that signed the records of hosts
 
 	Known hostkey.Registry `json:"-"` // the keys of the hosts, as the store has them
 	Fresh bool             `json:"-"` // Known was read by this Look
@@ -131,6 +133,9 @@ func Look(ctx context.Context, q Query) (*View, error) {
 		return nil, err
 	}
 	v.unrecorded, v.Flooded = q.unrecorded(v.Known, records), records.Flooded()
+	if err := v.findRenamed(ctx, q.Store, listed); err != nil {
+		return nil, err
+	}
 	named, copied := channels(q.Listings), copies(listed, v.Known)
 	for _, r := range listed {
 		h := named.host(r, q)

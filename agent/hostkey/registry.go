@@ -123,23 +123,6 @@ func (r Registry) Others(host string) int {
 	return n
 }
 
-// Renamed returns the name that a host with a key has now: another one for which the key was registered after it was
-// registered for host, if it still is; "" if there is none.
-func (r Registry) Renamed(host string, key Public) (now string) {
-	var since time.Time
-	is := func(k Registered) bool { return k.Key == key }
-	if i := slices.IndexFunc(r[host], is); i >= 0 {
-		since = r[host][i].Since
-	}
-	for other, keys := range r {
-		i := slices.IndexFunc(keys, is)
-		if other != host && i >= 0 && keys[i].Since.After(since) && (now == "" || other < now) {
-			now = other
-		}
-	}
-	return now
-}
-
 // List returns the registry of a store. It takes one request for a thousand hosts.
 func List(ctx context.Context, s store.Store) (Registry, error) { return ListKeeping(ctx, s) }
 

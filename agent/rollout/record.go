@@ -27,7 +27,8 @@ func (r Rollout) Record(ctx context.Context, s store.Store, key hostkey.Key, hos
 	return nil
 }
 
-// Grounds describes why a rollout stopped, in the words of the host that found the limit reached. They are not verified.
+// Grounds describes why a rollout stopped, in the words of the host that found the limit reached. They are not
+// verified.
 type Grounds struct {
 	Host     string    `json:"host"`
 	Run      string    `json:"run"`

@@ -49,7 +49,11 @@ func stoppedRollouts(ctx context.Context, client *trust.Client, s store.Store, v
 			if a, lacks := u.lacksResults(v.Hosts); lacks {
 				found = append(found, a)
 			}
-			if a, missing := u.missing(v, all); missing {
+			a, missing, err := u.missing(ctx, s, v, all)
+			if err != nil {
+				return nil, err
+			}
+			if missing {
 				found = append(found, a)
 			}
 		}
@@ -160,18 +164,33 @@ func shownRollout(r rolloutStatus) pages.Rollout {
 // missing returns the entry for hosts of a rollout that are not in the store any more; false if there are none, if the
 // view does not have all hosts, or if the rollout has arrived without them or was aborted. Waves may wait for them in
 // vain. A host that was renamed is not missing.
-func (u *activeRollout) missing(v *fleet.View, all bool) (fleet.Attention, bool) {
+func (u *activeRollout) missing(ctx context.Context, s store.Store, v *fleet.View,
+	all bool) (a fleet.Attention, missing bool, err error) {
 	if !all || u.isOver() || u.rollout.Start.Aborted {
-		return fleet.Attention{}, false
+		return a, false, nil
 	}
-	a := fleet.Attention{What: fleet.Missing, Project: u.ref.Project, Channel: u.ref.Channel, Version: u.version,
-		Since: u.rollout.Start.At, Hosts: u.gone(v.Hosts), Hint: startWithout(u.ref, u.version),
+	a = fleet.Attention{What: fleet.Missing, Project: u.ref.Project, Channel: u.ref.Channel, Version: u.version,
+		Since: u.rollout.Start.At, Hosts: []string{}, Hint: startWithout(u.ref, u.version),
 		Why: fmt.Sprintf("%s: they belong to the rollout, and the store has no record of them, as after `corpus host forget`",
 			u.ref)}
-	keys := u.rollout.Roster.Keys()
-	a.Hosts = slices.DeleteFunc(a.Hosts, func(host string) bool { return v.Known.Renamed(host, keys[host]) != "" })
+	a.Hosts, err = u.goneFor(ctx, s, v)
 	if state, _ := u.next(u.waiting(), u.failed()); state == "halted" || state == "paused" {
 		a.Hint = "once the rollout is resumed, " + a.Hint
 	}
-	return a, len(a.Hosts) > 0
+	return a, len(a.Hosts) > 0, err
+}
+
+// goneFor returns the hosts of the roster that are not in the store any more, without those that were renamed.
+func (u *activeRollout) goneFor(ctx context.Context, s store.Store, v *fleet.View) (names []string, err error) {
+	keys := u.rollout.Roster.Keys()
+	for _, host := range u.gone(v.Hosts) {
+		now, err := v.Renamed(ctx, s, host, keys[host])
+		if err != nil {
+			return nil, err
+		}
+		if now == "" {
+			names = append(names, host)
+		}
+	}
+	return names, nil
 }

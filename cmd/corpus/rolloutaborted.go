@@ -144,7 +144,8 @@ func (u *activeRollout) nameRenamed(ctx context.Context, s store.Store, r *rollo
 				return // the rest of the status is still right
 			}
 		}
-		if now := all.Renamed(h.Host, u.rollout.Roster.Keys()[h.Host]); now != "" {
+		now, err := all.Renamed(ctx, s, h.Host, u.rollout.Roster.Keys()[h.Host], func(string) bool { return false })
+		if err == nil && now != "" {
 			h.Why = renamedTo + now
 		}
 	}
@@ -164,7 +165,11 @@ func (u *activeRollout) nameReplaced(ctx context.Context, s store.Store, r *roll
 		}
 		keys, err := hostkey.Of(ctx, s, h.Host)
 		if err == nil && slices.ContainsFunc(keys, func(k hostkey.Registered) bool {
-			return k.Key != first[h.Host] && k.Since.After(seen[h.Host])
+			if k.Key == first[h.Host] || !k.Since.After(seen[h.Host]) {
+				return false
+			}
+			proven, err := k.Key.Registers(ctx, s, h.Host)
+			return err == nil && proven
 		}) {
 			h.Why = keyReplaced
 		}

@@ -57,25 +57,12 @@ func (u *activeRollout) haltOf(ctx context.Context, s store.Store, halt hosts.En
 }
 
 // standing returns the first halts that stand now with the number of their hosts, and says of each whether the results
-// of the hosts, which they signed, show that the limit is reached and that the release failed on the hosts that it names.
+// of the hosts, which they signed, show that the limit is reached and that the release failed on the hosts that it
+// names.
 func (u *activeRollout) standing(ctx context.Context, s store.Store) (halts []haltStatus, n int) {
-	failed, finished, failures := 0, 0, map[string]bool{}
-	for _, said := range u.seen.Results {
-		failures[said.Host] = said.Outcome != hosts.Healthy
-		switch {
-		case said.Outcome == hosts.Healthy:
-			finished++
-		case said.At.After(u.rollout.Start.Resumed):
-			failed, finished = failed+1, finished+1
-		}
-	}
 	halts, n = u.halts(ctx, s, u.seen.Halts)
-	for i := range halts {
-		if g := halts[i].Grounds; g != nil {
-			names := slices.Compact(slices.Sorted(slices.Values(g.Hosts)))
-			halts[i].NotFailed = slices.DeleteFunc(names, func(host string) bool { return failures[host] })
-		}
-	}
+	u.addNotFailed(halts)
+	failed, finished := u.countFinished()
 	if u.plan.Halt.Reached(failed, finished) {
 		return halts, n
 	}
@@ -86,6 +73,33 @@ func (u *activeRollout) standing(ctx context.Context, s store.Store) (halts []ha
 			failed, diag.Count(finished, "finished host"), u.plan.Halt, halts[i].Host)
 	}
 	return halts, n
+}
+
+// countFinished returns how many hosts failed, as for a halt that stands now, and how many have finished.
+func (u *activeRollout) countFinished() (failed, finished int) {
+	for _, said := range u.seen.Results {
+		switch {
+		case said.Outcome == hosts.Healthy:
+			finished++
+		case said.At.After(u.rollout.Start.Resumed):
+			failed, finished = failed+1, finished+1
+		}
+	}
+	return failed, finished
+}
+
+// addNotFailed adds to each halt the hosts that its grounds name without a failed result that counts now.
+func (u *activeRollout) addNotFailed(halts []haltStatus) {
+	failed := map[string]bool{}
+	for _, said := range u.seen.Results {
+		failed[said.Host] = said.Outcome != hosts.Healthy
+	}
+	for i := range halts {
+		if g := halts[i].Grounds; g != nil {
+			names := slices.Compact(slices.Sorted(slices.Values(g.Hosts)))
+			halts[i].NotFailed = slices.DeleteFunc(names, func(host string) bool { return failed[host] })
+		}
+	}
 }
 
 // writeHalts writes the halts that stop the rollout, and those before it was resumed.

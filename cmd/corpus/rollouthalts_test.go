@@ -18,7 +18,8 @@ func TestHaltsOfAHostDoNotHideThoseOfOthers(t *testing.T) {
 	}
 	a.halt()
 	s.expect(0, statusLine, "halted by myapp-production-1 at ")
-	if want := "; the first of 7 halts of this host\n"; strings.Count(s.out, "halted by") != 2 || !strings.Contains(s.out, want) {
+	const first = "; the first of 7 halts of this host\n"
+	if strings.Count(s.out, "halted by") != 2 || !strings.Contains(s.out, first) {
 		t.Errorf("the halts of the hosts are not in one line each:\n%s", s.out)
 	}
 	s.lacks("no failed result")

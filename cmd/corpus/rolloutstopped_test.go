@@ -31,7 +31,8 @@ func TestPromotingAReleaseThatHaltedBeforeIsWarnedOf(t *testing.T) {
 	for _, line := range []string{"point myapp production 1.1 --draft @draft", "promote myapp testing production"} {
 		s.expect(0, line, "")
 		s.warns("an earlier rollout of 1.1 to myapp/production halted at 20",
-			` by myapp-production-2, which says "it failed on 1 of 1 hosts, which is the limit (limit 1; myapp-production-1)"`,
+			` by myapp-production-2, which says "it failed on 1 of 1 hosts, which is the limit (limit 1; `+
+				`myapp-production-1)"`,
 			"take it again only after `corpus-agent unquarantine 1.1` there", "`corpus rollout abort myapp production`")
 	}
 	s.expect(0, "rollout abort myapp production", "is aborted")
