@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -131,6 +132,7 @@ type gathering struct {
 	of      map[string]int // number of objects, by host of the roster
 	names   map[string]int // number of names with the form of a result or a halt, by host
 	others  map[string][]Name
+	sizes   map[string]int // number of hosts in each cluster of the roster; nil until a lease is read
 	objects int
 	// limits of the number of objects, and of the names of a host whose signatures are verified
 	most, mostOfHost int
@@ -190,13 +192,44 @@ func (g *gathering) add(key string, size int64, at time.Time) error {
 
 // lease adds an object below leasesDir.
 func (g *gathering) lease(name string, size int64, at time.Time) {
-	if why := notLease(name, size); why != "" {
-		g.ignore(name, why)
-		return
+	why := notLease(name, size)
+	there := false
+	if why == "" {
+		there, why = g.hasPlace(name)
 	}
-	if len(g.leases) < g.mostOfHost {
+	if why != "" {
+		g.ignore(name, why)
+	}
+	if there && len(g.leases) < g.mostOfHost {
 		g.leases[name] = held{size, at}
 	}
+}
+
+// hasPlace reports whether a cluster of the roster has the place of a lease under the present plan, and why no plan
+// makes such a place; "" if one may, so that the lease may be of an earlier plan.
+func (g *gathering) hasPlace(name string) (there bool, why string) {
+	if g.sizes == nil {
+		g.sizes = map[string]int{}
+		for _, m := range g.rollout.Roster.Hosts {
+			g.sizes[cmp.Or(m.Cluster, "-")]++
+		}
+	}
+	cluster, slot := placeOf(name)
+	switch size := g.sizes[cluster]; {
+	case size == 0:
+		return false, "no host of this rollout is in that cluster"
+	case slot >= uint64(size):
+		return false, "the cluster has fewer hosts than this place would need"
+	default:
+		return g.rollout.Plan.AtOnce < plans.All && slot < uint64(g.rollout.Plan.Slots(size)), ""
+	}
+}
+
+// placeOf returns the cluster and the number in the name of a lease.
+func placeOf(name string) (cluster string, slot uint64) {
+	cluster, file, _ := strings.Cut(strings.TrimPrefix(name, leasesDir), "/")
+	slot, _ = strconv.ParseUint(strings.TrimSuffix(file, suffix), 10, 32) // notLease has checked it
+	return cluster, slot
 }
 
 // entries returns a valid name with its time and the wave of its host.

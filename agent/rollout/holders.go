@@ -1,12 +1,12 @@
 package rollout
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/agent/hostkey"
@@ -24,9 +24,10 @@ type Holder struct {
 // mostHolders bounds the places that Holders reads, with one request each.
 const mostHolders = 20
 
-// Holders returns hosts of the roster that hold places at a time, for people. It returns what it has read so far with
-// an error.
-func (r Rollout) Holders(ctx context.Context, s store.Store, e Evidence, now time.Time) (all []Holder, err error) {
+// Holders returns hosts of the roster that hold places of their clusters at a time, for people, and the number of taken
+// places that it did not read. It returns what it has read so far with an error.
+func (r Rollout) Holders(ctx context.Context, s store.Store, e Evidence, now time.Time) (all []Holder, more int,
+	err error) {
 	now = e.advanced(now)
 	read := 0
 	for _, name := range slices.Sorted(maps.Keys(e.leases)) {
@@ -34,26 +35,28 @@ func (r Rollout) Holders(ctx context.Context, s store.Store, e Evidence, now tim
 			continue
 		}
 		if read++; read > mostHolders {
-			break
+			more++
+			continue
 		}
 		data, info, err := fetch(ctx, s, r.prefix()+name, maxBody)
 		if errors.Is(err, store.ErrNotFound) || errors.Is(err, errTooLong) {
 			continue
 		}
 		if err != nil {
-			return all, err
+			return all, more, err
 		}
-		cluster, _, _ := strings.Cut(strings.TrimPrefix(name, leasesDir), "/")
+		cluster, _ := placeOf(name)
 		var by holder
 		signer, err := hostkey.Unseal(r.prefix()+name, data)
 		if err != nil || json.Unmarshal(data, &by) != nil {
 			continue // free meanwhile, or not a lease
 		}
-		if m, member := r.Roster.find(by.Host); member && m.Key == signer && !e.over(by) {
+		m, member := r.Roster.find(by.Host)
+		if member && m.Key == signer && cmp.Or(m.Cluster, "-") == cluster && !e.over(by) {
 			all = latest(all, Holder{by.Host, cluster, info.Modified.UTC(), info.Modified.UTC().Add(LeaseTime)})
 		}
 	}
-	return all, nil
+	return all, more, nil
 }
 
 // latest adds a holder to a list that has each host once, with the place that it took or renewed last.

@@ -2,12 +2,14 @@ package rollout_test
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/corpus-agent/corpus-agent/agent/rollout"
 	plans "github.com/corpus-agent/corpus-agent/artifact/rollout"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/store/dir"
@@ -90,5 +92,39 @@ func TestLeaseFromTheFutureExpires(t *testing.T) {
 		if err != nil || (l == nil) != taken {
 			t.Errorf("a lease from %v in the future: the other host got %v, %v", ahead, l, err)
 		}
+	}
+}
+
+// TestLeasesOfPlacesThatDoNotExistCountForNothing checks that a host of the rollout that writes leases of clusters and
+// of places that the rollout does not have holds only its own place, and that a list that is cut says so.
+func TestLeasesOfPlacesThatDoNotExistCountForNothing(t *testing.T) {
+	f, s := newFleet(t, 4), newTimed() // one place
+	thief := f.Roster.Hosts[0].Name
+	lease := func(name string) {
+		t.Helper()
+		key := plans.Prefix(production, f.Start.ID) + "leases/" + name
+		data, err := f.keys[thief].Seal(key, []byte(`{"host":"`+thief+`","run":"`+runID+`"}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.put(t, key, string(data))
+	}
+	for i := range 30 {
+		lease(fmt.Sprintf("a-%d/0.json", i))
+	}
+	for i := range 7 {
+		lease(fmt.Sprintf("myapp-production-useast1/%d.json", i))
+	}
+	e := f.read(t, s)
+	holders, more, err := f.Holders(t.Context(), s, e, s.now)
+	if err != nil || more != 0 || len(holders) != 1 || holders[0].Host != thief {
+		t.Errorf("held are %+v and %d more, %v, want the only place", holders, more, err)
+	}
+	if len(e.Ignored) != rollout.MostIgnored {
+		t.Errorf("%d names are said to count for nothing", len(e.Ignored))
+	}
+	f.Plan.AtOnce = plans.All
+	if holders, _, _ := f.Holders(t.Context(), s, f.read(t, s), s.now); len(holders) > 0 {
+		t.Errorf("without a limit, places are held: %+v", holders)
 	}
 }

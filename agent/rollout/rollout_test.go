@@ -756,7 +756,7 @@ func TestPlacesOfKilledRuns(t *testing.T) {
 	}
 	holders := func(want ...string) {
 		t.Helper()
-		all, err := f.Holders(t.Context(), s, f.read(t, s), s.now)
+		all, _, err := f.Holders(t.Context(), s, f.read(t, s), s.now)
 		var names []string
 		for _, h := range all {
 			names = append(names, h.Host)

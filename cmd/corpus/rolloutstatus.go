@@ -221,8 +221,10 @@ type rolloutStatus struct {
 	Flooded string `json:"flooded,omitempty"`
 	// hosts with a result of which the store has no record any more; their results count
 	Removed []string `json:"removed,omitempty"`
-	// hosts that hold places among those of their cluster that deploy at the same time
-	Deploying []hosts.Holder `json:"deploying,omitempty"`
+	// the first hosts that hold places among those of their cluster that deploy at the same time, and how many more
+	// places are taken
+	Deploying     []hosts.Holder `json:"deploying,omitempty"`
+	DeployingMore int            `json:"deploying_more,omitempty"`
 	// hosts with a result whose records another key signs than the roster has
 	Replaced []string `json:"other_key,omitempty"`
 	// hosts of a rollout that was aborted, by their records
@@ -285,7 +287,8 @@ func (u *activeRollout) status(ctx context.Context, s store.Store, known []fleet
 	u.nameRenamed(ctx, s, &r)
 	u.addRemoved(&r, known)
 	if waiting > 0 {
-		r.Deploying, _ = u.rollout.Holders(ctx, s, u.seen, u.now) // without them, the rest of the status is still right
+		// without them, the rest of the status is still right
+		r.Deploying, r.DeployingMore, _ = u.rollout.Holders(ctx, s, u.seen, u.now)
 	}
 	u.addFlood(&r)
 	r.State, r.Next = u.next(waiting, failed)

@@ -83,6 +83,9 @@ func (r rolloutStatus) text() string {
 		fmt.Fprintf(&b, "  deploys: %s, which holds a place of cluster %s since %s, until %s at most if it has died\n",
 			h.Host, h.Cluster, diag.Stamp(h.Since), diag.Stamp(h.Until))
 	}
+	if r.DeployingMore > 0 {
+		fmt.Fprintf(&b, "  and %s taken\n", diag.Count(r.DeployingMore, "more place"))
+	}
 	r.writeHalts(&b)
 	r.writeMoves(&b)
 	r.writeRekeyed(&b)

@@ -25,14 +25,15 @@ func TestPromotingAReleaseThatHaltedBeforeIsWarnedOf(t *testing.T) {
 		"does not continue it; no host takes the release: `corpus rollout resume myapp production` continues")
 	b.halt()
 	s.expect(0, "promote myapp testing production", "its rollout is the same")
-	s.warns("the rollout of 1.1 to myapp/production halted at 20", ` by myapp-production-2, which says "it failed on 1 of 1 hosts`)
+	s.warns("the rollout of 1.1 to myapp/production halted at 20",
+		` by myapp-production-2, which says "it failed on 1 of 1 hosts`)
 	s.expect(0, "point myapp production 1.2", "its rollout to 2 hosts")
 	s.warns()
 	for _, line := range []string{"point myapp production 1.1 --draft @draft", "promote myapp testing production"} {
 		s.expect(0, line, "")
 		s.warns("an earlier rollout of 1.1 to myapp/production halted at 20",
-			` by myapp-production-2, which says "it failed on 1 of 1 hosts, which is the limit (limit 1; `+
-				`myapp-production-1)"`,
+			` by myapp-production-2, which says "it failed on 1 of 1 hosts, which is the limit `+
+				`(limit 1; myapp-production-1)"`,
 			"take it again only after `corpus-agent unquarantine 1.1` there", "`corpus rollout abort myapp production`")
 	}
 	s.expect(0, "rollout abort myapp production", "is aborted")
