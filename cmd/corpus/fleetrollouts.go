@@ -18,7 +18,8 @@ import (
 )
 
 // stoppedRollouts returns the rollouts that only a person can continue or end. It reads the rollouts of channels with
-// hosts that do not run the current release; in other channels, every host runs it, and only the roster is read. It
+// hosts that do not run the current release, or with hosts without a record; in other channels, every host runs it, and
+// only the roster is read. It
 // also returns the hosts whose results such a rollout lacks and, if the view has all hosts, those that are not in the
 // store any more. If the store stops answering, it returns that error: each further request would wait as long.
 func stoppedRollouts(ctx context.Context, client *trust.Client, s store.Store, v *fleet.View,
@@ -32,7 +33,7 @@ func stoppedRollouts(ctx context.Context, client *trust.Client, s store.Store, v
 		if a, older := olderAgents(client, v, row.Ref); older {
 			found = append(found, a)
 		}
-		u, err := needed(ctx, client, s, row.Ref, v)
+		u, err := needed(ctx, client, s, row.Ref, v, all)
 		var e *store.Error
 		switch {
 		case errors.As(err, &e) && e.Passing():
@@ -61,10 +62,10 @@ func stoppedRollouts(ctx context.Context, client *trust.Client, s store.Store, v
 	return found, nil
 }
 
-// needed reads the rollout of a channel with hosts that are behind. Of another channel it reads the roster alone,
-// without which hosts that come later take no release, and returns nil.
+// needed reads the rollout of a channel with hosts that are behind, or with hosts that a view of all hosts lacks. Of
+// another channel it reads the roster alone, without which hosts that come later take no release, and returns nil.
 func needed(ctx context.Context, client *trust.Client, s store.Store, ref artifact.Ref,
-	v *fleet.View) (*activeRollout, error) {
+	v *fleet.View, all bool) (*activeRollout, error) {
 	if slices.ContainsFunc(v.Rows, func(r fleet.Row) bool { return r.Ref == ref && r.Behind > 0 }) {
 		return loadRollout(ctx, client, s, ref)
 	}
@@ -73,13 +74,26 @@ func needed(ctx context.Context, client *trust.Client, s store.Store, ref artifa
 	if plan == nil || start == nil || start.Aborted || errors.As(err, &withdrawn) {
 		return nil, nil
 	}
+	var roster hosts.Roster
 	if err == nil {
-		_, _, err = hosts.FetchRoster(ctx, s, ref, *start)
+		roster, _, err = hosts.FetchRoster(ctx, s, ref, *start)
+	}
+	if err == nil && all && lacksHosts(v, roster) {
+		return loadRollout(ctx, client, s, ref)
 	}
 	if errors.Is(err, store.ErrForbidden) {
 		return nil, nil // this viewer may not read rollouts
 	}
 	return nil, err
+}
+
+// lacksHosts reports whether a view has no record of a host of a roster.
+func lacksHosts(v *fleet.View, roster hosts.Roster) bool {
+	there := map[string]bool{}
+	for _, h := range v.Hosts {
+		there[h.Host] = true
+	}
+	return slices.ContainsFunc(roster.Hosts, func(m hosts.Member) bool { return !there[m.Name] })
 }
 
 // unreadable returns the projects whose metadata cannot be read. Without it, their rows do not show which hosts are
