@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/corpus-agent/corpus-agent/agent/hostrecord"
 	"github.com/corpus-agent/corpus-agent/artifact"
 )
 
@@ -23,7 +24,6 @@ const (
 	haltsDir   = "halts/"
 	leasesDir  = "leases/"
 	suffix     = ".json"
-	maxRun     = 64
 	sigLength  = 86 // of ed25519, in unpadded base64
 )
 
@@ -62,20 +62,32 @@ func ParseName(text string) (n Name, ok bool) {
 		return Name{}, false
 	}
 	n = Name{Host: host, Run: file[:dot], Sig: file[dot+1:]}
-	if !goodRun(n.Run) || !goodSig(n.Sig) {
+	if !goodSig(n.Sig) {
 		return Name{}, false
 	}
 	if halt {
 		epoch, err := strconv.ParseInt(says, 10, 64)
 		n.Epoch = epoch
-		return n, err == nil && n.String() == text // one spelling for each number
+		return n, err == nil && n.hasRun() && n.String() == text // one spelling for each number
 	}
 	n.Outcome = Outcome(says)
-	return n, n.Outcome == Healthy || n.Outcome == Failed || n.Outcome == RolledBack
+	return n, n.hasRun() && (n.Outcome == Healthy || n.Outcome == Failed || n.Outcome == RolledBack)
 }
 
-// goodRun reports whether a text may be the ID of a run.
-func goodRun(run string) bool { return run != "" && len(run) <= maxRun && plain(run, ".-") }
+// hasRun reports whether a name has the ID of a run, for a failure as FailureRun returns it.
+func (n Name) hasRun() bool {
+	if n.Outcome == "" {
+		return IsRun(n.Run)
+	}
+	id, forgiven := n.splitRun()
+	return IsRun(id) && FailureRun(id, forgiven) == n.Run
+}
+
+// IsRun reports whether a text has the form of the ID of a run, which is the time of its start.
+func IsRun(text string) bool {
+	at, err := time.Parse(hostrecord.RunTime, text)
+	return err == nil && at.Format(hostrecord.RunTime) == text
+}
 
 // goodSig reports whether a text has the form of a signature.
 func goodSig(sig string) bool { return len(sig) == sigLength && plain(sig, "_-") }

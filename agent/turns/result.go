@@ -109,7 +109,7 @@ func (r *Run) outcome(t ledger.Turn, tried *ledger.Pair, result error) rollout.O
 // and not in this run.
 func (r *Run) failedRun(release artifact.Release, outcome rollout.Outcome) string {
 	for _, b := range r.Ledger.Bad {
-		if outcome == rollout.RolledBack && b.Is(release) && b.Run != "" {
+		if outcome == rollout.RolledBack && b.Is(release) && rollout.IsRun(b.Run) {
 			return b.Run
 		}
 	}
