@@ -615,13 +615,14 @@ func FuzzParseName(f *testing.F) {
 	})
 }
 
-// TestNamesWithoutARunCountForNothing checks that only the ID of a run is one in the name of a result or of a halt, with
-// the time of a resume for a failure.
+// TestNamesWithoutARunCountForNothing checks that only the ID of a run is one in the name of a result or of a halt,
+// with the time of a resume for a failure.
 func TestNamesWithoutARunCountForNothing(t *testing.T) {
 	sig := "." + strings.Repeat("A", 86) + ".json"
 	for name, want := range map[string]bool{
 		"results/a/failed." + runID: true, "results/a/failed." + runID + ".r1767600000": true,
-		"halts/a/0." + runID: true, "results/a/healthy." + runID: true, "results/a/failed.x": false, "results/a/healthy.x": false, "halts/a/0.x": false,
+		"halts/a/0." + runID: true, "results/a/healthy." + runID: true, "results/a/failed.x": false,
+		"results/a/healthy.x": false, "halts/a/0.x": false,
 		"results/a/healthy." + runID + ".r1767600000": false, "results/a/failed." + runID + ".r01": false,
 		"halts/a/0." + runID + ".r1": false, "results/a/failed.20261305T090000.000001": false,
 	} {
