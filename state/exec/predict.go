@@ -28,9 +28,13 @@ func (t try) allowMissing(result *Result, err error) {
 	case t.prepared:
 		result.postpone()
 	default:
-		if step := t.earlier(func(*compile.Step) bool { return true }); step != nil {
+		step := t.earlier(func(*compile.Step) bool { return true })
+		if step == nil && t.step.State() != "file" {
+			step = t.latest(placesOf(t.step), func(s *compile.Step) bool { return s.Function() == "file.absent" })
+		}
+		if step != nil {
 			result.postpone()
-			result.Comment = fmt.Sprintf("unknown until %s has run, which creates the same file first", spoken(step))
+			result.Comment = fmt.Sprintf("unknown until %s has run, which changes the same file first", spoken(step))
 		}
 	}
 }
@@ -45,6 +49,12 @@ func (t try) earlier(counts func(*compile.Step) bool) *compile.Step {
 	if source, ok := t.step.Chunk.Value("source").(string); ok && path.IsAbs(source) {
 		about = append(about, path.Clean(source))
 	}
+	return t.latest(about, counts)
+}
+
+// latest returns the last earlier step for which counts is true and that would change one of the files; nil if there is
+// none.
+func (t try) latest(about []string, counts func(*compile.Step) bool) *compile.Step {
 	for _, s := range slices.Backward(t.predicted) {
 		if counts(s) &&
 			slices.ContainsFunc(about, func(p string) bool { return concerns(s, p) || isTree(t.step) && changesIn(s, p) }) {

@@ -14,7 +14,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/corpus-agent/corpus-agent/state/exec"
 	"github.com/corpus-agent/corpus-agent/state/families"
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/host/hosttest"
+	"github.com/corpus-agent/corpus-agent/state/host/machine"
+	"github.com/corpus-agent/corpus-agent/state/roots"
+	"github.com/corpus-agent/corpus-agent/state/session"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
@@ -106,5 +112,32 @@ missing:
 	}
 	if _, err := os.Stat(filepath.Join(dir, "out", "no")); err == nil {
 		t.Error("an archive was extracted despite its error")
+	}
+}
+
+// TestDryRunOfAnArchiveInThePlaceOfAFile checks that a dry run of an archive is unknown, and does not fail, if an earlier
+// state removes what is in its way.
+func TestDryRunOfAnArchiveInThePlaceOfAFile(t *testing.T) {
+	root := t.TempDir()
+	for name, text := range map[string]string{"srv/x": "x", "srv/y": "y", "states/a.tar.gz": string(packed(t)),
+		"states/t.sls": "gone: {file.absent: [{name: /srv/x}]}\n" +
+			"there: {archive.extracted: [{name: /srv/x}, {source: 'salt://a.tar.gz'}]}\n" +
+			"fails: {archive.extracted: [{name: /srv/y}, {source: 'salt://a.tar.gz'}]}\n"} {
+		hosttest.Put(t, filepath.Join(root, name), text, 0o644)
+	}
+	h, err := machine.New(host.Options{Root: root})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := families.New(session.Settings{Host: h, ID: "t", Grains: value.NewMap("id", "t"), Test: true,
+		States: []roots.Env{{Name: "base", Dirs: []string{"/states"}}}})
+	p, err := s.Program(t.Context(), s.Named("t"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range s.Run(t.Context(), p, nil).All() {
+		if failed := r.Outcome == exec.Failed; failed != (r.ID() == "fails") {
+			t.Errorf("%s: %v: %s", r.ID(), r.Outcome, r.Comment)
+		}
 	}
 }
