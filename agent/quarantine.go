@@ -7,15 +7,20 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
+	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
 // Unquarantine removes the releases that have this version or directory from quarantine, so that they are tried again;
-// "" means all.
+// "" means all. The version may also be one under which the host's channels name the same bytes.
 func (a *Agent) Unquarantine(version string) (released []ledger.Bad, err error) {
+	var named []artifact.Release
+	if pair, err := a.LastNamed(); err == nil && pair != nil { // without it, the versions that failed are accepted
+		named = pair.Releases()
+	}
 	err = a.Edit("unquarantine", func(book *ledger.Ledger) error {
 		known := book.Bad
-		if released = book.Unquarantine(version); len(released) == 0 {
+		if released = book.Unquarantine(version, named...); len(released) == 0 {
 			return exit.WithCode(exit.Usage, notQuarantined(version, known))
 		}
 		return nil

@@ -46,6 +46,20 @@ func (b Bad) Is(release artifact.Release) bool {
 	return b.Release != nil && b.Release.Is(release)
 }
 
+// Under returns the version under which a pair has the release in quarantine, if it is another one than that which
+// failed: its bytes are the same. Otherwise it returns "".
+func (b Bad) Under(p *Pair) string {
+	if p == nil || b.Release == nil {
+		return ""
+	}
+	for _, r := range p.Releases() {
+		if b.Is(r) && r.Version != b.Release.Version {
+			return r.Version
+		}
+	}
+	return ""
+}
+
 // What returns the release in quarantine, or the pair in entries of older agents.
 func (b Bad) What() string {
 	if b.Release == nil {
@@ -133,11 +147,18 @@ func (l *Ledger) Forgive(p Pair) {
 }
 
 // Unquarantine removes entries from the quarantine, and returns them: those of a version or a release directory, or all
-// for "". A deploy that was postponed because of the host becomes due at once.
-func (l *Ledger) Unquarantine(version string) []Bad {
+// for "". named are releases that the channels of the host name: a version of them releases the entry with the same bytes. A
+// deploy that was postponed because of the host becomes due at once.
+func (l *Ledger) Unquarantine(version string, named ...artifact.Release) []Bad {
+	for _, t := range l.Turns {
+		named = append(named, t.Release)
+	}
+	same := func(b Bad) bool {
+		return slices.ContainsFunc(named, func(r artifact.Release) bool { return r.Version == version && b.Is(r) })
+	}
 	var released []Bad
 	l.Bad = structsort.Without(l.Bad, func(b Bad) bool {
-		if version != "" && !b.names(version) {
+		if version != "" && !b.names(version) && !same(b) {
 			return false
 		}
 		released = append(released, b)

@@ -34,3 +34,30 @@ func TestRetryTimesAreInTheFuture(t *testing.T) {
 		t.Errorf("a retry that waits happens %s", got)
 	}
 }
+
+// A release in quarantine is also released by another version that has its bytes.
+func TestUnquarantineByAVersionWithTheSameBytes(t *testing.T) {
+	failed := artifact.Release{Project: "web", Version: "6.1", Digest: "sha256:22"}
+	again := artifact.Release{Project: "web", Version: "6.1.1", Digest: "sha256:22"}
+	other := artifact.Release{Project: "web", Version: "6.1.1", Digest: "sha256:33"}
+	book := func() *ledger.Ledger {
+		b := &ledger.Ledger{}
+		b.Quarantine(ledger.Bad{Pair: ledger.Pair{Service: failed}, Release: &failed})
+		return b
+	}
+	if n := len(book().Unquarantine("6.1.1", other)); n != 0 {
+		t.Errorf("another release of that version released %d", n)
+	}
+	if n := len(book().Unquarantine("6.1.1", again)); n != 1 {
+		t.Errorf("a version with the same bytes released %d", n)
+	}
+	waits := book()
+	waits.Enter(artifact.Ref{Project: "web", Channel: "production"}, "1", again, time.Now())
+	if n := len(waits.Unquarantine("6.1.1")); n != 1 {
+		t.Errorf("the version that a rollout brings released %d", n)
+	}
+	b := book().Bad[0]
+	if got := b.Under(&ledger.Pair{Service: again}) + b.Under(&ledger.Pair{Service: failed}) + b.Under(nil); got != "6.1.1" {
+		t.Errorf("the release is also named %q", got)
+	}
+}

@@ -144,6 +144,9 @@ func (l statusLines) quarantined(s inspect.Status, named *ledger.Pair, all bool)
 	}
 	for _, b := range shown {
 		l.say("quarantined", "%s since run %s: %s", b.What(), b.Run, b.Reason)
+		if version := b.Under(named); version != "" {
+			l.say("", "%s is not run here: it has the bytes of %s", version, b.What())
+		}
 	}
 	if others > 0 {
 		l.say("", "%d older: corpus-agent status --all", others)
