@@ -5,6 +5,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
@@ -78,5 +79,19 @@ func TestWhyOmitsAdviceForResolvedFailures(t *testing.T) {
 	l.expect(exit.OK)
 	if w, err := l.Why(); err != nil || !w.Settled || w.FailedIn != failed.ID || len(w.Next) != 0 {
 		t.Errorf("after the store is back: settled %t, failed in %s, next %q, %v", w.Settled, w.FailedIn, w.Next, err)
+	}
+}
+
+// TestWhyShowsTheFailureWhateverTheClockWas has a clock that was ahead at the deploy and is right at the failed run.
+func TestWhyShowsTheFailureWhateverTheClockWas(t *testing.T) {
+	l := newLab(t)
+	l.publish("1")
+	l.Now = func() time.Time { return time.Now().Add(time.Hour) }
+	l.expect(exit.OK)
+	l.Now = nil
+	l.store = storetest.NewFaulty(l.repo.Store, storetest.Fault{Err: store.ErrUnreachable})
+	failed := l.expect(exit.Unreachable)
+	if w, err := l.Why(); err != nil || w.FailedIn != failed.ID {
+		t.Errorf("failed in %q, want %s, %v", w.FailedIn, failed.ID, err)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/agent/report"
 	"github.com/corpus-agent/corpus-agent/artifact"
+	"github.com/corpus-agent/corpus-agent/artifact/rollout"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 )
 
@@ -130,7 +131,11 @@ func notDeployed(s Status, last *report.Report, named ledger.Pair) string {
 	var bad []string
 	for _, b := range s.Quarantined {
 		if b.Covers(named) {
-			bad = append(bad, fmt.Sprintf("%s is quarantined (%s)", b.What(), b.Reason))
+			text := fmt.Sprintf("%s is quarantined (%s)", b.What(), b.Reason)
+			if version := b.Under(&named); version != "" {
+				text = version + " has the bytes of " + text
+			}
+			bad = append(bad, text)
 		}
 	}
 	waits := s.waits(named)
@@ -237,8 +242,7 @@ func (w Why) advice(named *ledger.Pair) []string {
 		"bring keys/root.json back from the machine with the keys, then: corpus-agent deploy --trust-root ./root.json; "+
 			"until then runs converge what is on the disk and end with exit code 4")
 	for _, t := range w.Turns {
-		say(t.Waits() && w.Hold == nil,
-			"corpus-agent deploy --ahead takes "+t.Release.String()+" before the turn of this host")
+		say(t.Waits() && w.Hold == nil, turnAdvice(t))
 	}
 	say(w.Hold != nil, "corpus-agent unhold lets new releases in again")
 	if last := w.keptAway(named); last != nil {
@@ -254,6 +258,20 @@ func (w Why) advice(named *ledger.Pair) []string {
 		"corpus-agent deploy fetches again what is missing on the disk")
 	say(len(w.Drift) > 0 && w.Running == nil && w.lost == nil, "corpus-agent converge")
 	return next
+}
+
+// turnAdvice returns what a person can do about a release for whose turn the host waits. To take it before that turn is
+// no advice while the rollout is stopped, or while it is not known whether it is.
+func turnAdvice(t ledger.Turn) string {
+	status := fmt.Sprintf("`corpus rollout status %s %s`", t.Channel.Project, t.Channel.Channel)
+	switch rollout.Reason(t.Reason) {
+	case rollout.Halted, rollout.Stops, rollout.Paused, rollout.Aborted:
+		return "the rollout of " + t.Release.String() + " is stopped: " + status + " shows why, and a person decides " +
+			"whether it is resumed or aborted"
+	case "no evidence":
+		return "this host waits until the store shows it the results of other hosts: " + status + " shows what the store has"
+	}
+	return "corpus-agent deploy --ahead takes " + t.Release.String() + " before the turn of this host"
 }
 
 // keptAway returns the release of those that the channels name which was quarantined last; nil if there is none, or if

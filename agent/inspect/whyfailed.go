@@ -22,9 +22,6 @@ func (h *Host) findFailure(w *Why) error {
 		if err != nil {
 			return err
 		}
-		if w.Since != nil && r.Ended.Before(*w.Since) {
-			return nil
-		}
 		if r.Exit != exit.OK && h.Concerns(r) {
 			w.Failed, w.FailedIn = firstFailure(r), r.ID
 			if p := w.Postponed; p != nil && p.Run == r.ID && failedHook(r) != "" {
@@ -35,9 +32,18 @@ func (h *Host) findFailure(w *Why) error {
 			}
 			return nil
 		}
+		if h.Concerns(r) && w.began(r) {
+			return nil
+		}
 		succeeded = succeeded || r.Command == "deploy" && h.Concerns(r)
 	}
 	return nil
+}
+
+// began reports whether a run deployed the current pair. Times are not compared: the clock may have been ahead.
+func (w Why) began(r *report.Report) bool {
+	return w.Deployed != nil && r.Left != nil && r.Left.Same(*w.Deployed) &&
+		(r.From == nil || !r.From.Same(*r.Left))
 }
 
 // keepsAway reports whether something is still not deployed because of a run.
