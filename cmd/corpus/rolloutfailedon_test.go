@@ -38,4 +38,12 @@ func TestFailedHostsWithoutResultsAreFound(t *testing.T) {
 			t.Errorf("%s: found %q, want %q", c.what, got, c.found)
 		}
 	}
+	h.State, h.Wanted, u.rollout.Start.Moves = fleet.RolledBack, release, nil
+	h.OfBase, h.WantedBase = true, &hostrecord.Place{Channel: "production", Version: "1.1", Digest: "11111111"}
+	if got := u.withoutResult([]fleet.Host{h}); len(got) > 0 {
+		t.Errorf("a host on which base failed lacks a result: %q", got)
+	}
+	if got := u.problemOf(h); !strings.HasPrefix(got, "base 1.1 failed there, and not this release") {
+		t.Errorf("a host on which base failed: %q", got)
+	}
 }

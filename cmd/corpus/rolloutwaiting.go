@@ -94,8 +94,17 @@ func (u *activeRollout) failedOn(h fleet.Host) bool {
 	if u.ref.Project == artifact.Base {
 		place = h.WantedBase
 	}
-	return (h.State == fleet.RolledBack || h.State == fleet.Quarantined) &&
+	return (h.State == fleet.RolledBack || h.State == fleet.Quarantined) && !u.otherFailedOn(h) &&
 		place.Is(artifact.Digest(u.rollout.Start.Release))
+}
+
+// otherFailedOn reports whether a host's record says that the other release of its pair failed there: base, or in a
+// rollout of base the service. Such a failure is no result of this rollout.
+func (u *activeRollout) otherFailedOn(h fleet.Host) bool {
+	if u.ref.Project != artifact.Base {
+		return h.OfBase
+	}
+	return h.Project != artifact.Base && h.Wanted != nil && !h.OfBase && !h.AlsoBase
 }
 
 // recorded returns the hosts of which the store has a result.
@@ -216,6 +225,8 @@ func (u *activeRollout) problemOf(h fleet.Host) string {
 		return "its newest run could not begin"
 	case h.State == fleet.Failed:
 		return fmt.Sprintf("its newest run failed (exit code %d)", h.Exit)
+	case u.otherFailedOn(h) && (h.State == fleet.RolledBack || h.State == fleet.Quarantined):
+		return otherFailed(h) + " failed there, and not this release, which it takes at its next run"
 	case h.State == fleet.RolledBack:
 		return "its newest run rolled back" + rolledBackFrom(h)
 	case h.State == fleet.Quarantined:
@@ -224,6 +235,17 @@ func (u *activeRollout) problemOf(h fleet.Host) string {
 		return "it is held"
 	}
 	return ""
+}
+
+// otherFailed returns the release that failed on a host in the place of that of a rollout.
+func otherFailed(h fleet.Host) string {
+	switch {
+	case !h.OfBase:
+		return h.Project + " " + trust.Printable(h.Wanted.Version)
+	case h.WantedBase != nil:
+		return "base " + trust.Printable(h.WantedBase.Version)
+	}
+	return "base"
 }
 
 // rolledBackFrom returns the release from which the newest run of a host rolled back, with a preposition; "" if its
