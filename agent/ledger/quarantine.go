@@ -147,8 +147,8 @@ func (l *Ledger) Forgive(p Pair) {
 }
 
 // Unquarantine removes entries from the quarantine, and returns them: those of a version or a release directory, or all
-// for "". named are releases that the channels of the host name: a version of them releases the entry with the same bytes. A
-// deploy that was postponed because of the host becomes due at once.
+// for "". named are releases that the channels of the host name: a version of them releases the entry with the same
+// bytes. A deploy that was postponed because of the host becomes due at once.
 func (l *Ledger) Unquarantine(version string, named ...artifact.Release) []Bad {
 	for _, t := range l.Turns {
 		named = append(named, t.Release)

@@ -57,7 +57,12 @@ func TestUnquarantineByAVersionWithTheSameBytes(t *testing.T) {
 		t.Errorf("the version that a rollout brings released %d", n)
 	}
 	b := book().Bad[0]
-	if got := b.Under(&ledger.Pair{Service: again}) + b.Under(&ledger.Pair{Service: failed}) + b.Under(nil); got != "6.1.1" {
+	for _, p := range []*ledger.Pair{nil, {Service: failed}} {
+		if got := b.Under(p); got != "" {
+			t.Errorf("the release is also named %q by %v", got, p)
+		}
+	}
+	if got := b.Under(&ledger.Pair{Service: again}); got != "6.1.1" {
 		t.Errorf("the release is also named %q", got)
 	}
 }

@@ -78,8 +78,8 @@ func (e Evidence) taken(name string, now time.Time) bool {
 }
 
 // over reports whether the host of a lease has recorded a result of the same run or of a later one, so that the run
-// deploys no more: it was killed, or another party wrote its lease again. If the host's clock was ahead at the time of a
-// result, its later runs may have smaller IDs, so only the same run is over.
+// deploys no more: it was killed, or another party wrote its lease again. If the host's clock was ahead at the time of
+// a result, its later runs may have smaller IDs, so only the same run is over.
 func (e Evidence) over(by holder) bool {
 	return slices.ContainsFunc(e.said[by.Host], func(said Entry) bool {
 		id := said.RunID()

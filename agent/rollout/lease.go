@@ -104,8 +104,8 @@ func (r Rollout) Acquire(ctx context.Context, s store.Store, key hostkey.Key, h 
 }
 
 // freeOthers releases those of the given places that earlier runs of a host took and did not release, as when they were
-// killed. One that another host has taken meanwhile stays unchanged, and one that cannot be read or written is free when
-// it expires.
+// killed. One that another host has taken meanwhile stays unchanged, and one that cannot be read or written is free
+// when it expires.
 func (r Rollout) freeOthers(ctx context.Context, s store.Store, key hostkey.Key, h plans.Host, names []string) {
 	for _, name := range names {
 		place := r.prefix() + name
