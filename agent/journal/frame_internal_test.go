@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestFramesAreAChain removes, repeats and exchanges whole frames of a chapter. Each of them has a valid checksum of its
-// own, and a reader must still notice.
+// TestFramesAreAChain removes, repeats and exchanges whole frames of a chapter. Each of them has a valid checksum of
+// its own, and a reader must still notice.
 func TestFramesAreAChain(t *testing.T) {
 	whole := [][]byte{opening()}
 	last := chain(sum{}, opening())

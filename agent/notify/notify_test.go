@@ -170,7 +170,8 @@ func TestMailRunsSendmail(t *testing.T) {
 	}
 	data, _ := os.ReadFile(kept)
 	text := string(data)
-	for _, want := range []string{"-i -f agent@example.com -- ops@example.com -x@example.com\n", "\nTo: ops@example.com", "\nAuto-Submitted: auto-generated\n",
+	for _, want := range []string{"-i -f agent@example.com -- ops@example.com -x@example.com\n", "\nTo: ops@example.com",
+		"\nAuto-Submitted: auto-generated\n",
 		"\nSubject: host Bcc: eve@example.com: deploy of myapp 2 rolled back\n",
 		"first failure: file.managed /x (Ensure x in web)", "hint: fix it", "corpus-agent report 20260101T000000.000000"} {
 		if !strings.Contains(text, want) {

@@ -42,8 +42,8 @@ func (r *Readable) LookAt(file string) {
 	r.seen[shown] = public && (before || !looked)
 }
 
-// ByEveryUser reports whether every user may read a file, and could each time the run checked it. It returns false for a
-// file that no state is named after if a rollback may have replaced it.
+// ByEveryUser reports whether every user may read a file, and could each time the run checked it. It returns false for
+// a file that no state is named after if a rollback may have replaced it.
 func (r *Readable) ByEveryUser(file string) bool {
 	r.mu.Lock()
 	public, looked := r.seen[file]

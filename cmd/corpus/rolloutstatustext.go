@@ -137,7 +137,8 @@ func (r rolloutStatus) writeRekeyed(b *strings.Builder) {
 			continue // its line says so
 		}
 		fmt.Fprintf(b, "  not counted: %s, which signs with another key than in the roster: corpus host show %s; if the "+
-			"machine lost its key or was replaced, and that lists two keys: corpus host forget %s; %s\n", host, host, host, again)
+			"machine lost its key or was replaced, and that lists two keys: corpus host forget %s; %s\n",
+			host, host, host, again)
 	}
 	if more := len(r.Rekeyed) - mostNamed; more > 0 {
 		fmt.Fprintf(b, "  and %d more are not counted\n", more)

@@ -115,8 +115,8 @@ missing:
 	}
 }
 
-// TestDryRunOfAnArchiveInThePlaceOfAFile checks that a dry run of an archive is unknown, and does not fail, if an earlier
-// state removes what is in its way.
+// TestDryRunOfAnArchiveInThePlaceOfAFile checks that a dry run of an archive is unknown, and does not fail, if an
+// earlier state removes what is in its way.
 func TestDryRunOfAnArchiveInThePlaceOfAFile(t *testing.T) {
 	root := t.TempDir()
 	for name, text := range map[string]string{"srv/x": "x", "srv/y": "y", "states/a.tar.gz": string(packed(t)),

@@ -307,8 +307,8 @@ func TestObjectsThatAreExchangedDuringARun(t *testing.T) {
 	}
 }
 
-// TestMembersInTheWayOfAnArchive checks that what a user puts in the place of a member of an archive, and the content of
-// a user's archive, count as that user's.
+// TestMembersInTheWayOfAnArchive checks that what a user puts in the place of a member of an archive, and the content
+// of a user's archive, count as that user's.
 func TestMembersInTheWayOfAnArchive(t *testing.T) {
 	for name, c := range map[string]struct {
 		source string
@@ -331,7 +331,8 @@ func TestMembersInTheWayOfAnArchive(t *testing.T) {
 				t.Fatal(err)
 			}
 			hosttest.Put(t, filepath.Join(root, "states/a.tar.gz"), string(packed(t)), 0o644)
-			hosttest.Put(t, filepath.Join(root, "etc/passwd"), "root:x:0:0::/root:/bin/sh\nann:x:1000:1000::/srv:/bin/sh\n", 0o644)
+			hosttest.Put(t, filepath.Join(root, "etc/passwd"), "root:x:0:0::/root:/bin/sh\nann:x:1000:1000::/srv:/bin/sh\n",
+				0o644)
 			hosttest.Put(t, filepath.Join(root, "states/t.sls"), "t:\n  archive.extracted: [{name: /srv/data/x}, {source: '"+
 				c.source+"'}, {skip_verify: true}, {user: ann}]\n", 0o644)
 			h, err := machine.New(host.Options{Root: root, Commands: silent{}})
