@@ -72,7 +72,7 @@ func attention(v *View) []Attention {
 		if place := concerns(what, h); place != nil {
 			a.Channel, a.Version = place.Channel, place.Version
 		}
-		if isFailure(what) && h.blamesBase() && !h.Unbegun {
+		if isFailure(what) && h.blamesBase() && h.tried() {
 			a.Project = artifact.Base
 		}
 		id := fmt.Sprint(what, a.Project, " ", a.Channel, " ", a.Version)
@@ -169,8 +169,8 @@ func notice(h Host, now time.Time, add func(what, hint string, h Host)) {
 		add(Withdrawn, leave(h), h)
 	}
 	if h.Ahead() {
-		add(Ahead, fmt.Sprintf("look at the clock of the host (timedatectl), which was %s ahead; if that is right, the host "+
-			"did not write the record: corpus host show %s", h.Started().Sub(h.Seen).Round(time.Minute), h.Host), h)
+		add(Ahead, fmt.Sprintf("look at the clock of the host (timedatectl), which was %s; if that is right, the host "+
+			"did not write the record: corpus host show %s", h.AheadBy(), h.Host), h)
 	}
 	switch {
 	case !h.Silent || h.Replaced: // of a machine that was replaced, the new one reports
@@ -240,7 +240,7 @@ func concerns(what string, h Host) *hostrecord.Place {
 	switch State(what) {
 	case Failed, RolledBack, Quarantined:
 		switch {
-		case h.Unbegun:
+		case !h.tried():
 			return nil // of no release
 		case h.blamesBase():
 			return cmp.Or(h.WantedBase, h.Base)

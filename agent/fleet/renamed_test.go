@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/fleet"
 	"github.com/corpus-agent/corpus-agent/agent/hostkey"
 	"github.com/corpus-agent/corpus-agent/agent/hostrecord"
@@ -96,5 +97,33 @@ func TestRegistrationOfAnotherHostsKeyRenamesNoHost(t *testing.T) {
 	}
 	if !found {
 		t.Errorf("the host without a record is not named: %+v", v.Attention)
+	}
+}
+
+// TestRunThatReachedNoReleaseIsAFailureOfNone checks that a host that did not reach the store, or refused it, is a
+// failure of no version, and that a clock that is very far ahead is named by its date.
+func TestRunThatReachedNoReleaseIsAFailureOfNone(t *testing.T) {
+	s := mem.New()
+	for i, code := range []int{exit.Unreachable, exit.Refused, exit.Failed} {
+		h := newReporting(t, s, string(rune('a'+i)), hostrecord.Flags{})
+		h.record.Outcome, h.record.Exit, h.record.Sequence = "failed", code, 2
+		if code == exit.Failed {
+			h.record.Run = "99991231T000000.000000"
+		}
+		if err := h.Write(t.Context(), h.record, hostrecord.Detail{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	v, err := fleet.Look(t.Context(), fleet.Query{Store: s, Now: time.Now(), SilentAfter: time.Hour})
+	if err != nil || len(v.Rows) != 1 || v.Rows[0].Failed != 1 {
+		t.Fatalf("the rows are %+v, %v, want one failure", v.Rows, err)
+	}
+	for _, a := range v.Attention {
+		if a.What == string(fleet.Failed) && (a.Version == "") != (len(a.Hosts) == 2) {
+			t.Errorf("the entry is %+v", a)
+		}
+		if a.What == fleet.Ahead && !strings.Contains(a.Hint, "which was at 9999-12-31;") {
+			t.Errorf("the hint is %q", a.Hint)
+		}
 	}
 }

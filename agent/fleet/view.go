@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/hostkey"
 	"github.com/corpus-agent/corpus-agent/agent/hostrecord"
 	"github.com/corpus-agent/corpus-agent/artifact"
@@ -345,12 +346,19 @@ func (h Host) blamesBase() bool {
 	return h.Project != artifact.Base && (h.OfBase || h.WantedBase != nil && h.Wanted == nil)
 }
 
+// tried reports whether the newest run of a host tried a release. It did not if it could not begin, if it did not reach
+// the store, or if it refused what the store has.
+func (h Host) tried() bool {
+	stopped := h.State == Failed && !h.Unserved && (h.Exit == exit.Unreachable || h.Exit == exit.Refused)
+	return !h.Unbegun && !stopped
+}
+
 // blame counts a host on which the wanted version of a project failed. A run that could not begin is a failure of no
 // version.
 func (t table) blame(ref artifact.Ref, h Host, wanted *hostrecord.Place, project string) {
 	base := project == artifact.Base && h.Project != artifact.Base
 	also := base && h.AlsoBase && h.State == Quarantined
-	if h.Unbegun || h.blamesBase() != base && !also {
+	if !h.tried() || h.blamesBase() != base && !also {
 		return
 	}
 	r := t.row(ref, wanted)

@@ -224,6 +224,17 @@ const slack = 10 * time.Minute
 // is ahead, or the host did not write the record.
 func (r *Listed) Ahead() bool { return r.Started().After(r.Seen.Add(slack)) }
 
+// farAhead is how far the clock of a host may be ahead for AheadBy to return a duration.
+const farAhead = 7 * 24 * time.Hour
+
+// AheadBy returns how far the clock of the host was ahead at its run, or the time that it had if that is far.
+func (r *Listed) AheadBy() string {
+	if by := r.Started().Sub(r.Seen); by <= farAhead {
+		return by.Round(time.Minute).String() + " ahead"
+	}
+	return "at " + r.Started().Format("2006-01-02")
+}
+
 // chosen returns the current record of those that a host signed, which are sorted by descending number: the first,
 // unless a later run has a lower number because the disk of the host was restored to an earlier state. The order of
 // runs follows the host's clock, up to the time of the store: a record that is ahead of it is used only if all are.

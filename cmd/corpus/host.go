@@ -100,6 +100,9 @@ It needs permission to list the store.`,
 	return c
 }
 
+// widestName is the longest name that shares its line with a key, so that a name does not pad the lines of all others.
+const widestName = 64
+
 func (p *program) printHosts(hosts []knownHost, conflicts bool) error {
 	if len(hosts) == 0 {
 		text := "no host has registered a key; hosts register one when they upload reports (reports.upload: true)"
@@ -111,7 +114,11 @@ func (p *program) printHosts(hosts []knownHost, conflicts bool) error {
 	}
 	w := tabwriter.NewWriter(p.Out, 0, 8, 2, ' ', 0)
 	for _, h := range hosts {
-		fmt.Fprintf(w, "%s\t%s\tsince %s\n", h.Host, h.Key, diag.Stamp(h.Since))
+		if name := h.Host; len(name) > widestName {
+			fmt.Fprintf(w, "%s\n\t%s\tsince %s\n", name, h.Key, diag.Stamp(h.Since))
+		} else {
+			fmt.Fprintf(w, "%s\t%s\tsince %s\n", name, h.Key, diag.Stamp(h.Since))
+		}
 		for _, other := range h.Conflicts {
 			fmt.Fprintf(w, "  conflict\t%s\tsince %s\n", other.Key, diag.Stamp(other.Since))
 		}

@@ -165,6 +165,8 @@ func TestStatusNamesHostsThatHoldPlaces(t *testing.T) {
 		t.Fatal(lease, err)
 	}
 	s.expect(0, statusLine, "  deploys: myapp-production-1, which holds a place of cluster myapp-production since 20")
+	s.expect(0, statusLine, "next: 2 hosts without a result: all places of their clusters are taken, by "+
+		"myapp-production-1\n")
 	if err := lease.Release(t.Context()); err != nil {
 		t.Fatal(err)
 	}

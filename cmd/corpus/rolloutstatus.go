@@ -298,6 +298,9 @@ func (u *activeRollout) status(ctx context.Context, s store.Store, known []fleet
 	if r.State == "running" && len(r.NoResult) > 0 && u.waitsAt() == len(u.plan.Waves) {
 		r.Next = nextWithoutResults(waiting, len(r.NoResult))
 	}
+	if next := u.nextWithoutPlaces(r.Deploying, waiting); r.State == "running" && len(r.NoResult) == 0 && next != "" {
+		r.Next = next
+	}
 	return r
 }
 

@@ -215,8 +215,7 @@ func (u *activeRollout) problemOf(h fleet.Host) string {
 	case u.failedOn(h):
 		return "this release failed there before, which its next run records"
 	case h.Ahead():
-		return fmt.Sprintf("its clock was %s ahead at its newest run (timedatectl there)",
-			h.Started().Sub(h.Seen).Round(time.Minute))
+		return fmt.Sprintf("its clock was %s at its newest run (timedatectl there)", h.AheadBy())
 	case h.Silent && h.Seen.After(u.now):
 		return "its record has a time in the future: look at its clock, and at that of the store"
 	case h.Silent:
