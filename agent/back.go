@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -92,7 +93,9 @@ func (r *run) firstFailed(ctx context.Context, pair ledger.Pair, before map[stri
 	if base := r.ledger.Alone; base != nil {
 		scope = r.undo.Between(pair, *base, base)
 	}
-	undone := r.undo.TakeBack(ctx, scope)
+	links := maps.Clone(before)
+	links[failed.Project] = link.Set{Next: failed.Dir()}
+	undone := r.takeBack(ctx, scope, links)
 	r.ledger.Running = nil
 	if err := errors.Join(err, undone, r.save()); err != nil {
 		return r.stuck(cause, err)
@@ -138,7 +141,7 @@ func (r *run) rollBack(ctx context.Context, pair ledger.Pair, before map[string]
 		return r.stuck(cause, err)
 	}
 	// The good pair converges even if a change could not be undone.
-	undone := r.undo.TakeBack(ctx, r.undo.Between(pair, good, &good))
+	undone := r.takeBack(ctx, r.undo.Between(pair, good, &good), before)
 	if stopped(ctx) {
 		return interruptedGoingBack(cause)
 	}
@@ -171,6 +174,19 @@ func (r *run) rollBack(ctx context.Context, pair ledger.Pair, before map[string]
 		"%s", strings.Join(slices.Compact(hints), "\n")))
 }
 
+// takeBack undoes recorded changes, and restores the links once more: states may have changed or removed them, and the
+// journal has them as they were while the pair that is left was converged.
+func (r *run) takeBack(ctx context.Context, scope undo.Scope, links map[string]link.Set) error {
+	err := r.undo.TakeBack(ctx, scope)
+	if !r.linking.Restored(links) {
+		err = errors.Join(err, r.linking.Restore(ctx, links))
+	}
+	if good := r.ledger.Runs(); good != nil && r.movedBy != nil {
+		err = errors.Join(err, r.linking.Relink(*good))
+	}
+	return err
+}
+
 // interruptedGoingBack returns the error of a run that was interrupted during its rollback.
 func interruptedGoingBack(cause error) error {
 	return exit.WithCode(exit.Interrupted,
@@ -180,8 +196,10 @@ func interruptedGoingBack(cause error) error {
 // settleBack is settleDown for a pair whose files may be missing on the disk. It fetches missing files again before the
 // pair converges, or after it failed to converge.
 func (r *run) settleBack(ctx context.Context, good ledger.Pair) error {
-	if r.releases.Intact(ctx, good) != nil {
-		r.releases.Repair(ctx, good)
+	if r.releases.Intact(ctx, good) != nil && r.releases.Repair(ctx, good) {
+		if err := r.linking.Relink(good); err != nil {
+			return err
+		}
 	}
 	err := r.settleDown(ctx, good)
 	if err == nil || r.ending(ctx) || !r.releases.Repair(ctx, good) {

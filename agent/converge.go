@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
@@ -13,6 +14,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/topfiles"
 	"github.com/corpus-agent/corpus-agent/state"
 	"github.com/corpus-agent/corpus-agent/state/compile"
+	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/exec"
 	"github.com/corpus-agent/corpus-agent/state/host/units"
 )
@@ -21,13 +23,53 @@ import (
 func (r *run) converge(ctx context.Context, pair ledger.Pair) error {
 	return r.record.Stage("converge", pair.String(), func() error {
 		return failure.Within(ctx, "converge.timeout", r.Config.ConvergeTimeout, func(ctx context.Context) error {
-			err := r.convergeTo(ctx, pair)
+			err := r.guarded(pair, func() error { return r.convergeTo(ctx, pair) })
 			if err != nil && r.fault.OfBase(pair, err) {
 				r.record.Complete(func(rep *report.Report) { rep.FailedInBase = true })
 			}
 			return err
 		})
 	})
+}
+
+// guarded runs states of a pair with do. It returns an error, and restores the links, if a state changes the links and
+// directories that only deploys move.
+func (r *run) guarded(pair ledger.Pair, do func() error) error {
+	if r.test || !r.isNative() {
+		return do()
+	}
+	pairs := []ledger.Pair{pair}
+	if runs := r.ledger.Runs(); runs != nil {
+		pairs = append(pairs, *runs)
+	}
+	r.guard, r.movedBy = r.linking.Guard(pairs...), nil
+	defer func() { r.guard = nil }()
+	err := do()
+	moved := r.movedBy
+	if moved == nil {
+		return err
+	}
+	if back := r.guard.PutBack(); back != nil {
+		r.record.Note("the links were not all restored: %v", back)
+	}
+	if err != nil { // it may be one of the host, which is not the cause
+		moved = fmt.Errorf("%w; after that: %v", moved, err)
+	}
+	return exit.WithCode(exit.Failed, moved)
+}
+
+// guardAfter records the first state after which a link or directory that only deploys move is not as it was.
+func (r *run) guardAfter(result *exec.Result) {
+	r.endedMu.Lock()
+	defer r.endedMu.Unlock()
+	if r.guard == nil || r.movedBy != nil || result.Changes.Len() == 0 && result.Outcome == exec.Succeeded {
+		return
+	}
+	if what := r.guard.Changed(); what != "" {
+		r.movedBy = diag.WithHint(diag.At(result.Step.Pos, "%s %s changed what only deploys move: %s",
+			result.Step.Function(), result.ID(), what),
+			"take it out of the state, or except this path: the agent makes and moves it itself")
+	}
 }
 
 func (r *run) convergeTo(ctx context.Context, pair ledger.Pair) error {
@@ -96,6 +138,7 @@ func (p private) StepStarted(s *compile.Step) {
 
 func (p private) StepDone(r *exec.Result) {
 	p.of.delivery.Readable.LookAt(r.Step.Name())
+	p.of.guardAfter(r)
 	if r.Ended() {
 		p.of.endIn(r.Step.Function() + " " + r.ID())
 	}
@@ -125,7 +168,7 @@ func (r *run) convergeAndInstall(ctx context.Context, pair ledger.Pair) error {
 			return err
 		}
 	}
-	if err := r.project.Install(ctx, pair); err != nil {
+	if err := r.guarded(pair, func() error { return r.project.Install(ctx, pair) }); err != nil {
 		return err
 	}
 	return r.project.Fixperms(ctx, pair)

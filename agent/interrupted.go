@@ -49,7 +49,7 @@ func (r *run) finishBack(ctx context.Context, cut *ledger.Running) error {
 	if err := r.linking.Restore(ctx, cut.Before); err != nil {
 		return err
 	}
-	undone := r.undo.TakeBack(ctx, r.undo.Scope(cut))
+	undone := r.takeBack(ctx, r.undo.Scope(cut), cut.Before)
 	if undone != nil && !r.givesUp(ctx, cut, undone) {
 		return exit.WithCode(exit.RollbackFailed, errors.Join(undone, r.save()))
 	}
@@ -97,8 +97,12 @@ func (r *run) countCut(cut *ledger.Running) {
 
 // recordsSteps reports whether the journal says which step of a converge changes the host.
 func (r *run) recordsSteps() bool {
+	return r.isNative() && r.Journal().Limit > 0
+}
+
+func (r *run) isNative() bool {
 	_, native := r.Engine.(state.Native)
-	return (native || r.Engine == nil && r.Config.Engine == "native") && r.Journal().Limit > 0
+	return native || r.Engine == nil && r.Config.Engine == "native"
 }
 
 // lastStep returns the state, or the stage of hooks, that made the last change of a run; "" if the run changed nothing.

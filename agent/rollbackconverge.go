@@ -224,9 +224,12 @@ func (r *run) goBackConverged(ctx context.Context, w wayBack) error {
 	if !w.target.Same(w.left) {
 		r.linking.PointPrevious(w.target)
 	}
-	undone := r.undo.TakeBack(ctx, w.scope)
+	undone := r.takeBack(ctx, w.scope, links)
 	if stopped(ctx) {
 		return exit.WithCode(exit.Interrupted, errors.New("interrupted; the next run finishes the rollback"))
+	}
+	if !w.target.Same(w.left) {
+		r.linking.PointPrevious(w.target)
 	}
 	if undone != nil {
 		r.quarantine.NoteLeft(w.from)

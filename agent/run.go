@@ -65,8 +65,10 @@ type run struct {
 
 	held *records.Exclusive // the lock of this run; nil for a trial, whose lock is lent
 
-	beforeLinks bool         // states run now, before the links move
-	left        *ledger.Pair // the pair that is rolled back
+	guard       *linking.Guard // of the links, while states run; nil for none
+	movedBy     error          // the error of the state that changed what only deploys move
+	beforeLinks bool           // states run now, before the links move
+	left        *ledger.Pair   // the pair that is rolled back
 
 	finished *ledger.Unfinished // the rollback of an earlier run that this run has finished; nil for none
 

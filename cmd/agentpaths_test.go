@@ -30,6 +30,7 @@ func TestTheAgentOpensNoPathOfAUserByName(t *testing.T) {
 		"agent/releases/fetch.go":  {project + "; os.Root keeps the comparison inside the release", "Run.isComplete"},
 		"agent/linking/linking.go": {project, "Run.clearNames"},
 		"agent/inspect/drift.go":   {project, "Host.missing"},
+		"agent/linking/guard.go":   {project, "placeAt Guard.Changed"},
 		"agent/linking/compare.go": {project, "Run.namesLead"},
 		"agent/config/damaged.go":  {etc, "readRegular"},
 		"agent/config/editing/editing.go": {operator,

@@ -20,6 +20,18 @@ func (r *Run) Linked(p ledger.Pair) bool {
 	return r.Host.Alone != "" || r.namesLead(p)
 }
 
+// Restored reports whether next and current of all projects are as Restore makes them.
+func (r *Run) Restored(before map[string]link.Set) bool {
+	for project, s := range before {
+		want, _ := r.restorable(project, s)
+		now, err := link.Of(r.Host.LayoutOf(project)).Read()
+		if err != nil || now.Next != want.Next || now.Current != want.Current {
+			return false
+		}
+	}
+	return true
+}
+
 // namesLead reports whether /srv/base and /srv/service lead to the projects of a pair.
 func (r *Run) namesLead(p ledger.Pair) bool {
 	names := map[string]layout.Project{}

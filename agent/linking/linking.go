@@ -147,17 +147,23 @@ func (r *Run) Restore(ctx context.Context, before map[string]link.Set) error {
 	defer r.Serving.Moved()
 	var errs []error
 	for project, s := range before {
-		links := link.Of(r.Host.LayoutOf(project))
-		there, gone := links.Reachable(s)
-		// A link may have been lost before the deploy, as where a directory stood in its place.
-		there.Current = cmp.Or(there.Current, r.goodDir(project))
-		there.Next = cmp.Or(there.Next, there.Current)
+		there, gone := r.restorable(project, s)
 		if len(gone) > 0 {
 			r.Record.Note("the releases that %s of %s led to are missing on the disk", strings.Join(gone, " and "), project)
 		}
-		errs = append(errs, links.Restore(there))
+		errs = append(errs, link.Of(r.Host.LayoutOf(project)).Restore(there))
 	}
 	return errors.Join(errs...)
+}
+
+// restorable returns the links that Restore makes of those from before a deploy, and the names of those whose releases
+// are not on the disk.
+func (r *Run) restorable(project string, s link.Set) (there link.Set, gone []string) {
+	there, gone = link.Of(r.Host.LayoutOf(project)).Reachable(s)
+	// A link may have been lost before the deploy, as where a directory stood in its place.
+	there.Current = cmp.Or(there.Current, r.goodDir(project))
+	there.Next = cmp.Or(there.Next, there.Current)
+	return there, gone
 }
 
 // PointPrevious points the link previous of each project at the previous release in the ledger, after a rollback by
