@@ -95,7 +95,7 @@ func TestTheAgentOpensNoPathOfAUserByName(t *testing.T) {
 		"agent/records/refusals.go":     {state, "Records.Refused Records.ForgetRefusals"},
 		"agent/records/repair.go": {state + ", and " + project,
 			"setAside.directory setAside.below setAside.file setAside.cache Records.SetLinksAside Records.repairLock " +
-				"setAside.fine"},
+				"setAside.fine Records.Astray"},
 		"agent/records/who.go":     {project, "Records.recallWho"},
 		"agent/records/restore.go": {state + ", and " + project, "Records.Concerns"},
 		"agent/report/archive.go":  {state, "Archive.Save Archive.unordered Archive.sequence Archive.Load"},

@@ -25,6 +25,7 @@ func (h *Host) drift(s Status) []string {
 	}
 	lost, unseen := h.DataLost(*runs)
 	found := append(append(lost, unseen...), h.SharedDrift(*runs)...)
+	found = append(found, h.astray(*runs)...)
 	for _, release := range runs.Releases() {
 		links, dir := s.Links[release.Project], release.Dir()
 		if text := h.missing(release); text != "" {
@@ -52,6 +53,22 @@ func (h *Host) drift(s Status) []string {
 		(r.Left == nil || r.Left.Same(*r.From)) && r.States.Effective() > 0 {
 		found = append(found, fmt.Sprintf("the last run found drift, and corrected %s",
 			diag.Count(r.States.Effective(), "state")))
+	}
+	return found
+}
+
+// astray describes links in the places of directories that lead to another directory of the agent.
+func (h *Host) astray(pair ledger.Pair) (found []string) {
+	dirs := []string{h.Layout.Projects()}
+	for _, release := range pair.Releases() {
+		p := h.LayoutOf(release.Project)
+		dirs = append(dirs, p.Dir, p.Releases())
+	}
+	for _, dir := range dirs {
+		what, err := h.Astray(dir)
+		if err == nil && what != "" {
+			found = append(found, fmt.Sprintf("%s is %s; the next run sets it aside", h.Layout.Inside(dir), what))
+		}
 	}
 	return found
 }

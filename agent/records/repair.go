@@ -126,12 +126,52 @@ func (s *setAside) directory(path string) {
 		s.away(path, "was a link that leads nowhere")
 	case err == nil:
 		target, err := walk.Target(path)
-		if s.unread(err); target != "" {
-			s.targets = append(s.targets, info)
+		if s.unread(err); target == "" {
+			return
 		}
+		if astray, err := s.agent.Astray(path); astray != "" {
+			s.away(path, "was "+astray)
+			return
+		} else if err != nil {
+			s.unread(err)
+		}
+		s.targets = append(s.targets, info)
 	default:
 		s.unread(err)
 	}
+}
+
+// Astray describes a link in the place of a directory that leads to a directory above itself, or to another one of the
+// agent's own; "" for anything else. Such a directory would be in itself, or have the files of two.
+func (rs *Records) Astray(path string) (string, error) {
+	target, err := walk.Target(path)
+	if err != nil || target == "" {
+		return "", err
+	}
+	info, err := os.Stat(path)
+	if walk.Nowhere(err) {
+		return "", nil // reported as a directory that is missing
+	}
+	if err != nil {
+		return "", err
+	}
+	others := []string{rs.Layout.State(), rs.Layout.Projects(), rs.Layout.Trust(), rs.Layout.Configuration()}
+	for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) {
+		others = append(others, dir)
+		if dir == filepath.Dir(dir) || dir == rs.Layout.Path("/") {
+			break
+		}
+	}
+	for _, other := range others {
+		is, err := os.Stat(other)
+		if err != nil && !walk.Nowhere(err) {
+			return "", err
+		}
+		if other != path && os.SameFile(is, info) {
+			return fmt.Sprintf("a link to %s, which leads to %s", target, rs.Layout.Inside(other)), nil
+		}
+	}
+	return "", nil
 }
 
 // unread records the error of an examination that failed, with which the run ends. A name below a path that leads
