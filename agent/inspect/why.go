@@ -263,13 +263,9 @@ func (w Why) advice(named *ledger.Pair) []string {
 // turnAdvice returns what a person can do about a release for whose turn the host waits. To take it before that turn is
 // no advice while the rollout is stopped, or while it is not known whether it is.
 func turnAdvice(t ledger.Turn) string {
-	status := fmt.Sprintf("`corpus rollout status %s %s`", t.Channel.Project, t.Channel.Channel)
 	switch rollout.Reason(t.Reason) {
-	case rollout.Halted, rollout.Stops, rollout.Paused, rollout.Aborted:
-		return "the rollout of " + t.Release.String() + " is stopped: " + status + " shows why, and a person decides " +
-			"whether it is resumed or aborted"
-	case "no evidence":
-		return "this host waits until the store shows it the results of other hosts: " + status + " shows what the store has"
+	case rollout.Halted, rollout.Stops, rollout.Paused, rollout.Aborted, "no evidence":
+		return "corpus rollout status " + t.Channel.Project + " " + t.Channel.Channel + " shows why, and what a person decides"
 	}
 	return "corpus-agent deploy --ahead takes " + t.Release.String() + " before the turn of this host"
 }

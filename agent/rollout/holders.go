@@ -3,13 +3,11 @@ package rollout
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"maps"
 	"slices"
 	"time"
 
-	"github.com/corpus-agent/corpus-agent/agent/hostkey"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 )
 
@@ -46,11 +44,7 @@ func (r Rollout) Holders(ctx context.Context, s store.Store, e Evidence, now tim
 			return all, more, err
 		}
 		cluster, _ := placeOf(name)
-		var by holder
-		signer, err := hostkey.Unseal(r.prefix()+name, data)
-		if err != nil || json.Unmarshal(data, &by) != nil {
-			continue // free meanwhile, or not a lease
-		}
+		by, signer := leaseIn(r.prefix()+name, data) // of none if it is free meanwhile, or not a lease
 		m, member := r.Roster.find(by.Host)
 		if member && m.Key == signer && cmp.Or(m.Cluster, "-") == cluster && !e.over(by) {
 			all = latest(all, Holder{by.Host, cluster, info.Modified.UTC(), info.Modified.UTC().Add(LeaseTime)})
@@ -61,14 +55,15 @@ func (r Rollout) Holders(ctx context.Context, s store.Store, e Evidence, now tim
 
 // latest adds a holder to a list that has each host once, with the place that it took or renewed last.
 func latest(all []Holder, h Holder) []Holder {
-	at := slices.IndexFunc(all, func(other Holder) bool { return other.Host == h.Host })
-	if at < 0 {
-		return append(all, h)
+	for i := range all {
+		if all[i].Host == h.Host {
+			if h.Since.After(all[i].Since) {
+				all[i] = h
+			}
+			return all
+		}
 	}
-	if h.Since.After(all[at].Since) {
-		all[at] = h
-	}
-	return all
+	return append(all, h)
 }
 
 // taken reports whether a listing shows a place as taken at a time.
@@ -81,10 +76,13 @@ func (e Evidence) taken(name string, now time.Time) bool {
 // deploys no more: it was killed, or another party wrote its lease again. If the host's clock was ahead at the time of
 // a result, its later runs may have smaller IDs, so only the same run is over.
 func (e Evidence) over(by holder) bool {
-	return slices.ContainsFunc(e.said[by.Host], func(said Entry) bool {
+	for _, said := range e.said[by.Host] {
 		id := said.RunID()
-		return id == by.Run || id > by.Run && id < said.At.UTC().Add(clockSlack).Format(runTime)
-	})
+		if id == by.Run || id > by.Run && id < said.At.UTC().Add(clockSlack).Format(runTime) {
+			return true
+		}
+	}
+	return false
 }
 
 // runTime is the format of the time with which IDs of runs begin.

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -91,36 +90,39 @@ func (r Rollout) Acquire(ctx context.Context, s store.Store, key hostkey.Key, h 
 			return nil, nil, fmt.Errorf("taking a place among the hosts that deploy at the same time: %w", err)
 		}
 		if l != nil {
-			r.freeOthers(ctx, s, key, h, slices.DeleteFunc(names, func(other string) bool {
-				return other == name || !e.taken(other, now)
-			}))
+			for _, other := range names {
+				if other != name && e.taken(other, now) {
+					freeOwn(ctx, s, key, h, r.prefix()+other)
+				}
+			}
 			return l, nil, nil
 		}
-		if by != nil && !slices.ContainsFunc(taken, func(t Holder) bool { return t.Host == by.Host }) {
-			taken = append(taken, *by)
+		if by != nil {
+			taken = latest(taken, *by)
 		}
 	}
 	return nil, taken, nil
 }
 
-// freeOthers releases those of the given places that earlier runs of a host took and did not release, as when they were
-// killed. One that another host has taken meanwhile stays unchanged, and one that cannot be read or written is free
-// when it expires.
-func (r Rollout) freeOthers(ctx context.Context, s store.Store, key hostkey.Key, h plans.Host, names []string) {
-	for _, name := range names {
-		place := r.prefix() + name
-		data, info, err := fetch(ctx, s, place, maxBody)
-		if err == nil && isOf(place, data, key, h) {
-			_ = (&Lease{store: s, key: place, etag: info.ETag, held: data}).Release(ctx)
-		}
+// freeOwn releases a place if an earlier run of a host took it and did not release it, as when it was killed. If it
+// cannot be read or written, it is free when it expires.
+func freeOwn(ctx context.Context, s store.Store, key hostkey.Key, h plans.Host, place string) {
+	data, info, err := fetch(ctx, s, place, maxBody)
+	if err != nil {
+		return
+	}
+	if by, signer := leaseIn(place, data); by.Host == h.Name && signer == key.Public() {
+		_ = (&Lease{store: s, key: place, etag: info.ETag, held: data}).Release(ctx)
 	}
 }
 
-// isOf reports whether a place is taken by a host, with its key.
-func isOf(place string, data []byte, key hostkey.Key, h plans.Host) bool {
-	var by holder
+// leaseIn returns the content of a lease, and the key that signed it; nothing if the data is no lease.
+func leaseIn(place string, data []byte) (by holder, signer hostkey.Public) {
 	signer, err := hostkey.Unseal(place, data)
-	return err == nil && json.Unmarshal(data, &by) == nil && by.Host == h.Name && signer == key.Public()
+	if err != nil || json.Unmarshal(data, &by) != nil {
+		return holder{}, ""
+	}
+	return by, signer
 }
 
 // candidates returns the places that a host tries to take: free ones first, then those that others may hold.
@@ -185,9 +187,8 @@ func (r Rollout) holderOf(place string, data []byte, h plans.Host, info store.In
 	if !info.Now.IsZero() {
 		now = info.Now
 	}
-	var by holder
-	signer, err := hostkey.Unseal(place, data)
-	if err != nil || json.Unmarshal(data, &by) != nil || by.Host == h.Name {
+	by, signer := leaseIn(place, data)
+	if signer == "" || by.Host == h.Name {
 		return nil
 	}
 	if m, member := r.Roster.find(by.Host); member && (m.Key != signer || m.Cluster != h.Cluster) {

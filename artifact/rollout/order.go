@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"slices"
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
@@ -30,7 +31,7 @@ func (p Plan) For(s Start) Plan {
 // check returns every mistake in an order.
 func (o Order) check() error {
 	errs := []error{checkNumber(len(o.First)), checkNumber(len(o.Last)), checkNumber(len(o.Regions))}
-	for _, pattern := range append(append([]string{}, o.First...), o.Last...) {
+	for _, pattern := range slices.Concat(o.First, o.Last) {
 		if _, err := path.Match(pattern, ""); err != nil || pattern == "" {
 			errs = append(errs, diag.WithHint(fmt.Errorf("%q is not a pattern of host names", pattern),
 				"write one as for files, such as myapp-production-*-1"))
