@@ -14,8 +14,8 @@ import (
 )
 
 // mostBytes is the size limit of the program of hosts: 27 MiB, 1 MiB for fleets, half a MiB for modules in Python, and
-// half a MiB for nodes. docs/dependencies.md lists the use of each megabyte.
-const mostBytes = 58 << 19
+// 1 MiB for nodes. docs/dependencies.md lists the use of each megabyte.
+const mostBytes = 59 << 19
 
 // unlinked returns large functions of libraries that a host does not need. If the code uses one, the linker keeps it.
 func unlinked() map[string]string {
