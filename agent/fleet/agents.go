@@ -22,7 +22,8 @@ type Agent struct {
 }
 
 // Agents returns the agents of the hosts of all projects in their newest runs, by host. It ignores reports from before
-// since, unless the host has renewed its record since then, and reports in the directory of another host.
+// since, unless the host has renewed its record since then, reports in the directory of another host, and those of a
+// host that a person removed.
 func Agents(ctx context.Context, s store.Store, since time.Time) ([]Agent, error) {
 	l, err := live(ctx, s, hostkey.List, "", since)
 	if err != nil {
@@ -68,6 +69,9 @@ func newestAgent(ctx context.Context, d *reader, h hostRuns, since time.Time) (*
 			return nil, err
 		}
 		if r != nil && r.Host == h.host && !h.later(r.Ended).Before(since) {
+			if d.forgotten(h, r) {
+				return nil, nil
+			}
 			return &Agent{Host: h.host, At: h.later(r.Ended), Version: r.Agent, Form: r.Form}, nil
 		}
 	}

@@ -87,6 +87,7 @@ type Report struct {
 	Form  int    `json:"reads_form"` // newest form of projects' metadata that it reads; 0 for older agents
 
 	signed bool      // with the key that the host registered
+	sealed bool      // with a key of a host, registered or not
 	seen   time.Time // when the store received it, by the store's clock
 }
 
@@ -289,5 +290,14 @@ func (d *reader) read(ctx context.Context, host, key string) (*Report, error) {
 		d.ignored = append(d.ignored, Ignored{Host: host, Run: run, Why: err.Error()})
 		return nil, nil
 	}
+	_, err = hostkey.Unseal(key, data)
+	r.sealed = err == nil
 	return &r, nil
+}
+
+// forgotten reports whether a report is what is left of a host that a person removed (`corpus host forget`): its agent
+// signs reports, and the store has neither a key nor a record of the host. Where no host at all has registered a key,
+// hosts may not have the right to.
+func (d *reader) forgotten(h hostRuns, r *Report) bool {
+	return r.sealed && h.beat.IsZero() && len(d.known) > 0 && len(d.known[h.host]) == 0
 }

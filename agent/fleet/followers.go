@@ -27,7 +27,7 @@ type Follower struct {
 // Followers returns the hosts that follow a channel: from their signed records, which takes one listing, and from the
 // newest reports of hosts whose records do not name a channel. A report that the store received before since is
 // ignored, unless the store received a record of that host later than since. A report in the directory of another host
-// is ignored.
+// is ignored, as are those of a host that a person removed.
 func Followers(ctx context.Context, s store.Store, keys Keys, ref artifact.Ref, since time.Time) ([]Follower, error) {
 	project := ref.Project
 	if project == artifact.Base {
@@ -124,7 +124,7 @@ func follower(ctx context.Context, d *reader, h hostRuns, ref artifact.Ref, sinc
 		if r == nil || r.Test || r.Host != h.host || h.later(r.seen).Before(since) || len(r.Channels) == 0 {
 			continue
 		}
-		if !slices.Contains(r.Channels, ref) {
+		if !slices.Contains(r.Channels, ref) || d.forgotten(h, r) {
 			return nil, nil
 		}
 		f := &Follower{Host: h.host, At: h.later(r.seen), Agent: r.Agent, Cluster: r.Service + "-" + r.Instance}

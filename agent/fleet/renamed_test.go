@@ -2,6 +2,7 @@ package fleet_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/fleet"
 	"github.com/corpus-agent/corpus-agent/agent/hostkey"
 	"github.com/corpus-agent/corpus-agent/agent/hostrecord"
+	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/store/mem"
 )
@@ -126,4 +128,57 @@ func TestRunThatReachedNoReleaseIsAFailureOfNone(t *testing.T) {
 			t.Errorf("the hint is %q", a.Hint)
 		}
 	}
+}
+
+// TestForgottenHostsAreNoFollowers checks that a host of which only signed reports are left is none, and that hosts with
+// a record, with unsigned reports, or in a store in which no host has a key are.
+func TestForgottenHostsAreNoFollowers(t *testing.T) {
+	s, at := mem.New(), time.Now().UTC()
+	ref := artifact.Ref{Project: "myapp", Channel: "testing"}
+	report := func(host string, k *hostkey.Key) {
+		t.Helper()
+		r := fleet.Report{ID: "run", Host: host, Ended: at, Service: "myapp", Instance: "testing",
+			Channels: []artifact.Ref{ref}}
+		if k == nil {
+			put(t, s, key(host, at), r)
+			return
+		}
+		data, err := json.Marshal(r)
+		if err == nil {
+			data, err = k.Seal(key(host, at), data)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		put(t, s, key(host, at), json.RawMessage(data))
+	}
+	followers := func(want string) {
+		t.Helper()
+		found, err := fleet.Followers(t.Context(), s, hostkey.List, ref, at.Add(-time.Hour))
+		agents, err2 := fleet.Agents(t.Context(), s, at.Add(-time.Hour))
+		var names, running []string
+		for _, f := range found {
+			names = append(names, f.Host)
+		}
+		for _, a := range agents {
+			running = append(running, a.Host)
+		}
+		if got := strings.Join(names, " "); got != want || strings.Join(running, " ") != want || err != nil || err2 != nil {
+			t.Errorf("the followers are %q, and the agents those of %q, want %q: %v, %v", got, running, want, err, err2)
+		}
+	}
+	gone := hostKey(t)
+	report("gone", &gone)
+	report("older", nil)
+	followers("gone older")
+	recorded := newReporting(t, s, "recorded", hostrecord.Flags{})
+	report("recorded", &recorded.Key)
+	followers("older recorded")
+	if err := s.Delete(t.Context(), hostkey.Place("recorded", recorded.Key.Public())); err != nil {
+		t.Fatal(err)
+	}
+	if err := gone.Register(t.Context(), s, hostkey.Registration{Host: "other"}); err != nil {
+		t.Fatal(err)
+	}
+	followers("older recorded")
 }

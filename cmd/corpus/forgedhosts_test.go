@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/agent/hostkey"
 	"github.com/corpus-agent/corpus-agent/agent/hostrecord"
+	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/store/stores"
 )
 
@@ -72,6 +74,33 @@ func TestForgedAgentVersionStopsNoRollout(t *testing.T) {
 	if strings.Contains(s.out, "old agent") {
 		t.Errorf("a host with a new agent is listed:\n%s", s.out)
 	}
+}
+
+// TestForgottenHostStopsNoRollout checks that what is left of a host that was forgotten, its reports, stops no rollout
+// and is in no warning.
+func TestForgottenHostStopsNoRollout(t *testing.T) {
+	s, a, b := rollingStore(t)
+	s.expect(0, "project rollout myapp production --agent 1.4", "")
+	report := func(h *rollingHost, agent string) {
+		t.Helper()
+		place := "reports/myapp/" + h.name + "/" + h.run + ".json"
+		data, err := h.key.Seal(place, fmt.Appendf(nil, `{"id":%q,"host":%q,"service":"myapp","instance":"production",`+
+			`"agent":%q,"channels":[{"project":"myapp","channel":"production"}]}`, h.run, h.name, agent))
+		if err == nil {
+			_, err = h.store.Put(t.Context(), place, bytes.NewReader(data), int64(len(data)), store.Condition{})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	a.record("1.0", func(r *hostrecord.Record) { r.Agent = "1.4" })
+	report(a, "1.4")
+	b.record("1.0", func(r *hostrecord.Record) { r.Agent = "1.3" })
+	report(b, "1.3")
+	s.expect(4, "point myapp production 1.1", "1 of 2 hosts of myapp/production have agents older than 1.4")
+	s.expect(0, "host forget myapp-production-2", "")
+	s.expect(0, "point myapp production 1.1", "its rollout to 1 host in 1 wave")
+	s.lacks("warning")
 }
 
 // TestNewHostsOfARolloutAreNamed checks that the start of a rollout names the hosts that the last one did not have, at
