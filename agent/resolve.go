@@ -28,6 +28,7 @@ func (r *run) resolve(ctx context.Context, client *trust.Client) (ledger.Pair, e
 	}
 	r.ledger.Channels = []artifact.Ref{{Project: artifact.Base, Channel: r.Config.BaseChannel},
 		{Project: r.identity.Service, Channel: channel}}
+	r.withdrawnNames = nil
 	var has *artifact.Release
 	if good := r.ledger.Good; good != nil && good.Service.Project == r.identity.Service {
 		has = &good.Service
@@ -60,18 +61,22 @@ func (r *run) resolveOr(ctx context.Context, client *trust.Client, ref artifact.
 	if !errors.As(err, &withdrawn) || has == nil {
 		return release, err
 	}
-	if !has.Is(withdrawn.Release) {
-		r.record.Note("%s names a release that is withdrawn (%v); this host keeps %s", ref, withdrawn, has.Version)
+	if has.Is(withdrawn.Release) {
+		return *has, nil
 	}
-	return *has, nil
+	r.record.Note("%s names a release that is withdrawn (%v); this host keeps %s", ref, withdrawn, has.Version)
+	r.withdrawnNames = append(r.withdrawnNames, ledger.Withdrawn{Release: withdrawn.Release,
+		Reason: withdrawn.Yank.Reason, At: withdrawn.Yank.At, Channel: ref})
+	return *has, r.turns.Withdraw(ref, withdrawn.Release)
 }
 
 // known returns the releases that the ledger names.
 func (r *run) known() []artifact.Release { return inspect.ReleasesOf(r.ledger) }
 
-// noteWithdrawn notes which releases of this host were withdrawn, and records them in the ledger.
+// noteWithdrawn notes which releases of this host were withdrawn, and records them in the ledger, with those that its
+// channels name.
 func (r *run) noteWithdrawn(ctx context.Context, client *trust.Client) error {
-	var found []ledger.Withdrawn
+	found := slices.Clone(r.withdrawnNames)
 	for _, pair := range r.ledger.Pairs() {
 		for _, release := range pair.Releases() {
 			// Projects that the host had under another identity are ignored.

@@ -54,14 +54,15 @@ type run struct {
 
 	identity        grains.Identity
 	only            procedure.Only
-	leaves          *ledger.Pair // the pair that a rollback leaves
-	unresolvedErr   error        // the error for a project whose release the store did not provide
-	unresolved      []string     // the projects whose releases the store did not provide
-	blockers        []error      // why the run deploys nothing new, and continues with the deployed releases
-	acted           bool         // the run changed, or tried to change, what is deployed
-	ownStop         atomic.Bool  // a step has ended this run
-	interruptedStep string       // where the deploy was interrupted that this run resumes; "" if that is not known
-	cuts            int          // how often in a row it was interrupted there
+	leaves          *ledger.Pair       // the pair that a rollback leaves
+	unresolvedErr   error              // the error for a project whose release the store did not provide
+	unresolved      []string           // the projects whose releases the store did not provide
+	withdrawnNames  []ledger.Withdrawn // withdrawn releases that channels name, and that the host does not have
+	blockers        []error            // why the run deploys nothing new, and continues with the deployed releases
+	acted           bool               // the run changed, or tried to change, what is deployed
+	ownStop         atomic.Bool        // a step has ended this run
+	interruptedStep string             // where the deploy was interrupted that this run resumes; "" if that is not known
+	cuts            int                // how often in a row it was interrupted there
 
 	held *records.Exclusive // the lock of this run; nil for a trial, whose lock is lent
 

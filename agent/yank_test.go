@@ -65,6 +65,13 @@ func TestHostNotOnWithdrawnReleaseNeverGetsIt(t *testing.T) {
 	if got := l.version("base/current"); got != "b1" {
 		t.Errorf("base is %q, want b1: b2 was withdrawn", got)
 	}
+	why, err := l.Why()
+	for _, want := range []string{"named base b2 when the store was last asked, which is withdrawn (on ",
+		"loses sessions), so this host keeps base b1", "so this host keeps myapp 1"} {
+		if err != nil || !strings.Contains(why.Reason, want) {
+			t.Errorf("why lacks %q: %q, %v", want, why.Reason, err)
+		}
+	}
 }
 
 func TestNewHostDoesNotDeployWithdrawnRelease(t *testing.T) {

@@ -140,7 +140,7 @@ func keptBack(list []Known, book *ledger.Ledger, named *ledger.Pair) []Known {
 		of(ledger.Release(b)).Quarantined = fmt.Sprintf("%s (run %s)", b.Reason, b.Run)
 	}
 	for _, w := range book.Withdrawn {
-		of(w.Release).Withdrawn = strings.TrimSpace(fmt.Sprintf("on %s %s", w.At.Format("2006-01-02"), w.Reason))
+		of(w.Release).Withdrawn = w.When()
 	}
 	if book.Hold == nil || named == nil {
 		return list

@@ -43,7 +43,7 @@ type Status struct {
 	Away        *ledger.Away       `json:"away,omitempty"`
 	Quarantined []ledger.Bad       `json:"quarantined"`
 	Postponed   *ledger.Postponed  `json:"postponed,omitempty"` // a deploy that the host failed
-	Withdrawn   []ledger.Withdrawn `json:"withdrawn,omitempty"` // releases on this host that were withdrawn
+	Withdrawn   []ledger.Withdrawn `json:"withdrawn,omitempty"` // on this host, or named by its channels
 	// until when signatures of the store are good, the first to expire first
 	Expires  []trust.Expiry `json:"expires,omitempty"`
 	Expiring []trust.Expiry `json:"expiring,omitempty"` // those of which less than a third of the lifetime is left

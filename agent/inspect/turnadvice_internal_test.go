@@ -8,6 +8,14 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact"
 )
 
+// TestWithdrawnReleaseIsNotTakenAhead checks that why proposes nothing for the turn of a release that is withdrawn.
+func TestWithdrawnReleaseIsNotTakenAhead(t *testing.T) {
+	turn := ledger.Turn{Reason: ledger.ReasonWithdrawn}
+	if next := (Why{Status: Status{Turns: []ledger.Turn{turn}}}).advice(nil); len(next) > 0 {
+		t.Errorf("why proposes %q", next)
+	}
+}
+
 // TestStoppedRolloutIsNotTakenAhead checks that why proposes to take a release ahead only in a rollout that goes on.
 func TestStoppedRolloutIsNotTakenAhead(t *testing.T) {
 	for reason, ahead := range map[string]bool{"waits": true, "too few": true, "closed": true, "places": true,

@@ -95,10 +95,13 @@ func reason(s Status, last *report.Report, named *ledger.Pair) string {
 	case last != nil && last.Exit == exit.RolledBack && last.To != nil:
 		return fmt.Sprintf("%s, which the channels name, failed in run %s and was rolled back to it", last.To, last.ID)
 	}
+	gone := s.withdrawnNames()
 	if named != nil && !named.Same(*s.Deployed) {
-		return notDeployed(s, last, *named)
+		return strings.Join(append([]string{notDeployed(s, last, *named)}, gone...), "; ")
 	}
 	switch {
+	case len(gone) > 0:
+		return strings.Join(gone, "; ")
 	case last != nil && last.Exit == exit.Unreachable:
 		return "it was current when the store was last reached"
 	case s.Hold != nil:
@@ -154,11 +157,34 @@ func notDeployed(s Status, last *report.Report, named ledger.Pair) string {
 	return text + fmt.Sprintf("run %s ended with %q", last.ID, last.Outcome)
 }
 
+// withdrawnNames returns a sentence for each channel that names a withdrawn release, which the host does not take.
+func (s Status) withdrawnNames() (texts []string) {
+	for _, w := range s.Withdrawn {
+		if w.Channel != (artifact.Ref{}) {
+			texts = append(texts, fmt.Sprintf("%s named %s when the store was last asked, which is withdrawn (%s), so this "+
+				"host keeps %s", w.Channel, w.Release, w.When(), s.Keeps(w)))
+		}
+	}
+	return texts
+}
+
+// Keeps returns what the host runs in the place of a withdrawn release that its channel names.
+func (s Status) Keeps(w ledger.Withdrawn) string {
+	if runs := s.runs(); runs != nil {
+		for _, r := range runs.Releases() {
+			if r.Project == w.Release.Project {
+				return r.String()
+			}
+		}
+	}
+	return "what it has"
+}
+
 // waits returns the turn of the host in a rollout that brings a release of a pair, if the host waits for it; nil if
 // not.
 func (s Status) waits(named ledger.Pair) *ledger.Turn {
 	for _, t := range s.Turns {
-		if t.Waits() && named.Has(t.Release) {
+		if t.Comes() && named.Has(t.Release) {
 			return &t
 		}
 	}
@@ -242,7 +268,11 @@ func (w Why) advice(named *ledger.Pair) []string {
 		"bring keys/root.json back from the machine with the keys, then: corpus-agent deploy --trust-root ./root.json; "+
 			"until then runs converge what is on the disk and end with exit code 4")
 	for _, t := range w.Turns {
-		say(t.Waits() && w.Hold == nil, turnAdvice(t))
+		say(t.Comes() && w.Hold == nil, turnAdvice(t))
+	}
+	for _, gone := range w.Withdrawn {
+		say(gone.Channel != (artifact.Ref{}), fmt.Sprintf("publish a corrected version of %s, or point %s at another one: "+
+			"corpus point %s %s VERSION", gone.Release.Project, gone.Channel, gone.Channel.Project, gone.Channel.Channel))
 	}
 	say(w.Hold != nil, "corpus-agent unhold lets new releases in again")
 	if last := w.keptAway(named); last != nil {

@@ -7,6 +7,7 @@ package ledger
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/agent/link"
@@ -34,11 +35,18 @@ func (l *Ledger) Pairs() []*Pair {
 	return all
 }
 
-// Withdrawn is a release on this host that its project has withdrawn.
+// Withdrawn is a release that its project has withdrawn, and that is on this host or named by its channel.
 type Withdrawn struct {
 	Release artifact.Release `json:"release"`
 	Reason  string           `json:"reason,omitempty"`
 	At      time.Time        `json:"at"`
+	// Channel is the channel that names the release, while the host keeps another one.
+	Channel artifact.Ref `json:"channel,omitzero"`
+}
+
+// When returns the day on which the release was withdrawn, and why.
+func (w Withdrawn) When() string {
+	return strings.TrimSpace(fmt.Sprintf("on %s %s", w.At.Format("2006-01-02"), w.Reason))
 }
 
 // Hold prevents the deploy of new releases on a host.
@@ -142,8 +150,8 @@ type Ledger struct {
 	// FirstRuns has the first runs of the pairs in the history. Older agents did not write it.
 	FirstRuns []FirstRun `json:"first_runs,omitempty"`
 
-	// Withdrawn has the releases in Good, Previous and History that the store, when it was last reached, reported as
-	// withdrawn.
+	// Withdrawn has the releases in Good, Previous and History, and those that the channels name, that the store, when
+	// it was last reached, reported as withdrawn.
 	Withdrawn []Withdrawn `json:"withdrawn,omitempty"`
 
 	// Serving is set while links have moved and not all units have followed them. A run that finds it set without an

@@ -17,8 +17,8 @@ type Turn struct {
 	Release artifact.Release `json:"release"` // the release that it brings
 	Since   time.Time        `json:"since"`   // when this host first saw it
 	Wave    string           `json:"wave,omitempty"`
-	// Reason is why the host waits, in a word of artifact/rollout or "places", "no evidence", "old agent" or "held"; empty
-	// once it has taken the release.
+	// Reason is why the host waits, in a word of artifact/rollout or "places", "no evidence", "old agent", "held" or
+	// ReasonWithdrawn; empty once it has taken the release.
 	Reason string `json:"reason,omitempty"`
 	Why    string `json:"why,omitempty"` // the same as a sentence
 	// Not is the earliest time at which the host checks the rollout again, by the store's clock; nil for its next run.
@@ -44,8 +44,14 @@ type Turn struct {
 	Until *time.Time `json:"until,omitempty"`
 }
 
+// ReasonWithdrawn is the reason of a turn that does not come unless the withdrawal of its release is undone.
+const ReasonWithdrawn = "withdrawn"
+
 // Waits reports whether the host does not have the release yet.
 func (t Turn) Waits() bool { return t.Took == "" }
+
+// Comes reports whether the host waits for a turn that will come: its release is not withdrawn.
+func (t Turn) Comes() bool { return t.Waits() && t.Reason != ReasonWithdrawn }
 
 // String returns the reason why the host waits, and the time of its next check.
 func (t Turn) String() string {

@@ -86,6 +86,22 @@ func (r *Run) Choose(ctx context.Context, client *trust.Client, ref artifact.Ref
 	return release, nil
 }
 
+// Withdraw records in the turn of the host that the release which the channel names is withdrawn.
+func (r *Run) Withdraw(ref artifact.Ref, release artifact.Release) error {
+	t := r.Ledger.TurnOf(ref)
+	switch {
+	case t == nil || !t.Waits():
+		return nil
+	case !t.Release.Is(release):
+		r.Ledger.EndTurn(ref)
+	case t.Reason == ledger.ReasonWithdrawn:
+		return nil
+	default:
+		t.Reason, t.Why, t.Not = ledger.ReasonWithdrawn, "the release is withdrawn", nil
+	}
+	return r.Save()
+}
+
 // update determines the turn of the host in a rollout that is in progress, and records it in the ledger.
 func (r *Run) update(ctx context.Context, client *trust.Client, of rollout.Rollout, release artifact.Release,
 	has *artifact.Release) (*ledger.Turn, error) {

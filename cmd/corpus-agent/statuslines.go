@@ -11,6 +11,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/inspect"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/agent/service"
+	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
@@ -118,13 +119,16 @@ func (l statusLines) keptAway(s inspect.Status) {
 		l.say("held", "%s", strings.TrimSpace("since "+when(s.Hold.Since)+" "+s.Hold.Reason))
 	}
 	for _, t := range s.Turns {
-		if t.Waits() {
+		if t.Comes() {
 			l.say("waits", "%s of %s: %s", t.Release, t.Channel, t)
 		}
 	}
 	for _, r := range s.Withdrawn {
-		l.say("withdrawn", "%s",
-			strings.TrimSpace(fmt.Sprintf("%s on %s %s", r.Release, r.At.Format("2006-01-02"), r.Reason)))
+		text := fmt.Sprintf("%s %s", r.Release, r.When())
+		if r.Channel != (artifact.Ref{}) {
+			text += fmt.Sprintf("; %s names it, and this host keeps %s", r.Channel, s.Keeps(r))
+		}
+		l.say("withdrawn", "%s", text)
 	}
 	if a := s.Away; a != nil {
 		l.say("out", "of %s since %s, run %s; the next run that ends healthy enters: corpus-agent deploy",
