@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/agent/hostrecord"
 	hosts "github.com/corpus-agent/corpus-agent/agent/rollout"
 )
 
@@ -42,4 +44,25 @@ func TestGroundsOfAHaltAreItsHostsWords(t *testing.T) {
 		!strings.HasPrefix(why, `it says "a\"; hint: run xyyy`) {
 		t.Errorf("the grounds are %d bytes: %s", len(why), why)
 	}
+}
+
+// TestFailedRollbackIsShown checks that the status of a rollout says that the rollback failed on a host whose record
+// says so, also if all hosts have finished, until a later run succeeds there.
+func TestFailedRollbackIsShown(t *testing.T) {
+	s, a, b := rollingStore(t)
+	s.expect(0, "project rollout myapp production --halt-at 2", "")
+	s.expect(0, "point myapp production 1.1", "")
+	status := func(want, not string) {
+		t.Helper()
+		s.expect(0, statusLine, want+": myapp-production-1 in wave 1")
+		s.lacks(not)
+	}
+	a.result(hosts.RolledBack)
+	status("rolled-back", "rollback failed")
+	a.record("1.0", func(r *hostrecord.Record) { r.Outcome, r.Exit = "rollback-failed", exit.RollbackFailed })
+	status("rollback failed", "rolled-back")
+	b.result(hosts.Healthy)
+	status("rollback failed", "rolled-back")
+	a.record("1.0", nil)
+	status("rolled-back", "rollback failed")
 }

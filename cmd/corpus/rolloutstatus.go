@@ -185,6 +185,28 @@ type failedHost struct {
 	Wave    string        `json:"wave"`
 	Run     string        `json:"run"`
 	At      time.Time     `json:"at"`
+	// RollbackFailed is true if the record of the host says that the rollback failed, in that run or in a later one.
+	RollbackFailed bool `json:"rollback_failed,omitempty"`
+}
+
+// what returns how the release failed on the host.
+func (f failedHost) what() string {
+	if f.RollbackFailed {
+		return "rollback failed"
+	}
+	return string(f.Outcome)
+}
+
+// findFailedRollbacks marks the hosts on which the rollback failed as well, by their records: a result has only two
+// words for a failure.
+func (r *rolloutStatus) findFailedRollbacks(known []fleet.Host) {
+	for _, h := range known {
+		for i := range r.Failed {
+			if f := &r.Failed[i]; f.Host == h.Host && h.Signed && h.Exit == exit.RollbackFailed && h.Run >= f.Run {
+				f.RollbackFailed = true
+			}
+		}
+	}
 }
 
 // rolloutStatus is the output of `corpus rollout status`.
@@ -216,7 +238,9 @@ type rolloutStatus struct {
 	NoResult []string `json:"no_result,omitempty"`
 	// other hosts that may take the release and have not finished, those with a problem first; at most mostWaiting
 	WaitsFor []waitingHost `json:"waits_for,omitempty"`
-	Summary  time.Time     `json:"summary,omitzero"` // when the summary was made, if the results are from one
+	// number of further such hosts
+	WaitsForMore int       `json:"waits_for_more,omitempty"`
+	Summary      time.Time `json:"summary,omitzero"` // when the summary was made, if the results are from one
 	// why hosts do not read the results: the store has too many objects, of which the first ones are shown
 	Flooded string `json:"flooded,omitempty"`
 	// hosts with a result of which the store has no record any more; their results count
@@ -231,6 +255,7 @@ type rolloutStatus struct {
 	Back *goingBack `json:"back,omitempty"`
 	// the store has lost the roster of a rollout that was aborted, so its hosts and their results are not known
 	RosterLost bool `json:"roster_lost,omitempty"`
+	behind     bool // one of WaitsForMore has a record, and not the release
 	over       bool // it has arrived, so the same release does not start it again
 }
 
@@ -264,7 +289,8 @@ func (u *activeRollout) status(ctx context.Context, s store.Store, known []fleet
 			continue
 		}
 		w.Failed++
-		r.Failed = append(r.Failed, failedHost{said.Host, said.Outcome, w.Name, said.RunID(), said.At})
+		r.Failed = append(r.Failed, failedHost{Host: said.Host, Outcome: said.Outcome, Wave: w.Name, Run: said.RunID(),
+			At: said.At})
 	}
 	waiting, failed := 0, 0
 	for i := range r.Waves {
@@ -282,6 +308,7 @@ func (u *activeRollout) status(ctx context.Context, s store.Store, known []fleet
 	}
 	r.Halts, r.HaltHosts = u.standing(ctx, s)
 	r.Past, r.PastHosts = u.halts(ctx, s, u.seen.Past)
+	r.findFailedRollbacks(known)
 	u.addWaiting(&r, known)
 	u.nameReplaced(ctx, s, &r, known)
 	u.nameRenamed(ctx, s, &r)

@@ -104,7 +104,7 @@ func (r rolloutStatus) text() string {
 // writeFailed writes the hosts on which the release failed.
 func (r rolloutStatus) writeFailed(b *strings.Builder) {
 	for _, f := range r.Failed[:min(len(r.Failed), mostNamed)] {
-		fmt.Fprintf(b, "  %s: %s in wave %s, run %s at %s\n", f.Outcome, f.Host, f.Wave, f.Run, diag.Stamp(f.At))
+		fmt.Fprintf(b, "  %s: %s in wave %s, run %s at %s\n", f.what(), f.Host, f.Wave, f.Run, diag.Stamp(f.At))
 	}
 	if more := len(r.Failed) - mostNamed; more > 0 {
 		fmt.Fprintf(b, "  and %d more failed\n", more)

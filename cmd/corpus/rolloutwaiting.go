@@ -30,11 +30,11 @@ const mostWaiting = 6
 // to record its result: its next run records it.
 const resultDelay = 10 * time.Minute
 
-// readRecords reads the records of the hosts of a rollout that has not finished or was aborted, in one request for a
-// thousand hosts. Only records that are signed with the keys of the roster count; u.others has the hosts with other
-// ones. It returns none if the store does not show them.
+// readRecords reads the records of the hosts of a rollout that has not finished, was aborted or failed on hosts, in one
+// request for a thousand hosts. Only records that are signed with the keys of the roster count; u.others has the hosts
+// with other ones. It returns none if the store does not show them.
 func (u *activeRollout) readRecords(ctx context.Context, s store.Store) []fleet.Host {
-	if !u.rollout.Start.Aborted && u.waiting() == 0 {
+	if !u.rollout.Start.Aborted && u.waiting()+u.failed() == 0 {
 		return nil
 	}
 	known := hostkey.Registry{}
@@ -158,7 +158,12 @@ func (u *activeRollout) addWaiting(r *rolloutStatus, known []fleet.Host) {
 		}
 	}
 	slices.SortStableFunc(r.WaitsFor, func(a, b waitingHost) int { return min(1, len(b.Why)) - min(1, len(a.Why)) })
-	r.WaitsFor = r.WaitsFor[:min(len(r.WaitsFor), mostWaiting)]
+	more := r.WaitsFor[min(len(r.WaitsFor), mostWaiting):]
+	r.WaitsFor = r.WaitsFor[:len(r.WaitsFor)-len(more)]
+	r.WaitsForMore, r.behind = len(more), slices.ContainsFunc(more, func(h waitingHost) bool {
+		host, there := byName[h.Host]
+		return known == nil || there && !u.placeOf(host).Is(artifact.Digest(u.rollout.Start.Release))
+	})
 }
 
 // noRecord is the problem of a host that is not in the store any more, as after `corpus host forget`.
@@ -197,7 +202,7 @@ func (u *activeRollout) arrivedWithout(r *rolloutStatus, waiting int, known []fl
 		return
 	}
 	if gone := u.absent(known); len(gone) == waiting {
-		r.State, r.WaitsFor = "finished", nil
+		r.State, r.WaitsFor, r.WaitsForMore = "finished", nil, 0
 		lacks := "the store has no record of"
 		if slices.ContainsFunc(gone, func(name string) bool { return u.others[name] }) {
 			lacks = "the store has no record that the key of the rollout signed of"
@@ -288,14 +293,12 @@ func (r rolloutStatus) writeWaiting(w io.Writer) {
 		}
 		fmt.Fprintf(w, "  waits for %s in wave %s%s\n", h.Host, trust.Printable(h.Wave), why)
 	}
-	waiting := 0
-	for _, wave := range r.Waves {
-		if wave.Open {
-			waiting += wave.Waiting - wave.Lacking
+	if r.WaitsForMore > 0 {
+		list := ""
+		if r.behind {
+			list = ": corpus fleet --behind"
 		}
-	}
-	if more := waiting - len(r.WaitsFor); more > 0 {
-		fmt.Fprintf(w, "  and for %d more: corpus fleet --behind\n", more)
+		fmt.Fprintf(w, "  and for %d more%s\n", r.WaitsForMore, list)
 	}
 	if len(r.NoResult) > 0 {
 		shown := r.NoResult[:min(len(r.NoResult), mostNamed)]

@@ -108,3 +108,30 @@ func TestStatusNamesWaitingHosts(t *testing.T) {
 		t.Errorf("a host with a result is listed as waiting:\n%s", &b)
 	}
 }
+
+// TestRestOfWaitingHostsNamesNoEmptyList checks that the status names the list of the hosts that are behind only if that
+// list has one of the hosts that it leaves out.
+func TestRestOfWaitingHostsNamesNoEmptyList(t *testing.T) {
+	now := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
+	u, h := waitingRollout(now, now.Add(-time.Minute))
+	h.Host, h.Run = "a", now.Add(-time.Hour).Format(hostrecord.RunTime) // its result may still come
+	for _, c := range []struct {
+		what  string
+		known []fleet.Host
+		over  bool
+		want  string
+	}{
+		{"records that cannot be read", nil, false, "  and for 1 more: corpus fleet --behind\n"},
+		{"one host with the release and six without a record", []fleet.Host{h}, false, "  and for 1 more\n"},
+		{"a rollout that has arrived without the others", []fleet.Host{}, true, ""},
+	} {
+		r := rolloutStatus{Ref: u.ref, State: "running", over: c.over,
+			Waves: []waveStatus{{Name: "all", Hosts: 8, Healthy: 1, Waiting: 7, Open: true}}}
+		u.addWaiting(&r, c.known)
+		u.arrivedWithout(&r, 7, c.known)
+		var b bytes.Buffer
+		if r.writeWaiting(&b); !strings.HasSuffix(b.String(), c.want) || c.want == "" && b.Len() > 0 {
+			t.Errorf("%s: the status ends without %q:\n%s", c.what, c.want, &b)
+		}
+	}
+}
