@@ -11,7 +11,7 @@ import (
 // TestWithdrawnReleaseIsNotTakenAhead checks that why proposes nothing for the turn of a release that is withdrawn.
 func TestWithdrawnReleaseIsNotTakenAhead(t *testing.T) {
 	turn := ledger.Turn{Reason: ledger.ReasonWithdrawn}
-	if next := (Why{Status: Status{Turns: []ledger.Turn{turn}}}).advice(nil); len(next) > 0 {
+	if next := (Why{Status: Status{Bootstrapped: true, Turns: []ledger.Turn{turn}}}).advice(nil); len(next) > 0 {
 		t.Errorf("why proposes %q", next)
 	}
 }

@@ -100,7 +100,7 @@ func TestForgottenHostStopsNoRollout(t *testing.T) {
 	s.expect(4, "point myapp production 1.1", "1 of 2 hosts of myapp/production have agents older than 1.4")
 	s.expect(0, "host forget myapp-production-2", "")
 	s.expect(0, "point myapp production 1.1", "its rollout to 1 host in 1 wave")
-	s.lacks("warning")
+	s.lacks("myapp-production-2")
 }
 
 // TestNewHostsOfARolloutAreNamed checks that the start of a rollout names the hosts that the last one did not have, at
