@@ -130,8 +130,8 @@ func TestRunThatReachedNoReleaseIsAFailureOfNone(t *testing.T) {
 	}
 }
 
-// TestForgottenHostsAreNoFollowers checks that a host of which only signed reports are left is none, and that hosts with
-// a record, with unsigned reports, or in a store in which no host has a key are.
+// TestForgottenHostsAreNoFollowers checks that a host of which only signed reports are left is none, and that hosts
+// with a record, with unsigned reports, or in a store in which no host has a key are.
 func TestForgottenHostsAreNoFollowers(t *testing.T) {
 	s, at := mem.New(), time.Now().UTC()
 	ref := artifact.Ref{Project: "myapp", Channel: "testing"}

@@ -271,8 +271,9 @@ func (w Why) advice(named *ledger.Pair) []string {
 		say(t.Comes() && w.Hold == nil, turnAdvice(t))
 	}
 	for _, gone := range w.Withdrawn {
-		say(gone.Channel != (artifact.Ref{}), fmt.Sprintf("publish a corrected version of %s, or point %s at another one: "+
-			"corpus point %s %s VERSION", gone.Release.Project, gone.Channel, gone.Channel.Project, gone.Channel.Channel))
+		ref := gone.Channel
+		say(ref != (artifact.Ref{}), fmt.Sprintf("publish a corrected version of %s, or point %s at another one: "+
+			"corpus point %s %s VERSION", ref.Project, ref, ref.Project, ref.Channel))
 	}
 	say(w.Hold != nil, "corpus-agent unhold lets new releases in again")
 	if last := w.keptAway(named); last != nil {

@@ -109,8 +109,8 @@ func TestStatusNamesWaitingHosts(t *testing.T) {
 	}
 }
 
-// TestRestOfWaitingHostsNamesNoEmptyList checks that the status names the list of the hosts that are behind only if that
-// list has one of the hosts that it leaves out.
+// TestRestOfWaitingHostsNamesNoEmptyList checks that the status names the list of the hosts that are behind only if
+// that list has one of the hosts that it leaves out.
 func TestRestOfWaitingHostsNamesNoEmptyList(t *testing.T) {
 	now := time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 	u, h := waitingRollout(now, now.Add(-time.Minute))
