@@ -272,8 +272,8 @@ func (w Why) advice(named *ledger.Pair) []string {
 	}
 	for _, gone := range w.Withdrawn {
 		ref := gone.Channel
-		say(ref != (artifact.Ref{}), fmt.Sprintf("publish a corrected version of %s, or point %s at another one: "+
-			"corpus point %s %s VERSION", ref.Project, ref, ref.Project, ref.Channel))
+		say(ref != (artifact.Ref{}), fmt.Sprintf("publish a corrected version of %s, or point %s at another "+
+			"one: corpus point %s %s VERSION", ref.Project, ref, ref.Project, ref.Channel))
 	}
 	say(w.Hold != nil, "corpus-agent unhold lets new releases in again")
 	if last := w.keptAway(named); last != nil {
