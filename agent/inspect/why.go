@@ -296,7 +296,8 @@ func (w Why) advice(named *ledger.Pair) []string {
 func turnAdvice(t ledger.Turn) string {
 	switch rollout.Reason(t.Reason) {
 	case rollout.Halted, rollout.Stops, rollout.Paused, rollout.Aborted, "no evidence":
-		return "corpus rollout status " + t.Channel.Project + " " + t.Channel.Channel + " shows why, and what a person decides"
+		return "corpus rollout status " + t.Channel.Project + " " + t.Channel.Channel +
+			" shows why, and what a person decides"
 	}
 	return "corpus-agent deploy --ahead takes " + t.Release.String() + " before the turn of this host"
 }
