@@ -123,4 +123,11 @@ func TestCachedMetadataDoesNotReplaceLostFiles(t *testing.T) {
 	s.expect(0, "refresh --rebuild", "myapp~head")
 	s.expect(0, "refresh", "")
 	s.expect(0, "verify", "verified 2 artifacts")
+	s.write("store/metadata/1.myapp~head.json", "{}")
+	s.expect(3, "refresh", "myapp~head")
+	if !strings.Contains(s.out, "NOT RENEWED: its file in the store is damaged") {
+		t.Errorf("refresh printed:\n%s", s.out)
+	}
+	s.expect(0, "refresh --rebuild", "myapp~head")
+	s.expect(0, "refresh", "")
 }

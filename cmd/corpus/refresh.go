@@ -36,8 +36,9 @@ of it, signs it and imports it. A lost head of a project is made from the list o
 roots, roles and pages are restored from the copies in --keys DIR (DIR/seen).
 
 Exit codes: 0 everything is signed for longer than --within days; 3 some roles were not renewed because they need
-other keys (the list says which, and when they expire), or are missing from the store; 4 the store does not
-verify; 5 it cannot be reached; 2 the keys of snapshot and timestamp are not available, or the store denies access.`,
+other keys (the list says which, and when they expire), or files are missing from the store or damaged there; 4 the
+store does not verify; 5 it cannot be reached; 2 the keys of snapshot and timestamp are not available, or the store
+denies access.`,
 		Example: `  corpus refresh --store s3://bucket/prefix --keys online-keys
   corpus refresh --within 45 --json --store s3://bucket/prefix --keys online-keys
   corpus refresh --rebuild --store s3://bucket/prefix --keys online-keys`,

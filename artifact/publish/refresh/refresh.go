@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -38,10 +37,6 @@ func Roles(ctx context.Context, p *publish.Publisher, within time.Duration) ([]S
 	}
 	var list []Standing
 	err = p.Change(ctx, func(n *publish.Next) error {
-		lost, err := lost(ctx, n)
-		if err != nil {
-			return err
-		}
 		list = []Standing{root}
 		for _, name := range append([]string{tuf.RoleTargets}, n.Client.Projects()...) {
 			s, err := refreshRole(ctx, n, name, within)
@@ -55,20 +50,18 @@ func Roles(ctx context.Context, p *publish.Publisher, within time.Duration) ([]S
 			return err
 		}
 		list = append(list, proofs...)
+		lost, torn, err := lost(ctx, n)
+		if err != nil {
+			return err
+		}
+		list = append(list, lost...)
 		snapshot := n.Client.Trusted().Snapshot.Signed.Expires
 		fresh, err := freshKey(p, tuf.RoleSnapshot, n.Client.Delegation(tuf.RoleSnapshot),
 			n.Client.Trusted().Snapshot.Signatures)
 		if err != nil {
 			return err
 		}
-		for _, role := range lost {
-			if role != tuf.RoleSnapshot && n.Roles[role] == nil { // roles that are signed now are written anyway
-				list = append(list,
-					Standing{Role: role, Left: true, Why: "the store has lost its file, which `corpus refresh --rebuild` puts back"})
-			}
-		}
-		n.Brief = len(n.Roles) == 0 && !fresh && !slices.Contains(lost, tuf.RoleSnapshot) &&
-			p.Time().Add(within).Before(snapshot)
+		n.Brief = len(n.Roles) == 0 && !fresh && !torn && p.Time().Add(within).Before(snapshot)
 		expiry := p.Expiry.WithDefaults()
 		if !n.Brief {
 			snapshot = p.Expires(expiry.Snapshot)
@@ -78,24 +71,6 @@ func Roles(ctx context.Context, p *publish.Publisher, within time.Duration) ([]S
 		return nil
 	})
 	return list, err
-}
-
-// lost returns the roles whose newest files are not in the store. This publisher may still have copies of them, but a
-// new host has none. If the publisher may not list the store, it returns none.
-func lost(ctx context.Context, n *publish.Next) (roles []string, err error) {
-	there, err := n.Publisher.Versions(ctx)
-	if errors.Is(err, store.ErrForbidden) {
-		return nil, nil
-	}
-	set := n.Client.Trusted()
-	named := maps.Clone(set.Snapshot.Signed.Meta)
-	maps.Copy(named, set.Timestamp.Signed.Meta)
-	for _, name := range slices.Sorted(maps.Keys(named)) {
-		if role := strings.TrimSuffix(name, trust.MetaName("")); !slices.Contains(there[role], named[name].Version) {
-			roles = append(roles, role)
-		}
-	}
-	return roles, err
 }
 
 func refreshRoot(ctx context.Context, p *publish.Publisher, within time.Duration) (Standing, error) {
