@@ -51,19 +51,39 @@ func optionalArguments() []string {
 	return []string{"ignore_if_missing", "ignore_missing", "if_missing"}
 }
 
-// noteDeclared notes what a successful state declares at a path, so that a later state of the same run that needs
-// something else there is at fault. It looks at nothing on the host, so a run without changes makes no system call for
-// it.
-func (r *Result) noteDeclared(h *host.Host) {
-	if r.Outcome != Succeeded || r.Skipped != "" {
-		return
+// declares returns what a successful state declares at a path; found is false if it declares nothing in particular. In
+// a dry run, a state that would make a change counts as successful.
+func (r *Result) declares(dry bool) (d declaration, p string, found bool) {
+	if r.Outcome != Succeeded && !(dry && r.Outcome == Pending) || r.Skipped != "" {
+		return d, "", false
 	}
-	d, found := declarationOf(r.Step)
-	p, _ := r.Step.Chunk.Value(d.argument).(string)
+	d, found = declarationOf(r.Step)
+	p, _ = r.Step.Chunk.Value(d.argument).(string)
 	made, given := r.Step.Chunk.Value("create").(bool)
 	if !found || !path.IsAbs(p) || given && !made && r.Step.Fun() != "line" ||
 		slices.ContainsFunc(optionalArguments(), func(a string) bool { return value.Truth(r.Step.Chunk.Value(a)) }) {
+		return d, "", false
+	}
+	return d, path.Clean(p), true
+}
+
+// declare notes what a successful state declares at a path, so that a later state of the same run that needs something
+// else there is at fault. If it contradicts an earlier state itself, it fails. A run without changes makes no system
+// call for it, unless one of two states at a path declares a link and the other another object.
+func (t try) declare(h *host.Host, r *Result) {
+	if t.declared == nil || t.dry && !t.predicts {
 		return
 	}
-	h.NoteDeclared(p, d.kind, d.nothing, d.target)
+	d, p, found := r.declares(t.dry)
+	if !found {
+		return
+	}
+	if before := t.declared.at(p); t.contradicts(h, p, before, d) {
+		r.contradict(p, before, d)
+		return
+	}
+	t.declared.note(p, declarer{r.Step, d})
+	if !t.dry {
+		h.NoteDeclared(p, d.kind, d.nothing, d.target)
+	}
 }

@@ -101,8 +101,10 @@ type walk struct {
 	made      map[*compile.Step]module.Report // changes that batches made for later steps
 	// planned lists the changes that the earlier steps of a dry run would make to accounts.
 	planned []any
-	wide    *wide  // nil if steps run in order
-	aside   *aside // nil if only the steps of one ID run
+	// declared has what the steps have declared at paths.
+	declared declarations
+	wide     *wide  // nil if steps run in order
+	aside    *aside // nil if only the steps of one ID run
 }
 
 // flags holds what a run has found out about a step so far, other than its result.

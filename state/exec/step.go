@@ -51,7 +51,7 @@ func (w *walk) watch(ctx context.Context, s *compile.Step) *Result {
 func (w *walk) tryOf(s *compile.Step) try {
 	return try{
 		step: s, dry: w.runner.Test, prepared: w.prepared(s), again: w.reactsAgain(s), predicts: w.runner.Test,
-		predicted: w.predicted, planned: w.planned, steps: w.program, made: w.made[s],
+		predicted: w.predicted, planned: w.planned, steps: w.program, made: w.made[s], declared: &w.declared,
 	}
 }
 
@@ -106,6 +106,8 @@ type try struct {
 	aside *aside        // may be nil
 	made  module.Report // changes that an earlier step made for this one
 	again bool          // it reacts only to steps that act at every run
+
+	declared *declarations // by the steps before; nil in a dry run for a prereq
 }
 
 // attempt runs a step once. It ignores requisites.
@@ -141,9 +143,7 @@ func (r *Runner) once(ctx context.Context, t try) *Result {
 	r.settle(ctx, resource, t, result)
 	t.discardGuard(false, result)
 	r.checkCommand(ctx, t.step, resource, result)
-	if !t.dry {
-		result.noteDeclared(r.Host)
-	}
+	t.declare(r.hostOf(ctx, t.step), result)
 	result.Always = result.Outcome != Failed && (result.Outcome == Pending || result.Changes.Len() > 0) &&
 		t.always(resource)
 	return result
@@ -156,13 +156,20 @@ func (t try) always(resource module.Resource) bool {
 	if t.watching && !t.again || !t.watching && (!ok || !constant.ActsAlways()) {
 		return false
 	}
-	for _, guard := range []string{"onlyif", "unless", "creates"} {
-		if t.step.Chunk.Has(guard) {
-			return false
-		}
-	}
-	return !slices.ContainsFunc(t.step.Requisites, func(q compile.Requisite) bool {
+	return !hasGuard(t.step) && !slices.ContainsFunc(t.step.Requisites, func(q compile.Requisite) bool {
 		return q.Kind == "prereq" || strings.HasPrefix(q.Kind, "onfail") || strings.HasPrefix(q.Kind, "onchanges") && !t.again
+	})
+}
+
+// hasGuard reports whether a guard may keep a step from running.
+func hasGuard(s *compile.Step) bool {
+	return slices.ContainsFunc([]string{"onlyif", "unless", "creates"}, s.Chunk.Has)
+}
+
+// mayNotRun reports whether a guard or a requisite may keep a step from running.
+func mayNotRun(s *compile.Step) bool {
+	return hasGuard(s) || slices.ContainsFunc(s.Requisites, func(q compile.Requisite) bool {
+		return q.Kind == "prereq" || strings.HasPrefix(q.Kind, "onfail") || strings.HasPrefix(q.Kind, "onchanges")
 	})
 }
 

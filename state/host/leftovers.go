@@ -287,6 +287,12 @@ func (t *tree) ownLink(refused *walk.UnsafeError) bool {
 	return t.unchangeable(dir) && t.unchangeable(path.Join(dir, own.target))
 }
 
+// RootDecides reports whether root alone can change what is at a path.
+func (h *Host) RootDecides(p string) bool {
+	t, ok := h.Files.(*tree)
+	return ok && t.unchangeable(p)
+}
+
 // unchangeable reports whether root alone can change what is at a path.
 func (t *tree) unchangeable(p string) bool {
 	party, _ := t.root.Changer(p, false)

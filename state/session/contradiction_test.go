@@ -48,7 +48,7 @@ var leaving = map[string]struct{ states, leaves string }{
 	"file.rename source":       {"file.rename: [{name: PATHaway}, {source: PATH}]", "nothing"},
 	"a removed directory": {"file.directory: [{name: PATH}]\nthen:\n  file.rename: [{name: PATHaway}, {source: PATH}]",
 		"nothing"},
-	"a directory that replaces a file": {"file.managed: [{name: PATH}, {contents: x}]\nthen:\n  file.directory: " +
+	"a directory that replaces a file": {"file.touch: [{name: PATH}]\nthen:\n  file.directory: " +
 		"[{name: PATH}, {force: true}]", "dir"},
 }
 
