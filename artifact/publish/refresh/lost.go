@@ -38,10 +38,19 @@ func lost(ctx context.Context, n *publish.Next) (list []Standing, torn bool, err
 	if err != nil {
 		return nil, false, err
 	}
+	list, files := described(n, there)
+	damaged, err := readAll(ctx, n.Publisher.Store, files)
+	list = append(list, damaged...)
+	isSnapshot := func(s Standing) bool { return s.Role == tuf.RoleSnapshot }
+	torn = slices.ContainsFunc(list, isSnapshot)
+	return slices.DeleteFunc(list, isSnapshot), torn, err
+}
+
+// described returns the files that hosts read, and the roles of those whose version is not in the store.
+func described(n *publish.Next, there map[string][]int64) (list []Standing, files []named) {
 	set := n.Client.Trusted()
 	meta := maps.Clone(set.Snapshot.Signed.Meta)
 	maps.Copy(meta, set.Timestamp.Signed.Meta)
-	var files []named
 	for _, name := range slices.Sorted(maps.Keys(meta)) {
 		role := strings.TrimSuffix(name, trust.MetaName(""))
 		project, _ := trust.IsHead(role)
@@ -59,11 +68,7 @@ func lost(ctx context.Context, n *publish.Next) (list []Standing, torn bool, err
 	for _, project := range n.Client.Projects() {
 		files = append(files, pagesOf(n, project)...)
 	}
-	damaged, err := readAll(ctx, n.Publisher.Store, files)
-	list = append(list, damaged...)
-	isSnapshot := func(s Standing) bool { return s.Role == tuf.RoleSnapshot }
-	torn = slices.ContainsFunc(list, isSnapshot)
-	return slices.DeleteFunc(list, isSnapshot), torn, err
+	return list, files
 }
 
 // readByHosts reports whether hosts read the files of a role: not those of a project that was removed.
@@ -100,32 +105,39 @@ func readAll(ctx context.Context, s store.Store, files []named) (list []Standing
 	var mu sync.Mutex
 	for _, file := range files {
 		group.Go(func() error {
-			data, err := trust.ReadMetadata(within, s, file.key)
-			if publish.Unanswered(err) != nil {
-				return err
+			found, err := file.read(within, s)
+			if found.Left {
+				mu.Lock()
+				defer mu.Unlock()
+				list = append(list, found)
 			}
-			if err == nil {
-				if err = file.verify(data); err == nil {
-					return nil
-				}
-			}
-			found := gone(file.role)
-			switch {
-			case errors.Is(err, store.ErrForbidden):
-				found.Why = fmt.Sprintf("its file cannot be read: %v", err)
-			case !errors.Is(err, store.ErrNotFound):
-				found.Why = fmt.Sprintf("its file in the store is damaged, and `corpus refresh --rebuild` restores it: "+
-					"%v", err)
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			list = append(list, found)
-			return nil
+			return err
 		})
 	}
 	err = group.Wait()
 	structsort.Func(list, func(a, b Standing) int { return strings.Compare(a.Role, b.Role) })
 	return list, err
+}
+
+// read returns what is wrong with a file in the store; zero if nothing is.
+func (f named) read(ctx context.Context, s store.Store) (found Standing, err error) {
+	data, err := trust.ReadMetadata(ctx, s, f.key)
+	if publish.Unanswered(err) != nil {
+		return found, err
+	}
+	if err == nil {
+		if err = f.verify(data); err == nil {
+			return found, nil
+		}
+	}
+	found = gone(f.role)
+	switch {
+	case errors.Is(err, store.ErrForbidden):
+		found.Why = fmt.Sprintf("its file cannot be read: %v", err)
+	case !errors.Is(err, store.ErrNotFound):
+		found.Why = fmt.Sprintf("its file in the store is damaged, and `corpus refresh --rebuild` restores it: %v", err)
+	}
+	return found, nil
 }
 
 func gone(role string) Standing {
