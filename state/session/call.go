@@ -121,11 +121,22 @@ func (s *Session) callFunction(ctx context.Context, name string, args []any, kwa
 	if own, _ := s.actions.find(name); own {
 		args, kwargs = s.asPublished(name, args, kwargs)
 	}
-	v, err := s.actions.Call(ctx, name, args, kwargs)
+	v, err := s.direct(name).Call(ctx, name, args, kwargs)
 	if err == nil && strings.HasPrefix(name, "pillar.") {
 		err = broken
 	}
 	return Answer{Value: v, Code: s.retcode}, err
+}
+
+// direct returns the table for a function that a user calls. If a shell is the default of commands, it is that of this call
+// alone, as under Salt: templates, modules and states that it uses run a program with arguments.
+func (s *Session) direct(name string) TreeFunctions {
+	if !s.Shell || !strings.HasPrefix(name, "cmd.") {
+		return s.actions
+	}
+	facts := s.facts()
+	facts.Shell = true
+	return TreeFunctions{s.Tables.Acting(facts), s.own}
 }
 
 // ErrNoFunction is wrapped by the error of a call whose function does not exist.

@@ -235,3 +235,26 @@ func TestSysListsStates(t *testing.T) {
 		t.Errorf("sys lists %s", got)
 	}
 }
+
+// TestShellIsTheDefaultOfTheCallAlone checks that cmd.run uses a shell if a user calls it, and not in the templates of
+// what a user calls: a converge renders them the same.
+func TestShellIsTheDefaultOfTheCallAlone(t *testing.T) {
+	set, _ := settings(t, map[string]string{"states/t.sls": "x:\n  test.nop: []\n"})
+	set.Shell = true
+	s := families.New(set)
+	for name, c := range map[string]struct{ argument, value, want string }{
+		"cmd.run":           {"cmd", "echo a; echo b", "a\nb"},
+		"slsutil.renderer":  {"string", "{{ salt['cmd.run']('echo a; echo b') }}", "a; echo b"},
+		"cmd.run_stdout":    {"cmd", "echo a | tr a b", "b"},
+		"slsutil.renderer ": {"string", "{{ salt['cmd.run']('echo a | tr a b', python_shell=True) }}", "b"},
+	} {
+		kwargs := value.NewMap(c.argument, c.value)
+		if c.argument == "string" {
+			kwargs.Set("default_renderer", "jinja")
+		}
+		answer, err := s.Call(t.Context(), strings.TrimSpace(name), nil, kwargs, nil)
+		if err != nil || value.Str(answer.Value) != c.want {
+			t.Errorf("%s of %q is %q, want %q: %v", name, c.value, value.Str(answer.Value), c.want, err)
+		}
+	}
+}

@@ -20,7 +20,7 @@ func (s *Session) facts() function.Facts {
 		Packages: packages{s.Host}, Units: units{s.Host.Units},
 		Network: s.Host.Network, Resolver: s.Host.Network, Web: s.Host.Network,
 		Modules: s.registry, Listed: s.everyState, Own: s.own.described, Calls: stateSignatures(),
-		Log: s.log, Shell: s.Shell, Version: s.Version, Retcode: func(code int) { s.retcode = code },
+		Log: s.log, Version: s.Version, Retcode: func(code int) { s.retcode = code },
 	}
 }
 

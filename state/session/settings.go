@@ -46,7 +46,7 @@ type Settings struct {
 	Buckets external.Buckets // read by the source s3 of ext_pillar; nil if there is no access to buckets
 	Log     func(level, message string)
 	Version string // of the program
-	Shell   bool   // cmd.run uses a shell, since a user calls it
+	Shell   bool   // cmd.run uses a shell if it is the function that Call is given
 
 	Test     bool
 	Failhard bool
@@ -62,8 +62,10 @@ func (s *Session) minionOptions() *value.Map {
 	o := value.NewMap("id", s.ID, "file_client", "local", "test", s.Test, "failhard", s.Failhard,
 		"saltenv", nil, "pillarenv", nil, "renderer", "jinja|yaml", "state_top", "salt://top.sls", "environment", nil,
 		"cachedir", "/var/cache/corpus", "root_dir", "/", "conf_file", "/etc/corpus/agent.yaml", "local", true, "__role",
-		"minion",
-		"__cli", "salt-call")
+		"minion", "__cli", "salt-call", "hash_type", "sha256", "fileserver_backend", value.NewList("roots"),
+		"file_buffer_size", 262144, "file_recv", false, "log_level", "warning", "state_output", "full", "state_verbose",
+		true, "state_auto_order", true, "module_dirs", value.NewList(), "user", "root", "master", "salt", "multiprocessing",
+		true, "pki_dir", "/etc/salt/pki/minion", "ipv6", nil, "beacons", value.NewMap(), "schedule", value.NewMap())
 	o.Set("file_roots", envMap(s.Settings.States))
 	o.Set("pillar_roots", envMap(s.Settings.Pillar))
 	o.Update(s.Options)

@@ -272,3 +272,52 @@ class CaseInsensitiveDict(MutableMapping):
 
 
 partial = functools.partial
+
+
+def _decoded(data, *args, **kwargs):
+    return decode(data, *args, **kwargs)
+
+
+def _encoded(data, *args, **kwargs):
+    return encode(data, *args, **kwargs)
+
+
+decode_dict = decode_list = decode_tuple = _decoded
+encode_dict = encode_list = encode_tuple = _encoded
+
+
+def to_lowercase(data, preserve_dict_class=False):
+    return _changed(data, str.lower)
+
+
+def to_uppercase(data, preserve_dict_class=False):
+    return _changed(data, str.upper)
+
+
+def _changed(data, change):
+    if isinstance(data, str):
+        return change(data)
+    if isinstance(data, Mapping):
+        return {_changed(k, change): _changed(v, change) for k, v in data.items()}
+    if isinstance(data, (list, tuple)):
+        return type(data)(_changed(item, change) for item in data)
+    return data
+
+
+def substr_in_list(string_to_search_for, list_to_search):
+    return any(string_to_search_for in s for s in list_to_search)
+
+
+def mysql_to_dict(data, key):
+    """Reads a table that mysql prints."""
+    found, names = {}, []
+    for line in data:
+        if not line or line.startswith("+"):
+            continue
+        cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
+        if not names:
+            names = cells
+            continue
+        row = dict(zip(names, map(salt.utils.stringutils.to_num, cells)))
+        found[row[key]] = row
+    return found

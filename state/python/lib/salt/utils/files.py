@@ -178,3 +178,20 @@ def process_read_exception(exc, path, ignore=None):
 @contextlib.contextmanager
 def wait_lock(path, lock_fn=None, timeout=5, sleep=0.1, time_start=None):
     yield
+
+
+def human_size_to_bytes(human_size):
+    found = re.match(r"(\d+)([KMGTP]?)$", str(human_size))
+    if not found:
+        raise ValueError("a size is a number with one of K, M, G, T and P behind it, or none")
+    return int(found.group(1)) * 1024 ** " KMGTP".index(found.group(2) or " ")
+
+
+def st_mode_to_octal(mode):
+    return oct(mode)[-4:]
+
+
+def get_umask():
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

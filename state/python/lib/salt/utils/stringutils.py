@@ -1,5 +1,7 @@
 import base64
+import difflib
 import fnmatch
+import os
 import re
 import shlex
 
@@ -136,8 +138,17 @@ def get_context(template, line, num_lines=5, marker=None):
         return template
     first, last = max(0, line - num_lines - 1), line + num_lines
     shown = [text + (marker or "" if i + 1 == line else "") for i, text in enumerate(lines)]
-    return "---\n{}\n---".format("\n".join(shown[first:last]))
+    part = (["[...]"] if first > 0 else []) + shown[first:last] + (["[...]"] if last < len(lines) else [])
+    return "---\n{}\n---".format("\n".join(part))
 
 
 def base64_encodestring(text):
     return base64.b64encode(to_bytes(text)).decode()
+
+
+def random(size=32):
+    return base64.b64encode(os.urandom(size)).decode()[:size]
+
+
+def get_diff(a, b, *args, **kwargs):
+    return "".join(difflib.unified_diff(a.splitlines(True), b.splitlines(True), *args, **kwargs))
