@@ -196,12 +196,11 @@ func interruptedGoingBack(cause error) error {
 // settleBack is settleDown for a pair whose files may be missing on the disk. It fetches missing files again before the
 // pair converges, or after it failed to converge.
 func (r *run) settleBack(ctx context.Context, good ledger.Pair) error {
+	var relinked error
 	if r.releases.Intact(ctx, good) != nil && r.releases.Repair(ctx, good) {
-		if err := r.linking.Relink(good); err != nil {
-			return err
-		}
+		relinked = r.linking.Relink(good)
 	}
-	err := r.settleDown(ctx, good)
+	err := errors.Join(relinked, r.settleDown(ctx, good))
 	if err == nil || r.ending(ctx) || !r.releases.Repair(ctx, good) {
 		return err
 	}

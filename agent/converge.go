@@ -49,8 +49,12 @@ func (r *run) guarded(pair ledger.Pair, do func() error) error {
 	if moved == nil {
 		return err
 	}
-	if back := r.guard.PutBack(); back != nil {
+	aside, back := r.guard.PutBack()
+	if back != nil {
 		r.record.Note("the links were not all restored: %v", back)
+	}
+	for _, name := range aside {
+		r.record.Note("what was in the place of a link is now %s", name)
 	}
 	if err != nil { // it may be one of the host, which is not the cause
 		moved = fmt.Errorf("%w; after that: %v", moved, err)

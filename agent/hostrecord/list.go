@@ -21,8 +21,8 @@ type Listed struct {
 	Signed bool      `json:"signed"` // with the key that the host registered first
 	// Foreign is set if a record of the host is signed with none of its registered keys.
 	Foreign bool `json:"-"`
-	// Replaced is set if the store received a record that another key than the first one signed after this one: of a
-	// machine that replaced the host, or of another user who may write there.
+	// Replaced is set if the store received a record that the first key did not sign after this one: of a machine that
+	// replaced the host, or of another user who may write there.
 	Replaced bool `json:"replaced,omitempty"`
 	Twice    bool `json:"-"` // another record with the same key was written since this one's run started
 	// Unbegun is true if a failure object overrules the record: a later run could not begin, or not write to the host's
@@ -177,8 +177,8 @@ func newest(all []candidate, keys []hostkey.Registered) (Listed, string) {
 	return Listed{}, "the key that signed its record is not the one that it registered first"
 }
 
-// isReplaced reports whether one of the records of a host that were received after the current one is signed with
-// another key than the first one of the host.
+// isReplaced reports whether one of the records of a host that were received after the current one is not signed with
+// the first key of the host: every user who may write there can have written it.
 func isReplaced(first hostkey.Public, all []candidate, current time.Time) bool {
 	newer := slices.Clone(all)
 	newer = slices.DeleteFunc(newer, func(c candidate) bool { return !c.Seen.After(current) })

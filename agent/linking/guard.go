@@ -82,9 +82,7 @@ func (g *Guard) Changed() string {
 			return at + " was removed"
 		case err != nil:
 			continue
-		case was.target != "" && is.target == "":
-			return fmt.Sprintf("%s was replaced by %s", at, walk.TypeName(info.Mode().Type()))
-		case is.target != was.target:
+		case is.target != was.target && is.target != "":
 			return fmt.Sprintf("%s was made a link to %s", at, is.target)
 		case is.info == nil && was.target != "":
 			return at + " leads nowhere"
@@ -94,25 +92,44 @@ func (g *Guard) Changed() string {
 	return ""
 }
 
-// PutBack restores the links that are not as they were, where their directories are still there. It sets aside what is
-// in their places.
-func (g *Guard) PutBack() error {
+// PutBack restores the links that are not as they were, in directories that are still the same. It sets aside what is in
+// their places, and returns the names that this has got.
+func (g *Guard) PutBack() (aside []string, err error) {
 	var errs []error
 	for _, was := range g.places {
 		is, err := placeAt(was.path)
-		above, aboveErr := walk.Directory(filepath.Dir(was.path))
-		switch {
-		case err != nil || aboveErr != nil:
-			errs = append(errs, err, aboveErr)
+		if err == nil && (was.target == "" || is.target == was.target || !g.kept(filepath.Dir(was.path))) {
 			continue
-		case was.target == "" || is.target == was.target || !above:
-			continue
-		case is.target == "" && is.info != nil:
-			errs = append(errs, durable.Rename(was.path, was.path+layout.DamagedMark+g.id))
 		}
-		errs = append(errs, durable.Symlink(was.target, was.path))
+		found := false
+		if err == nil {
+			found, err = walk.Named(was.path)
+		}
+		if err == nil && found && is.target == "" {
+			if err = durable.Rename(was.path, was.path+layout.DamagedMark+g.id); err == nil {
+				aside = append(aside, g.host(was.path+layout.DamagedMark+g.id))
+			}
+		}
+		if err == nil {
+			err = durable.Symlink(was.target, was.path)
+		}
+		errs = append(errs, err)
 	}
-	return errors.Join(errs...)
+	return aside, errors.Join(errs...)
+}
+
+// kept reports whether a directory, and each of the places above it, is the one that it was before states ran: another
+// one may be a user's.
+func (g *Guard) kept(dir string) bool {
+	is, err := placeAt(dir)
+	if err != nil || is.info == nil {
+		return false
+	}
+	i := slices.IndexFunc(g.places, func(p place) bool { return p.path == dir })
+	if i < 0 {
+		return true
+	}
+	return is.target == g.places[i].target && os.SameFile(is.info, g.places[i].info) && g.kept(filepath.Dir(dir))
 }
 
 // Relink points the links of a pair at it, after its rollback has restored or fetched what they lead to.

@@ -129,20 +129,20 @@ func (s *setAside) directory(path string) {
 		if s.unread(err); target == "" {
 			return
 		}
-		if astray, err := s.agent.Astray(path); astray != "" {
+		astray, err := s.agent.Astray(path)
+		if astray != "" {
 			s.away(path, "was "+astray)
 			return
-		} else if err != nil {
-			s.unread(err)
 		}
+		s.unread(err)
 		s.targets = append(s.targets, info)
 	default:
 		s.unread(err)
 	}
 }
 
-// Astray describes a link in the place of a directory that leads to a directory above itself, or to another one of the
-// agent's own; "" for anything else. Such a directory would be in itself, or have the files of two.
+// Astray describes a link in the place of a directory that leads to a directory above itself, or to
+// /srv/projects, /etc/corpus, the state directory or its trust metadata; "" for anything else. Such a directory would be in itself, or have the files of two.
 func (rs *Records) Astray(path string) (string, error) {
 	target, err := walk.Target(path)
 	if err != nil || target == "" {

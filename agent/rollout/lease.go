@@ -151,7 +151,7 @@ func (r Rollout) take(ctx context.Context, s store.Store, key hostkey.Key, h pla
 	ctx = store.Displacing(ctx)
 	data, info, err := fetch(ctx, s, place, maxBody)
 	cond := store.Condition{IfMatch: info.ETag}
-	by := (*Holder)(nil)
+	var by *Holder
 	if err == nil {
 		by = r.holderOf(place, data, h, info, e, now)
 	}
@@ -188,7 +188,7 @@ func (r Rollout) holderOf(place string, data []byte, h plans.Host, info store.In
 		now = info.Now
 	}
 	by, signer := leaseIn(place, data)
-	if signer == "" || by.Host == h.Name {
+	if signer == "" || by.Host == h.Name || artifact.CheckHost(by.Host) != nil {
 		return nil
 	}
 	if m, member := r.Roster.find(by.Host); member && (m.Key != signer || m.Cluster != h.Cluster) {
@@ -197,7 +197,7 @@ func (r Rollout) holderOf(place string, data []byte, h plans.Host, info store.In
 	if !holds(info.Modified, now) || e.over(by) {
 		return nil
 	}
-	return &Holder{by.Host, h.Cluster, info.Modified.UTC(), info.Modified.UTC().Add(LeaseTime)}
+	return &Holder{by.Host, cmp.Or(h.Cluster, "-"), info.Modified.UTC(), info.Modified.UTC().Add(LeaseTime)}
 }
 
 // holds reports whether a lease that the store received at a time has not expired. One from the future holds no longer

@@ -45,8 +45,8 @@ type Move struct {
 	rollout string // ID of the rollout of the channel after the move; empty if it had none
 }
 
-// is reports whether two moves may be the same one, as different versions of the metadata have it.
-func (m Move) is(other Move) bool {
+// mayBe reports whether two moves may be the same one, as different versions of the metadata have it.
+func (m Move) mayBe(other Move) bool {
 	return m.Ref == other.Ref && m.Move.Is(other.Move) && m.Digest == other.Digest && m.rollout == other.rollout
 }
 
@@ -250,7 +250,7 @@ func equalTo(m rollout.Move, moves []rollout.Move) (n int) {
 func (h *reading) note(m Move, equal int) {
 	for i := range h.moves {
 		had := &h.moves[i]
-		if !had.is(m) {
+		if !had.mayBe(m) {
 			continue
 		}
 		if equal == 0 {
@@ -265,7 +265,7 @@ func (h *reading) note(m Move, equal int) {
 // append adds a move of a channel, which may be equal to an earlier one of the same second. If metadata that is not
 // verified had the move before, that one is verified.
 func (h *reading) append(m Move) {
-	same := func(had Move) bool { return !had.Verified && had.is(m) }
+	same := func(had Move) bool { return !had.Verified && had.mayBe(m) }
 	if i := slices.IndexFunc(h.moves, same); i >= 0 && m.Verified {
 		h.moves[i].Verified = true
 		return

@@ -224,6 +224,9 @@ func (b *timedBody) crawls(n int, took time.Duration) error {
 		return diag.WithHint(err, "the store, or the line to it, brings less than %d bytes a second: look at the server, "+
 			"and at proxies on the way", leastRate)
 	}
+	if complete {
+		b.window = b.t.policy.window // it brings enough, so the time that was left for retries counts no more
+	}
 	slowest := b.t.slowest.Load()
 	if rate, complete = b.faster.rate(n, took, rateWindow); !complete || rate >= float64(slowest) {
 		return nil

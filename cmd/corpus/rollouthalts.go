@@ -130,7 +130,7 @@ func moreHalts(b *strings.Builder, n int, when string) {
 
 // why returns the grounds of a halt as the words of its host, or the reason why there are none.
 func (h haltStatus) why() string {
-	text := `it gives no grounds`
+	text := "it gives no grounds"
 	switch grounds := h.grounds(); {
 	case h.Grounds == nil:
 		text = trust.Printable(h.Unread)
