@@ -173,7 +173,7 @@ func notice(h Host, now time.Time, add func(what, hint string, h Host)) {
 			"did not write the record: corpus host show %s", h.AheadBy(), h.Host), h)
 	}
 	switch {
-	case !h.Silent || h.Replaced && !h.Foreign: // of a machine that was replaced, the new one reports with a registered key
+	case !h.Silent || h.Replaced && !h.Foreign: // of a machine that was replaced, the new one reports
 	case h.Seen.After(now):
 		add(Silent, "its record has a time in the future: look at the clock of the host, and at that of the store "+
 			"(timedatectl)", h)

@@ -92,8 +92,8 @@ func (g *Guard) Changed() string {
 	return ""
 }
 
-// PutBack restores the links that are not as they were, in directories that are still the same. It sets aside what is in
-// their places, and returns the names that this has got.
+// PutBack restores the links that are not as they were, in directories that are still the same. It sets aside what is
+// in their places, and returns the names that this has got.
 func (g *Guard) PutBack() (aside []string, err error) {
 	var errs []error
 	for _, was := range g.places {

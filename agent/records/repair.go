@@ -141,8 +141,9 @@ func (s *setAside) directory(path string) {
 	}
 }
 
-// Astray describes a link in the place of a directory that leads to a directory above itself, or to
-// /srv/projects, /etc/corpus, the state directory or its trust metadata; "" for anything else. Such a directory would be in itself, or have the files of two.
+// Astray describes a link in the place of a directory that leads to a directory above itself, or to /srv/projects,
+// /etc/corpus, the state directory or its trust metadata; "" for anything else. Such a directory would be in itself,
+// or have the files of two.
 func (rs *Records) Astray(path string) (string, error) {
 	target, err := walk.Target(path)
 	if err != nil || target == "" {

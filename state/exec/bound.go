@@ -133,8 +133,18 @@ func (r *Runner) endedBy(ctx context.Context, result *Result) *Result {
 	result.Comment = fmt.Sprintf("cancelled after %s%s: %v", result.lasted(), during, cause)
 	result.Hint = "see what it waits for; converge.timeout in agent.yaml limits the time of all states together"
 	result.cause = &ended{cause}
-	if by := r.delayedBy(result.Step); by != nil && during == "" && errors.Is(cause, errOverdue) {
-		result.Comment, result.Hint, result.obstruction = by.After(result.Comment), by.Hint(result.Hint), by
+	if during != "" || !errors.Is(cause, errOverdue) {
+		return result
+	}
+	found := make(chan *host.Obstruction, 1) // a share whose server is down blocks a look at the paths, too
+	go func() { found <- r.delayedBy(result.Step) }()
+	select {
+	case by := <-found:
+		if by != nil { // the result is redacted already, and the path is not
+			result.Comment, result.Hint = result.shown(by.After(result.Comment)), result.shown(by.Hint(result.Hint))
+			result.obstruction = by
+		}
+	case <-time.After(lookGrace):
 	}
 	return result
 }

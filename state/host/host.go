@@ -86,9 +86,6 @@ type source struct {
 
 // takes notes a source.
 func (s *step) takes(root *walk.Root, p string) {
-	if s == nil {
-		return
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.sources = append(s.sources, source{root, p})

@@ -110,7 +110,7 @@ func (t *tree) between(op, old, p string, call func(from former, dir int, name s
 	from.fd, from.link = fd, st.Mode&unix.S_IFMT == unix.S_IFLNK
 	kind, moved := t.decidedKind(old, infoOf(&st)), ""
 	if op == "rename" && kind == fs.ModeDir {
-		moved = t.steady(old, old)
+		moved = t.steady(old, t.below(from.dir, from.name, old))
 	}
 	return t.write(op, p, func(dir int, name string) error {
 		err := call(from, dir, name)
@@ -181,8 +181,8 @@ func (t *tree) recordAll(p string) error {
 // user could delay a run for hours with directories in directories.
 const mostLevels = 256
 
-// recordNamed records a file, unless its path has too many levels, or is too long for a system call: such a file could
-// not be restored.
+// recordNamed records a file. One whose path has too many levels, or is too long for a system call, is not recorded, so
+// a rollback does not restore it.
 func (t *tree) recordNamed(p string) error {
 	if len(p) >= unix.PathMax || strings.Count(p, "/") > mostLevels {
 		return nil

@@ -292,11 +292,14 @@ func (h *Host) ReceivedTree(ctx context.Context, p string) error {
 
 func (h *Host) received(ctx context.Context, p string, look func(*walk.Root, walk.Trust) error) error {
 	t, ok := h.Files.(*tree)
-	if !ok || os.Geteuid() != 0 || ctx.Value(followingKey{}) != nil || !t.root.Safe() {
+	if !ok || os.Geteuid() != 0 {
 		return nil
 	}
 	if of, attributed := ctx.Value(attributedKey{}).(*step); attributed {
-		of.takes(t.root, p)
+		of.takes(t.root, p) // also if links are followed: users may decide the content
+	}
+	if ctx.Value(followingKey{}) != nil || !t.root.Safe() {
+		return nil
 	}
 	to, _ := ctx.Value(recipientKey{}).(*Recipient)
 	if to == nil {

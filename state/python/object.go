@@ -9,8 +9,8 @@ import (
 
 // Object is a value of Python that SLS files do not have, such as a set, a date or an iterator. It prints as in Python,
 // can be iterated over if Python's object can, and becomes the same object when it is passed back to Python. Another
-// process than the one that made it gets an equal value of a set, a date and the like, and of other objects what
-// prints alike.
+// process than the one that made it gets an equal value of a set, a date and the like, and, for any other object,
+// a stand-in that prints alike.
 type Object struct {
 	id         int
 	pickled    string // from which Python makes an equal value; "" for an object that is more than a value

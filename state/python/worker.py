@@ -54,7 +54,7 @@ class Objects:
 
 def pickled(v):
     """The text from which another process makes an equal object; empty for one that is more than a value."""
-    if type(v).__module__ not in ("builtins", "collections", "datetime", "decimal", "ipaddress", "pathlib", "uuid"):
+    if type(v).__module__.partition(".")[0] not in ("builtins", "collections", "datetime", "decimal", "ipaddress", "pathlib", "uuid"):
         return ""
     try:
         import pickle
@@ -63,7 +63,7 @@ def pickled(v):
         return ""
 
 
-class Remains:
+class StandIn:
     """Stands for an object of a process that has ended, or that was dropped."""
 
     def __init__(self, as_repr, as_text):
@@ -144,9 +144,12 @@ def kept(args):
     if number in OBJECTS.all:
         return OBJECTS.all[number]
     if data:
-        import pickle
-        return pickle.loads(binascii.a2b_base64(data))
-    return Remains(as_repr, as_text)
+        try:
+            import pickle
+            return pickle.loads(binascii.a2b_base64(data))
+        except Exception:  # it refers to a class that this process does not have
+            pass
+    return StandIn(as_repr, as_text)
 
 
 def hashable(k):

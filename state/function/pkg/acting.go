@@ -32,7 +32,7 @@ func Acting(f *function.Facts) function.Table {
 
 // refresh fetches the indexes. Those that could not be fetched are in the result; with failhard, they are an error.
 func (p pkg) refresh(ctx context.Context, age any, failhard bool, _ *value.Map) (*value.Map, error) {
-	done := value.NewMap()
+	failed := value.NewMap()
 	seconds, err := strconv.Atoi(value.Str(age))
 	if age != nil && err != nil {
 		return nil, function.TypeError("argument cache_valid_time: a number of seconds was expected")
@@ -41,16 +41,16 @@ func (p pkg) refresh(ctx context.Context, age any, failhard bool, _ *value.Map) 
 		return nil, err
 	}
 	if seconds > 0 && p.Host.Packages.Fresh(time.Duration(seconds)*time.Second) {
-		return done, nil
+		return failed, nil
 	}
 	warnings, err := p.Host.Packages.Refresh(ctx)
 	for _, w := range warnings {
-		done.Set(w, false)
+		failed.Set(w, false)
 	}
 	if err == nil && failhard && len(warnings) > 0 {
 		err = fmt.Errorf("refreshing the package indexes: %s", warnings[0])
 	}
-	return done, err
+	return failed, err
 }
 
 // unpurge marks packages for installation that are marked to be purged.

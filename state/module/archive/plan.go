@@ -75,6 +75,9 @@ func (x *extracted) replaces(h *host.Host) bool {
 	return err == nil && info.IsLink() && h.Refuses(x.dir) != nil
 }
 
+// mostShown is the number of entries that an error names; a user may have put something in the place of each.
+const mostShown = 5
+
 // plan compares the list with the host.
 func (x *extracted) plan(h *host.Host) (p plan, err error) {
 	missing, wrong, err := x.differences(h)
@@ -85,8 +88,13 @@ func (x *extracted) plan(h *host.Host) (p plan, err error) {
 	p.extract = missing || x.Overwrite || len(wrong) > 0 ||
 		x.SourceHashUpdate && x.source.Sum != "" && before != "" && before != x.source.Sum
 	if len(wrong) > 0 && !x.Clean && !x.CleanParent && !x.Force {
-		err := diag.WithHint(fmt.Errorf("below %s there is something else than the archive has: %s",
-			x.dir, diag.OneLine(strings.Join(wrong, ", "))),
+		shown := wrong[:min(len(wrong), mostShown)]
+		more := ""
+		if n := len(wrong) - len(shown); n > 0 {
+			more = fmt.Sprintf(", and %d more", n)
+		}
+		err := diag.WithHint(fmt.Errorf("below %s there is something else than the archive has: %s%s",
+			x.dir, diag.OneLine(strings.Join(shown, ", ")), more),
 			"set force: True to remove it before extracting")
 		for _, name := range wrong {
 			err = host.WithObstacle(path.Join(x.dir, name), err)

@@ -67,10 +67,19 @@ func (c *cloned) Apply(ctx context.Context, h *host.Host, d module.Diff) (module
 	}
 	var report module.Report
 	err := c.within(ctx, h, w, func() (err error) {
-		report, err = c.write(ctx, h, d)
-		return ofCheckout(c.place, c.Target, err)
+		if report, err = c.write(ctx, h, d); err != nil && c.known(ctx, h) {
+			err = ofCheckout(c.place, c.Target, err)
+		}
+		return err
 	})
 	return report, err
+}
+
+// known reports whether the remote repository has the branch.
+func (c *cloned) known(ctx context.Context, h *host.Host) bool {
+	all, err := c.remoteRefs(ctx, h, c.Name)
+	_, _, known := all.find(c.Branch)
+	return err == nil && known
 }
 
 func (c *cloned) write(ctx context.Context, h *host.Host, d module.Diff) (module.Report, error) {

@@ -244,7 +244,7 @@ func takenBy(h *host.Host, dir string, err error) error {
 }
 
 // ofCheckout returns an error of commands that use a checkout. If it was there before the state, its content may be the
-// reason: the remote repository has answered before.
+// reason, since the remote repository has what the state declares.
 func ofCheckout(was place, dir string, err error) error {
 	if err == nil || was != checkout {
 		return err

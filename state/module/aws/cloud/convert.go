@@ -25,8 +25,11 @@ func IntoSDK(argument string, v, to any) error {
 	if err := d.Decode(to); err != nil {
 		text := strings.TrimPrefix(err.Error(), "json: ")
 		if bad := (*json.UnmarshalTypeError)(nil); errors.As(err, &bad) {
-			text = fmt.Sprintf("%s is a %s, and a %s was expected", cmp.Or(bad.Field, "it"), plainKind(bad.Value),
-				plainKind(bad.Type.Kind().String()))
+			got, want := plainKind(bad.Value), plainKind(bad.Type.Kind().String())
+			text = fmt.Sprintf("%s is a %s, and a %s was expected", cmp.Or(bad.Field, "it"), got, want)
+			if got == want {
+				text = fmt.Sprintf("%s is the %s, which is too large or not whole", cmp.Or(bad.Field, "it"), bad.Value)
+			}
 		}
 		return diag.WithHint(fmt.Errorf("%s: %s", argument, text), "its fields have the names of AWS's API")
 	}

@@ -124,6 +124,13 @@ func (t *volumesTagged) tag(p *cloud.Plan, a *cloud.Account, v types.Volume, wan
 	network.TagEC2(one, a, id, has, want)
 	if len(one.Steps) > 0 {
 		p.Differ("tags of "+title, one.Old.Value("tags"), one.New.Value("tags"))
+		if id == cloud.Later { // only a dry run has made nothing yet
+			p.Then("tags set", func(context.Context) error {
+				return diag.WithHint(fmt.Errorf("AWS does not show %s yet", title),
+					"run it again: what is done already stays unchanged")
+			})
+			return
+		}
 		p.Steps = append(p.Steps, one.Steps...)
 	}
 }
