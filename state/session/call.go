@@ -128,8 +128,8 @@ func (s *Session) callFunction(ctx context.Context, name string, args []any, kwa
 	return Answer{Value: v, Code: s.retcode}, err
 }
 
-// direct returns the table for a function that a user calls. If a shell is the default of commands, it is that of this call
-// alone, as under Salt: templates, modules and states that it uses run a program with arguments.
+// direct returns the table for a function that a user calls. If a shell is the default of commands, it is that of this
+// call alone, as under Salt: templates, modules and states that it uses run a program with arguments.
 func (s *Session) direct(name string) TreeFunctions {
 	if !s.Shell || !strings.HasPrefix(name, "cmd.") {
 		return s.actions
