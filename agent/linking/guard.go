@@ -97,25 +97,31 @@ func (g *Guard) Changed() string {
 func (g *Guard) PutBack() (aside []string, err error) {
 	var errs []error
 	for _, was := range g.places {
-		is, err := placeAt(was.path)
-		if err == nil && (was.target == "" || is.target == was.target || !g.kept(filepath.Dir(was.path))) {
-			continue
+		name, err := g.putBack(was)
+		if errs = append(errs, err); name != "" {
+			aside = append(aside, name)
 		}
-		found := false
-		if err == nil {
-			found, err = walk.Named(was.path)
-		}
-		if err == nil && found && is.target == "" {
-			if err = durable.Rename(was.path, was.path+layout.DamagedMark+g.id); err == nil {
-				aside = append(aside, g.host(was.path+layout.DamagedMark+g.id))
-			}
-		}
-		if err == nil {
-			err = durable.Symlink(was.target, was.path)
-		}
-		errs = append(errs, err)
 	}
 	return aside, errors.Join(errs...)
+}
+
+func (g *Guard) putBack(was place) (aside string, err error) {
+	is, err := placeAt(was.path)
+	if err != nil || was.target == "" || is.target == was.target || !g.kept(filepath.Dir(was.path)) {
+		return "", err
+	}
+	found, err := walk.Named(was.path)
+	if err != nil {
+		return "", err
+	}
+	if found && is.target == "" {
+		name := was.path + layout.DamagedMark + g.id
+		if err := durable.Rename(was.path, name); err != nil {
+			return "", err
+		}
+		aside = g.host(name)
+	}
+	return aside, durable.Symlink(was.target, was.path)
 }
 
 // kept reports whether a directory, and each of the places above it, is the one that it was before states ran: another

@@ -133,9 +133,14 @@ func (r *Runner) endedBy(ctx context.Context, result *Result) *Result {
 	result.Comment = fmt.Sprintf("cancelled after %s%s: %v", result.lasted(), during, cause)
 	result.Hint = "see what it waits for; converge.timeout in agent.yaml limits the time of all states together"
 	result.cause = &ended{cause}
-	if during != "" || !errors.Is(cause, errOverdue) {
-		return result
+	if during == "" && errors.Is(cause, errOverdue) {
+		r.nameDelay(result)
 	}
+	return result
+}
+
+// nameDelay says in the result of a step that reached the time limit what a user may have made to delay it.
+func (r *Runner) nameDelay(result *Result) {
 	found := make(chan *host.Obstruction, 1) // a share whose server is down blocks a look at the paths, too
 	go func() { found <- r.delayedBy(result.Step) }()
 	select {
@@ -146,7 +151,6 @@ func (r *Runner) endedBy(ctx context.Context, result *Result) *Result {
 		}
 	case <-time.After(lookGrace):
 	}
-	return result
 }
 
 // delayedBy returns what an unprivileged user may have made so large or so deep that a step of files does not end in

@@ -135,7 +135,8 @@ func (l *leftovers) last(id FileID, paths ...string) leftover {
 			if replaced = max(replaced, o.replaced); found && o.kind == noObject {
 				gone = max(gone, o.at)
 			}
-			if was, moved := l.all[l.key(o.from+p[len(dir):])]; o.from != "" && moved && was.at < o.replaced && own.at < o.replaced {
+			was, moved := l.all[l.key(o.from+p[len(dir):])]
+			if o.from != "" && moved && max(was.at, own.at) < o.replaced {
 				own = leftover{kind: was.kind, id: was.id, at: o.replaced}
 			}
 		}

@@ -138,9 +138,10 @@ func (o *Obstruction) Hint(of string) string {
 }
 
 // ObstructionOf returns the Obstruction that made a state fail with an error, or nil if there is none: the error is an
-// Obstacle, an error of the kernel for an object of the wrong kind, or says that something is missing; and a user other
-// than root can change what is at that path. It does not depend on whether the host follows links of users. first is an
-// error about an object that exists, or about one that this run itself removed, regardless of who can change the path; nil if there is none.
+// Obstacle, an error of the kernel for an object of the wrong kind, or says that something is missing; and a user
+// other than root can change what is at that path. It does not depend on whether the host follows links of users.
+// first is an error about an object that exists, or about one that this run itself removed, regardless of who can
+// change the path; nil if there is none.
 func (h *Host) ObstructionOf(err error) (by *Obstruction, first *Obstacle) {
 	for _, o := range h.obstaclesIn(err) {
 		t, ok := h.Files.(*tree)

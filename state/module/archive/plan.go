@@ -88,24 +88,27 @@ func (x *extracted) plan(h *host.Host) (p plan, err error) {
 	p.extract = missing || x.Overwrite || len(wrong) > 0 ||
 		x.SourceHashUpdate && x.source.Sum != "" && before != "" && before != x.source.Sum
 	if len(wrong) > 0 && !x.Clean && !x.CleanParent && !x.Force {
-		shown := wrong[:min(len(wrong), mostShown)]
-		more := ""
-		if n := len(wrong) - len(shown); n > 0 {
-			more = fmt.Sprintf(", and %d more", n)
-		}
-		err := diag.WithHint(fmt.Errorf("below %s there is something else than the archive has: %s%s",
-			x.dir, diag.OneLine(strings.Join(shown, ", ")), more),
-			"set force: True to remove it before extracting")
-		for _, name := range wrong {
-			err = host.WithObstacle(path.Join(x.dir, name), err)
-		}
-		return p, err
+		return p, x.otherKinds(wrong)
 	}
 	p.create = !there(h, x.dir) || x.CleanParent
 	p.removed = x.inTheWay(h, p, wrong)
 	p.own, err = x.foreign(h)
 	p.own = p.own || p.extract && (x.User != "" || x.Group != "")
 	return p, err
+}
+
+// otherKinds returns the error for entries that exist with another type.
+func (x *extracted) otherKinds(wrong []string) error {
+	shown, more := wrong[:min(len(wrong), mostShown)], ""
+	if n := len(wrong) - len(shown); n > 0 {
+		more = fmt.Sprintf(", and %d more", n)
+	}
+	err := diag.WithHint(fmt.Errorf("below %s there is something else than the archive has: %s%s",
+		x.dir, diag.OneLine(strings.Join(shown, ", ")), more), "set force: True to remove it before extracting")
+	for _, name := range wrong {
+		err = host.WithObstacle(path.Join(x.dir, name), err)
+	}
+	return err
 }
 
 // inTheWay returns the paths to remove before extraction.
