@@ -91,10 +91,7 @@ func TestReadOnlyStateDirectoryIsShownInTheFleet(t *testing.T) {
 	at := time.Now()
 	l.Now = func() time.Time { return at }
 	l.Config.UploadReports, l.Config.Heartbeat = true, time.Hour
-	state := l.Layout.State()
-	must(t, os.MkdirAll(state, 0o700))
-	mount(t, state, syscall.MS_BIND)
-	t.Cleanup(func() { _ = syscall.Unmount(state, syscall.MNT_DETACH) })
+	state := l.mountedState(t)
 	l.publish("1")
 	l.expect(exit.OK)
 	l.expect(exit.OK)
@@ -109,16 +106,23 @@ func TestReadOnlyStateDirectoryIsShownInTheFleet(t *testing.T) {
 	}
 }
 
+// mountedState makes the state directory a mount of its own, and returns it.
+func (l *lab) mountedState(t *testing.T) string {
+	t.Helper()
+	state := l.Layout.State()
+	must(t, os.MkdirAll(state, 0o700))
+	mount(t, state, syscall.MS_BIND)
+	t.Cleanup(func() { _ = syscall.Unmount(state, syscall.MNT_DETACH) })
+	return state
+}
+
 // TestReadOnlyStateDirectoryConverges has nothing to deploy, and a file that other users may read.
 func TestReadOnlyStateDirectoryConverges(t *testing.T) {
 	if !ownMounts(t) {
 		return
 	}
 	l := newLab(t)
-	state := l.Layout.State()
-	must(t, os.MkdirAll(state, 0o700))
-	mount(t, state, syscall.MS_BIND)
-	t.Cleanup(func() { _ = syscall.Unmount(state, syscall.MNT_DETACH) })
+	state := l.mountedState(t)
 	l.publish("1")
 	l.expect(exit.OK)
 	must(t, os.Chmod(l.Layout.Ledger(), 0o644))

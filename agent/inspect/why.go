@@ -295,7 +295,7 @@ func (w Why) advice(named *ledger.Pair) []string {
 // no advice while the rollout is stopped, or while it is not known whether it is.
 func turnAdvice(t ledger.Turn) string {
 	switch rollout.Reason(t.Reason) {
-	case rollout.Halted, rollout.Stops, rollout.Paused, rollout.Aborted, "no evidence":
+	case rollout.Halted, rollout.Stops, rollout.Paused, rollout.Aborted, ledger.ReasonNoEvidence:
 		return "corpus rollout status " + t.Channel.Project + " " + t.Channel.Channel +
 			" shows why, and what a person decides"
 	}

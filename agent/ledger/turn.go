@@ -17,7 +17,7 @@ type Turn struct {
 	Release artifact.Release `json:"release"` // the release that it brings
 	Since   time.Time        `json:"since"`   // when this host first saw it
 	Wave    string           `json:"wave,omitempty"`
-	// Reason is why the host waits, in a word of artifact/rollout or "places", "no evidence", "old agent", "held" or
+	// Reason is why the host waits, in a word of artifact/rollout or "places", "old agent", "held", ReasonNoEvidence or
 	// ReasonWithdrawn; empty once it has taken the release.
 	Reason string `json:"reason,omitempty"`
 	Why    string `json:"why,omitempty"` // the same as a sentence
@@ -43,6 +43,9 @@ type Turn struct {
 	// Until is when the host stops recording a late failure of the release.
 	Until *time.Time `json:"until,omitempty"`
 }
+
+// ReasonNoEvidence is the reason of a turn while the store does not show the results of other hosts.
+const ReasonNoEvidence = "no evidence"
 
 // ReasonWithdrawn is the reason of a turn that does not come unless the withdrawal of its release is undone.
 const ReasonWithdrawn = "withdrawn"

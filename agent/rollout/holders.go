@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/corpus-agent/corpus-agent/agent/hostrecord"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 )
 
@@ -77,13 +78,10 @@ func (e Evidence) taken(name string, now time.Time) bool {
 // a result, its later runs may have smaller IDs, so only the same run is over.
 func (e Evidence) over(by holder) bool {
 	for _, said := range e.said[by.Host] {
-		id := said.RunID()
-		if id == by.Run || id > by.Run && id < said.At.UTC().Add(clockSlack).Format(runTime) {
+		id, ahead := said.RunID(), said.At.UTC().Add(clockSlack).Truncate(time.Second).Format(hostrecord.RunTime)
+		if id == by.Run || id > by.Run && id < ahead {
 			return true
 		}
 	}
 	return false
 }
-
-// runTime is the format of the time with which IDs of runs begin.
-const runTime = "20060102T150405"

@@ -27,8 +27,8 @@ import (
 
 // Why a host waits for reasons that are not those of plans.
 const (
-	noLease    plans.Reason = "places"      // among the hosts of its cluster that deploy at the same time
-	noEvidence plans.Reason = "no evidence" // the store did not show the results of other hosts
+	noLease    plans.Reason = "places"                // among the hosts of its cluster that deploy at the same time
+	noEvidence plans.Reason = ledger.ReasonNoEvidence // the store did not show the results of other hosts
 	oldAgent   plans.Reason = "old agent"
 	onHold     plans.Reason = "held"
 )

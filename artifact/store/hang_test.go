@@ -44,23 +44,10 @@ func (b muteBody) Read([]byte) (int, error) {
 // TestHangingStoreIsGivenUpInTime checks that each request to a store that does not answer, or sends headers and then
 // nothing, ends within the total time for retries, with a hint.
 func TestHangingStoreIsGivenUpInTime(t *testing.T) {
-	requests := map[string]func(context.Context, store.Store) error{
-		"get": func(ctx context.Context, s store.Store) error {
-			_, err := getAll(ctx, s, "key", store.Range{})
-			return err
-		},
-		"delete": func(ctx context.Context, s store.Store) error { return s.Delete(ctx, "key") },
-		"put": func(ctx context.Context, s store.Store) error {
-			_, err := s.Put(ctx, "key", strings.NewReader("x"), 1, store.Condition{})
-			return err
-		},
-		"list": func(ctx context.Context, s store.Store) error {
-			for _, err := range s.List(ctx, "") {
-				return err
-			}
-			return nil
-		},
-	}
+	requests := requestsOf(func(ctx context.Context, s store.Store) error {
+		_, err := getAll(ctx, s, "key", store.Range{})
+		return err
+	})
 	for _, total := range []time.Duration{0, 2 * time.Second, 40 * time.Second, 3 * time.Minute} {
 		for name, do := range requests {
 			for _, headers := range []bool{false, true} {
@@ -68,7 +55,7 @@ func TestHangingStoreIsGivenUpInTime(t *testing.T) {
 					inner := mem.New()
 					mustPut(t, inner, "key", []byte("content"))
 					var s store.Store = storetest.NewFaulty(inner, storetest.Fault{Hang: true})
-					if headers && (name == "get" || name == "list") {
+					if headers && (name == "Get" || name == "List") {
 						s = mute{inner}
 					}
 					limit, start := total, time.Now()

@@ -24,15 +24,15 @@ func (r *Root) MayRaise(dir, file int, asked string, was, st *unix.Stat_t, mode 
 	}
 	for _, c := range by {
 		if c.refuses(st, raw) {
-			return raised(asked, c, st)
+			return raised(asked, c, st, false)
 		}
 	}
 	if r.unprivileged(was.Uid) && (setuid && st.Uid != was.Uid || setgid && st.Gid != was.Gid) {
 		// The owner can change the group of the file, but not the owner.
-		return raised(asked, controller{kind: 'u', id: was.Uid}, st).ofOwner(setuid && st.Uid != was.Uid)
+		return raised(asked, controller{kind: 'u', id: was.Uid}, st, setuid && st.Uid != was.Uid)
 	}
 	if uid, is := noted(file); is && st.Uid != uid {
-		return raised(asked, controller{kind: 'u', id: uid}, st).ofOwner(true)
+		return raised(asked, controller{kind: 'u', id: uid}, st, true)
 	}
 	return nil
 }
@@ -79,13 +79,8 @@ func (c controller) refuses(st *unix.Stat_t, raw uint32) bool {
 	return c.kind != 'u' || raw&unix.S_ISUID != 0 && st.Uid != c.id || raw&unix.S_ISGID != 0 && st.Gid != c.id
 }
 
-func raised(asked string, by controller, st *unix.Stat_t) *UnsafeError {
-	return &UnsafeError{Path: asked, Component: asked, By: by.String(), Owner: int(st.Uid), Raised: true}
-}
-
-func (e *UnsafeError) ofOwner(yes bool) *UnsafeError {
-	e.OfOwner = yes
-	return e
+func raised(asked string, by controller, st *unix.Stat_t, ofOwner bool) error {
+	return &UnsafeError{Path: asked, Component: asked, By: by.String(), Owner: int(st.Uid), Raised: true, OfOwner: ofOwner}
 }
 
 // MayDeclare returns an error, in a safe root, for setuid and setgid bits that a release declares for a file at a path,
@@ -105,7 +100,7 @@ func (r *Root) MayDeclare(p string, program *unix.Stat_t) error {
 		}
 		for _, c := range by {
 			if c.refuses(program, program.Mode) {
-				return raised(p, c, program)
+				return raised(p, c, program, false)
 			}
 		}
 		if by != nil {

@@ -19,9 +19,9 @@ import (
 
 // stoppedRollouts returns the rollouts that only a person can continue or end. It reads the rollouts of channels with
 // hosts that do not run the current release, or with hosts without a record; in other channels, every host runs it, and
-// only the roster is read. It
-// also returns the hosts whose results such a rollout lacks and, if the view has all hosts, those that are not in the
-// store any more. If the store stops answering, it returns that error: each further request would wait as long.
+// only the roster is read. It also returns the hosts whose results such a rollout lacks and, if the view has all hosts,
+// those that are not in the store any more. If the store stops answering, it returns that error: each further request
+// would wait as long.
 func stoppedRollouts(ctx context.Context, client *trust.Client, s store.Store, v *fleet.View,
 	all bool) (found []fleet.Attention, err error) {
 	seen := map[artifact.Ref]bool{}
@@ -184,7 +184,7 @@ func (u *activeRollout) missing(ctx context.Context, s store.Store, v *fleet.Vie
 		return a, false, nil
 	}
 	a = fleet.Attention{What: fleet.Missing, Project: u.ref.Project, Channel: u.ref.Channel, Version: u.version,
-		Since: u.rollout.Start.At, Hosts: []string{}, Hint: startWithout(u.ref, u.version),
+		Since: u.rollout.Start.At, Hint: startWithout(u.ref, u.version),
 		Why: fmt.Sprintf("%s: they belong to the rollout, and the store has no record of them, as after `corpus host forget`",
 			u.ref)}
 	a.Hosts, err = u.goneFor(ctx, s, v)

@@ -114,11 +114,11 @@ func (p *program) printHosts(hosts []knownHost, conflicts bool) error {
 	}
 	w := tabwriter.NewWriter(p.Out, 0, 8, 2, ' ', 0)
 	for _, h := range hosts {
-		if name := h.Host; len(name) > widestName {
-			fmt.Fprintf(w, "%s\n\t%s\tsince %s\n", name, h.Key, diag.Stamp(h.Since))
-		} else {
-			fmt.Fprintf(w, "%s\t%s\tsince %s\n", name, h.Key, diag.Stamp(h.Since))
+		after := ""
+		if len(h.Host) > widestName {
+			after = "\n"
 		}
+		fmt.Fprintf(w, "%s%s\t%s\tsince %s\n", h.Host, after, h.Key, diag.Stamp(h.Since))
 		for _, other := range h.Conflicts {
 			fmt.Fprintf(w, "  conflict\t%s\tsince %s\n", other.Key, diag.Stamp(other.Since))
 		}

@@ -133,6 +133,7 @@ const renamedTo = "it was renamed, and keeps its place as "
 // keys of all hosts if there is a host without a record.
 func (u *activeRollout) nameRenamed(ctx context.Context, s store.Store, r *rolloutStatus) {
 	var all hostkey.Registry
+	keys := u.rollout.Roster.Keys()
 	for i := range r.WaitsFor {
 		h := &r.WaitsFor[i]
 		if h.Why != noRecord {
@@ -144,7 +145,7 @@ func (u *activeRollout) nameRenamed(ctx context.Context, s store.Store, r *rollo
 				return // the rest of the status is still right
 			}
 		}
-		now, err := all.Renamed(ctx, s, h.Host, u.rollout.Roster.Keys()[h.Host], func(string) bool { return false })
+		now, err := all.Renamed(ctx, s, h.Host, keys[h.Host], func(string) bool { return false })
 		if err == nil && now != "" {
 			h.Why = renamedTo + now
 		}
@@ -152,15 +153,19 @@ func (u *activeRollout) nameRenamed(ctx context.Context, s store.Store, r *rollo
 }
 
 // nameReplaced sets keyReplaced for the hosts that a status names and for which another machine registered a key after
-// their current record. It reads the keys of these hosts, in one request each.
+// their current record. It lists the keys of these hosts, at most mostWaiting, and reads the registration of each newer
+// key. known are the hosts by their records; nil if they could not be read.
 func (u *activeRollout) nameReplaced(ctx context.Context, s store.Store, r *rolloutStatus, known []fleet.Host) {
+	if known == nil {
+		return
+	}
 	seen, first := map[string]time.Time{}, u.rollout.Roster.Keys()
 	for _, h := range known {
 		seen[h.Host] = h.Seen
 	}
 	for i := range r.WaitsFor {
 		h := &r.WaitsFor[i]
-		if known == nil || h.Why == signedByOther {
+		if h.Why == signedByOther {
 			continue
 		}
 		keys, err := hostkey.Of(ctx, s, h.Host)

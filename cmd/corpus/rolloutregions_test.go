@@ -10,15 +10,22 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact"
 )
 
-// TestRegionsOfAPlanAreTakenInOrder checks that the plan shows the order of regions, and that a rollout takes them in
-// that order, each as a whole, and the other regions after them.
-func TestRegionsOfAPlanAreTakenInOrder(t *testing.T) {
+// storeWithTwoReleases returns a store with the releases 1.0 and 1.1 of myapp, of which production names the first.
+func storeWithTwoReleases(t *testing.T) *shell {
+	t.Helper()
 	s := newStore(t)
 	for _, version := range []string{"1.0", "1.1"} {
 		s.artifact(version, version)
 		s.expect(0, "publish myapp "+version+" @"+version+".tar.zst", "")
 	}
 	s.expect(0, "point myapp production 1.0", "")
+	return s
+}
+
+// TestRegionsOfAPlanAreTakenInOrder checks that the plan shows the order of regions, and that a rollout takes them in
+// that order, each as a whole, and the other regions after them.
+func TestRegionsOfAPlanAreTakenInOrder(t *testing.T) {
+	s := storeWithTwoReleases(t)
 	const plan = "project rollout myapp production"
 	s.expect(0, plan+" --waves 30%:0s,60%:0s,100% --healthy 100% --regions uswest2,euwest1 --agent dev",
 		"regions in this order: uswest2, euwest1")
@@ -77,12 +84,7 @@ func TestHostsThatCouldNotBeginAreShown(t *testing.T) {
 
 // TestChangedPlanMovesNoHost changes the plan of a rollout under way, and of one that is finished.
 func TestChangedPlanMovesNoHost(t *testing.T) {
-	s := newStore(t)
-	for _, version := range []string{"1.0", "1.1"} {
-		s.artifact(version, version)
-		s.expect(0, "publish myapp "+version+" @"+version+".tar.zst", "")
-	}
-	s.expect(0, "point myapp production 1.0", "")
+	s := storeWithTwoReleases(t)
 	const plan = "project rollout myapp production"
 	s.expect(0, plan+" --waves 50%:0s,100% --healthy 75% --agent dev --halt-at 9", "")
 	ref := artifact.Ref{Project: "myapp", Channel: "production"}

@@ -168,10 +168,7 @@ func (r *Result) findObstruction(h *host.Host) {
 	if by != nil {
 		r.Comment, r.Hint, r.obstruction = by.After(r.Comment), by.Hint(r.Hint), by
 	} else {
-		r.Hint = orElse(r.Hint, obstacle.Hint())
-	}
-	if by == nil {
-		r.Comment = obstacle.After(r.Comment)
+		r.Comment, r.Hint = obstacle.After(r.Comment), orElse(r.Hint, obstacle.Hint())
 	}
 	r.Comment = diag.At(r.Step.Pos, "%s", r.Comment).Error()
 }

@@ -63,7 +63,7 @@ func (l *leftovers) changed(p string, kind fs.FileMode, id FileID, from string) 
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.notes++
-	l.all[l.key(p)] = leftover{kind, id, l.notes, l.notes, from, ""}
+	l.all[l.key(p)] = leftover{kind: kind, id: id, at: l.notes, replaced: l.notes, from: from}
 	if kind != noObject && kind != unknownKind {
 		l.above(p)
 	}

@@ -19,8 +19,6 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/host/hosttest"
 	"github.com/corpus-agent/corpus-agent/state/host/machine"
-	"github.com/corpus-agent/corpus-agent/state/roots"
-	"github.com/corpus-agent/corpus-agent/state/session"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
@@ -129,13 +127,7 @@ func TestDryRunOfAnArchiveInThePlaceOfAFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := families.New(session.Settings{Host: h, ID: "t", Grains: value.NewMap("id", "t"), Test: true,
-		States: []roots.Env{{Name: "base", Dirs: []string{"/states"}}}})
-	p, err := s.Program(t.Context(), s.Named("t"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, r := range s.Run(t.Context(), p, nil).All() {
+	for _, r := range runStates(t, h, "/states", true) {
 		if failed := r.Outcome == exec.Failed; failed != (r.ID() == "fails") {
 			t.Errorf("%s: %v: %s", r.ID(), r.Outcome, r.Comment)
 		}

@@ -10,8 +10,6 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/host/hosttest"
 	"github.com/corpus-agent/corpus-agent/state/host/machine"
-	"github.com/corpus-agent/corpus-agent/state/roots"
-	"github.com/corpus-agent/corpus-agent/state/session"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
@@ -145,18 +143,12 @@ beside:
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := families.New(session.Settings{Host: h, ID: "t", Grains: value.NewMap("id", "t"),
-		States: []roots.Env{{Name: "base", Dirs: []string{"/states"}}}})
-	p, err := s.Program(t.Context(), s.Named("t"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	want := map[string][2]string{
 		"misspelt": {`there is no kind of source called "slat"`, `did you mean "salt"?`},
 		"unknown":  {`there is no kind of source called "gopher"`, "there are: salt, file"},
 		"beside":   {"/srv/file is not a directory, but a regular file", ""},
 	}
-	for _, r := range s.Run(t.Context(), p, nil).All() {
+	for _, r := range runStates(t, h, "/states", false) {
 		if w := want[r.ID()]; !strings.Contains(r.Comment, w[0]) || !strings.Contains(r.Hint, w[1]) {
 			t.Errorf("%s: %s\nhint: %s", r.ID(), r.Comment, r.Hint)
 		}

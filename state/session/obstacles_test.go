@@ -293,13 +293,7 @@ func TestObjectsThatAreExchangedDuringARun(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s := families.New(session.Settings{Host: h, ID: "t", Grains: value.NewMap("id", "t"),
-				States: []roots.Env{{Name: "base", Dirs: []string{"/states"}}}})
-			p, err := s.Program(t.Context(), s.Named("t"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			all := s.Run(t.Context(), p, nil).All()
+			all := runStates(t, h, "/states", false)
 			if r := all[len(all)-1]; r.Outcome != exec.Failed || r.Obstruction() == nil {
 				t.Errorf("%v, the obstruction is %v: %s", r.Outcome, r.Obstruction(), r.Comment)
 			}
@@ -339,13 +333,7 @@ func TestMembersInTheWayOfAnArchive(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s := families.New(session.Settings{Host: h, ID: "t", Grains: value.NewMap("id", "t"),
-				States: []roots.Env{{Name: "base", Dirs: []string{"/states"}}}})
-			p, err := s.Program(t.Context(), s.Named("t"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if r := s.Run(t.Context(), p, nil).All()[0]; r.Outcome != exec.Failed || r.Obstruction() == nil {
+			if r := runStates(t, h, "/states", false)[0]; r.Outcome != exec.Failed || r.Obstruction() == nil {
 				t.Errorf("%v, the obstruction is %v: %s", r.Outcome, r.Obstruction(), r.Comment)
 			}
 		})

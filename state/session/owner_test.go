@@ -9,13 +9,9 @@ import (
 	"testing"
 
 	"github.com/corpus-agent/corpus-agent/state/exec"
-	"github.com/corpus-agent/corpus-agent/state/families"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/host/hosttest"
 	"github.com/corpus-agent/corpus-agent/state/host/machine"
-	"github.com/corpus-agent/corpus-agent/state/roots"
-	"github.com/corpus-agent/corpus-agent/state/session"
-	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
 const nobody = 65534
@@ -73,13 +69,7 @@ func TestGitRunsAsTheOwnerOfAClone(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := families.New(session.Settings{Host: h, ID: "t", Grains: value.NewMap("id", "t"),
-			States: []roots.Env{{Name: "base", Dirs: []string{filepath.Join(dir, "states")}}}})
-		p, err := s.Program(t.Context(), s.Named("t"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return s.Run(t.Context(), p, nil).All()[0]
+		return runStates(t, h, filepath.Join(dir, "states"), false)[0]
 	}
 	for _, sls := range []string{
 		"t: {git.config_set: [{name: a.b}, {repo: CLONE}, {value: c}]}",

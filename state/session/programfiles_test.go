@@ -8,13 +8,9 @@ import (
 	"testing"
 
 	"github.com/corpus-agent/corpus-agent/state/exec"
-	"github.com/corpus-agent/corpus-agent/state/families"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/host/hosttest"
 	"github.com/corpus-agent/corpus-agent/state/host/machine"
-	"github.com/corpus-agent/corpus-agent/state/roots"
-	"github.com/corpus-agent/corpus-agent/state/session"
-	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
 // TestRootRunsNoProgramOnPartsOfAUser checks that root does not run pip in directories in which a user owns files that
@@ -46,13 +42,7 @@ func TestRootRunsNoProgramOnPartsOfAUser(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := families.New(session.Settings{Host: h, ID: "t", Grains: value.NewMap("id", "t"),
-			States: []roots.Env{{Name: "base", Dirs: []string{filepath.Join(dir, "states")}}}})
-		p, err := s.Program(t.Context(), s.Named("t"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return s.Run(t.Context(), p, nil).All()[0]
+		return runStates(t, h, filepath.Join(dir, "states"), false)[0]
 	}
 	uid := func() string {
 		text, _ := os.ReadFile(ran) // missing if no program ran

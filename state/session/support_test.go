@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/corpus-agent/corpus-agent/state/exec"
+	"github.com/corpus-agent/corpus-agent/state/families"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/host/machine"
 	"github.com/corpus-agent/corpus-agent/state/roots"
@@ -43,4 +45,16 @@ func answer(t testing.TB, s *session.Session, name string, args ...any) (any, er
 	t.Helper()
 	a, err := s.Call(t.Context(), name, args, value.NewMap(), nil)
 	return a.Value, err
+}
+
+// runStates runs t.sls of a directory on a host, or only tries it.
+func runStates(t *testing.T, h *host.Host, dir string, test bool) []*exec.Result {
+	t.Helper()
+	s := families.New(session.Settings{Host: h, ID: "t", Grains: value.NewMap("id", "t"), Test: test,
+		States: []roots.Env{{Name: "base", Dirs: []string{dir}}}})
+	p, err := s.Program(t.Context(), s.Named("t"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s.Run(t.Context(), p, nil).All()
 }

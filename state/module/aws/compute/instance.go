@@ -157,12 +157,12 @@ func (i *instancePresent) subnet(ctx context.Context, a *cloud.Account) (string,
 	if i.SubnetName == "" {
 		return i.SubnetID, nil
 	}
-	vpc, err := "", error(nil)
+	vpc := ""
 	if i.VPCID+i.VPCName != "" {
-		vpc, err = network.VPCOf(ctx, a, i.VPCID, i.VPCName)
-	}
-	if err != nil {
-		return "", err
+		var err error
+		if vpc, err = network.VPCOf(ctx, a, i.VPCID, i.VPCName); err != nil {
+			return "", err
+		}
 	}
 	return network.SubnetIn(ctx, a, vpc, i.SubnetName)
 }

@@ -80,11 +80,7 @@ func (n *interfacePresent) subnet(ctx context.Context, a *cloud.Account) (string
 	if n.SubnetName == "" {
 		return n.SubnetID, nil
 	}
-	ids, err := network.SubnetIDs(ctx, a, nil, []string{n.SubnetName})
-	if err != nil {
-		return "", err
-	}
-	return ids[0], nil
+	return network.SubnetIn(ctx, a, "", n.SubnetName)
 }
 
 func (n *interfacePresent) groupIDs(ctx context.Context, a *cloud.Account) (subnet string, ids []string, err error) {

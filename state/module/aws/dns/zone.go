@@ -164,8 +164,11 @@ func emptyZone(ctx context.Context, a *cloud.Account, id, name string) error {
 	in := &route53.ListResourceRecordSetsInput{HostedZoneId: &id}
 	all, err := cloud.Pages(func(*string) ([]types.ResourceRecordSet, *string, error) {
 		out, err := dnsOf(a).ListResourceRecordSets(ctx, in)
-		if err != nil || !out.IsTruncated {
-			return setsOf(out), nil, cloud.Failed("reading the records of zone", name, err)
+		if err != nil {
+			return nil, nil, cloud.Failed("reading the records of zone", name, err)
+		}
+		if !out.IsTruncated {
+			return out.ResourceRecordSets, nil, nil
 		}
 		in.StartRecordName, in.StartRecordType = out.NextRecordName, out.NextRecordType
 		in.StartRecordIdentifier = out.NextRecordIdentifier
@@ -190,13 +193,6 @@ func emptyZone(ctx context.Context, a *cloud.Account, id, name string) error {
 	return diag.WithHint(fmt.Errorf("zone %s has %s, and AWS deletes only empty zones: %s", dotted(name),
 		diag.Count(len(left), "record"), strings.Join(left[:min(len(left), 5)], ", ")),
 		"delete its records before it, with boto_route53.absent")
-}
-
-func setsOf(out *route53.ListResourceRecordSetsOutput) []types.ResourceRecordSet {
-	if out == nil {
-		return nil
-	}
-	return out.ResourceRecordSets
 }
 
 // recordGone is the kind of the records that the run deletes.

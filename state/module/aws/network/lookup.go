@@ -85,9 +85,14 @@ func Subnets(ctx context.Context, a *cloud.Account) ([]types.Subnet, error) {
 
 // SubnetIDs returns ids and the IDs of the subnets with the given names: cloud.Later for a subnet that the run makes.
 func SubnetIDs(ctx context.Context, a *cloud.Account, ids, names []string) ([]string, error) {
+	return subnetsIn(ctx, a, "", ids, names)
+}
+
+// subnetsIn is like SubnetIDs for names in a VPC, or in any VPC if vpc is empty.
+func subnetsIn(ctx context.Context, a *cloud.Account, vpc string, ids, names []string) ([]string, error) {
 	ids = slices.Clone(ids)
 	for _, name := range names {
-		id, err := SubnetIn(ctx, a, "", name)
+		id, err := SubnetIn(ctx, a, vpc, name)
 		if err != nil {
 			return nil, err
 		}

@@ -65,11 +65,7 @@ func subnetOf(ctx context.Context, a *cloud.Account, id, name string) (string, e
 	if id != "" {
 		return id, nil
 	}
-	ids, err := SubnetIDs(ctx, a, nil, []string{name})
-	if err != nil {
-		return "", err
-	}
-	return ids[0], nil
+	return SubnetIn(ctx, a, "", name)
 }
 
 func (n *natGateway) look(ctx context.Context) (*cloud.Plan, error) {

@@ -208,15 +208,7 @@ func (n *NetResource) wantedSubnets(ctx context.Context, a *cloud.Account) ([]st
 	if err != nil {
 		return nil, err
 	}
-	ids := slices.Clone(n.SubnetIDs)
-	for _, name := range n.Subnets {
-		id, err := SubnetIn(ctx, a, vpc, name)
-		if err != nil {
-			return nil, err
-		}
-		ids = append(ids, id)
-	}
-	return ids, nil
+	return subnetsIn(ctx, a, vpc, n.SubnetIDs, n.Subnets)
 }
 
 func (n *NetResource) tableSubnets(ctx context.Context, p *cloud.Plan, a *cloud.Account, has *types.RouteTable) error {

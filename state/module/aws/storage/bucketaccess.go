@@ -76,13 +76,10 @@ func (b *bucketPresent) acl() (*bucketPart, error) {
 		},
 		put: func(ctx context.Context, c *s3.Client) error {
 			_, err := c.PutBucketAcl(ctx, in)
-			if blocked := public(err); blocked != nil {
-				return blocked
-			}
 			if cloud.HasCode(err, "AccessControlListNotSupported") {
 				return diag.WithHint(err, "the bucket takes no ACLs: set its object ownership to ObjectWriter, or use Policy")
 			}
-			return err
+			return explainDenied(err)
 		}}, nil
 }
 
@@ -125,10 +122,7 @@ func (b *bucketPresent) policy() (*bucketPart, error) {
 		},
 		put: func(ctx context.Context, c *s3.Client) error {
 			_, err := c.PutBucketPolicy(ctx, &s3.PutBucketPolicyInput{Bucket: &b.Bucket, Policy: &doc})
-			if blocked := public(err); blocked != nil {
-				return blocked
-			}
-			return err
+			return explainDenied(err)
 		},
 		drop: func(ctx context.Context, c *s3.Client) error {
 			_, err := c.DeleteBucketPolicy(ctx, &s3.DeleteBucketPolicyInput{Bucket: &b.Bucket})
@@ -136,10 +130,10 @@ func (b *bucketPresent) policy() (*bucketPart, error) {
 		}}, nil
 }
 
-// public returns an error with a hint if AWS refused an ACL or a policy that opens a bucket to all, and otherwise nil.
-func public(err error) error {
+// explainDenied adds a hint to an error if AWS refused an ACL or a policy, which may open the bucket to all.
+func explainDenied(err error) error {
 	if !cloud.HasCode(err, "AccessDenied") {
-		return nil
+		return err
 	}
 	return diag.WithHint(err, "allow the account this action; if this opens the bucket to all, AWS blocks that of new "+
 		"buckets: delete its public access block first")

@@ -111,7 +111,7 @@ def decode(data, encoding=None, errors="strict", keep=False, normalize=False, pr
     return data
 
 
-decode_dict = decode_list = decode
+decode_dict = decode_list = decode_tuple = decode
 
 
 def encode(data, encoding=None, errors="strict", **kwargs):
@@ -120,6 +120,9 @@ def encode(data, encoding=None, errors="strict", **kwargs):
     if isinstance(data, (list, tuple)):
         return [encode(v, encoding) for v in data]
     return salt.utils.stringutils.to_bytes(data, encoding) if isinstance(data, str) else data
+
+
+encode_dict = encode_list = encode_tuple = encode
 
 
 def is_dictlist(data):
@@ -272,18 +275,6 @@ class CaseInsensitiveDict(MutableMapping):
 
 
 partial = functools.partial
-
-
-def _decoded(data, *args, **kwargs):
-    return decode(data, *args, **kwargs)
-
-
-def _encoded(data, *args, **kwargs):
-    return encode(data, *args, **kwargs)
-
-
-decode_dict = decode_list = decode_tuple = _decoded
-encode_dict = encode_list = encode_tuple = _encoded
 
 
 def to_lowercase(data, preserve_dict_class=False):
