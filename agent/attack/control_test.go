@@ -72,7 +72,7 @@ func (s *states) applied(sls string) outcome {
 
 // TestTemplatesOfUsersAreNotRendered has ann control a template, in each of the ways in which states name a source.
 func TestTemplatesOfUsersAreNotRendered(t *testing.T) {
-	const payload = `{{ salt["cmd.run"]("id -u >/srv/out/pwned; echo pwned") }}`
+	const payload = `{{ salt["cmd.run"]("id -u >/srv/out/pwned; echo pwned", python_shell=True) }}`
 	for name, sls := range map[string]string{
 		"home": "t: {file.managed: [{name: /srv/out/t}, {source: /home/ann/in/t.j2}, {template: jinja}]}",
 		"follow_unsafe": "t: {file.managed: [{name: /srv/out/t}, {source: /home/ann/in/t.j2}, {template: jinja}, " +
