@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"io"
 	"regexp"
+	"slices"
 	"sync"
 )
 
@@ -23,26 +24,34 @@ func readable(r io.Reader) (text io.Reader, binary bool) {
 	return printable{io.LimitReader(b, mostBinary), wide}, true
 }
 
+// printable replaces bytes that are not text with zeros.
 type printable struct {
 	io.Reader
-	wide bool
+	wide bool // leave out the zeros that it reads
 }
 
 func (p printable) Read(b []byte) (int, error) {
 	n, err := p.Reader.Read(b)
-	kept := 0
-	for _, c := range b[:n] {
-		if c == 0 && p.wide {
-			continue
-		}
-		if c >= 0x7f || c < ' ' && c != '\n' && c != '\r' && c != '\t' {
-			c = 0
-		}
-		b[kept] = c
-		kept++
+	if p.wide {
+		n = len(slices.DeleteFunc(b[:n:n], func(c byte) bool { return c == 0 }))
 	}
-	return kept, err
+	letters := letters()
+	for i, c := range b[:n] {
+		b[i] = letters[c]
+	}
+	return n, err
 }
+
+// letters maps each byte to itself if it is text, or else to 0.
+var letters = sync.OnceValue(func() *[256]byte {
+	var table [256]byte
+	for c := range table {
+		if ' ' <= c && c < 0x7f || c == '\n' || c == '\r' || c == '\t' {
+			table[c] = byte(c)
+		}
+	}
+	return &table
+})
 
 // keyInBinary matches the marker of a private key and the first line of the key. Programs contain the marker among
 // their constants, without such a line.

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 
-	ahocorasick "github.com/BobuSumisu/aho-corasick"
 	"github.com/spf13/viper"
 	"github.com/zricethezav/gitleaks/v8/config"
 )
@@ -27,8 +26,8 @@ func noisy() []string {
 type contents struct {
 	rules  []config.Rule
 	global []*config.Allowlist
-	words  *ahocorasick.Trie // the keywords of all rules
-	of     map[string][]int  // the rules that have a keyword
+	runs   []runs    // what the matches of each rule have
+	words  *keywords // of all rules
 }
 
 // rulesOnce compiles about a hundred expressions, once per process.
@@ -54,7 +53,8 @@ func readRules() (*contents, error) {
 // index sorts the rules of a set by their keywords. Rules without a keyword are about file names, for which this
 // package has separate rules.
 func index(set config.Config) *contents {
-	c := &contents{of: map[string][]int{}}
+	c := &contents{}
+	words := map[string][]int{}
 	for _, list := range set.Allowlists {
 		// Its paths are left out: they name directories of dependencies, which a release holds like any other.
 		c.global = append(c.global, &config.Allowlist{Regexes: list.Regexes, StopWords: list.StopWords,
@@ -66,15 +66,12 @@ func index(set config.Config) *contents {
 			continue
 		}
 		for _, word := range rule.Keywords {
-			c.of[word] = append(c.of[word], len(c.rules))
+			words[word] = append(words[word], len(c.rules))
 		}
 		c.rules = append(c.rules, rule)
+		c.runs = append(c.runs, requiredRuns(rule.Regex.String()))
 	}
-	words := ahocorasick.NewTrieBuilder()
-	for word := range c.of {
-		words.AddString(word)
-	}
-	c.words = words.Build()
+	c.words = newKeywords(words)
 	return c
 }
 
@@ -93,6 +90,9 @@ func (c *contents) in(name, text string) []match {
 			continue
 		}
 		for _, w := range windows {
+			if !c.runs[i].in(text[w.from:w.to]) {
+				continue
+			}
 			if at := c.rule(rule, text[w.from:w.to]); at >= 0 {
 				found = append(found, match{rule: rule.RuleID, at: w.from + at})
 				break
@@ -117,22 +117,14 @@ const (
 // length, so its part extends to the end of the text.
 func (c *contents) candidates(text string) map[int][]window {
 	parts := map[int][]window{}
-	lower := []byte(text)
-	for i, b := range lower {
-		if 'A' <= b && b <= 'Z' {
-			lower[i] = b + 'a' - 'A'
-		}
-	}
-	c.words.Walk(lower, func(end, n, _ int64) bool {
-		from := int(end - n + 1)
-		for _, i := range c.of[string(lower[from:end+1])] {
-			w := window{max(0, from-before), min(len(text), int(end)+after)}
+	c.words.walk(text, func(from, to int, rules []int) {
+		for _, i := range rules {
+			w := window{max(0, from-before), min(len(text), to-1+after)}
 			if c.rules[i].RuleID == privateKey {
 				w = window{from, len(text)}
 			}
 			parts[i] = joined(parts[i], w)
 		}
-		return true
 	})
 	return parts
 }
