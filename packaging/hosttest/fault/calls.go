@@ -18,6 +18,7 @@ type call struct {
 	dir    int // argument: descriptor of the directory that path starts from; -1 for none
 	path   int // argument: the path; -1 for a call about a descriptor
 	fd     int // argument: the descriptor; -1 for a call about a path
+	source int // argument: descriptor of the directory that the path before starts from; -1 for none
 	flag   int // argument whose bits must have some of mask; -1 for none
 	mask   uint32
 	inRoot bool // an absolute path begins at dir
@@ -25,14 +26,19 @@ type call struct {
 
 // calls returns the calls with which Go programs change a disk.
 func calls() map[string]call {
-	at := func(number, dir int) call { return call{number: number, dir: dir, path: dir + 1, fd: -1, flag: -1} }
-	on := func(number, fd int) call { return call{number: number, dir: -1, path: -1, fd: fd, flag: -1} }
+	at := func(number, dir int) call {
+		return call{number: number, dir: dir, path: dir + 1, fd: -1, source: -1, flag: -1}
+	}
+	to := func(number int) call { return call{number: number, dir: 2, path: 3, fd: -1, source: 0, flag: -1} }
+	on := func(number, fd int) call {
+		return call{number: number, dir: -1, path: -1, fd: fd, source: -1, flag: -1}
+	}
 	inRoot := at(unix.SYS_OPENAT2, 0)
 	inRoot.inRoot = true
 	create := at(unix.SYS_OPENAT, 0)
 	create.flag, create.mask = 2, unix.O_CREAT
 	return map[string]call{
-		"renameat": at(unix.SYS_RENAMEAT, 2), "renameat2": at(unix.SYS_RENAMEAT2, 2), "linkat": at(unix.SYS_LINKAT, 2),
+		"renameat": to(unix.SYS_RENAMEAT), "renameat2": to(unix.SYS_RENAMEAT2), "linkat": to(unix.SYS_LINKAT),
 		"symlinkat": at(unix.SYS_SYMLINKAT, 1), "unlinkat": at(unix.SYS_UNLINKAT, 0), "mkdirat": at(unix.SYS_MKDIRAT, 0),
 		"fchmodat": at(unix.SYS_FCHMODAT, 0), "fchownat": at(unix.SYS_FCHOWNAT, 0), "utimensat": at(unix.SYS_UTIMENSAT, 0),
 		"create": create,
@@ -74,30 +80,48 @@ func Needing() []string {
 
 // file returns the path of the file of a call; "" if the call is not about a file.
 func (c call) file(pid int, args [6]uint64) string {
-	proc := "/proc/" + strconv.Itoa(pid)
-	descriptor := func(fd int32) string {
-		path, err := os.Readlink(proc + "/fd/" + strconv.Itoa(int(fd)))
-		if err != nil || !strings.HasPrefix(path, "/") {
-			return "" // a pipe or a socket
-		}
-		return path
-	}
 	if c.fd >= 0 {
-		return descriptor(int32(args[c.fd]))
+		return descriptor(pid, int32(args[c.fd]))
 	}
-	name := text(proc, args[c.path])
+	return c.named(pid, int32(args[c.dir]), args[c.path])
+}
+
+// from returns the path from which a call renames or links; "" for other calls.
+func (c call) from(pid int, args [6]uint64) string {
+	if c.source < 0 {
+		return ""
+	}
+	path := c.named(pid, int32(args[c.source]), args[c.source+1])
+	if fd, of := strings.CutPrefix(path, "/proc/self/fd/"); of {
+		path, _ = os.Readlink("/proc/" + strconv.Itoa(pid) + "/fd/" + fd)
+	}
+	return path
+}
+
+// named returns the path of a name, which a call passes by its address, in an open directory.
+func (c call) named(pid int, dir int32, address uint64) string {
+	proc := "/proc/" + strconv.Itoa(pid)
+	name := text(proc, address)
 	if filepath.IsAbs(name) && !c.inRoot {
 		return filepath.Clean(name)
 	}
-	dir := int32(args[c.dir])
 	if dir != unix.AT_FDCWD {
-		return filepath.Join(descriptor(dir), name)
+		return filepath.Join(descriptor(pid, dir), name)
 	}
 	cwd, err := os.Readlink(proc + "/cwd")
 	if err != nil {
 		return ""
 	}
 	return filepath.Join(cwd, name)
+}
+
+// descriptor returns the path of an open file; "" for a pipe or a socket.
+func descriptor(pid int, fd int32) string {
+	path, err := os.Readlink("/proc/" + strconv.Itoa(pid) + "/fd/" + strconv.Itoa(int(fd)))
+	if err != nil || !strings.HasPrefix(path, "/") {
+		return ""
+	}
+	return path
 }
 
 // text reads a string out of a process.

@@ -22,6 +22,7 @@ import (
 type Call struct {
 	Name string
 	Path string // path of its file
+	From string // the path before, of a call that renames or links a file
 }
 
 func (c Call) String() string { return c.Name + " of " + c.Path }
@@ -35,6 +36,8 @@ type Watch struct {
 	At     int           // number of the call with the fault, counted from 1; 0 for none
 	Errno  syscall.Errno // error of the call; 0 kills the program
 	Onward bool          // all later calls fail as well
+
+	Each func(Call) // is called with each counted call, which proceeds after it has returned; nil for none
 }
 
 // Outcome is the result of the program.

@@ -209,7 +209,11 @@ func (s *supervisor) counts(n notice) bool {
 			!strings.HasSuffix(path, s.Like) {
 			return false
 		}
-		s.seen = append(s.seen, Call{Name: name, Path: path})
+		seen := Call{Name: name, Path: path, From: c.from(s.pid, n.args)}
+		s.seen = append(s.seen, seen)
+		if s.Each != nil {
+			s.Each(seen)
+		}
 		return true
 	}
 	return false
