@@ -9,12 +9,12 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 )
 
-// TestStatusReportsReplacedLink replaces current by a directory and by a plain file.
+// TestStatusReportsReplacedLink replaces current by a directory and by a regular file.
 func TestStatusReportsReplacedLink(t *testing.T) {
 	t.Parallel()
 	for what, put := range map[string]func(path string) error{
-		"a directory":  func(path string) error { return os.Mkdir(path, 0o755) },
-		"a plain file": func(path string) error { return os.WriteFile(path, []byte("x"), 0o644) },
+		"a directory":    func(path string) error { return os.Mkdir(path, 0o755) },
+		"a regular file": func(path string) error { return os.WriteFile(path, []byte("x"), 0o644) },
 	} {
 		t.Run(what, func(t *testing.T) {
 			l := newLab(t)

@@ -68,10 +68,6 @@ func (l Links) Instead(name string) (string, error) {
 		return "", err
 	case info.Mode()&fs.ModeSymlink != 0:
 		return "", nil
-	case info.IsDir():
-		return "a directory", nil
-	case info.Mode().IsRegular():
-		return "a plain file", nil
 	}
 	return walk.TypeName(info.Mode().Type()), nil
 }
