@@ -16,6 +16,16 @@ import (
 )
 
 // declarations has what the steps of a run have declared so far, by path. It is safe for concurrent use.
+//
+// A host keeps what declared paths hold as well, see [host.Host.NoteDeclared], in a table that cannot serve both:
+//
+//   - A step that undoes what an earlier one declares replaces the host's entry while it runs. What the earlier step
+//     declares, and which step that was, is needed after that, to compare the two.
+//   - The host's entries say what is on the disk now, so a command ends them. A contradiction of two states stays one
+//     whatever ran between them.
+//   - In a dry run nothing changes on the host, and contradictions are found as well.
+//
+// [try.declare] is the only function that writes to both.
 type declarations struct {
 	mu  sync.Mutex
 	all map[string]declarer

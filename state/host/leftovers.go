@@ -18,6 +18,9 @@ import (
 // state: if the run itself left that there, the release is at fault, and not a user.
 //
 // A kind counts only if the release decides it, and not what users put at the path before: see [tree.noteChange].
+//
+// Entries are about the disk, and not about states: which step declares what, whatever has happened to the path since,
+// is in a table of package exec, whose comment says why one table cannot serve both.
 type leftovers struct {
 	seed maphash.Seed // of the hashes of paths
 
