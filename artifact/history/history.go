@@ -57,7 +57,9 @@ const (
 	largestHead = 4 << 20
 )
 
-// Read returns the moves of a project's channels, the newest first. The client has verified the listing.
+// Read returns the moves of a project's channels, the newest first: in the order of the versions of the metadata, which
+// each name the one that they replace, whatever the clocks of the people said who made them. The client has verified
+// the listing.
 func Read(ctx context.Context, s store.Store, client *trust.Client, l trust.Listing) ([]Move, error) {
 	h := reading{project: l.Project, versions: map[string]string{}, named: map[string]trust.Pointer{},
 		sure: map[string]trust.Pointer{}, brought: map[string]string{}}
@@ -71,7 +73,6 @@ func Read(ctx context.Context, s store.Store, client *trust.Client, l trust.List
 	for _, head := range slices.Backward(heads) {
 		h.add(head)
 	}
-	slices.SortStableFunc(h.moves, func(a, b Move) int { return a.At.Compare(b.At) })
 	slices.Reverse(h.moves)
 	return h.moves, nil
 }
@@ -148,6 +149,7 @@ func (h *reading) earlier(ctx context.Context, s store.Store, client *trust.Clie
 
 // add adds the moves of a version of the metadata that earlier versions did not have.
 func (h *reading) add(now head) {
+	had := len(h.moves)
 	for _, name := range slices.Sorted(maps.Keys(h.named)) {
 		if _, there := now.channels[name]; !there {
 			h.append(Move{Ref: h.ref(name), Move: rollout.Move{What: Removed, At: now.at}, Verified: now.verified})
@@ -162,6 +164,26 @@ func (h *reading) add(now head) {
 	if now.verified {
 		h.sure = maps.Clone(now.channels)
 	}
+	h.moves = append(h.moves[:had], merged(h.moves[had:])...)
+}
+
+// merged sorts the moves that one version of the metadata added. Those of one channel stay in their order, and between
+// channels only the times say which came first.
+func merged(moves []Move) (all []Move) {
+	byChannel := map[string][]Move{}
+	for _, m := range moves {
+		byChannel[m.Ref.Channel] = append(byChannel[m.Ref.Channel], m)
+	}
+	for range moves {
+		first := slices.MinFunc(slices.Sorted(maps.Keys(byChannel)), func(a, b string) int {
+			return byChannel[a][0].At.Compare(byChannel[b][0].At)
+		})
+		all = append(all, byChannel[first][0])
+		if byChannel[first] = byChannel[first][1:]; len(byChannel[first]) == 0 {
+			delete(byChannel, first)
+		}
+	}
+	return all
 }
 
 // before returns what a channel named before a version of the metadata: in the verified one before it if this one is
@@ -178,8 +200,25 @@ func (h *reading) ref(channel string) artifact.Ref {
 	return artifact.Ref{Project: h.project, Channel: channel}
 }
 
-// pointer adds the move after which a channel names this release, and the moves of its rollout.
+// pointer adds the move after which a channel names this release, and the moves of its rollout: those before it, if it
+// is one of them, as an abort is, and the others after it.
 func (h *reading) pointer(name string, p trust.Pointer, now head) {
+	at := 0
+	if p.Rollout != nil {
+		if string(p.Digest) == p.Rollout.Release {
+			h.brought[p.Rollout.ID] = p.Version
+		}
+		at = max(0, slices.IndexFunc(p.Rollout.Moves, func(m rollout.Move) bool { return p.Moved != nil && m.Is(*p.Moved) }))
+		h.steered(name, p, now, 0, at)
+	}
+	h.pointed(name, p, now)
+	if p.Rollout != nil {
+		h.steered(name, p, now, at, len(p.Rollout.Moves))
+	}
+}
+
+// pointed adds the move after which a channel names this release.
+func (h *reading) pointed(name string, p trust.Pointer, now head) {
 	before, there, sure := h.before(name, now)
 	points := Move{Ref: h.ref(name), Version: p.Version, Digest: p.Digest.Short(), Points: true, Verified: now.verified}
 	if p.Rollout != nil {
@@ -198,19 +237,18 @@ func (h *reading) pointer(name string, p trust.Pointer, now head) {
 		points.Move = rollout.Move{What: Moved, At: now.at}
 		h.append(points)
 	}
-	if p.Rollout == nil {
-		return
-	}
-	if string(p.Digest) == p.Rollout.Release {
-		h.brought[p.Rollout.ID] = p.Version
-	}
-	for i, m := range p.Rollout.Moves {
-		if p.Moved != nil && (m.What == "start" || m.Is(*p.Moved)) {
-			continue // the move of the channel was added already
+}
+
+// steered adds some of the moves of a channel's rollout: from one index to another.
+func (h *reading) steered(name string, p trust.Pointer, now head, from, to int) {
+	digest := artifact.Digest(p.Rollout.Release)
+	version := cmp.Or(h.brought[p.Rollout.ID], h.versions[string(digest)])
+	for i, m := range p.Rollout.Moves[:to] {
+		if i < from || p.Moved != nil && (m.What == "start" || m.Is(*p.Moved)) {
+			continue // the move of the channel is added by itself
 		}
-		digest := artifact.Digest(p.Rollout.Release)
 		h.note(Move{Ref: h.ref(name), Move: m, Digest: digest.Short(), Verified: now.verified, rollout: p.Rollout.ID,
-			Version: cmp.Or(h.brought[p.Rollout.ID], h.versions[string(digest)])}, equalTo(m, p.Rollout.Moves[:i]))
+			Version: version}, equalTo(m, p.Rollout.Moves[:i]))
 	}
 }
 

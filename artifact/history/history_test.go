@@ -283,3 +283,69 @@ func TestEqualMovesOfChannelsInOneSecondAreListed(t *testing.T) {
 		t.Errorf("the moves are, the newest first,\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }
+
+// TestMovesFollowTheVersionsOfTheMetadata checks the order of moves whose times say otherwise, since the clocks of
+// people differ, of moves within one second, and of the moves of a rollout of which the store has only the last version
+// of the metadata.
+func TestMovesFollowTheVersionsOfTheMetadata(t *testing.T) {
+	repo := artifacttest.New(t)
+	repo.Release("myapp", "1", "testing", artifacttest.Files{"version": "1"})
+	repo.Release("myapp", "2", "", artifacttest.Files{"version": "2"})
+	p, at := repo.Publisher, time.Now().UTC().Truncate(time.Second)
+	p.Who, p.Now = "bert", func() time.Time { return at }
+	ref := artifact.Ref{Project: "myapp", Channel: "production"}
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	point := func(version string) {
+		t.Helper()
+		_, err := releases.Point(t.Context(), p, ref, version)
+		must(err)
+	}
+	point("1")
+	at = at.Add(-time.Minute)
+	point("2")
+	must(p.Change(t.Context(), func(n *publish.Next) error { // as a program that starts rollouts
+		role, err := n.Project(t.Context(), "myapp")
+		if err != nil {
+			return err
+		}
+		channels, err := trust.Channels(role)
+		if err != nil {
+			return err
+		}
+		now, before := channels["production"], channels["testing"]
+		now.Rollout = &rollout.Start{ID: "r-1", Release: string(now.Digest), At: at, Roster: string(now.Digest),
+			Before: &rollout.Before{Version: before.Version, Digest: before.Digest}}
+		channels["production"] = now
+		return trust.SetChannels(role, channels)
+	}))
+	_, err := releases.SkipWaves(t.Context(), p, ref, 1)
+	must(err)
+	_, err = releases.Pause(t.Context(), p, ref)
+	must(err)
+	_, err = releases.Abort(t.Context(), p, ref)
+	must(err)
+	production := func(what string, want ...string) {
+		t.Helper()
+		got := slices.DeleteFunc(moves(t, repo), func(m string) bool { return !strings.HasPrefix(m, "production ") })
+		for i := range want {
+			want[i] = "production " + want[i] + " bert 1 true"
+		}
+		slices.Reverse(want)
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: the moves are, the newest first,\n%s\nwant\n%s", what, strings.Join(got, "\n"), strings.Join(want, "\n"))
+		}
+	}
+	production("with all versions", "point 1", "point 2", "skip-wave 2", "pause 2", "abort 1")
+
+	l, err := artifacttest.Client(t, p).ListOne(t.Context(), "myapp")
+	must(err)
+	for serial := range l.Serial {
+		must(repo.Store.Delete(t.Context(), trust.RoleKey(trust.HeadRole("myapp"), serial)))
+	}
+	production("with the last version", "skip-wave 2", "pause 2", "abort 1")
+}
