@@ -86,7 +86,6 @@ func attention(v *View) []Attention {
 		}
 	}
 	for _, h := range v.Hosts {
-		h.Replaced = v.replaced(h)
 		notice(h, v.At, add)
 	}
 	for _, i := range v.Ignored {
@@ -186,10 +185,6 @@ func notice(h Host, now time.Time, add func(what, hint string, h Host)) {
 	}
 }
 
-// replaced reports whether another machine has replaced a host. Among very many objects that are not records of the
-// host, a record with another key shows nothing.
-func (v *View) replaced(h Host) bool { return h.Replaced && v.Flooded[h.Host] == 0 }
-
 // OtherKeys returns the hosts whose newest records do not count, since another key than the first one signed them.
 func (v *View) OtherKeys() map[string]bool {
 	found := map[string]bool{}
@@ -199,7 +194,7 @@ func (v *View) OtherKeys() map[string]bool {
 		}
 	}
 	for _, h := range v.Hosts {
-		if v.replaced(h) {
+		if h.Replaced {
 			found[h.Host] = true
 		}
 	}

@@ -76,6 +76,9 @@ func TestFloodOfObjectsIsBoundedAndNamed(t *testing.T) {
 		if len(v.Hosts) != 1 || !v.Hosts[0].Signed || v.Hosts[0].Sequence != 5 || v.Hosts[0].State != fleet.Healthy {
 			t.Errorf("%s: the hosts are %+v", name, v.Hosts)
 		}
+		if v.Hosts[0].Replaced {
+			t.Errorf("%s: the host counts as replaced", name)
+		}
 		if len(v.Attention) != 1 || v.Attention[0].What != c.says || v.Attention[0].Hosts[0] != "h" {
 			t.Errorf("%s: what needs attention is %+v", name, v.Attention)
 		}

@@ -78,20 +78,23 @@ func (q Query) unrecorded(known hostkey.Registry, records hostrecord.Unchecked) 
 	return hosts
 }
 
-// mostRenamed bounds the hosts without a record of which a look finds out whether they were renamed, with a few
-// requests each for those whose key is registered for another name without a record.
-const mostRenamed = 100
+// mostRequests bounds the requests by which a view finds out which hosts without a record were renamed. A host whose
+// present name has a record takes none.
+const mostRequests = 200
 
 // findRenamed sets the present names of the hosts without a record that were renamed.
 func (v *View) findRenamed(ctx context.Context, s store.Store, listed []hostrecord.Listed) error {
-	v.renamed, v.signers = map[string]string{}, map[string]hostkey.Public{}
+	signers := map[string]hostkey.Public{} // the keys that signed the records of hosts
 	for _, r := range listed {
 		if r.Signed {
-			v.signers[r.Host] = v.Known[r.Host][0].Key
+			signers[r.Host] = v.Known[r.Host][0].Key
 		}
 	}
-	for _, host := range v.unrecorded[:min(len(v.unrecorded), mostRenamed)] {
-		now, err := v.Renamed(ctx, s, host, v.Known[host][0].Key)
+	v.renaming = hostkey.Renaming{Store: s, Keys: v.Known, Requests: mostRequests,
+		Reported: func(name string, key hostkey.Public) bool { return signers[name] == key }}
+	v.renamed = map[string]string{}
+	for _, host := range v.unrecorded {
+		now, err := v.renaming.Now(ctx, host, v.Known[host][0].Key)
 		if err != nil {
 			return err
 		}
@@ -101,9 +104,12 @@ func (v *View) findRenamed(ctx context.Context, s store.Store, listed []hostreco
 }
 
 // Renamed returns the name that a host with a key has now, if that key signed a record or the registration of that
-// name; "" if it has no other name.
-func (v *View) Renamed(ctx context.Context, s store.Store, host string, key hostkey.Public) (string, error) {
-	return v.Known.Renamed(ctx, s, host, key, func(name string) bool { return v.signers[name] == key })
+// name; "" if it has no other name, or if the view has made so many requests for other hosts that it does not know.
+func (v *View) Renamed(ctx context.Context, host string, key hostkey.Public) (string, error) {
+	if now, known := v.renamed[host]; known && v.Known[host][0].Key == key {
+		return now, nil
+	}
+	return v.renaming.Now(ctx, host, key)
 }
 
 // serviceOf returns the service in the name of a host; "" for a name outside of the convention.

@@ -2,7 +2,10 @@ package fleet_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"fmt"
+	"io"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -181,4 +184,39 @@ func TestForgottenHostsAreNoFollowers(t *testing.T) {
 		t.Fatal(err)
 	}
 	followers("older recorded")
+}
+
+// countingGets counts the objects that are read.
+type countingGets struct {
+	store.Store
+	n int
+}
+
+func (c *countingGets) Get(ctx context.Context, key string, from int64) (io.ReadCloser, store.Info, error) {
+	c.n++
+	return c.Store.Get(ctx, key, from)
+}
+
+// TestRequestsForRenamedHostsAreBounded checks that many registrations of one key for many names cost a view a bounded
+// number of requests, also for hosts of rollouts that are not in the store any more.
+func TestRequestsForRenamedHostsAreBounded(t *testing.T) {
+	s, k := &countingGets{Store: mem.New()}, hostKey(t)
+	for i := range 60 {
+		place := hostkey.Place(fmt.Sprintf("h%02d", i), k.Public())
+		if _, err := s.Put(t.Context(), place, strings.NewReader("{}"), 2, store.Condition{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	v, err := fleet.Look(t.Context(), fleet.Query{Store: s, Now: time.Now(), SilentAfter: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 60 {
+		if now, err := v.Renamed(t.Context(), fmt.Sprintf("gone%02d", i), k.Public()); err != nil || now != "" {
+			t.Fatal(now, err)
+		}
+	}
+	if s.n == 0 || s.n > 200 {
+		t.Errorf("the view took %d requests, want at most 200", s.n)
+	}
 }

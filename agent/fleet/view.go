@@ -96,9 +96,9 @@ type View struct {
 	// Flooded has the number of objects that are not records, of each host that has very many.
 	Flooded map[string]int `json:"flooded,omitempty"`
 
-	unrecorded []string                  // hosts with a registered key and without a record
-	renamed    map[string]string         // the present names of those of them that were renamed
-	signers    map[string]hostkey.Public // the keys that signed the records of hosts
+	unrecorded []string          // hosts with a registered key and without a record
+	renamed    map[string]string // the present names of those of them that were renamed
+	renaming   hostkey.Renaming
 
 	Known hostkey.Registry `json:"-"` // the keys of the hosts, as the store has them
 	Fresh bool             `json:"-"` // Known was read by this Look
@@ -142,6 +142,7 @@ func Look(ctx context.Context, q Query) (*View, error) {
 		h := named.host(r, q)
 		h.Copied = r.Twice || copied[r.Host]
 		h.Conflicts = v.Known.Others(r.Host)
+		h.Replaced = h.Replaced && v.Flooded[r.Host] == 0 // among very many other objects, one with another key shows nothing
 		if q.wants(h) {
 			v.Hosts = append(v.Hosts, h)
 		}

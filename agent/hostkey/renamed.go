@@ -9,24 +9,37 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 )
 
-// Limits of what Renamed and Registers read.
+// Limits of what a Renaming and Registers read.
 const (
 	maxRegistration = 64 << 10
 	mostNames       = 8 // of a key
 )
 
-// Renamed returns the name that a host with a key has now: another one for which the key was registered after it was
+// Renaming finds out which hosts were renamed.
+type Renaming struct {
+	Store store.Store
+	Keys  Registry
+	// Reported reports whether a record of a host is signed with a key.
+	Reported func(name string, key Public) bool
+	// Requests is how many requests it may still make. Without any left, a host counts as renamed only if Reported
+	// says so.
+	Requests int
+
+	names map[Public][]string // the hosts for which a key is registered
+}
+
+// Now returns the name that a host with a key has now: another one for which the key was registered after it was
 // registered for host, if it still is; "" if there is none. The name of an object that registers a key proves nothing,
-// since every user who may write there can choose it. So the name counts only if reported says that a record of that
+// since every user who may write there can choose it. So the name counts only if Reported says that a record of that
 // name is signed with the key, or if the key signed the object.
-func (r Registry) Renamed(ctx context.Context, s store.Store, host string, key Public,
-	reported func(name string) bool) (string, error) {
+func (r *Renaming) Now(ctx context.Context, host string, key Public) (string, error) {
 	names := r.later(host, key)
-	if i := slices.IndexFunc(names, reported); i >= 0 {
+	if i := slices.IndexFunc(names, func(name string) bool { return r.Reported(name, key) }); i >= 0 {
 		return names[i], nil
 	}
-	for _, name := range names[:min(len(names), mostNames)] {
-		if ok, err := key.Registers(ctx, s, name); ok || err != nil {
+	for _, name := range names[:min(len(names), mostNames, r.Requests)] {
+		r.Requests--
+		if ok, err := key.Registers(ctx, r.Store, name); ok || err != nil {
 			return name, err
 		}
 	}
@@ -34,15 +47,24 @@ func (r Registry) Renamed(ctx context.Context, s store.Store, host string, key P
 }
 
 // later returns the other names for which a key was registered after it was registered for host.
-func (r Registry) later(host string, key Public) (names []string) {
-	var since time.Time
-	is := func(k Registered) bool { return k.Key == key }
-	if i := slices.IndexFunc(r[host], is); i >= 0 {
-		since = r[host][i].Since
+func (r *Renaming) later(host string, key Public) (names []string) {
+	if r.names == nil {
+		r.names = map[Public][]string{}
+		for name, keys := range r.Keys {
+			for _, k := range keys {
+				r.names[k.Key] = append(r.names[k.Key], name)
+			}
+		}
 	}
-	for other, keys := range r {
-		i := slices.IndexFunc(keys, is)
-		if other != host && i >= 0 && keys[i].Since.After(since) {
+	var since time.Time
+	for _, k := range r.Keys[host] {
+		if k.Key == key {
+			since = k.Since
+		}
+	}
+	for _, other := range r.names[key] {
+		if i := slices.IndexFunc(r.Keys[other], func(k Registered) bool { return k.Key == key }); other != host &&
+			r.Keys[other][i].Since.After(since) {
 			names = append(names, other)
 		}
 	}

@@ -50,7 +50,7 @@ func stoppedRollouts(ctx context.Context, client *trust.Client, s store.Store, v
 			if a, lacks := u.lacksResults(v.Hosts); lacks {
 				found = append(found, a)
 			}
-			a, missing, err := u.missing(ctx, s, v, all)
+			a, missing, err := u.missing(ctx, v, all)
 			if err != nil {
 				return nil, err
 			}
@@ -178,8 +178,8 @@ func shownRollout(r rolloutStatus) pages.Rollout {
 // missing returns the entry for hosts of a rollout that are not in the store any more; false if there are none, if the
 // view does not have all hosts, or if the rollout has arrived without them or was aborted. Waves may wait for them in
 // vain. A host that was renamed is not missing.
-func (u *activeRollout) missing(ctx context.Context, s store.Store, v *fleet.View,
-	all bool) (a fleet.Attention, missing bool, err error) {
+func (u *activeRollout) missing(ctx context.Context, v *fleet.View, all bool) (a fleet.Attention, missing bool,
+	err error) {
 	if !all || u.isOver() || u.rollout.Start.Aborted {
 		return a, false, nil
 	}
@@ -187,18 +187,19 @@ func (u *activeRollout) missing(ctx context.Context, s store.Store, v *fleet.Vie
 		Since: u.rollout.Start.At, Hint: startWithout(u.ref, u.version),
 		Why: fmt.Sprintf("%s: they belong to the rollout, and the store has no record of them, as after `corpus host forget`",
 			u.ref)}
-	a.Hosts, err = u.goneFor(ctx, s, v)
+	a.Hosts, err = u.goneFor(ctx, v)
 	if state, _ := u.next(u.waiting(), u.failed()); state == "halted" || state == "paused" {
 		a.Hint = "once the rollout is resumed, " + a.Hint
 	}
 	return a, len(a.Hosts) > 0, err
 }
 
-// goneFor returns the hosts of the roster that are not in the store any more, without those that were renamed.
-func (u *activeRollout) goneFor(ctx context.Context, s store.Store, v *fleet.View) (names []string, err error) {
+// goneFor returns the hosts of the roster that are not in the store any more, without those of which the view knows that
+// they were renamed.
+func (u *activeRollout) goneFor(ctx context.Context, v *fleet.View) (names []string, err error) {
 	keys := u.rollout.Roster.Keys()
 	for _, host := range u.gone(v.Hosts) {
-		now, err := v.Renamed(ctx, s, host, keys[host])
+		now, err := v.Renamed(ctx, host, keys[host])
 		if err != nil {
 			return nil, err
 		}

@@ -126,31 +126,33 @@ func (r rolloutStatus) writeBack(w io.Writer) {
 const keyReplaced = "another key than the rollout has for it is registered for it, as of a machine that replaced it, " +
 	"and has signed no record yet"
 
-// renamedTo is the problem of a host whose key is registered for another name, which follows.
-const renamedTo = "it was renamed, and keeps its place as "
-
-// nameRenamed sets renamedTo for the hosts without a record whose keys are registered for other names. It lists the
-// keys of all hosts if there is a host without a record.
+// nameRenamed sets the present names of the hosts without a record whose keys are registered for other names. It lists
+// the keys of all hosts if there is a host without a record.
 func (u *activeRollout) nameRenamed(ctx context.Context, s store.Store, r *rolloutStatus) {
-	var all hostkey.Registry
+	var renaming *hostkey.Renaming
 	keys := u.rollout.Roster.Keys()
 	for i := range r.WaitsFor {
 		h := &r.WaitsFor[i]
 		if h.Why != noRecord {
 			continue
 		}
-		if all == nil {
-			var err error
-			if all, err = hostkey.List(ctx, s); err != nil {
+		if renaming == nil {
+			all, err := hostkey.List(ctx, s)
+			if err != nil {
 				return // the rest of the status is still right
 			}
+			renaming = &hostkey.Renaming{Store: s, Keys: all, Requests: mostRequests,
+				Reported: func(string, hostkey.Public) bool { return false }}
 		}
-		now, err := all.Renamed(ctx, s, h.Host, keys[h.Host], func(string) bool { return false })
+		now, err := renaming.Now(ctx, h.Host, keys[h.Host])
 		if err == nil && now != "" {
-			h.Why = renamedTo + now
+			h.Now, h.Why = now, "it was renamed, and keeps its place as "+now
 		}
 	}
 }
+
+// mostRequests bounds the requests by which a status finds out which of the hosts that it names were renamed.
+const mostRequests = 8 * mostWaiting
 
 // nameReplaced sets keyReplaced for the hosts that a status names and for which another machine registered a key after
 // their current record. It lists the keys of these hosts, at most mostWaiting, and reads the registration of each newer

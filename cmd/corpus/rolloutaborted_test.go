@@ -149,6 +149,7 @@ func TestRenamedHostIsNotCalledOneWithoutRecord(t *testing.T) {
 	a.record("1.0", nil)
 	s.expect(0, statusLine, "waits for myapp-production-1 in wave 1: it was renamed, and keeps its place as "+
 		"myapp-production-9: corpus host show myapp-production-9\n")
+	s.expect(0, statusLine+" --json", `"now": "myapp-production-9"`)
 	s.expect(0, "fleet --trust-root @keys/root.json", "renamed on 1 host: myapp-production-1")
 	s.lacks("no record")
 }

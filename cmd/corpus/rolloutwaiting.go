@@ -21,6 +21,7 @@ type waitingHost struct {
 	Host string `json:"host"`
 	Wave string `json:"wave"`
 	Why  string `json:"why,omitempty"` // problem that its record shows; empty if it shows none
+	Now  string `json:"now,omitempty"` // its present name, if it was renamed
 }
 
 // mostWaiting is the maximum number of waiting hosts that a status names.
@@ -283,8 +284,8 @@ func (r rolloutStatus) writeWaiting(w io.Writer) {
 			switch {
 			case h.Why == signedByOther, h.Why == keyReplaced:
 				why = fmt.Sprintf(": %s: %s", h.Why, forgetOld(r.Ref, r.Version, h.Host, r.over))
-			case strings.HasPrefix(h.Why, renamedTo):
-				why = fmt.Sprintf(": %s: corpus host show %s", h.Why, strings.TrimPrefix(h.Why, renamedTo))
+			case h.Now != "":
+				why = fmt.Sprintf(": %s: corpus host show %s", h.Why, h.Now)
 			case h.Why == noRecord && r.over:
 				why = fmt.Sprintf(": %s; the rollout has arrived without it", h.Why)
 			case h.Why == noRecord:
