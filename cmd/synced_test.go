@@ -2,6 +2,7 @@ package cmd_test
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,14 +21,17 @@ type disk struct {
 	root    string
 	content map[string]bool   // files whose content is not synced
 	names   map[string]string // directories whose names are not synced, and the name that changed last
+	removed map[string]string // those of them in which a name was removed, and that name
 	records []*journal.Record // those of the chapter of the journal that was synced last
 	text    string            // all of that chapter
 	undone  int               // how many of them were undone
+	back    bool              // the run has moved next back, so its changes are undone from now on
 	wrong   []string
 }
 
 func newDisk(t *testing.T, root string) *disk {
-	return &disk{t: t, root: root, content: map[string]bool{}, names: map[string]string{}}
+	return &disk{t: t, root: root, content: map[string]bool{}, names: map[string]string{},
+		removed: map[string]string{}}
 }
 
 // temporary reports whether a path has a name that the next run of the program removes, or none.
@@ -61,9 +65,9 @@ func (d *disk) see(c fault.Call) {
 		}
 		delete(d.content, c.Path)
 		delete(d.names, c.Path)
-	case "syncfs": // all directories of a test are in one filesystem
-		clear(d.content)
-		clear(d.names)
+		delete(d.removed, c.Path)
+	case "syncfs": // each directory at the top of a host may be a filesystem
+		d.synced(c.Path)
 	case "renameat", "renameat2", "linkat":
 		d.moved(c)
 	case "symlinkat", "mkdirat":
@@ -71,7 +75,18 @@ func (d *disk) see(c fault.Call) {
 	case "unlinkat":
 		if _, err := os.Lstat(c.Path); err == nil {
 			d.changed(c.Path)
+			d.removed[filepath.Dir(c.Path)] = c.Path
 		}
+	}
+}
+
+// synced records that the filesystem of a path is synced.
+func (d *disk) synced(path string) {
+	top, _, _ := strings.Cut(strings.TrimPrefix(path, d.root+"/"), "/")
+	in := func(path string) bool { return strings.HasPrefix(path, d.root+"/"+top+"/") }
+	maps.DeleteFunc(d.content, func(path string, _ bool) bool { return in(path) })
+	for _, dirs := range []map[string]string{d.names, d.removed} {
+		maps.DeleteFunc(dirs, func(path, _ string) bool { return in(path + "/") })
 	}
 }
 
@@ -109,6 +124,9 @@ func (d *disk) changed(path string) {
 		return
 	}
 	d.check(path)
+	if last := d.removed[filepath.Dir(path)]; last != "" && !strings.HasPrefix(path, d.root+"/etc/") && !mayBeLost(last) {
+		d.fail("%s changes before the removal of %s is synced", path, last)
+	}
 	d.names[filepath.Dir(path)] = path
 }
 
@@ -128,8 +146,11 @@ func (d *disk) check(path string) {
 			}
 		}
 	}
-	if filepath.Base(in) == "previous" {
+	switch filepath.Base(in) {
+	case "previous":
 		d.converged(path)
+	case "next":
+		d.back = d.records != nil
 	}
 }
 
@@ -142,14 +163,17 @@ func (d *disk) own(before string) {
 	}
 }
 
-// recorded checks that the journal on the disk has the change of a path.
+// recorded checks that the journal on the disk has the change of a path, and in a rollback that it is about to be undone.
 func (d *disk) recorded(path, in string) {
 	for _, r := range d.records {
+		if d.back && !r.Begun {
+			continue
+		}
 		if r.Subject.Name == in || r.Subject.Kind == host.KindTree && strings.HasPrefix(in, r.Subject.Name+"/") {
 			return
 		}
 	}
-	if !strings.Contains(d.text, `"path":"`+in+`"`) { // it may be planned
+	if d.back || !strings.Contains(d.text, `"path":"`+in+`"`) { // it may be planned
 		d.fail("%s changes before the journal has its record", path)
 	}
 }
@@ -243,7 +267,12 @@ func TestSyncedInOrder(t *testing.T) {
 	follow("corpus-agent", root, 0, "deploy")
 	f.service("2", "")
 	follow("corpus-agent", root, 0, "deploy")
-	f.service("3", "break:\n  file.managed:\n    - name: /etc/myapp/page\n    - source: /not-there\n    - order: last\n")
+	f.service("3", `
+first: # is undone last, by a call that syncs nothing
+  file.symlink: [name: /etc/first/link, target: /etc/myapp, makedirs: True, order: first]
+break:
+  file.managed: [name: /etc/myapp/page, source: /not-there, order: last]
+`)
 	follow("corpus-agent", root, 7, "deploy")
 	t.Logf("%d calls", calls)
 }
