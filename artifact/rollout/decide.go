@@ -40,6 +40,7 @@ type Verdict struct {
 // and must stay on its present release. Healthy hosts of earlier waves count only if their results were read; failures
 // that a host has not read yet cannot stop it.
 func Decide(p Plan, s Start, wave int, now time.Time, seen View) Verdict {
+	p = p.Within(s, seen)
 	switch {
 	case s.Aborted:
 		return Verdict{Reason: Aborted}

@@ -107,12 +107,8 @@ func (p Plan) checkWaves() (errs []error) {
 }
 
 func (p Plan) checkShares() (errs []error) {
-	if p.Halt.Hosts < 0 || p.Halt.Share < 0 || p.Halt.Share > All {
-		errs = append(errs, diag.WithHint(errors.New("the limit of failed hosts is out of range"), "write --halt-at 2,5%%"))
-	}
-	if p.Healthy < 0 || p.Healthy > All {
-		errs = append(errs, diag.WithHint(fmt.Errorf("%s of a wave's hosts cannot be healthy", p.Healthy),
-			"write --healthy 80%%"))
+	if err := p.limits().check(); err != nil {
+		errs = append(errs, err)
 	}
 	if p.AtOnce <= 0 || p.AtOnce > All {
 		errs = append(errs, diag.WithHint(fmt.Errorf("%s of a cluster's hosts cannot deploy at the same time", p.AtOnce),
@@ -120,6 +116,8 @@ func (p Plan) checkShares() (errs []error) {
 	}
 	return errs
 }
+
+func (p Plan) limits() *Limits { return &Limits{Halt: p.Halt, Healthy: p.Healthy} }
 
 // WaveName returns the name of a wave, or its number from 1 on if it has none.
 func (p Plan) WaveName(i int) string {

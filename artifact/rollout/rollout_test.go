@@ -73,6 +73,41 @@ func TestMistakesInPlans(t *testing.T) {
 	}
 }
 
+// TestStricterLimitsStopNoRolloutThatHasArrived tightens the limits of a plan before and after enough hosts are
+// healthy.
+func TestStricterLimitsStopNoRolloutThatHasArrived(t *testing.T) {
+	p := rollout.Default()
+	p.Waves = []rollout.Wave{{Share: 50 * rollout.Percent}, {Share: rollout.All}}
+	p.Halt, p.Healthy = rollout.Halt{Hosts: 2}, 75*rollout.Percent
+	at := time.Now().Truncate(time.Second)
+	s := p.NewStart("1-a", "sha256:"+strings.Repeat("0a", 32), at, fleet(8, 1))
+	s.Hosts = []int{4, 4}
+	results := []rollout.Result{{Host: "failed", Failed: true, At: at}}
+	for i := range 3 {
+		results = append(results, rollout.Result{Host: fmt.Sprint("first", i), At: at},
+			rollout.Result{Host: fmt.Sprint("second", i), Wave: 1, At: at})
+	}
+	reason := func(p rollout.Plan, s rollout.Start, results []rollout.Result) rollout.Reason {
+		now := at.Add(time.Hour)
+		return rollout.Decide(p, s, 1, now, rollout.NewTally(2, results, nil).AsOf(now)).Reason
+	}
+	healthy, halt, older := p, p, s
+	healthy.Healthy, halt.Halt.Hosts, older.Limits = rollout.All, 1, nil
+	for what, got := range map[string][2]rollout.Reason{
+		"healthy hosts, after it arrived":    {reason(healthy, s, results), rollout.Turn},
+		"healthy hosts, of an older program": {reason(healthy, older, results), rollout.TooFew},
+		"healthy hosts, before it arrived":   {reason(healthy, s, results[:3]), rollout.TooFew},
+		"failed hosts, after it arrived":     {reason(halt, s, results), rollout.Turn},
+		"failed hosts, before it arrived":    {reason(halt, s, results[:4]), rollout.Stops},
+		"failed hosts, after more failures": {reason(halt, s, append(results, rollout.Result{Host: "x", Failed: true, At: at})),
+			rollout.Stops},
+	} {
+		if got[0] != got[1] {
+			t.Errorf("stricter limits of %s: %s, want %s", what, got[0], got[1])
+		}
+	}
+}
+
 func fleet(n, regions int) (hosts []rollout.Host) {
 	for i := range n {
 		region := fmt.Sprintf("r%d", i%regions)

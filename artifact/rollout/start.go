@@ -24,6 +24,7 @@ type Start struct {
 	Cuts    []uint32  `json:"cuts"`             // see Plan.Cut
 	Hosts   []int     `json:"hosts"`            // of each wave, when it started
 	Order   *Order    `json:"order,omitempty"`  // of the plan, when it started; nil in starts of older programs
+	Limits  *Limits   `json:"limits,omitempty"` // likewise; see Plan.Within
 	Urgent  bool      `json:"urgent,omitempty"`
 	Paused  bool      `json:"paused,omitempty"`
 	Aborted bool      `json:"aborted,omitempty"`
@@ -105,7 +106,7 @@ type Before struct {
 func (p Plan) NewStart(id, release string, at time.Time, hosts []Host) Start {
 	cuts, counts := p.Cut(release, hosts)
 	return Start{ID: id, Release: release, At: at.UTC().Truncate(time.Second), Agent: p.Agent, Cuts: cuts, Hosts: counts,
-		Order: p.order()}
+		Order: p.order(), Limits: p.limits()}
 }
 
 // maxLeft is the maximum number of aborted releases that a start keeps.
@@ -137,6 +138,9 @@ func (s Start) Check() error {
 	errs := []error{checkID(s.ID), checkDigest("release", s.Release), checkDigest("roster", s.Roster), s.checkStops()}
 	if s.Order != nil {
 		errs = append(errs, s.Order.check())
+	}
+	if s.Limits != nil {
+		errs = append(errs, s.Limits.check())
 	}
 	if s.At.IsZero() {
 		errs = append(errs, errors.New("the rollout has no time"))

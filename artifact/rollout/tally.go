@@ -88,6 +88,9 @@ func (v View) nthHealthy(wave, n int) (time.Time, bool) {
 	return v.tally.healthy[wave][n-1], true
 }
 
+// waves returns the number of waves.
+func (v View) waves() int { return len(v.tally.healthy) }
+
 // Healthy returns the number of healthy hosts of a wave.
 func (v View) Healthy(wave int) int { return upTo(v.tally.healthy[wave], v.until) }
 

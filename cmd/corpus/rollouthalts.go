@@ -63,14 +63,14 @@ func (u *activeRollout) standing(ctx context.Context, s store.Store) (halts []ha
 	halts, n = u.halts(ctx, s, u.seen.Halts)
 	u.addNotFailed(halts)
 	failed, finished := u.countFinished()
-	if u.plan.Halt.Reached(failed, finished) {
+	if u.within().Halt.Reached(failed, finished) {
 		return halts, n
 	}
 	for i := range halts {
 		halts[i].Unfounded = fmt.Sprintf("the store shows that it failed on %d of %s, and the limit is %s. Unless hosts "+
 			"have recovered, the plan was changed or the store has lost results, look at this host, whose key may be stolen: "+
 			"`corpus host show %s`",
-			failed, diag.Count(finished, "finished host"), u.plan.Halt, halts[i].Host)
+			failed, diag.Count(finished, "finished host"), u.within().Halt, halts[i].Host)
 	}
 	return halts, n
 }

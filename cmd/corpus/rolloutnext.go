@@ -124,7 +124,7 @@ func (u *activeRollout) finished(failed int) (state, next string) {
 		}
 	}
 	for w := u.rollout.Start.Skipped; w < len(healthy); w++ {
-		need, have := u.plan.Healthy.Of(u.rollout.Start.Hosts[w]), healthy[w]
+		need, have := u.within().Healthy.Of(u.rollout.Start.Hosts[w]), healthy[w]
 		if have < need && !u.arrivedAsStarted() {
 			return "stuck", fmt.Sprintf("%s; it has not arrived, since it needs %s of wave %s, and there are %d: %s",
 				next, diag.Count(need, "healthy host"), u.plan.WaveName(w), have, u.wayOn("or promote a corrected release"))

@@ -114,9 +114,13 @@ func TestChangedPlanMovesNoHost(t *testing.T) {
 		h.record("1.1", nil)
 		h.result(hosts.Healthy)
 	}
-	for _, change := range []string{"--last " + order[0][0].name, "--regions uswest2,useast1",
+	for _, change := range []string{"--last " + order[0][0].name, "--regions uswest2,useast1", "--healthy 100%",
+		"--halt-at 1", "--healthy 75% --halt-at 9",
 		"--waves 10%:0s,20%:0s,30%:0s,40%:0s,50%:0s,60%:0s,80%:0s,100%"} {
 		s.expect(0, plan+" "+change, "")
 		s.expect(0, statusLine, "rollout of 1.1 is finished")
+		s.expect(0, "fleet --trust-root @keys/root.json", "")
+		s.lacks("stuck")
+		s.lacks("halted")
 	}
 }

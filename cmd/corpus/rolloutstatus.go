@@ -101,10 +101,15 @@ func (u *activeRollout) read(ctx context.Context, s store.Store, start rollout.S
 	return err
 }
 
+// within returns the plan with the limits that count in the rollout.
+func (u *activeRollout) within() rollout.Plan {
+	return u.plan.Within(u.rollout.Start, u.seen.View(u.now))
+}
+
 // arrived reports whether enough hosts of each wave are healthy, and no failures stop the rollout.
 func (u *activeRollout) arrived() bool {
 	for w, n := range u.rollout.Start.Hosts {
-		if u.seen.View(u.now).Healthy(w) < u.plan.Healthy.Of(n) && !u.arrivedAsStarted() {
+		if u.seen.View(u.now).Healthy(w) < u.within().Healthy.Of(n) && !u.arrivedAsStarted() {
 			return false
 		}
 	}
@@ -118,6 +123,9 @@ func (u *activeRollout) arrivedAsStarted() bool {
 		return false
 	}
 	plan, needs := u.plan, slices.Clone(u.signed.Hosts)
+	if u.signed.Limits != nil {
+		plan.Healthy = u.signed.Limits.Healthy
+	}
 	plan.Waves = make([]rollout.Wave, len(needs))
 	for w, n := range needs {
 		needs[w] = plan.Healthy.Of(n)
