@@ -36,7 +36,8 @@ func newDisk(t *testing.T, root string) *disk {
 
 // temporary reports whether a path has a name that the next run of the program removes, or none.
 func temporary(path string) bool {
-	return strings.Contains(path, "/.corpus-") || strings.Contains(path, "/.staged-") || strings.HasSuffix(path, " (deleted)")
+	return strings.Contains(path, "/.corpus-") || strings.Contains(path, "/.staged-") ||
+		strings.HasSuffix(path, " (deleted)")
 }
 
 // mayBeLost reports whether a path on a host is of a file that a run writes again if it is lost.
@@ -163,7 +164,8 @@ func (d *disk) own(before string) {
 	}
 }
 
-// recorded checks that the journal on the disk has the change of a path, and in a rollback that it is about to be undone.
+// recorded checks that the journal on the disk has the change of a path, and in a rollback that it is about to be
+// undone.
 func (d *disk) recorded(path, in string) {
 	for _, r := range d.records {
 		if d.back && !r.Begun {
@@ -236,8 +238,9 @@ func (d *disk) fail(format string, args ...any) {
 }
 
 // TestSyncedInOrder follows the calls of programs that change the disk, and checks at each of them what a power failure
-// would leave: no file has its name before its content is synced, no state changes a file before the journal on the disk
-// has its record, no link moves before the directories of what it leads to are synced, and at the end all of it is.
+// would leave: no file has its name before its content is synced, no state changes a file before the journal on the
+// disk has its record, no link moves before the directories of what it leads to are synced, and at the end all of it
+// is.
 func TestSyncedInOrder(t *testing.T) {
 	f := newFleet(t)
 	root := f.host()
@@ -274,5 +277,6 @@ break:
   file.managed: [name: /etc/myapp/page, source: /not-there, order: last]
 `)
 	follow("corpus-agent", root, 7, "deploy")
+	follow("corpus", f.store, 0, "point", "myapp", "testing", "1")
 	t.Logf("%d calls", calls)
 }

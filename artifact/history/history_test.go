@@ -337,7 +337,8 @@ func TestMovesFollowTheVersionsOfTheMetadata(t *testing.T) {
 		}
 		slices.Reverse(want)
 		if !slices.Equal(got, want) {
-			t.Errorf("%s: the moves are, the newest first,\n%s\nwant\n%s", what, strings.Join(got, "\n"), strings.Join(want, "\n"))
+			t.Errorf("%s: the moves are, the newest first,\n%s\nwant\n%s", what, strings.Join(got, "\n"),
+				strings.Join(want, "\n"))
 		}
 	}
 	production("with all versions", "point 1", "point 2", "skip-wave 2", "pause 2", "abort 1")

@@ -91,6 +91,7 @@ func TestStricterLimitsStopNoRolloutThatHasArrived(t *testing.T) {
 		now := at.Add(time.Hour)
 		return rollout.Decide(p, s, 1, now, rollout.NewTally(2, results, nil).AsOf(now)).Reason
 	}
+	failed := append(slices.Clone(results), rollout.Result{Host: "later", Failed: true, At: at})
 	healthy, halt, older := p, p, s
 	healthy.Healthy, halt.Halt.Hosts, older.Limits = rollout.All, 1, nil
 	for what, got := range map[string][2]rollout.Reason{
@@ -99,8 +100,7 @@ func TestStricterLimitsStopNoRolloutThatHasArrived(t *testing.T) {
 		"healthy hosts, before it arrived":   {reason(healthy, s, results[:3]), rollout.TooFew},
 		"failed hosts, after it arrived":     {reason(halt, s, results), rollout.Turn},
 		"failed hosts, before it arrived":    {reason(halt, s, results[:4]), rollout.Stops},
-		"failed hosts, after more failures": {reason(halt, s, append(results, rollout.Result{Host: "x", Failed: true, At: at})),
-			rollout.Stops},
+		"failed hosts, after more failures": {reason(halt, s, failed), rollout.Stops},
 	} {
 		if got[0] != got[1] {
 			t.Errorf("stricter limits of %s: %s, want %s", what, got[0], got[1])

@@ -194,8 +194,8 @@ func (u *activeRollout) missing(ctx context.Context, v *fleet.View, all bool) (a
 	return a, len(a.Hosts) > 0, err
 }
 
-// goneFor returns the hosts of the roster that are not in the store any more, without those of which the view knows that
-// they were renamed.
+// goneFor returns the hosts of the roster that are not in the store any more, without those of which the view knows
+// that they were renamed.
 func (u *activeRollout) goneFor(ctx context.Context, v *fleet.View) (names []string, err error) {
 	keys := u.rollout.Roster.Keys()
 	for _, host := range u.gone(v.Hosts) {
