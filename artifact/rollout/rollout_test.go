@@ -100,7 +100,7 @@ func TestStricterLimitsStopNoRolloutThatHasArrived(t *testing.T) {
 		"healthy hosts, before it arrived":   {reason(healthy, s, results[:3]), rollout.TooFew},
 		"failed hosts, after it arrived":     {reason(halt, s, results), rollout.Turn},
 		"failed hosts, before it arrived":    {reason(halt, s, results[:4]), rollout.Stops},
-		"failed hosts, after more failures": {reason(halt, s, failed), rollout.Stops},
+		"failed hosts, after more failures":  {reason(halt, s, failed), rollout.Stops},
 	} {
 		if got[0] != got[1] {
 			t.Errorf("stricter limits of %s: %s, want %s", what, got[0], got[1])
