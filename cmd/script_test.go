@@ -3,6 +3,7 @@ package cmd_test
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 
+	"filippo.io/age"
+	"filippo.io/age/armor"
 	"github.com/rogpeppe/go-internal/testscript"
 	"golang.org/x/sys/unix"
 
@@ -63,6 +66,8 @@ func bin(t testing.TB) string {
 //	exits CODE PROGRAM...   run a program and expect its exit code
 //	release PROJECT TREE VERSION CHANNEL   build and publish
 //	alone CODE PROGRAM...   exits, for a program without a root, which gets a separate lock
+//	agekey FILE VARIABLE   make a private key of age, and put its recipient into a variable
+//	encrypted FILE KEY VALUE RECIPIENT...   write an encrypted value as a pillar file
 //	denied ERRNO CODE PROGRAM...   exits, in a system whose openat2(2) fails with ENOSYS or EPERM
 //
 // and the condition [root], which means that the test runs as root.
@@ -71,7 +76,7 @@ func TestScripts(t *testing.T) {
 		Dir: "../testdata/script", RequireExplicitExec: true, RequireUniqueNames: true,
 		Setup: func(env *testscript.Env) error { return hostAndStore(bin(t), env) },
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "release": release,
-			"denied": deniedCall, "alone": withOwnStateDirectory},
+			"denied": deniedCall, "alone": withOwnStateDirectory, "agekey": ageKey, "encrypted": encrypted},
 		Condition: func(name string) (bool, error) {
 			if name != "root" {
 				return false, fmt.Errorf("unknown condition %q", name)
@@ -154,4 +159,34 @@ func release(ts *testscript.TestScript, neg bool, args []string) {
 	file := project + "-" + version + ".tar.zst"
 	ts.Check(ts.Exec("corpus", "build", tree, "-o", file))
 	ts.Check(ts.Exec("corpus", "publish", project, version, file, "--channel", channel))
+}
+
+func ageKey(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: agekey FILE VARIABLE")
+	}
+	identity, err := age.GenerateX25519Identity()
+	ts.Check(err)
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(identity.String()+"\n"), 0o600))
+	ts.Setenv(args[1], identity.Recipient().String())
+}
+
+func encrypted(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 4 {
+		ts.Fatalf("usage: encrypted FILE KEY VALUE RECIPIENT...")
+	}
+	var recipients []age.Recipient
+	for _, text := range args[3:] {
+		r, err := age.ParseX25519Recipient(text)
+		ts.Check(err)
+		recipients = append(recipients, r)
+	}
+	var value strings.Builder
+	lines := armor.NewWriter(&value)
+	w, err := age.Encrypt(lines, recipients...)
+	ts.Check(err)
+	_, err = io.WriteString(w, args[2])
+	ts.Check(errors.Join(err, w.Close(), lines.Close()))
+	text := "#!yaml|age\n" + args[1] + ": |\n  " + strings.ReplaceAll(value.String(), "\n", "\n  ") + "\n"
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(text), 0o644))
 }
