@@ -52,6 +52,7 @@ const (
 	Invalid          = "invalid record"
 	Ahead            = "run in the future"
 	Silent           = "silent"
+	StoreClock       = "wrong clock of the store"
 	Copied           = "one key on two machines"
 	Withdrawn        = "withdrawn"
 	Unregistered     = "unregistered"
@@ -59,7 +60,7 @@ const (
 
 // ranks returns the kinds of attention, the most urgent first.
 func ranks() []string {
-	return []string{Unreadable, Halted, Stuck, WithdrawnRollout, Unseen, NoResult, Missing, OldAgent, NoEvidence,
+	return []string{StoreClock, Unreadable, Halted, Stuck, WithdrawnRollout, Unseen, NoResult, Missing, OldAgent, NoEvidence,
 		string(Failed), string(RolledBack), string(Quarantined), NoChannel, WrongKey, Conflict, Copied, Flooded, Invalid,
 		NoRecord, Ahead, Withdrawn, Silent, Renamed, Unregistered, Paused, string(Held)}
 }
@@ -86,7 +87,7 @@ func attention(v *View) []Attention {
 		}
 	}
 	for _, h := range v.Hosts {
-		notice(h, v.At, add)
+		notice(h, v.now, add)
 	}
 	for _, i := range v.Ignored {
 		record := Host{Listed: hostrecord.Listed{Record: hostrecord.Record{Host: i.Host}, Seen: v.At}}
@@ -107,7 +108,7 @@ func attention(v *View) []Attention {
 			"machine is gone: corpus host forget "+host,
 			Host{Listed: hostrecord.Listed{Record: hostrecord.Record{Host: host}, Seen: v.At}})
 	}
-	out := v.flooded()
+	out := append(v.clocks(), v.flooded()...)
 	for _, a := range found {
 		out = append(out, *a)
 	}

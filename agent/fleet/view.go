@@ -59,6 +59,8 @@ type Host struct {
 	NoChannel string `json:"no_channel,omitempty"` // a channel that it follows and that its project no longer has
 	Conflicts int    `json:"conflicts,omitempty"`  // other keys that were registered for its name
 	Copied    bool   `json:"copied,omitempty"`     // another machine signs with its key at the same time
+
+	storeBehind time.Duration // see Query.storeClock
 }
 
 // Row counts the hosts of a channel by version. Hosts, Healthy, Held, Drifted, Behind and Silent count those that have
@@ -100,6 +102,9 @@ type View struct {
 	renamed    map[string]string // the present names of those of them that were renamed
 	renaming   hostkey.Renaming
 
+	now         time.Time     // by the clock of the store
+	storeBehind time.Duration // see Query.storeClock
+
 	Known hostkey.Registry `json:"-"` // the keys of the hosts, as the store has them
 	Fresh bool             `json:"-"` // Known was read by this Look
 }
@@ -108,7 +113,8 @@ type View struct {
 type Query struct {
 	Store    store.Store
 	Listings []trust.Listing // what the projects' channels name
-	Now      time.Time
+	Now      time.Time       // by the clock of the store, if that sends its time
+	Viewer   time.Time       // by the clock of this machine; zero for Now
 	// SilentAfter is the time without a report or record after which a host counts as silent.
 	SilentAfter time.Duration
 	// Keys reads the keys of hosts; nil for hostkey.List.
@@ -137,9 +143,11 @@ func Look(ctx context.Context, q Query) (*View, error) {
 	if err := v.findRenamed(ctx, q.Store, listed); err != nil {
 		return nil, err
 	}
+	v.now, v.storeBehind = q.storeClock(listed)
 	named, copied := channels(q.Listings), copies(listed, v.Known)
 	for _, r := range listed {
-		h := named.host(r, q)
+		h := named.host(r, q, v.now)
+		h.storeBehind = v.storeBehind
 		h.Copied = r.Twice || copied[r.Host]
 		h.Conflicts = v.Known.Others(r.Host)
 		h.Replaced = h.Replaced && v.Flooded[r.Host] == 0 // among very many other objects, one with another key shows nothing
@@ -206,13 +214,13 @@ func channels(listings []trust.Listing) pointers {
 	return p
 }
 
-func (p pointers) host(r hostrecord.Listed, q Query) Host {
+func (p pointers) host(r hostrecord.Listed, q Query, now time.Time) Host {
 	h := Host{Listed: r, State: stateOf(r.Record)}
 	if !r.Unbegun {
 		h.ID = r.Run
 	}
 	// A record with a time in the future does not show that the host has reported recently.
-	h.Silent = q.SilentAfter > 0 && q.Now.Sub(r.Seen).Abs() > q.SilentAfter
+	h.Silent = q.SilentAfter > 0 && now.Sub(r.Seen).Abs() > q.SilentAfter
 	for project, place := range places(r.Record) {
 		h.Behind = h.Behind || p.behind(project, place)
 		if ref := (artifact.Ref{Project: project, Channel: place.Channel}); p.lacks(ref) && h.NoChannel == "" {

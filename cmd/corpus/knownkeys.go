@@ -182,7 +182,7 @@ func publisherClient(publisher *publish.Publisher) func(context.Context) (*trust
 
 func (o fleetOptions) query(s store.Store, list []trust.Listing, known hostkey.Registry, now time.Time) fleet.Query {
 	q := fleet.Query{
-		Store: s, Listings: list, Now: now, SilentAfter: silentAfter, Known: known,
+		Store: s, Listings: list, Now: now, Viewer: time.Now(), SilentAfter: silentAfter, Known: known,
 		Project: o.project, Channel: o.channel, BehindOnly: o.behind, Silent: o.silent > 0,
 	}
 	if o.silent > 0 {

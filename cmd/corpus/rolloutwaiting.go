@@ -42,7 +42,7 @@ func (u *activeRollout) readRecords(ctx context.Context, s store.Store) []fleet.
 	for host, key := range u.rollout.Roster.Keys() {
 		known[host] = []hostkey.Registered{{Key: key}}
 	}
-	q := fleet.Query{Store: s, Now: u.now, SilentAfter: silentAfter, Known: known,
+	q := fleet.Query{Store: s, Now: u.now, Viewer: time.Now(), SilentAfter: silentAfter, Known: known,
 		Keys: func(context.Context, store.Store) (hostkey.Registry, error) { return known, nil }}
 	if u.ref.Project != artifact.Base {
 		q.Project = u.ref.Project
