@@ -13,6 +13,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/inspect"
 	"github.com/corpus-agent/corpus-agent/agent/ledger"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/grains"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/redact"
@@ -53,6 +54,7 @@ func (h *Host) Examine(ctx context.Context) (*doctor.Findings, error) {
 		h.found.OK("records", "the records of the agent can be read")
 	}
 	h.identity(ctx)
+	h.pillar()
 	h.trust()
 	h.store(ctx)
 	h.units(ctx)
@@ -75,6 +77,11 @@ func (h *Host) configuration() {
 		h.found.Warn("config", cmp.Or(d.Hint, "see docs/configuration.md"), "%s", d.Error())
 	}
 	if len(h.Mistakes)+len(h.Warnings) > 0 {
+		return
+	}
+	if file := h.Config.File.Path; h.Config.File.Content == nil && walk.Misplaced(file) {
+		h.found.Fail("config", "write the settings into a file there again, or remove the link: all settings have their "+
+			"defaults now", "%s is a symbolic link that leads nowhere", h.Layout.Inside(file))
 		return
 	}
 	if h.Config.File.Content == nil {
