@@ -24,6 +24,8 @@ func TestGrainModulesRun(t *testing.T) {
 		"states/_grains/own.py": "import tool\ndef role(grains=None):\n" +
 			"    return {'role': tool.NAME, 'saw': 'kernel' in grains, 'empty': __grains__ == {}}\n" +
 			"def broken():\n    return {'x': 1 / 0}\ndef number():\n    return 3\ndef _hidden():\n    return {'hidden': 1}\n",
+		"seen/_grains/seen.py": "def f(grains):\n    return {'seen': [__opts__['id'], grains['id'], __opts__['site'], " +
+			"__grains__['tier'], b'x', (b'y',)]}\n",
 		"states/_utils/tool.py": "NAME = 'web'\n",
 		"states/_grains/no.py":  "def __virtual__():\n    return False, 'no disk'\n",
 		"base/grains/more.py":   "def more():\n    return {'more': (1, 2), 'role': 'base'}\n",
@@ -47,6 +49,11 @@ func TestGrainModulesRun(t *testing.T) {
 		if got := value.Repr(all.Value(name)); got != want {
 			t.Errorf("%s is %s, want %s", name, got, want)
 		}
+	}
+	all, _, err = a.Grains(t.Context(), grains.Identity{}, site.GrainDirs{States: []string{filepath.Join(dir, "seen")},
+		Options: value.NewMap("id", "named", "site", "north", "grains", value.NewMap("tier", "gold"))})
+	if got := value.Repr(all.Value("seen")); err != nil || got != "['named', 'named', 'north', 'gold', 'x', ('y',)]" {
+		t.Errorf("with the options of a minion file a module sees %s: %v", got, err)
 	}
 	text := ""
 	for _, w := range warnings {

@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -137,7 +138,13 @@ func (h *Host) minionGrains(ctx context.Context, config *minion.Config) (*value.
 	if config == nil {
 		return h.Grains(ctx, id, site.GrainDirs{})
 	}
-	dirs := site.GrainDirs{More: config.GrainsDirs}
+	name, err := h.TreeHostname()
+	if err != nil {
+		return nil, nil, err
+	}
+	opts := &session.Settings{ID: cmp.Or(config.ID, name), Grains: config.Grains, States: config.States,
+		Pillar: config.Pillar, Options: config.Options, Test: config.Test, Failhard: config.Failhard}
+	dirs := site.GrainDirs{More: config.GrainsDirs, Options: opts.MinionOptions()}
 	for _, env := range config.States {
 		dirs.States = append(dirs.States, env.Dirs...)
 	}

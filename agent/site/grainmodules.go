@@ -76,10 +76,16 @@ func (s *Site) runGrainModules(ctx context.Context, hostname string, facts *grai
 		}
 		known.Set(kind, names.Plain())
 	}
+	opts := dirs.Options
+	if opts == nil {
+		opts = value.NewMap("id", hostname, "file_client", "local", "cachedir", "/var/cache/corpus", "test", false)
+	}
 	w := python.New(python.Options{Host: h, Asks: g, Modules: known.Plain(),
-		Opts: value.NewMap("id", hostname, "file_client", "local", "cachedir", "/var/cache/corpus", "test", false)})
+		Opts: opts})
 	defer w.Close()
-	v, err := w.Do(ctx, "grains", value.NewMap("grains", facts.All(ctx)))
+	core := facts.All(ctx).Clone()
+	core.Set("id", opts.Value("id"))
+	v, err := w.Do(ctx, "grains", value.NewMap("grains", core))
 	if err != nil {
 		return nil, fmt.Errorf("grain modules: %w", err)
 	}

@@ -131,6 +131,11 @@ func (c *calling) options(opened *inspect.Opened, name string) (outputter.Option
 	if c.out != "" {
 		o.Format = c.out
 	}
+	if o.Format == "" && !c.json {
+		if named := opened.OutputOf(name); outputter.Known(named) || named != "" && opened.HasOutputter(named) {
+			o.Format = named
+		}
+	}
 	if o.Format == "" {
 		o.Format = formatOf(name, c.json)
 	}

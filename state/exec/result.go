@@ -42,7 +42,8 @@ type Result struct {
 	Comment  string
 	Hint     string // what to do about a failure
 	Warnings []string
-	Skipped  string // why the step was skipped without an error: it would have changed something outside the root
+	More     *value.Map // further keys that a state in Python returned
+	Skipped  string     // why the step was skipped without an error: it would have changed something outside the root
 
 	// Predicted has the changes that a real run would report, if Outcome is Pending. Changes then has those that Salt's
 	// dry run reports, which for some states are fewer.
@@ -142,6 +143,9 @@ func (r *Result) Map() *value.Map {
 		"__sls__", r.Step.Chunk.Value(compile.KeySLS), "__run_num__", r.RunNum,
 		"start_time", r.Started.Format("15:04:05.000000"), "duration", float64(r.Duration.Microseconds())/1000,
 		"__id__", r.shownValue(r.Step.Chunk.Value(compile.KeyID)))
+	for key, v := range r.More.All() {
+		m.Set(value.Str(key), r.redactor.Value(v))
+	}
 	if r.NotRun {
 		m.Set("__state_ran__", false)
 	}

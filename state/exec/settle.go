@@ -76,6 +76,7 @@ func (r *Runner) apply(ctx context.Context, resource module.Resource, diff modul
 		result.fail(err, report.Changes)
 	}
 	result.Warnings = append(result.Warnings, report.Warnings...)
+	result.More = report.More
 }
 
 // changed has a resource apply a diff.

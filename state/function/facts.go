@@ -50,9 +50,9 @@ type Facts struct {
 	// nil, slsutil has only the formats that do not need it.
 	Serializer func(format string) (Serializer, bool)
 
-	// Own returns the functions of the tree's own modules, by their full names; nil for none. They replace all
-	// functions with the same name before the dot.
-	Own func() map[string]Described
+	// Own returns the functions of the tree's own modules of a kind, such as modules or states, by their full names; nil
+	// for none. They replace all functions with the same name before the dot.
+	Own func(kind string) map[string]Described
 
 	// Calls are the signatures of the functions of state. They are not in the table; sys describes them.
 	Calls map[string]string
@@ -184,6 +184,7 @@ type GrainsFile struct {
 
 // Described holds the parameters and the documentation of a function that is not in a table.
 type Described struct {
+	Module     string // the documentation of its module
 	Parameters []Parameter
 	Doc        string
 }

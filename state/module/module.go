@@ -108,6 +108,7 @@ type Report struct {
 	Changes  *value.Map
 	Comment  string
 	Warnings []string
+	More     *value.Map // further keys of the result, which Salt passes on; nil for none
 }
 
 // Table maps the names of a family's functions ("managed" for file.managed) to constructors of resources with

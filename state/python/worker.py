@@ -258,6 +258,8 @@ def serve(m):
     """Does what a question says, and gives the message of its answer."""
     try:
         WORLD.learn(m.get("world", {}))
+        if m["do"] in ("state", "render", "program"):
+            WORLD.opts["state_top"] = "salt://top.sls"  # a state run of Salt writes it so
         return text_of({"done": pack(DO[m["do"]](m))})
     except BaseException as e:
         stay()
@@ -290,13 +292,18 @@ def describe(e):
 
 # The world that modules see.
 
+class NamedLoaderContext(dict):
+    """What modules see as __grains__, __pillar__ and __context__: under Salt, too, not the plain dict of its name."""
+
+
 class World:
     def __init__(self):
-        self.grains, self.pillar, self.opts, self.context = {}, {}, {}, {}
-        self.hidden_grains = {}
+        self.opts = {}
+        self.grains, self.pillar, self.context, self.hidden_grains = (NamedLoaderContext() for _ in range(4))
 
     def begin(self, opts):
         self.opts.update(opts)
+        self.hidden_grains.update(opts.get("grains") or {})  # those of the minion file, which Salt shows to grain modules
         self.opts["grains"], self.opts["pillar"] = self.grains, self.pillar
 
     def learn(self, news):
@@ -790,9 +797,20 @@ def do_list(m):
         names = (m["module"] + "." + f for one in loader.of(m["module"]) for f in one.functions)
     for name in names:
         function = loader.find(name)
-        found[name] = {"signature": [[p, kind, default_of(function, p, kind)] for p, kind in signature(function)],
-                       "doc": getattr(function, "__doc__", None) or ""}
+        named = getattr(getattr(function, "__code__", None), "co_kwonlyargcount", 0)
+        named = set(function.__code__.co_varnames[function.__code__.co_argcount:][:named]) if named else ()
+        found[name] = {"signature": [[p, kind, default_of(function, p, kind), p in named] for p, kind in signature(function)],
+                       "doc": getattr(function, "__doc__", None) or "",
+                       "module": getattr(function, "__globals__", {}).get("__doc__") or "",
+                       "output": output_of(function, name.partition(".")[2])}
     return found
+
+
+def output_of(function, name):
+    """The format that a module names for the output of a function in __outputter__."""
+    named = getattr(function, "__globals__", {}).get("__outputter__")
+    output = named.get(name) if isinstance(named, dict) else None
+    return output if isinstance(output, str) else ""
 
 
 def do_why(m):
@@ -946,9 +964,24 @@ def do_grains(m):
                 problems.append("\n".join(["%s.%s: %s" % (name, function, text)] + d["trace"]))
                 continue
             if isinstance(answer, dict):
+                answer = decoded(answer)
                 grains.update(answer)
                 found.update(answer)
     return every
+
+
+def decoded(v):
+    """A grain with texts in place of bytes that are texts, as Salt has it."""
+    if isinstance(v, bytes):
+        try:
+            return v.decode()
+        except UnicodeDecodeError:
+            return v
+    if isinstance(v, dict):
+        return type(v)((decoded(k), decoded(item)) for k, item in v.items()) if type(v) in (dict, collections.OrderedDict) else v
+    if type(v) in (list, tuple):
+        return type(v)(decoded(item) for item in v)
+    return v
 
 
 def do_pillar(m):

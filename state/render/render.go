@@ -46,6 +46,11 @@ type Noticer interface {
 	Decrypted(plain, key string, at diag.Pos)
 }
 
+// Names returns the renderers that need nothing of a tree, by the names that files use.
+func Names() []string {
+	return []string{"age", "gpg", "jinja", "json", "mako", "py", "pydsl", "pyobjects", "stateconf", "text", "wempy", "yaml"}
+}
+
 // Programs renders files with Python: files that are programs, and renderers of a tree.
 type Programs interface {
 	// Renders reports whether there is a renderer with a name. One of a tree replaces one of this package.

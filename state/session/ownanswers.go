@@ -61,9 +61,12 @@ func (o *ownModules) Ask(ctx context.Context, q *value.Map) (any, error) {
 		}
 		return doc.Value, nil
 	case "dump":
-		style := yaml.Block
-		if value.Truth(q.Value("flow")) {
+		style := yaml.Mixed // default_flow_style=None, which is Salt's default
+		switch flow := q.Value("flow"); {
+		case value.Truth(flow):
 			style = yaml.Flow
+		case flow != nil:
+			style = yaml.Block
 		}
 		return yaml.Dump(q.Value("data"), yaml.DumpOptions{Collections: style, Sort: yaml.SortPlain}), nil
 	case "render":

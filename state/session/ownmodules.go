@@ -39,6 +39,8 @@ type ownModules struct {
 type signature struct {
 	parameters []function.Parameter
 	doc        string
+	module     string // the docstring of its module
+	output     string // the format that its module names for it in __outputter__; "" for none
 }
 
 // kinds returns the directory of each kind of module in a tree, with the names of Salt's loader.
@@ -88,6 +90,9 @@ func (o *ownModules) Close() { o.worker.Close() }
 func (s *Session) workerOptions() *value.Map {
 	m := s.options.Clone()
 	m.Delete("grains")
+	if top, ok := m.Value("state_top").(string); ok {
+		m.Set("state_top", strings.TrimPrefix(top, "salt://"))
+	}
 	return m
 }
 
@@ -231,14 +236,15 @@ func (o *ownModules) list(kind, name string) map[string]map[string]signature {
 
 func readSignature(v any) signature {
 	m, _ := v.(*value.Map)
-	s := signature{doc: value.Str(m.Value("doc"))}
+	s := signature{doc: value.Str(m.Value("doc")), module: value.Str(m.Value("module")),
+		output: value.Str(m.Value("output"))}
 	list, _ := m.Value("signature").(*value.List)
 	if list == nil {
 		return s
 	}
 	for _, item := range list.Items {
 		pair, _ := item.(*value.List)
-		if pair == nil || pair.Len() != 3 {
+		if pair == nil || pair.Len() != 4 {
 			continue
 		}
 		p := function.Parameter{Name: value.Str(pair.Items[0]), Optional: pair.Items[1] != "required", Default: pair.Items[2]}
@@ -247,18 +253,22 @@ func readSignature(v any) signature {
 			p.Kind = function.Rest
 		case "keywords":
 			p.Kind = function.Keywords
+		default:
+			if value.Truth(pair.Items[3]) {
+				p.Kind = function.Named
+			}
 		}
 		s.parameters = append(s.parameters, p)
 	}
 	return s
 }
 
-// described returns the functions of all execution modules of the tree.
-func (o *ownModules) described() map[string]function.Described {
+// described returns the functions of all modules of a kind in the tree.
+func (o *ownModules) described(kind string) map[string]function.Described {
 	all := map[string]function.Described{}
-	for module, functions := range o.every("modules") {
+	for module, functions := range o.every(kind) {
 		for fun, s := range functions {
-			all[module+"."+fun] = function.Described{Parameters: s.parameters, Doc: s.doc}
+			all[module+"."+fun] = function.Described{Parameters: s.parameters, Doc: s.doc, Module: s.module}
 		}
 	}
 	return all

@@ -132,8 +132,14 @@ func (s *Session) HasOutputter(name string) bool {
 	return ok
 }
 
+// OutputOf returns the format that the module of a function of the tree names for it in __outputter__, or "" for none.
+func (s *Session) OutputOf(function string) string {
+	module, fun, _ := strings.Cut(function, ".")
+	return s.own.module("modules", module)[fun].output
+}
+
 // Formatted returns data as an outputter of the tree formats it.
 func (s *Session) Formatted(ctx context.Context, name string, data any) (string, error) {
-	v, err := s.own.call(ctx, "outputters", name+".output", []any{data}, nil)
+	v, err := s.own.call(ctx, "outputters", name+".output", []any{plainly(data)}, nil)
 	return value.Str(v), err
 }

@@ -64,11 +64,22 @@ func (s *ownState) Apply(ctx context.Context, h *host.Host, _ module.Diff) (modu
 		return module.Report{}, err
 	}
 	changes, _ := answer.Value("changes").(*value.Map)
-	report := module.Report{Changes: changes, Comment: value.Str(answer.Value("comment")), Warnings: warningsOf(answer)}
+	report := module.Report{Changes: changes, Comment: value.Str(answer.Value("comment")), Warnings: warningsOf(answer),
+		More: moreOf(answer)}
 	if answer.Value("result") == false {
 		return report, errors.New(report.Comment)
 	}
 	return report, nil
+}
+
+// moreOf returns the keys of an answer beside those that every state returns.
+func moreOf(answer *value.Map) *value.Map {
+	more := answer.Clone()
+	for _, key := range []string{"name", "changes", "result", "comment", "warnings", "sub_state_run", "__sls__", "__id__",
+		"__run_num__", "start_time", "duration", "__state_ran__", "skip_watch"} {
+		more.Delete(key)
+	}
+	return more
 }
 
 func warningsOf(answer *value.Map) (all []string) {

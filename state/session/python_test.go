@@ -575,3 +575,49 @@ func TestLoaderTakesWhatSaltTakes(t *testing.T) {
 		}
 	}
 }
+
+// TestWhatModulesTellOfThemselves compares what sys and saltutil say of modules, and what modules see and return beside
+// their values, with Salt 3006.
+func TestWhatModulesTellOfThemselves(t *testing.T) {
+	s, _ := pythonSession(t, map[string]string{
+		"states/_modules/own.py": "from salt.utils.functools import alias_function\nimport salt.utils.yaml\nfrom collections import OrderedDict\n" +
+			"__outputter__ = {'table': 'txt'}\ndef table(): return 1\ndef other(a, *, b=1): return 1\n" +
+			"def kinds(): return [type(__pillar__).__name__, isinstance(__pillar__, dict), __opts__['state_top'], " +
+			"__opts__['default_top'], alias_function(table, 'x').__doc__, salt.utils.yaml.safe_dump({'b': [1], 'a': " +
+			"OrderedDict([('z', 1), ('a', 2)])})]\n",
+		"states/_states/mine.py": "\"\"\"Module.\"\"\"\ndef made(name, size=1, **kwargs):\n    \"\"\"Made.\"\"\"\n" +
+			"    return {'name': name, 'changes': {}, 'result': True, 'comment': '', 'data': {'x': 1}}\n",
+		"states/_renderers/rows.py": "def render(data, saltenv='', sls='', **kwargs):\n    \"\"\"Rows.\"\"\"\n    return {}\n",
+		"states/_returners/keep.py": "def returner(ret):\n    \"\"\"Keeps.\"\"\"\n",
+	})
+	for _, c := range [][3]string{
+		{"own.kinds", "", "['NamedLoaderContext', True, 'top.sls', 'base', '\\nThis function is an alias of ``table``.\\n', " +
+			"'a: {z: 1, a: 2}\\nb: [1]\\n']"},
+		{"sys.argspec", "own.other", "{'own.other': {'args': ['a'], 'defaults': None, 'varargs': None, 'kwargs': None}}"},
+		{"sys.state_argspec", "mine", "{'mine.made': {'args': ['name', 'size'], 'defaults': [1], 'varargs': None, 'kwargs': True}}"},
+		{"sys.state_doc", "mine.made", "{'mine': 'Module.', 'mine.made': 'Made.'}"},
+		{"sys.list_renderers", "*ow*", "['rows']"},
+		{"sys.renderer_doc", "row*", "{'rows': 'Rows.'}"},
+		{"sys.renderer_doc", "rows", "{}"},
+		{"sys.list_returners", "", "['keep']"},
+		{"sys.list_returner_functions", "keep", "['keep.returner']"},
+		{"sys.returner_doc", "keep", "{'keep.returner': 'Keeps.'}"},
+		{"saltutil.list_extmods", "", "{'modules': ['own'], 'states': ['mine'], 'renderers': ['rows'], 'returners': ['keep']}"},
+	} {
+		var args []any
+		if c[1] != "" {
+			args = []any{c[1]}
+		}
+		v, err := s.Call(t.Context(), c[0], args, nil, nil)
+		if got := value.Repr(v.Value); err != nil || got != c[2] {
+			t.Errorf("%s %s is %s, want %s: %v", c[0], c[1], got, c[2], err)
+		}
+	}
+	if table, other := s.OutputOf("own.table"), s.OutputOf("own.other"); table != "txt" || other != "" {
+		t.Errorf("the formats of the output are %q and %q", table, other)
+	}
+	v, err := s.Call(t.Context(), "state.single", []any{"mine.made", "x"}, nil, nil)
+	if got := value.Repr(v.Value); err != nil || !strings.Contains(got, "'data': {'x': 1}") {
+		t.Errorf("the result is %s: %v", got, err)
+	}
+}

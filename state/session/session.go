@@ -82,7 +82,7 @@ func New(settings Settings) *Session {
 	s := &Session{Settings: settings}
 	s.states = roots.New(settings.Trees, settings.States...)
 	s.pillars = roots.New(settings.Trees, settings.Pillar...)
-	s.options = s.minionOptions()
+	s.options = s.MinionOptions()
 	s.sources = &Sources{tree: s.states, trees: settings.Trees, host: settings.Host, remote: settings.Remote,
 		releases: slices.Concat(settings.Releases, allDirs(settings.States))}
 	s.own = newOwnModules(s)
@@ -97,7 +97,8 @@ func New(settings Settings) *Session {
 // target returns the data of the host against which top files match.
 func (s *Session) target(pillarData *value.Map) *top.Target {
 	groups, _ := s.options.Value("nodegroups").(*value.Map)
-	return &top.Target{ID: s.ID, Grains: s.Grains, Pillar: pillarData, Nodegroups: groups}
+	return &top.Target{ID: s.ID, Grains: s.Grains, Pillar: pillarData, Nodegroups: groups,
+		Warn: func(message string) { s.log("warning", message) }}
 }
 
 // Pillar returns the pillar, which it compiles at the first call. If the pillar does not compile, the error is a

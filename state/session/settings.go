@@ -57,17 +57,19 @@ type Settings struct {
 	Strict  bool          // a step that is certain to fail is an error before anything runs
 }
 
-// minionOptions returns the options that templates see as opts.
-func (s *Session) minionOptions() *value.Map {
+// MinionOptions returns the options of a Salt minion, which templates see as opts.
+func (s *Settings) MinionOptions() *value.Map {
 	o := value.NewMap("id", s.ID, "file_client", "local", "test", s.Test, "failhard", s.Failhard,
-		"saltenv", nil, "pillarenv", nil, "renderer", "jinja|yaml", "state_top", "salt://top.sls", "environment", nil,
+		"saltenv", nil, "pillarenv", nil, "renderer", "jinja|yaml", "state_top", "salt://top.sls", "default_top", "base",
+		"top_file_merging_strategy", "merge", "pillar_opts", false, "extension_modules", "/var/cache/corpus/extmods",
+		"providers", value.NewMap(), "retry_dns", 30,
 		"cachedir", "/var/cache/corpus", "root_dir", "/", "conf_file", "/etc/corpus/agent.yaml", "local", true, "__role",
 		"minion", "__cli", "salt-call", "hash_type", "sha256", "fileserver_backend", value.NewList("roots"),
 		"file_buffer_size", 262144, "file_recv", false, "log_level", "warning", "state_output", "full", "state_verbose",
 		true, "state_auto_order", true, "module_dirs", value.NewList(), "user", "root", "master", "salt", "multiprocessing",
 		true, "pki_dir", "/etc/salt/pki/minion", "ipv6", nil, "beacons", value.NewMap(), "schedule", value.NewMap())
-	o.Set("file_roots", envMap(s.Settings.States))
-	o.Set("pillar_roots", envMap(s.Settings.Pillar))
+	o.Set("file_roots", envMap(s.States))
+	o.Set("pillar_roots", envMap(s.Pillar))
 	o.Update(s.Options)
 	o.Set("grains", s.Grains)
 	return o

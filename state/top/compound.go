@@ -17,6 +17,11 @@ func (t *Target) compound(expression string) (bool, error) {
 	return p.all()
 }
 
+// unknownGroup is the name of a nodegroup that does not exist.
+type unknownGroup string
+
+func (u unknownGroup) Error() string { return "there is no nodegroup " + string(u) }
+
 // nodegroup reports whether the host is in a nodegroup. inside lists the nodegroups that are being expanded.
 func (t *Target) nodegroup(name string, inside []string) (bool, error) {
 	if slices.Contains(inside, name) {
@@ -24,8 +29,7 @@ func (t *Target) nodegroup(name string, inside []string) (bool, error) {
 	}
 	group, ok := t.Nodegroups.Get(name)
 	if !ok {
-		return false, diag.WithHint(fmt.Errorf("there is no nodegroup %s", name), "%s",
-			diag.DidYouMean(name, t.Nodegroups.Names()))
+		return false, unknownGroup(name)
 	}
 	p := &parser{target: t, inside: append(slices.Clone(inside), name), text: "nodegroup " + name}
 	switch group := group.(type) {

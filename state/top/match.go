@@ -1,6 +1,7 @@
 package top
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -16,7 +17,8 @@ type Target struct {
 	ID         string
 	Grains     *value.Map
 	Pillar     *value.Map
-	Nodegroups *value.Map // name -> compound expression
+	Nodegroups *value.Map           // name -> compound expression
+	Warn       func(message string) // receives the names of nodegroups that do not exist; may be nil
 }
 
 // Kinds lists the kinds of matchers, as top files name them.
@@ -30,8 +32,25 @@ func (t *Target) Match(kind, expression string) (bool, error) {
 	return t.MatchDelimited(kind, expression, ":")
 }
 
-// MatchDelimited is like Match with a delimiter other than a colon between keys of grains and pillar.
+// MatchDelimited is like Match with a delimiter other than a colon between keys of grains and pillar. An expression that
+// contains a nodegroup that does not exist matches no host, as under Salt.
 func (t *Target) MatchDelimited(kind, expression, delimiter string) (bool, error) {
+	ok, err := t.match(kind, expression, delimiter)
+	var unknown unknownGroup
+	if !errors.As(err, &unknown) {
+		return ok, err
+	}
+	if t.Warn != nil {
+		text := fmt.Sprintf("%v, so %q matches no host", unknown, expression)
+		if hint := diag.DidYouMean(string(unknown), t.Nodegroups.Names()); hint != "" {
+			text += ": " + hint
+		}
+		t.Warn(text)
+	}
+	return false, nil
+}
+
+func (t *Target) match(kind, expression, delimiter string) (bool, error) {
 	switch kind {
 	case "compound":
 		return t.compound(expression)

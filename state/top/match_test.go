@@ -73,9 +73,7 @@ func TestInvalidTargetsAreRefused(t *testing.T) {
 		{"compound", "web* )", ")"},
 		{"compound", "Q@x", "Q"},
 		{"compound", "N@round", "round"},
-		{"compound", "N@nobody", "nobody"},
 		{"nodegroup", "odd", "odd"},
-		{"nodegroup", "wbe", "wbe"},
 		{"ipcidr", "10.1.0.0/99", "10.1.0.0/99"},
 	} {
 		_, err := webHost().Match(c.kind, c.expression)
@@ -89,5 +87,20 @@ func TestMatchDelimited(t *testing.T) {
 	got, err := webHost().MatchDelimited("grain", "disk|sda|kind|ssd", "|")
 	if err != nil || !got {
 		t.Errorf("%v %v", got, err)
+	}
+}
+
+// TestUnknownNodegroupMatchesNoHost compares with Salt, where such a word makes the whole expression match nothing.
+func TestUnknownNodegroupMatchesNoHost(t *testing.T) {
+	for _, c := range [][2]string{{"nodegroup", "wep"}, {"compound", "N@wep"}, {"compound", "web* or N@wep"},
+		{"compound", "not N@wep"}} {
+		host, said := webHost(), ""
+		host.Warn = func(message string) { said = message }
+		if got, err := host.Match(c[0], c[1]); got || err != nil {
+			t.Errorf("%s %q: %v, %v", c[0], c[1], got, err)
+		}
+		if want := "there is no nodegroup wep, so \"" + c[1] + "\" matches no host: did you mean"; !strings.HasPrefix(said, want) {
+			t.Errorf("%s %q: the warning is %q", c[0], c[1], said)
+		}
 	}
 }

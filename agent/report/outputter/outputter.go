@@ -82,7 +82,7 @@ func Text(answer any, o Options) (string, error) {
 	case Formatted:
 		return strings.TrimSuffix(value.Str(answer), "\n") + "\n", nil
 	case "yaml":
-		return dumped(value.NewMap(host, value.Plainly(answer))), nil
+		return dumped(value.NewMap(host, answer)), nil
 	case "txt":
 		return lines(answer), nil
 	case "highstate":
@@ -100,11 +100,11 @@ func Text(answer any, o Options) (string, error) {
 // dumped returns YAML without characters that a terminal interprets. If one of them is printable in YAML, such as those
 // that reorder text, everything beyond ASCII is escaped.
 func dumped(v any) string {
-	text := yaml.Dump(v, yaml.DumpOptions{Collections: yaml.Block})
+	text := yaml.Dump(v, yaml.DumpOptions{Collections: yaml.Block, Sort: yaml.SortPlain})
 	if redact.Controls(text) == text {
 		return text
 	}
-	return yaml.Dump(v, yaml.DumpOptions{Collections: yaml.Block, ASCII: true})
+	return yaml.Dump(v, yaml.DumpOptions{Collections: yaml.Block, Sort: yaml.SortPlain, ASCII: true})
 }
 
 // indent returns the indentation of json.
@@ -118,24 +118,15 @@ func (o Options) indent() string {
 	return strings.Repeat(" ", o.Indent)
 }
 
-// values returns the newline_values_only form: only the values, one a line, in the order of the answer.
+// values returns the newline_values_only form: each item of a list in a line, and any other answer in one.
 func values(v any) string {
+	items := []any{v}
+	if list, ok := v.(*value.List); ok {
+		items = list.Items
+	}
 	var b strings.Builder
-	switch v := v.(type) {
-	case *value.Map:
-		for _, item := range v.All() {
-			b.WriteString(values(item))
-		}
-	case *value.List:
-		for _, item := range v.Items {
-			b.WriteString(values(item))
-		}
-	case value.Tuple:
-		for _, item := range v {
-			b.WriteString(values(item))
-		}
-	default:
-		b.WriteString(value.Str(v) + "\n")
+	for _, item := range items {
+		b.WriteString(value.Str(item) + "\n")
 	}
 	return b.String()
 }
@@ -167,6 +158,9 @@ func (p printer) value(v any) any {
 			return nil
 		}
 		m := value.NewMap()
+		if v.IsPlain() {
+			m.Plain()
+		}
 		for key, item := range v.All() {
 			if _, err := value.JSONKey(key); err != nil {
 				key = value.Repr(key)

@@ -269,3 +269,13 @@ func TestWarningsOfACleanState(t *testing.T) {
 		}
 	}
 }
+
+// TestOrderOfYAML compares with Salt, which sorts dict and keeps the order of OrderedDict.
+func TestOrderOfYAML(t *testing.T) {
+	for want, answer := range map[string]*value.Map{"local:\n  a: 1\n  b: 2\n": value.NewMap("b", 2, "a", 1).Plain(),
+		"local:\n  b: 2\n  a: 1\n": value.NewMap("b", 2, "a", 1)} {
+		if got := text(t, answer, outputter.Options{Format: "yaml"}); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}

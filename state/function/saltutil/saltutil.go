@@ -17,6 +17,7 @@ func Functions(f *function.Facts) function.Table {
 	t := function.Table{
 		"saltutil.sync_all": function.Of("saltenv=None, refresh=True, extmod_whitelist=None, extmod_blacklist=None",
 			func(saltenv, _, _, _ any) (*value.Map, error) { return syncAll(f, saltenv) }),
+		"saltutil.list_extmods": function.Of("", func() (*value.Map, error) { return listed(f) }),
 		"saltutil.refresh_pillar": function.Of("wait=False, timeout=30, clean_cache=True", func(_, _, _ any) bool {
 			return true
 		}),
@@ -49,6 +50,28 @@ func syncAll(f *function.Facts, saltenv any) (*value.Map, error) {
 			return nil, err
 		}
 		all.Set(kind, names)
+	}
+	return all, nil
+}
+
+// listed returns the names of the extensions in the state tree by their kinds. A part of a package has its own name, as
+// under Salt.
+func listed(f *function.Facts) (*value.Map, error) {
+	all := value.NewMap()
+	for _, kind := range extensions() {
+		names, err := inTree(f, kind, nil)
+		if err != nil {
+			return nil, err
+		}
+		var last []string
+		for _, item := range names.Items {
+			full := value.Str(item)
+			last = append(last, full[strings.LastIndexByte(full, '.')+1:])
+		}
+		slices.Sort(last)
+		if len(last) > 0 {
+			all.Set(kind, value.Strings(slices.Compact(last)...))
+		}
 	}
 	return all, nil
 }

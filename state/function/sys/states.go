@@ -40,15 +40,17 @@ func (s sys) matchingStates(patterns ...string) []string {
 	if len(patterns) == 1 && patterns[0] == "" {
 		patterns = nil
 	}
-	names := s.states().Functions() // the agent's own, which are documented
-	slices.Sort(names)
-	return fitting(names, patterns)
+	return s.stateFunctions(patterns)
 }
 
 // stateArgspec returns the arguments of state functions and their defaults.
 func (s sys) stateArgspec(pattern string) *value.Map {
 	report := value.NewMap()
 	for _, name := range s.matchingStates(pattern) {
+		if d, ok := s.ownOf("states")[name]; ok {
+			report.Set(name, specOf(d.Parameters))
+			continue
+		}
 		arguments, open := s.argumentsOf(name)
 		names, defaults := value.NewList(), value.NewList()
 		for _, a := range arguments {
@@ -82,6 +84,14 @@ func (s sys) argumentsOf(name string) (arguments []module.Argument, open bool) {
 func (s sys) stateDoc(patterns []string) *value.Map {
 	texts, book := value.NewMap(), manual.States()
 	for _, name := range s.matchingStates(patterns...) {
+		if d, ok := s.ownOf("states")[name]; ok {
+			state, _, _ := strings.Cut(name, ".")
+			if !texts.Has(state) {
+				texts.Set(state, docstring(d.Module))
+			}
+			texts.Set(name, docstring(d.Doc))
+			continue
+		}
 		arguments, open := s.argumentsOf(name)
 		var names, words []string
 		for _, a := range arguments {

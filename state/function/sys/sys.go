@@ -35,6 +35,12 @@ func Functions(f *function.Facts, all function.Table) function.Table {
 		"sys.list_state_modules": function.Of("*args", s.stateModules),
 		"sys.state_argspec":      function.Of("module=''", s.stateArgspec),
 		"sys.state_doc":          function.Of("*args", s.stateDoc),
+
+		"sys.list_returners":          function.Of("*args", s.returners),
+		"sys.list_returner_functions": function.Of("*args, **kwargs", s.returnerFunctions),
+		"sys.returner_doc":            function.Of("*args", s.returnerDoc),
+		"sys.list_renderers":          function.Of("*args", s.renderers),
+		"sys.renderer_doc":            function.Of("*args", s.rendererDoc),
 	}
 }
 
@@ -95,11 +101,14 @@ func (s sys) argspec(pattern string) (*value.Map, error) {
 }
 
 // own returns the functions of the tree's modules.
-func (s sys) own() map[string]function.Described {
+func (s sys) own() map[string]function.Described { return s.ownOf("modules") }
+
+// ownOf returns the functions of the tree's modules of a kind.
+func (s sys) ownOf(kind string) map[string]function.Described {
 	if s.Own == nil {
 		return nil
 	}
-	return s.Own()
+	return s.Own(kind)
 }
 
 // replaced reports whether a module of the tree replaces the module of a function.

@@ -18,7 +18,11 @@ type Pillar func(path string) (any, bool)
 // Functions returns the functions of test.
 func Functions(pillar Pillar) module.Table {
 	pretend := func(changes, result bool) func() module.Resource {
-		return func() module.Resource { return &pretender{Changes: changes, Result: result} }
+		comment := "Success!"
+		if !result {
+			comment = "Failure!"
+		}
+		return func() module.Resource { return &pretender{Changes: changes, Result: result, Comment: comment} }
 	}
 	return module.Table{
 		"nop":                     pretend(false, true),
@@ -50,10 +54,7 @@ func (p *pretender) failure() error {
 	if p.Result {
 		return nil
 	}
-	if p.Comment != "" {
-		return errors.New(p.Comment)
-	}
-	return errors.New("the state is declared to fail")
+	return errors.New(p.Comment)
 }
 
 func (p *pretender) Check(context.Context, *host.Host) (module.Diff, error) {

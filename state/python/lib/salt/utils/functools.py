@@ -15,7 +15,7 @@ def namespaced_function(function, global_dict, defaults=None, preserve_context=N
 def alias_function(fun, name, doc=None):
     alias = types.FunctionType(fun.__code__, fun.__globals__, str(name), fun.__defaults__, fun.__closure__)
     alias.__dict__.update(fun.__dict__)
-    alias.__doc__ = doc or "This function is an alias of ``{}``.\n{}".format(fun.__name__, fun.__doc__ or "")
+    alias.__doc__ = doc or "\nThis function is an alias of ``{}``.\n{}".format(fun.__name__, fun.__doc__ or "")
     return alias
 
 

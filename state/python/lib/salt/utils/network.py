@@ -92,6 +92,10 @@ def natural_ipv4_netmask(ip, fmt="prefixlen"):
     return "/{}".format(bits) if fmt == "prefixlen" else str(ipaddress.ip_network("0.0.0.0/{}".format(bits)).netmask)
 
 
+def get_net_size(mask):
+    return len("".join(bin(int(octet))[2:].zfill(8) for octet in mask.split(".")).rstrip("0"))
+
+
 def cidr_to_ipv4_netmask(cidr_bits):
     try:
         return str(ipaddress.ip_network("0.0.0.0/{}".format(int(cidr_bits))).netmask)

@@ -38,7 +38,7 @@ def to_num(text):
 
 
 def to_none(text):
-    return None if str(text).lower() in ("none", "null") or not str(text) else text
+    return text if str(text).strip() else None
 
 
 def to_snake_case(camel_input):

@@ -30,16 +30,17 @@ def safe_load(stream, Loader=None):
 
 def _plain(v):
     if isinstance(v, collections.abc.Mapping):
-        return {k: _plain(item) for k, item in v.items()}
+        return (collections.OrderedDict if isinstance(v, collections.OrderedDict) else dict)(
+            (k, _plain(item)) for k, item in v.items())
     if isinstance(v, (list, tuple, set, frozenset)):
         return [_plain(item) for item in v]
     return v
 
 
 def dump(data, stream=None, **kwargs):
-    flow = kwargs.get("default_flow_style", False)
+    flow = kwargs.get("default_flow_style")
     ordered = isinstance(data, collections.OrderedDict) or not kwargs.get("sort_keys", True)
-    text = sys.modules["__main__"].LINE.ask("dump", data=data, flow=bool(flow), ordered=ordered)
+    text = sys.modules["__main__"].LINE.ask("dump", data=data, flow=flow, ordered=ordered)
     if stream is None:
         return text
     stream.write(text)
