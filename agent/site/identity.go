@@ -77,7 +77,7 @@ type GrainDirs struct {
 	More []string // further such directories, with priority over base's
 	// States are the roots of the state tree, the first the strongest. What their directories _grains have comes first.
 	States []string
-	// Options are the options of a minion file, which grain modules see as __opts__; nil for the host's ID and little more.
+	// Options are those of a minion file, which grain modules see as __opts__; nil for the host's ID and little more.
 	Options *value.Map
 }
 

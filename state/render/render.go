@@ -48,7 +48,8 @@ type Noticer interface {
 
 // Names returns the renderers that need nothing of a tree, by the names that files use.
 func Names() []string {
-	return []string{"age", "gpg", "jinja", "json", "mako", "py", "pydsl", "pyobjects", "stateconf", "text", "wempy", "yaml"}
+	return []string{"age", "gpg", "jinja", "json", "mako", "py", "pydsl", "pyobjects", "stateconf", "text", "wempy",
+		"yaml"}
 }
 
 // Programs renders files with Python: files that are programs, and renderers of a tree.

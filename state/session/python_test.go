@@ -587,14 +587,16 @@ func TestWhatModulesTellOfThemselves(t *testing.T) {
 			"OrderedDict([('z', 1), ('a', 2)])})]\n",
 		"states/_states/mine.py": "\"\"\"Module.\"\"\"\ndef made(name, size=1, **kwargs):\n    \"\"\"Made.\"\"\"\n" +
 			"    return {'name': name, 'changes': {}, 'result': True, 'comment': '', 'data': {'x': 1}}\n",
-		"states/_renderers/rows.py": "def render(data, saltenv='', sls='', **kwargs):\n    \"\"\"Rows.\"\"\"\n    return {}\n",
+		"states/_renderers/rows.py": "def render(data, saltenv='', **kwargs):\n    \"\"\"Rows.\"\"\"\n    return {}\n",
 		"states/_returners/keep.py": "def returner(ret):\n    \"\"\"Keeps.\"\"\"\n",
 	})
 	for _, c := range [][3]string{
-		{"own.kinds", "", "['NamedLoaderContext', True, 'top.sls', 'base', '\\nThis function is an alias of ``table``.\\n', " +
-			"'a: {z: 1, a: 2}\\nb: [1]\\n']"},
-		{"sys.argspec", "own.other", "{'own.other': {'args': ['a'], 'defaults': None, 'varargs': None, 'kwargs': None}}"},
-		{"sys.state_argspec", "mine", "{'mine.made': {'args': ['name', 'size'], 'defaults': [1], 'varargs': None, 'kwargs': True}}"},
+		{"own.kinds", "", "['NamedLoaderContext', True, 'top.sls', 'base', " +
+			"'\\nThis function is an alias of ``table``.\\n', 'a: {z: 1, a: 2}\\nb: [1]\\n']"},
+		{"sys.argspec", "own.other",
+			"{'own.other': {'args': ['a'], 'defaults': None, 'varargs': None, 'kwargs': None}}"},
+		{"sys.state_argspec", "mine",
+			"{'mine.made': {'args': ['name', 'size'], 'defaults': [1], 'varargs': None, 'kwargs': True}}"},
 		{"sys.state_doc", "mine.made", "{'mine': 'Module.', 'mine.made': 'Made.'}"},
 		{"sys.list_renderers", "*ow*", "['rows']"},
 		{"sys.renderer_doc", "row*", "{'rows': 'Rows.'}"},
@@ -602,7 +604,8 @@ func TestWhatModulesTellOfThemselves(t *testing.T) {
 		{"sys.list_returners", "", "['keep']"},
 		{"sys.list_returner_functions", "keep", "['keep.returner']"},
 		{"sys.returner_doc", "keep", "{'keep.returner': 'Keeps.'}"},
-		{"saltutil.list_extmods", "", "{'modules': ['own'], 'states': ['mine'], 'renderers': ['rows'], 'returners': ['keep']}"},
+		{"saltutil.list_extmods", "",
+			"{'modules': ['own'], 'states': ['mine'], 'renderers': ['rows'], 'returners': ['keep']}"},
 	} {
 		var args []any
 		if c[1] != "" {

@@ -32,8 +32,8 @@ func (t *Target) Match(kind, expression string) (bool, error) {
 	return t.MatchDelimited(kind, expression, ":")
 }
 
-// MatchDelimited is like Match with a delimiter other than a colon between keys of grains and pillar. An expression that
-// contains a nodegroup that does not exist matches no host, as under Salt.
+// MatchDelimited is like Match with a delimiter other than a colon between keys of grains and pillar. An expression
+// with a nodegroup that does not exist matches no host, as under Salt.
 func (t *Target) MatchDelimited(kind, expression, delimiter string) (bool, error) {
 	ok, err := t.match(kind, expression, delimiter)
 	var unknown unknownGroup

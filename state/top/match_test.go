@@ -99,7 +99,8 @@ func TestUnknownNodegroupMatchesNoHost(t *testing.T) {
 		if got, err := host.Match(c[0], c[1]); got || err != nil {
 			t.Errorf("%s %q: %v, %v", c[0], c[1], got, err)
 		}
-		if want := "there is no nodegroup wep, so \"" + c[1] + "\" matches no host: did you mean"; !strings.HasPrefix(said, want) {
+		want := "there is no nodegroup wep, so \"" + c[1] + "\" matches no host: did you mean"
+		if !strings.HasPrefix(said, want) {
 			t.Errorf("%s %q: the warning is %q", c[0], c[1], said)
 		}
 	}
