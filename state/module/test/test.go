@@ -18,11 +18,7 @@ type Pillar func(path string) (any, bool)
 // Functions returns the functions of test.
 func Functions(pillar Pillar) module.Table {
 	pretend := func(changes, result bool) func() module.Resource {
-		comment := "Success!"
-		if !result {
-			comment = "Failure!"
-		}
-		return func() module.Resource { return &pretender{Changes: changes, Result: result, Comment: comment} }
+		return func() module.Resource { return &pretender{Changes: changes, Result: result} }
 	}
 	return module.Table{
 		"nop":                     pretend(false, true),
@@ -54,7 +50,10 @@ func (p *pretender) failure() error {
 	if p.Result {
 		return nil
 	}
-	return errors.New(p.Comment)
+	if p.Comment != "" {
+		return errors.New(p.Comment)
+	}
+	return errors.New("the state is declared to fail")
 }
 
 func (p *pretender) Check(context.Context, *host.Host) (module.Diff, error) {
