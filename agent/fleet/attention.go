@@ -60,9 +60,9 @@ const (
 
 // ranks returns the kinds of attention, the most urgent first.
 func ranks() []string {
-	return []string{StoreClock, Unreadable, Halted, Stuck, WithdrawnRollout, Unseen, NoResult, Missing, OldAgent, NoEvidence,
-		string(Failed), string(RolledBack), string(Quarantined), NoChannel, WrongKey, Conflict, Copied, Flooded, Invalid,
-		NoRecord, Ahead, Withdrawn, Silent, Renamed, Unregistered, Paused, string(Held)}
+	return []string{StoreClock, Unreadable, Halted, Stuck, WithdrawnRollout, Unseen, NoResult, Missing, OldAgent,
+		NoEvidence, string(Failed), string(RolledBack), string(Quarantined), NoChannel, WrongKey, Conflict, Copied,
+		Flooded, Invalid, NoRecord, Ahead, Withdrawn, Silent, Renamed, Unregistered, Paused, string(Held)}
 }
 
 // attention returns what a person should look at, the most urgent first, and then by the number of hosts.

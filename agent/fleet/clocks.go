@@ -65,7 +65,7 @@ func (v *View) clocks() []Attention {
 		return []Attention{}
 	}
 	return []Attention{{What: StoreClock, Hosts: []string{}, Since: v.At,
-		Why: fmt.Sprintf("it is about %s %s the clocks of the hosts that ran last and of this machine, so the times at which "+
-			"the store received anything are off by as much", by.Round(clockSlack), way),
+		Why: fmt.Sprintf("it is about %s %s the clocks of the hosts that ran last and of this machine, so the times at "+
+			"which the store received anything are off by as much", by.Round(clockSlack), way),
 		Hint: "set the clock of the machine that keeps the store (timedatectl)"}}
 }

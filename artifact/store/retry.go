@@ -49,8 +49,9 @@ func (p RetryPolicy) orDefaults() RetryPolicy {
 
 // Retry repeats requests that failed temporarily, after a random wait whose limit doubles (full jitter, so that a
 // thousand hosts that failed together do not retry together), or after the time in the store's Retry-After. A body that
-// breaks off is continued at the byte it had reached, if the object still has the same version. Of a store that sends no
-// version, its first 4 MiB are read again from the start. If the response to a conditional Put was lost, the object is read to find out whether the Put succeeded, see Put.
+// breaks off is continued at the byte it had reached, if the object still has the same version. Of a store that sends
+// no version, its first 4 MiB are read again from the start. If the response to a conditional Put was lost, the object
+// is read to find out whether the Put succeeded, see Put.
 func Retry(s Store, policy RetryPolicy) Store { return &retrying{s, policy.orDefaults()} }
 
 type retrying struct {
