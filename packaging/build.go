@@ -15,10 +15,9 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 	"time"
-
-	"github.com/klauspost/compress/zstd"
 
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
@@ -47,28 +46,30 @@ type Summary struct {
 	LeftOut []string `json:"left_out"` // names that were not packed
 }
 
-// The encoder's settings are part of the format: other settings give other bytes.
-const (
-	encoderThreads = 2
-	encoderWindow  = 8 << 20
-)
-
 // Build packs a tree as tar.zst. It returns an error that lists everything a host would refuse to unpack.
 func Build(ctx context.Context, tree string, w io.Writer, o Options) (Summary, error) {
 	entries, summary, err := scan(ctx, tree, o)
 	if err != nil {
 		return Summary{}, err
 	}
-	encoder, err := zstd.NewWriter(w, zstd.WithEncoderConcurrency(encoderThreads), zstd.WithWindowSize(encoderWindow),
-		zstd.WithEncoderCRC(true))
+	// Little memory is live for long and much is allocated: collecting earlier costs almost nothing.
+	defer debug.SetGCPercent(debug.SetGCPercent(30))
+	compressed, err := newFrames(w)
 	if err != nil {
 		return Summary{}, err
 	}
-	archive := tar.NewWriter(encoder)
-	if err := packAll(ctx, archive, tree, entries, o.Time); err != nil {
-		return Summary{}, errors.Join(err, encoder.Close())
+	archive := tar.NewWriter(compressed)
+	err = packAll(ctx, archive, tree, entries, o.Time)
+	if err == nil {
+		err = archive.Close()
 	}
-	return summary, errors.Join(archive.Close(), encoder.Close())
+	if closed := compressed.Close(); err == nil {
+		err = closed
+	}
+	if err != nil {
+		return Summary{}, err
+	}
+	return summary, nil
 }
 
 func packAll(ctx context.Context, archive *tar.Writer, tree string, entries []found, at time.Time) error {

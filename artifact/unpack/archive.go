@@ -9,10 +9,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"runtime"
 
 	"github.com/klauspost/compress/zip"
-	"github.com/klauspost/compress/zstd"
 	"github.com/mholt/archives"
 
 	"github.com/corpus-agent/corpus-agent/artifact"
@@ -20,12 +18,17 @@ import (
 )
 
 func walkTar(ctx context.Context, source io.Reader, format artifact.Format, rules *rules, to target) error {
-	r := artifact.Awaited(ctx, source)
+	within, stop := context.WithCancel(ctx)
+	defer stop()
+	r := artifact.Awaited(within, source)
 	plain, err := decompress(r, format)
 	if err != nil {
 		return err
 	}
-	defer plain.Close()
+	defer func() {
+		stop() // a decompressor that waits for the source ends too
+		_ = plain.Close()
+	}()
 	whole := &ending{Reader: artifact.Stoppable(ctx, rules.growth.countUnpacked(plain))}
 	err = archives.Tar{}.Extract(ctx, whole, func(_ context.Context, f archives.FileInfo) error {
 		h, ok := f.Header.(*tar.Header)
@@ -74,17 +77,10 @@ func (e *ending) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// decoderMemory is the largest window that a zstd stream may use; `corpus build` uses 8 MiB.
-const decoderMemory = 128 << 20
-
 func decompress(r io.Reader, format artifact.Format) (io.ReadCloser, error) {
 	switch format {
 	case artifact.TarZst:
-		return archives.Zstd{DecoderOptions: []zstd.DOption{
-			zstd.WithDecoderMaxMemory(decoderMemory), zstd.WithDecoderLowmem(true),
-			// Two decoders work ahead of the reader.
-			zstd.WithDecoderConcurrency(min(4, max(2, runtime.GOMAXPROCS(0)))),
-		}}.OpenReader(r)
+		return newZstd(r)
 	case artifact.TarGz:
 		return archives.Gz{Multithreaded: true}.OpenReader(r)
 	case artifact.TarXz:
