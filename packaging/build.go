@@ -35,6 +35,8 @@ type Options struct {
 	LeaveOut []string
 	// Allow lists the files that look like secrets and may be packed; any other such file is an error.
 	Allow []Allowed
+	// Progress, if set, is called with the number of bytes of files that were packed, and that of all files.
+	Progress func(done, total int64)
 	// Checked is set if Check has scanned the tree for secrets, and the tree has not changed since.
 	Checked bool
 }
@@ -59,7 +61,8 @@ func Build(ctx context.Context, tree string, w io.Writer, o Options) (Summary, e
 		return Summary{}, err
 	}
 	archive := tar.NewWriter(compressed)
-	err = packAll(ctx, archive, tree, entries, o.Time)
+	counted := &counter{Writer: archive, total: summary.Bytes, progress: o.Progress}
+	err = packAll(ctx, counted, tree, entries, o.Time)
 	if err == nil {
 		err = archive.Close()
 	}
@@ -72,7 +75,23 @@ func Build(ctx context.Context, tree string, w io.Writer, o Options) (Summary, e
 	return summary, nil
 }
 
-func packAll(ctx context.Context, archive *tar.Writer, tree string, entries []found, at time.Time) error {
+// counter is an archive that reports how many bytes of files were written to it.
+type counter struct {
+	*tar.Writer
+	done, total int64
+	progress    func(done, total int64) // may be nil
+}
+
+// Write writes a part of a file's content.
+func (c *counter) Write(p []byte) (int, error) {
+	n, err := c.Writer.Write(p)
+	if c.done += int64(n); c.progress != nil && n > 0 {
+		c.progress(c.done, c.total)
+	}
+	return n, err
+}
+
+func packAll(ctx context.Context, archive *counter, tree string, entries []found, at time.Time) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	files := readAhead(ctx, tree, entries)
@@ -220,7 +239,7 @@ func kindName(mode fs.FileMode) string {
 	return "device"
 }
 
-func pack(ctx context.Context, archive *tar.Writer, tree string, e found, at time.Time,
+func pack(ctx context.Context, archive *counter, tree string, e found, at time.Time,
 	files <-chan chan content) error {
 	h := &tar.Header{Name: e.name, ModTime: at, Mode: 0o644}
 	if at.IsZero() {
@@ -255,14 +274,17 @@ func pack(ctx context.Context, archive *tar.Writer, tree string, e found, at tim
 	return packFile(ctx, archive, filepath.Join(tree, filepath.FromSlash(e.name)), h.Size)
 }
 
+// copySize is the number of bytes of a large file that are read at once.
+const copySize = 1 << 20
+
 // packFile copies exactly the number of bytes in the header. It returns an error if the file changes meanwhile.
-func packFile(ctx context.Context, archive *tar.Writer, file string, size int64) error {
+func packFile(ctx context.Context, archive *counter, file string, size int64) error {
 	f, err := walk.OpenFile(file)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	n, err := io.Copy(archive, io.LimitReader(artifact.Stoppable(ctx, f), size))
+	n, err := io.CopyBuffer(archive, io.LimitReader(artifact.Stoppable(ctx, f), size), make([]byte, min(size, copySize)))
 	if err == nil && n != size {
 		err = errChanged
 	}

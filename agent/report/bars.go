@@ -9,8 +9,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/redact"
 )
 
-// Bars shows the progress of fetches on a terminal, in one line that is redrawn. A nil *Bars shows no progress and
-// only prints lines, which is right for a pipe.
+// Bars shows the progress of fetches and other copies on a terminal, in one line that is redrawn. A nil *Bars shows no
+// progress and only prints lines, which is right for a pipe.
 type Bars struct {
 	terminal io.Writer
 
@@ -52,14 +52,15 @@ func (b *Bars) fetching(artifact string, done, total int64) {
 	}
 }
 
-// progress formats a line such as "myapp-1.0.tar.zst 3.5 of 12.0 MiB, 1.2 MiB/s, 7s left".
+// progress formats a line such as "myapp-1.0.tar.zst 3.5 of 12.0 MiB (29 %), 1.2 MiB/s, 7s left".
 func progress(artifact string, done, total int64, took time.Duration) string {
 	name := []rune(redact.Controls(artifact))
 	if len(name) > longest {
 		name = append(name[:longest-1], '…')
 	}
 	const mib = 1 << 20
-	text := fmt.Sprintf("%s %.1f of %.1f MiB", string(name), float64(done)/mib, float64(total)/mib)
+	text := fmt.Sprintf("%s %.1f of %.1f MiB (%d %%)", string(name), float64(done)/mib, float64(total)/mib,
+		int64(float64(done)*100/float64(total)))
 	if done == 0 || took < time.Second {
 		return text
 	}
@@ -75,9 +76,9 @@ func (b *Bars) clear() {
 	b.drawn = time.Time{}
 }
 
-// above prints a text above the progress line. It writes to the terminal itself, past the filter of standard output,
+// Above prints a text above the progress line. It writes to the terminal itself, past the filter of standard output,
 // so it removes control characters from the text here.
-func (b *Bars) above(out io.Writer, text string) {
+func (b *Bars) Above(out io.Writer, text string) {
 	if b == nil {
 		_, _ = io.WriteString(out, text) // a failed write to a terminal cannot be reported on it
 		return
@@ -88,8 +89,8 @@ func (b *Bars) above(out io.Writer, text string) {
 	_, _ = io.WriteString(b.terminal, redact.Screen(text))
 }
 
-// stop removes the progress line.
-func (b *Bars) stop() {
+// Stop removes the progress line.
+func (b *Bars) Stop() {
 	if b == nil {
 		return
 	}

@@ -12,9 +12,9 @@ func TestProgressOfAFetch(t *testing.T) {
 		done int64
 		took time.Duration
 	}{
-		"myapp 0.0 of 12.0 MiB":                       {"myapp", 0, time.Minute},
-		"myapp 3.0 of 12.0 MiB, 1.5 MiB/s, 6s left":   {"myapp", 3 << 20, 2 * time.Second},
-		strings.Repeat("x", 39) + "… 1.0 of 12.0 MiB": {strings.Repeat("x", 80), 1 << 20, time.Millisecond},
+		"myapp 0.0 of 12.0 MiB (0 %)":                       {"myapp", 0, time.Minute},
+		"myapp 3.0 of 12.0 MiB (25 %), 1.5 MiB/s, 6s left":  {"myapp", 3 << 20, 2 * time.Second},
+		strings.Repeat("x", 39) + "… 1.0 of 12.0 MiB (8 %)": {strings.Repeat("x", 80), 1 << 20, time.Millisecond},
 	} {
 		if got := progress(c.name, c.done, 12<<20, c.took); got != want {
 			t.Errorf("%q, want %q", got, want)
@@ -28,9 +28,9 @@ func TestLinesPrintAboveProgress(t *testing.T) {
 	b := NewBars(&screen)
 	b.fetching("small", 1, slow-1)
 	b.fetching("myapp", 1<<20, 4<<20)
-	b.above(nil, "converged\n")
-	b.stop()
-	if got, want := screen.String(), wipe+"myapp 1.0 of 4.0 MiB"+wipe+"converged\n"; got != want {
+	b.Above(nil, "converged\n")
+	b.Stop()
+	if got, want := screen.String(), wipe+"myapp 1.0 of 4.0 MiB (25 %)"+wipe+"converged\n"; got != want {
 		t.Errorf("the terminal got %q, want %q", got, want)
 	}
 	screen.Reset()
@@ -39,5 +39,5 @@ func TestLinesPrintAboveProgress(t *testing.T) {
 	if got := screen.String(); !strings.HasSuffix(got, wipe) {
 		t.Errorf("the line of a complete fetch remains: %q", got)
 	}
-	(*Bars)(nil).stop()
+	(*Bars)(nil).Stop()
 }

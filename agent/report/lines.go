@@ -54,7 +54,7 @@ func (l *Lines) line(color, word, format string, args ...any) {
 		word = "\x1b[" + color + "m" + word + "\x1b[0m"
 	}
 	text := strings.TrimRight(fmt.Sprintf(format, args...), "\n")
-	l.Bars.above(l.Out, word+" "+strings.ReplaceAll(text, "\n", "\n"+indent)+"\n")
+	l.Bars.Above(l.Out, word+" "+strings.ReplaceAll(text, "\n", "\n"+indent)+"\n")
 }
 
 // indent begins each further line of a text, so that no line of a program or a file name looks like one of the agent.
@@ -73,12 +73,22 @@ func (l *Lines) Stage(name, detail string) {
 
 // Fetching implements Sink.
 func (l *Lines) Fetching(artifact string, done, total int64) {
-	l.Bars.fetching(artifact, done, total)
-	if l.Bars == nil && done < total {
-		l.pace(artifact, done, total)
-	}
+	l.copying("fetching", artifact, artifact, done, total)
 	if done == total {
 		l.line(cyan, "fetched ", "%s (%s)", artifact, diag.Size(total))
+	}
+}
+
+// Copying shows the progress of a copy of many bytes, such as an upload. verb says what is done.
+func (l *Lines) Copying(verb, what string, done, total int64) {
+	l.copying(verb, what, verb+" "+what, done, total)
+}
+
+// copying shows progress on the bar by one name, or in lines, which start with a verb.
+func (l *Lines) copying(verb, what, onBar string, done, total int64) {
+	l.Bars.fetching(onBar, done, total)
+	if l.Bars == nil && done < total {
+		l.pace(verb, what, done, total)
 	}
 }
 
@@ -88,17 +98,17 @@ const paceEvery = 10 * time.Second
 // pace has the time at which a fetch began, and that of its last line.
 type pace struct{ started, printed time.Time }
 
-func (l *Lines) pace(artifact string, done, total int64) {
+func (l *Lines) pace(verb, what string, done, total int64) {
 	now := time.Now()
 	if l.Now != nil {
 		now = l.Now()
 	}
-	p := l.fetches[artifact]
+	p := l.fetches[verb+what]
 	if p == nil {
 		if l.fetches == nil {
 			l.fetches = map[string]*pace{}
 		}
-		l.fetches[artifact] = &pace{started: now, printed: now}
+		l.fetches[verb+what] = &pace{started: now, printed: now}
 		return
 	}
 	if now.Sub(p.printed) < paceEvery {
@@ -107,8 +117,8 @@ func (l *Lines) pace(artifact string, done, total int64) {
 	p.printed = now
 	rate := float64(done) / now.Sub(p.started).Seconds()
 	left := time.Duration(float64(total-done) / rate * float64(time.Second))
-	l.line(cyan, "fetching", "%s: %s of %s, %s/s, %s left",
-		artifact, diag.Size(done), diag.Size(total), diag.Size(int64(rate)), diag.Elapsed(left))
+	l.line(cyan, fmt.Sprintf("%-8s", verb), "%s: %s of %s, %s/s, %s left",
+		what, diag.Size(done), diag.Size(total), diag.Size(int64(rate)), diag.Elapsed(left))
 }
 
 // Step implements Sink.
@@ -155,7 +165,7 @@ func (l *Lines) failed(s Step) {
 func (l *Lines) indented(text string) {
 	for line := range strings.Lines(strings.TrimRight(text, "\n") + "\n") {
 		if strings.TrimSpace(line) != "" {
-			l.Bars.above(l.Out, indent+line)
+			l.Bars.Above(l.Out, indent+line)
 		}
 	}
 }
@@ -219,7 +229,7 @@ func (l *Lines) Note(text string) { l.line(yellow, "note    ", "%s", text) }
 
 // End implements Sink.
 func (l *Lines) End(r *Report) {
-	l.Bars.stop()
+	l.Bars.Stop()
 	if !l.printed && !l.Always && !l.Verbose && r.Error == "" {
 		return
 	}

@@ -74,7 +74,10 @@ func (p *program) build(ctx context.Context, tree string, how buildHow) error {
 	if how.check {
 		return p.checkBuild(ctx, request)
 	}
+	var done func()
+	request.Progress, done = p.progress("packing")
 	result, err := pipeline.Make(ctx, request)
+	done()
 	if err != nil {
 		return buildError(err)
 	}
@@ -236,10 +239,15 @@ func (p *program) pack(ctx context.Context, tree, out string, options packaging.
 			"name it .tar.zst, .deb, .rpm or .oci.tar"))
 	}
 	var summary packaging.Summary
+	show, done := p.progress("packing")
+	if show != nil {
+		options.Progress = func(done, total int64) { show(filepath.Base(out), done, total) }
+	}
 	err := durable.Write(out, 0o644, func(w io.Writer) (err error) {
 		summary, err = packaging.Build(ctx, tree, w, options)
 		return err
 	})
+	done()
 	if err != nil {
 		return err
 	}

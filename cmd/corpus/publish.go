@@ -87,7 +87,10 @@ func (p *program) publish(ctx context.Context, request releases.Request, flags s
 		return exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("reading the artifact: %w", err),
 			"make it: corpus build TREE -o FILE"))
 	}
+	var done func()
+	request.Progress, done = p.progress("uploading")
 	release, err := releases.Publish(ctx, publisher, request)
+	done()
 	if err != nil {
 		return code(err)
 	}

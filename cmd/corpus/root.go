@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
+	"github.com/corpus-agent/corpus-agent/agent/report"
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/durable"
 	"github.com/corpus-agent/corpus-agent/artifact/publish"
@@ -57,6 +58,7 @@ type program struct {
 	locks    *keyring.Locks
 	exposed  map[string]bool // private key files about which a warning was printed
 	cleanups []func()
+	above    *report.Bars // the line of progress, above which other lines are printed; nil if there is none
 }
 
 // close removes the temporary files of the program.
@@ -146,7 +148,7 @@ func (p *program) waiting() func(error, time.Duration) {
 		}
 		if !printed && time.Since(since) > 2*time.Second {
 			printed = true
-			fmt.Fprintf(p.Err, "waiting for the store: %v\n", err)
+			p.above.Above(p.Err, fmt.Sprintf("waiting for the store: %v\n", err))
 		}
 	}
 }

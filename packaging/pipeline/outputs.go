@@ -52,18 +52,22 @@ func (b *build) writeOne(ctx context.Context, output, temp string) (string, erro
 		return "", err
 	}
 	sum := sha256.New()
-	err = b.pack(ctx, format(output), artifact.StoppableWriter(ctx, io.MultiWriter(f, sum)))
+	err = b.pack(ctx, output, artifact.StoppableWriter(ctx, io.MultiWriter(f, sum)))
 	return hex.EncodeToString(sum.Sum(nil)), errors.Join(err, f.Close())
 }
 
-func (b *build) pack(ctx context.Context, format string, w io.Writer) error {
-	switch format {
+func (b *build) pack(ctx context.Context, output string, w io.Writer) error {
+	switch format := format(output); format {
 	case ".deb", ".rpm":
 		return b.packPackage(format[1:], w)
 	case ".oci.tar":
 		return b.packImage(ctx, w)
 	}
-	summary, err := packaging.Build(ctx, b.stage, w, packaging.Options{Time: b.Time, Checked: true})
+	options := packaging.Options{Time: b.Time, Checked: true}
+	if b.Progress != nil {
+		options.Progress = func(done, total int64) { b.Progress(filepath.Base(output), done, total) }
+	}
+	summary, err := packaging.Build(ctx, b.stage, w, options)
 	b.result.Summary = summary
 	return err
 }

@@ -31,9 +31,11 @@ type Request struct {
 	Tool    string   // version of this program
 	Commit  Commit   // of a tree that git fetched
 	Time    time.Time
-	Log     io.Writer        // also gets the output of builders; may be nil
-	Waiting func(string)     // called with the reason why the build waits; may be nil
-	Render  installed.Render // renders templates for packages and images; nil if the build makes none
+	Log     io.Writer    // also gets the output of builders; may be nil
+	Waiting func(string) // called with the reason why the build waits; may be nil
+	// Progress is called with the number of bytes of files that were packed into an artifact; may be nil.
+	Progress func(output string, done, total int64)
+	Render   installed.Render // renders templates for packages and images; nil if the build makes none
 }
 
 // Commit is the commit of a fetched tree, which has no repository.

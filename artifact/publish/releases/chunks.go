@@ -14,7 +14,6 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/chunk"
 	"github.com/corpus-agent/corpus-agent/artifact/durable"
-	"github.com/corpus-agent/corpus-agent/artifact/manifest"
 	"github.com/corpus-agent/corpus-agent/artifact/publish"
 	"github.com/corpus-agent/corpus-agent/artifact/publish/blobs"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
@@ -33,7 +32,7 @@ const (
 )
 
 // addChunks makes the index of an artifact's tree, and uploads the chunks that no earlier version of the project has.
-func addChunks(ctx context.Context, p *publish.Publisher, d *described, root *os.Root, tree *manifest.Manifest) error {
+func addChunks(ctx context.Context, p *publish.Publisher, r Request, d *described, ready *prepared) error {
 	if d.release.Length < leastChunked {
 		return nil
 	}
@@ -46,7 +45,7 @@ func addChunks(ctx context.Context, p *publish.Publisher, d *described, root *os
 		return err
 	}
 	defer file.Close()
-	stream := chunk.NewStream(root, tree)
+	stream := chunk.NewStream(ready.root, ready.manifest)
 	index, pack, size, err := chunk.Pack(ctx, stream, known, file)
 	if err = errors.Join(err, stream.Close()); err != nil {
 		return fmt.Errorf("cutting %s: %w", d.release, err)
@@ -56,7 +55,7 @@ func addChunks(ctx context.Context, p *publish.Publisher, d *described, root *os
 		return err
 	}
 	if size > 0 {
-		fresh, err := putPack(ctx, p, d.release.Project, pack, file, size)
+		fresh, err := putPack(ctx, p, r, pack, file, size)
 		if err != nil {
 			return fmt.Errorf("uploading the chunks of %s: %w", d.release, err)
 		}
@@ -80,13 +79,14 @@ func addChunks(ctx context.Context, p *publish.Publisher, d *described, root *os
 // putPack uploads a pack. If the store already has that pack although no known version names it, an interrupted
 // publisher left it, and it may be removed before this version is signed. Then some bytes that no index points to are
 // added to the pack, which gives it another name.
-func putPack(ctx context.Context, p *publish.Publisher, project string, pack artifact.Digest, file *os.File,
+func putPack(ctx context.Context, p *publish.Publisher, r Request, pack artifact.Digest, file *os.File,
 	size int64) (artifact.Digest, error) {
 	for {
 		if _, err := file.Seek(0, io.SeekStart); err != nil {
 			return "", err
 		}
-		_, err := p.Store.Put(ctx, chunk.PackKey(project, pack), file, size, store.Condition{IfAbsent: true})
+		_, err := p.Store.Put(ctx, chunk.PackKey(r.Project, pack), r.shown("chunks of "+r.Project+" "+r.Version, file, size),
+			size, store.Condition{IfAbsent: true})
 		if !errors.Is(err, store.ErrPrecondition) {
 			return pack, err
 		}

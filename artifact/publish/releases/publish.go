@@ -32,7 +32,9 @@ type Request struct {
 	New     bool   // even if the name looks mistyped, or the artifact names another project or version
 	// Check, if not nil, checks the unpacked tree of the artifact before anything is uploaded.
 	Check func(ctx context.Context, tree string) error
-	Force bool // even if the store has an unsigned artifact of this version with other bytes
+	// Progress, if not nil, is called with the number of bytes of the artifact, or of its chunks, that were uploaded.
+	Progress func(what string, done, total int64)
+	Force    bool // even if the store has an unsigned artifact of this version with other bytes
 	// After is the release from which this one was made, if it was in Channel; empty for none. If the channel names
 	// another release now, the error is a *Moved.
 	After artifact.Digest

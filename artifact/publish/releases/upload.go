@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 
 	"github.com/corpus-agent/corpus-agent/artifact"
@@ -20,11 +21,11 @@ func uploadAndSign(ctx context.Context, p *publish.Publisher, ready *prepared, r
 	release, about := ready.release, ready.described
 	about.sidecars = maps.Clone(ready.sidecars)
 	if !r.Plain {
-		if err := addChunks(ctx, p, &about, ready.root, ready.manifest); err != nil {
+		if err := addChunks(ctx, p, r, &about, ready); err != nil {
 			return err
 		}
 	}
-	if err := errors.Join(upload(ctx, p, release, r.File), uploadSidecars(ctx, p, about)); err != nil {
+	if err := errors.Join(upload(ctx, p, release, r), uploadSidecars(ctx, p, about)); err != nil {
 		return err
 	}
 	if p.Hand != nil {
@@ -39,30 +40,62 @@ func uploadAndSign(ctx context.Context, p *publish.Publisher, ready *prepared, r
 	if err != nil {
 		return err
 	}
-	return keepThere(ctx, p, about, r.File)
+	return keepThere(ctx, p, about, r)
 }
 
 // keepThere uploads objects again that garbage collection removed before they were signed: an object that an earlier
 // attempt left long ago was in the store, and was not uploaded.
-func keepThere(ctx context.Context, p *publish.Publisher, about described, file string) error {
+func keepThere(ctx context.Context, p *publish.Publisher, about described, r Request) error {
 	missing, err := blobs.Missing(ctx, p.Store, about.objects())
 	if err != nil || len(missing) == 0 {
 		return err
 	}
-	return errors.Join(upload(ctx, p, about.release, file), uploadSidecars(ctx, p, about))
+	return errors.Join(upload(ctx, p, about.release, r), uploadSidecars(ctx, p, about))
 }
 
 // upload writes the artifact unless the store has it.
-func upload(ctx context.Context, p *publish.Publisher, r artifact.Release, file string) error {
-	f, err := walk.OpenFile(file)
+func upload(ctx context.Context, p *publish.Publisher, release artifact.Release, r Request) error {
+	f, err := walk.OpenFile(r.File)
 	if err != nil {
 		return fmt.Errorf("reading the artifact: %w", err)
 	}
 	defer f.Close()
-	if err := blobs.PutOnce(ctx, p.Store, trust.ObjectKey(r), f, r.Length, r.Digest); err != nil {
-		return fmt.Errorf("uploading %s: %w", r, err)
+	if err := blobs.PutOnce(ctx, p.Store, trust.ObjectKey(release), r.shown(release.String(), f, release.Length),
+		release.Length, release.Digest); err != nil {
+		return fmt.Errorf("uploading %s: %w", release, err)
 	}
 	return nil
+}
+
+// shown returns a reader of a file that is uploaded, which reports the progress.
+func (r Request) shown(what string, f io.ReadSeeker, size int64) io.ReadSeeker {
+	if r.Progress == nil {
+		return f
+	}
+	return &uploading{ReadSeeker: f, progress: func(done int64) { r.Progress(what, done, size) }}
+}
+
+// uploading is a file that is being uploaded. A retry reads it again.
+type uploading struct {
+	io.ReadSeeker
+	done     int64
+	progress func(done int64)
+}
+
+func (u *uploading) Read(p []byte) (int, error) {
+	n, err := u.ReadSeeker.Read(p)
+	if u.done += int64(n); n > 0 {
+		u.progress(u.done)
+	}
+	return n, err
+}
+
+func (u *uploading) Seek(offset int64, whence int) (int64, error) {
+	at, err := u.ReadSeeker.Seek(offset, whence)
+	if err == nil {
+		u.done = at
+	}
+	return at, err
 }
 
 // Immutable is the error for a version that is published with other bytes.
