@@ -60,7 +60,7 @@ func TestProgressOnATerminal(t *testing.T) {
 	if err := cmd.Wait(); err != nil {
 		t.Fatalf("%v\n%s", err, shown)
 	}
-	line := regexp.MustCompile(`myapp 2 \d\.\d of 3\.\d MiB, \d+\.\d MiB/s, \d+s left`)
+	line := regexp.MustCompile(`myapp 2 \d\.\d of 3\.\d MiB \(\d+ %\), \d+\.\d MiB/s, \d+s left`)
 	if !line.Match(shown) {
 		t.Errorf("no line like %s on the screen:\n%q", line, shown)
 	}

@@ -33,8 +33,8 @@ func encoded(t *testing.T, content []byte, piece int) []byte {
 	return b.Bytes()
 }
 
-// TestFramesAreTheSameOnAllMachines checks that the bytes depend neither on the number of processors nor on how they are
-// written, that each frame has its size in its header, and that any zstd program reads the frames as one stream.
+// TestFramesAreTheSameOnAllMachines checks that the bytes depend neither on the number of processors nor on how they
+// are written, that each frame has its size in its header, and that any zstd program reads the frames as one stream.
 func TestFramesAreTheSameOnAllMachines(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	random := rand.New(rand.NewPCG(1, 2))

@@ -41,8 +41,8 @@ func newStream(r io.Reader) (io.ReadCloser, error) {
 }
 
 // frames is a reader of a zstd stream whose frames are decoded concurrently. One goroutine splits the stream, and one
-// for each frame decodes it. Each of them holds a buffer for the content, from a fixed number of buffers, until Read has
-// returned its last byte; so many encoded frames are in memory, too.
+// for each frame decodes it. Each frame has a buffer for its content, from a fixed number of buffers, until Read has
+// returned the last byte; as many encoded frames are in memory, too.
 type frames struct {
 	split    *splitter
 	decoder  *zstd.Decoder

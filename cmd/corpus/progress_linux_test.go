@@ -10,8 +10,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/cmd/cli"
 )
 
-// TestBuildAndPublishShowProgress checks that a person at a terminal sees how far a large artifact is, and that the line
-// is gone at the end; that it is not there with --json, and that a file gets no bar.
+// TestBuildAndPublishShowProgress checks that a person at a terminal sees how far a large artifact is, and that the
+// line is gone at the end; that it is not there with --json, and that a file gets no bar.
 func TestBuildAndPublishShowProgress(t *testing.T) {
 	s := newStore(t)
 	random, data := rand.New(rand.NewPCG(1, 2)), make([]byte, 3<<20)
@@ -33,8 +33,9 @@ func TestBuildAndPublishShowProgress(t *testing.T) {
 			t.Errorf("%s shows %q on a terminal", c.line, shown)
 		}
 	}
-	if shown := s.atATerminal(t, "build "+s.path("tree")+" --json -o "+s.path("b.tar.zst"), "size"); strings.Contains(shown, wipe) {
-		t.Errorf("with --json a terminal shows %q", shown)
+	quiet := s.atATerminal(t, "build "+s.path("tree")+" --json -o "+s.path("b.tar.zst"), "size")
+	if strings.Contains(quiet, wipe) {
+		t.Errorf("with --json a terminal shows %q", quiet)
 	}
 	if s.run("build @tree -o @c.tar.zst"); strings.Contains(s.err, "packing") {
 		t.Errorf("a build without a terminal prints %q", s.err)
