@@ -129,8 +129,8 @@ func (s *splitter) take(into []byte, n int) ([]byte, error) {
 	return into[:old+got], err
 }
 
-// rest returns a reader of the frame of which a part was taken, and of everything behind it. err is the error that ended
-// the taking.
+// rest returns a reader of the frame of which a part was taken, and of everything behind it. err is the error with
+// which taking it ended.
 func (s *splitter) rest(taken []byte, err error) io.Reader {
 	readers := []io.Reader{bytes.NewReader(taken), s.from}
 	if err != nil && !errors.Is(err, errOther) && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
