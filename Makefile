@@ -81,6 +81,7 @@ generated: ## files of the repository that follow from others: lists of function
 	go test -count 1 -run TestStatesDocument ./state/session -args -write-docs
 	go test -count 1 -run 'TestDocumentationListsAllSettings|TestSchemaAndExampleArePublished' ./agent/config -args -update
 	go test -count 1 -run 'Schema|Table|Documented' ./artifact/recipe -args -update
+	go test -count 1 -run '^TestMessagesAreListed$$' ./cmd -args -update-messages
 snapshot: ## packages and archives, as a release has them; one at a time, since archives hold programs in the order they were built
 	go run $(RELEASER) release --snapshot --clean --parallelism 1
 picture: ## docs/picture.svg, from a run of the demo

@@ -170,7 +170,7 @@ func (r *run) rollBack(ctx context.Context, pair ledger.Pair, before map[string]
 		return r.stuck(cause, errors.Join(undone, err))
 	}
 	hints := append(diag.HintsOf(cause), r.afterwards(f))
-	return exit.WithCode(exit.RolledBack, diag.WithHint(fmt.Errorf("rolled back to %s: %w", good, cause),
+	return exit.WithCode(exit.RolledBack, diag.Rollback.Hint(fmt.Errorf("rolled back to %s: %w", good, cause),
 		"%s", strings.Join(slices.Compact(hints), "\n")))
 }
 
@@ -241,7 +241,7 @@ func (r *run) afterwards(f fault.Fault) string {
 func (r *run) stuck(cause, err error) error {
 	if hint := diag.HintOf(site.ExplainDisk(errors.Join(cause, err))); hint != "" &&
 		failure.HostErrno(errors.Join(cause, err)) {
-		return exit.WithCode(exit.RollbackFailed, diag.WithHint(
+		return exit.WithCode(exit.RollbackFailed, diag.Rollback.Hint(
 			fmt.Errorf("the deploy failed (%w), and so did the rollback: %w", cause, err),
 			"%s\nthen finish the rollback: corpus-agent deploy", hint))
 	}
@@ -250,7 +250,7 @@ func (r *run) stuck(cause, err error) error {
 	for _, hint := range hints {
 		commands = slices.DeleteFunc(commands, func(c string) bool { return strings.Contains(hint, c) })
 	}
-	return exit.WithCode(exit.RollbackFailed, diag.WithHint(
+	return exit.WithCode(exit.RollbackFailed, diag.Rollback.Hint(
 		fmt.Errorf("the deploy failed (%w), and so did the rollback: %w", cause, err),
 		"%s", strings.Join(append(hints, "look at the host and finish by hand: "+strings.Join(commands, "; ")), "\n")))
 }
@@ -272,7 +272,7 @@ func (r *run) stuckBack(err error) error {
 		finish += "; corpus-agent converge"
 	}
 	hint := strings.Join(append(hints, "look at the host and finish by hand: "+finish), "\n")
-	return exit.WithCode(exit.RollbackFailed, diag.WithHint(fmt.Errorf("the rollback failed: %w", err), "%s", hint))
+	return exit.WithCode(exit.RollbackFailed, diag.Rollback.Hint(fmt.Errorf("the rollback failed: %w", err), "%s", hint))
 }
 
 // failed returns err with the exit code of a failed run, unless err has an exit code of its own.

@@ -59,7 +59,7 @@ func (r *run) settleFor(ctx context.Context, good ledger.Pair, cause error) erro
 		r.ledger.StandIn(pair, r.Time().UTC())
 		return r.relink(ctx, pair)
 	}
-	return diag.WithHint(fmt.Errorf("%w: %s, and no earlier one is there: %w", errGone, good, cause),
+	return diag.Changed.Hint(fmt.Errorf("%w: %s, and no earlier one is there: %w", errGone, good, cause),
 		"the next run that reaches the store fetches it again: corpus-agent deploy")
 }
 

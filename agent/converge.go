@@ -70,7 +70,7 @@ func (r *run) guardAfter(result *exec.Result) {
 		return
 	}
 	if what := r.guard.Changed(); what != "" {
-		r.movedBy = diag.WithHint(diag.At(result.Step.Pos, "%s %s changed what only deploys move: %s",
+		r.movedBy = diag.Contradiction.Hint(diag.At(result.Step.Pos, "%s %s changed what only deploys move: %s",
 			result.Step.Function(), result.ID(), what),
 			"take it out of the state, or except this path: the agent makes and moves it itself")
 	}

@@ -36,7 +36,7 @@ func (a *Agent) Deploy(ctx context.Context, given Given, test bool) (*report.Rep
 func (r *run) deploy(ctx context.Context, given Given) error {
 	r.only, r.project.Settings, r.turns.Ahead = given.Only, given.Settings, given.Ahead
 	if hold := r.ledger.Hold; given.Ahead && hold != nil && r.ledger.Runs() != nil {
-		return exit.WithCode(exit.Usage, diag.WithHint(
+		return exit.WithCode(exit.Usage, diag.Held.Hint(
 			fmt.Errorf("this host is held since %s, so it takes no release ahead of its rollout",
 				diag.Stamp(hold.Since)), "corpus-agent unhold, and run the command again"))
 	}
@@ -161,7 +161,7 @@ func (r *run) named(ctx context.Context) error {
 	pair := *on
 	r.report.To, r.acted = &pair, true
 	if r.test {
-		return exit.WithCode(exit.Usage, diag.WithHint(errors.New("steps by name have no dry run"),
+		return exit.WithCode(exit.Usage, diag.Usage.Hint(errors.New("steps by name have no dry run"),
 			"`corpus-agent deploy --test` shows what states would change"))
 	}
 	if r.only.Has(procedure.Archive) {

@@ -26,14 +26,14 @@ func (a *Agent) DeployNow(ctx context.Context, say func(format string, args ...a
 	err error) {
 	introduced, err := trust.Introduced(a.Layout.Trust())
 	if errors.Is(err, fs.ErrPermission) {
-		err = diag.WithHint(err, "run as root")
+		err = diag.Rights.Hint(err, "run as root")
 	}
 	if err != nil {
 		return nil, false, err
 	}
 	if !introduced {
 		return nil, false,
-			exit.WithCode(exit.Usage, diag.WithHint(errors.New("this host has no root of trust"),
+			exit.WithCode(exit.Usage, diag.Root.Hint(errors.New("this host has no root of trust"),
 				"copy keys/root.json of the publisher to this host, and give it to the first deploy: `corpus-agent deploy "+
 					"--store URL --trust-root FILE`"))
 	}
@@ -44,11 +44,11 @@ func (a *Agent) DeployNow(ctx context.Context, say func(format string, args ...a
 	case "masked":
 		return nil, false,
 			exit.WithCode(exit.Usage,
-				diag.WithHint(fmt.Errorf("%s is masked: runs of this host are turned off", records.ServiceUnit),
+				diag.Agent.Hint(fmt.Errorf("%s is masked: runs of this host are turned off", records.ServiceUnit),
 					"systemctl unmask %s; or `corpus-agent deploy`, which runs here and not in the unit", records.ServiceUnit))
 	default:
 		return nil, false,
-			exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("systemd cannot load %s: %s", records.ServiceUnit, load),
+			exit.WithCode(exit.Usage, diag.Agent.Hint(fmt.Errorf("systemd cannot load %s: %s", records.ServiceUnit, load),
 				"systemd-analyze verify %s shows why", records.ServiceUnit))
 	}
 	started := a.Time().UTC()
@@ -81,10 +81,10 @@ func (a *Agent) DeployNow(ctx context.Context, say func(format string, args ...a
 // cannot be written.
 func (a *Agent) unreported(said string) error {
 	if err := a.Unwritable(); err != nil {
-		return exit.WithCode(exit.Failed, diag.WithHint(fmt.Errorf("the run could not keep a report: %w", err),
+		return exit.WithCode(exit.Failed, diag.Agent.Hint(fmt.Errorf("the run could not keep a report: %w", err),
 			"%s; journalctl -u %s", diag.HintOf(err), records.ServiceUnit))
 	}
-	return diag.WithHint(fmt.Errorf("the run ended before it had anything to report: %s", said), "journalctl -u %s",
+	return diag.Agent.Hint(fmt.Errorf("the run ended before it had anything to report: %s", said), "journalctl -u %s",
 		records.ServiceUnit)
 }
 

@@ -50,6 +50,7 @@ func (r *run) finish(ctx context.Context, err error) {
 		}
 		if err != nil {
 			rep.Error, rep.Hint = strings.TrimSpace(err.Error()), strings.Join(diag.AllHints(err), "\n")
+			rep.Code = diag.CodesOf(rep.Hint)
 		}
 	})
 	if !r.test {

@@ -162,7 +162,7 @@ func (r *run) without(ctx context.Context, cause error) error {
 	}
 	if errors.Is(err, errGone) {
 		return exit.WithCode(exit.Code(cause),
-			diag.WithHint(fmt.Errorf("%w; and nothing could converge meanwhile: %w", cause, err), "%s", diag.HintOf(cause)))
+			diag.KeepHint(fmt.Errorf("%w; and nothing could converge meanwhile: %w", cause, err), diag.HintOf(cause)))
 	}
 	if err != nil {
 		return err

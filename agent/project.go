@@ -28,7 +28,8 @@ func (a *Agent) Project(ctx context.Context, name string) (*Agent, error) {
 	}
 	if name == artifact.Base {
 		return nil,
-			exit.WithCode(exit.Usage, diag.WithHint(errors.New("base is deployed together with the service and not by itself"),
+			exit.WithCode(exit.Usage, diag.Project.Hint(
+				errors.New("base is deployed together with the service and not by itself"),
 				"`corpus-agent deploy` brings both"))
 	}
 	book, err := a.ReadLedger()
@@ -56,7 +57,7 @@ func (a *Agent) known(ctx context.Context, name string) (*Agent, error) {
 	if book, err := own.ReadLedger(); !entered && (err != nil || book.Good == nil || book.Good.Service.Project != name) {
 		return nil,
 			exit.WithCode(exit.Usage,
-				errors.Join(err, diag.WithHint(fmt.Errorf("this host has no project %q", name), "%s", a.otherProjects(name))))
+				errors.Join(err, diag.Project.Hint(fmt.Errorf("this host has no project %q", name), "%s", a.otherProjects(name))))
 	}
 	return own, nil
 }
@@ -94,7 +95,7 @@ func (a *Agent) InitProject(ctx context.Context, name string, init Init) (remote
 	if entered, err := a.Registered(name); err != nil || !entered && !recipe.IsName(name) {
 		return nil,
 			exit.WithCode(exit.Usage,
-				cmp.Or(err, diag.WithHint(fmt.Errorf("%q cannot be the name of a project in %s", name, recipe.Name),
+				cmp.Or(err, diag.Project.Hint(fmt.Errorf("%q cannot be the name of a project in %s", name, recipe.Name),
 					"a name is lower-case letters, digits and hyphens, and begins with a letter")))
 	}
 	if err := errors.Join(project.CheckEnvironment(init.Env), project.CheckUser(init.User),
@@ -214,7 +215,7 @@ func (a *Agent) RunProject(ctx context.Context, name string, given Given) (*repo
 	if entry == nil || entry.Branch == "" {
 		return nil,
 			exit.WithCode(exit.Usage,
-				diag.WithHint(fmt.Errorf("%s is not this host's service and has no repository to deploy from", name),
+				diag.Project.Hint(fmt.Errorf("%s is not this host's service and has no repository to deploy from", name),
 					"corpus-agent project init %s --git, or project deploy %s --editable DIR", name, name))
 	}
 	return own.deployLocal(ctx, "project deploy", given,

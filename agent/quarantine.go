@@ -31,13 +31,13 @@ func (a *Agent) Unquarantine(version string) (released []ledger.Bad, err error) 
 // notQuarantined returns the error for a version that is not in quarantine.
 func notQuarantined(version string, known []ledger.Bad) error {
 	if len(known) == 0 {
-		return diag.WithHint(errors.New("nothing is quarantined"), "`corpus-agent status` would list it")
+		return diag.Held.Hint(errors.New("nothing is quarantined"), "`corpus-agent status` would list it")
 	}
 	var all []string
 	for _, b := range known {
 		all = append(all, b.What())
 	}
-	return diag.WithHint(fmt.Errorf("%q is not quarantined", version), "quarantined: %s", strings.Join(all, ", "))
+	return diag.Held.Hint(fmt.Errorf("%q is not quarantined", version), "quarantined: %s", strings.Join(all, ", "))
 }
 
 // stay reports whether the host keeps the deployed pair, and notes why. If a release of the pair is in quarantine, stay
@@ -86,11 +86,11 @@ func (r *run) avoidQuarantined(pair, named ledger.Pair) (bool, error) {
 	case good == nil:
 		return false,
 			exit.WithCode(exit.Failed,
-				diag.WithHint(fmt.Errorf("%s is quarantined (%s) and there is nothing else to run", bad.What(), bad.Reason),
+				diag.Held.Hint(fmt.Errorf("%s is quarantined (%s) and there is nothing else to run", bad.What(), bad.Reason),
 					hint, ledger.Release(bad).Version))
 	case r.ledger.Good == nil && !pair.BaseAlone():
 		r.unresolvedErr = exit.WithCode(exit.Failed,
-			diag.WithHint(fmt.Errorf("%s is quarantined (%s), and only %s converges", bad.What(), bad.Reason, good),
+			diag.Held.Hint(fmt.Errorf("%s is quarantined (%s), and only %s converges", bad.What(), bad.Reason, good),
 				hint, ledger.Release(bad).Version))
 	case !good.Same(pair):
 		r.record.Note("%s is %s", bad.What(), ledger.QuarantinedSince(bad.Run, bad.Reason))

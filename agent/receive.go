@@ -125,7 +125,7 @@ func (a *Agent) DeployEditable(ctx context.Context, name, dir string, given Give
 	return own.deployLocal(ctx, "deploy", given, func(r *run) (project.Tree, error) {
 		if r.Layout.Relocated() && !strings.HasPrefix(dir+"/", filepath.Clean(r.Layout.Root)+"/") {
 			return project.Tree{},
-				exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("%s is outside of the root %s", dir, r.Layout.Root),
+				exit.WithCode(exit.Usage, diag.Project.Hint(fmt.Errorf("%s is outside of the root %s", dir, r.Layout.Root),
 					"put the working tree below the root"))
 		}
 		local, err := trust.NewLocal(name, "editable", trust.ByEditable,
@@ -152,8 +152,8 @@ func (a *Agent) Receive(ctx context.Context, name, which string, refs io.Reader)
 	if err != nil || entry == nil || entry.Branch == "" {
 		return nil,
 			exit.WithCode(exit.Usage,
-				errors.Join(err, diag.WithHint(fmt.Errorf("%s does not accept pushes", name), "corpus-agent project init %s --git",
-					name)))
+				errors.Join(err, diag.Project.Hint(fmt.Errorf("%s does not accept pushes", name),
+					"corpus-agent project init %s --git", name)))
 	}
 	commit := ""
 	lines := bufio.NewScanner(refs)

@@ -49,7 +49,7 @@ func (r *run) resolveOr(ctx context.Context, client *trust.Client, ref artifact.
 	has *artifact.Release) (artifact.Release, error) {
 	release, err := client.Resolve(ctx, ref)
 	if errors.Is(err, trust.ErrNoChannel) {
-		err = diag.WithHint(err, "%s; %s", diag.HintOf(err), fleet.Elsewhere(ref.String()))
+		err = diag.Unpublished.Hint(err, "%s; %s", diag.HintOf(err), fleet.Elsewhere(ref.String()))
 	}
 	if err == nil {
 		err = client.SameBytes(release, r.known()...)

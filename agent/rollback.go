@@ -73,7 +73,7 @@ func (r *run) withdrawn(target ledger.Pair) error {
 		return nil
 	}
 	return exit.WithCode(exit.Refused,
-		diag.WithHint(fmt.Errorf("%s, to go back to, was withdrawn on %s: %s", w.Release, w.At.Format("2006-01-02"),
+		diag.Withdrawn.Hint(fmt.Errorf("%s, to go back to, was withdrawn on %s: %s", w.Release, w.At.Format("2006-01-02"),
 			w.Reason),
 			"publish a corrected version; `corpus yank --undo` reverts the withdrawal"))
 }
@@ -91,10 +91,11 @@ func (r *run) earlier(version string) (ledger.Pair, error) {
 		if target := r.LastKeptOf(r.ledger); target != nil {
 			return *target, nil
 		}
-		return ledger.Pair{}, diag.WithHint(errors.New("there is no earlier deploy to go back to"), "%s", r.keptHint())
+		return ledger.Pair{}, diag.Rollback.Hint(errors.New("there is no earlier deploy to go back to"), "%s", r.keptHint())
 	}
 	if good != nil && good.Is(version) {
-		return ledger.Pair{}, diag.WithHint(fmt.Errorf("%s already runs", version), "`corpus-agent converge` corrects drift")
+		return ledger.Pair{}, diag.Rollback.Hint(fmt.Errorf("%s already runs", version),
+			"`corpus-agent converge` corrects drift")
 	}
 	var known []string
 	for _, pair := range slices.Backward(r.ledger.History) {
@@ -110,8 +111,8 @@ func (r *run) earlier(version string) (ledger.Pair, error) {
 	if len(known) > 0 {
 		hint = "kept on this host: " + strings.Join(known, ", ")
 	}
-	return ledger.Pair{}, diag.WithHint(fmt.Errorf("no release %q that was good is kept on this host", version), "%s",
-		hint)
+	return ledger.Pair{}, diag.Rollback.Hint(fmt.Errorf("no release %q that was good is kept on this host", version),
+		"%s", hint)
 }
 
 // keptHint returns a hint that names the releases that a person can go back to with --to.
@@ -182,6 +183,6 @@ func (r *run) neverDeployed() error {
 		what, first = "of "+r.Alone, "corpus-agent project deploy "+r.Alone
 	}
 	return exit.WithCode(exit.Usage,
-		diag.WithHint(fmt.Errorf("nothing %s was deployed yet, so there is nothing to roll back", what),
+		diag.Rollback.Hint(fmt.Errorf("nothing %s was deployed yet, so there is nothing to roll back", what),
 			"deploy first: %s; corpus-agent why says what keeps it from that", first))
 }

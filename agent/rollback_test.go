@@ -23,7 +23,7 @@ func TestRollbackToANamedRelease(t *testing.T) {
 		l.expect(exit.OK)
 	}
 	_, err := l.RollbackTo(context.Background(), "9")
-	if exit.Code(err) != exit.Usage || diag.HintOf(err) != "kept on this host: 2, 1" {
+	if exit.Code(err) != exit.Usage || diag.HintOf(err) != "kept on this host: 2, 1 [C057]" {
 		t.Errorf("a version that does not exist: %v, hint %q", err, diag.HintOf(err))
 	}
 	if _, err := l.RollbackTo(context.Background(), "3"); exit.Code(err) != exit.Usage {

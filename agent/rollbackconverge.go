@@ -145,12 +145,13 @@ func (r *run) leftBy(id string) (ledger.Pair, error) {
 		return ledger.Pair{}, err
 	}
 	if rep.Left == nil {
-		return ledger.Pair{}, diag.WithHint(fmt.Errorf("run %s left nothing deployed, so there is nothing to go back to", id),
+		return ledger.Pair{}, diag.Rollback.Hint(
+			fmt.Errorf("run %s left nothing deployed, so there is nothing to go back to", id),
 			"`corpus-agent history` lists the runs")
 	}
 	if !r.Held().Has(rep.Left.Releases()...) {
-		return ledger.Pair{}, diag.WithHint(fmt.Errorf("%s, which run %s left, is not on this host any more", rep.Left, id),
-			"promote that version to its channel, or go back to a later run")
+		return ledger.Pair{}, diag.Rollback.Hint(fmt.Errorf("%s, which run %s left, is not on this host any more",
+			rep.Left, id), "promote that version to its channel, or go back to a later run")
 	}
 	return *rep.Left, nil
 }

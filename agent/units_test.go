@@ -288,7 +288,7 @@ func TestReleaseWithExitingProgramIsRolledBack(t *testing.T) {
 		!strings.Contains(err.Error(), "unit app.service: it is inactive (dead): its program ended with status 0") {
 		t.Fatalf("exit code %d, %v", exit.Code(err), err)
 	}
-	if hint := diag.HintOf(err); hint != "see what it says: journalctl -u app.service" {
+	if hint := diag.HintOf(err); hint != "see what it says: journalctl -u app.service [C063]" {
 		t.Errorf("the hint is %q", hint)
 	}
 	u.runs(t, "app.service", "1")

@@ -56,7 +56,7 @@ func check(what, name string, longest int, punctuation string) error {
 	if good {
 		return nil
 	}
-	return diag.WithHint(fmt.Errorf("%q is not %s name", name, an(what)),
+	return diag.Usage.Hint(fmt.Errorf("%q is not %s name", name, an(what)),
 		"use letters, digits, dots and dashes, start with a letter or a digit, and stay within %d characters", longest)
 }
 
@@ -76,7 +76,7 @@ func NewDigest(sum [32]byte) Digest { return Digest(digestPrefix + hex.EncodeToS
 func ParseDigest(s string) (Digest, error) {
 	h, ok := strings.CutPrefix(s, digestPrefix)
 	if b, err := hex.DecodeString(h); !ok || err != nil || len(b) != 32 {
-		return "", diag.WithHint(fmt.Errorf("%q is not a digest", s), "a digest reads sha256: and 64 hexadecimal digits")
+		return "", diag.Usage.Hint(fmt.Errorf("%q is not a digest", s), "a digest reads sha256: and 64 hexadecimal digits")
 	}
 	return Digest(strings.ToLower(s)), nil
 }
@@ -109,7 +109,7 @@ func (r Ref) String() string { return r.Project + "/" + r.Channel }
 func ParseRef(s string) (Ref, error) {
 	project, channel, ok := strings.Cut(s, "/")
 	if !ok {
-		return Ref{}, diag.WithHint(fmt.Errorf("%q is not a channel", s),
+		return Ref{}, diag.Usage.Hint(fmt.Errorf("%q is not a channel", s),
 			"a channel is written project/channel, such as myapp/testing")
 	}
 	if err := CheckProject(project); err != nil {
@@ -176,7 +176,7 @@ func FormatOf(name string) (Format, error) {
 	case strings.HasSuffix(name, ".txz"):
 		return TarXz, nil
 	}
-	return "", diag.WithHint(fmt.Errorf("%s: not an archive an agent unpacks", name),
+	return "", diag.Tree.Hint(fmt.Errorf("%s: not an archive an agent unpacks", name),
 		"pack it with `corpus build`, or as .tar.zst, .tar.gz, .tar.xz, .tar or .zip")
 }
 

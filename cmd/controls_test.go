@@ -148,7 +148,7 @@ func TestNamesOfFilesInErrorsFillNoOtherLine(t *testing.T) {
 	read := &fs.PathError{Op: "open", Path: name, Err: fs.ErrPermission}
 	for _, err := range []error{
 		read,
-		diag.WithHint(fmt.Errorf("reading a tree: %w", read), "look at %s", name),
+		diag.Internal.Hint(fmt.Errorf("reading a tree: %w", read), "look at %s", name),
 		&os.LinkError{Op: "rename", Old: "/srv/a", New: name, Err: fs.ErrExist},
 		&walk.UnsafeError{Path: name, Component: name, By: "user 1000"},
 		diag.At(diag.Pos{File: name, Line: 1}, "%v", read),

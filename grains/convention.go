@@ -84,7 +84,7 @@ func (c Convention) orStandard() Convention {
 func fromRegexp(form string) (Convention, error) {
 	re, err := regexp.Compile(`^(?:` + form + `)$`)
 	if err != nil {
-		return Convention{}, diag.WithHint(err, "the syntax is RE2's: https://golang.org/s/re2syntax")
+		return Convention{}, diag.Identity.Hint(err, "the syntax is RE2's: https://golang.org/s/re2syntax")
 	}
 	var names []string
 	for _, name := range re.SubexpNames() {
@@ -106,7 +106,7 @@ func fromRegexp(form string) (Convention, error) {
 func checkParts(names []string) error {
 	for i, name := range names {
 		if !slices.Contains(partNames(), name) {
-			return diag.WithHint(fmt.Errorf("there is no part called %q", name), "%s", unknownPartHint(name))
+			return diag.Identity.Hint(fmt.Errorf("there is no part called %q", name), "%s", unknownPartHint(name))
 		}
 		if slices.Contains(names[:i], name) {
 			return fmt.Errorf("%s is named twice", name)
@@ -114,7 +114,7 @@ func checkParts(names []string) error {
 	}
 	for _, name := range []string{"service", "instance"} {
 		if !slices.Contains(names, name) {
-			return diag.WithHint(fmt.Errorf("%s is missing", name),
+			return diag.Identity.Hint(fmt.Errorf("%s is missing", name),
 				"a convention names at least service and instance, such as %s", DefaultConvention)
 		}
 	}
@@ -171,7 +171,7 @@ func Parse(hostname string, c Convention) (Identity, error) {
 	short, domain := splitHost(hostname)
 	id, ok := read(c.host, short)
 	if !ok || len(hostname) > maxHostname {
-		return Identity{}, diag.WithHint(
+		return Identity{}, diag.Identity.Hint(
 			&MismatchError{Kind: "hostname", Name: hostname, Form: c.form, Example: c.example, Reason: c.reason(short)},
 			"set the hostname, or say who this host is: "+Introduction)
 	}
@@ -185,7 +185,7 @@ func ParseGroup(name string, c Convention) (Identity, error) {
 	c = c.orStandard()
 	id, ok := read(c.group, name)
 	if !ok {
-		return Identity{}, diag.WithHint(
+		return Identity{}, diag.Identity.Hint(
 			&MismatchError{Kind: "auto scaling group", Name: name, Form: c.groupForm, Example: c.groupExample},
 			"name the group so, set the hostname, or say who this host is: "+Introduction)
 	}

@@ -103,12 +103,12 @@ func (r Request) Check() error {
 			if who.Service == "" {
 				missing = "service"
 			}
-			return diag.WithHint(fmt.Errorf("only one of service and instance is %s", who.where),
+			return diag.Identity.Hint(fmt.Errorf("only one of service and instance is %s", who.where),
 				"give the %s too, or neither: the hostname then says who this host is", missing)
 		}
 		for _, name := range partNames() {
 			if text := *who.part(name); text != "" && !isName(text) {
-				return diag.WithHint(fmt.Errorf("the %s is %s as %q, which is not a name", name, who.where, text),
+				return diag.Identity.Hint(fmt.Errorf("the %s is %s as %q, which is not a name", name, who.where, text),
 					"use letters, digits, dots and dashes, start with a letter or a digit, and stay within %d characters", maxName)
 			}
 		}
@@ -121,7 +121,7 @@ func (r Request) conflict(id Identity) error {
 	for _, name := range partNames() {
 		given, named := *r.Given.part(name), *id.part(name)
 		if given != "" && named != "" && given != named {
-			return diag.WithHint(&ConflictError{Hostname: r.Hostname, Part: name, Given: given, Named: named},
+			return diag.Identity.Hint(&ConflictError{Hostname: r.Hostname, Part: name, Given: given, Named: named},
 				"leave it out, or rename the host first")
 		}
 	}

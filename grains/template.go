@@ -76,10 +76,10 @@ var betweenParts = sync.OnceValue(func() *regexp.Regexp { return regexp.MustComp
 func checkBetween(text string) error {
 	switch {
 	case strings.Contains(text, "."):
-		return diag.WithHint(errors.New("it holds a dot"),
+		return diag.Identity.Hint(errors.New("it holds a dot"),
 			"what follows the first dot of a hostname is its domain, which a convention leaves out")
 	case !betweenParts().MatchString(text):
-		return diag.WithHint(fmt.Errorf("%q cannot be in a hostname", text),
+		return diag.Identity.Hint(fmt.Errorf("%q cannot be in a hostname", text),
 			"put letters, digits and dashes between the parts, or write a regular expression with groups such as "+
 				"(?P<service>[a-z]+)")
 	}

@@ -97,22 +97,22 @@ done
 systemctl enable --now corpus-agent.timer
 ` + after
 	if len(text) > MaxUserData {
-		return "", diag.WithHint(fmt.Errorf("the user data would have %d bytes, and %d is the most", len(text), MaxUserData),
-			"give shorter URLs")
+		return "", diag.Usage.Hint(fmt.Errorf("the user data would have %d bytes, and %d is the most", len(text),
+			MaxUserData), "give shorter URLs")
 	}
 	return text, nil
 }
 
 func (b Bootstrap) check() error {
 	if u, err := url.Parse(b.Agent); err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
-		return diag.WithHint(fmt.Errorf("%q is not a URL that a new host can fetch", b.Agent),
+		return diag.Usage.Hint(fmt.Errorf("%q is not a URL that a new host can fetch", b.Agent),
 			"give --agent https://host/corpus-agent.deb, or of the static binary")
 	}
 	if len(b.Sum) != 64 || len(b.Root) != len("sha256:")+64 {
 		return errors.New("a digest has 64 hexadecimal digits")
 	}
 	if (b.Service == "") != (b.Instance == "") {
-		return diag.WithHint(errors.New("a service needs an instance"), "give both --service and --instance, or neither")
+		return diag.Usage.Hint(errors.New("a service needs an instance"), "give both --service and --instance, or neither")
 	}
 	if strings.ContainsAny(b.Store+b.Agent+b.Service+b.Instance, "\n\r\x00") {
 		return errors.New("the settings of a new host must not contain line breaks")

@@ -186,7 +186,7 @@ func mustBeDir(tree string, d fs.DirEntry) error {
 	if d.IsDir() {
 		return nil
 	}
-	return diag.WithHint(fmt.Errorf("%s is not a directory", tree), "give the directory whose content is the release")
+	return diag.Usage.Hint(fmt.Errorf("%s is not a directory", tree), "give the directory whose content is the release")
 }
 
 func same(file, skip string) bool {

@@ -37,7 +37,7 @@ func StarterKinds() (kinds []string) {
 // should be executable.
 func Starter(kind, name string) (map[string][]byte, error) {
 	if !slices.Contains(StarterKinds(), kind) {
-		return nil, diag.WithHint(fmt.Errorf("there is no starter tree of the kind %s", kind), "kinds are %s",
+		return nil, diag.Usage.Hint(fmt.Errorf("there is no starter tree of the kind %s", kind), "kinds are %s",
 			strings.Join(StarterKinds(), ", "))
 	}
 	files, root := map[string][]byte{}, path.Join(starterDir, kind)

@@ -59,8 +59,8 @@ func playbooks(r Request) ([]string, error) {
 		books = append(books, book)
 	}
 	if len(books) == 0 {
-		return nil, diag.WithHint(errors.New("neither base nor the service has a playbook"), "put it at %s of the release",
-			playbook)
+		return nil, diag.Engine.Hint(errors.New("neither base nor the service has a playbook"),
+			"put it at %s of the release", playbook)
 	}
 	return books, nil
 }

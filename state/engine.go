@@ -156,11 +156,11 @@ func ByName(name string, command []string) (Engine, error) {
 		return Ansible{Program: first(command, "ansible-playbook")}, nil
 	case "command":
 		if len(command) == 0 {
-			return nil, diag.WithHint(fmt.Errorf("the engine `command` has no command"), "set engine_command in agent.yaml")
+			return nil, diag.Engine.Hint(fmt.Errorf("the engine `command` has no command"), "set engine_command in agent.yaml")
 		}
 		return Command{Argv: command}, nil
 	}
-	return nil, diag.WithHint(fmt.Errorf("there is no engine %q", name),
+	return nil, diag.Engine.Hint(fmt.Errorf("there is no engine %q", name),
 		"the engines are native, salt-call, ansible and command")
 }
 

@@ -68,6 +68,6 @@ func (p *nativeProgram) Apply(ctx context.Context, o exec.Observer) (Outcome, er
 
 // overdue returns the error of a converge that took too long.
 func overdue(ctx context.Context) error {
-	return diag.WithHint(fmt.Errorf("the converge was ended: %w", context.Cause(ctx)),
+	return diag.Timeout.Hint(fmt.Errorf("the converge was ended: %w", context.Cause(ctx)),
 		"see which states take so long, or raise converge.timeout in agent.yaml")
 }

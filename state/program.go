@@ -33,7 +33,7 @@ func prepare(r Request, p program) (Program, error) {
 	}
 	file, err := process.Look(p.argv[0])
 	if err != nil {
-		return nil, diag.WithHint(fmt.Errorf("finding the engine: %w", err),
+		return nil, diag.Engine.Hint(fmt.Errorf("finding the engine: %w", err),
 			"install it, or set `engine: native` in agent.yaml")
 	}
 	p.argv[0] = file
@@ -83,7 +83,7 @@ func (p program) Apply(ctx context.Context, _ exec.Observer) (Outcome, error) {
 		}
 	}
 	if err != nil {
-		err = diag.WithHint(fmt.Errorf("%s: %w: %s", p.argv[0], err, lastLine(all.String())),
+		err = diag.Engine.Hint(fmt.Errorf("%s: %w: %s", p.argv[0], err, lastLine(all.String())),
 			"the report has all that it printed")
 	}
 	return Outcome{Output: all.String()}, err

@@ -56,7 +56,7 @@ func declare(high *compile.High, templates []Template) error {
 	for _, t := range templates {
 		id := t.id()
 		if _, taken := high.Data.Get(id); taken {
-			problems.Add(t.Pos, "%s is the target of two templates", t.Target).WithHint("keep one of them")
+			problems.Add(t.Pos, "%s is the target of two templates", t.Target).WithHint(diag.SLS, "keep one of them")
 			continue
 		}
 		high.Data.Set(id, t.state())

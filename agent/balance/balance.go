@@ -240,5 +240,5 @@ func within(ctx context.Context, limit time.Duration, ask func(context.Context) 
 // withHints adds a hint to those that an error has.
 func withHints(err error, hint string) error {
 	hints := append(diag.HintsOf(err), hint)
-	return diag.WithHint(err, "%s", strings.Join(slices.Compact(hints), "\n"))
+	return diag.Balancer.Hint(err, "%s", strings.Join(slices.Compact(hints), "\n"))
 }

@@ -54,8 +54,8 @@ func (r Reader) Objects(ctx context.Context, b external.Bucket, limit int64,
 }
 
 func tooMuch(info store.Info, count int) error {
-	return diag.WithHint(fmt.Errorf("%s is object %d, with %d bytes, which is more than is read of a bucket", info.Key,
-		count, info.Size), "put the pillar into a bucket of its own, or set prefix to its folder")
+	return diag.External.Hint(fmt.Errorf("%s is object %d, with %d bytes, which is more than is read of a bucket",
+		info.Key, count, info.Size), "put the pillar into a bucket of its own, or set prefix to its folder")
 }
 
 func read(ctx context.Context, objects store.Store, key string, limit int64) ([]byte, error) {

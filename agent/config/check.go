@@ -65,7 +65,8 @@ func (c *check) value(v value) {
 		c.metrics(v)
 	case "notify.webhook.url":
 		if u, err := url.Parse(v.text); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-			c.warnings.Add(v.at, "notify.webhook.url is not an http or https URL").WithHint("write it as https://host/path")
+			c.warnings.Add(v.at, "notify.webhook.url is not an http or https URL").
+				WithHint(diag.Config, "write it as https://host/path")
 		}
 	case "notify.webhook.secret_file":
 		for _, d := range private(v.text, 0o077, v.key.Name, "0600") {
@@ -86,14 +87,14 @@ func named(v value, err error) error {
 	if err == nil {
 		return nil
 	}
-	return diag.WithHint(fmt.Errorf("%s: %w", v.key.Name, err), "%s", diag.HintOf(err))
+	return diag.Config.Hint(fmt.Errorf("%s: %w", v.key.Name, err), "%s", diag.HintOf(err))
 }
 
 // store checks the URL of a store. Credentials in it are a warning, which does not show them; runs refuse such a URL.
 func (c *check) store(v value) {
 	if shown := redact.URLs(v.text); shown != v.text {
 		c.warnings.Add(v.at, "store %s has credentials in its URL, which is remembered and shown", shown).
-			WithHint("remove them; credentials come from the environment, see docs/configuration.md#stores")
+			WithHint(diag.Config, "remove them; credentials come from the environment, see docs/configuration.md#stores")
 		return
 	}
 	_, err := stores.Open(v.text, stores.Options{})
@@ -107,15 +108,16 @@ func (c *check) metrics(v value) {
 	switch {
 	case filepath.Ext(v.text) != ".prom":
 		c.warnings.Add(v.at, "metrics.textfile is %q, which the node exporter does not read",
-			v.text).WithHint("let it end in .prom")
+			v.text).WithHint(diag.Config, "let it end in .prom")
 	case !filepath.IsAbs(v.text):
 		c.warnings.Add(v.at, "metrics.textfile is %q, which names no place",
-			v.text).WithHint("write the whole path, such as /var/lib/prometheus/node-exporter/" + filepath.Base(v.text))
+			v.text).
+			WithHint(diag.Config, "write the whole path, such as /var/lib/prometheus/node-exporter/"+filepath.Base(v.text))
 	case err != nil:
 		c.warnings.AddError(v.at, named(v, err))
 	case !is:
 		c.warnings.Add(v.at, "metrics.textfile is in %s, which is not a directory",
-			filepath.Dir(v.text)).WithHint("mkdir -p " + dir)
+			filepath.Dir(v.text)).WithHint(diag.Config, "mkdir -p "+dir)
 	}
 }
 
@@ -129,7 +131,7 @@ func (c *check) command(s Sources) {
 	}
 	if len(c.runs) == 0 && c.engine == "command" {
 		c.mistakes.Add(s.at("engine"),
-			"the engine `command` has no command").WithHint(
+			"the engine `command` has no command").WithHint(diag.Config,
 			"set engine_command, such as engine_command: [/usr/local/bin/converge]")
 	}
 }
@@ -145,10 +147,10 @@ func (c *check) program(v value) error {
 	case err == nil:
 		return nil
 	case !strings.Contains(v.text, "/"):
-		return diag.WithHint(fmt.Errorf("there is no program %s in %s", v.text, os.Getenv("PATH")),
+		return diag.Config.Hint(fmt.Errorf("there is no program %s in %s", v.text, os.Getenv("PATH")),
 			"install it, or write its whole path")
 	case errors.Is(err, os.ErrNotExist):
-		return diag.WithHint(fmt.Errorf("there is no program %s", v.text), "install it, or correct the path")
+		return diag.Config.Hint(fmt.Errorf("there is no program %s", v.text), "install it, or correct the path")
 	}
-	return diag.WithHint(fmt.Errorf("%s cannot be started: %w", v.text, errors.Unwrap(err)), "chmod +x %s", v.text)
+	return diag.Config.Hint(fmt.Errorf("%s cannot be started: %w", v.text, errors.Unwrap(err)), "chmod +x %s", v.text)
 }

@@ -134,19 +134,20 @@ func Load(s Sources) (Config, error) {
 	c := read(v)
 	if c.Top == "merge" && c.Engine != "native" {
 		problems.Add(diag.Pos{File: s.File}, "top is merge, and the engine %s reads one top file alone",
-			c.Engine).WithHint("leave out `top`, or set `engine: native`")
+			c.Engine).WithHint(diag.Config, "leave out `top`, or set `engine: native`")
 		return Config{}, problems.Err()
 	}
 	c.ExtPillar = pillarSources(data, s.File)
 	if c.ExtPillar != nil && c.Engine != "native" {
 		problems.Add(s.at(keyExtPillar), "ext_pillar is for the native engine, and engine is %s", c.Engine).
-			WithHint("leave out ext_pillar, or set `engine: native`")
+			WithHint(diag.Config, "leave out ext_pillar, or set `engine: native`")
 		return Config{}, problems.Err()
 	}
 	if h := c.Health; h.Grace >= h.Deadline {
 		problems.Add(s.at("health.grace"),
 			"health.grace is %s, and health.deadline, which includes it, is %s: no release becomes healthy",
-			recipe.Short(h.Grace), recipe.Short(h.Deadline)).WithHint("give health.deadline more time than health.grace")
+			recipe.Short(h.Grace), recipe.Short(h.Deadline)).
+			WithHint(diag.Config, "give health.deadline more time than health.grace")
 		return Config{}, problems.Err()
 	}
 	c.File = file

@@ -44,14 +44,14 @@ func (d *Damaged) Unwrap() error { return d.Err }
 // Hint describes how to repair the file.
 func (d *Damaged) Hint() string {
 	if d.Copy == "" {
-		return fmt.Sprintf(
+		return diag.ConfigLost.Coded(fmt.Sprintf(
 			"write the settings of this host into %s again (move away what is in its place); a host that is to have "+
-				"none needs no file; then: corpus-agent config check. Nothing new is deployed meanwhile", d.Path)
+				"none needs no file; then: corpus-agent config check. Nothing new is deployed meanwhile", d.Path))
 	}
-	return fmt.Sprintf(
+	return diag.ConfigLost.Coded(fmt.Sprintf(
 		"repair %s, or put the copy back: mkdir -p %s && cp -T --remove-destination %s %s (move away a directory in its "+
 			"place); then: corpus-agent config check. Nothing new is deployed meanwhile. A host that is to have no settings "+
-			"needs a file with a comment in it", d.Path, filepath.Dir(d.Path), d.Copy, d.Path)
+			"needs a file with a comment in it", d.Path, filepath.Dir(d.Path), d.Copy, d.Path))
 }
 
 // source reads the configuration file, or its copy if the file is damaged.
@@ -97,15 +97,15 @@ func unread(err error) error {
 	wrapped := fmt.Errorf("reading the configuration: %w", err)
 	if errors.Is(err, errIrregular) || errors.Is(err, syscall.EISDIR) || errors.Is(err, syscall.ENOTDIR) ||
 		errors.Is(err, syscall.ELOOP) {
-		return diag.WithHint(wrapped,
+		return diag.ConfigLost.Hint(wrapped,
 			"move away what is in the place of the file; a host that needs no settings needs no file")
 	}
 	if errors.Is(err, fs.ErrPermission) {
-		return diag.WithHint(wrapped, "the settings may hold secrets, so root alone reads them: run it as root")
+		return diag.Rights.Hint(wrapped, "the settings may hold secrets, so root alone reads them: run it as root")
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		return diag.WithHint(wrapped, "correct --config or CORPUS_CONFIG, or leave it out: a host that needs no settings "+
-			"needs no file")
+		return diag.ConfigLost.Hint(wrapped, "correct --config or CORPUS_CONFIG, or leave it out: a host that needs no "+
+			"settings needs no file")
 	}
 	return wrapped
 }

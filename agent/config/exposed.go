@@ -19,7 +19,7 @@ func private(file string, others os.FileMode, what, mode string) (problems diag.
 	}
 	if got := info.Mode().Perm(); got&others != 0 {
 		problems.Add(diag.Pos{File: file}, "%s has mode %#o: other users can read or write it", what,
-			got).WithHint("chmod " + mode + " " + file)
+			got).WithHint(diag.Exposed, "chmod "+mode+" "+file)
 	}
 	dir, err := os.Stat(filepath.Dir(file))
 	if err != nil {
@@ -28,7 +28,7 @@ func private(file string, others os.FileMode, what, mode string) (problems diag.
 	}
 	if dir.Mode().Perm()&0o022 != 0 && dir.Mode()&os.ModeSticky == 0 {
 		problems.Add(diag.Pos{File: file}, "%s is in a directory that other users can write",
-			what).WithHint("chmod go-w " + filepath.Dir(file))
+			what).WithHint(diag.Exposed, "chmod go-w "+filepath.Dir(file))
 	}
 	return problems
 }

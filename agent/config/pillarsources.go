@@ -5,6 +5,8 @@ import (
 
 	sls "github.com/corpus-agent/corpus-agent/state/value"
 	slsyaml "github.com/corpus-agent/corpus-agent/state/yaml"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
 // keyExtPillar is the setting with sources of pillar data.
@@ -26,12 +28,13 @@ func pillarSources(data []byte, file string) *sls.List {
 func (c *checker) pillarSources(k Key, v *yaml.Node) {
 	const hint = "write each source as `- NAME: ARGUMENT`"
 	if v.Kind != yaml.SequenceNode {
-		c.problems.Add(c.pos(v), "%s: a %s was expected", k.Name, k.Kind).WithHint(hint)
+		c.problems.Add(c.pos(v), "%s: a %s was expected", k.Name, k.Kind).WithHint(diag.Config, hint)
 		return
 	}
 	for _, item := range v.Content {
 		if item.Kind != yaml.MappingNode || len(item.Content) != 2 {
-			c.problems.Add(c.pos(item), "%s: the name of one source was expected, with what it gets", k.Name).WithHint(hint)
+			c.problems.Add(c.pos(item), "%s: the name of one source was expected, with what it gets", k.Name).
+				WithHint(diag.Config, hint)
 		}
 	}
 }

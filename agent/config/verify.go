@@ -45,7 +45,7 @@ func (c *checker) mapping(prefix string, n *yaml.Node) {
 		k, known := find(name)
 		switch {
 		case repeated(n.Content[:i], key.Value):
-			c.problems.Add(c.pos(key), "%s is given twice", name).WithHint("keep one of them")
+			c.problems.Add(c.pos(key), "%s is given twice", name).WithHint(diag.Config, "keep one of them")
 		case known:
 			c.value(k, v)
 		case section(name):
@@ -78,7 +78,7 @@ func (c *checker) unknown(name string, key *yaml.Node) {
 	if hint == "" {
 		hint = "docs/configuration.md lists the settings"
 	}
-	c.problems.Add(c.pos(key), "unknown setting %q", name).WithHint(hint)
+	c.problems.Add(c.pos(key), "unknown setting %q", name).WithHint(diag.Config, hint)
 }
 
 // suggestion suggests the setting or section that was probably meant: one with a similar name, or one with the same
@@ -126,8 +126,9 @@ func (c *checker) value(k Key, v *yaml.Node) {
 
 func (c *checker) texts(k Key, v *yaml.Node) {
 	if v.Kind != yaml.SequenceNode {
-		c.problems.Add(c.pos(v), "%s: a %s was expected", k.Name, k.Kind).WithHint(fmt.Sprintf("write %s: [one, two]",
-			k.Name))
+		c.problems.Add(c.pos(v), "%s: a %s was expected", k.Name, k.Kind).
+			WithHint(diag.Config, fmt.Sprintf("write %s: [one, two]",
+				k.Name))
 		return
 	}
 	for _, item := range v.Content {

@@ -65,7 +65,8 @@ func (r *Run) Open(ctx context.Context, given Given) (*trust.Client, error) {
 	url := r.URL()
 	if url == "" {
 		return nil,
-			r.noStoreError(diag.WithHint(errors.New("no store is known"), "give --store once, or set `store` in agent.yaml: %s",
+			r.noStoreError(diag.StoreURL.Hint(
+				errors.New("no store is known"), "give --store once, or set `store` in agent.yaml: %s",
 				r.Site.Introducing(r.Ledger, given.Identity)))
 	}
 	s, err := r.openStores(url)
@@ -167,10 +168,10 @@ func (r *Run) Within(ctx context.Context, limit time.Duration, do func(context.C
 		return err
 	}
 	if limit < r.Site.Config.FetchTimeout {
-		return diag.WithHint(fmt.Errorf("the store gave its metadata too slowly: it had %v: %w", limit, err),
+		return diag.Store.Hint(fmt.Errorf("the store gave its metadata too slowly: it had %v: %w", limit, err),
 			"look at the line between this host and its store; mirrors in agent.yaml help where one store is slow")
 	}
-	return diag.WithHint(fmt.Errorf("fetch.timeout (%v) ended the fetch: %w", limit, err),
+	return diag.Store.Hint(fmt.Errorf("fetch.timeout (%v) ended the fetch: %w", limit, err),
 		"what arrived is kept, and the next run continues from there; raise fetch.timeout in agent.yaml if one run is to "+
 			"fetch all of it")
 }

@@ -20,7 +20,7 @@ func (r *Run) noStoreError(err error) error {
 	if r.Ledger.Runs() == nil {
 		return exit.WithCode(exit.Usage, err)
 	}
-	return exit.WithCode(exit.Usage, diag.WithHint(ErrLost, "%s", diag.HintOf(err)))
+	return exit.WithCode(exit.Usage, diag.Store.Hint(ErrLost, "%s", diag.HintOf(err)))
 }
 
 // noRootError returns the error of a host without a root of trust. A host that has lost its root never takes another
@@ -32,10 +32,10 @@ func (r *Run) noRootError(given grains.Identity) error {
 		return err
 	}
 	if r.Ledger.Runs() == nil && !before {
-		return exit.WithCode(exit.Usage, diag.WithHint(errors.New("this host has no root of trust"),
+		return exit.WithCode(exit.Usage, diag.Root.Hint(errors.New("this host has no root of trust"),
 			"give --trust-root once: the keys/root.json of `corpus store init`, or sha256:HEX of it"))
 	}
-	return diag.WithHint(&trust.Refused{Check: trust.CheckPin, Of: "the store",
+	return diag.Root.Hint(&trust.Refused{Check: trust.CheckPin, Of: "the store",
 		Err: errors.New("this host has lost its root of trust, and it is never taken from the store")},
 		"give it again, from a place that you trust: %s, where FILE is the keys/root.json of `corpus store init`, or "+
 			"sha256:HEX of it", r.Site.Introducing(r.Ledger, given))
@@ -49,9 +49,9 @@ func (r *Run) ExplainOlder(err error) error {
 		return err
 	}
 	url := redact.URLs(r.URL())
-	return diag.WithHint(err, "the store %s is older than what this host has seen. To use another one: corpus-agent "+
-		"deploy --store URL (or `store` in agent.yaml); else restore its newest metadata, or find out who replaced it; if "+
-		"it was restored from an older copy on purpose, run `corpus refresh --rebuild --store %s`", url, url)
+	return diag.Metadata.Hint(err, "the store %s is older than what this host has seen. To use another one: "+
+		"corpus-agent deploy --store URL (or `store` in agent.yaml); else restore its newest metadata, or find out who "+
+		"replaced it; if it was restored from an older copy on purpose, run `corpus refresh --rebuild --store %s`", url, url)
 }
 
 // ExplainReach adds a hint to the error of a request to the store, unless it has one.
@@ -60,9 +60,9 @@ func ExplainReach(err error) error {
 	case diag.HintOf(err) != "":
 		return err
 	case errors.Is(err, store.ErrUnreachable):
-		return diag.WithHint(err, "see whether this host reaches the store; the next run tries again")
+		return diag.Store.Hint(err, "see whether this host reaches the store; the next run tries again")
 	case errors.Is(err, store.ErrNotFound):
-		return diag.WithHint(err, "check the store's URL, and run `corpus verify`")
+		return diag.StoreURL.Hint(err, "check the store's URL, and run `corpus verify`")
 	}
 	return err
 }

@@ -165,7 +165,7 @@ func (c *Client) waitFor(ctx context.Context, b Balancers, wait time.Duration, w
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
-			return diag.WithHint(&Late{c.Instance, what, wait, last},
+			return diag.Balancer.Hint(&Late{c.Instance, what, wait, last},
 				"look at the health check of the load balancer, and whether the service answers it")
 		}
 	}
@@ -271,9 +271,9 @@ func explain(err error) error {
 	}
 	switch said.Code {
 	case "AccessDenied", "UnauthorizedOperation":
-		return diag.WithHint(err, "let the instance's role call elasticloadbalancing for this load balancer")
+		return diag.Credentials.Hint(err, "let the instance's role call elasticloadbalancing for this load balancer")
 	case "LoadBalancerNotFound", "TargetGroupNotFound":
-		return diag.WithHint(err, "set elb.names or elb.target_groups in agent.yaml, or give --name or --target-group")
+		return diag.Balancer.Hint(err, "set elb.names or elb.target_groups in agent.yaml, or give --name or --target-group")
 	}
 	return err
 }

@@ -47,7 +47,7 @@ func Unexecuted(l layout.Layout, err error) error {
 		var fs unix.Statfs_t
 		if unix.Statfs(dir, &fs) == nil && fs.Flags&unix.ST_NOEXEC != 0 {
 			mount := l.Inside(mountOf(dir))
-			return diag.WithHint(&noexec{cause: err, mount: mount},
+			return diag.Path.Hint(&noexec{cause: err, mount: mount},
 				"mount -o remount,exec %s, and take noexec out of its options in /etc/fstab or its mount unit; the next run "+
 					"tries again", mount)
 		}

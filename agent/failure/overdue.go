@@ -38,7 +38,7 @@ func Within(ctx context.Context, setting string, limit time.Duration, work func(
 	if !errors.Is(err, context.DeadlineExceeded) || !errors.Is(context.Cause(ctx), over) || errors.Is(err, over) {
 		return err
 	}
-	return diag.WithHint(&overdueWork{over: over, err: err}, "%s", over.hint())
+	return diag.Timeout.Hint(&overdueWork{over: over, err: err}, "%s", over.hint())
 }
 
 // overdueWork is the error of work that its time limit ended.

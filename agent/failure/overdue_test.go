@@ -15,7 +15,7 @@ import (
 func TestErrorsOfWorkWhoseTimeIsOverNameTheSetting(t *testing.T) {
 	err := failure.Within(t.Context(), "converge.timeout", time.Millisecond, func(ctx context.Context) error {
 		<-ctx.Done()
-		return diag.WithHint(fmt.Errorf("reading a file: %w", ctx.Err()), "see dmesg")
+		return diag.Internal.Hint(fmt.Errorf("reading a file: %w", ctx.Err()), "see dmesg")
 	})
 	if err == nil || err.Error() != "converge.timeout (1ms) was over: reading a file" ||
 		!errors.Is(err, context.DeadlineExceeded) {

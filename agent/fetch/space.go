@@ -18,7 +18,7 @@ func Full(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is(e
 // ExplainSpace adds a hint about freeing space to the error of a release that did not fit on the disk.
 func ExplainSpace(err error) error {
 	if Full(err) {
-		return diag.WithHint(err, "make room, or lower keep.releases in agent.yaml; nothing on the host was changed")
+		return diag.Disk.Hint(err, "make room, or lower keep.releases in agent.yaml; nothing on the host was changed")
 	}
 	return err
 }

@@ -129,7 +129,8 @@ func (u *Unhealthy) Hint() string {
 			return r.hint
 		}
 	}
-	return "`corpus-agent report` has every probe; a release that is only slow needs a longer health.deadline"
+	return diag.Health.Coded(
+		"`corpus-agent report` has every probe; a release that is only slow needs a longer health.deadline")
 }
 
 // Check waits for all units to run the release, and then for all probes to pass. An answer counts only if the units run
@@ -175,7 +176,7 @@ func late(ctx, within context.Context, o Options, err error) error {
 	if ctx.Err() != nil || within.Err() == nil || !errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
-	return diag.WithHint(fmt.Errorf("health.deadline (%s) was over: %w", recipe.Short(o.Deadline), err),
+	return diag.Health.Hint(fmt.Errorf("health.deadline (%s) was over: %w", recipe.Short(o.Deadline), err),
 		"see what takes so long, or raise the deadline of health in corpus.yaml or agent.yaml")
 }
 

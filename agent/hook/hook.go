@@ -155,7 +155,7 @@ func checkProgram(file string) error {
 		return fmt.Errorf("reading hooks: %w", err)
 	}
 	if !info.Mode().IsRegular() || info.Mode()&0o111 == 0 {
-		return diag.WithHint(fmt.Errorf("hook %s is not executable", file),
+		return diag.Hook.Hint(fmt.Errorf("hook %s is not executable", file),
 			"chmod +x it in the source tree, or move it out of the hooks directory")
 	}
 	return nil
@@ -206,7 +206,7 @@ func explain(ctx context.Context, err error, timeout time.Duration) error {
 	case err == nil:
 		return nil
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return diag.WithHint(fmt.Errorf("it ran longer than %s and was ended", timeout),
+		return diag.Hook.Hint(fmt.Errorf("it ran longer than %s and was ended", timeout),
 			"make it faster, or raise hooks.timeout in agent.yaml")
 	case ctx.Err() != nil:
 		return interrupted{ctx.Err()}

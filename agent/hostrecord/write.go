@@ -136,7 +136,7 @@ func (w Writer) deleteEarlier(ctx context.Context, records []string, r Record) (
 		switch {
 		case err == nil:
 		case errors.Is(err, store.ErrForbidden) && !strings.HasPrefix(other, own):
-			errs = errors.Join(errs, diag.WithHint(fmt.Errorf("deleting the host's record under its earlier name: %w", err),
+			errs = errors.Join(errs, diag.Host.Hint(fmt.Errorf("deleting the host's record under its earlier name: %w", err),
 				"remove it with: corpus host forget %s", path.Base(path.Dir(other))))
 		default:
 			err = fmt.Errorf("deleting the host's earlier record: %w", hintRights(err, r))
@@ -150,7 +150,7 @@ func hintRights(err error, r Record) error {
 	if !errors.Is(err, store.ErrForbidden) {
 		return err
 	}
-	return diag.WithHint(err, "let this host write and delete below %s%s/ in the store (docs/buckets.md)",
+	return diag.Credentials.Hint(err, "let this host write and delete below %s%s/ in the store (docs/buckets.md)",
 		PrefixOf(r.Project), r.Host)
 }
 

@@ -54,7 +54,7 @@ func Pull(ctx context.Context, s store.Store, trusted, dir string, w Wanted) (st
 func reader(s store.Store, trusted string) (*trust.Client, func(), error) {
 	root, err := trust.ReadRoot(filepath.Join(trusted, "root.json"))
 	if err != nil {
-		return nil, nil, diag.WithHint(fmt.Errorf("reading the root of trust: %w", err),
+		return nil, nil, diag.Root.Hint(fmt.Errorf("reading the root of trust: %w", err),
 			"deploy this host first: corpus-agent deploy --trust-root FILE")
 	}
 	dir, done, err := durable.Scratch()
@@ -83,12 +83,12 @@ func find(ctx context.Context, client *trust.Client, w Wanted) (artifact.Release
 	}
 	if !signed {
 		return artifact.Release{},
-			diag.WithHint(fmt.Errorf("the store has not signed %s %s with the digest %s", w.Project, w.Version, w.Digest),
-				"`corpus ls` lists what is signed; corpus guest image corrects the cloud")
+			diag.Unpublished.Hint(fmt.Errorf("the store has not signed %s %s with the digest %s", w.Project, w.Version,
+				w.Digest), "`corpus ls` lists what is signed; corpus guest image corrects the cloud")
 	}
 	withdrawn, err := client.Withdrawn(ctx, release)
 	if withdrawn != nil {
-		err = diag.WithHint(fmt.Errorf("%s %s was withdrawn: %s", w.Project, w.Version, withdrawn.Yank.Reason),
+		err = diag.Withdrawn.Hint(fmt.Errorf("%s %s was withdrawn: %s", w.Project, w.Version, withdrawn.Yank.Reason),
 			"choose another image: corpus guest image")
 	}
 	return release, err

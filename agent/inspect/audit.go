@@ -70,7 +70,7 @@ func changed(audits []Audit) error {
 	if n == 0 {
 		return nil
 	}
-	return exit.WithCode(exit.Refused, diag.WithHint(fmt.Errorf("%s not as unpacked", diag.Count(n, "file")),
+	return exit.WithCode(exit.Refused, diag.Changed.Hint(fmt.Errorf("%s not as unpacked", diag.Count(n, "file")),
 		"find out who did it (`ausearch -f FILE`, where auditd watches it); `corpus-agent deploy` repairs modes and "+
 			"owners of directories, and fetches a release again that does not converge; to have it as it was at once, "+
 			"remove its directory first"))
@@ -134,11 +134,11 @@ func (h *Host) AuditRelease(ctx context.Context, release artifact.Release) (Audi
 func unlisted(release artifact.Release) error {
 	err := errors.New("no list of its files is on this host, so they cannot be compared with what was unpacked")
 	if release.Local != "" {
-		return diag.WithHint(err, "it was pushed or deployed from a working tree and is not signed: "+
+		return diag.Changed.Hint(err, "it was pushed or deployed from a working tree and is not signed: "+
 			"`corpus-agent project deploy %[1]s` deploys the last push again, and `corpus-agent project deploy %[1]s "+
 			"--editable DIR` a working tree", release.Project)
 	}
-	return diag.WithHint(err, "run `corpus-agent deploy`, which fetches the release again with its list")
+	return diag.Changed.Hint(err, "run `corpus-agent deploy`, which fetches the release again with its list")
 }
 
 // blame sets the run of this agent that made a change: the run whose journal has the path, if the change was made

@@ -70,7 +70,7 @@ func (o *Opened) findable(name string) error {
 	}
 	if len(o.States) == 0 {
 		return exit.WithCode(exit.Usage,
-			diag.WithHint(errors.New("nothing is deployed on this host, and no state files were named"),
+			diag.Undeployed.Hint(errors.New("nothing is deployed on this host, and no state files were named"),
 				"name them: --states DIR, or -c DIR with a minion file"))
 	}
 	var dirs []string
@@ -86,7 +86,7 @@ func (o *Opened) findable(name string) error {
 	}
 	var problems diag.List
 	problems.Add(o.statesPos, "file_roots: none of the directories exists: %s", strings.Join(dirs, ", ")).
-		WithHint("create one, or name the state files with --states DIR")
+		WithHint(diag.Config, "create one, or name the state files with --states DIR")
 	return problems
 }
 

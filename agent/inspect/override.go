@@ -95,7 +95,7 @@ func (h *Host) override(ctx context.Context, t Trees, s *session.Settings) error
 	}
 	more, err := custom.ReadFile(t.Grains)
 	if errors.Is(err, os.ErrNotExist) {
-		return diag.WithHint(fmt.Errorf("--grains: there is no file %s", t.Grains), "give a YAML or JSON file of grains")
+		return diag.Usage.Hint(fmt.Errorf("--grains: there is no file %s", t.Grains), "give a YAML or JSON file of grains")
 	}
 	if err != nil {
 		return err
@@ -168,7 +168,7 @@ func directories(flag string, names []string) ([]string, error) {
 			if flag == "--pillar" {
 				hint += ", or a YAML or JSON file of values"
 			}
-			return nil, diag.WithHint(fmt.Errorf("%s: there is no directory %s", flag, name), "%s", hint)
+			return nil, diag.Usage.Hint(fmt.Errorf("%s: there is no directory %s", flag, name), "%s", hint)
 		}
 		all = append(all, dir)
 	}

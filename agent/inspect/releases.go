@@ -147,8 +147,7 @@ func keptBack(list []Known, book *ledger.Ledger, named *ledger.Pair) []Known {
 	}
 	for _, r := range named.Releases() {
 		if book.Runs() == nil || !book.Runs().Has(r) {
-			of(r).Held = strings.TrimSpace(fmt.Sprintf("since %s %s", diag.Stamp(book.Hold.Since),
-				book.Hold.Reason))
+			of(r).Held = strings.TrimSpace(fmt.Sprintf("since %s %s", diag.Stamp(book.Hold.Since), book.Hold.Reason))
 		}
 	}
 	return list

@@ -18,7 +18,7 @@ func (h *Host) forLook(err error) error {
 	if err == nil || diag.HintOf(err) != "" {
 		return err
 	}
-	return diag.WithHint(err,
+	return diag.Records.Hint(err,
 		"what this host keeps is damaged; the next run sets it aside or writes it again, or says what is to be done: "+
 			"corpus-agent deploy")
 }
@@ -33,7 +33,7 @@ func (h *Host) forRoot(err error) error {
 		hint = "run it as the user that deployed below " + h.Layout.Root
 	}
 	return exit.WithCode(exit.Usage,
-		diag.WithHint(
+		diag.Rights.Hint(
 			fmt.Errorf("only root may read reports and the ledger, since they hold output of programs: %w", err),
 			"%s", hint))
 }
@@ -54,7 +54,7 @@ func (h *Host) Report(id string) (*report.Report, error) {
 	r, err := h.Reports().Last()
 	err = h.forRoot(err)
 	if err == nil && r == nil {
-		err = exit.WithCode(exit.Usage, diag.WithHint(errors.New("nothing ran on this host yet"),
+		err = exit.WithCode(exit.Usage, diag.Undeployed.Hint(errors.New("nothing ran on this host yet"),
 			"deploy first: corpus-agent deploy"))
 	}
 	return r, h.forRoot(err)

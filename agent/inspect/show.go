@@ -68,6 +68,6 @@ func (h *Host) ShowPillar(ctx context.Context) (pillar *value.Map, warnings []er
 
 // ErrNothingDeployed returns the error of a command that needs a deployed release, on a host without one.
 func ErrNothingDeployed() error {
-	return exit.WithCode(exit.Usage, diag.WithHint(errors.New("nothing is deployed on this host"),
+	return exit.WithCode(exit.Usage, diag.Undeployed.Hint(errors.New("nothing is deployed on this host"),
 		"deploy first: corpus-agent deploy"))
 }

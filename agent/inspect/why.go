@@ -25,6 +25,7 @@ type Why struct {
 	FailedIn string            `json:"failed_in,omitempty"` // that run
 	Settled  bool              `json:"settled,omitempty"`   // runs since then succeeded, and nothing is kept away for it
 	Hint     string            `json:"hint,omitempty"`      // of that run, unless it is settled
+	Code     string            `json:"code,omitempty"`      // of the hint
 	Next     []string          `json:"next"`                // what to do, most useful first
 }
 

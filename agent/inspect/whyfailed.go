@@ -28,7 +28,7 @@ func (h *Host) findFailure(w *Why) error {
 				w.Failed = p.Reason // which has the reason why the host did not start a hook
 			}
 			if w.Settled = succeeded && !w.keepsAway(r.ID); !w.Settled {
-				w.Hint = r.Hint
+				w.Hint, w.Code = r.Hint, r.Code
 			}
 			return nil
 		}

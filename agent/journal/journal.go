@@ -100,8 +100,8 @@ func (d *Damaged) Error() string {
 
 // Hint returns how to continue without the chapter.
 func (d *Damaged) Hint() string {
-	return fmt.Sprintf(
-		"look at the host, then set the chapter aside: corpus-agent changes; mv %s /root/; corpus-agent converge", d.Path)
+	return diag.Journal.Coded(fmt.Sprintf(
+		"look at the host, then set the chapter aside: corpus-agent changes; mv %s /root/; corpus-agent converge", d.Path))
 }
 
 // Newer is the error of a chapter that a newer agent wrote.
@@ -117,7 +117,8 @@ func (n *Newer) Error() string {
 
 // Hint returns how to restore from the chapter.
 func (n *Newer) Hint() string {
-	return "install the agent that wrote it, or a newer one, and run there: corpus-agent rollback --converge"
+	return diag.Journal.Coded(
+		"install the agent that wrote it, or a newer one, and run there: corpus-agent rollback --converge")
 }
 
 const suffix = ".journal"
@@ -249,7 +250,7 @@ func unread(err error) error {
 		hint = "the next run sets aside what is not a journal: corpus-agent deploy; or keep no journal, with undo.limit: 0 " +
 			"in agent.yaml"
 	}
-	return diag.WithHint(fmt.Errorf("reading the journal: %w", err), "%s", hint)
+	return diag.Journal.Hint(fmt.Errorf("reading the journal: %w", err), "%s", hint)
 }
 
 // explain adds context and a hint to an error of writing the journal. It does not change nil or an error with a hint.
@@ -257,7 +258,7 @@ func explain(err error) error {
 	if err == nil || diag.HintOf(err) != "" {
 		return err
 	}
-	return diag.WithHint(fmt.Errorf("writing the journal: %w", err),
+	return diag.Journal.Hint(fmt.Errorf("writing the journal: %w", err),
 		"%s; or keep no journal, with undo.limit: 0 in agent.yaml", remedy(err))
 }
 

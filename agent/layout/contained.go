@@ -104,7 +104,7 @@ func (l Layout) same(root *walk.Root, dir string) error {
 	if nameErr != nil && !absent(nameErr) || nameErr == nil && byName.Mode&unix.S_IFMT != unix.S_IFDIR {
 		return nil // opening it reports that
 	}
-	return diag.WithHint(fmt.Errorf("%s is behind a link that leads out of %s", dir, l.Root),
+	return diag.Path.Hint(fmt.Errorf("%s is behind a link that leads out of %s", dir, l.Root),
 		"make the link relative, with a target that is inside of %s (ln -sfn), so that it means the same wherever the "+
 			"tree is mounted", l.Root)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/grains"
+	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
 // version is the version of the file's form. It stays 1: fields are added and never change their meaning. A file with a
@@ -225,7 +226,8 @@ func (c *Corrupt) Unwrap() error { return c.Err }
 
 // Hint describes what the next run does with the file.
 func (c *Corrupt) Hint() string {
-	return "the next run keeps the file aside and restores the ledger from its copy, or from links and reports"
+	return diag.Records.Coded(
+		"the next run keeps the file aside and restores the ledger from its copy, or from links and reports")
 }
 
 // Load reads the ledger. It returns an empty one if the file does not exist. It reads a ledger of a newer agent as far

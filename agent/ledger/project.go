@@ -37,7 +37,7 @@ func LoadProject(path string) (*Project, error) {
 	}
 	p.read = data
 	if p.APIVersion > APIVersion {
-		return nil, diag.WithHint(fmt.Errorf("the project %s is of API version %d, and this agent knows up to %d", p.Name,
+		return nil, diag.Agent.Hint(fmt.Errorf("the project %s is of API version %d, and this agent knows up to %d", p.Name,
 			p.APIVersion, APIVersion),
 			"install the agent that wrote %s, or a newer one", path)
 	}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/artifact/durable"
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
+	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
 // Holder describes the run that holds the lock.
@@ -39,7 +40,9 @@ func (h *Held) Error() string {
 }
 
 // Hint returns what the user can do until the lock is released.
-func (h *Held) Hint() string { return "wait for it, or look at it with `corpus-agent status`" }
+func (h *Held) Hint() string {
+	return diag.Busy.Coded("wait for it, or look at it with `corpus-agent status`")
+}
 
 // Lock is a lock that this process holds.
 type Lock struct {

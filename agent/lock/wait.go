@@ -27,7 +27,7 @@ func wait(f *os.File, limit time.Duration) error {
 		case !errors.Is(err, syscall.EWOULDBLOCK) && !errors.Is(err, syscall.EINTR):
 			return fmt.Errorf("locking %s: %w", f.Name(), err)
 		case time.Now().After(end):
-			return diag.WithHint(fmt.Errorf("locking %s: another process has held its lock for more than %v", f.Name(), limit),
+			return diag.Busy.Hint(fmt.Errorf("locking %s: another process has held its lock for more than %v", f.Name(), limit),
 				"see which process it is (lslocks, fuser -v %s), and let it continue (kill -CONT) or end it", f.Name())
 		}
 	}

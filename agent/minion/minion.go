@@ -64,11 +64,11 @@ func Load(dir string) (*Config, error) {
 	r := &reader{seen: map[string]bool{}}
 	main, err := r.read(file)
 	if there, unread := walk.Exists(dir); !there && unread == nil {
-		return nil, diag.WithHint(fmt.Errorf("there is no directory %s", dir),
+		return nil, diag.Usage.Hint(fmt.Errorf("there is no directory %s", dir),
 			"-c takes a directory with a file named minion, such as /etc/salt")
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, diag.WithHint(fmt.Errorf("there is no minion file in %s", dir),
+		return nil, diag.Usage.Hint(fmt.Errorf("there is no minion file in %s", dir),
 			"-c takes a directory with a file named minion, such as /etc/salt")
 	}
 	if err != nil {
@@ -129,7 +129,7 @@ func (r *reader) read(file string) (*source, error) {
 	default:
 		r.problems.Add(diag.Pos{File: file, Line: 1, Col: 1}, "the file is a %s, and a mapping of options was expected",
 			value.TypeName(v)).
-			WithHint("write options as `name: value`")
+			WithHint(diag.Config, "write options as `name: value`")
 	}
 	return s, nil
 }

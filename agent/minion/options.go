@@ -46,7 +46,7 @@ func (r *reader) mode() string {
 	if mode != "" && mode != "filter" && !slices.Contains(Modes(), mode) {
 		r.problems.Add(r.pos("state_output", ""), "state_output is %q, and one of %s was expected", mode,
 			strings.Join(Modes(), ", ")).
-			WithHint(diag.DidYouMean(mode, Modes()))
+			WithHint(diag.Config, diag.DidYouMean(mode, Modes()))
 	}
 	return mode
 }
@@ -55,7 +55,7 @@ func (r *reader) strategy(name string, known ...string) {
 	v := r.text(name)
 	if v != "" && !slices.Contains(known, v) {
 		r.problems.Add(r.pos(name, ""), "%s is %q, and one of %s was expected", name, v, strings.Join(known, ", ")).
-			WithHint(diag.DidYouMean(v, known))
+			WithHint(diag.Config, diag.DidYouMean(v, known))
 	}
 }
 
@@ -151,7 +151,7 @@ func (r *reader) roots(name, fallback string) []roots.Env {
 		if _, isText := v.(string); isText || dirs == nil && v != nil && !isEmpty(v) {
 			r.problems.Add(r.from[name].document.Pos(m, key), "%s of %s is a %s, and a list of directories was expected", name,
 				env.Name, value.TypeName(v)).
-				WithHint("write each directory as `- /directory`")
+				WithHint(diag.Config, "write each directory as `- /directory`")
 			continue
 		}
 		for _, dir := range dirs {

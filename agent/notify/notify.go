@@ -68,6 +68,7 @@ type Notice struct {
 	States   report.Counts  `json:"states"`
 	Error    string         `json:"error,omitempty"`
 	Hint     string         `json:"hint,omitempty"`
+	Code     string         `json:"code,omitempty"`
 	Failed   *report.Step   `json:"first_failure,omitempty"`
 	Expiring []trust.Expiry `json:"expiring,omitempty"` // signatures of the store, see report.Report
 	Notes    []string       `json:"notes,omitempty"`
@@ -79,7 +80,8 @@ func NoticeOf(r *report.Report) Notice {
 		Event: EventOf(r), Run: r.ID, Command: r.Command, Host: r.Host, Service: r.Service, Instance: r.Instance,
 		Outcome: r.Outcome, Exit: r.Exit, Started: r.Started, Ended: r.Ended, From: r.From, To: r.To,
 		Left: r.Left, Withheld: r.Withheld, Fault: r.Fault,
-		States: r.States, Error: r.Error, Hint: r.Hint, Failed: r.FirstFailure(), Expiring: r.Expiring, Notes: r.Notes,
+		States: r.States, Error: r.Error, Hint: r.Hint, Code: r.Code, Failed: r.FirstFailure(),
+		Expiring: r.Expiring, Notes: r.Notes,
 	}
 }
 

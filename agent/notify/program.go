@@ -52,7 +52,7 @@ type Mail struct {
 // Send implements Sender.
 func (m Mail) Send(ctx context.Context, n Notice) error {
 	if _, err := os.Stat(m.Sendmail); err != nil {
-		return diag.WithHint(fmt.Errorf("mailing: %w", err),
+		return diag.Notify.Hint(fmt.Errorf("mailing: %w", err),
 			"install a mail server that provides sendmail, or set notify.mail.sendmail")
 	}
 	args := []string{"-i"}
@@ -90,7 +90,7 @@ func explain(what string, result hook.Result, err error) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, os.ErrNotExist):
-		return diag.WithHint(fmt.Errorf("%s: %w", what, err), "agent.yaml names a program that does not exist")
+		return diag.Notify.Hint(fmt.Errorf("%s: %w", what, err), "agent.yaml names a program that does not exist")
 	case result.Output != "":
 		return fmt.Errorf("%s: %s: %w: %s", what, filepath.Base(result.Name), err, oneLine(result.Output))
 	}

@@ -53,7 +53,7 @@ func (w Webhook) Send(ctx context.Context, n Notice) error {
 			return nil
 		}
 		if !retry || try >= w.Tries || !sleep(ctx, pause) {
-			return diag.WithHint(fmt.Errorf("notifying the webhook: %w (tries: %d)", err, try),
+			return diag.Notify.Hint(fmt.Errorf("notifying the webhook: %w (tries: %d)", err, try),
 				"check notify.webhook in agent.yaml; the result of the run is not affected")
 		}
 		pause *= 2

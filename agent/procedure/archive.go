@@ -44,7 +44,7 @@ func (n *NoSpace) Error() string {
 
 // Hint returns what a person can do about it.
 func (n *NoSpace) Hint() string {
-	return "make room: remove what is largest, or lower keep.archives and keep.failed in agent.yaml"
+	return diag.Disk.Coded("make room: remove what is largest, or lower keep.archives and keep.failed in agent.yaml")
 }
 
 // entry is roughly the space that a file takes in addition to its content.
@@ -91,7 +91,7 @@ func (t Tree) Archive(ctx context.Context, to string) (err error) {
 }
 
 func unwritable(to string, err error) error {
-	return diag.WithHint(fmt.Errorf("archiving to %s: %w", to, err),
+	return diag.Rights.Hint(fmt.Errorf("archiving to %s: %w", to, err),
 		"the archives directory must be writable for root; see who owns it and how it is mounted")
 }
 

@@ -159,7 +159,7 @@ func (e *expansion) resolve(text, key string) string {
 		}
 		text = next
 	}
-	e.problem = diag.WithHint(fmt.Errorf("%s of the configuration refers to itself: %q", key, clipped(text)),
+	e.problem = diag.Project.Hint(fmt.Errorf("%s of the configuration refers to itself: %q", key, clipped(text)),
 		"look for {names} that lead back to where they stand")
 	return text
 }
@@ -174,9 +174,9 @@ func (e *expansion) once(text, key string) (next string, more bool) {
 			continue
 		}
 		if e.left -= m[0] - at + len(v); e.left < 0 {
-			e.problem = diag.WithHint(fmt.Errorf("%s of the configuration takes more than %d MiB, with all that it refers to",
-				key, largestConfiguration>>20),
-				"look for {names} of values that have many {names} themselves")
+			e.problem = diag.Project.Hint(
+				fmt.Errorf("%s of the configuration takes more than %d MiB, with all that it refers to", key,
+					largestConfiguration>>20), "look for {names} of values that have many {names} themselves")
 			return "", false
 		}
 		b.WriteString(text[at:m[0]])

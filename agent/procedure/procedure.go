@@ -57,7 +57,7 @@ func ParseOnly(text string) (Only, error) {
 			if hint == "" {
 				hint = "the steps are " + strings.Join(Steps(), ", ")
 			}
-			return Only{}, diag.WithHint(fmt.Errorf("there is no step %q", step), "%s", hint)
+			return Only{}, diag.Usage.Hint(fmt.Errorf("there is no step %q", step), "%s", hint)
 		}
 		o.steps = append(o.steps, step)
 	}
@@ -89,7 +89,7 @@ func Find(tree, name string) (Own, error) {
 	case err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0:
 		return Own{Executable: path}, nil
 	case err == nil && info.Mode().IsRegular():
-		return Own{}, diag.WithHint(fmt.Errorf("the procedure %s is not executable", path),
+		return Own{}, diag.Hook.Hint(fmt.Errorf("the procedure %s is not executable", path),
 			"chmod +x it in the source tree, or call it %s.sls", name)
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return Own{}, err
@@ -126,7 +126,8 @@ func InstallSLS(tree string) ([]string, error) {
 		}
 		if strings.Contains(name, ".") {
 			problems.Add(diag.Pos{File: filepath.Join(Dir, e.Name())}, "an SLS file with a dot in its name cannot be named").
-				WithHint("a dot is a directory in names of SLS files: call it " + strings.ReplaceAll(name, ".", "_") + ".sls")
+				WithHint(diag.Hook, "a dot is a directory in names of SLS files: call it "+strings.ReplaceAll(name, ".",
+					"_")+".sls")
 		}
 		names = append(names, name)
 	}

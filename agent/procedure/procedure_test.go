@@ -50,7 +50,7 @@ func TestUnknownStepsAreRefused(t *testing.T) {
 	if o, err := procedure.ParseOnly(""); err != nil || !o.All() || !o.Has("converge") {
 		t.Errorf("without a choice the steps are %v, %v", o, err)
 	}
-	if _, err := procedure.ParseOnly("instal"); err == nil || diag.HintOf(err) != `did you mean "install"?` {
+	if _, err := procedure.ParseOnly("instal"); err == nil || diag.HintOf(err) != `did you mean "install"? [C077]` {
 		t.Errorf("a misspelled step: %v, hint %q", err, diag.HintOf(err))
 	}
 	if _, err := procedure.ParseOnly("everything"); err == nil || !strings.Contains(diag.HintOf(err), "release-sync") {

@@ -36,7 +36,7 @@ func ParseSettings(pairs []string, in Input) (*value.Map, error) {
 		key, text, ok := strings.Cut(pair, "=")
 		path := strings.Split(key, ":")
 		if !ok || key == "" || strings.Contains(":"+key+":", "::") {
-			return nil, diag.WithHint(fmt.Errorf("setting %d of %d sets nothing", i+1, len(pairs)),
+			return nil, diag.Usage.Hint(fmt.Errorf("setting %d of %d sets nothing", i+1, len(pairs)),
 				"write key=value, or data:section:key=value")
 		}
 		v, err := in.value(key, text)
@@ -67,7 +67,7 @@ func (in *Input) value(key, text string) (any, error) {
 	}
 	doc, err := yaml.LoadString(text, key)
 	if err != nil {
-		return nil, diag.WithHint(fmt.Errorf("the value of %s is not YAML%s", key, where(err)),
+		return nil, diag.Usage.Hint(fmt.Errorf("the value of %s is not YAML%s", key, where(err)),
 			"quote a text with special characters for the shell and for YAML: '%s=\"...\"'; or take it from the standard "+
 				"input with %s=-", key, key)
 	}
@@ -96,7 +96,7 @@ func (in *Input) read(file string, stdin bool) (string, error) {
 	case len(data) > largestSetting:
 		return "", fmt.Errorf("it has more than %d bytes", largestSetting)
 	case len(data) == 0:
-		return "", diag.WithHint(errors.New("there is none"), "write %s to set an empty text", `KEY=""`)
+		return "", diag.Usage.Hint(errors.New("there is none"), "write %s to set an empty text", `KEY=""`)
 	}
 	return strings.TrimSuffix(strings.TrimSuffix(string(data), "\n"), "\r"), nil
 }

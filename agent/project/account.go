@@ -109,7 +109,7 @@ func sshDir(home *walk.Dir, user host.User) (*walk.Dir, error) {
 		return home.Mkdir(".ssh", walk.New{Mode: 0o700, UID: user.UID, GID: user.GID})
 	}
 	if st.Mode&unix.S_IFMT != unix.S_IFDIR || int(st.Uid) != user.UID && st.Uid != 0 {
-		return nil, diag.WithHint(
+		return nil, diag.Exposed.Hint(
 			fmt.Errorf("%s/.ssh, which user %d owns, is not a directory of that user", user.Home, st.Uid),
 			"look at it with ls -ld; remove it, or make it a directory that belongs to %s", user.Name)
 	}

@@ -49,7 +49,7 @@ func (r *Run) Archive(ctx context.Context, pair ledger.Pair) error {
 func (r *Run) archiveTree(ctx context.Context, good ledger.Pair, asked bool) error {
 	project := r.Host.LayoutOf(good.Service.Project)
 	if err := durable.MkdirAll(project.Archives(), 0o700); err != nil {
-		return diag.WithHint(
+		return diag.Rights.Hint(
 			fmt.Errorf("archiving: %w", err),
 			"the archives directory must be writable for root; nothing on the host was changed",
 		)

@@ -38,6 +38,6 @@ func CheckEnvironment(env string) error {
 	}
 	return exit.WithCode(
 		exit.Usage,
-		diag.WithHint(fmt.Errorf("%q is not an environment", env), "the environments are dev, staging and prod"),
+		diag.Usage.Hint(fmt.Errorf("%q is not an environment", env), "the environments are dev, staging and prod"),
 	)
 }

@@ -81,7 +81,7 @@ func (r *Run) Install(ctx context.Context, pair ledger.Pair) error {
 func (r *Run) nothingToInstall(pair ledger.Pair) error {
 	const add = "put SLS files into .salt, such as .salt/00_install.sls"
 	if !r.Only.All() {
-		return exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("%s has nothing to install", pair.Service), add))
+		return exit.WithCode(exit.Usage, diag.Project.Hint(fmt.Errorf("%s has nothing to install", pair.Service), add))
 	}
 	current := filepath.Join(r.Host.LayoutOf(pair.Service.Project).Dir, "current")
 	r.Record.Note("%s has no states: its files are in place at %s, and nothing else was done; %s, to install something",

@@ -27,7 +27,7 @@ func CheckUser(name string) error {
 	if name == "" || accountName().MatchString(name) {
 		return nil
 	}
-	return exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("--user %q is not a name of a user", name),
+	return exit.WithCode(exit.Usage, diag.Usage.Hint(fmt.Errorf("--user %q is not a name of a user", name),
 		"write up to 32 of a-z, 0-9, - and _, with a letter or _ first"))
 }
 
@@ -46,7 +46,7 @@ func CheckBranch(name string) error {
 	}
 	return exit.WithCode(
 		exit.Usage,
-		diag.WithHint(
+		diag.Usage.Hint(
 			fmt.Errorf("--branch %q is not a name of a branch", name),
 			"write a name such as main or release/1.2",
 		),
@@ -69,7 +69,7 @@ func (r *Run) CheckRepositories(p layout.Project) error {
 	if errors.As(err, &unsafe) {
 		return exit.WithCode(
 			exit.Refused,
-			diag.WithHint(
+			diag.Exposed.Hint(
 				fmt.Errorf("git does not run in the repositories of %s: %w", p.Name, err),
 				"%s",
 				unsafe.Hint(),

@@ -35,7 +35,7 @@ func (r *Run) Allow(release artifact.Release) error {
 	case env == Prod:
 		return exit.WithCode(
 			exit.Refused,
-			diag.WithHint(
+			diag.Project.Hint(
 				fmt.Errorf("%s came by %s: no key signed it, and this is a prod environment", release, release.Local),
 				"publish it to the store, or let allow_unsigned in agent.yaml name %s",
 				release.Project,
@@ -44,7 +44,7 @@ func (r *Run) Allow(release artifact.Release) error {
 	case env != Dev && release.Local == trust.ByEditable:
 		return exit.WithCode(
 			exit.Refused,
-			diag.WithHint(fmt.Errorf("a tree that is edited runs in dev environments alone, and this is %s", env),
+			diag.Project.Hint(fmt.Errorf("a tree that is edited runs in dev environments alone, and this is %s", env),
 				"corpus-agent project switchmode %s dev", release.Project),
 		)
 	}

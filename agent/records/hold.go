@@ -30,7 +30,7 @@ func (rs *Records) Hold(reason string) error {
 		return exit.WithCode(exit.Usage, err)
 	}
 	if book.Good == nil {
-		return exit.WithCode(exit.Usage, diag.WithHint(errors.New("nothing is deployed that could be held"),
+		return exit.WithCode(exit.Usage, diag.Undeployed.Hint(errors.New("nothing is deployed that could be held"),
 			"deploy first: corpus-agent deploy"))
 	}
 	hold := &ledger.Hold{Since: rs.Time().UTC(), Reason: reason}
@@ -61,7 +61,7 @@ func (rs *Records) requestHold(command string, h holdRequest) error {
 	}
 	err = rs.exclusively(func() error { return durable.WriteFile(rs.Layout.HoldRequest(), append(data, '\n'), 0o600) })
 	if errors.Is(err, os.ErrPermission) {
-		return diag.WithHint(err, "run as root, or give a directory of your own with --root")
+		return diag.Rights.Hint(err, "run as root, or give a directory of your own with --root")
 	}
 	if err != nil {
 		return site.ExplainDisk(err)

@@ -61,13 +61,13 @@ func (rs *Records) exclusive(command string) (*Exclusive, error) {
 	var other *lock.Held
 	if errors.As(err, &other) && rs.Within != "" {
 		return nil,
-			diag.WithHint(fmt.Errorf("a hook or procedure of run %s calls the agent while that run holds the lock: %w",
+			diag.Busy.Hint(fmt.Errorf("a hook or procedure of run %s calls the agent while that run holds the lock: %w",
 				rs.Within, err),
 				"a deploy cannot start another from inside; let a unit or the timer do it afterwards (systemctl start "+
 					"--no-block corpus-agent.service)")
 	}
 	if errors.Is(err, os.ErrPermission) {
-		return nil, diag.WithHint(err, "run as root, or give a directory of your own with --root")
+		return nil, diag.Rights.Hint(err, "run as root, or give a directory of your own with --root")
 	}
 	if err != nil {
 		return nil, site.ExplainDisk(err)

@@ -76,7 +76,7 @@ func checkOwner(name string, user uint32, trusted []uint32) error {
 		return nil
 	}
 	return exit.WithCode(exit.Refused,
-		diag.WithHint(fmt.Errorf("%s, where the agent keeps what it trusts, belongs to user %d", name, user),
+		diag.Exposed.Hint(fmt.Errorf("%s, where the agent keeps what it trusts, belongs to user %d", name, user),
 			"find out why; then remove it, and deploy with --trust-root"))
 }
 

@@ -49,7 +49,7 @@ func (rs *Records) NoteRefusal(ctx context.Context, held *lock.Held, err error) 
 		return err
 	}
 	return exit.WithCode(exit.Starved,
-		diag.WithHint(fmt.Errorf("no run got the lock since %s, %d were refused: %w", r.Since.Local().Format(time.DateTime),
+		diag.Busy.Hint(fmt.Errorf("no run got the lock since %s, %d were refused: %w", r.Since.Local().Format(time.DateTime),
 			r.Count, err),
 			"look at what holds the lock: `corpus-agent status`, `fuser -v %s`; end that process if it hangs",
 			rs.Layout.Inside(rs.Layout.Lock())))

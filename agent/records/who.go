@@ -129,7 +129,7 @@ func (rs *Records) readWho(project string) (*who, error) {
 func decodeWho(data []byte) (*who, error) {
 	w := &who{}
 	if err := json.Unmarshal(data, w); err != nil {
-		return nil, diag.WithHint(fmt.Errorf("it is damaged: %w", err), "remove it; the next deploy writes it again")
+		return nil, diag.Records.Hint(fmt.Errorf("it is damaged: %w", err), "remove it; the next deploy writes it again")
 	}
 	return w, nil
 }

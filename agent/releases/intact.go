@@ -72,10 +72,10 @@ func unreadable(release artifact.Release, err error) error {
 		return failure.OfWork(fmt.Errorf("comparing %s with what was unpacked: %w", release, err))
 	}
 	if hint := diag.HintOf(err); hint != "" {
-		return exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("%s: %w", release, err), "%s", hint))
+		return exit.WithCode(exit.Usage, diag.Changed.Hint(fmt.Errorf("%s: %w", release, err), "%s", hint))
 	}
 	return exit.WithCode(exit.Usage,
-		diag.WithHint(fmt.Errorf("%s: %w", release, err), "look at it with ls -l; dmesg shows errors of a failing disk"))
+		diag.Changed.Hint(fmt.Errorf("%s: %w", release, err), "look at it with ls -l; dmesg shows errors of a failing disk"))
 }
 
 // changedCode returns the changes of a release's code since it was unpacked. It notes changes that the recipe allows
@@ -121,7 +121,7 @@ func (r *Run) refused(release artifact.Release, changes []manifest.Change) error
 		more = fmt.Sprintf(" (and %d more)", len(changes)-1)
 	}
 	name := filepath.Join(r.Host.LayoutOf(release.Project).Release(release.Dir()), first.Name)
-	return exit.WithCode(exit.Refused, diag.WithHint(
+	return exit.WithCode(exit.Refused, diag.Changed.Hint(
 		fmt.Errorf("%s %s%s, so it is not what was unpacked of %s; none of it is read or run", name, what, more, release),
 		damaged))
 }

@@ -59,7 +59,7 @@ func (r *Run) listAgain(ctx context.Context, release artifact.Release) (*manifes
 		}
 		return nil, nil //nolint:nilnil // there is no list
 	}
-	return nil, exit.WithCode(exit.Refused, diag.WithHint(
+	return nil, exit.WithCode(exit.Refused, diag.Changed.Hint(
 		fmt.Errorf("the list of the files of %s was lost, so its files cannot be compared with what was signed; nothing of "+
 			"it is read or run: %w", release, cause),
 		"the next run that reaches the store fetches it again: corpus-agent deploy"))

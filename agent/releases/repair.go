@@ -61,7 +61,7 @@ func (r *Run) RepairBefore(ctx context.Context, pair ledger.Pair, held []artifac
 			continue
 		}
 		if err := r.replace(ctx, release); err != nil {
-			return exit.WithCode(exit.Refused, diag.WithHint(fmt.Errorf("%w; it was not fetched again: %w", damage, err),
+			return exit.WithCode(exit.Refused, diag.Changed.Hint(fmt.Errorf("%w; it was not fetched again: %w", damage, err),
 				"the next run that reaches the store fetches it again: corpus-agent deploy"))
 		}
 		r.Record.Note("%v; it was fetched again", damage)
@@ -134,8 +134,8 @@ func (r *Run) Verify(ctx context.Context, target ledger.Pair) error {
 	}
 	if err := errors.Join(errs...); err != nil {
 		return exit.WithCode(exit.Refused,
-			diag.WithHint(err, "go back to another version (rollback --to VERSION), or promote this one to its channel, after "+
-				"its directory below releases was removed: deploy fetches it again"))
+			diag.Changed.Hint(err, "go back to another version (rollback --to VERSION), or promote this one to its channel, "+
+				"after its directory below releases was removed: deploy fetches it again"))
 	}
 	return nil
 }

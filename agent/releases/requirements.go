@@ -33,7 +33,7 @@ func (r *Run) CheckRequirements(pair ledger.Pair) error {
 			errs = append(errs, fmt.Errorf("looking for what %s needs: %w", release, err))
 		}
 		if len(missing) > 0 {
-			errs = append(errs, exit.WithCode(exit.Refused, diag.WithHint(
+			errs = append(errs, exit.WithCode(exit.Refused, diag.Needs.Hint(
 				fmt.Errorf("%s does not run on this host: %s", release, strings.Join(missing, "; ")),
 				"install what is missing, or build the release for this system (build.base in corpus.yaml)")))
 		}

@@ -206,7 +206,7 @@ func (a Archive) sequence(id string) int64 {
 func (a Archive) Load(id string) (*Report, error) {
 	data, err := walk.ReadFile(filepath.Join(a.Dir, filepath.Base(id)+suffix))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, diag.WithHint(fmt.Errorf("there is no report of run %s", id), "`corpus-agent history` lists the runs")
+		return nil, diag.Usage.Hint(fmt.Errorf("there is no report of run %s", id), "`corpus-agent history` lists the runs")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading the report: %w", err)

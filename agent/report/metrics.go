@@ -26,7 +26,7 @@ const lastSuccess = "corpus_agent_last_success_timestamp_seconds"
 func (m Metrics) Write(r *Report, book *ledger.Ledger) error {
 	if filepath.Ext(m.File) != ".prom" {
 		err := fmt.Errorf("writing metrics: the node exporter reads no file named %s", filepath.Base(m.File))
-		return diag.WithHint(err, "let metrics.textfile end in .prom")
+		return diag.Notify.Hint(err, "let metrics.textfile end in .prom")
 	}
 	var b bytes.Buffer
 	m.run(&b, r)

@@ -104,6 +104,7 @@ type Report struct {
 
 	Error string `json:"error,omitempty"`
 	Hint  string `json:"hint,omitempty"`
+	Code  string `json:"code,omitempty"` // of the hint
 }
 
 // Top lists the top files that chose which states run.

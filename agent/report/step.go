@@ -72,6 +72,7 @@ type Step struct {
 	Always   bool          `json:"always,omitempty"`  // it acts at every run, so its changes are not drift
 	Comment  string        `json:"comment,omitempty"`
 	Hint     string        `json:"hint,omitempty"`
+	Code     string        `json:"code,omitempty"` // of the hint
 	Warnings []string      `json:"warnings,omitempty"`
 	Duration time.Duration `json:"duration_ns"`
 }
@@ -80,7 +81,8 @@ type Step struct {
 func StepOf(r *exec.Result) Step {
 	s := Step{
 		ID: r.ID(), Function: r.Step.Function(), Name: r.Name(), SLS: r.Step.SLS(), Result: StepOK,
-		Changes: r.Changes, Always: r.Always, Comment: r.Comment, Hint: r.Hint, Warnings: r.Warnings, Duration: r.Duration,
+		Changes: r.Changes, Always: r.Always, Comment: r.Comment, Hint: r.Hint, Code: diag.CodesOf(r.Hint),
+		Warnings: r.Warnings, Duration: r.Duration,
 	}
 	switch {
 	case r.Skipped != "":

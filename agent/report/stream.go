@@ -40,6 +40,7 @@ type streamed struct {
 	Exit    *int    `json:"exit_code,omitempty"`
 	Error   string  `json:"error,omitempty"`
 	Hint    string  `json:"hint,omitempty"`
+	Code    string  `json:"code,omitempty"`
 }
 
 // print prints an event. A reader that has gone away does not end the run.
@@ -103,5 +104,6 @@ func (s *Stream) Note(text string) { s.print(streamed{What: "note", Text: text})
 
 // End implements Sink.
 func (s *Stream) End(r *Report) {
-	s.print(streamed{What: "end", Run: r.ID, Outcome: r.Outcome, Exit: &r.Exit, Error: r.Error, Hint: r.Hint})
+	s.print(streamed{What: "end", Run: r.ID, Outcome: r.Outcome, Exit: &r.Exit, Error: r.Error, Hint: r.Hint,
+		Code: r.Code})
 }

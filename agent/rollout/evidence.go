@@ -85,7 +85,8 @@ func (r Rollout) Read(ctx context.Context, s store.Store, now time.Time) (Eviden
 		}
 	}
 	if !listed {
-		return Evidence{}, diag.WithHint(fmt.Errorf("%w: its listing of %s lacks roster.json", ErrNoEvidence, found.prefix),
+		return Evidence{}, diag.Evidence.Hint(fmt.Errorf("%w: its listing of %s lacks roster.json", ErrNoEvidence,
+			found.prefix),
 			"a proxy answers in the place of the store, or the store has lost objects: promote or point the channel again, or "+
 				"`corpus rollout abort %s %s`", r.Ref.Project, r.Ref.Channel)
 	}

@@ -53,7 +53,7 @@ func (g *gathering) flooded() error {
 			worst, most = host, n
 		}
 	}
-	return &Flooded{diag.WithHint(fmt.Errorf("%w: below %s there are more than %s, at least %d of them of %s",
+	return &Flooded{diag.Evidence.Hint(fmt.Errorf("%w: below %s there are more than %s, at least %d of them of %s",
 		ErrNoEvidence, strings.TrimSuffix(g.prefix, "/"), diag.Count(g.objects-1, "object"), most, worst),
 		"%s; the server's log says who writes", g.unflood(worst))}
 }

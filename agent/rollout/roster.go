@@ -144,15 +144,15 @@ func FetchRoster(ctx context.Context, s store.Store, ref artifact.Ref, start pla
 	if data, _, err = fetch(ctx, s, plans.RosterKey(ref, start.ID), maxRoster); err != nil {
 		err = fmt.Errorf("reading the roster of the rollout: %w", err)
 		if errors.Is(err, store.ErrNotFound) {
-			err = diag.WithHint(err, "the store has lost it, or was restored or copied without it, so no more hosts take the "+
-				"release: restore it from a copy of the store, or promote or point the channel again, or `corpus rollout abort "+
-				"%s %s`", ref.Project, ref.Channel)
+			err = diag.Evidence.Hint(err, "the store has lost it, or was restored or copied without it, so no more hosts "+
+				"take the release: restore it from a copy of the store, or promote or point the channel again, or `corpus "+
+				"rollout abort %s %s`", ref.Project, ref.Channel)
 		}
 		return r, nil, err
 	}
 	if r, err = ParseRoster(data, start.Roster); errors.Is(err, ErrDamaged) {
-		err = diag.WithHint(err, "restore roster.json from a copy of the store, or promote or point the channel again, or "+
-			"`corpus rollout abort %s %s`", ref.Project, ref.Channel)
+		err = diag.Evidence.Hint(err, "restore roster.json from a copy of the store, or promote or point the channel "+
+			"again, or `corpus rollout abort %s %s`", ref.Project, ref.Channel)
 	}
 	return r, data, err
 }

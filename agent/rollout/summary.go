@@ -60,7 +60,7 @@ func (r Rollout) readSummary(ctx context.Context, s store.Store, now time.Time, 
 		if errors.Is(unlisted, store.ErrForbidden) {
 			rights = fmt.Sprintf("let this host list and read below rollouts/%s/ (docs/buckets.md); otherwise ", r.Ref.Project)
 		}
-		return diag.WithHint(fmt.Errorf("%w: %w; and its summary: %w", ErrNoEvidence, unlisted, why),
+		return diag.Evidence.Hint(fmt.Errorf("%w: %w; and its summary: %w", ErrNoEvidence, unlisted, why),
 			rights+"let `corpus rollout watch` run where the store can be listed, at least every %s",
 			plans.Duration(SummaryAge/2))
 	}

@@ -38,7 +38,8 @@ func (b *Broken) Unwrap() error { return b.Err }
 
 // Hint returns what a person can do about it.
 func (b *Broken) Hint() string {
-	return "publish a release whose agent works; docs/troubleshooting.md says how to repair a host by hand"
+	return diag.Agent.Coded(
+		"publish a release whose agent works; docs/troubleshooting.md says how to repair a host by hand")
 }
 
 // Trial configures the test of an agent.

@@ -30,14 +30,14 @@ func (r *Run) Keep(ctx context.Context, result error) error {
 		still = r.restore(try)
 	}
 	if still != nil {
-		return exit.WithCode(exit.RollbackFailed, diag.WithHint(errors.Join(result, undone, still),
+		return exit.WithCode(exit.RollbackFailed, diag.Agent.Hint(errors.Join(result, undone, still),
 			"repair it by hand before this host is needed: docs/troubleshooting.md, \"The agent does not start any more\""))
 	}
 	if result != nil {
 		return result
 	}
 	return exit.WithCode(exit.Failed,
-		diag.WithHint(fmt.Errorf("what this run changed was undone: %w", errors.Join(broken, undone)), "%s",
+		diag.Agent.Hint(fmt.Errorf("what this run changed was undone: %w", errors.Join(broken, undone)), "%s",
 			diag.HintOf(broken)))
 }
 

@@ -52,7 +52,9 @@ func (o *Occupied) Error() string {
 }
 
 // Hint returns what a person can do about it.
-func (o *Occupied) Hint() string {
+func (o *Occupied) Hint() string { return diag.Process.Coded(o.remedy()) }
+
+func (o *Occupied) remedy() string {
 	switch {
 	case o.PID == 0:
 		return "find what user " + o.User + " runs: ps -u " + o.User
@@ -120,7 +122,7 @@ func (a *Answering) judge(s processes.Socket, own *cgroups, ofRelease bool) erro
 		switch {
 		case release == "":
 		case inside:
-			return diag.WithHint(
+			return diag.Process.Hint(
 				fmt.Errorf("process %d (%s) listens on %s and runs from %s, as %s shows: the release may not be what answers", pid,
 					a.System.Process(pid).Name(), s.Local, release, test),
 				"it is left of an earlier start of its unit; end it: systemctl status %d; kill %d", pid, pid)

@@ -98,7 +98,7 @@ func serve(ctx context.Context, s System, m Member, o *Order) (Result, error) {
 
 // absent returns the error of a unit that a release names and that does not exist on the host.
 func absent(m Member) error {
-	return diag.WithHint(fmt.Errorf("%s, which corpus.yaml of %s names under units, is not on this host", m.Unit,
+	return diag.Process.Hint(fmt.Errorf("%s, which corpus.yaml of %s names under units, is not on this host", m.Unit,
 		m.Project),
 		"have a state install it, not enabled on hosts that do not run it, or take it out of units; systemctl cat %s", m.Unit)
 }

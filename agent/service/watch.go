@@ -79,10 +79,10 @@ func (w *Watch) judge(m Member, d units.Service) (test string, final bool, err e
 		if d.Active == "activating" && d.Sub != "auto-restart" {
 			return "", false, err // it may only be slow
 		}
-		return "", true, diag.WithHint(err, "see what it says: journalctl -u %s", m.Unit)
+		return "", true, diag.Health.Hint(err, "see what it says: journalctl -u %s", m.Unit)
 	case w.another(m.Unit, d):
 		return "", true,
-			diag.WithHint(fmt.Errorf("its program ended after it was started, and the init system started another"),
+			diag.Health.Hint(fmt.Errorf("its program ended after it was started, and the init system started another"),
 				"see what it says: journalctl -u %s", m.Unit)
 	case !d.Known:
 		return ByRunning, false, nil
@@ -99,7 +99,7 @@ func (w *Watch) judge(m Member, d units.Service) (test string, final bool, err e
 		return ByReload, false, nil
 	}
 	return "", true,
-		diag.WithHint(fmt.Errorf("its main process %d was started before the release was made current", d.MainPID),
+		diag.Process.Hint(fmt.Errorf("its main process %d was started before the release was made current", d.MainPID),
 			"have it restarted: name %s in units of corpus.yaml, and not in reload", m.Unit)
 }
 
@@ -117,8 +117,8 @@ func (w *Watch) other(m Member, d units.Service, release, test string) error {
 		hint = fmt.Sprintf(
 			"a reload leaves the old program running: take %s out of reload in corpus.yaml, so that it is restarted", m.Unit)
 	}
-	return diag.WithHint(fmt.Errorf("its main process %d runs from %s, as %s shows, and not from %s", d.MainPID, release,
-		test, m.Project.Release), "%s", hint)
+	return diag.Process.Hint(fmt.Errorf("its main process %d runs from %s, as %s shows, and not from %s", d.MainPID,
+		release, test, m.Project.Release), "%s", hint)
 }
 
 func (w *Watch) did(unit string) string {

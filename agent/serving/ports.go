@@ -77,7 +77,7 @@ func (r *Run) ExplainPorts(ctx context.Context, pair ledger.Pair, cause error) e
 	if found == nil {
 		return cause
 	}
-	return diag.WithHint(fmt.Errorf("%w; and %w", cause, found), "%s", found.Hint())
+	return diag.Process.Hint(fmt.Errorf("%w; and %w", cause, found), "%s", found.Hint())
 }
 
 // portsOf lists the ports of this host that the probes of releases connect to.

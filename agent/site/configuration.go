@@ -34,7 +34,7 @@ func CheckConfiguration(l layout.Layout) error {
 		at := l.Path(unsafe.Component)
 		problems.Add(diag.Pos{File: at},
 			"%s can change the configuration of an agent that runs as root: none of it is read", unsafe.By).
-			WithHint("look at what is there, then: " + cure(at, "go-w"))
+			WithHint(diag.Exposed, "look at what is there, then: "+cure(at, "go-w"))
 	}
 	return exit.WithCode(exit.Refused, problems.Err())
 }

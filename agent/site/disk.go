@@ -16,19 +16,19 @@ func ExplainDisk(err error) error {
 	case err == nil || diag.HintOf(err) != "":
 		return err
 	case fetch.Full(err):
-		return diag.WithHint(err, "make room on that disk, or raise the quota; the next run tries again")
+		return diag.Disk.Hint(err, "make room on that disk, or raise the quota; the next run tries again")
 	case errors.Is(err, syscall.EROFS):
-		return diag.WithHint(err,
+		return diag.Disk.Hint(err,
 			"mount that filesystem for writing; if it was not made read-only on purpose, its disk may be failing: see `dmesg`")
 	case errors.Is(err, syscall.EIO):
-		return diag.WithHint(err, "the disk may be failing: see `dmesg`; the next run tries again")
+		return diag.Disk.Hint(err, "the disk may be failing: see `dmesg`; the next run tries again")
 	case errors.Is(err, syscall.ELOOP):
 		return walk.ExplainLoop(err)
 	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
-		return diag.WithHint(err,
+		return diag.Limits.Hint(err,
 			"the limit on open files is reached: see `ulimit -n` and LimitNOFILE= of the unit, and who holds files open: `lsof`")
 	case errors.Is(err, syscall.ENOMEM), errors.Is(err, syscall.EAGAIN):
-		return diag.WithHint(err,
+		return diag.Limits.Hint(err,
 			"the host is short of memory or processes: see `free -m`, `ulimit -u` and MemoryMax= and TasksMax= of the unit")
 	}
 	return err

@@ -121,7 +121,7 @@ func (s *Site) Grains(ctx context.Context, id grains.Identity, dirs GrainDirs) (
 		found.Warnings = append(found.Warnings, misplaced)
 	}
 	if err := errors.Join(slices.DeleteFunc(found.Unreadable, s.Skips)...); err != nil {
-		return nil, nil, exit.WithCode(exit.Usage, diag.WithHint(err, "make it readable by the agent, or remove it"))
+		return nil, nil, exit.WithCode(exit.Usage, diag.Identity.Hint(err, "make it readable by the agent, or remove it"))
 	}
 	warnings = found.Warnings
 	for _, program := range found.Skipped {
@@ -153,7 +153,7 @@ func (s *Site) MisplacedConfiguration() error {
 		hint += fmt.Sprintf("; where there is no backup, the settings alone: mkdir %s && cp %s %s", dir, damaged.Copy,
 			s.Layout.Config())
 	}
-	return diag.WithHint(
+	return diag.ConfigLost.Hint(
 		fmt.Errorf("%s is not a directory, so nothing of this host's own configuration, grains and keys is read", dir), "%s",
 		hint)
 }

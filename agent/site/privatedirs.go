@@ -34,7 +34,8 @@ func (e *sharedPillar) Hint() string {
 	for _, part := range e.parts {
 		commands = append(commands, cure(e.layout.Path(part.Component), "go-w"))
 	}
-	return "read what it says now, which another user may have written; if it is right: " + strings.Join(commands, "; ")
+	return diag.Exposed.Coded("read what it says now, which another user may have written; if it is right: " +
+		strings.Join(commands, "; "))
 }
 
 // CheckState returns an error if another user can change a part of the agent's state directory, or could have written
@@ -59,9 +60,10 @@ func (s *Site) CheckState(corrected func(path string) bool) error {
 		named = append(named, fmt.Sprintf("%s can be changed by %s", s.Layout.Path(part.Component), part.By))
 	}
 	return exit.WithCode(exit.Refused,
-		diag.WithHint(fmt.Errorf("what the agent keeps in %s decides what root runs: %s", state, strings.Join(named, "; ")),
-			"find out why; if you trust what is there: cp -dR %[1]s %[1]s.new && chmod -R go-w %[1]s.new && mv %[1]s "+
-				"%[1]s.old && mv %[1]s.new %[1]s; if not, remove it and deploy with --trust-root", state))
+		diag.Exposed.Hint(fmt.Errorf("what the agent keeps in %s decides what root runs: %s", state,
+			strings.Join(named, "; ")), "find out why; if you trust what is there: cp -dR %[1]s %[1]s.new && "+
+			"chmod -R go-w %[1]s.new && mv %[1]s %[1]s.old && mv %[1]s.new %[1]s; if not, remove it and "+
+			"deploy with --trust-root", state))
 }
 
 // mostParts bounds how many parts of a pillar an error lists.
@@ -86,7 +88,7 @@ func (s *Site) CheckPillar(project string) error {
 	parts, err := root.Shared(s.Layout.Inside(s.LayoutOf(project).Pillar()), mostParts)
 	if len(parts) > 0 {
 		shared := &sharedPillar{layout: s.Layout, project: project, parts: parts}
-		return exit.WithCode(exit.Refused, diag.WithHint(&PillarRefused{project, shared}, "%s", shared.Hint()))
+		return exit.WithCode(exit.Refused, diag.Exposed.Hint(&PillarRefused{project, shared}, "%s", shared.Hint()))
 	}
 	if err == nil || walk.Nowhere(err) {
 		return nil // the directories above are safe, so no other user did this; the reader reports it
@@ -110,7 +112,7 @@ func (e *PillarRefused) Unwrap() error { return e.err }
 func (s *Site) misplacedPillar(project string) error {
 	at := s.LayoutOf(project).Pillar()
 	if walk.Misplaced(at) {
-		return exit.WithCode(exit.Usage, diag.WithHint(
+		return exit.WithCode(exit.Usage, diag.ConfigLost.Hint(
 			&PillarRefused{project, fmt.Errorf("the pillar of %s is not rendered: %s is not a directory", project, at)},
 			"move it away, and bring the directory back from a backup: mv -T %[1]s %[1]s.damaged; where this host had no "+
 				"pillar of its own for %s, that is all", at, project))

@@ -97,7 +97,7 @@ func (s *Site) CheckPrograms() error {
 	if len(found.parts) == 0 {
 		return nil
 	}
-	return exit.WithCode(exit.Refused, diag.WithHint(&found, "%s", found.hint()))
+	return exit.WithCode(exit.Refused, diag.Exposed.Hint(&found, "%s", found.hint()))
 }
 
 // unfit is the error of programs of which another user controls a part.
@@ -200,7 +200,7 @@ func (s *Site) CheckScript(file string) error {
 	}
 	wrong := s.Layout.Path(unsafe.Component)
 	text := fmt.Sprintf("%s is run by %s, and %s can change %s: root does not run it", file, unsafe.Path, unsafe.By, wrong)
-	return exit.WithCode(exit.Refused, diag.WithHint(&runBy{text, unsafe},
+	return exit.WithCode(exit.Refused, diag.Exposed.Hint(&runBy{text, unsafe},
 		"let its first line name a program of root's, such as #!/bin/sh; or look at what is there, then: %s",
 		cure(wrong, "go-w")))
 }

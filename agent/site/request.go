@@ -84,7 +84,7 @@ const TopMerge = "merge"
 // FileData renders a file of the host. It returns nil if the file does not exist.
 func FileData(ctx context.Context, request state.Request, l layout.Layout, file string) (*value.Map, error) {
 	if found, err := walk.Exists(file); err != nil {
-		return nil, exit.WithCode(exit.Usage, diag.WithHint(err, "make it readable by the agent, or remove it"))
+		return nil, exit.WithCode(exit.Usage, diag.Records.Hint(err, "make it readable by the agent, or remove it"))
 	} else if !found {
 		return nil, nil
 	}

@@ -40,7 +40,7 @@ func (s *Site) CheckAbove(at string) error {
 	}
 	wrong := s.Layout.Path(unsafe.Component)
 	return exit.WithCode(exit.Refused,
-		diag.WithHint(
+		diag.Exposed.Hint(
 			fmt.Errorf("%s can be changed by %s, who could replace what the agent runs as root: nothing in it is read or run",
 				wrong, unsafe.By),
 			"look at what is there (ls -la %s), then: %s", wrong, cure(wrong, "755")))

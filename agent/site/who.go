@@ -48,12 +48,12 @@ func (s *Site) Who(ctx context.Context, given grains.Identity, book *ledger.Ledg
 	switch {
 	case err != nil && given == (grains.Identity{}):
 		return was.Identity(id.Domain),
-			diag.WithHint(fmt.Errorf("%w; this host stays %s %s, which is deployed on it", err, was.Service, was.Instance), "%s",
-				diag.HintOf(err)), nil
+			diag.Identity.Hint(fmt.Errorf("%w; this host stays %s %s, which is deployed on it", err, was.Service,
+				was.Instance), "%s", diag.HintOf(err)), nil
 	case err != nil || was.Is(id) || s.confirmed(id, given, book):
 		return id, nil, err
 	}
-	mismatch = diag.WithHint(
+	mismatch = diag.Identity.Hint(
 		fmt.Errorf("the name of this host means %s %s now, and %s %s is deployed on it; the host stays that until the new "+
 			"identity is confirmed",
 			id.Service, id.Instance, was.Service, was.Instance),
@@ -127,7 +127,7 @@ func (s *Site) unintroduced(err error, book *ledger.Ledger) error {
 	if whole == hint {
 		return err
 	}
-	return diag.WithHint(err, "%s", whole)
+	return diag.Identity.Hint(err, "%s", whole)
 }
 
 // forgot returns the error of a host that has lost the identity that a person gave it, and whose name does not tell it.
@@ -142,8 +142,9 @@ func (s *Site) forgot(err error, book *ledger.Ledger) error {
 		}
 		where = ", where INSTANCE may be " + strings.Join(channels, ", ")
 	}
-	return diag.WithHint(fmt.Errorf("%w; this host has lost its identity: %s is on it, and nothing names its instance",
-		err, release),
+	return diag.Identity.Hint(
+		fmt.Errorf("%w; this host has lost its identity: %s is on it, and nothing names its instance",
+			err, release),
 		"give the identity of this host: %s%s",
 		s.Introducing(book, grains.Identity{Service: release.Project, Instance: "INSTANCE"}), where)
 }

@@ -118,7 +118,7 @@ func (r *Run) Count(ctx context.Context, pair ledger.Pair, outcome state.Outcome
 		}
 		if why != "" {
 			return exit.WithCode(exit.Failed,
-				diag.WithHint(fmt.Errorf("no state is meant for this host, which had %d in the last converge: %s", had, why),
+				diag.Top.Hint(fmt.Errorf("no state is meant for this host, which had %d in the last converge: %s", had, why),
 					"check the top file; for a host without states deploy a signed release without them, or a state that does "+
 						"nothing, such as test.nop"))
 		}

@@ -233,7 +233,7 @@ func (r *Run) acquire(ctx context.Context, q leaseRequest, a answer) (answer, er
 		r.Record.Note("this host takes no place among those that deploy at the same time, since its store is read-only")
 		return a, nil
 	case errors.Is(err, store.ErrForbidden):
-		return answer{}, diag.WithHint(err, "give this host the right to write below rollouts/%s/ in the store",
+		return answer{}, diag.Credentials.Hint(err, "give this host the right to write below rollouts/%s/ in the store",
 			q.of.Ref.Project)
 	case err != nil:
 		a.take, a.reason, a.why = false, noLease, r.Record.Show(err.Error())

@@ -80,7 +80,7 @@ func refusal(h *host.Host, err error) (why string, refused bool) {
 	if !errors.As(err, &unsafe) {
 		return "", false
 	}
-	why = unsafe.Error() + "; " + unsafe.Hint() + ", then run: corpus-agent rollback --converge"
+	why = unsafe.Error() + "; " + diag.Exposed.Coded(unsafe.Hint()+", then run: corpus-agent rollback --converge")
 	h.WithNames(err, &why)
 	return why, true
 }

@@ -33,8 +33,8 @@ func CheckHere(dir string) error {
 	if trusted(r, unsafe.Path) {
 		return nil
 	}
-	return diag.WithHint(err, "%s; where no other user matters, such as in a container of CI: git config --global --add "+
-		"safe.directory %s", unsafe.Hint(), unsafe.Path)
+	return diag.Exposed.Hint(err, "%s; where no other user matters, such as in a container of CI: git config --global "+
+		"--add safe.directory %s", unsafe.Hint(), unsafe.Path)
 }
 
 // trusted reports whether root's own git configuration names a directory as safe.

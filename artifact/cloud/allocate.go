@@ -128,7 +128,7 @@ func freeNetwork(from string, bits int, used []netip.Prefix) (netip.Prefix, erro
 		}
 		candidate = netip.PrefixFrom(following, max(bits, all.Bits()))
 	}
-	return netip.Prefix{}, diag.WithHint(fmt.Errorf("%s has no free network of %d bits", from, bits),
+	return netip.Prefix{}, diag.Cloud.Hint(fmt.Errorf("%s has no free network of %d bits", from, bits),
 		"give the node one with --range4 or --range6")
 }
 
@@ -202,7 +202,7 @@ func freeAddress(network string, used map[netip.Addr]bool) (netip.Addr, error) {
 		}
 	}
 	return netip.Addr{},
-		diag.WithHint(fmt.Errorf("%s has no free address", network), "delete guests, or choose another node")
+		diag.Cloud.Hint(fmt.Errorf("%s has no free address", network), "delete guests, or choose another node")
 }
 
 func freePort(used map[int]bool) (int, error) {
@@ -217,5 +217,5 @@ func freePort(used map[int]bool) (int, error) {
 			}
 		}
 	}
-	return 0, diag.WithHint(fmt.Errorf("all ports of %d to %d are in use", FirstPort, LastPort), "delete guests")
+	return 0, diag.Cloud.Hint(fmt.Errorf("all ports of %d to %d are in use", FirstPort, LastPort), "delete guests")
 }

@@ -47,7 +47,7 @@ type checking struct {
 }
 
 func (k *checking) add(path, hint, format string, args ...any) {
-	k.problems.Add(k.at(path), "%s: %s", path, fmt.Sprintf(format, args...)).WithHint(hint)
+	k.problems.Add(k.at(path), "%s: %s", path, fmt.Sprintf(format, args...)).WithHint(diag.Cloud, hint)
 }
 
 // once reports a value that another guest has, too.

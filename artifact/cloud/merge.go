@@ -50,8 +50,8 @@ type merging struct{ problems diag.List }
 
 func (m *merging) conflict(format string, args ...any) {
 	m.problems.Add(diag.Pos{File: Name}, format, args...).
-		WithHint("look at what is published now (corpus guest ls, corpus node ls), and make your change again if it is " +
-			"still right")
+		WithHint(diag.Cloud, "look at what is published now (corpus guest ls, corpus node ls), and make your change again "+
+			"if it is still right")
 }
 
 // object merges two edits of one object. nil stands for an object that does not exist.

@@ -20,7 +20,7 @@ func Parse(file string, data []byte) (*Cloud, error) {
 	p := &parser{file: file, places: map[string]diag.Pos{}}
 	if len(data) > largestFile {
 		p.problems.Add(diag.Pos{File: file}, "the file has %s", diag.Size(int64(len(data)))).
-			WithHint("a cloud.yaml has at most " + diag.Size(largestFile))
+			WithHint(diag.Cloud, "a cloud.yaml has at most "+diag.Size(largestFile))
 		return nil, p.problems.Err()
 	}
 	var root yaml.Node
@@ -29,7 +29,7 @@ func Parse(file string, data []byte) (*Cloud, error) {
 		return nil, p.problems.Err()
 	}
 	if len(root.Content) != 1 {
-		p.problems.Add(diag.Pos{File: file, Line: 1, Col: 1}, "the file is empty").WithHint("write `form: 1`")
+		p.problems.Add(diag.Pos{File: file, Line: 1, Col: 1}, "the file is empty").WithHint(diag.Cloud, "write `form: 1`")
 		return nil, p.problems.Err()
 	}
 	read := p.mapping("", root.Content[0], keys())
@@ -74,7 +74,7 @@ func (p *parser) add(n *yaml.Node, format string, args ...any) *diag.Diagnostic 
 // pairs calls use for each key of a mapping, and reports keys that are not texts or are given twice.
 func (p *parser) pairs(path string, n *yaml.Node, use func(name string, key, value *yaml.Node)) {
 	if n.Kind != yaml.MappingNode {
-		p.add(n, "%s: a mapping was expected", cmp.Or(path, "the file")).WithHint("write `key: value`")
+		p.add(n, "%s: a mapping was expected", cmp.Or(path, "the file")).WithHint(diag.Cloud, "write `key: value`")
 		return
 	}
 	given := map[string]bool{}
@@ -82,9 +82,9 @@ func (p *parser) pairs(path string, n *yaml.Node, use func(name string, key, val
 		key, value := n.Content[i], n.Content[i+1]
 		switch {
 		case key.Kind != yaml.ScalarNode || key.Anchor != "":
-			p.add(key, "a name was expected as key").WithHint("write `key: value`")
+			p.add(key, "a name was expected as key").WithHint(diag.Cloud, "write `key: value`")
 		case given[key.Value]:
-			p.add(key, "%s is given twice", clipped(key.Value)).WithHint("keep one of them")
+			p.add(key, "%s is given twice", clipped(key.Value)).WithHint(diag.Cloud, "keep one of them")
 		default:
 			given[key.Value] = true
 			use(key.Value, key, value)
@@ -105,7 +105,7 @@ func (p *parser) mapping(path string, n *yaml.Node, keys []key) map[string]any {
 	})
 	for _, k := range keys {
 		if _, given := read[k.name]; k.required && !given && n.Kind == yaml.MappingNode {
-			p.add(n, "%s is missing", join(path, k.name)).WithHint(k.name + " is " + k.doc)
+			p.add(n, "%s is missing", join(path, k.name)).WithHint(diag.Cloud, k.name+" is "+k.doc)
 		}
 	}
 	return read
@@ -127,7 +127,7 @@ func (p *parser) unknown(at *yaml.Node, keys []key) {
 	if hint == "" {
 		hint = "known keys are " + joined(known)
 	}
-	p.add(at, "there is no key %q here", clipped(at.Value)).WithHint(hint)
+	p.add(at, "there is no key %q here", clipped(at.Value)).WithHint(diag.Cloud, hint)
 }
 
 func (p *parser) value(path string, n *yaml.Node, k key) any {
@@ -137,7 +137,7 @@ func (p *parser) value(path string, n *yaml.Node, k key) any {
 		all := map[string]any{}
 		p.pairs(path, n, func(name string, at, value *yaml.Node) {
 			if err := k.named(name); err != nil {
-				p.add(at, "%s: %v", path, err).WithHint(diag.HintOf(err))
+				p.add(at, "%s: %v", path, err).WithHint(diag.Cloud, diag.HintOf(err))
 				return
 			}
 			all[name] = p.mapping(join(path, name), value, k.of)
@@ -155,13 +155,13 @@ func (p *parser) value(path string, n *yaml.Node, k key) any {
 func (p *parser) list(path string, n *yaml.Node, k key) []string {
 	all := []string{}
 	if n.Kind != yaml.SequenceNode {
-		p.add(n, "%s: a list was expected", path).WithHint("write each item on a line of its own after a dash")
+		p.add(n, "%s: a list was expected", path).WithHint(diag.Cloud, "write each item on a line of its own after a dash")
 		return all
 	}
 	for i, item := range n.Content {
 		one := p.text(path+"."+strconv.Itoa(i), item, k)
 		if slices.Contains(all, one) {
-			p.add(item, "%s: %q is given twice", path, clipped(one)).WithHint("keep one of them")
+			p.add(item, "%s: %q is given twice", path, clipped(one)).WithHint(diag.Cloud, "keep one of them")
 		}
 		all = append(all, one)
 	}
@@ -175,7 +175,7 @@ func (p *parser) number(path string, n *yaml.Node) int {
 	i, err := strconv.Atoi(n.Value)
 	if n.Kind != yaml.ScalarNode || n.Anchor != "" || err != nil || i < 0 || i > largestNumber ||
 		strconv.Itoa(i) != n.Value {
-		p.add(n, "%s: a whole number was expected", path).WithHint("write digits without quotes, such as 20")
+		p.add(n, "%s: a whole number was expected", path).WithHint(diag.Cloud, "write digits without quotes, such as 20")
 		return 0
 	}
 	return i
@@ -184,14 +184,14 @@ func (p *parser) number(path string, n *yaml.Node) int {
 func (p *parser) text(path string, n *yaml.Node, k key) string {
 	p.places[path] = diag.Pos{File: p.file, Line: n.Line, Col: n.Column}
 	if n.Kind != yaml.ScalarNode || n.Anchor != "" || n.Tag == "!!null" || n.Value == "" {
-		p.add(n, "%s: a text was expected", path).WithHint(k.name + " is " + k.doc)
+		p.add(n, "%s: a text was expected", path).WithHint(diag.Cloud, k.name+" is "+k.doc)
 		return ""
 	}
 	if k.check == nil {
 		return n.Value
 	}
 	if err := k.check(n.Value); err != nil {
-		p.add(n, "%s: %v", path, err).WithHint(diag.HintOf(err))
+		p.add(n, "%s: %v", path, err).WithHint(diag.Cloud, diag.HintOf(err))
 	}
 	return n.Value
 }

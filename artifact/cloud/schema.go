@@ -134,7 +134,7 @@ func matches(pattern *regexp.Regexp, text, hint string) error {
 	if pattern.MatchString(text) {
 		return nil
 	}
-	return diag.WithHint(fmt.Errorf("%q is not allowed", clipped(text)), "%s", hint)
+	return diag.Cloud.Hint(fmt.Errorf("%q is not allowed", clipped(text)), "%s", hint)
 }
 
 // clipped returns the beginning of a text, so that a long one fits into a message.
@@ -155,7 +155,7 @@ func oneOf(choices []string) func(string) error {
 		if hint == "" {
 			hint = "one of " + strings.Join(choices, ", ")
 		}
-		return diag.WithHint(fmt.Errorf("%q is not allowed", clipped(text)), "%s", hint)
+		return diag.Cloud.Hint(fmt.Errorf("%q is not allowed", clipped(text)), "%s", hint)
 	}
 }
 
@@ -168,7 +168,7 @@ func checkAddress(text string) error {
 	addr, err := netip.ParseAddr(text)
 	if err != nil || addr.Zone() != "" || addr.Is4In6() || addr.String() != text || addr.IsUnspecified() ||
 		addr.IsMulticast() || addr.IsLoopback() {
-		return diag.WithHint(fmt.Errorf("%q is not the address of a host", clipped(text)),
+		return diag.Cloud.Hint(fmt.Errorf("%q is not the address of a host", clipped(text)),
 			"write it in its shortest form, such as 192.0.2.7 or 2001:db8::7")
 	}
 	return nil
@@ -186,7 +186,7 @@ func checkRange(text string, widest, narrowest int, example string, is func(neti
 	prefix, err := netip.ParsePrefix(text)
 	if err != nil || !is(prefix.Addr()) || prefix.Addr().Is4In6() || prefix != prefix.Masked() ||
 		prefix.String() != text || prefix.Bits() < widest || prefix.Bits() > narrowest {
-		return diag.WithHint(fmt.Errorf("%q is not a network of guests", clipped(text)),
+		return diag.Cloud.Hint(fmt.Errorf("%q is not a network of guests", clipped(text)),
 			"write its first address and a length of %d to %d bits, such as %s", widest, narrowest, example)
 	}
 	return nil
@@ -197,7 +197,8 @@ func CheckSize(text string) error {
 	if _, ok := ParseSize(text); ok {
 		return nil
 	}
-	return diag.WithHint(fmt.Errorf("%q is not a size", clipped(text)), "write a whole number with its unit, such as 5GiB")
+	return diag.Cloud.Hint(
+		fmt.Errorf("%q is not a size", clipped(text)), "write a whole number with its unit, such as 5GiB")
 }
 
 // CheckSSHKey returns an error if the text is not a public key in the format of authorized_keys, without options.
@@ -219,7 +220,7 @@ func CheckSSHKey(text string) error {
 }
 
 func notAKey(err error) error {
-	return diag.WithHint(fmt.Errorf("this is not a public SSH key: %w", err),
+	return diag.Cloud.Hint(fmt.Errorf("this is not a public SSH key: %w", err),
 		"give the content of a file such as id_ed25519.pub")
 }
 

@@ -21,14 +21,14 @@ func Start(cmd *exec.Cmd) error {
 	err := cmd.Start()
 	switch {
 	case errors.Is(err, syscall.ENOEXEC):
-		return diag.WithHint(err, "%s", "start the file with the program that reads it, such as #!/bin/sh")
+		return diag.Program.Hint(err, "%s", "start the file with the program that reads it, such as #!/bin/sh")
 	case errors.Is(err, syscall.ENOENT) && filepath.IsAbs(cmd.Path):
 		root := ""
 		if cmd.SysProcAttr != nil {
 			root = cmd.SysProcAttr.Chroot
 		}
 		if hint := ScriptHint(cmd.Path, firstLine(filepath.Join(root, cmd.Path)), inRoot(root)); hint != "" {
-			return diag.WithHint(err, "%s", hint)
+			return diag.Program.Hint(err, "%s", hint)
 		}
 	}
 	return err

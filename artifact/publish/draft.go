@@ -46,7 +46,7 @@ type Draft struct {
 func ReadDraft(file string) (*Draft, error) {
 	data, err := walk.ReadGiven(file)
 	if err != nil {
-		return nil, diag.WithHint(fmt.Errorf("reading a draft: %w", err), "`corpus export ROLE -o FILE` writes one")
+		return nil, diag.Draft.Hint(fmt.Errorf("reading a draft: %w", err), "`corpus export ROLE -o FILE` writes one")
 	}
 	d, err := ParseDraft(data)
 	if err != nil {
@@ -59,14 +59,14 @@ func ReadDraft(file string) (*Draft, error) {
 func ParseDraft(data []byte) (*Draft, error) {
 	var d Draft
 	if err := json.Unmarshal(data, &d); err != nil || d.Form == 0 {
-		return nil, diag.WithHint(errors.New("it is not a draft"), "give a file that `corpus export`, or --draft, wrote")
+		return nil, diag.Draft.Hint(errors.New("it is not a draft"), "give a file that `corpus export`, or --draft, wrote")
 	}
 	if d.Form > projectForm {
-		return nil, diag.WithHint(fmt.Errorf("it is a draft of form %d, and this corpus knows %d", d.Form, projectForm),
+		return nil, diag.Draft.Hint(fmt.Errorf("it is a draft of form %d, and this corpus knows %d", d.Form, projectForm),
 			"take the version of corpus that wrote it")
 	}
 	if err := errors.Join(artifact.CheckJSON(data), d.check()); err != nil {
-		return nil, diag.WithHint(fmt.Errorf("reading the draft: %w", err),
+		return nil, diag.Draft.Hint(fmt.Errorf("reading the draft: %w", err),
 			"ask for it again: it was damaged, or is not a draft")
 	}
 	return &d, nil
@@ -110,7 +110,7 @@ func (d *Draft) HasKeys(may trust.Delegation) bool {
 func (d *Draft) Sign(keys []keyring.Key) error {
 	for _, k := range keys {
 		if !slices.ContainsFunc(d.Needs, func(may trust.Delegation) bool { return slices.Contains(may.Keys, k.ID) }) {
-			return diag.WithHint(fmt.Errorf("key %s (%s) is none that may sign %s", trust.ShortKey(k.ID), k.From, d.Role),
+			return diag.Draft.Hint(fmt.Errorf("key %s (%s) is none that may sign %s", trust.ShortKey(k.ID), k.From, d.Role),
 				"`corpus sign --show FILE` lists who may")
 		}
 	}

@@ -6,12 +6,14 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/artifact/tuf"
+	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
 // MakeDraft makes a draft of the one role that changes, signed with the available keys.
 func (n *Next) MakeDraft(ctx context.Context) error {
 	if len(n.Roles) != 1 {
-		return NewMistake("make a draft of each, one after the other", "the change is one of %d roles, and a draft holds one",
+		return NewMistake(diag.Draft, "make a draft of each, one after the other",
+			"the change is one of %d roles, and a draft holds one",
 			len(n.Roles))
 	}
 	p := n.Publisher

@@ -24,7 +24,8 @@ func (n *Next) CheckChannelName(channel string, channels map[string]trust.Pointe
 	known := append(slices.Sorted(maps.Keys(channels)), usualChannels()...)
 	known = slices.DeleteFunc(known, func(name string) bool { return WithoutDigits(name) == WithoutDigits(channel) })
 	if like := diag.Misspelling(channel, known); like != "" {
-		return NewMistake(HintIfMeant, "the project has no channel %s, and the name is nearly that of %s", channel, like)
+		return NewMistake(diag.Usage, HintIfMeant, "the project has no channel %s, and the name is nearly that of %s",
+			channel, like)
 	}
 	return nil
 }

@@ -12,12 +12,12 @@ import (
 // the request.
 type Mistake struct {
 	what string
-	hint string
+	hint string // with its code
 }
 
-// NewMistake returns a Mistake. The hint proposes another request.
-func NewMistake(hint, format string, args ...any) error {
-	return &Mistake{what: fmt.Sprintf(format, args...), hint: hint}
+// NewMistake returns a Mistake. The hint, about the topic, proposes another request.
+func NewMistake(t diag.Topic, hint, format string, args ...any) error {
+	return &Mistake{what: fmt.Sprintf(format, args...), hint: t.Coded(hint)}
 }
 
 func (m *Mistake) Error() string { return m.what }
@@ -27,7 +27,8 @@ func (m *Mistake) Hint() string { return m.hint }
 
 // Stale returns the error for a draft that can no longer be committed.
 func Stale(role, format string, args ...any) error {
-	return NewMistake("others changed "+role+" meanwhile: make the draft again, and sign that", format, args...)
+	return NewMistake(diag.Draft, "others changed "+role+" meanwhile: make the draft again, and sign that",
+		format, args...)
 }
 
 // CheckRef checks a channel's project and name.
@@ -40,5 +41,5 @@ func CheckRef(ref artifact.Ref) error {
 
 // MistakeOf returns a Mistake with the text and the hint of an error.
 func MistakeOf(err error) error {
-	return NewMistake(diag.HintOf(err), "%s", fmt.Sprint(err))
+	return NewMistake(diag.Usage, diag.HintOf(err), "%s", fmt.Sprint(err))
 }

@@ -74,13 +74,13 @@ func (n *Next) Release(ctx context.Context, ref artifact.Ref, version string) (a
 			return r, nil
 		}
 	}
-	return artifact.Release{}, NewMistake("`corpus ls` shows the versions there are",
+	return artifact.Release{}, NewMistake(diag.Unpublished, "`corpus ls` shows the versions there are",
 		"the project has no such version: %s %s", ref.Project, version)
 }
 
 // NoProject returns the error for a project that the store does not have.
 func NoProject(name string) error {
-	return diag.WithHint(fmt.Errorf("%w: %s", trust.ErrNoProject, name), "`corpus ls` shows what there is")
+	return diag.Unpublished.Hint(fmt.Errorf("%w: %s", trust.ErrNoProject, name), "`corpus ls` shows what there is")
 }
 
 // Delegate allows keys to sign a project, in addition to the keys that may sign it already.

@@ -170,7 +170,7 @@ func (p *Publisher) lostFile(ctx context.Context, err error) error {
 	if !errors.Is(err, store.ErrNotFound) || trust.SetUp(ctx, p.Store) {
 		return trust.HintRebuild(err)
 	}
-	return diag.WithHint(err, "see that the store's URL is right; an empty store is set up with `corpus store init`")
+	return diag.StoreURL.Hint(err, "see that the store's URL is right; an empty store is set up with `corpus store init`")
 }
 
 // Open returns a client of the store. It returns an error if the store does not belong to the publisher's root.
@@ -219,7 +219,7 @@ func (p *Publisher) checkStoreClock(store time.Time) error {
 	refused := &trust.Refused{Check: trust.CheckClock, Of: "to sign",
 		Err: fmt.Errorf("this machine's clock (%s) is %v %s the store's (%s)",
 			p.Time().UTC().Format(time.RFC3339), off.Abs(), side, store.UTC().Format(time.RFC3339))}
-	return diag.WithHint(refused,
+	return diag.Clock.Hint(refused,
 		"nothing was signed. Either clock may be wrong: compare both times with `date -u` on another machine. If this "+
 			"machine's is wrong, set it (timedatectl set-ntp true, or chronyc makestep); if the store's is, set the clock of "+
 			"its server, or ask its operator. Then run the command again")
@@ -246,6 +246,6 @@ func (p *Publisher) lostTimestamp(ctx context.Context, err error) error {
 	if trust.SetUp(ctx, p.Store) {
 		return trust.LostTimestamp(err)
 	}
-	return diag.WithHint(fmt.Errorf("the store is empty: %w", err),
+	return diag.StoreURL.Hint(fmt.Errorf("the store is empty: %w", err),
 		"see that the store's URL is right; set an empty store up with `corpus store init`")
 }

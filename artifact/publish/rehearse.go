@@ -88,7 +88,7 @@ func (u *Unaccepted) Error() string {
 }
 
 // Hint returns steps that hosts accept.
-func (u *Unaccepted) Hint() string { return u.Advice }
+func (u *Unaccepted) Hint() string { return diag.Metadata.Coded(u.Advice) }
 
 // Rehearse checks like a host, before the first of the objects is written, that hosts lose nothing by the change: after
 // each object that affects hosts, they must accept everything that they accepted before, and in the end also the new

@@ -29,7 +29,7 @@ func (p *Publisher) Retry(ctx context.Context, try func() error) error {
 			return err
 		}
 	}
-	return diag.WithHint(errors.New("others kept publishing at the same time"), "run the command again")
+	return diag.Busy.Hint(errors.New("others kept publishing at the same time"), "run the command again")
 }
 
 // mayBeRace reports whether an error is one that a rotation beside this command can cause. If it occurs twice in a row,

@@ -115,11 +115,11 @@ func (s *Short) Error() string {
 // Hint describes how people who have the keys sign together.
 func (s *Short) Hint() string {
 	if s.Have > 0 || s.May.Threshold > 1 {
-		return fmt.Sprintf(
+		return diag.Draft.Coded(fmt.Sprintf(
 			"write a draft: `corpus export %s -o FILE` for what is there, or the command that changes it with --draft FILE "+
-				"where it has that flag; let the others run `corpus sign FILE`, then `corpus import FILE`", s.exported())
+				"where it has that flag; let the others run `corpus sign FILE`, then `corpus import FILE`", s.exported()))
 	}
-	return s.Advice
+	return diag.Keys.Coded(s.Advice)
 }
 
 // exported returns the role to make a draft of. Snapshot and timestamp have no drafts; the root has their thresholds.
@@ -198,10 +198,11 @@ func FindKey(role, id string, may trust.Delegation) (string, error) {
 		return found[0], nil
 	}
 	if len(found) == 0 {
-		return "", NewMistake("`corpus root show` lists them", "no key of %s has an ID that begins with %q", role, id)
+		return "", NewMistake(diag.Keys, "`corpus root show` lists them", "no key of %s has an ID that begins with %q",
+			role, id)
 	}
-	return "", NewMistake("`corpus root show` lists them", "%d keys of %s have an ID that begins with %q", len(found),
-		role, id)
+	return "", NewMistake(diag.Keys, "`corpus root show` lists them", "%d keys of %s have an ID that begins with %q",
+		len(found), role, id)
 }
 
 // SameRoles reports whether two roots have the same keys and thresholds for every role.

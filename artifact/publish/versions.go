@@ -12,6 +12,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/artifact/tuf"
+	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
 // Exhausted is the error for a role with the highest possible version number: an attacker with its key has used them
@@ -24,8 +25,8 @@ func (e *Exhausted) Error() string {
 
 // Hint returns a hint with the steps of the repair.
 func (e *Exhausted) Hint() string {
-	return "`corpus keys rotate timestamp`, then `corpus keys rotate snapshot`, bring back what was in force before; " +
-		"then replace this role's key: see \"Versions that are run up\" in docs/trust.md"
+	return diag.Metadata.Coded("`corpus keys rotate timestamp`, then `corpus keys rotate snapshot`, bring back what " +
+		"was in force before; then replace this role's key: see \"Versions that are run up\" in docs/trust.md")
 }
 
 // NewExhausted returns the error for a role, or for a project's head.

@@ -46,8 +46,8 @@ func (m *Made) Unwrap() error { return m.Err }
 // error wraps a *Made.
 func (p *Publisher) Keep(ctx context.Context, client *trust.Client, objects []Object) error {
 	if err := p.keep(ctx, client, objects); err != nil {
-		return diag.WithHint(&Made{err}, "let this machine write there (df -h, df -i, mount); do not run the command again: "+
-			"the next one reads what the store has")
+		return diag.Rights.Hint(&Made{err}, "let this machine write there (df -h, df -i, mount); do not run the command "+
+			"again: the next one reads what the store has")
 	}
 	return nil
 }
@@ -174,6 +174,6 @@ func lostAnswer(o Object, err error) error {
 		errors.Is(err, store.ErrNoStore) {
 		return err
 	}
-	return diag.WithHint(fmt.Errorf("the answer to the last step was lost, so the change may have been made: %w", err),
+	return diag.Store.Hint(fmt.Errorf("the answer to the last step was lost, so the change may have been made: %w", err),
 		"it may have been published: run the command again, which changes nothing where it was")
 }

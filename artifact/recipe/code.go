@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v4"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
 // WritableCodeKey is the key that allows a project's user to change files that the agent runs as root.
@@ -72,7 +74,7 @@ func (p *parser) guarded(top *yaml.Node, r Recipe) {
 		if name := path.Clean(item.Value); IsCode(code, name) {
 			p.add(item,
 				"writable: %s is, or holds, what the agent reads or runs as root, so the project's user could become root", name).
-				WithHint("name the directories that the service writes to, such as var; `" + WritableCodeKey +
+				WithHint(diag.Recipe, "name the directories that the service writes to, such as var; `"+WritableCodeKey+
 					": true` allows it anyway")
 		}
 	}

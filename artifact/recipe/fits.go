@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v4"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
 // apart reports templates that would be rendered to the same file.
@@ -20,7 +22,7 @@ func (p *parser) apart(top *yaml.Node) {
 			continue
 		}
 		if targets[target.Value] {
-			p.add(target, "another template has the target %s too", target.Value).WithHint("keep one of them")
+			p.add(target, "another template has the target %s too", target.Value).WithHint(diag.Recipe, "keep one of them")
 		}
 		targets[target.Value] = true
 	}
@@ -34,8 +36,8 @@ func (p *parser) fits(top *yaml.Node) {
 		return
 	}
 	if builder == nil {
-		p.add(build, "build is set, but the builder for it is not").WithHint("write `builder: ...` with one " +
-			"of " + strings.Join(running(), ", "))
+		p.add(build, "build is set, but the builder for it is not").WithHint(diag.Recipe, "write `builder: ...` with one "+
+			"of "+strings.Join(running(), ", "))
 		return
 	}
 	keys := buildKeys()
@@ -47,7 +49,7 @@ func (p *parser) fits(top *yaml.Node) {
 		}
 		p.add(key, "build.%s is for the builder %s, and the builder is %s", key.Value,
 			strings.Join(keys[at].Builders, " or "), builder.Value).
-			WithHint("take it out, or name that builder")
+			WithHint(diag.Recipe, "take it out, or name that builder")
 	}
 }
 

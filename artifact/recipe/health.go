@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"go.yaml.in/yaml/v4"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
 // Health is the definition of a healthy release. The host's configuration applies in place of zero values.
@@ -31,7 +33,8 @@ func (p *parser) health(n *yaml.Node) Health {
 	}
 	if n.Kind != yaml.MappingNode {
 		p.problems.Add(p.pos(n),
-			"health: a list of probes was expected").WithHint("write `health: [{http: \"http://127.0.0.1:8080/\"}]`")
+			"health: a list of probes was expected").
+			WithHint(diag.Recipe, "write `health: [{http: \"http://127.0.0.1:8080/\"}]`")
 		return h
 	}
 	for i := 0; i+1 < len(n.Content); i += 2 {
@@ -55,7 +58,7 @@ func (p *parser) health(n *yaml.Node) Health {
 	}
 	if deadline := cmp.Or(h.Deadline, defaultDeadline); h.Grace >= deadline && !p.lenient {
 		p.problems.Add(p.pos(n), "health: the grace of %s is not shorter than the deadline, which is %s and includes it",
-			Short(h.Grace), Short(deadline)).WithHint("give `deadline:` more time than the grace")
+			Short(h.Grace), Short(deadline)).WithHint(diag.Recipe, "give `deadline:` more time than the grace")
 	}
 	return h
 }
@@ -77,7 +80,7 @@ func (p *parser) duration(key string, n *yaml.Node) time.Duration {
 	if err != nil {
 		p.problems.Add(p.pos(n), "%s is %q, and a duration %s was expected", key, n.Value,
 			HealthSpan(key).OrZero().OfDurations()).
-			WithHint("write it as 90s or 10m")
+			WithHint(diag.Recipe, "write it as 90s or 10m")
 	}
 	return d
 }

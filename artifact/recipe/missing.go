@@ -52,11 +52,12 @@ func (r Recipe) look(tree fs.FS, files, others []string, problems *diag.List) {
 		case err != nil:
 			problems.Add(r.At(name), "checking %s: %v", name, err)
 		case !found:
-			problems.Add(r.At(name), "%s is not in the tree", name).WithHint("add the file, or correct the name")
+			problems.Add(r.At(name), "%s is not in the tree", name).WithHint(diag.Recipe, "add the file, or correct the name")
 		case slices.Contains(files, name) && !info.Mode().IsRegular():
-			problems.Add(r.At(name), "%s is not a file", name).WithHint("name a file of the tree")
+			problems.Add(r.At(name), "%s is not a file", name).WithHint(diag.Recipe, "name a file of the tree")
 		case slices.Contains(r.probeScripts(), name) && info.Mode()&0o111 == 0:
-			problems.Add(r.At(name), "the probe %s is not executable", name).WithHint("run `chmod +x " + name + "` in the tree")
+			problems.Add(r.At(name), "the probe %s is not executable", name).
+				WithHint(diag.Recipe, "run `chmod +x "+name+"` in the tree")
 		}
 	}
 }
@@ -96,7 +97,7 @@ func (r Recipe) misnamedUnits(tree fs.FS, problems *diag.List) {
 		}
 		if meant := misspeltUnit(unit, files); meant != "" {
 			problems.Add(r.At(unit), "the unit %s is not in the tree",
-				unit).WithHint(fmt.Sprintf("did you mean %q?", meant))
+				unit).WithHint(diag.Recipe, fmt.Sprintf("did you mean %q?", meant))
 		}
 	}
 }

@@ -50,7 +50,7 @@ func ParseProbes(n *yaml.Node, file string) ([]Probe, diag.List) {
 func (p *parser) probes(n *yaml.Node) []Probe {
 	var list []Probe
 	if n.Kind != yaml.SequenceNode {
-		p.problems.Add(p.pos(n), "a list of probes was expected").WithHint("write `- tcp: 127.0.0.1:8080`")
+		p.problems.Add(p.pos(n), "a list of probes was expected").WithHint(diag.Recipe, "write `- tcp: 127.0.0.1:8080`")
 		return nil
 	}
 	for _, item := range n.Content {
@@ -63,7 +63,8 @@ func (p *parser) probe(n *yaml.Node) Probe {
 	probe := Probe{Status: [2]int{200, 399}}
 	if n.Kind != yaml.MappingNode {
 		p.problems.Add(p.pos(n),
-			"a probe was expected").WithHint("write `- tcp: 127.0.0.1:8080`; the kinds are http, tcp, unit and script")
+			"a probe was expected").
+			WithHint(diag.Recipe, "write `- tcp: 127.0.0.1:8080`; the kinds are http, tcp, unit and script")
 		return probe
 	}
 	kind := kindOf(n)
@@ -74,7 +75,7 @@ func (p *parser) probe(n *yaml.Node) Probe {
 		case ProbeHTTP, ProbeTCP, ProbeUnit, ProbeScript:
 			if probe.Kind != "" {
 				p.problems.Add(p.pos(key), "one probe is both %s and %s",
-					probe.Kind, key.Value).WithHint("make two list items of them")
+					probe.Kind, key.Value).WithHint(diag.Recipe, "make two list items of them")
 			}
 			probe.Kind, probe.Target = key.Value, v.Value
 			p.target(v, probe)
@@ -90,7 +91,8 @@ func (p *parser) probe(n *yaml.Node) Probe {
 		}
 	}
 	if probe.Kind == "" {
-		p.problems.Add(p.pos(n), "this probe asks nothing").WithHint("give it one of http, tcp, unit and script")
+		p.problems.Add(p.pos(n), "this probe asks nothing").
+			WithHint(diag.Recipe, "give it one of http, tcp, unit and script")
 	}
 	return probe
 }
@@ -117,7 +119,7 @@ func (p *parser) fitsProbe(key *yaml.Node, kind string) {
 	}
 	if of != "" && kind != "" && kind != of && !p.lenient {
 		p.problems.Add(p.pos(key), "%s has no effect on a probe of the kind %s", key.Value, kind).
-			WithHint("take it out; " + key.Value + " is for probes of the kind " + of)
+			WithHint(diag.Recipe, "take it out; "+key.Value+" is for probes of the kind "+of)
 	}
 }
 
@@ -125,7 +127,7 @@ func (p *parser) fitsProbe(key *yaml.Node, kind string) {
 func (p *parser) port(n *yaml.Node, port string) {
 	number, err := strconv.Atoi(port)
 	if err == nil && (number < 1 || number > 65535) && !p.lenient {
-		p.problems.Add(p.pos(n), "%s is not a port", port).WithHint("write a number from 1 to 65535")
+		p.problems.Add(p.pos(n), "%s is not a port", port).WithHint(diag.Recipe, "write a number from 1 to 65535")
 	}
 }
 
@@ -134,24 +136,26 @@ func (p *parser) target(n *yaml.Node, probe Probe) {
 	switch probe.Kind {
 	case ProbeHTTP:
 		if u, err := url.Parse(probe.Target); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-			p.problems.Add(p.pos(n), "%q is not a URL to probe", probe.Target).WithHint("write http://127.0.0.1:8080/path")
+			p.problems.Add(p.pos(n), "%q is not a URL to probe", probe.Target).
+				WithHint(diag.Recipe, "write http://127.0.0.1:8080/path")
 		} else {
 			p.port(n, u.Port())
 		}
 	case ProbeTCP:
 		if _, port, err := net.SplitHostPort(probe.Target); err != nil || port == "" {
-			p.problems.Add(p.pos(n), "%q is not an address to probe", probe.Target).WithHint("write 127.0.0.1:8080")
+			p.problems.Add(p.pos(n), "%q is not an address to probe", probe.Target).
+				WithHint(diag.Recipe, "write 127.0.0.1:8080")
 		} else {
 			p.port(n, port)
 		}
 	case ProbeUnit:
 		if probe.Target == "" || strings.HasPrefix(probe.Target, "-") {
-			p.problems.Add(p.pos(n), "%q is not a systemd unit", probe.Target).WithHint("write myapp.service")
+			p.problems.Add(p.pos(n), "%q is not a systemd unit", probe.Target).WithHint(diag.Recipe, "write myapp.service")
 		}
 	default:
 		if probe.Target == "" || slices.Contains(strings.Split(probe.Target, "/"), "..") {
 			p.problems.Add(p.pos(n), "%q is not an executable of the release",
-				probe.Target).WithHint("write it relative to the top of the release, or as an absolute path")
+				probe.Target).WithHint(diag.Recipe, "write it relative to the top of the release, or as an absolute path")
 		}
 	}
 }
@@ -181,14 +185,14 @@ func (p *parser) status(n *yaml.Node) [2]int {
 	from, err := strconv.Atoi(strings.TrimSpace(low))
 	to, err2 := strconv.Atoi(strings.TrimSpace(high))
 	if err != nil || err2 != nil || from < 100 || to > 599 || from > to {
-		p.problems.Add(p.pos(n), "%q is not an HTTP status", n.Value).WithHint("write 200, or 200-299")
+		p.problems.Add(p.pos(n), "%q is not an HTTP status", n.Value).WithHint(diag.Recipe, "write 200, or 200-299")
 	}
 	return [2]int{from, to}
 }
 
 func (p *parser) texts(n *yaml.Node) []string {
 	if n.Kind != yaml.SequenceNode {
-		p.problems.Add(p.pos(n), "a list was expected").WithHint("write [one, two]")
+		p.problems.Add(p.pos(n), "a list was expected").WithHint(diag.Recipe, "write [one, two]")
 		return nil
 	}
 	var list []string
@@ -204,12 +208,13 @@ func (p *parser) unknown(key *yaml.Node, known []string) {
 	}
 	if key.Kind != yaml.ScalarNode {
 		p.problems.Add(p.pos(key), "a key was expected, and this is a mapping or a list").
-			WithHint("this file is not rendered, so `{{ ... }}` has no meaning in it; quote a text that begins with a brace")
+			WithHint(diag.Recipe, "this file is not rendered, so `{{ ... }}` has no meaning in it; quote a text that begins "+
+				"with a brace")
 		return
 	}
 	hint := diag.DidYouMean(key.Value, known)
 	if hint == "" {
 		hint = fmt.Sprintf("known keys are %v", known)
 	}
-	p.problems.Add(p.pos(key), "unknown key %q", key.Value).WithHint(hint)
+	p.problems.Add(p.pos(key), "unknown key %q", key.Value).WithHint(diag.Recipe, hint)
 }

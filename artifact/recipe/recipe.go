@@ -276,7 +276,7 @@ func NotYAML(file string, err error) *diag.Diagnostic {
 		hint = "keep one of them"
 	}
 	return diag.At(diag.Pos{File: file, Line: at.Mark.Line, Col: at.Mark.Column}, "not YAML: %s", at.Message).
-		WithHint(hint)
+		WithHint(diag.Recipe, hint)
 }
 
 // cleaned returns paths in their shortest form, sorted.

@@ -193,7 +193,7 @@ func (p *parser) add(n *yaml.Node, format string, args ...any) *diag.Diagnostic 
 
 func (p *parser) section(n *yaml.Node, keys []Key) {
 	if n.Kind != yaml.MappingNode {
-		p.add(n, "a mapping was expected").WithHint("write `key: value`")
+		p.add(n, "a mapping was expected").WithHint(diag.Recipe, "write `key: value`")
 		return
 	}
 	given := map[string]bool{}
@@ -204,7 +204,7 @@ func (p *parser) section(n *yaml.Node, keys []Key) {
 		case at < 0:
 			p.unknown(name, names(keys))
 		case given[name.Value]:
-			p.add(name, "%s is given twice", name.Value).WithHint("keep one of them")
+			p.add(name, "%s is given twice", name.Value).WithHint(diag.Recipe, "keep one of them")
 		default:
 			given[name.Value] = true
 			p.value(value, keys[at])
@@ -212,7 +212,7 @@ func (p *parser) section(n *yaml.Node, keys []Key) {
 	}
 	for _, k := range keys {
 		if k.Required && !given[k.Name] {
-			p.add(n, "%s is missing", k.Name).WithHint(k.Name + " is " + k.Doc)
+			p.add(n, "%s is missing", k.Name).WithHint(diag.Recipe, k.Name+" is "+k.Doc)
 		}
 	}
 }
@@ -245,7 +245,7 @@ func (p *parser) data(n *yaml.Node, k Key) {
 	var into map[string]any
 	if n.Kind != yaml.MappingNode || n.Decode(&into) != nil || !plain(into) {
 		p.add(n, "%s is a %s, of texts, numbers, lists and mappings", k.Name,
-			k.Kind).WithHint("write `key: value`, and quote keys and dates")
+			k.Kind).WithHint(diag.Recipe, "write `key: value`, and quote keys and dates")
 	}
 }
 
@@ -269,7 +269,7 @@ func plain(v any) bool {
 
 func (p *parser) list(n *yaml.Node, k Key) {
 	if n.Kind != yaml.SequenceNode {
-		p.add(n, "%s is a %s", k.Name, k.Kind).WithHint(fmt.Sprintf("write `%s: [...]`", k.Name))
+		p.add(n, "%s is a %s", k.Name, k.Kind).WithHint(diag.Recipe, fmt.Sprintf("write `%s: [...]`", k.Name))
 		return
 	}
 	for _, item := range n.Content {
@@ -305,22 +305,23 @@ func (p *parser) scalar(n *yaml.Node, k Key) {
 	}
 	switch {
 	case k.Kind == Flag && n.Tag != "!!bool":
-		p.add(n, "%s is %q, and true or false was expected", k.Name, n.Value).WithHint("write true or false")
+		p.add(n, "%s is %q, and true or false was expected", k.Name, n.Value).WithHint(diag.Recipe, "write true or false")
 	case k.Kind == Path && !fs.ValidPath(path.Clean(n.Value)):
-		p.add(n, "%q is not a path inside the tree", n.Value).WithHint("write it relative to the top, without ..")
+		p.add(n, "%q is not a path inside the tree", n.Value).
+			WithHint(diag.Recipe, "write it relative to the top, without ..")
 	case k.Kind == Absolute && (!path.IsAbs(n.Value) || path.Clean(n.Value) != n.Value):
-		p.add(n, "%q is not an absolute path", n.Value).WithHint("write it from / on, without ..")
+		p.add(n, "%q is not an absolute path", n.Value).WithHint(diag.Recipe, "write it from / on, without ..")
 	case k.Choices != nil && !p.lenient && !slices.Contains(k.Choices, n.Value):
 		hint := diag.DidYouMean(n.Value, k.Choices)
 		if hint == "" {
 			hint = "one of " + strings.Join(k.Choices, ", ")
 		}
-		p.add(n, "%s is %q, which is not one of its values", k.Name, n.Value).WithHint(hint)
+		p.add(n, "%s is %q, which is not one of its values", k.Name, n.Value).WithHint(diag.Recipe, hint)
 	case k.Pattern != "" && !regexp.MustCompile(k.Pattern).MatchString(n.Value):
-		p.add(n, "%s is %q, which has the wrong form", k.Name, n.Value).WithHint("write " + formOf(k.Pattern))
+		p.add(n, "%s is %q, which has the wrong form", k.Name, n.Value).WithHint(diag.Recipe, "write "+formOf(k.Pattern))
 	case k.Check != nil && (!p.lenient || k.Name != "version"): // a host uses the signed version
 		if err := k.Check(n.Value); err != nil {
-			p.add(n, "%s: %v", k.Name, err).WithHint(diag.HintOf(err))
+			p.add(n, "%s: %v", k.Name, err).WithHint(diag.Recipe, diag.HintOf(err))
 		}
 	}
 }

@@ -40,7 +40,7 @@ type unread struct {
 
 // add reports a path.
 func (u *unread) add(name, text, hint string, args ...any) {
-	u.problems.Add(diag.Pos{File: name}, "%s", text).WithHint(fmt.Sprintf(hint, args...))
+	u.problems.Add(diag.Pos{File: name}, "%s", text).WithHint(diag.Recipe, fmt.Sprintf(hint, args...))
 }
 
 // entries returns the names in a directory that are not hidden; none if the directory does not exist.

@@ -187,7 +187,7 @@ func control(ctx context.Context, _, address string, _ syscall.RawConn) error {
 }
 
 func refuse(to string) error {
-	return Refused{diag.WithHint(fmt.Errorf("it redirects from a public address to %s, which is not public", to),
+	return Refused{diag.Source.Hint(fmt.Errorf("it redirects from a public address to %s, which is not public", to),
 		"name the place that it redirects to, or allow it: `private_redirects=1` in the URL of a store, "+
 			"`fetch.private_redirects` for sources of states")}
 }

@@ -39,10 +39,10 @@ func (l Limits) arrived(s Start, seen View) bool {
 func (l Limits) check() error {
 	var errs []error
 	if l.Halt.Hosts < 0 || l.Halt.Share < 0 || l.Halt.Share > All {
-		errs = append(errs, diag.WithHint(errors.New("the limit of failed hosts is out of range"), "write --halt-at 2,5%%"))
+		errs = append(errs, diag.Plan.Hint(errors.New("the limit of failed hosts is out of range"), "write --halt-at 2,5%%"))
 	}
 	if l.Healthy < 0 || l.Healthy > All {
-		errs = append(errs, diag.WithHint(fmt.Errorf("%s of a wave's hosts cannot be healthy", l.Healthy),
+		errs = append(errs, diag.Plan.Hint(fmt.Errorf("%s of a wave's hosts cannot be healthy", l.Healthy),
 			"write --healthy 80%%"))
 	}
 	return errors.Join(errs...)

@@ -33,7 +33,7 @@ func (o Order) check() error {
 	errs := []error{checkNumber(len(o.First)), checkNumber(len(o.Last)), checkNumber(len(o.Regions))}
 	for _, pattern := range slices.Concat(o.First, o.Last) {
 		if _, err := path.Match(pattern, ""); err != nil || pattern == "" {
-			errs = append(errs, diag.WithHint(fmt.Errorf("%q is not a pattern of host names", pattern),
+			errs = append(errs, diag.Plan.Hint(fmt.Errorf("%q is not a pattern of host names", pattern),
 				"write one as for files, such as myapp-production-*-1"))
 		}
 	}

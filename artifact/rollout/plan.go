@@ -90,9 +90,8 @@ func (p Plan) checkWaves() (errs []error) {
 	before := Share(0)
 	for i, w := range p.Waves {
 		if w.Share <= before || w.Share > All {
-			errs = append(errs, diag.WithHint(fmt.Errorf("wave %s has %s of the hosts, and the one before it %s", p.WaveName(i),
-				w.Share, before),
-				"shares count all hosts up to that wave, such as 1%%:1h,10%%:4h,100%%"))
+			errs = append(errs, diag.Plan.Hint(fmt.Errorf("wave %s has %s of the hosts, and the one before it %s",
+				p.WaveName(i), w.Share, before), "shares count all hosts up to that wave, such as 1%%:1h,10%%:4h,100%%"))
 		}
 		if w.Soak < 0 || time.Duration(w.Soak) > maxSoak {
 			errs = append(errs, fmt.Errorf("wave %s waits %s, and may wait %s at most", p.WaveName(i), w.Soak,
@@ -101,7 +100,7 @@ func (p Plan) checkWaves() (errs []error) {
 		before = w.Share
 	}
 	if before != All {
-		errs = append(errs, diag.WithHint(fmt.Errorf("the last wave has %s of the hosts", before), "let it have 100%%"))
+		errs = append(errs, diag.Plan.Hint(fmt.Errorf("the last wave has %s of the hosts", before), "let it have 100%%"))
 	}
 	return errs
 }
@@ -111,7 +110,7 @@ func (p Plan) checkShares() (errs []error) {
 		errs = append(errs, err)
 	}
 	if p.AtOnce <= 0 || p.AtOnce > All {
-		errs = append(errs, diag.WithHint(fmt.Errorf("%s of a cluster's hosts cannot deploy at the same time", p.AtOnce),
+		errs = append(errs, diag.Plan.Hint(fmt.Errorf("%s of a cluster's hosts cannot deploy at the same time", p.AtOnce),
 			"write --at-once 25%%"))
 	}
 	return errs

@@ -27,11 +27,11 @@ func ParseShare(text string) (Share, error) {
 	number, ok := strings.CutSuffix(text, "%")
 	f, err := strconv.ParseFloat(number, 64)
 	if !ok || err != nil || !(f >= 0 && f <= 100) || strings.ContainsAny(number, "eExXpP_+-") {
-		return 0, diag.WithHint(fmt.Errorf("%q is not a share of hosts", text), "write a percentage, such as 5%% or 0.25%%")
+		return 0, diag.Plan.Hint(fmt.Errorf("%q is not a share of hosts", text), "write a percentage, such as 5%% or 0.25%%")
 	}
 	s := Share(f*float64(Percent) + 0.5)
 	if f > 0 && s == 0 {
-		return 0, diag.WithHint(fmt.Errorf("%s is less than a hundredth of a percent", text), "write 0.01%% or more")
+		return 0, diag.Plan.Hint(fmt.Errorf("%s is less than a hundredth of a percent", text), "write 0.01%% or more")
 	}
 	return s, nil
 }
@@ -82,7 +82,7 @@ func ParseWaves(text string) ([]Wave, error) {
 		if name, after, ok := strings.Cut(rest, "="); ok {
 			w.Name, rest = name, after
 			if name == "" || strings.ContainsAny(name, " :%") {
-				return nil, diag.WithHint(fmt.Errorf("%q is not a name of a wave", name), "write --waves canary=1%%:1h,100%%")
+				return nil, diag.Plan.Hint(fmt.Errorf("%q is not a name of a wave", name), "write --waves canary=1%%:1h,100%%")
 			}
 		}
 		share, soak, soaks := strings.Cut(rest, ":")
@@ -91,7 +91,7 @@ func ParseWaves(text string) ([]Wave, error) {
 		}
 		if soaks {
 			if err := w.Soak.UnmarshalText([]byte(soak)); err != nil {
-				return nil, diag.WithHint(fmt.Errorf("wave %q: %q is not a time", one, soak),
+				return nil, diag.Plan.Hint(fmt.Errorf("wave %q: %q is not a time", one, soak),
 					"write one with its unit, such as 1h or 90m")
 			}
 		}
@@ -111,7 +111,7 @@ func ParseHalt(text string) (h Halt, err error) {
 			continue
 		}
 		if h.Hosts, err = strconv.Atoi(one); err != nil || h.Hosts < 1 {
-			return Halt{}, diag.WithHint(fmt.Errorf("%q is not a limit of failed hosts", one),
+			return Halt{}, diag.Plan.Hint(fmt.Errorf("%q is not a limit of failed hosts", one),
 				"write a number, a share, or both: --halt-at 2,5%%")
 		}
 	}

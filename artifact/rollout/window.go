@@ -41,7 +41,7 @@ func (w Window) parse() (t times, err error) {
 	if len(words) > hours+1 {
 		name := words[hours+1]
 		if t.zone, err = time.LoadLocation(name); err != nil || name == "Local" {
-			return t, diag.WithHint(fmt.Errorf("window %q: there is no time zone %s here", string(w), name),
+			return t, diag.Plan.Hint(fmt.Errorf("window %q: there is no time zone %s here", string(w), name),
 				"write one as Europe/Paris, or install the package tzdata")
 		}
 	}
@@ -54,7 +54,7 @@ func (w Window) check() error {
 }
 
 func (w Window) mistake(why string) error {
-	return diag.WithHint(fmt.Errorf("window %q: %s", string(w), why),
+	return diag.Plan.Hint(fmt.Errorf("window %q: %s", string(w), why),
 		"write one as: Mon-Thu 09:00-16:00 Europe/Paris; --window always, alone, removes them")
 }
 

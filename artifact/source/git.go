@@ -73,7 +73,7 @@ func git(ctx context.Context, args ...string) error {
 		return fmt.Errorf("git: %w", err)
 	}
 	if err != nil {
-		return diag.WithHint(errors.New("git is not installed"), "apt install git")
+		return diag.Program.Hint(errors.New("git is not installed"), "apt install git")
 	}
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Env = gitEnv(process.Environ())
@@ -83,7 +83,7 @@ func git(ctx context.Context, args ...string) error {
 	cmd.WaitDelay = 5 * time.Second
 	out, err := cmd.CombinedOutput()
 	if err != nil && !errors.Is(err, exec.ErrWaitDelay) { // a shared ssh connection may stay and keep the output open
-		return diag.WithHint(fmt.Errorf("git: %s", complaint(string(out), err)),
+		return diag.Source.Hint(fmt.Errorf("git: %s", complaint(string(out), err)),
 			"check that the repository and the ref exist and that `git ls-remote` works; a commit is named by all of its 40 "+
 				"digits")
 	}

@@ -49,13 +49,13 @@ func parse(rawURL string) (origin, error) {
 	rest, git := strings.CutPrefix(rawURL, "git::")
 	u, err := url.Parse(rest)
 	if err != nil || u.Scheme == "" || u.Opaque != "" {
-		return origin{}, diag.WithHint(errors.New("the source is not a URL"),
+		return origin{}, diag.Source.Hint(errors.New("the source is not a URL"),
 			"write https://host/file, file:///path, s3://bucket/file, git::https://host/repository.git or "+
 				"git::ssh://git@host/repository.git")
 	}
 	o := origin{kind: kindOf(u, git), url: u}
 	if o.kind < 0 {
-		return origin{}, diag.WithHint(fmt.Errorf("source %s: there is no such kind of source", show(u)),
+		return origin{}, diag.Source.Hint(fmt.Errorf("source %s: there is no such kind of source", show(u)),
 			"%s", instead(u.Scheme))
 	}
 	if err := o.takeOptions(); err != nil {
@@ -117,7 +117,7 @@ func (o *origin) takeOptions() error {
 			return fmt.Errorf("%q is not the name of a branch, a tag or a commit", o.ref)
 		}
 		if len(query) > 0 {
-			return diag.WithHint(errors.New("the URL of a repository takes no option but ref"),
+			return diag.Source.Hint(errors.New("the URL of a repository takes no option but ref"),
 				"keys for ssh belong to the ssh agent")
 		}
 	}
@@ -131,18 +131,19 @@ func (o *origin) takeOptions() error {
 // safe returns an error for URLs with logins, and for content that could be changed on the network.
 func (o *origin) safe() error {
 	if _, password := o.url.User.Password(); password || o.url.User != nil && o.url.Scheme != "ssh" {
-		return diag.WithHint(errors.New("it holds credentials, which would be remembered and shown"),
+		return diag.Source.Hint(errors.New("it holds credentials, which would be remembered and shown"),
 			"for git use ssh://git@host/ with an ssh agent, or a git credential helper")
 	}
 	if o.url.Scheme == "http" && o.checksum == "" && !loopback(o.url.Hostname()) {
-		return diag.WithHint(errors.New("anyone on the way could change what comes over plain HTTP"),
+		return diag.Source.Hint(errors.New("anyone on the way could change what comes over plain HTTP"),
 			"use https://, or add ?checksum=sha256:...")
 	}
 	if o.kind != kindGit && strings.Contains(o.url.Path, "//") {
 		return errors.New("a double slash names a directory of a repository, and here there is none")
 	}
 	if o.url.Scheme == "file" && o.url.Host != "" {
-		return diag.WithHint(errors.New("a file is on no host"), "write three slashes: file:///%s%s", o.url.Host, o.url.Path)
+		return diag.Source.Hint(errors.New("a file is on no host"), "write three slashes: file:///%s%s", o.url.Host,
+			o.url.Path)
 	}
 	return nil
 }

@@ -91,7 +91,8 @@ func Tree(ctx context.Context, rawURL, dst string, opts Options) (Commit, error)
 
 func (o origin) file(ctx context.Context, dst string, limit int64) (Info, error) {
 	if o.kind == kindGit {
-		return Info{}, diag.WithHint(errors.New("a git repository is a tree, not a file"), "name a file, or build the tree")
+		return Info{}, diag.Source.Hint(errors.New("a git repository is a tree, not a file"),
+			"name a file, or build the tree")
 	}
 	temp, err := os.CreateTemp(filepath.Dir(dst), ".corpus-source-*")
 	if err != nil {
@@ -126,24 +127,24 @@ func (o origin) check(ctx context.Context, path string, limit int64) (Info, erro
 	}
 	info := Info{Size: n, Digest: artifact.NewDigest([32]byte(hash.Sum(nil)))}
 	if o.checksum != "" && info.Digest != o.checksum {
-		return Info{}, diag.WithHint(fmt.Errorf("its checksum is %s, not %s", info.Digest, o.checksum),
+		return Info{}, diag.Source.Hint(fmt.Errorf("its checksum is %s, not %s", info.Digest, o.checksum),
 			"the file is not the expected one: check where the checksum comes from")
 	}
 	return info, errors.Join(f.Chmod(0o644), f.Sync())
 }
 
 func tooLarge(limit int64) error {
-	return diag.WithHint(fmt.Errorf("it has more than %d bytes", limit),
+	return diag.Source.Hint(fmt.Errorf("it has more than %d bytes", limit),
 		"if it is really that large, raise the limit with --max-source")
 }
 
 func (o origin) tree(ctx context.Context, dst string, limit int64) error {
 	if o.kind != kindGit && o.kind != kindFile {
-		return diag.WithHint(errors.New("a tree comes from git or from a directory"),
+		return diag.Source.Hint(errors.New("a tree comes from git or from a directory"),
 			"write git:: before the URL of a repository; an archive is fetched as a file")
 	}
 	if o.checksum != "" {
-		return diag.WithHint(errors.New("a tree has no checksum"), "name a commit with ?ref=, which is one")
+		return diag.Source.Hint(errors.New("a tree has no checksum"), "name a commit with ?ref=, which is one")
 	}
 	temp, err := os.MkdirTemp(filepath.Dir(dst), ".corpus-source-*")
 	if err != nil {
@@ -159,7 +160,8 @@ func (o origin) tree(ctx context.Context, dst string, limit int64) error {
 	}
 	// Go's rename does not replace an empty directory, and rmdir removes only an empty one.
 	if err := syscall.Rmdir(dst); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return diag.WithHint(fmt.Errorf("replacing %s: %w", dst, err), "it must not be there yet, or be an empty directory")
+		return diag.Source.Hint(
+			fmt.Errorf("replacing %s: %w", dst, err), "it must not be there yet, or be an empty directory")
 	}
 	return os.Rename(got, dst)
 }

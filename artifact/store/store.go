@@ -137,5 +137,5 @@ func CheckKey(key string) error {
 }
 
 func badKey(key, hint string, args ...any) error {
-	return diag.WithHint(fmt.Errorf("%q cannot be the key of an object", key), hint, args...)
+	return diag.StoreURL.Hint(fmt.Errorf("%q cannot be the key of an object", key), hint, args...)
 }

@@ -221,7 +221,7 @@ func (b *timedBody) crawls(n int, took time.Duration) error {
 	rate, complete := b.moving.rate(n, took, b.window)
 	if complete && rate > 0 && rate < leastRate && !b.t.policy.AnyRate {
 		err := b.slow(true, "it stalls: it sent %.0f bytes a second for %v", rate, b.window.Round(time.Second))
-		return diag.WithHint(err, "the store, or the line to it, brings less than %d bytes a second: look at the server, "+
+		return diag.Store.Hint(err, "the store, or the line to it, brings less than %d bytes a second: look at the server, "+
 			"and at proxies on the way", leastRate)
 	}
 	if complete {
@@ -316,7 +316,7 @@ func (w *watchdog) expired(ctx context.Context) bool {
 func (w *watchdog) explain(ctx context.Context, err error) error {
 	var late *Error
 	if err != nil && errors.As(context.Cause(ctx), &late) {
-		return diag.WithHint(late, "the store, or something between here and it such as a proxy or a firewall, accepts "+
+		return diag.Store.Hint(late, "the store, or something between here and it such as a proxy or a firewall, accepts "+
 			"requests and does not answer: look at the server, and at the host and the port in the store's URL")
 	}
 	return err

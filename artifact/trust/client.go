@@ -62,7 +62,7 @@ func OpenChecked(s store.Store, dir string, now func() time.Time, checked *Check
 		return nil, fmt.Errorf("reading the root of trust: %w", err)
 	}
 	if root == nil {
-		return nil, diag.WithHint(errors.New("this host has no root of trust"),
+		return nil, diag.Root.Hint(errors.New("this host has no root of trust"),
 			"give --trust-root once: the keys/root.json of `corpus store init`, or sha256:HEX of it")
 	}
 	if _, err := c.seen.load(pinFile); err != nil { // for PutBack

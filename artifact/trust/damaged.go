@@ -179,7 +179,7 @@ func keptAs(path, kind string, is func(os.FileMode) bool) error {
 }
 
 func moveAway(path string, err error) error {
-	return diag.WithHint(err, "it is a file of this machine, and not of the store; move it away: mv %s %s.damaged; "+
+	return diag.Records.Hint(err, "it is a file of this machine, and not of the store; move it away: mv %s %s.damaged; "+
 		"it is created again from the root.json beside the keys (or --trust-root) and from the store", path, path)
 }
 

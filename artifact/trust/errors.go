@@ -51,6 +51,19 @@ func (r *Refused) Unwrap() error { return r.Err }
 
 // Hint returns a remedy, depending on the check that failed.
 func (r *Refused) Hint() string {
+	topic := diag.Metadata
+	switch r.Check {
+	case CheckClock:
+		topic = diag.Clock
+	case CheckPin:
+		topic = diag.Root
+	case CheckProof:
+		topic = diag.Proof
+	}
+	return topic.Coded(r.remedy())
+}
+
+func (r *Refused) remedy() string {
 	switch r.Check {
 	case CheckExpiry:
 		return fmt.Sprintf("sign %s again (`corpus refresh`, with its keys), and compare this machine's clock (%s)", r.Of,
@@ -86,7 +99,9 @@ func (w *Withdrawn) Error() string {
 }
 
 // Hint returns the next step.
-func (w *Withdrawn) Hint() string { return "publish a fixed version and point the channel at it" }
+func (w *Withdrawn) Hint() string {
+	return diag.Withdrawn.Coded("publish a fixed version and point the channel at it")
+}
 
 // Errors for things that are absent rather than wrong.
 var (
@@ -96,14 +111,14 @@ var (
 
 // absent adds a name and a hint to an error about something that the store lacks.
 func absent(err error, what string) error {
-	return diag.WithHint(fmt.Errorf("%w: %s", err, what), "`corpus ls`, on a workstation, shows what there is")
+	return diag.Unpublished.Hint(fmt.Errorf("%w: %s", err, what), "`corpus ls`, on a workstation, shows what there is")
 }
 
 // absentAmong is like absent for a name that may be misspelled: its hint suggests the most similar name in there.
 func absentAmong(err error, what, name string, there []string) error {
 	err = absent(err, what)
 	if meant := diag.DidYouMean(name, there); meant != "" {
-		return diag.WithHint(err, "%s %s", meant, diag.HintOf(err))
+		return diag.Unpublished.Hint(err, "%s %s", meant, diag.HintOf(err))
 	}
 	return err
 }

@@ -26,7 +26,7 @@ func MetaName(role string) string { return role + ".json" }
 // the four roles of The Update Framework.
 func CheckProject(name string) error {
 	if name == AttestationRole || slices.Contains(tuf.TopRoles(), name) {
-		return diag.WithHint(fmt.Errorf("%q cannot be a project: it is the name of a signing role", name),
+		return diag.Usage.Hint(fmt.Errorf("%q cannot be a project: it is the name of a signing role", name),
 			"choose another name for the project")
 	}
 	return artifact.CheckProject(name)

@@ -196,7 +196,7 @@ func (c *Client) pageData(ctx context.Context, project string, digest artifact.D
 		return nil
 	})
 	if errors.Is(err, store.ErrNotFound) {
-		err = diag.WithHint(fmt.Errorf("a page of the versions of %s is missing: %w", project, err),
+		err = diag.StoreLost.Hint(fmt.Errorf("a page of the versions of %s is missing: %w", project, err),
 			"`corpus refresh --rebuild` restores it if a publisher has kept it, or from the list of all versions; "+
 				"otherwise restore %s from a backup or a mirror", key)
 	}

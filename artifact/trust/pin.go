@@ -25,7 +25,7 @@ func Pinned(dir string) (bool, error) { return walk.Exists(filepath.Join(dir, ro
 func ReadRoot(file string) ([]byte, error) {
 	data, err := walk.ReadGiven(file)
 	if err != nil {
-		return nil, diag.WithHint(fmt.Errorf("reading the root of trust: %w", err),
+		return nil, diag.Root.Hint(fmt.Errorf("reading the root of trust: %w", err),
 			"give the keys/root.json of `corpus store init`, or sha256:HEX of it")
 	}
 	if err := isRoot(data); err != nil {
@@ -33,7 +33,7 @@ func ReadRoot(file string) ([]byte, error) {
 		if block, _ := pem.Decode(data); block != nil {
 			is = "a key and not a root of trust"
 		}
-		return nil, diag.WithHint(fmt.Errorf("%s is %s: %w", file, is, err),
+		return nil, diag.Root.Hint(fmt.Errorf("%s is %s: %w", file, is, err),
 			"give the root.json that `corpus store init` wrote beside the keys (keys/root.json), or sha256:HEX of it")
 	}
 	return data, nil
@@ -71,7 +71,7 @@ func checkPin(dir string, root []byte) (done bool, err error) {
 			return true, nil
 		} // a process was killed between writing the two files, or root.json was lost
 	default:
-		return false, diag.WithHint(&Refused{Check: CheckPin, Of: rootFile,
+		return false, diag.Root.Hint(&Refused{Check: CheckPin, Of: rootFile,
 			Err: fmt.Errorf("this host trusts root %s, not %s", before, digest)},
 			"to trust another store from scratch, remove %s first", dir)
 	}
@@ -187,7 +187,7 @@ func (c *Client) unlessForeign(ctx context.Context, err error) error {
 
 // foreign returns the refusal of a store whose root does not follow from the trusted one.
 func foreign(root, trusted []byte) error {
-	return diag.WithHint(&Refused{Check: CheckPin, Of: "the store",
+	return diag.Root.Hint(&Refused{Check: CheckPin, Of: "the store",
 		Err: fmt.Errorf("this store is not the one these keys belong to: its root is %s, and the trusted one is %s",
 			digestOf(root), digestOf(trusted))},
 		"give the --store that these keys and this root.json belong to, or the --keys (and --trust-root) of this store; if "+

@@ -190,7 +190,7 @@ func (c *Client) CheckPointer(ref artifact.Ref, pointer Pointer, now time.Time) 
 // unproven returns the refusal of a pointer without a valid proof.
 func (c *Client) unproven(ref artifact.Ref, q Requirement, by []string, err error) error {
 	refused := &Refused{Check: CheckProof, Of: ref.String(), By: by, May: c.Delegation(AttestationRole), Err: err}
-	return diag.WithHint(refused, "%s", ProveHint(ref, q.From))
+	return diag.Proof.Hint(refused, "%s", ProveHint(ref, q.From))
 }
 
 // ProveHint returns a hint with the commands that create a proof for a channel.
@@ -233,8 +233,8 @@ func (s seen) proofs() (map[string]time.Time, error) {
 		return last, err
 	}
 	if err := json.Unmarshal(data, &last); err != nil {
-		return nil, diag.WithHint(fmt.Errorf("reading %s: %w", proofsFile, err), "remove it from %s: it is created again",
-			s.dir)
+		return nil, diag.Records.Hint(fmt.Errorf("reading %s: %w", proofsFile, err),
+			"remove it from %s: it is created again", s.dir)
 	}
 	return last, nil
 }

@@ -66,8 +66,8 @@ func CheckSize(role string, size int) error {
 	if size <= most {
 		return nil
 	}
-	return diag.WithHint(fmt.Errorf("the metadata of %s would have %d bytes, and readers accept at most %d", role, size,
-		most),
+	return diag.Metadata.Hint(fmt.Errorf("the metadata of %s would have %d bytes, and readers accept at most %d", role,
+		size, most),
 		"nothing was written; have fewer channels, shorter reasons of withdrawals, or proofs that name fewer hosts")
 }
 
@@ -116,7 +116,7 @@ func PageInstead(key string, start []byte) error {
 	if !webPage(start) {
 		return nil
 	}
-	return diag.WithHint(&store.Error{Op: store.OpGet, Object: key, Kind: store.ErrUnreachable,
+	return diag.Store.Hint(&store.Error{Op: store.OpGet, Object: key, Kind: store.ErrUnreachable,
 		Cause: errors.New("a web page came in place of the file")},
 		"something between here and the store answers in its place, such as a captive portal or a proxy: open the store's "+
 			"URL in a browser, or with curl")
@@ -162,7 +162,7 @@ func HintRebuild(err error) error {
 	var refused *Refused
 	if errors.As(err, &refused) {
 		if refused.Check == CheckForm || refused.Check == CheckDigest || refused.Check == CheckLength {
-			return diag.WithHint(err,
+			return diag.StoreLost.Hint(err,
 				"make sure that the URL is that of the store, and find out who changed it; run `corpus refresh --rebuild` on a "+
 					"machine with the keys of snapshot and "+
 					"timestamp, best with the --keys directory that published last: it restores what was kept, and says what to do "+
@@ -171,7 +171,7 @@ func HintRebuild(err error) error {
 		return err
 	}
 	if errors.Is(err, store.ErrNotFound) && diag.HintOf(err) == "" {
-		return diag.WithHint(err,
+		return diag.StoreLost.Hint(err,
 			"the store has lost a file: run `corpus refresh --rebuild` on a machine with the keys of snapshot and timestamp, "+
 				"best with the --keys directory that published last: it restores what was kept and says what to do about the rest")
 	}
@@ -198,7 +198,7 @@ func SetUp(ctx context.Context, s store.Store) bool {
 
 // LostTimestamp returns the error for a store that was set up and has no timestamp.
 func LostTimestamp(err error) error {
-	return diag.WithHint(fmt.Errorf("the store has lost its timestamp: %w", err),
+	return diag.StoreLost.Hint(fmt.Errorf("the store has lost its timestamp: %w", err),
 		"run `corpus refresh --rebuild` with the keys of snapshot and timestamp; it makes the file again and keeps every "+
 			"project")
 }

@@ -37,21 +37,21 @@ func (c *Client) Belongs(ctx context.Context) error {
 	there, err := read(ctx, c.store, key, maxMetadata)
 	switch {
 	case errors.Is(err, store.ErrNotFound), errors.Is(err, store.ErrForbidden):
-		return diag.WithHint(&Refused{Check: CheckPin, Of: key, Err: fmt.Errorf("%w: %w", ErrRootMissing, err)},
+		return diag.Root.Hint(&Refused{Check: CheckPin, Of: key, Err: fmt.Errorf("%w: %w", ErrRootMissing, err)},
 			"give the --store that these keys belong to; if this is it, and it has lost the file, `corpus refresh --rebuild` "+
 				"puts it back")
 	case err != nil:
 		return err
 	}
 	if err := isRoot(there); err != nil {
-		return diag.WithHint(&Refused{Check: CheckForm, Of: key,
+		return diag.Root.Hint(&Refused{Check: CheckForm, Of: key,
 			Err: fmt.Errorf("%w: the file there is damaged: %w", ErrRootMissing, err)},
 			"give the --store that these keys belong to: what this URL serves is not metadata; if it is the right store, "+
 				"find out "+
 				"who changed it, and `corpus refresh --rebuild` restores the file")
 	}
 	if kept := c.seen.held[rootFile]; !bytes.Equal(there, kept) {
-		return diag.WithHint(&Refused{Check: CheckPin, Of: key,
+		return diag.Root.Hint(&Refused{Check: CheckPin, Of: key,
 			Err: fmt.Errorf("the store has root %s, and these keys belong to root %s", digestOf(there), digestOf(kept))},
 			"give the --store that these keys belong to, or the --keys (and --trust-root) of this store; nothing was written")
 	}

@@ -44,13 +44,13 @@ func (q Requirement) Check(channel string) error {
 		return err
 	}
 	if q.From == channel {
-		return diag.WithHint(fmt.Errorf("%s cannot require itself", channel),
+		return diag.Usage.Hint(fmt.Errorf("%s cannot require itself", channel),
 			"name the channel where a release is tried first")
 	}
 	const most = 3650
 	for what, n := range map[string]int{"hosts": q.Hosts, "fresh": q.Fresh, "holds": q.Holds} {
 		if n < 1 || n > most || what == "hosts" && n > MaxHosts {
-			return diag.WithHint(fmt.Errorf("--%s %d is out of range", what, n),
+			return diag.Usage.Hint(fmt.Errorf("--%s %d is out of range", what, n),
 				"hosts are 1 to %d, days 1 to %d", MaxHosts, most)
 		}
 	}

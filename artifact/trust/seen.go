@@ -76,7 +76,7 @@ func (s seen) unwritable(err error) error {
 	if !errors.Is(err, fs.ErrPermission) {
 		return err
 	}
-	return diag.WithHint(err, "this user must be allowed to write in %s: run the command as its owner, or change "+
+	return diag.Rights.Hint(err, "this user must be allowed to write in %s: run the command as its owner, or change "+
 		"its owner (chown -R)", s.dir)
 }
 
@@ -137,7 +137,7 @@ func (s seen) waitFor(ctx context.Context, f *os.File) error {
 		case <-ctx.Done():
 			return fmt.Errorf("waiting for another publisher with %s: %w", s.dir, context.Cause(ctx))
 		case <-late:
-			return diag.WithHint(fmt.Errorf("another publisher with %s has followed the store for more than %v",
+			return diag.Busy.Hint(fmt.Errorf("another publisher with %s has followed the store for more than %v",
 				s.dir, seenWait),
 				"see which process it is (lslocks, fuser -v %s), and let it continue (kill -CONT) or end it", f.Name())
 		case <-time.After(5 * time.Millisecond):

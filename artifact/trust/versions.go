@@ -51,7 +51,7 @@ func (c *Client) SameBytes(r artifact.Release, known ...artifact.Release) error 
 	if before == r.Digest {
 		return nil
 	}
-	return diag.WithHint(&Refused{Check: CheckVersion, Of: r.String(),
+	return diag.Version.Hint(&Refused{Check: CheckVersion, Of: r.String(),
 		Err: fmt.Errorf("this host knows version %s with digest %s, and the store now signs %s under it",
 			r.Version, before, r.Digest)},
 		"a version never gets other bytes: the store was restored from an older copy, and %s was published again; publish "+

@@ -23,6 +23,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/manifest"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
 // Limits are limits of the unpacked tree. A zero field means its default.
@@ -85,7 +86,7 @@ func clipped(text string) string {
 
 // Hint returns a hint to pack the tree again.
 func (h *Hostile) Hint() string {
-	return "pack the tree with `corpus build`, which names what it leaves out"
+	return diag.Tree.Coded("pack the tree with `corpus build`, which names what it leaves out")
 }
 
 // Into unpacks a verified artifact into an empty directory. On failure the directory contains the entries that were

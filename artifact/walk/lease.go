@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
 // Leased is the error for a file that other processes cannot open because of a lease (fcntl(2), F_SETLEASE). The file's
@@ -31,9 +33,10 @@ func (e *Leased) Unwrap() error { return unix.EAGAIN }
 // Hint returns a hint to stop the process.
 func (e *Leased) Hint() string {
 	if e.PID == 0 {
-		return "find the process in /proc/locks (LEASE) and stop it, and run again"
+		return diag.Busy.Coded("find the process in /proc/locks (LEASE) and stop it, and run again")
 	}
-	return fmt.Sprintf("look at the process (ps -fp %[1]d) and stop it (kill %[1]d), and run again", e.PID)
+	return diag.Busy.Coded(fmt.Sprintf("look at the process (ps -fp %[1]d) and stop it (kill %[1]d), and run again",
+		e.PID))
 }
 
 // patience limits the total time that opens through a root and its copies may wait for leases: a user can take a lease

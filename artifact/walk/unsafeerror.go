@@ -76,7 +76,9 @@ func (e *UnsafeError) Named(user, group func(id int) string) *UnsafeError {
 }
 
 // Hint returns a remedy.
-func (e *UnsafeError) Hint() string {
+func (e *UnsafeError) Hint() string { return diag.Exposed.Coded(e.remedy()) }
+
+func (e *UnsafeError) remedy() string {
 	if e.Raised {
 		hint := "make such programs in a directory where root alone may write"
 		if strings.HasPrefix(e.By, "user ") {
@@ -123,7 +125,7 @@ func (e *Loop) Error() string { return unix.ELOOP.Error() }
 func (e *Loop) Unwrap() error { return unix.ELOOP }
 
 // Hint returns how to find the link.
-func (e *Loop) Hint() string { return LoopHint(e.Path) }
+func (e *Loop) Hint() string { return diag.Path.Coded(LoopHint(e.Path)) }
 
 // LoopHint returns a hint to find the link in a path that is not followed to its end.
 func LoopHint(path string) string {
@@ -137,5 +139,5 @@ func ExplainLoop(err error) error {
 	if diag.HintOf(err) != "" || !errors.Is(err, unix.ELOOP) || !errors.As(err, &at) {
 		return err
 	}
-	return diag.WithHint(err, "%s", LoopHint(at.Path))
+	return diag.Path.Hint(err, "%s", LoopHint(at.Path))
 }

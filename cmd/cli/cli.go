@@ -238,6 +238,7 @@ func (s IO) label(word string) string {
 type failure struct {
 	Error    string    `json:"error"`
 	Hint     string    `json:"hint,omitempty"`
+	Code     string    `json:"code,omitempty"` // of the hint; see diag.CodesOf
 	Exit     int       `json:"exit_code"`
 	Problems []problem `json:"problems,omitempty"` // in files of users
 }
@@ -248,14 +249,17 @@ type problem struct {
 	Col     int    `json:"col,omitempty"`
 	Message string `json:"message"`
 	Hint    string `json:"hint,omitempty"`
+	Code    string `json:"code,omitempty"`
 }
 
 func failureOf(err error, code int) failure {
-	f := failure{Error: strings.TrimSpace(err.Error()), Hint: strings.Join(diag.AllHints(err), "\n"), Exit: code}
+	hint := strings.Join(diag.AllHints(err), "\n")
+	f := failure{Error: strings.TrimSpace(err.Error()), Hint: hint, Code: diag.CodesOf(hint), Exit: code}
 	var list diag.List
 	if errors.As(err, &list) {
 		for _, d := range list {
-			f.Problems = append(f.Problems, problem{d.Pos.File, d.Pos.Line, d.Pos.Col, d.Message, d.Hint})
+			f.Problems = append(f.Problems, problem{d.Pos.File, d.Pos.Line, d.Pos.Col, d.Message, d.Hint,
+				diag.CodesOf(d.Hint)})
 		}
 	}
 	redact.Each(&f, redact.URLs)

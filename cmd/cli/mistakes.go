@@ -15,7 +15,7 @@ import (
 
 // usage turns an error about flags or arguments into a usage error.
 func usage(c *cobra.Command, err error) error {
-	return exit.WithCode(exit.Usage, diag.WithHint(err, "%s", FlagHint(c, err)))
+	return exit.WithCode(exit.Usage, diag.Usage.Hint(err, "%s", FlagHint(c, err)))
 }
 
 // FlagHint returns the hint for an error about flags: the flag that was probably meant, or the command that lists
@@ -60,7 +60,7 @@ func saltArgument(c *cobra.Command, args []string) error {
 		name, _, ok := strings.Cut(arg, "=")
 		if ok && c.Flags().Lookup(name) != nil {
 			err := fmt.Errorf("%s does not take the argument %q", c.CommandPath(), arg)
-			return exit.WithCode(exit.Usage, diag.WithHint(err, "write --%s", name))
+			return exit.WithCode(exit.Usage, diag.Usage.Hint(err, "write --%s", name))
 		}
 	}
 	return nil
@@ -110,7 +110,7 @@ func wrongArguments(c *cobra.Command, args []string, err error) error {
 	default:
 		return usage(c, fmt.Errorf("%s: %w", c.Use, err))
 	}
-	return exit.WithCode(exit.Usage, diag.WithHint(err, "%s", hint))
+	return exit.WithCode(exit.Usage, diag.Usage.Hint(err, "%s", hint))
 }
 
 // wrongFlags replaces cobra's errors about flags that are missing or exclude each other.
@@ -156,16 +156,19 @@ func noCommand(group *cobra.Command, name string) error {
 	if hint == "" {
 		hint = fmt.Sprintf("`%s --help` lists the commands", group.CommandPath())
 	}
-	return exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("unknown command %q for %q", name, group.CommandPath()),
+	return exit.WithCode(exit.Usage, diag.Usage.Hint(fmt.Errorf("unknown command %q for %q", name, group.CommandPath()),
 		"%s", hint))
 }
 
 // helpCommand is like cobra's, but returns an error for a command that does not exist.
 func helpCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:   "help [COMMAND]...",
-		Short: "Help about any command",
+		Use:   "help [COMMAND | CODE]...",
+		Short: "Help about a command, or about the code at the end of a hint, such as C010",
 		RunE: func(c *cobra.Command, args []string) error {
+			if topic, is := topicNamed(args); is {
+				return explain(c.OutOrStdout(), topic)
+			}
 			found, rest, err := c.Root().Find(args)
 			if err != nil || len(rest) > 0 {
 				return noCommand(found, strings.Join(rest[:min(len(rest), 1)], ""))
@@ -189,7 +192,7 @@ func unknownCommand(root *cobra.Command, err error) error {
 	if s := strings.Fields(suggestion); len(s) > 0 {
 		hint = fmt.Sprintf("did you mean %q?", s[0])
 	}
-	return exit.WithCode(exit.Usage, diag.WithHint(errors.New(text), "%s", hint))
+	return exit.WithCode(exit.Usage, diag.Usage.Hint(errors.New(text), "%s", hint))
 }
 
 // quoted returns the first part of a text that is in quotation marks.

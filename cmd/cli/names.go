@@ -51,7 +51,7 @@ func CheckHost(name string) error {
 	if len(name) <= longestHost && plain(account, "._-+$@") && plain(host, "._-") && !strings.Contains(host, "..") {
 		return nil
 	}
-	return diag.WithHint(errors.New("HOST is not the name of a host for ssh"),
+	return diag.Usage.Hint(errors.New("HOST is not the name of a host for ssh"),
 		"write root@host; ports, keys and IPv6 addresses belong in ~/.ssh/config")
 }
 

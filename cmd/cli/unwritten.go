@@ -23,7 +23,7 @@ func (s IO) unwritten(code int) int {
 	if errors.Is(err, syscall.EPIPE) {
 		failed = exit.BrokenPipe
 	} else {
-		s.fail(diag.WithHint(fmt.Errorf("writing the output: %w", err),
+		s.fail(diag.Output.Hint(fmt.Errorf("writing the output: %w", err),
 			"the command has ended, and only its output is incomplete; free space where it is written"), failed, false)
 	}
 	if code != exit.OK {

@@ -65,7 +65,7 @@ failed states, and 5 for a pillar that does not compile. 6, another run is under
 		},
 	}
 	c.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return exit.WithCode(saltUsage, diag.WithHint(err, "%s", cli.FlagHint(c, err)))
+		return exit.WithCode(saltUsage, diag.Usage.Hint(err, "%s", cli.FlagHint(c, err)))
 	})
 	treeFlags(c, &given.trees)
 	flags := c.Flags()
@@ -150,7 +150,7 @@ func (c *calling) arguments(command *cobra.Command, args []string) error {
 	if len(args) > 0 || c.salt.doc || c.salt.grains || c.salt.versions || c.salt.version {
 		return nil
 	}
-	return exit.WithCode(saltUsage, diag.WithHint(errors.New(command.CommandPath()+": FUNCTION is missing"),
+	return exit.WithCode(saltUsage, diag.Usage.Hint(errors.New(command.CommandPath()+": FUNCTION is missing"),
 		"such as test.ping, state.apply or sys.list_functions; `%s --help` has examples", command.CommandPath()))
 }
 

@@ -40,7 +40,7 @@ func undocumented(ctx context.Context, a *agent.Agent, opened *inspect.Opened, n
 	}
 	hint := cmp.Or(diag.DidYouMean(value.Str(names[0]), known),
 		"sys.list_functions and sys.list_state_functions list them")
-	return answer, diag.WithHint(fmt.Errorf("%w: %s", session.ErrNoFunction, value.Str(names[0])), "%s", hint)
+	return answer, diag.Function.Hint(fmt.Errorf("%w: %s", session.ErrNoFunction, value.Str(names[0])), "%s", hint)
 }
 
 // show prints the result of a function, or its error.
@@ -175,7 +175,7 @@ func oneOf(flag, word string, known []string) error {
 	if hint == "" {
 		hint = "it is one of " + strings.Join(known, ", ")
 	}
-	return diag.WithHint(fmt.Errorf("%s: there is no %q", flag, word), "%s", hint)
+	return diag.Usage.Hint(fmt.Errorf("%s: there is no %q", flag, word), "%s", hint)
 }
 
 // sendBack passes an answer to the returners that the command line or the minion file names, and returns notes about

@@ -161,7 +161,7 @@ func (s *saltFlags) logged(level string) bool {
 // check returns an error for a combination of options that makes no sense.
 func (s *saltFlags) check() error {
 	if s.appends && s.file == "" {
-		return exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("--out-file-append needs a file"),
+		return exit.WithCode(exit.Usage, diag.Usage.Hint(fmt.Errorf("--out-file-append needs a file"),
 			"give --out-file FILE with it"))
 	}
 	return exit.WithCode(exit.Usage, oneOf("--log-level", s.logLevel, logLevels()))
@@ -237,7 +237,7 @@ func steady(name string) error {
 	}
 	defer root.Close()
 	if err := root.ByName(full); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return diag.WithHint(fmt.Errorf("root does not write to %s: %w", name, err),
+		return diag.Exposed.Hint(fmt.Errorf("root does not write to %s: %w", name, err),
 			"name a file in a directory that is root's")
 	}
 	return nil

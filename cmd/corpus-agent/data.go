@@ -52,7 +52,7 @@ func (p *program) dataCommand(name, short string,
 			}
 			v, ok := value.Lookup(all, args[0], ":")
 			if !ok {
-				return exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("there is no %q in the %s", args[0], name), "%s",
+				return exit.WithCode(exit.Usage, diag.Usage.Hint(fmt.Errorf("there is no %q in the %s", args[0], name), "%s",
 					meant(all, args[0])))
 			}
 			return p.printValue(v)

@@ -90,7 +90,7 @@ func (p *program) now(c *cobra.Command) error {
 	}
 	if other {
 		return exit.WithCode(exit.Usage,
-			diag.WithHint(errors.New("deploy --now runs what the timer would run, and takes no other arguments and flags"),
+			diag.Usage.Hint(errors.New("deploy --now runs what the timer would run, and takes no other arguments and flags"),
 				"omit --now, or the others"))
 	}
 	return p.run(false, func(a *agent.Agent) (*report.Report, error) {
@@ -108,14 +108,14 @@ func (p *program) now(c *cobra.Command) error {
 		if r.Exit == exit.OK {
 			return r, nil
 		}
-		return r, exit.WithCode(r.Exit, diag.WithHint(errors.New(r.Error), "%s", r.Hint))
+		return r, exit.WithCode(r.Exit, diag.KeepHint(errors.New(r.Error), r.Hint))
 	})
 }
 
 func (p *program) identify(args []string, id *grains.Identity) error {
 	switch len(args) {
 	case 1:
-		return exit.WithCode(exit.Usage, diag.WithHint(errors.New("corpus-agent deploy: INSTANCE is missing"),
+		return exit.WithCode(exit.Usage, diag.Usage.Hint(errors.New("corpus-agent deploy: INSTANCE is missing"),
 			"write `corpus-agent deploy SERVICE INSTANCE`"))
 	case 2:
 		id.Service, id.Instance = args[0], args[1]

@@ -46,7 +46,8 @@ func (p *program) pullImage(ctx context.Context, w image.Wanted) (string, error)
 		return "", err
 	}
 	if a.Config.Store == "" {
-		return "", exit.WithCode(exit.Usage, diag.WithHint(errors.New("no store is configured"), "set `store` in agent.yaml"))
+		return "", exit.WithCode(exit.Usage, diag.StoreURL.Hint(errors.New("no store is configured"),
+			"set `store` in agent.yaml"))
 	}
 	if err := a.CheckAbove(filepath.Join(a.Layout.Images(), w.Digest.Hex())); err != nil {
 		return "", err

@@ -201,7 +201,7 @@ func (p *program) getConfigurationCommand() *cobra.Command {
 			v, ok := value.Lookup(cfg, args[1], ":")
 			if !ok {
 				hint := cmp.Or(diag.DidYouMean(args[1], cfg.Names()), "its keys are "+strings.Join(cfg.Names(), ", "))
-				return exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("the configuration of %s has no %s", args[0], args[1]),
+				return exit.WithCode(exit.Usage, diag.Usage.Hint(fmt.Errorf("the configuration of %s has no %s", args[0], args[1]),
 					"%s", hint))
 			}
 			return p.printValue(v)

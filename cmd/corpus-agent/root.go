@@ -191,7 +191,7 @@ func (p *program) openRoot(dir string) error {
 	}
 	_, err := os.Stat(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return diag.WithHint(fmt.Errorf("there is no directory %s to stand for \"/\"", dir),
+		return diag.Usage.Hint(fmt.Errorf("there is no directory %s to stand for \"/\"", dir),
 			"correct --root or CORPUS_ROOT; a deploy makes the directory, and for a dry run make it first")
 	}
 	return err

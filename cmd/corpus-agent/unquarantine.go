@@ -25,7 +25,8 @@ retried with the next run.`,
 		Args: cli.Args(cobra.MaximumNArgs(1)),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if all == (len(args) == 1) {
-				return exit.WithCode(exit.Usage, diag.WithHint(errors.New("no release was named"), "name a VERSION, or give --all"))
+				return exit.WithCode(exit.Usage, diag.Usage.Hint(errors.New("no release was named"),
+					"name a VERSION, or give --all"))
 			}
 			a, err := p.agent(map[string]string{})
 			if err != nil {

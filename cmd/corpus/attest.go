@@ -124,7 +124,7 @@ func (p *program) healthy(words []fleet.RunResult, release artifact.Release, cou
 	}
 	if len(against) > 0 {
 		return nil, exit.WithCode(exit.Refused,
-			diag.WithHint(fmt.Errorf("%s failed on %s", release, strings.Join(against, ", ")),
+			diag.Proof.Hint(fmt.Errorf("%s failed on %s", release, strings.Join(against, ", ")),
 				"correct it and publish another version; if the cause is the host, run this again with --except HOST"))
 	}
 	return hosts, nil
@@ -143,7 +143,7 @@ func onlyElsewhere(err error, words []fleet.RunResult, counted []trust.Healthy) 
 	if len(elsewhere) == 0 || !errors.As(err, &unproven) {
 		return err
 	}
-	return diag.WithHint(err,
+	return diag.Proof.Hint(err,
 		"%s ran it only below another root (--root), where units and probes are not checked: deploy it on the host itself, "+
 			"or count such runs with --allow-other-root",
 		strings.Join(elsewhere, ", "))

@@ -37,7 +37,7 @@ package or the static binary, after checking its digest, configures the root of 
 			}
 			if b.Agent == "" || sum == "" {
 				return exit.WithCode(exit.Usage,
-					diag.WithHint(errors.New("a new host needs the agent: --agent or --agent-digest is missing"),
+					diag.Usage.Hint(errors.New("a new host needs the agent: --agent or --agent-digest is missing"),
 						"give --agent URL and --agent-digest FILE, a copy of the package at the URL"))
 			}
 			var err error
@@ -68,7 +68,7 @@ package or the static binary, after checking its digest, configures the root of 
 func (p *program) rootDigest() (string, error) {
 	root := p.trustRoot
 	if root == "" && p.keys == "" {
-		return "", exit.WithCode(exit.Usage, diag.WithHint(errors.New("no root of trust was given"),
+		return "", exit.WithCode(exit.Usage, diag.Root.Hint(errors.New("no root of trust was given"),
 			"give --trust-root keys/root.json, or --keys DIR"))
 	}
 	if root == "" {
@@ -86,7 +86,7 @@ func digestOf(text string) (string, error) {
 	}
 	data, err := walk.ReadGiven(text)
 	if err != nil {
-		return "", exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("reading the file whose digest is needed: %w", err),
+		return "", exit.WithCode(exit.Usage, diag.Usage.Hint(fmt.Errorf("reading the file whose digest is needed: %w", err),
 			"give a file, or sha256:HEX"))
 	}
 	sum := sha256.Sum256(data)

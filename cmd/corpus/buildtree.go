@@ -39,14 +39,14 @@ type buildHow struct {
 // build packs a plain tree unchanged, and builds any other with the pipeline.
 func (p *program) build(ctx context.Context, tree string, how buildHow) error {
 	if len(how.outputs) == 0 && !how.check {
-		return exit.WithCode(exit.Usage, diag.WithHint(errors.New("no output file was given"),
+		return exit.WithCode(exit.Usage, diag.Usage.Hint(errors.New("no output file was given"),
 			"name one, such as -o %s.tar.zst", filepath.Base(tree)))
 	}
 	at, err := p.epoch()
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(diag.WithHint(isTree(tree), "give the directory whose content is built, or a URL"),
+	if err := errors.Join(diag.Usage.Hint(isTree(tree), "give the directory whose content is built, or a URL"),
 		haveDirectories(how.outputs)); err != nil {
 		return exit.WithCode(exit.Usage, err)
 	}
@@ -179,7 +179,7 @@ func haveDirectories(outputs []string) error {
 	if len(problems) == 0 {
 		return nil
 	}
-	return diag.WithHint(errors.Join(problems...), "make the directory first")
+	return diag.Usage.Hint(errors.Join(problems...), "make the directory first")
 }
 
 // buildError sets the exit code of errors that are the user's mistake.
@@ -226,7 +226,7 @@ func (p *program) checkBuild(ctx context.Context, request pipeline.Request) erro
 		return buildError(err)
 	}
 	if len(names) > 0 {
-		return diag.WithHint(fmt.Errorf("two builds of the same tree differ in %s", strings.Join(names, ", ")),
+		return diag.Build.Hint(fmt.Errorf("two builds of the same tree differ in %s", strings.Join(names, ", ")),
 			"find out which step writes a time, a path or a random order into them")
 	}
 	return p.answer(map[string]any{"differences": []string{}}, "two builds of the same tree are the same")
@@ -235,7 +235,7 @@ func (p *program) checkBuild(ctx context.Context, request pipeline.Request) erro
 // pack packs a tree unchanged.
 func (p *program) pack(ctx context.Context, tree, out string, options packaging.Options) error {
 	if f, err := artifact.FormatOf(out); err != nil || f != artifact.TarZst {
-		return exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("%s: corpus build does not write that format", out),
+		return exit.WithCode(exit.Usage, diag.Usage.Hint(fmt.Errorf("%s: corpus build does not write that format", out),
 			"name it .tar.zst, .deb, .rpm or .oci.tar"))
 	}
 	var summary packaging.Summary

@@ -102,7 +102,7 @@ func (k *checking) run(ctx context.Context, trees []string) error {
 func (p *program) sourcesOf(trees []string, hint string) (all []check.Source, err error) {
 	for _, tree := range trees {
 		if err := isTree(tree); err != nil {
-			return nil, diag.WithHint(err, "%s", hint)
+			return nil, diag.Usage.Hint(err, "%s", hint)
 		}
 		dir, err := filepath.Abs(tree)
 		if err != nil {
@@ -135,7 +135,7 @@ func (k *checking) writer() (func(io.Writer, *check.Report) error, error) {
 	if hint == "" {
 		hint = "formats are " + strings.Join(names, ", ")
 	}
-	return nil, diag.WithHint(fmt.Errorf("there is no format %s", k.format), "%s", hint)
+	return nil, diag.Usage.Hint(fmt.Errorf("there is no format %s", k.format), "%s", hint)
 }
 
 // minions reads the hosts from the files of --grains, or returns the default hosts if there are none.

@@ -108,7 +108,7 @@ func (now *publishedCloud) start() error {
 func (now *publishedCloud) parse() error {
 	data, err := walk.ReadGiven(filepath.Join(now.tree, cloud.Name))
 	if err != nil {
-		return diag.WithHint(fmt.Errorf("reading %s of %s %s: %w", cloud.Name, cloud.Project, now.version, err),
+		return diag.Cloud.Hint(fmt.Errorf("reading %s of %s %s: %w", cloud.Name, cloud.Project, now.version, err),
 			"a release of the project %s has this file; point the channel at one that has it", cloud.Project)
 	}
 	now.data, err = cloud.Parse(cloud.Name, data)
@@ -162,7 +162,7 @@ func (k *clouds) edit(ctx context.Context, change func(*cloud.Cloud) error) erro
 		}
 		base = theirs
 	}
-	return diag.WithHint(errors.New("other people publish all the time"), "run the command again")
+	return diag.Busy.Hint(errors.New("other people publish all the time"), "run the command again")
 }
 
 // overtaken reports whether another person has published since the cloud was read.

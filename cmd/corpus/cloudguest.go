@@ -88,18 +88,18 @@ guest has them. Without --node it is placed on the node of its environment with 
 
 func createGuest(data *cloud.Cloud, name string, g cloud.Guest) error {
 	if _, there := data.Guests[name]; there {
-		return diag.WithHint(fmt.Errorf("there is a guest %s already", name), "corpus guest info %s shows it", name)
+		return diag.Cloud.Hint(fmt.Errorf("there is a guest %s already", name), "corpus guest info %s shows it", name)
 	}
 	if err := cloud.CheckName(name); err != nil {
 		return fmt.Errorf("the guest's name: %w", err)
 	}
 	if !slices.Contains(cloud.Modes(), g.Env) {
-		return diag.WithHint(fmt.Errorf("there is no environment %s", g.Env), "give --env one of %s",
+		return diag.Cloud.Hint(fmt.Errorf("there is no environment %s", g.Env), "give --env one of %s",
 			strings.Join(cloud.Modes(), ", "))
 	}
 	if g.Node == "" {
 		if g.Node = data.Place(g.Env); g.Node == "" {
-			return diag.WithHint(fmt.Errorf("no node of mode %s has a free slot", g.Env),
+			return diag.Cloud.Hint(fmt.Errorf("no node of mode %s has a free slot", g.Env),
 				"corpus node ls lists nodes and their modes")
 		}
 	}

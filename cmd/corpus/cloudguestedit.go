@@ -60,7 +60,7 @@ func (k *clouds) guestEnlarge() *cobra.Command {
 				}
 				now, _ := cloud.ParseSize(g.Size)
 				if to, _ := cloud.ParseSize(args[1]); to <= now {
-					return diag.WithHint(fmt.Errorf("the disk of %s has %s, and %s is not larger", args[0], g.Size, args[1]),
+					return diag.Cloud.Hint(fmt.Errorf("the disk of %s has %s, and %s is not larger", args[0], g.Size, args[1]),
 						"give the whole size that it is to have")
 				}
 				g.Size = args[1]
@@ -111,7 +111,7 @@ func (k *clouds) items(what, argument, about, example string, read func(string) 
 				items, err := read(args[1])
 				for _, item := range items {
 					if !slices.Contains(*list(g), item) {
-						return diag.WithHint(fmt.Errorf("%s has no %s %s", args[0], what, args[1]),
+						return diag.Cloud.Hint(fmt.Errorf("%s has no %s %s", args[0], what, args[1]),
 							"corpus guest info %s shows what it has", args[0])
 					}
 				}

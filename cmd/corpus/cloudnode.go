@@ -88,7 +88,7 @@ itself. Networks of guests that are not given are chosen, and no other node has 
 		RunE: func(c *cobra.Command, args []string) error {
 			return k.edit(c.Context(), func(data *cloud.Cloud) error {
 				if _, there := data.Nodes[args[0]]; there {
-					return diag.WithHint(fmt.Errorf("there is a node %s already", args[0]), "corpus node info %s shows it", args[0])
+					return diag.Cloud.Hint(fmt.Errorf("there is a node %s already", args[0]), "corpus node info %s shows it", args[0])
 				}
 				data.Nodes[args[0]] = n
 				return cloud.CheckName(args[0])
@@ -151,7 +151,7 @@ func hasNode(c *cloud.Cloud, name string) error {
 
 func noSuchIn(what, name string, known []string) error {
 	hint := cmp.Or(diag.DidYouMean(name, known), "corpus "+what+" ls lists them")
-	return exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("there is no %s %s", what, name), "%s", hint))
+	return exit.WithCode(exit.Usage, diag.Cloud.Hint(fmt.Errorf("there is no %s %s", what, name), "%s", hint))
 }
 
 func (k *clouds) nodeMode() *cobra.Command {
@@ -163,7 +163,8 @@ stay unchanged.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			return k.edit(c.Context(), func(data *cloud.Cloud) error {
 				if !slices.Contains(cloud.Modes(), args[1]) {
-					return diag.WithHint(fmt.Errorf("there is no mode %s", args[1]), "modes are %s", strings.Join(cloud.Modes(), ", "))
+					return diag.Cloud.Hint(fmt.Errorf("there is no mode %s", args[1]), "modes are %s", strings.Join(cloud.Modes(),
+						", "))
 				}
 				if err := hasNode(data, args[0]); err != nil {
 					return err
@@ -187,7 +188,7 @@ func (k *clouds) nodeRemove() *cobra.Command {
 					return err
 				}
 				if on := data.On(args[0]); len(on) > 0 {
-					return diag.WithHint(fmt.Errorf("node %s has guests: %s", args[0], strings.Join(on, ", ")),
+					return diag.Cloud.Hint(fmt.Errorf("node %s has guests: %s", args[0], strings.Join(on, ", ")),
 						"delete them first: corpus guest delete NAME")
 				}
 				delete(data.Nodes, args[0])

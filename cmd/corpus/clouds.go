@@ -66,7 +66,7 @@ func (k *clouds) choose() error {
 			if hint == "" {
 				hint = "it has " + cmp.Or(strings.Join(slices.Sorted(maps.Keys(all)), ", "), "none")
 			}
-			return diag.WithHint(fmt.Errorf("%s has no cloud named %s", file, k.named), "%s", hint)
+			return diag.Usage.Hint(fmt.Errorf("%s has no cloud named %s", file, k.named), "%s", hint)
 		}
 		one = found
 	}
@@ -99,8 +99,8 @@ func (k *clouds) knownClouds() (map[string]knownCloud, string, error) {
 		all, err := parseClouds(file, data)
 		return all, file, err
 	}
-	return nil, files[0], diag.WithHint(fmt.Errorf("there is no list of clouds: %s does not exist", files[0]),
-		"write one, such as:\nprod:\n  store: s3://bucket/prefix\n  keys: /home/ann/keys")
+	return nil, files[0], diag.Usage.Hint(fmt.Errorf("there is no list of clouds: %s does not exist", files[0]),
+		"write one, such as prod: {store: s3://bucket/prefix, keys: /home/ann/keys}")
 }
 
 // parseClouds reads a list of clouds. Each has a store; the RFC calls that key url. The RFC's keys id and password are
@@ -112,10 +112,10 @@ func parseClouds(file string, data []byte) (map[string]knownCloud, error) {
 	}
 	all, problems := map[string]knownCloud{}, diag.List{}
 	add := func(n *yaml.Node, hint, format string, args ...any) {
-		problems.Add(diag.Pos{File: file, Line: n.Line, Col: n.Column}, format, args...).WithHint(hint)
+		problems.Add(diag.Pos{File: file, Line: n.Line, Col: n.Column}, format, args...).WithHint(diag.Usage, hint)
 	}
 	if len(root.Content) != 1 || root.Content[0].Kind != yaml.MappingNode {
-		return nil, diag.WithHint(fmt.Errorf("%s is not a mapping of names to clouds", file), "write `NAME: {store: URL}`")
+		return nil, diag.Usage.Hint(fmt.Errorf("%s is not a mapping of names to clouds", file), "write `NAME: {store: URL}`")
 	}
 	for i := 0; i+1 < len(root.Content[0].Content); i += 2 {
 		name, value := root.Content[0].Content[i], root.Content[0].Content[i+1]
@@ -153,11 +153,12 @@ func (k *clouds) question(ctx context.Context, text string) error {
 	}
 	if !k.Asks() {
 		return exit.WithCode(exit.Usage,
-			diag.WithHint(errors.New("a person has to confirm this change, and there is no terminal to ask on"),
+			diag.Usage.Hint(errors.New("a person has to confirm this change, and there is no terminal to ask on"),
 				"give --yes to publish it, or --dry-run to only see it"))
 	}
 	if !k.Confirm(ctx, text) {
-		return exit.WithCode(exit.Usage, diag.WithHint(errors.New("nothing was published"), "answer y to publish the change"))
+		return exit.WithCode(exit.Usage, diag.Usage.Hint(errors.New("nothing was published"),
+			"answer y to publish the change"))
 	}
 	return nil
 }

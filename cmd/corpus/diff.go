@@ -182,7 +182,7 @@ func noSuch(what, name string, known []string) error {
 	if hint == "" {
 		hint = "corpus ls lists projects, channels and versions"
 	}
-	return exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("there is no %s named %s", what, name), "%s", hint))
+	return exit.WithCode(exit.Usage, diag.Unpublished.Hint(fmt.Errorf("there is no %s named %s", what, name), "%s", hint))
 }
 
 func (d *releaseDiff) print(out cli.IO) error {

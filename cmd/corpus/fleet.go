@@ -70,14 +70,14 @@ since the last look.`,
 		Args: cli.Args(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
 			if c.Flags().Changed("silent") && o.silent <= 0 {
-				return exit.WithCode(exit.Usage, diag.WithHint(errors.New("--silent is not more than nothing"),
+				return exit.WithCode(exit.Usage, diag.Usage.Hint(errors.New("--silent is not more than nothing"),
 					"say how long a host has to be silent, such as --silent 1h"))
 			}
 			if c.Flags().Changed("every") && !o.watch {
-				return exit.WithCode(exit.Usage, diag.WithHint(errors.New("--every is for --watch"), "give --watch as well"))
+				return exit.WithCode(exit.Usage, diag.Usage.Hint(errors.New("--every is for --watch"), "give --watch as well"))
 			}
 			if o.every < shortestWatch {
-				return exit.WithCode(exit.Usage, diag.WithHint(errors.New("--every is less than a second"),
+				return exit.WithCode(exit.Usage, diag.Usage.Hint(errors.New("--every is less than a second"),
 					"each look lists the store; give --every 30s or more for a large fleet"))
 			}
 			return p.fleet(c.Context(), o)
@@ -220,7 +220,7 @@ func (o fleetOptions) check(v *fleet.View, list []trust.Listing) error {
 	}
 	found := slices.ContainsFunc(list, func(l trust.Listing) bool { return o.project == "" || l.Project == o.project })
 	if !found {
-		return diag.WithHint(fmt.Errorf("%w: %s", trust.ErrNoProject, trust.Printable(o.project)),
+		return diag.Unpublished.Hint(fmt.Errorf("%w: %s", trust.ErrNoProject, trust.Printable(o.project)),
 			"`corpus ls` lists the projects")
 	}
 	found = slices.ContainsFunc(list, func(l trust.Listing) bool {
@@ -230,7 +230,7 @@ func (o fleetOptions) check(v *fleet.View, list []trust.Listing) error {
 	if o.channel == "" || found {
 		return nil
 	}
-	return diag.WithHint(fmt.Errorf("%w: %s", trust.ErrNoChannel, trust.Printable(o.channel)),
+	return diag.Unpublished.Hint(fmt.Errorf("%w: %s", trust.ErrNoChannel, trust.Printable(o.channel)),
 		"`corpus ls` lists the channels")
 }
 
@@ -244,7 +244,7 @@ func (p *program) writeMetrics(v *fleet.View, file string) error {
 		return err
 	}
 	if err := durable.WriteFile(file, b.Bytes(), 0o644); err != nil {
-		return exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("writing the figures of the fleet: %w", err),
+		return exit.WithCode(exit.Usage, diag.Output.Hint(fmt.Errorf("writing the figures of the fleet: %w", err),
 			"give --metrics a file in a directory that you may write"))
 	}
 	return p.answer(metricsWritten{file, len(v.Hosts)}, "wrote figures of %s: %s", hostCountOf(len(v.Hosts)), file)

@@ -73,7 +73,7 @@ func (p *program) pagesInto(into string) (out pages.Output, first string, err er
 		return nil, "", err
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // pages are for all who may see the directory
-		return nil, "", exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("making the directory of the pages: %w", err),
+		return nil, "", exit.WithCode(exit.Usage, diag.Output.Hint(fmt.Errorf("making the directory of the pages: %w", err),
 			"give --html a directory that you may write, or the URL of a store"))
 	}
 	root, err := walk.OpenTree(dir)

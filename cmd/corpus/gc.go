@@ -99,7 +99,7 @@ fleet/, and to delete below reports/.`,
 // prune removes old versions from the signed metadata and prints them.
 func (p *program) prune(c *cobra.Command, publisher *publish.Publisher, keep int, dry bool) ([]collect.Pruned, error) {
 	if keep < 0 || keep == 0 && c.Flags().Changed("keep") {
-		return nil, exit.WithCode(exit.Usage, diag.WithHint(errors.New("--keep is a number of versions, from 1"),
+		return nil, exit.WithCode(exit.Usage, diag.Usage.Hint(errors.New("--keep is a number of versions, from 1"),
 			"omit it to keep all versions"))
 	}
 	if keep == 0 {
@@ -159,7 +159,7 @@ func (p *program) oldReports(c *cobra.Command, publisher *publish.Publisher, age
 	tally, bytes, err := collect.Reports(c.Context(), publisher, time.Duration(age), dry)
 	all.Bytes += bytes
 	if errors.Is(err, store.ErrForbidden) {
-		err = diag.WithHint(err, "--reports takes the right to list the store, and to delete below reports/ "+
+		err = diag.Credentials.Hint(err, "--reports takes the right to list the store, and to delete below reports/ "+
 			"(docs/buckets.md)")
 	}
 	return &tally, err

@@ -50,7 +50,7 @@ func (p *program) history(ctx context.Context, project, channel string) error {
 	}
 	defer done()
 	if !slices.Contains(client.Projects(), project) {
-		return diag.WithHint(fmt.Errorf("%w: %s", trust.ErrNoProject, trust.Printable(project)),
+		return diag.Unpublished.Hint(fmt.Errorf("%w: %s", trust.ErrNoProject, trust.Printable(project)),
 			"`corpus ls` lists the projects")
 	}
 	l, err := client.ListOne(ctx, project)
@@ -65,7 +65,7 @@ func (p *program) history(ctx context.Context, project, channel string) error {
 		moves = slices.DeleteFunc(moves, func(m history.Move) bool { return m.Ref.Channel != channel })
 	}
 	if _, there := l.Channels[channel]; channel != "" && !there && len(moves) == 0 {
-		return diag.WithHint(fmt.Errorf("%w: %s", trust.ErrNoChannel, trust.Printable(project+"/"+channel)),
+		return diag.Unpublished.Hint(fmt.Errorf("%w: %s", trust.ErrNoChannel, trust.Printable(project+"/"+channel)),
 			"`corpus ls` lists the channels")
 	}
 	if p.json {

@@ -99,7 +99,7 @@ func (p *program) namesToForget(ctx context.Context, s store.Store, args []strin
 	}
 	slices.Sort(names)
 	if names = slices.Compact(names); !yes {
-		return nil, exit.WithCode(exit.Usage, diag.WithHint(
+		return nil, exit.WithCode(exit.Usage, diag.Host.Hint(
 			fmt.Errorf("nothing was removed; the names are those of %s: %s", diag.Count(len(names), "host"),
 				strings.Join(names, ", ")), "give the command with --yes to remove their keys and records"))
 	}
@@ -113,7 +113,7 @@ func matched(known hostkey.Registry, pattern string) (names []string, err error)
 	for name := range known {
 		ok, err := path.Match(pattern, name)
 		if err != nil {
-			return nil, exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("the pattern %q: %w", pattern, err),
+			return nil, exit.WithCode(exit.Usage, diag.Host.Hint(fmt.Errorf("the pattern %q: %w", pattern, err),
 				"* stands for any text, ? for one character and [a-c] for a range"))
 		}
 		if ok {
@@ -121,7 +121,7 @@ func matched(known hostkey.Registry, pattern string) (names []string, err error)
 		}
 	}
 	if len(names) == 0 {
-		return nil, exit.WithCode(exit.Usage, diag.WithHint(
+		return nil, exit.WithCode(exit.Usage, diag.Host.Hint(
 			fmt.Errorf("no host with a registered key matches %q", pattern), "`corpus host ls` lists the names"))
 	}
 	return names, nil
@@ -130,7 +130,7 @@ func matched(known hostkey.Registry, pattern string) (names []string, err error)
 // forgetHosts removes a key of each host and what it signed. It removes nothing if a host has no such key.
 func (p *program) forgetHosts(ctx context.Context, s store.Store, names []string, which keyChoice) error {
 	if len(names) > 1 && which.begins != "" {
-		return exit.WithCode(exit.Usage, diag.WithHint(errors.New("--key is a key of one host, and several are named"),
+		return exit.WithCode(exit.Usage, diag.Host.Hint(errors.New("--key is a key of one host, and several are named"),
 			"name one host"))
 	}
 	var all []forgotten
@@ -207,7 +207,7 @@ func (p *program) forgetHost(ctx context.Context, s store.Store, f forgotten, re
 // mayForget gives an error of missing rights a hint with the role that has them.
 func mayForget(err error) error {
 	if errors.Is(err, store.ErrForbidden) {
-		return diag.WithHint(err, "forgetting hosts takes s3:DeleteObject on hosts/* and fleet/* (docs/buckets.md)")
+		return diag.Credentials.Hint(err, "forgetting hosts takes s3:DeleteObject on hosts/* and fleet/* (docs/buckets.md)")
 	}
 	return err
 }
@@ -237,13 +237,13 @@ func chosenKey(keys []hostkey.Registered, name, begins string) (int, error) {
 			continue
 		}
 		if found >= 0 {
-			return 0, exit.WithCode(exit.Usage, diag.WithHint(
+			return 0, exit.WithCode(exit.Usage, diag.Host.Hint(
 				fmt.Errorf("several keys of %s begin with %s", name, begins), "write more of it"))
 		}
 		found = i
 	}
 	if found < 0 {
-		return 0, exit.WithCode(exit.Usage, diag.WithHint(
+		return 0, exit.WithCode(exit.Usage, diag.Host.Hint(
 			errors.New("no key of "+name+" begins with "+begins), "`corpus host show %s` lists them", name))
 	}
 	return found, nil

@@ -177,7 +177,7 @@ func (p *program) hostInStore(ctx context.Context, s store.Store, name string) (
 		keys = known[name]
 	}
 	if len(keys) == 0 {
-		return knownHost{}, exit.WithCode(exit.Usage, diag.WithHint(
+		return knownHost{}, exit.WithCode(exit.Usage, diag.Host.Hint(
 			fmt.Errorf("the store has no key of a host %s", trust.Printable(name)),
 			"`corpus host ls` lists those that it knows; a host registers its key with its first report (reports.upload)"))
 	}

@@ -60,11 +60,11 @@ that nginx serves. docs/packaging.md explains the files.`,
 // write fills the directory. It writes nothing if the directory is not empty.
 func (b *startedTree) write() error {
 	if b.Tree == "" {
-		return diag.WithHint(errors.New("the name of the directory is empty"),
+		return diag.Usage.Hint(errors.New("the name of the directory is empty"),
 			"name a new directory, such as myapp, or . for the current directory")
 	}
 	if b.Kind == "" {
-		return diag.WithHint(errors.New("no kind of tree was given"), "give one with --kind: %s",
+		return diag.Usage.Hint(errors.New("no kind of tree was given"), "give one with --kind: %s",
 			strings.Join(packaging.StarterKinds(), ", "))
 	}
 	full, err := filepath.Abs(b.Tree)
@@ -75,7 +75,7 @@ func (b *startedTree) write() error {
 		b.Name = filepath.Base(full)
 	}
 	if err := artifact.CheckProject(b.Name); err != nil {
-		return diag.WithHint(err, "give the project another name with --name")
+		return diag.Usage.Hint(err, "give the project another name with --name")
 	}
 	files, err := packaging.Starter(b.Kind, b.Name)
 	if err != nil {
@@ -108,5 +108,5 @@ func isVacant(dir string) error {
 	case len(entries) == 0:
 		return nil
 	}
-	return diag.WithHint(fmt.Errorf("%s is there already", dir), "init needs a new or empty directory")
+	return diag.Usage.Hint(fmt.Errorf("%s is there already", dir), "init needs a new or empty directory")
 }

@@ -143,7 +143,7 @@ credentials and region are found as in other AWS programs.`,
 				return err
 			}
 			if !strings.HasPrefix(args[1], awskms.Prefix) {
-				return exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("%q is not a reference to a key", args[1]),
+				return exit.WithCode(exit.Usage, diag.Usage.Hint(fmt.Errorf("%q is not a reference to a key", args[1]),
 					"write awskms:ARN"))
 			}
 			key, err := ring.Refer(args[0], args[1])
@@ -193,7 +193,7 @@ func (p *program) rotate(ctx context.Context, role string, seal sealing) error {
 	next.Dir, next.Env = filepath.Join(ring.Dir, nextName), nil
 	result, err := roots.Rotate(ctx, publisher, role, next)
 	if meant := diag.DidYouMean(role, tuf.TopRoles()); err != nil && meant != "" {
-		return exit.WithCode(exit.Usage, diag.WithHint(err, "%s", meant))
+		return exit.WithCode(exit.Usage, diag.Usage.Hint(err, "%s", meant))
 	}
 	if err != nil {
 		return code(err)

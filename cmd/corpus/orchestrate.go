@@ -109,7 +109,7 @@ func (o *orchestrating) pass(ctx context.Context, names []string, dry bool) (*or
 		return nil, err
 	}
 	if len(program.Steps) == 0 {
-		return nil, exit.WithCode(exit.Usage, diag.WithHint(errors.New("the tree declares nothing"),
+		return nil, exit.WithCode(exit.Usage, diag.Usage.Hint(errors.New("the tree declares nothing"),
 			"name an SLS file, or give this minion some in the top file"))
 	}
 	result := &orchestrated{dry: dry, started: time.Now()}

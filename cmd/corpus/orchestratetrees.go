@@ -32,7 +32,7 @@ func userData(settings *value.Map) (string, error) {
 	}
 	for _, name := range settings.Names() {
 		if !slices.Contains(known, name) {
-			return "", diag.WithHint(fmt.Errorf("bootstrap has no setting %s", name), "%s", diag.DidYouMean(name, known))
+			return "", diag.Usage.Hint(fmt.Errorf("bootstrap has no setting %s", name), "%s", diag.DidYouMean(name, known))
 		}
 	}
 	b.Sum = strings.TrimPrefix(b.Sum, "sha256:")
@@ -43,7 +43,7 @@ func userData(settings *value.Map) (string, error) {
 func (o *orchestrating) trees(s *session.Settings) error {
 	switch {
 	case (o.tree == "") == (o.minion == ""):
-		return diag.WithHint(errors.New("one of --tree and -c says where the SLS files are"),
+		return diag.Usage.Hint(errors.New("one of --tree and -c says where the SLS files are"),
 			"give --tree DIR, or -c DIR with a Salt minion file")
 	case o.minion != "":
 		c, err := minion.Load(o.minion)
@@ -68,7 +68,7 @@ func (o *orchestrating) trees(s *session.Settings) error {
 		return err
 	}
 	if len(root) == 0 {
-		return diag.WithHint(fmt.Errorf("there is no directory %s", tree), "--tree takes the directory of SLS files")
+		return diag.Usage.Hint(fmt.Errorf("there is no directory %s", tree), "--tree takes the directory of SLS files")
 	}
 	states, err := existing(filepath.Join(tree, "states"), tree)
 	if err != nil {
@@ -101,7 +101,7 @@ func existing(dirs ...string) (all []string, err error) {
 func (o *orchestrating) given(s *session.Settings) error {
 	args, grains := session.ParseArguments(o.set)
 	if len(args) > 0 {
-		return diag.WithHint(fmt.Errorf("--set %s has no value", value.Str(args[0])), "write --set NAME=VALUE")
+		return diag.Usage.Hint(fmt.Errorf("--set %s has no value", value.Str(args[0])), "write --set NAME=VALUE")
 	}
 	s.Grains.Update(grains)
 	var dirs []string
@@ -137,7 +137,7 @@ func (o *orchestrating) agreed(ctx context.Context, deletions []string) error {
 		return nil
 	}
 	if !o.Asks() || o.json {
-		return exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("the plan deletes %s", strings.Join(deletions, ", ")),
+		return exit.WithCode(exit.Usage, diag.Usage.Hint(fmt.Errorf("the plan deletes %s", strings.Join(deletions, ", ")),
 			"look at it with --test, and give --yes to agree"))
 	}
 	if o.Confirm(ctx, fmt.Sprintf("This deletes %s. Continue?", strings.Join(deletions, ", "))) {

@@ -89,7 +89,7 @@ func (v *trustChecker) path(path string, look func(*walk.Root, string, walk.Trus
 		}
 	}
 	if unsafe := new(walk.UnsafeError); errors.As(err, &unsafe) {
-		return diag.WithHint(fmt.Errorf("%s: refused, since %s can change %s, and it would run with "+
+		return diag.Exposed.Hint(fmt.Errorf("%s: refused, since %s can change %s, and it would run with "+
 			"your rights",
 			unsafe.Path, unsafe.By, unsafe.Component),
 			"copy the tree to where you and root alone may write, as yourself (umask 022; cp -R), look at the copy, and "+
@@ -116,7 +116,7 @@ func ownPlace(dir string) error {
 		err = root.Source(dir, walk.Trust{})
 	}
 	if unsafe := new(walk.UnsafeError); errors.As(err, &unsafe) {
-		return diag.WithHint(fmt.Errorf("%s is refused: %s can change %s", unsafe.Path, unsafe.By, unsafe.Component),
+		return diag.Exposed.Hint(fmt.Errorf("%s is refused: %s can change %s", unsafe.Path, unsafe.By, unsafe.Component),
 			"set XDG_STATE_HOME to a directory that you and root alone can change")
 	}
 	return err

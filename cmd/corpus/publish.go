@@ -84,7 +84,7 @@ func (p *program) publish(ctx context.Context, request releases.Request, flags s
 	}
 	starter := p.starts(publisher, flags)
 	if _, err := os.Stat(request.File); err != nil {
-		return exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("reading the artifact: %w", err),
+		return exit.WithCode(exit.Usage, diag.Usage.Hint(fmt.Errorf("reading the artifact: %w", err),
 			"make it: corpus build TREE -o FILE"))
 	}
 	var done func()

@@ -53,7 +53,7 @@ func (p *program) warnExposed(file string, mode fs.FileMode) {
 func (p *program) directory(ctx context.Context) (keyring.Ring, error) {
 	if p.keys == "" {
 		return keyring.Ring{},
-			exit.WithCode(exit.Usage, diag.WithHint(errors.New("no keys were given"), "give --keys DIR, or set CORPUS_KEYS"))
+			exit.WithCode(exit.Usage, diag.Keys.Hint(errors.New("no keys were given"), "give --keys DIR, or set CORPUS_KEYS"))
 	}
 	return p.ring(ctx)
 }
@@ -68,7 +68,7 @@ func (p *program) sealed(ctx context.Context, seal sealing) (keyring.Ring, error
 	for _, text := range seal.recipients {
 		recipients, err := age.ParseRecipients(strings.NewReader(text))
 		if err != nil {
-			return ring, exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("%q is not an age recipient", text),
+			return ring, exit.WithCode(exit.Usage, diag.Keys.Hint(fmt.Errorf("%q is not an age recipient", text),
 				"`age-keygen -y FILE` shows one; it begins with age1"))
 		}
 		p.locks.Recipients = append(p.locks.Recipients, recipients...)
@@ -90,7 +90,7 @@ func (p *program) identities() ([]age.Identity, error) {
 	list, err := age.ParseIdentities(f)
 	if err != nil {
 		// The library's error may quote the line, so it is not shown.
-		return nil, diag.WithHint(fmt.Errorf("%s holds no age identities", name), "make one with age-keygen")
+		return nil, diag.Keys.Hint(fmt.Errorf("%s holds no age identities", name), "make one with age-keygen")
 	}
 	return list, nil
 }
@@ -112,7 +112,7 @@ func (p *program) passphrase(about string, isNew bool) (string, error) {
 	in := cli.InputTerminal(p.In)
 	if in == nil {
 		return "", exit.WithCode(exit.Usage,
-			diag.WithHint(errors.New("a passphrase is needed, and standard input is not a terminal"),
+			diag.Keys.Hint(errors.New("a passphrase is needed, and standard input is not a terminal"),
 				"set CORPUS_PASSPHRASE, or CORPUS_PASSPHRASE_FILE"))
 	}
 	word, err := p.prompt(in, "Passphrase for "+about+": ")

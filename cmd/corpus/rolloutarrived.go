@@ -44,7 +44,7 @@ func (u *activeRollout) failed() int { return len(u.failures()) }
 
 // over returns the error for a move of a rollout that has arrived.
 func (u *activeRollout) over(so, more string) error {
-	return exit.WithCode(exit.Usage, diag.WithHint(
+	return exit.WithCode(exit.Usage, diag.Rollout.Hint(
 		fmt.Errorf("the rollout of %s to %s has arrived, so %s", trust.Printable(u.version), u.ref, so),
 		"`corpus rollout back %s %s` goes back in waves%s", u.ref.Project, u.ref.Channel, more))
 }

@@ -101,5 +101,5 @@ func (u *activeRollout) mayGoBack(read bool) error {
 	default:
 		return nil
 	}
-	return exit.WithCode(exit.Usage, diag.WithHint(err, hint, ref.Project, ref.Channel))
+	return exit.WithCode(exit.Usage, diag.Rollout.Hint(err, hint, ref.Project, ref.Channel))
 }

@@ -83,7 +83,7 @@ func (f *startFlags) withoutExempt(b publish.Beginning, all []fleet.Follower) (r
 	if len(old) == 0 {
 		return rest, ahead, nil
 	}
-	return nil, nil, exit.WithCode(exit.Refused, diag.WithHint(
+	return nil, nil, exit.WithCode(exit.Refused, diag.Rollout.Hint(
 		fmt.Errorf("%d of %s of %s have agents older than %s, which would take the release at once: %s", len(old),
 			diag.Count(len(all), "host"), b.Ref, trust.Printable(b.Plan.Agent), namedHosts(old)),
 		"install that version there and wait for their next run; or, where older agents know rollouts, sign a plan with "+

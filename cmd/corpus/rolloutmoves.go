@@ -153,8 +153,8 @@ func (u *activeRollout) halted() bool { return halts(u.verdict(len(u.plan.Waves)
 
 // refusal returns the error for a move that a rollout does not take now.
 func (u *activeRollout) refusal(why, hint string) error {
-	return exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("the rollout of %s to %s %s", trust.Printable(u.version),
-		u.ref, why), "%s", hint))
+	return exit.WithCode(exit.Usage, diag.Rollout.Hint(fmt.Errorf("the rollout of %s to %s %s",
+		trust.Printable(u.version), u.ref, why), "%s", hint))
 }
 
 // mayContinue returns an error for a rollout whose release is withdrawn: no host takes it.
@@ -176,12 +176,12 @@ func skipWave(ctx context.Context, publisher *publish.Publisher, ref artifact.Re
 	}
 	at := u.waitsAt()
 	if at == len(u.plan.Waves) {
-		return releases.Steered{}, "", exit.WithCode(exit.Usage, diag.WithHint(
+		return releases.Steered{}, "", exit.WithCode(exit.Usage, diag.Rollout.Hint(
 			fmt.Errorf("every wave of the rollout of %s has begun", ref),
 			"`corpus rollout status` shows which hosts it waits for"))
 	}
 	if v := u.verdict(at); v.Reason != rollout.Waits && v.Reason != rollout.TooFew {
-		return releases.Steered{}, "", exit.WithCode(exit.Usage, diag.WithHint(
+		return releases.Steered{}, "", exit.WithCode(exit.Usage, diag.Rollout.Hint(
 			fmt.Errorf("%s does not wait for a wave: %s", ref, v), "`corpus rollout status` shows what it waits for"))
 	}
 	result, err := releases.SkipWaves(ctx, publisher, ref, at)

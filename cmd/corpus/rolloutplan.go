@@ -228,7 +228,7 @@ func mayEndPlan(ctx context.Context, publisher *publish.Publisher, ref artifact.
 		state, _ = u.next(1, 0)
 		state = "which is " + state
 	}
-	return exit.WithCode(exit.Refused, diag.WithHint(fmt.Errorf(
+	return exit.WithCode(exit.Refused, diag.Rollout.Hint(fmt.Errorf(
 		"a rollout of %s has not arrived, %s: without a plan every host would take the release at once", ref, state),
 		"end it first with `corpus rollout abort %s %s`, or let it arrive (`corpus rollout status`)", ref.Project,
 		ref.Channel))

@@ -132,7 +132,7 @@ func (s *starter) prepare(ctx context.Context, b publish.Beginning) (*begun, err
 		if !errors.Is(err, store.ErrForbidden) {
 			hint = "nothing was changed; try again when the store answers (corpus verify)"
 		}
-		return nil, diag.WithHint(fmt.Errorf("which hosts follow %s is not known: %w", b.Ref, err), "%s", hint)
+		return nil, diag.Evidence.Hint(fmt.Errorf("which hosts follow %s is not known: %w", b.Ref, err), "%s", hint)
 	}
 	all, ahead, err := s.flags.withoutExempt(b, all)
 	if err != nil {
@@ -141,7 +141,7 @@ func (s *starter) prepare(ctx context.Context, b publish.Beginning) (*begun, err
 	made := newBegun(all, now.Add(-inRoster))
 	made.ahead = ahead
 	if len(made.roster.Hosts) == 0 && (b.Before != nil || len(all) > 0) && !b.Urgent {
-		return nil, exit.WithCode(exit.Refused, diag.WithHint(
+		return nil, exit.WithCode(exit.Refused, diag.Evidence.Hint(
 			fmt.Errorf("%s has no host that signed a report in the last %s, so nothing would stop the rollout", b.Ref,
 				rollout.Duration(inRoster)),
 			"see whether `corpus host ls` and `corpus fleet` show its hosts and whether this machine's clock is right, and "+

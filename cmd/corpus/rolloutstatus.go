@@ -152,7 +152,7 @@ func (u *activeRollout) healthy() map[string]bool {
 // noRollout adds the exit code and the hint to errors about channels without a rollout.
 func noRollout(ref artifact.Ref, err error) error {
 	if errors.Is(err, errNoRollout) || errors.Is(err, errNoPlan) {
-		return exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("%s: %w", ref, err),
+		return exit.WithCode(exit.Usage, diag.Rollout.Hint(fmt.Errorf("%s: %w", ref, err),
 			"`corpus project rollout %s %s` shows its plan; with one, the next promotion starts a rollout", ref.Project,
 			ref.Channel))
 	}

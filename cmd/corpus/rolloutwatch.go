@@ -40,7 +40,7 @@ summary names is signed by hosts. It takes the right to list and read rollouts/ 
 		}),
 		RunE: func(c *cobra.Command, args []string) error {
 			if c.Flags().Changed("every") && (every < 10*time.Second || every > hosts.SummaryAge/2) {
-				return exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("--every is %s", every), "give 10s to %s",
+				return exit.WithCode(exit.Usage, diag.Usage.Hint(fmt.Errorf("--every is %s", every), "give 10s to %s",
 					hosts.SummaryAge/2))
 			}
 			var ref *artifact.Ref
@@ -144,7 +144,7 @@ func summarizeOne(ctx context.Context, client *trust.Client, s store.Store, ref 
 		err = u.lost
 	}
 	if err == nil && !u.seen.Summary.IsZero() {
-		err = diag.WithHint(fmt.Errorf("the store of %s cannot be listed, so nothing can be summarized from it", ref),
+		err = diag.Evidence.Hint(fmt.Errorf("the store of %s cannot be listed, so nothing can be summarized from it", ref),
 			"give the URL by which the store is written, such as s3://bucket/prefix, and the right to list it")
 	}
 	if err != nil {

@@ -131,7 +131,7 @@ func (p *program) openStore() (store.Store, error) {
 }
 
 func noStore() error {
-	return exit.WithCode(exit.Usage, diag.WithHint(errors.New("no store was given"),
+	return exit.WithCode(exit.Usage, diag.StoreURL.Hint(errors.New("no store was given"),
 		"give --store URL, such as file:///srv/store or s3://bucket/prefix, or set CORPUS_STORE"))
 }
 
@@ -232,13 +232,13 @@ func (p *program) rootOfTrust(ctx context.Context, s store.Store) ([]byte, error
 	}
 	if given == "" {
 		return nil, exit.WithCode(exit.Usage,
-			diag.WithHint(errors.New("no root of trust was given, and no directory of keys that contains one"),
+			diag.Root.Hint(errors.New("no root of trust was given, and no directory of keys that contains one"),
 				"give --trust-root FILE or sha256:HEX of it, or --keys DIR with %s in it", roots.RootName))
 	}
 	root, err := trust.ReadRoot(given)
 	if errors.Is(err, fs.ErrNotExist) {
-		err = diag.WithHint(err, "give --trust-root FILE or sha256:HEX, or copy %s of the person who set the store up into "+
-			"--keys DIR",
+		err = diag.Root.Hint(err, "give --trust-root FILE or sha256:HEX, or copy %s of the person who set the store up "+
+			"into --keys DIR",
 			roots.RootName)
 	}
 	return root, exit.WithCode(exit.Usage, err)
@@ -272,9 +272,9 @@ func hintDisk(err error) error {
 	case err == nil || diag.HintOf(err) != "":
 		return err
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
-		return diag.WithHint(err, "make room on that disk (df -h, df -i), or raise the quota, and run the command again")
+		return diag.Disk.Hint(err, "make room on that disk (df -h, df -i), or raise the quota, and run the command again")
 	case errors.Is(err, syscall.EROFS), errors.Is(err, store.ErrReadOnly):
-		return diag.WithHint(err, "mount that filesystem for writing, and run the command again")
+		return diag.Disk.Hint(err, "mount that filesystem for writing, and run the command again")
 	}
 	return err
 }

@@ -127,7 +127,7 @@ func (p *program) channelPlan(ctx context.Context, ref artifact.Ref) (rollout.Pl
 		return rollout.Plan{}, err
 	}
 	if planned.Plan == nil {
-		return rollout.Plan{}, exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("%s has no rollout plan", ref),
+		return rollout.Plan{}, exit.WithCode(exit.Usage, diag.Plan.Hint(fmt.Errorf("%s has no rollout plan", ref),
 			"give it one with `corpus project rollout %s %s --waves ...`, or simulate the default one without naming a channel",
 			ref.Project, ref.Channel))
 	}
@@ -157,17 +157,17 @@ func (s *simulation) read(plan rollout.Plan) error {
 		f.Share = 1
 	}
 	if s.params.Faults.Refused == 1 || s.params.Faults.Lost == 1 {
-		errs = append(errs, diag.WithHint(errors.New("with a store that answers no request no rollout ends"),
+		errs = append(errs, diag.Plan.Hint(errors.New("with a store that answers no request no rollout ends"),
 			"give --refused and --lost less than 100%%"))
 	}
 	for name, n := range map[string]int{"hosts": s.params.Hosts, "in-regions": s.params.Regions,
 		"cluster-hosts": s.params.Cluster} {
 		if n < 1 || n > mostSimulated {
-			errs = append(errs, diag.WithHint(fmt.Errorf("--%s is %d", name, n), "give 1 to %d", mostSimulated))
+			errs = append(errs, diag.Plan.Hint(fmt.Errorf("--%s is %d", name, n), "give 1 to %d", mostSimulated))
 		}
 	}
 	if n := s.params.Faults.Outages; n < 0 || n > 1000 {
-		errs = append(errs, diag.WithHint(fmt.Errorf("--outages is %d", n), "give 0 to 1000"))
+		errs = append(errs, diag.Plan.Hint(fmt.Errorf("--outages is %d", n), "give 0 to 1000"))
 	}
 	return errors.Join(append(errs, s.checkTimes(), s.place())...)
 }
@@ -177,13 +177,13 @@ func (s *simulation) checkTimes() error {
 	var errs []error
 	for name, d := range map[string]time.Duration{"tick": s.params.Tick, "deploy": s.params.Deploy} {
 		if d < time.Second || d > 24*time.Hour {
-			errs = append(errs, diag.WithHint(fmt.Errorf("--%s is %s", name, d), "give 1s to 24h"))
+			errs = append(errs, diag.Plan.Hint(fmt.Errorf("--%s is %s", name, d), "give 1s to 24h"))
 		}
 	}
 	for name, d := range map[string]time.Duration{"fails-after": s.params.Fails.After, "fails-late": s.params.Fails.Late,
 		"stale": s.params.Faults.Stale, "outage": s.params.Faults.Outage} {
 		if d < 0 || d > 30*24*time.Hour {
-			errs = append(errs, diag.WithHint(fmt.Errorf("--%s is %s", name, d), "give 0s to 720h"))
+			errs = append(errs, diag.Plan.Hint(fmt.Errorf("--%s is %s", name, d), "give 0s to 720h"))
 		}
 	}
 	s.params.Most = s.params.Plan.Least() + time.Duration(len(s.params.Plan.Waves)+2)*8*24*time.Hour
@@ -205,7 +205,7 @@ func (s *simulation) place() error {
 	case slices.Contains(clusters, s.in):
 		s.params.Fails.Cluster = s.in
 	default:
-		return diag.WithHint(fmt.Errorf("--fails-in: there is no region or cluster %s", trust.Printable(s.in)),
+		return diag.Plan.Hint(fmt.Errorf("--fails-in: there is no region or cluster %s", trust.Printable(s.in)),
 			"there are %s, and clusters such as %s", strings.Join(regions[:min(len(regions), mostNamed)], ", "), clusters[0])
 	}
 	return nil

@@ -22,7 +22,7 @@ func (r simulated) broken() error {
 	if len(errs) == 0 {
 		return nil
 	}
-	return diag.WithHint(fmt.Errorf("the simulation broke a rule of rollouts: %w", errors.Join(errs...)),
+	return diag.Internal.Hint(fmt.Errorf("the simulation broke a rule of rollouts: %w", errors.Join(errs...)),
 		"look whether the plan can end at all (its windows); otherwise report this command and its output as a mistake")
 }
 

@@ -141,7 +141,7 @@ func rootChange(add, remove, thresholds []string) (roots.Change, error) {
 		each(thresholds, func(role, number string) error {
 			n, err := strconv.Atoi(number)
 			if err != nil {
-				return diag.WithHint(fmt.Errorf("--threshold %s=%s: a number was expected", role, number),
+				return diag.Usage.Hint(fmt.Errorf("--threshold %s=%s: a number was expected", role, number),
 					"write ROLE=N, such as root=2")
 			}
 			c.Threshold[role] = n
@@ -156,7 +156,7 @@ func each(flags []string, take func(role, value string) error) error {
 	for _, f := range flags {
 		role, value, ok := strings.Cut(f, "=")
 		if !ok || !slices.Contains(tuf.TopRoles(), role) {
-			return diag.WithHint(fmt.Errorf("%q does not name a role of the root", f),
+			return diag.Usage.Hint(fmt.Errorf("%q does not name a role of the root", f),
 				"write ROLE=VALUE, with root, targets, snapshot or timestamp")
 		}
 		if err := take(role, value); err != nil {

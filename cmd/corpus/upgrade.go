@@ -77,13 +77,13 @@ func (p *program) upgrade(ctx context.Context, force bool) error {
 func (p *program) readyToUpgrade(ctx context.Context, s store.Store, since time.Time) error {
 	agents, err := fleet.Agents(ctx, s, since)
 	if err != nil {
-		return diag.WithHint(fmt.Errorf("it is not known whether every host's agent reads the new format: %w", err),
+		return diag.Evidence.Hint(fmt.Errorf("it is not known whether every host's agent reads the new format: %w", err),
 			"use credentials that may list and read below reports/, or give --force if you know that every host has this agent")
 	}
 	old := slices.DeleteFunc(slices.Clone(agents), func(a fleet.Agent) bool { return a.Form >= trust.NewestForm })
 	switch {
 	case len(old) > 0:
-		return exit.WithCode(exit.Refused, diag.WithHint(
+		return exit.WithCode(exit.Refused, diag.Evidence.Hint(
 			fmt.Errorf("the agents of %d of %d hosts do not report that they read the new format: %s; nothing was written",
 				len(old), len(agents), namedHosts(old)),
 			"install this version of corpus-agent there, wait for its next run, and run this again; --force upgrades the "+

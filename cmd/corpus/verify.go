@@ -56,7 +56,7 @@ func (p *program) verify(ctx context.Context) error {
 		return errors.Join(append([]error{err, lost}, sum.damaged...)...)
 	}
 	if len(sum.damaged) > 0 {
-		return diag.WithHint(errors.Join(sum.damaged...),
+		return diag.StoreLost.Hint(errors.Join(sum.damaged...),
 			"publish the same file again, `corpus publish PROJECT VERSION FILE`: it replaces what is lost or damaged; first "+
 				"find out who or what changed it")
 	}

@@ -135,12 +135,12 @@ func (o Options) load(ctx context.Context, e entry) answer {
 			return answer{} // runModules sets it
 		}
 		return answer{nil,
-			diag.WithHint(fmt.Errorf("%s is a grain module for Salt, which is not run: it needs Salt's loader", e.path),
+			diag.Grains.Hint(fmt.Errorf("%s is a grain module for Salt, which is not run: it needs Salt's loader", e.path),
 				"make it a program that prints its grains as JSON: add #!/usr/bin/env python3, print(json.dumps(...)), and "+
 					"chmod +x")}
 	case forgotten:
 		return answer{nil,
-			diag.WithHint(fmt.Errorf("%s looks like a program but is not executable, so it was not run", e.path),
+			diag.Grains.Hint(fmt.Errorf("%s looks like a program but is not executable, so it was not run", e.path),
 				"chmod +x %s", e.path)}
 	}
 	if o.Skip != "" {

@@ -53,7 +53,8 @@ func parse(from string, data []byte) (*value.Map, error) {
 	case *value.Map:
 		return v, nil
 	}
-	d := diag.At(document.Start(), "grains are a mapping of names to values").WithHint("write it as `role: web`")
+	d := diag.At(document.Start(), "grains are a mapping of names to values").
+		WithHint(diag.Grains, "write it as `role: web`")
 	d.Excerpt = diag.Excerpt(string(data), d.Pos.Line, d.Pos.Col)
 	return nil, d
 }

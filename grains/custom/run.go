@@ -44,7 +44,7 @@ func (o Options) run(ctx context.Context, path string) (*value.Map, error) {
 	case out.more():
 		return nil, fmt.Errorf("%s prints more than %d KiB", path, maxOutput>>10)
 	case err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return nil, diag.WithHint(fmt.Errorf("%s was stopped: it took longer than %s", path, timeout),
+		return nil, diag.Timeout.Hint(fmt.Errorf("%s was stopped: it took longer than %s", path, timeout),
 			"run it by hand to see what it waits for")
 	case err != nil:
 		return nil, fmt.Errorf("running %s: %w%s", path, err, lastLine(messages.text()))

@@ -159,14 +159,14 @@ func (h *Host) explain(err error) error {
 	at := h.options.Endpoint
 	switch h.line.status {
 	case 0:
-		return diag.WithHint(fmt.Errorf("%w: nothing answers at %s: %w", ErrNoMetadata, at,
+		return diag.Identity.Hint(fmt.Errorf("%w: nothing answers at %s: %w", ErrNoMetadata, at,
 			innermost(cmp.Or(h.line.err, err))),
 			"on EC2, see that metadata is enabled for the instance, and in a container that its hop limit is 2")
 	case http.StatusNotFound, http.StatusMethodNotAllowed:
-		return diag.WithHint(fmt.Errorf("%w: the service at %s has no version 2", ErrNoMetadata, at),
+		return diag.Identity.Hint(fmt.Errorf("%w: the service at %s has no version 2", ErrNoMetadata, at),
 			"enable version 2 (IMDSv2), or allow version 1")
 	case http.StatusForbidden, http.StatusUnauthorized:
-		return diag.WithHint(fmt.Errorf("%w: the service at %s refuses to answer", ErrNoMetadata, at),
+		return diag.Identity.Hint(fmt.Errorf("%w: the service at %s refuses to answer", ErrNoMetadata, at),
 			"enable metadata for the instance")
 	}
 	return fmt.Errorf("EC2 instance metadata at %s: status %d: %w", at, h.line.status, innermost(err))

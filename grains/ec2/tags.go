@@ -42,8 +42,8 @@ func (h *Host) tagFromAPI(ctx context.Context, doc *imds.InstanceIdentityDocumen
 		err = xml.Unmarshal(data, &answer)
 	}
 	if err != nil {
-		return "", diag.WithHint(fmt.Errorf("the auto scaling group of %s is not in its metadata, and ec2:DescribeTags "+
-			"fails: %w", doc.InstanceID, cause(err)),
+		return "", diag.Identity.Hint(fmt.Errorf("the auto scaling group of %s is not in its metadata, and "+
+			"ec2:DescribeTags fails: %w", doc.InstanceID, cause(err)),
 			"allow instance tags in metadata, or let the instance's role call ec2:DescribeTags")
 	}
 	for _, tag := range answer.Items {

@@ -37,7 +37,7 @@ type Opening struct {
 // OpenBase makes a copy of a system. It needs root's rights and debootstrap.
 func OpenBase(ctx context.Context, o Opening) (*Base, error) {
 	if os.Geteuid() != 0 {
-		return nil, diag.WithHint(errors.New("building in a base system needs root"),
+		return nil, diag.Build.Hint(errors.New("building in a base system needs root"),
 			"run corpus build as root, or leave build.base out to build on this machine")
 	}
 	from := kept(o.System, o.Cache)

@@ -143,7 +143,7 @@ func (j Job) output(ctx context.Context, maker string) error {
 	if is, err := walk.Directory(output); err != nil {
 		return err
 	} else if !is {
-		return diag.WithHint(fmt.Errorf("%s did not make the directory %s", maker, j.Recipe.Build.Output),
+		return diag.Build.Hint(fmt.Errorf("%s did not make the directory %s", maker, j.Recipe.Build.Output),
 			"build.output names the directory that is released")
 	}
 	if err := j.release(ctx, output); err != nil {
@@ -202,7 +202,7 @@ func (j Job) golang(ctx context.Context) error {
 		return err
 	}
 	if len(entries) == 0 {
-		return diag.WithHint(fmt.Errorf("%s has no program", strings.Join(main, " ")),
+		return diag.Build.Hint(fmt.Errorf("%s has no program", strings.Join(main, " ")),
 			"build.main names the packages whose name is main")
 	}
 	return j.describe(ctx)
@@ -213,7 +213,7 @@ func (j Job) run(ctx context.Context, dir string, args ...string) error {
 }
 
 func missing(name, why string) error {
-	return diag.WithHint(fmt.Errorf("%s is missing", name), "%s", why)
+	return diag.Build.Hint(fmt.Errorf("%s is missing", name), "%s", why)
 }
 
 // Here runs programs on this machine.
@@ -267,7 +267,8 @@ func explain(args []string, err error) error {
 	}
 	err = fmt.Errorf("%s: %w", line, err)
 	if strings.Contains(err.Error(), exec.ErrNotFound.Error()) {
-		return diag.WithHint(err, "install %s, or name a base system in build.base and the package in build.needs", args[0])
+		return diag.Build.Hint(err, "install %s, or name a base system in build.base and the package in build.needs",
+			args[0])
 	}
-	return diag.WithHint(err, "the log has its output")
+	return diag.Build.Hint(err, "the log has its output")
 }

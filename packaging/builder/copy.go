@@ -34,7 +34,7 @@ func CopyTree(ctx context.Context, from, to string, skip func(name string) bool)
 		}
 		if !d.IsDir() && !d.Type().IsRegular() && d.Type() != fs.ModeSymlink {
 			problems.Add(diag.Pos{File: name},
-				"it is not a file, directory or link; only these can be released").WithHint(
+				"it is not a file, directory or link; only these can be released").WithHint(diag.Tree,
 				"remove it from the tree, or change the build so that it does not make it")
 			return nil
 		}
@@ -48,7 +48,7 @@ func copyInto(ctx context.Context, from, to, name string) error {
 	if found, err := walk.Named(filepath.Join(from, name)); err != nil {
 		return err
 	} else if !found {
-		return diag.WithHint(fmt.Errorf("the recipe names %s, which the build did not make", name),
+		return diag.Recipe.Hint(fmt.Errorf("the recipe names %s, which the build did not make", name),
 			"correct the name in corpus.yaml, or have the build make it")
 	}
 	if err := os.MkdirAll(filepath.Dir(filepath.Join(to, name)), 0o755); err != nil {

@@ -140,7 +140,7 @@ func removeTree(dir string) error {
 	}
 	for line := range strings.Lines(string(mounts)) {
 		if fields := strings.Fields(line); len(fields) > 1 && strings.HasPrefix(fields[1]+"/", dir+"/") {
-			return diag.WithHint(fmt.Errorf("%s is mounted, so %s is not removed", fields[1], dir),
+			return diag.Build.Hint(fmt.Errorf("%s is mounted, so %s is not removed", fields[1], dir),
 				"unmount it, then build again")
 		}
 	}

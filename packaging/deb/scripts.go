@@ -104,9 +104,8 @@ func (s scripts) joined(script, before, after, name string) (string, error) {
 			shebang += "\n"
 		}
 		if !isShell(shebang) {
-			return "", diag.WithHint(fmt.Errorf("the script %s is for %s, and a package with units needs a shell script", script,
-				strings.TrimSpace(shebang)),
-				"write a shell script that starts the other one")
+			return "", diag.Package.Hint(fmt.Errorf("the script %s is for %s, and a package with units needs a shell script",
+				script, strings.TrimSpace(shebang)), "write a shell script that starts the other one")
 		}
 		text = "(\n" + text + "\n)\nresult=$?\n[ $result = 0 ] || exit $result\n"
 	}

@@ -57,7 +57,7 @@ func Files(ctx context.Context, r Request) ([]File, error) {
 
 func add(problems *diag.List, at diag.Pos, err error) {
 	if err != nil {
-		problems.Add(at, "a package or an image cannot hold it: %v", err).WithHint(diag.HintOf(err))
+		problems.Add(at, "a package or an image cannot hold it: %v", err).WithHint(diag.Package, diag.HintOf(err))
 	}
 }
 

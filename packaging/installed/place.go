@@ -62,7 +62,7 @@ func (p Place) below(root, text string) (string, error) {
 			text = after
 		default:
 			path := root + strings.TrimSuffix(rest, after)
-			return "", diag.WithHint(fmt.Errorf("%s exists only on a host to which an agent deploys", path),
+			return "", diag.Package.Hint(fmt.Errorf("%s exists only on a host to which an agent deploys", path),
 				"name a path below %s/current, which becomes %s; data belongs in a directory that both have, such as "+
 					"StateDirectory=%s gives (/var/lib/%s)", root, p.Prefix, p.Name, p.Name)
 		}

@@ -56,7 +56,7 @@ func (r Request) base(ctx context.Context, scratch string) (v1.Image, error) {
 		return nil, fmt.Errorf("reading the base of the image, %s: %w", r.Base, err)
 	}
 	if file.Architecture != "" && file.Architecture != r.Arch {
-		return nil, diag.WithHint(fmt.Errorf("the base of the image, %s, is for %s, and the release is for %s", r.Base,
+		return nil, diag.Package.Hint(fmt.Errorf("the base of the image, %s, is for %s, and the release is for %s", r.Base,
 			file.Architecture, r.Arch), "give a base for %s", r.Arch)
 	}
 	return image, nil
@@ -138,7 +138,7 @@ func (r Request) pick(index v1.ImageIndex) (v1.Image, error) {
 			return index.Image(m.Digest)
 		}
 	}
-	return nil, diag.WithHint(fmt.Errorf("the layout holds no image for linux/%s", r.Arch), "give one that does")
+	return nil, diag.Package.Hint(fmt.Errorf("the layout holds no image for linux/%s", r.Arch), "give one that does")
 }
 
 // stoppable returns a reader that fails once the context is done, since layers are hashed and packed without a
@@ -246,7 +246,7 @@ func eachEntry(ctx context.Context, file string, see func(*tar.Header, io.Reader
 			return false, nil
 		}
 		if err != nil {
-			return false, diag.WithHint(err, "a base is a directory, a tar archive (.gz and .zst too), or an OCI image layout")
+			return false, diag.Package.Hint(err, "a base is a directory, a tar archive (also .gz, .zst), or an OCI image layout")
 		}
 		if enough, err := see(h, archive); enough || err != nil {
 			return enough, err

@@ -40,7 +40,7 @@ func (b *build) prepare(ctx context.Context) error {
 	if b.recipe.Prefix == "" {
 		b.recipe.Prefix = "/opt/" + b.result.Name
 	}
-	misnamed := diag.WithHint(b.checkName(),
+	misnamed := diag.Recipe.Hint(b.checkName(),
 		"write `name: ...` into corpus.yaml; by default the name of the directory is used")
 	b.result.Version, err = b.version(ctx)
 	return errors.Join(b.checkBase(), misnamed, err, b.installed(ctx))
@@ -56,7 +56,7 @@ func (b *build) checkBase() error {
 	if err != nil {
 		err = fmt.Errorf("the image cannot be based on %s: %w", base, err)
 	}
-	return diag.WithHint(err, "correct package.base in corpus.yaml, or give --image-base")
+	return diag.Recipe.Hint(err, "correct package.base in corpus.yaml, or give --image-base")
 }
 
 // installed determines the files of packages and images outside the prefix, before anything is built.
@@ -69,7 +69,7 @@ func (b *build) installed(ctx context.Context) error {
 	for i, word := range b.recipe.Package.Command {
 		word, err := place.Text(word)
 		if err != nil {
-			errs = append(errs, diag.WithHint(fmt.Errorf("package.command of corpus.yaml: %w", err), "%s", diag.HintOf(err)))
+			errs = append(errs, diag.Recipe.Hint(fmt.Errorf("package.command of corpus.yaml: %w", err), "%s", diag.HintOf(err)))
 		}
 		b.recipe.Package.Command[i] = word
 	}
@@ -99,7 +99,7 @@ func (b *build) version(ctx context.Context) (string, error) {
 		err = artifact.CheckVersion(version)
 	}
 	if err != nil && !refused(err) {
-		err = diag.WithHint(err, "give --version, write version into corpus.yaml, or commit and tag the tree")
+		err = diag.Usage.Hint(err, "give --version, write version into corpus.yaml, or commit and tag the tree")
 	}
 	return version, err
 }
@@ -174,7 +174,7 @@ func format(output string) string {
 func (b *build) checkOutputs() error {
 	for _, output := range b.Outputs {
 		if format(output) == "" {
-			return diag.WithHint(fmt.Errorf("%s: corpus build does not write that format", output), "end it in one of %s",
+			return diag.Usage.Hint(fmt.Errorf("%s: corpus build does not write that format", output), "end it in one of %s",
 				strings.Join(formats(), ", "))
 		}
 	}

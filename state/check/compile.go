@@ -134,7 +134,7 @@ func (c *compiler) findLinksOut(tree Source) error {
 		_, err = fs.Stat(tree.Files, name)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			c.static.Add(diag.Pos{File: filepath.Join(tree.Dir, name)}, "this link leads out of the tree").
-				WithHint("put the file into the tree; builds and hosts refuse such a link, too")
+				WithHint(diag.Tree, "put the file into the tree; builds and hosts refuse such a link, too")
 		}
 		return nil
 	})

@@ -119,9 +119,10 @@ func (f *file) unknown(state, function string, at diag.Pos) {
 	switch {
 	case len(same) > 0:
 		hint := cmp.Or(diag.DidYouMean(function, same), "of "+state+" there are "+strings.Join(same, ", "))
-		f.problems.Add(at, "no such state function: %s has no %s", state, function).WithHint(hint)
+		f.problems.Add(at, "no such state function: %s has no %s", state, function).WithHint(diag.Function, hint)
 	case meant != "":
-		f.problems.Add(at, "no such state function: %s.%s", state, function).WithHint("did you mean \"" + meant + "\"?")
+		f.problems.Add(at, "no such state function: %s.%s", state, function).
+			WithHint(diag.Function, "did you mean \""+meant+"\"?")
 	}
 }
 
@@ -151,7 +152,7 @@ func (f *file) arguments(function string, given *value.List, known []string, at 
 func noArgument(problems *diag.List, at diag.Pos, function, name string, known []string) {
 	hint := cmp.Or(diag.DidYouMean(name, append(slices.Clone(known), generalNames()...)),
 		"its arguments are "+strings.Join(known, ", "))
-	problems.Add(at, "%s has no argument %s", function, name).WithHint(hint)
+	problems.Add(at, "%s has no argument %s", function, name).WithHint(diag.Argument, hint)
 }
 
 // tagBetween reports whether a block tag stands between the lines of two places.

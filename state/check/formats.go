@@ -19,6 +19,7 @@ type finding struct {
 	Column  int      `json:"column,omitempty"`
 	Message string   `json:"message"`
 	Hint    string   `json:"hint,omitempty"`
+	Code    string   `json:"code,omitempty"`  // of the hint
 	Hosts   []string `json:"hosts,omitempty"` // empty if all hosts are affected
 }
 
@@ -44,7 +45,8 @@ func WriteJSON(w io.Writer, r *Report) error {
 		Unused   []string   `json:"unused"`
 	}{[]finding{}, []compiled{}, append([]string{}, r.Unused...)}
 	for _, f := range r.Findings {
-		doc.Findings = append(doc.Findings, finding{kind(f), f.Pos.File, f.Pos.Line, f.Pos.Col, f.Message, f.Hint, f.Minions})
+		doc.Findings = append(doc.Findings, finding{kind(f), f.Pos.File, f.Pos.Line, f.Pos.Col, f.Message, f.Hint,
+			diag.CodesOf(f.Hint), f.Minions})
 	}
 	for _, h := range r.Hosts {
 		doc.Hosts = append(doc.Hosts, compiled{h.ID, h.States, append([]string{}, h.SLS...)})

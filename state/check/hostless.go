@@ -38,7 +38,7 @@ import (
 var hostFunctions string
 
 // errAsksHost is the error of a template that reads the host.
-var errAsksHost = diag.HostOnly(diag.WithHint(errors.New("asks the host, and there is none here"),
+var errAsksHost = diag.HostOnly(diag.Call.Hint(errors.New("asks the host, and there is none here"),
 	"what follows from the answer is checked when a host compiles the tree"))
 
 // hostless provides the functions of a session without a host: functions that only compute are the same as on hosts,

@@ -64,7 +64,7 @@ func Matrix(text, file string) ([]Minion, error) {
 	hosts, ok := doc.Value.(*value.Map)
 	if !ok || hosts.Len() == 0 {
 		return nil, diag.At(doc.Start(), "expected a mapping of names of hosts to their grains").
-			WithHint("one entry is, for example, web-testing-useast1-1: {os: Ubuntu, osrelease: '24.04'}")
+			WithHint(diag.Usage, "one entry is, for example, web-testing-useast1-1: {os: Ubuntu, osrelease: '24.04'}")
 	}
 	if id, is := hosts.Value("id").(string); is {
 		return []Minion{{ID: id, Grains: completed(id, hosts)}}, nil

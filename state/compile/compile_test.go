@@ -21,7 +21,7 @@ func (words) Has(state, function string) bool {
 func (words) Watches(state string) bool { return state == "service" }
 func (words) Refuses(state string) error {
 	if state == "mine" {
-		return diag.WithHint(errors.New("mine: a module of your own"), "rewrite it")
+		return diag.Internal.Hint(errors.New("mine: a module of your own"), "rewrite it")
 	}
 	return nil
 }

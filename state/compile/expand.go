@@ -135,7 +135,7 @@ func (e *expander) rename(chunk *value.Map, name any) {
 	if list == nil {
 		e.problems.Add(e.high.at(e.id, e.state), "the arguments of name %q are a %s, and a list was expected", key,
 			value.TypeName(own)).
-			WithHint("write each argument as `- argument: value` below the name")
+			WithHint(diag.SLS, "write each argument as `- argument: value` below the name")
 		return
 	}
 	for _, argument := range list.Items {

@@ -95,7 +95,7 @@ func (x *extender) unknown(id string, extension *value.Map, found int) {
 	}
 	if found > 1 {
 		x.problems.Add(o.pos, "%s: %q is ambiguous: it is the name of %d states", o.text, id, found).
-			WithHint("write the ID of one of them")
+			WithHint(diag.Requisite, "write the ID of one of them")
 		return
 	}
 	hint := ""
@@ -105,7 +105,7 @@ func (x *extender) unknown(id string, extension *value.Map, found int) {
 	if hint == "" {
 		hint = "include the SLS that declares it, or correct the ID"
 	}
-	x.problems.Add(o.pos, "%s: there is no ID %q in this run", o.text, id).WithHint(hint)
+	x.problems.Add(o.pos, "%s: there is no ID %q in this run", o.text, id).WithHint(diag.Requisite, hint)
 }
 
 func firstState(body *value.Map) string {

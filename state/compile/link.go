@@ -139,7 +139,7 @@ func (p *Program) noteProblems(vocabulary Vocabulary, x *index) {
 			for i, t := range r.Targets {
 				if len(t.Steps) == 0 {
 					r.Targets[i].Lost = p.Problems.Add(s.At(r.Kind), "%s of %s: there is no %s", r.Kind, s.ID(),
-						t).WithHint(x.suggest(t))
+						t).WithHint(diag.Requisite, x.suggest(t))
 				}
 			}
 		}
@@ -164,7 +164,7 @@ func (p *Program) noteUnreadTargets(s *Step, x *index) {
 			}
 			for _, t := range x.targets(value.NewList(item)) {
 				if !x.exact(t) {
-					p.Problems.Add(s.At(key), "%s of %s: there is no %s", key, s.ID(), t).WithHint(x.suggest(t))
+					p.Problems.Add(s.At(key), "%s of %s: there is no %s", key, s.ID(), t).WithHint(diag.Requisite, x.suggest(t))
 				}
 			}
 		}
@@ -182,13 +182,13 @@ func (p *Program) noteName(s *Step) {
 		return
 	}
 	p.Problems.Add(s.At("name"), "the name of %s is %s, and a string was expected", s.ID(), value.Repr(s.misnamed)).
-		WithHint("write it as one string, or each of several names below `- names:`")
+		WithHint(diag.SLS, "write it as one string, or each of several names below `- names:`")
 }
 
 // noteUnknownFunction adds a problem if the state function does not exist.
 func (p *Program) noteUnknownFunction(s *Step, vocabulary Vocabulary) {
 	why := UnknownFunction(s.State(), s.Fun(), vocabulary)
-	p.Problems.Add(s.Pos, "%s of %s: %v", s.Function(), s.ID(), why).WithHint(diag.HintOf(why))
+	p.Problems.Add(s.Pos, "%s of %s: %v", s.Function(), s.ID(), why).KeepHint(diag.HintOf(why))
 }
 
 // UnknownFunction returns an error that says why a state function does not exist, with similar names as its hint.
@@ -287,5 +287,5 @@ func (p *Program) reportCycle(cycle []*Step) {
 	}
 	names = append(names, names[0])
 	p.Problems.Add(cycle[0].Pos, "requisites form a cycle: %s", strings.Join(names, " -> ")).
-		WithHint("remove one of these requisites")
+		WithHint(diag.Requisite, "remove one of these requisites")
 }

@@ -177,7 +177,7 @@ func (t *turner) plainState(from source, key, state, name string) string {
 		t.problems.Add(t.high.at(from.id, from.state), "%s names %s: %s, and a requisite names a state without its "+
 			"function",
 			key, state, name).
-			WithHint("write " + plain + ": " + name)
+			WithHint(diag.Requisite, "write "+plain+": "+name)
 	}
 	return plain
 }

@@ -43,7 +43,7 @@ func unmetBy(high *High, id, state string, list *value.List, known map[string]bo
 			for _, t := range newIndex(nil).targets(wanted) {
 				if t.State != "sls" && !strings.ContainsAny(t.Name, "*?[") && !known[t.Name] && !mentioned(high.Unread, t.Name) {
 					problems.Add(high.at(id, state, kind), "%s of %s: there is no %s", kind, id,
-						t).WithHint("include the SLS that declares it, or correct the name")
+						t).WithHint(diag.Requisite, "include the SLS that declares it, or correct the name")
 				}
 			}
 		}

@@ -54,12 +54,13 @@ func (v *verifier) add(format string, args ...any) *diag.Diagnostic {
 func (v *verifier) id(id, body any) {
 	v.idText, v.body = value.Str(id), body
 	if _, ok := id.(string); !ok {
-		v.add("ID %s is of type %s, and an ID is a string", v.idText, value.TypeName(id)).WithHint("put it in quotes")
+		v.add("ID %s is of type %s, and an ID is a string", v.idText, value.TypeName(id)).
+			WithHint(diag.SLS, "put it in quotes")
 	}
 	m, ok := body.(*value.Map)
 	if !ok {
 		v.add("ID %s holds a %s, and a mapping of states was expected", v.idText, value.TypeName(body)).
-			WithHint("write `state.function:` below it, and below that its arguments")
+			WithHint(diag.SLS, "write `state.function:` below it, and below that its arguments")
 		return
 	}
 	for state, run := range m.All() {
@@ -81,10 +82,10 @@ func (v *verifier) declaration(state string, run any) {
 		}
 	case nil:
 		v.add("%s of %s ends with a colon and has no arguments", state,
-			v.idText).WithHint("leave the colon out, or write `" + state + ": []`")
+			v.idText).WithHint(diag.SLS, "leave the colon out, or write `"+state+": []`")
 	default:
 		v.add("%s of %s holds a %s, and a list of arguments was expected", state, v.idText, value.TypeName(run)).
-			WithHint("write each argument as `- name: value`")
+			WithHint(diag.SLS, "write each argument as `- name: value`")
 	}
 }
 
@@ -104,10 +105,12 @@ func (v *verifier) functions(state string, run *value.List) {
 		switch argument, _, colon := strings.Cut(word, ":"); {
 		case colon && argument != "":
 			v.add("%q in %s of %s is not a function", name, state,
-				v.idText).WithHint("if it is an argument, it lacks a space after the colon: write `- " + argument + ": ...`")
+				v.idText).
+				WithHint(diag.SLS, "if it is an argument, it lacks a space after the colon: write `- "+argument+": ...`")
 			wrong = true
 		case strings.Contains(word, " "):
-			v.add("%q in %s of %s is not a function", name, state, v.idText).WithHint("if it is an argument, it lacks a colon")
+			v.add("%q in %s of %s is not a function", name, state, v.idText).
+				WithHint(diag.SLS, "if it is an argument, it lacks a colon")
 			wrong = true
 		default:
 			found = append(found, name)
@@ -115,11 +118,11 @@ func (v *verifier) functions(state string, run *value.List) {
 	}
 	switch {
 	case len(found) == 0 && !wrong && state != "require" && state != "watch":
-		v.add("%s of %s names no function", state, v.idText).WithHint("write " + state +
+		v.add("%s of %s names no function", state, v.idText).WithHint(diag.SLS, "write "+state+
 			".FUNCTION: in its place; docs/states.md lists modules and their functions")
 	case len(found) > 1:
 		v.add("%s of %s names more than one function: %s", state, v.idText, strings.Join(found, ", ")).
-			WithHint("give each an ID of its own")
+			WithHint(diag.SLS, "give each an ID of its own")
 	}
 }
 
@@ -135,7 +138,7 @@ func (v *verifier) argument(m *value.Map) {
 	case "names":
 		if !isList {
 			v.add("names of %s is a %s, and a list was expected", v.idText,
-				value.TypeName(arg)).WithHint("write each name as `- name` below it")
+				value.TypeName(arg)).WithHint(diag.SLS, "write each name as `- name` below it")
 		}
 	case "require", "watch", "prereq", "onchanges":
 		if !isList {
@@ -143,7 +146,8 @@ func (v *verifier) argument(m *value.Map) {
 			return
 		}
 		if m.Len() != 1 {
-			v.add("an argument of %s holds %d keys", v.idText, m.Len()).WithHint("give each argument a dash of its own")
+			v.add("an argument of %s holds %d keys", v.idText, m.Len()).
+				WithHint(diag.SLS, "give each argument a dash of its own")
 		}
 		v.wants[v.idText] = &wanted{state: v.state, names: map[string]string{}}
 		for _, item := range list.Items {
@@ -161,7 +165,7 @@ func (v *verifier) argument(m *value.Map) {
 // noList adds a problem for a requisite that is not a list.
 func (v *verifier) noList(key string, arg any) {
 	v.add("%s of %s is a %s, and a list was expected", key, v.idText, value.TypeName(arg)).
-		WithHint("write `- " + key + ":` and below it `- state: id`")
+		WithHint(diag.SLS, "write `- "+key+":` and below it `- state: id`")
 }
 
 // otherRequisite checks a requisite whose shape Salt does not check: Salt ignores one that it cannot read. An _in
@@ -189,18 +193,18 @@ func (v *verifier) requisite(key string, item any) {
 	state, name, ok := single(item)
 	if !ok {
 		v.add("%s of %s holds %s, and `state: id` was expected", key, v.idText,
-			value.Repr(item)).WithHint("write `- state: id`, such as `- pkg: nginx`")
+			value.Repr(item)).WithHint(diag.Requisite, "write `- state: id`, such as `- pkg: nginx`")
 		return
 	}
 	if plain := withoutDot(state); plain != state {
 		v.add("%s of %s names %s: %s, and a requisite names a state without its function", key, v.idText, state,
 			value.Str(name)).
-			WithHint("write " + plain + ": " + value.Str(name))
+			WithHint(diag.Requisite, "write "+plain+": "+value.Str(name))
 	}
 	switch name.(type) {
 	case *value.List, *value.Map:
 		v.add("%s of %s names %s: %s, and a name was expected", key, v.idText, state, value.Repr(name)).
-			WithHint("write one item for each name")
+			WithHint(diag.Requisite, "write one item for each name")
 	}
 }
 
@@ -214,7 +218,7 @@ func (v *verifier) itself(key string, item any) {
 	for _, argument := range arguments(v.high.Data, v.idText, v.state) {
 		if m, _ := argument.(*value.Map); m.Value("name") == name {
 			v.add("%s of %s names %s: %s, which is this state itself", key, v.idText, state, name).
-				WithHint("remove this requisite, or correct the name")
+				WithHint(diag.Requisite, "remove this requisite, or correct the name")
 		}
 	}
 }
@@ -240,6 +244,6 @@ func (v *verifier) mutual(item any) {
 		}
 		v.problems.Add(v.high.at(name, state), "requisites form a cycle: %s",
 			strings.Join(append(way, way[0]), " -> ")).
-			WithHint("remove one of these requisites")
+			WithHint(diag.Requisite, "remove one of these requisites")
 	}
 }

@@ -44,7 +44,7 @@ func Render(ctx context.Context, t Template) (string, error) {
 	}
 	out, err := parsed.Render(ctx, t.vars())
 	if err != nil {
-		return "", diag.WithHint(err, "%s", hint)
+		return "", diag.Call.Hint(err, "%s", hint)
 	}
 	return out.Text, nil
 }

@@ -44,7 +44,7 @@ func (p Pos) IsZero() bool { return p == Pos{} }
 type Diagnostic struct {
 	Pos     Pos
 	Message string // the mistake and what was expected, one line
-	Hint    string // what to do next, one line; may be empty
+	Hint    string // what to do next, one line that ends with a code; may be empty
 	Excerpt string // the text around the place, from Excerpt; may be empty
 	// Cause is the error of the host (EIO, EMFILE, ENOSPC ...) if that is the problem and not a mistake in the file;
 	// nil otherwise. Errors.Is finds it in a List, too.
@@ -107,8 +107,11 @@ func CauseOf(err error) error {
 // Unwrap returns the Cause.
 func (d *Diagnostic) Unwrap() error { return d.Cause }
 
-// WithHint sets the hint and returns the diagnostic.
-func (d *Diagnostic) WithHint(hint string) *Diagnostic {
+// WithHint sets a hint about the topic and returns the diagnostic.
+func (d *Diagnostic) WithHint(t Topic, hint string) *Diagnostic { return d.KeepHint(t.Coded(hint)) }
+
+// KeepHint sets the hint of another error, which ends with a code, and returns the diagnostic.
+func (d *Diagnostic) KeepHint(hint string) *Diagnostic {
 	d.Hint = hint
 	return d
 }

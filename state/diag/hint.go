@@ -2,7 +2,6 @@ package diag
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 )
@@ -12,19 +11,19 @@ type hinted struct {
 	hint string
 }
 
-// WithHint adds a hint, the next thing to try, to an error that belongs to no user file. It returns nil for a nil
-// error.
-func WithHint(err error, format string, args ...any) error {
+// KeepHint adds the hint of another error, which ends with a code, to an error. It returns nil for a nil error.
+func KeepHint(err error, hint string) error {
 	if err == nil {
 		return nil
 	}
-	return &hinted{err: err, hint: fmt.Sprintf(format, args...)}
+	return &hinted{err: err, hint: hint}
 }
 
 func (h *hinted) Error() string { return h.err.Error() }
 func (h *hinted) Unwrap() error { return h.err }
 
-// HintOf returns the first hint attached to err, or that of an error type with a Hint method, or "".
+// HintOf returns the first hint attached to err, or that of an error type with a Hint method, or "". A hint ends with
+// the code of its topic.
 func HintOf(err error) string {
 	var h *hinted
 	if errors.As(err, &h) {
@@ -135,7 +134,7 @@ func around(err error, list List) error {
 	if after != "" {
 		text = before + "as above" + after
 	}
-	return WithHint(errors.New(text), "%s", strings.Join(hints, "\n"))
+	return KeepHint(errors.New(text), strings.Join(hints, "\n"))
 }
 
 // AllHints returns the hints of all parts of err, each once. Unlike HintsOf, it includes the hints of diagnostics in a

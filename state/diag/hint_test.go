@@ -10,10 +10,10 @@ import (
 )
 
 func TestHintsOfJoinedErrors(t *testing.T) {
-	disk := diag.WithHint(errors.New("the disk is full"), "make room")
-	other := diag.WithHint(errors.New("another disk is full"), "make room")
-	link := diag.WithHint(errors.New("the link is gone"), "run it again")
-	list := diag.List{diag.At(diag.Pos{File: "a.sls", Line: 1}, "a mistake").WithHint("correct it")}
+	disk := diag.KeepHint(errors.New("the disk is full"), "make room")
+	other := diag.KeepHint(errors.New("another disk is full"), "make room")
+	link := diag.KeepHint(errors.New("the link is gone"), "run it again")
+	list := diag.List{diag.At(diag.Pos{File: "a.sls", Line: 1}, "a mistake").KeepHint("correct it")}
 	for name, c := range map[string]struct {
 		err   error
 		parts []string
@@ -31,12 +31,12 @@ func TestHintsOfJoinedErrors(t *testing.T) {
 			[]string{"make room", "run it again", "correct it"}},
 		"two wrapped errors": {fmt.Errorf("%w, and %w", disk, link), []string{"the disk is full, and the link is gone"},
 			[]string{"make room", "run it again"}},
-		"a hint around a list": {diag.WithHint(fmt.Errorf("rolled back: %w", list), "publish"),
+		"a hint around a list": {diag.KeepHint(fmt.Errorf("rolled back: %w", list), "publish"),
 			[]string{"a.sls:1: a mistake", "rolled back"}, []string{"publish"}},
-		"a hint of two lines around a list": {diag.WithHint(
+		"a hint of two lines around a list": {diag.KeepHint(
 			fmt.Errorf("it failed (%w), and so did the rest", list), "correct it\nlook"),
 			[]string{"a.sls:1: a mistake", "it failed (as above), and so did the rest"}, []string{"correct it\nlook"}},
-		"a hint for all": {diag.WithHint(errors.Join(disk, link), "call for help"),
+		"a hint for all": {diag.KeepHint(errors.Join(disk, link), "call for help"),
 			[]string{"the disk is full\nthe link is gone"}, []string{"call for help"}},
 	} {
 		var parts []string
@@ -51,8 +51,8 @@ func TestHintsOfJoinedErrors(t *testing.T) {
 
 // TestAllHints checks an error that has a hint and wraps a list whose problems have hints.
 func TestAllHints(t *testing.T) {
-	list := diag.List{diag.At(diag.Pos{File: "a.sls", Line: 1}, "a mistake").WithHint("correct it")}
-	err := diag.WithHint(fmt.Errorf("rolled back: %w", list), "correct it\npublish")
+	list := diag.List{diag.At(diag.Pos{File: "a.sls", Line: 1}, "a mistake").KeepHint("correct it")}
+	err := diag.KeepHint(fmt.Errorf("rolled back: %w", list), "correct it\npublish")
 	if got := diag.AllHints(err); !slices.Equal(got, []string{"correct it", "publish"}) {
 		t.Errorf("the hints are %q", got)
 	}

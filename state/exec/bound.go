@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/state/compile"
+	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/module"
 	"github.com/corpus-agent/corpus-agent/state/value"
@@ -131,7 +132,8 @@ func (r *Runner) endedBy(ctx context.Context, result *Result) *Result {
 		during = " while its " + guard.key + " ran"
 	}
 	result.Comment = fmt.Sprintf("cancelled after %s%s: %v", result.lasted(), during, cause)
-	result.Hint = "see what it waits for; converge.timeout in agent.yaml limits the time of all states together"
+	result.Hint = diag.Timeout.Coded(
+		"see what it waits for; converge.timeout in agent.yaml limits the time of all states together")
 	result.cause = &ended{cause}
 	if during == "" && errors.Is(cause, errOverdue) {
 		r.nameDelay(result)

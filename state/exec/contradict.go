@@ -108,8 +108,8 @@ func throughLink(s *compile.Step) bool {
 
 // contradict fails a step that has undone what a step before it declares at a path.
 func (r *Result) contradict(p string, before declarer, d declaration) {
-	r.fail(diag.WithHint(diag.At(r.Step.Pos, "%s (%s) declares %s at %s, and %s (%s%s), which ran before it, declares "+
-		"%s there: the two states contradict each other", r.Step.ID(), r.Step.Function(), files.TypeName(d.kind),
+	r.fail(diag.Contradiction.Hint(diag.At(r.Step.Pos, "%s (%s) declares %s at %s, and %s (%s%s), which ran before it, "+
+		"declares %s there: the two states contradict each other", r.Step.ID(), r.Step.Function(), files.TypeName(d.kind),
 		files.Clip(p), before.step.ID(), before.step.Function(), placeOf(before.step), files.TypeName(before.kind)),
 		"remove one of the two states, or give one of them another path"), r.Changes)
 	r.Unknown, r.Predicted = false, value.NewMap()

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/state/compile"
+	"github.com/corpus-agent/corpus-agent/state/diag"
 	functions "github.com/corpus-agent/corpus-agent/state/function"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/module"
@@ -231,7 +232,8 @@ func (r *Runner) checkCommand(ctx context.Context, s *compile.Step, resource mod
 			if host.NotStarted(out.Code) {
 				result.Comment = fmt.Sprintf("check_cmd could not be started (exit code %d): "+
 					"%s", out.Code, value.Str(line))
-				result.Hint = "install its program in a state that this one requires, or correct the command"
+				result.Hint = diag.Prerequisite.Coded(
+					"install its program in a state that this one requires, or correct the command")
 			}
 			return
 		}

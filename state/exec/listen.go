@@ -153,5 +153,5 @@ func (l *listeners) missing(by *compile.Step, key string, r ref) {
 		compile.KeySLS, by.SLS(), compile.KeyEnv, by.Env())}
 	l.lost = append(l.lost, &Result{Step: s, Changes: value.NewMap(), Started: time.Now(),
 		Comment: diag.At(at, "%s of %s: there is no %s: %s", key, by.ID(), r.state, r.name).Error(),
-		Hint:    "include the SLS that declares it, or correct the name"})
+		Hint:    diag.Requisite.Coded("include the SLS that declares it, or correct the name")})
 }

@@ -103,7 +103,7 @@ func caught(err *error) {
 			break
 		}
 	}
-	*err = diag.WithHint(fmt.Errorf("internal error in %s: %v", place, why),
+	*err = diag.Internal.Hint(fmt.Errorf("internal error in %s: %v", place, why),
 		"this is a mistake of the program, or of a server that it asked: please report it with this text")
 }
 
@@ -159,8 +159,8 @@ func (r *Result) findObstruction(h *host.Host) {
 	by, obstacle := h.ObstructionOf(r.cause)
 	_, refused := host.Unsafe(r.cause)
 	if own := h.OfOwnLink(r.cause); own != nil {
-		r.cause, r.Hint = own, "name the target of the link in this state, or put the link where root alone may write; "+
-			"`follow_unsafe: true` has the state follow it anyway"
+		r.cause, r.Hint = own, diag.Exposed.Coded("name the target of the link in this state, or put the link where root "+
+			"alone may write; `follow_unsafe: true` has the state follow it anyway")
 		r.Comment = diag.At(r.Step.Pos, "%s; an earlier state of this run put the link there", r.Comment).Error()
 	}
 	if refused || obstacle == nil && by == nil {

@@ -41,7 +41,7 @@ func (b *binding) positions(args []any) error {
 		}
 	}
 	if n < len(args) {
-		return diag.WithHint(TypeError("it takes %s, and %d were given", count(n), len(args)), "%s", b.known())
+		return diag.Call.Hint(TypeError("it takes %s, and %d were given", count(n), len(args)), "%s", b.known())
 	}
 	return nil
 }
@@ -76,7 +76,7 @@ func (b *binding) names(kwargs *value.Map) error {
 		case rest != nil:
 			rest.Set(name, v)
 		default:
-			return diag.WithHint(TypeError("there is no argument %s", name), "%s", b.hint(name))
+			return diag.Call.Hint(TypeError("there is no argument %s", name), "%s", b.hint(name))
 		}
 	}
 	return nil
@@ -139,9 +139,9 @@ func (b *binding) defaults() error {
 	case 0:
 		return nil
 	case 1:
-		return diag.WithHint(TypeError("missing argument %s", missing[0]), "%s", b.known())
+		return diag.Call.Hint(TypeError("missing argument %s", missing[0]), "%s", b.known())
 	}
-	return diag.WithHint(TypeError("missing arguments %s", strings.Join(missing, ", ")), "%s", b.known())
+	return diag.Call.Hint(TypeError("missing arguments %s", strings.Join(missing, ", ")), "%s", b.known())
 }
 
 // TypeError returns an error about the arguments of a call.

@@ -90,7 +90,7 @@ func perform(ctx context.Context, h *host.Host, modules module.Registry, functio
 		return nil, err
 	}
 	if len(warnings) > 0 {
-		return nil, diag.WithHint(TypeError("%s", warnings[0]), "the arguments are those of the state %s", function)
+		return nil, diag.Call.Hint(TypeError("%s", warnings[0]), "the arguments are those of the state %s", function)
 	}
 	d, err := resource.Check(ctx, h)
 	if err != nil || d.Empty() {

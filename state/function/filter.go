@@ -69,7 +69,7 @@ func (f Filter) overBase(chosen any) (any, error) {
 	}
 	over, ok := chosen.(*value.Map)
 	if !ok {
-		return nil, diag.WithHint(errors.New("the base is a mapping, and the chosen value is not"),
+		return nil, diag.Call.Hint(errors.New("the base is a mapping, and the chosen value is not"),
 			"make every value of the lookup a mapping")
 	}
 	under = value.Copy(under).(*value.Map)

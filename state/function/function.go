@@ -64,7 +64,7 @@ func (t Table) Needing(h *host.Host, program, pkg string) Table {
 			if _, ok := h.Which(program); ok {
 				return nil
 			}
-			return diag.WithHint(fmt.Errorf("the program %s is not installed", program),
+			return diag.Program.Hint(fmt.Errorf("the program %s is not installed", program),
 				"on Debian it is in the package %s; templates can test with `'MODULE.FUNCTION' in salt`", pkg)
 		}
 	}

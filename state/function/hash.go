@@ -34,7 +34,7 @@ func NewHash(form string) (hash.Hash, error) {
 	if hint == "" {
 		hint = "use one of " + strings.Join(names, ", ")
 	}
-	return nil, diag.WithHint(value.Raise("ValueError", "there is no hash called %q", form), "%s", hint)
+	return nil, diag.Call.Hint(value.Raise("ValueError", "there is no hash called %q", form), "%s", hint)
 }
 
 // HexDigest returns the digest of data in hexadecimal digits.

@@ -33,5 +33,5 @@ func (f *Facts) Matcher(kind, id string) (func(expression any) bool, error) {
 			return func(expression any) bool { return f.Matches(Query{Kind: kind, ID: id}, expression) }, nil
 		}
 	}
-	return nil, diag.WithHint(fmt.Errorf("%q is not a way to match hosts", kind), "%s", diag.DidYouMean(kind, kinds))
+	return nil, diag.Call.Hint(fmt.Errorf("%q is not a way to match hosts", kind), "%s", diag.DidYouMean(kind, kinds))
 }

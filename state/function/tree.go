@@ -28,13 +28,13 @@ func (f *Facts) Locate(url, env string) (file string, ok bool, err error) {
 		ok, err := f.treeFile(url)
 		return url, ok, err
 	case !hasScheme:
-		return "", false, diag.WithHint(fmt.Errorf("%q is neither an absolute path nor a URL", url),
+		return "", false, diag.Call.Hint(fmt.Errorf("%q is neither an absolute path nor a URL", url),
 			"write salt://%s for a file of the state tree", url)
 	case scheme == "file":
 		ok, err := f.treeFile(rest)
 		return rest, ok, err
 	case scheme != "salt":
-		return "", false, diag.WithHint(fmt.Errorf("%s would be downloaded, and templates do not download", url),
+		return "", false, diag.Call.Hint(fmt.Errorf("%s would be downloaded, and templates do not download", url),
 			"download it in a file.managed state, or read it with http.query")
 	}
 	return f.locateInTree(rest, env)

@@ -23,8 +23,8 @@ var ErrNotHere = errors.New("on this host")
 func (t Table) Unknown(name string) error {
 	if f := t[name]; f != nil {
 		if why := f.absent(); why != nil {
-			return diag.WithHint(fmt.Errorf("there is no function %s %w: __virtual__ is False, since %w", name, ErrNotHere, why),
-				"%s", diag.HintOf(why))
+			return diag.Function.Hint(fmt.Errorf("there is no function %s %w: __virtual__ is False, since %w", name,
+				ErrNotHere, why), "%s", diag.HintOf(why))
 		}
 	}
 	module, _, _ := strings.Cut(name, ".")
@@ -36,16 +36,16 @@ func (t Table) Unknown(name string) error {
 	reason, instead := reasonFor(module)
 	switch {
 	case Acts(name) && !t.acts():
-		return diag.WithHint(fmt.Errorf("%s: it changes the host, and templates only read", name),
+		return diag.Function.Hint(fmt.Errorf("%s: it changes the host, and templates only read", name),
 			"use a state for it, or call it in a module.run state")
 	case reason != "":
-		return diag.WithHint(fmt.Errorf("%s: %s", name, reason), "%s", instead)
+		return diag.Function.Hint(fmt.Errorf("%s: %s", name, reason), "%s", instead)
 	case hint == "" && t.hasModule(module):
 		hint = "`corpus-agent call sys.list_functions " + module + "` lists its functions"
 	case hint == "":
 		hint = "if it is a module of your own, converge this host with `engine: salt-call`"
 	}
-	return diag.WithHint(err, "%s", hint)
+	return diag.Function.Hint(err, "%s", hint)
 }
 
 // reordered returns the function of the same module whose name has the same words in another order, such as

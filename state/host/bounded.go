@@ -170,7 +170,7 @@ func (z *skipZeros) Write(p []byte) (int, error) {
 const maxHoles = 4 << 30
 
 func tooManyHoles(p string) error {
-	return Unsuitable(p, diag.WithHint(fmt.Errorf("%s has more than %s of holes, and is not read to its end", p,
+	return Unsuitable(p, diag.Edit.Hint(fmt.Errorf("%s has more than %s of holes, and is not read to its end", p,
 		diag.Size(maxHoles)),
 		"look at it with ls -ls: it may be large and take no room; such a file is copied and compared, but not hashed"))
 }

@@ -151,15 +151,15 @@ func (h *Host) Enterable(dir, runAs string) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, fs.ErrNotExist):
-		return Gone(dir, diag.WithHint(fmt.Errorf("the working directory %s does not exist", dir),
+		return Gone(dir, diag.Prerequisite.Hint(fmt.Errorf("the working directory %s does not exist", dir),
 			"create it in a state that this one requires"))
 	case errors.Is(err, ErrNotDir):
 		return fmt.Errorf("the working directory cannot be entered: %w", cmp.Or(h.Obstructed(dir),
-			diag.WithHint(fmt.Errorf("%s is not a directory", dir), "correct cwd")))
+			diag.Argument.Hint(fmt.Errorf("%s is not a directory", dir), "correct cwd")))
 	case errors.As(err, &refused):
 		return fmt.Errorf("the working directory is not entered: %w", err)
 	case runAs != "":
-		return diag.WithHint(fmt.Errorf("user %s cannot enter the working directory: %w", runAs, err),
+		return diag.Rights.Hint(fmt.Errorf("user %s cannot enter the working directory: %w", runAs, err),
 			"look at the modes of the directories on the way: namei -l %s", dir)
 	}
 	return fmt.Errorf("the working directory cannot be entered: %w", err)

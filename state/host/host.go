@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
+	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host/dialog"
 	"github.com/corpus-agent/corpus-agent/state/host/network"
 )
@@ -240,7 +241,7 @@ func (s *Skipped) HostOnly() bool { return true }
 
 // Hint suggests a way to perform the operation.
 func (s *Skipped) Hint() string {
-	return "run on the host itself, or with --chroot if the root is a whole system"
+	return diag.Usage.Coded("run on the host itself, or with --chroot if the root is a whole system")
 }
 
 // Talk starts a process for a dialog. It looks up the program in the directories of the system's programs, inside the

@@ -65,16 +65,17 @@ func (h *Host) jailEnvironment(l Line) []string {
 // jail returns an error if commands cannot run inside of a directory.
 func (h *Host) jail(root string) error {
 	if !path.IsAbs(root) {
-		return diag.WithHint(fmt.Errorf("the root %s is not an absolute path", root), "start it with a slash")
+		return diag.Argument.Hint(fmt.Errorf("the root %s is not an absolute path", root), "start it with a slash")
 	}
 	found, err := walk.Found(h.statDir(root))
 	switch {
 	case errors.Is(err, ErrNotDir):
-		return diag.WithHint(fmt.Errorf("the root %s is not a directory", root), "correct root")
+		return diag.Argument.Hint(fmt.Errorf("the root %s is not a directory", root), "correct root")
 	case err != nil:
 		return fmt.Errorf("the root %s: %w", root, err)
 	case !found:
-		return diag.WithHint(fmt.Errorf("the root %s does not exist", root), "make it in a state that this one requires")
+		return diag.Prerequisite.Hint(fmt.Errorf("the root %s does not exist", root),
+			"make it in a state that this one requires")
 	}
 	return nil
 }

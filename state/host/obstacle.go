@@ -48,9 +48,9 @@ func (o *Obstacle) After(text string) string {
 // Hint returns how to find what is in the way, or the hint of the error.
 func (o *Obstacle) Hint() string {
 	if o.absent {
-		return cmp.Or(diag.HintOf(o.error), "change one of the two states, or their order")
+		return cmp.Or(diag.HintOf(o.error), diag.Contradiction.Coded("change one of the two states, or their order"))
 	}
-	return cmp.Or(diag.HintOf(o.error), "find what is in the way with: namei -l "+walk.Clip(o.Path))
+	return cmp.Or(diag.HintOf(o.error), diag.Path.Coded("find what is in the way with: namei -l "+walk.Clip(o.Path)))
 }
 
 // AboutFile marks the error as one about a file of the host: see diag.ObjectOf.
@@ -68,7 +68,7 @@ func Unlike(p string, found Info, needed Thing, hint string) error {
 		hint = "remove it, or choose another path"
 	}
 	return &Obstacle{Path: p, owner: found.UID, is: kind{known: true, of: found.Mode.Type()},
-		error: diag.WithHint(text, "%s", hint)}
+		error: diag.Path.Hint(text, "%s", hint)}
 }
 
 // WithObstacle returns an Obstacle for what is at a path, regardless of its kind. err describes it.
@@ -134,7 +134,7 @@ func (o *Obstruction) Hint(of string) string {
 	case of != "" && o.content:
 		todo = of + "; look at it with ls -ld " + o.Path
 	}
-	return todo + "; no release is quarantined for it, and the deploy is tried again"
+	return diag.Path.Coded(todo + "; no release is quarantined for it, and the deploy is tried again")
 }
 
 // ObstructionOf returns the Obstruction that made a state fail with an error, or nil if there is none: the error is an

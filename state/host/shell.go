@@ -81,7 +81,7 @@ func (h *Host) become(name string) (User, *Credential, error) {
 		return u, nil, err
 	}
 	if !ok {
-		err := diag.WithHint(fmt.Errorf("user %s does not exist", name),
+		err := diag.Prerequisite.Hint(fmt.Errorf("user %s does not exist", name),
 			"make it in a user.present state that this one requires")
 		return u, nil, WithMissing(err, AUser, name)
 	}

@@ -69,7 +69,7 @@ func (h *Host) TempFor(user, pattern string, content []byte, mode fs.FileMode) (
 	if user != "" {
 		u, found, err := h.Accounts.User(user)
 		if err == nil && !found {
-			err = diag.WithHint(fmt.Errorf("user %s does not exist", user),
+			err = diag.Prerequisite.Hint(fmt.Errorf("user %s does not exist", user),
 				"make it in a user.present state that this one requires")
 		}
 		if err != nil {

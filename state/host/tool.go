@@ -48,7 +48,7 @@ func (h *Host) Tool(ctx context.Context, t Tool) (string, error) {
 	}
 	program, ok := h.Which(name)
 	if !ok {
-		return "", diag.WithHint(fmt.Errorf("%s is not installed", name),
+		return "", diag.Program.Hint(fmt.Errorf("%s is not installed", name),
 			"install %s in a pkg.installed state that this one requires", t.packageName())
 	}
 	if err := Record(h.recorder, t.Changes); err != nil {
@@ -86,9 +86,9 @@ func (t Tool) packageName() string {
 	return "the package that has it"
 }
 
-// Failed returns err with the operation that failed, what, in front, and with a hint if err has none. It returns nil if
-// err is nil.
-func Failed(err error, what, hint string) error {
+// Failed returns err with the operation that failed, what, in front, and with a hint about the topic if err has none.
+// It returns nil if err is nil.
+func Failed(t diag.Topic, err error, what, hint string) error {
 	if err == nil {
 		return nil
 	}
@@ -96,7 +96,7 @@ func Failed(err error, what, hint string) error {
 	if diag.HintOf(err) != "" {
 		return worded
 	}
-	return diag.WithHint(worded, "%s", hint)
+	return t.Hint(worded, "%s", hint)
 }
 
 // ToolLimit is the default time limit of a tool. userdel -r of a large home is the slowest.
@@ -117,8 +117,11 @@ func (e *ToolError) Error() string {
 	return e.Text
 }
 
-// Hint explains the exit code of the tool. The codes are those of useradd(8) and similar tools.
-func (e *ToolError) Hint() string {
+// Hint explains the exit code of the tool.
+func (e *ToolError) Hint() string { return diag.Account.Coded(e.remedy()) }
+
+// remedy knows the exit codes of useradd(8) and similar tools.
+func (e *ToolError) remedy() string {
 	if os.Geteuid() != 0 && e.lacksPermission() {
 		return "changing the system needs root"
 	}

@@ -81,14 +81,14 @@ func TestToolWithErrorIsReported(t *testing.T) {
 	if !errors.As(err, &refused) || refused.Code != 3 {
 		t.Fatalf("got %v", err)
 	}
-	failed := host.Failed(err, "doing it", "try again")
+	failed := host.Failed(diag.Internal, err, "doing it", "try again")
 	if failed.Error() != "doing it: cannot do that; really" {
 		t.Errorf("the error is %q", failed)
 	}
-	if os.Geteuid() == 0 && diag.HintOf(failed) != "try again" {
+	if os.Geteuid() == 0 && diag.HintOf(failed) != "try again [C079]" {
 		t.Errorf("the hint is %q", diag.HintOf(failed))
 	}
-	if host.Failed(nil, "doing it", "try again") != nil {
+	if host.Failed(diag.Internal, nil, "doing it", "try again") != nil {
 		t.Error("Failed makes an error of nil")
 	}
 }
@@ -96,7 +96,8 @@ func TestToolWithErrorIsReported(t *testing.T) {
 func TestMissingToolIsAnError(t *testing.T) {
 	h, _ := toolHost(t, host.Output{}, nil)
 	_, err := h.Tool(context.Background(), host.Tool{Argv: []string{"corpus-none"}, Package: "corpus-tools"})
-	if err == nil || !strings.Contains(diag.HintOf(host.Failed(err, "doing it", "try again")), "corpus-tools") {
+	if err == nil || !strings.Contains(diag.HintOf(host.Failed(diag.Internal, err, "doing it", "try again")),
+		"corpus-tools") {
 		t.Errorf("got %v, hint %q", err, diag.HintOf(err))
 	}
 }

@@ -268,36 +268,37 @@ func explain(err error) error {
 	var named *fs.PathError
 	switch {
 	case errors.As(err, &leased):
-		return diag.WithHint(err, "%s", leased.Hint())
+		return diag.Busy.Hint(err, "%s", leased.Hint())
 	case errors.As(err, &immutable) && errors.As(err, &named):
 		p := named.Path
 		if immutable.Directory {
 			p = path.Dir(p)
 		}
-		return diag.WithHint(err, "let the agent change it with: chattr -%s %s", immutable.Flag(), p)
+		return diag.Rights.Hint(err, "let the agent change it with: chattr -%s %s", immutable.Flag(), p)
 	case errors.Is(err, unix.ENOSPC), errors.Is(err, unix.EDQUOT):
-		return diag.WithHint(err, "make room on that filesystem, or raise the quota, and run again")
+		return diag.Disk.Hint(err, "make room on that filesystem, or raise the quota, and run again")
 	case errors.Is(err, unix.EIO):
-		return diag.WithHint(err, "the disk may be failing: see dmesg")
+		return diag.Disk.Hint(err, "the disk may be failing: see dmesg")
 	case errors.Is(err, unix.EMFILE), errors.Is(err, unix.ENFILE):
-		return diag.WithHint(err, "there are too many open files: see LimitNOFILE= of the unit, ulimit -n and fs.file-max")
+		return diag.Limits.Hint(
+			err, "there are too many open files: see LimitNOFILE= of the unit, ulimit -n and fs.file-max")
 	case errors.Is(err, unix.ENOMEM):
-		return diag.WithHint(err, "the host has too little memory: see free -m and dmesg")
+		return diag.Limits.Hint(err, "the host has too little memory: see free -m and dmesg")
 	case errors.Is(err, unix.EROFS):
-		return diag.WithHint(err, "that filesystem is mounted read-only: mount it for writing first")
+		return diag.Disk.Hint(err, "that filesystem is mounted read-only: mount it for writing first")
 	case errors.Is(err, unix.EPERM) && os.Geteuid() == 0:
-		return diag.WithHint(err, "its filesystem, or what the agent runs in, may not allow it: see findmnt, lsattr and "+
+		return diag.Rights.Hint(err, "its filesystem, or what the agent runs in, may not allow it: see findmnt, lsattr and "+
 			"CapabilityBoundingSet= of the unit")
 	case errors.Is(err, fs.ErrPermission):
-		return diag.WithHint(err, "run as root, or give the agent's user the right to do this")
+		return diag.Rights.Hint(err, "run as root, or give the agent's user the right to do this")
 	case errors.Is(err, unix.EBUSY):
-		return diag.WithHint(err, "something is mounted there, or uses it")
+		return diag.Path.Hint(err, "something is mounted there, or uses it")
 	case errors.Is(err, ErrLink) && errors.As(err, &named):
-		return diag.WithHint(err, "%s", walk.LoopHint(named.Path))
+		return diag.Path.Hint(err, "%s", walk.LoopHint(named.Path))
 	case errors.Is(err, walk.ErrNoFile):
-		return diag.WithHint(err, "remove it, or choose another path")
+		return diag.Path.Hint(err, "remove it, or choose another path")
 	case errors.Is(err, ErrNotDir) && errors.As(err, &named):
-		return diag.WithHint(err, "a part of the path is not a directory; find it with: namei -l %s", named.Path)
+		return diag.Path.Hint(err, "a part of the path is not a directory; find it with: namei -l %s", named.Path)
 	}
 	return err
 }

@@ -175,7 +175,7 @@ func (i Info) Readable(name string) error {
 const maxRead = 256 << 20
 
 func tooLarge(p string) error {
-	return Unsuitable(p, diag.WithHint(fmt.Errorf("%s is larger than %s, and is not read into memory", p,
+	return Unsuitable(p, diag.Edit.Hint(fmt.Errorf("%s is larger than %s, and is not read into memory", p,
 		diag.Size(maxRead)),
 		"look at it with ls -ls: a file may be large and take no room; such a file is not edited or rendered"))
 }

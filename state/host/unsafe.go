@@ -329,7 +329,7 @@ func (h *Host) OwnerOf(dir string) (string, error) {
 	}
 	u, ok, err := h.Accounts.UserByID(info.UID)
 	if err == nil && !ok {
-		err = diag.WithHint(fmt.Errorf("%s belongs to user %d, who has no account", dir, info.UID),
+		err = diag.Exposed.Hint(fmt.Errorf("%s belongs to user %d, who has no account", dir, info.UID),
 			"give it to root, or make the account: root runs nothing that other users can change")
 	}
 	return u.Name, err

@@ -1,6 +1,7 @@
 package jinja
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"strconv"
@@ -52,7 +53,7 @@ func (t *Template) syntaxError(err error) error {
 	if !errors.As(err, &s) {
 		return err
 	}
-	e := &Error{Diagnostic: diag.At(diag.Pos{}, "%s", s.Message).WithHint(s.Hint), Kind: s.Kind, template: t, at: s.Offset,
+	e := &Error{Diagnostic: diag.At(diag.Pos{}, "%s", s.Message).KeepHint(s.Hint), Kind: s.Kind, template: t, at: s.Offset,
 		line: s.Line}
 	e.place()
 	return e
@@ -91,9 +92,7 @@ func usual(kind string) string {
 func (e *Error) place() {
 	line, col := e.template.lineCol(e.at)
 	d := e.Diagnostic
-	if d.Hint == "" {
-		d.Hint = usual(e.Kind)
-	}
+	d.Hint = diag.Jinja.Coded(cmp.Or(d.Hint, usual(e.Kind)))
 	d.Excerpt = diag.Excerpt(e.template.text, line, col)
 	if e.extra != "" {
 		d.Excerpt += e.extra

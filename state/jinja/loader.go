@@ -37,13 +37,13 @@ func (t Tree) Load(ctx context.Context, name string, globals func(string) any) (
 	if relative {
 		base, ok := globals("tpldir").(string)
 		if !ok {
-			return Source{}, diag.WithHint(fs.ErrNotExist, "it is not known which directory %s counts from", first)
+			return Source{}, diag.Jinja.Hint(fs.ErrNotExist, "it is not known which directory %s counts from", first)
 		}
 		dir = base
 		full = path.Join(base, name)
 	}
 	if clean := path.Clean(full); clean == ".." || strings.HasPrefix(clean, "../") || strings.HasPrefix(clean, "/") {
-		return Source{}, diag.WithHint(fs.ErrNotExist, "%s leads out of the tree", name)
+		return Source{}, diag.Jinja.Hint(fs.ErrNotExist, "%s leads out of the tree", name)
 	}
 	text, file, err := t.Read(ctx, full)
 	if err != nil {

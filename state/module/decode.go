@@ -46,7 +46,7 @@ func (d *Decoder) Decode(r Resource, c Call) (warnings, problems diag.List) {
 	s := d.shape(typeOf(r))
 	for _, name := range s.required {
 		if !c.Arguments.Has(name) {
-			problems.Add(c.at(""), "%s lacks its argument %s", c.Function, name).WithHint("add `- " + name +
+			problems.Add(c.at(""), "%s lacks its argument %s", c.Function, name).WithHint(diag.Argument, "add `- "+name+
 				": ...` to the declaration")
 		}
 	}
@@ -87,7 +87,7 @@ func (c Call) at(argument string) diag.Pos {
 
 func (c Call) set(field reflect.Value, name string, v any, problems *diag.List) {
 	if err := assign(field, v); err != nil {
-		problems.Add(c.at(name), "argument %s of %s: %v", name, c.Function, err).WithHint(diag.HintOf(err))
+		problems.Add(c.at(name), "argument %s of %s: %v", name, c.Function, err).WithHint(diag.Argument, diag.HintOf(err))
 	}
 }
 
@@ -96,7 +96,7 @@ func (c Call) set(field reflect.Value, name string, v any, problems *diag.List) 
 func (s *shape) set(c Call, field reflect.Value, name string, v any, problems *diag.List) {
 	if v == nil && field.Kind() == reflect.Pointer && slices.Contains(s.required, name) {
 		problems.Add(c.at(name), "argument %s of %s is None, and it is required", name, c.Function).
-			WithHint("give it a value")
+			WithHint(diag.Argument, "give it a value")
 		return
 	}
 	c.set(field, name, v, problems)

@@ -21,7 +21,7 @@ func Awaits(what, would string) Diff {
 }
 
 func lacking(what string) error {
-	err := diag.WithHint(fmt.Errorf("%s does not exist", what), "require the state that makes it")
+	err := diag.Prerequisite.Hint(fmt.Errorf("%s does not exist", what), "require the state that makes it")
 	kind, name, _ := strings.Cut(what, " ")
 	switch {
 	case kind == string(host.AUser) || kind == string(host.AGroup):

@@ -59,7 +59,8 @@ func (d *Decoder) Misspelled(r Resource, c Call) (problems diag.List) {
 			continue
 		}
 		if meant := s.control(name); meant != "" {
-			problems.Add(c.at(name), "%s has no argument %s", c.Function, name).WithHint("write " + meant + ", or leave it out")
+			problems.Add(c.at(name), "%s has no argument %s", c.Function, name).
+				WithHint(diag.Argument, "write "+meant+", or leave it out")
 		}
 	}
 	return problems

@@ -27,15 +27,15 @@ func Unknown(function string, known []string) error {
 	reason, instead := reasonFor(state)
 	switch meant := nearest(function, known); {
 	case reason != "" && len(same) == 0:
-		return diag.WithHint(fmt.Errorf("%w: %s", err, reason), "%s", instead)
+		return diag.Function.Hint(fmt.Errorf("%w: %s", err, reason), "%s", instead)
 	case meant != "":
-		return diag.WithHint(err, "did you mean %q?", meant)
+		return diag.Function.Hint(err, "did you mean %q?", meant)
 	case len(same) > 0:
 		slices.Sort(same)
-		return diag.WithHint(fmt.Errorf("%w: %s has no %s", err, state, fun),
+		return diag.Function.Hint(fmt.Errorf("%w: %s has no %s", err, state, fun),
 			"of %s there are %s", state, strings.Join(same, ", "))
 	}
-	return diag.WithHint(err, "docs/states.md lists the states; `engine: salt-call` has all states of Salt")
+	return diag.Function.Hint(err, "docs/states.md lists the states; `engine: salt-call` has all states of Salt")
 }
 
 // nearest returns the function that was probably meant. It considers only states with a similar name, since

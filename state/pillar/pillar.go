@@ -85,7 +85,7 @@ func (m *merger) merge(data, more *value.Map) *value.Map {
 	}
 	merged, err := value.Merge(data, more, strategy, m.MergeLists)
 	if err != nil {
-		m.problems.Add(diag.Pos{}, "%v", err).WithHint("pillar_source_merging_strategy is one of " +
+		m.problems.Add(diag.Pos{}, "%v", err).WithHint(diag.Config, "pillar_source_merging_strategy is one of "+
 			fmt.Sprint(value.Strategies()))
 		return data
 	}
@@ -162,7 +162,7 @@ func (m *merger) missing(env, sls string, from diag.Pos) {
 		hint = fmt.Sprintf("make %s.sls in one of %s", strings.ReplaceAll(sls, ".", "/"),
 			strings.Join(m.Tree.Dirs(env), ", "))
 	}
-	m.problems.Add(from, "there is no pillar file %q in environment %s", sls, env).WithHint(hint)
+	m.problems.Add(from, "there is no pillar file %q in environment %s", sls, env).WithHint(diag.Pillar, hint)
 }
 
 // including merges the files that a file includes, in order, and then the file over them.
@@ -174,7 +174,7 @@ func (m *merger) including(env, sls, path string, doc *render.Document, own *val
 	list, ok := v.(*value.List)
 	if !ok {
 		m.problems.Add(doc.Pos(own, "include"), "include is a %s, and a list of file names was expected", value.TypeName(v)).
-			WithHint("write each name as `- name`")
+			WithHint(diag.Pillar, "write each name as `- name`")
 		return own
 	}
 	own.Delete("include")

@@ -202,7 +202,7 @@ func (w *Worker) lost(ctx context.Context, talk *dialog.Dialog, what string, arg
 	}
 	if cause := context.Cause(ctx); cause != nil {
 		talk.Kill()
-		return diag.WithHint(fmt.Errorf("%s was ended: %w%s", subject, cause, lastLines(talk.Printed())),
+		return diag.Python.Hint(fmt.Errorf("%s was ended: %w%s", subject, cause, lastLines(talk.Printed())),
 			"see what the module waits for")
 	}
 	ending := ""
@@ -247,7 +247,7 @@ func (w *Worker) start(ctx context.Context) error {
 	talk, err := w.options.Host.Talk(host.Command{Argv: []string{"python3", "-I", "-B", "-c", bootstrap},
 		Env: environment()})
 	if errors.Is(err, exec.ErrNotFound) {
-		return diag.WithHint(errors.New("the host has no python3, which the tree's own modules need"),
+		return diag.Python.Hint(errors.New("the host has no python3, which the tree's own modules need"),
 			"install python3 (3.7 or newer), or take the modules out of the tree")
 	}
 	if err != nil {
@@ -286,7 +286,7 @@ func (w *Worker) introduce(ctx context.Context, talk *dialog.Dialog, most time.D
 		err = fmt.Errorf("it ended at once (%s)", talk.Ending())
 	}
 	talk.Kill()
-	return diag.WithHint(fmt.Errorf("starting python3: %w%s", err, lastLines(talk.Printed())),
+	return diag.Python.Hint(fmt.Errorf("starting python3: %w%s", err, lastLines(talk.Printed())),
 		"run python3 -V on the host: it has to end at once and to print a version")
 }
 

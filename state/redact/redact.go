@@ -160,7 +160,7 @@ func (r *Redactor) Error(err error) error {
 	if !r.In(err.Error()) && !r.In(diag.HintOf(err)) {
 		return err
 	}
-	return diag.WithHint(&redacted{text: r.Text(err.Error()), shown: err, cause: diag.CauseOf(err)}, "%s",
+	return diag.KeepHint(&redacted{text: r.Text(err.Error()), shown: err, cause: diag.CauseOf(err)},
 		r.Text(diag.HintOf(err)))
 }
 

@@ -98,7 +98,7 @@ func TestShortSecretsAreReplacedAsWords(t *testing.T) {
 
 func TestErrorsKeepTheirType(t *testing.T) {
 	r := redactor("hunter22")
-	err := r.Error(diag.WithHint(fmt.Errorf("opening hunter22: %w", fs.ErrPermission), "chmod hunter22"))
+	err := r.Error(diag.Internal.Hint(fmt.Errorf("opening hunter22: %w", fs.ErrPermission), "chmod hunter22"))
 	if !errors.Is(err, fs.ErrPermission) || strings.Contains(err.Error()+diag.HintOf(err), "hunter22") {
 		t.Errorf("%v, %s", err, diag.HintOf(err))
 	}

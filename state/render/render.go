@@ -196,7 +196,7 @@ func (r *Renderer) Text(ctx context.Context, engine string, src Source, vars *va
 		return text, err
 	}
 	if engine != "jinja" {
-		return "", diag.WithHint(fmt.Errorf("there is no template engine %q here", engine),
+		return "", diag.Engine.Hint(fmt.Errorf("there is no template engine %q here", engine),
 			"write `template: jinja`, or converge this host with `engine: salt-call`")
 	}
 	out, err := r.Templates.Render(ctx, src, vars)
@@ -256,7 +256,7 @@ func (r *Renderer) known(name string) *diag.Diagnostic {
 	if hint == "" {
 		hint = salt
 	}
-	return diag.At(diag.Pos{}, "there is no renderer %q here", name).WithHint(hint)
+	return diag.At(diag.Pos{}, "there is no renderer %q here", name).WithHint(diag.Engine, hint)
 }
 
 func (r *Renderer) stage(ctx context.Context, s *state, p part) error {
@@ -348,7 +348,7 @@ func (r *Renderer) decrypt(ctx context.Context, s *state, with Decrypter) error 
 	if !s.data {
 		plain, ok, err := with.Decrypt(ctx, s.text)
 		if err != nil {
-			return diag.At(diag.Pos{File: s.src.File}, "%v", err).WithHint(diag.HintOf(err))
+			return diag.At(diag.Pos{File: s.src.File}, "%v", err).KeepHint(diag.HintOf(err))
 		}
 		if ok {
 			s.sealed, s.with = s.text, with
@@ -374,7 +374,7 @@ func (w *walker) walk(v, container, key any) any {
 	case string:
 		plain, ok, err := w.with.Decrypt(w.ctx, v)
 		if err != nil {
-			w.problems.Add(w.doc.Pos(container, key), "%v", err).WithHint(diag.HintOf(err))
+			w.problems.Add(w.doc.Pos(container, key), "%v", err).KeepHint(diag.HintOf(err))
 		}
 		if n, is := w.with.(Noticer); is && ok {
 			n.Decrypted(plain, value.Str(key), w.doc.Pos(container, key))
@@ -408,5 +408,5 @@ func (d *Document) Mapping() (*value.Map, error) {
 		return value.NewMap(), nil
 	}
 	return nil, diag.At(d.Start(), "it renders to a %s, and a mapping was expected", value.TypeName(d.Value)).
-		WithHint("an SLS file is `key: value` at its top")
+		WithHint(diag.SLS, "an SLS file is `key: value` at its top")
 }

@@ -52,7 +52,7 @@ func (w *rewriter) run(extract bool) {
 func (w *rewriter) add(id, requisite string, others *value.List) {
 	if w.data.Has(id) {
 		w.problems.Add(w.doc.Pos(w.data, id), "the renderer stateconf adds the ID %s, which the file has already", id).
-			WithHint("rename it: the renderer uses .start and .goal itself")
+			WithHint(diag.SLS, "rename it: the renderer uses .start and .goal itself")
 		return
 	}
 	w.data.Set(id, value.NewMap(stateconfSet, value.NewList(value.NewMap(requisite, others))))
@@ -121,7 +121,7 @@ func (w *rewriter) relative(name, sls string) string {
 	up := len(name) - len(rest)
 	if up > len(parents) {
 		w.problems.Add(w.doc.Start(), "%s has more dots than the name %s of the SLS has parts", name, sls).
-			WithHint("each dot goes one part up")
+			WithHint(diag.SLS, "each dot goes one part up")
 		return name
 	}
 	return strings.Join(append(slices.Clone(parents[:len(parents)-up]), rest), ".")
@@ -191,7 +191,7 @@ func (w *rewriter) complete(data *value.Map, id string) {
 	full := w.absolute(id)
 	if data.Has(full) {
 		w.problems.Add(w.doc.Pos(data, id), "the ID %s means %s, which the file has already", id, full).
-			WithHint("rename one of them")
+			WithHint(diag.SLS, "rename one of them")
 		return
 	}
 	body := data.Value(id)
@@ -251,13 +251,13 @@ func argument(arguments *value.List, name string) *value.List {
 func (w *rewriter) checkOrder(s declared, i int, place map[[2]string]int) {
 	if argument(s.arguments, "names") != nil {
 		w.problems.Add(w.doc.Pos(w.data, s.id), "%s has names, which #!stateconf -o does not order", s.id).
-			WithHint("write the states in a loop of the template")
+			WithHint(diag.SLS, "write the states in a loop of the template")
 	}
 	references(s.arguments, func(requisite string, _ *value.Map, module, id string) {
 		other, ok := place[[2]string{module, id}]
 		if in := strings.HasSuffix(requisite, "_in"); ok && (!in && other > i || in && other < i) {
 			w.problems.Add(w.doc.Pos(w.data, s.id), "%s of %s names %s, which contradicts the order of #!stateconf -o",
-				requisite, s.id, id).WithHint("move one of them, or leave -o out")
+				requisite, s.id, id).WithHint(diag.SLS, "move one of them, or leave -o out")
 		}
 	})
 }

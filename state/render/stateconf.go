@@ -39,7 +39,8 @@ const (
 func (r *Renderer) stateconf(ctx context.Context, s *state, arguments string) error {
 	c, err := parseStateconf(arguments)
 	if err != nil {
-		return diag.At(diag.Pos{File: s.src.File, Line: 1, Col: 1}, "renderer stateconf: %v", err).WithHint(stateconfUsage)
+		return diag.At(diag.Pos{File: s.src.File, Line: 1, Col: 1}, "renderer stateconf: %v", err).
+			WithHint(diag.SLS, stateconfUsage)
 	}
 	c.sls, c.env = value.Str(s.vars.Value("sls")), s.src.Env
 	if c.env == "" {

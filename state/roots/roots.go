@@ -122,7 +122,7 @@ func (r *Roots) findIn(dir, name string) (file string, ok bool, err error) {
 	case found && info.IsRegular():
 		return file, true, nil
 	case found && strings.HasSuffix(name, ".sls"):
-		return "", false, diag.WithHint(fmt.Errorf("%s is a %s, and an SLS file was expected", file, kindOf(info)),
+		return "", false, diag.Include.Hint(fmt.Errorf("%s is a %s, and an SLS file was expected", file, kindOf(info)),
 			"remove it or give it another name")
 	}
 	return "", false, nil
@@ -162,7 +162,8 @@ func (r *Roots) look(file string) (info host.Info, found bool, err error) {
 		err = r.leadsNowhere(file)
 	}
 	if err != nil {
-		return info, false, diag.WithHint(fmt.Errorf("looking for a file of the tree: %w", err), "%s", hintFor(err, file))
+		return info, false, diag.Include.Hint(fmt.Errorf("looking for a file of the tree: %w", err), "%s", hintFor(err,
+			file))
 	}
 	return info, found, nil
 }

@@ -71,7 +71,7 @@ func typed(text string, v any) any {
 
 // misuse returns an error about the arguments of a call.
 func misuse(hint, format string, args ...any) error {
-	return diag.At(diag.Pos{}, format, args...).WithHint(hint)
+	return diag.At(diag.Pos{}, format, args...).WithHint(diag.Call, hint)
 }
 
 // asMapping returns an argument that must be a mapping.
@@ -83,7 +83,7 @@ func asMapping(name string, v any) (*value.Map, error) {
 	if text, ok := v.(string); ok {
 		var list diag.List
 		if _, err := yaml.LoadString(text, "argument "+name); errors.As(err, &list) {
-			list[0].Hint = hint
+			list[0].Hint = diag.Call.Coded(hint)
 			return nil, err
 		}
 	}

@@ -152,11 +152,11 @@ func (n noFunction) Unwrap() error { return n.error }
 func (s *Session) unknown(name string, err error) error {
 	state, fun, _ := strings.Cut(name, ".")
 	if s.registry().Has(state, fun) {
-		return noFunction{diag.WithHint(fmt.Errorf("%s is a function of states and cannot be called by itself", name),
+		return noFunction{diag.Function.Hint(fmt.Errorf("%s is a function of states and cannot be called by itself", name),
 			"write `corpus-agent call state.single %s NAME ARGUMENT=VALUE`", name)}
 	}
 	if hint := diag.DidYouMean(name, StateFunctions()); hint != "" && !errors.Is(err, function.ErrNotHere) {
-		return noFunction{diag.WithHint(fmt.Errorf("there is no function %s", name), "%s", hint)}
+		return noFunction{diag.Function.Hint(fmt.Errorf("there is no function %s", name), "%s", hint)}
 	}
 	return noFunction{err}
 }

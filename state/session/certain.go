@@ -26,7 +26,7 @@ func (s *Session) addCertainFailures(p *compile.Program) {
 		problems = append(problems, s.unknownInGuards(step)...)
 		for _, problem := range problems {
 			if problem.Hint == "" {
-				problem.Hint = correctArgument(step.Function())
+				problem.Hint = diag.Argument.Coded(correctArgument(step.Function()))
 			}
 		}
 		p.Problems = append(p.Problems, problems...)
@@ -42,7 +42,7 @@ func (s *Session) wrongArguments(step *compile.Step, resource module.Resource) d
 	problems = append(problems, misspelled...)
 	if v, ok := resource.(module.Validated); ok && len(problems) == 0 {
 		if err := v.Valid(); err != nil {
-			problems.Add(step.Pos, "%s of %s: %v", step.Function(), step.ID(), err).WithHint(diag.HintOf(err))
+			problems.Add(step.Pos, "%s of %s: %v", step.Function(), step.ID(), err).WithHint(diag.Argument, diag.HintOf(err))
 		}
 	}
 	if !s.flag("strict_arguments", false) {
@@ -83,7 +83,7 @@ func (s *Session) missingSources(step *compile.Step) (problems diag.List) {
 	if len(candidates) > 0 {
 		err := s.sources.missing(candidates[0])
 		problems.Add(step.At("source"), "the source %s of %s is not in the state tree: %v",
-			"salt://"+candidates[0].path, step.Function(), err).WithHint(cmp.Or(diag.HintOf(err),
+			"salt://"+candidates[0].path, step.Function(), err).WithHint(diag.Download, cmp.Or(diag.HintOf(err),
 			"add the file to the tree, or correct its path"))
 	}
 	return problems
@@ -121,7 +121,7 @@ func (s *Session) unknownInGuards(step *compile.Step) (problems diag.List) {
 				continue
 			}
 			if err := s.functions.Unknown(name); !errors.Is(err, function.ErrNotHere) {
-				problems.Add(step.At(guard), "%s of %s: %v", guard, step.Function(), err).WithHint(diag.HintOf(err))
+				problems.Add(step.At(guard), "%s of %s: %v", guard, step.Function(), err).WithHint(diag.Argument, diag.HintOf(err))
 			}
 		}
 	}

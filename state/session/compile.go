@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/corpus-agent/corpus-agent/state/compile"
+	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/sls"
 	"github.com/corpus-agent/corpus-agent/state/top"
 	"github.com/corpus-agent/corpus-agent/state/value"
@@ -91,8 +92,8 @@ func (s *Session) pointOutside(p *compile.Program) {
 		for _, q := range step.Requisites {
 			for _, t := range q.Targets {
 				if i := slices.IndexFunc(outside, t.Names); t.Lost != nil && i >= 0 {
-					t.Lost.Hint = fmt.Sprintf("%s declares it, not an SLS file: only a highstate has it "+
-						"(`corpus-agent call state.apply` without names of SLS files)", outside[i].SLS())
+					t.Lost.Hint = diag.Requisite.Coded(fmt.Sprintf("%s declares it, not an SLS file: only a highstate has it "+
+						"(`corpus-agent call state.apply` without names of SLS files)", outside[i].SLS()))
 				}
 			}
 		}

@@ -91,18 +91,18 @@ func (s *Session) decryptPillar(ctx context.Context, data *value.Map) error {
 		}
 		if limited && !slices.Contains(allowed.Items, any(renderer)) {
 			problems.Add(diag.Pos{}, "decrypt_pillar: %s: the renderer %q is not one of decrypt_pillar_renderers",
-				value.Str(item), renderer).WithHint("add it to decrypt_pillar_renderers, or name another renderer")
+				value.Str(item), renderer).WithHint(diag.Decrypt, "add it to decrypt_pillar_renderers, or name another renderer")
 			continue
 		}
 		with, ok := s.renderer.Decrypters[renderer]
 		if !ok {
 			problems.Add(diag.Pos{}, "decrypt_pillar: the renderer %q of %s does not decrypt", renderer,
-				value.Str(item)).WithHint("write gpg or age")
+				value.Str(item)).WithHint(diag.Decrypt, "write gpg or age")
 			continue
 		}
 		if err := decryptAt(ctx, data, strings.Split(value.Str(item), delimiter),
 			noticing{with, value.Str(item)}); err != nil {
-			problems.Add(diag.Pos{}, "decrypt_pillar: %s: %v", value.Str(item), err).WithHint(diag.HintOf(err))
+			problems.Add(diag.Pos{}, "decrypt_pillar: %s: %v", value.Str(item), err).WithHint(diag.Decrypt, diag.HintOf(err))
 		}
 	}
 	return problems.Err()

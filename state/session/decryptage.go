@@ -45,7 +45,7 @@ func (d *ageDecrypter) Decrypt(_ context.Context, text string) (string, bool, er
 	if err != nil {
 		var none *age.NoIdentityMatchError
 		if errors.As(err, &none) {
-			return "", false, diag.WithHint(fmt.Errorf("no key in %s decrypts this value", d.file),
+			return "", false, diag.Decrypt.Hint(fmt.Errorf("no key in %s decrypts this value", d.file),
 				"encrypt it for this host: age -a -r RECIPIENT")
 		}
 		return "", false, fmt.Errorf("decrypting a value: %w", err)
@@ -70,7 +70,7 @@ func (d *ageDecrypter) identities() ([]age.Identity, error) {
 	}
 	data, err := d.host.Files.ReadFile(d.file)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, diag.WithHint(fmt.Errorf("a value is encrypted with age, and this host has no %s", d.file),
+		return nil, diag.Decrypt.Hint(fmt.Errorf("a value is encrypted with age, and this host has no %s", d.file),
 			"put the private key there that the value was encrypted for, with mode 0600; a new key does not decrypt it")
 	}
 	if err != nil {

@@ -40,7 +40,7 @@ func (d *gpgDecrypter) Decrypt(ctx context.Context, text string) (string, bool, 
 		}
 		block, after, ok := strings.Cut(rest, gpgEnd)
 		if !ok {
-			return "", false, diag.WithHint(errors.New("a PGP message begins and does not end"),
+			return "", false, diag.Decrypt.Hint(errors.New("a PGP message begins and does not end"),
 				"check whether the value is truncated, or not indented evenly")
 		}
 		plain, err := d.block(ctx, gpgBegin+block+gpgEnd)
@@ -80,12 +80,12 @@ func (d *gpgDecrypter) block(ctx context.Context, block string) (string, error) 
 		return "", fmt.Errorf("decrypting a value with gpg: %w", err)
 	}
 	if out.TimedOut {
-		d.hung = diag.WithHint(fmt.Errorf("gpg does not decrypt a value: %s", gpgReason(out)),
+		d.hung = diag.Decrypt.Hint(fmt.Errorf("gpg does not decrypt a value: %s", gpgReason(out)),
 			"see whether its agent hangs: gpgconf --homedir %s --kill all", d.keyDir())
 		return "", d.hung
 	}
 	if out.Code != 0 {
-		return "", diag.WithHint(fmt.Errorf("gpg does not decrypt a value: %s", gpgReason(out)),
+		return "", diag.Decrypt.Hint(fmt.Errorf("gpg does not decrypt a value: %s", gpgReason(out)),
 			"see which keys there are: gpg --homedir %s --list-secret-keys", d.keyDir())
 	}
 	d.plain[block] = out.Stdout
@@ -129,7 +129,7 @@ func rootsKeys(h *host.Host, at string) error {
 	if !errors.As(err, &unsafe) {
 		return nil // the caller reports keys that are missing or cannot be read
 	}
-	return diag.WithHint(fmt.Errorf("the keys in %s are not used, since %s can change %s", at, unsafe.By,
+	return diag.Exposed.Hint(fmt.Errorf("the keys in %s are not used, since %s can change %s", at, unsafe.By,
 		unsafe.Component),
 		"%s", walk.CopyHint(unsafe.Component, ""))
 }

@@ -45,7 +45,7 @@ func sourceError(source external.Source, err error) error {
 		}
 		return inFiles
 	}
-	d := diag.At(diag.Pos{}, "%v", err).WithHint(diag.HintOf(err))
+	d := diag.At(diag.Pos{}, "%v", err).WithHint(diag.External, diag.HintOf(err))
 	if failed != nil {
 		d.Cause = failed
 	} else {
@@ -76,7 +76,7 @@ func (s *Session) externalData(ctx context.Context, e external.Source, pillar *v
 	if data, ok := v.(*value.Map); ok {
 		return data, nil
 	}
-	err = diag.WithHint(fmt.Errorf("it returned a %s, and a mapping was expected", value.TypeName(v)),
+	err = diag.External.Hint(fmt.Errorf("it returned a %s, and a mapping was expected", value.TypeName(v)),
 		"change it to return a mapping of names to values")
 	if own {
 		return nil, err

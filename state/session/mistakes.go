@@ -97,7 +97,8 @@ func (s *Session) wrongIn(d declaration, high *compile.High) (problems diag.List
 	resource, ok := s.registry().New(d.state, d.fun)
 	if !ok {
 		why := compile.UnknownFunction(d.state, d.fun, vocabulary{s.registry(), s.own})
-		problems.Add(high.Pos(d.id, d.state), "%s of %s: %v", d.function(), d.id, why).WithHint(diag.HintOf(why))
+		problems.Add(high.Pos(d.id, d.state), "%s of %s: %v", d.function(), d.id, why).
+			WithHint(diag.Argument, diag.HintOf(why))
 		return problems
 	}
 	call := module.Call{Function: d.function(), Arguments: d.arguments, At: func(argument string) diag.Pos {
@@ -115,7 +116,7 @@ func (s *Session) wrongIn(d declaration, high *compile.High) (problems diag.List
 			continue
 		}
 		if p.Hint == "" {
-			p.Hint = correctArgument(d.function())
+			p.Hint = diag.Argument.Coded(correctArgument(d.function()))
 		}
 		problems = append(problems, p)
 	}

@@ -295,8 +295,8 @@ func (o *ownModules) why(kind, name string) error {
 	if err != nil {
 		return err
 	}
-	return diag.WithHint(errors.New(value.Str(v)), "see the tree's directory %s; docs/python.md says what modules there "+
-		"are for",
+	return diag.Python.Hint(errors.New(value.Str(v)), "see the tree's directory %s; docs/python.md says what modules "+
+		"there are for",
 		kinds()[kind])
 }
 

@@ -57,7 +57,7 @@ func renderError(err error, c render.Call) error {
 		at.Line = max(1, lineIn(c.Source.File, raised))
 	}
 	hint := cmp.Or(diag.HintOf(err), "docs/python.md says what files that are rendered with Python may use")
-	return diag.At(at, "renderer %s: %v", c.Renderer, err).WithHint(hint)
+	return diag.At(at, "renderer %s: %v", c.Renderer, err).WithHint(diag.Python, hint)
 }
 
 // lineIn returns the line of a file that an exception names: in its place or, if that does not name the file, in the
@@ -116,7 +116,7 @@ func (s *Session) Return(ctx context.Context, names string, result *value.Map) (
 		if _, ok := s.own.module("returners", name)["returner"]; ok {
 			_, err = s.own.call(ctx, "returners", name+".returner", []any{result.Clone().Plain()}, nil)
 		} else if err = s.own.why("returners", name+".returner"); err == nil {
-			err = diag.WithHint(fmt.Errorf("the tree has no returner %s", name), "_returners/%s.py with a "+
+			err = diag.Python.Hint(fmt.Errorf("the tree has no returner %s", name), "_returners/%s.py with a "+
 				"function returner defines one; notify in agent.yaml reports deploys", name)
 		}
 		if err != nil {

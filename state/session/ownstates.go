@@ -120,8 +120,8 @@ func (s *ownState) Valid() error {
 		}
 		known = append(known, p.Name)
 		if !p.Optional && p.Name != "sfun" && !s.Arguments.Has(p.Name) {
-			return diag.WithHint(fmt.Errorf("%s lacks its argument %s", s.name, p.Name), "add `- %s: ...` to the declaration",
-				p.Name)
+			return diag.Argument.Hint(fmt.Errorf("%s lacks its argument %s", s.name, p.Name),
+				"add `- %s: ...` to the declaration", p.Name)
 		}
 	}
 	if slices.ContainsFunc(s.takes, func(p function.Parameter) bool { return p.Kind == function.Keywords }) {
@@ -129,7 +129,7 @@ func (s *ownState) Valid() error {
 	}
 	for key := range s.Others.All() {
 		if name := value.Str(key); !slices.Contains(known, name) && name != "test" {
-			return diag.WithHint(fmt.Errorf("%s has no argument %s", s.name, name), "%s", diag.DidYouMean(name, known))
+			return diag.Argument.Hint(fmt.Errorf("%s has no argument %s", s.name, name), "%s", diag.DidYouMean(name, known))
 		}
 	}
 	return nil

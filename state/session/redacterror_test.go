@@ -18,7 +18,7 @@ func TestErrorsHideSecrets(t *testing.T) {
 	list := diag.List{{Pos: diag.Pos{File: "a.sls", Line: 3}, Message: "no hunter22", Hint: "mend hunter22",
 		Excerpt: "> 3 | hunter22"}}
 	for _, err := range []error{list, &PillarError{Problems: list}, fmt.Errorf("reading: %w", list),
-		diag.WithHint(errors.New("is hunter22"), "not hunter22")} {
+		diag.Internal.Hint(errors.New("is hunter22"), "not hunter22")} {
 		shown := s.redactError(err)
 		text := shown.Error() + diag.HintOf(shown)
 		for _, d := range problemsIn(shown) {

@@ -128,7 +128,7 @@ func (s *Session) compilePillar(ctx context.Context) (*value.Map, error) {
 	c := s.pillarCompiler(s.pillars, func() *value.Map { return s.pillar })
 	sources, err := external.Parse(s.options.Value("ext_pillar"))
 	if err != nil {
-		return s.pillar, diag.At(diag.Pos{}, "%v", err).WithHint(diag.HintOf(err))
+		return s.pillar, diag.At(diag.Pos{}, "%v", err).WithHint(diag.External, diag.HintOf(err))
 	}
 	first := s.flag("ext_pillar_first", false)
 	if first && len(sources) > 0 {

@@ -170,18 +170,18 @@ func (s *Sources) missing(p place) error {
 		if dirErr != nil {
 			return dirErr
 		}
-		return diag.WithHint(fmt.Errorf("it is a directory: %w", err), "file.recurse takes a directory")
+		return diag.Download.Hint(fmt.Errorf("it is a directory: %w", err), "file.recurse takes a directory")
 	}
 	files, listErr := s.tree.Files(p.env)
 	if listErr != nil {
 		return err
 	}
-	return diag.WithHint(err, "%s", diag.DidYouMean(p.path, files))
+	return diag.Download.Hint(err, "%s", diag.DidYouMean(p.path, files))
 }
 
 func (s *Sources) fetch(ctx context.Context, p place) (io.ReadCloser, error) {
 	if s.remote == nil {
-		return nil, diag.WithHint(fmt.Errorf("%s:// is not fetched here", p.scheme),
+		return nil, diag.Download.Hint(fmt.Errorf("%s:// is not fetched here", p.scheme),
 			"put the file into the state tree and write salt://")
 	}
 	return s.remote.Open(ctx, p.path)
@@ -231,7 +231,7 @@ func (s *Sources) inTree(p place) (bool, error) {
 func (s *Sources) List(ctx context.Context, rawURL, env string) ([]Entry, error) {
 	p := parsePlace(rawURL, env)
 	if p.scheme != "salt" {
-		return nil, diag.WithHint(fmt.Errorf("%s is not a directory of the state tree", rawURL), "write salt://")
+		return nil, diag.Download.Hint(fmt.Errorf("%s is not a directory of the state tree", rawURL), "write salt://")
 	}
 	dirs, err := s.tree.FindDir(p.env, p.path)
 	if err != nil {

@@ -83,7 +83,7 @@ func (t *templates) env(key envKey) *jinja.Env {
 			data, file, err := key.tree.Read(key.env, name)
 			if errors.Is(err, fs.ErrNotExist) {
 				files, _ := key.tree.Files(key.env) // without a list there is no suggestion
-				err = diag.WithHint(err, "%s", diag.DidYouMean(name, files))
+				err = diag.Download.Hint(err, "%s", diag.DidYouMean(name, files))
 			}
 			return string(data), file, err
 		}},

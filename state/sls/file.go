@@ -32,7 +32,7 @@ func (f *file) takeIncludes() *value.List {
 	list, ok := v.(*value.List)
 	if !ok {
 		f.problem(f.data, "include", "include is a %s, and a list of SLS names was expected", value.TypeName(v)).
-			WithHint("write each name as `- name`")
+			WithHint(diag.SLS, "write each name as `- name`")
 		f.data.Delete("include")
 		return value.NewList()
 	}
@@ -81,7 +81,7 @@ func (f *file) takeExclude() {
 	list, ok := v.(*value.List)
 	if !ok {
 		f.problem(f.data, "exclude", "exclude is a %s, and a list was expected", value.TypeName(v)).
-			WithHint("write `- sls: name` or `- id: name`")
+			WithHint(diag.SLS, "write `- sls: name` or `- id: name`")
 		return
 	}
 	f.data.Set(compile.KeyExclude, list)
@@ -125,7 +125,7 @@ func (f *file) declare() {
 			f.declareShort(id, body)
 		default:
 			f.problem(f.data, id, "ID %s holds a %s, and a mapping of states was expected", value.Str(id), value.TypeName(v)).
-				WithHint("write `state.function:` below it, and below that its arguments")
+				WithHint(diag.SLS, "write `state.function:` below it, and below that its arguments")
 			_, _ = f.data.DeleteKey(id) // the key is valid, since it is in the mapping
 		}
 	}
@@ -136,7 +136,7 @@ func (f *file) declareShort(id any, short string) {
 	state, function, ok := strings.Cut(short, ".")
 	if !ok {
 		f.problem(f.data, id, "ID %s holds %q, and a state was expected", value.Str(id), short).
-			WithHint("write `state.function`, such as pkg.installed")
+			WithHint(diag.SLS, "write `state.function`, such as pkg.installed")
 		_, _ = f.data.DeleteKey(id)
 		return
 	}
@@ -155,7 +155,8 @@ func (f *file) declareBody(id string, body *value.Map) {
 		}
 		state, _, _ := strings.Cut(key, ".")
 		if strings.Contains(key, ".") && slices.Contains(states, state) {
-			f.problem(body, key, "ID %s declares state %s twice", id, state).WithHint("give the second one an ID of its own")
+			f.problem(body, key, "ID %s declares state %s twice", id, state).
+				WithHint(diag.SLS, "give the second one an ID of its own")
 			continue
 		}
 		state = splitFunction(body, key, list)
@@ -176,11 +177,12 @@ func (f *file) include(item any, at diag.Pos) {
 		}
 	default:
 		f.problems.Add(at, "include holds %s, and the name of an SLS was expected",
-			value.Repr(item)).WithHint("write each name as `- name`")
+			value.Repr(item)).WithHint(diag.SLS, "write each name as `- name`")
 		return
 	}
 	if env != anyEnv && !f.loader.Tree.Has(env) {
-		f.problems.Add(at, "there is no environment %q", env).WithHint(diag.DidYouMean(env, f.loader.Tree.Envs()))
+		f.problems.Add(at, "there is no environment %q", env).
+			WithHint(diag.Include, diag.DidYouMean(env, f.loader.Tree.Envs()))
 		return
 	}
 	name, ok := f.absolute(name, at)
@@ -224,7 +226,7 @@ func (f *file) environment(env, name string, at diag.Pos) (string, bool) {
 		f.missing(f.env, name, at)
 	default:
 		f.problems.Add(at, "SLS %q is in several environments: %s", name,
-			strings.Join(found, ", ")).WithHint("name the one you mean: `- environment: name`")
+			strings.Join(found, ", ")).WithHint(diag.Include, "name the one you mean: `- environment: name`")
 	}
 	return "", false
 }
@@ -250,13 +252,14 @@ func (f *file) absolute(name string, at diag.Pos) (string, bool) {
 	}
 	if levels > len(parts) {
 		f.problems.Add(at, "include %q leads out of the tree",
-			name).WithHint("each leading dot after the first goes up one directory")
+			name).WithHint(diag.Include, "each leading dot after the first goes up one directory")
 		return "", false
 	}
 	above := strings.Join(parts[:len(parts)-levels], ".")
 	if rest == "" && (above == "" || above == own) {
 		f.problems.Add(at, "include %q names no other file",
-			name).WithHint("write the file behind the dots: `.name` is beside this one, `..name` a directory above")
+			name).
+			WithHint(diag.Include, "write the file behind the dots: `.name` is beside this one, `..name` a directory above")
 		return "", false
 	}
 	if above == "" {

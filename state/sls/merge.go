@@ -37,7 +37,7 @@ func (g *gatherer) conflict(id string, a, b any) {
 		return value.Str(m.Value(compile.KeySLS))
 	}
 	g.problems.Add(g.posOf(b), "ID %q is declared in SLS %s and, otherwise, in SLS %s", id, from(b), from(a)).
-		WithHint(fmt.Sprintf("the other is at %s; IDs are global, so rename one", g.posOf(a)))
+		WithHint(diag.SLS, fmt.Sprintf("the other is at %s; IDs are global, so rename one", g.posOf(a)))
 }
 
 // posOf returns the position of a declaration.

@@ -37,7 +37,8 @@ func (l *Loader) High(ctx context.Context, matches []top.Match) (*compile.High, 
 	g := l.gatherer(ctx, matches)
 	for _, m := range matches {
 		if !l.Tree.Has(m.Env) {
-			g.problems.Add(diag.Pos{}, "there is no environment %q", m.Env).WithHint(diag.DidYouMean(m.Env, l.Tree.Envs()))
+			g.problems.Add(diag.Pos{}, "there is no environment %q", m.Env).
+				WithHint(diag.Include, diag.DidYouMean(m.Env, l.Tree.Envs()))
 			continue
 		}
 		for _, pattern := range m.SLS {
@@ -114,7 +115,7 @@ func (g *gatherer) file(env, name string, from diag.Pos) *value.Map {
 	g.seen[env+":"+name] = true
 	if slices.Contains(strings.Split(strings.TrimSuffix(name, "."), "."), "") {
 		g.problems.Add(from, "%q is not a name of an SLS: a part of it is empty",
-			name).WithHint("a dot separates directories and the file, as in web.server")
+			name).WithHint(diag.Include, "a dot separates directories and the file, as in web.server")
 		return nil
 	}
 	path, ok, err := g.loader.Tree.FindSLS(env, name)
@@ -167,7 +168,7 @@ func (g *gatherer) missing(env, name string, from diag.Pos) {
 		base := strings.ReplaceAll(name, ".", "/")
 		hint = fmt.Sprintf("make %s.sls or %s/init.sls in one of %s", base, base, strings.Join(g.loader.Tree.Dirs(env), ", "))
 	}
-	g.problems.Add(from, "there is no SLS %q in environment %s", name, env).WithHint(hint)
+	g.problems.Add(from, "there is no SLS %q in environment %s", name, env).WithHint(diag.Include, hint)
 }
 
 // slsName returns the name of the SLS that a path of its file means. If the name is not a path, it returns the name

@@ -68,7 +68,7 @@ func (p *Packages) planOne(v *host.Inventory, t host.Transaction, w host.Wanted,
 		}
 		version = described.Version
 	case !ok:
-		return diag.WithHint(fmt.Errorf("the repositories have no package %s", w.Name), "%s",
+		return diag.Packages.Hint(fmt.Errorf("the repositories have no package %s", w.Name), "%s",
 			diag.DidYouMean(w.Name, slices.Sorted(maps.Keys(offered))))
 	case version == "":
 		version = e.versions[0]

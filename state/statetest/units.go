@@ -129,7 +129,7 @@ func (u *Units) change(name, verb string, change func(*unit) error) error {
 		for _, one := range units {
 			names = append(names, one.Name)
 		}
-		return diag.WithHint(fmt.Errorf("no such unit: %s", full(name)), "%s", diag.DidYouMean(full(name), names))
+		return diag.Unit.Hint(fmt.Errorf("no such unit: %s", full(name)), "%s", diag.DidYouMean(full(name), names))
 	}
 	u.log(verb + " " + full(name))
 	err := change(&units[i])
@@ -147,7 +147,7 @@ func (u *Units) Act(_ context.Context, verb host.UnitVerb, name string, _ bool) 
 		case verb == host.Stop:
 			one.Active = "inactive"
 		case one.Masked || one.MaskedRuntime:
-			return diag.WithHint(errors.New(one.Name+" is masked"), "unmask it first")
+			return diag.Unit.Hint(errors.New(one.Name+" is masked"), "unmask it first")
 		case one.fails:
 			one.Active = "failed"
 			return fmt.Errorf("%s of %s failed: exit-code, status 1\nthe last words of it", verb, one.Name)
@@ -165,7 +165,7 @@ func (u *Units) Stays(ctx context.Context, name string, _ time.Time) error {
 	one, err := u.Unit(ctx, name, "")
 	if err == nil && one.Found && !one.Running() {
 		err = fmt.Errorf("%s was started, and is %s now: its program ended\nthe last words of it", name, one.Active)
-		err = diag.WithHint(err, "a unit that ends needs RemainAfterExit=yes to count as up")
+		err = diag.Unit.Hint(err, "a unit that ends needs RemainAfterExit=yes to count as up")
 	}
 	return err
 }

@@ -80,7 +80,7 @@ func (p *parser) unexpected() error {
 	if len(p.words) > 0 {
 		word = fmt.Sprintf("%q", p.words[0])
 	}
-	return diag.WithHint(fmt.Errorf("%s is not expected in %q", word, p.text),
+	return diag.Top.Hint(fmt.Errorf("%s is not expected in %q", word, p.text),
 		"join matches with and, or, not and parentheses, each a word of its own")
 }
 
@@ -162,6 +162,6 @@ func (t *Target) word(word string, inside []string) (bool, error) {
 	case "E":
 		return t.Match("pcre", pattern)
 	}
-	return false, diag.WithHint(fmt.Errorf("%q has no known way to match before its @", word),
+	return false, diag.Top.Hint(fmt.Errorf("%q has no known way to match before its @", word),
 		"use G, P, I, J, L, N, S or E")
 }

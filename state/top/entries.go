@@ -73,7 +73,7 @@ func (l *Loader) add(f file, t *table, counts func(env string) bool, problems *d
 		if !ok {
 			problems.Add(f.doc.Pos(f.data, key), "environment %s holds a %s, and a mapping of targets was expected", env,
 				value.TypeName(section)).
-				WithHint("write `'*':` below it, and below that a list of SLS names")
+				WithHint(diag.Top, "write `'*':` below it, and below that a list of SLS names")
 			continue
 		}
 		for target, items := range targets.All() {
@@ -92,7 +92,7 @@ func (l *Loader) entry(f file, targets *value.Map, target, items any, problems *
 	if !ok {
 		problems.Add(f.doc.Pos(targets, target), "target %s holds a %s, and a list of SLS names was expected",
 			value.Repr(target), value.TypeName(items)).
-			WithHint("write each SLS name as `- name`")
+			WithHint(diag.Top, "write each SLS name as `- name`")
 		return entry{}, false
 	}
 	e := entry{target: value.Str(target), items: list, file: f}
@@ -135,7 +135,7 @@ func (m *giver) entry(env string, f file, target string, items *value.List) {
 	}
 	ok, err := m.loader.Target.Match(kind, target)
 	if err != nil {
-		m.problems.Add(f.doc.Pos(items, 0), "target %q: %v", target, err).WithHint(diag.HintOf(err))
+		m.problems.Add(f.doc.Pos(items, 0), "target %q: %v", target, err).WithHint(diag.Top, diag.HintOf(err))
 	}
 	if !ok {
 		return

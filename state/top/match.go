@@ -79,7 +79,7 @@ func (t *Target) match(kind, expression, delimiter string) (bool, error) {
 	if hint == "" {
 		hint = "the kinds are " + strings.Join(Kinds(), ", ")
 	}
-	return false, diag.WithHint(fmt.Errorf("%q is no way to match hosts", kind), "%s", hint)
+	return false, diag.Top.Hint(fmt.Errorf("%q is no way to match hosts", kind), "%s", hint)
 }
 
 func matches(pattern, text string) (bool, error) {
@@ -111,7 +111,8 @@ func regexpMatch(data any, pattern string) (bool, error) {
 // data[a] = b:c.
 func inData(data *value.Map, expression, delimiter string, match matcher) (bool, error) {
 	if !strings.Contains(expression, delimiter) {
-		return false, diag.WithHint(fmt.Errorf("%q names no value to match", expression), "write it as key%svalue", delimiter)
+		return false, diag.Top.Hint(fmt.Errorf("%q names no value to match", expression), "write it as key%svalue",
+			delimiter)
 	}
 	parts := strings.Split(expression, delimiter)
 	for n := len(parts) - 1; n > 0; n-- {

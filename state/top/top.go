@@ -95,7 +95,8 @@ func (l *Loader) States(ctx context.Context) ([]Match, error) {
 	case "merge_all":
 		l.mergeAll(files, t, &problems)
 	default:
-		problems.Add(diag.Pos{}, "top_file_merging_strategy is %q", l.Merge).WithHint("use merge, same or merge_all")
+		problems.Add(diag.Pos{}, "top_file_merging_strategy is %q", l.Merge).
+			WithHint(diag.Config, "use merge, same or merge_all")
 	}
 	matches := l.match(t, &problems)
 	if l.Roots {

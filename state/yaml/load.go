@@ -120,7 +120,7 @@ func (d *Document) report(problems []*problem) error {
 	var list diag.List
 	for _, p := range problems {
 		pos := d.pos(p.at)
-		found := list.Add(pos, "%s", p.message).WithHint(p.hint)
+		found := list.Add(pos, "%s", p.message).WithHint(diag.YAML, p.hint)
 		found.Excerpt = diag.Excerpt(d.text, pos.Line, pos.Col)
 		if found.Excerpt == "" && pos.Line > 1 { // the end is after the last line: show that
 			found.Excerpt = diag.Excerpt(d.text, pos.Line-1, 0)

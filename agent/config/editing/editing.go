@@ -33,7 +33,7 @@ func Create(file string, text []byte) error {
 		return err
 	}
 	if found {
-		return exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("%s exists already", file),
+		return exit.WithCode(exit.Usage, diag.Config.Hint(fmt.Errorf("%s exists already", file),
 			"corpus-agent config edit changes it"))
 	}
 	return write(file, text, mode)
@@ -98,7 +98,7 @@ func read(file string) ([]byte, fs.FileInfo, error) {
 		return nil, nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, nil, exit.WithCode(exit.Usage, diag.WithHint(fmt.Errorf("%s is not a regular file", file),
+		return nil, nil, exit.WithCode(exit.Usage, diag.Config.Hint(fmt.Errorf("%s is not a regular file", file),
 			"edit the file that it leads to, or replace it"))
 	}
 	data, err := walk.ReadFile(file)
@@ -134,7 +134,7 @@ func (e *Editing) open(ctx context.Context) error {
 	cmd := exec.CommandContext(ctx, words[0], append(words[1:], e.copy)...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = e.In, e.Err, e.Err
 	if err := cmd.Run(); err != nil {
-		return diag.WithHint(fmt.Errorf("editor %s: %w; %s is unchanged", words[0], err, e.Sources.File),
+		return diag.Config.Hint(fmt.Errorf("editor %s: %w; %s is unchanged", words[0], err, e.Sources.File),
 			"the variable EDITOR names another editor")
 	}
 	return nil
@@ -212,6 +212,6 @@ func (e *Editing) keep(text []byte) error {
 		return errors.Join(fmt.Errorf("%s: %w", file, errChanged), err)
 	}
 	_, err = kept.Write(text)
-	return exit.WithCode(exit.Locked, diag.WithHint(errors.Join(fmt.Errorf("%s: %w", file, errChanged), err, kept.Close()),
-		"your version is %s: compare the two", kept.Name()))
+	return exit.WithCode(exit.Locked, diag.Config.Hint(errors.Join(fmt.Errorf("%s: %w", file, errChanged), err,
+		kept.Close()), "your version is %s: compare the two", kept.Name()))
 }

@@ -76,7 +76,7 @@ func Find(ctx context.Context, dir, ref string) (Tree, error) {
 	for _, kind := range []string{"commit", "tree"} {
 		id, err := run(ctx, nil, "--git-dir="+dir, "rev-parse", "--verify", "--quiet", ref+"^{"+kind+"}")
 		if err != nil || strings.HasPrefix(ref, "-") {
-			return Tree{}, diag.WithHint(fmt.Errorf("%s has no %s", dir, ref), "push to it first")
+			return Tree{}, diag.Git.Hint(fmt.Errorf("%s has no %s", dir, ref), "push to it first")
 		}
 		ids = append(ids, strings.TrimSpace(id))
 	}
@@ -108,7 +108,7 @@ func Push(ctx context.Context, tree, remote, branch string, force bool, out io.W
 	cmd := exec.CommandContext(ctx, "git", append(args, "--", remote, "HEAD:refs/heads/"+branch)...)
 	cmd.Stdout, cmd.Stderr = out, out
 	if err := cmd.Run(); err != nil {
-		return diag.WithHint(fmt.Errorf("git push to %s: %w", remote, err), "git and the host printed the reason above")
+		return diag.Git.Hint(fmt.Errorf("git push to %s: %w", remote, err), "git and the host printed the reason above")
 	}
 	return nil
 }
@@ -121,7 +121,7 @@ func run(ctx context.Context, env []string, args ...string) (string, error) {
 	cmd.Stdout, cmd.Stderr = &out, &problem
 	err := cmd.Run()
 	if errors.Is(err, exec.ErrNotFound) {
-		return "", diag.WithHint(errors.New("there is no git on this host"), "install git; only push to deploy needs it")
+		return "", diag.Program.Hint(errors.New("there is no git on this host"), "install git; only push to deploy needs it")
 	}
 	if err != nil {
 		return "", fmt.Errorf("git %s: %w: %s", args[len(args)-1], err, strings.TrimSpace(problem.String()))
@@ -139,7 +139,7 @@ func Remote(ctx context.Context, host string, command []string, out io.Writer) e
 	cmd := exec.CommandContext(ctx, ssh, host, strings.Join(command, " "))
 	cmd.Stdout, cmd.Stderr = out, out
 	if err := cmd.Run(); err != nil {
-		return diag.WithHint(fmt.Errorf("%s on %s: %w", strings.Join(command[:min(3, len(command))], " "), host, err),
+		return diag.Git.Hint(fmt.Errorf("%s on %s: %w", strings.Join(command[:min(3, len(command))], " "), host, err),
 			"see that `ssh %s corpus-agent version` works", host)
 	}
 	return nil

@@ -92,9 +92,9 @@ func Text(answer any, o Options) (string, error) {
 	}
 	err := fmt.Errorf("there is no output %q", o.Format)
 	if hint := diag.DidYouMean(o.Format, Formats()); hint != "" {
-		return "", diag.WithHint(err, "%s", hint)
+		return "", diag.Usage.Hint(err, "%s", hint)
 	}
-	return "", diag.WithHint(err, "there are %s", strings.Join(Formats(), ", "))
+	return "", diag.Usage.Hint(err, "there are %s", strings.Join(Formats(), ", "))
 }
 
 // dumped returns YAML without characters that a terminal interprets. If one of them is printable in YAML, such as those

@@ -95,7 +95,7 @@ func TestData(t *testing.T) {
 
 func TestUnknownFormat(t *testing.T) {
 	_, err := outputter.Text(1, outputter.Options{Format: "jsno"})
-	if err == nil || diag.HintOf(err) != `did you mean "json"?` {
+	if err == nil || diag.HintOf(err) != `did you mean "json"? [C077]` {
 		t.Errorf("error is %v, hint %q", err, diag.HintOf(err))
 	}
 }

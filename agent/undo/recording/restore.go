@@ -127,9 +127,9 @@ func (r *Run) incomplete(did undo.Summary) error {
 	}
 	err := fmt.Errorf("%w: %s", ErrIncomplete, strings.Join(all, "; "))
 	if r.Ledger.Good == nil { // there is no pair that a rollback would return to
-		return diag.WithHint(err, "correct what they name, undo it by hand, and run: corpus-agent deploy")
+		return diag.Journal.Hint(err, "correct what they name, undo it by hand, and run: corpus-agent deploy")
 	}
-	return diag.WithHint(err, "correct what they name, and run: corpus-agent rollback --converge")
+	return diag.Journal.Hint(err, "correct what they name, and run: corpus-agent rollback --converge")
 }
 
 // report adds to the report what was undone. It omits units that follow the links and were restarted or crashed since,

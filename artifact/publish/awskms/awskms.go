@@ -47,7 +47,7 @@ type signer struct {
 func Open(ctx context.Context, ref string) (keyring.Signer, error) {
 	key, ok := strings.CutPrefix(ref, Prefix)
 	if !ok || key == "" {
-		return nil, diag.WithHint(fmt.Errorf("%q names no key of AWS KMS", ref), "write awskms:ARN")
+		return nil, diag.Keys.Hint(fmt.Errorf("%q names no key of AWS KMS", ref), "write awskms:ARN")
 	}
 	region := ""
 	if a, err := arn.Parse(key); err == nil {
@@ -58,7 +58,7 @@ func Open(ctx context.Context, ref string) (keyring.Signer, error) {
 		return nil, failed(key, err)
 	}
 	if cfg.Region == "" {
-		return nil, diag.WithHint(fmt.Errorf("AWS KMS key %s: no region is known", key),
+		return nil, diag.Keys.Hint(fmt.Errorf("AWS KMS key %s: no region is known", key),
 			"write the whole ARN, or set AWS_REGION")
 	}
 	s := &signer{ctx: ctx, api: kms.NewFromConfig(cfg), key: key}
@@ -77,13 +77,13 @@ func Account(ctx context.Context, region, profile string) (aws.Config, error) {
 	}
 	cfg, err := config.LoadDefaultConfig(ctx, options...)
 	if missing := (config.SharedConfigProfileNotExistError{}); errors.As(err, &missing) {
-		err = diag.WithHint(err, "aws configure list-profiles shows the profiles there are")
+		err = diag.Keys.Hint(err, "aws configure list-profiles shows the profiles there are")
 	}
 	return cfg, err
 }
 
 func failed(key string, err error) error {
-	return diag.WithHint(fmt.Errorf("AWS KMS key %s: %w", key, err),
+	return diag.Keys.Hint(fmt.Errorf("AWS KMS key %s: %w", key, err),
 		"it takes kms:GetPublicKey and kms:Sign on this key; `aws sts get-caller-identity` shows who you are")
 }
 
@@ -116,7 +116,7 @@ func (s *signer) load() error {
 }
 
 func (s *signer) unfit(err error) error {
-	return diag.WithHint(fmt.Errorf("AWS KMS key %s cannot sign metadata: %w", s.key, err),
+	return diag.Keys.Hint(fmt.Errorf("AWS KMS key %s cannot sign metadata: %w", s.key, err),
 		"make one with `aws kms create-key --key-usage SIGN_VERIFY --key-spec ECC_NIST_P256`")
 }
 

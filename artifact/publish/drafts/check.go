@@ -83,9 +83,9 @@ func lacksSignatures(d *publish.Draft, may trust.Delegation, err error) error {
 	refused := &trust.Refused{Check: trust.CheckSignature, Of: "the draft of " + d.Role, By: trust.SignedBy(d.Metadata),
 		May: may, Err: err}
 	if !d.HasKeys(may) {
-		return diag.WithHint(refused, "the keys of %s were replaced after the draft was made, and a draft is signed by "+
+		return diag.Draft.Hint(refused, "the keys of %s were replaced after the draft was made, and a draft is signed by "+
 			"those that it names: make it again, with `corpus export %[1]s -o FILE` or the command that wrote it, and let "+
 			"these keys' owners run `corpus sign FILE`", d.Role)
 	}
-	return diag.WithHint(refused, "let more of these keys' owners run `corpus sign FILE`")
+	return diag.Draft.Hint(refused, "let more of these keys' owners run `corpus sign FILE`")
 }

@@ -20,7 +20,7 @@ import (
 // draft before they sign it.
 func Export(ctx context.Context, p *publish.Publisher, role string) (d *publish.Draft, verified bool, err error) {
 	if role == tuf.RoleSnapshot || role == tuf.RoleTimestamp {
-		return nil, false, publish.NewMistake("`corpus refresh` signs it again",
+		return nil, false, publish.NewMistake(diag.Draft, "`corpus refresh` signs it again",
 			"%s is signed by every publisher and needs no draft", role)
 	}
 	offline := *p
@@ -69,7 +69,7 @@ func exported(ctx context.Context, n *publish.Next, role string) (*trust.Role, b
 	}
 	if role != tuf.RoleTargets && targets == nil {
 		return nil, false,
-			diag.WithHint(errors.New("targets is not signed by keys that may sign it, so the owner of "+role+" is not known"),
+			diag.Draft.Hint(errors.New("targets is not signed by keys that may sign it, so the owner of "+role+" is not known"),
 				"sign targets first: `corpus export targets -o targets.draft`")
 	}
 	if role != tuf.RoleTargets {

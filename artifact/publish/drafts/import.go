@@ -16,6 +16,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/artifact/tuf"
+	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
 // Imported is the result of Import.
@@ -84,7 +85,7 @@ func uploaded(ctx context.Context, p *publish.Publisher, fresh []artifact.Releas
 			return err
 		}
 		if len(missing) > 0 {
-			return publish.NewMistake(
+			return publish.NewMistake(diag.Draft,
 				"publish the same file with --draft again, which uploads it, and sign that draft; give `corpus gc` a --drafts "+
 					"that is longer than signing takes",
 				"the artifact of %s is not in the store, as %s: nothing was signed", r, missing[0])

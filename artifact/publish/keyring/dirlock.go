@@ -50,7 +50,7 @@ func waitForLock(ctx context.Context, f *os.File) error {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-limit:
-			return diag.WithHint(fmt.Errorf("another command has been making or replacing keys there for more than %v",
+			return diag.Busy.Hint(fmt.Errorf("another command has been making or replacing keys there for more than %v",
 				lockWait),
 				"wait for the other `corpus keys rotate` to end, or end it, and run the command again")
 		case <-time.After(10 * time.Millisecond):

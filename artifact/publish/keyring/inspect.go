@@ -29,7 +29,7 @@ type Private struct {
 func Inspect(file string) (Private, error) {
 	info, err := os.Stat(file)
 	if err != nil {
-		return Private{}, diag.WithHint(fmt.Errorf("reading a private key: %w", err),
+		return Private{}, diag.Keys.Hint(fmt.Errorf("reading a private key: %w", err),
 			"bring the file back from a backup, or remove the link: %s", file)
 	}
 	p := Private{Mode: info.Mode().Perm()}
@@ -39,7 +39,7 @@ func Inspect(file string) (Private, error) {
 	}
 	data, err := walk.ReadFile(file)
 	if err != nil {
-		return p, diag.WithHint(fmt.Errorf("reading a private key: %w", err),
+		return p, diag.Keys.Hint(fmt.Errorf("reading a private key: %w", err),
 			"run this as the owner of the file, or give it the right to read: chmod 600 %s", file)
 	}
 	p.Encrypted, err = inspectText(file, strings.TrimSpace(string(data)))

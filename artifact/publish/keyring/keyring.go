@@ -141,7 +141,7 @@ func (r Ring) File(file string) ([]Key, error) {
 	}
 	data, err := walk.ReadFile(file)
 	if err != nil {
-		return nil, diag.WithHint(fmt.Errorf("reading a private key: %w", err),
+		return nil, diag.Keys.Hint(fmt.Errorf("reading a private key: %w", err),
 			"correct the path, or ask the owner of the key to do this")
 	}
 	r.lookAt(file, data)
@@ -205,7 +205,7 @@ func (r Ring) Public(role string) ([]*tuf.Key, error) {
 		keys = append(keys, key)
 	}
 	if len(keys) == 0 {
-		return nil, diag.WithHint(fmt.Errorf("no public key of %s in %s", role, r.where()),
+		return nil, diag.Keys.Hint(fmt.Errorf("no public key of %s in %s", role, r.where()),
 			"make keys with `corpus keys new --keys DIR`")
 	}
 	return keys, nil
@@ -256,7 +256,7 @@ func (r Ring) where() string {
 
 // Missing returns the error for a role without an available key.
 func (r Ring) Missing(role string) error {
-	return diag.WithHint(fmt.Errorf("no key of %s in %s", role, r.where()),
+	return diag.Keys.Hint(fmt.Errorf("no key of %s in %s", role, r.where()),
 		"give --keys the directory that holds %s%s, set %s, or ask its owner to do this", role, privateSuffix, EnvName(role))
 }
 
@@ -264,7 +264,7 @@ func (r Ring) Missing(role string) error {
 func (r Ring) roles(suffix string) ([]string, error) {
 	entries, err := os.ReadDir(r.Dir)
 	if err != nil {
-		return nil, diag.WithHint(fmt.Errorf("reading the keys: %w", err),
+		return nil, diag.Keys.Hint(fmt.Errorf("reading the keys: %w", err),
 			"correct --keys, or make keys with `corpus keys new --keys DIR`")
 	}
 	var names []string

@@ -97,8 +97,8 @@ func (l *Locks) recipientsOf(from string, sealed []byte) ([]age.Recipient, error
 		}
 	}
 	if len(to) == 0 || len(to) != header.count {
-		return nil, diag.WithHint(fmt.Errorf("it is encrypted to %d recipients, and %d of them are known here", header.count,
-			len(to)), "name all of them with --encrypt-to")
+		return nil, diag.Keys.Hint(fmt.Errorf("it is encrypted to %d recipients, and %d of them are known here",
+			header.count, len(to)), "name all of them with --encrypt-to")
 	}
 	return to, nil
 }
@@ -153,7 +153,7 @@ func (l *Locks) open(from string, sealed []byte) ([]byte, error) {
 	r, err := age.Decrypt(armor.NewReader(bytes.NewReader(sealed)), identities...)
 	var none *age.NoIdentityMatchError
 	if errors.As(err, &none) {
-		return nil, diag.WithHint(errors.New("it is encrypted, and nothing given opens it"),
+		return nil, diag.Keys.Hint(errors.New("it is encrypted, and nothing given opens it"),
 			"give the passphrase (CORPUS_PASSPHRASE, or CORPUS_PASSPHRASE_FILE), or the age identity it is encrypted to "+
 				"(CORPUS_AGE_IDENTITY_FILE)")
 	}

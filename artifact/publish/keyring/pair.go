@@ -30,7 +30,7 @@ const (
 // New makes n key pairs for a role. It keeps existing keys; made lists the new files.
 func (r Ring) New(role string, n int) (made []string, err error) {
 	if r.Dir == "" {
-		return nil, diag.WithHint(errors.New("new keys need a directory"), "give --keys DIR, or set CORPUS_KEYS")
+		return nil, diag.Keys.Hint(errors.New("new keys need a directory"), "give --keys DIR, or set CORPUS_KEYS")
 	}
 	unlock, err := r.Lock(context.Background())
 	if err != nil {
@@ -118,12 +118,12 @@ func writePair(name string, public crypto.PublicKey, secret []byte) error {
 func ReadPublic(file string) (*tuf.Key, error) {
 	data, err := walk.ReadFile(file)
 	if err != nil {
-		return nil, diag.WithHint(fmt.Errorf("reading a public key: %w", err),
+		return nil, diag.Keys.Hint(fmt.Errorf("reading a public key: %w", err),
 			"give a file NAME.pub that `corpus keys new` made beside the key")
 	}
 	block, _ := pem.Decode(data)
 	if block == nil || block.Type != publicBlock {
-		return nil, diag.WithHint(fmt.Errorf("%s is not a PEM public key", file),
+		return nil, diag.Keys.Hint(fmt.Errorf("%s is not a PEM public key", file),
 			"give the .pub file that `corpus keys new` made")
 	}
 	public, err := x509.ParsePKIXPublicKey(block.Bytes)
@@ -167,8 +167,7 @@ func (r Ring) newPairLike(name, role, old string) error {
 	case err != nil:
 		return fmt.Errorf("reading how the old key is kept: %w", err)
 	case isReference(string(sealed)):
-		return diag.WithHint(fmt.Errorf("%s refers to a key that is elsewhere, and its successor has to be there too",
-			old),
+		return diag.Keys.Hint(fmt.Errorf("%s refers to a key that is elsewhere, and its successor has to be there too", old),
 			"make a key there, run `corpus keys use %s awskms:ARN --keys %s`, then run this again; --encrypt or "+
 				"--encrypt-to make one in a file", role, r.Dir)
 	case !bytes.HasPrefix(bytes.TrimSpace(sealed), []byte(armor.Header)):

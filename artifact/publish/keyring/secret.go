@@ -57,7 +57,7 @@ func (r Ring) parse(from, text string) ([]Signer, error) {
 	// One line of base64, for variables of CI systems.
 	plain, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(text), ""))
 	if err != nil || !strings.HasPrefix(string(plain), "-----BEGIN ") {
-		return nil, diag.WithHint(&damagedKey{"it is neither PEM, nor base64 of PEM, nor a reference"},
+		return nil, diag.Keys.Hint(&damagedKey{"it is neither PEM, nor base64 of PEM, nor a reference"},
 			"give the content of the .key file that `corpus keys new` made, or awskms:ARN")
 	}
 	return r.parse(from, string(plain))
@@ -110,7 +110,7 @@ func explainFile(file string, err error) error {
 			command = ": corpus keys rotate " + known
 		}
 	}
-	return diag.WithHint(err,
+	return diag.Keys.Hint(err,
 		"bring the file back from a backup; without one the key is lost: move the file away (mv %[1]s %[1]s.damaged), "+
 			"and a holder of the root's key "+
 			"gives its role a new one%[2]s (docs/trust.md, \"A key is lost, stolen or added\")", file, command)
@@ -120,9 +120,9 @@ func parseBlock(block *pem.Block) (Signer, error) {
 	switch block.Type {
 	case privateBlock:
 	case publicBlock:
-		return nil, diag.WithHint(errors.New("it is a public key"), "give the file that ends in .key")
+		return nil, diag.Keys.Hint(errors.New("it is a public key"), "give the file that ends in .key")
 	case "ENCRYPTED PRIVATE KEY":
-		return nil, diag.WithHint(errors.New("it is encrypted in a way that is not read here"),
+		return nil, diag.Keys.Hint(errors.New("it is encrypted in a way that is not read here"),
 			"encrypt the key with age (`corpus keys new --encrypt`)")
 	default:
 		return nil, errors.New("it is not a PKCS #8 private key")

@@ -7,6 +7,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/artifact/publish"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
 // addAgain sets the initial content of a project that had no keys before this change. If the store has had the project,
@@ -34,11 +35,11 @@ func addAgain(ctx context.Context, n *publish.Next, name string) error {
 		for i, id := range refused.By {
 			short[i] = trust.ShortKey(id)
 		}
-		return publish.NewMistake(hint,
+		return publish.NewMistake(diag.Keys, hint,
 			"the store had a project %s before, signed by key %s: its versions do not come back with another key", name,
 			strings.Join(short, ", "))
 	}
-	return publish.NewMistake(hint, "the store had a project %s before, which cannot be read: %v", name, err)
+	return publish.NewMistake(diag.Keys, hint, "the store had a project %s before, which cannot be read: %v", name, err)
 }
 
 // end signs that the content of a project in the store is void. It returns an error if an attacker has used up the

@@ -12,6 +12,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/publish/proofs"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/artifact/tuf"
+	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
 // Add allows keys to sign a project, which is deploy/NAME/* and nothing else, in addition to the project's present
@@ -43,7 +44,7 @@ func Add(ctx context.Context, p *publish.Publisher, name string, threshold int, 
 		n.Advice = RevokeSteps(name)
 		signed, err := n.SignAgain(name, role)
 		if err == nil && !signed && !unpublished && !p.AtOnce {
-			err = publish.NewMistake(
+			err = publish.NewMistake(diag.Keys,
 				fmt.Sprintf("add the keys, let %d of them sign what is there (`corpus export %s`, `corpus sign`, `corpus "+
 					"import`), then raise the threshold", threshold, name),
 				"hosts would refuse %s, which fewer than %d of its keys have signed", name, threshold)
@@ -115,8 +116,8 @@ func setThreshold(n *publish.Next, name string, threshold int) error {
 		threshold = roles[i].Threshold
 	}
 	if threshold < 1 || threshold > len(roles[i].KeyIDs) {
-		return publish.NewMistake("give as many --key, or a lower --threshold", "%s has %d keys, and %d would have to sign",
-			name, len(roles[i].KeyIDs), threshold)
+		return publish.NewMistake(diag.Keys, "give as many --key, or a lower --threshold",
+			"%s has %d keys, and %d would have to sign", name, len(roles[i].KeyIDs), threshold)
 	}
 	roles[i].Threshold = threshold
 	return nil
@@ -137,7 +138,8 @@ func revoke(ctx context.Context, n *publish.Next, name string, ids []string) (si
 	}
 	may := n.Client.Delegation(name)
 	if len(may.Keys) < may.Threshold {
-		return false, publish.NewMistake(fmt.Sprintf("add another key first: `corpus project add %s --key NEW.pub`", name),
+		return false, publish.NewMistake(diag.Keys,
+			fmt.Sprintf("add another key first: `corpus project add %s --key NEW.pub`", name),
 			"%s would have %d keys left, and %d of them have to sign", name, len(may.Keys), may.Threshold)
 	}
 	if unpublished {

@@ -7,6 +7,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/publish"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
 // Required is the requirement of a channel, and the reason why hosts refuse its present release, if they do.
@@ -34,7 +35,7 @@ func Require(ctx context.Context, p *publish.Publisher, ref artifact.Ref, q *tru
 			return publish.NoProject(ref.Project)
 		}
 		if q != nil && !n.Delegates(trust.AttestationRole) {
-			return publish.NewMistake(
+			return publish.NewMistake(diag.Proof,
 				"make one with `corpus keys new attestation`, and let it in with `corpus project add attestation --key "+
 					"attestation.pub`",
 				"no host could be attested: the store has no attestation key")
@@ -106,7 +107,7 @@ func ownKeys(n *publish.Next) error {
 	for _, project := range n.Client.Projects() {
 		for _, id := range n.Client.Delegation(project).Keys {
 			if slices.Contains(attests, id) {
-				return publish.NewMistake("make another one with `corpus keys new attestation`",
+				return publish.NewMistake(diag.Keys, "make another one with `corpus keys new attestation`",
 					"key %s would both publish %s and attest that it works", trust.ShortKey(id), project)
 			}
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/publish"
 	"github.com/corpus-agent/corpus-agent/artifact/rollout"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
 // Planned is the rollout plan of a channel.
@@ -58,7 +59,8 @@ func changed(all map[string]rollout.Plan, ref artifact.Ref, change func(*rollout
 	plan, planned := all[ref.String()]
 	if change == nil {
 		if !planned {
-			return nil, publish.NewMistake("`corpus project rollout "+ref.Project+" "+ref.Channel+"` shows what it has",
+			return nil, publish.NewMistake(diag.Plan,
+				"`corpus project rollout "+ref.Project+" "+ref.Channel+"` shows what it has",
 				"%s has no rollout plan", ref)
 		}
 		return nil, nil

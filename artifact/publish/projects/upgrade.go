@@ -6,6 +6,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/publish"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/artifact/tuf"
+	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
 // Upgrade ends the lists of all versions of a project in one file, which old agents and publishers read: from its next
@@ -14,7 +15,7 @@ import (
 func Upgrade(ctx context.Context, p *publish.Publisher) (done bool, err error) {
 	err = p.Change(ctx, func(n *publish.Next) error {
 		if done = !trust.Upgraded(n.Client.Trusted().Targets[tuf.RoleTargets]); !done {
-			return publish.NewMistake("there is nothing left to do", "the store was upgraded before")
+			return publish.NewMistake(diag.Usage, "there is nothing left to do", "the store was upgraded before")
 		}
 		trust.SetUpgraded(n.Targets())
 		return nil

@@ -106,7 +106,7 @@ func Attest(ctx context.Context, p *publish.Publisher, c Case, hosts []trust.Hea
 }
 
 func fewHosts(ref artifact.Ref, release artifact.Release, n int, q trust.Requirement) error {
-	return &Unproven{err: diag.WithHint(fmt.Errorf("%d of %d hosts of %s reported %s healthy in the last %d days", n,
+	return &Unproven{err: diag.Proof.Hint(fmt.Errorf("%d of %d hosts of %s reported %s healthy in the last %d days", n,
 		q.Hosts, ref, release, q.Fresh),
 		"let hosts of %s deploy it with `reports.upload` on in agent.yaml, then run this again", ref)}
 }
@@ -126,7 +126,7 @@ func putProof(ctx context.Context, n *publish.Next, role *trust.Role, demand tru
 	may := n.Client.Delegation(trust.AttestationRole)
 	if may.Threshold == 0 {
 		return Attested{},
-			publish.NewMistake(
+			publish.NewMistake(diag.Proof,
 				"make a key with `corpus keys new attestation`, and have it let in with `corpus project add attestation --key "+
 					"attestation.pub`", "the store has no attestation key")
 	}
@@ -144,7 +144,7 @@ func putProof(ctx context.Context, n *publish.Next, role *trust.Role, demand tru
 			return result, err
 		}
 	}
-	return Attested{}, diag.WithHint(errors.New("others kept attesting at the same time"), "run the command again")
+	return Attested{}, diag.Busy.Hint(errors.New("others kept attesting at the same time"), "run the command again")
 }
 
 func tryPutProof(ctx context.Context, n *publish.Next, role *trust.Role, keys []keyring.Key, demand trust.Requirement,

@@ -72,7 +72,7 @@ func notBehind(n *publish.Next, ref artifact.Ref, q trust.Requirement, now, befo
 	if before == nil || now == nil || !now.At.Before(before.At) || trust.SignedProof(before, targets) != nil {
 		return nil
 	}
-	return &Unproven{err: diag.WithHint(
+	return &Unproven{err: diag.Proof.Hint(
 		fmt.Errorf("the proof that %s was healthy on %s is older than the one that %s carries now, and hosts take none "+
 			"that is older", now.Version, q.From, ref),
 		"attest it again: `corpus attest %s %s %s`", ref.Project, q.From, now.Version)}

@@ -33,8 +33,8 @@ func Renew(ctx context.Context, p *publish.Publisher, from artifact.Ref) ([]Atte
 			return nil
 		}
 		if err := trust.SignedProof(proof, n.Client.Trusted().Targets[tuf.RoleTargets]); err != nil {
-			return &Unproven{err: diag.WithHint(fmt.Errorf("the proof that %s carries is not signed by a key that may: %w", ref,
-				err), "attest it by reports: `corpus attest %s %s %s`", from.Project, from.Channel, proof.Version)}
+			return &Unproven{err: diag.Proof.Hint(fmt.Errorf("the proof that %s carries is not signed by a key that may: %w",
+				ref, err), "attest it by reports: `corpus attest %s %s %s`", from.Project, from.Channel, proof.Version)}
 		}
 		role, err := trust.NewProof(proof.Attestation, p.Time().Add(demand.HoldsFor()))
 		if err != nil {
@@ -46,7 +46,8 @@ func Renew(ctx context.Context, p *publish.Publisher, from artifact.Ref) ([]Atte
 		return err
 	})
 	if err == nil && len(renewed) == 0 {
-		err = publish.NewMistake("attest by reports, without --renew", "no channel of %s carries a proof of %s", from.Project,
+		err = publish.NewMistake(diag.Proof, "attest by reports, without --renew",
+			"no channel of %s carries a proof of %s", from.Project,
 			from)
 	}
 	return renewed, err

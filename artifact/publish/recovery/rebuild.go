@@ -62,7 +62,7 @@ func beyondRebuild(err error) error {
 	if !strings.Contains(diag.HintOf(err), "refresh --rebuild") {
 		return err
 	}
-	return diag.WithHint(err,
+	return diag.StoreLost.Hint(err,
 		"the rebuild cannot restore this file: restore it from a backup or a mirror of the store, or run this again "+
 			"with the --keys directory that published last, whose %s has copies; `corpus verify` says what else is missing",
 		"seen")
@@ -120,7 +120,7 @@ func mounted(ctx context.Context, p *publish.Publisher) error {
 			return nil
 		}
 	}
-	return publish.NewMistake(
+	return publish.NewMistake(diag.StoreLost,
 		"see that it is mounted and that --store is right; restore the store from a backup first if all of it is lost",
 		"the store is empty, so there is nothing to rebuild from: nothing was written")
 }

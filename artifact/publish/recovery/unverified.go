@@ -52,7 +52,7 @@ func NewestLeft(ctx context.Context, n *publish.Next, name string) (*trust.Role,
 		}
 	}
 	if highest == 0 {
-		return nil, nil, diag.WithHint(fmt.Errorf("nothing is left of %s", name),
+		return nil, nil, diag.StoreLost.Hint(fmt.Errorf("nothing is left of %s", name),
 			"restore the store's metadata from a backup")
 	}
 	role := tuf.NewTargets(time.Now().UTC())

@@ -123,11 +123,12 @@ func (d *described) addStatements(file string) error {
 			return fmt.Errorf("reading what belongs to the artifact: %w", err)
 		}
 		if len(data) > maxStatement || !json.Valid(data) {
-			return publish.NewMistake("build it again, or move the file away to publish without it",
+			return publish.NewMistake(diag.Tree, "build it again, or move the file away to publish without it",
 				"%s is not JSON, or larger than %s", name, diag.Size(maxStatement))
 		}
 		if kind == trust.KindProvenance && !bytes.Contains(data, []byte(d.release.Digest.Hex())) {
-			return publish.NewMistake("build both again with one `corpus build`, or move the file away to publish without it",
+			return publish.NewMistake(diag.Tree, "build both again with one `corpus build`, or move the file away to publish "+
+				"without it",
 				"%s is about other bytes than %s", name, file)
 		}
 		d.sidecars[kind] = data

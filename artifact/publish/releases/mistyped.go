@@ -32,7 +32,8 @@ func checkMistyped(ctx context.Context, p *publish.Publisher, release artifact.R
 			return publish.WithoutDigits(name) == publish.WithoutDigits(r.Project)
 		})
 		if like := diag.Misspelling(r.Project, others); like != "" {
-			return publish.NewMistake(publish.HintIfMeant, "the store has no project %s, and has one that is called %s",
+			return publish.NewMistake(diag.Usage, publish.HintIfMeant,
+				"the store has no project %s, and has one that is called %s",
 				r.Project, like)
 		}
 	}
@@ -41,7 +42,7 @@ func checkMistyped(ctx context.Context, p *publish.Publisher, release artifact.R
 	case err != nil:
 		return err
 	case name != "" && name != r.Project:
-		return publish.NewMistake(publish.HintIfMeant,
+		return publish.NewMistake(diag.Usage, publish.HintIfMeant,
 			"%s is an artifact of the project %s, as its %s says, and was to be published as one of %s", r.File, name,
 			recipe.Name, r.Project)
 	case version == "" || version == r.Version:
@@ -52,7 +53,8 @@ func checkMistyped(ctx context.Context, p *publish.Publisher, release artifact.R
 	if err != nil || built == r.Version {
 		return err
 	}
-	return publish.NewMistake(publish.HintIfMeant, "%s is version %s, as its %s says, and was to be published as %s",
+	return publish.NewMistake(diag.Usage, publish.HintIfMeant,
+		"%s is version %s, as its %s says, and was to be published as %s",
 		r.File, version, recipe.Name, r.Version)
 }
 

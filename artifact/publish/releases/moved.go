@@ -5,6 +5,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
 // Moved is the error for a release that was made from an earlier release of a channel than the present one.
@@ -14,7 +15,7 @@ func (e *Moved) Error() string { return fmt.Sprintf("%s names another release th
 
 // Hint returns a hint to run the command again.
 func (e *Moved) Hint() string {
-	return "run the command again: it then begins with what is published now"
+	return diag.Busy.Coded("run the command again: it then begins with what is published now")
 }
 
 // moved returns an error if the release was made from another one than the channel names.

@@ -46,7 +46,8 @@ func Back(ctx context.Context, p *publish.Publisher, ref artifact.Ref, from roll
 
 // overtaken returns the error of a move for a rollout that has ended because another publisher was faster.
 func overtaken(ref artifact.Ref, what string) error {
-	return publish.NewMistake(fmt.Sprintf("look at it with `corpus rollout status %s %s`, and give the command again",
+	return publish.NewMistake(diag.Rollout, fmt.Sprintf("look at it with `corpus rollout status %s %s`, and give the "+
+		"command again",
 		ref.Project, ref.Channel), "another rollout of %s has started meanwhile, which this %s is not for", ref, what)
 }
 
@@ -75,7 +76,7 @@ func moveTo(ctx context.Context, p *publish.Publisher, ref artifact.Ref, by orig
 			return err
 		}
 		if yank, withdrawn := yanks[version]; withdrawn {
-			return diag.WithHint(&trust.Withdrawn{Release: release, Yank: yank},
+			return diag.Withdrawn.Hint(&trust.Withdrawn{Release: release, Yank: yank},
 				"point at another version, or take the withdrawal back with `corpus yank --undo`")
 		}
 		return point(ctx, n, role, ref, release, by)
@@ -115,7 +116,8 @@ func channelsWith(ctx context.Context, n *publish.Next, ref artifact.Ref) (*trus
 		return nil, nil, err
 	}
 	if _, there := channels[ref.Channel]; !there {
-		return nil, nil, diag.WithHint(fmt.Errorf("%w: %s", trust.ErrNoChannel, ref), "`corpus ls` shows what there is")
+		return nil, nil, diag.Unpublished.Hint(fmt.Errorf("%w: %s", trust.ErrNoChannel, ref),
+			"`corpus ls` shows what there is")
 	}
 	return role, channels, nil
 }

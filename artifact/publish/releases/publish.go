@@ -98,7 +98,7 @@ func mayPublish(ctx context.Context, p *publish.Publisher, release artifact.Rele
 	}
 	delegated = n.Delegates(r.Project)
 	if !delegated && (!p.Keys.Has(tuf.RoleTargets) || p.Hand != nil) {
-		return false, diag.WithHint(fmt.Errorf("%w: %s", trust.ErrNoProject, r.Project),
+		return false, diag.Unpublished.Hint(fmt.Errorf("%w: %s", trust.ErrNoProject, r.Project),
 			"ask who holds the targets key to run `corpus project add %s --key %s.pub`", r.Project, r.Project)
 	}
 	if err := add(ctx, n, described{release: release}, r); err != nil {
@@ -199,7 +199,7 @@ func add(ctx context.Context, n *publish.Next, about described, wanted Request) 
 		return err
 	}
 	if yank, ok := yanks[r.Version]; ok {
-		return diag.WithHint(&trust.Withdrawn{Release: r, Yank: yank},
+		return diag.Withdrawn.Hint(&trust.Withdrawn{Release: r, Yank: yank},
 			"publish a corrected tree under a new version, or revert the withdrawal with `corpus yank --undo`")
 	}
 	sum, err := hex.DecodeString(r.Digest.Hex())
@@ -239,7 +239,7 @@ func untaken(ctx context.Context, p *publish.Publisher, r artifact.Release) erro
 		}
 		digest, rest, _ := strings.Cut(path.Base(info.Key), ".")
 		if rest == name && digest != r.Digest.Hex() {
-			return publish.NewMistake(
+			return publish.NewMistake(diag.Version,
 				"publish under a new version; if that publish was interrupted and no host can have it, give --force",
 				"the store holds %s of %s, with other bytes than this artifact, and nothing signed names it: a publish that "+
 					"was interrupted left it, or the store was restored from an older copy and hosts know the version",

@@ -158,8 +158,8 @@ func Abort(ctx context.Context, p *publish.Publisher, ref artifact.Ref) (Steered
 	return steer(ctx, p, ref, "abort", func(n *publish.Next, role *trust.Role, pointer *trust.Pointer) error {
 		before := pointer.Rollout.Before
 		if before == nil {
-			return publish.NewMistake(fmt.Sprintf("`corpus rollout pause %s %s` keeps it from more hosts, and `corpus point "+
-				"%s %s --remove` removes the channel", ref.Project, ref.Channel, ref.Project, ref.Channel),
+			return publish.NewMistake(diag.Rollout, fmt.Sprintf("`corpus rollout pause %s %s` keeps it from more hosts, and "+
+				"`corpus point %s %s --remove` removes the channel", ref.Project, ref.Channel, ref.Project, ref.Channel),
 				"no release is known to have arrived on %s before its rollout, so there is nothing to go back to", ref)
 		}
 		pointer.Rollout.Aborted = true
@@ -172,8 +172,9 @@ func Abort(ctx context.Context, p *publish.Publisher, ref artifact.Ref) (Steered
 		last := *pointer
 		pointer.Version, pointer.Digest = release.Version, release.Digest
 		pointer.Proof, err = proofs.Prove(ctx, n, ref, *pointer, last, "")
-		return diag.WithHint(err, "stop it first with `corpus rollout pause %s %s`; a channel that requires proof takes it "+
-			"for the release before as well: `corpus attest %s FROM %s`", ref.Project, ref.Channel, ref.Project, before.Version)
+		return diag.Rollout.Hint(err, "stop it first with `corpus rollout pause %s %s`; a channel that requires proof "+
+			"takes it for the release before as well: `corpus attest %s FROM %s`", ref.Project, ref.Channel, ref.Project,
+			before.Version)
 	})
 }
 
@@ -188,14 +189,14 @@ func signed(role *trust.Role, ref artifact.Ref, before *rollout.Before) (artifac
 			continue
 		}
 		if yank, withdrawn := yanks[r.Version]; withdrawn {
-			return r, diag.WithHint(&trust.Withdrawn{Release: r, Yank: yank},
+			return r, diag.Withdrawn.Hint(&trust.Withdrawn{Release: r, Yank: yank},
 				"stop it meanwhile with `corpus rollout pause %s %s`, and point the channel at another version: `corpus point "+
 					"%s %s VERSION --urgent`", ref.Project, ref.Channel, ref.Project, ref.Channel)
 		}
 		return r, nil
 	}
 	return artifact.Release{},
-		publish.NewMistake("`corpus ls` shows the versions there are; point the channel at one of them",
+		publish.NewMistake(diag.Unpublished, "`corpus ls` shows the versions there are; point the channel at one of them",
 			"the project no longer signs %s, which %s named before", before.Version, ref)
 }
 
@@ -215,11 +216,13 @@ func steer(ctx context.Context, p *publish.Publisher, ref artifact.Ref, what str
 		}
 		pointer := channels[ref.Channel]
 		if pointer.Rollout == nil {
-			return publish.NewMistake("`corpus project rollout` gives a channel a plan, and its next promotion starts a rollout",
+			return publish.NewMistake(diag.Rollout, "`corpus project rollout` gives a channel a plan, and its next promotion "+
+				"starts a rollout",
 				"%s has no rollout", ref)
 		}
 		if pointer.Rollout.Aborted {
-			return publish.NewMistake("promote or point the channel to start another one", "the rollout of %s was aborted", ref)
+			return publish.NewMistake(diag.Rollout, "promote or point the channel to start another one",
+				"the rollout of %s was aborted", ref)
 		}
 		start := *pointer.Rollout
 		if of != "" && of != start.ID {
@@ -247,7 +250,8 @@ func steer(ctx context.Context, p *publish.Publisher, ref artifact.Ref, what str
 func Pause(ctx context.Context, p *publish.Publisher, ref artifact.Ref) (Steered, error) {
 	return Steer(ctx, p, ref, "pause", func(s *rollout.Start) error {
 		if s.Paused {
-			return publish.NewMistake("`corpus rollout resume` lets it continue", "the rollout of %s is paused", ref)
+			return publish.NewMistake(diag.Rollout, "`corpus rollout resume` lets it continue",
+				"the rollout of %s is paused", ref)
 		}
 		s.Paused = true
 		return nil
@@ -259,7 +263,7 @@ func Pause(ctx context.Context, p *publish.Publisher, ref artifact.Ref) (Steered
 func Resume(ctx context.Context, p *publish.Publisher, ref artifact.Ref, forget time.Time) (Steered, error) {
 	return Steer(ctx, p, ref, "resume", func(s *rollout.Start) error {
 		if !s.Paused && forget.IsZero() {
-			return publish.NewMistake("`corpus rollout status` shows what it waits for",
+			return publish.NewMistake(diag.Rollout, "`corpus rollout status` shows what it waits for",
 				"the rollout of %s is neither paused nor stopped", ref)
 		}
 		s.Paused = false

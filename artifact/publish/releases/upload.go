@@ -14,6 +14,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/publish/blobs"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
+	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
 // uploadAndSign uploads and signs an artifact and its sidecars.
@@ -109,7 +110,9 @@ func (e *Immutable) Error() string {
 }
 
 // Hint proposes to publish a change as a new version.
-func (e *Immutable) Hint() string { return "a changed tree is a new version: publish it under one" }
+func (e *Immutable) Hint() string {
+	return diag.Version.Coded("a changed tree is a new version: publish it under one")
+}
 
 // uploadSidecars writes the artifact's sidecars.
 func uploadSidecars(ctx context.Context, p *publish.Publisher, d described) error {

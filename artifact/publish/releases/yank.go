@@ -10,6 +10,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/publish"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
 // Yanked is the result of withdrawing a version.
@@ -68,8 +69,8 @@ func yanks(ctx context.Context, p *publish.Publisher, project, version string,
 		releases := trust.Releases(project, role)
 		i := slices.IndexFunc(releases, func(r artifact.Release) bool { return r.Version == version })
 		if i < 0 {
-			return publish.NewMistake("`corpus ls` shows the versions there are", "the project has no such version: %s %s",
-				project, version)
+			return publish.NewMistake(diag.Unpublished, "`corpus ls` shows the versions there are",
+				"the project has no such version: %s %s", project, version)
 		}
 		yanks, err := trust.Yanks(role)
 		if err != nil {

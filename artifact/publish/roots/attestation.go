@@ -49,7 +49,7 @@ func rotateAttestation(ctx context.Context, p *publish.Publisher, fresh []*tuf.K
 	for _, ref := range left {
 		promotions = append(promotions, fmt.Sprintf("`corpus promote %s %s %s`", ref.Project, ref.Channel, ref.Channel))
 	}
-	return diag.WithHint(
+	return diag.Keys.Hint(
 		errors.New("the new key is let in, and proofs that channels carry are signed with it; the old key stays until "+
 			"the channels take these in"),
 		"let who has the projects' keys run %s, then run the command again", strings.Join(promotions, ", "))

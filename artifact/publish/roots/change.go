@@ -12,6 +12,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/publish"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/artifact/tuf"
+	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
 // Change describes the differences between the next root and the current one. The keys of its maps are roles: root,
@@ -43,7 +44,7 @@ type Result struct {
 // which may need an intermediate root. If the available keys do not suffice for that, Apply writes nothing.
 func Apply(ctx context.Context, p *publish.Publisher, c Change) (Result, error) {
 	if c.empty() {
-		return Result{}, publish.NewMistake("name the change; `corpus root change --help` shows how",
+		return Result{}, publish.NewMistake(diag.Keys, "name the change; `corpus root change --help` shows how",
 			"the root would stay unchanged")
 	}
 	var result Result
@@ -136,7 +137,7 @@ func checkThresholds(root *publish.RootRole) error {
 	for _, role := range tuf.TopRoles() {
 		may := trust.RootDelegation(root, role)
 		if may.Threshold < 1 || may.Threshold > len(may.Keys) {
-			return publish.NewMistake("add keys first, or change the threshold in the same step",
+			return publish.NewMistake(diag.Keys, "add keys first, or change the threshold in the same step",
 				"%s would have %d keys, and a threshold of %d", role, len(may.Keys), may.Threshold)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/artifact/tuf"
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
+	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
 // checkEmpty returns an error if the store has metadata, or if the directory of keys belongs to another store. It
@@ -23,7 +24,7 @@ func checkEmpty(ctx context.Context, p *publish.Publisher, root []byte) error {
 		return fmt.Errorf("looking for the trust of %s: %w", p.Seen, err)
 	}
 	if own {
-		return publish.NewMistake(
+		return publish.NewMistake(diag.StoreURL,
 			"take another directory for --keys; if this store lost files, `corpus refresh --rebuild` makes them again",
 			"these keys have set up a store before (%s)", p.Seen)
 	}
@@ -92,7 +93,7 @@ func checkRootFile(p *publish.Publisher, root []byte) error {
 	if err != nil {
 		return err
 	}
-	return publish.NewMistake("take another directory for --keys, or move the file away",
+	return publish.NewMistake(diag.StoreURL, "take another directory for --keys, or move the file away",
 		"%s is the root of another store", file)
 }
 
@@ -123,7 +124,8 @@ func checkLeft(ctx context.Context, p *publish.Publisher, name string, versions 
 }
 
 func setUpBefore(key string) error {
-	return publish.NewMistake("publish into it, or take an empty prefix; where it lost "+trust.TimestampKey+
-		", `corpus refresh --rebuild` makes that again",
+	return publish.NewMistake(diag.StoreURL,
+		"publish into it, or take an empty prefix; where it lost "+trust.TimestampKey+
+			", `corpus refresh --rebuild` makes that again",
 		"the store was set up before: %s exists", key)
 }

@@ -132,8 +132,8 @@ func firstRoot(p *publish.Publisher, threshold int) (*publish.RootRole, error) {
 		threshold = keys/2 + 1
 	}
 	if threshold < 1 || threshold > keys {
-		return nil, diag.WithHint(fmt.Errorf("a threshold of %d needs as many root keys, and there are %d", threshold, keys),
-			"make more with `corpus keys new --root-keys %d`", threshold)
+		return nil, diag.Keys.Hint(fmt.Errorf("a threshold of %d needs as many root keys, and there are %d", threshold,
+			keys), "make more with `corpus keys new --root-keys %d`", threshold)
 	}
 	root.Signed.Roles[tuf.RoleRoot].Threshold = threshold
 	return root, nil

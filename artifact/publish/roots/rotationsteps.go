@@ -55,7 +55,7 @@ func (r rotation) explain(ctx context.Context, n *publish.Next, err error) error
 		unaccepted.Advice = hint
 		return err
 	}
-	return diag.WithHint(err, "%s", hint)
+	return diag.Keys.Hint(err, "%s", hint)
 }
 
 // steps returns the remaining steps in their order.

@@ -94,7 +94,7 @@ func (s *Store) begin(ctx context.Context, o operation) (*os.Root, error) {
 	}
 	for segment := range strings.SplitSeq(o.key, "/") {
 		if strings.HasPrefix(segment, ours) {
-			return nil, diag.WithHint(fmt.Errorf("%q cannot be the key of an object in a directory", o.key),
+			return nil, diag.StoreURL.Hint(fmt.Errorf("%q cannot be the key of an object in a directory", o.key),
 				"names that start with %s are the store's own", ours)
 		}
 	}
@@ -105,7 +105,7 @@ func (s *Store) root(o operation) (*os.Root, error) {
 	root, err := walk.OpenTree(s.path)
 	switch {
 	case err != nil && (absent(err) || notDirectory(s.path)):
-		return nil, diag.WithHint(&store.Error{Op: o.op, Object: o.object(), Kind: store.ErrNoStore},
+		return nil, diag.StoreURL.Hint(&store.Error{Op: o.op, Object: o.object(), Kind: store.ErrNoStore},
 			"%s", s.missing())
 	case err != nil:
 		return nil, o.failed(err)

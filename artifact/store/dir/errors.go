@@ -34,15 +34,15 @@ func (o operation) failed(err error) error {
 		e.Kind, e.Cause = store.ErrNotFound, nil
 	case errors.Is(err, fs.ErrPermission):
 		e.Kind = store.ErrForbidden
-		return diag.WithHint(e, "%s", o.permission())
+		return diag.Rights.Hint(e, "%s", o.permission())
 	case errors.Is(err, syscall.EROFS):
 		e.Kind = store.ErrReadOnly
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
-		return diag.WithHint(e, "the disk of %s is full: make room there (df -h, df -i), and run the command again", o.dir)
+		return diag.Disk.Hint(e, "the disk of %s is full: make room there (df -h, df -i), and run the command again", o.dir)
 	case errors.Is(err, syscall.ENAMETOOLONG):
-		return diag.WithHint(e, "a name between two slashes has at most 255 bytes in a filesystem")
+		return diag.StoreURL.Hint(e, "a name between two slashes has at most 255 bytes in a filesystem")
 	case errors.Is(err, syscall.EISDIR), errors.Is(err, syscall.ENOTDIR), errors.Is(err, fs.ErrExist):
-		return diag.WithHint(e, "in a directory no key can be the directory of another")
+		return diag.StoreURL.Hint(e, "in a directory no key can be the directory of another")
 	case errors.Is(err, syscall.ESTALE), errors.Is(err, syscall.EIO), errors.Is(err, io.ErrUnexpectedEOF):
 		e.Again = true // a share may become available again
 	}

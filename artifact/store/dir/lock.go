@@ -51,7 +51,7 @@ func lock(ctx context.Context, root *os.Root, dir string, limit time.Duration) (
 		if time.Now().After(end) {
 			held := fmt.Errorf("%s has held the lock of %s for more than %v", holder(f), path.Join(root.Name(), dir), limit)
 			_ = f.Close() // it was not locked
-			return nil, diag.WithHint(held,
+			return nil, diag.Busy.Hint(held,
 				"a publisher holds it for a moment only: end that process, or the one that stopped it, and run the command again")
 		}
 		select {
@@ -77,7 +77,7 @@ func openLock(root *os.Root, dir string) (*os.File, error) {
 	}
 	if err != nil {
 		if errors.Is(err, walk.ErrNoFile) || errors.Is(err, syscall.EISDIR) {
-			err = diag.WithHint(fmt.Errorf("%s must be a file, since it is the lock of writers", path.Join(root.Name(), name)),
+			err = diag.Path.Hint(fmt.Errorf("%s must be a file, since it is the lock of writers", path.Join(root.Name(), name)),
 				"remove it; the next writer makes it again")
 		}
 		return nil, err

@@ -66,7 +66,7 @@ func (s *Store) beginPut(ctx context.Context, o operation) (*os.Root, error) {
 	if err != nil {
 		return nil, o.failed(err)
 	}
-	return nil, diag.WithHint(&store.Error{Op: o.op, Object: o.object(), Kind: store.ErrNoStore,
+	return nil, diag.StoreURL.Hint(&store.Error{Op: o.op, Object: o.object(), Kind: store.ErrNoStore,
 		Cause: errors.New("the directory is empty")},
 		"%s", s.missing())
 }

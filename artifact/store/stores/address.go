@@ -27,17 +27,17 @@ func parse(rawURL string) (address, error) {
 	shown := Display(rawURL)
 	name, _, ok := strings.Cut(rawURL, "://")
 	if !ok {
-		return address{}, diag.WithHint(fmt.Errorf("%q is not the URL of a store", shown), "%s", missingScheme(rawURL))
+		return address{}, diag.StoreURL.Hint(fmt.Errorf("%q is not the URL of a store", shown), "%s", missingScheme(rawURL))
 	}
 	kinds := schemes()
 	i := slices.IndexFunc(kinds, func(s scheme) bool { return s.name == strings.ToLower(name) })
 	if i < 0 {
-		return address{}, diag.WithHint(fmt.Errorf("store %s: there is no kind of store called %q", shown, name), "%s",
+		return address{}, diag.StoreURL.Hint(fmt.Errorf("store %s: there is no kind of store called %q", shown, name), "%s",
 			oneKind(name))
 	}
 	u, err := url.Parse(rawURL)
 	if err != nil { // its text contains the URL, or a part of it that may be a password
-		return address{}, diag.WithHint(fmt.Errorf("store %s: it is not a URL", shown),
+		return address{}, diag.StoreURL.Hint(fmt.Errorf("store %s: it is not a URL", shown),
 			"a port is a number; write special characters as %%25, %%20 and so on")
 	}
 	a := address{scheme: kinds[i], url: u}
@@ -57,11 +57,11 @@ func missingScheme(rawURL string) string {
 // check refuses URLs that no kind of store allows, and parses the options.
 func (a *address) check() error {
 	if a.url.User != nil {
-		return diag.WithHint(errors.New("it contains credentials, which would be remembered and shown with it"),
+		return diag.StoreURL.Hint(errors.New("it contains credentials, which would be remembered and shown with it"),
 			"leave them out, and give them in the environment or in the files that the cloud's own tools use")
 	}
 	if a.url.Fragment != "" {
-		return diag.WithHint(errors.New("it has a # in it"), "write %%23 if the # is part of a name")
+		return diag.StoreURL.Hint(errors.New("it has a # in it"), "write %%23 if the # is part of a name")
 	}
 	query, err := url.ParseQuery(a.url.RawQuery)
 	if err != nil {
@@ -69,7 +69,7 @@ func (a *address) check() error {
 	}
 	for name, values := range query {
 		if !slices.Contains(a.scheme.options, name) {
-			return diag.WithHint(fmt.Errorf("there is no option %q", name), "%s", oneOf(name, a.scheme.options))
+			return diag.StoreURL.Hint(fmt.Errorf("there is no option %q", name), "%s", oneOf(name, a.scheme.options))
 		}
 		if len(values) != 1 || values[0] == "" {
 			return fmt.Errorf("the option %s needs one value", name)

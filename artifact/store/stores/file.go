@@ -45,7 +45,7 @@ func (f Files) locate(rawURL string) (s store.Store, key string, err error) {
 	f.Options.Timeout.AnyRate = true // the Pace limits the rate
 	u, err := url.Parse(rawURL)
 	if err != nil { // its text contains the URL, or a part of it that may be a password
-		return nil, "", diag.WithHint(errors.New("the source is not a URL"),
+		return nil, "", diag.StoreURL.Hint(errors.New("the source is not a URL"),
 			"write special characters as %%25, %%20 and so on")
 	}
 	if u.Scheme == "http" || u.Scheme == "https" {
@@ -60,7 +60,8 @@ func (f Files) locate(rawURL string) (s store.Store, key string, err error) {
 func (f Files) web(u *url.URL) (store.Store, string, error) {
 	dir, key := path.Split(u.Path)
 	if u.Host == "" || key == "" {
-		return nil, "", diag.WithHint(fmt.Errorf("%s names no file", redact.URLs(u.String())), "write https://host/path/file")
+		return nil, "", diag.StoreURL.Hint(fmt.Errorf("%s names no file", redact.URLs(u.String())),
+			"write https://host/path/file")
 	}
 	base := *u
 	base.Path, base.RawPath, base.Fragment = dir, "", ""

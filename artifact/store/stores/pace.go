@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"time"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
 // Pace limits how long a file may take to arrive. A server that sends one byte per second is never idle for long, and
@@ -27,7 +29,7 @@ func (e *tooSlow) Passing() bool { return true }
 
 // Hint returns how to allow more time.
 func (e *tooSlow) Hint() string {
-	return "see why the server is so slow, or change " + e.setting + " in agent.yaml"
+	return diag.Store.Coded("see why the server is so slow, or change " + e.setting + " in agent.yaml")
 }
 
 // keep opens a file with the limits of the pace. Time that the caller spends between two reads counts for Longest only.

@@ -103,18 +103,18 @@ func bare(rawURL string, account s3.Account) (store.Store, error) {
 
 func openDir(a address) (store.Store, error) {
 	if a.url.Host != "" && a.url.Host != "localhost" {
-		return nil, diag.WithHint(fmt.Errorf("a directory is on no host, and here %q is one", a.url.Host),
+		return nil, diag.StoreURL.Hint(fmt.Errorf("a directory is on no host, and here %q is one", a.url.Host),
 			"write three slashes: file:///%s%s", a.url.Host, a.url.Path)
 	}
 	if a.url.Path == "" || a.url.Path == "/" {
-		return nil, diag.WithHint(errors.New("the directory is missing"), "write file:///srv/store")
+		return nil, diag.StoreURL.Hint(errors.New("the directory is missing"), "write file:///srv/store")
 	}
 	return dir.New(path.Clean(a.url.Path)), nil
 }
 
 func openS3(a address) (store.Store, error) {
 	if a.url.Hostname() == "" || a.url.Port() != "" {
-		return nil, diag.WithHint(errors.New("the bucket is missing"),
+		return nil, diag.StoreURL.Hint(errors.New("the bucket is missing"),
 			"write s3://bucket/prefix; a server goes into ?endpoint=https://host:port")
 	}
 	pathStyle, given, err := a.flag("path-style")
@@ -143,7 +143,7 @@ func openS3(a address) (store.Store, error) {
 func checkEndpoint(endpoint string) error {
 	u, err := url.Parse(endpoint)
 	if err != nil || u.Host == "" || u.User != nil || u.Scheme != "http" && u.Scheme != "https" {
-		return diag.WithHint(errors.New("the endpoint is not the URL of a server"), "write ?endpoint=https://host:port")
+		return diag.StoreURL.Hint(errors.New("the endpoint is not the URL of a server"), "write ?endpoint=https://host:port")
 	}
 	return nil
 }
@@ -151,7 +151,8 @@ func checkEndpoint(endpoint string) error {
 func openMinio(a address) (store.Store, error) {
 	bucket, rest, _ := strings.Cut(strings.TrimPrefix(a.url.Path, "/"), "/")
 	if a.url.Hostname() == "" || bucket == "" {
-		return nil, diag.WithHint(errors.New("the host or the bucket is missing"), "write minio://host:port/bucket/prefix")
+		return nil, diag.StoreURL.Hint(errors.New("the host or the bucket is missing"),
+			"write minio://host:port/bucket/prefix")
 	}
 	tls, given, err := a.flag("tls")
 	if err != nil {
@@ -168,14 +169,14 @@ func openMinio(a address) (store.Store, error) {
 
 func openWeb(a address) (store.Store, error) {
 	if a.url.Hostname() == "" {
-		return nil, diag.WithHint(errors.New("the host is missing"), "write https://host/path")
+		return nil, diag.StoreURL.Hint(errors.New("the host is missing"), "write https://host/path")
 	}
 	insecure, _, err := a.flag("insecure")
 	if err != nil {
 		return nil, err
 	}
 	if a.scheme.name == "http" && !insecure && !loopback(a.url.Hostname()) {
-		return nil, diag.WithHint(errors.New("plain HTTP shows others on the network what this host deploys"),
+		return nil, diag.StoreURL.Hint(errors.New("plain HTTP shows others on the network what this host deploys"),
 			"use https://, or add ?insecure=1 if that is acceptable: signatures are checked either way")
 	}
 	private, _, err := a.flag("private_redirects")

@@ -119,7 +119,7 @@ func answer(call *wire.Call, part store.Range, resp *http.Response) (io.ReadClos
 		return nil, store.Info{}, call.Refused("", "")
 	}
 	if e := resp.Header.Get("Content-Encoding"); !harmless(e, call.Key) {
-		return nil, store.Info{}, diag.WithHint(call.Malformed("it sent Content-Encoding %.20q although none was accepted",
+		return nil, store.Info{}, diag.Store.Hint(call.Malformed("it sent Content-Encoding %.20q although none was accepted",
 			e),
 			"turn off compression for the store's files on the web server")
 	}
@@ -167,14 +167,14 @@ func (s *Store) Delete(_ context.Context, key string) error {
 }
 
 func (s *Store) readOnly(op store.Op, key string) error {
-	return diag.WithHint(&store.Error{Op: op, Object: redact.URLs(s.url(key).String()), Kind: store.ErrReadOnly},
+	return diag.StoreURL.Hint(&store.Error{Op: op, Object: redact.URLs(s.url(key).String()), Kind: store.ErrReadOnly},
 		"publish through the store behind the web server, by its s3://, minio:// or file:// URL")
 }
 
 // List always fails with errors.ErrUnsupported.
 func (s *Store) List(_ context.Context, prefix string) iter.Seq2[store.Info, error] {
 	return func(yield func(store.Info, error) bool) {
-		yield(store.Info{}, diag.WithHint(&store.Error{Op: store.OpList, Object: redact.URLs(s.url(prefix).String()),
+		yield(store.Info{}, diag.StoreURL.Hint(&store.Error{Op: store.OpList, Object: redact.URLs(s.url(prefix).String()),
 			Kind: errors.ErrUnsupported},
 			"a web server cannot list: use the store behind it, by its s3://, minio:// or file:// URL"))
 	}

@@ -45,7 +45,18 @@ func (c *Call) tell(v verdict, cause error) error {
 	if v.hint == "" {
 		return err
 	}
-	return diag.WithHint(err, "%s", c.redactor().Text(v.hint))
+	return topicOf(v.kind).Hint(err, "%s", c.redactor().Text(v.hint))
+}
+
+// topicOf returns the topic of hints about a kind of failure.
+func topicOf(kind error) diag.Topic {
+	switch {
+	case errors.Is(kind, store.ErrCredentials), errors.Is(kind, store.ErrForbidden):
+		return diag.Credentials
+	case errors.Is(kind, store.ErrNoStore):
+		return diag.StoreURL
+	}
+	return diag.Store
 }
 
 // Precondition returns the error for an object of another version than the requested one.
@@ -77,7 +88,7 @@ func (c *Call) Unusable(cause error, hint string) error {
 // Malformed returns the error for a response that contradicts itself or the request.
 func (c *Call) Malformed(format string, args ...any) error {
 	return c.tell(verdict{kind: store.ErrUnreachable,
-		hint: "something between here and the store, or the store itself, does not follow HTTP"},
+		hint: diag.Store.Coded("something between here and the store, or the store itself, does not follow HTTP")},
 		fmt.Errorf(format, args...))
 }
 
@@ -94,27 +105,34 @@ func network(err error) verdict {
 	)
 	switch {
 	case errors.As(err, &other), errors.As(err, &notObject{}):
-		v.hint = "something between here and the store answers in its place, such as a proxy or the login page of a " +
-			"network; or the store's URL names a server that is not S3"
+		v.hint = diag.Store.Coded(
+			"something between here and the store answers in its place, such as a proxy or the login page of a " +
+				"network; or the store's URL names a server that is not S3")
 	case errors.As(err, &dns):
-		v.hint = fmt.Sprintf("check the name %s in the store's URL, and this host's resolver", dns.Name)
+		v.hint = diag.Store.Coded(
+			fmt.Sprintf("check the name %s in the store's URL, and this host's resolver", dns.Name))
 	case errors.Is(err, syscall.ECONNREFUSED):
-		v.hint = "nothing listens there: check the store's host and port, and that the server runs"
+		v.hint = diag.Store.Coded(
+			"nothing listens there: check the store's host and port, and that the server runs")
 	case errors.Is(err, http.ErrSchemeMismatch):
-		v.again, v.hint = false, "the server speaks plain HTTP on this port: ?tls=0 in a minio:// URL allows that, http:// "+
-			"in an endpoint"
+		v.again, v.hint = false, diag.StoreURL.Coded(
+			"the server speaks plain HTTP on this port: ?tls=0 in a minio:// URL allows that, http:// "+
+				"in an endpoint")
 	case errors.As(err, &authority):
-		v.again, v.hint = false, "if the server's certificate is from an authority of your own, install that authority on "+
-			"this host or name its file in SSL_CERT_FILE"
+		v.again, v.hint = false, diag.Store.Coded(
+			"if the server's certificate is from an authority of your own, install that authority on "+
+				"this host or name its file in SSL_CERT_FILE")
 	case errors.As(err, &host):
-		v.again, v.hint = false, "the certificate is for another name: check the host in the store's URL"
+		v.again, v.hint = false, diag.StoreURL.Coded(
+			"the certificate is for another name: check the host in the store's URL")
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
-		v.again, v.hint = false, fmt.Sprintf("the certificate has expired, or this host's clock is wrong: it reads %s",
-			time.Now().UTC().Format(time.RFC3339))
+		v.again, v.hint = false, diag.Store.Coded(
+			fmt.Sprintf("the certificate has expired, or this host's clock is wrong: it reads %s",
+				time.Now().UTC().Format(time.RFC3339)))
 	case errors.As(err, &verify):
 		v.again = false
 	case errors.As(err, &wayward):
-		v.again, v.hint = false, "give the URL that the redirects lead to"
+		v.again, v.hint = false, diag.StoreURL.Coded("give the URL that the redirects lead to")
 	}
 	return v
 }

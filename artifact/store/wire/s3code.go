@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/artifact/store"
+	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
 // byCode determines the meaning of an S3 error code. The verdict has no kind for an unknown code.
@@ -13,7 +14,8 @@ func (c *Call) byCode(code string) verdict {
 	case "NoSuchKey", "NoSuchVersion", "NotFound":
 		return verdict{kind: store.ErrNotFound}
 	case "NoSuchBucket":
-		return verdict{kind: store.ErrNoStore, hint: "check the bucket's name in the store's URL, or create the bucket"}
+		return verdict{kind: store.ErrNoStore,
+			hint: diag.StoreURL.Coded("check the bucket's name in the store's URL, or create the bucket")}
 	case "AccessDenied", "AccountProblem", "AllAccessDisabled", "Forbidden":
 		return verdict{kind: store.ErrForbidden, hint: c.permission()}
 	case "PreconditionFailed":
@@ -33,7 +35,7 @@ func (c *Call) byCode(code string) verdict {
 		return c.elsewhere()
 	case "NotImplemented":
 		return verdict{kind: store.ErrUnreachable,
-			hint: "this server lacks a part of S3 that is needed, such as conditional writes"}
+			hint: diag.Store.Coded("this server lacks a part of S3 that is needed, such as conditional writes")}
 	}
 	return c.byCredentials(code)
 }
@@ -42,15 +44,16 @@ func (c *Call) byCredentials(code string) verdict {
 	if Expired(code) {
 		// Renewable credentials are dropped, and a retry uses new ones.
 		return verdict{kind: store.ErrCredentials, again: true,
-			hint: "the session has expired: log in again, or let the host's role give credentials"}
+			hint: diag.Credentials.Coded("the session has expired: log in again, or let the host's role give credentials")}
 	}
 	switch code {
 	case "InvalidAccessKeyId", "SignatureDoesNotMatch", "InvalidSecurity":
 		return verdict{kind: store.ErrCredentials,
-			hint: "the access key is unknown there or its secret is wrong: check where the credentials come from"}
+			hint: diag.Credentials.Coded(
+				"the access key is unknown there or its secret is wrong: check where the credentials come from")}
 	case "RequestTimeTooSkewed", "RequestExpired":
-		return verdict{kind: store.ErrCredentials, hint: "set this host's clock, for example with timedatectl set-ntp true" +
-			c.skew()}
+		return verdict{kind: store.ErrCredentials,
+			hint: diag.Clock.Coded("set this host's clock, for example with timedatectl set-ntp true" + c.skew())}
 	}
 	return verdict{}
 }
@@ -88,14 +91,16 @@ func (c *Call) permission() string {
 	if c.Op == store.OpGet {
 		hint += "; S3 also answers so for an object that does not exist, if the user may not list the bucket"
 	}
-	return hint
+	return diag.Credentials.Coded(hint)
 }
 
 // elsewhere determines the meaning of a redirect, which in S3 means another region.
 func (c *Call) elsewhere() verdict {
-	v := verdict{kind: store.ErrUnreachable, hint: "the store's URL leads elsewhere: check its host, region and bucket"}
+	v := verdict{kind: store.ErrUnreachable,
+		hint: diag.StoreURL.Coded("the store's URL leads elsewhere: check its host, region and bucket")}
 	if c.answer.region != "" {
-		v.hint = fmt.Sprintf("the bucket is in another region: add ?region=%s to the store's URL", c.answer.region)
+		v.hint = diag.StoreURL.Coded(
+			fmt.Sprintf("the bucket is in another region: add ?region=%s to the store's URL", c.answer.region))
 	}
 	return v
 }

@@ -53,7 +53,7 @@ func withoutLogins(err error) error {
 	if shownHint == "" {
 		return errors.New(shown)
 	}
-	return diag.WithHint(errors.New(shown), "%s", shownHint)
+	return diag.Store.Hint(errors.New(shown), "%s", shownHint)
 }
 
 // secretsOf returns the parts of a request that would allow others to make a similar one.

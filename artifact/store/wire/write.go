@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/artifact/store"
+	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
 const (
@@ -193,7 +194,7 @@ func (m movingReader) Read(b []byte) (int, error) {
 // damaged returns the error for a server that did not store what it confirmed.
 func (p *put) damaged(format string, args ...any) error {
 	return p.call.tell(verdict{kind: store.ErrUnreachable, again: true,
-		hint: "a proxy on the way to the store, or the store itself, loses data: look at proxies and " +
-			"at the server's log"},
+		hint: diag.Store.Coded("a proxy on the way to the store, or the store itself, loses data: look at proxies and " +
+			"at the server's log")},
 		fmt.Errorf(format, args...))
 }

@@ -36,6 +36,8 @@ func Check(t *testing.T, program func() *cobra.Command, paths ...string) (count 
 			switch {
 			case err != nil || d.IsDir():
 				return err
+			case filepath.Base(path) == "messages.md": // has the strings of the code, without what is not literal
+				return nil
 			case strings.HasSuffix(path, ".md"):
 				return c.markdown(path)
 			case strings.HasSuffix(path, ".go") && !strings.HasSuffix(path, "_test.go"):

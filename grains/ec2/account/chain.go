@@ -102,7 +102,7 @@ func people(p *profile) error {
 	if p.section["login_session"] != "" {
 		way = "`aws login`"
 	}
-	return diag.WithHint(fmt.Errorf("profile %s signs in with %s, which hosts do not do", p.name, way),
+	return diag.Credentials.Hint(fmt.Errorf("profile %s signs in with %s, which hosts do not do", p.name, way),
 		"give the host a role, or a profile with role_arn or credential_process; `aws configure export-credentials` prints "+
 			"the keys of a person's profile")
 }
@@ -207,7 +207,7 @@ func checkServer(ctx context.Context, at string) error {
 // webIdentity returns the credentials of a role for a token in a file, as Kubernetes provides them.
 func (c *chain) webIdentity(file, role, session string) (aws.CredentialsProvider, error) {
 	if role == "" {
-		return nil, diag.WithHint(fmt.Errorf("there is a token in %s and no role to use it for", file),
+		return nil, diag.Credentials.Hint(fmt.Errorf("there is a token in %s and no role to use it for", file),
 			"set AWS_ROLE_ARN, or role_arn in the profile")
 	}
 	return stscreds.NewWebIdentityRoleProvider(sts.NewFromConfig(c.cfg), role, stscreds.IdentityTokenFile(file),
@@ -217,7 +217,7 @@ func (c *chain) webIdentity(file, role, session string) (aws.CredentialsProvider
 // assume returns the credentials of a profile's role, requested with those of its source.
 func (c *chain) assume(with aws.CredentialsProvider, p *profile) (aws.CredentialsProvider, error) {
 	if p.section["mfa_serial"] != "" {
-		return nil, diag.WithHint(fmt.Errorf("profile %s needs a one-time code of a person (mfa_serial)", p.name),
+		return nil, diag.Credentials.Hint(fmt.Errorf("profile %s needs a one-time code of a person (mfa_serial)", p.name),
 			"give the host a role that needs none")
 	}
 	cfg := c.cfg

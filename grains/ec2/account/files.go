@@ -208,7 +208,7 @@ type profile struct {
 func readProfile(all map[string]section, name string, seen map[string]bool) (*profile, error) {
 	s, is := all[name]
 	if !is {
-		return nil, diag.WithHint(fmt.Errorf("there is no profile %s in the files of AWS: %w", name, fs.ErrNotExist),
+		return nil, diag.Credentials.Hint(fmt.Errorf("there is no profile %s in the files of AWS: %w", name, fs.ErrNotExist),
 			"aws configure list-profiles shows the profiles there are")
 	}
 	p := &profile{section: maps.Clone(s), name: name}

@@ -90,7 +90,7 @@ func (c *Client) once(ctx context.Context, form url.Values) ([]byte, error) {
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded; charset=utf-8")
 	credentials, err := c.Account.Credentials.Retrieve(ctx)
 	if err != nil {
-		return nil, diag.WithHint(fmt.Errorf("AWS credentials: %w", err),
+		return nil, diag.Credentials.Hint(fmt.Errorf("AWS credentials: %w", err),
 			"give the instance a role, or set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY")
 	}
 	sum := sha256.Sum256([]byte(body))

@@ -112,7 +112,7 @@ func (a archive) tar(ctx context.Context, options, file string, sources any, des
 		return a.extract(ctx, file, dest, "tar", strings.TrimSpace(strings.ReplaceAll(words, "--extract", "")), runas)
 	}
 	if !strings.Contains(letters, "c") && !strings.Contains(words, "--create") {
-		return nil, diag.WithHint(fmt.Errorf("archive.tar makes, extracts and lists archives here, and options are %q",
+		return nil, diag.Call.Hint(fmt.Errorf("archive.tar makes, extracts and lists archives here, and options are %q",
 			options), "run tar with cmd.run")
 	}
 	names, err := a.make(ctx, archives.Make{File: file, Compression: compression(letters, words, file), Dir: cwd}, sources,
@@ -153,7 +153,7 @@ func (a archive) make(ctx context.Context, m archives.Make, sources any, runas s
 		return nil, fmt.Errorf("the archive %q has to be an absolute path", m.File)
 	}
 	if runas != "" {
-		return nil, diag.WithHint(errors.New("archives are made by the agent's own user"),
+		return nil, diag.Call.Hint(errors.New("archives are made by the agent's own user"),
 			"run tar or zip with cmd.run and runas")
 	}
 	if _, isText := sources.(string); isText {
@@ -194,7 +194,7 @@ func under(cwd, file string) string {
 func (a archive) unzip(ctx context.Context, file, dest string, excludes, options, _ any, runas string, _, password any,
 	_ any) ([]string, error) {
 	if value.Truth(password) || value.Truth(options) {
-		return nil, diag.WithHint(errors.New("archive.unzip knows neither options nor a password here"),
+		return nil, diag.Call.Hint(errors.New("archive.unzip knows neither options nor a password here"),
 			"extract it with unzip by cmd.run")
 	}
 	left, err := function.Texts(excludes)

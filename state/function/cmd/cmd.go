@@ -249,7 +249,7 @@ func (c cmd) directory(l host.Line) error {
 func unsupported(a function.Arguments) error {
 	for name, instead := range map[string]string{"group": "use runas", "bg": "start long work as a unit"} {
 		if value.Truth(a.Value(name)) {
-			return diag.WithHint(fmt.Errorf("argument %s is not supported", name), "%s", instead)
+			return diag.Call.Hint(fmt.Errorf("argument %s is not supported", name), "%s", instead)
 		}
 	}
 	return nil

@@ -58,7 +58,7 @@ func (c cmd) scriptRetcode(ctx context.Context, a function.Arguments) (any, erro
 func (c cmd) scriptText(ctx context.Context, a function.Arguments) (string, error) {
 	source, env := value.Str(a.Value("source")), function.OptionalText(a.Value("saltenv"))
 	if !strings.HasPrefix(source, "salt://") && !path.IsAbs(source) {
-		return "", diag.WithHint(fmt.Errorf("argument source: %q is neither salt://PATH nor an absolute path", source),
+		return "", diag.Download.Hint(fmt.Errorf("argument source: %q is neither salt://PATH nor an absolute path", source),
 			"put the script into the state tree: salt://scripts/NAME")
 	}
 	read, err := c.TreeText(source, env)
@@ -67,7 +67,7 @@ func (c cmd) scriptText(ctx context.Context, a function.Arguments) (string, erro
 	}
 	content, ok := read.(string)
 	if !ok {
-		return "", diag.WithHint(fmt.Errorf("argument source: there is no file %s", source),
+		return "", diag.Download.Hint(fmt.Errorf("argument source: there is no file %s", source),
 			"correct the path, or put the script there")
 	}
 	if template := function.OptionalText(a.Value("template")); template != "" {

@@ -70,7 +70,8 @@ func (c config) getMerged(key, fallback any, delimiter, strategy string) (any, e
 func plain(v any) (any, error) {
 	if s, ok := v.(string); ok && strings.HasPrefix(s, "sdb://") {
 		return nil,
-			diag.WithHint(errors.New("the value is a reference to a secret store (sdb://), which the agent does not support"),
+			diag.Pillar.Hint(
+				errors.New("the value is a reference to a secret store (sdb://), which the agent does not support"),
 				"keep the secret in the pillar, encrypted")
 	}
 	return v, nil

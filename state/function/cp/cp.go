@@ -143,7 +143,7 @@ func (c cp) url(from string, dest *string, env string, _, _ any) (any, error) {
 		return c.TreeText(from, env)
 	}
 	if *dest != "" {
-		return nil, diag.WithHint(errors.New("copying to a destination changes the host, and templates only read"),
+		return nil, diag.Call.Hint(errors.New("copying to a destination changes the host, and templates only read"),
 			"use a file.managed state")
 	}
 	return c.cacheFile(from, env, nil, nil, nil)
@@ -169,7 +169,7 @@ func Acting(f *function.Facts) function.Table {
 func (c cp) dir(ctx context.Context, url, dest, env string, template, _ any, _ *value.Map) ([]string, error) {
 	rest, ok := strings.CutPrefix(url, "salt://")
 	if !ok {
-		return nil, diag.WithHint(fmt.Errorf("%s is not a directory of the state tree", url), "write salt://DIRECTORY")
+		return nil, diag.Call.Hint(fmt.Errorf("%s is not a directory of the state tree", url), "write salt://DIRECTORY")
 	}
 	name, _, _ := strings.Cut(rest, "?saltenv=")
 	dest = strings.TrimRight(dest, "/")

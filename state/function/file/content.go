@@ -140,7 +140,7 @@ func sumOfFlags(v any) (sum int, err error) {
 	for _, name := range names {
 		flag, ok := known[strings.ToUpper(name)]
 		if !ok {
-			return 0, diag.WithHint(fmt.Errorf("%q is not a supported flag of regular expressions", name),
+			return 0, diag.Call.Hint(fmt.Errorf("%q is not a supported flag of regular expressions", name),
 				"the flags are IGNORECASE, MULTILINE and DOTALL")
 		}
 		sum |= flag
@@ -213,8 +213,8 @@ func joinLines(above, below string) string {
 const mostHashed = 4 << 30
 
 func tooMuch(p string) error {
-	return diag.WithHint(fmt.Errorf("%s is larger than %s, and templates take no digest of it", p, diag.Size(mostHashed)),
-		"look at it with ls -ls: a sparse file may be large and use little disk space")
+	return diag.Call.Hint(fmt.Errorf("%s is larger than %s, and templates take no digest of it", p,
+		diag.Size(mostHashed)), "look at it with ls -ls: a sparse file may be large and use little disk space")
 }
 
 func (o file) sum(ctx context.Context, p, form string) (string, error) {

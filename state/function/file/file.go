@@ -99,7 +99,7 @@ func (o file) access(p string, mode any) (bool, error) {
 	bits := map[string]fs.FileMode{"f": 0, "r": 4, "w": 2, "x": 1, "0": 0, "4": 4, "2": 2, "1": 1}
 	wanted, ok := bits[value.Str(mode)]
 	if !ok {
-		return false, diag.WithHint(errors.New("the mode is unknown"), "use f, r, w or x")
+		return false, diag.Call.Hint(errors.New("the mode is unknown"), "use f, r, w or x")
 	}
 	info, err := o.Host.Following().Files.Stat(p)
 	if err != nil {
@@ -244,7 +244,7 @@ func (o file) readLink(p string, toTheEnd bool) (string, error) {
 	})
 	target, err := o.Host.Files.Readlink(p)
 	if err != nil {
-		return "", diag.WithHint(fmt.Errorf("%s is not a link: %w", p, err), "test with file.is_link first")
+		return "", diag.Call.Hint(fmt.Errorf("%s is not a link: %w", p, err), "test with file.is_link first")
 	}
 	if toTheEnd {
 		return ospath.Real(o.Host, p), nil

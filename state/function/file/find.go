@@ -22,7 +22,8 @@ import (
 // sentence, as Salt does.
 func (o file) find(ctx context.Context, p string, words []string, options *value.Map) (any, error) {
 	if slices.Contains(words, "delete") || options.Has("delete") || options.Has("exec") {
-		return nil, diag.WithHint(errors.New("deleting files and running commands change the host, and templates only read"),
+		return nil, diag.Call.Hint(
+			errors.New("deleting files and running commands change the host, and templates only read"),
 			"use file.tidied or cmd.run as a state")
 	}
 	s, err := o.searchFor(options)

@@ -60,7 +60,7 @@ func branchOf(words []string) (branch string, err error) {
 	for i := 0; i < len(words); i++ {
 		name, v, given := strings.Cut(words[i], "=")
 		if name != "--branch" && name != "-b" {
-			return "", diag.WithHint(fmt.Errorf("git.clone has no option %s here", words[i]),
+			return "", diag.Call.Hint(fmt.Errorf("git.clone has no option %s here", words[i]),
 				"it supports --branch; the states git.latest and git.cloned have others as arguments")
 		}
 		if !given && i+1 < len(words) {

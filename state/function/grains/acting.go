@@ -94,8 +94,8 @@ func readGrains(h *host.Host, file string) (*value.Map, error) {
 	}
 	m, ok := doc.Value.(*value.Map)
 	if !ok {
-		return nil, diag.WithHint(fmt.Errorf("%s holds a %s, and a mapping was expected", file, value.TypeName(doc.Value)),
-			"correct the file; nothing was changed")
+		return nil, diag.Grains.Hint(fmt.Errorf("%s holds a %s, and a mapping was expected", file,
+			value.TypeName(doc.Value)), "correct the file; nothing was changed")
 	}
 	return m, nil
 }

@@ -101,7 +101,7 @@ func decodeBody(kind string, got function.Response) (v any, decoded bool, err er
 	case "plain":
 		return nil, false, nil
 	}
-	return nil, false, diag.WithHint(fmt.Errorf("an answer is not decoded as %s", kind), "use json, yaml or plain")
+	return nil, false, diag.Call.Hint(fmt.Errorf("an answer is not decoded as %s", kind), "use json, yaml or plain")
 }
 
 // declaredKind returns the format that a Content-Type names: JSON if it is empty, and plain text for all other types.
@@ -121,7 +121,7 @@ func declaredKind(contentType string) string {
 func request(a function.Arguments) (function.Request, error) {
 	method := strings.ToUpper(value.Str(a.Value("method")))
 	if method != "GET" {
-		return function.Request{}, diag.WithHint(fmt.Errorf("%s may change something, and templates only read", method),
+		return function.Request{}, diag.Call.Hint(fmt.Errorf("%s may change something, and templates only read", method),
 			"use the http.query state or cmd.run")
 	}
 	target, err := function.Text(a.Value("url"))

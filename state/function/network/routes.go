@@ -15,7 +15,7 @@ import (
 // routes returns the kernel's routes in the format of netstat.
 func (n network) routes(family string) (*value.List, error) {
 	if !slices.Contains([]string{"", "inet", "inet6"}, family) {
-		return nil, diag.WithHint(fmt.Errorf("there is no address family %s", family), "use inet or inet6")
+		return nil, diag.Call.Hint(fmt.Errorf("there is no address family %s", family), "use inet or inet6")
 	}
 	all := value.NewList()
 	if family != "inet6" {

@@ -112,7 +112,7 @@ func (p pillar) refreshed(ctx context.Context, env string, override *value.Map) 
 }
 
 func (p pillar) missing(key any) error {
-	return diag.WithHint(fmt.Errorf("there is no key %s in the pillar", value.Str(key)),
+	return diag.Pillar.Hint(fmt.Errorf("there is no key %s in the pillar", value.Str(key)),
 		"give a default, or set the key in the pillar")
 }
 

@@ -72,7 +72,7 @@ func (p pkg) debian() bool { return p.Host.Packages.Family() == "apt" }
 
 func (p pkg) rpm(ctx context.Context, args ...string) (string, error) {
 	if family := p.Host.Packages.Family(); family == "apk" || family == "pacman" {
-		return "", diag.WithHint(fmt.Errorf("files of packages cannot be looked up on %s", family),
+		return "", diag.Packages.Hint(fmt.Errorf("files of packages cannot be looked up on %s", family),
 			"run the package manager with cmd.run")
 	}
 	return p.Stdout(ctx, append([]string{"rpm"}, args...)...)
@@ -180,7 +180,7 @@ func (p pkg) infoOfDebian(names []string, failhard bool) (*value.Map, error) {
 	}
 	for _, name := range names {
 		if failhard && !all.Has(name) {
-			return nil, diag.WithHint(fmt.Errorf("package %s is not installed", name),
+			return nil, diag.Packages.Hint(fmt.Errorf("package %s is not installed", name),
 				"failhard=False leaves out what is not installed")
 		}
 	}

@@ -115,7 +115,7 @@ func (random) text(length int, chars string, lower, upper, digits, punctuation, 
 	}
 	from := charset(chars, lower, upper, digits, punctuation, whitespace, printable)
 	if from == "" && length > 0 {
-		return "", diag.WithHint(errors.New("there are no characters to draw from"),
+		return "", diag.Call.Hint(errors.New("there are no characters to draw from"),
 			"allow one kind of characters, or name them with chars")
 	}
 	return secret(from, max(length, 0))

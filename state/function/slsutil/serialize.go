@@ -103,7 +103,7 @@ func (s slsutil) serializer(format string) (function.Serializer, error) {
 			return serializer, nil
 		}
 	}
-	return nil, diag.WithHint(fmt.Errorf("the format %s is not written here", format), "write json, yaml or keyvalue")
+	return nil, diag.Call.Hint(fmt.Errorf("the format %s is not written here", format), "write json, yaml or keyvalue")
 }
 
 // dumpBytes formats MessagePack, which is bytes and not text.
@@ -196,9 +196,9 @@ func through(ctx context.Context, known function.Table, format string, v any, op
 	}
 	err := fmt.Errorf("there is no serializer %q here", format)
 	if hint := diag.DidYouMean(format, known.Names()); hint != "" {
-		return nil, diag.WithHint(err, "%s", hint)
+		return nil, diag.Call.Hint(err, "%s", hint)
 	}
-	return nil, diag.WithHint(err, "the serializers are %s", strings.Join(known.Names(), ", "))
+	return nil, diag.Call.Hint(err, "the serializers are %s", strings.Join(known.Names(), ", "))
 }
 
 func jsonText(v, indent any, sorted, ascii bool) (string, error) {

@@ -100,7 +100,7 @@ func (c *crontabs) tool(user string) ([]string, error) {
 	}
 	path, ok := host.Which(c.files, "crontab")
 	if !ok {
-		err := diag.WithHint(errors.New("crontab is not installed, so the host has no cron"),
+		err := diag.Program.Hint(errors.New("crontab is not installed, so the host has no cron"),
 			"install cron in a pkg.installed state that this one requires")
 		return nil, host.WithMissing(err, host.ACommand, "crontab")
 	}
@@ -149,7 +149,7 @@ func (c *crontabs) Write(ctx context.Context, user, text string) error {
 	}
 	if out.Code != 0 {
 		err := &host.ToolError{Tool: "crontab", Code: out.Code, Text: host.FirstLines(out.Stderr)}
-		return diag.WithHint(fmt.Errorf("cron refused the crontab of %s: %w", user, err),
+		return diag.Setting.Hint(fmt.Errorf("cron refused the crontab of %s: %w", user, err),
 			"correct the line it names; the crontab is as it was")
 	}
 	return nil

@@ -51,7 +51,7 @@ func holdLock(ctx context.Context, files host.Files) (done func(), err error) {
 		select {
 		case <-ctx.Done():
 			done()
-			return nil, diag.WithHint(fmt.Errorf("the account files are locked by another program: %w", ctx.Err()),
+			return nil, diag.Busy.Hint(fmt.Errorf("the account files are locked by another program: %w", ctx.Err()),
 				"see who holds it with `fuser /etc/.pwd.lock`")
 		case <-time.After(lockInterval):
 		}

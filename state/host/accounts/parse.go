@@ -19,7 +19,7 @@ func (a *Accounts) lines(path string) (string, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return "", nil
 	case errors.Is(err, fs.ErrPermission) && os.Geteuid() != 0:
-		return "", diag.WithHint(fmt.Errorf("reading accounts: %w", err), "run as root")
+		return "", diag.Rights.Hint(fmt.Errorf("reading accounts: %w", err), "run as root")
 	case err != nil:
 		return "", fmt.Errorf("reading accounts: %w", err)
 	}

@@ -82,7 +82,7 @@ func gap[V any](r span, used map[int]V, downwards bool) (int, error) {
 			return id, nil
 		}
 	}
-	return 0, diag.WithHint(fmt.Errorf("no ID between %d and %d is free", r.min, r.max),
+	return 0, diag.Account.Hint(fmt.Errorf("no ID between %d and %d is free", r.min, r.max),
 		"widen the range in /etc/login.defs")
 }
 
@@ -131,7 +131,7 @@ func planUID(t *tables, login settings, n host.NewUser) (int, error) {
 		return free(login.ids("UID", n.System), t.usersByID, n.System)
 	}
 	if owner, taken := t.usersByID[*n.UID]; taken && !n.NonUnique {
-		return 0, diag.WithHint(fmt.Errorf("uid %d is taken by user %s", *n.UID, owner.Name),
+		return 0, diag.Account.Hint(fmt.Errorf("uid %d is taken by user %s", *n.UID, owner.Name),
 			"choose another uid, or set unique: False")
 	}
 	return *n.UID, nil
@@ -151,7 +151,7 @@ func (a *Accounts) planOwnGroup(t *tables, login, defaults settings, n host.NewU
 		return a.groupNamed(t, or(defaults["GROUP"], "100"))
 	}
 	if _, taken := t.groups[n.Name]; taken {
-		return host.Group{}, diag.WithHint(fmt.Errorf("a group %s exists already", n.Name),
+		return host.Group{}, diag.Account.Hint(fmt.Errorf("a group %s exists already", n.Name),
 			"set gid: %s to take it as the user's own", n.Name)
 	}
 	return planNewGroup(t, login, n, uid)
@@ -202,7 +202,7 @@ func (a *Accounts) groupNamed(t *tables, name string) (host.Group, error) {
 		g, ok, err = a.GroupByID(gid)
 	}
 	if err == nil && !ok {
-		err = host.WithMissing(diag.WithHint(fmt.Errorf("group %s does not exist", name),
+		err = host.WithMissing(diag.Prerequisite.Hint(fmt.Errorf("group %s does not exist", name),
 			"make it in a group.present state that this one requires"), host.AGroup, name)
 	}
 	return g, err
@@ -226,7 +226,7 @@ func (a *Accounts) PlanGroup(n host.NewGroup) (host.Group, error) {
 	}
 	g.GID = *n.GID
 	if owner, taken := t.groupsByID[g.GID]; taken && !n.NonUnique {
-		return g, diag.WithHint(fmt.Errorf("gid %d is taken by group %s", g.GID, owner.Name),
+		return g, diag.Account.Hint(fmt.Errorf("gid %d is taken by group %s", g.GID, owner.Name),
 			"choose another gid, or set non_unique: True")
 	}
 	return g, nil

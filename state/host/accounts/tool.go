@@ -26,7 +26,7 @@ func (a *Accounts) run(ctx context.Context, t tool) error {
 	}
 	path, ok := host.Which(a.files, name)
 	if !ok {
-		return diag.WithHint(fmt.Errorf("%s is not installed", name),
+		return diag.Program.Hint(fmt.Errorf("%s is not installed", name),
 			"install the package that has it: passwd, or shadow-utils")
 	}
 	if err := host.Record(a.recorder, t.subjects...); err != nil {

@@ -33,6 +33,6 @@ func Enter(ctx context.Context, dir string, level int) error {
 		return nil
 	}
 	const text = "%s lies %d levels deep, and directories are walked through for %d levels and paths of %d bytes"
-	return host.Unsuitable(dir, diag.WithHint(fmt.Errorf(text, walk.Clip(dir), level, MostLevels, unix.PathMax),
+	return host.Unsuitable(dir, diag.Path.Hint(fmt.Errorf(text, walk.Clip(dir), level, MostLevels, unix.PathMax),
 		"see who created it; file.absent removes trees of any depth"))
 }

@@ -46,7 +46,7 @@ func (n Network) Lookup(ctx context.Context, kind, name, server string) ([]strin
 		}
 		errs = append(errs, fmt.Errorf("querying %s for %s: %w", s, name, err))
 	}
-	return nil, diag.WithHint(errors.Join(errs...), "check the name servers in /etc/resolv.conf")
+	return nil, diag.Setting.Hint(errors.Join(errs...), "check the name servers in /etc/resolv.conf")
 }
 
 func recordKinds() map[string]dnsmessage.Type {

@@ -30,7 +30,8 @@ func (o *Error) Hint() string {
 	if hint := diag.HintOf(o.Err); hint != "" {
 		return hint
 	}
-	return "check that the host reaches that server: network, name resolution and proxy; the next run tries again"
+	return diag.Store.Coded(
+		"check that the host reaches that server: network, name resolution and proxy; the next run tries again")
 }
 
 // Passing reports whether an error, or one that it wraps, is a temporary failure of the network.

@@ -21,7 +21,7 @@ func (a *apt) failure(ctx context.Context, what string, out host.Output) error {
 	for _, k := range knownFailures() {
 		if m := k.pattern.FindStringSubmatch(text); m != nil {
 			err := fmt.Errorf("%s: %s", what, redact.URLs(k.cause(ctx, a, m, out)))
-			return orPassing(ctx, aptLocked, out, diag.WithHint(err, "%s", k.hint(ctx, a, m, out)))
+			return orPassing(ctx, aptLocked, out, diag.Packages.Hint(err, "%s", k.hint(ctx, a, m, out)))
 		}
 	}
 	return orPassing(ctx, aptLocked, out, fmt.Errorf("%s: %s", what, redact.URLs(complaints(out))))

@@ -49,7 +49,7 @@ func (a *apt) checkNames(ctx context.Context, v *host.Inventory, t host.Transact
 		switch {
 		case w.File != "":
 		case !syntax.MatchString(w.Name):
-			return diag.WithHint(fmt.Errorf("%q is not a package name", w.Name),
+			return diag.Argument.Hint(fmt.Errorf("%q is not a package name", w.Name),
 				"package names have small letters, digits and the signs + - . only")
 		case strings.ContainsAny(w.Name, "+.") || strings.HasSuffix(w.Name, "-"):
 			if v.Version(w.Name) == "" && v.Leftover(w.Name) == "" {
@@ -67,7 +67,7 @@ func (a *apt) checkNames(ctx context.Context, v *host.Inventory, t host.Transact
 	for _, name := range unclear {
 		if _, ok := offers[name]; !ok {
 			err := fmt.Errorf("%s: the repositories have no package %s", t, name)
-			return diag.WithHint(err, "%s", likeName(ctx, a, []string{"", name}, host.Output{}))
+			return diag.Packages.Hint(err, "%s", likeName(ctx, a, []string{"", name}, host.Output{}))
 		}
 	}
 	return nil
@@ -90,7 +90,7 @@ func (a *apt) settled(ctx context.Context) (*host.Inventory, error) {
 }
 
 func errHeld(name string) error {
-	return diag.WithHint(fmt.Errorf("package %s would change, and it is on hold", name),
+	return diag.Packages.Hint(fmt.Errorf("package %s would change, and it is on hold", name),
 		"name it in the state, or take it off hold with pkg.unheld or `apt-mark unhold %s`", name)
 }
 

@@ -138,7 +138,7 @@ func whyFailed(what string, out host.Output, clues []clue) error {
 			said := string(pattern.ExpandString(nil, template, text, m))
 			return redact.URLs(strings.Join(strings.Fields(said), " "))
 		}
-		return diag.WithHint(fmt.Errorf("%s: %s", what, words(k.cause)), "%s", words(k.hint))
+		return diag.Packages.Hint(fmt.Errorf("%s: %s", what, words(k.cause)), "%s", words(k.hint))
 	}
 	said := strings.TrimSpace(out.Stderr)
 	if said == "" {
@@ -157,7 +157,7 @@ func notUnderstood(program, line string) error {
 	if len(line) > most {
 		line = line[:most] + "..."
 	}
-	return diag.WithHint(fmt.Errorf("the output of %s is not understood: %q", program, line),
+	return diag.Internal.Hint(fmt.Errorf("the output of %s is not understood: %q", program, line),
 		"its version may be newer than this agent; please report it with that line")
 }
 

@@ -141,10 +141,11 @@ func (d *dnf) checkHeld(names []string, held bool) error {
 			continue
 		}
 		if held {
-			return diag.WithHint(fmt.Errorf("package %s could not be put on hold", name),
+			return diag.Packages.Hint(fmt.Errorf("package %s could not be put on hold", name),
 				"only a package that is installed, or in a repository, has a version to hold")
 		}
-		return diag.WithHint(fmt.Errorf("package %s could not be taken off hold", name), "look for it in %s", d.lockFile())
+		return diag.Packages.Hint(fmt.Errorf("package %s could not be taken off hold", name), "look for it in %s",
+			d.lockFile())
 	}
 	return nil
 }

@@ -89,7 +89,7 @@ func (b *Busy) Hint() string {
 	if hint := diag.HintOf(b.Err); hint != "" {
 		return hint
 	}
-	return "wait until it ends, or see what it waits for; the next run tries again"
+	return diag.Busy.Coded("wait until it ends, or see what it waits for; the next run tries again")
 }
 
 // orPassing returns a *Busy if the output of a package manager says that another process holds its lock, a
@@ -109,7 +109,7 @@ func (*Unfinished) Error() string { return "dpkg was interrupted while it change
 
 // Hint suggests how to complete the change.
 func (*Unfinished) Hint() string {
-	return "run `dpkg --configure -a` on the host and read its output"
+	return diag.Packages.Coded("run `dpkg --configure -a` on the host and read its output")
 }
 
 // holderOf returns a description of the process that holds an fcntl(2) lock on a file. It reports false if there is

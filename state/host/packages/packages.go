@@ -57,7 +57,7 @@ type Packages struct {
 	alone     bool       // PlanAhead found that a joint simulation is impossible
 }
 
-var errNoPackageManager = diag.WithHint(errors.New("no package manager that is known here was found"),
+var errNoPackageManager = diag.Program.Hint(errors.New("no package manager that is known here was found"),
 	"packages are managed with apt, dnf, yum, zypper, pacman and apk")
 
 // New returns the Packages of a host, with the package manager that it has.

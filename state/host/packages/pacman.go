@@ -54,11 +54,11 @@ func (p *pacman) readLocal(file string) (host.Package, error) {
 	if err != nil {
 		err = fmt.Errorf("reading the package database: %w", err)
 		return host.Package{},
-			diag.WithHint(err, "a change of packages was interrupted; run `pacman -Dk` on the host and read its output")
+			diag.Packages.Hint(err, "a change of packages was interrupted; run `pacman -Dk` on the host and read its output")
 	}
 	one := parseLocal(string(data))
 	if one.Name == "" || one.Version == "" {
-		return one, diag.WithHint(fmt.Errorf("the package database is damaged: %s has no name or no version", file),
+		return one, diag.Packages.Hint(fmt.Errorf("the package database is damaged: %s has no name or no version", file),
 			"run `pacman -Dk` on the host and read its output")
 	}
 	return one, nil

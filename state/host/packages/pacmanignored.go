@@ -70,7 +70,7 @@ func (p *pacman) hold(_ context.Context, names []string, held bool) error {
 	edited := editIgnored(text, names, held)
 	for _, name := range names {
 		if !held && parseIgnored(edited).holds(name) {
-			return diag.WithHint(fmt.Errorf("package %s is on hold by a pattern", name), "change IgnorePkg in %s by hand",
+			return diag.Packages.Hint(fmt.Errorf("package %s is on hold by a pattern", name), "change IgnorePkg in %s by hand",
 				pacmanConf)
 		}
 	}

@@ -138,7 +138,7 @@ func (c *client) rpmProviders(v *host.Inventory, virtual string) []string {
 func refuseHeld(v *host.Inventory, changes []host.PackageChange, named []string, unhold string) error {
 	for _, c := range changes {
 		if v.Held(c.Name) && !slices.Contains(named, c.Name) {
-			return diag.WithHint(fmt.Errorf("package %s would change, and it is on hold", c.Name),
+			return diag.Packages.Hint(fmt.Errorf("package %s would change, and it is on hold", c.Name),
 				"name it in the state, or take it off hold with pkg.unheld or `%s %s`", unhold, c.Name)
 		}
 	}
@@ -178,11 +178,11 @@ func checkPackageNames(t host.Transaction, signs string) error {
 	bad := func(r rune) bool { return !strings.ContainsRune(lettersAndDigits+signs, r) }
 	for _, w := range t.Packages {
 		if w.File == "" && (w.Name == "" || strings.ContainsFunc(w.Name, bad) || strings.ContainsAny(w.Name[:1], "-+.~!@:")) {
-			return diag.WithHint(fmt.Errorf("%q is not a package name", w.Name),
+			return diag.Argument.Hint(fmt.Errorf("%q is not a package name", w.Name),
 				"package names here have letters, digits and the signs %s", signs)
 		}
 		if strings.ContainsAny(w.Version, " \t\n<>=!*?[]/") || strings.HasPrefix(w.Version, "-") {
-			return diag.WithHint(fmt.Errorf("%q is not a version of a package", w.Version),
+			return diag.Argument.Hint(fmt.Errorf("%q is not a version of a package", w.Version),
 				"give a version that the repositories have")
 		}
 	}

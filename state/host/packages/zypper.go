@@ -223,7 +223,7 @@ func (z *zypper) hold(ctx context.Context, names []string, held bool) error {
 	locks, err := z.locks()
 	for _, name := range names {
 		if err == nil && slices.Contains(locks, name) != held {
-			err = diag.WithHint(fmt.Errorf("the hold of package %s did not change", name), "look at its entry in %s",
+			err = diag.Packages.Hint(fmt.Errorf("the hold of package %s did not change", name), "look at its entry in %s",
 				zypperLocks)
 		}
 	}

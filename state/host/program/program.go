@@ -110,7 +110,7 @@ func (p Program) Missing() error {
 	if from == "" {
 		from = p.Name
 	}
-	return diag.WithHint(fmt.Errorf("there is no program %s on this host", p.Name),
+	return diag.Program.Hint(fmt.Errorf("there is no program %s on this host", p.Name),
 		"install the package %s, in a state that this one requires", from)
 }
 

@@ -121,5 +121,5 @@ func (o *offline) setBoot(ctx context.Context, verb host.BootVerb, name string, 
 	case strings.Contains(out.Stderr, "does not exist"):
 		return fmt.Errorf("%w: %s", errNoUnit, unit)
 	}
-	return diag.WithHint(fmt.Errorf("%s of %s: %w", verb, unit, err), "check the [Install] section of the unit")
+	return diag.Unit.Hint(fmt.Errorf("%s of %s: %w", verb, unit, err), "check the [Install] section of the unit")
 }

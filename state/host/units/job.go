@@ -136,7 +136,7 @@ func (s *systemd) lastWords(ctx context.Context, c *dbus.Conn, verb host.UnitVer
 	if lines := LastLines(s.journal(ctx, unit, since)); len(lines) > 0 {
 		err = fmt.Errorf("%w\n%s", err, strings.Join(lines, "\n"))
 	}
-	return diag.WithHint(err, "`systemctl status %s` and `journalctl -u %s` on the host show more", unit, unit)
+	return diag.Unit.Hint(err, "`systemctl status %s` and `journalctl -u %s` on the host show more", unit, unit)
 }
 
 // reason returns a description of the result of a job and of the unit's process.

@@ -93,7 +93,7 @@ func openrcStatus(script string, out host.Output) (string, error) {
 	}
 	err := fmt.Errorf("querying service %s: rc-service ended with code %d: %s", script, out.Code,
 		strings.TrimSpace(out.Stdout+out.Stderr))
-	return "", diag.WithHint(err, "run `rc-service %s status` on the host to see more", script)
+	return "", diag.Unit.Hint(err, "run `rc-service %s status` on the host to see more", script)
 }
 
 func (o *openrc) service(ctx context.Context, script, action string, quiet bool) (host.Output, error) {
@@ -122,7 +122,7 @@ func (o *openrc) act(ctx context.Context, verb host.UnitVerb, name string, _ boo
 	}
 	if out.Code != 0 {
 		err := fmt.Errorf("%s of %s failed with code %d: %s", verb, script, out.Code, host.FirstLines(out.Stderr+out.Stdout))
-		return diag.WithHint(err, "run `rc-service %s %s` on the host to see more", script, action)
+		return diag.Unit.Hint(err, "run `rc-service %s %s` on the host to see more", script, action)
 	}
 	return nil
 }
@@ -131,7 +131,7 @@ func (o *openrc) setBoot(ctx context.Context, verb host.BootVerb, name string, _
 	script := scriptName(host.UnitName(name))
 	switch {
 	case verb == host.Mask || verb == host.Unmask:
-		return diag.WithHint(errors.New("OpenRC cannot mask a service"),
+		return diag.Unit.Hint(errors.New("OpenRC cannot mask a service"),
 			"use service.dead with `enable: False`, or service.disabled")
 	case !isInitScript(o.files, script):
 		return fmt.Errorf("%w: %s", errNoUnit, name)
@@ -146,7 +146,7 @@ func (o *openrc) setBoot(ctx context.Context, verb host.BootVerb, name string, _
 		err = host.Complaint(out)
 	}
 	if err != nil {
-		return diag.WithHint(fmt.Errorf("%s of service %s: %w", verb, script, err),
+		return diag.Unit.Hint(fmt.Errorf("%s of service %s: %w", verb, script, err),
 			"run `rc-update show` on the host to see what starts when")
 	}
 	return nil

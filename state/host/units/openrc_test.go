@@ -75,7 +75,7 @@ func TestOpenRCActions(t *testing.T) {
 		t.Errorf("masking: %v", err)
 	}
 	if err := u.Act(ctx, host.Start, "wbe", true); !errors.Is(err, errNoUnit) ||
-		diag.HintOf(err) != `did you mean "web"?` {
+		diag.HintOf(err) != `did you mean "web"? [C137]` {
 		t.Errorf("got %v, hint %q", err, diag.HintOf(err))
 	}
 }

@@ -154,6 +154,6 @@ func (q *queue) late(unit string) error {
 	if len(others) > 0 {
 		text = fmt.Errorf("%w, behind: %s", text, strings.Join(others, ", "))
 	}
-	return diag.WithHint(text, "`systemctl list-jobs --after` shows what waits for what; check After= and Before= of %s",
+	return diag.Unit.Hint(text, "`systemctl list-jobs --after` shows what waits for what; check After= and Before= of %s",
 		unit)
 }

@@ -51,5 +51,5 @@ func (s *systemd) notUp(ctx context.Context, d Service, started time.Time) error
 	if lines := LastLines(s.journal(ctx, d.Name, started)); len(lines) > 0 {
 		err = fmt.Errorf("%w\n%s", err, strings.Join(lines, "\n"))
 	}
-	return diag.WithHint(err, "%s", hint)
+	return diag.Unit.Hint(err, "%s", hint)
 }

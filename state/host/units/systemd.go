@@ -60,7 +60,7 @@ func (s *systemd) connected(ctx context.Context, call func(*dbus.Conn) error) er
 func connect(ctx context.Context) (*dbus.Conn, error) {
 	conn, err := dbus.NewWithContext(ctx)
 	if err != nil {
-		return nil, diag.WithHint(fmt.Errorf("talking to systemd: %w", err), "check that dbus runs; root does not need it")
+		return nil, diag.Unit.Hint(fmt.Errorf("talking to systemd: %w", err), "check that dbus runs; root does not need it")
 	}
 	return conn, nil
 }
@@ -262,16 +262,16 @@ func explainBus(err error, what, unit string) error {
 	case "systemd1.NoSuchUnit", "DBus.Error.FileNotFound":
 		return fmt.Errorf("%w: %s", errNoUnit, unit)
 	case "systemd1.UnitMasked":
-		return diag.WithHint(text, "unmask it first: service.unmasked, or unmask: True")
+		return diag.Unit.Hint(text, "unmask it first: service.unmasked, or unmask: True")
 	case "systemd1.LoadFailed", "systemd1.BadUnitSetting":
-		return diag.WithHint(text, "correct its unit file; `systemd-analyze verify %s` shows what is wrong", unit)
+		return diag.Unit.Hint(text, "correct its unit file; `systemd-analyze verify %s` shows what is wrong", unit)
 	case "systemd1.JobTypeNotApplicable":
-		return diag.WithHint(text, "this unit cannot do that; a unit without ExecReload= can only restart")
+		return diag.Unit.Hint(text, "this unit cannot do that; a unit without ExecReload= can only restart")
 	case "systemd1.UnitExists":
-		return diag.WithHint(text,
+		return diag.Unit.Hint(text,
 			"a unit whose file is in /etc/systemd/system itself cannot be masked: disable it, or remove the file")
 	case "DBus.Error.AccessDenied", "DBus.Error.InteractiveAuthorizationRequired":
-		return diag.WithHint(text, "run the agent as root")
+		return diag.Rights.Hint(text, "run the agent as root")
 	}
 	return text
 }

@@ -122,7 +122,7 @@ func (s *sysv) act(ctx context.Context, verb host.UnitVerb, name string, _ bool)
 	if out.Code != 0 {
 		err := fmt.Errorf("%s of %s failed with code %d: %s", verb, script, out.Code,
 			strings.TrimSpace(out.Stdout+out.Stderr))
-		return diag.WithHint(err, "run `%s/%s %s` on the host to see more", initScripts, script, action)
+		return diag.Unit.Hint(err, "run `%s/%s %s` on the host to see more", initScripts, script, action)
 	}
 	return nil
 }
@@ -136,7 +136,8 @@ func (s *sysv) call(ctx context.Context, script, action string, quiet bool) (hos
 
 func (s *sysv) setBoot(ctx context.Context, verb host.BootVerb, name string, _ bool) error {
 	if verb == host.Mask || verb == host.Unmask {
-		return diag.WithHint(errors.New("init scripts cannot be masked"), "use service.disabled, or run systemd on this host")
+		return diag.Unit.Hint(
+			errors.New("init scripts cannot be masked"), "use service.disabled, or run systemd on this host")
 	}
 	script := scriptName(host.UnitName(name))
 	if !isInitScript(s.files, script) {

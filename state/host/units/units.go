@@ -173,7 +173,7 @@ func (u *Units) withMeant(ctx context.Context, name string, err error) error {
 	if meant := diag.DidYouMean(strings.TrimSuffix(name, ".service"), bare(names)); meant != "" {
 		hint = meant
 	}
-	return diag.WithHint(err, "%s", hint)
+	return diag.Unit.Hint(err, "%s", hint)
 }
 
 // bare returns the names of units without .service.

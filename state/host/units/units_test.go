@@ -131,7 +131,7 @@ func TestInitScriptActions(t *testing.T) {
 		t.Errorf("got %v, hint %q", err, diag.HintOf(err))
 	}
 	if err := u.Act(ctx, host.Start, "wbe", true); !errors.Is(err, errNoUnit) ||
-		diag.HintOf(err) != `did you mean "web"?` {
+		diag.HintOf(err) != `did you mean "web"? [C137]` {
 		t.Errorf("got %v, hint %q", err, diag.HintOf(err))
 	}
 	if err := u.SetBoot(ctx, host.Mask, "web", false); err == nil || diag.HintOf(err) == "" {

@@ -76,8 +76,8 @@ func (r *run) entry(entry string, v any) (call, error) {
 			}
 		}
 	default:
-		return c, diag.WithHint(fmt.Errorf("the arguments of %s are %s, and a list was expected", c.function, value.Repr(v)),
-			"write each argument as `- argument: ...` below `- %s:`", c.function)
+		return c, diag.Call.Hint(fmt.Errorf("the arguments of %s are %s, and a list was expected", c.function,
+			value.Repr(v)), "write each argument as `- argument: ...` below `- %s:`", c.function)
 	}
 	return c, r.complete(c)
 }
@@ -87,7 +87,7 @@ func (r *run) one(own *value.Map) (call, []string, error) {
 	c := call{entry: r.Name, function: r.Name, kwargs: value.NewMap()}
 	if !r.callee.Has(c.function) {
 		if !strings.Contains(c.function, ".") {
-			return c, nil, diag.WithHint(fmt.Errorf("%q is not a function", c.function),
+			return c, nil, diag.Call.Hint(fmt.Errorf("%q is not a function", c.function),
 				"write `- name: MODULE.FUNCTION`, or `- MODULE.FUNCTION: [...]`")
 		}
 		return c, nil, r.callee.Unknown(c.function)
@@ -162,7 +162,7 @@ func (r *run) complete(c call) error {
 	if len(missing) == 0 {
 		return nil
 	}
-	return diag.WithHint(fmt.Errorf("%s lacks its argument %s", c.function, strings.Join(missing, ", ")),
+	return diag.Call.Hint(fmt.Errorf("%s lacks its argument %s", c.function, strings.Join(missing, ", ")),
 		"in the older form write it as m_%s where a state has an argument of that name", missing[0])
 }
 

@@ -95,7 +95,7 @@ func (p *present) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 	}
 	target := strings.Join(p.Target, ", ")
 	if strings.TrimSpace(target) == "" || strings.ContainsAny(target, "#\n") {
-		return module.Diff{}, diag.WithHint(fmt.Errorf("%q is not a target for the alias %s", target, p.Name),
+		return module.Diff{}, diag.Argument.Hint(fmt.Errorf("%q is not a target for the alias %s", target, p.Name),
 			"name an address, a user or a list of them")
 	}
 	text, err := read(h)

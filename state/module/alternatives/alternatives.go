@@ -36,13 +36,13 @@ func tool(ctx context.Context, h *host.Host, name string, args ...string) error 
 		Plain: plain, Argv: append([]string{"update-alternatives"}, args...),
 		Changes: host.Subject{Kind: host.KindAlternative, Name: name}, Package: "dpkg, or alternatives",
 	})
-	return host.Failed(err, "alternative "+name,
+	return host.Failed(diag.Setting, err, "alternative "+name,
 		"see `update-alternatives --display "+name+"` on the host; the target of a path must exist first")
 }
 
 func valid(name string, paths ...string) error {
 	if name == "" || strings.ContainsAny(name, "/ \t\n") || name[0] == '-' || name[0] == '.' {
-		return diag.WithHint(fmt.Errorf("%q is not a valid name of an alternative", name),
+		return diag.Argument.Hint(fmt.Errorf("%q is not a valid name of an alternative", name),
 			"it is a word such as editor, and not a path")
 	}
 	for _, p := range paths {
@@ -156,7 +156,7 @@ func (s *set) Apply(ctx context.Context, h *host.Host, _ module.Diff) (module.Re
 		return module.Report{}, err
 	}
 	if !g.has(s.Path) {
-		return module.Report{}, diag.WithHint(fmt.Errorf("%s is not a choice for %s", s.Path, s.Name), "%s", choices(g))
+		return module.Report{}, diag.Setting.Hint(fmt.Errorf("%s is not a choice for %s", s.Path, s.Name), "%s", choices(g))
 	}
 	if err := tool(ctx, h, s.Name, "--set", s.Name, s.Path); err != nil {
 		return module.Report{}, err
@@ -211,7 +211,7 @@ func (a *auto) Apply(ctx context.Context, h *host.Host, _ module.Diff) (module.R
 		return module.Report{}, err
 	}
 	if !ok {
-		return module.Report{}, diag.WithHint(fmt.Errorf("there is no alternative %s", a.Name), "%s", choices(g))
+		return module.Report{}, diag.Setting.Hint(fmt.Errorf("there is no alternative %s", a.Name), "%s", choices(g))
 	}
 	if err := tool(ctx, h, a.Name, "--auto", a.Name); err != nil {
 		return module.Report{}, err

@@ -99,7 +99,7 @@ func (l *loaded) Apply(ctx context.Context, h *host.Host, _ module.Diff) (module
 		return module.Report{}, orMissing(err, program)
 	}
 	if l.on && !l.file(h, "available") {
-		return module.Report{}, diag.WithHint(fmt.Errorf("there is no %s %s", l.kind.what, l.Name), "%s", l.hint(h))
+		return module.Report{}, diag.Setting.Hint(fmt.Errorf("there is no %s %s", l.kind.what, l.Name), "%s", l.hint(h))
 	}
 	if _, err := program.Do(ctx, h, "--quiet", l.Name); err != nil {
 		return module.Report{}, err

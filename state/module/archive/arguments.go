@@ -26,7 +26,7 @@ type options struct {
 func (x *extracted) prepare(h *host.Host) error {
 	var errs []error
 	bad := func(hint, format string, args ...any) {
-		errs = append(errs, diag.WithHint(fmt.Errorf(format, args...), "%s", hint))
+		errs = append(errs, diag.Argument.Hint(fmt.Errorf(format, args...), "%s", hint))
 	}
 	for _, p := range []struct{ what, path string }{{"name", x.Name}, {"if_missing", x.IfMissing},
 		{"enforce_ownership_on", x.EnforceOwnershipOn}} {
@@ -92,7 +92,7 @@ func readOptions(text string, trim any) (o options, err error) {
 			o.preserve = true
 		default:
 			if strings.HasPrefix(name, "--") || strings.Trim(name, "-vxfzjJapoqn") != "" {
-				return o, diag.WithHint(fmt.Errorf("the option %s is not supported", words[i]),
+				return o, diag.Argument.Hint(fmt.Errorf("the option %s is not supported", words[i]),
 					"of the options there are --strip-components and --exclude; for others extract in a cmd.run state with creates")
 			}
 			o.preserve = o.preserve || strings.Contains(name, "p")

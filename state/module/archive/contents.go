@@ -40,7 +40,7 @@ func List(ctx context.Context, h *host.Host, file, format string, strip int) (Co
 		format = formatOf(file)
 	}
 	if format != "tar" && format != "zip" {
-		return Contents{}, diag.WithHint(fmt.Errorf("the name of %s does not show the format of the archive",
+		return Contents{}, diag.Archive.Hint(fmt.Errorf("the name of %s does not show the format of the archive",
 			path.Base(file)), "set archive_format to tar or zip")
 	}
 	x := &extracted{source: Source{Path: file}, format: format, options: options{strip: strip}}

@@ -60,7 +60,8 @@ func (m Make) paths(h *host.Host) ([]string, error) {
 			full = path.Join(m.Dir, full)
 		}
 		if !path.IsAbs(full) {
-			return nil, diag.WithHint(fmt.Errorf("source %s is not an absolute path", source), "name its directory with cwd")
+			return nil, diag.Argument.Hint(fmt.Errorf("source %s is not an absolute path", source),
+				"name its directory with cwd")
 		}
 		found := []string{full}
 		if strings.ContainsAny(path.Base(full), "*?[") {
@@ -78,7 +79,7 @@ func (m Make) paths(h *host.Host) ([]string, error) {
 		all = append(all, found...)
 	}
 	if len(all) == 0 {
-		return nil, diag.WithHint(errors.New("there is nothing to put into the archive"),
+		return nil, diag.Argument.Hint(errors.New("there is nothing to put into the archive"),
 			"give sources: paths, separated by commas")
 	}
 	return all, nil

@@ -118,6 +118,6 @@ func shown(name string) string {
 }
 
 func refused(name, why string) error {
-	return diag.WithHint(fmt.Errorf("the archive is refused: entry %q: %s", shown(name), why),
+	return diag.Archive.Hint(fmt.Errorf("the archive is refused: entry %q: %s", shown(name), why),
 		"get the archive again, or contact its author")
 }

@@ -74,7 +74,7 @@ func (x *extracted) Check(ctx context.Context, h *host.Host) (module.Diff, error
 	fetched := there(h, x.file())
 	switch {
 	case !fetched && x.source.Path != "":
-		err := diag.WithHint(fmt.Errorf("the archive %s does not exist", x.source.Shown),
+		err := diag.Download.Hint(fmt.Errorf("the archive %s does not exist", x.source.Shown),
 			"correct its source, or require the state that makes it")
 		return module.Diff{}, host.WithMissing(err, host.AFile, x.source.Path)
 	case !fetched:
@@ -106,7 +106,7 @@ func (x *extracted) Rehearse(ctx context.Context, h *host.Host) (module.Diff, er
 	}
 	body, err := x.source.Open(ctx)
 	if err != nil {
-		return module.Diff{}, diag.WithHint(fmt.Errorf("fetching the archive %s: %w", x.source.Shown, err),
+		return module.Diff{}, diag.Download.Hint(fmt.Errorf("fetching the archive %s: %w", x.source.Shown, err),
 			"correct its source, or see why it cannot be reached")
 	}
 	return d, body.Close()
@@ -125,7 +125,7 @@ func (x *extracted) locate(ctx context.Context, h *host.Host) (err error) {
 		return err
 	}
 	if x.format = formatOf(x.source.Shown); x.format == "" {
-		return diag.WithHint(fmt.Errorf("the name of %s does not show the format of the archive", x.source.Shown),
+		return diag.Archive.Hint(fmt.Errorf("the name of %s does not show the format of the archive", x.source.Shown),
 			"set archive_format to tar or zip")
 	}
 	return nil

@@ -75,7 +75,7 @@ func (e *limitError) Error() string { return "the archive is refused: " + e.text
 
 // Hint names the argument that raises the limit.
 func (e *limitError) Hint() string {
-	return fmt.Sprintf("if the archive is good, set %s to a larger number", e.argument)
+	return diag.Archive.Coded(fmt.Sprintf("if the archive is good, set %s to a larger number", e.argument))
 }
 
 func beyond(argument, format string, args ...any) error {
@@ -157,7 +157,7 @@ func (r *spaceLimit) fits(bytes int64, entries int) error {
 }
 
 func full(err error) error {
-	return diag.WithHint(err, "make room on that filesystem, or extract to another one")
+	return diag.Disk.Hint(err, "make room on that filesystem, or extract to another one")
 }
 
 // of returns a reader that counts what is read from content.

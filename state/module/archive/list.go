@@ -147,7 +147,7 @@ func walkTar(f io.Reader, grown *growth, visit func(e entry, content io.Reader) 
 			return err
 		}
 		if err != nil {
-			return diag.WithHint(fmt.Errorf("it is not a complete tar archive: %w", err),
+			return diag.Archive.Hint(fmt.Errorf("it is not a complete tar archive: %w", err),
 				"look at the archive with `tar -tf`; another format is named by archive_format")
 		}
 		if header.Typeflag == tar.TypeXGlobalHeader {
@@ -217,7 +217,7 @@ func walkZip(f io.Reader, grown *growth, permissions bool, visit func(e entry, c
 	}
 	r, err := zip.NewReader(at, size)
 	if err != nil {
-		return diag.WithHint(fmt.Errorf("it is not a complete zip archive: %w", err),
+		return diag.Archive.Hint(fmt.Errorf("it is not a complete zip archive: %w", err),
 			"look at the archive with `unzip -l`; another format is named by archive_format")
 	}
 	if err := grown.limits.count(len(r.File)); err != nil {
@@ -238,7 +238,7 @@ func zipEntry(f *zip.File, grown *growth, permissions bool, visit func(e entry, 
 	e := entry{raw: f.Name, uid: -1, gid: -1, time: f.Modified, mode: 0o644, size: int64(f.UncompressedSize64)}
 	mode := f.Mode()
 	if f.Flags&1 != 0 {
-		return diag.WithHint(fmt.Errorf("entry %s is encrypted", f.Name),
+		return diag.Archive.Hint(fmt.Errorf("entry %s is encrypted", f.Name),
 			"extract it with unzip in a cmd.run state with creates")
 	}
 	switch {

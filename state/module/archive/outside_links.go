@@ -19,7 +19,7 @@ func (r *rules) complete() error {
 	isDir := func(name string) bool { return r.seen[name] == directory }
 	for _, name := range slices.Sorted(maps.Keys(r.links)) {
 		if r.seen[name] == symlink && descent.LeadsOut(r.dir, name, r.links[name], isDir) {
-			return diag.WithHint(fmt.Errorf("the archive is refused: entry %q: it links to %s, which is not below %s",
+			return diag.Archive.Hint(fmt.Errorf("the archive is refused: entry %q: it links to %s, which is not below %s",
 				shown(name), shown(r.links[name]), r.dir),
 				"leave it out with options: --exclude, or set allow_outside_links: True if later states may write and "+
 					"read through it")

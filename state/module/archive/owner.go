@@ -37,7 +37,7 @@ func missingAccountError(err error, who string) error {
 	if err != nil {
 		return err
 	}
-	return diag.WithHint(fmt.Errorf("%s does not exist", who), "require the state that makes it")
+	return diag.Prerequisite.Hint(fmt.Errorf("%s does not exist", who), "require the state that makes it")
 }
 
 // owned returns the paths, relative to the target, whose owner is enforced recursively.

@@ -56,7 +56,7 @@ func (x *extracted) checkTop() error {
 	if !x.EnforceToplevel || len(dirs) <= 1 && len(files)-links <= 0 {
 		return nil
 	}
-	return diag.WithHint(fmt.Errorf("the archive %s has more than one directory at its top", x.source.Shown),
+	return diag.Archive.Hint(fmt.Errorf("the archive %s has more than one directory at its top", x.source.Shown),
 		"set enforce_toplevel: False, and name a directory of its own such as %s", path.Join(x.dir, "some_dir"))
 }
 
@@ -103,7 +103,7 @@ func (x *extracted) otherKinds(wrong []string) error {
 	if n := len(wrong) - len(shown); n > 0 {
 		more = fmt.Sprintf(", and %d more", n)
 	}
-	err := diag.WithHint(fmt.Errorf("below %s there is something else than the archive has: %s%s",
+	err := diag.Archive.Hint(fmt.Errorf("below %s there is something else than the archive has: %s%s",
 		x.dir, diag.OneLine(strings.Join(shown, ", ")), more), "set force: True to remove it before extracting")
 	for _, name := range wrong {
 		err = host.WithObstacle(path.Join(x.dir, name), err)

@@ -43,7 +43,7 @@ func Missing(p program.Program, what string) error {
 	if what == p.Name {
 		return p.Missing()
 	}
-	return diag.WithHint(fmt.Errorf("%s does not exist", what), "require the state that makes it")
+	return diag.Prerequisite.Hint(fmt.Errorf("%s does not exist", what), "require the state that makes it")
 }
 
 // OrMissing returns err, or otherwise the error for a prerequisite that Awaits returned.

@@ -89,7 +89,7 @@ func Apply(ctx context.Context, h *host.Host, t Target) (module.Report, error) {
 
 // NoServer adds ErrNoServer and a hint to an error.
 func NoServer(err error, server string) error {
-	return diag.WithHint(fmt.Errorf("%w: %w", ErrNoServer, err),
+	return diag.Server.Hint(fmt.Errorf("%w: %w", ErrNoServer, err),
 		"start %s, in a service.running state that this one requires, or correct host and port", server)
 }
 

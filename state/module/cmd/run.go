@@ -59,7 +59,7 @@ func (o *options) Valid() error {
 	if !o.Background {
 		return nil
 	}
-	return diag.WithHint(errors.New("bg is not supported: commands do not run in the background of a run"),
+	return diag.Argument.Hint(errors.New("bg is not supported: commands do not run in the background of a run"),
 		"start long work as a unit: `systemd-run --unit=NAME COMMAND`, or a service.running state")
 }
 
@@ -128,7 +128,7 @@ func (o *options) would(h *host.Host) (module.Diff, error) {
 		return d, nil
 	}
 	if _, ok, err := h.Accounts.User(o.RunAs); err == nil && !ok {
-		err = diag.WithHint(fmt.Errorf("user %s does not exist", o.RunAs),
+		err = diag.Prerequisite.Hint(fmt.Errorf("user %s does not exist", o.RunAs),
 			"make it in a user.present state that this one requires")
 		d.Missing = append(d.Missing, host.WithMissing(err, host.AUser, o.RunAs))
 	}
@@ -194,7 +194,7 @@ func (o *options) judge(out *host.Output, l host.Line) (*value.Map, bool) {
 func failure(name string, out host.Output, hidden bool) error {
 	err := fmt.Errorf("%s ended with code %d", describe(name), out.Code)
 	if out.TimedOut {
-		return diag.WithHint(fmt.Errorf("%s did not end in time", describe(name)),
+		return diag.Timeout.Hint(fmt.Errorf("%s did not end in time", describe(name)),
 			"raise its timeout argument, or start long work as a unit")
 	}
 	if last := lastLine(out.Stderr); last != "" && !hidden {

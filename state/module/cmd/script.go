@@ -36,7 +36,7 @@ type script struct {
 
 func (s *script) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 	if s.Root != "" {
-		return module.Diff{}, diag.WithHint(errors.New("cmd.script has no root: the script would run on the host"),
+		return module.Diff{}, diag.Argument.Hint(errors.New("cmd.script has no root: the script would run on the host"),
 			"put the script into the tree with file.managed, and run it with cmd.run and root")
 	}
 	if err := s.checkTrusted(h); err != nil {
@@ -56,7 +56,7 @@ func (s *script) checkTrusted(h *host.Host) error {
 		return nil
 	}
 	if err := host.CheckTrusted(h.Files, source); err != nil {
-		return diag.WithHint(fmt.Errorf("root does not run %s: %w", source, err),
+		return diag.Exposed.Hint(fmt.Errorf("root does not run %s: %w", source, err),
 			"take the script from the tree (salt://), give it to root, or name the user with runas")
 	}
 	return nil
@@ -122,7 +122,7 @@ func unstartable(h *host.Host, source string, text []byte, err error) error {
 	if err == nil || hint == "" {
 		return err
 	}
-	return diag.WithHint(err, "%s", hint)
+	return diag.Program.Hint(err, "%s", hint)
 }
 
 // place writes the script to a temporary file that only its user can read and execute.

@@ -80,13 +80,13 @@ func readResult(out string) (said *value.Map, rest string, err error) {
 	said = value.NewMap()
 	words, err := value.SplitWords(last)
 	if err != nil {
-		return nil, "", diag.WithHint(fmt.Errorf("the last line of a stateful command has a quote that is not ended: %s",
+		return nil, "", diag.Command.Hint(fmt.Errorf("the last line of a stateful command has a quote that is not ended: %s",
 			last), lastLineHint)
 	}
 	for _, word := range words {
 		name, v, ok := strings.Cut(word, "=")
 		if !ok || strings.Contains(v, "=") {
-			return nil, "", diag.WithHint(errors.New("a stateful command did not report its result"), lastLineHint)
+			return nil, "", diag.Command.Hint(errors.New("a stateful command did not report its result"), lastLineHint)
 		}
 		said.Set(name, v)
 	}

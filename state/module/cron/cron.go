@@ -73,7 +73,7 @@ func (o *owner) read(ctx context.Context, h *host.Host) (*tab, string, error) {
 		return nil, "", err
 	}
 	if !ok {
-		err := diag.WithHint(fmt.Errorf("user %s does not exist", o.User),
+		err := diag.Prerequisite.Hint(fmt.Errorf("user %s does not exist", o.User),
 			"make it in a user.present state that this one requires")
 		o.obstacle = host.WithMissing(err, host.AUser, o.User)
 	}

@@ -48,8 +48,9 @@ func (f *file) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
 	}
 	f.text = string(after)
 	if f.text != "" && !strings.HasSuffix(f.text, "\n") {
-		return module.Diff{}, diag.WithHint(fmt.Errorf("%s does not end with a line break, and cron refuses such a crontab",
-			f.Name), "end its last line")
+		return module.Diff{}, diag.Argument.Hint(
+			fmt.Errorf("%s does not end with a line break, and cron refuses such a crontab",
+				f.Name), "end its last line")
 	}
 	// The crontab that Salt reads always ends with a newline, even if it does not exist.
 	if !strings.HasSuffix(before, "\n") {

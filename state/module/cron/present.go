@@ -67,14 +67,14 @@ func (p *present) job() (job, error) {
 // valid returns an error for a job that a crontab cannot hold.
 func (j job) valid() error {
 	if j.special != "" && (j.special[0] != '@' || len(strings.Fields(j.special)) != 1) {
-		return diag.WithHint(fmt.Errorf("%q is not a special time", j.special),
+		return diag.Argument.Hint(fmt.Errorf("%q is not a special time", j.special),
 			"use one such as '@daily', in quotes, since YAML has another use for the @")
 	}
 	if j.command == "" {
 		return errors.New("the job has no command")
 	}
 	if strings.ContainsAny(j.command+orEmpty(j.id)+j.special, "\n\r") {
-		return diag.WithHint(fmt.Errorf("the job %q has a line break, and a crontab has one line for a job", j.command),
+		return diag.Argument.Hint(fmt.Errorf("the job %q has a line break, and a crontab has one line for a job", j.command),
 			"put the commands into a script")
 	}
 	return nil

@@ -46,11 +46,11 @@ func (q question) Valid() error {
 		return fmt.Errorf("%q is not a question of the package %q", q.name, q.owner)
 	}
 	if !slices.Contains(kinds(), q.kind) {
-		return diag.WithHint(fmt.Errorf("the question %s has the type %q", q.name, q.kind),
+		return diag.Argument.Hint(fmt.Errorf("the question %s has the type %q", q.name, q.kind),
 			"types are %s", strings.Join(kinds(), ", "))
 	}
 	if strings.Contains(q.answer, "\n") {
-		return diag.WithHint(fmt.Errorf("the answer to %s has a line break", q.name), "write it as \\n")
+		return diag.Argument.Hint(fmt.Errorf("the answer to %s has a line break", q.name), "write it as \\n")
 	}
 	return nil
 }
@@ -109,7 +109,7 @@ func (a *answers) Apply(ctx context.Context, h *host.Host, d module.Diff) (modul
 		Changes: host.Subject{Kind: host.KindFile, Name: "/var/cache/debconf/config.dat"},
 	})
 	if err != nil {
-		return module.Report{}, host.Failed(err, "answering debconf",
+		return module.Report{}, host.Failed(diag.Setting, err, "answering debconf",
 			"wait until no other program installs packages, which holds debconf's files")
 	}
 	return module.Report{Changes: d.Changes, Comment: "debconf has the answers"}, nil
@@ -127,7 +127,7 @@ func (s *set) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 	for key, v := range s.Data.All() {
 		m, ok := v.(*value.Map)
 		if !ok || !m.Has("type") || !m.Has("value") {
-			return module.Diff{}, diag.WithHint(fmt.Errorf("the answer to %s has no type and value", value.Str(key)),
+			return module.Diff{}, diag.Argument.Hint(fmt.Errorf("the answer to %s has no type and value", value.Str(key)),
 				"write {type: boolean, value: true}")
 		}
 		q := question{owner: s.Name, name: value.Str(key), kind: value.Str(m.Value("type"))}
@@ -191,7 +191,7 @@ func lines(text string) ([]question, error) {
 		}
 		f := strings.Fields(l)
 		if len(f) < 3 {
-			return nil, diag.WithHint(fmt.Errorf("line %d is not an answer", i+1),
+			return nil, diag.Argument.Hint(fmt.Errorf("line %d is not an answer", i+1),
 				"a line has a package, a question, a type and an answer")
 		}
 		q := question{owner: f[0], name: f[1], kind: f[2]}

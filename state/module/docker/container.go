@@ -77,11 +77,11 @@ func (s *stopped) Check(ctx context.Context, h *host.Host) (module.Diff, error) 
 		case err != nil:
 			return unanswered(err, would)
 		case !there && s.ErrorOnAbsent:
-			errs = append(errs, diag.WithHint(fmt.Errorf("there is no container %s", name),
+			errs = append(errs, diag.Container.Hint(fmt.Errorf("there is no container %s", name),
 				"set error_on_absent: False if there need be none"))
 		case !there:
 		case c.state() == "paused" && !s.Unpause:
-			errs = append(errs, diag.WithHint(fmt.Errorf("the container %s is paused", name),
+			errs = append(errs, diag.Container.Hint(fmt.Errorf("the container %s is paused", name),
 				"set unpause: True to have it stopped"))
 		case c.state() != "stopped":
 			s.todo[name] = c.state()
@@ -146,7 +146,7 @@ func (a *containerAbsent) Check(ctx context.Context, h *host.Host) (module.Diff,
 	case !there:
 		return module.Diff{Comment: "there is no container " + a.Name}, nil
 	case c.state() != "stopped" && !a.Force:
-		return module.Diff{}, diag.WithHint(fmt.Errorf("the container %s is %s", a.Name, c.state()),
+		return module.Diff{}, diag.Container.Hint(fmt.Errorf("the container %s is %s", a.Name, c.state()),
 			"set force: True to remove it anyway")
 	}
 	return module.Diff{Changes: value.NewMap("removed", value.Strings(c.ID)),

@@ -66,7 +66,7 @@ func do(ctx context.Context, h *host.Host, args ...string) error {
 func explain(err error) error {
 	var failed *program.Error
 	if errors.As(err, &failed) && strings.Contains(failed.Stderr, "Cannot connect to the Docker daemon") {
-		return diag.WithHint(fmt.Errorf("%w: %w", errNoDaemon, err),
+		return diag.Server.Hint(fmt.Errorf("%w: %w", errNoDaemon, err),
 			"start docker, in a service.running state that this one requires")
 	}
 	return err

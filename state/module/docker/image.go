@@ -40,11 +40,11 @@ func reference(name, tag string) string {
 
 func (i *imagePresent) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
 	if i.SLS != nil {
-		return module.Diff{}, diag.WithHint(errors.New("images are not built from SLS files here"),
+		return module.Diff{}, diag.Argument.Hint(errors.New("images are not built from SLS files here"),
 			"build it from a Dockerfile (build)")
 	}
 	if i.Build != "" && i.Load != "" {
-		return module.Diff{}, diag.WithHint(errors.New("both build and load are set"), "keep one of them")
+		return module.Diff{}, diag.Contradiction.Hint(errors.New("both build and load are set"), "keep one of them")
 	}
 	ref := reference(i.Name, i.Tag)
 	if d, ok, err := ready(h, "get the image "+ref); !ok || err != nil {
@@ -101,7 +101,7 @@ func (i *imagePresent) Apply(ctx context.Context, h *host.Host, d module.Diff) (
 		return module.Report{}, err
 	}
 	if err := do(ctx, h, args...); err != nil {
-		return module.Report{}, diag.WithHint(err, "check the name of the image, and who may pull it (docker login)")
+		return module.Report{}, diag.Container.Hint(err, "check the name of the image, and who may pull it (docker login)")
 	}
 	there, err := inspect(ctx, h, "image", ref, &after)
 	if err != nil || !there {
@@ -180,7 +180,7 @@ func (i *imageAbsent) Apply(ctx context.Context, h *host.Host, d module.Diff) (m
 		args = append(args, value.Str(v))
 	}
 	if err := do(ctx, h, args...); err != nil {
-		return module.Report{}, diag.WithHint(err, "remove the containers that use it first, or set force: True")
+		return module.Report{}, diag.Container.Hint(err, "remove the containers that use it first, or set force: True")
 	}
 	return module.Report{Changes: d.Changes, Comment: "removed images"}, nil
 }

@@ -101,8 +101,8 @@ func (n *networkPresent) same(now network) error {
 	if len(differs) == 0 {
 		return nil
 	}
-	return diag.WithHint(fmt.Errorf("the network %s has another %s than was declared, and cannot be changed", n.Name,
-		strings.Join(differs, ", ")),
+	return diag.Container.Hint(fmt.Errorf("the network %s has another %s than was declared, and cannot be changed",
+		n.Name, strings.Join(differs, ", ")),
 		"remove it with docker_network.absent first, when its containers can do without it")
 }
 

@@ -180,7 +180,7 @@ func (r *running) Valid() error {
 	for _, line := range []any{r.Command, r.Cmd, r.Entrypoint} {
 		if text, ok := line.(string); ok {
 			if _, err := value.SplitWords(text); err != nil {
-				return diag.WithHint(fmt.Errorf("the command line %s: %w", text, err), "write the words as a list")
+				return diag.Argument.Hint(fmt.Errorf("the command line %s: %w", text, err), "write the words as a list")
 			}
 		}
 	}
@@ -201,7 +201,7 @@ func (r *running) hash() string {
 func (r *running) unsupported() error {
 	for _, name := range r.Arguments.Names() {
 		if slices.Contains(lacking(), name) {
-			return diag.WithHint(fmt.Errorf("docker_container.running has no argument %s here", name),
+			return diag.Argument.Hint(fmt.Errorf("docker_container.running has no argument %s here", name),
 				"leave it out, or run the container in a cmd.run state with unless")
 		}
 	}

@@ -28,7 +28,7 @@ func (r *running) Apply(ctx context.Context, h *host.Host, d module.Diff) (modul
 	changes := value.NewMap()
 	if r.image == "" {
 		if err := do(ctx, h, "pull", "--quiet", r.Image); err != nil {
-			return module.Report{}, diag.WithHint(err, "check the name of the image, and who may pull it (docker login)")
+			return module.Report{}, diag.Container.Hint(err, "check the name of the image, and who may pull it (docker login)")
 		}
 		changes.Set("image", value.NewMap("old", nil, "new", r.Image))
 	}
@@ -131,7 +131,7 @@ func (r *running) start(ctx context.Context, h *host.Host, changes *value.Map) (
 		verb = "unpause"
 	}
 	if err := do(ctx, h, verb, r.Name); err != nil {
-		return module.Report{Changes: changes}, diag.WithHint(err, "look at `docker logs %s`", r.Name)
+		return module.Report{Changes: changes}, diag.Container.Hint(err, "look at `docker logs %s`", r.Name)
 	}
 	var c container
 	if _, err := inspect(ctx, h, "container", r.Name, &c); err != nil {
@@ -139,7 +139,7 @@ func (r *running) start(ctx context.Context, h *host.Host, changes *value.Map) (
 	}
 	if c.state() != "running" {
 		return module.Report{Changes: changes},
-			diag.WithHint(fmt.Errorf("the container %s was started, and is %s now", r.Name, c.State.Status),
+			diag.Container.Hint(fmt.Errorf("the container %s was started, and is %s now", r.Name, c.State.Status),
 				"look at `docker logs %s`", r.Name)
 	}
 	return module.Report{Changes: changes, Comment: r.Name + " is up"}, nil

@@ -34,7 +34,7 @@ func (v *volumePresent) Check(ctx context.Context, h *host.Host) (module.Diff, e
 		return module.Diff{Comment: "the volume " + v.Name + " is there"}, nil
 	case there && !v.Force:
 		return module.Diff{},
-			diag.WithHint(fmt.Errorf("the volume %s has the driver %s, and not %s", v.Name, now.Driver, v.Driver),
+			diag.Container.Hint(fmt.Errorf("the volume %s has the driver %s, and not %s", v.Name, now.Driver, v.Driver),
 				"set force: True to replace it, with all that is in it")
 	}
 	v.replace = there
@@ -94,7 +94,7 @@ func (v *volumeAbsent) Apply(ctx context.Context, h *host.Host, d module.Diff) (
 		return module.Report{Comment: d.Comment}, err
 	}
 	if err := do(ctx, h, "volume", "rm", v.Name); err != nil {
-		return module.Report{}, diag.WithHint(err, "remove the containers that use it first")
+		return module.Report{}, diag.Container.Hint(err, "remove the containers that use it first")
 	}
 	return module.Report{Changes: d.Changes, Comment: "removed the volume " + v.Name}, nil
 }

@@ -87,7 +87,7 @@ func (s *setenv) wanted() (*value.Map, error) {
 		if text, ok := v.(string); ok && !strings.Contains(text, "\x00") || v == false {
 			continue
 		}
-		return nil, diag.WithHint(fmt.Errorf("the value of %s is %s, and a string or False was expected",
+		return nil, diag.Argument.Hint(fmt.Errorf("the value of %s is %s, and a string or False was expected",
 			name, value.Repr(v)), "write it in quotes")
 	}
 	return wanted, nil

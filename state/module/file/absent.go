@@ -23,7 +23,7 @@ func (a *absent) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 	}
 	a.Name = name
 	if path.Clean(name) == "/" {
-		return module.Diff{}, diag.WithHint(errors.New("/ cannot be removed"), "name the path to remove")
+		return module.Diff{}, diag.Argument.Hint(errors.New("/ cannot be removed"), "name the path to remove")
 	}
 	_, there, err := look(h.Files.Lstat, name)
 	if err != nil || !there {

@@ -90,7 +90,7 @@ func (g *gathered) Check(context.Context, *host.Host) (module.Diff, error) {
 	}
 	states, forFile := targets(g.RequireIn, g.WatchIn)
 	if !forFile {
-		return module.Diff{}, diag.WithHint(fmt.Errorf("nothing uses the accumulator %s", g.Name),
+		return module.Diff{}, diag.Requisite.Hint(fmt.Errorf("nothing uses the accumulator %s", g.Name),
 			"add require_in or watch_in with the file state that does")
 	}
 	texts := []any{g.Text}

@@ -66,7 +66,7 @@ func (a *addition) chunks(ctx context.Context) ([]string, error) {
 		return chunks, err
 	}
 	if a.Text == nil {
-		return nil, diag.WithHint(errors.New("there is no text"), "give text or source")
+		return nil, diag.Argument.Hint(errors.New("there is no text"), "give text or source")
 	}
 	return parts(a.Text), nil
 }

@@ -88,7 +88,7 @@ func (b *block) Valid() error {
 	}
 	switch {
 	case places > 1:
-		return diag.WithHint(errors.New("more than one argument says where a new block goes"),
+		return diag.Contradiction.Hint(errors.New("more than one argument says where a new block goes"),
 			"keep one of append_if_not_found, prepend_if_not_found, insert_before_match and insert_after_match")
 	case b.Start == "" || b.End == "":
 		return errors.New("a marker is empty")
@@ -118,7 +118,7 @@ func (b *block) apply(before []string, content string) ([]string, error) {
 	}
 	switch {
 	case inside:
-		return nil, unfit{diag.WithHint(fmt.Errorf("the block that starts with %s has no end", b.Start),
+		return nil, unfit{diag.Edit.Hint(fmt.Errorf("the block that starts with %s has no end", b.Start),
 			"add the line %s to the file, or correct marker_end", b.End)}
 	case found:
 		return after, nil
@@ -170,6 +170,6 @@ func (b *block) add(after, made []string) ([]string, error) {
 			return slices.Insert(after, found[0], made...), nil
 		}
 	}
-	return nil, unfit{diag.WithHint(fmt.Errorf("there is no block from %s to %s", b.Start, b.End),
+	return nil, unfit{diag.Edit.Hint(fmt.Errorf("there is no block from %s to %s", b.Start, b.End),
 		"set append_if_not_found: True, or add the markers")}
 }

@@ -108,7 +108,7 @@ func (c *comment) finds(pattern string) (bool, error) {
 
 // unmatched returns the error for a file without the lines that the state is to change.
 func (c *comment) unmatched(format, hint string) error {
-	return host.Unsuitable(c.edit.name, diag.WithHint(fmt.Errorf(format, c.Regex, c.edit.name), "%s", hint))
+	return host.Unsuitable(c.edit.name, diag.Edit.Hint(fmt.Errorf(format, c.Regex, c.edit.name), "%s", hint))
 }
 
 // nothing returns the result for a file without lines to change: they are changed already, or the pattern is

@@ -39,7 +39,7 @@ func (w written) text(f *family) (text []byte, given, binary bool, err error) {
 		return nil, false, false, err
 	}
 	if !w.AllowEmpty && !value.Truth(v) {
-		return nil, false, false, diag.WithHint(errors.New("there is nothing to put into the file"),
+		return nil, false, false, diag.Argument.Hint(errors.New("there is nothing to put into the file"),
 			"set allow_empty: True if it may be empty")
 	}
 	if b, ok := v.([]byte); ok && !utf8.Valid(b) {
@@ -47,7 +47,7 @@ func (w written) text(f *family) (text []byte, given, binary bool, err error) {
 	}
 	parts := parts(v)
 	if len(parts) == 0 {
-		return nil, false, false, diag.WithHint(errors.New("the contents are an empty list"),
+		return nil, false, false, diag.Argument.Hint(errors.New("the contents are an empty list"),
 			"write a string or a list of lines")
 	}
 	var b strings.Builder
@@ -80,7 +80,7 @@ func lookUp(find Lookup, what string, paths any, delimiter string) (any, error) 
 	if !ok {
 		v, ok := find(value.Str(paths), delimiter)
 		if !ok {
-			return nil, diag.WithHint(fmt.Errorf("there is no %s %s", what, value.Str(paths)),
+			return nil, diag.Pillar.Hint(fmt.Errorf("there is no %s %s", what, value.Str(paths)),
 				"see `corpus-agent pillar` and `corpus-agent grains`")
 		}
 		return v, nil

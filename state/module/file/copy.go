@@ -85,7 +85,7 @@ func (c *duplicate) resolve(h *host.Host) (err error) {
 	}
 	var there bool
 	if c.source, there, err = look(h.Files.Stat, c.Source); err != nil || !there {
-		return diag.WithHint(orMissing(err, c.Source), "require the state that makes it")
+		return diag.Prerequisite.Hint(orMissing(err, c.Source), "require the state that makes it")
 	}
 	if c.real, err = h.Files.Resolve(c.Source); err != nil {
 		return err

@@ -38,7 +38,7 @@ func (c *decode) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
 	}
 	kind, ok := algorithmBy(func(a algorithm) bool { return a.name == c.Checksum })
 	if !ok {
-		return d, diag.WithHint(fmt.Errorf("the checksum %s is not known", c.Checksum),
+		return d, diag.Argument.Hint(fmt.Errorf("the checksum %s is not known", c.Checksum),
 			"it can be md5, sha1, sha224, sha256, sha384 or sha512")
 	}
 	is, err := sum{algorithm: kind}.of(bytes.NewReader(c.data))
@@ -73,12 +73,14 @@ func (c *decode) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
 // decoded returns the decoded text. Like Salt, it ignores characters that are not base64.
 func (c *decode) decoded() ([]byte, error) {
 	if c.EncodingType != "base64" {
-		return nil, diag.WithHint(fmt.Errorf("the encoding_type %s is not known", c.EncodingType), "it can only be base64")
+		return nil, diag.Argument.Hint(fmt.Errorf("the encoding_type %s is not known", c.EncodingType),
+			"it can only be base64")
 	}
 	text := c.EncodedData
 	switch {
 	case text != "" && c.ContentsPillar != "":
-		return nil, diag.WithHint(errors.New("both encoded_data and contents_pillar are given"), "keep one of them")
+		return nil, diag.Contradiction.Hint(errors.New("both encoded_data and contents_pillar are given"),
+			"keep one of them")
 	case c.ContentsPillar != "":
 		v, err := lookUp(c.family.Pillar, "pillar key", c.ContentsPillar, ":")
 		if err != nil {
@@ -86,7 +88,7 @@ func (c *decode) decoded() ([]byte, error) {
 		}
 		text = value.Str(v)
 	case text == "":
-		return nil, diag.WithHint(errors.New("there is nothing to decode"), "give encoded_data or contents_pillar")
+		return nil, diag.Argument.Hint(errors.New("there is nothing to decode"), "give encoded_data or contents_pillar")
 	}
 	letters := strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '+' || r == '/' || r == '=' {

@@ -59,7 +59,7 @@ func (d *directory) Check(ctx context.Context, h *host.Host) (module.Diff, error
 	}
 	d.Name = path.Clean(name)
 	if d.MaxDepth != nil && d.Clean {
-		return diff, diag.WithHint(errors.New("max_depth and clean contradict each other"), "keep one of them")
+		return diff, diag.Contradiction.Hint(errors.New("max_depth and clean contradict each other"), "keep one of them")
 	}
 	if !d.DirMode.Given {
 		d.DirMode = d.Mode

@@ -43,7 +43,7 @@ func (d *directory) obstacle(h *host.Host) (obstacle, error) {
 			return way, err
 		}
 		if _, there, err := look(h.Files.Lstat, way.backup); err != nil || there && !d.Force {
-			return way, host.WithObstacle(d.Name, errors.Join(err, diag.WithHint(
+			return way, host.WithObstacle(d.Name, errors.Join(err, diag.Path.Hint(
 				fmt.Errorf("%s is in the way, and so is its backup %s", d.Name, way.backup),
 				"set force: True, or choose another backupname")))
 		}

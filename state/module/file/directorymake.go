@@ -77,7 +77,7 @@ func recursion(v any) ([]string, error) {
 	}
 	list, ok := v.(*value.List)
 	if !ok {
-		return nil, diag.WithHint(fmt.Errorf("recurse is a %s", value.TypeName(v)),
+		return nil, diag.Argument.Hint(fmt.Errorf("recurse is a %s", value.TypeName(v)),
 			"write it as a list, such as [user, group, mode]")
 	}
 	known := []string{"user", "group", "mode", "ignore_files", "ignore_dirs", "silent"}
@@ -85,7 +85,7 @@ func recursion(v any) ([]string, error) {
 	for _, item := range list.Items {
 		kind := value.Str(item)
 		if !slices.Contains(known, kind) {
-			return nil, diag.WithHint(fmt.Errorf("recurse cannot be %s", kind), "it can be %s", strings.Join(known, ", "))
+			return nil, diag.Argument.Hint(fmt.Errorf("recurse cannot be %s", kind), "it can be %s", strings.Join(known, ", "))
 		}
 		kinds = append(kinds, kind)
 	}

@@ -29,7 +29,7 @@ var errMissing = errors.New("does not exist")
 
 // lackingFile marks err as caused by a missing file, which another state may create.
 func lackingFile(err error, name string) error {
-	return host.WithMissing(diag.WithHint(err, "require the state that makes it"), host.AFile, name)
+	return host.WithMissing(diag.Prerequisite.Hint(err, "require the state that makes it"), host.AFile, name)
 }
 
 // lackingDir returns the error for a directory that does not exist, or in whose place is something else.
@@ -37,8 +37,8 @@ func lackingDir(h *host.Host, name string) error {
 	if err := h.Obstructed(name); err != nil {
 		return err
 	}
-	return host.WithMissing(diag.WithHint(fmt.Errorf("%s is not a directory", name), "require the state that makes it"),
-		host.ADirectory, name)
+	return host.WithMissing(diag.Prerequisite.Hint(fmt.Errorf("%s is not a directory", name),
+		"require the state that makes it"), host.ADirectory, name)
 }
 
 // openEdit reads the file to edit.
@@ -88,7 +88,7 @@ func (e *edit) asText() error {
 	if isText(e.before) {
 		return nil
 	}
-	return host.Unsuitable(e.name, diag.WithHint(fmt.Errorf("%s is binary, and only text can be edited", e.name),
+	return host.Unsuitable(e.name, diag.Edit.Hint(fmt.Errorf("%s is binary, and only text can be edited", e.name),
 		"use file.managed"))
 }
 

@@ -31,7 +31,7 @@ func (e encoded) bytes(text []byte) ([]byte, error) {
 	}
 	narrow, ok := narrowEncoding(name)
 	if !ok {
-		return nil, diag.WithHint(fmt.Errorf("the encoding %s is not known", e.Encoding),
+		return nil, diag.Argument.Hint(fmt.Errorf("the encoding %s is not known", e.Encoding),
 			"use utf-8, utf-16, ascii, latin-1, iso8859-N or cpNNNN")
 	}
 	var out []byte
@@ -60,7 +60,7 @@ func (e encoded) instead(r rune) (string, error) {
 	case "xmlcharrefreplace":
 		return fmt.Sprintf("&#%d;", r), nil
 	case "", "strict":
-		return "", diag.WithHint(fmt.Errorf("the encoding %s has no %q", e.Encoding, r),
+		return "", diag.Edit.Hint(fmt.Errorf("the encoding %s has no %q", e.Encoding, r),
 			"set encoding_errors to replace, ignore or xmlcharrefreplace, or choose utf-8")
 	}
 	return "", fmt.Errorf("encoding_errors cannot be %s", e.Errors)

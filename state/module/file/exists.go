@@ -29,7 +29,7 @@ func (p *presence) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 	case there == p.wanted:
 		return module.Diff{Comment: name + map[bool]string{true: " is there", false: " does not exist"}[there]}, nil
 	case there:
-		return module.Diff{}, host.WithObstacle(name, diag.WithHint(fmt.Errorf("%s is there", name),
+		return module.Diff{}, host.WithObstacle(name, diag.Path.Hint(fmt.Errorf("%s is there", name),
 			"file.absent removes it"))
 	}
 	return module.Diff{}, lackingFile(fmt.Errorf("%s does not exist", name), name)

@@ -59,7 +59,7 @@ func allFormats() []format {
 
 func formatOf(formatter, serializer string) (format, error) {
 	if formatter != "" && serializer != "" {
-		return format{}, diag.WithHint(errors.New("both formatter and serializer are given"), "keep one of them")
+		return format{}, diag.Contradiction.Hint(errors.New("both formatter and serializer are given"), "keep one of them")
 	}
 	name := strings.ToLower(formatter + serializer)
 	if name == "" {
@@ -72,7 +72,7 @@ func formatOf(formatter, serializer string) (format, error) {
 		for i, f := range all {
 			names[i] = f.name
 		}
-		return format{}, diag.WithHint(fmt.Errorf("the format %s is not known", name),
+		return format{}, diag.Argument.Hint(fmt.Errorf("the format %s is not known", name),
 			"it can be %s", strings.Join(names, ", "))
 	}
 	return all[i], nil

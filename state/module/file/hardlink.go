@@ -76,7 +76,7 @@ func (l *hardlink) compare(h *host.Host, d module.Diff) (module.Diff, error) {
 		d.Changes = value.NewMap("forced", "File for hard link was forcibly replaced", "new", l.Name)
 		d.Planned = value.NewMap()
 	default:
-		return module.Diff{}, host.WithObstacle(l.Name, diag.WithHint(fmt.Errorf("%s exists and is another file", l.Name),
+		return module.Diff{}, host.WithObstacle(l.Name, diag.Path.Hint(fmt.Errorf("%s exists and is another file", l.Name),
 			"set force: True to replace it"))
 	}
 	return d, nil

@@ -77,8 +77,8 @@ func (s sum) of(r io.Reader) (sum, error) {
 
 // mismatch returns the error for content with the wrong hash.
 func mismatch(what string, want, got sum) error {
-	err := diag.WithHint(fmt.Errorf("the %s of %s is %s, and source_hash says %s", want.name, what, got.hex, want.hex),
-		"if the content is right, correct source_hash; if a hash file names several files, set source_hash_name")
+	err := diag.Download.Hint(fmt.Errorf("the %s of %s is %s, and source_hash says %s", want.name, what, got.hex,
+		want.hex), "if the content is right, correct source_hash; if a hash file names several files, set source_hash_name")
 	if p, on := onHost(what); on {
 		return host.Unsuitable(p, err)
 	}
@@ -138,15 +138,15 @@ func (f *family) sumOf(ctx context.Context, text, hashName, name, url, env strin
 		return sum{a, digits}, nil
 	}
 	if _, ok := algorithmBy(func(a algorithm) bool { return a.name == kind }); !ok {
-		return sum{}, diag.WithHint(fmt.Errorf("source_hash %s is of the unknown kind %s", text, kind),
+		return sum{}, diag.Argument.Hint(fmt.Errorf("source_hash %s is of the unknown kind %s", text, kind),
 			"write %s= or leave the kind out", a.name)
 	}
-	return sum{}, diag.WithHint(fmt.Errorf("source_hash %s is as long as a %s, and not a %s", text, a.name, kind),
+	return sum{}, diag.Argument.Hint(fmt.Errorf("source_hash %s is as long as a %s, and not a %s", text, a.name, kind),
 		"leave the kind out, or correct it")
 }
 
 func badHash(text string) error {
-	return diag.WithHint(fmt.Errorf("source_hash %s is not a hash", text),
+	return diag.Argument.Hint(fmt.Errorf("source_hash %s is not a hash", text),
 		"write a md5, sha1, sha224, sha256, sha384 or sha512 in hex, kind=hash, or the URL or path of a file of hashes")
 }
 
@@ -213,9 +213,9 @@ func unfitForHashes(err error, whole *io.LimitedReader) error {
 	const hint = "see whether source_hash names the file of hashes, and not the file that they are of"
 	switch {
 	case errors.Is(err, bufio.ErrTooLong):
-		return diag.WithHint(fmt.Errorf("a line of it is longer than %d KiB", maxHashLine>>10), hint)
+		return diag.Download.Hint(fmt.Errorf("a line of it is longer than %d KiB", maxHashLine>>10), hint)
 	case err == nil && whole.N <= 0:
-		return diag.WithHint(fmt.Errorf("it is larger than %d MiB", maxHashFile>>20), hint)
+		return diag.Download.Hint(fmt.Errorf("it is larger than %d MiB", maxHashFile>>20), hint)
 	}
 	return err
 }

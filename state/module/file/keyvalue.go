@@ -40,7 +40,7 @@ func (k *keyValue) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 		}
 		k.Values = value.NewMap(value.Str(k.Key), k.Value)
 	case k.Values.Len() == 0:
-		return d, diag.WithHint(errors.New("there is no key to look for"), "give key and value, or key_values")
+		return d, diag.Argument.Hint(errors.New("there is no key to look for"), "give key and value, or key_values")
 	}
 	var err error
 	k.edit, err = k.family.openEdit(h, k.Name)

@@ -113,10 +113,10 @@ func (l *lineEdit) Valid() error {
 		return nil
 	case "insert", "ensure", "replace":
 	default:
-		return diag.WithHint(noMode(l.Mode), "%s", lineModes)
+		return diag.Argument.Hint(noMode(l.Mode), "%s", lineModes)
 	}
 	if l.Content == nil {
-		return diag.WithHint(fmt.Errorf("mode: %s lacks content, the line to put into the file", l.Mode),
+		return diag.Argument.Hint(fmt.Errorf("mode: %s lacks content, the line to put into the file", l.Mode),
 			"only mode: delete needs none, and deletes the lines that match gives")
 	}
 	return nil

@@ -150,10 +150,10 @@ func (e *lineEditor) insert(l *lineEdit, after, before []int) error {
 		e.put(0, -1, 0)
 		return nil
 	case l.Location != "":
-		return diag.WithHint(fmt.Errorf("location is %q", l.Location),
+		return diag.Argument.Hint(fmt.Errorf("location is %q", l.Location),
 			"write start or end; beside a line, use before or after instead")
 	case l.Before == nil && l.After == nil:
-		return diag.WithHint(errors.New("there is no position at which to insert the line"),
+		return diag.Argument.Hint(errors.New("there is no position at which to insert the line"),
 			"mode: insert needs location: start or end, or a pattern in before or after")
 	}
 	return e.beside(l, after, before)
@@ -163,7 +163,7 @@ func (e *lineEditor) insert(l *lineEdit, after, before []int) error {
 // patterns matches, it inserts the line next to that match.
 func (e *lineEditor) ensure(l *lineEdit, after, before []int) error {
 	if !given(l.Before) && !given(l.After) {
-		return diag.WithHint(errors.New("mode: ensure lacks before and after"),
+		return diag.Argument.Hint(errors.New("mode: ensure lacks before and after"),
 			"give one of them or both: patterns of the lines that content belongs beside")
 	}
 	if len(after) == 0 || len(before) == 0 {
@@ -173,14 +173,14 @@ func (e *lineEditor) ensure(l *lineEdit, after, before []int) error {
 	b, errB := onlyMatch("before", l.Before, before)
 	switch err := errors.Join(errA, errB); {
 	case err != nil:
-		return diag.WithHint(err, "change it to match only one line")
+		return diag.Edit.Hint(err, "change it to match only one line")
 	case slices.ContainsFunc(e.lines, func(l string) bool { return strings.TrimLeft(bare(l), " \t") == bare(e.content) }):
 	case b == a+1:
 		e.put(b, a, -1)
 	case b == a+2:
 		e.lines[a+1] = e.like(a) + ending(e.lines[a+1])
 	default:
-		return unfit{diag.WithHint(errors.New("there is more than one line between after and before"),
+		return unfit{diag.Edit.Hint(errors.New("there is more than one line between after and before"),
 			"mode: ensure replaces the one line between them; change them to match adjacent lines, or use file.blockreplace")}
 	}
 	return nil
@@ -199,13 +199,13 @@ func (e *lineEditor) beside(l *lineEdit, after, before []int) error {
 	}
 	switch err := errors.Join(errA, errB); {
 	case err != nil:
-		return diag.WithHint(err, "change it to match only one line")
+		return diag.Edit.Hint(err, "change it to match only one line")
 	case b >= 0:
 		e.put(b, b, b-1)
 	case a >= 0:
 		e.put(a+1, a, a+1)
 	default:
-		return unfit{diag.WithHint(fmt.Errorf("no line of the file has %s", givenPatterns(l)),
+		return unfit{diag.Edit.Hint(fmt.Errorf("no line of the file has %s", givenPatterns(l)),
 			"compare them with the file; they are Python regular expressions")}
 	}
 	return nil

@@ -111,11 +111,12 @@ func (m *managed) consistent() error {
 	contents := m.written.count()
 	switch {
 	case m.hasSource() && contents > 0:
-		return diag.WithHint(errors.New("both a source and contents are given"), "keep one of them")
+		return diag.Contradiction.Hint(errors.New("both a source and contents are given"), "keep one of them")
 	case m.Mode.Keep && contents > 0:
-		return diag.WithHint(errors.New("mode: keep needs a source to take the mode from"), "write the mode as a number")
+		return diag.Argument.Hint(errors.New("mode: keep needs a source to take the mode from"),
+			"write the mode as a number")
 	case contents > 1:
-		return diag.WithHint(errors.New("contents are given more than once"),
+		return diag.Contradiction.Hint(errors.New("contents are given more than once"),
 			"keep one of contents, contents_pillar and contents_grains")
 	}
 	_, err := m.vars(value.NewMap())

@@ -34,7 +34,7 @@ func (n *node) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 	kind, ok := map[string]fs.FileMode{"p": fs.ModeNamedPipe, "b": fs.ModeDevice,
 		"c": fs.ModeDevice | fs.ModeCharDevice}[n.Type]
 	if !ok {
-		return module.Diff{}, diag.WithHint(fmt.Errorf("ntype is %q", n.Type),
+		return module.Diff{}, diag.Argument.Hint(fmt.Errorf("ntype is %q", n.Type),
 			"write p for a pipe, b for a block device or c for a character device")
 	}
 	if n.perms.owner, err = n.ownership.resolve(h); err != nil {
@@ -53,7 +53,7 @@ func (n *node) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 		return d, h.Commands.Allowed("mknod " + name)
 	}
 	if n.info.Mode.Type() != kind {
-		return d, host.WithObstacle(name, diag.WithHint(fmt.Errorf("%s exists and is something else", name),
+		return d, host.WithObstacle(name, diag.Path.Hint(fmt.Errorf("%s exists and is something else", name),
 			"remove it in a file.absent state that this one requires"))
 	}
 	d.Changes = value.NewMap()

@@ -91,7 +91,8 @@ func (w *owner) unknown(h *host.Host, kind, name string, who any) error {
 		return nil
 	}
 	if w.problem == nil {
-		w.problem = host.WithMissing(diag.WithHint(missing, "create it with %s.present and let this state require that",
+		w.problem = host.WithMissing(diag.Prerequisite.Hint(
+			missing, "create it with %s.present and let this state require that",
 			kind),
 			host.Thing(kind), name)
 	}

@@ -64,7 +64,7 @@ func (p *patch) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
 	}
 	info, there, err := look(h.Files.Stat, name)
 	if err != nil || !there {
-		return d, diag.WithHint(orMissing(err, name), "require the state that makes it")
+		return d, diag.Prerequisite.Hint(orMissing(err, name), "require the state that makes it")
 	}
 	p.pieces = []patched{{target: name, shown: name, diff: text}}
 	if info.IsDir() {
@@ -137,7 +137,7 @@ func (p *patch) try(ctx context.Context, h *host.Host, options []string, d modul
 
 func run(ctx context.Context, h *host.Host, options []string, input []byte) (host.Output, error) {
 	out, err := h.Shell(ctx, host.Line{Argv: append([]string{"patch"}, options...), Stdin: string(input), Quiet: true})
-	return out, diag.WithHint(err, "install the program patch")
+	return out, diag.Program.Hint(err, "install the program patch")
 }
 
 // renamedOutput returns the output that the patch program would have printed had it changed the file itself.
@@ -154,7 +154,7 @@ func renamedOutput(said, shown string) []string {
 
 func (p *patch) refused(piece *patched, out host.Output) error {
 	said := strings.Join(renamedOutput(out.Stderr, piece.shown), "; ")
-	return host.Unsuitable(piece.target, diag.WithHint(fmt.Errorf("the patch does not apply to %s: %s", piece.target,
+	return host.Unsuitable(piece.target, diag.Edit.Hint(fmt.Errorf("the patch does not apply to %s: %s", piece.target,
 		p.family.seen(said)), "create the patch again from the present file"))
 }
 
@@ -199,7 +199,7 @@ func splitPatch(dir string, text []byte, strip int) ([]patched, error) {
 		}
 	}
 	if len(pieces) == 0 {
-		return nil, diag.WithHint(errors.New("the patch names no files"),
+		return nil, diag.Edit.Hint(errors.New("the patch names no files"),
 			"it must be a unified diff, as diff -u and git diff print it")
 	}
 	return pieces, nil
@@ -221,7 +221,7 @@ func (p *patched) name(dir string, strip int) error {
 	}
 	parts := strings.Split(strings.Trim(name, "/"), "/")
 	if len(parts) <= strip || slices.Contains(parts, "..") {
-		return diag.WithHint(fmt.Errorf("the patch names %s, which is not a file in %s", name, dir), "correct strip")
+		return diag.Edit.Hint(fmt.Errorf("the patch names %s, which is not a file in %s", name, dir), "correct strip")
 	}
 	p.shown = strings.Join(parts[strip:], "/")
 	p.target = path.Join(dir, p.shown)

@@ -33,13 +33,13 @@ func patchOptions(text string, given *int) (options []string, strip int, err err
 		word := words[0]
 		letter, number, left, ok := nextPatchOption(words)
 		if !ok {
-			return nil, 0, diag.WithHint(fmt.Errorf("the option %s is not allowed", word),
+			return nil, 0, diag.Argument.Hint(fmt.Errorf("the option %s is not allowed", word),
 				"leave it out; the state decides what is read and written")
 		}
 		if letter != 'p' {
 			options = append(options, words[:len(words)-len(left)]...)
 		} else if strip, err = strconv.Atoi(number); err != nil {
-			return nil, 0, diag.WithHint(fmt.Errorf("the option %s is not a number", word), "write strip: NUMBER")
+			return nil, 0, diag.Argument.Hint(fmt.Errorf("the option %s is not a number", word), "write strip: NUMBER")
 		}
 		words = left
 	}

@@ -27,7 +27,7 @@ func absolute(h *host.Host, what, p string) (string, error) {
 		return p, fmt.Errorf("%s is empty", what)
 	}
 	if !path.IsAbs(p) {
-		return p, diag.WithHint(fmt.Errorf("%s is %s, which is not an absolute path", what, p), "start it with a slash")
+		return p, diag.Argument.Hint(fmt.Errorf("%s is %s, which is not an absolute path", what, p), "start it with a slash")
 	}
 	return p, nil
 }
@@ -57,7 +57,7 @@ func noParent(h *host.Host, file string) error {
 	if err := h.Obstructed(path.Dir(file)); err != nil {
 		return err
 	}
-	err := diag.WithHint(fmt.Errorf("the directory %s does not exist", path.Dir(file)),
+	err := diag.Prerequisite.Hint(fmt.Errorf("the directory %s does not exist", path.Dir(file)),
 		"set makedirs: True, or require a file.directory that makes it")
 	return host.WithMissing(err, host.ADirectory, path.Dir(file))
 }

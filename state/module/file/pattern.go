@@ -37,7 +37,7 @@ func compilePatterns(argument string, texts []string) (patterns, error) {
 func compileRegexp(argument, expression string, flags value.RegexpFlags) (*value.Regexp, error) {
 	r, err := value.CompileRegexp(expression, flags)
 	if err != nil {
-		return nil, diag.WithHint(fmt.Errorf("%s %s is not a regular expression: %w", argument, expression, err),
+		return nil, diag.Argument.Hint(fmt.Errorf("%s %s is not a regular expression: %w", argument, expression, err),
 			"see Python's re; escape a literal bracket or star with a backslash")
 	}
 	return r, nil

@@ -31,7 +31,7 @@ func (p *pruned) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
 		return module.Diff{}, err
 	}
 	if p.Name = path.Clean(name); p.Name == "/" {
-		return module.Diff{}, diag.WithHint(errors.New("/ cannot be removed"), "name the path to remove")
+		return module.Diff{}, diag.Argument.Hint(errors.New("/ cannot be removed"), "name the path to remove")
 	}
 	info, there, err := look(h.Files.Lstat, p.Name)
 	switch {
@@ -47,7 +47,7 @@ func (p *pruned) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
 	case err != nil:
 		return module.Diff{}, err
 	case !empty && !p.Recurse && !p.IgnoreErrors:
-		return module.Diff{}, host.Unsuitable(p.Name, diag.WithHint(fmt.Errorf("%s is not empty", p.Name),
+		return module.Diff{}, host.Unsuitable(p.Name, diag.Path.Hint(fmt.Errorf("%s is not empty", p.Name),
 			"set recurse: True to remove the empty directories in it, or remove all of it with file.absent"))
 	case len(p.gone) == 0:
 		return module.Diff{Comment: "no directory is empty"}, nil

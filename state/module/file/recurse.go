@@ -61,7 +61,7 @@ type part struct {
 func (r *recurse) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
 	d := module.Diff{Warnings: append(r.unsupported.warnings(), backupWarning(r.Backup)...)}
 	if r.Mode != nil {
-		return d, diag.WithHint(errors.New("file.recurse has no mode"), "write file_mode and dir_mode")
+		return d, diag.Argument.Hint(errors.New("file.recurse has no mode"), "write file_mode and dir_mode")
 	}
 	name, err := absolute(h, "name", r.Name)
 	if err != nil {
@@ -227,7 +227,7 @@ func (r *recurse) tree(ctx context.Context) (*tree, error) {
 	var urls []string
 	for _, url := range parts(r.Source) {
 		if url = withoutSlash(url); !strings.HasPrefix(url, "salt://") {
-			return nil, diag.WithHint(fmt.Errorf("the source %s is not a directory of the state tree", url),
+			return nil, diag.Download.Hint(fmt.Errorf("the source %s is not a directory of the state tree", url),
 				"it must start with salt://")
 		}
 		urls = append(urls, url)
@@ -241,7 +241,7 @@ func (r *recurse) tree(ctx context.Context) (*tree, error) {
 		}
 	}
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, host.ErrNotDir) {
-		return nil, diag.WithHint(fmt.Errorf("there is no directory %s", strings.Join(urls, " or ")),
+		return nil, diag.Download.Hint(fmt.Errorf("there is no directory %s", strings.Join(urls, " or ")),
 			lookAtTree, r.environment.name())
 	}
 	return nil, fmt.Errorf("listing %s: %w", strings.Join(urls, ", "), err)

@@ -39,7 +39,8 @@ func newReplace(f *family) *replace {
 
 func (r *replace) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 	if r.Append && r.Prepend {
-		return module.Diff{}, diag.WithHint(errors.New("append_if_not_found and prepend_if_not_found contradict each other"),
+		return module.Diff{}, diag.Contradiction.Hint(
+			errors.New("append_if_not_found and prepend_if_not_found contradict each other"),
 			"keep one of them")
 	}
 	var err error
@@ -142,7 +143,8 @@ func regexpFlags(v any) (value.RegexpFlags, error) {
 }
 
 func unknownFlag(v any) error {
-	return diag.WithHint(fmt.Errorf("flags cannot be %s", value.Str(v)), "they can be IGNORECASE, MULTILINE and DOTALL")
+	return diag.Argument.Hint(
+		fmt.Errorf("flags cannot be %s", value.Str(v)), "they can be IGNORECASE, MULTILINE and DOTALL")
 }
 
 // readableAll returns the lines as UTF-8; see linesOf.

@@ -131,7 +131,7 @@ func retained(dated []backup, rule string, count any) ([]string, error) {
 		limit++
 		period = func(t time.Time) string { _, week := t.ISOWeek(); return fmt.Sprintf("%04d%02d", t.Year(), week) }
 	default:
-		return nil, diag.WithHint(fmt.Errorf("retain has no rule %s", rule),
+		return nil, diag.Argument.Hint(fmt.Errorf("retain has no rule %s", rule),
 			"it can be most_recent, first_of_hour, first_of_day, first_of_week, first_of_month and first_of_year")
 	}
 	return firsts(dated, period, limit), nil
@@ -159,7 +159,7 @@ func keepCount(v any) (int, error) {
 	}
 	n, err := strconv.Atoi(value.Str(v))
 	if err != nil || n < 0 {
-		return 0, diag.WithHint(fmt.Errorf("%s is not a number", value.Str(v)), "write a number or all")
+		return 0, diag.Argument.Hint(fmt.Errorf("%s is not a number", value.Str(v)), "write a number or all")
 	}
 	return n, nil
 }

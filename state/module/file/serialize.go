@@ -88,11 +88,11 @@ func (s *serialize) Check(ctx context.Context, h *host.Host) (module.Diff, error
 func (s *serialize) data() (any, error) {
 	switch {
 	case value.Truth(s.Dataset) && s.DatasetPillar != "":
-		return nil, diag.WithHint(errors.New("both dataset and dataset_pillar are given"), "keep one of them")
+		return nil, diag.Contradiction.Hint(errors.New("both dataset and dataset_pillar are given"), "keep one of them")
 	case s.DatasetPillar != "":
 		return lookUp(s.family.Pillar, "pillar key", s.DatasetPillar, ":")
 	case s.Dataset == nil:
-		return nil, diag.WithHint(errors.New("there is no data"), "give dataset or dataset_pillar")
+		return nil, diag.Argument.Hint(errors.New("there is no data"), "give dataset or dataset_pillar")
 	}
 	return s.Dataset, nil
 }
@@ -104,10 +104,10 @@ func (s *serialize) mergeable(f format, data any) error {
 	switch {
 	case !s.MergeIfExists:
 	case f.load == nil:
-		return diag.WithHint(fmt.Errorf("merge_if_exists cannot read %s", f.name),
+		return diag.Argument.Hint(fmt.Errorf("merge_if_exists cannot read %s", f.name),
 			"use another format than python")
 	case !mapping:
-		return diag.WithHint(fmt.Errorf("merge_if_exists cannot merge a %s", value.TypeName(data)),
+		return diag.Edit.Hint(fmt.Errorf("merge_if_exists cannot merge a %s", value.TypeName(data)),
 			"give a mapping, or leave merge_if_exists out")
 	}
 	return nil
@@ -132,7 +132,7 @@ func (s *serialize) merge(h *host.Host, f format, data any) (old, merged *value.
 	old, is := v.(*value.Map)
 	if !is {
 		err := fmt.Errorf("a %s and a mapping cannot be merged", value.TypeName(v))
-		return nil, nil, host.Unsuitable(s.Name, diag.WithHint(err, "make %s a mapping", s.Name))
+		return nil, nil, host.Unsuitable(s.Name, diag.Edit.Hint(err, "make %s a mapping", s.Name))
 	}
 	over, _ := data.(*value.Map) // see mergeable
 	if merged, err = value.Merge(old, over, value.Recurse, false); err != nil {

@@ -87,7 +87,7 @@ func (f *family) origin(ctx context.Context, s sourced, name string) (origin, er
 		o.sum, err = f.sumOf(ctx, hash, s.SourceHashName, name, url, o.env)
 		return o, err
 	case remote(url) && !s.UseETag:
-		return o, diag.WithHint(fmt.Errorf("%s has no source_hash, so it cannot be verified", redacted(url)),
+		return o, diag.Download.Hint(fmt.Errorf("%s has no source_hash, so it cannot be verified", redacted(url)),
 			"set source_hash, or skip_verify: True")
 	}
 	return o, nil
@@ -100,7 +100,7 @@ func knownScheme(url string) error {
 	if !is || slices.Contains(known, strings.ToLower(scheme)) {
 		return nil
 	}
-	return diag.WithHint(fmt.Errorf("%s: there is no kind of source called %q", redacted(url), scheme), "%s",
+	return diag.Download.Hint(fmt.Errorf("%s: there is no kind of source called %q", redacted(url), scheme), "%s",
 		cmp.Or(diag.DidYouMean(scheme, known), "there are: "+strings.Join(known, ", ")))
 }
 
@@ -126,7 +126,7 @@ func (f *family) choose(ctx context.Context, s sourced) (url, hash string, err e
 	}
 	i, err := f.Sources.First(ctx, urls, s.name())
 	if errors.Is(err, fs.ErrNotExist) {
-		none := diag.WithHint(fmt.Errorf("none of the sources is there: %s", strings.Join(redactedAll(urls), ", ")),
+		none := diag.Download.Hint(fmt.Errorf("none of the sources is there: %s", strings.Join(redactedAll(urls), ", ")),
 			lookAtTree, s.name())
 		for _, url := range urls {
 			if p, on := onHost(url); on {
@@ -167,7 +167,8 @@ func redactedAll(urls []string) []string {
 func (f *family) open(ctx context.Context, o origin) (Source, error) {
 	source, err := f.Sources.Open(ctx, o.url, o.env)
 	if errors.Is(err, fs.ErrNotExist) {
-		return source, diag.WithHint(fmt.Errorf("the source %s does not exist: %w", redacted(o.url), err), lookAtTree, o.env)
+		return source, diag.Download.Hint(fmt.Errorf("the source %s does not exist: %w", redacted(o.url), err),
+			lookAtTree, o.env)
 	}
 	if err != nil {
 		return source, fmt.Errorf("opening the source %s: %w", redacted(o.url), err)

@@ -22,7 +22,7 @@ type textual struct {
 // texts returns the rendered sources; nil if there are none.
 func (t textual) texts(ctx context.Context, f *family, name string) ([]string, error) {
 	if value.Truth(t.Source) && len(t.Sources) > 0 {
-		return nil, diag.WithHint(errors.New("both source and sources are given"), "keep one of them")
+		return nil, diag.Contradiction.Hint(errors.New("both source and sources are given"), "keep one of them")
 	}
 	places, hashes := t.Sources, t.SourceHashes
 	if value.Truth(t.Source) {

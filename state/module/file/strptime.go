@@ -59,7 +59,7 @@ func timePattern(form string) (*regexp.Regexp, []byte, error) {
 			continue
 		}
 		if rest == "" || known[rest[0]] == "" {
-			return nil, nil, diag.WithHint(fmt.Errorf("strptime_format %s has a directive that is not known", form),
+			return nil, nil, diag.Argument.Hint(fmt.Errorf("strptime_format %s has a directive that is not known", form),
 				"it can have %%Y %%m %%d %%H %%M %%S %%f %%y %%j %%b and %%B")
 		}
 		b.WriteString("(" + known[rest[0]] + ")")

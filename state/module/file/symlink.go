@@ -101,13 +101,13 @@ func (s *symlink) displace(h *host.Host) error {
 	s.backup = s.BackupName
 	if !path.IsAbs(s.backup) {
 		if s.backup != path.Base(s.backup) {
-			return diag.WithHint(fmt.Errorf("backupname %s is neither a file name nor an absolute path", s.backup),
+			return diag.Argument.Hint(fmt.Errorf("backupname %s is neither a file name nor an absolute path", s.backup),
 				"write it as one of them")
 		}
 		s.backup = path.Join(path.Dir(path.Clean(s.Name)), s.backup)
 	}
 	if _, there, err := look(h.Files.Lstat, s.backup); err != nil || there && !s.Force {
-		return host.WithObstacle(s.Name, errors.Join(err, diag.WithHint(
+		return host.WithObstacle(s.Name, errors.Join(err, diag.Path.Hint(
 			fmt.Errorf("%s is in the way, and so is its backup %s", s.Name, s.backup),
 			"set force: True, or choose another backupname")))
 	}

@@ -24,7 +24,7 @@ func (t templated) vars(given *value.Map) (*value.Map, error) {
 	}{{"defaults", t.Defaults}, {"context", t.Context}} {
 		m, ok := layer.v.(*value.Map)
 		if !ok && value.Truth(layer.v) {
-			return nil, diag.WithHint(fmt.Errorf("%s is a %s", layer.name, value.TypeName(layer.v)),
+			return nil, diag.Argument.Hint(fmt.Errorf("%s is a %s", layer.name, value.TypeName(layer.v)),
 				"write it as a mapping of names to values")
 		}
 		vars.Update(m)

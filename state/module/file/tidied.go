@@ -89,7 +89,8 @@ func bytesOf(v any) (int64, error) {
 	text := strings.ToLower(strings.TrimSpace(value.Str(v)))
 	m := regexp.MustCompile(`^([0-9.]+)\s*([kmgtpe]?)(b|ib|)$`).FindStringSubmatch(text)
 	if m == nil {
-		return 0, diag.WithHint(fmt.Errorf("size %s is not a size", value.Str(v)), "write a number, or one with k, M or G")
+		return 0, diag.Argument.Hint(fmt.Errorf("size %s is not a size", value.Str(v)),
+			"write a number, or one with k, M or G")
 	}
 	n, err := strconv.ParseFloat(m[1], 64)
 	if err != nil {

@@ -59,9 +59,9 @@ func (f *family) refused(command, name string, out host.Output) error {
 		err = fmt.Errorf("%w: %s", err, f.seen(text))
 	}
 	if host.NotStarted(out.Code) {
-		return diag.WithHint(err,
+		return diag.Command.Hint(err,
 			"the file is as it was; install the program of check_cmd in a state that this one requires, "+
 				"or correct the command")
 	}
-	return diag.WithHint(err, "the file is as it was; correct its source")
+	return diag.Edit.Hint(err, "the file is as it was; correct its source")
 }

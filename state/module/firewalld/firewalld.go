@@ -29,14 +29,15 @@ const program = "firewall-cmd"
 
 func ask(ctx context.Context, h *host.Host, args ...string) (string, error) {
 	out, err := h.Tool(ctx, host.Tool{Argv: append([]string{program}, args...), Package: "firewalld"})
-	return strings.TrimSpace(out), host.Failed(err, "querying firewalld",
+	return strings.TrimSpace(out), host.Failed(diag.Setting, err, "querying firewalld",
 		"it has to run: require a service.running state of firewalld")
 }
 
 func change(ctx context.Context, h *host.Host, args ...string) error {
 	_, err := h.Tool(ctx, host.Tool{Argv: append([]string{program}, args...), Package: "firewalld",
 		Changes: host.Subject{Kind: "packet filter", Name: "firewalld"}})
-	return host.Failed(err, "`"+program+" "+strings.Join(args, " ")+"`", "check the arguments against firewall-cmd(1)")
+	return host.Failed(diag.Setting, err, "`"+program+" "+strings.Join(args, " ")+"`",
+		"check the arguments against firewall-cmd(1)")
 }
 
 // awaits returns ok if firewalld is installed; otherwise d is the diff for that.
@@ -152,7 +153,7 @@ func (t *todo) apply(ctx context.Context, h *host.Host) error {
 func forwarded(text string) (string, error) {
 	f := strings.SplitN(text, ":", 4)
 	if len(f) < 3 {
-		return "", diag.WithHint(fmt.Errorf("%q is not a forwarded port", text),
+		return "", diag.Argument.Hint(fmt.Errorf("%q is not a forwarded port", text),
 			"write PORT:TOPORT:PROTOCOL or PORT:TOPORT:PROTOCOL:ADDRESS, such as 22:2222:tcp")
 	}
 	address := ""

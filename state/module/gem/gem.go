@@ -41,7 +41,7 @@ func (g *gem) Valid() error {
 	if g.Ruby == "" || g.GemBin != "" {
 		return nil
 	}
-	return diag.WithHint(errors.New("the agent does not search for rubies of rvm and rbenv"),
+	return diag.Argument.Hint(errors.New("the agent does not search for rubies of rvm and rbenv"),
 		"name the gem program of that ruby in gem_bin")
 }
 

@@ -83,7 +83,7 @@ func (g *installed) Apply(ctx context.Context, h *host.Host, _ module.Diff) (mod
 		args = append(args, "--pre")
 	}
 	if _, err := program.Trusting(g.Name, g.Source).Do(ctx, h, args...); err != nil {
-		return module.Report{}, diag.WithHint(err, "check the name, the version and the source of the gem")
+		return module.Report{}, diag.Library.Hint(err, "check the name, the version and the source of the gem")
 	}
 	return module.Report{Changes: value.NewMap(g.Name, "Installed"), Comment: "installed " + g.Name}, nil
 }

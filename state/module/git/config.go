@@ -38,7 +38,8 @@ func (c *configured) args(more ...string) []string {
 
 func (c *configured) Valid() error {
 	if !c.Global && c.Repo == "" {
-		return diag.WithHint(errors.New("neither repo nor global is set"), "name the repository in repo, or set global: True")
+		return diag.Argument.Hint(
+			errors.New("neither repo nor global is set"), "name the repository in repo, or set global: True")
 	}
 	return nil
 }
@@ -134,7 +135,7 @@ func (c *configSet) read() error {
 	switch v := c.Multivar.(type) {
 	case nil:
 		if c.Value == nil {
-			return diag.WithHint(errors.New("neither value nor multivar is set"), "write `- value: ...`")
+			return diag.Argument.Hint(errors.New("neither value nor multivar is set"), "write `- value: ...`")
 		}
 		c.want = []string{*c.Value}
 	case *value.List:
@@ -145,7 +146,7 @@ func (c *configSet) read() error {
 		c.want = strings.Split(value.Str(v), ",")
 	}
 	if c.Value != nil && c.Multivar != nil {
-		return diag.WithHint(errors.New("both value and multivar are set"), "keep one of them")
+		return diag.Argument.Hint(errors.New("both value and multivar are set"), "keep one of them")
 	}
 	return c.Valid()
 }
@@ -228,7 +229,7 @@ func (c *configUnset) Check(ctx context.Context, h *host.Host) (module.Diff, err
 	for key, v := range matches.All() {
 		list := v.(*value.List)
 		if list.Len() > 1 && !c.All {
-			return module.Diff{}, diag.WithHint(fmt.Errorf("%s has %d values", value.Str(key), list.Len()),
+			return module.Diff{}, diag.Git.Hint(fmt.Errorf("%s has %d values", value.Str(key), list.Len()),
 				"set all: True to remove all of them; to see them: git config --get-all %s", value.Str(key))
 		}
 		changes.Set(value.Str(key), former(list.Len()))

@@ -123,7 +123,7 @@ func (g *detached) write(ctx context.Context, h *host.Host) (module.Report, erro
 	}
 	for _, args := range append(steps, move) {
 		if _, err := g.git().Do(ctx, h, in(g.Target, args...)...); err != nil {
-			return module.Report{}, diag.WithHint(err,
+			return module.Report{}, diag.Git.Hint(err,
 				"set hard_reset: True or force_checkout: True to drop what was changed on the host")
 		}
 	}

@@ -104,7 +104,7 @@ func (l *latest) otherKind(h *host.Host) error {
 		return nil
 	}
 	kind := map[bool]string{true: "a bare repository", false: "not a bare repository"}[bare]
-	return host.Unsuitable(l.Target, diag.WithHint(fmt.Errorf("%s exists and is %s", l.Target, kind),
+	return host.Unsuitable(l.Target, diag.Path.Hint(fmt.Errorf("%s exists and is %s", l.Target, kind),
 		"set force_clone: True to remove it, or correct bare"))
 }
 
@@ -151,7 +151,7 @@ func (l *latest) compare(ctx context.Context, h *host.Host, found refs) (module.
 	}
 	if t.move && l.now.dirty && !l.discards() {
 		return module.Diff{}, host.Unsuitable(l.Target,
-			diag.WithHint(fmt.Errorf("%s would be updated, and has changes that are not committed", l.Target),
+			diag.Git.Hint(fmt.Errorf("%s would be updated, and has changes that are not committed", l.Target),
 				"commit them on the host, or set force_reset: True to drop them"))
 	}
 	l.compareTags(&t, found)

@@ -59,7 +59,7 @@ func (a access) absent(what string, err error) error {
 	case what == "git":
 		return a.git().Missing()
 	}
-	return diag.WithHint(fmt.Errorf("%s does not exist", what), "require the state that makes it")
+	return diag.Prerequisite.Hint(fmt.Errorf("%s does not exist", what), "require the state that makes it")
 }
 
 func (l *latest) clone(ctx context.Context, h *host.Host) (module.Report, error) {
@@ -110,7 +110,7 @@ func (l *latest) clone(ctx context.Context, h *host.Host) (module.Report, error)
 func (l *latest) resolved(ctx context.Context, h *host.Host) (string, error) {
 	commit, err := l.answer(ctx, h, l.Target, "rev-parse", "--verify", "--quiet", l.Rev+"^{commit}")
 	if err == nil && commit == "" {
-		err = diag.WithHint(fmt.Errorf("the repository %s has no commit %s", address(l.Name), l.Rev),
+		err = diag.Git.Hint(fmt.Errorf("the repository %s has no commit %s", address(l.Name), l.Rev),
 			"name a branch, a tag or a commit of it")
 	}
 	return commit, err
@@ -138,7 +138,7 @@ func (l *latest) fetch(ctx context.Context, h *host.Host) error {
 		args = append(args, "--depth", strconv.Itoa(l.Depth))
 	}
 	if _, err := l.reaching(l.Name).Do(ctx, h, in(l.Target, append(args, l.Remote)...)...); err != nil {
-		return diag.WithHint(fmt.Errorf("fetching %s: %w", address(l.Name), err),
+		return diag.Git.Hint(fmt.Errorf("fetching %s: %w", address(l.Name), err),
 			"if a branch or a tag was moved there, set force_fetch: True")
 	}
 	if l.commit == "" {
@@ -181,11 +181,11 @@ func (l *latest) move(ctx context.Context, h *host.Host) error {
 		return git("reset", "--hard", l.commit)
 	case forward:
 		if err := git("merge", "--ff-only", l.commit); err != nil {
-			return diag.WithHint(err, "files were changed on the host; set force_reset: True to drop what was changed")
+			return diag.Git.Hint(err, "files were changed on the host; set force_reset: True to drop what was changed")
 		}
 		return nil
 	}
-	return diag.WithHint(fmt.Errorf("%s has commits that %s of %s has not", l.Target, l.Rev, address(l.Name)),
+	return diag.Git.Hint(fmt.Errorf("%s has commits that %s of %s has not", l.Target, l.Rev, address(l.Name)),
 		"set force_reset: True to drop them")
 }
 
@@ -202,7 +202,7 @@ func (l *latest) switchBranch(ctx context.Context, h *host.Host, git func(args .
 		return git(append(args, "--no-track", "-b", l.Branch, l.commit)...)
 	}
 	if err := git(append(args, l.Branch, "--")...); err != nil {
-		return diag.WithHint(err, "set force_checkout: True to drop what was changed on the host")
+		return diag.Git.Hint(err, "set force_checkout: True to drop what was changed on the host")
 	}
 	return nil
 }

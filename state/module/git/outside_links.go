@@ -42,7 +42,7 @@ func (a access) within(ctx context.Context, h *host.Host, w written, write func(
 		return failed
 	}
 	name := slices.Sorted(maps.Keys(found))[0]
-	refused := diag.WithHint(fmt.Errorf("the work tree is refused: the link %s leads to %s, which is not below %s",
+	refused := diag.Git.Hint(fmt.Errorf("the work tree is refused: the link %s leads to %s, which is not below %s",
 		name, found[name], w.dir),
 		"take it out of the repository, or set allow_outside_links: True if later states may write and read through it")
 	return errors.Join(refused, a.putBack(ctx, h, w, before), failed)

@@ -20,12 +20,12 @@ func (a *access) actFor(h *host.Host, dir string) error {
 	case owner == "" && a.User != "", owner == a.User:
 		return a.sole(h, dir)
 	case a.User != "":
-		return diag.WithHint(fmt.Errorf("%s belongs to %s, and git is to run as %s there: a clone names programs "+
+		return diag.Exposed.Hint(fmt.Errorf("%s belongs to %s, and git is to run as %s there: a clone names programs "+
 			"that git runs", dir, owner, a.User),
 			"set user: %s, or give the clone to %s", owner, a.User)
 	case len(a.Identity) > 0 || a.HTTPSPass != "":
-		return diag.WithHint(fmt.Errorf("%s belongs to %s, who would get the key or password that is for root", dir, owner),
-			"set user: %s, who may read them then, or give the clone to root", owner)
+		return diag.Exposed.Hint(fmt.Errorf("%s belongs to %s, who would get the key or password that is for root", dir,
+			owner), "set user: %s, who may read them then, or give the clone to root", owner)
 	}
 	a.User = owner
 	return a.sole(h, dir)

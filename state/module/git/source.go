@@ -39,7 +39,7 @@ func (a access) awaits(h *host.Host) (string, error) {
 	}
 	for _, key := range a.Identity {
 		if strings.Contains(key, "://") {
-			return "", diag.WithHint(fmt.Errorf("identity %s is not a file of the host", key),
+			return "", diag.SSH.Hint(fmt.Errorf("identity %s is not a file of the host", key),
 				"put the key there with file.managed, mode 0600, and name its path")
 		}
 		if _, err := h.Files.Stat(key); errors.Is(err, fs.ErrNotExist) {
@@ -119,7 +119,7 @@ func (a access) remoteRefs(ctx context.Context, h *host.Host, rawURL string) (re
 	out, err := a.reaching(rawURL).Ask(ctx, h, "ls-remote", "--", address(rawURL))
 	if err != nil {
 		return nil,
-			missingHere(h, rawURL, diag.WithHint(fmt.Errorf("the repository %s cannot be reached: %w", address(rawURL), err),
+			missingHere(h, rawURL, diag.Git.Hint(fmt.Errorf("the repository %s cannot be reached: %w", address(rawURL), err),
 				"%s", unreachable(err)))
 	}
 	found := refs{}
@@ -174,13 +174,13 @@ func (r refs) missing(rev, rawURL string) error {
 		}
 	}
 	if len(r) == 0 {
-		return diag.WithHint(fmt.Errorf("the repository %s is empty", address(rawURL)), "push a commit to it first")
+		return diag.Git.Hint(fmt.Errorf("the repository %s is empty", address(rawURL)), "push a commit to it first")
 	}
 	hint := diag.DidYouMean(rev, names)
 	if hint == "" {
 		hint = "name a branch, a tag or a commit of it"
 	}
-	return diag.WithHint(fmt.Errorf("the repository %s has no revision %s", address(rawURL), rev), "%s", hint)
+	return diag.Git.Hint(fmt.Errorf("the repository %s has no revision %s", address(rawURL), rev), "%s", hint)
 }
 
 // place is the kind of the file at the path of a checkout.
@@ -195,7 +195,7 @@ const (
 // placeOf returns the kind of the file at a path.
 func placeOf(h *host.Host, dir string) (place, error) {
 	if !path.IsAbs(dir) {
-		return 0, diag.WithHint(fmt.Errorf("the path %q is not absolute", dir), "start it with a slash")
+		return 0, diag.Argument.Hint(fmt.Errorf("the path %q is not absolute", dir), "start it with a slash")
 	}
 	info, err := h.Files.Stat(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -230,7 +230,7 @@ func bareAt(h *host.Host, dir string) bool {
 
 // inTheWay returns the error for something else than a repository at a path. force is the argument that removes it.
 func inTheWay(h *host.Host, dir, force string) error {
-	err := diag.WithHint(fmt.Errorf("%s exists and is not a repository", dir),
+	err := diag.Path.Hint(fmt.Errorf("%s exists and is not a repository", dir),
 		"set %s: True to remove what is in it, or name another path", force)
 	return takenBy(h, dir, err)
 }

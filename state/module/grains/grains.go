@@ -62,7 +62,7 @@ func (g *grain) list() (list *value.List, ok bool) {
 }
 
 func (g *grain) noList() error {
-	return diag.WithHint(fmt.Errorf("grain %s is not a valid list", g.path()),
+	return diag.Grains.Hint(fmt.Errorf("grain %s is not a valid list", g.path()),
 		"name a grain that holds a list, or replace this one with grains.present")
 }
 
@@ -85,7 +85,7 @@ type exists struct{ grain }
 
 func (e *exists) Check(context.Context, *host.Host) (module.Diff, error) {
 	if _, there := e.now(); !there {
-		return module.Diff{}, diag.WithHint(fmt.Errorf("grain %s does not exist", e.path()),
+		return module.Diff{}, diag.Grains.Hint(fmt.Errorf("grain %s does not exist", e.path()),
 			"`corpus-agent call grains.ls` lists those there are")
 	}
 	return module.Diff{Comment: "grain exists"}, nil
@@ -109,7 +109,7 @@ func (p *present) Check(context.Context, *host.Host) (module.Diff, error) {
 		return module.Diff{Comment: "grain is already set"}, nil
 	case there && now != nil && !p.Force && (holds(now) || holds(p.Value)):
 		return module.Diff{},
-			diag.WithHint(fmt.Errorf("grain %s is %s, and is not replaced: one of the two values is a mapping or a list",
+			diag.Grains.Hint(fmt.Errorf("grain %s is %s, and is not replaced: one of the two values is a mapping or a list",
 				p.path(), value.Repr(now)),
 				"give `force: True` to replace it")
 	case there:
@@ -157,7 +157,7 @@ func (a *absent) Check(context.Context, *host.Host) (module.Diff, error) {
 	case now == nil && !a.Destructive:
 		return module.Diff{Comment: fmt.Sprintf("grain %s has no value", a.path())}, nil
 	case holds(now) && !a.Force:
-		return module.Diff{}, diag.WithHint(fmt.Errorf("grain %s is a mapping or a list, and is not removed", a.path()),
+		return module.Diff{}, diag.Grains.Hint(fmt.Errorf("grain %s is a mapping or a list, and is not removed", a.path()),
 			"give `force: True` to remove it")
 	case a.Destructive:
 		return planned(value.NewMap("deleted", a.path()), "grain %s is set to be deleted", a.path()), nil
@@ -186,10 +186,10 @@ func (a *appended) Check(context.Context, *host.Host) (module.Diff, error) {
 	list, isList := now.(*value.List)
 	switch {
 	case !there:
-		return module.Diff{}, diag.WithHint(fmt.Errorf("grain %s does not exist", a.path()),
+		return module.Diff{}, diag.Grains.Hint(fmt.Errorf("grain %s does not exist", a.path()),
 			"use grains.list_present, which makes the list")
 	case !isList && !a.Convert:
-		return module.Diff{}, diag.WithHint(a.noList(), "give `convert: True` to make a list of it")
+		return module.Diff{}, diag.Grains.Hint(a.noList(), "give `convert: True` to make a list of it")
 	case isList && value.Contains(list.Items, a.Value):
 		return module.Diff{Comment: fmt.Sprintf("value %s is already in the list for grain %s",
 			value.Str(a.Value), a.path())}, nil

@@ -63,12 +63,12 @@ func final() *value.Map { return value.NewMap("Final", "All changes applied succ
 
 func (p *present) Valid() error {
 	if p.Members != nil && (p.AddUsers != nil || p.DelUsers != nil) {
-		return diag.WithHint(errors.New("members is the complete list, which contradicts addusers and delusers"),
+		return diag.Contradiction.Hint(errors.New("members is the complete list, which contradicts addusers and delusers"),
 			"use members alone, or the other two")
 	}
 	for _, name := range p.AddUsers {
 		if slices.Contains(p.DelUsers, name) {
-			return diag.WithHint(fmt.Errorf("user %s is to be added and removed at once", name),
+			return diag.Contradiction.Hint(fmt.Errorf("user %s is to be added and removed at once", name),
 				"take it out of addusers or delusers")
 		}
 	}
@@ -152,7 +152,7 @@ func (p *present) lacks(h *host.Host, members []string) (lacks []error, err erro
 			return nil, err
 		}
 		if !there {
-			err := diag.WithHint(fmt.Errorf("user %s, who is to be in group %s, does not exist", name, p.Name),
+			err := diag.Prerequisite.Hint(fmt.Errorf("user %s, who is to be in group %s, does not exist", name, p.Name),
 				"make the user in a user.present state that this one requires, or leave the name out")
 			lacks = append(lacks, host.WithMissing(err, host.AUser, name))
 		}
@@ -191,7 +191,7 @@ func (p *present) carryOut(ctx context.Context, h *host.Host) error {
 	}
 	n := p.newGroup()
 	if _, err := h.Accounts.PlanGroup(n); err != nil {
-		return diag.WithHint(fmt.Errorf("making group %s: %w", p.Name, err), "%s", diag.HintOf(err))
+		return diag.KeepHint(fmt.Errorf("making group %s: %w", p.Name, err), diag.HintOf(err))
 	}
 	if err := h.Accounts.AddGroup(ctx, n); err != nil {
 		return fmt.Errorf("making group %s: %w", p.Name, err)

@@ -32,7 +32,7 @@ func drivers() map[string]driver { return map[string]driver{nspawnName: nspawn{}
 func driverNamed(name string) (driver, error) {
 	d, known := drivers()[name]
 	if !known {
-		return nil, diag.WithHint(fmt.Errorf("there is no driver %q of guests", name), "drivers are %s", nspawnName)
+		return nil, diag.Argument.Hint(fmt.Errorf("there is no driver %q of guests", name), "drivers are %s", nspawnName)
 	}
 	return d, nil
 }

@@ -65,7 +65,7 @@ func readRecord(h *host.Host, name string) (record, bool, error) {
 	}
 	r := record{}
 	if err := json.Unmarshal(data, &r); err != nil || checkID(r.ID) != nil {
-		return record{}, false, diag.WithHint(fmt.Errorf("%s is damaged", recordPath(name)),
+		return record{}, false, diag.Container.Hint(fmt.Errorf("%s is damaged", recordPath(name)),
 			"write {\"id\": ID, \"driver\": \"nspawn\", \"step\": \"ready\"}, with the guest's ID of the cloud, into it")
 	}
 	r.Name = name
@@ -114,7 +114,7 @@ func checkName(name string) error {
 	if cloud.CheckName(name) == nil {
 		return nil
 	}
-	return diag.WithHint(fmt.Errorf("%q is not the name of a guest", name),
+	return diag.Argument.Hint(fmt.Errorf("%q is not the name of a guest", name),
 		"write lower-case letters and digits, such as web1")
 }
 
@@ -122,7 +122,7 @@ func checkID(id string) error {
 	if cloud.CheckID(id) == nil {
 		return nil
 	}
-	return diag.WithHint(fmt.Errorf("%q is not the ID of a guest", id), "write the 32 digits of its machine ID")
+	return diag.Argument.Hint(fmt.Errorf("%q is not the ID of a guest", id), "write the 32 digits of its machine ID")
 }
 
 // exists reports whether a path exists.
@@ -142,5 +142,5 @@ func removeTree(ctx context.Context, h *host.Host, guest, dir string) error {
 	}
 	_, err = h.Tool(ctx, host.Tool{Argv: []string{"rm", "-rf", "--one-file-system", "--", dir}, Limit: hour,
 		Changes: host.Subject{Kind: host.KindCommand, Name: "removal of guest " + guest}})
-	return host.Failed(err, "removing "+dir, "see whether something is mounted or running there")
+	return host.Failed(diag.Container, err, "removing "+dir, "see whether something is mounted or running there")
 }

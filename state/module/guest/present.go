@@ -52,16 +52,17 @@ func (p *present) Valid() error {
 	}
 	for what, text := range map[string]string{"hostname": p.Hostname, "bridge": p.Bridge} {
 		if !labelPattern().MatchString(text) && text != "" {
-			errs = append(errs, diag.WithHint(fmt.Errorf("%s is %q", what, text), "write letters, digits and hyphens"))
+			errs = append(errs, diag.Argument.Hint(fmt.Errorf("%s is %q", what, text), "write letters, digits and hyphens"))
 		}
 	}
 	if p.UIDs < usersOfGuest || p.UIDs%usersOfGuest != 0 || p.UIDs > lastUIDs {
-		errs = append(errs, diag.WithHint(fmt.Errorf("uids is %d", p.UIDs), "write a multiple of %d up to %d, such as %d",
+		errs = append(errs, diag.Argument.Hint(
+			fmt.Errorf("uids is %d", p.UIDs), "write a multiple of %d up to %d, such as %d",
 			usersOfGuest, lastUIDs, 8*usersOfGuest))
 	}
 	for _, unit := range p.Enable {
 		if !unitPattern().MatchString(unit) {
-			errs = append(errs, diag.WithHint(fmt.Errorf("%q is not a unit", unit), "write its name with its ending"))
+			errs = append(errs, diag.Argument.Hint(fmt.Errorf("%q is not a unit", unit), "write its name with its ending"))
 		}
 	}
 	copies, err := pathsOf("copies", p.Copies)
@@ -94,7 +95,7 @@ func checkPath(what, text string) error {
 	if pathPattern().MatchString(text) && path.Clean(text) == text {
 		return nil
 	}
-	return diag.WithHint(fmt.Errorf("%s: %q is not an absolute path", what, text),
+	return diag.Argument.Hint(fmt.Errorf("%s: %q is not an absolute path", what, text),
 		"write it from / on, of letters, digits and @._+-")
 }
 
@@ -125,13 +126,13 @@ func (p *present) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 		return module.Diff{}, err
 	case known && r.ID != p.ID:
 		return module.Diff{},
-			diag.WithHint(fmt.Errorf("%s has another guest named %s, with the ID %s", p.driver.Dir(), p.Name, r.ID),
+			diag.Container.Hint(fmt.Errorf("%s has another guest named %s, with the ID %s", p.driver.Dir(), p.Name, r.ID),
 				"guest.only removes guests that were deleted from the cloud: let it run before this state")
 	case known && r.Step == deleting:
-		return module.Diff{}, diag.WithHint(fmt.Errorf("the removal of guest %s has begun", p.Name), "let guest.only finish "+
-			"it")
+		return module.Diff{}, diag.Container.Hint(fmt.Errorf("the removal of guest %s has begun", p.Name), "let "+
+			"guest.only finish it")
 	case !known && there:
-		return module.Diff{}, diag.WithHint(fmt.Errorf("%s exists, and no record says that it is a guest's", p.root()),
+		return module.Diff{}, diag.Container.Hint(fmt.Errorf("%s exists, and no record says that it is a guest's", p.root()),
 			"move it away, or give the guest another name")
 	case !known || r.Step == creating:
 		changes.Set("guest", "created from "+p.Image)
@@ -211,7 +212,7 @@ func (p *present) seed(ctx context.Context, h *host.Host, dir string) error {
 		_, err := h.Tool(ctx, host.Tool{Argv: []string{"systemctl", "--root=" + dir, "enable", unit}, Package: "systemd",
 			Changes: host.Subject{Kind: host.KindCommand, Name: "enabling " + unit + " in guest " + p.Name}})
 		if err != nil {
-			return host.Failed(err, "enabling "+unit, "see whether the image has this unit")
+			return host.Failed(diag.Container, err, "enabling "+unit, "see whether the image has this unit")
 		}
 	}
 	root, err := h.Files.Beneath(dir)

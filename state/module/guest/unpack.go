@@ -31,7 +31,7 @@ func isOpen(h *host.Host, dir string) (open, found bool, err error) {
 		return false, true, err
 	}
 	if !info.IsDir() || info.UID != top.UID {
-		return false, true, diag.WithHint(fmt.Errorf("%s is not a directory of root's", dir),
+		return false, true, diag.Container.Hint(fmt.Errorf("%s is not a directory of root's", dir),
 			"move it away: the agent makes it with mode 0700 for the guests of this node")
 	}
 	return info.Mode.Perm()&0o077 != 0, true, nil
@@ -78,7 +78,8 @@ func (p *present) unpack(ctx context.Context, h *host.Host) error {
 			"--same-permissions", "--xattrs", "--xattrs-include=*"}, Limit: hour, Package: "tar",
 			Changes: host.Subject{Kind: host.KindCommand, Name: "unpacking the image of guest " + p.Name}})
 	if err != nil {
-		return host.Failed(err, "unpacking "+p.Image, "see whether it is a tar archive of a root file system")
+		return host.Failed(diag.Container, err, "unpacking "+p.Image,
+			"see whether it is a tar archive of a root file system")
 	}
 	if err := p.restrict(ctx, h, partial); err != nil {
 		return err
@@ -97,7 +98,8 @@ func (p *present) restrict(ctx context.Context, h *host.Host, dir string) error 
 			Package: "findutils",
 			Changes: host.Subject{Kind: host.KindCommand, Name: "removing the device nodes of guest " + p.Name}})
 	if err != nil {
-		return host.Failed(err, "removing the device nodes of "+p.Image, "see whether find is that of GNU findutils")
+		return host.Failed(diag.Container, err, "removing the device nodes of "+p.Image,
+			"see whether find is that of GNU findutils")
 	}
 	info, err := h.Files.Lstat(dir)
 	if err != nil || info.Mode.Perm() != dirMode {

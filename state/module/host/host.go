@@ -66,7 +66,7 @@ func addresses(list []string) error {
 // oneName returns an error if a name is not a single host name.
 func oneName(name string) error {
 	if name == "" || strings.ContainsAny(name, " \t\n#") {
-		return diag.WithHint(fmt.Errorf("%q is not one host name", name), "give several names as a list in names")
+		return diag.Argument.Hint(fmt.Errorf("%q is not one host name", name), "give several names as a list in names")
 	}
 	return nil
 }

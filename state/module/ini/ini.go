@@ -41,7 +41,7 @@ type edit struct {
 // read parses the file, which is empty if it does not exist.
 func (e *edit) read(h *host.Host) (*document, error) {
 	if !path.IsAbs(e.Name) {
-		return nil, diag.WithHint(fmt.Errorf("%q is not an absolute path", e.Name), "start it with a slash")
+		return nil, diag.Argument.Hint(fmt.Errorf("%q is not an absolute path", e.Name), "start it with a slash")
 	}
 	if e.Separator == "" {
 		return nil, errors.New("separator is empty")
@@ -75,7 +75,8 @@ func (e *edit) diff(d *document, changes *value.Map) module.Diff {
 func (e *edit) Apply(_ context.Context, h *host.Host, d module.Diff) (module.Report, error) {
 	err := h.Files.Write(e.Name, host.NewFile{Content: strings.NewReader(e.text), UID: -1, GID: -1})
 	if errors.Is(err, fs.ErrNotExist) {
-		err = diag.WithHint(err, "make the directory %s, in a file.directory state that this one requires", path.Dir(e.Name))
+		err = diag.Prerequisite.Hint(err, "make the directory %s, in a file.directory state that this one requires",
+			path.Dir(e.Name))
 	}
 	if err != nil {
 		return module.Report{}, err

@@ -67,7 +67,7 @@ func (p *policy) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
 		return module.Diff{}, err
 	}
 	if !ok {
-		return module.Diff{}, diag.WithHint(fmt.Errorf("the table %s has no chain %s", p.Table, p.Chain),
+		return module.Diff{}, diag.Setting.Hint(fmt.Errorf("the table %s has no chain %s", p.Table, p.Chain),
 			"the chains of filter with a policy are INPUT, FORWARD and OUTPUT")
 	}
 	if strings.HasPrefix(rules, "-P "+p.Chain+" "+p.Policy+"\n") {

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/module"
 	"github.com/corpus-agent/corpus-agent/state/value"
@@ -89,7 +90,7 @@ func (t *target) failed(err error, words []string) error {
 		hint = "another program may hold the lock of the packet filter, or the kernel lacks a module; the next run tries " +
 			"again"
 	}
-	return host.Failed(err, "`"+line+"`", hint)
+	return host.Failed(diag.Setting, err, "`"+line+"`", hint)
 }
 
 // changed returns the changes in Salt's form, which has the key locale for all functions.

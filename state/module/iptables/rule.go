@@ -154,7 +154,7 @@ func (r *rule) ports(name string, hasProtocol bool) error {
 		return nil
 	}
 	if !hasProtocol {
-		return diag.WithHint(fmt.Errorf("%s has no effect without a protocol", name), "add `- proto: tcp`")
+		return diag.Argument.Hint(fmt.Errorf("%s has no effect without a protocol", name), "add `- proto: tcp`")
 	}
 	r.module("multiport")
 	ports := list(v, "")

@@ -56,7 +56,7 @@ func (r *ruled) rule(ctx context.Context, h *host.Host) (words []string, has boo
 		return nil, false, err
 	}
 	if len(words) == 0 && r.Position == nil {
-		return nil, false, diag.WithHint(errors.New("there is no rule"),
+		return nil, false, diag.Argument.Hint(errors.New("there is no rule"),
 			"give its match and its target, as in `- jump: ACCEPT`")
 	}
 	if len(words) > 0 {
@@ -73,7 +73,7 @@ type add struct {
 
 func (a *add) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
 	if a.verb == "-I" && a.Position == nil {
-		return module.Diff{}, diag.WithHint(errors.New("iptables.insert lacks its argument position"),
+		return module.Diff{}, diag.Argument.Hint(errors.New("iptables.insert lacks its argument position"),
 			"add `- position: 1`, or use iptables.append")
 	}
 	words, has, err := a.rule(ctx, h)
@@ -121,7 +121,7 @@ func (a *add) place(ctx context.Context, h *host.Host) (int, error) {
 		return at, nil
 	}
 	if at == 0 {
-		return 0, diag.WithHint(errors.New("a rule has no position 0"), "the first is 1, and the last -1")
+		return 0, diag.Argument.Hint(errors.New("a rule has no position 0"), "the first is 1, and the last -1")
 	}
 	rules, _, err := a.ask(ctx, h, "-S", a.Chain)
 	if err != nil {

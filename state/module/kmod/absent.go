@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/module"
 	"github.com/corpus-agent/corpus-agent/state/value"
@@ -59,7 +60,7 @@ func (a *absent) Apply(ctx context.Context, h *host.Host, d module.Diff) (module
 	done := value.NewMap()
 	for _, name := range a.todo {
 		if err := tool(ctx, h, name, "rmmod", plain(name)); err != nil {
-			return module.Report{Changes: done}, host.Failed(err, "removing the kernel module "+name,
+			return module.Report{Changes: done}, host.Failed(diag.Setting, err, "removing the kernel module "+name,
 				"see in `lsmod` what uses it, and stop that first")
 		}
 		done.Set(plain(name), "removed")

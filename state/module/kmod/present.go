@@ -7,6 +7,7 @@ import (
 	"path"
 	"strings"
 
+	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/module"
 	"github.com/corpus-agent/corpus-agent/state/value"
@@ -96,13 +97,13 @@ func (p *present) Apply(ctx context.Context, h *host.Host, _ module.Diff) (modul
 		return module.Report{}, err
 	}
 	if unknown, err := p.plan(ctx, h, names); err != nil {
-		return module.Report{}, host.Failed(err, "loading the kernel module "+unknown,
+		return module.Report{}, host.Failed(diag.Setting, err, "loading the kernel module "+unknown,
 			"install the package that has it for the running kernel, in a state that this one requires")
 	}
 	done := value.NewMap()
 	for _, name := range p.todo {
 		if err := tool(ctx, h, name, append([]string{"modprobe"}, strings.Fields(name)...)...); err != nil {
-			return module.Report{Changes: done}, host.Failed(err, "loading the kernel module "+name,
+			return module.Report{Changes: done}, host.Failed(diag.Setting, err, "loading the kernel module "+name,
 				"`dmesg` on the host may show why")
 		}
 		done.Set(plain(name), "loaded")

@@ -45,7 +45,7 @@ func (p *present) Check(ctx context.Context, h *host.Host) (module.Diff, error) 
 
 func valid(text string) error {
 	if n := parseName(text); n.language == "" || strings.ContainsAny(text, "/\n\\#") || strings.HasPrefix(text, "-") {
-		return diag.WithHint(fmt.Errorf("%q is not a locale", text), "write it like en_US.UTF-8")
+		return diag.Argument.Hint(fmt.Errorf("%q is not a locale", text), "write it like en_US.UTF-8")
 	}
 	return nil
 }
@@ -57,7 +57,7 @@ var errNoSources = errors.New("the definitions of locales are not installed")
 func (p *present) entry(h *host.Host) (string, error) {
 	all, err := host.Parsed(h, supported, func(text string) []string { return strings.Split(text, "\n") })
 	if errors.Is(err, fs.ErrNotExist) {
-		return "", diag.WithHint(errNoSources, "install the package locales in a state that this one requires")
+		return "", diag.Prerequisite.Hint(errNoSources, "install the package locales in a state that this one requires")
 	}
 	if err != nil {
 		return "", err
@@ -75,7 +75,7 @@ func (p *present) entry(h *host.Host) (string, error) {
 	if like := diag.DidYouMean(p.Name, names); like != "" {
 		hint = like
 	}
-	return "", diag.WithHint(fmt.Errorf("there is no locale %s", p.Name), "%s", hint)
+	return "", diag.Setting.Hint(fmt.Errorf("there is no locale %s", p.Name), "%s", hint)
 }
 
 func (p *present) Apply(ctx context.Context, h *host.Host, d module.Diff) (module.Report, error) {
@@ -87,7 +87,7 @@ func (p *present) Apply(ctx context.Context, h *host.Host, d module.Diff) (modul
 		return module.Report{}, err
 	}
 	if !has {
-		return module.Report{}, diag.WithHint(fmt.Errorf("%s was made, and does not exist", p.Name),
+		return module.Report{}, diag.Setting.Hint(fmt.Errorf("%s was made, and does not exist", p.Name),
 			"run `locale-gen` on the host and read its output")
 	}
 	return module.Report{Changes: d.Changes, Comment: p.Name + " was made"}, nil
@@ -105,7 +105,7 @@ func (p *present) make(ctx context.Context, h *host.Host) error {
 		}
 		_, err := h.Tool(ctx, host.Tool{Argv: []string{"localedef", "-i", n.base(), "-f", codeset, n.String()},
 			Changes: made, Package: "locales"})
-		return host.Failed(err, "making "+p.Name,
+		return host.Failed(diag.Setting, err, "making "+p.Name,
 			"the definitions of languages are in a package: locales, or glibc-locale-source")
 	}
 	entry, err := p.entry(h)
@@ -122,7 +122,7 @@ func (p *present) make(ctx context.Context, h *host.Host) error {
 		}
 	}
 	_, err = h.Tool(ctx, host.Tool{Argv: []string{"locale-gen", "--keep-existing"}, Changes: made})
-	return host.Failed(err, "making "+p.Name, "run `locale-gen` on the host and read its output")
+	return host.Failed(diag.Setting, err, "making "+p.Name, "run `locale-gen` on the host and read its output")
 }
 
 // listed returns the list of locales with an entry: it uncomments its line or appends one.

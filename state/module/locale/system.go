@@ -87,7 +87,7 @@ func (s *system) Apply(ctx context.Context, h *host.Host, d module.Diff) (module
 		return module.Report{}, err
 	}
 	if !has {
-		return module.Report{}, diag.WithHint(fmt.Errorf("there is no locale %s on this host", s.Name),
+		return module.Report{}, diag.Prerequisite.Hint(fmt.Errorf("there is no locale %s on this host", s.Name),
 			"make it in a locale.present state that this one requires")
 	}
 	text, err := s.with(h)

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/module"
 	"github.com/corpus-agent/corpus-agent/state/value"
@@ -39,7 +40,7 @@ func ask(ctx context.Context, h *host.Host, tool string, fields ...string) ([][]
 			"-o", strings.Join(fields, ",")}, Env: env(), Package: "lvm2",
 	})
 	if err != nil {
-		return nil, host.Failed(err, "listing volumes", "run `"+tool+"` on the host and read its output")
+		return nil, host.Failed(diag.Mount, err, "listing volumes", "run `"+tool+"` on the host and read its output")
 	}
 	var rows [][]string
 	for l := range strings.Lines(out) {
@@ -66,7 +67,7 @@ func find(rows [][]string, key ...string) ([]string, bool) {
 func run(ctx context.Context, h *host.Host, name string, argv ...string) error {
 	_, err := h.Tool(ctx, host.Tool{Argv: argv, Changes: host.Subject{Kind: "volume", Name: name},
 		Env: env(), Package: "lvm2"})
-	return host.Failed(err, argv[0]+" of "+name, "see `pvs`, `vgs` and `lvs` on the host")
+	return host.Failed(diag.Mount, err, argv[0]+" of "+name, "see `pvs`, `vgs` and `lvs` on the host")
 }
 
 // options returns the remaining arguments as options of the tool.

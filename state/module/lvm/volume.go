@@ -56,7 +56,7 @@ func (l *lvPresent) Valid() error {
 	case l.Size != "" && l.Extents != "":
 		return errors.New("size and extents say the same, and only one of them can be given")
 	case l.Size == "" && l.Extents == "":
-		return diag.WithHint(fmt.Errorf("the volume %s has no size", l.Name), "add `- size: 10G`, or extents")
+		return diag.Argument.Hint(fmt.Errorf("the volume %s has no size", l.Name), "add `- size: 10G`, or extents")
 	case l.ThinVolume && itself:
 		return errors.New("a volume is thin, or it is the pool of thin ones, and not both")
 	}
@@ -120,7 +120,7 @@ func (l *lvPresent) compare(row []string) (module.Diff, error) {
 		return module.Diff{Comment: fmt.Sprintf("the volume %s is in %s", name, group)}, nil
 	case want < have && !l.Force:
 		return module.Diff{},
-			diag.WithHint(fmt.Errorf("the volume %s has %d bytes, and %d were declared: what is behind them would be lost",
+			diag.Mount.Hint(fmt.Errorf("the volume %s has %d bytes, and %d were declared: what is behind them would be lost",
 				name, have, want),
 				"set `- force: True` to reduce it anyway, after reducing its file system")
 	}
@@ -214,7 +214,7 @@ func (a *absent) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
 		_, found = find(rows, a.Name)
 	default:
 		if a.Group == "" {
-			return module.Diff{}, diag.WithHint(fmt.Errorf("the volume %s has no group", a.Name), "add `- vgname: ...`")
+			return module.Diff{}, diag.Argument.Hint(fmt.Errorf("the volume %s has no group", a.Name), "add `- vgname: ...`")
 		}
 		rows, err = ask(ctx, h, "lvs", "vg_name", "lv_name")
 		_, found = find(rows, a.Group, a.Name)

@@ -133,7 +133,7 @@ func (m *server) parseRoles(out string) (roles []string, ok bool, err error) {
 		Roles []struct{ Role, DB string }
 	}
 	if err := json.Unmarshal([]byte(answer), &user); !found || err != nil {
-		return nil, false, diag.WithHint(errors.New("MongoDB gives no answer that can be read"),
+		return nil, false, diag.Database.Hint(errors.New("MongoDB gives no answer that can be read"),
 			"look whether user, password and authdb are right")
 	}
 	if user == nil {

@@ -101,7 +101,7 @@ func writtenAs(h *host.Host, device, by string) (string, error) {
 			return strings.ToUpper(by) + "=" + name, nil
 		}
 	}
-	return "", diag.WithHint(fmt.Errorf("nothing in %s leads to %s", dir, device),
+	return "", diag.Mount.Hint(fmt.Errorf("nothing in %s leads to %s", dir, device),
 		"mount_by is device, uuid, label, partuuid or partlabel; `blkid %s` shows which it has", device)
 }
 

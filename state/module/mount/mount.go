@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/module"
 	"github.com/corpus-agent/corpus-agent/state/value"
@@ -35,11 +36,11 @@ func run(ctx context.Context, h *host.Host, name, user string, env []string, arg
 		if err == nil && out.Code != 0 {
 			err = errors.New(strings.TrimSpace(out.Stderr))
 		}
-		return host.Failed(err, argv[0]+" "+name, "see `dmesg` on the host")
+		return host.Failed(diag.Mount, err, argv[0]+" "+name, "see `dmesg` on the host")
 	}
 	_, err := h.Tool(ctx, host.Tool{Argv: argv, Env: env, Changes: host.Subject{Kind: host.KindMount, Name: name},
 		Package: "mount, or util-linux"})
-	return host.Failed(err, argv[0]+" of "+name,
+	return host.Failed(diag.Mount, err, argv[0]+" of "+name,
 		"see `dmesg` and `findmnt` on the host; a file system in use is shown by `fuser -vm "+name+"`")
 }
 

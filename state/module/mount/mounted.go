@@ -217,7 +217,7 @@ func (m *mountedState) Apply(ctx context.Context, h *host.Host, d module.Diff) (
 		return module.Report{}, err
 	}
 	if _, err := h.Files.Stat(m.Name); m.mount && !m.mkdir && errors.Is(err, fs.ErrNotExist) {
-		return module.Report{}, host.Gone(m.Name, diag.WithHint(fmt.Errorf("there is no directory %s to mount to", m.Name),
+		return module.Report{}, host.Gone(m.Name, diag.Mount.Hint(fmt.Errorf("there is no directory %s to mount to", m.Name),
 			"set `- mkmnt: True`, or make it in a state that this one requires"))
 	}
 	done, err := m.act(ctx, h)

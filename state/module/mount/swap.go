@@ -70,7 +70,7 @@ func (s *swap) Apply(ctx context.Context, h *host.Host, d module.Diff) (module.R
 			return module.Report{}, err
 		}
 		if on, err := swaps(h); err == nil && on[real(h, s.Name)] == nil {
-			return module.Report{}, diag.WithHint(errors.New(s.Name+" is not swapped to"),
+			return module.Report{}, diag.Mount.Hint(errors.New(s.Name+" is not swapped to"),
 				"make swap space of it with mkswap in a state that this one requires")
 		}
 	}

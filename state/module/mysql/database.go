@@ -72,7 +72,7 @@ func (d *databaseAbsent) Apply(ctx context.Context, h *host.Host, _ module.Diff)
 
 func (d *databaseAbsent) Work(ctx context.Context, h *host.Host) (client.Work, error) {
 	if slices.Contains([]string{"mysql", "information_schema", "performance_schema", "sys"}, strings.ToLower(d.Name)) {
-		return client.Work{}, diag.WithHint(fmt.Errorf("the database %s is the server's own", d.Name), "leave it there")
+		return client.Work{}, diag.Database.Hint(fmt.Errorf("the database %s is the server's own", d.Name), "leave it there")
 	}
 	rows, err := d.rows(ctx, h, "SELECT 1 FROM information_schema.SCHEMATA WHERE SCHEMA_NAME = "+client.Quoted(d.Name))
 	if err != nil || len(rows) == 0 {

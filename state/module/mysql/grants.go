@@ -51,13 +51,13 @@ func (g *grant) privileges() ([]string, error) {
 			p = "ALL"
 		}
 		if !privilegeForm().MatchString(p) {
-			return nil, diag.WithHint(fmt.Errorf("%q is not a privilege", p),
+			return nil, diag.Argument.Hint(fmt.Errorf("%q is not a privilege", p),
 				"write privileges with commas between them: select,insert")
 		}
 		all = append(all, p)
 	}
 	if len(all) == 0 || g.User == "" || g.Database == "" {
-		return nil, diag.WithHint(fmt.Errorf("the grant %s lacks its argument grant, database or user", g.Name),
+		return nil, diag.Argument.Hint(fmt.Errorf("the grant %s lacks its argument grant, database or user", g.Name),
 			"write all three")
 	}
 	slices.Sort(all)
@@ -88,7 +88,7 @@ func splitPrivileges(text string) []string {
 func (g *grant) place() (string, error) {
 	db, table, ok := strings.Cut(g.Database, ".")
 	if !ok {
-		return "", diag.WithHint(fmt.Errorf("%q names no tables", g.Database), "write `- database: %s.*`", g.Database)
+		return "", diag.Argument.Hint(fmt.Errorf("%q names no tables", g.Database), "write `- database: %s.*`", g.Database)
 	}
 	if db != "*" {
 		db = strings.Trim(db, "`")
@@ -150,7 +150,7 @@ func (g *grant) Work(ctx context.Context, h *host.Host) (client.Work, error) {
 		if g.revoke {
 			return client.Work{Fine: "there is no user " + who}, nil
 		}
-		return client.Work{}, diag.WithHint(fmt.Errorf("there is no user %s", who),
+		return client.Work{}, diag.Prerequisite.Hint(fmt.Errorf("there is no user %s", who),
 			"require the mysql_user.present state that makes it")
 	}
 	have, option, err := g.has(ctx, h, place)

@@ -28,7 +28,7 @@ type query struct {
 
 func (q *query) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 	if q.Output == "grain" {
-		return module.Diff{}, diag.WithHint(errors.New("grains are not written by states here"),
+		return module.Diff{}, diag.Argument.Hint(errors.New("grains are not written by states here"),
 			"set output to the path of a file")
 	}
 	if q.Output != "" && !q.Overwrite {
@@ -80,7 +80,7 @@ func (q *queryFile) Apply(ctx context.Context, h *host.Host, d module.Diff) (mod
 		err = h.Received(host.To(ctx, host.Recipient{What: "the database"}), q.File)
 	}
 	if err != nil {
-		return module.Report{}, diag.WithHint(fmt.Errorf("reading the statements: %w", err),
+		return module.Report{}, diag.Download.Hint(fmt.Errorf("reading the statements: %w", err),
 			"name a file of the host in query_file, and require the state that makes it")
 	}
 	q.Query = string(data)

@@ -36,7 +36,7 @@ func (u *user) Apply(ctx context.Context, h *host.Host, _ module.Diff) (module.R
 
 func (u *user) Work(ctx context.Context, h *host.Host) (client.Work, error) {
 	if u.Password == "" && u.PasswordHash == "" && !u.AllowPasswordless && !u.UnixSocket {
-		return client.Work{}, diag.WithHint(fmt.Errorf("user %s would have no password", u.Name),
+		return client.Work{}, diag.Argument.Hint(fmt.Errorf("user %s would have no password", u.Name),
 			"set password or password_hash, or allow_passwordless: True")
 	}
 	who := account(u.Name, u.Host)

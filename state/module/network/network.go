@@ -78,7 +78,7 @@ var name = sync.OnceValue(func() *regexp.Regexp {
 
 func (s *system) Valid() error {
 	if s.Hostname != "" && (!name().MatchString(s.Hostname) || len(s.Hostname) > 64) {
-		return diag.WithHint(fmt.Errorf("%q is not a host name", s.Hostname),
+		return diag.Argument.Hint(fmt.Errorf("%q is not a host name", s.Hostname),
 			"letters, digits and dashes, 64 at most, and dots between labels")
 	}
 	if strings.ContainsAny(s.Search, "\r\n") {

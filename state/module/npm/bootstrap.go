@@ -31,7 +31,7 @@ func (n *bootstrap) Check(ctx context.Context, h *host.Host) (module.Diff, error
 	}
 	out, err := n.program().Ask(ctx, h, "install", "--dry-run", "--json", "--no-package-lock")
 	if err != nil {
-		return module.Diff{}, diag.WithHint(err, "look at %s/package.json", n.Name)
+		return module.Diff{}, diag.Library.Hint(err, "look at %s/package.json", n.Name)
 	}
 	var plan struct{ Added, Changed, Removed int }
 	if i := strings.IndexByte(out, '{'); i < 0 || json.Unmarshal([]byte(out[i:]), &plan) != nil {
@@ -46,7 +46,7 @@ func (n *bootstrap) Check(ctx context.Context, h *host.Host) (module.Diff, error
 
 func (n *bootstrap) Apply(ctx context.Context, h *host.Host, _ module.Diff) (module.Report, error) {
 	if _, err := h.Files.Stat(n.Name + "/package.json"); err != nil {
-		return module.Report{}, diag.WithHint(err, "require the state that makes it")
+		return module.Report{}, diag.Prerequisite.Hint(err, "require the state that makes it")
 	}
 	if what, err := client.Awaits(h, n.program()); err != nil || what != "" {
 		return module.Report{}, client.OrMissing(err, n.program(), what)

@@ -75,7 +75,7 @@ func (n *installed) Apply(ctx context.Context, h *host.Host, d module.Diff) (mod
 	}
 	program.Env = append(program.Env, n.login...)
 	if _, err := program.Trusting(n.todo...).Do(ctx, h, append(args, n.todo...)...); err != nil {
-		return module.Report{}, diag.WithHint(err, "look at the name and the version, and at the registry that npm asks")
+		return module.Report{}, diag.Library.Hint(err, "look at the name and the version, and at the registry that npm asks")
 	}
 	return client.Done(d, "installed %s", strings.Join(n.todo, ", ")), nil
 }

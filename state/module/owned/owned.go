@@ -23,7 +23,7 @@ var ErrNoUser = errors.New("there is no such user")
 func User(h *host.Host, name string) (host.User, error) {
 	u, ok, err := h.Accounts.User(name)
 	if err == nil && !ok {
-		err = diag.WithHint(fmt.Errorf("user %s: %w", name, ErrNoUser),
+		err = diag.Prerequisite.Hint(fmt.Errorf("user %s: %w", name, ErrNoUser),
 			"make it in a user.present state that this one requires")
 	}
 	return u, err
@@ -123,7 +123,7 @@ func trusted(h *host.Host, p string, u host.User) error {
 	if behind, err := h.Files.Stat(p); err == nil && behind.UID == u.UID {
 		return nil
 	}
-	return diag.WithHint(fmt.Errorf("%s is a link of uid %d to what is not %s's", p, link.UID, u.Name),
+	return diag.Exposed.Hint(fmt.Errorf("%s is a link of uid %d to what is not %s's", p, link.UID, u.Name),
 		"replace the link by what belongs there")
 }
 

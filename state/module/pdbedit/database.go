@@ -10,6 +10,7 @@ import (
 	//nolint:staticcheck // Samba compares passwords by this hash
 	"golang.org/x/crypto/md4"
 
+	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
@@ -36,7 +37,7 @@ func (d *database) accounts(ctx context.Context, h *host.Host) (map[string]accou
 	out, err := h.Tool(ctx,
 		host.Tool{Argv: []string{"pdbedit", "--list", "--verbose", "--smbpasswd-style"}, Package: "samba"})
 	if err != nil {
-		return nil, host.Failed(err, "reading Samba's accounts",
+		return nil, host.Failed(diag.Account, err, "reading Samba's accounts",
 			"run `testparm` on the host: the configuration of Samba says where they are")
 	}
 	d.all, d.as, d.read = parse(out), as, true

@@ -68,7 +68,7 @@ func (m *managed) Check(ctx context.Context, h *host.Host) (module.Diff, error) 
 	now, ok := all[m.Name]
 	m.isNew, m.changes, m.options, m.secret = !ok, value.NewMap(), nil, false
 	if m.isNew && m.Password == "" {
-		return module.Diff{}, diag.WithHint(fmt.Errorf("there is no Samba account %s, and a new one needs a password",
+		return module.Diff{}, diag.Argument.Hint(fmt.Errorf("there is no Samba account %s, and a new one needs a password",
 			m.Name), "add `- password: ...`")
 	}
 	m.compare(now)
@@ -90,7 +90,7 @@ func (m *managed) Valid() error {
 		return fmt.Errorf("%q is not a login", m.Name)
 	}
 	if m.PasswordHashed && !ntHash().MatchString(m.Password) {
-		return diag.WithHint(errors.New("the password is not an NT hash"),
+		return diag.Argument.Hint(errors.New("the password is not an NT hash"),
 			"an NT hash has 32 hexadecimal digits; leave password_hashed out for a plain password")
 	}
 	if strings.ContainsAny(m.Password, "\r\n") {
@@ -201,7 +201,7 @@ func tool(ctx context.Context, h *host.Host, name, stdin string, argv ...string)
 		Argv: argv, Stdin: stdin, Package: "samba",
 		Changes: host.Subject{Kind: "samba account", Name: name},
 	})
-	return host.Failed(err, "Samba's account "+name,
+	return host.Failed(diag.Account, err, "Samba's account "+name,
 		"an account needs a user of the system of that name: make it in a user.present state that this one requires")
 }
 

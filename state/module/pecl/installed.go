@@ -50,7 +50,7 @@ func (p *installed) Apply(ctx context.Context, h *host.Host, _ module.Diff) (mod
 		program.Stdin = strings.Repeat("\n", 100)
 	}
 	if _, err := program.Do(ctx, h, append(args, name)...); err != nil {
-		return module.Report{}, diag.WithHint(err, "building an extension takes php-dev and a compiler")
+		return module.Report{}, diag.Library.Hint(err, "building an extension takes php-dev and a compiler")
 	}
 	// pecl may exit with 0 without having installed anything.
 	if have, err := p.version(ctx, h); err != nil || have == "" {

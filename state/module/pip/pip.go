@@ -89,11 +89,12 @@ func (p *pip) do(ctx context.Context, h *host.Host, python program.Program, args
 	var failed *program.Error
 	switch {
 	case errors.As(err, &failed) && strings.Contains(failed.Stderr, "externally-managed-environment"):
-		return diag.WithHint(errors.New("the system's package manager looks after this Python, and pip may not change it"),
+		return diag.Library.Hint(
+			errors.New("the system's package manager looks after this Python, and pip may not change it"),
 			"install into a virtual environment (bin_env), take the package of the distribution, or set extra_args: "+
 				"[--break-system-packages]")
 	case errors.As(err, &failed) && strings.Contains(failed.Stderr, "No matching distribution"):
-		return diag.WithHint(err, "look at the name and the version, and at the index that pip asks (index_url)")
+		return diag.Library.Hint(err, "look at the name and the version, and at the index that pip asks (index_url)")
 	}
 	return err
 }

@@ -71,7 +71,7 @@ func (p *pip) text(ctx context.Context, h *host.Host, file string) (string, erro
 	}
 	data, err := h.Files.ReadFile(file)
 	if err != nil {
-		return "", diag.WithHint(fmt.Errorf("reading requirements: %w", err),
+		return "", diag.Prerequisite.Hint(fmt.Errorf("reading requirements: %w", err),
 			"require the state that makes the file, or write salt://")
 	}
 	return string(data), nil

@@ -28,7 +28,7 @@ func (p *uptodate) Check(ctx context.Context, h *host.Host) (module.Diff, error)
 	}
 	var err error
 	if p.todo, err = p.list(ctx, h, "--outdated"); err != nil {
-		return module.Diff{}, diag.WithHint(err, "look at the index that pip asks, and at the network")
+		return module.Diff{}, diag.Library.Hint(err, "look at the index that pip asks, and at the network")
 	}
 	if len(p.todo) == 0 {
 		return module.Diff{Comment: "all is the newest there is"}, nil

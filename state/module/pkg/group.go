@@ -18,8 +18,8 @@ type group struct {
 }
 
 func (g *group) Check(context.Context, *host.Host) (module.Diff, error) {
-	return module.Diff{}, diag.WithHint(fmt.Errorf("groups of packages, such as %s, are not installed as such", g.Name),
-		"name the packages in pkg.installed; a metapackage, such as build-essential, is a package like any other")
+	return module.Diff{}, diag.Argument.Hint(fmt.Errorf("groups of packages, such as %s, are not installed as such",
+		g.Name), "name the packages in pkg.installed; a metapackage, such as build-essential, is a package like any other")
 }
 
 func (g *group) Apply(context.Context, *host.Host, module.Diff) (module.Report, error) {

@@ -74,7 +74,7 @@ func (i *install) blame(ctx context.Context, h *host.Host, names []string, err e
 	if err == nil || before == nil {
 		return err
 	}
-	return diag.WithHint(fmt.Errorf("%w; before that, %w", err, before), "%s", diag.HintOf(before))
+	return diag.KeepHint(fmt.Errorf("%w; before that, %w", err, before), diag.HintOf(before))
 }
 
 // unavailable reports whether the indexes lack a wanted package or version.
@@ -136,7 +136,7 @@ func (i *install) chooses(h *host.Host) error {
 	if i.EnableRepo == nil && i.DisableRepo == nil || family != "dnf" && family != "yum" {
 		return nil
 	}
-	return diag.WithHint(errors.New("enablerepo and disablerepo do not exist"),
+	return diag.Argument.Hint(errors.New("enablerepo and disablerepo do not exist"),
 		"write `- fromrepo: NAME` to take packages from one repository, or enable it in a pkgrepo.managed state that this "+
 			"one requires")
 }
@@ -178,10 +178,10 @@ func (i *install) chosen(h *host.Host, w wanted, offer host.Offer) (string, erro
 		err := host.WithMissing(fmt.Errorf("the repositories have no version %s of package %s", w.version, w.name),
 			host.APackage, w.name)
 		if len(offer.Versions) == 0 {
-			return "", diag.WithHint(err,
+			return "", diag.Packages.Hint(err,
 				"they do not have the package at all; add the repository that does in a pkgrepo.managed state")
 		}
-		return "", diag.WithHint(err, "they have %v", offer.Versions)
+		return "", diag.Packages.Hint(err, "they have %v", offer.Versions)
 	}
 	return version, nil
 }
@@ -199,7 +199,7 @@ func (i *install) missing(h *host.Host, v *host.Inventory, list []wanted) []stri
 
 func notThere(h *host.Host, names []string) error {
 	err := fmt.Errorf("after the package manager was done these are still not as they should be: %v", names)
-	return diag.WithHint(err, "see %s for what it did instead", historyOf(h))
+	return diag.Packages.Hint(err, "see %s for what it did instead", historyOf(h))
 }
 
 // historyOf returns where the package manager of a host logs its transactions.
@@ -240,7 +240,7 @@ func preseed(ctx context.Context, h *host.Host, sources Sources, url, env string
 		return fmt.Errorf("reading answers to configuration questions from %s: %w", url, err)
 	}
 	if err := setSelections(ctx, h, string(answers)); err != nil {
-		return diag.WithHint(fmt.Errorf("setting answers to configuration questions from %s: %w", url, err),
+		return diag.Argument.Hint(fmt.Errorf("setting answers to configuration questions from %s: %w", url, err),
 			"each line reads: package question type value")
 	}
 	return nil

@@ -73,7 +73,7 @@ func (i *installed) Valid() error {
 	case i.Pkgs != nil && i.Files != nil:
 		return errors.New("pkgs and sources cannot both be given")
 	case value.Truth(i.Verify):
-		return diag.WithHint(errors.New("pkg_verify does not exist for this package manager"),
+		return diag.Argument.Hint(errors.New("pkg_verify does not exist for this package manager"),
 			"run `dpkg --verify`, `rpm --verify` or the like in a cmd.run state")
 	}
 	return nil
@@ -124,7 +124,7 @@ func (i *installed) sort(h *host.Host, v *host.Inventory, w wanted, j *job) erro
 	case ok && i.Reinstall:
 		j.again = append(j.again, w)
 	case !ok && i.OnlyUpgrade && v.Version(w.name) == "":
-		return diag.WithHint(fmt.Errorf("package %s is not installed, and only_upgrade installs nothing new", w.name),
+		return diag.Packages.Hint(fmt.Errorf("package %s is not installed, and only_upgrade installs nothing new", w.name),
 			"leave out only_upgrade")
 	case !ok:
 		j.targets = append(j.targets, w)

@@ -72,7 +72,7 @@ func (l *latest) behind(ctx context.Context, h *host.Host) ([]host.Wanted, error
 		}
 	}
 	if len(unknown) > 0 {
-		return nil, diag.WithHint(fmt.Errorf("the repositories do not have %s", strings.Join(unknown, ", ")),
+		return nil, diag.Packages.Hint(fmt.Errorf("the repositories do not have %s", strings.Join(unknown, ", ")),
 			"add the repository that has it in a pkgrepo.managed state")
 	}
 	return targets, nil

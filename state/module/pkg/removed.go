@@ -124,7 +124,7 @@ func (r *removed) Apply(ctx context.Context, h *host.Host, _ module.Diff) (modul
 	}
 	left, err := r.targets(h)
 	if err == nil && len(left) > 0 {
-		err = diag.WithHint(fmt.Errorf("after the package manager was done these are still there: %s",
+		err = diag.Packages.Hint(fmt.Errorf("after the package manager was done these are still there: %s",
 			strings.Join(left, ", ")),
 			"see %s for what it did instead", historyOf(h))
 	}

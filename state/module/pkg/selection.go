@@ -44,7 +44,7 @@ func (s *selection) packages(v *host.Inventory) ([]wanted, error) {
 	for _, p := range pairs {
 		w := wanted{name: s.listName(v, p.name), version: versionText(p.value)}
 		if seen[w.name] {
-			return nil, diag.WithHint(fmt.Errorf("pkgs names package %s twice", w.name), "keep one of them")
+			return nil, diag.Argument.Hint(fmt.Errorf("pkgs names package %s twice", w.name), "keep one of them")
 		}
 		seen[w.name] = true
 		list = append(list, w)
@@ -97,7 +97,7 @@ func namedList(v any, argument string) ([]named, error) {
 }
 
 func badItem(argument string, item any) error {
-	return diag.WithHint(fmt.Errorf("%s has %s in it, which is neither a name nor one name with a value",
+	return diag.Argument.Hint(fmt.Errorf("%s has %s in it, which is neither a name nor one name with a value",
 		argument, value.Repr(item)),
 		"write `- name` or `- name: value`")
 }

@@ -31,7 +31,7 @@ func (i *installed) fileJob(ctx context.Context, h *host.Host, v *host.Inventory
 	for _, p := range pairs {
 		f := file{name: i.listName(v, p.name), url: versionText(p.value)}
 		if f.url == "" {
-			return j, diag.WithHint(fmt.Errorf("sources does not say where the file of package %s is", f.name),
+			return j, diag.Argument.Hint(fmt.Errorf("sources does not say where the file of package %s is", f.name),
 				"write `- %s: URL`", f.name)
 		}
 		f.path = localPath(f.url)
@@ -78,7 +78,7 @@ func (i *installed) describe(ctx context.Context, h *host.Host, f file) (host.Pa
 	}
 	base, _, _ := strings.Cut(f.name, ":")
 	if p.Name != base {
-		return p, diag.WithHint(fmt.Errorf("%s is package %s, and not %s", f.url, p.Name, f.name),
+		return p, diag.Argument.Hint(fmt.Errorf("%s is package %s, and not %s", f.url, p.Name, f.name),
 			"write `- %s: %s` in sources", p.Name, f.url)
 	}
 	return p, nil

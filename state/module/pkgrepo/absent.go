@@ -43,7 +43,7 @@ func (r *absent) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 	case !found:
 		return module.Diff{Comment: "there is no such repository"}, nil
 	case foreign:
-		return module.Diff{}, diag.WithHint(fmt.Errorf("the repository is in %s", f.path),
+		return module.Diff{}, diag.Repository.Hint(fmt.Errorf("the repository is in %s", f.path),
 			"that format is read but not written; remove the file with file.absent")
 	}
 	return module.Diff{Changes: r.changes(), Planned: value.NewMap(), Comment: "would remove it from " + f.path}, nil

@@ -37,7 +37,7 @@ func (r *managed) editAPK(h *host.Host) (*repoEdit, error) {
 		return nil, err
 	}
 	for k := range r.More.All() {
-		return nil, diag.WithHint(fmt.Errorf("%s is not a setting of a repository of apk", value.Str(k)),
+		return nil, diag.Repository.Hint(fmt.Errorf("%s is not a setting of a repository of apk", value.Str(k)),
 			"a repository is a URL, perhaps with a tag: `- name: '@edge https://...'`")
 	}
 	tag, url, _, ok := apkLine(r.Name)
@@ -84,7 +84,7 @@ func editLine(file, text, tag, url, line, name string) *repoEdit {
 }
 
 func notAPK(name string) error {
-	return diag.WithHint(fmt.Errorf("%q is not a repository of apk", redact.URLs(name)),
+	return diag.Repository.Hint(fmt.Errorf("%q is not a repository of apk", redact.URLs(name)),
 		"give its URL, such as https://dl-cdn.alpinelinux.org/alpine/v3.20/main")
 }
 

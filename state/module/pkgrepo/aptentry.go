@@ -162,11 +162,12 @@ func shown(v any) any {
 func readEntry(name string) (entry, error) {
 	e, ok := parseEntry(name)
 	if !ok {
-		return e, diag.WithHint(fmt.Errorf("%q is not a line of a package repository", name),
+		return e, diag.Repository.Hint(fmt.Errorf("%q is not a line of a package repository", name),
 			"write `deb [options] URI suite component`")
 	}
 	if strings.HasSuffix(e.suite, "/") != (len(e.comps) == 0) {
-		return e, diag.WithHint(errors.New("a repository has components, or a suite that ends in a slash and none: "+name),
+		return e, diag.Repository.Hint(
+			errors.New("a repository has components, or a suite that ends in a slash and none: "+name),
 			"write `deb URI stable main`, or `deb URI ./`")
 	}
 	return e, nil

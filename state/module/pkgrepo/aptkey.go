@@ -36,10 +36,10 @@ func (k *keyed) consistent() error {
 	switch {
 	case k.KeyURL != "" && (len(ids) > 0 || k.KeyServer != ""), k.KeyText != "" && (len(ids) > 0 || k.KeyServer != ""),
 		k.KeyURL != "" && k.KeyText != "":
-		return diag.WithHint(errors.New("the key is given in more than one way"),
+		return diag.Repository.Hint(errors.New("the key is given in more than one way"),
 			"keep one of key_url, key_text, and keyid with keyserver")
 	case !k.AllowInsecure && strings.HasPrefix(strings.TrimSpace(k.KeyURL), "http:"):
-		return diag.WithHint(errors.New("the key would come over http, where others could change it"),
+		return diag.Repository.Hint(errors.New("the key would come over http, where others could change it"),
 			"use https, or set allow_insecure_key")
 	}
 	return nil
@@ -174,7 +174,7 @@ func (k *keyed) keyThere(ctx context.Context, sources Sources, env string) error
 	}
 	body, err := sources.Open(ctx, k.KeyURL, env)
 	if err != nil {
-		return diag.WithHint(fmt.Errorf("fetching the key of a package repository, %s: %w",
+		return diag.Repository.Hint(fmt.Errorf("fetching the key of a package repository, %s: %w",
 			redact.URLs(k.KeyURL), err),
 			"correct key_url, or see why it cannot be reached")
 	}
@@ -230,7 +230,7 @@ func ppaKey(ctx context.Context, sources Sources, ppa string) (string, error) {
 		err = errors.New("it does not say with which key the archive is signed")
 	}
 	if err != nil {
-		return "", diag.WithHint(fmt.Errorf("querying Launchpad for ppa:%s: %w", ppa, err),
+		return "", diag.Repository.Hint(fmt.Errorf("querying Launchpad for ppa:%s: %w", ppa, err),
 			"this takes the network; without it, give the archive as a deb line with key_url or key_text")
 	}
 	return about.Fingerprint, nil

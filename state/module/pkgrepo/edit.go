@@ -41,7 +41,7 @@ func editorFor(h *host.Host, rpm, pacman, apk editor) (editor, error) {
 	case "apk":
 		return apk, nil
 	}
-	return nil, diag.WithHint(fmt.Errorf("repositories of %s are not managed", h.Packages.Family()),
+	return nil, diag.Repository.Hint(fmt.Errorf("repositories of %s are not managed", h.Packages.Family()),
 		"write their files with file.managed")
 }
 

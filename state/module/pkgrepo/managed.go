@@ -111,7 +111,7 @@ func (r *managed) released(ctx context.Context, e entry) error {
 }
 
 func noRelease(dir string) error {
-	return diag.WithHint(fmt.Errorf("the server has no repository at %s: neither InRelease nor Release is there",
+	return diag.Repository.Hint(fmt.Errorf("the server has no repository at %s: neither InRelease nor Release is there",
 		redact.URLs(dir)),
 		"check the URI and the name of the distribution")
 }
@@ -148,7 +148,7 @@ func (r *managed) job(h *host.Host) (j repositoryJob, err error) {
 	}
 	j.differs = j.old == nil || !j.want.equal(*j.old)
 	if j.differs && foreign {
-		return j, diag.WithHint(fmt.Errorf("the repository is in %s, in another way than asked for", f.path),
+		return j, diag.Repository.Hint(fmt.Errorf("the repository is in %s, in another way than asked for", f.path),
 			"that format is read but not written; manage the file with file.managed")
 	}
 	j.key, err = r.missing(h, j.want)
@@ -157,7 +157,7 @@ func (r *managed) job(h *host.Host) (j repositoryJob, err error) {
 
 func (r *managed) contradicts() error {
 	if r.Enabled != nil && r.Disabled != nil {
-		return diag.WithHint(errors.New("both enabled and disabled are given"), "keep one of them")
+		return diag.Repository.Hint(errors.New("both enabled and disabled are given"), "keep one of them")
 	}
 	return nil
 }
@@ -235,11 +235,11 @@ func ppaLine(h *host.Host, ppa string) (string, error) {
 	}
 	codename := release["UBUNTU_CODENAME"]
 	if codename == "" {
-		return "", diag.WithHint(fmt.Errorf("ppa:%s is an archive for Ubuntu, and this is %s", ppa, release["PRETTY_NAME"]),
-			"give the repository as a deb line")
+		return "", diag.Repository.Hint(fmt.Errorf("ppa:%s is an archive for Ubuntu, and this is %s", ppa,
+			release["PRETTY_NAME"]), "give the repository as a deb line")
 	}
 	if !regexp.MustCompile(`^[a-z0-9][a-z0-9.+-]*/[a-z0-9][a-z0-9.+-]*$`).MatchString(ppa) {
-		return "", diag.WithHint(fmt.Errorf("%q is not a personal archive", ppa), "write owner/archive")
+		return "", diag.Repository.Hint(fmt.Errorf("%q is not a personal archive", ppa), "write owner/archive")
 	}
 	return fmt.Sprintf("deb http://ppa.launchpad.net/%s/ubuntu %s main", ppa, codename), nil
 }

@@ -26,7 +26,7 @@ func (r *managed) editPacman(h *host.Host) (*repoEdit, error) {
 		return nil, err
 	}
 	if !r.on() {
-		return nil, diag.WithHint(errors.New("pacman knows no repository that is disabled"),
+		return nil, diag.Repository.Hint(errors.New("pacman knows no repository that is disabled"),
 			"remove it with pkgrepo.absent")
 	}
 	want, err := r.pacmanSettings()
@@ -41,8 +41,8 @@ func (r *managed) editPacman(h *host.Host) (*repoEdit, error) {
 	changes := value.NewMap()
 	if _, _, there := f.find(r.Name); !there {
 		if !want.Has("Server") && !want.Has("Include") {
-			return nil, diag.WithHint(fmt.Errorf("repository %s does not exist yet, and nothing says where it is", r.Name),
-				"write `- server: URL`")
+			return nil, diag.Repository.Hint(fmt.Errorf("repository %s does not exist yet, and nothing says where it is",
+				r.Name), "write `- server: URL`")
 		}
 		f.add(r.Name)
 		changes.Set("repo", r.Name)
@@ -68,7 +68,7 @@ func (r *managed) pacmanSettings() (*value.Map, error) {
 	for k, v := range r.More.All() {
 		key, ok := pacmanSettings()[strings.ToLower(value.Str(k))]
 		if !ok {
-			return nil, diag.WithHint(fmt.Errorf("%s is not a setting of a repository of pacman", value.Str(k)),
+			return nil, diag.Repository.Hint(fmt.Errorf("%s is not a setting of a repository of pacman", value.Str(k)),
 				"there are server, cacheserver, siglevel, include and usage")
 		}
 		text, err := settingText(key, v)

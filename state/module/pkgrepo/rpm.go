@@ -46,7 +46,7 @@ func repoName(name string) error {
 	if regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.:+-]*$`).MatchString(name) && name != "main" && name != "options" {
 		return nil
 	}
-	return diag.WithHint(fmt.Errorf("%q is not a valid name of a repository", name),
+	return diag.Repository.Hint(fmt.Errorf("%q is not a valid name of a repository", name),
 		"repositories here have short names such as epel; the URL goes into baseurl")
 }
 
@@ -78,12 +78,12 @@ func (r *managed) editRPM(h *host.Host) (*repoEdit, error) {
 func (r *managed) noKey() error {
 	switch {
 	case r.KeyURL != "" || r.KeyText != "" || r.KeyServer != "" || len(r.keyIDs()) > 0:
-		return diag.WithHint(errors.New("key_url, key_text and keyid are ways of apt to give a key"),
+		return diag.Repository.Hint(errors.New("key_url, key_text and keyid are ways of apt to give a key"),
 			"write `- gpgkey: URL` and `- gpgcheck: 1`")
 	case r.PPA != "":
-		return diag.WithHint(errors.New("a ppa is an archive for Ubuntu"), "give the repository with baseurl")
+		return diag.Repository.Hint(errors.New("a ppa is an archive for Ubuntu"), "give the repository with baseurl")
 	case r.More.Has("copr"):
-		return diag.WithHint(errors.New("copr repositories are not set up by name"),
+		return diag.Repository.Hint(errors.New("copr repositories are not set up by name"),
 			"give the repository with baseurl and gpgkey, as its .repo file has them")
 	}
 	return nil
@@ -153,8 +153,8 @@ func (r *managed) on() bool {
 func (r *managed) newRPM(h *host.Host, file string, want *value.Map) (*repoEdit, error) {
 	given := func(key string) bool { text, ok := want.Value(key).(string); return ok && text != "" }
 	if !given("baseurl") && !given("mirrorlist") && !given("metalink") {
-		return nil, diag.WithHint(fmt.Errorf("repository %s does not exist yet, and nothing says where it is", r.Name),
-			"write `- baseurl: URL`, or mirrorlist or metalink")
+		return nil, diag.Repository.Hint(fmt.Errorf("repository %s does not exist yet, and nothing says where it is",
+			r.Name), "write `- baseurl: URL`, or mirrorlist or metalink")
 	}
 	text, err := readRepoFile(h, file)
 	if err != nil {
@@ -219,7 +219,8 @@ func (r *managed) importKeys(ctx context.Context, h *host.Host) error {
 	if err != nil {
 		err = outage.Recognize(ctx, said+"\n"+err.Error(), err)
 	}
-	return host.Failed(err, "importing the key of repository "+r.Name, "check its URL, and that the host reaches it")
+	return host.Failed(diag.Repository, err, "importing the key of repository "+r.Name,
+		"check its URL, and that the host reaches it")
 }
 
 // editRPM returns the edit that removes a repository, and its file if that contains no other.

@@ -45,7 +45,7 @@ func (d *database) Work(ctx context.Context, h *host.Host) (client.Work, error) 
 	for _, fixed := range []struct{ what, want, have string }{{"encoding", d.Encoding, have[2]},
 		{"lc_collate", d.LCCollate, have[3]}, {"lc_ctype", d.LCCtype, have[4]}} {
 		if fixed.want != "" && plainName(fixed.want) != plainName(fixed.have) {
-			return client.Work{}, diag.WithHint(fmt.Errorf("%s of database %s is %s and cannot become %s", fixed.what,
+			return client.Work{}, diag.Database.Hint(fmt.Errorf("%s of database %s is %s and cannot become %s", fixed.what,
 				d.Name, fixed.have, fixed.want),
 				"dump it, drop it, and load it into a new one")
 		}

@@ -63,11 +63,11 @@ func (p *privileges) Work(ctx context.Context, h *host.Host) (client.Work, error
 	}
 	object, ok := objectKinds()[p.ObjectType]
 	if !ok {
-		return client.Work{}, diag.WithHint(fmt.Errorf("object_type is %s", p.ObjectType),
+		return client.Work{}, diag.Argument.Hint(fmt.Errorf("object_type is %s", p.ObjectType),
 			"it is table, sequence, schema, tablespace, language, database or group")
 	}
 	if p.ObjectName == "ALL" {
-		return client.Work{}, diag.WithHint(fmt.Errorf("object_name ALL is not supported"),
+		return client.Work{}, diag.Argument.Hint(fmt.Errorf("object_name ALL is not supported"),
 			"name each object in a state of its own")
 	}
 	wanted, letters, err := p.wanted(object)
@@ -111,7 +111,7 @@ func (p *privileges) wanted(object objectKind) (names, letters []string, err err
 		}
 		letter, ok := privilegeLetters()[name]
 		if !ok || !strings.Contains(object.all, letter) {
-			return nil, nil, diag.WithHint(fmt.Errorf("a %s has no privilege %s", p.ObjectType, name),
+			return nil, nil, diag.Argument.Hint(fmt.Errorf("a %s has no privilege %s", p.ObjectType, name),
 				"see GRANT in the documentation of PostgreSQL")
 		}
 		names, letters = append(names, name), append(letters, letter)

@@ -226,7 +226,7 @@ func (r *role) password(ctx context.Context, h *host.Host, plain string) (string
 	switch how {
 	case "md5", "scram-sha-256":
 	case "false":
-		return "", diag.WithHint(errors.New("PostgreSQL keeps no plain passwords"), "leave encrypted out")
+		return "", diag.Argument.Hint(errors.New("PostgreSQL keeps no plain passwords"), "leave encrypted out")
 	default:
 		set, _, err := r.one(ctx, h, "", "SHOW password_encryption")
 		if err != nil {

@@ -50,8 +50,8 @@ func (s *tablespace) Work(ctx context.Context, h *host.Host) (client.Work, error
 		return client.Created("tablespace", s.Name, statement), nil
 	}
 	if rows[0][1] != s.Directory {
-		return client.Work{}, diag.WithHint(fmt.Errorf("the tablespace %s is in %s and cannot move to %s", s.Name, rows[0][1],
-			s.Directory), "make another one, and move what is in it")
+		return client.Work{}, diag.Database.Hint(fmt.Errorf("the tablespace %s is in %s and cannot move to %s", s.Name,
+			rows[0][1], s.Directory), "make another one, and move what is in it")
 	}
 	w := client.Work{Fine: "the tablespace " + s.Name + " is as declared", Would: "change the tablespace " + s.Name}
 	if s.Owner != "" && s.Owner != rows[0][0] {

@@ -47,7 +47,7 @@ func (c *cluster) find(ctx context.Context, h *host.Host) (*todo, error) {
 	t := newTodo()
 	out, err := c.through().Ask(ctx, h, "-q", "cluster_status")
 	if err != nil {
-		return t, diag.WithHint(err, "the server has to run: require a service.running state of rabbitmq-server")
+		return t, diag.Server.Hint(err, "the server has to run: require a service.running state of rabbitmq-server")
 	}
 	names := strings.FieldsFunc(out, func(r rune) bool { return strings.ContainsRune(" \t\r\n,'\"[]{}()", r) })
 	if slices.Contains(names, c.node()) {

@@ -42,7 +42,7 @@ func (p *policy) definition() (string, error) {
 		return string(data), err
 	}
 	if !json.Valid([]byte(text)) {
-		return "", diag.WithHint(fmt.Errorf("the definition %s is not JSON", text),
+		return "", diag.Argument.Hint(fmt.Errorf("the definition %s is not JSON", text),
 			`write it as a mapping, or as '{"ha-mode":"all"}'`)
 	}
 	return text, nil

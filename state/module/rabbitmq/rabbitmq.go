@@ -69,7 +69,7 @@ const ctl, plugins = "rabbitmqctl", "rabbitmq-plugins"
 func (s server) rows(ctx context.Context, h *host.Host, header string, args ...string) ([][]string, error) {
 	out, err := s.program(ctl, "").Ask(ctx, h, append([]string{"-q"}, args...)...)
 	if err != nil {
-		return nil, diag.WithHint(err, "the server has to run: require a service.running state of rabbitmq-server")
+		return nil, diag.Server.Hint(err, "the server has to run: require a service.running state of rabbitmq-server")
 	}
 	var rows [][]string
 	for line := range strings.Lines(out) {

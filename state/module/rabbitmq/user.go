@@ -146,7 +146,7 @@ func permissionsIn(vhost string, v any) (grant, error) {
 }
 
 func wrongPerms(v any) error {
-	return diag.WithHint(fmt.Errorf("%s is not a permission", value.Repr(v)),
+	return diag.Argument.Hint(fmt.Errorf("%s is not a permission", value.Repr(v)),
 		"write `- perms: [{/: ['.*', '.*', '.*']}]`: what may be configured, written and read")
 }
 

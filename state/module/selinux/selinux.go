@@ -46,7 +46,7 @@ func (m *mode) wanted() (string, error) {
 	case "d", "disabled":
 		return "Disabled", nil
 	}
-	return "", diag.WithHint(fmt.Errorf("%q is not a mode of SELinux", m.Name),
+	return "", diag.Argument.Hint(fmt.Errorf("%q is not a mode of SELinux", m.Name),
 		"modes are enforcing, permissive and disabled")
 }
 
@@ -57,7 +57,7 @@ func (m *mode) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 	}
 	data, err := h.Files.ReadFile(config)
 	if errors.Is(err, fs.ErrNotExist) {
-		return module.Diff{}, diag.WithHint(errors.New("this host has no SELinux"),
+		return module.Diff{}, diag.Setting.Hint(errors.New("this host has no SELinux"),
 			"it takes a kernel with it and a policy, such as selinux-policy-default")
 	}
 	if err != nil {
@@ -113,7 +113,7 @@ func (m *mode) Apply(ctx context.Context, h *host.Host, d module.Diff) (module.R
 		_, err := h.Tool(ctx, host.Tool{Argv: []string{"setenforce", flag},
 			Changes: host.Subject{Kind: "selinux", Name: "mode"}, Package: "selinux-utils, or libselinux-utils"})
 		if err != nil {
-			return module.Report{}, host.Failed(err, "setting the mode of SELinux", "see `sestatus` on the host")
+			return module.Report{}, host.Failed(diag.Setting, err, "setting the mode of SELinux", "see `sestatus` on the host")
 		}
 	}
 	if m.text != "" {
@@ -149,7 +149,7 @@ func (b *boolean) look(ctx context.Context, h *host.Host) (state, fallback strin
 	out, err := h.Tool(ctx, host.Tool{Argv: []string{"semanage", "boolean", "-l"},
 		Package: "policycoreutils-python-utils"})
 	if err != nil {
-		return "", "", host.Failed(err, "listing the switches of SELinux", "see `sestatus` on the host")
+		return "", "", host.Failed(diag.Setting, err, "listing the switches of SELinux", "see `sestatus` on the host")
 	}
 	var names []string
 	for l := range strings.Lines(out) {
@@ -163,7 +163,7 @@ func (b *boolean) look(ctx context.Context, h *host.Host) (state, fallback strin
 			return strings.TrimSpace(state), strings.TrimSpace(fallback), nil
 		}
 	}
-	return "", "", diag.WithHint(fmt.Errorf("SELinux has no switch %s", b.Name),
+	return "", "", diag.Setting.Hint(fmt.Errorf("SELinux has no switch %s", b.Name),
 		"%s", orElse(diag.DidYouMean(b.Name, names), "`semanage boolean -l` lists them"))
 }
 
@@ -208,7 +208,7 @@ func (b *boolean) Apply(ctx context.Context, h *host.Host, d module.Diff) (modul
 	_, err = h.Tool(ctx, host.Tool{Argv: argv, Changes: host.Subject{Kind: "selinux", Name: b.Name},
 		Package: "policycoreutils"})
 	if err != nil {
-		return module.Report{}, host.Failed(err, "setting "+b.Name, "see `sestatus` on the host")
+		return module.Report{}, host.Failed(diag.Setting, err, "setting "+b.Name, "see `sestatus` on the host")
 	}
 	return module.Report{Changes: d.Changes, Comment: b.Name + " is " + wanted}, nil
 }

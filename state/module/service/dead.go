@@ -82,7 +82,7 @@ func (d *dead) stop(ctx context.Context, h *host.Host) error {
 	if err != nil || !isUp(u) {
 		return err
 	}
-	return diag.WithHint(fmt.Errorf("%s was stopped, and is %s again", d.Name, u.Active),
+	return diag.Unit.Hint(fmt.Errorf("%s was stopped, and is %s again", d.Name, u.Active),
 		"see which unit or socket starts it")
 }
 

@@ -34,7 +34,7 @@ func (a *atBoot) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
 
 // noUnit returns the missing prerequisite of a state whose unit does not exist.
 func noUnit(name string) []error {
-	err := diag.WithHint(fmt.Errorf("there is no unit %s on this host", name),
+	err := diag.Prerequisite.Hint(fmt.Errorf("there is no unit %s on this host", name),
 		"correct the name, or require the state that brings the unit")
 	return []error{host.WithMissing(err, host.AUnit, name)}
 }

@@ -271,11 +271,11 @@ func TestFailuresOnSystemd(t *testing.T) {
 		t.Errorf("got %v, hint %q", o.err, diag.HintOf(o.err))
 	}
 	if o = apply(t, "running", "name", "corpus-borken"); o.err == nil ||
-		diag.HintOf(o.err) != `did you mean "corpus-broken"?` {
+		diag.HintOf(o.err) != `did you mean "corpus-broken"? [C137]` {
 		t.Errorf("got %v, hint %q", o.err, diag.HintOf(o.err))
 	}
 	if o = apply(t, "enabled", "name", "corpus-borken"); o.err == nil ||
-		diag.HintOf(o.err) != `did you mean "corpus-broken"?` {
+		diag.HintOf(o.err) != `did you mean "corpus-broken"? [C137]` {
 		t.Errorf("got %v, hint %q", o.err, diag.HintOf(o.err))
 	}
 }

@@ -140,7 +140,7 @@ func (r *running) start(ctx context.Context, h *host.Host) error {
 	if err != nil || u.Running() || r.NoBlock && u.Active == "activating" {
 		return err
 	}
-	return diag.WithHint(fmt.Errorf("%s was started, and is %s now", r.Name, u.Active),
+	return diag.Unit.Hint(fmt.Errorf("%s was started, and is %s now", r.Name, u.Active),
 		"a unit that does its work and ends needs RemainAfterExit=yes to count as up, or a cmd.run state instead")
 }
 

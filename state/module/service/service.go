@@ -45,8 +45,8 @@ func (a *activity) slip() error {
 	if a.Enabled == nil {
 		return nil
 	}
-	return diag.WithHint(fmt.Errorf("service %s has the argument enabled, which is the name of another state", a.Name),
-		"write `- enable: ...`")
+	return diag.Argument.Hint(fmt.Errorf("service %s has the argument enabled, which is the name of another state",
+		a.Name), "write `- enable: ...`")
 }
 
 // wait waits for init_delay.

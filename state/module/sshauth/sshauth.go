@@ -109,7 +109,7 @@ func (a *arguments) key(text string) (sshkey.Key, error) {
 func fits(k sshkey.Key) error {
 	again, ok := sshkey.Parse(k.String())
 	if strings.ContainsAny(k.String(), "\r\n") || !ok || again != k {
-		return diag.WithHint(fmt.Errorf("the options %q of %s do not fit into a line of authorized_keys", k.Options,
+		return diag.SSH.Hint(fmt.Errorf("the options %q of %s do not fit into a line of authorized_keys", k.Options,
 			k.Label()), "put what has blanks into double quotes: from=\"a b\"")
 	}
 	return nil
@@ -146,7 +146,7 @@ func (a *arguments) sourceKeys(ctx context.Context, h *host.Host) ([]sshkey.Key,
 		keys = append(keys, k)
 	}
 	if len(keys) == 0 {
-		return nil, diag.WithHint(fmt.Errorf("%s holds no keys", a.Source),
+		return nil, diag.SSH.Hint(fmt.Errorf("%s holds no keys", a.Source),
 			"it should have lines of the form KIND KEY COMMENT, as .pub files have")
 	}
 	return keys, nil
@@ -186,7 +186,7 @@ func (t target) home(h *host.Host) error {
 	}
 	there, err := owned.IsDirectory(h, t.user.Home)
 	if err == nil && !there {
-		err = diag.WithHint(fmt.Errorf("the home %s of user %s does not exist", t.user.Home, t.user.Name),
+		err = diag.Prerequisite.Hint(fmt.Errorf("the home %s of user %s does not exist", t.user.Home, t.user.Name),
 			"let user.present make it with createhome: True, and require that")
 	}
 	return err

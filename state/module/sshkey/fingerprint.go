@@ -30,7 +30,7 @@ func HashNamed(name string) (crypto.Hash, error) {
 	case "sha512":
 		return crypto.SHA512, nil
 	}
-	return 0, diag.WithHint(fmt.Errorf("fingerprint_hash_type %s is not known", name),
+	return 0, diag.SSH.Hint(fmt.Errorf("fingerprint_hash_type %s is not known", name),
 		"use md5, sha1, sha224, sha256, sha384 or sha512")
 }
 

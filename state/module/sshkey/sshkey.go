@@ -95,7 +95,7 @@ func (k Key) Label() string {
 func (k Key) Valid() error {
 	raw, err := base64.StdEncoding.DecodeString(k.Text)
 	if err != nil || strings.ContainsAny(k.Text, "\r\n") || len(raw) == 0 {
-		return diag.WithHint(fmt.Errorf("%s is not a public key: its text is not base64", k.Label()),
+		return diag.SSH.Hint(fmt.Errorf("%s is not a public key: its text is not base64", k.Label()),
 			"copy it in one piece, without blanks, from the .pub file")
 	}
 	return nil
@@ -106,7 +106,7 @@ func Secret(text string) error {
 	if !strings.Contains(text, "PRIVATE KEY") {
 		return nil
 	}
-	return diag.WithHint(errors.New("this is a private key, and a public one was expected"),
+	return diag.SSH.Hint(errors.New("this is a private key, and a public one was expected"),
 		"name the .pub file, and take the private key out of the tree")
 }
 
@@ -127,7 +127,7 @@ func KindNamed(enc string) (string, error) {
 			return enc, nil
 		}
 	}
-	return "", diag.WithHint(fmt.Errorf("%q is not a kind of ssh key", enc), "%s", diag.DidYouMean(enc, kinds()))
+	return "", diag.SSH.Hint(fmt.Errorf("%q is not a kind of ssh key", enc), "%s", diag.DidYouMean(enc, kinds()))
 }
 
 const certificate = "-cert-v01@openssh.com"
@@ -157,7 +157,7 @@ func Path(u host.User, config string) (string, error) {
 		case i < len(config) && config[i] == 'u':
 			b.WriteString(u.Name)
 		default:
-			return "", diag.WithHint(fmt.Errorf("config %s has an unknown sequence after a percent sign", config),
+			return "", diag.SSH.Hint(fmt.Errorf("config %s has an unknown sequence after a percent sign", config),
 				"%%h is the home, %%u the user, %%%% a percent sign")
 		}
 	}

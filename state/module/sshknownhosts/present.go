@@ -75,13 +75,13 @@ func (p *present) Valid() error {
 	case p.Name == "" || strings.ContainsAny(p.Name, " \t\n,") || strings.HasPrefix(p.Name, "-"):
 		return fmt.Errorf("%q is not the name of one host", p.Name)
 	case p.Key != "" && p.Fingerprint != "" && p.fingerprint(p.Key) != p.Fingerprint:
-		return diag.WithHint(fmt.Errorf("the key that is given has not the fingerprint %s", p.Fingerprint),
+		return diag.SSH.Hint(fmt.Errorf("the key that is given has not the fingerprint %s", p.Fingerprint),
 			"correct one of them, or leave the fingerprint out; fingerprint_hash_type says how fingerprints are made")
 	case p.Key != "" && p.Enc == "":
-		return diag.WithHint(errors.New("a key is given and not of which kind it is"),
+		return diag.SSH.Hint(errors.New("a key is given and not of which kind it is"),
 			"add enc: ssh-ed25519, or what the key starts with")
 	case p.Port != 0 && p.Port != usualPort && p.HashHosts:
-		return diag.WithHint(fmt.Errorf("port %d cannot be given where the host's name is hashed", p.Port),
+		return diag.SSH.Hint(fmt.Errorf("port %d cannot be given where the host's name is hashed", p.Port),
 			"set hash_known_hosts: False")
 	}
 	if p.Enc != "" {
@@ -160,7 +160,7 @@ func (p *present) Apply(ctx context.Context, h *host.Host, _ module.Diff) (modul
 func (p *present) scan(ctx context.Context, h *host.Host) ([]entry, error) {
 	tool, ok := h.Which("ssh-keyscan")
 	if !ok {
-		return nil, diag.WithHint(errors.New("ssh-keyscan is not installed"),
+		return nil, diag.Program.Hint(errors.New("ssh-keyscan is not installed"),
 			"install openssh-client, or give the host's key with key and enc")
 	}
 	limit := time.Duration(p.Timeout+10) * time.Second
@@ -193,12 +193,12 @@ func (p *present) scanCommand(tool string) []string {
 // judge returns an error if the keys that a host presented cannot be trusted.
 func (p *present) judge(found []entry) error {
 	if len(found) == 0 {
-		return diag.WithHint(fmt.Errorf("host %s presented no keys", p.Name),
+		return diag.SSH.Hint(fmt.Errorf("host %s presented no keys", p.Name),
 			"see whether it can be reached at its ssh port, or give its key with key and enc")
 	}
 	match := func(e entry) bool { return p.fingerprint(e.key) == p.Fingerprint }
 	if p.Fingerprint != "" && !slices.ContainsFunc(found, match) {
-		return diag.WithHint(fmt.Errorf("host %s presented keys, but none with the fingerprint %s", p.Name, p.Fingerprint),
+		return diag.SSH.Hint(fmt.Errorf("host %s presented keys, but none with the fingerprint %s", p.Name, p.Fingerprint),
 			"find out whether the host has new keys; if it has none, another host may have answered. fingerprint_hash_type "+
 				"says how fingerprints are made")
 	}

@@ -84,7 +84,7 @@ func (p *place) locateSystems() error {
 		p.path = p.Config
 	}
 	if !path.IsAbs(p.path) {
-		return diag.WithHint(fmt.Errorf("config %s is relative, and there is no user whose home it would be in", p.Config),
+		return diag.SSH.Hint(fmt.Errorf("config %s is relative, and there is no user whose home it would be in", p.Config),
 			"name a user, or give config as an absolute path")
 	}
 	return nil

@@ -75,7 +75,7 @@ func (c *control) processes(ctx context.Context, h *host.Host) (map[string]strin
 	}
 	out, err := c.program(h).Ask(ctx, h, args...)
 	if err != nil && (!program.EndedWith(err, 3) || out == "") { // the exit code if a process is not running
-		return nil, diag.WithHint(fmt.Errorf("supervisor does not answer: %w", err),
+		return nil, diag.Server.Hint(fmt.Errorf("supervisor does not answer: %w", err),
 			"start it, in a service.running state that this one requires")
 	}
 	group := strings.TrimSuffix(c.target(), "*")
@@ -171,7 +171,7 @@ func (r *running) Apply(ctx context.Context, h *host.Host, d module.Diff) (modul
 		_, err = r.call(ctx, h, "restart", r.target())
 	}
 	if err != nil {
-		return module.Report{}, diag.WithHint(err, "look at its log: `supervisorctl tail %s stderr`", r.Name)
+		return module.Report{}, diag.Unit.Hint(err, "look at its log: `supervisorctl tail %s stderr`", r.Name)
 	}
 	if d.Changes == nil && anyStopped(after) {
 		d.Changes = r.changes("Starting" + r.kind() + ": ")
@@ -186,7 +186,7 @@ func (r *running) add(ctx context.Context, h *host.Host) error {
 	}
 	group, _, _ := strings.Cut(r.Name, ":")
 	if _, err := r.call(ctx, h, "add", group); err != nil && !strings.Contains(err.Error(), "already active") {
-		return diag.WithHint(err,
+		return diag.Unit.Hint(err,
 			"declare [program:%s] in a file that supervisor reads, in a state that this one requires", group)
 	}
 	return nil

@@ -101,7 +101,7 @@ func (p *present) todo(h *host.Host) (t todo, err error) {
 func (p *present) now(h *host.Host) (string, error) {
 	data, err := h.Files.ReadFile("/proc/sys/" + swapped(p.Name))
 	if errors.Is(err, fs.ErrNotExist) {
-		return "", diag.WithHint(fmt.Errorf("%w: %s", errUnknown, p.Name),
+		return "", diag.Setting.Hint(fmt.Errorf("%w: %s", errUnknown, p.Name),
 			"check the name with `sysctl -a`, or load the kernel module that has it in a state that this one requires")
 	}
 	return string(data), err
@@ -185,7 +185,7 @@ func (p *present) assign(ctx context.Context, h *host.Host) (warnings []string, 
 		Changes: host.Subject{Kind: host.KindSysctl, Name: p.Name}, Package: "procps",
 	})
 	if err != nil {
-		return nil, host.Failed(err, fmt.Sprintf("setting %s to %s", p.Name, p.text()),
+		return nil, host.Failed(diag.Setting, err, fmt.Sprintf("setting %s to %s", p.Name, p.text()),
 			"see what the kernel takes for it, with `sysctl "+p.Name+"`")
 	}
 	now, err := p.now(h)

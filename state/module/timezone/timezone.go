@@ -82,7 +82,7 @@ func (s *system) otherZone(h *host.Host) (bool, error) {
 // zone returns the content of the declared zone's file. The name must not lead out of the directory of zones.
 func (s *system) zone(h *host.Host) ([]byte, error) {
 	fail := func() error {
-		return diag.WithHint(fmt.Errorf("%w: %s", errUnknown, s.Name),
+		return diag.Setting.Hint(fmt.Errorf("%w: %s", errUnknown, s.Name),
 			"take a name that `timedatectl list-timezones` shows, and install the package tzdata (tzdata-legacy for "+
 				"old names)")
 	}
@@ -192,7 +192,7 @@ func setClock(ctx context.Context, h *host.Host) error {
 		h.Kernel.Allowed("setting the clock") == nil {
 		_, err := h.Tool(ctx, host.Tool{Argv: []string{"timedatectl", "set-local-rtc", "false"},
 			Changes: host.Subject{Kind: host.KindFile, Name: adjtime}})
-		return host.Failed(err, "having the hardware clock run in UTC", "see `timedatectl status` on the host")
+		return host.Failed(diag.Setting, err, "having the hardware clock run in UTC", "see `timedatectl status` on the host")
 	}
 	lines, err := readClock(h)
 	if err != nil {

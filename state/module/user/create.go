@@ -106,7 +106,7 @@ func (p *present) noteAging(m *value.Map) {
 func (p *present) applyNew(ctx context.Context, h *host.Host) (module.Report, error) {
 	n, planned, err := p.plan(h)
 	if err != nil {
-		return module.Report{}, diag.WithHint(fmt.Errorf("making user %s: %w", p.Name, err), "%s", diag.HintOf(err))
+		return module.Report{}, diag.KeepHint(fmt.Errorf("making user %s: %w", p.Name, err), diag.HintOf(err))
 	}
 	// useradd follows links in a path. Below a directory that another user controls, the host package therefore
 	// creates the home directory itself, as for an existing account.

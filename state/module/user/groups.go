@@ -30,7 +30,7 @@ func groupNamed(h *host.Host, name string) (host.Group, error) {
 }
 
 func noGroup(name string) error {
-	err := diag.WithHint(fmt.Errorf("group %s: %w", name, errNoGroup),
+	err := diag.Prerequisite.Hint(fmt.Errorf("group %s: %w", name, errNoGroup),
 		"make it in a group.present state that this one requires")
 	return host.WithMissing(err, host.AGroup, name)
 }

@@ -120,8 +120,8 @@ func (p *present) findGroups(h *host.Host) error {
 		}
 	}
 	if len(missing) > 0 {
-		err := diag.WithHint(fmt.Errorf("these groups of user %s do not exist: %s", p.Name, strings.Join(missing, ", ")),
-			"make them in group.present states that this one requires, or name them in optional_groups")
+		err := diag.Prerequisite.Hint(fmt.Errorf("these groups of user %s do not exist: %s", p.Name, strings.Join(missing,
+			", ")), "make them in group.present states that this one requires, or name them in optional_groups")
 		return host.WithMissing(err, host.AGroup, missing...)
 	}
 	p.optional = nil
@@ -169,7 +169,7 @@ func (p *present) ownGroup(h *host.Host) (string, error) {
 	case ok:
 		return p.Name, nil
 	case p.GIDFromName:
-		err := diag.WithHint(fmt.Errorf("group %s does not exist, and gid_from_name asks for it", p.Name),
+		err := diag.Prerequisite.Hint(fmt.Errorf("group %s does not exist, and gid_from_name asks for it", p.Name),
 			"make it in a group.present state that this one requires")
 		return "", host.WithMissing(err, host.AGroup, p.Name)
 	}

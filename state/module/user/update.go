@@ -70,11 +70,11 @@ func (p *present) forbidden(c *change) error {
 	var problems []error
 	if c.user.UID != nil && !p.AllowUIDChange {
 		problems = append(problems,
-			diag.WithHint(fmt.Errorf("user %s has uid %d, and it may not be changed to %d", p.Name, c.before.UID, *c.user.UID),
-				"set allow_uid_change: True, and give its files to the new uid"))
+			diag.Account.Hint(fmt.Errorf("user %s has uid %d, and it may not be changed to %d", p.Name, c.before.UID,
+				*c.user.UID), "set allow_uid_change: True, and give its files to the new uid"))
 	}
 	if c.user.Group != nil && !p.AllowGIDChange {
-		problems = append(problems, diag.WithHint(fmt.Errorf("user %s has gid %d, and it may not be changed to %s",
+		problems = append(problems, diag.Account.Hint(fmt.Errorf("user %s has gid %d, and it may not be changed to %s",
 			p.Name, c.before.GID, *c.user.Group),
 			"set allow_gid_change: True, and give its files to the new group"))
 	}
@@ -283,7 +283,7 @@ func (p *present) carryOut(ctx context.Context, h *host.Host, c *change) error {
 	}
 	if c.makeHome != "" {
 		if err := owned.Directory(h, c.makeHome, 0o755, c.after.User); err != nil {
-			return diag.WithHint(fmt.Errorf("making the home of %s: %w", p.Name, err),
+			return diag.Account.Hint(fmt.Errorf("making the home of %s: %w", p.Name, err),
 				"look at the directory above it, or set createhome: False")
 		}
 	}

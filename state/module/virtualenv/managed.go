@@ -57,7 +57,7 @@ type managed struct {
 
 func (v *managed) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
 	if !path.IsAbs(v.Name) {
-		return module.Diff{}, diag.WithHint(fmt.Errorf("the path %q is not absolute", v.Name), "start it with a slash")
+		return module.Diff{}, diag.Argument.Hint(fmt.Errorf("the path %q is not absolute", v.Name), "start it with a slash")
 	}
 	_, err := h.Following().Files.Stat(path.Join(v.Name, "bin/python"))
 	v.withoutPip = err == nil && !hasPip(h, v.Name)
@@ -169,7 +169,7 @@ func (v *managed) create(ctx context.Context, h *host.Host) error {
 		return client.OrMissing(err, program, what)
 	}
 	if _, err := program.Do(ctx, h, args...); err != nil {
-		return diag.WithHint(fmt.Errorf("making the virtual environment %s: %w", v.Name, err),
+		return diag.Library.Hint(fmt.Errorf("making the virtual environment %s: %w", v.Name, err),
 			"on Debian and Ubuntu it takes the package python3-venv")
 	}
 	if v.python == "" {
@@ -179,7 +179,7 @@ func (v *managed) create(ctx context.Context, h *host.Host) error {
 		}
 	}
 	if !hasPip(h, v.Name) {
-		return diag.WithHint(fmt.Errorf("%s made the virtual environment %s without pip", program.Name, v.Name),
+		return diag.Library.Hint(fmt.Errorf("%s made the virtual environment %s without pip", program.Name, v.Name),
 			"on Debian and Ubuntu it takes the package python3-venv")
 	}
 	return nil

@@ -30,7 +30,7 @@ func (w World) printed(ctx context.Context, s Source) (any, error) {
 		if said := strings.TrimSpace(value.Str(m.Value("stderr"))); said != "" {
 			problem += ": " + said
 		}
-		return nil, diag.WithHint(errors.New(problem), "run the command on this host as root; it has to end with 0")
+		return nil, diag.External.Hint(errors.New(problem), "run the command on this host as root; it has to end with 0")
 	}
 	text := value.Str(m.Value("stdout"))
 	if s.Name == "cmd_json" {
@@ -52,7 +52,7 @@ func (w World) checkTrusted(command string) error {
 			err = w.Files.CheckTrusted(file)
 		}
 		if err != nil {
-			return diag.WithHint(fmt.Errorf("root does not run a command with %s: %w", file, err),
+			return diag.Exposed.Hint(fmt.Errorf("root does not run a command with %s: %w", file, err),
 				"give the file and the directories above it to root, so that no other user can change them")
 		}
 	}

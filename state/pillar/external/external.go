@@ -64,14 +64,15 @@ func Parse(option any) ([]Source, error) {
 	}
 	list, ok := option.(*value.List)
 	if !ok {
-		return nil, diag.WithHint(fmt.Errorf("ext_pillar is a %s, and a list was expected", value.TypeName(option)), itemHint)
+		return nil, diag.External.Hint(fmt.Errorf("ext_pillar is a %s, and a list was expected", value.TypeName(option)),
+			itemHint)
 	}
 	var all []Source
 	for _, item := range list.Items {
 		m, ok := item.(*value.Map)
 		if !ok {
 			return nil,
-				diag.WithHint(fmt.Errorf("an item of ext_pillar is a %s, and a mapping was expected", value.TypeName(item)),
+				diag.External.Hint(fmt.Errorf("an item of ext_pillar is a %s, and a mapping was expected", value.TypeName(item)),
 					itemHint)
 		}
 		for name, argument := range m.All() {
@@ -125,7 +126,7 @@ func (w World) data(ctx context.Context, s Source) (any, error) {
 	case "s3":
 		return w.s3(ctx, s.Argument)
 	}
-	return nil, diag.WithHint(errors.New("there is no such source of pillar data"), "%s", insteadOf(s.Name))
+	return nil, diag.External.Hint(errors.New("there is no such source of pillar data"), "%s", insteadOf(s.Name))
 }
 
 // hide gives all texts of a value to Secret.
@@ -172,7 +173,7 @@ func parameters(argument any, names ...string) (*value.Map, error) {
 	}
 	for key := range given.All() {
 		if name := value.Str(key); !slices.Contains(names, name) {
-			return nil, diag.WithHint(fmt.Errorf("it has no argument %s", name), "%s", diag.DidYouMean(name, names))
+			return nil, diag.External.Hint(fmt.Errorf("it has no argument %s", name), "%s", diag.DidYouMean(name, names))
 		}
 	}
 	return given, nil

@@ -30,12 +30,12 @@ func (w World) fileTree(argument any) (any, error) {
 		return nil, err
 	}
 	if value.Truth(p.Value("template")) {
-		return nil, diag.WithHint(errors.New("its argument template is not supported"),
+		return nil, diag.External.Hint(errors.New("its argument template is not supported"),
 			"files that are templates belong to the pillar tree, or to the source `stack`")
 	}
 	dir := value.Str(p.Value("root_dir"))
 	if p.Value("root_dir") == nil || dir == "" {
-		return nil, diag.WithHint(errors.New("it has no root_dir"), "write `- file_tree: {root_dir: DIRECTORY}`")
+		return nil, diag.External.Hint(errors.New("it has no root_dir"), "write `- file_tree: {root_dir: DIRECTORY}`")
 	}
 	dirs := []string{dir}
 	if !path.IsAbs(dir) {

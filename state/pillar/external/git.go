@@ -114,7 +114,7 @@ func (w World) remotes(argument any) (all []remote, err error) {
 		}
 		words := strings.Fields(value.Str(item))
 		if text, ok := item.(string); !ok || len(words) != 2 {
-			return nil, diag.WithHint(fmt.Errorf("%q is not a branch and the URL of a repository", text),
+			return nil, diag.External.Hint(fmt.Errorf("%q is not a branch and the URL of a repository", text),
 				"write `- BRANCH URL`, or `- BRANCH URL:` with a list of parameters below it")
 		}
 		r, err := w.remote(words[0], words[1], given)

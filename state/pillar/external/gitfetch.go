@@ -48,7 +48,8 @@ func notReady(ready bool) error {
 	if ready {
 		return nil
 	}
-	return diag.WithHint(errors.New("there is no git on this host"), "install the package git in the image of the host")
+	return diag.Program.Hint(
+		errors.New("there is no git on this host"), "install the package git in the image of the host")
 }
 
 // gitProgram returns git with the access to one repository. ssh connects only to servers whose keys root knows.
@@ -78,7 +79,8 @@ func (r *remote) fetchInto(ctx context.Context, h *host.Host, git program.Progra
 	}
 	var ended *program.Error
 	if errors.As(err, &ended) && diag.HintOf(err) == "" {
-		return diag.WithHint(err, "run `git ls-remote %s` on this host as root; the branch has to be in its output", r.url)
+		return diag.External.Hint(err, "run `git ls-remote %s` on this host as root; the branch has to be in its output",
+			r.url)
 	}
 	return err
 }
@@ -102,11 +104,11 @@ func (r *remote) entries(ctx context.Context, h *host.Host, git program.Program,
 	}
 	all, total := parseEntries(list, r.root)
 	if total > mostBytes {
-		return nil, diag.WithHint(fmt.Errorf("its files have %d MiB, and at most %d MiB are allowed", total>>20,
+		return nil, diag.External.Hint(fmt.Errorf("its files have %d MiB, and at most %d MiB are allowed", total>>20,
 			mostBytes>>20), "put the pillar into a repository of its own, or set root to its directory")
 	}
 	if r.root != "" && len(all) == 0 {
-		return nil, diag.WithHint(fmt.Errorf("there is no directory %s in it", r.root), "correct root")
+		return nil, diag.External.Hint(fmt.Errorf("there is no directory %s in it", r.root), "correct root")
 	}
 	return all, nil
 }

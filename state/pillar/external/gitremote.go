@@ -30,7 +30,7 @@ func checkParameters(given *value.Map) error {
 	used, unused := gitParameters()
 	for key := range given.All() {
 		if name := value.Str(key); !slices.Contains(append(used, unused...), name) {
-			return diag.WithHint(fmt.Errorf("a repository has no parameter %s", name), "%s", diag.DidYouMean(name, used))
+			return diag.External.Hint(fmt.Errorf("a repository has no parameter %s", name), "%s", diag.DidYouMean(name, used))
 		}
 	}
 	return nil
@@ -57,7 +57,7 @@ func (w World) remote(branch, rawURL string, given *value.Map) (remote, error) {
 	r.insecure = w.unverified(given)
 	r.branch, r.env = w.branchAndEnv(branch, text)
 	if text("passphrase") != "" {
-		return remote{}, diag.WithHint(errors.New("a key with a passphrase is not supported"),
+		return remote{}, diag.External.Hint(errors.New("a key with a passphrase is not supported"),
 			"use a key without one that only root can read, which may read this repository and nothing else")
 	}
 	var user, password string
@@ -123,7 +123,7 @@ func (r remote) check(insecure bool) error {
 	case !found && path.IsAbs(r.url), !found && shortAddress().MatchString(r.url):
 		return nil
 	case !found || !slices.Contains([]string{"https", "http", "ssh", "file", "git"}, scheme):
-		return diag.WithHint(fmt.Errorf("%s is not the URL of a repository", redact.URLs(r.url)),
+		return diag.External.Hint(fmt.Errorf("%s is not the URL of a repository", redact.URLs(r.url)),
 			"write https://host/repository.git, ssh://git@host/repository.git, git@host:repository.git or a path")
 	case scheme != "http" && scheme != "git":
 		return nil
@@ -135,11 +135,11 @@ func (r remote) check(insecure bool) error {
 func (r remote) checkPlain(rest string, insecure bool) error {
 	u, err := url.Parse("http://" + rest)
 	if err != nil || !loopback(u.Hostname()) {
-		return diag.WithHint(fmt.Errorf("%s: any machine on the way could change what comes without encryption",
+		return diag.External.Hint(fmt.Errorf("%s: any machine on the way could change what comes without encryption",
 			redact.URLs(r.url)), "use https:// or ssh://")
 	}
 	if r.password != "" && !insecure {
-		return diag.WithHint(fmt.Errorf("%s: the password would be sent over plain HTTP", redact.URLs(r.url)),
+		return diag.External.Hint(fmt.Errorf("%s: the password would be sent over plain HTTP", redact.URLs(r.url)),
 			"use https://, or set insecure_auth: true")
 	}
 	return nil

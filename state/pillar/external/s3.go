@@ -43,7 +43,7 @@ func (w World) s3(ctx context.Context, argument any) (any, error) {
 		return nil, err
 	}
 	if w.Buckets == nil {
-		return nil, diag.WithHint(errors.New("this program reads no buckets"), "use corpus-agent")
+		return nil, diag.External.Hint(errors.New("this program reads no buckets"), "use corpus-agent")
 	}
 	env, _ := p.Value("environment").(string)
 	if env == "" {
@@ -66,12 +66,12 @@ func (w World) objects(ctx context.Context, b Bucket, place string) (*memory, er
 	err := w.Buckets.Objects(ctx, b, mostBytes, func(key string, content []byte) error {
 		empty = false
 		if !files.put(path.Join(place, key), &node{content: content}) {
-			return diag.WithHint(fmt.Errorf("%s is also a directory", key), "give one of them another name")
+			return diag.External.Hint(fmt.Errorf("%s is also a directory", key), "give one of them another name")
 		}
 		return nil
 	})
 	if err == nil && empty {
-		err = diag.WithHint(fmt.Errorf("there are no objects below s3://%s/%s", b.Name, b.Prefix),
+		err = diag.External.Hint(fmt.Errorf("there are no objects below s3://%s/%s", b.Name, b.Prefix),
 			"correct bucket and prefix, or put a top.sls there")
 	}
 	return files, err
@@ -103,12 +103,12 @@ func (w World) bucket(p *value.Map) (Bucket, error) {
 func (b Bucket) check(unverified bool) error {
 	switch {
 	case b.Name == "":
-		return diag.WithHint(errors.New("it has no bucket"), "write `- s3: {bucket: NAME}`")
+		return diag.External.Hint(errors.New("it has no bucket"), "write `- s3: {bucket: NAME}`")
 	case (b.KeyID == "") != (b.Key == ""):
-		return diag.WithHint(errors.New("only one of keyid and key is given"),
+		return diag.External.Hint(errors.New("only one of keyid and key is given"),
 			"give both, or none for the credentials of the host")
 	case unverified:
-		return diag.WithHint(errors.New("verify_ssl cannot be turned off: root acts on the data"),
+		return diag.External.Hint(errors.New("verify_ssl cannot be turned off: root acts on the data"),
 			"name the server's authority in AWS_CA_BUNDLE; a bucket with dots in its name needs no exception")
 	}
 	return nil

@@ -73,7 +73,7 @@ func (w World) stackLists(argument any) ([]string, error) {
 	case string:
 		return []string{a}, nil
 	}
-	return nil, diag.WithHint(fmt.Errorf("its argument is a %s", value.TypeName(argument)),
+	return nil, diag.External.Hint(fmt.Errorf("its argument is a %s", value.TypeName(argument)),
 		"write the path of a file, or a list of them")
 }
 
@@ -88,7 +88,7 @@ func (w World) chosen(key string, choices any) ([]string, error) {
 	kind, name, _ := strings.Cut(key, ":")
 	in := map[string]any{"pillar": w.Pillar, "grains": w.Grains, "opts": w.Options}[kind]
 	if in == nil {
-		return nil, diag.WithHint(fmt.Errorf("its key %s names neither pillar, grains nor opts", key),
+		return nil, diag.External.Hint(fmt.Errorf("its key %s names neither pillar, grains nor opts", key),
 			"write `grains:NAME:`, `pillar:NAME:` or `opts:NAME:`")
 	}
 	m, _ := choices.(*value.Map)

@@ -24,7 +24,7 @@ func way(m *value.Map) (string, error) {
 	}
 	name := value.Str(v)
 	if !slices.Contains(ways(), name) {
-		return "", diag.WithHint(fmt.Errorf("there is no strategy %q", name), "%s", diag.DidYouMean(name, ways()))
+		return "", diag.External.Hint(fmt.Errorf("there is no strategy %q", name), "%s", diag.DidYouMean(name, ways()))
 	}
 	return name, nil
 }

@@ -39,7 +39,7 @@ func (w World) vault(ctx context.Context, argument any) (any, error) {
 		}
 	}
 	if pattern == "" {
-		return nil, diag.WithHint(errors.New("it has no path"), "write `- vault: path=secret/myapp`")
+		return nil, diag.External.Hint(errors.New("it has no path"), "write `- vault: path=secret/myapp`")
 	}
 	strategy, _ := p.Value("merge_strategy").(string)
 	if strategy == "" {
@@ -78,7 +78,8 @@ func (w World) vaultServer(p *value.Map) (vaultServer, error) {
 	s := vaultServer{world: w, url: strings.TrimSuffix(first("url"), "/"), headers: value.NewMap(),
 		verify: option.Value("verify")}
 	if s.url == "" {
-		return s, diag.WithHint(errors.New("it has no url"), "write `- vault: {conf: path=PATH, url: ..., token_file: FILE}`")
+		return s, diag.External.Hint(
+			errors.New("it has no url"), "write `- vault: {conf: path=PATH, url: ..., token_file: FILE}`")
 	}
 	token, err := w.vaultToken(p, auth)
 	if err != nil {
@@ -104,11 +105,11 @@ func (w World) vaultToken(p, auth *value.Map) (string, error) {
 		}
 		token = strings.TrimSpace(string(data))
 	case method != nil && method != "token":
-		return "", diag.WithHint(fmt.Errorf("its method of authentication %s is not supported", value.Str(method)),
+		return "", diag.External.Hint(fmt.Errorf("its method of authentication %s is not supported", value.Str(method)),
 			"use `token`, or `token_file` with a file that vault agent writes")
 	}
 	if token == "" {
-		return "", diag.WithHint(errors.New("it has no token"),
+		return "", diag.External.Hint(errors.New("it has no token"),
 			"write the token into a file that only root can read, and name it in `token_file`")
 	}
 	return token, nil
@@ -165,7 +166,7 @@ func (s vaultServer) secret(ctx context.Context, path string) (*value.Map, error
 	case status == http.StatusNotFound:
 		return value.NewMap(), nil
 	case status >= http.StatusBadRequest:
-		return nil, diag.WithHint(fmt.Errorf("the server answers HTTP %d for %s", status, path),
+		return nil, diag.External.Hint(fmt.Errorf("the server answers HTTP %d for %s", status, path),
 			"run `vault kv get %s` with the token of this host", path)
 	}
 	if second {
@@ -189,7 +190,8 @@ func (s vaultServer) get(ctx context.Context, path string) (*value.Map, int, err
 	m, _ := answer.(*value.Map)
 	status, _ := m.Value("status").(int)
 	if problem := m.Value("error"); problem != nil && status == 0 {
-		return nil, 0, diag.WithHint(errors.New(value.Str(problem)), "see whether the host reaches the server of the URL")
+		return nil, 0, diag.External.Hint(
+			errors.New(value.Str(problem)), "see whether the host reaches the server of the URL")
 	}
 	all, _ := m.Value("dict").(*value.Map)
 	data, _ := all.Value("data").(*value.Map)

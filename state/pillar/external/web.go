@@ -24,7 +24,7 @@ func (w World) page(ctx context.Context, s Source) (any, error) {
 	}
 	if value.Truth(p.Value("auth")) {
 		return nil,
-			diag.WithHint(errors.New("its argument auth is not supported"), "use username and password, or header_dict")
+			diag.External.Hint(errors.New("its argument auth is not supported"), "use username and password, or header_dict")
 	}
 	address, err := w.address(value.Str(p.Value("url")), value.Truth(p.Value("with_grains")))
 	if err != nil {
@@ -43,7 +43,7 @@ func (w World) page(ctx context.Context, s Source) (any, error) {
 	}
 	m, _ := answer.(*value.Map)
 	if problem := m.Value("error"); problem != nil {
-		return nil, diag.WithHint(errors.New(value.Str(problem)), "see whether the host reaches the server of the URL")
+		return nil, diag.External.Hint(errors.New(value.Str(problem)), "see whether the host reaches the server of the URL")
 	}
 	data := m.Value("dict")
 	if namespace := p.Value("namespace"); value.Truth(namespace) {
@@ -63,7 +63,7 @@ func (w World) address(text string, grains bool) (string, error) {
 		name := word[1 : len(word)-1]
 		v, found := value.Lookup(w.Grains, name, ":")
 		if !found || !value.Truth(v) {
-			missing = diag.WithHint(fmt.Errorf("the host has no grain %s, which its URL names", name),
+			missing = diag.External.Hint(fmt.Errorf("the host has no grain %s, which its URL names", name),
 				"corpus-agent grains shows those there are")
 		}
 		return url.PathEscape(value.Str(v))

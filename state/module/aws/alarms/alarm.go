@@ -79,16 +79,16 @@ func validAlarm(m *value.Map) error {
 		"datapoints_to_alarm"}
 	for _, name := range m.Names() {
 		if !slices.Contains(known, name) {
-			return diag.WithHint(fmt.Errorf("an alarm has no attribute %s", name), "%s", diag.DidYouMean(name, known))
+			return diag.Amazon.Hint(fmt.Errorf("an alarm has no attribute %s", name), "%s", diag.DidYouMean(name, known))
 		}
 	}
 	for _, name := range []string{"metric", "namespace", "comparison", "threshold", "period", "evaluation_periods"} {
 		if m.Value(name) == nil {
-			return diag.WithHint(fmt.Errorf("the alarm lacks its attribute %s", name), "give it below attributes")
+			return diag.Amazon.Hint(fmt.Errorf("the alarm lacks its attribute %s", name), "give it below attributes")
 		}
 	}
 	if op := comparison(cloud.Text(m, "comparison")); !slices.Contains(op.Values(), op) {
-		return diag.WithHint(fmt.Errorf("%s is no comparison of an alarm", op), "write >=, >, <= or <")
+		return diag.Amazon.Hint(fmt.Errorf("%s is no comparison of an alarm", op), "write >=, >, <= or <")
 	}
 	return nil
 }

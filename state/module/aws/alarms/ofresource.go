@@ -26,7 +26,7 @@ func Of(ctx context.Context, p *cloud.Plan, a *cloud.Account, given, fromPillar 
 		one := cloud.MapOf(v)
 		attributes := cloud.MapOf(one.Value("attributes"))
 		if attributes == nil {
-			return diag.WithHint(fmt.Errorf("the alarm %s has no attributes", value.Str(key)), "see boto_cloudwatch_alarm")
+			return diag.Amazon.Hint(fmt.Errorf("the alarm %s has no attributes", value.Str(key)), "see boto_cloudwatch_alarm")
 		}
 		attributes = attributes.Clone()
 		attributes.Set("dimensions", value.NewMap(dimension, value.NewList(name)))

@@ -37,7 +37,7 @@ func (e *elbPresent) health(_ context.Context, p *cloud.Plan, a *cloud.Account,
 		field := numbers[name]
 		n, ok := cloud.Number(e.Health, name)
 		if field == nil || !ok {
-			return diag.WithHint(fmt.Errorf("health_check has no %s, or it is no number", name),
+			return diag.Amazon.Hint(fmt.Errorf("health_check has no %s, or it is no number", name),
 				"it has target, interval, timeout, healthy_threshold and unhealthy_threshold")
 		}
 		differs = p.Compare("health_check "+name, int(sdk.ToInt32(*field)), int(n)) || differs
@@ -77,14 +77,15 @@ func (e *elbPresent) attributes(ctx context.Context, p *cloud.Plan, a *cloud.Acc
 	for _, group := range want.Names() {
 		m, old := cloud.MapOf(want.Value(group)), cloud.MapOf(shown.Value(group))
 		if m == nil || old == nil {
-			return diag.WithHint(fmt.Errorf("a load balancer has no attributes %s", group), "%s",
+			return diag.Amazon.Hint(fmt.Errorf("a load balancer has no attributes %s", group), "%s",
 				diag.DidYouMean(group, shown.Names()))
 		}
 		merged := old.Clone()
 		for _, name := range m.Names() {
 			v := m.Value(name)
 			if !old.Has(name) {
-				return diag.WithHint(fmt.Errorf("%s has no attribute %s", group, name), "%s", diag.DidYouMean(name, old.Names()))
+				return diag.Amazon.Hint(fmt.Errorf("%s has no attribute %s", group, name), "%s", diag.DidYouMean(name,
+					old.Names()))
 			}
 			switch old.Value(name).(type) {
 			case bool:

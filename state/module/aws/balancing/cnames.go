@@ -28,7 +28,7 @@ func (e *elbPresent) cnames(ctx context.Context, p *cloud.Plan, a *cloud.Account
 			r.Wait = value.Truth(m.Value("wait_for_sync"))
 		}
 		if name == "" || r.Zone == "" {
-			return diag.WithHint(fmt.Errorf("the cname %s lacks name or zone", value.Repr(item)), "give both")
+			return diag.Amazon.Hint(fmt.Errorf("the cname %s lacks name or zone", value.Repr(item)), "give both")
 		}
 		dns := sdk.ToString(has.DNSName)
 		resolve := func(ctx context.Context) (string, error) {

@@ -28,7 +28,7 @@ func (e *elbPresent) listeners() (all []listener, err error) {
 		port, ok := cloud.Number(m, "elb_port")
 		protocol := strings.ToUpper(cloud.Text(m, "elb_protocol"))
 		if !ok || protocol == "" {
-			return nil, diag.WithHint(fmt.Errorf("the listener %s lacks elb_port or elb_protocol", value.Repr(item)),
+			return nil, diag.Amazon.Hint(fmt.Errorf("the listener %s lacks elb_port or elb_protocol", value.Repr(item)),
 				"write a mapping with both")
 		}
 		instance, ok := cloud.Number(m, "instance_port")

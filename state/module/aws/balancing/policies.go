@@ -32,11 +32,11 @@ func (e *elbPresent) declaredPolicies() (all []policy, err error) {
 		one := policy{name: cloud.Text(m, "policy_name"), kind: cloud.Text(m, "policy_type"),
 			content: cloud.MapOf(m.Value("policy"))}
 		if one.name == "" || one.kind == "" {
-			return nil, diag.WithHint(fmt.Errorf("the policy %s lacks policy_name or policy_type", value.Repr(item)),
+			return nil, diag.Amazon.Hint(fmt.Errorf("the policy %s lacks policy_name or policy_type", value.Repr(item)),
 				"give both, and the attributes as policy")
 		}
 		if slices.ContainsFunc(all, func(o policy) bool { return o.name == one.name }) {
-			return nil, diag.WithHint(fmt.Errorf("the policy %s is declared twice", one.name), "remove one, or rename it")
+			return nil, diag.Amazon.Hint(fmt.Errorf("the policy %s is declared twice", one.name), "remove one, or rename it")
 		}
 		one.full = one.prefix() + one.digest()
 		all = append(all, one)
@@ -213,7 +213,7 @@ func (e *elbPresent) backends(_ context.Context, p *cloud.Plan, a *cloud.Account
 		m := cloud.MapOf(item)
 		port, ok := cloud.Number(m, "instance_port")
 		if !ok {
-			return diag.WithHint(errors.New("a back end lacks instance_port"), "give the port of the instances")
+			return diag.Amazon.Hint(errors.New("a back end lacks instance_port"), "give the port of the instances")
 		}
 		var now []string
 		for _, b := range has.BackendServerDescriptions {

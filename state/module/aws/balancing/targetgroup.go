@@ -106,7 +106,7 @@ func (g *targetGroup) look(ctx context.Context) (*cloud.Plan, error) {
 		return p, nil
 	}
 	if old := sdk.ToInt32(has.Port); int(old) != *g.Port || !strings.EqualFold(string(has.Protocol), g.Protocol) {
-		return nil, diag.WithHint(errors.New("protocol and port of a target group cannot be changed"),
+		return nil, diag.Resource.Hint(errors.New("protocol and port of a target group cannot be changed"),
 			"give the group with the new ones another name")
 	}
 	old := value.NewMap("health_check_protocol", string(has.HealthCheckProtocol), "health_check_port",

@@ -136,7 +136,7 @@ func (c *Cloud) access(service string, a Arguments) (access, error) {
 	}
 	to.fill(func(name string) any { return c.Option(service + "." + name) })
 	if (to.key == "") != (to.keyID == "") {
-		return to, diag.WithHint(errors.New("key or keyid is given without the other one"), "give both, or neither")
+		return to, diag.Credentials.Hint(errors.New("key or keyid is given without the other one"), "give both, or neither")
 	}
 	return to, nil
 }
@@ -179,11 +179,11 @@ func (c *Cloud) configFor(ctx context.Context, to access) (sdk.Config, error) {
 	}
 	cfg, err := config.LoadDefaultConfig(ctx, options...)
 	if err != nil {
-		return cfg, diag.WithHint(fmt.Errorf("reading how AWS is reached: %w", readable{err}),
+		return cfg, diag.Credentials.Hint(fmt.Errorf("reading how AWS is reached: %w", readable{err}),
 			"name a profile of the pillar or of AWS's configuration, or give region, keyid and key")
 	}
 	if _, err := cfg.Credentials.Retrieve(ctx); err != nil {
-		return cfg, diag.WithHint(fmt.Errorf("looking for credentials of AWS: %w", readable{err}),
+		return cfg, diag.Credentials.Hint(fmt.Errorf("looking for credentials of AWS: %w", readable{err}),
 			"set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, sign in with AWS's tools, or name a profile")
 	}
 	cfg.HTTPClient = limited(cfg.HTTPClient)

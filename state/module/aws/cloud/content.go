@@ -28,7 +28,7 @@ func (c *Cloud) CheckSecretFile(h *host.Host, path, key string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if other := c.secrets[path]; other != "" && other != key {
-		return diag.WithHint(fmt.Errorf("%s is to take the secret halves of %s and of %s", path, other, key),
+		return diag.Contradiction.Hint(fmt.Errorf("%s is to take the secret halves of %s and of %s", path, other, key),
 			"name another directory for one of them")
 	}
 	if c.secrets == nil {
@@ -40,19 +40,20 @@ func (c *Cloud) CheckSecretFile(h *host.Host, path, key string) error {
 	}
 	dir := filepath.Dir(path)
 	if !filepath.IsAbs(dir) {
-		return diag.WithHint(fmt.Errorf("%s is to take the secret half of the key, and is not an absolute path", dir),
+		return diag.Argument.Hint(fmt.Errorf("%s is to take the secret half of the key, and is not an absolute path", dir),
 			"write the whole path")
 	}
 	info, err := h.Files.Stat(dir)
 	switch {
 	case err != nil:
-		return diag.WithHint(fmt.Errorf("the directory for the secret half of the key: %w", err), "make the directory first")
+		return diag.Prerequisite.Hint(fmt.Errorf("the directory for the secret half of the key: %w", err),
+			"make the directory first")
 	case !info.IsDir():
-		return diag.WithHint(fmt.Errorf("%s is to take the secret half of the key, and is not a directory", dir),
+		return diag.Path.Hint(fmt.Errorf("%s is to take the secret half of the key, and is not a directory", dir),
 			"name a directory")
 	}
 	if _, err := h.Files.Lstat(path); err == nil {
-		return diag.WithHint(fmt.Errorf("%s exists, and is not replaced by the secret half of %s", path, key),
+		return diag.Path.Hint(fmt.Errorf("%s exists, and is not replaced by the secret half of %s", path, key),
 			"move it away")
 	}
 	return nil

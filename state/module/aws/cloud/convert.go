@@ -31,7 +31,7 @@ func IntoSDK(argument string, v, to any) error {
 				text = fmt.Sprintf("%s is the %s, which is too large or not whole", cmp.Or(bad.Field, "it"), bad.Value)
 			}
 		}
-		return diag.WithHint(fmt.Errorf("%s: %s", argument, text), "its fields have the names of AWS's API")
+		return diag.Amazon.Hint(fmt.Errorf("%s: %s", argument, text), "its fields have the names of AWS's API")
 	}
 	return nil
 }

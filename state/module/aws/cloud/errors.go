@@ -15,7 +15,8 @@ import (
 
 // Missing returns the error for a resource that others refer to and that does not exist.
 func Missing(kind, name, state string) error {
-	return diag.WithHint(fmt.Errorf("there is no %s %s", kind, name), "declare it before with %s, or correct the name",
+	return diag.Resource.Hint(
+		fmt.Errorf("there is no %s %s", kind, name), "declare it before with %s, or correct the name",
 		state)
 }
 
@@ -27,7 +28,7 @@ func Failed(what, name string, err error) error {
 	}
 	wrapped := fmt.Errorf("%s %s: %w", what, name, readable{err})
 	if unreachable(err) {
-		return diag.WithHint(wrapped, "look at the network, the region and --endpoint, and run it again")
+		return diag.Store.Hint(wrapped, "look at the network, the region and --endpoint, and run it again")
 	}
 	var api smithy.APIError
 	if !errors.As(err, &api) || diag.HintOf(err) != "" {
@@ -35,10 +36,10 @@ func Failed(what, name string, err error) error {
 	}
 	switch code := api.ErrorCode(); {
 	case strings.Contains(code, "AccessDenied") || strings.Contains(code, "Unauthorized"):
-		return diag.WithHint(wrapped, "allow the account this action, or name another profile")
+		return diag.Credentials.Hint(wrapped, "allow the account this action, or name another profile")
 	case strings.Contains(code, "InvalidClientTokenId") || strings.Contains(code, "SignatureDoesNotMatch"),
 		strings.Contains(code, "ExpiredToken"), strings.Contains(code, "AuthFailure"):
-		return diag.WithHint(wrapped, "renew the credentials of the profile")
+		return diag.Credentials.Hint(wrapped, "renew the credentials of the profile")
 	}
 	return wrapped
 }

@@ -41,7 +41,8 @@ func TestErrorsOfAWSAreReadable(t *testing.T) {
 			"EC2: RunInstances: the answer has the HTTP status 502"},
 		{operation(&smithyhttp.RequestSendError{Err: errors.New("no route")}), "EC2: RunInstances: no route"},
 		{operation(&smithy.CanceledError{Err: context.Canceled}), "EC2: RunInstances: context canceled"},
-		{fmt.Errorf("first: %w", diag.WithHint(errors.Join(operation(invalid)), "h")), "first: EC2: RunInstances: " + shown},
+		{fmt.Errorf("first: %w", diag.Internal.Hint(errors.Join(operation(invalid)), "h")),
+			"first: EC2: RunInstances: " + shown},
 		{Failed("making instance", "i", operation(answer(400, invalid))),
 			"making instance i: EC2: RunInstances: " + shown},
 	} {
@@ -55,7 +56,7 @@ func TestErrorsOfAWSAreReadable(t *testing.T) {
 		t.Errorf("the code of %q is not found, or the wrapped error has several lines", err)
 	}
 	denied := &smithy.GenericAPIError{Code: "AccessDenied"}
-	if hint := diag.HintOf(Failed("a", "b", diag.WithHint(denied, "its own"))); hint != "its own" {
+	if hint := diag.HintOf(Failed("a", "b", diag.Internal.Hint(denied, "its own"))); hint != "its own [C079]" {
 		t.Errorf("the hint of a request is %q", hint)
 	}
 }

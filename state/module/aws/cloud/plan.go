@@ -110,7 +110,7 @@ func (c *Common) Planned(p *Plan, err error) (module.Diff, error) {
 func (c *Common) Apply(ctx context.Context, _ *host.Host, _ module.Diff) (module.Report, error) {
 	var done []string
 	if c.plan.removed && !c.Cloud.mayDelete(c.plan) {
-		return module.Report{}, diag.WithHint(fmt.Errorf("it is not deleted: the plan did not show that %s is",
+		return module.Report{}, diag.Resource.Hint(fmt.Errorf("it is not deleted: the plan did not show that %s is",
 			value.Repr(c.plan.Old)), "run it again, and look at the plan; --yes deletes without a question")
 	}
 	for _, s := range c.plan.Steps {

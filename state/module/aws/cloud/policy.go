@@ -59,7 +59,7 @@ func policyOf(v any) (*value.Map, error) {
 		}
 		parsed, err := value.FromJSON([]byte(text))
 		if err != nil {
-			return nil, diag.WithHint(fmt.Errorf("it is a text that is not JSON: %w", err),
+			return nil, diag.Amazon.Hint(fmt.Errorf("it is a text that is not JSON: %w", err),
 				"write the policy as a mapping, or as JSON")
 		}
 		v = parsed

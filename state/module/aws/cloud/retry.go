@@ -23,7 +23,7 @@ func refuseUnknown(stack *middleware.Stack) error {
 		in middleware.InitializeInput,
 		next middleware.InitializeHandler) (out middleware.InitializeOutput, m middleware.Metadata, err error) {
 		if text, err := json.Marshal(in.Parameters); err == nil && bytes.Contains(text, []byte(Later)) {
-			return out, m, diag.WithHint(errors.New("it refers to a resource that this run did not make"),
+			return out, m, diag.Resource.Hint(errors.New("it refers to a resource that this run did not make"),
 				"correct what failed before it, and run it again")
 		}
 		return next.HandleInitialize(ctx, in)

@@ -24,7 +24,7 @@ func WaitFor(ctx context.Context, what string, longest time.Duration,
 		}
 		select {
 		case <-ctx.Done():
-			return diag.WithHint(fmt.Errorf("waiting until %s: %w", what, ctx.Err()),
+			return diag.Timeout.Hint(fmt.Errorf("waiting until %s: %w", what, ctx.Err()),
 				"run it again: what is done already stays unchanged")
 		case <-time.After(pause):
 		}

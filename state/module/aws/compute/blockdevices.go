@@ -43,7 +43,7 @@ func (l *Launch) devices() (all []device, err error) {
 				d.delete = l.Delete
 			}
 			if !strings.HasPrefix(d.name, "/dev/") && !strings.HasPrefix(d.name, "xvd") && !strings.HasPrefix(d.name, "sd") {
-				return nil, diag.WithHint(fmt.Errorf("%s is not a name of a device", d.name), "write - /dev/sda1: {size: 20}")
+				return nil, diag.Amazon.Hint(fmt.Errorf("%s is not a name of a device", d.name), "write - /dev/sda1: {size: 20}")
 			}
 			all = append(all, d)
 		}

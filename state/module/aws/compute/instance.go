@@ -70,11 +70,11 @@ func (i *instancePresent) Valid() error {
 	case given > 1:
 		return errors.New("public_ip, allocation_id and allocate_eip exclude one another")
 	case i.Target != "" && i.Target != "running" && i.Target != "stopped":
-		return diag.WithHint(fmt.Errorf("target_state is %s", i.Target), "write running or stopped")
+		return diag.Amazon.Hint(fmt.Errorf("target_state is %s", i.Target), "write running or stopped")
 	}
 	for _, name := range i.Attributes.Names() {
 		if !slices.Contains(instanceAttributes, name) {
-			return diag.WithHint(fmt.Errorf("attributes has no %s", name), "%s", diag.DidYouMean(name, instanceAttributes))
+			return diag.Amazon.Hint(fmt.Errorf("attributes has no %s", name), "%s", diag.DidYouMean(name, instanceAttributes))
 		}
 	}
 	return nil
@@ -124,7 +124,7 @@ func (i *instancePresent) look(ctx context.Context) (*cloud.Plan, error) {
 	}
 	if has == nil {
 		if i.InstanceID != "" {
-			return nil, diag.WithHint(fmt.Errorf("there is no instance %s", i.InstanceID),
+			return nil, diag.Resource.Hint(fmt.Errorf("there is no instance %s", i.InstanceID),
 				"correct instance_id, or give a name to make one")
 		}
 		if _, err := i.subnet(ctx, a); err != nil {

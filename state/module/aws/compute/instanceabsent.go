@@ -44,7 +44,7 @@ func (i *instanceAbsent) look(ctx context.Context) (*cloud.Plan, error) {
 	case err != nil || len(all) == 0:
 		return p, err
 	case len(all) > 1:
-		return nil, diag.WithHint(fmt.Errorf("%d instances are meant by %s", len(all), i.title()), "give instance_id")
+		return nil, diag.Resource.Hint(fmt.Errorf("%d instances are meant by %s", len(all), i.title()), "give instance_id")
 	}
 	has, client := all[0], network.EC2Of(a)
 	p.Remove(value.NewMap("instance", i.title(), "instance_id", sdk.ToString(has.InstanceId)))
@@ -54,7 +54,7 @@ func (i *instanceAbsent) look(ctx context.Context) (*cloud.Plan, error) {
 		return nil, cloud.Failed("reading instance", i.title(), err)
 	}
 	if protected.DisableApiTermination != nil && sdk.ToBool(protected.DisableApiTermination.Value) {
-		return nil, diag.WithHint(fmt.Errorf("instance %s is protected against termination", i.title()),
+		return nil, diag.Resource.Hint(fmt.Errorf("instance %s is protected against termination", i.title()),
 			"set disable_api_termination: False first")
 	}
 	var allocations []string

@@ -138,7 +138,7 @@ func (i *instancePresent) image(ctx context.Context, a *cloud.Account) (string, 
 		return i.Image, nil
 	}
 	if i.ImageName == "" {
-		return "", diag.WithHint(fmt.Errorf("instance %s has no image", i.title()), "give image_id or image_name")
+		return "", diag.Amazon.Hint(fmt.Errorf("instance %s has no image", i.title()), "give image_id or image_name")
 	}
 	out, err := network.EC2Of(a).DescribeImages(ctx,
 		&ec2.DescribeImagesInput{Filters: []types.Filter{{Name: sdk.String("name"), Values: []string{i.ImageName}}}})
@@ -146,7 +146,8 @@ func (i *instancePresent) image(ctx context.Context, a *cloud.Account) (string, 
 		return "", cloud.Failed("looking for image", i.ImageName, err)
 	}
 	if len(out.Images) == 0 {
-		return "", diag.WithHint(fmt.Errorf("there is no image %s", i.ImageName), "correct image_name, or give image_id")
+		return "", diag.Resource.Hint(fmt.Errorf("there is no image %s", i.ImageName),
+			"correct image_name, or give image_id")
 	}
 	newest := slices.MaxFunc(out.Images, func(a, b types.Image) int {
 		return strings.Compare(sdk.ToString(a.CreationDate), sdk.ToString(b.CreationDate))

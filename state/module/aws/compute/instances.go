@@ -63,7 +63,7 @@ func (n *instanceNamed) find(ctx context.Context, a *cloud.Account) (*types.Inst
 	case err != nil || len(all) == 0:
 		return nil, err
 	case len(all) > 1:
-		return nil, diag.WithHint(fmt.Errorf("%d instances are named %s", len(all), n.title()), "give instance_id")
+		return nil, diag.Resource.Hint(fmt.Errorf("%d instances are named %s", len(all), n.title()), "give instance_id")
 	}
 	return &all[0], nil
 }

@@ -40,9 +40,9 @@ func (n *interfacePresent) Valid() error {
 	case (n.SubnetID == "") == (n.SubnetName == ""):
 		return errors.New("one of subnet_id and subnet_name says where the interface is")
 	case len(n.Groups) == 0:
-		return diag.WithHint(errors.New("groups is missing"), "give the security groups of the interface")
+		return diag.Amazon.Hint(errors.New("groups is missing"), "give the security groups of the interface")
 	case len(n.Records) > 0:
-		return diag.WithHint(errors.New("arecords is not here"), "write boto_route53.present with the address")
+		return diag.Amazon.Hint(errors.New("arecords is not here"), "write boto_route53.present with the address")
 	}
 	return nil
 }
@@ -70,7 +70,7 @@ func interfaceOf(ctx context.Context, a *cloud.Account, name, id string) (*types
 	case err != nil || len(all) == 0:
 		return nil, err
 	case len(all) > 1:
-		return nil, diag.WithHint(fmt.Errorf("%d network interfaces are named %s", len(all), name),
+		return nil, diag.Resource.Hint(fmt.Errorf("%d network interfaces are named %s", len(all), name),
 			"give them different tags Name")
 	}
 	return &all[0], nil

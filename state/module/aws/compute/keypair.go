@@ -34,7 +34,7 @@ type keyPair struct {
 // Valid implements module.Validated.
 func (k *keyPair) Valid() error {
 	if !k.absent && (k.Save == "") == (k.Public == "") {
-		return diag.WithHint(errors.New("one of save_path and upload_public is needed"),
+		return diag.Amazon.Hint(errors.New("one of save_path and upload_public is needed"),
 			"upload_public takes the public key, save_path the directory for the private half of a new pair")
 	}
 	return nil
@@ -101,7 +101,7 @@ func (k *keyPair) create(ctx context.Context, a *cloud.Account) error {
 	}
 	path := k.path()
 	if _, err := k.host.Files.Lstat(path); err == nil {
-		return diag.WithHint(fmt.Errorf("%s exists, and is not replaced by the key pair %s", path, k.Name), "move it away")
+		return diag.Path.Hint(fmt.Errorf("%s exists, and is not replaced by the key pair %s", path, k.Name), "move it away")
 	}
 	ctx, cancel := cloud.Uninterrupted(ctx)
 	defer cancel()

@@ -23,7 +23,7 @@ func (l *Launch) userData(c *cloud.Cloud) (string, error) {
 		}
 	}
 	if given > 1 && (l.UserData != "" || l.CloudInit.Len() == 0) {
-		return "", diag.WithHint(errors.New("user_data stands beside cloud_init or bootstrap"), "give one of them")
+		return "", diag.Amazon.Hint(errors.New("user_data stands beside cloud_init or bootstrap"), "give one of them")
 	}
 	script := ""
 	if l.Bootstrap != nil {
@@ -32,7 +32,7 @@ func (l *Launch) userData(c *cloud.Cloud) (string, error) {
 			m = cloud.MapOf(c.Option(name))
 		}
 		if m == nil || c.Bootstrap == nil {
-			return "", diag.WithHint(fmt.Errorf("bootstrap is %s, and a mapping was expected", value.Repr(l.Bootstrap)),
+			return "", diag.Amazon.Hint(fmt.Errorf("bootstrap is %s, and a mapping was expected", value.Repr(l.Bootstrap)),
 				"give store, agent, agent_digest and trust_root, or the name of a pillar that has them")
 		}
 		var err error
@@ -73,7 +73,7 @@ func multipart(m *value.Map, script string) (string, error) {
 			}
 			parts = append(parts, part{"cloud-config", "cloud-config", text})
 		default:
-			return "", diag.WithHint(fmt.Errorf("cloud_init has no %s", kind), "it has boothooks, scripts and cloud-config")
+			return "", diag.Amazon.Hint(fmt.Errorf("cloud_init has no %s", kind), "it has boothooks, scripts and cloud-config")
 		}
 	}
 	if script != "" {

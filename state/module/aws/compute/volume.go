@@ -70,7 +70,7 @@ func (v *volumeNamed) find(ctx context.Context, a *cloud.Account, byDevice bool)
 	case err != nil || len(all) == 0:
 		return nil, err
 	case len(all) > 1:
-		return nil, diag.WithHint(fmt.Errorf("%d volumes are named %s", len(all), v.title()), "give volume_id")
+		return nil, diag.Resource.Hint(fmt.Errorf("%d volumes are named %s", len(all), v.title()), "give volume_id")
 	}
 	return &all[0], nil
 }
@@ -95,7 +95,7 @@ type volumePresent struct {
 // Valid implements module.Validated.
 func (v *volumePresent) Valid() error {
 	if (v.InstanceName == "") == (v.InstanceID == "") || v.Device == "" {
-		return diag.WithHint(errors.New("a volume is attached to one instance, as a device"),
+		return diag.Amazon.Hint(errors.New("a volume is attached to one instance, as a device"),
 			"give one of instance_name and instance_id, and device")
 	}
 	return nil
@@ -133,7 +133,8 @@ func (v *volumePresent) look(ctx context.Context) (*cloud.Plan, error) {
 	if has == nil {
 		if v.VolumeID != "" {
 			return nil,
-				diag.WithHint(fmt.Errorf("there is no volume %s", v.VolumeID), "correct volume_id, or give a name to make one")
+				diag.Resource.Hint(
+					fmt.Errorf("there is no volume %s", v.VolumeID), "correct volume_id, or give a name to make one")
 		}
 		v.create(p, a)
 		has = &types.Volume{}

@@ -21,7 +21,7 @@ type volumeAbsent struct{ volumeNamed }
 // Valid implements module.Validated.
 func (v *volumeAbsent) Valid() error {
 	if v.VolumeName == "" && v.VolumeID == "" && (v.InstanceName+v.InstanceID == "" || v.Device == "") {
-		return diag.WithHint(errors.New("nothing says which volume this is"),
+		return diag.Amazon.Hint(errors.New("nothing says which volume this is"),
 			"give volume_name, volume_id, or an instance with its device")
 	}
 	return nil

@@ -43,7 +43,7 @@ func (t *volumesTagged) look(ctx context.Context) (*cloud.Plan, error) {
 		m := cloud.MapOf(item)
 		tags := cloud.MapOf(m.Value("tags"))
 		if tags == nil {
-			return nil, diag.WithHint(fmt.Errorf("the entry %s of tag_maps has no tags", value.Repr(item)),
+			return nil, diag.Amazon.Hint(fmt.Errorf("the entry %s of tag_maps has no tags", value.Repr(item)),
 				"write filters, tags and in_states")
 		}
 		filters, err := t.filters(ctx, a, m)
@@ -126,7 +126,7 @@ func (t *volumesTagged) tag(p *cloud.Plan, a *cloud.Account, v types.Volume, wan
 		p.Differ("tags of "+title, one.Old.Value("tags"), one.New.Value("tags"))
 		if id == cloud.Later { // only a dry run has made nothing yet
 			p.Then("tags set", func(context.Context) error {
-				return diag.WithHint(fmt.Errorf("AWS does not show %s yet", title),
+				return diag.Resource.Hint(fmt.Errorf("AWS does not show %s yet", title),
 					"run it again: what is done already stays unchanged")
 			})
 			return

@@ -65,7 +65,7 @@ func (*recordPresent) RunsBeside() {}
 // Valid implements module.Validated.
 func (r *recordPresent) Valid() error {
 	if r.Zone == "" || r.Type == "" {
-		return diag.WithHint(errors.New("a record needs zone and record_type"), "give both")
+		return diag.Amazon.Hint(errors.New("a record needs zone and record_type"), "give both")
 	}
 	return nil
 }

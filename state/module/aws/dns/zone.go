@@ -141,7 +141,7 @@ func (z *zoneAbsent) Check(ctx context.Context, _ *host.Host) (module.Diff, erro
 	}
 	p, name := cloud.NewPlan(), cmp.Or(z.Domain, z.Name)
 	if name == "" {
-		return module.Diff{}, diag.WithHint(errors.New("no zone is named"), "give domain_name or name")
+		return module.Diff{}, diag.Amazon.Hint(errors.New("no zone is named"), "give domain_name or name")
 	}
 	id, _, err := ZoneOf(ctx, a, name, z.Private)
 	if id != "" && err == nil {
@@ -190,7 +190,7 @@ func emptyZone(ctx context.Context, a *cloud.Account, id, name string) error {
 	if len(left) == 0 {
 		return nil
 	}
-	return diag.WithHint(fmt.Errorf("zone %s has %s, and AWS deletes only empty zones: %s", dotted(name),
+	return diag.Resource.Hint(fmt.Errorf("zone %s has %s, and AWS deletes only empty zones: %s", dotted(name),
 		diag.Count(len(left), "record"), strings.Join(left[:min(len(left), 5)], ", ")),
 		"delete its records before it, with boto_route53.absent")
 }

@@ -82,7 +82,7 @@ func (k *keysPresent) Apply(ctx context.Context, h *host.Host, d module.Diff) (m
 func (k *keysPresent) create(ctx context.Context, client *iam.Client, has int) error {
 	path := cloud.SecretFile(k.Save, k.Name)
 	if _, err := k.host.Files.Lstat(path); err == nil {
-		return diag.WithHint(fmt.Errorf("%s exists, and is not replaced by the access keys of %s", path, k.Name),
+		return diag.Path.Hint(fmt.Errorf("%s exists, and is not replaced by the access keys of %s", path, k.Name),
 			"move it away")
 	}
 	ctx, cancel := cloud.Uninterrupted(ctx)

@@ -39,7 +39,7 @@ type keyPresent struct {
 // Valid implements module.Validated.
 func (k *keyPresent) Valid() error {
 	if k.Manage || len(k.Grants) > 0 {
-		return diag.WithHint(errors.New("grants of keys are not managed here"), "write what the grants allow into policy")
+		return diag.Amazon.Hint(errors.New("grants of keys are not managed here"), "write what the grants allow into policy")
 	}
 	return nil
 }

@@ -22,7 +22,7 @@ func signsIn(ctx context.Context, client *iam.Client, user string) (bool, error)
 // Valid implements module.Validated.
 func (m *memberPresent) Valid() error {
 	if !m.user && m.Password != "" {
-		return diag.WithHint(errors.New("a group has no password"), "give it to boto_iam.user_present")
+		return diag.Amazon.Hint(errors.New("a group has no password"), "give it to boto_iam.user_present")
 	}
 	return nil
 }

@@ -35,7 +35,7 @@ type dhcpOptions struct {
 // Valid implements module.Validated.
 func (d *dhcpOptions) Valid() error {
 	if !d.absent && d.VPCID == "" && d.VPCName == "" {
-		return diag.WithHint(errors.New("nothing says which VPC uses the DHCP options"), "give vpc_name or vpc_id")
+		return diag.Amazon.Hint(errors.New("nothing says which VPC uses the DHCP options"), "give vpc_name or vpc_id")
 	}
 	return nil
 }
@@ -100,7 +100,8 @@ func (d *dhcpOptions) look(ctx context.Context) (*cloud.Plan, error) {
 	case d.absent:
 		return p, nil
 	case has == nil && d.ID != "":
-		return nil, diag.WithHint(errors.New("there are no DHCP options "+d.ID), "correct dhcp_options_id, or leave it out")
+		return nil, diag.Resource.Hint(errors.New("there are no DHCP options "+d.ID),
+			"correct dhcp_options_id, or leave it out")
 	}
 	id := cloud.Later
 	if has == nil {

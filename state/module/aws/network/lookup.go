@@ -53,7 +53,8 @@ func VPCOf(ctx context.Context, a *cloud.Account, id, name string) (string, erro
 	}
 	switch {
 	case name == "":
-		return "", diag.WithHint(fmt.Errorf("the region %s has no default VPC", a.Config.Region), "give vpc_name or vpc_id")
+		return "", diag.Resource.Hint(fmt.Errorf("the region %s has no default VPC", a.Config.Region),
+			"give vpc_name or vpc_id")
 	case a.Expects("vpc", name):
 		return cloud.Later, nil
 	}
@@ -116,7 +117,7 @@ func SubnetIn(ctx context.Context, a *cloud.Account, vpc, name string) (string, 
 	case len(found) == 1:
 		return sdk.ToString(found[0].SubnetId), nil
 	case len(found) > 1:
-		return "", diag.WithHint(fmt.Errorf("%d subnets are named %s", len(found), name),
+		return "", diag.Resource.Hint(fmt.Errorf("%d subnets are named %s", len(found), name),
 			"give the ID of the subnet, or the VPC where the state takes one")
 	case a.Expects("subnet", name):
 		return cloud.Later, nil

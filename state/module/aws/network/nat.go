@@ -31,7 +31,7 @@ type natGateway struct {
 // Valid implements module.Validated.
 func (n *natGateway) Valid() error {
 	if (n.SubnetID == "") == (n.SubnetName == "") {
-		return diag.WithHint(errors.New("a NAT gateway is in one subnet"), "give one of subnet_id and subnet_name")
+		return diag.Amazon.Hint(errors.New("a NAT gateway is in one subnet"), "give one of subnet_id and subnet_name")
 	}
 	return nil
 }

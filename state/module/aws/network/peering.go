@@ -65,7 +65,7 @@ func (c *peering) find(ctx context.Context, a *cloud.Account) (*types.VpcPeering
 	case err != nil || len(all) == 0:
 		return nil, err
 	case len(all) > 1:
-		return nil, diag.WithHint(errors.New("several peering connections are named "+c.title()), "give conn_id")
+		return nil, diag.Resource.Hint(errors.New("several peering connections are named "+c.title()), "give conn_id")
 	}
 	return &all[0], nil
 }
@@ -91,7 +91,7 @@ type peeringPresent struct {
 // Valid implements module.Validated.
 func (c *peeringPresent) Valid() error {
 	if (c.RequesterID == "") == (c.RequesterName == "") || (c.PeerID == "") == (c.PeerName == "") {
-		return diag.WithHint(errors.New("a peering connection joins two VPCs"),
+		return diag.Amazon.Hint(errors.New("a peering connection joins two VPCs"),
 			"give one of requester_vpc_id and requester_vpc_name, and one of peer_vpc_id and peer_vpc_name")
 	}
 	return nil

@@ -37,7 +37,7 @@ func (n *NetResource) routes(ctx context.Context, a *cloud.Account) (all []route
 			nat:      cloud.Text(m, "nat_gateway_id"), nic: cloud.Text(m, "interface_id"),
 			peer: cloud.Text(m, "vpc_peering_connection_id")}
 		if r.cidr == "" {
-			return nil, diag.WithHint(fmt.Errorf("the route %s lacks destination_cidr_block", value.Repr(item)), "give it")
+			return nil, diag.Amazon.Hint(fmt.Errorf("the route %s lacks destination_cidr_block", value.Repr(item)), "give it")
 		}
 		if err := r.resolve(ctx, a, m); err != nil {
 			return nil, err

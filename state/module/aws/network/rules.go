@@ -160,7 +160,8 @@ func parseRule(m *value.Map) (all []rule, err error) {
 		base.from, base.to = -1, -1
 	}
 	if base.protocol == "" {
-		return nil, diag.WithHint(fmt.Errorf("the rule %s lacks ip_protocol", value.Repr(m)), "write tcp, udp, icmp or all")
+		return nil, diag.Amazon.Hint(fmt.Errorf("the rule %s lacks ip_protocol", value.Repr(m)),
+			"write tcp, udp, icmp or all")
 	}
 	kinds := 0
 	for _, kind := range []string{"cidr_ip", "source_group_name", "source_group_group_id"} {
@@ -182,7 +183,7 @@ func parseRule(m *value.Map) (all []rule, err error) {
 		}
 	}
 	if kinds != 1 {
-		return nil, diag.WithHint(fmt.Errorf("the rule %s has %d kinds of sources", value.Repr(m), kinds),
+		return nil, diag.Amazon.Hint(fmt.Errorf("the rule %s has %d kinds of sources", value.Repr(m), kinds),
 			"give one of cidr_ip, source_group_name and source_group_group_id")
 	}
 	return all, nil

@@ -37,7 +37,8 @@ func (n *NetResource) FindSubnet(ctx context.Context, a *cloud.Account) (*types.
 	case 1:
 		return &found[0], nil
 	}
-	return nil, diag.WithHint(fmt.Errorf("%d subnets are named %s", len(found), n.Name), "give vpc_name or subnet_id")
+	return nil, diag.Resource.Hint(fmt.Errorf("%d subnets are named %s", len(found), n.Name),
+		"give vpc_name or subnet_id")
 }
 
 // givenVPC returns the ID of the VPC that the arguments name, cloud.Later if there is none, and "" if they name none.

@@ -81,7 +81,7 @@ func (*netPresent) RunsBeside() {}
 // Valid implements module.Validated.
 func (n *netPresent) Valid() error {
 	if n.CIDR == "" && (n.Kind == "vpc" || n.Kind == "subnet") {
-		return diag.WithHint(errors.New("cidr_block is missing"), "give the addresses, such as 10.0.0.0/16")
+		return diag.Amazon.Hint(errors.New("cidr_block is missing"), "give the addresses, such as 10.0.0.0/16")
 	}
 	return nil
 }

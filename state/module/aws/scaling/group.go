@@ -106,7 +106,7 @@ func (g *asgPresent) look(ctx context.Context) (*cloud.Plan, error) {
 		return nil, err
 	}
 	if has != nil && strings.Contains(sdk.ToString(has.Status), "Delet") {
-		return nil, diag.WithHint(fmt.Errorf("group %s is being deleted", g.Name), "run it again when it is gone")
+		return nil, diag.Resource.Hint(fmt.Errorf("group %s is being deleted", g.Name), "run it again when it is gone")
 	}
 	if has == nil {
 		a.Expect("asg", g.Name)

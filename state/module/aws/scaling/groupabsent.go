@@ -37,7 +37,7 @@ func (g *asgAbsent) Check(ctx context.Context, _ *host.Host) (module.Diff, error
 		return g.Planned(p, err)
 	}
 	if len(has.Instances) > 0 && !g.Force {
-		return module.Diff{}, diag.WithHint(fmt.Errorf("group %s has %d instances", g.Name, len(has.Instances)),
+		return module.Diff{}, diag.Resource.Hint(fmt.Errorf("group %s has %d instances", g.Name, len(has.Instances)),
 			"give force: True to terminate them with the group")
 	}
 	p.Remove(value.NewMap("asg", g.Name, "instances", len(has.Instances)))

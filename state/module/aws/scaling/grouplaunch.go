@@ -33,7 +33,8 @@ func (g *asgPresent) launchOf() (*compute.Launch, error) {
 	for _, name := range m.Names() {
 		known, _ := module.ArgumentsOf(resource)
 		if !slices.ContainsFunc(known, func(a module.Argument) bool { return a.Name == name }) {
-			return nil, diag.WithHint(fmt.Errorf("launch_config has no %s", name), "it takes the arguments of boto_lc.present")
+			return nil, diag.Amazon.Hint(fmt.Errorf("launch_config has no %s", name),
+				"it takes the arguments of boto_lc.present")
 		}
 	}
 	*l = resource.Launch

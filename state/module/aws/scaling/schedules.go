@@ -101,7 +101,8 @@ func (g *asgPresent) setActions(ctx context.Context, client *autoscaling.Client,
 			if v := cloud.Text(m, field); v != "" {
 				t, err := time.Parse(time.RFC3339, v)
 				if err != nil {
-					return diag.WithHint(fmt.Errorf("%s of scheduled action %s: %w", field, name, err), "write 2030-01-31T08:00:00Z")
+					return diag.Amazon.Hint(fmt.Errorf("%s of scheduled action %s: %w", field, name, err),
+						"write 2030-01-31T08:00:00Z")
 				}
 				*to = &t
 			}

@@ -19,7 +19,7 @@ func (g *asgPresent) wantedTags() (tags []types.Tag, err error) {
 	for _, item := range g.Tags {
 		m := cloud.MapOf(item)
 		if cloud.Text(m, "key") == "" {
-			return nil, diag.WithHint(fmt.Errorf("the tag %s lacks its key", value.Repr(item)),
+			return nil, diag.Amazon.Hint(fmt.Errorf("the tag %s lacks its key", value.Repr(item)),
 				"write key, value and propagate_at_launch")
 		}
 		tags = append(tags, types.Tag{Key: sdk.String(cloud.Text(m, "key")), Value: sdk.String(cloud.Text(m, "value")),

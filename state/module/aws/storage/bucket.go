@@ -79,7 +79,8 @@ func BucketThere(ctx context.Context, a *cloud.Account, name string) (bool, stri
 		return false, "", nil
 	case cloud.HasCode(err, "Forbidden", "AccessDenied"):
 		return false, "",
-			diag.WithHint(fmt.Errorf("bucket %s may not be read: it belongs to another account, or a policy forbids it", name),
+			diag.Credentials.Hint(
+				fmt.Errorf("bucket %s may not be read: it belongs to another account, or a policy forbids it", name),
 				"names of buckets are shared by all accounts: choose another one, or allow s3:ListBucket")
 	case err != nil:
 		return false, "", cloud.Failed("reading bucket", name, err)
@@ -184,7 +185,8 @@ func (b *bucketAbsent) Check(ctx context.Context, _ *host.Host) (module.Diff, er
 	full := len(first.Versions)+len(first.DeleteMarkers) > 0
 	if full && !b.Force {
 		return module.Diff{},
-			diag.WithHint(fmt.Errorf("bucket %s holds objects", b.Bucket), "give Force: True to delete them with the bucket")
+			diag.Resource.Hint(
+				fmt.Errorf("bucket %s holds objects", b.Bucket), "give Force: True to delete them with the bucket")
 	}
 	p.Remove(value.NewMap("bucket", b.Bucket, "holds_objects", full))
 	if full {

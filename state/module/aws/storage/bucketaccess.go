@@ -43,7 +43,7 @@ func (b *bucketPresent) acl() (*bucketPart, error) {
 		known, ok := cannedRights[name]
 		if !ok {
 			return nil,
-				diag.WithHint(fmt.Errorf("there is no ACL %s", name), "write private, public-read or another one that S3 knows")
+				diag.Amazon.Hint(fmt.Errorf("there is no ACL %s", name), "write private, public-read or another one that S3 knows")
 		}
 		in.ACL = types.BucketCannedACL(name)
 		for _, r := range known {
@@ -77,7 +77,7 @@ func (b *bucketPresent) acl() (*bucketPart, error) {
 		put: func(ctx context.Context, c *s3.Client) error {
 			_, err := c.PutBucketAcl(ctx, in)
 			if cloud.HasCode(err, "AccessControlListNotSupported") {
-				return diag.WithHint(err, "the bucket takes no ACLs: set its object ownership to ObjectWriter, or use Policy")
+				return diag.Resource.Hint(err, "the bucket takes no ACLs: set its object ownership to ObjectWriter, or use Policy")
 			}
 			return explainDenied(err)
 		}}, nil
@@ -104,7 +104,7 @@ func (b *bucketPresent) policy() (*bucketPart, error) {
 	if given, ok := b.Policy.(string); ok && given != "" {
 		v, err := value.FromJSON([]byte(given))
 		if err != nil {
-			return nil, diag.WithHint(fmt.Errorf("the bucket's Policy: %w", err), "write it as a mapping, or as JSON")
+			return nil, diag.Amazon.Hint(fmt.Errorf("the bucket's Policy: %w", err), "write it as a mapping, or as JSON")
 		}
 		want = v
 	}
@@ -135,6 +135,6 @@ func explainDenied(err error) error {
 	if !cloud.HasCode(err, "AccessDenied") {
 		return err
 	}
-	return diag.WithHint(err, "allow the account this action; if this opens the bucket to all, AWS blocks that of new "+
-		"buckets: delete its public access block first")
+	return diag.Credentials.Hint(err, "allow the account this action; if this opens the bucket to all, AWS blocks that "+
+		"of new buckets: delete its public access block first")
 }

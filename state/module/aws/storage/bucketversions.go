@@ -50,7 +50,7 @@ func (b *bucketPresent) versioning() (*bucketPart, error) {
 		return nil, err
 	}
 	if in.Status == "" {
-		return nil, diag.WithHint(errors.New("the bucket's Versioning lacks its Status"), "write Enabled or Suspended")
+		return nil, diag.Amazon.Hint(errors.New("the bucket's Versioning lacks its Status"), "write Enabled or Suspended")
 	}
 	return &bucketPart{field: "Versioning", want: value.NewMap("Status", string(in.Status)),
 		get: func(ctx context.Context, c *s3.Client) (any, error) {

@@ -67,7 +67,7 @@ func (*cachePresent) RunsBeside() {}
 // Valid implements module.Validated.
 func (c *cachePresent) Valid() error {
 	if c.Nodes != nil && *c.Nodes < 1 {
-		return diag.WithHint(fmt.Errorf("num_cache_nodes is %d", *c.Nodes),
+		return diag.Amazon.Hint(fmt.Errorf("num_cache_nodes is %d", *c.Nodes),
 			"a cluster has at least one node; boto_elasticache.absent deletes it")
 	}
 	return nil
@@ -151,7 +151,8 @@ func (c *cachePresent) look(ctx context.Context) (*cloud.Plan, error) {
 		c.create(p, a)
 		return p, nil
 	case strings.HasPrefix(sdk.ToString(has.CacheClusterStatus), "delet"):
-		return nil, diag.WithHint(fmt.Errorf("cache cluster %s is being deleted", c.Name), "run it again when it is gone")
+		return nil, diag.Resource.Hint(fmt.Errorf("cache cluster %s is being deleted", c.Name),
+			"run it again when it is gone")
 	}
 	c.drift(p, a, has, ids)
 	return p, nil

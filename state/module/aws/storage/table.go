@@ -60,7 +60,7 @@ func (*tablePresent) RunsBeside() {}
 // Valid implements module.Validated.
 func (t *tablePresent) Valid() error {
 	if t.Hash == "" || t.HashType == "" {
-		return diag.WithHint(errors.New("hash_key or hash_key_data_type is missing"),
+		return diag.Amazon.Hint(errors.New("hash_key or hash_key_data_type is missing"),
 			"give the key of the table, and S, N or B")
 	}
 	if (t.Read == nil) != (t.Write == nil) {
@@ -101,8 +101,8 @@ func (t *tablePresent) look(ctx context.Context) (*cloud.Plan, error) {
 	}
 	if len(module.Items(t.Cloud.Option(t.BackupPillar))) > 0 {
 		return nil,
-			diag.WithHint(fmt.Errorf("the pillar %s declares backups with AWS Data Pipeline, which AWS closed", t.BackupPillar),
-				"back up tables with AWS Backup, and remove this pillar")
+			diag.Amazon.Hint(fmt.Errorf("the pillar %s declares backups with AWS Data Pipeline, which AWS closed",
+				t.BackupPillar), "back up tables with AWS Backup, and remove this pillar")
 	}
 	p := cloud.NewPlan()
 	has, err := DescribeTable(ctx, a, t.Name)
@@ -112,7 +112,7 @@ func (t *tablePresent) look(ctx context.Context) (*cloud.Plan, error) {
 	case has == nil:
 		err = t.create(p, a)
 	case has.TableStatus == types.TableStatusDeleting:
-		return nil, diag.WithHint(fmt.Errorf("table %s is being deleted", t.Name), "run it again when it is gone")
+		return nil, diag.Resource.Hint(fmt.Errorf("table %s is being deleted", t.Name), "run it again when it is gone")
 	default:
 		err = t.drift(p, a, has)
 	}

@@ -40,7 +40,7 @@ func tableIndexes(given []any) (all []tableIndex, err error) {
 				rangeType: cloud.Text(m, "range_key_data_type"), includes: cloud.Texts(m.Value("includes")),
 				keysOnly: value.Truth(m.Value("keys_only"))}
 			if one.name == "" || one.hash == "" {
-				return nil, diag.WithHint(fmt.Errorf("the index %s lacks its name or hash_key", value.Repr(item)),
+				return nil, diag.Amazon.Hint(fmt.Errorf("the index %s lacks its name or hash_key", value.Repr(item)),
 					"write - index: [name: N, hash_key: K, hash_key_data_type: S]")
 			}
 			for field, to := range map[string]**int64{"read_capacity_units": &one.read, "write_capacity_units": &one.write} {
@@ -108,7 +108,7 @@ func (t *tablePresent) indexes(p *cloud.Plan, a *cloud.Account, has *types.Table
 	for _, i := range has.GlobalSecondaryIndexes {
 		name := sdk.ToString(i.IndexName)
 		if !slices.ContainsFunc(want, func(w tableIndex) bool { return w.name == name }) {
-			return diag.WithHint(fmt.Errorf("table %s has the global index %s, which is not declared", t.Name, name),
+			return diag.Resource.Hint(fmt.Errorf("table %s has the global index %s, which is not declared", t.Name, name),
 				"declare it, or delete it by hand")
 		}
 	}
