@@ -96,7 +96,9 @@ func TestTheAgentOpensNoPathOfAUserByName(t *testing.T) {
 		"agent/records/repair.go": {state + ", and " + project,
 			"setAside.directory setAside.below setAside.file setAside.cache Records.SetLinksAside Records.repairLock " +
 				"setAside.fine Records.Astray"},
-		"agent/records/who.go":     {project, "Records.recallWho"},
+		"agent/records/who.go": {project, "Records.recallWho"},
+		"agent/doctor/onhost/pillar.go": {"after CheckPillar: root alone can change the directory and what is in it",
+			"readable"},
 		"agent/records/restore.go": {state + ", and " + project, "Records.Concerns"},
 		"agent/report/archive.go":  {state, "Archive.Save Archive.unordered Archive.sequence Archive.Load"},
 		"agent/report/index.go":    {state, "Archive.keepIndex"},

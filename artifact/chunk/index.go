@@ -83,18 +83,22 @@ func (x *Index) Encode() ([]byte, error) {
 	}
 	next := map[int]int64{}
 	for _, c := range x.Chunks {
-		out = append(out, c.Sum[:]...)
-		out = binary.AppendUvarint(out, uint64(c.Length))
-		out = binary.AppendUvarint(out, uint64(c.Stored))
-		if c.Offset == next[c.Pack] {
-			out = binary.AppendUvarint(out, uint64(c.Pack)*2+1)
-		} else {
-			out = binary.AppendUvarint(out, uint64(c.Pack)*2)
-			out = binary.AppendUvarint(out, uint64(c.Offset))
-		}
+		out = c.append(out, next[c.Pack])
 		next[c.Pack] = c.Offset + int64(c.Stored)
 	}
 	return out, nil
+}
+
+// append appends a chunk. One that begins where the one before it in its pack ends, at next, needs no offset.
+func (c Chunk) append(out []byte, next int64) []byte {
+	out = append(out, c.Sum[:]...)
+	out = binary.AppendUvarint(out, uint64(c.Length))
+	out = binary.AppendUvarint(out, uint64(c.Stored))
+	if c.Offset == next {
+		return binary.AppendUvarint(out, uint64(c.Pack)*2+1)
+	}
+	out = binary.AppendUvarint(out, uint64(c.Pack)*2)
+	return binary.AppendUvarint(out, uint64(c.Offset))
 }
 
 func appendHex(out []byte, d artifact.Digest) ([]byte, error) {

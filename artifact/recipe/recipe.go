@@ -198,21 +198,20 @@ func LoadStrict(tree fs.FS) (Recipe, error) { return load(tree, false) }
 
 func load(tree fs.FS, lenient bool) (Recipe, error) {
 	data, err := fs.ReadFile(tree, Name)
-	if errors.Is(err, fs.ErrNotExist) && lenient {
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && lenient:
 		return Recipe{}, nil
-	}
-	if errors.Is(err, fs.ErrNotExist) {
+	case errors.Is(err, fs.ErrNotExist):
 		return Recipe{}, Recipe{}.Unread(tree)
-	}
-	if err != nil {
+	case err != nil:
 		return Recipe{}, err
 	}
 	p := parser{file: Name, lenient: lenient}
 	r, err := p.parse(data)
-	if lenient && err != nil {
+	switch {
+	case lenient && err != nil:
 		return Recipe{}, err
-	}
-	if lenient {
+	case lenient:
 		return r, nil
 	}
 	p.problems = nil

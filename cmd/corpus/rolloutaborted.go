@@ -170,17 +170,22 @@ func (u *activeRollout) nameReplaced(ctx context.Context, s store.Store, r *roll
 		if h.Why == signedByOther {
 			continue
 		}
-		keys, err := hostkey.Of(ctx, s, h.Host)
-		if err == nil && slices.ContainsFunc(keys, func(k hostkey.Registered) bool {
-			if k.Key == first[h.Host] || !k.Since.After(seen[h.Host]) {
-				return false
-			}
-			proven, err := k.Key.Registers(ctx, s, h.Host)
-			return err == nil && proven
-		}) {
+		if replacedSince(ctx, s, h.Host, first[h.Host], seen[h.Host]) {
 			h.Why = keyReplaced
 		}
 	}
+}
+
+// replacedSince reports whether a machine with another key than the first registered for a host after a time.
+func replacedSince(ctx context.Context, s store.Store, host string, first hostkey.Public, since time.Time) bool {
+	keys, err := hostkey.Of(ctx, s, host)
+	return err == nil && slices.ContainsFunc(keys, func(k hostkey.Registered) bool {
+		if k.Key == first || !k.Since.After(since) {
+			return false
+		}
+		proven, err := k.Key.Registers(ctx, s, host)
+		return err == nil && proven
+	})
 }
 
 // signedByOther is the problem of a host whose record another key signed than the roster has.

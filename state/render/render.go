@@ -233,7 +233,6 @@ func (r *Renderer) pipe(src Source) ([]part, error) {
 
 // known returns an error for a renderer that this engine does not have, with a hint.
 func (r *Renderer) known(name string) *diag.Diagnostic {
-	const salt = "converge this host with `engine: salt-call`, or rewrite the file"
 	switch name {
 	case "jinja", "yaml", "json", "text":
 		return nil
@@ -248,15 +247,16 @@ func (r *Renderer) known(name string) *diag.Diagnostic {
 	if _, ok := r.Decrypters[name]; ok {
 		return nil
 	}
+	return diag.At(diag.Pos{}, "there is no renderer %q here", name).WithHint(diag.Engine, r.otherRenderer(name))
+}
+
+// otherRenderer returns the hint for a renderer that does not exist.
+func (r *Renderer) otherRenderer(name string) string {
 	known := []string{"jinja", "yaml", "json", "text"}
 	for k := range r.Decrypters {
 		known = append(known, k)
 	}
-	hint := diag.DidYouMean(name, known)
-	if hint == "" {
-		hint = salt
-	}
-	return diag.At(diag.Pos{}, "there is no renderer %q here", name).WithHint(diag.Engine, hint)
+	return cmp.Or(diag.DidYouMean(name, known), "converge this host with `engine: salt-call`, or rewrite the file")
 }
 
 func (r *Renderer) stage(ctx context.Context, s *state, p part) error {

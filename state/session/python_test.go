@@ -580,7 +580,8 @@ func TestLoaderTakesWhatSaltTakes(t *testing.T) {
 // their values, with Salt 3006.
 func TestWhatModulesTellOfThemselves(t *testing.T) {
 	s, _ := pythonSession(t, map[string]string{
-		"states/_modules/own.py": "from salt.utils.functools import alias_function\nimport salt.utils.yaml\nfrom collections import OrderedDict\n" +
+		"states/_modules/own.py": "from salt.utils.functools import alias_function\nimport salt.utils.yaml\n" +
+			"from collections import OrderedDict\n" +
 			"__outputter__ = {'table': 'txt'}\ndef table(): return 1\ndef other(a, *, b=1): return 1\n" +
 			"def kinds(): return [type(__pillar__).__name__, isinstance(__pillar__, dict), __opts__['state_top'], " +
 			"__opts__['default_top'], alias_function(table, 'x').__doc__, salt.utils.yaml.safe_dump({'b': [1], 'a': " +

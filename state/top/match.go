@@ -155,20 +155,25 @@ func matchOne(data any, pattern, delimiter string, match matcher) (bool, error) 
 		}
 		return false, nil
 	case *value.List:
-		for _, item := range data.Items {
-			if m, ok := item.(*value.Map); ok {
-				if ok, err := matchOne(m, pattern, delimiter, match); ok || err != nil {
-					return ok, err
-				}
-				continue
-			}
-			if ok, err := match(item, pattern); ok || err != nil {
-				return ok, err
-			}
-		}
-		return false, nil
+		return matchItems(data, pattern, delimiter, match)
 	}
 	return match(data, pattern)
+}
+
+// matchItems reports whether an item of a list matches. Lists in a list are compared as values.
+func matchItems(list *value.List, pattern, delimiter string, match matcher) (bool, error) {
+	for _, item := range list.Items {
+		ok, err := false, error(nil)
+		if m, isMap := item.(*value.Map); isMap {
+			ok, err = matchOne(m, pattern, delimiter, match)
+		} else {
+			ok, err = match(item, pattern)
+		}
+		if ok || err != nil {
+			return ok, err
+		}
+	}
+	return false, nil
 }
 
 // ipcidr reports whether one of the host's addresses is the given one or is in the given network.

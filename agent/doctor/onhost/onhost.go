@@ -79,16 +79,15 @@ func (h *Host) configuration() {
 	if len(h.Mistakes)+len(h.Warnings) > 0 {
 		return
 	}
-	if file := h.Config.File.Path; h.Config.File.Content == nil && walk.Misplaced(file) {
+	switch file := h.Config.File; {
+	case file.Content != nil:
+		h.found.OK("config", "%s has no mistakes", h.Layout.Inside(file.Path))
+	case walk.Misplaced(file.Path):
 		h.found.Fail("config", "write the settings into a file there again, or remove the link: all settings have their "+
-			"defaults now", "%s is a symbolic link that leads nowhere", h.Layout.Inside(file))
-		return
-	}
-	if h.Config.File.Content == nil {
+			"defaults now", "%s is a symbolic link that leads nowhere", h.Layout.Inside(file.Path))
+	default:
 		h.found.OK("config", "there is no configuration file, and all settings have their defaults")
-		return
 	}
-	h.found.OK("config", "%s has no mistakes", h.Layout.Inside(h.Config.File.Path))
 }
 
 // identity adds the identity of the host.

@@ -1,7 +1,6 @@
 package onhost
 
 import (
-	"cmp"
 	"errors"
 	"io/fs"
 	"os"
@@ -17,8 +16,10 @@ func (h *Host) pillar() {
 		return
 	}
 	dir := h.LayoutOf(h.id.Service).Pillar()
-	there, err := readable(dir)
-	err = cmp.Or(h.CheckPillar(h.id.Service), err)
+	there, err := false, h.CheckPillar(h.id.Service)
+	if err == nil {
+		there, err = readable(dir)
+	}
 	switch {
 	case errors.Is(err, fs.ErrPermission) && os.Geteuid() != 0:
 		h.found.Skip("pillar", "only root may read it")
@@ -31,7 +32,8 @@ func (h *Host) pillar() {
 	}
 }
 
-// readable reports whether a directory of pillar files exists, with an error if it or its init.sls cannot be read.
+// readable reports whether a directory of pillar files, which root alone can change, exists, with an error if it or its
+// init.sls cannot be read.
 func readable(dir string) (there bool, err error) {
 	_, err = os.ReadDir(dir)
 	if there, err = walk.Found(err); err != nil || !there {
