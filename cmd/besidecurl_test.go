@@ -145,8 +145,8 @@ func TestFetchBesideCurl(t *testing.T) {
 		fmt.Fprintf(w, "%s (%.0f MB)\t%.2f s\t%.2f s\t%.0f MiB\t%.2f s\t%.2f s\t%.2f, %.2f\n", s.name, float64(size)/1e6,
 			ours.wall.Seconds(), ours.cpu.Seconds(), float64(ours.peak)/1024, theirs.wall.Seconds(), theirs.cpu.Seconds(),
 			ours.wall.Seconds()/theirs.wall.Seconds(), ours.cpu.Seconds()/theirs.cpu.Seconds())
-		if ours.peak > 64<<10 {
-			t.Errorf("%s: the agent's peak is %d KiB, want 64 MiB at most", s.name, ours.peak)
+		if ours.peak > 96<<10 { // of which frames in memory take 32 MiB
+			t.Errorf("%s: the agent's peak is %d KiB, want 96 MiB at most", s.name, ours.peak)
 		}
 	}
 	_ = w.Flush()

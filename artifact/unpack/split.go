@@ -91,10 +91,17 @@ func windowSize(descriptor byte) uint64 {
 	return base + base/8*uint64(descriptor&7)
 }
 
-// next appends the encoded frame with this header to into. If the frame is damaged or cut, or larger than an encoder
-// makes it, the error is errOther, and rest returns it with everything behind it.
+// largest returns the size up to which an encoder makes frames of this content.
+func (h frameHeader) largest() int { return h.length + h.content + h.content/64 + largestBlock }
+
+// next reads the encoded frame with this header into a buffer, or into a new one if that is too small. If the frame is
+// damaged or cut, or larger than an encoder makes it, the error is errOther, and rest returns it with everything behind
+// it.
 func (s *splitter) next(h frameHeader, into []byte) ([]byte, error) {
-	most := len(into) + h.length + h.content + h.content/64 + largestBlock
+	most := h.largest()
+	if cap(into) < most+largestBlock+8 { // all at once: memory that is not used is not taken
+		into = make([]byte, 0, most+largestBlock+8)
+	}
 	into, err := s.take(into, h.length)
 	for last := false; err == nil && !last; {
 		if into, err = s.take(into, 3); err != nil {
@@ -118,12 +125,9 @@ func (s *splitter) next(h frameHeader, into []byte) ([]byte, error) {
 	return into, err
 }
 
-// take moves bytes of the stream to the end of into.
+// take moves bytes of the stream to the end of into, which has room for them.
 func (s *splitter) take(into []byte, n int) ([]byte, error) {
 	old := len(into)
-	for cap(into)-old < n {
-		into = append(into[:cap(into)], 0)
-	}
 	into = into[:old+n]
 	got, err := io.ReadFull(s.from, into[old:])
 	return into[:old+got], err
