@@ -164,7 +164,7 @@ func (o *orchestrating) session(dry bool) (*session.Session, error) {
 	case dry:
 		o.planned = cloud
 	case !o.yes:
-		cloud.Agreed = o.planned.Deletions()
+		cloud.Agreed = o.planned.Removals()
 	}
 	settings.Tables = orchestration.Tables{Cloud: cloud}
 	return session.New(settings), nil

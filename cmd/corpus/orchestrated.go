@@ -72,10 +72,19 @@ func (o *orchestrated) failures() int { return o.count()["!"] }
 func (o *orchestrated) deletions() (names []string) {
 	for _, r := range o.list {
 		if sign(r) == "-" {
-			names = append(names, strings.TrimSuffix(r.Step.State(), "_absent")+" "+trust.Printable(r.Name()))
+			names = append(names, r.Step.State()+" "+trust.Printable(nameAtAWS(r)))
 		}
 	}
 	return names
+}
+
+// nameAtAWS returns the name of the resource that a state deletes, as the plan shows it: the first field.
+func nameAtAWS(r *exec.Result) string {
+	old, _ := changesOf(r).Value("old").(*value.Map)
+	if names := old.Names(); len(names) > 0 {
+		return value.Str(old.Value(names[0]))
+	}
+	return r.Name()
 }
 
 // plan prints the planned changes.

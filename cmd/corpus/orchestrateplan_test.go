@@ -41,3 +41,13 @@ func TestPlansShowWhatDiffers(t *testing.T) {
 		t.Errorf("a plan with a warning prints %s", w.String())
 	}
 }
+
+// TestDeletionsAreNamedAsThePlanShowsThem asks about a bucket by its name, which that of the state need not be.
+func TestDeletionsAreNamedAsThePlanShowsThem(t *testing.T) {
+	gone := &exec.Result{Step: &compile.Step{Chunk: value.NewMap("state", "boto_s3_bucket", "fun", "absent", "name", "x")},
+		Outcome: exec.Pending, Changes: value.NewMap("old", value.NewMap("bucket", "m22-bucket", "id", "i"), "new", nil)}
+	if got := (&orchestrated{list: []*exec.Result{gone}}).deletions(); len(got) != 1 ||
+		got[0] != "boto_s3_bucket m22-bucket" {
+		t.Errorf("the deletions are %q", got)
+	}
+}

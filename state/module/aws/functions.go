@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	sdk "github.com/aws/aws-sdk-go-v2/aws"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing/types"
 
 	"github.com/corpus-agent/corpus-agent/state/function"
@@ -48,10 +49,14 @@ func Reading(c *cloud.Cloud) function.Table {
 		"boto_vpc.get_id": function.Of("name=None, cidr=None, tags=None"+reach,
 			func(ctx context.Context, name, cidr string, tags *value.Map, region, key, keyID string, profile any) (any, error) {
 				all, err := q.vpcs(ctx, "", name, cidr, tags, region, key, keyID, profile)
-				if len(all) == 0 || err != nil {
+				if err != nil {
+					return nil, err
+				}
+				has, err := cloud.Only("VPC", name, all, func(v *ec2types.Vpc) *string { return v.VpcId }, "give cidr or tags, too")
+				if has == nil || err != nil {
 					return value.NewMap("id", nil), err
 				}
-				return value.NewMap("id", sdk.ToString(all[0].VpcId)), nil
+				return value.NewMap("id", sdk.ToString(has.VpcId)), nil
 			}),
 		"boto_vpc.exists": function.Of("vpc_id=None, name=None, cidr=None, tags=None"+reach,
 			func(ctx context.Context, id, name, cidr string, tags *value.Map, region, key, keyID string,

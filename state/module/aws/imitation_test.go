@@ -29,6 +29,7 @@ type imitation struct {
 	before      func(operation string) // called before each answer; may be nil
 	waiting     int                    // requests that wait for their answers
 	mostWaiting int                    // the largest value of waiting
+	born        int                    // how often resources that have no other IDs were replaced
 }
 
 // service answers the requests of one service of AWS. For a request of another service it returns nil.
@@ -110,6 +111,7 @@ func (i *imitation) answer(operation string, in any) (any, error) {
 	}
 	for _, s := range i.services {
 		if out, err := s.answer(in); out != nil || err != nil {
+			i.stamp(out)
 			return out, err
 		}
 	}

@@ -3,7 +3,6 @@ package aws_test
 import (
 	"fmt"
 	"slices"
-	"strconv"
 
 	sdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
@@ -19,6 +18,8 @@ type machines struct {
 	volumes    map[string]*machineVolume
 	interfaces map[string]*types.NetworkInterface
 	images     map[string]*types.Image // by name
+	theirs     []types.Image           // images that other accounts share
+	tokens     []string                // of the requests that make instances
 	made       int
 	lag        int
 }
@@ -92,6 +93,7 @@ func (m *machine) settle() {
 func (s *machines) answerInstances(in any) (any, error) {
 	switch in := in.(type) {
 	case *ec2.RunInstancesInput:
+		s.tokens = append(s.tokens, sdk.ToString(in.ClientToken))
 		id := s.id("i")
 		m := &machine{Instance: types.Instance{InstanceId: &id, ImageId: in.ImageId, InstanceType: in.InstanceType,
 			KeyName: in.KeyName, SubnetId: in.SubnetId, PrivateIpAddress: in.PrivateIpAddress, EbsOptimized: in.EbsOptimized,
@@ -301,164 +303,4 @@ func (s *machines) associate(in *ec2.AssociateAddressInput) (any, error) {
 		return &ec2.AssociateAddressOutput{}, nil
 	}
 	return nil, fault("InvalidAllocationID.NotFound")
-}
-
-func (s *machines) answerVolumes(in any) (any, error) {
-	switch in := in.(type) {
-	case *ec2.CreateVolumeInput:
-		id := s.id("vol")
-		s.volumes[id] = &machineVolume{Volume: types.Volume{VolumeId: &id, Size: in.Size, VolumeType: in.VolumeType,
-			Iops: in.Iops, Encrypted: in.Encrypted, SnapshotId: in.SnapshotId, State: types.VolumeStateCreating,
-			Tags: tagged(in.TagSpecifications)}, changes: lag{s.lag}, then: types.VolumeStateAvailable}
-		return &ec2.CreateVolumeOutput{VolumeId: &id}, nil
-	case *ec2.DescribeVolumesInput:
-		var list []types.Volume
-		for _, v := range sortedBy(s.volumes) {
-			if v.changes.over() && v.then != "" {
-				v.State, v.then = v.then, ""
-				if v.State == types.VolumeStateAvailable {
-					v.Attachments = nil
-				}
-			}
-			of := map[string]string{"volume-id": *v.VolumeId, "status": string(v.State),
-				"size": strconv.Itoa(int(sdk.ToInt32(v.Size)))}
-			for _, at := range v.Attachments {
-				of["attachment.instance-id"], of["attachment.device"] = *at.InstanceId, *at.Device
-			}
-			if matches(in.Filters, v.Tags, of) {
-				list = append(list, v.Volume)
-			}
-		}
-		shown, next := page(list, in.NextToken)
-		return &ec2.DescribeVolumesOutput{Volumes: shown, NextToken: next}, nil
-	case *ec2.ModifyVolumeInput:
-		v := s.volumes[*in.VolumeId]
-		if v == nil {
-			return nil, fault("InvalidVolume.NotFound")
-		}
-		if in.Size != nil {
-			v.Size = in.Size
-		}
-		if in.VolumeType != "" {
-			v.VolumeType = in.VolumeType
-		}
-		if in.Iops != nil {
-			v.Iops = in.Iops
-		}
-		return &ec2.ModifyVolumeOutput{}, nil
-	}
-	return nil, nil
-}
-
-func (s *machines) answerAttachments(in any) (any, error) {
-	switch in := in.(type) {
-	case *ec2.AttachVolumeInput:
-		v := s.volumes[*in.VolumeId]
-		if m, err := s.one(*in.InstanceId); err != nil || m.State.Name == types.InstanceStateNamePending {
-			return nil, fault("IncorrectState")
-		}
-		if v.State != types.VolumeStateAvailable {
-			return nil, fault("VolumeInUse")
-		}
-		v.Attachments = []types.VolumeAttachment{{InstanceId: in.InstanceId, Device: in.Device}}
-		v.then, v.changes = types.VolumeStateInUse, lag{s.lag}
-		return &ec2.AttachVolumeOutput{}, nil
-	case *ec2.DetachVolumeInput:
-		v := s.volumes[*in.VolumeId]
-		if v.State != types.VolumeStateInUse {
-			return nil, fault("IncorrectState")
-		}
-		v.then, v.changes = types.VolumeStateAvailable, lag{s.lag}
-		return &ec2.DetachVolumeOutput{}, nil
-	case *ec2.DeleteVolumeInput:
-		if s.volumes[*in.VolumeId].State != types.VolumeStateAvailable {
-			return nil, fault("VolumeInUse")
-		}
-		delete(s.volumes, *in.VolumeId)
-		return &ec2.DeleteVolumeOutput{}, nil
-	}
-	return nil, nil
-}
-
-func (s *machines) answerInterfaces(in any) (any, error) {
-	switch in := in.(type) {
-	case *ec2.CreateNetworkInterfaceInput:
-		id := s.id("eni")
-		n := &types.NetworkInterface{NetworkInterfaceId: &id, SubnetId: in.SubnetId, Description: in.Description,
-			PrivateIpAddress: in.PrivateIpAddress, SourceDestCheck: sdk.Bool(true), TagSet: tagged(in.TagSpecifications)}
-		n.Groups = groupsOf(in.Groups)
-		s.interfaces[id] = n
-		return &ec2.CreateNetworkInterfaceOutput{NetworkInterface: n}, nil
-	case *ec2.DescribeNetworkInterfacesInput:
-		var list []types.NetworkInterface
-		for _, n := range sortedBy(s.interfaces) {
-			if matches(in.Filters, n.TagSet, map[string]string{"network-interface-id": *n.NetworkInterfaceId}) {
-				list = append(list, *n)
-			}
-		}
-		shown, next := page(list, in.NextToken)
-		return &ec2.DescribeNetworkInterfacesOutput{NetworkInterfaces: shown, NextToken: next}, nil
-	case *ec2.ModifyNetworkInterfaceAttributeInput:
-		n := s.interfaces[*in.NetworkInterfaceId]
-		switch {
-		case in.Groups != nil:
-			n.Groups = groupsOf(in.Groups)
-		case in.SourceDestCheck != nil:
-			n.SourceDestCheck = in.SourceDestCheck.Value
-		case in.Description != nil:
-			n.Description = in.Description.Value
-		}
-		return &ec2.ModifyNetworkInterfaceAttributeOutput{}, nil
-	case *ec2.DeleteNetworkInterfaceInput:
-		delete(s.interfaces, *in.NetworkInterfaceId)
-		return &ec2.DeleteNetworkInterfaceOutput{}, nil
-	}
-	return nil, nil
-}
-
-func groupsOf(ids []string) (all []types.GroupIdentifier) {
-	for _, id := range ids {
-		all = append(all, types.GroupIdentifier{GroupId: &id})
-	}
-	return all
-}
-
-func (s *machines) answerPrivate(in any) (any, error) {
-	switch in := in.(type) {
-	case *ec2.AssignPrivateIpAddressesInput:
-		n := s.interfaces[*in.NetworkInterfaceId]
-		for _, one := range in.PrivateIpAddresses {
-			n.PrivateIpAddresses = append(n.PrivateIpAddresses, types.NetworkInterfacePrivateIpAddress{PrivateIpAddress: &one})
-		}
-		return &ec2.AssignPrivateIpAddressesOutput{}, nil
-	case *ec2.UnassignPrivateIpAddressesInput:
-		n := s.interfaces[*in.NetworkInterfaceId]
-		n.PrivateIpAddresses = slices.DeleteFunc(slices.Clone(n.PrivateIpAddresses),
-			func(one types.NetworkInterfacePrivateIpAddress) bool {
-				return slices.Contains(in.PrivateIpAddresses, *one.PrivateIpAddress)
-			})
-		return &ec2.UnassignPrivateIpAddressesOutput{}, nil
-	}
-	return nil, nil
-}
-
-func (s *machines) answerImages(in any) (any, error) {
-	switch in := in.(type) {
-	case *ec2.CreateImageInput:
-		if s.images[*in.Name] != nil {
-			return nil, fault("InvalidAMIName.Duplicate")
-		}
-		id := s.id("ami")
-		s.images[*in.Name] = &types.Image{ImageId: &id, Name: in.Name, State: types.ImageStateAvailable}
-		return &ec2.CreateImageOutput{ImageId: &id}, nil
-	case *ec2.DescribeImagesInput:
-		out := &ec2.DescribeImagesOutput{}
-		for name, one := range s.images {
-			if slices.Contains(in.Filters[0].Values, name) {
-				out.Images = append(out.Images, *one)
-			}
-		}
-		return out, nil
-	}
-	return nil, nil
 }

@@ -2,6 +2,7 @@ package aws_test
 
 import (
 	"context"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -20,12 +21,19 @@ import (
 )
 
 // secretKeys makes keys whose secret half it shows once.
-type secretKeys struct{ made, deleted int }
+type secretKeys struct {
+	made, deleted int
+	kept          []string // the IDs of keys that are there
+}
 
 func (s *secretKeys) answer(in any) (any, error) {
 	switch in.(type) {
 	case *iam.ListAccessKeysInput:
-		return &iam.ListAccessKeysOutput{}, nil
+		out := &iam.ListAccessKeysOutput{}
+		for _, id := range s.kept {
+			out.AccessKeyMetadata = append(out.AccessKeyMetadata, types.AccessKeyMetadata{AccessKeyId: &id})
+		}
+		return out, nil
 	case *iam.CreateAccessKeyInput:
 		s.made++
 		return &iam.CreateAccessKeyOutput{AccessKey: &types.AccessKey{AccessKeyId: sdk.String("A"),
@@ -34,7 +42,7 @@ func (s *secretKeys) answer(in any) (any, error) {
 		s.deleted++
 		return &iam.DeleteAccessKeyOutput{}, nil
 	case *ec2.DescribeKeyPairsInput:
-		return &ec2.DescribeKeyPairsOutput{KeyPairs: []ec2types.KeyPairInfo{}}, nil
+		return &ec2.DescribeKeyPairsOutput{KeyPairs: make([]ec2types.KeyPairInfo, min(len(s.kept), 1))}, nil
 	case *ec2.CreateKeyPairInput:
 		s.made++
 		return &ec2.CreateKeyPairOutput{KeyMaterial: sdk.String("secret")}, nil
@@ -68,6 +76,40 @@ func TestSecretsThatCannotBeKeptAreNotMade(t *testing.T) {
 		if err == nil || keys.made != 1 || keys.deleted != 1 {
 			t.Errorf("%s made %d keys and deleted %d that it could not write: %v", function, keys.made, keys.deleted, err)
 		}
+	}
+}
+
+// TestLostSecretsAreWarnings has keys whose file is missing or lacks one of them.
+func TestLostSecretsAreWarnings(t *testing.T) {
+	h, err := host.Open(host.Options{}, host.Caches{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ function, argument, file, lacking string }{
+		{"boto_iam.keys_present", "number: 2, save_dir", "bob", "id A\n"},
+		{"boto_ec2.key_present", "save_path", "bob.pem", ""}} {
+		dir := t.TempDir()
+		cloud := newImitation(t, &secretKeys{kept: []string{"A", "B"}}).cloud()
+		warns := func(want string) {
+			t.Helper()
+			diff, err := decoded(t, cloud, c.function, "{name: bob, "+c.argument+": "+dir+"}").Check(t.Context(), h)
+			got := strings.Join(diff.Warnings, " ")
+			if err != nil || !diff.Empty() || (want == "") != (got == "") || !strings.Contains(got, want) {
+				t.Errorf("%s warns %q, want %q: %v", c.function, got, want, err)
+			}
+		}
+		write := func(text string) {
+			if err := os.WriteFile(filepath.Join(dir, c.file), []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		warns("is missing")
+		if c.lacking != "" {
+			write(c.lacking)
+			warns("lacks B")
+		}
+		write("A B")
+		warns("")
 	}
 }
 

@@ -73,13 +73,12 @@ func (q asked) vpcDescription() *function.Function {
 			if err != nil {
 				return nil, err
 			}
-			all, err := network.VPCs(ctx, a)
-			for _, v := range all {
-				if id != "" && sdk.ToString(v.VpcId) == id || id == "" && name != "" && network.NameOf(v.Tags) == name {
-					return value.NewMap("vpc", shownVPC(v)), err
-				}
+			n := network.NetResource{Kind: "vpc", Name: name, VPCID: id}
+			has, err := n.Named(ctx, a)
+			if has == nil || err != nil {
+				return value.NewMap("vpc", nil), err
 			}
-			return value.NewMap("vpc", nil), err
+			return value.NewMap("vpc", shownVPC(*has)), nil
 		})
 }
 

@@ -124,10 +124,15 @@ func (q asked) instances(what string) *function.Function {
 			return ids, err
 		case what == "exists":
 			return ids.Len() > 0, nil
-		case ids.Len() != 1:
+		case ids.Len() == 0:
 			return nil, nil
 		}
-		return ids.Items[0], nil
+		one, err := cloud.Only("instance", name, ids.Items, func(id *any) *string { return sdk.String(value.Str(*id)) },
+			"give tags or in_states, too")
+		if err != nil {
+			return nil, err
+		}
+		return *one, nil
 	}
 	if what == "id" {
 		return function.Of(signature+reach+", in_states=None, filters=None",

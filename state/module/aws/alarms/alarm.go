@@ -241,7 +241,8 @@ func (s *alarmAbsent) Check(ctx context.Context, _ *host.Host) (module.Diff, err
 		return module.Diff{}, cloud.Failed("reading alarm", s.Name, err)
 	}
 	if len(out.MetricAlarms) > 0 {
-		p.Remove(value.NewMap("alarm", s.Name))
+		has := out.MetricAlarms[0]
+		p.Remove(cloud.Born(has.AlarmArn, has.AlarmConfigurationUpdatedTimestamp), value.NewMap("alarm", s.Name))
 		p.Then("alarm deleted", func(ctx context.Context) error {
 			_, err := client.DeleteAlarms(ctx, &cloudwatch.DeleteAlarmsInput{AlarmNames: []string{s.Name}})
 			return cloud.Failed("deleting alarm", s.Name, err)

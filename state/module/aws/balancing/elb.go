@@ -210,7 +210,7 @@ func (e *elbAbsent) Check(ctx context.Context, _ *host.Host) (module.Diff, error
 	p := cloud.NewPlan()
 	has, err := Describe(ctx, a, e.Name)
 	if has != nil && err == nil {
-		p.Remove(value.NewMap("elb", e.Name))
+		p.Remove(cloud.Born(has.DNSName, has.CreatedTime), value.NewMap("elb", e.Name))
 		p.Then("load balancer deleted", func(ctx context.Context) error {
 			_, err := ELBOf(a).DeleteLoadBalancer(ctx, &elb.DeleteLoadBalancerInput{LoadBalancerName: &e.Name})
 			return cloud.Failed("deleting load balancer", e.Name, err)

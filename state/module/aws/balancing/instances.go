@@ -55,6 +55,9 @@ func register(p *cloud.Plan, a *cloud.Account, name string, has []types.Instance
 	if len(add)+len(drop) == 0 {
 		return nil
 	}
+	if !only {
+		want, _ = cloud.Apart(nil, slices.Concat(old, want))
+	}
 	p.Differ("instances", cloud.Sorted(old), cloud.Sorted(want))
 	p.Then("instances registered", func(ctx context.Context) (err error) {
 		if len(add) > 0 {

@@ -162,7 +162,7 @@ func (g *targetGroupAbsent) Check(ctx context.Context, _ *host.Host) (module.Dif
 	p := cloud.NewPlan()
 	has, err := findTargetGroup(ctx, a, g.Name)
 	if has != nil && err == nil {
-		p.Remove(value.NewMap("target_group", g.Name))
+		p.Remove(sdk.ToString(has.TargetGroupArn), value.NewMap("target_group", g.Name))
 		p.Then("target group deleted", func(ctx context.Context) error {
 			_, err := elbv2Of(a).DeleteTargetGroup(ctx, &elb.DeleteTargetGroupInput{TargetGroupArn: has.TargetGroupArn})
 			return cloud.Failed("deleting target group", g.Name, err)

@@ -37,7 +37,7 @@ type Cloud struct {
 	Bootstrap func(settings *value.Map) (string, error)
 	// Source returns the content of a file of the tree, by its salt:// URL. It may be nil.
 	Source func(ctx context.Context, url, env string) ([]byte, error)
-	// Agreed are the deletions, as Deletions returns them, that a person agreed to; others fail. If it is nil, all may be
+	// Agreed are the removals, as Removals returns them, that a person agreed to; others fail. If it is nil, all may be
 	// done.
 	Agreed map[string]bool
 	// APIOptions are middleware for the requests of all clients. Tests use them to answer requests.
@@ -47,7 +47,8 @@ type Cloud struct {
 	accounts map[access]*Account
 	memories map[place]*memory
 	secrets  map[string]string // by path: the key whose secret half the run writes there
-	deleted  map[string]bool   // by the text of a deletion: it was planned
+	removed  map[string]bool   // by the text of a removal: it was planned
+	nonce    string            // what tells the requests of this run from those of other runs
 	answered atomic.Bool       // whether AWS, or the server at Endpoint, has answered a request
 }
 

@@ -2,7 +2,9 @@ package cloud
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"strings"
 
@@ -55,6 +57,27 @@ func (c *Cloud) CheckSecretFile(h *host.Host, path, key string) error {
 	if _, err := h.Files.Lstat(path); err == nil {
 		return diag.Path.Hint(fmt.Errorf("%s exists, and is not replaced by the secret half of %s", path, key),
 			"move it away")
+	}
+	return nil
+}
+
+// LostSecret returns a warning if the file with the secret half of a key is missing, or lacks one of the texts: AWS
+// shows the secret half only once. h is nil if no host is known.
+func LostSecret(h *host.Host, path, key, way string, texts ...string) []string {
+	if h == nil {
+		return nil
+	}
+	data, err := h.Files.ReadFile(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return []string{fmt.Sprintf("%s is missing, which had the secret half of %s: %s", path, key, way)}
+	case err != nil:
+		return []string{fmt.Sprintf("whether the secret half of %s is in %s is unknown: %v", key, path, err)}
+	}
+	for _, text := range texts {
+		if !strings.Contains(string(data), text) {
+			return []string{fmt.Sprintf("%s lacks %s, one of %s: %s", path, text, key, way)}
+		}
 	}
 	return nil
 }

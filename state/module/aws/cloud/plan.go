@@ -2,11 +2,11 @@ package cloud
 
 import (
 	"context"
-	"fmt"
-	"maps"
 	"strings"
+	"time"
 
-	"github.com/corpus-agent/corpus-agent/state/diag"
+	sdk "github.com/aws/aws-sdk-go-v2/aws"
+
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/module"
 	"github.com/corpus-agent/corpus-agent/state/value"
@@ -56,10 +56,14 @@ func (p *Plan) Create(fields *value.Map) {
 	p.New.Update(fields)
 }
 
-// Remove marks the resource as one that is deleted. fields describe it.
-func (p *Plan) Remove(fields *value.Map) {
+// Remove marks the resource as one that is deleted. id is what AWS calls it, and no other resource that has or will
+// have its name. fields describe it.
+func (p *Plan) Remove(id string, fields *value.Map) {
 	p.removed = true
 	p.Old.Update(fields)
+	if id != "" {
+		p.Old.Set("id", id)
+	}
 }
 
 func (p *Plan) changes() *value.Map {
@@ -74,10 +78,19 @@ func (p *Plan) changes() *value.Map {
 	return value.NewMap("old", p.Old, "new", p.New)
 }
 
+// Born returns the ID of a resource that another one of its name would have, too, with the time at which it was made.
+func Born(id *string, at *time.Time) string {
+	if at == nil {
+		return sdk.ToString(id)
+	}
+	return strings.TrimSpace(sdk.ToString(id) + " of " + at.UTC().Format(time.RFC3339))
+}
+
 // Common has the arguments and the plan that all states need.
 type Common struct {
 	Arguments
 	Cloud *Cloud
+	All   *value.Map `sls:"__arguments__"` // all arguments of the state
 	plan  *Plan
 }
 
@@ -87,9 +100,7 @@ func (c *Common) Planned(p *Plan, err error) (module.Diff, error) {
 		return module.Diff{}, err
 	}
 	c.plan = p
-	if p.removed {
-		c.Cloud.noteDeletion(p)
-	}
+	c.noteRemovals()
 	comment := p.comment
 	switch {
 	case comment != "":
@@ -109,9 +120,8 @@ func (c *Common) Planned(p *Plan, err error) (module.Diff, error) {
 // sent before.
 func (c *Common) Apply(ctx context.Context, _ *host.Host, _ module.Diff) (module.Report, error) {
 	var done []string
-	if c.plan.removed && !c.Cloud.mayDelete(c.plan) {
-		return module.Report{}, diag.Resource.Hint(fmt.Errorf("it is not deleted: the plan did not show that %s is",
-			value.Repr(c.plan.Old)), "run it again, and look at the plan; --yes deletes without a question")
+	if err := c.agreed(); err != nil {
+		return module.Report{}, err
 	}
 	for _, s := range c.plan.Steps {
 		if err := ctx.Err(); err != nil {
@@ -134,25 +144,3 @@ func (c *Common) partial(done []string) module.Report {
 	}
 	return module.Report{Changes: value.NewMap("done", value.Strings(done...))}
 }
-
-// noteDeletion notes that a plan deletes something.
-func (c *Cloud) noteDeletion(p *Plan) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.deleted == nil {
-		c.deleted = map[string]bool{}
-	}
-	c.deleted[value.Repr(p.Old)] = true
-}
-
-// Deletions returns a text for each deletion that was planned.
-func (c *Cloud) Deletions() map[string]bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	all := map[string]bool{}
-	maps.Copy(all, c.deleted)
-	return all
-}
-
-// mayDelete reports whether a person agreed to the deletions of a plan.
-func (c *Cloud) mayDelete(p *Plan) bool { return c.Agreed == nil || c.Agreed[value.Repr(p.Old)] }

@@ -51,22 +51,23 @@ func (s *imageCreated) look(ctx context.Context) (*cloud.Plan, error) {
 		return p, err
 	}
 	s.Instance = a.Called("instance", s.Instance)
-	all, err := InstancesOf(ctx, a, s.Instance, "")
+	of := instanceNamed{InstanceName: s.Instance}
+	from, err := of.find(ctx, a)
 	switch {
 	case err != nil:
 		return nil, err
-	case len(all) == 0 && !a.Expects("instance", s.Instance):
+	case from == nil && !a.Expects("instance", s.Instance):
 		return nil, cloud.Missing("instance", s.Instance, "boto_ec2.instance_present")
 	}
+	a.Expect("image", s.Image)
 	p.Create(value.NewMap("image", s.Image, "instance", s.Instance))
 	p.Then("image made", func(ctx context.Context) error {
-		all, err := InstancesOf(ctx, a, s.Instance, "")
-		if err != nil || len(all) == 0 {
+		from, err := of.find(ctx, a)
+		if err != nil || from == nil {
 			return errors.Join(err, cloud.Missing("instance", s.Instance, "boto_ec2.instance_present"))
 		}
-		if _, err := network.EC2Of(a).CreateImage(ctx, &ec2.CreateImageInput{InstanceId: all[0].InstanceId,
-			Name: &s.Image}); err !=
-			nil {
+		if _, err := network.EC2Of(a).CreateImage(ctx, &ec2.CreateImageInput{InstanceId: from.InstanceId,
+			Name: &s.Image}); err != nil {
 			return cloud.Failed("making image", s.Image, err)
 		}
 		if !s.Wait {

@@ -21,6 +21,7 @@ type instancePresent struct {
 	instanceNamed
 	Image        string     `sls:"image_id"`
 	ImageName    string     `sls:"image_name"`
+	ImageOwners  []string   `sls:"image_owners"` // whose images image_name means: self, amazon, or numbers of accounts
 	Tags         *value.Map `sls:"tags"`
 	KeyName      string     `sls:"key_name"`
 	Groups       []string   `sls:"security_groups"`
@@ -130,7 +131,9 @@ func (i *instancePresent) look(ctx context.Context) (*cloud.Plan, error) {
 		if _, err := i.subnet(ctx, a); err != nil {
 			return nil, err
 		}
-		i.create(p, a, groups)
+		if err := i.create(ctx, p, a, groups); err != nil {
+			return nil, err
+		}
 		has = &types.Instance{}
 	} else if err := i.drift(ctx, p, a, has, groups); err != nil {
 		return nil, err

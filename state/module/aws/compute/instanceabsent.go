@@ -40,14 +40,15 @@ func (i *instanceAbsent) look(ctx context.Context) (*cloud.Plan, error) {
 		more = append(more, types.Filter{Name: sdk.String(value.Str(key)), Values: cloud.Texts(v)})
 	}
 	all, err := InstancesOf(ctx, a, i.title(), i.InstanceID, more...)
-	switch {
-	case err != nil || len(all) == 0:
-		return p, err
-	case len(all) > 1:
-		return nil, diag.Resource.Hint(fmt.Errorf("%d instances are meant by %s", len(all), i.title()), "give instance_id")
+	if err != nil {
+		return nil, err
 	}
-	has, client := all[0], network.EC2Of(a)
-	p.Remove(value.NewMap("instance", i.title(), "instance_id", sdk.ToString(has.InstanceId)))
+	has, err := OnlyInstance(i.title(), all)
+	if has == nil || err != nil {
+		return p, err
+	}
+	client := network.EC2Of(a)
+	p.Remove(sdk.ToString(has.InstanceId), value.NewMap("instance", i.title()))
 	protected, err := client.DescribeInstanceAttribute(ctx, &ec2.DescribeInstanceAttributeInput{InstanceId: has.InstanceId,
 		Attribute: types.InstanceAttributeNameDisableApiTermination})
 	if err != nil {

@@ -1,9 +1,9 @@
 package compute
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -12,16 +12,19 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
-	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/module/aws/cloud"
 	"github.com/corpus-agent/corpus-agent/state/module/aws/network"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-func (i *instancePresent) create(p *cloud.Plan, a *cloud.Account, groups []string) {
+func (i *instancePresent) create(ctx context.Context, p *cloud.Plan, a *cloud.Account, groups []string) error {
 	a.Expect("instance", i.title())
 	fields := value.NewMap("instance", i.title())
-	for _, f := range []struct{ name, v string }{{"image_id", i.Image}, {"image_name", i.ImageName},
+	image, owner, err := i.image(ctx, a)
+	if err != nil {
+		return err
+	}
+	for _, f := range []struct{ name, v string }{{"image_id", image}, {"image_name", i.ImageName}, {"image_owner", owner},
 		{"instance_type", i.Type},
 		{"key_name", i.KeyName}, {"subnet_id", i.SubnetID}, {"subnet_name", i.SubnetName},
 		{"instance_profile_name", i.ProfileName}} {
@@ -57,6 +60,7 @@ func (i *instancePresent) create(p *cloud.Plan, a *cloud.Account, groups []strin
 		}
 		return i.turn(ctx, a, made)
 	})
+	return nil
 }
 
 // request returns the request that makes the instance.
@@ -65,7 +69,7 @@ func (i *instancePresent) request(ctx context.Context, a *cloud.Account) (*ec2.R
 	if err != nil {
 		return nil, err
 	}
-	image, err := i.image(ctx, a)
+	image, _, err := i.image(ctx, a)
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +85,8 @@ func (i *instancePresent) request(ctx context.Context, a *cloud.Account) (*ec2.R
 		InstanceType: data.InstanceType,
 		UserData:     data.UserData, EbsOptimized: i.Optimized, DisableApiTermination: i.Protected, SecurityGroupIds: groups,
 		KernelId: cloud.Optional(i.Kernel), RamdiskId: cloud.Optional(i.RAMDisk), SubnetId: cloud.Optional(subnet),
-		PrivateIpAddress: cloud.Optional(i.PrivateIP), ClientToken: cloud.Optional(i.Token),
+		PrivateIpAddress:                  cloud.Optional(i.PrivateIP),
+		ClientToken:                       sdk.String(cmp.Or(i.Token, i.Cloud.Token("instance "+i.title()))),
 		InstanceInitiatedShutdownBehavior: types.ShutdownBehavior(i.Shutdown)}
 	if i.Monitoring != nil {
 		in.Monitoring = &types.RunInstancesMonitoringEnabled{Enabled: i.Monitoring}
@@ -130,29 +135,6 @@ func (i *instancePresent) interfaced(ctx context.Context, a *cloud.Account, in *
 			NetworkInterfaceId: &id}}
 	}
 	return nil
-}
-
-// image returns the ID of the image. If several images have the name, it returns the newest one.
-func (i *instancePresent) image(ctx context.Context, a *cloud.Account) (string, error) {
-	if i.Image != "" {
-		return i.Image, nil
-	}
-	if i.ImageName == "" {
-		return "", diag.Amazon.Hint(fmt.Errorf("instance %s has no image", i.title()), "give image_id or image_name")
-	}
-	out, err := network.EC2Of(a).DescribeImages(ctx,
-		&ec2.DescribeImagesInput{Filters: []types.Filter{{Name: sdk.String("name"), Values: []string{i.ImageName}}}})
-	if err != nil {
-		return "", cloud.Failed("looking for image", i.ImageName, err)
-	}
-	if len(out.Images) == 0 {
-		return "", diag.Resource.Hint(fmt.Errorf("there is no image %s", i.ImageName),
-			"correct image_name, or give image_id")
-	}
-	newest := slices.MaxFunc(out.Images, func(a, b types.Image) int {
-		return strings.Compare(sdk.ToString(a.CreationDate), sdk.ToString(b.CreationDate))
-	})
-	return sdk.ToString(newest.ImageId), nil
 }
 
 // reached waits until an instance is in a state.

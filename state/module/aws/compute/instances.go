@@ -2,13 +2,11 @@ package compute
 
 import (
 	"context"
-	"fmt"
 
 	sdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
-	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/module/aws/cloud"
 	"github.com/corpus-agent/corpus-agent/state/module/aws/network"
 )
@@ -59,11 +57,15 @@ func InstancesOf(ctx context.Context, a *cloud.Account, name, id string, more ..
 // find returns the selected instance, or nil if there is none. Several instances are an error.
 func (n *instanceNamed) find(ctx context.Context, a *cloud.Account) (*types.Instance, error) {
 	all, err := InstancesOf(ctx, a, n.title(), n.InstanceID)
-	switch {
-	case err != nil || len(all) == 0:
+	if err != nil {
 		return nil, err
-	case len(all) > 1:
-		return nil, diag.Resource.Hint(fmt.Errorf("%d instances are named %s", len(all), n.title()), "give instance_id")
 	}
-	return &all[0], nil
+	return OnlyInstance(n.title(), all)
+}
+
+// OnlyInstance returns the only instance with a name, or nil if there is none. The hint is for doubles, too, which a
+// request without an answer, or two runs at once, may have made.
+func OnlyInstance(name string, all []types.Instance) (*types.Instance, error) {
+	return cloud.Only("instance", name, all, func(i *types.Instance) *string { return i.InstanceId },
+		"give instance_id, terminate the one that was made twice with boto_ec2.instance_absent and its instance_id")
 }

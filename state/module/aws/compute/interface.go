@@ -3,7 +3,6 @@ package compute
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	sdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
@@ -66,14 +65,11 @@ func interfaceOf(ctx context.Context, a *cloud.Account, name, id string) (*types
 		}
 		return page.NetworkInterfaces, page.NextToken, nil
 	})
-	switch {
-	case err != nil || len(all) == 0:
+	if err != nil {
 		return nil, err
-	case len(all) > 1:
-		return nil, diag.Resource.Hint(fmt.Errorf("%d network interfaces are named %s", len(all), name),
-			"give them different tags Name")
 	}
-	return &all[0], nil
+	return cloud.Only("network interface", name, all,
+		func(n *types.NetworkInterface) *string { return n.NetworkInterfaceId }, "")
 }
 
 func (n *interfacePresent) subnet(ctx context.Context, a *cloud.Account) (string, error) {
@@ -208,7 +204,7 @@ func (n *interfaceAbsent) Check(ctx context.Context, _ *host.Host) (module.Diff,
 	if has == nil || err != nil {
 		return n.Planned(p, err)
 	}
-	p.Remove(value.NewMap("eni", n.Name))
+	p.Remove(sdk.ToString(has.NetworkInterfaceId), value.NewMap("eni", n.Name))
 	if has.Attachment != nil && has.Attachment.AttachmentId != nil {
 		p.Then("network interface detached", func(ctx context.Context) error {
 			_, err := client.DetachNetworkInterface(ctx,

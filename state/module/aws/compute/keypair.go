@@ -68,11 +68,14 @@ func (k *keyPair) look(ctx context.Context) (*cloud.Plan, error) {
 	}
 	switch {
 	case there && k.absent:
-		p.Remove(value.NewMap("key", k.Name))
+		p.Remove(sdk.ToString(out.KeyPairs[0].KeyPairId), value.NewMap("key", k.Name))
 		p.Then("key pair deleted", func(ctx context.Context) error {
 			_, err := client.DeleteKeyPair(ctx, &ec2.DeleteKeyPairInput{KeyName: &k.Name})
 			return cloud.Failed("deleting key pair", k.Name, err)
 		})
+	case there && k.public == "" && !k.absent:
+		p.Warnings = append(p.Warnings, cloud.LostSecret(k.host, k.path(), k.key(a),
+			"delete the pair with boto_ec2.key_absent, and the next run makes a new one")...)
 	case !there && !k.absent:
 		if k.public == "" {
 			if err := k.Cloud.CheckSecretFile(k.host, k.path(), k.key(a)); err != nil {

@@ -53,6 +53,7 @@ type Launch struct {
 
 // Template is a launch template, or an old launch configuration.
 type Template struct {
+	ID      string
 	Version string // "" for a launch configuration
 	Fields  *value.Map
 	Old     bool // it is a launch configuration
@@ -164,7 +165,7 @@ func TemplateOf(ctx context.Context, a *cloud.Account, name string) (*Template, 
 			return ConfigurationOf(ctx, a, name)
 		}
 		v := out.LaunchTemplateVersions[0]
-		return &Template{Version: strconv.FormatInt(sdk.ToInt64(v.VersionNumber), 10),
+		return &Template{ID: sdk.ToString(v.LaunchTemplateId), Version: strconv.FormatInt(sdk.ToInt64(v.VersionNumber), 10),
 			Fields: templateFields(v.LaunchTemplateData)}, nil
 	})
 }
@@ -179,7 +180,8 @@ func ConfigurationOf(ctx context.Context, a *cloud.Account, name string) (*Templ
 	if len(out.LaunchConfigurations) == 0 {
 		return nil, nil
 	}
-	return &Template{Old: true, Fields: configurationFields(out.LaunchConfigurations[0])}, nil
+	return &Template{ID: sdk.ToString(out.LaunchConfigurations[0].LaunchConfigurationARN), Old: true,
+		Fields: configurationFields(out.LaunchConfigurations[0])}, nil
 }
 
 // lcAbsent implements boto_lc.absent.
@@ -197,7 +199,7 @@ func (l *lcAbsent) Check(ctx context.Context, _ *host.Host) (module.Diff, error)
 	p := cloud.NewPlan()
 	has, err := TemplateOf(ctx, a, l.Name)
 	if has != nil && err == nil {
-		p.Remove(value.NewMap("launch_config", l.Name))
+		p.Remove(has.ID, value.NewMap("launch_config", l.Name))
 		p.Then("launch template deleted", func(ctx context.Context) error {
 			defer a.Forget("template:" + l.Name)
 			return DeleteTemplate(ctx, a, l.Name, has)

@@ -66,13 +66,10 @@ func (v *volumeNamed) find(ctx context.Context, a *cloud.Account, byDevice bool)
 		filters = network.ByName(v.title())
 	}
 	all, err := volumesOf(ctx, a, filters...)
-	switch {
-	case err != nil || len(all) == 0:
+	if err != nil {
 		return nil, err
-	case len(all) > 1:
-		return nil, diag.Resource.Hint(fmt.Errorf("%d volumes are named %s", len(all), v.title()), "give volume_id")
 	}
-	return &all[0], nil
+	return cloud.Only("volume", v.title(), all, func(v *types.Volume) *string { return v.VolumeId }, "give volume_id")
 }
 
 // instance returns the instance that the arguments select, or nil if there is none.

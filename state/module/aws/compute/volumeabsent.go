@@ -6,6 +6,7 @@ import (
 
 	sdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
@@ -36,20 +37,23 @@ func (v *volumeAbsent) Check(ctx context.Context, _ *host.Host) (module.Diff, er
 	p := cloud.NewPlan()
 	has, err := v.find(ctx, a, v.VolumeName == "" && v.VolumeID == "")
 	if has != nil && err == nil {
-		p.Remove(value.NewMap("volume", sdk.ToString(has.VolumeId)))
-		p.Then("volume deleted", func(ctx context.Context) error {
-			client := network.EC2Of(a)
-			if len(has.Attachments) > 0 {
-				if _, err := client.DetachVolume(ctx, detachment(has)); err != nil {
-					return cloud.Failed("detaching volume", v.title(), err)
-				}
-				if err := v.free(ctx, a, *has.VolumeId); err != nil {
-					return err
-				}
-			}
-			_, err := client.DeleteVolume(ctx, &ec2.DeleteVolumeInput{VolumeId: has.VolumeId})
-			return cloud.Failed("deleting volume", v.title(), err)
-		})
+		p.Remove(sdk.ToString(has.VolumeId), value.NewMap("volume", v.title()))
+		p.Then("volume deleted", func(ctx context.Context) error { return v.remove(ctx, a, has) })
 	}
 	return v.Planned(p, err)
+}
+
+// remove detaches and deletes the volume.
+func (v *volumeAbsent) remove(ctx context.Context, a *cloud.Account, has *types.Volume) error {
+	client := network.EC2Of(a)
+	if len(has.Attachments) > 0 {
+		if _, err := client.DetachVolume(ctx, detachment(has)); err != nil {
+			return cloud.Failed("detaching volume", v.title(), err)
+		}
+		if err := v.free(ctx, a, *has.VolumeId); err != nil {
+			return err
+		}
+	}
+	_, err := client.DeleteVolume(ctx, &ec2.DeleteVolumeInput{VolumeId: has.VolumeId})
+	return cloud.Failed("deleting volume", v.title(), err)
 }

@@ -197,7 +197,9 @@ func (r *recordAbsent) Check(ctx context.Context, _ *host.Host) (module.Diff, er
 	has, err := r.Find(ctx, a, zone, r.Name)
 	if has != nil && err == nil {
 		a.Expect(recordGone, goneKey(zone, sdk.ToString(has.Name), string(has.Type), has.SetIdentifier))
-		p.Remove(value.NewMap("record", r.Name, "record_type", r.Type))
+		fields := value.NewMap("record", r.Name)
+		fields.Update(RecordFields(*has))
+		p.Remove(zone, fields)
 		p.Then("record deleted", func(ctx context.Context) error { return r.change(ctx, a, types.ChangeActionDelete, *has) })
 	}
 	return r.Planned(p, err)

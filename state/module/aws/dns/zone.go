@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -35,18 +36,37 @@ func zones(ctx context.Context, a *cloud.Account) ([]types.HostedZone, error) {
 
 func dotted(name string) string { return strings.TrimSuffix(strings.ToLower(name), ".") + "." }
 
-// ZoneOf returns the ID of the hosted zone with a name, and the zone, or "" and nil if there is none.
+// ZoneOf returns the ID of the hosted zone with a name or an ID, and the zone, or "" and nil if there is none.
 func ZoneOf(ctx context.Context, a *cloud.Account, name string, private bool) (string, *types.HostedZone, error) {
-	all, err := zones(ctx, a)
+	found, err := zonesNamed(ctx, a, name, private)
 	if err != nil {
 		return "", nil, err
 	}
-	for _, z := range all {
-		if dotted(sdk.ToString(z.Name)) == dotted(name) && (z.Config != nil && z.Config.PrivateZone) == private {
-			return sdk.ToString(z.Id), &z, nil
-		}
+	return theZone(name, found)
+}
+
+// zonesNamed returns the hosted zones with a name or an ID.
+func zonesNamed(ctx context.Context, a *cloud.Account, name string, private bool) ([]types.HostedZone, error) {
+	all, err := zones(ctx, a)
+	return slices.DeleteFunc(slices.Clone(all), func(z types.HostedZone) bool {
+		return zoneID(&z) != zoneID(&types.HostedZone{Id: &name}) &&
+			(dotted(sdk.ToString(z.Name)) != dotted(name) || (z.Config != nil && z.Config.PrivateZone) != private)
+	}), err
+}
+
+// zoneID returns the ID of a zone without the prefix with which AWS shows it.
+func zoneID(z *types.HostedZone) string {
+	return strings.TrimPrefix(sdk.ToString(z.Id), "/hostedzone/")
+}
+
+// theZone returns the ID of the only zone with a name, and the zone.
+func theZone(name string, found []types.HostedZone) (string, *types.HostedZone, error) {
+	has, err := cloud.Only("hosted zone", name, found, func(z *types.HostedZone) *string { return sdk.String(zoneID(z)) },
+		"write the ID of the zone as the zone of records, or as the domain_name of hosted_zone_absent")
+	if has == nil || err != nil {
+		return "", nil, err
 	}
-	return "", nil, nil
+	return sdk.ToString(has.Id), has, nil
 }
 
 // zonePresent implements boto_route53.hosted_zone_present.
@@ -79,7 +99,7 @@ func (z *zonePresent) Check(ctx context.Context, _ *host.Host) (module.Diff, err
 		return module.Diff{}, err
 	}
 	p, client := cloud.NewPlan(), dnsOf(a)
-	id, has, err := ZoneOf(ctx, a, z.domain(), z.Private)
+	id, has, err := z.find(ctx, a)
 	if err != nil {
 		return module.Diff{}, err
 	}
@@ -101,6 +121,44 @@ func (z *zonePresent) Check(ctx context.Context, _ *host.Host) (module.Diff, err
 		})
 	}
 	return z.Planned(p, nil)
+}
+
+// find returns the ID of the zone, and the zone, or "" and nil if there is none. Of private zones with one name the VPC
+// selects one.
+func (z *zonePresent) find(ctx context.Context, a *cloud.Account) (string, *types.HostedZone, error) {
+	found, err := zonesNamed(ctx, a, z.domain(), z.Private)
+	if err != nil {
+		return "", nil, err
+	}
+	if z.Private && len(found) > 1 && z.VPCID+z.VPCName != "" {
+		vpc, err := network.VPCOf(ctx, a, z.VPCID, z.VPCName)
+		if err != nil {
+			return "", nil, err
+		}
+		own, err := zonesOfVPC(ctx, a, found, vpc)
+		if err != nil {
+			return "", nil, err
+		}
+		if len(own) > 0 {
+			found = own
+		}
+	}
+	return theZone(z.domain(), found)
+}
+
+// zonesOfVPC returns the zones that a VPC uses.
+func zonesOfVPC(ctx context.Context, a *cloud.Account, all []types.HostedZone, vpc string) (own []types.HostedZone,
+	err error) {
+	for _, one := range all {
+		out, err := dnsOf(a).GetHostedZone(ctx, &route53.GetHostedZoneInput{Id: one.Id})
+		if err != nil {
+			return nil, cloud.Failed("reading hosted zone", zoneID(&one), err)
+		}
+		if slices.ContainsFunc(out.VPCs, func(v types.VPC) bool { return sdk.ToString(v.VPCId) == vpc }) {
+			own = append(own, one)
+		}
+	}
+	return own, nil
 }
 
 func (z *zonePresent) create(ctx context.Context, a *cloud.Account, client *route53.Client) error {
@@ -143,12 +201,13 @@ func (z *zoneAbsent) Check(ctx context.Context, _ *host.Host) (module.Diff, erro
 	if name == "" {
 		return module.Diff{}, diag.Amazon.Hint(errors.New("no zone is named"), "give domain_name or name")
 	}
-	id, _, err := ZoneOf(ctx, a, name, z.Private)
+	id, has, err := ZoneOf(ctx, a, name, z.Private)
 	if id != "" && err == nil {
+		name = sdk.ToString(has.Name)
 		err = emptyZone(ctx, a, id, name)
 	}
 	if id != "" && err == nil {
-		p.Remove(value.NewMap("zone", dotted(name)))
+		p.Remove(id, value.NewMap("zone", dotted(name), "private_zone", z.Private))
 		p.Then("zone deleted", func(ctx context.Context) error {
 			defer a.Forget("zones")
 			_, err := dnsOf(a).DeleteHostedZone(ctx, &route53.DeleteHostedZoneInput{Id: &id})

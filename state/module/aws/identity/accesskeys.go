@@ -61,8 +61,17 @@ func (k *keysPresent) Check(ctx context.Context, h *host.Host) (module.Diff, err
 	if err == nil && !there && !a.Expects("user", k.Name) {
 		err = cloud.Missing("user", k.Name, "boto_iam.user_present")
 	}
-	if err != nil || len(has) >= k.Number {
+	if err != nil {
 		return k.Planned(p, err)
+	}
+	if len(has) >= k.Number {
+		written := has
+		if !strings.Contains(k.Format, "{0}") {
+			written = nil
+		}
+		p.Warnings = cloud.LostSecret(h, cloud.SecretFile(k.Save, k.Name), "the access keys of user "+k.Name,
+			"delete the lost keys with boto_iam.keys_absent, and the next run makes new ones", written...)
+		return k.Planned(p, nil)
 	}
 	if err := k.Cloud.CheckSecretFile(h, cloud.SecretFile(k.Save, k.Name), "the access keys of user "+k.Name); err != nil {
 		return module.Diff{}, err
@@ -132,7 +141,7 @@ func (k *keysAbsent) Check(ctx context.Context, _ *host.Host) (module.Diff, erro
 		}
 	}
 	if len(gone) > 0 && err == nil {
-		p.Remove(value.NewMap("access_keys", cloud.Sorted(gone)))
+		p.Remove(strings.Join(gone, ","), value.NewMap("access_keys", cloud.Sorted(gone), "user", k.User))
 		p.Then("access keys deleted", func(ctx context.Context) error { return deleteKeys(ctx, client, k.User, gone) })
 	}
 	return k.Planned(p, err)

@@ -37,6 +37,7 @@ func (m *member) kind() string {
 
 // Detail has the policies of a user or a group, and the groups of a user.
 type Detail struct {
+	id       string
 	inline   []types.PolicyDetail
 	attached []types.AttachedPolicy
 	Groups   []string // groups that a user is in
@@ -53,10 +54,12 @@ func Members(ctx context.Context, a *cloud.Account) (map[string]Detail, error) {
 				return nil, nil, cloud.Failed("listing the users and groups of", "the account", err)
 			}
 			for _, u := range page.UserDetailList {
-				all["user "+sdk.ToString(u.UserName)] = Detail{u.UserPolicyList, u.AttachedManagedPolicies, u.GroupList}
+				all["user "+sdk.ToString(u.UserName)] = Detail{sdk.ToString(u.UserId), u.UserPolicyList,
+					u.AttachedManagedPolicies, u.GroupList}
 			}
 			for _, g := range page.GroupDetailList {
-				all["group "+sdk.ToString(g.GroupName)] = Detail{g.GroupPolicyList, g.AttachedManagedPolicies, nil}
+				all["group "+sdk.ToString(g.GroupName)] = Detail{sdk.ToString(g.GroupId), g.GroupPolicyList,
+					g.AttachedManagedPolicies, nil}
 			}
 			return nil, page.Marker, nil
 		})

@@ -68,7 +68,7 @@ func (m *managedPolicy) look(ctx context.Context) (*cloud.Plan, error) {
 		})
 	case i < 0:
 	case m.absent:
-		p.Remove(value.NewMap("policy", m.Name))
+		p.Remove(sdk.ToString(all[i].PolicyId), value.NewMap("policy", m.Name))
 		p.Then("policy deleted", func(ctx context.Context) error { return m.remove(ctx, client, all[i]) })
 	default:
 		return p, m.drift(ctx, p, client, all[i], document)
@@ -81,7 +81,7 @@ func (m *managedPolicy) seen(ctx context.Context, a *cloud.Account) error {
 	return cloud.WaitFor(ctx, "policy "+m.Name+" is seen", cloud.Soon, func(ctx context.Context) (bool, error) {
 		a.Forget("managed policies")
 		all, err := managedPolicies(ctx, a)
-		return all[m.Name] != "", err
+		return len(all[m.Name]) > 0, err
 	})
 }
 

@@ -5,6 +5,7 @@ import (
 
 	sdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
+	"github.com/aws/aws-sdk-go-v2/service/iam/types"
 
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/module"
@@ -35,7 +36,7 @@ func (r *roleAbsent) look(ctx context.Context) (*cloud.Plan, error) {
 		return p, err
 	}
 	client := iamOf(a)
-	p.Remove(value.NewMap("role", r.Name))
+	p.Remove(sdk.ToString(has.RoleId), r.fields(has))
 	for _, one := range has.RolePolicyList {
 		p.Then("policy deleted", func(ctx context.Context) error {
 			_, err := client.DeleteRolePolicy(ctx, &iam.DeleteRolePolicyInput{RoleName: &r.Name, PolicyName: one.PolicyName})
@@ -65,4 +66,20 @@ func (r *roleAbsent) look(ctx context.Context) (*cloud.Plan, error) {
 		return cloud.Failed("deleting role", r.Name, err)
 	})
 	return p, nil
+}
+
+// fields returns what is deleted with the role, as the fields of a plan.
+func (r *roleAbsent) fields(has types.RoleDetail) *value.Map {
+	var inline, managed, profiles []string
+	for _, one := range has.RolePolicyList {
+		inline = append(inline, sdk.ToString(one.PolicyName))
+	}
+	for _, one := range has.AttachedManagedPolicies {
+		managed = append(managed, sdk.ToString(one.PolicyArn))
+	}
+	for _, one := range has.InstanceProfileList {
+		profiles = append(profiles, sdk.ToString(one.InstanceProfileName))
+	}
+	return value.NewMap("role", r.Name, "policies", cloud.Sorted(inline), "managed_policies", cloud.Sorted(managed),
+		"instance_profiles", cloud.Sorted(profiles))
 }

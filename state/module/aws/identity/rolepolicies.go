@@ -69,16 +69,17 @@ func (r *rolePresent) attached(ctx context.Context, p *cloud.Plan, a *cloud.Acco
 func meansPolicy(name, arn string) bool { return name == arn || strings.HasSuffix(arn, "/"+name) }
 
 // managedPolicies returns the ARNs of all managed policies that the account can use, by name.
-func managedPolicies(ctx context.Context, a *cloud.Account) (map[string]string, error) {
-	return cloud.Remember(a, "managed policies", func() (map[string]string, error) {
-		all := map[string]string{}
+func managedPolicies(ctx context.Context, a *cloud.Account) (map[string][]string, error) {
+	return cloud.Remember(a, "managed policies", func() (map[string][]string, error) {
+		all := map[string][]string{}
 		_, err := cloud.Pages(func(next *string) ([]struct{}, *string, error) {
 			page, err := iamOf(a).ListPolicies(ctx, &iam.ListPoliciesInput{Marker: next, MaxItems: sdk.Int32(1000)})
 			if err != nil {
 				return nil, nil, cloud.Failed("listing the managed policies of", "the account", err)
 			}
 			for _, p := range page.Policies {
-				all[sdk.ToString(p.PolicyName)] = sdk.ToString(p.Arn)
+				name := sdk.ToString(p.PolicyName)
+				all[name] = append(all[name], sdk.ToString(p.Arn))
 			}
 			return nil, page.Marker, nil
 		})
@@ -93,11 +94,15 @@ func policyARN(ctx context.Context, a *cloud.Account, name string) (string, erro
 		return name, nil
 	}
 	all, err := managedPolicies(ctx, a)
-	switch arn := all[name]; {
+	if err != nil {
+		return "", err
+	}
+	arn, err := cloud.Only("policy", name, all[name], func(arn *string) *string { return arn }, "give the ARN")
+	switch {
 	case err != nil:
 		return "", err
-	case arn != "":
-		return arn, nil
+	case arn != nil:
+		return *arn, nil
 	case a.Expects("managed policy", name):
 		return cloud.Later, nil
 	}

@@ -43,7 +43,7 @@ func (s *samlProvider) look(ctx context.Context) (*cloud.Plan, error) {
 			"give the text of the document, or the salt:// URL of the file")
 	}
 	client, p := iamOf(a), cloud.NewPlan()
-	arn, err := s.find(ctx, client)
+	arn, born, err := s.find(ctx, client)
 	switch {
 	case err != nil:
 		return nil, err
@@ -55,7 +55,7 @@ func (s *samlProvider) look(ctx context.Context) (*cloud.Plan, error) {
 			return cloud.Failed("making SAML provider", s.Name, err)
 		})
 	case arn != "" && s.absent:
-		p.Remove(value.NewMap("saml_provider", s.Name))
+		p.Remove(born, value.NewMap("saml_provider", s.Name))
 		p.Then("SAML provider deleted", func(ctx context.Context) error {
 			_, err := client.DeleteSAMLProvider(ctx, &iam.DeleteSAMLProviderInput{SAMLProviderArn: &arn})
 			return cloud.Failed("deleting SAML provider", s.Name, err)
@@ -66,18 +66,18 @@ func (s *samlProvider) look(ctx context.Context) (*cloud.Plan, error) {
 	return p, nil
 }
 
-// find returns the ARN of the provider, or "" if there is none.
-func (s *samlProvider) find(ctx context.Context, client *iam.Client) (string, error) {
+// find returns the ARN of the provider, alone and with the time of its creation, or "" if there is none.
+func (s *samlProvider) find(ctx context.Context, client *iam.Client) (arn, born string, err error) {
 	out, err := client.ListSAMLProviders(ctx, &iam.ListSAMLProvidersInput{})
 	if err != nil {
-		return "", cloud.Failed("looking for SAML provider", s.Name, err)
+		return "", "", cloud.Failed("looking for SAML provider", s.Name, err)
 	}
 	for _, one := range out.SAMLProviderList {
 		if arn := sdk.ToString(one.Arn); strings.HasSuffix(arn, ":saml-provider/"+s.Name) {
-			return arn, nil
+			return arn, cloud.Born(one.Arn, one.CreateDate), nil
 		}
 	}
-	return "", nil
+	return "", "", nil
 }
 
 // drift plans another metadata document. Plans show its size and not its content, which is long.

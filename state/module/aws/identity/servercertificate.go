@@ -70,7 +70,11 @@ func (s *serverCertificate) look(ctx context.Context) (*cloud.Plan, error) {
 	}
 	switch {
 	case there && s.absent:
-		p.Remove(value.NewMap("server_certificate", s.Name))
+		id := ""
+		if meta := out.ServerCertificate.ServerCertificateMetadata; meta != nil {
+			id = sdk.ToString(meta.ServerCertificateId)
+		}
+		p.Remove(id, value.NewMap("server_certificate", s.Name))
 		p.Then("server certificate deleted", func(ctx context.Context) error {
 			_, err := client.DeleteServerCertificate(ctx, &iam.DeleteServerCertificateInput{ServerCertificateName: &s.Name})
 			return cloud.Failed("deleting server certificate", s.Name, err)

@@ -164,10 +164,25 @@ func (s *sqsAbsent) look(ctx context.Context) (*cloud.Plan, error) {
 	if url == "" || err != nil {
 		return p, err
 	}
-	p.Remove(value.NewMap("queue", s.Name))
+	has, err := client.GetQueueAttributes(ctx, &sqs.GetQueueAttributesInput{QueueUrl: &url,
+		AttributeNames: []types.QueueAttributeName{types.QueueAttributeNameAll}})
+	if err != nil {
+		return nil, cloud.Failed("reading queue", s.Name, err)
+	}
+	p.Remove(strings.TrimSpace(url+" "+has.Attributes["CreatedTimestamp"]),
+		value.NewMap("queue", s.Name, "holds_messages", holdsMessages(has.Attributes)))
 	p.Then("queue deleted", func(ctx context.Context) error {
 		_, err := client.DeleteQueue(ctx, &sqs.DeleteQueueInput{QueueUrl: &url})
 		return cloud.Failed("deleting queue", s.Name, err)
 	})
 	return p, nil
+}
+
+// holdsMessages reports whether a queue with these attributes has messages.
+func holdsMessages(attributes map[string]string) bool {
+	holds := false
+	for name, n := range attributes {
+		holds = holds || strings.HasPrefix(name, "ApproximateNumberOfMessages") && n != "0"
+	}
+	return holds
 }

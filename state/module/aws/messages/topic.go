@@ -2,6 +2,8 @@ package messages
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"strings"
 
 	sdk "github.com/aws/aws-sdk-go-v2/aws"
@@ -163,7 +165,14 @@ func (t *topicAbsent) Check(ctx context.Context, _ *host.Host) (module.Diff, err
 	p := cloud.NewPlan()
 	arn, err := TopicARN(ctx, a, t.Name)
 	if arn != "" && err == nil {
-		p.Remove(value.NewMap("topic", t.Name))
+		has, lost := subscriptions(ctx, snsOf(a), arn)
+		switch {
+		case cloud.HasCode(lost, "NotFound", "NotFoundException"):
+			return t.Planned(p, nil)
+		case lost != nil:
+			return module.Diff{}, lost
+		}
+		p.Remove(arn, value.NewMap("topic", t.Name, "subscriptions", cloud.Sorted(slices.Collect(maps.Keys(has)))))
 		p.Then("topic deleted", func(ctx context.Context) error {
 			defer a.Forget("topics")
 			_, err := snsOf(a).DeleteTopic(ctx, &sns.DeleteTopicInput{TopicArn: &arn}) // AWS also deletes the subscriptions

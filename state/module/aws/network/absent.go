@@ -3,6 +3,7 @@ package network
 import (
 	"context"
 
+	sdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 
 	"github.com/corpus-agent/corpus-agent/state/host"
@@ -21,9 +22,9 @@ func (n *netAbsent) Check(ctx context.Context, _ *host.Host) (module.Diff, error
 		return module.Diff{}, err
 	}
 	p := cloud.NewPlan()
-	do, err := n.deletion(ctx, a)
+	id, do, err := n.deletion(ctx, a)
 	if do != nil && err == nil {
-		p.Remove(value.NewMap(n.Kind, n.Name))
+		p.Remove(id, value.NewMap(n.Kind, n.Name))
 		p.Then(n.Kind+" deleted", func(ctx context.Context) error {
 			defer a.Forget("")
 			return cloud.Failed("deleting "+n.Kind, n.Name, do(ctx))
@@ -32,34 +33,34 @@ func (n *netAbsent) Check(ctx context.Context, _ *host.Host) (module.Diff, error
 	return n.Planned(p, err)
 }
 
-// deletion returns the function that deletes the resource, or nil if the resource does not exist.
-func (n *netAbsent) deletion(ctx context.Context, a *cloud.Account) (func(context.Context) error, error) {
+// deletion returns the ID of the resource and the function that deletes it, or nil if the resource does not exist.
+func (n *netAbsent) deletion(ctx context.Context, a *cloud.Account) (string, func(context.Context) error, error) {
 	client := EC2Of(a)
 	switch n.Kind {
 	case "vpc":
 		has, err := n.Named(ctx, a)
 		if has == nil || err != nil {
-			return nil, err
+			return "", nil, err
 		}
-		return func(ctx context.Context) error {
+		return sdk.ToString(has.VpcId), func(ctx context.Context) error {
 			_, err := client.DeleteVpc(ctx, &ec2.DeleteVpcInput{VpcId: has.VpcId})
 			return err
 		}, nil
 	case "subnet":
 		has, err := n.FindSubnet(ctx, a)
 		if has == nil || err != nil {
-			return nil, err
+			return "", nil, err
 		}
-		return func(ctx context.Context) error {
+		return sdk.ToString(has.SubnetId), func(ctx context.Context) error {
 			_, err := client.DeleteSubnet(ctx, &ec2.DeleteSubnetInput{SubnetId: has.SubnetId})
 			return err
 		}, nil
 	case "internet_gateway":
 		has, err := GatewayOf(ctx, a, n.Name)
 		if has == nil || err != nil {
-			return nil, err
+			return "", nil, err
 		}
-		return func(ctx context.Context) error {
+		return sdk.ToString(has.InternetGatewayId), func(ctx context.Context) error {
 			for _, at := range has.Attachments {
 				if _, err := client.DetachInternetGateway(ctx,
 					&ec2.DetachInternetGatewayInput{InternetGatewayId: has.InternetGatewayId, VpcId: at.VpcId}); err != nil {
@@ -71,11 +72,12 @@ func (n *netAbsent) deletion(ctx context.Context, a *cloud.Account) (func(contex
 			return err
 		}, nil
 	}
-	has, err := TableOf(ctx, a, n.Name)
+	n.Table = n.Name
+	has, err := n.table(ctx, a)
 	if has == nil || err != nil {
-		return nil, err
+		return "", nil, err
 	}
-	return func(ctx context.Context) error {
+	return sdk.ToString(has.RouteTableId), func(ctx context.Context) error {
 		for _, s := range has.Associations {
 			if s.SubnetId == nil {
 				continue

@@ -58,10 +58,11 @@ func (d *dhcpOptions) find(ctx context.Context, a *cloud.Account) (*types.DhcpOp
 		}
 		return page.DhcpOptions, page.NextToken, nil
 	})
-	if err != nil || len(all) == 0 {
+	if err != nil {
 		return nil, err
 	}
-	return &all[0], nil
+	return cloud.Only("set of DHCP option", d.Name, all, func(o *types.DhcpOptions) *string { return o.DhcpOptionsId },
+		"give dhcp_options_id")
 }
 
 // wanted returns the declared options by AWS's names, as the fields of a plan and in the form of a request.
@@ -91,7 +92,7 @@ func (d *dhcpOptions) look(ctx context.Context) (*cloud.Plan, error) {
 	case err != nil:
 		return nil, err
 	case d.absent && has != nil:
-		p.Remove(value.NewMap("dhcp_options", d.Name))
+		p.Remove(sdk.ToString(has.DhcpOptionsId), value.NewMap("dhcp_options", d.Name))
 		p.Then("DHCP options deleted", func(ctx context.Context) error {
 			_, err := client.DeleteDhcpOptions(ctx, &ec2.DeleteDhcpOptionsInput{DhcpOptionsId: has.DhcpOptionsId})
 			return cloud.Failed("deleting DHCP options", d.Name, err)

@@ -14,11 +14,19 @@ import (
 
 // GatewayOf returns the internet gateway with a name, or nil if there is none.
 func GatewayOf(ctx context.Context, a *cloud.Account, name string) (*types.InternetGateway, error) {
-	out, err := EC2Of(a).DescribeInternetGateways(ctx, &ec2.DescribeInternetGatewaysInput{Filters: ByName(name)})
-	if err != nil || len(out.InternetGateways) == 0 {
-		return nil, cloud.Failed("reading internet gateway", name, err)
+	all, err := cloud.Pages(func(next *string) ([]types.InternetGateway, *string, error) {
+		page, err := EC2Of(a).DescribeInternetGateways(ctx,
+			&ec2.DescribeInternetGatewaysInput{Filters: ByName(name), NextToken: next})
+		if err != nil {
+			return nil, nil, cloud.Failed("reading internet gateway", name, err)
+		}
+		return page.InternetGateways, page.NextToken, nil
+	})
+	if err != nil {
+		return nil, err
 	}
-	return &out.InternetGateways[0], nil
+	return cloud.Only("internet gateway", name, all,
+		func(g *types.InternetGateway) *string { return g.InternetGatewayId }, "")
 }
 
 func (n *NetResource) gateway(ctx context.Context, p *cloud.Plan, a *cloud.Account) error {

@@ -46,12 +46,12 @@ func VPCOf(ctx context.Context, a *cloud.Account, id, name string) (string, erro
 		return "", err
 	}
 	name = a.Called("vpc", name)
-	for _, v := range all {
-		if name == "" && sdk.ToBool(v.IsDefault) || name != "" && NameOf(v.Tags) == name {
-			return *v.VpcId, nil
-		}
-	}
+	has, err := vpcNamed(all, name)
 	switch {
+	case err != nil:
+		return "", err
+	case has != nil:
+		return sdk.ToString(has.VpcId), nil
 	case name == "":
 		return "", diag.Resource.Hint(fmt.Errorf("the region %s has no default VPC", a.Config.Region),
 			"give vpc_name or vpc_id")
@@ -59,6 +59,22 @@ func VPCOf(ctx context.Context, a *cloud.Account, id, name string) (string, erro
 		return cloud.Later, nil
 	}
 	return "", cloud.Missing("VPC", name, "boto_vpc.present")
+}
+
+// vpcNamed returns the VPC with a tag Name, or the default VPC if name is empty, or nil if there is none.
+func vpcNamed(all []types.Vpc, name string) (*types.Vpc, error) {
+	return cloud.Only("VPC", name, slices.DeleteFunc(slices.Clone(all), func(v types.Vpc) bool {
+		return name == "" && !sdk.ToBool(v.IsDefault) || name != "" && NameOf(v.Tags) != name
+	}), func(v *types.Vpc) *string { return v.VpcId }, "give vpc_id where the state takes it")
+}
+
+// VPCNamed returns the VPC of the region with a tag Name, or nil if there is none.
+func VPCNamed(ctx context.Context, a *cloud.Account, name string) (*types.Vpc, error) {
+	all, err := VPCs(ctx, a)
+	if err != nil || name == "" {
+		return nil, err
+	}
+	return vpcNamed(all, name)
 }
 
 // NameOf returns the value of the tag Name, or "" if there is none.
@@ -113,16 +129,20 @@ func SubnetIn(ctx context.Context, a *cloud.Account, vpc, name string) (string, 
 	found := slices.DeleteFunc(slices.Clone(all), func(s types.Subnet) bool {
 		return NameOf(s.Tags) != name || vpc != "" && sdk.ToString(s.VpcId) != vpc
 	})
+	has, err := onlySubnet(name, found, "give the ID of the subnet, or the VPC where the state takes one")
 	switch {
-	case len(found) == 1:
-		return sdk.ToString(found[0].SubnetId), nil
-	case len(found) > 1:
-		return "", diag.Resource.Hint(fmt.Errorf("%d subnets are named %s", len(found), name),
-			"give the ID of the subnet, or the VPC where the state takes one")
+	case err != nil:
+		return "", err
+	case has != nil:
+		return sdk.ToString(has.SubnetId), nil
 	case a.Expects("subnet", name):
 		return cloud.Later, nil
 	}
 	return "", cloud.Missing("subnet", name, "boto_vpc.subnet_present")
+}
+
+func onlySubnet(name string, found []types.Subnet, instead string) (*types.Subnet, error) {
+	return cloud.Only("subnet", name, found, func(s *types.Subnet) *string { return s.SubnetId }, instead)
 }
 
 // VPCOfSubnets returns the ID of the VPC that subnets are in, or of the default VPC if there are no subnets.

@@ -54,10 +54,11 @@ func natOf(ctx context.Context, a *cloud.Account, subnet string, states ...strin
 		}
 		return page.NatGateways, page.NextToken, nil
 	})
-	if err != nil || len(all) == 0 {
+	if err != nil {
 		return nil, err
 	}
-	return &all[0], nil
+	return cloud.Only("NAT gateway", "of the subnet "+subnet, all,
+		func(n *types.NatGateway) *string { return n.NatGatewayId }, "")
 }
 
 // subnetOf returns the ID of the subnet that is given by its ID or its name.
@@ -93,7 +94,7 @@ func (n *natGateway) look(ctx context.Context) (*cloud.Plan, error) {
 		p.Create(value.NewMap("nat_gateway", subnet))
 		p.Then("NAT gateway made", func(ctx context.Context) error { return n.create(ctx, a) })
 	case has != nil && n.absent:
-		p.Remove(value.NewMap("nat_gateway", sdk.ToString(has.NatGatewayId)))
+		p.Remove(sdk.ToString(has.NatGatewayId), value.NewMap("nat_gateway", subnet))
 		p.Then("NAT gateway deleted", func(ctx context.Context) error { return n.remove(ctx, a, has) })
 	}
 	return p, nil

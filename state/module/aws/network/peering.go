@@ -61,13 +61,11 @@ func (c *peering) find(ctx context.Context, a *cloud.Account) (*types.VpcPeering
 		}
 		return NameOf(has.Tags) == c.title()
 	})
-	switch {
-	case err != nil || len(all) == 0:
+	if err != nil {
 		return nil, err
-	case len(all) > 1:
-		return nil, diag.Resource.Hint(errors.New("several peering connections are named "+c.title()), "give conn_id")
 	}
-	return &all[0], nil
+	return cloud.Only("peering connection", c.title(), all,
+		func(has *types.VpcPeeringConnection) *string { return has.VpcPeeringConnectionId }, "give conn_id")
 }
 
 func (c *peering) title() string {
@@ -204,7 +202,7 @@ func (c *peeringAbsent) Check(ctx context.Context, _ *host.Host) (module.Diff, e
 	p := cloud.NewPlan()
 	has, err := c.find(ctx, a)
 	if has != nil && err == nil {
-		p.Remove(value.NewMap("vpc_peering_connection", sdk.ToString(has.VpcPeeringConnectionId)))
+		p.Remove(sdk.ToString(has.VpcPeeringConnectionId), value.NewMap("vpc_peering_connection", c.title()))
 		p.Then("peering connection deleted", func(ctx context.Context) error {
 			_, err := EC2Of(a).DeleteVpcPeeringConnection(ctx,
 				&ec2.DeleteVpcPeeringConnectionInput{VpcPeeringConnectionId: has.VpcPeeringConnectionId})

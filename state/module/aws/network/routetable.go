@@ -17,11 +17,24 @@ import (
 
 // TableOf returns the route table with a name, or nil if there is none.
 func TableOf(ctx context.Context, a *cloud.Account, name string) (*types.RouteTable, error) {
-	out, err := EC2Of(a).DescribeRouteTables(ctx, &ec2.DescribeRouteTablesInput{Filters: ByName(name)})
-	if err != nil || len(out.RouteTables) == 0 {
-		return nil, cloud.Failed("reading route table", name, err)
+	return routeTable(ctx, a, name, ByName(name)...)
+}
+
+// routeTable returns the route table that filters select, or nil if there is none.
+func routeTable(ctx context.Context, a *cloud.Account, name string,
+	filters ...types.Filter) (*types.RouteTable, error) {
+	all, err := cloud.Pages(func(next *string) ([]types.RouteTable, *string, error) {
+		page, err := EC2Of(a).DescribeRouteTables(ctx, &ec2.DescribeRouteTablesInput{Filters: filters, NextToken: next})
+		if err != nil {
+			return nil, nil, cloud.Failed("reading route table", name, err)
+		}
+		return page.RouteTables, page.NextToken, nil
+	})
+	if err != nil {
+		return nil, err
 	}
-	return &out.RouteTables[0], nil
+	return cloud.Only("route table", name, all, func(t *types.RouteTable) *string { return t.RouteTableId },
+		"give route_table_id where the state takes it")
 }
 
 // route is a destination and the ID of its target: a gateway, an instance, a NAT gateway, a network interface or a

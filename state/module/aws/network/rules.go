@@ -55,6 +55,11 @@ func (s *secgroupPresent) rules(ctx context.Context, p *cloud.Plan, a *cloud.Acc
 	if len(add)+len(drop) == 0 {
 		return nil
 	}
+	for i, r := range has { // a rule that stays is shown as it is declared
+		if n := slices.IndexFunc(want, r.same); n >= 0 {
+			has[i] = want[n]
+		}
+	}
 	p.Differ(d.field, shownRules(has), shownRules(want))
 	p.Then(d.field+" set", func(ctx context.Context) error { return s.change(ctx, a, d.egress, add, drop) })
 	return nil

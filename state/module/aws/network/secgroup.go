@@ -149,7 +149,7 @@ func (s *secgroupAbsent) look(ctx context.Context) (*cloud.Plan, error) {
 	if group == nil || err != nil {
 		return p, err
 	}
-	p.Remove(value.NewMap("secgroup", s.Name))
+	p.Remove(sdk.ToString(group.GroupId), value.NewMap("secgroup", s.Name))
 	p.Then("security group deleted", func(ctx context.Context) error {
 		defer a.Forget("groups:")
 		return cloud.WaitFor(ctx, "nothing uses security group "+s.Name, cloud.Soon, func(ctx context.Context) (bool, error) {

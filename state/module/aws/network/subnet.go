@@ -3,14 +3,12 @@ package network
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 
 	sdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
-	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/module/aws/cloud"
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
@@ -31,14 +29,7 @@ func (n *NetResource) FindSubnet(ctx context.Context, a *cloud.Account) (*types.
 		}
 		return NameOf(s.Tags) != n.Name || vpc != "" && sdk.ToString(s.VpcId) != vpc
 	})
-	switch len(found) {
-	case 0:
-		return nil, nil
-	case 1:
-		return &found[0], nil
-	}
-	return nil, diag.Resource.Hint(fmt.Errorf("%d subnets are named %s", len(found), n.Name),
-		"give vpc_name or subnet_id")
+	return onlySubnet(n.Name, found, "give vpc_name, vpc_id or subnet_id")
 }
 
 // givenVPC returns the ID of the VPC that the arguments name, cloud.Later if there is none, and "" if they name none.
@@ -46,13 +37,11 @@ func (n *NetResource) givenVPC(ctx context.Context, a *cloud.Account) (string, e
 	if n.VPCID != "" || n.VPCName == "" {
 		return n.VPCID, nil
 	}
-	all, err := VPCs(ctx, a)
-	for _, v := range all {
-		if NameOf(v.Tags) == a.Called("vpc", n.VPCName) {
-			return sdk.ToString(v.VpcId), err
-		}
+	has, err := VPCNamed(ctx, a, a.Called("vpc", n.VPCName))
+	if has == nil || err != nil {
+		return cloud.Later, err
 	}
-	return cloud.Later, err
+	return sdk.ToString(has.VpcId), nil
 }
 
 func (n *NetResource) subnet(ctx context.Context, p *cloud.Plan, a *cloud.Account) error {
@@ -113,12 +102,7 @@ func (n *NetResource) table(ctx context.Context, a *cloud.Account) (*types.Route
 	if n.TableID == "" {
 		return TableOf(ctx, a, a.Called("route_table", n.Table))
 	}
-	out, err := EC2Of(a).DescribeRouteTables(ctx,
-		&ec2.DescribeRouteTablesInput{Filters: []types.Filter{Filter("route-table-id", n.TableID)}})
-	if err != nil || len(out.RouteTables) == 0 {
-		return nil, cloud.Failed("reading route table", n.TableID, err)
-	}
-	return &out.RouteTables[0], nil
+	return routeTable(ctx, a, n.TableID, Filter("route-table-id", n.TableID))
 }
 
 // subnetTable plans to associate a subnet with its declared route table.

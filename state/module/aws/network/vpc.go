@@ -5,6 +5,7 @@ package network
 import (
 	"context"
 	"errors"
+	"slices"
 
 	sdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
@@ -107,18 +108,17 @@ func (n *netPresent) Check(ctx context.Context, _ *host.Host) (module.Diff, erro
 	return n.Planned(p, err)
 }
 
-// Named returns the VPC with the name of the resource, or nil if there is none.
+// Named returns the VPC with the name of the resource, or the one with vpc_id, or nil if there is none.
 func (n *NetResource) Named(ctx context.Context, a *cloud.Account) (*types.Vpc, error) {
-	all, err := VPCs(ctx, a)
-	if err != nil {
-		return nil, err
-	}
-	for _, v := range all {
-		if NameOf(v.Tags) == n.Name {
-			return &v, nil
+	if n.Kind == "vpc" && n.VPCID != "" { // boto_vpc.absent
+		all, err := VPCs(ctx, a)
+		i := slices.IndexFunc(all, func(v types.Vpc) bool { return sdk.ToString(v.VpcId) == n.VPCID })
+		if i < 0 || err != nil {
+			return nil, err
 		}
+		return &all[i], nil
 	}
-	return nil, nil
+	return VPCNamed(ctx, a, n.Name)
 }
 
 // tagged plans the tags of a resource that exists, with its name as the tag Name.

@@ -40,7 +40,11 @@ func (g *asgAbsent) Check(ctx context.Context, _ *host.Host) (module.Diff, error
 		return module.Diff{}, diag.Resource.Hint(fmt.Errorf("group %s has %d instances", g.Name, len(has.Instances)),
 			"give force: True to terminate them with the group")
 	}
-	p.Remove(value.NewMap("asg", g.Name, "instances", len(has.Instances)))
+	fields := value.NewMap("asg", g.Name, "instances", len(has.Instances))
+	if t := has.LaunchTemplate; g.RemoveOwn && t != nil {
+		cloud.Put(fields, "launch_template", t.LaunchTemplateId)
+	}
+	p.Remove(sdk.ToString(has.AutoScalingGroupARN), fields)
 	p.Then("group deleted", func(ctx context.Context) error {
 		_, err := clientOf(a).DeleteAutoScalingGroup(ctx,
 			&autoscaling.DeleteAutoScalingGroupInput{AutoScalingGroupName: &g.Name,

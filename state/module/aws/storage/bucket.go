@@ -24,8 +24,10 @@ func S3BucketTable(c *cloud.Cloud) module.Table {
 }
 
 func s3Of(a *cloud.Account) *s3.Client {
-	// Emulators of AWS have one host name for all buckets, so the name of the bucket is in the path.
-	return s3.NewFromConfig(a.Client("s3"), func(o *s3.Options) { o.UsePathStyle = o.BaseEndpoint != nil })
+	return s3.NewFromConfig(a.Client("s3"), func(o *s3.Options) {
+		o.UsePathStyle = o.BaseEndpoint != nil // emulators of AWS have one host name for all buckets
+		o.APIOptions = append(o.APIOptions, ownedBy(a))
+	})
 }
 
 // bucketPresent implements boto_s3_bucket.present. An argument that is not given is not managed, and an empty one
@@ -79,9 +81,9 @@ func BucketThere(ctx context.Context, a *cloud.Account, name string) (bool, stri
 		return false, "", nil
 	case cloud.HasCode(err, "Forbidden", "AccessDenied"):
 		return false, "",
-			diag.Credentials.Hint(
-				fmt.Errorf("bucket %s may not be read: it belongs to another account, or a policy forbids it", name),
-				"names of buckets are shared by all accounts: choose another one, or allow s3:ListBucket")
+			diag.Credentials.Hint(fmt.Errorf("bucket %s may not be read: it belongs to another account than that of the "+
+				"credentials, or a policy forbids it", name),
+				"names of buckets are shared by all accounts: choose another one, name another profile, or allow s3:ListBucket")
 	case err != nil:
 		return false, "", cloud.Failed("reading bucket", name, err)
 	}
@@ -188,7 +190,11 @@ func (b *bucketAbsent) Check(ctx context.Context, _ *host.Host) (module.Diff, er
 			diag.Resource.Hint(
 				fmt.Errorf("bucket %s holds objects", b.Bucket), "give Force: True to delete them with the bucket")
 	}
-	p.Remove(value.NewMap("bucket", b.Bucket, "holds_objects", full))
+	id, err := bornBucket(ctx, client, b.Bucket)
+	if err != nil {
+		return module.Diff{}, err
+	}
+	p.Remove(id, value.NewMap("bucket", b.Bucket, "holds_objects", full))
 	if full {
 		p.Then("objects deleted", func(ctx context.Context) error { return emptyBucket(ctx, client, b.Bucket) })
 	}

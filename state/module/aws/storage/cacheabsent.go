@@ -31,9 +31,9 @@ func (c *cacheAbsent) Check(ctx context.Context, _ *host.Host) (module.Diff, err
 		return module.Diff{}, err
 	}
 	p := cloud.NewPlan()
-	there, err := c.exists(ctx, a)
+	there, id, err := c.exists(ctx, a)
 	if there && err == nil {
-		p.Remove(value.NewMap(strings.ReplaceAll(c.kind, " ", "_"), c.Name))
+		p.Remove(id, value.NewMap(strings.ReplaceAll(c.kind, " ", "_"), c.Name))
 		p.Then(c.kind+" deleted", func(ctx context.Context) error {
 			err := cloud.WaitFor(ctx, c.kind+" "+c.Name+" can be deleted", longestCache, func(ctx context.Context) (bool,
 				error) {
@@ -51,7 +51,7 @@ func (c *cacheAbsent) Check(ctx context.Context, _ *host.Host) (module.Diff, err
 			}
 			return cloud.WaitFor(ctx, c.kind+" "+c.Name+" is being deleted", longestCache, func(ctx context.Context) (bool,
 				error) {
-				there, err := c.exists(ctx, a)
+				there, _, err := c.exists(ctx, a)
 				return !there, err
 			})
 		})
@@ -59,18 +59,37 @@ func (c *cacheAbsent) Check(ctx context.Context, _ *host.Host) (module.Diff, err
 	return c.Planned(p, err)
 }
 
-// exists reports whether the resource exists. As in Salt, a resource that is being deleted does not count.
-func (c *cacheAbsent) exists(ctx context.Context, a *cloud.Account) (bool, error) {
+// exists reports whether the resource exists, and returns its ID. As in Salt, a resource that is being deleted does not
+// count.
+func (c *cacheAbsent) exists(ctx context.Context, a *cloud.Account) (there bool, id string, err error) {
 	switch c.kind {
 	case "cache cluster":
 		has, err := DescribeCache(ctx, a, c.Name)
-		return has != nil && sdk.ToString(has.CacheClusterStatus) != "deleting", err
+		if has == nil || err != nil {
+			return false, "", err
+		}
+		return sdk.ToString(has.CacheClusterStatus) != "deleting", cloud.Born(has.ARN, has.CacheClusterCreateTime), nil
 	case "replication group":
 		has, err := DescribeReplicas(ctx, a, c.Name)
-		return has != nil && sdk.ToString(has.Status) != "deleting", err
+		if has == nil || err != nil {
+			return false, "", err
+		}
+		return sdk.ToString(has.Status) != "deleting", cloud.Born(has.ARN, has.ReplicationGroupCreateTime), nil
 	}
+	return c.subnets(ctx, a)
+}
+
+// subnets reports whether the subnet group exists, and returns its ARN with its subnets: it has no other ID.
+func (c *cacheAbsent) subnets(ctx context.Context, a *cloud.Account) (there bool, id string, err error) {
 	has, err := DescribeCacheSubnets(ctx, a, c.Name)
-	return has != nil, err
+	if has == nil || err != nil {
+		return false, "", err
+	}
+	id = sdk.ToString(has.ARN)
+	for _, one := range has.Subnets {
+		id += " " + sdk.ToString(one.SubnetIdentifier)
+	}
+	return true, id, nil
 }
 
 func (c *cacheAbsent) remove(ctx context.Context, client *elasticache.Client) (err error) {

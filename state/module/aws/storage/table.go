@@ -239,7 +239,8 @@ func (t *tableAbsent) Check(ctx context.Context, _ *host.Host) (module.Diff, err
 	p := cloud.NewPlan()
 	has, err := DescribeTable(ctx, a, t.Name)
 	if has != nil && err == nil {
-		p.Remove(value.NewMap("table", t.Name, "items", int(sdk.ToInt64(has.ItemCount))))
+		p.Remove(cloud.Born(has.TableId, has.CreationDateTime), value.NewMap("table", t.Name,
+			"items", int(sdk.ToInt64(has.ItemCount))))
 		p.Then("table deleted", func(ctx context.Context) error {
 			_, err := dynamodbOf(a).DeleteTable(ctx, &dynamodb.DeleteTableInput{TableName: &t.Name})
 			if err != nil && !cloud.HasCode(err, "ResourceNotFoundException") && has.TableStatus != types.TableStatusDeleting {
