@@ -106,6 +106,9 @@ func TestStricterLimitsStopNoRolloutThatHasArrived(t *testing.T) {
 			t.Errorf("stricter limits of %s: %s, want %s", what, got[0], got[1])
 		}
 	}
+	if got := p.Within(s, rollout.View{}); got.Healthy != p.Healthy {
+		t.Errorf("without results the plan has %v", got)
+	}
 }
 
 func fleet(n, regions int) (hosts []rollout.Host) {
