@@ -201,6 +201,7 @@ func (c *calling) run(ctx context.Context, typed, notes []string) error {
 	if found, is := answer.Value.(*value.Map); c.salt.doc && err == nil && is && found.Len() == 0 && len(args) > 0 {
 		answer, err = undocumented(ctx, a, opened, args)
 	}
+	options.Ordered = answer.Own && !c.salt.metadata
 	if err == nil {
 		notes = append(notes, c.sendBack(ctx, opened, name, words, answer)...)
 		answer.Value, err = c.formatted(ctx, opened, answer.Value, &options)

@@ -64,7 +64,7 @@ type Facts struct {
 	// Shell makes cmd.run and its variants use a shell by default, as when a user calls them. In templates, Salt
 	// splits the command line and runs the program itself.
 	Shell bool
-	// Retcode, if not nil, receives the exit code of a failed command of a function. Salt's modules store it in
+	// Retcode, if not nil, receives the exit code of each command of a function. Salt's modules store it in
 	// __context__, and salt-call exits with it.
 	Retcode func(code int)
 	// Version is the version of the program.

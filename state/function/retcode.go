@@ -6,7 +6,7 @@ import (
 
 type retcodeKey struct{}
 
-// WithRetcode returns a context in which note is called with the exit code of each failing command of a function.
+// WithRetcode returns a context in which note is called with the exit code of each command of a function.
 func WithRetcode(ctx context.Context, note func(code int)) context.Context {
 	return context.WithValue(ctx, retcodeKey{}, note)
 }

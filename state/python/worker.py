@@ -258,7 +258,7 @@ def serve(m):
     """Does what a question says, and gives the message of its answer."""
     try:
         WORLD.learn(m.get("world", {}))
-        if m["do"] in ("state", "render", "program"):
+        if m["do"] in ("state", "render", "program") and not m.get("pillar"):
             WORLD.opts["state_top"] = "salt://top.sls"  # a state run of Salt writes it so
         return text_of({"done": pack(DO[m["do"]](m))})
     except BaseException as e:

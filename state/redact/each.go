@@ -102,6 +102,9 @@ func rewrite(v any, leaf func(any) any) any {
 			return v
 		}
 		m := value.NewMap()
+		if v.IsPlain() {
+			m.Plain()
+		}
 		for key, item := range v.All() {
 			_ = m.SetKey(rewrite(key, leaf), rewrite(item, leaf)) // it cannot fail: a text is a valid key
 		}

@@ -21,6 +21,7 @@ type Answer struct {
 	States bool // Value holds the results of states, by tag
 	Failed bool // a state failed, or the function reported a failure
 	Code   int  // the exit code of salt-call --retcode-passthrough
+	Own    bool // a function of the tree returned Value, whose mappings are ordered only if Python's are
 
 	// Unrun is the number of states that did not run because an earlier one failed and failhard was set.
 	Unrun int
@@ -118,14 +119,15 @@ func (s *Session) callFunction(ctx context.Context, name string, args []any, kwa
 		return Answer{}, err
 	}
 	s.retcode = 0
-	if own, _ := s.actions.find(name); own {
+	own, _ := s.actions.find(name)
+	if own {
 		args, kwargs = s.asPublished(name, args, kwargs)
 	}
 	v, err := s.direct(name).Call(ctx, name, args, kwargs)
 	if err == nil && strings.HasPrefix(name, "pillar.") {
 		err = broken
 	}
-	return Answer{Value: v, Code: s.retcode}, err
+	return Answer{Value: v, Code: s.retcode, Own: own}, err
 }
 
 // direct returns the table for a function that a user calls. If a shell is the default of commands, it is that of this

@@ -182,11 +182,44 @@ func results(all *exec.Results) Answer {
 	a := Answer{States: true}
 	m := value.NewMap()
 	for _, r := range all.All() {
-		m.Set(r.ShownTag(), r.Map())
-		a.Failed = a.Failed || r.Fails()
+		one := r.Map()
+		m.Set(r.ShownTag(), one)
+		a.Failed = subStates(m, one) || r.Fails() || a.Failed
 	}
 	a.Value = m
 	return a
+}
+
+// subStates adds the results that a state of the tree returned in sub_state_run to those of a run, in Salt's form. It
+// reports whether one of them failed.
+func subStates(all, parent *value.Map) (failed bool) {
+	const key = "sub_state_run"
+	list, _ := parent.Value(key).(*value.List)
+	parent.Delete(key)
+	if list == nil {
+		return false
+	}
+	for _, item := range list.Items {
+		sub, _ := item.(*value.Map)
+		low, _ := sub.Value("low").(*value.Map)
+		if low == nil {
+			continue
+		}
+		var tag []string
+		for _, part := range []string{"state", compile.KeyID, "name", "fun"} {
+			tag = append(tag, value.Str(low.Value(part)))
+		}
+		one := parent.Clone()
+		for _, field := range []string{"changes", "result", "comment", "start_time", "duration"} {
+			if v, ok := sub.Get(field); ok {
+				one.Set(field, v)
+			}
+		}
+		one.Set("__state_ran__", true)
+		all.Set(strings.Join(tag, "_|-"), one)
+		failed = failed || one.Value("result") == false
+	}
+	return failed
 }
 
 // slsID runs one ID of SLS files, with the steps that it requires.

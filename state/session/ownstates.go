@@ -75,7 +75,7 @@ func (s *ownState) Apply(ctx context.Context, h *host.Host, _ module.Diff) (modu
 // moreOf returns the keys of an answer beside those that every state returns.
 func moreOf(answer *value.Map) *value.Map {
 	more := answer.Clone()
-	for _, key := range []string{"name", "changes", "result", "comment", "warnings", "sub_state_run", "__sls__", "__id__",
+	for _, key := range []string{"name", "changes", "result", "comment", "warnings", "__sls__", "__id__",
 		"__run_num__", "start_time", "duration", "__state_ran__", "skip_watch"} {
 		more.Delete(key)
 	}

@@ -49,7 +49,7 @@ type Session struct {
 	pillarErr error
 	hasPillar bool
 	compiling bool // the pillar is being compiled; reading it returns what exists so far
-	retcode   int  // of the last failed command of a function
+	retcode   int  // of the last command of a function
 	partial   bool // a part of the pillar is accepted if the whole does not compile
 }
 

@@ -44,6 +44,12 @@ func withTree(ctx context.Context, tree *roots.Roots) context.Context {
 	return context.WithValue(ctx, treeKey{}, tree)
 }
 
+// inPillar reports whether files of the pillar are rendered.
+func (s *Session) inPillar(ctx context.Context) bool {
+	tree, _ := ctx.Value(treeKey{}).(*roots.Roots)
+	return tree != nil && tree != s.states
+}
+
 // Render is part of render.Templates.
 func (t *templates) Render(ctx context.Context, src render.Source, vars *value.Map) (render.Text, error) {
 	tree, ok := ctx.Value(treeKey{}).(*roots.Roots)

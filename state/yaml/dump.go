@@ -136,8 +136,18 @@ func scalarOf(v any) (text, tag string) {
 		return floatText(v), ""
 	case []byte:
 		return binaryText(v), "!!binary"
+	case value.Object:
+		if IsDate(v) {
+			return value.Str(v), ""
+		}
 	}
 	return "NULL", "" // objects of other packages have no form in YAML
+}
+
+// IsDate reports whether a value is a date, or a date and a time, of Python. YAML writes it as str() does.
+func IsDate(v any) bool {
+	kind := value.TypeName(v)
+	return kind == "date" || kind == "datetime"
 }
 
 func floatText(f float64) string {

@@ -16,7 +16,10 @@ const (
 )
 
 // paint colours text if it is on.
-type paint struct{ on bool }
+type paint struct {
+	on      bool
+	ordered bool // ordered mappings are not sorted
+}
 
 func (p paint) color(color, text string) string {
 	if !p.on || text == "" {
@@ -57,7 +60,7 @@ func (t *tree) add(v any, column int, mark string) {
 	switch v := v.(type) {
 	case *value.Map:
 		t.line(column, cyan, "", rule, "")
-		for _, m := range sorted(v) {
+		for _, m := range t.members(v) {
 			t.line(column, cyan, mark, m.name, ":")
 			t.add(m.value, column+4, "")
 		}
@@ -77,11 +80,14 @@ type member struct {
 	value any
 }
 
-// sorted returns a mapping's members by name, so that people can find them.
-func sorted(m *value.Map) []member {
+// members returns a mapping's members by name, so that people can find them, or in its order.
+func (p paint) members(m *value.Map) []member {
 	all := make([]member, 0, m.Len())
 	for key, item := range m.All() {
 		all = append(all, member{value.Str(key), item})
+	}
+	if p.ordered && !m.IsPlain() {
+		return all
 	}
 	structsort.Func(all, func(a, b member) int { return strings.Compare(a.name, b.name) })
 	return all

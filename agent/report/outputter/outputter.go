@@ -26,6 +26,8 @@ type Options struct {
 	Brief  bool   // of highstate: leave out what was right already
 	Color  bool
 	Indent int // of json: spaces, 4 if it is 0, and one line if it is negative
+	// Ordered keeps the order of ordered mappings in nested, as Salt does. Other mappings are sorted.
+	Ordered bool
 }
 
 // Formatted is the format of an answer that is the text to print.
@@ -64,7 +66,7 @@ func Write(w io.Writer, answer any, o Options) error {
 
 // Text returns an answer as text that ends with a newline.
 func Text(answer any, o Options) (string, error) {
-	answer = printer{quoteBytes: o.Format == "json"}.value(answer)
+	answer = printer{quoteBytes: o.Format == "json", typed: o.Format == "yaml"}.value(answer)
 	switch known(o.Format) {
 	case "nested", "highstate", "txt", "newline_values_only", Formatted:
 		redact.Each(&answer, redact.Controls) // the other forms escape what is not printable
@@ -86,9 +88,9 @@ func Text(answer any, o Options) (string, error) {
 	case "txt":
 		return lines(answer), nil
 	case "highstate":
-		return paint{o.Color}.highstate(answer, o), nil
+		return paint{on: o.Color}.highstate(answer, o), nil
 	case "nested":
-		return paint{o.Color}.answer(answer), nil
+		return paint{o.Color, o.Ordered}.answer(answer), nil
 	}
 	err := fmt.Errorf("there is no output %q", o.Format)
 	if hint := diag.DidYouMean(o.Format, Formats()); hint != "" {
@@ -147,6 +149,7 @@ func lines(answer any) string {
 // printer converts values to values that all formats can write.
 type printer struct {
 	quoteBytes bool // bytes are written in the notation of Python, and not as text
+	typed      bool // the format has bytes and dates
 }
 
 // value converts a value. Values that only templates can have, such as functions, become strings in the notation of
@@ -173,11 +176,17 @@ func (p printer) value(v any) any {
 	case value.Tuple:
 		return value.Tuple(p.values(v))
 	case []byte:
-		if !p.quoteBytes {
-			return string(v)
+		switch {
+		case p.typed:
+			return v
+		case p.quoteBytes:
+			return value.Repr(v)
 		}
-		return value.Repr(v)
+		return string(v)
 	case value.Object:
+		if p.typed && yaml.IsDate(v) {
+			return v
+		}
 		return value.Repr(v)
 	}
 	return v

@@ -279,3 +279,21 @@ func TestOrderOfYAML(t *testing.T) {
 		}
 	}
 }
+
+// TestNestedKeepsTheOrderOfOrderedMappings compares with Salt, for the result of a function in Python.
+func TestNestedKeepsTheOrderOfOrderedMappings(t *testing.T) {
+	answer := value.NewMap("z", value.NewMap("b", 2, "a", 1).Plain(), "a", 1)
+	want := "local:\n    ----------\n    z:\n        ----------\n        a:\n            1\n        b:\n            2\n" +
+		"    a:\n        1\n"
+	if got := text(t, answer, outputter.Options{Format: "nested", Ordered: true}); got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// TestBytesInYAML compares with Salt.
+func TestBytesInYAML(t *testing.T) {
+	want := "local: !!binary |\n  YWJj\n"
+	if got := text(t, []byte("abc"), outputter.Options{Format: "yaml"}); got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

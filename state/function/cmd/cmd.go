@@ -134,9 +134,11 @@ func (c cmd) all(ctx context.Context, a function.Arguments) (*value.Map, error) 
 	if succeeds(out, a) {
 		out.Code = 0
 	}
-	if out.Code != 0 && !value.Truth(a.Value("ignore_retcode")) {
-		c.NoteRetcode(ctx, out.Code)
+	noted := out.Code
+	if value.Truth(a.Value("ignore_retcode")) {
+		noted = 0
 	}
+	c.NoteRetcode(ctx, noted)
 	if value.Truth(a.Value("hide_output")) {
 		out.Stdout, out.Stderr = "", ""
 	}

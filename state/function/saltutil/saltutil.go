@@ -19,7 +19,7 @@ func Functions(f *function.Facts) function.Table {
 			func(saltenv, _, _, _ any) (*value.Map, error) { return syncAll(f, saltenv) }),
 		"saltutil.list_extmods": function.Of("", func() (*value.Map, error) { return listed(f) }),
 		"saltutil.refresh_pillar": function.Of("wait=False, timeout=30, clean_cache=True", func(_, _, _ any) bool {
-			return true
+			return false // as a masterless Salt, which has no minion that could refresh it
 		}),
 		"saltutil.refresh_modules": function.Of("**kwargs", func(*value.Map) bool { return true }),
 		"saltutil.refresh_grains":  function.Of("**kwargs", func(*value.Map) bool { return true }),
