@@ -205,21 +205,32 @@ func subStates(all, parent *value.Map) (failed bool) {
 		if low == nil {
 			continue
 		}
-		var tag []string
-		for _, part := range []string{"state", compile.KeyID, "name", "fun"} {
-			tag = append(tag, value.Str(low.Value(part)))
-		}
-		one := parent.Clone()
-		for _, field := range []string{"changes", "result", "comment", "start_time", "duration"} {
-			if v, ok := sub.Get(field); ok {
-				one.Set(field, v)
-			}
-		}
-		one.Set("__state_ran__", true)
-		all.Set(strings.Join(tag, "_|-"), one)
+		one := subState(sub, parent)
+		all.Set(tagOf(low), one)
 		failed = failed || one.Value("result") == false
 	}
 	return failed
+}
+
+// subState returns the result of a sub-state. It has the name, the ID and the file of its parent.
+func subState(sub, parent *value.Map) *value.Map {
+	one := parent.Clone()
+	for _, field := range []string{"changes", "result", "comment", "start_time", "duration"} {
+		if v, ok := sub.Get(field); ok {
+			one.Set(field, v)
+		}
+	}
+	one.Set("__state_ran__", true)
+	return one
+}
+
+// tagOf returns the key of a state in the results of a run.
+func tagOf(low *value.Map) string {
+	var tag []string
+	for _, part := range []string{"state", compile.KeyID, "name", "fun"} {
+		tag = append(tag, value.Str(low.Value(part)))
+	}
+	return strings.Join(tag, "_|-")
 }
 
 // slsID runs one ID of SLS files, with the steps that it requires.

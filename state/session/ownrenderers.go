@@ -37,7 +37,8 @@ func (o *ownModules) Render(ctx context.Context, c render.Call) (any, error) {
 		}
 	}
 	question := value.NewMap("name", c.Renderer, "argline", c.Arguments, "env", c.Source.Env, "sls",
-		value.Str(c.Vars.Value("sls")), "path", c.Source.File, "data", c.Data, "vars", vars, "pillar", o.session.inPillar(ctx))
+		value.Str(c.Vars.Value("sls")), "path", c.Source.File, "data", c.Data, "vars", vars,
+		"pillar", o.session.inPillar(ctx))
 	what := "render"
 	if c.Renderer == "py" && !o.hides("renderers", "py") {
 		what = "program"

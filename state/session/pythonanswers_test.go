@@ -30,8 +30,8 @@ func TestAnswersOfAMasterlessSalt(t *testing.T) {
 // TestSubStates runs a state that returns sub_state_run: its results are beside that of the state.
 func TestSubStates(t *testing.T) {
 	s, _ := pythonSession(t, map[string]string{
-		"states/_states/mine.py": "def many(name):\n    return {'name': name, 'result': True, 'changes': {}, 'comment': 'c', " +
-			"'sub_state_run': [{'changes': {'x': 1}, 'result': False, 'comment': 'sub', " +
+		"states/_states/mine.py": "def many(name):\n    return {'name': name, 'result': True, " +
+			"'changes': {}, 'comment': 'c', 'sub_state_run': [{'changes': {'x': 1}, 'result': False, 'comment': 'sub', " +
 			"'low': {'name': 'n', 'state': 's', '__id__': 'i', 'fun': 'f'}}]}\n",
 		"states/web.sls": "x:\n  mine.many: []\n",
 	})
