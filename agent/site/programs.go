@@ -1,22 +1,19 @@
 package site
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/artifact/process"
 	"github.com/corpus-agent/corpus-agent/artifact/recipe"
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/host/passwd"
 )
 
@@ -51,8 +48,12 @@ func (s *Site) programs() (all []program) {
 	for _, name := range []string{"git", "gpg", "ssh", "systemctl"} {
 		all = append(all, program{"PATH", name})
 	}
-	return all
+	return append(all, program{ofModules, "python3"})
 }
+
+// ofModules is what the agent needs python3 for. It looks it up in the directories of the system's programs, whatever
+// PATH is.
+const ofModules = "modules in Python"
 
 // CheckPrograms returns an error if another user can replace a program that root runs: one that agent.yaml names, the
 // interpreter of a script among them, or one that the agent finds in PATH. The error has the exit code exit.Refused.
@@ -77,18 +78,19 @@ func (s *Site) CheckPrograms() error {
 			unsafe.Component, unsafe.Path, by))
 	}
 	for _, p := range s.programs() {
-		if p.name == "" {
-			continue
+		look := process.Look
+		if p.by == ofModules {
+			look = func(name string) (string, error) { return host.SystemProgram("", name) }
 		}
-		file, err := process.Look(p.name)
+		file, err := look(p.name)
 		if err != nil {
 			file = p.name // it may exist by the time it runs
 		}
 		if filepath.IsAbs(file) {
-			add(p.by, replaceable(root, file))
+			add(p.by, host.Replaceable(root, file))
 		}
 	}
-	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
+	for _, dir := range append(filepath.SplitList(os.Getenv("PATH")), host.SystemPrograms()...) {
 		if unsafe := inPath(root, dir); unsafe != nil {
 			unsafe.Path = "each program that it has"
 			add("PATH", unsafe)
@@ -132,60 +134,6 @@ func inPath(root *walk.Root, dir string) *walk.UnsafeError {
 	return unsafe
 }
 
-// replaceable returns the part of a program, or of the interpreter of a script, that another user controls; nil if
-// there is none. For a file that does not exist it checks the directories above.
-func replaceable(root *walk.Root, file string) *walk.UnsafeError {
-	var unsafe *walk.UnsafeError
-	if errors.As(root.CheckRootOnly(file), &unsafe) {
-		return unsafe
-	}
-	return checkInterpreter(root, file)
-}
-
-// checkInterpreter returns the part of the interpreter of a script that another user controls. It returns nil if there
-// is none, if the file is not a script, and if another user controls the script itself.
-func checkInterpreter(root *walk.Root, script string) *walk.UnsafeError {
-	var unsafe *walk.UnsafeError
-	if errors.As(root.CheckRootOnly(script), &unsafe) {
-		return nil
-	}
-	runs := interpreter(root, script)
-	if runs == "" || !errors.As(root.CheckRootOnly(runs), &unsafe) {
-		return nil
-	}
-	return unsafe
-}
-
-// interpreter returns the program that runs a script; "" if the file is not a script.
-func interpreter(root *walk.Root, script string) string {
-	f, err := root.OpenFile(script, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY)
-	if err != nil {
-		return ""
-	}
-	defer f.Close()
-	line, _ := bufio.NewReader(io.LimitReader(f, 256)).ReadString('\n')
-	words, isScript := strings.CutPrefix(line, "#!")
-	fields := strings.Fields(words)
-	if !isScript || len(fields) == 0 {
-		return ""
-	}
-	if filepath.Base(fields[0]) != "env" {
-		return fields[0]
-	}
-	for _, word := range fields[1:] {
-		if strings.HasPrefix(word, "-") || strings.Contains(word, "=") {
-			continue
-		}
-		for _, dir := range []string{"/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"} {
-			if found, _ := process.LookIn("", dir, word); found {
-				return filepath.Join(dir, word)
-			}
-		}
-		return ""
-	}
-	return ""
-}
-
 // CheckScript returns an error if the file, a path in the host's root, is a script whose interpreter another user can
 // replace.
 func (s *Site) CheckScript(file string) error {
@@ -194,7 +142,7 @@ func (s *Site) CheckScript(file string) error {
 		return err
 	}
 	defer opened.Close()
-	unsafe := checkInterpreter(root, file)
+	unsafe := host.InterpretedBy(root, file)
 	if unsafe == nil {
 		return nil
 	}

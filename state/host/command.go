@@ -216,7 +216,7 @@ func (c *commands) resolve(cmd *exec.Cmd) error {
 		return nil
 	}
 	cmd.Err = nil
-	for _, dir := range systemPrograms() {
+	for _, dir := range SystemPrograms() {
 		found, err := process.LookIn(c.chroot, dir, cmd.Args[0])
 		if err != nil {
 			return err
@@ -258,17 +258,15 @@ func (k *kept) Write(p []byte) (int, error) {
 
 func (k *kept) String() string { return k.buffer.String() }
 
-// systemPrograms returns the directories with the programs of a system.
-func systemPrograms() []string {
-	return []string{"/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"}
-}
-
 // talk starts a process for a dialog, in the root of commands.
 func (c *commands) talk(command Command) (*dialog.Dialog, error) {
 	if err := c.Allowed(strings.Join(command.Argv[:1], " ")); err != nil {
 		return nil, err
 	}
-	program, err := c.systemProgram(command.Argv[0])
+	program, err := SystemProgram(c.chroot, command.Argv[0])
+	if err == nil && c.files != nil {
+		err = c.files.checkProgram(program)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -281,18 +279,4 @@ func (c *commands) talk(command Command) (*dialog.Dialog, error) {
 		return nil, fmt.Errorf("running %s: %w", command.Argv[0], err)
 	}
 	return d, nil
-}
-
-// systemProgram returns the path of a program of the system, or exec.ErrNotFound.
-func (c *commands) systemProgram(name string) (string, error) {
-	for _, dir := range systemPrograms() {
-		found, err := process.LookIn(c.chroot, dir, name)
-		if err != nil {
-			return "", err
-		}
-		if found {
-			return dir + "/" + name, nil
-		}
-	}
-	return "", fmt.Errorf("%w: %s", exec.ErrNotFound, name)
 }

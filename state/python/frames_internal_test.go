@@ -62,7 +62,7 @@ func TestTheWorkerEndsAfterDamagedFrames(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 6 {
 		stream := damaged(r, requests(t))
-		talk, err := dialog.Start(exec.Command("/usr/bin/python3", "-I", "-B", "-c", bootstrap))
+		talk, err := dialog.Start(exec.Command("/usr/bin/python3", pythonOptions()...))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -226,8 +226,12 @@ func lastLines(text string) string {
 }
 
 // bootstrap reads the worker's program from the pipe, so that it is never written to a disk.
-const bootstrap = `import os;f=os.fdopen(3,"rb");exec(compile(f.read(int.from_bytes(f.read(4),"big")),` +
+const bootstrap = `import io;f=io.open(3,"rb");exec(compile(f.read(int.from_bytes(f.read(4),"big")),` +
 	`"<corpus-agent>","exec"))`
+
+// pythonOptions returns the arguments of python3. Without -S it would execute code of .pth files and sitecustomize, which
+// other users may have written, before the worker can check anything.
+func pythonOptions() []string { return []string{"-I", "-S", "-B", "-c", bootstrap} }
 
 // searchPath is the PATH of the worker. Modules see only the variables of environment, not those of the agent.
 const searchPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -244,7 +248,7 @@ func (w *Worker) start(ctx context.Context) error {
 	if w.talk != nil {
 		return nil
 	}
-	talk, err := w.options.Host.Talk(host.Command{Argv: []string{"python3", "-I", "-B", "-c", bootstrap},
+	talk, err := w.options.Host.Talk(host.Command{Argv: append([]string{"python3"}, pythonOptions()...),
 		Env: environment()})
 	if errors.Is(err, exec.ErrNotFound) {
 		return diag.Python.Hint(errors.New("the host has no python3, which the tree's own modules need"),

@@ -1,5 +1,145 @@
 # The worker: it reads questions from descriptor 3, and writes answers, and questions of its own, to descriptor 4.
 # The package comment of state/python says more. This file needs Python 3.7 and its standard library.
+import posix
+import sys
+
+# Imports of root. python3 runs without the module site, which would execute lines of .pth files and sitecustomize. No
+# file is imported that another user can change.
+
+SAFE = set()  # directories that root alone can change
+
+
+def members(gid):
+    """Whether a group has members beside root."""
+    try:
+        with open("/etc/group", "rb") as groups, open("/etc/passwd", "rb") as users:
+            number = b"%d" % gid
+            listed = any(line.split(b":")[2:3] == [number] and line.split(b":")[3].strip() not in (b"", b"root")
+                         for line in groups)
+            return listed or any(line.split(b":")[3:4] == [number] and line.split(b":")[2] != b"0" for line in users)
+    except (OSError, IndexError):
+        return True
+
+
+def changer(place):
+    """The part of a path that others than root can change, and who they are; None if there is none, or no file."""
+    if posix.geteuid() != 0:
+        return None
+    at, words, links = "", place.split("/"), 40
+    while words:
+        word = words.pop(0)
+        if word in ("", "."):
+            continue
+        at = at.rpartition("/")[0] if word == ".." else at + "/" + word
+        if at in SAFE or not at:
+            continue
+        try:
+            st = posix.lstat(at)
+        except OSError:
+            return None
+        kind = st.st_mode & 0o170000
+        if st.st_uid != 0:
+            return at, "user %d" % st.st_uid
+        if kind == 0o120000:
+            links -= 1
+            if links < 0:
+                return None
+            target = posix.readlink(at)
+            at, words = "" if target[:1] == "/" else at.rpartition("/")[0], target.split("/") + words
+            continue
+        if st.st_mode & 0o1000 and kind == 0o040000 and words:
+            continue  # only owners can replace what is in it
+        if st.st_mode & 0o002:
+            return at, "each user"
+        if st.st_mode & 0o020 and st.st_gid != 0 and members(st.st_gid):
+            return at, "group %d" % st.st_gid
+        if kind == 0o040000:
+            SAFE.add(at)
+    return None
+
+
+class Guard:
+    """Refuses files of other users; Python's own finder, which comes after it, finds the others."""
+
+    def __init__(self, finder):
+        self.finder = finder
+
+    def find_spec(self, name, path=None, target=None):
+        spec = self.finder.find_spec(name, path, target)
+        if spec is not None:
+            for place in [spec.origin, spec.cached, *(spec.submodule_search_locations or ())]:
+                found = changer(place) if isinstance(place, str) and place[:1] == "/" else None
+                if found:
+                    raise ImportError("root does not import %s: %s can change %s" % (name, found[1], found[0]), name=name)
+        return spec
+
+
+def guard():
+    for place in [sys.executable or "", *sys.path]:
+        found = changer(place)
+        if found:
+            sys.exit("root does not run %s: %s can change %s" % (sys.executable, found[1], found[0]))
+    for at, finder in enumerate(sys.meta_path):
+        if getattr(finder, "__name__", "") == "PathFinder":
+            sys.meta_path.insert(at, Guard(finder))
+            break
+
+
+guard()
+REFUSED = []  # directories of packages that are not used
+
+
+def add_directory(place):
+    found = changer(place)
+    if found:
+        REFUSED.append("Python packages in %s are not used: %s can change %s" % (place, found[1], found[0]))
+    elif place not in sys.path:
+        sys.path.append(place)
+        return True
+    return False
+
+
+def add_packages():
+    """Adds the directories of packages, and those that their .pth files name. Lines that import code are not run."""
+    import site
+    site.setquit()
+    site.setcopyright()
+    site.sethelper()
+    prefixes = [sys.prefix, sys.exec_prefix]
+    at = os.path.dirname(os.path.abspath(sys.executable))
+    for file in (at + "/pyvenv.cfg", os.path.dirname(at) + "/pyvenv.cfg"):
+        if os.path.isfile(file) and not changer(file):
+            with open(file, encoding="utf-8") as config:
+                lines = [line.partition("=") for line in config]
+            known = {k.strip().lower(): v.strip().lower() for k, _, v in lines}
+            system = prefixes if known.get("include-system-site-packages") == "true" else []
+            sys.prefix = sys.exec_prefix = os.path.dirname(at)
+            prefixes = [sys.prefix] + system
+            break
+    for top in site.getsitepackages(prefixes):
+        if os.path.isdir(top) and add_directory(top):
+            for name in sorted(os.listdir(top)):
+                if name.endswith(".pth") and not name.startswith("."):
+                    add_named(top, name)
+
+
+def add_named(top, name):
+    file = os.path.join(top, name)
+    found = changer(file)
+    if found:
+        REFUSED.append("%s is not used: %s can change %s" % (file, found[1], found[0]))
+        return
+    try:
+        with open(file, encoding="utf-8-sig", errors="replace") as f:
+            lines = f.read().splitlines()
+    except OSError:
+        return
+    for line in lines:
+        place = os.path.abspath(os.path.join(top, line.strip()))
+        if line.strip() and not line.startswith(("#", "import ", "import\t")) and os.path.exists(place):
+            add_directory(place)
+
+
 import _thread
 import binascii
 import collections
@@ -7,7 +147,6 @@ import collections.abc
 import json
 import math
 import os
-import sys
 import types
 from importlib.machinery import ModuleSpec
 
@@ -16,6 +155,7 @@ PID = os.getpid()
 NAME = "<corpus-agent>"
 PIPE = f  # noqa: F821, which the line that started this file has opened
 os.umask(0o022)
+add_packages()
 for number in (3, 4):
     os.set_inheritable(number, False)
 try:
@@ -1077,6 +1217,13 @@ DO = {"call": do_call, "list": do_list, "state": do_state, "watches": do_watches
       "pillar": do_pillar, "render": do_render, "program": do_program, "ping": lambda m: m.get("value")}
 
 
+def report(message):
+    try:
+        LINE.ask("log", level="warning", message=message)
+    except Exception:
+        pass  # a message that cannot be passed on is lost
+
+
 def main():
     # Whoever asks between two questions of the agent would read the next of them as the answer.
     with LINE.lock:
@@ -1087,6 +1234,8 @@ def main():
         sys.meta_path.insert(0, Finder(m["library"], m["real"]))
         m = LINE.receive()
     while True:
+        while REFUSED:
+            report(REFUSED.pop(0))
         answer = serve(m)
         with LINE.lock:
             LINE.send(answer)

@@ -179,9 +179,15 @@ func TestACommandThatAnotherUserCanChangeGivesNoPillarData(t *testing.T) {
 		{"true;(sh '%d/x/s.sh')", "x/s.sh", true},
 		{"%d/x/s.sh </dev/null", "", false},
 		{"echo 'a: 1' # %d/x/none", "x", false},
+		{"%d/x/by.sh", "x/s.sh", true},
+		{"%d/x/by.sh", "", false},
 	} {
 		set, dir := settings(t, map[string]string{"x/s.sh": script})
 		if err := os.Chmod(filepath.Join(dir, "x/s.sh"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		by := "#!" + filepath.Join(dir, "x/s.sh") + "\n"
+		if err := os.WriteFile(filepath.Join(dir, "x/by.sh"), []byte(by), 0o755); err != nil {
 			t.Fatal(err)
 		}
 		if c.given != "" {

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/pillar"
 	"github.com/corpus-agent/corpus-agent/state/pillar/external"
 	"github.com/corpus-agent/corpus-agent/state/render"
@@ -131,7 +132,12 @@ type trustedFiles struct {
 func (v trustedFiles) ReadFile(path string) ([]byte, error) { return v.tree.ReadFile(path) }
 
 // CheckTrusted is part of external.Files.
-func (v trustedFiles) CheckTrusted(path string) error { return v.tree.CheckTrusted(path) }
+func (v trustedFiles) CheckTrusted(path string) error {
+	if err := v.tree.CheckTrusted(path); err != nil {
+		return err
+	}
+	return host.CheckScript(v.Files, path)
+}
 
 // renderExternal renders a template whose includes are in a directory.
 func (s *Session) renderExternal(ctx context.Context, dir, file, text string, more *value.Map) (string, error) {

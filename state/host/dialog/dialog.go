@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"runtime"
 	"strings"
 	"sync"
 	"syscall"
@@ -54,7 +55,8 @@ func (d *Dialog) start() error {
 	}
 	d.to, d.from = to, from
 	d.cmd.ExtraFiles, d.cmd.Stdout, d.cmd.Stderr = []*os.File{theirIn, theirOut}, theirText, theirText
-	err = process.Start(d.cmd)
+	d.cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
+	err = d.run()
 	closeFiles(theirIn, theirOut, theirText)
 	if err != nil {
 		closeFiles(to, from, printed)
@@ -65,11 +67,24 @@ func (d *Dialog) start() error {
 		d.printed.copy(printed)
 		close(d.silent)
 	}()
-	go func() {
-		_ = d.cmd.Wait() // Ending describes how it ended
-		close(d.ended)
-	}()
 	return nil
+}
+
+// run starts the process on a thread that lives as long as the process: the kernel kills the process when the thread that
+// started it ends, as it does when this program is killed.
+func (d *Dialog) run() error {
+	started := make(chan error)
+	go func() {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := process.Start(d.cmd)
+		started <- err
+		if err == nil {
+			_ = d.cmd.Wait() // Ending describes how it ended
+			close(d.ended)
+		}
+	}()
+	return <-started
 }
 
 func closeFiles(files ...*os.File) {
