@@ -92,8 +92,8 @@ func TestProgramsThatOtherUsersCanReplaceAreNotRun(t *testing.T) {
 	})
 }
 
-// TestPythonThatOtherUsersCanReplaceIsNotRun checks python3 in a root: the program, the target of a link, the interpreter
-// of a script, and the standard library.
+// TestPythonThatOtherUsersCanReplaceIsNotRun checks python3 in a root: the program, the target of a link, the
+// interpreter of a script, and the standard library.
 func TestPythonThatOtherUsersCanReplaceIsNotRun(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("this test needs root: it makes files of other users")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -206,8 +207,13 @@ func (c *calling) run(ctx context.Context, typed, notes []string) error {
 		notes = append(notes, c.sendBack(ctx, opened, name, words, answer)...)
 		answer.Value, err = c.formatted(ctx, opened, answer.Value, &options)
 	}
-	for _, note := range counted(append(notes, opened.Notes...)) {
-		fmt.Fprintln(c.Err, "note:", note)
-	}
+	printNotes(c.Err, counted(append(notes, opened.Notes...)))
 	return c.show(name, opened.ID, answer, err, options)
+}
+
+// printNotes prints notes. Further lines of one are indented, so that no text of a module looks like a line of the agent.
+func printNotes(w io.Writer, notes []string) {
+	for _, note := range notes {
+		fmt.Fprintln(w, "note:", indented("  ", strings.ReplaceAll(note, "\r", "\n")))
+	}
 }

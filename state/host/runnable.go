@@ -35,8 +35,8 @@ func SystemProgram(root, name string) (string, error) {
 	return "", fmt.Errorf("%w: %s", exec.ErrNotFound, name)
 }
 
-// Replaceable returns the part of a program, of the interpreter of a script, or of the library of a Python, that another
-// user controls; nil if there is none. For a file that does not exist it checks the directories above.
+// Replaceable returns the part of a program, of the interpreter of a script, or of the library of a Python, that
+// another user controls; nil if there is none. For a file that does not exist it checks the directories above.
 func Replaceable(root *walk.Root, file string) *walk.UnsafeError {
 	var unsafe *walk.UnsafeError
 	if errors.As(root.CheckRootOnly(file), &unsafe) {
@@ -51,8 +51,8 @@ func Replaceable(root *walk.Root, file string) *walk.UnsafeError {
 // maxScripts is the number of scripts that the kernel starts by one another.
 const maxScripts = 5
 
-// InterpretedBy returns the part of the interpreter of a script that another user controls, also if the interpreter is a
-// script, too. It returns nil if there is none, if the file is not a script, and if another user controls the script
+// InterpretedBy returns the part of the interpreter of a script that another user controls, also if the interpreter
+// is a script, too. It returns nil if there is none, if the file is not a script, and if another user controls the script
 // itself.
 func InterpretedBy(root *walk.Root, script string) *walk.UnsafeError {
 	var unsafe *walk.UnsafeError

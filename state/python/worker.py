@@ -70,7 +70,8 @@ class Guard:
             for place in [spec.origin, spec.cached, *(spec.submodule_search_locations or ())]:
                 found = changer(place) if isinstance(place, str) and place[:1] == "/" else None
                 if found:
-                    raise ImportError("root does not import %s: %s can change %s" % (name, found[1], found[0]), name=name)
+                    text = "root does not import %s: %s can change %s" % (name, found[1], found[0])
+                    raise ImportError(text, name=name)
         return spec
 
 
