@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"strings"
 	"time"
@@ -30,6 +31,7 @@ type orchestrating struct {
 	set, pillar            []string
 	configuration          []string // files of the minion's configuration that were read
 	test, yes              bool
+	endpointGiven          bool
 	parallel               int
 	redactor               *redact.Redactor
 	planned                *aws.Cloud // of the plan that was shown
@@ -53,6 +55,7 @@ failed; 130 interrupted.`,
   corpus orchestrate --tree ./salt orchestration.myapp --set service_instance=testing
   corpus orchestrate -c ./salt/.orchestration`,
 		RunE: func(c *cobra.Command, args []string) error {
+			o.endpointGiven = c.Flags().Changed("endpoint")
 			return o.redactor.Error(o.run(c.Context(), args)) // errors quote lines of SLS files, with what templates made
 		},
 	}
@@ -71,6 +74,9 @@ failed; 130 interrupted.`,
 
 func (o *orchestrating) run(ctx context.Context, names []string) error {
 	cli.ExtendDeadline(endRequests)
+	if err := o.valid(); err != nil {
+		return exit.WithCode(exit.Usage, err)
+	}
 	var all []string
 	for _, name := range names {
 		all = append(all, strings.Split(name, ",")...)
@@ -95,6 +101,22 @@ func (o *orchestrating) run(ctx context.Context, names []string) error {
 	return o.end(ctx, done)
 }
 
+// valid returns an error for flags that no run can use.
+func (o *orchestrating) valid() error {
+	if o.parallel < 1 {
+		return diag.Usage.Hint(fmt.Errorf("--parallel is %d", o.parallel), "give 1 or more")
+	}
+	if !o.endpointGiven && o.endpoint == "" {
+		return nil
+	}
+	at, err := url.Parse(o.endpoint)
+	if err != nil || at.Host == "" || at.Scheme != "http" && at.Scheme != "https" {
+		return diag.Usage.Hint(fmt.Errorf("--endpoint %q is not the URL of a server", redact.URLs(o.endpoint)),
+			"write http:// or https:// and the address of the server, such as http://127.0.0.1:5000")
+	}
+	return nil
+}
+
 // endRequests is how long a run that is interrupted waits for the requests under way, so that its report has them.
 const endRequests = 30 * time.Second
 
@@ -112,7 +134,7 @@ func (o *orchestrating) pass(ctx context.Context, names []string, dry bool) (*or
 		return nil, exit.WithCode(exit.Usage, diag.Usage.Hint(errors.New("the tree declares nothing"),
 			"name an SLS file, or give this minion some in the top file"))
 	}
-	result := &orchestrated{dry: dry, started: time.Now()}
+	result := &orchestrated{dry: dry, all: len(program.Steps), started: time.Now()}
 	var observer exec.Observer
 	if !dry && !o.json {
 		observer = &progress{out: o.Err, all: len(program.Steps)}
@@ -152,6 +174,9 @@ func (o *orchestrating) session(dry bool) (*session.Session, error) {
 		return nil, err
 	}
 	if err := checkTrusted(&settings, append(o.configuration, o.pillar...)); err != nil {
+		return nil, err
+	}
+	if err := checkAWSFiles(); err != nil {
 		return nil, err
 	}
 	settings.Log = func(level, message string) {

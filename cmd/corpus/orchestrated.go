@@ -22,6 +22,7 @@ import (
 type orchestrated struct {
 	dry     bool
 	list    []*exec.Result
+	all     int // steps of the program; those without a result were not begun
 	started time.Time
 	took    time.Duration
 }
@@ -131,8 +132,19 @@ func (o *orchestrated) show(w io.Writer) {
 	if o.dry {
 		verb = [3]string{"to make", "to change", "to delete"}
 	}
-	fmt.Fprintf(w, "%d as declared, %d %s, %d %s, %d %s, %d failed in %.1fs\n", n["="], n["+"], verb[0], n["~"], verb[1],
-		n["-"], verb[2], n["!"], o.took.Seconds())
+	fmt.Fprintf(w, "%d as declared, %d %s, %d %s, %d %s, %d failed%s in %.1fs\n", n["="], n["+"], verb[0], n["~"], verb[1],
+		n["-"], verb[2], n["!"], o.rest(), o.took.Seconds())
+	if o.dry && o.rest() != "" {
+		fmt.Fprintln(w, "the plan is incomplete: it was interrupted")
+	}
+}
+
+// rest says how many states were not begun, if any.
+func (o *orchestrated) rest() string {
+	if left := o.all - len(o.list); left > 0 {
+		return fmt.Sprintf(", %d not begun", left)
+	}
+	return ""
 }
 
 // fields prints each field that changes.
@@ -263,7 +275,7 @@ func (o *orchestrated) document() *value.Map {
 		results.Set(r.ShownTag(), m)
 	}
 	return value.NewMap("started", o.started.UTC().Format(time.RFC3339), "seconds", o.took.Seconds(), "test", o.dry,
-		"results", results)
+		"not_begun", max(0, o.all-len(o.list)), "results", results)
 }
 
 // reportName is the name of a report, as a layout of its time.

@@ -99,6 +99,11 @@ func existing(dirs ...string) (all []string, err error) {
 
 // given sets the grains and the pillar of the command line.
 func (o *orchestrating) given(s *session.Settings) error {
+	for _, one := range o.set {
+		if strings.HasPrefix(strings.TrimSpace(one), "=") {
+			return diag.Usage.Hint(fmt.Errorf("--set %s has no name", one), "write --set NAME=VALUE")
+		}
+	}
 	args, grains := session.ParseArguments(o.set)
 	if len(args) > 0 {
 		return diag.Usage.Hint(fmt.Errorf("--set %s has no value", value.Str(args[0])), "write --set NAME=VALUE")
@@ -117,6 +122,9 @@ func (o *orchestrating) given(s *session.Settings) error {
 			}
 			dirs = append(dirs, dir)
 			continue
+		}
+		if _, err := os.Stat(path); err != nil {
+			return diag.Usage.Hint(fmt.Errorf("--pillar: %w", err), "name a directory of pillar files, or a YAML file")
 		}
 		data, err := custom.ReadFile(path)
 		if err != nil {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -37,6 +38,33 @@ func checkTrusted(s *session.Settings, given []string) error {
 		}
 		if err := v.path(file, (*walk.Root).Source); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// checkAWSFiles returns an error for files of AWS's configuration that a user other than root and the caller can
+// change: they name programs (credential_process) that run with the caller's rights.
+func checkAWSFiles() error {
+	root, err := walk.Open(walk.Options{Members: passwd.Members("")})
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	v := trustChecker{root: root, seen: map[string]bool{}}
+	home, _ := os.UserHomeDir()
+	for variable, usual := range map[string]string{"AWS_CONFIG_FILE": "config",
+		"AWS_SHARED_CREDENTIALS_FILE": "credentials"} {
+		file := os.Getenv(variable)
+		if file == "" && home != "" {
+			file = filepath.Join(home, ".aws", usual)
+		}
+		if file == "" || inherited(file) {
+			continue
+		}
+		if err := v.path(file, (*walk.Root).Source); err != nil && !errors.Is(err, fs.ErrPermission) {
+			return diag.Exposed.Hint(fmt.Errorf("AWS's configuration: %w", err),
+				"let you and root alone change it (chmod go-w), or name another file in %s", variable)
 		}
 	}
 	return nil

@@ -101,3 +101,35 @@ func TestOrchestrateRefusesRootsThatOthersCanMake(t *testing.T) {
 		}
 	}
 }
+
+// TestOrchestrateRefusesAWSFilesOfOtherUsers names files of AWS's configuration that other users can change, or make.
+// They are refused, since they may name programs.
+func TestOrchestrateRefusesAWSFilesOfOtherUsers(t *testing.T) {
+	for _, c := range []struct {
+		variable, path string
+		mode           os.FileMode
+	}{{"AWS_CONFIG_FILE", "open/config", 0o666}, {"AWS_SHARED_CREDENTIALS_FILE", "open/credentials", 0o666},
+		{"AWS_CONFIG_FILE", "shared/absent", 0}, {"HOME", "shared", 0}} {
+		o := newOrchestrator(t, tree())
+		shared, path := filepath.Join(o.dir, "shared"), filepath.Join(o.dir, c.path)
+		if err := errors.Join(os.Mkdir(filepath.Join(o.dir, "open"), 0o755), os.Mkdir(shared, 0o755),
+			os.Chmod(shared, 0o777)); err != nil {
+			t.Fatal(err)
+		}
+		if c.mode != 0 {
+			if err := errors.Join(os.WriteFile(path, []byte("[default]\ncredential_process = touch "+o.dir+"/ran\n"), 0o600),
+				os.Chmod(path, c.mode)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if c.variable == "HOME" {
+			t.Setenv("AWS_CONFIG_FILE", "")
+		}
+		t.Setenv(c.variable, path)
+		_, errs := o.run(2, "shop", "--set", "service_instance=testing", "--test")
+		if !strings.Contains(errs, "AWS's configuration") || !strings.Contains(errs, "any user can change") ||
+			!strings.Contains(errs, "hint: let you and root alone") || o.queues.requests > 0 {
+			t.Errorf("%s=%s gives %s", c.variable, path, errs)
+		}
+	}
+}

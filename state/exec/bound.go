@@ -22,7 +22,7 @@ const abandonAfter = 30 * time.Second
 var (
 	errOverdue = errors.New("the time limit of the run was reached")
 	errStopped = errors.New("the run was cancelled, and the step did not end within the grace period")
-	errLooking = errors.New("the run was cancelled while the step compared the host with its declaration")
+	errLooking = errors.New("the run was cancelled while the step compared what is there with its declaration")
 )
 
 // lookGrace is the time that a running check has to end after the run was cancelled. It is short, since a check changes
@@ -132,8 +132,11 @@ func (r *Runner) endedBy(ctx context.Context, result *Result) *Result {
 		during = " while its " + guard.key + " ran"
 	}
 	result.Comment = fmt.Sprintf("cancelled after %s%s: %v", result.lasted(), during, cause)
-	result.Hint = diag.Timeout.Coded(
-		"see what it waits for; converge.timeout in agent.yaml limits the time of all states together")
+	hint := "run it again: what is done already stays"
+	if errors.Is(cause, errOverdue) {
+		hint = "see what it waits for; converge.timeout in agent.yaml limits the time of all states together"
+	}
+	result.Hint = diag.Timeout.Coded(hint)
 	result.cause = &ended{cause}
 	if during == "" && errors.Is(cause, errOverdue) {
 		r.nameDelay(result)

@@ -276,6 +276,10 @@ func (w *walk) wait(r *Result) {
 }
 
 func (w *walk) takeOver(r, done *Result) {
+	if done == nil {
+		r.pending, r.never = nil, true
+		return
+	}
 	done.Step, done.RunNum, done.Parallel = r.Step, r.RunNum, true
 	*r = *done
 	if o := w.runner.Observer; o != nil {

@@ -63,6 +63,7 @@ type Result struct {
 	redactor *redact.Redactor // for the ID and name of its step; nil for none
 	cause    error            // error of a failure; may be nil
 	pending  chan *Result     // while it runs in parallel
+	never    bool             // the run was cancelled before it began
 	batch    []*compile.Step  // the steps for which it tried to act as well
 	made     []module.Report  // the changes it made for the first of them
 

@@ -70,8 +70,12 @@ func (w *walk) parallel(ctx context.Context, s *compile.Step) *Result {
 	side := w.wide
 	go func() {
 		if side != nil {
-			side.room <- struct{}{}
-			defer func() { <-side.room; side.finished <- struct{}{} }()
+			defer func() { side.finished <- struct{}{} }()
+			if !side.enter(ctx) {
+				pending <- nil
+				return
+			}
+			defer func() { <-side.room }()
 		}
 		pending <- w.runner.attempt(ctx, t)
 	}()

@@ -36,6 +36,21 @@ func (w *walk) sideBySide(ctx context.Context, steps []*compile.Step) {
 	}
 }
 
+// enter waits until another step may run. It returns false if the run was cancelled before: the step then does not
+// begin.
+func (w *wide) enter(ctx context.Context) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case w.room <- struct{}{}:
+	}
+	if ctx.Err() != nil {
+		<-w.room
+		return false
+	}
+	return true
+}
+
 // pass starts the steps that need not wait, and returns those that are left. It stops at a waiting step that cannot run
 // in parallel.
 func (w *walk) pass(ctx context.Context, steps []*compile.Step) (blocked []*compile.Step) {
@@ -232,8 +247,8 @@ func collect(v any, words map[string]bool) {
 	}
 }
 
-// inOrder sorts and numbers the results in the order of the program. The results of listeners, which are not in the
-// program, follow in the order in which they ran.
+// inOrder sorts and numbers the results in the order of the program, without those of steps that never began. The
+// results of listeners, which are not in the program, follow in the order in which they ran.
 func (w *walk) inOrder() {
 	places := map[string]int{}
 	for i, s := range w.program {
@@ -245,6 +260,7 @@ func (w *walk) inOrder() {
 		}
 		return len(w.program)
 	}
+	w.running.list = slices.DeleteFunc(w.running.list, func(r *Result) bool { return r.never })
 	slices.SortStableFunc(w.running.list, func(a, b *Result) int { return place(a) - place(b) })
 	for i, r := range w.running.list {
 		r.RunNum = i

@@ -31,6 +31,8 @@ type cloud struct {
 	order   []string       // names, in the order in which Apply ended
 	meeting sync.WaitGroup // resources with meet: true wait until all of them have begun
 	looked  sync.WaitGroup // and until those with look have looked
+	begun   int            // resources whose Apply began
+	began   func(n int)    // called with begun; may be nil
 }
 
 type thing struct {
@@ -59,6 +61,9 @@ func (t *thing) Apply(ctx context.Context, h *host.Host, d module.Diff) (module.
 	c.mu.Lock()
 	c.running++
 	c.most = max(c.most, c.running)
+	if c.begun++; c.began != nil {
+		c.began(c.begun)
+	}
 	c.crowded = c.crowded || t.alone && c.running > 1
 	c.mu.Unlock()
 	defer func() {
@@ -130,6 +135,12 @@ func (c *cloud) run(t *testing.T, parallel int, sls string) (lines []string) {
 // results runs up to parallel steps of an SLS at once, and returns their results in the order of the report.
 func (c *cloud) results(t *testing.T, parallel int, sls string) []*exec.Result {
 	t.Helper()
+	return c.resultsWithin(context.Background(), t, parallel, sls)
+}
+
+// resultsWithin is like results for a run that ctx may cancel.
+func (c *cloud) resultsWithin(ctx context.Context, t *testing.T, parallel int, sls string) []*exec.Result {
+	t.Helper()
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "t.sls"), []byte(sls), 0o644); err != nil {
 		t.Fatal(err)
@@ -144,7 +155,7 @@ func (c *cloud) results(t *testing.T, parallel int, sls string) []*exec.Result {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return s.Run(context.Background(), program, nil).All()
+	return s.Run(ctx, program, nil).All()
 }
 
 // TestParallelStepsAreLimited checks that steps run at the same time, and no more of them than Parallel.
@@ -161,6 +172,26 @@ e: {thing.made: []}
 	want := []string{"a {'made': 'a'}", "b {'made': 'b'}", "c {'made': 'c'}", "d {'made': 'd'}", "e {'made': 'e'}"}
 	if !slices.Equal(lines, want) || c.most != 3 {
 		t.Errorf("the report is %v, and %d ran at once", lines, c.most)
+	}
+}
+
+// TestCancelledParallelRunBeginsNoMore cancels a run with more independent steps than may run at once. Those that run
+// end, and the others are not begun and have no result.
+func TestCancelledParallelRunBeginsNoMore(t *testing.T) {
+	c := &cloud{}
+	ctx, cancel := context.WithCancel(t.Context())
+	c.began = func(n int) {
+		if n == 2 {
+			cancel()
+		}
+	}
+	text := ""
+	for _, name := range strings.Fields("a b c d e f g h") {
+		text += name + ": {thing.made: [slow: true]}\n"
+	}
+	results := c.resultsWithin(ctx, t, 2, text)
+	if c.begun != len(results) || len(results) != 2 {
+		t.Errorf("after the cancellation %d steps ran, and %d have results", c.begun, len(results))
 	}
 }
 

@@ -61,6 +61,7 @@ func (Tables) Filters(f *function.Facts) map[string]jinja.Filter { return file.F
 // States is part of session.Tables.
 func (t Tables) States(s *session.Session) module.Registry {
 	t.Cloud.Setting = func(name string) any { return setting(s, name) }
+	t.Cloud.Secret = s.Redactor.Add
 	t.Cloud.Source = func(ctx context.Context, url, env string) ([]byte, error) { return content(ctx, s, url, env) }
 	all := module.Registry{"test": test.Functions(func(path string) (any, bool) { return s.InPillar(path, ":") })}
 	maps.Copy(all, aws.Tables(t.Cloud))

@@ -25,7 +25,8 @@ const reach = ", region=None, key=None, keyid=None, profile=None"
 type asked struct{ cloud *cloud.Cloud }
 
 func (q asked) account(ctx context.Context, service, region, key, keyID string, profile any) (*cloud.Account, error) {
-	return q.cloud.Account(ctx, service, cloud.Arguments{Region: region, Key: key, KeyID: keyID, Profile: profile})
+	return q.cloud.Account(ctx, service,
+		cloud.Arguments{Region: cloud.Region(region), Key: key, KeyID: keyID, Profile: profile})
 }
 
 // Reading returns the functions with which templates read resources of AWS, by their names in templates.

@@ -239,7 +239,8 @@ func TestPartialFailureListsSentRequests(t *testing.T) {
 	i.refuse = map[string]string{"AttachRolePolicy": "AccessDenied"}
 	arguments := "{name: r, managed_policies: [own], policies: {p: {Version: '2012-10-17', Statement: []}}}"
 	changes, err := tryState(t, i.cloud(), "boto_iam_role.present", arguments, false)
-	if err == nil || !strings.Contains(err.Error(), "AccessDenied") || !strings.Contains(err.Error(), "policy attached") {
+	if err == nil || !strings.Contains(err.Error(), "AccessDenied") ||
+		!strings.Contains(err.Error(), "attaching a policy to role r") {
 		t.Errorf("a request that is refused gives %v", err)
 	}
 	if want := "['role made', 'instance profile made', 'policy p set']"; value.Repr(changes.Value("done")) != want {

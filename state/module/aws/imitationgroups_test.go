@@ -2,7 +2,9 @@ package aws_test
 
 import (
 	"fmt"
+	"net/netip"
 	"slices"
+	"strings"
 
 	sdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
@@ -163,17 +165,42 @@ func permissionText(p types.IpPermission) string {
 }
 
 func allow(has *[]types.IpPermission, add []types.IpPermission) error {
+	var all []types.IpPermission
 	for _, p := range single(add) {
+		p = stored(p)
 		if slices.ContainsFunc(*has, func(o types.IpPermission) bool { return permissionText(o) == permissionText(p) }) {
 			return fault("InvalidPermission.Duplicate")
 		}
-		*has = append(slices.Clone(*has), p)
+		all = append(all, p)
 	}
+	*has = append(slices.Clone(*has), all...)
 	return nil
+}
+
+// stored returns a permission with one source as AWS stores it: names of protocols that AWS has, no ports for others,
+// and networks whose other bits are zero.
+func stored(p types.IpPermission) types.IpPermission {
+	names := map[string]string{"1": "icmp", "6": "tcp", "17": "udp", "58": "icmpv6"}
+	protocol := strings.ToLower(*p.IpProtocol)
+	if names[protocol] != "" {
+		protocol = names[protocol]
+	}
+	p.IpProtocol = &protocol
+	if !slices.Contains([]string{"tcp", "udp", "icmp", "icmpv6"}, protocol) {
+		p.FromPort, p.ToPort = nil, nil
+	}
+	for i, r := range p.IpRanges {
+		p.IpRanges[i].CidrIp = sdk.String(netip.MustParsePrefix(*r.CidrIp).Masked().String())
+	}
+	for i, r := range p.Ipv6Ranges {
+		p.Ipv6Ranges[i].CidrIpv6 = sdk.String(netip.MustParsePrefix(*r.CidrIpv6).Masked().String())
+	}
+	return p
 }
 
 func revoke(has *[]types.IpPermission, drop []types.IpPermission) error {
 	for _, p := range single(drop) {
+		p = stored(p)
 		i := slices.IndexFunc(*has, func(o types.IpPermission) bool { return permissionText(o) == permissionText(p) })
 		if i < 0 {
 			return fault("InvalidPermission.NotFound")

@@ -42,6 +42,12 @@ func (s *encryptionKeys) answer(in any) (any, error) {
 			Description: in.Description, Enabled: true}, policy: sdk.ToString(in.Policy)}
 		s.all[*k.KeyId] = k
 		return &kms.CreateKeyOutput{KeyMetadata: &k.KeyMetadata}, nil
+	case *kms.ScheduleKeyDeletionInput:
+		k, err := s.one(in.KeyId)
+		if err == nil {
+			k.KeyState = types.KeyStatePendingDeletion
+		}
+		return &kms.ScheduleKeyDeletionOutput{KeyId: in.KeyId}, err
 	case *kms.CreateAliasInput:
 		if s.aliases[*in.AliasName] != "" {
 			return nil, fault("AlreadyExistsException")

@@ -2,6 +2,7 @@ package aws_test
 
 import (
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -47,6 +48,11 @@ func newNetworks(reads int) *networks {
 func (s *networks) id(kind string) string {
 	s.made++
 	return fmt.Sprintf("%s-n%03d", kind, s.made)
+}
+
+// storedNetwork returns a network as AWS stores it: the bits after its prefix are zero.
+func storedNetwork(cidr *string) *string {
+	return sdk.String(netip.MustParsePrefix(*cidr).Masked().String())
 }
 
 // tagged returns the tags of a new resource.
@@ -107,8 +113,9 @@ func (s *networks) answerVPCs(in any) (any, error) {
 		return &ec2.DescribeVpcsOutput{Vpcs: shown, NextToken: next}, nil
 	case *ec2.CreateVpcInput:
 		id := s.id("vpc")
-		s.vpcs[id] = &network{Vpc: types.Vpc{VpcId: &id, CidrBlock: in.CidrBlock, InstanceTenancy: in.InstanceTenancy,
-			Tags: tagged(in.TagSpecifications), DhcpOptionsId: sdk.String("default")}, support: true}
+		s.vpcs[id] = &network{Vpc: types.Vpc{VpcId: &id, CidrBlock: storedNetwork(in.CidrBlock),
+			InstanceTenancy: in.InstanceTenancy,
+			Tags:            tagged(in.TagSpecifications), DhcpOptionsId: sdk.String("default")}, support: true}
 		return &ec2.CreateVpcOutput{Vpc: &s.vpcs[id].Vpc}, nil
 	case *ec2.DeleteVpcInput:
 		for _, n := range s.subnets {
@@ -155,8 +162,9 @@ func (s *networks) answerSubnets(in any) (any, error) {
 		if zone == nil {
 			zone = sdk.String("us-east-1a")
 		}
-		s.subnets[id] = &types.Subnet{SubnetId: &id, VpcId: in.VpcId, CidrBlock: in.CidrBlock, AvailabilityZone: zone,
-			Tags: tagged(in.TagSpecifications)}
+		s.subnets[id] = &types.Subnet{SubnetId: &id, VpcId: in.VpcId, CidrBlock: storedNetwork(in.CidrBlock),
+			AvailabilityZone: zone,
+			Tags:             tagged(in.TagSpecifications)}
 		return &ec2.CreateSubnetOutput{Subnet: s.subnets[id]}, nil
 	case *ec2.ModifySubnetAttributeInput:
 		s.subnets[*in.SubnetId].MapPublicIpOnLaunch = in.MapPublicIpOnLaunch.Value
@@ -232,6 +240,7 @@ func (s *networks) answerTables(in any) (any, error) {
 		return &ec2.DeleteRouteTableOutput{}, nil
 	case *ec2.CreateRouteInput:
 		t := s.tables[*in.RouteTableId]
+		in.DestinationCidrBlock = storedNetwork(in.DestinationCidrBlock)
 		if slices.ContainsFunc(t.Routes, func(r types.Route) bool {
 			return *r.DestinationCidrBlock == *in.DestinationCidrBlock
 		}) {

@@ -3,12 +3,14 @@ package aws
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	sdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudwatch"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
+	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/function"
 	"github.com/corpus-agent/corpus-agent/state/module/aws/alarms"
 	"github.com/corpus-agent/corpus-agent/state/module/aws/cloud"
@@ -46,7 +48,7 @@ func asgConfig(ctx context.Context, a *cloud.Account, name string) (any, error) 
 func (q asked) instancesOfGroup() *function.Function {
 	return function.Of("name, lifecycle_state='InService', health_status='Healthy', attribute='private_ip_address', "+
 		"attributes=None"+reach,
-		func(ctx context.Context, name, life, health, attribute string, _ any, region, key, keyID string,
+		func(ctx context.Context, name, life, health, attribute string, attributes any, region, key, keyID string,
 			profile any) (any, error) {
 			a, err := q.account(ctx, "asg", region, key, keyID, profile)
 			if err != nil {
@@ -67,18 +69,59 @@ func (q asked) instancesOfGroup() *function.Function {
 				return all, nil
 			}
 			list, err := compute.InstancesOf(ctx, a, name, "", network.Filter("instance-id", ids...))
-			for _, i := range list {
-				v, known := map[string]*string{"private_ip_address": i.PrivateIpAddress, "ip_address": i.PublicIpAddress,
-					"id": i.InstanceId, "private_dns_name": i.PrivateDnsName, "public_dns_name": i.PublicDnsName}[attribute]
-				if !known {
-					return nil,
-						fmt.Errorf("an instance has no attribute %s: it has private_ip_address, ip_address, id, private_dns_name and "+
-							"public_dns_name", attribute)
-				}
-				all.Append(sdk.ToString(v))
+			if err != nil {
+				return nil, err
 			}
-			return all, err
+			return attributesOf(list, attribute, cloud.Texts(attributes))
 		})
+}
+
+// attributesOf returns several attributes of each instance as lists, or one attribute of those that have it.
+func attributesOf(list []types.Instance, one string, several []string) (any, error) {
+	all := value.NewList()
+	for _, i := range list {
+		if len(several) == 0 {
+			v, err := attributeOf(i, one)
+			if err != nil {
+				return nil, err
+			}
+			if v != "" {
+				all.Append(v)
+			}
+			continue
+		}
+		row := value.NewList()
+		for _, name := range several {
+			v, err := attributeOf(i, name)
+			if err != nil {
+				return nil, err
+			}
+			row.Append(v)
+		}
+		all.Append(row)
+	}
+	return all, nil
+}
+
+// attributeOf returns an attribute of an instance by its name in Salt.
+func attributeOf(i types.Instance, name string) (any, error) {
+	if name == "tags" {
+		m := value.NewMap()
+		for _, t := range i.Tags {
+			m.Set(sdk.ToString(t.Key), sdk.ToString(t.Value))
+		}
+		return m, nil
+	}
+	texts := map[string]*string{"private_ip_address": i.PrivateIpAddress, "ip_address": i.PublicIpAddress,
+		"id": i.InstanceId, "private_dns_name": i.PrivateDnsName, "public_dns_name": i.PublicDnsName,
+		"image_id": i.ImageId, "key_name": i.KeyName, "subnet_id": i.SubnetId, "vpc_id": i.VpcId,
+		"instance_type": sdk.String(string(i.InstanceType))}
+	v, known := texts[name]
+	if !known {
+		names := append(slices.Sorted(maps.Keys(texts)), "tags")
+		return nil, diag.Amazon.Hint(fmt.Errorf("an instance has no attribute %s", name), "%s", cloud.Meant(name, names))
+	}
+	return sdk.ToString(v), nil
 }
 
 func alarmConfig(ctx context.Context, a *cloud.Account, name string) (any, error) {
@@ -99,7 +142,7 @@ func (q asked) instances(what string) *function.Function {
 	signature := map[string]string{"exists": "instance_id=None, name=None, tags=None",
 		"find": "instance_id=None, name=None, tags=None", "id": "name=None, tags=None"}[what]
 	find := func(ctx context.Context, id, name string, tags *value.Map, region, key, keyID string,
-		profile, states any) (any, error) {
+		profile, states, filters any) (any, error) {
 		a, err := q.account(ctx, "ec2", region, key, keyID, profile)
 		if err != nil {
 			return nil, err
@@ -107,6 +150,9 @@ func (q asked) instances(what string) *function.Function {
 		var more []types.Filter
 		for k, v := range tags.All() {
 			more = append(more, network.Filter("tag:"+value.Str(k), cloud.Texts(v)...))
+		}
+		for k, v := range cloud.MapOf(filters).All() {
+			more = append(more, network.Filter(value.Str(k), cloud.Texts(v)...))
 		}
 		if name != "" && len(more) > 0 {
 			more = append(more, network.ByName(name)...)
@@ -137,14 +183,14 @@ func (q asked) instances(what string) *function.Function {
 	if what == "id" {
 		return function.Of(signature+reach+", in_states=None, filters=None",
 			func(ctx context.Context, name string, tags *value.Map, region, key, keyID string,
-				profile, states, _ any) (any, error) {
-				return find(ctx, "", name, tags, region, key, keyID, profile, states)
+				profile, states, filters any) (any, error) {
+				return find(ctx, "", name, tags, region, key, keyID, profile, states, filters)
 			})
 	}
 	return function.Of(signature+reach+", in_states=None, filters=None",
 		func(ctx context.Context, id, name string, tags *value.Map, region, key, keyID string,
-			profile, states, _ any) (any, error) {
-			return find(ctx, id, name, tags, region, key, keyID, profile, states)
+			profile, states, filters any) (any, error) {
+			return find(ctx, id, name, tags, region, key, keyID, profile, states, filters)
 		})
 }
 

@@ -87,6 +87,9 @@ func validAlarm(m *value.Map) error {
 			return diag.Amazon.Hint(fmt.Errorf("the alarm lacks its attribute %s", name), "give it below attributes")
 		}
 	}
+	if err := cloud.OneOf("statistic", cloud.Text(m, "statistic"), types.Statistic("").Values()); err != nil {
+		return err
+	}
 	if op := comparison(cloud.Text(m, "comparison")); !slices.Contains(op.Values(), op) {
 		return diag.Amazon.Hint(fmt.Errorf("%s is no comparison of an alarm", op), "write >=, >, <= or <")
 	}

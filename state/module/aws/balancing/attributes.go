@@ -13,6 +13,10 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
+// healthFields are the fields of a health check.
+var healthFields = cloud.Fields{"target": cloud.Word, "interval": cloud.Whole, "timeout": cloud.Whole,
+	"healthy_threshold": cloud.Whole, "unhealthy_threshold": cloud.Whole}
+
 // health plans the health check.
 func (e *elbPresent) health(_ context.Context, p *cloud.Plan, a *cloud.Account,
 	has *types.LoadBalancerDescription) error {
@@ -26,6 +30,9 @@ func (e *elbPresent) health(_ context.Context, p *cloud.Plan, a *cloud.Account,
 	}
 	numbers := map[string]**int32{"healthy_threshold": &check.HealthyThreshold,
 		"unhealthy_threshold": &check.UnhealthyThreshold, "interval": &check.Interval, "timeout": &check.Timeout}
+	if err := healthFields.Check("health_check", e.Health); err != nil {
+		return err
+	}
 	differs := false
 	for _, name := range e.Health.Names() {
 		if name == "target" {
@@ -78,22 +85,23 @@ func (e *elbPresent) attributes(ctx context.Context, p *cloud.Plan, a *cloud.Acc
 		m, old := cloud.MapOf(want.Value(group)), cloud.MapOf(shown.Value(group))
 		if m == nil || old == nil {
 			return diag.Amazon.Hint(fmt.Errorf("a load balancer has no attributes %s", group), "%s",
-				diag.DidYouMean(group, shown.Names()))
+				cloud.Meant(group, shown.Names()))
 		}
 		merged := old.Clone()
 		for _, name := range m.Names() {
 			v := m.Value(name)
 			if !old.Has(name) {
-				return diag.Amazon.Hint(fmt.Errorf("%s has no attribute %s", group, name), "%s", diag.DidYouMean(name,
-					old.Names()))
+				return diag.Amazon.Hint(fmt.Errorf("%s has no attribute %s", group, name), "%s", cloud.Meant(name, old.Names()))
 			}
 			switch old.Value(name).(type) {
 			case bool:
 				v = value.Truth(v) && value.Str(v) != "false"
 			case int:
-				if n, ok := cloud.Number(m, name); ok {
-					v = int(n)
+				n, ok := cloud.Number(m, name)
+				if !ok {
+					return fmt.Errorf("%s of %s is %s, and a number was expected", name, group, value.Repr(v))
 				}
+				v = int(n)
 			default:
 				v = value.Str(v)
 			}

@@ -25,9 +25,18 @@ type policy struct {
 	content          *value.Map
 }
 
+// policyFields are the fields of a policy, and backendFields those of a back end.
+var (
+	policyFields  = cloud.Fields{"policy_name": cloud.Word, "policy_type": cloud.Word, "policy": cloud.Anything}
+	backendFields = cloud.Fields{"instance_port": cloud.Whole, "policies": cloud.Anything}
+)
+
 // declaredPolicies returns the policies of the pillar and of the argument, in their order.
 func (e *elbPresent) declaredPolicies() (all []policy, err error) {
 	for _, item := range slices.Concat(module.Items(e.Cloud.Option(e.PoliciesPillar)), module.Items(e.Policies)) {
+		if err := policyFields.Check("the policy "+value.Repr(item), item); err != nil {
+			return nil, err
+		}
 		m := cloud.MapOf(item)
 		one := policy{name: cloud.Text(m, "policy_name"), kind: cloud.Text(m, "policy_type"),
 			content: cloud.MapOf(m.Value("policy"))}
@@ -210,6 +219,9 @@ func (e *elbPresent) backends(_ context.Context, p *cloud.Plan, a *cloud.Account
 		return err
 	}
 	for _, item := range e.Backends {
+		if err := backendFields.Check("the back end "+value.Repr(item), item); err != nil {
+			return err
+		}
 		m := cloud.MapOf(item)
 		port, ok := cloud.Number(m, "instance_port")
 		if !ok {

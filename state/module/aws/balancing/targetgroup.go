@@ -3,6 +3,7 @@ package balancing
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -10,7 +11,6 @@ import (
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
-	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/module"
 	"github.com/corpus-agent/corpus-agent/state/module/aws/cloud"
@@ -22,9 +22,7 @@ import (
 func ELBv2Table(c *cloud.Cloud) module.Table {
 	return module.Table{
 		"create_target_group": func() module.Resource {
-			return &targetGroup{Common: cloud.Common{Cloud: c}, HealthProtocol: "HTTP", HealthPort: "traffic-port",
-				HealthPath: "/",
-				Interval:   30, Timeout: 5, Healthy: 5, Unhealthy: 2}
+			return &targetGroup{Common: cloud.Common{Cloud: c}}
 		},
 		"delete_target_group":  func() module.Resource { return &targetGroupAbsent{Common: cloud.Common{Cloud: c}} },
 		"targets_registered":   func() module.Resource { return &targets{Common: cloud.Common{Cloud: c}} },
@@ -37,18 +35,18 @@ func elbv2Of(a *cloud.Account) *elb.Client { return elb.NewFromConfig(a.Client("
 // targetGroup implements boto_elbv2.create_target_group.
 type targetGroup struct {
 	cloud.Common
-	Name           string `sls:"name"`
-	Protocol       string `sls:"protocol,required"`
-	Port           *int   `sls:"port,required"`
-	VPCID          string `sls:"vpc_id"`
-	VPCName        string `sls:"vpc_name"`
-	HealthProtocol string `sls:"health_check_protocol"`
-	HealthPort     string `sls:"health_check_port"`
-	HealthPath     string `sls:"health_check_path"`
-	Interval       int    `sls:"health_check_interval_seconds"`
-	Timeout        int    `sls:"health_check_timeout_seconds"`
-	Healthy        int    `sls:"healthy_threshold_count"`
-	Unhealthy      int    `sls:"unhealthy_threshold_count"`
+	Name           string  `sls:"name"`
+	Protocol       string  `sls:"protocol,required"`
+	Port           *int    `sls:"port,required"`
+	VPCID          string  `sls:"vpc_id"`
+	VPCName        string  `sls:"vpc_name"`
+	HealthProtocol *string `sls:"health_check_protocol"`
+	HealthPort     *string `sls:"health_check_port"`
+	HealthPath     *string `sls:"health_check_path"`
+	Interval       *int    `sls:"health_check_interval_seconds"`
+	Timeout        *int    `sls:"health_check_timeout_seconds"`
+	Healthy        *int    `sls:"healthy_threshold_count"`
+	Unhealthy      *int    `sls:"unhealthy_threshold_count"`
 }
 
 // RunsBeside implements module.Concurrent.
@@ -75,11 +73,49 @@ func (g *targetGroup) Check(ctx context.Context, _ *host.Host) (module.Diff, err
 	return g.Planned(g.look(ctx))
 }
 
-// health returns the declared health check.
-func (g *targetGroup) health() *value.Map {
-	return value.NewMap("health_check_protocol", strings.ToUpper(g.HealthProtocol), "health_check_port", g.HealthPort,
-		"health_check_path", g.HealthPath, "health_check_interval_seconds", g.Interval, "health_check_timeout_seconds",
-		g.Timeout, "healthy_threshold_count", g.Healthy, "unhealthy_threshold_count", g.Unhealthy)
+// health returns the declared fields of the health check. With all, it adds Salt's values for the others.
+func (g *targetGroup) health(all bool) *value.Map {
+	m := value.NewMap()
+	for _, f := range []struct {
+		name  string
+		given *string
+		usual string
+	}{{"health_check_protocol", g.HealthProtocol, "HTTP"}, {"health_check_port", g.HealthPort, "traffic-port"},
+		{"health_check_path", g.HealthPath, "/"}} {
+		switch {
+		case f.given != nil && f.name == "health_check_protocol":
+			m.Set(f.name, strings.ToUpper(*f.given))
+		case f.given != nil:
+			m.Set(f.name, *f.given)
+		case all:
+			m.Set(f.name, f.usual)
+		}
+	}
+	for _, f := range []struct {
+		name  string
+		given *int
+		usual int
+	}{{"health_check_interval_seconds", g.Interval, 30}, {"health_check_timeout_seconds", g.Timeout, 5},
+		{"healthy_threshold_count", g.Healthy, 5}, {"unhealthy_threshold_count", g.Unhealthy, 2}} {
+		switch {
+		case f.given != nil:
+			m.Set(f.name, *f.given)
+		case all:
+			m.Set(f.name, f.usual)
+		}
+	}
+	return m
+}
+
+// text returns a field of a health check in the form of the SDK, or nil if it is not set.
+func text(m *value.Map, name string) *string { return cloud.Optional(cloud.Text(m, name)) }
+
+// number returns a field of a health check in the form of the SDK, or nil if it is not set.
+func number(m *value.Map, name string) *int32 {
+	if n, ok := cloud.Number(m, name); ok {
+		return &n
+	}
+	return nil
 }
 
 func (g *targetGroup) look(ctx context.Context) (*cloud.Plan, error) {
@@ -100,14 +136,16 @@ func (g *targetGroup) look(ctx context.Context) (*cloud.Plan, error) {
 		}
 		fields := value.NewMap("target_group", g.Name, "protocol", strings.ToUpper(g.Protocol), "port", *g.Port, "vpc_id",
 			vpc)
-		fields.Update(g.health())
+		fields.Update(g.health(true))
 		p.Create(fields)
 		p.Then("target group made", func(ctx context.Context) error { return g.create(ctx, a) })
 		return p, nil
 	}
-	if old := sdk.ToInt32(has.Port); int(old) != *g.Port || !strings.EqualFold(string(has.Protocol), g.Protocol) {
-		return nil, diag.Resource.Hint(errors.New("protocol and port of a target group cannot be changed"),
-			"give the group with the new ones another name")
+	if old := int(sdk.ToInt32(has.Port)); old != *g.Port {
+		p.Warnings = append(p.Warnings, fmt.Sprintf("port is %d and cannot be changed", old))
+	}
+	if old := string(has.Protocol); !strings.EqualFold(old, g.Protocol) {
+		p.Warnings = append(p.Warnings, "protocol is "+old+" and cannot be changed")
 	}
 	old := value.NewMap("health_check_protocol", string(has.HealthCheckProtocol), "health_check_port",
 		sdk.ToString(has.HealthCheckPort),
@@ -116,17 +154,19 @@ func (g *targetGroup) look(ctx context.Context) (*cloud.Plan, error) {
 		"health_check_timeout_seconds", int(sdk.ToInt32(has.HealthCheckTimeoutSeconds)),
 		"healthy_threshold_count", int(sdk.ToInt32(has.HealthyThresholdCount)), "unhealthy_threshold_count",
 		int(sdk.ToInt32(has.UnhealthyThresholdCount)))
-	differs, want := false, g.health()
+	differs, want := false, g.health(false)
 	for _, name := range want.Names() {
 		differs = p.Compare(name, old.Value(name), want.Value(name)) || differs
 	}
 	if differs {
 		p.Then("health check set", func(ctx context.Context) error {
 			_, err := elbv2Of(a).ModifyTargetGroup(ctx, &elb.ModifyTargetGroupInput{TargetGroupArn: has.TargetGroupArn,
-				HealthCheckProtocol: types.ProtocolEnum(strings.ToUpper(g.HealthProtocol)), HealthCheckPort: &g.HealthPort,
-				HealthCheckPath:            &g.HealthPath,
-				HealthCheckIntervalSeconds: cloud.Int32s(&g.Interval), HealthCheckTimeoutSeconds: cloud.Int32s(&g.Timeout),
-				HealthyThresholdCount: cloud.Int32s(&g.Healthy), UnhealthyThresholdCount: cloud.Int32s(&g.Unhealthy)})
+				HealthCheckProtocol: types.ProtocolEnum(cloud.Text(want, "health_check_protocol")),
+				HealthCheckPort:     text(want, "health_check_port"), HealthCheckPath: text(want, "health_check_path"),
+				HealthCheckIntervalSeconds: number(want, "health_check_interval_seconds"),
+				HealthCheckTimeoutSeconds:  number(want, "health_check_timeout_seconds"),
+				HealthyThresholdCount:      number(want, "healthy_threshold_count"),
+				UnhealthyThresholdCount:    number(want, "unhealthy_threshold_count")})
 			return cloud.Failed("setting the health check of target group", g.Name, err)
 		})
 	}
@@ -138,12 +178,15 @@ func (g *targetGroup) create(ctx context.Context, a *cloud.Account) error {
 	if err != nil {
 		return err
 	}
+	want := g.health(true)
 	_, err = elbv2Of(a).CreateTargetGroup(ctx, &elb.CreateTargetGroupInput{Name: &g.Name, Port: cloud.Int32s(g.Port),
 		VpcId: &vpc, Protocol: types.ProtocolEnum(strings.ToUpper(g.Protocol)),
-		HealthCheckProtocol: types.ProtocolEnum(strings.ToUpper(g.HealthProtocol)), HealthCheckPort: &g.HealthPort,
-		HealthCheckPath:            &g.HealthPath,
-		HealthCheckIntervalSeconds: cloud.Int32s(&g.Interval), HealthCheckTimeoutSeconds: cloud.Int32s(&g.Timeout),
-		HealthyThresholdCount: cloud.Int32s(&g.Healthy), UnhealthyThresholdCount: cloud.Int32s(&g.Unhealthy)})
+		HealthCheckProtocol: types.ProtocolEnum(cloud.Text(want, "health_check_protocol")),
+		HealthCheckPort:     text(want, "health_check_port"), HealthCheckPath: text(want, "health_check_path"),
+		HealthCheckIntervalSeconds: number(want, "health_check_interval_seconds"),
+		HealthCheckTimeoutSeconds:  number(want, "health_check_timeout_seconds"),
+		HealthyThresholdCount:      number(want, "healthy_threshold_count"),
+		UnhealthyThresholdCount:    number(want, "unhealthy_threshold_count")})
 	return cloud.Failed("making target group", g.Name, err)
 }
 

@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -37,6 +38,8 @@ type Cloud struct {
 	Bootstrap func(settings *value.Map) (string, error)
 	// Source returns the content of a file of the tree, by its salt:// URL. It may be nil.
 	Source func(ctx context.Context, url, env string) ([]byte, error)
+	// Secret receives the secrets of requests, such as passwords and private keys. It may be nil.
+	Secret func(secrets ...string)
 	// Agreed are the removals, as Removals returns them, that a person agreed to; others fail. If it is nil, all may be
 	// done.
 	Agreed map[string]bool
@@ -57,11 +60,35 @@ type access struct{ region, keyID, key, profile string }
 
 // Arguments are the arguments of all states that say how AWS is reached.
 type Arguments struct {
-	Region  string `sls:"region"`
+	Region  Region `sls:"region"`
 	KeyID   string `sls:"keyid"`
 	Key     string `sls:"key"`
 	Profile any    `sls:"profile"`
 }
+
+// Region is the name of a region, or "" for the one that other settings name.
+type Region string
+
+// UnmarshalSLS implements module.Unmarshaler. An empty text is an error: it comes from a pillar that lacks the region,
+// and the resources would be made in another region.
+func (r *Region) UnmarshalSLS(v any) error {
+	name := value.Str(v)
+	switch v.(type) {
+	case nil:
+		name = ""
+	case string:
+		if strings.TrimSpace(name) == "" {
+			return diag.Amazon.Hint(errors.New("it is empty"), "name a region such as eu-west-1, or leave it out")
+		}
+	default:
+		return fmt.Errorf("it is a %s, and the name of a region was expected", value.TypeName(v))
+	}
+	*r = Region(name)
+	return nil
+}
+
+// profileFields are the fields of a profile.
+var profileFields = Fields{"region": Word, "keyid": Word, "key": Word}
 
 // Account is one account in one region, reached with some credentials.
 type Account struct {
@@ -121,7 +148,7 @@ func (a *Account) Client(service string) sdk.Config {
 
 // access returns how an account is reached: arguments take precedence over the profile, and the profile over settings.
 func (c *Cloud) access(service string, a Arguments) (access, error) {
-	to := access{region: a.Region, keyID: a.KeyID, key: a.Key}
+	to := access{region: string(a.Region), keyID: a.KeyID, key: a.Key}
 	profile := a.Profile
 	if name, ok := profile.(string); ok {
 		if profile = c.Option(name); profile == nil {
@@ -131,11 +158,15 @@ func (c *Cloud) access(service string, a Arguments) (access, error) {
 	switch p := profile.(type) {
 	case nil:
 	case *value.Map:
+		if err := profileFields.Check("profile", p); err != nil {
+			return to, err
+		}
 		to.fill(func(name string) any { return p.Value(name) })
 	default:
 		return to, fmt.Errorf("profile is a %s, and a name or a mapping was expected", value.TypeName(profile))
 	}
 	to.fill(func(name string) any { return c.Option(service + "." + name) })
+	c.addSecret(to.key)
 	if (to.key == "") != (to.keyID == "") {
 		return to, diag.Credentials.Hint(errors.New("key or keyid is given without the other one"), "give both, or neither")
 	}
@@ -161,7 +192,7 @@ func (c *Cloud) Option(name string) any {
 func (c *Cloud) configFor(ctx context.Context, to access) (sdk.Config, error) {
 	options := []func(*config.LoadOptions) error{
 		config.WithRetryer(c.retryer),
-		config.WithAPIOptions(append(slices.Clone(c.APIOptions), refuseUnknown)),
+		config.WithAPIOptions(append(slices.Clone(c.APIOptions), refuseUnknown, c.keepSecrets, noteSent)),
 		config.WithDefaultRegion("us-east-1"), // the default of Salt
 		config.WithLogger(logging.Nop{}),      // what fails is an error of the state
 	}
@@ -183,7 +214,11 @@ func (c *Cloud) configFor(ctx context.Context, to access) (sdk.Config, error) {
 		return cfg, diag.Credentials.Hint(fmt.Errorf("reading how AWS is reached: %w", readable{err}),
 			"name a profile of the pillar or of AWS's configuration, or give region, keyid and key")
 	}
+	cfg.Credentials = credentialsOf{cfg.Credentials}
 	if _, err := cfg.Credentials.Retrieve(ctx); err != nil {
+		if diag.HintOf(err) != "" {
+			return cfg, fmt.Errorf("looking for credentials of AWS: %w", err)
+		}
 		return cfg, diag.Credentials.Hint(fmt.Errorf("looking for credentials of AWS: %w", readable{err}),
 			"set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, sign in with AWS's tools, or name a profile")
 	}

@@ -15,9 +15,20 @@ import (
 
 // Missing returns the error for a resource that others refer to and that does not exist.
 func Missing(kind, name, state string) error {
-	return diag.Resource.Hint(
-		fmt.Errorf("there is no %s %s", kind, name), "declare it before with %s, or correct the name",
+	return diag.Resource.Hint(&missingError{kind, name}, "declare it before with %s, or correct the name",
 		state)
+}
+
+// missingError is the error for a resource that does not exist.
+type missingError struct{ kind, name string }
+
+// Error implements error.
+func (e *missingError) Error() string { return "there is no " + e.kind + " " + e.name }
+
+// IsMissing reports whether an error is one of Missing.
+func IsMissing(err error) bool {
+	var missing *missingError
+	return errors.As(err, &missing)
 }
 
 // Failed wraps an error of AWS with what failed and for which resource, and adds a hint for common errors. It returns

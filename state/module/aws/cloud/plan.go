@@ -2,6 +2,7 @@ package cloud
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"time"
 
@@ -127,15 +128,23 @@ func (c *Common) Apply(ctx context.Context, _ *host.Host, _ module.Diff) (module
 		if err := ctx.Err(); err != nil {
 			return c.partial(done), err
 		}
-		if err := s.do(ctx); err != nil {
-			return c.partial(done), failedStep(s.what, err)
+		requests := &sent{}
+		if err := s.do(context.WithValue(ctx, sentKey{}, requests)); err != nil {
+			return c.partial(append(done, requests.all...)), failedStep(s.what, err)
 		}
 		done = append(done, s.what)
 	}
 	return module.Report{Changes: c.plan.changes()}, nil
 }
 
-func failedStep(what string, err error) error { return Failed(what, "failed", err) }
+// failedStep returns the error of a step. It names the step unless the error says what failed.
+func failedStep(what string, err error) error {
+	var told readable
+	if errors.As(err, &told) {
+		return err
+	}
+	return Failed("not done:", what, err)
+}
 
 // partial returns the report of a run that stopped after some requests.
 func (c *Common) partial(done []string) module.Report {

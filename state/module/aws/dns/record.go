@@ -67,7 +67,7 @@ func (r *recordPresent) Valid() error {
 	if r.Zone == "" || r.Type == "" {
 		return diag.Amazon.Hint(errors.New("a record needs zone and record_type"), "give both")
 	}
-	return nil
+	return cloud.OneOf("record_type", strings.ToUpper(r.Type), types.RRType("").Values())
 }
 
 // Check implements module.Resource.

@@ -14,6 +14,9 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
+// aliasFields are the fields of the resource that a record points to.
+var aliasFields = cloud.Fields{"zone_id": cloud.Word, "dns_name": cloud.Word, "evaluate_target_health": cloud.Anything}
+
 // wanted returns the declared fields of the record.
 func (r Record) wanted(ctx context.Context, resolve func(context.Context) (string, error)) (*value.Map, error) {
 	want := value.NewMap("record_type", strings.ToUpper(r.Type))
@@ -27,6 +30,9 @@ func (r Record) wanted(ctx context.Context, resolve func(context.Context) (strin
 		want.Set("region", weight)
 	}
 	if r.Alias != nil {
+		if err := aliasFields.Check("alias", r.Alias); err != nil {
+			return nil, err
+		}
 		want.Set("alias", value.NewMap("zone_id", cloud.Text(r.Alias, "zone_id"),
 			"dns_name", dotted(cloud.Text(r.Alias, "dns_name")),
 			"evaluate_target_health", value.Truth(r.Alias.Value("evaluate_target_health"))))

@@ -1,8 +1,10 @@
 package identity
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 
 	sdk "github.com/aws/aws-sdk-go-v2/aws"
@@ -30,7 +32,7 @@ type keyPresent struct {
 	Policy      cloud.Policy `sls:"policy"`
 	Description string       `sls:"description"`
 	Usage       string       `sls:"key_usage"`
-	Rotation    bool         `sls:"key_rotation"`
+	Rotation    *bool        `sls:"key_rotation"`
 	Enabled     bool         `sls:"enabled"`
 	Grants      []any        `sls:"grants"`
 	Manage      bool         `sls:"manage_grants"`
@@ -69,8 +71,8 @@ func (k *keyPresent) look(ctx context.Context) (*cloud.Plan, error) {
 	}
 	out, err := client.DescribeKey(ctx, &kms.DescribeKeyInput{KeyId: &alias})
 	if cloud.HasCode(err, "NotFoundException") {
-		p.Create(value.NewMap("key", k.Name, "description", k.Description, "policy", k.Policy.Map, "key_rotation", k.Rotation,
-			"enabled", k.Enabled))
+		p.Create(value.NewMap("key", k.Name, "description", k.Description, "policy", k.Policy.Map, "key_rotation",
+			k.Rotation != nil && *k.Rotation, "enabled", k.Enabled))
 		p.Then("key made", func(ctx context.Context) error { return k.create(ctx, client, policy) })
 		return p, nil
 	}
@@ -101,11 +103,14 @@ func (k *keyPresent) look(ctx context.Context) (*cloud.Plan, error) {
 			})
 		}
 	}
+	if k.Rotation == nil {
+		return p, nil
+	}
 	rotation, err := client.GetKeyRotationStatus(ctx, &kms.GetKeyRotationStatusInput{KeyId: &id})
 	if err != nil && k.Enabled && out.KeyMetadata.Enabled {
 		return nil, cloud.Failed("reading the rotation of key", k.Name, err)
 	}
-	if err == nil && p.Compare("key_rotation", rotation.KeyRotationEnabled, k.Rotation) {
+	if err == nil && p.Compare("key_rotation", rotation.KeyRotationEnabled, *k.Rotation) {
 		p.Then("rotation set", func(ctx context.Context) error { return k.rotate(ctx, client, id) })
 	}
 	return p, nil
@@ -122,9 +127,9 @@ func (k *keyPresent) create(ctx context.Context, client *kms.Client, policy stri
 	}
 	id, alias := out.KeyMetadata.KeyId, k.alias()
 	if _, err := client.CreateAlias(ctx, &kms.CreateAliasInput{AliasName: &alias, TargetKeyId: id}); err != nil {
-		return cloud.Failed("giving key its alias", k.Name, err)
+		return k.withdraw(ctx, client, *id, cloud.Failed("giving key its alias", k.Name, err))
 	}
-	if k.Rotation {
+	if k.Rotation != nil && *k.Rotation {
 		if err := k.rotate(ctx, client, *id); err != nil {
 			return err
 		}
@@ -133,6 +138,20 @@ func (k *keyPresent) create(ctx context.Context, client *kms.Client, policy stri
 		return k.enable(ctx, client, *id)
 	}
 	return nil
+}
+
+// withdraw schedules the deletion of a new key that got no alias: no run would find it, and each would make another.
+func (k *keyPresent) withdraw(ctx context.Context, client *kms.Client, id string, why error) error {
+	ctx, cancel := cloud.Uninterrupted(ctx)
+	defer cancel()
+	_, err := client.ScheduleKeyDeletion(ctx, &kms.ScheduleKeyDeletionInput{KeyId: &id, PendingWindowInDays: sdk.Int32(7)})
+	if err != nil {
+		return diag.Amazon.Hint(errors.Join(why, cloud.Failed("scheduling the deletion of key", id, err)),
+			"the key %s has no alias: give it alias/%s, or delete it, before the next run", id, strings.TrimPrefix(k.alias(),
+				"alias/"))
+	}
+	return diag.Amazon.Hint(fmt.Errorf("%w; its new key %s is deleted in 7 days", why, id), "%s",
+		cmp.Or(diag.HintOf(why), "correct that, and run it again"))
 }
 
 func (k *keyPresent) enable(ctx context.Context, client *kms.Client, id string) (err error) {
@@ -145,7 +164,7 @@ func (k *keyPresent) enable(ctx context.Context, client *kms.Client, id string) 
 }
 
 func (k *keyPresent) rotate(ctx context.Context, client *kms.Client, id string) (err error) {
-	if k.Rotation {
+	if *k.Rotation {
 		_, err = client.EnableKeyRotation(ctx, &kms.EnableKeyRotationInput{KeyId: &id})
 	} else {
 		_, err = client.DisableKeyRotation(ctx, &kms.DisableKeyRotationInput{KeyId: &id})

@@ -41,7 +41,13 @@ func (n *NetResource) gateway(ctx context.Context, p *cloud.Plan, a *cloud.Accou
 		p.Then("internet gateway made", func(ctx context.Context) error {
 			_, err := EC2Of(a).CreateInternetGateway(ctx, &ec2.CreateInternetGatewayInput{
 				TagSpecifications: Specs(types.ResourceTypeInternetGateway, n.Tags, n.Name)})
-			return cloud.Failed("making internet gateway", n.Name, err)
+			if err != nil {
+				return cloud.Failed("making internet gateway", n.Name, err)
+			}
+			return n.seen(ctx, "internet gateway", func(ctx context.Context) (bool, error) {
+				has, err := GatewayOf(ctx, a, n.Name)
+				return has != nil, err
+			})
 		})
 	} else {
 		if len(has.Attachments) > 0 {

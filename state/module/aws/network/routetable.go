@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	sdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
@@ -45,19 +46,51 @@ type route struct{ cidr, gateway, instance, nat, nic, peer string }
 func (n *NetResource) routes(ctx context.Context, a *cloud.Account) (all []route, err error) {
 	for _, item := range n.Routes {
 		m := cloud.MapOf(item)
-		r := route{cidr: cloud.Text(m, "destination_cidr_block"), gateway: cloud.Text(m, "gateway_id"),
+		cidr, err := destination(item)
+		if err != nil {
+			return nil, err
+		}
+		r := route{cidr: cidr, gateway: cloud.Text(m, "gateway_id"),
 			instance: cloud.Text(m, "instance_id"),
 			nat:      cloud.Text(m, "nat_gateway_id"), nic: cloud.Text(m, "interface_id"),
 			peer: cloud.Text(m, "vpc_peering_connection_id")}
-		if r.cidr == "" {
-			return nil, diag.Amazon.Hint(fmt.Errorf("the route %s lacks destination_cidr_block", value.Repr(item)), "give it")
-		}
 		if err := r.resolve(ctx, a, m); err != nil {
 			return nil, err
 		}
 		all = append(all, r)
 	}
 	return all, nil
+}
+
+// routeFields are the fields of a route.
+var routeFields = cloud.Fields{"destination_cidr_block": cloud.Word, "gateway_id": cloud.Word,
+	"internet_gateway_name": cloud.Word, "instance_id": cloud.Word, "interface_id": cloud.Word,
+	"nat_gateway_id": cloud.Word, "nat_gateway_subnet_id": cloud.Word, "nat_gateway_subnet_name": cloud.Word,
+	"vpc_peering_connection_id": cloud.Word, "vpc_peering_connection_name": cloud.Word}
+
+// destination checks a declared route, and returns its destination as AWS stores it.
+func destination(item any) (string, error) {
+	shown := "the route " + value.Repr(item)
+	if err := routeFields.Check(shown, item); err != nil {
+		return "", err
+	}
+	given := cloud.Text(cloud.MapOf(item), "destination_cidr_block")
+	if given == "" {
+		return "", diag.Amazon.Hint(errors.New(shown+" lacks destination_cidr_block"), "give it")
+	}
+	return ipv4("destination_cidr_block of "+shown, given)
+}
+
+// ipv4 returns a network of IPv4 as AWS stores it. what names it in errors.
+func ipv4(what, given string) (string, error) {
+	network, err := cloud.Network(given)
+	if err != nil {
+		return "", diag.Amazon.Hint(fmt.Errorf("%s: %w", what, err), "%s", diag.HintOf(err))
+	}
+	if strings.Contains(network, ":") {
+		return "", diag.Amazon.Hint(fmt.Errorf("%s is %s, a network of IPv6", what, network), "give one of IPv4, as in Salt")
+	}
+	return network, nil
 }
 
 // resolve sets the ID of the target that a route names: cloud.Later for a target that the run makes.
@@ -142,7 +175,13 @@ func (n *NetResource) routeTable(ctx context.Context, p *cloud.Plan, a *cloud.Ac
 			}
 			_, err = EC2Of(a).CreateRouteTable(ctx, &ec2.CreateRouteTableInput{VpcId: &vpc,
 				TagSpecifications: Specs(types.ResourceTypeRouteTable, n.Tags, n.Name)})
-			return cloud.Failed("making route table", n.Name, err)
+			if err != nil {
+				return cloud.Failed("making route table", n.Name, err)
+			}
+			return n.seen(ctx, "route table", func(ctx context.Context) (bool, error) {
+				has, err := TableOf(ctx, a, n.Name)
+				return has != nil, err
+			})
 		})
 		has = &types.RouteTable{}
 	} else {

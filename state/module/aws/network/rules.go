@@ -3,8 +3,10 @@ package network
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	sdk "github.com/aws/aws-sdk-go-v2/aws"
@@ -79,7 +81,7 @@ func (s *secgroupPresent) change(ctx context.Context, a *cloud.Account, egress b
 	permissions := func(rules []rule) (all []types.IpPermission, err error) {
 		for _, r := range rules {
 			if r.group == cloud.Later {
-				if r.group, err = groupID(ctx, a, vpc, r.name); err != nil {
+				if err := r.resolve(ctx, a, vpc); err != nil {
 					return nil, err
 				}
 			}
@@ -95,24 +97,51 @@ func (s *secgroupPresent) change(ctx context.Context, a *cloud.Account, egress b
 	if err != nil {
 		return err
 	}
-	client := EC2Of(a)
-	if len(adding) > 0 && egress {
-		_, err = client.AuthorizeSecurityGroupEgress(ctx,
-			&ec2.AuthorizeSecurityGroupEgressInput{GroupId: &id, IpPermissions: adding})
-	} else if len(adding) > 0 {
-		_, err = client.AuthorizeSecurityGroupIngress(ctx,
-			&ec2.AuthorizeSecurityGroupIngressInput{GroupId: &id, IpPermissions: adding})
+	if err := s.allow(ctx, EC2Of(a), egress, id, adding); err != nil {
+		return err
 	}
-	if err != nil && !cloud.HasCode(err, "InvalidPermission.Duplicate") {
+	return s.revoke(ctx, EC2Of(a), egress, id, dropping)
+}
+
+// allow adds rules. AWS refuses all rules of a request if the group has one of them already: another run may have added
+// it, or the list did not show it yet. They are then added one by one.
+func (s *secgroupPresent) allow(ctx context.Context, client *ec2.Client, egress bool, id string,
+	rules []types.IpPermission) (err error) {
+	switch {
+	case len(rules) == 0:
+		return nil
+	case egress:
+		_, err = client.AuthorizeSecurityGroupEgress(ctx,
+			&ec2.AuthorizeSecurityGroupEgressInput{GroupId: &id, IpPermissions: rules})
+	default:
+		_, err = client.AuthorizeSecurityGroupIngress(ctx,
+			&ec2.AuthorizeSecurityGroupIngressInput{GroupId: &id, IpPermissions: rules})
+	}
+	if !cloud.HasCode(err, "InvalidPermission.Duplicate") {
 		return cloud.Failed("adding rules to security group", s.Name, err)
 	}
-	err = nil
-	if len(dropping) > 0 && egress {
+	if len(rules) == 1 {
+		return nil
+	}
+	for i := range rules {
+		if err := s.allow(ctx, client, egress, id, rules[i:i+1]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *secgroupPresent) revoke(ctx context.Context, client *ec2.Client, egress bool, id string,
+	rules []types.IpPermission) (err error) {
+	switch {
+	case len(rules) == 0:
+		return nil
+	case egress:
 		_, err = client.RevokeSecurityGroupEgress(ctx,
-			&ec2.RevokeSecurityGroupEgressInput{GroupId: &id, IpPermissions: dropping})
-	} else if len(dropping) > 0 {
+			&ec2.RevokeSecurityGroupEgressInput{GroupId: &id, IpPermissions: rules})
+	default:
 		_, err = client.RevokeSecurityGroupIngress(ctx,
-			&ec2.RevokeSecurityGroupIngressInput{GroupId: &id, IpPermissions: dropping})
+			&ec2.RevokeSecurityGroupIngressInput{GroupId: &id, IpPermissions: rules})
 	}
 	return cloud.Failed("removing rules of security group", s.Name, err)
 }
@@ -124,6 +153,7 @@ type rule struct {
 	cidr     string
 	group    string // ID, or cloud.Later for a group that the run makes
 	name     string // name of the group
+	vpc      string // name of the VPC of the group, if it is another one
 	owner    string // account that owns the group
 }
 
@@ -145,15 +175,29 @@ func parseRules(v any) (all []rule, err error) {
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, rules...)
+		for _, r := range rules {
+			if !slices.Contains(all, r) { // several texts can mean one rule
+				all = append(all, r)
+			}
+		}
 	}
 	return all, nil
 }
 
+// ruleFields are the fields of a rule.
+var ruleFields = cloud.Fields{"ip_protocol": cloud.Word, "from_port": cloud.Whole, "to_port": cloud.Whole,
+	"cidr_ip": cloud.Anything, "source_group_name": cloud.Anything, "source_group_group_id": cloud.Anything,
+	"source_group_owner_id": cloud.Word, "source_group_name_vpc": cloud.Word}
+
 func parseRule(m *value.Map) (all []rule, err error) {
-	base := rule{protocol: cloud.Text(m, "ip_protocol"), from: -1, to: -1, owner: cloud.Text(m, "source_group_owner_id")}
-	if base.protocol == "all" {
-		base.protocol = "-1"
+	shown := "the rule " + value.Repr(m)
+	if err := ruleFields.Check(shown, m); err != nil {
+		return nil, err
+	}
+	base := rule{protocol: cloud.Text(m, "ip_protocol"), from: -1, to: -1, owner: cloud.Text(m, "source_group_owner_id"),
+		vpc: cloud.Text(m, "source_group_name_vpc")}
+	if base.protocol == "" {
+		return nil, diag.Amazon.Hint(errors.New(shown+" lacks ip_protocol"), "write tcp, udp, icmp or all")
 	}
 	if n, ok := cloud.Number(m, "from_port"); ok {
 		base.from = n
@@ -161,12 +205,11 @@ func parseRule(m *value.Map) (all []rule, err error) {
 	if n, ok := cloud.Number(m, "to_port"); ok {
 		base.to = n
 	}
-	if base.protocol == "-1" {
-		base.from, base.to = -1, -1
+	if base, err = base.canonical(); err == nil {
+		err = base.ports()
 	}
-	if base.protocol == "" {
-		return nil, diag.Amazon.Hint(fmt.Errorf("the rule %s lacks ip_protocol", value.Repr(m)),
-			"write tcp, udp, icmp or all")
+	if err != nil {
+		return nil, diag.Amazon.Hint(fmt.Errorf("%s: %w", shown, err), "%s", diag.HintOf(err))
 	}
 	kinds := 0
 	for _, kind := range []string{"cidr_ip", "source_group_name", "source_group_group_id"} {
@@ -178,7 +221,9 @@ func parseRule(m *value.Map) (all []rule, err error) {
 			r := base
 			switch kind {
 			case "cidr_ip":
-				r.cidr = v
+				if r.cidr, err = cloud.Network(v); err != nil {
+					return nil, diag.Amazon.Hint(fmt.Errorf("cidr_ip of %s: %w", shown, err), "%s", diag.HintOf(err))
+				}
 			case "source_group_name":
 				r.name = v
 			default:
@@ -188,10 +233,67 @@ func parseRule(m *value.Map) (all []rule, err error) {
 		}
 	}
 	if kinds != 1 {
-		return nil, diag.Amazon.Hint(fmt.Errorf("the rule %s has %d kinds of sources", value.Repr(m), kinds),
+		return nil, diag.Amazon.Hint(fmt.Errorf("%s has %d kinds of sources", shown, kinds),
 			"give one of cidr_ip, source_group_name and source_group_group_id")
 	}
 	return all, nil
+}
+
+// protocols are the names that AWS gives to the numbers of protocols. It keeps other numbers.
+var protocols = map[string]string{"all": "-1", "1": "icmp", "6": "tcp", "17": "udp", "58": "icmpv6"}
+
+// canonical returns a rule as AWS stores it: with the name of its protocol if AWS has one for its number, without ports
+// if the protocol has none, and with its network in the form of [cloud.Network].
+func (r rule) canonical() (rule, error) {
+	r.protocol = strings.ToLower(strings.TrimSpace(r.protocol))
+	if name := protocols[r.protocol]; name != "" {
+		r.protocol = name
+	}
+	switch r.protocol {
+	case "tcp", "udp":
+		if r.from == -1 && r.to == -1 { // AWS stores all ports as these
+			r.from, r.to = 0, 65535
+		}
+	case "icmp", "icmpv6":
+	default:
+		n, err := strconv.Atoi(r.protocol)
+		if err != nil || n < -1 || n > 255 {
+			names := []string{"tcp", "udp", "icmp", "icmpv6", "all"}
+			return r, diag.Amazon.Hint(fmt.Errorf("there is no protocol %s", r.protocol), "%s", cloud.Meant(r.protocol, names))
+		}
+		r.from, r.to = -1, -1
+	}
+	if r.cidr == "" {
+		return r, nil
+	}
+	network, err := cloud.Network(r.cidr)
+	if err == nil {
+		r.cidr = network
+	}
+	return r, err
+}
+
+// ports returns an error unless the ports of a declared rule, or the type and code of an ICMP message, may be so.
+func (r rule) ports() error {
+	most, names := int32(65535), "ports 0 to 65535"
+	least := int32(0)
+	switch r.protocol {
+	case "icmp", "icmpv6":
+		most, least, names = 255, -1, "types and codes 0 to 255, and -1 for all"
+	case "tcp", "udp":
+	default:
+		return nil
+	}
+	for _, n := range []int32{r.from, r.to} {
+		if n < least || n > most {
+			return diag.Amazon.Hint(fmt.Errorf("from_port %d and to_port %d are not in order", r.from, r.to), "%s has %s",
+				r.protocol, names)
+		}
+	}
+	if r.from > r.to && most > 255 {
+		return diag.Amazon.Hint(fmt.Errorf("from_port %d is above to_port %d", r.from, r.to), "exchange them")
+	}
+	return nil
 }
 
 // resolve sets the ID of the group that a rule names. A group with a declared owner is not looked up.
@@ -199,34 +301,47 @@ func (r *rule) resolve(ctx context.Context, a *cloud.Account, vpc string) error 
 	if r.name == "" || r.owner != "" {
 		return nil
 	}
+	if r.vpc != "" {
+		other, err := VPCOf(ctx, a, "", r.vpc)
+		if err != nil {
+			return err
+		}
+		vpc = other
+	}
 	id, err := groupID(ctx, a, vpc, r.name)
 	r.group = id
 	return err
 }
 
 func rulesOf(permissions []types.IpPermission) (all []rule) {
+	add := func(r rule) {
+		if plain, err := r.canonical(); err == nil {
+			r = plain
+		}
+		all = append(all, r)
+	}
 	for _, p := range permissions {
 		base := rule{protocol: sdk.ToString(p.IpProtocol), from: -1, to: -1}
-		if p.FromPort != nil && base.protocol != "-1" {
+		if p.FromPort != nil {
 			base.from = *p.FromPort
 		}
-		if p.ToPort != nil && base.protocol != "-1" {
+		if p.ToPort != nil {
 			base.to = *p.ToPort
 		}
 		for _, x := range p.IpRanges {
 			r := base
 			r.cidr = sdk.ToString(x.CidrIp)
-			all = append(all, r)
+			add(r)
 		}
 		for _, x := range p.Ipv6Ranges {
 			r := base
 			r.cidr = sdk.ToString(x.CidrIpv6)
-			all = append(all, r)
+			add(r)
 		}
 		for _, x := range p.UserIdGroupPairs {
 			r := base
 			r.group, r.name, r.owner = sdk.ToString(x.GroupId), sdk.ToString(x.GroupName), sdk.ToString(x.UserId)
-			all = append(all, r)
+			add(r)
 		}
 	}
 	return all
@@ -234,7 +349,7 @@ func rulesOf(permissions []types.IpPermission) (all []rule) {
 
 func (r rule) permission() types.IpPermission {
 	p := types.IpPermission{IpProtocol: &r.protocol}
-	if r.protocol != "-1" {
+	if r.from != -1 || r.to != -1 || strings.HasPrefix(r.protocol, "icmp") {
 		p.FromPort, p.ToPort = &r.from, &r.to
 	}
 	switch {

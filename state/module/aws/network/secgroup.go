@@ -128,7 +128,12 @@ func (s *secgroupPresent) create(p *cloud.Plan, a *cloud.Account) {
 			if cloud.HasCode(err, "InvalidGroup.NotFound", "InvalidGroupId.NotFound") {
 				return false, nil
 			}
-			return err == nil, cloud.Failed("reading security group", s.Name, err)
+			if err != nil {
+				return false, cloud.Failed("reading security group", s.Name, err)
+			}
+			a.Forget("groups:" + vpc) // others look for the group in the list of its VPC
+			has, err := GroupOf(ctx, a, vpc, s.Name)
+			return has != nil, err
 		})
 	})
 }
@@ -146,6 +151,9 @@ func (s *secgroupAbsent) Check(ctx context.Context, _ *host.Host) (module.Diff, 
 func (s *secgroupAbsent) look(ctx context.Context) (*cloud.Plan, error) {
 	a, _, group, err := s.find(ctx)
 	p := cloud.NewPlan()
+	if cloud.IsMissing(err) {
+		return p, nil // without its VPC there is no group
+	}
 	if group == nil || err != nil {
 		return p, err
 	}

@@ -69,8 +69,14 @@ func (n *NetResource) subnet(ctx context.Context, p *cloud.Plan, a *cloud.Accoun
 			if n.Zone != "" {
 				in.AvailabilityZone = &n.Zone
 			}
-			_, err = EC2Of(a).CreateSubnet(ctx, in)
-			return cloud.Failed("making subnet", n.Name, err)
+			if _, err = EC2Of(a).CreateSubnet(ctx, in); err != nil {
+				return cloud.Failed("making subnet", n.Name, err)
+			}
+			return n.seen(ctx, "subnet", func(ctx context.Context) (bool, error) {
+				a.Forget("subnets")
+				has, err := n.FindSubnet(ctx, a)
+				return has != nil, err
+			})
 		})
 	} else {
 		for field, pair := range map[string][2]string{"cidr_block": {sdk.ToString(has.CidrBlock), n.CIDR},

@@ -5,7 +5,9 @@ package network
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 
 	sdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
@@ -22,7 +24,7 @@ import (
 func VPCTable(c *cloud.Cloud) module.Table {
 	of := func(kind string, absent bool) func() module.Resource {
 		return func() module.Resource {
-			n := NetResource{Common: cloud.Common{Cloud: c}, Kind: kind, DNS: true, Tenancy: "default"}
+			n := NetResource{Common: cloud.Common{Cloud: c}, Kind: kind, Tenancy: "default"}
 			if absent {
 				return &netAbsent{n}
 			}
@@ -57,8 +59,8 @@ type NetResource struct {
 	Name      string     `sls:"name"`
 	CIDR      string     `sls:"cidr_block"`
 	Tenancy   string     `sls:"instance_tenancy"`
-	DNS       bool       `sls:"dns_support"`
-	Hostnames bool       `sls:"dns_hostnames"`
+	DNS       *bool      `sls:"dns_support"`
+	Hostnames *bool      `sls:"dns_hostnames"`
 	VPCID     string     `sls:"vpc_id"`
 	VPCName   string     `sls:"vpc_name"`
 	Zone      string     `sls:"availability_zone"`
@@ -83,6 +85,23 @@ func (*netPresent) RunsBeside() {}
 func (n *netPresent) Valid() error {
 	if n.CIDR == "" && (n.Kind == "vpc" || n.Kind == "subnet") {
 		return diag.Amazon.Hint(errors.New("cidr_block is missing"), "give the addresses, such as 10.0.0.0/16")
+	}
+	for _, r := range n.Routes {
+		if _, err := destination(r); err != nil {
+			return err
+		}
+	}
+	if n.CIDR == "" {
+		return nil
+	}
+	cidr, err := ipv4("cidr_block", n.CIDR)
+	if err != nil {
+		return err
+	}
+	n.CIDR = cidr
+	if _, bits, _ := strings.Cut(cidr, "/"); bits < "16" || bits > "28" || len(bits) < 2 {
+		return diag.Amazon.Hint(fmt.Errorf("cidr_block is %s, and AWS takes prefixes of 16 to 28 bits", cidr),
+			"give another network")
 	}
 	return nil
 }
@@ -138,7 +157,9 @@ func (n *NetResource) vpc(ctx context.Context, p *cloud.Plan, a *cloud.Account) 
 	}
 	if has == nil {
 		a.Expect("vpc", n.Name)
-		p.Create(value.NewMap("vpc", n.Name, "cidr_block", n.CIDR, "dns_support", n.DNS, "dns_hostnames", n.Hostnames))
+		p.Create(value.NewMap("vpc", n.Name, "cidr_block", n.CIDR, "dns_support", n.DNS == nil || *n.DNS, "dns_hostnames",
+			n.Hostnames != nil && *n.Hostnames)) // AWS's own values if they are not given
+		id := ""
 		p.Then("VPC made", func(ctx context.Context) error {
 			defer a.Forget("vpcs")
 			out, err := EC2Of(a).CreateVpc(ctx,
@@ -147,27 +168,30 @@ func (n *NetResource) vpc(ctx context.Context, p *cloud.Plan, a *cloud.Account) 
 			if err != nil {
 				return cloud.Failed("making VPC", n.Name, err)
 			}
-			return n.dns(ctx, a, *out.Vpc.VpcId, true, true)
+			id = *out.Vpc.VpcId
+			return n.seen(ctx, "VPC", func(ctx context.Context) (bool, error) {
+				a.Forget("vpcs")
+				has, err := n.Named(ctx, a)
+				return has != nil, err
+			})
 		})
+		if n.DNS != nil || n.Hostnames != nil {
+			p.Then("DNS set", func(ctx context.Context) error { return n.dns(ctx, a, id, n.DNS != nil, n.Hostnames != nil) })
+		}
 		return nil
 	}
 	if old := sdk.ToString(has.CidrBlock); old != n.CIDR {
 		p.Warnings = append(p.Warnings, "cidr_block is "+old+" and cannot be changed")
 	}
 	id := *has.VpcId
-	support, err := EC2Of(a).DescribeVpcAttribute(ctx,
-		&ec2.DescribeVpcAttributeInput{VpcId: &id, Attribute: types.VpcAttributeNameEnableDnsSupport})
+	one, err := n.attribute(ctx, p, a, id, types.VpcAttributeNameEnableDnsSupport, "dns_support", n.DNS)
 	if err != nil {
-		return cloud.Failed("reading VPC", n.Name, err)
+		return err
 	}
-	names, err := EC2Of(a).DescribeVpcAttribute(ctx,
-		&ec2.DescribeVpcAttributeInput{VpcId: &id, Attribute: types.VpcAttributeNameEnableDnsHostnames})
+	two, err := n.attribute(ctx, p, a, id, types.VpcAttributeNameEnableDnsHostnames, "dns_hostnames", n.Hostnames)
 	if err != nil {
-		return cloud.Failed("reading VPC", n.Name, err)
+		return err
 	}
-	one := support.EnableDnsSupport != nil && p.Compare("dns_support", sdk.ToBool(support.EnableDnsSupport.Value), n.DNS)
-	two := names.EnableDnsHostnames != nil && p.Compare("dns_hostnames", sdk.ToBool(names.EnableDnsHostnames.Value),
-		n.Hostnames)
 	if one || two {
 		p.Then("DNS set", func(ctx context.Context) error { return n.dns(ctx, a, id, one, two) })
 	}
@@ -178,15 +202,37 @@ func (n *NetResource) vpc(ctx context.Context, p *cloud.Plan, a *cloud.Account) 
 	return nil
 }
 
+// attribute notes an attribute of a VPC if it is declared and differs, and reports whether it does.
+func (n *NetResource) attribute(ctx context.Context, p *cloud.Plan, a *cloud.Account, id string,
+	attribute types.VpcAttributeName, field string, want *bool) (bool, error) {
+	if want == nil {
+		return false, nil
+	}
+	out, err := EC2Of(a).DescribeVpcAttribute(ctx, &ec2.DescribeVpcAttributeInput{VpcId: &id, Attribute: attribute})
+	if err != nil {
+		return false, cloud.Failed("reading VPC", n.Name, err)
+	}
+	has := out.EnableDnsSupport
+	if attribute == types.VpcAttributeNameEnableDnsHostnames {
+		has = out.EnableDnsHostnames
+	}
+	return has != nil && p.Compare(field, sdk.ToBool(has.Value), *want), nil
+}
+
+// seen waits until AWS shows the resource that was just made. found reports whether it does.
+func (n *NetResource) seen(ctx context.Context, kind string, found func(ctx context.Context) (bool, error)) error {
+	return cloud.WaitFor(ctx, kind+" "+n.Name+" is seen", cloud.Soon, found)
+}
+
 // dns sets the DNS attributes of a VPC. AWS takes one of them with each request.
 func (n *NetResource) dns(ctx context.Context, a *cloud.Account, id string, support, names bool) (err error) {
 	if support {
 		_, err = EC2Of(a).ModifyVpcAttribute(ctx,
-			&ec2.ModifyVpcAttributeInput{VpcId: &id, EnableDnsSupport: &types.AttributeBooleanValue{Value: &n.DNS}})
+			&ec2.ModifyVpcAttributeInput{VpcId: &id, EnableDnsSupport: &types.AttributeBooleanValue{Value: n.DNS}})
 	}
 	if names && err == nil {
 		_, err = EC2Of(a).ModifyVpcAttribute(ctx,
-			&ec2.ModifyVpcAttributeInput{VpcId: &id, EnableDnsHostnames: &types.AttributeBooleanValue{Value: &n.Hostnames}})
+			&ec2.ModifyVpcAttributeInput{VpcId: &id, EnableDnsHostnames: &types.AttributeBooleanValue{Value: n.Hostnames}})
 	}
 	return cloud.Failed("setting the DNS of VPC", n.Name, err)
 }

@@ -3,6 +3,7 @@ package scaling
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -73,6 +74,15 @@ type asgPresent struct {
 
 // RunsBeside implements module.Concurrent.
 func (*asgPresent) RunsBeside() {}
+
+// Valid implements module.Validated.
+func (g *asgPresent) Valid() error {
+	if *g.Min > *g.Max || g.Desired != nil && (*g.Desired < *g.Min || *g.Desired > *g.Max) {
+		return diag.Amazon.Hint(errors.New("min_size, desired_capacity and max_size are not in order"),
+			"give a desired_capacity from min_size to max_size")
+	}
+	return nil
+}
 
 // Check implements module.Resource.
 func (g *asgPresent) Check(ctx context.Context, _ *host.Host) (module.Diff, error) {

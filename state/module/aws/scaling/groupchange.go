@@ -2,12 +2,14 @@ package scaling
 
 import (
 	"context"
+	"fmt"
 	"strings"
 
 	sdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling"
 	"github.com/aws/aws-sdk-go-v2/service/autoscaling/types"
 
+	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/module/aws/cloud"
 	"github.com/corpus-agent/corpus-agent/state/module/aws/compute"
 	"github.com/corpus-agent/corpus-agent/state/module/aws/network"
@@ -19,7 +21,12 @@ func (g *asgPresent) subnetIDs(ctx context.Context, a *cloud.Account) ([]string,
 	var ids []string
 	for _, v := range cloud.Texts(g.Subnets) {
 		for one := range strings.SplitSeq(v, ",") {
-			ids = append(ids, strings.TrimSpace(one))
+			one = strings.TrimSpace(one)
+			if one != "" && !strings.HasPrefix(one, "subnet-") {
+				return nil, diag.Amazon.Hint(fmt.Errorf("vpc_zone_identifier has %s, which is not the ID of a subnet", one),
+					"give the names of subnets as subnet_names")
+			}
+			ids = append(ids, one)
 		}
 	}
 	return network.SubnetIDs(ctx, a, ids, g.SubnetNames)

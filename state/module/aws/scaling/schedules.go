@@ -15,6 +15,10 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
+// scheduleFields are the fields of a scheduled action.
+var scheduleFields = cloud.Fields{"desired_capacity": cloud.Whole, "min_size": cloud.Whole, "max_size": cloud.Whole,
+	"recurrence": cloud.Word, "start_time": cloud.Word, "end_time": cloud.Word}
+
 // actions plans the scheduled actions: those of the pillar, overridden by those of the arguments.
 func (g *asgPresent) actions(ctx context.Context, p *cloud.Plan, a *cloud.Account, _ *types.AutoScalingGroup) error {
 	want := value.NewMap()
@@ -22,6 +26,11 @@ func (g *asgPresent) actions(ctx context.Context, p *cloud.Plan, a *cloud.Accoun
 	want.Update(g.Actions)
 	if want.Len() == 0 && g.Actions == nil {
 		return nil
+	}
+	for name, v := range want.All() {
+		if err := scheduleFields.Check("the scheduled action "+value.Str(name), v); err != nil {
+			return err
+		}
 	}
 	client, old := clientOf(a), value.NewMap()
 	if !p.Made {

@@ -63,6 +63,11 @@ func (t *tablePresent) Valid() error {
 		return diag.Amazon.Hint(errors.New("hash_key or hash_key_data_type is missing"),
 			"give the key of the table, and S, N or B")
 	}
+	for name, v := range map[string]string{"hash_key_data_type": t.HashType, "range_key_data_type": t.RangeType} {
+		if err := cloud.OneOf(name, v, types.ScalarAttributeType("").Values()); err != nil {
+			return err
+		}
+	}
 	if (t.Read == nil) != (t.Write == nil) {
 		return errors.New("read_capacity_units or write_capacity_units is given without the other one")
 	}
