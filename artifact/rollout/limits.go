@@ -15,7 +15,7 @@ type Limits struct {
 }
 
 // Within returns the plan with the limits that count in a rollout: those of the plan as it is now, or those with which
-// the rollout started if it has arrived by these. A start without limits, from an older program, follows the plan, and so
+// the rollout started if it has arrived by these. A start without limits, from an older program, follows the plan, as
 // does one whose results could not be counted: the zero View.
 func (p Plan) Within(s Start, seen View) Plan {
 	if s.Limits != nil && seen.tally != nil && s.Limits.arrived(s, seen) {
