@@ -67,6 +67,9 @@ func Write(w io.Writer, answer any, o Options) error {
 // Text returns an answer as text that ends with a newline.
 func Text(answer any, o Options) (string, error) {
 	answer = printer{quoteBytes: o.Format == "json", typed: o.Format == "yaml"}.value(answer)
+	if known(o.Format) == "nested" {
+		redact.Each(&answer, unicodeLines)
+	}
 	switch known(o.Format) {
 	case "nested", "highstate", "txt", "newline_values_only", Formatted:
 		redact.Each(&answer, redact.Controls) // the other forms escape what is not printable
@@ -97,6 +100,11 @@ func Text(answer any, o Options) (string, error) {
 		return "", diag.Usage.Hint(err, "%s", hint)
 	}
 	return "", diag.Usage.Hint(err, "there are %s", strings.Join(Formats(), ", "))
+}
+
+// unicodeLines replaces the line breaks of Unicode, at which nested begins a line as Salt does.
+func unicodeLines(text string) string {
+	return strings.NewReplacer("\u2028", "\n", "\u2029", "\n", "\u0085", "\n").Replace(text)
 }
 
 // dumped returns YAML without characters that a terminal interprets. If one of them is printable in YAML, such as those

@@ -297,3 +297,11 @@ func TestBytesInYAML(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
+
+// TestLineBreaksOfUnicode compares with Salt, whose nested form splits a text at them.
+func TestLineBreaksOfUnicode(t *testing.T) {
+	want := "local:\n    a\n    b\n"
+	if got := text(t, "a\u2028b\u2029", outputter.Options{Format: "nested"}); got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
