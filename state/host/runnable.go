@@ -52,8 +52,8 @@ func Replaceable(root *walk.Root, file string) *walk.UnsafeError {
 const maxScripts = 5
 
 // InterpretedBy returns the part of the interpreter of a script that another user controls, also if the interpreter
-// is a script, too. It returns nil if there is none, if the file is not a script, and if another user controls the script
-// itself.
+// is a script, too. It returns nil if there is none, if the file is not a script, and if another user controls the
+// script itself.
 func InterpretedBy(root *walk.Root, script string) *walk.UnsafeError {
 	var unsafe *walk.UnsafeError
 	if errors.As(root.CheckRootOnly(script), &unsafe) {

@@ -36,7 +36,8 @@ func TestPackagesOfOtherUsersAreNotImported(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("this test needs root: it makes files of other users")
 	}
-	version, err := exec.Command("/usr/bin/python3", "-I", "-c", "import sys;print('python3.%d'%sys.version_info[1])").Output()
+	version, err := exec.Command("/usr/bin/python3", "-I", "-c",
+		"import sys;print('python3.%d'%sys.version_info[1])").Output()
 	if err != nil {
 		t.Skip("this host has no /usr/bin/python3 to run modules with")
 	}
@@ -67,7 +68,8 @@ func TestPackagesOfOtherUsersAreNotImported(t *testing.T) {
 	if err := os.Symlink("/usr/bin/python3", top+"/bin/python3"); err != nil {
 		t.Fatal(err)
 	}
-	for _, theirs := range []string{packages + "/theirs.py", packages + "/b.pth", top + "/home", packages + "/deep/part.py"} {
+	for _, theirs := range []string{packages + "/theirs.py", packages + "/b.pth", top + "/home",
+		packages + "/deep/part.py"} {
 		if err := os.Chown(theirs, 65534, 65534); err != nil {
 			t.Fatal(err)
 		}
@@ -100,7 +102,8 @@ func TestPackagesOfOtherUsersAreNotImported(t *testing.T) {
 		t.Error("code of a .pth file, of sitecustomize, or of another user was run")
 	}
 	notes := strings.Join(asks.notes, "\n")
-	for _, want := range []string{packages + "/b.pth is not used: user 65534", "packages in " + top + "/home are not used"} {
+	for _, want := range []string{packages + "/b.pth is not used: user 65534",
+		"packages in " + top + "/home are not used"} {
 		if !strings.Contains(notes, want) {
 			t.Errorf("the notes are %q, want %q", notes, want)
 		}
