@@ -211,8 +211,8 @@ func (c *calling) run(ctx context.Context, typed, notes []string) error {
 	return c.show(name, opened.ID, answer, err, options)
 }
 
-// printNotes prints notes. Further lines of one are indented, so that no text of a module looks like a line of the
-// agent.
+// printNotes prints notes. Further lines of one are indented, so that no text of a module looks like a line of
+// the agent.
 func printNotes(w io.Writer, notes []string) {
 	for _, note := range notes {
 		fmt.Fprintln(w, "note:", indented("  ", strings.ReplaceAll(note, "\r", "\n")))

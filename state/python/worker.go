@@ -229,8 +229,9 @@ func lastLines(text string) string {
 const bootstrap = `import io;f=io.open(3,"rb");exec(compile(f.read(int.from_bytes(f.read(4),"big")),` +
 	`"<corpus-agent>","exec"))`
 
-// pythonOptions returns the arguments of python3. Without -S it would execute code of .pth files and sitecustomize,
-// which other users may have written, before the worker can check anything.
+// pythonOptions returns the arguments of python3. Without -S it would execute code of .pth files and
+// sitecustomize, which
+// other users may have written, before the worker can check anything.
 func pythonOptions() []string { return []string{"-I", "-S", "-B", "-c", bootstrap} }
 
 // searchPath is the PATH of the worker. Modules see only the variables of environment, not those of the agent.

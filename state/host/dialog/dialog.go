@@ -70,8 +70,9 @@ func (d *Dialog) start() error {
 	return nil
 }
 
-// run starts the process on a thread that lives as long as the process: the kernel kills the process when the thread
-// that started it ends, as it does when this program is killed.
+// run starts the process on a thread that lives as long as the process: the kernel kills the process when the
+// thread that
+// started it ends, as it does when this program is killed.
 func (d *Dialog) run() error {
 	started := make(chan error)
 	go func() {

@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// TestProcessEndsWithAKilledProgram starts this test again, which starts a process that reads nothing, and kills itself.
+// TestProcessEndsWithAKilledProgram starts this test again, which starts a process that reads nothing, and
+// kills itself.
 func TestProcessEndsWithAKilledProgram(t *testing.T) {
 	const name = "CORPUS_TEST_DIALOG"
 	if os.Getenv(name) != "" {
