@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/function"
@@ -119,11 +120,13 @@ func (noCommands) Run(context.Context, host.Command) (host.Output, error) {
 }
 
 // public matches the functions that a Python module makes public.
-var public = regexp.MustCompile(`(?m)^(?:async )?def ([a-z]\w*)\(`)
+var public = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?m)^(?:async )?def ([a-z]\w*)\(`)
+})
 
 // ownFunctions returns the functions of the tree's own state module with the given name and text.
 func ownFunctions(name, text string) (all []string) {
-	for _, found := range public.FindAllStringSubmatch(text, -1) {
+	for _, found := range public().FindAllStringSubmatch(text, -1) {
 		all = append(all, name+"."+found[1])
 	}
 	slices.Sort(all)

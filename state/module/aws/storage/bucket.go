@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 
 	sdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
@@ -57,7 +58,7 @@ func (*bucketPresent) RunsBeside() {}
 
 // Valid implements module.Validated.
 func (b *bucketPresent) Valid() error {
-	if !bucketNames.MatchString(b.Bucket) || strings.Contains(b.Bucket, "..") {
+	if !bucketNames().MatchString(b.Bucket) || strings.Contains(b.Bucket, "..") {
 		return diag.Amazon.Hint(fmt.Errorf("%q cannot be the name of a bucket", b.Bucket),
 			"a name has up to 63 small letters, digits, dots and hyphens, and begins and ends with a letter or a digit")
 	}
@@ -66,7 +67,9 @@ func (b *bucketPresent) Valid() error {
 }
 
 // bucketNames matches the names of buckets, apart from those with two dots in a row.
-var bucketNames = regexp.MustCompile("^[a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?$")
+var bucketNames = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile("^[a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?$")
+})
 
 // Check implements module.Resource.
 func (b *bucketPresent) Check(ctx context.Context, _ *host.Host) (module.Diff, error) {
