@@ -49,10 +49,11 @@ type Cloud struct {
 	mu       sync.Mutex
 	accounts map[access]*Account
 	memories map[place]*memory
-	secrets  map[string]string // by path: the key whose secret half the run writes there
-	removed  map[string]bool   // by the text of a removal: it was planned
-	nonce    string            // what tells the requests of this run from those of other runs
-	answered atomic.Bool       // whether AWS, or the server at Endpoint, has answered a request
+	secrets  map[string]string  // by path: the key whose secret half the run writes there
+	declared map[string]*Common // by the resource: the state that declares it
+	removed  map[string]bool    // by the text of a removal: it was planned
+	nonce    string             // what tells the requests of this run from those of other runs
+	answered atomic.Bool        // whether AWS, or the server at Endpoint, has answered a request
 }
 
 // access says how an account of AWS is reached.

@@ -97,6 +97,9 @@ type Common struct {
 
 // Planned keeps a plan for Apply, and returns it as the result of Check.
 func (c *Common) Planned(p *Plan, err error) (module.Diff, error) {
+	if err == nil {
+		err = c.contradicts()
+	}
 	if err != nil {
 		return module.Diff{}, err
 	}
