@@ -83,7 +83,7 @@ func newFrames(r io.Reader, decoders, largest int) (*frames, error) {
 	return f, nil
 }
 
-// run splits the stream until its end.
+// run splits the stream until its end, or until f is closed because a frame could not be decoded.
 func (f *frames) run() {
 	defer close(f.ordered)
 	for {
@@ -96,7 +96,7 @@ func (f *frames) run() {
 		case <-f.stopped:
 			return
 		}
-		if one.rest != nil || one.err != nil {
+		if one.rest != nil {
 			return
 		}
 	}
