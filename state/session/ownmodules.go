@@ -295,9 +295,15 @@ func (o *ownModules) why(kind, name string) error {
 	if err != nil {
 		return err
 	}
+	var names []string
+	for fun := range o.module(kind, module) {
+		names = append(names, module+"."+fun)
+	}
+	if hint := diag.DidYouMean(name, names); hint != "" {
+		return diag.Python.Hint(errors.New(value.Str(v)), "%s", hint)
+	}
 	return diag.Python.Hint(errors.New(value.Str(v)), "see the tree's directory %s; docs/python.md says what modules "+
-		"there are for",
-		kinds()[kind])
+		"there are for", kinds()[kind])
 }
 
 // call calls a function of the tree.
@@ -347,7 +353,7 @@ func (t TreeFunctions) Call(ctx context.Context, name string, args []any, kwargs
 	switch {
 	case own:
 		return t.own.call(ctx, "modules", name, args, kwargs)
-	case hidden:
+	case hidden, !t.Table.Has(name):
 		return nil, t.Unknown(name)
 	}
 	return t.Table.Call(ctx, name, args, kwargs)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/families"
 	"github.com/corpus-agent/corpus-agent/state/render"
 	"github.com/corpus-agent/corpus-agent/state/session"
@@ -552,6 +553,8 @@ func TestLoaderTakesWhatSaltTakes(t *testing.T) {
 			"@depends('os')\ndef a(): return 'a'\n" +
 			"@depends('nosuch')\ndef b(): return 'b'\n@depends('nosuch', fallback_function=lambda: 'c')\ndef c(): pass\n" +
 			"@depends('true', retcode=0)\ndef d(): return 'd'\n@depends('false', retcode=0)\ndef e(): return 'e'\n",
+		"states/_modules/disks.py": "__virtualname__ = 'mdisk'\ndef __virtual__(): return __virtualname__\n" +
+			"def list_all(): return []\n",
 		"states/_modules/look.py": "def f():\n    try:\n        __salt__['no.such']\n    except KeyError as e:\n" +
 			"        return e.args[0]\n",
 	})
@@ -568,11 +571,15 @@ func TestLoaderTakesWhatSaltTakes(t *testing.T) {
 		"all.b": "'all.b' is not available", "other.f": "other.f", "two.f": "two.f", "_own.f": "_own.f",
 		"alone.join": "'alone.join' is not available", "kept.f": "'kept' __virtual__ returned False: no disk",
 		"failed.f": "Exception raised when processing __virtual__ function", "needs.b": "'needs.b' is not available",
-		"needs.e": "'needs.e' is not available",
+		"needs.e": "'needs.e' is not available", "mdisk.list_al": "'mdisk.list_al' is not available",
 	} {
 		if v, err := s.Call(t.Context(), name, nil, nil, nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, %v, want %q", name, v.Value, err, want)
 		}
+	}
+	_, err := s.Call(t.Context(), "mdisk.list_al", nil, nil, nil)
+	if hint := diag.HintOf(err); !strings.Contains(hint, `did you mean "mdisk.list_all"?`) {
+		t.Errorf("the hint about a misspelt function is %q", hint)
 	}
 }
 

@@ -16,7 +16,8 @@ func declared(t *testing.T, cloud *aws.Cloud, id, function, arguments string) er
 	return err
 }
 
-// TestStatesThatContradictEachOther has two states of a run declare one resource. Each would undo the other in each run.
+// TestStatesThatContradictEachOther has two states of a run declare one resource. Each would undo the other in each
+// run.
 func TestStatesThatContradictEachOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		i := newImitation(t, newQueues(0), newNetworks(0), newSecurityGroups(0), oneAccount{})

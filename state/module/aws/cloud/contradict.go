@@ -66,8 +66,8 @@ func (c *Common) contradicts() error {
 	if what == "" {
 		return nil
 	}
-	return diag.Contradiction.Hint(fmt.Errorf("it contradicts %s (%s.%s), which declares %s too: %s", Text(other.All, "__id__"),
-		Text(other.All, "state"), Text(other.All, "fun"), Text(c.All, "name"), what),
+	return diag.Contradiction.Hint(fmt.Errorf("it contradicts %s (%s.%s), which declares %s too: %s",
+		Text(other.All, "__id__"), Text(other.All, "state"), Text(other.All, "fun"), Text(c.All, "name"), what),
 		"remove one of the two states, or declare all of the resource in one")
 }
 
@@ -91,7 +91,7 @@ func ofEachState(name string) bool {
 	for _, ending := range []string{"_in", "_any", "_all", "_stop"} {
 		name = strings.TrimSuffix(name, ending)
 	}
-	return strings.HasPrefix(name, "__") || slices.Contains([]string{"state", "fun", "order", "unless", "onlyif", "check_cmd",
-		"retry", "parallel", "failhard", "fire_event", "aggregate", "key", "saltenv", "require", "watch", "onchanges", "onfail",
-		"prereq", "listen", "use"}, name)
+	return strings.HasPrefix(name, "__") || slices.Contains([]string{"state", "fun", "order", "unless", "onlyif",
+		"check_cmd", "retry", "parallel", "failhard", "fire_event", "aggregate", "key", "saltenv", "require", "watch",
+		"onchanges", "onfail", "prereq", "listen", "use"}, name)
 }
