@@ -156,7 +156,7 @@ func TestMistakesInsideOfArguments(t *testing.T) {
 		{"boto_asg.present", strings.Replace(group, "availability_zones", "vpc_zone_identifier", 1) + "}", "subnet_names"},
 		{"boto_cloudwatch_alarm.present", "{name: a, attributes: {metric: m, namespace: n, statistic: Avrage, comparison: " +
 			"'>=', threshold: 1, period: 60, evaluation_periods: 1}}", `did you mean "Average"?`},
-		{"boto_s3_bucket.present", "{Bucket: My_Bucket}", "cannot be the name of a bucket"},
+		{"boto_s3_bucket.present", "{Bucket: my bucket}", "cannot be the name of a bucket"},
 	} {
 		_, err := planned(t, i.cloud(), c.function, c.arguments)
 		if err == nil || !strings.Contains(withHint(err), c.want) {

@@ -142,8 +142,8 @@ func (c *Common) Apply(ctx context.Context, _ *host.Host, _ module.Diff) (module
 
 // failedStep returns the error of a step. It names the step unless the error says what failed.
 func failedStep(what string, err error) error {
-	var told readable
-	if errors.As(err, &told) {
+	var shown readable
+	if errors.As(err, &shown) {
 		return err
 	}
 	return Failed("not done:", what, err)

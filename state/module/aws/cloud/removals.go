@@ -18,11 +18,27 @@ func (c *Common) removals() []string {
 	case len(p.Steps) == 0:
 		return nil
 	case p.removed:
-		return []string{value.Repr(p.Old)}
+		return gone(p.Old)
 	}
 	var all []string
 	for _, field := range p.Old.Names() {
 		all = append(all, lost(field, p.Old.Value(field), p.New.Value(field))...)
+	}
+	return all
+}
+
+// gone returns the text of a resource that is deleted, by its first field and its ID, and one for each part of it. Less
+// than a plan showed may go, such as a user who is in no group any more, and not more.
+func gone(old *value.Map) []string {
+	names := old.Names()
+	if len(names) == 0 {
+		return nil
+	}
+	all := []string{value.Repr(value.NewMap(names[0], old.Value(names[0]), "id", old.Value("id")))}
+	for _, field := range names[1:] {
+		if field != "id" {
+			all = append(all, lost(field, old.Value(field), nil)...)
+		}
 	}
 	return all
 }
@@ -41,7 +57,16 @@ func lost(field string, old, new any) (all []string) {
 	case *value.Map:
 		now, _ := new.(*value.Map)
 		for _, key := range old.Names() {
-			all = append(all, lost(field+"."+key, old.Value(key), now.Value(key))...)
+			v := old.Value(key)
+			if !now.Has(key) && !value.Truth(v) { // such as a tag without a value
+				all = append(all, field+"."+key+" "+value.Repr(v))
+				continue
+			}
+			all = append(all, lost(field+"."+key, v, now.Value(key))...)
+		}
+	case int: // such as the number of instances, of which less may go
+		if old != 0 && (new == nil || new == 0) {
+			all = append(all, field)
 		}
 	default:
 		if value.Truth(old) && (new == nil || new == "") {

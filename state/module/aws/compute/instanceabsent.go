@@ -69,6 +69,7 @@ func (i *instanceAbsent) look(ctx context.Context) (*cloud.Plan, error) {
 		for _, one := range out.Addresses {
 			allocations = append(allocations, sdk.ToString(one.AllocationId))
 		}
+		p.Old.Set("addresses", cloud.Sorted(allocations))
 	}
 	p.Then("instance terminated", func(ctx context.Context) error {
 		if _, err := client.TerminateInstances(ctx,

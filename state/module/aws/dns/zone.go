@@ -135,12 +135,8 @@ func (z *zonePresent) find(ctx context.Context, a *cloud.Account) (string, *type
 		if err != nil {
 			return "", nil, err
 		}
-		own, err := zonesOfVPC(ctx, a, found, vpc)
-		if err != nil {
+		if found, err = zonesOfVPC(ctx, a, found, vpc); err != nil { // if it has none, its zone is made
 			return "", nil, err
-		}
-		if len(own) > 0 {
-			found = own
 		}
 	}
 	return theZone(z.domain(), found)

@@ -126,7 +126,8 @@ func (k *keyPresent) create(ctx context.Context, client *kms.Client, policy stri
 		return cloud.Failed("making key", k.Name, err)
 	}
 	id, alias := out.KeyMetadata.KeyId, k.alias()
-	if _, err := client.CreateAlias(ctx, &kms.CreateAliasInput{AliasName: &alias, TargetKeyId: id}); err != nil {
+	_, err = client.CreateAlias(ctx, &kms.CreateAliasInput{AliasName: &alias, TargetKeyId: id})
+	if err != nil && !names(ctx, client, alias, *id) {
 		return k.withdraw(ctx, client, *id, cloud.Failed("giving key its alias", k.Name, err))
 	}
 	if k.Rotation != nil && *k.Rotation {
@@ -138,6 +139,14 @@ func (k *keyPresent) create(ctx context.Context, client *kms.Client, policy stri
 		return k.enable(ctx, client, *id)
 	}
 	return nil
+}
+
+// names reports whether an alias names a key: only the answer to the request that gave it may be lost.
+func names(ctx context.Context, client *kms.Client, alias, id string) bool {
+	ctx, cancel := cloud.Uninterrupted(ctx)
+	defer cancel()
+	now, err := client.DescribeKey(ctx, &kms.DescribeKeyInput{KeyId: &alias})
+	return err == nil && sdk.ToString(now.KeyMetadata.KeyId) == id
 }
 
 // withdraw schedules the deletion of a new key that got no alias: no run would find it, and each would make another.

@@ -62,7 +62,13 @@ func (s *secgroupPresent) rules(ctx context.Context, p *cloud.Plan, a *cloud.Acc
 			has[i] = want[n]
 		}
 	}
-	p.Differ(d.field, shownRules(has), shownRules(want))
+	after := slices.Clone(want)
+	for _, r := range has {
+		if !slices.ContainsFunc(want, r.same) && !slices.Contains(drop, r) {
+			after = append(after, r) // it is kept
+		}
+	}
+	p.Differ(d.field, shownRules(has), shownRules(after))
 	p.Then(d.field+" set", func(ctx context.Context) error { return s.change(ctx, a, d.egress, add, drop) })
 	return nil
 }
@@ -161,7 +167,7 @@ func (r rule) same(o rule) bool {
 	return r.protocol == o.protocol && r.from == o.from && r.to == o.to && r.cidr == o.cidr &&
 		(r.group == o.group && r.group != "" && r.group != cloud.Later || r.group == "" && o.group == "" &&
 			r.name == o.name ||
-			r.owner != "" && r.owner == o.owner && r.name == o.name)
+			r.owner != "" && r.owner == o.owner && r.name != "" && r.name == o.name)
 }
 
 // parseRules returns the rules that an argument declares.

@@ -43,6 +43,8 @@ func (g *asgAbsent) Check(ctx context.Context, _ *host.Host) (module.Diff, error
 	fields := value.NewMap("asg", g.Name, "instances", len(has.Instances))
 	if t := has.LaunchTemplate; g.RemoveOwn && t != nil {
 		cloud.Put(fields, "launch_template", t.LaunchTemplateId)
+	} else if g.RemoveOwn {
+		cloud.Put(fields, "launch_config", has.LaunchConfigurationName)
 	}
 	p.Remove(sdk.ToString(has.AutoScalingGroupARN), fields)
 	p.Then("group deleted", func(ctx context.Context) error {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"regexp"
-	"strings"
 	"sync"
 
 	sdk "github.com/aws/aws-sdk-go-v2/aws"
@@ -58,17 +57,17 @@ func (*bucketPresent) RunsBeside() {}
 
 // Valid implements module.Validated.
 func (b *bucketPresent) Valid() error {
-	if !bucketNames().MatchString(b.Bucket) || strings.Contains(b.Bucket, "..") {
+	if !bucketNames().MatchString(b.Bucket) {
 		return diag.Amazon.Hint(fmt.Errorf("%q cannot be the name of a bucket", b.Bucket),
-			"a name has up to 63 small letters, digits, dots and hyphens, and begins and ends with a letter or a digit")
+			"a name has 3 to 63 small letters, digits, dots and hyphens")
 	}
 	_, err := b.parts()
 	return err
 }
 
-// bucketNames matches the names of buckets, apart from those with two dots in a row.
+// bucketNames matches the names of buckets, also of old ones, which may be longer and have capitals and underscores.
 var bucketNames = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile("^[a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?$")
+	return regexp.MustCompile("^[A-Za-z0-9._-]{1,255}$")
 })
 
 // Check implements module.Resource.
