@@ -2,12 +2,16 @@ package python
 
 import (
 	"context"
+	"encoding/binary"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/corpus-agent/corpus-agent/state/host/dialog"
 	"github.com/corpus-agent/corpus-agent/state/value"
@@ -53,7 +57,8 @@ func TestPackagesOfOtherUsersAreNotImported(t *testing.T) {
 		packages + "/theirs.py": code, packages + "/a.pth": "import os; " + code + top + "/more\n" + top + "/home\n",
 		packages + "/b.pth": top + "/bad\n", packages + "/sitecustomize.py": code, top + "/more/named.py": "",
 		top + "/home/evil.py": code, top + "/bad/evil.py": code, packages + "/deep/__init__.py": "",
-		packages + "/deep/part.py": code,
+		packages + "/deep/part.py": code, packages + "/listed/__init__.py": code,
+		packages + "/unknown/__init__.py": code, packages + "/staff/__init__.py": code,
 	} {
 		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 			t.Fatal(err)
@@ -74,6 +79,16 @@ func TestPackagesOfOtherUsersAreNotImported(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	withGroup(t, packages+"/unknown", 424242)
+	withGroup(t, packages+"/staff", 50) // has no members, but is not below /usr/local
+	imports := map[string]string{"good": "", "named": "", "deep": "", "evil": "No module named",
+		"theirs":    "user 65534 can change " + packages + "/theirs.py",
+		"deep.part": "user 65534 can change " + packages + "/deep/part.py",
+		"unknown":   "group 424242 can change " + packages + "/unknown",
+		"staff":     "group 50 can change " + packages + "/staff"}
+	if withList(t, packages+"/listed") {
+		imports["listed"] = "a user of its access control list can change " + packages + "/listed"
+	}
 	asks := &noting{}
 	w := New(Options{Asks: asks, Opts: value.NewMap("id", "here"),
 		Modules: value.NewMap("modules", value.NewMap("m", "/tree/modules/m.py"))})
@@ -89,9 +104,7 @@ func TestPackagesOfOtherUsersAreNotImported(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.talk = talk
-	for name, fails := range map[string]string{"good": "", "named": "", "deep": "", "evil": "No module named",
-		"theirs":    "user 65534 can change " + packages + "/theirs.py",
-		"deep.part": "user 65534 can change " + packages + "/deep/part.py"} {
+	for name, fails := range imports {
 		_, err := w.Do(t.Context(), "call", value.NewMap("kind", "modules", "name", "m.f", "args",
 			value.NewList(name), "kwargs", value.NewMap()))
 		if fails == "" && err != nil || fails != "" && (err == nil || !strings.Contains(err.Error(), fails)) {
@@ -108,4 +121,33 @@ func TestPackagesOfOtherUsersAreNotImported(t *testing.T) {
 			t.Errorf("the notes are %q, want %q", notes, want)
 		}
 	}
+}
+
+// withGroup lets a group write to a directory of root.
+func withGroup(t *testing.T, dir string, group int) {
+	t.Helper()
+	if err := errors.Join(os.Chown(dir, 0, group), os.Chmod(dir, 0o775)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// withList lets a user write to a directory of root by an access control list. It returns false if the filesystem has
+// no such lists.
+func withList(t *testing.T, dir string) bool {
+	t.Helper()
+	list := []byte{2, 0, 0, 0}
+	for _, e := range [][3]uint32{{1, 7, ^uint32(0)}, {2, 7, 65534}, {4, 5, ^uint32(0)}, {16, 7, ^uint32(0)},
+		{32, 5, ^uint32(0)}} { // the owner, a user, the group, the mask, and others
+		list = append(list, byte(e[0]), 0, byte(e[1]), 0)
+		list = binary.LittleEndian.AppendUint32(list, e[2])
+	}
+	err := unix.Setxattr(dir, "system.posix_acl_access", list, 0)
+	if errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EPERM) {
+		t.Logf("without the case of an access control list: %v", err)
+		return false
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return true
 }

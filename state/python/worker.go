@@ -267,6 +267,9 @@ func (w *Worker) start(ctx context.Context) error {
 	return nil
 }
 
+// refusal begins the message with which the worker ends because other users can change the files of python3.
+const refusal = "root does not run "
+
 // introduce sends the process its program and the first message. It ends a process that does not read them in time, or
 // when the context ends.
 func (w *Worker) introduce(ctx context.Context, talk *dialog.Dialog, most time.Duration) error {
@@ -291,8 +294,11 @@ func (w *Worker) introduce(ctx context.Context, talk *dialog.Dialog, most time.D
 		err = fmt.Errorf("it ended at once (%s)", talk.Ending())
 	}
 	talk.Kill()
-	return diag.Python.Hint(fmt.Errorf("starting python3: %w%s", err, lastLines(talk.Printed())),
-		"run python3 -V on the host: it has to end at once and to print a version")
+	err = fmt.Errorf("starting python3: %w%s", err, lastLines(talk.Printed()))
+	if strings.Contains(talk.Printed(), refusal) {
+		return diag.Exposed.Hint(err, "give the file or directory to root, and let root alone write to it")
+	}
+	return diag.Python.Hint(err, "run python3 -V on the host: it has to end at once and to print a version")
 }
 
 // begin returns the first message: the package salt, the options, and the modules of the tree.

@@ -21,22 +21,45 @@ def members(gid):
         return True
 
 
+def writer(at, st):
+    """Who can write to a file or directory of root, beside root; None if root alone can."""
+    if st.st_mode & 0o002:
+        return "each user"
+    if not st.st_mode & 0o020:
+        return None
+    # A process can have a group without being a member. Debian gives the group staff, without members, /usr/local.
+    debian = st.st_gid == 50 and (at + "/").startswith("/usr/local/") and not members(50)
+    if st.st_gid != 0 and not debian:
+        return "group %d" % st.st_gid
+    try:
+        posix.getxattr(at, "system.posix_acl_access")
+    except OSError as e:
+        if e.errno in (61, 95):  # ENODATA, EOPNOTSUPP
+            return None
+    return "a user of its access control list"
+
+
+def parts(path):
+    return [word for word in path.split("/") if word not in ("", ".")]
+
+
 def changer(place):
-    """The part of a path that others than root can change, and who they are; None if there is none, or no file."""
+    """The part of a path that others than root can change, and who they are; None if there is none.
+
+    A name that does not exist is such a part if others can make it."""
     if posix.geteuid() != 0:
         return None
-    at, words, links = "", place.split("/"), 40
+    at, words, links, maker = "", parts(place), 40, None
     while words:
         word = words.pop(0)
-        if word in ("", "."):
-            continue
         at = at.rpartition("/")[0] if word == ".." else at + "/" + word
         if at in SAFE or not at:
+            maker = None
             continue
         try:
             st = posix.lstat(at)
         except OSError:
-            return None
+            return (at, maker) if maker else None
         kind = st.st_mode & 0o170000
         if st.st_uid != 0:
             return at, "user %d" % st.st_uid
@@ -45,34 +68,43 @@ def changer(place):
             if links < 0:
                 return None
             target = posix.readlink(at)
-            at, words = "" if target[:1] == "/" else at.rpartition("/")[0], target.split("/") + words
+            at, words = at.rpartition("/")[0], parts(target) + words
+            if target[:1] == "/":
+                at, maker = "", None
             continue
-        if st.st_mode & 0o1000 and kind == 0o040000 and words:
-            continue  # only owners can replace what is in it
-        if st.st_mode & 0o002:
-            return at, "each user"
-        if st.st_mode & 0o020 and st.st_gid != 0 and members(st.st_gid):
-            return at, "group %d" % st.st_gid
-        if kind == 0o040000:
+        maker = writer(at, st)
+        sticky = st.st_mode & 0o1000 and kind == 0o040000  # only owners can replace what is in it
+        if maker and not (sticky and words):
+            return at, maker
+        if kind == 0o040000 and not maker:
             SAFE.add(at)
     return None
 
 
 class Guard:
-    """Refuses files of other users; Python's own finder, which comes after it, finds the others."""
+    """Stands for Python's own finder of files, and refuses those that others than root can change."""
 
     def __init__(self, finder):
         self.finder = finder
+
+    def __getattr__(self, name):
+        if name in ("find_distributions", "invalidate_caches"):
+            return getattr(self.finder, name)
+        raise AttributeError(name)
 
     def find_spec(self, name, path=None, target=None):
         spec = self.finder.find_spec(name, path, target)
         if spec is not None:
             for place in [spec.origin, spec.cached, *(spec.submodule_search_locations or ())]:
-                found = changer(place) if isinstance(place, str) and place[:1] == "/" else None
+                found = changer(absolute(place)) if isinstance(place, str) else None
                 if found:
                     text = "root does not import %s: %s can change %s" % (name, found[1], found[0])
                     raise ImportError(text, name=name)
         return spec
+
+
+def absolute(path):
+    return path if path[:1] == "/" else posix.getcwd() + "/" + path
 
 
 def guard():
@@ -82,7 +114,7 @@ def guard():
             sys.exit("root does not run %s: %s can change %s" % (sys.executable, found[1], found[0]))
     for at, finder in enumerate(sys.meta_path):
         if getattr(finder, "__name__", "") == "PathFinder":
-            sys.meta_path.insert(at, Guard(finder))
+            sys.meta_path[at] = Guard(finder)
             break
 
 
@@ -119,9 +151,16 @@ def add_packages():
             break
     for top in site.getsitepackages(prefixes):
         if os.path.isdir(top) and add_directory(top):
-            for name in sorted(os.listdir(top)):
+            for name in names_in(top):
                 if name.endswith(".pth") and not name.startswith("."):
                     add_named(top, name)
+
+
+def names_in(directory):
+    try:
+        return sorted(os.listdir(directory))
+    except OSError:  # it has no .pth files that can be read either
+        return []
 
 
 def add_named(top, name):
@@ -339,7 +378,7 @@ def stay():
 
 
 class Line:
-    """The pipes. Whoever holds the lock has the turn to ask."""
+    """The pipes. The thread that has the lock may ask."""
 
     def __init__(self):
         self.lock = _thread.RLock()
@@ -1226,7 +1265,8 @@ def report(message):
 
 
 def main():
-    # Whoever asks between two questions of the agent would read the next of them as the answer.
+    # The thread that has the lock may ask. Between two questions of the agent, it would read the next of them as the
+    # answer.
     with LINE.lock:
         m = LINE.receive()
         WORLD.begin(m["opts"])
