@@ -5,6 +5,7 @@ import (
 	"io"
 	"runtime"
 	"sync"
+	"sync/atomic"
 
 	"github.com/klauspost/compress/zstd"
 )
@@ -14,19 +15,39 @@ const (
 	decoderMemory = 128 << 20
 	// largestFrame is the largest content of a frame that is decoded beside others. `corpus build` makes them this large.
 	largestFrame = 8 << 20
-	// mostDecoders bounds the memory of frames: two buffers of at most largestFrame for each decoder.
+	// mostDecoders bounds the memory of frames: for each decoder one buffer of largestFrame and one of about a twentieth
+	// more.
 	mostDecoders = 4
 	// overread is the number of bytes behind a frame's content that the decoder may write to if there is room.
 	overread = 64
 )
 
 // newZstd returns a reader of a zstd stream. If there are several processors, frames of known size are decoded
-// concurrently. Reads of r must end before Close returns.
+// concurrently, but by one reader at a time, since its buffers are large. Close waits for a read of r, so the caller
+// ends that first.
 func newZstd(r io.Reader) (io.ReadCloser, error) {
-	if decoders := min(mostDecoders, runtime.GOMAXPROCS(0)); decoders > 1 {
-		return newFrames(r, decoders, largestFrame)
+	decoders := min(mostDecoders, runtime.GOMAXPROCS(0))
+	if decoders < 2 || !taken.CompareAndSwap(false, true) {
+		return newStream(r)
 	}
-	return newStream(r)
+	f, err := newFrames(r, decoders, largestFrame)
+	if err != nil {
+		taken.Store(false)
+		return nil, err
+	}
+	return onlyFrames{f}, nil
+}
+
+// taken is set while there is a reader of newZstd that decodes frames concurrently.
+var taken atomic.Bool
+
+// onlyFrames is the reader for which taken is set.
+type onlyFrames struct{ *frames }
+
+// Close implements io.Closer.
+func (o onlyFrames) Close() error {
+	defer taken.Store(false)
+	return o.frames.Close()
 }
 
 // newStream returns a reader that decodes one block after the other.
@@ -172,6 +193,7 @@ func (f *frames) advance() (err error) {
 		return io.EOF
 	}
 	if one.rest != nil {
+		f.rest, f.encoded, f.contents = nil, nil, nil // all goroutines are done with the buffers
 		f.tail, err = newStream(one.rest)
 		return err
 	}
