@@ -260,6 +260,9 @@ func TestSyncedInOrder(t *testing.T) {
 		if o.Code != code {
 			t.Fatalf("%v: exit code %d, want %d: %s%s", cmd.Args, o.Code, code, o.Out, o.Err)
 		}
+		if len(o.Calls) == 0 {
+			t.Errorf("no call of %s %s was followed", program, strings.Join(args, " "))
+		}
 		d.clean("the program ends")
 		calls += len(o.Calls)
 		for _, wrong := range d.wrong {
