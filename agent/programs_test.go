@@ -107,12 +107,14 @@ func TestPythonThatOtherUsersCanReplaceIsNotRun(t *testing.T) {
 		"directory":    {"", "usr/local/bin", ""},
 		"library":      {"", "opt/py/lib/python3.11", "/opt/py/bin/python3.11"},
 		"codecs":       {"", "opt/py/lib/python3.11/encodings/__init__.py", "/opt/py/bin/python3.11"},
+		"compiled":     {"", "opt/py/lib/python3.11/__pycache__/os.cpython-311.pyc", "/opt/py/bin/python3.11"},
 		"root's link":  {"", "", "/opt/py/bin/python3.11"},
 		"root's words": {script, "", ""},
 	} {
 		dir := newTool(t, "").dir
 		for file, text := range map[string]string{"usr/local/bin/python3": c.program, "opt/py/bin/python3.11": "",
-			"home/dev/python3.11": "", "opt/py/lib/python3.11/os.py": "", "opt/py/lib/python3.11/encodings/__init__.py": ""} {
+			"home/dev/python3.11": "", "opt/py/lib/python3.11/os.py": "", "opt/py/lib/python3.11/encodings/__init__.py": "",
+			"opt/py/lib/python3.11/__pycache__/os.cpython-311.pyc": ""} {
 			at := filepath.Join(dir, file)
 			if err := errors.Join(os.MkdirAll(filepath.Dir(at), 0o755), os.WriteFile(at, []byte(text), 0o755)); err != nil {
 				t.Fatal(err)
