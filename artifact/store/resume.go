@@ -1,7 +1,6 @@
 package store
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -17,28 +16,6 @@ type resuming struct {
 	info     Info
 	part     Range // requested part
 	done     int64 // bytes of it that were read
-}
-
-// readFirst is how many bytes of a body without a version are read before any of them is returned: the whole of nearly
-// all metadata.
-const readFirst = 4 << 20
-
-// begin reads the beginning of a body that cannot be continued after a failure, since the store sends no version. On
-// failure it closes the body.
-func (b *resuming) begin() error {
-	if b.info.ETag != "" {
-		return nil
-	}
-	data, err := io.ReadAll(io.LimitReader(b.body, readFirst))
-	if left := b.left(); err == nil && int64(len(data)) < min(left, readFirst) {
-		err = io.ErrUnexpectedEOF
-	}
-	if err != nil {
-		_ = b.body.Close() // it has failed already
-		return b.broken(err)
-	}
-	b.body = limited{io.MultiReader(bytes.NewReader(data), b.body), b.body}
-	return nil
 }
 
 func (b *resuming) Read(p []byte) (int, error) {
@@ -110,7 +87,7 @@ func (b *resuming) reopen(err error) error {
 			rest.Length = b.part.Length - b.done
 		}
 		body, info, openErr := GetRange(b.patience.within(b.ctx), b.inner, b.info.Key, rest)
-		if openErr == nil && info.Size != b.info.Size && info.Size >= 0 && b.info.Size >= 0 {
+		if openErr == nil && info.Size != b.info.Size {
 			_ = body.Close() // the body is not used
 			return &Error{Op: OpGet, Object: b.info.Key, Kind: ErrPrecondition}
 		}

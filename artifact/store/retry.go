@@ -49,9 +49,8 @@ func (p RetryPolicy) orDefaults() RetryPolicy {
 
 // Retry repeats requests that failed temporarily, after a random wait whose limit doubles (full jitter, so that a
 // thousand hosts that failed together do not retry together), or after the time in the store's Retry-After. A body that
-// breaks off is continued at the byte it had reached, if the object still has the same version. Of a store that sends
-// no version, its first 4 MiB are read again from the start. If the response to a conditional Put was lost, the object
-// is read to find out whether the Put succeeded, see Put.
+// breaks off is continued at the byte it had reached, if the object still has the same version. If the response to a
+// conditional Put was lost, the object is read to find out whether the Put succeeded, see Put.
 func Retry(s Store, policy RetryPolicy) Store { return &retrying{s, policy.orDefaults()} }
 
 type retrying struct {
@@ -69,10 +68,7 @@ func (r *retrying) GetRange(ctx context.Context, key string, part Range) (io.Rea
 	for {
 		body, info, err := GetRange(p.within(ctx), r.inner, key, part)
 		if err == nil {
-			b := &resuming{ctx: ctx, inner: r.inner, patience: p, body: body, info: info, part: part}
-			if err = b.begin(); err == nil {
-				return b, info, nil
-			}
+			return &resuming{ctx: ctx, inner: r.inner, patience: p, body: body, info: info, part: part}, info, nil
 		}
 		if err = p.wait(ctx, err); err != nil {
 			return nil, Info{}, err

@@ -324,42 +324,6 @@ func TestBodyStopsAtRetryLimit(t *testing.T) {
 	})
 }
 
-// plainServer is a store that sends no versions, or first no sizes.
-type plainServer struct {
-	store.Store
-	versions bool
-	sized    bool
-}
-
-func (s *plainServer) Get(ctx context.Context, key string, from int64) (io.ReadCloser, store.Info, error) {
-	body, info, err := s.Store.Get(ctx, key, from)
-	if !s.versions {
-		info.ETag = ""
-	}
-	if !s.sized {
-		info.Size = -1
-	}
-	s.sized = s.sized || s.versions // the response with the rest has a size
-	return body, info, err
-}
-
-// TestBodyOfAPlainServerIsReadAgain checks that a body that breaks off is read again from a server that sends no
-// versions, or only later a size.
-func TestBodyOfAPlainServerIsReadAgain(t *testing.T) {
-	for _, plain := range []plainServer{{sized: true}, {}, {versions: true}} {
-		synctest.Test(t, func(t *testing.T) {
-			inner := mem.New()
-			mustPut(t, inner, "key", bytes.Repeat([]byte("a"), 1000))
-			server := plain
-			server.Store = storetest.NewFaulty(inner, storetest.Fault{Nth: 1, Cut: 600, Err: io.ErrUnexpectedEOF})
-			got, err := getAll(t.Context(), store.Retry(&server, store.RetryPolicy{}), "key", store.Range{})
-			if len(got) != 1000 || err != nil {
-				t.Errorf("%+v: %d bytes, %v", plain, len(got), err)
-			}
-		})
-	}
-}
-
 // TestBodyOfAnotherVersion checks that two versions are never mixed.
 func TestBodyOfAnotherVersion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
