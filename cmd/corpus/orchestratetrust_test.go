@@ -127,7 +127,7 @@ func TestOrchestrateRefusesAWSFilesOfOtherUsers(t *testing.T) {
 		}
 		t.Setenv(c.variable, path)
 		_, errs := o.run(2, "shop", "--set", "service_instance=testing", "--test")
-		if !strings.Contains(errs, "AWS's configuration") || !strings.Contains(errs, "any user can change") ||
+		if !strings.Contains(errs, "AWS's configuration") || !strings.Contains(errs, " can change ") ||
 			!strings.Contains(errs, "hint: let you and root alone") || o.queues.requests > 0 {
 			t.Errorf("%s=%s gives %s", c.variable, path, errs)
 		}
