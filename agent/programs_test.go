@@ -1,7 +1,6 @@
 package agent_test
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,8 +12,6 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/artifacttest"
 	"github.com/corpus-agent/corpus-agent/grains"
 	"github.com/corpus-agent/corpus-agent/state/diag"
-	"github.com/corpus-agent/corpus-agent/state/host"
-	"github.com/corpus-agent/corpus-agent/state/host/machine"
 )
 
 // tool is a program in its own directory that writes a file when it runs.
@@ -90,56 +87,6 @@ func TestProgramsThatOtherUsersCanReplaceAreNotRun(t *testing.T) {
 		l.repo.Release("myapp", "1", "testing", artifacttest.Files{"version": "1"})
 		expectRefusedProgram(t, l, "PATH", p)
 	})
-}
-
-// TestPythonThatOtherUsersCanReplaceIsNotRun checks python3 in a root: the program, the target of a link, the
-// interpreter of a script, and the standard library.
-func TestPythonThatOtherUsersCanReplaceIsNotRun(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("this test needs root: it makes files of other users")
-	}
-	script := "#!/opt/py/bin/python3.11\n"
-	for name, c := range map[string]struct{ program, theirs, link string }{
-		"nothing":      {"", "", ""},
-		"the program":  {"", "usr/local/bin/python3", ""},
-		"a home":       {"", "home/dev", "/home/dev/python3.11"},
-		"interpreter":  {script, "opt/py/bin/python3.11", ""},
-		"directory":    {"", "usr/local/bin", ""},
-		"library":      {"", "opt/py/lib/python3.11", "/opt/py/bin/python3.11"},
-		"codecs":       {"", "opt/py/lib/python3.11/encodings/__init__.py", "/opt/py/bin/python3.11"},
-		"compiled":     {"", "opt/py/lib/python3.11/__pycache__/os.cpython-311.pyc", "/opt/py/bin/python3.11"},
-		"root's link":  {"", "", "/opt/py/bin/python3.11"},
-		"root's words": {script, "", ""},
-	} {
-		dir := newTool(t, "").dir
-		for file, text := range map[string]string{"usr/local/bin/python3": c.program, "opt/py/bin/python3.11": "",
-			"home/dev/python3.11": "", "opt/py/lib/python3.11/os.py": "", "opt/py/lib/python3.11/encodings/__init__.py": "",
-			"opt/py/lib/python3.11/__pycache__/os.cpython-311.pyc": ""} {
-			at := filepath.Join(dir, file)
-			if err := errors.Join(os.MkdirAll(filepath.Dir(at), 0o755), os.WriteFile(at, []byte(text), 0o755)); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if c.link != "" {
-			at := filepath.Join(dir, "usr/local/bin/python3")
-			if err := errors.Join(os.Remove(at), os.Symlink(c.link, at)); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if c.theirs != "" {
-			if err := os.Chown(filepath.Join(dir, c.theirs), projectUser, projectUser); err != nil {
-				t.Fatal(err)
-			}
-		}
-		h, err := machine.New(host.Options{Root: dir})
-		if err != nil {
-			t.Fatal(err)
-		}
-		err = h.CheckProgram("/usr/local/bin/python3")
-		if c.theirs == "" && err != nil || c.theirs != "" && (err == nil || !strings.Contains(err.Error(), "/"+c.theirs)) {
-			t.Errorf("%s: %v, want an error about %q", name, err, c.theirs)
-		}
-	}
 }
 
 // expectRefusedProgram runs a deploy that the agent must refuse because of a program.

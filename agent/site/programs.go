@@ -13,8 +13,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/recipe"
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state/diag"
-	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/host/passwd"
+	"github.com/corpus-agent/corpus-agent/state/host/runnable"
 )
 
 // program is a program that root runs because a setting names it, or because the agent needs it.
@@ -51,8 +51,8 @@ func (s *Site) programs() (all []program) {
 	return append(all, program{ofModules, "python3"})
 }
 
-// ofModules is what the agent needs python3 for. It looks it up in the directories of the system's programs, whatever
-// PATH is.
+// ofModules is what the agent needs python3 for. The agent looks python3 up in the directories of the system's
+// programs, whatever PATH is.
 const ofModules = "modules in Python"
 
 // CheckPrograms returns an error if another user can replace a program that root runs: one that agent.yaml names, the
@@ -80,17 +80,17 @@ func (s *Site) CheckPrograms() error {
 	for _, p := range s.programs() {
 		look := process.Look
 		if p.by == ofModules {
-			look = func(name string) (string, error) { return host.SystemProgram("", name) }
+			look = func(name string) (string, error) { return runnable.Find("", name) }
 		}
 		file, err := look(p.name)
 		if err != nil {
 			file = p.name // it may exist by the time it runs
 		}
 		if filepath.IsAbs(file) {
-			add(p.by, host.Replaceable(root, file))
+			add(p.by, runnable.Replaceable(root, file))
 		}
 	}
-	for _, dir := range append(filepath.SplitList(os.Getenv("PATH")), host.SystemPrograms()...) {
+	for _, dir := range append(filepath.SplitList(os.Getenv("PATH")), runnable.Directories()...) {
 		if unsafe := inPath(root, dir); unsafe != nil {
 			unsafe.Path = "each program that it has"
 			add("PATH", unsafe)
@@ -142,7 +142,7 @@ func (s *Site) CheckScript(file string) error {
 		return err
 	}
 	defer opened.Close()
-	unsafe := host.InterpretedBy(root, file)
+	unsafe := runnable.InterpretedBy(root, file)
 	if unsafe == nil {
 		return nil
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -25,6 +26,17 @@ func (s *screen) Write(data []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.text.Write(data)
+}
+
+// openScreen opens a terminal for a command, and a screen that has what the command writes to it.
+func openScreen(t *testing.T) (shown *screen, command *os.File) {
+	t.Helper()
+	person, command := openTerminal(t)
+	shown = &screen{}
+	go func() {
+		_, _ = io.Copy(shown, person) // ends when the terminal is closed
+	}()
+	return shown, command
 }
 
 // until waits until the command has written a text, and discards the output up to it.
@@ -128,19 +140,8 @@ func TestAWatchShowsTheFleetAgain(t *testing.T) {
 func TestAWatchDrawsInPlaceOnATerminal(t *testing.T) {
 	const clear = "\x1b[H\x1b[2J"
 	s := watching(t)
-	person, command := openTerminal(t)
+	shown, command := openScreen(t)
 	end := s.start("fleet --watch --every 1s", cli.IO{In: command, Out: command, Err: command})
-	var shown screen
-	go func() {
-		buffer := make([]byte, 4096)
-		for {
-			n, err := person.Read(buffer)
-			if err != nil {
-				return
-			}
-			_, _ = shown.Write(buffer[:n])
-		}
-	}()
 	for range 2 {
 		shown.until(t, clear)
 		shown.until(t, "1.0 *")

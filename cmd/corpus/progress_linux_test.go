@@ -45,18 +45,7 @@ func TestBuildAndPublishShowProgress(t *testing.T) {
 // atATerminal runs a command that succeeds and returns what a terminal shows until says is there.
 func (s *shell) atATerminal(t *testing.T, line, says string) string {
 	t.Helper()
-	person, command := openTerminal(t)
-	var shown screen
-	go func() {
-		buffer := make([]byte, 4096)
-		for {
-			n, err := person.Read(buffer)
-			if err != nil {
-				return
-			}
-			_, _ = shown.Write(buffer[:n])
-		}
-	}()
+	shown, command := openScreen(t)
 	ended := make(chan int, 1)
 	go func() {
 		ended <- Main(t.Context(), strings.Fields(line), cli.IO{In: strings.NewReader(""), Out: command, Err: command,

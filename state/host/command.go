@@ -15,6 +15,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/process"
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state/host/dialog"
+	"github.com/corpus-agent/corpus-agent/state/host/runnable"
 	"github.com/corpus-agent/corpus-agent/state/host/terminal"
 )
 
@@ -216,17 +217,11 @@ func (c *commands) resolve(cmd *exec.Cmd) error {
 		return nil
 	}
 	cmd.Err = nil
-	for _, dir := range SystemPrograms() {
-		found, err := process.LookIn(c.chroot, dir, cmd.Args[0])
-		if err != nil {
-			return err
-		}
-		if found {
-			cmd.Path = dir + "/" + cmd.Args[0]
-			return nil
-		}
+	program, err := runnable.Find(c.chroot, cmd.Args[0])
+	if err == nil {
+		cmd.Path = program
 	}
-	return fmt.Errorf("%w: %s", exec.ErrNotFound, cmd.Args[0])
+	return err
 }
 
 func credential(as *Credential) *syscall.Credential {
@@ -263,7 +258,7 @@ func (c *commands) talk(command Command) (*dialog.Dialog, error) {
 	if err := c.Allowed(strings.Join(command.Argv[:1], " ")); err != nil {
 		return nil, err
 	}
-	program, err := SystemProgram(c.chroot, command.Argv[0])
+	program, err := runnable.Find(c.chroot, command.Argv[0])
 	if err == nil && c.files != nil {
 		err = c.files.checkProgram(program)
 	}

@@ -1,24 +1,20 @@
 package host
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path"
-	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/corpus-agent/corpus-agent/artifact/clone"
-	"github.com/corpus-agent/corpus-agent/artifact/process"
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
 	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/host/runnable"
 )
 
 // Unsafe reports whether an error refuses a path because another user controls a link in it, or a hard link of its
@@ -340,217 +336,13 @@ func (h *Host) OwnerOf(dir string) (string, error) {
 	return u.Name, err
 }
 
-// SystemPrograms returns the directories with the programs of a system.
-func SystemPrograms() []string {
-	return []string{"/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"}
-}
-
-// SystemProgram returns the path of a program of the system in a root, or exec.ErrNotFound.
-func SystemProgram(root, name string) (string, error) {
-	for _, dir := range SystemPrograms() {
-		found, err := process.LookIn(root, dir, name)
-		if err != nil {
-			return "", err
-		}
-		if found {
-			return dir + "/" + name, nil
-		}
-	}
-	return "", fmt.Errorf("%w: %s", exec.ErrNotFound, name)
-}
-
-// Replaceable returns the part of a program, of the interpreter of a script, or of the library of a Python, that
-// another user controls; nil if there is none. For a file that does not exist it checks the directories above.
-func Replaceable(root *walk.Root, file string) *walk.UnsafeError {
-	var unsafe *walk.UnsafeError
-	if errors.As(root.CheckRootOnly(file), &unsafe) {
-		return unsafe
-	}
-	if unsafe := InterpretedBy(root, file); unsafe != nil {
-		return unsafe
-	}
-	return pythonLibrary(root, file)
-}
-
-// maxScripts is the number of scripts that the kernel starts by one another.
-const maxScripts = 5
-
-// InterpretedBy returns the part of the interpreter of a script that another user controls, also if the interpreter
-// is a script, too. It returns nil if there is none, if the file is not a script, and if another user controls
-// the script
-// itself.
-func InterpretedBy(root *walk.Root, script string) *walk.UnsafeError {
-	var unsafe *walk.UnsafeError
-	if errors.As(root.CheckRootOnly(script), &unsafe) {
-		return nil
-	}
-	for range maxScripts {
-		if script = interpreter(root, script); script == "" {
-			return nil
-		}
-		if errors.As(root.CheckRootOnly(script), &unsafe) {
-			return unsafe
-		}
-		if unsafe := pythonLibrary(root, script); unsafe != nil {
-			return unsafe
-		}
-	}
-	return nil
-}
-
-// interpreter returns the program that runs a script; "" if the file is not a script.
-func interpreter(root *walk.Root, script string) string {
-	f, err := root.OpenFile(script, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY)
-	if err != nil {
-		return ""
-	}
-	defer f.Close()
-	line, _ := bufio.NewReader(io.LimitReader(f, 256)).ReadString('\n')
-	words, isScript := strings.CutPrefix(line, "#!")
-	fields := strings.Fields(words)
-	if !isScript || len(fields) == 0 {
-		return ""
-	}
-	if path.Base(fields[0]) != "env" {
-		return fields[0]
-	}
-	for _, word := range fields[1:] {
-		if strings.HasPrefix(word, "-") || strings.Contains(word, "=") {
-			continue
-		}
-		found, _ := SystemProgram("", word)
-		return found
-	}
-	return ""
-}
-
-// pythonLibrary returns the part of the standard library of a Python that another user controls: of the files that
-// python3 reads before it runs a line of a program. The worker for modules checks all others when it imports them.
-// Scripts run without -S, so python3 also reads sitecustomize and .pth files, which are not checked here.
-func pythonLibrary(root *walk.Root, program string) *walk.UnsafeError {
-	real, err := root.Resolve(program)
-	if err != nil {
-		return nil
-	}
-	isPython := func(file string) bool { return strings.HasPrefix(path.Base(file), "python3") }
-	if !isPython(program) && !isPython(real) { // a virtual environment has a link `python`
-		return nil
-	}
-	var unsafe *walk.UnsafeError
-	for _, file := range []string{program, real} { // a virtual environment names its Python there
-		for _, at := range []string{path.Dir(file), path.Dir(path.Dir(file))} {
-			if errors.As(root.CheckRootOnly(path.Join(at, "pyvenv.cfg")), &unsafe) {
-				return unsafe
-			}
-		}
-	}
-	for dir := path.Dir(path.Dir(real)); ; dir = path.Dir(dir) {
-		for _, lib := range []string{"lib", "lib64"} {
-			if unsafe := librariesIn(root, path.Join(dir, lib)); unsafe != nil {
-				return unsafe
-			}
-		}
-		if dir == "/" || dir == "." {
-			return nil
-		}
-	}
-}
-
-// librariesIn checks the standard libraries of Python in a directory.
-func librariesIn(root *walk.Root, lib string) *walk.UnsafeError {
-	if real, err := root.Resolve(lib); err != nil || lib != real && real == "/usr"+lib {
-		return nil // /lib is often a link to /usr/lib, which is checked as well
-	}
-	for _, name := range namesIn(root, lib) {
-		if !strings.HasPrefix(name, "python3") {
-			continue
-		}
-		for dir, modules := range startModules() {
-			if unsafe := modulesIn(root, path.Join(lib, name, dir), modules); unsafe != nil {
-				return unsafe
-			}
-		}
-	}
-	return nil
-}
-
-// startModules returns the modules that python3 imports when it starts, by their directories in the library. To check
-// all files of the library would take longer than python3 takes to start.
-func startModules() map[string][]string {
-	return map[string][]string{
-		"": {"os", "io", "abc", "codecs", "site", "stat", "posixpath", "genericpath", "_collections_abc",
-			"_sitebuiltins"},
-		"encodings": {"__init__", "aliases", "ascii", "latin_1", "utf_8"},
-	}
-}
-
-// modulesIn checks the sources of modules, which are in a directory, and their compiled files.
-func modulesIn(root *walk.Root, dir string, modules []string) *walk.UnsafeError {
-	for _, at := range []string{dir, path.Join(dir, "__pycache__")} {
-		var unsafe *walk.UnsafeError
-		// It does not exist, so an error is about the directory and the way to it.
-		if errors.As(root.CheckRootOnly(path.Join(at, ".new")), &unsafe) {
-			return unsafe
-		}
-		d, err := root.OpenDir(at)
-		if err != nil {
-			continue
-		}
-		err = moduleFiles(root, d, at, modules)
-		d.Close()
-		if errors.As(err, &unsafe) {
-			return unsafe
-		}
-	}
-	return nil
-}
-
-// moduleFiles checks the files of modules in an open directory.
-func moduleFiles(root *walk.Root, d *walk.Dir, at string, modules []string) error {
-	names, _ := d.ReadDir() // python3 cannot use an unreadable directory either
-	for _, name := range names {
-		module, _, _ := strings.Cut(name, ".")
-		if !slices.Contains(modules, module) {
-			continue
-		}
-		if err := d.CheckRootOnly(name); err != nil {
-			return err
-		}
-		if st, err := d.Lstat(name); err == nil && st.Mode&unix.S_IFMT == unix.S_IFLNK {
-			if err := root.CheckRootOnly(path.Join(at, name)); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// namesIn returns the names in a directory; none if it cannot be read, since python3 cannot use it either.
-func namesIn(root *walk.Root, dir string) []string {
-	fd, err := root.Openat(dir, unix.O_RDONLY|unix.O_DIRECTORY)
-	if err != nil {
-		return nil
-	}
-	d := root.Opened(fd, dir)
-	defer d.Close()
-	names, _ := d.ReadDir()
-	return names
-}
-
-// CheckProgram returns an error if another user can change a program, the interpreter of a script, or what a python3
-// reads when it starts. It returns nil for a host that follows every link, and if the agent does not run as root.
-func (h *Host) CheckProgram(p string) error {
-	if t, ok := h.Files.(*tree); ok {
-		return t.checkProgram(p)
-	}
-	return nil
-}
-
+// checkProgram returns an error if another user can change a program, the interpreter of a script, or what a python3
+// reads when it starts. It returns nil if the agent does not run as root.
 func (t *tree) checkProgram(p string) error {
 	if os.Geteuid() != 0 {
 		return nil
 	}
-	if unsafe := Replaceable(t.root, p); unsafe != nil {
+	if unsafe := runnable.Replaceable(t.root, p); unsafe != nil {
 		return fmt.Errorf("root does not run %s: %w", p, unsafe)
 	}
 	return nil
@@ -563,7 +355,7 @@ func CheckScript(files any, p string) error {
 	if !ok || os.Geteuid() != 0 {
 		return nil
 	}
-	if unsafe := InterpretedBy(t.root, p); unsafe != nil {
+	if unsafe := runnable.InterpretedBy(t.root, p); unsafe != nil {
 		return unsafe
 	}
 	return nil

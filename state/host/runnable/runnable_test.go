@@ -1,0 +1,67 @@
+package runnable_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
+	"github.com/corpus-agent/corpus-agent/state/host/runnable"
+)
+
+// user owns what root must not run.
+const user = 65534
+
+// TestPythonThatOtherUsersCanReplaceIsNotRun checks python3 in a root: the program, the target of a link, the
+// interpreter of a script, and the standard library.
+func TestPythonThatOtherUsersCanReplaceIsNotRun(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("this test needs root: it makes files of other users")
+	}
+	script := "#!/opt/py/bin/python3.11\n"
+	for name, c := range map[string]struct{ program, theirs, link string }{
+		"nothing":      {"", "", ""},
+		"the program":  {"", "usr/local/bin/python3", ""},
+		"a home":       {"", "home/dev", "/home/dev/python3.11"},
+		"interpreter":  {script, "opt/py/bin/python3.11", ""},
+		"directory":    {"", "usr/local/bin", ""},
+		"library":      {"", "opt/py/lib/python3.11", "/opt/py/bin/python3.11"},
+		"codecs":       {"", "opt/py/lib/python3.11/encodings/__init__.py", "/opt/py/bin/python3.11"},
+		"compiled":     {"", "opt/py/lib/python3.11/__pycache__/os.cpython-311.pyc", "/opt/py/bin/python3.11"},
+		"root's link":  {"", "", "/opt/py/bin/python3.11"},
+		"root's words": {script, "", ""},
+	} {
+		dir := t.TempDir()
+		for file, text := range map[string]string{"usr/local/bin/python3": c.program, "opt/py/bin/python3.11": "",
+			"home/dev/python3.11": "", "opt/py/lib/python3.11/os.py": "", "opt/py/lib/python3.11/encodings/__init__.py": "",
+			"opt/py/lib/python3.11/__pycache__/os.cpython-311.pyc": ""} {
+			at := filepath.Join(dir, file)
+			if err := errors.Join(os.MkdirAll(filepath.Dir(at), 0o755), os.WriteFile(at, []byte(text), 0o755)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if c.link != "" {
+			at := filepath.Join(dir, "usr/local/bin/python3")
+			if err := errors.Join(os.Remove(at), os.Symlink(c.link, at)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if c.theirs != "" {
+			if err := os.Chown(filepath.Join(dir, c.theirs), user, user); err != nil {
+				t.Fatal(err)
+			}
+		}
+		root, err := walk.Open(walk.Options{Dir: dir, Safe: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer root.Close()
+		refused := runnable.Replaceable(root, "/usr/local/bin/python3")
+		if c.theirs == "" && refused != nil ||
+			c.theirs != "" && (refused == nil || !strings.Contains(refused.Error(), "/"+c.theirs)) {
+			t.Errorf("%s: %v, want an error about %q", name, refused, c.theirs)
+		}
+	}
+}
