@@ -46,7 +46,7 @@ func (r *run) hooks(ctx context.Context, stage string, pair ledger.Pair) error {
 		if err := r.releases.Intact(ctx, pair); err != nil {
 			return err
 		}
-		ended, err := r.undo.BeforeProgram("hooks", stage, pair)
+		ended, err := r.beforeProgram("hooks", stage, pair)
 		if err != nil {
 			return err
 		}
@@ -63,6 +63,12 @@ func (r *run) hooks(ctx context.Context, stage string, pair ledger.Pair) error {
 		}
 		return err
 	})
+}
+
+// beforeProgram writes into the journal that a program of a release runs, which may change anything.
+func (r *run) beforeProgram(what, name string, pair ledger.Pair) (ended func(), err error) {
+	r.releases.BeforeProgram()
+	return r.undo.BeforeProgram(what, name, pair)
 }
 
 // hookEnv returns the environment of a hook, which contains nothing else; docs/deploy.md lists it.

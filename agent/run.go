@@ -357,7 +357,7 @@ func (a *Agent) newRun(test bool, book *ledger.Ledger, rep *report.Report, recor
 	r.project = &project.Run{
 		Host: &a.Host, ID: r.id, Test: test, Ledger: book, Record: record, Identity: &r.identity, Only: &r.only,
 		Intact: r.releases.Intact, HookEnv: r.hookEnv, Hooks: r.hooks, Request: r.request, Observing: r.observing,
-		Synced: r.undo.Synced, RecordProgram: r.undo.BeforeProgram,
+		Synced: r.undo.Synced, RecordProgram: r.beforeProgram,
 		Kept: func(dir string) { r.retention.Archives = append(r.retention.Archives, dir) },
 	}
 	return r

@@ -70,6 +70,7 @@ func (f *Fetcher) Fetch(ctx context.Context, releases []artifact.Release) error 
 	if err := group.Wait(); err != nil {
 		return ExplainSpace(err)
 	}
+	debug.FreeOSMemory() // the buffers of unpacking, before the rest of the run needs memory of its own
 	return f.tidy(ctx, releases, nil)
 }
 

@@ -8,6 +8,7 @@ package releases
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 
 	"github.com/corpus-agent/corpus-agent/agent/connection"
@@ -32,6 +33,7 @@ type Run struct {
 	Connection *connection.Run
 
 	corrected map[string]bool  // deployed releases whose modes were corrected, by name
+	unpacked  map[string]bool  // releases unpacked in this run, before any program or state ran, by name
 	unlisted  map[string]error // why releases whose lists were lost were not fetched again, by name
 
 	mu       sync.Mutex
@@ -40,11 +42,19 @@ type Run struct {
 
 // Fetch fetches those releases of a pair that are not on the disk.
 func (r *Run) Fetch(ctx context.Context, client *trust.Client, pair ledger.Pair) error {
-	return r.Record.Stage("fetch", pair.String(), func() error {
+	held := r.OnDisk(pair)
+	err := r.Record.Stage("fetch", pair.String(), func() error {
 		return r.Connection.Within(ctx, r.Host.Config.FetchTimeout, func(ctx context.Context) error {
 			return r.fetcher(client).Fetch(ctx, pair.Releases())
 		})
 	})
+	if err == nil {
+		r.unpacked = map[string]bool{}
+		for _, release := range pair.Releases() {
+			r.unpacked[release.String()] = !slices.Contains(held, release)
+		}
+	}
+	return err
 }
 
 // FetchAgain fetches the missing releases of a pair that was deployed before.

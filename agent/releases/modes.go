@@ -64,11 +64,11 @@ func (r *Run) lastSuccess() time.Time {
 }
 
 // RestoreModes restores the modes of those releases of a pair that are not deployed. States, hooks and procedures that
-// set other modes run again when the pair is deployed.
+// set other modes run again when the pair is deployed. It skips what this run has unpacked, until a program runs.
 func (r *Run) RestoreModes(pair ledger.Pair) error {
 	runs := r.Ledger.Runs()
 	for _, release := range pair.Releases() {
-		if runs != nil && runs.Has(release) {
+		if r.unpacked[release.String()] || runs != nil && runs.Has(release) {
 			continue
 		}
 		list, err := r.Host.Held().List(release)
@@ -86,4 +86,7 @@ func (r *Run) RestoreModes(pair ledger.Pair) error {
 
 // CorrectAgain makes Intact correct the modes of the deployed releases once more, after states of a failed release may
 // have changed them.
-func (r *Run) CorrectAgain() { r.corrected = nil }
+func (r *Run) CorrectAgain() { r.corrected, r.unpacked = nil, nil }
+
+// BeforeProgram makes RestoreModes look at all releases again: a program of a release can change their modes.
+func (r *Run) BeforeProgram() { r.unpacked = nil }

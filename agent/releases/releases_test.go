@@ -115,3 +115,31 @@ func TestStatesInThePlaceOfBaseAreNoted(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestModesOfWhatWasJustUnpackedAreNotCompared changes a mode after the fetch of the same run, which is only noticed
+// once a program of a release has run.
+func TestModesOfWhatWasJustUnpackedAreNotCompared(t *testing.T) {
+	r, _, pair, dir := fetched(t, artifacttest.Files{states: "a: {test.nop: []}\n", "README": "1\n"})
+	name := filepath.Join(dir, "README")
+	mode := func() os.FileMode {
+		t.Helper()
+		if err := r.RestoreModes(pair); err != nil {
+			t.Fatal(err)
+		}
+		info, err := os.Stat(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return info.Mode()
+	}
+	if err := os.Chmod(name, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := mode(); got != 0o600 {
+		t.Errorf("right after the fetch the mode became %v: all files were compared", got)
+	}
+	r.BeforeProgram()
+	if got := mode(); got != 0o444 {
+		t.Errorf("after a program ran, the mode is %v, want it restored to 0444", got)
+	}
+}
