@@ -67,7 +67,7 @@ type Source struct {
 // that the check itself failed.
 func Trees(ctx context.Context, trees []Source, minions []Minion) (*Report, error) {
 	c := &compiler{}
-	if err := c.open(trees); err != nil {
+	if err := c.open(ctx, trees); err != nil {
 		return nil, err
 	}
 	empty, done, err := durable.Scratch()
@@ -96,13 +96,14 @@ type compiler struct {
 	machine        host.Files
 	states, pillar []string
 	static         diag.List
+	programs       [][2]string // the names and texts of files in Python
 	own            map[string]bool
 	sls            map[string]bool // the SLS files of all trees, and whether a host gets them
 	report         Report
 }
 
 // open finds the roots of the trees, and the mistakes in them that do not depend on a host.
-func (c *compiler) open(trees []Source) error {
+func (c *compiler) open(ctx context.Context, trees []Source) error {
 	here, err := host.Open(host.Options{}, host.Caches{})
 	if err != nil {
 		return err
@@ -121,7 +122,7 @@ func (c *compiler) open(trees []Source) error {
 			return err
 		}
 	}
-	return nil
+	return c.parse(ctx, here)
 }
 
 // findLinksOut finds the links of a tree that lead out of it. Their targets belong to the machine of the caller, and
@@ -165,6 +166,9 @@ func (c *compiler) add(tree Source) error {
 		if err := errors.Join(c.findOwn(tree.Files, root), c.list(tree.Files, root)); err != nil {
 			return err
 		}
+	}
+	if err := c.findPrograms(tree, slices.Concat(states, pillars)); err != nil {
+		return err
 	}
 	for _, root := range pillars {
 		c.pillar = append(c.pillar, filepath.Join(tree.Dir, root))
@@ -369,7 +373,7 @@ func (c *compiler) gather() {
 		}
 	}
 	for _, d := range c.static {
-		add(Finding{Diagnostic: d})
+		add(Finding{Diagnostic: d, Note: d.HostOnly})
 	}
 	for _, h := range c.report.Hosts {
 		for _, f := range h.Findings {
