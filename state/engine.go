@@ -84,7 +84,8 @@ type Failure struct {
 }
 
 func (f *Failure) Error() string {
-	text := fmt.Sprintf("%s of %s failed: %s", f.First.Step.Function(), f.First.ID(), f.First.Comment)
+	text := fmt.Sprintf("%s of %s failed: %s", f.First.Step.Function(), f.First.ID(),
+		f.First.Explanation())
 	if f.Count > 1 {
 		text = fmt.Sprintf("%d states failed, the first: %s", f.Count, text)
 	}

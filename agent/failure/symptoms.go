@@ -20,7 +20,7 @@ func symptoms(err error) []string {
 		var all []string
 		switch e := err.(type) { //nolint:errorlint // eachIn walks the tree
 		case *state.Failure:
-			comment := strings.TrimPrefix(e.First.Comment, e.First.Step.Pos.String()+": ") // each release has other lines
+			comment := strings.TrimPrefix(e.First.Explanation(), e.First.Step.Pos.String()+": ") // each release has other lines
 			all = append(all, symptom("state "+e.First.Step.Function()+" "+e.First.ID(), comment))
 		case *service.Failed:
 			for _, r := range e.Results {

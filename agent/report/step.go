@@ -81,13 +81,13 @@ type Step struct {
 func StepOf(r *exec.Result) Step {
 	s := Step{
 		ID: r.ID(), Function: r.Step.Function(), Name: r.Name(), SLS: r.Step.SLS(), Result: StepOK,
-		Changes: r.Changes, Always: r.Always, Comment: r.Comment, Hint: r.Hint, Code: diag.CodesOf(r.Hint),
+		Changes: r.Changes, Always: r.Always, Comment: r.Explanation(), Hint: r.Hint, Code: diag.CodesOf(r.Hint),
 		Warnings: r.Warnings, Duration: r.Duration,
 	}
 	switch {
 	case r.Skipped != "":
 		s.Result = StepSkipped
-	case r.Outcome == exec.Failed:
+	case r.Outcome == exec.Failed, r.SubFailure() != "":
 		s.Result = StepFailed
 	case r.Outcome == exec.Pending:
 		s.Result, s.Unknown = StepPending, r.Unknown

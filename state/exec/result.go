@@ -2,6 +2,8 @@ package exec
 
 import (
 	"errors"
+	"fmt"
+	"strings"
 	"syscall"
 	"time"
 
@@ -81,8 +83,38 @@ func (r *Result) wouldChange() bool {
 // isUnknown reports whether only a real run can tell if a step changes something.
 func (r *Result) isUnknown() bool { return r.Outcome == Pending && r.Unknown }
 
-// Fails reports whether the run failed because of this step.
-func (r *Result) Fails() bool { return r.Outcome == Failed && !r.Remedied }
+// Fails reports whether the run failed because of this step, or because of a sub state of it.
+func (r *Result) Fails() bool { return (r.Outcome == Failed || r.SubFailure() != "") && !r.Remedied }
+
+// KeySubStates is the key of the results of sub states in More. Requisites look only at the result of the step itself,
+// as under Salt, but a sub state that failed counts as a failure of the run.
+const KeySubStates = "sub_state_run"
+
+// SubFailure returns the name and the comment of the first sub state that failed, without secrets, or "" for none.
+func (r *Result) SubFailure() string {
+	list, _ := r.More.Value(KeySubStates).(*value.List)
+	if list == nil {
+		return ""
+	}
+	for _, item := range list.Items {
+		sub, _ := item.(*value.Map)
+		low, _ := sub.Value("low").(*value.Map)
+		if low != nil && sub.Value("result") == false {
+			return r.shown(fmt.Sprintf("its sub state %s.%s %s failed: %s", value.Str(low.Value("state")),
+				value.Str(low.Value("fun")), value.Str(low.Value("name")), value.Str(sub.Value("comment"))))
+		}
+	}
+	return ""
+}
+
+// Explanation returns the comment. To that of a step of which a sub state failed, it adds this failure.
+func (r *Result) Explanation() string {
+	failure := r.SubFailure()
+	if failure == "" {
+		return r.Comment
+	}
+	return strings.TrimPrefix(r.Comment+"; "+failure, "; ")
+}
 
 // FailedBy reports whether the step failed because of an error of this kind, or because of a command that printed the
 // text of this error.

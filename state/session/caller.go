@@ -193,9 +193,8 @@ func results(all *exec.Results) Answer {
 // subStates adds the results that a state of the tree returned in sub_state_run to those of a run, in Salt's form. It
 // reports whether one of them failed.
 func subStates(all, parent *value.Map) (failed bool) {
-	const key = "sub_state_run"
-	list, _ := parent.Value(key).(*value.List)
-	parent.Delete(key)
+	list, _ := parent.Value(exec.KeySubStates).(*value.List)
+	parent.Delete(exec.KeySubStates)
 	if list == nil {
 		return false
 	}

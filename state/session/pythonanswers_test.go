@@ -3,6 +3,7 @@ package session_test
 import (
 	"testing"
 
+	"github.com/corpus-agent/corpus-agent/state/exec"
 	"github.com/corpus-agent/corpus-agent/state/value"
 	"github.com/corpus-agent/corpus-agent/state/yaml"
 )
@@ -35,6 +36,14 @@ func TestSubStates(t *testing.T) {
 			"'low': {'name': 'n', 'state': 's', '__id__': 'i', 'fun': 'f'}}]}\n",
 		"states/web.sls": "x:\n  mine.many: []\n",
 	})
+	p, err := s.Program(t.Context(), s.Named("web"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := s.Run(t.Context(), p, nil).All()[0]; !r.Fails() || r.Outcome != exec.Succeeded ||
+		r.Explanation() != "c; its sub state s.f n failed: sub" {
+		t.Errorf("a deploy has result %v, fails %v: %s", r.Outcome, r.Fails(), r.Explanation())
+	}
 	answer, err := s.Call(t.Context(), "state.apply", []any{"web"}, nil, nil)
 	all, _ := answer.Value.(*value.Map)
 	sub, _ := all.Value("s_|-i_|-n_|-f").(*value.Map)
