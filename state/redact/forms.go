@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"html"
 	"net/url"
 	"slices"
 	"strconv"
@@ -15,7 +16,7 @@ import (
 )
 
 // forms lists the texts that show a secret: the secret, its lines, and both in the encodings of programs that print
-// their input.
+// their input. Escaped texts are also escaped a second time, as in JSON inside of JSON.
 func forms(secret string) []string {
 	var all []string
 	for _, text := range append(strings.Split(secret, "\n"), secret, strings.TrimSpace(secret)) {
@@ -24,7 +25,14 @@ func forms(secret string) []string {
 			continue
 		}
 		all = append(all, text, number(text))
-		all = append(all, escaped(text)...)
+		once := escaped(text)
+		all = append(all, once...)
+		slices.Sort(once)
+		for _, form := range slices.Compact(once) {
+			if form != text {
+				all = append(all, jsonText(form, false), url.QueryEscape(form), html.EscapeString(form))
+			}
+		}
 		if len(text) >= Shortest {
 			all = append(all, encoded(text)...)
 		}
@@ -43,12 +51,12 @@ func number(text string) string {
 	return strings.TrimLeft(text, "0")
 }
 
-// escaped lists a text as URLs, JSON, shells, Go and Python write it.
+// escaped lists a text as URLs, JSON, HTML, shells, Go and Python write it.
 func escaped(text string) []string {
 	quoted := strconv.Quote(text)
 	return []string{
 		url.QueryEscape(text), url.PathEscape(text), url.UserPassword("", text).String()[1:],
-		jsonText(text, true), jsonText(text, false),
+		jsonText(text, true), jsonText(text, false), html.EscapeString(text), pythonHTML(text),
 		quoted[1 : len(quoted)-1],
 		strings.ReplaceAll(text, "'", `'\''`), strings.ReplaceAll(text, "'", `'"'"'`), strings.ReplaceAll(text, "'", `\'`),
 		doubleQuoted(text), strings.ReplaceAll(text, "'", "''"), backslashed(text),
@@ -105,6 +113,11 @@ func jsonText(text string, html bool) string {
 	}
 	quoted := strings.TrimSuffix(out.String(), "\n")
 	return quoted[1 : len(quoted)-1]
+}
+
+// pythonHTML returns a text as Python's html.escape writes it.
+func pythonHTML(text string) string {
+	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;", "'", "&#x27;").Replace(text)
 }
 
 // doubleQuoted returns a text as a shell writes it between double quotes.

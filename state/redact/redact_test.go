@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"html"
 	"io/fs"
 	"maps"
 	"net/url"
@@ -42,6 +43,11 @@ func TestSecretsAreFoundInEveryForm(t *testing.T) {
 		"odd user":      base64.URLEncoding.EncodeToString([]byte("use:" + secret)),
 		"hexadecimal":   fmt.Sprintf("%x", secret),
 		"upper case":    fmt.Sprintf("%X", secret),
+		"HTML":          html.EscapeString(secret),
+		"Python's HTML": strings.NewReplacer("&", "&amp;", "<", "&lt;", `"`, "&quot;", "'", "&#x27;").Replace(secret),
+		"JSON in JSON":  fmt.Sprintf("%q", string(inJSON)),
+		"JSON in HTML":  html.EscapeString(string(inJSON)),
+		"URL in URL":    url.QueryEscape(url.QueryEscape(secret)),
 	} {
 		got := redactor(secret).Text(text)
 		if !strings.Contains(got, redact.Mark) {
