@@ -97,7 +97,7 @@ func (n Notice) Subject() string {
 // Text returns the notice as the text of a mail.
 func (n Notice) Text() string {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "%s\n\n", n.Subject())
+	fmt.Fprintf(&b, "%s\n\n", oneLine(n.Subject()))
 	fmt.Fprintf(&b, "run %s, %s to %s\n", n.Run, n.Started.Format(time.RFC3339), n.Ended.Format(time.RFC3339))
 	fmt.Fprintf(&b, "%s\n", n.States)
 	if n.From != nil {
@@ -110,10 +110,11 @@ func (n Notice) Text() string {
 		fmt.Fprintf(&b, "not deployed: %s\n", n.Withheld)
 	}
 	if n.Error != "" {
-		fmt.Fprintf(&b, "\n%s\n", n.Error)
+		fmt.Fprintf(&b, "\n%s\n", indented(n.Error))
 	}
 	if n.Failed != nil {
-		fmt.Fprintf(&b, "first failure: %s %s (%s in %s)\n", n.Failed.Function, n.Failed.Name, n.Failed.ID, n.Failed.SLS)
+		fmt.Fprintf(&b, "first failure: %s %s (%s in %s)\n", n.Failed.Function, indented(n.Failed.Name),
+			indented(n.Failed.ID), indented(n.Failed.SLS))
 	}
 	if n.Hint != "" {
 		fmt.Fprintln(&b, diag.HintLines(n.Hint))
@@ -122,10 +123,15 @@ func (n Notice) Text() string {
 		fmt.Fprintf(&b, "expires soon: %s\n", e)
 	}
 	for _, note := range n.Notes {
-		fmt.Fprintf(&b, "note: %s\n", note)
+		fmt.Fprintf(&b, "note: %s\n", indented(note))
 	}
 	fmt.Fprintf(&b, "\nAll of it, on the host: corpus-agent report %s\n", n.Run)
 	return b.String()
+}
+
+// indented returns a text whose further lines are indented, so that none of them looks like another line of the mail.
+func indented(text string) string {
+	return strings.ReplaceAll(strings.ReplaceAll(strings.TrimRight(text, "\r\n"), "\r", "\n"), "\n", "\n  ")
 }
 
 // Sender sends a notice to one receiver.

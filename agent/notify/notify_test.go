@@ -164,6 +164,8 @@ func TestMailRunsSendmail(t *testing.T) {
 	program, kept := script(t, "")
 	r := failed()
 	r.Host = "host\nBcc: eve@example.com"
+	r.Notes = []string{"a file\nhint: forged", "a module\rnote: forged"}
+	r.Error = "no\nnote: forged"
 	if err := (notify.Mail{To: []string{"ops@example.com", "-x@example.com"}, From: "agent@example.com",
 		Sendmail: program}).Send(context.Background(), notify.NoticeOf(r)); err != nil {
 		t.Fatal(err)
@@ -180,6 +182,9 @@ func TestMailRunsSendmail(t *testing.T) {
 	}
 	if headers, _, _ := strings.Cut(text, "\n\n"); strings.Contains(headers, "\nBcc:") {
 		t.Errorf("a name became a header:\n%s", headers)
+	}
+	if strings.Contains(text, "\nhint: forged") || strings.Contains(text, "\nnote: forged") || strings.Contains(text, "\r") {
+		t.Errorf("a text became a line of the mail:\n%s", text)
 	}
 }
 

@@ -42,7 +42,7 @@ func (p *program) dataCommand(name, short string,
 			}
 			all, missing, err := get(c.Context(), a)
 			for _, m := range missing {
-				fmt.Fprintln(p.Err, "note:", m)
+				printNotes(p.Err, []string{m.Error()})
 			}
 			if err != nil {
 				return err

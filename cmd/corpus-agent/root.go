@@ -142,9 +142,9 @@ func (p *program) agent(flags map[string]string) (*agent.Agent, error) {
 		return nil, err
 	}
 	if file := a.Config.File; file.Damaged != nil {
-		fmt.Fprintf(p.Err, "warning: %v\n  hint: %s\n", file.Damaged, file.Damaged.Hint())
+		fmt.Fprintf(p.Err, "warning: %s\n  hint: %s\n", indented("  ", file.Damaged.Error()), file.Damaged.Hint())
 	} else if file.Denied != nil {
-		fmt.Fprintf(p.Err, "note: the settings of this host are not used: %v\n", file.Denied)
+		printNotes(p.Err, []string{"the settings of this host are not used: " + file.Denied.Error()})
 	}
 	return a, nil
 }

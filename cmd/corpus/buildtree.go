@@ -98,7 +98,7 @@ func (p *program) noteNames(tree string, r recipe.Recipe) error {
 	note := func(names []string, err error, format string) {
 		errs = append(errs, err)
 		if len(names) > 0 {
-			fmt.Fprintf(p.Err, "note: "+format+"\n", strings.Join(names, ", "))
+			fmt.Fprintf(p.Err, "note: "+format+"\n", diag.OneLine(strings.Join(names, ", ")))
 		}
 	}
 	names, err := packaging.UnusedSLS(files)
