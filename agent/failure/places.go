@@ -12,12 +12,12 @@ import (
 // files after the run. A rollback points the links at other files, and moves the failed release.
 type Places map[string]string
 
-// Text replaces the directories in positions, FILE:LINE or FILE:. It keeps other paths: states may name the links as
-// well.
+// Text replaces the directories in positions, FILE:LINE or FILE:, also in the form of a traceback of Python. It keeps
+// other paths: states may name the links as well.
 func (p Places) Text(text string) string {
 	for from, to := range p {
 		if strings.Contains(text, from+"/") {
-			text = regexp.MustCompile(regexp.QuoteMeta(from)+`(/[^\s:"']+:[ \d])`).ReplaceAllString(text, to+"$1")
+			text = regexp.MustCompile(regexp.QuoteMeta(from)+`(/[^\s:"']+(?::[ \d]|", line \d))`).ReplaceAllString(text, to+"$1")
 		}
 	}
 	return text

@@ -226,11 +226,15 @@ func TestErrorsNameFilesWhereTheyAreAfterARollback(t *testing.T) {
 	pair := pairOf("2", "2")
 	before := map[string]link.Set{"shop": {Current: "1"}, "base": {Current: "1"}}
 	h.report.Stages = []report.Stage{{Error: "/srv/base/current/states/common.sls:3: no"}}
+	h.report.Notes = []string{"mine: File \"/srv/service/next/salt/config/states/_modules/mine.py\", line 3, in f"}
 	cause := in("/srv/service/next/salt/config/states/app.sls")
 	f := fault.Fault{Of: report.FaultOfRelease, Release: &pair.Service, Cause: cause}
 	archived := "/srv/projects/shop/archives/7/" + layout.FailedTree + "/salt/config/states/app.sls:1"
 	if err := h.Relocated(pair, f, before); !strings.Contains(err.Error(), archived) {
 		t.Errorf("a failed release: %v, want %s", err, archived)
+	}
+	if got := h.report.Notes[0]; !strings.Contains(got, "/7/"+layout.FailedTree+"/salt/config/states/_modules/mine.py\", line 3") {
+		t.Errorf("a note has %q", got)
 	}
 	kept := "/srv/projects/base/releases/" + pair.Base.Dir() + "/states/common.sls:3: no"
 	if got := h.report.Stages[0].Error; got != kept {

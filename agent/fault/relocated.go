@@ -26,6 +26,7 @@ func (r *Run) Relocated(pair ledger.Pair, f Fault, before map[string]link.Set) e
 	r.Record.Complete(func(rep *report.Report) {
 		redact.Each(&rep.Stages, places.Text)
 		redact.Each(&rep.Steps, places.Text)
+		redact.Each(&rep.Notes, places.Text)
 	})
 	return places.Error(f.Cause)
 }
