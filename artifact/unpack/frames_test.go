@@ -209,3 +209,41 @@ func (b blocked) Read([]byte) (int, error) {
 	<-b
 	return 0, errors.New("it ended")
 }
+
+// TestOneReaderDecodesConcurrently opens two readers: the second decodes as a stream until the first is closed.
+func TestOneReaderDecodesConcurrently(t *testing.T) {
+	t.Cleanup(func() func() {
+		before := runtime.GOMAXPROCS(2)
+		return func() { runtime.GOMAXPROCS(before) }
+	}())
+	text := content(1000, 1)
+	data := inFrames(t, text, 100)
+	open := func() (r io.ReadCloser, concurrent bool) {
+		r, err := newZstd(bytes.NewReader(data))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, concurrent = r.(onlyFrames)
+		return r, concurrent
+	}
+	first, concurrent := open()
+	second, too := open()
+	if !concurrent || too {
+		t.Errorf("the readers decode concurrently: %v and %v", concurrent, too)
+	}
+	for _, r := range []io.ReadCloser{second, first} {
+		if got, err := io.ReadAll(r); err != nil || !bytes.Equal(got, text) {
+			t.Errorf("read %d bytes, %v", len(got), err)
+		}
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	third, concurrent := open()
+	if !concurrent {
+		t.Error("the place of a closed reader is not free")
+	}
+	if err := third.Close(); err != nil {
+		t.Error(err)
+	}
+}

@@ -55,7 +55,8 @@ func TestPackagesOfOtherUsersAreNotImported(t *testing.T) {
 	for file, text := range map[string]string{
 		top + "/pyvenv.cfg": "home = /usr/bin\n", top + "/bin/python3": "", packages + "/good.py": "",
 		packages + "/theirs.py": code, packages + "/a.pth": "import os; " + code + top + "/more\n" + top + "/home\n",
-		packages + "/b.pth": top + "/bad\n", packages + "/sitecustomize.py": code, top + "/more/named.py": "",
+		packages + "/b.pth": top + "/bad\n", packages + "/c.pth": "../../../relative\n" + top + "/sticky/ours\n" + top +
+			"/sticky\n", top + "/relative/near.py": "", top + "/sticky/ours/stuck.py": "", top + "/sticky/loose.py": "", packages + "/sitecustomize.py": code, top + "/more/named.py": "",
 		top + "/home/evil.py": code, top + "/bad/evil.py": code, packages + "/deep/__init__.py": "",
 		packages + "/deep/part.py": code, packages + "/listed/__init__.py": code,
 		packages + "/unknown/__init__.py": code, packages + "/staff/__init__.py": code,
@@ -79,9 +80,13 @@ func TestPackagesOfOtherUsersAreNotImported(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	if err := os.Chmod(top+"/sticky", os.ModeSticky|0o777); err != nil { // like /tmp
+		t.Fatal(err)
+	}
 	withGroup(t, packages+"/unknown", 424242)
 	withGroup(t, packages+"/staff", 50) // has no members, but is not below /usr/local
-	imports := map[string]string{"good": "", "named": "", "deep": "", "evil": "No module named",
+	imports := map[string]string{"good": "", "named": "", "deep": "", "near": "", "stuck": "",
+		"evil": "No module named", "loose": "No module named",
 		"theirs":    "user 65534 can change " + packages + "/theirs.py",
 		"deep.part": "user 65534 can change " + packages + "/deep/part.py",
 		"unknown":   "group 424242 can change " + packages + "/unknown",
@@ -116,7 +121,7 @@ func TestPackagesOfOtherUsersAreNotImported(t *testing.T) {
 	}
 	notes := strings.Join(asks.notes, "\n")
 	for _, want := range []string{packages + "/b.pth is not used: user 65534",
-		"packages in " + top + "/home are not used"} {
+		"packages in " + top + "/home are not used", "packages in " + top + "/sticky are not used: each user"} {
 		if !strings.Contains(notes, want) {
 			t.Errorf("the notes are %q, want %q", notes, want)
 		}
@@ -150,4 +155,38 @@ func withList(t *testing.T, dir string) bool {
 		t.Fatal(err)
 	}
 	return true
+}
+
+// TestUnreadableDirectoriesOfPackages starts the worker of a user who cannot list a directory of packages.
+func TestUnreadableDirectoriesOfPackages(t *testing.T) {
+	top := t.TempDir()
+	if err := os.Mkdir(top+"/site-packages", 0o300); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.ReadDir(top + "/site-packages"); err == nil {
+		t.Skip("this user can read each directory")
+	}
+	if _, err := os.Stat("/usr/bin/python3"); err != nil {
+		t.Skip("this host has no /usr/bin/python3 to run modules with")
+	}
+	listed := "import sys, os, site\nsite.getsitepackages = lambda p: [" + value.Repr(top+"/site-packages") + "]\n"
+	w := New(Options{Asks: &noting{}, Opts: value.NewMap("id", "here"),
+		Modules: value.NewMap("modules", value.NewMap("m", "/tree/modules/m.py"))})
+	options := pythonOptions()
+	options[len(options)-1] = listed + options[len(options)-1]
+	cmd := exec.Command("/usr/bin/python3", options...)
+	cmd.Env = environment()
+	talk, err := dialog.Start(cmd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(talk.Kill)
+	w.sent = map[string][]byte{}
+	if err := w.introduce(t.Context(), talk, startTime); err != nil {
+		t.Fatal(err)
+	}
+	w.talk = talk
+	if v, err := w.Do(t.Context(), "ping", value.NewMap("value", 1)); err != nil || v != 1 {
+		t.Errorf("the worker answers %v, %v", v, err)
+	}
 }

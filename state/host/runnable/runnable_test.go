@@ -20,7 +20,7 @@ func TestPythonThatOtherUsersCanReplaceIsNotRun(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("this test needs root: it makes files of other users")
 	}
-	script := "#!/opt/py/bin/python3.11\n"
+	script, venv := "#!/opt/py/bin/python3.11\n", "#!/opt/venv/bin/python\n"
 	for name, c := range map[string]struct{ program, theirs, link string }{
 		"nothing":      {"", "", ""},
 		"the program":  {"", "usr/local/bin/python3", ""},
@@ -32,15 +32,22 @@ func TestPythonThatOtherUsersCanReplaceIsNotRun(t *testing.T) {
 		"compiled":     {"", "opt/py/lib/python3.11/__pycache__/os.cpython-311.pyc", "/opt/py/bin/python3.11"},
 		"root's link":  {"", "", "/opt/py/bin/python3.11"},
 		"root's words": {script, "", ""},
+		// A virtual environment has a link `python`, which says nothing about the version.
+		"venv of root":    {venv, "", ""},
+		"venv's library":  {venv, "opt/py/lib/python3.11/os.py", ""},
+		"venv's settings": {venv, "opt/venv/pyvenv.cfg", ""},
 	} {
 		dir := t.TempDir()
 		for file, text := range map[string]string{"usr/local/bin/python3": c.program, "opt/py/bin/python3.11": "",
-			"home/dev/python3.11": "", "opt/py/lib/python3.11/os.py": "", "opt/py/lib/python3.11/encodings/__init__.py": "",
+			"home/dev/python3.11": "", "opt/venv/pyvenv.cfg": "", "opt/venv/bin/pip": "", "opt/py/lib/python3.11/os.py": "", "opt/py/lib/python3.11/encodings/__init__.py": "",
 			"opt/py/lib/python3.11/__pycache__/os.cpython-311.pyc": ""} {
 			at := filepath.Join(dir, file)
 			if err := errors.Join(os.MkdirAll(filepath.Dir(at), 0o755), os.WriteFile(at, []byte(text), 0o755)); err != nil {
 				t.Fatal(err)
 			}
+		}
+		if err := os.Symlink("/opt/py/bin/python3.11", filepath.Join(dir, "opt/venv/bin/python")); err != nil {
+			t.Fatal(err)
 		}
 		if c.link != "" {
 			at := filepath.Join(dir, "usr/local/bin/python3")
