@@ -184,7 +184,6 @@ import _thread
 import binascii
 import collections
 import collections.abc
-import json
 import math
 import os
 import types
@@ -200,9 +199,9 @@ for number in (3, 4):
     os.set_inheritable(number, False)
 try:
     import faulthandler
-    import signal
+    import _signal
     faulthandler.enable(2)
-    faulthandler.register(signal.SIGUSR1, 2, all_threads=True)
+    faulthandler.register(_signal.SIGUSR1, 2, all_threads=True)
 except Exception:  # a Python without them says less about a call that hangs
     pass
 
@@ -356,6 +355,52 @@ def unpack(d):
     return d
 
 
+# JSON. The package json imports re and enum, which take longer than all else that the worker imports, so its C parts are
+# used where this Python has them as known here.
+
+class Reading:
+    strict, object_hook, object_pairs_hook, parse_float, parse_int = True, staticmethod(unpack), None, float, int
+    parse_constant = float
+
+
+def c_parts():
+    from _json import encode_basestring, make_encoder, make_scanner
+    scan, encode = make_scanner(Reading()), make_encoder(None, None, encode_basestring, None, ":", ",", False, False, False)
+
+    def read(text):
+        try:
+            v, end = scan(text, 0)
+        except StopIteration as e:
+            raise ValueError("a message ends at byte %s" % e)
+        if text[end:].strip():
+            raise ValueError("a message goes on behind its end")
+        return v
+
+    def written(message):
+        return "".join(encode(message, 0))
+
+    if read(written({"a": ["\xe9\n", 1, None, 1.5, {}]})) != {"a": ["\xe9\n", 1, None, 1.5, {}]}:
+        raise ValueError
+    return read, written
+
+
+def python_parts():
+    import json
+
+    def read(text):
+        return json.loads(text, object_hook=unpack)
+
+    def written(message):
+        return json.dumps(message, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return read, written
+
+
+try:
+    READ, WRITTEN = c_parts()
+except Exception:
+    READ, WRITTEN = python_parts()
+
+
 # The conversation.
 
 class Hidden(Exception):
@@ -392,7 +437,7 @@ class Line:
         data = PIPE.read(size)
         if len(data) < size:
             leave()
-        return json.loads(data.decode("utf-8"), object_hook=unpack)
+        return READ(data.decode("utf-8"))
 
     def send(self, data):
         stay()
@@ -428,7 +473,7 @@ def failure(name, text):
 
 
 def text_of(message):
-    data = json.dumps(message, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
+    data = WRITTEN(message).encode()
     if len(data) > LIMIT:
         raise ValueError("a value has %d bytes, and at most %d are passed on" % (len(data), LIMIT))
     return data
@@ -467,6 +512,8 @@ def describe(e):
     if isinstance(e, SyntaxError):
         message = e.msg
     place = "%s:%d, in %s" % (frames[-1].filename, frames[-1].lineno or 0, frames[-1].name) if frames else ""
+    if isinstance(e, SyntaxError) and e.filename:
+        place = "%s:%s:%s" % (e.filename, e.lineno or 0, e.offset or 0)
     return {"class": type(e).__name__, "message": pack(message), "trace": pack(lines), "place": place}
 
 
@@ -610,6 +657,7 @@ class Loaded:
 
     def __init__(self, name):
         self.name, self.names, self.module, self.why, self.functions = name, (), None, None, {}
+        self.place = ""  # where the exception was raised that kept it from being loaded
 
 
 class Loader:
@@ -647,10 +695,11 @@ class Loader:
         try:
             module = self.plain(name)
         except ImportError as e:
-            one.why = str(e)
+            one.why, one.place = str(e), describe(e)["place"]
             return one
         except (Exception, SystemExit) as e:
             d = describe(e)
+            one.place = d["place"]
             one.why = "%s: %s%s" % (d["class"], d["message"], "".join("\n" + line for line in d["trace"]))
             return one
         pack_module(module, self.kind)
@@ -835,8 +884,8 @@ class Finder:
         if name in LATER:
             return ModuleSpec(name, Absent(name), is_package=True)
         raise ModuleNotFoundError(
-            "%s is not part of the agent, which has its own package salt (docs/python.md lists it): install Salt on the "
-            "host and set python.salt, or do without the import" % name, name=name)
+            "%s is not part of the agent, which has its own package salt (docs/python.md lists it): do without the import; "
+            "only `call -c DIR` can use an installed Salt, with python.salt in the minion file" % name, name=name)
 
 
 def inner(name, words):
@@ -977,9 +1026,7 @@ def do_list(m):
         names = (m["module"] + "." + f for one in loader.of(m["module"]) for f in one.functions)
     for name in names:
         function = loader.find(name)
-        named = getattr(getattr(function, "__code__", None), "co_kwonlyargcount", 0)
-        named = set(function.__code__.co_varnames[function.__code__.co_argcount:][:named]) if named else ()
-        found[name] = {"signature": [[p, kind, default_of(function, p, kind), p in named] for p, kind in signature(function)],
+        found[name] = {"signature": [[p, kind, default_of(default), named] for p, kind, default, named in parameters(function)],
                        "doc": getattr(function, "__doc__", None) or "",
                        "module": getattr(function, "__globals__", {}).get("__doc__") or "",
                        "output": output_of(function, name.partition(".")[2])}
@@ -995,27 +1042,57 @@ def output_of(function, name):
 
 def do_why(m):
     loader = LOADERS[m["kind"]]
-    list(loader.of(m["name"].partition(".")[0]))
-    return loader.why(m["name"])
+    module = m["name"].partition(".")[0]
+    list(loader.of(module))
+    one = loader.loaded.get(module)
+    return [loader.why(m["name"]), one.place if one is not None and one.module is None else ""]
 
 
-def default_of(function, name, kind):
+def default_of(default):
     """The default of a parameter, or how Python prints it if it is more than data."""
-    if kind != "optional":
-        return None
-    import inspect
-    default = inspect.signature(function).parameters[name].default
     return default if isinstance(default, (str, int, float, list, dict, tuple, type(None))) else repr(default)
 
 
 def signature(function):
+    return [(name, kind) for name, kind, _, _ in parameters(function)]
+
+
+def parameters(function):
+    """The parameters of a function: their names, kinds and defaults, and whether they are taken only by name. The module
+    inspect, whose import takes a while, is used only for what is not simply a function."""
+    while type(function) is types.FunctionType and "__signature__" not in function.__dict__:
+        if "__wrapped__" not in function.__dict__:
+            return parameters_of_code(function)
+        function = function.__wrapped__
+    return inspected(function)
+
+
+def parameters_of_code(function):
+    code, defaults, named = function.__code__, function.__defaults__ or (), function.__kwdefaults__ or {}
+    count, names = code.co_argcount, code.co_varnames
+    found = []
+    for at, name in enumerate(names[:count]):
+        given = at - count + len(defaults)
+        found.append((name, "required", None, False) if given < 0 else (name, "optional", defaults[given], False))
+    last = count + code.co_kwonlyargcount
+    if code.co_flags & 4:
+        found.append((names[last], "rest", None, False))
+    for name in names[count:last]:
+        found.append((name, "optional" if name in named else "required", named.get(name), True))
+    if code.co_flags & 8:
+        found.append((names[last + bool(code.co_flags & 4)], "keywords", None, False))
+    return found
+
+
+def inspected(function):
     import inspect
     try:
-        parameters = inspect.signature(function).parameters.values()
+        found = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
-        return [["args", "rest"], ["kwargs", "keywords"]]
+        return [("args", "rest", None, False), ("kwargs", "keywords", None, False)]
     kinds = {inspect.Parameter.VAR_POSITIONAL: "rest", inspect.Parameter.VAR_KEYWORD: "keywords"}
-    return [[p.name, kinds.get(p.kind, "required" if p.default is p.empty else "optional")] for p in parameters]
+    return [(p.name, kinds.get(p.kind, "required" if p.default is p.empty else "optional"),
+             None if p.default is p.empty else p.default, p.kind == inspect.Parameter.KEYWORD_ONLY) for p in found]
 
 
 INTERNAL = {"name", "fun", "state", "order", "require", "require_any", "require_in", "watch", "watch_any", "watch_in",
@@ -1043,9 +1120,9 @@ def do_state(m):
         INITED.add(name)
         init(dict(low))
     given = dict(low)
-    parameters = signature(function)
-    known = {p for p, kind in parameters if kind not in ("rest", "keywords")}
-    everything = any(kind == "keywords" for _, kind in parameters)
+    takes = signature(function)
+    known = {p for p, kind in takes if kind not in ("rest", "keywords")}
+    everything = any(kind == "keywords" for _, kind in takes)
     arguments, unknown = {}, []
     for key, v in given.items():
         if key in known or everything and key not in INTERNAL:
@@ -1058,7 +1135,7 @@ def do_state(m):
         raise TypeError("%s has no argument %s" % (m["name"], ", ".join(sorted(unknown))))
     if m.get("sfun") and ("sfun" in known or everything):
         arguments["sfun"] = m["sfun"]
-    missing = [p for p, kind in parameters if kind == "required" and p not in arguments]
+    missing = [p for p, kind in takes if kind == "required" and p not in arguments]
     if missing:
         raise TypeError("%s lacks its argument %s" % (m["name"], ", ".join(missing)))
     return checked(function(**arguments))
@@ -1197,12 +1274,12 @@ def do_render(m):
     more.pop("sls", None)
     if m["argline"]:
         more["argline"] = m["argline"]
-    parameters = signature(function)
-    if not any(kind == "keywords" for _, kind in parameters):
-        known = [p for p, _ in parameters]
+    takes = signature(function)
+    if not any(kind == "keywords" for _, kind in takes):
+        known = [p for p, _ in takes]
         more = {k: v for k, v in more.items() if k in known}
-    places = sum(kind != "keywords" for _, kind in parameters)
-    given = (data, m["env"], m["sls"])[:3 if any(kind == "rest" for _, kind in parameters) else places]
+    places = sum(kind != "keywords" for _, kind in takes)
+    given = (data, m["env"], m["sls"])[:3 if any(kind == "rest" for _, kind in takes) else places]
     answer = function(*given, **more)
     return answer.read() if hasattr(answer, "read") else answer
 

@@ -295,15 +295,34 @@ func (o *ownModules) why(kind, name string) error {
 	if err != nil {
 		return err
 	}
+	broken := whyText(v)
 	var names []string
 	for fun := range o.module(kind, module) {
 		names = append(names, module+"."+fun)
 	}
 	if hint := diag.DidYouMean(name, names); hint != "" {
-		return diag.Python.Hint(errors.New(value.Str(v)), "%s", hint)
+		return diag.Python.Hint(broken, "%s", hint)
 	}
-	return diag.Python.Hint(errors.New(value.Str(v)), "see the tree's directory %s; docs/python.md says what modules "+
+	return diag.Python.Hint(broken, "see the tree's directory %s; docs/python.md says what modules "+
 		"there are for", kinds()[kind])
+}
+
+// whyText returns the reason why a function does not exist: the text of the worker, and behind its first line where the
+// exception was raised that kept the module from being loaded.
+func whyText(v any) error {
+	list, is := v.(*value.List)
+	if !is || list.Len() != 2 {
+		return errors.New(value.Str(v))
+	}
+	text, place := value.Str(list.Items[0]), value.Str(list.Items[1])
+	if place == "" {
+		return errors.New(text)
+	}
+	first, rest, more := strings.Cut(text, "\n")
+	if more {
+		rest = "\n" + rest
+	}
+	return fmt.Errorf("%s (%s)%s", first, place, rest)
 }
 
 // call calls a function of the tree.
