@@ -73,7 +73,7 @@ func (c *check) value(v value) {
 			d.Pos = v.at
 			c.warnings = append(c.warnings, d)
 		}
-	case "notify.command":
+	case "notify.command", "event_command":
 		if v.item == 0 {
 			c.warnings.AddError(v.at, named(v, c.program(v)))
 		}

@@ -29,6 +29,7 @@ type Config struct {
 	ServiceChannel  string
 	Engine          string
 	EngineCommand   []string
+	EventCommand    []string
 	Top             string    // which top files are used: first or merge
 	ExtPillar       *sls.List // sources of pillar data, in the form of a Salt minion; nil if there are none
 	ExtPillarFirst  bool      // the pillar's files have priority over them
@@ -205,7 +206,8 @@ func read(v *viper.Viper) Config {
 		Convention: v.GetString("hostname.convention"), Metadata: v.GetBool("metadata.enabled"),
 		MetadataV1:  v.GetBool("metadata.v1"),
 		BaseChannel: v.GetString("channels.base"), ServiceChannel: v.GetString("channels.service"),
-		Engine: v.GetString("engine"), EngineCommand: v.GetStringSlice("engine_command"), Top: v.GetString("top"),
+		Engine: v.GetString("engine"), EngineCommand: v.GetStringSlice("engine_command"),
+		EventCommand: v.GetStringSlice("event_command"), Top: v.GetString("top"),
 		ExtPillarFirst: v.GetBool("ext_pillar_first"),
 		Failhard:       v.GetBool("converge.failhard"), StrictArguments: v.GetBool("converge.strict_arguments"),
 		StateOutput: v.GetString("converge.state_output"), StateVerbose: v.GetBool("converge.state_verbose"),

@@ -40,6 +40,9 @@ func (s *Site) programs() (all []program) {
 	if len(c.Notify.Command) > 0 {
 		all = append(all, program{"notify.command", c.Notify.Command[0]})
 	}
+	if len(c.EventCommand) > 0 {
+		all = append(all, program{"event_command", c.EventCommand[0]})
+	}
 	for _, p := range c.Health.Probes {
 		if p.Kind == recipe.ProbeScript && filepath.IsAbs(p.Target) {
 			all = append(all, program{"health.probes", p.Target})
@@ -90,16 +93,31 @@ func (s *Site) CheckPrograms() error {
 			add(p.by, runnable.Replaceable(root, file))
 		}
 	}
-	for _, dir := range append(filepath.SplitList(os.Getenv("PATH")), runnable.Directories()...) {
-		if unsafe := inPath(root, dir); unsafe != nil {
+	for _, dir := range searched(os.Getenv("PATH")) {
+		if unsafe := inPath(root, dir.name); unsafe != nil {
 			unsafe.Path = "each program that it has"
-			add("PATH", unsafe)
+			add(dir.by, unsafe)
 		}
 	}
 	if len(found.parts) == 0 {
 		return nil
 	}
 	return exit.WithCode(exit.Refused, diag.Exposed.Hint(&found, "%s", found.hint()))
+}
+
+// searched returns the directories in which the agent looks programs up: those of PATH, and those of the system's
+// programs, whatever PATH is.
+func searched(path string) (dirs []program) {
+	listed := filepath.SplitList(path)
+	for _, dir := range listed {
+		dirs = append(dirs, program{"PATH", dir})
+	}
+	for _, dir := range runnable.Directories() {
+		if !slices.Contains(listed, dir) {
+			dirs = append(dirs, program{"the system's programs", dir})
+		}
+	}
+	return dirs
 }
 
 // unfit is the error of programs of which another user controls a part.

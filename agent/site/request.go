@@ -53,7 +53,7 @@ func (s *Site) EngineRequest(ctx context.Context, id grains.Identity, service, b
 		TopRoots:   s.Config.Top == TopMerge,
 		StateRoots: layout.StateRoots(service, base), PillarRoots: layout.PillarRoots(service, base),
 		WorkDir: s.Layout.State(), Redactor: s.Secrets(), Failhard: s.Config.Failhard, Grace: s.Config.StopTimeout,
-		StrictArguments: s.Config.StrictArguments, Options: s.pillarOptions(),
+		StrictArguments: s.Config.StrictArguments, Options: s.minionOptions(),
 		StateOutput: s.Config.StateOutput, StateVerbose: s.Config.StateVerbose,
 	}
 	if id.Service == "" || s.WithoutPillar {
@@ -70,12 +70,17 @@ func (s *Site) EngineRequest(ctx context.Context, id grains.Identity, service, b
 	return request, warnings, err
 }
 
-// pillarOptions returns the settings that are options of a Salt minion.
-func (s *Site) pillarOptions() *value.Map {
-	if s.Config.ExtPillar == nil {
-		return nil
+// minionOptions returns the settings that are options of a Salt minion.
+func (s *Site) minionOptions() *value.Map {
+	options := value.NewMap()
+	if len(s.Config.EventCommand) > 0 {
+		options.Set("event_command", value.Strings(s.Config.EventCommand...))
 	}
-	return value.NewMap("ext_pillar", s.Config.ExtPillar, "ext_pillar_first", s.Config.ExtPillarFirst)
+	if s.Config.ExtPillar != nil {
+		options.Set("ext_pillar", s.Config.ExtPillar)
+		options.Set("ext_pillar_first", s.Config.ExtPillarFirst)
+	}
+	return options
 }
 
 // TopMerge is the value of the setting `top` that uses the top files of both base and the service.

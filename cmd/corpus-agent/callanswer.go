@@ -178,22 +178,6 @@ func oneOf(flag, word string, known []string) error {
 	return diag.Usage.Hint(fmt.Errorf("%s: there is no %q", flag, word), "%s", hint)
 }
 
-// sendBack passes an answer to the returners that the command line or the minion file names, and returns notes about
-// those that failed.
-func (c *calling) sendBack(ctx context.Context, o *inspect.Opened, name string, words []string,
-	answer session.Answer) (notes []string) {
-	named := c.salt.returners
-	if named == "" && o.Options != nil {
-		named, _ = o.Options.Value("return").(string)
-	}
-	ret := value.NewMap("id", o.ID, "jid", time.Now().UTC().Format("20060102150405")+"000000", "fun", name, "fun_args",
-		value.Strings(words...), "return", answer.Value, "retcode", answer.Code, "success", true)
-	for _, err := range o.Return(ctx, named, ret) {
-		notes = append(notes, fmt.Sprintf("the result was not returned: %v", err))
-	}
-	return notes
-}
-
 // formatted returns an answer as an outputter of the tree prints it, if the format names one.
 func (c *calling) formatted(ctx context.Context, o *inspect.Opened, answer any,
 	options *outputter.Options) (any, error) {

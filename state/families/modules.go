@@ -19,6 +19,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/module/debconf"
 	"github.com/corpus-agent/corpus-agent/state/module/docker"
 	"github.com/corpus-agent/corpus-agent/state/module/environ"
+	"github.com/corpus-agent/corpus-agent/state/module/event"
 	"github.com/corpus-agent/corpus-agent/state/module/file"
 	"github.com/corpus-agent/corpus-agent/state/module/firewalld"
 	"github.com/corpus-agent/corpus-agent/state/module/gem"
@@ -77,6 +78,7 @@ func states(s *session.Session) module.Registry {
 		"debconf":         debconf.Functions(in),
 		"environ":         environ.Functions(),
 		"file":            file.Functions(in.Inputs),
+		"event":           event.Functions(s.Actions()),
 		"firewalld":       firewalld.Functions(),
 		"gem":             gem.Functions(),
 		"grains":          grains.Functions(keptGrains{s}),

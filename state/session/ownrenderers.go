@@ -114,7 +114,7 @@ func (s *Session) Return(ctx context.Context, names string, result *value.Map) (
 			continue
 		}
 		var err error
-		if _, ok := s.own.module("returners", name)["returner"]; ok {
+		if s.HasReturner(name) {
 			_, err = s.own.call(ctx, "returners", name+".returner", []any{result.Clone().Plain()}, nil)
 		} else if err = s.own.why("returners", name+".returner"); err == nil {
 			err = diag.Python.Hint(fmt.Errorf("the tree has no returner %s", name), "_returners/%s.py with a "+
@@ -125,6 +125,12 @@ func (s *Session) Return(ctx context.Context, names string, result *value.Map) (
 		}
 	}
 	return failed
+}
+
+// HasReturner reports whether the tree has a returner with a name.
+func (s *Session) HasReturner(name string) bool {
+	_, ok := s.own.module("returners", name)["returner"]
+	return ok
 }
 
 // HasOutputter reports whether the tree has an outputter with a name.

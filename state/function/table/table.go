@@ -17,6 +17,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/function/dnsutil"
 	"github.com/corpus-agent/corpus-agent/state/function/docker"
 	"github.com/corpus-agent/corpus-agent/state/function/environ"
+	"github.com/corpus-agent/corpus-agent/state/function/event"
 	"github.com/corpus-agent/corpus-agent/state/function/file"
 	"github.com/corpus-agent/corpus-agent/state/function/git"
 	"github.com/corpus-agent/corpus-agent/state/function/grains"
@@ -59,7 +60,7 @@ func Acting(facts function.Facts) function.Table {
 	t := New(facts)
 	return t.Add(
 		alternatives.Acting(&facts), archive.Acting(&facts), cmd.Acting(&facts), cp.Acting(&facts), cron.Acting(&facts),
-		data.Acting(&facts), file.Acting(&facts), git.Acting(&facts),
+		data.Acting(&facts), event.Acting(&facts), file.Acting(&facts), git.Acting(&facts),
 		grains.Acting(&facts), group.Acting(&facts), hosts.Acting(&facts), locale.Acting(&facts), network.Acting(&facts),
 		pip.Acting(&facts), pkg.Acting(&facts), service.Acting(&facts),
 		shadow.Acting(&facts), sysctl.Acting(&facts), system.Acting(&facts), timezone.Acting(&facts), user.Acting(&facts))
