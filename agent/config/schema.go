@@ -86,8 +86,8 @@ func convergeKeys() []Key {
 			"python.md"},
 		{"ext_pillar_first", Switch, false, "the pillar's files can use the data of the sources and override it; otherwise " +
 			"the sources override the files"},
-		{"event_command", Texts, []string{}, "program and arguments that read the events of event.send, a line of JSON each; " +
-			"see notify.md"},
+		{"event_command", Texts, []string{},
+			"program and arguments that read the events of event.send, a line of JSON each; see notify.md"},
 		{"converge.failhard", Switch, true, "stop at the first state that fails"},
 		{"converge.strict_arguments", Switch, false, "an argument that a state function does not know is an error"},
 		{"converge.state_output", Text, "mixed", "how states are shown: full, terse, mixed or changes"},

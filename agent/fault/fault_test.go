@@ -233,7 +233,8 @@ func TestErrorsNameFilesWhereTheyAreAfterARollback(t *testing.T) {
 	if err := h.Relocated(pair, f, before); !strings.Contains(err.Error(), archived) {
 		t.Errorf("a failed release: %v, want %s", err, archived)
 	}
-	if got := h.report.Notes[0]; !strings.Contains(got, "/7/"+layout.FailedTree+"/salt/config/states/_modules/mine.py\", line 3") {
+	want := "/7/" + layout.FailedTree + "/salt/config/states/_modules/mine.py\", line 3"
+	if got := h.report.Notes[0]; !strings.Contains(got, want) {
 		t.Errorf("a note has %q", got)
 	}
 	kept := "/srv/projects/base/releases/" + pair.Base.Dir() + "/states/common.sls:3: no"

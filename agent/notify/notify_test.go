@@ -183,7 +183,8 @@ func TestMailRunsSendmail(t *testing.T) {
 	if headers, _, _ := strings.Cut(text, "\n\n"); strings.Contains(headers, "\nBcc:") {
 		t.Errorf("a name became a header:\n%s", headers)
 	}
-	if strings.Contains(text, "\nhint: forged") || strings.Contains(text, "\nnote: forged") || strings.Contains(text, "\r") {
+	if strings.Contains(text, "\nhint: forged") || strings.Contains(text, "\nnote: forged") ||
+		strings.Contains(text, "\r") {
 		t.Errorf("a text became a line of the mail:\n%s", text)
 	}
 }

@@ -19,8 +19,8 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
-// parser reads a list of pairs, of the name of a file and its text, and writes its version and the syntax errors that it
-// found. It compiles the texts and executes nothing of them.
+// parser reads a list of pairs, of the name of a file and its text, and writes its version and the syntax errors that
+// it found. It compiles the texts and executes nothing of them.
 const parser = `import json, sys, warnings
 warnings.simplefilter("ignore")
 errors = []

@@ -55,8 +55,9 @@ func TestPackagesOfOtherUsersAreNotImported(t *testing.T) {
 	for file, text := range map[string]string{
 		top + "/pyvenv.cfg": "home = /usr/bin\n", top + "/bin/python3": "", packages + "/good.py": "",
 		packages + "/theirs.py": code, packages + "/a.pth": "import os; " + code + top + "/more\n" + top + "/home\n",
-		packages + "/b.pth": top + "/bad\n", packages + "/c.pth": "../../../relative\n" + top + "/sticky/ours\n" + top +
-			"/sticky\n", top + "/relative/near.py": "", top + "/sticky/ours/stuck.py": "", top + "/sticky/loose.py": "", packages + "/sitecustomize.py": code, top + "/more/named.py": "",
+		packages + "/b.pth":       top + "/bad\n",
+		packages + "/c.pth":       "../../../relative\n" + top + "/sticky/ours\n" + top + "/sticky\n",
+		top + "/relative/near.py": "", top + "/sticky/ours/stuck.py": "", top + "/sticky/loose.py": "", packages + "/sitecustomize.py": code, top + "/more/named.py": "",
 		top + "/home/evil.py": code, top + "/bad/evil.py": code, packages + "/deep/__init__.py": "",
 		packages + "/deep/part.py": code, packages + "/listed/__init__.py": code,
 		packages + "/unknown/__init__.py": code, packages + "/staff/__init__.py": code,

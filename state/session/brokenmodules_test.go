@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestErrorsOfBrokenModulesHaveTheirPlaces calls modules that cannot be loaded, or that raise exceptions, from templates:
-// each error has the place in the template and the place in the module.
+// TestErrorsOfBrokenModulesHaveTheirPlaces calls modules that cannot be loaded, or that raise exceptions, from
+// templates: each error has the place in the template and the place in the module.
 func TestErrorsOfBrokenModulesHaveTheirPlaces(t *testing.T) {
 	s, dir := pythonSession(t, map[string]string{
 		"states/_modules/wrong.py":  "x = 1\ndef f(:\n    pass\n",
@@ -23,7 +23,8 @@ func TestErrorsOfBrokenModulesHaveTheirPlaces(t *testing.T) {
 		"states/m.jinja":            "\n{% macro m() %}{{ salt['lacks.f']() }}{% endmacro %}\n",
 	})
 	for sls, want := range map[string][]string{
-		"a": {"/states/a.sls:3:", "/states/_modules/wrong.py:2:"}, "b": {"/states/b.sls:3:", "/states/_modules/lacks.py:2, in"},
+		"a": {"/states/a.sls:3:", "/states/_modules/wrong.py:2:"},
+		"b": {"/states/b.sls:3:", "/states/_modules/lacks.py:2, in"},
 		"c": {"/states/c.sls:3:", "/states/_modules/raises.py:3"}, "d": {"/states/d.sls:3:", "/states/_modules/fails.py:2"},
 		"e": {"/states/e.sls:3:", "/states/_modules/uses.py:2"},
 		"f": {"/states/m.jinja:2:", "/states/_modules/lacks.py:2, in"},

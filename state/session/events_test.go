@@ -48,8 +48,8 @@ func sent(t *testing.T, kept string) (tags, data []string) {
 }
 
 func TestEventsReachAProgram(t *testing.T) {
-	s, kept := eventSession(t, map[string]string{"states/web.sls": "my/tag:\n  event.send:\n    - data: {step: 1}\n    - more: x\n" +
-		"quiet:\n  event.send:\n    - show_changed: false\nwaits:\n  event.wait:\n    - watch: [{event: my/tag}]\n" +
+	s, kept := eventSession(t, map[string]string{"states/web.sls": "my/tag:\n  event.send:\n" +
+		"    - data: {step: 1}\n    - more: x\nquiet:\n  event.send:\n    - show_changed: false\nwaits:\n  event.wait:\n    - watch: [{event: my/tag}]\n" +
 		"idle:\n  event.wait: []\n"}, "")
 	for _, call := range []struct {
 		name string
@@ -69,7 +69,8 @@ func TestEventsReachAProgram(t *testing.T) {
 	}
 	a, err = s.Call(t.Context(), "state.apply", []any{"web"}, value.NewMap(), nil)
 	tags, data = sent(t, kept)
-	if err != nil || a.Failed || strings.Join(tags[2:], " ") != "my/tag quiet waits" || data[2] != `{"more":"x","step":1}` {
+	if err != nil || a.Failed || strings.Join(tags[2:], " ") != "my/tag quiet waits" ||
+		data[2] != `{"more":"x","step":1}` {
 		t.Errorf("states sent %q with %q, %v: %s", tags, data, err, value.Repr(a.Value))
 	}
 	one, _ := a.Value.(*value.Map).Value("event_|-my/tag_|-my/tag_|-send").(*value.Map)
@@ -88,7 +89,8 @@ func TestEventsThatNoProgramTakesAreErrors(t *testing.T) {
 	none, _ := settings(t, map[string]string{"states/web.sls": "a:\n  event.send: []\n"})
 	s = families.New(none)
 	t.Cleanup(s.Close)
-	if _, err := answer(t, s, "event.send", "a"); err == nil || !strings.Contains(err.Error(), "no program receives events") {
+	_, err := answer(t, s, "event.send", "a")
+	if err == nil || !strings.Contains(err.Error(), "no program receives events") {
 		t.Errorf("without a program, it gives %v", err)
 	}
 	if a, err := s.Call(t.Context(), "state.apply", []any{"web"}, value.NewMap(), nil); err != nil || !a.Failed {

@@ -39,7 +39,8 @@ func TestPythonThatOtherUsersCanReplaceIsNotRun(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		for file, text := range map[string]string{"usr/local/bin/python3": c.program, "opt/py/bin/python3.11": "",
-			"home/dev/python3.11": "", "opt/venv/pyvenv.cfg": "", "opt/venv/bin/pip": "", "opt/py/lib/python3.11/os.py": "", "opt/py/lib/python3.11/encodings/__init__.py": "",
+			"home/dev/python3.11": "", "opt/venv/pyvenv.cfg": "", "opt/venv/bin/pip": "",
+			"opt/py/lib/python3.11/os.py": "", "opt/py/lib/python3.11/encodings/__init__.py": "",
 			"opt/py/lib/python3.11/__pycache__/os.cpython-311.pyc": ""} {
 			at := filepath.Join(dir, file)
 			if err := errors.Join(os.MkdirAll(filepath.Dir(at), 0o755), os.WriteFile(at, []byte(text), 0o755)); err != nil {
