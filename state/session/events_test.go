@@ -49,8 +49,8 @@ func sent(t *testing.T, kept string) (tags, data []string) {
 
 func TestEventsReachAProgram(t *testing.T) {
 	s, kept := eventSession(t, map[string]string{"states/web.sls": "my/tag:\n  event.send:\n" +
-		"    - data: {step: 1}\n    - more: x\nquiet:\n  event.send:\n    - show_changed: false\nwaits:\n  event.wait:\n    - watch: [{event: my/tag}]\n" +
-		"idle:\n  event.wait: []\n"}, "")
+		"    - data: {step: 1}\n    - more: x\nquiet:\n  event.send:\n    - show_changed: false\n" +
+		"waits:\n  event.wait:\n    - watch: [{event: my/tag}]\nidle:\n  event.wait: []\n"}, "")
 	for _, call := range []struct {
 		name string
 		args []any
