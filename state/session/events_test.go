@@ -61,11 +61,11 @@ func TestEventsReachAProgram(t *testing.T) {
 	}
 	tags, data := sent(t, kept)
 	if strings.Join(tags, " ") != "a/b fired" || strings.Join(data, " ") != `{"k":"v"} {"x":1}` {
-		t.Errorf("events are %q with %q", tags, data)
+		t.Fatalf("events are %q with %q", tags, data)
 	}
 	a, err := s.Call(t.Context(), "state.apply", []any{"web"}, value.NewMap("test", true), nil)
-	if more, _ := sent(t, kept); err != nil || len(more) != 2 {
-		t.Errorf("a dry run sent %q, %v: %s", more[2:], err, value.Repr(a.Value))
+	if more, _ := sent(t, kept); err != nil || len(more) > 2 {
+		t.Errorf("a dry run sent %q, %v: %s", more, err, value.Repr(a.Value))
 	}
 	a, err = s.Call(t.Context(), "state.apply", []any{"web"}, value.NewMap(), nil)
 	tags, data = sent(t, kept)
