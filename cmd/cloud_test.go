@@ -27,6 +27,13 @@ func TestStatesOfNodesWriteValidConfigurations(t *testing.T) {
 		"corpus guest create web1 --project shop --env prod --image bookworm --name www.example.com --yes",
 		"corpus guest create web2 --project shop --env prod --image bookworm --yes",
 		"corpus guest create other --project shop --env dev --image bookworm --yes",
+		"corpus node add n3 --mode prod --region eu1 --yes",
+		"corpus guest create gone --project shop --env prod --image bookworm --node n1 --yes",
+		"corpus guest move gone n3 --copy --stopped --yes",
+		"corpus guest create came --project shop --env prod --image bookworm --node n3 --yes",
+		"corpus guest move came n1 --copy --stopped --yes",
+		"corpus guest create comes --project shop --env prod --image bookworm --node n3 --stateless --yes",
+		"corpus guest move comes n1 --wait 0s --yes || test $? = 3",
 		"corpus guest delete web2 --yes", "mkdir tree && cd tree && tar --zstd -xf $(ls -t ../store/deploy/cloud/*.tar.zst "+
 			"| head -n 1)",
 		`echo '{"service_node": "n1", "os_family": "Debian"}' >grains.json`)
@@ -67,10 +74,14 @@ func TestStatesOfNodesWriteValidConfigurations(t *testing.T) {
 	becomesNode(t, r)
 	low := call("state.show_lowstate guests")
 	for _, want := range []string{`"hostname": "shop-prod-eu1-web1"`, `"uids": 524288`, `"fun": "only"`,
-		"corpus-agent image image-bookworm 1.0"} {
+		"corpus-agent image image-bookworm 1.0", `"fun": "archived"`, `"file": "/var/lib/machines/gone-`, `"moved": true`,
+		`"image": "/var/lib/machines/came-`} {
 		if !strings.Contains(low, want) {
 			t.Errorf("the states of guests lack %s:\n%s", want, low)
 		}
+	}
+	if strings.Contains(low, "systemd-nspawn@gone") || strings.Contains(low, "systemd-nspawn@comes") {
+		t.Errorf("the states start a guest that has left, or that its node before may run:\n%s", low)
 	}
 	for _, sls := range []string{"check", "hosts", "network", "firewall", "proxy"} {
 		if low := call("state.show_lowstate " + sls); !strings.Contains(low, `"fun"`) {

@@ -134,15 +134,38 @@ func (k *checking) guest(name string, g Guest) {
 	}
 	if g.ID != "" {
 		k.once(path+".id", "the ID", g.ID)
-		if _, deleted := k.cloud.Deleted[g.ID]; deleted {
+		if _, deleted := k.cloud.Deleted[g.DiskOf()]; deleted {
 			k.add(path+".id", "omit it, and corpus chooses one", "the guest with this ID was deleted")
 		}
 	}
+	k.disks(path, g)
 	for _, one := range k.cloud.AllNames(name) {
 		k.once(path+".names", "the name", one)
 	}
 	if host := k.cloud.Hostname(name); known && len(host) > longestLabel {
 		k.add(path, "give it a shorter name", "its hostname %s has more than %d characters", host, longestLabel)
+	}
+}
+
+// disks reports disks of a guest that are given twice, are deleted, or are on the node that it leaves.
+func (k *checking) disks(path string, g Guest) {
+	if g.Disk != "" {
+		k.once(path+".disk", "the ID", g.Disk)
+	}
+	for _, one := range g.Old {
+		_, disk, _ := strings.Cut(one, ".")
+		if disk != g.ID {
+			k.once(path+".old", "the ID", disk)
+		}
+		if _, deleted := k.cloud.Deleted[disk]; deleted || disk == g.DiskOf() {
+			k.add(path+".old", "remove it there", "the disk %s is deleted, or is the present one", disk)
+		}
+	}
+	if g.From == g.Node && g.From != "" {
+		k.add(path+".from", "remove it", "the guest is on this node")
+	}
+	if g.Copy != "" && g.Disk == "" {
+		k.add(path+".copy", "remove it", "the guest has its first disk")
 	}
 }
 

@@ -39,7 +39,7 @@ type Cloud struct {
 	Images  map[string]Image   `json:"images,omitempty"`
 	Nodes   map[string]Node    `json:"nodes,omitempty"`
 	Guests  map[string]Guest   `json:"guests,omitempty"`
-	Deleted map[string]Deleted `json:"deleted,omitempty"` // by ID of the guest
+	Deleted map[string]Deleted `json:"deleted,omitempty"` // by ID of the disk
 }
 
 // Image is a release that has the root file system of guests.
@@ -56,8 +56,9 @@ type Node struct {
 	Address string `json:"address,omitempty"` // address under which other hosts reach it
 	Range4  string `json:"range4,omitempty"`  // range from which its guests get addresses
 	Range6  string `json:"range6,omitempty"`
-	Driver  string `json:"driver"` // name of the driver that runs the guests
-	Slots   int    `json:"slots"`  // maximum number of guests
+	Driver  string `json:"driver"`           // name of the driver that runs the guests
+	Slots   int    `json:"slots"`            // maximum number of guests
+	Closed  string `json:"closed,omitempty"` // Yes: it gets no more guests
 }
 
 // Guest is a host that a node runs.
@@ -73,14 +74,24 @@ type Guest struct {
 	Names    []string `json:"names,omitempty"`    // that the node's proxy forwards, besides its own name
 	Size     string   `json:"size"`               // size of the disk, such as 5GiB
 	SSHKeys  []string `json:"ssh_keys,omitempty"` // keys that may log in as root
+
+	Stateless string   `json:"stateless,omitempty"` // Yes: its disk has no data
+	Disk      string   `json:"disk,omitempty"`      // ID of its disk, if that is not the first one
+	From      string   `json:"from,omitempty"`      // node that it leaves; until it has left, no node starts it
+	Copy      string   `json:"copy,omitempty"`      // Yes: its disk is made from an archive of that before
+	Moved     string   `json:"moved,omitempty"`     // when it left the node before
+	Old       []string `json:"old,omitempty"`       // disks that other nodes keep of it, each as NODE.DISK
 }
 
-// Deleted is a guest that was deleted: its node removes the disk. A node stops a guest that is neither among the guests
-// nor deleted, and keeps its disk.
+// Deleted is a disk whose guest was deleted or has moved: its node removes it. A node stops a guest that is neither
+// among the guests nor deleted, and keeps its disk.
 type Deleted struct {
 	Guest string `json:"guest"`
 	Node  string `json:"node"`
 }
+
+// Yes is the value of keys that are either given or not.
+const Yes = "yes"
 
 // Default values.
 const (
@@ -133,13 +144,23 @@ func (c *Cloud) On(node string) (names []string) {
 }
 
 // Free returns the number of free slots of a node.
-func (c *Cloud) Free(node string) int { return max(0, c.Nodes[node].Slots-len(c.On(node))) }
+func (c *Cloud) Free(node string) int {
+	if c.Nodes[node].Closed == Yes {
+		return 0
+	}
+	return max(0, c.Nodes[node].Slots-len(c.On(node)))
+}
 
 // Place returns the node with the most free slots among those of an environment; "" if there is none.
 func (c *Cloud) Place(env string) string {
+	return c.place(env, func(string) bool { return true })
+}
+
+// place is Place among the nodes that suit.
+func (c *Cloud) place(env string, suits func(node string) bool) string {
 	best, most := "", 0
 	for _, name := range sortedKeys(c.Nodes) {
-		if free := c.Free(name); c.Nodes[name].Mode == env && free > most {
+		if free := c.Free(name); c.Nodes[name].Mode == env && free > most && suits(name) {
 			best, most = name, free
 		}
 	}

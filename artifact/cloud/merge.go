@@ -132,8 +132,8 @@ func mergeLists(base, mine, theirs []any) any {
 	return joined
 }
 
-// yield clears the networks of nodes, and the addresses, ports and IDs of guests, that are new in c and in use in
-// theirs.
+// yield clears the networks of nodes, and the addresses and ports of guests, that are new in c and in use in theirs.
+// Those of a guest that has moved are new, except for its port.
 func (c *Cloud) yield(base, theirs *Cloud) {
 	taken := map[string]bool{}
 	for _, n := range theirs.Nodes {
@@ -155,12 +155,13 @@ func (c *Cloud) yield(base, theirs *Cloud) {
 		}
 	}
 	for name, g := range c.Guests {
-		if !isNew(name, base.Guests, theirs.Guests) {
+		made := isNew(name, base.Guests, theirs.Guests)
+		if !made && g.Node == theirs.Guests[name].Node {
 			continue
 		}
 		clear(&g.Address4)
 		clear(&g.Address6)
-		if taken[fmt.Sprint(g.SSHPort)] {
+		if made && taken[fmt.Sprint(g.SSHPort)] {
 			g.SSHPort = 0
 		}
 		c.Guests[name] = g

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/state/diag"
@@ -66,6 +67,7 @@ func nodeKeys() []key {
 		{name: "range6", check: CheckRange6, doc: "the IPv6 network of its guests"},
 		{name: "driver", required: true, check: oneOf(Drivers()), doc: "what runs its guests"},
 		{name: "slots", kind: number, required: true, doc: "the most guests that it runs"},
+		{name: "closed", check: oneOf([]string{Yes}), doc: "yes for a node that gets no more guests"},
 	}
 }
 
@@ -82,6 +84,12 @@ func guestKeys() []key {
 		{name: "names", kind: texts, check: CheckDomain, doc: "names for which the proxy leads to it"},
 		{name: "size", required: true, check: CheckSize, doc: "the size of its disk, such as 5GiB"},
 		{name: "ssh_keys", kind: texts, check: CheckSSHKey, doc: "public keys that may log in as root"},
+		{name: "stateless", check: oneOf([]string{Yes}), doc: "yes for a guest that has no data on its disk"},
+		{name: "disk", check: CheckID, doc: "the ID of its disk after it has moved"},
+		{name: "from", check: CheckName, doc: "the node that it leaves"},
+		{name: "copy", check: oneOf([]string{Yes}), doc: "yes for a disk that is made from an archive"},
+		{name: "moved", check: checkTime, doc: "when it left the node before"},
+		{name: "old", kind: texts, check: checkOld, doc: "disks that other nodes keep of it, as NODE.DISK"},
 	}
 }
 
@@ -117,6 +125,22 @@ func idPattern() *regexp.Regexp { return regexp.MustCompile(`^[0-9a-f]{32}$`) }
 
 // CheckID returns an error if the text is not the ID of a guest.
 func CheckID(id string) error { return matches(idPattern(), id, "corpus chooses IDs: omit it") }
+
+// checkOld returns an error if the text is not a disk that a node keeps of a guest.
+func checkOld(text string) error {
+	node, disk, _ := strings.Cut(text, ".")
+	if CheckName(node) == nil && CheckID(disk) == nil {
+		return nil
+	}
+	return diag.Cloud.Hint(fmt.Errorf("%q is not a disk of a node", clipped(text)), "corpus guest move writes NODE.DISK")
+}
+
+func checkTime(text string) error {
+	if at, err := time.Parse(time.RFC3339, text); err == nil && at.UTC().Format(time.RFC3339) == text {
+		return nil
+	}
+	return diag.Cloud.Hint(fmt.Errorf("%q is not a time", clipped(text)), "write it such as 2026-01-31T12:00:00Z")
+}
 
 var domainPattern = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z][a-z0-9-]{0,61}[a-z0-9]$`)

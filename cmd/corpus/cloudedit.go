@@ -250,6 +250,9 @@ func (k *clouds) answerEdit(answer editedCloud, started string) error {
 	if k.drafted != nil {
 		return k.answerDraft()
 	}
+	if k.unanswered {
+		return nil
+	}
 	return k.answer(answer, "published %s %s; %s/%s is %[2]s%[5]s", cloud.Project, answer.Version, cloud.Project,
 		k.channel, started)
 }

@@ -24,6 +24,7 @@ type shownGuest struct {
 	SSH  string `json:"ssh"`  // the command that logs in; empty if its node has no address
 	cloud.Guest
 	AllNames []string `json:"all_names"` // that the proxy forwards to the guest
+	Health   *health  `json:"health,omitempty"`
 }
 
 func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
@@ -49,12 +50,12 @@ change the signed project cloud as those of corpus node do, and nodes follow.`,
 	}
 	k.flags(c)
 	c.AddCommand(k.guestCreate(), k.guestList(), k.guestInfo(), k.guestDelete(), k.guestEnlarge(), k.guestName(),
-		k.guestKey(), k.guestImage())
+		k.guestKey(), k.guestImage(), k.guestMove(), k.guestDrop())
 	return c
 }
 
 func (k *clouds) guestCreate() *cobra.Command {
-	g, keyFiles := cloud.Guest{}, []string(nil)
+	g, keyFiles, stateless := cloud.Guest{}, []string(nil), false
 	c := &cobra.Command{
 		Use:   "create NAME --project PROJECT --env ENV --image IMAGE",
 		Short: "Create a guest on a node",
@@ -68,7 +69,9 @@ guest has them. Without --node it is placed on the node of its environment with 
 			if err != nil {
 				return exit.WithCode(exit.Usage, err)
 			}
-			g.SSHKeys = keys
+			if g.SSHKeys = keys; stateless {
+				g.Stateless = cloud.Yes
+			}
 			return k.edit(c.Context(), func(data *cloud.Cloud) error { return createGuest(data, args[0], g) })
 		},
 	}
@@ -80,6 +83,8 @@ guest has them. Without --node it is placed on the node of its environment with 
 	f.StringVar(&g.Size, "size", cloud.DefaultSize, "size of its disk")
 	cli.RepeatedVar(f, &g.Names, "name", "", "name for which the node's proxy leads to it; may be repeated")
 	cli.RepeatedVar(f, &keyFiles, "ssh-key", "", "file of a public key that may log in as root; may be repeated")
+	f.BoolVar(&stateless, "stateless", false,
+		"its disk has no data: a new one from the image replaces it on another node")
 	for _, name := range []string{"project", "env", "image"} {
 		_ = c.MarkFlagRequired(name)
 	}
@@ -102,6 +107,10 @@ func createGuest(data *cloud.Cloud, name string, g cloud.Guest) error {
 			return diag.Cloud.Hint(fmt.Errorf("no node of mode %s has a free slot", g.Env),
 				"corpus node ls lists nodes and their modes")
 		}
+	}
+	if data.Nodes[g.Node].Closed == cloud.Yes {
+		return diag.Cloud.Hint(fmt.Errorf("node %s takes no more guests, since it was evacuated", g.Node),
+			"corpus node open %s", g.Node)
 	}
 	data.Guests[name] = g
 	return nil
@@ -185,13 +194,34 @@ func (k *clouds) guestInfo() *cobra.Command {
 			if err := hasGuest(now.data, args[0]); err != nil {
 				return err
 			}
-			g := guestOf(now.data, args[0])
-			return k.answer(g, "guest:     %s\nhostname:  %s\nid:        %s\nnode:      %s\nproject:   %s\nenv:       %s\n"+
-				"image:     %s\naddresses: %s %s\nssh:       %s\nsize:      %s\nnames:     %s\nkeys:      %d", g.Name, g.Host, g.ID,
-				g.Node, g.Project,
-				g.Env, g.Image, g.Address4, g.Address6, g.SSH, g.Size, strings.Join(g.AllNames, " "), len(g.SSHKeys))
+			return k.showGuest(c.Context(), now.data, args[0])
 		},
 	}
+}
+
+func (k *clouds) showGuest(ctx context.Context, c *cloud.Cloud, name string) error {
+	g := guestOf(c, name)
+	reported, err := k.healthOf(ctx, c, name)
+	if err != nil {
+		return fmt.Errorf("reading what %s reports: %w", g.Host, err)
+	}
+	g.Health = &reported
+	node := g.Node
+	if g.From != "" {
+		node += ", when node " + g.From + " has stopped it"
+	}
+	data := "data"
+	if g.Stateless == cloud.Yes {
+		data = "no data"
+	}
+	text := fmt.Sprintf("guest:     %s\nhostname:  %s\nid:        %s\nnode:      %s\nproject:   %s\nenv:       %s\n"+
+		"image:     %s\naddresses: %s %s\nssh:       %s\nsize:      %s, %s\nnames:     %s\nkeys:      %d\nhealth:    %s",
+		g.Name, g.Host, g.ID, node, g.Project, g.Env, g.Image, g.Address4, g.Address6, g.SSH, g.Size, data,
+		strings.Join(g.AllNames, " "), len(g.SSHKeys), reported)
+	if len(g.Old) > 0 {
+		text += "\nold disks: " + strings.Join(g.Old, " ")
+	}
+	return k.answer(g, "%s", text)
 }
 
 func hasGuest(c *cloud.Cloud, name string) error {

@@ -30,18 +30,14 @@ func (k *clouds) guestDelete() *cobra.Command {
 	return k.editFlags(&cobra.Command{
 		Use: "delete NAME", Short: "Delete a guest and its disk",
 		Long: `delete removes a guest from the cloud. Its node stops it and removes its disk, which cannot be ` +
-			`brought back.`,
+			`brought back; so do nodes that it has moved away from.`,
 		Example: `  corpus guest delete web1 --cloud prod`, Args: cli.Args(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, args []string) error {
 			return k.edit(c.Context(), func(data *cloud.Cloud) error {
 				if err := hasGuest(data, args[0]); err != nil {
 					return err
 				}
-				g := data.Guests[args[0]]
-				if g.ID != "" {
-					data.Deleted[g.ID] = cloud.Deleted{Guest: args[0], Node: g.Node}
-				}
-				delete(data.Guests, args[0])
+				data.Delete(args[0])
 				return nil
 			})
 		},

@@ -37,7 +37,8 @@ its versions and go back to an earlier one, as for any project. docs/cloud.md de
   corpus node add n1 --mode prod --region eu1 --address 192.0.2.1 --store s3://bucket/prefix --keys keys`,
 	}
 	k.flags(c)
-	c.AddCommand(k.nodeList(), k.nodeAdd(), k.nodeInfo(), k.nodeMode(), k.nodeRemove(), k.nodeDomain())
+	c.AddCommand(k.nodeList(), k.nodeAdd(), k.nodeInfo(), k.nodeMode(), k.nodeRemove(), k.nodeDomain(), k.nodeEvacuate(),
+		k.nodeOpen())
 	return c
 }
 
@@ -189,7 +190,11 @@ func (k *clouds) nodeRemove() *cobra.Command {
 				}
 				if on := data.On(args[0]); len(on) > 0 {
 					return diag.Cloud.Hint(fmt.Errorf("node %s has guests: %s", args[0], strings.Join(on, ", ")),
-						"delete them first: corpus guest delete NAME")
+						"delete them first: corpus guest delete NAME; or move them: corpus guest move NAME NODE")
+				}
+				if kept := data.KeptOn(args[0]); len(kept) > 0 {
+					return diag.Cloud.Hint(fmt.Errorf("node %s has disks of guests that moved away: %s", args[0],
+						strings.Join(kept, ", ")), "remove them first: corpus guest drop NAME %s", args[0])
 				}
 				delete(data.Nodes, args[0])
 				return nil

@@ -27,7 +27,9 @@ type clouds struct {
 	channel string // of the project cloud
 	yes     bool   // publish without a question
 	dry     bool   // show the change, and publish nothing
-	start   startFlags
+
+	unanswered bool // the command answers after another change
+	start      startFlags
 }
 
 // flags adds the flags that all commands of clouds have.

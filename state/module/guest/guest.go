@@ -1,16 +1,20 @@
-// Package guest implements guest.present, guest.only and guest.checked, with which a node makes and removes its guests:
-// hosts that run on it, each with a root file system of its own.
+// Package guest implements guest.present, guest.only, guest.archived and guest.checked, with which a node makes, moves
+// and removes its guests: hosts that run on it, each with a root file system of its own.
 //
 // A guest is made from an image, a tar archive of a root file system, by a driver (nspawn). The record of a guest, a
-// file below Records, maps its name to its ID in the cloud, and holds the operation that a run was about to perform. It
-// is written before anything else, so a run after a power failure finishes or removes a guest that the last run began.
-// A root file system gets its name only when it is complete and on the disk.
+// file below Records, maps its name to its ID and the ID of its disk in the cloud, and holds the operation that a run
+// was about to perform. It is written before anything else, so a run after a power failure finishes or removes a guest
+// that the last run began. A root file system gets its name only when it is complete and on the disk.
+//
+// A guest that moves to another node gets a disk with another ID there. The node before keeps its disk until that ID is
+// among the deleted ones.
 //
 // Once a guest has run, its root can put links anywhere in its file system. Therefore a node writes into it only before
 // it has run for the first time, and follows no link there.
 package guest
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -31,9 +35,10 @@ const Records = "/var/lib/corpus-guests"
 // Functions returns the functions of guest.
 func Functions() module.Table {
 	return module.Table{
-		"present": func() module.Resource { return &present{Driver: nspawnName} },
-		"only":    func() module.Resource { return &only{} },
-		"checked": func() module.Resource { return &checked{} },
+		"present":  func() module.Resource { return &present{Driver: nspawnName} },
+		"only":     func() module.Resource { return &only{} },
+		"checked":  func() module.Resource { return &checked{} },
+		"archived": func() module.Resource { return &archived{} },
 	}
 }
 
@@ -48,9 +53,13 @@ const (
 type record struct {
 	Name   string `json:"-"`
 	ID     string `json:"id"`
+	Disk   string `json:"disk,omitempty"` // ID of the disk; empty for the first one, which has the guest's ID
 	Driver string `json:"driver"`
 	Step   string `json:"step"`
 }
+
+// disk returns the ID of the guest's disk.
+func (r record) disk() string { return cmp.Or(r.Disk, r.ID) }
 
 func recordPath(name string) string { return path.Join(Records, name+".json") }
 
@@ -64,7 +73,7 @@ func readRecord(h *host.Host, name string) (record, bool, error) {
 		return record{}, false, fmt.Errorf("reading the record of guest %s: %w", name, err)
 	}
 	r := record{}
-	if err := json.Unmarshal(data, &r); err != nil || checkID(r.ID) != nil {
+	if err := json.Unmarshal(data, &r); err != nil || checkID(r.ID) != nil || checkID(r.disk()) != nil {
 		return record{}, false, diag.Container.Hint(fmt.Errorf("%s is damaged", recordPath(name)),
 			"write {\"id\": ID, \"driver\": \"nspawn\", \"step\": \"ready\"}, with the guest's ID of the cloud, into it")
 	}

@@ -72,7 +72,7 @@ func node(t *testing.T, h *statetest.Host) {
 	}
 	statetest.UseUnits(h)
 	statetest.UseTools(t, h, map[string]statetest.Tool{"tar": real("tar"), "rm": real("rm"),
-		"find": real("find"),
+		"find": real("find"), "sync": real("sync"),
 		"systemctl": func(args []string, _ string) (string, error) {
 			root, is := strings.CutPrefix(args[0], "--root=")
 			if !is || args[1] != "enable" {
@@ -90,6 +90,32 @@ func web1(driver string) *value.Map {
 		"bridge", "guests", "uids", 8*65536, "copies", value.NewMap("/usr/bin/corpus-agent", "/usr/bin/corpus-agent"),
 		"contents", value.NewMap("/etc/corpus/agent.yaml", "store: x\n"), "enable", value.NewList("corpus-agent.timer"),
 		"binds", value.NewMap("/var/lib/corpus-guests/web1", "/etc/corpus-node"))
+}
+
+// archive is the file in which the disk of web1 comes from another node.
+const archive = "/var/lib/machines/web1-" + idB + ".tar"
+
+// moved returns the arguments of web1 on the node that it has moved to.
+func moved(driver string) *value.Map {
+	args := web1(driver)
+	args.Set("image", archive)
+	args.Set("disk", idB)
+	args.Set("moved", true)
+	return args
+}
+
+// arrive puts the archive of a disk there, as a person copies it.
+func arrive(t *testing.T, h *statetest.Host) {
+	t.Helper()
+	if err := os.MkdirAll(h.Dir+"/var/lib/machines", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	h.Put(archive, h.Text("/image.tar"))
+}
+
+// unitOf returns the unit of web1.
+func unitOf(driver string) string {
+	return map[string]string{"nspawn": "systemd-nspawn@web1.service"}[driver]
 }
 
 // drivers returns the drivers that the tests of this file cover.
@@ -138,6 +164,34 @@ func TestConformance(t *testing.T) {
 				Arguments: value.NewMap("name", "guests", "guests", value.NewList(idB)),
 				First:     &statetest.Want{Result: true, Changes: value.NewMap("web1", "stopped; its disk is kept")},
 				After:     statetest.Tree{"/var/lib/machines/web1/etc/machine-id": statetest.File(idA + "\n")}},
+			statetest.Case{Name: driver + " waits for the disk of a guest that moves", Function: "present",
+				Arguments: moved(driver), First: &statetest.Want{Result: true, Comment: "waits for its disk"}},
+			statetest.Case{Name: driver + " makes a guest from its disk", Function: "present", Arguments: moved(driver),
+				Setup: func(t *testing.T, h *statetest.Host) { arrive(t, h) },
+				After: statetest.Tree{"/var/lib/machines/web1/etc/os-release": statetest.File("ID=debian\n"),
+					archive: {Absent: true}, "/var/lib/machines/web1/etc/machine-id": {Absent: true}}},
+			statetest.Case{Name: driver + " does not take an earlier disk", Function: "present", Arguments: moved(driver),
+				Before: []statetest.Call{{Function: "present", Arguments: web1(driver)}},
+				First:  &statetest.Want{Result: false, Comment: "has another guest named web1, with the ID " + idA}},
+			statetest.Case{Name: driver + " removes an earlier disk", Function: "only",
+				Before:    []statetest.Call{{Function: "present", Arguments: web1(driver)}},
+				Arguments: value.NewMap("name", "guests", "guests", value.NewList(idB), "deleted", value.NewList(idA)),
+				First:     &statetest.Want{Result: true, Changes: value.NewMap("web1", "removed with its disk")}},
+			statetest.Case{Name: driver + " archives a disk", Function: "archived",
+				Before:    []statetest.Call{{Function: "present", Arguments: web1(driver)}},
+				Arguments: value.NewMap("name", "web1", "disk", idA, "file", archive),
+				First:     &statetest.Want{Result: true, Changes: value.NewMap("archive", archive)},
+				After:     statetest.Tree{"/var/lib/machines/web1/etc/machine-id": statetest.File(idA + "\n")}},
+			statetest.Case{Name: driver + " archives no disk of a guest that runs", Function: "archived",
+				Before: []statetest.Call{{Function: "present", Arguments: web1(driver)}},
+				Setup: func(_ *testing.T, h *statetest.Host) {
+					h.Put("/units", "systemd-nspawn@web1.service active disabled\n")
+				},
+				Arguments: value.NewMap("name", "web1", "disk", idA, "file", archive),
+				First:     &statetest.Want{Result: false, Comment: "runs here, or starts at boot"}},
+			statetest.Case{Name: driver + " archives no disk that it has not", Function: "archived",
+				Arguments: value.NewMap("name", "web1", "disk", idA, "file", archive),
+				First:     &statetest.Want{Result: true, Comment: "there is no such disk"}},
 			statetest.Case{Name: driver + " lets the guests of the cloud be", Function: "only",
 				Before:    []statetest.Call{{Function: "present", Arguments: web1(driver)}},
 				Arguments: value.NewMap("name", "guests", "guests", value.NewList(idA), "deleted", value.NewList(idB))})
@@ -180,6 +234,19 @@ func (c stoppedFiles) unlessStopped(do func() error) error {
 		return nil
 	}
 	return do()
+}
+
+// stoppedUnits makes changes of units with change.
+type stoppedUnits struct {
+	host.Units
+	change func(func() error) error
+}
+
+func (u stoppedUnits) Act(ctx context.Context, verb host.UnitVerb, name string, wait bool) error {
+	return u.change(func() error { return u.Units.Act(ctx, verb, name, wait) })
+}
+func (u stoppedUnits) SetBoot(ctx context.Context, verb host.BootVerb, name string, runtime bool) error {
+	return u.change(func() error { return u.Units.SetBoot(ctx, verb, name, runtime) })
 }
 
 // TestInterruptedChangesAreFinished stops the creation and the removal of a guest at each step, and runs them again.
@@ -226,7 +293,16 @@ func stopAt(t *testing.T, h *statetest.Host, step int, function string, args *va
 	whole, commands := h.Files, h.Commands
 	left := step
 	resource, diff := hosttest.Look(t, h.Host, guest.Functions(), function, args)
+	units := h.Units
 	h.Files = stoppedFiles{whole, &left}
+	h.Units = stoppedUnits{units, func(change func() error) error {
+		if left--; left < 0 {
+			return errStopped
+		}
+		h.Files = whole // the imitated units are stored without counting
+		defer func() { h.Files = stoppedFiles{whole, &left} }()
+		return change()
+	}}
 	h.Commands = statetest.Commands(func(c host.Command) (host.Output, error) {
 		if left--; left < 0 {
 			return host.Output{}, errStopped
@@ -237,7 +313,7 @@ func stopAt(t *testing.T, h *statetest.Host, step int, function string, args *va
 		return commands.Run(context.Background(), c)
 	})
 	_, err := resource.Apply(context.Background(), h.Host, diff)
-	h.Files, h.Commands = whole, commands
+	h.Files, h.Commands, h.Units = whole, commands, units
 	if err != nil && left >= 0 {
 		t.Fatalf("step %d: %v", step, err)
 	}

@@ -15,8 +15,8 @@ import (
 // cloud lose their disks. Any other guest is stopped, and keeps its disk.
 type only struct {
 	Name    string   `sls:"name"`
-	Guests  []string `sls:"guests"`  // IDs of the guests of the node
-	Deleted []string `sls:"deleted"` // IDs of guests whose disks are removed
+	Guests  []string `sls:"guests"`  // IDs of the disks of the node's guests
+	Deleted []string `sls:"deleted"` // IDs of the disks that are removed
 
 	remove, stop []record
 }
@@ -30,7 +30,7 @@ func (o *only) Valid() error {
 	}
 	for _, id := range o.Deleted {
 		if slices.Contains(o.Guests, id) {
-			return fmt.Errorf("the guest with the ID %s is among the guests and among the deleted ones", id)
+			return fmt.Errorf("the disk with the ID %s is among the guests and among the deleted ones", id)
 		}
 	}
 	return nil
@@ -48,10 +48,10 @@ func (o *only) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
 	o.remove, o.stop = nil, nil
 	for _, r := range all {
 		switch {
-		case r.Step == deleting, slices.Contains(o.Deleted, r.ID):
+		case r.Step == deleting, slices.Contains(o.Deleted, r.disk()):
 			o.remove = append(o.remove, r)
 			changes.Set(r.Name, "removed with its disk")
-		case !slices.Contains(o.Guests, r.ID):
+		case !slices.Contains(o.Guests, r.disk()):
 			runs, err := runsOrStarts(ctx, h, r)
 			if err != nil {
 				return module.Diff{}, err
@@ -130,22 +130,19 @@ func remove(ctx context.Context, h *host.Host, r record) error {
 	if err := halt(ctx, h, r); err != nil {
 		return err
 	}
-	for _, dir := range []string{path.Join(d.Dir(), r.Name), path.Join(d.Dir(), ".new-"+r.ID),
+	for _, dir := range []string{path.Join(d.Dir(), r.Name), path.Join(d.Dir(), ".new-"+r.disk()),
 		path.Join(Records, r.Name)} {
 		if err := removeTree(ctx, h, r.Name, dir); err != nil {
 			return err
 		}
 	}
+	archives, err := archivesOf(h, d.Dir(), r.Name)
+	if err != nil {
+		return err
+	}
 	settings, _ := d.Settings(&present{Name: r.Name})
-	for _, file := range []string{settings, recordPath(r.Name)} {
-		there, err := exists(h, file)
-		if err != nil {
-			return err
-		}
-		if !there {
-			continue
-		}
-		if err := h.Files.Remove(file); err != nil {
+	for _, file := range append(archives, settings, recordPath(r.Name)) {
+		if err := removeFile(h, file); err != nil {
 			return err
 		}
 	}

@@ -2,6 +2,7 @@ package guest
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,11 +20,14 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// present implements guest.present: a guest has a root file system that was made from an image, and settings.
+// present implements guest.present: a guest has a root file system that was made from an image, or from the archive of
+// its disk on another node, and settings.
 type present struct {
 	Name     string     `sls:"name"`
 	ID       string     `sls:"id,required"`    // the guest's machine ID
 	Image    string     `sls:"image,required"` // tar archive on the node
+	Disk     string     `sls:"disk"`           // ID of the guest's disk; empty for the guest's ID
+	Moved    bool       `sls:"moved"`          // Image is the archive of its disk: it is awaited, and unpacked as it is
 	Hostname string     `sls:"hostname,required"`
 	Driver   string     `sls:"driver"`
 	Bridge   string     `sls:"bridge"`   // a bridge of the node; empty for no network
@@ -45,7 +49,7 @@ func (p paths) Keys() func(func(string) bool) { return maps.Keys(p) }
 
 // Valid returns an error for arguments that are not safe as parts of paths and settings.
 func (p *present) Valid() error {
-	errs := []error{checkName(p.Name), checkID(p.ID)}
+	errs := []error{checkName(p.Name), checkID(p.ID), checkID(p.disk())}
 	var err error
 	if p.driver, err = driverNamed(p.Driver); err != nil {
 		errs = append(errs, err)
@@ -124,9 +128,9 @@ func (p *present) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 	switch {
 	case err != nil:
 		return module.Diff{}, err
-	case known && r.ID != p.ID:
+	case known && (r.ID != p.ID || r.disk() != p.disk()):
 		return module.Diff{},
-			diag.Container.Hint(fmt.Errorf("%s has another guest named %s, with the ID %s", p.driver.Dir(), p.Name, r.ID),
+			diag.Container.Hint(fmt.Errorf("%s has another guest named %s, with the ID %s", p.driver.Dir(), p.Name, r.disk()),
 				"guest.only removes guests that were deleted from the cloud: let it run before this state")
 	case known && r.Step == deleting:
 		return module.Diff{}, diag.Container.Hint(fmt.Errorf("the removal of guest %s has begun", p.Name), "let "+
@@ -135,7 +139,14 @@ func (p *present) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 		return module.Diff{}, diag.Container.Hint(fmt.Errorf("%s exists, and no record says that it is a guest's", p.root()),
 			"move it away, or give the guest another name")
 	case !known || r.Step == creating:
+		if waits, err := p.awaits(h, there); waits || err != nil {
+			return module.Diff{Comment: "guest " + p.Name + " waits for its disk: " + p.Image}, err
+		}
 		changes.Set("guest", "created from "+p.Image)
+	case p.Moved:
+		if err := p.spent(h, changes); err != nil {
+			return module.Diff{}, err
+		}
 	}
 	if err := p.open(h, changes); err != nil {
 		return module.Diff{}, err
@@ -149,6 +160,28 @@ func (p *present) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 		return module.Diff{Comment: "guest " + p.Name + " is there"}, err
 	}
 	return module.Diff{Changes: changes, Comment: "guest " + p.Name + " would be made, or its settings changed"}, err
+}
+
+// disk returns the ID of the guest's disk.
+func (p *present) disk() string { return cmp.Or(p.Disk, p.ID) }
+
+// awaits reports whether the archive of a guest that moves here has not arrived. complete says that its root file
+// system is there.
+func (p *present) awaits(h *host.Host, complete bool) (bool, error) {
+	if !p.Moved || complete {
+		return false, nil
+	}
+	arrived, err := exists(h, p.Image)
+	return !arrived, err
+}
+
+// spent adds the removal of the archive that the guest was made from to changes, if it is still there.
+func (p *present) spent(h *host.Host, changes *value.Map) error {
+	is, err := exists(h, p.Image)
+	if is {
+		changes.Set("archive", p.Image+" removed")
+	}
+	return err
 }
 
 func (p *present) root() string { return path.Join(p.driver.Dir(), p.Name) }
@@ -172,6 +205,11 @@ func (p *present) Apply(ctx context.Context, h *host.Host, d module.Diff) (modul
 			return module.Report{}, fmt.Errorf("creating guest %s: %w", p.Name, err)
 		}
 	}
+	if p.Moved {
+		if err := removeFile(h, p.Image); err != nil {
+			return module.Report{}, err
+		}
+	}
 	file, content := p.driver.Settings(p)
 	if err := h.MkdirAll(path.Dir(file)); err != nil {
 		return module.Report{}, err
@@ -182,7 +220,7 @@ func (p *present) Apply(ctx context.Context, h *host.Host, d module.Diff) (modul
 
 // create makes the root file system. It first removes what an interrupted run left, unless that is complete.
 func (p *present) create(ctx context.Context, h *host.Host) error {
-	r := record{Name: p.Name, ID: p.ID, Driver: p.Driver, Step: creating}
+	r := record{Name: p.Name, ID: p.ID, Disk: p.Disk, Driver: p.Driver, Step: creating}
 	before, known, err := readRecord(h, p.Name)
 	if err != nil {
 		return err

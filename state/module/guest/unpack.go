@@ -66,7 +66,7 @@ func closeDir(h *host.Host, dir string) error {
 }
 
 func (p *present) unpack(ctx context.Context, h *host.Host) error {
-	partial := path.Join(p.driver.Dir(), ".new-"+p.ID)
+	partial := path.Join(p.driver.Dir(), ".new-"+p.disk())
 	if err := removeTree(ctx, h, p.Name, partial); err != nil {
 		return err
 	}
@@ -84,10 +84,24 @@ func (p *present) unpack(ctx context.Context, h *host.Host) error {
 	if err := p.restrict(ctx, h, partial); err != nil {
 		return err
 	}
-	if err := p.seed(ctx, h, partial); err != nil {
+	if p.Moved { // its guest has run: root follows no path in it
+		err = syncTree(h, partial)
+	} else {
+		err = p.seed(ctx, h, partial)
+	}
+	if err != nil {
 		return err
 	}
 	return h.Files.Rename(partial, p.root())
+}
+
+// syncTree writes a tree to the disk.
+func syncTree(h *host.Host, dir string) error {
+	root, err := h.Files.Beneath(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(root.SyncAll(), root.Close())
 }
 
 // restrict removes the device nodes of an image, through which a guest could use the devices of the node; a guest gets

@@ -1,0 +1,198 @@
+package cloud
+
+import (
+	"encoding/hex"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
+
+// Way is how a guest that moves gets its disk on the new node.
+type Way string
+
+// The ways.
+const (
+	Fresh    Way = "fresh"    // made from the image, as for a new guest
+	Copied   Way = "copied"   // made from an archive of the disk on the node before
+	Returned Way = "returned" // the disk that the new node still has of the guest
+)
+
+// DiskOf returns the ID of the guest's present disk, by which nodes tell it from those that it had on other nodes.
+func (g Guest) DiskOf() string {
+	if g.Disk != "" {
+		return g.Disk
+	}
+	return g.ID
+}
+
+// OldOn returns the IDs of the disks that a node keeps of a guest, the newest last.
+func (g Guest) OldOn(node string) (disks []string) {
+	for _, one := range g.Old {
+		if on, disk, _ := strings.Cut(one, "."); on == node {
+			disks = append(disks, disk)
+		}
+	}
+	return disks
+}
+
+// KeptOn returns the names of the guests of which a node keeps an earlier disk.
+func (c *Cloud) KeptOn(node string) (names []string) {
+	for _, name := range sortedKeys(c.Guests) {
+		if len(c.Guests[name].OldOn(node)) > 0 {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// Archive returns the file of a node that has the disk which a guest takes to its new node.
+func Archive(guest, disk string) string { return Disks + "/" + guest + "-" + disk + ".tar" }
+
+// Disks is the directory of nodes with the root file systems of guests, and with archives of those that move.
+const Disks = "/var/lib/machines"
+
+// Move moves a guest to another node. The node before keeps the disk, and the new node starts the guest only after
+// Arrived. The guest keeps its name, ID, names, keys and SSH port, and Allocate chooses addresses of the new node. The
+// ID of a new disk is read from random.
+func (c *Cloud) Move(name, node string, way Way, random io.Reader) error {
+	g := c.Guests[name]
+	if err := c.mayMove(name, node, way); err != nil {
+		return err
+	}
+	disk := ""
+	if kept := g.OldOn(node); way == Returned {
+		disk = kept[len(kept)-1]
+	} else {
+		var id [16]byte
+		if _, err := io.ReadFull(random, id[:]); err != nil {
+			return fmt.Errorf("choosing the ID of a disk: %w", err)
+		}
+		disk = hex.EncodeToString(id[:])
+	}
+	g.Old = slices.DeleteFunc(append(slices.Clone(g.Old), g.Node+"."+g.DiskOf()),
+		func(one string) bool { return one == node+"."+disk })
+	g.From, g.Node, g.Disk, g.Copy, g.Moved = g.Node, node, disk, "", ""
+	if disk == g.ID {
+		g.Disk = ""
+	}
+	if way == Copied {
+		g.Copy = Yes
+	}
+	g.Address4, g.Address6 = "", ""
+	c.Guests[name] = g
+	return nil
+}
+
+func (c *Cloud) mayMove(name, node string, way Way) error {
+	g := c.Guests[name]
+	from, to := c.Nodes[g.Node], c.Nodes[node]
+	kept := g.OldOn(node)
+	switch {
+	case g.Node == node:
+		return diag.Cloud.Hint(fmt.Errorf("guest %s is on node %s", name, node), "corpus guest info %s shows it", name)
+	case g.From != "":
+		return diag.Cloud.Hint(fmt.Errorf("guest %s is moving from node %s to %s", name, g.From, g.Node),
+			"finish that first: corpus guest move %s %s", name, g.Node)
+	case from.Region != to.Region:
+		return diag.Cloud.Hint(
+			fmt.Errorf("node %s is in the region %s, and guest %s in %s", node, to.Region, name, from.Region),
+			"the hostname of a guest contains its region: choose a node of %s, or create another guest", from.Region)
+	case c.Free(node) == 0:
+		return diag.Cloud.Hint(fmt.Errorf("node %s has no free slot", node), "corpus node ls lists the free slots")
+	case way == Returned && len(kept) == 0:
+		return diag.Cloud.Hint(fmt.Errorf("node %s has no disk of guest %s", node, name),
+			"corpus guest info %s lists them", name)
+	case way != Returned && len(kept) > 0:
+		return diag.Cloud.Hint(fmt.Errorf("node %s still has an earlier disk of guest %s", node, name),
+			"remove it with `corpus guest drop %s %s`, or give --old-disk to go back to it", name, node)
+	}
+	return nil
+}
+
+// Arrived ends the move of a guest whose node before runs it no more: the new node starts it. Its reports count from
+// the second after this one.
+func (c *Cloud) Arrived(name string, at time.Time) {
+	g := c.Guests[name]
+	g.From, g.Moved = "", at.Truncate(time.Second).Add(time.Second).UTC().Format(time.RFC3339)
+	c.Guests[name] = g
+}
+
+// Drop removes the disks that a node keeps of a guest which has moved away from it.
+func (c *Cloud) Drop(name, node string) error {
+	g := c.Guests[name]
+	disks := g.OldOn(node)
+	switch {
+	case len(disks) == 0:
+		return diag.Cloud.Hint(fmt.Errorf("node %s has no earlier disk of guest %s", node, name),
+			"corpus guest info %s lists the earlier disks", name)
+	case g.From != "":
+		return diag.Cloud.Hint(fmt.Errorf("guest %s is moving from node %s to %s", name, g.From, g.Node),
+			"finish that first: corpus guest move %s %s", name, g.Node)
+	}
+	for _, disk := range disks {
+		c.Deleted[disk] = Deleted{Guest: name, Node: node}
+	}
+	g.Old = slices.DeleteFunc(slices.Clone(g.Old), func(one string) bool { return strings.HasPrefix(one, node+".") })
+	g.Copy = ""
+	c.Guests[name] = g
+	return nil
+}
+
+// Delete removes a guest with all of its disks.
+func (c *Cloud) Delete(name string) {
+	g := c.Guests[name]
+	if g.ID != "" {
+		c.Deleted[g.DiskOf()] = Deleted{Guest: name, Node: g.Node}
+	}
+	for _, one := range g.Old {
+		node, disk, _ := strings.Cut(one, ".")
+		c.Deleted[disk] = Deleted{Guest: name, Node: node}
+	}
+	delete(c.Guests, name)
+}
+
+// Evacuation is what became of the guests of a node that is gone.
+type Evacuation struct {
+	Moved map[string]string `json:"moved"` // the new node of each guest that was moved
+	Data  []string          `json:"data"`  // guests that stay, since their disks are on the node
+	Full  []string          `json:"full"`  // guests that stay, since no other node has room
+}
+
+// Evacuate closes a node, which must be off, and moves its guests without data to other nodes. All others stay.
+func (c *Cloud) Evacuate(node string, at time.Time, random io.Reader) (Evacuation, error) {
+	e := Evacuation{Moved: map[string]string{}, Data: []string{}, Full: []string{}}
+	n := c.Nodes[node]
+	n.Closed = Yes
+	c.Nodes[node] = n
+	for _, name := range c.On(node) {
+		g := c.Guests[name]
+		if g.Stateless != Yes {
+			e.Data = append(e.Data, name)
+			continue
+		}
+		to := c.place(g.Env, func(other string) bool {
+			return c.Nodes[other].Region == n.Region && len(g.OldOn(other)) == 0
+		})
+		if to == "" {
+			e.Full = append(e.Full, name)
+			continue
+		}
+		before := g.From // a node that still may run it
+		g.From, g.Copy = "", ""
+		c.Guests[name] = g
+		if err := c.Move(name, to, Fresh, random); err != nil {
+			return e, err
+		}
+		if c.Arrived(name, at); before != "" {
+			g = c.Guests[name]
+			g.From, g.Moved = before, ""
+			c.Guests[name] = g
+		}
+		e.Moved[name] = to
+	}
+	return e, nil
+}

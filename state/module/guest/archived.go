@@ -1,0 +1,121 @@
+package guest
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"path"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/module"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// archived implements guest.archived: the disk of a guest that has left the node is in an archive, with which another
+// node continues it. The disk stays.
+type archived struct {
+	Name string `sls:"name"`
+	Disk string `sls:"disk,required"` // ID of the disk
+	File string `sls:"file,required"` // the archive
+}
+
+// Valid returns an error for arguments that are not safe as parts of paths.
+func (a *archived) Valid() error {
+	for _, err := range []error{checkName(a.Name), checkID(a.Disk), checkPath("file", a.File)} {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *archived) Check(_ context.Context, h *host.Host) (module.Diff, error) {
+	if err := a.Valid(); err != nil {
+		return module.Diff{}, err
+	}
+	r, known, err := readRecord(h, a.Name)
+	switch {
+	case err != nil:
+		return module.Diff{}, err
+	case !known || r.disk() != a.Disk || r.Step != ready:
+		text := fmt.Sprintf("this node has no disk %s of a guest %s: restore the guest from a backup, in an empty disk "+
+			"(corpus guest move %s NODE --empty)", a.Disk, a.Name, a.Name)
+		return module.Diff{Comment: "there is no such disk", Warnings: []string{text}}, nil
+	}
+	is, err := exists(h, a.File)
+	if is || err != nil {
+		return module.Diff{Comment: "the disk of guest " + a.Name + " is in " + a.File}, err
+	}
+	return module.Diff{Changes: value.NewMap("archive", a.File),
+		Comment: "the disk of guest " + a.Name + " would be archived"}, nil
+}
+
+// Apply makes the archive. It gets its name only when it is complete and on the disk.
+func (a *archived) Apply(ctx context.Context, h *host.Host, d module.Diff) (module.Report, error) {
+	r, _, err := readRecord(h, a.Name)
+	if err != nil {
+		return module.Report{}, err
+	}
+	runs, err := runsOrStarts(ctx, h, r)
+	if err != nil {
+		return module.Report{}, err
+	}
+	if runs {
+		return module.Report{}, diag.Container.Hint(fmt.Errorf("guest %s runs here, or starts at boot", a.Name),
+			"guest.only stops guests that have left the node: let it run before this state")
+	}
+	driver, err := driverNamed(r.Driver)
+	if err != nil {
+		return module.Report{}, err
+	}
+	partial := a.File + ".part"
+	if err := removeFile(h, partial); err != nil {
+		return module.Report{}, err
+	}
+	mode := fs.FileMode(0o600)
+	err = h.Files.Write(partial, host.NewFile{Content: strings.NewReader(""), Mode: &mode, UID: -1, GID: -1})
+	if err != nil {
+		return module.Report{}, err
+	}
+	_, err = h.Tool(ctx, host.Tool{Argv: []string{"tar", "--create", "--file", partial, "--directory",
+		path.Join(driver.Dir(), a.Name), "--numeric-owner", "--one-file-system", "--xattrs", "--xattrs-include=*", "."},
+		Limit: hour, Package: "tar",
+		Changes: host.Subject{Kind: host.KindCommand, Name: "archive of the disk of guest " + a.Name}})
+	if err != nil {
+		return module.Report{}, host.Failed(diag.Container, err, "archiving the disk of guest "+a.Name,
+			"make room on the disk of "+path.Dir(a.File))
+	}
+	_, err = h.Tool(ctx, host.Tool{Argv: []string{"sync", partial}, Package: "coreutils", Limit: hour,
+		Changes: host.Subject{Kind: host.KindCommand, Name: "archive of the disk of guest " + a.Name}})
+	if err != nil {
+		return module.Report{}, host.Failed(diag.Container, err, "writing "+partial+" to the disk", "see the kernel's log")
+	}
+	return module.Report{Changes: d.Changes, Comment: "the disk of guest " + a.Name + " is in " + a.File},
+		h.Files.Rename(partial, a.File)
+}
+
+// archivesOf returns the archives of the disks of a guest.
+func archivesOf(h *host.Host, dir, guest string) (files []string, err error) {
+	there, err := exists(h, dir)
+	if err != nil || !there {
+		return nil, err
+	}
+	names, err := h.Files.ReadDir(dir)
+	for _, name := range names {
+		if strings.HasPrefix(name, guest+"-") { // names of guests have no hyphen
+			files = append(files, path.Join(dir, name))
+		}
+	}
+	return files, err
+}
+
+// removeFile removes a file, if it exists.
+func removeFile(h *host.Host, file string) error {
+	is, err := exists(h, file)
+	if err != nil || !is {
+		return err
+	}
+	return h.Files.Remove(file)
+}
