@@ -87,10 +87,11 @@ func TestGuestsMoveBetweenNodes(t *testing.T) {
 	n1, n2 := cloudNode(t, s, n, "n1", "172.31.0.11"), cloudNode(t, s, n, "n2", "172.31.0.12")
 	deploy := func(h *lab.Host) report {
 		t.Helper()
-		return agent(t, h, "deploy", "--store", storeURL, "--trust-root", "/root/root.json").converged(t)
+		return agent(t, h, "deploy", "--trust-root", "/root/root.json").converged(t)
 	}
 	for _, h := range []*lab.Host{n1, n2} {
 		s.reach(h, server)
+		h.Write("/etc/corpus/agent.yaml", "store: "+storeURL+"\n")
 		deploy(h)
 	}
 	runs := func(h *lab.Host, guest string) bool {
