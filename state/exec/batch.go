@@ -2,11 +2,14 @@ package exec
 
 import (
 	"context"
+	"iter"
 	"slices"
+	"strings"
 
 	"github.com/corpus-agent/corpus-agent/state/compile"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/module"
+	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
 // A batch is one action for several steps that follow each other, such as one transaction of the package manager for
@@ -20,14 +23,14 @@ func apart() []string {
 	return []string{"onlyif", "unless", "creates", "check_cmd", "retry", "parallel", "failhard", "timeout", followUnsafe}
 }
 
-// together returns the following steps for which step s may act as well. None has a requisite, so no other step can run
-// between them, and none stops the run by its failure.
+// together returns the following steps for which step s may act as well. What they require has run, so no other step can
+// run between them, and none stops the run by its failure.
 func (w *walk) together(s *compile.Step) []*compile.Step {
 	if w.runner.Test || w.runner.Failhard || len(w.rest) == 0 || w.rest[0] != s || w.tried[s] || !w.joins(s) {
 		return nil
 	}
 	n := 1
-	for n < len(w.rest) && w.rest[n].State() == s.State() && w.joins(w.rest[n]) {
+	for n < len(w.rest) && w.rest[n].State() == s.State() && w.rest[n].Fun() == s.Fun() && w.joins(w.rest[n]) {
 		n++
 	}
 	return w.rest[1:n]
@@ -35,7 +38,10 @@ func (w *walk) together(s *compile.Step) []*compile.Step {
 
 // joins reports whether a step may be a part of a batch.
 func (w *walk) joins(s *compile.Step) bool {
-	if len(s.Requisites) > 0 || *w.flag(s) != (flags{}) || w.running.Get(s.Tag()) != nil {
+	if !w.ready(s) || *w.flag(s) != (flags{}) || w.running.Get(s.Tag()) != nil {
+		return false
+	}
+	if v, given := s.Chunk.Get("aggregate"); given && !value.Truth(v) {
 		return false
 	}
 	if _, asked := s.Targets("prerequired"); asked || slices.ContainsFunc(apart(), s.Chunk.Has) {
@@ -46,26 +52,33 @@ func (w *walk) joins(s *compile.Step) bool {
 	return ok
 }
 
-// batch lets a step that has something to do act for the other steps of its batch as well. It reports whether it did.
-// It stores the changes of the step itself in the try and those of the others in the result.
+// ready reports whether a step has no requisites but such as have run and are met, so that it will run in any case.
+func (w *walk) ready(s *compile.Step) bool {
+	for _, q := range s.Requisites {
+		for _, t := range q.Targets {
+			if !strings.HasPrefix(q.Kind, "require") || slices.ContainsFunc(t.Steps, func(s *compile.Step) bool {
+				r := w.running.Get(s.Tag())
+				return r == nil || r.pending != nil
+			}) {
+				return false
+			}
+		}
+	}
+	return w.status(s) == met
+}
+
+// batch lets a step that has something to do act for the other steps of its batch as well. It reports whether it did,
+// or tried. It stores the changes of the step itself in the try and those of the others in the result.
 func (r *Runner) batch(ctx context.Context, first module.Resource, t *try, result *Result) bool {
 	batcher, ok := first.(module.Batcher)
 	if !ok || t.together == nil {
 		return false
 	}
 	result.batch, t.together = t.together(t.step), nil
-	var others []module.Resource
-	for _, s := range result.batch {
-		resource, ok := r.resource(try{step: s}, &Result{Step: s})
-		if !ok {
-			break
-		}
-		others = append(others, resource)
-	}
-	if len(others) == 0 {
+	if len(result.batch) == 0 {
 		return false
 	}
-	reports := batcher.Batch(host.Applying(t.acting(ctx, r)), r.hostOf(ctx, t.step).Ending(ctx), others)
+	reports := batcher.Batch(host.Applying(t.acting(ctx, r)), r.hostOf(ctx, t.step).Ending(ctx), r.resources(result.batch))
 	if len(reports) == 0 {
 		return false
 	}
@@ -73,12 +86,21 @@ func (r *Runner) batch(ctx context.Context, first module.Resource, t *try, resul
 	return true
 }
 
+// resources yields the resources of steps up to the first whose arguments are wrong.
+func (r *Runner) resources(steps []*compile.Step) iter.Seq[module.Resource] {
+	return func(yield func(module.Resource) bool) {
+		for _, s := range steps {
+			if resource, ok := r.resource(try{step: s}, &Result{Step: s}); !ok || !yield(resource) {
+				return
+			}
+		}
+	}
+}
+
 // keepMade stores the changes that a step made for others until these run. A batch is tried once.
 func (w *walk) keepMade(r *Result) {
-	for i, s := range r.batch {
-		if w.tried[s] = true; i < len(r.made) {
-			w.made[s] = r.made[i]
-		}
+	for i, made := range r.made {
+		w.tried[r.batch[i]], w.made[r.batch[i]] = true, made
 	}
 	r.batch, r.made = nil, nil
 }

@@ -13,7 +13,7 @@ import (
 
 // TestBatches runs trees of states that install packages, and checks the calls of the package manager and the results.
 func TestBatches(t *testing.T) {
-	const repository = "foo 1.0\nbar 1.1 1.0 needs=lib\nbaz 1.0\nlib 3.0\n"
+	const repository = "foo 1.0\nbar 1.1 1.0 needs=lib\nbaz 1.0\nlib 3.0\nbroken 1.0 fails=yes\n"
 	for name, c := range map[string]struct {
 		sls, packages, log string
 		failhard           bool
@@ -36,7 +36,7 @@ func TestBatches(t *testing.T) {
 		},
 		"a package that no repository has fails its own state": {
 			sls:     "foo: {pkg.installed: []}\nnone: {pkg.installed: []}\nbaz: {pkg.installed: []}\n",
-			log:     "refresh\ninstall foo\ninstall baz\n",
+			log:     "refresh\ninstall foo baz\n",
 			results: map[string]string{"foo": "True foo", "none": "False", "baz": "True baz"},
 		},
 		"requisites, guards and other options split a batch": {
@@ -54,6 +54,45 @@ func TestBatches(t *testing.T) {
 				"c: {pkg.installed: [{pkgs: [bar: '1.0']}]}\n",
 			log:     "refresh\ninstall bar=1.1 foo\ninstall bar=1.0\n",
 			results: map[string]string{"a": "True bar lib", "b": "True foo", "c": "True bar"},
+		},
+		"a version that no repository has fails its own state": {
+			sls:     "foo: {pkg.installed: []}\nbar: {pkg.installed: [{version: '2.0'}]}\nbaz: {pkg.installed: []}\n",
+			log:     "refresh\ninstall foo baz\n",
+			results: map[string]string{"foo": "True foo", "bar": "False", "baz": "True baz"},
+		},
+		"a batch that fails is done again one by one": {
+			sls:     "foo: {pkg.installed: []}\nbroken: {pkg.installed: []}\nbaz: {pkg.installed: []}\n",
+			log:     "refresh\ninstall foo broken baz\ninstall foo\ninstall broken\n",
+			results: map[string]string{"foo": "True foo", "broken": "False", "baz": "True baz"},
+		},
+		"each set of options is a batch of its own": {
+			sls: "foo: {pkg.installed: []}\nbar: {pkg.installed: []}\nbaz: {pkg.installed: [{install_recommends: false}]}\n" +
+				"broken: {pkg.installed: [{install_recommends: false}]}\n",
+			log:     "refresh\ninstall foo bar\ninstall baz broken\ninstall broken\n",
+			results: map[string]string{"foo": "True foo lib", "bar": "True bar", "baz": "True baz", "broken": "False"},
+		},
+		"what all states require has run": {
+			sls: "first: {test.nop: []}\nfoo: {pkg.installed: [{require: [{test: first}]}]}\nbar: {pkg.installed: []}\n" +
+				"baz: {pkg.installed: [{require: [{test: first}]}]}\n",
+			log:     "refresh\ninstall foo bar baz\n",
+			results: map[string]string{"first": "True", "foo": "True foo lib", "bar": "True bar", "baz": "True baz"},
+		},
+		"aggregate: False": {
+			sls:     "foo: {pkg.installed: [{aggregate: false}]}\nbar: {pkg.installed: []}\nbaz: {pkg.installed: [{aggregate: true}]}\n",
+			log:     "refresh\ninstall foo\ninstall bar baz\n",
+			results: map[string]string{"foo": "True foo", "bar": "True bar lib", "baz": "True baz"},
+		},
+		"the newest versions": {
+			sls:      "foo: {pkg.latest: []}\nbar: {pkg.latest: []}\nbaz: {pkg.latest: []}\n",
+			packages: "foo 0.9\nbaz 1.0\n", log: "refresh\ninstall foo bar\n",
+			results: map[string]string{"foo": "True foo lib", "bar": "True bar", "baz": "True"},
+		},
+		"removals": {
+			sls: "foo: {pkg.removed: []}\nlib: {pkg.removed: []}\nbar: {pkg.removed: []}\nbaz: {pkg.purged: []}\n" +
+				"bax: {pkg.purged: []}\n",
+			packages: "foo 1.0\nbar 1.1\nbaz 1.0\nlib 3.0\nbax 1.0\n", log: "remove foo lib bar\npurge baz bax\n",
+			results: map[string]string{"foo": "True foo", "lib": "True lib", "bar": "True bar",
+				"baz": "True removed installed", "bax": "True removed installed"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

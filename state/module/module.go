@@ -12,6 +12,7 @@ package module
 
 import (
 	"context"
+	"iter"
 
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/value"
@@ -55,8 +56,8 @@ type Batcher interface {
 	// Batch applies this resource and the first ones of others in one operation. It returns a report for each of them,
 	// this one first, with the changes that were made for it; it returns none if it would apply only this one. Each
 	// resource is checked by itself afterwards and applied if anything is left to do, so a failure of the batch is not
-	// a failure of a step.
-	Batch(ctx context.Context, h *host.Host, others []Resource) []Report
+	// a failure of a step, and empty reports mean that each resource is applied by itself.
+	Batch(ctx context.Context, h *host.Host, others iter.Seq[Resource]) []Report
 }
 
 type decidingKey struct{}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/corpus-agent/corpus-agent/artifact/structsort"
 	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
@@ -85,7 +86,7 @@ func groupsOf(j *jointPlan, list []host.Transaction) (groups []*group) {
 		n := min(size, len(list))
 		var changes []host.PackageChange
 		for _, t := range list[:n] {
-			changes = append(changes, j.take(t)...)
+			changes = append(changes, structsort.Without(j.take(t), func(c host.PackageChange) bool { return c.New == "" })...)
 		}
 		if list = list[n:]; len(changes) > 0 {
 			groups = append(groups, &group{changes: changes})

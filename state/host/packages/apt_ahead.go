@@ -109,11 +109,18 @@ func (a *apt) discard(ctx context.Context) error {
 	return a.must(ctx, []string{"rm", "-rf", "--one-file-system", "--", aptAhead})
 }
 
-// needs reads the dependencies and sizes of packages from the repositories' indexes.
-func (a *apt) needs(ctx context.Context, changes []host.PackageChange) (map[string][]string, int64, error) {
+// needs reads the dependencies, conflicts and sizes of packages from the repositories' indexes.
+func (a *apt) needs(ctx context.Context, t host.Transaction, changes []host.PackageChange) (map[string][]string, int64,
+	error) {
+	v, err := a.installed()
+	if err != nil {
+		return nil, 0, err
+	}
 	argv := []string{"apt-cache", "-q", "show", "--"}
 	for _, c := range changes {
-		argv = append(argv, c.Name+"="+c.New)
+		if c.New != "" {
+			argv = append(argv, c.Name+"="+c.New)
+		}
 	}
 	out, err := a.ask(ctx, argv...)
 	if err == nil && out.Code != 0 {
@@ -122,7 +129,13 @@ func (a *apt) needs(ctx context.Context, changes []host.PackageChange) (map[stri
 	if err != nil {
 		return nil, 0, err
 	}
-	return neededAmong(out.Stdout, changes), sizesOf(out.Stdout), nil
+	r := relations{v: v, changes: map[string]host.PackageChange{}, causes: map[string][]string{},
+		providers: map[string][]string{}, recommends: t.Recommends == nil || *t.Recommends}
+	for _, c := range changes {
+		bare, _, _ := strings.Cut(c.Name, ":")
+		r.changes[bare] = c
+	}
+	return r.among(out.Stdout), sizesOf(out.Stdout), nil
 }
 
 // sizesOf adds up the sizes in stanzas of packages: of the download, in bytes, and of the installed files, in KiB.
@@ -137,43 +150,64 @@ func sizesOf(text string) (bytes int64) {
 	return bytes
 }
 
-// neededAmong returns, for each package in the stanzas of text, its dependencies that are among the changes.
-func neededAmong(text string, changes []host.PackageChange) map[string][]string {
-	listed := map[string]string{} // names as the changes have them, by bare names
-	for _, c := range changes {
-		bare, _, _ := strings.Cut(c.Name, ":")
-		listed[bare] = c.Name
-	}
-	wanted, providers := map[string][]string{}, map[string][]string{}
+// relations finds out which changes of a plan cause others.
+type relations struct {
+	v          *host.Inventory
+	changes    map[string]host.PackageChange // by bare names
+	causes     map[string][]string           // names in the dependencies of each package
+	providers  map[string][]string           // packages of the plan that provide a virtual package
+	recommends bool                          // recommended packages are installed
+}
+
+// among returns, for each package in the stanzas of text, the changes of others that it causes.
+func (r *relations) among(text string) map[string][]string {
+	needs := map[string][]string{}
 	for stanza := range strings.SplitSeq(text, "\n\n") {
 		name := ""
 		for line := range strings.Lines(stanza) {
-			field, v, _ := strings.Cut(line, ":")
-			switch field {
+			switch field, v, _ := strings.Cut(line, ":"); field {
 			case "Package":
-				name = listed[strings.TrimSpace(v)]
-			case "Depends", "Pre-Depends", "Recommends":
-				wanted[name] = append(wanted[name], dependencyNames(v)...)
+				name = r.changes[strings.TrimSpace(v)].Name
 			case "Provides":
 				for _, other := range dependencyNames(v) {
-					providers[other] = append(providers[other], name)
+					r.providers[other] = append(r.providers[other], name)
 				}
+			case "Depends", "Pre-Depends":
+				r.causes[name] = append(r.causes[name], dependencyNames(v)...)
+			case "Recommends":
+				if r.recommends {
+					r.causes[name] = append(r.causes[name], dependencyNames(v)...)
+				}
+			case "Conflicts", "Breaks":
+				needs[name] = append(needs[name], r.displaced(dependencyNames(v))...)
 			}
 		}
 	}
-	needs := map[string][]string{}
-	for other, names := range providers {
+	for other, names := range r.providers {
 		needs[virtual+other] = names
 	}
-	for name, others := range wanted {
+	for name, others := range r.causes {
 		for _, other := range others {
-			if real, ok := listed[other]; ok {
-				needs[name] = append(needs[name], real)
+			if c, ok := r.changes[other]; ok {
+				needs[name] = append(needs[name], c.Name)
 			}
-			needs[name] = append(needs[name], providers[other]...)
+			needs[name] = append(needs[name], r.providers[other]...)
 		}
 	}
 	return needs
+}
+
+// displaced returns the installed packages among the changes that have or provide one of the names.
+func (r *relations) displaced(names []string) (displaced []string) {
+	for _, name := range names {
+		for _, other := range append([]string{name}, r.v.Providers(name)...) {
+			bare, _, _ := strings.Cut(other, ":")
+			if c := r.changes[bare]; c.Old != "" {
+				displaced = append(displaced, c.Name)
+			}
+		}
+	}
+	return displaced
 }
 
 // dependencyNames returns the names in a field such as "a (>= 1), b | c:any".

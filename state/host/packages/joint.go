@@ -11,38 +11,45 @@ import (
 
 // jointPlanner is a package manager that can simulate several installations at once.
 type jointPlanner interface {
-	// needs returns for each package of a plan the others that it depends on or recommends, and the disk space of all
-	// in bytes, including their downloads.
-	needs(ctx context.Context, changes []host.PackageChange) (names map[string][]string, size int64, err error)
+	// needs returns for each package of a plan the others that change because of it: those that it depends on, recommends
+	// or conflicts with. size is the disk space of all in bytes, including their downloads.
+	needs(ctx context.Context, t host.Transaction, changes []host.PackageChange) (names map[string][]string, size int64,
+		err error)
 }
 
 // jointPlan has the changes that several successive transactions would make.
 type jointPlan struct {
-	all   host.Transaction
+	all   map[host.Wanted]bool          // the packages of all transactions
 	left  map[string]host.PackageChange // changes that no transaction has taken yet, by name
 	needs map[string][]string
 	size  int64 // disk space for all changes in bytes, including downloads
 }
 
 // PlanAhead simulates successive transactions in one call of the package manager, so that Plan needs no further call
-// for each of them. It does nothing for package managers other than apt, for transactions of different kinds, and if a
-// package would be removed. Plan then simulates each.
+// for each of them. It does nothing for package managers other than apt, and for transactions of different kinds. Plan
+// then simulates each.
 func (p *Packages) PlanAhead(ctx context.Context, list []host.Transaction) error {
 	planner, ok := p.manager.(jointPlanner)
 	if !ok || len(list) < 2 || p.Allowed(list[0].String()) != nil || p.foresaw(list[0]) {
 		return nil
 	}
-	p.mu.Lock()
-	p.alone = true // until a joint simulation has succeeded
-	p.mu.Unlock()
 	j := p.jointly(ctx, planner, list)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.joint == nil {
+		p.joint = map[string]*jointPlan{}
+	}
+	p.joint[kindOf(list[0])] = j
 	if j == nil {
 		return ctx.Err()
 	}
-	p.mu.Lock()
-	p.joint, p.alone = j, false
-	p.mu.Unlock()
 	return nil
+}
+
+// kindOf returns a key for the options of a transaction.
+func kindOf(t host.Transaction) string {
+	t.Packages = nil
+	return keyOf(t)
 }
 
 // jointly simulates transactions in one call; it returns nil if that is impossible. Plan then reports the errors of
@@ -54,14 +61,17 @@ func (p *Packages) jointly(ctx context.Context, planner jointPlanner, list []hos
 		return nil
 	}
 	changes, err := p.manager.plan(ctx, all)
-	if err != nil || slices.ContainsFunc(changes, func(c host.PackageChange) bool { return c.New == "" }) {
-		return nil
-	}
-	needs, size, err := planner.needs(ctx, changes)
 	if err != nil {
 		return nil
 	}
-	j := &jointPlan{all: all, left: map[string]host.PackageChange{}, needs: needs, size: size}
+	needs, size, err := planner.needs(ctx, all, changes)
+	if err != nil {
+		return nil
+	}
+	j := &jointPlan{all: map[host.Wanted]bool{}, left: map[string]host.PackageChange{}, needs: needs, size: size}
+	for _, w := range all.Packages {
+		j.all[w] = true
+	}
 	for _, c := range changes {
 		j.left[c.Name] = c
 	}
@@ -79,7 +89,7 @@ func (p *Packages) known(ctx context.Context, list []host.Transaction) ([]host.T
 			names = append(names, w.Name)
 		}
 	}
-	offers, err := p.manager.offers(ctx, names, "")
+	offers, err := p.manager.offers(ctx, names, list[0].Release)
 	return structsort.Without(list, func(t host.Transaction) bool {
 		return slices.ContainsFunc(t.Packages, func(w host.Wanted) bool { _, ok := offers[w.Name]; return !ok })
 	}), err
@@ -90,22 +100,14 @@ func (p *Packages) known(ctx context.Context, list []host.Transaction) ([]host.T
 func (p *Packages) foresaw(t host.Transaction) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	_, ok := p.plans[keyOf(t)]
-	return ok || p.alone || p.joint.covers(t)
+	_, planned := p.plans[keyOf(t)]
+	j, tried := p.joint[kindOf(t)]
+	return planned || tried && j == nil || j.covers(t)
 }
 
-// covers reports whether a transaction is a part of the plan.
+// covers reports whether a transaction of the plan's kind is a part of the plan.
 func (j *jointPlan) covers(t host.Transaction) bool {
-	if j == nil {
-		return false
-	}
-	packages := t.Packages
-	t.Packages = nil
-	all := j.all
-	all.Packages = nil
-	return keyOf(t) == keyOf(all) && !slices.ContainsFunc(packages, func(w host.Wanted) bool {
-		return !slices.Contains(j.all.Packages, w)
-	})
+	return j != nil && !slices.ContainsFunc(t.Packages, func(w host.Wanted) bool { return !j.all[w] })
 }
 
 // joined returns one transaction for several that differ only in their packages.
@@ -115,14 +117,12 @@ func joined(list []host.Transaction) (all host.Transaction, alike bool) {
 	}
 	all = list[0]
 	all.Packages = nil
-	options, versions := keyOf(all), map[string]string{}
+	kind, versions := kindOf(all), map[string]string{}
 	for _, t := range list {
-		packages := t.Packages
-		t.Packages = nil
-		if t.Action != host.InstallPackages || t.Recommends != nil || keyOf(t) != options {
+		if t.Action != host.InstallPackages || kindOf(t) != kind {
 			return all, false
 		}
-		for _, w := range packages {
+		for _, w := range t.Packages {
 			version, twice := versions[w.Name]
 			if w.File != "" || twice && version != w.Version {
 				return all, false

@@ -47,22 +47,53 @@ func TestInstallationsAreSimulatedInOneCall(t *testing.T) {
 	}
 }
 
-// TestIncompatibleInstallsArePlannedSeparately plans an installation that removes a package, and transactions of two
-// kinds.
+// TestAJointPlanWithRemovals plans two transactions, of which the first removes a package because of what that provides,
+// and upgrades another one that it breaks.
+func TestAJointPlanWithRemovals(t *testing.T) {
+	p, commands := aptWith(t, nil, map[string]host.Output{
+		"apt-get --simulate": {Stdout: "Remv foo [1:1.0-2]\nInst clock (1 Debian [amd64])\nInst libc6:i386 [2.35] (2.37 Debian " +
+			"[i386])\nInst tool (3 Debian [all])\n"},
+		"apt-cache -q show --": {Stdout: "Package: clock\nConflicts: virt\nBreaks: libc6 (<< 2.37), tool (<< 2)\n\n" +
+			"Package: tool\n\nPackage: libc6\n"},
+		"apt-cache -q policy": {Stdout: "clock:\n  Candidate: 1\ntool:\n  Candidate: 3\n"},
+	})
+	p.manager.(*apt).files = rootWith(t, map[string]string{
+		dpkgStatus: strings.ReplaceAll(status, "hold ok", "install ok")}).Files
+	no := false
+	list := []host.Transaction{{Packages: []host.Wanted{{Name: "clock"}}, Recommends: &no},
+		{Packages: []host.Wanted{{Name: "tool"}}, Recommends: &no}}
+	want := [][]host.PackageChange{{{Name: "clock", New: "1"}, {Name: "foo", Old: "1:1.0-2"},
+		{Name: "libc6:i386", Old: "2.35", New: "2.37"}}, {{Name: "tool", New: "3"}}}
+	for i, one := range list {
+		if err := p.PlanAhead(t.Context(), list[i:]); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := p.Plan(t.Context(), one); err != nil || !reflect.DeepEqual(got, want[i]) {
+			t.Errorf("%s: %+v, %v, want %+v", one, got, err, want[i])
+		}
+	}
+	if len(commands.Ran) != 3 || strings.Contains(commands.Ran[2], "foo") {
+		t.Errorf("apt ran\n%s", strings.Join(commands.Ran, "\n"))
+	}
+}
+
+// TestIncompatibleInstallsArePlannedSeparately plans an installation that removes a package which does not conflict with
+// it, and transactions of two kinds.
 func TestIncompatibleInstallsArePlannedSeparately(t *testing.T) {
 	a, b := host.Transaction{Packages: []host.Wanted{{Name: "a"}}}, host.Transaction{Packages: []host.Wanted{{Name: "b"}}}
 	p, commands := aptWith(t, nil, map[string]host.Output{
 		"apt-get --simulate":  {Stdout: "Inst a (1 Debian [all])\nRemv foo [1]\n"},
+		"apt-cache -q show":   {Stdout: "Package: a\n"},
 		"apt-cache -q policy": {Stdout: "a:\n  Candidate: 1\nb:\n  Candidate: 1\n"},
 	})
-	if err := p.PlanAhead(context.Background(), []host.Transaction{a, b}); err != nil || p.joint != nil {
+	if err := p.PlanAhead(context.Background(), []host.Transaction{a, b}); err != nil || p.joint[kindOf(a)] != nil {
 		t.Errorf("a plan with a removal: %v", err)
 	}
 	b.Release = "testing"
 	p.Forget()
 	ran := len(commands.Ran)
 	for range 3 {
-		if err := p.PlanAhead(context.Background(), []host.Transaction{a, b}); err != nil || p.joint != nil ||
+		if err := p.PlanAhead(context.Background(), []host.Transaction{a, b}); err != nil || p.joint[kindOf(a)] != nil ||
 			len(commands.Ran) != ran+1 {
 			t.Errorf("transactions of two kinds: %v, %q", err, commands.Ran[ran:])
 		}

@@ -52,9 +52,8 @@ type Packages struct {
 	refreshed time.Time // time of the refresh of this run; zero for none
 	outage    error     // an *outage.Error that kept the last refresh from a repository
 	plans     map[string][]host.PackageChange
-	joint     *jointPlan // see PlanAhead
-	ahead     *ahead     // see FetchAhead
-	alone     bool       // PlanAhead found that a joint simulation is impossible
+	joint     map[string]*jointPlan // see PlanAhead; by kind of transactions, nil if it is impossible for that kind
+	ahead     *ahead                // see FetchAhead
 }
 
 var errNoPackageManager = diag.Program.Hint(errors.New("no package manager that is known here was found"),
@@ -112,7 +111,7 @@ func (p *Packages) Describe(file io.Reader) (host.Package, error) {
 // Forget drops the cached database.
 func (p *Packages) Forget() {
 	p.mu.Lock()
-	p.inventory, p.plans, p.joint, p.alone = nil, nil, nil, false
+	p.inventory, p.plans, p.joint = nil, nil, nil
 	p.mu.Unlock()
 }
 
@@ -222,8 +221,8 @@ func (p *Packages) Plan(ctx context.Context, t host.Transaction) ([]host.Package
 		p.mu.Unlock()
 		return changes, nil
 	}
-	if p.joint.covers(t) {
-		changes = p.joint.take(t)
+	if j := p.joint[kindOf(t)]; j.covers(t) {
+		changes = j.take(t)
 		p.plans = withPlan(p.plans, key, changes)
 		p.mu.Unlock()
 		return changes, nil

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -343,4 +344,46 @@ func TestInterruptedDpkg(t *testing.T) {
 	if o := apply(t, thisMachine(t), "installed", "name", "corpus-foo"); o.err != nil {
 		t.Errorf("after dpkg --configure: %v", o.err)
 	}
+}
+
+// TestAptBatch installs the packages of four states in one transaction of apt. The script of one fails: the others report
+// their packages, and the failure is that of its state.
+func TestAptBatch(t *testing.T) {
+	r := newRepository(t)
+	r.add(t, "corpus-lib", "1.0", "", nil)
+	r.add(t, "corpus-foo", "1.0", "Depends: corpus-lib\n", nil)
+	r.add(t, "corpus-bar", "1.0", "", nil)
+	r.add(t, "corpus-broken", "1.0", "", map[string]string{"DEBIAN/postinst": "#!/bin/sh\nexit 3\n"})
+	r.index(t)
+	h := thisMachine(t)
+	var states []module.Resource
+	for _, name := range []string{"corpus-foo", "corpus-none", "corpus-broken", "corpus-bar"} {
+		states = append(states, resource(t, "installed", "name", name))
+	}
+	transactions := func() int {
+		log, _ := os.ReadFile("/var/log/apt/history.log") // none before the first
+		return strings.Count(string(log), "\nCommandline: ")
+	}
+	before := transactions()
+	reports := states[0].(module.Batcher).Batch(t.Context(), h, slices.Values(states[1:]))
+	if len(reports) != len(states) {
+		t.Fatalf("reports: %+v", reports)
+	}
+	for n, want := range []*value.Map{
+		value.NewMap("corpus-foo", change("", "1.0"), "corpus-lib", change("", "1.0")), value.NewMap(), value.NewMap(),
+		value.NewMap("corpus-bar", change("", "1.0")),
+	} {
+		if !value.Equal(reports[n].Changes, want) {
+			t.Errorf("state %d: %s, want %s", n, value.Repr(reports[n].Changes), value.Repr(want))
+		}
+		d, err := states[n].Check(module.Deciding(t.Context()), h)
+		if done := want.Len() > 0; err != nil || d.Empty() != done {
+			t.Errorf("state %d has something left to do: %t, %v", n, !d.Empty(), err)
+		}
+	}
+	if after := transactions(); after != before+1 {
+		t.Errorf("apt made %d transactions", after-before)
+	}
+	_, err := states[2].Apply(t.Context(), h, module.Diff{})
+	fails(t, outcome{err: err}, "post-installation script subprocess returned error exit status 3", "dpkg --configure -a")
 }

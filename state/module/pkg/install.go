@@ -36,7 +36,8 @@ type install struct {
 	Capabilities    any `sls:"resolve_capabilities"`
 	WatchFlags      any `sls:"watch_flags"`
 
-	refreshErr error // error of a refresh after which the old indexes are used
+	refreshErr error    // error of a refresh after which the old indexes are used
+	unreported []string // warnings of a refresh for a batch that was not possible
 	// real records, for packages that are not installed but provided by others, whether the repositories have them.
 	real map[string]bool
 }
@@ -52,7 +53,7 @@ func (i *install) stale(h *host.Host) bool {
 // otherwise it is a warning and the old indexes are used.
 func (i *install) refresh(ctx context.Context, h *host.Host) (warnings []string, err error) {
 	if !i.stale(h) {
-		return nil, nil
+		return i.unreported, nil
 	}
 	warnings, i.refreshErr = h.Packages.Refresh(ctx)
 	if i.refreshErr != nil && i.Refresh != nil {

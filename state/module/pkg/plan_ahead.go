@@ -2,6 +2,8 @@ package pkg
 
 import (
 	"context"
+	"reflect"
+	"slices"
 	"sync"
 
 	"github.com/corpus-agent/corpus-agent/artifact/structsort"
@@ -73,20 +75,26 @@ func (i *installed) note(changes []host.PackageChange) {
 	}
 }
 
-// planAhead makes the package manager simulate this state and the later ones of a dry run in one call, which
-// saves time.
+// planAhead makes the package manager simulate this state and the later ones of a dry run with the same options in one
+// call, which saves time.
 func (i *installed) planAhead(ctx context.Context, h *host.Host, own host.Transaction) error {
 	manager, ok := h.Packages.(joint)
-	if !ok || i.chunk() == nil || i.Coming.Len() < 2 || !usual(own) {
+	if !ok || i.chunk() == nil || i.Coming.Len() < 2 || i.Files != nil || own.Reinstall {
 		return nil
 	}
 	list := []host.Transaction{own}
 	for _, item := range i.Coming.Items[1:] {
-		if t, ok := i.later(ctx, h, item); ok && len(t.Packages) > 0 {
+		if t, ok := i.later(ctx, h, item); ok && len(t.Packages) > 0 && alike(t, own) {
 			list = append(list, t)
 		}
 	}
 	return manager.PlanAhead(ctx, list)
+}
+
+// alike reports whether two transactions differ only in their packages.
+func alike(a, b host.Transaction) bool {
+	a.Packages, b.Packages = nil, nil
+	return reflect.DeepEqual(a, b)
 }
 
 // later returns the transaction of a later state of the run if that is a pkg.installed state without sources.
@@ -102,7 +110,7 @@ func (i *installed) later(ctx context.Context, h *host.Host, item any) (t host.T
 	return other.plain(ctx, h)
 }
 
-// plain returns the transaction of a state that installs packages of the repositories with the default options.
+// plain returns the transaction of a state that installs packages of the repositories.
 func (i *installed) plain(ctx context.Context, h *host.Host) (t host.Transaction, ok bool) {
 	if i.Files != nil {
 		return t, false
@@ -112,7 +120,7 @@ func (i *installed) plain(ctx context.Context, h *host.Host) (t host.Transaction
 		return t, false
 	}
 	t, err = i.order(ctx, h, j)
-	return t, err == nil && usual(t)
+	return t, err == nil
 }
 
 // fetcher is a package manager that can download packages for later transactions.
@@ -131,7 +139,7 @@ func fetchAhead(ctx context.Context, h *host.Host, own host.Transaction) {
 	fetch := manager.FetchAhead(ctx, own, func() (list []host.Transaction) {
 		for _, r := range later.States() {
 			if other, ok := r.(*installed); ok && other.onlyInstalls() {
-				if t, ok := other.plain(ctx, h); ok && len(t.Packages) > 0 {
+				if t, ok := other.plain(ctx, h); ok && usual(t) && !within(t, own) {
 					list = append(list, t)
 				}
 			}
@@ -143,7 +151,12 @@ func fetchAhead(ctx context.Context, h *host.Host, own host.Transaction) {
 	}
 }
 
-// usual reports whether a transaction has no options that differ from the defaults.
+// within reports whether all packages of a transaction, or none, are those of another, as with states of one batch.
+func within(t, own host.Transaction) bool {
+	return !slices.ContainsFunc(t.Packages, func(w host.Wanted) bool { return !slices.Contains(own.Packages, w) })
+}
+
+// usual reports whether a transaction installs packages with no options that differ from the defaults.
 func usual(t host.Transaction) bool {
-	return t.Release == "" && t.Recommends == nil && !t.OnlyUpgrade && !t.Unverified && !t.NewConfig && !t.Reinstall
+	return t.Action == host.InstallPackages && t.Release == "" && t.Recommends == nil && !t.OnlyUpgrade && !t.Unverified && !t.NewConfig && !t.Reinstall
 }
