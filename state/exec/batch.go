@@ -15,18 +15,19 @@ import (
 // A batch is one action for several steps that follow each other, such as one transaction of the package manager for
 // ten pkg.installed states. The first of them acts for all. Each of the others still runs in its turn: it finds nothing
 // left to do, and reports what the batch changed for it. If the batch failed or did only a part, each step does the
-// rest by itself and reports its own failure.
+// rest by itself and reports its own failure. If the run ends before the turn of a step, the last step that ran reports
+// what the batch changed for it.
 
 // apart returns the arguments that exclude a step from batches, because the run decides only in the step's turn whether
 // or how often it acts.
 func apart() []string {
-	return []string{"onlyif", "unless", "creates", "check_cmd", "retry", "parallel", "failhard", "timeout", followUnsafe}
+	return []string{"onlyif", "unless", "creates", "check_cmd", "retry", "parallel", "timeout", followUnsafe}
 }
 
 // together returns the following steps for which step s may act as well. What they require has run, so no other step can
-// run between them, and none stops the run by its failure.
+// run between them.
 func (w *walk) together(s *compile.Step) []*compile.Step {
-	if w.runner.Test || w.runner.Failhard || len(w.rest) == 0 || w.rest[0] != s || w.tried[s] || !w.joins(s) {
+	if w.runner.Test || len(w.rest) == 0 || w.rest[0] != s || w.tried[s] || !w.joins(s) {
 		return nil
 	}
 	n := 1
@@ -103,6 +104,16 @@ func (w *walk) keepMade(r *Result) {
 		w.tried[r.batch[i]], w.made[r.batch[i]] = true, made
 	}
 	r.batch, r.made = nil, nil
+}
+
+// takeRest adds to the last result of a run the changes that a batch made for the steps after it.
+func (w *walk) takeRest(r *Result) {
+	for _, s := range w.rest {
+		if made, ok := w.made[s]; ok && s != r.Step && w.running.Get(s.Tag()) == nil {
+			r.takeMade(made)
+		}
+	}
+	w.runner.redact(r)
 }
 
 // takeMade adds the changes that a batch made for a step to its result. If both changed the same object, the result has

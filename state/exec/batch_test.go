@@ -36,7 +36,7 @@ func TestBatches(t *testing.T) {
 		},
 		"a package that no repository has fails its own state": {
 			sls:     "foo: {pkg.installed: []}\nnone: {pkg.installed: []}\nbaz: {pkg.installed: []}\n",
-			log:     "refresh\ninstall foo baz\n",
+			log:     "refresh\ninstall foo\ninstall baz\n",
 			results: map[string]string{"foo": "True foo", "none": "False", "baz": "True baz"},
 		},
 		"requisites, guards and other options split a batch": {
@@ -45,7 +45,12 @@ func TestBatches(t *testing.T) {
 			log:     "refresh\ninstall foo\ninstall bar\ninstall baz\n",
 			results: map[string]string{"foo": "True foo", "bar": "True bar lib", "baz": "True baz", "lib": "True"},
 		},
-		"a state with failhard is in no batch": {
+		"a failure that stops the run reports what the batch did for the states after it": {
+			sls:      "foo: {pkg.installed: []}\nbroken: {pkg.installed: []}\nbaz: {pkg.installed: []}\nlib: {pkg.installed: []}\n",
+			failhard: true, log: "refresh\ninstall foo broken baz lib\ninstall foo\ninstall broken\n",
+			results: map[string]string{"foo": "True foo", "broken": "False baz"},
+		},
+		"the first state fails, and stops the run": {
 			sls: "none: {pkg.installed: []}\nfoo: {pkg.installed: []}\n", failhard: true, log: "refresh\n",
 			results: map[string]string{"none": "False"},
 		},
@@ -56,9 +61,10 @@ func TestBatches(t *testing.T) {
 			results: map[string]string{"a": "True bar lib", "b": "True foo", "c": "True bar"},
 		},
 		"a version that no repository has fails its own state": {
-			sls:     "foo: {pkg.installed: []}\nbar: {pkg.installed: [{version: '2.0'}]}\nbaz: {pkg.installed: []}\n",
-			log:     "refresh\ninstall foo baz\n",
-			results: map[string]string{"foo": "True foo", "bar": "False", "baz": "True baz"},
+			sls: "foo: {pkg.installed: []}\nlib: {pkg.installed: []}\nbar: {pkg.installed: [{version: '2.0'}]}\n" +
+				"baz: {pkg.installed: []}\n",
+			log:     "refresh\ninstall foo lib\ninstall baz\n",
+			results: map[string]string{"foo": "True foo", "lib": "True lib", "bar": "False", "baz": "True baz"},
 		},
 		"a batch that fails is done again one by one": {
 			sls:     "foo: {pkg.installed: []}\nbroken: {pkg.installed: []}\nbaz: {pkg.installed: []}\n",

@@ -252,11 +252,15 @@ func (w *walk) failsHard(s *compile.Step) bool {
 	if w.runner.Test || r == nil || r.pending != nil {
 		return false
 	}
-	hard := w.runner.Failhard
+	return r.Outcome == Failed && w.hard(s)
+}
+
+// hard reports whether the run stops if a step fails.
+func (w *walk) hard(s *compile.Step) bool {
 	if v, ok := s.Chunk.Get("failhard"); ok {
-		hard = value.Truth(v)
+		return value.Truth(v)
 	}
-	return hard && r.Outcome == Failed
+	return w.runner.Failhard
 }
 
 // settle waits for steps that still run in parallel, and marks the failures that an onfail step handled.

@@ -37,7 +37,11 @@ func (w *walk) call(ctx context.Context, s *compile.Step) *Result {
 	t.together, t.later, t.aside = w.together, w.later, w.aside
 	r := w.numbered(w.runner.attempt(ctx, t))
 	w.keepMade(r)
-	return w.retry(ctx, s, r)
+	r = w.retry(ctx, s, r)
+	if len(w.made) > 0 && (ctx.Err() != nil || r.Outcome == Failed && w.hard(s)) {
+		w.takeRest(r)
+	}
+	return r
 }
 
 // watch runs a step's watch action.

@@ -22,9 +22,8 @@ type member interface {
 	postpone(warnings []string)
 	// combined returns the transaction for packages of several states.
 	combined(ctx context.Context, h *host.Host, targets []wanted) (host.Transaction, error)
-	// dropUnavailable empties the jobs with packages or versions that the repositories lack, which their states report,
-	// and reports whether there are any.
-	dropUnavailable(ctx context.Context, h *host.Host, jobs [][]wanted) (dropped bool)
+	// available returns the jobs before the first one with a package or version that the repositories lack.
+	available(ctx context.Context, h *host.Host, jobs [][]wanted) [][]wanted
 	// reported returns changes in the form of the state's report.
 	reported(changes []host.PackageChange) *value.Map
 }
@@ -99,7 +98,7 @@ func (r *removed) combined(_ context.Context, _ *host.Host, targets []wanted) (h
 	return r.transaction(nameList(targets)), nil
 }
 
-func (r *removed) dropUnavailable(context.Context, *host.Host, [][]wanted) bool { return false }
+func (r *removed) available(_ context.Context, _ *host.Host, jobs [][]wanted) [][]wanted { return jobs }
 
 func (r *removed) reported(changes []host.PackageChange) *value.Map {
 	if len(changes) == 0 {
@@ -122,22 +121,21 @@ func (i *install) combined(ctx context.Context, h *host.Host, targets []wanted) 
 	return i.transaction(packages), err
 }
 
-func (i *install) dropUnavailable(ctx context.Context, h *host.Host, jobs [][]wanted) (dropped bool) {
+func (i *install) available(ctx context.Context, h *host.Host, jobs [][]wanted) [][]wanted {
 	targets, _ := union(jobs)
 	offers, err := h.Packages.Offers(ctx, nameList(targets), i.FromRepo)
 	if err != nil {
-		return false
+		return jobs
 	}
-	for n, job := range jobs {
-		if slices.ContainsFunc(job, func(w wanted) bool {
-			offer, known := offers[w.name]
-			version, err := i.chosen(h, w, offer)
-			return !known || err != nil || version != "" && !slices.Contains(offer.Versions, version)
-		}) {
-			jobs[n], dropped = nil, true
-		}
+	lacks := func(w wanted) bool {
+		offer, known := offers[w.name]
+		version, err := i.chosen(h, w, offer)
+		return !known || err != nil || version != "" && !slices.Contains(offer.Versions, version)
 	}
-	return dropped
+	if n := slices.IndexFunc(jobs, func(job []wanted) bool { return slices.ContainsFunc(job, lacks) }); n >= 0 {
+		return jobs[:n]
+	}
+	return jobs
 }
 
 func (i *install) reported(changes []host.PackageChange) *value.Map { return changesMap(changes) }
@@ -165,11 +163,7 @@ func batch(ctx context.Context, h *host.Host, first member, others iter.Seq[modu
 	}
 	warnings, err := first.refresh(ctx, h)
 	jobs := jobsOf(ctx, h, group)
-	if len(jobs) == 0 {
-		first.postpone(warnings)
-		return nil
-	}
-	t, possible := transactionOf(ctx, h, first, jobs)
+	jobs, t, possible := transactionOf(ctx, h, first, jobs)
 	if err != nil || !possible { // each state reports its own error
 		first.postpone(warnings)
 		return make([]module.Report, len(jobs))
@@ -202,21 +196,27 @@ func jobsOf(ctx context.Context, h *host.Host, group []member) (jobs [][]wanted)
 	return jobs
 }
 
-// transactionOf returns the transaction for all jobs if it is possible and more than one job has packages. It empties
-// jobs with packages that the repositories lack.
-func transactionOf(ctx context.Context, h *host.Host, first member, jobs [][]wanted) (host.Transaction, bool) {
+// transactionOf returns the transaction for all jobs, if it is possible and more than one job has packages. Where the
+// repositories lack a package, it is for the jobs before that.
+func transactionOf(ctx context.Context, h *host.Host, first member,
+	jobs [][]wanted) (done [][]wanted, t host.Transaction, possible bool) {
 	for {
 		targets, acting := union(jobs)
 		if acting < 2 {
-			return host.Transaction{}, false
+			return jobs, t, false
 		}
 		t, err := first.combined(ctx, h, targets)
 		if err == nil {
 			_, err = h.Packages.Plan(ctx, t)
 		}
-		if err == nil || !first.dropUnavailable(ctx, h, jobs) {
-			return t, err == nil
+		if err == nil {
+			return jobs, t, true
 		}
+		some := first.available(ctx, h, jobs)
+		if len(some) == len(jobs) {
+			return jobs, t, false
+		}
+		jobs = some
 	}
 }
 
