@@ -53,7 +53,7 @@ func (p *Packages) FetchAhead(ctx context.Context, own host.Transaction,
 	if len(list) < 2 {
 		return nil
 	}
-	j := p.jointly(ctx, d, list)
+	j := p.jointly(ctx, d, list, true)
 	if j == nil {
 		return nil
 	}

@@ -33,7 +33,7 @@ func (p *Packages) PlanAhead(ctx context.Context, list []host.Transaction) error
 	if !ok || len(list) < 2 || p.Allowed(list[0].String()) != nil || p.foresaw(list[0]) {
 		return nil
 	}
-	j := p.jointly(ctx, planner, list)
+	j := p.jointly(ctx, planner, list, false)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.joint == nil {
@@ -53,32 +53,51 @@ func kindOf(t host.Transaction) string {
 }
 
 // jointly simulates transactions in one call; it returns nil if that is impossible. Plan then reports the errors of
-// each.
-func (p *Packages) jointly(ctx context.Context, planner jointPlanner, list []host.Transaction) *jointPlan {
-	list, err := p.known(ctx, list)
-	all, alike := joined(list)
-	if err != nil || !alike {
+// each. Where nothing but the named packages changes, it reads their sizes only if sized is set.
+func (p *Packages) jointly(ctx context.Context, planner jointPlanner, list []host.Transaction, sized bool) *jointPlan {
+	all, changes, ok := p.simulated(ctx, list)
+	if !ok {
 		return nil
 	}
-	changes, err := p.manager.plan(ctx, all)
-	if err != nil {
-		return nil
+	j := &jointPlan{all: map[host.Wanted]bool{}, left: map[string]host.PackageChange{}}
+	for _, c := range changes {
+		j.left[c.Name] = c
 	}
-	needs, size, err := planner.needs(ctx, all, changes)
-	if err != nil {
-		return nil
-	}
-	j := &jointPlan{all: map[host.Wanted]bool{}, left: map[string]host.PackageChange{}, needs: needs, size: size}
 	for _, w := range all.Packages {
 		j.all[w] = true
 	}
-	for _, c := range changes {
-		j.left[c.Name] = c
+	if sized || len(j.reached(all)) != len(changes) {
+		var err error
+		if j.needs, j.size, err = planner.needs(ctx, all, changes); err != nil {
+			return nil
+		}
 	}
 	if len(j.reached(all)) != len(changes) {
 		return nil // a package changes that no transaction requires
 	}
 	return j
+}
+
+// simulated simulates transactions as one, without those whose packages the repositories lack.
+func (p *Packages) simulated(ctx context.Context,
+	list []host.Transaction) (all host.Transaction, changes []host.PackageChange, ok bool) {
+	all, ok = joined(list)
+	if !ok {
+		return all, nil, false
+	}
+	changes, err := p.manager.plan(ctx, all)
+	if err == nil {
+		return all, changes, true
+	}
+	some, err := p.known(ctx, list)
+	if err != nil || len(some) == len(list) {
+		return all, nil, false
+	}
+	if all, ok = joined(some); !ok {
+		return all, nil, false
+	}
+	changes, err = p.manager.plan(ctx, all)
+	return all, changes, err == nil
 }
 
 // known returns the transactions whose packages the repositories have. Plan reports the errors of the others.
