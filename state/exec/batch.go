@@ -24,8 +24,8 @@ func apart() []string {
 	return []string{"onlyif", "unless", "creates", "check_cmd", "retry", "parallel", "timeout", followUnsafe}
 }
 
-// together returns the following steps for which step s may act as well. What they require has run, so no other step can
-// run between them.
+// together returns the following steps for which step s may act as well. What they require has run, so no other
+// step can run between them.
 func (w *walk) together(s *compile.Step) []*compile.Step {
 	if w.runner.Test || len(w.rest) == 0 || w.rest[0] != s || w.tried[s] || !w.joins(s) {
 		return nil

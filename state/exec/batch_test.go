@@ -46,7 +46,8 @@ func TestBatches(t *testing.T) {
 			results: map[string]string{"foo": "True foo", "bar": "True bar lib", "baz": "True baz", "lib": "True"},
 		},
 		"a failure that stops the run reports what the batch did for the states after it": {
-			sls:      "foo: {pkg.installed: []}\nbroken: {pkg.installed: []}\nbaz: {pkg.installed: []}\nlib: {pkg.installed: []}\n",
+			sls: "foo: {pkg.installed: []}\nbroken: {pkg.installed: []}\nbaz: {pkg.installed: []}\n" +
+				"lib: {pkg.installed: []}\n",
 			failhard: true, log: "refresh\ninstall foo broken baz lib\ninstall foo\ninstall broken\n",
 			results: map[string]string{"foo": "True foo", "broken": "False baz"},
 		},
@@ -84,7 +85,8 @@ func TestBatches(t *testing.T) {
 			results: map[string]string{"first": "True", "foo": "True foo lib", "bar": "True bar", "baz": "True baz"},
 		},
 		"aggregate: False": {
-			sls:     "foo: {pkg.installed: [{aggregate: false}]}\nbar: {pkg.installed: []}\nbaz: {pkg.installed: [{aggregate: true}]}\n",
+			sls: "foo: {pkg.installed: [{aggregate: false}]}\nbar: {pkg.installed: []}\n" +
+				"baz: {pkg.installed: [{aggregate: true}]}\n",
 			log:     "refresh\ninstall foo\ninstall bar baz\n",
 			results: map[string]string{"foo": "True foo", "bar": "True bar lib", "baz": "True baz"},
 		},

@@ -17,10 +17,10 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/value"
 )
 
-// TestPackageStatesShareProcesses counts the processes of runs of 40 states that install packages, of which ten have an
-// option. A dry run has one simulation for each set of options, for any number of states, and a query if more changes than
-// they name. A run has apt-get update, and for the states of each set, which follow each other, one simulation and one
-// transaction.
+// TestPackageStatesShareProcesses counts the processes of runs of 40 states that install packages, of which ten
+// have an option. A dry run has one simulation for each set of options, for any number of states, and a query if
+// more changes than they name. A run has apt-get update, and for the states of each set, which follow each other,
+// one simulation and one transaction.
 func TestPackageStatesShareProcesses(t *testing.T) {
 	const options = " -q -y -o DPkg::Options::=--force-confold -o DPkg::Options::=--force-confdef --allow-downgrades"
 	var tree, plain, optional, shown strings.Builder

@@ -9,9 +9,9 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/host"
 )
 
-// TestInstallationsAreSimulatedInOneCall plans three transactions, of which the first two need one library, and one of a
-// package that does not exist. apt runs five times in all, three times because of that, and each plan has the changes of
-// its transaction.
+// TestInstallationsAreSimulatedInOneCall plans three transactions, of which the first two need one library, and
+// one of a package that does not exist. apt runs five times in all, three times because of that, and each plan has
+// the changes of its transaction.
 func TestInstallationsAreSimulatedInOneCall(t *testing.T) {
 	install := func(names ...string) (t host.Transaction) {
 		for _, name := range names {
@@ -50,12 +50,12 @@ func TestInstallationsAreSimulatedInOneCall(t *testing.T) {
 	}
 }
 
-// TestAJointPlanWithRemovals plans two transactions, of which the first removes a package because of what that provides,
-// and upgrades another one that it breaks.
+// TestAJointPlanWithRemovals plans two transactions, of which the first removes a package because of what that
+// provides, and upgrades another one that it breaks.
 func TestAJointPlanWithRemovals(t *testing.T) {
 	p, commands := aptWith(t, nil, map[string]host.Output{
-		"apt-get --simulate": {Stdout: "Remv foo [1:1.0-2]\nInst clock (1 Debian [amd64])\nInst libc6:i386 [2.35] (2.37 Debian " +
-			"[i386])\nInst tool (3 Debian [all])\n"},
+		"apt-get --simulate": {Stdout: "Remv foo [1:1.0-2]\nInst clock (1 Debian [amd64])\nInst libc6:i386 [2.35] (2.37 " +
+			"Debian [i386])\nInst tool (3 Debian [all])\n"},
 		"apt-cache -q show --": {Stdout: "Package: clock\nConflicts: virt\nBreaks: libc6 (<< 2.37), tool (<< 2)\n\n" +
 			"Package: tool\n\nPackage: libc6\n"},
 	})
@@ -79,8 +79,8 @@ func TestAJointPlanWithRemovals(t *testing.T) {
 	}
 }
 
-// TestIncompatibleInstallsArePlannedSeparately plans an installation that removes a package which does not conflict with
-// it, and transactions of two kinds.
+// TestIncompatibleInstallsArePlannedSeparately plans an installation that removes a package which does not
+// conflict with it, and transactions of two kinds.
 func TestIncompatibleInstallsArePlannedSeparately(t *testing.T) {
 	a, b := host.Transaction{Packages: []host.Wanted{{Name: "a"}}}, host.Transaction{Packages: []host.Wanted{{Name: "b"}}}
 	p, commands := aptWith(t, nil, map[string]host.Output{

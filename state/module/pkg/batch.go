@@ -176,8 +176,8 @@ func batch(ctx context.Context, h *host.Host, first member, others iter.Seq[modu
 	return reports
 }
 
-// jobsOf returns the packages of each state of a batch. It stops at the first state whose packages cannot be determined,
-// or that wants another version of a package of the batch.
+// jobsOf returns the packages of each state of a batch. It stops at the first state whose packages cannot be
+// determined, or that wants another version of a package of the batch.
 func jobsOf(ctx context.Context, h *host.Host, group []member) (jobs [][]wanted) {
 	versions := map[string]string{}
 	for _, state := range group {

@@ -346,8 +346,8 @@ func TestInterruptedDpkg(t *testing.T) {
 	}
 }
 
-// TestAptBatch installs the packages of four states in one transaction of apt. The script of one fails: the others report
-// their packages, and the failure is that of its state.
+// TestAptBatch installs the packages of four states in one transaction of apt. The script of one fails: the others
+// report their packages, and the failure is that of its state.
 func TestAptBatch(t *testing.T) {
 	r := newRepository(t)
 	r.add(t, "corpus-lib", "1.0", "", nil)

@@ -157,6 +157,4 @@ func within(t, own host.Transaction) bool {
 }
 
 // usual reports whether a transaction installs packages with no options that differ from the defaults.
-func usual(t host.Transaction) bool {
-	return t.Action == host.InstallPackages && t.Release == "" && t.Recommends == nil && !t.OnlyUpgrade && !t.Unverified && !t.NewConfig && !t.Reinstall
-}
+func usual(t host.Transaction) bool { return alike(t, host.Transaction{}) }
