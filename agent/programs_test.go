@@ -51,6 +51,7 @@ func TestProgramsThatOtherUsersCanReplaceAreNotRun(t *testing.T) {
 		"notify.mail.sendmail": func(l *lab, program string) {
 			l.Config.Notify.MailTo, l.Config.Notify.Sendmail = []string{"ops@example.com"}, program
 		},
+		"event_command": func(l *lab, program string) { l.Config.EventCommand = []string{program} },
 		"engine_command": func(l *lab, program string) {
 			l.Config.Engine, l.Config.EngineCommand = "command", []string{program}
 		},

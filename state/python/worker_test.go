@@ -528,3 +528,24 @@ func FuzzFrames(f *testing.F) {
 		}
 	})
 }
+
+// TestCallsImportLittle checks that a first call imports none of the modules that take longest to import.
+func TestCallsImportLittle(t *testing.T) {
+	w := start(t, &fakeSession{texts: map[string]string{"modules/own": `
+import sys
+
+def loaded(given=1, *rest, named=2, **more):
+    slow = ("json", "re", "enum", "inspect", "signal", "traceback", "typing")
+    return " ".join(name for name in slow if name in sys.modules)
+`}})
+	listed, err := w.Do(t.Context(), "list", value.NewMap("kind", "modules", "module", "own"))
+	want := "[['given', 'optional', 1, False], ['rest', 'rest', None, False], ['named', 'optional', 2, True], " +
+		"['more', 'keywords', None, False]]"
+	one, _ := listed.(*value.Map).Value("own.loaded").(*value.Map)
+	if got := value.Repr(one.Value("signature")); err != nil || got != want {
+		t.Errorf("the parameters are %s, %v, want %s", got, err, want)
+	}
+	if got, err := call(w, t.Context(), "own.loaded"); err != nil || got != "" {
+		t.Errorf("a call imports %v, %v", got, err)
+	}
+}
