@@ -12,11 +12,14 @@ import (
 	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
-//go:embed all:trees/starter
+//go:embed all:trees/starter all:trees/base
 var starters embed.FS
 
-// starterDir has a directory for each kind of starter tree.
-const starterDir = "trees/starter"
+// starterDir has a directory for each kind of starter tree except the base tree, which is more than a start.
+const (
+	starterDir = "trees/starter"
+	baseDir    = "trees/base"
+)
 
 // starterName is the name of the project in the starter trees.
 const starterName = "myapp"
@@ -27,6 +30,7 @@ func StarterKinds() (kinds []string) {
 	if err != nil {
 		panic(err) // the trees are part of the program
 	}
+	kinds = append(kinds, path.Base(baseDir))
 	for _, e := range entries {
 		kinds = append(kinds, e.Name())
 	}
@@ -41,6 +45,9 @@ func Starter(kind, name string) (map[string][]byte, error) {
 			strings.Join(StarterKinds(), ", "))
 	}
 	files, root := map[string][]byte{}, path.Join(starterDir, kind)
+	if kind == path.Base(baseDir) {
+		root = baseDir
+	}
 	err := fs.WalkDir(starters, root, func(file string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err

@@ -6,3 +6,4 @@ base:
     - firewall
     - guests
     - proxy
+    - dns

@@ -1,0 +1,105 @@
+# Users, their SSH keys, projects and the sudo rules of each, as a tree that is what the pillar says.
+{% import_yaml 'slapd/defaults.yaml' as defaults %}
+{% set ldap = salt['pillar.get']('ldap', defaults, merge=true) %}
+slapd:
+  debconf.set:
+    - data:
+        slapd/no_configuration: {type: boolean, value: true}
+  pkg.installed:
+    - pkgs: [slapd, ldap-utils, python3]
+    - require:
+      - debconf: slapd
+  service.running:
+    - enable: true
+    - require:
+      - pkg: slapd
+      - file: /var/lib/ldap/corpus
+    - watch:
+      - file: /etc/ldap/slapd.conf
+      - file: /etc/default/slapd
+      {%- if ldap.certificate %}
+      - file: /etc/ldap/server.key
+      - file: /etc/ldap/server.pem
+      {%- endif %}
+
+{% if ldap.certificate %}
+/etc/ldap/server.pem:
+  file.managed:
+    - contents: {{ ldap.certificate | json }}
+    - mode: '0644'
+    - check_cmd: openssl x509 -noout -in
+    - require:
+      - pkg: slapd
+    - require_in:
+      - file: /etc/ldap/slapd.conf
+
+/etc/ldap/server.key:
+  file.managed:
+    - contents: {{ ldap.key | json }}
+    - user: root
+    - group: openldap
+    - mode: '0640'
+    - check_cmd: openssl pkey -noout -in
+    - require:
+      - pkg: slapd
+    - require_in:
+      - file: /etc/ldap/slapd.conf
+{% endif %}
+
+/var/lib/ldap/corpus:
+  file.directory:
+    - user: openldap
+    - group: openldap
+    - mode: '0700'
+    - require:
+      - pkg: slapd
+
+/etc/ldap/slapd.conf:
+  file.managed:
+    - source: salt://slapd/slapd.conf.jinja
+    - template: jinja
+    - context:
+        ldap: {{ ldap | json }}
+    - user: root
+    - group: openldap
+    - mode: '0640'
+    - check_cmd: sh -ec 'install -d -o openldap -g openldap /run/slapd; slaptest -u -f "$0"'
+    - require:
+      - pkg: slapd
+
+/etc/default/slapd:
+  file.managed:
+    - contents: |
+        # Written by corpus-agent.
+        SLAPD_CONF=/etc/ldap/slapd.conf
+        SLAPD_USER=openldap
+        SLAPD_GROUP=openldap
+        SLAPD_SERVICES="ldap:///{{ ' ldaps:///' if ldap.certificate else '' }} ldapi:///"
+        SLAPD_OPTIONS=""
+    - mode: '0644'
+    - require:
+      - file: /etc/ldap/slapd.conf
+
+/usr/local/sbin/corpus-ldap-sync:
+  file.managed:
+    - source: salt://slapd/corpus-ldap-sync
+    - mode: '0755'
+
+/etc/ldap/corpus.ldif:
+  file.managed:
+    - source: salt://slapd/tree.ldif.jinja
+    - template: jinja
+    - context:
+        ldap: {{ ldap | json }}
+    - mode: '0600'
+    - require:
+      - pkg: slapd
+
+corpus-ldap-sync /etc/ldap/corpus.ldif:
+  cmd.run:
+    - unless: corpus-ldap-sync --check /etc/ldap/corpus.ldif
+    - require:
+      - service: slapd
+      - file: /usr/local/sbin/corpus-ldap-sync
+    - watch:
+      - file: /etc/ldap/corpus.ldif

@@ -1,0 +1,3 @@
+base:
+  '*': [base]
+  '*-2': [second]
