@@ -35,12 +35,13 @@ func baseReader(t *testing.T, name, release, suite string) (*reader, string) {
 // TestBaseTreePlans compiles every SLS file of the base tree for each system, and makes a dry run of them.
 func TestBaseTreePlans(t *testing.T) {
 	t.Parallel()
-	for _, system := range [][3]string{{"Debian", "12", "bookworm"}, {"Debian", "13", "trixie"}, {"Ubuntu", "24.04", "noble"}} {
+	for _, system := range [][3]string{{"Debian", "12", "bookworm"}, {"Debian", "13", "trixie"},
+		{"Ubuntu", "24.04", "noble"}} {
 		t.Run(system[2], func(t *testing.T) {
 			t.Parallel()
 			r, call := baseReader(t, system[0], system[1], system[2])
-			r.must("mkdir -p root/etc/default root/etc/apt/apt.conf.d root/etc/postfix root/etc/ldap root/etc/sssd root/etc/ssh/sshd_config.d root/etc/bind " +
-				"root/usr/local/sbin root/var/lib/ldap")
+			r.must("cd root && mkdir -p etc/default etc/apt/apt.conf.d etc/postfix etc/ldap etc/sssd etc/ssh/sshd_config.d " +
+				"etc/bind usr/local/sbin var/lib/ldap")
 			if out := r.must("corpus check test tree --grains hosts.json"); !strings.Contains(out, " 0 mistakes, 0 notes") {
 				t.Errorf("corpus check prints\n%s", out)
 			}
@@ -84,7 +85,8 @@ func TestSerialsOfZonesOnlyGrow(t *testing.T) {
 		out := r.must(call + "--out newline_values_only slsutil.renderer salt://bind/zone.jinja default_renderer=jinja " +
 			"file=/etc/bind/zones/example.org name=example.org zones='{example.org: {primary: 192.0.2.1, " + extra + "}}'")
 		r.write("root/etc/bind/zones/example.org", out)
-		found := regexp.MustCompile(`^; serial (\d+) of [0-9a-f]{64}\n(?s:.*)@ SOA \S+ \S+ (\d+) 3600`).FindStringSubmatch(out)
+		zone := regexp.MustCompile(`^; serial (\d+) of [0-9a-f]{64}\n(?s:.*)@ SOA \S+ \S+ (\d+) 3600`)
+		found := zone.FindStringSubmatch(out)
 		if found == nil || found[1] != found[2] {
 			t.Fatalf("the zone is\n%s", out)
 		}
@@ -139,5 +141,42 @@ func (r *reader) write(name, text string) {
 	r.t.Helper()
 	if err := os.WriteFile(filepath.Join(r.dir, name), []byte(text), 0o644); err != nil {
 		r.t.Fatal(err)
+	}
+}
+
+// TestZonesOfACloud compiles the DNS of a cloud for a node that is its primary and for one that has no part in it.
+func TestZonesOfACloud(t *testing.T) {
+	t.Parallel()
+	r, _ := baseReader(t, "Debian", "12", "bookworm")
+	of := os.DirFS("../packaging/trees/starter/cloud/salt/config/states")
+	if err := os.CopyFS(filepath.Join(r.dir, "cloud"), of); err != nil {
+		t.Fatal(err)
+	}
+	r.write("cloud/cloud.yaml", `domain: cloud.example.org
+nodes:
+  n1: {region: eu1, address: 192.0.2.1, range4: 10.80.0.0/24, range6: 'fd00:1:0:1::/64'}
+  n2: {region: eu1, address: '2001:db8::2', range4: 10.80.1.0/24, range6: 'fd00:1:0:2::/64'}
+guests:
+  web1: {node: n1, address4: 10.80.0.2, address6: 'fd00:1:0:1::2', names: [www.cloud.example.org, www.example.com]}
+`)
+	r.write("dns.yaml", "dns: {primary: n1, secondaries: [n2], key: transfer}\n")
+	states := func(node, address string) string {
+		r.write("node.json", `{"os_family": "Debian", "service_node": "`+node+`", "ipv4": ["`+address+`"]}`)
+		return r.must("corpus-agent call --states cloud --states tree/states --pillar dns.yaml --grains node.json " +
+			"--out json state.show_lowstate dns")
+	}
+	low := states("n1", "192.0.2.1")
+	for _, want := range []string{`"/etc/bind/zones/cloud.example.org"`, `"/etc/bind/zones/1.80.10.in-addr.arpa"`,
+		`"/etc/bind/zones/1.0.0.0.0.0.0.0.1.0.0.0.0.0.d.f.ip6.arpa"`, `"2001:db8::2"`, `"www.cloud.example.org."`,
+		`"web1.guests"`} {
+		if !strings.Contains(low, want) {
+			t.Errorf("the states of the primary lack %s:\n%s", want, low)
+		}
+	}
+	if strings.Contains(low, "www.example.com") {
+		t.Errorf("the zone has a name of another domain:\n%s", low)
+	}
+	if low := states("n3", "192.0.2.3"); strings.Contains(low, "bind") {
+		t.Errorf("a node that the pillar does not name has\n%s", low)
 	}
 }

@@ -25,7 +25,7 @@ func tooled(suite string) lab.Base {
 func baseTree(t *testing.T) *store {
 	t.Helper()
 	s := newStore(t)
-	s.publish("base", "1", "testing", repository+"/packaging/trees/base", repository+"/testdata/base")
+	s.publish("base", "1", "production", repository+"/packaging/trees/base", repository+"/testdata/base")
 	s.publish("lab", "1", "testing", tree(t, map[string]string{
 		"salt/config/states/top.sls": "base:\n  '*': [lab]\n", "salt/config/states/lab.sls": "Nothing:\n  test.nop: []\n",
 		"corpus.yaml": "name: lab\n"}))
@@ -111,8 +111,9 @@ func deployTwice(t *testing.T, h *lab.Host) {
 // backsUp saves files and a database, removes them and restores them.
 func backsUp(t *testing.T, h *lab.Host) {
 	t.Helper()
-	h.Sh("apt-get install -y --no-install-recommends postgresql && mkdir -p /srv/data/below && head -c 300000 /dev/urandom " +
-		"> /srv/data/blob && ln -s ../blob /srv/data/below/link && chown -R games /srv/data && chmod 600 /srv/data/blob")
+	h.Sh("apt-get install -y --no-install-recommends postgresql")
+	h.Sh("mkdir -p /srv/data/below && head -c 300000 /dev/urandom > /srv/data/blob && " +
+		"ln -s ../blob /srv/data/below/link && chown -R games /srv/data && chmod 600 /srv/data/blob")
 	h.Sh(`runuser -u postgres -- psql -qc "create table t as select generate_series(1, 100) as a"`)
 	const list = "cd /srv/data && find . -printf '%p %m %u %l\\n' | sort; sha256sum blob"
 	before := h.Sh(list)
