@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/corpus-agent/corpus-agent/state/families"
+	"github.com/corpus-agent/corpus-agent/state/function/manual"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/host/machine"
 	"github.com/corpus-agent/corpus-agent/state/module"
@@ -25,7 +26,8 @@ var writeDocs = flag.Bool("write-docs", false, "bring docs/states.md up to date"
 const document = "../../docs/states.md"
 
 // TestStatesDocument compares docs/states.md with the registry. For each state, a list of its functions with their
-// arguments and defaults is between two marks. People write the text outside of the marks.
+// arguments and defaults, and an example of each from its manual, are between two marks.
+// People write the text outside of the marks.
 func TestStatesDocument(t *testing.T) {
 	h, err := machine.New(host.Options{Root: t.TempDir()})
 	if err != nil {
@@ -38,7 +40,7 @@ func TestStatesDocument(t *testing.T) {
 	}
 	text := string(data)
 	for _, state := range slices.Sorted(maps.Keys(registry)) {
-		text = withList(text, state, list(state, registry[state]))
+		text = withList(text, state, list(state, registry[state])+examples(state, registry[state]))
 	}
 	text = withRefused(t, text, registry)
 	for _, state := range marked(text) {
@@ -124,6 +126,20 @@ func list(state string, table module.Table) string {
 		b.WriteString("\n")
 	}
 	return b.String()
+}
+
+// examples shows an example of each function of a state. TestManualExamples compiles them.
+func examples(state string, table module.Table) string {
+	var b strings.Builder
+	b.WriteString("\n```yaml\n")
+	book := manual.States()
+	for _, function := range slices.Sorted(maps.Keys(table)) {
+		name := state + "." + function
+		entry := book[name]
+		does := strings.ToLower(entry.Sentence[:1]) + entry.Sentence[1:]
+		fmt.Fprintf(&b, "# %s %s\n%s\n", name, does, entry.Declaration(name))
+	}
+	return b.String() + "```\n"
 }
 
 // arguments describes the arguments of a function except name: required ones in bold, others with their default unless
