@@ -157,6 +157,16 @@ func TestBucketPolicies(t *testing.T) {
 	may(t, r.store, "host-rollouts of the second host", resultName(second), resultName(first))
 	as("promoter")
 	may(t, r.store, "promoter", host+"roster.json "+host+"summary.json", host+"results/h/probe "+host+"leases/c/0.json")
+	as("promoter")
+	r.must("corpus keys new attestation --keys keys", "corpus project add attestation --key keys/attestation.pub",
+		"corpus project require myapp production --from testing")
+	as("attester")
+	r.must("corpus attest myapp testing --allow-other-root")
+	may(t, r.store, "attester", "attestations/myapp/probe", "metadata/probe deploy/myapp/probe reports/myapp/h/probe "+
+		host+"roster.json")
+	as("promoter")
+	r.must("corpus promote myapp testing production")
+	may(t, r.store, "promoter", "", "attestations/myapp/probe")
 	as("viewer")
 	if out := r.must("corpus fleet --json"); strings.Count(out, `"host": "myapp-testing-useast1-898900"`) != 1 ||
 		!strings.Contains(out, `"signed": true`) {
