@@ -16,6 +16,7 @@ endif
 VERSION ?= $(shell $(GIT) describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS := -s -w -X github.com/corpus-agent/corpus-agent/cmd/cli.Version=$(VERSION)
 LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+ACTIONLINT := github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 RELEASER := github.com/goreleaser/goreleaser/v2@v2.16.0
 HUGO ?= $(or $(shell command -v hugo),go run github.com/gohugoio/hugo@v0.165.0)
 export CGO_ENABLED ?= 0
@@ -68,8 +69,9 @@ bench-peers: ## beside puppet, ansible and salt-call, in a root to throw away; n
 	go test -tags peers -timeout 120m -count 1 -v -run '^TestPeers$$' ./cmd
 bench-growth: ## what 1, 10, 100 and 1,000 times the users take, as counts: allocations, system calls, processes
 	CORPUS_BENCH_LARGE=1 go test -count 1 -v -run '^TestGrowth|^TestCounts' ./state/session
-lint: ## style, floors, known mistakes and functions that nothing calls
+lint: ## style, floors, known mistakes, workflow files, and functions that nothing calls
 	go run $(LINT) run
+	go run $(ACTIONLINT) -shellcheck= -pyflakes= packaging/ci/github.yml .github/workflows/ci.yml
 	.ci/deadcode
 fuzz: ## every fuzz target for FUZZTIME each
 	testdata/fuzz-all $(or $(FUZZTIME),30s)
