@@ -31,7 +31,7 @@ func TestHealthProbesBelowARootAreSkippedWithTheReason(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	l.publishHealth("1", "http://127.0.0.1:1/")
-	noted(t, l.expect(exit.OK), "1 health probes were skipped: they would ask the running system")
+	noted(t, l.expect(exit.OK), "1 health probe skipped: the running system would answer")
 }
 
 func TestReleaseThatDoesNotBecomeHealthyIsRolledBack(t *testing.T) {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
 	"github.com/corpus-agent/corpus-agent/agent/journal"
@@ -12,6 +11,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/procedure"
 	"github.com/corpus-agent/corpus-agent/agent/undo/recording"
 	"github.com/corpus-agent/corpus-agent/state"
+	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
 // maxAttempts is how often the agent resumes an interrupted deploy, and how often it retries a rollback that failed.
@@ -121,13 +121,12 @@ func (r *run) lastStep(id string) string {
 
 // giveUp quarantines the release whose deploy was interrupted too often, since its states may bring the host down.
 func (r *run) giveUp(cut *ledger.Running) {
-	reason := fmt.Sprintf("its deploy was interrupted %d times", r.cuts)
+	reason := "its deploy was interrupted " + diag.Count(r.cuts, "time")
 	if r.interruptedStep != "" {
 		reason += " in a row in " + r.interruptedStep
 	}
 	if cut.Reboots >= maxAttempts {
-		reason = fmt.Sprintf("its deploy ended %d times in a reboot, or by a state that ended the run",
-			cut.Reboots)
+		reason = "its deploy ended " + diag.Count(cut.Reboots, "time") + " in a reboot, or by a state that ended the run"
 	}
 	if guilty := r.fault.Release(cut.Pair, ""); guilty != nil {
 		r.record.Note("%s is quarantined: %s", guilty, reason)

@@ -60,9 +60,9 @@ func (r *run) stay(pair *ledger.Pair) (bool, error) {
 		r.record.Note("this host is held since %s; %s waits", diag.Stamp(r.ledger.Hold.Since), named)
 		return r.withhold(named), nil
 	case early && good != nil:
-		r.record.Note("%s waits until %s: it failed %d times because of the host, last in run %s: %s; to retry it at "+
+		r.record.Note("%s waits until %s: it failed %s because of the host, last in run %s: %s; to retry it at "+
 			"once: %s",
-			pair, diag.Stamp(wait.Next), wait.Failures, wait.Run, wait.Reason, wait.AtOnce())
+			pair, diag.Stamp(wait.Next), diag.Count(wait.Failures, "time"), wait.Run, wait.Reason, wait.AtOnce())
 		return r.withhold(named), nil
 	case wait.Failures > 0:
 		r.record.Note(r.record.DoesOrWould("%s is retried: it failed because of the host in run %s: %s",

@@ -27,9 +27,9 @@ type advice struct {
 // uncoded has the packages and types whose texts called Hint get their code elsewhere, or are no hints of errors.
 var uncoded = map[string]string{
 	"state/jinja/":         "place adds the code of templates",
-	"agent/fleet/":         "what to do about hosts, beside what is wrong with them",
-	"cmd/corpus/fleet":     "what to do about rollouts, beside what is wrong with them",
-	"cmd/corpus/rolloutex": "as those of cmd/corpus/fleet",
+	"agent/fleet/":         "Code adds the code of each kind of attention",
+	"cmd/corpus/fleet":     "as those of agent/fleet",
+	"cmd/corpus/rolloutex": "as those of agent/fleet",
 }
 
 // TestEveryHintHasACode checks that the code gives each hint a topic: a hint with a literal text is an argument of a
@@ -254,6 +254,10 @@ func (f *hintFile) calls(n ast.Node) bool {
 		f.add(n, topicOf(call.Args[0]), arg(2), arg(1))
 	case name == "Failed" && len(call.Args) == 4:
 		f.add(n, topicOf(call.Args[0]), arg(2)+": …", arg(3))
+	case (name == "Warn" || name == "Fail") && len(call.Args) > 3 && topicOf(call.Args[1]) != "": // of doctor
+		f.add(n, topicOf(call.Args[1]), arg(3), arg(2))
+	case name == "Error" && len(call.Args) == 4 && topicOf(call.Args[1]) != "":
+		f.add(n, topicOf(call.Args[1]), "…", arg(3))
 	default:
 		return true
 	}

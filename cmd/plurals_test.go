@@ -13,8 +13,9 @@ import (
 // with diag.Count. Limits ("more than %d files") are never one.
 func TestCountsAgreeWithTheirNouns(t *testing.T) {
 	counted := regexp.MustCompile(
-		`(\S*) ?%d ((more|other|unfinished) )?(artifacts|backups|changes|entries|files|hosts|names|` +
-			`objects|packs|releases|reports|requests|tries|uploads)\b`)
+		`(\S*) ?%d ((failed|health|more|other|unfinished|valid) )?(artifacts|backups|changes|entries|errors|files|guests|` +
+			`hosts|keys|names|objects|packs|probes|releases|reports|requests|signatures|slots|states|times|tries|uploads|` +
+			`%ss)\b`)
 	limits := map[string]bool{"than": true, "most": true, "of": true, "to": true, "all": true, "before": true,
 		"take": true}
 	for _, name := range goFiles(t) {

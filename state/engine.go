@@ -87,7 +87,7 @@ func (f *Failure) Error() string {
 	text := fmt.Sprintf("%s of %s failed: %s", f.First.Step.Function(), f.First.ID(),
 		f.First.Explanation())
 	if f.Count > 1 {
-		text = fmt.Sprintf("%d states failed, the first: %s", f.Count, text)
+		text = diag.Count(f.Count, "state") + " failed, the first: " + text
 	}
 	return text
 }

@@ -171,7 +171,7 @@ func (r *Run) Within(ctx context.Context, limit time.Duration, do func(context.C
 		return diag.Store.Hint(fmt.Errorf("the store gave its metadata too slowly: it had %v: %w", limit, err),
 			"look at the line between this host and its store; mirrors in agent.yaml help where one store is slow")
 	}
-	return diag.Store.Hint(fmt.Errorf("fetch.timeout (%v) ended the fetch: %w", limit, err),
+	return diag.Timeout.Hint(fmt.Errorf("fetch.timeout (%v) ended the fetch: %w", limit, err),
 		"what arrived is kept, and the next run continues from there; raise fetch.timeout in agent.yaml if one run is to "+
 			"fetch all of it")
 }

@@ -29,7 +29,8 @@ type Finding struct {
 	Check  string `json:"check"` // such as clock; the names are in docs/troubleshooting.md
 	Status Status `json:"status"`
 	Text   string `json:"text"`
-	Cure   string `json:"cure,omitempty"` // what to do; only for warnings and failures
+	Cure   string `json:"cure,omitempty"` // what to do, with its code; only for warnings and failures
+	Code   string `json:"code,omitempty"`
 }
 
 // Findings holds the results of all checks, in the order in which they are shown.
@@ -45,27 +46,27 @@ func (f *Findings) Skip(check, format string, args ...any) {
 	f.add(check, Skipped, "", format, args...)
 }
 
-// Warn adds something that works today and needs attention.
-func (f *Findings) Warn(check, cure, format string, args ...any) {
-	f.add(check, Warning, cure, format, args...)
+// Warn adds something about a topic that works today and needs attention.
+func (f *Findings) Warn(check string, topic diag.Topic, cure, format string, args ...any) {
+	f.add(check, Warning, topic.Coded(cure), format, args...)
 }
 
-// Fail adds something that makes runs fail.
-func (f *Findings) Fail(check, cure, format string, args ...any) {
-	f.add(check, Failed, cure, format, args...)
+// Fail adds something about a topic that makes runs fail.
+func (f *Findings) Fail(check string, topic diag.Topic, cure, format string, args ...any) {
+	f.add(check, Failed, topic.Coded(cure), format, args...)
 }
 
-// Error adds a failure. Its cure is the hint of the error, or else the given one.
-func (f *Findings) Error(check string, err error, cure string) {
+// Error adds a failure about a topic. Its cure is the hint of the error, or else the given one.
+func (f *Findings) Error(check string, topic diag.Topic, err error, cure string) {
 	if hint := diag.HintOf(err); hint != "" {
 		cure = hint
 	}
-	f.Fail(check, cure, "%v", err)
+	f.Fail(check, topic, cure, "%v", err)
 }
 
 func (f *Findings) add(check string, status Status, cure, format string, args ...any) {
 	f.List = append(f.List, Finding{Check: check, Status: status, Text: redact.URLs(fmt.Sprintf(format, args...)),
-		Cure: redact.URLs(cure)})
+		Cure: redact.URLs(cure), Code: diag.CodesOf(cure)})
 }
 
 // count returns the number of findings with a status.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
 // Store is a store to check.
@@ -43,18 +44,20 @@ func (f *Findings) answer(ctx context.Context, s Store, err error) bool {
 		f.OK("read", "metadata/ can be read")
 		return true
 	case errors.Is(err, store.ErrNoStore):
-		f.Error("store", err, "correct the URL of the store, or create the bucket or directory")
+		f.Error("store", diag.StoreURL, err, "correct the URL of the store, or create the bucket or directory")
 	case errors.Is(err, store.ErrCredentials):
 		f.OK("store", "%s answers", s.URL)
-		f.Error("credentials", err, "give credentials as docs/configuration.md#stores says; look at the clock, too")
+		f.Error("credentials", diag.Credentials, err,
+			"give credentials as docs/configuration.md#stores says; look at the clock, too")
 	case errors.Is(err, store.ErrForbidden):
 		f.OK("store", "%s answers", s.URL)
-		f.Error("read", err, "allow s3:GetObject on metadata/* and deploy/*, as docs/buckets.md says")
+		f.Error("read", diag.Credentials, err, "allow s3:GetObject on metadata/* and deploy/*, as docs/buckets.md says")
 	case errors.Is(err, store.ErrNotFound):
 		f.OK("store", "%s answers", s.URL)
-		f.Error("read", err, cureMissing(ctx, s))
+		f.Error("read", diag.StoreLost, err, cureMissing(ctx, s))
 	default:
-		f.Error("store", err, "look at the network, the proxy and the name server of this machine, and at the store")
+		f.Error("store", diag.Store, err,
+			"look at the network, the proxy and the name server of this machine, and at the store")
 	}
 	return false
 }
@@ -67,7 +70,7 @@ func cureMissing(ctx context.Context, s Store) string {
 				"corpus refresh --rebuild"
 		}
 	}
-	return "the bucket has no store below this prefix: correct the URL, or run corpus store init"
+	return diag.StoreURL.Coded("the bucket has no store below this prefix: correct the URL, or run corpus store init")
 }
 
 // The difference of clocks from which it is a warning, and a failure. S3 refuses requests if the difference is 15
@@ -91,9 +94,9 @@ func (f *Findings) compareClock(before, after, theirs time.Time) {
 	const cure = "set the clock, and keep it right with chrony or systemd-timesyncd: timedatectl set-ntp true"
 	switch off = off.Round(time.Second); {
 	case off > clockLimit:
-		f.Fail("clock", cure, "the clock of this machine is %v %s that of the store", off, side)
+		f.Fail("clock", diag.Clock, cure, "the clock of this machine is %v %s that of the store", off, side)
 	case off > clockWarning:
-		f.Warn("clock", cure, "the clock of this machine is %v %s that of the store", off, side)
+		f.Warn("clock", diag.Clock, cure, "the clock of this machine is %v %s that of the store", off, side)
 	default:
 		f.OK("clock", "it differs from that of the store by less than a minute")
 	}
@@ -112,7 +115,7 @@ func (f *Findings) AskList(ctx context.Context, s Store, prefix, needed string) 
 	case errors.Is(err, store.ErrReadOnly) || errors.Is(err, errors.ErrUnsupported):
 		f.Skip("list", "this kind of store cannot be listed")
 	case needed != "":
-		f.Error("list", err, "allow s3:ListBucket for "+needed+", as docs/buckets.md says")
+		f.Error("list", diag.Credentials, err, "allow s3:ListBucket for "+needed+", as docs/buckets.md says")
 	case errors.Is(err, store.ErrForbidden):
 		f.OK("list", "%s cannot be listed, and this host does not need that", prefix)
 	default:

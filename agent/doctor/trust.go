@@ -8,6 +8,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/durable"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
+	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
 // AskTrust reads the store from a root as a new client does, in a scratch directory, and adds whether its signatures
@@ -18,7 +19,7 @@ func (f *Findings) AskTrust(ctx context.Context, s Store, root []byte, seen stri
 	done func()) {
 	dir, done, err := durable.Scratch()
 	if err != nil {
-		f.Error("signatures", err, "make room in the directory for temporary files (TMPDIR)")
+		f.Error("signatures", diag.Disk, err, "make room in the directory for temporary files (TMPDIR)")
 		return nil, func() {}
 	}
 	if client, err = follow(ctx, s, root, dir, seen); err == nil {
@@ -68,7 +69,7 @@ func (f *Findings) signatures(err error) {
 	if errors.As(err, &refused) && cures[refused.Check] != "" {
 		cure = cures[refused.Check]
 	}
-	f.Error("signatures", err, cure)
+	f.Error("signatures", diag.Metadata, err, cure)
 }
 
 // expiry adds the signatures that have expired or expire soon, and reports whether there are any.
@@ -77,9 +78,10 @@ func (f *Findings) expiry(all []trust.Expiry, now time.Time) (found bool) {
 		day := e.Expires.UTC().Format(time.DateOnly)
 		switch {
 		case now.After(e.Expires):
-			f.Fail("expiry", e.Remedy(), "the signature of %s expired on %s: hosts take no new release", e.Role, day)
+			f.Fail("expiry", diag.Metadata, e.Remedy(),
+				"the signature of %s expired on %s: hosts take no new release", e.Role, day)
 		case e.Soon(now):
-			f.Warn("expiry", e.Remedy()+", every day from a timer: docs/trust.md#a-timer-for-it",
+			f.Warn("expiry", diag.Metadata, e.Remedy()+", every day from a timer: docs/trust.md#a-timer-for-it",
 				"the signature of %s expires on %s", e.Role, day)
 		default:
 			continue
@@ -106,11 +108,12 @@ func (f *Findings) AskChannels(ctx context.Context, client *trust.Client, channe
 		case err == nil:
 			f.OK("channel", "%s names %s", ref, release)
 		case errors.As(err, &withdrawn):
-			f.Warn("channel", "publish or point the channel at another release: corpus point", "%v", err)
+			f.Warn("channel", diag.Withdrawn, "publish or point the channel at another release: corpus point", "%v", err)
 		case ref.Project == artifact.Base && (errors.Is(err, trust.ErrNoProject) || errors.Is(err, trust.ErrNoChannel)):
 			f.Skip("channel", "the store has no %s: this host deploys its service alone", ref)
 		default:
-			f.Error("channel", err, "publish to the channel, or correct channels in agent.yaml: corpus ls shows all")
+			f.Error("channel", diag.Unpublished, err,
+				"publish to the channel, or correct channels in agent.yaml: corpus ls shows all")
 		}
 	}
 }

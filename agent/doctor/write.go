@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/corpus-agent/corpus-agent/artifact/store"
+	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
 // impossible is an ETag that no object has: a write on the condition that an object has it changes nothing.
@@ -75,13 +76,14 @@ func (f *Findings) addWrite(err error, prefix, who string, proven bool) {
 	case err == nil:
 		f.OK("write", "%s can be written", prefix)
 	case errors.Is(err, store.ErrReadOnly):
-		f.Error("write", err, "use a store that can be written: s3://, minio:// or a directory")
+		f.Error("write", diag.Credentials, err, "use a store that can be written: s3://, minio:// or a directory")
 	case errors.Is(err, store.ErrForbidden) && proven:
-		f.Warn("write", "look whether new reports arrive; if not, give the rights of "+who+" in docs/buckets.md",
+		f.Warn("write", diag.Credentials,
+			"check that new reports arrive; if not, give the rights of "+who+" in docs/buckets.md",
 			"the right to write %s cannot be seen; earlier writes succeeded", prefix)
 	case errors.Is(err, store.ErrForbidden):
-		f.Error("write", err, "give this role the rights of "+who+" in docs/buckets.md")
+		f.Error("write", diag.Credentials, err, "give this role the rights of "+who+" in docs/buckets.md")
 	default:
-		f.Error("write", err, "see the message; docs/buckets.md lists the rights of "+who)
+		f.Error("write", diag.Credentials, err, "see the message; docs/buckets.md lists the rights of "+who)
 	}
 }

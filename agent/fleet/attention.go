@@ -138,7 +138,7 @@ func (v *View) flooded() []Attention {
 func notice(h Host, now time.Time, add func(what, hint string, h Host)) {
 	switch h.State {
 	case Failed, RolledBack:
-		add(string(h.State), "", h)
+		add(string(h.State), diag.Run.Coded("on the host: corpus-agent why; from here: corpus host show NAME"), h)
 	case Quarantined:
 		const hint = "publish a corrected version, or on the host: corpus-agent why"
 		add(string(h.State), hint, h)

@@ -10,6 +10,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/hostrecord"
 	"github.com/corpus-agent/corpus-agent/artifact"
 	"github.com/corpus-agent/corpus-agent/artifact/store"
+	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
 // Limits of the errors that Explain reads, with one request each: of entries of the attention list, of hosts of an
@@ -98,7 +99,7 @@ func (a *Attention) explain(found []Said) {
 		same = same && e.Hint == found[0].Hint
 	}
 	if more := len(found) - mostErrors; more > 0 {
-		lines = append(lines, fmt.Sprintf("and %d more errors", more))
+		lines = append(lines, "and "+diag.Count(more, "more error"))
 	}
 	a.Why = strings.Join(lines, "\n")
 	if a.Hint = cmp.Or(found[0].Hint, a.Hint); !same {

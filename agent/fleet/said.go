@@ -3,6 +3,8 @@ package fleet
 import (
 	"fmt"
 	"strings"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
 // Said is what hosts reported of a failure. A stolen host chooses these texts, so they are shown as its words and never
@@ -32,7 +34,7 @@ func (a Attention) Lines() (lines []string) {
 		lines = append(lines, s.lines(words)...)
 	}
 	if more := len(a.Said) - mostErrors; more > 0 {
-		lines = append(lines, fmt.Sprintf("and %d more errors", more))
+		lines = append(lines, "and "+diag.Count(more, "more error"))
 	}
 	return lines
 }

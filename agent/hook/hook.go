@@ -206,7 +206,7 @@ func explain(ctx context.Context, err error, timeout time.Duration) error {
 	case err == nil:
 		return nil
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return diag.Hook.Hint(fmt.Errorf("it ran longer than %s and was ended", timeout),
+		return diag.Timeout.Hint(fmt.Errorf("it ran longer than %s and was ended", timeout),
 			"make it faster, or raise hooks.timeout in agent.yaml")
 	case ctx.Err() != nil:
 		return interrupted{ctx.Err()}
@@ -270,7 +270,7 @@ func (b *bounded) String() string {
 	defer b.mu.Unlock()
 	s := strings.TrimRight(b.kept.String(), "\n")
 	if b.dropped > 0 {
-		s += fmt.Sprintf("\n[%d more bytes were not kept]", b.dropped)
+		s += "\n[" + diag.Count(b.dropped, "more byte") + " not kept]"
 	}
 	return strings.TrimLeft(s+b.notes, "\n")
 }

@@ -49,8 +49,8 @@ func (rs *Records) NoteRefusal(ctx context.Context, held *lock.Held, err error) 
 		return err
 	}
 	return exit.WithCode(exit.Starved,
-		diag.Busy.Hint(fmt.Errorf("no run got the lock since %s, %d were refused: %w", r.Since.Local().Format(time.DateTime),
-			r.Count, err),
+		diag.Busy.Hint(fmt.Errorf("no run got the lock since %s, %s refused: %w", r.Since.Local().Format(time.DateTime),
+			diag.Count(r.Count, "run"), err),
 			"look at what holds the lock: `corpus-agent status`, `fuser -v %s`; end that process if it hangs",
 			rs.Layout.Inside(rs.Layout.Lock())))
 }

@@ -66,7 +66,7 @@ func (r Rollout) RecordHalt(ctx context.Context, s store.Store, key hostkey.Key,
 // say creates the object of a name.
 func (r Rollout) say(ctx context.Context, s store.Store, key hostkey.Key, n Name, body any) error {
 	if !n.hasRun() {
-		return fmt.Errorf("%q is no ID of a run", n.Run)
+		return fmt.Errorf("%q is not the ID of a run", n.Run)
 	}
 	n.Sig = key.Sign(r.text(n))
 	place := r.prefix() + n.String()

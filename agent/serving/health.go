@@ -13,6 +13,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/agent/report"
 	"github.com/corpus-agent/corpus-agent/agent/service"
 	"github.com/corpus-agent/corpus-agent/artifact/recipe"
+	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host/units"
 )
 
@@ -41,11 +42,8 @@ func (r *Run) checkHealth(ctx context.Context, pair ledger.Pair) error {
 		return err
 	}
 	if r.Host.Layout.Relocated() && !r.ProbeAnyRoot && len(wanted.Probes) > 0 {
-		r.Record.Note(
-			"%d health probes were skipped: they would ask the running system and not what is below %s",
-			len(wanted.Probes),
-			r.Host.Layout.Root,
-		)
+		r.Record.Note("%s skipped: the running system would answer, and not what is below %s",
+			diag.Count(len(wanted.Probes), "health probe"), r.Host.Layout.Root)
 		wanted.Probes = nil
 	}
 	if len(wanted.Probes) == 0 && r.watch == nil {

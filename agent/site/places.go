@@ -32,10 +32,10 @@ func misplaced(at, wrong string) error {
 		return err
 	}
 	if target != "" {
-		return diag.ConfigLost.Hint(fmt.Errorf("%s is a link to %s, which is no directory, so there is no %s", wrong,
+		return diag.ConfigLost.Hint(fmt.Errorf("%s is a link to %s, which is not a directory, so there is no %s", wrong,
 			target, at),
 			"mount the file system, or correct the link (ls -ld %s), so that it leads to the directory"+lost, wrong)
 	}
-	return diag.ConfigLost.Hint(fmt.Errorf("%s is no directory, so there is no %s", wrong, at),
+	return diag.ConfigLost.Hint(fmt.Errorf("%s is not a directory, so there is no %s", wrong, at),
 		"move away what is there, and put the directory back: mv -T %[1]s %[1]s.damaged"+lost, wrong)
 }

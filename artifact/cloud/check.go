@@ -72,10 +72,12 @@ func (k *checking) nodes() {
 	for _, name := range sortedKeys(k.cloud.Nodes) {
 		n, path := k.cloud.Nodes[name], "nodes."+name
 		if n.Slots < 1 || n.Slots > mostSlots {
-			k.add(path+".slots", fmt.Sprintf("write a number of 1 to %d", mostSlots), "a node cannot have %d slots", n.Slots)
+			k.add(path+".slots", fmt.Sprintf("write a number of 1 to %d", mostSlots), "a node cannot have %s",
+				diag.Count(n.Slots, "slot"))
 		}
 		if on := len(k.cloud.On(name)); on > n.Slots {
-			k.add(path+".slots", "give it more slots, or delete guests", "it has %d guests and %d slots", on, n.Slots)
+			k.add(path+".slots", "give it more slots, or delete guests", "it has %s and %s",
+				diag.Count(on, "guest"), diag.Count(n.Slots, "slot"))
 		}
 		if n.Address != "" {
 			k.once(path+".address", "the address", n.Address)

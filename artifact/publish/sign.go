@@ -201,8 +201,8 @@ func FindKey(role, id string, may trust.Delegation) (string, error) {
 		return "", NewMistake(diag.Keys, "`corpus root show` lists them", "no key of %s has an ID that begins with %q",
 			role, id)
 	}
-	return "", NewMistake(diag.Keys, "`corpus root show` lists them", "%d keys of %s have an ID that begins with %q",
-		len(found), role, id)
+	return "", NewMistake(diag.Keys, "`corpus root show` lists them", "%s of %s have an ID that begins with %q",
+		diag.Count(len(found), "key"), role, id)
 }
 
 // SameRoles reports whether two roots have the same keys and thresholds for every role.

@@ -1,6 +1,10 @@
 package tuf
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/corpus-agent/corpus-agent/state/diag"
+)
 
 // SignatureError is the error for a file that too few of the authorized keys have signed.
 type SignatureError struct {
@@ -9,7 +13,7 @@ type SignatureError struct {
 }
 
 func (e *SignatureError) Error() string {
-	return fmt.Sprintf("%s has %d valid signatures, and needs %d", e.Role, e.Have, e.Want)
+	return fmt.Sprintf("%s has %s, and needs %d", e.Role, diag.Count(e.Have, "valid signature"), e.Want)
 }
 
 // VersionError is the error for a file that is older than the one seen before, or is not the announced version.

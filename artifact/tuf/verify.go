@@ -42,7 +42,7 @@ func (m *Metadata[T]) VerifyDelegate(role string, file File) error {
 		return fmt.Errorf("no key may sign %s", role)
 	}
 	if may.Threshold < 1 {
-		return fmt.Errorf("%s would need %d signatures", role, may.Threshold)
+		return fmt.Errorf("the threshold of %s is %d", role, may.Threshold)
 	}
 	content, err := file.content()
 	if err != nil {

@@ -74,7 +74,7 @@ func (c *calling) show(name, id string, answer session.Answer, err error, o outp
 func unrunNote(answer session.Answer, minion string) string {
 	states := "1 state was"
 	if answer.Unrun > 1 {
-		states = fmt.Sprintf("%d states were", answer.Unrun)
+		states = diag.Count(answer.Unrun, "state") + " were"
 	}
 	why := "the state that failed has failhard: True"
 	switch {

@@ -189,7 +189,7 @@ func counted(notes []string) []string {
 	}
 	for i, note := range each {
 		if n := count[note]; n > 1 {
-			each[i] = fmt.Sprintf("%s (%d times)", note, n)
+			each[i] = note + " (" + diag.Count(n, "time") + ")"
 		}
 	}
 	return each

@@ -51,7 +51,7 @@ func (f *progressForm) Type() string { return "form" }
 // Set implements pflag.Value.
 func (f *progressForm) Set(text string) error {
 	if progressForm(text) != progressJSON {
-		return fmt.Errorf("%q is no form of progress; json is the only one", text)
+		return fmt.Errorf("%q is not a form of progress; json is the only one", text)
 	}
 	*f = progressJSON
 	return nil

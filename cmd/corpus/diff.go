@@ -208,19 +208,27 @@ func (d *releaseDiff) print(out cli.IO) error {
 	return err
 }
 
+// differ formats how many things differ.
+func differ(n int) string {
+	if n == 1 {
+		return "1 differs"
+	}
+	return fmt.Sprintf("%d differ", n)
+}
+
 func (d *releaseDiff) printPackages(b *strings.Builder) {
 	if !d.Listed {
 		b.WriteString("packages: the store has no lists of both releases\n")
 		return
 	}
-	fmt.Fprintf(b, "packages: %d differ\n", len(d.Packages))
+	fmt.Fprintf(b, "packages: %s\n", differ(len(d.Packages)))
 	for _, line := range d.Packages {
 		fmt.Fprintf(b, "  %s\n", line)
 	}
 }
 
 func (d *releaseDiff) printStates(b *strings.Builder) {
-	fmt.Fprintf(b, "states: %d differ on %s\n", len(d.States), diag.Count(d.Hosts, "host"))
+	fmt.Fprintf(b, "states: %s on %s\n", differ(len(d.States)), diag.Count(d.Hosts, "host"))
 	signs := map[string]string{"added": "+", "removed": "-", "changed": "~"}
 	for _, s := range d.States {
 		fmt.Fprintf(b, "  %s %s", signs[s.Change], s.State)

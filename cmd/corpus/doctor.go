@@ -12,6 +12,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/store/stores"
 	"github.com/corpus-agent/corpus-agent/cmd/cli"
+	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/redact"
 )
 
@@ -70,12 +71,12 @@ func (p *program) examine(ctx context.Context) (*doctor.Findings, error) {
 func (p *program) examineTrust(ctx context.Context, found *doctor.Findings, s doctor.Store) {
 	root, err := p.rootOfTrust(ctx, s)
 	if err != nil {
-		found.Error("trust", err, "give --trust-root FILE, or --keys DIR with root.json in it")
+		found.Error("trust", diag.Root, err, "give --trust-root FILE, or --keys DIR with root.json in it")
 		return
 	}
 	found.OK("trust", "a root of trust is there")
 	if err := p.checkMemory(); err != nil {
-		found.Error("trust", err, "see docs/trust.md")
+		found.Error("trust", diag.Root, err, "see docs/trust.md")
 	}
 	_, done := found.AskTrust(ctx, s, root, p.memoryOf(root))
 	done()

@@ -21,7 +21,7 @@ func (p *program) examineKeys(found *doctor.Findings) {
 	}
 	entries, err := os.ReadDir(p.keys)
 	if err != nil {
-		found.Error("keys", err, "correct --keys, or make keys: corpus keys new --keys "+p.keys)
+		found.Error("keys", diag.Keys, err, "correct --keys, or make keys: corpus keys new --keys "+p.keys)
 		return
 	}
 	ring := keyring.Ring{Dir: p.keys, Env: p.Getenv}
@@ -58,10 +58,11 @@ func examineKey(found *doctor.Findings, ring keyring.Ring, file string) (ok, enc
 	key, err := keyring.Inspect(file)
 	switch {
 	case err != nil:
-		found.Error("keys", err, "bring the file back from a backup")
+		found.Error("keys", diag.Keys, err, "bring the file back from a backup")
 	case key.Mode&0o077 != 0:
-		found.Warn("keys", fmt.Sprintf("chmod 600 %s; if another user may have read it: corpus keys rotate %s", file,
-			ring.RoleOf(file)), "other users of this machine may read %s (mode %04o)", file, key.Mode)
+		found.Warn("keys", diag.Keys,
+			fmt.Sprintf("chmod 600 %s; if another user may have read it: corpus keys rotate %s", file,
+				ring.RoleOf(file)), "other users of this machine may read %s (mode %04o)", file, key.Mode)
 	default:
 		ok = true
 	}
@@ -73,7 +74,7 @@ func missingKeys(found *doctor.Findings, ring keyring.Ring) {
 	for _, role := range []string{tuf.RoleSnapshot, tuf.RoleTimestamp} {
 		if !ring.Has(role) {
 			err := ring.Missing(role)
-			found.Warn("keys", cmp.Or(diag.HintOf(err), "give --keys the directory that has it"),
+			found.Warn("keys", diag.Keys, cmp.Or(diag.HintOf(err), "give --keys the directory that has it"),
 				"%v: publish, point and refresh cannot sign with these keys", err)
 		}
 	}

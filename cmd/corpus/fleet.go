@@ -192,6 +192,7 @@ func (p *program) fleetLook(ctx context.Context, o fleetOptions) (look lookAtFle
 			return nil, nil, err
 		}
 		v.Attention = slices.Concat(unreadable(list, o.project), stopped, v.Attention)
+		fleet.Code(v.Attention)
 		return v, write, nil
 	}, done, nil
 }

@@ -220,7 +220,7 @@ func (o *orchestrating) end(ctx context.Context, r *orchestrated) error {
 		return context.Cause(ctx)
 	}
 	if failed := r.failures(); failed > 0 {
-		return exit.WithCode(exit.Failed, cli.AlreadyReported(fmt.Errorf("%d states failed", failed)))
+		return exit.WithCode(exit.Failed, cli.AlreadyReported(errors.New(diag.Count(failed, "state")+" failed")))
 	}
 	return nil
 }

@@ -23,7 +23,7 @@ func (r simulated) broken() error {
 		return nil
 	}
 	return diag.Internal.Hint(fmt.Errorf("the simulation broke a rule of rollouts: %w", errors.Join(errs...)),
-		"look whether the plan can end at all (its windows); otherwise report this command and its output as a mistake")
+		"check that the plan can end at all (its windows); otherwise report this command and its output as a mistake")
 }
 
 func badText(r simulate.Result) string {

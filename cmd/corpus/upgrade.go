@@ -91,7 +91,7 @@ func (p *program) readyToUpgrade(ctx context.Context, s store.Store, since time.
 	case len(agents) == 0:
 		fmt.Fprintln(p.Err, "warning: no host has uploaded a report, so the versions of their agents are not known")
 	default:
-		p.explain("all %d hosts that upload reports have agents that read the new format", len(agents))
+		p.explain("of %s that upload reports all have agents that read the new format", diag.Count(len(agents), "host"))
 	}
 	return nil
 }

@@ -34,7 +34,7 @@ func (p *program) mover() (string, error) {
 		trust.Printable(given) != given {
 		return "",
 			exit.WithCode(exit.Usage,
-				diag.Usage.Hint(errors.New("--by is no name: it is longer than 128 bytes, or has control characters"),
+				diag.Usage.Hint(errors.New("--by is not a name: it is longer than 128 bytes, or has control characters"),
 					"give a name in one line, such as --by anna@example.com, or set CORPUS_BY"))
 	}
 	return given, nil

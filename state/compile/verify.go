@@ -146,7 +146,7 @@ func (v *verifier) argument(m *value.Map) {
 			return
 		}
 		if m.Len() != 1 {
-			v.add("an argument of %s holds %d keys", v.idText, m.Len()).
+			v.add("an argument of %s has %s", v.idText, diag.Count(m.Len(), "key")).
 				WithHint(diag.SLS, "give each argument a dash of its own")
 		}
 		v.wants[v.idText] = &wanted{state: v.state, names: map[string]string{}}

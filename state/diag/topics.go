@@ -36,6 +36,7 @@ const (
 	Evidence Topic = 42
 	Host     Topic = 43
 	Cloud    Topic = 44
+	Run      Topic = 45
 
 	// Hosts.
 	Config     Topic = 50
@@ -162,6 +163,8 @@ var topics = [...]topic{
 		"`corpus host ls` lists the hosts that the store knows"},
 	Cloud: {"The description of nodes and guests does not allow this",
 		"`corpus node ls` and `corpus guest ls` show what is published"},
+	Run: {"A run of a host failed",
+		"`corpus-agent why` says what failed first; from afar: `corpus fleet` and `corpus host show NAME`"},
 	Config: {"agent.yaml has a mistake",
 		"`corpus-agent config check` names all mistakes at once; docs/configuration.md lists the settings"},
 	ConfigLost: {"The configuration, or a directory of the host, is lost or damaged",

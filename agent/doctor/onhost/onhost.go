@@ -41,14 +41,14 @@ func (h *Host) Examine(ctx context.Context) (*doctor.Findings, error) {
 	h.control()
 	status, err := h.Status()
 	if err != nil {
-		h.found.Error("records", err, "docs/troubleshooting.md says how records of the agent are restored")
+		h.found.Error("records", diag.Records, err, "docs/troubleshooting.md says how records of the agent are restored")
 		h.units(ctx)
 		h.disks()
 		return h.found, nil
 	}
 	h.status = status
 	for _, damage := range status.Damaged {
-		h.found.Fail("records", damage.Hint, "%s", damage.Text)
+		h.found.Fail("records", diag.Records, damage.Hint, "%s", damage.Text)
 	}
 	if len(status.Damaged) == 0 {
 		h.found.OK("records", "the records of the agent can be read")
@@ -71,10 +71,10 @@ func (h *Host) configuration() {
 		return
 	}
 	for _, d := range h.Mistakes {
-		h.found.Fail("config", cmp.Or(d.Hint, "see docs/configuration.md"), "%s", d.Error())
+		h.found.Fail("config", diag.Config, cmp.Or(d.Hint, "see docs/configuration.md"), "%s", d.Error())
 	}
 	for _, d := range h.Warnings {
-		h.found.Warn("config", cmp.Or(d.Hint, "see docs/configuration.md"), "%s", d.Error())
+		h.found.Warn("config", diag.Config, cmp.Or(d.Hint, "see docs/configuration.md"), "%s", d.Error())
 	}
 	if len(h.Mistakes)+len(h.Warnings) > 0 {
 		return
@@ -83,8 +83,9 @@ func (h *Host) configuration() {
 	case file.Content != nil:
 		h.found.OK("config", "%s has no mistakes", h.Layout.Inside(file.Path))
 	case walk.Misplaced(file.Path):
-		h.found.Fail("config", "write the settings into a file there again, or remove the link: all settings have their "+
-			"defaults now", "%s is a symbolic link that leads nowhere", h.Layout.Inside(file.Path))
+		h.found.Fail("config", diag.ConfigLost,
+			"write the settings into a file there again, or remove the link: all settings have their "+
+				"defaults now", "%s is a symbolic link that leads nowhere", h.Layout.Inside(file.Path))
 	default:
 		h.found.OK("config", "there is no configuration file, and all settings have their defaults")
 	}
@@ -95,17 +96,18 @@ func (h *Host) identity(ctx context.Context) {
 	book, err := h.ReadLedger()
 	if err != nil {
 		h.book = &ledger.Ledger{}
-		h.found.Error("identity", err, "docs/troubleshooting.md says how records of the agent are restored")
+		h.found.Error("identity", diag.Records, err, "docs/troubleshooting.md says how records of the agent are restored")
 		return
 	}
 	h.book = book
 	id, mismatch, err := h.Who(ctx, grains.Identity{}, book)
 	switch {
 	case err != nil:
-		h.found.Error("identity", err, "set service and instance in agent.yaml, or rename the host: docs/grains.md")
+		h.found.Error("identity", diag.Identity, err,
+			"set service and instance in agent.yaml, or rename the host: docs/grains.md")
 		return
 	case mismatch != nil:
-		h.found.Warn("identity", diag.HintOf(mismatch), "%v", mismatch)
+		h.found.Warn("identity", diag.Identity, diag.HintOf(mismatch), "%v", mismatch)
 	default:
 		h.found.OK("identity", "this host is %s", id)
 	}
@@ -120,14 +122,16 @@ func (h *Host) links() {
 	case s.Running != nil:
 		h.found.Skip("links", "a run is under way, and it moves them")
 	case s.CutShort != nil:
-		h.found.Warn("links", "corpus-agent deploy finishes or undoes it; the timer does that, too", "a run was interrupted")
+		h.found.Warn("links", diag.Rollback, "corpus-agent deploy finishes or undoes it; the timer does that, too",
+			"a run was interrupted")
 	case s.Deployed == nil && s.BaseAlone == nil:
 		h.found.Skip("links", "nothing is deployed")
 	case len(drift) == 0:
 		h.found.OK("links", "next and current lead to what is deployed")
 	}
 	for _, text := range drift {
-		h.found.Warn("links", "corpus-agent deploy, which the timer does; corpus-agent why says more", "%s", text)
+		h.found.Warn("links", diag.Changed, "corpus-agent deploy, which the timer does; corpus-agent why says more",
+			"%s", text)
 	}
 }
 
@@ -140,7 +144,8 @@ func (h *Host) lastRun() {
 	case last.Exit == exit.OK:
 		h.found.OK("last run", "%s ended well at %s", last.Command, diag.Stamp(last.Ended))
 	default:
-		h.found.Warn("last run", cmp.Or(last.Hint, "corpus-agent why, and corpus-agent report"), "%s ended with code %d: %s",
+		h.found.Warn("last run", diag.Run, cmp.Or(last.Hint, "corpus-agent why, and corpus-agent report"),
+			"%s ended with code %d: %s",
 			last.Command, last.Exit, last.Error)
 	}
 }
@@ -149,12 +154,12 @@ func (h *Host) lastRun() {
 func (h *Host) store(ctx context.Context) {
 	url := cmp.Or(h.Config.Store, h.book.Host.Store) // the one of its last run
 	if url == "" {
-		h.found.Fail("store", "give --store URL once, or set store in agent.yaml", "this host knows no store")
+		h.found.Fail("store", diag.StoreURL, "give --store URL once, or set store in agent.yaml", "this host knows no store")
 		return
 	}
 	opened, err := h.OpenStore(url)
 	if err != nil {
-		h.found.Error("store", err, "correct store in agent.yaml")
+		h.found.Error("store", diag.StoreURL, err, "correct store in agent.yaml")
 		return
 	}
 	s := doctor.Store{Store: opened, URL: redact.URLs(url), Now: h.Time}

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
+	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
 // pillar adds whether a run can read the pillar that only this host has, and whether root alone can change it.
@@ -24,7 +25,7 @@ func (h *Host) pillar() {
 	case errors.Is(err, fs.ErrPermission) && os.Geteuid() != 0:
 		h.found.Skip("pillar", "only root may read it")
 	case err != nil:
-		h.found.Error("pillar", err, "make it readable by root, or bring it back from a backup")
+		h.found.Error("pillar", diag.Pillar, err, "make it readable by root, or bring it back from a backup")
 	case there:
 		h.found.OK("pillar", "%s can be read", h.Layout.Inside(dir))
 	default:

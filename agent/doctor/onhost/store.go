@@ -14,6 +14,7 @@ import (
 	"github.com/corpus-agent/corpus-agent/artifact/store"
 	"github.com/corpus-agent/corpus-agent/artifact/trust"
 	"github.com/corpus-agent/corpus-agent/artifact/walk"
+	"github.com/corpus-agent/corpus-agent/state/diag"
 )
 
 // trust adds whether the host has a root of trust.
@@ -22,7 +23,8 @@ func (h *Host) trust() {
 	h.anchor = root
 	switch {
 	case err != nil:
-		h.found.Error("trust", err, "give it once, from a place that you trust: corpus-agent deploy --trust-root root.json")
+		h.found.Error("trust", diag.Root, err,
+			"give it once, from a place that you trust: corpus-agent deploy --trust-root root.json")
 	case root == nil:
 		h.found.Skip("trust", "a root was given by its digest alone, and no store was verified under it yet")
 	default:
@@ -92,12 +94,12 @@ func (h *Host) rights(ctx context.Context, s doctor.Store) {
 	prefixes := []string{fleet.Prefix(h.id.Service) + name + "/", hostkey.Prefix + name + "/",
 		hostrecord.PrefixOf(h.id.Service) + name + "/"}
 	if err := store.CheckKey(prefixes[0] + "doctor"); err != nil {
-		h.found.Error("write", err, "give the host another name")
+		h.found.Error("write", diag.Identity, err, "give the host another name")
 		return
 	}
 	registered, err := walk.Exists(h.Layout.HostRegistered())
 	if err != nil {
-		h.found.Error("records", err, "docs/troubleshooting.md says how records of the agent are restored")
+		h.found.Error("records", diag.Records, err, "docs/troubleshooting.md says how records of the agent are restored")
 	}
 	h.found.AskWrite(ctx, s, "host-reports", registered, prefixes...)
 }

@@ -37,14 +37,17 @@ func (h *Host) timer(is map[string]string) {
 	const start = "systemctl enable --now " + records.TimerUnit
 	switch {
 	case is["LoadState"] == "not-found":
-		h.found.Warn("timer", "install the package, or start runs with a timer of your own: docs/packages.md",
+		h.found.Warn("timer", diag.Agent, "install the package, or start runs with a timer of your own: docs/packages.md",
 			"there is no unit %s: nothing starts runs by itself", records.TimerUnit)
 	case is["LoadState"] == "masked":
-		h.found.Fail("timer", "systemctl unmask "+records.TimerUnit+" && "+start, "%s is masked", records.TimerUnit)
+		h.found.Fail("timer", diag.Agent, "systemctl unmask "+records.TimerUnit+" && "+start,
+			"%s is masked", records.TimerUnit)
 	case is["ActiveState"] != "active":
-		h.found.Fail("timer", start, "%s is %s: nothing starts runs by itself", records.TimerUnit, is["ActiveState"])
+		h.found.Fail("timer", diag.Agent, start,
+			"%s is %s: nothing starts runs by itself", records.TimerUnit, is["ActiveState"])
 	case !strings.HasPrefix(is["UnitFileState"], "enabled") && is["UnitFileState"] != "static":
-		h.found.Warn("timer", start, "%s is %s: after a boot it does not start", records.TimerUnit, is["UnitFileState"])
+		h.found.Warn("timer", diag.Agent, start,
+			"%s is %s: after a boot it does not start", records.TimerUnit, is["UnitFileState"])
 	default:
 		h.found.OK("timer", "%s is enabled and active", records.TimerUnit)
 	}
@@ -56,10 +59,10 @@ func (h *Host) version(ctx context.Context) {
 		Timeout: 10 * time.Second, Args: []string{"version"}})
 	switch {
 	case err != nil:
-		h.found.Warn("version", "install the package: docs/packages.md",
+		h.found.Warn("version", diag.Agent, "install the package: docs/packages.md",
 			"%s, which the packaged unit starts, cannot be run: %v", program, err)
 	case !strings.Contains(result.Output, h.Version):
-		h.found.Warn("version", "use "+program+", or install this version there",
+		h.found.Warn("version", diag.Agent, "use "+program+", or install this version there",
 			"this program is %s, and %s is %s", h.Version, program, strings.TrimSpace(result.Output))
 	default:
 		h.found.OK("version", "%s is %s", program, h.Version)
@@ -75,7 +78,7 @@ const (
 // disks adds the free space of the filesystems of the agent's own directory and of the releases.
 func (h *Host) disks() {
 	if err := h.Unwritable(); err != nil {
-		h.found.Error("disk", err, "make room")
+		h.found.Error("disk", diag.Disk, err, "make room")
 	}
 	for _, dir := range []string{h.Layout.State(), h.Layout.Projects()} {
 		left, err := walk.SpaceAt(dir)
@@ -83,10 +86,11 @@ func (h *Host) disks() {
 		case err != nil:
 			h.found.Skip("disk", "%s does not exist yet", shown)
 		case left.ReadOnly:
-			h.found.Fail("disk", "mount it for writing; if it was not made read-only on purpose, look at dmesg",
+			h.found.Fail("disk", diag.Disk, "mount it for writing; if it was not made read-only on purpose, look at dmesg",
 				"%s is read-only", shown)
 		case left.Bytes < fewBytes || left.Files < fewFiles:
-			h.found.Warn("disk", "make room, or lower keep.releases and keep.archives in agent.yaml", "%s has %s and %s left",
+			h.found.Warn("disk", diag.Disk, "make room, or lower keep.releases and keep.archives in agent.yaml",
+				"%s has %s and %s left",
 				shown, diag.Size(left.Bytes), diag.Count(int(left.Files), "inode"))
 		default:
 			h.found.OK("disk", "%s has %s left", shown, diag.Size(left.Bytes))

@@ -117,7 +117,7 @@ func setThreshold(n *publish.Next, name string, threshold int) error {
 	}
 	if threshold < 1 || threshold > len(roles[i].KeyIDs) {
 		return publish.NewMistake(diag.Keys, "give as many --key, or a lower --threshold",
-			"%s has %d keys, and %d would have to sign", name, len(roles[i].KeyIDs), threshold)
+			"%s has %s, and %d would have to sign", name, diag.Count(len(roles[i].KeyIDs), "key"), threshold)
 	}
 	roles[i].Threshold = threshold
 	return nil
@@ -140,7 +140,7 @@ func revoke(ctx context.Context, n *publish.Next, name string, ids []string) (si
 	if len(may.Keys) < may.Threshold {
 		return false, publish.NewMistake(diag.Keys,
 			fmt.Sprintf("add another key first: `corpus project add %s --key NEW.pub`", name),
-			"%s would have %d keys left, and %d of them have to sign", name, len(may.Keys), may.Threshold)
+			"%s would have %s left, and %d would have to sign", name, diag.Count(len(may.Keys), "key"), may.Threshold)
 	}
 	if unpublished {
 		return true, nil

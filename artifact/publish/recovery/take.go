@@ -38,7 +38,7 @@ func (b *rebuilding) takeTargets(ctx context.Context, ready []byte) error {
 	if missing != nil {
 		b.result.Missing = append(b.result.Missing, *missing)
 		return diag.StoreLost.Hint(missing,
-			"let who has the targets key run `corpus export targets -o targets.draft`, read it, `corpus sign "+
+			"have the holder of the targets key run `corpus export targets -o targets.draft`, read it, `corpus sign "+
 				"targets.draft`, and then run `corpus import targets.draft`")
 	}
 	if role == nil {

@@ -52,7 +52,7 @@ func rotateAttestation(ctx context.Context, p *publish.Publisher, fresh []*tuf.K
 	return diag.Keys.Hint(
 		errors.New("the new key is let in, and proofs that channels carry are signed with it; the old key stays until "+
 			"the channels take these in"),
-		"let who has the projects' keys run %s, then run the command again", strings.Join(promotions, ", "))
+		"have the holder of the projects' keys run %s, then run the command again", strings.Join(promotions, ", "))
 }
 
 // signedPointer is a channel with a validly signed proof.

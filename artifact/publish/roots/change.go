@@ -138,7 +138,7 @@ func checkThresholds(root *publish.RootRole) error {
 		may := trust.RootDelegation(root, role)
 		if may.Threshold < 1 || may.Threshold > len(may.Keys) {
 			return publish.NewMistake(diag.Keys, "add keys first, or change the threshold in the same step",
-				"%s would have %d keys, and a threshold of %d", role, len(may.Keys), may.Threshold)
+				"%s would have %s, and a threshold of %d", role, diag.Count(len(may.Keys), "key"), may.Threshold)
 		}
 	}
 	return nil

@@ -145,7 +145,7 @@ func (r rotation) signs() (steps []string, alone bool, err error) {
 		if len(old) >= r.may.Threshold && missing <= 0 {
 			return []string{"`corpus refresh`"}, true, nil
 		}
-		return []string{"let who has the keys of snapshot and timestamp take " + filepath.Join(r.next, r.role) +
+		return []string{"have the holder of the keys of snapshot and timestamp take " + filepath.Join(r.next, r.role) +
 			".key among theirs (as " + r.role + "-2.key) and run `corpus refresh`"}, false, nil
 	}
 	draft := r.role + ".draft"
@@ -156,7 +156,7 @@ func (r rotation) signs() (steps []string, alone bool, err error) {
 	if missing > 0 {
 		steps = append(steps, others(missing, r.role, draft))
 	}
-	steps = append(steps, "let who has the keys of snapshot and timestamp run `corpus import "+draft+"`")
+	steps = append(steps, "have the holder of the keys of snapshot and timestamp run `corpus import "+draft+"`")
 	return steps, missing <= 0 && len(old) >= r.may.Threshold, nil
 }
 
@@ -195,7 +195,7 @@ func drafted(command, role string, short int) []string {
 func others(n int, role, draft string) string {
 	who := "the owner of another key"
 	if n > 1 {
-		who = fmt.Sprintf("the owners of %d other keys", n)
+		who = "the owners of " + diag.Count(n, "other key")
 	}
 	return fmt.Sprintf("let %s of %s run `corpus sign %s`", who, role, draft)
 }

@@ -29,7 +29,7 @@ func (e *tooSlow) Passing() bool { return true }
 
 // Hint returns how to allow more time.
 func (e *tooSlow) Hint() string {
-	return diag.Store.Coded("see why the server is so slow, or change " + e.setting + " in agent.yaml")
+	return diag.Timeout.Coded("see why the server is so slow, or change " + e.setting + " in agent.yaml")
 }
 
 // keep opens a file with the limits of the pace. Time that the caller spends between two reads counts for Longest only.

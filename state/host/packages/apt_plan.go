@@ -50,7 +50,7 @@ func (a *apt) checkNames(ctx context.Context, v *host.Inventory, t host.Transact
 		case w.File != "":
 		case !syntax.MatchString(w.Name):
 			return diag.Argument.Hint(fmt.Errorf("%q is not a package name", w.Name),
-				"package names have small letters, digits and the signs + - . only")
+				"package names have lower-case letters, digits and the signs + - . only")
 		case strings.ContainsAny(w.Name, "+.") || strings.HasSuffix(w.Name, "-"):
 			if v.Version(w.Name) == "" && v.Leftover(w.Name) == "" {
 				unclear = append(unclear, w.Name)

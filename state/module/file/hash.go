@@ -147,7 +147,7 @@ func (f *family) sumOf(ctx context.Context, text, hashName, name, url, env strin
 
 func badHash(text string) error {
 	return diag.Argument.Hint(fmt.Errorf("source_hash %s is not a hash", text),
-		"write a md5, sha1, sha224, sha256, sha384 or sha512 in hex, kind=hash, or the URL or path of a file of hashes")
+		"write an md5, sha1, sha224, sha256, sha384 or sha512 in hex, kind=hash, or the URL or path of a file of hashes")
 }
 
 func (f *family) sumFrom(ctx context.Context, file, hashName, name, url, env string) (sum, error) {

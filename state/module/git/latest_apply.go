@@ -185,7 +185,7 @@ func (l *latest) move(ctx context.Context, h *host.Host) error {
 		}
 		return nil
 	}
-	return diag.Git.Hint(fmt.Errorf("%s has commits that %s of %s has not", l.Target, l.Rev, address(l.Name)),
+	return diag.Git.Hint(fmt.Errorf("%s has commits that %s of %s does not have", l.Target, l.Rev, address(l.Name)),
 		"set force_reset: True to drop them")
 }
 

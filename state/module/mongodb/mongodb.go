@@ -134,7 +134,7 @@ func (m *server) parseRoles(out string) (roles []string, ok bool, err error) {
 	}
 	if err := json.Unmarshal([]byte(answer), &user); !found || err != nil {
 		return nil, false, diag.Database.Hint(errors.New("MongoDB gives no answer that can be read"),
-			"look whether user, password and authdb are right")
+			"check user, password and authdb")
 	}
 	if user == nil {
 		return nil, false, nil

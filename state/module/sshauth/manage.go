@@ -43,7 +43,7 @@ func (m *manage) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
 		changes.Set(k.Text, plan.words[k.Text])
 	}
 	if changes.Len() == 0 && plan.obstacle == nil {
-		return module.Diff{Comment: fmt.Sprintf("user %s has just these %d keys", m.User, len(keys))}, nil
+		return module.Diff{Comment: fmt.Sprintf("user %s has exactly the declared keys (%d)", m.User, len(keys))}, nil
 	}
 	m.text = m.target.file.with(plan.put, gone)
 	return plan.diff(changes, fmt.Sprintf("of the keys of user %s %d would change and %d would be removed", m.User,
@@ -75,6 +75,6 @@ func (m *manage) Apply(_ context.Context, h *host.Host, d module.Diff) (module.R
 	if err != nil {
 		return module.Report{}, err
 	}
-	return module.Report{Changes: d.Changes, Comment: fmt.Sprintf("%s holds just the %d keys that were named",
+	return module.Report{Changes: d.Changes, Comment: fmt.Sprintf("%s has exactly the declared keys (%d)",
 		m.target.path, len(m.Keys)), Warnings: warnings}, nil
 }

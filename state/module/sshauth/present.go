@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/module"
 	"github.com/corpus-agent/corpus-agent/state/module/owned"
@@ -113,7 +114,7 @@ func (p plan) diff(changes *value.Map, comment string) module.Diff {
 // labels returns a description of keys for messages.
 func labels(keys []sshkey.Key) string {
 	if len(keys) > 1 {
-		return fmt.Sprintf("%d keys", len(keys))
+		return diag.Count(len(keys), "key")
 	}
 	return keys[0].Label()
 }

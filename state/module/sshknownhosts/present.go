@@ -75,7 +75,7 @@ func (p *present) Valid() error {
 	case p.Name == "" || strings.ContainsAny(p.Name, " \t\n,") || strings.HasPrefix(p.Name, "-"):
 		return fmt.Errorf("%q is not the name of one host", p.Name)
 	case p.Key != "" && p.Fingerprint != "" && p.fingerprint(p.Key) != p.Fingerprint:
-		return diag.SSH.Hint(fmt.Errorf("the key that is given has not the fingerprint %s", p.Fingerprint),
+		return diag.SSH.Hint(fmt.Errorf("the key that is given does not have the fingerprint %s", p.Fingerprint),
 			"correct one of them, or leave the fingerprint out; fingerprint_hash_type says how fingerprints are made")
 	case p.Key != "" && p.Enc == "":
 		return diag.SSH.Hint(errors.New("a key is given and not of which kind it is"),

@@ -91,7 +91,7 @@ func validAlarm(m *value.Map) error {
 		return err
 	}
 	if op := comparison(cloud.Text(m, "comparison")); !slices.Contains(op.Values(), op) {
-		return diag.Amazon.Hint(fmt.Errorf("%s is no comparison of an alarm", op), "write >=, >, <= or <")
+		return diag.Amazon.Hint(fmt.Errorf("%s is not a comparison of alarms", op), "write >=, >, <= or <")
 	}
 	return nil
 }

@@ -44,7 +44,7 @@ func (e *elbPresent) health(_ context.Context, p *cloud.Plan, a *cloud.Account,
 		field := numbers[name]
 		n, ok := cloud.Number(e.Health, name)
 		if field == nil || !ok {
-			return diag.Amazon.Hint(fmt.Errorf("health_check has no %s, or it is no number", name),
+			return diag.Amazon.Hint(fmt.Errorf("health_check has no %s, or it is not a number", name),
 				"it has target, interval, timeout, healthy_threshold and unhealthy_threshold")
 		}
 		differs = p.Compare("health_check "+name, int(sdk.ToInt32(*field)), int(n)) || differs

@@ -27,6 +27,7 @@ func Only[T any](kind, name string, all []T, id func(*T) *string, instead string
 	if instead != "" {
 		hint = instead + ", or " + hint
 	}
-	return nil, diag.Resource.Hint(fmt.Errorf("%d %ss are named %s: %s", len(all), kind, name, strings.Join(ids, ", ")),
+	return nil, diag.Resource.Hint(fmt.Errorf("%s are named %s: %s", diag.Count(len(all), kind), name,
+		strings.Join(ids, ", ")),
 		"%s", hint)
 }

@@ -41,7 +41,7 @@ func (n *interfacePresent) Valid() error {
 	case len(n.Groups) == 0:
 		return diag.Amazon.Hint(errors.New("groups is missing"), "give the security groups of the interface")
 	case len(n.Records) > 0:
-		return diag.Amazon.Hint(errors.New("arecords is not here"), "write boto_route53.present with the address")
+		return diag.Amazon.Hint(errors.New("arecords is not supported"), "write boto_route53.present with the address")
 	}
 	return nil
 }

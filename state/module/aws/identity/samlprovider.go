@@ -39,7 +39,7 @@ func (s *samlProvider) look(ctx context.Context) (*cloud.Plan, error) {
 		return nil, err
 	}
 	if !s.absent && !strings.HasPrefix(strings.TrimSpace(metadata), "<") {
-		return nil, diag.Amazon.Hint(errors.New("saml_metadata_document is no XML"),
+		return nil, diag.Amazon.Hint(errors.New("saml_metadata_document is not XML"),
 			"give the text of the document, or the salt:// URL of the file")
 	}
 	client, p := iamOf(a), cloud.NewPlan()

@@ -49,7 +49,7 @@ func (s *serverCertificate) read(ctx context.Context) error {
 			return err
 		}
 		if !strings.Contains(text, "-----BEGIN ") && (text != "" || part.name != "cert_chain") {
-			return diag.Amazon.Hint(errors.New(part.name+" is no PEM text"),
+			return diag.Amazon.Hint(errors.New(part.name+" is not PEM text"),
 				"give the text of the file, such as of the pillar, or the salt:// URL of the file")
 		}
 		*part.field = cloud.Content(text)

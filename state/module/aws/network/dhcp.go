@@ -61,7 +61,7 @@ func (d *dhcpOptions) find(ctx context.Context, a *cloud.Account) (*types.DhcpOp
 	if err != nil {
 		return nil, err
 	}
-	return cloud.Only("set of DHCP option", d.Name, all, func(o *types.DhcpOptions) *string { return o.DhcpOptionsId },
+	return cloud.Only("DHCP option set", d.Name, all, func(o *types.DhcpOptions) *string { return o.DhcpOptionsId },
 		"give dhcp_options_id")
 }
 

@@ -297,7 +297,7 @@ func (r rule) ports() error {
 		}
 	}
 	if r.from > r.to && most > 255 {
-		return diag.Amazon.Hint(fmt.Errorf("from_port %d is above to_port %d", r.from, r.to), "exchange them")
+		return diag.Amazon.Hint(fmt.Errorf("from_port %d is above to_port %d", r.from, r.to), "swap the two")
 	}
 	return nil
 }

@@ -59,7 +59,7 @@ func (*bucketPresent) RunsBeside() {}
 func (b *bucketPresent) Valid() error {
 	if !bucketNames().MatchString(b.Bucket) {
 		return diag.Amazon.Hint(fmt.Errorf("%q cannot be the name of a bucket", b.Bucket),
-			"a name has 3 to 63 small letters, digits, dots and hyphens")
+			"a name has 3 to 63 lower-case letters, digits, dots and hyphens")
 	}
 	_, err := b.parts()
 	return err
