@@ -26,7 +26,7 @@ func TestFetchTimeoutErrorNamesTheSetting(t *testing.T) {
 		t.Errorf("exit code %d: %v", exit.Code(err), err)
 	}
 	if hint := diag.HintOf(err); !strings.Contains(hint, "next run continues") ||
-		!strings.Contains(hint, "fetch.timeout") {
+		!strings.Contains(hint, "fetch.timeout") || diag.CodesOf(hint) != "C076" {
 		t.Errorf("hint %q", hint)
 	}
 }

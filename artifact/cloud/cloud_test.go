@@ -175,7 +175,7 @@ func TestMistakesAreNamedWithTheirPlaces(t *testing.T) {
 		{"form: 1", "form: 1\nform: 1", "form is given twice"},
 		{"    mode: prod", "    mode: prd", `did you mean "prod"?`},
 		{"    region: eu1", "    region: eu", "the last a digit"},
-		{"    slots: 3", "    slots: 1", "it has 2 guests and 1 slots"},
+		{"    slots: 3", "    slots: 1", "it has 2 guests and 1 slot"},
 		{"    slots: 3", "    slots: 0x3", "a whole number was expected"},
 		{"    slots: 3", "    slots: 5000", "a node cannot have 5000 slots"},
 		{c.Guests["web1"].Address4, g.Address4, "is that of guests.web1.address4"},
