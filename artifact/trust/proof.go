@@ -124,7 +124,7 @@ func (p *Proof) Says(claim Claim, now time.Time) error {
 		if claim.Signed {
 			with = " with signed reports"
 		}
-		return fmt.Errorf("it names %s%s, and the channel requires %d", diag.Count(n, "host"), with, claim.Hosts)
+		return fmt.Errorf("it names %s%s, and %d are required", diag.Count(n, "host"), with, claim.Hosts)
 	}
 	if now.IsZero() {
 		return nil
