@@ -1,6 +1,8 @@
 # Users of the LDAP server log in with their SSH keys, and the sudo rules of this host's project hold.
 {% import_yaml 'slapd/defaults.yaml' as defaults %}
 {% set ldap = salt['pillar.get']('ldap', defaults, merge=true) %}
+{# Since 2.10 it runs as the user sssd, and its unit lets that group read its files. #}
+{% set own = grains.osrelease | float >= {'Debian': 13, 'Ubuntu': 25}.get(grains.os, 99) %}
 sssd:
   pkg.installed:
     - pkgs: [sssd-ldap, sssd-tools, libnss-sss, libpam-sss, libsss-sudo, sudo, openssh-server]
@@ -30,7 +32,8 @@ sssd:
     - template: jinja
     - context:
         ldap: {{ ldap | json }}
-    - mode: '0600'
+    - group: {{ 'sssd' if own else 'root' }}
+    - mode: '{{ '0640' if own else '0600' }}'
     - check_cmd: sssctl config-check -s /etc/sssd/conf.d -c
     - require:
       - pkg: sssd
