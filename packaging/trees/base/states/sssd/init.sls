@@ -1,8 +1,8 @@
 # Users of the LDAP server log in with their SSH keys, and the sudo rules of this host's project hold.
 {% import_yaml 'slapd/defaults.yaml' as defaults %}
 {% set ldap = salt['pillar.get']('ldap', defaults, merge=true) %}
-{# Since 2.10 it runs as the user sssd, and its unit lets that group read its files. #}
-{% set own = grains.osrelease | float >= {'Debian': 13, 'Ubuntu': 25}.get(grains.os, 99) %}
+{# The unit of 2.10 and later makes the file readable for its group, a mode that sssctl refuses: it checks a copy. #}
+{% set shared = grains.osrelease | float >= {'Debian': 13, 'Ubuntu': 25}.get(grains.os, 99) %}
 sssd:
   pkg.installed:
     - pkgs: [sssd-ldap, sssd-tools, libnss-sss, libpam-sss, libsss-sudo, sudo, openssh-server]
@@ -32,9 +32,9 @@ sssd:
     - template: jinja
     - context:
         ldap: {{ ldap | json }}
-    - group: {{ 'sssd' if own else 'root' }}
-    - mode: '{{ '0640' if own else '0600' }}'
-    - check_cmd: sssctl config-check -s /etc/sssd/conf.d -c
+    - mode: '{{ '0640' if shared else '0600' }}'
+    - check_cmd: >-
+        sh -ec 'f=$(mktemp); trap "rm $f" EXIT; cat "$0" > $f; sssctl config-check -s /etc/sssd/conf.d -c $f'
     - require:
       - pkg: sssd
 
