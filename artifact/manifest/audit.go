@@ -82,7 +82,7 @@ func (a *audit) missing(name string) Change {
 
 type audit struct {
 	Scope
-	behind  []string // targets of links in code, see Behind
+	behind  []string // targets of links in code, sorted, see Behind
 	root    *os.Root
 	anyMode bool
 	listed  map[string]Entry
@@ -104,17 +104,24 @@ func (a *audit) mayChange(name string) bool { return below(a.Writable, name) && 
 
 // isCode reports whether a name is code. A writable path below a directory that a link in code leads to is data.
 func (a *audit) isCode(name string) bool {
-	return below(a.Code, name) || slices.ContainsFunc(a.behind, func(dir string) bool {
-		return below([]string{dir}, name) && !slices.ContainsFunc(a.Writable, func(w string) bool {
+	if below(a.Code, name) {
+		return true
+	}
+	for dir := name; len(a.behind) > 0 && dir != "."; dir = path.Dir(dir) {
+		if _, behind := slices.BinarySearch(a.behind, dir); behind && !slices.ContainsFunc(a.Writable, func(w string) bool {
 			return w != dir && below([]string{dir}, w) && below([]string{w}, name)
-		})
-	})
+		}) {
+			return true
+		}
+	}
+	return false
 }
 
 // holdsCode reports whether a directory has code below it.
 func (a *audit) holdsCode(name string) bool {
 	above := func(c string) bool { return below([]string{name}, c) }
-	return slices.ContainsFunc(a.Code, above) || slices.ContainsFunc(a.behind, above)
+	_, behind := slices.BinarySearch(a.behind, name)
+	return slices.ContainsFunc(a.Code, above) || behind || len(within(a.behind, name)) > 0
 }
 
 // compares reports whether a name is examined, for itself or for the names below it.

@@ -13,36 +13,47 @@ const maxHops = 40
 // can replace the files at the paths. Directories that contain the link itself are left out. Unpacking has checked that
 // no link leads out of the tree.
 func (m *Manifest) Behind(paths []string) []string {
-	links := map[string]string{}
+	links, names := map[string]string{}, []string{}
 	for _, e := range m.Entries {
 		if e.Kind == Symlink {
 			links[e.Name] = e.Link
+			names = append(names, e.Name)
 		}
 	}
 	if len(links) == 0 {
 		return nil
 	}
-	all := slices.Clone(paths)
-	for i := 0; i < len(all); i++ {
-		for name := range links {
-			if below(all[i:i+1], name) {
-				all = addNew(all, name, passed(links, name))
+	slices.Sort(names)
+	all, known := slices.Clone(paths), map[string]bool{}
+	for _, p := range paths {
+		known[p] = true
+	}
+	add := func(from string) {
+		for _, p := range passed(links, from) {
+			if !known[p] && !below([]string{p}, from) {
+				all, known[p] = append(all, p), true
 			}
 		}
-		all = addNew(all, all[i], passed(links, all[i]))
+	}
+	for i := 0; i < len(all); i++ {
+		for _, name := range within(names, all[i]) {
+			add(name)
+		}
+		add(all[i])
 	}
 	all = all[len(paths):]
 	slices.Sort(all)
 	return all
 }
 
-func addNew(all []string, from string, more []string) []string {
-	for _, p := range more {
-		if !slices.Contains(all, p) && !below([]string{p}, from) {
-			all = append(all, p)
-		}
+// within returns the names of a sorted list that are below a directory.
+func within(sorted []string, dir string) []string {
+	if dir == "." {
+		return sorted
 	}
-	return all
+	first, _ := slices.BinarySearch(sorted, dir+"/")
+	end, _ := slices.BinarySearch(sorted, dir+"0") // the character after /
+	return sorted[first:end]
 }
 
 // passed returns the links that a path passes through, and its final target.
