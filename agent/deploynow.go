@@ -22,8 +22,11 @@ import (
 // have read the store before there was anything new, so DeployNow waits for its end and starts another one. If systemd
 // does not have the unit, the run happens in this process, inUnit is false, and the agent's sinks have received its
 // events. DeployNow calls say with what it waits for.
-func (a *Agent) DeployNow(ctx context.Context, say func(format string, args ...any)) (r *report.Report, inUnit bool,
-	err error) {
+//
+// A run of the unit that ended and could not keep its report gives an error with its exit code, or, if it succeeded, a
+// warning and no report. root is the root of trust that the environment names, as in Given.
+func (a *Agent) DeployNow(ctx context.Context, root string, say func(format string, args ...any)) (r *report.Report,
+	inUnit bool, err error) {
 	introduced, err := trust.Introduced(a.Layout.Trust())
 	if errors.Is(err, fs.ErrPermission) {
 		err = diag.Rights.Hint(err, "run as root")
@@ -31,7 +34,9 @@ func (a *Agent) DeployNow(ctx context.Context, say func(format string, args ...a
 	if err != nil {
 		return nil, false, err
 	}
-	if !introduced {
+	if lost, err := a.lostRoot(); err != nil {
+		return nil, false, err
+	} else if !introduced && !lost && root == "" {
 		return nil, false,
 			exit.WithCode(exit.Usage, diag.Root.Hint(errors.New("this host has no root of trust"),
 				"copy keys/root.json of the publisher to this host, and give it to the first deploy: `corpus-agent deploy "+
@@ -40,7 +45,7 @@ func (a *Agent) DeployNow(ctx context.Context, say func(format string, args ...a
 	switch load := a.unitLoad(ctx); load {
 	case "loaded":
 	case "", "not-found":
-		return a.deployHere(ctx, say)
+		return a.deployHere(ctx, Given{TrustRoot: root}, say)
 	case "masked":
 		return nil, false,
 			exit.WithCode(exit.Usage,
@@ -51,45 +56,54 @@ func (a *Agent) DeployNow(ctx context.Context, say func(format string, args ...a
 			exit.WithCode(exit.Usage, diag.Agent.Hint(fmt.Errorf("systemd cannot load %s: %s", records.ServiceUnit, load),
 				"systemd-analyze verify %s shows why", records.ServiceUnit))
 	}
+	r, err = a.startUnit(ctx, say)
+	return r, true, err
+}
+
+// lostRoot reports whether this host has deployed from a store, so that a run without a root of trust says that it was
+// lost.
+func (a *Agent) lostRoot() (bool, error) {
+	if before, err := trust.Bootstrapped(a.Layout.Trust()); before || err != nil {
+		return before, err
+	}
+	book, err := a.ReadLedger()
+	return err == nil && book != nil && book.Runs() != nil, err
+}
+
+// startUnit starts the unit until a run of it has ended that began after this call.
+func (a *Agent) startUnit(ctx context.Context, say func(format string, args ...any)) (*report.Report, error) {
 	started := a.Time().UTC()
 	for tries := 0; ; tries++ {
 		if err := a.waitBeforeTry(ctx, tries, say); err != nil {
-			return nil, true, err
+			return nil, err
 		}
 		if err := a.WaitUntilIdle(ctx, say); err != nil {
-			return nil, true, err
+			return nil, err
 		}
 		say("%s is started; the run continues if this command is ended", records.ServiceUnit)
+		before := askUnitRun(ctx)
 		result, err := site.Systemctl(ctx, 24*time.Hour, "start", records.ServiceUnit)
 		if ctx.Err() != nil {
-			return nil, true, ctx.Err()
+			return nil, ctx.Err()
 		}
 		r, found := a.deployedSince(started)
 		switch {
 		case found != nil:
-			return nil, true, found
+			return nil, found
 		case r != nil:
-			return r, true, nil
-		case err != nil:
-			return nil, true, a.unreported(strings.TrimSpace(result))
+			return r, nil
 		}
-		// Another run took the lock first, or the unit was about to end: the loop tries again after that.
+		after := askUnitRun(ctx)
+		if err == nil && after.again(before, tries) {
+			continue // another run took the lock first, or the unit was about to end
+		}
+		return nil, after.unreported(strings.TrimSpace(result), a.Unwritable(), say)
 	}
-}
-
-// unreported returns the error of a run of the unit that left no report. The reason may be a state directory that
-// cannot be written.
-func (a *Agent) unreported(said string) error {
-	if err := a.Unwritable(); err != nil {
-		return exit.WithCode(exit.Failed, diag.Agent.Hint(fmt.Errorf("the run could not keep a report: %w", err),
-			"%s; journalctl -u %s", diag.HintOf(err), records.ServiceUnit))
-	}
-	return diag.Agent.Hint(fmt.Errorf("the run ended before it had anything to report: %s", said), "journalctl -u %s",
-		records.ServiceUnit)
 }
 
 // deployHere runs the deploy of DeployNow in this process.
-func (a *Agent) deployHere(ctx context.Context, say func(format string, args ...any)) (*report.Report, bool, error) {
+func (a *Agent) deployHere(ctx context.Context, given Given, say func(format string, args ...any)) (*report.Report, bool,
+	error) {
 	for tries := 0; ; tries++ {
 		if err := a.waitBeforeTry(ctx, tries, say); err != nil {
 			return nil, false, err
@@ -97,7 +111,7 @@ func (a *Agent) deployHere(ctx context.Context, say func(format string, args ...
 		if err := a.WaitUntilIdle(ctx, say); err != nil {
 			return nil, false, err
 		}
-		r, err := a.Deploy(ctx, Given{}, false)
+		r, err := a.Deploy(ctx, given, false)
 		var other *lock.Held
 		if !errors.As(err, &other) || a.Within != "" {
 			return r, false, err

@@ -57,6 +57,9 @@ func (l Layout) Configuration() string { return l.Path("/etc/corpus") }
 // Config returns the path of the configuration file.
 func (l Layout) Config() string { return filepath.Join(l.Configuration(), "agent.yaml") }
 
+// EnvironmentFile returns the path of the file of variables that the agent's unit reads.
+func (l Layout) EnvironmentFile() string { return filepath.Join(l.Configuration(), "environment") }
+
 // ConfigurationParts returns the files and directories of the configuration that the agent, or the service manager for
 // it, reads or runs.
 func (l Layout) ConfigurationParts() (all []string) {

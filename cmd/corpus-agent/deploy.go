@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os/signal"
@@ -60,6 +61,7 @@ for longer than the timer's interval, 130 interrupted.`,
 				return err
 			}
 			return p.run(test, func(a *agent.Agent) (*report.Report, error) {
+				given.TrustRoot = cmp.Or(given.TrustRoot, p.Getenv("CORPUS_TRUST_ROOT"))
 				if editable != "" {
 					return a.DeployEditable(c.Context(), "", editable, given)
 				}
@@ -94,10 +96,10 @@ func (p *program) now(c *cobra.Command) error {
 				"omit --now, or the others"))
 	}
 	return p.run(false, func(a *agent.Agent) (*report.Report, error) {
-		r, inUnit, err := a.DeployNow(c.Context(), func(format string, args ...any) {
+		r, inUnit, err := a.DeployNow(c.Context(), p.Getenv("CORPUS_TRUST_ROOT"), func(format string, args ...any) {
 			fmt.Fprintf(p.Err, format+"\n", args...)
 		})
-		if !inUnit || err != nil {
+		if !inUnit || err != nil || r == nil {
 			return r, err
 		}
 		settings, err := p.settings(map[string]string{})

@@ -47,7 +47,8 @@ type program struct {
 	lenient bool // the command works without settings that its user may not read
 	// makesRoot says that the command makes the directory that stands for "/" if it does not exist
 	makesRoot bool
-	checked   *error // the result of site.CheckConfiguration; nil before checkConfiguration
+	checked   *error            // the result of site.CheckConfiguration; nil before checkConfiguration
+	fromFile  []config.Variable // of /etc/corpus/environment; nil before useEnvironment
 }
 
 func newRoot(streams cli.IO) *cobra.Command {
@@ -59,7 +60,10 @@ func newRoot(streams cli.IO) *cobra.Command {
 converges the host, and makes them current. A deploy that fails is rolled back.
 
 The first deploy needs the URL of the store and its root of trust: root.json is a copy of the keys/root.json that
-"corpus store init" wrote beside the keys. After that, a timer runs "corpus-agent deploy" without arguments.`,
+"corpus store init" wrote beside the keys. After that, a timer runs "corpus-agent deploy" without arguments.
+
+Commands of root use the variables of /etc/corpus/environment, as the timer's unit does; those that are set already have
+priority.`,
 		Example: `  corpus-agent deploy --store s3://bucket/prefix --trust-root ./root.json
   corpus-agent deploy myapp testing --store file:///srv/store --trust-root keys/root.json --root /tmp/try
   corpus-agent deploy --test
@@ -123,6 +127,7 @@ func (p *program) sources(flags map[string]string) (config.Sources, error) {
 	if err := p.checkConfiguration(); err != nil {
 		return config.Sources{}, err
 	}
+	p.useEnvironment()
 	file, lastValid := p.config, l.ConfigCopy()
 	if file == "" {
 		file = l.Config()
@@ -175,6 +180,7 @@ func (p *program) openedAs(settings config.Config) (*agent.Agent, error) {
 		Version: cli.Version, Within: p.Getenv("CORPUS_RUN"),
 		Cloud: ec2.New(ec2.Options{AllowV1: settings.MetadataV1}), OnCloud: ec2.Likely(""),
 	})
+	a.Secrets().Add(p.secrets()...)
 	a.Self, a.LockDescriptor = p.self(l), p.lent()
 	a.Sinks, a.OpenStore = p.sinks(settings), openStore(settings, p.SlowStore)
 	if !l.Relocated() {

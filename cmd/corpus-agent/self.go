@@ -21,7 +21,7 @@ func (p *program) self(l layout.Layout) *self.Self {
 		return nil
 	}
 	s := &self.Self{
-		Executable: executable, Files: []string{l.Config(), "/etc/corpus/environment"}, UnitDirs: units.Paths(),
+		Executable: executable, Files: []string{l.Config(), l.EnvironmentFile()}, UnitDirs: units.Paths(),
 		Env: slices.DeleteFunc(os.Environ(), func(v string) bool {
 			return strings.HasPrefix(v, "CORPUS_RUN=") || strings.HasPrefix(v, "NOTIFY_SOCKET=")
 		}),
