@@ -82,28 +82,23 @@ func (a *Agent) startUnit(ctx context.Context, say func(format string, args ...a
 		}
 		say("%s is started; the run continues if this command is ended", records.ServiceUnit)
 		before := askUnitRun(ctx)
-		result, err := site.Systemctl(ctx, 24*time.Hour, "start", records.ServiceUnit)
+		result, failed := site.Systemctl(ctx, 24*time.Hour, "start", records.ServiceUnit)
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		r, found := a.deployedSince(started)
-		switch {
-		case found != nil:
-			return nil, found
-		case r != nil:
-			return r, nil
+		if r, err := a.deployedSince(started); r != nil || err != nil {
+			return r, err
 		}
-		after := askUnitRun(ctx)
-		if err == nil && after.again(before, tries) {
-			continue // another run took the lock first, or the unit was about to end
+		// Another run may have taken the lock first, or the unit was about to end.
+		if after := askUnitRun(ctx); failed != nil || !after.again(before, tries) {
+			return nil, after.unreported(strings.TrimSpace(result), a.Unwritable(), say)
 		}
-		return nil, after.unreported(strings.TrimSpace(result), a.Unwritable(), say)
 	}
 }
 
 // deployHere runs the deploy of DeployNow in this process.
-func (a *Agent) deployHere(ctx context.Context, given Given, say func(format string, args ...any)) (*report.Report, bool,
-	error) {
+func (a *Agent) deployHere(ctx context.Context, given Given, say func(format string, args ...any)) (*report.Report,
+	bool, error) {
 	for tries := 0; ; tries++ {
 		if err := a.waitBeforeTry(ctx, tries, say); err != nil {
 			return nil, false, err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/corpus-agent/corpus-agent/agent/exit"
@@ -74,26 +75,27 @@ func (u unitRun) String() string {
 // systemctl wrote, and unwritable is the reason why the state directory cannot be written, if it cannot. For a run that
 // succeeded and could not keep its report, the result is a warning.
 func (u unitRun) unreported(said string, unwritable error, say func(format string, args ...any)) error {
-	code := exit.Failed
-	if u.exited && u.status != exit.OK {
-		code = u.status
-	}
+	const unit = records.ServiceUnit
 	switch {
 	case u.skipped:
-		return exit.WithCode(exit.Failed, diag.Agent.Hint(fmt.Errorf("systemd skipped %s: a condition of the unit is not met",
-			records.ServiceUnit), "systemctl status %s shows which", records.ServiceUnit))
+		return exit.WithCode(exit.Failed, diag.Agent.Hint(
+			errors.New("systemd skipped "+unit+": a condition of the unit is not met"), "systemctl status %s shows which", unit))
 	case unwritable != nil && u.exited && u.status == exit.OK:
-		say("warning: %s ended with exit code 0, and its run could not keep a report: %v\n  hint: %s", records.ServiceUnit,
-			unwritable, diag.HintOf(unwritable))
+		say("warning: %s ended with exit code 0, and its run could not keep a report: %v\n  hint: %s", unit, unwritable,
+			diag.HintOf(unwritable))
 		return nil
 	case unwritable != nil:
-		return exit.WithCode(code, diag.Disk.Hint(fmt.Errorf("%s ended %s, and its run could not keep a report: %w",
-			records.ServiceUnit, u, unwritable), "%s; then journalctl -u %s shows the run", diag.HintOf(unwritable),
-			records.ServiceUnit))
+		return exit.WithCode(u.code(), diag.Disk.Hint(fmt.Errorf("%s ended %s, and its run could not keep a report: %w",
+			unit, u, unwritable), "%s; then journalctl -u %s shows the run", diag.HintOf(unwritable), unit))
 	}
-	err := fmt.Errorf("%s ended %s, and its run left no report", records.ServiceUnit, u)
-	if said != "" {
-		err = errors.New(err.Error() + ": " + said)
+	err := strings.TrimSuffix(fmt.Sprintf("%s ended %s, and its run left no report: %s", unit, u, said), ": ")
+	return exit.WithCode(u.code(), diag.Agent.Hint(errors.New(err), "journalctl -u %s", unit))
+}
+
+// code returns the exit code of a run without a report.
+func (u unitRun) code() int {
+	if u.exited && u.status != exit.OK {
+		return u.status
 	}
-	return exit.WithCode(code, diag.Agent.Hint(err, "journalctl -u %s", records.ServiceUnit))
+	return exit.Failed
 }

@@ -9,31 +9,32 @@ import (
 // Variable is an assignment of an environment file.
 type Variable struct{ Name, Value string }
 
-// ParseEnvironment reads the text of an environment file as systemd reads the EnvironmentFile= of a unit: with comments,
-// quotes, and a backslash at the end of a line that continues. The last assignment of a name counts. Lines that are no
-// assignment, and assignments that a unit cannot have, are left out.
+// ParseEnvironment reads the text of an environment file as systemd reads the EnvironmentFile= of a unit: with
+// comments, quotes, and a backslash at the end of a line that continues. The last assignment of a name counts. Lines
+// that are no assignment, and assignments that a unit cannot have, are left out.
 func ParseEnvironment(text string) (all []Variable) {
 	for text != "" {
-		text = strings.TrimLeft(text, " \t\r\n")
-		if strings.HasPrefix(text, "#") || strings.HasPrefix(text, ";") {
-			text = text[endOfLine(text):]
-			continue
+		v, length := assignment(text)
+		text = strings.TrimLeft(text[length:], " \t\r\n")
+		if validName(v.Name) && utf8.ValidString(v.Value) {
+			all = slices.DeleteFunc(all, func(other Variable) bool { return other.Name == v.Name })
+			all = append(all, v)
 		}
-		end := endOfLine(text)
-		name, _, assigned := strings.Cut(text[:end], "=")
-		if !assigned {
-			text = text[end:]
-			continue
-		}
-		value, length := environmentValue(text[len(name)+1:])
-		text = text[len(name)+1+length:]
-		if name = strings.TrimRight(name, " \t"); !validName(name) || !utf8.ValidString(value) {
-			continue
-		}
-		all = slices.DeleteFunc(all, func(v Variable) bool { return v.Name == name })
-		all = append(all, Variable{Name: name, Value: value})
 	}
 	return all
+}
+
+// assignment reads the assignment at the begin of text, and returns its length there, which is that of the line if it
+// is none.
+func assignment(text string) (v Variable, length int) {
+	line := text[:endOfLine(text)]
+	name, _, assigned := strings.Cut(line, "=")
+	if trimmed := strings.TrimLeft(line, " \t"); !assigned || strings.HasPrefix(trimmed, "#") ||
+		strings.HasPrefix(trimmed, ";") {
+		return Variable{}, len(line)
+	}
+	value, length := environmentValue(text[len(name)+1:])
+	return Variable{Name: strings.Trim(name, " \t"), Value: value}, len(name) + 1 + length
 }
 
 func endOfLine(text string) int {
@@ -60,32 +61,35 @@ func environmentValue(text string) (value string, length int) {
 	kept := 0 // the length of the value without spaces at its end that are not quoted
 	plain := false
 	i := 0
-	for ; i < len(text); i++ {
-		c := text[i]
-		switch {
-		case c == '\n' || c == '\r':
-			return b.String()[:kept], i
-		case c == '\\':
-			if plain = true; i+1 < len(text) {
-				if i++; text[i] != '\n' && text[i] != '\r' {
-					b.WriteByte(text[i])
-				}
-			}
-			kept = b.Len()
-		case !plain && (c == '\'' || c == '"'):
-			i += quoted(&b, text[i:])
-			kept = b.Len()
+	for ; i < len(text) && text[i] != '\n' && text[i] != '\r'; i++ {
+		switch c := text[i]; {
 		case c == ' ' || c == '\t':
 			if plain {
 				b.WriteByte(c)
 			}
+			continue
+		case !plain && (c == '\'' || c == '"'):
+			i += quoted(&b, text[i:])
 		default:
 			plain = true
-			b.WriteByte(c)
-			kept = b.Len()
+			i += escaped(&b, text[i:])
 		}
+		kept = b.Len()
 	}
 	return b.String()[:kept], i
+}
+
+// escaped appends the character at the begin of text, or the one after a backslash, and returns its position. The end
+// of a line is left out.
+func escaped(b *strings.Builder, text string) int {
+	at := 0
+	if text[0] == '\\' {
+		at = 1
+	}
+	if at < len(text) && text[at] != '\n' && text[at] != '\r' {
+		b.WriteByte(text[at])
+	}
+	return min(at, len(text)-1)
 }
 
 // quoted appends the quoted text at the begin of text, and returns the position of its end, which is a quote. In double

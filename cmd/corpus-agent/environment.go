@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -31,6 +32,10 @@ func (p *program) useEnvironment() {
 		return
 	}
 	p.fromFile = config.ParseEnvironment(text)
+	p.setVariables()
+}
+
+func (p *program) setVariables() {
 	given := slices.ContainsFunc(credentials(), p.isSet)
 	for _, v := range p.fromFile {
 		if p.isSet(v.Name) || v.Name == "CORPUS_ROOT" || given && slices.Contains(credentials(), v.Name) {
@@ -38,9 +43,7 @@ func (p *program) useEnvironment() {
 		}
 		_ = os.Setenv(v.Name, v.Value) // the name is valid
 	}
-	if p.config == "" {
-		p.config = p.Getenv("CORPUS_CONFIG")
-	}
+	p.config = cmp.Or(p.config, p.Getenv("CORPUS_CONFIG"))
 }
 
 func (p *program) isSet(name string) bool { return p.Getenv(name) != "" }
@@ -53,8 +56,8 @@ func credentials() []string {
 	}
 }
 
-// readEnvironment reads the environment file, which may be missing. Only its owner, who is root or this user, may be able
-// to read or write it.
+// readEnvironment reads the environment file, which may be missing. Only its owner, who is root or this user, may be
+// able to read or write it.
 func readEnvironment(path string) (string, error) {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
