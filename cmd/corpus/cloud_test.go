@@ -57,6 +57,8 @@ func TestGuestsAreCreatedChangedAndDeleted(t *testing.T) {
 	s.expect(0, "node domain cloud.example.com --yes", "~ cloud\n    domain: cloud.example.com")
 	s.expect(0, "guest enlarge web1 8GiB --yes", "size: 5GiB -> 8GiB")
 	s.expect(2, "guest enlarge web1 8GiB --yes", "8GiB is not larger")
+	s.expect(2, "guest trim web1 8GiB --yes", "8GiB is not smaller")
+	s.expect(0, "guest trim web1 7GiB --yes", "size: 8GiB -> 7GiB")
 	s.expect(0, "guest ssh-key add web1 @bob.pub --yes", "bob.pub")
 	s.expect(0, "guest ssh-key add web1 @bob.pub --yes", "nothing to change")
 	s.expect(0, "guest ssh-key rm web1 @ann.pub --yes", "published")

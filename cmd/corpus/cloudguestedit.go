@@ -45,18 +45,41 @@ func (k *clouds) guestDelete() *cobra.Command {
 }
 
 func (k *clouds) guestEnlarge() *cobra.Command {
+	return k.guestResize("enlarge", "Give a guest a larger disk",
+		"enlarge sets the size of a guest's disk. It is refused if the disk has that size or more.", "web1 8GiB",
+		func(now, to int64) string {
+			if to <= now {
+				return "larger"
+			}
+			return ""
+		})
+}
+
+func (k *clouds) guestTrim() *cobra.Command {
+	return k.guestResize("trim", "Give a guest a smaller disk",
+		"trim sets the size of a guest's disk. The node keeps the size that it has until the guest uses no more than that.",
+		"web1 6GiB", func(now, to int64) string {
+			if to >= now {
+				return "smaller"
+			}
+			return ""
+		})
+}
+
+// guestResize returns a command that changes the size of a guest. refused returns what a new size has to be and is not.
+func (k *clouds) guestResize(verb, short, long, example string, refused func(now, to int64) string) *cobra.Command {
 	return k.editFlags(&cobra.Command{
-		Use: "enlarge NAME SIZE", Short: "Give a guest a larger disk",
-		Long:    `enlarge sets the size of a guest's disk. It is refused if the disk has that size or more.`,
-		Example: `  corpus guest enlarge web1 8GiB --cloud prod`, Args: cli.Args(cobra.ExactArgs(2)),
+		Use: verb + " NAME SIZE", Short: short, Long: long, Example: "  corpus guest " + verb + " " + example + " --cloud prod",
+		Args: cli.Args(cobra.ExactArgs(2)),
 		RunE: func(c *cobra.Command, args []string) error {
 			return k.editGuest(c.Context(), args[0], func(g *cloud.Guest) error {
 				if err := cloud.CheckSize(args[1]); err != nil {
 					return err
 				}
 				now, _ := cloud.ParseSize(g.Size)
-				if to, _ := cloud.ParseSize(args[1]); to <= now {
-					return diag.Cloud.Hint(fmt.Errorf("the disk of %s has %s, and %s is not larger", args[0], g.Size, args[1]),
+				to, _ := cloud.ParseSize(args[1])
+				if not := refused(now, to); not != "" {
+					return diag.Cloud.Hint(fmt.Errorf("the disk of %s has %s, and %s is not %s", args[0], g.Size, args[1], not),
 						"give the whole size that it is to have")
 				}
 				g.Size = args[1]

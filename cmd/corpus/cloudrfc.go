@@ -19,6 +19,7 @@ func (p *program) rfcCommands() []*cobra.Command {
 		k.rfc("computenode_switchmode ENDPOINT NODE MODE", k.nodeMode(), 1, 2),
 		k.rfc("guest_delete ENDPOINT GUEST", k.guestDelete(), 1),
 		k.rfc("enlarge ENDPOINT NODE GUEST SIZE", k.guestEnlarge(), 2, 3),
+		k.rfc("trim ENDPOINT NODE GUEST SIZE", k.guestTrim(), 2, 3),
 	}
 }
 

@@ -54,8 +54,8 @@ func image(t *testing.T, h *statetest.Host, links map[string]string) {
 	h.Put("/image.tar", b.String())
 }
 
-// node adds the programs of a node to a host. tar, rm and find are those of the machine.
-func node(t *testing.T, h *statetest.Host) {
+// nodeTools returns the programs of a node. tar, rm, find and sync are those of the machine.
+func nodeTools(h *statetest.Host) map[string]statetest.Tool {
 	real := func(name string) statetest.Tool {
 		return func(args []string, _ string) (string, error) {
 			for i, arg := range args {
@@ -70,16 +70,20 @@ func node(t *testing.T, h *statetest.Host) {
 			return string(out), nil
 		}
 	}
-	statetest.UseUnits(h)
-	statetest.UseTools(t, h, map[string]statetest.Tool{"tar": real("tar"), "rm": real("rm"),
-		"find": real("find"), "sync": real("sync"),
+	return map[string]statetest.Tool{"tar": real("tar"), "rm": real("rm"), "find": real("find"), "sync": real("sync"),
 		"systemctl": func(args []string, _ string) (string, error) {
 			root, is := strings.CutPrefix(args[0], "--root=")
 			if !is || args[1] != "enable" {
 				return "", statetest.Code{Code: 1, Text: "unexpected"}
 			}
 			return "", h.WriteText(root+"/enabled-"+args[2], "")
-		}})
+		}}
+}
+
+// node adds the programs of a node to a host, and an image.
+func node(t *testing.T, h *statetest.Host) {
+	statetest.UseUnits(h)
+	statetest.UseTools(t, h, nodeTools(h))
 	image(t, h, nil)
 	h.Put("/usr/bin/corpus-agent", "a program")
 }

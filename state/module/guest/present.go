@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/corpus-agent/corpus-agent/artifact/cloud"
 	"github.com/corpus-agent/corpus-agent/state/diag"
 	"github.com/corpus-agent/corpus-agent/state/host"
 	"github.com/corpus-agent/corpus-agent/state/module"
@@ -36,9 +37,13 @@ type present struct {
 	Contents *value.Map `sls:"contents"` // files of the guest, and their texts
 	Enable   []string   `sls:"enable"`   // units of the guest that start at boot
 	Binds    *value.Map `sls:"binds"`    // paths of the node that the guest may read, and their paths in the guest
+	Size     string     `sls:"size"`     // of its disk, such as 5GiB, where the file system has quotas; empty for no limit
 
 	driver driver
 	binds  paths
+	kind   string // of the quota; empty for none
+	quota  quota  // nil for none
+	bytes  int64  // the limit to set
 }
 
 // paths maps absolute paths to absolute paths.
@@ -73,6 +78,9 @@ func (p *present) Valid() error {
 	errs = append(errs, err)
 	p.binds, err = pathsOf("binds", p.Binds)
 	errs = append(errs, err, checkPath("image", p.Image))
+	if p.Size != "" {
+		errs = append(errs, cloud.CheckSize(p.Size))
+	}
 	for target := range copies {
 		errs = append(errs, checkPath("copies", target))
 	}
@@ -115,7 +123,7 @@ func pathsOf(what string, m *value.Map) (paths, error) {
 	return all, errors.Join(errs...)
 }
 
-func (p *present) Check(_ context.Context, h *host.Host) (module.Diff, error) {
+func (p *present) Check(ctx context.Context, h *host.Host) (module.Diff, error) {
 	if err := errors.Join(p.Valid(), h.Kernel.Allowed("making guests")); err != nil {
 		return module.Diff{}, err
 	}
@@ -151,13 +159,17 @@ func (p *present) Check(_ context.Context, h *host.Host) (module.Diff, error) {
 	if err := p.open(h, changes); err != nil {
 		return module.Diff{}, err
 	}
+	comment, err := p.sized(ctx, h, r, known && r.Step == ready, changes)
+	if err != nil {
+		return module.Diff{}, err
+	}
 	file, content := p.driver.Settings(p)
 	same, err := hasContent(h, file, content)
 	if err == nil && !same {
 		changes.Set("settings", file)
 	}
 	if changes.Len() == 0 {
-		return module.Diff{Comment: "guest " + p.Name + " is there"}, err
+		return module.Diff{Comment: "guest " + p.Name + " is there" + comment}, err
 	}
 	return module.Diff{Changes: changes, Comment: "guest " + p.Name + " would be made, or its settings changed"}, err
 }
@@ -204,6 +216,10 @@ func (p *present) Apply(ctx context.Context, h *host.Host, d module.Diff) (modul
 		if err := p.create(ctx, h); err != nil {
 			return module.Report{}, fmt.Errorf("creating guest %s: %w", p.Name, err)
 		}
+	} else if p.bytes > 0 {
+		if err := p.resize(ctx, h); err != nil {
+			return module.Report{}, err
+		}
 	}
 	if p.Moved {
 		if err := removeFile(h, p.Image); err != nil {
@@ -220,7 +236,7 @@ func (p *present) Apply(ctx context.Context, h *host.Host, d module.Diff) (modul
 
 // create makes the root file system. It first removes what an interrupted run left, unless that is complete.
 func (p *present) create(ctx context.Context, h *host.Host) error {
-	r := record{Name: p.Name, ID: p.ID, Disk: p.Disk, Driver: p.Driver, Step: creating}
+	r := record{Name: p.Name, ID: p.ID, Disk: p.Disk, Driver: p.Driver, Step: creating, Quota: p.kind, Size: p.bytes}
 	before, known, err := readRecord(h, p.Name)
 	if err != nil {
 		return err
@@ -235,9 +251,12 @@ func (p *present) create(ctx context.Context, h *host.Host) error {
 		}
 	}
 	if !complete { // unpack renames the tree to this path when it is complete
-		if err := p.unpack(ctx, h); err != nil {
-			return err
-		}
+		err = p.unpack(ctx, h)
+	} else if p.quota != nil { // the size may be another one since
+		err = p.quota.Limit(ctx, h, p, p.root(), p.bytes)
+	}
+	if err != nil {
+		return err
 	}
 	r.Step = ready
 	return r.write(h)

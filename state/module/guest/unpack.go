@@ -70,7 +70,7 @@ func (p *present) unpack(ctx context.Context, h *host.Host) error {
 	if err := removeTree(ctx, h, p.Name, partial); err != nil {
 		return err
 	}
-	if err := h.Files.Mkdir(partial, dirMode); err != nil {
+	if err := p.emptyDir(ctx, h, partial); err != nil {
 		return err
 	}
 	_, err := h.Tool(ctx,
@@ -93,6 +93,17 @@ func (p *present) unpack(ctx context.Context, h *host.Host) error {
 		return err
 	}
 	return h.Files.Rename(partial, p.root())
+}
+
+// emptyDir makes the directory of a new root file system, with its limit.
+func (p *present) emptyDir(ctx context.Context, h *host.Host, dir string) error {
+	if p.quota == nil {
+		return h.Files.Mkdir(dir, dirMode)
+	}
+	if err := p.quota.Prepare(ctx, h, p, dir); err != nil {
+		return err
+	}
+	return p.quota.Limit(ctx, h, p, dir, p.bytes)
 }
 
 // syncTree writes a tree to the disk.

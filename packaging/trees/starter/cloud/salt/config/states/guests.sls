@@ -14,6 +14,17 @@
 systemd-container:
   pkg.installed: []
 
+# Quotas limit the disks of guests where /var/lib/machines is on btrfs, or on ext4 or xfs with project quotas.
+{% set at = salt['mount.active'](extended=True) %}
+{% set disks = at.get('/var/lib/machines', at.get('/var/lib', at.get('/var', at.get('/', {})))) %}
+{% if disks.get('fstype') == 'btrfs' %}
+btrfs-progs:
+  pkg.installed: []
+{% elif disks.get('fstype') in ['ext4', 'xfs'] and 'prjquota' in disks.superopts %}
+quota:
+  pkg.installed: []
+{% endif %}
+
 # At boot a run of the agent starts the guests, so that none starts that has moved away while the node was off.
 /etc/systemd/system/corpus-guests.service:
   file.managed:
@@ -106,6 +117,7 @@ image of {{ guest }}:
     - image: {{ tree }}/rootfs.tar
 {% endif %}
     - hostname: {{ g.project }}-{{ g.env }}-{{ node.region }}-{{ guest }}
+    - size: {{ g.size }}
     - bridge: guests
     - uids: {{ uids }}
     - binds:

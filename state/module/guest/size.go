@@ -1,0 +1,176 @@
+package guest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/corpus-agent/corpus-agent/artifact/cloud"
+	"github.com/corpus-agent/corpus-agent/artifact/walk"
+	"github.com/corpus-agent/corpus-agent/state/diag"
+	"github.com/corpus-agent/corpus-agent/state/host"
+	"github.com/corpus-agent/corpus-agent/state/value"
+)
+
+// quota limits the sizes of root file systems on one file system.
+type quota interface {
+	// Prepare makes the empty directory of a new root file system, whose size can then be limited.
+	Prepare(ctx context.Context, h *host.Host, p *present, dir string) error
+	// Limit sets the size of a root file system. The guest may run.
+	Limit(ctx context.Context, h *host.Host, p *present, dir string, bytes int64) error
+	// Used returns the size of the content of a root file system.
+	Used(ctx context.Context, h *host.Host, p *present) (int64, error)
+}
+
+// The kinds of quotas, as records have them.
+const (
+	btrfsKind   = "btrfs quota"
+	projectKind = "project quota"
+)
+
+// quotaBelow returns the kind of quota that the file system of a directory has, "" for none.
+func quotaBelow(h *host.Host, dir string) (kind string, q quota, err error) {
+	data, err := h.Files.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return "", nil, fmt.Errorf("finding the file system of %s: %w", dir, err)
+	}
+	longest := 0
+	for _, m := range walk.Mounts(string(data)) { // of several mounts on one directory, the last one is visible
+		point := walk.MountWord(m.Place)
+		if len(point) < longest || point != "/" && dir != point && !strings.HasPrefix(dir, point+"/") {
+			continue
+		}
+		longest, kind, q = len(point), "", nil
+		options := strings.Split(m.SuperBlock, ",")
+		switch {
+		case m.Type == "btrfs":
+			kind, q = btrfsKind, btrfs{}
+		case (m.Type == "ext4" || m.Type == "xfs") && (slices.Contains(options, "prjquota") || slices.Contains(options, "pquota")):
+			kind, q = projectKind, projects{point}
+		}
+	}
+	return kind, q, nil
+}
+
+// sized adds the limit that the disk of a guest needs to changes. A guest that was made without a limit has none, nor is
+// one set below what the guest uses; the comment says so.
+func (p *present) sized(ctx context.Context, h *host.Host, r record, made bool, changes *value.Map) (comment string,
+	err error) {
+	p.bytes, p.kind, p.quota = 0, "", nil
+	if p.Size == "" {
+		return "", nil
+	}
+	if p.kind, p.quota, err = quotaBelow(h, p.driver.Dir()); err != nil {
+		return "", err
+	}
+	if p.quota == nil || made && r.Quota != p.kind {
+		p.quota = nil
+		p.kind = ""
+		return "; nothing limits the size of its disk", nil
+	}
+	bytes, _ := cloud.ParseSize(p.Size) // checked by Valid
+	if made && r.Size == bytes {
+		return "", nil
+	}
+	if made && bytes < r.Size {
+		used, err := p.quota.Used(ctx, h, p)
+		if err != nil {
+			return "", err
+		}
+		if used > bytes {
+			return fmt.Sprintf("; its disk keeps the size of %s, since it uses %s of it", diag.Size(r.Size), diag.Size(used)), nil
+		}
+	}
+	p.bytes = bytes
+	changes.Set("size", p.Size+" ("+p.kind+")")
+	return "", nil
+}
+
+// resize limits the disk of a guest that was made before, and then records the limit.
+func (p *present) resize(ctx context.Context, h *host.Host) error {
+	r, _, err := readRecord(h, p.Name)
+	if err != nil {
+		return err
+	}
+	if err := p.quota.Limit(ctx, h, p, p.root(), p.bytes); err != nil {
+		return err
+	}
+	r.Size = p.bytes
+	return r.write(h)
+}
+
+// quotaTool runs a program that changes the limit of a guest, or makes it possible.
+func (p *present) quotaTool(ctx context.Context, h *host.Host, argv ...string) error {
+	_, err := h.Tool(ctx, host.Tool{Argv: argv, Limit: hour, Package: packageOf(argv[0]),
+		Changes: host.Subject{Kind: host.KindCommand, Name: "size of guest " + p.Name}})
+	return host.Failed(diag.Container, err, "limiting the disk of guest "+p.Name, "see whether the file system has "+p.kind)
+}
+
+func packageOf(program string) string {
+	return map[string]string{"btrfs": "btrfs-progs", "chattr": "e2fsprogs", "setquota": "quota", "repquota": "quota"}[program]
+}
+
+// btrfs gives each guest a subvolume with a quota group.
+type btrfs struct{}
+
+func (btrfs) Prepare(ctx context.Context, h *host.Host, p *present, dir string) error {
+	if err := p.quotaTool(ctx, h, "btrfs", "quota", "enable", p.driver.Dir()); err != nil {
+		return err
+	}
+	if err := p.quotaTool(ctx, h, "btrfs", "subvolume", "create", dir); err != nil {
+		return err
+	}
+	return h.Files.Chmod(dir, dirMode)
+}
+
+func (btrfs) Limit(ctx context.Context, h *host.Host, p *present, dir string, bytes int64) error {
+	return p.quotaTool(ctx, h, "btrfs", "qgroup", "limit", strconv.FormatInt(bytes, 10), dir)
+}
+
+func (btrfs) Used(ctx context.Context, h *host.Host, p *present) (int64, error) {
+	out, err := h.Tool(ctx, host.Tool{Argv: []string{"btrfs", "qgroup", "show", "--raw", "-f", p.root()},
+		Package: packageOf("btrfs")})
+	if err != nil {
+		return 0, host.Failed(diag.Container, err, "reading the size of guest "+p.Name, "see `btrfs qgroup show`")
+	}
+	return number(out, "0/", 1)
+}
+
+// projects gives each guest a project of the quotas of ext4 or xfs.
+type projects struct{ point string }
+
+// id returns the project of a guest. No two guests of a node have the same user IDs.
+func (projects) id(p *present) string { return strconv.Itoa(p.UIDs / usersOfGuest) }
+
+func (q projects) Prepare(ctx context.Context, h *host.Host, p *present, dir string) error {
+	if err := h.Files.Mkdir(dir, dirMode); err != nil {
+		return err
+	}
+	return p.quotaTool(ctx, h, "chattr", "+P", "-p", q.id(p), dir)
+}
+
+func (q projects) Limit(ctx context.Context, h *host.Host, p *present, _ string, bytes int64) error {
+	return p.quotaTool(ctx, h, "setquota", "-P", q.id(p), "0", strconv.FormatInt(bytes>>10, 10), "0", "0", q.point)
+}
+
+func (q projects) Used(ctx context.Context, h *host.Host, p *present) (int64, error) {
+	out, err := h.Tool(ctx, host.Tool{Argv: []string{"repquota", "-P", "-n", q.point}, Package: packageOf("repquota")})
+	if err != nil {
+		return 0, host.Failed(diag.Container, err, "reading the size of guest "+p.Name, "see `repquota -P "+q.point+"`")
+	}
+	kib, err := number(out, "#"+q.id(p), 2)
+	return kib << 10, err
+}
+
+// number returns a column of the first line whose first word begins with a text.
+func number(out, first string, column int) (int64, error) {
+	for line := range strings.Lines(out) {
+		words := strings.Fields(line)
+		if len(words) > column && (words[0] == first || strings.HasSuffix(first, "/") && strings.HasPrefix(words[0], first)) {
+			return strconv.ParseInt(words[column], 10, 64)
+		}
+	}
+	return 0, diag.Container.Hint(fmt.Errorf("the quota program prints no line of %s", first), "see what it prints: %q", out)
+}
