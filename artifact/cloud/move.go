@@ -63,15 +63,12 @@ func (c *Cloud) Move(name, node string, way Way, random io.Reader) error {
 	if err := c.mayMove(name, node, way); err != nil {
 		return err
 	}
-	disk := ""
+	disk, err := newDisk(random)
+	if err != nil {
+		return err
+	}
 	if kept := g.OldOn(node); way == Returned {
 		disk = kept[len(kept)-1]
-	} else {
-		var id [16]byte
-		if _, err := io.ReadFull(random, id[:]); err != nil {
-			return fmt.Errorf("choosing the ID of a disk: %w", err)
-		}
-		disk = hex.EncodeToString(id[:])
 	}
 	g.Old = slices.DeleteFunc(append(slices.Clone(g.Old), g.Node+"."+g.DiskOf()),
 		func(one string) bool { return one == node+"."+disk })
@@ -87,10 +84,18 @@ func (c *Cloud) Move(name, node string, way Way, random io.Reader) error {
 	return nil
 }
 
+// newDisk returns the ID of a new disk.
+func newDisk(random io.Reader) (string, error) {
+	var id [16]byte
+	if _, err := io.ReadFull(random, id[:]); err != nil {
+		return "", fmt.Errorf("choosing the ID of a disk: %w", err)
+	}
+	return hex.EncodeToString(id[:]), nil
+}
+
 func (c *Cloud) mayMove(name, node string, way Way) error {
 	g := c.Guests[name]
 	from, to := c.Nodes[g.Node], c.Nodes[node]
-	kept := g.OldOn(node)
 	switch {
 	case g.Node == node:
 		return diag.Cloud.Hint(fmt.Errorf("guest %s is on node %s", name, node), "corpus guest info %s shows it", name)
@@ -103,6 +108,13 @@ func (c *Cloud) mayMove(name, node string, way Way) error {
 			"the hostname of a guest contains its region: choose a node of %s, or create another guest", from.Region)
 	case c.Free(node) == 0:
 		return diag.Cloud.Hint(fmt.Errorf("node %s has no free slot", node), "corpus node ls lists the free slots")
+	}
+	return g.mayTake(name, node, way)
+}
+
+// mayTake returns an error if a guest cannot get its disk on a node in this way.
+func (g Guest) mayTake(name, node string, way Way) error {
+	switch kept := g.OldOn(node); {
 	case way == Returned && len(kept) == 0:
 		return diag.Cloud.Hint(fmt.Errorf("node %s has no disk of guest %s", node, name),
 			"corpus guest info %s lists them", name)
@@ -181,18 +193,27 @@ func (c *Cloud) Evacuate(node string, at time.Time, random io.Reader) (Evacuatio
 			e.Full = append(e.Full, name)
 			continue
 		}
-		before := g.From // a node that still may run it
-		g.From, g.Copy = "", ""
-		c.Guests[name] = g
-		if err := c.Move(name, to, Fresh, random); err != nil {
+		if err := c.rescue(name, to, at, random); err != nil {
 			return e, err
-		}
-		if c.Arrived(name, at); before != "" {
-			g = c.Guests[name]
-			g.From, g.Moved = before, ""
-			c.Guests[name] = g
 		}
 		e.Moved[name] = to
 	}
 	return e, nil
+}
+
+// rescue moves a guest without data from a node that is off.
+func (c *Cloud) rescue(name, to string, at time.Time, random io.Reader) error {
+	g := c.Guests[name]
+	before := g.From // a node that still may run it
+	g.From, g.Copy = "", ""
+	c.Guests[name] = g
+	if err := c.Move(name, to, Fresh, random); err != nil {
+		return err
+	}
+	if c.Arrived(name, at); before != "" {
+		g = c.Guests[name]
+		g.From, g.Moved = before, ""
+		c.Guests[name] = g
+	}
+	return nil
 }

@@ -25,21 +25,25 @@ func (k *clouds) guestDrop() *cobra.Command {
 new node that it is healthy, unless --unproven is given. The disk cannot be brought back.`,
 		Example: `  corpus guest drop web1 n1 --cloud prod`, Args: cli.Args(cobra.ExactArgs(2)),
 		RunE: func(c *cobra.Command, args []string) error {
-			if !unproven {
-				if err := k.proven(c.Context(), args[0]); err != nil {
-					return err
-				}
-			}
-			return k.edit(c.Context(), func(data *cloud.Cloud) error {
-				if err := hasGuest(data, args[0]); err != nil {
-					return err
-				}
-				return data.Drop(args[0], args[1])
-			})
+			return k.drop(c.Context(), args[0], args[1], unproven)
 		},
 	}
 	c.Flags().BoolVar(&unproven, "unproven", false, "also if the guest has not reported since it moved")
 	return k.editFlags(c)
+}
+
+func (k *clouds) drop(ctx context.Context, guest, node string, unproven bool) error {
+	if !unproven {
+		if err := k.proven(ctx, guest); err != nil {
+			return err
+		}
+	}
+	return k.edit(ctx, func(data *cloud.Cloud) error {
+		if err := hasGuest(data, guest); err != nil {
+			return err
+		}
+		return data.Drop(guest, node)
+	})
 }
 
 // proven returns an error if no report shows that a guest is healthy on its node.

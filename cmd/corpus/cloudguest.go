@@ -49,7 +49,8 @@ change the signed project cloud as those of corpus node do, and nodes follow.`,
   corpus guest create web1 --project shop --env prod --image bookworm --store s3://bucket/prefix --keys keys`,
 	}
 	k.flags(c)
-	c.AddCommand(k.guestCreate(), k.guestList(), k.guestInfo(), k.guestDelete(), k.guestEnlarge(), k.guestTrim(), k.guestName(),
+	c.AddCommand(k.guestCreate(), k.guestList(), k.guestInfo(), k.guestDelete(), k.guestEnlarge(), k.guestTrim(),
+		k.guestName(),
 		k.guestKey(), k.guestImage(), k.guestMove(), k.guestDrop())
 	return c
 }

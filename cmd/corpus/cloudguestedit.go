@@ -69,8 +69,9 @@ func (k *clouds) guestTrim() *cobra.Command {
 // guestResize returns a command that changes the size of a guest. refused returns what a new size has to be and is not.
 func (k *clouds) guestResize(verb, short, long, example string, refused func(now, to int64) string) *cobra.Command {
 	return k.editFlags(&cobra.Command{
-		Use: verb + " NAME SIZE", Short: short, Long: long, Example: "  corpus guest " + verb + " " + example + " --cloud prod",
-		Args: cli.Args(cobra.ExactArgs(2)),
+		Use: verb + " NAME SIZE", Short: short, Long: long,
+		Example: "  corpus guest " + verb + " " + example + " --cloud prod",
+		Args:    cli.Args(cobra.ExactArgs(2)),
 		RunE: func(c *cobra.Command, args []string) error {
 			return k.editGuest(c.Context(), args[0], func(g *cloud.Guest) error {
 				if err := cloud.CheckSize(args[1]); err != nil {

@@ -49,6 +49,11 @@ stays off, or on which you have stopped the guest.`,
 			return k.move(c.Context(), m)
 		},
 	}
+	m.flags(c)
+	return k.editFlags(c)
+}
+
+func (m *moving) flags(c *cobra.Command) {
 	f := c.Flags()
 	f.BoolVar(&m.empty, "empty", false, "make a new disk from the image, without the data of the guest")
 	f.BoolVar(&m.copied, "copy", false, "make the disk from an archive of the present one, which a person copies")
@@ -56,7 +61,6 @@ stays off, or on which you have stopped the guest.`,
 	f.BoolVar(&m.stopped, "stopped", false, "the node before does not run the guest: do not wait for its report")
 	f.DurationVar(&m.wait, "wait", 10*time.Minute, "how long to wait for the report of the node before")
 	c.MarkFlagsMutuallyExclusive("empty", "copy", "old-disk")
-	return k.editFlags(c)
 }
 
 // way returns how a guest gets its disk.
@@ -87,20 +91,7 @@ func (k *clouds) move(ctx context.Context, m moving) error {
 	}
 	from := now.data.Guests[m.guest].Node
 	k.unanswered = !m.stopped && !k.dry && k.json // the answer is that of the second change
-	err = k.edit(ctx, func(data *cloud.Cloud) error {
-		if err := hasGuest(data, m.guest); err != nil {
-			return err
-		}
-		way, err := m.way(data.Guests[m.guest])
-		if err != nil {
-			return err
-		}
-		err = data.Move(m.guest, m.node, way, rand.Reader)
-		if err == nil && m.stopped {
-			data.Arrived(m.guest, time.Now())
-		}
-		return err
-	})
+	err = k.edit(ctx, m.leave)
 	k.unanswered = false
 	switch {
 	case err != nil || k.dry || k.drafted != nil:
@@ -109,6 +100,22 @@ func (k *clouds) move(ctx context.Context, m moving) error {
 		return k.howToCopy(ctx, m)
 	}
 	return k.arrive(ctx, m, from)
+}
+
+// leave is the first change of a move, or the whole one if a person says that the guest is stopped.
+func (m moving) leave(data *cloud.Cloud) error {
+	if err := hasGuest(data, m.guest); err != nil {
+		return err
+	}
+	way, err := m.way(data.Guests[m.guest])
+	if err != nil {
+		return err
+	}
+	err = data.Move(m.guest, m.node, way, rand.Reader)
+	if err == nil && m.stopped {
+		data.Arrived(m.guest, time.Now())
+	}
+	return err
 }
 
 // pollEvery is the time between two looks at the reports of a node.

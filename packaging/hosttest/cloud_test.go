@@ -3,9 +3,12 @@
 package hosttest_test
 
 import (
+	"fmt"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -62,15 +65,23 @@ func guestImage(t *testing.T, s *store) {
 }
 
 // cloudNode boots a host that is a node.
-func cloudNode(t *testing.T, s *store, n *lab.Network, name, address string) *lab.Host {
+func cloudNode(t *testing.T, s *store, n *lab.Network, name, address string, before func(*lab.Host)) *lab.Host {
 	t.Helper()
 	base := lab.Standard("bookworm")
-	base.Offers = append(base.Offers, "systemd-container", "nftables", "haproxy")
-	h := lab.Boot(t, lab.Options{Base: base, Hostname: "cloud-prod-eu1-" + name, Network: n, Address: address})
+	base.Offers = append(base.Offers, "systemd-container", "nftables", "haproxy", "btrfs-progs")
+	h := lab.Boot(t, lab.Options{Base: base, Hostname: "cloud-prod-eu1-" + name, Network: n, Address: address,
+		Before: before})
 	h.Copy(filepath.Join(repository, "bin", "corpus-agent"), "/usr/bin/corpus-agent")
 	h.Copy(filepath.Join(repository, "packaging", "systemd", "corpus-agent.service"),
 		"/etc/systemd/system/corpus-agent.service")
 	return h
+}
+
+// joins configures a host as a node of the store.
+func (s *store) joins(h *lab.Host, server *httptest.Server) {
+	s.t.Helper()
+	s.reach(h, server)
+	h.Write("/etc/corpus/agent.yaml", "store: "+storeURL+"\n")
 }
 
 // TestGuestsMoveBetweenNodes makes guests on a node and moves them to another one, one with its disk and one without.
@@ -84,14 +95,13 @@ func TestGuestsMoveBetweenNodes(t *testing.T) {
 		s.corpus(strings.Fields("guest create --yes --project shop --env prod --image tiny --node n1 " + words)...)
 	}
 	server := s.serve(n)
-	n1, n2 := cloudNode(t, s, n, "n1", "172.31.0.11"), cloudNode(t, s, n, "n2", "172.31.0.12")
+	n1, n2 := cloudNode(t, s, n, "n1", "172.31.0.11", nil), cloudNode(t, s, n, "n2", "172.31.0.12", nil)
 	deploy := func(h *lab.Host) report {
 		t.Helper()
 		return agent(t, h, "deploy", "--trust-root", "/root/root.json").converged(t)
 	}
 	for _, h := range []*lab.Host{n1, n2} {
-		s.reach(h, server)
-		h.Write("/etc/corpus/agent.yaml", "store: "+storeURL+"\n")
+		s.joins(h, server)
 		deploy(h)
 	}
 	runs := func(h *lab.Host, guest string) bool {
@@ -157,5 +167,106 @@ func TestGuestsMoveBetweenNodes(t *testing.T) {
 	deploy(n1)
 	if n1.Exists("/var/lib/machines/db1") || n1.Exists(file) || !n1.Exists("/var/lib/machines/web1") {
 		t.Errorf("after the drop of db1, n1 has %s", n1.Sh("ls /var/lib/machines"))
+	}
+}
+
+// btrfs puts the disks of guests of a node onto a file system with quotas of its own.
+func btrfs(t *testing.T) func(*lab.Host) {
+	t.Helper()
+	if _, err := exec.LookPath("mkfs.btrfs"); err != nil {
+		t.Skip("making a file system with quotas takes the package btrfs-progs")
+	}
+	return func(h *lab.Host) {
+		file, dir := filepath.Join(t.TempDir(), "disk"), filepath.Join(h.Root, "var", "lib", "machines")
+		run(t, "truncate", "--size", "1G", file)
+		run(t, "mkfs.btrfs", "-q", file)
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if out, err := exec.Command("mount", "-o", "loop", file, dir).CombinedOutput(); err != nil {
+			t.Skipf("this machine mounts no btrfs: %s", out)
+		}
+		t.Cleanup(func() { _ = exec.Command("umount", "--lazy", dir).Run() }) // the host may have ended with it
+	}
+}
+
+// TestDisksOfGuestsHaveTheirSizes enlarges and trims a guest that runs, on btrfs.
+func TestDisksOfGuestsHaveTheirSizes(t *testing.T) {
+	n, s := lab.NewNetwork(t), newStore(t)
+	s.corpus("node", "add", "n1", "--mode", "prod", "--region", "eu1", "--yes")
+	guestImage(t, s)
+	s.corpus(strings.Fields("guest create db1 --yes --project shop --env prod --image tiny --size 40MiB")...)
+	server := s.serve(n)
+	h := cloudNode(t, s, n, "n1", "172.31.0.11", btrfs(t))
+	s.joins(h, server)
+	agent(t, h, "deploy", "--trust-root", "/root/root.json").converged(t)
+	fill := func(mebibytes int) bool {
+		return h.Run("dd", "if=/dev/urandom", "of=/var/lib/machines/db1/srv/data", "bs=1M", "oflag=sync",
+			"count="+strconv.Itoa(mebibytes)).Code == 0
+	}
+	resize := func(words, says string) {
+		t.Helper()
+		s.corpus(strings.Fields("guest " + words + " --yes")...)
+		for _, one := range agent(t, h, "deploy").converged(t).Steps {
+			if one.Function == "guest.present" && !strings.Contains(one.Comment, says) {
+				t.Errorf("after %s the comment of the guest is %q", words, one.Comment)
+			}
+		}
+	}
+	if fill(60) { // and so the disk is full
+		t.Error("a guest of 40 MiB has 60 MiB of data")
+	}
+	resize("enlarge db1 100MiB", "")
+	if !fill(60) {
+		t.Error("a guest of 100 MiB cannot have 60 MiB of data")
+	}
+	resize("trim db1 50MiB", "keeps the size")
+	if !fill(10) {
+		t.Error("the data cannot become smaller")
+	}
+	agent(t, h, "converge").converged(t)
+	if fill(60) {
+		t.Error("a guest that was trimmed to 50 MiB has 60 MiB of data")
+	}
+	if got := h.Sh("systemctl show -P NRestarts -P ActiveState systemd-nspawn@db1"); !strings.Contains(got, "active") {
+		t.Errorf("the guest is %q", got)
+	}
+}
+
+// measured runs the agent in a host and prints its time in milliseconds and its most memory in KiB.
+const measured = `import resource, subprocess, time
+times = []
+for _ in range(7):
+    start = time.monotonic()
+    subprocess.run(["corpus-agent", "deploy"], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    times.append(int(1000 * (time.monotonic() - start)))
+print(min(times), resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
+`
+
+// TestNodeOfThirtyGuestsIsQuick measures a run with nothing to do on a node with 30 guests that run.
+func TestNodeOfThirtyGuestsIsQuick(t *testing.T) {
+	n, s := lab.NewNetwork(t), newStore(t)
+	s.corpus("node", "add", "n1", "--mode", "prod", "--region", "eu1", "--slots", "30", "--yes")
+	guestImage(t, s)
+	for i := range 30 {
+		s.corpus(strings.Fields("guest create --yes --project shop --env prod --image tiny g" + strconv.Itoa(i))...)
+	}
+	server := s.serve(n)
+	h := cloudNode(t, s, n, "n1", "172.31.0.11", nil)
+	s.joins(h, server)
+	agent(t, h, "deploy", "--trust-root", "/root/root.json").converged(t)
+	if got := h.Sh("systemctl list-units --no-legend --state=active 'systemd-nspawn@*' | wc -l"); got != "30" {
+		t.Fatalf("%s guests run", got)
+	}
+	h.Write("/root/measured.py", measured)
+	var milliseconds, kibibytes int
+	out := h.Sh("python3 /root/measured.py")
+	if _, err := fmt.Sscan(out, &milliseconds, &kibibytes); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	t.Logf("%d ms, %d MiB", milliseconds, kibibytes>>10)
+	if milliseconds > 150 || kibibytes>>10 > 60 {
+		t.Errorf("a run with nothing to do takes %d ms and %d MiB; want at most 150 ms and 60 MiB", milliseconds,
+			kibibytes>>10)
 	}
 }

@@ -70,30 +70,31 @@ func (a *archived) Apply(ctx context.Context, h *host.Host, d module.Diff) (modu
 	if err != nil {
 		return module.Report{}, err
 	}
+	return module.Report{Changes: d.Changes, Comment: "the disk of guest " + a.Name + " is in " + a.File},
+		a.pack(ctx, h, path.Join(driver.Dir(), a.Name))
+}
+
+// pack makes the archive of a directory.
+func (a *archived) pack(ctx context.Context, h *host.Host, dir string) error {
 	partial := a.File + ".part"
 	if err := removeFile(h, partial); err != nil {
-		return module.Report{}, err
+		return err
 	}
 	mode := fs.FileMode(0o600)
-	err = h.Files.Write(partial, host.NewFile{Content: strings.NewReader(""), Mode: &mode, UID: -1, GID: -1})
+	err := h.Files.Write(partial, host.NewFile{Content: strings.NewReader(""), Mode: &mode, UID: -1, GID: -1})
 	if err != nil {
-		return module.Report{}, err
+		return err
 	}
-	_, err = h.Tool(ctx, host.Tool{Argv: []string{"tar", "--create", "--file", partial, "--directory",
-		path.Join(driver.Dir(), a.Name), "--numeric-owner", "--one-file-system", "--xattrs", "--xattrs-include=*", "."},
-		Limit: hour, Package: "tar",
-		Changes: host.Subject{Kind: host.KindCommand, Name: "archive of the disk of guest " + a.Name}})
-	if err != nil {
-		return module.Report{}, host.Failed(diag.Container, err, "archiving the disk of guest "+a.Name,
-			"make room on the disk of "+path.Dir(a.File))
+	for _, argv := range [][]string{{"tar", "--create", "--file", partial, "--directory", dir, "--numeric-owner",
+		"--one-file-system", "--xattrs", "--xattrs-include=*", "."}, {"sync", partial}} {
+		_, err := h.Tool(ctx, host.Tool{Argv: argv, Limit: hour,
+			Changes: host.Subject{Kind: host.KindCommand, Name: "archive of the disk of guest " + a.Name}})
+		if err != nil {
+			return host.Failed(diag.Container, err, "archiving the disk of guest "+a.Name,
+				"make room on the disk of "+path.Dir(a.File))
+		}
 	}
-	_, err = h.Tool(ctx, host.Tool{Argv: []string{"sync", partial}, Package: "coreutils", Limit: hour,
-		Changes: host.Subject{Kind: host.KindCommand, Name: "archive of the disk of guest " + a.Name}})
-	if err != nil {
-		return module.Report{}, host.Failed(diag.Container, err, "writing "+partial+" to the disk", "see the kernel's log")
-	}
-	return module.Report{Changes: d.Changes, Comment: "the disk of guest " + a.Name + " is in " + a.File},
-		h.Files.Rename(partial, a.File)
+	return h.Files.Rename(partial, a.File)
 }
 
 // archivesOf returns the archives of the disks of a guest.

@@ -159,7 +159,7 @@ func (p *present) Check(ctx context.Context, h *host.Host) (module.Diff, error) 
 	if err := p.open(h, changes); err != nil {
 		return module.Diff{}, err
 	}
-	comment, err := p.sized(ctx, h, r, known && r.Step == ready, changes)
+	comment, err := p.sized(ctx, h, r, changes)
 	if err != nil {
 		return module.Diff{}, err
 	}
@@ -221,17 +221,21 @@ func (p *present) Apply(ctx context.Context, h *host.Host, d module.Diff) (modul
 			return module.Report{}, err
 		}
 	}
+	return report, p.finish(h)
+}
+
+// finish removes the archive from which the guest was made, and writes its settings.
+func (p *present) finish(h *host.Host) error {
 	if p.Moved {
 		if err := removeFile(h, p.Image); err != nil {
-			return module.Report{}, err
+			return err
 		}
 	}
 	file, content := p.driver.Settings(p)
 	if err := h.MkdirAll(path.Dir(file)); err != nil {
-		return module.Report{}, err
+		return err
 	}
-	return report,
-		h.Files.Write(file, host.NewFile{Content: strings.NewReader(content), UID: -1, GID: -1, ReplaceLink: true})
+	return h.Files.Write(file, host.NewFile{Content: strings.NewReader(content), UID: -1, GID: -1, ReplaceLink: true})
 }
 
 // create makes the root file system. It first removes what an interrupted run left, unless that is complete.

@@ -47,17 +47,17 @@ func quotaBelow(h *host.Host, dir string) (kind string, q quota, err error) {
 		switch {
 		case m.Type == "btrfs":
 			kind, q = btrfsKind, btrfs{}
-		case (m.Type == "ext4" || m.Type == "xfs") && (slices.Contains(options, "prjquota") || slices.Contains(options, "pquota")):
+		case (m.Type == "ext4" || m.Type == "xfs") && slices.Contains(options, "prjquota"):
 			kind, q = projectKind, projects{point}
 		}
 	}
 	return kind, q, nil
 }
 
-// sized adds the limit that the disk of a guest needs to changes. A guest that was made without a limit has none, nor is
-// one set below what the guest uses; the comment says so.
-func (p *present) sized(ctx context.Context, h *host.Host, r record, made bool, changes *value.Map) (comment string,
-	err error) {
+// sized adds the limit that the disk of a guest needs to changes. A guest that was made without a limit has none, nor
+// is one set below what the guest uses; the comment says so.
+func (p *present) sized(ctx context.Context, h *host.Host, r record, changes *value.Map) (comment string, err error) {
+	made := r.Step == ready
 	p.bytes, p.kind, p.quota = 0, "", nil
 	if p.Size == "" {
 		return "", nil
@@ -76,11 +76,9 @@ func (p *present) sized(ctx context.Context, h *host.Host, r record, made bool, 
 	}
 	if made && bytes < r.Size {
 		used, err := p.quota.Used(ctx, h, p)
-		if err != nil {
-			return "", err
-		}
-		if used > bytes {
-			return fmt.Sprintf("; its disk keeps the size of %s, since it uses %s of it", diag.Size(r.Size), diag.Size(used)), nil
+		if err != nil || used > bytes {
+			return fmt.Sprintf("; its disk keeps the size of %s, since it uses %s", diag.Size(r.Size),
+				diag.Size(used)), err
 		}
 	}
 	p.bytes = bytes
@@ -105,11 +103,13 @@ func (p *present) resize(ctx context.Context, h *host.Host) error {
 func (p *present) quotaTool(ctx context.Context, h *host.Host, argv ...string) error {
 	_, err := h.Tool(ctx, host.Tool{Argv: argv, Limit: hour, Package: packageOf(argv[0]),
 		Changes: host.Subject{Kind: host.KindCommand, Name: "size of guest " + p.Name}})
-	return host.Failed(diag.Container, err, "limiting the disk of guest "+p.Name, "see whether the file system has "+p.kind)
+	return host.Failed(diag.Container, err, "limiting the disk of guest "+p.Name,
+		"see whether the file system has "+p.kind)
 }
 
 func packageOf(program string) string {
-	return map[string]string{"btrfs": "btrfs-progs", "chattr": "e2fsprogs", "setquota": "quota", "repquota": "quota"}[program]
+	return map[string]string{"btrfs": "btrfs-progs", "chattr": "e2fsprogs", "setquota": "quota",
+		"repquota": "quota"}[program]
 }
 
 // btrfs gives each guest a subvolume with a quota group.
@@ -125,17 +125,28 @@ func (btrfs) Prepare(ctx context.Context, h *host.Host, p *present, dir string) 
 	return h.Files.Chmod(dir, dirMode)
 }
 
-func (btrfs) Limit(ctx context.Context, h *host.Host, p *present, dir string, bytes int64) error {
-	return p.quotaTool(ctx, h, "btrfs", "qgroup", "limit", strconv.FormatInt(bytes, 10), dir)
+// Limit names the quota group and the directory above the subvolume: btrfs changes nothing by way of a full subvolume.
+func (b btrfs) Limit(ctx context.Context, h *host.Host, p *present, dir string, bytes int64) error {
+	group, _, err := b.group(ctx, h, p, dir)
+	if err != nil {
+		return err
+	}
+	return p.quotaTool(ctx, h, "btrfs", "qgroup", "limit", strconv.FormatInt(bytes, 10), group, p.driver.Dir())
 }
 
-func (btrfs) Used(ctx context.Context, h *host.Host, p *present) (int64, error) {
-	out, err := h.Tool(ctx, host.Tool{Argv: []string{"btrfs", "qgroup", "show", "--raw", "-f", p.root()},
+func (b btrfs) Used(ctx context.Context, h *host.Host, p *present) (int64, error) {
+	_, used, err := b.group(ctx, h, p, p.root())
+	return used, err
+}
+
+// group returns the quota group of a subvolume, and how much it uses.
+func (btrfs) group(ctx context.Context, h *host.Host, p *present, dir string) (id string, used int64, err error) {
+	out, err := h.Tool(ctx, host.Tool{Argv: []string{"btrfs", "qgroup", "show", "--raw", "-f", dir},
 		Package: packageOf("btrfs")})
 	if err != nil {
-		return 0, host.Failed(diag.Container, err, "reading the size of guest "+p.Name, "see `btrfs qgroup show`")
+		return "", 0, host.Failed(diag.Container, err, "reading the size of guest "+p.Name, "see `btrfs qgroup show`")
 	}
-	return number(out, "0/", 1)
+	return row(out, "0/", 1)
 }
 
 // projects gives each guest a project of the quotas of ext4 or xfs.
@@ -160,17 +171,23 @@ func (q projects) Used(ctx context.Context, h *host.Host, p *present) (int64, er
 	if err != nil {
 		return 0, host.Failed(diag.Container, err, "reading the size of guest "+p.Name, "see `repquota -P "+q.point+"`")
 	}
-	kib, err := number(out, "#"+q.id(p), 2)
+	_, kib, err := row(out, "#"+q.id(p), 2)
 	return kib << 10, err
 }
 
-// number returns a column of the first line whose first word begins with a text.
-func number(out, first string, column int) (int64, error) {
+// row returns the first word that is the given one, or begins with it if that ends in a slash, and a number in its
+// line.
+func row(out, first string, column int) (word string, number int64, err error) {
 	for line := range strings.Lines(out) {
 		words := strings.Fields(line)
-		if len(words) > column && (words[0] == first || strings.HasSuffix(first, "/") && strings.HasPrefix(words[0], first)) {
-			return strconv.ParseInt(words[column], 10, 64)
+		if len(words) <= column {
+			continue
+		}
+		if words[0] == first || strings.HasSuffix(first, "/") && strings.HasPrefix(words[0], first) {
+			number, err = strconv.ParseInt(words[column], 10, 64)
+			return words[0], number, err
 		}
 	}
-	return 0, diag.Container.Hint(fmt.Errorf("the quota program prints no line of %s", first), "see what it prints: %q", out)
+	return "", 0, diag.Container.Hint(fmt.Errorf("the quota program prints no line of %s", first),
+		"see what it prints: %q", out)
 }

@@ -41,6 +41,9 @@ func (s *sizes) add(t *testing.T, h *statetest.Host) {
 		case "subvolume create":
 			return "", h.Files.Mkdir(last, 0o755)
 		case "qgroup limit":
+			if args[3] != "0/257" || last != "/var/lib/machines" {
+				return "", statetest.Code{Code: 1, Text: "ERROR: unable to limit requested quota group: Disk quota exceeded"}
+			}
 			s.limit["subvolume"] = args[2]
 		case "qgroup show":
 			return "qgroupid rfer excl\n-------- ---- ----\n0/257 " + s.used + " 16384\n", nil
