@@ -135,6 +135,17 @@ func (u *fakeUnits) Service(_ context.Context, name string) (units.Service, erro
 	return units.Service{Unit: host.Unit{Name: name}, Known: true}, nil
 }
 
+func (u *fakeUnits) Services(ctx context.Context, names []string) (all []units.Service, err error) {
+	for _, name := range names {
+		d, err := u.Service(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, d)
+	}
+	return all, nil
+}
+
 // Sockets has a listener on every port of 127.0.0.1 for each process in listening.
 func (u *fakeUnits) Sockets(wanted func(processes.Socket) bool) []processes.Socket {
 	all := slices.Clone(u.sockets)

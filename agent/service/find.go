@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -81,15 +82,15 @@ func named(p Project, loaded []string) []Member {
 func started(ctx context.Context, s System, p Project, loaded []string) ([]Member, error) {
 	var members []Member
 	t := treesOf(p)
-	for _, unit := range loaded {
-		d, err := describe(ctx, s, unit)
-		if err != nil {
-			return members, err
-		}
+	all, err := s.Services(ctx, loaded)
+	if err != nil {
+		return nil, fmt.Errorf("looking at the host's units: %w", err)
+	}
+	for i, d := range all {
 		if !uses(s, d, p, t) {
 			continue
 		}
-		members = append(members, Member{Unit: unit, Project: p})
+		members = append(members, Member{Unit: loaded[i], Project: p})
 		for _, triggered := range d.Triggers {
 			members = append(members, Member{Unit: triggered, Project: p})
 		}

@@ -28,6 +28,8 @@ type System interface {
 	Loaded(ctx context.Context) ([]string, error)
 	// Service describes a unit. For a unit that does not exist, Found is false and the error nil.
 	Service(ctx context.Context, name string) (units.Service, error)
+	// Services describes the units of Loaded, in their order.
+	Services(ctx context.Context, names []string) ([]units.Service, error)
 	// Process describes a process; fields that the caller may not read are empty.
 	Process(pid int) processes.Process
 	// Sockets returns the TCP sockets of this host for which wanted returns true.
@@ -58,6 +60,10 @@ func (s system) Loaded(ctx context.Context) ([]string, error) {
 
 func (s system) Service(ctx context.Context, name string) (units.Service, error) {
 	return units.Describe(ctx, s.host, name)
+}
+
+func (s system) Services(ctx context.Context, names []string) ([]units.Service, error) {
+	return units.DescribeAll(ctx, s.host, names)
 }
 
 func (s system) Process(pid int) processes.Process { return processes.Of(pid) }

@@ -3,6 +3,8 @@ package service
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -106,16 +108,14 @@ func Disregard(ctx context.Context, s System, projects []Project, members []Memb
 	for _, m := range members {
 		known[m.Unit] = true
 	}
+	loaded = slices.DeleteFunc(loaded, func(unit string) bool { return known[unit] || ofSession(unit) })
+	described, err := s.Services(ctx, loaded)
+	if err != nil {
+		return nil, fmt.Errorf("looking at the host's units: %w", err)
+	}
 	var all []Disregarded
-	for _, unit := range loaded {
-		if known[unit] || ofSession(unit) {
-			continue
-		}
-		d, err := describe(ctx, s, unit)
-		if err != nil {
-			return all, err
-		}
-		p := process(s, d)
+	for i, unit := range loaded {
+		p := process(s, described[i])
 		for _, project := range projects {
 			if release, test := treesOf(project).evidence(p); release != "" && project.Units == nil {
 				all = append(all, Disregarded{Unit: unit, User: processes.UserName(p.User),

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/coreos/go-systemd/v22/dbus"
+	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
 
 	"github.com/corpus-agent/corpus-agent/state/host"
@@ -53,6 +54,20 @@ func Describe(ctx context.Context, h *host.Host, name string) (Service, error) {
 	return s.service(ctx, host.UnitName(name))
 }
 
+// DescribeAll returns the states of units that Loaded has listed, in their order. systemd is asked for several at once:
+// an answer takes longer to travel than to make.
+func DescribeAll(ctx context.Context, h *host.Host, names []string) ([]Service, error) {
+	u, ok := unitsOf(h.Units)
+	if !ok || u.refused {
+		return nil, &host.Skipped{What: "querying units"}
+	}
+	s, ok := u.init.(*systemd)
+	if !ok {
+		return nil, nil // Loaded lists none
+	}
+	return s.services(ctx, names)
+}
+
 // Loaded lists the services and path units that systemd has loaded; it is empty for other init systems.
 func Loaded(ctx context.Context, h *host.Host) ([]string, error) {
 	u, ok := unitsOf(h.Units)
@@ -92,15 +107,46 @@ func Forgive(ctx context.Context, h *host.Host, name string) {
 	}
 }
 
-func (s *systemd) service(ctx context.Context, name string) (Service, error) {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
+// questions is the number of units for which systemd is asked at once.
+const questions = 16
+
+func (s *systemd) services(ctx context.Context, names []string) ([]Service, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	conn, err := s.ask(ctx)
 	if err != nil {
+		return nil, err
+	}
+	all := make([]Service, len(names))
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(questions)
+	for i, name := range names {
+		group.Go(func() (err error) {
+			all[i], err = properties(ctx, conn, name)
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	for i, name := range names {
+		all[i].Masked, all[i].MaskedRuntime = masks(s.files, name)
+	}
+	return all, nil
+}
+
+func (s *systemd) service(ctx context.Context, name string) (Service, error) {
+	all, err := s.services(ctx, []string{name})
+	if err != nil {
 		return Service{}, err
 	}
+	return all[0], nil
+}
+
+// properties returns what systemd says about a unit.
+func properties(ctx context.Context, conn *dbus.Conn, name string) (Service, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
 	all, err := conn.GetAllPropertiesContext(ctx, name)
 	if err != nil {
 		return Service{}, fmt.Errorf("querying unit %s: %w", name, err)
@@ -109,7 +155,6 @@ func (s *systemd) service(ctx context.Context, name string) (Service, error) {
 	d.Found = all["LoadState"] != "not-found"
 	d.Active, _ = all["ActiveState"].(string)
 	d.Boot, _ = all["UnitFileState"].(string)
-	d.Masked, d.MaskedRuntime = masks(s.files, name)
 	d.read(all)
 	return d, nil
 }
