@@ -24,9 +24,9 @@ export CGO_ENABLED ?= 0
 # The packages that start goroutines; cmd/race_test.go compares the list with the code.
 RACE := ./agent/fetch ./agent/fleet ./agent/fleet/pages ./agent/health ./agent/journal ./agent/lock ./agent/rollout ./agent/watchdog ./artifact ./artifact/chunk ./artifact/process \
 	./artifact/manifest ./artifact/publish/collect ./artifact/publish/recovery ./artifact/publish/refresh ./artifact/store ./artifact/trust ./artifact/unpack ./cmd/cli ./grains/custom \
-	./packaging/oci ./state/exec ./state/host ./state/host/dialog ./state/host/terminal ./state/module/archive
+	./packaging/oci ./state/exec ./state/host ./state/host/dialog ./state/host/terminal ./state/host/units ./state/module/archive
 
-.PHONY: help go build test race demo integration fleet hosts attack bench bench-fetch bench-delta bench-undo bench-peers bench-growth lint fuzz generate generated snapshot picture site
+.PHONY: help go build test race demo integration fleet hosts attack bench bench-fetch bench-delta bench-undo bench-peers bench-boot bench-growth lint fuzz generate generated snapshot picture site
 help: ## this list; what make does without a target
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile | awk -F '\t' '{printf "make %-12s %s\n", $$1, $$2}'
 go: ## says what is missing where the Go that is there cannot build this
@@ -67,6 +67,8 @@ bench-undo: ## what the journal costs: a first deploy, and its states by themsel
 	go test -run '^$$' -bench 159 -benchtime 20x ./agent/undo
 bench-peers: ## beside puppet, ansible and salt-call, in a root to throw away; needs root and Debian's packages
 	go test -tags peers -timeout 120m -count 1 -v -run '^TestPeers$$' ./cmd
+bench-boot: build ## from a host's first start to its service answering, beside ansible-pull and salt-call, on real systemd hosts; CORPUS_PEERS_SALT names the sources of Salt; needs root
+	go test -tags 'hosts peers' -timeout 60m -count 1 -v -run '^TestBootToServing$$' ./packaging/hosttest
 bench-growth: ## what 1, 10, 100 and 1,000 times the users take, as counts: allocations, system calls, processes
 	CORPUS_BENCH_LARGE=1 go test -count 1 -v -run '^TestGrowth|^TestCounts' ./state/session
 lint: ## style, floors, known mistakes, workflow files, and functions that nothing calls

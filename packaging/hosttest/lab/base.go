@@ -23,6 +23,9 @@ type Base struct {
 
 	// Packages are installed in addition to the packages of every host.
 	Packages []string
+	// Later are packages that apt installs after them: their dependencies have alternatives, which debootstrap cannot
+	// choose from.
+	Later []string
 	// Offers are packages that hosts can install without a network: they are, with all their dependencies, in
 	// /opt/packages of every host, which is the only repository of apt there.
 	Offers []string
@@ -88,7 +91,11 @@ func (b Base) Tree(t *testing.T) string {
 // name returns the name of the tree, which depends on everything that determines its content.
 func (b Base) name() string {
 	const way = "3"
-	sum := sha256.Sum256([]byte(fmt.Sprint(way, b.Suite, essential(), b.Packages, b.Offers)))
+	parts := []any{way, b.Suite, essential(), b.Packages, b.Offers}
+	if len(b.Later) > 0 {
+		parts = append(parts, b.Later)
+	}
+	sum := sha256.Sum256([]byte(fmt.Sprint(parts...)))
 	return b.Suite + "-" + hex.EncodeToString(sum[:4])
 }
 
@@ -136,10 +143,14 @@ func (b Base) make(dir string) error {
 	return tidy(dir)
 }
 
-// repository is run in a new tree. It downloads the offered packages and their dependencies, including recommended
-// ones, from the archive.
+// repository is run in a new tree. It installs the packages of $LATER, and downloads the offered packages and their
+// dependencies, including recommended ones, from the archive.
 const repository = `set -e
 mkdir -p /opt/packages
+if [ -n "$LATER" ]; then
+  apt-get update -q
+  apt-get install -y -q --no-install-recommends $LATER
+fi
 if [ $# -gt 0 ]; then
   apt-get update -q
   apt-get install -y -q --download-only "$@"
@@ -168,7 +179,8 @@ func (b Base) offer(dir string) error {
 	}
 	_, err := command("env",
 		append([]string{"-i", "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C.UTF-8", "DEBIAN_FRONTEND=noninteractive",
-			"chroot", dir, "sh", "-c", repository, "offer"}, b.Offers...)...)
+			"DPKG_FORCE=unsafe-io",
+			"LATER=" + strings.Join(b.Later, " "), "chroot", dir, "sh", "-c", repository, "offer"}, b.Offers...)...)
 	return err
 }
 

@@ -44,6 +44,14 @@ type Host struct {
 // Boot boots a host and waits until it has settled. It is removed when the test ends.
 func Boot(t *testing.T, o Options) *Host {
 	t.Helper()
+	h := Prepare(t, o)
+	h.Start()
+	return h
+}
+
+// Prepare makes a host that has not booted yet. It is removed when the test ends.
+func Prepare(t *testing.T, o Options) *Host {
+	t.Helper()
 	if err := need(); err != nil {
 		t.Skip(err)
 	}
@@ -66,7 +74,6 @@ func Boot(t *testing.T, o Options) *Host {
 	if o.Before != nil {
 		o.Before(h)
 	}
-	h.Start()
 	return h
 }
 

@@ -26,7 +26,11 @@ func (h *Host) Ready(within time.Duration) {
 			return
 		}
 	}
-	h.t.Fatalf("%s did not boot:\n%s", h.Name, tail(h.console.String(), 30))
+	jobs := []byte("it has no init")
+	if h.leader != 0 {
+		jobs, _ = h.enter("systemctl", "list-jobs").CombinedOutput() // only for the message
+	}
+	h.t.Fatalf("%s did not boot:\n%s%s", h.Name, tail(h.console.String(), 30), jobs)
 }
 
 // init returns the ID of the host's first process, or 0. nspawn's first child, which is not in the host, starts it.
